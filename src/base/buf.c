@@ -1,0 +1,130 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define BUF_FIRST_BYTES 128 /* most messages and paths fit the first allocation */
+
+void buf_init(struct buf *b, size_t max)
+{
+	*b = (struct buf)BUF_INIT(max);
+}
+
+void buf_done(struct buf *b)
+{
+	if (!b)
+		return;
+	free_p(&b->p);
+	b->n = b->cap = 0;
+}
+
+void buf_clear(struct buf *b)
+{
+	b->n = 0;
+	b->failed = false;
+	if (b->p)
+		b->p[0] = '\0';
+}
+
+const char *buf_str(const struct buf *b)
+{
+	return b->p ? b->p : "";
+}
+
+char *buf_take(struct buf *b)
+{
+	char *p = b->p ? b->p : xstrdup("");
+
+	b->p = NULL;
+	b->n = b->cap = 0;
+	return p;
+}
+
+void *buf_room(struct buf *b, size_t n)
+{
+	size_t cap = b->cap ? b->cap : BUF_FIRST_BYTES;
+	char *p;
+
+	if (b->failed)
+		return NULL;
+	if (n > b->max - b->n) {
+		b->failed = true;
+		return NULL;
+	}
+	if (b->p && n <= b->cap - b->n)
+		return b->p + b->n;
+	while (cap - b->n < n)
+		cap = cap > b->max / 2 ? b->max : cap * 2;
+	p = realloc(b->p, cap + 1);
+	if (!p) {
+		b->failed = true;
+		return NULL;
+	}
+	b->p = p;
+	b->cap = cap;
+	return b->p + b->n;
+}
+
+void buf_add(struct buf *b, const void *p, size_t n)
+{
+	char *room = buf_room(b, n);
+
+	if (!room)
+		return;
+	if (n)
+		memcpy(room, p, n);
+	b->n += n;
+	b->p[b->n] = '\0';
+}
+
+void buf_add_str(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void buf_add_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void buf_add_fill(struct buf *b, char c, size_t n)
+{
+	char *room = buf_room(b, n);
+
+	if (!room)
+		return;
+	memset(room, c, n);
+	b->n += n;
+	b->p[b->n] = '\0';
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+	char *room;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	room = n < 0 ? NULL : buf_room(b, (size_t)n);
+	if (!room) {
+		b->failed = true;
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(room, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->n += (size_t)n;
+}
+
+void buf_drop(struct buf *b, size_t n)
+{
+	memmove(b->p, b->p + n, b->n - n);
+	b->n -= n;
+	b->p[b->n] = '\0';
+}

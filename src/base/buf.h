@@ -1,0 +1,47 @@
+/*
+ * A growing byte buffer with a ceiling.
+ *
+ * Every size that comes from outside passes through here: the ceiling is set at init, and running
+ * into it (or out of memory) is sticky, so a builder appends freely and checks buf_failed() once
+ * at the end. After a failure the contents are whatever fitted before.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct buf {
+	char *p;    /* always NUL-terminated one past n when not NULL */
+	size_t n;   /* bytes used */
+	size_t cap; /* bytes allocated, without the terminator */
+	size_t max; /* ceiling for n */
+	bool failed;
+};
+
+#define BUF_INIT(ceiling) { .max = (ceiling) }
+#define AUTO_BUF __attribute__((cleanup(buf_done))) struct buf
+
+void buf_init(struct buf *b, size_t max);
+void buf_done(struct buf *b);
+void buf_clear(struct buf *b); /* empties and forgets a failure; keeps the memory */
+static inline bool buf_failed(const struct buf *b)
+{
+	return b->failed;
+}
+/* The contents as a C string; "" when nothing was ever written. */
+const char *buf_str(const struct buf *b);
+/* Hands the memory over as a C string (never NULL) and leaves B empty. */
+char *buf_take(struct buf *b);
+
+/* Makes room for N more bytes and returns where they go, or NULL. Commit with b->n += used. */
+void *buf_room(struct buf *b, size_t n);
+void buf_add(struct buf *b, const void *p, size_t n);
+void buf_add_str(struct buf *b, const char *s);
+void buf_add_char(struct buf *b, char c);
+void buf_add_fill(struct buf *b, char c, size_t n);
+void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Removes the first N bytes. */
+void buf_drop(struct buf *b, size_t n);

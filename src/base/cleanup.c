@@ -1,0 +1,30 @@
+#include "base/cleanup.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+char *xstrdup(const char *s)
+{
+	return xstrndup(s, strlen(s));
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	char *p = xcalloc(1, n + 1);
+
+	memcpy(p, s, n);
+	return p;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	if (vasprintf(&p, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	return p;
+}

@@ -1,0 +1,60 @@
+/* Release by scope, transfer by name. */
+#pragma once
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline void fd_closep(int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		(void)close(*fd); /* never retried: on Linux the number is free again even after EINTR */
+	*fd = -1;
+	errno = saved;
+}
+
+static inline void free_p(void *p)
+{
+	int saved = errno;
+
+	free(*(void **)p);
+	*(void **)p = NULL;
+	errno = saved;
+}
+
+#define AUTO_FD __attribute__((cleanup(fd_closep))) int
+#define AUTO_FREE __attribute__((cleanup(free_p)))
+
+/* Hands the descriptor over: the variable no longer owns it. */
+static inline int fd_take(int *fd)
+{
+	int v = *fd;
+
+	*fd = -1;
+	return v;
+}
+
+#define TAKE(p)                              \
+	({                                   \
+		__typeof__(p) taken_ = (p);  \
+		(p) = NULL;                  \
+		taken_;                      \
+	})
+
+/* Small fixed allocations: no memory for them means no way on, so these abort. */
+static inline void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t n);
+char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,21 @@
+/* Time: monotonic for deadlines, real for people. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_SEC 1000000000ull
+#define NS_PER_MS 1000000ull
+
+uint64_t clock_mono_ns(void);
+uint64_t clock_real_ns(void);
+
+#define CLOCK_RFC3339_BYTES 40
+/* "2026-01-02T03:04:05.678901234+00:00" */
+void clock_rfc3339_ns(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
+/* "2026-01-02T03:04:05.678Z", as log records carry it */
+void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
+/* Reads either form, any fraction, Z or numeric offset. 0 or -EINVAL. */
+int clock_parse_rfc3339(const char *s, uint64_t *ret_ns);
+/* Seconds since the epoch of a UTC calendar date. */
+int64_t clock_utc_seconds(int year, int month, int day, int hour, int min, int sec);

@@ -1,0 +1,58 @@
+/*
+ * Errors that travel up the stack without allocating.
+ *
+ * A function that knows what the user was doing returns 0 or -1 and fills the struct err its
+ * caller keeps on the stack. The code is what callers branch on; the text is for people. Leaf
+ * helpers that cannot know return -errno instead and take no struct err.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#define MUST_USE __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+
+/* Ignoring a result on purpose; write the reason next to it. */
+#define IGNORE(call)                 \
+	do {                         \
+		if (call) {          \
+		}                    \
+	} while (0)
+
+enum err_code {
+	ERR_NONE,
+	ERR_USAGE,       /* the command line itself is wrong: unknown flag, conflict */
+	ERR_INVALID,     /* a value was understood to be a value, and is a bad one */
+	ERR_NOT_FOUND,   /* the named thing does not exist */
+	ERR_EXISTS,      /* the name is taken */
+	ERR_BUSY,        /* the thing is in a state that forbids this: still running, in use */
+	ERR_NOT_RUNNING, /* needs a live sandbox */
+	ERR_DENIED,      /* the host or its policy says no */
+	ERR_LIMIT,       /* a named limit of ours or of the host was reached */
+	ERR_UNSUPPORTED, /* understood, but not built or not possible on this host */
+	ERR_TIMEOUT,     /* a deadline passed */
+	ERR_PROTOCOL,    /* a peer sent what it must not */
+	ERR_SYSTEM,      /* a system call failed; err.sys says how */
+	ERR_CODE_COUNT
+};
+
+#define ERR_MSG_BYTES 480 /* one terminal paragraph; longer texts are cut, never overflow */
+
+struct err {
+	enum err_code code;
+	int sys;          /* errno at the point of failure, or 0 */
+	const char *hint; /* static text that tells the user what to do, or NULL */
+	char msg[ERR_MSG_BYTES];
+};
+
+/* Each returns -1, so that `return err_set(e, …);` reads as it acts. */
+int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Puts "context: " in front of the text; code, sys and hint stay. */
+int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Adds the line that says what to do. HINT must be static. */
+int err_hint(struct err *e, const char *hint);
+
+/* The one place where codes become what front ends speak. */
+int err_exit_status(enum err_code code);
+const char *err_code_name(enum err_code code);

@@ -1,0 +1,121 @@
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define IO_CHUNK_BYTES 65536
+
+int io_write_all(int fd, const void *p, size_t n)
+{
+	const char *s = p;
+
+	while (n > 0) {
+		ssize_t k = write(fd, s, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return -errno;
+		s += k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+int io_read_exact(int fd, void *p, size_t n)
+{
+	char *s = p;
+
+	while (n > 0) {
+		ssize_t k = read(fd, s, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return -errno;
+		if (k == 0)
+			return -EPIPE;
+		s += k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+int io_read_to_end(int fd, struct buf *b)
+{
+	for (;;) {
+		size_t want = b->max - b->n < IO_CHUNK_BYTES ? b->max - b->n : IO_CHUNK_BYTES;
+		char probe;
+		char *room = want ? buf_room(b, want) : &probe;
+		ssize_t k;
+
+		if (!room)
+			return -ENOMEM;
+		k = read(fd, room, want ? want : 1);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return -errno;
+		if (k > 0 && !want)
+			return -EFBIG;
+		if (k == 0) {
+			if (b->p)
+				b->p[b->n] = '\0';
+			return 0;
+		}
+		b->n += (size_t)k;
+	}
+}
+
+int io_read_file(int dirfd, const char *path, struct buf *b)
+{
+	/* O_NONBLOCK: a FIFO planted under this name must not hold us */
+	AUTO_FD fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	return io_read_to_end(fd, b);
+}
+
+int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode)
+{
+	AUTO_FREE char *temp = NULL;
+	AUTO_FD fd = -1;
+	unsigned long tag;
+	int r;
+
+	if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
+		return -errno;
+	temp = xasprintf("%s.%lx.tmp", path, tag);
+	fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -errno;
+	r = io_write_all(fd, p, n);
+	if (r == 0 && renameat(dirfd, temp, dirfd, path) < 0)
+		r = -errno;
+	if (r < 0)
+		IGNORE(unlinkat(dirfd, temp, 0)); /* the write's error is the one to report */
+	return r;
+}
+
+int io_write_file(int dirfd, const char *path, const char *s)
+{
+	AUTO_FD fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
+	size_t n = strlen(s);
+
+	if (fd < 0)
+		return -errno;
+	return write(fd, s, n) == (ssize_t)n ? 0 : -errno;
+}

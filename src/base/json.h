@@ -1,0 +1,123 @@
+/*
+ * JSON: the only parser and writer of the project.
+ *
+ * Parsing is strict (RFC 8259, UTF-8, no duplicate keys, bounded depth and size) and yields a tree
+ * of values in one allocation arena, read-only and freed as a whole. Writing goes through a writer
+ * that cannot produce invalid JSON. Decoding into a plain struct is by field table, so missing,
+ * mistyped and out-of-range members are reported in one place, with a path in the message.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define JSON_DEPTH_MAX 64          /* nothing of ours or our peers nests deeper than ten */
+#define JSON_TEXT_MAX (64u << 20)  /* bytes of one document; callers usually bound it lower */
+
+enum json_type { JSON_NULL, JSON_BOOL, JSON_INT, JSON_DOUBLE, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+
+struct json_value {
+	enum json_type type;
+	union {
+		bool boolean;
+		int64_t integer; /* a number without fraction or exponent that fits */
+		double number;   /* every other number */
+		struct str string; /* NUL-terminated besides; may contain NUL when \u0000 was written */
+		struct {
+			size_t n;
+			const struct json_value *item;
+		} array;
+		struct {
+			size_t n;
+			const struct json_member *member; /* in the order written */
+		} object;
+	};
+};
+
+struct json_member {
+	struct str key;
+	struct json_value value;
+};
+
+struct json_doc;
+
+/* Parses exactly one value with optional white space around it. ERR_INVALID with line and column. */
+MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
+void json_free(struct json_doc *d);
+const struct json_value *json_root(const struct json_doc *d);
+static inline void json_freep(struct json_doc **d)
+{
+	json_free(*d);
+	*d = NULL;
+}
+#define AUTO_JSON __attribute__((cleanup(json_freep))) struct json_doc *
+
+/* The member's value, or NULL when V is not an object or lacks it. */
+const struct json_value *json_get(const struct json_value *v, const char *key);
+/* Shorthands that return the fallback when absent, null or of another type. */
+const char *json_get_str(const struct json_value *v, const char *key, const char *fallback);
+int64_t json_get_int(const struct json_value *v, const char *key, int64_t fallback);
+bool json_get_bool(const struct json_value *v, const char *key, bool fallback);
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+struct json_writer {
+	struct buf *out;
+	unsigned indent;  /* spaces per level; 0 writes compactly on one line */
+	unsigned depth;
+	bool need_comma;
+	bool after_key;
+};
+
+/* INDENT 2 is what `--format json` prints; 0 is for records and wires. */
+void json_writer_init(struct json_writer *w, struct buf *out, unsigned indent);
+void json_begin_object(struct json_writer *w);
+void json_end_object(struct json_writer *w);
+void json_begin_array(struct json_writer *w);
+void json_end_array(struct json_writer *w);
+void json_key(struct json_writer *w, const char *key);
+void json_null(struct json_writer *w);
+void json_bool(struct json_writer *w, bool v);
+void json_int(struct json_writer *w, int64_t v);
+void json_uint(struct json_writer *w, uint64_t v);
+void json_double(struct json_writer *w, double v);
+/* Bytes that are not UTF-8 are written as U+FFFD; callers that must keep them use base64. */
+void json_str(struct json_writer *w, const char *s);       /* NULL writes null */
+void json_strn(struct json_writer *w, const char *p, size_t n);
+void json_value_copy(struct json_writer *w, const struct json_value *v);
+/* key and value at once */
+void json_key_str(struct json_writer *w, const char *key, const char *s);
+void json_key_int(struct json_writer *w, const char *key, int64_t v);
+void json_key_bool(struct json_writer *w, const char *key, bool v);
+void json_key_null(struct json_writer *w, const char *key);
+
+/* --- decoding by table --------------------------------------------------------------------- */
+
+enum json_need { JSON_OPTIONAL, JSON_REQUIRED };
+enum json_field_kind { JSON_FIELD_STR, JSON_FIELD_INT, JSON_FIELD_BOOL, JSON_FIELD_VALUE };
+
+struct json_field {
+	const char *key;
+	enum json_field_kind kind;
+	enum json_need need;
+	size_t offset;
+	int64_t min, max;
+};
+
+/* STR fields are `const char *` borrowed from the document and must not contain NUL, INT are
+ * int64_t, BOOL are bool, VALUE are `const struct json_value *`. Absent or null optional members
+ * leave the struct as the caller initialised it. */
+#define FIELD_STR(type, name, need) { #name, JSON_FIELD_STR, need, offsetof(type, name), 0, 0 }
+#define FIELD_INT(type, name, need, lo, hi) { #name, JSON_FIELD_INT, need, offsetof(type, name), lo, hi }
+#define FIELD_BOOL(type, name, need) { #name, JSON_FIELD_BOOL, need, offsetof(type, name), 0, 0 }
+#define FIELD_VALUE(type, name, need) { #name, JSON_FIELD_VALUE, need, offsetof(type, name), 0, 0 }
+
+/* PATH is put in front of member names in messages ("params.timeout_ms: expected integer 1..9,
+ * got string"); unknown members are ignored unless STRICT. */
+MUST_USE int json_decode(const struct json_value *v, const char *path, const struct json_field *f,
+			 size_t n_fields, bool strict, void *out, struct err *e);

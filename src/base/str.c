@@ -1,0 +1,96 @@
+#include "base/str.h"
+
+#include <errno.h>
+
+struct str str_cut(struct str *rest, char sep)
+{
+	const char *at = memchr(rest->p, sep, rest->n);
+	struct str head = *rest;
+
+	if (!at) {
+		*rest = (struct str){ NULL, 0 };
+		return head;
+	}
+	head.n = (size_t)(at - rest->p);
+	rest->p = at + 1;
+	rest->n -= head.n + 1;
+	return head;
+}
+
+int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (s.n == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned d = (unsigned)(unsigned char)s.p[i] - '0';
+
+		if (d > 9)
+			return -EINVAL;
+		if (v > (UINT64_MAX - d) / 10)
+			return -ERANGE;
+		v = v * 10 + d;
+	}
+	if (v < min || v > max)
+		return -ERANGE;
+	*ret = v;
+	return 0;
+}
+
+int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
+{
+	return parse_u64_str(str_of(s), min, max, ret);
+}
+
+bool utf8_valid(const char *p, size_t n)
+{
+	const unsigned char *s = (const unsigned char *)p;
+
+	for (size_t i = 0; i < n;) {
+		unsigned char c = s[i];
+		size_t more = c < 0x80 ? 0 : c < 0xc2 ? 9 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf5 ? 3 : 9;
+
+		if (more > n - i - 1)
+			return false;
+		for (size_t k = 1; k <= more; k++)
+			if ((s[i + k] & 0xc0) != 0x80)
+				return false;
+		/* over-long, surrogate and beyond U+10FFFF show in the second byte */
+		if ((c == 0xe0 && s[i + 1] < 0xa0) || (c == 0xed && s[i + 1] > 0x9f) ||
+		    (c == 0xf0 && s[i + 1] < 0x90) || (c == 0xf4 && s[i + 1] > 0x8f))
+			return false;
+		i += more + 1;
+	}
+	return true;
+}
+
+unsigned str_distance(const char *a, const char *b, unsigned cap)
+{
+	enum { WORD_MAX = 32 }; /* option and rule words are short; longer ones are "far" */
+	unsigned row[3][WORD_MAX + 1];
+	size_t na = strlen(a), nb = strlen(b);
+
+	if (na > WORD_MAX || nb > WORD_MAX)
+		return cap + 1;
+	for (size_t j = 0; j <= nb; j++)
+		row[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= na; i++) {
+		unsigned *now = row[i % 3], *up = row[(i + 2) % 3], *up2 = row[(i + 1) % 3];
+
+		now[0] = (unsigned)i;
+		for (size_t j = 1; j <= nb; j++) {
+			unsigned best = up[j - 1] + (a[i - 1] != b[j - 1]);
+
+			if (up[j] + 1 < best)
+				best = up[j] + 1;
+			if (now[j - 1] + 1 < best)
+				best = now[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    up2[j - 2] + 1 < best)
+				best = up2[j - 2] + 1;
+			now[j] = best;
+		}
+	}
+	return row[na % 3][nb] > cap ? cap + 1 : row[na % 3][nb];
+}

@@ -1,0 +1,44 @@
+/*
+ * Slices of somebody else's bytes, and the one family of number parsers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct str {
+	const char *p;
+	size_t n;
+};
+
+#define STR(literal) ((struct str){ (literal), sizeof(literal) - 1 })
+
+static inline struct str str_of(const char *s)
+{
+	return (struct str){ s, strlen(s) };
+}
+
+static inline bool str_eq(struct str a, const char *b)
+{
+	return a.n == strlen(b) && memcmp(a.p, b, a.n) == 0;
+}
+
+static inline bool starts_with(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Cuts REST at the first SEP: returns what stood before it and leaves what follows.
+ * Without SEP the whole of REST is returned and rest->p becomes NULL. */
+struct str str_cut(struct str *rest, char sep);
+
+/* Decimal digits only, the whole string, within [min, max]. 0, -EINVAL or -ERANGE. */
+int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
+int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret);
+
+/* True for well-formed UTF-8 without surrogates or over-long forms; NUL is allowed. */
+bool utf8_valid(const char *p, size_t n);
+/* Damerau-Levenshtein distance of short words, capped: returns CAP + 1 for anything further. */
+unsigned str_distance(const char *a, const char *b, unsigned cap);

@@ -1,0 +1,49 @@
+/*
+ * The grammars of option values: sizes, durations, mounts, ports and so on.
+ *
+ * Each parser takes the flag as the user knows it ("--memory"), so that every message names flag
+ * and value. All are pure and fuzzed.
+ */
+#pragma once
+
+#include "spec/spec.h"
+
+/* SIZE to MiB, > 0: N (MiB), or a decimal with K M G T, optional i and B; rounded up. */
+MUST_USE int parse_size_mib(const char *flag, const char *s, uint64_t *ret, struct err *e);
+/* BYTES: N with optional K, M, G (1024-based). */
+MUST_USE int parse_bytes(const char *flag, const char *s, uint64_t *ret, struct err *e);
+/* DURATION to whole seconds: N, Ns, Nm, Nh, Nd, Nms (rounded up), compounds such as 1h30m. */
+MUST_USE int parse_duration_s(const char *flag, const char *s, uint64_t *ret, struct err *e);
+MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err *e);
+/* `host`, a path, or a reference. CWD-relative paths become absolute. */
+MUST_USE int parse_image(const char *s, struct spec_image *ret, struct err *e);
+MUST_USE int parse_root_disk(const char *flag, const char *s, struct spec_root_disk *ret,
+			     struct err *e);
+
+enum mount_flag { MOUNT_FLAG_VOLUME, MOUNT_FLAG_DIR, MOUNT_FLAG_FILE, MOUNT_FLAG_DISK, MOUNT_FLAG_NAMED };
+/* SOURCE:GUEST[:OPTIONS] by -v, --mount-dir, …; appends to s->mount and refuses a repeated target. */
+MUST_USE int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, struct err *e);
+MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
+MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
+/* K=V, or K copied from the caller's environment. FLAG is "--env". Later keys replace earlier. */
+MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
+			  struct err *e);
+MUST_USE int spec_add_label(struct spec *s, const char *value, struct err *e);
+MUST_USE int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e);
+const char *rlimit_name(int resource); /* "nofile" */
+MUST_USE int spec_add_script(struct spec *s, const char *flag, const char *value, struct err *e);
+MUST_USE int spec_add_patch(struct spec *s, const char *flag, const char *value, struct err *e);
+MUST_USE int parse_hostname(const char *s, struct err *e);
+MUST_USE int parse_shell(const char *s, struct err *e);
+/* name, uid, name:group, uid:gid: the shape only; look-up happens in the guest. */
+MUST_USE int parse_user(const char *s, struct err *e);
+
+#define DETACH_KEYS_MAX 16
+/* Comma list of ctrl-X or single characters. */
+MUST_USE int parse_detach_keys(const char *s, unsigned char ret[DETACH_KEYS_MAX], size_t *ret_n,
+			       struct err *e);
+/* Label selector K=V exact, K an empty value. True when the spec carries it. */
+bool spec_matches_label(const struct spec *s, const char *selector);
+
+/* Absolute guest path without //, . or .. components; NULL when it is not absolute. */
+char *path_normalise(const char *p);

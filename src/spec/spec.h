@@ -1,0 +1,170 @@
+/*
+ * What a sandbox is asked to be.
+ *
+ * A struct spec owns everything it points to. It is filled from defaults, flags and configuration
+ * files, validated once, written to the sandbox's record as JSON (the `config` object of
+ * `inspect`), and read back by the supervisor. Values are already checked when they are in here;
+ * nobody downstream parses text again.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+#define SPEC_NAME_MAX_BYTES 128
+#define SPEC_HOSTNAME_MAX_BYTES 64
+#define SPEC_DEFAULT_CPUS 1u
+#define SPEC_DEFAULT_MEMORY_MIB 512u
+#define SPEC_DEFAULT_PIDS 1024u
+#define SPEC_DEFAULT_ROOT_DISK_MIB 4096u
+#define SPEC_DEFAULT_MAX_CONNECTIONS 256u
+#define SPEC_MOUNTS_MAX 128u
+#define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define SPEC_DEFAULT_SHELL "/bin/sh"
+
+/* An ordered list of owned strings, NULL-terminated for execve's sake. */
+struct strv {
+	char **v;
+	size_t n;
+};
+void strv_add(struct strv *l, const char *s);
+void strv_done(struct strv *l);
+void strv_copy(struct strv *to, const struct strv *from);
+
+enum spec_image_kind { IMAGE_HOST, IMAGE_DIR, IMAGE_DISK, IMAGE_OCI };
+enum spec_root_disk_kind { ROOT_DISK_MANAGED, ROOT_DISK_TMPFS, ROOT_DISK_FLAT, ROOT_DISK_PATH };
+
+struct spec_root_disk {
+	enum spec_root_disk_kind kind;
+	bool explicit; /* asked for: fail where it cannot be enforced, do not merely show it */
+	uint64_t size_mib; /* 0: the kind's default */
+	char *path;        /* ROOT_DISK_PATH */
+	char *format;
+	char *fstype;
+	char *clone;
+};
+
+struct spec_image {
+	enum spec_image_kind kind;
+	char *reference; /* as the user wrote it; a path for IMAGE_DIR and IMAGE_DISK is absolute */
+	struct spec_root_disk root_disk;
+	char *manifest_digest; /* IMAGE_OCI, once resolved */
+};
+
+enum spec_mount_kind { MOUNT_BIND, MOUNT_NAMED, MOUNT_TMPFS, MOUNT_DISK };
+enum spec_want { WANT_ANY, WANT_DIR, WANT_FILE }; /* what --mount-dir and --mount-file demand */
+enum spec_stat_virt { STAT_VIRT_STRICT, STAT_VIRT_RELAXED, STAT_VIRT_OFF };
+
+struct spec_mount {
+	enum spec_mount_kind kind;
+	char *source; /* host path as given, or volume name; NULL for tmpfs */
+	char *guest;  /* absolute, normalised */
+	enum spec_want want;
+	bool readonly, noexec, nosuid, nodev;
+	uint64_t size_mib;  /* tmpfs and disk volumes; 0: default */
+	uint64_t quota_mib; /* 0: none asked */
+	bool has_owner;
+	uint32_t uid, gid;
+	enum spec_stat_virt stat_virt;
+	bool stat_virt_set;
+	bool host_perms_mirror;
+	bool follow_root_symlinks;
+	bool kind_disk; /* named volume with kind=disk */
+	char *format, *fstype;
+};
+
+struct spec_rlimit {
+	int resource; /* RLIMIT_… */
+	uint64_t soft, hard; /* UINT64_MAX: unlimited */
+};
+
+struct spec_env {
+	char *key, *value;
+};
+
+struct spec_port {
+	char *bind; /* address to listen on */
+	uint16_t host_port, guest_port;
+	bool udp;
+};
+
+enum spec_engine { ENGINE_AUTO, ENGINE_PROCESS, ENGINE_VM };
+enum spec_pull { PULL_IF_MISSING, PULL_ALWAYS, PULL_NEVER };
+
+struct spec_script {
+	char *name, *body;
+};
+
+struct spec_patch {
+	char *op; /* "copy" "copy_file" "copy_dir" "mkdir" "remove" */
+	char *source, *path;
+};
+
+struct spec {
+	char *name;
+	struct spec_image image;
+	enum spec_engine engine; /* asked */
+	bool ephemeral;
+
+	uint32_t cpus, max_cpus;
+	uint64_t memory_mib, max_memory_mib;
+	uint64_t pids_limit;
+	bool cpus_set, memory_set, pids_set; /* explicit: a limit that must hold or be refused */
+
+	struct spec_mount *mount;
+	size_t n_mounts;
+	struct spec_env *env; /* the user's; the image's env is kept apart */
+	size_t n_env;
+	struct spec_env *label;
+	size_t n_labels;
+	struct spec_port *port;
+	size_t n_ports;
+	struct spec_rlimit *rlimit;
+	size_t n_rlimits;
+	struct spec_script *script;
+	size_t n_scripts;
+	struct spec_patch *patch;
+	size_t n_patches;
+
+	struct strv image_env;  /* from the image's configuration */
+	struct strv entrypoint; /* effective */
+	bool has_entrypoint;
+	struct strv cmd;
+	char *workdir;  /* NULL: / */
+	char *shell;    /* NULL: SPEC_DEFAULT_SHELL */
+	char *user;     /* NULL: root */
+	char *hostname; /* NULL: from the name */
+	char *stop_signal;
+	enum spec_pull pull;
+	char *log_level;
+	bool restricted; /* --security restricted */
+	bool multi_tenant;
+	char *thp, *cpu_placement, *placement_profile;
+
+	uint64_t max_duration_s, idle_timeout_s;
+
+	bool net_enabled; /* false: loopback only */
+	uint32_t max_connections;
+	struct json_doc *net_extra_doc; /* policy, dns, interface: as policy/ wrote them */
+	bool log_disabled;
+};
+
+void spec_init(struct spec *s);
+void spec_done(struct spec *s);
+
+/* The `config` object of `inspect`, keys sorted. */
+void spec_write_json(const struct spec *s, struct json_writer *w);
+/* Reads what spec_write_json wrote; unknown members are ignored so older programs read newer
+ * records. */
+MUST_USE int spec_read_json(const struct json_value *v, struct spec *s, struct err *e);
+
+/* ^[A-Za-z0-9][A-Za-z0-9._-]*$, 1–128 bytes. WHAT names the thing in the message. */
+MUST_USE int spec_check_name(const char *what, const char *name, struct err *e);
+/* "msb-" and 8 hex digits. */
+char *spec_random_name(void);
+/* The name, or for names beyond 64 bytes its first 55 bytes, "-" and 8 hex of its SHA-256. */
+void spec_default_hostname(const char *name, char out[SPEC_HOSTNAME_MAX_BYTES + 1]);

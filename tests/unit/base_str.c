@@ -1,0 +1,109 @@
+#include "base/str.h"
+
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "t.h"
+
+static void numbers(void)
+{
+	uint64_t v = 7;
+
+	T_INT(parse_u64("0", 0, 10, &v), 0);
+	T_INT(v, 0);
+	T_INT(parse_u64("18446744073709551615", 0, UINT64_MAX, &v), 0);
+	T_TRUE(v == UINT64_MAX);
+	T_INT(parse_u64("18446744073709551616", 0, UINT64_MAX, &v), -ERANGE);
+	T_INT(parse_u64("", 0, 10, &v), -EINVAL);
+	T_INT(parse_u64("-1", 0, 10, &v), -EINVAL);
+	T_INT(parse_u64("+1", 0, 10, &v), -EINVAL);
+	T_INT(parse_u64(" 1", 0, 10, &v), -EINVAL);
+	T_INT(parse_u64("11", 0, 10, &v), -ERANGE);
+}
+
+static void cutting(void)
+{
+	struct str rest = STR("a:b:");
+	struct str head = str_cut(&rest, ':');
+
+	T_TRUE(str_eq(head, "a"));
+	T_TRUE(str_eq(str_cut(&rest, ':'), "b"));
+	T_TRUE(rest.p != NULL && rest.n == 0);
+	T_TRUE(str_eq(str_cut(&rest, ':'), ""));
+	T_TRUE(rest.p == NULL);
+}
+
+static void utf8(void)
+{
+	T_TRUE(utf8_valid("h\xc3\xa9llo \xf0\x9f\x98\x80", 11));
+	T_TRUE(!utf8_valid("\xc0\x80", 2));
+	T_TRUE(!utf8_valid("\xed\xa0\x80", 3));
+	T_TRUE(!utf8_valid("\xf4\x90\x80\x80", 4));
+	T_TRUE(!utf8_valid("\xe2\x82", 2));
+	T_TRUE(!utf8_valid("\xff", 1));
+}
+
+static void distance(void)
+{
+	T_INT(str_distance("public", "publik", 2), 1);
+	T_INT(str_distance("ab", "ba", 2), 1);
+	T_INT(str_distance("host", "private", 2), 3);
+	T_INT(str_distance("", "ab", 2), 2);
+}
+
+static void buffers(void)
+{
+	AUTO_BUF b = BUF_INIT(10);
+
+	buf_addf(&b, "%s-%d", "abc", 42);
+	T_STR(buf_str(&b), "abc-42");
+	buf_drop(&b, 4);
+	T_STR(buf_str(&b), "42");
+	buf_add_str(&b, "12345678");
+	T_TRUE(!buf_failed(&b));
+	buf_add_char(&b, 'x');
+	T_TRUE(buf_failed(&b));
+	buf_add_str(&b, "");
+	T_TRUE(buf_failed(&b));
+	T_STR(buf_str(&b), "4212345678");
+}
+
+static void errors(void)
+{
+	struct err e = { 0 };
+
+	T_INT(err_sys(&e, ENOENT, "open '%s'", "x"), -1);
+	T_INT(e.code, ERR_NOT_FOUND);
+	err_wrap(&e, "start '%s'", "box");
+	T_STR(e.msg, "start 'box': open 'x': No such file or directory");
+	T_INT(err_exit_status(ERR_USAGE), 2);
+}
+
+static void times(void)
+{
+	char out[CLOCK_RFC3339_BYTES];
+	uint64_t ns = 0;
+
+	clock_rfc3339_ms(1767323045678901234ull, out);
+	T_STR(out, "2026-01-02T03:04:05.678Z");
+	T_INT(clock_parse_rfc3339("2026-01-02T03:04:05.678Z", &ns), 0);
+	T_TRUE(ns == 1767323045678000000ull);
+	T_INT(clock_parse_rfc3339("2026-01-02T04:04:05+01:00", &ns), 0);
+	T_TRUE(ns == 1767323045000000000ull);
+	T_INT(clock_parse_rfc3339("2026-13-02T04:04:05Z", &ns), -EINVAL);
+	T_INT(clock_parse_rfc3339("2026-01-02", &ns), -EINVAL);
+}
+
+int main(void)
+{
+	T_RUN(numbers);
+	T_RUN(cutting);
+	T_RUN(utf8);
+	T_RUN(distance);
+	T_RUN(buffers);
+	T_RUN(errors);
+	T_RUN(times);
+	return t_end();
+}
