@@ -1,0 +1,47 @@
+/*
+ * What people see: stdout carries data only, everything here goes to stderr except tables.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* "error: TEXT" and "  → hint" lines. Returns the exit status that belongs to the code. */
+int ui_error(const struct err *e);
+int ui_errorf(enum err_code code, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void ui_warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* "   ✓ Verb         target (1.2s)"; the time only beyond 500 ms. */
+void ui_done(const char *verb, const char *target, uint64_t elapsed_ns);
+/* "   ✗ Verb         target" */
+void ui_failed(const char *verb, const char *target);
+
+/* A spinner with elapsed time on a TTY, nothing elsewhere; leaves no trace. QUIET disables it.
+ * It is drawn by a timer signal? No: ui_spin_tick() is called by whoever waits. */
+struct ui_spin {
+	bool on;
+	uint64_t start_ns;
+	const char *verb;
+	const char *target;
+};
+void ui_spin_begin(struct ui_spin *s, bool quiet, const char *verb, const char *target);
+void ui_spin_tick(struct ui_spin *s);
+void ui_spin_end(struct ui_spin *s);
+
+/* Columns padded to the widest cell, four spaces between, last column unpadded. Width counts
+ * code points. Cells may be NULL (shown as "-"). */
+struct ui_table {
+	unsigned n_columns;
+	struct buf cells; /* NUL-separated */
+	unsigned n_cells;
+};
+void ui_table_init(struct ui_table *t, unsigned n_columns);
+void ui_table_add(struct ui_table *t, const char *cell);
+void ui_table_print(struct ui_table *t); /* to stdout; releases */
+/* Cuts to WIDTH code points, ending in "..." when something was lost. */
+void ui_cut(struct buf *out, const char *s, unsigned width);
+bool ui_colour(int fd); /* TTY and NO_COLOR unset */
+/* Writes B to stdout; a broken pipe is success (0), other errors are reported (1). */
+int ui_write_stdout(const struct buf *b);
