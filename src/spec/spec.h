@@ -40,7 +40,7 @@ enum spec_root_disk_kind { ROOT_DISK_MANAGED, ROOT_DISK_TMPFS, ROOT_DISK_FLAT, R
 
 struct spec_root_disk {
 	enum spec_root_disk_kind kind;
-	bool explicit; /* asked for: fail where it cannot be enforced, do not merely show it */
+	bool explicit;     /* asked for: fail where it cannot be enforced, do not merely show it */
 	uint64_t size_mib; /* 0: the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
 	char *format;
@@ -61,7 +61,7 @@ enum spec_stat_virt { STAT_VIRT_STRICT, STAT_VIRT_RELAXED, STAT_VIRT_OFF };
 
 struct spec_mount {
 	enum spec_mount_kind kind;
-	char *source; /* host path as given, or volume name; NULL for tmpfs */
+	char *source; /* host path made absolute, or volume name; NULL for tmpfs */
 	char *guest;  /* absolute, normalised */
 	enum spec_want want;
 	bool readonly, noexec, nosuid, nodev;
@@ -78,7 +78,7 @@ struct spec_mount {
 };
 
 struct spec_rlimit {
-	int resource; /* RLIMIT_… */
+	int resource;        /* RLIMIT_… */
 	uint64_t soft, hard; /* UINT64_MAX: unlimited */
 };
 
@@ -155,6 +155,9 @@ struct spec {
 
 void spec_init(struct spec *s);
 void spec_done(struct spec *s);
+void spec_image_done(struct spec_image *i);
+void spec_root_disk_done(struct spec_root_disk *d);
+void spec_mount_done(struct spec_mount *m);
 
 /* The `config` object of `inspect`, keys sorted. */
 void spec_write_json(const struct spec *s, struct json_writer *w);
