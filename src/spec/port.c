@@ -51,7 +51,7 @@ static int cut_address(char *text, const char *value, char **ret_addr, char **re
 
 static int parse_port(char *text, const char *value, struct spec_port *ret, struct err *e)
 {
-	char *slash = strrchr(text, '/'), *addr, *ports, *guest;
+	char *slash = strrchr(text, '/'), *addr = NULL, *ports = NULL, *guest;
 	uint64_t h, g;
 
 	if (slash) {
