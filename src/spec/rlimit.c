@@ -44,7 +44,7 @@ static bool amount(struct str s, uint64_t *ret)
 		*ret = UINT64_MAX;
 		return true;
 	}
-	return parse_u64_str(s, 0, UINT64_MAX - 1, ret) == 0;
+	return parse_u64_str(s, 0, INT64_MAX, ret) == 0;
 }
 
 int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e)

@@ -72,6 +72,7 @@ void spec_init(struct spec *s)
 		.pids_limit = SPEC_DEFAULT_PIDS,
 		.net_enabled = true,
 		.max_connections = SPEC_DEFAULT_MAX_CONNECTIONS,
+		.metrics_interval_ms = SPEC_DEFAULT_METRICS_INTERVAL_MS,
 	};
 }
 

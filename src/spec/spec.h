@@ -22,6 +22,9 @@
 #define SPEC_DEFAULT_PIDS 1024u
 #define SPEC_DEFAULT_ROOT_DISK_MIB 4096u
 #define SPEC_DEFAULT_MAX_CONNECTIONS 256u
+#define SPEC_DEFAULT_METRICS_INTERVAL_MS 1000u
+#define SPEC_CPUS_MAX 255u
+#define SPEC_PIDS_MAX (4u << 20) /* the kernel's PID_MAX_LIMIT */
 #define SPEC_MOUNTS_MAX 128u
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SPEC_DEFAULT_SHELL "/bin/sh"
@@ -151,7 +154,15 @@ struct spec {
 	uint32_t max_connections;
 	struct json_doc *net_extra_doc; /* policy, dns, interface: as policy/ wrote them */
 	bool log_disabled;
+	uint32_t metrics_interval_ms;
+	bool metrics_disabled;
 };
+
+/* The words of closed sets as flags and configuration spell them, by enum value, ended by NULL. */
+extern const char *const spec_engine_words[]; /* "auto" "process" "vm" */
+extern const char *const spec_pull_words[];   /* "if-missing" "always" "never" */
+/* The index of WORD, which is its enum value, or -1. */
+int word_index(const char *const *words, const char *word);
 
 void spec_init(struct spec *s);
 void spec_done(struct spec *s);
@@ -162,7 +173,8 @@ void spec_mount_done(struct spec_mount *m);
 /* The `config` object of `inspect`, keys sorted. */
 void spec_write_json(const struct spec *s, struct json_writer *w);
 /* Reads what spec_write_json wrote; unknown members are ignored so older programs read newer
- * records. */
+ * records. Initialises S; after a failure S is as spec_init leaves it. Values are checked again:
+ * a damaged record is refused, not believed. */
 MUST_USE int spec_read_json(const struct json_value *v, struct spec *s, struct err *e);
 
 /* ^[A-Za-z0-9][A-Za-z0-9._-]*$, 1–128 bytes. WHAT names the thing in the message. */
