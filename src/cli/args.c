@@ -457,6 +457,17 @@ static int parse_line(struct parser *p)
 
 /* --- what only the whole line shows --------------------------------------------------------- */
 
+/* What the usage line calls the positional I. */
+static struct str usage_word(const struct command *c, size_t i)
+{
+	struct str rest = str_of(c->usage);
+	struct str word = str_cut(&rest, ' ');
+
+	while (i-- > 0 && rest.p)
+		word = str_cut(&rest, ' ');
+	return word;
+}
+
 static int check_words(struct parser *p)
 {
 	const struct command *c = p->args.command;
@@ -474,8 +485,12 @@ static int check_words(struct parser *p)
 	if (n < c->min_args && c->instead && !args_has(&p->args, c->instead))
 		return fail(p, "%s needs a name or --%s\nusage: %s", c->name, c->instead,
 			    buf_str(&usage));
-	if (n < c->min_args && !c->instead)
-		return fail(p, "an argument is missing\nusage: %s", buf_str(&usage));
+	if (n < c->min_args && !c->instead) {
+		struct str what = usage_word(c, n);
+
+		return fail(p, "missing argument %.*s\nusage: %s", (int)what.n, what.p,
+			    buf_str(&usage));
+	}
 	if (n > 0 && c->word_choices)
 		return check_choice(p, c->name, c->word_choices, p->args.word.v[0]);
 	return 0;

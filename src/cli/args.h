@@ -105,8 +105,9 @@ const struct strv *args_list(const struct args *a, const char *name); /* never N
  * Returns the exit status. ROOT's sub table lists all commands. */
 int args_main(const struct command *root, int argc, char **argv);
 
-#define MSB_VERSION "0.6.18" /* the msb whose command line this is, told to those who call us msb \
-			      */
+#define MSB_VERSION                                                                   \
+	"0.6.18" /* the msb whose command line this is, told to those who call us msb \
+		  */
 /* What --version prints. */
 int args_version(const struct args *a);
 

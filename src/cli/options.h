@@ -1,4 +1,5 @@
-/* Option sets that several commands share, and the shorthands in which all option rows are written. */
+/* Option sets that several commands share, and the shorthands in which all option rows are written.
+ */
 #pragma once
 
 #include "cli/args.h"
@@ -32,22 +33,28 @@ extern const struct opt tls_opts[];
 extern const struct opt conf_opts[];
 
 /* The sets of everything that makes a sandbox, in the order help shows them. */
-#define CREATION_SETS                                                                     \
-	{ NULL, create_opts }, { "Resources", resource_opts }, { "Mounts", mount_opts },  \
-		{ "Root file system", storage_opts }, { "Runtime", runtime_opts },        \
-		{ "Scripts", script_opts }, { "Network", network_opts },                  \
-		{ "Secrets and TLS", tls_opts }, { "Configuration files", conf_opts }
+#define CREATION_SETS                                                                    \
+	{ NULL, create_opts }, { "Resources", resource_opts }, { "Mounts", mount_opts }, \
+		{ "Root file system", storage_opts }, { "Runtime", runtime_opts },       \
+		{ "Scripts", script_opts }, { "Network", network_opts },                 \
+		{ "Secrets and TLS", tls_opts },                                         \
+	{                                                                                \
+		"Configuration files", conf_opts                                         \
+	}
 
-#define CREATION_CONFLICTS                                                                 \
-	{ "oci-upper-size", "root-disk" }, { "net", "no-net" }, { "net", "net-default" },  \
-		{ "net", "net-default-egress" }, { "net", "net-default-ingress" },         \
-		{ "no-net", "net-default" }, { "no-net", "net-default-egress" },           \
-		{ "no-net", "net-default-ingress" },                                       \
-		{ "net-default", "net-default-egress" },                                   \
-		{ "net-default", "net-default-ingress" }
-#define CREATION_REQUIRES                                               \
-	{ "init-arg", "init" }, { "init-env", "init" },                 \
+#define CREATION_CONFLICTS                                                                    \
+	{ "oci-upper-size", "root-disk" }, { "net", "no-net" }, { "net", "net-default" },     \
+		{ "net", "net-default-egress" }, { "net", "net-default-ingress" },            \
+		{ "no-net", "net-default" }, { "no-net", "net-default-egress" },              \
+		{ "no-net", "net-default-ingress" }, { "net-default", "net-default-egress" }, \
+	{                                                                                     \
+		"net-default", "net-default-ingress"                                          \
+	}
+#define CREATION_REQUIRES                                                   \
+	{ "init-arg", "init" }, { "init-env", "init" },                     \
 		{ "net-egress-bandwidth-burst", "net-egress-bandwidth" },   \
 		{ "net-ingress-bandwidth-burst", "net-ingress-bandwidth" }, \
-		{ "net-egress-ops-burst", "net-egress-ops" },           \
-		{ "net-ingress-ops-burst", "net-ingress-ops" }
+		{ "net-egress-ops-burst", "net-egress-ops" },               \
+	{                                                                   \
+		"net-ingress-ops-burst", "net-ingress-ops"                  \
+	}
