@@ -99,6 +99,25 @@ const struct command *args_find_command(const struct command *table, const char 
 	return NULL;
 }
 
+const struct opt *args_next_opt(struct opt_iter *it)
+{
+	for (;;) {
+		if (!it->set || !it->set->opt) {
+			if (it->globals)
+				return NULL;
+			it->globals = true;
+			it->set = args_global_sets;
+		}
+		it->opt = it->opt ? it->opt + 1 : it->set->opt;
+		if (!it->opt->name) {
+			it->opt = NULL;
+			it->set++;
+		} else if (!(it->opt->marks & OPT_HIDDEN)) {
+			return it->opt;
+		}
+	}
+}
+
 static const struct opt *find_in(const struct opt_set *sets, struct str name, char letter)
 {
 	for (const struct opt_set *s = sets; s && s->opt; s++)
@@ -225,15 +244,12 @@ static int fail_unknown_opt(struct parser *p, struct str name)
 {
 	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 	AUTO_FREE char *word = xstrndup(name.p, name.n);
-	const struct opt_set *sets[] = { command_path_end(&p->path)->sets, args_global_sets };
+	struct opt_iter it = { .set = command_path_end(&p->path)->sets };
 	const char *near = NULL;
 	unsigned best = SUGGEST_DISTANCE + 1;
 
-	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
-		for (const struct opt_set *s = sets[i]; s && s->opt; s++)
-			for (const struct opt *o = s->opt; o->name; o++)
-				if (!(o->marks & OPT_HIDDEN))
-					consider(word, o->name, &best, &near);
+	for (const struct opt *o; (o = args_next_opt(&it));)
+		consider(word, o->name, &best, &near);
 	shown(&b, word);
 	if (near)
 		return fail(p, "unknown option '--%s'\ndid you mean '--%s'?", buf_str(&b), near);

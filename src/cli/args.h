@@ -105,7 +105,7 @@ const struct strv *args_list(const struct args *a, const char *name); /* never N
  * Returns the exit status. ROOT's sub table lists all commands. */
 int args_main(const struct command *root, int argc, char **argv);
 
-#define MSB_VERSION                                                                   \
+#define MSB_VERSION \
 	"0.6.18" /* the msb whose command line this is, told to those who call us msb \
 		  */
 /* What --version prints. */
@@ -115,6 +115,15 @@ int args_version(const struct args *a);
 
 /* --error … --trace, --tree, --help; accepted everywhere. */
 extern const struct opt_set args_global_sets[];
+/* Walks the options that help shows for a command, the global ones last:
+ *     struct opt_iter it = { .set = c->sets };
+ *     while ((o = args_next_opt(&it))) … */
+struct opt_iter {
+	const struct opt_set *set;
+	const struct opt *opt;
+	bool globals;
+};
+const struct opt *args_next_opt(struct opt_iter *it);
 /* The row of TABLE called NAME, aliases included, or NULL. */
 const struct command *args_find_command(const struct command *table, const char *name);
 /* The option's row by long name (aliases too), among the command's own and the global ones. */

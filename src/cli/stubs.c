@@ -2,10 +2,10 @@
 #include "cli/commands.h"
 #include "cli/ui.h"
 
-#define STUB(fn, name)                                                                            \
-	int fn(const struct args *a)                                                              \
-	{                                                                                         \
-		return ui_errorf(ERR_UNSUPPORTED, "the command '%s' is not supported yet", name); \
+#define STUB(fn, name)                                                              \
+	int fn(const struct args *a)                                                \
+	{                                                                           \
+		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
 	}
 
 STUB(cmd_create, "create")
@@ -44,7 +44,4 @@ STUB(cmd_volume_remove, "volume remove")
 STUB(cmd_snapshot, "snapshot")
 STUB(cmd_install, "install")
 STUB(cmd_uninstall, "uninstall")
-STUB(cmd_self_update, "self update")
 STUB(cmd_self_uninstall, "self uninstall")
-STUB(cmd_completion, "completion")
-STUB(cmd_context, "context")
