@@ -147,7 +147,7 @@ def main():
     tables = json.loads(args.inputs[0].read_text())
     sections = {path.stem: path.read_text() for path in args.inputs[1:]}
 
-    pages = {"cordon.1": main_page(tables, sections.pop("cordon")), "msb.1": ".so man1/cordon.1\n"}
+    pages = {"cordon.1": main_page(tables, sections.pop("cordon"))}
     for c in tables["root"]["commands"]:
         if not c["hidden"]:
             pages["cordon-%s.1" % c["name"]] = command_page(
