@@ -24,7 +24,8 @@
 #define SPEC_DEFAULT_MAX_CONNECTIONS 256u
 #define SPEC_DEFAULT_METRICS_INTERVAL_MS 1000u
 #define SPEC_CPUS_MAX 255u
-#define SPEC_PIDS_MAX (4u << 20) /* the kernel's PID_MAX_LIMIT */
+#define SPEC_SIZE_MAX_MIB (1ll << 40) /* 1 EiB: as bytes it still fits a signed 64-bit number */
+#define SPEC_PIDS_MAX (4u << 20)      /* the kernel's PID_MAX_LIMIT */
 #define SPEC_MOUNTS_MAX 128u
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SPEC_DEFAULT_SHELL "/bin/sh"
