@@ -171,6 +171,12 @@ void spec_image_done(struct spec_image *i);
 void spec_root_disk_done(struct spec_root_disk *d);
 void spec_mount_done(struct spec_mount *m);
 
+/* What no single flag can see: an image is named, ceilings are not below their values. */
+MUST_USE int spec_validate(const struct spec *s, struct err *e);
+/* Do the host's files that the spec names exist, and are they of the kind asked for? An early,
+ * friendly answer; whoever opens them still has to cope with what they are by then. */
+MUST_USE int spec_check_sources(const struct spec *s, struct err *e);
+
 /* The `config` object of `inspect`, keys sorted. */
 void spec_write_json(const struct spec *s, struct json_writer *w);
 /* Reads what spec_write_json wrote; unknown members are ignored so older programs read newer
