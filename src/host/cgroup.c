@@ -68,8 +68,8 @@ static int place_make(const struct mountinfo *m, struct str path, unsigned versi
 	int len;
 
 	if (path.n >= sizeof(own) || mountinfo_unescape(m->root, root, sizeof(root)) < 0 ||
-	    mountinfo_unescape(m->point, point, sizeof(point)) < 0)
-		return -ENAMETOOLONG;
+	    mountinfo_unescape(m->point, point, sizeof(point)) < 0 || point[0] != '/')
+		return -EINVAL;
 	memcpy(own, path.p, path.n);
 	own[path.n] = '\0';
 	n = strlen(root);

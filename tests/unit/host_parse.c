@@ -39,6 +39,7 @@ static void mount_lines(void)
 	T_TRUE(!mountinfo_next(&rest, &m));
 	T_INT(mountinfo_unescape(STR("a\\04"), out, sizeof(out)), 0);
 	T_STR(out, "a\\04");
+	T_INT(mountinfo_unescape(STR("/a\\000b"), out, sizeof(out)), -EINVAL);
 }
 
 static void id_maps(void)
