@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/fdpass.h"
+#include "base/spawn.h"
 #include "client/program.h"
 #include "state/record.h"
 #include "wire/message.h"

@@ -148,6 +148,8 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	plan_add(i->plan, STEP_WAIT)->fd = guest_end;
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
+	/* until then we are an id the namespace does not know, and could make no file */
+	plan_add(i->plan, STEP_IDS);
 	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	s = plan_add(i->plan, STEP_KEEP);
