@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
