@@ -23,6 +23,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER = "cordon-bench"
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
+CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base")  # in the linker's order
 TRUE = "/usr/bin/true"
 BYTES_FULL, BYTES_QUICK = 1 << 30, 256 << 20
 CROWD = 500  # live sandboxes for the row on scale
@@ -94,17 +95,19 @@ class Bench:
     def __init__(self, args, work):
         self.args, self.work = args, work
         self.missed, self.results = [], []
-        self.spawn, self.floor = work / "spawn", work / "floor"
-        for program in (self.spawn, self.floor):
-            self.compile(program)
         self.cordon = self.stage()
+        self.spawn, self.floor, self.kept = work / "spawn", work / "floor", work / "kept"
+        self.compile(self.spawn, BASE_SOURCES)
+        self.compile(self.floor, BASE_SOURCES)
+        if self.cordon:
+            rooms = [ROOT / "build/hot" / f"lib{room}.a" for room in CLIENT_ROOMS]
+            self.compile(self.kept, [room for room in rooms if room.exists()])
 
-    def compile(self, out):
-        compiler = [shutil.which("musl-gcc") or "cc"]
-        subprocess.run(compiler + ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-static", "-ffunction-sections",
-                                   "-Wl,--gc-sections", f"-I{ROOT / 'src'}", "-idirafter", "/usr/include",
-                                   "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", out,
-                                   ROOT / "tests/bench" / f"{out.name}.c", *BASE_SOURCES], check=True)
+    def compile(self, out, link):
+        subprocess.run(["musl-gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-static", "-ffunction-sections",
+                        "-Wl,--gc-sections", f"-I{ROOT / 'src'}", "-idirafter", "/usr/include",
+                        "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", out,
+                        ROOT / "tests/bench" / f"{out.name}.c", *link], check=True)
 
     def stage(self):
         """A copy of the staged install that an ordinary user can reach, or None."""
@@ -231,6 +234,7 @@ class Bench:
         samples, _, _ = self.measure(who, peers, self.args.seconds)
         self.judge("exec, warm, to exit, one at a time", who, peers, samples)
         if ours.error is None:
+            self.row_kept(who, name)
             self.row_output(who, name)
         for close in closers:
             close()
@@ -253,6 +257,22 @@ class Bench:
             return Peer("nsenter", [], error="bubblewrap did not start")
         return Peer("nsenter", ["/usr/bin/nsenter", "-t", str(pid), "-U", "-m", "-p", "-i", "-u", "-n", "-C",
                                 "--preserve-credentials", TRUE], budget=0.6, remark="into bubblewrap")
+
+    def row_kept(self, who, name):
+        """Dynamic true is judged; a static program, which itself costs next to nothing, is reported."""
+        for command, budget in (([TRUE], 1.25), (["/usr/bin/busybox", "true"], None)):
+            peers = [Peer("kept connection", []), Peer("bare spawn", [], budget=budget)]
+            process = who.popen([str(self.kept), name, str(max(2, self.args.seconds // 3)), *command],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            out, err = process.communicate()
+            samples = {p.name: [] for p in peers}
+            for line in out.splitlines():
+                index, ns, *_ = map(int, line.split())
+                samples[peers[index].name].append(ns / 1e6)
+            if process.returncode != 0:
+                for peer in peers:
+                    peer.error = tail(err)
+            self.judge(f"exec over a kept connection, {os.path.basename(command[0])}", who, peers, samples)
 
     def row_output(self, who, name):
         size = BYTES_QUICK if self.args.quick else BYTES_FULL
