@@ -99,7 +99,9 @@ class Bench:
         self.spawn, self.floor, self.kept = work / "spawn", work / "floor", work / "kept"
         self.compile(self.spawn, BASE_SOURCES)
         self.compile(self.floor, BASE_SOURCES)
+        self.filter = work / "filter"
         if self.cordon:
+            self.compile(self.filter, [ROOT / "build/hot" / f"lib{room}.a" for room in ("guest", "base")])
             rooms = [ROOT / "build/hot" / f"lib{room}.a" for room in CLIENT_ROOMS]
             self.compile(self.kept, [room for room in rooms if room.exists()])
 
@@ -289,6 +291,20 @@ class Bench:
         ratio = statistics.median(samples["bare pipe"]) / statistics.median(samples["cordon exec"])
         print(f"  throughput {ratio:.3f} x bare pipe{self.note(row, who, 'bare pipe', ratio, 0.5, True)}; "
               f"largest memory of the client {memory['cordon exec']} KiB")
+
+    def row_filter(self, who):
+        """Reported, not judged: the price of the system call filter for the commands inside."""
+        process = who.popen([str(self.filter)], stdout=subprocess.PIPE, text=True)
+        out, _ = process.communicate()
+        if process.returncode != 0:
+            return
+        print("\nthe system call filter")
+        for line in out.splitlines():
+            name, free, filtered = line.split()
+            if name == "attach":
+                print(f"  {name:<22} {float(filtered) / 1000:9.1f} us")
+            else:
+                print(f"  {name:<22} {float(free):9.1f} ns free  {float(filtered):9.1f} ns under the filter")
 
     def available(self):
         """MemAvailable in KiB once it has come to rest."""
@@ -594,6 +610,8 @@ def measure_as(bench, who):
             other.stop()
     bench.row_memory(who)
     bench.row_crowd(who)
+    if bench.cordon and who.uid is None:
+        bench.row_filter(who)
 
 
 def main():
