@@ -97,19 +97,21 @@ class Bench:
         self.missed, self.results = [], []
         self.cordon = self.stage()
         self.spawn, self.floor, self.kept = work / "spawn", work / "floor", work / "kept"
-        self.compile(self.spawn, BASE_SOURCES)
-        self.compile(self.floor, BASE_SOURCES)
+        error = self.compile(self.spawn, BASE_SOURCES) or self.compile(self.floor, BASE_SOURCES)
+        if error:
+            sys.exit(error)
         self.filter = work / "filter"
         if self.cordon:
-            self.compile(self.filter, [ROOT / "build/hot" / f"lib{room}.a" for room in ("guest", "base")])
+            self.filter_error = self.compile(self.filter, [ROOT / "build/hot" / f"lib{room}.a" for room in ("guest", "base")])
             rooms = [ROOT / "build/hot" / f"lib{room}.a" for room in CLIENT_ROOMS]
-            self.compile(self.kept, [room for room in rooms if room.exists()])
+            self.kept_error = self.compile(self.kept, [room for room in rooms if room.exists()])
 
     def compile(self, out, link):
-        subprocess.run(["musl-gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-static", "-ffunction-sections",
-                        "-Wl,--gc-sections", f"-I{ROOT / 'src'}", "-idirafter", "/usr/include",
-                        "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", out,
-                        ROOT / "tests/bench" / f"{out.name}.c", *link], check=True)
+        made = subprocess.run(["musl-gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-static", "-ffunction-sections",
+                               "-Wl,--gc-sections", f"-I{ROOT / 'src'}", "-idirafter", "/usr/include",
+                               "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", out,
+                               ROOT / "tests/bench" / f"{out.name}.c", *link], stderr=subprocess.PIPE, text=True)
+        return None if made.returncode == 0 else "does not build: " + tail(made.stderr)
 
     def stage(self):
         """A copy of the staged install that an ordinary user can reach, or None."""
@@ -233,13 +235,15 @@ class Bench:
         peers = [ours, Peer("bare spawn", [TRUE], budget=2), self.nsenter_peer(who, closers),
                  others["crun"].exec_peer(2, 0.25), others["runc"].exec_peer(4),
                  others["docker"].exec_peer(10, 0.03)]
-        samples, _, _ = self.measure(who, peers, self.args.seconds)
-        self.judge("exec, warm, to exit, one at a time", who, peers, samples)
-        if ours.error is None:
-            self.row_kept(who, name)
-            self.row_output(who, name)
-        for close in closers:
-            close()
+        try:
+            samples, _, _ = self.measure(who, peers, self.args.seconds)
+            self.judge("exec, warm, to exit, one at a time", who, peers, samples)
+            if ours.error is None:
+                self.row_kept(who, name)
+                self.row_output(who, name)
+        finally:
+            for close in closers:
+                close()
 
     def nsenter_peer(self, who, closers):
         # --dev would put the payload in a second user namespace, from which a user cannot enter the rest
@@ -262,6 +266,9 @@ class Bench:
 
     def row_kept(self, who, name):
         """Dynamic true is judged; a static program, which itself costs next to nothing, is reported."""
+        if self.kept_error:
+            print(f"\nexec over a kept connection, as {who.name}\n  not measured: {self.kept_error}")
+            return
         for command, budget in (([TRUE], 1.25), (["/usr/bin/busybox", "true"], None)):
             peers = [Peer("kept connection", []), Peer("bare spawn", [], budget=budget)]
             process = who.popen([str(self.kept), name, str(max(2, self.args.seconds // 3)), *command],
@@ -325,9 +332,11 @@ class Bench:
         used = []
         for _ in range(3):
             before = self.available()
-            error = start(n)
-            used.append((before - self.available()) / n)
-            stop(n)
+            try:
+                error = start(n)
+                used.append((before - self.available()) / n)
+            finally:
+                stop(n)
             if error:
                 return None, error
         return statistics.median(used), None
@@ -374,7 +383,9 @@ class Bench:
             print(f"  {'cordon':<22} not measured: {problem}")
             return
         line = f"  {'cordon':<22} {ours:9.1f} KiB"
-        if error is None:
+        if ours <= 0 or (error is None and theirs <= 0):
+            line += "  not judged: other work moves more memory than this"
+        elif error is None:
             line += f"  {ours / theirs:.3f} x bubblewrap{self.note(row, who, 'bubblewrap', ours / theirs, 0.5)}"
         print(line)
         self.results.append({"row": row, "as": who.name, "cordon": ours, "bubblewrap": theirs, "unit": "KiB"})
@@ -407,8 +418,9 @@ class Bench:
                   f"{self.note(row, who, 'one', many / alone, 1.5)}")
         except RuntimeError as error:
             print(f"  not measured: {error}")
-        for start in range(0, len(made), 50):
-            who.run([self.cordon, "rm", "-f", *made[start:start + 50]], timeout=120)
+        finally:
+            for start in range(0, len(made), 50):
+                who.run([self.cordon, "rm", "-f", *made[start:start + 50]], timeout=120)
 
 
 class Oci:
@@ -610,7 +622,7 @@ def measure_as(bench, who):
             other.stop()
     bench.row_memory(who)
     bench.row_crowd(who)
-    if bench.cordon and who.uid is None:
+    if bench.cordon and who.uid is None and not bench.filter_error:
         bench.row_filter(who)
 
 
