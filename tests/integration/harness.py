@@ -493,7 +493,7 @@ class CordonTest(unittest.TestCase):
             time.sleep(nap)
             nap = min(nap * 1.5, 0.1)
 
-    def sleepers(self, number, start=None):
+    def sleepers(self, number):
         """Host processes of this test that run `sleep NUMBER`."""
         return [p for p in below([os.getpid()])
                 if p.state != "Z" and p.cmdline[:2] == ["sleep", str(number)]]
