@@ -16,10 +16,18 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define JSON_DEPTH_MAX 64          /* nothing of ours or our peers nests deeper than ten */
-#define JSON_TEXT_MAX (64u << 20)  /* bytes of one document; callers usually bound it lower */
+#define JSON_DEPTH_MAX 64         /* nothing of ours or our peers nests deeper than ten */
+#define JSON_TEXT_MAX (64u << 20) /* bytes of one document; callers usually bound it lower */
 
-enum json_type { JSON_NULL, JSON_BOOL, JSON_INT, JSON_DOUBLE, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+enum json_type {
+	JSON_NULL,
+	JSON_BOOL,
+	JSON_INT,
+	JSON_DOUBLE,
+	JSON_STRING,
+	JSON_ARRAY,
+	JSON_OBJECT
+};
 
 struct json_value {
 	enum json_type type;
@@ -27,7 +35,8 @@ struct json_value {
 		bool boolean;
 		int64_t integer; /* a number without fraction or exponent that fits */
 		double number;   /* every other number */
-		struct str string; /* NUL-terminated besides; may contain NUL when \u0000 was written */
+		struct str
+			string; /* NUL-terminated besides; may contain NUL when \u0000 was written */
 		struct {
 			size_t n;
 			const struct json_value *item;
@@ -46,7 +55,8 @@ struct json_member {
 
 struct json_doc;
 
-/* Parses exactly one value with optional white space around it. ERR_INVALID with line and column. */
+/* Parses exactly one value with optional white space around it. ERR_INVALID with line and column,
+ * ERR_LIMIT for a text beyond JSON_TEXT_MAX. */
 MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
 const struct json_value *json_root(const struct json_doc *d);
@@ -68,7 +78,7 @@ bool json_get_bool(const struct json_value *v, const char *key, bool fallback);
 
 struct json_writer {
 	struct buf *out;
-	unsigned indent;  /* spaces per level; 0 writes compactly on one line */
+	unsigned indent; /* spaces per level; 0 writes compactly on one line */
 	unsigned depth;
 	bool need_comma;
 	bool after_key;
@@ -87,7 +97,7 @@ void json_int(struct json_writer *w, int64_t v);
 void json_uint(struct json_writer *w, uint64_t v);
 void json_double(struct json_writer *w, double v);
 /* Bytes that are not UTF-8 are written as U+FFFD; callers that must keep them use base64. */
-void json_str(struct json_writer *w, const char *s);       /* NULL writes null */
+void json_str(struct json_writer *w, const char *s); /* NULL writes null */
 void json_strn(struct json_writer *w, const char *p, size_t n);
 void json_value_copy(struct json_writer *w, const struct json_value *v);
 /* key and value at once */
@@ -112,10 +122,12 @@ struct json_field {
 /* STR fields are `const char *` borrowed from the document and must not contain NUL, INT are
  * int64_t, BOOL are bool, VALUE are `const struct json_value *`. Absent or null optional members
  * leave the struct as the caller initialised it. */
+// clang-format off
 #define FIELD_STR(type, name, need) { #name, JSON_FIELD_STR, need, offsetof(type, name), 0, 0 }
 #define FIELD_INT(type, name, need, lo, hi) { #name, JSON_FIELD_INT, need, offsetof(type, name), lo, hi }
 #define FIELD_BOOL(type, name, need) { #name, JSON_FIELD_BOOL, need, offsetof(type, name), 0, 0 }
 #define FIELD_VALUE(type, name, need) { #name, JSON_FIELD_VALUE, need, offsetof(type, name), 0, 0 }
+// clang-format on
 
 /* PATH is put in front of member names in messages ("params.timeout_ms: expected integer 1..9,
  * got string"); unknown members are ignored unless STRICT. */

@@ -49,9 +49,10 @@ bool utf8_valid(const char *p, size_t n)
 
 	for (size_t i = 0; i < n;) {
 		unsigned char c = s[i];
-		size_t more = c < 0x80 ? 0 : c < 0xc2 ? 9 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf5 ? 3 : 9;
+		size_t more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
 
-		if (more > n - i - 1)
+		/* a continuation byte or an over-long two-byte form; a byte that never occurs */
+		if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more > n - i - 1)
 			return false;
 		for (size_t k = 1; k <= more; k++)
 			if ((s[i + k] & 0xc0) != 0x80)

@@ -43,6 +43,8 @@ static void utf8(void)
 	T_TRUE(!utf8_valid("\xf4\x90\x80\x80", 4));
 	T_TRUE(!utf8_valid("\xe2\x82", 2));
 	T_TRUE(!utf8_valid("\xff", 1));
+	T_TRUE(!utf8_valid("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12));
+	T_TRUE(!utf8_valid("\xf5\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12));
 }
 
 static void distance(void)
