@@ -1,6 +1,7 @@
 """The field's published holes, re-created against us. One test a row; the name says which."""
 
 import os
+import subprocess
 import threading
 
 from attack import AttackTest
@@ -10,17 +11,14 @@ from harness import MODE, ONE_ID
 class Published(AttackTest):
     def test_cve_2024_21626_leaked_descriptor_as_working_directory(self):
         box = self.create()
-        for fd in range(0, 65):
-            for form in (f"/proc/self/fd/{fd}", f"/proc/self/fd/{fd}/../../..", f"/dev/fd/{fd}"):
-                got = box.exec("sh", "-c", "pwd -P; ls -a ../../../../../../etc/hostname",
-                               opts=("-w", form))
-                if got.code == 0:
-                    self.assertIn(got.text, ("/\n/etc/hostname\n",), (form, got))
-                    self.assertEqual(box.out("cat /etc/hostname", opts=("-w", form)), box.name)
-                else:
-                    self.assertIn("bad cwd", got.errtext, form)
-            if fd > 12 and fd % 8:
-                continue
+        for fd in range(3, 65):
+            got = box.exec("sh", "-c", "pwd -P; cat ../../../../etc/hostname",
+                           opts=("-w", f"/proc/self/fd/{fd}"))
+            if got.code == 0:  # a descriptor of the command's own, in its own root
+                self.assertEqual(got.text, f"/\n{box.name}\n", (fd, got))
+            else:
+                self.assertEqual(got.code, 1, got)
+                self.assertIn("bad cwd", got.errtext)
 
     def test_cve_2024_21626_by_the_sandboxs_own_workdir(self):
         for fd in (3, 4, 5, 6, 7, 8, 9, 10):
@@ -106,8 +104,6 @@ class Published(AttackTest):
         if ONE_ID:
             self.not_run("one id only: no other user inside")
         box = self.create()
-        self.assertEqual(box.out("id -u; id -g", opts=("-u", "1")), "1\n" +
-                         box.out("id -g", opts=("-u", "1")))
         self.assertEqual(box.out("id -u", opts=("-u", "1")), "1")
         self.assertEqual(box.out("id -u", opts=("-u", "0001")), "1")
 
@@ -218,7 +214,7 @@ class Races(AttackTest):
                 got = self.cordon("create", "-q", "-n", box.name, "-v", f"{source}:/mnt/target",
                                   "--tmpfs", "/mnt/scratch", root)
                 self.assertIn(got.code, (0, 1), got)
-                self.assertEqual(box.remove("-f").code in (0, 1), True)
+                self.assertIn(box.remove("-f").code, (0, 1))
                 self.assertEqual(os.listdir(outside), [])
         finally:
             stop.set()
@@ -268,7 +264,6 @@ class Guessing(AttackTest):
         if MODE != "root":
             self.not_run("needs root to act as another user")
         box = self.create()
-        import subprocess
         done = subprocess.run(
             [os.path.join(os.environ["CORDON_TEST_PREFIX"], "bin/cordon"), "exec", box.name, "--",
              "true"], env=self.environment(), user=12345, group=12345, extra_groups=[],

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from attack import AttackTest
+from attack import AttackTest, compiled
 from harness import MODE, ONE_ID, unique_number
 
 
@@ -69,7 +69,6 @@ class Walls(AttackTest):
             self.attack(box, name)
 
     def test_the_same_walls_around_run(self):
-        from attack import compiled
         for name in ("namespaces", "mounts", "sockets"):
             got = self.cordon("run", "-q", "-v", f"{compiled('attacks.c')}:/attack:ro", "host", "--",
                               "/attack/attacks", name)
@@ -125,7 +124,7 @@ class OurProcesses(AttackTest):
     def test_cve_2019_5736_overwriting_our_program(self):
         """Through /proc/self/exe of a script whose interpreter is /proc/self/exe, and pid 1's."""
         box = self.create()
-        programs = os.path.join(os.environ["CORDON_TEST_PREFIX"])
+        programs = os.environ["CORDON_TEST_PREFIX"]
         before = listing(programs)
         box.sh("printf '#!/proc/self/exe\\n' > /root/x; chmod 755 /root/x; /root/x & "
                "for i in 1 2 3 4 5 6 7 8 9; do for p in /proc/[0-9]*; do "
