@@ -45,6 +45,7 @@ MODES = {
     "user": "an ordinary user with a range of subordinate ids",
     "bare": "an ordinary user without one",
     "userns": "root of a user namespace that maps one id",
+    "container": "root of a container: many ids, own mounts and pids, read-only cgroups",
 }
 UNRESPONSIVE_SECONDS = 20  # beyond a test's own limit, before its job is killed
 PR_SET_CHILD_SUBREAPER = 36
@@ -144,6 +145,50 @@ def run_job(suite_dir, test_ids):
 
 
 # ---------------------------------------------------------------------------------------------
+# the mode "container"
+
+CONTAINER_IDS = 1 << 30  # first outside id; a container's root is this one
+CONTAINER_COUNT = 1 << 18
+
+
+def enter_container(argv):
+    """Becomes root of something like an unprivileged container and executes ARGV: a user namespace
+    with a wide map, an own mount, pid and ipc namespace, a fresh /run, and no usable cgroup."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(result):
+        if result != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    ready, go = os.pipe(), os.pipe()
+    child = os.fork()
+    if child:
+        os.read(ready[0], 1)
+        for kind in ("uid", "gid"):
+            with open(f"/proc/{child}/{kind}_map", "w") as handle:
+                handle.write(f"0 {CONTAINER_IDS} {CONTAINER_COUNT}\n")
+        os.write(go[1], b"x")
+        signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255
+    call(libc.prctl(1, signal.SIGKILL))  # PR_SET_PDEATHSIG
+    call(libc.unshare(0x10000000 | 0x00020000 | 0x20000000 | 0x08000000))  # user mnt pid ipc
+    os.write(ready[1], b"x")
+    os.read(go[0], 1)
+    os.setgroups([])
+    os.setgid(0)
+    os.setuid(0)
+    inner = os.fork()
+    if inner:
+        return os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1]) & 255
+    call(libc.prctl(1, signal.SIGKILL))
+    for command in (["mount", "--make-rprivate", "/"], ["mount", "-t", "proc", "proc", "/proc"],
+                    ["mount", "-t", "tmpfs", "-o", "mode=755", "run", "/run"],
+                    ["mount", "-t", "tmpfs", "-o", "ro", "none", "/sys/fs/cgroup"]):
+        subprocess.run(command, check=True)
+    os.execv(argv[0], argv)
+
+
+# ---------------------------------------------------------------------------------------------
 # the runner
 
 
@@ -229,9 +274,11 @@ class Runner:
             user = self.user_of(mode)
             if user:
                 os.chown(place, user.pw_uid, user.pw_gid)
+            elif mode == "container":
+                os.chown(place, CONTAINER_IDS, CONTAINER_IDS)
 
     def user_of(self, mode):
-        if os.geteuid() != 0 or mode == "root":
+        if os.geteuid() != 0 or mode in ("root", "container"):
             return None
         if self.users is None:
             self.users = Users()
@@ -277,6 +324,8 @@ class Runner:
                 job.suite_dir, *job.tests]
         if job.mode == "userns":
             argv = ["unshare", "--user", "--map-root-user", *argv]
+        elif job.mode == "container":
+            argv = [self.python, argv[1], "--container", *argv]
         place = os.path.join(self.arena, job.mode)
         env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                "LANG": "C.UTF-8", "HOME": place, "PYTHONDONTWRITEBYTECODE": "1",
@@ -455,6 +504,8 @@ def parse(argv):
 def main(argv):
     if argv[:1] == ["--job"]:
         return run_job(argv[1], argv[2:])
+    if argv[:1] == ["--container"]:
+        return enter_container(argv[1:])
     options = parse(argv)
     program = os.path.join(options.prefix, "bin", "cordon")
     if not os.access(program, os.X_OK):

@@ -6,11 +6,13 @@ import signal
 import subprocess
 import threading
 
-from harness import CORDON, ONE_ID, CordonTest, Reader, below, unique_number
+from harness import ALL_MODES, CORDON, ONE_ID, CordonTest, Reader, below, unique_number
 
 
 class Status(CordonTest):
     """§1.2 and §7.9: the exit status is the command's own."""
+
+    modes = ALL_MODES
 
     def test_statuses_pass_through_unchanged(self):
         box = self.create()
@@ -87,6 +89,8 @@ class Arguments(CordonTest):
 
 
 class Streams(CordonTest):
+    modes = ALL_MODES
+
     def test_stdout_and_stderr_stay_apart(self):
         got = self.create().sh("echo to-out; echo to-err >&2; exit 3")
         self.assertEqual((got.code, got.out, got.err), (3, b"to-out\n", b"to-err\n"))
@@ -327,6 +331,8 @@ class End(CordonTest):
 class ClientDeath(CordonTest):
     """§7.10: when the client goes, everything that exec started goes, within a second."""
 
+    modes = ALL_MODES
+
     # a plain child, a double-forked one, one in a new session, and one that does both and
     # ignores what can be ignored
     TREE = ("sleep {n} & (sleep {n} &) ; setsid sleep {n} & "
@@ -513,6 +519,8 @@ class Options(CordonTest):
 class User(CordonTest):
     """§5.6: looked up in the guest's own passwd and group."""
 
+    modes = ALL_MODES
+
     def test_root_by_default(self):
         self.assertEqual(self.create().out("id -u; id -g"), "0\n0")
 
@@ -567,8 +575,8 @@ class Descriptors(CordonTest):
         self.addCleanup(lambda: [os.close(fd) for fd in extra])
         for fd in extra:
             os.set_inheritable(fd, True)
-        got = self.cordon("exec", box.name, "--", "sh", "-c", "ls /proc/self/fd; echo /proc/$$/fd/*",
-                          pass_fds=extra)
+        got = self.cordon("exec", box.name, "--", "sh", "-c",
+                          "ls /proc/self/fd; echo /proc/$$/fd/*", pass_fds=extra)
         lines = got.text.split("\n")
         self.assertEqual(lines[:4], ["0", "1", "2", "3"], got)  # 3 is ls reading the directory
         self.assertEqual([w.rsplit("/", 1)[1] for w in lines[4].split()], ["0", "1", "2"], got)
@@ -600,7 +608,7 @@ class Descriptors(CordonTest):
                 self.assertRegex(line, r"^(pipe|socket):|^/dev/null$")
 
     def test_new_session_and_process_group(self):
-        got = self.create().sh("set -- $(cat /proc/self/stat); cut -d' ' -f1,5,6 /proc/$$/stat; echo $$")
+        got = self.create().sh("cut -d' ' -f1,5,6 /proc/$$/stat; echo $$")
         ids, pid = got.text.split("\n")[0].split(), got.text.split("\n")[1]
         self.assertEqual(ids, [pid, pid, pid], got)
 

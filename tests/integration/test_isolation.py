@@ -3,10 +3,12 @@
 import os
 import socket
 
-from harness import MODE, ONE_ID, CordonTest, unique_number
+from harness import ALL_MODES, MODE, ONE_ID, CordonTest, unique_number
 
 
 class Files(CordonTest):
+    modes = ALL_MODES
+
     def test_host_files_are_not_visible(self):
         path = os.path.join(self.dir, "host-only")
         with open(path, "w") as handle:
@@ -15,7 +17,7 @@ class Files(CordonTest):
         box = self.create()
         self.assertNotEqual(box.exec("cat", path).code, 0)
         self.assertEqual(box.sh(f"ls {self.home}").code, 2)
-        self.assertEqual(box.out("ls -A /root; ls -A /home /srv /mnt 2>/dev/null | grep -v : ; true"), "")
+        self.assertEqual(box.out("ls -A /root; cat /home/* /srv/* /mnt/* 2>/dev/null; true"), "")
 
     def test_host_image_shows_programs_not_configuration(self):
         """/etc is synthetic: no account, key or service of the host is in it."""
@@ -44,8 +46,7 @@ class Files(CordonTest):
 
     def test_root_has_no_parent(self):
         box = self.create()
-        self.assertEqual(box.out("cd /../../../..; pwd; ls -di / /.. | cut -d' ' -f1 | uniq | wc -l"),
-                         "/\n1")
+        self.assertEqual(box.out("cd /../../../..; pwd; stat -c %i / /.. | uniq | wc -l"), "/\n1")
 
     def test_other_users_of_the_host_cannot_read_the_writable_layer(self):
         box = self.create()
@@ -54,6 +55,8 @@ class Files(CordonTest):
 
 
 class Processes(CordonTest):
+    modes = ALL_MODES
+
     def test_host_processes_are_not_visible(self):
         box, number = self.create(), unique_number()
         listing = box.out("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
@@ -129,6 +132,8 @@ class Processes(CordonTest):
 
 
 class Capabilities(CordonTest):
+    modes = ALL_MODES
+
     # chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service sys_chroot
     # audit_write setfcap
     DEFAULT = sum(1 << n for n in (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31))
@@ -180,6 +185,8 @@ class Capabilities(CordonTest):
 
 
 class Sockets(CordonTest):
+    modes = ALL_MODES
+
     def test_abstract_sockets_of_the_host_are_out_of_reach(self):
         name = f"\0cordon-test-{unique_number()}"
         server = socket.socket(socket.AF_UNIX)
@@ -213,11 +220,14 @@ class Sockets(CordonTest):
         a, b = self.create(), self.create()
         script = ("import ctypes; l=ctypes.CDLL(None, use_errno=True); "
                   "print(l.shmget(0x4711, 4096, {flags}) >= 0)")
-        self.assertEqual(a.exec("/usr/bin/python3", "-c", script.format(flags=0o1600)).text, "True\n")
-        self.assertEqual(b.exec("/usr/bin/python3", "-c", script.format(flags=0o600)).text, "False\n")
+        for box, flags, found in ((a, 0o1600, "True\n"), (b, 0o600, "False\n")):
+            got = box.exec("/usr/bin/python3", "-c", script.format(flags=flags))
+            self.assertEqual(got.text, found, got)
 
 
 class UidMaps(CordonTest):
+    modes = ALL_MODES
+
     def test_maps(self):
         lines = self.create().out("cat /proc/self/uid_map").split("\n")
         ids = sum(int(line.split()[2]) for line in lines)

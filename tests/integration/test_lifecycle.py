@@ -10,11 +10,13 @@ import subprocess
 import threading
 import time
 
-from harness import (CORDON, COMMAND_SECONDS, MODE, MSB, CordonTest, all_processes, below,
+from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, MSB, ONE_ID, CordonTest, below,
                      kill_quietly, unique_number)
 
 
 class Create(CordonTest):
+    modes = ALL_MODES
+
     def test_ready_when_it_returns(self):
         box = self.create()
         self.assertEqual(box.exec("echo", "ready").text, "ready\n")
@@ -231,6 +233,8 @@ class Run(CordonTest):
 
 
 class StartStop(CordonTest):
+    modes = ALL_MODES
+
     def test_stop_twice_is_success(self):
         box = self.create()
         for _ in range(2):
@@ -379,7 +383,6 @@ class Persistence(CordonTest):
         self.assertEqual(box.sh("test -e /etc/passwd || test -e /root/x").code, 1)
 
     def test_ownership_survives(self):
-        from harness import ONE_ID
         if ONE_ID:
             self.not_run("one id only: no other user inside")
         box = self.create()
@@ -395,6 +398,11 @@ class Persistence(CordonTest):
             self.assertEqual(box.stop().code, 0)
             self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("wc -l < /root/f"), "5")
+
+
+def sorted_json(value):
+    """§1.4: two spaces, keys in alphabetical order."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 class Look(CordonTest):
@@ -428,7 +436,7 @@ class Look(CordonTest):
         box = self.create()
         text = self.cordon("list", "--format", "json").text
         rows = json.loads(text)
-        self.assertEqual(text, json.dumps(rows, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        self.assertEqual(text, sorted_json(rows))
         self.assertEqual(set(rows[0]), {"created_at", "image", "name", "status"})
         self.assertEqual((rows[0]["name"], rows[0]["image"], rows[0]["status"]),
                          (box.name, "host", "Running"))
@@ -476,7 +484,7 @@ class Look(CordonTest):
                           "--max-duration", "5m", "--workdir", "/root")
         text = self.cordon("inspect", box.name, "--format", "json").text
         data = json.loads(text)
-        self.assertEqual(text, json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        self.assertEqual(text, sorted_json(data))
         config = data["config"]
         self.assertEqual(data["name"], box.name)
         self.assertEqual(data["status"], "Running")
@@ -572,6 +580,8 @@ class Timers(CordonTest):
 class Killed(CordonTest):
     """Any process of ours may be SIGKILLed at any instant: the next command sees the truth,
     and `remove --force` always removes."""
+
+    modes = ALL_MODES
 
     def test_supervisor(self):
         box, number = self.create(), unique_number()
@@ -753,6 +763,8 @@ class Races(CordonTest):
 
 
 class Homes(CordonTest):
+    modes = ALL_MODES
+
     def test_two_homes_do_not_see_each_other(self):
         other = os.path.join(self.dir, "other-home")
         a = self.create(name="same")

@@ -101,7 +101,7 @@ class Unprivileged(CordonTest):
         box = self.box()
         got = self.cordon("create", "-n", box.name, "-m", "128M", "host")
         self.assertEqual(got.code, 0, got)
-        self.assertEqual(len([l for l in got.errtext.splitlines() if l.startswith("warn: ")]), 1, got)
+        self.assertEqual(got.errtext.count("warn: "), 1, got)
         self.assertEqual(box.out("ulimit -d"), str(128 << 10))
         self.assertIn("per process", self.cordon("inspect", box.name).text)
 

@@ -2,7 +2,7 @@
 
 import os
 
-from harness import MODE, CordonTest
+from harness import ALL_MODES, MODE, CordonTest
 
 
 class MountTest(CordonTest):
@@ -19,6 +19,8 @@ class MountTest(CordonTest):
 
 
 class Directories(MountTest):
+    modes = ALL_MODES
+
     def test_read_and_write(self):
         src = self.source()
         box = self.create("-v", f"{src}:/mnt/work")
@@ -311,6 +313,8 @@ class Tmpfs(MountTest):
 
 class StandardMounts(CordonTest):
     """§8.2"""
+
+    modes = ALL_MODES
 
     def test_what_is_there(self):
         box = self.create()

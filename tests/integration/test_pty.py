@@ -5,12 +5,14 @@ import signal
 import subprocess
 import termios
 
-from harness import CordonTest, unique_number
+from harness import ALL_MODES, CordonTest, unique_number
 
 CTRL_C, CTRL_Z, CTRL_BACKSLASH, DETACH = b"\x03", b"\x1a", b"\x1c", b"\x1d"
 
 
 class Terminals(CordonTest):
+    modes = ALL_MODES
+
     def shell(self, box, *opts, **kwargs):
         term = box.terminal("sh", opts=opts, **kwargs)
         term.send("PS1='READY> '; export PS1\n")
@@ -236,7 +238,8 @@ class Detach(CordonTest):
 
     def test_a_flood_while_away_never_blocks_the_command(self):
         box = self.create()
-        term = box.terminal("sh", "-c", "echo up; read x; seq 1 500000; echo > /root/through; read y")
+        term = box.terminal("sh", "-c", "echo up; read x; seq 1 500000; echo > /root/through; "
+                            "read y")
         term.expect("up\r\n")
         term.send("\n" + DETACH.decode())
         self.assertEqual(term.wait(), 0)
@@ -317,7 +320,7 @@ class HostTerminal(CordonTest):
     def test_no_host_terminal_inside(self):
         """The caller's terminal is neither visible nor reachable."""
         box = self.create()
-        term = box.terminal("sh", "-c", "ls -l /proc/self/fd; cat /proc/mounts | grep pts; echo end")
+        term = box.terminal("sh", "-c", "ls -l /proc/self/fd; grep pts /proc/mounts; echo end")
         text = term.expect(r"(.*)end\r\n").group(1)
         outside = os.ttyname(term.slave).encode()
         if outside != b"/dev/pts/0":

@@ -231,7 +231,8 @@ class HostileRoots(CordonTest):
 
     def test_configuration_is_never_read_from_the_image(self):
         root = self.make_root()
-        for name in ("config.json", ".cordon/config.json", "cordon.yaml", "root/.cordon/config.json"):
+        for name in ("config.json", ".cordon/config.json", "cordon.yaml",
+                     "root/.cordon/config.json"):
             path = os.path.join(root, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w") as handle:

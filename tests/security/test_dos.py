@@ -1,5 +1,6 @@
-"""Code that tries to hurt the host, its neighbours or us by taking too much. Limits of the machine
-are not under test here (see test_limits.py); that we stay small, responsive and able to end it is."""
+"""Code that tries to hurt the host, its neighbours or us by taking too much.
+
+Limits themselves are in test_limits.py; here we must stay small, answer, and be able to end it."""
 
 import os
 import subprocess
@@ -94,7 +95,8 @@ class Floods(AttackTest):
         got = box.sh("ulimit -s 256; exec true " + "x" * 100)
         self.assertEqual(got.code, 0, got)
         # one argument beyond MAX_ARG_STRLEN arrives through our frames from an API, or by env here
-        got = box.exec("true", opts=[o for i in range(15) for o in ("-e", f"V{i}=" + "x" * 120_000)])
+        many = [word for i in range(15) for word in ("-e", f"V{i}=" + "x" * 120_000)]
+        got = box.exec("true", opts=many)
         self.assertIn(got.code, (0, 1, 126), str(got)[:500])
         self.usable(box)
 

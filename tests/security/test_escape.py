@@ -6,11 +6,13 @@ import signal
 import subprocess
 
 from attack import AttackTest, compiled
-from harness import MODE, ONE_ID, unique_number
+from harness import ALL_MODES, MODE, ONE_ID, unique_number
 
 
 class Walls(AttackTest):
     """As root inside, which is the strongest attacker there is."""
+
+    modes = ALL_MODES
 
     def test_nested_namespaces(self):
         self.attack(self.armed(), "namespaces")
@@ -70,12 +72,14 @@ class Walls(AttackTest):
 
     def test_the_same_walls_around_run(self):
         for name in ("namespaces", "mounts", "sockets"):
-            got = self.cordon("run", "-q", "-v", f"{compiled('attacks.c')}:/attack:ro", "host", "--",
-                              "/attack/attacks", name)
+            got = self.cordon("run", "-q", "-v", f"{compiled('attacks.c')}:/attack:ro", "host",
+                              "--", "/attack/attacks", name)
             self.assertEqual((got.code, got.text), (0, f"done {name}\n"), got)
 
 
 class OurProcesses(AttackTest):
+    modes = ALL_MODES
+
     def test_pid_1_cannot_be_read_traced_or_tuned(self):
         if ONE_ID:
             self.not_run("one id only: pid 1 has the payload's id")

@@ -111,7 +111,7 @@ class Work(CordonTest):
 
     def test_gdb_style_tracing_of_own_children(self):
         self.needs("strace")
-        got = self.create().sh("strace -f -o /root/t sh -c 'true; cat /dev/null' && wc -l < /root/t")
+        got = self.create().sh("strace -f -o /root/t sh -c 'true; cat /dev/null'; wc -l < /root/t")
         self.assertEqual(got.code, 0, got)
 
     def test_tmux(self):
@@ -129,14 +129,15 @@ class Work(CordonTest):
         self.needs("pip3")
         box = self.create("-w", "/root")
         got = box.sh("""set -e; mkdir -p m/localpkg; echo 'X = 7' > m/localpkg/__init__.py
-            printf 'from setuptools import setup\nsetup(name="localpkg",version="1",packages=["localpkg"])' > m/setup.py
+            echo 'from setuptools import setup' > m/setup.py
+            echo 'setup(name="localpkg", version="1", packages=["localpkg"])' >> m/setup.py
             pip3 install -q --no-index --no-build-isolation --break-system-packages --target t ./m
             PYTHONPATH=t /usr/bin/python3 -c 'import localpkg; print(localpkg.X)'""", timeout=120)
         self.assertEqual(got.text, "7\n", got)
 
     def test_shell_job_storm(self):
-        self.assertEqual(self.create().out("for i in $(seq 200); do (echo $i | cat | cat >/dev/null) & "
-                                           "done; wait; echo ok"), "ok")
+        self.assertEqual(self.create().out("for i in $(seq 200); do (echo $i | cat | cat > /dev/null) "
+                                           "& done; wait; echo ok"), "ok")
 
     def test_big_files(self):
         box = self.create("-w", "/root")
