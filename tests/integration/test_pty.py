@@ -7,7 +7,7 @@ import termios
 
 from harness import ALL_MODES, CordonTest, unique_number
 
-CTRL_C, CTRL_Z, CTRL_BACKSLASH, DETACH = b"\x03", b"\x1a", b"\x1c", b"\x1d"
+CTRL_C, CTRL_Z, DETACH = b"\x03", b"\x1a", b"\x1d"
 
 
 class Terminals(CordonTest):

@@ -136,8 +136,8 @@ class Work(CordonTest):
         self.assertEqual(got.text, "7\n", got)
 
     def test_shell_job_storm(self):
-        self.assertEqual(self.create().out("for i in $(seq 200); do (echo $i | cat | cat > /dev/null) "
-                                           "& done; wait; echo ok"), "ok")
+        script = "for i in $(seq 200); do (echo $i | cat | cat > /dev/null) & done; wait; echo ok"
+        self.assertEqual(self.create().out(script), "ok")
 
     def test_big_files(self):
         box = self.create("-w", "/root")
