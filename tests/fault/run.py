@@ -4,10 +4,10 @@
     tests/fault/run.py [--prefix DIR] [--every N] [CALL…]
 
 strace makes the Nth CALL of a command, in the client or in anything it starts, fail with a likely
-errno (or pretends that a newer call does not exist, so that fallbacks run). Allowed outcomes are the
-right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards, without strace, the name must be
-removable and nothing may be left: no process, cgroup, mount, claim or file. The payload runs with
-the fault too where the call is its own; it may then fail as it likes, but must end.
+errno (or pretends that a newer call does not exist, so that fallbacks run). Allowed outcomes are
+the right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards, without strace, the
+name must be removable and nothing may be left: no process, cgroup, claim or file. The payload runs
+with the fault too where the call is its own; it may then fail as it likes, but must end.
 
 It prints how many points were hit per call, for docs/security.md, and ends with a line
 `N passed, N failed`.
@@ -35,32 +35,32 @@ CYCLE_SECONDS = 30  # no cycle may hang, whatever fails
 ERRORS = {
     "openat": ("ENOSPC", "EMFILE"), "open": ("EMFILE",), "openat2": ("ENOSYS", "EACCES"),
     "mkdirat": ("ENOSPC",), "mkdir": ("ENOSPC",), "renameat2": ("ENOSYS", "ENOSPC"),
-    "renameat": ("ENOSPC",), "rename": ("ENOSPC",), "unlinkat": ("EIO",), "symlinkat": ("ENOSPC",),
-    "write": ("ENOSPC", "EINTR"), "pwrite64": ("ENOSPC",), "writev": ("EPIPE",), "read": ("EIO", "EINTR"),
-    "ftruncate": ("ENOSPC",), "flock": ("EINTR",), "fcntl": ("EINVAL",), "fchmod": ("EPERM",),
-    "fchown": ("EPERM",), "fchownat": ("EPERM",),
+    "renameat": ("ENOSPC",), "rename": ("ENOSPC",), "unlinkat": ("EIO",),
+    "symlinkat": ("ENOSPC",), "write": ("ENOSPC", "EINTR"), "pwrite64": ("ENOSPC",),
+    "writev": ("EPIPE",), "read": ("EIO", "EINTR"), "ftruncate": ("ENOSPC",), "flock": ("EINTR",),
+    "fcntl": ("EINVAL",), "fchmod": ("EPERM",), "fchown": ("EPERM",), "fchownat": ("EPERM",),
     "clone": ("EAGAIN",), "clone3": ("ENOSYS", "EAGAIN", "EPERM"), "fork": ("EAGAIN",),
     "vfork": ("EAGAIN",), "execve": ("ENOMEM",), "execveat": ("ENOENT",), "unshare": ("EPERM",),
-    "setns": ("EPERM",), "wait4": ("EINTR",), "waitid": ("EINTR",), "pidfd_open": ("ENOSYS", "EMFILE"),
-    "pidfd_send_signal": ("ESRCH",), "kill": ("EPERM",),
+    "setns": ("EPERM",), "wait4": ("EINTR",), "waitid": ("EINTR",),
+    "pidfd_open": ("ENOSYS", "EMFILE"), "pidfd_send_signal": ("ESRCH",), "kill": ("EPERM",),
     "mmap": ("ENOMEM",), "brk": ("ENOMEM",), "mprotect": ("ENOMEM",), "memfd_create": ("EMFILE",),
     "mount": ("EPERM", "ENOMEM"), "umount2": ("EBUSY",), "pivot_root": ("EINVAL",),
     "fsopen": ("ENOSYS", "EPERM"), "fsconfig": ("EINVAL", "ENOMEM"), "fsmount": ("EPERM",),
     "open_tree": ("ENOSYS", "EPERM"), "move_mount": ("ENOSYS", "EINVAL"),
     "mount_setattr": ("ENOSYS", "EPERM"), "fchdir": ("EACCES",), "chdir": ("EACCES",),
-    "chroot": ("EPERM",),
-    "socket": ("EMFILE", "EAFNOSUPPORT"), "socketpair": ("EMFILE",), "bind": ("EADDRINUSE",),
-    "listen": ("ENOBUFS",), "connect": ("ECONNREFUSED", "EAGAIN"), "accept4": ("EMFILE", "ECONNABORTED"),
-    "sendmsg": ("ENOBUFS", "EPIPE"), "recvmsg": ("ECONNRESET",), "sendto": ("ENOBUFS",),
-    "recvfrom": ("ECONNRESET",), "shutdown": ("ENOTCONN",),
-    "pipe2": ("EMFILE",), "dup3": ("EMFILE",), "dup2": ("EMFILE",), "epoll_create1": ("EMFILE",),
-    "epoll_ctl": ("ENOSPC",), "epoll_wait": ("EINTR",), "epoll_pwait": ("EINTR",),
-    "eventfd2": ("EMFILE",), "signalfd4": ("EMFILE",), "timerfd_create": ("EMFILE",),
-    "timerfd_settime": ("EINVAL",), "poll": ("EINTR",), "ppoll": ("EINTR",),
-    "close_range": ("ENOSYS",), "prctl": ("EINVAL",), "seccomp": ("EINVAL",), "capset": ("EPERM",),
-    "setresuid": ("EAGAIN",), "setresgid": ("EPERM",), "setgroups": ("EPERM",), "setsid": ("EPERM",),
-    "setrlimit": ("EPERM",), "prlimit64": ("EPERM",), "ioctl": ("EIO",), "getrandom": ("EAGAIN",),
-    "splice": ("EINVAL",), "sched_setaffinity": ("EINVAL",), "getdents64": ("EIO",), "newfstatat": ("EACCES",),
+    "chroot": ("EPERM",), "socket": ("EMFILE", "EAFNOSUPPORT"), "socketpair": ("EMFILE",),
+    "bind": ("EADDRINUSE",), "listen": ("ENOBUFS",), "connect": ("ECONNREFUSED", "EAGAIN"),
+    "accept4": ("EMFILE", "ECONNABORTED"), "sendmsg": ("ENOBUFS", "EPIPE"),
+    "recvmsg": ("ECONNRESET",), "sendto": ("ENOBUFS",), "recvfrom": ("ECONNRESET",),
+    "shutdown": ("ENOTCONN",), "pipe2": ("EMFILE",), "dup3": ("EMFILE",), "dup2": ("EMFILE",),
+    "epoll_create1": ("EMFILE",), "epoll_ctl": ("ENOSPC",), "epoll_wait": ("EINTR",),
+    "epoll_pwait": ("EINTR",), "eventfd2": ("EMFILE",), "signalfd4": ("EMFILE",),
+    "timerfd_create": ("EMFILE",), "timerfd_settime": ("EINVAL",), "poll": ("EINTR",),
+    "ppoll": ("EINTR",), "close_range": ("ENOSYS",), "prctl": ("EINVAL",), "seccomp": ("EINVAL",),
+    "capset": ("EPERM",), "setresuid": ("EAGAIN",), "setresgid": ("EPERM",),
+    "setgroups": ("EPERM",), "setsid": ("EPERM",), "setrlimit": ("EPERM",),
+    "prlimit64": ("EPERM",), "ioctl": ("EIO",), "getrandom": ("EAGAIN",), "splice": ("EINVAL",),
+    "sched_setaffinity": ("EINVAL",), "getdents64": ("EIO",), "newfstatat": ("EACCES",),
     "statx": ("EACCES",), "fstat": ("EIO",), "readlinkat": ("EACCES",), "readlink": ("EACCES",),
     "linkat": ("ENOSPC",), "fdatasync": ("EIO",), "fsync": ("EIO",), "lseek": ("EINVAL",),
 }
