@@ -131,7 +131,7 @@ static int erase_with_help(const struct home *h, const char *name, struct err *e
 {
 	AUTO_FREE char *program = NULL;
 	AUTO_FREE char *home_var = xasprintf("CORDON_HOME=%s", h->path);
-	const char *argv[] = { "cordon-supervisor", "--erase", name, NULL };
+	const char *argv[] = { "cordon-supervisor", "--sweep", NULL };
 	const char *env[] = { home_var, NULL };
 	struct child c;
 	int status;

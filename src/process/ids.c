@@ -99,31 +99,57 @@ int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
 	return write_single(i, pid, e);
 }
 
+/* Forks a child into a new user namespace; it waits for the byte that says its maps are written.
+ * Returns twice: 0 in the child once that byte came (or -1: give up), the pid in the parent. */
+static pid_t fork_into_namespace(int hold[2])
+{
+	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
+	pid_t pid;
+	char c;
+
+	if (pipe2(hold, O_CLOEXEC) < 0)
+		return -1;
+	pid = sys_clone3(&args);
+	if (pid == 0) {
+		(void)close(hold[1]);
+		if (read(hold[0], &c, 1) != 1)
+			_exit(0); /* the parent only wanted the namespace */
+		return 0;
+	}
+	fd_closep(&hold[0]);
+	if (pid < 0)
+		fd_closep(&hold[1]);
+	return pid;
+}
+
+int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
+{
+	int hold[2], status = 1;
+	pid_t pid = fork_into_namespace(hold);
+
+	if (pid == 0)
+		_exit(setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0 || fn(arg) != 0);
+	if (pid < 0)
+		return err_sys(e, errno, "create user namespace");
+	if (ids_write_maps(i, pid, e) == 0)
+		IGNORE(write(hold[1], "g", 1)); /* a child that died shows in its status */
+	fd_closep(&hold[1]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status == 0 ? 0 : err_set(e, ERR_SYSTEM, "work in a user namespace failed");
+}
+
 int ids_one_to_one(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid, gid_t outside_gid,
 		   int *ret_fd, struct err *e)
 {
-	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
 	char map[48], path[64];
-	int hold[2] = { -1, -1 };
 	AUTO_FD fd = -1;
-	pid_t pid;
+	int hold[2];
+	pid_t pid = fork_into_namespace(hold);
 	int r = -1;
 
-	if (pipe2(hold, O_CLOEXEC) < 0)
-		return err_sys(e, errno, "pipe");
-	pid = sys_clone3(&args);
-	if (pid == 0) {
-		char c;
-
-		(void)close(hold[1]);
-		IGNORE(read(hold[0], &c, 1)); /* lives until the parent has the namespace */
-		_exit(0);
-	}
-	fd_closep(&hold[0]);
-	if (pid < 0) {
-		fd_closep(&hold[1]);
+	if (pid < 0)
 		return err_sys(e, errno, "create user namespace");
-	}
 	snprintf(map, sizeof(map), "%u %u 1\n", inside_uid, outside_uid);
 	if (write_proc(pid, "uid_map", map, e) < 0)
 		goto out;

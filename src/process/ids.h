@@ -47,3 +47,5 @@ MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
 /* A user namespace in which id INSIDE_UID is host id OUTSIDE_UID (one id each): for volumes. */
 MUST_USE int ids_one_to_one(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
 			    gid_t outside_gid, int *ret_fd, struct err *e);
+/* Runs FN in a forked child that is root of a namespace with these ids; 0 when it returned 0. */
+MUST_USE int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e);

@@ -47,7 +47,7 @@ static bool owns_all_ids(void)
 	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
 }
 
-static int choose_ids(struct supervisor *s, struct err *e)
+int supervisor_choose_ids(struct supervisor *s, struct err *e)
 {
 	struct ids *i = &s->ids;
 
@@ -351,7 +351,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	AUTO_FD program = -1;
 	int r;
 
-	if (choose_ids(s, e) < 0 || guest_program(&program, e) < 0)
+	if (supervisor_choose_ids(s, e) < 0 || guest_program(&program, e) < 0)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
 	q->cgroup_id = cgroup_id;
