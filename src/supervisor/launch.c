@@ -115,7 +115,7 @@ static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, con
 	if (s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
 	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
 		buf_addf(&s->warnings,
-			 "set-user-id files that the sandbox makes in '%s' are root's on the "
+			 "setuid files that the sandbox makes in '%s' are root's on the "
 			 "host, for everyone who can enter it; 'chmod o-x' keeps others out\n",
 			 m->source);
 }
@@ -325,7 +325,6 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		.report_activity = spec->idle_timeout_s > 0,
 		.inner_map = ids_inner_map(&s->ids),
 		.single_id = s->ids.mode == IDS_SINGLE,
-		.own_id = ids_own(&s->ids),
 		.id_shift = ids_shift(&s->ids),
 	};
 	struct rlimit nofile;
