@@ -13,6 +13,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
 		return supervisor_sweep();
+	if (argc == 3 && strcmp(argv[1], "--reap") == 0)
+		return supervisor_reap(argv[2]);
 	if (argc != 2 || fcntl(SUPERVISOR_FD_CONTROL, F_GETFD) < 0) {
 		fprintf(stderr, "cordon-supervisor: started by cordon, not by hand\n");
 		return 2;

@@ -19,6 +19,19 @@ const char *ids_mode_name(enum ids_mode m)
 	return m == IDS_RANGE ? "own range" : m == IDS_SUBID ? "subuid range" : "single id";
 }
 
+const char *ids_inner_map(const struct ids *i)
+{
+	switch (i->mode) {
+	case IDS_RANGE:
+		return "0 0 65536\n";
+	case IDS_SUBID:
+		return "0 1 1\n1 2 65534\n"; /* a line may not span two lines of the outer map */
+	case IDS_SINGLE:
+		break;
+	}
+	return "0 0 1\n";
+}
+
 static int write_proc(pid_t pid, const char *file, const char *text, struct err *e)
 {
 	char path[64];
@@ -53,12 +66,13 @@ static int write_subid(const struct ids *i, pid_t pid, struct err *e)
 
 	for (unsigned k = 0; k < 2; k++) {
 		char args[4][16];
-		const char *argv[] = { program[k], args[0], "0", args[1], "1", "1", args[2], args[3], NULL };
+		const char *argv[] = { program[k], args[0], "0", args[1], "1",    "1", args[2],
+				       "1",        "2",     args[3], "65534", NULL };
 
 		snprintf(args[0], sizeof(args[0]), "%d", (int)pid);
-		snprintf(args[1], sizeof(args[1]), "%u", own[k]);
-		snprintf(args[2], sizeof(args[2]), "%u", base[k]);
-		snprintf(args[3], sizeof(args[3]), "%u", IDS_PER_SANDBOX);
+		snprintf(args[1], sizeof(args[1]), "%u", base[k] + IDS_PER_SANDBOX - 1);
+		snprintf(args[2], sizeof(args[2]), "%u", own[k]);
+		snprintf(args[3], sizeof(args[3]), "%u", base[k]);
 		if (spawn_path(argv, &helper[k], e) < 0)
 			bad = (int)k;
 	}
@@ -128,7 +142,7 @@ int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 	pid_t pid = fork_into_namespace(hold);
 
 	if (pid == 0)
-		_exit(setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0 || fn(arg) != 0);
+		_exit(fn(arg) != 0);
 	if (pid < 0)
 		return err_sys(e, errno, "create user namespace");
 	if (ids_write_maps(i, pid, e) == 0)

@@ -1,4 +1,5 @@
 /*
+ * What is left to do for the dead. A supervisor that was killed leaves its control groups behind.
  * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace
  * that has the range. The record's owner cannot; so whoever removes such a sandbox runs us.
  */
@@ -10,6 +11,19 @@
 static int sweep(void *arg)
 {
 	record_sweep(arg);
+	return 0;
+}
+
+int supervisor_reap(const char *name)
+{
+	AUTO_HOME home = { .fd = -1 };
+	char id[HOME_ID_BYTES];
+	struct err e;
+
+	if (home_open(&home, &e) < 0)
+		return 1;
+	home_machine_id(&home, name, id);
+	cgroup_remove(id);
 	return 0;
 }
 
