@@ -23,6 +23,7 @@
 #include "process/skeleton.h"
 #include "state/erase.h"
 #include "state/range.h"
+#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define MIB (1ull << 20)
@@ -163,7 +164,10 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		if (r->layer_fd[0] < 0)
 			return err_sys(e, errno, "image directory '%s'", spec->image.reference);
 		r->n_layers = 1;
-		return 0; /* used in place: no layer of its own */
+		/* used in place: no layer of its own, but mount points must be there */
+		stubs_remove(s->record_dir, spec->image.reference); /* a crash's */
+		s->root_hold = stubs_hold(spec->image.reference);
+		return stubs_make(s->record_dir, r->layer_fd[0], spec, e);
 	default:
 		return err_set(e, ERR_UNSUPPORTED, "this kind of image is not supported yet");
 	}

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
@@ -289,6 +290,9 @@ static void clean_up(struct supervisor *s)
 
 	process_done(&s->instance);
 	home_unlink_sockets(&s->home, s->record.spec.name);
+	fd_closep(&s->root_hold);
+	if (s->record.spec.image.kind == IMAGE_DIR)
+		stubs_remove(s->record_dir, s->record.spec.image.reference);
 	if (vanish) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			record_retire(&s->home, s->record.spec.name);
@@ -324,6 +328,7 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
 	buf_init(&s->warnings, 4096);
 	process_init(&s->instance);
+	s->root_hold = -1;
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);
