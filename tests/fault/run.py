@@ -134,10 +134,7 @@ class Cycle:
             for where, names, _ in os.walk(mount):
                 found += [f"cgroup {where}/{n}" for n in names if n.startswith("cordon-")
                           and not self.before_cgroups.count(f"{where}/{n}")]
-        for table in ("/var/lib/cordon/ranges", "/run/cordon/ranges"):
-            if os.access(table, os.R_OK):
-                found += [f"claim {n}" for n in os.listdir(table)
-                          if os.readlink(os.path.join(table, n)).startswith(self.dir)]
+        found += [f"claim {c}" for c in harness.claims_below(self.dir)]
         return found
 
     def remember(self):
