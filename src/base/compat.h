@@ -31,7 +31,7 @@
 #define CLONE_NEWCGROUP 0x02000000
 #endif
 #ifndef SYS_quotactl_fd
-#define SYS_quotactl_fd 443 /* 5.14 */
+#define SYS_quotactl_fd 443 /* Linux 5.14; musl 1.2.3 does not name it */
 #endif
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1

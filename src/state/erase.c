@@ -53,8 +53,7 @@ static int empty_one(int fd, char sub[256], bool *ret_descend)
 			first = first ? first : -errno;
 			continue;
 		}
-		strncpy(sub, name, 255);
-		sub[255] = '\0';
+		memcpy(sub, name, strnlen(name, 255) + 1); /* d_name holds at most 255 bytes */
 		*ret_descend = true;
 		break;
 	}

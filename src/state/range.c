@@ -15,7 +15,6 @@
 #define RANGES_DIR_FALLBACK "/run/cordon/ranges" /* a read-only /var: claims last until reboot */
 /* ids no distribution hands out: above container managers' ranges, below the sign bit */
 #define RANGE_FIRST 0x70000000u
-#define RANGE_STRIDE 65537u /* 65536 for the payload, one for pid 1 */
 #define RANGE_COUNT 4090u
 
 static int open_table(struct err *e)

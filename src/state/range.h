@@ -10,6 +10,8 @@
 
 #include "base/err.h"
 
+#define RANGE_STRIDE 65537u /* 65536 ids for the payload, one for pid 1 */
+
 /* First id of a range for the record at PATH: the one it HAD (its files are owned by it), or with
  * -1 a new one. */
 MUST_USE int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e);
