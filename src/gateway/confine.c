@@ -156,6 +156,14 @@ static void emit_socket_check(struct program *p)
 	emit_return(p, no);
 }
 
+/* The sanitizers' run-time makes calls of its own; builds with them are for finding bugs, and the
+ * filter is tested in the ordinary one. */
+#ifdef __SANITIZE_ADDRESS__
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 static int filter_calls(struct err *e)
 {
 	struct program p = { .n = 0 };
@@ -186,7 +194,7 @@ static int filter_calls(struct err *e)
 int confine(const struct gateway_config *c, struct err *e)
 {
 	if (give_up_ids(c, e) < 0 || give_up_capabilities(e) < 0 || set_limits(e) < 0 ||
-	    hide_files(e) < 0 || filter_calls(e) < 0)
+	    hide_files(e) < 0 || (!SANITIZED && filter_calls(e) < 0))
 		return err_wrap(e, "confine the gateway");
 	return 0;
 }

@@ -108,8 +108,11 @@ static void send_counters(struct gateway *g)
 	json_key_int(&w, "queries_denied", (int64_t)n->queries_denied);
 	json_key_int(&w, "spoofed", (int64_t)n->spoofed);
 	json_key_int(&w, "dropped", (int64_t)n->dropped);
+	json_key(&w, "malformed");
+	json_begin_object(&w);
 	for (unsigned i = FAULT_NONE + 1; i < FAULT_COUNT; i++)
 		json_key_int(&w, fault_name[i], (int64_t)n->fault[i]);
+	json_end_object(&w);
 	json_end_object(&w);
 	send_text(&g->control, &b);
 }

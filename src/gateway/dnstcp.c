@@ -199,7 +199,8 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 		acked--; /* our SYN */
 		c->una++;
 	}
-	buf_drop(&c->tx, acked < c->tx.n ? acked : c->tx.n);
+	if (c->tx.n > 0)
+		buf_drop(&c->tx, acked < c->tx.n ? acked : c->tx.n);
 	c->una += acked;
 	return true;
 }
