@@ -19,6 +19,9 @@
 
 static int give_up_ids(const struct gateway_config *c, struct err *e)
 {
+	/* needs CAP_SETPCAP, which goes with the ids; an ordinary user's set is no danger: no_new_privs */
+	for (unsigned cap = 0; cap < 64; cap++)
+		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
 	if (!c->has_ids)
 		return 0;
 	if (setgroups(0, NULL) < 0 || setresgid(c->gid, c->gid, c->gid) < 0 ||
@@ -32,11 +35,8 @@ static int give_up_capabilities(struct err *e)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { { 0 }, { 0 } };
 
-	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0,
-		     0)); /* empty for most callers */
-	for (unsigned cap = 0; cap < 64; cap++)
-		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0,
-			     0)); /* needs CAP_SETPCAP, which only root had */
+	/* empty for most callers */
+	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 	if (syscall(SYS_capset, &header, none) < 0)
 		return err_sys(e, errno, "drop capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)

@@ -532,9 +532,21 @@ static bool udp_from_stack(struct gateway *g, const struct packet *p)
 	return true;
 }
 
-/* libslirp's router advertisements and neighbour messages stay here: the guest needs none. */
-static bool icmp_from_stack(const struct packet *p)
+/* "Unreachable" ends the connection it quotes: the stack has closed it already. */
+static void end_quoted(struct gateway *g, const struct packet *p)
 {
+	struct flow_key key;
+	struct flow *f;
+
+	if (packet_quoted_flow(p, &key.kind, &key.peer, &key.guest_port, &key.peer_port) &&
+	    key.kind == PACKET_TCP && (f = flow_find(&g->flows, &key)) != NULL && !f->open)
+		flow_remove(&g->flows, f);
+}
+
+/* libslirp's router advertisements and neighbour messages stay here: the guest needs none. */
+static bool icmp_from_stack(struct gateway *g, const struct packet *p)
+{
+	end_quoted(g, p);
 	if (p->kind == PACKET_ICMP4)
 		return true;
 	return p->icmp_type < ICMP6_ECHO || p->icmp_type == ICMP6_ECHO_REPLY;
@@ -557,7 +569,7 @@ void edge_from_stack(struct gateway *g, uint8_t *frame, size_t n)
 	else if (p.kind == PACKET_UDP)
 		pass = udp_from_stack(g, &p);
 	else
-		pass = icmp_from_stack(&p);
+		pass = icmp_from_stack(g, &p);
 	if (!pass) {
 		g->counters.dropped++;
 		return;

@@ -298,6 +298,26 @@ bool packet_checksum_ok(const struct packet *p)
 	return checksum(p->frame + p->l4, n, checksum_pseudo(&p->src, &p->dst, IP_TCP, n)) == 0;
 }
 
+bool packet_quoted_flow(const struct packet *p, enum packet_kind *ret_kind, struct addr *ret_peer,
+			uint16_t *ret_guest_port, uint16_t *ret_peer_port)
+{
+	bool v4 = p->kind == PACKET_ICMP4;
+	size_t header = v4 ? IPV4_BYTES : IPV6_BYTES;
+	const uint8_t *h = p->frame + p->data;
+	uint8_t protocol;
+
+	if (p->icmp_type != (v4 ? ICMP4_UNREACHABLE : ICMP6_UNREACHABLE) || p->data_n < header + 4)
+		return false;
+	protocol = v4 ? h[9] : h[6];
+	if (protocol != IP_TCP && protocol != IP_UDP)
+		return false;
+	*ret_kind = protocol == IP_TCP ? PACKET_TCP : PACKET_UDP;
+	*ret_peer = v4 ? addr_v4(h + 16) : addr_v6(h + 24);
+	*ret_guest_port = get16(h + header);
+	*ret_peer_port = get16(h + header + 2);
+	return true;
+}
+
 uint32_t packet_seq_len(const struct packet *p)
 {
 	return (uint32_t)p->data_n + !!(p->flags & TCP_SYN) + !!(p->flags & TCP_FIN);

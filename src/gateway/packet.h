@@ -59,6 +59,9 @@ void packet_clear_urgent(struct packet *p);
 unsigned packet_take_mss(struct packet *p, unsigned raise_to);
 /* True when the checksum of a TCP segment is right. */
 bool packet_checksum_ok(const struct packet *p);
+/* Which TCP or UDP packet of the guest an ICMP "unreachable" is about; false when it is about none. */
+bool packet_quoted_flow(const struct packet *p, enum packet_kind *ret_kind, struct addr *ret_peer,
+			uint16_t *ret_guest_port, uint16_t *ret_peer_port);
 /* The bytes of sequence space a segment takes. */
 uint32_t packet_seq_len(const struct packet *p);
 
