@@ -114,10 +114,28 @@ static bool resolved(void *arg, const struct rule *r, const struct addr *a)
 	return names_covered(g->names, r, a, g->now_ns);
 }
 
-static bool judge(struct gateway *g, const struct policy_flow *f)
+/*
+ * The host's own addresses lead to its services past every firewall, so they count as the group
+ * host even where they look public or private. Only a rule that names the address itself overrides
+ * that.
+ */
+static struct verdict decide(struct gateway *g, const struct policy_flow *f)
 {
 	struct policy_names names = { .resolved = resolved, .arg = g };
 	struct verdict v = policy_decide(&g->policy, &g->host, f, &names);
+	struct policy_flow to_host = *f;
+
+	if (v.action == POLICY_DENY || f->direction == POLICY_INGRESS ||
+	    (v.rule != POLICY_BY_DEFAULT && g->policy.rule[v.rule].target == TARGET_CIDR) ||
+	    addr_group_of(&f->peer, &g->host) == GROUP_HOST || !stack_is_own_address(&f->peer))
+		return v;
+	to_host.peer = f->peer.family == ADDR_V4 ? g->lease.gateway_v4 : g->lease.gateway_v6;
+	return policy_decide(&g->policy, &g->host, &to_host, NULL);
+}
+
+static bool judge(struct gateway *g, const struct policy_flow *f)
+{
+	struct verdict v = decide(g, f);
 	char text[DENIED_TEXT_BYTES];
 
 	if (v.action == POLICY_ALLOW)

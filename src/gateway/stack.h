@@ -35,6 +35,10 @@ unsigned stack_sockets(const struct stack *s);
 /* True when the kernel lets us send echo requests at all (net.ipv4.ping_group_range). */
 bool stack_can_ping(void);
 
+/* True when the address is one of this host's own: connecting there ends at its services, whatever
+ * group the address looks like. Sends nothing. */
+bool stack_is_own_address(const struct addr *a);
+
 struct published {
 	struct addr bind;
 	uint16_t host_port; /* 0: any; becomes the real one */

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-#include "suffix_table.h"
+#include "policy/suffix_table.h"
 
 /* FNV-1a; tools/gen-psl.py computes the same. */
 static uint64_t name_hash(const char *s)

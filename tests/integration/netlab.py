@@ -1,9 +1,10 @@
 """A little internet in network namespaces, for tests of the gateway.
 
-Two namespaces: `outside`, where the gateway and all servers run, with addresses that only look
-public, private or special and live on its loopback; and `inside`, with the sandbox's end of the
-link. No route leads out of either, so no packet can reach a real network. A thread may enter a
-namespace without taking the test process along: that is how sockets are made on either side.
+Three namespaces: `inside`, with the sandbox's end of the link; `outside`, the host, where the
+gateway runs; and `world`, one cable away from the host, with servers on addresses that only look
+public, private or special. No route leads out of them, so no packet can reach a real network. A
+thread may enter a namespace without taking the test process along: that is how sockets are made
+anywhere.
 """
 
 import contextlib
@@ -23,8 +24,9 @@ IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 0x2, 0x1000, 0x4000
 TUN_F_CSUM, TUN_F_TSO4, TUN_F_TSO6 = 1, 2, 4
 libc = ctypes.CDLL(None, use_errno=True)
 
-PUBLIC, PUBLIC2, PUBLIC6 = "203.0.113.10", "203.0.113.20", "2001:db8::10"
+PUBLIC, PUBLIC2, PUBLIC6 = "203.0.113.10", "203.0.113.20", "2001:db8:1::10"
 PRIVATE, METADATA, RESOLVER, RESOLVER2 = "10.1.2.3", "169.254.169.254", "198.51.100.53", "198.51.100.54"
+HOST, HOST6 = "203.0.113.1", "2001:db8::1"  # the host's own addresses, as public as the others
 GATEWAY, GUEST = "172.20.5.1", "172.20.5.2"
 GATEWAY6, GUEST6 = "fd42:6d73:62:7::1", "fd42:6d73:62:7::2"
 GATEWAY_MAC, GUEST_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
@@ -283,18 +285,30 @@ LEASE = {"gateway_ipv4": GATEWAY, "gateway_ipv6": GATEWAY6, "gateway_mac": GATEW
 
 
 class Lab:
-    """Both namespaces, the link between them and, once started, the gateway."""
+    """The namespaces, the cables between them and, once started, the gateway."""
 
     def __init__(self, link="tap", trains=True, v6_route=True):
-        self.outside, self.inside = Namespace(), Namespace()
+        self.outside, self.inside, self.world = Namespace(), Namespace(), Namespace()
         self.process, self.denied = None, []
-        self.outside.ip("link set lo up\n" + "".join(
-            f"address add {a} dev lo\n" for a in (PUBLIC, PUBLIC2, PRIVATE, METADATA, RESOLVER, RESOLVER2))
-            + f"address add {PUBLIC6} dev lo nodad\n"
-            + ("route add 2000::/3 dev lo\n" if v6_route else ""))
+        self.lay_cable(v6_route)
         self.outside.sysctl("ipv4/ping_group_range", "0 2147483647")
         self.link = self.inside.do(self.make_tap, trains) if link == "tap" else self.inside.do(self.make_veth, trains)
         self.configure_inside()
+
+    def lay_cable(self, v6_route):
+        def make():
+            subprocess.run(["ip", "link", "add", "up0", "type", "veth", "peer", "name", "host0",
+                            "netns", f"/proc/{os.getpid()}/fd/{self.world.fd}"], check=True)
+        self.outside.do(make)
+        self.world.ip("link set lo up\nlink set host0 up\n" + "".join(
+            f"address add {a} dev lo\n" for a in (PUBLIC, PUBLIC2, PRIVATE, METADATA, RESOLVER, RESOLVER2))
+            + f"address add {PUBLIC6} dev lo nodad\naddress add 2001:db8::2/64 dev host0 nodad\n"
+            + "address add 203.0.113.2/24 dev host0\n")
+        self.outside.ip(f"link set lo up\nlink set up0 up\naddress add {HOST}/24 dev up0\n"
+                        f"address add {HOST6}/64 dev up0 nodad\n" + "".join(
+                            f"route add {a} via 203.0.113.2\n"
+                            for a in (PUBLIC, PUBLIC2, PRIVATE, METADATA, RESOLVER, RESOLVER2))
+                        + (f"route add 2000::/3 via 2001:db8::2\n" if v6_route else ""))
 
     @staticmethod
     def make_tap(trains):
@@ -379,8 +393,8 @@ route add default via {GATEWAY6} dev eth0
         if self.process:
             self.control.close()
         os.close(self.link)
-        self.inside.close()
-        self.outside.close()
+        for ns in (self.inside, self.outside, self.world):
+            ns.close()
 
     def connect(self, address, port, timeout=5):
         s = self.inside.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, timeout=timeout)

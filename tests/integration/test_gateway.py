@@ -48,12 +48,13 @@ class GatewayTest(unittest.TestCase):
         return first
 
     def server(self, address, port, handler=hello):
-        server = Server(self.lab.outside, address, port, handler)
+        host = address in ("127.0.0.1", netlab.HOST, netlab.HOST6)
+        server = Server(self.lab.outside if host else self.lab.world, address, port, handler)
         self.addCleanup(server.close)
         return server
 
     def resolver(self, table, address=RESOLVER):
-        resolver = Resolver(self.lab.outside, address, table=table)
+        resolver = Resolver(self.lab.world, address, table=table)
         self.addCleanup(resolver.close)
         return resolver
 
@@ -91,6 +92,18 @@ class Reach(GatewayTest):
         self.start(network([ALLOW_DNS, rule("allow", {"group": "host"})]))
         self.assertEqual(self.get(GATEWAY, 8080), b"hello\n")
 
+    def test_the_hosts_own_addresses_are_the_host(self):
+        """A public address of the host leads to its services past every firewall: not public."""
+        servers = [self.server(netlab.HOST, 80), self.server(netlab.HOST6, 80)]
+        self.start()
+        self.refused(netlab.HOST, 80)
+        self.refused(netlab.HOST6, 80)
+        self.assertEqual([s.seen for s in servers], [[], []])
+        self.lab.ask(type="policy", network=network([ALLOW_PUBLIC, rule("allow", {"group": "host"})]))
+        self.assertEqual(self.get(netlab.HOST, 80), b"hello\n")
+        self.lab.ask(type="policy", network=network([rule("allow", {"cidr": netlab.HOST6})]))
+        self.assertEqual(self.get(netlab.HOST6, 80), b"hello\n")
+
     def test_refused_and_unreachable_are_told(self):
         self.start()
         self.refused(PUBLIC, 81)
@@ -111,11 +124,11 @@ class Reach(GatewayTest):
             self.lab.connect("198.18.0.1", 80, timeout=1).close()
 
     def test_udp(self):
-        upstream = self.lab.outside.socket(kind=socket.SOCK_DGRAM)
+        upstream = self.lab.world.socket(kind=socket.SOCK_DGRAM)
         upstream.bind((PUBLIC, 7000))
-        private = self.lab.outside.socket(kind=socket.SOCK_DGRAM, timeout=0.3)
+        private = self.lab.world.socket(kind=socket.SOCK_DGRAM, timeout=0.3)
         private.bind((PRIVATE, 7000))
-        stranger = self.lab.outside.socket(kind=socket.SOCK_DGRAM)
+        stranger = self.lab.world.socket(kind=socket.SOCK_DGRAM)
         stranger.bind((PUBLIC2, 7001))
         self.addCleanup(upstream.close), self.addCleanup(private.close), self.addCleanup(stranger.close)
         self.start()
@@ -238,7 +251,7 @@ class Data(GatewayTest):
                   f"    s=socket.create_connection(('{PUBLIC}',1000),5)\n"
                   "    assert s.recv(9)==b'hello\\n', i\n"
                   "    s.close()\n")
-        listener = self.lab.outside.socket()
+        listener = self.lab.world.socket()
         listener.bind((PUBLIC, 1000))
         listener.listen(64)
         self.addCleanup(listener.close)
@@ -670,7 +683,7 @@ class Limits(GatewayTest):
     def test_egress_packets(self):
         rate = {"amount": 20, "burst": 5, "interval_ms": 1000}
         self.start(network(rates={"egress_ops": rate}))
-        upstream = self.lab.outside.socket(kind=socket.SOCK_DGRAM, timeout=0.05)
+        upstream = self.lab.world.socket(kind=socket.SOCK_DGRAM, timeout=0.05)
         upstream.bind((PUBLIC, 7000))
         self.addCleanup(upstream.close)
         got, end = 0, time.monotonic() + 1
@@ -786,7 +799,7 @@ class Attacks(GatewayTest):
         self.raw.bind(("eth0", 3))
         self.raw.settimeout(2)
         self.addCleanup(self.raw.close)
-        self.witness = self.lab.outside.socket(kind=socket.SOCK_DGRAM, timeout=0.3)
+        self.witness = self.lab.world.socket(kind=socket.SOCK_DGRAM, timeout=0.3)
         self.witness.bind((PUBLIC, 7000))
         self.addCleanup(self.witness.close)
 
