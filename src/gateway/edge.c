@@ -284,6 +284,7 @@ static bool pass_gate(struct gateway *g, struct flow *f, const struct packet *p)
 
 	if (p->data_n == 0)
 		return true;
+	/* the gate insists on what it has seen, so damaged bytes must not be it */
 	if (!packet_checksum_ok(p)) {
 		g->counters.dropped++;
 		return false;

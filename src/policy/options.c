@@ -112,6 +112,46 @@ int policy_add_tokens(struct policy *p, const char *value, struct err *e)
 	return 0;
 }
 
+/*
+ * Among tenants no rule of one may open more than the public internet: whatever is not public is
+ * denied before any rule is asked, except the resolver.
+ */
+static int add_tenant_walls(struct policy *p, struct err *e)
+{
+	static const enum addr_group walled[] = { GROUP_META, GROUP_LOOPBACK, GROUP_PRIVATE,
+						  GROUP_LINK_LOCAL, GROUP_MULTICAST };
+	struct rule r = {
+		.action = POLICY_DENY, .target = TARGET_GROUP, .group = GROUP_HOST, .n_ports = 2
+	};
+
+	r.port[0] = (struct port_range){ 0, DNS_PORT - 1 };
+	r.port[1] = (struct port_range){ DNS_PORT + 1, UINT16_MAX };
+	if (policy_add_rule(p, &r, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < ARRAY_SIZE(walled); i++) {
+		r = (struct rule){ .action = POLICY_DENY,
+				   .target = TARGET_GROUP,
+				   .group = walled[i] };
+		if (policy_add_rule(p, &r, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_tenant(const struct policy_options *o, struct err *e)
+{
+	const char *flag = o->nameservers.n          ? "--dns-nameserver"
+			   : o->ipv4_pool            ? "--net-ipv4-pool"
+			   : o->ipv6_pool            ? "--net-ipv6-pool"
+			   : o->no_rebind_protection ? "--no-dns-rebind-protection"
+						     : NULL;
+
+	if (o->multi_tenant && flag)
+		return err_set(e, ERR_INVALID,
+			       "%s is not available with --deployment-profile multi-tenant", flag);
+	return 0;
+}
+
 /* The baseline that the options choose, behind the explicit rules. */
 static int add_baseline(const struct policy_options *o, struct policy *p, struct err *e)
 {
@@ -151,9 +191,11 @@ static int add_baseline(const struct policy_options *o, struct policy *p, struct
 
 int policy_change_rules(const struct policy_options *o, struct policy *p, struct err *e)
 {
-	if (check_conflicts(o, e) < 0)
+	if (check_conflicts(o, e) < 0 || check_tenant(o, e) < 0)
 		return -1;
 	policy_done(p);
+	if (o->multi_tenant && add_tenant_walls(p, e) < 0)
+		return -1;
 	for (size_t i = 0; i < o->rules.n; i++)
 		if (policy_add_tokens(p, o->rules.v[i], e) < 0)
 			return -1;
@@ -316,6 +358,8 @@ int policy_from_options(const struct policy_options *o, struct policy *p, struct
 			       POLICY_CONNECTIONS_LIMIT);
 	if (o->max_connections)
 		p->max_connections = (uint32_t)o->max_connections;
+	if (o->multi_tenant && p->max_connections > POLICY_MAX_CONNECTIONS)
+		p->max_connections = POLICY_MAX_CONNECTIONS;
 	p->strict = o->strict;
 	return 0;
 }

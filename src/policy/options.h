@@ -21,6 +21,7 @@ struct policy_options {
 	const char *net_default_ingress;
 	struct policy_strings rules; /* --net-rule, comma lists */
 	bool strict;
+	bool multi_tenant; /* --deployment-profile multi-tenant */
 	bool no_rebind_protection;
 	struct policy_strings nameservers; /* --dns-nameserver */
 	uint64_t query_timeout_ms;         /* 0: not given */

@@ -68,6 +68,43 @@ static void baselines(void)
 	}
 }
 
+static void tenants_reach_public_and_the_resolver_only(void)
+{
+	const struct policy_options o = { .net = LIST("all"),
+					  .rules = LIST("allow@any"),
+					  .multi_tenant = true,
+					  .max_connections = 9999 };
+	const struct policy_options wrong = { .nameservers = LIST("1.1.1.1"),
+					      .multi_tenant = true };
+	static const struct {
+		const char *addr;
+		unsigned port;
+		enum policy_action want;
+	} c[] = { { "8.8.8.8", 53, POLICY_ALLOW },        { "172.16.0.1", 53, POLICY_ALLOW },
+		  { "172.16.0.1", 80, POLICY_DENY },      { "10.0.0.1", 53, POLICY_DENY },
+		  { "169.254.169.254", 80, POLICY_DENY }, { "127.0.0.1", 53, POLICY_DENY } };
+	struct addr_host host = { .has_v4 = true };
+	struct policy p;
+	struct err e = { 0 };
+
+	T_INT(addr_parse(str_of("172.16.0.1"), &host.v4), 0);
+	T_INT(policy_from_options(&o, &p, &e), 0);
+	T_INT(p.max_connections, POLICY_MAX_CONNECTIONS);
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct policy_flow f = { .direction = POLICY_EGRESS,
+					 .proto = PROTO_TCP,
+					 .port = (uint16_t)c[i].port };
+
+		T_INT(addr_parse(str_of(c[i].addr), &f.peer), 0);
+		if (policy_decide(&p, &host, &f, NULL).action != c[i].want)
+			T_FAIL("%s:%u", c[i].addr, c[i].port);
+	}
+	T_INT(policy_decide_query(&p, PROTO_UDP, "example.com").action, POLICY_ALLOW);
+	policy_done(&p);
+	T_INT(policy_from_options(&wrong, &p, &e), -1);
+	policy_done(&p);
+}
+
 static void wrong_options(void)
 {
 	const struct {
@@ -211,6 +248,7 @@ static void wrong_json_denies_everything(void)
 int main(void)
 {
 	T_RUN(baselines);
+	T_RUN(tenants_reach_public_and_the_resolver_only);
 	T_RUN(wrong_options);
 	T_RUN(json_round_trips);
 	T_RUN(wrong_json_denies_everything);
