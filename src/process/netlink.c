@@ -2,37 +2,18 @@
  * A batch is a row of messages, each with NLM_F_ACK, sent by one sendto: the kernel works through
  * them in order and acknowledges each. Those that may fail, because the host has no IPv6, carry a
  * mark in their sequence number.
- *
- * Nothing below the second heading may use the C library: it runs between clone and exec, in memory
- * shared with the parent.
  */
 #include "process/netlink.h"
 
-#include <errno.h>
-#include <sys/ioctl.h>
 #include <linux/if.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
-#include <linux/if_packet.h>
-#include <linux/if_tun.h>
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
+#include <string.h>
 #include <sys/socket.h>
-
-#include "base/raw.h"
-
-#define SEQ_OPTIONAL 0x80000000u
-#define ETHERTYPE_ALL 0x0300 /* ETH_P_ALL in network order */
-
-/* --- building: plain C without the library, so that it may run anywhere ------------------------ */
-
-static void copy(uint8_t *to, const void *from, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		to[i] = ((const uint8_t *)from)[i];
-}
 
 static uint8_t *reserve(struct netlink_batch *b, uint32_t n)
 {
@@ -43,8 +24,7 @@ static uint8_t *reserve(struct netlink_batch *b, uint32_t n)
 		b->full = true;
 		return NULL;
 	}
-	for (uint32_t i = 0; i < aligned; i++)
-		p[i] = 0;
+	memset(p, 0, aligned);
 	b->n += aligned;
 	return p;
 }
@@ -55,15 +35,15 @@ static uint32_t begin(struct netlink_batch *b, unsigned type, unsigned flags, bo
 {
 	struct nlmsghdr h = { .nlmsg_type = (uint16_t)type,
 			      .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags),
-			      .nlmsg_seq = ++b->count | (optional ? SEQ_OPTIONAL : 0) };
+			      .nlmsg_seq = ++b->count | (optional ? NETLINK_SEQ_OPTIONAL : 0) };
 	uint32_t at = b->n;
 	uint8_t *p = reserve(b, NLMSG_HDRLEN);
 
 	if (p)
-		copy(p, &h, sizeof(h));
+		memcpy(p, &h, sizeof(h));
 	p = reserve(b, body_n);
 	if (p)
-		copy(p, body, body_n);
+		memcpy(p, body, body_n);
 	return at;
 }
 
@@ -72,7 +52,7 @@ static void end(struct netlink_batch *b, uint32_t at)
 	uint32_t len = b->n - at;
 
 	if (!b->full)
-		copy(b->b + at, &len, sizeof(len)); /* nlmsg_len comes first */
+		memcpy(b->b + at, &len, sizeof(len)); /* nlmsg_len comes first */
 }
 
 /* Returns its offset, for attributes that hold others. */
@@ -83,8 +63,9 @@ static uint32_t attr(struct netlink_batch *b, unsigned type, const void *data, u
 	uint8_t *p = reserve(b, RTA_LENGTH(n));
 
 	if (p) {
-		copy(p, &a, sizeof(a));
-		copy(p + RTA_LENGTH(0), data, n);
+		memcpy(p, &a, sizeof(a));
+		if (n > 0)
+			memcpy(p + RTA_LENGTH(0), data, n);
 	}
 	return at;
 }
@@ -94,7 +75,7 @@ static void attr_end(struct netlink_batch *b, uint32_t at)
 	uint16_t len = (uint16_t)(b->n - at);
 
 	if (!b->full)
-		copy(b->b + at, &len, sizeof(len)); /* rta_len comes first */
+		memcpy(b->b + at, &len, sizeof(len)); /* rta_len comes first */
 }
 
 void netlink_add_veth(struct netlink_batch *b)
@@ -112,7 +93,7 @@ void netlink_add_veth(struct netlink_batch *b)
 	inner = attr(b, VETH_INFO_PEER, NULL, 0);
 	p = reserve(b, sizeof(peer));
 	if (p)
-		copy(p, &peer, sizeof(peer));
+		memcpy(p, &peer, sizeof(peer));
 	attr(b, IFLA_IFNAME, NETIF_PEER_NAME, sizeof(NETIF_PEER_NAME));
 	attr_end(b, inner);
 	attr_end(b, data);
@@ -211,92 +192,4 @@ void netlink_add_interface(struct netlink_batch *b, const struct netif *n)
 	add_address(b, AF_INET6, n->guest_v6, 64);
 	add_neighbour(b, AF_INET6, n->gateway_v6, n->gateway_mac);
 	add_default_route(b, AF_INET6, n->gateway_v6);
-}
-
-/* --- running: system calls only ------------------------------------------------------------------ */
-
-/* Reads acknowledgements until all COUNT are in; the first error that matters. */
-static long read_acks(int fd, uint32_t count)
-{
-	uint8_t buf[4096] __attribute__((aligned(4)));
-	long failed = 0;
-
-	while (count > 0) {
-		long n = RAW6(SYS_recvfrom, fd, buf, sizeof(buf), 0, 0, 0);
-
-		if (n == -EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? n : -EPIPE;
-		for (long at = 0; n - at >= (long)(NLMSG_HDRLEN + sizeof(struct nlmsgerr));) {
-			const struct nlmsghdr *h = (const struct nlmsghdr *)(buf + at);
-			const struct nlmsgerr *e =
-				(const struct nlmsgerr *)(buf + at + NLMSG_HDRLEN);
-
-			if (h->nlmsg_type != NLMSG_ERROR || h->nlmsg_len < NLMSG_HDRLEN)
-				return -EPROTO;
-			if (e->error && !(h->nlmsg_seq & SEQ_OPTIONAL) && !failed)
-				failed = e->error;
-			count--;
-			at += NLMSG_ALIGN(h->nlmsg_len);
-		}
-	}
-	return failed;
-}
-
-long netlink_run(const struct netlink_batch *b)
-{
-	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	long fd, r;
-
-	if (b->full)
-		return -EMSGSIZE;
-	fd = RAW3(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (fd < 0)
-		return fd;
-	r = RAW6(SYS_sendto, fd, b->b, b->n, 0, &kernel, sizeof(kernel));
-	r = r < 0 ? r : read_acks((int)fd, b->count);
-	RAW1(SYS_close, fd);
-	return r;
-}
-
-static long set_option(long fd, int option, int value)
-{
-	return RAW5(SYS_setsockopt, fd, SOL_PACKET, option, &value, sizeof(value));
-}
-
-long netif_open_packet(bool trains)
-{
-	struct sockaddr_ll to = { .sll_family = AF_PACKET,
-				  .sll_protocol = ETHERTYPE_ALL,
-				  .sll_ifindex = NETIF_PEER_INDEX };
-	long fd, r;
-
-	/* protocol 0: nothing is received before the socket is bound to the one interface */
-	fd = RAW3(SYS_socket, AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	r = set_option(fd, PACKET_IGNORE_OUTGOING, 1);
-	r = r < 0 ? r : set_option(fd, PACKET_VNET_HDR, trains);
-	r = r < 0 ? r : RAW3(SYS_bind, fd, &to, sizeof(to));
-	if (r < 0) {
-		RAW1(SYS_close, fd);
-		return r;
-	}
-	return fd;
-}
-
-long netif_make_tap(int tun, bool trains)
-{
-	struct ifreq ifr = { .ifr_flags =
-				     (short)(IFF_TAP | IFF_NO_PI | (trains ? IFF_VNET_HDR : 0)) };
-	unsigned index = NETIF_INDEX;
-	long r;
-
-	copy((uint8_t *)ifr.ifr_name, NETIF_NAME, sizeof(NETIF_NAME));
-	r = RAW3(SYS_ioctl, tun, TUNSETIFINDEX, &index);
-	r = r < 0 ? r : RAW3(SYS_ioctl, tun, TUNSETIFF, &ifr);
-	if (r < 0 || !trains)
-		return r;
-	return RAW3(SYS_ioctl, tun, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6);
 }

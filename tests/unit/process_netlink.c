@@ -1,4 +1,4 @@
-/* In a user and network namespace of its own: nothing here touches the machine's network. */
+/* In user and network namespaces of their own: nothing here touches the machine's network. */
 #include "process/netlink.h"
 #include "t.h"
 
@@ -6,8 +6,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct netif netif = {
@@ -68,60 +71,138 @@ static void link_works(int fd)
 	T_TRUE(!readable(fd, 200));
 }
 
-static void a_veth_and_a_packet_socket(void)
+/* A child in user and network namespaces of its own, as the engine makes them; it waits for us. */
+static pid_t child_in_namespaces(const struct netif_job *job, int *ret_pidfd)
 {
-	struct netlink_batch b = { 0 };
-	long fd;
+	int ready[2];
+	char byte = 1;
+	pid_t pid;
 
-	netlink_add_veth(&b);
-	netlink_add_peer(&b);
-	T_INT(netlink_run(&b), 0);
-	fd = netif_open_packet(false);
-	T_TRUE(fd >= 0);
-	b = (struct netlink_batch){ 0 };
-	netlink_add_interface(&b, &netif);
-	T_INT(netlink_run(&b), 0);
-	link_works((int)fd);
-	close((int)fd);
+	T_INT(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		long r = unshare(CLONE_NEWUSER | CLONE_NEWNET);
+
+		if (r == 0 && job)
+			r = netif_run_child(job);
+		byte = r == 0;
+		if (write(ready[1], &byte, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	T_INT(read(ready[0], &byte, 1), 1);
+	T_INT(byte, 1);
+	close(ready[0]);
+	close(ready[1]);
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return pid;
 }
 
-static void a_tap(void)
+static void end_child(pid_t pid, int pidfd)
 {
-	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	struct netlink_batch b = { 0 };
+	close(pidfd);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
 
-	if (fd < 0) {
-		printf("# not run: /dev/net/tun cannot be opened\n");
+/* Runs the check with the child's namespaces as its own. */
+static void check_from_inside(int pidfd, int link)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		t_bad = false;
+		T_INT(setns(pidfd, CLONE_NEWUSER), 0);
+		T_INT(setns(pidfd, CLONE_NEWNET), 0);
+		link_works(link);
+		fflush(stdout);
+		_exit(t_bad);
+	}
+	T_INT(waitpid(pid, &status, 0), pid);
+	T_INT(status, 0);
+}
+
+static void a_veth_made_by_the_child(void)
+{
+	struct netif_job job;
+	struct err e = { 0 };
+	int pair[2], pidfd, link = -1;
+	pid_t pid;
+
+	T_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	netif_job_init(&job, &netif, false, pair[1]);
+	pid = child_in_namespaces(&job, &pidfd);
+	if (netif_receive(pair[0], &link, &e) < 0)
+		T_FAIL("%s", e.msg);
+	check_from_inside(pidfd, link);
+	close(link);
+	close(pair[0]);
+	close(pair[1]);
+	end_child(pid, pidfd);
+}
+
+static void a_tap_made_by_the_parent(void)
+{
+	struct netif_job job;
+	struct err e = { 0 };
+	int pidfd, link = -1;
+	pid_t pid;
+
+	if (geteuid() != 0 || access("/dev/net/tun", R_OK | W_OK) < 0) {
+		printf("# not run: needs root and /dev/net/tun\n");
 		return;
 	}
-	T_INT(netif_make_tap(fd, false), 0);
-	netlink_add_interface(&b, &netif);
-	T_INT(netlink_run(&b), 0);
-	link_works(fd);
-	close(fd);
+	netif_job_init(&job, &netif, false, -1);
+	pid = child_in_namespaces(NULL, &pidfd);
+	if (netif_attach_tap(pidfd, &job, &link, &e) < 0)
+		T_FAIL("%s", e.msg);
+	check_from_inside(pidfd, link);
+	close(link);
+	end_child(pid, pidfd);
 }
 
 static void errors_come_back(void)
 {
 	struct netlink_batch b = { 0 };
+	pid_t pid = fork();
+	int status;
 
-	netlink_add_interface(&b, &netif); /* there is no such interface */
-	T_TRUE(netlink_run(&b) < 0);
-	for (unsigned i = 0; i < 40; i++)
-		netlink_add_veth(&b);
-	T_TRUE(b.full);
-	T_TRUE(netlink_run(&b) < 0);
+	if (pid == 0) {
+		t_bad = false;
+		T_INT(unshare(CLONE_NEWUSER | CLONE_NEWNET), 0);
+		netlink_add_interface(&b, &netif); /* there is no such interface */
+		T_TRUE(netlink_run(&b) < 0);
+		for (unsigned i = 0; i < 40; i++)
+			netlink_add_veth(&b);
+		T_TRUE(b.full);
+		T_TRUE(netlink_run(&b) < 0);
+		fflush(stdout);
+		_exit(t_bad);
+	}
+	T_INT(waitpid(pid, &status, 0), pid);
+	T_INT(status, 0);
+}
+
+static bool namespaces_work(void)
+{
+	pid_t pid = fork();
+	int status = 1;
+
+	if (pid == 0)
+		_exit(unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0);
+	return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 int main(void)
 {
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0) {
+	if (!namespaces_work()) {
 		printf("1..0 # SKIP no user namespaces here\n");
 		return 0;
 	}
 	T_RUN(errors_come_back);
-	T_RUN(a_veth_and_a_packet_socket);
-	if (unshare(CLONE_NEWNET) == 0)
-		T_RUN(a_tap);
+	T_RUN(a_veth_made_by_the_child);
+	T_RUN(a_tap_made_by_the_parent);
 	return t_end();
 }
