@@ -21,7 +21,9 @@ struct buf {
 	bool failed;
 };
 
+// clang-format off
 #define BUF_INIT(ceiling) { .max = (ceiling) }
+// clang-format on
 #define AUTO_BUF __attribute__((cleanup(buf_done))) struct buf
 
 void buf_init(struct buf *b, size_t max);

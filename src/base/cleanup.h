@@ -11,8 +11,9 @@ static inline void fd_closep(int *fd)
 {
 	int saved = errno;
 
+	/* never retried: on Linux the number is free again even after EINTR */
 	if (*fd >= 0)
-		(void)close(*fd); /* never retried: on Linux the number is free again even after EINTR */
+		(void)close(*fd);
 	*fd = -1;
 	errno = saved;
 }
@@ -38,11 +39,11 @@ static inline int fd_take(int *fd)
 	return v;
 }
 
-#define TAKE(p)                              \
-	({                                   \
-		__typeof__(p) taken_ = (p);  \
-		(p) = NULL;                  \
-		taken_;                      \
+#define TAKE(p)                             \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
 	})
 
 /* Small fixed allocations: no memory for them means no way on, so these abort. */

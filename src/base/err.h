@@ -13,10 +13,10 @@
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* Ignoring a result on purpose; write the reason next to it. */
-#define IGNORE(call)                 \
-	do {                         \
-		if (call) {          \
-		}                    \
+#define IGNORE(call)        \
+	do {                \
+		if (call) { \
+		}           \
 	} while (0)
 
 enum err_code {

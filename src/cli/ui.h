@@ -1,5 +1,9 @@
 /*
  * What people see: stdout carries data only, everything here goes to stderr except tables.
+ *
+ * Texts may hold anything a user or a guest wrote: control characters and broken UTF-8 are shown
+ * as \xNN, so that no message can drive the terminal. A line feed inside a message starts a
+ * "  → detail" line.
  */
 #pragma once
 
@@ -9,21 +13,27 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* -q: from now on no warnings, no progress, no ✓ lines. Errors stay; what hides those decides. */
+void ui_set_quiet(bool quiet);
+
 /* "error: TEXT" and "  → hint" lines. Returns the exit status that belongs to the code. */
 int ui_error(const struct err *e);
 int ui_errorf(enum err_code code, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void ui_warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* One sentence on stderr without a prefix: "No sandboxes found." */
+void ui_note(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* "   ✓ Verb         target (1.2s)"; the time only beyond 500 ms. */
 void ui_done(const char *verb, const char *target, uint64_t elapsed_ns);
 /* "   ✗ Verb         target" */
 void ui_failed(const char *verb, const char *target);
 
 /* A spinner with elapsed time on a TTY, nothing elsewhere; leaves no trace. QUIET disables it.
- * It is drawn by a timer signal? No: ui_spin_tick() is called by whoever waits. */
+ * Nothing runs by itself: whoever waits calls ui_spin_tick() every UI_SPIN_MS while s->on. */
+#define UI_SPIN_MS 100
 struct ui_spin {
 	bool on;
 	uint64_t start_ns;
-	const char *verb;
+	const char *verb; /* borrowed, as is the target, until ui_spin_end() */
 	const char *target;
 };
 void ui_spin_begin(struct ui_spin *s, bool quiet, const char *verb, const char *target);
@@ -39,7 +49,7 @@ struct ui_table {
 };
 void ui_table_init(struct ui_table *t, unsigned n_columns);
 void ui_table_add(struct ui_table *t, const char *cell);
-void ui_table_print(struct ui_table *t); /* to stdout; releases */
+int ui_table_print(struct ui_table *t); /* to stdout as ui_write_stdout(); releases */
 /* Cuts to WIDTH code points, ending in "..." when something was lost. */
 void ui_cut(struct buf *out, const char *s, unsigned width);
 bool ui_colour(int fd); /* TTY and NO_COLOR unset */

@@ -15,23 +15,44 @@ MUST_USE int parse_bytes(const char *flag, const char *s, uint64_t *ret, struct 
 /* DURATION to whole seconds: N, Ns, Nm, Nh, Nd, Nms (rounded up), compounds such as 1h30m. */
 MUST_USE int parse_duration_s(const char *flag, const char *s, uint64_t *ret, struct err *e);
 MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err *e);
-/* `host`, a path, or a reference. CWD-relative paths become absolute. */
+/* `host`, a path, or a reference. CWD-relative paths become absolute. Replaces kind, reference and
+ * digest of RET, which must be zeroed or filled before; its root disk stays. */
 MUST_USE int parse_image(const char *s, struct spec_image *ret, struct err *e);
+/* Replaces RET, which must be zeroed or filled before. */
 MUST_USE int parse_root_disk(const char *flag, const char *s, struct spec_root_disk *ret,
 			     struct err *e);
 
-enum mount_flag { MOUNT_FLAG_VOLUME, MOUNT_FLAG_DIR, MOUNT_FLAG_FILE, MOUNT_FLAG_DISK, MOUNT_FLAG_NAMED };
-/* SOURCE:GUEST[:OPTIONS] by -v, --mount-dir, …; appends to s->mount and refuses a repeated target. */
+enum mount_flag {
+	MOUNT_FLAG_VOLUME,
+	MOUNT_FLAG_DIR,
+	MOUNT_FLAG_FILE,
+	MOUNT_FLAG_DISK,
+	MOUNT_FLAG_NAMED
+};
+/* SOURCE:GUEST[:OPTIONS] by -v, --mount-dir, …; appends to s->mount and refuses a repeated target.
+ */
 MUST_USE int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, struct err *e);
 MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
 /* K=V, or K copied from the caller's environment. FLAG is "--env". Later keys replace earlier. */
 MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
 			  struct err *e);
+/* The same with the parts at hand; cannot fail. KEY is N_KEY bytes. */
+void spec_set_env(struct spec_env **list, size_t *n, const char *key, size_t n_key,
+		  const char *value);
 MUST_USE int spec_add_label(struct spec *s, const char *value, struct err *e);
 MUST_USE int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e);
-const char *rlimit_name(int resource); /* "nofile" */
+const char *rlimit_name(int resource); /* "nofile"; NULL when unknown */
+int rlimit_number(const char *name);   /* any case; -1 when unknown */
+/* FLAG is --script, --script-raw or --script-path. --script takes its shebang from s->shell, so
+ * --shell must be in the spec before. */
 MUST_USE int spec_add_script(struct spec *s, const char *flag, const char *value, struct err *e);
+/* BODY becomes the spec's, or is freed on failure. */
+MUST_USE int spec_set_script(struct spec *s, const char *flag, const char *name, char *body,
+			     struct err *e);
+/* What --script makes of BODY: shebang, escapes decoded, final newline. */
+void spec_script_cook(struct buf *b, const char *shell, const char *body);
+/* FLAG is --copy, --copy-file, --copy-dir (SRC:DST), --mkdir or --rm (PATH). */
 MUST_USE int spec_add_patch(struct spec *s, const char *flag, const char *value, struct err *e);
 MUST_USE int parse_hostname(const char *s, struct err *e);
 MUST_USE int parse_shell(const char *s, struct err *e);
@@ -47,3 +68,9 @@ bool spec_matches_label(const struct spec *s, const char *selector);
 
 /* Absolute guest path without //, . or .. components; NULL when it is not absolute. */
 char *path_normalise(const char *p);
+/* Starts with / ./ ../ or is . or .. : how -v and IMAGE tell a path from a name. */
+bool path_is_host(const char *p);
+/* P below the current directory unless absolute, without // and . but with .. kept. */
+MUST_USE int path_absolute(const char *p, char **ret, struct err *e);
+/* The shape of a file system's name: "ext4". */
+bool fstype_valid(const char *s);

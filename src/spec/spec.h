@@ -22,6 +22,9 @@
 #define SPEC_DEFAULT_PIDS 1024u
 #define SPEC_DEFAULT_ROOT_DISK_MIB 4096u
 #define SPEC_DEFAULT_MAX_CONNECTIONS 256u
+#define SPEC_DEFAULT_METRICS_INTERVAL_MS 1000u
+#define SPEC_CPUS_MAX 255u
+#define SPEC_PIDS_MAX (4u << 20) /* the kernel's PID_MAX_LIMIT */
 #define SPEC_MOUNTS_MAX 128u
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SPEC_DEFAULT_SHELL "/bin/sh"
@@ -40,7 +43,7 @@ enum spec_root_disk_kind { ROOT_DISK_MANAGED, ROOT_DISK_TMPFS, ROOT_DISK_FLAT, R
 
 struct spec_root_disk {
 	enum spec_root_disk_kind kind;
-	bool explicit; /* asked for: fail where it cannot be enforced, do not merely show it */
+	bool explicit;     /* asked for: fail where it cannot be enforced, do not merely show it */
 	uint64_t size_mib; /* 0: the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
 	char *format;
@@ -61,7 +64,7 @@ enum spec_stat_virt { STAT_VIRT_STRICT, STAT_VIRT_RELAXED, STAT_VIRT_OFF };
 
 struct spec_mount {
 	enum spec_mount_kind kind;
-	char *source; /* host path as given, or volume name; NULL for tmpfs */
+	char *source; /* host path made absolute, or volume name; NULL for tmpfs */
 	char *guest;  /* absolute, normalised */
 	enum spec_want want;
 	bool readonly, noexec, nosuid, nodev;
@@ -78,7 +81,7 @@ struct spec_mount {
 };
 
 struct spec_rlimit {
-	int resource; /* RLIMIT_… */
+	int resource;        /* RLIMIT_… */
 	uint64_t soft, hard; /* UINT64_MAX: unlimited */
 };
 
@@ -151,15 +154,27 @@ struct spec {
 	uint32_t max_connections;
 	struct json_doc *net_extra_doc; /* policy, dns, interface: as policy/ wrote them */
 	bool log_disabled;
+	uint32_t metrics_interval_ms;
+	bool metrics_disabled;
 };
+
+/* The words of closed sets as flags and configuration spell them, by enum value, ended by NULL. */
+extern const char *const spec_engine_words[]; /* "auto" "process" "vm" */
+extern const char *const spec_pull_words[];   /* "if-missing" "always" "never" */
+/* The index of WORD, which is its enum value, or -1. */
+int word_index(const char *const *words, const char *word);
 
 void spec_init(struct spec *s);
 void spec_done(struct spec *s);
+void spec_image_done(struct spec_image *i);
+void spec_root_disk_done(struct spec_root_disk *d);
+void spec_mount_done(struct spec_mount *m);
 
 /* The `config` object of `inspect`, keys sorted. */
 void spec_write_json(const struct spec *s, struct json_writer *w);
 /* Reads what spec_write_json wrote; unknown members are ignored so older programs read newer
- * records. */
+ * records. Initialises S; after a failure S is as spec_init leaves it. Values are checked again:
+ * a damaged record is refused, not believed. */
 MUST_USE int spec_read_json(const struct json_value *v, struct spec *s, struct err *e);
 
 /* ^[A-Za-z0-9][A-Za-z0-9._-]*$, 1–128 bytes. WHAT names the thing in the message. */

@@ -28,25 +28,25 @@ static inline int t_end(void)
 	return t_bad_cases != 0;
 }
 
-#define T_FAIL(...)                                       \
-	do {                                              \
-		t_bad = true;                             \
-		printf("# %s:%d: ", __FILE__, __LINE__);  \
-		printf(__VA_ARGS__);                      \
-		printf("\n");                             \
+#define T_FAIL(...)                                      \
+	do {                                             \
+		t_bad = true;                            \
+		printf("# %s:%d: ", __FILE__, __LINE__); \
+		printf(__VA_ARGS__);                     \
+		printf("\n");                            \
 	} while (0)
 
-#define T_TRUE(x)                              \
-	do {                                   \
-		if (!(x))                      \
+#define T_TRUE(x)                                \
+	do {                                     \
+		if (!(x))                        \
 			T_FAIL("false: %s", #x); \
 	} while (0)
 
-#define T_INT(got, want)                                                                       \
-	do {                                                                                   \
-		intmax_t g_ = (intmax_t)(got), w_ = (intmax_t)(want);                          \
-		if (g_ != w_)                                                                  \
-			T_FAIL("%s: got %" PRIdMAX ", want %" PRIdMAX, #got, g_, w_);          \
+#define T_INT(got, want)                                                              \
+	do {                                                                          \
+		intmax_t g_ = (intmax_t)(got), w_ = (intmax_t)(want);                 \
+		if (g_ != w_)                                                         \
+			T_FAIL("%s: got %" PRIdMAX ", want %" PRIdMAX, #got, g_, w_); \
 	} while (0)
 
 #define T_STR(got, want)                                                                \

@@ -1,0 +1,109 @@
+/*
+ * System calls and constants that the C libraries we build with do not wrap or know.
+ *
+ * Thin: each function is the system call, with errno set as usual. Numbers newer than Debian 12's
+ * headers (6.1) are guarded and say which kernel brought them.
+ */
+#pragma once
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef AT_EMPTY_PATH
+#define AT_EMPTY_PATH 0x1000
+#endif
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
+#ifndef OPEN_TREE_CLONE
+#define OPEN_TREE_CLONE 1
+#define OPEN_TREE_CLOEXEC O_CLOEXEC
+#endif
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
+#endif
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
+
+static inline int sys_openat2(int dirfd, const char *path, struct open_how *how)
+{
+	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
+}
+
+static inline int sys_open_tree(int dirfd, const char *path, unsigned flags)
+{
+	return (int)syscall(SYS_open_tree, dirfd, path, flags);
+}
+
+static inline int sys_move_mount(int from_fd, const char *from, int to_fd, const char *to,
+				 unsigned flags)
+{
+	return (int)syscall(SYS_move_mount, from_fd, from, to_fd, to, flags);
+}
+
+static inline int sys_fsopen(const char *type, unsigned flags)
+{
+	return (int)syscall(SYS_fsopen, type, flags);
+}
+
+static inline int sys_fsconfig(int fd, unsigned cmd, const char *key, const void *value, int aux)
+{
+	return (int)syscall(SYS_fsconfig, fd, cmd, key, value, aux);
+}
+
+static inline int sys_fsmount(int fd, unsigned flags, unsigned attrs)
+{
+	return (int)syscall(SYS_fsmount, fd, flags, attrs);
+}
+
+static inline int sys_mount_setattr(int dirfd, const char *path, unsigned flags,
+				    struct mount_attr *attr)
+{
+	return (int)syscall(SYS_mount_setattr, dirfd, path, flags, attr, sizeof(*attr));
+}
+
+static inline int sys_pidfd_open(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static inline int sys_pidfd_send_signal(int pidfd, int sig)
+{
+	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+}
+
+static inline int sys_close_range(unsigned first, unsigned last, unsigned flags)
+{
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+static inline int sys_pivot_root(const char *new_root, const char *put_old)
+{
+	return (int)syscall(SYS_pivot_root, new_root, put_old);
+}
+
+static inline int sys_execveat(int fd, const char *path, char *const argv[], char *const envp[],
+			       int flags)
+{
+	return (int)syscall(SYS_execveat, fd, path, argv, envp, flags);
+}
+
+static inline int sys_renameat2(int from_fd, const char *from, int to_fd, const char *to,
+				unsigned flags)
+{
+	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
+}
+
+/* fork()-like: the child returns 0 on its own copy of the stack. Not for CLONE_VM. */
+static inline pid_t sys_clone3(struct clone_args *args)
+{
+	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));
+}

@@ -1,0 +1,150 @@
+/*
+ * A vfork-style clone: the child borrows our memory and stack space of its own, makes system calls
+ * until exec, and we sleep until then. Its failure is read from the shared struct; nothing can be
+ * lost on the way.
+ */
+#include "base/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/raw.h"
+
+#define STACK_BYTES 16384
+#define KERNEL_SIGSET_BYTES 8
+#define SCRATCH_FD 100 /* sources are lifted above every target before they are put in place */
+
+struct job {
+	const struct spawn *s;
+	int err;
+};
+
+struct kernel_sigaction {
+	void *handler;
+	unsigned long flags;
+	void *restorer;
+	unsigned long mask;
+};
+
+static long place_fds(const struct spawn *s)
+{
+	int lifted[SPAWN_FDS_MAX];
+
+	for (size_t i = 0; i < s->n_fds; i++) {
+		long r = RAW3(SYS_fcntl, s->fd[i].from, F_DUPFD_CLOEXEC, SCRATCH_FD);
+
+		if (r < 0)
+			return r;
+		lifted[i] = (int)r;
+	}
+	for (size_t i = 0; i < s->n_fds; i++) {
+		long r = RAW3(SYS_dup3, lifted[i], s->fd[i].to, 0);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void run(void *arg)
+{
+	struct job *j = arg;
+	static const char *const no_env[] = { NULL };
+	struct kernel_sigaction dfl = { 0 };
+	unsigned long none = 0;
+	long r;
+
+	for (int sig = 1; sig < 65; sig++)
+		RAW4(SYS_rt_sigaction, sig, &dfl, NULL, KERNEL_SIGSET_BYTES);
+	if (j->s->new_session)
+		RAW0(SYS_setsid);
+	/* mark everything, then un-flag the short list by placing it */
+	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	if (r >= 0)
+		r = place_fds(j->s);
+	if (r >= 0 && j->s->cwd_fd >= 0)
+		r = RAW1(SYS_fchdir, j->s->cwd_fd);
+	if (r >= 0) {
+		RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET_BYTES);
+		r = RAW3(SYS_execve, j->s->path, j->s->argv, j->s->envp ? j->s->envp : no_env);
+	}
+	j->err = (int)-r;
+	raw_exit(127);
+}
+
+int spawn(const struct spawn *s, struct child *ret, struct err *e)
+{
+	_Alignas(16) char stack[STACK_BYTES];
+	struct job j = { .s = s };
+	int pidfd = -1;
+	struct clone_args args = {
+		.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
+		.pidfd = (uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)stack,
+		.stack_size = sizeof(stack),
+	};
+	sigset_t all, before;
+	long pid;
+
+	/* a handler of ours must not run on the child's side of the shared memory */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = raw_clone_on_stack(&args, run, &j);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return err_sys(e, (int)-pid, "start '%s'", s->path);
+	*ret = (struct child){ (pid_t)pid, pidfd };
+	if (j.err) {
+		int status;
+
+		IGNORE(child_wait(ret, &status)); /* it exited; j.err says why */
+		return err_sys(e, j.err, "start '%s'", s->path);
+	}
+	return 0;
+}
+
+int spawn_path(const char *const *argv, struct child *ret, struct err *e)
+{
+	/* not the caller's PATH: what runs here may be set-user-id or hold our descriptors */
+	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin" };
+	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct spawn s = { .argv = argv, .cwd_fd = -1 };
+	char path[256];
+
+	if (null < 0)
+		return err_sys(e, errno, "open '/dev/null'");
+	for (int i = 0; i < 3; i++)
+		s.fd[s.n_fds++] = (struct spawn_fd){ null, i };
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dirs[i], argv[0]);
+		if (access(path, X_OK) == 0) {
+			s.path = path;
+			return spawn(&s, ret, e);
+		}
+	}
+	return err_set(e, ERR_NOT_FOUND, "program '%s' not found", argv[0]);
+}
+
+int child_wait(struct child *c, int *ret_status)
+{
+	int r = 0;
+
+	while (waitpid(c->pid, ret_status, 0) < 0) {
+		if (errno == EINTR)
+			continue;
+		r = -errno;
+		break;
+	}
+	fd_closep(&c->pidfd);
+	c->pid = -1;
+	return r;
+}

@@ -1,0 +1,730 @@
+#include "cli/commands.h"
+
+#include "cli/options.h"
+
+#define SANDBOXES "Sandboxes"
+#define IMAGES "Images"
+#define STORAGE "Storage"
+#define INSTALLATION "Installation"
+#define OTHER "Other"
+
+// clang-format off
+
+/* --- making sandboxes and running commands ---------------------------------------------------- */
+
+static const struct opt_set create_sets[] = { CREATION_SETS, { NULL, NULL } };
+static const char *const create_conflicts[][2] = { CREATION_CONFLICTS, { NULL, NULL } };
+static const char *const create_requires[][2] = { CREATION_REQUIRES, { NULL, NULL } };
+
+static const struct opt run_opts[] = {
+	FLAG('d', "detach", "Start the command in the background and print the name",
+	     .more = "The sandbox stops when the command ends."),
+	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
+	VALUE(0, "from-snapshot", "SNAPSHOT", "Start from a snapshot instead of an image",
+	      .alias = "from-snap", NOT_YET),
+	OPT_END
+};
+static const struct opt_set run_sets[] = {
+	{ "Command", run_opts }, { "Command", tty_opts }, { "Command", command_opts },
+	CREATION_SETS, { NULL, NULL }
+};
+static const char *const run_conflicts[][2] = {
+	CREATION_CONFLICTS, { "tty", "no-tty" }, { "IMAGE", "from-snapshot" }, { NULL, NULL }
+};
+
+static const struct opt exec_opts[] = {
+	LIST('e', "env", "K=V", "Set a variable for this command",
+	     .more = "A bare K copies the value from your environment; it is an error if unset."),
+	VALUE('w', "workdir", "DIR", "Working directory"),
+	VALUE('u', "user", "USER[:GROUP]", "User, by name or number"),
+	FLAG(0, "stream", "Pipes as they are, never a terminal; refuses one on stdin"),
+	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
+	OPT_END
+};
+static const struct opt_set exec_sets[] = {
+	{ NULL, exec_opts }, { NULL, tty_opts }, { NULL, command_opts }, { NULL, quiet_opts },
+	{ NULL, NULL }
+};
+static const char *const exec_conflicts[][2] = {
+	{ "tty", "no-tty" }, { "stream", "tty" }, { NULL, NULL }
+};
+
+static const struct opt attach_opts[] = {
+	VALUE(0, "detach-keys", "KEYS", "Keys that leave again (default ctrl-])"),
+	OPT_END
+};
+static const struct opt_set attach_sets[] = { { NULL, attach_opts }, { NULL, NULL } };
+
+/* --- their life ------------------------------------------------------------------------------- */
+
+static const struct opt stop_opts[] = {
+	FLAG('f', "force", "Kill at once"),
+	NUMBER('t', "timeout", "SECONDS", 0, UINT32_MAX, "Wait this long before killing; 0 kills at once"),
+	OPT_END
+};
+static const struct opt remove_opts[] = {
+	FLAG('f', "force", "Kill running sandboxes first"),
+	OPT_END
+};
+static const struct opt ping_opts[] = {
+	FLAG(0, "touch", "Also reset the idle clock"),
+	OPT_END
+};
+static const struct opt_set selection_sets[] = {
+	{ NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+static const struct opt_set stop_sets[] = {
+	{ NULL, stop_opts }, { NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+static const struct opt_set remove_sets[] = {
+	{ NULL, remove_opts }, { NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+static const struct opt_set ping_sets[] = {
+	{ NULL, ping_opts }, { NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+
+/* --- looking at them -------------------------------------------------------------------------- */
+
+static const struct opt list_opts[] = {
+	FLAG(0, "running", "Running ones"),
+	FLAG(0, "stopped", "Stopped ones; both flags show the union"),
+	OPT_END
+};
+static const struct opt status_opts[] = {
+	FLAG('a', "all", "Stopped ones too"),
+	OPT_END
+};
+static const struct opt_set list_sets[] = {
+	{ NULL, list_opts }, { NULL, label_opts }, { NULL, format_opts }, { NULL, names_only_opts },
+	{ NULL, NULL }
+};
+static const struct opt_set status_sets[] = {
+	{ NULL, status_opts }, { NULL, label_opts }, { NULL, format_opts }, { NULL, names_only_opts },
+	{ NULL, NULL }
+};
+static const char *const status_conflicts[][2] = {
+	{ "NAME", "all" }, { "NAME", "label" }, { NULL, NULL }
+};
+static const struct opt_set format_sets[] = { { NULL, format_opts }, { NULL, NULL } };
+
+/* --- output and usage ------------------------------------------------------------------------- */
+
+static const char *const source_choices[] = {
+	"stdout", "stderr", "output", "system", "net", "all", NULL
+};
+static const char *const colour_choices[] = { "auto", "always", "never", NULL };
+static const char *const sort_choices[] = { "name", "cpu", "mem", NULL };
+
+static const struct opt logs_opts[] = {
+	NUMBER(0, "tail", "N", 0, UINT32_MAX, "Only the last N records"),
+	VALUE(0, "since", "TIME", "Not older than this: RFC 3339, or 10s, 5m, 2h, 1d ago"),
+	VALUE(0, "until", "TIME", "Not newer than this"),
+	FLAG('f', "follow", "Wait for more until the sandbox stops"),
+	LIST(0, "source", "SOURCE", "Which streams", .choices = source_choices, .marks = OPT_COMMA,
+	     .more = "Without it stdout, stderr and output, which is what terminals and joined "
+		     "streams print. net holds refused names and addresses. One value may hold several, "
+		     "separated by commas."),
+	VALUE(0, "grep", "REGEX", "Only records that match, in PCRE2 syntax"),
+	FLAG(0, "timestamps", "Put the time in front"),
+	FLAG(0, "show-id", "Put the number of the session in front"),
+	FLAG(0, "json", "One JSON object per record"),
+	VALUE(0, "color", "WHEN", "Keep colours of the output", .choices = colour_choices),
+	FLAG(0, "no-color", "The same as --color never"),
+	FLAG(0, "color-sessions", "Give each session a colour"),
+	OPT_END
+};
+static const struct opt_set logs_sets[] = { { NULL, logs_opts }, { NULL, NULL } };
+static const char *const logs_conflicts[][2] = { { "color", "no-color" }, { NULL, NULL } };
+
+static const struct opt metrics_opts[] = {
+	FLAG('a', "all", "Stopped ones too"),
+	FLAG('w', "watch", "Redraw the table until interrupted"),
+	FLAG('f', "follow", "One JSON object per sandbox and interval"),
+	VALUE(0, "interval", "DURATION", "Time between samples (default 1s, at least 100ms)"),
+	VALUE(0, "sort", "COLUMN", "Order of the rows", .choices = sort_choices),
+	OPT_END
+};
+static const struct opt_set metrics_sets[] = {
+	{ NULL, metrics_opts }, { NULL, format_opts }, { NULL, NULL }
+};
+static const char *const metrics_conflicts[][2] = {
+	{ "watch", "follow" }, { "format", "watch" }, { "format", "follow" }, { NULL, NULL }
+};
+static const struct opt_set quiet_sets[] = { { NULL, quiet_opts }, { NULL, NULL } };
+static const struct opt_set names_sets[] = {
+	{ NULL, format_opts }, { NULL, names_only_opts }, { NULL, NULL }
+};
+
+static const struct opt modify_opts[] = {
+	NUMBER('c', "cpus", "N", 0, 255, "Processors"),
+	NUMBER(0, "max-cpus", "N", 0, 255, "Ceiling of --cpus"),
+	VALUE('m', "memory", "SIZE", "Memory"),
+	VALUE(0, "max-memory", "SIZE", "Ceiling of --memory"),
+	VALUE(0, "root-disk", "SIZE", "Size of the root file system"),
+	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk", .marks = OPT_HIDDEN),
+	LIST('e', "env", "K=V", "Set a variable for later commands"),
+	LIST(0, "env-rm", "K", "Forget a variable"),
+	LIST(0, "label", "K=V", "Attach a label"),
+	LIST(0, "label-rm", "K", "Remove a label"),
+	VALUE('w', "workdir", "DIR", "Working directory of later commands"),
+	LIST(0, "net", "PROFILE", "What may be reached: public, private, host, all, none", NOT_YET),
+	LIST(0, "net-rule", "RULE", "Allow or deny before the profile does", NOT_YET),
+	VALUE(0, "net-default", "ACTION", "What no rule matches: allow or deny", NOT_YET),
+	VALUE(0, "net-default-egress", "ACTION", "The same for outgoing traffic only", NOT_YET),
+	VALUE(0, "net-default-ingress", "ACTION", "The same for published ports only", NOT_YET),
+	LIST(0, "secret", "ENV@HOST[,HOST]", "Add or rotate a secret", NOT_YET),
+	LIST(0, "secret-rm", "ENV", "Remove a secret", NOT_YET),
+	FLAG(0, "dry-run", "Show the plan and change nothing"),
+	FLAG(0, "next-start", "Apply at the next start"),
+	FLAG(0, "restart", "Restart if a change needs it"),
+	OPT_END
+};
+static const struct opt_set modify_sets[] = {
+	{ NULL, modify_opts }, { NULL, format_opts }, { NULL, NULL }
+};
+static const char *const modify_conflicts[][2] = {
+	{ "next-start", "restart" }, { "oci-upper-size", "root-disk" }, { "net", "net-default" },
+	{ "net", "net-default-egress" }, { "net", "net-default-ingress" },
+	{ "net-default", "net-default-egress" }, { "net-default", "net-default-ingress" },
+	{ NULL, NULL }
+};
+
+/* --- images ----------------------------------------------------------------------------------- */
+
+static const char *const materialize_choices[] = { "layered", "flat", "all", NULL };
+static const char *const archive_choices[] = { "docker", "oci", NULL };
+
+static const struct opt pull_opts[] = {
+	FLAG('f', "force", "Fetch again what is already here"),
+	FLAG(0, "insecure", "Plain HTTP"),
+	VALUE(0, "ca-certs", "FILE", "Also trust these certificate authorities"),
+	VALUE(0, "materialize", "HOW", "Which forms to prepare", .choices = materialize_choices),
+	OPT_END
+};
+static const struct opt load_opts[] = {
+	VALUE('i', "input", "FILE", "Read this archive instead of stdin"),
+	LIST('t', "tag", "REF", "Further name of the first image"),
+	OPT_END
+};
+static const struct opt save_opts[] = {
+	VALUE('o', "output", "FILE", "Write this file instead of stdout"),
+	VALUE(0, "format", "FORMAT", "Layout of the archive (default docker)", .choices = archive_choices),
+	OPT_END
+};
+static const struct opt image_remove_opts[] = {
+	FLAG('f', "force", "Even if a sandbox uses it"),
+	OPT_END
+};
+static const struct opt yes_opts[] = {
+	FLAG('y', "yes", "Do not ask"),
+	OPT_END
+};
+static const struct opt_set pull_sets[] = { { NULL, pull_opts }, { NULL, quiet_opts }, { NULL, NULL } };
+static const struct opt_set load_sets[] = { { NULL, load_opts }, { NULL, quiet_opts }, { NULL, NULL } };
+static const struct opt_set save_sets[] = { { NULL, save_opts }, { NULL, quiet_opts }, { NULL, NULL } };
+static const struct opt_set image_remove_sets[] = {
+	{ NULL, image_remove_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+static const struct opt_set prune_sets[] = {
+	{ NULL, yes_opts }, { NULL, format_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+
+/* The same row under its own name and inside its group. */
+#define PULL_ROW \
+	.run = cmd_pull, .summary = "Fetch an image from a registry", .usage = "REF", \
+	.sets = pull_sets, .min_args = 1, .max_args = 1, .words = WORD_IMAGE
+#define LOAD_ROW \
+	.run = cmd_load, .summary = "Take images from an archive", .sets = load_sets, \
+	.description = "Reads an archive as 'save' or other tools write it, with docker or OCI layout, " \
+		       "compressed or not."
+#define SAVE_ROW \
+	.run = cmd_save, .summary = "Write images to an archive", .usage = "REF…", \
+	.sets = save_sets, .min_args = 1, .max_args = ARGS_MANY, .words = WORD_IMAGE
+#define IMAGE_LIST_ROW \
+	.run = cmd_image_list, .summary = "List images", .sets = names_sets
+#define IMAGE_REMOVE_ROW \
+	.run = cmd_image_remove, .summary = "Delete images", .usage = "REF…", \
+	.sets = image_remove_sets, .min_args = 1, .max_args = ARGS_MANY, .words = WORD_IMAGE
+
+static const struct command image_commands[] = {
+	{ .name = "pull", PULL_ROW },
+	{ .name = "list", .aliases = "ls", IMAGE_LIST_ROW },
+	{
+		.name = "inspect", .run = cmd_image_inspect,
+		.summary = "Show everything about one image",
+		.usage = "REF", .sets = format_sets, .min_args = 1, .max_args = 1, .words = WORD_IMAGE,
+	},
+	{ .name = "load", LOAD_ROW },
+	{ .name = "save", SAVE_ROW },
+	{ .name = "remove", .aliases = "rm", IMAGE_REMOVE_ROW },
+	{
+		.name = "prune", .run = cmd_image_prune,
+		.summary = "Delete images that no sandbox and no snapshot uses",
+		.sets = prune_sets,
+	},
+	{ .name = NULL },
+};
+
+static const struct opt login_opts[] = {
+	VALUE('u', "username", "USER", "Name to log in with"),
+	FLAG(0, "password-stdin", "Read the password from stdin instead of asking"),
+	OPT_END
+};
+static const struct opt_set login_sets[] = { { NULL, login_opts }, { NULL, NULL } };
+static const char *const login_requires[][2] = { { "HOST", "username" }, { NULL, NULL } };
+
+static const struct command registry_commands[] = {
+	{
+		.name = "login", .run = cmd_registry_login, .summary = "Store credentials of a registry",
+		.usage = "HOST", .sets = login_sets, .min_args = 1, .max_args = 1,
+		.requires = login_requires,
+	},
+	{
+		.name = "logout", .run = cmd_registry_logout, .summary = "Forget credentials of a registry",
+		.usage = "HOST", .min_args = 1, .max_args = 1,
+	},
+	{ .name = "list", .aliases = "ls", .run = cmd_registry_list, .summary = "List registries with credentials" },
+	{ .name = NULL },
+};
+
+/* --- storage ---------------------------------------------------------------------------------- */
+
+static const char *const kind_choices[] = { "dir", "disk", NULL };
+
+static const struct opt volume_create_opts[] = {
+	VALUE(0, "name", "NAME", "Name, instead of the argument"),
+	VALUE(0, "kind", "KIND", "A shared directory or a disk (default dir)", .choices = kind_choices),
+	VALUE(0, "size", "SIZE", "Size of a disk"),
+	OPT_END
+};
+static const struct opt_set volume_create_sets[] = {
+	{ NULL, volume_create_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+#define VOLUME_LIST_ROW .run = cmd_volume_list, .summary = "List volumes", .sets = names_sets
+
+static const struct command volume_commands[] = {
+	{
+		.name = "create", .run = cmd_volume_create, .summary = "Make a volume and print its name",
+		.usage = "[NAME]", .sets = volume_create_sets, .min_args = 1, .max_args = 1, .instead = "name",
+	},
+	{ .name = "list", .aliases = "ls", VOLUME_LIST_ROW },
+	{
+		.name = "inspect", .run = cmd_volume_inspect, .summary = "Show everything about one volume",
+		.usage = "NAME", .min_args = 1, .max_args = 1, .words = WORD_VOLUME,
+	},
+	{
+		.name = "remove", .aliases = "rm", .run = cmd_volume_remove, .summary = "Delete volumes",
+		.description = "A volume that a sandbox uses is kept.",
+		.usage = "NAME…", .sets = quiet_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.words = WORD_VOLUME,
+	},
+	{ .name = NULL },
+};
+
+static const struct opt snapshot_create_opts[] = {
+	VALUE(0, "from", "SANDBOX", "The stopped sandbox to take it from"),
+	VALUE(0, "dest-dir", "DIR", "Put it here"),
+	LIST(0, "label", "K=V", "Attach a label"),
+	FLAG('f', "force", "Replace one of the same name"),
+	FLAG(0, "integrity", "Store a digest of its contents"),
+	FLAG(0, "resumable", "Refused: snapshots hold disks only"),
+	OPT_END
+};
+static const struct opt snapshot_inspect_opts[] = {
+	FLAG(0, "verify", "Check its contents too"),
+	OPT_END
+};
+static const struct opt snapshot_remove_opts[] = {
+	FLAG('f', "force", "Even if others build on it"),
+	OPT_END
+};
+static const struct opt snapshot_save_opts[] = {
+	FLAG(0, "with-parents", "Include those it builds on"),
+	FLAG(0, "with-image", "Include its image"),
+	FLAG(0, "plain-tar", "Do not compress"),
+	OPT_END
+};
+static const struct opt_set snapshot_create_sets[] = {
+	{ NULL, snapshot_create_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+static const struct opt_set snapshot_inspect_sets[] = {
+	{ NULL, snapshot_inspect_opts }, { NULL, format_opts }, { NULL, NULL }
+};
+static const struct opt_set snapshot_remove_sets[] = {
+	{ NULL, snapshot_remove_opts }, { NULL, quiet_opts }, { NULL, NULL }
+};
+static const struct opt_set snapshot_save_sets[] = { { NULL, snapshot_save_opts }, { NULL, NULL } };
+static const char *const snapshot_create_requires[][2] = { { "NAME", "from" }, { NULL, NULL } };
+#define SNAPSHOT_LIST_ROW .run = cmd_snapshot, .summary = "List snapshots", .sets = names_sets
+
+static const struct command snapshot_commands[] = {
+	{
+		.name = "create", .run = cmd_snapshot, .summary = "Take a snapshot of a stopped sandbox",
+		.usage = "NAME", .sets = snapshot_create_sets, .min_args = 1, .max_args = 1,
+		.requires = snapshot_create_requires,
+	},
+	{ .name = "list", .aliases = "ls", SNAPSHOT_LIST_ROW },
+	{
+		.name = "inspect", .run = cmd_snapshot, .summary = "Show everything about one snapshot",
+		.usage = "SNAPSHOT", .sets = snapshot_inspect_sets, .min_args = 1, .max_args = 1,
+	},
+	{
+		.name = "verify", .run = cmd_snapshot, .summary = "Check the contents of a snapshot",
+		.usage = "SNAPSHOT", .min_args = 1, .max_args = 1,
+	},
+	{
+		.name = "remove", .aliases = "rm", .run = cmd_snapshot, .summary = "Delete snapshots",
+		.usage = "SNAPSHOT…", .sets = snapshot_remove_sets, .min_args = 1, .max_args = ARGS_MANY,
+	},
+	{
+		.name = "reindex", .run = cmd_snapshot, .summary = "Find snapshots in a directory",
+		.usage = "[DIR]", .max_args = 1, .words = WORD_FILE,
+	},
+	{
+		.name = "save", .run = cmd_snapshot, .summary = "Write a snapshot to an archive",
+		.usage = "SNAPSHOT FILE", .sets = snapshot_save_sets, .min_args = 2, .max_args = 2,
+		.words = WORD_FILE,
+	},
+	{
+		.name = "load", .run = cmd_snapshot, .summary = "Take a snapshot from an archive",
+		.usage = "FILE [DIR]", .min_args = 1, .max_args = 2, .words = WORD_FILE,
+	},
+	{ .name = NULL },
+};
+
+/* --- ssh -------------------------------------------------------------------------------------- */
+
+static const struct opt ssh_name_opts[] = {
+	VALUE(0, "name", "NAME", "Name of the sandbox, instead of the argument"),
+	OPT_END
+};
+static const struct opt ssh_timeout_opts[] = {
+	VALUE(0, "inactivity-timeout", "DURATION", "End silent sessions (default 600s, 0 never)"),
+	FLAG(0, "no-inactivity-timeout", "Never end silent sessions"),
+	OPT_END
+};
+static const struct opt ssh_serve_opts[] = {
+	VALUE(0, "host", "ADDR", "Listen on this address (default 127.0.0.1)"),
+	NUMBER(0, "port", "N", 0, 65535, "Listen on this port (default 2222)"),
+	FLAG(0, "stdio", "Serve one session on stdin and stdout"),
+	OPT_END
+};
+static const struct opt ssh_authorize_opts[] = {
+	VALUE(0, "file", "FILE", "Read public keys from a file"),
+	VALUE(0, "key", "KEY", "Take this public key"),
+	FLAG(0, "stdin", "Read public keys from stdin"),
+	OPT_END
+};
+static const struct opt_set ssh_sets[] = {
+	{ NULL, ssh_name_opts }, { NULL, ssh_timeout_opts }, { NULL, NULL }
+};
+static const struct opt_set ssh_serve_sets[] = {
+	{ NULL, ssh_serve_opts }, { NULL, ssh_timeout_opts }, { NULL, NULL }
+};
+static const struct opt_set ssh_authorize_sets[] = { { NULL, ssh_authorize_opts }, { NULL, NULL } };
+static const char *const ssh_conflicts[][2] = {
+	{ "NAME", "name" }, { "inactivity-timeout", "no-inactivity-timeout" }, { NULL, NULL }
+};
+static const char *const ssh_serve_conflicts[][2] = {
+	{ "stdio", "host" }, { "stdio", "port" }, { "inactivity-timeout", "no-inactivity-timeout" },
+	{ NULL, NULL }
+};
+static const char *const ssh_authorize_conflicts[][2] = {
+	{ "file", "key" }, { "file", "stdin" }, { "key", "stdin" }, { NULL, NULL }
+};
+#define SSH_ROW \
+	.run = cmd_ssh, .usage = "[NAME] [-- COMMAND…]", .sets = ssh_sets, .max_args = 1, \
+	.takes_rest = true, .words = WORD_SANDBOX, .conflicts = ssh_conflicts
+
+static const struct command ssh_commands[] = {
+	{ .name = "connect", .summary = "Open a session in a sandbox", SSH_ROW },
+	{
+		.name = "serve", .run = cmd_ssh, .summary = "Serve a sandbox to ssh clients",
+		.usage = "NAME", .sets = ssh_serve_sets, .min_args = 1, .max_args = 1,
+		.words = WORD_SANDBOX, .conflicts = ssh_serve_conflicts,
+	},
+	{
+		.name = "authorize", .run = cmd_ssh, .summary = "Let a public key in",
+		.sets = ssh_authorize_sets, .conflicts = ssh_authorize_conflicts,
+	},
+	{ .name = NULL },
+};
+
+/* --- this installation ------------------------------------------------------------------------ */
+
+static const struct opt doctor_opts[] = {
+	FLAG(0, "fix", "Repair what can be repaired"),
+	FLAG('y', "yes", "Do not ask before repairing"),
+	OPT_END
+};
+static const struct opt_set doctor_sets[] = { { NULL, doctor_opts }, { NULL, NULL } };
+
+static const struct opt install_opts[] = {
+	VALUE('n', "name", "NAME", "Name of the command (default: from the image)"),
+	NUMBER('c', "cpus", "N", 0, 255, "Processors"),
+	VALUE('m', "memory", "SIZE", "Memory"),
+	VALUE('w', "workdir", "DIR", "Working directory"),
+	VALUE(0, "shell", "PROGRAM", "Interactive shell"),
+	LIST('e', "env", "K=V", "Set a variable"),
+	FLAG('f', "force", "Replace a command of the same name"),
+	FLAG(0, "no-pull", "Do not fetch the image now"),
+	FLAG(0, "tmp", "A fresh sandbox for every call"),
+	FLAG('l', "list", "List installed commands"),
+	OPT_END
+};
+static const struct opt_set install_sets[] = {
+	{ NULL, install_opts }, { "Mounts", mount_opts }, { "Configuration files", conf_opts },
+	{ NULL, NULL }
+};
+static const struct opt update_opts[] = {
+	FLAG('f', "force", "Even if nothing is newer"),
+	OPT_END
+};
+static const struct opt downgrade_opts[] = {
+	FLAG('y', "yes", "Do not ask"),
+	FLAG('f', "force", "Even if it is the same version"),
+	FLAG(0, "keep-cache", "Keep cached images"),
+	FLAG(0, "no-backup", "Make no copy of the state first"),
+	OPT_END
+};
+static const struct opt_set update_sets[] = { { NULL, update_opts }, { NULL, NULL } };
+static const struct opt_set downgrade_sets[] = { { NULL, downgrade_opts }, { NULL, NULL } };
+static const struct opt_set yes_sets[] = { { NULL, yes_opts }, { NULL, NULL } };
+
+#define DOCTOR_ROW \
+	.run = cmd_doctor, .summary = "Check whether sandboxes can run on this machine", \
+	.description = "Exit status 0 when they can, 1 when not. All text goes to stderr.", \
+	.sets = doctor_sets
+#define UPDATE_ROW \
+	.name = "update", .aliases = "upgrade", .run = cmd_self_update, .sets = update_sets, \
+	.summary = "Say how this program is updated"
+#define DOWNGRADE_ROW \
+	.name = "downgrade", .run = cmd_self_update, .sets = downgrade_sets, .usage = "VERSION", \
+	.min_args = 1, .max_args = 1, .summary = "Say how an older version is installed"
+
+static const struct command self_commands[] = {
+	{ .name = "doctor", .aliases = "check", DOCTOR_ROW },
+	{ UPDATE_ROW },
+	{ DOWNGRADE_ROW },
+	{
+		.name = "uninstall", .run = cmd_self_uninstall,
+		.summary = "Remove all sandboxes, images and volumes of this user",
+		.sets = yes_sets,
+	},
+	{ .name = NULL },
+};
+
+static const char *const shell_choices[] = { "bash", "zsh", "fish", "elvish", "powershell", NULL };
+
+
+static const struct command commands[] = {
+	{
+		.name = "create", .group = SANDBOXES, .run = cmd_create,
+		.summary = "Make and start a sandbox in the background",
+		.description =
+			"Makes a sandbox from IMAGE and returns as soon as it answers commands; runs nothing "
+			"in it. Without --name the generated name is printed on stdout.\n\n"
+			"IMAGE is 'host' for the programs of this machine, a directory (./rootfs), a disk "
+			"image, or a reference of a registry.",
+		.usage = "[IMAGE]", .sets = create_sets, .max_args = 1, .words = WORD_IMAGE,
+		.conflicts = create_conflicts, .requires = create_requires,
+	},
+	{
+		.name = "run", .group = SANDBOXES, .run = cmd_run,
+		.summary = "Run a command in a new or named sandbox",
+		.description =
+			"Makes a sandbox, runs COMMAND in it and returns its status. Without --name the "
+			"sandbox disappears afterwards; with the name of an existing one, that one is used "
+			"and creation options are ignored.\n\n"
+			"Without COMMAND the image's own is run, or a shell when stdin is a terminal.",
+		.usage = "[IMAGE] [-- COMMAND…]", .sets = run_sets, .max_args = 1, .takes_rest = true,
+		.words = WORD_IMAGE, .conflicts = run_conflicts, .requires = create_requires,
+	},
+	{
+		.name = "exec", .group = SANDBOXES, .run = cmd_exec,
+		.summary = "Run a command in an existing sandbox",
+		.description =
+			"Runs COMMAND directly, without a shell, and returns its status: 126 when it cannot "
+			"be executed, 127 when it is not found, 128+N when signal N killed it, 124 when "
+			"--timeout did. A stopped sandbox is started for it and stopped again.\n\n"
+			"Everything COMMAND started is killed when this client dies.",
+		.usage = "NAME [-- COMMAND…]", .sets = exec_sets, .min_args = 1, .max_args = 1,
+		.takes_rest = true, .words = WORD_SANDBOX, .conflicts = exec_conflicts,
+	},
+	{
+		.name = "attach", .group = SANDBOXES, .run = cmd_attach,
+		.summary = "Return to a terminal session that was left",
+		.description =
+			"Without ID the only detached session, or the latest of several. What it printed "
+			"meanwhile is shown first, as far as it was kept.",
+		.usage = "NAME [ID]", .sets = attach_sets, .min_args = 1, .max_args = 2,
+		.words = WORD_SANDBOX,
+	},
+	{
+		.name = "start", .group = SANDBOXES, .run = cmd_start,
+		.summary = "Start stopped sandboxes",
+		.usage = "[NAME…]", .sets = selection_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.instead = "label", .words = WORD_SANDBOX,
+	},
+	{
+		.name = "stop", .group = SANDBOXES, .run = cmd_stop,
+		.summary = "Stop running sandboxes",
+		.description =
+			"Processes get SIGTERM, and SIGKILL two seconds later unless --timeout says "
+			"otherwise. Stopping a stopped sandbox is success.",
+		.usage = "[NAME…]", .sets = stop_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.instead = "label", .words = WORD_SANDBOX,
+	},
+	{
+		.name = "restart", .group = SANDBOXES, .run = cmd_restart,
+		.summary = "Stop sandboxes and start them again",
+		.usage = "[NAME…]", .sets = stop_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.instead = "label", .words = WORD_SANDBOX,
+	},
+	{
+		.name = "remove", .aliases = "rm", .group = SANDBOXES, .run = cmd_remove,
+		.summary = "Delete sandboxes",
+		.description =
+			"Deletes the record, the private file system and the logs. Images, volumes and "
+			"mounted host paths stay.",
+		.usage = "[NAME…]", .sets = remove_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.instead = "label", .words = WORD_SANDBOX,
+	},
+	{
+		.name = "list", .aliases = "ls", .group = SANDBOXES, .run = cmd_list,
+		.summary = "List sandboxes, newest first",
+		.sets = list_sets,
+	},
+	{
+		.name = "status", .aliases = "ps", .group = SANDBOXES, .run = cmd_status,
+		.summary = "Show what runs, with resources and ports",
+		.usage = "[NAME]", .sets = status_sets, .max_args = 1, .words = WORD_SANDBOX,
+		.conflicts = status_conflicts,
+	},
+	{
+		.name = "inspect", .group = SANDBOXES, .run = cmd_inspect,
+		.summary = "Show everything about one sandbox",
+		.usage = "NAME", .sets = format_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
+	},
+	{
+		.name = "ping", .group = SANDBOXES, .run = cmd_ping,
+		.summary = "Check that running sandboxes answer",
+		.usage = "[NAME…]", .sets = ping_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.instead = "label", .words = WORD_SANDBOX,
+	},
+	{
+		.name = "touch", .group = SANDBOXES, .run = cmd_touch,
+		.summary = "Reset the idle clock of sandboxes",
+		.usage = "[NAME…]", .sets = selection_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.instead = "label", .words = WORD_SANDBOX,
+	},
+	{
+		.name = "logs", .group = SANDBOXES, .run = cmd_logs,
+		.summary = "Show what commands in a sandbox have printed",
+		.usage = "NAME", .sets = logs_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
+		.conflicts = logs_conflicts,
+	},
+	{
+		.name = "metrics", .group = SANDBOXES, .run = cmd_metrics,
+		.summary = "Show what sandboxes use",
+		.usage = "[NAME]", .sets = metrics_sets, .max_args = 1, .words = WORD_SANDBOX,
+		.conflicts = metrics_conflicts,
+	},
+	{
+		.name = "copy", .aliases = "cp", .group = SANDBOXES, .run = cmd_copy,
+		.summary = "Copy files into, out of and between sandboxes",
+		.description =
+			"An endpoint is NAME:/absolute/path for a sandbox, anything else for this machine. "
+			"Directories are copied whole; into a destination that is a directory already, or "
+			"ends in '/', the source is put under its own name. Modes are kept, owners are not.",
+		.usage = "SRC DST", .sets = quiet_sets, .min_args = 2, .max_args = 2, .words = WORD_FILE,
+	},
+	{
+		.name = "modify", .aliases = "mod", .group = SANDBOXES, .run = cmd_modify,
+		.summary = "Change a sandbox",
+		.description =
+			"All changes are planned first and applied together or not at all. What needs a "
+			"restart is refused unless --restart or --next-start says when.",
+		.usage = "NAME", .sets = modify_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
+		.conflicts = modify_conflicts,
+	},
+	{
+		.name = "ssh", .group = SANDBOXES, .sub = ssh_commands,
+		.summary = "Reach a sandbox by ssh (not supported yet)", SSH_ROW,
+	},
+	{ .name = "pull", .group = IMAGES, PULL_ROW },
+	{ .name = "load", .group = IMAGES, LOAD_ROW },
+	{ .name = "save", .group = IMAGES, SAVE_ROW },
+	{ .name = "image", .group = IMAGES, .sub = image_commands, .summary = "Manage images" },
+	{ .name = "registry", .group = IMAGES, .sub = registry_commands, .summary = "Manage credentials of registries" },
+	{ .name = "volume", .aliases = "vol", .group = STORAGE, .sub = volume_commands, .summary = "Manage named volumes" },
+	{
+		.name = "snapshot", .aliases = "snap", .group = STORAGE, .sub = snapshot_commands,
+		.summary = "Manage disk snapshots (not supported yet)",
+	},
+	{
+		.name = "install", .group = INSTALLATION, .run = cmd_install,
+		.summary = "Make a sandbox a command of this machine",
+		.description =
+			"Writes a small script to the bin directory of the state directory; it runs COMMAND, or "
+			"the image's own, in a sandbox made from IMAGE.",
+		.usage = "[IMAGE] [-- COMMAND…]", .sets = install_sets, .max_args = 1, .takes_rest = true,
+		.words = WORD_IMAGE,
+	},
+	{
+		.name = "uninstall", .group = INSTALLATION, .run = cmd_uninstall,
+		.summary = "Remove commands made by install",
+		.usage = "NAME…", .min_args = 1, .max_args = ARGS_MANY,
+	},
+	{ .name = "doctor", .group = INSTALLATION, DOCTOR_ROW },
+	{ .name = "self", .group = INSTALLATION, .sub = self_commands, .summary = "Manage this installation" },
+	{ .group = INSTALLATION, UPDATE_ROW },
+	{ .group = INSTALLATION, DOWNGRADE_ROW },
+	{
+		.name = "completion", .group = OTHER, .run = cmd_completion,
+		.summary = "Print a completion script for a shell",
+		.usage = "SHELL", .min_args = 1, .max_args = 1, .word_choices = shell_choices,
+	},
+	{
+		.name = "context", .aliases = "ctx", .group = OTHER, .run = cmd_context,
+		.summary = "Show where sandboxes run", .sets = format_sets,
+	},
+	{
+		.name = "version", .group = OTHER, .run = cmd_version,
+		.summary = "Print the version",
+	},
+	{
+		.name = "help", .group = OTHER, .run = cmd_help,
+		.summary = "Print help about a command",
+		.usage = "[COMMAND…]", .max_args = 2, .words = WORD_COMMAND,
+	},
+	{ .name = "images", .hidden = true, IMAGE_LIST_ROW },
+	{ .name = "rmi", .hidden = true, IMAGE_REMOVE_ROW },
+	{ .name = "volumes", .hidden_aliases = "vols", .hidden = true, VOLUME_LIST_ROW },
+	{ .name = "snapshots", .hidden_aliases = "snaps", .hidden = true, SNAPSHOT_LIST_ROW },
+	{
+		.name = "registries", .hidden_aliases = "regs", .hidden = true,
+		.run = cmd_registry_list, .summary = "List registries with credentials",
+	},
+	{ .name = NULL },
+};
+
+static const struct opt root_opts[] = {
+	FLAG('V', "version", "Print the version and exit"),
+	OPT_END
+};
+static const struct opt_set root_sets[] = { { NULL, root_opts }, { NULL, NULL } };
+
+const struct command cordon_root = {
+	.name = "cordon",
+	.summary = "Run untrusted commands in sandboxes",
+	.usage = "COMMAND",
+	.sets = root_sets,
+	.sub = commands,
+};
+// clang-format on
+
+int cmd_version(const struct args *a)
+{
+	return args_version(a);
+}

@@ -1,0 +1,27 @@
+/* Help and the command tree, rendered from the tables. */
+#pragma once
+
+#include "base/buf.h"
+#include "cli/args.h"
+
+#define COMMAND_DEPTH_MAX 4 /* "cordon image prune" needs three */
+
+/* The commands from the root to the one meant: { root, image, prune }. */
+struct command_path {
+	const struct command *at[COMMAND_DEPTH_MAX];
+	unsigned n;
+};
+
+static inline const struct command *command_path_end(const struct command_path *p)
+{
+	return p->at[p->n - 1];
+}
+
+/* "cordon image prune", each command by its own name. */
+void help_add_path(struct buf *out, const char *program, const struct command_path *path);
+/* "cordon exec [OPTIONS] NAME [-- COMMAND…]" */
+void help_add_usage(struct buf *out, const char *program, const struct command_path *path);
+/* LONG_FORM is --help, otherwise -h. */
+void help_render(struct buf *out, const char *program, const struct command_path *path,
+		 bool long_form);
+void help_tree(struct buf *out, const char *program, const struct command_path *path);

@@ -1,0 +1,197 @@
+#include "cli/options.h"
+
+/* Numbers that the grammar bounds by their type alone; commands judge them further. */
+#define CPUS_MAX 255u
+#define PIDS_MAX 4194304u /* the kernel's own ceiling for pid_max */
+#define PORT_MAX 65535u
+
+// clang-format off
+const char *const format_choices[] = { "json", NULL };
+static const char *const security_choices[] = { "default", "restricted", NULL };
+static const char *const engine_choices[] = { "auto", "process", "vm", NULL };
+static const char *const profile_choices[] = { "single-tenant", "multi-tenant", NULL };
+static const char *const placement_choices[] = { "inherit", "auto", "spread", "compact", NULL };
+static const char *const thp_choices[] = { "always", "madvise", "never", NULL };
+
+const struct opt quiet_opts[] = {
+	FLAG('q', "quiet", "No progress, no warnings"),
+	OPT_END
+};
+
+const struct opt names_only_opts[] = {
+	FLAG('q', "quiet", "Print names only"),
+	OPT_END
+};
+
+const struct opt format_opts[] = {
+	VALUE(0, "format", "FORMAT", "Print data for programs", .choices = format_choices),
+	OPT_END
+};
+
+const struct opt label_opts[] = {
+	LIST(0, "label", "K=V", "Choose sandboxes by label",
+	     .more = "A bare K matches an empty value. Several labels must all match; names given "
+		     "besides are added."),
+	OPT_END
+};
+
+const struct opt command_opts[] = {
+	VALUE(0, "timeout", "DURATION", "Kill the command after this time; status 124"),
+	LIST(0, "rlimit", "NAME=SOFT[:HARD]", "Set a resource limit of the command",
+	     .more = "NAME is one of cpu fsize data stack core rss nproc nofile memlock as locks "
+		     "sigpending msgqueue nice rtprio rttime."),
+	OPT_END
+};
+
+const struct opt tty_opts[] = {
+	FLAG('t', "tty", "Give the command a terminal"),
+	FLAG(0, "no-tty", "Never give it a terminal, even if stdin is one"),
+	OPT_END
+};
+
+const struct opt create_opts[] = {
+	VALUE('n', "name", "NAME", "Name of the sandbox",
+	      .more = "Letters, digits, '.', '_' and '-', at most 128 bytes. Without it a name is "
+		      "made up."),
+	FLAG(0, "replace", "Stop and delete a sandbox of the same name first",
+	     .more = "It gets 10 seconds to end."),
+	VALUE(0, "replace-with-timeout", "DURATION", "The same with another grace time; 0 kills at once"),
+	LIST(0, "label", "K=V", "Attach a label",
+	     .more = "Keys that start with 'sandbox.', 'microsandbox.' or 'service.' are reserved."),
+	VALUE(0, "engine", "ENGINE", "Which wall to build", .choices = engine_choices,
+	      .more = "process uses namespaces of this kernel, vm a virtual machine; auto takes the "
+		      "stronger one that works here."),
+	VALUE(0, "security", "PROFILE", "Rights of commands inside", .choices = security_choices,
+	      .more = "restricted: no_new_privs, no capabilities, nosuid and nodev mounts."),
+	VALUE(0, "deployment-profile", "PROFILE", "Who shares this host", .choices = profile_choices),
+	VALUE(0, "pull", "WHEN", "Fetch the image: always, if-missing or never"),
+	VALUE(0, "log-level", "LEVEL", "Runtime log: error, warn, info, debug or trace"),
+	FLAG('q', "quiet", "No progress, no warnings"),
+	OPT_END
+};
+
+const struct opt resource_opts[] = {
+	NUMBER('c', "cpus", "N", 0, CPUS_MAX, "Processors (default 1)"),
+	VALUE('m', "memory", "SIZE", "Memory (default 512M)",
+	      .more = "A plain number means MiB; K, M, G and T are understood."),
+	NUMBER(0, "max-cpus", "N", 0, CPUS_MAX, "Ceiling for later changes of --cpus"),
+	VALUE(0, "max-memory", "SIZE", "Ceiling for later changes of --memory"),
+	NUMBER(0, "pids-limit", "N", 0, PIDS_MAX, "Processes and threads (default 1024)"),
+	VALUE(0, "max-duration", "DURATION", "Stop the sandbox this long after each start"),
+	VALUE(0, "idle-timeout", "DURATION", "Stop the sandbox after this long without activity",
+	      .more = "A running command is activity, however quiet. 'touch' resets the clock."),
+	VALUE(0, "cpu-placement", "HOW", "Where its processors run", .choices = placement_choices),
+	VALUE(0, "placement-profile", "NAME", "Stored for tools that place sandboxes"),
+	VALUE(0, "thp", "MODE", "Transparent huge pages", .choices = thp_choices),
+	OPT_END
+};
+
+const struct opt mount_opts[] = {
+	LIST('v', "volume", "SRC:PATH[:OPTS]", "Mount a host path or a named volume",
+	     .more = "SRC is a host path if it starts with '/', './' or '../', otherwise the name of "
+		     "a volume, created if missing. OPTS is a comma list of ro, rw, noexec, nosuid, "
+		     "nodev, quota=SIZE and others; see cordon-create(1)."),
+	LIST(0, "mount-dir", "SRC:PATH[:OPTS]", "Mount a host directory"),
+	LIST(0, "mount-file", "SRC:PATH[:OPTS]", "Mount a single host file"),
+	LIST(0, "mount-disk", "SRC:PATH[:OPTS]", "Mount the file system of a disk image", NOT_YET),
+	LIST(0, "mount-named", "NAME:PATH[:OPTS]", "Mount a named volume", NOT_YET),
+	LIST(0, "tmpfs", "PATH[:SIZE][:OPTS]", "Mount an empty file system held in memory"),
+	OPT_END
+};
+
+const struct opt storage_opts[] = {
+	VALUE(0, "root-disk", "SPEC", "Size or kind of the root file system",
+	      .more = "SIZE, tmpfs[:SIZE], flat[:SIZE], or a disk image of your own."),
+	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
+	LIST(0, "copy", "SRC:DST", "Copy a host file or directory in before the first start", NOT_YET),
+	LIST(0, "copy-file", "SRC:DST", "The same, files only", NOT_YET),
+	LIST(0, "copy-dir", "SRC:DST", "The same, directories only", NOT_YET),
+	LIST(0, "mkdir", "PATH", "Make a directory before the first start", NOT_YET),
+	LIST(0, "rm", "PATH", "Remove a path before the first start", NOT_YET),
+	OPT_END
+};
+
+const struct opt runtime_opts[] = {
+	VALUE('w', "workdir", "DIR", "Working directory of commands"),
+	VALUE(0, "shell", "PROGRAM", "Interactive shell (default /bin/sh)"),
+	LIST('e', "env", "K=V", "Set a variable for all commands",
+	     .more = "A bare K copies the value from your environment; it is an error if unset."),
+	VALUE(0, "entrypoint", "PROGRAM", "Replace the image's entrypoint"),
+	VALUE('H', "hostname", "NAME", "Host name inside (default: from the name)"),
+	VALUE('u', "user", "USER[:GROUP]", "User of commands, by name or number",
+	      .more = "Looked up in the sandbox's own /etc/passwd and /etc/group."),
+	VALUE(0, "init", "PATH", "Let this program be pid 1, or 'auto'", NOT_YET),
+	LIST(0, "init-arg", "ARG", "Argument of --init", .marks = OPT_UNSUPPORTED | OPT_DASH_VALUE),
+	LIST(0, "init-env", "K=V", "Variable of --init", NOT_YET),
+	OPT_END
+};
+
+const struct opt script_opts[] = {
+	LIST(0, "script", "NAME=BODY", "Put a script on the PATH; \\n and friends are decoded", NOT_YET),
+	LIST(0, "script-raw", "NAME=BODY", "The same, taken as it is", NOT_YET),
+	LIST(0, "script-path", "NAME:FILE", "The same, read from a file now", NOT_YET),
+	OPT_END
+};
+
+const struct opt network_opts[] = {
+	FLAG(0, "no-net", "No network but loopback (also --no-network)", .alias = "no-network"),
+	LIST(0, "net", "PROFILE", "What may be reached: public, private, host, all, none",
+	     .more = "Profiles combine as a comma list, except all and none."),
+	LIST('p', "port", "[ADDR:]HOST:GUEST[/PROTO]", "Publish a port on the host", NOT_YET),
+	LIST(0, "net-rule", "RULE", "Allow or deny before the profile does",
+	     .more = "ACTION[:DIRECTION]@TARGET[:PROTO[:PORTS]], for example "
+		     "allow@example.com:tcp:443; several are separated by commas.", NOT_YET),
+	VALUE(0, "net-default", "ACTION", "What no rule matches: allow or deny", NOT_YET),
+	VALUE(0, "net-default-egress", "ACTION", "The same for outgoing traffic only", NOT_YET),
+	VALUE(0, "net-default-ingress", "ACTION", "The same for published ports only", NOT_YET),
+	FLAG(0, "net-strict", "Allow names only where the protocol shows them", NOT_YET),
+	FLAG(0, "no-dns-rebind-protection", "Let public names resolve to private addresses", NOT_YET),
+	LIST(0, "dns-nameserver", "ADDR", "Ask this resolver instead of the host's", NOT_YET),
+	NUMBER(0, "dns-query-timeout-ms", "N", 0, UINT64_MAX, "Wait this long for a resolver (default 5000)", NOT_YET),
+	VALUE(0, "net-ipv4-pool", "CIDR", "Take guest addresses from here", NOT_YET),
+	VALUE(0, "net-ipv6-pool", "CIDR", "Take IPv6 guest addresses from here", NOT_YET),
+	VALUE(0, "net-egress-bandwidth", "BYTES[/DURATION]", "Limit outgoing bytes", NOT_YET),
+	VALUE(0, "net-egress-bandwidth-burst", "BYTES", "Bytes beyond that limit at once", NOT_YET),
+	VALUE(0, "net-egress-ops", "N[/DURATION]", "Limit outgoing packets", NOT_YET),
+	VALUE(0, "net-egress-ops-burst", "N", "Packets beyond that limit at once", NOT_YET),
+	VALUE(0, "net-ingress-bandwidth", "BYTES[/DURATION]", "Limit incoming bytes", NOT_YET),
+	VALUE(0, "net-ingress-bandwidth-burst", "BYTES", "Bytes beyond that limit at once", NOT_YET),
+	VALUE(0, "net-ingress-ops", "N[/DURATION]", "Limit incoming packets", NOT_YET),
+	VALUE(0, "net-ingress-ops-burst", "N", "Packets beyond that limit at once", NOT_YET),
+	NUMBER(0, "max-connections", "N", 0, UINT32_MAX, "Connections at one time (default 256)", NOT_YET),
+	FLAG(0, "trust-host-cas", "Add the host's root certificates to the sandbox", NOT_YET),
+	VALUE(0, "proxy", "URL", "Send all traffic through socks4:// or socks5://", NOT_YET),
+	VALUE(0, "socks4-user-id", "ID", "User id for --proxy socks4://", NOT_YET),
+	VALUE(0, "socks5-username", "NAME", "User name for --proxy socks5://", NOT_YET),
+	VALUE(0, "socks5-password-env", "VAR", "Variable that holds its password", NOT_YET),
+	LIST(0, "vsock", "PATH:PORT[/KIND]", "Connect a vsock port to a host socket", NOT_YET),
+	OPT_END
+};
+
+const struct opt tls_opts[] = {
+	LIST(0, "secret", "ENV@HOST[,HOST]", "Give a secret to these hosts without showing it inside", NOT_YET),
+	VALUE(0, "on-secret-violation", "ACTION", "What a secret sent elsewhere does",
+	      .more = "block, block-and-log (default), block-and-terminate or passthrough.", NOT_YET),
+	FLAG(0, "tls-intercept", "Look into TLS connections", NOT_YET),
+	LIST(0, "tls-intercept-port", "N", "On this port (default 443)", .min = 0, .max = PORT_MAX, NOT_YET),
+	LIST(0, "tls-bypass", "PATTERN", "But not to these hosts", NOT_YET),
+	FLAG(0, "no-block-quic", "Leave QUIC alone on intercepted ports", NOT_YET),
+	VALUE(0, "tls-intercept-ca-cert", "FILE", "Certificate to sign with", NOT_YET),
+	VALUE(0, "tls-intercept-ca-key", "FILE", "Its key", NOT_YET),
+	LIST(0, "tls-upstream-ca-cert", "FILE", "Also trust this authority upstream", NOT_YET),
+	LIST(0, "tls-upstream-ca-cert-for", "PATTERN=FILE", "Only for these hosts", NOT_YET),
+	LIST(0, "tls-no-verify-upstream-for", "PATTERN", "Do not verify these hosts", NOT_YET),
+	OPT_END
+};
+
+const struct opt conf_opts[] = {
+	LIST(0, "conf", "FILE", "Read options from a YAML file", NOT_YET),
+	LIST(0, "net-conf", "FILE", "Only its network part", NOT_YET),
+	LIST(0, "resource-conf", "FILE", "Only its resources part", NOT_YET),
+	LIST(0, "runtime-conf", "FILE", "Only its runtime part", NOT_YET),
+	LIST(0, "fs-conf", "FILE", "Only its file system part", NOT_YET),
+	LIST(0, "secret-conf", "FILE", "Only its secrets part", NOT_YET),
+	LIST(0, "script-conf", "FILE", "Only its scripts part", NOT_YET),
+	OPT_END
+};
+// clang-format on

@@ -1,0 +1,47 @@
+/* Commands whose file does not exist yet: one clear line each. */
+#include "cli/commands.h"
+#include "cli/ui.h"
+
+#define STUB(fn, name)                                                              \
+	int fn(const struct args *a)                                                \
+	{                                                                           \
+		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
+	}
+
+STUB(cmd_create, "create")
+STUB(cmd_run, "run")
+STUB(cmd_exec, "exec")
+STUB(cmd_attach, "attach")
+STUB(cmd_start, "start")
+STUB(cmd_stop, "stop")
+STUB(cmd_restart, "restart")
+STUB(cmd_remove, "remove")
+STUB(cmd_list, "list")
+STUB(cmd_status, "status")
+STUB(cmd_inspect, "inspect")
+STUB(cmd_ping, "ping")
+STUB(cmd_touch, "touch")
+STUB(cmd_doctor, "doctor")
+STUB(cmd_logs, "logs")
+STUB(cmd_metrics, "metrics")
+STUB(cmd_copy, "copy")
+STUB(cmd_modify, "modify")
+STUB(cmd_ssh, "ssh")
+STUB(cmd_pull, "pull")
+STUB(cmd_load, "load")
+STUB(cmd_save, "save")
+STUB(cmd_image_list, "image list")
+STUB(cmd_image_inspect, "image inspect")
+STUB(cmd_image_remove, "image remove")
+STUB(cmd_image_prune, "image prune")
+STUB(cmd_registry_login, "registry login")
+STUB(cmd_registry_logout, "registry logout")
+STUB(cmd_registry_list, "registry list")
+STUB(cmd_volume_create, "volume create")
+STUB(cmd_volume_list, "volume list")
+STUB(cmd_volume_inspect, "volume inspect")
+STUB(cmd_volume_remove, "volume remove")
+STUB(cmd_snapshot, "snapshot")
+STUB(cmd_install, "install")
+STUB(cmd_uninstall, "uninstall")
+STUB(cmd_self_uninstall, "self uninstall")

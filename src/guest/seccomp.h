@@ -1,0 +1,22 @@
+/*
+ * The system call filter that every command in a sandbox runs under. The program is compiled from
+ * tools/seccomp.table when cordon is built; guest/exec installs it with seccomp(2) as the last
+ * thing that needs a capability, and what follows (bounding set, groups, ids, exec) is allowed by
+ * it.
+ */
+#pragma once
+
+#include <linux/filter.h>
+
+extern const struct sock_filter seccomp_filter[];
+extern const unsigned short seccomp_filter_len;
+
+/* The table again, one entry per system call, for the test of the program: never linked otherwise.
+ */
+struct seccomp_expect {
+	const char *name;
+	unsigned nr;
+	unsigned answer; /* SECCOMP_RET_*, or 0 when arguments decide */
+};
+extern const struct seccomp_expect seccomp_expect[];
+extern const unsigned seccomp_expect_len;

@@ -1,0 +1,161 @@
+/*
+ * /proc/self/cgroup gives a path per hierarchy, relative to the root of the cgroup namespace;
+ * mountinfo gives, per mount, which subtree ("root") is mounted where. Our directory is the mount
+ * point plus what our path has beyond that root. A path that does not lie under it ("/../x", or a
+ * container that sees another's subtree) is one we cannot reach.
+ */
+#include "host/cgroup.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "host/mountinfo.h"
+
+static const char *const controller_names[] = {
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_CPU] = "cpu",
+	[CGROUP_PIDS] = "pids",
+};
+static_assert(ARRAY_SIZE(controller_names) == CGROUP_CONTROLLER_COUNT, "a controller has no name");
+
+const char *cgroup_controller_name(enum cgroup_controller c)
+{
+	return controller_names[c];
+}
+
+/* Our path in the hierarchy that has CONTROLLER, or in the unified one for NULL. */
+static bool own_path(struct str self, const char *controller, struct str *ret)
+{
+	while (self.p) {
+		struct str path = str_cut(&self, '\n');
+		struct str id = str_cut(&path, ':'), list;
+
+		if (!path.p)
+			continue;
+		list = str_cut(&path, ':');
+		if (!path.p || path.n == 0 || path.p[0] != '/')
+			continue;
+		if (controller ? mountinfo_has_option(list, controller)
+			       : str_eq(id, "0") && list.n == 0) {
+			*ret = path;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* True for a path whose components might leave the directory it is appended to. */
+static bool has_dotdot(const char *path)
+{
+	for (struct str rest = str_of(path); rest.p;)
+		if (str_eq(str_cut(&rest, '/'), ".."))
+			return true;
+	return false;
+}
+
+static int place_make(const struct mountinfo *m, struct str path, unsigned version,
+		      struct cgroup_place *ret)
+{
+	char root[CGROUP_DIR_BYTES], point[CGROUP_DIR_BYTES], own[CGROUP_DIR_BYTES];
+	const char *beyond = own;
+	size_t n;
+	int len;
+
+	if (path.n >= sizeof(own) || mountinfo_unescape(m->root, root, sizeof(root)) < 0 ||
+	    mountinfo_unescape(m->point, point, sizeof(point)) < 0)
+		return -ENAMETOOLONG;
+	memcpy(own, path.p, path.n);
+	own[path.n] = '\0';
+	n = strlen(root);
+	if (strcmp(root, "/") != 0) {
+		if (strncmp(own, root, n) != 0 || (own[n] != '/' && own[n] != '\0'))
+			return -ENOENT;
+		beyond = own + n;
+	}
+	if (has_dotdot(beyond))
+		return -ENOENT;
+	len = snprintf(ret->dir, sizeof(ret->dir), "%s%s", point,
+		       strcmp(beyond, "/") == 0 ? "" : beyond);
+	if (len < 0 || (size_t)len >= sizeof(ret->dir))
+		return -ENAMETOOLONG;
+	ret->version = version;
+	return 0;
+}
+
+/* The first mount of the hierarchy under which we can be found. */
+static void place_find(struct str self, struct str mounts, const char *controller,
+		       struct cgroup_place *ret)
+{
+	struct mountinfo m;
+	struct str path;
+
+	*ret = (struct cgroup_place){ 0 };
+	if (!own_path(self, controller, &path))
+		return;
+	while (mountinfo_next(&mounts, &m)) {
+		struct cgroup_place p;
+
+		if (controller ? !str_eq(m.fstype, "cgroup") ||
+					 !mountinfo_has_option(m.super, controller)
+			       : !str_eq(m.fstype, "cgroup2"))
+			continue;
+		if (place_make(&m, path, controller ? 1 : 2, &p) == 0) {
+			*ret = p;
+			return;
+		}
+	}
+}
+
+void cgroup_locate(struct str self, struct str mountinfo, struct cgroup_layout *ret)
+{
+	for (unsigned c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+		place_find(self, mountinfo, controller_names[c], &ret->controller[c]);
+	place_find(self, mountinfo, NULL, &ret->unified);
+}
+
+static void add_unified_controllers(struct cgroup_layout *l)
+{
+	AUTO_FREE char *path = xasprintf("%s/cgroup.controllers", l->unified.dir);
+	AUTO_BUF text = BUF_INIT(CGROUP_SELF_MAX_BYTES);
+	struct str rest;
+
+	if (io_read_file(AT_FDCWD, path, &text) < 0)
+		return; /* no such file: as good as an empty one */
+	rest = str_of(buf_str(&text));
+	if (rest.n > 0 && rest.p[rest.n - 1] == '\n')
+		rest.n--;
+	while (rest.p) {
+		struct str word = str_cut(&rest, ' ');
+
+		for (unsigned c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+			if (l->controller[c].version == 0 && str_eq(word, controller_names[c]))
+				l->controller[c] = l->unified;
+	}
+}
+
+int cgroup_find(struct cgroup_layout *ret)
+{
+	AUTO_BUF self = BUF_INIT(CGROUP_SELF_MAX_BYTES);
+	AUTO_BUF mounts = BUF_INIT(MOUNTINFO_MAX_BYTES);
+	int r = io_read_file(AT_FDCWD, "/proc/self/cgroup", &self);
+
+	if (r == 0)
+		r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts);
+	if (r < 0)
+		return r;
+	cgroup_locate((struct str){ self.p, self.n }, (struct str){ mounts.p, mounts.n }, ret);
+	if (ret->unified.version != 0)
+		add_unified_controllers(ret);
+	return 0;
+}
+
+bool cgroup_writable(const struct cgroup_place *p)
+{
+	return p->version != 0 && faccessat(AT_FDCWD, p->dir, W_OK | X_OK, AT_EACCESS) == 0;
+}

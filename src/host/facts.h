@@ -1,0 +1,52 @@
+/*
+ * What this machine lets this caller do, one fact per thing a sandbox may need. A fact comes from
+ * trying the operation, never from a version number, and carries what to change when the answer is
+ * no. `cordon doctor`, error hints and the tests' reasons for not running a case all read this
+ * table.
+ *
+ * Probing takes some milliseconds and forks: it is not for the path of a create.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum fact_id {
+	FACT_USER_NAMESPACE,  /* two nested ones, and the other namespaces inside the first */
+	FACT_SUBIDS,          /* 65536 ids of the caller's own */
+	FACT_OVERLAY,         /* mounted inside a user namespace */
+	FACT_MOUNT_API,       /* fsopen, open_tree, mount_setattr */
+	FACT_IDMAPPED_MOUNT,  /* of the directory asked about */
+	FACT_CGROUP_MEMORY,   /* a cgroup can be made that limits memory */
+	FACT_CGROUP_CPU,      /* … CPU time */
+	FACT_CGROUP_PIDS,     /* … the number of processes */
+	FACT_CGROUP_KILL,     /* a version 2 cgroup, to end all that is in it at once */
+	FACT_SETUID_PROGRAMS, /* no_new_privs is not set on the caller */
+	FACT_LANDLOCK,
+	FACT_TUN,
+	FACT_KVM,
+	FACT_LOOP,
+	FACT_PROJECT_QUOTA, /* on the file system of the directory asked about */
+	FACT_COUNT
+};
+
+#define FACT_TEXT_BYTES 256 /* one line of a terminal, and a path */
+
+struct fact {
+	bool yes;
+	int sys;                    /* errno of what was tried, or 0 */
+	char text[FACT_TEXT_BYTES]; /* how, or why not: "ABI 7", "open '/dev/kvm': No such device"
+				     */
+	char fix[FACT_TEXT_BYTES];  /* the command or setting that would change a no, or "" */
+};
+
+struct facts {
+	struct fact fact[FACT_COUNT];
+};
+
+/* "user namespaces": for people. */
+const char *fact_name(enum fact_id id);
+/* "user-namespace": for scripts and for the tests' list of reasons. */
+const char *fact_key(enum fact_id id);
+/* DIR is where sandboxes keep their files; it must exist. */
+void facts_probe(const char *dir, struct facts *ret);
+void fact_probe(enum fact_id id, const char *dir, struct fact *ret);

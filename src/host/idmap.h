@@ -1,0 +1,30 @@
+/*
+ * /proc/PID/uid_map and gid_map: which ids of a user namespace stand for which ids of the reader's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define IDMAP_LINES_MAX 340        /* the kernel's own limit */
+#define IDMAP_TEXT_MAX_BYTES 16384 /* as many lines of three padded numbers */
+
+struct idmap_line {
+	uint32_t inside, outside, count;
+};
+
+struct idmap {
+	unsigned n;
+	struct idmap_line line[IDMAP_LINES_MAX];
+};
+
+/* 0, or -EINVAL for text no kernel writes. A map may be empty: nobody has written it yet. */
+MUST_USE int idmap_parse(struct str text, struct idmap *ret);
+/* /proc/self/uid_map or gid_map. 0 or -errno. */
+MUST_USE int idmap_read(const char *path, struct idmap *ret);
+/* The longest run of inside ids from FROM upwards that a single line maps: where a namespace of
+ * ours can find its range, since a line of a child's map may not span two of its parent's. */
+MUST_USE int idmap_longest_run(const struct idmap *m, uint32_t from, struct idmap_line *ret);

@@ -1,0 +1,412 @@
+/* Probes of what the process engine builds its walls from: namespaces, mounts, cgroups. */
+#include "host/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "base/str.h"
+#include "host/cgroup.h"
+#include "host/idmap.h"
+#include "host/subid.h"
+#include "host/trial.h"
+
+#define RANGE_IDS 65536 /* what a sandbox maps */
+#define LINE_BYTES 64
+
+/* --- user namespaces ----------------------------------------------------------------------------
+ */
+
+/* All texts are made before the fork. */
+struct ns_trial {
+	const char *dir;
+	char uid_map[LINE_BYTES], gid_map[LINE_BYTES];
+};
+
+static void ns_trial_init(struct ns_trial *t, const char *dir)
+{
+	t->dir = dir;
+	snprintf(t->uid_map, sizeof(t->uid_map), "0 %u 1", geteuid());
+	snprintf(t->gid_map, sizeof(t->gid_map), "0 %u 1", getegid());
+}
+
+static int map_write(const char *path, const char *line)
+{
+	int r = io_write_file(AT_FDCWD, path, line);
+
+	errno = -r;
+	return r;
+}
+
+static const char *enter_user_namespace(const struct ns_trial *t)
+{
+	if (unshare(CLONE_NEWUSER) < 0)
+		return "create user namespace";
+	if (map_write("/proc/self/setgroups", "deny") < 0 ||
+	    map_write("/proc/self/uid_map", t->uid_map) < 0 ||
+	    map_write("/proc/self/gid_map", t->gid_map) < 0)
+		return "write the id map of a user namespace";
+	return NULL;
+}
+
+static const char *try_namespaces(const void *arg)
+{
+	const char *step = enter_user_namespace(arg);
+
+	if (step)
+		return step;
+	/* under Ubuntu's AppArmor rule the namespace itself is made, but holds no capability */
+	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
+		    CLONE_NEWNET) < 0)
+		return "create namespaces inside a user namespace";
+	if (unshare(CLONE_NEWUSER) < 0)
+		return "create a nested user namespace";
+	return NULL;
+}
+
+/* 0 or 1 from a file of /proc/sys; -1 when there is no such setting. */
+static int setting(const char *path)
+{
+	AUTO_BUF text = BUF_INIT(LINE_BYTES);
+	struct str s;
+	uint64_t v;
+
+	if (io_read_file(AT_FDCWD, path, &text) < 0)
+		return -1;
+	s = (struct str){ buf_str(&text), text.n };
+	if (s.n > 0 && s.p[s.n - 1] == '\n')
+		s.n--;
+	return parse_u64_str(s, 0, UINT64_MAX, &v) < 0 ? -1 : v != 0;
+}
+
+static bool under_foreign_filter(void)
+{
+	AUTO_BUF text = BUF_INIT(65536);
+
+	return io_read_file(AT_FDCWD, "/proc/self/status", &text) == 0 &&
+	       strstr(buf_str(&text), "\nSeccomp:\t2") != NULL;
+}
+
+static void name_forbidding_setting(struct fact *f)
+{
+	if (setting("/proc/sys/user/max_user_namespaces") == 0)
+		fact_fix(f, "sysctl user.max_user_namespaces=15000");
+	else if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+		fact_fix(f, "sysctl kernel.unprivileged_userns_clone=1");
+	else if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
+		fact_fix(f, "install cordon's AppArmor profile, or: "
+			    "sysctl kernel.apparmor_restrict_unprivileged_userns=0");
+	else if (under_foreign_filter())
+		fact_fix(f, "this process is under a seccomp filter, as in a container: "
+			    "allow clone and unshare there");
+	else if (f->sys == ENOSPC)
+		fact_fix(f, "raise user.max_user_namespaces, or leave a nesting of namespaces");
+}
+
+void probe_user_namespace(const char *dir, struct fact *f)
+{
+	struct ns_trial t;
+	struct trial result;
+	int r;
+
+	ns_trial_init(&t, dir);
+	r = trial_run(try_namespaces, &t, &result);
+	if (r < 0) {
+		fact_no(f, -r, "start a child");
+	} else if (result.step) {
+		fact_no(f, result.sys, "%s", result.step);
+		name_forbidding_setting(f);
+	} else {
+		fact_yes(f, "usable, nested too");
+	}
+}
+
+/* --- a range of ids -----------------------------------------------------------------------------
+ */
+
+static int run_map_program(const char *program, pid_t pid, uint32_t own, struct subid_range range)
+{
+	char pid_text[16], own_text[16], start[16], count[16];
+	const char *argv[] = { program, pid_text, "0", own_text, "1", "1", start, count, NULL };
+
+	snprintf(pid_text, sizeof(pid_text), "%d", pid);
+	snprintf(own_text, sizeof(own_text), "%u", own);
+	snprintf(start, sizeof(start), "%u", range.start);
+	snprintf(count, sizeof(count), "%u", RANGE_IDS);
+	return trial_exec(argv);
+}
+
+static void try_granted_range(struct fact *f)
+{
+	struct subid s;
+	struct err e = { 0 };
+	pid_t pid;
+	int r;
+
+	if (subid_find(geteuid(), RANGE_IDS, &s, &e) < 0) {
+		fact_no(f, 0, "%s", e.msg);
+		if (e.hint)
+			fact_fix(f, "%s", e.hint);
+		return;
+	}
+	r = trial_holder_start(&pid);
+	if (r < 0) {
+		fact_no(f, -r, "create user namespace");
+		return;
+	}
+	if (run_map_program(s.newuidmap, pid, geteuid(), s.uid) != 0)
+		fact_no(f, 0, "'%s' refused the range from %u", s.newuidmap, s.uid.start);
+	else if (run_map_program(s.newgidmap, pid, getegid(), s.gid) != 0)
+		fact_no(f, 0, "'%s' refused the range from %u", s.newgidmap, s.gid.start);
+	else
+		fact_yes(f, "uids from %u, gids from %u, by newuidmap", s.uid.start, s.gid.start);
+	trial_holder_end(pid);
+}
+
+void probe_subids(const char *dir, struct fact *f)
+{
+	struct idmap map;
+	struct idmap_line run;
+	int r;
+
+	if (geteuid() != 0) {
+		try_granted_range(f);
+		return;
+	}
+	r = idmap_read("/proc/self/uid_map", &map);
+	if (r < 0)
+		fact_no(f, -r, "read '/proc/self/uid_map'");
+	else if (idmap_longest_run(&map, 1, &run) < 0 || run.count < RANGE_IDS)
+		fact_no(f, 0, "root here has only %u ids in a row to give away",
+			idmap_longest_run(&map, 1, &run) < 0 ? 0 : run.count);
+	else
+		fact_yes(f, "%u ids from %u, written directly", run.count, run.inside);
+}
+
+/* --- mounts -------------------------------------------------------------------------------------
+ */
+
+static const char *try_mount_api(const void *arg)
+{
+	struct mount_attr ro = { .attr_set = MOUNT_ATTR_RDONLY };
+	const char *step = enter_user_namespace(arg);
+	int fs, tree, copy;
+
+	if (step)
+		return step;
+	if (unshare(CLONE_NEWNS) < 0)
+		return "create mount namespace";
+	fs = sys_fsopen("tmpfs", FSOPEN_CLOEXEC);
+	if (fs < 0)
+		return "fsopen";
+	if (sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return "fsconfig";
+	tree = sys_fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	if (tree < 0)
+		return "fsmount";
+	copy = sys_open_tree(AT_FDCWD, "/", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (copy < 0)
+		return "open_tree";
+	if (sys_mount_setattr(copy, "", AT_EMPTY_PATH | AT_RECURSIVE, &ro) < 0)
+		return "mount_setattr";
+	return NULL;
+}
+
+/* A tmpfs over DIR of a private mount namespace, and an overlay of three directories in it. */
+static const char *try_overlay(const void *arg)
+{
+	const struct ns_trial *t = arg;
+	const char *step = enter_user_namespace(t);
+	int fs, tree;
+
+	if (step)
+		return step;
+	if (unshare(CLONE_NEWNS) < 0)
+		return "create mount namespace";
+	fs = sys_fsopen("tmpfs", FSOPEN_CLOEXEC);
+	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return "make a tmpfs";
+	tree = sys_fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	if (tree < 0 || sys_move_mount(tree, "", AT_FDCWD, t->dir, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return "mount a tmpfs";
+	if (chdir(t->dir) < 0 || mkdir("lower", 0700) < 0 || mkdir("upper", 0700) < 0 ||
+	    mkdir("work", 0700) < 0)
+		return "make directories in a tmpfs";
+	fs = sys_fsopen("overlay", FSOPEN_CLOEXEC);
+	if (fs < 0)
+		return "open file system type 'overlay'";
+	if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", "lower", 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_SET_STRING, "upperdir", "upper", 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_SET_STRING, "workdir", "work", 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return "make an overlay in a user namespace";
+	return sys_fsmount(fs, FSMOUNT_CLOEXEC, 0) < 0 ? "mount an overlay" : NULL;
+}
+
+static void run_ns_trial(trial_fn *fn, const char *dir, struct fact *f)
+{
+	struct ns_trial t;
+	struct trial result;
+	int r;
+
+	ns_trial_init(&t, dir);
+	r = trial_run(fn, &t, &result);
+	if (r < 0)
+		fact_no(f, -r, "start a child");
+	else if (result.step)
+		fact_no(f, result.sys, "%s", result.step);
+	else
+		fact_yes(f, "usable");
+}
+
+void probe_overlay(const char *dir, struct fact *f)
+{
+	run_ns_trial(try_overlay, dir, f);
+	if (f->sys == ENODEV)
+		fact_fix(f, "modprobe overlay");
+}
+
+void probe_mount_api(const char *dir, struct fact *f)
+{
+	run_ns_trial(try_mount_api, dir, f);
+	if (f->sys == ENOSYS)
+		fact_fix(f, "use a kernel that has them (5.12 and later)");
+}
+
+static const char *try_idmap(const char *dir, pid_t holder)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP };
+	char path[LINE_BYTES];
+	AUTO_FD ns = -1;
+	AUTO_FD tree = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", holder);
+	if (map_write(path, "0 1 1") < 0)
+		return "write the id map of a user namespace";
+	snprintf(path, sizeof(path), "/proc/%d/gid_map", holder);
+	if (map_write(path, "0 1 1") < 0)
+		return "write the id map of a user namespace";
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", holder);
+	ns = open(path, O_RDONLY | O_CLOEXEC);
+	if (ns < 0)
+		return "open a user namespace";
+	tree = sys_open_tree(AT_FDCWD, dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0)
+		return "open_tree";
+	attr.userns_fd = (unsigned)ns;
+	return sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) < 0 ? "mount_setattr" : NULL;
+}
+
+void probe_idmapped_mount(const char *dir, struct fact *f)
+{
+	const char *step;
+	pid_t holder;
+	int r = trial_holder_start(&holder);
+
+	if (r < 0) {
+		fact_no(f, -r, "create user namespace");
+		return;
+	}
+	step = try_idmap(dir, holder);
+	if (step)
+		fact_no(f, errno, "%s", step);
+	else
+		fact_yes(f, "usable on '%.*s'", FACT_TEXT_BYTES - 32, dir);
+	trial_holder_end(holder);
+}
+
+/* --- cgroups ------------------------------------------------------------------------------------
+ */
+
+/* The file a child directory has when the controller works in it, per version. */
+static const char *const limit_file[CGROUP_CONTROLLER_COUNT][3] = {
+	[CGROUP_MEMORY] = { NULL, "memory.limit_in_bytes", "memory.max" },
+	[CGROUP_CPU] = { NULL, "cpu.cfs_quota_us", "cpu.max" },
+	[CGROUP_PIDS] = { NULL, "pids.max", "pids.max" },
+};
+
+#define FIX_DELEGATE "systemd-run --user --scope -p Delegate=yes -- COMMAND, or run as root"
+
+/* In version 2 a child has a controller only once its parent hands it down, which a cgroup with
+ * processes in it may not do unless it is the root: the engine then moves them out of the way. */
+static void try_child(const struct cgroup_place *p, const char *file, struct fact *f)
+{
+	AUTO_FREE char *dir = xasprintf("%s/cordon-probe-%d", p->dir, getpid());
+	AUTO_FREE char *limit = xasprintf("%s/%s", dir, file);
+	AUTO_FREE char *control = xasprintf("%s/cgroup.subtree_control", p->dir);
+	int has_limit, may_hand_down;
+
+	if (mkdir(dir, 0755) < 0) {
+		fact_no(f, errno, "make a cgroup in '%.*s'", FACT_TEXT_BYTES / 2, p->dir);
+		fact_fix(f, FIX_DELEGATE);
+		return;
+	}
+	has_limit = faccessat(AT_FDCWD, limit, W_OK, AT_EACCESS) == 0;
+	may_hand_down = p->version == 2 && faccessat(AT_FDCWD, control, W_OK, AT_EACCESS) == 0;
+	if (rmdir(dir) < 0)
+		fact_no(f, errno, "remove '%.*s'", FACT_TEXT_BYTES / 2, dir);
+	else if (has_limit || may_hand_down)
+		fact_yes(f, "cgroup version %u, '%.*s'", p->version, FACT_TEXT_BYTES / 2, p->dir);
+	else
+		fact_no(f, 0, "a new cgroup in '%.*s' has no %s", FACT_TEXT_BYTES / 2, p->dir,
+			file);
+}
+
+static void probe_controller(enum cgroup_controller c, struct fact *f)
+{
+	struct cgroup_layout l;
+	int r = cgroup_find(&l);
+
+	if (r < 0)
+		fact_no(f, -r, "read '/proc/self/cgroup'");
+	else if (l.controller[c].version == 0)
+		fact_no(f, 0, "no cgroup file system with the %s controller is mounted",
+			cgroup_controller_name(c));
+	else
+		try_child(&l.controller[c], limit_file[c][l.controller[c].version], f);
+}
+
+void probe_cgroup_memory(const char *dir, struct fact *f)
+{
+	probe_controller(CGROUP_MEMORY, f);
+}
+
+void probe_cgroup_cpu(const char *dir, struct fact *f)
+{
+	probe_controller(CGROUP_CPU, f);
+}
+
+void probe_cgroup_pids(const char *dir, struct fact *f)
+{
+	probe_controller(CGROUP_PIDS, f);
+}
+
+void probe_cgroup_kill(const char *dir, struct fact *f)
+{
+	struct cgroup_place p;
+	struct cgroup_layout l;
+	int r = cgroup_find(&l);
+
+	if (r < 0) {
+		fact_no(f, -r, "read '/proc/self/cgroup'");
+		return;
+	}
+	if (l.unified.version == 0) {
+		fact_no(f, 0, "no version 2 cgroup file system is mounted");
+		return;
+	}
+	p = l.unified;
+	p.version = 1; /* cgroup.kill needs no controller to be handed down */
+	try_child(&p, "cgroup.kill", f);
+	if (f->yes)
+		fact_yes(f, "in '%.*s'", FACT_TEXT_BYTES - 16, l.unified.dir);
+}

@@ -1,0 +1,116 @@
+#include "host/subid.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#define PASSWD_LINE_BYTES 4096
+
+static bool owner_is(struct str owner, const char *user, uid_t uid)
+{
+	uint64_t id;
+
+	if (user && str_eq(owner, user))
+		return true;
+	return parse_u64_str(owner, 0, UINT32_MAX, &id) == 0 && id == uid;
+}
+
+int subid_pick(struct str text, const char *user, uid_t uid, uint32_t want, struct subid_range *ret)
+{
+	int r = -ENOENT;
+
+	while (text.p) {
+		struct str count = str_cut(&text, '\n');
+		struct str owner = str_cut(&count, ':'), start = { NULL, 0 };
+		uint64_t first, n;
+
+		if (count.p)
+			start = str_cut(&count, ':');
+		if (!count.p || !owner_is(owner, user, uid) ||
+		    parse_u64_str(start, 0, UINT32_MAX - 1, &first) < 0 ||
+		    parse_u64_str(count, 1, UINT32_MAX - first, &n) < 0)
+			continue;
+		if (n < want) {
+			r = -ERANGE;
+			continue;
+		}
+		*ret = (struct subid_range){ (uint32_t)first, (uint32_t)n };
+		return 0;
+	}
+	return r;
+}
+
+static int range_find(const char *path, const char *user, uid_t uid, uint32_t want,
+		      struct subid_range *ret, struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(SUBID_FILE_MAX_BYTES);
+	int r = io_read_file(AT_FDCWD, path, &text);
+
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, -r, "read '%s'", path);
+	r = subid_pick(str_of(buf_str(&text)), user, uid, want, ret);
+	if (r == 0)
+		return 0;
+	if (r == -ERANGE)
+		err_set(e, ERR_UNSUPPORTED, "'%s' grants uid %u fewer than %u ids in a row", path,
+			uid, want);
+	else
+		err_set(e, ERR_UNSUPPORTED, "'%s' grants nothing to uid %u", path, uid);
+	return err_hint(e, "grant a range: usermod --add-subuids 100000-165535 --add-subgids "
+			   "100000-165535 USER");
+}
+
+/* Only a program that gains the right by its file can write the map: setuid root or a capability,
+ * on a file system that honours them. */
+static int program_find(const char *name, char out[SUBID_PROGRAM_BYTES], struct err *e)
+{
+	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/local/bin" };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(dirs); i++) {
+		struct statvfs fs;
+		struct stat st;
+
+		snprintf(out, SUBID_PROGRAM_BYTES, "%s/%s", dirs[i], name);
+		if (stat(out, &st) < 0 || !S_ISREG(st.st_mode) || access(out, X_OK) < 0)
+			continue;
+		if (!(st.st_mode & S_ISUID && st.st_uid == 0) &&
+		    getxattr(out, "security.capability", NULL, 0) <= 0) {
+			err_set(e, ERR_UNSUPPORTED,
+				"'%s' is neither setuid root nor has capabilities", out);
+			return err_hint(e, "reinstall it: apt-get install --reinstall uidmap");
+		}
+		if (statvfs(out, &fs) == 0 && fs.f_flag & ST_NOSUID)
+			return err_set(e, ERR_UNSUPPORTED,
+				       "'%s' is on a file system mounted nosuid", out);
+		return 0;
+	}
+	err_set(e, ERR_UNSUPPORTED, "'%s' is not installed", name);
+	return err_hint(e, "install it: apt-get install uidmap");
+}
+
+int subid_find(uid_t uid, uint32_t want, struct subid *ret, struct err *e)
+{
+	char line[PASSWD_LINE_BYTES];
+	struct passwd pw, *found = NULL;
+	const char *user;
+	struct subid s;
+
+	/* a user without a passwd entry may still be granted ranges by number */
+	user = getpwuid_r(uid, &pw, line, sizeof(line), &found) == 0 && found ? pw.pw_name : NULL;
+	if (range_find("/etc/subuid", user, uid, want, &s.uid, e) < 0 ||
+	    range_find("/etc/subgid", user, uid, want, &s.gid, e) < 0 ||
+	    program_find("newuidmap", s.newuidmap, e) < 0 ||
+	    program_find("newgidmap", s.newgidmap, e) < 0)
+		return -1;
+	*ret = s;
+	return 0;
+}

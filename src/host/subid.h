@@ -1,0 +1,31 @@
+/*
+ * The ids an ordinary user may map into a user namespace: ranges granted in /etc/subuid and
+ * /etc/subgid, and the two setuid programs that write such maps for him.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define SUBID_FILE_MAX_BYTES (4u << 20) /* a directory server's export of 100000 users */
+#define SUBID_PROGRAM_BYTES 64
+
+struct subid_range {
+	uint32_t start, count;
+};
+
+struct subid {
+	struct subid_range uid, gid; /* each at least as long as was asked for */
+	char newuidmap[SUBID_PROGRAM_BYTES], newgidmap[SUBID_PROGRAM_BYTES]; /* absolute */
+};
+
+/* The first range of at least WANT ids that TEXT grants to USER (may be NULL) or to UID in digits.
+ * 0; -ENOENT when nothing is granted; -ERANGE when everything granted is shorter. Lines that are
+ * not NAME:START:COUNT are passed over, as newuidmap does. */
+MUST_USE int subid_pick(struct str text, const char *user, uid_t uid, uint32_t want,
+			struct subid_range *ret);
+/* Ranges and programs for UID. Fails with ERR_UNSUPPORTED and the command that helps. */
+MUST_USE int subid_find(uid_t uid, uint32_t want, struct subid *ret, struct err *e);

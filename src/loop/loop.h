@@ -1,0 +1,44 @@
+/*
+ * One thread, one epoll, level-triggered.
+ *
+ * Descriptors, timers, children (by pidfd) and signals (by signalfd) arrive as callbacks. Handles
+ * carry a slot and a generation, never a pointer: an event for something removed earlier in the
+ * same turn is dropped by comparison, so a callback may remove anything. Callbacks do bounded work
+ * and never block. The loop owns no descriptor given to it: remove the watch, then close.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct loop;
+
+typedef uint64_t loop_id; /* 0 is never valid */
+
+typedef void loop_fd_fn(void *arg, int fd, uint32_t events);
+typedef void loop_timer_fn(void *arg);
+typedef void loop_signal_fn(void *arg, int sig);
+
+#define LOOP_READ 0x001u  /* EPOLLIN */
+#define LOOP_WRITE 0x004u /* EPOLLOUT */
+#define LOOP_HANGUP 0x010u /* EPOLLHUP, reported always */
+
+MUST_USE int loop_new(struct loop **ret); /* -errno */
+void loop_free(struct loop *l);
+
+/* 0 on failure (errno set). */
+loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, void *arg);
+void loop_change_fd(struct loop *l, loop_id id, uint32_t events);
+/* One shot after the monotonic deadline (clock_mono_ns). */
+loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, void *arg);
+void loop_move_timer(struct loop *l, loop_id id, uint64_t deadline_ns);
+/* Blocks SIG for the process and reports it here. */
+loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg);
+/* Safe with 0 and with ids already gone; clears the caller's copy. */
+void loop_remove(struct loop *l, loop_id *id);
+
+/* Runs until loop_stop() or nothing is left to wait for. 0 or -errno. */
+MUST_USE int loop_run(struct loop *l);
+void loop_stop(struct loop *l);

@@ -1,0 +1,361 @@
+#include "process/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "base/str.h"
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+#define CGROUP2_MAGIC 0x63677270
+#define CPU_PERIOD_US 100000u
+#define REMOVE_DEPTH_MAX 8       /* what a payload-owned subtree can nest under its delegation */
+#define CONTROL_FILE_MAX_BYTES 65536
+
+static const char *const v1_names[] = { "memory", "pids", "cpu" };
+
+void cgroup_init(struct cgroup *c)
+{
+	*c = (struct cgroup){ .v2_home = -1, .v2_init = -1, .v2_payload = -1, .oom = -1 };
+	for (unsigned i = 0; i < CGROUP_V1_MAX; i++)
+		c->v1[i] = c->tasks[i] = -1;
+}
+
+void cgroup_done(struct cgroup *c)
+{
+	fd_closep(&c->v2_home);
+	fd_closep(&c->v2_init);
+	fd_closep(&c->v2_payload);
+	fd_closep(&c->oom);
+	for (unsigned i = 0; i < CGROUP_V1_MAX; i++) {
+		fd_closep(&c->v1[i]);
+		fd_closep(&c->tasks[i]);
+	}
+	c->n_v1 = 0;
+}
+
+static bool is_cgroup2(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
+}
+
+static int open_dir(int dirfd, const char *path)
+{
+	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int make_dir(int parent, const char *name)
+{
+	if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
+		return -1;
+	return open_dir(parent, name);
+}
+
+/* Our own v2 group below the mount, "/" for the root: where an ordinary user may have delegation. */
+static void own_v2_path(struct buf *out)
+{
+	AUTO_BUF text = BUF_INIT(CONTROL_FILE_MAX_BYTES);
+	struct str rest;
+
+	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", &text) < 0)
+		return;
+	rest = (struct str){ text.p, text.n };
+	while (rest.p && rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (line.n > 3 && memcmp(line.p, "0::", 3) == 0)
+			buf_add(out, line.p + 3, line.n - 3);
+	}
+}
+
+/* Where v2 groups of ours go: the mount's root for root, the caller's own group for a user. */
+static int open_v2_base(void)
+{
+	static const char *const mounts[] = { CGROUP_ROOT, CGROUP_ROOT "/unified" };
+	AUTO_BUF own = BUF_INIT(4096);
+
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		AUTO_FD fd = open_dir(AT_FDCWD, mounts[i]);
+
+		if (fd < 0 || !is_cgroup2(fd))
+			continue;
+		if (geteuid() == 0)
+			return fd_take(&fd);
+		own_v2_path(&own);
+		if (own.n > 1)
+			return open_dir(fd, own.p + 1);
+	}
+	return -1;
+}
+
+static void group_name(const char *id, char out[64])
+{
+	snprintf(out, 64, "cordon-%s", id);
+}
+
+void cgroup_prepare(struct cgroup *c, const char *id)
+{
+	AUTO_FD base = -1;
+	char name[64];
+
+	cgroup_init(c);
+	snprintf(c->id, sizeof(c->id), "%s", id);
+	group_name(id, name);
+	base = open_v2_base();
+	if (base >= 0)
+		c->v2_home = make_dir(base, name);
+	if (c->v2_home >= 0)
+		c->v2_init = make_dir(c->v2_home, "init");
+}
+
+static bool set_number(int dir, const char *file, uint64_t v)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	return io_write_file(dir, file, text) == 0;
+}
+
+static bool set_cpu_v2(int dir, uint32_t cpus)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%llu %u", (unsigned long long)cpus * CPU_PERIOD_US,
+		 CPU_PERIOD_US);
+	return io_write_file(dir, "cpu.max", text) == 0;
+}
+
+/* Applies L in one directory, v1 or v2, as far as its files exist. */
+static void apply_limits(struct cgroup *c, int dir, const struct cgroup_limits *l)
+{
+	if (l->memory_bytes && (set_number(dir, "memory.limit_in_bytes", l->memory_bytes) ||
+				set_number(dir, "memory.max", l->memory_bytes)))
+		c->enforced[CGROUP_MEMORY] = true;
+	if (l->pids && set_number(dir, "pids.max", l->pids))
+		c->enforced[CGROUP_PIDS] = true;
+	if (l->cpus && (set_number(dir, "cpu.cfs_quota_us", (uint64_t)l->cpus * CPU_PERIOD_US) ||
+			set_cpu_v2(dir, l->cpus)))
+		c->enforced[CGROUP_CPU] = true;
+}
+
+static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits *l)
+{
+	char path[128], name[64];
+	AUTO_FD root = -1;
+	AUTO_FD dir = -1;
+	AUTO_FD tasks = -1;
+
+	snprintf(path, sizeof(path), CGROUP_ROOT "/%s", v1_names[kind]);
+	root = open_dir(AT_FDCWD, path);
+	if (root < 0 || is_cgroup2(root))
+		return;
+	group_name(c->id, name);
+	dir = make_dir(root, name);
+	if (dir < 0)
+		return;
+	tasks = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
+	if (tasks < 0)
+		return;
+	apply_limits(c, dir, &(struct cgroup_limits){
+				     .memory_bytes = kind == CGROUP_MEMORY ? l->memory_bytes : 0,
+				     .pids = kind == CGROUP_PIDS ? l->pids : 0,
+				     .cpus = kind == CGROUP_CPU ? l->cpus : 0,
+			     });
+	if (kind == CGROUP_MEMORY)
+		c->oom = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	c->v1[c->n_v1] = fd_take(&dir);
+	c->tasks[c->n_v1++] = fd_take(&tasks);
+}
+
+/* Hands DIR to pid 1: it may make groups in it and put processes there, not change its limits. */
+static void delegate(int dir, uid_t owner, gid_t group)
+{
+	static const char *const files[] = { "cgroup.procs", "cgroup.threads", "cgroup.subtree_control" };
+
+	IGNORE(fchown(dir, owner, group)); /* without it per-exec groups fail and marks are used */
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		IGNORE(fchownat(dir, files[i], owner, group, 0));
+}
+
+static bool enable_controllers(struct cgroup *c)
+{
+	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
+	AUTO_FD parent = openat(c->v2_home, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_BUF have = BUF_INIT(CONTROL_FILE_MAX_BYTES);
+	bool any = false;
+
+	if (io_read_file(c->v2_home, "cgroup.controllers", &have) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (!strstr(buf_str(&have), wanted[i] + 1) && parent >= 0)
+			IGNORE(io_write_file(parent, "cgroup.subtree_control", wanted[i]));
+		any |= io_write_file(c->v2_home, "cgroup.subtree_control", wanted[i]) == 0;
+	}
+	return any;
+}
+
+void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid)
+{
+	if (c->v2_home >= 0) {
+		IGNORE(enable_controllers(c)); /* a hybrid host has none here: kill still works */
+		c->v2_payload = make_dir(c->v2_home, "payload");
+		if (c->v2_payload >= 0) {
+			apply_limits(c, c->v2_payload, l);
+			delegate(c->v2_home, owner, owner_gid);
+			delegate(c->v2_payload, owner, owner_gid);
+			c->oom = openat(c->v2_payload, "memory.events", O_RDONLY | O_CLOEXEC);
+		}
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(v1_names); i++)
+		if (!c->enforced[i])
+			limit_v1(c, i, l);
+}
+
+int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
+{
+	struct cgroup copy = *c;
+
+	memset(copy.enforced, 0, sizeof(copy.enforced));
+	if (copy.v2_payload >= 0)
+		apply_limits(&copy, copy.v2_payload, l);
+	for (unsigned i = 0; i < copy.n_v1; i++)
+		apply_limits(&copy, copy.v1[i], l);
+	if ((l->memory_bytes && !copy.enforced[CGROUP_MEMORY]) ||
+	    (l->pids && !copy.enforced[CGROUP_PIDS]) || (l->cpus && !copy.enforced[CGROUP_CPU]))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* Depth first; groups only, their files go with them. */
+static void remove_groups(int parent, const char *name, unsigned depth)
+{
+	AUTO_FD dir = open_dir(parent, name);
+	struct dirent *d;
+	DIR *list;
+
+	if (dir < 0 || depth == 0)
+		return;
+	list = fdopendir(dup(dir));
+	while (list && (d = readdir(list)))
+		if (d->d_type == DT_DIR && d->d_name[0] != '.')
+			remove_groups(dir, d->d_name, depth - 1);
+	if (list)
+		closedir(list);
+	IGNORE(unlinkat(parent, name, AT_REMOVEDIR)); /* EBUSY: a member is still dying */
+}
+
+/* Calls FN for every place a group of ours may be. */
+static void each_base(const char *id, void (*fn)(int base, const char *name, void *arg), void *arg)
+{
+	char name[64], path[128];
+	AUTO_FD v2 = open_v2_base();
+
+	group_name(id, name);
+	if (v2 >= 0)
+		fn(v2, name, arg);
+	for (size_t i = 0; i < ARRAY_SIZE(v1_names); i++) {
+		AUTO_FD root = -1;
+
+		snprintf(path, sizeof(path), CGROUP_ROOT "/%s", v1_names[i]);
+		root = open_dir(AT_FDCWD, path);
+		if (root >= 0)
+			fn(root, name, arg);
+	}
+}
+
+static void remove_one(int base, const char *name, void *arg)
+{
+	char kill_file[96];
+
+	snprintf(kill_file, sizeof(kill_file), "%s/cgroup.kill", name);
+	IGNORE(io_write_file(base, kill_file, "1")); /* v1 has no such file */
+	remove_groups(base, name, REMOVE_DEPTH_MAX);
+}
+
+void cgroup_remove(const char *id)
+{
+	each_base(id, remove_one, NULL);
+}
+
+static void exists_one(int base, const char *name, void *arg)
+{
+	if (faccessat(base, name, F_OK, 0) == 0)
+		*(bool *)arg = true;
+}
+
+bool cgroup_exists(const char *id)
+{
+	bool found = false;
+
+	each_base(id, exists_one, &found);
+	return found;
+}
+
+static bool read_number(int base, const char *name, const char *file, const char *key, uint64_t *ret)
+{
+	AUTO_BUF text = BUF_INIT(CONTROL_FILE_MAX_BYTES);
+	char path[128];
+	struct str rest;
+
+	snprintf(path, sizeof(path), "%s/%s", name, file);
+	if (io_read_file(base, path, &text) < 0)
+		return false;
+	rest = (struct str){ buf_str(&text), text.n };
+	while (rest.p && rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (!key)
+			return parse_u64_str(line, 0, UINT64_MAX, ret) == 0;
+		if (line.n > strlen(key) && memcmp(line.p, key, strlen(key)) == 0 &&
+		    line.p[strlen(key)] == ' ') {
+			line.p += strlen(key) + 1;
+			line.n -= strlen(key) + 1;
+			return parse_u64_str(line, 0, UINT64_MAX, ret) == 0;
+		}
+	}
+	return false;
+}
+
+static void usage_one(int base, const char *name, void *arg)
+{
+	struct cgroup_usage *u = arg;
+	char payload[80];
+	uint64_t v;
+
+	snprintf(payload, sizeof(payload), "%s/payload", name);
+	if (read_number(base, name, "memory.usage_in_bytes", NULL, &v) ||
+	    read_number(base, payload, "memory.current", NULL, &v)) {
+		u->memory_bytes = v;
+		u->has_memory = true;
+	}
+	if (read_number(base, name, "cpuacct.usage", NULL, &v)) {
+		u->cpu_ns = v;
+		u->has_cpu = true;
+	} else if (read_number(base, payload, "cpu.stat", "usage_usec", &v) && v) {
+		u->cpu_ns = v * 1000;
+		u->has_cpu = true;
+	}
+	if (read_number(base, name, "pids.current", NULL, &v) ||
+	    read_number(base, payload, "pids.current", NULL, &v)) {
+		u->pids = v;
+		u->has_pids = true;
+	}
+}
+
+void cgroup_read_usage(const char *id, struct cgroup_usage *ret)
+{
+	*ret = (struct cgroup_usage){ 0 };
+	each_base(id, usage_one, ret);
+}

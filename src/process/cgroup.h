@@ -1,0 +1,56 @@
+/*
+ * The control groups of one sandbox: limits, kill, usage.
+ *
+ * Works with v2, v1 and the hybrid of both, for whoever may create groups. Names are flat,
+ * `cordon-ID` at the root of each hierarchy (v1) or below the delegated group (v2), so that any
+ * later command finds and removes what a killed supervisor left. pid 1 stays outside the limited
+ * group: a memory kill must hit the payload, never the agent.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define CGROUP_ID_BYTES 33
+#define CGROUP_V1_MAX 4 /* memory, pids, cpu, cpuacct */
+
+enum cgroup_limit { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_LIMIT_COUNT };
+
+struct cgroup_limits {
+	uint64_t memory_bytes, pids; /* 0: unlimited */
+	uint32_t cpus;
+};
+
+struct cgroup {
+	char id[CGROUP_ID_BYTES];
+	int v2_home;    /* directory of cordon-ID in v2; or -1 */
+	int v2_init;    /* below it: pid 1 is born here, beside the limited group; or -1 */
+	int v2_payload; /* delegated to pid 1: per-exec groups are made below; or -1 */
+	int v1[CGROUP_V1_MAX]; /* directories of cordon-ID in v1 hierarchies */
+	int tasks[CGROUP_V1_MAX]; /* their `tasks`, for pid 1 to put commands in */
+	unsigned n_v1;
+	int oom; /* memory.events or memory.oom_control, readable; or -1 */
+	bool enforced[CGROUP_LIMIT_COUNT];
+};
+
+void cgroup_init(struct cgroup *c);
+void cgroup_done(struct cgroup *c); /* closes; removes nothing */
+/* First half, before the clone: the v2 home of pid 1. Never fails: absent is a state. */
+void cgroup_prepare(struct cgroup *c, const char *id);
+/* Second half: limits, and delegation to OWNER (pid 1's id outside). */
+void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
+/* Changes limits of a live sandbox. -errno of the first that failed. */
+MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
+/* Kills all members (v2) and removes every directory of ID, wherever it is. Idempotent. */
+void cgroup_remove(const char *id);
+/* True while some group of ID still exists. */
+bool cgroup_exists(const char *id);
+
+struct cgroup_usage {
+	uint64_t memory_bytes, cpu_ns, pids;
+	bool has_memory, has_cpu, has_pids;
+};
+void cgroup_read_usage(const char *id, struct cgroup_usage *ret);

@@ -1,0 +1,293 @@
+/*
+ * Between clone and exec. This code shares memory with its parent, so it makes system calls and
+ * nothing else: no allocation, no formatting, no locks, no errno. A test compares the undefined
+ * symbols of this object with an empty list.
+ *
+ * Targets are resolved below the new root by the kernel (RESOLVE_IN_ROOT), never by joining
+ * strings: an image may contain any link it likes.
+ */
+#include "process/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <linux/sockios.h>
+#include <linux/stat.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+
+#include "base/raw.h"
+
+#define AT_EMPTY_PATH_ 0x1000
+#define AT_RECURSIVE_ 0x8000
+
+struct walker {
+	struct plan *plan;
+	int root;   /* O_PATH of the new root */
+	int target; /* O_PATH of the current mount target */
+	int parent; /* the directory STEP_DIR found last: where a missing child is made */
+};
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		RAW1(SYS_close, *fd);
+	*fd = -1;
+}
+
+static long in_root(const struct walker *w, const char *path, unsigned long flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	return RAW4(SYS_openat2, w->root, path, &how, sizeof(how));
+}
+
+static long set_attr(int fd, unsigned long set, unsigned recursive)
+{
+	struct mount_attr attr = { .attr_set = set };
+
+	return RAW5(SYS_mount_setattr, fd, "", AT_EMPTY_PATH_ | recursive, &attr, sizeof(attr));
+}
+
+static long clone_tree(struct walker *w, const struct step *s)
+{
+	struct statx st;
+	long fd, r;
+
+	fd = RAW3(SYS_open_tree, AT_FDCWD, s->path,
+		  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE_ | AT_SYMLINK_NOFOLLOW);
+	if (fd < 0)
+		return fd;
+	w->plan->tree[s->tree] = (int)fd;
+	r = RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, STATX_INO, &st);
+	if (r < 0)
+		return r;
+	/* the parent looked at this path before; what it judged is what must be mounted */
+	if (st.stx_ino != s->ino || (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
+		return -ESTALE;
+	return s->flags ? set_attr((int)fd, s->flags, AT_RECURSIVE_) : 0;
+}
+
+static long stage(const struct step *s)
+{
+	long r = RAW5(SYS_mount, "tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, s->data);
+
+	return r < 0 ? r : RAW1(SYS_chdir, "/proc");
+}
+
+static long ensure(struct walker *w, const struct step *s, int is_dir)
+{
+	long fd = in_root(w, s->path, O_PATH | (is_dir ? O_DIRECTORY : 0));
+	long r;
+
+	if (fd == -ENOENT && w->parent >= 0) {
+		if (is_dir) {
+			r = RAW3(SYS_mkdirat, w->parent, s->text, s->mode);
+		} else {
+			r = RAW4(SYS_openat, w->parent, s->text,
+				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, s->mode);
+			if (r >= 0)
+				r = RAW1(SYS_close, r);
+		}
+		if (r < 0 && r != -EEXIST)
+			return r;
+		fd = in_root(w, s->path, O_PATH | (is_dir ? O_DIRECTORY : 0));
+		if (fd == -ENOENT && s->flags) { /* a dangling link in our own layer: replace it */
+			RAW3(SYS_unlinkat, w->parent, s->text, 0);
+			r = RAW4(SYS_openat, w->parent, s->text,
+				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, s->mode);
+			if (r >= 0)
+				RAW1(SYS_close, r);
+			fd = in_root(w, s->path, O_PATH);
+		}
+	}
+	if (fd < 0)
+		return fd;
+	close_fd(&w->parent);
+	w->parent = (int)fd;
+	return 0;
+}
+
+static long retarget(struct walker *w, const char *path)
+{
+	long fd = in_root(w, path, O_PATH);
+
+	if (fd < 0)
+		return fd;
+	close_fd(&w->target);
+	w->target = (int)fd;
+	return 0;
+}
+
+static long mount_fs(struct walker *w, const struct step *s)
+{
+	long r = RAW1(SYS_fchdir, w->target);
+
+	if (r >= 0)
+		r = RAW5(SYS_mount, s->text, ".", s->text, s->flags, s->data);
+	return r < 0 ? r : retarget(w, s->path);
+}
+
+static long move_tree(int tree, int dir, const char *path)
+{
+	return RAW5(SYS_move_mount, tree, "", dir, path,
+		    MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH));
+}
+
+static long attach_node(struct walker *w, const struct step *s)
+{
+	long fd = RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return fd;
+	RAW1(SYS_close, fd);
+	return move_tree(w->plan->tree[s->tree], w->target, s->path);
+}
+
+static long write_file(struct walker *w, const struct step *s)
+{
+	long fd = RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, s->mode);
+	size_t done = 0;
+	long r = 0;
+
+	if (fd < 0)
+		return fd;
+	while (done < s->text_n) {
+		r = RAW3(SYS_write, fd, s->text + done, s->text_n - done);
+		if (r < 0)
+			break;
+		done += (size_t)r;
+	}
+	RAW1(SYS_close, fd);
+	return r < 0 ? r : 0;
+}
+
+static long source(struct walker *w, const struct step *s)
+{
+	long fd = RAW3(SYS_open_tree, w->target, s->path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	w->plan->tree[s->tree] = (int)fd;
+	return 0;
+}
+
+static long loopback(void)
+{
+	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	long fd = RAW3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	long r;
+
+	if (fd < 0)
+		return fd;
+	r = RAW3(SYS_ioctl, fd, SIOCSIFFLAGS, &ifr);
+	RAW1(SYS_close, fd);
+	return r;
+}
+
+static long pivot(struct walker *w)
+{
+	long r = RAW1(SYS_fchdir, w->root);
+
+	if (r >= 0)
+		r = RAW2(SYS_pivot_root, ".", ".");
+	if (r >= 0)
+		r = RAW2(SYS_umount2, ".", MNT_DETACH);
+	return r < 0 ? r : RAW1(SYS_chdir, "/");
+}
+
+static long exec_guest(const struct step *s)
+{
+	/* the program's name is all that shows of us in ps; its environment is empty */
+	static const char *const argv[] = { "cordon-guest", NULL };
+	static const char *const envp[] = { NULL };
+
+	return RAW5(SYS_execveat, s->fd, "", argv, envp, AT_EMPTY_PATH_);
+}
+
+static long apply(struct walker *w, const struct step *s)
+{
+	char go;
+	long r;
+
+	switch (s->op) {
+	case STEP_WAIT:
+		r = RAW3(SYS_read, s->fd, &go, 1);
+		return r == 1 ? 0 : r < 0 ? r : -EPIPE;
+	case STEP_CLONE_TREE:
+		return clone_tree(w, s);
+	case STEP_STAGE:
+		return stage(s);
+	case STEP_MKDIR:
+		return RAW3(SYS_mkdirat, AT_FDCWD, s->path, s->mode);
+	case STEP_ATTACH:
+		return move_tree(w->plan->tree[s->tree], AT_FDCWD, s->path);
+	case STEP_OVERLAY:
+		return RAW5(SYS_mount, "overlay", s->path, "overlay", s->flags, s->data);
+	case STEP_ROOT:
+		r = RAW4(SYS_openat, AT_FDCWD, s->path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+		w->root = (int)r;
+		return r < 0 ? r : 0;
+	case STEP_DIR:
+		return ensure(w, s, 1);
+	case STEP_FILE:
+		return ensure(w, s, 0);
+	case STEP_TARGET:
+		return retarget(w, s->path);
+	case STEP_MOUNT:
+		return mount_fs(w, s);
+	case STEP_MOVE:
+		return move_tree(w->plan->tree[s->tree], w->target, "");
+	case STEP_NODE:
+		return attach_node(w, s);
+	case STEP_LINK:
+		return RAW3(SYS_symlinkat, s->text, w->target, s->path);
+	case STEP_SUBDIR:
+		return RAW3(SYS_mkdirat, w->target, s->path, s->mode);
+	case STEP_WRITE:
+		return write_file(w, s);
+	case STEP_SOURCE:
+		return source(w, s);
+	case STEP_ATTR:
+		return set_attr(w->target, s->flags, 0);
+	case STEP_CHMOD:
+		r = RAW1(SYS_fchdir, w->target);
+		return r < 0 ? r : RAW3(SYS_fchmodat, AT_FDCWD, ".", s->mode);
+	case STEP_HOSTNAME:
+		return RAW2(SYS_sethostname, s->text, s->text_n);
+	case STEP_LOOPBACK:
+		return loopback();
+	case STEP_PIVOT:
+		return pivot(w);
+	case STEP_GROUPS:
+		return RAW2(SYS_setgroups, 0, NULL);
+	case STEP_KEEP:
+		r = RAW3(SYS_dup3, s->fd, s->mode, 0);
+		return r < 0 ? r : 0;
+	case STEP_EXEC:
+		return exec_guest(s);
+	case STEP_OP_COUNT:
+		break;
+	}
+	return -ENOSYS;
+}
+
+void child_run(void *arg)
+{
+	struct child_args *a = arg;
+	struct walker w = { .plan = a->plan, .root = -1, .target = -1, .parent = -1 };
+
+	for (size_t i = 0; i < a->plan->n_steps; i++) {
+		long r = apply(&w, &a->plan->step[i]);
+
+		if (r < 0) {
+			a->report.step = (int)i;
+			a->report.err = (int)-r;
+			raw_exit(1);
+		}
+	}
+	raw_exit(1); /* a plan ends in STEP_EXEC, which does not come back */
+}

@@ -1,0 +1,145 @@
+#include "process/ids.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "base/spawn.h"
+
+const char *ids_mode_name(enum ids_mode m)
+{
+	return m == IDS_RANGE ? "own range" : m == IDS_SUBID ? "subuid range" : "single id";
+}
+
+static int write_proc(pid_t pid, const char *file, const char *text, struct err *e)
+{
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	r = io_write_file(AT_FDCWD, path, text);
+	return r < 0 ? err_sys(e, -r, "write '%s'", path) : 0;
+}
+
+static int write_range(const struct ids *i, pid_t pid, struct err *e)
+{
+	char map[96];
+
+	snprintf(map, sizeof(map), "0 %u %u\n%u %u 1\n", i->uid_base, IDS_PER_SANDBOX,
+		 IDS_PER_SANDBOX, i->uid_base + IDS_PER_SANDBOX);
+	if (write_proc(pid, "uid_map", map, e) < 0)
+		return -1;
+	snprintf(map, sizeof(map), "0 %u %u\n%u %u 1\n", i->gid_base, IDS_PER_SANDBOX,
+		 IDS_PER_SANDBOX, i->gid_base + IDS_PER_SANDBOX);
+	return write_proc(pid, "gid_map", map, e);
+}
+
+/* The two set-id helpers run side by side: each costs a dynamic program's start. */
+static int write_subid(const struct ids *i, pid_t pid, struct err *e)
+{
+	static const char *const program[] = { "newuidmap", "newgidmap" };
+	const uint32_t own[] = { i->caller_uid, i->caller_gid };
+	const uint32_t base[] = { i->uid_base, i->gid_base };
+	struct child helper[2] = { { .pid = -1, .pidfd = -1 }, { .pid = -1, .pidfd = -1 } };
+	int status, bad = -1;
+
+	for (unsigned k = 0; k < 2; k++) {
+		char args[4][16];
+		const char *argv[] = { program[k], args[0], "0", args[1], "1", "1", args[2], args[3], NULL };
+
+		snprintf(args[0], sizeof(args[0]), "%d", (int)pid);
+		snprintf(args[1], sizeof(args[1]), "%u", own[k]);
+		snprintf(args[2], sizeof(args[2]), "%u", base[k]);
+		snprintf(args[3], sizeof(args[3]), "%u", IDS_PER_SANDBOX);
+		if (spawn_path(argv, &helper[k], e) < 0)
+			bad = (int)k;
+	}
+	for (unsigned k = 0; k < 2; k++)
+		if (helper[k].pid > 0 && (child_wait(&helper[k], &status) < 0 || status != 0))
+			bad = (int)k;
+	if (bad < 0)
+		return 0;
+	err_set(e, ERR_DENIED, "%s did not accept the range of /etc/sub%cid", program[bad],
+		bad == 0 ? 'u' : 'g');
+	return err_hint(e, "check that the package 'uidmap' is installed and that /etc/subuid and "
+			   "/etc/subgid give you 65536 ids");
+}
+
+static int write_single(const struct ids *i, pid_t pid, struct err *e)
+{
+	char map[48];
+
+	if (write_proc(pid, "setgroups", "deny", e) < 0)
+		return -1;
+	snprintf(map, sizeof(map), "0 %u 1\n", i->caller_uid);
+	if (write_proc(pid, "uid_map", map, e) < 0)
+		return -1;
+	snprintf(map, sizeof(map), "0 %u 1\n", i->caller_gid);
+	return write_proc(pid, "gid_map", map, e);
+}
+
+int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
+{
+	switch (i->mode) {
+	case IDS_RANGE:
+		return write_range(i, pid, e);
+	case IDS_SUBID:
+		return write_subid(i, pid, e);
+	case IDS_SINGLE:
+		break;
+	}
+	return write_single(i, pid, e);
+}
+
+int ids_one_to_one(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid, gid_t outside_gid,
+		   int *ret_fd, struct err *e)
+{
+	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
+	char map[48], path[64];
+	int hold[2] = { -1, -1 };
+	AUTO_FD fd = -1;
+	pid_t pid;
+	int r = -1;
+
+	if (pipe2(hold, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "pipe");
+	pid = sys_clone3(&args);
+	if (pid == 0) {
+		char c;
+
+		(void)close(hold[1]);
+		IGNORE(read(hold[0], &c, 1)); /* lives until the parent has the namespace */
+		_exit(0);
+	}
+	fd_closep(&hold[0]);
+	if (pid < 0) {
+		fd_closep(&hold[1]);
+		return err_sys(e, errno, "create user namespace");
+	}
+	snprintf(map, sizeof(map), "%u %u 1\n", inside_uid, outside_uid);
+	if (write_proc(pid, "uid_map", map, e) < 0)
+		goto out;
+	snprintf(map, sizeof(map), "%u %u 1\n", inside_gid, outside_gid);
+	if (write_proc(pid, "gid_map", map, e) < 0)
+		goto out;
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		err_sys(e, errno, "open '%s'", path);
+		goto out;
+	}
+	*ret_fd = fd_take(&fd);
+	r = 0;
+out:
+	fd_closep(&hold[1]);
+	IGNORE(waitpid(pid, NULL, 0)); /* it ends when the pipe closes */
+	return r;
+}

@@ -1,0 +1,146 @@
+#include "process/plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define ARENA_BLOCK_BYTES 8192
+
+struct arena_block {
+	struct arena_block *next;
+	size_t used, size;
+	char bytes[];
+};
+
+struct plan *plan_new(void)
+{
+	return xcalloc(1, sizeof(struct plan));
+}
+
+void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_trees; i++)
+		fd_closep(&p->tree[i]);
+	while (p->arena) {
+		struct arena_block *next = p->arena->next;
+
+		free(p->arena);
+		p->arena = next;
+	}
+	free(p);
+}
+
+const char *plan_text(struct plan *p, const char *s, size_t n)
+{
+	struct arena_block *b = p->arena;
+	char *at;
+
+	if (!b || b->size - b->used < n + 1) {
+		size_t size = n + 1 > ARENA_BLOCK_BYTES ? n + 1 : ARENA_BLOCK_BYTES;
+
+		b = xcalloc(1, sizeof(*b) + size);
+		b->size = size;
+		b->next = p->arena;
+		p->arena = b;
+	}
+	at = b->bytes + b->used;
+	memcpy(at, s, n);
+	at[n] = '\0';
+	b->used += n + 1;
+	return at;
+}
+
+const char *plan_str(struct plan *p, const char *s)
+{
+	return plan_text(p, s, strlen(s));
+}
+
+struct step *plan_add(struct plan *p, enum step_op op)
+{
+	struct step *s;
+
+	if (p->n_steps == PLAN_STEPS_MAX) {
+		p->full = true;
+		p->n_steps--; /* the caller gets a step to write to; the plan is refused as a whole */
+	}
+	s = &p->step[p->n_steps++];
+	*s = (struct step){ .op = op, .tree = -1, .fd = -1 };
+	return s;
+}
+
+int plan_tree(struct plan *p, int fd)
+{
+	if (p->n_trees == PLAN_TREES_MAX) {
+		p->full = true;
+		fd_closep(&fd);
+		return 0;
+	}
+	p->tree[p->n_trees] = fd;
+	return (int)p->n_trees++;
+}
+
+int plan_check(const struct plan *p, struct err *e)
+{
+	if (p->full)
+		return err_set(e, ERR_LIMIT, "too many mounts or layers (at most %d steps, %d trees)",
+			       PLAN_STEPS_MAX, PLAN_TREES_MAX);
+	return 0;
+}
+
+static const char *const names[] = {
+	// clang-format off
+	[STEP_WAIT]       = "wait for id maps",
+	[STEP_CLONE_TREE] = "open mount source",
+	[STEP_STAGE]      = "mount staging area",
+	[STEP_MKDIR]      = "make staging directory",
+	[STEP_ATTACH]     = "attach layer",
+	[STEP_OVERLAY]    = "mount overlay",
+	[STEP_ROOT]       = "open root",
+	[STEP_DIR]        = "make directory",
+	[STEP_FILE]       = "make file",
+	[STEP_TARGET]     = "open mount target",
+	[STEP_MOUNT]      = "mount file system",
+	[STEP_MOVE]       = "attach mount",
+	[STEP_NODE]       = "attach device",
+	[STEP_LINK]       = "make link",
+	[STEP_SUBDIR]     = "make directory",
+	[STEP_WRITE]      = "write file",
+	[STEP_SOURCE]     = "clone file",
+	[STEP_ATTR]       = "set mount attributes",
+	[STEP_CHMOD]      = "set mode",
+	[STEP_HOSTNAME]   = "set host name",
+	[STEP_LOOPBACK]   = "bring loopback up",
+	[STEP_PIVOT]      = "change root",
+	[STEP_GROUPS]     = "drop groups",
+	[STEP_KEEP]       = "keep descriptor",
+	[STEP_EXEC]       = "execute pid 1",
+	// clang-format on
+};
+static_assert(ARRAY_SIZE(names) == STEP_OP_COUNT, "a step has no name");
+
+const char *step_name(enum step_op op)
+{
+	return names[op];
+}
+
+void plan_print(const struct plan *p, struct buf *out)
+{
+	for (size_t i = 0; i < p->n_steps; i++) {
+		const struct step *s = &p->step[i];
+
+		buf_addf(out, "%zu %s", i, names[s->op]);
+		if (s->tree >= 0)
+			buf_addf(out, " tree=%d", s->tree);
+		if (s->path)
+			buf_addf(out, " '%s'", s->path);
+		if (s->text && s->op != STEP_WRITE)
+			buf_addf(out, " %s", s->text);
+		if (s->data)
+			buf_addf(out, " (%s)", s->data);
+		buf_add_char(out, '\n');
+	}
+}

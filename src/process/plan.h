@@ -1,0 +1,100 @@
+/*
+ * The plan: everything that happens between clone and exec, decided before the clone.
+ *
+ * process/rootfs.c turns a spec into an array of steps; process/child.c walks it with system calls
+ * only. A plan is data: it can be printed (plan_print) and is tested without privilege. Strings in
+ * steps live in the plan's arena. Trees are mounts to be attached: either detached ones the parent
+ * already cloned (it has the privilege), or paths that the child clones in its own mount namespace.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define PLAN_STEPS_MAX 2048 /* 128 volumes at depth 8, with room */
+#define PLAN_TREES_MAX 768  /* 500 layers (the kernel's limit), volumes and our own */
+
+enum step_op {
+	STEP_WAIT,         /* one byte on fd: maps are written, trees are ready */
+	STEP_CLONE_TREE,   /* tree: open_tree(path), must be dev:ino, then attrs */
+	STEP_STAGE,        /* tmpfs (data) over /proc, and cd there */
+	STEP_MKDIR,        /* path (below the working directory), mode */
+	STEP_ATTACH,       /* tree at path below the working directory */
+	STEP_OVERLAY,      /* overlay on path with data, flags */
+	STEP_ROOT,         /* path becomes the root all targets are resolved in */
+	STEP_DIR,          /* make sure directory path exists in root; text is its last component */
+	STEP_FILE,         /* same for an empty file */
+	STEP_TARGET,       /* path in root becomes the target */
+	STEP_MOUNT,        /* file system text with data and flags on the target; then re-target path */
+	STEP_MOVE,         /* tree onto the target */
+	STEP_NODE,         /* empty file path in the target, tree onto it */
+	STEP_LINK,         /* symbolic link path -> text in the target */
+	STEP_SUBDIR,       /* directory path in the target, mode */
+	STEP_WRITE,        /* file path in the target with text, mode */
+	STEP_SOURCE,       /* tree: clone of path in the target */
+	STEP_ATTR,         /* mount attributes (flags) on the target */
+	STEP_CHMOD,        /* mode on the target */
+	STEP_HOSTNAME,     /* text */
+	STEP_LOOPBACK,     /* lo up */
+	STEP_PIVOT,        /* root becomes /, the old one goes */
+	STEP_GROUPS,       /* drop supplementary groups */
+	STEP_KEEP,         /* descriptor fd becomes number mode, not close-on-exec */
+	STEP_EXEC,         /* the program in fd */
+	STEP_OP_COUNT
+};
+
+struct step {
+	enum step_op op;
+	int tree; /* index into plan->tree, or -1 */
+	int fd;
+	unsigned mode;
+	unsigned long flags;
+	const char *path;
+	const char *text;
+	size_t text_n;
+	const char *data;
+	uint64_t dev, ino;
+};
+
+struct plan {
+	struct step step[PLAN_STEPS_MAX];
+	size_t n_steps;
+	int tree[PLAN_TREES_MAX]; /* descriptors; -1 until the child clones it */
+	size_t n_trees;
+	bool full;            /* a limit was hit; plan_check says so */
+	struct arena_block *arena;
+};
+
+struct plan *plan_new(void);
+void plan_free(struct plan *p); /* closes trees */
+/* Copies S (N bytes and a terminator) into the plan. */
+const char *plan_text(struct plan *p, const char *s, size_t n);
+const char *plan_str(struct plan *p, const char *s);
+struct step *plan_add(struct plan *p, enum step_op op);
+/* A tree slot holding FD (taken), or -1 to be filled by a step. */
+int plan_tree(struct plan *p, int fd);
+/* ERR_LIMIT when the plan did not fit. */
+MUST_USE int plan_check(const struct plan *p, struct err *e);
+const char *step_name(enum step_op op);
+void plan_print(const struct plan *p, struct buf *out);
+
+/* --- the child's side ------------------------------------------------------------------------ */
+
+/* Shared with the parent (CLONE_VM): where the child failed. */
+struct child_report {
+	volatile int step; /* index of the failing step */
+	volatile int err;  /* errno, 0 while all is well */
+};
+
+struct child_args {
+	struct plan *plan;
+	struct child_report report;
+};
+
+/* Runs on its own stack; never returns. ARG is a struct child_args. */
+void child_run(void *arg);

@@ -1,0 +1,464 @@
+#include "process/rootfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "process/skeleton.h"
+
+#define MSB_AREA_MIB 16 /* the runtime directory /.msb; scripts and our files are far below */
+#define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
+#define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
+
+struct builder {
+	const struct rootfs *r;
+	struct plan *p;
+	struct idmap *idmaps;
+	size_t n_idmaps;
+	struct err *e;
+};
+
+/* --- trees ----------------------------------------------------------------------------------- */
+
+static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, struct idmap map,
+			      int *ret)
+{
+	struct mount_attr attr = { .attr_set = attrs };
+	AUTO_FD tree = sys_open_tree(fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE |
+						     OPEN_TREE_CLOEXEC);
+
+	if (tree < 0)
+		return err_sys(b->e, errno, "clone mount source");
+	if (attrs && sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
+		return err_sys(b->e, errno, "set attributes of mount source");
+	*ret = plan_tree(b->p, fd_take(&tree));
+	if (map.kind != IDMAP_NONE && b->n_idmaps < IDMAPS_MAX) {
+		map.tree = *ret;
+		b->idmaps[b->n_idmaps++] = map;
+	}
+	return 0;
+}
+
+static int add_tree_in_child(struct builder *b, int fd, unsigned long attrs, int *ret)
+{
+	char link[64], path[4096];
+	struct step *s;
+	struct statx st;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0 || statx(fd, "", AT_EMPTY_PATH, STATX_INO, &st) < 0)
+		return err_sys(b->e, n == 0 ? ENAMETOOLONG : errno, "look at mount source");
+	path[n] = '\0';
+	*ret = plan_tree(b->p, -1);
+	s = plan_add(b->p, STEP_CLONE_TREE);
+	s->tree = *ret;
+	s->path = plan_str(b->p, path);
+	s->flags = attrs;
+	s->dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+	s->ino = st.stx_ino;
+	return 0;
+}
+
+static int add_tree(struct builder *b, int fd, unsigned long attrs, struct idmap map, int *ret)
+{
+	if (b->r->parent_mounts)
+		return add_tree_in_parent(b, fd, attrs, map, ret);
+	return add_tree_in_child(b, fd, attrs, ret);
+}
+
+static int add_path_tree(struct builder *b, const char *path, unsigned long attrs,
+			 enum idmap_kind map, int *ret)
+{
+	AUTO_FD fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(b->e, errno, "open '%s'", path);
+	if (add_tree(b, fd, attrs, (struct idmap){ .kind = map }, ret) < 0)
+		return err_wrap(b->e, "'%s'", path);
+	return 0;
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+static struct step *add_path(struct builder *b, enum step_op op, const char *path)
+{
+	struct step *s = plan_add(b->p, op);
+
+	s->path = plan_str(b->p, path);
+	return s;
+}
+
+/* Makes every directory on the way to PATH, then PATH itself (a directory, or a file). */
+static void add_way(struct builder *b, const char *path, bool is_dir, bool may_replace)
+{
+	const char *slash = path;
+
+	add_path(b, STEP_DIR, "/");
+	while (slash) {
+		const char *next = strchr(slash + 1, '/');
+		size_t n = next ? (size_t)(next - path) : strlen(path);
+		struct step *s = plan_add(b->p, next || is_dir ? STEP_DIR : STEP_FILE);
+
+		s->path = plan_text(b->p, path, n);
+		s->text = plan_text(b->p, slash + 1, n - (size_t)(slash + 1 - path));
+		s->mode = next || is_dir ? 0755 : 0644;
+		s->flags = may_replace && !next;
+		slash = next;
+	}
+}
+
+static void add_mount(struct builder *b, const char *path, const char *type, unsigned long flags,
+		      const char *data)
+{
+	struct step *s;
+
+	add_path(b, STEP_TARGET, path);
+	s = add_path(b, STEP_MOUNT, path);
+	s->text = plan_str(b->p, type);
+	s->flags = flags;
+	s->data = data ? plan_str(b->p, data) : NULL;
+}
+
+static void add_move(struct builder *b, const char *path, int tree)
+{
+	add_path(b, STEP_TARGET, path);
+	plan_add(b->p, STEP_MOVE)->tree = tree;
+}
+
+static void add_write(struct builder *b, const char *name, const char *text)
+{
+	struct step *s = add_path(b, STEP_WRITE, name);
+
+	s->text_n = strlen(text);
+	s->text = plan_text(b->p, text, s->text_n);
+	s->mode = 0644;
+}
+
+/* --- /dev, /sys, /.msb ----------------------------------------------------------------------- */
+
+static const struct {
+	const char *path, *name;
+	unsigned major, minor;
+} nodes[] = {
+	{ "/dev/null", "null", 1, 3 },	   { "/dev/zero", "zero", 1, 5 },
+	{ "/dev/full", "full", 1, 7 },	   { "/dev/random", "random", 1, 8 },
+	{ "/dev/urandom", "urandom", 1, 9 }, { "/dev/tty", "tty", 5, 0 },
+};
+
+static int open_nodes(struct builder *b, int trees[ARRAY_SIZE(nodes)])
+{
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		struct stat st;
+
+		if (stat(nodes[i].path, &st) < 0)
+			return err_sys(b->e, errno, "open '%s'", nodes[i].path);
+		if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(nodes[i].major, nodes[i].minor))
+			return err_set(b->e, ERR_DENIED, "'%s' is not the device it should be",
+				       nodes[i].path);
+		if (add_path_tree(b, nodes[i].path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, IDMAP_NONE,
+				  &trees[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
+{
+	static const char *const links[][2] = {
+		{ "fd", "/proc/self/fd" },	 { "stdin", "/proc/self/fd/0" },
+		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
+		{ "ptmx", "pts/ptmx" },
+	};
+	char shm[48];
+
+	add_way(b, "/dev", true, false);
+	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		struct step *s = add_path(b, STEP_NODE, nodes[i].name);
+
+		s->tree = trees[i];
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		add_path(b, STEP_LINK, links[i][0])->text = plan_str(b->p, links[i][1]);
+	add_path(b, STEP_SUBDIR, "pts")->mode = 0755;
+	add_path(b, STEP_SUBDIR, "shm")->mode = 01777;
+	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
+	/* the tty group exists only where the map holds it */
+	add_mount(b, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+		  ids_count(b->r->ids) > 5 ? "newinstance,ptmxmode=0666,mode=0620,gid=5"
+					   : "newinstance,ptmxmode=0666,mode=0620");
+	snprintf(shm, sizeof(shm), "mode=1777,size=%llum",
+		 (unsigned long long)(b->r->spec->memory_mib + 1) / 2);
+	add_mount(b, "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, shm);
+}
+
+static void add_sys(struct builder *b, int cpu, int node)
+{
+	add_way(b, "/sys", true, false);
+	add_mount(b, "/sys", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, SYS_OPTIONS);
+	add_path(b, STEP_SUBDIR, "devices")->mode = 0555;
+	add_path(b, STEP_SUBDIR, "devices/system")->mode = 0555;
+	add_path(b, STEP_SUBDIR, "devices/system/cpu")->mode = 0555;
+	add_path(b, STEP_SUBDIR, "devices/system/node")->mode = 0555;
+	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
+	if (cpu >= 0)
+		add_move(b, "/sys/devices/system/cpu", cpu);
+	if (node >= 0)
+		add_move(b, "/sys/devices/system/node", node);
+}
+
+/* A file of /.msb mounted over one of the image's. */
+static void add_over(struct builder *b, const char *name, const char *path)
+{
+	int tree = plan_tree(b->p, -1);
+	struct step *s;
+
+	add_path(b, STEP_TARGET, "/.msb");
+	s = add_path(b, STEP_SOURCE, name);
+	s->tree = tree;
+	add_way(b, path, false, b->r->spec->image.kind != IMAGE_DIR);
+	add_move(b, path, tree);
+}
+
+static void add_msb(struct builder *b)
+{
+	AUTO_BUF text = BUF_INIT(65536);
+	char options[48];
+
+	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
+	add_way(b, "/.msb", true, false);
+	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
+	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;
+	buf_addf(&text, "%s\n", b->r->hostname);
+	add_write(b, "hostname", buf_str(&text));
+	buf_clear(&text);
+	buf_addf(&text,
+		 "127.0.0.1\tlocalhost %s\n::1\tlocalhost ip6-localhost ip6-loopback\n"
+		 "ff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n",
+		 b->r->hostname);
+	add_write(b, "hosts", buf_str(&text));
+	add_write(b, "resolv.conf", "# this sandbox has no network\n");
+	if (b->r->profile)
+		add_write(b, "profile", b->r->profile);
+	add_over(b, "hostname", "/etc/hostname");
+	add_over(b, "hosts", "/etc/hosts");
+	add_over(b, "resolv.conf", "/etc/resolv.conf");
+	if (b->r->profile)
+		add_over(b, "profile", "/etc/profile");
+}
+
+/* --- volumes --------------------------------------------------------------------------------- */
+
+static unsigned long volume_attrs(const struct spec_mount *m, bool restricted)
+{
+	return MOUNT_ATTR_NODEV | (m->readonly ? MOUNT_ATTR_RDONLY : 0) |
+	       (m->noexec ? MOUNT_ATTR_NOEXEC : 0) |
+	       (m->nosuid || restricted ? MOUNT_ATTR_NOSUID : 0);
+}
+
+static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_dir)
+{
+	const struct spec_mount *m = &b->r->spec->mount[i];
+	struct stat st;
+
+	if (fstat(b->r->volume_fd[i], &st) < 0)
+		return err_sys(b->e, errno, "look at volume source '%s'", m->source);
+	*ret_is_dir = S_ISDIR(st.st_mode);
+	/* the payload's root is the owner of the source; other ids cannot be stored there */
+	if (add_tree(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
+		     (struct idmap){ .kind = IDMAP_OWNER, .uid = st.st_uid, .gid = st.st_gid },
+		     ret_tree) < 0)
+		return err_wrap(b->e, "volume '%s'", m->source);
+	return 0;
+}
+
+static void add_tmpfs(struct builder *b, const struct spec_mount *m)
+{
+	bool shared = strcmp(m->guest, "/tmp") == 0 || strcmp(m->guest, "/var/tmp") == 0;
+	unsigned long flags = MS_NODEV | (m->readonly ? MS_RDONLY : 0) | (m->noexec ? MS_NOEXEC : 0) |
+			      (m->nosuid || b->r->spec->restricted ? MS_NOSUID : 0);
+	AUTO_BUF data = BUF_INIT(128);
+
+	buf_addf(&data, "mode=%s", shared ? "1777" : "755");
+	if (m->size_mib)
+		buf_addf(&data, ",size=%llum", (unsigned long long)m->size_mib);
+	add_way(b, m->guest, true, false);
+	add_mount(b, m->guest, "tmpfs", flags, buf_str(&data));
+}
+
+/* A volume that contains our own state would let the payload drive other sandboxes: hide it. */
+static void hide_home(struct builder *b, const struct spec_mount *m, int fd)
+{
+	char link[64], path[4096];
+	AUTO_FREE char *inside = NULL;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0 || !b->r->home)
+		return;
+	path[n] = '\0';
+	if (n == 1) /* "/" itself */
+		n = 0;
+	if (strncmp(b->r->home, path, (size_t)n) != 0 || b->r->home[n] != '/')
+		return;
+	inside = xasprintf("%s%s", m->guest, b->r->home + n);
+	add_mount(b, inside, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=000,size=4k");
+}
+
+static int by_guest_path(const void *a, const void *b, void *arg)
+{
+	const struct spec_mount *mounts = arg;
+
+	return strcmp(mounts[*(const size_t *)a].guest, mounts[*(const size_t *)b].guest);
+}
+
+/* --- the whole ------------------------------------------------------------------------------- */
+
+struct trees {
+	int node[ARRAY_SIZE(nodes)];
+	int cpu, numa;
+	int layer[ROOTFS_LAYERS_MAX];
+	int upper;
+	int host[HOST_DIRS_MAX];
+	int volume[SPEC_MOUNTS_MAX];
+	bool volume_is_dir[SPEC_MOUNTS_MAX];
+	struct host_dirs dirs;
+};
+
+static int open_trees(struct builder *b, struct trees *t)
+{
+	const struct rootfs *r = b->r;
+	struct idmap whole = { .kind = IDMAP_SANDBOX };
+	bool in_place = r->spec->image.kind == IMAGE_DIR;
+
+	if (open_nodes(b, t->node) < 0)
+		return -1;
+	t->cpu = t->numa = t->upper = -1;
+	if (access("/sys/devices/system/cpu", F_OK) == 0 &&
+	    add_path_tree(b, "/sys/devices/system/cpu", MOUNT_ATTR_RDONLY, IDMAP_NONE, &t->cpu) < 0)
+		return -1;
+	if (access("/sys/devices/system/node", F_OK) == 0 &&
+	    add_path_tree(b, "/sys/devices/system/node", MOUNT_ATTR_RDONLY, IDMAP_NONE, &t->numa) < 0)
+		return -1;
+	for (size_t i = 0; i < r->n_layers; i++)
+		if (add_tree(b, r->layer_fd[i], MOUNT_ATTR_NODEV | (in_place ? 0 : MOUNT_ATTR_RDONLY),
+			     whole, &t->layer[i]) < 0)
+			return err_wrap(b->e, in_place ? "image directory" : "image layer");
+	if (r->upper_fd >= 0 && add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct idmap){ 0 },
+					 &t->upper) < 0)
+		return err_wrap(b->e, "writable layer");
+	t->dirs.n = 0;
+	if (r->spec->image.kind == IMAGE_HOST)
+		host_dirs_find(&t->dirs);
+	for (unsigned i = 0; i < t->dirs.n; i++)
+		if (add_path_tree(b, t->dirs.path[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
+				  IDMAP_SANDBOX, &t->host[i]) < 0)
+			return -1;
+	for (size_t i = 0; i < r->spec->n_mounts; i++)
+		if (r->volume_fd[i] >= 0 && open_volume(b, i, &t->volume[i], &t->volume_is_dir[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static void add_overlay(struct builder *b, const struct trees *t)
+{
+	AUTO_BUF data = BUF_INIT(4000); /* mount(2) takes one page */
+	char name[16];
+	struct step *s;
+
+	buf_add_str(&data, "lowerdir=");
+	for (size_t i = b->r->n_layers; i-- > 0;)
+		buf_addf(&data, "l%zu%s", i, i ? ":" : "");
+	buf_add_str(&data, ",upperdir=u/upper,workdir=u/work,userxattr,volatile");
+	for (size_t i = 0; i < b->r->n_layers; i++) {
+		snprintf(name, sizeof(name), "l%zu", i);
+		add_path(b, STEP_MKDIR, name)->mode = 0755;
+		add_path(b, STEP_ATTACH, name)->tree = t->layer[i];
+	}
+	add_path(b, STEP_MKDIR, "u")->mode = 0755;
+	if (t->upper >= 0) {
+		add_path(b, STEP_ATTACH, "u")->tree = t->upper;
+	} else {
+		add_path(b, STEP_MKDIR, "u/upper")->mode = 0755;
+		add_path(b, STEP_MKDIR, "u/work")->mode = 0700;
+	}
+	add_path(b, STEP_MKDIR, "root")->mode = 0755;
+	s = add_path(b, STEP_OVERLAY, "root");
+	s->data = plan_str(b->p, buf_str(&data));
+	s->flags = MS_NODEV;
+	if (buf_failed(&data))
+		b->p->full = true;
+}
+
+static void add_volumes(struct builder *b, const struct trees *t)
+{
+	const struct spec *spec = b->r->spec;
+	size_t order[SPEC_MOUNTS_MAX];
+
+	for (size_t i = 0; i < spec->n_mounts; i++)
+		order[i] = i;
+	qsort_r(order, spec->n_mounts, sizeof(order[0]), by_guest_path, spec->mount);
+	for (size_t k = 0; k < spec->n_mounts; k++) {
+		const struct spec_mount *m = &spec->mount[order[k]];
+
+		if (m->kind == MOUNT_TMPFS) {
+			add_tmpfs(b, m);
+			continue;
+		}
+		add_way(b, m->guest, t->volume_is_dir[order[k]], false);
+		add_move(b, m->guest, t->volume[order[k]]);
+		if (t->volume_is_dir[order[k]])
+			hide_home(b, m, b->r->volume_fd[order[k]]);
+	}
+}
+
+int rootfs_plan(const struct rootfs *r, struct plan *p, struct idmap idmaps[IDMAPS_MAX],
+		size_t *ret_n_idmaps, struct err *e)
+{
+	struct builder b = { .r = r, .p = p, .idmaps = idmaps, .e = e };
+	AUTO_FREE struct trees *t = xcalloc(1, sizeof(*t));
+	char stage[48];
+
+	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u mounts", SPEC_MOUNTS_MAX);
+	if (open_trees(&b, t) < 0)
+		return -1;
+	snprintf(stage, sizeof(stage), "mode=755,size=%llum",
+		 (unsigned long long)(r->upper_fd >= 0 || r->spec->image.kind == IMAGE_DIR
+					      ? 1
+					      : r->memory_mib));
+	plan_add(p, STEP_STAGE)->data = plan_str(p, stage);
+	if (r->spec->image.kind == IMAGE_DIR) {
+		add_path(&b, STEP_MKDIR, "root")->mode = 0755;
+		add_path(&b, STEP_ATTACH, "root")->tree = t->layer[0];
+	} else {
+		add_overlay(&b, t);
+	}
+	add_path(&b, STEP_ROOT, "root");
+	for (unsigned i = 0; i < t->dirs.n; i++)
+		add_move(&b, t->dirs.path[i], t->host[i]);
+	add_way(&b, "/proc", true, false);
+	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	add_dev(&b, t->node);
+	add_sys(&b, t->cpu, t->numa);
+	add_msb(&b);
+	add_volumes(&b, t);
+	plan_add(p, STEP_LOOPBACK);
+	struct step *name = plan_add(p, STEP_HOSTNAME);
+	name->text = plan_str(p, r->hostname);
+	name->text_n = strlen(r->hostname);
+	plan_add(p, STEP_PIVOT);
+	*ret_n_idmaps = b.n_idmaps;
+	return plan_check(p, e);
+}

@@ -1,0 +1,44 @@
+/*
+ * From a spec to the steps that build its root file system.
+ *
+ * Every source is opened here, in the parent, before the clone: by descriptor, so that nothing can
+ * be swapped between the check and the mount. A parent that may mount (CAP_SYS_ADMIN) clones the
+ * trees itself and maps their ids; otherwise the child clones them by canonical path and checks
+ * that it got the inode the parent saw.
+ */
+#pragma once
+
+#include "process/ids.h"
+#include "process/plan.h"
+#include "spec/spec.h"
+
+#define ROOTFS_LAYERS_MAX 500 /* the kernel's limit for overlay */
+
+/* A tree whose ids must be mapped once the sandbox's namespace exists. */
+enum idmap_kind { IDMAP_NONE, IDMAP_SANDBOX, IDMAP_OWNER };
+struct idmap {
+	int tree;
+	enum idmap_kind kind;
+	uid_t uid; /* IDMAP_OWNER: the source's owner, who is the payload's root */
+	gid_t gid;
+};
+
+#define IDMAPS_MAX PLAN_TREES_MAX
+
+struct rootfs {
+	const struct spec *spec;
+	const struct ids *ids;
+	bool parent_mounts; /* we hold CAP_SYS_ADMIN where our mounts are */
+	int layer_fd[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
+	size_t n_layers;
+	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
+	uint64_t memory_mib; /* size of the in-memory upper */
+	int *volume_fd;      /* one per spec->mount, -1 for tmpfs */
+	const char *home;    /* canonical path of the state directory, hidden inside volumes */
+	const char *profile; /* text of /etc/profile with our block, or NULL: leave the image's */
+	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
+};
+
+/* Adds everything from opening trees to changing root. IDMAPS gets the trees to map. */
+MUST_USE int rootfs_plan(const struct rootfs *r, struct plan *p, struct idmap idmaps[IDMAPS_MAX],
+			 size_t *ret_n_idmaps, struct err *e);

@@ -1,0 +1,259 @@
+#include "process/skeleton.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "base/sha256.h"
+
+#define SKELETON_VERSION 1
+#define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
+#define COPY_ENTRIES_MAX 4096
+
+static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+
+void host_dirs_find(struct host_dirs *ret)
+{
+	static const char *const absolute[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+	struct stat st;
+
+	ret->n = 0;
+	ret->path[ret->n++] = "/usr";
+	for (size_t i = 0; i < ARRAY_SIZE(absolute); i++)
+		if (lstat(absolute[i], &st) == 0 && S_ISDIR(st.st_mode))
+			ret->path[ret->n++] = absolute[i];
+}
+
+/* What of the host's /etc programs need to run at all; files and links, no secrets. */
+static const char *const copied_files[] = {
+	"ld.so.cache", "ld.so.conf", "localtime", "timezone", "mime.types", "services",
+	"protocols", "os-release", "debian_version", "inputrc", "ssl/openssl.cnf",
+	"bash_completion", "magic",
+};
+static const char *const copied_dirs[] = { "alternatives", "ssl/certs", "pki/tls/certs", "fonts",
+					   "perl", "python3", "python3.11", "java-17-openjdk" };
+
+static void skeleton_key(char out[17])
+{
+	char hex[SHA256_HEX_BYTES];
+	AUTO_BUF b = BUF_INIT(8192);
+	struct stat st;
+
+	buf_addf(&b, "v%d", SKELETON_VERSION);
+	for (size_t i = 0; i < ARRAY_SIZE(program_dirs); i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/%s", program_dirs[i]);
+		if (lstat(path, &st) == 0)
+			buf_addf(&b, " %s %o", path, st.st_mode & S_IFMT);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const watched[] = { "/etc/ld.so.cache", "/etc/alternatives",
+						       "/etc/ssl/certs" };
+
+		if (stat(watched[i], &st) == 0)
+			buf_addf(&b, " %lld.%ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	}
+	sha256_hex(buf_str(&b), b.n, hex);
+	snprintf(out, 17, "%.16s", hex);
+}
+
+static int make(int root, const char *path, mode_t mode)
+{
+	/* mkdirat obeys the umask, so the mode is set on its own */
+	if (mkdirat(root, path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return fchmodat(root, path, mode, 0) < 0 ? -errno : 0;
+}
+
+static int put(int root, const char *path, const char *text, mode_t mode)
+{
+	AUTO_FD fd = openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	int r = fd < 0 ? -errno : io_write_all(fd, text, strlen(text));
+
+	return r < 0 ? r : fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+/* One file or link; what is missing, special or not for everyone is left out. */
+static void copy_entry(int from, int to, const char *name)
+{
+	char link[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (S_ISLNK(st.st_mode)) {
+		n = readlinkat(from, name, link, sizeof(link) - 1);
+		if (n > 0) {
+			link[n] = '\0';
+			IGNORE(symlinkat(link, to, name)); /* convenience: its absence shows itself */
+		}
+	} else if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH)) {
+		AUTO_BUF b = BUF_INIT(COPY_FILE_MAX_BYTES);
+
+		if (io_read_file(from, name, &b) == 0) {
+			AUTO_FD fd = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+			if (fd >= 0 && io_write_all(fd, buf_str(&b), b.n) == 0)
+				IGNORE(fchmod(fd, 0644));
+		}
+	}
+}
+
+static void copy_dir(int etc, int to_etc, const char *path)
+{
+	AUTO_FD from = openat(etc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FREE char *parent = xstrdup(path);
+	AUTO_FD to = -1;
+	struct dirent *d;
+	unsigned n = 0;
+	DIR *list;
+
+	if (from < 0)
+		return;
+	for (char *slash = strchr(parent, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		IGNORE(make(to_etc, parent, 0755));
+		*slash = '/';
+	}
+	if (make(to_etc, path, 0755) < 0)
+		return;
+	to = openat(to_etc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	list = to < 0 ? NULL : fdopendir(dup(from));
+	while (list && (d = readdir(list)) && n++ < COPY_ENTRIES_MAX)
+		if (d->d_name[0] != '.')
+			copy_entry(from, to, d->d_name);
+	if (list)
+		closedir(list);
+}
+
+static const struct {
+	const char *path;
+	mode_t mode;
+} dirs[] = {
+	// clang-format off
+	{ "dev", 0755 },  { "etc", 0755 },     { "home", 0755 },    { "media", 0755 },
+	{ "mnt", 0755 },  { "opt", 0755 },     { "proc", 0555 },    { "root", 0700 },
+	{ "run", 0755 },  { "run/lock", 01777 }, { "run/microsandbox", 0755 },
+	{ "srv", 0755 },  { "sys", 0555 },     { "tmp", 01777 },    { "usr", 0755 },
+	{ "var", 0755 },  { "var/cache", 0755 }, { "var/lib", 0755 }, { "var/log", 0755 },
+	{ "var/spool", 0755 }, { "var/tmp", 01777 }, { ".msb", 0755 }, { "etc/ssl", 0755 },
+	// clang-format on
+};
+
+static const struct {
+	const char *path, *text;
+	mode_t mode;
+} texts[] = {
+	// clang-format off
+	{ "etc/passwd",
+	  "root:x:0:0:root:/root:/bin/bash\n"
+	  "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
+	  "bin:x:2:2:bin:/bin:/usr/sbin/nologin\n"
+	  "mail:x:8:8:mail:/var/mail:/usr/sbin/nologin\n"
+	  "www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin\n"
+	  "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", 0644 },
+	{ "etc/group",
+	  "root:x:0:\ndaemon:x:1:\nbin:x:2:\nadm:x:4:\ntty:x:5:\ndisk:x:6:\nmail:x:8:\n"
+	  "www-data:x:33:\nutmp:x:43:\nstaff:x:50:\nusers:x:100:\nnogroup:x:65534:\n", 0644 },
+	{ "etc/shadow", "root:*:19000:0:99999:7:::\nnobody:*:19000:0:99999:7:::\n", 0600 },
+	{ "etc/nsswitch.conf",
+	  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+	  "networks: files\nprotocols: files\nservices: files\n", 0644 },
+	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n/bin/dash\n", 0644 },
+	{ "etc/host.conf", "multi on\n", 0644 },
+	{ "etc/hosts", "", 0644 },
+	{ "etc/hostname", "", 0644 },
+	{ "etc/resolv.conf", "", 0644 },
+	{ "etc/profile",
+	  "if [ \"$(id -u)\" -eq 0 ]; then\n"
+	  "  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+	  "else\n"
+	  "  PATH=/usr/local/bin:/usr/bin:/bin\n"
+	  "fi\n"
+	  "# >>> sandbox scripts\n"
+	  "PATH=/.msb/scripts:$PATH\n"
+	  "# <<< sandbox scripts\n"
+	  "export PATH\n", 0644 },
+	// clang-format on
+};
+
+static int build(int root)
+{
+	AUTO_FD host_etc = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD etc = -1;
+	char target[64];
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if ((r = make(root, dirs[i].path, dirs[i].mode)) < 0)
+			return r;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if ((r = put(root, texts[i].path, texts[i].text, texts[i].mode)) < 0)
+			return r;
+	for (size_t i = 0; i < ARRAY_SIZE(program_dirs); i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/%s", program_dirs[i]);
+		if (lstat(path, &st) < 0)
+			continue;
+		n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof(target) - 1) : -1;
+		if (n > 0) {
+			target[n] = '\0';
+			if (symlinkat(target, root, program_dirs[i]) < 0)
+				return -errno;
+		} else if (S_ISDIR(st.st_mode) && (r = make(root, program_dirs[i], 0755)) < 0) {
+			return r;
+		}
+	}
+	if (symlinkat("/run", root, "var/run") < 0 || symlinkat("/run/lock", root, "var/lock") < 0 ||
+	    symlinkat("/proc/self/mounts", root, "etc/mtab") < 0)
+		return -errno;
+	etc = openat(root, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (etc < 0 || host_etc < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(copied_dirs); i++)
+		copy_dir(host_etc, etc, copied_dirs[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(copied_files); i++)
+		copy_entry(host_etc, etc, copied_files[i]);
+	return 0;
+}
+
+int skeleton_open(int cache_fd, int *ret_fd, struct err *e)
+{
+	char key[17], path[64], temp[96];
+	AUTO_FD fd = -1;
+	int r;
+
+	skeleton_key(key);
+	snprintf(path, sizeof(path), "host/%s", key);
+	fd = openat(cache_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno != ENOENT)
+		return err_sys(e, errno, "open the base of image 'host'");
+	if (fd < 0) {
+		if (mkdirat(cache_fd, "host", 0755) < 0 && errno != EEXIST)
+			return err_sys(e, errno, "make the base of image 'host'");
+		snprintf(temp, sizeof(temp), "host/new-%d-%s", (int)getpid(), key);
+		if (mkdirat(cache_fd, temp, 0755) < 0)
+			return err_sys(e, errno, "make the base of image 'host'");
+		fd = openat(cache_fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		r = fd < 0 ? -errno : fchmod(fd, 0755) < 0 ? -errno : build(fd);
+		if (r < 0)
+			return err_sys(e, -r, "make the base of image 'host'");
+		/* two first creates race: the loser uses its own copy, the next command the winner's */
+		IGNORE(sys_renameat2(cache_fd, temp, cache_fd, path, RENAME_NOREPLACE));
+	}
+	*ret_fd = fd_take(&fd);
+	return 0;
+}

@@ -1,0 +1,21 @@
+/*
+ * The writable side of the image `host`: a small directory tree with a synthetic /etc, an empty
+ * /root and mount points, made once per home and shared as an overlay's lowest layer.
+ *
+ * It is rebuilt under a new name when the parts of the host's /etc it copies change. Only files
+ * every user of the host can read are copied, and nothing that identifies the host's users.
+ */
+#pragma once
+
+#include "base/err.h"
+
+/* Opens (making it if needed) the current skeleton below CACHE_FD. */
+MUST_USE int skeleton_open(int cache_fd, int *ret_fd, struct err *e);
+
+/* Top-level directories besides /usr that hold programs and are real directories on this host. */
+#define HOST_DIRS_MAX 8
+struct host_dirs {
+	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */
+	unsigned n;
+};
+void host_dirs_find(struct host_dirs *ret);

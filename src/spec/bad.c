@@ -1,0 +1,22 @@
+#include "spec/bad.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A value is cut so that the reason after it always fits into a message. */
+#define SHOWN_VALUE_BYTES 120
+
+int bad_value(struct err *e, const char *flag, const char *noun, const char *value, const char *why,
+	      ...)
+{
+	bool cut = strlen(value) > SHOWN_VALUE_BYTES;
+	char reason[ERR_MSG_BYTES];
+	va_list ap;
+
+	va_start(ap, why);
+	vsnprintf(reason, sizeof(reason), why, ap);
+	va_end(ap);
+	return err_set(e, ERR_INVALID, "%s: bad %s '%.*s%s': %s", flag, noun, SHOWN_VALUE_BYTES,
+		       value, cut ? "..." : "", reason);
+}

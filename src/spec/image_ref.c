@@ -1,0 +1,205 @@
+/*
+ * IMAGE: the word "host", a local path, or a registry reference
+ *
+ *     [host[:port]/]path[:tag][@digest]
+ *
+ * Only the shape is checked here; what a short name means (default registry, "library/", "latest")
+ * is decided where images are looked up, and the text is kept as the user wrote it.
+ */
+#include "spec/grammar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "spec/bad.h"
+
+#define DIGITS "0123456789"
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define REFERENCE_MAX_BYTES 512u /* name 255, tag 128 and a sha256 digest, with room */
+#define NAME_MAX_BYTES 255u      /* registries refuse longer repository names */
+#define TAG_MAX_BYTES 128u
+
+/* Each checker returns NULL or what is wrong, and may change S, which is a copy. */
+
+static const char *digest_fault(const char *d)
+{
+	static const struct {
+		const char *prefix;
+		size_t n_hex;
+	} known[] = { { "sha256:", 64 }, { "sha512:", 128 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		size_t n = strlen(known[i].prefix);
+
+		if (starts_with(d, known[i].prefix) && strlen(d + n) == known[i].n_hex &&
+		    strspn(d + n, DIGITS "abcdef") == known[i].n_hex)
+			return NULL;
+	}
+	return "the digest must be sha256: and 64 lower-case hexadecimal digits";
+}
+
+static const char *tag_fault(const char *t)
+{
+	size_t n = strlen(t);
+
+	if (n == 0)
+		return "the tag is empty";
+	if (n > TAG_MAX_BYTES)
+		return "the tag is longer than 128 bytes";
+	if (*t == '.' || *t == '-' || t[strspn(t, LOWER UPPER DIGITS "_.-")])
+		return "the tag may hold letters, digits, '_', '.' and '-' only";
+	return NULL;
+}
+
+static const char *registry_fault(char *host)
+{
+	char *port = strrchr(host, ':');
+	uint64_t v;
+
+	if (*host == '[') {
+		char *end = strchr(host, ']');
+
+		if (!end || end == host + 1 ||
+		    strspn(host + 1, DIGITS "abcdefABCDEF:.") != (size_t)(end - host - 1))
+			return "the registry address in brackets is malformed";
+		if (end[1] && end[1] != ':')
+			return "the registry address in brackets is malformed";
+		port = end[1] ? end + 1 : NULL;
+		if (port && parse_u64(port + 1, 1, UINT16_MAX, &v) < 0)
+			return "the registry's port is not a number from 1 to 65535";
+		return NULL;
+	}
+	if (port) {
+		*port = '\0';
+		if (parse_u64(port + 1, 1, UINT16_MAX, &v) < 0)
+			return "the registry's port is not a number from 1 to 65535";
+	}
+	for (char *label = host; label;
+	     label = strchr(label, '.') ? strchr(label, '.') + 1 : NULL) {
+		size_t n = strcspn(label, ".");
+
+		if (n == 0 || *label == '-' || label[n - 1] == '-' ||
+		    strspn(label, LOWER UPPER DIGITS "-") < n)
+			return "the registry's host name is malformed";
+	}
+	return NULL;
+}
+
+/* One path component: runs of lower-case letters and digits joined by ".", "_", "__" or dashes. */
+static const char *component_fault(const char *c)
+{
+	if (!*c)
+		return "a component of the name is empty";
+	if (c[strcspn(c, UPPER)])
+		return "repository names are lower case";
+	while (*c) {
+		size_t n = strspn(c, LOWER DIGITS), sep;
+
+		if (n == 0)
+			return "repository names hold a-z, 0-9 and single '.', '_', '-' between "
+			       "them";
+		c += n;
+		if (!*c)
+			return NULL;
+		sep = *c == '-'              ? strspn(c, "-")
+		      : starts_with(c, "__") ? 2
+		      : strchr("._", *c)     ? 1
+					     : 0;
+		if (sep == 0 || !c[sep])
+			return "repository names hold a-z, 0-9 and single '.', '_', '-' between "
+			       "them";
+		c += sep;
+	}
+	return NULL;
+}
+
+static const char *name_fault(char *name)
+{
+	char *slash = strchr(name, '/');
+	const char *fault = NULL;
+
+	if (strlen(name) > NAME_MAX_BYTES)
+		return "the name is longer than 255 bytes";
+	if (slash) {
+		*slash = '\0';
+		if (name[strcspn(name, ".:[" UPPER)] || strcmp(name, "localhost") == 0) {
+			fault = registry_fault(name);
+			name = slash + 1;
+		} else {
+			*slash = '/';
+		}
+	}
+	while (!fault && name) {
+		slash = strchr(name, '/');
+		if (slash)
+			*slash++ = '\0';
+		fault = component_fault(name);
+		name = slash;
+	}
+	return fault;
+}
+
+static int check_reference(const char *s, struct err *e)
+{
+	AUTO_FREE char *name = xstrndup(s, REFERENCE_MAX_BYTES + 1);
+	char *digest = strchr(name, '@'), *slash, *colon;
+	const char *fault = NULL;
+
+	if (strlen(name) > REFERENCE_MAX_BYTES)
+		return bad_value(e, "IMAGE", "reference", s, "longer than %u bytes",
+				 REFERENCE_MAX_BYTES);
+	if (digest) {
+		*digest++ = '\0';
+		fault = digest_fault(digest);
+	}
+	slash = strrchr(name, '/');
+	colon = strchr(slash ? slash : name, ':');
+	if (!fault && colon) {
+		*colon++ = '\0';
+		fault = tag_fault(colon);
+	}
+	if (!fault)
+		fault = name_fault(name);
+	return fault ? bad_value(e, "IMAGE", "reference", s, "%s", fault) : 0;
+}
+
+static bool is_disk_image(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && (strcmp(dot, ".qcow2") == 0 || strcmp(dot, ".raw") == 0 ||
+		       strcmp(dot, ".vmdk") == 0);
+}
+
+int parse_image(const char *s, struct spec_image *ret, struct err *e)
+{
+	AUTO_FREE char *reference = NULL;
+	enum spec_image_kind kind = IMAGE_OCI;
+
+	if (!*s)
+		return err_set(e, ERR_INVALID, "IMAGE: the name is empty");
+	if (strcmp(s, "host") == 0)
+		kind = IMAGE_HOST;
+	if (path_is_host(s)) {
+		kind = is_disk_image(s) ? IMAGE_DISK : IMAGE_DIR;
+		if (path_absolute(s, &reference, e) < 0)
+			return -1;
+		if (strcmp(reference, "/") == 0)
+			return err_set(
+				e, ERR_INVALID,
+				"IMAGE: '/' would share the whole host: use the image 'host'");
+	} else {
+		if (check_reference(s, e) < 0)
+			return -1;
+		reference = xstrdup(s);
+	}
+	free(ret->reference);
+	free(ret->manifest_digest);
+	ret->kind = kind;
+	ret->reference = TAKE(reference);
+	ret->manifest_digest = NULL;
+	return 0;
+}

@@ -1,0 +1,69 @@
+#include "spec/grammar.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+/* Walks P's components into OUT, which has room for strlen(P) + 2 bytes. DOTDOT: cancel the
+ * component before ".."; else keep it, because a symlink in front of it changes its meaning. */
+static void collapse(const char *p, char *out, bool dotdot)
+{
+	size_t n = 0;
+
+	while (*p) {
+		size_t len = strcspn(p, "/");
+
+		if (dotdot && len == 2 && memcmp(p, "..", 2) == 0) {
+			while (n > 0 && out[--n] != '/')
+				;
+		} else if (len > 0 && !(len == 1 && *p == '.')) {
+			out[n++] = '/';
+			memcpy(out + n, p, len);
+			n += len;
+		}
+		p += len;
+		p += strspn(p, "/");
+	}
+	if (n == 0)
+		out[n++] = '/';
+	out[n] = '\0';
+}
+
+char *path_normalise(const char *p)
+{
+	char *out;
+
+	if (*p != '/')
+		return NULL;
+	out = xcalloc(1, strlen(p) + 2);
+	collapse(p, out, true);
+	return out;
+}
+
+bool path_is_host(const char *p)
+{
+	return *p == '/' || starts_with(p, "./") || starts_with(p, "../") || strcmp(p, ".") == 0 ||
+	       strcmp(p, "..") == 0;
+}
+
+int path_absolute(const char *p, char **ret, struct err *e)
+{
+	AUTO_FREE char *whole = NULL;
+
+	if (*p == '/') {
+		whole = xstrdup(p);
+	} else {
+		AUTO_FREE char *cwd = getcwd(NULL, 0);
+
+		if (!cwd)
+			return err_sys(e, errno, "find the current directory for '%s'", p);
+		whole = xasprintf("%s/%s", cwd, p);
+	}
+	*ret = xcalloc(1, strlen(whole) + 2);
+	collapse(whole, *ret, false);
+	return 0;
+}

@@ -1,0 +1,31 @@
+#include "spec/spec.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+void strv_add(struct strv *l, const char *s)
+{
+	char **v = reallocarray(l->v, l->n + 2, sizeof(*v)); /* one for the terminator */
+
+	if (!v)
+		abort();
+	l->v = v;
+	l->v[l->n++] = xstrdup(s);
+	l->v[l->n] = NULL;
+}
+
+void strv_done(struct strv *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i]);
+	free(l->v);
+	*l = (struct strv){ 0 };
+}
+
+void strv_copy(struct strv *to, const struct strv *from)
+{
+	strv_done(to);
+	for (size_t i = 0; i < from->n; i++)
+		strv_add(to, from->v[i]);
+}

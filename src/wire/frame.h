@@ -1,0 +1,101 @@
+/*
+ * The agent protocol: frames between a sandbox's pid 1, its clients and its supervisor.
+ *
+ * A frame is a 12-byte header (u32 body length, u8 type, u8 flags, u16 zero, u32 stream; all little
+ * endian) and a body. Bodies of control frames are fields (u8 tag, u32 length, bytes); a decoder
+ * skips tags it does not know, so a newer client can talk to an older guest. Data frames carry bare
+ * bytes. Encode and decode only: no descriptors, no clock; nothing here trusts its input.
+ *
+ * Versions: each side opens with HELLO {version, oldest}; they speak the smaller version if it is
+ * not below either's oldest, else the connection is refused with both numbers in the message.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define WIRE_VERSION 1u
+#define WIRE_OLDEST 1u
+
+#define FRAME_HEADER_BYTES 12u
+#define FRAME_BODY_MAX_BYTES (8u << 20) /* an EXEC with the kernel's largest argument list, with room */
+#define FRAME_DATA_MAX_BYTES 65536u     /* one pipe's worth */
+#define FRAME_CREDIT_BYTES (256u << 10) /* in flight per stream and direction before a CREDIT */
+
+enum frame_type {
+	FRAME_HELLO = 1,
+	FRAME_EXEC = 2,     /* client: run this; descriptors travel with it unless TTY or DETACHED */
+	FRAME_STARTED = 3,  /* guest: it runs under this session number */
+	FRAME_EXIT = 4,     /* guest: the direct child ended, or never started */
+	FRAME_STDIN = 5,    /* client: data for a framed stream; empty body: end of input */
+	FRAME_OUTPUT = 6,   /* guest: data of a framed stream; flags say which */
+	FRAME_CREDIT = 7,   /* either: so many more bytes may be sent on this stream */
+	FRAME_RESIZE = 8,   /* client: terminal size */
+	FRAME_DETACH = 9,   /* client: leaving, the session goes on */
+	FRAME_ATTACH = 10,  /* client: back to a detached session */
+	FRAME_LEAVE = 11,   /* client: normal end; read ends that are not at EOF travel with it */
+	FRAME_PING = 12,
+	FRAME_PONG = 13,
+	FRAME_TOUCH = 14,   /* client: counts as activity */
+	FRAME_ERROR = 15,   /* guest or supervisor: the request failed; fields code, text */
+	FRAME_FILE = 16,    /* client: a file operation; see wire/file.h */
+	FRAME_FILE_DATA = 17,
+	FRAME_FILE_END = 18,
+	/* supervisor to guest */
+	FRAME_BOOT = 32,
+	FRAME_SHUTDOWN = 33,
+	/* guest to supervisor */
+	FRAME_READY = 40,
+	FRAME_ACTIVITY = 41, /* flags: busy or idle */
+	FRAME_LOG = 42,      /* output of detached commands and left-over pipes */
+	/* client to supervisor */
+	FRAME_STOP = 48,
+	FRAME_STOPPED = 49,
+	FRAME_UPDATE = 50, /* limits that change live */
+	FRAME_OK = 51,
+};
+
+enum frame_flag {
+	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: not stdout */
+	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: both at once (a terminal, or 2>&1) */
+	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
+};
+
+struct frame {
+	enum frame_type type;
+	unsigned flags;
+	uint32_t stream;
+	struct str body; /* borrowed from the input */
+};
+
+/* Takes one frame off the front of IN: 1 and *RET, 0 when more bytes are needed, -EPROTO when the
+ * header can never become valid. */
+MUST_USE int frame_next(struct str *in, struct frame *ret);
+
+/* Frames are built in place: begin, add fields or bytes, end. */
+size_t frame_begin(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream);
+void frame_end(struct buf *b, size_t at);
+void frame_put(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream, const void *p,
+	       size_t n);
+
+/* --- fields ---------------------------------------------------------------------------------- */
+
+void field_put(struct buf *b, uint8_t tag, const void *p, size_t n);
+void field_put_str(struct buf *b, uint8_t tag, const char *s); /* with its terminator */
+void field_put_u64(struct buf *b, uint8_t tag, uint64_t v);
+
+struct field {
+	uint8_t tag;
+	struct str value;
+};
+/* 1 and *RET, 0 at the end, -EPROTO. */
+MUST_USE int field_next(struct str *body, struct field *ret);
+/* The value as a C string: NULL unless it ends in its only NUL. */
+const char *field_str(const struct field *f);
+/* False unless it is exactly 8 bytes. */
+MUST_USE bool field_u64(const struct field *f, uint64_t *ret);

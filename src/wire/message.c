@@ -1,0 +1,478 @@
+#include "wire/message.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+/* Tags are the protocol: never reuse a number, add at the end. */
+enum tag {
+	TAG_VERSION = 1,
+	TAG_OLDEST = 2,
+	TAG_FLAGS = 3,
+	TAG_ARG = 4,
+	TAG_ENV = 5,
+	TAG_CWD = 6,
+	TAG_USER = 7,
+	TAG_TERM = 8,
+	TAG_ROWS = 9,
+	TAG_COLS = 10,
+	TAG_TIMEOUT_MS = 11,
+	TAG_RLIMIT = 12,
+	TAG_FAILURE = 13,
+	TAG_ERRNO = 14,
+	TAG_CODE = 15,
+	TAG_SIGNAL = 16,
+	TAG_TIMED_OUT = 17,
+	TAG_OUT_OF_MEMORY = 18,
+	TAG_SWEPT = 19,
+	TAG_SHELL = 20,
+	TAG_RESTRICTED = 21,
+	TAG_REPORT_ACTIVITY = 22,
+	TAG_UID_COUNT = 23,
+	TAG_OWN_ID = 24,
+	TAG_TASK_FDS = 25,
+	TAG_HAS_CGROUP = 26,
+	TAG_NOFILE_SOFT = 27,
+	TAG_NOFILE_HARD = 28,
+	TAG_DATA_LIMIT = 29,
+	TAG_NPROC_LIMIT = 30,
+	TAG_ID = 31,
+	TAG_TEXT = 32,
+	TAG_NUMBER = 33,
+};
+
+/* A growing NULL-terminated array of borrowed strings. */
+static int list_add(const char ***list, size_t *n, const char *s)
+{
+	if (!s)
+		return -EPROTO;
+	if (*n >= EXEC_STRINGS_MAX)
+		return -E2BIG;
+	if ((*n & (*n + 1)) == 0) { /* full at 0, 1, 3, 7 …: one slot is always the terminator */
+		const char **grown = realloc(*list, (2 * *n + 2) * sizeof(*grown));
+
+		if (!grown)
+			return -E2BIG;
+		*list = grown;
+	}
+	(*list)[(*n)++] = s;
+	(*list)[*n] = NULL;
+	return 0;
+}
+
+static int get_number(const struct field *f, uint64_t max, uint64_t *ret)
+{
+	uint64_t v;
+
+	if (!field_u64(f, &v) || v > max)
+		return -EPROTO;
+	*ret = v;
+	return 0;
+}
+
+static int get_u32(const struct field *f, uint32_t *ret)
+{
+	uint64_t v;
+
+	if (get_number(f, UINT32_MAX, &v) < 0)
+		return -EPROTO;
+	*ret = (uint32_t)v;
+	return 0;
+}
+
+static int get_bool(const struct field *f, bool *ret)
+{
+	uint64_t v;
+
+	if (get_number(f, 1, &v) < 0)
+		return -EPROTO;
+	*ret = v != 0;
+	return 0;
+}
+
+static int get_str(const struct field *f, const char **ret)
+{
+	*ret = field_str(f);
+	return *ret ? 0 : -EPROTO;
+}
+
+void hello_encode(struct buf *b)
+{
+	size_t at = frame_begin(b, FRAME_HELLO, 0, 0);
+
+	field_put_u64(b, TAG_VERSION, WIRE_VERSION);
+	field_put_u64(b, TAG_OLDEST, WIRE_OLDEST);
+	frame_end(b, at);
+}
+
+int hello_decode(struct str body, struct hello *ret)
+{
+	struct field f;
+	int r;
+
+	*ret = (struct hello){ 0 };
+	while ((r = field_next(&body, &f)) > 0) {
+		if (f.tag == TAG_VERSION)
+			r = get_u32(&f, &ret->version);
+		else if (f.tag == TAG_OLDEST)
+			r = get_u32(&f, &ret->oldest);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 || ret->version == 0 || ret->oldest > ret->version ? -EPROTO : 0;
+}
+
+uint32_t hello_agree(const struct hello *peer)
+{
+	uint32_t v = peer->version < WIRE_VERSION ? peer->version : WIRE_VERSION;
+
+	return v >= WIRE_OLDEST && v >= peer->oldest ? v : 0;
+}
+
+void exec_encode(struct buf *b, const struct exec_message *m)
+{
+	field_put_u64(b, TAG_FLAGS, m->flags);
+	for (size_t i = 0; i < m->n_argv; i++)
+		field_put_str(b, TAG_ARG, m->argv[i]);
+	for (size_t i = 0; i < m->n_env; i++)
+		field_put_str(b, TAG_ENV, m->env[i]);
+	if (m->cwd)
+		field_put_str(b, TAG_CWD, m->cwd);
+	if (m->user)
+		field_put_str(b, TAG_USER, m->user);
+	if (m->term)
+		field_put_str(b, TAG_TERM, m->term);
+	if (m->rows || m->cols) {
+		field_put_u64(b, TAG_ROWS, m->rows);
+		field_put_u64(b, TAG_COLS, m->cols);
+	}
+	if (m->timeout_ms)
+		field_put_u64(b, TAG_TIMEOUT_MS, m->timeout_ms);
+	for (size_t i = 0; i < m->n_rlimits; i++) {
+		AUTO_BUF one = BUF_INIT(64);
+
+		field_put_u64(&one, TAG_NUMBER, m->rlimit[i].resource);
+		field_put_u64(&one, TAG_NUMBER, m->rlimit[i].soft);
+		field_put_u64(&one, TAG_NUMBER, m->rlimit[i].hard);
+		field_put(b, TAG_RLIMIT, one.p, one.n);
+	}
+}
+
+static int get_rlimit(const struct field *f, struct exec_message *m)
+{
+	struct str body = f->value;
+	uint64_t v[3];
+	struct field part;
+
+	if (m->n_rlimits >= EXEC_RLIMITS_MAX)
+		return -E2BIG;
+	for (unsigned i = 0; i < 3; i++)
+		if (field_next(&body, &part) != 1 || !field_u64(&part, &v[i]))
+			return -EPROTO;
+	if (v[0] > UINT32_MAX)
+		return -EPROTO;
+	m->rlimit[m->n_rlimits++] = (struct exec_rlimit){ (uint32_t)v[0], v[1], v[2] };
+	return 0;
+}
+
+static int exec_field(const struct field *f, struct exec_message *m)
+{
+	uint64_t v;
+
+	switch (f->tag) {
+	case TAG_FLAGS:
+		if (get_number(f, UINT16_MAX, &v) < 0)
+			return -EPROTO;
+		m->flags = (unsigned)v;
+		return 0;
+	case TAG_ARG:
+		return list_add(&m->argv, &m->n_argv, field_str(f));
+	case TAG_ENV:
+		return list_add(&m->env, &m->n_env, field_str(f));
+	case TAG_CWD:
+		return get_str(f, &m->cwd);
+	case TAG_USER:
+		return get_str(f, &m->user);
+	case TAG_TERM:
+		return get_str(f, &m->term);
+	case TAG_ROWS:
+		return get_u32(f, &m->rows);
+	case TAG_COLS:
+		return get_u32(f, &m->cols);
+	case TAG_TIMEOUT_MS:
+		return get_number(f, UINT64_MAX / 2000000, &m->timeout_ms);
+	case TAG_RLIMIT:
+		return get_rlimit(f, m);
+	default:
+		return 0;
+	}
+}
+
+int exec_decode(struct str body, struct exec_message *ret)
+{
+	struct field f;
+	int r;
+
+	*ret = (struct exec_message){ 0 };
+	while ((r = field_next(&body, &f)) > 0) {
+		r = exec_field(&f, ret);
+		if (r < 0)
+			break;
+	}
+	if (r == 0 && ret->n_argv == 0)
+		r = -EPROTO;
+	if (r < 0)
+		exec_message_done(ret);
+	return r;
+}
+
+void exec_message_done(struct exec_message *m)
+{
+	free(m->argv);
+	free(m->env);
+	m->argv = m->env = NULL;
+	m->n_argv = m->n_env = 0;
+}
+
+static const char *const failure_text[] = {
+	// clang-format off
+	[EXEC_OK]             = "ok",
+	[EXEC_NOT_FOUND]      = "not found",
+	[EXEC_DENIED]         = "permission denied",
+	[EXEC_NOT_EXECUTABLE] = "not executable",
+	[EXEC_BAD_CWD]        = "bad cwd",
+	[EXEC_BAD_ARGS]       = "bad args",
+	[EXEC_RESOURCE]       = "resource limit",
+	[EXEC_USER]           = "user setup",
+	[EXEC_NO_MEMORY]      = "out of memory",
+	[EXEC_PTY]            = "pty setup",
+	[EXEC_INTERNAL]       = "internal",
+	// clang-format on
+};
+static_assert(ARRAY_SIZE(failure_text) == EXEC_FAILURE_COUNT, "a failure has no text");
+
+const char *exec_failure_text(enum exec_failure f)
+{
+	return (unsigned)f < EXEC_FAILURE_COUNT ? failure_text[f] : "internal";
+}
+
+void exit_encode(struct buf *b, const struct exit_message *m)
+{
+	field_put_u64(b, TAG_FAILURE, (uint64_t)m->failure);
+	field_put_u64(b, TAG_ERRNO, (uint32_t)m->sys);
+	field_put_u64(b, TAG_CODE, m->code);
+	field_put_u64(b, TAG_SIGNAL, m->signal);
+	field_put_u64(b, TAG_TIMED_OUT, m->timed_out);
+	field_put_u64(b, TAG_OUT_OF_MEMORY, m->out_of_memory);
+	field_put_u64(b, TAG_SWEPT, m->swept);
+}
+
+int exit_decode(struct str body, struct exit_message *ret)
+{
+	struct field f;
+	uint64_t v = 0;
+	int r;
+
+	*ret = (struct exit_message){ 0 };
+	while ((r = field_next(&body, &f)) > 0) {
+		r = 0;
+		switch (f.tag) {
+		case TAG_FAILURE:
+			r = get_number(&f, EXEC_FAILURE_COUNT - 1, &v);
+			ret->failure = (enum exec_failure)v;
+			break;
+		case TAG_ERRNO:
+			r = get_number(&f, 4095, &v);
+			ret->sys = (int32_t)v;
+			break;
+		case TAG_CODE:
+			r = get_number(&f, 255, &v);
+			ret->code = (uint32_t)v;
+			break;
+		case TAG_SIGNAL:
+			r = get_number(&f, 127, &v);
+			ret->signal = (uint32_t)v;
+			break;
+		case TAG_TIMED_OUT:
+			r = get_bool(&f, &ret->timed_out);
+			break;
+		case TAG_OUT_OF_MEMORY:
+			r = get_bool(&f, &ret->out_of_memory);
+			break;
+		case TAG_SWEPT:
+			r = get_bool(&f, &ret->swept);
+			break;
+		}
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+void boot_encode(struct buf *b, const struct boot_message *m)
+{
+	for (size_t i = 0; i < m->n_env; i++)
+		field_put_str(b, TAG_ENV, m->env[i]);
+	if (m->workdir)
+		field_put_str(b, TAG_CWD, m->workdir);
+	if (m->user)
+		field_put_str(b, TAG_USER, m->user);
+	if (m->shell)
+		field_put_str(b, TAG_SHELL, m->shell);
+	field_put_u64(b, TAG_RESTRICTED, m->restricted);
+	field_put_u64(b, TAG_REPORT_ACTIVITY, m->report_activity);
+	field_put_u64(b, TAG_UID_COUNT, m->uid_count);
+	field_put_u64(b, TAG_OWN_ID, m->own_id);
+	field_put_u64(b, TAG_TASK_FDS, m->n_task_fds);
+	field_put_u64(b, TAG_HAS_CGROUP, m->has_cgroup);
+	field_put_u64(b, TAG_NOFILE_SOFT, m->nofile_soft);
+	field_put_u64(b, TAG_NOFILE_HARD, m->nofile_hard);
+	field_put_u64(b, TAG_DATA_LIMIT, m->data_limit);
+	field_put_u64(b, TAG_NPROC_LIMIT, m->nproc_limit);
+}
+
+static int boot_field(const struct field *f, struct boot_message *m)
+{
+	switch (f->tag) {
+	case TAG_ENV:
+		return list_add(&m->env, &m->n_env, field_str(f));
+	case TAG_CWD:
+		return get_str(f, &m->workdir);
+	case TAG_USER:
+		return get_str(f, &m->user);
+	case TAG_SHELL:
+		return get_str(f, &m->shell);
+	case TAG_RESTRICTED:
+		return get_bool(f, &m->restricted);
+	case TAG_REPORT_ACTIVITY:
+		return get_bool(f, &m->report_activity);
+	case TAG_UID_COUNT:
+		return get_u32(f, &m->uid_count);
+	case TAG_OWN_ID:
+		return get_u32(f, &m->own_id);
+	case TAG_TASK_FDS:
+		return get_u32(f, &m->n_task_fds);
+	case TAG_HAS_CGROUP:
+		return get_bool(f, &m->has_cgroup);
+	case TAG_NOFILE_SOFT:
+		return get_number(f, UINT64_MAX, &m->nofile_soft);
+	case TAG_NOFILE_HARD:
+		return get_number(f, UINT64_MAX, &m->nofile_hard);
+	case TAG_DATA_LIMIT:
+		return get_number(f, UINT64_MAX, &m->data_limit);
+	case TAG_NPROC_LIMIT:
+		return get_number(f, UINT64_MAX, &m->nproc_limit);
+	default:
+		return 0;
+	}
+}
+
+int boot_decode(struct str body, struct boot_message *ret)
+{
+	struct field f;
+	int r;
+
+	*ret = (struct boot_message){ 0 };
+	while ((r = field_next(&body, &f)) > 0) {
+		r = boot_field(&f, ret);
+		if (r < 0)
+			break;
+	}
+	if (r < 0)
+		boot_message_done(ret);
+	return r;
+}
+
+void boot_message_done(struct boot_message *m)
+{
+	free(m->env);
+	m->env = NULL;
+	m->n_env = 0;
+}
+
+void started_encode(struct buf *b, uint64_t id)
+{
+	field_put_u64(b, TAG_ID, id);
+}
+
+void number_encode(struct buf *b, uint64_t v)
+{
+	field_put_u64(b, TAG_NUMBER, v);
+}
+
+static int one_number(struct str body, uint8_t tag, uint64_t *ret)
+{
+	bool found = false;
+	struct field f;
+	int r;
+
+	while ((r = field_next(&body, &f)) > 0) {
+		if (f.tag != tag)
+			continue;
+		if (!field_u64(&f, ret))
+			return -EPROTO;
+		found = true;
+	}
+	return r < 0 || !found ? -EPROTO : 0;
+}
+
+int started_decode(struct str body, uint64_t *ret_id)
+{
+	return one_number(body, TAG_ID, ret_id);
+}
+
+int number_decode(struct str body, uint64_t *ret)
+{
+	return one_number(body, TAG_NUMBER, ret);
+}
+
+void error_encode(struct buf *b, unsigned code, const char *text)
+{
+	field_put_u64(b, TAG_CODE, code);
+	field_put_str(b, TAG_TEXT, text);
+}
+
+int error_decode(struct str body, unsigned *ret_code, const char **ret_text)
+{
+	struct field f;
+	uint64_t code = 0;
+	int r;
+
+	*ret_text = NULL;
+	while ((r = field_next(&body, &f)) > 0) {
+		r = 0;
+		if (f.tag == TAG_CODE)
+			r = get_number(&f, ERR_CODE_COUNT - 1, &code);
+		else if (f.tag == TAG_TEXT)
+			r = get_str(&f, ret_text);
+		if (r < 0)
+			return r;
+	}
+	*ret_code = (unsigned)code;
+	return r < 0 || !*ret_text ? -EPROTO : 0;
+}
+
+void size_encode(struct buf *b, uint32_t rows, uint32_t cols)
+{
+	field_put_u64(b, TAG_ROWS, rows);
+	field_put_u64(b, TAG_COLS, cols);
+}
+
+int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols)
+{
+	struct field f;
+	uint64_t v = 0;
+	int r;
+
+	*ret_rows = *ret_cols = 0;
+	while ((r = field_next(&body, &f)) > 0) {
+		if (f.tag != TAG_ROWS && f.tag != TAG_COLS)
+			continue;
+		if (get_number(&f, UINT16_MAX, &v) < 0)
+			return -EPROTO;
+		*(f.tag == TAG_ROWS ? ret_rows : ret_cols) = (uint32_t)v;
+	}
+	return r;
+}

@@ -1,0 +1,115 @@
+/*
+ * The bodies of control frames as structs.
+ *
+ * Decoded strings are borrowed from the frame. Decoders bound every list, refuse strings with NUL
+ * inside and numbers out of range, and answer -EPROTO; what a field means is the caller's affair.
+ */
+#pragma once
+
+#include "wire/frame.h"
+
+struct hello {
+	uint32_t version, oldest;
+};
+void hello_encode(struct buf *b);
+MUST_USE int hello_decode(struct str body, struct hello *ret);
+/* The version both speak, or 0. */
+uint32_t hello_agree(const struct hello *peer);
+
+#define EXEC_STRINGS_MAX 1000000u /* arguments and variables; the kernel's byte limit bites first */
+#define EXEC_RLIMITS_MAX 32u
+
+enum exec_flag {
+	EXEC_TTY = 1 << 0,      /* open a terminal; stream is framed */
+	EXEC_DETACHED = 1 << 1, /* no client stays: output goes to the log */
+	EXEC_JOINED = 1 << 2,   /* stdout and stderr are one pipe; two descriptors travel, not three */
+	EXEC_MAIN = 1 << 3,     /* the sandbox ends when this command does (run -d) */
+};
+
+struct exec_rlimit {
+	uint32_t resource;
+	uint64_t soft, hard;
+};
+
+struct exec_message {
+	unsigned flags;
+	const char **argv; /* NULL-terminated; owned by the struct, strings borrowed */
+	size_t n_argv;
+	const char **env;  /* "K=V"; added to the sandbox's own */
+	size_t n_env;
+	const char *cwd;   /* NULL: the sandbox's */
+	const char *user;  /* NULL: the sandbox's */
+	const char *term;  /* EXEC_TTY */
+	uint32_t rows, cols;
+	uint64_t timeout_ms; /* 0: none */
+	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX];
+	size_t n_rlimits;
+};
+
+void exec_encode(struct buf *b, const struct exec_message *m);
+MUST_USE int exec_decode(struct str body, struct exec_message *ret); /* -EPROTO, -E2BIG */
+void exec_message_done(struct exec_message *m);
+
+/* Why a command did not start; the texts are spec words users and drivers see. */
+enum exec_failure {
+	EXEC_OK,
+	EXEC_NOT_FOUND,
+	EXEC_DENIED,
+	EXEC_NOT_EXECUTABLE,
+	EXEC_BAD_CWD,
+	EXEC_BAD_ARGS,
+	EXEC_RESOURCE,
+	EXEC_USER,
+	EXEC_NO_MEMORY,
+	EXEC_PTY,
+	EXEC_INTERNAL,
+	EXEC_FAILURE_COUNT
+};
+const char *exec_failure_text(enum exec_failure f);
+
+struct exit_message {
+	enum exec_failure failure;
+	int32_t sys;       /* errno of the failure */
+	uint32_t code;     /* exit status when it exited */
+	uint32_t signal;   /* or the signal that ended it */
+	bool timed_out;
+	bool out_of_memory; /* the kernel killed something for the memory limit */
+	bool swept;         /* everything in the sandbox was ended to stop it */
+};
+void exit_encode(struct buf *b, const struct exit_message *m);
+MUST_USE int exit_decode(struct str body, struct exit_message *ret);
+
+/* What the supervisor tells pid 1 before the first command. */
+struct boot_message {
+	const char **env; /* NULL-terminated "K=V" */
+	size_t n_env;
+	const char *workdir, *user, *shell;
+	bool restricted;
+	bool report_activity;
+	uint32_t uid_count;      /* ids the inner map holds; 1: a single-id map */
+	uint32_t own_id;         /* what pid 1 becomes in the outer namespace */
+	uint32_t n_task_fds;     /* cgroup v1 `tasks` descriptors that follow */
+	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
+	uint64_t nofile_soft, nofile_hard; /* what commands get */
+	uint64_t data_limit;     /* RLIMIT_DATA for commands, 0: none */
+	uint64_t nproc_limit;    /* RLIMIT_NPROC for commands, 0: none */
+};
+void boot_encode(struct buf *b, const struct boot_message *m);
+MUST_USE int boot_decode(struct str body, struct boot_message *ret);
+void boot_message_done(struct boot_message *m);
+
+/* STARTED: the session's number. */
+void started_encode(struct buf *b, uint64_t id);
+MUST_USE int started_decode(struct str body, uint64_t *ret_id);
+
+/* A refusal with an error code of ours (enum err_code) and a text. */
+void error_encode(struct buf *b, unsigned code, const char *text);
+MUST_USE int error_decode(struct str body, unsigned *ret_code, const char **ret_text);
+
+/* RESIZE */
+void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
+MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
+
+/* CREDIT, STOP, ATTACH, SHUTDOWN: one number each. */
+void number_encode(struct buf *b, uint64_t v);
+MUST_USE int number_decode(struct str body, uint64_t *ret);

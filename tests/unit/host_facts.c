@@ -1,0 +1,127 @@
+/*
+ * The probes against the machine the test runs on. What a machine allows differs, so the test holds
+ * each fact to what it must say in either case, and to having left nothing behind.
+ */
+#include "host/facts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/cgroup.h"
+#include "host/trial.h"
+#include "t.h"
+
+static unsigned entries(const char *dir)
+{
+	DIR *d = opendir(dir);
+	unsigned n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void every_fact(void)
+{
+	static struct facts facts;
+	char dir[] = "/tmp/cordon-facts-XXXXXX";
+	char user_ns[64] = "", user_ns_after[64] = "";
+
+	T_TRUE(mkdtemp(dir) != NULL);
+	T_TRUE(readlink("/proc/self/ns/user", user_ns, sizeof(user_ns) - 1) > 0);
+	facts_probe(dir, &facts);
+	for (unsigned i = 0; i < FACT_COUNT; i++) {
+		const struct fact *f = &facts.fact[i];
+
+		printf("# %-26s %-3s %s%s%s\n", fact_name(i), f->yes ? "yes" : "no", f->text,
+		       f->fix[0] ? " -> " : "", f->fix);
+		T_TRUE(f->text[0] != '\0');
+		T_TRUE(fact_key(i)[0] != '\0');
+		T_TRUE(!f->yes || (f->sys == 0 && f->fix[0] == '\0'));
+	}
+	T_INT(readlink("/proc/self/ns/user", user_ns_after, sizeof(user_ns_after) - 1),
+	      strlen(user_ns));
+	T_STR(user_ns_after, user_ns);
+	T_INT(entries(dir), 2);
+	T_INT(rmdir(dir), 0);
+	T_TRUE(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+}
+
+static const char *fails_at_second(const void *arg)
+{
+	errno = EXDEV;
+	return *(const int *)arg == 2 ? "second step" : NULL;
+}
+
+static void trials(void)
+{
+	static const char *const good[] = { "/bin/sh", "-c", "exit 3", NULL };
+	static const char *const missing[] = { "/nonexistent", NULL };
+	struct trial t;
+	int n = 2;
+
+	T_INT(trial_run(fails_at_second, &n, &t), 0);
+	T_STR(t.step, "second step");
+	T_INT(t.sys, EXDEV);
+	n = 1;
+	T_INT(trial_run(fails_at_second, &n, &t), 0);
+	T_TRUE(t.step == NULL);
+	T_INT(trial_exec(good), 3);
+	T_INT(trial_exec(missing), 127);
+}
+
+/* Seen in a child, since the setting cannot be taken back. */
+static const char *with_no_new_privs(const void *arg)
+{
+	struct fact f;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return "prctl";
+	fact_probe(FACT_SETUID_PROGRAMS, "/", &f);
+	return f.yes || f.fix[0] == '\0' ? "no_new_privs was not noticed" : NULL;
+}
+
+static void no_new_privs(void)
+{
+	struct trial t;
+
+	T_INT(trial_run(with_no_new_privs, NULL, &t), 0);
+	if (t.step)
+		T_FAIL("%s", t.step);
+}
+
+static void missing_directory(void)
+{
+	struct fact f;
+
+	fact_probe(FACT_PROJECT_QUOTA, "/nonexistent", &f);
+	T_TRUE(!f.yes);
+	T_INT(f.sys, ENOENT);
+	T_STR(f.text, "open '/nonexistent': No such file or directory");
+}
+
+static void own_cgroups(void)
+{
+	struct cgroup_layout l;
+
+	T_INT(cgroup_find(&l), 0);
+	for (unsigned c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+		if (l.controller[c].version != 0)
+			T_TRUE(access(l.controller[c].dir, F_OK) == 0);
+}
+
+int main(void)
+{
+	T_RUN(trials);
+	T_RUN(every_fact);
+	T_RUN(no_new_privs);
+	T_RUN(missing_directory);
+	T_RUN(own_cgroups);
+	return t_end();
+}

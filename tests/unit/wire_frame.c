@@ -1,0 +1,110 @@
+#include "wire/frame.h"
+
+#include <errno.h>
+
+#include "wire/message.h"
+#include "t.h"
+
+static void frames_survive_any_cut(void)
+{
+	AUTO_BUF b = BUF_INIT(1 << 16);
+	struct frame f;
+
+	frame_put(&b, FRAME_OUTPUT, FRAME_FLAG_STDERR, 7, "hello", 5);
+	for (size_t n = 0; n < b.n; n++) {
+		struct str in = { b.p, n };
+
+		T_INT(frame_next(&in, &f), 0);
+		T_INT(in.n, n);
+	}
+	struct str in = { b.p, b.n };
+	T_INT(frame_next(&in, &f), 1);
+	T_INT(in.n, 0);
+	T_INT(f.type, FRAME_OUTPUT);
+	T_INT(f.flags, FRAME_FLAG_STDERR);
+	T_INT(f.stream, 7);
+	T_TRUE(str_eq(f.body, "hello"));
+}
+
+static void oversized_frames_are_refused_before_their_body(void)
+{
+	char head[FRAME_HEADER_BYTES] = { (char)0xff, (char)0xff, (char)0xff, 0x7f, FRAME_EXEC };
+	struct str in = { head, sizeof(head) };
+	struct frame f;
+
+	T_INT(frame_next(&in, &f), -EPROTO);
+}
+
+static void exec_round_trip(void)
+{
+	const char *argv[] = { "sh", "-c", "", NULL }, *env[] = { "A=b c", NULL };
+	struct exec_message m = { .flags = EXEC_TTY,
+				  .argv = argv,
+				  .n_argv = 3,
+				  .env = env,
+				  .n_env = 1,
+				  .cwd = "/root",
+				  .rows = 24,
+				  .cols = 80,
+				  .timeout_ms = 1500,
+				  .rlimit = { { 7, 10, UINT64_MAX } },
+				  .n_rlimits = 1 };
+	AUTO_BUF b = BUF_INIT(1 << 16);
+	struct exec_message got;
+
+	exec_encode(&b, &m);
+	T_INT(exec_decode((struct str){ b.p, b.n }, &got), 0);
+	T_INT(got.n_argv, 3);
+	T_STR(got.argv[2], "");
+	T_TRUE(got.argv[3] == NULL);
+	T_STR(got.env[0], "A=b c");
+	T_STR(got.cwd, "/root");
+	T_TRUE(got.user == NULL);
+	T_INT(got.timeout_ms, 1500);
+	T_TRUE(got.rlimit[0].hard == UINT64_MAX);
+	exec_message_done(&got);
+}
+
+static void strings_with_nul_inside_are_refused(void)
+{
+	AUTO_BUF b = BUF_INIT(1 << 16);
+	struct exec_message got;
+
+	field_put(&b, 4, "a\0b", 4);
+	T_INT(exec_decode((struct str){ b.p, b.n }, &got), -EPROTO);
+	buf_clear(&b);
+	field_put(&b, 4, "ab", 2); /* no terminator */
+	T_INT(exec_decode((struct str){ b.p, b.n }, &got), -EPROTO);
+	buf_clear(&b);
+	T_INT(exec_decode((struct str){ b.p, b.n }, &got), -EPROTO);
+}
+
+static void unknown_fields_are_skipped(void)
+{
+	AUTO_BUF b = BUF_INIT(1 << 16);
+	struct exit_message got;
+
+	field_put_str(&b, 250, "from the future");
+	exit_encode(&b, &(struct exit_message){ .code = 42, .timed_out = true });
+	T_INT(exit_decode((struct str){ b.p, b.n }, &got), 0);
+	T_INT(got.code, 42);
+	T_TRUE(got.timed_out);
+}
+
+static void versions_agree_on_the_smaller(void)
+{
+	T_INT(hello_agree(&(struct hello){ WIRE_VERSION, WIRE_OLDEST }), WIRE_VERSION);
+	T_INT(hello_agree(&(struct hello){ WIRE_VERSION + 5, 1 }), WIRE_VERSION);
+	T_INT(hello_agree(&(struct hello){ WIRE_VERSION + 5, WIRE_VERSION + 1 }), 0);
+}
+
+int main(void)
+{
+	T_RUN(frames_survive_any_cut);
+	T_RUN(oversized_frames_are_refused_before_their_body);
+	T_RUN(exec_round_trip);
+	T_RUN(strings_with_nul_inside_are_refused);
+	T_RUN(unknown_fields_are_skipped);
+	T_RUN(versions_agree_on_the_smaller);
+	return t_end();
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Calls that src/ does not make, and descriptors that must be born close-on-exec.
+
+Where a call is right after all, say so on its line or the one above: `/* allowed: the reason */`.
+"""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+
+BANNED = {
+    "sprintf": "snprintf or struct buf", "vsprintf": "vsnprintf", "strcpy": "struct buf",
+    "strcat": "struct buf", "strncpy": "struct buf", "strncat": "struct buf", "gets": "read",
+    "strtok": "str_cut", "atoi": "parse_u64", "atol": "parse_u64", "atoll": "parse_u64",
+    "strtol": "parse_u64", "strtoul": "parse_u64", "strtoll": "parse_u64", "strtoull": "parse_u64",
+    "alloca": "struct buf", "system": "an argument vector", "popen": "an argument vector",
+    "tmpnam": "openat with O_EXCL", "mktemp": "openat with O_EXCL",
+    # descriptors that cannot be born close-on-exec
+    "pipe": "pipe2", "accept": "accept4", "dup": "fcntl(F_DUPFD_CLOEXEC)", "creat": "openat",
+    "epoll_create": "epoll_create1", "inotify_init": "inotify_init1",
+}
+# only these files make processes: everything else asks them to
+FORKS = {"fork", "vfork", "clone", "sys_clone3", "posix_spawn", "daemon"}
+MAY_FORK = {"src/base/spawn.c", "src/process/parent.c", "src/guest/exec.c"}
+NEEDS = {
+    "open": "O_CLOEXEC", "openat": "O_CLOEXEC", "open64": "O_CLOEXEC", "pipe2": "O_CLOEXEC",
+    "dup3": "O_CLOEXEC", "socket": "SOCK_CLOEXEC", "socketpair": "SOCK_CLOEXEC",
+    "accept4": "SOCK_CLOEXEC", "memfd_create": "MFD_CLOEXEC", "epoll_create1": "EPOLL_CLOEXEC",
+    "eventfd": "EFD_CLOEXEC", "timerfd_create": "TFD_CLOEXEC", "signalfd": "SFD_CLOEXEC",
+    "inotify_init1": "IN_CLOEXEC", "recvmsg": "MSG_CMSG_CLOEXEC", "sys_fsopen": "FSOPEN_CLOEXEC",
+    "sys_fsmount": "FSMOUNT_CLOEXEC", "sys_open_tree": "OPEN_TREE_CLOEXEC",
+    "posix_openpt": "O_CLOEXEC",
+}
+WRAPPERS = root / "src/base/compat.h"  # the sys_… above: their callers give the flags
+STANDARD = re.compile(r",\s*(?:[012]|STD(?:IN|OUT|ERR)_FILENO)\s*\)$")
+
+
+def blank(text):
+    """TEXT with comments and literals blanked out, positions and line ends kept."""
+    token = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+    return token.sub(lambda m: re.sub(r"[^\n\"]", " ", m[0]), text)
+
+
+def call_text(code, start):
+    """From the name at START to the parenthesis that closes the call."""
+    depth = 0
+    for i in range(code.index("(", start), len(code)):
+        depth += {"(": 1, ")": -1}.get(code[i], 0)
+        if depth == 0:
+            return code[start:i + 1]
+    return code[start:]
+
+
+def complaint(name, call, path):
+    if name in BANNED:
+        return f"{name}() is banned, use {BANNED[name]}"
+    if name in FORKS and path not in MAY_FORK:
+        return f"{name} outside of {', '.join(sorted(MAY_FORK))}"
+    if name == "dup2" and not STANDARD.search(call):
+        return "dup2() to other than 0, 1 and 2: use dup3 with O_CLOEXEC"
+    if name in NEEDS and NEEDS[name] not in call:
+        return f"{name}() without {NEEDS[name]}"
+    if name == "fcntl" and re.search(r"\bF_DUPFD\b", call):
+        return "F_DUPFD without _CLOEXEC"
+    return None
+
+
+def check(path):
+    text = path.read_text()
+    lines, code = text.splitlines(), blank(text)
+    name = str(path.relative_to(root))
+    for match in re.finditer(r"(?<![\w.>])(?:(\w+)\s*\(|struct open_how \w+ = (\{[^}]*\}))", code):
+        word = match[1]
+        if not word:
+            wrong = None if "O_CLOEXEC" in match[2] else "struct open_how without O_CLOEXEC"
+        elif word == "fopen":
+            call = call_text(text, match.start())
+            wrong = None if re.search(r'"[^"]*e[^"]*"\s*\)$', call) else 'fopen() without "e"'
+        else:
+            wrong = complaint(word, call_text(code, match.start()), name)
+        number = code.count("\n", 0, match.start()) + 1
+        near = " ".join(lines[max(0, number - 2):number])
+        if wrong and "/* allowed:" not in near:
+            yield f"{name}:{number}: {wrong}"
+
+
+bad = [line for path in sorted((root / "src").rglob("*.[ch]")) if path != WRAPPERS
+       for line in check(path)]
+print("\n".join(bad), end="\n" if bad else "")
+sys.exit(bool(bad))

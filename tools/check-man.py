@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""The manual pages pass groff with all warnings."""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+pages = sorted((root / "man").glob("*.[1-8]")) if (root / "man").is_dir() else []
+if not pages or not shutil.which("groff"):
+    print("groff is not installed" if pages else "there are no manual pages")
+    sys.exit(77)
+bad = False
+for page in pages:
+    run = subprocess.run(["groff", "-ww", "-man", "-Kutf8", "-Tutf8", "-z", page], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if run.returncode or run.stdout:
+        print(run.stdout or f"{page.name}: groff failed", end="\n")
+        bad = True
+sys.exit(bad)

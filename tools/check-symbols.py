@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Objects that may call only what their list allows.
+
+tools/symbols/ROOM_FILE.txt names, one per line, what src/ROOM/FILE.c may need from elsewhere: code
+that runs between clone and exec makes system calls and nothing else, and a stray snprintf shall fail
+here rather than deadlock a user. '#' begins a comment.
+"""
+import pathlib
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+bad, seen = [], 0
+for listing in sorted((root / "tools" / "symbols").glob("*.txt")):
+    room, noun = listing.stem.split("_", 1)
+    if not (root / "src" / room / f"{noun}.c").exists():
+        continue
+    objects = list((root / "build" / "hot").rglob(f"src_{room}_{noun}.c.o"))
+    if not objects:
+        bad.append(f"build/hot has no object of src/{room}/{noun}.c: build first")
+        continue
+    allowed = {line.split("#")[0].strip() for line in listing.read_text().splitlines()}
+    for path in objects:
+        seen += 1
+        symbols = subprocess.run(["nm", "-u", path], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout.split()
+        extra = sorted(s for s in symbols if s != "U" and s not in allowed)
+        if extra:
+            bad.append(f"src/{room}/{noun}.c needs {', '.join(extra)}: not in "
+                       f"{listing.relative_to(root)}")
+print("\n".join(bad), end="\n" if bad else "")
+if not seen and not bad:
+    print("none of the listed objects exists yet")
+sys.exit(1 if bad else 0 if seen else 77)

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Compile tools/seccomp.table into a classic BPF program, and into a plain list for its test.
+
+When a filter is attached the kernel runs it once for every system call number, to remember which
+numbers are always allowed. So the shape decides what a command's start costs: a balanced tree over
+intervals of numbers, the architecture tested first, and one shared return per answer.
+"""
+import argparse
+import errno
+import pathlib
+import re
+import sys
+
+HEADERS = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h")
+ARCH_X86_64 = 0xC000003E
+OFFSET_NR, OFFSET_ARCH, OFFSET_ARGS = 0, 4, 16  # in struct seccomp_data; little endian: low word first
+RET_ALLOW, RET_ERRNO, RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
+LD_W_ABS, ALU_AND, JEQ, JGE, JSET, RET = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+DEFAULT = "ENOSYS"
+JUMP_MAX = 255  # a conditional jump has eight bits
+
+
+class TableError(Exception):
+    pass
+
+
+class Rule:
+    """Clauses of (answer, [(argument, mask or None, values or None)]); the last one always fits."""
+
+    def __init__(self, index):
+        self.name = f"rule{index}"
+        self.clauses = []
+
+
+class Table:
+    def __init__(self, numbers):
+        self.numbers = numbers  # name -> number
+        self.answer = {}  # name -> answer word or Rule
+        self.rules = []
+
+    def give(self, name, answer, where):
+        if name not in self.numbers:
+            raise TableError(f"{where}: no system call is named '{name}'")
+        if name in self.answer:
+            raise TableError(f"{where}: '{name}' is answered twice")
+        self.answer[name] = answer
+
+
+def answer_value(word):
+    if word == "allow":
+        return RET_ALLOW
+    if word == "kill":
+        return RET_KILL_PROCESS
+    if not hasattr(errno, word):
+        raise TableError(f"'{word}' is neither allow nor an errno")
+    return RET_ERRNO | getattr(errno, word)
+
+
+def parse_term(text, where):
+    m = re.fullmatch(r"arg([0-5])(?:&(0x[0-9a-f]+))?(?:=([0-9a-fx,]+))?", text)
+    if not m or not (m[2] or m[3]):
+        raise TableError(f"{where}: bad term '{text}'")
+    values = [int(v, 0) for v in m[3].split(",")] if m[3] else None
+    return int(m[1]), int(m[2], 0) if m[2] else None, values
+
+
+def parse_table(text, numbers):
+    table = Table(numbers)
+    current = None
+    for lineno, line in enumerate(text.splitlines(), 1):
+        where = f"line {lineno}"
+        words = line.split("#")[0].split()
+        if not words:
+            continue
+        if line[0] == "\t":
+            if current is None:
+                raise TableError(f"{where}: belongs to no group")
+            if isinstance(current, Rule):
+                answer_value(words[0])
+                current.clauses.append((words[0], [parse_term(t, where) for t in words[1:]]))
+            else:
+                for name in words:
+                    table.give(name, current, where)
+            continue
+        if words[0] == "number":
+            name, number = words[1], int(words[2])
+            if numbers.setdefault(name, number) != number:
+                raise TableError(f"{where}: the headers give '{name}' another number")
+            continue
+        if "--" not in words:
+            raise TableError(f"{where}: a group needs a reason after --")
+        head = words[: words.index("--")]
+        if head[0] == "rule":
+            current = Rule(len(table.rules))
+            table.rules.append(current)
+            for name in head[1:]:
+                table.give(name, current, where)
+        else:
+            answer_value(head[0])
+            current = head[0]
+    for rule in table.rules:
+        if not rule.clauses or rule.clauses[-1][1]:
+            raise TableError(f"{rule.name}: the last clause must fit always")
+    by_number = {}
+    for name, number in numbers.items():
+        if by_number.setdefault(number, name) != name:
+            raise TableError(f"'{name}' and '{by_number[number]}' have the same number")
+    return table
+
+
+def read_headers(path):
+    found = [p for p in ([path] if path else HEADERS) if pathlib.Path(p).exists()]
+    if not found:
+        raise TableError("asm/unistd_64.h not found: install the kernel headers (linux-libc-dev)")
+    text = pathlib.Path(found[0]).read_text()
+    return {m[1]: int(m[2]) for m in re.finditer(r"^#define __NR_(\w+) (\d+)$", text, re.M)}
+
+
+def intervals(table):
+    """[(first number, target label)], neighbours differing; the last one is open-ended."""
+    label = {}
+    for name, answer in table.answer.items():
+        label[table.numbers[name]] = answer.name if isinstance(answer, Rule) else answer
+    out = []
+    for number in range(max(label) + 2):
+        target = label.get(number, DEFAULT)
+        if not out or out[-1][1] != target:
+            out.append((number, target))
+    return out
+
+
+class Program:
+    """Instructions with symbolic jumps, which only go forward."""
+
+    def __init__(self):
+        self.code = []  # (opcode, k, true label, false label)
+        self.at = {}
+
+    def mark(self, label):
+        self.at[label] = len(self.code)
+
+    def emit(self, opcode, k, yes=None, no=None):
+        self.code.append((opcode, k, yes, no))
+
+    def fresh(self):
+        return f".{len(self.code)}.{len(self.at)}"
+
+    def resolve(self):
+        out = []
+        for i, (opcode, k, yes, no) in enumerate(self.code):
+            jumps = [self.at[label] - i - 1 if label else 0 for label in (yes, no)]
+            if not all(0 <= j <= JUMP_MAX for j in jumps):
+                raise TableError("the program has grown beyond the reach of a jump: "
+                                 "give distant parts returns of their own")
+            out.append((opcode, *jumps, k))
+        return out
+
+
+def emit_tree(p, leaves):
+    """Expects the number in A. A subtree that is a single leaf is a jump of its parent."""
+    half = len(leaves) // 2
+    left, right = leaves[:half], leaves[half:]
+    left_label = left[0][1] if len(left) == 1 else p.fresh() + "l"
+    right_label = right[0][1] if len(right) == 1 else p.fresh() + "r"
+    p.emit(JGE, right[0][0], right_label, left_label)
+    for half_leaves, half_label in ((left, left_label), (right, right_label)):
+        if len(half_leaves) > 1:
+            p.mark(half_label)
+            emit_tree(p, half_leaves)
+
+
+def emit_rule(p, rule):
+    p.mark(rule.name)
+    for answer, terms in rule.clauses:
+        miss = p.fresh() + "next"
+        for i, (arg, mask, values) in enumerate(terms):
+            hit = answer if i == len(terms) - 1 else p.fresh() + "hit"
+            p.emit(LD_W_ABS, OFFSET_ARGS + 8 * arg)
+            if values is None:
+                p.emit(JSET, mask, hit, miss)
+            else:
+                if mask is not None:
+                    p.emit(ALU_AND, mask)
+                for value in values[:-1]:
+                    follow = p.fresh() + "or"
+                    p.emit(JEQ, value, hit, follow)
+                    p.mark(follow)
+                p.emit(JEQ, values[-1], hit, miss)
+            if i < len(terms) - 1:
+                p.mark(hit)
+        if not terms:
+            p.emit(RET, answer_value(answer))
+        p.mark(miss)
+
+
+def compile_table(table):
+    p = Program()
+    p.emit(LD_W_ABS, OFFSET_ARCH)
+    p.emit(JEQ, ARCH_X86_64, "native", "kill")
+    p.mark("native")
+    p.emit(LD_W_ABS, OFFSET_NR)
+    emit_tree(p, intervals(table))
+    for rule in table.rules:
+        emit_rule(p, rule)
+    answers = {"allow", "kill", DEFAULT}
+    answers |= {a for a in table.answer.values() if not isinstance(a, Rule)}
+    answers |= {a for rule in table.rules for a, _ in rule.clauses}
+    for answer in sorted(answers):
+        p.mark(answer)
+        p.emit(RET, answer_value(answer))
+    return p.resolve()
+
+
+def write_filter(path, code):
+    lines = ["/* made by tools/gen-seccomp.py from tools/seccomp.table */", '#include "guest/seccomp.h"',
+             "", "const struct sock_filter seccomp_filter[] = {"]
+    lines += [f"\t{{ 0x{op:02x}, {yes}, {no}, 0x{k:08x} }}," for op, yes, no, k in code]
+    lines += ["};", f"const unsigned short seccomp_filter_len = {len(code)};", ""]
+    path.write_text("\n".join(lines))
+
+
+def write_expect(path, table):
+    """Name, number and answer of every call, straight from the page; a rule is answered by 0."""
+    lines = ["/* made by tools/gen-seccomp.py from tools/seccomp.table, for tests/unit/guest_seccomp.c */",
+             '#include "guest/seccomp.h"', "", "const struct seccomp_expect seccomp_expect[] = {"]
+    for name, number in sorted(table.numbers.items(), key=lambda item: item[1]):
+        answer = table.answer.get(name, DEFAULT)
+        value = 0 if isinstance(answer, Rule) else answer_value(answer)
+        lines.append(f'\t{{ "{name}", {number}, 0x{value:08x} }},')
+    lines += ["};", f"const unsigned seccomp_expect_len = {len(table.numbers)};", ""]
+    path.write_text("\n".join(lines))
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ap.add_argument("table", type=pathlib.Path)
+    ap.add_argument("--header", help="asm/unistd_64.h (default: the system's)")
+    ap.add_argument("--filter", type=pathlib.Path, help="C file to write")
+    ap.add_argument("--expect", type=pathlib.Path, help="C file to write, for the unit test")
+    ap.add_argument("--stats", action="store_true", help="print the shape of the program")
+    args = ap.parse_args()
+    try:
+        table = parse_table(args.table.read_text(), read_headers(args.header))
+        code = compile_table(table)
+    except TableError as error:
+        sys.exit(f"{args.table}: {error}")
+    unnamed = sorted(set(table.numbers) - set(table.answer))
+    if args.filter:
+        write_filter(args.filter, code)
+    if args.expect:
+        write_expect(args.expect, table)
+    if args.stats:
+        print(f"{len(code)} instructions, {len(intervals(table))} intervals; "
+              f"not mentioned, so {DEFAULT}: {' '.join(unnamed) or 'none'}")
+        print(" ".join(f"{n}:{t}" for n, t in intervals(table)))
+
+
+if __name__ == "__main__":
+    main()
