@@ -48,14 +48,14 @@ void image_records_free(struct image_record *r, size_t n)
 	free(r);
 }
 
-void image_layer_path(const char *diff_id, char out[IMAGE_PATH_BYTES])
+void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES])
 {
-	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/root", digest_hex(diff_id));
+	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/root", digest_hex(digest));
 }
 
-void image_layer_info_path(const char *diff_id, char out[IMAGE_PATH_BYTES])
+void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES])
 {
-	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/layer.json", digest_hex(diff_id));
+	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/layer.json", digest_hex(digest));
 }
 
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES])
@@ -365,6 +365,7 @@ out:
 void image_layer_info_write_json(const struct image_layer_info *i, struct json_writer *w)
 {
 	json_begin_object(w);
+	json_key_str(w, "diff_id", i->diff_id);
 	json_key_int(w, "disk_bytes", (int64_t)i->disk_bytes);
 	json_key_int(w, "entries", (int64_t)i->entries);
 	json_key_str(w, "owners", owner_names[i->owners]);
@@ -376,10 +377,11 @@ void image_layer_info_write_json(const struct image_layer_info *i, struct json_w
 
 struct info_fields {
 	int64_t disk_bytes, tar_bytes, entries, squashed, skipped;
-	const char *owners;
+	const char *diff_id, *owners;
 };
 
 static const struct json_field info_fields[] = {
+	FIELD_STR(struct info_fields, diff_id, JSON_REQUIRED),
 	FIELD_INT(struct info_fields, disk_bytes, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, tar_bytes, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, entries, JSON_REQUIRED, 0, INT64_MAX),
@@ -388,34 +390,42 @@ static const struct json_field info_fields[] = {
 	FIELD_STR(struct info_fields, owners, JSON_REQUIRED),
 };
 
-int image_store_layer_info(int home_fd, const char *diff_id, struct image_layer_info *ret,
+int image_layer_info_read_json(const struct json_value *v, struct image_layer_info *ret,
+			       struct err *e)
+{
+	struct info_fields f = { 0 };
+	struct image_layer_info i = { .owners = LAYER_OWNERS_SINGLE };
+
+	if (json_decode(v, "layer.json", info_fields, ARRAY_SIZE(info_fields), false, &f, e) < 0 ||
+	    copy_digest(f.diff_id, i.diff_id, e) < 0)
+		return -1;
+	i.disk_bytes = (uint64_t)f.disk_bytes;
+	i.tar_bytes = (uint64_t)f.tar_bytes;
+	i.entries = (uint64_t)f.entries;
+	i.squashed = (uint64_t)f.squashed;
+	i.skipped = (uint64_t)f.skipped;
+	for (unsigned k = 0; k < ARRAY_SIZE(owner_names); k++)
+		if (strcmp(f.owners, owner_names[k]) == 0)
+			i.owners = k;
+	*ret = i;
+	return 0;
+}
+
+int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
 			   struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(LAYER_INFO_MAX_BYTES);
 	AUTO_JSON doc = NULL;
-	struct info_fields f = { 0 };
 	char path[IMAGE_PATH_BYTES];
 	int r;
 
-	image_layer_info_path(diff_id, path);
+	image_layer_info_path(digest, path);
 	r = io_read_file(home_fd, path, &text);
 	if (r < 0)
-		return err_sys(e, -r, "read about layer %s", diff_id);
+		return err_sys(e, -r, "read about layer %s", digest);
 	if (json_parse(buf_str(&text), text.n, &doc, e) < 0 ||
-	    json_decode(json_root(doc), "layer.json", info_fields, ARRAY_SIZE(info_fields), false,
-			&f, e) < 0)
-		return err_wrap(e, "read about layer %s", diff_id);
-	*ret = (struct image_layer_info){
-		.disk_bytes = (uint64_t)f.disk_bytes,
-		.tar_bytes = (uint64_t)f.tar_bytes,
-		.entries = (uint64_t)f.entries,
-		.squashed = (uint64_t)f.squashed,
-		.skipped = (uint64_t)f.skipped,
-		.owners = LAYER_OWNERS_SINGLE,
-	};
-	for (unsigned i = 0; i < ARRAY_SIZE(owner_names); i++)
-		if (strcmp(f.owners, owner_names[i]) == 0)
-			ret->owners = i;
+	    image_layer_info_read_json(json_root(doc), ret, e) < 0)
+		return err_wrap(e, "read about layer %s", digest);
 	return 0;
 }
 

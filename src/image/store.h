@@ -4,7 +4,7 @@
  *   cache/lock                 flock: shared while content is being added or referred to,
  *                              exclusive while content is removed
  *   cache/blobs/sha256/HEX     manifests, configurations and layers as they came, by digest
- *   cache/layers/HEX/root      a layer's tree, by the digest of its tar (diff_id); an overlay lower
+ *   cache/layers/HEX/root      a layer's tree, by the digest of its blob; an overlay lower
  *   cache/layers/HEX/layer.json  what is worth knowing about it
  *   cache/images/KEY.json      one record per reference; KEY is the SHA-256 of reference_key()
  *   cache/tmp                  work in progress; everything elsewhere is complete
@@ -12,6 +12,9 @@
  * Each of these appears by rename when it is whole, blobs and layers before the record that names
  * them. So a reader needs no lock to look; to hold on to what it found it takes the lock shared
  * until its sandbox's configuration, which names the manifest's digest, is written.
+ *
+ * Trees are named by the blob's digest and not by diff_id: the blob's is checked by a process that
+ * parses nothing, so a hostile layer that took over its unpacker could still only spoil itself.
  *
  * All functions take HOME as a directory descriptor. Records own what they point to.
  */
@@ -64,9 +67,9 @@ void image_record_done(struct image_record *r);
 void image_records_free(struct image_record *r, size_t n);
 
 #define IMAGE_PATH_BYTES 128
-/* Paths relative to HOME, for openat. */
-void image_layer_path(const char *diff_id, char out[IMAGE_PATH_BYTES]); /* …/root */
-void image_layer_info_path(const char *diff_id, char out[IMAGE_PATH_BYTES]);
+/* Paths relative to HOME, for openat. DIGEST is the blob's (image_layer.digest). */
+void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES]); /* …/root */
+void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e);
 
@@ -78,14 +81,15 @@ enum layer_owners {
 };
 
 struct image_layer_info {
-	uint64_t disk_bytes; /* allocated by the tree */
-	uint64_t tar_bytes;  /* length of the plain tar */
+	char diff_id[DIGEST_BYTES]; /* of the tar that was unpacked */
+	uint64_t disk_bytes;        /* allocated by the tree */
+	uint64_t tar_bytes;         /* length of the plain tar */
 	uint64_t entries;
 	uint64_t squashed; /* entries whose owner could not be kept */
 	uint64_t skipped;  /* device nodes, sockets and attributes left out */
 	enum layer_owners owners;
 };
-MUST_USE int image_store_layer_info(int home_fd, const char *diff_id, struct image_layer_info *ret,
+MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
 				    struct err *e);
 
 /* Takes HOME/cache/lock, waiting for it; the lock ends when the descriptor is closed. */
@@ -95,4 +99,6 @@ MUST_USE int image_store_lock(int home_fd, bool exclusive, int *ret_fd, struct e
 void image_record_write_json(const struct image_record *r, struct json_writer *w);
 MUST_USE int image_record_read_json(const char *p, size_t n, struct image_record *ret,
 				    struct err *e);
+MUST_USE int image_layer_info_read_json(const struct json_value *v, struct image_layer_info *ret,
+					struct err *e);
 void image_layer_info_write_json(const struct image_layer_info *i, struct json_writer *w);
