@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +14,16 @@
 #include "base/err.h"
 #include "pull/depot.h"
 #include "pull/load.h"
+#include "pull/pull.h"
 #include "pull/say.h"
+#include "pull/settings.h"
 
 #define TAGS_MAX 64 /* of one `load` */
 
 struct options {
 	const char *home;
-	bool quiet;
-	const char *input;
+	bool quiet, force, update, insecure;
+	const char *input, *ca_certs;
 	const char *tag[TAGS_MAX];
 	size_t n_tags;
 	char **arg; /* what is no option; NULL-terminated */
@@ -62,12 +65,54 @@ static int run_load(const struct options *o, struct err *e)
 	return r;
 }
 
+static int pull_one(const struct options *o, const struct depot *d, bool *ret_cached, struct err *e)
+{
+	const struct pull_options po = {
+		.registry = { .insecure = o->insecure, .ca_certs = o->ca_certs },
+		.update = o->update,
+		.verify = o->force,
+		.quiet = o->quiet,
+	};
+	struct settings s;
+	int r;
+
+	if (o->ca_certs && access(o->ca_certs, R_OK) < 0)
+		return err_sys(e, errno, "--ca-certs: read '%s'", o->ca_certs);
+	if (settings_read(d->home_fd, &s, e) < 0)
+		return -1;
+	r = pull_image(d, &s, o->arg[0], &po, ret_cached, e);
+	settings_done(&s);
+	return r;
+}
+
+static int run_pull(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns();
+	bool cached = false;
+	struct depot d;
+	int r;
+
+	if (depot_open(o->home, DEPOT_SHARED, &d, e) < 0)
+		return -1;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	r = pull_one(o, &d, &cached, e);
+	curl_global_cleanup();
+	depot_done(&d);
+	if (r < 0)
+		say_failed("Pulling", o->arg[0]);
+	else if (!o->quiet)
+		say_done("Pulled", o->arg[0], cached ? "already cached" : NULL,
+			 clock_mono_ns() - since_ns);
+	return r;
+}
+
 static const struct command {
 	const char *name;
 	size_t min_args, max_args;
 	int (*run)(const struct options *o, struct err *e);
 } commands[] = {
 	{ "load", 0, 0, run_load },
+	{ "pull", 1, 1, run_pull },
 };
 
 /* --- options -------------------------------------------------------------------------------- */
@@ -78,7 +123,10 @@ static bool take_flag(struct options *o, const char *word)
 		const char *name;
 		bool *to;
 	} flags[] = {
+		{ "--force", &o->force },
+		{ "--insecure", &o->insecure },
 		{ "--quiet", &o->quiet },
+		{ "--update", &o->update },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
@@ -93,6 +141,7 @@ static bool take_value(struct options *o, const char *word, const char *value)
 		const char *name;
 		const char **to;
 	} values[] = {
+		{ "--ca-certs", &o->ca_certs },
 		{ "--home", &o->home },
 		{ "--input", &o->input },
 		{ "--tag", &o->tag[o->n_tags % TAGS_MAX] },
@@ -153,6 +202,7 @@ int command_main(int argc, char **argv)
 	struct options o = { 0 };
 	struct err e;
 
+	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
 	if (parse(argc, argv, &o, &e) < 0 || dispatch(&o, &e) < 0)
 		return say_error(&e);
 	return 0;
