@@ -3,119 +3,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "pull/depot.h"
-#include "pull/load.h"
-#include "pull/pull.h"
 #include "pull/say.h"
-#include "pull/settings.h"
 
-#define TAGS_MAX 64 /* of one `load` */
-
-struct options {
-	const char *home;
-	bool quiet, force, update, insecure;
-	const char *input, *ca_certs;
-	const char *tag[TAGS_MAX];
-	size_t n_tags;
-	char **arg; /* what is no option; NULL-terminated */
-	size_t n_args;
-};
-
-/* --- commands ------------------------------------------------------------------------------- */
-
-static bool loading_quietly;
-static uint64_t loading_since_ns;
-
-static void report_loaded(const char *reference)
-{
-	if (!loading_quietly)
-		say_done("Loaded", reference, NULL, clock_mono_ns() - loading_since_ns);
-}
-
-static int run_load(const struct options *o, struct err *e)
-{
-	struct load_options lo = { .fd = STDIN_FILENO, .tags = o->tag, .n_tags = o->n_tags };
-	AUTO_FD input = -1;
-	struct depot d;
-	int r;
-
-	if (o->input) {
-		input = open(o->input, O_RDONLY | O_CLOEXEC);
-		if (input < 0)
-			return err_sys(e, errno, "open '%s'", o->input);
-		lo.fd = input;
-	}
-	loading_quietly = o->quiet;
-	loading_since_ns = clock_mono_ns();
-	if (depot_open(o->home, DEPOT_SHARED, &d, e) < 0)
-		return -1;
-	r = load_archive(&d, &lo, report_loaded, e);
-	depot_done(&d);
-	if (r < 0 && o->input)
-		err_wrap(e, "load '%s'", o->input);
-	return r;
-}
-
-static int pull_one(const struct options *o, const struct depot *d, bool *ret_cached, struct err *e)
-{
-	const struct pull_options po = {
-		.registry = { .insecure = o->insecure, .ca_certs = o->ca_certs },
-		.update = o->update,
-		.verify = o->force,
-		.quiet = o->quiet,
-	};
-	struct settings s;
-	int r;
-
-	if (o->ca_certs && access(o->ca_certs, R_OK) < 0)
-		return err_sys(e, errno, "--ca-certs: read '%s'", o->ca_certs);
-	if (settings_read(d->home_fd, &s, e) < 0)
-		return -1;
-	r = pull_image(d, &s, o->arg[0], &po, ret_cached, e);
-	settings_done(&s);
-	return r;
-}
-
-static int run_pull(const struct options *o, struct err *e)
-{
-	uint64_t since_ns = clock_mono_ns();
-	bool cached = false;
-	struct depot d;
-	int r;
-
-	if (depot_open(o->home, DEPOT_SHARED, &d, e) < 0)
-		return -1;
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	r = pull_one(o, &d, &cached, e);
-	curl_global_cleanup();
-	depot_done(&d);
-	if (r < 0)
-		say_failed("Pulling", o->arg[0]);
-	else if (!o->quiet)
-		say_done("Pulled", o->arg[0], cached ? "already cached" : NULL,
-			 clock_mono_ns() - since_ns);
-	return r;
-}
-
-static const struct command {
+static const struct {
 	const char *name;
 	size_t min_args, max_args;
 	int (*run)(const struct options *o, struct err *e);
 } commands[] = {
-	{ "load", 0, 0, run_load },
-	{ "pull", 1, 1, run_pull },
+	// clang-format off
+	{ "pull",       1, 1,        run_pull },
+	{ "load",       0, 0,        run_load },
+	{ "save",       1, SIZE_MAX, run_save },
+	{ "list",       0, 0,        run_list },
+	{ "inspect",    1, 1,        run_inspect },
+	{ "remove",     1, SIZE_MAX, run_remove },
+	{ "prune",      0, 0,        run_prune },
+	{ "login",      1, 1,        run_login },
+	{ "logout",     1, 1,        run_logout },
+	{ "registries", 0, 0,        run_registries },
+	// clang-format on
 };
-
-/* --- options -------------------------------------------------------------------------------- */
 
 static bool take_flag(struct options *o, const char *word)
 {
@@ -123,10 +34,9 @@ static bool take_flag(struct options *o, const char *word)
 		const char *name;
 		bool *to;
 	} flags[] = {
-		{ "--force", &o->force },
-		{ "--insecure", &o->insecure },
-		{ "--quiet", &o->quiet },
-		{ "--update", &o->update },
+		{ "--force", &o->force },   { "--insecure", &o->insecure },
+		{ "--quiet", &o->quiet },   { "--password-stdin", &o->password_stdin },
+		{ "--update", &o->update }, { "--yes", &o->yes },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
@@ -141,16 +51,20 @@ static bool take_value(struct options *o, const char *word, const char *value)
 		const char *name;
 		const char **to;
 	} values[] = {
-		{ "--ca-certs", &o->ca_certs },
-		{ "--home", &o->home },
-		{ "--input", &o->input },
-		{ "--tag", &o->tag[o->n_tags % TAGS_MAX] },
+		{ "--ca-certs", &o->ca_certs }, { "--format", &o->format },
+		{ "--home", &o->home },         { "--input", &o->input },
+		{ "--output", &o->output },     { "--username", &o->username },
 	};
 
-	for (size_t i = 0; value && i < ARRAY_SIZE(values); i++)
+	if (!value)
+		return false;
+	if (strcmp(word, "--tag") == 0 && o->n_tags < COMMAND_TAGS_MAX) {
+		o->tag[o->n_tags++] = value;
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		if (strcmp(word, values[i].name) == 0) {
 			*values[i].to = value;
-			o->n_tags += values[i].to == &o->tag[o->n_tags % TAGS_MAX];
 			return true;
 		}
 	return false;
@@ -170,8 +84,6 @@ static int parse(int argc, char **argv, struct options *o, struct err *e)
 			i++;
 		else if (!take_flag(o, argv[i]))
 			return err_set(e, ERR_USAGE, "cordon-image: bad option '%s'", argv[i]);
-		if (o->n_tags > TAGS_MAX)
-			return err_set(e, ERR_USAGE, "more than %d tags", TAGS_MAX);
 	}
 	if (!o->home)
 		return err_set(e, ERR_USAGE, "cordon-image: --home is missing");
@@ -180,30 +92,51 @@ static int parse(int argc, char **argv, struct options *o, struct err *e)
 	return 0;
 }
 
-static int dispatch(struct options *o, struct err *e)
+static int dispatch(const struct options *all, struct err *e)
 {
-	const char *name = o->arg[0];
+	const char *name = all->arg[0];
+	struct options o = *all;
 
-	o->arg++;
-	o->n_args--;
+	o.arg++;
+	o.n_args--;
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (strcmp(name, commands[i].name) != 0)
 			continue;
-		if (o->n_args < commands[i].min_args || o->n_args > commands[i].max_args)
+		if (o.n_args < commands[i].min_args || o.n_args > commands[i].max_args)
 			return err_set(e, ERR_USAGE, "cordon-image %s: wrong number of arguments",
 				       name);
-		return commands[i].run(o, e);
+		return commands[i].run(&o, e);
 	}
 	return err_set(e, ERR_USAGE, "cordon-image: no command '%s'", name);
 }
 
+int command_wants_json(const struct options *o, bool *ret, struct err *e)
+{
+	if (o->format && strcmp(o->format, "json") != 0)
+		return err_set(e, ERR_USAGE, "--format: '%s' is not json", o->format);
+	*ret = o->format != NULL;
+	return 0;
+}
+
+int command_open_home(const struct options *o, int *ret_fd, struct err *e)
+{
+	int fd = open(o->home, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, errno, "open the state directory '%s'", o->home);
+	*ret_fd = fd;
+	return 0;
+}
+
 int command_main(int argc, char **argv)
 {
+	struct err e = { .code = ERR_NONE };
 	struct options o = { 0 };
-	struct err e;
+	int r = 0;
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
 	if (parse(argc, argv, &o, &e) < 0 || dispatch(&o, &e) < 0)
-		return say_error(&e);
-	return 0;
+		r = e.code == ERR_NONE ? 1 : say_error(&e);
+	free(o.arg);
+	return r;
 }

@@ -74,8 +74,6 @@ static int open_directories(const char *home, struct depot *d, struct err *e)
 {
 	AUTO_FD blobs = -1;
 
-	if (mkdir(home, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "make the state directory '%s'", home);
 	d->home_fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->home_fd < 0)
 		return err_sys(e, errno, "open the state directory '%s'", home);
@@ -88,16 +86,21 @@ static int open_directories(const char *home, struct depot *d, struct err *e)
 	return make_directory(blobs, "sha256", &d->blobs_fd, e);
 }
 
-int depot_open(const char *home, enum depot_lock lock, struct depot *d, struct err *e)
+int depot_open(const char *home, struct depot *d, struct err *e)
 {
 	*d = (struct depot)DEPOT_INIT;
 	if (open_directories(home, d, e) < 0 ||
-	    image_store_lock(d->home_fd, lock == DEPOT_EXCLUSIVE, &d->lock_fd, e) < 0) {
+	    image_store_lock(d->home_fd, false, &d->lock_fd, e) < 0) {
 		depot_done(d);
 		return -1;
 	}
 	remove_stale(d);
 	return 0;
+}
+
+bool depot_try_exclusive(const struct depot *d)
+{
+	return flock(d->lock_fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 void depot_done(struct depot *d)

@@ -24,10 +24,11 @@ struct depot {
 		-1, -1, -1, -1, -1, -1, -1 \
 	}
 
-enum depot_lock { DEPOT_SHARED, DEPOT_EXCLUSIVE };
-
-/* Makes what is missing, takes the lock and clears away what crashed writers left. */
-MUST_USE int depot_open(const char *home, enum depot_lock lock, struct depot *d, struct err *e);
+/* HOME must exist. Makes what is missing in it, takes the lock shared and clears away what crashed
+ * writers left. */
+MUST_USE int depot_open(const char *home, struct depot *d, struct err *e);
+/* Turns the lock into an exclusive one, or not when others hold it. */
+bool depot_try_exclusive(const struct depot *d);
 void depot_done(struct depot *d);
 
 bool depot_has_blob(const struct depot *d, const char *digest, uint64_t size_bytes);

@@ -41,7 +41,6 @@ struct staged {
 struct load {
 	const struct depot *depot;
 	const struct load_options *options;
-	void (*report)(const char *reference);
 	int dir_fd; /* the staging directory, locked */
 	char dir_name[32];
 	struct staged *file;
@@ -189,7 +188,7 @@ static int put_one_record(struct load *l, const struct install *i, const char *r
 {
 	if (install_put_record(l->depot, i, reference, e) < 0)
 		return -1;
-	l->report(reference);
+	l->options->report(reference, l->options->report_arg);
 	return 0;
 }
 
@@ -262,6 +261,26 @@ static void add_classic_names(struct load *l, const char *config_digest,
 	}
 }
 
+/* ref.name is often a tag alone; where it spells the same image it is the better spelling. */
+static void add_annotated_name(const struct image_descriptor *d, struct image_strings *names)
+{
+	char full[REFERENCE_KEY_BYTES], key[REFERENCE_KEY_BYTES];
+	const char *name = d->image_name ? d->image_name : d->ref_name;
+	struct reference r;
+	struct err ignored;
+
+	if (d->image_name && d->ref_name && reference_parse(d->image_name, &r, &ignored) == 0) {
+		reference_key(&r, full);
+		if (reference_parse(d->ref_name, &r, &ignored) == 0) {
+			reference_key(&r, key);
+			if (strcmp(full, key) == 0)
+				name = d->ref_name;
+		}
+	}
+	if (name)
+		image_strings_add(names, name);
+}
+
 static int install_oci(struct load *l, const struct image_descriptor *named, struct install *i,
 		       struct err *e)
 {
@@ -273,10 +292,8 @@ static int install_oci(struct load *l, const struct image_descriptor *named, str
 	if (r == 0)
 		r = adopt_blob(l, i->manifest.config.digest, e);
 	add_classic_names(l, i->manifest.config.digest, &names);
-	if (names.n == 0 && named->image_name)
-		image_strings_add(&names, named->image_name);
-	else if (names.n == 0 && named->ref_name)
-		image_strings_add(&names, named->ref_name);
+	if (names.n == 0)
+		add_annotated_name(named, &names);
 	if (r == 0)
 		r = finish_image(l, i, &names, e);
 	image_strings_done(&names);
@@ -457,10 +474,9 @@ static int check_tags(const struct load_options *o, struct err *e)
 	return 0;
 }
 
-int load_archive(const struct depot *d, const struct load_options *o,
-		 void (*report)(const char *reference), struct err *e)
+int load_archive(const struct depot *d, const struct load_options *o, struct err *e)
 {
-	struct load l = { .depot = d, .options = o, .report = report, .dir_fd = -1 };
+	struct load l = { .depot = d, .options = o, .dir_fd = -1 };
 	struct err ignored;
 	int r;
 

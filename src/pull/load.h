@@ -13,8 +13,8 @@ struct load_options {
 	int fd;
 	const char *const *tags; /* more references for the first image */
 	size_t n_tags;
+	void (*report)(const char *reference, void *arg); /* for each reference as it is written */
+	void *report_arg;
 };
 
-/* REPORT is called for each reference as it is written. */
-MUST_USE int load_archive(const struct depot *d, const struct load_options *o,
-			  void (*report)(const char *reference), struct err *e);
+MUST_USE int load_archive(const struct depot *d, const struct load_options *o, struct err *e);

@@ -1,9 +1,12 @@
 #include "pull/say.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 
 #define SAY_TIME_FROM_NS (500 * NS_PER_MS)
 
@@ -39,4 +42,14 @@ int say_error(const struct err *e)
 	if (e->hint)
 		fprintf(stderr, "  → %s\n", e->hint);
 	return err_exit_status(e->code);
+}
+
+int say_data(const struct buf *b, struct err *e)
+{
+	int r;
+
+	if (buf_failed(b))
+		return err_set(e, ERR_LIMIT, "there is more to show than memory allows");
+	r = b->n ? io_write_all(STDOUT_FILENO, b->p, b->n) : 0;
+	return r < 0 && r != -EPIPE ? err_sys(e, -r, "write to stdout") : 0;
 }

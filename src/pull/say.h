@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 /* "   ✓ Verb         target (1.2s)": the time only beyond half a second; NOTE may be NULL and
@@ -13,3 +14,5 @@ void say_failed(const char *verb, const char *target);
 void say_warning(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* "error: …" and its hint. Returns the exit status. */
 int say_error(const struct err *e);
+/* The data, to stdout. A reader that has seen enough is no error. */
+MUST_USE int say_data(const struct buf *b, struct err *e);
