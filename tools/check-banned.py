@@ -21,8 +21,15 @@ BANNED = {
     "epoll_create": "epoll_create1", "inotify_init": "inotify_init1",
 }
 # only these files make processes: everything else asks them to
-FORKS = {"fork", "vfork", "clone", "sys_clone3", "posix_spawn", "daemon"}
-MAY_FORK = {"src/base/spawn.c", "src/process/parent.c", "src/guest/exec.c"}
+FORKS = {"fork", "vfork", "clone", "sys_clone3", "raw_clone_on_stack", "posix_spawn", "daemon"}
+MAY_FORK = {
+    "src/base/spawn.c",      # programs of the host
+    "src/guest/boot.c",      # the holder of the payload's user namespace
+    "src/guest/exec.c",      # commands in the sandbox
+    "src/host/trial.c",      # probes, which try an operation where it does no harm
+    "src/process/ids.c",     # holders of a user namespace while it is being mapped
+    "src/process/parent.c",  # pid 1
+}
 NEEDS = {
     "open": "O_CLOEXEC", "openat": "O_CLOEXEC", "open64": "O_CLOEXEC", "pipe2": "O_CLOEXEC",
     "dup3": "O_CLOEXEC", "socket": "SOCK_CLOEXEC", "socketpair": "SOCK_CLOEXEC",
@@ -32,7 +39,8 @@ NEEDS = {
     "sys_fsmount": "FSMOUNT_CLOEXEC", "sys_open_tree": "OPEN_TREE_CLOEXEC",
     "posix_openpt": "O_CLOEXEC",
 }
-WRAPPERS = root / "src/base/compat.h"  # the sys_… above: their callers give the flags
+# what defines the sys_… and raw_… above: their callers give the flags
+WRAPPERS = (root / "src/base/compat.h", root / "src/base/raw.h")
 STANDARD = re.compile(r",\s*(?:[012]|STD(?:IN|OUT|ERR)_FILENO)\s*\)$")
 
 
@@ -56,7 +64,7 @@ def complaint(name, call, path):
     if name in BANNED:
         return f"{name}() is banned, use {BANNED[name]}"
     if name in FORKS and path not in MAY_FORK:
-        return f"{name} outside of {', '.join(sorted(MAY_FORK))}"
+        return f"{name}() in a file that MAY_FORK does not list"
     if name == "dup2" and not STANDARD.search(call):
         return "dup2() to other than 0, 1 and 2: use dup3 with O_CLOEXEC"
     if name in NEEDS and NEEDS[name] not in call:
@@ -85,7 +93,7 @@ def check(path):
             yield f"{name}:{number}: {wrong}"
 
 
-bad = [line for path in sorted((root / "src").rglob("*.[ch]")) if path != WRAPPERS
+bad = [line for path in sorted((root / "src").rglob("*.[ch]")) if path not in WRAPPERS
        for line in check(path)]
 print("\n".join(bad), end="\n" if bad else "")
 sys.exit(bool(bad))

@@ -11,8 +11,10 @@ char *xstrdup(const char *s)
 
 char *xstrndup(const char *s, size_t n)
 {
-	char *p = xcalloc(1, n + 1);
+	char *p;
 
+	n = strnlen(s, n);
+	p = xcalloc(1, n + 1);
 	memcpy(p, s, n);
 	return p;
 }

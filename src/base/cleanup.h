@@ -57,5 +57,5 @@ static inline void *xcalloc(size_t n, size_t size)
 }
 
 char *xstrdup(const char *s);
-char *xstrndup(const char *s, size_t n);
+char *xstrndup(const char *s, size_t n); /* at most N bytes, fewer when S ends before */
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

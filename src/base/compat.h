@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
@@ -28,6 +29,9 @@
 #endif
 #ifndef CLONE_NEWCGROUP
 #define CLONE_NEWCGROUP 0x02000000
+#endif
+#ifndef SYS_quotactl_fd
+#define SYS_quotactl_fd 443 /* Linux 5.14; musl 1.2.3 does not name it */
 #endif
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1

@@ -38,7 +38,6 @@ static const struct opt exec_opts[] = {
 	VALUE('w', "workdir", "DIR", "Working directory"),
 	VALUE('u', "user", "USER[:GROUP]", "User, by name or number"),
 	FLAG(0, "stream", "Pipes as they are, never a terminal; refuses one on stdin"),
-	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
 	OPT_END
 };
 static const struct opt_set exec_sets[] = {
@@ -71,16 +70,19 @@ static const struct opt ping_opts[] = {
 	OPT_END
 };
 static const struct opt_set selection_sets[] = {
-	{ NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
+	{ NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
 static const struct opt_set stop_sets[] = {
 	{ NULL, stop_opts }, { NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
 };
+static const struct opt_set restart_sets[] = {
+	{ NULL, stop_opts }, { NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
+};
 static const struct opt_set remove_sets[] = {
-	{ NULL, remove_opts }, { NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
+	{ NULL, remove_opts }, { NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
 static const struct opt_set ping_sets[] = {
-	{ NULL, ping_opts }, { NULL, label_opts }, { NULL, quiet_opts }, { NULL, NULL }
+	{ NULL, ping_opts }, { NULL, label_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
 
 /* --- looking at them -------------------------------------------------------------------------- */
@@ -151,6 +153,7 @@ static const char *const metrics_conflicts[][2] = {
 	{ "watch", "follow" }, { "format", "watch" }, { "format", "follow" }, { NULL, NULL }
 };
 static const struct opt_set quiet_sets[] = { { NULL, quiet_opts }, { NULL, NULL } };
+static const struct opt_set silent_sets[] = { { NULL, silent_opts }, { NULL, NULL } };
 static const struct opt_set names_sets[] = {
 	{ NULL, format_opts }, { NULL, names_only_opts }, { NULL, NULL }
 };
@@ -223,7 +226,7 @@ static const struct opt_set pull_sets[] = { { NULL, pull_opts }, { NULL, quiet_o
 static const struct opt_set load_sets[] = { { NULL, load_opts }, { NULL, quiet_opts }, { NULL, NULL } };
 static const struct opt_set save_sets[] = { { NULL, save_opts }, { NULL, quiet_opts }, { NULL, NULL } };
 static const struct opt_set image_remove_sets[] = {
-	{ NULL, image_remove_opts }, { NULL, quiet_opts }, { NULL, NULL }
+	{ NULL, image_remove_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
 static const struct opt_set prune_sets[] = {
 	{ NULL, yes_opts }, { NULL, format_opts }, { NULL, quiet_opts }, { NULL, NULL }
@@ -315,7 +318,7 @@ static const struct command volume_commands[] = {
 	{
 		.name = "remove", .aliases = "rm", .run = cmd_volume_remove, .summary = "Delete volumes",
 		.description = "A volume that a sandbox uses is kept.",
-		.usage = "NAME…", .sets = quiet_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.usage = "NAME…", .sets = silent_sets, .min_args = 1, .max_args = ARGS_MANY,
 		.words = WORD_VOLUME,
 	},
 	{ .name = NULL },
@@ -351,7 +354,7 @@ static const struct opt_set snapshot_inspect_sets[] = {
 	{ NULL, snapshot_inspect_opts }, { NULL, format_opts }, { NULL, NULL }
 };
 static const struct opt_set snapshot_remove_sets[] = {
-	{ NULL, snapshot_remove_opts }, { NULL, quiet_opts }, { NULL, NULL }
+	{ NULL, snapshot_remove_opts }, { NULL, silent_opts }, { NULL, NULL }
 };
 static const struct opt_set snapshot_save_sets[] = { { NULL, snapshot_save_opts }, { NULL, NULL } };
 static const char *const snapshot_create_requires[][2] = { { "NAME", "from" }, { NULL, NULL } };
@@ -578,7 +581,7 @@ static const struct command commands[] = {
 	{
 		.name = "restart", .group = SANDBOXES, .run = cmd_restart,
 		.summary = "Stop sandboxes and start them again",
-		.usage = "[NAME…]", .sets = stop_sets, .min_args = 1, .max_args = ARGS_MANY,
+		.usage = "[NAME…]", .sets = restart_sets, .min_args = 1, .max_args = ARGS_MANY,
 		.instead = "label", .words = WORD_SANDBOX,
 	},
 	{

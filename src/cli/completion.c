@@ -392,7 +392,7 @@ static void add_fish(struct buf *out)
 			 "end\n"
 			 "function __cordon_names\n"
 			 "\tset -l words (commandline -opc)\n"
-			 "\tcommand $words[1] $argv -q 2>/dev/null\n"
+			 "\tcommand -q $words[1]; and command $words[1] $argv -q 2>/dev/null\n"
 			 "end\n"
 			 "for program in cordon msb\n"
 			 "\tcomplete -c $program -e\n"

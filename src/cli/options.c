@@ -18,6 +18,12 @@ const struct opt quiet_opts[] = {
 	OPT_END
 };
 
+const struct opt silent_opts[] = {
+	FLAG('q', "quiet", "No progress, no warnings, no errors of single targets",
+	     .more = "The exit status still tells."),
+	OPT_END
+};
+
 const struct opt names_only_opts[] = {
 	FLAG('q', "quiet", "Print names only"),
 	OPT_END
@@ -103,7 +109,7 @@ const struct opt storage_opts[] = {
 	VALUE(0, "root-disk", "SPEC", "Size or kind of the root file system",
 	      .more = "SIZE, tmpfs[:SIZE], flat[:SIZE], or a disk image of your own."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
-	LIST(0, "copy", "SRC:DST", "Copy a host file or directory in before the first start", NOT_YET),
+	LIST(0, "copy", "SRC:DST", "Copy something in before the first start", NOT_YET),
 	LIST(0, "copy-file", "SRC:DST", "The same, files only", NOT_YET),
 	LIST(0, "copy-dir", "SRC:DST", "The same, directories only", NOT_YET),
 	LIST(0, "mkdir", "PATH", "Make a directory before the first start", NOT_YET),
@@ -169,7 +175,7 @@ const struct opt network_opts[] = {
 };
 
 const struct opt tls_opts[] = {
-	LIST(0, "secret", "ENV@HOST[,HOST]", "Give a secret to these hosts without showing it inside", NOT_YET),
+	LIST(0, "secret", "ENV@HOST[,HOST]", "A secret for these hosts, unseen inside", NOT_YET),
 	VALUE(0, "on-secret-violation", "ACTION", "What a secret sent elsewhere does",
 	      .more = "block, block-and-log (default), block-and-terminate or passthrough.", NOT_YET),
 	FLAG(0, "tls-intercept", "Look into TLS connections", NOT_YET),

@@ -16,6 +16,7 @@
 extern const char *const format_choices[]; /* json */
 
 extern const struct opt quiet_opts[];      /* -q, where it hides progress and warnings */
+extern const struct opt silent_opts[];     /* -q, where it also hides errors of single targets */
 extern const struct opt names_only_opts[]; /* -q, where it prints names only */
 extern const struct opt format_opts[];     /* --format json */
 extern const struct opt label_opts[];      /* --label as a selector */

@@ -8,19 +8,9 @@
 		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
 	}
 
-STUB(cmd_create, "create")
-STUB(cmd_run, "run")
-STUB(cmd_exec, "exec")
-STUB(cmd_attach, "attach")
-STUB(cmd_start, "start")
-STUB(cmd_stop, "stop")
-STUB(cmd_restart, "restart")
-STUB(cmd_remove, "remove")
 STUB(cmd_list, "list")
 STUB(cmd_status, "status")
 STUB(cmd_inspect, "inspect")
-STUB(cmd_ping, "ping")
-STUB(cmd_touch, "touch")
 STUB(cmd_doctor, "doctor")
 STUB(cmd_logs, "logs")
 STUB(cmd_metrics, "metrics")

@@ -64,6 +64,8 @@ int mountinfo_unescape(struct str s, char *out, size_t out_bytes)
 				   (s.p[i + 3] - '0'));
 			i += 3;
 		}
+		if (c == '\0')
+			return -EINVAL;
 		if (n + 1 >= out_bytes)
 			return -ENAMETOOLONG;
 		out[n++] = c;

@@ -22,7 +22,8 @@ struct mountinfo {
 
 /* Takes the next well-formed line off REST; false at the end. Other lines are passed over. */
 bool mountinfo_next(struct str *rest, struct mountinfo *ret);
-/* The kernel writes blanks and backslashes as octal. 0, or -ENAMETOOLONG when OUT is too small. */
+/* The kernel writes blanks and backslashes as octal. 0, -ENAMETOOLONG when OUT is too small, -EINVAL
+ * for a NUL, which no path has. */
 MUST_USE int mountinfo_unescape(struct str s, char *out, size_t out_bytes);
 /* True when WORD is one of the members of a comma-separated list. */
 bool mountinfo_has_option(struct str options, const char *word);

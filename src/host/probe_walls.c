@@ -13,8 +13,9 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/io.h"
+#include "base/spawn.h"
 #include "base/str.h"
-#include "host/cgroup.h"
+#include "host/hierarchy.h"
 #include "host/idmap.h"
 #include "host/subid.h"
 #include "host/trial.h"
@@ -136,12 +137,15 @@ static int run_map_program(const char *program, pid_t pid, uint32_t own, struct 
 {
 	char pid_text[16], own_text[16], start[16], count[16];
 	const char *argv[] = { program, pid_text, "0", own_text, "1", "1", start, count, NULL };
+	struct child child;
+	struct err e = { 0 }; /* any failure reads as a refusal */
+	int status;
 
 	snprintf(pid_text, sizeof(pid_text), "%d", pid);
 	snprintf(own_text, sizeof(own_text), "%u", own);
 	snprintf(start, sizeof(start), "%u", range.start);
 	snprintf(count, sizeof(count), "%u", RANGE_IDS);
-	return trial_exec(argv);
+	return spawn_path(argv, &child, &e) == 0 && child_wait(&child, &status) == 0 ? status : -1;
 }
 
 static void try_granted_range(struct fact *f)
@@ -162,9 +166,9 @@ static void try_granted_range(struct fact *f)
 		fact_no(f, -r, "create user namespace");
 		return;
 	}
-	if (run_map_program(s.newuidmap, pid, geteuid(), s.uid) != 0)
+	if (run_map_program("newuidmap", pid, geteuid(), s.uid) != 0)
 		fact_no(f, 0, "'%s' refused the range from %u", s.newuidmap, s.uid.start);
-	else if (run_map_program(s.newgidmap, pid, getegid(), s.gid) != 0)
+	else if (run_map_program("newgidmap", pid, getegid(), s.gid) != 0)
 		fact_no(f, 0, "'%s' refused the range from %u", s.newgidmap, s.gid.start);
 	else
 		fact_yes(f, "uids from %u, gids from %u, by newuidmap", s.uid.start, s.gid.start);
@@ -328,17 +332,17 @@ void probe_idmapped_mount(const char *dir, struct fact *f)
  */
 
 /* The file a child directory has when the controller works in it, per version. */
-static const char *const limit_file[CGROUP_CONTROLLER_COUNT][3] = {
-	[CGROUP_MEMORY] = { NULL, "memory.limit_in_bytes", "memory.max" },
-	[CGROUP_CPU] = { NULL, "cpu.cfs_quota_us", "cpu.max" },
-	[CGROUP_PIDS] = { NULL, "pids.max", "pids.max" },
+static const char *const limit_file[CONTROLLER_COUNT][3] = {
+	[CONTROLLER_MEMORY] = { NULL, "memory.limit_in_bytes", "memory.max" },
+	[CONTROLLER_CPU] = { NULL, "cpu.cfs_quota_us", "cpu.max" },
+	[CONTROLLER_PIDS] = { NULL, "pids.max", "pids.max" },
 };
 
 #define FIX_DELEGATE "systemd-run --user --scope -p Delegate=yes -- COMMAND, or run as root"
 
 /* In version 2 a child has a controller only once its parent hands it down, which a cgroup with
  * processes in it may not do unless it is the root: the engine then moves them out of the way. */
-static void try_child(const struct cgroup_place *p, const char *file, struct fact *f)
+static void try_child(const struct hierarchy_place *p, const char *file, struct fact *f)
 {
 	AUTO_FREE char *dir = xasprintf("%s/cordon-probe-%d", p->dir, getpid());
 	AUTO_FREE char *limit = xasprintf("%s/%s", dir, file);
@@ -361,40 +365,40 @@ static void try_child(const struct cgroup_place *p, const char *file, struct fac
 			file);
 }
 
-static void probe_controller(enum cgroup_controller c, struct fact *f)
+static void probe_controller(enum controller c, struct fact *f)
 {
-	struct cgroup_layout l;
-	int r = cgroup_find(&l);
+	struct hierarchy_layout l;
+	int r = hierarchy_find(&l);
 
 	if (r < 0)
 		fact_no(f, -r, "read '/proc/self/cgroup'");
 	else if (l.controller[c].version == 0)
 		fact_no(f, 0, "no cgroup file system with the %s controller is mounted",
-			cgroup_controller_name(c));
+			controller_name(c));
 	else
 		try_child(&l.controller[c], limit_file[c][l.controller[c].version], f);
 }
 
 void probe_cgroup_memory(const char *dir, struct fact *f)
 {
-	probe_controller(CGROUP_MEMORY, f);
+	probe_controller(CONTROLLER_MEMORY, f);
 }
 
 void probe_cgroup_cpu(const char *dir, struct fact *f)
 {
-	probe_controller(CGROUP_CPU, f);
+	probe_controller(CONTROLLER_CPU, f);
 }
 
 void probe_cgroup_pids(const char *dir, struct fact *f)
 {
-	probe_controller(CGROUP_PIDS, f);
+	probe_controller(CONTROLLER_PIDS, f);
 }
 
 void probe_cgroup_kill(const char *dir, struct fact *f)
 {
-	struct cgroup_place p;
-	struct cgroup_layout l;
-	int r = cgroup_find(&l);
+	struct hierarchy_place p;
+	struct hierarchy_layout l;
+	int r = hierarchy_find(&l);
 
 	if (r < 0) {
 		fact_no(f, -r, "read '/proc/self/cgroup'");

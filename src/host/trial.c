@@ -90,26 +90,3 @@ void trial_holder_end(pid_t pid)
 	kill(pid, SIGKILL);
 	IGNORE(wait_for(pid)); /* it is ours and dying */
 }
-
-int trial_exec(const char *const argv[])
-{
-	pid_t pid = fork();
-	int status;
-
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-		char *const empty[] = { NULL };
-
-		if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
-			_exit(127);
-		alarm(TRIAL_SECONDS);
-		execve(argv[0], (char *const *)argv, empty);
-		_exit(127);
-	}
-	status = wait_for(pid);
-	if (status < 0)
-		return status;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}

@@ -24,5 +24,3 @@ MUST_USE int trial_run(trial_fn *fn, const void *arg, struct trial *ret);
  * trial_holder_end(), or when the caller dies. */
 MUST_USE int trial_holder_start(pid_t *ret);
 void trial_holder_end(pid_t pid);
-/* Runs a program without output; its exit status, or -errno. */
-MUST_USE int trial_exec(const char *const argv[]);

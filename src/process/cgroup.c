@@ -247,7 +247,7 @@ static void remove_groups(int parent, const char *name, unsigned depth)
 
 	if (dir < 0 || depth == 0)
 		return;
-	list = fdopendir(dup(dir));
+	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
 	while (list && (d = readdir(list)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
 			remove_groups(dir, d->d_name, depth - 1);

@@ -264,6 +264,9 @@ static long apply(struct walker *w, const struct step *s)
 		return pivot(w);
 	case STEP_GROUPS:
 		return RAW2(SYS_setgroups, 0, NULL);
+	case STEP_IDS:
+		r = RAW3(SYS_setresgid, 0, 0, 0);
+		return r < 0 ? r : RAW3(SYS_setresuid, 0, 0, 0);
 	case STEP_KEEP:
 		r = RAW3(SYS_dup3, s->fd, s->mode, 0);
 		return r < 0 ? r : 0;

@@ -21,14 +21,14 @@
 struct builder {
 	const struct rootfs *r;
 	struct plan *p;
-	struct idmap *idmaps;
-	size_t n_idmaps;
+	struct tree_map *maps;
+	size_t n_maps;
 	struct err *e;
 };
 
 /* --- trees ----------------------------------------------------------------------------------- */
 
-static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, struct idmap map,
+static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, struct tree_map map,
 			      int *ret)
 {
 	struct mount_attr attr = { .attr_set = attrs };
@@ -40,9 +40,9 @@ static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, st
 	if (attrs && sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
 		return err_sys(b->e, errno, "set attributes of mount source");
 	*ret = plan_tree(b->p, fd_take(&tree));
-	if (map.kind != IDMAP_NONE && b->n_idmaps < IDMAPS_MAX) {
+	if (map.kind != MAP_NONE && b->n_maps < TREE_MAPS_MAX) {
 		map.tree = *ret;
-		b->idmaps[b->n_idmaps++] = map;
+		b->maps[b->n_maps++] = map;
 	}
 	return 0;
 }
@@ -51,12 +51,12 @@ static int add_tree_in_child(struct builder *b, int fd, unsigned long attrs, int
 {
 	char link[64], path[4096];
 	struct step *s;
-	struct statx st;
+	struct stat st;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0 || statx(fd, "", AT_EMPTY_PATH, STATX_INO, &st) < 0)
+	if (n <= 0 || fstat(fd, &st) < 0)
 		return err_sys(b->e, n == 0 ? ENAMETOOLONG : errno, "look at mount source");
 	path[n] = '\0';
 	*ret = plan_tree(b->p, -1);
@@ -64,12 +64,12 @@ static int add_tree_in_child(struct builder *b, int fd, unsigned long attrs, int
 	s->tree = *ret;
 	s->path = plan_str(b->p, path);
 	s->flags = attrs;
-	s->dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
-	s->ino = st.stx_ino;
+	s->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	s->ino = st.st_ino;
 	return 0;
 }
 
-static int add_tree(struct builder *b, int fd, unsigned long attrs, struct idmap map, int *ret)
+static int add_tree(struct builder *b, int fd, unsigned long attrs, struct tree_map map, int *ret)
 {
 	if (b->r->parent_mounts)
 		return add_tree_in_parent(b, fd, attrs, map, ret);
@@ -77,13 +77,13 @@ static int add_tree(struct builder *b, int fd, unsigned long attrs, struct idmap
 }
 
 static int add_path_tree(struct builder *b, const char *path, unsigned long attrs,
-			 enum idmap_kind map, int *ret)
+			 enum tree_map_kind map, int *ret)
 {
 	AUTO_FD fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_sys(b->e, errno, "open '%s'", path);
-	if (add_tree(b, fd, attrs, (struct idmap){ .kind = map }, ret) < 0)
+	if (add_tree(b, fd, attrs, (struct tree_map){ .kind = map }, ret) < 0)
 		return err_wrap(b->e, "'%s'", path);
 	return 0;
 }
@@ -165,7 +165,7 @@ static int open_nodes(struct builder *b, int trees[ARRAY_SIZE(nodes)])
 		if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(nodes[i].major, nodes[i].minor))
 			return err_set(b->e, ERR_DENIED, "'%s' is not the device it should be",
 				       nodes[i].path);
-		if (add_path_tree(b, nodes[i].path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, IDMAP_NONE,
+		if (add_path_tree(b, nodes[i].path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MAP_NONE,
 				  &trees[i]) < 0)
 			return -1;
 	}
@@ -276,7 +276,7 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	*ret_is_dir = S_ISDIR(st.st_mode);
 	/* the payload's root is the owner of the source; other ids cannot be stored there */
 	if (add_tree(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
-		     (struct idmap){ .kind = IDMAP_OWNER, .uid = st.st_uid, .gid = st.st_gid },
+		     (struct tree_map){ .kind = MAP_OWNER, .uid = st.st_uid, .gid = st.st_gid },
 		     ret_tree) < 0)
 		return err_wrap(b->e, "volume '%s'", m->source);
 	return 0;
@@ -339,23 +339,23 @@ struct trees {
 static int open_trees(struct builder *b, struct trees *t)
 {
 	const struct rootfs *r = b->r;
-	struct idmap whole = { .kind = IDMAP_SANDBOX };
+	struct tree_map whole = { .kind = MAP_SANDBOX };
 	bool in_place = r->spec->image.kind == IMAGE_DIR;
 
 	if (open_nodes(b, t->node) < 0)
 		return -1;
 	t->cpu = t->numa = t->upper = -1;
 	if (access("/sys/devices/system/cpu", F_OK) == 0 &&
-	    add_path_tree(b, "/sys/devices/system/cpu", MOUNT_ATTR_RDONLY, IDMAP_NONE, &t->cpu) < 0)
+	    add_path_tree(b, "/sys/devices/system/cpu", MOUNT_ATTR_RDONLY, MAP_NONE, &t->cpu) < 0)
 		return -1;
 	if (access("/sys/devices/system/node", F_OK) == 0 &&
-	    add_path_tree(b, "/sys/devices/system/node", MOUNT_ATTR_RDONLY, IDMAP_NONE, &t->numa) < 0)
+	    add_path_tree(b, "/sys/devices/system/node", MOUNT_ATTR_RDONLY, MAP_NONE, &t->numa) < 0)
 		return -1;
 	for (size_t i = 0; i < r->n_layers; i++)
 		if (add_tree(b, r->layer_fd[i], MOUNT_ATTR_NODEV | (in_place ? 0 : MOUNT_ATTR_RDONLY),
 			     whole, &t->layer[i]) < 0)
 			return err_wrap(b->e, in_place ? "image directory" : "image layer");
-	if (r->upper_fd >= 0 && add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct idmap){ 0 },
+	if (r->upper_fd >= 0 && add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct tree_map){ 0 },
 					 &t->upper) < 0)
 		return err_wrap(b->e, "writable layer");
 	t->dirs.n = 0;
@@ -363,7 +363,7 @@ static int open_trees(struct builder *b, struct trees *t)
 		host_dirs_find(&t->dirs);
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		if (add_path_tree(b, t->dirs.path[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
-				  IDMAP_SANDBOX, &t->host[i]) < 0)
+				  MAP_SANDBOX, &t->host[i]) < 0)
 			return -1;
 	for (size_t i = 0; i < r->spec->n_mounts; i++)
 		if (r->volume_fd[i] >= 0 && open_volume(b, i, &t->volume[i], &t->volume_is_dir[i]) < 0)
@@ -423,10 +423,10 @@ static void add_volumes(struct builder *b, const struct trees *t)
 	}
 }
 
-int rootfs_plan(const struct rootfs *r, struct plan *p, struct idmap idmaps[IDMAPS_MAX],
-		size_t *ret_n_idmaps, struct err *e)
+int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TREE_MAPS_MAX],
+		size_t *ret_n_maps, struct err *e)
 {
-	struct builder b = { .r = r, .p = p, .idmaps = idmaps, .e = e };
+	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
 	AUTO_FREE struct trees *t = xcalloc(1, sizeof(*t));
 	char stage[48];
 
@@ -459,6 +459,6 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct idmap idmaps[IDMA
 	name->text = plan_str(p, r->hostname);
 	name->text_n = strlen(r->hostname);
 	plan_add(p, STEP_PIVOT);
-	*ret_n_idmaps = b.n_idmaps;
+	*ret_n_maps = b.n_maps;
 	return plan_check(p, e);
 }

@@ -15,15 +15,15 @@
 #define ROOTFS_LAYERS_MAX 500 /* the kernel's limit for overlay */
 
 /* A tree whose ids must be mapped once the sandbox's namespace exists. */
-enum idmap_kind { IDMAP_NONE, IDMAP_SANDBOX, IDMAP_OWNER };
-struct idmap {
+enum tree_map_kind { MAP_NONE, MAP_SANDBOX, MAP_OWNER };
+struct tree_map {
 	int tree;
-	enum idmap_kind kind;
-	uid_t uid; /* IDMAP_OWNER: the source's owner, who is the payload's root */
+	enum tree_map_kind kind;
+	uid_t uid; /* MAP_OWNER: the source's owner, who is the payload's root */
 	gid_t gid;
 };
 
-#define IDMAPS_MAX PLAN_TREES_MAX
+#define TREE_MAPS_MAX PLAN_TREES_MAX
 
 struct rootfs {
 	const struct spec *spec;
@@ -40,5 +40,5 @@ struct rootfs {
 };
 
 /* Adds everything from opening trees to changing root. IDMAPS gets the trees to map. */
-MUST_USE int rootfs_plan(const struct rootfs *r, struct plan *p, struct idmap idmaps[IDMAPS_MAX],
-			 size_t *ret_n_idmaps, struct err *e);
+MUST_USE int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TREE_MAPS_MAX],
+			 size_t *ret_n_maps, struct err *e);

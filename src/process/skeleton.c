@@ -128,7 +128,7 @@ static void copy_dir(int etc, int to_etc, const char *path)
 	if (make(to_etc, path, 0755) < 0)
 		return;
 	to = openat(to_etc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	list = to < 0 ? NULL : fdopendir(dup(from));
+	list = to < 0 ? NULL : fdopendir(fcntl(from, F_DUPFD_CLOEXEC, 0));
 	while (list && (d = readdir(list)) && n++ < COPY_ENTRIES_MAX)
 		if (d->d_name[0] != '.')
 			copy_entry(from, to, d->d_name);

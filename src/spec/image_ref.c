@@ -144,11 +144,11 @@ static const char *name_fault(char *name)
 
 static int check_reference(const char *s, struct err *e)
 {
-	AUTO_FREE char *name = xstrndup(s, REFERENCE_MAX_BYTES + 1);
+	AUTO_FREE char *name = xstrdup(s);
 	char *digest = strchr(name, '@'), *slash, *colon;
 	const char *fault = NULL;
 
-	if (strlen(name) > REFERENCE_MAX_BYTES)
+	if (strlen(s) > REFERENCE_MAX_BYTES)
 		return bad_value(e, "IMAGE", "reference", s, "longer than %u bytes",
 				 REFERENCE_MAX_BYTES);
 	if (digest) {

@@ -15,11 +15,11 @@
 #include "base/str.h"
 #include "spec/grammar.h"
 #include "spec/list.h"
+#include "spec/root_disk.h"
 #include "spec/words.h"
 
 #define BYTES_MAX (4u << 20)           /* of one base64 string; the longest are scripts of 1 MiB */
 #define NET_EXTRA_MAX_BYTES (1u << 20) /* rules and names; a thousand rules are about 100 KiB */
-#define MIB_MAX ((int64_t)1 << 40)
 #define SECONDS_MAX ((int64_t)1 << 33) /* beyond what the duration grammar lets through */
 
 static int bad(struct err *e, const char *path, const char *why)
@@ -141,7 +141,8 @@ static int read_labels(const struct json_value *v, struct spec *s, struct err *e
 	return 0;
 }
 
-static int read_root_disk(const struct json_value *v, struct spec_root_disk *d, struct err *e)
+int root_disk_read_json(const struct json_value *v, const char *path, struct spec_root_disk *d,
+			struct err *e)
 {
 	struct {
 		const char *kind, *format, *fstype, *clone;
@@ -152,16 +153,16 @@ static int read_root_disk(const struct json_value *v, struct spec_root_disk *d, 
 		FIELD_STR(__typeof__(in), format, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), fstype, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), clone, JSON_OPTIONAL),
-		FIELD_INT(__typeof__(in), size_mib, JSON_OPTIONAL, 0, MIB_MAX),
+		FIELD_INT(__typeof__(in), size_mib, JSON_OPTIONAL, 0, SPEC_SIZE_MAX_MIB),
 	};
 	int kind;
 
-	if (json_decode(v, "image.root_disk", fields, ARRAY_SIZE(fields), false, &in, e) < 0 ||
-	    read_word("image.root_disk.kind", spec_root_disk_names, in.kind, &kind, e) < 0 ||
-	    read_bytes(v, "image.root_disk", "path", &d->path, e) < 0)
+	if (json_decode(v, path, fields, ARRAY_SIZE(fields), false, &in, e) < 0 ||
+	    read_word(path, spec_root_disk_names, in.kind, &kind, e) < 0 ||
+	    read_bytes(v, path, "path", &d->path, e) < 0)
 		return -1;
 	if (kind == ROOT_DISK_PATH && (!d->path || *d->path != '/'))
-		return bad(e, "image.root_disk.path", "expected an absolute path");
+		return bad(e, path, "expected an absolute path");
 	d->kind = (enum spec_root_disk_kind)kind;
 	d->size_mib = (uint64_t)in.size_mib;
 	d->format = in.format ? xstrdup(in.format) : NULL;
@@ -193,7 +194,7 @@ static int read_image(const struct json_value *v, struct spec_image *i, struct e
 	if ((i->kind == IMAGE_DIR || i->kind == IMAGE_DISK) && *i->reference != '/')
 		return bad(e, "image.path", "expected an absolute path");
 	disk = json_get(o, "root_disk");
-	return disk ? read_root_disk(disk, &i->root_disk, e) : 0;
+	return disk ? root_disk_read_json(disk, "image.root_disk", &i->root_disk, e) : 0;
 }
 
 struct mount_in {
@@ -213,8 +214,8 @@ static const struct json_field mount_fields[] = {
 	FIELD_STR(struct mount_in, name, JSON_OPTIONAL),
 	FIELD_STR(struct mount_in, stat_virtualization, JSON_OPTIONAL),
 	FIELD_STR(struct mount_in, want, JSON_OPTIONAL),
-	FIELD_INT(struct mount_in, quota_mib, JSON_OPTIONAL, 0, MIB_MAX),
-	FIELD_INT(struct mount_in, size_mib, JSON_OPTIONAL, 0, MIB_MAX),
+	FIELD_INT(struct mount_in, quota_mib, JSON_OPTIONAL, 0, SPEC_SIZE_MAX_MIB),
+	FIELD_INT(struct mount_in, size_mib, JSON_OPTIONAL, 0, SPEC_SIZE_MAX_MIB),
 	FIELD_BOOL(struct mount_in, follow_root_symlinks, JSON_OPTIONAL),
 	FIELD_BOOL(struct mount_in, stat_virtualization_set, JSON_OPTIONAL),
 	FIELD_VALUE(struct mount_in, options, JSON_OPTIONAL),
@@ -429,8 +430,8 @@ static int read_resources(const struct json_value *v, struct spec *s, struct err
 		FIELD_STR(__typeof__(in), thp, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), cpus, JSON_OPTIONAL, 1, SPEC_CPUS_MAX),
 		FIELD_INT(__typeof__(in), max_cpus, JSON_OPTIONAL, 1, SPEC_CPUS_MAX),
-		FIELD_INT(__typeof__(in), memory_mib, JSON_OPTIONAL, 1, MIB_MAX),
-		FIELD_INT(__typeof__(in), max_memory_mib, JSON_OPTIONAL, 1, MIB_MAX),
+		FIELD_INT(__typeof__(in), memory_mib, JSON_OPTIONAL, 1, SPEC_SIZE_MAX_MIB),
+		FIELD_INT(__typeof__(in), max_memory_mib, JSON_OPTIONAL, 1, SPEC_SIZE_MAX_MIB),
 		FIELD_INT(__typeof__(in), pids_limit, JSON_OPTIONAL, 1, SPEC_PIDS_MAX),
 	};
 

@@ -6,8 +6,7 @@
 #include "base/str.h"
 #include "spec/bad.h"
 
-#define SIZE_MAX_MIB (1ull << 40) /* 1 EiB: as bytes it still fits a signed 64-bit number */
-#define SIZE_DECIMALS_MAX 9u      /* so that fraction times unit cannot overflow */
+#define SIZE_DECIMALS_MAX 9u /* so that fraction times unit cannot overflow */
 
 /* KiB in one UNIT, or 0. Accepts K, KB, Ki, KiB and so on, in any case. */
 static uint64_t unit_kib(const char *unit)
@@ -42,7 +41,8 @@ int parse_size_mib(const char *flag, const char *s, uint64_t *ret, struct err *e
 				 unit);
 	if (n_fraction > SIZE_DECIMALS_MAX)
 		return bad_value(e, flag, "size", s, "at most %u decimals", SIZE_DECIMALS_MAX);
-	if (parse_u64_str((struct str){ s, n_whole }, 0, SIZE_MAX_MIB * 1024 / kib, &whole) < 0)
+	if (parse_u64_str((struct str){ s, n_whole }, 0, SPEC_SIZE_MAX_MIB * 1024 / kib, &whole) <
+	    0)
 		return bad_value(e, flag, "size", s, "too large, at most 1048576T");
 	for (size_t i = 0; i < n_fraction; i++, scale *= 10)
 		part = part * 10 + (uint64_t)(fraction[i] - '0');
@@ -51,7 +51,7 @@ int parse_size_mib(const char *flag, const char *s, uint64_t *ret, struct err *e
 	mib = (kib + 1023) / 1024;
 	if (mib == 0)
 		return bad_value(e, flag, "size", s, "must be greater than 0");
-	if (mib > SIZE_MAX_MIB)
+	if (mib > SPEC_SIZE_MAX_MIB)
 		return bad_value(e, flag, "size", s, "too large, at most 1048576T");
 	*ret = mib;
 	return 0;

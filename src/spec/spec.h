@@ -24,7 +24,8 @@
 #define SPEC_DEFAULT_MAX_CONNECTIONS 256u
 #define SPEC_DEFAULT_METRICS_INTERVAL_MS 1000u
 #define SPEC_CPUS_MAX 255u
-#define SPEC_PIDS_MAX (4u << 20) /* the kernel's PID_MAX_LIMIT */
+#define SPEC_SIZE_MAX_MIB (1ll << 40) /* 1 EiB: as bytes it still fits a signed 64-bit number */
+#define SPEC_PIDS_MAX (4u << 20)      /* the kernel's PID_MAX_LIMIT */
 #define SPEC_MOUNTS_MAX 128u
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SPEC_DEFAULT_SHELL "/bin/sh"
@@ -169,6 +170,12 @@ void spec_done(struct spec *s);
 void spec_image_done(struct spec_image *i);
 void spec_root_disk_done(struct spec_root_disk *d);
 void spec_mount_done(struct spec_mount *m);
+
+/* What no single flag can see: an image is named, ceilings are not below their values. */
+MUST_USE int spec_validate(const struct spec *s, struct err *e);
+/* Do the host's files that the spec names exist, and are they of the kind asked for? An early,
+ * friendly answer; whoever opens them still has to cope with what they are by then. */
+MUST_USE int spec_check_sources(const struct spec *s, struct err *e);
 
 /* The `config` object of `inspect`, keys sorted. */
 void spec_write_json(const struct spec *s, struct json_writer *w);

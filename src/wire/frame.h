@@ -25,6 +25,7 @@
 #define FRAME_HEADER_BYTES 12u
 #define FRAME_BODY_MAX_BYTES (8u << 20) /* an EXEC with the kernel's largest argument list, with room */
 #define FRAME_DATA_MAX_BYTES 65536u     /* one pipe's worth */
+#define FRAME_FDS_MAX 3u /* stdin, stdout, stderr */
 #define FRAME_CREDIT_BYTES (256u << 10) /* in flight per stream and direction before a CREDIT */
 
 enum frame_type {

@@ -41,6 +41,8 @@ enum tag {
 	TAG_ID = 31,
 	TAG_TEXT = 32,
 	TAG_NUMBER = 33,
+	TAG_HAS_OOM = 34,
+	TAG_SPLIT_MAP = 35,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -327,6 +329,8 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 	field_put_u64(b, TAG_OWN_ID, m->own_id);
 	field_put_u64(b, TAG_TASK_FDS, m->n_task_fds);
 	field_put_u64(b, TAG_HAS_CGROUP, m->has_cgroup);
+	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
+	field_put_u64(b, TAG_SPLIT_MAP, m->split_map);
 	field_put_u64(b, TAG_NOFILE_SOFT, m->nofile_soft);
 	field_put_u64(b, TAG_NOFILE_HARD, m->nofile_hard);
 	field_put_u64(b, TAG_DATA_LIMIT, m->data_limit);
@@ -356,6 +360,10 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_u32(f, &m->n_task_fds);
 	case TAG_HAS_CGROUP:
 		return get_bool(f, &m->has_cgroup);
+	case TAG_HAS_OOM:
+		return get_bool(f, &m->has_oom);
+	case TAG_SPLIT_MAP:
+		return get_bool(f, &m->split_map);
 	case TAG_NOFILE_SOFT:
 		return get_number(f, UINT64_MAX, &m->nofile_soft);
 	case TAG_NOFILE_HARD:

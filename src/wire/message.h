@@ -90,6 +90,8 @@ struct boot_message {
 	uint32_t own_id;         /* what pid 1 becomes in the outer namespace */
 	uint32_t n_task_fds;     /* cgroup v1 `tasks` descriptors that follow */
 	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
+	bool has_oom;            /* a file that counts memory kills follows */
+	bool split_map;          /* inner id 0 must be a map line of its own */
 	uint64_t nofile_soft, nofile_hard; /* what commands get */
 	uint64_t data_limit;     /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit;    /* RLIMIT_NPROC for commands, 0: none */

@@ -1,7 +1,7 @@
 /* The pure half of host/: texts of the kernel and of /etc become numbers and paths. */
 #include <errno.h>
 
-#include "host/cgroup.h"
+#include "host/hierarchy.h"
 #include "host/idmap.h"
 #include "host/mountinfo.h"
 #include "host/probe.h"
@@ -39,6 +39,7 @@ static void mount_lines(void)
 	T_TRUE(!mountinfo_next(&rest, &m));
 	T_INT(mountinfo_unescape(STR("a\\04"), out, sizeof(out)), 0);
 	T_STR(out, "a\\04");
+	T_INT(mountinfo_unescape(STR("/a\\000b"), out, sizeof(out)), -EINVAL);
 }
 
 static void id_maps(void)
@@ -106,19 +107,19 @@ static void sub_ids(void)
 
 static void cgroups_version_1(void)
 {
-	struct cgroup_layout l;
+	struct hierarchy_layout l;
 
-	cgroup_locate(
+	hierarchy_locate(
 		STR("9:name=systemd:/\n8:pids:/\n4:memory:/api/be:ef\n2:cpu,cpuacct:/\n0::/\n"),
 		STR("35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 		    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
 		    "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"),
 		&l);
-	T_INT(l.controller[CGROUP_MEMORY].version, 1);
-	T_STR(l.controller[CGROUP_MEMORY].dir, "/sys/fs/cgroup/memory/api/be:ef");
-	T_INT(l.controller[CGROUP_CPU].version, 1);
-	T_STR(l.controller[CGROUP_CPU].dir, "/sys/fs/cgroup/cpu,cpuacct");
-	T_INT(l.controller[CGROUP_PIDS].version, 0);
+	T_INT(l.controller[CONTROLLER_MEMORY].version, 1);
+	T_STR(l.controller[CONTROLLER_MEMORY].dir, "/sys/fs/cgroup/memory/api/be:ef");
+	T_INT(l.controller[CONTROLLER_CPU].version, 1);
+	T_STR(l.controller[CONTROLLER_CPU].dir, "/sys/fs/cgroup/cpu,cpuacct");
+	T_INT(l.controller[CONTROLLER_PIDS].version, 0);
 	T_INT(l.unified.version, 2);
 	T_STR(l.unified.dir, "/sys/fs/cgroup/unified");
 }
@@ -127,17 +128,17 @@ static void cgroups_version_2(void)
 {
 	static const struct str mounts =
 		STR("30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
-	struct cgroup_layout l;
+	struct hierarchy_layout l;
 
-	cgroup_locate(STR("0::/user.slice/user-1000.slice/session-3.scope\n"), mounts, &l);
+	hierarchy_locate(STR("0::/user.slice/user-1000.slice/session-3.scope\n"), mounts, &l);
 	T_INT(l.unified.version, 2);
 	T_STR(l.unified.dir, "/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope");
-	T_INT(l.controller[CGROUP_MEMORY].version, 0);
-	cgroup_locate(STR("0::/../sibling\n"), mounts, &l);
+	T_INT(l.controller[CONTROLLER_MEMORY].version, 0);
+	hierarchy_locate(STR("0::/../sibling\n"), mounts, &l);
 	T_INT(l.unified.version, 0);
-	cgroup_locate(STR("0::relative\n"), mounts, &l);
+	hierarchy_locate(STR("0::relative\n"), mounts, &l);
 	T_INT(l.unified.version, 0);
-	cgroup_locate(STR(""), STR(""), &l);
+	hierarchy_locate(STR(""), STR(""), &l);
 	T_INT(l.unified.version, 0);
 }
 
@@ -147,14 +148,14 @@ static void cgroups_in_a_container(void)
 	static const struct str mounts =
 		STR("50 40 0:30 /docker/other /elsewhere ro - cgroup cgroup rw,pids\n"
 		    "51 40 0:30 /docker/ab\\040c /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n");
-	struct cgroup_layout l;
+	struct hierarchy_layout l;
 
-	cgroup_locate(STR("3:pids:/docker/ab c/inner\n"), mounts, &l);
-	T_STR(l.controller[CGROUP_PIDS].dir, "/sys/fs/cgroup/pids/inner");
-	cgroup_locate(STR("3:pids:/docker/ab c\n"), mounts, &l);
-	T_STR(l.controller[CGROUP_PIDS].dir, "/sys/fs/cgroup/pids");
-	cgroup_locate(STR("3:pids:/docker/ab cd\n"), mounts, &l);
-	T_INT(l.controller[CGROUP_PIDS].version, 0);
+	hierarchy_locate(STR("3:pids:/docker/ab c/inner\n"), mounts, &l);
+	T_STR(l.controller[CONTROLLER_PIDS].dir, "/sys/fs/cgroup/pids/inner");
+	hierarchy_locate(STR("3:pids:/docker/ab c\n"), mounts, &l);
+	T_STR(l.controller[CONTROLLER_PIDS].dir, "/sys/fs/cgroup/pids");
+	hierarchy_locate(STR("3:pids:/docker/ab cd\n"), mounts, &l);
+	T_INT(l.controller[CONTROLLER_PIDS].version, 0);
 }
 
 static void kvm_vendors(void)

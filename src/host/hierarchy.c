@@ -4,7 +4,7 @@
  * point plus what our path has beyond that root. A path that does not lie under it ("/../x", or a
  * container that sees another's subtree) is one we cannot reach.
  */
-#include "host/cgroup.h"
+#include "host/hierarchy.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,13 +18,13 @@
 #include "host/mountinfo.h"
 
 static const char *const controller_names[] = {
-	[CGROUP_MEMORY] = "memory",
-	[CGROUP_CPU] = "cpu",
-	[CGROUP_PIDS] = "pids",
+	[CONTROLLER_MEMORY] = "memory",
+	[CONTROLLER_CPU] = "cpu",
+	[CONTROLLER_PIDS] = "pids",
 };
-static_assert(ARRAY_SIZE(controller_names) == CGROUP_CONTROLLER_COUNT, "a controller has no name");
+static_assert(ARRAY_SIZE(controller_names) == CONTROLLER_COUNT, "a controller has no name");
 
-const char *cgroup_controller_name(enum cgroup_controller c)
+const char *controller_name(enum controller c)
 {
 	return controller_names[c];
 }
@@ -60,16 +60,16 @@ static bool has_dotdot(const char *path)
 }
 
 static int place_make(const struct mountinfo *m, struct str path, unsigned version,
-		      struct cgroup_place *ret)
+		      struct hierarchy_place *ret)
 {
-	char root[CGROUP_DIR_BYTES], point[CGROUP_DIR_BYTES], own[CGROUP_DIR_BYTES];
+	char root[HIERARCHY_DIR_BYTES], point[HIERARCHY_DIR_BYTES], own[HIERARCHY_DIR_BYTES];
 	const char *beyond = own;
 	size_t n;
 	int len;
 
 	if (path.n >= sizeof(own) || mountinfo_unescape(m->root, root, sizeof(root)) < 0 ||
-	    mountinfo_unescape(m->point, point, sizeof(point)) < 0)
-		return -ENAMETOOLONG;
+	    mountinfo_unescape(m->point, point, sizeof(point)) < 0 || point[0] != '/')
+		return -EINVAL;
 	memcpy(own, path.p, path.n);
 	own[path.n] = '\0';
 	n = strlen(root);
@@ -90,16 +90,16 @@ static int place_make(const struct mountinfo *m, struct str path, unsigned versi
 
 /* The first mount of the hierarchy under which we can be found. */
 static void place_find(struct str self, struct str mounts, const char *controller,
-		       struct cgroup_place *ret)
+		       struct hierarchy_place *ret)
 {
 	struct mountinfo m;
 	struct str path;
 
-	*ret = (struct cgroup_place){ 0 };
+	*ret = (struct hierarchy_place){ 0 };
 	if (!own_path(self, controller, &path))
 		return;
 	while (mountinfo_next(&mounts, &m)) {
-		struct cgroup_place p;
+		struct hierarchy_place p;
 
 		if (controller ? !str_eq(m.fstype, "cgroup") ||
 					 !mountinfo_has_option(m.super, controller)
@@ -112,17 +112,17 @@ static void place_find(struct str self, struct str mounts, const char *controlle
 	}
 }
 
-void cgroup_locate(struct str self, struct str mountinfo, struct cgroup_layout *ret)
+void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_layout *ret)
 {
-	for (unsigned c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+	for (unsigned c = 0; c < CONTROLLER_COUNT; c++)
 		place_find(self, mountinfo, controller_names[c], &ret->controller[c]);
 	place_find(self, mountinfo, NULL, &ret->unified);
 }
 
-static void add_unified_controllers(struct cgroup_layout *l)
+static void add_unified_controllers(struct hierarchy_layout *l)
 {
 	AUTO_FREE char *path = xasprintf("%s/cgroup.controllers", l->unified.dir);
-	AUTO_BUF text = BUF_INIT(CGROUP_SELF_MAX_BYTES);
+	AUTO_BUF text = BUF_INIT(HIERARCHY_SELF_MAX_BYTES);
 	struct str rest;
 
 	if (io_read_file(AT_FDCWD, path, &text) < 0)
@@ -133,15 +133,15 @@ static void add_unified_controllers(struct cgroup_layout *l)
 	while (rest.p) {
 		struct str word = str_cut(&rest, ' ');
 
-		for (unsigned c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+		for (unsigned c = 0; c < CONTROLLER_COUNT; c++)
 			if (l->controller[c].version == 0 && str_eq(word, controller_names[c]))
 				l->controller[c] = l->unified;
 	}
 }
 
-int cgroup_find(struct cgroup_layout *ret)
+int hierarchy_find(struct hierarchy_layout *ret)
 {
-	AUTO_BUF self = BUF_INIT(CGROUP_SELF_MAX_BYTES);
+	AUTO_BUF self = BUF_INIT(HIERARCHY_SELF_MAX_BYTES);
 	AUTO_BUF mounts = BUF_INIT(MOUNTINFO_MAX_BYTES);
 	int r = io_read_file(AT_FDCWD, "/proc/self/cgroup", &self);
 
@@ -149,13 +149,13 @@ int cgroup_find(struct cgroup_layout *ret)
 		r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", &mounts);
 	if (r < 0)
 		return r;
-	cgroup_locate((struct str){ self.p, self.n }, (struct str){ mounts.p, mounts.n }, ret);
+	hierarchy_locate((struct str){ self.p, self.n }, (struct str){ mounts.p, mounts.n }, ret);
 	if (ret->unified.version != 0)
 		add_unified_controllers(ret);
 	return 0;
 }
 
-bool cgroup_writable(const struct cgroup_place *p)
+bool hierarchy_writable(const struct hierarchy_place *p)
 {
 	return p->version != 0 && faccessat(AT_FDCWD, p->dir, W_OK | X_OK, AT_EACCESS) == 0;
 }

@@ -1,0 +1,40 @@
+/* pid 1 of a sandbox; see guest/guest.h. Started by process/child.c, never by a person. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "guest/guest.h"
+
+static void on_child(void *arg, int sig)
+{
+	sessions_reap(arg);
+}
+
+int main(void)
+{
+	static struct guest g = { .channel = GUEST_CHANNEL_FD, .listener = -1, .oom_fd = -1 };
+	AUTO_BUF report = BUF_INIT(4096);
+	struct err e = { 0 };
+	sigset_t all;
+
+	if (getpid() != 1) {
+		fprintf(stderr, "cordon-guest: runs only as pid 1 of a sandbox\n");
+		return 2;
+	}
+	/* nothing inside may interrupt us; what we want to hear arrives as descriptors */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	if (guest_boot(&g, &e) < 0) {
+		error_encode(&report, (unsigned)e.code, e.msg);
+		AUTO_BUF out = BUF_INIT(8192);
+		frame_put(&out, FRAME_ERROR, 0, 0, report.p, report.n);
+		IGNORE(write(g.channel, out.p, out.n)); /* without it the exit status speaks */
+		return 1;
+	}
+	if (loop_new(&g.loop) < 0 || channel_open(&g) < 0 || server_open(&g) < 0 ||
+	    !loop_add_signal(g.loop, SIGCHLD, on_child, &g))
+		return 1;
+	channel_send(&g, FRAME_READY, 0, 0, NULL, 0);
+	return loop_run(g.loop) < 0;
+}

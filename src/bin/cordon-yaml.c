@@ -1,0 +1,39 @@
+/* YAML on standard input, JSON on standard output: so that no other program links a YAML parser. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "yaml/yaml.h"
+
+static int convert(struct err *e)
+{
+	AUTO_BUF in = BUF_INIT(YAML_TEXT_MAX_BYTES);
+	AUTO_BUF out = BUF_INIT(YAML_JSON_MAX_BYTES);
+	int r = io_read_to_end(STDIN_FILENO, &in);
+
+	if (r < 0)
+		return err_sys(e, -r, "read the text");
+	if (yaml_to_json(buf_str(&in), in.n, &out, e) < 0)
+		return -1;
+	r = io_write_all(STDOUT_FILENO, buf_str(&out), out.n);
+	return r < 0 ? err_sys(e, -r, "write the result") : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e;
+
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		printf("cordon-yaml %s\n", CORDON_VERSION);
+		return 0;
+	}
+	if (argc > 1) {
+		fprintf(stderr, "usage: cordon-yaml <YAML >JSON\n");
+		return 2;
+	}
+	if (convert(&e) == 0)
+		return 0;
+	fprintf(stderr, "error: %s\n", e.msg);
+	return 1;
+}

@@ -1,0 +1,311 @@
+#include "cli/creation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/ui.h"
+#include "client/control.h"
+#include "spec/grammar.h"
+
+#define REPLACE_GRACE_MS 10000
+
+static void set_str(char **field, const char *v)
+{
+	if (v) {
+		free(*field);
+		*field = xstrdup(v);
+	}
+}
+
+static int add_all(struct spec *s, const struct args *a, const char *name,
+		   int (*add)(struct spec *, const char *, struct err *), struct err *e)
+{
+	const struct strv *l = args_list(a, name);
+
+	for (size_t i = 0; i < l->n; i++)
+		if (add(s, l->v[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_mounts(struct spec *s, const struct args *a, struct err *e)
+{
+	static const struct {
+		const char *name;
+		enum mount_flag flag;
+	} kinds[] = { { "volume", MOUNT_FLAG_VOLUME },
+		      { "mount-dir", MOUNT_FLAG_DIR },
+		      { "mount-file", MOUNT_FLAG_FILE } };
+
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		const struct strv *l = args_list(a, kinds[k].name);
+
+		for (size_t i = 0; i < l->n; i++)
+			if (spec_add_mount(s, kinds[k].flag, l->v[i], e) < 0)
+				return -1;
+	}
+	return add_all(s, a, "tmpfs", spec_add_tmpfs, e);
+}
+
+static int set_resources(struct spec *s, const struct args *a, struct err *e)
+{
+	const char *v;
+
+	if (args_has(a, "cpus")) {
+		s->cpus = s->max_cpus = (uint32_t)args_uint(a, "cpus", 0);
+		s->cpus_set = true;
+		if (s->cpus == 0)
+			return err_set(e, ERR_INVALID, "--cpus: bad value '0': at least 1");
+	}
+	if ((v = args_str(a, "memory"))) {
+		if (parse_size_mib("--memory", v, &s->memory_mib, e) < 0)
+			return -1;
+		s->max_memory_mib = s->memory_mib;
+		s->memory_set = true;
+	}
+	if (args_has(a, "max-cpus"))
+		s->max_cpus = (uint32_t)args_uint(a, "max-cpus", 0);
+	if (s->max_cpus < s->cpus)
+		return err_set(e, ERR_INVALID, "--max-cpus: %u is below --cpus %u", s->max_cpus, s->cpus);
+	if ((v = args_str(a, "max-memory")) &&
+	    parse_size_mib("--max-memory", v, &s->max_memory_mib, e) < 0)
+		return -1;
+	if (s->max_memory_mib < s->memory_mib)
+		return err_set(e, ERR_INVALID, "--max-memory: below --memory");
+	if (args_has(a, "pids-limit")) {
+		s->pids_limit = args_uint(a, "pids-limit", 0);
+		s->pids_set = true;
+		if (s->pids_limit == 0)
+			return err_set(e, ERR_INVALID, "--pids-limit: bad value '0': at least 1");
+	}
+	if ((v = args_str(a, "max-duration")) &&
+	    parse_duration_s("--max-duration", v, &s->max_duration_s, e) < 0)
+		return -1;
+	if ((v = args_str(a, "idle-timeout")) &&
+	    parse_duration_s("--idle-timeout", v, &s->idle_timeout_s, e) < 0)
+		return -1;
+	set_str(&s->thp, args_str(a, "thp"));
+	set_str(&s->cpu_placement, args_str(a, "cpu-placement"));
+	set_str(&s->placement_profile, args_str(a, "placement-profile"));
+	return 0;
+}
+
+static int set_runtime(struct spec *s, const struct args *a, struct err *e)
+{
+	const struct strv *env = args_list(a, "env");
+	const char *v;
+
+	for (size_t i = 0; i < env->n; i++)
+		if (spec_add_env(&s->env, &s->n_env, "--env", env->v[i], e) < 0)
+			return -1;
+	if ((v = args_str(a, "workdir"))) {
+		if (v[0] != '/')
+			return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", v);
+		set_str(&s->workdir, v);
+	}
+	if ((v = args_str(a, "shell"))) {
+		if (parse_shell(v, e) < 0)
+			return -1;
+		set_str(&s->shell, v);
+	}
+	if ((v = args_str(a, "entrypoint"))) {
+		if (!*v)
+			return err_set(e, ERR_INVALID, "--entrypoint: empty");
+		strv_done(&s->entrypoint);
+		strv_add(&s->entrypoint, v);
+		s->has_entrypoint = true;
+	}
+	if ((v = args_str(a, "hostname"))) {
+		if (parse_hostname(v, e) < 0)
+			return -1;
+		set_str(&s->hostname, v);
+	}
+	if ((v = args_str(a, "user"))) {
+		if (parse_user(v, e) < 0)
+			return -1;
+		set_str(&s->user, v);
+	}
+	v = args_str(a, "security");
+	s->restricted = v && strcmp(v, "restricted") == 0;
+	v = args_str(a, "deployment-profile");
+	s->multi_tenant = v && strcmp(v, "multi-tenant") == 0;
+	return 0;
+}
+
+static int set_words(struct spec *s, const struct args *a, struct err *e)
+{
+	static const char *const levels[] = { "error", "warn", "info", "debug", "trace", NULL };
+	const char *v;
+
+	if ((v = args_str(a, "pull"))) {
+		int i = word_index(spec_pull_words, v);
+
+		if (i < 0)
+			return err_set(e, ERR_INVALID,
+				       "--pull: bad value '%s': use always, if-missing or never", v);
+		s->pull = (enum spec_pull)i;
+	}
+	if ((v = args_str(a, "log-level"))) {
+		if (word_index(levels, v) < 0)
+			return err_set(e, ERR_INVALID,
+				       "--log-level: bad value '%s': use error, warn, info, debug or trace",
+				       v);
+		set_str(&s->log_level, v);
+	}
+	if ((v = args_str(a, "engine")))
+		s->engine = (enum spec_engine)word_index(spec_engine_words, v);
+	if (s->engine == ENGINE_VM) {
+		err_set(e, ERR_UNSUPPORTED, "--engine vm is not supported yet");
+		return err_hint(e, "use --engine process; it needs no virtualisation");
+	}
+	return 0;
+}
+
+/* Every sandbox has loopback only, and says so; asking for more is refused, not swallowed. */
+static int set_network(struct spec *s, const struct args *a, struct err *e)
+{
+	const struct strv *net = args_list(a, "net");
+
+	s->net_enabled = false;
+	for (size_t i = 0; i < net->n; i++)
+		if (strcmp(net->v[i], "none") != 0)
+			return err_set(e, ERR_UNSUPPORTED,
+				       "--net %s is not supported yet: sandboxes have loopback only",
+				       net->v[i]);
+	return 0;
+}
+
+static bool is_within(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
+}
+
+/* A root directory is used in place: it must exist, be one, and not hold our own state. */
+static int check_root_dir(struct spec *s, const struct home *h, struct err *e)
+{
+	AUTO_FREE char *real = realpath(s->image.reference, NULL);
+	struct stat st;
+
+	if (!real || stat(real, &st) < 0)
+		return err_sys(e, errno, "image directory '%s'", s->image.reference);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, ERR_INVALID, "image '%s' is not a directory", s->image.reference);
+	if (strcmp(real, "/") == 0)
+		return err_set(e, ERR_DENIED, "the host's own root '/' cannot be an image; use 'host'");
+	if (is_within(h->path, real) || is_within(real, h->path))
+		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'", real,
+			       h->path);
+	set_str(&s->image.reference, real);
+	return 0;
+}
+
+static int check_image(struct spec *s, const struct home *h, struct err *e)
+{
+	switch (s->image.kind) {
+	case IMAGE_HOST:
+		return 0;
+	case IMAGE_DIR:
+		return check_root_dir(s, h, e);
+	case IMAGE_DISK:
+		return err_set(e, ERR_UNSUPPORTED, "disk image '%s': no engine here can boot one yet",
+			       s->image.reference);
+	case IMAGE_OCI:
+		break;
+	}
+	err_set(e, ERR_UNSUPPORTED, "image '%s': registry images are not supported yet",
+		s->image.reference);
+	return err_hint(e, "use the built-in image 'host', or a root directory such as ./rootfs");
+}
+
+/* Sources are resolved once, here; what is missing is found before anything is made. */
+static int check_mounts(struct spec *s, const struct home *h, struct err *e)
+{
+	for (size_t i = 0; i < s->n_mounts; i++) {
+		struct spec_mount *m = &s->mount[i];
+		char *real;
+
+		if (m->kind == MOUNT_TMPFS)
+			continue;
+		if (m->kind != MOUNT_BIND)
+			return err_set(e, ERR_UNSUPPORTED, "named volume '%s' is not supported yet", m->source);
+		if (m->quota_mib)
+			return err_set(e, ERR_UNSUPPORTED, "'quota=' on '%s' cannot be enforced here", m->guest);
+		if (m->has_owner || m->stat_virt_set || m->host_perms_mirror)
+			return err_set(e, ERR_UNSUPPORTED,
+				       "owner options of mount '%s' are not supported yet", m->guest);
+		real = realpath(m->source, NULL);
+		if (!real)
+			return err_sys(e, errno, "mount source '%s'", m->source);
+		free(m->source);
+		m->source = real;
+		if (is_within(real, h->path))
+			return err_set(e, ERR_DENIED, "mount source '%s' is inside the state directory", real);
+	}
+	return 0;
+}
+
+static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
+{
+	const char *flag = args_has(a, "root-disk") ? "--root-disk" : "--oci-upper-size";
+	const char *v = args_str(a, flag + 2);
+
+	if (!v)
+		return 0;
+	if (s->image.kind == IMAGE_DIR)
+		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
+	if (parse_root_disk(flag, v, &s->image.root_disk, e) < 0)
+		return -1;
+	s->image.root_disk.explicit = true;
+	return err_set(e, ERR_UNSUPPORTED, "%s is not supported yet", flag);
+}
+
+int creation_spec(const struct args *a, const struct home *h, struct spec *s, struct err *e)
+{
+	const char *name = args_str(a, "name");
+
+	spec_init(s);
+	if (name && spec_check_name("sandbox", name, e) < 0)
+		return -1;
+	s->name = name ? xstrdup(name) : spec_random_name();
+	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
+	    set_network(s, a, e) < 0 || add_mounts(s, a, e) < 0 ||
+	    add_all(s, a, "label", spec_add_label, e) < 0)
+		return -1;
+	if (a->word.n == 0)
+		return err_set(e, ERR_INVALID, "no image: name one, such as 'host' or ./rootfs");
+	if (parse_image(a->word.v[0], &s->image, e) < 0 || check_image(s, h, e) < 0 ||
+	    set_root_disk(s, a, e) < 0)
+		return -1;
+	return check_mounts(s, h, e);
+}
+
+int creation_replace(const struct args *a, const struct home *h, const char *name, struct err *e)
+{
+	const char *v = args_str(a, "replace-with-timeout");
+	uint64_t grace = REPLACE_GRACE_MS;
+
+	if (v && parse_duration_ms("--replace-with-timeout", v, &grace, e) < 0)
+		return -1;
+	if (!v && !args_has(a, "replace"))
+		return 0;
+	if (control_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) < 0)
+		return -1;
+	if (control_remove(h, name, true, e) < 0 && e->code != ERR_NOT_FOUND)
+		return -1;
+	return 0;
+}
+
+int creation_failed(const char *name, const struct err *e)
+{
+	if (e->code == ERR_EXISTS || e->code == ERR_INVALID || e->code == ERR_UNSUPPORTED)
+		return ui_error(e);
+	return ui_errorf(e->code, "failed to start \"%s\"\n%s%s%s", name, e->msg, e->hint ? "\n" : "",
+			 e->hint ? e->hint : "");
+}

@@ -1,0 +1,165 @@
+#include "cli/execution.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/ui.h"
+#include "spec/grammar.h"
+
+#define DEFAULT_DETACH_KEYS "ctrl-]"
+
+/* `2>&1`: the caller wants one stream in the order written, so the command gets one pipe. */
+static bool same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
+	       x.st_rdev == y.st_rdev;
+}
+
+static int add_env(struct execution *x, const struct args *a, struct err *e)
+{
+	const struct strv *l = args_list(a, "env");
+	struct spec_env *env = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < l->n; i++)
+		r = spec_add_env(&env, &n, "--env", l->v[i], e);
+	for (size_t i = 0; i < n; i++) {
+		AUTO_FREE char *kv = xasprintf("%s=%s", env[i].key, env[i].value);
+
+		strv_add(&x->env, kv);
+		free(env[i].key);
+		free(env[i].value);
+	}
+	free(env);
+	return r;
+}
+
+static int add_limits(struct exec_message *m, const struct args *a, struct err *e)
+{
+	const struct strv *l = args_list(a, "rlimit");
+	const char *v = args_str(a, "timeout");
+	struct spec_rlimit limit;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (parse_rlimit(l->v[i], &limit, e) < 0)
+			return -1;
+		if (m->n_rlimits == EXEC_RLIMITS_MAX)
+			return err_set(e, ERR_LIMIT, "--rlimit: more than %u", EXEC_RLIMITS_MAX);
+		m->rlimit[m->n_rlimits++] =
+			(struct exec_rlimit){ (uint32_t)limit.resource, limit.soft, limit.hard };
+	}
+	return v ? parse_duration_ms("--timeout", v, &m->timeout_ms, e) : 0;
+}
+
+static void set_terminal(struct exec_message *m)
+{
+	struct winsize w;
+
+	m->flags |= EXEC_TTY;
+	m->term = getenv("TERM");
+	if (ioctl(0, TIOCGWINSZ, &w) == 0 || ioctl(1, TIOCGWINSZ, &w) == 0) {
+		m->rows = w.ws_row;
+		m->cols = w.ws_col;
+	}
+}
+
+int execution_options(struct execution *x, const struct args *a, struct err *e)
+{
+	struct exec_message *m = &x->request.message;
+	const char *keys = strcmp(a->command->name, "run") == 0 ? args_str(a, "detach-keys") : NULL;
+	const char *user = NULL;
+
+	*x = (struct execution){ .request = { .in = 0, .out = 1, .err = 2, .log = true, .leash = -1 } };
+	x->interactive = isatty(0) && !args_has(a, "no-tty");
+	if (add_limits(m, a, e) < 0)
+		return -1;
+	if (parse_detach_keys(keys ? keys : DEFAULT_DETACH_KEYS, x->request.detach_keys,
+			      &x->request.n_detach_keys, e) < 0)
+		return -1;
+	if (strcmp(a->command->name, "exec") == 0) {
+		/* for `run` these three are the sandbox's own */
+		if (add_env(x, a, e) < 0)
+			return -1;
+		m->cwd = args_str(a, "workdir");
+		if (m->cwd && m->cwd[0] != '/')
+			return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", m->cwd);
+		user = args_str(a, "user");
+		if (user && parse_user(user, e) < 0)
+			return -1;
+		m->user = user;
+		if (args_has(a, "stream") && x->interactive)
+			return err_set(e, ERR_INVALID, "--stream does not go with a terminal on stdin");
+	}
+	m->env = (const char **)x->env.v;
+	m->n_env = x->env.n;
+	if (x->interactive || args_has(a, "tty"))
+		set_terminal(m);
+	else if (same_file(1, 2))
+		m->flags |= EXEC_JOINED;
+	return 0;
+}
+
+void execution_done(struct execution *x)
+{
+	strv_done(&x->env);
+	free_p(&x->argv);
+}
+
+bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
+		       bool with_entrypoint)
+{
+	const struct strv *tail = command->n ? command : &s->cmd;
+	bool entry = with_entrypoint && s->has_entrypoint;
+	const char **argv;
+	size_t n = 0;
+
+	if (!command->n && x->interactive && !entry && !s->cmd.n) {
+		argv = xcalloc(2, sizeof(*argv));
+		argv[n++] = s->shell ? s->shell : SPEC_DEFAULT_SHELL;
+	} else {
+		argv = xcalloc(s->entrypoint.n + tail->n + 1, sizeof(*argv));
+		for (size_t i = 0; entry && i < s->entrypoint.n; i++)
+			argv[n++] = s->entrypoint.v[i];
+		for (size_t i = 0; i < tail->n; i++)
+			argv[n++] = tail->v[i];
+	}
+	x->argv = argv;
+	x->request.message.argv = argv;
+	x->request.message.n_argv = n;
+	return n > 0;
+}
+
+int execution_report(const struct execution *x, const char *name, const struct exec_result *r)
+{
+	const struct exit_message *m = &r->end;
+
+	if (r->broken_output)
+		return 0;
+	if (r->detached) {
+		ui_note("detached from session %llu; return with: cordon attach %s %llu",
+			(unsigned long long)r->id, name, (unsigned long long)r->id);
+		return 0;
+	}
+	if (m->failure) {
+		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: %s", x->request.message.argv[0],
+			  exec_failure_text(m->failure), strerror(m->sys));
+		return exec_exit_status(m);
+	}
+	if (m->swept)
+		ui_warn("everything in sandbox '%s' was ended to stop this command", name);
+	if (m->timed_out)
+		ui_errorf(ERR_TIMEOUT, "exec timed out after %g s",
+			  (double)x->request.message.timeout_ms / 1000);
+	else if (m->out_of_memory)
+		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached; the kernel killed the "
+				     "command", name);
+	return exec_exit_status(m);
+}

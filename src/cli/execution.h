@@ -1,0 +1,22 @@
+/* What `exec`, `run` and `attach` share: options of a command, its streams, its end. */
+#pragma once
+
+#include "cli/args.h"
+#include "client/exec.h"
+#include "spec/spec.h"
+
+struct execution {
+	struct exec_request request;
+	struct strv env;   /* owned */
+	const char **argv; /* owned array, borrowed strings */
+	bool interactive;
+};
+
+/* Reads -e, -w, -u, -t, --timeout, --rlimit and the streams. Validates everything first. */
+MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
+void execution_done(struct execution *x);
+/* The words to run: COMMAND, or what the spec says without one. False: nothing to run. */
+bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
+		       bool with_entrypoint);
+/* Prints what must be said about the end and returns the exit status. */
+int execution_report(const struct execution *x, const char *name, const struct exec_result *r);

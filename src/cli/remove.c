@@ -1,0 +1,21 @@
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/targets.h"
+#include "cli/ui.h"
+#include "client/control.h"
+
+static int remove_one(const struct args *a, const struct home *h, const char *name, void *data,
+		      struct err *e)
+{
+	uint64_t begin = clock_mono_ns();
+
+	if (control_remove(h, name, args_has(a, "force"), e) < 0)
+		return -1;
+	ui_done("Removed", name, clock_mono_ns() - begin);
+	return 0;
+}
+
+int cmd_remove(const struct args *a)
+{
+	return targets_each(a, remove_one, NULL, true);
+}

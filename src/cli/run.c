@@ -1,0 +1,155 @@
+/*
+ * `run`: a new sandbox (ephemeral without a name) or an existing one by name, one command in it.
+ *
+ * For a new sandbox the command is sent before the supervisor has answered: pid 1's socket exists
+ * already and the request waits in it. So a run costs no round trip more than the start itself.
+ */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "cli/commands.h"
+#include "cli/creation.h"
+#include "cli/execution.h"
+#include "cli/ui.h"
+#include "client/control.h"
+#include "client/launch.h"
+#include "client/sandbox.h"
+
+struct job {
+	const struct args *args;
+	struct home home;
+	struct spec spec;
+	struct execution x;
+	struct launch launch;
+	bool started; /* by us: ours to stop */
+	bool ran;
+	struct exec_result result;
+};
+
+/* A boot that failed is the better story than the connection it broke. */
+static int explain(struct job *j, struct err *e)
+{
+	AUTO_BUF warnings = BUF_INIT(65536);
+	struct err why = { 0 };
+
+	if (j->started && !j->launch.answered && launch_wait(&j->launch, &warnings, &why) < 0)
+		*e = why;
+	return -1;
+}
+
+static int execute(struct job *j, const char *name, struct err *e)
+{
+	struct client c;
+	int r = client_open(&c, &j->home, name, e);
+
+	if (r == 0)
+		r = client_exec(&c, &j->x.request, &j->result, e);
+	client_done(&c);
+	if (r < 0)
+		return explain(j, e);
+	j->ran = true;
+	return 0;
+}
+
+static int run_new(struct job *j, struct err *e)
+{
+	if (creation_replace(j->args, &j->home, j->spec.name, e) < 0 ||
+	    launch_create(&j->home, &j->spec, &j->launch, e) < 0)
+		return -1;
+	j->started = true;
+	if (j->x.request.message.flags & EXEC_DETACHED) {
+		AUTO_BUF warnings = BUF_INIT(65536);
+
+		if (launch_wait(&j->launch, &warnings, e) < 0)
+			return -1;
+	}
+	return execute(j, j->spec.name, e);
+}
+
+/* The name exists: use what is there; creation options have no say. */
+static int run_existing(struct job *j, struct record *r, struct err *e)
+{
+	AUTO_BUF warnings = BUF_INIT(65536);
+	const char *name = r->spec.name;
+
+	ui_warn("sandbox '%s' exists; creation options are ignored", name);
+	if (!sandbox_is_up(r)) {
+		if (launch_start(&j->home, name, &j->launch, e) < 0 ||
+		    launch_wait(&j->launch, &warnings, e) < 0)
+			return -1;
+		j->started = true;
+	} else if (j->x.request.message.flags & EXEC_DETACHED) {
+		ui_warn("sandbox '%s' was running before and goes on when the command ends", name);
+		j->x.request.message.flags &= ~(unsigned)EXEC_MAIN;
+	}
+	return execute(j, name, e);
+}
+
+static int run(struct job *j, const char **ret_name, struct err *e)
+{
+	const struct args *a = j->args;
+	const char *name = args_str(a, "name");
+	AUTO_RECORD record = RECORD_NONE;
+	bool replace = args_has(a, "replace") || args_has(a, "replace-with-timeout");
+	bool exists = false;
+
+	if (name && !replace) {
+		exists = record_load(&j->home, name, &record, e) == 0;
+		if (!exists && e->code != ERR_NOT_FOUND && e->code != ERR_INVALID)
+			return -1;
+	}
+	if (!exists && creation_spec(a, &j->home, &j->spec, e) < 0)
+		return -1;
+	*ret_name = name ? name : j->spec.name;
+	j->spec.ephemeral = !name && !args_has(a, "detach");
+	if (!execution_command(&j->x, exists ? &record.spec : &j->spec, &a->rest, true)) {
+		ui_warn("nothing to run: give a command after --");
+		return 0;
+	}
+	if (args_has(a, "detach")) {
+		j->x.request.message.flags &= ~(unsigned)(EXEC_TTY | EXEC_JOINED);
+		j->x.request.message.flags |= EXEC_DETACHED | EXEC_MAIN;
+	}
+	return exists ? run_existing(j, &record, e) : run_new(j, e);
+}
+
+/* What we started ends with us; an ephemeral one is out of sight before we return. */
+static void finish(struct job *j, const char *name)
+{
+	struct err ignored;
+
+	if (!j->started || (j->ran && (j->x.request.message.flags & EXEC_DETACHED)))
+		return;
+	if (j->spec.ephemeral)
+		record_retire(&j->home, name);
+	else
+		IGNORE(control_stop(&j->home, name, CONTROL_GRACE_DEFAULT, &ignored));
+}
+
+int cmd_run(const struct args *a)
+{
+	struct job j = { .args = a, .home = { .fd = -1 }, .launch = LAUNCH_NONE };
+	const char *name = NULL;
+	struct err e = { 0 };
+	int status = 0;
+
+	if (execution_options(&j.x, a, &e) < 0 || home_open(&j.home, &e) < 0) {
+		status = ui_error(&e);
+	} else if (run(&j, &name, &e) < 0) {
+		status = name ? creation_failed(name, &e) : ui_error(&e);
+	} else if (j.ran) {
+		if (j.x.request.message.flags & EXEC_DETACHED)
+			printf("%s\n", name);
+		else
+			status = execution_report(&j.x, name, &j.result);
+		if (j.result.end.failure)
+			status = execution_report(&j.x, name, &j.result);
+	}
+	if (name)
+		finish(&j, name);
+	launch_done(&j.launch);
+	execution_done(&j.x);
+	spec_done(&j.spec);
+	home_done(&j.home);
+	return status;
+}

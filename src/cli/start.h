@@ -1,0 +1,6 @@
+/* Starting one stopped sandbox; shared with `restart`. */
+#pragma once
+
+#include "client/sandbox.h"
+
+MUST_USE int start_one(const struct home *h, const char *name, struct err *e);

@@ -1,0 +1,62 @@
+#include "cli/targets.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/ui.h"
+#include "spec/grammar.h"
+
+static bool has(const struct strv *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->v[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int add_labelled(const struct home *h, const struct strv *labels, struct strv *names,
+			struct err *e)
+{
+	AUTO_SANDBOX_LIST all = { 0 };
+	size_t before = names->n;
+
+	if (sandbox_list_load(h, &all, e) < 0)
+		return -1;
+	for (size_t i = 0; i < all.n; i++) {
+		bool match = true;
+
+		for (size_t k = 0; k < labels->n; k++)
+			match &= spec_matches_label(&all.item[i].spec, labels->v[k]);
+		if (match && !has(names, all.item[i].spec.name))
+			strv_add(names, all.item[i].spec.name);
+	}
+	if (names->n == before)
+		ui_warn("no sandboxes matched the given labels");
+	return 0;
+}
+
+int targets_each(const struct args *a, target_fn *fn, void *data, bool quiet_errors)
+{
+	const struct strv *labels = args_list(a, "label");
+	bool silent = quiet_errors && args_has(a, "quiet");
+	AUTO_HOME home = { .fd = -1 };
+	struct strv names = { 0 };
+	struct err e = { 0 };
+	int status = 0;
+
+	if (home_open(&home, &e) < 0)
+		return ui_error(&e);
+	for (size_t i = 0; i < a->word.n; i++)
+		if (!has(&names, a->word.v[i]))
+			strv_add(&names, a->word.v[i]);
+	if (labels->n && add_labelled(&home, labels, &names, &e) < 0)
+		status = ui_error(&e);
+	for (size_t i = 0; i < names.n; i++)
+		if (fn(a, &home, names.v[i], data, &e) < 0) {
+			status = 1;
+			if (!silent)
+				ui_error(&e);
+		}
+	strv_done(&names);
+	return status;
+}

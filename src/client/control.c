@@ -1,0 +1,168 @@
+#include "client/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compat.h"
+#include "base/fdpass.h"
+#include "base/spawn.h"
+#include "client/program.h"
+#include "state/record.h"
+#include "wire/message.h"
+
+#define ANSWER_WAIT_MS 5000 /* beyond its grace a supervisor that still lives is stuck */
+#define LOCK_WAIT_MS 10000
+#define DEFAULT_GRACE_MS 2000
+
+/* Reads until a frame of TYPE, the end of the stream (0) or the deadline. 1, 0 or -errno. */
+static int wait_for(int fd, enum frame_type type, uint64_t deadline)
+{
+	AUTO_BUF in = BUF_INIT(65536);
+
+	for (;;) {
+		struct str rest = { in.p, in.n };
+		struct frame f;
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		uint64_t now = clock_mono_ns();
+		char chunk[4096];
+		ssize_t n;
+		int r;
+
+		while ((r = frame_next(&rest, &f)) > 0)
+			if (f.type == type)
+				return 1;
+		if (r < 0 || buf_failed(&in))
+			return -EPROTO;
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		if (poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
+			return -errno;
+		if (!p.revents)
+			continue;
+		n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n < 0)
+			return errno == ECONNRESET ? 0 : -errno;
+		if (n == 0)
+			return 0;
+		buf_drop(&in, in.n - rest.n);
+		buf_add(&in, chunk, (size_t)n);
+	}
+}
+
+/* A supervisor that does not answer is ended by force: its pid is in the record, and the record's
+ * lock proves that it is still it. */
+static void kill_supervisor(const struct home *h, const char *name)
+{
+	AUTO_RECORD r = RECORD_NONE;
+	AUTO_FD pidfd = -1;
+	struct err e;
+
+	if (record_load(h, name, &r, &e) < 0 || r.state.supervisor <= 1)
+		return;
+	pidfd = sys_pidfd_open(r.state.supervisor);
+	if (pidfd >= 0 && record_is_live(r.dir))
+		IGNORE(sys_pidfd_send_signal(pidfd, SIGKILL)); /* gone is what we want */
+}
+
+/* The lock is free again: nothing of it runs. */
+static int wait_down(const struct home *h, const char *name, struct err *e)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+
+	if (record_lock(h, name, LOCK_WAIT_MS, &dir, &lock, e) == 0 || e->code == ERR_NOT_FOUND)
+		return 0;
+	return -1;
+}
+
+int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e)
+{
+	AUTO_BUF body = BUF_INIT(64);
+	AUTO_BUF frame = BUF_INIT(128);
+	uint64_t grace = grace_ms == CONTROL_GRACE_DEFAULT ? DEFAULT_GRACE_MS : grace_ms;
+	AUTO_FD fd = -1;
+	int r = home_connect(h, name, "ctl", &fd);
+
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return 0;
+	if (r < 0)
+		return err_sys(e, -r, "reach the supervisor of sandbox '%s'", name);
+	number_encode(&body, grace);
+	frame_put(&frame, FRAME_STOP, 0, 0, body.p, body.n);
+	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
+	if (r == 0)
+		r = wait_for(fd, FRAME_STOPPED,
+			     clock_mono_ns() + (grace + ANSWER_WAIT_MS) * NS_PER_MS);
+	if (r < 0 && r != -EPIPE)
+		kill_supervisor(h, name);
+	return wait_down(h, name, e);
+}
+
+int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(256);
+	uint64_t start = clock_mono_ns();
+	AUTO_FD fd = -1;
+	int r = home_connect(h, name, "sock", &fd);
+
+	if (r == 0) {
+		hello_encode(&b);
+		frame_put(&b, touch ? FRAME_TOUCH : FRAME_PING, 0, 1, NULL, 0);
+		r = fdpass_send(fd, b.p, b.n, NULL, 0);
+	}
+	if (r == 0)
+		r = wait_for(fd, FRAME_PONG, start + ANSWER_WAIT_MS * NS_PER_MS);
+	if (r <= 0)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' does not answer", name);
+	*ret_ns = clock_mono_ns() - start;
+	return 0;
+}
+
+/* Files owned by a sub-range can only be deleted from inside a namespace that has it. */
+static int erase_with_help(const struct home *h, const char *name, struct err *e)
+{
+	AUTO_FREE char *program = NULL;
+	AUTO_FREE char *home_var = xasprintf("CORDON_HOME=%s", h->path);
+	const char *argv[] = { "cordon-supervisor", "--erase", name, NULL };
+	const char *env[] = { home_var, NULL };
+	struct child c;
+	int status;
+
+	if (program_find("cordon-supervisor", &program, e) < 0)
+		return -1;
+	struct spawn s = { .path = program, .argv = argv, .envp = env, .cwd_fd = -1 };
+	if (spawn(&s, &c, e) < 0)
+		return -1;
+	if (child_wait(&c, &status) < 0 || status != 0)
+		return err_set(e, ERR_SYSTEM, "cannot delete the files of sandbox '%s'", name);
+	return 0;
+}
+
+int control_remove(const struct home *h, const char *name, bool force, struct err *e)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+
+	if (spec_check_name("sandbox", name, e) < 0)
+		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
+	if (force && control_stop(h, name, 0, e) < 0)
+		return -1;
+	if (record_lock(h, name, force ? LOCK_WAIT_MS : 0, &dir, &lock, e) < 0) {
+		if (e->code == ERR_BUSY)
+			err_set(e, ERR_BUSY, "sandbox still running: %s; stop it first or use --force", name);
+		return -1;
+	}
+	home_unlink_sockets(h, name);
+	record_retire(h, name);
+	if (record_erase(h, name, e) < 0)
+		return e->code == ERR_DENIED ? erase_with_help(h, name, e) : -1;
+	return 0;
+}

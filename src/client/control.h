@@ -1,0 +1,17 @@
+/* Requests to a live sandbox's supervisor and pings to its pid 1. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "state/home.h"
+
+#define CONTROL_GRACE_DEFAULT UINT32_MAX
+
+/* Asks for a stop and waits until it is down. GRACE_MS 0 kills at once. Not running: success. */
+MUST_USE int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e);
+/* Round trip to pid 1 in nanoseconds; TOUCH counts as activity. */
+MUST_USE int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
+			  struct err *e);
+/* Deletes a stopped sandbox. FORCE stops it first. */
+MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);

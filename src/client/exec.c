@@ -1,0 +1,729 @@
+/*
+ * Two ways to move bytes. Piped: we hold the far ends of the command's pipes and copy between them
+ * and our own descriptors; pid 1 only tells the end. Terminal: everything is frames within credits,
+ * and our own terminal is raw meanwhile.
+ *
+ * Signals that end us need no handling of the command: our death closes the connection, and pid 1
+ * kills what it ran. The handler only restores the terminal and sets the exit status.
+ */
+#include "client/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fdpass.h"
+#include "base/io.h"
+#include "client/control.h"
+#include "state/record.h"
+
+#define CHUNK_BYTES 65536
+#define SILENCE_NS (300 * NS_PER_MS) /* after the end: how long background children may stay mute */
+#define BACKSTOP_NS (3 * NS_PER_SEC) /* beyond --timeout: pid 1 itself does not answer */
+#define STREAM 1u
+/* Beyond this share of the time, log records are dropped rather than slow the command down. */
+#define LOG_SHARE_DIVISOR 8
+#define LOG_FREE_NS (20 * NS_PER_MS)
+
+int exec_exit_status(const struct exit_message *m)
+{
+	switch (m->failure) {
+	case EXEC_OK:
+		break;
+	case EXEC_NOT_FOUND:
+		return 127;
+	case EXEC_DENIED:
+	case EXEC_NOT_EXECUTABLE:
+		return 126;
+	default:
+		return 1;
+	}
+	if (m->timed_out)
+		return 124;
+	return m->signal ? 128 + (int)m->signal : (int)m->code;
+}
+
+int client_open(struct client *c, const struct home *h, const char *name, struct err *e)
+{
+	int r;
+
+	*c = (struct client){ .home = h, .name = name, .fd = -1 };
+	buf_init(&c->in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + CHUNK_BYTES);
+	r = home_connect(h, name, "sock", &c->fd);
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", name);
+	return r < 0 ? err_sys(e, -r, "connect to sandbox '%s'", name) : 0;
+}
+
+void client_done(struct client *c)
+{
+	fd_closep(&c->fd);
+	buf_done(&c->in);
+}
+
+/* --- our own terminal ------------------------------------------------------------------------ */
+
+static struct termios saved_terminal;
+static volatile sig_atomic_t terminal_is_raw;
+
+static void restore_terminal(void)
+{
+	if (terminal_is_raw) {
+		terminal_is_raw = 0;
+		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* nothing left to do about it */
+	}
+}
+
+/* Async-signal-safe: two system calls. */
+static void on_fatal_signal(int sig)
+{
+	restore_terminal();
+	_exit(128 + sig);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction fatal = { .sa_handler = on_fatal_signal };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGINT, &fatal, NULL);
+	sigaction(SIGTERM, &fatal, NULL);
+	sigaction(SIGHUP, &fatal, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static void make_raw(int fd)
+{
+	struct termios t;
+
+	if (tcgetattr(fd, &saved_terminal) < 0)
+		return;
+	t = saved_terminal;
+	cfmakeraw(&t);
+	if (tcsetattr(fd, TCSADRAIN, &t) == 0)
+		terminal_is_raw = 1;
+}
+
+/* --- the log --------------------------------------------------------------------------------- */
+
+/* Opened at the first output; its cost is bounded to a share of the command's time. */
+struct tap {
+	const struct client *client;
+	bool on, open, lost;
+	struct execlog log;
+	uint64_t id, start, spent;
+};
+
+static void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n)
+{
+	static const char marker[] = "[output lost: the log was slower than the command]\n";
+	uint64_t before;
+
+	if (!t->on)
+		return;
+	before = clock_mono_ns();
+	if (t->spent > LOG_FREE_NS && t->spent > (before - t->start) / LOG_SHARE_DIVISOR) {
+		t->lost = true;
+		return;
+	}
+	if (!t->open) {
+		AUTO_FREE char *path = xasprintf("sandboxes/%s", t->client->name);
+		AUTO_FD dir = openat(t->client->home->fd, path,
+				     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+		if (dir < 0) {
+			t->on = false;
+			return;
+		}
+		execlog_open(&t->log, dir);
+		t->open = true;
+	}
+	if (t->lost) {
+		t->lost = false;
+		execlog_add(&t->log, t->id, source, marker, sizeof(marker) - 1);
+	}
+	execlog_add(&t->log, t->id, source, p, n);
+	t->spent += clock_mono_ns() - before;
+}
+
+static void tap_done(struct tap *t)
+{
+	if (t->open)
+		execlog_close(&t->log);
+}
+
+/* --- state of one command -------------------------------------------------------------------- */
+
+struct run {
+	struct client *c;
+	const struct exec_request *q;
+	struct exec_result *result;
+	struct err *e;
+	struct tap tap;
+	int in_pipe;         /* where the command's stdin is fed, or -1 */
+	int out_pipe, err_pipe;
+	bool in_open;        /* our own stdin is still worth reading */
+	char *in_chunk;
+	size_t in_at, in_n;  /* what waits to be fed */
+	bool ended;
+	uint64_t deadline;   /* 0: none */
+	uint64_t last_output;
+	/* terminal */
+	int winch;
+	uint32_t credit;     /* bytes of input pid 1 still takes */
+	uint32_t consumed;   /* output written but not yet granted back */
+	size_t keys_matched;
+};
+
+static int lost(struct run *r)
+{
+	return err_set(r->e, ERR_SYSTEM, "connection to sandbox '%s' was lost", r->c->name);
+}
+
+static int send_frame(struct run *r, enum frame_type type, const void *p, size_t n)
+{
+	AUTO_BUF b = BUF_INIT(FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
+	int k;
+
+	frame_put(&b, type, 0, STREAM, p, n);
+	k = fdpass_send(r->c->fd, b.p, b.n, NULL, 0);
+	return k < 0 ? lost(r) : 0;
+}
+
+/* Writes to our own output; false when it went away. */
+static bool write_out(struct run *r, int fd, const char *p, size_t n)
+{
+	if (io_write_all(fd, p, n) == 0)
+		return true;
+	r->result->broken_output = true;
+	return false;
+}
+
+/* --- frames from pid 1 ----------------------------------------------------------------------- */
+
+static int on_output(struct run *r, struct str body)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	if (body.n > FRAME_DATA_MAX_BYTES)
+		return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent an oversized frame", r->c->name);
+	if (!write_out(r, r->q->out, body.p, body.n))
+		return 0;
+	tap_add(&r->tap, LOG_OUTPUT, body.p, body.n);
+	r->consumed += (uint32_t)body.n;
+	if (r->consumed < FRAME_CREDIT_BYTES / 4)
+		return 0;
+	number_encode(&b, r->consumed);
+	r->consumed = 0;
+	return send_frame(r, FRAME_CREDIT, b.p, b.n);
+}
+
+static int on_frame(struct run *r, const struct frame *f)
+{
+	const char *text;
+	unsigned code;
+	uint64_t n;
+
+	if (f->type == FRAME_ERROR && (f->stream == STREAM || f->stream == 0)) {
+		if (error_decode(f->body, &code, &text) < 0)
+			return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent a bad answer", r->c->name);
+		return err_set(r->e, (enum err_code)code, "%s", text);
+	}
+	if (f->stream != STREAM)
+		return 0;
+	switch (f->type) {
+	case FRAME_STARTED:
+		if (started_decode(f->body, &r->result->id) == 0)
+			r->tap.id = r->result->id;
+		return 0;
+	case FRAME_EXIT:
+		if (exit_decode(f->body, &r->result->end) < 0)
+			return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent a bad status", r->c->name);
+		r->ended = true;
+		return 0;
+	case FRAME_OUTPUT:
+		return on_output(r, f->body);
+	case FRAME_CREDIT:
+		if (number_decode(f->body, &n) == 0 && n <= FRAME_CREDIT_BYTES - r->credit)
+			r->credit += (uint32_t)n;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int read_frames(struct run *r)
+{
+	char chunk[16384];
+	ssize_t n = recv(r->c->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+	struct str in;
+	struct frame f;
+	int k;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+		return lost(r);
+	buf_add(&r->c->in, chunk, (size_t)n);
+	in = (struct str){ r->c->in.p, r->c->in.n };
+	while ((k = frame_next(&in, &f)) > 0)
+		if (on_frame(r, &f) < 0)
+			return -1;
+	if (k < 0 || buf_failed(&r->c->in))
+		return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent garbage", r->c->name);
+	buf_drop(&r->c->in, r->c->in.n - in.n);
+	return 0;
+}
+
+/* --- piped ----------------------------------------------------------------------------------- */
+
+/* Copies one chunk; closes the pipe at its end. True while there was something. */
+static bool pump_out(struct run *r, int *pipe_fd, int to, enum execlog_source source)
+{
+	char chunk[CHUNK_BYTES];
+	ssize_t n = *pipe_fd < 0 ? 0 : read(*pipe_fd, chunk, sizeof(chunk));
+
+	if (n > 0) {
+		r->last_output = clock_mono_ns();
+		if (to >= 0 && !write_out(r, to, chunk, (size_t)n))
+			return false;
+		tap_add(&r->tap, source, chunk, (size_t)n);
+		return true;
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		fd_closep(pipe_fd);
+	return false;
+}
+
+static void pump_in(struct run *r, bool readable)
+{
+	if (r->in_n == 0 && r->in_open && readable) {
+		ssize_t n = read(r->q->in, r->in_chunk, CHUNK_BYTES);
+
+		if (n > 0) {
+			r->in_at = 0;
+			r->in_n = (size_t)n;
+		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+			r->in_open = false;
+		}
+	}
+	while (r->in_n) {
+		ssize_t n = write(r->in_pipe, r->in_chunk + r->in_at, r->in_n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0) { /* nobody reads it any more */
+			fd_closep(&r->in_pipe);
+			r->in_open = false;
+			r->in_n = 0;
+			return;
+		}
+		r->in_at += (size_t)n;
+		r->in_n -= (size_t)n;
+	}
+	if (!r->in_open)
+		fd_closep(&r->in_pipe);
+}
+
+static int poll_timeout(const struct run *r, uint64_t until)
+{
+	uint64_t now = clock_mono_ns(), at = until;
+
+	if (r->deadline && (!at || r->deadline < at))
+		at = r->deadline;
+	if (!at)
+		return -1;
+	return at <= now ? 0 : (int)((at - now) / NS_PER_MS) + 1;
+}
+
+static enum execlog_source out_source(const struct run *r)
+{
+	return r->q->message.flags & EXEC_JOINED ? LOG_OUTPUT : LOG_STDOUT;
+}
+
+/* The end was told: what is in the pipes belongs to us; who still holds them gets a short while. */
+static int drain(struct run *r)
+{
+	r->last_output = clock_mono_ns();
+	while (r->out_pipe >= 0 || r->err_pipe >= 0) {
+		struct pollfd p[] = { { .fd = r->out_pipe, .events = POLLIN },
+				      { .fd = r->err_pipe, .events = POLLIN } };
+		bool some = pump_out(r, &r->out_pipe, r->q->out, out_source(r));
+
+		some |= pump_out(r, &r->err_pipe, r->q->err, LOG_STDERR);
+		if (r->result->broken_output)
+			return 0;
+		if (some)
+			continue;
+		if (r->out_pipe < 0 && r->err_pipe < 0)
+			break;
+		if (clock_mono_ns() - r->last_output >= SILENCE_NS)
+			break;
+		p[0].fd = r->out_pipe;
+		p[1].fd = r->err_pipe;
+		if (poll(p, 2, poll_timeout(r, r->last_output + SILENCE_NS)) < 0 && errno != EINTR)
+			return err_sys(r->e, errno, "wait for output");
+	}
+	return 0;
+}
+
+/* Hands pid 1 the read ends that are not at EOF, so background children never meet SIGPIPE. */
+static void leave(struct run *r)
+{
+	AUTO_BUF b = BUF_INIT(64);
+	unsigned flags = r->q->message.flags & EXEC_JOINED ? FRAME_FLAG_JOINED : 0;
+	int fds[2];
+	unsigned n = 0;
+
+	if (r->out_pipe >= 0)
+		fds[n++] = r->out_pipe;
+	if (r->err_pipe >= 0) {
+		if (n == 0)
+			flags |= FRAME_FLAG_STDERR;
+		fds[n++] = r->err_pipe;
+	}
+	if (n == 0)
+		return;
+	frame_put(&b, FRAME_LEAVE, flags, (uint32_t)r->result->id, NULL, 0);
+	IGNORE(fdpass_send(r->c->fd, b.p, b.n, fds, n)); /* then they end with us, as they would have */
+}
+
+/* pid 1 should have ended the command by now: it hangs or is no longer ours. End the sandbox. */
+static int backstop(struct run *r)
+{
+	struct err ignored;
+
+	IGNORE(control_stop(r->c->home, r->c->name, 0, &ignored));
+	return err_set(r->e, ERR_TIMEOUT, "sandbox '%s' did not end its command; it was stopped",
+		       r->c->name);
+}
+
+static int piped(struct run *r)
+{
+	while (!r->ended) {
+		bool want_in = r->in_pipe >= 0 && r->in_n == 0 && r->in_open;
+		struct pollfd p[] = {
+			{ .fd = r->c->fd, .events = POLLIN },
+			{ .fd = r->out_pipe, .events = POLLIN },
+			{ .fd = r->err_pipe, .events = POLLIN },
+			{ .fd = want_in ? r->q->in : -1, .events = POLLIN },
+			{ .fd = r->in_pipe, .events = r->in_n ? POLLOUT : 0 },
+		};
+
+		if (poll(p, 5, poll_timeout(r, 0)) < 0) {
+			if (errno == EINTR)
+				continue;
+			return err_sys(r->e, errno, "wait for the command");
+		}
+		if (r->deadline && clock_mono_ns() >= r->deadline)
+			return backstop(r);
+		if (p[1].revents)
+			pump_out(r, &r->out_pipe, r->q->out, out_source(r));
+		if (p[2].revents)
+			pump_out(r, &r->err_pipe, r->q->err, LOG_STDERR);
+		if (r->result->broken_output)
+			return 0;
+		if (p[4].revents & (POLLERR | POLLHUP)) {
+			fd_closep(&r->in_pipe); /* the command closed its stdin */
+			r->in_n = 0;
+		} else if (r->in_pipe >= 0 && (p[3].revents || p[4].revents)) {
+			pump_in(r, p[3].revents != 0);
+		}
+		if (p[0].revents && read_frames(r) < 0)
+			return -1;
+	}
+	fd_closep(&r->in_pipe);
+	if (r->result->end.failure)
+		return 0;
+	if (drain(r) < 0)
+		return -1;
+	if (!r->result->broken_output)
+		leave(r);
+	return 0;
+}
+
+/* --- terminal -------------------------------------------------------------------------------- */
+
+static void send_size(struct run *r)
+{
+	AUTO_BUF b = BUF_INIT(64);
+	struct signalfd_siginfo si;
+	struct winsize w;
+
+	while (read(r->winch, &si, sizeof(si)) > 0)
+		;
+	if (ioctl(r->q->in, TIOCGWINSZ, &w) < 0)
+		return;
+	size_encode(&b, w.ws_row, w.ws_col);
+	IGNORE(send_frame(r, FRAME_RESIZE, b.p, b.n)); /* a lost connection shows on the next read */
+}
+
+/* Looks for the detach keys across reads; true when complete. What turns out not to be them is
+ * sent like any input. */
+static bool scan_keys(struct run *r, const char *p, size_t n, struct buf *out)
+{
+	const struct exec_request *q = r->q;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		if (q->n_detach_keys && c == q->detach_keys[r->keys_matched]) {
+			if (++r->keys_matched == q->n_detach_keys)
+				return true;
+			continue;
+		}
+		if (r->keys_matched) {
+			buf_add(out, q->detach_keys, r->keys_matched);
+			r->keys_matched = 0;
+			if (q->n_detach_keys && c == q->detach_keys[0]) {
+				r->keys_matched = 1;
+				continue;
+			}
+		}
+		buf_add_char(out, (char)c);
+	}
+	return false;
+}
+
+static int read_keys(struct run *r)
+{
+	AUTO_BUF out = BUF_INIT(CHUNK_BYTES * 2);
+	char chunk[4096];
+	size_t want = r->credit < sizeof(chunk) / 2 ? r->credit : sizeof(chunk) / 2;
+	ssize_t n = read(r->q->in, chunk, want);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0) {
+		r->in_open = false;
+		return send_frame(r, FRAME_STDIN, NULL, 0);
+	}
+	if (scan_keys(r, chunk, (size_t)n, &out)) {
+		r->result->detached = true;
+		return send_frame(r, FRAME_DETACH, NULL, 0);
+	}
+	if (out.n == 0)
+		return 0;
+	r->credit -= out.n < r->credit ? (uint32_t)out.n : r->credit;
+	return send_frame(r, FRAME_STDIN, out.p, out.n);
+}
+
+static int terminal_loop(struct run *r)
+{
+	while (!r->ended && !r->result->detached && !r->result->broken_output) {
+		struct pollfd p[] = {
+			{ .fd = r->c->fd, .events = POLLIN },
+			{ .fd = r->in_open && r->credit ? r->q->in : -1, .events = POLLIN },
+			{ .fd = r->winch, .events = POLLIN },
+		};
+
+		if (poll(p, 3, poll_timeout(r, 0)) < 0) {
+			if (errno == EINTR)
+				continue;
+			return err_sys(r->e, errno, "wait for the command");
+		}
+		if (r->deadline && clock_mono_ns() >= r->deadline)
+			return backstop(r);
+		if (p[2].revents)
+			send_size(r);
+		if (p[0].revents && read_frames(r) < 0)
+			return -1;
+		if (!r->ended && p[1].revents && read_keys(r) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int terminal(struct run *r)
+{
+	bool is_tty = isatty(r->q->in);
+	sigset_t winch;
+	int k;
+
+	sigemptyset(&winch);
+	sigaddset(&winch, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &winch, NULL);
+	r->winch = is_tty ? signalfd(-1, &winch, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+	r->credit = FRAME_CREDIT_BYTES;
+	if (is_tty)
+		make_raw(r->q->in);
+	k = terminal_loop(r);
+	restore_terminal();
+	fd_closep(&r->winch);
+	return k;
+}
+
+/* --- start ----------------------------------------------------------------------------------- */
+
+struct pipes {
+	int in[2], out[2], err[2];
+};
+
+static void pipes_done(struct pipes *p)
+{
+	for (int i = 0; i < 2; i++) {
+		fd_closep(&p->in[i]);
+		fd_closep(&p->out[i]);
+		fd_closep(&p->err[i]);
+	}
+}
+
+static int open_pipe(int pair[2], int ours)
+{
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -1;
+	/* 0666: the command reopens /dev/stdout under its own ids */
+	if (fchmod(pair[0], 0666) < 0)
+		return -1;
+	return fcntl(pair[ours], F_SETFL, O_NONBLOCK);
+}
+
+static int send_request(struct run *r, enum frame_type type, struct buf *body, const int *fds,
+			unsigned n_fds)
+{
+	AUTO_BUF b = BUF_INIT(FRAME_BODY_MAX_BYTES + 256);
+	int k;
+
+	if (!r->c->greeted)
+		hello_encode(&b);
+	frame_put(&b, type, 0, STREAM, body->p, body->n);
+	if (buf_failed(body) || buf_failed(&b))
+		return err_set(r->e, ERR_LIMIT, "the command and its environment are too long");
+	k = fdpass_send(r->c->fd, b.p, b.n, fds, n_fds);
+	r->c->greeted = true;
+	return k < 0 ? lost(r) : 0;
+}
+
+static bool is_dev_null(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == 0x103);
+}
+
+static int start_piped(struct run *r)
+{
+	const struct exec_request *q = r->q;
+	bool joined = q->message.flags & EXEC_JOINED;
+	struct pipes p = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	AUTO_BUF body = BUF_INIT(FRAME_BODY_MAX_BYTES);
+	int fds[3];
+	int k = -1;
+
+	if (open_pipe(p.in, 1) < 0 || open_pipe(p.out, 0) < 0 || (!joined && open_pipe(p.err, 0) < 0)) {
+		err_sys(r->e, errno, "make pipes");
+	} else {
+		fds[0] = p.in[0];
+		fds[1] = p.out[1];
+		fds[2] = p.err[1];
+		exec_encode(&body, &q->message);
+		k = send_request(r, FRAME_EXEC, &body, fds, joined ? 2 : 3);
+	}
+	if (k == 0) {
+		/* a terminal with --no-tty and /dev/null are an immediate end of input */
+		r->in_open = q->in >= 0 && !is_dev_null(q->in) && !isatty(q->in);
+		r->in_pipe = r->in_open ? fd_take(&p.in[1]) : -1;
+		r->out_pipe = fd_take(&p.out[0]);
+		r->err_pipe = fd_take(&p.err[0]);
+	}
+	pipes_done(&p);
+	return k;
+}
+
+static void run_init(struct run *r, struct client *c, const struct exec_request *q,
+		     struct exec_result *result, struct err *e)
+{
+	*result = (struct exec_result){ 0 };
+	*r = (struct run){ .c = c,
+			   .q = q,
+			   .result = result,
+			   .e = e,
+			   .in_pipe = -1,
+			   .out_pipe = -1,
+			   .err_pipe = -1,
+			   .winch = -1 };
+	r->tap = (struct tap){ .client = c, .on = q->log, .start = clock_mono_ns() };
+	if (q->message.timeout_ms)
+		r->deadline = r->tap.start + q->message.timeout_ms * NS_PER_MS + BACKSTOP_NS;
+	catch_signals();
+}
+
+static void run_done(struct run *r)
+{
+	fd_closep(&r->in_pipe);
+	fd_closep(&r->out_pipe);
+	fd_closep(&r->err_pipe);
+	free_p(&r->in_chunk);
+	tap_done(&r->tap);
+}
+
+/* Detached: only the start is waited for. */
+static int wait_started(struct run *r)
+{
+	while (!r->result->id && !r->ended) {
+		struct pollfd p = { .fd = r->c->fd, .events = POLLIN };
+
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return err_sys(r->e, errno, "wait for the command");
+		if (p.revents && read_frames(r) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
+		struct err *e)
+{
+	AUTO_BUF body = BUF_INIT(FRAME_BODY_MAX_BYTES);
+	struct run r;
+	int k;
+
+	run_init(&r, c, q, ret, e);
+	if (q->message.flags & (EXEC_TTY | EXEC_DETACHED)) {
+		exec_encode(&body, &q->message);
+		k = send_request(&r, FRAME_EXEC, &body, NULL, 0);
+		r.in_open = q->in >= 0;
+		if (k == 0)
+			k = q->message.flags & EXEC_DETACHED ? wait_started(&r) : terminal(&r);
+	} else {
+		k = start_piped(&r);
+		if (k == 0 && r.in_open)
+			r.in_chunk = xcalloc(1, CHUNK_BYTES);
+		if (k == 0)
+			k = piped(&r);
+	}
+	run_done(&r);
+	return k;
+}
+
+int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
+		  struct err *e)
+{
+	AUTO_BUF body = BUF_INIT(64);
+	struct run r;
+	int k;
+
+	run_init(&r, c, q, ret, e);
+	number_encode(&body, q->attach_id);
+	k = send_request(&r, FRAME_ATTACH, &body, NULL, 0);
+	r.in_open = true;
+	if (k == 0) {
+		r.winch = -1;
+		k = terminal(&r);
+	}
+	run_done(&r);
+	return k;
+}

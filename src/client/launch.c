@@ -1,0 +1,178 @@
+#include "client/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "client/program.h"
+#include "state/record.h"
+#include "wire/message.h"
+
+#define ANSWER_MAX_BYTES 65536
+#define LOCK_WAIT_MS 10000 /* another command on the same sandbox is short, or it is up */
+
+/* The numbers supervisor/supervisor.h expects them under. */
+enum { FD_RECORD = 3, FD_LOCK, FD_LEASH, FD_GUEST, FD_CONTROL };
+
+void launch_done(struct launch *l)
+{
+	fd_closep(&l->leash);
+	fd_closep(&l->child.pidfd);
+}
+
+/* Variables a supervisor needs; nothing else of the caller's environment goes down. */
+static void supervisor_env(const struct home *h, const char *env[8], char **ret_home)
+{
+	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS", "ASAN_OPTIONS",
+					      "UBSAN_OPTIONS" };
+	unsigned n = 0;
+
+	env[n++] = *ret_home = xasprintf("CORDON_HOME=%s", h->path);
+	for (size_t i = 0; i < ARRAY_SIZE(passed); i++) {
+		const char *v = getenv(passed[i]);
+
+		if (v)
+			env[n++] = xasprintf("%s=%s", passed[i], v);
+	}
+	env[n] = NULL;
+}
+
+/* The supervisor's own messages, beside what commands print. */
+static int open_runtime_log(int dir)
+{
+	if (mkdirat(dir, "logs", 0700) < 0 && errno != EEXIST)
+		return -1;
+	return openat(dir, "logs/runtime.log", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		      0600);
+}
+
+static int start_supervisor(const struct home *h, const char *name, int dir, int lock, int guest,
+			    int control, bool keep_log, struct launch *ret, struct err *e)
+{
+	AUTO_FREE char *program = NULL;
+	AUTO_FREE char *home_var = NULL;
+	const char *argv[] = { "cordon-supervisor", name, NULL };
+	const char *env[8];
+	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	AUTO_FD root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD log = keep_log ? open_runtime_log(dir) : -1;
+	int pair[2];
+	int r;
+
+	if (null < 0 || root < 0)
+		return err_sys(e, errno, "open '/dev/null'");
+	if (program_find("cordon-supervisor", &program, e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, errno, "make a channel to the supervisor");
+	supervisor_env(h, env, &home_var);
+	struct spawn s = {
+		.path = program,
+		.argv = argv,
+		.envp = env,
+		.fd = { { null, 0 }, { null, 1 }, { log >= 0 ? log : null, 2 }, { dir, FD_RECORD },
+			{ lock, FD_LOCK }, { pair[1], FD_LEASH }, { guest, FD_GUEST },
+			{ control, FD_CONTROL } },
+		.n_fds = 8,
+		.new_session = true,
+		.cwd_fd = root,
+	};
+	r = spawn(&s, &ret->child, e);
+	close(pair[1]);
+	if (r < 0) {
+		close(pair[0]);
+		return -1;
+	}
+	ret->leash = pair[0];
+	return 0;
+}
+
+static int open_sockets(const struct home *h, const char *name, int *ret_guest, int *ret_control,
+			struct err *e)
+{
+	int r = home_listen(h, name, "sock", ret_guest);
+
+	if (r == 0)
+		r = home_listen(h, name, "ctl", ret_control);
+	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", h->path) : 0;
+}
+
+static int launch(const struct home *h, const char *name, int dir, int lock, bool keep_log,
+		  struct launch *ret, struct err *e)
+{
+	AUTO_FD guest = -1;
+	AUTO_FD control = -1;
+
+	if (open_sockets(h, name, &guest, &control, e) < 0)
+		return -1;
+	return start_supervisor(h, name, dir, lock, guest, control, keep_log, ret, e);
+}
+
+int launch_create(const struct home *h, const struct spec *s, struct launch *ret, struct err *e)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+	struct err ignored;
+
+	*ret = (struct launch)LAUNCH_NONE;
+	if (record_create(h, s, &dir, &lock, e) < 0)
+		return -1;
+	if (launch(h, s->name, dir, lock, !s->ephemeral, ret, e) == 0)
+		return 0;
+	home_unlink_sockets(h, s->name);
+	record_retire(h, s->name);
+	IGNORE(record_erase(h, s->name, &ignored)); /* the first error is the one to report */
+	return -1;
+}
+
+int launch_start(const struct home *h, const char *name, struct launch *ret, struct err *e)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+
+	*ret = (struct launch)LAUNCH_NONE;
+	if (record_lock(h, name, LOCK_WAIT_MS, &dir, &lock, e) < 0)
+		return -1;
+	return launch(h, name, dir, lock, true, ret, e);
+}
+
+int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
+{
+	AUTO_BUF in = BUF_INIT(ANSWER_MAX_BYTES);
+	const char *text;
+	struct frame f;
+	unsigned code;
+	int r;
+
+	for (;;) {
+		struct str rest = { in.p, in.n };
+		char chunk[4096];
+		ssize_t n;
+
+		r = frame_next(&rest, &f);
+		if (r != 0)
+			break;
+		n = read(l->leash, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_set(e, ERR_SYSTEM, "the supervisor ended while starting");
+		buf_add(&in, chunk, (size_t)n);
+		if (buf_failed(&in))
+			return err_set(e, ERR_PROTOCOL, "the supervisor's answer is too long");
+	}
+	l->answered = true;
+	if (r > 0 && f.type == FRAME_OK) {
+		buf_add(warnings, f.body.p, f.body.n);
+		return 0;
+	}
+	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
+		return err_set(e, ERR_PROTOCOL, "the supervisor's answer is not understood");
+	return err_set(e, (enum err_code)code, "%s", text);
+}

@@ -1,0 +1,37 @@
+#include "client/sandbox.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err *e)
+{
+	struct record_list names;
+
+	*ret = (struct sandbox_list){ 0 };
+	record_sweep(h);
+	if (record_list_all(h, &names, e) < 0)
+		return -1;
+	ret->item = xcalloc(names.n + 1, sizeof(*ret->item));
+	for (size_t i = 0; i < names.n; i++) {
+		struct err broken;
+
+		if (record_load(h, names.name[i], &ret->item[ret->n], &broken) < 0) {
+			record_done(&ret->item[ret->n]);
+			continue;
+		}
+		/* lists of hundreds must not hold hundreds of descriptors */
+		fd_closep(&ret->item[ret->n].dir);
+		ret->n++;
+	}
+	record_list_done(&names);
+	return 0;
+}
+
+void sandbox_list_done(struct sandbox_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		record_done(&l->item[i]);
+	free(l->item);
+	*l = (struct sandbox_list){ 0 };
+}

@@ -1,0 +1,200 @@
+/*
+ * From exec to ready. We start as root of the outer namespace with every capability over it and
+ * nobody else here. In this order: hear what to be (BOOT), become our own id, make the payload's
+ * namespace (its owner is then our id, which is what lets us act on its processes), give up the
+ * capabilities, become non-dumpable. Only then may a command run.
+ */
+#include "guest/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/fdpass.h"
+#include "base/io.h"
+
+#define CAP_BIT(c) (1ull << (c))
+
+static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct err *e)
+{
+	char chunk[8192];
+
+	buf_init(&g->boot_body, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
+	*ret_n_fds = 0;
+	for (;;) {
+		struct str in = { g->boot_body.p, g->boot_body.n };
+		struct frame f;
+		int got[FDPASS_MAX];
+		unsigned n_got;
+		ssize_t n;
+		int r = frame_next(&in, &f);
+
+		if (r < 0 || (r > 0 && f.type != FRAME_BOOT))
+			return err_set(e, ERR_PROTOCOL, "bad boot frame");
+		if (r > 0)
+			return boot_decode(f.body, &g->boot) < 0 ?
+				       err_set(e, ERR_PROTOCOL, "bad boot message") : 0;
+		n = fdpass_recv(g->channel, chunk, sizeof(chunk), got, FDPASS_MAX, &n_got);
+		if (n <= 0)
+			return err_sys(e, n < 0 ? (int)-n : EPIPE, "read boot message");
+		for (unsigned i = 0; i < n_got && *ret_n_fds < FDPASS_MAX; i++)
+			fds[(*ret_n_fds)++] = got[i];
+		buf_add(&g->boot_body, chunk, (size_t)n);
+	}
+}
+
+/* Descriptors come in a fixed order; the message says which are there. */
+static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
+{
+	unsigned want = 1 + g->boot.has_cgroup + g->boot.has_oom + g->boot.n_task_fds;
+	unsigned at = 0;
+
+	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX)
+		return err_set(e, ERR_PROTOCOL, "boot message with %u descriptors, not %u", n, want);
+	g->listener = fds[at++];
+	scopes_init(&g->scopes, g->boot.has_cgroup ? fds[at++] : -1);
+	g->oom_fd = g->boot.has_oom ? fds[at++] : -1;
+	g->walls.n_task_fds = g->boot.n_task_fds;
+	for (unsigned i = 0; i < g->boot.n_task_fds; i++)
+		g->walls.task_fd[i] = fds[at++];
+	return 0;
+}
+
+static int become_own_id(uint32_t id, struct err *e)
+{
+	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || (id && (setresgid(id, id, id) < 0 ||
+						     setresuid(id, id, id) < 0)))
+		return err_sys(e, errno, "become id %u", id);
+	/* changing ids cleared the effective set and the dumpable mark; nobody is here yet, and the
+	 * map files of our child must be ours to write */
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+	if (syscall(SYS_capget, &head, data) < 0)
+		return err_sys(e, errno, "read capabilities");
+	data[0].effective = data[0].permitted;
+	data[1].effective = data[1].permitted;
+	if (syscall(SYS_capset, &head, data) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
+		return err_sys(e, errno, "keep capabilities");
+	return 0;
+}
+
+static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
+{
+	char path[64], map[64];
+	static const char *const files[] = { "uid_map", "gid_map" };
+	int r;
+
+	if (g->walls.single_id) {
+		snprintf(path, sizeof(path), "/proc/%d/setgroups", (int)pid);
+		r = io_write_file(AT_FDCWD, path, "deny");
+		if (r < 0)
+			return err_sys(e, -r, "write '%s'", path);
+	}
+	/* a line of ours may not span two lines of the outer map */
+	if (g->boot.split_map)
+		snprintf(map, sizeof(map), "0 0 1\n1 1 %u\n", g->boot.uid_count - 1);
+	else
+		snprintf(map, sizeof(map), "0 0 %u\n", g->boot.uid_count);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
+		r = io_write_file(AT_FDCWD, path, map);
+		if (r < 0)
+			return err_sys(e, -r, "write '%s'", path);
+	}
+	return 0;
+}
+
+static int make_inner_namespace(struct guest *g, struct err *e)
+{
+	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
+	int hold[2];
+	char path[64];
+	pid_t pid;
+	int r;
+
+	if (pipe2(hold, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "pipe");
+	pid = sys_clone3(&args);
+	if (pid == 0) {
+		char c;
+
+		(void)close(hold[1]);
+		IGNORE(read(hold[0], &c, 1)); /* until the parent holds the namespace */
+		_exit(0);
+	}
+	close(hold[0]);
+	if (pid < 0) {
+		close(hold[1]);
+		return err_sys(e, errno, "create the payload's user namespace");
+	}
+	r = write_inner_maps(g, pid, e);
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	g->walls.userns = open(path, O_RDONLY | O_CLOEXEC);
+	if (r == 0 && g->walls.userns < 0)
+		r = err_sys(e, errno, "open '%s'", path);
+	close(hold[1]);
+	IGNORE(waitpid(pid, NULL, 0)); /* it ends with the pipe */
+	return r;
+}
+
+static int drop_capabilities(const struct guest *g, struct err *e)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	/* CHOWN gives a terminal to its user; SYS_ADMIN makes the mark where there is no cgroup;
+	 * SYS_PTRACE lets us see the marks */
+	uint64_t keep = CAP_BIT(CAP_CHOWN);
+
+	if (g->scopes.payload < 0)
+		keep |= CAP_BIT(CAP_SYS_ADMIN) | CAP_BIT(CAP_SYS_PTRACE) | CAP_BIT(CAP_KILL);
+	data[0].effective = data[0].permitted = (uint32_t)keep;
+	if (syscall(SYS_capset, &head, data) < 0)
+		return err_sys(e, errno, "drop capabilities");
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		return err_sys(e, errno, "become non-dumpable");
+	return 0;
+}
+
+static void raise_own_nofile(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		IGNORE(setrlimit(RLIMIT_NOFILE, &l)); /* then fewer clients at once */
+	}
+}
+
+int guest_boot(struct guest *g, struct err *e)
+{
+	int fds[FDPASS_MAX];
+	unsigned n_fds = 0;
+
+	if (receive_boot(g, fds, &n_fds, e) < 0 || take_fds(g, fds, n_fds, e) < 0)
+		return -1;
+	g->walls.restricted = g->boot.restricted;
+	g->walls.single_id = g->boot.uid_count == 1;
+	g->walls.nofile_soft = g->boot.nofile_soft;
+	g->walls.nofile_hard = g->boot.nofile_hard;
+	g->walls.data_limit = g->boot.data_limit;
+	g->walls.nproc_limit = g->boot.nproc_limit;
+	raise_own_nofile();
+	if (become_own_id(g->boot.own_id, e) < 0 || make_inner_namespace(g, e) < 0 ||
+	    drop_capabilities(g, e) < 0)
+		return -1;
+	/* after the last change of credentials, which clears it */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return err_sys(e, errno, "follow the supervisor's death");
+	return 0;
+}

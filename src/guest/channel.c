@@ -1,0 +1,105 @@
+#include "guest/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define READ_CHUNK_BYTES 4096
+
+static void watch(struct guest *g)
+{
+	loop_change_fd(g->loop, g->channel_watch, LOOP_READ | (g->channel_out.n ? LOOP_WRITE : 0));
+}
+
+static void flush(struct guest *g)
+{
+	while (g->channel_out.n) {
+		ssize_t n = send(g->channel, g->channel_out.p, g->channel_out.n,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		buf_drop(&g->channel_out, (size_t)n);
+	}
+	watch(g);
+}
+
+void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_t stream,
+		  const void *p, size_t n)
+{
+	frame_put(&g->channel_out, type, flags, stream, p, n);
+	flush(g);
+}
+
+/* Never blocks and never grows: when the supervisor is slower than the output, records are lost
+ * and a marker says so. */
+void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n)
+{
+	static const char marker[] = "\n[output lost: the log was slower than the command]\n";
+
+	if (g->channel_out.n + n > GUEST_SUPERVISOR_QUEUE_BYTES) {
+		g->channel_dropped = true;
+		return;
+	}
+	if (g->channel_dropped) {
+		g->channel_dropped = false;
+		frame_put(&g->channel_out, FRAME_LOG, flags, (uint32_t)id, marker, sizeof(marker) - 1);
+	}
+	channel_send(g, FRAME_LOG, flags, (uint32_t)id, p, n);
+}
+
+static void shut_down(struct guest *g)
+{
+	g->stopping = true;
+	kill(-1, SIGTERM);
+	kill(-1, SIGCONT); /* a stopped process would not hear it */
+	sessions_reap(g);
+}
+
+static void on_frame(struct guest *g, const struct frame *f)
+{
+	if (f->type == FRAME_SHUTDOWN)
+		shut_down(g);
+}
+
+static void on_channel(void *arg, int fd, uint32_t events)
+{
+	struct guest *g = arg;
+	char chunk[READ_CHUNK_BYTES];
+	struct str in;
+	struct frame f;
+	ssize_t n;
+	int r;
+
+	if (events & LOOP_WRITE)
+		flush(g);
+	if (!(events & (LOOP_READ | LOOP_HANGUP)))
+		return;
+	n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		_exit(1); /* the supervisor is gone: so are we, and with us everything inside */
+	buf_add(&g->channel_in, chunk, (size_t)n);
+	in = (struct str){ g->channel_in.p, g->channel_in.n };
+	while ((r = frame_next(&in, &f)) > 0)
+		on_frame(g, &f);
+	if (r < 0 || buf_failed(&g->channel_in))
+		_exit(1);
+	buf_drop(&g->channel_in, g->channel_in.n - in.n);
+}
+
+int channel_open(struct guest *g)
+{
+	buf_init(&g->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
+	buf_init(&g->channel_out, 2 * GUEST_SUPERVISOR_QUEUE_BYTES);
+	g->channel_watch = loop_add_fd(g->loop, g->channel, LOOP_READ, on_channel, g);
+	return g->channel_watch ? 0 : -errno;
+}

@@ -1,0 +1,224 @@
+/*
+ * The child borrows pid 1's memory until it executes (CLONE_VM | CLONE_VFORK): cheap, and its
+ * failure is simply written into the job. That memory is non-dumpable and belongs to the outer
+ * namespace, so the payload can neither trace nor read the child while it shares it. The child
+ * makes system calls only.
+ *
+ * Order matters. Descriptors of pid 1 are closed before chdir, or a working directory such as
+ * /proc/self/fd/7 would lead out (CVE-2024-21626). The filter goes in while we still have
+ * CAP_SYS_ADMIN over the namespace just joined; all that follows must pass it.
+ */
+#include "guest/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "base/raw.h"
+#include "guest/seccomp.h"
+
+#define STACK_BYTES 32768
+#define CAPABILITY_LAST 63 /* dropping stops at the first the kernel does not know */
+
+static _Alignas(16) char child_stack[STACK_BYTES];
+
+static long join_cgroups(const struct exec_walls *w)
+{
+	for (unsigned i = 0; i < w->n_task_fds; i++) {
+		/* `tasks`, not cgroup.procs: a single thread moves without the global lock */
+		long r = RAW3(SYS_write, w->task_fd[i], "0", 1);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static long take_stdio(const struct exec_job *j)
+{
+	for (int i = 0; i < 3; i++) {
+		long r = RAW3(SYS_dup3, j->stdio[i], i, 0);
+
+		if (r < 0)
+			return r;
+	}
+	return j->tty ? RAW3(SYS_ioctl, 0, TIOCSCTTY, 0) : 0;
+}
+
+static long install_filter(bool restricted)
+{
+	struct sock_fprog prog = { seccomp_filter_len, (struct sock_filter *)seccomp_filter };
+
+	if (restricted) {
+		long r = RAW5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+
+		if (r < 0)
+			return r;
+	}
+	return RAW3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+}
+
+static long set_limit(unsigned resource, uint64_t soft, uint64_t hard)
+{
+	struct {
+		uint64_t soft, hard;
+	} l = { soft, hard };
+
+	return RAW4(SYS_prlimit64, 0, resource, &l, NULL);
+}
+
+static long set_limits(const struct exec_job *j)
+{
+	const struct exec_walls *w = j->walls;
+	long r = set_limit(RLIMIT_NOFILE, w->nofile_soft, w->nofile_hard);
+
+	if (r >= 0)
+		r = set_limit(RLIMIT_CORE, 0, 0); /* a core pattern may start a program on the host */
+	if (r >= 0 && w->data_limit)
+		r = set_limit(RLIMIT_DATA, w->data_limit, w->data_limit);
+	if (r >= 0 && w->nproc_limit)
+		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
+	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
+		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
+	return r;
+}
+
+static long become_user(const struct exec_job *j)
+{
+	const struct user *u = j->user;
+	uint64_t keep = j->walls->restricted ? 0 : EXEC_CAPABILITIES;
+	long r;
+
+	for (unsigned cap = 0; cap <= CAPABILITY_LAST; cap++) {
+		if (keep >> cap & 1)
+			continue;
+		r = RAW5(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (r == -EINVAL)
+			break;
+		if (r < 0)
+			return r;
+	}
+	if (!j->walls->single_id) {
+		r = RAW2(SYS_setgroups, u->n_groups, u->group);
+		if (r < 0)
+			return r;
+	}
+	r = RAW3(SYS_setresgid, u->gid, u->gid, u->gid);
+	if (r >= 0)
+		r = RAW3(SYS_setresuid, u->uid, u->uid, u->uid);
+	return r;
+}
+
+static enum exec_failure spawn_failure(long r)
+{
+	switch (-r) {
+	case ENOENT:
+	case ENOTDIR:
+		return EXEC_NOT_FOUND;
+	case EACCES:
+	case EPERM:
+	case EISDIR:
+		return EXEC_DENIED;
+	case ENOEXEC:
+	case ELIBBAD:
+	case EINVAL:
+	case ETXTBSY:
+		return EXEC_NOT_EXECUTABLE;
+	case E2BIG:
+		return EXEC_BAD_ARGS;
+	case ENOMEM:
+		return EXEC_NO_MEMORY;
+	case EAGAIN:
+	case EMFILE:
+	case ENFILE:
+		return EXEC_RESOURCE;
+	default:
+		return EXEC_DENIED;
+	}
+}
+
+/* Tries each candidate like a shell: a permission error is remembered, the search goes on. */
+static long execute(const struct exec_job *j)
+{
+	long worst = -ENOENT;
+
+	for (const char *const *p = j->paths; *p; p++) {
+		long r = RAW3(SYS_execve, *p, j->argv, j->envp);
+
+		if (r == -ENOENT || r == -ENOTDIR)
+			continue;
+		if (r != -EACCES)
+			return r;
+		worst = r;
+	}
+	return worst;
+}
+
+static void fail(struct exec_job *j, enum exec_failure f, long r)
+{
+	j->failure = f;
+	j->err = (int)-r;
+	raw_exit(127);
+}
+
+static void run(void *arg)
+{
+	struct exec_job *j = arg;
+	unsigned long no_signals = 0;
+	long r;
+
+	RAW0(SYS_setsid);
+	if ((r = join_cgroups(j->walls)) < 0)
+		fail(j, r == -EAGAIN ? EXEC_RESOURCE : EXEC_INTERNAL, r);
+	if ((r = take_stdio(j)) < 0)
+		fail(j, j->tty ? EXEC_PTY : EXEC_INTERNAL, r);
+	if ((r = RAW2(SYS_setns, j->walls->userns, CLONE_NEWUSER)) < 0)
+		fail(j, EXEC_USER, r);
+	if ((r = RAW3(SYS_close_range, 3, ~0u, 0)) < 0)
+		fail(j, EXEC_INTERNAL, r);
+	if ((r = install_filter(j->walls->restricted)) < 0)
+		fail(j, EXEC_INTERNAL, r);
+	if ((r = set_limits(j)) < 0)
+		fail(j, EXEC_RESOURCE, r);
+	if ((r = become_user(j)) < 0)
+		fail(j, EXEC_USER, r);
+	if ((r = RAW1(SYS_chdir, j->cwd)) < 0)
+		fail(j, EXEC_BAD_CWD, r);
+	RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL, 8);
+	r = execute(j);
+	fail(j, spawn_failure(r), r);
+}
+
+pid_t exec_start(struct exec_job *j)
+{
+	struct clone_args args = {
+		.flags = CLONE_VM | CLONE_VFORK | (j->mark ? CLONE_NEWUTS : 0),
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)child_stack,
+		.stack_size = sizeof(child_stack),
+	};
+	long pid;
+
+	if (j->cgroup >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)j->cgroup;
+	}
+	j->failure = EXEC_OK;
+	j->err = 0;
+	/* signals stay blocked in pid 1 for good (signalfd), so none can run in the child */
+	pid = raw_clone_on_stack(&args, run, j);
+	if (pid < 0) {
+		j->failure = pid == -EAGAIN ? EXEC_RESOURCE :
+			     pid == -ENOMEM ? EXEC_NO_MEMORY : EXEC_INTERNAL;
+		j->err = (int)-pid;
+		return -1;
+	}
+	return (pid_t)pid;
+}

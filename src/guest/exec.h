@@ -1,0 +1,51 @@
+/*
+ * The only file in the sandbox that makes processes: clones a command into the payload's user
+ * namespace, its cgroups and its filter, and executes it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "guest/users.h"
+#include "wire/message.h"
+
+#define EXEC_TASK_FDS_MAX 8
+
+/* What every command of this sandbox shares. */
+struct exec_walls {
+	int userns;                   /* the payload's */
+	int task_fd[EXEC_TASK_FDS_MAX]; /* cgroup v1 `tasks` files */
+	unsigned n_task_fds;
+	bool restricted;
+	bool single_id;               /* groups cannot be set */
+	uint64_t nofile_soft, nofile_hard;
+	uint64_t data_limit, nproc_limit;
+};
+
+struct exec_job {
+	const struct exec_walls *walls;
+	const char *const *paths; /* candidates to execute, in order, NULL-terminated */
+	const char *const *argv;
+	const char *const *envp;
+	const char *cwd;
+	const struct user *user;
+	int stdio[3];
+	bool tty;                 /* stdio[0] is a terminal to be controlled */
+	const struct exec_rlimit *rlimit;
+	size_t n_rlimits;
+	int cgroup;               /* directory of this command's own group, or -1 */
+	bool mark;                /* give it a UTS namespace as its mark */
+	/* results */
+	enum exec_failure failure;
+	int err;
+};
+
+/* The command's pid, or -1 with failure and err set. Returns after the exec happened. */
+pid_t exec_start(struct exec_job *j);
+
+/* Capabilities a command has over its own user namespace. */
+#define EXEC_CAPABILITIES                                                                      \
+	(1ull << 0 | 1ull << 1 | 1ull << 3 | 1ull << 4 | 1ull << 5 | 1ull << 6 | 1ull << 7 | \
+	 1ull << 8 | 1ull << 10 | 1ull << 18 | 1ull << 29 | 1ull << 31)

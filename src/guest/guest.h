@@ -1,0 +1,111 @@
+/*
+ * pid 1 of a sandbox: spawns commands, reaps everything, moves bytes.
+ *
+ * It lives in the outer user namespace under an id the payload's namespace lacks, non-dumpable,
+ * from a sealed program. Its peers are clients (over the listener the supervisor made) and the
+ * supervisor (over the channel it was born with); it trusts neither more than its decoder does.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "guest/exec.h"
+#include "guest/scope.h"
+#include "loop/loop.h"
+#include "wire/message.h"
+
+#define GUEST_CHANNEL_FD 3
+#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
+#define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
+#define GUEST_RING_BYTES (256u << 10)           /* output kept for a detached terminal */
+#define GUEST_LEFT_PIPES_MAX 4096               /* pipes of background children we read on */
+
+struct guest {
+	struct loop *loop;
+	int channel;
+	loop_id channel_watch;
+	struct buf channel_in, channel_out;
+	bool channel_dropped; /* log frames were dropped since the last marker */
+	int listener;
+	loop_id listener_watch;
+	struct exec_walls walls;
+	struct scopes scopes;
+	int oom_fd;
+	uint64_t oom_seen;
+	struct boot_message boot;
+	struct buf boot_body; /* what boot's strings point into */
+	struct connection *connections;
+	struct session *sessions;
+	struct left_pipe *left_pipes;
+	unsigned n_left_pipes;
+	uint64_t next_session;
+	unsigned n_running;
+	bool stopping;
+};
+
+/* boot.c: takes the BOOT message, builds the inner walls, drops what is no longer needed. */
+MUST_USE int guest_boot(struct guest *g, struct err *e);
+/* channel.c: frames to and from the supervisor */
+MUST_USE int channel_open(struct guest *g);
+void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_t stream,
+		  const void *p, size_t n);
+void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n);
+/* server.c: clients */
+MUST_USE int server_open(struct guest *g);
+/* session.c */
+void sessions_reap(struct guest *g);
+
+struct connection {
+	struct connection *next;
+	struct guest *guest;
+	int fd;
+	loop_id watch;
+	struct buf in, out;
+	int fds[FRAME_FDS_MAX];
+	unsigned n_fds;
+	bool greeted;
+	bool dead;
+};
+
+void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
+		     const void *p, size_t n);
+void connection_flush(struct connection *c);
+
+struct session {
+	struct session *next;
+	struct guest *guest;
+	struct connection *connection; /* NULL: detached */
+	uint32_t stream;
+	uint64_t id;
+	pid_t pid;
+	unsigned flags; /* enum exec_flag */
+	struct scope scope;
+	loop_id timer;      /* --timeout */
+	loop_id kill_timer; /* next pass */
+	bool timed_out, swept, ended;
+	struct exit_message end;
+	/* terminal */
+	int master;
+	loop_id master_watch;
+	uint32_t credit;    /* bytes we may still send */
+	struct buf input;   /* for the terminal, not yet taken by it */
+	struct buf ring;    /* output while nobody is attached */
+	bool input_closed;
+};
+
+void session_start(struct connection *c, uint32_t stream, struct str body);
+void session_attach(struct connection *c, uint32_t stream, struct str body);
+struct session *session_find(struct guest *g, struct connection *c, uint32_t stream);
+void session_input(struct session *s, struct str data);
+void session_credit(struct session *s, struct str body);
+void session_resize(struct session *s, struct str body);
+void session_detach(struct session *s);
+void session_kill(struct session *s);
+/* The client left normally; descriptors are read ends that are not at EOF: stdout then stderr, or
+ * one of them as the frame's flags say. */
+void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
+/* The connection is gone: what it ran and did not detach dies. */
+void sessions_drop(struct connection *c);

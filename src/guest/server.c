@@ -1,0 +1,217 @@
+/*
+ * Clients. A connection speaks frames; descriptors that arrive belong to the next EXEC or LEAVE.
+ * A client whose process is visible in our pid namespace is part of the payload (it can have the
+ * socket only through a mistake outside) and is refused.
+ */
+#include "guest/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fdpass.h"
+
+#define READ_CHUNK_BYTES 8192 /* small: it stays resident in every idle sandbox */
+
+static void drop_fds(struct connection *c)
+{
+	while (c->n_fds > 0)
+		close(c->fds[--c->n_fds]);
+}
+
+static void connection_close(struct connection *c)
+{
+	struct guest *g = c->guest;
+	struct connection **at = &g->connections;
+
+	if (c->dead)
+		return;
+	c->dead = true;
+	sessions_drop(c);
+	while (*at && *at != c)
+		at = &(*at)->next;
+	if (*at)
+		*at = c->next;
+	loop_remove(g->loop, &c->watch);
+	fd_closep(&c->fd);
+	drop_fds(c);
+	buf_done(&c->in);
+	buf_done(&c->out);
+	free(c);
+	/* a place is free again for whoever waits in the backlog */
+	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
+}
+
+/* Writes what the socket takes. Never closes: callers up the stack still hold the connection; a
+ * broken socket shows as a hangup event. */
+void connection_flush(struct connection *c)
+{
+	while (c->out.n) {
+		ssize_t n = send(c->fd, c->out.p, c->out.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		buf_drop(&c->out, (size_t)n);
+	}
+	loop_change_fd(c->guest->loop, c->watch, LOOP_READ | (c->out.n ? LOOP_WRITE : 0));
+}
+
+void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
+		     const void *p, size_t n)
+{
+	frame_put(&c->out, type, flags, stream, p, n);
+	connection_flush(c);
+}
+
+static bool on_hello(struct connection *c, struct str body)
+{
+	struct hello h;
+	AUTO_BUF out = BUF_INIT(256);
+
+	if (hello_decode(body, &h) < 0)
+		return false;
+	hello_encode(&c->out);
+	c->greeted = hello_agree(&h) != 0;
+	if (!c->greeted) {
+		error_encode(&out, ERR_PROTOCOL, "no protocol version in common with this sandbox");
+		connection_send(c, FRAME_ERROR, 0, 0, out.p, out.n);
+	}
+	return c->greeted;
+}
+
+/* False ends the connection. */
+static bool on_frame(struct connection *c, const struct frame *f)
+{
+	struct session *s;
+
+	if (f->type == FRAME_HELLO)
+		return on_hello(c, f->body);
+	if (!c->greeted)
+		return false;
+	s = session_find(c->guest, c, f->stream);
+	switch (f->type) {
+	case FRAME_EXEC:
+		if (s)
+			return false; /* the stream is taken */
+		session_start(c, f->stream, f->body);
+		drop_fds(c);
+		return true;
+	case FRAME_ATTACH:
+		if (s)
+			return false;
+		session_attach(c, f->stream, f->body);
+		return true;
+	case FRAME_LEAVE:
+		session_leave(c, f, c->fds, c->n_fds);
+		c->n_fds = 0;
+		return true;
+	case FRAME_STDIN:
+		if (s)
+			session_input(s, f->body);
+		return true;
+	case FRAME_CREDIT:
+		if (s)
+			session_credit(s, f->body);
+		return true;
+	case FRAME_RESIZE:
+		if (s)
+			session_resize(s, f->body);
+		return true;
+	case FRAME_DETACH:
+		if (s)
+			session_detach(s);
+		return true;
+	case FRAME_PING:
+		connection_send(c, FRAME_PONG, 0, f->stream, NULL, 0);
+		return true;
+	case FRAME_TOUCH:
+		channel_send(c->guest, FRAME_ACTIVITY, c->guest->n_running ? FRAME_FLAG_BUSY : 0, 0,
+			     NULL, 0);
+		connection_send(c, FRAME_PONG, 0, f->stream, NULL, 0);
+		return true;
+	default:
+		return true; /* a newer client's word: ignored, as the protocol says */
+	}
+}
+
+static void on_connection(void *arg, int fd, uint32_t events)
+{
+	struct connection *c = arg;
+	char chunk[READ_CHUNK_BYTES];
+	struct str in;
+	struct frame f;
+	unsigned got = 0;
+	ssize_t n;
+	int r;
+
+	if (events & LOOP_WRITE)
+		connection_flush(c);
+	if (!(events & (LOOP_READ | LOOP_HANGUP)))
+		return;
+	n = fdpass_recv(fd, chunk, sizeof(chunk), c->fds + c->n_fds, FRAME_FDS_MAX - c->n_fds, &got);
+	if (n == -EAGAIN)
+		return;
+	c->n_fds += got;
+	if (n <= 0) {
+		connection_close(c);
+		return;
+	}
+	buf_add(&c->in, chunk, (size_t)n);
+	in = (struct str){ c->in.p, c->in.n };
+	while ((r = frame_next(&in, &f)) > 0)
+		if (!on_frame(c, &f)) {
+			connection_close(c);
+			return;
+		}
+	if (r < 0 || buf_failed(&c->in) || buf_failed(&c->out)) {
+		connection_close(c);
+		return;
+	}
+	buf_drop(&c->in, c->in.n - in.n);
+}
+
+static void on_listener(void *arg, int fd, uint32_t events)
+{
+	struct guest *g = arg;
+	int sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	struct connection *c;
+
+	if (sock < 0) {
+		/* no descriptors left: let them queue until somebody leaves */
+		if (errno == EMFILE || errno == ENFILE)
+			loop_change_fd(g->loop, g->listener_watch, 0);
+		return;
+	}
+	if (g->stopping || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	    peer.pid != 0) {
+		close(sock);
+		return;
+	}
+	c = xcalloc(1, sizeof(*c));
+	c->guest = g;
+	c->fd = sock;
+	buf_init(&c->in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + READ_CHUNK_BYTES);
+	buf_init(&c->out, GUEST_CONNECTION_QUEUE_BYTES);
+	c->watch = loop_add_fd(g->loop, sock, LOOP_READ, on_connection, c);
+	if (!c->watch) {
+		close(sock);
+		free(c);
+		return;
+	}
+	c->next = g->connections;
+	g->connections = c;
+}
+
+int server_open(struct guest *g)
+{
+	g->listener_watch = loop_add_fd(g->loop, g->listener, LOOP_READ, on_listener, g);
+	return g->listener_watch ? 0 : -errno;
+}

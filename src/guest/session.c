@@ -1,0 +1,563 @@
+/*
+ * A session is one command: from EXEC to EXIT, on a stream of a connection or detached.
+ *
+ *   piped     the client holds the other ends of the command's pipes; we only watch the process
+ *   terminal  we hold the master; output flows as frames within the client's credit, and into a
+ *             ring while nobody is attached
+ *   detached  we hold the pipes; output goes to the log
+ *
+ * A session ends when its direct child does. If it must be ended (time-out, client gone), its scope
+ * is killed first and the end is reported when the child is reaped.
+ */
+#include "guest/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "guest/environ.h"
+#include "guest/pipes.h"
+#include "guest/terminal.h"
+
+#define TERMINAL_CHUNK_BYTES 16384
+#define TERMINAL_EOF "\x04"
+
+static void on_master(void *arg, int fd, uint32_t events);
+
+/* --- reporting ------------------------------------------------------------------------------- */
+
+static void send_exit(struct connection *c, uint32_t stream, const struct exit_message *m)
+{
+	AUTO_BUF b = BUF_INIT(4096);
+
+	exit_encode(&b, m);
+	connection_send(c, FRAME_EXIT, 0, stream, b.p, b.n);
+}
+
+static void send_error(struct connection *c, uint32_t stream, const struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(4096);
+
+	error_encode(&b, (unsigned)e->code, e->msg);
+	connection_send(c, FRAME_ERROR, 0, stream, b.p, b.n);
+}
+
+static void send_started(struct session *s)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	started_encode(&b, s->id);
+	connection_send(s->connection, FRAME_STARTED, 0, s->stream, b.p, b.n);
+}
+
+static void report_activity(struct guest *g)
+{
+	if (g->boot.report_activity)
+		channel_send(g, FRAME_ACTIVITY, g->n_running ? FRAME_FLAG_BUSY : 0, 0, NULL, 0);
+}
+
+/* True when the kernel killed for memory since we last looked. */
+static bool memory_was_short(struct guest *g)
+{
+	char text[512] = "";
+	uint64_t n = 0;
+	char *at;
+
+	if (g->oom_fd < 0 || pread(g->oom_fd, text, sizeof(text) - 1, 0) <= 0)
+		return false;
+	at = strstr(text, "oom_kill ");
+	for (at = at ? at + 9 : text; *at >= '0' && *at <= '9'; at++)
+		n = n * 10 + (uint64_t)(*at - '0');
+	if (n <= g->oom_seen)
+		return false;
+	g->oom_seen = n;
+	return true;
+}
+
+/* --- end ------------------------------------------------------------------------------------- */
+
+static void session_free(struct session *s)
+{
+	struct session **at = &s->guest->sessions;
+
+	while (*at && *at != s)
+		at = &(*at)->next;
+	if (*at)
+		*at = s->next;
+	loop_remove(s->guest->loop, &s->timer);
+	loop_remove(s->guest->loop, &s->kill_timer);
+	loop_remove(s->guest->loop, &s->master_watch);
+	fd_closep(&s->master);
+	scope_close(&s->guest->scopes, &s->scope);
+	buf_done(&s->input);
+	buf_done(&s->ring);
+	free(s);
+}
+
+/* The child is reaped and its output passed on. */
+static void session_finish(struct session *s)
+{
+	if (s->connection)
+		send_exit(s->connection, s->stream, &s->end);
+	if (s->flags & EXEC_MAIN) {
+		AUTO_BUF b = BUF_INIT(4096);
+
+		exit_encode(&b, &s->end);
+		channel_send(s->guest, FRAME_EXIT, 0, (uint32_t)s->id, b.p, b.n);
+	}
+	session_free(s);
+}
+
+static void session_ended(struct session *s, int status)
+{
+	struct guest *g = s->guest;
+
+	s->ended = true;
+	s->pid = -1;
+	s->end.timed_out = s->timed_out;
+	s->end.swept = s->swept;
+	if (WIFSIGNALED(status))
+		s->end.signal = (uint32_t)WTERMSIG(status);
+	else
+		s->end.code = (uint32_t)WEXITSTATUS(status);
+	if (s->end.signal == SIGKILL || s->end.code == 128 + SIGKILL)
+		s->end.out_of_memory = memory_was_short(g);
+	g->n_running--;
+	loop_remove(g->loop, &s->timer);
+	if (s->master >= 0)
+		on_master(s, s->master, LOOP_READ); /* pass on what is there, then finish */
+	else
+		session_finish(s);
+	if (g->n_running == 0)
+		report_activity(g);
+}
+
+void sessions_reap(struct guest *g)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+		for (struct session *s = g->sessions; s; s = s->next)
+			if (s->pid == pid) {
+				session_ended(s, status);
+				break;
+			}
+	if (g->stopping && pid < 0 && errno == ECHILD)
+		_exit(0);
+}
+
+/* --- killing --------------------------------------------------------------------------------- */
+
+static void kill_pass(void *arg)
+{
+	struct session *s = arg;
+
+	s->kill_timer = 0;
+	switch (scope_kill(&s->scope)) {
+	case SCOPE_AGAIN:
+		s->kill_timer = loop_add_timer(s->guest->loop, clock_mono_ns(), kill_pass, s);
+		break;
+	case SCOPE_SWEPT:
+		for (struct session *o = s->guest->sessions; o; o = o->next)
+			o->swept = true;
+		break;
+	case SCOPE_DONE:
+		break;
+	}
+}
+
+void session_kill(struct session *s)
+{
+	if (s->pid > 0)
+		kill(s->pid, SIGKILL);
+	if (!s->kill_timer)
+		kill_pass(s);
+}
+
+static void on_timeout(void *arg)
+{
+	struct session *s = arg;
+
+	s->timer = 0;
+	s->timed_out = true;
+	session_kill(s);
+}
+
+/* --- terminal -------------------------------------------------------------------------------- */
+
+static void watch_master(struct session *s)
+{
+	bool may_read = !s->connection || s->credit > 0;
+
+	loop_change_fd(s->guest->loop, s->master_watch,
+		       (may_read ? LOOP_READ : 0) | (s->input.n ? LOOP_WRITE : 0));
+}
+
+static void keep_in_ring(struct session *s, const char *p, size_t n)
+{
+	if (s->ring.n + n > GUEST_RING_BYTES)
+		buf_drop(&s->ring, s->ring.n + n - GUEST_RING_BYTES);
+	buf_add(&s->ring, p, n);
+}
+
+static void pass_output(struct session *s, const char *p, size_t n)
+{
+	if (s->connection) {
+		s->credit -= (uint32_t)n;
+		connection_send(s->connection, FRAME_OUTPUT, FRAME_FLAG_JOINED, s->stream, p, n);
+	} else {
+		keep_in_ring(s, p, n);
+		channel_log(s->guest, s->id, FRAME_FLAG_JOINED, p, n);
+	}
+}
+
+static void feed_terminal(struct session *s)
+{
+	AUTO_BUF grant = BUF_INIT(64);
+	size_t before = s->input.n;
+
+	while (s->input.n) {
+		ssize_t n = write(s->master, s->input.p, s->input.n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		buf_drop(&s->input, (size_t)n);
+	}
+	if (s->connection && before > s->input.n) {
+		number_encode(&grant, before - s->input.n);
+		connection_send(s->connection, FRAME_CREDIT, 0, s->stream, grant.p, grant.n);
+	}
+}
+
+static void on_master(void *arg, int fd, uint32_t events)
+{
+	struct session *s = arg;
+	char chunk[TERMINAL_CHUNK_BYTES];
+	bool gone = false;
+
+	if (events & LOOP_WRITE)
+		feed_terminal(s);
+	for (unsigned turn = 0; turn < 16 || s->ended; turn++) {
+		size_t room = !s->connection ? sizeof(chunk) :
+			      s->credit < sizeof(chunk) ? s->credit : sizeof(chunk);
+		ssize_t n = room ? read(fd, chunk, room) : -1;
+
+		if (room == 0) {
+			watch_master(s);
+			return; /* more when the client grants credit, also after the end */
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			gone = n == 0 || errno != EAGAIN; /* EIO: nobody holds the slave */
+			break;
+		}
+		pass_output(s, chunk, (size_t)n);
+	}
+	if (s->ended) {
+		session_finish(s);
+		return;
+	}
+	if (gone)
+		loop_remove(s->guest->loop, &s->master_watch); /* the child's end will finish it */
+	else
+		watch_master(s);
+}
+
+void session_input(struct session *s, struct str data)
+{
+	if (s->master < 0 || s->ended || s->input_closed)
+		return;
+	if (data.n == 0) {
+		s->input_closed = true;
+		buf_add_str(&s->input, TERMINAL_EOF);
+	} else {
+		buf_add(&s->input, data.p, data.n);
+	}
+	if (buf_failed(&s->input)) { /* beyond its credit: a broken client */
+		session_kill(s);
+		return;
+	}
+	feed_terminal(s);
+	watch_master(s);
+}
+
+void session_credit(struct session *s, struct str body)
+{
+	uint64_t n;
+
+	if (s->master < 0 || number_decode(body, &n) < 0 || n > FRAME_CREDIT_BYTES ||
+	    s->credit + n > FRAME_CREDIT_BYTES)
+		return;
+	s->credit += (uint32_t)n;
+	if (s->ended)
+		on_master(s, s->master, LOOP_READ);
+	else
+		watch_master(s);
+}
+
+void session_resize(struct session *s, struct str body)
+{
+	uint32_t rows, cols;
+
+	if (s->master >= 0 && size_decode(body, &rows, &cols) == 0)
+		terminal_resize(s->master, rows, cols);
+}
+
+void session_detach(struct session *s)
+{
+	if (s->master < 0)
+		return;
+	s->connection = NULL;
+	watch_master(s);
+	if (s->ended)
+		on_master(s, s->master, LOOP_READ);
+}
+
+void session_attach(struct connection *c, uint32_t stream, struct str body)
+{
+	struct session *found = NULL;
+	struct err e;
+	uint64_t id;
+
+	if (number_decode(body, &id) < 0)
+		id = 0;
+	for (struct session *s = c->guest->sessions; s; s = s->next)
+		if (s->master >= 0 && !s->ended && (id ? s->id == id : !s->connection) &&
+		    (!found || s->id > found->id))
+			found = s;
+	if (!found || found->connection) {
+		if (found)
+			err_set(&e, ERR_BUSY, "session %llu is attached elsewhere", (unsigned long long)id);
+		else if (id)
+			err_set(&e, ERR_NOT_FOUND, "session not found: %llu", (unsigned long long)id);
+		else
+			err_set(&e, ERR_NOT_FOUND, "no detached session");
+		send_error(c, stream, &e);
+		return;
+	}
+	found->connection = c;
+	found->stream = stream;
+	found->credit = FRAME_CREDIT_BYTES;
+	send_started(found);
+	for (size_t at = 0; at < found->ring.n; at += FRAME_DATA_MAX_BYTES) {
+		size_t n = found->ring.n - at;
+
+		pass_output(found, found->ring.p + at, n < FRAME_DATA_MAX_BYTES ? n : FRAME_DATA_MAX_BYTES);
+	}
+	buf_clear(&found->ring);
+	watch_master(found);
+}
+
+/* --- start ----------------------------------------------------------------------------------- */
+
+struct ends {
+	int child[3];  /* what the command gets; closed by us after the clone */
+	int read_out, read_err; /* detached: ours to read */
+	int master;
+};
+
+static void ends_done(struct ends *f)
+{
+	for (int i = 0; i < 3; i++)
+		fd_closep(&f->child[i]);
+	fd_closep(&f->read_out);
+	fd_closep(&f->read_err);
+	fd_closep(&f->master);
+}
+
+/* Descriptors from the client, a terminal, or pipes of our own. -errno. */
+static int open_ends(struct connection *c, const struct exec_message *m, const struct user *u,
+		     struct ends *f)
+{
+	unsigned want = m->flags & (EXEC_TTY | EXEC_DETACHED) ? 0 : m->flags & EXEC_JOINED ? 2 : 3;
+	int r;
+
+	*f = (struct ends){ { -1, -1, -1 }, -1, -1, -1 };
+	if (c->n_fds != want)
+		return -EPROTO;
+	if (m->flags & EXEC_TTY) {
+		r = terminal_open(u, m->rows, m->cols, &f->master, &f->child[0]);
+		for (int i = 1; r == 0 && i < 3; i++) {
+			f->child[i] = fcntl(f->child[0], F_DUPFD_CLOEXEC, 3);
+			r = f->child[i] < 0 ? -errno : 0;
+		}
+		return r;
+	}
+	if (m->flags & EXEC_DETACHED) {
+		int out[2] = { -1, -1 }, err[2] = { -1, -1 };
+
+		f->child[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		r = f->child[0] < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0 ? -errno : 0;
+		f->read_out = out[0];
+		f->child[1] = out[1];
+		f->read_err = err[0];
+		f->child[2] = err[1];
+		/* the command reopens /dev/stdout as whoever it becomes */
+		if (r == 0 && (fchmod(out[1], 0666) < 0 || fchmod(err[1], 0666) < 0))
+			r = -errno;
+		return r;
+	}
+	for (unsigned i = 0; i < want; i++)
+		f->child[i] = c->fds[i];
+	c->n_fds = 0;
+	if (want == 2) {
+		f->child[2] = fcntl(f->child[1], F_DUPFD_CLOEXEC, 3);
+		return f->child[2] < 0 ? -errno : 0;
+	}
+	return 0;
+}
+
+static struct session *session_new(struct connection *c, uint32_t stream,
+				   const struct exec_message *m)
+{
+	struct session *s = xcalloc(1, sizeof(*s));
+
+	s->guest = c->guest;
+	s->connection = m->flags & EXEC_DETACHED ? NULL : c;
+	s->stream = stream;
+	s->flags = m->flags;
+	s->id = ++c->guest->next_session;
+	s->master = -1;
+	s->credit = FRAME_CREDIT_BYTES;
+	buf_init(&s->input, FRAME_CREDIT_BYTES + 1);
+	buf_init(&s->ring, GUEST_RING_BYTES);
+	s->next = c->guest->sessions;
+	c->guest->sessions = s;
+	return s;
+}
+
+/* The command runs: watch it. */
+static void session_running(struct session *s, struct connection *c, struct ends *f,
+			    const struct exec_message *m)
+{
+	struct guest *g = s->guest;
+	AUTO_BUF b = BUF_INIT(64);
+
+	if (m->flags & EXEC_TTY) {
+		s->master = fd_take(&f->master);
+		s->master_watch = loop_add_fd(g->loop, s->master, LOOP_READ, on_master, s);
+	}
+	if (m->timeout_ms)
+		s->timer = loop_add_timer(g->loop, clock_mono_ns() + m->timeout_ms * NS_PER_MS,
+					  on_timeout, s);
+	started_encode(&b, s->id);
+	connection_send(c, FRAME_STARTED, 0, s->stream, b.p, b.n);
+	if (f->read_out >= 0) {
+		pipes_adopt(g, fd_take(&f->read_out), s->id, 0);
+		pipes_adopt(g, fd_take(&f->read_err), s->id, FRAME_FLAG_STDERR);
+	}
+	if (g->n_running++ == 0)
+		report_activity(g);
+}
+
+static void run_command(struct connection *c, uint32_t stream, const struct exec_message *m,
+			const struct user *u, struct ends *f)
+{
+	struct guest *g = c->guest;
+	struct environ_list env, paths;
+	struct session *s = session_new(c, stream, m);
+	struct exec_job j = {
+		.walls = &g->walls,
+		.argv = m->argv,
+		.cwd = m->cwd ? m->cwd : g->boot.workdir ? g->boot.workdir : "/",
+		.user = u,
+		.stdio = { f->child[0], f->child[1], f->child[2] },
+		.tty = m->flags & EXEC_TTY,
+		.rlimit = m->rlimit,
+		.n_rlimits = m->n_rlimits,
+	};
+
+	environ_compose(&env, &g->boot, m, u);
+	environ_candidates(&paths, &env, m->argv[0]);
+	j.envp = (const char *const *)env.v;
+	j.paths = (const char *const *)paths.v;
+	scope_open(&g->scopes, &s->scope);
+	j.cgroup = s->scope.group;
+	j.mark = s->scope.group < 0;
+	s->pid = exec_start(&j);
+	for (int i = 0; i < 3; i++)
+		fd_closep(&f->child[i]);
+	if (j.failure) {
+		struct exit_message end = { .failure = j.failure, .sys = j.err };
+
+		if (s->pid > 0)
+			IGNORE(waitpid(s->pid, NULL, __WALL)); /* it exited at once */
+		send_exit(c, stream, &end);
+		g->next_session--; /* a command that never ran has no number */
+		session_free(s);
+	} else {
+		if (j.mark)
+			scope_mark(&s->scope, s->pid);
+		session_running(s, c, f, m);
+	}
+	environ_done(&env);
+	environ_done(&paths);
+}
+
+void session_start(struct connection *c, uint32_t stream, struct str body)
+{
+	struct guest *g = c->guest;
+	struct exec_message m;
+	struct user u;
+	struct ends f;
+	struct err e;
+	int r = exec_decode(body, &m);
+
+	if (r < 0) {
+		send_exit(c, stream, &(struct exit_message){ .failure = EXEC_BAD_ARGS, .sys = -r });
+		return;
+	}
+	if (user_find(m.user ? m.user : g->boot.user, &u, &e) < 0) {
+		send_error(c, stream, &e);
+	} else if ((r = open_ends(c, &m, &u, &f)) < 0) {
+		send_exit(c, stream,
+			  &(struct exit_message){
+				  .failure = m.flags & EXEC_TTY ? EXEC_PTY : EXEC_INTERNAL, .sys = -r });
+		ends_done(&f);
+	} else {
+		run_command(c, stream, &m, &u, &f);
+		ends_done(&f);
+	}
+	exec_message_done(&m);
+}
+
+struct session *session_find(struct guest *g, struct connection *c, uint32_t stream)
+{
+	for (struct session *s = g->sessions; s; s = s->next)
+		if (s->connection == c && s->stream == stream)
+			return s;
+	return NULL;
+}
+
+void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n)
+{
+	/* the session itself is gone by now: its number travels in the stream's place */
+	for (unsigned i = 0; i < n; i++)
+		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
+}
+
+void sessions_drop(struct connection *c)
+{
+	for (struct session *s = c->guest->sessions, *next; s; s = next) {
+		next = s->next;
+		if (s->connection != c)
+			continue;
+		s->connection = NULL;
+		if (s->ended)
+			session_free(s);
+		else
+			session_kill(s);
+	}
+}

@@ -1,0 +1,40 @@
+#include "guest/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER 0x5441
+#endif
+
+int terminal_open(const struct user *u, uint32_t rows, uint32_t cols, int *ret_master,
+		  int *ret_slave)
+{
+	AUTO_FD master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	AUTO_FD slave = -1;
+	int unlock = 0;
+
+	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
+		return -errno;
+	/* by descriptor: no path inside the sandbox is trusted */
+	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		return -errno;
+	IGNORE(fchown(slave, u->uid, (gid_t)-1)); /* a single-id map: it is theirs already */
+	terminal_resize(master, rows, cols);
+	*ret_master = fd_take(&master);
+	*ret_slave = fd_take(&slave);
+	return 0;
+}
+
+void terminal_resize(int master, uint32_t rows, uint32_t cols)
+{
+	struct winsize w = { .ws_row = (unsigned short)rows, .ws_col = (unsigned short)cols };
+
+	if (rows && cols)
+		IGNORE(ioctl(master, TIOCSWINSZ, &w)); /* a wrong size is no reason to fail */
+}

@@ -1,0 +1,251 @@
+/*
+ * The parent's half of a start, in this order because of what depends on what:
+ *   1. the plan: all sources opened, all trees cloned (they need our privilege and our view)
+ *   2. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
+ *   3. the clone, which shares our memory and waits for a byte
+ *   4. id maps; id-mapped trees (they need the new user namespace)
+ *   5. the byte; then, while the child mounts, cgroup limits
+ */
+#include "process/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "base/raw.h"
+
+#define CHILD_STACK_BYTES 65536
+#define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
+
+#define NAMESPACES                                                                              \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | \
+	 CLONE_NEWCGROUP)
+
+void process_init(struct process_instance *i)
+{
+	*i = (struct process_instance){ .pid = -1, .pidfd = -1, .channel = -1 };
+	cgroup_init(&i->cgroup);
+}
+
+int process_seal_program(const char *path, int *ret_fd, struct err *e)
+{
+	AUTO_FD from = open(path, O_RDONLY | O_CLOEXEC);
+	AUTO_FD to = -1;
+	struct stat st;
+	off_t done = 0;
+
+	if (from < 0 || fstat(from, &st) < 0)
+		return err_sys(e, errno, "open '%s'", path);
+	to = memfd_create("cordon-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (to < 0)
+		return err_sys(e, errno, "make a sealed copy of '%s'", path);
+	while (done < st.st_size) {
+		ssize_t n = sendfile(to, from, &done, (size_t)(st.st_size - done));
+
+		if (n <= 0)
+			return err_sys(e, n < 0 ? errno : EIO, "copy '%s'", path);
+	}
+	if (fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return err_sys(e, errno, "seal the copy of '%s'", path);
+	*ret_fd = fd_take(&to);
+	return 0;
+}
+
+static int clone_failed(int errnum, struct err *e)
+{
+	err_sys(e, errnum, "create namespaces");
+	if (errnum == EPERM || errnum == EACCES)
+		return err_hint(e, "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1, "
+				   "or on Ubuntu sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
+				   "'cordon doctor' says which");
+	if (errnum == ENOSPC)
+		return err_hint(e, "raise the limit: sysctl -w user.max_user_namespaces=10000");
+	return -1;
+}
+
+static int clone_child(struct process_instance *i, struct err *e)
+{
+	struct clone_args args = {
+		.flags = NAMESPACES | CLONE_VM | CLONE_PIDFD,
+		.pidfd = (uintptr_t)&i->pidfd,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)i->stack,
+		.stack_size = CHILD_STACK_BYTES,
+	};
+	sigset_t all, before;
+	long pid;
+
+	if (i->cgroup.v2_init >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)i->cgroup.v2_init;
+	}
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = raw_clone_on_stack(&args, child_run, i->child);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return clone_failed((int)-pid, e);
+	i->pid = (pid_t)pid;
+	return 0;
+}
+
+static int map_tree(const struct process_instance *i, const struct tree_map *m, int userns,
+		    const struct ids *ids, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP };
+	AUTO_FD own = -1;
+
+	if (m->kind == MAP_OWNER) {
+		if (ids_one_to_one(m->uid, ids->uid_base, m->gid, ids->gid_base, &own, e) < 0)
+			return -1;
+		userns = own;
+	}
+	attr.userns_fd = (uint64_t)userns;
+	if (sys_mount_setattr(i->plan->tree[m->tree], "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) == 0)
+		return 0;
+	/* a submount that cannot be mapped must not lose us the tree: map its top alone */
+	if (sys_mount_setattr(i->plan->tree[m->tree], "", AT_EMPTY_PATH, &attr) == 0)
+		return 0;
+	return err_sys(e, errno, "map the ids of a mount source");
+}
+
+static int map_trees(const struct process_instance *i, const struct process_request *r,
+		     const struct tree_map *maps, size_t n, struct err *e)
+{
+	AUTO_FD userns = -1;
+	char path[64];
+
+	if (r->rootfs.ids->mode != IDS_RANGE)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)i->pid);
+	userns = open(path, O_RDONLY | O_CLOEXEC);
+	if (userns < 0)
+		return err_sys(e, errno, "open '%s'", path);
+	for (size_t k = 0; k < n; k++)
+		if (map_tree(i, &maps[k], userns, r->rootfs.ids, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int make_plan(struct process_instance *i, const struct process_request *r, int guest_end,
+		     struct tree_map *maps, size_t *ret_n_maps, struct err *e)
+{
+	struct step *s;
+
+	i->plan = plan_new();
+	plan_add(i->plan, STEP_WAIT)->fd = guest_end;
+	if (r->rootfs.ids->mode != IDS_SINGLE)
+		plan_add(i->plan, STEP_GROUPS);
+	/* until then we are an id the namespace does not know, and could make no file */
+	plan_add(i->plan, STEP_IDS);
+	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
+		return -1;
+	s = plan_add(i->plan, STEP_KEEP);
+	s->fd = guest_end;
+	s->mode = GUEST_CHANNEL_FD;
+	plan_add(i->plan, STEP_EXEC)->fd = r->guest_program;
+	return plan_check(i->plan, e);
+}
+
+int process_start(const struct process_request *r, struct process_instance *ret, struct err *e)
+{
+	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
+	int pair[2] = { -1, -1 };
+	AUTO_FD guest_end = -1;
+	size_t n_maps = 0;
+
+	process_init(ret);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, errno, "make channel");
+	ret->channel = pair[0];
+	guest_end = pair[1];
+	if (make_plan(ret, r, guest_end, maps, &n_maps, e) < 0)
+		return -1;
+	cgroup_prepare(&ret->cgroup, r->cgroup_id);
+	ret->child = xcalloc(1, sizeof(*ret->child));
+	ret->child->plan = ret->plan;
+	ret->stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (ret->stack == MAP_FAILED) {
+		ret->stack = NULL;
+		return err_sys(e, errno, "make a stack");
+	}
+	if (clone_child(ret, e) < 0)
+		return -1;
+	if (ids_write_maps(r->rootfs.ids, ret->pid, e) < 0 || map_trees(ret, r, maps, n_maps, e) < 0)
+		return -1;
+	if (write(ret->channel, "g", 1) != 1)
+		return err_sys(e, errno, "release the child");
+	cgroup_limit(&ret->cgroup, &r->limits, r->rootfs.ids->mode == IDS_RANGE
+						       ? r->rootfs.ids->uid_base + IDS_PER_SANDBOX
+						       : geteuid(),
+		     r->rootfs.ids->mode == IDS_RANGE ? r->rootfs.ids->gid_base + IDS_PER_SANDBOX
+						      : getegid());
+	return 0;
+}
+
+int process_failure(struct process_instance *i, struct err *e)
+{
+	int status = 0;
+
+	if (i->pid > 0 && waitpid(i->pid, &status, 0) == i->pid)
+		i->pid = -1;
+	if (i->child && i->child->report.err) {
+		const struct step *s = &i->plan->step[i->child->report.step];
+		const char *what = s->path ? s->path : "";
+
+		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "", what,
+			*what ? "'" : "");
+		if (e->sys == ESTALE)
+			return err_hint(e, "a mount source was replaced while the sandbox started");
+		if (s->op == STEP_OVERLAY && e->sys == EPERM)
+			return err_hint(e, "overlayfs in a user namespace needs Linux 5.11 or later");
+		return -1;
+	}
+	if (WIFSIGNALED(status))
+		return err_set(e, ERR_SYSTEM, "pid 1 was killed by signal %d while starting",
+			       WTERMSIG(status));
+	return err_set(e, ERR_SYSTEM, "pid 1 ended while starting (status %d)", WEXITSTATUS(status));
+}
+
+void process_started(struct process_instance *i)
+{
+	plan_free(TAKE(i->plan));
+	free_p(&i->child);
+	if (i->stack)
+		munmap(TAKE(i->stack), CHILD_STACK_BYTES);
+}
+
+void process_kill(struct process_instance *i)
+{
+	if (i->pidfd >= 0)
+		IGNORE(sys_pidfd_send_signal(i->pidfd, SIGKILL)); /* ESRCH: already gone */
+}
+
+void process_done(struct process_instance *i)
+{
+	fd_closep(&i->channel);
+	if (i->pid > 0) {
+		process_kill(i);
+		while (waitpid(i->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		i->pid = -1;
+	}
+	fd_closep(&i->pidfd);
+	if (i->cgroup.id[0])
+		cgroup_remove(i->cgroup.id);
+	cgroup_done(&i->cgroup);
+	process_started(i);
+}

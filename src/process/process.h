@@ -1,0 +1,45 @@
+/*
+ * The process engine: an instance is a pid 1 of ours in namespaces of its own.
+ *
+ * process_start() returns once the clone is made and told to go; the instance is up when pid 1
+ * says READY on the channel. Until then process_failure() explains a channel that closed. The
+ * caller owns the instance and ends it with process_kill() and process_done().
+ */
+#pragma once
+
+#include "process/cgroup.h"
+#include "process/ids.h"
+#include "process/plan.h"
+#include "process/rootfs.h"
+#include "spec/spec.h"
+
+struct process_request {
+	struct rootfs rootfs;
+	const char *cgroup_id;
+	struct cgroup_limits limits;
+	int guest_program; /* sealed copy of cordon-guest */
+};
+
+struct process_instance {
+	pid_t pid;
+	int pidfd;
+	int channel; /* frames to and from pid 1 */
+	struct cgroup cgroup;
+	struct plan *plan;          /* kept until READY: the child reads it */
+	struct child_args *child;
+	void *stack;
+};
+
+void process_init(struct process_instance *i);
+MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
+			   struct err *e);
+/* After the channel closed before READY: why. Always returns -1. */
+int process_failure(struct process_instance *i, struct err *e);
+/* After READY: releases what only the start needed. */
+void process_started(struct process_instance *i);
+void process_kill(struct process_instance *i);
+/* Reaps and releases. Removes the cgroups. */
+void process_done(struct process_instance *i);
+
+/* A copy of the program that nobody can write to, whatever happens inside. */
+MUST_USE int process_seal_program(const char *path, int *ret_fd, struct err *e);

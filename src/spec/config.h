@@ -1,0 +1,53 @@
+/*
+ * The installation's config.json: defaults of sandboxes and where things live.
+ *
+ * Every member is optional and unknown ones are ignored, so one file serves several versions. A
+ * struct config owns its strings; 0, NULL and empty lists mean "not given".
+ */
+#pragma once
+
+#include "spec/spec.h"
+
+struct config_registry {
+	char *host;
+	bool insecure; /* plain HTTP, or TLS that is not verified */
+	char *username;
+	char *password_env; /* variable that holds the password */
+	char *secret_name;  /* file below the secrets directory that holds it */
+	char *store;        /* "keyring": ask the user's key store */
+};
+
+struct config {
+	char *log_level;
+	enum spec_engine engine; /* CORDON_ENGINE wins over the file */
+	bool shell_fallback;     /* MSB_SHELL_FALLBACK=1 too */
+	bool multi_tenant;
+
+	/* sandbox_defaults */
+	uint32_t cpus;
+	uint64_t memory_mib;
+	char *shell, *workdir, *thp, *cpu_placement, *placement_profile;
+	struct spec_root_disk root_disk; /* of OCI images; size_mib 0 and kind managed: not given */
+	int64_t metrics_interval_ms;     /* -1: not given */
+	bool metrics_disabled;
+
+	/* paths, absolute */
+	char *cache, *sandboxes, *volumes, *snapshots, *logs, *secrets;
+
+	char *ca_certs; /* PEM file for registries */
+	struct config_registry *registry;
+	size_t n_registries;
+};
+
+/* MSB_CONFIG_PATH, else HOME/config.json, which may be missing. Bad JSON and bad values are
+ * ERR_INVALID, naming the file and the place. RET is initialised in every case. */
+MUST_USE int config_load(const char *home, struct config *ret, struct err *e);
+/* The same from a parsed document; HOME is what relative paths are below. */
+MUST_USE int config_read(const struct json_value *v, const char *home, struct config *ret,
+			 struct err *e);
+void config_done(struct config *c);
+/* Puts the defaults into a fresh spec, before configuration files and flags. They do not count as
+ * explicit requests: a default that the host cannot enforce is shown, not fatal. */
+void config_apply(const struct config *c, struct spec *s);
+/* The entry for a registry's HOST[:PORT], or NULL. */
+const struct config_registry *config_find_registry(const struct config *c, const char *host);

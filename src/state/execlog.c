@@ -1,0 +1,122 @@
+#include "state/execlog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#define LINE_MAX_BYTES (1u << 20) /* a 64 KiB chunk, every byte escaped, with room */
+#define CHECK_EVERY 32            /* records between looks at size and identity */
+
+static const char *const source_names[] = { "stdout", "stderr", "output", "system", "net" };
+
+const char *execlog_source_name(enum execlog_source s)
+{
+	return source_names[s];
+}
+
+static int open_file(int dir)
+{
+	return openat(dir, "exec.log", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+void execlog_open(struct execlog *l, int record_dir)
+{
+	*l = (struct execlog){ .dir = -1, .fd = -1 };
+	buf_init(&l->line, LINE_MAX_BYTES);
+	l->dir = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (l->dir < 0 && errno == ENOENT && mkdirat(record_dir, "logs", 0700) == 0)
+		l->dir = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (l->dir >= 0)
+		l->fd = open_file(l->dir);
+}
+
+void execlog_close(struct execlog *l)
+{
+	fd_closep(&l->dir);
+	fd_closep(&l->fd);
+	buf_done(&l->line);
+}
+
+static void rotate(struct execlog *l)
+{
+	AUTO_FD lock = openat(l->dir, "rotate.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat st;
+	char from[32], to[32];
+
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return; /* somebody else is at it */
+	if (fstatat(l->dir, "exec.log", &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size < EXECLOG_MAX_BYTES)
+		return;
+	for (unsigned i = EXECLOG_OLD_FILES; i > 0; i--) {
+		snprintf(to, sizeof(to), "exec.log.%u", i);
+		if (i > 1)
+			snprintf(from, sizeof(from), "exec.log.%u", i - 1);
+		else
+			snprintf(from, sizeof(from), "exec.log");
+		IGNORE(renameat(l->dir, from, l->dir, to)); /* older ones may not exist yet */
+	}
+}
+
+/* Now and then: rotate when full, follow when somebody else did. */
+static void check(struct execlog *l)
+{
+	struct stat mine, named;
+
+	if (fstat(l->fd, &mine) == 0 && mine.st_size >= EXECLOG_MAX_BYTES)
+		rotate(l);
+	if (fstatat(l->dir, "exec.log", &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    named.st_ino == mine.st_ino)
+		return;
+	fd_closep(&l->fd);
+	l->fd = open_file(l->dir);
+}
+
+void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const void *p, size_t n)
+{
+	char now[CLOCK_RFC3339_BYTES];
+	struct json_writer w;
+
+	if (l->fd < 0)
+		return;
+	if (l->since_check++ % CHECK_EVERY == 0) {
+		check(l);
+		if (l->fd < 0)
+			return;
+	}
+	clock_rfc3339_ms(clock_real_ns(), now);
+	buf_clear(&l->line);
+	json_writer_init(&w, &l->line, 0);
+	json_begin_object(&w);
+	json_key(&w, "d");
+	if (utf8_valid(p, n)) {
+		json_strn(&w, p, n);
+		json_key_null(&w, "e");
+	} else {
+		AUTO_BUF b64 = BUF_INIT(LINE_MAX_BYTES);
+
+		base64_encode(&b64, p, n);
+		json_strn(&w, buf_str(&b64), b64.n);
+		json_key_str(&w, "e", "b64");
+	}
+	json_key(&w, "id");
+	if (id)
+		json_uint(&w, id);
+	else
+		json_null(&w);
+	json_key_str(&w, "s", source_names[s]);
+	json_key_str(&w, "t", now);
+	json_end_object(&w);
+	buf_add_char(&l->line, '\n');
+	if (!buf_failed(&l->line))
+		IGNORE(write(l->fd, l->line.p, l->line.n)); /* a full disk must not stop the command */
+}

@@ -1,0 +1,210 @@
+#include "state/home.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/sha256.h"
+
+#define MARKER ".cordon-home"
+#define MARKER_TEXT "cordon state directory, format 1\n"
+#define LISTEN_BACKLOG 1024 /* clients beyond what pid 1 accepts at once wait here */
+
+static char *wanted_path(struct err *e)
+{
+	const char *home = getenv("CORDON_HOME");
+
+	if (!home || !*home)
+		home = getenv("MSB_HOME");
+	if (home && *home)
+		return xstrdup(home);
+	home = getenv("HOME");
+	if (!home || home[0] != '/') {
+		err_set(e, ERR_INVALID, "no home directory: neither CORDON_HOME nor HOME is set");
+		return NULL;
+	}
+	return xasprintf("%s/.cordon", home);
+}
+
+static bool is_empty(int fd)
+{
+	DIR *d = fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	struct dirent *entry;
+	bool empty = true;
+
+	while (d && (entry = readdir(d)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			empty = false;
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+static int refuse(const char *path, const char *why, struct err *e)
+{
+	err_set(e, ERR_DENIED, "state directory '%s' %s", path, why);
+	return err_hint(e, "set CORDON_HOME to a directory that cordon may have for itself");
+}
+
+/* Makes an empty directory ours. */
+static int adopt(const char *path, int fd, struct err *e)
+{
+	static const char *const dirs[] = { "sandboxes", "volumes", "cache", "run", "bin" };
+	AUTO_FD marker = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdirat(fd, dirs[i], 0700) < 0 && errno != EEXIST)
+			return err_sys(e, errno, "make '%s/%s'", path, dirs[i]);
+	marker = openat(fd, MARKER, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (marker < 0 || io_write_all(marker, MARKER_TEXT, strlen(MARKER_TEXT)) < 0)
+		return err_sys(e, errno, "write '%s/%s'", path, MARKER);
+	return 0;
+}
+
+static int check_ours(const char *path, int fd, struct err *e)
+{
+	struct stat st, marker;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, errno, "look at '%s'", path);
+	if (fstatat(fd, MARKER, &marker, AT_SYMLINK_NOFOLLOW) < 0) {
+		AUTO_FD list = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (list < 0)
+			return err_sys(e, errno, "open state directory '%s'", path);
+		if (!is_empty(list))
+			return refuse(path, "holds files that are not cordon's", e);
+		if (st.st_uid == geteuid() && adopt(path, fd, e) < 0)
+			return -1;
+	}
+	if (st.st_uid != geteuid())
+		return refuse(path, "belongs to another user", e);
+	if ((st.st_mode & 077) && fchmodat(fd, ".", 0700, 0) < 0)
+		return err_sys(e, errno, "close '%s' to others", path);
+	return 0;
+}
+
+int home_open(struct home *h, struct err *e)
+{
+	AUTO_FREE char *path = wanted_path(e);
+	AUTO_FD fd = -1;
+
+	*h = (struct home){ .fd = -1 };
+	if (!path)
+		return -1;
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return err_sys(e, errno, "make state directory '%s'", path);
+		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return err_sys(e, errno, "open state directory '%s'", path);
+	if (check_ours(path, fd, e) < 0)
+		return -1;
+	h->path = realpath(path, NULL);
+	if (!h->path)
+		return err_sys(e, errno, "resolve state directory '%s'", path);
+	h->fd = fd_take(&fd);
+	return 0;
+}
+
+void home_done(struct home *h)
+{
+	free_p(&h->path);
+	fd_closep(&h->fd);
+}
+
+void home_socket_id(const char *name, char out[HOME_ID_BYTES])
+{
+	char hex[SHA256_HEX_BYTES];
+
+	sha256_hex(name, strlen(name), hex);
+	snprintf(out, HOME_ID_BYTES, "%.16s", hex);
+}
+
+void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES])
+{
+	AUTO_FREE char *full = xasprintf("%s/%s", h->path, name);
+
+	home_socket_id(full, out);
+}
+
+int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
+{
+	int fd;
+
+	if (mkdirat(h->fd, dir, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make '%s/%s'", h->path, dir);
+	fd = openat(h->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s/%s'", h->path, dir);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Fits sun_path whatever the home's length: through a descriptor when the plain path does not. */
+static int socket_address(const struct home *h, const char *name, const char *suffix,
+			  struct sockaddr_un *ret)
+{
+	char id[HOME_ID_BYTES];
+	int n;
+
+	home_socket_id(name, id);
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	n = snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/run/%s.%s", h->path, id, suffix);
+	if (n < 0 || (size_t)n >= sizeof(ret->sun_path))
+		n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/run/%s.%s", h->fd, id,
+			     suffix);
+	return n < 0 || (size_t)n >= sizeof(ret->sun_path) ? -ENAMETOOLONG : 0;
+}
+
+int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd)
+{
+	struct sockaddr_un a;
+	AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || socket_address(h, name, suffix, &a) < 0)
+		return -errno;
+	while (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+		if (errno != EINTR)
+			return -errno;
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+int home_listen(const struct home *h, const char *name, const char *suffix, int *ret_fd)
+{
+	struct sockaddr_un a;
+	AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || socket_address(h, name, suffix, &a) < 0)
+		return -errno;
+	/* whoever calls holds the sandbox's lock: a socket that is there is a dead one's */
+	IGNORE(unlink(a.sun_path));
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
+		return -errno;
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+void home_unlink_sockets(const struct home *h, const char *name)
+{
+	static const char *const suffix[] = { "sock", "ctl" };
+	char id[HOME_ID_BYTES], path[64];
+
+	home_socket_id(name, id);
+	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
+		snprintf(path, sizeof(path), "run/%s.%s", id, suffix[i]);
+		IGNORE(unlinkat(h->fd, path, 0)); /* absent is fine */
+	}
+}

@@ -1,0 +1,42 @@
+/*
+ * The state directory: where it is, that it is ours, and how paths in it are named.
+ *
+ * `$CORDON_HOME`, else `$MSB_HOME`, else ~/.cordon. A home is recognised by its marker file; a
+ * directory that has other things in it and no marker is refused, never written into. It is 0700
+ * and belongs to one user.
+ *
+ *   sandboxes/NAME/   the record: config.json, state.json, lock, layers/, logs/
+ *   volumes/NAME/     named volumes
+ *   cache/            images, the base of image `host`
+ *   run/ID.sock       pid 1's socket, run/ID.ctl the supervisor's; ID is a hash of the name
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#define HOME_ID_BYTES 17 /* 16 hex digits and the terminator */
+
+struct home {
+	char *path; /* canonical, absolute */
+	int fd;     /* O_PATH directory */
+};
+
+/* Opens the home, making it when it is missing. */
+MUST_USE int home_open(struct home *h, struct err *e);
+void home_done(struct home *h);
+#define AUTO_HOME __attribute__((cleanup(home_done))) struct home
+
+/* The short name of sandbox NAME inside this home (sockets). */
+void home_socket_id(const char *name, char out[HOME_ID_BYTES]);
+/* One that no other home on this machine shares (cgroups). */
+void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES]);
+/* Opens DIR below the home as a directory, making it 0700. */
+MUST_USE int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e);
+
+/* "run/ID.sock" and "run/ID.ctl": connects or listens; long homes work. */
+MUST_USE int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd);
+MUST_USE int home_listen(const struct home *h, const char *name, const char *suffix, int *ret_fd);
+void home_unlink_sockets(const struct home *h, const char *name);

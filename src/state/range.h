@@ -1,0 +1,18 @@
+/*
+ * Ranges of user ids for root's sandboxes: one machine-wide table, so that two homes never share
+ * one. A claim is a symbolic link named by the range's number that points at the sandbox's record;
+ * making a link is atomic, and a claim whose record is gone is free. The table is persistent: a
+ * stopped sandbox's files still belong to its range after a reboot.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define RANGE_STRIDE 65537u /* 65536 ids for the payload, one for pid 1 */
+
+/* First id of a range for the record at PATH: the one it HAD (its files are owned by it), or with
+ * -1 a new one. */
+MUST_USE int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e);
+void range_release(const char *record_path, uint32_t base);

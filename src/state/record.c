@@ -1,0 +1,451 @@
+#include "state/record.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "state/erase.h"
+#include "state/range.h"
+
+#define LOCK_RETRY_MS 5
+
+static const char *const status_names[] = {
+	// clang-format off
+	[STATUS_CREATED]  = "Created",
+	[STATUS_STARTING] = "Starting",
+	[STATUS_RUNNING]  = "Running",
+	[STATUS_DRAINING] = "Draining",
+	[STATUS_PAUSED]   = "Paused",
+	[STATUS_STOPPED]  = "Stopped",
+	[STATUS_CRASHED]  = "Crashed",
+	// clang-format on
+};
+static const char *const status_lowers[] = {
+	// clang-format off
+	[STATUS_CREATED]  = "created",
+	[STATUS_STARTING] = "starting",
+	[STATUS_RUNNING]  = "running",
+	[STATUS_DRAINING] = "draining",
+	[STATUS_PAUSED]   = "paused",
+	[STATUS_STOPPED]  = "stopped",
+	[STATUS_CRASHED]  = "crashed",
+	// clang-format on
+};
+static_assert(ARRAY_SIZE(status_names) == STATUS_COUNT, "a status has no name");
+static_assert(ARRAY_SIZE(status_lowers) == STATUS_COUNT, "a status has no word");
+
+const char *status_name(enum status s)
+{
+	return status_names[s];
+}
+
+const char *status_lower(enum status s)
+{
+	return status_lowers[s];
+}
+
+void record_done(struct record *r)
+{
+	spec_done(&r->spec);
+	fd_closep(&r->dir);
+}
+
+/* --- config.json ----------------------------------------------------------------------------- */
+
+int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
+	struct json_writer w;
+	int r;
+
+	json_writer_init(&w, &b, 0);
+	json_begin_object(&w);
+	json_key_int(&w, "format", RECORD_FORMAT);
+	json_key_int(&w, "created_ns", (int64_t)created_ns);
+	json_key_int(&w, "updated_ns", (int64_t)clock_real_ns());
+	json_key(&w, "config");
+	spec_write_json(s, &w);
+	json_end_object(&w);
+	if (buf_failed(&b))
+		return err_set(e, ERR_LIMIT, "the configuration is larger than %u bytes",
+			       RECORD_FILE_MAX_BYTES);
+	r = io_replace_file(dir, "config.json", b.p, b.n, 0600);
+	return r < 0 ? err_sys(e, -r, "write 'config.json'") : 0;
+}
+
+int record_read_config(int dir, struct record *ret, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
+	AUTO_JSON doc = NULL;
+	int r = io_read_file(dir, "config.json", &b);
+
+	if (r < 0)
+		return err_sys(e, -r, "read 'config.json'");
+	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
+		return err_wrap(e, "'config.json'");
+	if (json_get_int(json_root(doc), "format", 0) > RECORD_FORMAT)
+		return err_set(e, ERR_UNSUPPORTED, "this sandbox was made by a newer cordon");
+	ret->created_ns = (uint64_t)json_get_int(json_root(doc), "created_ns", 0);
+	ret->updated_ns = (uint64_t)json_get_int(json_root(doc), "updated_ns", 0);
+	return spec_read_json(json_get(json_root(doc), "config"), &ret->spec, e);
+}
+
+/* --- state.json ------------------------------------------------------------------------------ */
+
+void state_init(struct state *s)
+{
+	*s = (struct state){ .status = STATUS_CREATED, .uid_base = -1 };
+}
+
+static void copy_text(char *to, size_t n, const struct json_value *v, const char *key)
+{
+	snprintf(to, n, "%s", json_get_str(v, key, ""));
+}
+
+int state_read(int dir, struct state *ret)
+{
+	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
+	AUTO_JSON doc = NULL;
+	const struct json_value *v, *limits;
+	struct err ignored;
+	const char *status;
+	int r = io_read_file(dir, "state.json", &b);
+
+	state_init(ret);
+	if (r < 0)
+		return r;
+	if (json_parse(buf_str(&b), b.n, &doc, &ignored) < 0)
+		return -EINVAL; /* torn by a power cut: as if it were not there */
+	v = json_root(doc);
+	status = json_get_str(v, "status", "");
+	for (unsigned i = 0; i < STATUS_COUNT; i++)
+		if (strcmp(status, status_names[i]) == 0)
+			ret->status = (enum status)i;
+	ret->booted_once = json_get_bool(v, "booted_once", false);
+	ret->boots = (uint64_t)json_get_int(v, "boots", 0);
+	ret->supervisor = (pid_t)json_get_int(v, "supervisor", 0);
+	ret->started_ns = (uint64_t)json_get_int(v, "started_ns", 0);
+	ret->updated_ns = (uint64_t)json_get_int(v, "updated_ns", 0);
+	ret->wire = (uint32_t)json_get_int(v, "wire", 0);
+	ret->uid_base = json_get_int(v, "uid_base", -1);
+	copy_text(ret->stop_reason, sizeof(ret->stop_reason), v, "stop_reason");
+	limits = json_get(v, "limits");
+	copy_text(ret->enforced.memory, sizeof(ret->enforced.memory), limits, "memory");
+	copy_text(ret->enforced.cpus, sizeof(ret->enforced.cpus), limits, "cpus");
+	copy_text(ret->enforced.pids, sizeof(ret->enforced.pids), limits, "pids");
+	copy_text(ret->enforced.root_disk, sizeof(ret->enforced.root_disk), limits, "root_disk");
+	copy_text(ret->enforced.ids, sizeof(ret->enforced.ids), limits, "ids");
+	return 0;
+}
+
+int state_write(int dir, const struct state *s, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(65536);
+	struct json_writer w;
+	int r;
+
+	json_writer_init(&w, &b, 0);
+	json_begin_object(&w);
+	json_key_int(&w, "format", RECORD_FORMAT);
+	json_key_str(&w, "status", status_names[s->status]);
+	json_key_bool(&w, "booted_once", s->booted_once);
+	json_key_int(&w, "boots", (int64_t)s->boots);
+	json_key_int(&w, "supervisor", s->supervisor);
+	json_key_int(&w, "started_ns", (int64_t)s->started_ns);
+	json_key_int(&w, "updated_ns", (int64_t)clock_real_ns());
+	json_key_int(&w, "wire", s->wire);
+	json_key_int(&w, "uid_base", s->uid_base);
+	json_key_str(&w, "stop_reason", s->stop_reason);
+	json_key(&w, "limits");
+	json_begin_object(&w);
+	json_key_str(&w, "cpus", s->enforced.cpus);
+	json_key_str(&w, "ids", s->enforced.ids);
+	json_key_str(&w, "memory", s->enforced.memory);
+	json_key_str(&w, "pids", s->enforced.pids);
+	json_key_str(&w, "root_disk", s->enforced.root_disk);
+	json_end_object(&w);
+	json_end_object(&w);
+	r = io_replace_file(dir, "state.json", b.p, b.n, 0600);
+	return r < 0 ? err_sys(e, -r, "write 'state.json'") : 0;
+}
+
+/* --- lock ------------------------------------------------------------------------------------ */
+
+bool record_is_live(int dir)
+{
+	AUTO_FD fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	/* a shared lock that is refused means an exclusive holder; ours goes with the descriptor */
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+static int open_record(const struct home *h, const char *name, int *ret_dir, struct err *e)
+{
+	AUTO_FREE char *path = NULL;
+
+	if (spec_check_name("sandbox", name, e) < 0)
+		return -1;
+	path = xasprintf("sandboxes/%s", name);
+	*ret_dir = openat(h->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (*ret_dir >= 0)
+		return 0;
+	if (errno == ENOENT)
+		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
+	return err_sys(e, errno, "open sandbox '%s'", name);
+}
+
+int record_lock(const struct home *h, const char *name, unsigned wait_ms, int *ret_dir,
+		int *ret_lock, struct err *e)
+{
+	uint64_t deadline = clock_mono_ns() + wait_ms * NS_PER_MS;
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+	struct stat st;
+
+	if (open_record(h, name, &dir, e) < 0)
+		return -1;
+	lock = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock < 0)
+		return err_sys(e, errno, "open the lock of sandbox '%s'", name);
+	while (flock(lock, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_sys(e, errno, "lock sandbox '%s'", name);
+		if (clock_mono_ns() >= deadline)
+			return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command", name);
+		/* flock has no time-out; holders are short-lived commands or a supervisor on its way out */
+		IGNORE(poll(NULL, 0, LOCK_RETRY_MS));
+	}
+	/* it may have been retired while we waited */
+	if (fstat(lock, &st) < 0 || st.st_nlink == 0 || record_is_retired(h, name, dir))
+		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
+	*ret_dir = fd_take(&dir);
+	*ret_lock = fd_take(&lock);
+	return 0;
+}
+
+/* --- create, load, remove -------------------------------------------------------------------- */
+
+static void temporary_name(char out[48], const char *what)
+{
+	uint64_t tag = 0;
+
+	IGNORE(getrandom(&tag, sizeof(tag), 0) < 0); /* a repeated tag shows as EEXIST */
+	snprintf(out, 48, "sandboxes/.%s-%016llx", what, (unsigned long long)tag);
+}
+
+static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
+{
+	AUTO_FD lock = openat(dir, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return err_sys(e, errno, "lock the new record");
+	if (record_write_config(dir, s, clock_real_ns(), e) < 0)
+		return -1;
+	*ret_lock = fd_take(&lock);
+	return 0;
+}
+
+int record_create(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
+		  struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("sandboxes/%s", s->name);
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+	char temp[48];
+
+	temporary_name(temp, "new");
+	if (mkdirat(h->fd, temp, 0700) < 0)
+		return err_sys(e, errno, "make the record of sandbox '%s'", s->name);
+	dir = openat(h->fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir < 0)
+		err_sys(e, errno, "open the record of sandbox '%s'", s->name);
+	else if (fill_new(dir, s, &lock, e) == 0) {
+		if (sys_renameat2(h->fd, temp, h->fd, path, RENAME_NOREPLACE) == 0) {
+			*ret_dir = fd_take(&dir);
+			*ret_lock = fd_take(&lock);
+			return 0;
+		}
+		if (errno == EEXIST)
+			err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists", s->name);
+		else
+			err_sys(e, errno, "make the record of sandbox '%s'", s->name);
+	}
+	IGNORE(erase_tree(h->fd, temp)); /* a sweep finds what stays */
+	return -1;
+}
+
+static enum status reconcile(int dir, const struct state *s)
+{
+	if (record_is_live(dir))
+		return s->status == STATUS_RUNNING || s->status == STATUS_DRAINING ? s->status :
+										      STATUS_STARTING;
+	if (s->status == STATUS_STOPPED)
+		return STATUS_STOPPED;
+	return STATUS_CRASHED;
+}
+
+int record_load(const struct home *h, const char *name, struct record *ret, struct err *e)
+{
+	*ret = (struct record)RECORD_NONE;
+	if (open_record(h, name, &ret->dir, e) < 0)
+		return -1;
+	IGNORE(state_read(ret->dir, &ret->state)); /* absent before the first boot */
+	ret->status = reconcile(ret->dir, &ret->state);
+	if (ret->status == STATUS_CRASHED && !ret->state.booted_once) {
+		/* a create that never finished: nobody was told that it exists */
+		fd_closep(&ret->dir);
+		record_retire(h, name);
+		IGNORE(record_erase(h, name, e));
+		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
+	}
+	if (record_read_config(ret->dir, ret, e) < 0)
+		return err_wrap(e, "sandbox '%s'", name);
+	return 0;
+}
+
+static void retired_path(const char *name, char *out, size_t n)
+{
+	char id[HOME_ID_BYTES];
+
+	home_socket_id(name, id);
+	snprintf(out, n, "sandboxes/.gone-%s", id);
+}
+
+bool record_is_retired(const struct home *h, const char *name, int dir)
+{
+	AUTO_FREE char *path = xasprintf("sandboxes/%s", name);
+	struct stat a, b;
+
+	return fstat(dir, &a) < 0 || fstatat(h->fd, path, &b, AT_SYMLINK_NOFOLLOW) < 0 ||
+	       a.st_ino != b.st_ino || a.st_dev != b.st_dev;
+}
+
+void record_retire(const struct home *h, const char *name)
+{
+	AUTO_FREE char *path = xasprintf("sandboxes/%s", name);
+	char gone[64];
+
+	retired_path(name, gone, sizeof(gone));
+	if (renameat(h->fd, path, h->fd, gone) < 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
+		/* an earlier one of this name is still being deleted: make way */
+		char other[48];
+
+		temporary_name(other, "gone");
+		IGNORE(renameat(h->fd, path, h->fd, other)); /* the sweep deletes it */
+	}
+}
+
+int record_erase(const struct home *h, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", h->path, name);
+	AUTO_FD dir = -1;
+	struct state last;
+	char gone[64];
+	int r;
+
+	retired_path(name, gone, sizeof(gone));
+	dir = openat(h->fd, gone, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir >= 0 && state_read(dir, &last) == 0 && last.uid_base >= 0)
+		range_release(path, (uint32_t)last.uid_base);
+	r = erase_tree(h->fd, gone);
+	if (r == -EACCES || r == -EPERM)
+		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range", name);
+	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
+}
+
+void record_sweep(const struct home *h)
+{
+	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		AUTO_FD one = -1;
+
+		if (strncmp(entry->d_name, ".new-", 5) != 0 && strncmp(entry->d_name, ".gone-", 6) != 0)
+			continue;
+		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (one >= 0 && !record_is_live(one))
+			IGNORE(erase_tree(fd, entry->d_name)); /* next time, or with help */
+	}
+	if (d)
+		closedir(d);
+}
+
+/* --- lists ----------------------------------------------------------------------------------- */
+
+struct dated {
+	char *name;
+	uint64_t created;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct dated *x = a, *y = b;
+
+	if (x->created != y->created)
+		return x->created < y->created ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+int record_list_all(const struct home *h, struct record_list *ret, struct err *e)
+{
+	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FREE struct dated *all = NULL;
+	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	struct dirent *entry;
+	size_t n = 0;
+
+	*ret = (struct record_list){ 0 };
+	if (!d)
+		return err_sys(e, errno, "list '%s/sandboxes'", h->path);
+	while ((entry = readdir(d))) {
+		struct stat st;
+		AUTO_FREE char *config = NULL;
+		struct dated *grown;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		config = xasprintf("%s/lock", entry->d_name);
+		/* the lock file is made at create and never touched again: its time orders the list */
+		if (fstatat(fd, config, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			st = (struct stat){ 0 };
+		grown = realloc(all, (n + 1) * sizeof(*all));
+		if (!grown)
+			abort();
+		all = grown;
+		all[n++] = (struct dated){ xstrdup(entry->d_name),
+					   (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC +
+						   (uint64_t)st.st_mtim.tv_nsec };
+	}
+	closedir(d);
+	if (n)
+		qsort(all, n, sizeof(*all), newest_first);
+	ret->name = xcalloc(n + 1, sizeof(*ret->name));
+	for (size_t i = 0; i < n; i++)
+		ret->name[ret->n++] = all[i].name;
+	return 0;
+}
+
+void record_list_done(struct record_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->name[i]);
+	free(l->name);
+	*l = (struct record_list){ 0 };
+}

@@ -1,0 +1,97 @@
+/*
+ * The on-disk record of one sandbox: what it was asked to be, and what became of it.
+ *
+ * config.json is written at create (and by modify), state.json by the supervisor; both are replaced
+ * atomically. `lock` is held exclusively by whoever brings the sandbox up or down, which for a live
+ * one is its supervisor: a free lock means nobody is there, whatever state.json says. So the truth
+ * survives SIGKILL of anything.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "spec/spec.h"
+#include "state/home.h"
+
+#define RECORD_FORMAT 1
+#define RECORD_FILE_MAX_BYTES (4u << 20)
+
+enum status {
+	STATUS_CREATED,
+	STATUS_STARTING,
+	STATUS_RUNNING,
+	STATUS_DRAINING,
+	STATUS_PAUSED,
+	STATUS_STOPPED,
+	STATUS_CRASHED,
+	STATUS_COUNT
+};
+const char *status_name(enum status s);  /* "Running", as JSON has it */
+const char *status_lower(enum status s); /* "running", as tables have it */
+
+/* How each limit holds: "cgroup v1", "cgroup v2", "rlimit", "affinity", "not enforced", "none". */
+struct enforcement {
+	char memory[24], cpus[24], pids[24], root_disk[24], ids[24];
+};
+
+/* state.json */
+struct state {
+	enum status status;  /* as last written; see record_status() for the truth */
+	bool booted_once;    /* false: a first start that never finished */
+	uint64_t boots;
+	pid_t supervisor;
+	uint64_t started_ns, updated_ns;
+	uint32_t wire;       /* protocol version of its pid 1 */
+	int64_t uid_base;    /* own range, or -1 */
+	struct enforcement enforced;
+	char stop_reason[64];
+};
+
+struct record {
+	struct spec spec;
+	uint64_t created_ns, updated_ns;
+	struct state state;
+	enum status status; /* reconciled with the lock */
+	int dir;            /* directory descriptor */
+};
+
+void record_done(struct record *r);
+#define AUTO_RECORD __attribute__((cleanup(record_done))) struct record
+#define RECORD_NONE { .dir = -1 }
+
+/* Loads and reconciles. ERR_NOT_FOUND "sandbox not found: NAME". */
+MUST_USE int record_load(const struct home *h, const char *name, struct record *ret, struct err *e);
+/* config.json and state.json of an open directory. */
+MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
+MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e);
+void state_init(struct state *s);
+MUST_USE int state_read(int dir, struct state *ret);
+MUST_USE int state_write(int dir, const struct state *s, struct err *e);
+
+/* Claims the name: builds the record under a temporary name, locks it, then renames. The returned
+ * lock and directory are the caller's; ERR_EXISTS when the name is taken. */
+MUST_USE int record_create(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
+			   struct err *e);
+/* The lock of an existing record. ERR_BUSY when somebody holds it (after WAIT_MS). */
+MUST_USE int record_lock(const struct home *h, const char *name, unsigned wait_ms, int *ret_dir,
+			 int *ret_lock, struct err *e);
+bool record_is_live(int dir);
+/* True when DIR is no longer what NAME names. */
+bool record_is_retired(const struct home *h, const char *name, int dir);
+/* Takes a record out of sight under its lock; what is left to delete is removed by record_erase. */
+void record_retire(const struct home *h, const char *name);
+/* Deletes the retired record and its claims. ERR_DENIED: files of a uid range need help. */
+MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
+/* Removes what dead commands left: retired and half-made records. */
+void record_sweep(const struct home *h);
+
+/* Names of all records, newest first. */
+struct record_list {
+	char **name;
+	size_t n;
+};
+MUST_USE int record_list_all(const struct home *h, struct record_list *ret, struct err *e);
+void record_list_done(struct record_list *l);

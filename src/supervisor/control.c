@@ -1,0 +1,127 @@
+/*
+ * The supervisor's own socket: stop, touch. Its clients are commands of the same user (the home is
+ * 0700). They are held until the sandbox is down if they asked for that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "supervisor/supervisor.h"
+
+#define REQUEST_MAX_BYTES 4096
+
+struct control_client {
+	struct control_client *next;
+	struct supervisor *supervisor;
+	int fd;
+	loop_id watch;
+	struct buf in;
+	bool waits_for_stop;
+};
+
+static void drop(struct control_client *c)
+{
+	struct supervisor *s = c->supervisor;
+	struct control_client **at = &s->clients;
+
+	while (*at && *at != c)
+		at = &(*at)->next;
+	if (*at)
+		*at = c->next;
+	s->n_clients--;
+	loop_remove(s->loop, &c->watch);
+	fd_closep(&c->fd);
+	buf_done(&c->in);
+	free(c);
+}
+
+static void answer(struct control_client *c, enum frame_type type)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	frame_put(&b, type, 0, 0, NULL, 0);
+	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
+}
+
+static void on_request(struct control_client *c, const struct frame *f)
+{
+	uint64_t grace;
+
+	switch (f->type) {
+	case FRAME_STOP:
+		c->waits_for_stop = true;
+		if (number_decode(f->body, &grace) < 0 || grace > 24 * 3600 * 1000)
+			grace = STOP_GRACE_MS;
+		supervisor_stop(c->supervisor, (unsigned)grace, "stopped by command");
+		break;
+	case FRAME_TOUCH:
+		supervisor_touch(c->supervisor);
+		answer(c, FRAME_OK);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_client(void *arg, int fd, uint32_t events)
+{
+	struct control_client *c = arg;
+	char chunk[REQUEST_MAX_BYTES];
+	ssize_t n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+	struct str in;
+	struct frame f;
+	int r;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		drop(c);
+		return;
+	}
+	buf_add(&c->in, chunk, (size_t)n);
+	in = (struct str){ c->in.p, c->in.n };
+	while ((r = frame_next(&in, &f)) > 0)
+		on_request(c, &f);
+	if (r < 0 || buf_failed(&c->in)) {
+		drop(c);
+		return;
+	}
+	buf_drop(&c->in, c->in.n - in.n);
+}
+
+static void on_listener(void *arg, int fd, uint32_t events)
+{
+	struct supervisor *s = arg;
+	AUTO_FD sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	struct control_client *c;
+
+	if (sock < 0 || s->n_clients >= CONTROL_CLIENTS_MAX)
+		return;
+	c = xcalloc(1, sizeof(*c));
+	c->supervisor = s;
+	c->fd = fd_take(&sock);
+	buf_init(&c->in, REQUEST_MAX_BYTES + FRAME_HEADER_BYTES);
+	c->watch = loop_add_fd(s->loop, c->fd, LOOP_READ, on_client, c);
+	c->next = s->clients;
+	s->clients = c;
+	s->n_clients++;
+	if (!c->watch)
+		drop(c);
+}
+
+int control_open(struct supervisor *s)
+{
+	s->control_watch = loop_add_fd(s->loop, s->control, LOOP_READ, on_listener, s);
+	return s->control_watch ? 0 : err_sys(&s->failure, errno, "watch the control socket");
+}
+
+void control_stopped(struct supervisor *s)
+{
+	for (struct control_client *c = s->clients; c; c = c->next)
+		if (c->waits_for_stop)
+			answer(c, FRAME_STOPPED);
+}

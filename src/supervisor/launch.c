@@ -1,0 +1,371 @@
+/*
+ * From a record to a started instance: choose the ids, open the layers and volumes, hand all of it
+ * to the engine, and tell pid 1 what it is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/fdpass.h"
+#include "base/io.h"
+#include "host/idmap.h"
+#include "host/subid.h"
+#include "process/skeleton.h"
+#include "state/erase.h"
+#include "state/range.h"
+#include "supervisor/supervisor.h"
+
+#define MIB (1ull << 20)
+#define PROFILE_MAX_BYTES 65536
+
+/* --- ids ------------------------------------------------------------------------------------- */
+
+static bool has_capability(unsigned cap)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	return syscall(SYS_capget, &head, data) == 0 && (data[cap / 32].effective >> (cap % 32) & 1);
+}
+
+/* Every id of the machine is ours to give: not root of a container's user namespace. */
+static bool owns_all_ids(void)
+{
+	static struct idmap m;
+
+	return idmap_read("/proc/self/uid_map", &m) == 0 && m.n == 1 && m.line[0].inside == 0 &&
+	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
+}
+
+static int choose_ids(struct supervisor *s, struct err *e)
+{
+	struct ids *i = &s->ids;
+
+	*i = (struct ids){ .mode = IDS_SINGLE, .caller_uid = geteuid(), .caller_gid = getegid() };
+	s->parent_mounts = has_capability(CAP_SYS_ADMIN) && owns_all_ids();
+	if (geteuid() == 0 && s->parent_mounts && has_capability(CAP_SETUID)) {
+		AUTO_FREE char *path =
+			xasprintf("%s/sandboxes/%s", s->home.path, s->record.spec.name);
+		uint32_t base;
+
+		if (range_claim(path, s->record.state.uid_base, &base, e) < 0)
+			return -1;
+		i->mode = IDS_RANGE;
+		i->uid_base = i->gid_base = base;
+		s->record.state.uid_base = base;
+		return 0;
+	}
+	if (geteuid() != 0) {
+		struct subid sub;
+		struct err none; /* without a range there is still the single id; inspect shows it */
+
+		if (subid_find(geteuid(), IDS_PER_SANDBOX, &sub, &none) == 0) {
+			i->mode = IDS_SUBID;
+			i->uid_base = sub.uid.start;
+			i->gid_base = sub.gid.start;
+		}
+	}
+	return 0;
+}
+
+/* --- root file system ------------------------------------------------------------------------ */
+
+static int open_upper(struct supervisor *s, int *ret_fd, struct err *e)
+{
+	const struct ids *i = &s->ids;
+	AUTO_FD layer = -1;
+
+	if (mkdirat(s->record_dir, "layers", 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make the writable layer");
+	if (mkdirat(s->record_dir, "layers/0", 0755) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make the writable layer");
+	layer = openat(s->record_dir, "layers/0", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (layer < 0)
+		return err_sys(e, errno, "open the writable layer");
+	/* scratch of the last mount; its `volatile` mark would refuse the next */
+	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
+		return err_sys(e, errno, "clean the work area of the writable layer");
+	if (mkdirat(layer, "upper", 0755) == 0) {
+		if (fchmodat(layer, "upper", 0755, 0) < 0)
+			return err_sys(e, errno, "make the writable layer");
+		if (i->mode == IDS_RANGE && fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
+			return err_sys(e, errno, "give the writable layer to its range");
+	} else if (errno != EEXIST) {
+		return err_sys(e, errno, "make the writable layer");
+	}
+	if (i->mode == IDS_RANGE && fchownat(layer, "work", i->uid_base, i->gid_base, 0) < 0)
+		return err_sys(e, errno, "give the work area to its range");
+	*ret_fd = fd_take(&layer);
+	return 0;
+}
+
+static int open_volume(const struct spec_mount *m, const struct home *h, int *ret_fd, struct err *e)
+{
+	AUTO_FREE char *path = NULL;
+	struct stat st;
+	AUTO_FD fd = -1;
+
+	if (m->kind == MOUNT_NAMED)
+		path = xasprintf("%s/volumes/%s/data", h->path, m->source);
+	else
+		path = xstrdup(m->source);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "mount source '%s'", m->source);
+	if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
+		return err_set(e, ERR_INVALID, "mount source '%s' is not a directory", m->source);
+	if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "mount source '%s' is not a file", m->source);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "mount source '%s' is neither a file nor a directory",
+			       m->source);
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+	AUTO_FD cache = -1;
+
+	switch (spec->image.kind) {
+	case IMAGE_HOST:
+		if (home_dir(&s->home, "cache", &cache, e) < 0 ||
+		    skeleton_open(cache, &r->layer_fd[0], e) < 0)
+			return -1;
+		r->n_layers = 1;
+		break;
+	case IMAGE_DIR:
+		r->layer_fd[0] = open(spec->image.reference, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (r->layer_fd[0] < 0)
+			return err_sys(e, errno, "image directory '%s'", spec->image.reference);
+		r->n_layers = 1;
+		return 0; /* used in place: no layer of its own */
+	default:
+		return err_set(e, ERR_UNSUPPORTED, "this kind of image is not supported yet");
+	}
+	if (spec->ephemeral)
+		return 0; /* in memory */
+	return open_upper(s, &r->upper_fd, e);
+}
+
+static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+
+	*r = (struct rootfs){
+		.spec = spec,
+		.ids = &s->ids,
+		.parent_mounts = s->parent_mounts,
+		.upper_fd = -1,
+		.memory_mib = spec->image.root_disk.size_mib ? spec->image.root_disk.size_mib
+							      : SPEC_DEFAULT_ROOT_DISK_MIB,
+		.home = s->home.path,
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(r->layer_fd); i++)
+		r->layer_fd[i] = -1;
+	if (spec->hostname)
+		snprintf(r->hostname, sizeof(r->hostname), "%s", spec->hostname);
+	else
+		spec_default_hostname(spec->name, r->hostname);
+	r->volume_fd = xcalloc(spec->n_mounts + 1, sizeof(int));
+	for (size_t i = 0; i < spec->n_mounts; i++)
+		r->volume_fd[i] = -1;
+	if (open_layers(s, r, e) < 0)
+		return -1;
+	for (size_t i = 0; i < spec->n_mounts; i++)
+		if (spec->mount[i].kind != MOUNT_TMPFS &&
+		    open_volume(&spec->mount[i], &s->home, &r->volume_fd[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static void close_rootfs(struct rootfs *r)
+{
+	for (size_t i = 0; i < r->n_layers; i++)
+		fd_closep(&r->layer_fd[i]);
+	fd_closep(&r->upper_fd);
+	for (size_t i = 0; r->volume_fd && i < r->spec->n_mounts; i++)
+		fd_closep(&r->volume_fd[i]);
+	free_p(&r->volume_fd);
+}
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+static void say(char out[24], const char *how)
+{
+	snprintf(out, 24, "%s", how);
+}
+
+/* Without a cpu controller an explicit request pins to that many CPUs, spread over sandboxes. */
+static bool pin_cpus(const struct supervisor *s, uint32_t cpus)
+{
+	cpu_set_t all, mine;
+	unsigned first, n = 0, have;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		return false;
+	have = (unsigned)CPU_COUNT(&all);
+	if (cpus >= have)
+		return true;
+	first = (unsigned)(s->record.created_ns / 1000 % have);
+	CPU_ZERO(&mine);
+	for (unsigned k = 0, seen = 0; n < cpus && k < 2 * CPU_SETSIZE; k++) {
+		unsigned cpu = k % CPU_SETSIZE;
+
+		if (!CPU_ISSET(cpu, &all) || CPU_ISSET(cpu, &mine) || seen++ < first)
+			continue;
+		CPU_SET(cpu, &mine);
+		n++;
+	}
+	return sched_setaffinity(s->instance.pid, sizeof(mine), &mine) == 0;
+}
+
+/* What the cgroups did not take is done otherwise where asked for, and shown either way. */
+static void settle_limits(struct supervisor *s, struct boot_message *boot)
+{
+	const struct spec *spec = &s->record.spec;
+	const struct cgroup *c = &s->instance.cgroup;
+	struct enforcement *f = &s->record.state.enforced;
+	const char *group = c->n_v1 ? "cgroup v1" : "cgroup v2";
+
+	say(f->memory, c->enforced[CGROUP_MEMORY] ? group : "not enforced");
+	say(f->cpus, c->enforced[CGROUP_CPU] ? group : "not enforced");
+	say(f->pids, c->enforced[CGROUP_PIDS] ? group : "rlimit");
+	if (!c->enforced[CGROUP_MEMORY] && spec->memory_set) {
+		boot->data_limit = spec->memory_mib * MIB;
+		say(f->memory, "rlimit, per process");
+		buf_add_str(&s->warnings, "--memory holds for each process alone: no memory cgroup can be "
+					  "made here ('cordon doctor' says why)\n");
+	}
+	if (!c->enforced[CGROUP_PIDS])
+		boot->nproc_limit = spec->pids_limit;
+	if (!c->enforced[CGROUP_CPU] && spec->cpus_set && pin_cpus(s, spec->cpus))
+		say(f->cpus, "affinity");
+	say(f->root_disk, spec->image.kind == IMAGE_DIR ? "none" :
+			  spec->ephemeral ? "tmpfs" : "not enforced");
+	say(f->ids, ids_mode_name(s->ids.mode));
+}
+
+/* --- boot message ---------------------------------------------------------------------------- */
+
+static int send_boot(struct supervisor *s, struct boot_message *boot, struct err *e)
+{
+	const struct cgroup *c = &s->instance.cgroup;
+	AUTO_BUF body = BUF_INIT(FRAME_BODY_MAX_BYTES);
+	AUTO_BUF frame = BUF_INIT(FRAME_BODY_MAX_BYTES);
+	int fds[FDPASS_MAX];
+	unsigned n = 0;
+	int r;
+
+	fds[n++] = s->guest_listener;
+	boot->has_cgroup = c->v2_payload >= 0;
+	if (boot->has_cgroup)
+		fds[n++] = c->v2_payload;
+	boot->has_oom = c->oom >= 0;
+	if (boot->has_oom)
+		fds[n++] = c->oom;
+	boot->n_task_fds = c->n_v1;
+	for (unsigned i = 0; i < c->n_v1; i++)
+		fds[n++] = c->tasks[i];
+	boot_encode(&body, boot);
+	frame_put(&frame, FRAME_BOOT, 0, 0, body.p, body.n);
+	if (buf_failed(&body) || buf_failed(&frame))
+		return err_set(e, ERR_LIMIT, "the environment of the sandbox is too large");
+	r = fdpass_send(s->instance.channel, frame.p, frame.n, fds, n);
+	/* a child that failed closed its end: the channel's reader finds out why */
+	return r < 0 && r != -EPIPE && r != -ECONNRESET ? err_sys(e, -r, "tell pid 1 what to be") : 0;
+}
+
+/* "K=V" strings of the image and the user, for BOOT. */
+static const char **boot_env(const struct spec *spec, size_t *ret_n)
+{
+	const char **env = xcalloc(spec->image_env.n + spec->n_env + 1, sizeof(*env));
+	size_t n = 0;
+
+	for (size_t i = 0; i < spec->image_env.n; i++)
+		env[n++] = xstrdup(spec->image_env.v[i]);
+	for (size_t i = 0; i < spec->n_env; i++)
+		env[n++] = xasprintf("%s=%s", spec->env[i].key, spec->env[i].value);
+	*ret_n = n;
+	return env;
+}
+
+static int boot_guest(struct supervisor *s, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+	struct boot_message boot = {
+		.workdir = spec->workdir,
+		.user = spec->user,
+		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
+		.restricted = spec->restricted,
+		.report_activity = spec->idle_timeout_s > 0,
+		.uid_count = ids_count(&s->ids),
+		.own_id = ids_own(&s->ids),
+		.split_map = s->ids.mode == IDS_SUBID,
+	};
+	struct rlimit nofile;
+	int r;
+
+	if (getrlimit(RLIMIT_NOFILE, &nofile) < 0)
+		return err_sys(e, errno, "read the limit of open files");
+	boot.nofile_soft = nofile.rlim_cur;
+	boot.nofile_hard = nofile.rlim_max;
+	boot.env = boot_env(spec, &boot.n_env);
+	settle_limits(s, &boot);
+	r = send_boot(s, &boot, e);
+	for (size_t i = 0; i < boot.n_env; i++)
+		free((char *)boot.env[i]);
+	boot_message_done(&boot);
+	return r;
+}
+
+static int guest_program(int *ret_fd, struct err *e)
+{
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 32);
+	char *slash;
+
+	if (n <= 0)
+		return err_sys(e, errno, "find our own program");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	snprintf(slash + 1, sizeof(self) - (size_t)(slash + 1 - self), "cordon-guest");
+	return process_seal_program(self, ret_fd, e);
+}
+
+int supervisor_launch(struct supervisor *s, struct err *e)
+{
+	AUTO_FREE struct process_request *q = xcalloc(1, sizeof(*q));
+	char cgroup_id[HOME_ID_BYTES];
+	AUTO_FD program = -1;
+	int r;
+
+	if (choose_ids(s, e) < 0 || guest_program(&program, e) < 0)
+		return -1;
+	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
+	q->cgroup_id = cgroup_id;
+	q->guest_program = program;
+	q->limits = (struct cgroup_limits){
+		.memory_bytes = s->record.spec.memory_mib * MIB,
+		.pids = s->record.spec.pids_limit,
+		.cpus = s->record.spec.cpus,
+	};
+	r = open_rootfs(s, &q->rootfs, e);
+	if (r == 0)
+		r = process_start(q, &s->instance, e);
+	if (r == 0)
+		r = boot_guest(s, e);
+	close_rootfs(&q->rootfs);
+	return r;
+}

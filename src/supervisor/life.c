@@ -1,0 +1,337 @@
+/*
+ * STARTING → RUNNING → STOPPING → DEAD, and from every one straight to DEAD when pid 1 goes.
+ *
+ * STARTING ends with READY, an error or the time-out, and is reported on the leash. STOPPING asks
+ * pid 1 to end its commands and kills it when the grace is over. DEAD cleans up: an ephemeral
+ * record disappears, any other says Stopped if we meant it and Crashed if not. The lock goes with
+ * the process, last.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "state/erase.h"
+#include "supervisor/supervisor.h"
+
+#define BIT(n) (1u << (n))
+#define READ_CHUNK_BYTES 16384
+
+static const unsigned may_become[] = {
+	[LIFE_STARTING] = BIT(LIFE_RUNNING) | BIT(LIFE_STOPPING) | BIT(LIFE_DEAD),
+	[LIFE_RUNNING] = BIT(LIFE_STOPPING) | BIT(LIFE_DEAD),
+	[LIFE_STOPPING] = BIT(LIFE_DEAD),
+	[LIFE_DEAD] = 0,
+};
+static_assert(ARRAY_SIZE(may_become) == LIFE_COUNT, "a state of life has no row");
+
+static void become(struct supervisor *s, enum life next)
+{
+	assert(may_become[s->life] & BIT(next));
+	s->life = next;
+}
+
+static void save(struct supervisor *s, enum status status)
+{
+	struct err e;
+
+	s->record.state.status = status;
+	/* a full disk must not end a sandbox that works; the lock still tells that it lives */
+	IGNORE(state_write(s->record_dir, &s->record.state, &e));
+}
+
+static void log_system(struct supervisor *s, const char *text)
+{
+	execlog_add(&s->log, 0, LOG_SYSTEM, text, strlen(text));
+}
+
+/* --- the leash ------------------------------------------------------------------------------- */
+
+static void report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
+{
+	AUTO_BUF b = BUF_INIT(65536);
+
+	frame_put(&b, type, 0, 0, p, n);
+	/* whoever started us may be gone; that is handled as the leash's end */
+	IGNORE(send(s->leash, b.p, b.n, MSG_NOSIGNAL) < 0);
+}
+
+static void report_failure(struct supervisor *s)
+{
+	AUTO_BUF text = BUF_INIT(4096), body = BUF_INIT(8192);
+
+	buf_add_str(&text, s->failure.msg);
+	if (s->failure.hint)
+		buf_addf(&text, "\n%s", s->failure.hint);
+	error_encode(&body, (unsigned)s->failure.code, buf_str(&text));
+	report(s, FRAME_ERROR, body.p, body.n);
+}
+
+static void on_leash(void *arg, int fd, uint32_t events)
+{
+	struct supervisor *s = arg;
+
+	/* nothing is ever sent on it towards us: readable means closed */
+	loop_remove(s->loop, &s->leash_watch);
+	if (s->record.spec.ephemeral || s->life == LIFE_STARTING)
+		supervisor_stop(s, 0, "the command that owned it ended");
+}
+
+/* --- timers ---------------------------------------------------------------------------------- */
+
+static void on_duration(void *arg)
+{
+	supervisor_stop(arg, STOP_GRACE_MS, "maximum duration reached");
+}
+
+static void on_idle(void *arg)
+{
+	supervisor_stop(arg, STOP_GRACE_MS, "idle timeout reached");
+}
+
+void supervisor_touch(struct supervisor *s)
+{
+	uint64_t idle = s->record.spec.idle_timeout_s;
+
+	loop_remove(s->loop, &s->idle_timer);
+	if (idle && !s->busy && s->life == LIFE_RUNNING)
+		s->idle_timer =
+			loop_add_timer(s->loop, clock_mono_ns() + idle * NS_PER_SEC, on_idle, s);
+}
+
+static void on_grace_over(void *arg)
+{
+	struct supervisor *s = arg;
+
+	s->stop_timer = 0;
+	process_kill(&s->instance);
+}
+
+static unsigned default_grace_ms(void)
+{
+	const char *text = getenv("MSB_SHUTDOWN_FLUSH_TIMEOUT_MS");
+	uint64_t v;
+
+	return text && parse_u64(text, 0, 600000, &v) == 0 ? (unsigned)v : STOP_GRACE_MS;
+}
+
+void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	if (grace_ms == STOP_GRACE_MS)
+		grace_ms = default_grace_ms();
+	if (s->life == LIFE_STOPPING && grace_ms == 0)
+		process_kill(&s->instance); /* somebody lost patience */
+	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
+		return;
+	if (s->life == LIFE_STARTING && !s->failure.code)
+		err_set(&s->failure, ERR_TIMEOUT, "%s", reason);
+	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", reason);
+	become(s, LIFE_STOPPING);
+	loop_remove(s->loop, &s->idle_timer);
+	loop_remove(s->loop, &s->duration_timer);
+	if (grace_ms == 0) {
+		process_kill(&s->instance);
+		return;
+	}
+	save(s, STATUS_DRAINING);
+	frame_put(&b, FRAME_SHUTDOWN, 0, 0, NULL, 0);
+	if (send(s->instance.channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		process_kill(&s->instance);
+	else
+		s->stop_timer = loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS,
+					       on_grace_over, s);
+}
+
+/* --- pid 1 ----------------------------------------------------------------------------------- */
+
+static void on_ready(struct supervisor *s)
+{
+	uint64_t longest = s->record.spec.max_duration_s;
+
+	loop_remove(s->loop, &s->ready_timer);
+	become(s, LIFE_RUNNING);
+	process_started(&s->instance);
+	s->record.state.booted_once = true;
+	s->record.state.boots++;
+	s->record.state.started_ns = clock_real_ns();
+	s->record.state.stop_reason[0] = '\0';
+	save(s, STATUS_RUNNING);
+	report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
+	log_system(s, "--- sandbox started ---");
+	if (longest)
+		s->duration_timer = loop_add_timer(s->loop, clock_mono_ns() + longest * NS_PER_SEC,
+						   on_duration, s);
+	supervisor_touch(s);
+}
+
+static void on_log(struct supervisor *s, const struct frame *f)
+{
+	enum execlog_source source = f->flags & FRAME_FLAG_JOINED ? LOG_OUTPUT :
+				     f->flags & FRAME_FLAG_STDERR ? LOG_STDERR : LOG_STDOUT;
+
+	if (f->body.n <= FRAME_DATA_MAX_BYTES)
+		execlog_add(&s->log, f->stream, source, f->body.p, f->body.n);
+}
+
+static void on_guest_error(struct supervisor *s, const struct frame *f)
+{
+	unsigned code;
+	const char *text;
+
+	if (s->life == LIFE_STARTING && error_decode(f->body, &code, &text) == 0)
+		err_set(&s->failure, (enum err_code)code, "%s", text);
+}
+
+/* Requests are a table in spirit: what is not listed for this state is ignored, so a pid 1 that is
+ * no longer ours can only lie about itself. */
+static void on_frame(struct supervisor *s, const struct frame *f)
+{
+	switch (f->type) {
+	case FRAME_READY:
+		if (s->life == LIFE_STARTING)
+			on_ready(s);
+		break;
+	case FRAME_ERROR:
+		on_guest_error(s, f);
+		break;
+	case FRAME_ACTIVITY:
+		s->busy = f->flags & FRAME_FLAG_BUSY;
+		supervisor_touch(s);
+		break;
+	case FRAME_LOG:
+		on_log(s, f);
+		break;
+	case FRAME_EXIT: /* of the command of `run -d` */
+		supervisor_stop(s, STOP_GRACE_MS, "its command ended");
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_channel(void *arg, int fd, uint32_t events)
+{
+	struct supervisor *s = arg;
+	char chunk[READ_CHUNK_BYTES];
+	ssize_t n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+	struct str in;
+	struct frame f;
+	int r;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		/* its end follows; the pidfd tells */
+		loop_remove(s->loop, &s->channel_watch);
+		process_kill(&s->instance);
+		return;
+	}
+	buf_add(&s->channel_in, chunk, (size_t)n);
+	in = (struct str){ s->channel_in.p, s->channel_in.n };
+	while ((r = frame_next(&in, &f)) > 0)
+		on_frame(s, &f);
+	if (r < 0 || buf_failed(&s->channel_in)) {
+		log_system(s, "pid 1 sent what it must not; ending the sandbox");
+		process_kill(&s->instance);
+		loop_remove(s->loop, &s->channel_watch);
+		return;
+	}
+	buf_drop(&s->channel_in, s->channel_in.n - in.n);
+}
+
+static void on_pid_1_gone(void *arg, int fd, uint32_t events)
+{
+	struct supervisor *s = arg;
+	bool meant = s->life == LIFE_STOPPING;
+
+	loop_remove(s->loop, &s->pidfd_watch);
+	if (s->life == LIFE_STARTING && !s->failure.code)
+		process_failure(&s->instance, &s->failure);
+	become(s, LIFE_DEAD);
+	if (s->record.state.booted_once)
+		log_system(s, meant ? "--- sandbox stopped ---" : "--- sandbox crashed ---");
+	s->record.state.status = meant ? STATUS_STOPPED : STATUS_CRASHED;
+	loop_stop(s->loop);
+}
+
+static void on_not_ready(void *arg)
+{
+	struct supervisor *s = arg;
+
+	err_set(&s->failure, ERR_TIMEOUT, "pid 1 did not answer within 180 s");
+	process_kill(&s->instance);
+}
+
+static void on_terminate(void *arg, int sig)
+{
+	supervisor_stop(arg, STOP_GRACE_MS, "the supervisor was asked to end");
+}
+
+/* --- the whole ------------------------------------------------------------------------------- */
+
+/* After DEAD: nothing of the instance remains; what the record becomes depends on how far it got. */
+static void clean_up(struct supervisor *s)
+{
+	bool vanish = s->record.spec.ephemeral || !s->record.state.booted_once;
+	struct err e;
+
+	process_done(&s->instance);
+	home_unlink_sockets(&s->home, s->record.spec.name);
+	if (vanish) {
+		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
+			record_retire(&s->home, s->record.spec.name);
+		if (record_erase(&s->home, s->record.spec.name, &e) < 0)
+			IGNORE(0); /* files of a sub-range: the next command erases them with help */
+	} else {
+		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED :
+								    s->record.state.status);
+	}
+	if (s->failure.code)
+		report_failure(s);
+	control_stopped(s);
+}
+
+static int watch_all(struct supervisor *s)
+{
+	s->pidfd_watch = loop_add_fd(s->loop, s->instance.pidfd, LOOP_READ, on_pid_1_gone, s);
+	s->channel_watch = loop_add_fd(s->loop, s->instance.channel, LOOP_READ, on_channel, s);
+	s->leash_watch = loop_add_fd(s->loop, s->leash, LOOP_READ, on_leash, s);
+	s->ready_timer = loop_add_timer(s->loop, clock_mono_ns() + READY_TIMEOUT_NS, on_not_ready, s);
+	if (!s->pidfd_watch || !s->channel_watch || !s->leash_watch || !s->ready_timer ||
+	    !loop_add_signal(s->loop, SIGTERM, on_terminate, s) ||
+	    !loop_add_signal(s->loop, SIGINT, on_terminate, s) ||
+	    !loop_add_signal(s->loop, SIGHUP, on_terminate, s))
+		return err_sys(&s->failure, errno, "watch the sandbox");
+	return control_open(s);
+}
+
+int supervisor_run(struct supervisor *s)
+{
+	int r = loop_new(&s->loop);
+
+	buf_init(&s->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
+	buf_init(&s->warnings, 4096);
+	process_init(&s->instance);
+	s->record.state.supervisor = getpid();
+	s->record.state.wire = WIRE_VERSION;
+	execlog_open(&s->log, s->record_dir);
+	if (r < 0)
+		err_sys(&s->failure, -r, "make an event loop");
+	else if (supervisor_launch(s, &s->failure) == 0 && watch_all(s) == 0) {
+		r = loop_run(s->loop);
+		if (r < 0)
+			err_sys(&s->failure, -r, "wait for events");
+	}
+	clean_up(s);
+	execlog_close(&s->log);
+	return s->failure.code ? 1 : 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * The life of one sandbox. One process per live sandbox, single-threaded, event-driven; it holds
+ * the record's lock for as long as it lives, so its death is visible to everyone at once.
+ *
+ * Descriptors it is born with (client/launch.c makes them): */
+#pragma once
+
+#include "base/buf.h"
+#include "loop/loop.h"
+#include "process/process.h"
+#include "spec/spec.h"
+#include "state/execlog.h"
+#include "state/home.h"
+#include "state/record.h"
+#include "wire/message.h"
+
+enum supervisor_fd {
+	SUPERVISOR_FD_RECORD = 3, /* directory of the record */
+	SUPERVISOR_FD_LOCK = 4,   /* its lock, held */
+	SUPERVISOR_FD_LEASH = 5,  /* to the command that started us: OK or ERROR goes there; an
+				     ephemeral sandbox ends when it closes */
+	SUPERVISOR_FD_GUEST = 6,  /* listener for clients, handed to pid 1 */
+	SUPERVISOR_FD_CONTROL = 7, /* listener for ourselves */
+};
+
+#define READY_TIMEOUT_NS (180 * NS_PER_SEC)
+#define STOP_GRACE_MS 2000 /* between SIGTERM and SIGKILL when a stop does not say */
+#define CONTROL_CLIENTS_MAX 64
+
+enum life { LIFE_STARTING, LIFE_RUNNING, LIFE_STOPPING, LIFE_DEAD, LIFE_COUNT };
+
+struct supervisor {
+	struct home home;
+	int record_dir, lock, leash, guest_listener, control;
+	struct record record;
+	struct ids ids;
+	bool parent_mounts;
+	struct process_instance instance;
+	struct loop *loop;
+	enum life life;
+	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
+	loop_id ready_timer, stop_timer, duration_timer, idle_timer;
+	struct buf channel_in;
+	bool busy;
+	struct execlog log;
+	struct control_client *clients;
+	unsigned n_clients;
+	struct buf warnings; /* lines for the command that started us */
+	struct err failure;
+};
+
+/* launch.c: from the record to a started instance (not yet ready). */
+MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
+/* life.c */
+MUST_USE int supervisor_run(struct supervisor *s);
+/* Graceful stop; GRACE_MS 0 kills at once. REASON goes to the log and the record. */
+void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
+void supervisor_touch(struct supervisor *s);
+/* control.c */
+MUST_USE int control_open(struct supervisor *s);
+/* Tells everyone who asked for it that the sandbox is down. */
+void control_stopped(struct supervisor *s);
