@@ -124,6 +124,8 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 
 void buf_drop(struct buf *b, size_t n)
 {
+	if (n == 0)
+		return;
 	memmove(b->p, b->p + n, b->n - n);
 	b->n -= n;
 	b->p[b->n] = '\0';

@@ -415,10 +415,11 @@ static int piped(struct run *r)
 {
 	while (!r->ended) {
 		bool want_in = r->in_pipe >= 0 && r->in_n == 0 && r->in_open;
+		bool started = r->result->id != 0; /* log records carry the number: wait for it */
 		struct pollfd p[] = {
 			{ .fd = r->c->fd, .events = POLLIN },
-			{ .fd = r->out_pipe, .events = POLLIN },
-			{ .fd = r->err_pipe, .events = POLLIN },
+			{ .fd = started ? r->out_pipe : -1, .events = POLLIN },
+			{ .fd = started ? r->err_pipe : -1, .events = POLLIN },
 			{ .fd = want_in ? r->q->in : -1, .events = POLLIN },
 			{ .fd = r->in_pipe, .events = r->in_n ? POLLOUT : 0 },
 		};

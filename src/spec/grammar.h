@@ -33,6 +33,9 @@ enum mount_flag {
  */
 MUST_USE int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, struct err *e);
 MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
+/* Adds *M, filled but for its guest path, as spec_add_mount would; *M is zeroed in any case. */
+MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest,
+			     struct spec_mount *m, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
 /* K=V, or K copied from the caller's environment. FLAG is "--env". Later keys replace earlier. */
 MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
@@ -50,10 +53,14 @@ MUST_USE int spec_add_script(struct spec *s, const char *flag, const char *value
 /* BODY becomes the spec's, or is freed on failure. */
 MUST_USE int spec_set_script(struct spec *s, const char *flag, const char *name, char *body,
 			     struct err *e);
-/* What --script makes of BODY: shebang, escapes decoded, final newline. */
-void spec_script_cook(struct buf *b, const char *shell, const char *body);
+#define SCRIPT_MAX_BYTES (1u << 20) /* the guest's runtime directory holds 16 MiB in all */
+/* "#!SHELL" for a path, "#!/usr/bin/env SHELL" for a name; NULL is the default shell. */
+void script_shebang(struct buf *b, const char *shell);
 /* FLAG is --copy, --copy-file, --copy-dir (SRC:DST), --mkdir or --rm (PATH). */
 MUST_USE int spec_add_patch(struct spec *s, const char *flag, const char *value, struct err *e);
+/* The same with the parts at hand: OP as in struct spec_patch, SOURCE may be NULL. */
+MUST_USE int spec_put_patch(struct spec *s, const char *flag, const char *op, const char *source,
+			    const char *path, struct err *e);
 MUST_USE int parse_hostname(const char *s, struct err *e);
 MUST_USE int parse_shell(const char *s, struct err *e);
 /* name, uid, name:group, uid:gid: the shape only; look-up happens in the guest. */
@@ -72,5 +79,7 @@ char *path_normalise(const char *p);
 bool path_is_host(const char *p);
 /* P below the current directory unless absolute, without // and . but with .. kept. */
 MUST_USE int path_absolute(const char *p, char **ret, struct err *e);
+/* "raw", "qcow2" or "vmdk", by the name of a disk image. */
+const char *disk_format(const char *path);
 /* The shape of a file system's name: "ext4". */
 bool fstype_valid(const char *s);

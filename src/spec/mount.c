@@ -311,6 +311,20 @@ static int commit(struct spec *s, struct mount_parse *p, struct err *e)
 	return 0;
 }
 
+int spec_take_mount(struct spec *s, const char *flag, const char *guest, struct spec_mount *m,
+		    struct err *e)
+{
+	struct mount_parse p = { .flag = flag, .noun = "target", .whole = guest, .m = *m };
+	int r;
+
+	*m = (struct spec_mount){ 0 };
+	r = take_guest(&p, guest, e);
+	if (r == 0)
+		r = commit(s, &p, e);
+	spec_mount_done(&p.m);
+	return r;
+}
+
 static int parse_mount(struct mount_parse *p, enum mount_flag flag, char *text, struct err *e)
 {
 	char *colon = strstr(text, ":/"), *guest, *options;
@@ -338,16 +352,13 @@ static int parse_mount(struct mount_parse *p, enum mount_flag flag, char *text, 
 	return options ? all_options(p, options, e) : 0;
 }
 
-/* raw unless the name says otherwise; an explicit format= came first and stays */
-static void default_format(struct spec_mount *m)
+const char *disk_format(const char *path)
 {
-	const char *dot = strrchr(m->source, '.');
+	const char *dot = strrchr(path, '.');
 
-	if (m->kind != MOUNT_DISK || m->format)
-		return;
-	m->format = xstrdup(dot && strcmp(dot, ".qcow2") == 0  ? "qcow2"
-			    : dot && strcmp(dot, ".vmdk") == 0 ? "vmdk"
-							       : "raw");
+	return dot && strcmp(dot, ".qcow2") == 0  ? "qcow2"
+	       : dot && strcmp(dot, ".vmdk") == 0 ? "vmdk"
+						  : "raw";
 }
 
 int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, struct err *e)
@@ -357,7 +368,8 @@ int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, stru
 	int r = parse_mount(&p, flag, text, e);
 
 	if (r == 0) {
-		default_format(&p.m);
+		if (p.m.kind == MOUNT_DISK && !p.m.format)
+			p.m.format = xstrdup(disk_format(p.m.source));
 		r = commit(s, &p, e);
 	}
 	spec_mount_done(&p.m);

@@ -17,38 +17,40 @@ static const struct {
 	{ "--rm", "remove", false },
 };
 
+int spec_put_patch(struct spec *s, const char *flag, const char *op, const char *source,
+		   const char *path, struct err *e)
+{
+	AUTO_FREE char *absolute = NULL;
+	AUTO_FREE char *guest = path_normalise(path);
+	struct spec_patch *p;
+
+	if (!guest || strcmp(guest, "/") == 0)
+		return bad_value(e, flag, "path", path,
+				 "the path in the sandbox must be absolute and not '/'");
+	if (source && !*source)
+		return bad_value(e, flag, "source", source, "it is empty");
+	if (source && path_absolute(source, &absolute, e) < 0)
+		return -1;
+	p = LIST_ADD(s->patch, s->n_patches);
+	p->op = xstrdup(op);
+	p->source = TAKE(absolute);
+	p->path = TAKE(guest);
+	return 0;
+}
+
 int spec_add_patch(struct spec *s, const char *flag, const char *value, struct err *e)
 {
 	AUTO_FREE char *source = NULL;
-	AUTO_FREE char *path = NULL;
-	const char *dst = value;
-	struct spec_patch *p;
+	const char *colon = strstr(value, ":/");
 	size_t k = 0;
 
 	while (k < ARRAY_SIZE(kinds) - 1 && strcmp(kinds[k].flag, flag) != 0)
 		k++;
-	if (kinds[k].has_source) {
-		AUTO_FREE char *given = NULL;
-		const char *colon = strstr(value, ":/");
-
-		if (!colon)
-			return bad_value(
-				e, flag, "patch", value,
-				"expected SOURCE:DESTINATION with an absolute destination");
-		if (colon == value)
-			return bad_value(e, flag, "patch", value, "the source is empty");
-		given = xstrndup(value, (size_t)(colon - value));
-		if (path_absolute(given, &source, e) < 0)
-			return -1;
-		dst = colon + 1;
-	}
-	path = path_normalise(dst);
-	if (!path || strcmp(path, "/") == 0)
+	if (!kinds[k].has_source)
+		return spec_put_patch(s, flag, kinds[k].op, NULL, value, e);
+	if (!colon)
 		return bad_value(e, flag, "patch", value,
-				 "the path in the sandbox must be absolute and not '/'");
-	p = LIST_ADD(s->patch, s->n_patches);
-	p->op = xstrdup(kinds[k].op);
-	p->source = TAKE(source);
-	p->path = TAKE(path);
-	return 0;
+				 "expected SOURCE:DESTINATION with an absolute destination");
+	source = xstrndup(value, (size_t)(colon - value));
+	return spec_put_patch(s, flag, kinds[k].op, source, colon + 1, e);
 }

@@ -19,8 +19,6 @@
 #include "spec/bad.h"
 #include "spec/list.h"
 
-#define SCRIPT_MAX_BYTES (1u << 20) /* the guest's runtime directory holds 16 MiB in all */
-
 int parse_shell(const char *s, struct err *e)
 {
 	if (!*s)
@@ -34,7 +32,7 @@ int parse_shell(const char *s, struct err *e)
 	return 0;
 }
 
-static void add_shebang(struct buf *b, const char *shell)
+void script_shebang(struct buf *b, const char *shell)
 {
 	if (!shell)
 		shell = SPEC_DEFAULT_SHELL;
@@ -55,9 +53,9 @@ static void add_unescaped(struct buf *b, const char *p)
 	}
 }
 
-void spec_script_cook(struct buf *b, const char *shell, const char *body)
+static void add_cooked(struct buf *b, const char *shell, const char *body)
 {
-	add_shebang(b, shell);
+	script_shebang(b, shell);
 	add_unescaped(b, body);
 	if (b->n > 0 && b->p[b->n - 1] != '\n')
 		buf_add_char(b, '\n');
@@ -114,7 +112,7 @@ int spec_add_script(struct spec *s, const char *flag, const char *value, struct 
 	} else if (strcmp(flag, "--script-raw") == 0) {
 		buf_add_str(&b, sep + 1);
 	} else {
-		spec_script_cook(&b, s->shell, sep + 1);
+		add_cooked(&b, s->shell, sep + 1);
 	}
 	if (buf_failed(&b))
 		return bad_value(e, flag, "script", name, "larger than %u bytes", SCRIPT_MAX_BYTES);

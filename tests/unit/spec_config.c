@@ -17,7 +17,7 @@ static int read_text(const char *text, struct config *c)
 
 	if (json_parse(text, strlen(text), &d, &e) < 0)
 		return -2;
-	return config_read(json_root(d), "/home/x", c, &e);
+	return config_read(json_root(d), "/srv/x", c, &e);
 }
 
 static void whole_file(void)
@@ -42,7 +42,7 @@ static void whole_file(void)
 	T_INT(c.engine, ENGINE_VM);
 	T_TRUE(c.shell_fallback && c.multi_tenant);
 	T_STR(c.cache, "/fast");
-	T_STR(c.volumes, "/home/x/v");
+	T_STR(c.volumes, "/srv/x/v");
 	T_TRUE(c.logs == NULL);
 	T_STR(c.ca_certs, "/ca.pem");
 	T_INT(c.n_registries, 1);

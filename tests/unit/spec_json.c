@@ -217,6 +217,44 @@ static void images(void)
 	}
 }
 
+static void mount_objects(void)
+{
+	static const struct {
+		enum mount_flag flag;
+		const char *value, *json;
+	} rows[] = {
+		{ MOUNT_FLAG_VOLUME, "/a:/b:ro,nodev",
+		  "\"mounts\":[{\"follow_root_symlinks\":false,\"guest\":\"/b\",\"host\":\"/a\","
+		  "\"host_permissions\":\"private\",\"options\":{\"nodev\":true,\"noexec\":false,"
+		  "\"nosuid\":false,\"readonly\":true},\"quota_mib\":null,"
+		  "\"stat_virtualization\":\"strict\",\"stat_virtualization_set\":false,"
+		  "\"type\":\"Bind\",\"want\":\"any\"}]" },
+		{ MOUNT_FLAG_NAMED, "v:/b:noexec,quota=1G",
+		  "\"guest\":\"/"
+		  "b\",\"host_permissions\":\"private\",\"kind\":\"dir\",\"name\":\"v\","
+		  "\"options\":{\"nodev\":false,\"noexec\":true,\"nosuid\":false,\"readonly\":"
+		  "false},"
+		  "\"quota_mib\":1024,\"size_mib\":null," },
+		{ MOUNT_FLAG_DISK, "/x.raw:/b:nosuid",
+		  "\"mounts\":[{\"format\":\"raw\",\"fstype\":null,\"guest\":\"/b\",\"host\":\"/"
+		  "x.raw\","
+		  "\"options\":{\"nodev\":false,\"noexec\":false,\"nosuid\":true,\"readonly\":"
+		  "false},"
+		  "\"type\":\"DiskImage\"}]" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		AUTO_SPEC s;
+		AUTO_FREE char *text = NULL;
+
+		spec_init(&s);
+		OK(spec_add_mount(&s, rows[i].flag, rows[i].value, &e));
+		text = text_of(&s, 0);
+		if (!strstr(text, rows[i].json))
+			T_FAIL("%s lacks %s", text, rows[i].json);
+	}
+}
+
 static void damaged_records(void)
 {
 	static const struct {
@@ -292,6 +330,7 @@ int main(void)
 	T_RUN(keys_are_sorted);
 	T_RUN(defaults_read_as_msb_shows_them);
 	T_RUN(images);
+	T_RUN(mount_objects);
 	T_RUN(damaged_records);
 	T_RUN(unknown_members_are_ignored);
 	return t_end();

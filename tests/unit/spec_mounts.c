@@ -397,7 +397,7 @@ static void patches(void)
 	T_INT(spec_add_patch(&s, "--mkdir", "x", &e), -1);
 	T_INT(spec_add_patch(&s, "--mkdir", "", &e), -1);
 	T_INT(spec_add_patch(&s, "--rm", "/", &e), -1);
-	T_STR(e.msg, "--rm: bad patch '/': the path in the sandbox must be absolute and not '/'");
+	T_STR(e.msg, "--rm: bad path '/': the path in the sandbox must be absolute and not '/'");
 	T_INT(s.n_patches, 3);
 }
 

@@ -1,0 +1,339 @@
+/*
+ * A file passes three stages, each producing a new JSON document:
+ *
+ *   expand   ${NAME} replaced, host paths made absolute, patch files read and put in place of
+ *            their names, a network preset written as an object, scoped files wrapped
+ *   check    applied to a spec that is thrown away
+ *   merge    laid over the sum of the files before it
+ *
+ * Where a host path stands is told by the place of a string: member names joined by dots, "[]" for
+ * any item of a list.
+ */
+#include "spec/conf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "spec/conf_apply.h"
+#include "spec/grammar.h"
+
+#define ALPHA "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+
+struct expander {
+	enum conf_scope scope;
+	struct json_writer *w;
+	char *dir; /* of the file: what its relative paths are below */
+	const struct conf_loader *loader;
+	struct err *e;
+};
+
+void conf_done(struct conf *c)
+{
+	json_free(c->sum);
+	c->sum = NULL;
+}
+
+void conf_extra_done(struct conf_extra *x)
+{
+	free(x->registry_username);
+	free(x->registry_password_env);
+	free(x->net);
+	strv_done(&x->net_rules);
+	strv_done(&x->nameservers);
+	*x = (struct conf_extra){ 0 };
+}
+
+/* --- expand -------------------------------------------------------------------------------- */
+
+/* One ${NAME} at P; returns what follows it, or NULL. */
+static const char *expand_name(const char *p, const char *place, struct buf *out, struct err *e)
+{
+	size_t n = strspn(p + 2, ALPHA "0123456789");
+	AUTO_FREE char *name = xstrndup(p + 2, n);
+	const char *value;
+
+	if (n == 0 || p[2 + n] != '}' || !strchr(ALPHA, p[2])) {
+		err_set(e, ERR_INVALID, "%s: only ${NAME} is replaced, not '%.32s'", place, p);
+		return NULL;
+	}
+	value = getenv(name);
+	if (!value) {
+		err_set(e, ERR_INVALID, "%s: ${%s} is not set in your environment", place, name);
+		return NULL;
+	}
+	buf_add_str(out, value);
+	return p + 2 + n + 1;
+}
+
+static int expand_text(struct str s, const char *place, struct buf *out, struct err *e)
+{
+	const char *p = s.p;
+
+	if (memchr(s.p, 0, s.n))
+		return err_set(e, ERR_INVALID, "%s: contains a NUL character", place);
+	while (*p) {
+		const char *dollar = strstr(p, "${");
+
+		buf_add(out, p, dollar ? (size_t)(dollar - p) : strlen(p));
+		if (!dollar)
+			break;
+		p = expand_name(dollar, place, out, e);
+		if (!p)
+			return -1;
+	}
+	if (buf_failed(out))
+		return err_set(e, ERR_LIMIT, "%s: too long", place);
+	if (!utf8_valid(buf_str(out), out->n))
+		return err_set(e, ERR_INVALID, "%s: not valid UTF-8 once expanded", place);
+	return 0;
+}
+
+/* Does a host path stand at PLACE? ONLY_LOOKING_LIKE: only if it looks like one. */
+static bool is_host_path(const char *place, bool *ret_only_looking_like)
+{
+	static const struct {
+		const char *place;
+		bool only_looking_like;
+	} places[] = {
+		{ "image", true },
+		{ "image.bind", false },
+		{ "image.disk", false },
+		{ "mounts[]", false }, /* "./src:/app": what is in front is the same */
+		{ "mounts[].bind", false },
+		{ "mounts[].disk", false },
+		{ "patch_files[]", false },
+		{ "patches[].copy_file.src", false },
+		{ "patches[].copy_dir.src", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (strcmp(places[i].place, place) == 0) {
+			*ret_only_looking_like = places[i].only_looking_like;
+			return true;
+		}
+	return false;
+}
+
+static int expand_value(struct expander *x, const struct json_value *v, const char *place);
+static int expand_file(struct expander *x, const char *path,
+		       int (*inside)(struct expander *, const struct json_value *));
+
+static int expand_patches(struct expander *x, const struct json_value *v)
+{
+	const struct json_value *list = json_get(v, "patches");
+
+	if (!list || v->object.n != 1)
+		return err_set(x->e, ERR_INVALID, "expected the one key 'patches'");
+	return expand_value(x, list, "patches");
+}
+
+static int expand_string(struct expander *x, struct str s, const char *place)
+{
+	AUTO_BUF out = BUF_INIT(CONF_MAX_BYTES);
+	bool only_looking_like;
+
+	if (expand_text(s, place, &out, x->e) < 0)
+		return -1;
+	if (is_host_path(place, &only_looking_like) && *buf_str(&out) != '/' &&
+	    (!only_looking_like || path_is_host(buf_str(&out)))) {
+		AUTO_FREE char *relative = buf_take(&out);
+
+		buf_init(&out, CONF_MAX_BYTES);
+		buf_addf(&out, "%s/%s", x->dir, relative);
+	}
+	if (strcmp(place, "patch_files[]") == 0)
+		return expand_file(x, buf_str(&out), expand_patches);
+	if (strcmp(place, "network") == 0) {
+		json_begin_object(x->w);
+		json_key_str(x->w, "policy", buf_str(&out));
+		json_end_object(x->w);
+	} else {
+		json_strn(x->w, buf_str(&out), out.n);
+	}
+	return 0;
+}
+
+static int expand_value(struct expander *x, const struct json_value *v, const char *place)
+{
+	if (v->type == JSON_STRING)
+		return expand_string(x, v->string, place);
+	if (v->type == JSON_ARRAY) {
+		AUTO_FREE char *at = xasprintf("%s[]", place);
+
+		json_begin_array(x->w);
+		for (size_t i = 0; i < v->array.n; i++)
+			if (expand_value(x, &v->array.item[i], at) < 0)
+				return -1;
+		json_end_array(x->w);
+	} else if (v->type == JSON_OBJECT) {
+		json_begin_object(x->w);
+		for (size_t i = 0; i < v->object.n; i++) {
+			const struct json_member *m = &v->object.member[i];
+			AUTO_FREE char *at =
+				xasprintf("%s%s%s", place, *place ? "." : "", m->key.p);
+
+			json_key(x->w, m->key.p);
+			if (expand_value(x, &m->value, at) < 0)
+				return -1;
+		}
+		json_end_object(x->w);
+	} else {
+		json_value_copy(x->w, v);
+	}
+	return 0;
+}
+
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == path ? xstrdup("/")
+	       : slash       ? xstrndup(path, (size_t)(slash - path))
+			     : xstrdup(".");
+}
+
+/* Reads PATH and writes what INSIDE makes of it, with the paths in it relative to it. */
+static int expand_file(struct expander *x, const char *path,
+		       int (*inside)(struct expander *, const struct json_value *))
+{
+	AUTO_JSON d = NULL;
+	AUTO_FREE char *absolute = NULL;
+	AUTO_FREE char *dir = NULL;
+	struct expander below = *x;
+
+	if (x->loader->load(x->loader->arg, path, &d, x->e) < 0 ||
+	    path_absolute(path, &absolute, x->e) < 0)
+		return -1;
+	dir = directory_of(absolute);
+	below.dir = dir;
+	if (inside(&below, json_root(d)) < 0)
+		return err_wrap(x->e, "%s", path);
+	return 0;
+}
+
+/* The key a scoped file's contents stand below in a root file, or NULL. */
+static const char *wrapper(enum conf_scope scope)
+{
+	return scope == CONF_NET      ? "network"
+	       : scope == CONF_SECRET ? "secrets"
+	       : scope == CONF_SCRIPT ? "scripts"
+				      : NULL;
+}
+
+static int expand_root(struct expander *x, const struct json_value *v)
+{
+	const char *key = wrapper(x->scope);
+
+	if (v->type == JSON_NULL) { /* an empty file */
+		json_begin_object(x->w);
+		json_end_object(x->w);
+		return 0;
+	}
+	if (conf_check_keys(v, x->scope, x->e) < 0)
+		return -1;
+	if (!key)
+		return expand_value(x, v, "");
+	json_begin_object(x->w);
+	json_key(x->w, key);
+	if (expand_value(x, v, key) < 0)
+		return -1;
+	json_end_object(x->w);
+	return 0;
+}
+
+/* --- check --------------------------------------------------------------------------------- */
+
+static int try_out(const struct json_value *v, struct err *e)
+{
+	struct conf_extra x = { 0 };
+	struct spec s;
+	int r;
+
+	spec_init(&s);
+	r = conf_apply_value(v, NULL, &s, &x, e);
+	spec_done(&s);
+	conf_extra_done(&x);
+	return r;
+}
+
+/* --- merge --------------------------------------------------------------------------------- */
+
+/* Writes HIGHER laid over LOWER. */
+static void merge(struct json_writer *w, const struct json_value *lower,
+		  const struct json_value *higher, bool root)
+{
+	if (lower->type != JSON_OBJECT || higher->type != JSON_OBJECT) {
+		json_value_copy(w, higher);
+		return;
+	}
+	json_begin_object(w);
+	for (size_t i = 0; i < lower->object.n; i++) {
+		const struct json_member *m = &lower->object.member[i];
+		const struct json_value *over = json_get(higher, m->key.p);
+
+		json_key(w, m->key.p);
+		if (!over)
+			json_value_copy(w, &m->value);
+		else if (root && str_eq(m->key, "image"))
+			json_value_copy(w, over); /* one source, not the parts of two */
+		else
+			merge(w, &m->value, over, false);
+	}
+	for (size_t i = 0; i < higher->object.n; i++) {
+		const struct json_member *m = &higher->object.member[i];
+
+		if (json_get(lower, m->key.p))
+			continue;
+		json_key(w, m->key.p);
+		json_value_copy(w, &m->value);
+	}
+	json_end_object(w);
+}
+
+static int add_to_sum(struct conf *c, struct json_doc **file, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(CONF_MAX_BYTES);
+	AUTO_JSON sum = NULL;
+	struct json_writer w;
+
+	if (!c->sum) {
+		c->sum = TAKE(*file);
+		return 0;
+	}
+	json_writer_init(&w, &b, 0);
+	merge(&w, json_root(c->sum), json_root(*file), true);
+	if (buf_failed(&b))
+		return err_set(e, ERR_LIMIT, "the files together are too large");
+	if (json_parse(buf_str(&b), b.n, &sum, e) < 0)
+		return -1;
+	json_free(c->sum);
+	c->sum = TAKE(sum);
+	return 0;
+}
+
+int conf_add(struct conf *c, enum conf_scope scope, const char *path, const struct conf_loader *l,
+	     struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(CONF_MAX_BYTES);
+	AUTO_JSON file = NULL;
+	struct json_writer w;
+	struct expander x = { .scope = scope, .w = &w, .loader = l, .e = e };
+
+	json_writer_init(&w, &b, 0);
+	if (expand_file(&x, path, expand_root) < 0)
+		return -1;
+	if (buf_failed(&b))
+		return err_set(e, ERR_LIMIT, "%s: too large once expanded", path);
+	if (json_parse(buf_str(&b), b.n, &file, e) < 0 || try_out(json_root(file), e) < 0 ||
+	    add_to_sum(c, &file, e) < 0)
+		return err_wrap(e, "%s", path);
+	return 0;
+}
+
+int conf_apply(const struct conf *c, const char *shell, struct spec *s, struct conf_extra *x,
+	       struct err *e)
+{
+	return c->sum ? conf_apply_value(json_root(c->sum), shell, s, x, e) : 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * The files behind --conf and its scoped relatives.
+ *
+ * Files are read in the order of the command line and overlay each other: maps merge, lists and
+ * scalars replace. Each file is checked when it is read, so that a message names the file; relative
+ * paths are relative to it, and ${NAME} is replaced from the environment. The sum is applied to a
+ * spec before flags are, because flags win.
+ */
+#pragma once
+
+#include "spec/spec.h"
+
+#define CONF_MAX_BYTES (4u << 20) /* all files together, expanded */
+
+enum conf_scope {
+	CONF_ROOT,     /* --conf */
+	CONF_NET,      /* --net-conf: the inside of `network` */
+	CONF_RESOURCE, /* --resource-conf */
+	CONF_RUNTIME,  /* --runtime-conf */
+	CONF_FS,       /* --fs-conf */
+	CONF_SECRET,   /* --secret-conf: the inside of `secrets` */
+	CONF_SCRIPT,   /* --script-conf: the inside of `scripts` */
+};
+
+/* Turns the YAML file PATH into JSON: the program cordon-yaml does it, and who runs that is not
+ * our business. Errors name the file. */
+struct conf_loader {
+	int (*load)(void *arg, const char *path, struct json_doc **ret, struct err *e);
+	void *arg;
+};
+
+struct conf {
+	struct json_doc *sum; /* NULL: nothing read yet */
+};
+
+void conf_done(struct conf *c);
+MUST_USE int conf_add(struct conf *c, enum conf_scope scope, const char *path,
+		      const struct conf_loader *l, struct err *e);
+
+/* What files may say that is no part of a spec. */
+struct conf_extra {
+	char *registry_username, *registry_password_env;
+	char *net;             /* as --net takes it: "none", "public" or "all"; NULL: not said */
+	bool net_allow_list;   /* egress is denied but for the rules, whatever net says */
+	struct strv net_rules; /* tokens as --net-rule takes them, denials first */
+	struct strv nameservers;
+	uint64_t query_timeout_ms; /* 0: not said */
+	bool no_rebind_protection;
+	bool trust_host_cas;
+};
+void conf_extra_done(struct conf_extra *x);
+
+/* SHELL is the value of --shell, or NULL: it chooses the shebang of scripts, as it would for
+ * --script. X must be zeroed. */
+MUST_USE int conf_apply(const struct conf *c, const char *shell, struct spec *s,
+			struct conf_extra *x, struct err *e);

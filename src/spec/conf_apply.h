@@ -1,0 +1,57 @@
+/*
+ * The keys of configuration files and what they do to a spec. Private to spec/.
+ *
+ * conf_apply.c holds the table of root keys; mounts, patches and the network have files of their
+ * own. Everywhere PATH is the member's place in the file, for messages.
+ */
+#pragma once
+
+#include "spec/conf.h"
+
+struct conf_target {
+	struct spec *s;
+	struct conf_extra *x;
+	const char *shell; /* --shell's value, or NULL */
+};
+
+/* Are V's keys those of a file of this scope? The message lists the known ones. */
+MUST_USE int conf_check_keys(const struct json_value *v, enum conf_scope scope, struct err *e);
+/* Applies a root-shaped, expanded document. */
+MUST_USE int conf_apply_value(const struct json_value *v, const char *shell, struct spec *s,
+			      struct conf_extra *x, struct err *e);
+
+/* --- conf_fs.c, conf_network.c: keys of the root ------------------------------------------- */
+
+MUST_USE int conf_apply_mounts(const struct json_value *v, const char *path, struct conf_target *a,
+			       struct err *e);
+MUST_USE int conf_apply_patches(const struct json_value *v, const char *path, struct conf_target *a,
+				struct err *e);
+MUST_USE int conf_apply_patch_files(const struct json_value *v, const char *path,
+				    struct conf_target *a, struct err *e);
+MUST_USE int conf_apply_network(const struct json_value *v, const char *path, struct conf_target *a,
+				struct err *e);
+MUST_USE int conf_apply_ports(const struct json_value *v, const char *path, struct conf_target *a,
+			      struct err *e);
+#define CONF_NET_FIELDS 8u
+extern const struct json_field conf_net_fields[]; /* the inside of `network` */
+
+/* --- conf_read.c: values ------------------------------------------------------------------- */
+
+/* V is a map whose keys are all in KNOWN, which ends in NULL; else the message lists those. */
+MUST_USE int conf_refuse_unknown(const struct json_value *v, const char *path,
+				 const char *const *known, struct err *e);
+/* json_decode, with unknown keys refused and the known ones listed. */
+MUST_USE int conf_decode(const struct json_value *v, const char *path, const struct json_field *f,
+			 size_t n, void *out, struct err *e);
+/* V's characters, or NULL with a message. Without NUL: expansion refused those. */
+const char *conf_text(const struct json_value *v, const char *path, struct err *e);
+/* A list of strings, each with PREFIX in front, added to RET. */
+MUST_USE int conf_texts(const struct json_value *v, const char *path, const char *prefix,
+			struct strv *ret, struct err *e);
+/* Calls ONE for each item of a list. */
+MUST_USE int conf_each(const struct json_value *v, const char *path, struct conf_target *a,
+		       int (*one)(const struct json_value *, const char *, struct conf_target *,
+				  struct err *),
+		       struct err *e);
+/* ERR_UNSUPPORTED, "WHAT is not supported yet". */
+int conf_not_yet(const char *what, struct err *e);

@@ -1,0 +1,670 @@
+#!/usr/bin/env python3
+"""Measure cordon against other programs on this machine, in interleaved runs.
+
+Every row is a list of commands run in turn (A B C A B C …) by tests/bench/spawn.c; printed are median,
+95th percentile and the ratio of cordon to each peer, next to the budget that holds for it. A peer that
+cannot run here is listed with its error. As root everything is measured twice, the second time as
+an ordinary user made for the purpose and removed afterwards. The status is 1 when a budget is missed.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import pwd
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+USER = "cordon-bench"
+BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
+CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base")  # in the linker's order
+TRUE = "/usr/bin/true"
+BYTES_FULL, BYTES_QUICK = 1 << 30, 256 << 20
+CROWD = 500  # live sandboxes for the row on scale
+
+
+def tail(text):
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return lines[-1][:160] if lines else "no message"
+
+
+def link_usr(root):
+    """/bin and its like, as the host has them, in the directory ROOT."""
+    for link in ("bin", "sbin", "lib", "lib64"):
+        if os.path.islink("/" + link):
+            (root / link).symlink_to(os.readlink("/" + link))
+
+
+class Who:
+    """The account that commands run under: a prefix for subprocess, an environment, a directory."""
+
+    def __init__(self, name, work, uid=None, gid=None):
+        self.name, self.uid, self.gid = name, uid, gid
+        self.dir = work / f"as-{name}"
+        self.dir.mkdir(mode=0o700)
+        if uid is not None:
+            os.chown(self.dir, uid, gid)
+        self.env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                    "HOME": str(self.dir), "CORDON_HOME": str(self.dir / "state"),
+                    "XDG_RUNTIME_DIR": str(self.dir), "LANG": "C.UTF-8"}
+        for name in ("LD_LIBRARY_PATH", "CORDON_BENCH_PATH"):  # peers outside of the system's places
+            if name in os.environ:
+                self.env[name] = os.environ[name]
+        if "CORDON_BENCH_PATH" in os.environ:
+            self.env["PATH"] = os.environ["CORDON_BENCH_PATH"] + ":" + self.env["PATH"]
+        self.privileged = os.geteuid() == 0 and uid is None
+
+    def find(self, program):
+        return shutil.which(program, path=self.env["PATH"])
+
+    def popen(self, argv, **kw):
+        if self.uid is not None:
+            kw.update(user=self.uid, group=self.gid, extra_groups=[])
+        return subprocess.Popen(argv, env=self.env, cwd=self.dir, **kw)
+
+    def run(self, argv, timeout=60):
+        """Status and stderr. Into a file: what a command leaves running would hold a pipe open."""
+        with tempfile.TemporaryFile("w+") as err:
+            process = self.popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
+            try:
+                process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                return 124, f"no end after {timeout} s"
+            err.seek(0)
+            return process.returncode, err.read()
+
+
+class Peer:
+    """One way to do a row's work. ARGV may contain {n}, the number of the round."""
+
+    def __init__(self, name, argv, every=1, budget=None, error=None, remark="", mount_ns=""):
+        self.name, self.argv, self.every, self.mount_ns = name, argv, every, mount_ns
+        self.budget = budget  # cordon's median may be this many times ours at most
+        self.error, self.remark = error, remark
+
+
+class Bench:
+    def __init__(self, args, work):
+        self.args, self.work = args, work
+        self.missed, self.results = [], []
+        self.cordon = self.stage()
+        self.spawn, self.floor, self.kept = work / "spawn", work / "floor", work / "kept"
+        error = self.compile(self.spawn, BASE_SOURCES) or self.compile(self.floor, BASE_SOURCES)
+        if error:
+            sys.exit(error)
+        self.filter = work / "filter"
+        if self.cordon:
+            self.filter_error = self.compile(self.filter, [ROOT / "build/hot" / f"lib{room}.a" for room in ("guest", "base")])
+            rooms = [ROOT / "build/hot" / f"lib{room}.a" for room in CLIENT_ROOMS]
+            self.kept_error = self.compile(self.kept, [room for room in rooms if room.exists()])
+
+    def compile(self, out, link):
+        made = subprocess.run(["musl-gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-static", "-ffunction-sections",
+                               "-Wl,--gc-sections", f"-I{ROOT / 'src'}", "-idirafter", "/usr/include",
+                               "-idirafter", "/usr/include/x86_64-linux-gnu", "-o", out,
+                               ROOT / "tests/bench" / f"{out.name}.c", *link], stderr=subprocess.PIPE, text=True)
+        return None if made.returncode == 0 else "does not build: " + tail(made.stderr)
+
+    def stage(self):
+        """A copy of the staged install that an ordinary user can reach, or None."""
+        source = pathlib.Path(self.args.prefix)
+        if not (source / "bin/cordon").exists():
+            return None
+        shutil.copytree(source, self.work / "stage", symlinks=True)
+        return str(self.work / "stage/bin/cordon")
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def measure(self, who, peers, seconds, read_output=False, rounds=None):
+        """[samples in ms, largest memory in KiB, bytes] per peer; failures become peer.error."""
+        for peer in peers:
+            if peer.error is None:
+                inside = ["/usr/bin/nsenter", f"--mount={peer.mount_ns}"] if peer.mount_ns else []
+                code, err = who.run(inside + [a.replace("{n}", "try") for a in peer.argv])
+                if code != 0:
+                    peer.error = f"status {code}: {tail(err)}"
+        able = [p for p in peers if p.error is None]
+        plan = "".join("\t".join([str(p.every), p.mount_ns, *p.argv]) + "\n" for p in able)
+        argv = [str(self.spawn), "-t", str(seconds)] + (["-o"] if read_output else [])
+        argv += ["-n", str(rounds)] if rounds else []
+        process = who.popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            text=True)
+        out, _ = process.communicate(plan)
+        samples = {p.name: [] for p in able}
+        memory, count = {}, {}
+        for line in out.splitlines():
+            index, ns, status, rss, size = map(int, line.split())
+            peer = able[index]
+            if status != 0:
+                peer.error = f"wait status {status} in one of the runs"
+            samples[peer.name].append(ns / 1e6)
+            memory[peer.name] = max(memory.get(peer.name, 0), rss)
+            count[peer.name] = size
+        return samples, memory, count
+
+    def judge(self, row, who, peers, samples, unit="ms"):
+        """Prints a row; the first peer is cordon."""
+        ours = peers[0]
+        print(f"\n{row}, as {who.name}")
+        base = None if ours.error or not samples.get(ours.name) else statistics.median(samples[ours.name])
+        for peer in peers:
+            if peer.error:
+                print(f"  {peer.name:<22} not measured: {peer.error}")
+                if peer.budget and base is not None:
+                    self.note(row, who, peer.name, None, peer.budget)
+                continue
+            values = sorted(samples[peer.name])
+            median, p95 = statistics.median(values), values[min(len(values) - 1, len(values) * 95 // 100)]
+            line = f"  {peer.name:<22} {median:9.3f} {unit}  p95 {p95:9.3f}  n {len(values):>4}"
+            if peer is not ours and base is not None:
+                ratio = base / median
+                line += f"  cordon is {ratio:6.3f} x"
+                if peer.budget:
+                    line += self.note(row, who, peer.name, ratio, peer.budget)
+            print(line + (f"  ({peer.remark})" if peer.remark else ""))
+            self.results.append({"row": row, "as": who.name, "peer": peer.name, "median": median,
+                                 "p95": p95, "n": len(values), "unit": unit})
+        sys.stdout.flush()
+
+    def note(self, row, who, peer, ratio, budget, at_least=False):
+        if ratio is None:
+            return ""
+        good = ratio >= budget if at_least else ratio <= budget
+        if not good:
+            self.missed.append(f"{row}, as {who.name}: {ratio:.3f} x {peer}, budget "
+                               f"{'at least' if at_least else 'at most'} {budget}")
+        return f", budget {'≥' if at_least else '≤'} {budget}: {'met' if good else 'MISSED'}"
+
+    def ours(self, name, *argv):
+        if self.cordon is None:
+            return Peer(name, [], error=f"no {self.args.prefix}/bin/cordon; run ./dev bench")
+        return Peer(name, [self.cordon, *argv])
+
+    # --- the programs -------------------------------------------------------------------------------
+
+    def bwrap(self, who, *command, dev=True):
+        path = who.find("bwrap")
+        argv = [path, "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr"]
+        for link in ("bin", "sbin", "lib", "lib64"):
+            if os.path.islink("/" + link):
+                argv += ["--symlink", os.readlink("/" + link), "/" + link]
+        argv += ["--dev", "/dev"] if dev else []
+        argv += ["--proc", "/proc", "--tmpfs", "/tmp", "--ro-bind", str(self.work), "/bench",
+                 "--cap-drop", "ALL", *command]
+        return argv if path else None
+
+    # --- what is measured -----------------------------------------------------------------------------
+
+    def row_run(self, who, others):
+        """Create, run, destroy: from the shell's point of view."""
+        peers = [self.ours("cordon run host", "run", "host", "--", "true"),
+                 self.ours("… without network", "run", "--no-net", "host", "--", "true"),
+                 Peer("bare spawn", [TRUE]), Peer("floor", [str(self.floor), TRUE])]
+        bwrap = self.bwrap(who, TRUE)
+        peers.append(Peer("bubblewrap", bwrap or [], budget=0.5, error=None if bwrap else "not installed"))
+        peers.append(Peer("unshare", ["/usr/bin/unshare", "-Ur", "-mpinuC", "--fork", "--mount-proc", TRUE],
+                          remark="keeps the host's root"))
+        nsjail = who.find("nsjail")
+        peers.append(Peer("nsjail", [nsjail or "", "-Mo", "-Q", "--chroot", "/", "--", TRUE], 2, 0.35,
+                          None if nsjail else "not packaged in Debian 12"))
+        peers.append(others["crun"].run_peer(2, 0.25))
+        peers.append(others["runc"].run_peer(4))
+        peers.append(others["docker"].run_peer(10, 0.02))
+        samples, _, _ = self.measure(who, peers, self.args.seconds)
+        self.judge("run, cold, to exit, one at a time", who, peers, samples)
+
+    def row_exec(self, who, others):
+        """A command in a sandbox that is already there."""
+        closers = []
+        name = f"bench-{os.getpid()}"
+        ours = self.ours("cordon exec", "exec", name, "--", "true")
+        if ours.error is None:
+            code, err = who.run([self.cordon, "create", "-n", name, "--no-net", "host"])
+            if code == 0:
+                closers.append(lambda: who.run([self.cordon, "rm", "-f", name]))
+            else:
+                ours.error = f"create: status {code}: {tail(err)}"
+        peers = [ours, Peer("bare spawn", [TRUE], budget=2), self.nsenter_peer(who, closers),
+                 others["crun"].exec_peer(2, 0.25), others["runc"].exec_peer(4),
+                 others["docker"].exec_peer(10, 0.03)]
+        try:
+            samples, _, _ = self.measure(who, peers, self.args.seconds)
+            self.judge("exec, warm, to exit, one at a time", who, peers, samples)
+            if ours.error is None:
+                self.row_kept(who, name)
+                self.row_output(who, name)
+        finally:
+            for close in closers:
+                close()
+
+    def nsenter_peer(self, who, closers):
+        # --dev would put the payload in a second user namespace, from which a user cannot enter the rest
+        argv = self.bwrap(who, "--info-fd", "1", "/bench/floor", "--pause", dev=False)
+        if argv is None:
+            return Peer("nsenter", [], error="bubblewrap is not installed")
+        process = who.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        closers.append(lambda: (process.kill(), process.wait()))
+        text = ""
+        for line in process.stdout:
+            text += line
+            if "}" in line:
+                break
+        try:
+            pid = json.loads(text)["child-pid"]
+        except (ValueError, KeyError):
+            return Peer("nsenter", [], error="bubblewrap did not start")
+        return Peer("nsenter", ["/usr/bin/nsenter", "-t", str(pid), "-U", "-m", "-p", "-i", "-u", "-n", "-C",
+                                "--preserve-credentials", TRUE], budget=0.6, remark="into bubblewrap")
+
+    def row_kept(self, who, name):
+        """Dynamic true is judged; a static program, which itself costs next to nothing, is reported."""
+        if self.kept_error:
+            print(f"\nexec over a kept connection, as {who.name}\n  not measured: {self.kept_error}")
+            return
+        for command, budget in (([TRUE], 1.25), (["/usr/bin/busybox", "true"], None)):
+            peers = [Peer("kept connection", []), Peer("bare spawn", [], budget=budget)]
+            process = who.popen([str(self.kept), name, str(max(2, self.args.seconds // 3)), *command],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            out, err = process.communicate()
+            samples = {p.name: [] for p in peers}
+            for line in out.splitlines():
+                index, ns, *_ = map(int, line.split())
+                samples[peers[index].name].append(ns / 1e6)
+            if process.returncode != 0:
+                for peer in peers:
+                    peer.error = tail(err)
+            self.judge(f"exec over a kept connection, {os.path.basename(command[0])}", who, peers, samples)
+
+    def row_output(self, who, name):
+        size = BYTES_QUICK if self.args.quick else BYTES_FULL
+        head = ["head", "-c", str(size), "/dev/zero"]
+        peers = [self.ours("cordon exec", "exec", name, "--", *head), Peer("bare pipe", ["/usr/bin/" + head[0], *head[1:]])]
+        samples, memory, count = self.measure(who, peers, 1, read_output=True, rounds=3 if self.args.quick else 5)
+        row = f"{size >> 20} MiB of output through exec"
+        self.judge(row, who, peers, samples)
+        if peers[0].error:
+            return
+        for peer in peers:
+            if count[peer.name] != size:
+                self.missed.append(f"{row}, as {who.name}: {peer.name} gave {count[peer.name]} bytes")
+        ratio = statistics.median(samples["bare pipe"]) / statistics.median(samples["cordon exec"])
+        print(f"  throughput {ratio:.3f} x bare pipe{self.note(row, who, 'bare pipe', ratio, 0.5, True)}; "
+              f"largest memory of the client {memory['cordon exec']} KiB")
+
+    def row_filter(self, who):
+        """Reported, not judged: the price of the system call filter for the commands inside."""
+        process = who.popen([str(self.filter)], stdout=subprocess.PIPE, text=True)
+        out, _ = process.communicate()
+        if process.returncode != 0:
+            return
+        print("\nthe system call filter")
+        for line in out.splitlines():
+            name, free, filtered = line.split()
+            if name == "attach":
+                print(f"  {name:<22} {float(filtered) / 1000:9.1f} us")
+            else:
+                print(f"  {name:<22} {float(free):9.1f} ns free  {float(filtered):9.1f} ns under the filter")
+
+    def available(self):
+        """MemAvailable in KiB once it has come to rest."""
+        if os.geteuid() == 0:
+            pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+        last = None
+        for _ in range(20):
+            text = pathlib.Path("/proc/meminfo").read_text()
+            now = int(text.split("MemAvailable:")[1].split()[0])
+            if last is not None and abs(now - last) < 256:
+                return now
+            last = now
+            time.sleep(0.1)
+        return last
+
+    def per_sandbox(self, n, start, stop):
+        """KiB of MemAvailable that each of N idle ones takes: the median of three tries."""
+        used = []
+        for _ in range(3):
+            before = self.available()
+            try:
+                error = start(n)
+                used.append((before - self.available()) / n)
+            finally:
+                stop(n)
+            if error:
+                return None, error
+        return statistics.median(used), None
+
+    def row_memory(self, who):
+        n = 100 if self.args.quick else 300
+        running = []
+
+        def cordon_start(count):
+            for i in range(count):
+                code, err = who.run([self.cordon, "create", "-n", f"idle{i}", "--no-net", "host"])
+                if code != 0:
+                    return f"create: status {code}: {tail(err)}"
+            return None
+
+        def cordon_stop(count):
+            who.run([self.cordon, "rm", "-f", *[f"idle{i}" for i in range(count)]], timeout=120)
+
+        def bwrap_start(count):
+            argv = self.bwrap(who, "/bench/floor", "--pause")
+            if argv is None:
+                return "not installed"
+            for _ in range(count):
+                running.append(who.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            time.sleep(1)
+            return None if all(p.poll() is None for p in running) else "did not stay alive"
+
+        def bwrap_stop(_):
+            for p in running:
+                p.kill()
+            for p in running:
+                p.wait()
+            running.clear()
+
+        row = f"memory per idle sandbox without network, {n} of them"
+        print(f"\n{row}, as {who.name}")
+        theirs, error = self.per_sandbox(n, bwrap_start, bwrap_stop)
+        print(f"  {'bubblewrap':<22} " + (f"{theirs:9.1f} KiB" if error is None else f"not measured: {error}"))
+        if self.cordon is None:
+            print(f"  {'cordon':<22} not measured: {self.ours('').error}")
+            return
+        ours, problem = self.per_sandbox(n, cordon_start, cordon_stop)
+        if problem:
+            print(f"  {'cordon':<22} not measured: {problem}")
+            return
+        line = f"  {'cordon':<22} {ours:9.1f} KiB"
+        if ours <= 0 or (error is None and theirs <= 0):
+            line += "  not judged: other work moves more memory than this"
+        elif error is None:
+            line += f"  {ours / theirs:.3f} x bubblewrap{self.note(row, who, 'bubblewrap', ours / theirs, 0.5)}"
+        print(line)
+        self.results.append({"row": row, "as": who.name, "cordon": ours, "bubblewrap": theirs, "unit": "KiB"})
+
+    def row_crowd(self, who):
+        row = f"exec with {CROWD} live sandboxes against one"
+        if self.cordon is None:
+            return
+        print(f"\n{row}, as {who.name}")
+        made = []
+
+        def exec_median(target):
+            peer = self.ours("cordon exec", "exec", target, "--", "true")
+            samples, _, _ = self.measure(who, [peer], 3, rounds=300)
+            if peer.error:
+                raise RuntimeError(peer.error)
+            return statistics.median(samples[peer.name])
+
+        try:
+            for i in range(CROWD):
+                name = f"crowd{i}"
+                code, err = who.run([self.cordon, "create", "-n", name, "--no-net", "host"])
+                if code != 0:
+                    raise RuntimeError(f"sandbox {i}: {tail(err)}")
+                made.append(name)
+                if i == 0:
+                    alone = exec_median(name)
+            many = max(exec_median(made[0]), exec_median(made[-1]))
+            print(f"  {'one':<22} {alone:9.3f} ms\n  {CROWD:<22} {many:9.3f} ms  {many / alone:.3f} x"
+                  f"{self.note(row, who, 'one', many / alone, 1.5)}")
+        except RuntimeError as error:
+            print(f"  not measured: {error}")
+        finally:
+            for start in range(0, len(made), 50):
+                who.run([self.cordon, "rm", "-f", *made[start:start + 50]], timeout=120)
+
+
+class Oci:
+    """crun or runc with a bundle of the host's /usr, made from the runtime's own default."""
+
+    def __init__(self, who, name, hybrid_free):
+        self.who, self.name, self.error = who, name, None
+        self.path, self.live, self.mount_ns, self.remark = who.find(name), False, "", ""
+        if self.path is None:
+            self.error = "not installed"
+            return
+        self.once, self.forever = self.bundle([TRUE]), self.bundle(["/usr/bin/sleep", "1000"])
+        if self.error is None and not self.works():
+            first = self.error
+            self.mount_ns, self.error = hybrid_free, None
+            if not self.mount_ns or not self.works():
+                self.error = first
+            else:
+                self.remark = "does not see cgroup2"
+
+    def command(self, *args):
+        return [self.path, "--root", str(self.who.dir / f"run-{self.name}"), *args]
+
+    def call(self, *args):
+        inside = ["/usr/bin/nsenter", f"--mount={self.mount_ns}"] if self.mount_ns else []
+        return self.who.run(inside + self.command(*args))
+
+    def works(self):
+        code, err = self.call("run", "--bundle", self.once, "probe")
+        if code != 0:
+            self.error = f"status {code}: {tail(err)}"
+        return code == 0
+
+    def bundle(self, args):
+        where = self.who.dir / f"{self.name}-{os.path.basename(args[0])}"
+        for name in ("usr", "proc", "dev", "sys", "tmp"):
+            (where / "rootfs" / name).mkdir(parents=True)
+        link_usr(where / "rootfs")
+        if self.who.uid is not None:
+            subprocess.run(["chown", "-R", f"{self.who.uid}:{self.who.gid}", where], check=True)
+        code, err = self.who.run([self.path, "spec", *([] if self.who.privileged else ["--rootless"])])
+        made = self.who.dir / "config.json"
+        if code != 0:
+            self.error = f"spec: {tail(err)}"
+            return ""
+        config = json.loads(made.read_text())
+        made.unlink()
+        config["process"].update(terminal=False, args=args)
+        config["process"].pop("rlimits", None)  # raising them needs a capability that containers lack
+        config["root"] = {"path": "rootfs", "readonly": True}
+        config["mounts"].append({"destination": "/usr", "type": "bind", "source": "/usr",
+                                 "options": ["rbind", "ro"]})
+        (where / "config.json").write_text(json.dumps(config))
+        return str(where)
+
+    def peer(self, name, every, budget, *args):
+        argv = [] if self.error else self.command(*args)
+        return Peer(name, argv, every, budget, self.error, self.remark, self.mount_ns)
+
+    def run_peer(self, every, budget=None):
+        return self.peer(self.name, every, budget, "run", "--bundle", getattr(self, "once", ""), "b{n}")
+
+    def exec_peer(self, every, budget=None):
+        if self.error is None:
+            code, err = self.call("run", "--bundle", self.forever, "--detach", "live")
+            self.live = code == 0
+            if code != 0:
+                self.error = f"status {code}: {tail(err)}"
+        return self.peer(f"{self.name} exec", every, budget, "exec", "live", TRUE)
+
+    def stop(self):
+        if self.live:
+            self.call("delete", "-f", "live")
+
+
+class Docker:
+    """A daemon of our own, in our own directories, without touching the network's rules."""
+
+    def __init__(self, who, work):
+        self.error, self.daemon = None, None
+        self.who, self.dir = who, work / "docker"
+        if not who.privileged:
+            self.error = "needs root"
+        elif who.find("dockerd") is None or who.find("docker") is None:
+            self.error = "not installed"
+        else:
+            self.start()
+
+    def client(self, *args):
+        return [self.who.find("docker"), "-H", f"unix://{self.dir}/socket", *args]
+
+    def start(self):
+        self.dir.mkdir()
+        log = open(self.dir / "log", "w")
+        self.daemon = self.who.popen(
+            [self.who.find("dockerd"), "--data-root", f"{self.dir}/data", "--exec-root", f"{self.dir}/exec",
+             "-H", f"unix://{self.dir}/socket", "-p", f"{self.dir}/pid", "--iptables=false",
+             "--ip6tables=false", "--bridge=none", "--storage-driver=overlay2"], stdout=log, stderr=log)
+        deadline = time.monotonic() + 20
+        while self.who.run(self.client("version"))[0] != 0:
+            if self.daemon.poll() is not None or time.monotonic() > deadline:
+                self.error = "dockerd: " + tail((self.dir / "log").read_text())
+                return
+            time.sleep(0.1)
+        self.load_image()
+
+    def load_image(self):
+        root = self.dir / "image"
+        for name in ("usr", "proc", "dev", "sys", "tmp", "etc"):
+            (root / name).mkdir(parents=True)
+        link_usr(root)
+        subprocess.run(["tar", "-C", root, "-cf", self.dir / "image.tar", "."], check=True)
+        code, err = self.who.run(self.client("import", f"{self.dir}/image.tar", "bench"))
+        if code != 0:
+            self.error = "docker import: " + tail(err)
+
+    def options(self):
+        return ["--network", "none", "-v", "/usr:/usr:ro"]
+
+    def run_peer(self, every, budget):
+        argv = [] if self.error else self.client("run", "--rm", *self.options(), "bench", TRUE)
+        return Peer("docker run", argv, every, budget, self.error)
+
+    def exec_peer(self, every, budget):
+        if not self.error:
+            code, err = self.who.run(self.client("run", "-d", "--name", "live", *self.options(), "bench",
+                                                    "/usr/bin/sleep", "1000"))
+            if code != 0:
+                self.error = "docker run: " + tail(err)
+        return Peer("docker exec", [] if self.error else self.client("exec", "live", TRUE), every, budget,
+                    self.error)
+
+    def stop(self):
+        if self.daemon is None:
+            return
+        self.who.run(self.client("rm", "-f", "live"))
+        self.daemon.send_signal(signal.SIGTERM)
+        try:
+            self.daemon.wait(20)
+        except subprocess.TimeoutExpired:
+            self.daemon.kill()
+            self.daemon.wait()
+
+
+def make_user():
+    """The ordinary user, with sub-ids as useradd gives them; None and why when there is none."""
+    try:
+        return pwd.getpwnam(USER), None
+    except KeyError:
+        pass
+    made = subprocess.run(["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin",
+                           "--add-subids-for-system", USER], capture_output=True, text=True)
+    if made.returncode != 0:
+        return None, tail(made.stderr)
+    return pwd.getpwnam(USER), None
+
+
+def describe():
+    cpu = "unknown processor"
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    print(f"{os.cpu_count()} x {cpu}, Linux {platform.release()}, load {os.getloadavg()[0]:.2f}")
+    if os.getloadavg()[0] > 0.5 * os.cpu_count():
+        print("warn: other work is running; ratios hold better than times, and neither holds well")
+
+
+class HybridFree:
+    """A mount namespace without cgroup2 where version 1 is there too: crun refuses to see both."""
+
+    def __init__(self, who):
+        self.process, self.path = None, ""
+        mounts = [line.split() for line in open("/proc/self/mounts")]
+        both = {m[2] for m in mounts} >= {"cgroup", "cgroup2"}
+        if not (both and who.privileged):
+            return
+        hide = "; ".join(f"umount {m[1]}" for m in mounts if m[2] == "cgroup2")
+        self.process = who.popen(["/usr/bin/unshare", "-m", "/bin/sh", "-c", hide + "; echo; exec sleep 100000"],
+                                 stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+        self.path = f"/proc/{self.process.pid}/ns/mnt"
+
+    def stop(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+
+def measure_as(bench, who):
+    free = HybridFree(who)
+    others = {"crun": Oci(who, "crun", free.path), "runc": Oci(who, "runc", ""),
+              "docker": Docker(who, bench.work)}
+    try:
+        bench.row_run(who, others)
+        bench.row_exec(who, others)
+    finally:
+        for other in [*others.values(), free]:
+            other.stop()
+    bench.row_memory(who)
+    bench.row_crowd(who)
+    if bench.cordon and who.uid is None and not bench.filter_error:
+        bench.row_filter(who)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ap.add_argument("--quick", action="store_true", help="under 90 seconds, for everyday use")
+    ap.add_argument("--seconds", type=int, help="per row (default 30, quick 7)")
+    ap.add_argument("--prefix", default=str(ROOT / "build/stage"), help="the install to measure")
+    ap.add_argument("--only", choices=["root", "user"], help="one of the two passes")
+    ap.add_argument("--json", type=pathlib.Path, help="also write the figures here")
+    args = ap.parse_args()
+    args.seconds = args.seconds or (7 if args.quick else 30)
+    describe()
+    user_made = False
+    with tempfile.TemporaryDirectory(prefix="cordon-bench-", ignore_cleanup_errors=True) as tmp:
+        work = pathlib.Path(tmp)
+        work.chmod(0o755)
+        bench = Bench(args, work)
+        try:
+            if os.geteuid() != 0:
+                measure_as(bench, Who(pwd.getpwuid(os.geteuid()).pw_name, work))
+            else:
+                if args.only != "user":
+                    measure_as(bench, Who("root", work))
+                if args.only != "root":
+                    entry, error = make_user()
+                    user_made = entry is not None
+                    if entry:
+                        measure_as(bench, Who("user", work, entry.pw_uid, entry.pw_gid))
+                    else:
+                        print(f"\nas an ordinary user: not measured: {error}")
+        finally:
+            if user_made:
+                subprocess.run(["userdel", USER], capture_output=True)
+    if args.json:
+        args.json.write_text(json.dumps({"results": bench.results, "missed": bench.missed}, indent=2) + "\n")
+    print()
+    for line in bench.missed:
+        print("missed: " + line)
+    print("all budgets that could be judged are met" if not bench.missed else f"{len(bench.missed)} budgets missed")
+    return 1 if bench.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+/*
+ * Runs commands in turn, A B C A B C …, and prints how long each run took: interleaved, so that
+ * whatever the machine does meanwhile hits all of them alike, and in C, so that the measurer adds
+ * little. Time is from before the spawn to after the reaping.
+ *
+ * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
+ * PLAN has a command per line, tabs between: EVERY NS ARGV0 ARGV1 …; EVERY is 1, or larger for a slow
+ * command that takes part in every EVERYth round only; NS is the file of a mount namespace to run it
+ * in, or nothing. "{n}" in an argument is the round's number.
+ * The output has a line per run: COMMAND NANOSECONDS WAIT-STATUS MAX-RSS-KIB OUTPUT-BYTES.
+ * With -o the output of commands is read through a pipe and counted; otherwise it goes to /dev/null.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/str.h"
+
+#define COMMANDS_MAX 16
+#define ARGS_MAX 64
+#define ARG_MAX_BYTES 1024
+#define ROUNDS_MIN 10
+#define READ_BYTES 65536
+
+extern char **environ;
+
+struct command {
+	uint64_t every;
+	int mount_ns; /* or -1 */
+	unsigned n_args;
+	struct str arg[ARGS_MAX];
+};
+
+struct options {
+	uint64_t seconds, rounds;
+	bool read_output;
+};
+
+static _Noreturn void die(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+/* ARG with "{n}" replaced, into OUT. */
+static void arg_expand(struct str arg, uint64_t round, char out[ARG_MAX_BYTES])
+{
+	AUTO_BUF b = BUF_INIT(ARG_MAX_BYTES - 1);
+
+	for (size_t i = 0; i < arg.n; i++) {
+		if (arg.n - i >= 3 && memcmp(arg.p + i, "{n}", 3) == 0) {
+			buf_addf(&b, "%llu", (unsigned long long)round);
+			i += 2;
+		} else {
+			buf_add_char(&b, arg.p[i]);
+		}
+	}
+	if (buf_failed(&b))
+		die("argument too long");
+	memcpy(out, buf_str(&b), b.n + 1);
+}
+
+static unsigned plan_parse(struct str text, struct command *out)
+{
+	unsigned n = 0;
+
+	while (text.p && n < COMMANDS_MAX) {
+		struct str line = str_cut(&text, '\n');
+		struct command *c = &out[n];
+		char ns[ARG_MAX_BYTES];
+
+		if (line.n == 0)
+			continue;
+		if (parse_u64_str(str_cut(&line, '\t'), 1, 1000, &c->every) < 0 || !line.p)
+			die("bad plan");
+		arg_expand(str_cut(&line, '\t'), 0, ns);
+		c->mount_ns = ns[0] ? open(ns, O_RDONLY | O_CLOEXEC) : -1;
+		if (ns[0] && c->mount_ns < 0)
+			die(ns);
+		for (c->n_args = 0; line.p && c->n_args < ARGS_MAX - 1; c->n_args++)
+			c->arg[c->n_args] = str_cut(&line, '\t');
+		if (line.p || c->n_args == 0)
+			die("bad plan");
+		n++;
+	}
+	return n;
+}
+
+static uint64_t drain(int fd)
+{
+	static char block[READ_BYTES];
+	uint64_t total = 0;
+	ssize_t k;
+
+	while ((k = read(fd, block, sizeof(block))) > 0)
+		total += (uint64_t)k;
+	return total;
+}
+
+/* The child of a vfork: system calls only. */
+static _Noreturn void become(const struct command *c, char **argv, int in, int out)
+{
+	if (dup2(in, 0) >= 0 && dup2(out, 1) >= 0 &&
+	    (c->mount_ns < 0 || setns(c->mount_ns, CLONE_NEWNS) == 0))
+		execve(argv[0], argv, environ);
+	_exit(127);
+}
+
+static void run_once(const struct command *c, unsigned index, uint64_t round, bool read_output,
+		     struct buf *out)
+{
+	static char text[ARGS_MAX][ARG_MAX_BYTES];
+	static char *argv[ARGS_MAX];
+	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	AUTO_FD from = -1;
+	AUTO_FD to = -1;
+	uint64_t start, end, bytes = 0;
+	struct rusage usage;
+	int fds[2], status;
+	pid_t pid;
+
+	for (unsigned i = 0; i < c->n_args; i++) {
+		arg_expand(c->arg[i], round, text[i]);
+		argv[i] = text[i];
+	}
+	argv[c->n_args] = NULL;
+	if (read_output) {
+		if (pipe2(fds, O_CLOEXEC) < 0)
+			die("pipe");
+		from = fds[0];
+		to = fds[1];
+	}
+	start = clock_mono_ns();
+	pid = vfork();
+	if (pid == 0)
+		become(c, argv, null, read_output ? to : null);
+	if (pid < 0)
+		die("vfork");
+	if (read_output) {
+		close(fd_take(&to));
+		bytes = drain(from);
+	}
+	while (wait4(pid, &status, 0, &usage) < 0)
+		if (errno != EINTR)
+			die("wait4");
+	end = clock_mono_ns();
+	buf_addf(out, "%u %llu %d %ld %llu\n", index, (unsigned long long)(end - start), status,
+		 usage.ru_maxrss, (unsigned long long)bytes);
+}
+
+static void options_parse(int argc, char **argv, struct options *o)
+{
+	int c;
+
+	*o = (struct options){ .seconds = 10, .rounds = 1000000 };
+	while ((c = getopt(argc, argv, "t:n:o")) != -1) {
+		if (c == 't' && parse_u64(optarg, 1, 3600, &o->seconds) == 0)
+			continue;
+		if (c == 'n' && parse_u64(optarg, 1, 1000000, &o->rounds) == 0)
+			continue;
+		if (c != 'o')
+			exit(2);
+		o->read_output = true;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct command command[COMMANDS_MAX];
+	AUTO_BUF plan = BUF_INIT(1u << 20);
+	AUTO_BUF out = BUF_INIT(64u << 20);
+	struct options o;
+	uint64_t deadline;
+	unsigned n;
+
+	options_parse(argc, argv, &o);
+	if (io_read_to_end(0, &plan) < 0)
+		die("read plan");
+	n = plan_parse((struct str){ plan.p, plan.n }, command);
+	deadline = clock_mono_ns() + o.seconds * NS_PER_SEC;
+	for (uint64_t round = 0; round < o.rounds; round++) {
+		if (round >= ROUNDS_MIN && clock_mono_ns() > deadline)
+			break;
+		for (unsigned i = 0; i < n; i++)
+			if (round % command[i].every == 0)
+				run_once(&command[i], i, round, o.read_output, &out);
+	}
+	return io_write_all(1, out.p, out.n) < 0;
+}

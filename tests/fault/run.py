@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Fault injection: every system call we depend on fails in turn, through a sandbox's whole life.
+
+    tests/fault/run.py [--prefix DIR] [--every N] [CALL…]
+
+strace makes the Nth CALL of a command, in the client or in anything it starts, fail with a likely
+errno (or pretends that a newer call does not exist, so that fallbacks run). Allowed outcomes are
+the right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards, without strace, the
+name must be removable and nothing may be left: no process, cgroup, claim or file. The payload runs
+with the fault too where the call is its own; it may then fail as it likes, but must end.
+
+It prints how many points were hit per call, for docs/security.md, and ends with a line
+`N passed, N failed`.
+"""
+
+import argparse
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(TESTS, "integration"))
+
+import harness  # noqa: E402  (the path is set above)
+
+CYCLE_SECONDS = 30  # no cycle may hang, whatever fails
+
+# errors that each call meets in real life; ENOSYS for calls newer than our oldest kernel
+ERRORS = {
+    "openat": ("ENOSPC", "EMFILE"), "open": ("EMFILE",), "openat2": ("ENOSYS", "EACCES"),
+    "mkdirat": ("ENOSPC",), "mkdir": ("ENOSPC",), "renameat2": ("ENOSYS", "ENOSPC"),
+    "renameat": ("ENOSPC",), "rename": ("ENOSPC",), "unlinkat": ("EIO",),
+    "symlinkat": ("ENOSPC",), "write": ("ENOSPC", "EINTR"), "pwrite64": ("ENOSPC",),
+    "writev": ("EPIPE",), "read": ("EIO", "EINTR"), "ftruncate": ("ENOSPC",), "flock": ("EINTR",),
+    "fcntl": ("EINVAL",), "fchmod": ("EPERM",), "fchown": ("EPERM",), "fchownat": ("EPERM",),
+    "clone": ("EAGAIN",), "clone3": ("ENOSYS", "EAGAIN", "EPERM"), "fork": ("EAGAIN",),
+    "vfork": ("EAGAIN",), "execve": ("ENOMEM",), "execveat": ("ENOENT",), "unshare": ("EPERM",),
+    "setns": ("EPERM",), "wait4": ("EINTR",), "waitid": ("EINTR",),
+    "pidfd_open": ("ENOSYS", "EMFILE"), "pidfd_send_signal": ("ESRCH",), "kill": ("EPERM",),
+    "mmap": ("ENOMEM",), "brk": ("ENOMEM",), "mprotect": ("ENOMEM",), "memfd_create": ("EMFILE",),
+    "mount": ("EPERM", "ENOMEM"), "umount2": ("EBUSY",), "pivot_root": ("EINVAL",),
+    "fsopen": ("ENOSYS", "EPERM"), "fsconfig": ("EINVAL", "ENOMEM"), "fsmount": ("EPERM",),
+    "open_tree": ("ENOSYS", "EPERM"), "move_mount": ("ENOSYS", "EINVAL"),
+    "mount_setattr": ("ENOSYS", "EPERM"), "fchdir": ("EACCES",), "chdir": ("EACCES",),
+    "chroot": ("EPERM",), "socket": ("EMFILE", "EAFNOSUPPORT"), "socketpair": ("EMFILE",),
+    "bind": ("EADDRINUSE",), "listen": ("ENOBUFS",), "connect": ("ECONNREFUSED", "EAGAIN"),
+    "accept4": ("EMFILE", "ECONNABORTED"), "sendmsg": ("ENOBUFS", "EPIPE"),
+    "recvmsg": ("ECONNRESET",), "sendto": ("ENOBUFS",), "recvfrom": ("ECONNRESET",),
+    "shutdown": ("ENOTCONN",), "pipe2": ("EMFILE",), "dup3": ("EMFILE",), "dup2": ("EMFILE",),
+    "epoll_create1": ("EMFILE",), "epoll_ctl": ("ENOSPC",), "epoll_wait": ("EINTR",),
+    "epoll_pwait": ("EINTR",), "eventfd2": ("EMFILE",), "signalfd4": ("EMFILE",),
+    "timerfd_create": ("EMFILE",), "timerfd_settime": ("EINVAL",), "poll": ("EINTR",),
+    "ppoll": ("EINTR",), "close_range": ("ENOSYS",), "prctl": ("EINVAL",), "seccomp": ("EINVAL",),
+    "capset": ("EPERM",), "setresuid": ("EAGAIN",), "setresgid": ("EPERM",),
+    "setgroups": ("EPERM",), "setsid": ("EPERM",), "setrlimit": ("EPERM",),
+    "prlimit64": ("EPERM",), "ioctl": ("EIO",), "getrandom": ("EAGAIN",), "splice": ("EINVAL",),
+    "sched_setaffinity": ("EINVAL",), "getdents64": ("EIO",), "newfstatat": ("EACCES",),
+    "statx": ("EACCES",), "fstat": ("EIO",), "readlinkat": ("EACCES",), "readlink": ("EACCES",),
+    "linkat": ("ENOSPC",), "fdatasync": ("EIO",), "fsync": ("EIO",), "lseek": ("EINVAL",),
+}
+
+# each command of a life, and what it prints when nothing goes wrong
+LIFE = (
+    (("create", "--quiet", "--name", "box", "host"), b""),
+    (("exec", "box", "--", "echo", "payload"), b"payload\n"),
+    (("stop", "--quiet", "box"), b""),
+    (("remove", "--quiet", "--force", "box"), b""),
+)
+
+
+class Cycle:
+    """A home, and commands in it with or without a fault."""
+
+    def __init__(self, prefix):
+        self.cordon = os.path.join(prefix, "bin", "cordon")
+        self.dir = tempfile.mkdtemp(prefix="cordon-fault-")
+        self.env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.dir,
+                    "CORDON_HOME": os.path.join(self.dir, "home")}
+
+    def plain(self, *words):
+        return subprocess.run([self.cordon, *words], env=self.env, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=CYCLE_SECONDS)
+
+    def traced(self, words, *strace):
+        return subprocess.run(
+            ["strace", "-f", "-qq", "-o", os.path.join(self.dir, "trace"), *strace, "--",
+             self.cordon, *words], env=self.env, capture_output=True, stdin=subprocess.DEVNULL,
+            timeout=CYCLE_SECONDS)
+
+    def counts(self, words):
+        """How often each call is made by a command and what it starts."""
+        self.traced(words)
+        seen = {}
+        with open(os.path.join(self.dir, "trace"), errors="replace") as handle:
+            for line in handle:
+                match = re.match(r"\d+ +(\w+)\(", line)
+                if match:
+                    seen[match[1]] = seen.get(match[1], 0) + 1
+        return seen
+
+    def prepare(self, step):
+        for words, _ in LIFE[:step]:
+            self.plain(*words)
+
+    def left(self):
+        """What is still there although the sandbox is removed."""
+        found, end = [], time.monotonic() + 5
+        while True:
+            table = harness.all_processes()
+            mine = [p for p in table.values() if p.ppid == os.getpid() and p.state != "Z"]
+            for p in table.values():
+                if p.ppid == os.getpid() and p.state == "Z":
+                    try:
+                        os.waitpid(p.pid, os.WNOHANG)
+                    except ChildProcessError:
+                        pass
+            if not mine or time.monotonic() > end:
+                break
+            time.sleep(0.02)
+        found += [f"process {p}" for p in mine]
+        for p in harness.below([p.pid for p in mine]):
+            harness.kill_quietly(p.pid)
+        for sub in ("sandboxes", "run"):
+            place = os.path.join(self.env["CORDON_HOME"], sub)
+            if os.path.isdir(place):
+                found += [f"{sub}/{name}" for name in os.listdir(place)]
+        for mount in harness.cgroup_mounts():
+            for where, names, _ in os.walk(mount):
+                found += [f"cgroup {where}/{n}" for n in names if n.startswith("cordon-")
+                          and not self.before_cgroups.count(f"{where}/{n}")]
+        for table in ("/var/lib/cordon/ranges", "/run/cordon/ranges"):
+            if os.access(table, os.R_OK):
+                found += [f"claim {n}" for n in os.listdir(table)
+                          if os.readlink(os.path.join(table, n)).startswith(self.dir)]
+        return found
+
+    def remember(self):
+        self.before_cgroups = [f"{where}/{n}" for mount in harness.cgroup_mounts()
+                               for where, names, _ in os.walk(mount) for n in names
+                               if n.startswith("cordon-")]
+
+    def point(self, step, call, error, when):
+        """One fault. None, or what was wrong."""
+        words, right = LIFE[step]
+        self.remember()
+        self.prepare(step)
+        fault = f"inject={call}:error={error}:when={when}"
+        try:
+            got = self.traced(words, "-e", f"trace={call}", "-e", fault)
+        except subprocess.TimeoutExpired as late:
+            return f"hangs: {late.stderr!r}"
+        wrong = self.judge(words, right, got)
+        try:
+            last = self.plain("remove", "--force", "box")
+            if last.returncode != 0 and b"not found" not in last.stderr:
+                wrong = wrong or f"cannot be removed afterwards: {last.stderr!r}"
+        except subprocess.TimeoutExpired:
+            wrong = wrong or "remove hangs afterwards"
+        left = self.left()
+        return wrong or (f"left behind: {left}" if left else None)
+
+    @staticmethod
+    def judge(words, right, got):
+        if got.returncode < 0:
+            return f"died of signal {-got.returncode}: {got.stderr!r}"
+        if got.returncode == 0:
+            return None if got.stdout == right else f"status 0 but stdout {got.stdout!r}"
+        if words[0] == "exec" and got.returncode in (126, 127, 134, 139):
+            return None  # the payload, or its start, had the fault
+        if words[0] == "exec" and b"error: " not in got.stderr:
+            return None if got.stderr else f"status {got.returncode} and not a word"
+        if got.returncode not in (1, 2) or b"error: " not in got.stderr:
+            return f"status {got.returncode}, stderr {got.stderr!r}"
+        return None
+
+    def close(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Fail system calls through a sandbox's life.")
+    parser.add_argument("--prefix", default=os.path.join(os.path.dirname(TESTS), "build", "stage"))
+    parser.add_argument("--every", type=int, default=1, help="only every Nth occurrence of a call")
+    parser.add_argument("calls", nargs="*", metavar="CALL", help="only these system calls")
+    options = parser.parse_args()
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER, as in integration/run.py
+    cycle = Cycle(options.prefix)
+    passed, failed, points = 0, [], {}
+    try:
+        for step, (words, _) in enumerate(LIFE):
+            cycle.prepare(step)
+            seen = cycle.counts(words)
+            cycle.plain("remove", "--force", "box")
+            for call in sorted(set(seen) & set(options.calls or ERRORS) & set(ERRORS)):
+                for error in ERRORS[call]:
+                    for when in range(1, seen[call] + 1, options.every):
+                        wrong = cycle.point(step, call, error, when)
+                        points[call] = points.get(call, 0) + 1
+                        if wrong:
+                            failed.append(f"{words[0]}: {call} #{when} {error}: {wrong}")
+                            print("FAILED  " + failed[-1], flush=True)
+                        else:
+                            passed += 1
+            untouched = sorted(set(seen) - set(ERRORS))
+            print(f"{words[0]}: {sum(seen.values())} calls; not failed on purpose: "
+                  f"{' '.join(untouched)}", flush=True)
+    finally:
+        cycle.close()
+    for call in sorted(points):
+        print(f"{points[call]:6}  {call}")
+    print(f"{passed} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

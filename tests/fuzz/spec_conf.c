@@ -1,0 +1,46 @@
+/* Configuration files, already JSON; the first byte chooses the scope. Patch files are the same
+ * text again, once. */
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "spec/conf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+	const char *text;
+	size_t n;
+	unsigned loads;
+};
+
+static int load(void *arg, const char *path, struct json_doc **ret, struct err *e)
+{
+	struct input *in = arg;
+
+	if (in->loads++ > 1)
+		return err_set(e, ERR_NOT_FOUND, "no more files");
+	return json_parse(in->text, in->n, ret, e);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { (const char *)data + (size > 0), size - (size > 0), 0 };
+	struct conf_loader loader = { load, &in };
+	struct conf_extra x = { 0 };
+	struct conf c = { 0 };
+	struct spec s;
+	struct err e;
+
+	if (size == 0)
+		return 0;
+	spec_init(&s);
+	if (conf_add(&c, data[0] % (CONF_SCRIPT + 1), "/f", &loader, &e) == 0) {
+		in.loads = 0; /* over itself */
+		IGNORE(conf_add(&c, data[0] % (CONF_SCRIPT + 1), "/f", &loader, &e));
+		IGNORE(conf_apply(&c, NULL, &s, &x, &e));
+	}
+	conf_done(&c);
+	conf_extra_done(&x);
+	spec_done(&s);
+	return 0;
+}

@@ -1,0 +1,650 @@
+"""What the black-box tests share: an own state directory per test, sandboxes that are always
+removed, and the proof, after every test, that nothing of it is left on the machine.
+
+The process that runs tests is a sub-reaper (run.py makes it one), so whatever our programs leave
+running becomes its child: "nothing is left" is then a question about its own descendants, and no
+test has to know how our processes are named.
+"""
+
+import collections
+import errno
+import fcntl
+import itertools
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+import time
+import unittest
+
+PREFIX = os.environ.get("CORDON_TEST_PREFIX", "")
+CORDON = os.path.join(PREFIX, "bin", "cordon")
+MSB = os.path.join(PREFIX, "bin", "msb")
+# root: started by root. user: an ordinary user with a subuid range. bare: one without.
+# userns: root of a user namespace with one id. container: root of one with many ids, own mounts and
+# pids and read-only cgroups, as container engines make them.
+MODE = os.environ.get("CORDON_TEST_MODE", "root" if os.geteuid() == 0 else "user")
+USUAL_MODES = ("root", "user", "bare", "userns")
+ALL_MODES = (*USUAL_MODES, "container")  # for the classes that touch a wall of the engine
+ONE_ID = MODE in ("bare", "userns")  # no uid range: one id inside
+BASE = os.environ.get("CORDON_TEST_TMP", tempfile.gettempdir())
+
+COMMAND_SECONDS = 30  # no single command of ours may take longer
+GONE_SECONDS = 5      # after which a removed sandbox may have no process left
+
+HOST_SECRET = "CORDON_TEST_SECRET"
+HOST_SECRET_VALUE = "must-not-be-seen-inside"
+
+_numbers = itertools.count(1)
+
+
+def unique_number():
+    """A number nobody else sleeps for: marks a process of this test in any process list."""
+    return 1_000_000_000 + (os.getpid() % 100_000) * 10_000 + next(_numbers)
+
+
+# ---------------------------------------------------------------------------------------------
+# processes, as the host sees them
+
+
+class Process:
+    """One line of the host's process table."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        with open(f"/proc/{pid}/stat") as handle:
+            text = handle.read()
+        rest = text[text.rindex(")") + 2:].split()
+        self.comm = text[text.index("(") + 1:text.rindex(")")]
+        self.state, self.ppid = rest[0], int(rest[1])
+        self.start = int(rest[19])
+
+    @property
+    def cmdline(self):
+        try:
+            with open(f"/proc/{self.pid}/cmdline", "rb") as handle:
+                return [a.decode("utf-8", "replace") for a in handle.read().split(b"\0")[:-1]]
+        except OSError:
+            return []
+
+    def status(self, key):
+        try:
+            with open(f"/proc/{self.pid}/status") as handle:
+                for line in handle:
+                    if line.startswith(key + ":"):
+                        return line.split(":", 1)[1].split()
+        except OSError:
+            pass
+        return []
+
+    @property
+    def uids(self):
+        """Real, effective, saved and file-system uid, as the host counts them."""
+        return [int(u) for u in self.status("Uid")]
+
+    @property
+    def is_pid1(self):
+        """The first process of a pid namespace below ours."""
+        inside = self.status("NSpid")
+        return len(inside) > 1 and inside[-1] == "1"
+
+    @property
+    def rss_kib(self):
+        value = self.status("VmRSS")
+        return int(value[0]) if value else 0
+
+    def cgroups(self):
+        try:
+            with open(f"/proc/{self.pid}/cgroup") as handle:
+                return [line.rstrip("\n").split(":", 2)[2] for line in handle]
+        except OSError:
+            return []
+
+    def __repr__(self):
+        return f"{self.pid} ({self.comm}) {self.state} ppid={self.ppid} {self.cmdline}"
+
+
+def all_processes():
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                found[int(entry)] = Process(int(entry))
+            except (OSError, ValueError):
+                pass
+    return found
+
+
+def below(roots, table=None):
+    """ROOTS and everything that descends from them."""
+    table = table or all_processes()
+    children = collections.defaultdict(list)
+    for p in table.values():
+        children[p.ppid].append(p)
+    found, todo = [], [table[r] for r in roots if r in table]
+    while todo:
+        p = todo.pop()
+        found.append(p)
+        todo.extend(children[p.pid])
+    return found
+
+
+def kill_quietly(pid, sig=signal.SIGKILL):
+    try:
+        os.kill(pid, sig)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def cgroup_mounts():
+    with open("/proc/self/mountinfo") as handle:
+        for line in handle:
+            fields = line.split()
+            if fields[fields.index("-") + 1] in ("cgroup", "cgroup2"):
+                yield fields[4]
+
+
+# ---------------------------------------------------------------------------------------------
+# one invocation of a program
+
+
+class Result:
+    def __init__(self, argv, code, out, err, seconds):
+        self.argv, self.code, self.out, self.err, self.seconds = argv, code, out, err, seconds
+
+    @property
+    def text(self):
+        return self.out.decode("utf-8", "replace")
+
+    @property
+    def errtext(self):
+        return self.err.decode("utf-8", "replace")
+
+    def stderr_line(self, n):
+        lines = self.errtext.splitlines()
+        return lines[n] if n < len(lines) else ""
+
+    def json(self):
+        return json.loads(self.text)
+
+    def __str__(self):
+        def cut(data):
+            text = data.decode("utf-8", "replace")
+            return repr(text if len(text) < 1500 else text[:700] + " … " + text[-700:])
+
+        line = shlex.join(a if isinstance(a, str) else os.fsdecode(a) for a in self.argv)
+        if len(line) > 400:
+            line = line[:400] + " …"
+        return (f"$ {line}\n  exit {self.code} after {self.seconds:.2f} s\n"
+                f"  stdout {cut(self.out)}\n  stderr {cut(self.err)}")
+
+
+class Reader(threading.Thread):
+    """Drains one pipe as it fills; `data` may be looked at while it does."""
+
+    def __init__(self, stream):
+        super().__init__(daemon=True)
+        self.fd, self.stream, self.data = stream.fileno(), stream, b""
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                chunk = os.read(self.fd, 1 << 16)
+            except OSError:
+                return
+            if not chunk:
+                return
+            self.data += chunk
+
+
+class Terminal:
+    """A program on a real pseudo-terminal: what a person at a keyboard has."""
+
+    def __init__(self, test, argv, env, rows=24, cols=80, pass_fds=()):
+        self.test, self.seen = test, b""
+        self.master, self.slave = pty.openpty()
+        self.resize(rows, cols, notify=False)
+        self.before = termios.tcgetattr(self.slave)
+        slave = self.slave
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+        self.proc = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=env,
+                                     preexec_fn=own_terminal, pass_fds=pass_fds)
+        test.spawned.append(self.proc)
+        test.addCleanup(self.close)
+
+    def resize(self, rows, cols, notify=True):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def send(self, data):
+        os.write(self.master, data.encode() if isinstance(data, str) else data)
+
+    def pump(self, seconds):
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if ready:
+            try:
+                self.seen += os.read(self.master, 1 << 16)
+            except OSError as exc:
+                if exc.errno != errno.EIO:
+                    raise
+                return False
+        return True
+
+    def expect(self, pattern, within=10):
+        """Waits for PATTERN in what has not been consumed yet; consumes up to its end."""
+        wanted = re.compile(pattern.encode() if isinstance(pattern, str) else pattern, re.S)
+        end = time.monotonic() + within
+        while True:
+            match = wanted.search(self.seen)
+            if match:
+                self.seen = self.seen[match.end():]
+                return match
+            left = end - time.monotonic()
+            if left <= 0:
+                self.test.fail(f"terminal: no {pattern!r} within {within} s, saw {self.seen!r}")
+            self.pump(min(left, 0.2))
+
+    def wait(self, within=10):
+        """The program's exit status; its output is kept flowing meanwhile."""
+        end = time.monotonic() + within
+        while self.proc.poll() is None:
+            if time.monotonic() > end:
+                self.test.fail(f"terminal: still running after {within} s, saw {self.seen!r}")
+            self.pump(0.05)
+        while select.select([self.master], [], [], 0)[0] and self.pump(0):
+            pass
+        return self.proc.returncode
+
+    def attributes(self):
+        return termios.tcgetattr(self.slave)
+
+    def restored(self):
+        return self.attributes() == self.before
+
+    def close(self):
+        if self.proc.poll() is None:
+            self.proc.kill()
+            self.proc.wait()
+        for fd in (self.master, self.slave):
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+
+
+# ---------------------------------------------------------------------------------------------
+# sandboxes
+
+
+class Box:
+    """A sandbox made by a test."""
+
+    def __init__(self, test, name, home):
+        self.test, self.name, self.home = test, name, home
+        self.roots = set()  # host pids of processes that our programs left running for it
+
+    def cordon(self, *args, **kwargs):
+        return self.test.cordon(*args, home=self.home, **kwargs)
+
+    def exec(self, *command, opts=(), **kwargs):
+        return self.cordon("exec", *opts, self.name, "--", *command, **kwargs)
+
+    def sh(self, script, *args, opts=(), **kwargs):
+        return self.exec("sh", "-c", script, "sh", *args, opts=opts, **kwargs)
+
+    def out(self, script, *args, **kwargs):
+        """stdout of a script that must succeed, without the last newline."""
+        got = self.sh(script, *args, **kwargs)
+        self.test.assertEqual(got.code, 0, got)
+        return got.text.rstrip("\n")
+
+    def popen(self, *command, opts=(), **kwargs):
+        return self.test.spawn("exec", *opts, self.name, "--", *command, home=self.home, **kwargs)
+
+    def terminal(self, *command, opts=(), **kwargs):
+        return self.test.terminal("exec", *opts, self.name, "--", *command, home=self.home,
+                                  **kwargs)
+
+    def status(self):
+        got = self.cordon("status", self.name, "--format", "json")
+        return got.json()["status"] if got.code == 0 else None
+
+    def inspect(self):
+        got = self.cordon("inspect", self.name, "--format", "json")
+        self.test.assertEqual(got.code, 0, got)
+        return got.json()
+
+    def start(self, *opts):
+        with self.test.claiming(self):
+            got = self.cordon("start", *opts, self.name)
+        return got
+
+    def stop(self, *opts):
+        return self.cordon("stop", *opts, self.name)
+
+    def remove(self, *opts):
+        return self.cordon("remove", *opts, self.name)
+
+    def host_processes(self):
+        return [p for p in below(self.roots) if p.state != "Z"]
+
+    def pid1(self):
+        found = [p for p in self.host_processes() if p.is_pid1]
+        self.test.assertEqual(len(found), 1, f"one pid 1 expected: {self.host_processes()}")
+        return found[0]
+
+    def supervisor(self):
+        """The process of ours outside the sandbox that owns it."""
+        found = [p for p in self.host_processes() if len(p.status("NSpid")) == own_depth()
+                 and p.comm.startswith("cordon-superv")]
+        self.test.assertEqual(len(found), 1, f"one supervisor expected: {self.host_processes()}")
+        return found[0]
+
+
+def own_depth():
+    return len(Process(os.getpid()).status("NSpid"))
+
+
+class CordonTest(unittest.TestCase):
+    """Base of every black-box test."""
+
+    modes = USUAL_MODES
+    timeout = 60
+    maxDiff = 4000
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="t", dir=BASE)
+        self.home = os.path.join(self.dir, "home")
+        self.homes, self.boxes, self.spawned, self.history = [], [], [], []
+        self.cgroups = set()
+        self.fds_before = set(os.listdir("/proc/self/fd"))
+        self.addCleanup(self.leave_nothing)
+
+    # -- running programs ---------------------------------------------------------------------
+
+    def environment(self, home=None, extra=None):
+        home = home or self.home
+        if home not in self.homes:
+            self.homes.append(home)
+        env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+               "HOME": self.dir, "CORDON_HOME": home, "LANG": "C.UTF-8",
+               HOST_SECRET: HOST_SECRET_VALUE}
+        for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+            if key in os.environ:
+                env[key] = os.environ[key]
+        for key, value in (extra or {}).items():
+            if value is None:
+                env.pop(key, None)
+            else:
+                env[key] = value
+        return env
+
+    def cordon(self, *args, stdin=None, env=None, timeout=COMMAND_SECONDS, home=None, cwd=None,
+               program=CORDON, **popen):
+        """Runs the program to its end. STDIN: bytes to send; None is /dev/null."""
+        argv, started = [program, *args], time.monotonic()
+        proc = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd or self.dir,
+            env=self.environment(home, env), **popen)
+        self.spawned.append(proc)
+        try:
+            out, err = proc.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            proc.kill()
+            out, err = proc.communicate()
+            got = Result(argv, "none: killed by the test", out, err, time.monotonic() - started)
+            self.history.append(got)
+            self.fail(f"not finished after {timeout} s\n{got}")
+        finally:
+            self.spawned.remove(proc)
+        got = Result(argv, proc.returncode, out, err, time.monotonic() - started)
+        self.history.append(got)
+        return got
+
+    def spawn(self, *args, home=None, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+              stderr=subprocess.PIPE, program=CORDON, **popen):
+        """Starts the program and returns at once; it is killed when the test ends."""
+        proc = subprocess.Popen([program, *args], stdin=stdin, stdout=stdout, stderr=stderr,
+                                cwd=self.dir, env=self.environment(home, env), **popen)
+        self.spawned.append(proc)
+        return proc
+
+    def terminal(self, *args, home=None, env=None, rows=24, cols=80):
+        extra = {"TERM": "xterm", **(env or {})}
+        return Terminal(self, [CORDON, *args], self.environment(home, extra), rows, cols)
+
+    def finish(self, proc, within=COMMAND_SECONDS):
+        """Waits for a spawned program; its Result."""
+        started = time.monotonic()
+        try:
+            out, err = proc.communicate(timeout=within)
+        except subprocess.TimeoutExpired:
+            proc.kill()
+            out, err = proc.communicate()
+            self.fail(f"not finished after {within} s: {proc.args} {out!r} {err!r}")
+        got = Result(proc.args, proc.returncode, out or b"", err or b"",
+                     time.monotonic() - started)
+        self.history.append(got)
+        return got
+
+    # -- sandboxes ----------------------------------------------------------------------------
+
+    class _Claim:
+        def __init__(self, test, box):
+            self.test, self.box = test, box
+
+        def __enter__(self):
+            self.before = {p.pid for p in self.test.left_running()}
+
+        def __exit__(self, *exc):
+            for p in self.test.left_running():
+                if p.pid not in self.before:
+                    self.box.roots.add(p.pid)
+            self.test.remember_cgroups(self.box)
+
+    def claiming(self, box):
+        """Whatever our programs leave running meanwhile belongs to BOX."""
+        return self._Claim(self, box)
+
+    def create(self, *opts, image="host", name=None, home=None, **kwargs):
+        """A running sandbox; creating it must succeed."""
+        box = self.box(name, home)
+        with self.claiming(box):
+            got = self.cordon("create", "--quiet", "--name", box.name, *opts, image,
+                              home=home, **kwargs)
+        self.assertEqual(got.code, 0, got)
+        return box
+
+    def box(self, name=None, home=None):
+        """A name for a sandbox, not created yet."""
+        box = Box(self, name or f"b{os.getpid()}-{next(_numbers)}", home or self.home)
+        self.boxes.append(box)
+        return box
+
+    def names(self, *opts, home=None):
+        got = self.cordon("list", "-q", *opts, home=home)
+        self.assertEqual(got.code, 0, got)
+        return got.text.split()
+
+    # -- waiting ------------------------------------------------------------------------------
+
+    def eventually(self, condition, within=5, message=None):
+        """Asserts that CONDITION becomes true; returns its value."""
+        end, nap = time.monotonic() + within, 0.002
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.monotonic() > end:
+                what = message() if callable(message) else message
+                self.fail(f"not within {within} s: {what or condition}")
+            time.sleep(nap)
+            nap = min(nap * 1.5, 0.1)
+
+    def sleepers(self, number):
+        """Host processes of this test that run `sleep NUMBER`."""
+        return [p for p in below([os.getpid()])
+                if p.state != "Z" and p.cmdline[:2] == ["sleep", str(number)]]
+
+    def not_run(self, reason):
+        raise unittest.SkipTest(reason)
+
+    def make_root(self, *programs):
+        """A root directory with a shell and a few programs, for use as an image."""
+        root = os.path.join(self.dir, "root")
+        wanted = ["/bin/sh"] + [shutil.which(p, path="/usr/bin:/bin:/usr/sbin:/sbin") for p in
+                                ("cat", "ls", "sleep", "id", "mkdir", "touch", "readlink", "env",
+                                 "true", "rm", "chown", "stat", *programs)]
+        for path in wanted:
+            self.install_program(root, path)
+        for sub in ("etc", "tmp", "root", "var", "run", "proc", "dev", "sys"):
+            os.makedirs(os.path.join(root, sub), exist_ok=True)
+        for link in ("bin", "lib", "lib64"):
+            place = os.path.join(root, link)
+            if not os.path.exists(place):
+                os.symlink("usr/" + link, place)
+        with open(os.path.join(root, "etc/passwd"), "w") as handle:
+            handle.write("root:x:0:0:root:/root:/bin/sh\nworker:x:1000:1000::/home/w:/bin/sh\n")
+        with open(os.path.join(root, "etc/group"), "w") as handle:
+            handle.write("root:x:0:\nworker:x:1000:\nextra:x:2000:worker\n")
+        return root
+
+    @staticmethod
+    def install_program(root, path):
+        """Copies a program and the libraries it needs to the same places below ROOT."""
+        listed = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
+        for source in [path, *re.findall(r"(/\S+) \(0x", listed)]:
+            place = source if source.startswith("/usr/") else "/usr" + source
+            target = root + place
+            if not os.path.exists(target):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                shutil.copy2(os.path.realpath(source), target)
+
+    # -- the end of a test --------------------------------------------------------------------
+
+    def left_running(self):
+        """Processes that our programs left to us (we are their sub-reaper)."""
+        known, me = {p.pid for p in self.spawned}, os.getpid()
+        return [p for p in all_processes().values()
+                if p.ppid == me and p.pid not in known and p.state != "Z"]
+
+    def reap(self):
+        known, me = {p.pid for p in self.spawned}, os.getpid()
+        for p in all_processes().values():
+            if p.ppid == me and p.state == "Z" and p.pid not in known:
+                try:
+                    os.waitpid(p.pid, os.WNOHANG)
+                except ChildProcessError:
+                    pass
+
+    def remember_cgroups(self, box):
+        for p in box.host_processes():
+            for group in p.cgroups():
+                if "cordon" in group:
+                    for mount in cgroup_mounts():
+                        if os.path.isdir(mount + group):
+                            self.cgroups.add(mount + group)
+
+    def diagnosis(self):
+        """For a failing test: the last commands and what the sandboxes logged."""
+        parts = ["last commands:"] + [str(r) for r in self.history[-6:]]
+        for home in self.homes:
+            for where, _, files in os.walk(os.path.join(home, "sandboxes")):
+                for name in sorted(files):
+                    if name.endswith(".log") and "logs" in where:
+                        path = os.path.join(where, name)
+                        try:
+                            with open(path, errors="replace") as handle:
+                                text = handle.read()[-2000:]
+                        except OSError as exc:
+                            text = str(exc)
+                        if text:
+                            parts.append(f"{path}:\n{text}")
+        return "\n".join(parts)
+
+    def leave_nothing(self):
+        """Removes the test's sandboxes and asserts that nothing of the test is left."""
+        for proc in list(self.spawned):
+            if proc.poll() is None:
+                proc.kill()
+            proc.wait()
+            for stream in (proc.stdin, proc.stdout, proc.stderr):
+                if stream:
+                    stream.close()
+        self.spawned.clear()
+        found = []
+        for home in list(self.homes):
+            if os.path.isdir(os.path.join(home, "sandboxes")):
+                for name in os.listdir(os.path.join(home, "sandboxes")):
+                    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+                        got = self.cordon("remove", "--force", name, home=home)
+                        if got.code != 0 and "not found" not in got.errtext:
+                            found.append(f"remove --force failed:\n{got}")
+        found += self.leftovers()
+        for p in below([q.pid for q in self.left_running()]):
+            kill_quietly(p.pid)
+        self.reap()
+        self.wipe(found)
+        if found:
+            self.fail("left behind: " + "\n  ".join(found))
+
+    def leftovers(self):
+        found, end = [], time.monotonic() + GONE_SECONDS
+        while self.left_running() and time.monotonic() < end:
+            self.reap()
+            time.sleep(0.02)
+        found += [f"process {p}" for p in below([q.pid for q in self.left_running()])]
+        with open("/proc/self/mountinfo") as handle:
+            found += [f"mount {line.strip()}" for line in handle if self.dir in line]
+        end = time.monotonic() + 2
+        while any(map(os.path.exists, self.cgroups)) and time.monotonic() < end:
+            time.sleep(0.02)
+        found += [f"cgroup {path}" for path in sorted(self.cgroups) if os.path.exists(path)]
+        with open("/proc/net/unix") as handle:
+            found += [f"socket {line.strip()}" for line in handle if self.dir in line]
+        found += [f"uid range claim {c}" for c in self.uid_claims()]
+        for home in self.homes:
+            for sub in ("sandboxes", "run"):
+                place = os.path.join(home, sub)
+                if os.path.isdir(place):
+                    found += [f"file {place}/{name}" for name in os.listdir(place)
+                              if not name.endswith(".lock") or sub == "sandboxes"]
+        return found
+
+    def uid_claims(self):
+        """Entries of the machine-wide table of uid ranges (links to records) of this test."""
+        claims = []
+        for table in ("/var/lib/cordon/ranges", "/run/cordon/ranges"):
+            for name in os.listdir(table) if os.access(table, os.R_OK) else ():
+                try:
+                    target = os.readlink(os.path.join(table, name))
+                except OSError:
+                    continue
+                if target.startswith(self.dir):
+                    claims.append(f"{table}/{name} -> {target}")
+        return claims
+
+    def wipe(self, found):
+        def force(function, path, info):
+            try:
+                os.chmod(os.path.dirname(path), 0o700)
+                os.chmod(path, 0o700)
+                function(path)
+            except OSError as exc:
+                found.append(f"cannot remove {path}: {exc}")
+
+        shutil.rmtree(self.dir, onerror=force)

@@ -1,0 +1,533 @@
+#!/usr/bin/env python3
+"""Runs the black-box suites over installed programs.
+
+    tests/integration/run.py [--prefix DIR] [-j N] [--mode MODE]… [PATTERN…]
+
+Every test runs once per privilege mode that the machine allows (see MODES): as root, as an
+ordinary user with and without a range of subordinate ids, and inside a user namespace. A test
+passes, fails, or is "not run" with a reason; reasons are listed at the end, and with
+CORDON_TEST_STRICT=1 only those in tests/not-run-allowed.txt are accepted.
+
+A PATTERN selects tests whose name (module.Class.test) contains it. Without a suite option the
+integration and security suites run.
+
+How it works: test classes are the unit of parallelism. For each class and mode a job process is
+started in that mode; it is the sub-reaper of everything it starts, runs its tests one after the
+other and reports each as a line of JSON. A test that overruns its time is interrupted inside the
+job; a job that does not even react to that is killed and the rest of the class runs in a new one.
+"""
+
+import argparse
+import collections
+import ctypes
+import fnmatch
+import importlib
+import json
+import os
+import pwd
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+SUITES = ("integration", "security", "work", "soak", "kernel", "peers")
+DEFAULT_SUITES = ("integration", "security")
+MODES = {
+    "root": "started by root",
+    "user": "an ordinary user with a range of subordinate ids",
+    "bare": "an ordinary user without one",
+    "userns": "root of a user namespace that maps one id",
+    "container": "root of a container: many ids, own mounts and pids, read-only cgroups",
+}
+UNRESPONSIVE_SECONDS = 20  # beyond a test's own limit, before its job is killed
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def become_subreaper():
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+# ---------------------------------------------------------------------------------------------
+# inside a job
+
+
+class Overrun(Exception):
+    pass
+
+
+class Reporter(unittest.TestResult):
+    """Turns results into lines of JSON on the pipe to the runner."""
+
+    def __init__(self, out):
+        super().__init__()
+        self.out = out
+
+    def say(self, **event):
+        self.out.write(json.dumps(event) + "\n")
+        self.out.flush()
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began, self.problems, self.reason = time.monotonic(), [], None
+        limit = limit_of(test)
+        self.say(event="start", test=test.id(), limit=limit)
+
+        def overrun(signum, frame):
+            raise Overrun(f"took longer than {limit} s")
+
+        signal.signal(signal.SIGALRM, overrun)
+        signal.setitimer(signal.ITIMER_REAL, limit)
+
+    def problem(self, test, err):
+        text = explain(err)
+        if not self.problems and hasattr(test, "history"):
+            try:
+                text += "\n" + test.diagnosis()
+            except Exception as exc:
+                text += f"\n(no diagnosis: {exc})"
+        self.problems.append(text)
+
+    def addError(self, test, err):
+        self.problem(test, err)
+
+    def addFailure(self, test, err):
+        self.problem(test, err)
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.problems.append(f"{subtest._subDescription()}: {explain(err)}")
+
+    def addSkip(self, test, reason):
+        self.reason = reason
+
+    def stopTest(self, test):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        super().stopTest(test)
+        took = time.monotonic() - self.began
+        if self.problems:
+            self.say(event="fail", test=test.id(), seconds=took, text="\n".join(self.problems))
+        elif self.reason is not None:
+            self.say(event="not run", test=test.id(), reason=self.reason)
+        else:
+            self.say(event="pass", test=test.id(), seconds=took)
+
+
+def explain(err):
+    """What was wrong, then where, leaving out the frames of unittest."""
+    kind, exc, frames = err
+    where = [f"  at {f.filename.rsplit('/', 1)[1]}:{f.lineno} in {f.name}: {f.line}"
+             for f in traceback.extract_tb(frames) if "/unittest/" not in f.filename]
+    return f"{kind.__name__}: {exc}\n" + "\n".join(where[-4:])
+
+
+def limit_of(test):
+    method = getattr(test, getattr(test, "_testMethodName", ""), None)
+    return getattr(method, "timeout", getattr(test, "timeout", 60))
+
+
+def run_job(suite_dir, test_ids):
+    become_subreaper()
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    sys.path[:0] = [suite_dir, HERE]
+    reporter = Reporter(out)
+    for test_id in test_ids:
+        unittest.defaultTestLoader.loadTestsFromName(test_id).run(reporter)
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------
+# the mode "container"
+
+CONTAINER_IDS = 1 << 30  # first outside id; a container's root is this one
+CONTAINER_COUNT = 1 << 18
+
+
+def enter_container(argv):
+    """Becomes root of something like an unprivileged container and executes ARGV: a user namespace
+    with a wide map, an own mount, pid and ipc namespace, a fresh /run, and no usable cgroup."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(result):
+        if result != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    ready, go = os.pipe(), os.pipe()
+    child = os.fork()
+    if child:
+        os.read(ready[0], 1)
+        for kind in ("uid", "gid"):
+            with open(f"/proc/{child}/{kind}_map", "w") as handle:
+                handle.write(f"0 {CONTAINER_IDS} {CONTAINER_COUNT}\n")
+        os.write(go[1], b"x")
+        signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255
+    call(libc.prctl(1, signal.SIGKILL))  # PR_SET_PDEATHSIG
+    call(libc.unshare(0x10000000 | 0x00020000 | 0x20000000 | 0x08000000))  # user mnt pid ipc
+    os.write(ready[1], b"x")
+    os.read(go[0], 1)
+    os.setgroups([])
+    os.setgid(0)
+    os.setuid(0)
+    inner = os.fork()
+    if inner:
+        return os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1]) & 255
+    call(libc.prctl(1, signal.SIGKILL))
+    for command in (["mount", "--make-rprivate", "/"], ["mount", "-t", "proc", "proc", "/proc"],
+                    ["mount", "-t", "tmpfs", "-o", "mode=755", "run", "/run"],
+                    ["mount", "-t", "tmpfs", "-o", "ro", "none", "/sys/fs/cgroup"]):
+        subprocess.run(command, check=True)
+    os.execv(argv[0], argv)
+
+
+# ---------------------------------------------------------------------------------------------
+# the runner
+
+
+class Job:
+    """One class in one mode."""
+
+    def __init__(self, mode, suite_dir, tests):
+        self.mode, self.suite_dir, self.tests = mode, suite_dir, list(tests)
+        self.current, self.deadline, self.pending = None, None, b""
+
+    def __repr__(self):
+        return f"{self.mode}: {self.tests[:1]}…"
+
+
+class Users:
+    """Two throw-away accounts, one with a range of subordinate ids and one without. Their names
+    carry our pid, so that two runs on one machine do not meet."""
+
+    def __init__(self):
+        self.made = []
+        for entry in pwd.getpwall():
+            match = re.fullmatch(r"cordon-(?:test|bare)-(\d+)", entry.pw_name)
+            if match and not os.path.exists(f"/proc/{match[1]}"):
+                self.delete(entry.pw_name)
+        self.with_range = self.make("test")
+        if not self.has_range("/etc/subuid", self.with_range) or \
+                not self.has_range("/etc/subgid", self.with_range):
+            subprocess.run(["usermod", "--add-subuids", "1879048192-1879113727",
+                            "--add-subgids", "1879048192-1879113727", self.with_range], check=True)
+        self.without_range = self.make("bare", "--system")
+
+    def make(self, kind, *options):
+        name = f"cordon-{kind}-{os.getpid()}"
+        subprocess.run(["useradd", "--no-create-home", "--home-dir", "/nonexistent",
+                        "--shell", "/bin/sh", "--user-group", *options, name], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.made.append(name)
+        return name
+
+    @staticmethod
+    def has_range(path, name):
+        try:
+            with open(path) as handle:
+                return any(line.startswith(name + ":") for line in handle)
+        except OSError:
+            return False
+
+    @staticmethod
+    def delete(name):
+        subprocess.run(["userdel", name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def close(self):
+        for name in self.made:
+            self.delete(name)
+
+
+class Runner:
+    def __init__(self, options):
+        self.options = options
+        self.python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+        self.arena = tempfile.mkdtemp(prefix="cordon-test-", dir="/tmp")
+        os.chmod(self.arena, 0o755)
+        self.users, self.jobs, self.live = None, [], {}
+        self.passed, self.failed, self.not_run = 0, [], []
+        self.modules = {}
+
+    # -- preparation --------------------------------------------------------------------------
+
+    def prepare(self):
+        """A copy of programs and tests that every mode can read, and that nobody rebuilds
+        meanwhile."""
+        self.prefix = os.path.join(self.arena, "prefix")
+        shutil.copytree(self.options.prefix, self.prefix, symlinks=True)
+        self.tests = os.path.join(self.arena, "tests")
+        for suite in {*self.options.suites, "integration"}:
+            if os.path.isdir(os.path.join(TESTS, suite)):
+                shutil.copytree(os.path.join(TESTS, suite), os.path.join(self.tests, suite),
+                                ignore=shutil.ignore_patterns("__pycache__"))
+        subprocess.run(["chmod", "-R", "a+rX", self.arena], check=True)
+        for mode in self.options.modes:
+            place = os.path.join(self.arena, mode)
+            os.mkdir(place, 0o700)
+            user = self.user_of(mode)
+            if user:
+                os.chown(place, user.pw_uid, user.pw_gid)
+            elif mode == "container":
+                os.chown(place, CONTAINER_IDS, CONTAINER_IDS)
+
+    def user_of(self, mode):
+        if os.geteuid() != 0 or mode in ("root", "container"):
+            return None
+        if self.users is None:
+            self.users = Users()
+        name = self.users.without_range if mode == "bare" else self.users.with_range
+        return pwd.getpwnam(name)
+
+    def collect(self):
+        sys.path.insert(0, os.path.join(self.tests, "integration"))
+        os.environ["CORDON_TEST_PREFIX"] = self.prefix
+        for suite in self.options.suites:
+            folder = os.path.join(self.tests, suite)
+            if not os.path.isdir(folder):
+                print(f"no tests yet in suite {suite}")
+                continue
+            sys.path.insert(0, folder)
+            for name in sorted(os.listdir(folder)):
+                if name.startswith("test_") and name.endswith(".py"):
+                    self.collect_module(folder, name[:-3])
+
+    def collect_module(self, folder, name):
+        classes = collections.defaultdict(list)
+        try:
+            module = importlib.import_module(name)
+        except Exception:
+            self.failed.append((f"{name} cannot be loaded", traceback.format_exc()))
+            return
+        for test in flatten(unittest.defaultTestLoader.loadTestsFromModule(module)):
+            if type(test).__name__ == "_FailedTest":
+                self.failed.append((test.id(), str(test._exception)))
+                continue
+            patterns = self.options.patterns
+            if not patterns or any(p in test.id() for p in patterns):
+                for mode in modes_of(test):
+                    if mode in self.options.modes:
+                        classes[mode, type(test)].append(test)
+        for (mode, _), tests in classes.items():
+            self.jobs.append(Job(mode, folder, [t.id() for t in tests]))
+
+    # -- running ------------------------------------------------------------------------------
+
+    def start(self, job):
+        argv = [self.python, os.path.join(self.tests, "integration", "run.py"), "--job",
+                job.suite_dir, *job.tests]
+        if job.mode == "userns":
+            argv = ["unshare", "--user", "--map-root-user", *argv]
+        elif job.mode == "container":
+            argv = [self.python, argv[1], "--container", *argv]
+        place = os.path.join(self.arena, job.mode)
+        env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+               "LANG": "C.UTF-8", "HOME": place, "PYTHONDONTWRITEBYTECODE": "1",
+               "CORDON_TEST_PREFIX": self.prefix, "CORDON_TEST_MODE": job.mode,
+               "CORDON_TEST_TMP": place}
+        for key, value in os.environ.items():
+            if key.endswith("SAN_OPTIONS") or key == "CORDON_TEST_STRICT":
+                env[key] = value
+        user = self.user_of(job.mode)
+        as_user = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid,
+                                           "extra_groups": []}
+        job.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                    env=env, cwd=place, start_new_session=True, **as_user)
+        os.set_blocking(job.proc.stdout.fileno(), False)
+        job.deadline = time.monotonic() + 60
+        self.live[job.proc.stdout.fileno()] = job
+
+    def loop(self):
+        # slow classes first, so that the last worker does not start the longest one
+        waiting = sorted(self.jobs, key=lambda j: -len(j.tests))
+        while waiting or self.live:
+            while waiting and len(self.live) < self.options.jobs:
+                self.start(waiting.pop(0))
+            ready, _, _ = select.select(list(self.live), [], [], 1)
+            for fd in ready:
+                self.read(self.live[fd], waiting)
+            for job in list(self.live.values()):
+                if time.monotonic() > job.deadline:
+                    kill_tree(job.proc.pid)
+                    self.record(job, {"event": "fail", "test": job.current or job.tests[0],
+                                      "text": "the test does not end and was killed"})
+
+    def read(self, job, waiting):
+        data = os.read(job.proc.stdout.fileno(), 1 << 16)
+        job.pending += data
+        *lines, job.pending = job.pending.split(b"\n")
+        for line in lines:
+            self.record(job, json.loads(line))
+        if data:
+            return
+        del self.live[job.proc.stdout.fileno()]
+        job.proc.stdout.close()
+        job.proc.wait()
+        kill_adopted()
+        if job.tests:
+            if job.current:  # it took its process with it
+                self.record(job, {"event": "fail", "test": job.current,
+                                  "text": f"the test process ended with {job.proc.returncode}"})
+            elif not getattr(job, "retried", False):
+                job.retried = True
+            else:
+                self.failed.append((f"{job.mode}: {job.tests[0]}", "the test process cannot start"))
+                job.tests = []
+        if job.tests:
+            waiting.insert(0, job)
+
+    def record(self, job, event):
+        kind, test = event["event"], event["test"]
+        title = f"[{job.mode}] {test}"
+        if kind == "start":
+            job.current = test
+            job.deadline = time.monotonic() + event["limit"] + UNRESPONSIVE_SECONDS
+            return
+        if test not in job.tests:
+            return
+        job.tests.remove(test)
+        job.current, job.deadline = None, time.monotonic() + 60
+        if kind == "pass":
+            self.passed += 1
+            print(f"ok       {title} ({event['seconds']:.2f} s)", flush=True)
+        elif kind == "not run":
+            self.not_run.append((title, event["reason"]))
+            print(f"not run  {title}: {event['reason']}", flush=True)
+        else:
+            self.failed.append((title, event["text"]))
+            print(f"FAILED   {title}\n{indent(event['text'])}", flush=True)
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def summary(self):
+        if self.not_run:
+            print("\nnot run:")
+            reasons = collections.Counter(reason for _, reason in self.not_run)
+            for reason, count in reasons.most_common():
+                print(f"  {count:4}  {reason}")
+        if os.environ.get("CORDON_TEST_STRICT") == "1":
+            allowed = allowed_reasons()
+            for title, reason in self.not_run:
+                if not any(fnmatch.fnmatchcase(reason, a) for a in allowed):
+                    self.failed.append((title, f"not run, and the reason is not in "
+                                               f"not-run-allowed.txt: {reason}"))
+        if self.failed:
+            print("\nfailed:")
+            for title, text in self.failed:
+                print(f"  {title}: {text.strip().splitlines()[0][:160]}")
+        print(f"{self.passed} passed, {len(self.failed)} failed, {len(self.not_run)} skipped",
+              flush=True)
+        return 1 if self.failed or not self.passed else 0
+
+    def close(self):
+        for job in self.live.values():
+            kill_tree(job.proc.pid)
+            job.proc.wait()
+        kill_adopted()
+        if self.users:
+            self.users.close()
+        shutil.rmtree(self.arena, ignore_errors=True)
+
+
+def flatten(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from flatten(item)
+        else:
+            yield item
+
+
+def modes_of(test):
+    method = getattr(test, test._testMethodName, None)
+    return getattr(method, "modes", getattr(test, "modes", tuple(MODES)))
+
+
+def allowed_reasons():
+    with open(os.path.join(TESTS, "not-run-allowed.txt")) as handle:
+        return [line.strip() for line in handle if line.strip() and not line.startswith("#")]
+
+
+def indent(text):
+    return "\n".join("    " + line for line in text.strip().splitlines())
+
+
+def kill_tree(pid):
+    import harness
+    for p in harness.below([pid]):
+        harness.kill_quietly(p.pid)
+
+
+def kill_adopted():
+    """What a killed job had started is ours now."""
+    import harness
+    table = harness.all_processes()
+    for p in list(table.values()):
+        if p.ppid == os.getpid() and p.comm.startswith("cordon"):
+            for q in harness.below([p.pid], table):
+                harness.kill_quietly(q.pid)
+    while True:
+        table = [p for p in harness.all_processes().values()
+                 if p.ppid == os.getpid() and p.state == "Z" and p.comm.startswith("cordon")]
+        if not table:
+            return
+        for p in table:
+            try:
+                os.waitpid(p.pid, os.WNOHANG)
+            except ChildProcessError:
+                return
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description="Black-box tests over the installed programs.")
+    parser.add_argument("--prefix", default=os.path.join(os.path.dirname(TESTS), "build", "stage"),
+                        help="where bin/cordon is installed (default: build/stage)")
+    parser.add_argument("-j", "--jobs", type=int, default=max(2, min(3, os.cpu_count() or 2)))
+    parser.add_argument("--mode", action="append", choices=list(MODES), dest="modes")
+    for suite in SUITES:
+        parser.add_argument("--" + suite, action="append_const", const=suite, dest="suites",
+                            help=f"run the suite tests/{suite}")
+    parser.add_argument("--list", action="store_true", help="print the tests, run nothing")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN")
+    options = parser.parse_args(argv)
+    options.suites = options.suites or list(DEFAULT_SUITES)
+    possible = list(MODES) if os.geteuid() == 0 else ["user", "userns"]
+    options.modes = [m for m in (options.modes or possible) if m in possible]
+    return options
+
+
+def main(argv):
+    if argv[:1] == ["--job"]:
+        return run_job(argv[1], argv[2:])
+    if argv[:1] == ["--container"]:
+        return enter_container(argv[1:])
+    options = parse(argv)
+    program = os.path.join(options.prefix, "bin", "cordon")
+    if not os.access(program, os.X_OK):
+        print(f"{program} is not there: build and stage it first (./dev test does)",
+              file=sys.stderr)
+        return 2
+    become_subreaper()
+    for sig in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sig, lambda *_: sys.exit(130))
+    runner = Runner(options)
+    try:
+        runner.prepare()
+        runner.collect()
+        if options.list:
+            for job in runner.jobs:
+                print("\n".join(f"[{job.mode}] {t}" for t in job.tests))
+            return 0
+        runner.loop()
+        return runner.summary()
+    finally:
+        runner.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,133 @@
+"""Whatever is typed: no crash, no hang, status 1 or 2, a message, and nothing made."""
+
+import os
+import re
+
+from harness import CordonTest
+
+# every option of create that takes a value
+OPTIONS = """
+    --name --cpus --memory --volume --mount-dir --mount-file --mount-disk --mount-named --tmpfs
+    --workdir --shell --env --label --replace-with-timeout --entrypoint --hostname --user --pull
+    --root-disk --max-duration --idle-timeout --port --net --log-level --security --engine
+    --pids-limit --max-cpus --max-memory --cpu-placement --placement-profile --thp
+    --deployment-profile --script --script-raw --script-path --copy --copy-file --copy-dir --mkdir
+    --rm --init --init-arg --init-env --vsock --net-rule --net-default --net-default-egress
+    --net-default-ingress --dns-nameserver --dns-query-timeout-ms --net-ipv4-pool --net-ipv6-pool
+    --net-egress-bandwidth --net-ingress-bandwidth --net-egress-ops --net-ingress-ops
+    --max-connections --proxy --socks4-user-id --socks5-username --socks5-password-env
+    --tls-intercept-port --tls-bypass --secret --on-secret-violation --conf --net-conf
+    --resource-conf --runtime-conf --fs-conf --secret-conf --script-conf --oci-upper-size
+""".split()
+# values that no option may take, unless its grammar is "any text"
+HOSTILE = ["", "-1", "\x01\x02", b"\xff\xfe", "x" * 100_000, "99999999999999999999999999",
+           "../../../etc/passwd", "%s%n%s%n", "a\nb", "{}", "=", ":", ",", "@", "é"]
+ANY_TEXT = {"--entrypoint", "--placement-profile", "--init-arg", "--socks4-user-id",
+            "--socks5-username"}
+
+
+class CreateOptions(CordonTest):
+    modes = ("user",)
+    timeout = 300
+
+    def fuzz(self, options):
+        self.assertEqual(self.names(), [])
+        for option in options:
+            for value in HOSTILE:
+                with self.subTest(option=option, value=repr(value)[:40]):
+                    flag = option.encode() + b"=" + (value if isinstance(value, bytes)
+                                                      else value.encode())
+                    got = self.cordon("create", "-q", flag, "--no-such-flag-ends-it", "host")
+                    self.assertEqual(got.code, 2, got)
+                    got = self.cordon("create", "-q", flag, "/no/such/root/anywhere")
+                    self.assertIn(got.code, (1, 2), got)
+                    self.assertTrue(got.err)
+                    self.assertNotRegex(got.errtext, r"(?i)sanitizer|assertion|segmentation")
+        self.assertEqual(self.names(), [])
+        self.assertEqual(self.left_running(), [])
+
+    def test_first_half(self):
+        self.fuzz(OPTIONS[::2])
+
+    def test_second_half(self):
+        self.fuzz(OPTIONS[1::2])
+
+    def test_bad_values_name_their_flag(self):
+        """Values that only one flag can be blamed for."""
+        for option in OPTIONS:
+            if option in ANY_TEXT:
+                continue
+            with self.subTest(option=option):
+                got = self.cordon("create", "-q", option + "=", "/no/such/root/anywhere")
+                self.assertIn(got.code, (1, 2), got)
+                self.assertIn(option, got.errtext)
+
+
+class OtherCommands(CordonTest):
+    modes = ("user",)
+    timeout = 180
+
+    def test_hostile_names_everywhere(self):
+        box = self.create()
+        for command in ("exec", "start", "stop", "restart", "remove", "inspect", "status", "ping",
+                        "touch", "attach", "logs", "metrics"):
+            for name in ("", ".", "..", "../x", "a/b", "-", b"\xff", "x" * 5000, "a\nb", "é",
+                         f"../sandboxes/{box.name}", box.name + "/"):
+                with self.subTest(command=command, name=repr(name)[:40]):
+                    rest = ("--", "true") if command == "exec" else ()
+                    got = self.cordon(command, name, *rest)
+                    self.assertIn(got.code, (1, 2), got)
+                    self.assertNotRegex(got.errtext, r"(?i)sanitizer|assertion|segmentation")
+        self.assertEqual(box.status(), "Running")
+
+    def test_messages_do_not_pass_control_characters_to_the_terminal(self):
+        got = self.cordon("exec", "a\x1b[31mred\x07", "--", "true")
+        self.assertNotIn(b"\x1b", got.err)
+        self.assertNotIn(b"\x07", got.err)
+
+    def test_hostile_environment_of_the_caller(self):
+        box = self.create()
+        for env in ({"CORDON_HOME": ""}, {"HOME": None, "CORDON_HOME": None},
+                    {"PATH": None}, {"TERM": "\x1b]0;x\x07"}, {"CORDON_ENGINE": "bogus"},
+                    {"LANG": "x" * 10000}, {"CORDON_HOME": "relative/home"},
+                    {"CORDON_HOME": "x" * 5000}):
+            with self.subTest(env=str(env)[:60]):
+                got = self.cordon("list", "-q", env=env)
+                self.assertIn(got.code, (0, 1), got)
+        self.assertEqual(box.status(), "Running")
+
+    def test_hostile_configuration_files(self):
+        for text in ("", "{", "[]", '{"sandbox_defaults": 5}', '{"a":' * 5000, "\0", "\xff",
+                     '{"sandbox_defaults": {"cpus": -1}}', '{"sandbox_defaults": {"cpus": "x"}}'):
+            path = os.path.join(self.dir, "config.json")
+            with open(path, "w", encoding="latin-1") as handle:
+                handle.write(text)
+            with self.subTest(text=text[:40]):
+                got = self.cordon("run", "-q", "host", "--", "true", env={"MSB_CONFIG_PATH": path})
+                self.assertEqual(got.code, 1, got)
+                self.assertIn(path, got.errtext)
+        self.assertEqual(self.names(), [])
+
+    def test_unknown_configuration_keys_are_ignored(self):
+        path = os.path.join(self.dir, "config.json")
+        with open(path, "w") as handle:
+            handle.write('{"unknown": [1, {"x": null}], "sandbox_defaults": {"workdir": "/usr"}}')
+        got = self.cordon("run", "-q", "host", "--", "pwd", env={"MSB_CONFIG_PATH": path})
+        self.assertEqual((got.code, got.text), (0, "/usr\n"), got)
+
+    def test_digit_users_are_numbers_or_errors(self):
+        """CVE-2026-30892, CVE-2026-46680: never a name, never root by accident."""
+        box = self.create()
+        box.out("echo '4294967296:x:0:0::/root:/bin/sh' >> /etc/passwd; "
+                "echo '99999999999:x:0:0::/root:/bin/sh' >> /etc/passwd")
+        for user in ("4294967296", "99999999999", "-1", "1:", ":1", "1:4294967296", "0x0", " 0",
+                     "0 ", "1.0", "4294967295"):
+            with self.subTest(user=user):
+                got = box.exec("id", "-u", opts=(f"--user={user}",))
+                self.assertEqual((got.code, got.out), (1, b""), got)
+
+    def test_help_of_every_command_has_every_option_of_the_specification(self):
+        text = self.cordon("create", "--help").text
+        missing = [o for o in OPTIONS if not re.search(rf"{re.escape(o)}\b", text)
+                   and o not in ("--oci-upper-size",)]
+        self.assertEqual(missing, [])

@@ -1,0 +1,703 @@
+"""exec: what reaches the command, what comes back, and what dies when (spec §7)."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import threading
+
+from harness import ALL_MODES, CORDON, ONE_ID, CordonTest, Reader, below, unique_number
+
+
+class Status(CordonTest):
+    """§1.2 and §7.9: the exit status is the command's own."""
+
+    modes = ALL_MODES
+
+    def test_statuses_pass_through_unchanged(self):
+        box = self.create()
+        for wanted in (0, 1, 2, 42, 124, 126, 127, 137, 254, 255):
+            self.assertEqual(box.sh(f"exit {wanted}").code, wanted)
+
+    def test_death_by_signal_is_128_plus_n(self):
+        box = self.create()
+        for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+            got = box.sh(f"kill -{int(sig)} $$")
+            self.assertEqual(got.code, 128 + sig, got)
+
+    def test_missing_program_is_127_with_text_on_stderr_only(self):
+        box = self.create()
+        for program in ("/no/such", "no-such-program-anywhere"):
+            got = box.exec(program)
+            self.assertEqual((got.code, got.out), (127, b""), got)
+            self.assertEqual(got.stderr_line(0), f'error: failed to exec "{program}"', got)
+            self.assertRegex(got.stderr_line(1), r"^  → not found: ", got)
+
+    def test_directory_is_126(self):
+        got = self.create().exec("/usr")
+        self.assertEqual((got.code, got.out), (126, b""), got)
+        self.assertEqual(got.stderr_line(0), 'error: failed to exec "/usr"', got)
+
+    def test_file_without_execute_permission_is_126(self):
+        box = self.create()
+        box.out("printf '#!/bin/sh\\necho no' > /root/plain; chmod 644 /root/plain")
+        got = box.exec("/root/plain")
+        self.assertEqual((got.code, got.out), (126, b""), got)
+        self.assertRegex(got.stderr_line(1), r"^  → permission denied: ", got)
+
+    def test_wrong_format_is_126(self):
+        box = self.create()
+        box.out("printf 'neither ELF nor script' > /root/odd; chmod 755 /root/odd")
+        got = box.exec("/root/odd")
+        self.assertEqual((got.code, got.out), (126, b""), got)
+        self.assertRegex(got.stderr_line(1), r"^  → not executable: ", got)
+
+    def test_unknown_sandbox(self):
+        got = self.cordon("exec", "nosuch", "--", "true")
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertEqual(got.errtext, "error: sandbox not found: nosuch\n")
+
+    def test_a_second_bare_word_is_a_usage_error(self):
+        box = self.create()
+        self.assertEqual(self.cordon("exec", box.name, "true").code, 2)
+
+    def test_without_command_and_terminal_it_warns_and_ends_with_0(self):
+        box = self.create()
+        got = self.cordon("exec", box.name)
+        self.assertEqual((got.code, got.out), (0, b""), got)
+        self.assertRegex(got.errtext, r"^warn: ")
+
+
+class Arguments(CordonTest):
+    def test_arguments_are_not_split_or_quoted_again(self):
+        odd = ["a b", "c'd", 'e"f', "g\\h", "$HOME", "*", "", "--not-a-flag", "ü", "\n", "-e"]
+        got = self.create().sh('for a; do printf "<%s>" "$a"; done', *odd)
+        self.assertEqual(got.text, "".join(f"<{a}>" for a in odd), got)
+
+    def test_arguments_need_not_be_utf8(self):
+        got = self.create().exec("printf", "%s", b"\xff\xfe\x80")
+        self.assertEqual(got.out, b"\xff\xfe\x80", got)
+
+    def test_long_argument_lists(self):
+        args = [f"argument-{i}" for i in range(20_000)]
+        got = self.create().sh('echo $#', *args)
+        self.assertEqual(got.text, "20000\n", got)
+
+    def test_an_argument_of_128_kilobytes(self):
+        got = self.create().sh('printf %s "$1" | wc -c', "x" * (127 << 10))
+        self.assertEqual(got.text.strip(), str(127 << 10), got)
+
+
+class Streams(CordonTest):
+    modes = ALL_MODES
+
+    def test_stdout_and_stderr_stay_apart(self):
+        got = self.create().sh("echo to-out; echo to-err >&2; exit 3")
+        self.assertEqual((got.code, got.out, got.err), (3, b"to-out\n", b"to-err\n"))
+
+    def test_stdin_reaches_the_command(self):
+        box = self.create()
+        for data in (b"", b"x", b"one\ntwo\n"):
+            got = box.exec("cat", stdin=data)
+            self.assertEqual((got.code, got.out), (0, data), got)
+
+    def test_dev_null_is_end_of_file(self):
+        got = self.create().sh("cat; echo done")
+        self.assertEqual(got.text, "done\n", got)
+
+    def test_all_byte_values_both_ways(self):
+        data = bytes(range(256)) * 4096
+        got = self.create().exec("cat", stdin=data)
+        self.assertEqual(got.code, 0, got)
+        self.assertTrue(got.out == data, f"{len(got.out)} bytes of {len(data)}, or others")
+
+    def test_16_mib_of_stdin_arrive_whole(self):
+        data = hashlib.sha256(b"seed").digest() * (16 << 15)
+        got = self.create().exec("sha256sum", stdin=data)
+        self.assertEqual(got.text.split()[0], hashlib.sha256(data).hexdigest(), got)
+
+    def test_50_mb_of_output_byte_for_byte(self):
+        box, size = self.create(), 50_000_000
+        line = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
+        proc = box.popen("sh", "-c", f"yes {line.decode().strip()} | head -c {size}",
+                         stderr=subprocess.DEVNULL)
+        wanted, got, count = hashlib.sha256(), hashlib.sha256(), 0
+        for start in range(0, size, len(line) * 4096):
+            wanted.update((line * 4096)[:size - start])
+        while chunk := proc.stdout.read1(1 << 20):
+            got.update(chunk)
+            count += len(chunk)
+        self.assertEqual((proc.wait(10), count), (0, size))
+        self.assertEqual(got.hexdigest(), wanted.hexdigest())
+
+    def test_unread_stdin_does_not_fail_the_command(self):
+        got = self.create().sh("exit 5", stdin=b"x" * 3_000_000)
+        self.assertEqual(got.code, 5, got)
+
+    def test_open_stdin_does_not_delay_the_end(self):
+        box = self.create()
+        proc = box.popen("echo", "hi", stdin=subprocess.PIPE)
+        self.assertEqual(proc.stdout.read(), b"hi\n")
+        self.assertEqual(proc.wait(5), 0)
+
+    def test_stdin_is_forwarded_as_it_arrives(self):
+        box = self.create()
+        proc = box.popen("sh", "-c", 'while read -r l; do echo "got $l"; done',
+                         stdin=subprocess.PIPE)
+        for word in (b"one\n", b"two\n"):
+            proc.stdin.write(word)
+            proc.stdin.flush()
+            self.assertEqual(proc.stdout.readline(), b"got " + word)
+        proc.stdin.close()
+        self.assertEqual(proc.wait(5), 0)
+
+    def test_end_of_stdin_is_forwarded_while_output_goes_on(self):
+        box = self.create()
+        proc = box.popen("sh", "-c", "cat >/dev/null; echo after-eof", stdin=subprocess.PIPE)
+        proc.stdin.close()
+        self.assertEqual(proc.stdout.read(), b"after-eof\n")
+        self.assertEqual(proc.wait(5), 0)
+
+    def test_output_streams_while_the_command_runs(self):
+        box = self.create()
+        proc = box.popen("sh", "-c", "echo early; read x; echo late", stdin=subprocess.PIPE)
+        self.assertEqual(proc.stdout.readline(), b"early\n")
+        proc.stdin.write(b"\n")
+        proc.stdin.flush()
+        self.assertEqual(proc.stdout.readline(), b"late\n")
+        self.assertEqual(proc.wait(5), 0)
+
+    def test_stderr_joined_to_stdout_keeps_the_order_of_writes(self):
+        """§7.5: `2>&1` at the caller gives the command one pipe."""
+        box = self.create()
+        script = "i=0; while [ $i -lt 500 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done"
+        proc = box.popen("sh", "-c", script, stderr=subprocess.STDOUT)
+        wanted = "".join(f"o{i}\ne{i}\n" for i in range(500))
+        self.assertEqual(proc.stdout.read().decode(), wanted)
+        self.assertEqual(proc.wait(5), 0)
+
+    def test_both_streams_on_one_file(self):
+        box, path = self.create(), os.path.join(self.dir, "both")
+        with open(path, "wb") as handle:
+            proc = box.popen("sh", "-c", "for i in 1 2 3; do echo o$i; echo e$i >&2; done",
+                             stdout=handle, stderr=handle)
+            self.assertEqual(proc.wait(10), 0)
+        with open(path) as handle:
+            self.assertEqual(handle.read(), "o1\ne1\no2\ne2\no3\ne3\n")
+
+    def test_dev_stdout_and_stderr_can_be_opened_inside(self):
+        got = self.create().sh("echo a > /dev/stdout; echo b > /dev/stderr; cat < /dev/stdin",
+                               stdin=b"c\n")
+        self.assertEqual((got.code, got.out, got.err), (0, b"a\nc\n", b"b\n"), got)
+
+    def test_dev_stdout_can_be_opened_by_another_user(self):
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        got = self.create().sh("echo a > /dev/stdout; echo b > /dev/stderr",
+                               opts=("--user", "1234"))
+        self.assertEqual((got.code, got.out, got.err), (0, b"a\n", b"b\n"), got)
+
+    def test_closed_descriptors_of_the_client(self):
+        """A caller without stdin, stdout or stderr gets a clean run, not a mixed-up one."""
+        box = self.create()
+        for closed in ((0,), (1,), (2,), (0, 1, 2)):
+            done = subprocess.run(
+                ["sh", "-c", 'exec "$@" ' + " ".join(f"{fd}>&-" for fd in closed), "sh",
+                 CORDON, "exec", box.name, "--", "sh", "-c", "echo out; echo err >&2; exit 7"],
+                env=self.environment(), capture_output=True, timeout=20)
+            wanted = (b"" if 1 in closed else b"out\n", b"" if 2 in closed else b"err\n")
+            self.assertIn(done.returncode, (7, 0) if 1 in closed else (7,), (closed, done))
+            self.assertEqual((done.stdout, done.stderr), wanted, closed)
+
+    def test_stream_flag_is_accepted(self):
+        got = self.create().exec("cat", opts=("--stream",), stdin=b"tunnel")
+        self.assertEqual((got.code, got.out), (0, b"tunnel"), got)
+
+
+class BackPressure(CordonTest):
+    """§7.6, §7.7: memory stays bounded when one side is slow."""
+
+    def rss(self, box, client):
+        ours = [p for p in box.host_processes() if p.comm.startswith("cordon")]
+        return sum(p.rss_kib for p in ours + below([client.pid]))
+
+    def test_slow_reader_of_output(self):
+        box = self.create()
+        proc = box.popen("sh", "-c", "yes | head -c 300000000; echo done >&2",
+                         stderr=subprocess.PIPE)
+        proc.stdout.read(1 << 16)
+        first = self.eventually(lambda: self.rss(box, proc))
+        # the command must be stopped by a full pipe, not by our buffers
+        writer = self.eventually(lambda: [p for p in box.host_processes() if p.comm == "head"])[0]
+        self.eventually(lambda: blocked(writer.pid), within=10, message="writer never blocks")
+        self.assertLess(self.rss(box, proc), first + 8 * 1024)
+        proc.kill()
+        proc.wait()
+
+    def test_command_that_never_reads(self):
+        box = self.create()
+        number = unique_number()
+        proc = box.popen("sleep", str(number), stdin=subprocess.PIPE)
+        self.eventually(lambda: self.sleepers(number))
+        first = self.rss(box, proc)
+        os.set_blocking(proc.stdin.fileno(), False)
+        accepted = 0
+
+        def full():
+            nonlocal accepted
+            try:
+                accepted += os.write(proc.stdin.fileno(), b"x" * 65536)
+                return False
+            except BlockingIOError:
+                return True
+
+        self.eventually(full, within=10)
+        self.assertLess(accepted, 16 << 20)
+        self.assertLess(self.rss(box, proc), first + 8 * 1024)
+        proc.kill()
+        proc.wait()
+
+    def test_one_slow_exec_does_not_hold_up_another(self):
+        box = self.create()
+        slow = box.popen("yes")
+        slow.stdout.read(1000)
+        got = box.sh("yes | head -c 1000000 | wc -c")
+        self.assertEqual(got.text.strip(), "1000000", got)
+        slow.kill()
+        slow.wait()
+
+
+def blocked(pid):
+    try:
+        with open(f"/proc/{pid}/wchan") as handle:
+            where = handle.read()
+        with open(f"/proc/{pid}/stat") as handle:
+            state = handle.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state == "S" and ("pipe" in where or where in ("", "0"))
+
+
+class End(CordonTest):
+    """§7.8: the exec ends with its direct child; background children live on."""
+
+    def test_background_child_does_not_hold_the_exec_and_survives(self):
+        box, number = self.create(), unique_number()
+        got = box.sh(f"sleep {number} & echo hi")
+        self.assertEqual((got.code, got.text), (0, "hi\n"), got)
+        self.assertLess(got.seconds, 5)
+        self.assertEqual(len(self.sleepers(number)), 1)
+        self.assertEqual(box.sh("true").code, 0)
+        self.assertEqual(len(self.sleepers(number)), 1)
+
+    def test_background_child_is_visible_to_the_next_exec(self):
+        box, number = self.create(), unique_number()
+        pid = box.out(f"sleep {number} > /dev/null 2>&1 & echo $!")
+        self.assertEqual(box.out(f"tr '\\0' ' ' < /proc/{pid}/cmdline").strip(),
+                         f"sleep {number}")
+        self.assertEqual(box.sh(f"kill -9 {pid}").code, 0)
+        self.eventually(lambda: not self.sleepers(number))
+
+    def test_what_was_written_before_the_end_is_not_lost(self):
+        box = self.create()
+        for _ in range(20):
+            got = box.sh("(seq 1 2000; sleep 1000) & wait_for=$!; seq 1 10 >&2; exit 4")
+            self.assertEqual(got.code, 4)
+            self.assertEqual(got.errtext, "".join(f"{i}\n" for i in range(1, 11)))
+
+    def test_late_output_of_a_background_child_never_kills_it(self):
+        box = self.create()
+        script = ('(trap "echo PIPE > /root/result; exit" PIPE; read x < /root/go; '
+                  "i=0; while [ $i -lt 200 ]; do echo late $i || exit 1; i=$((i+1)); done; "
+                  "head -c 3000000 /dev/zero | tr '\\0' y; echo $? > /root/result) & echo started")
+        box.out("mkfifo /root/go")
+        self.assertEqual(box.sh(script).text, "started\n")
+        box.out("echo > /root/go")
+        self.eventually(lambda: box.sh("cat /root/result").text, within=10)
+        self.assertEqual(box.out("cat /root/result"), "0")
+
+    def test_a_quiet_holder_of_the_pipes_costs_at_most_a_moment(self):
+        box, number = self.create(), unique_number()
+        got = box.sh(f"sleep {number} & echo a; echo b >&2")
+        self.assertEqual((got.out, got.err), (b"a\n", b"b\n"))
+        self.assertLess(got.seconds, 2)
+
+    def test_orphans_are_reaped(self):
+        box = self.create()
+        box.out("i=0; while [ $i -lt 200 ]; do (sh -c 'true &'); i=$((i+1)); done")
+        self.eventually(lambda: not [p for p in below(box.roots) if p.state == "Z"])
+
+
+class ClientDeath(CordonTest):
+    """§7.10: when the client goes, everything that exec started goes, within a second."""
+
+    modes = ALL_MODES
+
+    # a plain child, a double-forked one, one in a new session, and one that does both and
+    # ignores what can be ignored
+    TREE = ("sleep {n} & (sleep {n} &) ; setsid sleep {n} & "
+            "(setsid sh -c 'trap \"\" HUP TERM INT; sleep {n}' &); "
+            "setsid sh -c '(setsid sleep {n} &)'; echo up; sleep {n}")
+    COUNT = 6
+
+    def started(self, box, number):
+        proc = box.popen("sh", "-c", self.TREE.format(n=number))
+        self.assertEqual(proc.stdout.readline(), b"up\n")
+        self.eventually(lambda: len(self.sleepers(number)) == self.COUNT)
+        return proc
+
+    def dies_with(self, sig, status):
+        box, number, other = self.create(), unique_number(), unique_number()
+        neighbour = box.popen("sleep", str(other))
+        self.eventually(lambda: self.sleepers(other))
+        proc = self.started(box, number)
+        proc.send_signal(sig)
+        self.eventually(lambda: not self.sleepers(number), within=1.0,
+                        message=lambda: self.sleepers(number))
+        self.assertEqual(proc.wait(5), status)
+        self.assertEqual(len(self.sleepers(other)), 1, "another exec's process was killed")
+        self.assertEqual(box.sh("echo usable").text, "usable\n")
+        neighbour.kill()
+        neighbour.wait()
+
+    def test_sigkill(self):
+        self.dies_with(signal.SIGKILL, -signal.SIGKILL)
+
+    def test_sigterm_gives_143(self):
+        self.dies_with(signal.SIGTERM, 143)
+
+    def test_sigint_gives_130(self):
+        self.dies_with(signal.SIGINT, 130)
+
+    def test_sighup_gives_129(self):
+        self.dies_with(signal.SIGHUP, 129)
+
+    def test_background_children_of_an_earlier_exec_are_spared(self):
+        box, number, earlier = self.create(), unique_number(), unique_number()
+        box.out(f"sleep {earlier} >/dev/null 2>&1 & echo")
+        proc = self.started(box, number)
+        proc.kill()
+        proc.wait()
+        self.eventually(lambda: not self.sleepers(number), within=1.0)
+        self.assertEqual(len(self.sleepers(earlier)), 1)
+
+    def test_sigkill_while_output_floods(self):
+        box, number = self.create(), unique_number()
+        proc = box.popen("sh", "-c", f"sleep {number} & yes")
+        proc.stdout.read(1 << 20)
+        proc.kill()
+        proc.wait()
+        self.eventually(lambda: not self.sleepers(number), within=1.0)
+        self.eventually(lambda: not [p for p in box.host_processes() if p.comm == "yes"],
+                        within=1.0)
+
+    def test_a_parent_that_dies_with_the_pipe_open(self):
+        """The client is alive but its reader is gone: §7.12."""
+        box, number = self.create(), unique_number()
+        proc = box.popen("sh", "-c", f"sleep {number} & while echo y; do :; done")
+        proc.stdout.read(1000)
+        proc.stdout.close()
+        self.assertEqual(proc.wait(10), 0)
+        self.eventually(lambda: not self.sleepers(number), within=1.0)
+
+
+class Timeout(CordonTest):
+    """§7.11"""
+
+    def test_timeout_kills_everything_and_says_so(self):
+        box, number = self.create(), unique_number()
+        got = box.sh(f"echo partial; (setsid sleep {number} &); trap '' TERM; sleep {number}",
+                     opts=("--timeout", "1s"))
+        self.assertEqual((got.code, got.text), (124, "partial\n"), got)
+        self.assertIn("exec timed out after 1s", got.errtext)
+        self.assertLess(got.seconds, 4)
+        self.eventually(lambda: not self.sleepers(number), within=1.0)
+        self.assertEqual(box.sh("echo usable").text, "usable\n")
+
+    def test_a_command_that_is_quick_enough_is_not_touched(self):
+        got = self.create().sh("exit 9", opts=("--timeout", "20s"))
+        self.assertEqual((got.code, got.err), (9, b""), got)
+
+    def test_open_stdin_does_not_stop_the_timer(self):
+        box, number = self.create(), unique_number()
+        proc = box.popen("sleep", str(number), opts=("--timeout", "1"), stdin=subprocess.PIPE)
+        self.assertEqual(proc.wait(5), 124)
+        self.eventually(lambda: not self.sleepers(number), within=1.0)
+
+    def test_durations_below_a_second(self):
+        box, number = self.create(), unique_number()
+        got = box.exec("sleep", str(number), opts=("--timeout", "300ms"))
+        self.assertEqual(got.code, 124, got)
+        self.assertLess(got.seconds, 3)
+
+    def test_bad_durations_touch_nothing(self):
+        box = self.create()
+        for value in ("", "-1", "x", "1y", "1.5.5s"):
+            got = box.exec("touch", "/root/ran", opts=(f"--timeout={value}",))
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("--timeout", got.errtext)
+        self.assertEqual(box.sh("test -e /root/ran").code, 1)
+
+
+class Options(CordonTest):
+    def test_workdir(self):
+        box = self.create("--workdir", "/usr/share")
+        self.assertEqual(box.out("pwd"), "/usr/share")
+        self.assertEqual(box.out("pwd", opts=("-w", "/usr/lib")), "/usr/lib")
+
+    def test_default_workdir_is_the_root(self):
+        self.assertEqual(self.create().out("pwd"), "/")
+
+    def test_missing_workdir_runs_nothing(self):
+        box = self.create()
+        got = box.exec("touch", "/root/ran", opts=("-w", "/no/such/dir"))
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertIn("bad cwd", got.errtext)
+        self.assertEqual(box.sh("test -e /root/ran").code, 1)
+
+    def test_workdir_that_is_a_file(self):
+        got = self.create().exec("true", opts=("-w", "/etc/passwd"))
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("bad cwd", got.errtext)
+
+    def test_env_is_for_one_exec_only(self):
+        box = self.create("--env", "A=from-create")
+        self.assertEqual(box.out("echo $A$B", opts=("-e", "A=x y", "-e", "B=1=2")), "x y1=2")
+        self.assertEqual(box.out("echo $A$B"), "from-create")
+
+    def test_bare_env_copies_the_clients_value(self):
+        box = self.create()
+        self.assertEqual(box.out("echo $GIVEN", opts=("-e", "GIVEN"), env={"GIVEN": "v"}), "v")
+        got = box.exec("true", opts=("-e", "NOT_SET_ANYWHERE"))
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("NOT_SET_ANYWHERE", got.errtext)
+
+    def test_env_values_arrive_unmangled(self):
+        box = self.create()
+        for value in ("two words 'q' \"d\"", "a=b=c", "héllo ✓", "$HOME `id` \\n", "", "a\nb"):
+            self.assertEqual(box.exec("printenv", "V", opts=("-e", f"V={value}")).text,
+                             value + "\n")
+
+    def test_program_is_looked_up_in_the_commands_own_path(self):
+        box = self.create()
+        box.out("mkdir /root/bin; printf '#!/bin/sh\\necho mine' > /root/bin/mine; "
+                "chmod 755 /root/bin/mine")
+        self.assertEqual(box.exec("mine").code, 127)
+        self.assertEqual(box.exec("mine", opts=("-e", "PATH=/root/bin")).text, "mine\n")
+
+    def test_rlimits(self):
+        box = self.create()
+        got = box.sh("ulimit -Sn; ulimit -Hn; ulimit -c", opts=(
+            "--rlimit", "nofile=100:200", "--rlimit", "CORE=0"))
+        self.assertEqual(got.text, "100\n200\n0\n", got)
+
+    def test_one_value_sets_both_limits(self):
+        got = self.create().sh("ulimit -Sn; ulimit -Hn", opts=("--rlimit", "nofile=64"))
+        self.assertEqual(got.text, "64\n64\n", got)
+
+    def test_bad_rlimits_touch_nothing(self):
+        box = self.create()
+        for value in ("nofile=5:1", "nofile", "nosuch=1", "nofile=x", "nofile=-1", "=1", ""):
+            got = box.exec("touch", "/root/ran", opts=(f"--rlimit={value}",))
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("--rlimit", got.errtext)
+        self.assertEqual(box.sh("test -e /root/ran").code, 1)
+
+    def test_payload_keeps_the_callers_nofile(self):
+        """pid 1 raises its own soft limit; the command gets the original."""
+        import resource
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.assertEqual(self.create().out("ulimit -Sn"), str(soft))
+
+    def test_tty_and_no_tty_conflict(self):
+        self.assertEqual(self.cordon("exec", "box", "--tty", "--no-tty", "--", "true").code, 2)
+
+    def test_stream_and_tty_conflict(self):
+        self.assertEqual(self.cordon("exec", "box", "--stream", "--tty", "--", "true").code, 2)
+
+
+class User(CordonTest):
+    """§5.6: looked up in the guest's own passwd and group."""
+
+    modes = ALL_MODES
+
+    def test_root_by_default(self):
+        self.assertEqual(self.create().out("id -u; id -g"), "0\n0")
+
+    def test_numeric_users(self):
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        box = self.create()
+        self.assertEqual(box.out("id -u; id -g; id -G", opts=("-u", "1234")), "1234\n0\n0")
+        self.assertEqual(box.out("id -u; id -g", opts=("-u", "1234:567")), "1234\n567")
+
+    def test_names_come_from_the_sandbox(self):
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        box = self.create()
+        box.out("echo 'robot:x:4321:765::/home/robot:/bin/sh' >> /etc/passwd; "
+                "echo 'robots:x:765:' >> /etc/group; echo 'more:x:888:robot' >> /etc/group")
+        self.assertEqual(box.out("id -u; id -g; echo $HOME", opts=("-u", "robot")),
+                         "4321\n765\n/home/robot")
+        self.assertEqual(set(box.out("id -G", opts=("-u", "robot")).split()), {"765", "888"})
+        self.assertEqual(box.out("id -g", opts=("-u", "robot:more")), "888")
+
+    def test_unknown_name_is_1(self):
+        got = self.create().exec("true", opts=("-u", "nobody-of-that-name"))
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertIn("nobody-of-that-name", got.errtext)
+
+    def test_the_sandboxs_own_user(self):
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        box = self.create("--user", "1000:1000")
+        self.assertEqual(box.out("id -u; id -g"), "1000\n1000")
+        self.assertEqual(box.out("id -u", opts=("-u", "0")), "0")
+
+    def test_home_of_an_unknown_number_is_a_directory_path(self):
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        self.assertEqual(self.create().out("echo $HOME", opts=("-u", "54321"))[:1], "/")
+
+    def test_one_id_says_so(self):
+        if not ONE_ID:
+            self.not_run("there is a range of ids here")
+        got = self.create().exec("true", opts=("-u", "1234"))
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("user setup", got.errtext)
+
+
+class Descriptors(CordonTest):
+    def test_exactly_0_1_2(self):
+        """No descriptor of ours or of the caller's is open in the command."""
+        box = self.create()
+        extra = [os.open("/etc/passwd", os.O_RDONLY) for _ in range(20)]
+        self.addCleanup(lambda: [os.close(fd) for fd in extra])
+        for fd in extra:
+            os.set_inheritable(fd, True)
+        got = self.cordon("exec", box.name, "--", "sh", "-c",
+                          "ls /proc/self/fd; echo /proc/$$/fd/*", pass_fds=extra)
+        lines = got.text.split("\n")
+        self.assertEqual(lines[:4], ["0", "1", "2", "3"], got)  # 3 is ls reading the directory
+        self.assertEqual([w.rsplit("/", 1)[1] for w in lines[4].split()], ["0", "1", "2"], got)
+
+    def test_descriptors_of_the_creator_do_not_enter(self):
+        extra = os.open("/etc/passwd", os.O_RDONLY)
+        self.addCleanup(os.close, extra)
+        os.set_inheritable(extra, True)
+        box = self.create(pass_fds=(extra,))
+        for script in ("ls -l /proc/self/fd", "ls -l /proc/1/fd 2>/dev/null || true"):
+            self.assertNotIn("passwd", box.out(script))
+        for p in box.host_processes():
+            try:
+                targets = [os.readlink(f"/proc/{p.pid}/fd/{fd}")
+                           for fd in os.listdir(f"/proc/{p.pid}/fd")]
+            except PermissionError:
+                continue
+            self.assertNotIn("/etc/passwd", targets, p)
+
+    def test_no_host_file_or_terminal_as_stdio(self):
+        """§3 of the design: the client never hands over its own stdio."""
+        box, path = self.create(), os.path.join(self.dir, "plain-file")
+        with open(path, "wb") as handle:
+            proc = box.popen("sh", "-c", "readlink /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2",
+                             stdout=handle, stdin=handle)
+            proc.wait(10)
+        with open(path) as handle:
+            for line in handle:
+                self.assertRegex(line, r"^(pipe|socket):|^/dev/null$")
+
+    def test_new_session_and_process_group(self):
+        got = self.create().sh("cut -d' ' -f1,5,6 /proc/$$/stat; echo $$")
+        ids, pid = got.text.split("\n")[0].split(), got.text.split("\n")[1]
+        self.assertEqual(ids, [pid, pid, pid], got)
+
+    def test_signal_state_is_clean(self):
+        """No blocked and no ignored signal reaches the command."""
+        box = self.create()
+        got = self.cordon("exec", box.name, "--", "grep", "^Sig[BI]", "/proc/self/status",
+                          preexec_fn=lambda: (signal.signal(signal.SIGPIPE, signal.SIG_IGN),
+                                              signal.signal(signal.SIGHUP, signal.SIG_IGN)))
+        for line in got.text.splitlines():
+            self.assertEqual(int(line.split()[1], 16), 0, got)
+
+    def test_umask_is_the_usual_one(self):
+        got = self.cordon("exec", self.create().name, "--", "sh", "-c", "umask",
+                          preexec_fn=lambda: os.umask(0o777))
+        self.assertEqual(got.text, "0022\n", got)
+
+
+class Parallel(CordonTest):
+    timeout = 120
+
+    def test_256_execs_at_once_keep_their_streams_apart(self):
+        box, count = self.create("--pids-limit", "2048"), 256
+        script = "echo up; read x; seq 1 100; echo err$1 >&2; exit $(($1 % 200))"
+        procs = [box.popen("sh", "-c", script, "sh", str(i), stdin=subprocess.PIPE)
+                 for i in range(count)]
+        for proc in procs:  # all of them run before the first may end
+            self.assertEqual(proc.stdout.readline(), b"up\n")
+        readers = [(Reader(p.stdout), Reader(p.stderr)) for p in procs]
+        for proc in procs:
+            proc.stdin.close()
+        wanted = "".join(f"{n}\n" for n in range(1, 101)).encode()
+        failed = []
+        for i, (proc, (out, err)) in enumerate(zip(procs, readers)):
+            code = proc.wait(20)
+            out.join(5)
+            err.join(5)
+            if (code, out.data, err.data) != (i % 200, wanted, f"err{i}\n".encode()):
+                failed.append((i, code, out.data[:50], err.data))
+        self.assertEqual(failed, [])
+
+    def test_20_execs_interleaved_with_kills(self):
+        box, number = self.create(), unique_number()
+        stop = threading.Event()
+        results = []
+
+        def steady():
+            while not stop.is_set():
+                got = subprocess.run([CORDON, "exec", box.name, "--", "echo", "fine"],
+                                     env=self.environment(), capture_output=True, timeout=30)
+                results.append((got.returncode, got.stdout, got.stderr))
+
+        workers = [threading.Thread(target=steady) for _ in range(2)]
+        for w in workers:
+            w.start()
+        for _ in range(20):
+            proc = box.popen("sh", "-c", f"echo up; exec sleep {number}")
+            proc.stdout.readline()
+            proc.kill()
+            proc.wait()
+        stop.set()
+        for w in workers:
+            w.join()
+        self.eventually(lambda: not self.sleepers(number), within=2)
+        self.assertEqual(set(results), {(0, b"fine\n", b"")})
+
+
+class StoppedSandbox(CordonTest):
+    """§4.3: exec on a stopped sandbox starts it, runs, and stops it again."""
+
+    def test_started_for_the_exec_and_stopped_after(self):
+        box = self.create()
+        box.out("echo durable > /root/file")
+        self.assertEqual(box.stop().code, 0)
+        got = box.sh("cat /root/file; exit 6", opts=("--quiet",))
+        self.assertEqual((got.code, got.text, got.err), (6, "durable\n", b""), got)
+        self.assertEqual(box.status(), "Stopped")
+        self.eventually(lambda: not self.left_running())
+
+    def test_a_running_sandbox_is_left_running(self):
+        box = self.create()
+        box.out("true")
+        self.assertEqual(box.status(), "Running")
+
+    def test_bad_values_do_not_start_it(self):
+        box = self.create()
+        box.stop()
+        self.eventually(lambda: not self.left_running())
+        got = box.exec("true", opts=("--rlimit", "nofile=5:1"))
+        self.assertEqual(got.code, 1, got)
+        self.assertEqual(self.left_running(), [])
+        self.assertEqual(box.status(), "Stopped")

@@ -1,0 +1,88 @@
+"""Machines that forbid something: a clear error with the setting to change, or a working sandbox,
+never a silent fall back to less isolation (design §5.1)."""
+
+import os
+import subprocess
+
+from harness import COMMAND_SECONDS, CORDON, CordonTest
+
+
+class Forbidden(CordonTest):
+    """Inside a container of the test's own we may break what we like."""
+
+    modes = ("container",)
+
+    def broken(self, how, *command):
+        """Runs COMMAND of ours after the shell commands HOW, in a user, mount and pid namespace of
+        its own."""
+        return subprocess.run(
+            ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc",
+             "sh", "-c", how + '; exec "$@"', "sh", CORDON, *command],
+            env=self.environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS,
+            cwd=self.dir)
+
+    def refused(self, how, *words):
+        for command in (("create", "-n", "x", "host"), ("run", "host", "--", "true")):
+            done = self.broken(how, *command)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+            self.assertRegex(done.stderr, r"^error: ")
+            for word in words:
+                self.assertIn(word, done.stderr)
+        done = self.broken(how, "doctor")
+        self.assertEqual(done.returncode, 1, done)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_no_user_namespaces(self):
+        self.refused("echo 0 > /proc/sys/user/max_user_namespaces", "user.max_user_namespaces")
+
+    def test_covered_proc(self):
+        """Engines cover parts of /proc; the kernel then lets nobody mount a fresh one."""
+        how = "mount --bind /dev/null /proc/keys"
+        done = self.broken(how, "run", "-q", "host", "--", "sh", "-c", "echo in; ls /proc/self/fd")
+        if done.returncode == 0:
+            self.assertEqual(done.stdout.split()[0], "in", done)
+        else:
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+            self.assertIn("/proc", done.stderr)
+
+    def test_no_cgroups_at_all(self):
+        done = self.broken("umount -l /sys/fs/cgroup 2>/dev/null; true", "run", "-q", "host", "--",
+                           "echo", "works")
+        self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
+
+    def test_no_new_privileges_is_reported(self):
+        done = subprocess.run(["setpriv", "--no-new-privs", CORDON, "doctor"],
+                              env=self.environment(), capture_output=True, text=True,
+                              timeout=COMMAND_SECONDS, cwd=self.dir)
+        self.assertIn("no_new_privs", done.stderr, done)
+
+
+class Ordinary(CordonTest):
+    def test_no_new_privileges_still_runs(self):
+        """Set by the caller: setuid programs cannot work inside, everything else does."""
+        done = subprocess.run(["setpriv", "--no-new-privs", CORDON, "run", "-q", "host", "--",
+                               "echo", "works"], env=self.environment(), capture_output=True,
+                              text=True, timeout=COMMAND_SECONDS, cwd=self.dir)
+        self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
+
+    def test_without_newuidmap_there_is_one_id(self):
+        """A PATH without newuidmap: fewer ids, said by inspect, never fewer walls."""
+        box = self.create(env={"PATH": "/nonexistent"})
+        self.assertEqual(box.out("id -u; grep ^Seccomp: /proc/self/status | cut -f2"), "0\n2")
+
+    def test_engine_vm_never_falls_back(self):
+        got = self.cordon("create", "-n", "x", "--engine", "vm", "host")
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertRegex(got.errtext, r"^error: ")
+        self.assertEqual(self.names(), [])
+
+    def test_engine_process_is_shown(self):
+        box = self.create("--engine", "process")
+        data = box.inspect()
+        self.assertEqual((data["engine"], data["config"]["engine"]), ("process", "process"))
+
+    def test_other_users_of_the_machine_cannot_read_our_logs(self):
+        box = self.create()
+        box.out("echo secret")
+        self.assertEqual(os.stat(self.home).st_mode & 0o077, 0)

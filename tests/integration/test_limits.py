@@ -1,0 +1,162 @@
+"""Memory, processes and CPUs: what holds, and what is said where it cannot (design §5.1)."""
+
+import os
+import subprocess
+import time
+
+from harness import MODE, CordonTest, cgroup_mounts
+
+EAT = ("/usr/bin/python3", "-c", "x = bytearray(400 << 20)")  # 400 MiB of touched memory
+
+
+def cgroups_usable():
+    return MODE == "root" and any(os.access(m, os.W_OK) for m in cgroup_mounts())
+
+
+class Enforced(CordonTest):
+    """Where there are cgroups for us."""
+
+    def setUp(self):
+        super().setUp()
+        if not cgroups_usable():
+            self.not_run("no cgroup is delegated to this user")
+
+    def test_memory_kills_the_command_with_137_and_one_line(self):
+        box = self.create("-m", "96M")
+        got = box.exec(*EAT)
+        self.assertEqual(got.code, 137, got)
+        lines = [l for l in got.errtext.splitlines() if "memory" in l]
+        self.assertEqual(len(lines), 1, got)
+        self.assertIn("96", lines[0])
+        self.assertEqual(box.out("echo alive"), "alive")
+
+    def test_a_descendant_killed_for_memory(self):
+        box = self.create("-m", "96M")
+        got = box.sh("/usr/bin/python3 -c 'x = bytearray(400 << 20)'; echo after $?")
+        self.assertIn("after 137", got.text, got)
+        self.assertEqual(box.out("echo alive"), "alive")
+
+    def test_tmpfs_counts_as_memory(self):
+        box = self.create("-m", "96M", "--tmpfs", "/t:1G")
+        got = box.sh("head -c 400m /dev/zero > /t/f")
+        self.assertNotEqual(got.code, 0)
+        self.assertEqual(box.out("rm -f /t/f; echo alive"), "alive")
+
+    def test_pids(self):
+        box = self.create("--pids-limit", "40")
+        box.sh("i=0; while [ $i -lt 100 ]; do sleep 100 >/dev/null 2>&1 & i=$((i+1)); done")
+        self.assertLess(len(box.host_processes()), 50)
+        box.sh("kill -9 -1")
+        self.eventually(lambda: box.sh("echo alive").text == "alive\n")
+
+    def test_default_pids_limit_holds_a_fork_bomb(self):
+        box = self.create()
+        proc = box.popen("sh", "-c", "f() { f | f & }; f; echo bombed")
+        proc.stdout.readline()
+        self.assertLess(len(box.host_processes()), 1100)
+        proc.kill()
+        proc.wait()
+        started = time.monotonic()
+        self.assertEqual(box.stop("-f").code, 0)
+        self.assertLess(time.monotonic() - started, 3)
+
+    def test_cpus(self):
+        box = self.create("-c", "1")
+        script = ("import os,time,multiprocessing as m\n"
+                  "def f():\n e=time.time()+1.0\n while time.time()<e: pass\n"
+                  "ps=[m.Process(target=f) for _ in range(2)]\n"
+                  "[p.start() for p in ps]; [p.join() for p in ps]\n"
+                  "t=os.times(); print(t.children_user+t.children_system)")
+        used = float(box.exec("/usr/bin/python3", "-c", script).text)
+        self.assertLess(used, 1.5)
+
+    def test_limits_survive_start(self):
+        box = self.create("-m", "96M")
+        box.stop()
+        box.start()
+        self.assertEqual(box.exec(*EAT).code, 137)
+
+    def test_inspect_says_they_hold(self):
+        text = self.cordon("inspect", self.create("-m", "96M").name).text
+        memory = [line for line in text.splitlines() if "96 MiB" in line]
+        self.assertEqual(len(memory), 1, text)
+        self.assertNotIn("not enforced", memory[0])
+
+    def test_a_neighbour_is_not_hurt_by_a_memory_bomb(self):
+        box, neighbour = self.create("-m", "96M"), self.create()
+        bomb = box.popen("sh", "-c", "while :; do /usr/bin/python3 -c 'x=bytearray(400<<20)'; done",
+                         stderr=subprocess.DEVNULL)
+        for _ in range(10):
+            self.assertEqual(neighbour.exec("echo", "fine").text, "fine\n")
+        bomb.kill()
+        bomb.wait()
+
+
+class Unprivileged(CordonTest):
+    """An ordinary login's cgroup is not delegated."""
+
+    modes = ("user", "bare", "userns")
+
+    def test_explicit_memory_is_a_limit_per_process_and_a_warning(self):
+        box = self.box()
+        got = self.cordon("create", "-n", box.name, "-m", "128M", "host")
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(got.errtext.count("warn: "), 1, got)
+        self.assertEqual(box.out("ulimit -d"), str(128 << 10))
+        self.assertIn("per process", self.cordon("inspect", box.name).text)
+
+    def test_quiet_hides_the_warning(self):
+        got = self.cordon("create", "-q", "-n", "x", "-m", "128M", "host")
+        self.assertEqual((got.code, got.err), (0, b""), got)
+
+    def test_default_memory_is_shown_as_not_enforced(self):
+        box = self.create()
+        self.assertEqual(box.out("ulimit -d; ulimit -v"), "unlimited\nunlimited")
+        self.assertIn("not enforced", self.cordon("inspect", box.name).text)
+
+    def test_pids_by_nproc(self):
+        box = self.create("--pids-limit", "50")
+        box.sh("i=0; while [ $i -lt 100 ]; do sleep 100 >/dev/null 2>&1 & i=$((i+1)); done")
+        self.assertLess(len(box.host_processes()), 60)
+        box.sh("kill -9 -1")
+        self.eventually(lambda: box.sh("echo alive").text == "alive\n")
+
+    def test_cpus_by_affinity_when_asked(self):
+        wanted = len(os.sched_getaffinity(0))
+        self.assertEqual(self.create().out("nproc"), str(wanted))
+        self.assertEqual(self.create("--cpus", "1").out("nproc"), "1")
+
+    def test_root_disk_size_that_cannot_be_enforced_is_refused(self):
+        got = self.cordon("create", "-n", "x", "--root-disk", "100M", "host")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("--root-disk", got.errtext)
+        self.assertEqual(self.names(), [])
+
+    def test_doctor_prints_the_command_that_delegates(self):
+        got = self.cordon("doctor")
+        self.assertIn("systemd-run --user --scope -p Delegate=yes", got.errtext, got)
+
+
+class Doctor(CordonTest):
+    def test_proves_that_sandboxes_run(self):
+        got = self.cordon("doctor")
+        self.assertEqual((got.code, got.out), (0, b""), got)
+        self.assertRegex(got.errtext, r"(?m)^info \S.*: ")
+        self.assertRegex(got.errtext, r"(?m)^   [✓!✗] ")
+        self.assertIn("process", got.errtext)
+        self.assertEqual(self.names(), [])
+
+    def test_leaves_nothing_running(self):
+        self.cordon("doctor")
+        self.eventually(lambda: not self.left_running())
+
+    def test_self_doctor_and_self_check_are_the_same(self):
+        for words in (("self", "doctor"), ("self", "check")):
+            self.assertEqual(self.cordon(*words).code, 0)
+
+    def test_bad_home_is_a_failure(self):
+        path = os.path.join(self.dir, "file")
+        open(path, "w").close()
+        got = self.cordon("doctor", home=path)
+        self.homes.remove(path)
+        self.assertEqual(got.code, 1, got)

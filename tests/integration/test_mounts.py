@@ -1,0 +1,353 @@
+"""Directories and files of the host inside a sandbox, and tmpfs (spec §5.2, §5.3, §11)."""
+
+import os
+
+from harness import ALL_MODES, MODE, CordonTest
+
+
+class MountTest(CordonTest):
+    def source(self, name="source"):
+        path = os.path.join(self.dir, name)
+        os.makedirs(path, exist_ok=True)
+        with open(os.path.join(path, "in.txt"), "w") as handle:
+            handle.write("from host\n")
+        return path
+
+    def read(self, *parts):
+        with open(os.path.join(self.dir, *parts)) as handle:
+            return handle.read()
+
+
+class Directories(MountTest):
+    modes = ALL_MODES
+
+    def test_read_and_write(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/mnt/work")
+        self.assertEqual(box.out("cat /mnt/work/in.txt; echo from guest > /mnt/work/out.txt"),
+                         "from host")
+        self.assertEqual(self.read("source", "out.txt"), "from guest\n")
+
+    def test_changes_are_live_both_ways(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/w")
+        with open(os.path.join(src, "later"), "w") as handle:
+            handle.write("later\n")
+        self.assertEqual(box.out("cat /w/later; rm /w/later; mkdir -p /w/a/b; mv /w/in.txt /w/a/b"),
+                         "later")
+        self.assertFalse(os.path.exists(os.path.join(src, "later")))
+        self.assertEqual(self.read("source", "a", "b", "in.txt"), "from host\n")
+
+    def test_read_only_is_enforced(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/ro:ro")
+        for attack in ("echo x > /ro/no", "echo x >> /ro/in.txt", "rm /ro/in.txt", "mkdir /ro/d",
+                       "chmod 777 /ro/in.txt", "touch /ro/in.txt", "ln /ro/in.txt /ro/l",
+                       "mount -o remount,rw /ro", "mount -o remount,bind,rw /ro"):
+            self.assertNotEqual(box.sh(attack).code, 0, attack)
+        self.assertEqual(os.listdir(src), ["in.txt"])
+        self.assertEqual(self.read("source", "in.txt"), "from host\n")
+
+    def test_same_source_twice_once_read_only(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/rw", "-v", f"{src}:/ro:ro")
+        box.out("echo 1 > /rw/f")
+        self.assertEqual(box.out("cat /ro/f"), "1")
+        self.assertNotEqual(box.sh("echo 2 > /ro/f").code, 0)
+
+    def test_owner_of_new_files_is_the_owner_of_the_source(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/w")
+        box.out("echo x > /w/f")
+        mine = os.stat(os.path.join(src, "f"))
+        self.assertEqual((mine.st_uid, mine.st_gid), (os.getuid(), os.getgid()))
+        self.assertEqual(box.out("stat -c %u /w/f /w/in.txt"), "0\n0")
+
+    def test_options_are_accepted(self):
+        src = self.source()
+        for options in ("rw", "ro", "noexec", "nosuid", "nodev", "ro,noexec,nosuid,nodev", "z", "Z",
+                        "cached", "delegated", "consistent", "ro,Z"):
+            box = self.create("-v", f"{src}:/w:{options}")
+            self.assertEqual(box.out("cat /w/in.txt"), "from host")
+            box.remove("-f")
+
+    def test_noexec(self):
+        src = self.source()
+        with open(os.path.join(src, "run"), "w") as handle:
+            handle.write("#!/bin/sh\necho ran\n")
+        os.chmod(os.path.join(src, "run"), 0o755)
+        box = self.create("-v", f"{src}:/yes", "-v", f"{src}:/no:noexec")
+        self.assertEqual(box.out("/yes/run"), "ran")
+        self.assertEqual(box.exec("/no/run").code, 126)
+
+    def test_colon_in_the_host_path(self):
+        src = self.source("with:colon")
+        box = self.create("-v", f"{src}:/w:ro")
+        self.assertEqual(box.out("cat /w/in.txt"), "from host")
+
+    def test_odd_names(self):
+        src = self.source("space, 'quote' \\ é")
+        box = self.create("-v", f"{src}:/w/é dir")
+        self.assertEqual(box.out("cat '/w/é dir/in.txt'"), "from host")
+
+    def test_relative_sources(self):
+        self.source()
+        box = self.create("-v", "./source:/a", "-v", "../%s/source:/b" % os.path.basename(self.dir))
+        self.assertEqual(box.out("cat /a/in.txt /b/in.txt"), "from host\nfrom host")
+
+    def test_symlink_in_the_source_path_is_followed_once(self):
+        src, other = self.source(), self.source("other")
+        link = os.path.join(self.dir, "link")
+        os.symlink(src, link)
+        box = self.create("-v", f"{link}:/w")
+        os.remove(link)
+        os.symlink(other, link)
+        box.out("echo x > /w/f")
+        self.assertEqual((os.path.exists(src + "/f"), os.path.exists(other + "/f")), (True, False))
+
+    def test_survives_stop_and_start(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/w")
+        box.stop()
+        box.start()
+        self.assertEqual(box.out("cat /w/in.txt"), "from host")
+
+    def test_source_gone_at_start_is_named(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/w")
+        box.stop()
+        os.rename(src, src + ".away")
+        got = box.start()
+        self.assertEqual(got.code, 1, got)
+        self.assertIn(src, got.errtext)
+        self.assertEqual(box.status(), "Stopped")
+        os.rename(src + ".away", src)
+        self.assertEqual(box.start().code, 0)
+
+    def test_missing_source_is_named_before_anything_happens(self):
+        path = os.path.join(self.dir, "no-such-dir")
+        for option in ("-v", "--mount-dir", "--mount-file"):
+            got = self.cordon("create", "-n", "x", option, f"{path}:/w", "host")
+            self.assertEqual((got.code, got.out), (1, b""), got)
+            self.assertIn(path, got.errtext)
+            self.assertEqual(self.names(), [])
+
+    def test_missing_target_is_created(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/brand/new/deep/target")
+        self.assertEqual(box.out("cat /brand/new/deep/target/in.txt"), "from host")
+
+    def test_host_symlinks_in_a_volume_stay_inside(self):
+        """A link in the shared directory is resolved by the sandbox's own root."""
+        src = self.source()
+        outside = os.path.join(self.dir, "outside")
+        with open(outside, "w") as handle:
+            handle.write("host secret\n")
+        os.symlink(outside, os.path.join(src, "absolute"))
+        os.symlink("../outside", os.path.join(src, "relative"))
+        box = self.create("-v", f"{src}:/w")
+        for link in ("absolute", "relative"):
+            self.assertNotIn("host secret", box.sh(f"cat /w/{link}").text)
+
+    def test_volumes_of_others(self):
+        """A sticky world-writable directory that belongs to somebody else can be shared."""
+        if MODE == "root":
+            self.not_run("root owns what it shares here")
+        box = self.create("-v", "/tmp:/w:ro")
+        self.assertEqual(box.sh("ls /w").code, 0)
+
+
+class Nested(MountTest):
+    def test_parents_are_mounted_first_whatever_the_order(self):
+        outer, inner = self.source("outer"), self.source("inner")
+        os.mkdir(os.path.join(outer, "sub"))
+        with open(os.path.join(inner, "mark"), "w") as handle:
+            handle.write("inner\n")
+        box = self.create("-v", f"{inner}:/w/sub", "-v", f"{outer}:/w")
+        self.assertEqual(box.out("cat /w/in.txt /w/sub/mark"), "from host\ninner")
+
+    def test_tmpfs_inside_a_volume(self):
+        src = self.source()
+        os.mkdir(os.path.join(src, "scratch"))
+        box = self.create("-v", f"{src}:/w", "--tmpfs", "/w/scratch")
+        box.out("echo hidden > /w/scratch/f")
+        self.assertEqual(os.listdir(os.path.join(src, "scratch")), [])
+
+    def test_read_only_parent_with_writable_child(self):
+        src, rw = self.source(), self.source("rw")
+        os.mkdir(os.path.join(src, "rw"))
+        box = self.create("-v", f"{src}:/w:ro", "-v", f"{rw}:/w/rw")
+        self.assertNotEqual(box.sh("touch /w/x").code, 0)
+        self.assertEqual(box.sh("touch /w/rw/x").code, 0)
+        self.assertTrue(os.path.exists(os.path.join(rw, "x")))
+
+    def test_same_target_twice_is_refused(self):
+        src = self.source()
+        for a, b in (("/w", "/w"), ("/w", "/w/"), ("/w", "//w/."), ("/a/../w", "/w")):
+            got = self.cordon("create", "-n", "x", "-v", f"{src}:{a}", "-v", f"{src}:{b}", "host")
+            self.assertEqual(got.code, 1, got)
+        self.assertEqual(self.names(), [])
+
+
+class Files(MountTest):
+    def test_a_single_file(self):
+        src = self.source()
+        box = self.create("-v", f"{src}/in.txt:/etc/single.conf",
+                          "-v", f"{src}/in.txt:/ro.txt:ro")
+        self.assertEqual(box.out("cat /etc/single.conf"), "from host")
+        box.out("echo changed > /etc/single.conf")
+        self.assertEqual(self.read("source", "in.txt"), "changed\n")
+        self.assertNotEqual(box.sh("echo x > /ro.txt").code, 0)
+
+    def test_over_an_existing_file(self):
+        src = self.source()
+        box = self.create("-v", f"{src}/in.txt:/etc/passwd:ro")
+        self.assertEqual(box.out("cat /etc/passwd"), "from host")
+
+    def test_kinds_are_checked(self):
+        src = self.source()
+        for option, path in (("--mount-dir", f"{src}/in.txt"), ("--mount-file", src)):
+            got = self.cordon("create", "-n", "x", option, f"{path}:/w", "host")
+            self.assertEqual(got.code, 1, got)
+            self.assertIn(option, got.errtext)
+        box = self.create("--mount-dir", f"{src}:/d", "--mount-file", f"{src}/in.txt:/f")
+        self.assertEqual(box.out("cat /d/in.txt /f"), "from host\nfrom host")
+
+    def test_devices_and_sockets_are_not_shared(self):
+        for path in ("/dev/null", "/dev/kmsg"):
+            got = self.cordon("create", "-n", "x", "-v", f"{path}:/w", "host")
+            if got.code == 0:
+                self.cordon("remove", "-f", "x")
+                self.fail(f"{path} was accepted as a volume")
+
+
+class Links(MountTest):
+    """Targets are resolved inside the sandbox's root."""
+
+    def root(self):
+        root = self.make_root()
+        os.makedirs(os.path.join(root, "var"), exist_ok=True)
+        os.symlink("/run", os.path.join(root, "var/run"))
+        os.symlink("/../../../../../../tmp", os.path.join(root, "climb"))
+        os.symlink("../../../../../../..", os.path.join(root, "up"))
+        return root
+
+    def test_a_target_through_an_absolute_link(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/var/run/work", image=self.root())
+        self.assertEqual(box.out("cat /run/work/in.txt"), "from host")
+
+    def test_a_target_that_climbs_out_stays_inside(self):
+        src, root = self.source(), self.root()
+        for guest in ("/climb/cordon-target", "/up/cordon-target", f"/up{self.dir}/cordon-target"):
+            box = self.box()
+            got = self.cordon("create", "-q", "-n", box.name, "-v", f"{src}:{guest}", root)
+            self.assertFalse(os.path.exists("/tmp/cordon-target"))
+            self.assertFalse(os.path.exists("/cordon-target"))
+            self.assertFalse(os.path.exists(self.dir + "/cordon-target"))
+            if got.code == 0:
+                self.assertEqual(box.out(f"cat {guest}/in.txt"), "from host")
+                self.assertEqual(box.remove("-f").code, 0)
+            else:
+                self.assertEqual(got.code, 1, got)
+
+    def test_dots_in_the_target_are_normalised(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/a/../b/./c")
+        self.assertEqual(box.out("cat /b/c/in.txt"), "from host")
+
+    def test_var_run_of_the_host_image(self):
+        src = self.source()
+        box = self.create("-v", f"{src}:/var/run/work")
+        self.assertEqual(box.out("cat /run/work/in.txt"), "from host")
+
+
+class Tmpfs(MountTest):
+    def test_sizes_and_modes(self):
+        box = self.create("--tmpfs", "/t1", "--tmpfs", "/t2:4M", "--tmpfs", "/t3:noexec",
+                          "--tmpfs", "/t4:2M:noexec,nosuid", "--tmpfs", "/t5:size=3M",
+                          "--tmpfs", "/tmp:8M", "--tmpfs", "/var/tmp:1G")
+        self.assertEqual(box.out("stat -c %a /t1 /t2 /tmp /var/tmp"), "755\n755\n1777\n1777")
+        self.assertEqual(box.out("stat -f -c '%T' /t1 /t3 /tmp").split(), ["tmpfs"] * 3)
+        size = "expr $(stat -f -c %b {0}) '*' $(stat -f -c %S {0})"
+        for path, mib in (("/t2", 4), ("/t4", 2), ("/t5", 3), ("/tmp", 8)):
+            self.assertEqual(box.out(size.format(path)), str(mib << 20), path)
+
+    def test_a_full_tmpfs_is_enospc_and_nothing_else_suffers(self):
+        box = self.create("--tmpfs", "/t:1M")
+        got = box.sh("head -c 2M /dev/zero > /t/f")
+        self.assertNotEqual(got.code, 0)
+        self.assertIn("No space left", got.errtext)
+        self.assertEqual(box.out("echo fine > /root/f; cat /root/f"), "fine")
+
+    def test_noexec_and_nosuid(self):
+        box = self.create("--tmpfs", "/no:noexec", "--tmpfs", "/yes")
+        box.out("for d in /no /yes; do printf '#!/bin/sh\\necho ran' > $d/x; chmod 755 $d/x; done")
+        self.assertEqual(box.out("/yes/x"), "ran")
+        self.assertEqual(box.exec("/no/x").code, 126)
+
+    def test_contents_do_not_survive_stop(self):
+        box = self.create("--tmpfs", "/t")
+        box.out("echo x > /t/f")
+        box.stop()
+        box.start()
+        self.assertEqual(box.out("ls /t"), "")
+
+    def test_inspect_lists_mounts(self):
+        src = self.source()
+        mounts = self.create("-v", f"{src}:/w:ro", "--tmpfs", "/t:4M").inspect()["config"]["mounts"]
+        by_guest = {m["guest"]: m for m in mounts}
+        self.assertEqual(by_guest["/w"]["type"], "Bind")
+        self.assertEqual(by_guest["/w"]["host"], src)
+        self.assertTrue(by_guest["/w"]["options"]["readonly"])
+        self.assertEqual((by_guest["/t"]["type"], by_guest["/t"]["size_mib"]), ("Tmpfs", 4))
+
+    def test_bad_values(self):
+        for value in ("relative", "/a:0", "/a:12Q", "/a:bogus", "/a:size=", "/", "", "/a:1M:exec",
+                      "/a:1M:2M:3M"):
+            got = self.cordon("create", "-n", "x", f"--tmpfs={value}", "host")
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("--tmpfs", got.errtext)
+        self.assertEqual(self.names(), [])
+
+
+class StandardMounts(CordonTest):
+    """§8.2"""
+
+    modes = ALL_MODES
+
+    def test_what_is_there(self):
+        box = self.create()
+        mounted = {line.split()[1]: line.split()[2] for line in
+                   box.out("cat /proc/mounts").splitlines()}
+        for place, kind in (("/proc", "proc"), ("/dev/pts", "devpts"), ("/dev/shm", "tmpfs")):
+            self.assertEqual(mounted.get(place), kind, mounted)
+        self.assertEqual(box.out("stat -c %a /tmp /var/tmp"), "1777\n1777")
+        self.assertEqual(box.out("ls -d /run/microsandbox /.msb/scripts"),
+                         "/.msb/scripts\n/run/microsandbox")
+
+    def test_devices(self):
+        box = self.create()
+        for name, major_minor in (("null", "1:3"), ("zero", "1:5"), ("full", "1:7"),
+                                  ("random", "1:8"), ("urandom", "1:9"), ("tty", "5:0")):
+            self.assertEqual(box.out(f"stat -L -c %t:%T /dev/{name}"), major_minor)
+        self.assertEqual(box.out("echo x > /dev/null; head -c 4 /dev/zero | od -An -tx1").strip(),
+                         "00 00 00 00")
+        self.assertEqual(box.out("readlink /dev/fd /dev/stdin /dev/stdout /dev/stderr"),
+                         "/proc/self/fd\n/proc/self/fd/0\n/proc/self/fd/1\n/proc/self/fd/2")
+        self.assertNotEqual(box.sh("echo x > /dev/full").code, 0)
+
+    def test_sys_is_nearly_empty_and_read_only(self):
+        box = self.create()
+        self.assertEqual(box.out("ls /sys; ls /sys/devices; ls /sys/devices/system | sort"),
+                         "devices\nsystem\ncpu\nnode")
+        self.assertNotEqual(box.sh("mkdir /sys/x").code, 0)
+
+    def test_shm_and_ipc_work(self):
+        script = ("from multiprocessing import shared_memory, Semaphore; "
+                  "m=shared_memory.SharedMemory(create=True,size=4096); m.buf[0]=7; "
+                  "s=Semaphore(); s.acquire(); print(m.buf[0]); m.close(); m.unlink()")
+        self.assertEqual(self.create().exec("/usr/bin/python3", "-c", script).text, "7\n")
+
+    def test_proc_shows_only_the_sandbox(self):
+        self.assertLess(int(self.create().out("ls -d /proc/[0-9]* | wc -l")), 8)

@@ -1,0 +1,341 @@
+"""Interactive use through a real pseudo-terminal (spec §7.5, §7.13)."""
+
+import os
+import signal
+import subprocess
+import termios
+
+from harness import ALL_MODES, CordonTest, unique_number
+
+CTRL_C, CTRL_Z, DETACH = b"\x03", b"\x1a", b"\x1d"
+
+
+class Terminals(CordonTest):
+    modes = ALL_MODES
+
+    def shell(self, box, *opts, **kwargs):
+        term = box.terminal("sh", opts=opts, **kwargs)
+        term.send("PS1='READY> '; export PS1\n")
+        term.expect("READY> $")
+        return term
+
+    def test_a_terminal_on_stdin_gives_a_pty_from_the_sandboxs_own_devpts(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "tty; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo all-tty")
+        term.expect("/dev/pts/[0-9]+\r\n")
+        term.expect("all-tty\r\n")
+        self.assertEqual(term.wait(), 0)
+        self.assertTrue(term.restored())
+
+    def test_exit_status(self):
+        term = self.create().terminal("sh", "-c", "exit 42")
+        self.assertEqual(term.wait(), 42)
+
+    def test_window_size_and_resize(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "stty size; trap 'stty size' WINCH; echo armed; "
+                            "while :; do read x; done", rows=33, cols=121)
+        term.expect("33 121\r\n")
+        term.expect("armed\r\n")
+        term.resize(44, 132)
+        term.expect("44 132\r\n")
+
+    def test_ctrl_c_interrupts_the_command_not_the_client(self):
+        term = self.shell(self.create())
+        term.send("sleep 1000\n")
+        term.expect("sleep 1000\r\n")
+        self.eventually(lambda: self.boxes[0].host_processes()[-1])
+        term.send(CTRL_C)
+        term.expect("READY> ")
+        term.send("echo status=$?\n")
+        term.expect("status=130\r\n")
+        term.send("exit 3\n")
+        self.assertEqual(term.wait(), 3)
+        self.assertTrue(term.restored())
+
+    def test_job_control(self):
+        number = unique_number()
+        term = self.shell(self.create())
+        term.send(f"sleep {number}\n")
+        self.eventually(lambda: self.sleepers(number))
+        term.send(CTRL_Z)
+        term.expect("Stopped")
+        term.expect("READY> ")
+        self.assertEqual([p.state for p in self.sleepers(number)], ["T"])
+        term.send("fg\n")
+        self.eventually(lambda: [p.state for p in self.sleepers(number)] == ["S"])
+        term.send(CTRL_C)
+        term.expect("READY> ")
+        term.send("exit\n")
+        term.wait()
+
+    def test_no_job_control_complaints(self):
+        term = self.create().terminal("bash", "--norc", "-i")
+        term.send("echo one$((1+1))\n")
+        match = term.expect(r"^(.*?)one2\r\n")
+        self.assertNotIn(b"no job control", match.group(1))
+        self.assertNotIn(b"cannot set terminal", match.group(1))
+        term.send("exit\n")
+        self.assertEqual(term.wait(), 0)
+
+    def test_the_local_terminal_is_raw_meanwhile_and_restored_after(self):
+        term = self.shell(self.create())
+        self.assertFalse(term.attributes()[3] & termios.ECHO)
+        self.assertFalse(term.attributes()[3] & termios.ICANON)
+        term.send("exit\n")
+        term.wait()
+        self.assertTrue(term.restored())
+
+    def test_restored_when_the_supervisor_is_killed(self):
+        box = self.create()
+        term = self.shell(box)
+        os.kill(box.supervisor().pid, signal.SIGKILL)
+        term.wait(within=5)
+        self.assertNotEqual(term.proc.returncode, 0)
+        self.assertTrue(term.restored())
+
+    def test_restored_when_pid_1_is_killed(self):
+        box = self.create()
+        term = self.shell(box)
+        try:
+            os.kill(box.pid1().pid, signal.SIGKILL)
+        except PermissionError:
+            os.kill(box.supervisor().pid, signal.SIGKILL)
+        term.wait(within=5)
+        self.assertTrue(term.restored())
+
+    def test_restored_when_the_client_is_terminated(self):
+        for sig, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
+            number = unique_number()
+            term = self.create().terminal("sh", "-c", f"echo up; sleep {number}")
+            term.expect("up\r\n")
+            self.eventually(lambda: self.sleepers(number))
+            term.proc.send_signal(sig)
+            self.assertEqual(term.wait(), status)
+            self.assertTrue(term.restored())
+            self.eventually(lambda: not self.sleepers(number), within=1.0)
+
+    def test_a_closed_terminal_kills_what_ran_in_it(self):
+        number = unique_number()
+        term = self.create().terminal("sh", "-c", f"trap '' HUP; echo up; sleep {number}")
+        term.expect("up\r\n")
+        self.eventually(lambda: self.sleepers(number))
+        os.close(term.master)
+        os.close(term.slave)
+        self.eventually(lambda: term.proc.poll() is not None, within=3)
+        self.eventually(lambda: not self.sleepers(number), within=1.0)
+
+    def test_control_d_is_end_of_file(self):
+        term = self.create().terminal("cat")
+        term.send("line\n")
+        term.expect("line\r\nline\r\n")
+        term.send(b"\x04")
+        self.assertEqual(term.wait(), 0)
+
+    def test_bytes_pass_unchanged(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "stty raw -echo; echo up; head -c 256 | od -An -v -tu1")
+        term.expect("up")
+        # the detach key is part of the 256 values: use another one
+        values = bytes(v for v in range(256) if v != 0x1d) + b"\xff"
+        term.send(values)
+        got = term.expect(r"(?:\s+\d+){256}").group(0).split()
+        self.assertEqual(bytes(int(v) for v in got), values)
+
+    def test_a_flood_of_output_arrives_whole(self):
+        term = self.create().terminal("sh", "-c", "seq 1 100000")
+        term.expect("99999\r\n100000\r\n", within=20)
+        self.assertEqual(term.wait(), 0)
+
+    def test_term_is_the_clients(self):
+        box = self.create()
+        for given, wanted in (("screen-256color", "screen-256color"), ("dumb", "xterm"),
+                              (None, "xterm"), ("", "xterm")):
+            term = box.terminal("sh", "-c", "echo [$TERM]", env={"TERM": given})
+            term.expect(rf"\[{wanted}\]\r\n")
+            term.wait()
+
+    def test_no_tty_gives_pipes_and_immediate_end_of_file(self):
+        term = self.create().terminal("sh", "-c", "[ -t 0 ] || echo no-tty; cat; echo eof",
+                                      opts=("--no-tty",))
+        term.expect("no-tty\r?\n")
+        term.expect("eof\r?\n")
+        self.assertEqual(term.wait(), 0)
+
+    def test_tty_can_be_forced_without_a_local_terminal(self):
+        got = self.create().sh("[ -t 0 ] && [ -t 1 ] && echo tty", opts=("-t",), stdin=b"")
+        self.assertEqual((got.code, got.text.strip()), (0, "tty"), got)
+
+    def test_bad_workdir_does_not_open_a_shell_elsewhere(self):
+        term = self.create().terminal("pwd", opts=("-w", "/no/such"))
+        term.expect("bad cwd")
+        self.assertEqual(term.wait(), 1)
+        self.assertTrue(term.restored())
+
+    def test_missing_program(self):
+        term = self.create().terminal("/no/such")
+        term.expect("not found")
+        self.assertEqual(term.wait(), 127)
+        self.assertTrue(term.restored())
+
+    def test_stream_refuses_a_terminal(self):
+        term = self.create().terminal("true", opts=("--stream",))
+        self.assertEqual(term.wait(), 1)
+
+    def test_without_a_command_the_shell_runs(self):
+        box = self.create("--shell", "/bin/bash")
+        term = self.terminal("exec", box.name)
+        term.send("echo $BASH_VERSION-is-bash\n")
+        term.expect(r"\n\d\S+-is-bash\r\n")
+        term.send("exit 5\n")
+        self.assertEqual(term.wait(), 5)
+
+    def test_run_with_a_terminal(self):
+        term = self.terminal("run", "host", "--", "sh", "-c", "tty; exit 7")
+        term.expect("/dev/pts/")
+        self.assertEqual(term.wait(), 7)
+        self.assertEqual(self.names(), [])
+
+
+class Detach(CordonTest):
+    def detached(self, box, number, *opts, keys=DETACH, **kwargs):
+        term = box.terminal("sh", "-c", f"echo up; sleep {number} & while read l; "
+                            'do echo "heard $l"; done', opts=opts, **kwargs)
+        term.expect("up\r\n")
+        self.eventually(lambda: self.sleepers(number))
+        term.send(keys)
+        return term
+
+    def test_detach_leaves_the_command_running_and_tells_the_way_back(self):
+        box, number = self.create(), unique_number()
+        term = self.detached(box, number)
+        term.expect(f"attach {box.name}")
+        self.assertEqual(term.wait(), 0)
+        self.assertTrue(term.restored())
+        self.assertEqual(len(self.sleepers(number)), 1)
+
+    def test_attach_gets_back(self):
+        box, number = self.create(), unique_number()
+        self.detached(box, number).wait()
+        term = self.terminal("attach", box.name)
+        term.send("hello\n")
+        term.expect("heard hello\r\n")
+        term.send(b"\x04")
+        self.assertEqual(term.wait(), 0)
+
+    def test_output_meanwhile_is_kept_for_the_one_who_comes_back(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "echo up; read x < /root/gate; echo while-away; read y")
+        box.out("mkfifo /root/gate")
+        term.expect("up\r\n")
+        term.send(DETACH)
+        self.assertEqual(term.wait(), 0)
+        box.sh("echo > /root/gate", timeout=5)
+        back = self.terminal("attach", box.name)
+        back.expect("while-away")
+        back.send("\n")
+        self.assertEqual(back.wait(), 0)
+
+    def test_a_flood_while_away_never_blocks_the_command(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "echo up; read x; seq 1 500000; echo > /root/through; "
+                            "read y")
+        term.expect("up\r\n")
+        term.send("\n" + DETACH.decode())
+        self.assertEqual(term.wait(), 0)
+        self.eventually(lambda: box.sh("test -e /root/through").code == 0, within=20)
+        back = self.terminal("attach", box.name)
+        back.expect("500000")
+        back.send("\n")
+        self.assertEqual(back.wait(), 0)
+
+    def test_exit_status_after_reattach(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "echo up; read x; exit 11")
+        term.expect("up\r\n")
+        term.send(DETACH)
+        self.assertEqual(term.wait(), 0)
+        back = self.terminal("attach", box.name)
+        back.send("\n")
+        self.assertEqual(back.wait(), 11)
+
+    def test_other_detach_keys(self):
+        box, number = self.create(), unique_number()
+        term = self.detached(box, number, "--detach-keys", "ctrl-p,q", keys=b"\x10")
+        term.send("q")  # matched across reads
+        self.assertEqual(term.wait(), 0)
+        self.assertEqual(len(self.sleepers(number)), 1)
+
+    def test_a_started_sequence_that_is_not_finished_is_passed_on(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "stty raw -echo; echo up; head -c 2 | od -An -tu1",
+                            opts=("--detach-keys", "ctrl-p,q"))
+        term.expect("up")
+        term.send(b"\x10x")
+        term.expect(r"16\s+120")
+        self.assertEqual(term.wait(), 0)
+
+    def test_bad_detach_keys(self):
+        box = self.create()
+        for keys in ("", "ctrl-", "ctrl-1", "abc", "ctrl-a,"):
+            got = self.cordon("exec", "-t", f"--detach-keys={keys}", box.name, "--", "true")
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("--detach-keys", got.errtext)
+
+    def test_attach_to_nothing(self):
+        box = self.create()
+        got = self.cordon("attach", box.name)
+        self.assertEqual(got.code, 1, got)
+        self.assertEqual(self.cordon("attach", "nosuch").errtext,
+                         "error: sandbox not found: nosuch\n")
+        self.assertEqual(self.cordon("attach", box.name, "12345").code, 1)
+
+    def test_attach_by_number_and_the_latest_without(self):
+        box = self.create()
+        for word in ("first", "second"):
+            term = box.terminal("sh", "-c", f"echo up; read x; echo {word}-$x")
+            term.expect("up\r\n")
+            term.send(DETACH)
+            seen = term.expect(rf"attach {box.name} (\d+)")
+            term.wait()
+            if word == "first":
+                first = seen.group(1).decode()
+        back = self.terminal("attach", box.name)
+        back.send("a\n")
+        back.expect("second-a")
+        back.wait()
+        back = self.terminal("attach", box.name, first)
+        back.send("b\n")
+        back.expect("first-b")
+        back.wait()
+
+    def test_stop_ends_detached_commands(self):
+        box, number = self.create(), unique_number()
+        self.detached(box, number).wait()
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(self.sleepers(number), [])
+
+
+class HostTerminal(CordonTest):
+    def test_no_host_terminal_inside(self):
+        """The caller's terminal is neither visible nor reachable."""
+        box = self.create()
+        term = box.terminal("sh", "-c", "ls -l /proc/self/fd; grep pts /proc/mounts; echo end")
+        text = term.expect(r"(.*)end\r\n").group(1)
+        outside = os.ttyname(term.slave).encode()
+        if outside != b"/dev/pts/0":
+            self.assertNotIn(outside + b"\r", text)
+        self.assertEqual(term.wait(), 0)
+
+    def test_pipes_mode_has_no_controlling_terminal(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "exec 3</dev/tty && echo open || echo none",
+                            opts=("--no-tty",))
+        term.expect("none")
+        term.wait()
+
+    def test_a_client_in_the_background_is_not_a_problem(self):
+        box = self.create()
+        proc = self.spawn("exec", box.name, "--", "echo", "bg", start_new_session=True,
+                          stdin=subprocess.DEVNULL)
+        self.assertEqual(self.finish(proc).text, "bg\n")

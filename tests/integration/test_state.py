@@ -1,0 +1,422 @@
+"""State that cannot wedge: death at any instant, races, homes, full and read-only disks
+(spec §6.1, §6.2, §14)."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, CordonTest, below, kill_quietly,
+                     unique_number)
+
+
+class Killed(CordonTest):
+    """Any process of ours may be SIGKILLed at any instant: the next command sees the truth,
+    and `remove --force` always removes."""
+
+    modes = ALL_MODES
+
+    def test_supervisor(self):
+        box, number = self.create(), unique_number()
+        box.out(f"setsid sleep {number} > /dev/null 2>&1 &")
+        os.kill(box.supervisor().pid, signal.SIGKILL)
+        self.eventually(lambda: not box.host_processes(), within=2)
+        self.assertEqual(self.sleepers(number), [])
+        self.assertEqual(box.status(), "Crashed")
+
+    def test_supervisor_under_load(self):
+        box, number = self.create(), unique_number()
+        neighbour = self.create()
+        clients = [box.popen("sh", "-c", f"yes & sleep {number}") for _ in range(8)]
+        self.eventually(lambda: len(self.sleepers(number)) == 8)
+        os.kill(box.supervisor().pid, signal.SIGKILL)
+        for client in clients:
+            client.stdout.close()
+            client.stdout = None
+            self.assertIsNotNone(client.wait(5))
+        self.eventually(lambda: not box.host_processes(), within=2)
+        self.assertEqual(neighbour.exec("echo", "fine").text, "fine\n")
+
+    def test_crashed_can_be_started_and_keeps_its_files(self):
+        box = self.create()
+        box.out("echo kept > /root/f; sync")
+        os.kill(box.supervisor().pid, signal.SIGKILL)
+        self.eventually(lambda: not box.host_processes(), within=2)
+        got = box.start()
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(box.out("cat /root/f"), "kept")
+
+    def test_crashed_can_be_used_by_exec_and_removed_without_force(self):
+        box = self.create()
+        os.kill(box.supervisor().pid, signal.SIGKILL)
+        self.eventually(lambda: not box.host_processes(), within=2)
+        self.assertEqual(box.exec("echo", "up").text, "up\n")
+        self.assertEqual(box.remove().code, 0)
+
+    def test_pid_1(self):
+        box = self.create()
+        pid1 = box.pid1().pid
+        try:
+            os.kill(pid1, signal.SIGKILL)
+        except PermissionError:
+            self.not_run("pid 1 has an id that this user may not signal")
+        self.eventually(lambda: not box.host_processes(), within=2)
+        self.assertIn(box.status(), ("Crashed", "Stopped"))
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.exec("true").code, 0)
+
+    def test_client_of_create_at_any_instant(self):
+        """Whatever instant the creator dies at: the sandbox is there and works, or is not there."""
+        seen = set()
+        for step in range(24):
+            box = self.box()
+            proc = self.spawn("create", "-q", "-n", box.name, "host")
+            time.sleep(step * 0.0015)  # the instant under test, not a synchronisation
+            kill_quietly(proc.pid)
+            proc.wait()
+            known = box.name in self.names()
+            seen.add(known)
+            if known:
+                got = box.exec("true")
+                self.assertIn(got.code, (0, 1), got)
+            self.assertIn(box.remove("-f").code, (0, 1) if not known else (0,))
+            self.eventually(lambda: not self.left_running(), within=3)
+            self.assertEqual(self.names(), [])
+
+    def test_client_of_stop_and_remove_at_any_instant(self):
+        for step in range(10):
+            box = self.create()
+            for command in (("stop",), ("remove", "-f")):
+                proc = self.spawn(*command, box.name)
+                time.sleep(step * 0.002)  # the instant under test
+                kill_quietly(proc.pid)
+                proc.wait()
+            self.assertIn(box.remove("-f").code, (0, 1))
+            self.assertEqual(self.names(), [])
+            self.eventually(lambda: not self.left_running(), within=4)
+
+    def test_supervisor_at_any_instant_of_create(self):
+        for step in range(16):
+            box = self.box()
+            proc = self.spawn("create", "-q", "-n", box.name, "host")
+            time.sleep(step * 0.0015)  # the instant under test
+            for p in below([os.getpid()]):
+                if p.comm.startswith("cordon-superv"):
+                    kill_quietly(p.pid)
+            got = self.finish(proc, within=10)
+            self.assertIn(got.code, (0, 1), got)
+            self.assertIn(box.remove("-f").code, (0, 1))
+            self.assertEqual(self.names(), [])
+            self.eventually(lambda: not self.left_running(), within=3)
+
+    def test_reboot_leaves_nothing_running(self):
+        """All of our processes at once, as at a power cut."""
+        boxes = [self.create() for _ in range(3)]
+        for p in below({r for b in boxes for r in b.roots}):
+            kill_quietly(p.pid)
+        self.eventually(lambda: not self.left_running())
+        self.assertEqual({b.status() for b in boxes}, {"Crashed"})
+        for b in boxes:
+            self.assertEqual(b.remove().code, 0)
+
+
+class Races(CordonTest):
+    timeout = 120
+
+    def together(self, *commands):
+        """Runs all commands at once; their Results."""
+        procs = [self.spawn(*c) for c in commands]
+        return [self.finish(p) for p in procs]
+
+    def guests(self):
+        return [p for p in below([os.getpid()]) if p.is_pid1 and p.state != "Z"]
+
+    def test_concurrent_creates_of_one_name_make_one_guest(self):
+        for _ in range(5):
+            box = self.box()
+            got = self.together(*[("create", "-q", "-n", box.name, "host")] * 6)
+            codes = sorted(g.code for g in got)
+            self.assertEqual(codes, [0, 1, 1, 1, 1, 1], [str(g) for g in got])
+            for g in got:
+                if g.code:
+                    self.assertIn("already exists", g.errtext)
+            self.assertEqual(len(self.guests()), 1)
+            self.assertEqual(box.exec("true").code, 0)
+            self.assertEqual(box.remove("-f").code, 0)
+
+    def test_concurrent_replaces_of_one_name(self):
+        box = self.create()
+        got = self.together(*[("create", "-q", "--replace", "-n", box.name, "host")] * 5)
+        for g in got:
+            self.assertIn(g.code, (0, 1), g)
+            if g.code:
+                self.assertIn("already exists", g.errtext)
+        self.assertIn(0, [g.code for g in got])
+        self.assertEqual(len(self.guests()), 1)
+        self.assertEqual(box.exec("true").code, 0)
+
+    def test_concurrent_starts_stops_and_removes(self):
+        box = self.create()
+        for _ in range(4):
+            self.together(*[(c, "-q", box.name) for c in ("start", "stop", "restart", "start",
+                                                          "stop", "ping")])
+            self.assertLessEqual(len(self.guests()), 1)
+            self.assertIn(box.status(), ("Running", "Stopped"))
+        self.together(*[("remove", "-f", "-q", box.name)] * 4)
+        self.assertEqual(self.names(), [])
+        self.eventually(lambda: not self.left_running())
+
+    def test_many_creates_at_once(self):
+        boxes = [self.box() for _ in range(12)]
+        got = self.together(*[("create", "-q", "-n", b.name, "host") for b in boxes])
+        self.assertEqual([g.code for g in got], [0] * 12, [str(g) for g in got if g.code])
+        self.assertEqual(set(self.names()), {b.name for b in boxes})
+        self.together(*[("remove", "-f", "-q", b.name) for b in boxes])
+        self.assertEqual(self.names(), [])
+
+    def test_exec_while_the_sandbox_is_replaced(self):
+        box = self.create()
+        stop, odd = threading.Event(), []
+
+        def hammer():
+            while not stop.is_set():
+                got = subprocess.run([CORDON, "exec", "-q", box.name, "--", "echo", "ok"],
+                                     env=self.environment(), capture_output=True, timeout=30)
+                if (got.returncode, got.stdout) != (0, b"ok\n") and got.returncode == 0:
+                    odd.append(got)
+
+        worker = threading.Thread(target=hammer)
+        worker.start()
+        for _ in range(6):
+            self.cordon("create", "-q", "--replace-with-timeout", "0", "-n", box.name, "host")
+        stop.set()
+        worker.join()
+        self.assertEqual(odd, [])
+        self.assertLessEqual(len(self.guests()), 1)
+
+
+class Homes(CordonTest):
+    modes = ALL_MODES
+
+    def test_two_homes_do_not_see_each_other(self):
+        other = os.path.join(self.dir, "other-home")
+        a = self.create(name="same")
+        b = self.create(name="same", home=other)
+        a.out("echo a > /root/f")
+        self.assertEqual(b.sh("cat /root/f").code, 1)
+        self.assertEqual(b.remove("-f").code, 0)
+        self.assertEqual(a.out("cat /root/f"), "a")
+        self.assertEqual(self.names(home=other), [])
+
+    def test_roots_homes_never_share_a_uid_range(self):
+        if MODE != "root":
+            self.not_run("only root hands out uid ranges")
+        other = os.path.join(self.dir, "other-home")
+        boxes = [self.create(), self.create(), self.create(home=other)]
+        spans = []
+        for box in boxes:
+            with open(f"/proc/{box.pid1().pid}/uid_map") as handle:
+                for line in handle:
+                    _, first, count = map(int, line.split())
+                    spans.append((first, first + count))
+        spans.sort()
+        for (_, end), (start, _) in zip(spans, spans[1:]):
+            self.assertLessEqual(end, start, spans)
+
+    def test_long_home(self):
+        home = os.path.join(self.dir, "/".join(["d" * 50] * 4))
+        os.makedirs(os.path.dirname(home))
+        box = self.create(name="n" * 128, home=home)
+        self.assertEqual(box.exec("echo", "x").text, "x\n")
+        term = box.terminal("echo", "pty")
+        term.expect("pty")
+        term.wait()
+
+    def test_home_with_odd_characters(self):
+        home = os.path.join(self.dir, "with space,comma:colon\\back'quote\nnewline é")
+        box = self.create(home=home)
+        self.assertEqual(box.exec("echo", "x").text, "x\n")
+        box.stop()
+        box.start()
+        self.assertEqual(box.exec("echo", "x").text, "x\n")
+
+    def test_state_directory_is_private(self):
+        self.create()
+        for where, directories, _ in os.walk(self.home):
+            if where == self.home:
+                self.assertEqual(os.stat(where).st_mode & 0o777, 0o700)
+
+    def test_msb_home_is_honoured(self):
+        home = os.path.join(self.dir, "msb-home")
+        got = self.cordon("create", "-q", "-n", "x", "host",
+                          env={"CORDON_HOME": None, "MSB_HOME": home})
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(self.names(home=home), ["x"])
+
+    def test_default_home(self):
+        got = self.cordon("create", "-q", "-n", "x", "host", env={"CORDON_HOME": None})
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(self.names(home=os.path.join(self.dir, ".cordon")), ["x"])
+
+    def test_a_home_that_is_not_ours_is_refused_and_not_written_into(self):
+        for make in (self.foreign, self.msb_installation):
+            home = make()
+            before = snapshot(home)
+            for command in (("create", "-n", "x", "host"), ("list",), ("remove", "-f", "x"),
+                            ("run", "host", "--", "true"), ("exec", "x", "--", "true")):
+                got = self.cordon(*command, home=home)
+                self.assertEqual((got.code, got.out), (1, b""), got)
+                self.assertIn("CORDON_HOME", got.errtext)
+                self.assertEqual(snapshot(home), before)
+            self.homes.remove(home)
+            shutil.rmtree(home)
+
+    def foreign(self):
+        home = os.path.join(self.dir, "documents")
+        os.makedirs(os.path.join(home, "letters"))
+        with open(os.path.join(home, "thesis.txt"), "w") as handle:
+            handle.write("years of work")
+        return home
+
+    def msb_installation(self):
+        home = os.path.join(self.dir, "msb")
+        for sub in ("bin", "lib", "db", "sandboxes/theirs"):
+            os.makedirs(os.path.join(home, sub))
+        with open(os.path.join(home, "bin/msb"), "w") as handle:
+            handle.write("#!/bin/sh\n")
+        with open(os.path.join(home, "db/msb.db"), "w") as handle:
+            handle.write("SQLite format 3\0")
+        return home
+
+    def test_home_that_is_a_file(self):
+        path = os.path.join(self.dir, "file")
+        open(path, "w").close()
+        got = self.cordon("list", home=path)
+        self.homes.remove(path)
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertIn(path, got.errtext)
+
+    def test_home_in_a_directory_of_others(self):
+        if MODE == "root":
+            self.not_run("root may write everywhere")
+        got = self.cordon("create", "-n", "x", "host", home="/usr/share/cordon-test-home")
+        self.homes.remove("/usr/share/cordon-test-home")
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertIn("/usr/share/cordon-test-home", got.errtext)
+
+    def test_empty_directory_becomes_a_home(self):
+        os.mkdir(self.home)
+        self.create()
+
+
+def snapshot(top):
+    found = []
+    for where, directories, files in os.walk(top):
+        for name in directories + files:
+            path = os.path.join(where, name)
+            info = os.lstat(path)
+            found.append((path, info.st_mode, info.st_size, info.st_mtime_ns))
+    return sorted(found)
+
+
+class Disks(CordonTest):
+    """Homes on a full and on a read-only file system: mounted in a mount namespace of the test's
+    own, where each command of ours then runs."""
+
+    modes = ("root",)
+
+    def within(self, mount, script):
+        """Runs SCRIPT with a file system of the test's own at $CORDON_HOME."""
+        os.makedirs(self.home, exist_ok=True)
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-ec", f"{mount}\n{script}"], capture_output=True,
+            text=True, timeout=COMMAND_SECONDS,
+            env=self.environment(extra={"CORDON": CORDON}))
+        return done
+
+    def test_full_disk(self):
+        done = self.within('mount -t tmpfs -o size=256k none "$CORDON_HOME"', """
+            "$CORDON" list
+            head -c 300k /dev/zero > "$CORDON_HOME/filler" 2>/dev/null || true
+            "$CORDON" create -n full host && echo created || echo status $?
+            rm "$CORDON_HOME/filler"
+            "$CORDON" list -q
+            "$CORDON" run -q host -- echo works after || true
+        """)
+        self.assertIn("status 1\n", done.stdout, done)
+        self.assertIn("No space left", done.stderr, done)
+        self.assertNotIn("full\n", done.stdout)
+        self.assertIn("works after\n", done.stdout, done)
+
+    def test_full_disk_can_still_be_cleaned(self):
+        done = self.within('mount -t tmpfs -o size=1m none "$CORDON_HOME"', """
+            "$CORDON" create -q -n box host
+            head -c 2m /dev/zero > "$CORDON_HOME/filler" 2>/dev/null || true
+            "$CORDON" exec box -- echo exec works
+            "$CORDON" stop box; "$CORDON" remove box && echo removed
+            "$CORDON" list -q
+        """)
+        self.assertEqual(done.stdout, "exec works\nremoved\n", done)
+
+    def test_read_only_home(self):
+        done = self.within("true", '"$CORDON" create -q -n early host; "$CORDON" stop -q early')
+        self.assertEqual(done.returncode, 0, done)
+        done = self.within('mount --bind "$CORDON_HOME" "$CORDON_HOME"; '
+                           'mount -o remount,ro,bind "$CORDON_HOME"', """
+            "$CORDON" list -q
+            "$CORDON" create -n late host || echo status $?
+            "$CORDON" remove -f early || echo status $?
+            "$CORDON" run host -- true || echo status $?
+        """)
+        self.assertEqual(done.stdout, "early\nstatus 1\nstatus 1\nstatus 1\n", done)
+        self.assertIn("Read-only file system", done.stderr, done)
+
+
+class Foreign(CordonTest):
+    """A sandbox record that somebody tampered with is data, not a wedge."""
+
+    def records(self, box):
+        return os.path.join(self.home, "sandboxes", box.name)
+
+    def test_a_torn_record_is_recognised_and_removable(self):
+        box = self.create()
+        box.stop()
+        changed = 0
+        for where, _, files in os.walk(self.records(box)):
+            for name in files:
+                if name.endswith(".json"):
+                    with open(os.path.join(where, name), "r+b") as handle:
+                        handle.truncate(10)
+                    changed += 1
+        self.assertGreater(changed, 0)
+        for command in (("list",), ("status", "-a"), ("list", "--format", "json")):
+            self.assertEqual(self.cordon(*command).code, 0)
+        got = box.exec("true")
+        self.assertEqual(got.code, 1, got)
+        self.assertEqual(box.remove("-f").code, 0)
+
+    def test_an_empty_sandbox_directory(self):
+        self.create().remove("-f")
+        os.makedirs(os.path.join(self.home, "sandboxes", "half"))
+        self.assertEqual(self.cordon("list").code, 0)
+        box = self.create(name="half")
+        self.assertEqual(box.exec("true").code, 0)
+
+    def test_a_newer_state_format_is_refused_politely(self):
+        self.create().remove("-f")
+        stamps = [os.path.join(self.home, n) for n in os.listdir(self.home)
+                  if os.path.isfile(os.path.join(self.home, n)) and "version" in n.lower()]
+        if not stamps:
+            self.not_run("the state directory has no version file")
+        with open(stamps[0]) as handle:
+            before = handle.read()
+        with open(stamps[0], "w") as handle:
+            handle.write(re.sub(r"\d+", "999", before))
+        got = self.cordon("list")
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertIn("newer", got.errtext)
+        with open(stamps[0], "w") as handle:
+            handle.write(before)

@@ -1,0 +1,102 @@
+"""Drives vectors.txt, the table of calls and answers that is the contract of the command line."""
+
+import os
+import re
+import shlex
+
+from harness import CORDON, MSB, CordonTest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Vector:
+    def __init__(self, line, words):
+        self.line, self.words, self.env = line, words, {}
+        self.status, self.stdout, self.stderr = None, "", None
+
+    def problems(self, got):
+        if got.code != self.status:
+            yield f"status {got.code}, wanted {self.status}"
+        if not re.fullmatch(self.stdout, got.text):
+            yield f"stdout is not {self.stdout!r}"
+        if self.stderr is not None:
+            if not re.search(self.stderr, got.errtext.rstrip("\n")):
+                yield f"stderr lacks {self.stderr!r}"
+        elif self.status == 0 and got.err:
+            yield "stderr is not empty"
+        elif self.status and not re.match(r"(error: |usage|Usage)", got.errtext):
+            yield "stderr does not begin with 'error: '"
+
+
+def sections():
+    """[(title, [Vector])] in the order of the file."""
+    found, vector = [], None
+    with open(os.path.join(HERE, "vectors.txt")) as handle:
+        for number, line in enumerate(handle, 1):
+            line = line.rstrip("\n")
+            if line.startswith("#") or not line:
+                continue
+            if line.startswith("== "):
+                found.append((line[3:], []))
+                continue
+            if line.startswith("$ "):
+                vector = Vector(number, shlex.split(line[2:]))
+                found[-1][1].append(vector)
+                continue
+            key, _, value = line.partition(" ")
+            if key == "status":
+                vector.status = int(value)
+            elif key == "env":
+                name, _, content = value.partition("=")
+                vector.env[name] = content
+            elif key in ("stdout", "stderr"):
+                setattr(vector, key, value)
+            else:
+                raise ValueError(f"vectors.txt:{number}: {line!r}")
+    for _, vectors in found:
+        for vector in vectors:
+            assert vector.status is not None, f"vectors.txt:{vector.line}: no status"
+    return found
+
+
+class Vectors(CordonTest):
+    modes = ("root", "user")
+    timeout = 120
+
+    def records(self):
+        """Names of the sandboxes that exist in any state, without asking the program under test."""
+        place = os.path.join(self.home, "sandboxes")
+        return set(os.listdir(place)) if os.path.isdir(place) else set()
+
+    def check(self, title, vectors):
+        if "(box)" in title:
+            self.create(name="box")
+        before = self.records()
+        spare = os.path.join(self.dir, "spare")
+        os.mkdir(spare)
+        for vector in vectors:
+            program = {"cordon": CORDON, "msb": MSB}[vector.words[0]]
+            words = [w.replace("{dir}", spare) for w in vector.words[1:]]
+            got = self.cordon(*words, env=vector.env, program=program, timeout=20)
+            wrong = list(vector.problems(got))
+            after = self.records()
+            if after != before:
+                wrong.append(f"sandboxes were {before} and are {after}")
+                for name in after - before:
+                    self.cordon("remove", "-f", name)
+            with self.subTest(line=vector.line):
+                self.assertEqual(wrong, [], got)
+
+
+def add_tests():
+    for title, vectors in sections():
+        name = "test_" + re.sub(r"\W+", "_", title.lower()).strip("_")
+
+        def test(self, title=title, vectors=vectors):
+            self.check(title, vectors)
+
+        test.__doc__ = title
+        setattr(Vectors, name, test)
+
+
+add_tests()

@@ -1,0 +1,615 @@
+/*
+ * Attacks on the walls of a sandbox, run inside one by test_escape.py.
+ *
+ *   attacks NAME [ARG]
+ *
+ * Each attack tries something for real and prints one line per thing that worked, beginning with
+ * "OPEN". Silence and status 0 mean that everything was refused. What may legitimately work is
+ * not in here.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <linux/netlink.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#ifndef SYS_open_tree
+#define SYS_open_tree 428
+#define SYS_move_mount 429
+#define SYS_fsopen 430
+#define SYS_fsconfig 431
+#define SYS_fsmount 432
+#define SYS_fspick 433
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#ifndef SYS_io_uring_setup
+#define SYS_io_uring_setup 425
+#define SYS_io_uring_enter 426
+#define SYS_io_uring_register 427
+#endif
+
+static int n_open;
+
+static void opened(const char *what)
+{
+	printf("OPEN %s\n", what);
+	n_open++;
+}
+
+static void opened_n(const char *what, long n)
+{
+	printf("OPEN %s %ld\n", what, n);
+	n_open++;
+}
+
+/* A call that must fail. */
+#define REFUSED(call)                                                                              \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		if ((long)(call) >= 0)                                                             \
+			opened(#call);                                                             \
+	} while (0)
+
+/* One that would block or never return gets a process of its own. */
+static int in_child(void (*what)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -1;
+	if (pid == 0) {
+		n_open = 0;
+		alarm(5);
+		what();
+		fflush(stdout);
+		_exit(n_open != 0);
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		n_open++;
+	return status;
+}
+
+static const struct {
+	const char *name;
+	unsigned long flag;
+} namespaces[] = {
+	{ "user", CLONE_NEWUSER },   { "mnt", CLONE_NEWNS },	 { "pid", CLONE_NEWPID },
+	{ "net", CLONE_NEWNET },     { "ipc", CLONE_NEWIPC },	 { "uts", CLONE_NEWUTS },
+	{ "cgroup", CLONE_NEWCGROUP }, { "time", 0x00000080 },
+};
+#define N_NAMESPACES (sizeof(namespaces) / sizeof(namespaces[0]))
+
+/* Nested namespaces by every call and every flag, alone and hidden among others. */
+static void attack_namespaces(void)
+{
+	for (unsigned i = 0; i < N_NAMESPACES; i++) {
+		unsigned long flag = namespaces[i].flag;
+		struct {
+			uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+		} args = { .flags = flag, .exit_signal = SIGCHLD };
+		long pid;
+		char path[64];
+		int fd;
+
+		if (syscall(SYS_unshare, flag) == 0)
+			opened_n("unshare", (long)flag);
+		if (syscall(SYS_unshare, flag | CLONE_NEWUSER) == 0)
+			opened_n("unshare with user", (long)flag);
+		/* the upper half of the register is nobody's business, but a filter may look at it */
+		if (syscall(SYS_unshare, flag | (1ul << 40)) == 0)
+			opened_n("unshare with high bits", (long)flag);
+		if (flag != 0x80) { /* for clone that bit is part of the exit signal */
+			pid = syscall(SYS_clone, flag | SIGCHLD, 0, 0, 0, 0);
+			if (pid == 0)
+				_exit(0);
+			if (pid > 0)
+				opened_n("clone", (long)flag);
+			pid = syscall(SYS_clone, flag | CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+			if (pid == 0)
+				_exit(0);
+			if (pid > 0)
+				opened_n("clone with user", (long)flag);
+		}
+		pid = syscall(SYS_clone3, &args, sizeof(args));
+		if (pid == 0)
+			_exit(0);
+		if (pid > 0)
+			opened_n("clone3", (long)flag);
+		for (int who = 0; who < 2; who++) {
+			snprintf(path, sizeof(path), "/proc/%s/ns/%s", who ? "1" : "self",
+				 namespaces[i].name);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			if (fd >= 0 && syscall(SYS_setns, fd, 0) == 0)
+				opened(path);
+			if (fd >= 0)
+				close(fd);
+		}
+	}
+	int pidfd = (int)syscall(SYS_pidfd_open, 1, 0);
+	if (pidfd >= 0)
+		REFUSED(syscall(SYS_setns, pidfd, CLONE_NEWNS));
+}
+
+/* The mount calls, old and new. */
+static void attack_mounts(void)
+{
+	uint64_t attr[4] = { 0, 1 /* clear MOUNT_ATTR_RDONLY */, 0, 0 };
+
+	mkdir("/tmp/m", 0700);
+	REFUSED(mount("none", "/tmp/m", "tmpfs", 0, NULL));
+	REFUSED(mount("/", "/tmp/m", NULL, MS_BIND | MS_REC, NULL));
+	REFUSED(mount("/usr", "/tmp/m", NULL, MS_BIND, NULL));
+	REFUSED(mount("proc", "/tmp/m", "proc", 0, NULL));
+	REFUSED(mount("sysfs", "/tmp/m", "sysfs", 0, NULL));
+	REFUSED(mount("cgroup", "/tmp/m", "cgroup2", 0, NULL));
+	REFUSED(mount("cgroup", "/tmp/m", "cgroup", 0, "rdma"));
+	REFUSED(mount("cgroup", "/tmp/m", "cgroup", 0, "memory"));
+	REFUSED(mount("devpts", "/tmp/m", "devpts", 0, "newinstance"));
+	REFUSED(mount("mqueue", "/tmp/m", "mqueue", 0, NULL));
+	REFUSED(mount("o", "/tmp/m", "overlay", 0, "lowerdir=/usr,upperdir=/tmp,workdir=/tmp/m"));
+	REFUSED(mount("", "/", NULL, MS_REMOUNT | MS_BIND, NULL));
+	REFUSED(mount("", "/proc", NULL, MS_REMOUNT | MS_BIND, NULL));
+	REFUSED(mount("", "/sys", NULL, MS_REMOUNT | MS_BIND, NULL));
+	REFUSED(mount("", "/usr", NULL, MS_REMOUNT | MS_BIND, NULL));
+	REFUSED(mount("", "/", NULL, MS_SHARED | MS_REC, NULL));
+	REFUSED(mount("/usr", "/tmp/m", NULL, MS_MOVE, NULL));
+	REFUSED(umount2("/proc", MNT_DETACH));
+	REFUSED(umount2("/sys", MNT_DETACH));
+	REFUSED(umount2("/dev", MNT_DETACH));
+	REFUSED(umount2("/etc/hosts", MNT_DETACH));
+	REFUSED(umount2("/", MNT_DETACH));
+	REFUSED(syscall(SYS_pivot_root, "/", "/tmp/m"));
+	REFUSED(syscall(SYS_open_tree, AT_FDCWD, "/", 1 /* OPEN_TREE_CLONE */));
+	REFUSED(syscall(SYS_open_tree, AT_FDCWD, "/", 1 | 0x8000 /* AT_RECURSIVE */));
+	REFUSED(syscall(SYS_fsopen, "tmpfs", 0));
+	REFUSED(syscall(SYS_fsopen, "proc", 0));
+	REFUSED(syscall(SYS_fsopen, "cgroup2", 0));
+	REFUSED(syscall(SYS_fspick, AT_FDCWD, "/proc", 0));
+	REFUSED(syscall(SYS_fsmount, 0, 0, 0));
+	REFUSED(syscall(SYS_move_mount, AT_FDCWD, "/usr", AT_FDCWD, "/tmp/m", 0));
+	REFUSED(syscall(SYS_mount_setattr, AT_FDCWD, "/", 0x8000, attr, sizeof(attr)));
+	REFUSED(syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0, attr, sizeof(attr)));
+}
+
+/* chroot is allowed (package managers use it) and must lead nowhere. */
+static void attack_chroot(void)
+{
+	struct stat before, after;
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || stat("/", &before) < 0)
+		return;
+	mkdir("/tmp/jail", 0700);
+	if (chroot("/tmp/jail") < 0)
+		return;
+	if (fchdir(fd) < 0)
+		return;
+	for (int i = 0; i < 64; i++)
+		if (chdir("..") < 0)
+			return;
+	if (chroot(".") < 0 || stat("/", &after) < 0)
+		return;
+	if (before.st_dev != after.st_dev || before.st_ino != after.st_ino)
+		opened("chroot and climb: another root directory");
+}
+
+static void attack_calls(void)
+{
+	struct perf_event_attr perf = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(perf) };
+	struct { uint32_t type, key, value, max; } map = { 1, 4, 4, 1 };
+	char zeros[256] = { 0 };
+	struct timespec ts = { 1, 0 };
+
+	REFUSED(syscall(SYS_init_module, zeros, sizeof(zeros), ""));
+	REFUSED(syscall(SYS_finit_module, 0, "", 0));
+	REFUSED(syscall(SYS_delete_module, "no_such_module", 0));
+	REFUSED(syscall(SYS_kexec_load, 0, 0, NULL, 0));
+	REFUSED(syscall(SYS_kexec_file_load, -1, -1, 0, NULL, 0));
+	REFUSED(syscall(SYS_bpf, 0, &map, sizeof(map)));
+	REFUSED(syscall(SYS_perf_event_open, &perf, 0, -1, -1, 0));
+	REFUSED(syscall(SYS_userfaultfd, 1 /* UFFD_USER_MODE_ONLY */));
+	REFUSED(syscall(SYS_userfaultfd, 0));
+	REFUSED(syscall(SYS_io_uring_setup, 8, zeros));
+	REFUSED(syscall(SYS_io_uring_enter, 0, 0, 0, 0, NULL, 0));
+	REFUSED(syscall(SYS_io_uring_register, 0, 0, NULL, 0));
+	REFUSED(syscall(SYS_swapon, "/dev/null", 0));
+	REFUSED(syscall(SYS_swapoff, "/dev/null"));
+	REFUSED(syscall(SYS_acct, "/tmp/acct"));
+	REFUSED(syscall(SYS_acct, NULL));
+	REFUSED(syscall(SYS_quotactl, 0x800001, NULL, 0, NULL));
+	REFUSED(syscall(SYS_syslog, 3, zeros, sizeof(zeros)));
+	REFUSED(syscall(SYS_reboot, 0xfee1dead, 672274793, 0xcdef0123, NULL));
+	REFUSED(syscall(SYS_fanotify_init, 0, 0));
+	REFUSED(syscall(SYS_open_by_handle_at, AT_FDCWD, zeros, 0));
+	REFUSED(syscall(SYS_iopl, 3));
+	REFUSED(syscall(SYS_ioperm, 0, 1, 1));
+	REFUSED(syscall(SYS_settimeofday, zeros, NULL));
+	REFUSED(syscall(SYS_clock_settime, 0, &ts));
+	REFUSED(syscall(SYS_sethostname, "pwned", 5));
+	REFUSED(syscall(SYS_setdomainname, "pwned", 5));
+	REFUSED(syscall(SYS_vhangup));
+	REFUSED(syscall(SYS_add_key, "user", "k", "v", 1, KEY_SPEC_SESSION_KEYRING));
+	REFUSED(syscall(SYS_request_key, "user", "k", NULL, KEY_SPEC_SESSION_KEYRING));
+	REFUSED(syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 1));
+	REFUSED(syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL));
+	REFUSED(syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 1));
+	REFUSED(syscall(SYS_personality, 0x0040000 /* ADDR_NO_RANDOMIZE */));
+	REFUSED(syscall(SYS_personality, 0x0400000 /* READ_IMPLIES_EXEC */));
+	REFUSED(syscall(SYS_lookup_dcookie, 0ul, zeros, sizeof(zeros)));
+	REFUSED(syscall(SYS_uselib, "/tmp/x"));
+	REFUSED(syscall(SYS_ustat, 0, zeros));
+	REFUSED(syscall(SYS_nfsservctl, 0, NULL, NULL));
+	REFUSED(syscall(SYS_modify_ldt, 0, zeros, sizeof(zeros)));
+}
+
+/* Other instruction sets of the same machine: x32 calls and the 32-bit gate. */
+static void x32_getpid(void)
+{
+	if (syscall(0x40000000 | SYS_getpid) >= 0)
+		opened("x32 getpid");
+}
+
+static void gate_getpid(void)
+{
+	long pid;
+
+	__asm__ volatile("int $0x80" : "=a"(pid) : "a"(20) : "memory");
+	if (pid > 0)
+		opened("int 0x80 getpid");
+}
+
+static void gate_mount(void)
+{
+	long got;
+
+	/* unshare(CLONE_NEWUSER) by its 32-bit number */
+	__asm__ volatile("int $0x80" : "=a"(got) : "a"(310), "b"(CLONE_NEWUSER) : "memory");
+	if (got == 0)
+		opened("int 0x80 unshare");
+}
+
+static void attack_abi(void)
+{
+	in_child(x32_getpid);
+	in_child(gate_getpid);
+	in_child(gate_mount);
+}
+
+/* Socket families and protocols; ALLOWED are unix, inet, inet6 and route netlink. */
+static void attack_sockets(void)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, 10 };
+	static const int protocols[] = { 33 /* DCCP */, 115 /* L2TP */, 132 /* SCTP */,
+					 136 /* UDPLITE */, 262 /* MPTCP */, 255 /* RAW */ };
+	int pair[2];
+
+	for (int family = 0; family < 64; family++) {
+		if (family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
+		    family == AF_NETLINK)
+			continue;
+		for (unsigned t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+			int fd = (int)syscall(SYS_socket, family, types[t], 0);
+
+			if (fd >= 0)
+				opened_n("socket of family", family);
+			else if (errno != EAFNOSUPPORT && family < 46)
+				opened_n("wrong error for socket of family", family);
+			if (syscall(SYS_socket, (1ul << 32) | (unsigned long)family, types[t], 0) >= 0)
+				opened_n("socket with high bits of family", family);
+			if (syscall(SYS_socketpair, family, types[t], 0, pair) >= 0)
+				opened_n("socketpair of family", family);
+		}
+	}
+	for (int protocol = 1; protocol < 32; protocol++) {
+		if (socket(AF_NETLINK, SOCK_RAW, protocol) >= 0)
+			opened_n("netlink", protocol);
+		else if (errno != EPROTONOSUPPORT)
+			opened_n("wrong error for netlink", protocol);
+		if (syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, (1ul << 32) | (unsigned long)protocol) >= 0)
+			opened_n("netlink with high bits", protocol);
+	}
+	for (int family = AF_INET; family <= AF_INET6; family += AF_INET6 - AF_INET) {
+		if (socket(family, SOCK_RAW, 1) >= 0)
+			opened_n("raw socket", family);
+		if (socket(family, 10 /* SOCK_PACKET */, 0x300) >= 0)
+			opened_n("packet socket by type", family);
+		for (unsigned i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
+			if (socket(family, SOCK_STREAM, protocols[i]) >= 0 ||
+			    socket(family, SOCK_DGRAM, protocols[i]) >= 0 ||
+			    socket(family, SOCK_SEQPACKET, protocols[i]) >= 0)
+				opened_n("inet protocol", protocols[i]);
+	}
+}
+
+/* What must work, or programs break in odd ways. */
+static void attack_sockets_allowed(void)
+{
+	if (socket(AF_UNIX, SOCK_STREAM, 0) < 0 || socket(AF_INET, SOCK_STREAM, 0) < 0 ||
+	    socket(AF_INET6, SOCK_DGRAM, 0) < 0 || socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE) < 0)
+		opened("an ordinary socket is refused");
+}
+
+/* Pid 1, which is ours. */
+static void attack_pid1(void)
+{
+	char data[8];
+	struct iovec local = { data, sizeof(data) }, remote = { (void *)0x400000, sizeof(data) };
+	struct rlimit limit = { 1, 1 };
+	cpu_set_t cpus;
+	int pidfd;
+
+	REFUSED(ptrace(PTRACE_SEIZE, 1, NULL, NULL));
+	REFUSED(ptrace(PTRACE_ATTACH, 1, NULL, NULL));
+	REFUSED(process_vm_readv(1, &local, 1, &remote, 1, 0));
+	REFUSED(process_vm_writev(1, &local, 1, &remote, 1, 0));
+	REFUSED(prlimit(1, RLIMIT_NOFILE, &limit, NULL));
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	REFUSED(sched_setaffinity(1, sizeof(cpus), &cpus));
+	REFUSED(setpriority(PRIO_PROCESS, 1, 19));
+	REFUSED(syscall(SYS_kcmp, 1, getpid(), 0, 0, 0));
+	pidfd = (int)syscall(SYS_pidfd_open, 1, 0);
+	for (int fd = 0; pidfd >= 0 && fd < 32; fd++)
+		if (syscall(SYS_pidfd_getfd, pidfd, fd, 0) >= 0)
+			opened_n("pidfd_getfd of pid 1", fd);
+	REFUSED(open("/proc/1/exe", O_RDONLY));
+	REFUSED(open("/proc/1/exe", O_WRONLY));
+	REFUSED(open("/proc/1/mem", O_RDWR));
+	REFUSED(open("/proc/1/environ", O_RDONLY) >= 0 && read(3, data, 1) > 0 ? 0 : -1);
+	REFUSED(open("/proc/1/root", O_RDONLY));
+	REFUSED(open("/proc/1/cwd", O_RDONLY));
+	REFUSED(open("/proc/1/fd", O_RDONLY));
+	REFUSED(open("/proc/1/task/1/ns/mnt", O_RDONLY));
+	REFUSED(open("/proc/1/oom_score_adj", O_WRONLY));
+	REFUSED(open("/proc/1/uid_map", O_WRONLY));
+	REFUSED(open("/proc/1/attr/current", O_WRONLY) >= 0 && write(3, "x", 1) == 1 ? 0 : -1);
+}
+
+/* Every signal to pid 1: none may have an effect (the caller looks whether it still answers). */
+static void attack_signals(void)
+{
+	for (int sig = 1; sig <= 64; sig++)
+		(void)kill(1, sig);
+}
+
+static void attack_kill_all(void)
+{
+	kill(-1, SIGKILL);
+}
+
+/* Device nodes: every major that matters, as character and block device. */
+static void attack_devices(void)
+{
+	static const struct {
+		mode_t mode;
+		unsigned major, minor;
+	} nodes[] = {
+		{ S_IFCHR, 1, 1 },	/* mem */
+		{ S_IFCHR, 1, 2 },	/* kmem */
+		{ S_IFCHR, 1, 4 },	/* port */
+		{ S_IFCHR, 1, 11 },	/* kmsg */
+		{ S_IFCHR, 4, 0 },	/* console */
+		{ S_IFCHR, 5, 1 },
+		{ S_IFCHR, 10, 200 },	/* tun */
+		{ S_IFCHR, 10, 229 },	/* fuse */
+		{ S_IFCHR, 10, 232 },	/* kvm */
+		{ S_IFCHR, 10, 237 },	/* loop-control */
+		{ S_IFCHR, 1, 3 },	/* even null */
+		{ S_IFBLK, 7, 0 },	/* loop */
+		{ S_IFBLK, 8, 0 },	/* sd */
+		{ S_IFBLK, 254, 0 },	/* vd */
+		{ S_IFBLK, 259, 0 },
+	};
+	static const char *const places[] = { "/tmp/node", "/dev/node", "/dev/shm/node", "/root/node" };
+
+	for (unsigned p = 0; p < 4; p++)
+		for (unsigned i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+			unlink(places[p]);
+			/* 0:0 is an overlay's way to say "deleted" and opens nothing */
+			if (mknod(places[p], nodes[i].mode | 0666,
+				  makedev(nodes[i].major, nodes[i].minor)) < 0)
+				continue;
+			if (open(places[p], O_RDONLY | O_NONBLOCK) >= 0)
+				opened_n(places[p], (long)nodes[i].major * 1000 + nodes[i].minor);
+		}
+	for (unsigned i = 0; i < 5; i++) {
+		static const char *const host[] = { "/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse",
+						    "/dev/net/tun" };
+
+		if (open(host[i], O_RDONLY) >= 0)
+			opened(host[i]);
+	}
+}
+
+/* Nothing below a directory can be opened for writing. */
+static void walk(const char *path, int depth)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		char child[4096];
+		struct stat st;
+		int fd;
+
+		if (entry->d_name[0] == '.' && (!entry->d_name[1] || entry->d_name[1] == '.'))
+			continue;
+		snprintf(child, sizeof(child), "%s/%s", path, entry->d_name);
+		if (lstat(child, &st) < 0)
+			continue;
+		if (S_ISDIR(st.st_mode) && depth < 12)
+			walk(child, depth + 1);
+		if (!S_ISREG(st.st_mode))
+			continue;
+		fd = open(child, O_WRONLY | O_NONBLOCK);
+		if (fd >= 0) {
+			opened(child);
+			close(fd);
+		}
+	}
+	closedir(dir);
+}
+
+static void attack_proc_writes(void)
+{
+	static const char *const files[] = {
+		"/proc/sysrq-trigger", "/proc/mtrr", "/proc/timer_list", "/proc/irq/default_smp_affinity",
+		"/proc/fs/nfsd", "/proc/latency_stats", "/proc/sys/kernel/core_pattern",
+		"/proc/sys/kernel/modprobe", "/proc/sys/vm/panic_on_oom", "/proc/sys/fs/binfmt_misc/register",
+	};
+
+	walk("/proc/sys", 0);
+	walk("/proc/irq", 0);
+	walk("/proc/bus", 0);
+	walk("/proc/fs", 0);
+	walk("/proc/scsi", 0);
+	walk("/proc/acpi", 0);
+	walk("/sys", 0);
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (open(files[i], O_WRONLY) >= 0)
+			opened(files[i]);
+}
+
+/* Files that tell about the host's kernel memory, keys or log. */
+static void attack_proc_reads(void)
+{
+	static const char *const files[] = { "/proc/kcore", "/proc/kmsg", "/proc/keys",
+					     "/proc/key-users", "/proc/timer_list",
+					     "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags",
+					     "/proc/kpagecgroup", "/proc/vmallocinfo", "/proc/slabinfo",
+					     "/proc/pagetypeinfo", "/proc/iomem", "/proc/ioports",
+					     "/sys/kernel/debug", "/sys/firmware", "/sys/fs/bpf" };
+	char data[4096];
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		int fd = open(files[i], O_RDONLY | O_NONBLOCK);
+
+		if (fd < 0)
+			continue;
+		ssize_t n = read(fd, data, sizeof(data) - 1);
+		if (n > 0 && strspn(data, "0123456789abcdef-: \n\t") < 12)
+			opened(files[i]);
+		close(fd);
+	}
+	while (symbols && fgets(data, sizeof(data), symbols))
+		if (strtoul(data, NULL, 16) != 0) {
+			opened("kernel addresses in /proc/kallsyms");
+			break;
+		}
+}
+
+/* Pushing input into a terminal that somebody else reads. */
+static void attack_terminal(void)
+{
+	char c = 'x';
+	unsigned long requests[] = { TIOCSTI, TIOCLINUX, TIOCSTI | (1ul << 32), TIOCLINUX | (1ul << 32),
+				     TIOCSETD | (0ul) };
+	int ldisc = 15; /* N_HDLC and friends load modules */
+
+	for (int fd = 0; fd < 3; fd++) {
+		for (unsigned i = 0; i < 4; i++)
+			if (syscall(SYS_ioctl, fd, requests[i], &c) == 0)
+				opened_n("terminal ioctl", (long)requests[i]);
+		if (syscall(SYS_ioctl, fd, TIOCSETD, &ldisc) == 0)
+			opened("line discipline");
+	}
+	REFUSED(open("/dev/console", O_RDWR | O_NOCTTY));
+	REFUSED(open("/dev/tty1", O_RDWR | O_NOCTTY));
+}
+
+/* Capabilities that root inside may not gain by any of the usual ways. */
+static void attack_capabilities(void)
+{
+	for (int cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&
+		    (cap == 12 || cap == 13 || cap == 16 || cap == 17 || cap == 19 || cap == 21 ||
+		     cap == 22 || cap == 24 || cap == 25 || cap == 27 || cap >= 32))
+			opened_n("capability in the bounding set", cap);
+	REFUSED(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, 21, 0, 0));
+	REFUSED(syscall(SYS_setresuid, 70000, 70000, 70000)); /* an id outside the map */
+}
+
+/* Resources of ours or the host's that a process may exhaust: how far does it get? */
+static void attack_files_exhaust(void)
+{
+	int n = 0;
+
+	while (open("/dev/null", O_RDONLY) >= 0)
+		if (++n > 2000000) {
+			opened("unlimited descriptors");
+			return;
+		}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} attacks[] = {
+	{ "namespaces", attack_namespaces },
+	{ "mounts", attack_mounts },
+	{ "chroot", attack_chroot },
+	{ "calls", attack_calls },
+	{ "abi", attack_abi },
+	{ "sockets", attack_sockets },
+	{ "sockets-allowed", attack_sockets_allowed },
+	{ "pid1", attack_pid1 },
+	{ "signals", attack_signals },
+	{ "kill-all", attack_kill_all },
+	{ "devices", attack_devices },
+	{ "proc-writes", attack_proc_writes },
+	{ "proc-reads", attack_proc_reads },
+	{ "terminal", attack_terminal },
+	{ "capabilities", attack_capabilities },
+	{ "files-exhaust", attack_files_exhaust },
+};
+
+int main(int argc, char **argv)
+{
+	for (unsigned i = 0; argc > 1 && i < sizeof(attacks) / sizeof(attacks[0]); i++)
+		if (!strcmp(argv[1], attacks[i].name)) {
+			attacks[i].run();
+			fflush(stdout);
+			printf("done %s\n", argv[1]);
+			return n_open ? 1 : 0;
+		}
+	fprintf(stderr, "no such attack\n");
+	return 2;
+}

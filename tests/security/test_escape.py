@@ -1,0 +1,186 @@
+"""Ways out of a sandbox, each tried for real by root inside (attacks.c), and looked at from the
+host where that tells more."""
+
+import os
+import signal
+import subprocess
+
+from attack import AttackTest, compiled
+from harness import ALL_MODES, MODE, ONE_ID, unique_number
+
+
+class Walls(AttackTest):
+    """As root inside, which is the strongest attacker there is."""
+
+    modes = ALL_MODES
+
+    def test_nested_namespaces(self):
+        self.attack(self.armed(), "namespaces")
+
+    def test_mounts(self):
+        self.attack(self.armed(), "mounts")
+
+    def test_chroot_leads_nowhere(self):
+        self.attack(self.armed(), "chroot")
+
+    def test_dangerous_system_calls(self):
+        self.attack(self.armed(), "calls")
+
+    def test_other_instruction_sets(self):
+        self.attack(self.armed(), "abi")
+
+    def test_socket_families_and_protocols(self):
+        """CVE-2026-31431, -43284, -43500, -46300: page cache writes through odd families."""
+        self.attack(self.armed(), "sockets")
+
+    def test_ordinary_sockets_work(self):
+        self.attack(self.armed(), "sockets-allowed")
+
+    def test_devices(self):
+        self.attack(self.armed(), "devices")
+
+    def test_writes_to_proc_and_sys(self):
+        self.attack(self.armed(), "proc-writes")
+
+    def test_reads_of_kernel_secrets(self):
+        self.attack(self.armed(), "proc-reads")
+
+    def test_capabilities(self):
+        self.attack(self.armed(), "capabilities")
+
+    def test_terminal_injection(self):
+        """TIOCSTI and friends, also with high bits (CVE-2019-10063), on pipes and on a PTY."""
+        box = self.armed()
+        self.attack(box, "terminal")
+        term = box.terminal("/attack/attacks", "terminal")
+        term.expect("done terminal")
+        self.assertEqual(term.wait(), 0)
+        self.assertNotIn(b"OPEN", term.seen)
+
+    def test_the_same_walls_around_an_ordinary_user_inside(self):
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        box = self.armed()
+        for name in ("namespaces", "mounts", "calls", "abi", "sockets", "devices", "proc-writes"):
+            self.attack(box, name, "-u", "1000:1000")
+
+    def test_the_same_walls_in_restricted_mode(self):
+        box = self.armed("--security", "restricted")
+        for name in ("namespaces", "mounts", "calls", "abi", "sockets", "devices", "proc-writes",
+                     "capabilities"):
+            self.attack(box, name)
+
+    def test_the_same_walls_around_run(self):
+        for name in ("namespaces", "mounts", "sockets"):
+            got = self.cordon("run", "-q", "-v", f"{compiled('attacks.c')}:/attack:ro", "host",
+                              "--", "/attack/attacks", name)
+            self.assertEqual((got.code, got.text), (0, f"done {name}\n"), got)
+
+
+class OurProcesses(AttackTest):
+    modes = ALL_MODES
+
+    def test_pid_1_cannot_be_read_traced_or_tuned(self):
+        if ONE_ID:
+            self.not_run("one id only: pid 1 has the payload's id")
+        self.attack(self.armed(), "pid1")
+
+    def test_signals_to_pid_1(self):
+        """With a range of ids none arrives; with one id it hurts only this sandbox."""
+        box, neighbour = self.armed(), self.create()
+        box.exec("/attack/attacks", "signals", timeout=15)
+        if ONE_ID:
+            self.assertIn(box.status(), ("Running", "Crashed", "Stopped"))
+        else:
+            self.assertEqual(box.exec("echo", "alive").text, "alive\n")
+        self.assertEqual(neighbour.exec("echo", "alive").text, "alive\n")
+
+    def test_kill_everything(self):
+        box, neighbour, number = self.armed(), self.create(), unique_number()
+        neighbour.out(f"sleep {number} > /dev/null 2>&1 &")
+        outside = subprocess.Popen(["sleep", str(number)])
+        self.spawned.append(outside)
+        box.exec("/attack/attacks", "kill-all")
+        if not ONE_ID:
+            self.assertEqual(box.exec("echo", "alive").text, "alive\n")
+        self.assertEqual(len(self.sleepers(number)), 2)
+        self.assertEqual(neighbour.exec("echo", "alive").text, "alive\n")
+
+    def test_one_id_tricks_hurt_only_the_sandbox_itself(self):
+        if not ONE_ID:
+            self.not_run("there is a range of ids here")
+        box, neighbour = self.armed(), self.create()
+        box.exec("/attack/attacks", "pid1")
+        self.assertEqual(neighbour.exec("echo", "alive").text, "alive\n")
+        self.assertEqual(box.remove("-f").code, 0)
+
+    def test_same_user_cannot_trace_our_processes_on_the_host(self):
+        """CVE-2026-41163: supervisor, pid 1 and helpers are not dumpable."""
+        if MODE == "root":
+            self.not_run("root may trace everything")
+        box = self.create()
+        for p in box.host_processes():
+            for name in ("mem", "maps", "environ"):
+                with self.assertRaises(OSError, msg=f"{p} {name}"):
+                    with open(f"/proc/{p.pid}/{name}", "rb") as handle:
+                        handle.read(1)
+
+    def test_cve_2019_5736_overwriting_our_program(self):
+        """Through /proc/self/exe of a script whose interpreter is /proc/self/exe, and pid 1's."""
+        box = self.create()
+        programs = os.environ["CORDON_TEST_PREFIX"]
+        before = listing(programs)
+        box.sh("printf '#!/proc/self/exe\\n' > /root/x; chmod 755 /root/x; /root/x & "
+               "for i in 1 2 3 4 5 6 7 8 9; do for p in /proc/[0-9]*; do "
+               "echo bad > $p/exe; dd if=/dev/zero of=$p/exe count=1; done; done 2>/dev/null")
+        box.exec("/root/x", timeout=10)
+        self.assertEqual(listing(programs), before)
+        self.assertEqual(self.create().exec("echo", "ok").text, "ok\n")
+
+    def test_a_program_that_runs_pid_1s_binary(self):
+        got = self.create().exec("/proc/1/exe", timeout=10)
+        self.assertIn(got.code, (126, 127), got)
+
+
+def listing(top):
+    found = []
+    for where, _, files in os.walk(top):
+        for name in files:
+            info = os.lstat(os.path.join(where, name))
+            found.append((where, name, info.st_size, info.st_mtime_ns, info.st_mode))
+    return sorted(found)
+
+
+class Cores(AttackTest):
+    def test_no_core_dump_reaches_the_host(self):
+        box = self.create()
+        self.assertEqual(box.out("ulimit -c; ulimit -Hc"), "0\n0")
+        got = box.sh("cd /root; kill -SEGV $$")
+        self.assertEqual(got.code, 128 + signal.SIGSEGV, got)
+        self.assertEqual(box.out("ls /root"), "")
+
+
+class SetUid(AttackTest):
+    def test_a_planted_setuid_file_is_not_the_hosts_root(self):
+        """Written by root inside to a volume; outside it belongs to the volume's owner only."""
+        shared = os.path.join(self.dir, "shared")
+        os.mkdir(shared, 0o700)
+        box = self.create("-v", f"{shared}:/w")
+        box.out("cp /usr/bin/id /w/planted; chown 0:0 /w/planted; chmod 6755 /w/planted")
+        info = os.stat(os.path.join(shared, "planted"))
+        self.assertEqual(info.st_uid, os.getuid())
+
+    def test_root_sharing_a_directory_that_others_can_enter_is_warned(self):
+        if MODE != "root":
+            self.not_run("started by root only")
+        shared = os.path.join(self.dir, "shared")
+        os.mkdir(shared, 0o755)
+        os.chmod(self.dir, 0o755)
+        got = self.cordon("create", "-n", "x", "-v", f"{shared}:/w", "host")
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(got.errtext.count("warn: "), 1, got)
+        self.assertIn("setuid", got.errtext)
+
+    def test_ids_outside_the_map_cannot_be_taken(self):
+        got = self.create().exec("id", opts=("-u", "70000"))
+        self.assertEqual(got.code, 1, got)
