@@ -32,8 +32,9 @@ static int read_host(const char *word, char **ret, struct err *e)
 		host = str_of(word + 7);
 	host = str_cut(&host, '/');
 	probe = xasprintf("%.*s/x", (int)host.n, host.p);
-	/* a word without a dot or a port would be a directory of the default registry */
-	if (reference_parse(probe, &r, &ignored) < 0 || strchr(r.repository, '/'))
+	/* a word that is no host would be read as a directory of the default registry */
+	if (reference_parse(probe, &r, &ignored) < 0 ||
+	    (!str_eq(host, r.registry) && !str_eq(host, "index." REFERENCE_DEFAULT_REGISTRY)))
 		return err_set(e, ERR_INVALID, "bad registry host '%.200s'", word);
 	*ret = xstrdup(r.registry);
 	return 0;

@@ -111,9 +111,10 @@ static int stage_all(struct stage *s, struct err *e)
 	    archive_read_support_filter_zstd(s->a) != ARCHIVE_OK ||
 	    archive_read_support_filter_xz(s->a) != ARCHIVE_OK ||
 	    archive_read_support_filter_bzip2(s->a) != ARCHIVE_OK ||
-	    archive_read_support_format_tar(s->a) != ARCHIVE_OK ||
-	    archive_read_open_fd(s->a, STDIN_FILENO, READ_BLOCK_BYTES) != ARCHIVE_OK)
-		return archive_err(s, "open the archive", e);
+	    archive_read_support_format_tar(s->a) != ARCHIVE_OK)
+		return archive_err(s, "prepare to read the archive", e);
+	if (archive_read_open_fd(s->a, STDIN_FILENO, READ_BLOCK_BYTES) != ARCHIVE_OK)
+		return archive_err(s, "not an image archive", e);
 	for (;;) {
 		int r = archive_read_next_header(s->a, &entry);
 
