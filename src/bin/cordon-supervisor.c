@@ -1,7 +1,7 @@
 /* Owns one live sandbox; see supervisor/supervisor.h. Started by client/launch.c. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -11,6 +11,10 @@ int main(int argc, char **argv)
 {
 	static struct supervisor s;
 
+	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
+		return supervisor_sweep();
+	if (argc == 3 && strcmp(argv[1], "--reap") == 0)
+		return supervisor_reap(argv[2]);
 	if (argc != 2 || fcntl(SUPERVISOR_FD_CONTROL, F_GETFD) < 0) {
 		fprintf(stderr, "cordon-supervisor: started by cordon, not by hand\n");
 		return 2;

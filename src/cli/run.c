@@ -141,9 +141,9 @@ int cmd_run(const struct args *a)
 		if (j.x.request.message.flags & EXEC_DETACHED)
 			printf("%s\n", name);
 		else
-			status = execution_report(&j.x, name, &j.result);
+			status = execution_report(&j.x, &j.home, name, &j.result);
 		if (j.result.end.failure)
-			status = execution_report(&j.x, name, &j.result);
+			status = execution_report(&j.x, &j.home, name, &j.result);
 	}
 	if (name)
 		finish(&j, name);

@@ -68,7 +68,7 @@ static size_t printable(const char *s)
 	return n;
 }
 
-static void add_clean(struct buf *out, const char *s)
+void ui_add_clean(struct buf *out, const char *s)
 {
 	while (*s) {
 		size_t n = printable(s);
@@ -95,7 +95,7 @@ static void add_lines(struct buf *out, const char *s)
 		buf_add(&copy, line.p, line.n);
 		if (!first)
 			buf_add_str(out, "  → ");
-		add_clean(out, buf_str(&copy));
+		ui_add_clean(out, buf_str(&copy));
 		buf_add_char(out, '\n');
 		buf_done(&copy);
 		first = false;
@@ -182,7 +182,7 @@ static void outcome(const char *colour, const char *mark, const char *verb, cons
 	buf_add_str(&out, "   ");
 	add_coloured(&out, colour, mark);
 	buf_addf(&out, " %-*s ", VERB_WIDTH, verb);
-	add_clean(&out, target);
+	ui_add_clean(&out, target);
 	if (elapsed_ns > SLOW_NS)
 		buf_addf(&out, " (%.1fs)", (double)elapsed_ns / NS_PER_SEC);
 	buf_add_char(&out, '\n');
@@ -221,7 +221,7 @@ void ui_spin_tick(struct ui_spin *s)
 	buf_add_str(&out, "\r\033[K   ");
 	add_coloured(&out, "36", frame[ms / UI_SPIN_MS % (sizeof(frame) / sizeof(frame[0]))]);
 	buf_addf(&out, " %-*s ", VERB_WIDTH, s->verb);
-	add_clean(&out, s->target);
+	ui_add_clean(&out, s->target);
 	if (ms >= 1000)
 		buf_addf(&out, " (%.1fs)", (double)ms / 1000);
 	IGNORE(write_fd(STDERR_FILENO, &out)); /* decoration */
@@ -257,7 +257,7 @@ void ui_table_init(struct ui_table *t, unsigned n_columns)
 
 void ui_table_add(struct ui_table *t, const char *cell)
 {
-	add_clean(&t->cells, cell ? cell : "-");
+	ui_add_clean(&t->cells, cell ? cell : "-");
 	buf_add_char(&t->cells, '\0');
 	t->n_cells++;
 }

@@ -60,7 +60,7 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 	unsigned want = 1 + g->boot.has_cgroup + g->boot.has_oom + g->boot.n_task_fds;
 	unsigned at = 0;
 
-	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX)
+	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_map)
 		return err_set(e, ERR_PROTOCOL, "boot message with %u descriptors, not %u", n, want);
 	g->listener = fds[at++];
 	scopes_init(&g->scopes, g->boot.has_cgroup ? fds[at++] : -1);
@@ -73,8 +73,7 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 
 static int become_own_id(uint32_t id, struct err *e)
 {
-	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || (id && (setresgid(id, id, id) < 0 ||
-						     setresuid(id, id, id) < 0)))
+	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
 		return err_sys(e, errno, "become id %u", id);
 	/* changing ids cleared the effective set and the dumpable mark; nobody is here yet, and the
 	 * map files of our child must be ours to write */
@@ -91,7 +90,7 @@ static int become_own_id(uint32_t id, struct err *e)
 
 static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 {
-	char path[64], map[64];
+	char path[64];
 	static const char *const files[] = { "uid_map", "gid_map" };
 	int r;
 
@@ -101,14 +100,9 @@ static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 		if (r < 0)
 			return err_sys(e, -r, "write '%s'", path);
 	}
-	/* a line of ours may not span two lines of the outer map */
-	if (g->boot.split_map)
-		snprintf(map, sizeof(map), "0 0 1\n1 1 %u\n", g->boot.uid_count - 1);
-	else
-		snprintf(map, sizeof(map), "0 0 %u\n", g->boot.uid_count);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
-		r = io_write_file(AT_FDCWD, path, map);
+		r = io_write_file(AT_FDCWD, path, g->boot.inner_map);
 		if (r < 0)
 			return err_sys(e, -r, "write '%s'", path);
 	}
@@ -184,7 +178,7 @@ int guest_boot(struct guest *g, struct err *e)
 	if (receive_boot(g, fds, &n_fds, e) < 0 || take_fds(g, fds, n_fds, e) < 0)
 		return -1;
 	g->walls.restricted = g->boot.restricted;
-	g->walls.single_id = g->boot.uid_count == 1;
+	g->walls.single_id = g->boot.single_id;
 	g->walls.nofile_soft = g->boot.nofile_soft;
 	g->walls.nofile_hard = g->boot.nofile_hard;
 	g->walls.data_limit = g->boot.data_limit;

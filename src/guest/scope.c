@@ -90,8 +90,11 @@ enum scope_state scope_kill(struct scope *c)
 {
 	uint64_t now = clock_mono_ns();
 
-	if (c->group >= 0 && io_write_file(c->group, "cgroup.kill", "1") == 0)
-		return SCOPE_DONE;
+	if (c->group >= 0) {
+		c->killed = true;
+		if (io_write_file(c->group, "cgroup.kill", "1") == 0)
+			return SCOPE_DONE;
+	}
 	if (c->mark < 0)
 		return SCOPE_DONE;
 	if (!c->deadline)
@@ -109,7 +112,7 @@ void scope_close(struct scopes *s, struct scope *c)
 	fd_closep(&c->mark);
 	if (c->group < 0)
 		return;
-	if (s->n_spare < ARRAY_SIZE(s->spare_fd))
+	if (!c->killed && s->n_spare < ARRAY_SIZE(s->spare_fd))
 		s->spare_fd[s->n_spare++] = fd_take(&c->group);
 	else
 		fd_closep(&c->group); /* stays until the sandbox ends; the supervisor removes it */

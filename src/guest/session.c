@@ -388,7 +388,7 @@ static int open_ends(struct connection *c, const struct exec_message *m, const s
 	if (c->n_fds != want)
 		return -EPROTO;
 	if (m->flags & EXEC_TTY) {
-		r = terminal_open(u, m->rows, m->cols, &f->master, &f->child[0]);
+		r = terminal_open(u->uid + c->guest->boot.id_shift, m->rows, m->cols, &f->master, &f->child[0]);
 		for (int i = 1; r == 0 && i < 3; i++) {
 			f->child[i] = fcntl(f->child[0], F_DUPFD_CLOEXEC, 3);
 			r = f->child[i] < 0 ? -errno : 0;

@@ -57,6 +57,10 @@ int process_seal_program(const char *path, int *ret_fd, struct err *e)
 		if (n <= 0)
 			return err_sys(e, n < 0 ? errno : EIO, "copy '%s'", path);
 	}
+	/* not readable: a program its namespace cannot read makes a process the namespace's root does
+	 * not own, /proc/1 included */
+	if (fchmod(to, 0711) < 0)
+		return err_sys(e, errno, "close the copy of '%s'", path);
 	if (fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return err_sys(e, errno, "seal the copy of '%s'", path);
 	*ret_fd = fd_take(&to);
@@ -149,9 +153,10 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
 	/* until then we are an id the namespace does not know, and could make no file */
-	plan_add(i->plan, STEP_IDS);
+	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
 	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
+	plan_add(i->plan, STEP_IDS)->mode = 0; /* only the namespace's root keeps capabilities over exec */
 	s = plan_add(i->plan, STEP_KEEP);
 	s->fd = guest_end;
 	s->mode = GUEST_CHANNEL_FD;

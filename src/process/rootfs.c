@@ -15,6 +15,7 @@
 #include "process/skeleton.h"
 
 #define MSB_AREA_MIB 16 /* the runtime directory /.msb; scripts and our files are far below */
+#define TTY_GROUP 5u /* as every distribution has it */
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
 
@@ -179,7 +180,7 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
 		{ "ptmx", "pts/ptmx" },
 	};
-	char shm[48];
+	char shm[48], pts[80];
 
 	add_way(b, "/dev", true, false);
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
@@ -194,9 +195,11 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 	add_path(b, STEP_SUBDIR, "shm")->mode = 01777;
 	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 	/* the tty group exists only where the map holds it */
-	add_mount(b, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-		  ids_count(b->r->ids) > 5 ? "newinstance,ptmxmode=0666,mode=0620,gid=5"
-					   : "newinstance,ptmxmode=0666,mode=0620");
+	snprintf(pts, sizeof(pts), "newinstance,ptmxmode=0666,mode=0620");
+	if (b->r->ids->mode != IDS_SINGLE)
+		snprintf(pts, sizeof(pts), "newinstance,ptmxmode=0666,mode=0620,gid=%u",
+			 TTY_GROUP + ids_shift(b->r->ids));
+	add_mount(b, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, pts);
 	snprintf(shm, sizeof(shm), "mode=1777,size=%llum",
 		 (unsigned long long)(b->r->spec->memory_mib + 1) / 2);
 	add_mount(b, "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, shm);
@@ -290,8 +293,9 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 	AUTO_BUF data = BUF_INIT(128);
 
 	buf_addf(&data, "mode=%s", shared ? "1777" : "755");
-	if (m->size_mib)
-		buf_addf(&data, ",size=%llum", (unsigned long long)m->size_mib);
+	/* the kernel's default is half of the host's memory: half of the sandbox's is meant */
+	buf_addf(&data, ",size=%llum",
+		 (unsigned long long)(m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2));
 	add_way(b, m->guest, true, false);
 	add_mount(b, m->guest, "tmpfs", flags, buf_str(&data));
 }

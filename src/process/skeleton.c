@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "base/sha256.h"
 
-#define SKELETON_VERSION 1
+#define SKELETON_VERSION 2
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096
 
@@ -165,7 +165,6 @@ static const struct {
 	{ "etc/group",
 	  "root:x:0:\ndaemon:x:1:\nbin:x:2:\nadm:x:4:\ntty:x:5:\ndisk:x:6:\nmail:x:8:\n"
 	  "www-data:x:33:\nutmp:x:43:\nstaff:x:50:\nusers:x:100:\nnogroup:x:65534:\n", 0644 },
-	{ "etc/shadow", "root:*:19000:0:99999:7:::\nnobody:*:19000:0:99999:7:::\n", 0600 },
 	{ "etc/nsswitch.conf",
 	  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 	  "networks: files\nprotocols: files\nservices: files\n", 0644 },

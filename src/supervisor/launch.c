@@ -47,7 +47,7 @@ static bool owns_all_ids(void)
 	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
 }
 
-static int choose_ids(struct supervisor *s, struct err *e)
+int supervisor_choose_ids(struct supervisor *s, struct err *e)
 {
 	struct ids *i = &s->ids;
 
@@ -109,8 +109,20 @@ static int open_upper(struct supervisor *s, int *ret_fd, struct err *e)
 	return 0;
 }
 
-static int open_volume(const struct spec_mount *m, const struct home *h, int *ret_fd, struct err *e)
+/* Root's files shared with a sandbox: what it makes set-user-id there is so on the host too. */
+static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, const struct stat *st)
 {
+	if (s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
+	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
+		buf_addf(&s->warnings,
+			 "set-user-id files that the sandbox makes in '%s' are root's on the "
+			 "host, for everyone who can enter it; 'chmod o-x' keeps others out\n",
+			 m->source);
+}
+
+static int open_volume(struct supervisor *s, const struct spec_mount *m, int *ret_fd, struct err *e)
+{
+	const struct home *h = &s->home;
 	AUTO_FREE char *path = NULL;
 	struct stat st;
 	AUTO_FD fd = -1;
@@ -129,6 +141,7 @@ static int open_volume(const struct spec_mount *m, const struct home *h, int *re
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_INVALID, "mount source '%s' is neither a file nor a directory",
 			       m->source);
+	warn_of_setuid(s, m, &st);
 	*ret_fd = fd_take(&fd);
 	return 0;
 }
@@ -185,7 +198,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 		return -1;
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
-		    open_volume(&spec->mount[i], &s->home, &r->volume_fd[i], e) < 0)
+		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -310,9 +323,10 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
 		.restricted = spec->restricted,
 		.report_activity = spec->idle_timeout_s > 0,
-		.uid_count = ids_count(&s->ids),
+		.inner_map = ids_inner_map(&s->ids),
+		.single_id = s->ids.mode == IDS_SINGLE,
 		.own_id = ids_own(&s->ids),
-		.split_map = s->ids.mode == IDS_SUBID,
+		.id_shift = ids_shift(&s->ids),
 	};
 	struct rlimit nofile;
 	int r;
@@ -351,7 +365,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	AUTO_FD program = -1;
 	int r;
 
-	if (choose_ids(s, e) < 0 || guest_program(&program, e) < 0)
+	if (supervisor_choose_ids(s, e) < 0 || guest_program(&program, e) < 0)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
 	q->cgroup_id = cgroup_id;

@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "state/erase.h"
+#include "state/range.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
@@ -287,6 +287,10 @@ static void clean_up(struct supervisor *s)
 	process_done(&s->instance);
 	home_unlink_sockets(&s->home, s->record.spec.name);
 	if (vanish) {
+		AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", s->home.path, s->record.spec.name);
+
+		if (s->record.state.uid_base >= 0)
+			range_release(path, (uint32_t)s->record.state.uid_base);
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			record_retire(&s->home, s->record.spec.name);
 		if (record_erase(&s->home, s->record.spec.name, &e) < 0)

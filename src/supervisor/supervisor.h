@@ -51,6 +51,11 @@ struct supervisor {
 
 /* launch.c: from the record to a started instance (not yet ready). */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
+MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
+/* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
+int supervisor_sweep(void);
+/* … and removes the control groups of a sandbox whose supervisor was killed. */
+int supervisor_reap(const char *name);
 /* life.c */
 MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once. REASON goes to the log and the record. */
