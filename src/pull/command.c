@@ -2,11 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "pull/say.h"
 
 static const struct {
@@ -51,9 +56,10 @@ static bool take_value(struct options *o, const char *word, const char *value)
 		const char *name;
 		const char **to;
 	} values[] = {
-		{ "--ca-certs", &o->ca_certs }, { "--format", &o->format },
-		{ "--home", &o->home },         { "--input", &o->input },
-		{ "--output", &o->output },     { "--username", &o->username },
+		{ "--ca-certs", &o->ca_certs },   { "--format", &o->format },
+		{ "--home", &o->home },           { "--input", &o->input },
+		{ "--output", &o->output },       { "--username", &o->username },
+		{ "--report-fd", &o->report_fd },
 	};
 
 	if (!value)
@@ -128,6 +134,27 @@ int command_open_home(const struct options *o, int *ret_fd, struct err *e)
 	return 0;
 }
 
+/* The caller shows it, with what only it knows. */
+static int report(const struct options *o, const struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(8192);
+	struct json_writer w;
+	uint64_t fd;
+
+	if (!o->report_fd || parse_u64(o->report_fd, 0, INT_MAX, &fd) < 0)
+		return say_error(e);
+	json_writer_init(&w, &text, 0);
+	json_begin_object(&w);
+	json_key_int(&w, "code", e->code);
+	json_key_str(&w, "error", e->msg);
+	if (e->hint)
+		json_key_str(&w, "hint", e->hint);
+	json_end_object(&w);
+	if (io_write_all((int)fd, buf_str(&text), text.n) < 0)
+		return say_error(e);
+	return err_exit_status(e->code);
+}
+
 int command_main(int argc, char **argv)
 {
 	struct err e = { .code = ERR_NONE };
@@ -136,7 +163,7 @@ int command_main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
 	if (parse(argc, argv, &o, &e) < 0 || dispatch(&o, &e) < 0)
-		r = e.code == ERR_NONE ? 1 : say_error(&e);
+		r = e.code == ERR_NONE ? 1 : report(&o, &e);
 	free(o.arg);
 	return r;
 }

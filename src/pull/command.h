@@ -17,6 +17,7 @@
  *   logout HOST      --quiet
  *   registries
  *
+ * --report-fd N gives an error as {"code","error","hint"} to that descriptor and not to stderr.
  * `pull` without --update or --force is content with what is in the store. --update asks the
  * registry and fetches what changed; --force also checks every blob again.
  */
@@ -32,7 +33,7 @@
 struct options {
 	const char *home;
 	bool quiet, force, update, insecure, yes, password_stdin;
-	const char *input, *output, *format, *ca_certs, *username;
+	const char *input, *output, *format, *ca_certs, *username, *report_fd;
 	const char *tag[COMMAND_TAGS_MAX];
 	size_t n_tags;
 	const char **arg; /* what is no option; NULL-terminated */
