@@ -213,8 +213,8 @@ class ImageMixin:
         lacking = missing("umoci", "skopeo", BUSYBOX)
         if lacking:
             self.not_run(f"{lacking} is not installed")
-        os.mkdir(self.home, 0o700)
         self.addCleanup(self.empty_store)  # before the base class looks for what is left
+        self.assertEqual(self.cordon("list").code, 0)  # makes the home
 
     def image(self, *args, home=None, **kwargs):
         return self.cordon("--home", home or self.home, *args, program=image_program(), home=home,
@@ -224,8 +224,8 @@ class ImageMixin:
         """Layers may belong to ids that only our own program can remove."""
         for home in {self.home, *self.homes}:
             if os.path.isdir(os.path.join(home, "cache")):
-                os.path.isdir(os.path.join(home, "sandboxes")) and shutil.rmtree(
-                    os.path.join(home, "sandboxes"))
+                for box in self.boxes:
+                    self.cordon("remove", "--force", "--quiet", box.name, home=home)
                 self.image("prune", "--yes", "--quiet", home=home)
 
     def ok(self, *args, **kwargs):

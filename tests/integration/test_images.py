@@ -13,10 +13,11 @@ import shutil
 import stat
 import subprocess
 import tarfile
+import tempfile
 
 from harness import MODE, ONE_ID, CordonTest
-from image_fixtures import (ImageMixin, Layer, Layout, classic_archive, describe, missing, run,
-                            sha256, tricky_layers)
+from image_fixtures import (FakeRegistry, ImageMixin, Layer, Layout, busybox_layer, classic_archive,
+                            describe, missing, run, sha256, tricky_layers)
 
 
 def archive_digests(path):
@@ -338,8 +339,10 @@ class Store(ImageMixin, CordonTest):
         self.ok("load", "--quiet", "--input", self.archive_of(layer, name))
 
     def use(self, box, ref):
+        """As if a sandbox had been made of it."""
         place = os.path.join(self.home, "sandboxes", box)
         os.makedirs(place)
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
         with open(os.path.join(place, "config.json"), "w") as handle:
             json.dump({"config": {"manifest_digest": self.inspect(ref)["digest"]}}, handle)
 
@@ -410,6 +413,7 @@ class Store(ImageMixin, CordonTest):
 
     def test_sandboxes_that_cannot_be_read(self):
         self.load("x")
+        self.addCleanup(shutil.rmtree, os.path.join(self.home, "sandboxes"))
         for box, text in (("torn", "{"), ("empty", ""), ("other", "[]")):
             os.makedirs(os.path.join(self.home, "sandboxes", box))
             with open(os.path.join(self.home, "sandboxes", box, "config.json"), "w") as handle:
@@ -494,7 +498,7 @@ class OnlyRoot(ImageMixin, CordonTest):
         layer = Layer(self.path("l.tar")).add("f", os.urandom(6 << 20)).close()
         archive = self.archive_of(layer, "big")
         cache = os.path.join(self.home, "cache")
-        os.mkdir(cache)
+        os.makedirs(cache, exist_ok=True)
         run("mount", "-t", "tmpfs", "-o", "size=10m,mode=700", "tmpfs", cache)
         try:
             got = self.image("load", "--input", archive)
@@ -511,8 +515,189 @@ class OnlyUsers(ImageMixin, CordonTest):
     modes = ("user", "bare")  # root may write everywhere
 
     def test_read_only_store(self):
-        os.mkdir(os.path.join(self.home, "cache"), 0o500)
+        os.makedirs(os.path.join(self.home, "cache"), exist_ok=True)
+        os.chmod(os.path.join(self.home, "cache"), 0o500)
         got = self.image("load", stdin=b"")
         self.assertEqual(got.code, 1)
         self.assertIn("Permission denied", got.errtext)
         os.chmod(os.path.join(self.home, "cache"), 0o700)
+
+
+class Creating(ImageMixin, CordonTest):
+    """Sandboxes from images: layers, configuration, and images that mean harm."""
+
+    def load_busybox(self, *more, name="bb", config=()):
+        """Busybox with MORE layers on top, and umoci options for its configuration."""
+        work = tempfile.mkdtemp(dir=self.dir)
+        layout, archive = Layout(os.path.join(work, "layout")), os.path.join(work, "archive")
+        layout.image("x", [busybox_layer(os.path.join(work, "bb.tar")), *more], *config)
+        layout.copy("x", f"oci-archive:{archive}:{name}:1")
+        got = self.cordon("load", "--quiet", "--input", archive)
+        self.assertEqual((got.code, got.errtext), (0, ""), got)
+        return name + ":1"
+
+    def test_image_configuration(self):
+        ref = self.load_busybox(config=("--config.env", "A=from image", "--config.env",
+                                        "B=from image", "--config.workingdir", "/usr",
+                                        "--config.user", "0:0", "--config.cmd", "echo",
+                                        "--config.cmd", "default command"))
+        box = self.create("--env", "B=from flag", image=ref)
+        self.assertEqual(box.out('echo "$A, $B, $(pwd)"'), "from image, from flag, /usr")
+        got = self.cordon("run", "--quiet", ref)
+        self.assertEqual((got.code, got.text), (0, "default command\n"), got)
+        got = self.cordon("run", "--quiet", "-w", "/etc", ref, "--", "pwd")
+        self.assertEqual((got.code, got.text), (0, "/etc\n"), got)
+        config = box.inspect()["config"]
+        self.assertEqual(config["image"]["Oci"]["reference"], ref)
+        self.assertEqual(config["manifest_digest"], self.inspect(ref)["digest"])
+
+    def test_entrypoint(self):
+        ref = self.load_busybox(config=("--config.entrypoint", "/bin/echo",
+                                        "--config.entrypoint", "entry", "--config.cmd", "cmd"))
+        self.assertEqual(self.cordon("run", "--quiet", ref).text, "entry cmd\n")
+        self.assertEqual(self.cordon("run", "--quiet", ref, "--", "x").text, "entry x\n")
+
+    def test_user_of_the_image(self):
+        ref = self.load_busybox(config=("--config.user", "ann"))
+        self.assertEqual(self.create(image=ref).out("id -u; id -g"), "1000\n1000")
+
+    test_user_of_the_image.modes = ("root", "user")  # with one id there is nobody else to be
+
+    def test_owners_are_the_images_own(self):
+        layer = Layer(self.path("o.tar"))
+        layer.add("mine", b"x", uid=1000, gid=1000, mode=0o640)
+        layer.add("last", b"x", uid=65534, gid=65534).add("roots", b"x")
+        box = self.create("--user", "0", image=self.load_busybox(layer.close()))
+        owners = box.out("stat -c '%u:%g %a' /mine /last /roots").split("\n")
+        self.assertEqual(owners[2], "0:0 644")
+        if not ONE_ID:
+            self.assertEqual(owners[:2], ["1000:1000 640", "65534:65534 644"])
+            self.assertEqual(box.out("chown 1000:1000 /roots && stat -c %u /roots"), "1000")
+
+    def test_layers_hide_and_replace(self):
+        one = Layer(self.path("1.tar")).dir("d").add("d/gone", b"x").add("d/kept", b"kept")
+        one.dir("o").add("o/old", b"old").add("was-file", b"x").dir("was-dir").close()
+        two = Layer(self.path("2.tar")).dir("d").add("d/.wh.gone").dir("o").add("o/.wh..wh..opq")
+        two.add("o/new", b"new").dir("was-file").add("was-file/in", b"in").add("was-dir", b"file")
+        ref = self.load_busybox(one.path, two.close())
+        box = self.create(image=ref)
+        self.assertEqual(box.out("ls /d /o /was-file; cat /was-dir"),
+                         "/d:\nkept\n\n/o:\nnew\n\n/was-file:\nin\nfile")
+        self.assertEqual(box.out("rm -r /d /o && echo mine > /d && cat /d"), "mine")
+        box.stop()
+        box.start()
+        self.assertEqual(box.out("cat /d; ls /o 2>/dev/null || echo none"), "mine\nnone")
+        other = self.create(image=ref)
+        self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
+
+    def test_many_layers(self):
+        layers = [Layer(self.path(f"{i}.tar")).add(f"f{i}", b"x").add("top", str(i).encode())
+                  .close() for i in range(60)]
+        layers.append(layers[3])  # one of them twice
+        box = self.create(image=self.load_busybox(*layers))
+        self.assertEqual(box.out("ls -d /f* | wc -l; cat /top"), "60\n3")
+
+    def test_layers_are_not_written_to(self):
+        ref = self.load_busybox()
+        root = self.layer_roots(ref)[0]
+        before = sorted(os.listdir(root)), os.stat(root).st_mtime_ns
+        box = self.create("--tmpfs", "/new/mount", image=ref)
+        box.out("touch /x /etc/y; rm /bin/vi; echo changed > /etc/passwd")
+        self.assertEqual((sorted(os.listdir(root)), os.stat(root).st_mtime_ns), before)
+        self.assertTrue(os.path.lexists(os.path.join(root, "bin/vi")))
+
+    def test_references_move_sandboxes_stay(self):
+        ref = self.load_busybox(Layer(self.path("v1.tar")).add("version", b"one").close())
+        box = self.create(image=ref)
+        self.load_busybox(Layer(self.path("v2.tar")).add("version", b"two").close())
+        got = self.cordon("image", "prune", "-y")
+        self.assertEqual(got.code, 0, got)
+        box.stop()
+        box.start()
+        self.assertEqual(box.out("cat /version"), "one")
+        box.remove("--force")
+
+    def test_in_use(self):
+        ref = self.load_busybox()
+        box = self.create(image=ref)
+        got = self.cordon("rmi", ref)
+        self.assertEqual(got.code, 1)
+        self.assertIn(f"image in use by sandbox(es): {box.name}", got.errtext)
+        box.remove("--force")
+        self.assertEqual(self.cordon("rmi", ref).code, 0)
+        self.assertEqual(self.cordon("images", "-q").text, "")
+
+    def test_pull_policies(self):
+        got = self.cordon("create", "--pull", "never", "nosuch")
+        self.assertEqual((got.code, got.stderr_line(0)),
+                         (1, "error: image error: image not cached: nosuch"))
+        got = self.cordon("create", "localhost:1/nosuch")
+        self.assertEqual(got.code, 1)
+        self.assertIn("localhost:1", got.errtext)
+        self.assertEqual(self.names(), [])
+        fake = FakeRegistry(self)
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            json.dump({"registries": {"hosts": {fake.host: {"insecure": True}}}}, handle)
+        with open(busybox_layer(self.path("bb.tar")), "rb") as handle:
+            layer = handle.read()
+        fake.image("latest", [layer])
+        ref = f"{fake.host}/bb"
+        self.create(image=ref)
+        asked = len(fake.requests)
+        self.create(image=ref)
+        self.assertEqual(len(fake.requests), asked)
+        extra = Layer(self.path("e.tar")).add("extra", b"x").close()
+        fake.image("latest", [layer, open(extra, "rb").read()])
+        self.create(image=ref)
+        box = self.create("--pull", "always", image=ref)
+        self.assertEqual(box.out("cat /extra"), "x")
+
+    def test_hostile_trees(self):
+        """Places that we mount over are links in the image; what they point to stays as it is."""
+        decoy = self.path("decoy")
+        os.mkdir(decoy)
+        with open(os.path.join(decoy, "file"), "w") as handle:
+            handle.write("untouched")
+        for target in (decoy, "/decoy", "../../../../../.." + decoy, "/proc/self/cwd"):
+            evil = Layer(self.path("evil.tar")).dir("decoy").add("decoy/file", b"inside")
+            for name in ("dev", "proc", "sys", "etc/hosts", "etc/resolv.conf", "etc/hostname",
+                         ".msb", "tmp", "run"):
+                evil.symlink(name, target)
+            ref = self.load_busybox(evil.close(), name=f"evil{abs(hash(target)) % 10000}")
+            with self.subTest(target):
+                box = self.box()
+                with self.claiming(box):
+                    got = self.cordon("create", "--quiet", "--name", box.name, ref)
+                if got.code == 0:
+                    box.sh("echo harm > /dev/harm; echo harm > /etc/hosts; cat /decoy/file")
+                    box.remove("--force")
+                self.assertEqual(os.listdir(decoy), ["file"])
+                with open(os.path.join(decoy, "file")) as handle:
+                    self.assertEqual(handle.read(), "untouched")
+
+    def test_hostile_configuration(self):
+        for name, config, says in (
+                ("huge", ("--config.user", "9" * 300), "longer than"),
+                ("odd", ("--config.user", "a b"), "USER of image")):
+            with self.subTest(name):
+                layout = Layout(self.path("l-" + name))
+                layout.image("x", [busybox_layer(self.path(name + ".tar"))], *config)
+                layout.copy("x", f"oci-archive:{self.path(name + '-a.tar')}:{name}:1")
+                got = self.cordon("load", "--quiet", "--input", self.path(name + "-a.tar"))
+                if got.code == 0:
+                    got = self.cordon("create", "--quiet", name + ":1")
+                self.assertEqual(got.code, 1, got)
+                self.assertIn(says, got.errtext)
+        for i in (0, 3, 5, 9):
+            ref = self.load_busybox(name=f"fd{i}",
+                                    config=("--config.workingdir", f"/proc/self/fd/{i}"))
+            got = self.cordon("run", "--quiet", ref, "--", "/bin/sh", "-c", "pwd; ls ..")
+            if got.code == 0:
+                self.assertNotIn("vmlinuz", got.text)
+                self.assertNotIn(os.path.basename(self.dir), got.text)
+
+    def test_disk_images(self):
+        open(self.path("x.qcow2"), "w").close()
+        got = self.cordon("create", self.path("x.qcow2"))
+        self.assertEqual(got.code, 1)
+        self.assertIn("disk image", got.errtext)
