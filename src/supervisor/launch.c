@@ -286,6 +286,9 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	int r;
 
 	fds[n++] = s->guest_listener;
+	boot->has_connection = s->connection >= 0;
+	if (boot->has_connection)
+		fds[n++] = s->connection;
 	boot->has_cgroup = c->v2_payload >= 0;
 	if (boot->has_cgroup)
 		fds[n++] = c->v2_payload;
@@ -361,6 +364,15 @@ static int guest_program(int *ret_fd, struct err *e)
 	return process_seal_program(self, ret_fd, e);
 }
 
+static int open_sockets(struct supervisor *s, struct err *e)
+{
+	int r = home_listen(&s->home, s->record.spec.name, "sock", &s->guest_listener);
+
+	if (r == 0)
+		r = home_listen(&s->home, s->record.spec.name, "ctl", &s->control);
+	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
+}
+
 int supervisor_launch(struct supervisor *s, struct err *e)
 {
 	AUTO_FREE struct process_request *q = xcalloc(1, sizeof(*q));
@@ -381,8 +393,12 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	r = open_rootfs(s, &q->rootfs, e);
 	if (r == 0)
 		r = process_start(q, &s->instance, e);
+	if (r == 0) /* the child is mounting meanwhile */
+		r = open_sockets(s, e);
 	if (r == 0)
 		r = boot_guest(s, e);
+	fd_closep(&s->guest_listener); /* pid 1 has them now */
+	fd_closep(&s->connection);
 	close_rootfs(&q->rootfs);
 	return r;
 }

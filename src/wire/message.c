@@ -44,6 +44,7 @@ enum tag {
 	TAG_HAS_OOM = 34,
 	TAG_SINGLE_ID = 35,
 	TAG_ID_SHIFT = 36,
+	TAG_HAS_CONNECTION = 37,
 	TAG_UPTIME_NS = 64,
 	TAG_CPU_NS = 65,
 	TAG_MEMORY_BYTES = 66,
@@ -336,6 +337,7 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 		field_put_str(b, TAG_INNER_MAP, m->inner_map);
 	field_put_u64(b, TAG_SINGLE_ID, m->single_id);
 	field_put_u64(b, TAG_ID_SHIFT, m->id_shift);
+	field_put_u64(b, TAG_HAS_CONNECTION, m->has_connection);
 	field_put_u64(b, TAG_TASK_FDS, m->n_task_fds);
 	field_put_u64(b, TAG_HAS_CGROUP, m->has_cgroup);
 	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
@@ -364,6 +366,8 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_str(f, &m->inner_map);
 	case TAG_ID_SHIFT:
 		return get_u32(f, &m->id_shift);
+	case TAG_HAS_CONNECTION:
+		return get_bool(f, &m->has_connection);
 	case TAG_TASK_FDS:
 		return get_u32(f, &m->n_task_fds);
 	case TAG_HAS_CGROUP:
