@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "client/program.h"
+#include "state/execlog.h"
 #include "state/record.h"
 #include "wire/message.h"
 
@@ -53,10 +54,16 @@ static void supervisor_env(const struct home *h, const char *env[8], char **ret_
 /* The supervisor's own messages, beside what commands print. */
 static int open_runtime_log(int dir)
 {
+	AUTO_FD logs = -1;
+
 	if (mkdirat(dir, "logs", 0700) < 0 && errno != EEXIST)
 		return -1;
-	return openat(dir, "logs/runtime.log", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		      0600);
+	logs = openat(dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (logs < 0)
+		return -1;
+	execlog_rotate(logs, RUNTIME_LOG_FILE);
+	return openat(logs, RUNTIME_LOG_FILE,
+		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 static int start_supervisor(const struct home *h, const char *name, int dir, int lock, bool keep_log,
