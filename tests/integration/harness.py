@@ -506,6 +506,7 @@ class CordonTest(unittest.TestCase):
     def make_root(self, *programs):
         """A root directory with a shell and a few programs, for use as an image."""
         root = os.path.join(self.dir, "root")
+        shutil.rmtree(root, ignore_errors=True)
         wanted = ["/bin/sh"] + [shutil.which(p, path="/usr/bin:/bin:/usr/sbin:/sbin") for p in
                                 ("cat", "ls", "sleep", "id", "mkdir", "touch", "readlink", "env",
                                  "true", "rm", "chown", "stat", *programs)]

@@ -27,7 +27,9 @@ class Files(CordonTest):
         inside = {line.split(":")[0] for line in box.out("cat /etc/passwd").splitlines()}
         self.assertIn("root", inside)
         self.assertFalse({u for u in host_users if u.startswith("cordon-")} & inside)
-        self.assertEqual(box.sh("cat /etc/shadow /etc/subuid /etc/ssh/*_key").text, "")
+        self.assertEqual(box.sh("cat /etc/subuid /etc/ssh/*_key /etc/machine-id").text, "")
+        for line in box.sh("cat /etc/shadow").text.splitlines():
+            self.assertIn(line.split(":")[1], ("*", "!", "!*"), "a password inside")
 
     def test_host_programs_cannot_be_changed(self):
         box = self.create()

@@ -40,7 +40,9 @@ class Enforced(CordonTest):
         box = self.create("-m", "96M", "--tmpfs", "/t:1G")
         got = box.sh("head -c 400m /dev/zero > /t/f")
         self.assertNotEqual(got.code, 0)
-        self.assertEqual(box.out("rm -f /t/f; echo alive"), "alive")
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("ls /t; echo alive"), "alive")
 
     def test_pids(self):
         box = self.create("--pids-limit", "40")
