@@ -146,8 +146,8 @@ static void report_memory(const struct home *h, const char *name)
 
 	if (record_load(h, name, &record, &e) == 0)
 		ui_errorf(ERR_LIMIT,
-			  "the memory limit of sandbox '%s' (%llu MiB) was reached: the kernel killed a "
-			  "process\ngive it more with --memory",
+			  "the memory limit of sandbox '%s' (%llu MiB) was reached and the kernel killed "
+			  "the command; give it more with --memory",
 			  name, (unsigned long long)record.spec.memory_mib);
 	else
 		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);

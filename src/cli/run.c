@@ -101,7 +101,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	if (!exists && creation_spec(a, &j->home, &j->spec, e) < 0)
 		return -1;
 	*ret_name = name ? name : j->spec.name;
-	j->spec.ephemeral = !name && !args_has(a, "detach");
+	j->spec.ephemeral = !name;
 	if (!execution_command(&j->x, exists ? &record.spec : &j->spec, &a->rest, true)) {
 		ui_warn("nothing to run: give a command after --");
 		return 0;
@@ -118,8 +118,12 @@ static void finish(struct job *j, const char *name)
 {
 	struct err ignored;
 
-	if (!j->started || (j->ran && (j->x.request.message.flags & EXEC_DETACHED)))
+	if (!j->started)
 		return;
+	if (j->ran && (j->x.request.message.flags & EXEC_DETACHED) && !j->result.end.failure) {
+		launch_release(&j->launch);
+		return;
+	}
 	if (j->spec.ephemeral)
 		record_retire(&j->home, name);
 	else
@@ -138,11 +142,9 @@ int cmd_run(const struct args *a)
 	} else if (run(&j, &name, &e) < 0) {
 		status = name ? creation_failed(name, &e) : ui_error(&e);
 	} else if (j.ran) {
-		if (j.x.request.message.flags & EXEC_DETACHED)
+		if ((j.x.request.message.flags & EXEC_DETACHED) && !j.result.end.failure)
 			printf("%s\n", name);
 		else
-			status = execution_report(&j.x, &j.home, name, &j.result);
-		if (j.result.end.failure)
 			status = execution_report(&j.x, &j.home, name, &j.result);
 	}
 	if (name)

@@ -8,7 +8,6 @@
 		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
 	}
 
-STUB(cmd_doctor, "doctor")
 STUB(cmd_logs, "logs")
 STUB(cmd_metrics, "metrics")
 STUB(cmd_copy, "copy")

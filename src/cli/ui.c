@@ -199,6 +199,45 @@ void ui_failed(const char *verb, const char *target)
 	outcome("31", "✗", verb, target, 0);
 }
 
+void ui_info(const char *key, const char *fmt, ...)
+{
+	AUTO_BUF text = BUF_INIT(LINE_MAX_BYTES);
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	if (vasprintf(&p, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	buf_addf(&text, "%s: %s", key, p);
+	say("36", "info", buf_str(&text), NULL);
+	free(p);
+}
+
+void ui_check(enum ui_mark mark, const char *check, const char *fmt, ...)
+{
+	static const char *const colour[] = { [UI_GOOD] = "32", [UI_SOSO] = "33", [UI_BAD] = "31" };
+	static const char *const sign[] = { [UI_GOOD] = "✓", [UI_SOSO] = "!", [UI_BAD] = "✗" };
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	if (vasprintf(&p, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	outcome(colour[mark], sign[mark], check, p, 0);
+	free(p);
+}
+
+void ui_hint(const char *text)
+{
+	AUTO_BUF out = BUF_INIT(LINE_MAX_BYTES);
+
+	buf_add_str(&out, "  → ");
+	add_lines(&out, text);
+	IGNORE(write_fd(STDERR_FILENO, &out)); /* nowhere left to complain */
+}
+
 void ui_spin_begin(struct ui_spin *s, bool quiet, const char *verb, const char *target)
 {
 	*s = (struct ui_spin){ .verb = verb, .target = target };

@@ -27,6 +27,13 @@ void ui_done(const char *verb, const char *target, uint64_t elapsed_ns);
 /* "   ✗ Verb         target" */
 void ui_failed(const char *verb, const char *target);
 
+/* What `doctor` prints: "info Key: value", then "   ✓ Check        result". */
+enum ui_mark { UI_GOOD, UI_SOSO, UI_BAD };
+void ui_info(const char *key, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void ui_check(enum ui_mark mark, const char *check, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* "  → TEXT" */
+void ui_hint(const char *text);
+
 /* A spinner with elapsed time on a TTY, nothing elsewhere; leaves no trace. QUIET disables it.
  * Nothing runs by itself: whoever waits calls ui_spin_tick() every UI_SPIN_MS while s->on. */
 #define UI_SPIN_MS 100

@@ -20,6 +20,12 @@
 /* The numbers supervisor/supervisor.h expects them under. */
 enum { FD_RECORD = 3, FD_LOCK, FD_LEASH, FD_GUEST, FD_CONTROL };
 
+void launch_release(struct launch *l)
+{
+	if (l->leash >= 0)
+		IGNORE(send(l->leash, "r", 1, MSG_NOSIGNAL) < 0); /* it may have ended already */
+}
+
 void launch_done(struct launch *l)
 {
 	fd_closep(&l->leash);

@@ -25,4 +25,6 @@ MUST_USE int launch_create(const struct home *h, const struct spec *s, struct la
 MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret, struct err *e);
 /* Waits until the sandbox answers commands, or says why it never will. WARNINGS gets lines. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
+/* Lets an ephemeral sandbox live on after us. */
+void launch_release(struct launch *l);
 void launch_done(struct launch *l);

@@ -1,8 +1,8 @@
 /*
  * From exec to ready. We start as root of the outer namespace with every capability over it and
- * nobody else here. In this order: hear what to be (BOOT), become our own id, make the payload's
- * namespace (its owner is then our id, which is what lets us act on its processes), give up the
- * capabilities, become non-dumpable. Only then may a command run.
+ * nobody else here. In this order: hear what to be (BOOT), make the payload's namespace (its owner
+ * is our id, which is what lets us act on its processes later), give up the capabilities, become
+ * non-dumpable. Only then may a command run.
  */
 #include "guest/guest.h"
 
@@ -68,23 +68,6 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 	g->walls.n_task_fds = g->boot.n_task_fds;
 	for (unsigned i = 0; i < g->boot.n_task_fds; i++)
 		g->walls.task_fd[i] = fds[at++];
-	return 0;
-}
-
-static int become_own_id(uint32_t id, struct err *e)
-{
-	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
-		return err_sys(e, errno, "become id %u", id);
-	/* changing ids cleared the effective set and the dumpable mark; nobody is here yet, and the
-	 * map files of our child must be ours to write */
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-	if (syscall(SYS_capget, &head, data) < 0)
-		return err_sys(e, errno, "read capabilities");
-	data[0].effective = data[0].permitted;
-	data[1].effective = data[1].permitted;
-	if (syscall(SYS_capset, &head, data) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
-		return err_sys(e, errno, "keep capabilities");
 	return 0;
 }
 
@@ -184,8 +167,7 @@ int guest_boot(struct guest *g, struct err *e)
 	g->walls.data_limit = g->boot.data_limit;
 	g->walls.nproc_limit = g->boot.nproc_limit;
 	raise_own_nofile();
-	if (become_own_id(g->boot.own_id, e) < 0 || make_inner_namespace(g, e) < 0 ||
-	    drop_capabilities(g, e) < 0)
+	if (make_inner_namespace(g, e) < 0 || drop_capabilities(g, e) < 0)
 		return -1;
 	/* after the last change of credentials, which clears it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

@@ -28,6 +28,7 @@ struct guest {
 	int channel;
 	loop_id channel_watch;
 	struct buf channel_in, channel_out;
+	size_t channel_sent; /* bytes of channel_out already gone: moving the rest each time is quadratic */
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
 	loop_id listener_watch;

@@ -204,9 +204,9 @@ static void watch_master(struct session *s)
 
 static void keep_in_ring(struct session *s, const char *p, size_t n)
 {
-	if (s->ring.n + n > GUEST_RING_BYTES)
-		buf_drop(&s->ring, s->ring.n + n - GUEST_RING_BYTES);
 	buf_add(&s->ring, p, n);
+	if (s->ring.n > 2 * GUEST_RING_BYTES - TERMINAL_CHUNK_BYTES) /* seldom: moving it costs */
+		buf_drop(&s->ring, s->ring.n - GUEST_RING_BYTES);
 }
 
 static void pass_output(struct session *s, const char *p, size_t n)
@@ -350,6 +350,8 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 	found->connection = c;
 	found->stream = stream;
 	found->credit = FRAME_CREDIT_BYTES;
+	if (found->ring.n > GUEST_RING_BYTES)
+		buf_drop(&found->ring, found->ring.n - GUEST_RING_BYTES);
 	send_started(found);
 	for (size_t at = 0; at < found->ring.n; at += FRAME_DATA_MAX_BYTES) {
 		size_t n = found->ring.n - at;
@@ -432,7 +434,7 @@ static struct session *session_new(struct connection *c, uint32_t stream,
 	s->master = -1;
 	s->credit = FRAME_CREDIT_BYTES;
 	buf_init(&s->input, FRAME_CREDIT_BYTES + 1);
-	buf_init(&s->ring, GUEST_RING_BYTES);
+	buf_init(&s->ring, 2 * GUEST_RING_BYTES);
 	s->next = c->guest->sessions;
 	c->guest->sessions = s;
 	return s;

@@ -23,7 +23,7 @@ const char *ids_inner_map(const struct ids *i)
 {
 	switch (i->mode) {
 	case IDS_RANGE:
-		return "0 0 65536\n";
+		return "0 1 65536\n";
 	case IDS_SUBID:
 		return "0 1 1\n1 2 65534\n"; /* a line may not span two lines of the outer map */
 	case IDS_SINGLE:
@@ -46,12 +46,12 @@ static int write_range(const struct ids *i, pid_t pid, struct err *e)
 {
 	char map[96];
 
-	snprintf(map, sizeof(map), "0 %u %u\n%u %u 1\n", i->uid_base, IDS_PER_SANDBOX,
-		 IDS_PER_SANDBOX, i->uid_base + IDS_PER_SANDBOX);
+	snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", i->uid_base + IDS_PER_SANDBOX, i->uid_base,
+		 IDS_PER_SANDBOX);
 	if (write_proc(pid, "uid_map", map, e) < 0)
 		return -1;
-	snprintf(map, sizeof(map), "0 %u %u\n%u %u 1\n", i->gid_base, IDS_PER_SANDBOX,
-		 IDS_PER_SANDBOX, i->gid_base + IDS_PER_SANDBOX);
+	snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", i->gid_base + IDS_PER_SANDBOX, i->gid_base,
+		 IDS_PER_SANDBOX);
 	return write_proc(pid, "gid_map", map, e);
 }
 
@@ -153,8 +153,8 @@ int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 	return status == 0 ? 0 : err_set(e, ERR_SYSTEM, "work in a user namespace failed");
 }
 
-int ids_one_to_one(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid, gid_t outside_gid,
-		   int *ret_fd, struct err *e)
+int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
+		      struct err *e)
 {
 	char map[48], path[64];
 	AUTO_FD fd = -1;
@@ -164,10 +164,10 @@ int ids_one_to_one(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid, gid_t 
 
 	if (pid < 0)
 		return err_sys(e, errno, "create user namespace");
-	snprintf(map, sizeof(map), "%u %u 1\n", inside_uid, outside_uid);
+	snprintf(map, sizeof(map), "%u %u %u\n", uid->inside, uid->outside, uid->count);
 	if (write_proc(pid, "uid_map", map, e) < 0)
 		goto out;
-	snprintf(map, sizeof(map), "%u %u 1\n", inside_gid, outside_gid);
+	snprintf(map, sizeof(map), "%u %u %u\n", gid->inside, gid->outside, gid->count);
 	if (write_proc(pid, "gid_map", map, e) < 0)
 		goto out;
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);

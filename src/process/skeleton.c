@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "base/sha256.h"
 
-#define SKELETON_VERSION 2
+#define SKELETON_VERSION 3
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096
 
@@ -22,11 +22,14 @@ static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib6
 
 void host_dirs_find(struct host_dirs *ret)
 {
-	static const char *const absolute[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+	static const char *const absolute[] = {
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+		/* hundreds of links each, public: shared rather than copied */
+		"/etc/alternatives", "/etc/ssl/certs",
+	};
 	struct stat st;
 
 	ret->n = 0;
-	ret->path[ret->n++] = "/usr";
 	for (size_t i = 0; i < ARRAY_SIZE(absolute); i++)
 		if (lstat(absolute[i], &st) == 0 && S_ISDIR(st.st_mode))
 			ret->path[ret->n++] = absolute[i];
@@ -38,8 +41,7 @@ static const char *const copied_files[] = {
 	"protocols", "os-release", "debian_version", "inputrc", "ssl/openssl.cnf",
 	"bash_completion", "magic",
 };
-static const char *const copied_dirs[] = { "alternatives", "ssl/certs", "pki/tls/certs", "fonts",
-					   "perl", "python3", "python3.11", "java-17-openjdk" };
+static const char *const copied_dirs[] = { "perl", "python3", "python3.11" };
 
 static void skeleton_key(char out[17])
 {
@@ -55,13 +57,8 @@ static void skeleton_key(char out[17])
 		if (lstat(path, &st) == 0)
 			buf_addf(&b, " %s %o", path, st.st_mode & S_IFMT);
 	}
-	for (size_t i = 0; i < 3; i++) {
-		static const char *const watched[] = { "/etc/ld.so.cache", "/etc/alternatives",
-						       "/etc/ssl/certs" };
-
-		if (stat(watched[i], &st) == 0)
-			buf_addf(&b, " %lld.%ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-	}
+	if (stat("/etc/ld.so.cache", &st) == 0)
+		buf_addf(&b, " %lld.%ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	sha256_hex(buf_str(&b), b.n, hex);
 	snprintf(out, 17, "%.16s", hex);
 }
@@ -146,7 +143,8 @@ static const struct {
 	{ "run", 0755 },  { "run/lock", 01777 }, { "run/microsandbox", 0755 },
 	{ "srv", 0755 },  { "sys", 0555 },     { "tmp", 01777 },    { "usr", 0755 },
 	{ "var", 0755 },  { "var/cache", 0755 }, { "var/lib", 0755 }, { "var/log", 0755 },
-	{ "var/spool", 0755 }, { "var/tmp", 01777 }, { ".msb", 0755 }, { "etc/ssl", 0755 },
+	{ "var/spool", 0755 }, { "var/tmp", 01777 }, { ".msb", 0755 }, { "etc/ssl", 0755 }, { "etc/ssl/certs", 0755 },
+	{ "etc/alternatives", 0755 },
 	// clang-format on
 };
 

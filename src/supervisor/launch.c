@@ -23,6 +23,7 @@
 #include "process/skeleton.h"
 #include "state/erase.h"
 #include "state/range.h"
+#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define MIB (1ull << 20)
@@ -115,7 +116,7 @@ static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, con
 	if (s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
 	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
 		buf_addf(&s->warnings,
-			 "set-user-id files that the sandbox makes in '%s' are root's on the "
+			 "setuid files that the sandbox makes in '%s' are root's on the "
 			 "host, for everyone who can enter it; 'chmod o-x' keeps others out\n",
 			 m->source);
 }
@@ -163,7 +164,10 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		if (r->layer_fd[0] < 0)
 			return err_sys(e, errno, "image directory '%s'", spec->image.reference);
 		r->n_layers = 1;
-		return 0; /* used in place: no layer of its own */
+		/* used in place: no layer of its own, but mount points must be there */
+		stubs_remove(s->record_dir, spec->image.reference); /* a crash's */
+		s->root_hold = stubs_hold(spec->image.reference);
+		return stubs_make(s->record_dir, r->layer_fd[0], spec, e);
 	default:
 		return err_set(e, ERR_UNSUPPORTED, "this kind of image is not supported yet");
 	}
@@ -325,7 +329,6 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		.report_activity = spec->idle_timeout_s > 0,
 		.inner_map = ids_inner_map(&s->ids),
 		.single_id = s->ids.mode == IDS_SINGLE,
-		.own_id = ids_own(&s->ids),
 		.id_shift = ids_shift(&s->ids),
 	};
 	struct rlimit nofile;

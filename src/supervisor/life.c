@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "state/range.h"
+#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
@@ -78,8 +78,11 @@ static void on_leash(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
 
-	/* nothing is ever sent on it towards us: readable means closed */
+	char word;
+
 	loop_remove(s->loop, &s->leash_watch);
+	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1)
+		return; /* let go on purpose (run -d): it lives as long as its command */
 	if (s->record.spec.ephemeral || s->life == LIFE_STARTING)
 		supervisor_stop(s, 0, "the command that owned it ended");
 }
@@ -132,8 +135,9 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 		process_kill(&s->instance); /* somebody lost patience */
 	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
 		return;
-	if (s->life == LIFE_STARTING && !s->failure.code)
-		err_set(&s->failure, ERR_TIMEOUT, "%s", reason);
+	if (s->life == LIFE_STARTING && !s->failure.code) /* another command took the name over */
+		err_set(&s->failure, ERR_EXISTS, "sandbox already exists: '%s' was replaced while it "
+						 "started (%s)", s->record.spec.name, reason);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", reason);
 	become(s, LIFE_STOPPING);
 	loop_remove(s->loop, &s->idle_timer);
@@ -286,11 +290,10 @@ static void clean_up(struct supervisor *s)
 
 	process_done(&s->instance);
 	home_unlink_sockets(&s->home, s->record.spec.name);
+	fd_closep(&s->root_hold);
+	if (s->record.spec.image.kind == IMAGE_DIR)
+		stubs_remove(s->record_dir, s->record.spec.image.reference);
 	if (vanish) {
-		AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", s->home.path, s->record.spec.name);
-
-		if (s->record.state.uid_base >= 0)
-			range_release(path, (uint32_t)s->record.state.uid_base);
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			record_retire(&s->home, s->record.spec.name);
 		if (record_erase(&s->home, s->record.spec.name, &e) < 0)
@@ -325,6 +328,7 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
 	buf_init(&s->warnings, 4096);
 	process_init(&s->instance);
+	s->root_hold = -1;
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);

@@ -34,6 +34,7 @@ struct supervisor {
 	int record_dir, lock, leash, guest_listener, control;
 	struct record record;
 	struct ids ids;
+	int root_hold; /* directory image: see stubs.h */
 	bool parent_mounts;
 	struct process_instance instance;
 	struct loop *loop;

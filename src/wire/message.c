@@ -31,7 +31,6 @@ enum tag {
 	TAG_RESTRICTED = 21,
 	TAG_REPORT_ACTIVITY = 22,
 	TAG_INNER_MAP = 23,
-	TAG_OWN_ID = 24,
 	TAG_TASK_FDS = 25,
 	TAG_HAS_CGROUP = 26,
 	TAG_NOFILE_SOFT = 27,
@@ -330,7 +329,6 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 		field_put_str(b, TAG_INNER_MAP, m->inner_map);
 	field_put_u64(b, TAG_SINGLE_ID, m->single_id);
 	field_put_u64(b, TAG_ID_SHIFT, m->id_shift);
-	field_put_u64(b, TAG_OWN_ID, m->own_id);
 	field_put_u64(b, TAG_TASK_FDS, m->n_task_fds);
 	field_put_u64(b, TAG_HAS_CGROUP, m->has_cgroup);
 	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
@@ -359,8 +357,6 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_str(f, &m->inner_map);
 	case TAG_ID_SHIFT:
 		return get_u32(f, &m->id_shift);
-	case TAG_OWN_ID:
-		return get_u32(f, &m->own_id);
 	case TAG_TASK_FDS:
 		return get_u32(f, &m->n_task_fds);
 	case TAG_HAS_CGROUP:

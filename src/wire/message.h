@@ -89,7 +89,6 @@ struct boot_message {
 	const char *inner_map;   /* text of the payload's id maps */
 	bool single_id;          /* one id: groups cannot be set */
 	uint32_t id_shift;       /* outer id = inner id + this */
-	uint32_t own_id;         /* what pid 1 becomes in the outer namespace */
 	uint32_t n_task_fds;     /* cgroup v1 `tasks` descriptors that follow */
 	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
 	bool has_oom;            /* a file that counts memory kills follows */
