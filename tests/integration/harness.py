@@ -466,8 +466,14 @@ class CordonTest(unittest.TestCase):
         with self.claiming(box):
             got = self.cordon("create", "--quiet", "--name", box.name, *opts, image,
                               home=home, **kwargs)
-        self.assertEqual(got.code, 0, got)
+        self.assertEqual(self.built(got).code, 0, got)
         return box
+
+    def built(self, got):
+        """GOT, unless the program says that this feature does not exist yet."""
+        if got.code == 1 and re.fullmatch(r"error: .* is not supported yet\n", got.errtext):
+            self.not_run(got.errtext.strip()[len("error: "):])
+        return got
 
     def box(self, name=None, home=None):
         """A name for a sandbox, not created yet."""

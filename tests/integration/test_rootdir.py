@@ -151,7 +151,7 @@ class Refused(CordonTest):
 
     def test_missing(self):
         self.refused(os.path.join(self.dir, "none"))
-        self.refused("./none")
+        self.refused("./none", "/none'")
 
     def test_not_a_directory(self):
         path = os.path.join(self.dir, "file")
