@@ -236,7 +236,7 @@ class UidMaps(CordonTest):
         if ONE_ID:
             self.assertEqual(ids, 1)
         else:
-            self.assertGreaterEqual(ids, 65536)
+            self.assertGreaterEqual(ids, 65535)  # `nobody`, 65534, is among them
 
     def test_inspect_says_when_there_is_one_id_only(self):
         if not ONE_ID:

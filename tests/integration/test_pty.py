@@ -241,13 +241,23 @@ class Detach(CordonTest):
         term = box.terminal("sh", "-c", "echo up; read x; seq 1 500000; echo > /root/through; "
                             "read y")
         term.expect("up\r\n")
-        term.send("\n" + DETACH.decode())
+        term.send("\n")
+        term.expect("\n1\r\n2\r\n")
+        term.send(DETACH)
         self.assertEqual(term.wait(), 0)
         self.eventually(lambda: box.sh("test -e /root/through").code == 0, within=20)
         back = self.terminal("attach", box.name)
         back.expect("500000")
         back.send("\n")
         self.assertEqual(back.wait(), 0)
+
+    def test_what_was_typed_before_the_keys_arrives(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "echo up; read x; echo $x > /root/heard; read y")
+        term.expect("up\r\n")
+        term.send(b"word\n" + DETACH)
+        self.assertEqual(term.wait(), 0)
+        self.eventually(lambda: box.sh("cat /root/heard").text == "word\n")
 
     def test_exit_status_after_reattach(self):
         box = self.create()
