@@ -82,6 +82,7 @@ class Cycle:
         self.dir = tempfile.mkdtemp(prefix="cordon-fault-")
         self.env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.dir,
                     "CORDON_HOME": os.path.join(self.dir, "home")}
+        self.learn_groups()
 
     def plain(self, *words):
         return subprocess.run([self.cordon, *words], env=self.env, capture_output=True,
@@ -165,7 +166,7 @@ class Cycle:
                 found += [f"{sub}/{name}" for name in os.listdir(place)]
         found += [f"cgroup {path}" for path in self.groups if os.path.exists(path)]
         for table in ("/var/lib/cordon/ranges", "/run/cordon/ranges"):
-            if os.access(table, os.R_OK):
+            if os.path.isdir(table):
                 found += [f"claim {n}" for n in os.listdir(table)
                           if os.readlink(os.path.join(table, n)).startswith(self.dir)]
         return found
@@ -224,7 +225,6 @@ def main():
     options = parser.parse_args()
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER, as in integration/run.py
     cycle = Cycle(options.prefix)
-    cycle.learn_groups()
     passed, failed, points = 0, [], {}
     try:
         for step, side in ((0, "client"), (1, "client"), (1, "sandbox"), (2, "client"),
@@ -240,6 +240,8 @@ def main():
                         if wrong:
                             failed.append(f"{words[0]}, {side}: {call} #{when} {error}: {wrong}")
                             print("FAILED  " + failed[-1], flush=True)
+                            cycle.close()  # what is left must not spoil the next point
+                            cycle = Cycle(options.prefix)
                         else:
                             passed += 1
             print(f"{words[0]}, {side}: not failed on purpose: "
