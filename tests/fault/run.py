@@ -166,10 +166,7 @@ class Cycle:
             if os.path.isdir(place):
                 found += [f"{sub}/{name}" for name in os.listdir(place)]
         found += [f"cgroup {path}" for path in self.groups if os.path.exists(path)]
-        for table in ("/var/lib/cordon/ranges", "/run/cordon/ranges"):
-            if os.path.isdir(table):
-                found += [f"claim {n}" for n in os.listdir(table)
-                          if os.readlink(os.path.join(table, n)).startswith(self.dir)]
+        found += [f"claim {c}" for c in harness.claims_below(self.dir)]
         return found
 
     def learn_groups(self):

@@ -358,6 +358,20 @@ def own_depth():
     return len(Process(os.getpid()).status("NSpid"))
 
 
+def claims_below(directory):
+    """Records below the directory that hold a slot of the machine-wide table of uid ranges."""
+    claims = []
+    for table in ("/var/lib/cordon/uid-ranges", "/run/cordon/uid-ranges"):
+        if not os.access(table, os.R_OK):
+            continue
+        with open(table, "rb") as handle:
+            while slot := handle.read(4096):
+                record = os.fsdecode(slot.split(b"\0", 1)[0])
+                if record.startswith(directory):
+                    claims.append(f"{table} -> {record}")
+    return claims
+
+
 class CordonTest(unittest.TestCase):
     """Base of every black-box test."""
 
@@ -633,17 +647,7 @@ class CordonTest(unittest.TestCase):
         return found
 
     def uid_claims(self):
-        """Entries of the machine-wide table of uid ranges (links to records) of this test."""
-        claims = []
-        for table in ("/var/lib/cordon/ranges", "/run/cordon/ranges"):
-            for name in os.listdir(table) if os.access(table, os.R_OK) else ():
-                try:
-                    target = os.readlink(os.path.join(table, name))
-                except OSError:
-                    continue
-                if target.startswith(self.dir):
-                    claims.append(f"{table}/{name} -> {target}")
-        return claims
+        return claims_below(self.dir)
 
     def wipe(self, found):
         """The user who ran our programs must be able to delete what they left."""
