@@ -192,7 +192,8 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 		return -1;
 	home_unlink_sockets(h, name);
 	record_retire(h, name);
-	if (record_erase(h, name, e) < 0)
-		return e->code == ERR_DENIED ? ask_supervisor(h, "--sweep", NULL, e) : -1;
-	return 0;
+	if (record_erase(h, name, e) == 0)
+		return 0;
+	fd_closep(&lock); /* a sweep leaves alone what somebody holds */
+	return e->code == ERR_DENIED ? ask_supervisor(h, "--sweep", NULL, e) : -1;
 }

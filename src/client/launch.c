@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
+#define EXIT_WAIT_MS 2000
 #define LOCK_WAIT_MS 10000 /* another command on the same sandbox is short, or it is up */
 
 /* The numbers supervisor/supervisor.h expects them under. */
@@ -172,6 +174,8 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 		buf_add(warnings, f.body.p, f.body.n);
 		return 0;
 	}
+	/* its lock goes with it: until then the sandbox would still look as if it were starting */
+	IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS));
 	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
 		return err_set(e, ERR_PROTOCOL, "the supervisor's answer is not understood");
 	return err_set(e, (enum err_code)code, "%s", text);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -49,6 +50,23 @@ static bool owns_all_ids(void)
 	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
 }
 
+/* Root of a user namespace whose map is long enough maps its own ids without help. */
+static int own_sub_range(struct ids *i)
+{
+	static struct idmap m;
+	struct idmap_line uid, gid;
+
+	if (idmap_read("/proc/self/uid_map", &m) == 0 && idmap_longest_run(&m, 1, &uid) == 0 &&
+	    uid.count >= IDS_PER_SANDBOX && idmap_read("/proc/self/gid_map", &m) == 0 &&
+	    idmap_longest_run(&m, 1, &gid) == 0 && gid.count >= IDS_PER_SANDBOX) {
+		i->mode = IDS_SUBID;
+		i->direct = true;
+		i->uid_base = uid.inside;
+		i->gid_base = gid.inside;
+	}
+	return 0;
+}
+
 int supervisor_choose_ids(struct supervisor *s, struct err *e)
 {
 	struct ids *i = &s->ids;
@@ -67,7 +85,10 @@ int supervisor_choose_ids(struct supervisor *s, struct err *e)
 		s->record.state.uid_base = base;
 		return 0;
 	}
-	if (geteuid() != 0) {
+	if (geteuid() == 0 && has_capability(CAP_SETUID))
+		return own_sub_range(i); /* of a container: no idmapped mounts, but ids to give */
+	/* set-user-id helpers do nothing for who has given up gaining privileges */
+	if (geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0) {
 		struct subid sub;
 		struct err none; /* without a range there is still the single id; inspect shows it */
 
