@@ -163,15 +163,19 @@ static int wait_for_more(struct follow *f)
 	return 0;
 }
 
+static void set_interrupt(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGINT);
+}
+
 static int watch(struct follow *f, struct err *e)
 {
 	AUTO_FREE char *logs = xasprintf("/proc/self/fd/%d", f->logs_dir);
 	AUTO_FREE char *lock = xasprintf("/proc/self/fd/%d/lock", f->record_dir);
 	sigset_t interrupt;
 
-	sigemptyset(&interrupt);
-	sigaddset(&interrupt, SIGINT);
-	sigprocmask(SIG_BLOCK, &interrupt, NULL);
+	set_interrupt(&interrupt);
 	f->signals = signalfd(-1, &interrupt, SFD_CLOEXEC);
 	f->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (f->signals < 0 || f->events < 0)
@@ -225,8 +229,12 @@ int show_logs(struct show *s, int record_dir, struct err *e)
 	AUTO_FD logs = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct out o = { .show = s };
 	struct history h;
+	sigset_t interrupt;
 	int r;
 
+	set_interrupt(&interrupt);
+	if (s->follow) /* whoever sees the first line may interrupt us and expects success */
+		sigprocmask(SIG_BLOCK, &interrupt, NULL);
 	if (logs < 0 && errno == ENOENT)
 		return 0; /* capture is off: nothing was ever printed into a log */
 	if (logs < 0)
