@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/images.h"
 #include "cli/ui.h"
 #include "client/control.h"
 #include "spec/grammar.h"
@@ -207,22 +208,20 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	return 0;
 }
 
-static int check_image(struct spec *s, const char *word, const struct home *h, struct err *e)
+static int check_image(struct spec *s, const struct args *a, const struct home *h, struct err *e)
 {
 	switch (s->image.kind) {
 	case IMAGE_HOST:
 		return 0;
 	case IMAGE_DIR:
-		return check_root_dir(s, word, h, e);
+		return check_root_dir(s, a->word.v[0], h, e);
 	case IMAGE_DISK:
 		return err_set(e, ERR_UNSUPPORTED, "disk image '%s': no engine here can boot one yet",
 			       s->image.reference);
 	case IMAGE_OCI:
 		break;
 	}
-	err_set(e, ERR_UNSUPPORTED, "image '%s': registry images are not supported yet",
-		s->image.reference);
-	return err_hint(e, "use the built-in image 'host', or a root directory such as ./rootfs");
+	return images_resolve(a, h, s, e);
 }
 
 /* Sources are resolved once, here; what is missing is found before anything is made. */
@@ -281,7 +280,7 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 		return -1;
 	if (a->word.n == 0)
 		return err_set(e, ERR_INVALID, "no image: name one, such as 'host' or ./rootfs");
-	if (parse_image(a->word.v[0], &s->image, e) < 0 || check_image(s, a->word.v[0], h, e) < 0 ||
+	if (parse_image(a->word.v[0], &s->image, e) < 0 || check_image(s, a, h, e) < 0 ||
 	    set_root_disk(s, a, e) < 0)
 		return -1;
 	return check_mounts(s, h, e);
