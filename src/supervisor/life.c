@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "state/boot_error.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
@@ -166,6 +167,8 @@ static void on_ready(struct supervisor *s)
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
 	process_started(&s->instance);
+	if (s->record.state.booted_once)
+		boot_error_clear(s->record_dir);
 	s->record.state.booted_once = true;
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
@@ -305,6 +308,8 @@ static void clean_up(struct supervisor *s)
 		if (record_erase(&s->home, s->record.spec.name, &e) < 0)
 			IGNORE(0); /* files of a sub-range: the next command erases them with help */
 	} else {
+		if (s->failure.code)
+			boot_error_write(s->record_dir, &s->failure);
 		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED :
 								    s->record.state.status);
 	}

@@ -101,6 +101,28 @@ class Shown(LogsTest):
         self.assertIn("typed", self.logs(box, "--source", "output").text)
         self.assertEqual(self.logs(box, "--source", "stdout,stderr").text, "")
 
+    def test_a_failed_start_comes_first(self):
+        source = os.path.join(self.dir, "source")
+        os.mkdir(source)
+        box = self.create("-v", source + ":/v")
+        box.sh("echo ran")
+        box.stop()
+        os.rmdir(source)
+        self.assertEqual(box.start().code, 1)
+        first = self.records(box)[0]
+        self.assertEqual((list(first), first["s"], first["id"], first["e"]),
+                         (RECORD_KEYS, "boot-error", None, None))
+        why = json.loads(first["d"])
+        self.assertEqual(list(why), ["errno", "message", "stage", "t"])
+        self.assertIn(source, why["message"])
+        self.assertEqual(first["t"], why["t"])
+        lines = self.logs(box).text.splitlines()
+        self.assertRegex(lines[0], r"^--- boot failed: .*---$")
+        self.assertEqual(lines[1:], ["ran"])
+        os.mkdir(source)
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(self.logs(box).text, "ran\n")
+
     def test_nothing_captured_is_nothing_shown(self):
         self.assertEqual(self.logs(self.create()).text, "")
 
