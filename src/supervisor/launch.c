@@ -16,12 +16,12 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/erase.h"
 #include "base/fdpass.h"
 #include "base/io.h"
 #include "host/idmap.h"
 #include "host/subid.h"
 #include "process/skeleton.h"
-#include "state/erase.h"
 #include "state/range.h"
 #include "supervisor/supervisor.h"
 

@@ -17,8 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/erase.h"
 #include "base/io.h"
-#include "state/erase.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
