@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "guest/guest.h"
@@ -22,6 +23,7 @@ int main(void)
 		fprintf(stderr, "cordon-guest: runs only as pid 1 of a sandbox\n");
 		return 2;
 	}
+	IGNORE(prctl(PR_SET_NAME, "cordon-guest")); /* exec from a descriptor names us after it */
 	/* nothing inside may interrupt us; what we want to hear arrives as descriptors */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);

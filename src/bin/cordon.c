@@ -1,7 +1,15 @@
-/* cordon, also installed as msb: the command line. */
+/* The command line; every subcommand is a row of cli/commands.c. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "cli/args.h"
 #include "cli/commands.h"
 
 int main(int argc, char **argv)
 {
+	/* a caller may have closed them; what we open next must not become somebody's stdout */
+	while (fcntl(0, F_GETFD) < 0 || fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0)
+		if (open("/dev/null", O_RDWR) < 0) /* allowed: stays open for our children */
+			return 1;
 	return args_main(&cordon_root, argc, argv);
 }

@@ -42,5 +42,5 @@ int cmd_attach(const struct args *a)
 	x.request.message.flags = EXEC_TTY;
 	if (home_open(&home, &e) < 0 || attach(a, &home, &x, &result, &e) < 0)
 		return ui_error(&e);
-	return execution_report(&x, a->word.v[0], &result);
+	return execution_report(&x, &home, a->word.v[0], &result);
 }

@@ -38,6 +38,7 @@ static const struct opt exec_opts[] = {
 	VALUE('w', "workdir", "DIR", "Working directory"),
 	VALUE('u', "user", "USER[:GROUP]", "User, by name or number"),
 	FLAG(0, "stream", "Pipes as they are, never a terminal; refuses one on stdin"),
+	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
 	OPT_END
 };
 static const struct opt_set exec_sets[] = {

@@ -188,31 +188,32 @@ static bool is_within(const char *path, const char *dir)
 }
 
 /* A root directory is used in place: it must exist, be one, and not hold our own state. */
-static int check_root_dir(struct spec *s, const struct home *h, struct err *e)
+static int check_root_dir(struct spec *s, const char *word, const struct home *h, struct err *e)
 {
 	AUTO_FREE char *real = realpath(s->image.reference, NULL);
 	struct stat st;
 
 	if (!real || stat(real, &st) < 0)
-		return err_sys(e, errno, "image directory '%s'", s->image.reference);
+		return err_sys(e, errno, "image directory '%s'", word);
 	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ERR_INVALID, "image '%s' is not a directory", s->image.reference);
+		return err_set(e, ERR_INVALID, "image '%s' is not a directory", word);
 	if (strcmp(real, "/") == 0)
-		return err_set(e, ERR_DENIED, "the host's own root '/' cannot be an image; use 'host'");
+		return err_set(e, ERR_DENIED, "image '%s': the host's own root cannot be one; use 'host'",
+			       word);
 	if (is_within(h->path, real) || is_within(real, h->path))
-		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'", real,
+		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'", word,
 			       h->path);
 	set_str(&s->image.reference, real);
 	return 0;
 }
 
-static int check_image(struct spec *s, const struct home *h, struct err *e)
+static int check_image(struct spec *s, const char *word, const struct home *h, struct err *e)
 {
 	switch (s->image.kind) {
 	case IMAGE_HOST:
 		return 0;
 	case IMAGE_DIR:
-		return check_root_dir(s, h, e);
+		return check_root_dir(s, word, h, e);
 	case IMAGE_DISK:
 		return err_set(e, ERR_UNSUPPORTED, "disk image '%s': no engine here can boot one yet",
 			       s->image.reference);
@@ -280,7 +281,7 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 		return -1;
 	if (a->word.n == 0)
 		return err_set(e, ERR_INVALID, "no image: name one, such as 'host' or ./rootfs");
-	if (parse_image(a->word.v[0], &s->image, e) < 0 || check_image(s, h, e) < 0 ||
+	if (parse_image(a->word.v[0], &s->image, e) < 0 || check_image(s, a->word.v[0], h, e) < 0 ||
 	    set_root_disk(s, a, e) < 0)
 		return -1;
 	return check_mounts(s, h, e);

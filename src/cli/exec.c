@@ -75,7 +75,7 @@ int cmd_exec(const struct args *a)
 		ui_warn("nothing to run: give a command after --");
 		status = 0;
 	} else {
-		status = execution_report(&x, name, &result);
+		status = execution_report(&x, &home, name, &result);
 	}
 	execution_done(&x);
 	return status;

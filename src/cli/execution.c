@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "cli/ui.h"
+#include "client/sandbox.h"
 #include "spec/grammar.h"
 
 #define DEFAULT_DETACH_KEYS "ctrl-]"
@@ -74,7 +75,7 @@ static void set_terminal(struct exec_message *m)
 int execution_options(struct execution *x, const struct args *a, struct err *e)
 {
 	struct exec_message *m = &x->request.message;
-	const char *keys = strcmp(a->command->name, "run") == 0 ? args_str(a, "detach-keys") : NULL;
+	const char *keys = args_str(a, "detach-keys");
 	const char *user = NULL;
 
 	*x = (struct execution){ .request = { .in = 0, .out = 1, .err = 2, .log = true, .leash = -1 } };
@@ -137,7 +138,23 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 	return n > 0;
 }
 
-int execution_report(const struct execution *x, const char *name, const struct exec_result *r)
+/* "exit 137" alone tells nobody why. */
+static void report_memory(const struct home *h, const char *name)
+{
+	AUTO_RECORD record = RECORD_NONE;
+	struct err e;
+
+	if (record_load(h, name, &record, &e) == 0)
+		ui_errorf(ERR_LIMIT,
+			  "the memory limit of sandbox '%s' (%llu MiB) was reached and the kernel killed "
+			  "the command; give it more with --memory",
+			  name, (unsigned long long)record.spec.memory_mib);
+	else
+		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
+}
+
+int execution_report(const struct execution *x, const struct home *h, const char *name,
+		     const struct exec_result *r)
 {
 	const struct exit_message *m = &r->end;
 
@@ -156,10 +173,9 @@ int execution_report(const struct execution *x, const char *name, const struct e
 	if (m->swept)
 		ui_warn("everything in sandbox '%s' was ended to stop this command", name);
 	if (m->timed_out)
-		ui_errorf(ERR_TIMEOUT, "exec timed out after %g s",
+		ui_errorf(ERR_TIMEOUT, "exec timed out after %gs",
 			  (double)x->request.message.timeout_ms / 1000);
 	else if (m->out_of_memory)
-		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached; the kernel killed the "
-				     "command", name);
+		report_memory(h, name);
 	return exec_exit_status(m);
 }

@@ -19,4 +19,5 @@ void execution_done(struct execution *x);
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
 /* Prints what must be said about the end and returns the exit status. */
-int execution_report(const struct execution *x, const char *name, const struct exec_result *r);
+int execution_report(const struct execution *x, const struct home *h, const char *name,
+		     const struct exec_result *r);

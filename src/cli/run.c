@@ -1,8 +1,8 @@
 /*
  * `run`: a new sandbox (ephemeral without a name) or an existing one by name, one command in it.
  *
- * For a new sandbox the command is sent before the supervisor has answered: pid 1's socket exists
- * already and the request waits in it. So a run costs no round trip more than the start itself.
+ * For a new sandbox the command is sent before the supervisor has answered, on a connection made
+ * beforehand: pid 1 finds it waiting, so a run costs no round trip more than the start itself.
  */
 #include <stdio.h>
 
@@ -40,8 +40,12 @@ static int explain(struct job *j, struct err *e)
 static int execute(struct job *j, const char *name, struct err *e)
 {
 	struct client c;
-	int r = client_open(&c, &j->home, name, e);
+	int r = 0;
 
+	if (j->launch.connection >= 0)
+		client_adopt(&c, &j->home, name, fd_take(&j->launch.connection));
+	else
+		r = client_open(&c, &j->home, name, e);
 	if (r == 0)
 		r = client_exec(&c, &j->x.request, &j->result, e);
 	client_done(&c);
@@ -54,7 +58,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 static int run_new(struct job *j, struct err *e)
 {
 	if (creation_replace(j->args, &j->home, j->spec.name, e) < 0 ||
-	    launch_create(&j->home, &j->spec, &j->launch, e) < 0)
+	    launch_create(&j->home, &j->spec, true, &j->launch, e) < 0)
 		return -1;
 	j->started = true;
 	if (j->x.request.message.flags & EXEC_DETACHED) {
@@ -101,7 +105,8 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	if (!exists && creation_spec(a, &j->home, &j->spec, e) < 0)
 		return -1;
 	*ret_name = name ? name : j->spec.name;
-	j->spec.ephemeral = !name && !args_has(a, "detach");
+	j->spec.ephemeral = !name;
+	j->x.request.log = exists || name; /* an ephemeral one's log would go with it */
 	if (!execution_command(&j->x, exists ? &record.spec : &j->spec, &a->rest, true)) {
 		ui_warn("nothing to run: give a command after --");
 		return 0;
@@ -118,8 +123,12 @@ static void finish(struct job *j, const char *name)
 {
 	struct err ignored;
 
-	if (!j->started || (j->ran && (j->x.request.message.flags & EXEC_DETACHED)))
+	if (!j->started)
 		return;
+	if (j->ran && (j->x.request.message.flags & EXEC_DETACHED) && !j->result.end.failure) {
+		launch_release(&j->launch);
+		return;
+	}
 	if (j->spec.ephemeral)
 		record_retire(&j->home, name);
 	else
@@ -138,12 +147,10 @@ int cmd_run(const struct args *a)
 	} else if (run(&j, &name, &e) < 0) {
 		status = name ? creation_failed(name, &e) : ui_error(&e);
 	} else if (j.ran) {
-		if (j.x.request.message.flags & EXEC_DETACHED)
+		if ((j.x.request.message.flags & EXEC_DETACHED) && !j.result.end.failure)
 			printf("%s\n", name);
 		else
-			status = execution_report(&j.x, name, &j.result);
-		if (j.result.end.failure)
-			status = execution_report(&j.x, name, &j.result);
+			status = execution_report(&j.x, &j.home, name, &j.result);
 	}
 	if (name)
 		finish(&j, name);

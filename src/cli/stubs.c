@@ -8,10 +8,6 @@
 		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
 	}
 
-STUB(cmd_list, "list")
-STUB(cmd_status, "status")
-STUB(cmd_inspect, "inspect")
-STUB(cmd_doctor, "doctor")
 STUB(cmd_logs, "logs")
 STUB(cmd_metrics, "metrics")
 STUB(cmd_modify, "modify")

@@ -23,12 +23,10 @@ static int add_labelled(const struct home *h, const struct strv *labels, struct 
 	if (sandbox_list_load(h, &all, e) < 0)
 		return -1;
 	for (size_t i = 0; i < all.n; i++) {
-		bool match = true;
+		const struct spec *s = &all.item[i].spec;
 
-		for (size_t k = 0; k < labels->n; k++)
-			match &= spec_matches_label(&all.item[i].spec, labels->v[k]);
-		if (match && !has(names, all.item[i].spec.name))
-			strv_add(names, all.item[i].spec.name);
+		if (spec_matches_labels(s, labels) && !has(names, s->name))
+			strv_add(names, s->name);
 	}
 	if (names->n == before)
 		ui_warn("no sandboxes matched the given labels");

@@ -68,7 +68,7 @@ static size_t printable(const char *s)
 	return n;
 }
 
-static void add_clean(struct buf *out, const char *s)
+void ui_add_clean(struct buf *out, const char *s)
 {
 	while (*s) {
 		size_t n = printable(s);
@@ -95,7 +95,7 @@ static void add_lines(struct buf *out, const char *s)
 		buf_add(&copy, line.p, line.n);
 		if (!first)
 			buf_add_str(out, "  → ");
-		add_clean(out, buf_str(&copy));
+		ui_add_clean(out, buf_str(&copy));
 		buf_add_char(out, '\n');
 		buf_done(&copy);
 		first = false;
@@ -182,7 +182,7 @@ static void outcome(const char *colour, const char *mark, const char *verb, cons
 	buf_add_str(&out, "   ");
 	add_coloured(&out, colour, mark);
 	buf_addf(&out, " %-*s ", VERB_WIDTH, verb);
-	add_clean(&out, target);
+	ui_add_clean(&out, target);
 	if (elapsed_ns > SLOW_NS)
 		buf_addf(&out, " (%.1fs)", (double)elapsed_ns / NS_PER_SEC);
 	buf_add_char(&out, '\n');
@@ -197,6 +197,45 @@ void ui_done(const char *verb, const char *target, uint64_t elapsed_ns)
 void ui_failed(const char *verb, const char *target)
 {
 	outcome("31", "✗", verb, target, 0);
+}
+
+void ui_info(const char *key, const char *fmt, ...)
+{
+	AUTO_BUF text = BUF_INIT(LINE_MAX_BYTES);
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	if (vasprintf(&p, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	buf_addf(&text, "%s: %s", key, p);
+	say("36", "info", buf_str(&text), NULL);
+	free(p);
+}
+
+void ui_check(enum ui_mark mark, const char *check, const char *fmt, ...)
+{
+	static const char *const colour[] = { [UI_GOOD] = "32", [UI_SOSO] = "33", [UI_BAD] = "31" };
+	static const char *const sign[] = { [UI_GOOD] = "✓", [UI_SOSO] = "!", [UI_BAD] = "✗" };
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	if (vasprintf(&p, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	outcome(colour[mark], sign[mark], check, p, 0);
+	free(p);
+}
+
+void ui_hint(const char *text)
+{
+	AUTO_BUF out = BUF_INIT(LINE_MAX_BYTES);
+
+	buf_add_str(&out, "  → ");
+	add_lines(&out, text);
+	IGNORE(write_fd(STDERR_FILENO, &out)); /* nowhere left to complain */
 }
 
 void ui_spin_begin(struct ui_spin *s, bool quiet, const char *verb, const char *target)
@@ -221,7 +260,7 @@ void ui_spin_tick(struct ui_spin *s)
 	buf_add_str(&out, "\r\033[K   ");
 	add_coloured(&out, "36", frame[ms / UI_SPIN_MS % (sizeof(frame) / sizeof(frame[0]))]);
 	buf_addf(&out, " %-*s ", VERB_WIDTH, s->verb);
-	add_clean(&out, s->target);
+	ui_add_clean(&out, s->target);
 	if (ms >= 1000)
 		buf_addf(&out, " (%.1fs)", (double)ms / 1000);
 	IGNORE(write_fd(STDERR_FILENO, &out)); /* decoration */
@@ -257,7 +296,7 @@ void ui_table_init(struct ui_table *t, unsigned n_columns)
 
 void ui_table_add(struct ui_table *t, const char *cell)
 {
-	add_clean(&t->cells, cell ? cell : "-");
+	ui_add_clean(&t->cells, cell ? cell : "-");
 	buf_add_char(&t->cells, '\0');
 	t->n_cells++;
 }

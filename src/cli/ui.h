@@ -27,6 +27,13 @@ void ui_done(const char *verb, const char *target, uint64_t elapsed_ns);
 /* "   ✗ Verb         target" */
 void ui_failed(const char *verb, const char *target);
 
+/* What `doctor` prints: "info Key: value", then "   ✓ Check        result". */
+enum ui_mark { UI_GOOD, UI_SOSO, UI_BAD };
+void ui_info(const char *key, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void ui_check(enum ui_mark mark, const char *check, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* "  → TEXT" */
+void ui_hint(const char *text);
+
 /* A spinner with elapsed time on a TTY, nothing elsewhere; leaves no trace. QUIET disables it.
  * Nothing runs by itself: whoever waits calls ui_spin_tick() every UI_SPIN_MS while s->on. */
 #define UI_SPIN_MS 100
@@ -50,6 +57,8 @@ struct ui_table {
 void ui_table_init(struct ui_table *t, unsigned n_columns);
 void ui_table_add(struct ui_table *t, const char *cell);
 int ui_table_print(struct ui_table *t); /* to stdout as ui_write_stdout(); releases */
+/* S with everything that could drive a terminal shown as \\xNN. */
+void ui_add_clean(struct buf *out, const char *s);
 /* Cuts to WIDTH code points, ending in "..." when something was lost. */
 void ui_cut(struct buf *out, const char *s, unsigned width);
 bool ui_colour(int fd); /* TTY and NO_COLOR unset */

@@ -126,12 +126,12 @@ int control_ping(const struct home *h, const char *name, bool touch, uint64_t *r
 	return 0;
 }
 
-/* Files owned by a sub-range can only be deleted from inside a namespace that has it. */
-static int erase_with_help(const struct home *h, const char *name, struct err *e)
+/* Work that needs the engine: what a killed supervisor left, files of a sub-range. */
+static int ask_supervisor(const struct home *h, const char *what, const char *name, struct err *e)
 {
 	AUTO_FREE char *program = NULL;
 	AUTO_FREE char *home_var = xasprintf("CORDON_HOME=%s", h->path);
-	const char *argv[] = { "cordon-supervisor", "--erase", name, NULL };
+	const char *argv[] = { "cordon-supervisor", what, name, NULL };
 	const char *env[] = { home_var, NULL };
 	struct child c;
 	int status;
@@ -142,7 +142,7 @@ static int erase_with_help(const struct home *h, const char *name, struct err *e
 	if (spawn(&s, &c, e) < 0)
 		return -1;
 	if (child_wait(&c, &status) < 0 || status != 0)
-		return err_set(e, ERR_SYSTEM, "cannot delete the files of sandbox '%s'", name);
+		return err_set(e, ERR_SYSTEM, "cannot clean up after a sandbox ('%s')", what);
 	return 0;
 }
 
@@ -150,6 +150,7 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 {
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
+	struct state last;
 
 	if (spec_check_name("sandbox", name, e) < 0)
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
@@ -160,9 +161,12 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 			err_set(e, ERR_BUSY, "sandbox still running: %s; stop it first or use --force", name);
 		return -1;
 	}
+	if ((state_read(dir, &last) < 0 || last.status != STATUS_STOPPED) &&
+	    ask_supervisor(h, "--reap", name, e) < 0)
+		return -1;
 	home_unlink_sockets(h, name);
 	record_retire(h, name);
 	if (record_erase(h, name, e) < 0)
-		return e->code == ERR_DENIED ? erase_with_help(h, name, e) : -1;
+		return e->code == ERR_DENIED ? ask_supervisor(h, "--sweep", NULL, e) : -1;
 	return 0;
 }

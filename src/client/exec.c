@@ -54,12 +54,17 @@ int exec_exit_status(const struct exit_message *m)
 	return m->signal ? 128 + (int)m->signal : (int)m->code;
 }
 
+void client_adopt(struct client *c, const struct home *h, const char *name, int fd)
+{
+	*c = (struct client){ .home = h, .name = name, .fd = fd };
+	buf_init(&c->in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + CHUNK_BYTES);
+}
+
 int client_open(struct client *c, const struct home *h, const char *name, struct err *e)
 {
 	int r;
 
-	*c = (struct client){ .home = h, .name = name, .fd = -1 };
-	buf_init(&c->in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + CHUNK_BYTES);
+	client_adopt(c, h, name, -1);
 	r = home_connect(h, name, "sock", &c->fd);
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", name);
@@ -121,6 +126,7 @@ static void make_raw(int fd)
 struct tap {
 	const struct client *client;
 	bool on, open, lost;
+	int dir;
 	struct execlog log;
 	uint64_t id, start, spent;
 };
@@ -139,14 +145,14 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 	}
 	if (!t->open) {
 		AUTO_FREE char *path = xasprintf("sandboxes/%s", t->client->name);
-		AUTO_FD dir = openat(t->client->home->fd, path,
-				     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-		if (dir < 0) {
+		t->dir = openat(t->client->home->fd, path,
+				O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (t->dir < 0) {
 			t->on = false;
 			return;
 		}
-		execlog_open(&t->log, dir);
+		execlog_open(&t->log, t->dir);
 		t->open = true;
 	}
 	if (t->lost) {
@@ -159,8 +165,10 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 
 static void tap_done(struct tap *t)
 {
-	if (t->open)
+	if (t->open) {
 		execlog_close(&t->log);
+		fd_closep(&t->dir);
+	}
 }
 
 /* --- state of one command -------------------------------------------------------------------- */

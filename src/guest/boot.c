@@ -1,8 +1,8 @@
 /*
  * From exec to ready. We start as root of the outer namespace with every capability over it and
- * nobody else here. In this order: hear what to be (BOOT), become our own id, make the payload's
- * namespace (its owner is then our id, which is what lets us act on its processes), give up the
- * capabilities, become non-dumpable. Only then may a command run.
+ * nobody else here. In this order: hear what to be (BOOT), make the payload's namespace (its owner
+ * is our id, which is what lets us act on its processes later), give up the capabilities, become
+ * non-dumpable. Only then may a command run.
  */
 #include "guest/guest.h"
 
@@ -23,6 +23,7 @@
 #include "base/compat.h"
 #include "base/fdpass.h"
 #include "base/io.h"
+#include "base/raw.h"
 
 #define CAP_BIT(c) (1ull << (c))
 
@@ -57,12 +58,13 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 /* Descriptors come in a fixed order; the message says which are there. */
 static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 {
-	unsigned want = 1 + g->boot.has_cgroup + g->boot.has_oom + g->boot.n_task_fds;
+	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.has_oom + g->boot.n_task_fds;
 	unsigned at = 0;
 
-	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX)
+	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_map)
 		return err_set(e, ERR_PROTOCOL, "boot message with %u descriptors, not %u", n, want);
 	g->listener = fds[at++];
+	g->first_connection = g->boot.has_connection ? fds[at++] : -1;
 	scopes_init(&g->scopes, g->boot.has_cgroup ? fds[at++] : -1);
 	g->oom_fd = g->boot.has_oom ? fds[at++] : -1;
 	g->walls.n_task_fds = g->boot.n_task_fds;
@@ -71,27 +73,9 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 	return 0;
 }
 
-static int become_own_id(uint32_t id, struct err *e)
-{
-	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || (id && (setresgid(id, id, id) < 0 ||
-						     setresuid(id, id, id) < 0)))
-		return err_sys(e, errno, "become id %u", id);
-	/* changing ids cleared the effective set and the dumpable mark; nobody is here yet, and the
-	 * map files of our child must be ours to write */
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-	if (syscall(SYS_capget, &head, data) < 0)
-		return err_sys(e, errno, "read capabilities");
-	data[0].effective = data[0].permitted;
-	data[1].effective = data[1].permitted;
-	if (syscall(SYS_capset, &head, data) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
-		return err_sys(e, errno, "keep capabilities");
-	return 0;
-}
-
 static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 {
-	char path[64], map[64];
+	char path[64];
 	static const char *const files[] = { "uid_map", "gid_map" };
 	int r;
 
@@ -101,50 +85,62 @@ static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 		if (r < 0)
 			return err_sys(e, -r, "write '%s'", path);
 	}
-	/* a line of ours may not span two lines of the outer map */
-	if (g->boot.split_map)
-		snprintf(map, sizeof(map), "0 0 1\n1 1 %u\n", g->boot.uid_count - 1);
-	else
-		snprintf(map, sizeof(map), "0 0 %u\n", g->boot.uid_count);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
-		r = io_write_file(AT_FDCWD, path, map);
+		r = io_write_file(AT_FDCWD, path, g->boot.inner_map);
 		if (r < 0)
 			return err_sys(e, -r, "write '%s'", path);
 	}
 	return 0;
 }
 
+/* Shares our memory and waits for the pipe to close: all a namespace needs is a task in it. */
+struct holder {
+	int pipe;
+	int other_end;
+};
+
+static void hold_namespace(void *arg)
+{
+	const struct holder *h = arg;
+	char c;
+
+	RAW1(SYS_close, h->other_end);
+	RAW3(SYS_read, h->pipe, &c, 1);
+	raw_exit(0);
+}
+
 static int make_inner_namespace(struct guest *g, struct err *e)
 {
-	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
+	_Alignas(16) char stack[4096];
+	struct clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_VM,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)stack,
+		.stack_size = sizeof(stack),
+	};
+	struct holder h;
 	int hold[2];
 	char path[64];
-	pid_t pid;
+	long pid;
 	int r;
 
 	if (pipe2(hold, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "pipe");
-	pid = sys_clone3(&args);
-	if (pid == 0) {
-		char c;
-
-		(void)close(hold[1]);
-		IGNORE(read(hold[0], &c, 1)); /* until the parent holds the namespace */
-		_exit(0);
-	}
+	h = (struct holder){ hold[0], hold[1] };
+	pid = raw_clone_on_stack(&args, hold_namespace, &h);
 	close(hold[0]);
 	if (pid < 0) {
 		close(hold[1]);
-		return err_sys(e, errno, "create the payload's user namespace");
+		return err_sys(e, (int)-pid, "create the payload's user namespace");
 	}
-	r = write_inner_maps(g, pid, e);
+	r = write_inner_maps(g, (pid_t)pid, e);
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	g->walls.userns = open(path, O_RDONLY | O_CLOEXEC);
 	if (r == 0 && g->walls.userns < 0)
 		r = err_sys(e, errno, "open '%s'", path);
 	close(hold[1]);
-	IGNORE(waitpid(pid, NULL, 0)); /* it ends with the pipe */
+	IGNORE(waitpid((pid_t)pid, NULL, 0)); /* it ends with the pipe; its stack is ours */
 	return r;
 }
 
@@ -184,14 +180,13 @@ int guest_boot(struct guest *g, struct err *e)
 	if (receive_boot(g, fds, &n_fds, e) < 0 || take_fds(g, fds, n_fds, e) < 0)
 		return -1;
 	g->walls.restricted = g->boot.restricted;
-	g->walls.single_id = g->boot.uid_count == 1;
+	g->walls.single_id = g->boot.single_id;
 	g->walls.nofile_soft = g->boot.nofile_soft;
 	g->walls.nofile_hard = g->boot.nofile_hard;
 	g->walls.data_limit = g->boot.data_limit;
 	g->walls.nproc_limit = g->boot.nproc_limit;
 	raise_own_nofile();
-	if (become_own_id(g->boot.own_id, e) < 0 || make_inner_namespace(g, e) < 0 ||
-	    drop_capabilities(g, e) < 0)
+	if (make_inner_namespace(g, e) < 0 || drop_capabilities(g, e) < 0)
 		return -1;
 	/* after the last change of credentials, which clears it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

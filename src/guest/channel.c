@@ -11,24 +11,28 @@
 
 #define READ_CHUNK_BYTES 4096
 
-static void watch(struct guest *g)
+static size_t waiting(const struct guest *g)
 {
-	loop_change_fd(g->loop, g->channel_watch, LOOP_READ | (g->channel_out.n ? LOOP_WRITE : 0));
+	return g->channel_out.n - g->channel_sent;
 }
 
 static void flush(struct guest *g)
 {
-	while (g->channel_out.n) {
-		ssize_t n = send(g->channel, g->channel_out.p, g->channel_out.n,
+	while (waiting(g)) {
+		ssize_t n = send(g->channel, g->channel_out.p + g->channel_sent, waiting(g),
 				 MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			break;
-		buf_drop(&g->channel_out, (size_t)n);
+		g->channel_sent += (size_t)n;
 	}
-	watch(g);
+	if (g->channel_sent >= GUEST_SUPERVISOR_QUEUE_BYTES / 2 || !waiting(g)) {
+		buf_drop(&g->channel_out, g->channel_sent);
+		g->channel_sent = 0;
+	}
+	loop_change_fd(g->loop, g->channel_watch, LOOP_READ | (waiting(g) ? LOOP_WRITE : 0));
 }
 
 void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_t stream,
@@ -44,7 +48,7 @@ void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, si
 {
 	static const char marker[] = "\n[output lost: the log was slower than the command]\n";
 
-	if (g->channel_out.n + n > GUEST_SUPERVISOR_QUEUE_BYTES) {
+	if (waiting(g) + n > GUEST_SUPERVISOR_QUEUE_BYTES) {
 		g->channel_dropped = true;
 		return;
 	}

@@ -28,8 +28,10 @@ struct guest {
 	int channel;
 	loop_id channel_watch;
 	struct buf channel_in, channel_out;
+	size_t channel_sent; /* bytes of channel_out already gone: moving the rest each time is quadratic */
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
+	int first_connection; /* of the command that started us, or -1 */
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;

@@ -97,9 +97,10 @@ enum scope_state scope_kill(struct scope *c)
 {
 	uint64_t now = clock_mono_ns();
 
-	if (c->group >= 0 && io_write_file(c->group, "cgroup.kill", "1") == 0) {
+	if (c->group >= 0) {
 		c->killed = true;
-		return SCOPE_DONE;
+		if (io_write_file(c->group, "cgroup.kill", "1") == 0)
+			return SCOPE_DONE;
 	}
 	if (c->mark < 0)
 		return SCOPE_DONE;

@@ -209,9 +209,9 @@ static void watch_master(struct session *s)
 
 static void keep_in_ring(struct session *s, const char *p, size_t n)
 {
-	if (s->ring.n + n > GUEST_RING_BYTES)
-		buf_drop(&s->ring, s->ring.n + n - GUEST_RING_BYTES);
 	buf_add(&s->ring, p, n);
+	if (s->ring.n > 2 * GUEST_RING_BYTES - TERMINAL_CHUNK_BYTES) /* seldom: moving it costs */
+		buf_drop(&s->ring, s->ring.n - GUEST_RING_BYTES);
 }
 
 static void pass_output(struct session *s, const char *p, size_t n)
@@ -358,6 +358,8 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 	found->connection = c;
 	found->stream = stream;
 	found->credit = FRAME_CREDIT_BYTES;
+	if (found->ring.n > GUEST_RING_BYTES)
+		buf_drop(&found->ring, found->ring.n - GUEST_RING_BYTES);
 	send_started(found);
 	for (size_t at = 0; at < found->ring.n; at += FRAME_DATA_MAX_BYTES) {
 		size_t n = found->ring.n - at;
@@ -396,7 +398,7 @@ static int open_ends(struct connection *c, const struct exec_message *m, const s
 	if (c->n_fds != want)
 		return -EPROTO;
 	if (m->flags & EXEC_TTY) {
-		r = terminal_open(u, m->rows, m->cols, &f->master, &f->child[0]);
+		r = terminal_open(u->uid + c->guest->boot.id_shift, m->rows, m->cols, &f->master, &f->child[0]);
 		for (int i = 1; r == 0 && i < 3; i++) {
 			f->child[i] = fcntl(f->child[0], F_DUPFD_CLOEXEC, 3);
 			r = f->child[i] < 0 ? -errno : 0;
@@ -439,7 +441,7 @@ static struct session *session_new(struct connection *c, uint32_t stream, unsign
 	s->master = -1;
 	s->credit = FRAME_CREDIT_BYTES;
 	buf_init(&s->input, FRAME_CREDIT_BYTES + 1);
-	buf_init(&s->ring, GUEST_RING_BYTES);
+	buf_init(&s->ring, 2 * GUEST_RING_BYTES);
 	s->next = c->guest->sessions;
 	c->guest->sessions = s;
 	return s;

@@ -11,7 +11,7 @@
 #define TIOCGPTPEER 0x5441
 #endif
 
-int terminal_open(const struct user *u, uint32_t rows, uint32_t cols, int *ret_master,
+int terminal_open(uint32_t owner, uint32_t rows, uint32_t cols, int *ret_master,
 		  int *ret_slave)
 {
 	AUTO_FD master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
@@ -24,7 +24,7 @@ int terminal_open(const struct user *u, uint32_t rows, uint32_t cols, int *ret_m
 	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0)
 		return -errno;
-	IGNORE(fchown(slave, u->uid, (gid_t)-1)); /* a single-id map: it is theirs already */
+	IGNORE(fchown(slave, owner, (gid_t)-1)); /* a single-id map: it is theirs already */
 	terminal_resize(master, rows, cols);
 	*ret_master = fd_take(&master);
 	*ret_slave = fd_take(&slave);

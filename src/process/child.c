@@ -24,7 +24,8 @@
 #define AT_RECURSIVE_ 0x8000
 
 struct walker {
-	struct plan *plan;
+	const struct plan *plan;
+	int tree[PLAN_TREES_MAX]; /* ours: the plan's memory is the parent's too, its descriptors are not */
 	int root;   /* O_PATH of the new root */
 	int target; /* O_PATH of the current mount target */
 	int parent; /* the directory STEP_DIR found last: where a missing child is made */
@@ -61,7 +62,7 @@ static long clone_tree(struct walker *w, const struct step *s)
 		  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE_ | AT_SYMLINK_NOFOLLOW);
 	if (fd < 0)
 		return fd;
-	w->plan->tree[s->tree] = (int)fd;
+	w->tree[s->tree] = (int)fd;
 	r = RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, STATX_INO, &st);
 	if (r < 0)
 		return r;
@@ -144,7 +145,7 @@ static long attach_node(struct walker *w, const struct step *s)
 	if (fd < 0)
 		return fd;
 	RAW1(SYS_close, fd);
-	return move_tree(w->plan->tree[s->tree], w->target, s->path);
+	return move_tree(w->tree[s->tree], w->target, s->path);
 }
 
 static long write_file(struct walker *w, const struct step *s)
@@ -171,7 +172,7 @@ static long source(struct walker *w, const struct step *s)
 
 	if (fd < 0)
 		return fd;
-	w->plan->tree[s->tree] = (int)fd;
+	w->tree[s->tree] = (int)fd;
 	return 0;
 }
 
@@ -224,7 +225,7 @@ static long apply(struct walker *w, const struct step *s)
 	case STEP_MKDIR:
 		return RAW3(SYS_mkdirat, AT_FDCWD, s->path, s->mode);
 	case STEP_ATTACH:
-		return move_tree(w->plan->tree[s->tree], AT_FDCWD, s->path);
+		return move_tree(w->tree[s->tree], AT_FDCWD, s->path);
 	case STEP_OVERLAY:
 		return RAW5(SYS_mount, "overlay", s->path, "overlay", s->flags, s->data);
 	case STEP_ROOT:
@@ -240,7 +241,7 @@ static long apply(struct walker *w, const struct step *s)
 	case STEP_MOUNT:
 		return mount_fs(w, s);
 	case STEP_MOVE:
-		return move_tree(w->plan->tree[s->tree], w->target, "");
+		return move_tree(w->tree[s->tree], w->target, "");
 	case STEP_NODE:
 		return attach_node(w, s);
 	case STEP_LINK:
@@ -265,8 +266,8 @@ static long apply(struct walker *w, const struct step *s)
 	case STEP_GROUPS:
 		return RAW2(SYS_setgroups, 0, NULL);
 	case STEP_IDS:
-		r = RAW3(SYS_setresgid, 0, 0, 0);
-		return r < 0 ? r : RAW3(SYS_setresuid, 0, 0, 0);
+		r = RAW3(SYS_setresgid, s->mode, s->mode, s->mode);
+		return r < 0 ? r : RAW3(SYS_setresuid, s->mode, s->mode, s->mode);
 	case STEP_KEEP:
 		r = RAW3(SYS_dup3, s->fd, s->mode, 0);
 		return r < 0 ? r : 0;
@@ -281,8 +282,12 @@ static long apply(struct walker *w, const struct step *s)
 void child_run(void *arg)
 {
 	struct child_args *a = arg;
-	struct walker w = { .plan = a->plan, .root = -1, .target = -1, .parent = -1 };
+	struct walker w;
 
+	w.plan = a->plan;
+	w.root = w.target = w.parent = -1;
+	for (size_t i = 0; i < a->plan->n_trees; i++)
+		w.tree[i] = a->plan->tree[i];
 	for (size_t i = 0; i < a->plan->n_steps; i++) {
 		long r = apply(&w, &a->plan->step[i]);
 

@@ -12,11 +12,25 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/io.h"
+#include "base/raw.h"
 #include "base/spawn.h"
 
 const char *ids_mode_name(enum ids_mode m)
 {
 	return m == IDS_RANGE ? "own range" : m == IDS_SUBID ? "subuid range" : "single id";
+}
+
+const char *ids_inner_map(const struct ids *i)
+{
+	switch (i->mode) {
+	case IDS_RANGE:
+		return "0 1 65536\n";
+	case IDS_SUBID:
+		return "0 1 1\n1 2 65534\n"; /* a line may not span two lines of the outer map */
+	case IDS_SINGLE:
+		break;
+	}
+	return "0 0 1\n";
 }
 
 static int write_proc(pid_t pid, const char *file, const char *text, struct err *e)
@@ -33,12 +47,12 @@ static int write_range(const struct ids *i, pid_t pid, struct err *e)
 {
 	char map[96];
 
-	snprintf(map, sizeof(map), "0 %u %u\n%u %u 1\n", i->uid_base, IDS_PER_SANDBOX,
-		 IDS_PER_SANDBOX, i->uid_base + IDS_PER_SANDBOX);
+	snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", i->uid_base + IDS_PER_SANDBOX, i->uid_base,
+		 IDS_PER_SANDBOX);
 	if (write_proc(pid, "uid_map", map, e) < 0)
 		return -1;
-	snprintf(map, sizeof(map), "0 %u %u\n%u %u 1\n", i->gid_base, IDS_PER_SANDBOX,
-		 IDS_PER_SANDBOX, i->gid_base + IDS_PER_SANDBOX);
+	snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", i->gid_base + IDS_PER_SANDBOX, i->gid_base,
+		 IDS_PER_SANDBOX);
 	return write_proc(pid, "gid_map", map, e);
 }
 
@@ -53,12 +67,13 @@ static int write_subid(const struct ids *i, pid_t pid, struct err *e)
 
 	for (unsigned k = 0; k < 2; k++) {
 		char args[4][16];
-		const char *argv[] = { program[k], args[0], "0", args[1], "1", "1", args[2], args[3], NULL };
+		const char *argv[] = { program[k], args[0], "0", args[1], "1",    "1", args[2],
+				       "1",        "2",     args[3], "65534", NULL };
 
 		snprintf(args[0], sizeof(args[0]), "%d", (int)pid);
-		snprintf(args[1], sizeof(args[1]), "%u", own[k]);
-		snprintf(args[2], sizeof(args[2]), "%u", base[k]);
-		snprintf(args[3], sizeof(args[3]), "%u", IDS_PER_SANDBOX);
+		snprintf(args[1], sizeof(args[1]), "%u", base[k] + IDS_PER_SANDBOX - 1);
+		snprintf(args[2], sizeof(args[2]), "%u", own[k]);
+		snprintf(args[3], sizeof(args[3]), "%u", base[k]);
 		if (spawn_path(argv, &helper[k], e) < 0)
 			bad = (int)k;
 	}
@@ -99,36 +114,93 @@ int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
 	return write_single(i, pid, e);
 }
 
-int ids_one_to_one(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid, gid_t outside_gid,
-		   int *ret_fd, struct err *e)
+/* Forks a child into a new user namespace; it waits for the byte that says its maps are written.
+ * Returns twice: 0 in the child once that byte came (or -1: give up), the pid in the parent. */
+static pid_t fork_into_namespace(int hold[2])
 {
 	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
-	char map[48], path[64];
-	int hold[2] = { -1, -1 };
-	AUTO_FD fd = -1;
 	pid_t pid;
+	char c;
+
+	if (pipe2(hold, O_CLOEXEC) < 0)
+		return -1;
+	pid = sys_clone3(&args);
+	if (pid == 0) {
+		(void)close(hold[1]);
+		if (read(hold[0], &c, 1) != 1)
+			_exit(0); /* the parent only wanted the namespace */
+		return 0;
+	}
+	fd_closep(&hold[0]);
+	if (pid < 0)
+		fd_closep(&hold[1]);
+	return pid;
+}
+
+int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
+{
+	int hold[2], status = 1;
+	pid_t pid = fork_into_namespace(hold);
+
+	if (pid == 0)
+		_exit(fn(arg) != 0);
+	if (pid < 0)
+		return err_sys(e, errno, "create user namespace");
+	if (ids_write_maps(i, pid, e) == 0)
+		IGNORE(write(hold[1], "g", 1)); /* a child that died shows in its status */
+	fd_closep(&hold[1]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status == 0 ? 0 : err_set(e, ERR_SYSTEM, "work in a user namespace failed");
+}
+
+/* Shares our memory and waits for the pipe to close: all a namespace needs is a task in it. */
+struct holder {
+	int pipe;
+	int other_end;
+};
+
+static void hold_namespace(void *arg)
+{
+	const struct holder *h = arg;
+	char c;
+
+	RAW1(SYS_close, h->other_end);
+	RAW3(SYS_read, h->pipe, &c, 1);
+	raw_exit(0);
+}
+
+int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
+		      struct err *e)
+{
+	_Alignas(16) char stack[4096];
+	struct clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_VM,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)stack,
+		.stack_size = sizeof(stack),
+	};
+	char map[48], path[64];
+	struct holder h;
+	AUTO_FD fd = -1;
+	int hold[2];
+	long pid;
 	int r = -1;
 
 	if (pipe2(hold, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "pipe");
-	pid = sys_clone3(&args);
-	if (pid == 0) {
-		char c;
-
-		(void)close(hold[1]);
-		IGNORE(read(hold[0], &c, 1)); /* lives until the parent has the namespace */
-		_exit(0);
-	}
+	h = (struct holder){ hold[0], hold[1] };
+	pid = raw_clone_on_stack(&args, hold_namespace, &h);
 	fd_closep(&hold[0]);
 	if (pid < 0) {
 		fd_closep(&hold[1]);
-		return err_sys(e, errno, "create user namespace");
+		return err_sys(e, (int)-pid, "create user namespace");
 	}
-	snprintf(map, sizeof(map), "%u %u 1\n", inside_uid, outside_uid);
-	if (write_proc(pid, "uid_map", map, e) < 0)
+	snprintf(map, sizeof(map), "%u %u %u\n", uid->inside, uid->outside, uid->count);
+	if (write_proc((pid_t)pid, "uid_map", map, e) < 0)
 		goto out;
-	snprintf(map, sizeof(map), "%u %u 1\n", inside_gid, outside_gid);
-	if (write_proc(pid, "gid_map", map, e) < 0)
+	snprintf(map, sizeof(map), "%u %u %u\n", gid->inside, gid->outside, gid->count);
+	if (write_proc((pid_t)pid, "gid_map", map, e) < 0)
 		goto out;
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -140,6 +212,6 @@ int ids_one_to_one(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid, gid_t 
 	r = 0;
 out:
 	fd_closep(&hold[1]);
-	IGNORE(waitpid(pid, NULL, 0)); /* it ends when the pipe closes */
+	IGNORE(waitpid((pid_t)pid, NULL, 0)); /* it ends with the pipe; its stack is ours */
 	return r;
 }

@@ -1,10 +1,15 @@
 /*
  * Which ids a sandbox's users are outside, and how its two nested user namespaces are mapped.
  *
- * Outer namespace (owns mounts, network, everything): 0..count-1 are the payload's ids, and where
- * there is room one id more, `own`, which pid 1 runs under. Inner namespace (the payload's): the
- * same ids without pid 1's, so the payload cannot name, signal or trace it. The outer namespace
- * doubles as the id map of idmapped mounts.
+ * The outer namespace owns mounts, network, everything; the inner one is the payload's. Outer 0 is
+ * pid 1 and nobody else: whatever the kernel gives to the root of the outer namespace (/proc/1, the
+ * sysctls of its network and ipc namespaces) is then out of the payload's reach, and so is pid 1
+ * itself. With a single id this is impossible, and it hurts only the payload.
+ *
+ *            outer                                        inner
+ *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
+ *   subid    0 = SUB+65535, 1 = CALLER, 2..65535 = SUB..  0 = 1, 1..65534 = 2..65535
+ *   single   0 = CALLER                                   0 = 0
  */
 #pragma once
 
@@ -30,20 +35,23 @@ struct ids {
 	gid_t caller_gid;
 };
 
-static inline uint32_t ids_count(const struct ids *i)
+/* Outer id of the payload's root, and so the distance between inner and outer ids. */
+static inline uint32_t ids_shift(const struct ids *i)
 {
-	return i->mode == IDS_SINGLE ? 1 : IDS_PER_SANDBOX;
+	return i->mode == IDS_SINGLE ? 0 : 1;
 }
 
-/* What pid 1 becomes in the outer namespace: an id the inner map lacks, if there is one. */
-static inline uint32_t ids_own(const struct ids *i)
-{
-	return i->mode == IDS_SINGLE ? 0 : IDS_PER_SANDBOX;
-}
+/* The text of the inner maps. */
+const char *ids_inner_map(const struct ids *i);
 
 const char *ids_mode_name(enum ids_mode m);
 /* Writes both maps of PID's namespace (child of ours). ERR_DENIED with what to change. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
-/* A user namespace in which id INSIDE_UID is host id OUTSIDE_UID (one id each): for volumes. */
-MUST_USE int ids_one_to_one(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
-			    gid_t outside_gid, int *ret_fd, struct err *e);
+/* A user namespace that exists to map mounts: ids INSIDE.. of the disk are OUTSIDE.. here. */
+struct id_line {
+	uint32_t inside, outside, count;
+};
+MUST_USE int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
+			       struct err *e);
+/* Runs FN in a forked child that is root of a namespace with these ids; 0 when it returned 0. */
+MUST_USE int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e);

@@ -1,10 +1,10 @@
 /*
  * The parent's half of a start, in this order because of what depends on what:
- *   1. the plan: all sources opened, all trees cloned (they need our privilege and our view)
+ *   1. the plan: all sources opened, all trees cloned and their ids mapped (they need our privilege
+ *      and our view)
  *   2. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
  *   3. the clone, which shares our memory and waits for a byte
- *   4. id maps; id-mapped trees (they need the new user namespace)
- *   5. the byte; then, while the child mounts, cgroup limits
+ *   4. its id maps and the byte; then, while it mounts, cgroup limits
  */
 #include "process/process.h"
 
@@ -101,41 +101,42 @@ static int clone_child(struct process_instance *i, struct err *e)
 	return 0;
 }
 
-static int map_tree(const struct process_instance *i, const struct tree_map *m, int userns,
-		    const struct ids *ids, struct err *e)
+static int map_tree(int tree, int userns, struct err *e)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP };
-	AUTO_FD own = -1;
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns };
 
-	if (m->kind == MAP_OWNER) {
-		if (ids_one_to_one(m->uid, ids->uid_base, m->gid, ids->gid_base, &own, e) < 0)
-			return -1;
-		userns = own;
-	}
-	attr.userns_fd = (uint64_t)userns;
-	if (sys_mount_setattr(i->plan->tree[m->tree], "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) == 0)
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) == 0)
 		return 0;
 	/* a submount that cannot be mapped must not lose us the tree: map its top alone */
-	if (sys_mount_setattr(i->plan->tree[m->tree], "", AT_EMPTY_PATH, &attr) == 0)
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
 		return 0;
 	return err_sys(e, errno, "map the ids of a mount source");
 }
 
-static int map_trees(const struct process_instance *i, const struct process_request *r,
-		     const struct tree_map *maps, size_t n, struct err *e)
+/* Trees show the payload its own ids: layers all of them, volumes their owner as root. */
+static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
+		     size_t n, struct err *e)
 {
-	AUTO_FD userns = -1;
-	char path[64];
+	struct id_line uid = { 0, ids->uid_base, IDS_PER_SANDBOX };
+	struct id_line gid = { 0, ids->gid_base, IDS_PER_SANDBOX };
+	AUTO_FD whole = -1;
 
-	if (r->rootfs.ids->mode != IDS_RANGE)
+	if (ids->mode != IDS_RANGE)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)i->pid);
-	userns = open(path, O_RDONLY | O_CLOEXEC);
-	if (userns < 0)
-		return err_sys(e, errno, "open '%s'", path);
-	for (size_t k = 0; k < n; k++)
-		if (map_tree(i, &maps[k], userns, r->rootfs.ids, e) < 0)
+	if (ids_map_namespace(&uid, &gid, &whole, e) < 0)
+		return -1;
+	for (size_t k = 0; k < n; k++) {
+		AUTO_FD own = -1;
+
+		if (maps[k].kind == MAP_OWNER) {
+			uid = (struct id_line){ maps[k].uid, ids->uid_base, 1 };
+			gid = (struct id_line){ maps[k].gid, ids->gid_base, 1 };
+			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
+				return -1;
+		}
+		if (map_tree(p->tree[maps[k].tree], own >= 0 ? own : whole, e) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -149,9 +150,10 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
 	/* until then we are an id the namespace does not know, and could make no file */
-	plan_add(i->plan, STEP_IDS);
+	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
 	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
+	plan_add(i->plan, STEP_IDS)->mode = 0; /* only the namespace's root keeps capabilities over exec */
 	s = plan_add(i->plan, STEP_KEEP);
 	s->fd = guest_end;
 	s->mode = GUEST_CHANNEL_FD;
@@ -171,7 +173,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return err_sys(e, errno, "make channel");
 	ret->channel = pair[0];
 	guest_end = pair[1];
-	if (make_plan(ret, r, guest_end, maps, &n_maps, e) < 0)
+	if (make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
+	    map_trees(ret->plan, r->rootfs.ids, maps, n_maps, e) < 0)
 		return -1;
 	cgroup_prepare(&ret->cgroup, r->cgroup_id);
 	ret->child = xcalloc(1, sizeof(*ret->child));
@@ -184,7 +187,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	}
 	if (clone_child(ret, e) < 0)
 		return -1;
-	if (ids_write_maps(r->rootfs.ids, ret->pid, e) < 0 || map_trees(ret, r, maps, n_maps, e) < 0)
+	if (ids_write_maps(r->rootfs.ids, ret->pid, e) < 0)
 		return -1;
 	if (write(ret->channel, "g", 1) != 1)
 		return err_sys(e, errno, "release the child");

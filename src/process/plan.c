@@ -116,7 +116,7 @@ static const char *const names[] = {
 	[STEP_LOOPBACK]   = "bring loopback up",
 	[STEP_PIVOT]      = "change root",
 	[STEP_GROUPS]     = "drop groups",
-	[STEP_IDS]        = "become root of the namespace",
+	[STEP_IDS]        = "become the payload's root",
 	[STEP_KEEP]       = "keep descriptor",
 	[STEP_EXEC]       = "execute pid 1",
 	// clang-format on

@@ -43,7 +43,7 @@ enum step_op {
 	STEP_LOOPBACK,     /* lo up */
 	STEP_PIVOT,        /* root becomes /, the old one goes */
 	STEP_GROUPS,       /* drop supplementary groups */
-	STEP_IDS,          /* become id 0 of the new user namespace */
+	STEP_IDS,          /* become id mode of the new user namespace */
 	STEP_KEEP,         /* descriptor fd becomes number mode, not close-on-exec */
 	STEP_EXEC,         /* the program in fd */
 	STEP_OP_COUNT

@@ -15,6 +15,7 @@
 #include "process/skeleton.h"
 
 #define MSB_AREA_MIB 16 /* the runtime directory /.msb; scripts and our files are far below */
+#define TTY_GROUP 5u /* as every distribution has it */
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
 
@@ -117,6 +118,13 @@ static void add_way(struct builder *b, const char *path, bool is_dir, bool may_r
 	}
 }
 
+/* A place that is ours: the base of image `host` has all of them, others may lack some. */
+static void add_place(struct builder *b, const char *path)
+{
+	if (b->r->spec->image.kind != IMAGE_HOST)
+		add_way(b, path, true, false);
+}
+
 static void add_mount(struct builder *b, const char *path, const char *type, unsigned long flags,
 		      const char *data)
 {
@@ -179,9 +187,9 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
 		{ "ptmx", "pts/ptmx" },
 	};
-	char shm[48];
+	char shm[48], pts[80];
 
-	add_way(b, "/dev", true, false);
+	add_place(b, "/dev");
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		struct step *s = add_path(b, STEP_NODE, nodes[i].name);
@@ -194,9 +202,11 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 	add_path(b, STEP_SUBDIR, "shm")->mode = 01777;
 	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 	/* the tty group exists only where the map holds it */
-	add_mount(b, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-		  ids_count(b->r->ids) > 5 ? "newinstance,ptmxmode=0666,mode=0620,gid=5"
-					   : "newinstance,ptmxmode=0666,mode=0620");
+	snprintf(pts, sizeof(pts), "newinstance,ptmxmode=0666,mode=0620");
+	if (b->r->ids->mode != IDS_SINGLE)
+		snprintf(pts, sizeof(pts), "newinstance,ptmxmode=0666,mode=0620,gid=%u",
+			 TTY_GROUP + ids_shift(b->r->ids));
+	add_mount(b, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, pts);
 	snprintf(shm, sizeof(shm), "mode=1777,size=%llum",
 		 (unsigned long long)(b->r->spec->memory_mib + 1) / 2);
 	add_mount(b, "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, shm);
@@ -204,7 +214,7 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 
 static void add_sys(struct builder *b, int cpu, int node)
 {
-	add_way(b, "/sys", true, false);
+	add_place(b, "/sys");
 	add_mount(b, "/sys", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, SYS_OPTIONS);
 	add_path(b, STEP_SUBDIR, "devices")->mode = 0555;
 	add_path(b, STEP_SUBDIR, "devices/system")->mode = 0555;
@@ -236,7 +246,7 @@ static void add_msb(struct builder *b)
 	char options[48];
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
-	add_way(b, "/.msb", true, false);
+	add_place(b, "/.msb");
 	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
 	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;
 	buf_addf(&text, "%s\n", b->r->hostname);
@@ -250,6 +260,8 @@ static void add_msb(struct builder *b)
 	add_write(b, "resolv.conf", "# this sandbox has no network\n");
 	if (b->r->profile)
 		add_write(b, "profile", b->r->profile);
+	if (b->r->spec->image.kind == IMAGE_HOST)
+		return; /* its /etc has links to them */
 	add_over(b, "hostname", "/etc/hostname");
 	add_over(b, "hosts", "/etc/hosts");
 	add_over(b, "resolv.conf", "/etc/resolv.conf");
@@ -290,8 +302,9 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 	AUTO_BUF data = BUF_INIT(128);
 
 	buf_addf(&data, "mode=%s", shared ? "1777" : "755");
-	if (m->size_mib)
-		buf_addf(&data, ",size=%llum", (unsigned long long)m->size_mib);
+	/* the kernel's default is half of the host's memory: half of the sandbox's is meant */
+	buf_addf(&data, ",size=%llum",
+		 (unsigned long long)(m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2));
 	add_way(b, m->guest, true, false);
 	add_mount(b, m->guest, "tmpfs", flags, buf_str(&data));
 }
@@ -448,7 +461,7 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 	add_path(&b, STEP_ROOT, "root");
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(&b, t->dirs.path[i], t->host[i]);
-	add_way(&b, "/proc", true, false);
+	add_place(&b, "/proc");
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	add_dev(&b, t->node);
 	add_sys(&b, t->cpu, t->numa);

@@ -14,7 +14,7 @@
 
 #define ROOTFS_LAYERS_MAX 500 /* the kernel's limit for overlay */
 
-/* A tree whose ids must be mapped once the sandbox's namespace exists. */
+/* A tree whose ids must be mapped. */
 enum tree_map_kind { MAP_NONE, MAP_SANDBOX, MAP_OWNER };
 struct tree_map {
 	int tree;

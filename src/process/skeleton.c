@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "base/sha256.h"
 
-#define SKELETON_VERSION 1
+#define SKELETON_VERSION 4
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096
 
@@ -22,11 +22,14 @@ static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib6
 
 void host_dirs_find(struct host_dirs *ret)
 {
-	static const char *const absolute[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+	static const char *const absolute[] = {
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+		/* hundreds of links each, public: shared rather than copied */
+		"/etc/alternatives", "/etc/ssl/certs",
+	};
 	struct stat st;
 
 	ret->n = 0;
-	ret->path[ret->n++] = "/usr";
 	for (size_t i = 0; i < ARRAY_SIZE(absolute); i++)
 		if (lstat(absolute[i], &st) == 0 && S_ISDIR(st.st_mode))
 			ret->path[ret->n++] = absolute[i];
@@ -38,8 +41,7 @@ static const char *const copied_files[] = {
 	"protocols", "os-release", "debian_version", "inputrc", "ssl/openssl.cnf",
 	"bash_completion", "magic",
 };
-static const char *const copied_dirs[] = { "alternatives", "ssl/certs", "pki/tls/certs", "fonts",
-					   "perl", "python3", "python3.11", "java-17-openjdk" };
+static const char *const copied_dirs[] = { "perl", "python3", "python3.11" };
 
 static void skeleton_key(char out[17])
 {
@@ -55,13 +57,8 @@ static void skeleton_key(char out[17])
 		if (lstat(path, &st) == 0)
 			buf_addf(&b, " %s %o", path, st.st_mode & S_IFMT);
 	}
-	for (size_t i = 0; i < 3; i++) {
-		static const char *const watched[] = { "/etc/ld.so.cache", "/etc/alternatives",
-						       "/etc/ssl/certs" };
-
-		if (stat(watched[i], &st) == 0)
-			buf_addf(&b, " %lld.%ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-	}
+	if (stat("/etc/ld.so.cache", &st) == 0)
+		buf_addf(&b, " %lld.%ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	sha256_hex(buf_str(&b), b.n, hex);
 	snprintf(out, 17, "%.16s", hex);
 }
@@ -146,7 +143,8 @@ static const struct {
 	{ "run", 0755 },  { "run/lock", 01777 }, { "run/microsandbox", 0755 },
 	{ "srv", 0755 },  { "sys", 0555 },     { "tmp", 01777 },    { "usr", 0755 },
 	{ "var", 0755 },  { "var/cache", 0755 }, { "var/lib", 0755 }, { "var/log", 0755 },
-	{ "var/spool", 0755 }, { "var/tmp", 01777 }, { ".msb", 0755 }, { "etc/ssl", 0755 },
+	{ "var/spool", 0755 }, { "var/tmp", 01777 }, { ".msb", 0755 }, { "etc/ssl", 0755 }, { "etc/ssl/certs", 0755 },
+	{ "etc/alternatives", 0755 },
 	// clang-format on
 };
 
@@ -165,15 +163,11 @@ static const struct {
 	{ "etc/group",
 	  "root:x:0:\ndaemon:x:1:\nbin:x:2:\nadm:x:4:\ntty:x:5:\ndisk:x:6:\nmail:x:8:\n"
 	  "www-data:x:33:\nutmp:x:43:\nstaff:x:50:\nusers:x:100:\nnogroup:x:65534:\n", 0644 },
-	{ "etc/shadow", "root:*:19000:0:99999:7:::\nnobody:*:19000:0:99999:7:::\n", 0600 },
 	{ "etc/nsswitch.conf",
 	  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 	  "networks: files\nprotocols: files\nservices: files\n", 0644 },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n/bin/dash\n", 0644 },
 	{ "etc/host.conf", "multi on\n", 0644 },
-	{ "etc/hosts", "", 0644 },
-	{ "etc/hostname", "", 0644 },
-	{ "etc/resolv.conf", "", 0644 },
 	{ "etc/profile",
 	  "if [ \"$(id -u)\" -eq 0 ]; then\n"
 	  "  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
@@ -217,6 +211,11 @@ static int build(int root)
 			return r;
 		}
 	}
+	/* files that differ per sandbox live in its runtime directory */
+	if (symlinkat("/.msb/hosts", root, "etc/hosts") < 0 ||
+	    symlinkat("/.msb/hostname", root, "etc/hostname") < 0 ||
+	    symlinkat("/.msb/resolv.conf", root, "etc/resolv.conf") < 0)
+		return -errno;
 	if (symlinkat("/run", root, "var/run") < 0 || symlinkat("/run/lock", root, "var/lock") < 0 ||
 	    symlinkat("/proc/self/mounts", root, "etc/mtab") < 0)
 		return -errno;

@@ -12,8 +12,9 @@
 /* Opens (making it if needed) the current skeleton below CACHE_FD. */
 MUST_USE int skeleton_open(int cache_fd, int *ret_fd, struct err *e);
 
-/* Top-level directories besides /usr that hold programs and are real directories on this host. */
-#define HOST_DIRS_MAX 8
+/* Directories of the host that are shown as they are, read-only: /usr, /bin where it is a real
+ * directory, and so on. */
+#define HOST_DIRS_MAX 10
 struct host_dirs {
 	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */
 	unsigned n;

@@ -72,6 +72,7 @@ MUST_USE int parse_detach_keys(const char *s, unsigned char ret[DETACH_KEYS_MAX]
 			       struct err *e);
 /* Label selector K=V exact, K an empty value. True when the spec carries it. */
 bool spec_matches_label(const struct spec *s, const char *selector);
+bool spec_matches_labels(const struct spec *s, const struct strv *selectors); /* every one */
 
 /* Absolute guest path without //, . or .. components; NULL when it is not absolute. */
 char *path_normalise(const char *p);

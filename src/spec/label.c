@@ -35,3 +35,11 @@ bool spec_matches_label(const struct spec *s, const char *selector)
 			return true;
 	return false;
 }
+
+bool spec_matches_labels(const struct spec *s, const struct strv *selectors)
+{
+	for (size_t i = 0; i < selectors->n; i++)
+		if (!spec_matches_label(s, selectors->v[i]))
+			return false;
+	return true;
+}

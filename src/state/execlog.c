@@ -31,11 +31,15 @@ static int open_file(int dir)
 
 void execlog_open(struct execlog *l, int record_dir)
 {
-	*l = (struct execlog){ .dir = -1, .fd = -1 };
+	*l = (struct execlog){ .record = record_dir, .dir = -1, .fd = -1 };
 	buf_init(&l->line, LINE_MAX_BYTES);
-	l->dir = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (l->dir < 0 && errno == ENOENT && mkdirat(record_dir, "logs", 0700) == 0)
-		l->dir = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static void open_files(struct execlog *l)
+{
+	l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (l->dir < 0 && errno == ENOENT && mkdirat(l->record, "logs", 0700) == 0)
+		l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (l->dir >= 0)
 		l->fd = open_file(l->dir);
 }
@@ -86,9 +90,11 @@ void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const vo
 	char now[CLOCK_RFC3339_BYTES];
 	struct json_writer w;
 
+	if (l->since_check == 0 && l->dir < 0)
+		open_files(l);
 	if (l->fd < 0)
 		return;
-	if (l->since_check++ % CHECK_EVERY == 0) {
+	if (++l->since_check % CHECK_EVERY == 1) {
 		check(l);
 		if (l->fd < 0)
 			return;

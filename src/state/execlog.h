@@ -20,13 +20,15 @@ enum execlog_source { LOG_STDOUT, LOG_STDERR, LOG_OUTPUT, LOG_SYSTEM, LOG_NET };
 const char *execlog_source_name(enum execlog_source s);
 
 struct execlog {
-	int dir;     /* logs/ of the sandbox, or -1: capture is off */
+	int record;  /* borrowed */
+	int dir;     /* logs/ of the sandbox, or -1: not opened yet, or off */
 	int fd;
 	unsigned since_check;
 	struct buf line;
 };
 
-/* RECORD_DIR is borrowed for the call. Never fails: a log that cannot be opened is off. */
+/* RECORD_DIR stays the caller's and open. Files are made at the first record. Never fails: a log
+ * that cannot be opened is off. */
 void execlog_open(struct execlog *l, int record_dir);
 void execlog_close(struct execlog *l);
 /* ID 0 is written as null (system records). */

@@ -35,18 +35,27 @@ static char *wanted_path(struct err *e)
 	return xasprintf("%s/.cordon", home);
 }
 
-static bool is_empty(int fd)
+static const char *const dirs[] = { "sandboxes", "volumes", "cache", "run", "bin" };
+
+/* Nothing in it but what we make: empty, or another command is adopting it right now. */
+static bool is_fresh(int fd)
 {
 	DIR *d = fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 	struct dirent *entry;
-	bool empty = true;
+	bool fresh = d != NULL;
 
-	while (d && (entry = readdir(d)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			empty = false;
+	while (d && (entry = readdir(d))) {
+		bool known = entry->d_name[0] == '.' &&
+			     (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+			      strcmp(entry->d_name, MARKER) == 0);
+
+		for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+			known |= strcmp(entry->d_name, dirs[i]) == 0;
+		fresh &= known;
+	}
 	if (d)
 		closedir(d);
-	return empty;
+	return fresh;
 }
 
 static int refuse(const char *path, const char *why, struct err *e)
@@ -58,7 +67,6 @@ static int refuse(const char *path, const char *why, struct err *e)
 /* Makes an empty directory ours. */
 static int adopt(const char *path, int fd, struct err *e)
 {
-	static const char *const dirs[] = { "sandboxes", "volumes", "cache", "run", "bin" };
 	AUTO_FD marker = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
@@ -81,7 +89,7 @@ static int check_ours(const char *path, int fd, struct err *e)
 
 		if (list < 0)
 			return err_sys(e, errno, "open state directory '%s'", path);
-		if (!is_empty(list))
+		if (!is_fresh(list))
 			return refuse(path, "holds files that are not cordon's", e);
 		if (st.st_uid == geteuid() && adopt(path, fd, e) < 0)
 			return -1;

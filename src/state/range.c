@@ -80,12 +80,22 @@ static bool take_slot(int table, uint32_t slot, const char *record)
 	return stale && take_stale(table, name, record);
 }
 
-int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e)
+/* Claims start where the name hashes to, so that they rarely meet. */
+static uint32_t first_slot(const char *record_path)
 {
 	unsigned char hash[SHA256_BYTES];
-	AUTO_FD table = open_table(e);
 	struct sha256 h;
-	uint32_t first;
+
+	sha256_init(&h);
+	sha256_add(&h, record_path, strlen(record_path));
+	sha256_end(&h, hash);
+	return (uint32_t)hash[0] | (uint32_t)hash[1] << 8 | (uint32_t)hash[2] << 16;
+}
+
+int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e)
+{
+	AUTO_FD table = open_table(e);
+	uint32_t first = first_slot(record_path);
 
 	if (table < 0)
 		return -1;
@@ -95,11 +105,6 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 			return 0;
 		return err_set(e, ERR_BUSY, "the uid range of this sandbox was given to another");
 	}
-	/* start where the name hashes to, so that claims rarely meet */
-	sha256_init(&h);
-	sha256_add(&h, record_path, strlen(record_path));
-	sha256_end(&h, hash);
-	first = (uint32_t)hash[0] | (uint32_t)hash[1] << 8 | (uint32_t)hash[2] << 16;
 	for (uint32_t i = 0; i < RANGE_COUNT; i++) {
 		uint32_t slot = (first + i) % RANGE_COUNT;
 
@@ -110,16 +115,25 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 	return err_set(e, ERR_LIMIT, "all %u uid ranges of this machine are in use", RANGE_COUNT);
 }
 
-void range_release(const char *record_path, uint32_t base)
+void range_release(const char *record_path)
 {
+	uint32_t first = first_slot(record_path);
 	struct err ignored;
-	AUTO_FD table = open_table(&ignored);
-	char name[16];
-	bool stale;
+	AUTO_FD table = geteuid() == 0 ? open_table(&ignored) : -1;
 
-	if (table < 0 || base < RANGE_FIRST)
-		return;
-	snprintf(name, sizeof(name), "%u", (base - RANGE_FIRST) / RANGE_STRIDE);
-	if (points_at(table, name, record_path, &stale))
-		IGNORE(unlinkat(table, name, 0)); /* else it becomes stale and is taken over */
+	/* ours is where a claim would look; one that moved on is stale soon and taken over then */
+	for (uint32_t i = 0; table >= 0 && i < RANGE_COUNT; i++) {
+		char name[16], target[4096];
+		ssize_t n;
+
+		snprintf(name, sizeof(name), "%u", (first + i) % RANGE_COUNT);
+		n = readlinkat(table, name, target, sizeof(target) - 1);
+		if (n < 0)
+			return;
+		target[n] = '\0';
+		if (strcmp(target, record_path) == 0) {
+			IGNORE(unlinkat(table, name, 0));
+			return;
+		}
+	}
 }

@@ -15,4 +15,5 @@
 /* First id of a range for the record at PATH: the one it HAD (its files are owned by it), or with
  * -1 a new one. */
 MUST_USE int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e);
-void range_release(const char *record_path, uint32_t base);
+/* Gives back whatever the record holds. */
+void range_release(const char *record_path);

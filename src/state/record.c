@@ -353,15 +353,11 @@ void record_retire(const struct home *h, const char *name)
 int record_erase(const struct home *h, const char *name, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", h->path, name);
-	AUTO_FD dir = -1;
-	struct state last;
 	char gone[64];
 	int r;
 
 	retired_path(name, gone, sizeof(gone));
-	dir = openat(h->fd, gone, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (dir >= 0 && state_read(dir, &last) == 0 && last.uid_base >= 0)
-		range_release(path, (uint32_t)last.uid_base);
+	range_release(path);
 	r = erase_tree(h->fd, gone);
 	if (r == -EACCES || r == -EPERM)
 		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range", name);

@@ -23,6 +23,7 @@
 #include "host/subid.h"
 #include "process/skeleton.h"
 #include "state/range.h"
+#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define MIB (1ull << 20)
@@ -47,7 +48,7 @@ static bool owns_all_ids(void)
 	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
 }
 
-static int choose_ids(struct supervisor *s, struct err *e)
+int supervisor_choose_ids(struct supervisor *s, struct err *e)
 {
 	struct ids *i = &s->ids;
 
@@ -109,8 +110,20 @@ static int open_upper(struct supervisor *s, int *ret_fd, struct err *e)
 	return 0;
 }
 
-static int open_volume(const struct spec_mount *m, const struct home *h, int *ret_fd, struct err *e)
+/* Root's files shared with a sandbox: what it makes set-user-id there is so on the host too. */
+static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, const struct stat *st)
 {
+	if (s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
+	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
+		buf_addf(&s->warnings,
+			 "setuid files that the sandbox makes in '%s' are root's on the "
+			 "host, for everyone who can enter it; 'chmod o-x' keeps others out\n",
+			 m->source);
+}
+
+static int open_volume(struct supervisor *s, const struct spec_mount *m, int *ret_fd, struct err *e)
+{
+	const struct home *h = &s->home;
 	AUTO_FREE char *path = NULL;
 	struct stat st;
 	AUTO_FD fd = -1;
@@ -129,6 +142,7 @@ static int open_volume(const struct spec_mount *m, const struct home *h, int *re
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_INVALID, "mount source '%s' is neither a file nor a directory",
 			       m->source);
+	warn_of_setuid(s, m, &st);
 	*ret_fd = fd_take(&fd);
 	return 0;
 }
@@ -150,7 +164,10 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		if (r->layer_fd[0] < 0)
 			return err_sys(e, errno, "image directory '%s'", spec->image.reference);
 		r->n_layers = 1;
-		return 0; /* used in place: no layer of its own */
+		/* used in place: no layer of its own, but mount points must be there */
+		stubs_remove(s->record_dir, spec->image.reference); /* a crash's */
+		s->root_hold = stubs_hold(spec->image.reference);
+		return stubs_make(s->record_dir, r->layer_fd[0], spec, e);
 	default:
 		return err_set(e, ERR_UNSUPPORTED, "this kind of image is not supported yet");
 	}
@@ -185,7 +202,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 		return -1;
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
-		    open_volume(&spec->mount[i], &s->home, &r->volume_fd[i], e) < 0)
+		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -269,6 +286,9 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	int r;
 
 	fds[n++] = s->guest_listener;
+	boot->has_connection = s->connection >= 0;
+	if (boot->has_connection)
+		fds[n++] = s->connection;
 	boot->has_cgroup = c->v2_payload >= 0;
 	if (boot->has_cgroup)
 		fds[n++] = c->v2_payload;
@@ -310,9 +330,9 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
 		.restricted = spec->restricted,
 		.report_activity = spec->idle_timeout_s > 0,
-		.uid_count = ids_count(&s->ids),
-		.own_id = ids_own(&s->ids),
-		.split_map = s->ids.mode == IDS_SUBID,
+		.inner_map = ids_inner_map(&s->ids),
+		.single_id = s->ids.mode == IDS_SINGLE,
+		.id_shift = ids_shift(&s->ids),
 	};
 	struct rlimit nofile;
 	int r;
@@ -344,6 +364,15 @@ static int guest_program(int *ret_fd, struct err *e)
 	return process_seal_program(self, ret_fd, e);
 }
 
+static int open_sockets(struct supervisor *s, struct err *e)
+{
+	int r = home_listen(&s->home, s->record.spec.name, "sock", &s->guest_listener);
+
+	if (r == 0)
+		r = home_listen(&s->home, s->record.spec.name, "ctl", &s->control);
+	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
+}
+
 int supervisor_launch(struct supervisor *s, struct err *e)
 {
 	AUTO_FREE struct process_request *q = xcalloc(1, sizeof(*q));
@@ -351,7 +380,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	AUTO_FD program = -1;
 	int r;
 
-	if (choose_ids(s, e) < 0 || guest_program(&program, e) < 0)
+	if (supervisor_choose_ids(s, e) < 0 || guest_program(&program, e) < 0)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
 	q->cgroup_id = cgroup_id;
@@ -364,8 +393,12 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	r = open_rootfs(s, &q->rootfs, e);
 	if (r == 0)
 		r = process_start(q, &s->instance, e);
+	if (r == 0) /* the child is mounting meanwhile */
+		r = open_sockets(s, e);
 	if (r == 0)
 		r = boot_guest(s, e);
+	fd_closep(&s->guest_listener); /* pid 1 has them now */
+	fd_closep(&s->connection);
 	close_rootfs(&q->rootfs);
 	return r;
 }

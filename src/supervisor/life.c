@@ -17,8 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/erase.h"
 #include "base/io.h"
+#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
@@ -49,6 +49,8 @@ static void save(struct supervisor *s, enum status status)
 
 static void log_system(struct supervisor *s, const char *text)
 {
+	if (s->record.spec.ephemeral)
+		return; /* its log goes with it: not worth a file for marks */
 	execlog_add(&s->log, 0, LOG_SYSTEM, text, strlen(text));
 }
 
@@ -78,8 +80,11 @@ static void on_leash(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
 
-	/* nothing is ever sent on it towards us: readable means closed */
+	char word;
+
 	loop_remove(s->loop, &s->leash_watch);
+	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1)
+		return; /* let go on purpose (run -d): it lives as long as its command */
 	if (s->record.spec.ephemeral || s->life == LIFE_STARTING)
 		supervisor_stop(s, 0, "the command that owned it ended");
 }
@@ -132,8 +137,9 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 		process_kill(&s->instance); /* somebody lost patience */
 	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
 		return;
-	if (s->life == LIFE_STARTING && !s->failure.code)
-		err_set(&s->failure, ERR_TIMEOUT, "%s", reason);
+	if (s->life == LIFE_STARTING && !s->failure.code) /* another command took the name over */
+		err_set(&s->failure, ERR_EXISTS, "sandbox already exists: '%s' was replaced while it "
+						 "started (%s)", s->record.spec.name, reason);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", reason);
 	become(s, LIFE_STOPPING);
 	loop_remove(s->loop, &s->idle_timer);
@@ -164,8 +170,12 @@ static void on_ready(struct supervisor *s)
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
 	s->record.state.stop_reason[0] = '\0';
+	/* whoever runs an ephemeral one is talking to pid 1 by now: its record can wait */
+	if (s->record.spec.ephemeral)
+		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 	save(s, STATUS_RUNNING);
-	report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
+	if (!s->record.spec.ephemeral)
+		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 	log_system(s, "--- sandbox started ---");
 	if (longest)
 		s->duration_timer = loop_add_timer(s->loop, clock_mono_ns() + longest * NS_PER_SEC,
@@ -286,6 +296,9 @@ static void clean_up(struct supervisor *s)
 
 	process_done(&s->instance);
 	home_unlink_sockets(&s->home, s->record.spec.name);
+	fd_closep(&s->root_hold);
+	if (s->record.spec.image.kind == IMAGE_DIR)
+		stubs_remove(s->record_dir, s->record.spec.image.reference);
 	if (vanish) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			record_retire(&s->home, s->record.spec.name);
@@ -321,6 +334,7 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
 	buf_init(&s->warnings, 4096);
 	process_init(&s->instance);
+	s->root_hold = -1;
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);

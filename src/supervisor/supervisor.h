@@ -19,8 +19,7 @@ enum supervisor_fd {
 	SUPERVISOR_FD_LOCK = 4,   /* its lock, held */
 	SUPERVISOR_FD_LEASH = 5,  /* to the command that started us: OK or ERROR goes there; an
 				     ephemeral sandbox ends when it closes */
-	SUPERVISOR_FD_GUEST = 6,  /* listener for clients, handed to pid 1 */
-	SUPERVISOR_FD_CONTROL = 7, /* listener for ourselves */
+	SUPERVISOR_FD_CONNECTION = 6, /* the first client's, handed to pid 1; may be absent */
 };
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
@@ -31,9 +30,12 @@ enum life { LIFE_STARTING, LIFE_RUNNING, LIFE_STOPPING, LIFE_DEAD, LIFE_COUNT };
 
 struct supervisor {
 	struct home home;
-	int record_dir, lock, leash, guest_listener, control;
+	int record_dir, lock, leash;
+	int connection; /* or -1 */
+	int guest_listener, control;
 	struct record record;
 	struct ids ids;
+	int root_hold; /* directory image: see stubs.h */
 	bool parent_mounts;
 	struct process_instance instance;
 	struct loop *loop;
@@ -51,6 +53,11 @@ struct supervisor {
 
 /* launch.c: from the record to a started instance (not yet ready). */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
+MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
+/* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
+int supervisor_sweep(void);
+/* … and removes the control groups of a sandbox whose supervisor was killed. */
+int supervisor_reap(const char *name);
 /* life.c */
 MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once. REASON goes to the log and the record. */

@@ -30,8 +30,7 @@ enum tag {
 	TAG_SHELL = 20,
 	TAG_RESTRICTED = 21,
 	TAG_REPORT_ACTIVITY = 22,
-	TAG_UID_COUNT = 23,
-	TAG_OWN_ID = 24,
+	TAG_INNER_MAP = 23,
 	TAG_TASK_FDS = 25,
 	TAG_HAS_CGROUP = 26,
 	TAG_NOFILE_SOFT = 27,
@@ -42,7 +41,9 @@ enum tag {
 	TAG_TEXT = 32,
 	TAG_NUMBER = 33,
 	TAG_HAS_OOM = 34,
-	TAG_SPLIT_MAP = 35,
+	TAG_SINGLE_ID = 35,
+	TAG_ID_SHIFT = 36,
+	TAG_HAS_CONNECTION = 37,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -325,12 +326,14 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 		field_put_str(b, TAG_SHELL, m->shell);
 	field_put_u64(b, TAG_RESTRICTED, m->restricted);
 	field_put_u64(b, TAG_REPORT_ACTIVITY, m->report_activity);
-	field_put_u64(b, TAG_UID_COUNT, m->uid_count);
-	field_put_u64(b, TAG_OWN_ID, m->own_id);
+	if (m->inner_map)
+		field_put_str(b, TAG_INNER_MAP, m->inner_map);
+	field_put_u64(b, TAG_SINGLE_ID, m->single_id);
+	field_put_u64(b, TAG_ID_SHIFT, m->id_shift);
+	field_put_u64(b, TAG_HAS_CONNECTION, m->has_connection);
 	field_put_u64(b, TAG_TASK_FDS, m->n_task_fds);
 	field_put_u64(b, TAG_HAS_CGROUP, m->has_cgroup);
 	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
-	field_put_u64(b, TAG_SPLIT_MAP, m->split_map);
 	field_put_u64(b, TAG_NOFILE_SOFT, m->nofile_soft);
 	field_put_u64(b, TAG_NOFILE_HARD, m->nofile_hard);
 	field_put_u64(b, TAG_DATA_LIMIT, m->data_limit);
@@ -352,18 +355,20 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_bool(f, &m->restricted);
 	case TAG_REPORT_ACTIVITY:
 		return get_bool(f, &m->report_activity);
-	case TAG_UID_COUNT:
-		return get_u32(f, &m->uid_count);
-	case TAG_OWN_ID:
-		return get_u32(f, &m->own_id);
+	case TAG_INNER_MAP:
+		return get_str(f, &m->inner_map);
+	case TAG_ID_SHIFT:
+		return get_u32(f, &m->id_shift);
+	case TAG_HAS_CONNECTION:
+		return get_bool(f, &m->has_connection);
 	case TAG_TASK_FDS:
 		return get_u32(f, &m->n_task_fds);
 	case TAG_HAS_CGROUP:
 		return get_bool(f, &m->has_cgroup);
 	case TAG_HAS_OOM:
 		return get_bool(f, &m->has_oom);
-	case TAG_SPLIT_MAP:
-		return get_bool(f, &m->split_map);
+	case TAG_SINGLE_ID:
+		return get_bool(f, &m->single_id);
 	case TAG_NOFILE_SOFT:
 		return get_number(f, UINT64_MAX, &m->nofile_soft);
 	case TAG_NOFILE_HARD:

@@ -86,12 +86,13 @@ struct boot_message {
 	const char *workdir, *user, *shell;
 	bool restricted;
 	bool report_activity;
-	uint32_t uid_count;      /* ids the inner map holds; 1: a single-id map */
-	uint32_t own_id;         /* what pid 1 becomes in the outer namespace */
+	const char *inner_map;   /* text of the payload's id maps */
+	bool single_id;          /* one id: groups cannot be set */
+	uint32_t id_shift;       /* outer id = inner id + this */
+	bool has_connection;     /* a client's connection follows */
 	uint32_t n_task_fds;     /* cgroup v1 `tasks` descriptors that follow */
 	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
 	bool has_oom;            /* a file that counts memory kills follows */
-	bool split_map;          /* inner id 0 must be a map line of its own */
 	uint64_t nofile_soft, nofile_hard; /* what commands get */
 	uint64_t data_limit;     /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit;    /* RLIMIT_NPROC for commands, 0: none */

@@ -249,7 +249,7 @@ class Runner:
     def __init__(self, options):
         self.options = options
         self.python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
-        self.arena = tempfile.mkdtemp(prefix="cordon-test-", dir="/tmp")
+        self.arena = tempfile.mkdtemp(prefix="cordon-test-")
         os.chmod(self.arena, 0o755)
         self.users, self.jobs, self.live = None, [], {}
         self.passed, self.failed, self.not_run = 0, [], []

@@ -300,8 +300,8 @@ class End(CordonTest):
 
     def test_what_was_written_before_the_end_is_not_lost(self):
         box = self.create()
-        for _ in range(20):
-            got = box.sh("(seq 1 2000; sleep 1000) & wait_for=$!; seq 1 10 >&2; exit 4")
+        for _ in range(5):
+            got = box.sh("(seq 1 2000; sleep 1000) & seq 1 10 >&2; exit 4")
             self.assertEqual(got.code, 4)
             self.assertEqual(got.errtext, "".join(f"{i}\n" for i in range(1, 11)))
 
@@ -575,11 +575,9 @@ class Descriptors(CordonTest):
         self.addCleanup(lambda: [os.close(fd) for fd in extra])
         for fd in extra:
             os.set_inheritable(fd, True)
-        got = self.cordon("exec", box.name, "--", "sh", "-c",
-                          "ls /proc/self/fd; echo /proc/$$/fd/*", pass_fds=extra)
-        lines = got.text.split("\n")
-        self.assertEqual(lines[:4], ["0", "1", "2", "3"], got)  # 3 is ls reading the directory
-        self.assertEqual([w.rsplit("/", 1)[1] for w in lines[4].split()], ["0", "1", "2"], got)
+        script = "for n in $(seq 0 1023); do [ -e /proc/$$/fd/$n ] && echo $n; done; true"
+        got = self.cordon("exec", box.name, "--", "bash", "-c", script, pass_fds=extra)
+        self.assertEqual((got.code, got.text), (0, "0\n1\n2\n"), got)
 
     def test_descriptors_of_the_creator_do_not_enter(self):
         extra = os.open("/etc/passwd", os.O_RDONLY)

@@ -85,7 +85,7 @@ class Vectors(CordonTest):
                 for name in after - before:
                     self.cordon("remove", "-f", name)
             with self.subTest(line=vector.line):
-                self.assertEqual(wrong, [], got)
+                self.assertFalse(wrong, f"{'; '.join(wrong)}\n{got}")
 
 
 def add_tests():

@@ -1,0 +1,75 @@
+#include "cli/cells.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli/ui.h"
+
+#define NAMES_MAX_BYTES (64u << 20) /* of half a million sandboxes */
+
+const char *cell_image(const struct spec *s)
+{
+	return s->image.kind == IMAGE_HOST || !s->image.reference ? "host" : s->image.reference;
+}
+
+void cell_mib(struct buf *out, uint64_t mib)
+{
+	if (mib >= 1024 && mib % 1024 == 0)
+		buf_addf(out, "%llu GiB", (unsigned long long)(mib / 1024));
+	else
+		buf_addf(out, "%llu MiB", (unsigned long long)mib);
+}
+
+void cell_memory(struct buf *out, const struct spec *s)
+{
+	cell_mib(out, s->memory_mib);
+	buf_add_str(out, " / ");
+	cell_mib(out, s->max_memory_mib);
+}
+
+static void add_words(struct buf *out, const struct strv *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (out->n > 1) /* the opening quote is there */
+			buf_add_char(out, ' ');
+		buf_add_str(out, l->v[i]);
+	}
+}
+
+void cell_command(struct buf *out, const struct spec *s)
+{
+	if (s->entrypoint.n + s->cmd.n == 0) {
+		buf_add_char(out, '-');
+		return;
+	}
+	buf_add_char(out, '"');
+	add_words(out, &s->entrypoint);
+	add_words(out, &s->cmd);
+	buf_add_char(out, '"');
+}
+
+void cell_port(struct buf *out, const struct spec_port *p)
+{
+	buf_addf(out, "%s:%u->%u/%s", p->bind, p->host_port, p->guest_port, p->udp ? "udp" : "tcp");
+}
+
+void cell_time(struct buf *out, uint64_t real_ns)
+{
+	time_t t = (time_t)(real_ns / NS_PER_SEC);
+	char text[32];
+	struct tm tm;
+
+	localtime_r(&t, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	buf_add_str(out, text);
+}
+
+int cells_print_names(const struct record *r, size_t n)
+{
+	AUTO_BUF b = BUF_INIT(NAMES_MAX_BYTES);
+
+	for (size_t i = 0; i < n; i++)
+		buf_addf(&b, "%s\n", r[i].spec.name);
+	return ui_write_stdout(&b);
+}

@@ -1,0 +1,21 @@
+/* How sandboxes look in tables and texts: the words several commands print for the same thing. */
+#pragma once
+
+#include "base/buf.h"
+#include "client/sandbox.h"
+#include "spec/spec.h"
+
+/* The image as its user named it; borrowed from the spec. */
+const char *cell_image(const struct spec *s);
+/* "512 MiB", "2 GiB" when it is whole. */
+void cell_mib(struct buf *out, uint64_t mib);
+/* "512 MiB / 1 GiB": what it has and how far it may grow. */
+void cell_memory(struct buf *out, const struct spec *s);
+/* What it runs by itself, in double quotes, or "-". */
+void cell_command(struct buf *out, const struct spec *s);
+/* "127.0.0.1:8080->80/tcp" */
+void cell_port(struct buf *out, const struct spec_port *p);
+/* "2026-01-02 03:04:05" in the local zone. */
+void cell_time(struct buf *out, uint64_t real_ns);
+/* What -q prints: one name per line, to stdout as ui_write_stdout(). */
+int cells_print_names(const struct record *r, size_t n);

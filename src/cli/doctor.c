@@ -1,0 +1,253 @@
+/*
+ * Can sandboxes run here, for this caller, and how well? The answer comes from running one: an
+ * ephemeral sandbox in the caller's own home, one command in it, and its record, which says how each
+ * limit holds. The facts of host/ explain what is missing and carry the command that helps.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/ui.h"
+#include "client/exec.h"
+#include "client/launch.h"
+#include "client/sandbox.h"
+#include "host/facts.h"
+
+#define PROOF_TIMEOUT_MS 30000 /* a command that does nothing, on the slowest of machines */
+
+/* --- the proof ------------------------------------------------------------------------------- */
+
+struct proof {
+	bool ran;
+	uint64_t took_ns;
+	struct enforcement limits; /* of the sandbox that ran */
+	struct err e;
+};
+
+static int execute(const struct home *h, struct launch *l, const char *name, struct err *e)
+{
+	const char *argv[] = { "true", NULL };
+	struct exec_request q = {
+		.message = { .argv = argv, .n_argv = 1, .timeout_ms = PROOF_TIMEOUT_MS },
+		.in = -1,
+		.out = -1,
+		.err = -1,
+		.leash = -1
+	};
+	AUTO_BUF warnings = BUF_INIT(65536);
+	struct exec_result result = { 0 };
+	struct client c;
+	int r;
+
+	if (launch_wait(l, &warnings, e) < 0)
+		return -1;
+	r = client_open(&c, h, name, e);
+	if (r == 0)
+		r = client_exec(&c, &q, &result, e);
+	client_done(&c);
+	if (r == 0 && exec_exit_status(&result.end) != 0)
+		return err_set(e, ERR_SYSTEM, "'true' ended with status %d in a sandbox",
+			       exec_exit_status(&result.end));
+	return r;
+}
+
+static void prove(const struct home *h, struct proof *p)
+{
+	uint64_t start = clock_mono_ns();
+	struct launch l = LAUNCH_NONE;
+	AUTO_RECORD r = RECORD_NONE;
+	struct err ignored;
+	struct spec s;
+
+	spec_init(&s);
+	s.name = spec_random_name();
+	s.ephemeral = true;
+	s.image.kind = IMAGE_HOST;
+	s.image.reference = xstrdup("host");
+	if (launch_create(h, &s, false, &l, &p->e) == 0) {
+		p->ran = execute(h, &l, s.name, &p->e) == 0;
+		p->took_ns = clock_mono_ns() - start;
+		if (p->ran && record_load(h, s.name, &r, &ignored) == 0)
+			p->limits = r.state.enforced;
+		record_retire(h, s.name); /* out of sight now; its supervisor deletes it */
+	}
+	launch_done(&l); /* lets go of the leash, which ends it */
+	spec_done(&s);
+}
+
+/* --- the report ------------------------------------------------------------------------------ */
+
+struct report {
+	struct facts facts;
+	struct proof proof;
+	struct strv fixes; /* commands, each once, in the order they came up */
+};
+
+static void add_fix(struct report *r, const char *fix)
+{
+	for (size_t i = 0; i < r->fixes.n; i++)
+		if (strcmp(r->fixes.v[i], fix) == 0)
+			return;
+	if (*fix)
+		strv_add(&r->fixes, fix);
+}
+
+/* What the engine stands on. Without a vital one there are no sandboxes; the others cost something. */
+static const struct {
+	enum fact_id id;
+	const char *check;
+	bool vital;
+	const char *without; /* what a no means */
+} walls[] = {
+	// clang-format off
+	{ FACT_USER_NAMESPACE,  "Namespaces", true,  "no sandbox can start" },
+	{ FACT_MOUNT_API,       "Mounts",     true,  "no sandbox can start" },
+	{ FACT_SUBIDS,          "User ids",   false, "sandboxes have a single id" },
+	{ FACT_OVERLAY,         "Overlay",    false, "an ordinary user's sandboxes cannot start" },
+	{ FACT_IDMAPPED_MOUNT,  "Volumes",    false, "files in volumes have other owners inside" },
+	{ FACT_SETUID_PROGRAMS, "Setuid",     false, "no setuid program works, newuidmap included" },
+	{ FACT_CGROUP_KILL,     "Kill",       false, "a command's processes are found one by one" },
+	{ FACT_LANDLOCK,        "Landlock",   false, "one wall less around our own helpers" },
+	// clang-format on
+};
+
+static void report_walls(struct report *r)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(walls); i++) {
+		const struct fact *f = &r->facts.fact[walls[i].id];
+
+		if (f->yes) {
+			ui_check(UI_GOOD, walls[i].check, "%s", f->text);
+			continue;
+		}
+		ui_check(walls[i].vital ? UI_BAD : UI_SOSO, walls[i].check, "%s (%s)", f->text,
+			 walls[i].without);
+		add_fix(r, f->fix);
+	}
+}
+
+static const struct {
+	enum fact_id id;
+	const char *check;
+	size_t offset;
+	const char *without;
+} limits[] = {
+	// clang-format off
+	{ FACT_CGROUP_MEMORY, "Memory", offsetof(struct enforcement, memory),
+	  "the default is not enforced, --memory holds for each process alone" },
+	{ FACT_CGROUP_CPU, "CPUs", offsetof(struct enforcement, cpus),
+	  "the default is not enforced, --cpus pins to so many" },
+	{ FACT_CGROUP_PIDS, "Processes", offsetof(struct enforcement, pids),
+	  "counted for all sandboxes of this user together" },
+	// clang-format on
+};
+
+/* What held for the sandbox that ran says more than what a probe could do. */
+static void report_limits(struct report *r)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		const struct fact *f = &r->facts.fact[limits[i].id];
+		const char *held = (const char *)&r->proof.limits + limits[i].offset;
+
+		if (starts_with(held, "cgroup") || (!r->proof.ran && f->yes)) {
+			ui_check(UI_GOOD, limits[i].check, "limited by %s", *held ? held : f->text);
+			continue;
+		}
+		ui_check(UI_SOSO, limits[i].check, "%s: %s", *held ? held : f->text,
+			 limits[i].without);
+		add_fix(r, f->fix);
+	}
+}
+
+static void report_kvm(const struct report *r)
+{
+	const struct fact *f = &r->facts.fact[FACT_KVM];
+
+	if (f->yes)
+		ui_check(UI_SOSO, "KVM", "%s, but the vm engine is not built yet: process engine",
+			 f->text);
+	else
+		ui_check(UI_SOSO, "KVM", "%s; sandboxes use the process engine", f->text);
+}
+
+static void report_proof(const struct report *r)
+{
+	if (r->proof.ran)
+		ui_check(UI_GOOD, "Engine", "process: ran a command in a sandbox in %.1f ms",
+			 (double)r->proof.took_ns / NS_PER_MS);
+	else
+		ui_check(UI_BAD, "Engine", "process: no command could be run");
+	if (r->proof.e.code) {
+		struct str rest = str_of(r->proof.e.msg);
+
+		while (rest.p) {
+			struct str one = str_cut(&rest, '\n');
+			AUTO_FREE char *text = xstrndup(one.p, one.n);
+
+			ui_hint(text);
+		}
+		if (r->proof.e.hint)
+			ui_hint(r->proof.e.hint);
+	}
+}
+
+static void report_fixes(const struct args *a, const struct report *r)
+{
+	if (r->fixes.n == 0) {
+		if (args_has(a, "fix"))
+			ui_note("Nothing to repair.");
+		return;
+	}
+	/* each changes the machine or the session, so none is run for you */
+	ui_note(args_has(a, "fix") ? "Nothing here can be repaired by itself; to get more, run:"
+				   : "To get more:");
+	for (size_t i = 0; i < r->fixes.n; i++)
+		ui_hint(r->fixes.v[i]);
+}
+
+static void report_machine(const struct args *a, const struct home *h)
+{
+	struct utsname u;
+
+	ui_info("Version", "%s %s", a->program, CORDON_VERSION);
+	if (uname(&u) == 0)
+		ui_info("Machine", "%s %s %s", u.sysname, u.release, u.machine);
+	ui_info("Caller", "uid %u", (unsigned)geteuid());
+	if (h)
+		ui_info("State", "%s", h->path);
+}
+
+int cmd_doctor(const struct args *a)
+{
+	struct report r = { 0 };
+	AUTO_HOME home = { .fd = -1 };
+	struct err e = { 0 };
+
+	/* opening makes a missing one: the one repair that needs nobody's consent */
+	if (home_open(&home, &e) < 0) {
+		report_machine(a, NULL);
+		ui_check(UI_BAD, "State", "%s", e.msg);
+		if (e.hint)
+			ui_hint(e.hint);
+		return 1;
+	}
+	report_machine(a, &home);
+	if (faccessat(home.fd, "sandboxes", W_OK, AT_EACCESS) == 0)
+		ui_check(UI_GOOD, "State", "writable");
+	else
+		ui_check(UI_BAD, "State", "'%s/sandboxes': %s", home.path, strerror(errno));
+	facts_probe(home.path, &r.facts);
+	prove(&home, &r.proof);
+	report_walls(&r);
+	report_limits(&r);
+	report_kvm(&r);
+	report_proof(&r);
+	report_fixes(a, &r);
+	strv_done(&r.fixes);
+	return r.proof.ran ? 0 : 1;
+}

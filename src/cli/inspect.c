@@ -1,0 +1,241 @@
+/*
+ * Everything about one sandbox. The text says the same as the JSON, for people: what was asked for,
+ * and how far this host enforces it; a limit that is not enforced says so.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/cells.h"
+#include "cli/commands.h"
+#include "cli/ui.h"
+#include "client/sandbox.h"
+
+#define OUTPUT_MAX_BYTES (16u << 20) /* a record's file and its indentation */
+#define KEY_WIDTH 16
+#define INDENT 2
+
+/* The limits of a sandbox and where its record says how each holds. */
+static const struct {
+	const char *key;   /* in JSON; sorted */
+	const char *title; /* in text */
+	size_t offset;
+} limits[] = {
+	// clang-format off
+	{ "cpus",      "CPUs",      offsetof(struct enforcement, cpus) },
+	{ "ids",       "User ids",  offsetof(struct enforcement, ids) },
+	{ "memory",    "Memory",    offsetof(struct enforcement, memory) },
+	{ "pids",      "Processes", offsetof(struct enforcement, pids) },
+	{ "root_disk", "Root disk", offsetof(struct enforcement, root_disk) },
+	// clang-format on
+};
+
+/* NULL before the first start: nobody knows yet. */
+static const char *limit_text(const struct record *r, size_t i)
+{
+	const char *text = (const char *)&r->state.enforced + limits[i].offset;
+
+	return *text ? text : NULL;
+}
+
+static const char *engine_in_force(const struct spec *s)
+{
+	return spec_engine_words[s->engine == ENGINE_VM ? ENGINE_VM : ENGINE_PROCESS];
+}
+
+static uint64_t updated_ns(const struct record *r)
+{
+	return r->state.updated_ns > r->updated_ns ? r->state.updated_ns : r->updated_ns;
+}
+
+static int print_json(const struct record *r)
+{
+	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
+	struct json_writer w;
+	char when[CLOCK_RFC3339_BYTES];
+
+	json_writer_init(&w, &b, 2);
+	json_begin_object(&w);
+	json_key_null(&w, "active_config");
+	json_key(&w, "config");
+	spec_write_json(&r->spec, &w);
+	clock_rfc3339_ns(r->created_ns, when);
+	json_key_str(&w, "created_at", when);
+	json_key_str(&w, "engine", engine_in_force(&r->spec));
+	json_key(&w, "limits");
+	json_begin_object(&w);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		json_key_str(&w, limits[i].key, limit_text(r, i));
+	json_end_object(&w);
+	json_key_str(&w, "name", r->spec.name);
+	json_key(&w, "pending_changes");
+	json_begin_array(&w);
+	json_end_array(&w);
+	json_key_str(&w, "status", status_name(r->status));
+	clock_rfc3339_ns(updated_ns(r), when);
+	json_key_str(&w, "updated_at", when);
+	json_end_object(&w);
+	buf_add_char(&b, '\n');
+	return ui_write_stdout(&b);
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+/* "Key:            value", all values in one column, indented or not. */
+static void line(struct buf *b, unsigned indent, const char *key, const char *value)
+{
+	size_t at = b->n;
+
+	buf_add_fill(b, ' ', indent);
+	ui_add_clean(b, key);
+	buf_add_char(b, ':');
+	buf_add_fill(b, ' ', b->n - at < KEY_WIDTH ? KEY_WIDTH - (b->n - at) : 1);
+	ui_add_clean(b, value);
+	buf_add_char(b, '\n');
+}
+
+static void PRINTF_LIKE(4, 5)
+	linef(struct buf *b, unsigned indent, const char *key, const char *fmt, ...)
+{
+	va_list ap;
+	char *value;
+
+	va_start(ap, fmt);
+	if (vasprintf(&value, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	line(b, indent, key, value);
+	free(value);
+}
+
+static void add_head(struct buf *b, const struct record *r)
+{
+	const struct spec *s = &r->spec;
+	AUTO_BUF created = BUF_INIT(64), updated = BUF_INIT(64);
+
+	cell_time(&created, r->created_ns);
+	cell_time(&updated, updated_ns(r));
+	line(b, 0, "Name", s->name);
+	line(b, 0, "Status", status_lower(r->status));
+	if (r->status != STATUS_RUNNING && r->state.stop_reason[0])
+		line(b, 0, "Reason", r->state.stop_reason);
+	line(b, 0, "Image", cell_image(s));
+	line(b, 0, "Engine", engine_in_force(s));
+	line(b, 0, "Created", buf_str(&created));
+	line(b, 0, "Updated", buf_str(&updated));
+	line(b, 0, "Security", s->restricted ? "restricted" : "default");
+	line(b, 0, "Network", s->net_enabled ? "enabled" : "none (loopback only)");
+	if (s->ephemeral)
+		line(b, 0, "Ephemeral", "yes");
+	if (s->idle_timeout_s)
+		linef(b, 0, "Idle timeout", "%llus", (unsigned long long)s->idle_timeout_s);
+	if (s->max_duration_s)
+		linef(b, 0, "Max duration", "%llus", (unsigned long long)s->max_duration_s);
+}
+
+static void add_runtime(struct buf *b, const struct spec *s)
+{
+	AUTO_BUF command = BUF_INIT(OUTPUT_MAX_BYTES);
+
+	cell_command(&command, s);
+	line(b, 0, "Command", buf_str(&command));
+	line(b, 0, "Workdir", s->workdir ? s->workdir : "/");
+	line(b, 0, "User", s->user ? s->user : "root");
+	line(b, 0, "Shell", s->shell ? s->shell : SPEC_DEFAULT_SHELL);
+	if (s->hostname)
+		line(b, 0, "Hostname", s->hostname);
+	for (size_t i = 0; i < s->n_ports; i++) {
+		AUTO_BUF port = BUF_INIT(256);
+
+		cell_port(&port, &s->port[i]);
+		line(b, 0, "Port", buf_str(&port));
+	}
+}
+
+static void add_resources(struct buf *b, const struct spec *s)
+{
+	AUTO_BUF memory = BUF_INIT(128);
+
+	cell_memory(&memory, s);
+	buf_add_str(b, "Resources:\n");
+	linef(b, INDENT, "CPUs", "%u / %u", s->cpus, s->max_cpus);
+	line(b, INDENT, "Memory", buf_str(&memory));
+	linef(b, INDENT, "Processes", "%llu", (unsigned long long)s->pids_limit);
+	if (s->image.root_disk.explicit && s->image.root_disk.size_mib) {
+		buf_clear(&memory);
+		cell_mib(&memory, s->image.root_disk.size_mib);
+		line(b, INDENT, "Root disk", buf_str(&memory));
+	}
+}
+
+static void add_limits(struct buf *b, const struct record *r)
+{
+	buf_add_str(b, "Limits:\n");
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		const char *text = limit_text(r, i);
+
+		line(b, INDENT, limits[i].title, text ? text : "unknown until it has run");
+	}
+}
+
+static void add_pairs(struct buf *b, const char *title, const struct spec_env *list, size_t n)
+{
+	if (!n)
+		return;
+	buf_addf(b, "%s:\n", title);
+	for (size_t i = 0; i < n; i++) {
+		buf_add_fill(b, ' ', INDENT);
+		ui_add_clean(b, list[i].key);
+		buf_add_char(b, '=');
+		ui_add_clean(b, list[i].value);
+		buf_add_char(b, '\n');
+	}
+}
+
+static const char *mount_source(const struct spec_mount *m)
+{
+	return m->kind == MOUNT_TMPFS ? "tmpfs" : m->source;
+}
+
+static void add_mounts(struct buf *b, const struct spec *s)
+{
+	if (!s->n_mounts)
+		return;
+	buf_add_str(b, "Mounts:\n");
+	for (size_t i = 0; i < s->n_mounts; i++) {
+		const struct spec_mount *m = &s->mount[i];
+
+		buf_add_fill(b, ' ', INDENT);
+		ui_add_clean(b, mount_source(m));
+		buf_add_str(b, " -> ");
+		ui_add_clean(b, m->guest);
+		buf_addf(b, " (%s%s%s%s)\n", m->readonly ? "ro" : "rw", m->noexec ? ", noexec" : "",
+			 m->nosuid ? ", nosuid" : "", m->nodev ? ", nodev" : "");
+	}
+}
+
+static int print_text(const struct record *r)
+{
+	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
+
+	add_head(&b, r);
+	add_runtime(&b, &r->spec);
+	add_resources(&b, &r->spec);
+	add_limits(&b, r);
+	add_pairs(&b, "Environment", r->spec.env, r->spec.n_env);
+	add_pairs(&b, "Labels", r->spec.label, r->spec.n_labels);
+	add_mounts(&b, &r->spec);
+	return ui_write_stdout(&b);
+}
+
+int cmd_inspect(const struct args *a)
+{
+	AUTO_RECORD r = RECORD_NONE;
+	AUTO_HOME home = { .fd = -1 };
+	struct err e = { 0 };
+
+	if (home_open(&home, &e) < 0 || record_load(&home, a->word.v[0], &r, &e) < 0)
+		return ui_error(&e);
+	return args_has(a, "format") ? print_json(&r) : print_text(&r);
+}

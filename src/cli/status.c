@@ -1,0 +1,159 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/cells.h"
+#include "cli/commands.h"
+#include "cli/ui.h"
+#include "client/sandbox.h"
+#include "spec/grammar.h"
+
+#define OUTPUT_MAX_BYTES (64u << 20)
+#define CELL_MAX_BYTES (4u << 20) /* a command line as long as the kernel takes */
+enum { IMAGE_WIDTH = 36, COMMAND_WIDTH = 40, PORTS_WIDTH = 32 };
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct record *)a)->spec.name, ((const struct record *)b)->spec.name);
+}
+
+static void write_json(struct json_writer *w, const struct record *r)
+{
+	const struct spec *s = &r->spec;
+	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
+
+	json_begin_object(w);
+	cell_command(&cell, s);
+	json_key_str(w, "command", buf_str(&cell));
+	json_key_int(w, "cpus", s->cpus);
+	json_key_str(w, "image", cell_image(s));
+	json_key_int(w, "max_cpus", s->max_cpus);
+	json_key_int(w, "max_memory_mib", (int64_t)s->max_memory_mib);
+	json_key_int(w, "memory_mib", (int64_t)s->memory_mib);
+	json_key_str(w, "name", s->name);
+	json_key(w, "ports");
+	json_begin_array(w);
+	for (size_t i = 0; i < s->n_ports; i++) {
+		buf_clear(&cell);
+		cell_port(&cell, &s->port[i]);
+		json_str(w, buf_str(&cell));
+	}
+	json_end_array(w);
+	json_key_str(w, "status", status_name(r->status));
+	json_key_str(w, "thp", s->thp);
+	json_end_object(w);
+}
+
+static int print_json(const struct record *r, size_t n, bool one)
+{
+	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
+	struct json_writer w;
+
+	json_writer_init(&w, &b, 2);
+	if (one) {
+		write_json(&w, r);
+	} else {
+		json_begin_array(&w);
+		for (size_t i = 0; i < n; i++)
+			write_json(&w, &r[i]);
+		json_end_array(&w);
+	}
+	buf_add_char(&b, '\n');
+	return ui_write_stdout(&b);
+}
+
+static void add_cut(struct ui_table *t, const char *s, unsigned width)
+{
+	AUTO_BUF cut = BUF_INIT(CELL_MAX_BYTES);
+
+	ui_cut(&cut, s, width);
+	ui_table_add(t, buf_str(&cut));
+}
+
+static void add_row(struct ui_table *t, const struct record *r)
+{
+	const struct spec *s = &r->spec;
+	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
+
+	ui_table_add(t, s->name);
+	add_cut(t, cell_image(s), IMAGE_WIDTH);
+	cell_command(&cell, s);
+	add_cut(t, buf_str(&cell), COMMAND_WIDTH);
+	buf_clear(&cell);
+	buf_addf(&cell, "%u / %u", s->cpus, s->max_cpus);
+	ui_table_add(t, buf_str(&cell));
+	buf_clear(&cell);
+	cell_memory(&cell, s);
+	ui_table_add(t, buf_str(&cell));
+	ui_table_add(t, status_lower(r->status));
+	buf_clear(&cell);
+	for (size_t i = 0; i < s->n_ports; i++) {
+		if (i)
+			buf_add_str(&cell, ", ");
+		cell_port(&cell, &s->port[i]);
+	}
+	add_cut(t, s->n_ports ? buf_str(&cell) : "-", PORTS_WIDTH);
+}
+
+static int print_table(const struct record *r, size_t n)
+{
+	static const char *const head[] = { "NAME", "IMAGE",  "COMMAND", "CPUS",
+					    "MEM",  "STATUS", "PORTS" };
+	struct ui_table t;
+
+	ui_table_init(&t, sizeof(head) / sizeof(head[0]));
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
+		ui_table_add(&t, head[i]);
+	for (size_t i = 0; i < n; i++)
+		add_row(&t, &r[i]);
+	return ui_table_print(&t);
+}
+
+static int print(const struct args *a, const struct record *r, size_t n)
+{
+	if (args_has(a, "format"))
+		return print_json(r, n, a->word.n > 0);
+	if (args_has(a, "quiet"))
+		return cells_print_names(r, n);
+	if (n)
+		return print_table(r, n);
+	ui_note(args_has(a, "all") ? "No sandboxes found." : "No running sandboxes.");
+	return 0;
+}
+
+static int print_all(const struct args *a, const struct home *h)
+{
+	AUTO_SANDBOX_LIST all = { 0 };
+	struct record *chosen;
+	struct err e = { 0 };
+	size_t n = 0;
+	int status;
+
+	if (sandbox_list_load(h, &all, &e) < 0)
+		return ui_error(&e);
+	/* a borrowing array: the list keeps owning its records */
+	chosen = xcalloc(all.n + 1, sizeof(*chosen));
+	for (size_t i = 0; i < all.n; i++)
+		if ((args_has(a, "all") || sandbox_is_up(&all.item[i])) &&
+		    spec_matches_labels(&all.item[i].spec, args_list(a, "label")))
+			chosen[n++] = all.item[i];
+	qsort(chosen, n, sizeof(*chosen), by_name);
+	status = print(a, chosen, n);
+	free(chosen);
+	return status;
+}
+
+int cmd_status(const struct args *a)
+{
+	AUTO_RECORD r = RECORD_NONE;
+	AUTO_HOME home = { .fd = -1 };
+	struct err e = { 0 };
+
+	if (home_open(&home, &e) < 0)
+		return ui_error(&e);
+	if (a->word.n == 0)
+		return print_all(a, &home);
+	if (record_load(&home, a->word.v[0], &r, &e) < 0)
+		return ui_error(&e);
+	return print(a, &r, 1);
+}

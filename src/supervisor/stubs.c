@@ -1,0 +1,156 @@
+#include "supervisor/stubs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "base/str.h"
+
+#define STUBS_FILE "stubs" /* lines "INODE PATH", in the order made */
+#define STUBS_MAX_BYTES (1u << 20)
+
+static int open_in_root(int root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	return sys_openat2(root, path, &how);
+}
+
+/* One component; PARENT is open. The new thing's inode goes to the notes. */
+static int make_one(int parent, const char *name, bool is_dir)
+{
+	AUTO_FD fd = -1;
+
+	if (is_dir)
+		return mkdirat(parent, name, 0755) < 0 ? -errno : 0;
+	fd = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	return fd < 0 ? -errno : 0;
+}
+
+/* Every missing component of PATH, the last one a file unless IS_DIR. */
+static int make_path(int root, const char *path, bool is_dir, struct buf *notes, struct err *e)
+{
+	AUTO_FD parent = open_in_root(root, "/");
+
+	for (const char *at = path; at && *at;) {
+		const char *next = strchr(at + 1, '/');
+		size_t n = next ? (size_t)(next - path) : strlen(path);
+		AUTO_FREE char *prefix = xstrndup(path, n);
+		bool dir = next || is_dir;
+		int fd = open_in_root(root, prefix);
+
+		if (fd < 0 && errno == ENOENT) {
+			struct stat st;
+			int r = make_one(parent, strrchr(prefix, '/') + 1, dir);
+
+			if (r < 0)
+				return err_sys(e, -r, "make mount point '%s' in the image directory", prefix);
+			fd = open_in_root(root, prefix);
+			if (fd >= 0 && fstat(fd, &st) == 0)
+				buf_addf(notes, "%llu %s\n", (unsigned long long)st.st_ino, prefix);
+		}
+		if (fd < 0)
+			return err_sys(e, errno, "mount point '%s' in the image directory", prefix);
+		fd_closep(&parent);
+		parent = fd;
+		at = next;
+	}
+	return 0;
+}
+
+static bool is_directory(const char *source)
+{
+	struct stat st;
+
+	return stat(source, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
+{
+	static const struct {
+		const char *path;
+		bool is_dir;
+	} ours[] = { { "/proc", true },		{ "/dev", true },	   { "/sys", true },
+		     { "/.msb", true },		{ "/etc/hostname", false }, { "/etc/hosts", false },
+		     { "/etc/resolv.conf", false } };
+	AUTO_BUF notes = BUF_INIT(STUBS_MAX_BYTES);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ours); i++)
+		r = make_path(root, ours[i].path, ours[i].is_dir, &notes, e);
+	for (size_t i = 0; r == 0 && i < spec->n_mounts; i++) {
+		const struct spec_mount *m = &spec->mount[i];
+
+		r = make_path(root, m->guest, m->kind != MOUNT_BIND || is_directory(m->source), &notes, e);
+	}
+	/* noted even after a failure: what was made goes again */
+	if (notes.n && io_replace_file(record_dir, STUBS_FILE, notes.p, notes.n, 0600) < 0 && r == 0)
+		r = err_set(e, ERR_SYSTEM, "cannot note the mount points made in the image directory");
+	return r;
+}
+
+static void remove_one(int root, struct str line)
+{
+	AUTO_FREE char *path = NULL;
+	struct str rest = line;
+	struct str number = str_cut(&rest, ' ');
+	AUTO_FD parent = -1;
+	char *slash;
+	struct stat st;
+	uint64_t ino;
+
+	if (!rest.p || parse_u64_str(number, 0, UINT64_MAX, &ino) < 0)
+		return;
+	path = xstrndup(rest.p, rest.n);
+	slash = strrchr(path, '/');
+	if (!slash)
+		return;
+	*slash = '\0';
+	parent = open_in_root(root, *path ? path : "/");
+	if (parent < 0 || fstatat(parent, slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_ino != ino)
+		return;
+	if (S_ISDIR(st.st_mode))
+		IGNORE(unlinkat(parent, slash + 1, AT_REMOVEDIR)); /* not empty: somebody's now */
+	else if (S_ISREG(st.st_mode) && st.st_size == 0)
+		IGNORE(unlinkat(parent, slash + 1, 0));
+}
+
+int stubs_hold(const char *root_path)
+{
+	AUTO_FD fd = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return -errno;
+	return fd_take(&fd);
+}
+
+void stubs_remove(int record_dir, const char *root_path)
+{
+	AUTO_BUF notes = BUF_INIT(STUBS_MAX_BYTES);
+	AUTO_FD root = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t end;
+
+	if (root < 0 || io_read_file(record_dir, STUBS_FILE, &notes) < 0 ||
+	    flock(root, LOCK_EX | LOCK_NB) < 0)
+		return;
+	/* last made, first removed */
+	end = notes.n;
+	while (end > 0) {
+		size_t start = end - 1;
+
+		while (start > 0 && notes.p[start - 1] != '\n')
+			start--;
+		remove_one(root, (struct str){ notes.p + start, end - 1 - start });
+		end = start;
+	}
+	IGNORE(unlinkat(record_dir, STUBS_FILE, 0)); /* reading it again does no harm */
+}

@@ -1,0 +1,78 @@
+"""doctor (spec §4.11): what it proves, what it says, what it leaves."""
+
+import os
+import re
+
+from harness import ALL_MODES, MODE, CordonTest
+
+MARKED = re.compile(r"   [✓!✗] \S.{11} \S")
+
+
+class Doctor(CordonTest):
+    modes = ALL_MODES
+
+    def test_every_line_has_its_shape(self):
+        got = self.cordon("doctor")
+        self.assertEqual((got.code, got.out), (0, b""), got)
+        lines = got.errtext.splitlines()
+        infos = [i for i, line in enumerate(lines) if line.startswith("info ")]
+        self.assertEqual(infos, list(range(len(infos))), got)
+        self.assertGreaterEqual(len(infos), 3, got)
+        checks = [line for line in lines if MARKED.match(line)]
+        self.assertGreater(len(checks), 8, got)
+        others = set(lines) - set(checks) - set(lines[:len(infos)]) - {"To get more:"}
+        self.assertEqual([o for o in others if not o.startswith("  → ")], [], got)
+
+    def test_names_each_fix_once(self):
+        fixes = [line for line in self.cordon("doctor").errtext.splitlines()
+                 if line.startswith("  → ")]
+        self.assertEqual(len(fixes), len(set(fixes)), fixes)
+
+    def test_says_how_limits_hold_as_inspect_does(self):
+        held = self.create().inspect()["limits"]
+        text = self.cordon("doctor").errtext
+        for check, key in (("Memory", "memory"), ("CPUs", "cpus"), ("Processes", "pids")):
+            line = re.search(rf"(?m)^   (.) {check} +(.*)$", text)
+            self.assertIsNotNone(line, text)
+            self.assertIn(held[key], line[2])
+            self.assertEqual(line[1] == "✓", held[key].startswith("cgroup"), text)
+
+    def test_says_which_engine_and_what_kvm_is(self):
+        text = self.cordon("doctor").errtext
+        self.assertRegex(text, r"(?m)^   ✓ Engine       process: ran a command")
+        self.assertRegex(text, r"(?m)^   [✓!] KVM +\S")
+
+    def test_makes_a_missing_home(self):
+        home = os.path.join(self.dir, "fresh")
+        got = self.cordon("doctor", "--fix", "-y", home=home)
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(os.stat(home).st_mode & 0o777, 0o700)
+
+    def test_leaves_no_sandbox(self):
+        self.cordon("doctor")
+        self.assertEqual(self.names(), [])
+        records = os.path.join(self.home, "sandboxes")
+        self.eventually(lambda: os.listdir(records) == [])
+
+
+class Broken(CordonTest):
+    def test_a_home_that_is_not_ours(self):
+        home = os.path.join(self.dir, "full")
+        os.mkdir(home)
+        open(os.path.join(home, "precious"), "w").close()
+        got = self.cordon("doctor", home=home)
+        self.homes.remove(home)
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertRegex(got.errtext, r"(?m)^   ✗ State +\S")
+        self.assertIn("CORDON_HOME", got.errtext)
+        self.assertEqual(os.listdir(home), ["precious"])
+
+    def test_a_home_on_a_read_only_place(self):
+        if MODE in ("root", "userns"):
+            self.not_run("root writes everywhere")
+        parent = os.path.join(self.dir, "locked")
+        os.mkdir(parent, 0o500)
+        got = self.cordon("doctor", home=os.path.join(parent, "home"))
+        self.homes.remove(os.path.join(parent, "home"))
+        self.assertEqual(got.code, 1, got)
+        self.assertRegex(got.errtext, r"(?m)^   ✗ State +\S.*Permission denied")
