@@ -146,6 +146,11 @@ static int ask_supervisor(const struct home *h, const char *what, const char *na
 	return 0;
 }
 
+int control_sweep(const struct home *h, struct err *e)
+{
+	return ask_supervisor(h, "--sweep", NULL, e);
+}
+
 int control_remove(const struct home *h, const char *name, bool force, struct err *e)
 {
 	AUTO_FD dir = -1;
@@ -167,6 +172,6 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 	home_unlink_sockets(h, name);
 	record_retire(h, name);
 	if (record_erase(h, name, e) < 0)
-		return e->code == ERR_DENIED ? ask_supervisor(h, "--sweep", NULL, e) : -1;
+		return e->code == ERR_DENIED ? control_sweep(h, e) : -1;
 	return 0;
 }

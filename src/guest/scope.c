@@ -38,6 +38,7 @@ static void group_name(unsigned number, char out[32])
 void scope_open(struct scopes *s, struct scope *ret)
 {
 	char name[32];
+	int r;
 
 	*ret = (struct scope){ .group = -1, .mark = -1 };
 	if (s->payload < 0)
@@ -50,9 +51,12 @@ void scope_open(struct scopes *s, struct scope *ret)
 		s->spare[i] = s->spare[--s->n_spare];
 		return;
 	}
-	ret->number = s->next++;
-	group_name(ret->number, name);
-	if (mkdirat(s->payload, name, 0755) == 0)
+	do { /* a sandbox whose supervisor was killed finds its old groups */
+		ret->number = s->next++;
+		group_name(ret->number, name);
+		r = mkdirat(s->payload, name, 0755);
+	} while (r < 0 && errno == EEXIST);
+	if (r == 0)
 		ret->group = openat(s->payload, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
