@@ -84,7 +84,6 @@ static int run_existing(struct job *j, struct record *r, struct err *e)
 		j->started = true;
 	} else if (j->x.request.message.flags & EXEC_DETACHED) {
 		ui_warn("sandbox '%s' was running before and goes on when the command ends", name);
-		j->x.request.message.flags &= ~(unsigned)EXEC_MAIN;
 	}
 	return execute(j, name, e);
 }
@@ -111,9 +110,12 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 		ui_warn("nothing to run: give a command after --");
 		return 0;
 	}
+	/* a sandbox that we start ends with its command, also when we have left by then */
+	if (!exists || !sandbox_is_up(&record))
+		j->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
 		j->x.request.message.flags &= ~(unsigned)(EXEC_TTY | EXEC_JOINED);
-		j->x.request.message.flags |= EXEC_DETACHED | EXEC_MAIN;
+		j->x.request.message.flags |= EXEC_DETACHED;
 	}
 	return exists ? run_existing(j, &record, e) : run_new(j, e);
 }
@@ -125,8 +127,9 @@ static void finish(struct job *j, const char *name)
 
 	if (!j->started)
 		return;
-	if (j->ran && (j->x.request.message.flags & EXEC_DETACHED) && !j->result.end.failure) {
-		launch_release(&j->launch);
+	if (j->ran && !j->result.end.failure &&
+	    ((j->x.request.message.flags & EXEC_DETACHED) || j->result.detached)) {
+		launch_release(&j->launch); /* it lives as long as the command we left */
 		return;
 	}
 	if (j->spec.ephemeral)

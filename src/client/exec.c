@@ -30,6 +30,7 @@
 
 #define CHUNK_BYTES 65536
 #define SILENCE_NS (300 * NS_PER_MS) /* after the end: how long background children may stay mute */
+#define DRAIN_NS (1000 * NS_PER_MS)  /* … and how long they may go on talking to us */
 #define BACKSTOP_NS (3 * NS_PER_SEC) /* beyond --timeout: pid 1 itself does not answer */
 #define STREAM 1u
 /* Beyond this share of the time, log records are dropped rather than slow the command down. */
@@ -365,6 +366,8 @@ static enum execlog_source out_source(const struct run *r)
 /* The end was told: what is in the pipes belongs to us; who still holds them gets a short while. */
 static int drain(struct run *r)
 {
+	uint64_t end = clock_mono_ns() + DRAIN_NS;
+
 	r->last_output = clock_mono_ns();
 	while (r->out_pipe >= 0 || r->err_pipe >= 0) {
 		struct pollfd p[] = { { .fd = r->out_pipe, .events = POLLIN },
@@ -374,8 +377,10 @@ static int drain(struct run *r)
 		some |= pump_out(r, &r->err_pipe, r->q->err, LOG_STDERR);
 		if (r->result->broken_output)
 			return 0;
-		if (some)
+		if (some && clock_mono_ns() < end)
 			continue;
+		if (some)
+			break; /* they never stop: pid 1 reads on */
 		if (r->out_pipe < 0 && r->err_pipe < 0)
 			break;
 		if (clock_mono_ns() - r->last_output >= SILENCE_NS)
@@ -520,14 +525,11 @@ static int read_keys(struct run *r)
 		r->in_open = false;
 		return send_frame(r, FRAME_STDIN, NULL, 0);
 	}
-	if (scan_keys(r, chunk, (size_t)n, &out)) {
-		r->result->detached = true;
-		return send_frame(r, FRAME_DETACH, NULL, 0);
-	}
-	if (out.n == 0)
-		return 0;
+	r->result->detached = scan_keys(r, chunk, (size_t)n, &out);
 	r->credit -= out.n < r->credit ? (uint32_t)out.n : r->credit;
-	return send_frame(r, FRAME_STDIN, out.p, out.n);
+	if (out.n && send_frame(r, FRAME_STDIN, out.p, out.n) < 0)
+		return -1;
+	return r->result->detached ? send_frame(r, FRAME_DETACH, NULL, 0) : 0;
 }
 
 static int terminal_loop(struct run *r)

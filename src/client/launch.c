@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,10 +13,12 @@
 #include "base/cleanup.h"
 #include "client/program.h"
 #include "client/volumes.h"
+#include "state/execlog.h"
 #include "state/record.h"
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
+#define EXIT_WAIT_MS 2000
 #define LOCK_WAIT_MS 10000 /* another command on the same sandbox is short, or it is up */
 
 /* The numbers supervisor/supervisor.h expects them under. */
@@ -65,10 +68,16 @@ static void supervisor_env(const struct home *h, const char *env[8], char **ret_
 /* The supervisor's own messages, beside what commands print. */
 static int open_runtime_log(int dir)
 {
+	AUTO_FD logs = -1;
+
 	if (mkdirat(dir, "logs", 0700) < 0 && errno != EEXIST)
 		return -1;
-	return openat(dir, "logs/runtime.log", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		      0600);
+	logs = openat(dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (logs < 0)
+		return -1;
+	execlog_rotate(logs, RUNTIME_LOG_FILE);
+	return openat(logs, RUNTIME_LOG_FILE,
+		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 static int start_supervisor(const struct home *h, const char *name, int dir, int lock, bool keep_log,
@@ -187,6 +196,8 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 		buf_add(warnings, f.body.p, f.body.n);
 		return 0;
 	}
+	/* its lock goes with it: until then the sandbox would still look as if it were starting */
+	IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS));
 	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
 		return err_set(e, ERR_PROTOCOL, "the supervisor's answer is not understood");
 	return err_set(e, (enum err_code)code, "%s", text);

@@ -88,6 +88,23 @@ static int write_subid(const struct ids *i, pid_t pid, struct err *e)
 			   "/etc/subgid give you 65536 ids");
 }
 
+/* The same three lines written by ourselves. */
+static int write_sub_direct(const struct ids *i, pid_t pid, struct err *e)
+{
+	static const char *const files[] = { "uid_map", "gid_map" };
+	const uint32_t own[] = { i->caller_uid, i->caller_gid };
+	const uint32_t base[] = { i->uid_base, i->gid_base };
+	char map[96];
+
+	for (unsigned k = 0; k < 2; k++) {
+		snprintf(map, sizeof(map), "0 %u 1\n1 %u 1\n2 %u %u\n", base[k] + IDS_PER_SANDBOX - 1,
+			 own[k], base[k], IDS_PER_SANDBOX - 2);
+		if (write_proc(pid, files[k], map, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int write_single(const struct ids *i, pid_t pid, struct err *e)
 {
 	char map[48];
@@ -107,7 +124,7 @@ int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
 	case IDS_RANGE:
 		return write_range(i, pid, e);
 	case IDS_SUBID:
-		return write_subid(i, pid, e);
+		return i->direct ? write_sub_direct(i, pid, e) : write_subid(i, pid, e);
 	case IDS_SINGLE:
 		break;
 	}

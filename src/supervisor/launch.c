@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,6 +22,7 @@
 #include "base/io.h"
 #include "host/idmap.h"
 #include "host/subid.h"
+#include "image/store.h"
 #include "process/skeleton.h"
 #include "state/range.h"
 #include "supervisor/disk.h"
@@ -49,6 +51,23 @@ static bool owns_all_ids(void)
 	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
 }
 
+/* Root of a user namespace whose map is long enough maps its own ids without help. */
+static int own_sub_range(struct ids *i)
+{
+	static struct idmap m;
+	struct idmap_line uid, gid;
+
+	if (idmap_read("/proc/self/uid_map", &m) == 0 && idmap_longest_run(&m, 1, &uid) == 0 &&
+	    uid.count >= IDS_PER_SANDBOX && idmap_read("/proc/self/gid_map", &m) == 0 &&
+	    idmap_longest_run(&m, 1, &gid) == 0 && gid.count >= IDS_PER_SANDBOX) {
+		i->mode = IDS_SUBID;
+		i->direct = true;
+		i->uid_base = uid.inside;
+		i->gid_base = gid.inside;
+	}
+	return 0;
+}
+
 int supervisor_choose_ids(struct supervisor *s, struct err *e)
 {
 	struct ids *i = &s->ids;
@@ -67,7 +86,10 @@ int supervisor_choose_ids(struct supervisor *s, struct err *e)
 		s->record.state.uid_base = base;
 		return 0;
 	}
-	if (geteuid() != 0) {
+	if (geteuid() == 0 && has_capability(CAP_SETUID))
+		return own_sub_range(i); /* of a container: no idmapped mounts, but ids to give */
+	/* set-user-id helpers do nothing for who has given up gaining privileges */
+	if (geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0) {
 		struct subid sub;
 		struct err none; /* without a range there is still the single id; inspect shows it */
 
@@ -150,6 +172,49 @@ static int open_volume(struct supervisor *s, const struct spec_mount *m, int *re
 	return 0;
 }
 
+/* An image may hold one layer twice, which overlayfs refuses: the upper one hides the lower. */
+static bool comes_again(const struct image_record *r, size_t i)
+{
+	for (size_t k = i + 1; k < r->n_layers; k++)
+		if (strcmp(r->layer[i].digest, r->layer[k].digest) == 0)
+			return true;
+	return false;
+}
+
+/* By the digest in our record, whatever the reference means by now. The lock is for whoever removes
+ * images: it either sees our record, or has removed what we look for and we say so. */
+static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec_image *image = &s->record.spec.image;
+	struct image_record record;
+	AUTO_FD lock = -1;
+	int rc = 0;
+
+	if (!image->manifest_digest)
+		return err_set(e, ERR_INVALID, "the record does not say which image this is");
+	if (image_store_lock(s->home.fd, false, &lock, e) < 0)
+		return -1;
+	if (image_store_find_digest(s->home.fd, image->manifest_digest, &record, e) < 0)
+		return err_wrap(e, "image '%s'", image->reference);
+	for (size_t i = 0; rc == 0 && i < record.n_layers; i++) {
+		char path[IMAGE_PATH_BYTES];
+
+		if (comes_again(&record, i))
+			continue;
+		image_layer_path(record.layer[i].digest, path);
+		r->layer_fd[r->n_layers] = openat(s->home.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (r->layer_fd[r->n_layers] < 0)
+			rc = err_sys(e, errno, "layer %s of image '%s'", record.layer[i].digest,
+				     image->reference);
+		else
+			r->n_layers++;
+	}
+	image_record_done(&record);
+	if (rc == 0 && r->n_layers == 0)
+		return err_set(e, ERR_INVALID, "image '%s' has no layers", image->reference);
+	return rc;
+}
+
 static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
@@ -171,6 +236,10 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		stubs_remove(s->record_dir, spec->image.reference); /* a crash's */
 		s->root_hold = stubs_hold(spec->image.reference);
 		return stubs_make(s->record_dir, r->layer_fd[0], spec, e);
+	case IMAGE_OCI:
+		if (open_image(s, r, e) < 0)
+			return -1;
+		break;
 	default:
 		return err_set(e, ERR_UNSUPPORTED, "this kind of image is not supported yet");
 	}

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -167,6 +168,8 @@ static void on_ready(struct supervisor *s)
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
 	process_started(&s->instance);
+	/* not earlier: a user's own child must stay his to map */
+	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	s->record.state.booted_once = true;
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();

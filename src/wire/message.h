@@ -109,6 +109,18 @@ MUST_USE int started_decode(struct str body, uint64_t *ret_id);
 void error_encode(struct buf *b, unsigned code, const char *text);
 MUST_USE int error_decode(struct str body, unsigned *ret_code, const char **ret_text);
 
+/* USAGE_ANSWER: since the boot; what is not known is USAGE_UNKNOWN and is not sent. */
+struct usage_message {
+	uint64_t uptime_ns;
+	uint64_t cpu_ns;
+	uint64_t memory_bytes;
+	uint64_t disk_read_bytes, disk_write_bytes;
+	uint64_t pids;
+};
+#define USAGE_UNKNOWN UINT64_MAX
+void usage_encode(struct buf *b, const struct usage_message *m);
+MUST_USE int usage_decode(struct str body, struct usage_message *ret);
+
 /* RESIZE */
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);

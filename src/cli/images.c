@@ -1,0 +1,284 @@
+/*
+ * Images are cordon-image's business: the commands below hand over their words and become it. Only
+ * what `create` needs on its hot path is read here, straight from the store.
+ */
+#include "cli/images.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/spawn.h"
+#include "cli/commands.h"
+#include "cli/ui.h"
+#include "client/program.h"
+#include "image/store.h"
+#include "spec/grammar.h"
+
+#define REPORT_MAX_BYTES 8192u
+
+extern char **environ;
+
+/* --- commands that become cordon-image ------------------------------------------------------- */
+
+/* Options go over under their own names. Lists end in NULL. */
+struct handover {
+	const char *command;
+	const char *const *flags, *const *values;
+	const char *list;
+};
+
+static void add_options(struct strv *argv, const struct args *a, const struct handover *o)
+{
+	for (const char *const *f = o->flags; f && *f; f++)
+		if (args_has(a, *f)) {
+			AUTO_FREE char *word = xasprintf("--%s", *f);
+
+			strv_add(argv, word);
+		}
+	for (const char *const *v = o->values; v && *v; v++)
+		if (args_str(a, *v)) {
+			AUTO_FREE char *word = xasprintf("--%s", *v);
+
+			strv_add(argv, word);
+			strv_add(argv, args_str(a, *v));
+		}
+	for (size_t i = 0; o->list && i < args_list(a, o->list)->n; i++) {
+		AUTO_FREE char *word = xasprintf("--%s", o->list);
+
+		strv_add(argv, word);
+		strv_add(argv, args_list(a, o->list)->v[i]);
+	}
+}
+
+static int become(const struct args *a, const struct handover *o)
+{
+	AUTO_HOME home = { .fd = -1 };
+	AUTO_FREE char *program = NULL;
+	struct strv argv = { 0 };
+	struct err e = { 0 };
+
+	if (home_open(&home, &e) < 0 || program_find("cordon-image", &program, &e) < 0)
+		return ui_error(&e);
+	strv_add(&argv, "cordon-image");
+	strv_add(&argv, "--home");
+	strv_add(&argv, home.path);
+	strv_add(&argv, o->command);
+	add_options(&argv, a, o);
+	strv_add(&argv, "--");
+	for (size_t i = 0; i < a->word.n; i++)
+		strv_add(&argv, a->word.v[i]);
+	execve(program, argv.v, environ);
+	err_sys(&e, errno, "execute '%s'", program);
+	strv_done(&argv);
+	return ui_error(&e);
+}
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+int cmd_pull(const struct args *a)
+{
+	const char *how = args_str(a, "materialize");
+
+	if (how && strcmp(how, "layered") != 0)
+		return ui_errorf(ERR_UNSUPPORTED, "--materialize %s is not supported yet", how);
+	return become(a, &(struct handover){ "pull", WORDS("quiet", "force", "insecure"),
+					     WORDS("ca-certs"), NULL });
+}
+
+int cmd_load(const struct args *a)
+{
+	return become(a, &(struct handover){ "load", WORDS("quiet"), WORDS("input"), "tag" });
+}
+
+int cmd_save(const struct args *a)
+{
+	return become(
+		a, &(struct handover){ "save", WORDS("quiet"), WORDS("format", "output"), NULL });
+}
+
+int cmd_image_list(const struct args *a)
+{
+	return become(a, &(struct handover){ "list", WORDS("quiet"), WORDS("format"), NULL });
+}
+
+int cmd_image_inspect(const struct args *a)
+{
+	return become(a, &(struct handover){ "inspect", NULL, WORDS("format"), NULL });
+}
+
+int cmd_image_remove(const struct args *a)
+{
+	return become(a, &(struct handover){ "remove", WORDS("quiet", "force"), NULL, NULL });
+}
+
+int cmd_image_prune(const struct args *a)
+{
+	return become(a,
+		      &(struct handover){ "prune", WORDS("quiet", "yes"), WORDS("format"), NULL });
+}
+
+int cmd_registry_login(const struct args *a)
+{
+	return become(
+		a, &(struct handover){ "login", WORDS("password-stdin"), WORDS("username"), NULL });
+}
+
+int cmd_registry_logout(const struct args *a)
+{
+	return become(a, &(struct handover){ "logout", NULL, NULL, NULL });
+}
+
+int cmd_registry_list(const struct args *a)
+{
+	return become(a, &(struct handover){ "registries", NULL, NULL, NULL });
+}
+
+/* --- what create needs ----------------------------------------------------------------------- */
+
+/* cordon-image draws its own progress; its error comes back as an object on a descriptor. */
+static int read_report(int fd, struct err *e)
+{
+	static char hint[256]; /* err.hint must outlive us; there is one pull per command */
+	AUTO_BUF text = BUF_INIT(REPORT_MAX_BYTES);
+	AUTO_JSON doc = NULL;
+	struct err bad;
+	const char *said;
+	int64_t code;
+
+	if (io_read_to_end(fd, &text) < 0 || json_parse(buf_str(&text), text.n, &doc, &bad) < 0)
+		return err_set(e, ERR_SYSTEM, "cordon-image ended without saying why");
+	code = json_get_int(json_root(doc), "code", ERR_SYSTEM);
+	err_set(e, code > ERR_NONE && code < ERR_CODE_COUNT ? (enum err_code)code : ERR_SYSTEM,
+		"%s", json_get_str(json_root(doc), "error", "pull failed"));
+	said = json_get_str(json_root(doc), "hint", NULL);
+	if (said) {
+		snprintf(hint, sizeof(hint), "%s", said);
+		e->hint = hint;
+	}
+	return -1;
+}
+
+static int pull(const struct args *a, const struct home *h, const char *reference, bool update,
+		struct err *e)
+{
+	AUTO_FREE char *program = NULL;
+	const char *argv[] = { "cordon-image",
+			       "--home",
+			       h->path,
+			       "--report-fd",
+			       "3",
+			       "pull",
+			       update ? "--update" : "--",
+			       update ? "--" : reference,
+			       update ? reference : NULL,
+			       NULL,
+			       NULL };
+	struct spawn s = { .argv = argv, .envp = (const char *const *)environ, .cwd_fd = -1 };
+	struct child child;
+	AUTO_FD from = -1;
+	AUTO_FD to = -1;
+	int fds[2], status = 0, r;
+
+	if (program_find("cordon-image", &program, e) < 0)
+		return -1;
+	if (args_has(a, "quiet")) { /* in front: what follows is not an option any more */
+		memmove(&argv[6], &argv[5], 5 * sizeof(argv[0]));
+		argv[5] = "--quiet";
+	}
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "make a pipe");
+	from = fds[0];
+	to = fds[1];
+	s.path = program;
+	s.fd[s.n_fds++] = (struct spawn_fd){ to, 3 };
+	if (spawn(&s, &child, e) < 0)
+		return -1;
+	fd_closep(&to);
+	r = child_wait(&child, &status);
+	if (r < 0)
+		return err_sys(e, -r, "wait for cordon-image");
+	return status == 0 ? 0 : read_report(from, e);
+}
+
+static void copy_strings(struct strv *to, const struct image_strings *from)
+{
+	strv_done(to);
+	for (size_t i = 0; i < from->n; i++)
+		strv_add(to, from->v[i]);
+}
+
+/* A working directory is a path in the image, whatever it was written like. */
+static char *guest_workdir(const char *s)
+{
+	AUTO_FREE char *absolute = s[0] == '/' ? xstrdup(s) : xasprintf("/%s", s);
+
+	return path_normalise(absolute);
+}
+
+/* The command line was here first. */
+static int apply_config(struct spec *s, const struct image_config *c, struct err *e)
+{
+	if (!s->user && c->user) {
+		if (parse_user(c->user, e) < 0)
+			return err_wrap(e, "USER of image '%s'", s->image.reference);
+		s->user = xstrdup(c->user);
+	}
+	if (!s->workdir && c->working_dir)
+		s->workdir = guest_workdir(c->working_dir);
+	if (!s->has_entrypoint) {
+		copy_strings(&s->entrypoint, &c->entrypoint);
+		s->has_entrypoint = c->entrypoint.n > 0;
+		copy_strings(&s->cmd, &c->cmd);
+	}
+	if (!s->stop_signal && c->stop_signal)
+		s->stop_signal = xstrdup(c->stop_signal);
+	copy_strings(&s->image_env, &c->env);
+	return 0;
+}
+
+static int find(const struct args *a, const struct home *h, const struct spec *s,
+		struct image_record *ret, struct err *e)
+{
+	const char *reference = s->image.reference;
+
+	if (s->pull == PULL_ALWAYS && pull(a, h, reference, true, e) < 0)
+		return -1;
+	if (image_store_find(h->fd, reference, ret, e) == 0)
+		return 0;
+	if (e->code != ERR_NOT_FOUND || s->pull == PULL_ALWAYS)
+		return -1;
+	if (s->pull == PULL_NEVER)
+		return err_set(e, ERR_NOT_FOUND, "image error: image not cached: %s", reference);
+	if (pull(a, h, reference, false, e) < 0)
+		return -1;
+	return image_store_find(h->fd, reference, ret, e);
+}
+
+int images_resolve(const struct args *a, const struct home *h, struct spec *s, struct err *e)
+{
+	struct image_record r;
+	struct image_config c;
+	int result;
+
+	if (find(a, h, s, &r, e) < 0)
+		return -1;
+	result = image_store_config(h->fd, &r, &c, e);
+	if (result == 0) {
+		result = apply_config(s, &c, e);
+		image_config_done(&c);
+	}
+	if (result == 0) {
+		free(s->image.manifest_digest);
+		s->image.manifest_digest = xstrdup(r.manifest_digest);
+	}
+	image_record_done(&r);
+	return result;
+}

@@ -1,0 +1,52 @@
+/*
+ * An image's configuration: what OCI's and Docker's JSON agree on.
+ *
+ * A struct image_config owns everything it points to. Strings hold no NUL; members that the
+ * document lacks are NULL or empty lists.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+#define IMAGE_CONFIG_MAX_BYTES (4u << 20) /* what registries accept for any metadata blob */
+#define IMAGE_LIST_MAX 4096u /* entries of env, labels, volumes …: far above any real image */
+#define IMAGE_STRING_MAX_BYTES (128u << 10) /* one argument or variable; execve's own limit */
+#define IMAGE_USER_MAX_BYTES 256u           /* name:group, two of the longest login names */
+#define IMAGE_LAYERS_MAX 256u               /* twice Docker's ceiling, half of overlayfs's */
+
+/* NULL-terminated for execve's sake; v is NULL when n is 0. */
+struct image_strings {
+	char **v;
+	size_t n;
+};
+
+struct image_label {
+	char *key, *value;
+};
+
+struct image_config {
+	char *architecture, *variant, *os;
+	char *created;            /* as written, RFC 3339 */
+	struct image_strings env; /* each KEY=VALUE */
+	struct image_strings entrypoint, cmd;
+	char *user;        /* to be looked up in the image's own passwd */
+	char *working_dir; /* may be relative or strange: the user of it resolves it in the root */
+	char *stop_signal;
+	struct image_strings volumes;       /* paths */
+	struct image_strings exposed_ports; /* "80/tcp" */
+	struct image_label *label;
+	size_t n_labels;
+	struct image_strings diff_ids; /* valid digests, lowest layer first */
+};
+
+/* ERR_INVALID saying which member is wrong. */
+MUST_USE int image_config_parse(const char *p, size_t n, struct image_config *ret, struct err *e);
+void image_config_done(struct image_config *c);
+
+/* Lists of owned strings, shared with the rest of this room. */
+void image_strings_add(struct image_strings *l, const char *s);
+void image_strings_done(struct image_strings *l);

@@ -1,0 +1,20 @@
+/*
+ * Digests as registries write them: "sha256:" and 64 lower-case hex digits.
+ *
+ * Other algorithms are refused: no registry in use answers with one, and a store keyed by one
+ * algorithm cannot hold the same content twice.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#define DIGEST_PREFIX "sha256:"
+#define DIGEST_HEX_CHARS 64
+#define DIGEST_BYTES (sizeof(DIGEST_PREFIX) + DIGEST_HEX_CHARS) /* with the terminator */
+
+bool digest_valid(const char *s);
+/* The digits alone, the way the store names files. S must be valid. */
+const char *digest_hex(const char *s);
+/* 64 lower-case hex digits and nothing else: a name in the store. */
+bool digest_hex_valid(const char *s);
+void digest_from_hex(const char *hex, char out[DIGEST_BYTES]);

@@ -1,0 +1,62 @@
+/*
+ * Manifests and indexes, OCI and Docker schema 2.
+ *
+ * A document is one or the other by its members, never by what its sender called it: a blob that
+ * reads as both is refused, since two readers would see two images. A struct image_manifest owns
+ * everything it points to.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "image/config.h"
+#include "image/digest.h"
+
+#define MANIFEST_MAX_BYTES (4u << 20) /* what registries accept */
+#define MANIFEST_ITEMS_MAX 1024u      /* images of one index */
+#define LAYER_BLOB_MAX_BYTES \
+	(64ull << 30) /* a compressed layer; the largest public ones are 20 GiB */
+
+#define MEDIA_OCI_MANIFEST "application/vnd.oci.image.manifest.v1+json"
+#define MEDIA_OCI_INDEX "application/vnd.oci.image.index.v1+json"
+#define MEDIA_OCI_CONFIG "application/vnd.oci.image.config.v1+json"
+#define MEDIA_OCI_LAYER "application/vnd.oci.image.layer.v1.tar"
+#define MEDIA_DOCKER_MANIFEST "application/vnd.docker.distribution.manifest.v2+json"
+#define MEDIA_DOCKER_LIST "application/vnd.docker.distribution.manifest.list.v2+json"
+#define MEDIA_DOCKER_CONFIG "application/vnd.docker.container.image.v1+json"
+#define MEDIA_DOCKER_LAYER "application/vnd.docker.image.rootfs.diff.tar"
+
+struct image_descriptor {
+	char *media_type; /* NULL when absent */
+	char digest[DIGEST_BYTES];
+	uint64_t size_bytes;
+	char *os, *architecture, *variant; /* of an index's items; NULL when absent */
+	char *ref_name;                    /* annotation org.opencontainers.image.ref.name */
+	char *image_name;                  /* annotation io.containerd.image.name */
+};
+
+enum manifest_kind { MANIFEST_IMAGE, MANIFEST_INDEX };
+
+struct image_manifest {
+	enum manifest_kind kind;
+	char *media_type;               /* what the document says of itself, or NULL */
+	struct image_descriptor config; /* MANIFEST_IMAGE */
+	struct image_descriptor *item;  /* layers, lowest first, or an index's images */
+	size_t n_items;
+};
+
+MUST_USE int manifest_parse(const char *p, size_t n, struct image_manifest *ret, struct err *e);
+void manifest_done(struct image_manifest *m);
+
+/* The item of an index for OS/ARCHITECTURE, else its only item when that names no platform.
+ * ERR_NOT_FOUND lists what there is. The result is borrowed from INDEX. */
+MUST_USE int manifest_select(const struct image_manifest *index, const char *os,
+			     const char *architecture, const struct image_descriptor **ret,
+			     struct err *e);
+
+/* The platform this build runs images of. */
+#define IMAGE_OS "linux"
+#define IMAGE_ARCHITECTURE "amd64"

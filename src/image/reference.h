@@ -1,0 +1,33 @@
+/*
+ * Image references: [host[:port]/]path[:tag][@digest].
+ *
+ * Parsing fills in what was left out (default registry, `library/` for its short names, tag
+ * `latest`), so two spellings of one image compare equal by reference_key(). What the user wrote is
+ * kept by whoever shows it; it is not in here.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "image/digest.h"
+
+#define REFERENCE_MAX_BYTES 512      /* a full name, the longest tag and a digest, with room */
+#define REFERENCE_NAME_MAX_BYTES 255 /* host and path together, what registries accept */
+#define REFERENCE_TAG_MAX_BYTES 128  /* what registries accept */
+#define REFERENCE_DEFAULT_REGISTRY "docker.io"
+#define REFERENCE_DEFAULT_TAG "latest"
+
+struct reference {
+	char registry[REFERENCE_NAME_MAX_BYTES + 1]; /* "docker.io", "localhost:5000" */
+	char repository[REFERENCE_NAME_MAX_BYTES + 1 + sizeof("library/")]; /* "library/alpine" */
+	char tag[REFERENCE_TAG_MAX_BYTES + 1]; /* "" when only a digest was given */
+	char digest[DIGEST_BYTES];             /* "" when none was given */
+};
+
+#define REFERENCE_KEY_BYTES (2 * REFERENCE_NAME_MAX_BYTES + REFERENCE_TAG_MAX_BYTES + DIGEST_BYTES)
+
+/* ERR_INVALID naming the reference and what is wrong with it. */
+MUST_USE int reference_parse(const char *s, struct reference *ret, struct err *e);
+/* "registry/repository:tag", or "…@digest" when there is a digest: equal keys, equal images. */
+void reference_key(const struct reference *r, char out[REFERENCE_KEY_BYTES]);
+/* What stands after /manifests/ in a registry's address: the digest, else the tag. */
+const char *reference_target(const struct reference *r);

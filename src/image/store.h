@@ -1,0 +1,104 @@
+/*
+ * The image store as readers see it: directories under HOME/cache, no index, no daemon.
+ *
+ *   cache/lock                 flock: shared while content is being added or referred to,
+ *                              exclusive while content is removed
+ *   cache/blobs/sha256/HEX     manifests, configurations and layers as they came, by digest
+ *   cache/layers/HEX/root      a layer's tree, by the digest of its blob; an overlay lower
+ *   cache/layers/HEX/layer.json  what is worth knowing about it
+ *   cache/images/KEY.json      one record per reference; KEY is the SHA-256 of reference_key()
+ *   cache/tmp                  work in progress; everything elsewhere is complete
+ *
+ * Each of these appears by rename when it is whole, blobs and layers before the record that names
+ * them. So a reader needs no lock to look; to hold on to what it found it takes the lock shared
+ * until its sandbox's configuration, which names the manifest's digest, is written.
+ *
+ * Trees are named by the blob's digest and not by diff_id: the blob's is checked by a process that
+ * parses nothing, so a hostile layer that took over its unpacker could still only spoil itself.
+ *
+ * All functions take HOME as a directory descriptor. Records own what they point to.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "image/config.h"
+#include "image/digest.h"
+
+#define IMAGE_RECORD_FORMAT 1
+#define IMAGE_RECORD_MAX_BYTES (256u << 10) /* 256 layers of some 400 bytes each, with room */
+#define IMAGE_RECORDS_MAX 10000u            /* references of one home */
+
+struct image_layer {
+	char digest[DIGEST_BYTES];  /* of the blob, compressed as it came */
+	char diff_id[DIGEST_BYTES]; /* of the plain tar */
+	char *media_type;
+	uint64_t size_bytes; /* of the blob */
+};
+
+struct image_record {
+	char *reference; /* as the user wrote it; NULL from image_store_find_digest() */
+	char manifest_digest[DIGEST_BYTES];
+	char config_digest[DIGEST_BYTES];
+	char *media_type; /* of the manifest */
+	char *architecture, *os;
+	uint64_t created_at_ns;    /* when it came into this store */
+	uint64_t size_bytes;       /* bytes on disk of its unpacked layers */
+	struct image_layer *layer; /* lowest first */
+	size_t n_layers;
+};
+
+/* ERR_NOT_FOUND "image not found: REF". */
+MUST_USE int image_store_find(int home_fd, const char *reference, struct image_record *ret,
+			      struct err *e);
+/* The image a sandbox was made from, whatever its reference means by now or whether it still
+ * exists. */
+MUST_USE int image_store_find_digest(int home_fd, const char *manifest_digest,
+				     struct image_record *ret, struct err *e);
+/* All records, newest first. Damaged ones are left out. */
+MUST_USE int image_store_list(int home_fd, struct image_record **ret, size_t *ret_n, struct err *e);
+MUST_USE int image_store_config(int home_fd, const struct image_record *r, struct image_config *ret,
+				struct err *e);
+void image_record_done(struct image_record *r);
+void image_records_free(struct image_record *r, size_t n);
+
+#define IMAGE_PATH_BYTES 128
+/* Paths relative to HOME, for openat. DIGEST is the blob's (image_layer.digest). */
+void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES]); /* …/root */
+void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES]);
+void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
+MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e);
+
+/* How the owners of a layer's files are stored. */
+enum layer_owners {
+	LAYER_OWNERS_NATIVE, /* the image's own ids, 0–65535: made by root, idmap when mounting */
+	LAYER_OWNERS_MAPPED, /* 0 is the caller, N the caller's N-th subordinate id */
+	LAYER_OWNERS_SINGLE, /* everything belongs to the caller */
+};
+
+struct image_layer_info {
+	char diff_id[DIGEST_BYTES]; /* of the tar that was unpacked */
+	uint64_t disk_bytes;        /* allocated by the tree */
+	uint64_t tar_bytes;         /* length of the plain tar */
+	uint64_t entries;
+	uint64_t squashed; /* entries whose owner could not be kept */
+	uint64_t skipped;  /* device nodes, sockets and attributes left out */
+	enum layer_owners owners;
+};
+MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
+				    struct err *e);
+
+/* Takes HOME/cache/lock, waiting for it; the lock ends when the descriptor is closed. */
+MUST_USE int image_store_lock(int home_fd, bool exclusive, int *ret_fd, struct err *e);
+
+/* The forms on disk. Writing is pull/'s business, but a format lives in one file. */
+void image_record_write_json(const struct image_record *r, struct json_writer *w);
+MUST_USE int image_record_read_json(const char *p, size_t n, struct image_record *ret,
+				    struct err *e);
+MUST_USE int image_layer_info_read_json(const struct json_value *v, struct image_layer_info *ret,
+					struct err *e);
+void image_layer_info_write_json(const struct image_layer_info *i, struct json_writer *w);

@@ -1,0 +1,169 @@
+/* Images in and out: pull, load, save. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "pull/command.h"
+#include "pull/depot.h"
+#include "pull/load.h"
+#include "pull/pull.h"
+#include "pull/save.h"
+#include "pull/say.h"
+#include "pull/settings.h"
+
+/* --- pull ----------------------------------------------------------------------------------- */
+
+static int pull_one(const struct options *o, const struct depot *d, bool *ret_cached, struct err *e)
+{
+	const struct pull_options po = {
+		.registry = { .insecure = o->insecure, .ca_certs = o->ca_certs },
+		.update = o->update,
+		.verify = o->force,
+		.quiet = o->quiet,
+	};
+	struct settings s;
+	int r;
+
+	if (o->ca_certs && access(o->ca_certs, R_OK) < 0)
+		return err_sys(e, errno, "--ca-certs: read '%s'", o->ca_certs);
+	if (settings_read(d->home_fd, &s, e) < 0)
+		return -1;
+	r = pull_image(d, &s, o->arg[0], &po, ret_cached, e);
+	settings_done(&s);
+	return r;
+}
+
+int run_pull(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns();
+	bool cached = false;
+	struct depot d;
+	int r;
+
+	if (depot_open(o->home, &d, e) < 0)
+		return -1;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	r = pull_one(o, &d, &cached, e);
+	curl_global_cleanup();
+	depot_done(&d);
+	if (r < 0 && !o->quiet)
+		say_failed("Pulling", o->arg[0]);
+	else if (r == 0 && !o->quiet)
+		say_done("Pulled", o->arg[0], cached ? "already cached" : NULL,
+			 clock_mono_ns() - since_ns);
+	return r;
+}
+
+/* --- load ----------------------------------------------------------------------------------- */
+
+static void report_loaded(const char *reference, void *arg)
+{
+	const uint64_t *since_ns = arg;
+
+	say_done("Loaded", reference, NULL, clock_mono_ns() - *since_ns);
+}
+
+static void report_nothing(const char *reference, void *arg)
+{
+}
+
+int run_load(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns();
+	struct load_options lo = {
+		.fd = STDIN_FILENO,
+		.tags = o->tag,
+		.n_tags = o->n_tags,
+		.report = o->quiet ? report_nothing : report_loaded,
+		.report_arg = &since_ns,
+	};
+	AUTO_FD input = -1;
+	struct depot d;
+	int r;
+
+	if (o->input) {
+		input = open(o->input, O_RDONLY | O_CLOEXEC);
+		if (input < 0)
+			return err_sys(e, errno, "open '%s'", o->input);
+		lo.fd = input;
+	} else if (isatty(STDIN_FILENO)) {
+		err_set(e, ERR_INVALID, "an archive cannot be read from a terminal");
+		return err_hint(e, "name it with --input FILE");
+	}
+	if (depot_open(o->home, &d, e) < 0)
+		return -1;
+	r = load_archive(&d, &lo, e);
+	depot_done(&d);
+	if (r < 0)
+		err_wrap(e, "load '%s'", o->input ? o->input : "stdin");
+	return r;
+}
+
+/* --- save ----------------------------------------------------------------------------------- */
+
+static int save_format(const struct options *o, enum save_format *ret, struct err *e)
+{
+	if (!o->format || strcmp(o->format, "docker") == 0)
+		*ret = SAVE_DOCKER;
+	else if (strcmp(o->format, "oci") == 0)
+		*ret = SAVE_OCI;
+	else
+		return err_set(e, ERR_USAGE, "--format: '%s' is neither docker nor oci", o->format);
+	return 0;
+}
+
+/* The file appears whole or not at all; a pipe or a device is written to as it is. */
+static int save_to_file(const struct options *o, int home_fd, enum save_format format,
+			struct err *e)
+{
+	AUTO_FREE char *temp = xasprintf("%s.%d.tmp", o->output, (int)getpid());
+	bool direct;
+	struct stat st;
+	AUTO_FD fd = -1;
+
+	direct = stat(o->output, &st) == 0 && !S_ISREG(st.st_mode);
+	fd = direct ? open(o->output, O_WRONLY | O_CLOEXEC)
+		    : open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_sys(e, errno, "--output: open '%s'", direct ? o->output : temp);
+	if (save_images(home_fd, o->arg, o->n_args, format, fd, e) < 0) {
+		if (!direct)
+			IGNORE(unlink(temp)); /* the first error is the one to report */
+		return -1;
+	}
+	if (!direct && rename(temp, o->output) < 0) {
+		err_sys(e, errno, "--output: write '%s'", o->output);
+		IGNORE(unlink(temp)); /* as above */
+		return -1;
+	}
+	return 0;
+}
+
+int run_save(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns();
+	enum save_format format = SAVE_DOCKER;
+	struct depot d;
+	int r;
+
+	if (save_format(o, &format, e) < 0)
+		return -1;
+	if (!o->output && isatty(STDOUT_FILENO)) {
+		err_set(e, ERR_INVALID, "an archive is not for a terminal");
+		return err_hint(e, "name a file with --output FILE, or redirect stdout");
+	}
+	if (depot_open(o->home, &d, e) < 0) /* the lock keeps what we read in place */
+		return -1;
+	r = o->output ? save_to_file(o, d.home_fd, format, e)
+		      : save_images(d.home_fd, o->arg, o->n_args, format, STDOUT_FILENO, e);
+	depot_done(&d);
+	if (r == 0 && o->output && !o->quiet)
+		say_done("Saved", o->output, NULL, clock_mono_ns() - since_ns);
+	return r;
+}

@@ -1,0 +1,59 @@
+/*
+ * The command line of cordon-image:
+ *
+ *   cordon-image --home DIR COMMAND [OPTION…] [--] [ARGUMENT…]
+ *
+ * Options are long and take their value as the next word. `cordon` is the only caller; it has
+ * already said what is wrong with a user's command line.
+ *
+ *   pull REF         --quiet --force --update --insecure --ca-certs FILE
+ *   load             --quiet --input FILE --tag REF…
+ *   save REF…        --quiet --format docker|oci --output FILE
+ *   list             --quiet --format json
+ *   inspect REF      --format json
+ *   remove REF…      --quiet --force
+ *   prune            --quiet --yes --format json
+ *   login HOST       --quiet --username USER --password-stdin
+ *   logout HOST      --quiet
+ *   registries
+ *
+ * --report-fd N gives an error as {"code","error","hint"} to that descriptor and not to stderr.
+ * `pull` without --update or --force is content with what is in the store. --update asks the
+ * registry and fetches what changed; --force also checks every blob again.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#define COMMAND_TAGS_MAX 64 /* of one `load` */
+
+struct options {
+	const char *home;
+	bool quiet, force, update, insecure, yes, password_stdin;
+	const char *input, *output, *format, *ca_certs, *username, *report_fd;
+	const char *tag[COMMAND_TAGS_MAX];
+	size_t n_tags;
+	const char **arg; /* what is no option; NULL-terminated */
+	size_t n_args;
+};
+
+int command_main(int argc, char **argv);
+
+/* Each returns 0, or -1 with E filled; code ERR_NONE means that everything has been said. */
+MUST_USE int run_pull(const struct options *o, struct err *e);
+MUST_USE int run_load(const struct options *o, struct err *e);
+MUST_USE int run_save(const struct options *o, struct err *e);
+MUST_USE int run_list(const struct options *o, struct err *e);
+MUST_USE int run_inspect(const struct options *o, struct err *e);
+MUST_USE int run_remove(const struct options *o, struct err *e);
+MUST_USE int run_prune(const struct options *o, struct err *e);
+MUST_USE int run_login(const struct options *o, struct err *e);
+MUST_USE int run_logout(const struct options *o, struct err *e);
+MUST_USE int run_registries(const struct options *o, struct err *e);
+
+/* "json" or nothing. */
+MUST_USE int command_wants_json(const struct options *o, bool *ret, struct err *e);
+MUST_USE int command_open_home(const struct options *o, int *ret_fd, struct err *e);

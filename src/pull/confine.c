@@ -1,0 +1,132 @@
+#include "pull/confine.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#ifndef LANDLOCK_ACCESS_FS_REFER
+#define LANDLOCK_ACCESS_FS_REFER (1ULL << 13) /* Linux 5.19 */
+#endif
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* Linux 6.2 */
+#endif
+
+/* Every call the workers make: the tree's, memory, and what libc and sanitizers need to end. */
+static const unsigned allowed_calls[] = {
+	// clang-format off
+	__NR_read, __NR_write, __NR_pread64, __NR_pwrite64, __NR_readv, __NR_writev,
+	__NR_close, __NR_fstat, __NR_newfstatat, __NR_statx, __NR_lseek, __NR_mmap,
+	__NR_munmap, __NR_mremap, __NR_mprotect, __NR_madvise, __NR_brk, __NR_futex,
+	__NR_getrandom, __NR_rt_sigprocmask, __NR_rt_sigaction, __NR_rt_sigreturn, __NR_exit,
+	__NR_exit_group, __NR_openat, __NR_openat2, __NR_mkdirat, __NR_mknodat,
+	__NR_symlinkat, __NR_linkat, __NR_unlinkat, __NR_renameat, __NR_renameat2,
+	__NR_fchown, __NR_fchownat, __NR_fchmod, __NR_fchmodat, __NR_utimensat,
+	__NR_fsetxattr, __NR_ftruncate, __NR_getdents64, __NR_readlinkat, __NR_fcntl,
+	__NR_dup, __NR_clock_gettime, __NR_gettimeofday, __NR_getpid, __NR_gettid,
+	__NR_tgkill, __NR_sched_yield, __NR_fadvise64, __NR_umask, __NR_sched_getaffinity,
+	__NR_sigaltstack,
+	// clang-format on
+};
+
+static int filter_calls(struct err *e)
+{
+	struct sock_filter code[ARRAY_SIZE(allowed_calls) + 8];
+	struct sock_fprog program = { .filter = code };
+	unsigned short n = 0;
+
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						 offsetof(struct seccomp_data, arch));
+	code[n++] =
+		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						 offsetof(struct seccomp_data, nr));
+	for (unsigned short i = 0; i < ARRAY_SIZE(allowed_calls); i++) {
+		unsigned char to_allow = (unsigned char)(ARRAY_SIZE(allowed_calls) - i);
+
+		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							 allowed_calls[i], to_allow, 0);
+	}
+	/* an error and no kill: libc tries things it can live without */
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	program.len = n;
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		return err_sys(e, errno, "install the worker's call filter");
+	return 0;
+}
+
+static int limit_files(int dir_fd, struct err *e)
+{
+	struct landlock_ruleset_attr attr = { .handled_access_fs =
+						      (LANDLOCK_ACCESS_FS_REFER << 1) - 1 };
+	struct landlock_path_beneath_attr rule = { .parent_fd = dir_fd };
+	AUTO_FD ruleset = -1;
+	struct stat st;
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	if (abi < 2)
+		return 0; /* none, or the first one, which forbids every link between directories */
+	if (abi >= 3)
+		attr.handled_access_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;
+	rule.allowed_access = attr.handled_access_fs;
+	ruleset =
+		(int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
+	if (ruleset < 0 ||
+	    (fstat(dir_fd, &st) == 0 && S_ISDIR(st.st_mode) && /* some have no directory */
+	     syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0) ||
+	    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+		return err_sys(e, errno, "confine the worker's files");
+	return 0;
+}
+
+static int drop_privilege(struct err *e)
+{
+	const unsigned keep = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER |
+			      1u << CAP_FSETID | 1u << CAP_SETFCAP;
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[2] = { 0 }, want[2] = { 0 };
+
+	if (syscall(SYS_capget, &head, have) < 0)
+		return err_sys(e, errno, "read the worker's capabilities");
+	want[0].permitted = want[0].effective = have[0].permitted & keep;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, want) < 0)
+		return err_sys(e, errno, "drop the worker's capabilities");
+	return 0;
+}
+
+static int limit_resources(struct err *e)
+{
+	struct rlimit none = { 0, 0 };
+	struct rlimit files = { WORKER_OPEN_FILES_MAX, WORKER_OPEN_FILES_MAX };
+	struct rlimit memory = { WORKER_MEMORY_MAX_BYTES, WORKER_MEMORY_MAX_BYTES };
+
+	if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0)
+		return err_sys(e, errno, "limit the worker");
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory is larger than any limit */
+	if (setrlimit(RLIMIT_DATA, &memory) < 0)
+		return err_sys(e, errno, "limit the worker's memory");
+#else
+	(void)memory;
+#endif
+	return 0;
+}
+
+int confine(int dir_fd, struct err *e)
+{
+	/* capabilities come before Landlock, which then needs no_new_privs; the filter forbids all */
+	if (limit_resources(e) < 0 || drop_privilege(e) < 0 || limit_files(dir_fd, e) < 0)
+		return -1;
+	return filter_calls(e);
+}

@@ -1,0 +1,26 @@
+/* SHA-256 by OpenSSL, which uses the processor's own instructions: layers are large. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "image/digest.h"
+
+struct evp_md_ctx_st;
+
+struct hash {
+	struct evp_md_ctx_st *ctx;
+};
+
+MUST_USE int hash_init(struct hash *h, struct err *e);
+/* Starts over. */
+void hash_reset(struct hash *h);
+void hash_add(struct hash *h, const void *p, size_t n);
+/* "sha256:…" of what was added; afterwards only reset and done. */
+void hash_end(struct hash *h, char out[DIGEST_BYTES]);
+void hash_done(struct hash *h);
+
+void hash_bytes(const void *p, size_t n, char out[DIGEST_BYTES]);
+/* Hashes FD from its beginning to its end: 0 or -errno. The offset is left at the end. */
+MUST_USE int hash_fd(struct hash *h, int fd, uint64_t *ret_n);

@@ -1,0 +1,78 @@
+#include "pull/install.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "image/store.h"
+
+void install_done(struct install *i)
+{
+	manifest_done(&i->manifest);
+	image_config_done(&i->config);
+}
+
+static int check_platform(const struct image_config *c, struct err *e)
+{
+	const char *os = c->os ? c->os : IMAGE_OS;
+	const char *architecture = c->architecture ? c->architecture : IMAGE_ARCHITECTURE;
+
+	if (strcmp(os, IMAGE_OS) == 0 && strcmp(architecture, IMAGE_ARCHITECTURE) == 0)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED, "the image is for %.60s/%.60s, this machine runs %s/%s",
+		       os, architecture, IMAGE_OS, IMAGE_ARCHITECTURE);
+}
+
+int install_read_config(const struct depot *d, struct install *i, struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(IMAGE_CONFIG_MAX_BYTES);
+
+	if (depot_read_blob(d, i->manifest.config.digest, &text, e) < 0 ||
+	    image_config_parse(buf_str(&text), text.n, &i->config, e) < 0)
+		return -1;
+	if (i->config.diff_ids.n != i->manifest.n_items)
+		return err_set(e, ERR_INVALID, "the manifest has %zu layers, the configuration %zu",
+			       i->manifest.n_items, i->config.diff_ids.n);
+	return check_platform(&i->config, e);
+}
+
+void install_add_layers(const struct install *i, struct layers *l)
+{
+	for (size_t k = 0; k < i->manifest.n_items; k++)
+		layers_add(l, i->manifest.item[k].digest, i->config.diff_ids.v[k],
+			   i->manifest.item[k].size_bytes);
+}
+
+static int add_up_sizes(const struct depot *d, struct image_record *r, struct err *e)
+{
+	for (size_t i = 0; i < r->n_layers; i++) {
+		struct image_layer_info info;
+		bool seen = false;
+
+		for (size_t k = 0; k < i; k++)
+			seen |= strcmp(r->layer[k].digest, r->layer[i].digest) == 0;
+		if (image_store_layer_info(d->home_fd, r->layer[i].digest, &info, e) < 0)
+			return -1;
+		r->size_bytes += seen ? 0 : info.disk_bytes;
+	}
+	return 0;
+}
+
+int install_put_record(const struct depot *d, const struct install *i, const char *reference,
+		       struct err *e)
+{
+	struct image_record r;
+	int result;
+
+	/* from what is in the store, as every later reader will see it */
+	if (image_store_find_digest(d->home_fd, i->manifest_digest, &r, e) < 0)
+		return -1;
+	r.reference = xstrdup(reference);
+	r.created_at_ns = clock_real_ns();
+	result = add_up_sizes(d, &r, e);
+	if (result == 0)
+		result = depot_put_record(d, &r, e);
+	image_record_done(&r);
+	return result;
+}

@@ -1,0 +1,197 @@
+/*
+ * Manifest, then configuration and layers side by side; layers are unpacked as they arrive, once
+ * the configuration has said what they should unpack to. The record comes last.
+ */
+#include "pull/pull.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "image/manifest.h"
+#include "image/store.h"
+#include "pull/fetch.h"
+#include "pull/install.h"
+#include "pull/layers.h"
+#include "pull/progress.h"
+
+struct pull {
+	const struct depot *depot;
+	const struct pull_options *options;
+	struct registry registry;
+	struct install install;
+	size_t endpoint; /* that had the manifest */
+	struct fetch fetch;
+	struct layers layers;
+	size_t n_queued; /* of the manifest's layers, for unpacking */
+	bool have_config;
+	struct progress progress;
+};
+
+/* --- what to fetch --------------------------------------------------------------------------- */
+
+static int get_manifest(struct pull *p, const char *target, struct image_manifest *ret,
+			char digest[DIGEST_BYTES], struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(MANIFEST_MAX_BYTES);
+	struct image_manifest m;
+
+	if (registry_get_manifest(&p->registry, target, &text, &p->endpoint, e) < 0 ||
+	    manifest_parse(buf_str(&text), text.n, &m, e) < 0)
+		return -1;
+	if (m.kind == MANIFEST_IMAGE &&
+	    depot_put_blob(p->depot, buf_str(&text), text.n, digest, e) < 0) {
+		manifest_done(&m);
+		return -1;
+	}
+	*ret = m;
+	return 0;
+}
+
+/* An index leads to a manifest and to nothing else: no further steps, so no circles. */
+static int resolve(struct pull *p, struct err *e)
+{
+	const struct image_descriptor *chosen;
+	struct image_manifest index;
+	int r;
+
+	if (get_manifest(p, reference_target(&p->registry.reference), &p->install.manifest,
+			 p->install.manifest_digest, e) < 0)
+		return -1;
+	if (p->install.manifest.kind == MANIFEST_IMAGE)
+		return 0;
+	index = p->install.manifest;
+	p->install.manifest = (struct image_manifest){ 0 };
+	r = manifest_select(&index, IMAGE_OS, IMAGE_ARCHITECTURE, &chosen, e);
+	if (r == 0)
+		r = get_manifest(p, chosen->digest, &p->install.manifest,
+				 p->install.manifest_digest, e);
+	manifest_done(&index);
+	if (r == 0 && p->install.manifest.kind != MANIFEST_IMAGE)
+		return err_set(e, ERR_INVALID, "an index leads to another index");
+	return r;
+}
+
+/* With --force a blob is only as good as its digest. */
+static void drop_if_wrong(const struct depot *d, const char *digest)
+{
+	AUTO_FD fd = openat(d->blobs_fd, digest_hex(digest), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct err ignored; /* what cannot be hashed is fetched */
+	char got[DIGEST_BYTES];
+	struct hash h;
+	uint64_t n;
+
+	if (fd < 0 || hash_init(&h, &ignored) < 0)
+		return;
+	if (hash_fd(&h, fd, &n) < 0)
+		got[0] = '\0';
+	else
+		hash_end(&h, got);
+	hash_done(&h);
+	if (strcmp(got, digest) != 0)
+		IGNORE(unlinkat(d->blobs_fd, digest_hex(digest), 0)); /* then it is used as it is */
+}
+
+static void add_blob(struct pull *p, const struct image_descriptor *d)
+{
+	if (p->options->verify)
+		drop_if_wrong(p->depot, d->digest);
+	fetch_add(&p->fetch, d->digest, d->size_bytes, p->endpoint);
+}
+
+/* --- the two queues -------------------------------------------------------------------------- */
+
+static int queue_layers(struct pull *p, struct err *e)
+{
+	const struct image_manifest *m = &p->install.manifest;
+
+	if (!p->have_config) {
+		if (!fetch_has(&p->fetch, m->config.digest))
+			return 0;
+		if (install_read_config(p->depot, &p->install, e) < 0)
+			return -1;
+		p->have_config = true;
+	}
+	/* in the manifest's order: the lowest layer is the largest and takes longest */
+	while (p->n_queued < m->n_items && fetch_has(&p->fetch, m->item[p->n_queued].digest)) {
+		layers_add(&p->layers, m->item[p->n_queued].digest,
+			   p->install.config.diff_ids.v[p->n_queued],
+			   m->item[p->n_queued].size_bytes);
+		p->n_queued++;
+	}
+	return 0;
+}
+
+static int run_queues(struct pull *p, struct err *e)
+{
+	struct pollfd fds[LAYERS_PARALLEL_MAX];
+	bool fetched = false, unpacked = false;
+
+	for (;;) {
+		size_t n;
+
+		if (fetch_advance(&p->fetch, &fetched, e) < 0 || queue_layers(p, e) < 0 ||
+		    layers_advance(&p->layers, &unpacked, e) < 0)
+			return -1;
+		if (fetched && unpacked && p->n_queued == p->install.manifest.n_items &&
+		    p->have_config)
+			return 0;
+		progress_draw(&p->progress, &p->fetch, &p->layers);
+		n = layers_poll(&p->layers, fds);
+		fetch_wait(&p->fetch, fds, n, LAYERS_RETRY_MS);
+	}
+}
+
+static bool all_present(const struct pull *p)
+{
+	const struct image_manifest *m = &p->install.manifest;
+	bool all = depot_has_blob(p->depot, m->config.digest, m->config.size_bytes);
+
+	for (size_t i = 0; all && i < m->n_items; i++)
+		all = depot_has_blob(p->depot, m->item[i].digest, m->item[i].size_bytes) &&
+		      depot_has_layer(p->depot, m->item[i].digest);
+	return all;
+}
+
+static int pull_all(struct pull *p, const char *reference, bool *ret_cached, struct err *e)
+{
+	int r;
+
+	if (resolve(p, e) < 0 || fetch_init(&p->fetch, p->depot, &p->registry, e) < 0)
+		return -1;
+	layers_init(&p->layers, p->depot);
+	add_blob(p, &p->install.manifest.config);
+	for (size_t i = 0; i < p->install.manifest.n_items; i++)
+		add_blob(p, &p->install.manifest.item[i]);
+	*ret_cached = all_present(p);
+	progress_begin(&p->progress, p->options->quiet);
+	r = run_queues(p, e);
+	progress_end(&p->progress);
+	fetch_done(&p->fetch);
+	layers_done(&p->layers);
+	return r < 0 ? -1 : install_put_record(p->depot, &p->install, reference, e);
+}
+
+int pull_image(const struct depot *d, const struct settings *s, const char *reference,
+	       const struct pull_options *o, bool *ret_cached, struct err *e)
+{
+	struct pull p = { .depot = d, .options = o };
+	struct image_record record;
+	struct reference ref;
+	int r;
+
+	if (reference_parse(reference, &ref, e) < 0)
+		return -1;
+	if (!o->update && !o->verify && image_store_find(d->home_fd, reference, &record, e) == 0) {
+		image_record_done(&record);
+		*ret_cached = true;
+		return 0;
+	}
+	if (registry_open(d->home_fd, s, &ref, &o->registry, &p.registry, e) < 0)
+		return -1;
+	r = pull_all(&p, reference, ret_cached, e);
+	install_done(&p.install);
+	registry_done(&p.registry);
+	return r < 0 ? err_wrap(e, "pull '%s'", reference) : 0;
+}

@@ -1,0 +1,12 @@
+/* Images to an archive: the classic one that every engine loads, or an OCI layout. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum save_format { SAVE_DOCKER, SAVE_OCI };
+
+/* Writes to FD, which may be a pipe. What is read from the store is checked against its digests. */
+MUST_USE int save_images(int home_fd, const char *const *references, size_t n,
+			 enum save_format format, int fd, struct err *e);

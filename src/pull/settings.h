@@ -1,0 +1,30 @@
+/*
+ * What config.json says about registries:
+ *
+ *   "registries": { "ca_certs": FILE, "hosts": { HOST: {
+ *       "insecure": true,                     plain HTTP
+ *       "mirrors": ["mirror:5000", …],        asked first, in this order
+ *       "auth": { "username": U, "password_env": VARIABLE | "secret_name": NAME | "store": … } } } }
+ *
+ * The document stays open; strings are borrowed from it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+#define SETTINGS_MAX_BYTES (1u << 20)
+
+struct settings {
+	struct json_doc *doc; /* NULL when there is no file */
+};
+
+/* MSB_CONFIG_PATH, else HOME/config.json; a missing one is an empty one. */
+MUST_USE int settings_read(int home_fd, struct settings *ret, struct err *e);
+void settings_done(struct settings *s);
+
+const char *settings_ca_certs(const struct settings *s);
+/* The object of one host, or NULL. */
+const struct json_value *settings_host(const struct settings *s, const char *host);

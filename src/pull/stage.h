@@ -1,0 +1,16 @@
+/*
+ * An archive of images laid out on disk: its files under numbers, their names in the answer. What
+ * the files mean is decided later, by who reads none of the archive's own format.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/json.h"
+#include "image/store.h"
+
+#define STAGE_FILES_MAX 20000u         /* some hundred images of a hundred layers */
+#define STAGE_NAME_MAX_BYTES 512u      /* blobs/sha256/HEX and VERSION files are far shorter */
+#define STAGE_BYTES_MAX (256ull << 30) /* all files together */
+
+/* The worker `stage`. Answers {"files":[{"file":0,"name":"manifest.json"},{"link":"b","name":"a"}]}. */
+int stage_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

@@ -1,0 +1,703 @@
+"""Archives in and out, unpacking, and looking after the store (spec §4.9).
+
+Layers are hostile input: the tests below write tars that no honest tool makes, and look for what
+they wanted to reach.
+"""
+
+import gzip
+import io
+import json
+import lzma
+import os
+import shutil
+import stat
+import subprocess
+import tarfile
+import tempfile
+
+from harness import MODE, ONE_ID, CordonTest
+from image_fixtures import (FakeRegistry, ImageMixin, Layer, Layout, busybox_layer, classic_archive,
+                            describe, missing, run, sha256, tricky_layers)
+
+
+def archive_digests(path):
+    """Names and contents of an archive, by digest."""
+    with tarfile.open(path) as tar:
+        return {m.name: sha256(tar.extractfile(m).read()) for m in tar if m.isfile()}
+
+
+class Archives(ImageMixin, CordonTest):
+    def test_classic_archive_from_file(self):
+        layout = self.busybox_layout()
+        layout.copy("bb", f"docker-archive:{self.path('a.tar')}:bb:1")
+        got = self.ok("load", "--input", self.path("a.tar"))
+        self.assertEqual(got.out, b"")
+        self.assertRegex(got.errtext, r"^   ✓ Loaded       docker\.io/library/bb:1( \(\d+\.\ds\))?\n$")
+        shown = self.inspect("bb:1")
+        self.assertEqual(shown["config"]["cmd"], ["/bin/sh"])
+        self.assertEqual(shown["config"]["env"], ["PATH=/bin", "A=1"])
+        self.assertEqual(shown["config"]["user"], "ann")
+        self.assertEqual(shown["config"]["working_dir"], "/root")
+        self.assertEqual(shown["config"]["labels"], {"k": "v"})
+        self.assertEqual(shown["config"]["stop_signal"], "SIGINT")
+        self.assertTrue(os.path.exists(os.path.join(self.layer_roots("bb:1")[0], "bin/busybox")))
+
+    def test_from_a_pipe_and_compressed(self):
+        layout = self.busybox_layout()
+        layout.copy("bb", f"docker-archive:{self.path('a.tar')}:bb:1")
+        with open(self.path("a.tar"), "rb") as handle:
+            plain = handle.read()
+        zstd = run("zstd", "-c", self.path("a.tar")).stdout if not missing("zstd") else None
+        for tag, data in (("plain", plain), ("gzip", gzip.compress(plain, 1)),
+                          ("xz", lzma.compress(plain, preset=0)), ("zstd", zstd)):
+            if data is not None:
+                with self.subTest(tag):
+                    self.ok("load", "--tag", f"by/{tag}", "--quiet", stdin=data)
+                    self.assertIn(f"by/{tag}", self.references())
+
+    def test_oci_layout_keeps_every_digest(self):
+        layout = self.busybox_layout()
+        layout.copy("bb", f"oci-archive:{self.path('a.tar')}:bb:1")
+        self.ok("load", "--input", self.path("a.tar"))
+        self.ok("save", "--format", "oci", "--output", self.path("b.tar"), "bb:1")
+        before, after = archive_digests(self.path("a.tar")), archive_digests(self.path("b.tar"))
+        for name in before:
+            if name.startswith("blobs/"):
+                self.assertEqual(after[name], before[name])
+        first = self.inspect("bb:1")
+        other = os.path.join(self.dir, "other")
+        os.mkdir(other, 0o700)
+        self.ok("load", "--input", self.path("b.tar"), home=other)
+        second = self.ok("inspect", "--format", "json", "bb:1", home=other).json()
+        for volatile in ("created_at",):
+            first.pop(volatile), second.pop(volatile)
+        self.assertEqual(first, second)
+
+    def test_classic_round_trip(self):
+        layout = self.busybox_layout()
+        layout.copy("bb", f"docker-archive:{self.path('a.tar')}:bb:1")
+        self.ok("load", "--input", self.path("a.tar"))
+        first = self.inspect("bb:1")
+        self.ok("save", "--output", self.path("b.tar"), "bb:1")
+        with tarfile.open(self.path("b.tar")) as tar:
+            names = set(tar.getnames())
+            manifest = json.load(tar.extractfile("manifest.json"))
+        layer = manifest[0]["Layers"][0]
+        self.assertLessEqual({manifest[0]["Config"], layer, layer.replace("layer.tar", "VERSION"),
+                              layer.replace("layer.tar", "json")}, names)
+        self.ok("remove", "bb:1")
+        self.ok("load", "--input", self.path("b.tar"))
+        self.assertEqual(self.inspect("bb:1")["digest"], first["digest"])
+
+    def test_others_load_what_we_save(self):
+        layout = self.busybox_layout()
+        layout.copy("bb", f"oci-archive:{self.path('a.tar')}:bb:1")
+        self.ok("load", "--input", self.path("a.tar"))
+        diff_ids = [layer["diff_id"] for layer in self.inspect("bb:1")["layers"]]
+        for form, transport in (("docker", "docker-archive"), ("oci", "oci-archive")):
+            with self.subTest(form):
+                saved = self.path(form + ".tar")
+                self.ok("save", "--format", form, "--output", saved, "bb:1")
+                run("skopeo", "copy", "-q", f"{transport}:{saved}", f"oci:{self.path(form)}:x")
+                config = json.loads(run("skopeo", "inspect", "--config",
+                                        f"oci:{self.path(form)}:x").stdout)
+                self.assertEqual(config["rootfs"]["diff_ids"], diff_ids)
+
+    def test_several_images_share_layers(self):
+        layout = self.busybox_layout()
+        extra = Layer(self.path("x.tar")).add("extra", b"x").close()
+        layout.image("more", [self.path("bb.tar"), extra])
+        for tag in ("bb", "more"):
+            layout.copy(tag, f"oci-archive:{self.path(tag + '-a.tar')}:{tag}:1")
+            self.ok("load", "--input", self.path(tag + "-a.tar"))
+        self.assertEqual(self.layer_roots("bb:1")[0], self.layer_roots("more:1")[0])
+        self.ok("save", "--output", self.path("both.tar"), "bb:1", "more:1")
+        other = os.path.join(self.dir, "other")
+        os.mkdir(other, 0o700)
+        got = self.ok("load", "--input", self.path("both.tar"), home=other)
+        self.assertEqual(got.errtext.count("Loaded"), 2)
+
+    def test_names(self):
+        layer = Layer(self.path("l.tar")).add("f", b"x").close()
+        nameless = classic_archive(self.path("n.tar"), [layer], "n", tags=False)
+        self.refused("load", "--input", nameless, says="does not name its image")
+        self.ok("load", "--input", nameless, "--tag", "one", "--tag", "host.example:5000/two:2")
+        self.assertEqual(self.references(), ["host.example:5000/two:2", "one"])
+        for spelling in ("one", "one:latest", "docker.io/library/one", "docker.io/one:latest"):
+            self.assertEqual(self.inspect(spelling)["reference"], "one")
+        self.refused("load", "--input", nameless, "--tag", "BAD", says="BAD")
+
+    def test_what_is_no_archive(self):
+        for name, data in (("text", b"hello\n" * 500), ("empty", b""),
+                           ("zeros", bytes(10240)), ("gzip", gzip.compress(b"hello" * 500))):
+            with self.subTest(name):
+                with open(self.path(name), "wb") as handle:
+                    handle.write(data)
+                self.refused("load", "--input", self.path(name), says="not an image archive")
+        self.refused("load", "--input", self.path("nosuch"), says="No such file")
+        other = Layer(self.path("other.tar")).add("readme", b"x").close()
+        self.refused("load", "--input", other, says="neither manifest.json nor index.json")
+
+    def test_broken_archives(self):
+        layer = Layer(self.path("l.tar")).add("f", b"x" * 100000).close()
+        good = self.archive_of(layer, "good")
+        with open(good, "rb") as handle:
+            data = handle.read()
+        for cut in (600, 20000, 100000):
+            self.refused("load", says="", stdin=data[:cut])
+        lacking = Layer(self.path("lacking.tar")).add("manifest.json", json.dumps([
+            {"Config": "c", "RepoTags": ["x:1"], "Layers": ["l"]}]).encode()).close()
+        self.refused("load", "--input", lacking, says="lacks 'c'")
+        bad = Layer(self.path("bad.tar")).add("manifest.json", b"[{]").close()
+        self.refused("load", "--input", bad, says="manifest.json")
+        wrong = classic_archive(self.path("wrong.tar"), [layer], "w:1",
+                                diff_ids=["sha256:" + "0" * 64])
+        self.refused("load", "--input", wrong, says="but the image says")
+
+    def test_links_between_layers_of_an_archive(self):
+        """Old engines write a repeated layer as a link to the first."""
+        layer = Layer(self.path("l.tar")).add("f", b"x").close()
+        blob = open(layer, "rb").read()
+        config = json.dumps({"rootfs": {"diff_ids": ["sha256:" + sha256(blob)] * 2}}).encode()
+        archive = Layer(self.path("a.tar")).add("one/layer.tar", blob)
+        archive.symlink("two/layer.tar", "../one/layer.tar").add("c.json", config)
+        archive.symlink("loop", "loop")
+        archive.add("manifest.json", json.dumps([{
+            "Config": "c.json", "RepoTags": ["linked:1"],
+            "Layers": ["one/layer.tar", "two/layer.tar"]}]).encode()).close()
+        self.ok("load", "--input", self.path("a.tar"))
+        self.assertEqual(self.inspect("linked:1")["layer_count"], 2)
+
+
+class Unpacking(ImageMixin, CordonTest):
+    def load_layer(self, layer, name="made", **kwargs):
+        self.ok("load", "--input", self.archive_of(layer, name), **kwargs)
+        return self.layer_roots(name + ":1")[-1]
+
+    def test_tricky_layers_everywhere(self):
+        os.mkdir(self.path("l"))
+        self.ok("load", "--input", self.archive_of(tricky_layers(self.path("l")), "t"))
+        one, two = self.layer_roots("t:1")[:2]
+        gone = os.lstat(os.path.join(two, "a/gone"))
+        self.assertTrue(stat.S_ISCHR(gone.st_mode) and gone.st_rdev == 0)
+        self.assertEqual(os.getxattr(os.path.join(two, "opaque"), "user.overlay.opaque"), b"y")
+        self.assertEqual(os.readlink(os.path.join(one, "climbing")), "../../../../etc/passwd")
+        setuid = os.lstat(os.path.join(one, "setuid"))
+        if ONE_ID:
+            self.assertEqual((setuid.st_mode & 0o7777, setuid.st_uid), (0o755, os.getuid()))
+        else:
+            self.assertEqual(setuid.st_mode & 0o7777, 0o6755)
+            self.assertNotEqual(setuid.st_uid, os.getuid())
+        with open(os.path.join(os.path.dirname(one), "layer.json")) as handle:
+            note = json.load(handle)
+        self.assertEqual(note["owners"], {"root": "native", "user": "mapped",
+                                          "userns": "native", "bare": "single"}[MODE])
+
+    def test_nothing_is_written_outside(self):
+        goal = self.path("goal")
+        os.mkdir(goal)
+        outside = Layer(self.path("l.tar"))
+        outside.symlink("out", goal).add("out/planted", b"x")
+        outside.symlink("up", "../" * 30 + goal.lstrip("/")).add("up/planted2", b"x")
+        outside.symlink("self", "/proc/self/cwd").add("self/planted3", b"x")
+        outside.add("/absolute", b"x").add("//double", b"x").add("./././dots", b"x")
+        root = self.load_layer(outside.close())
+        self.assertEqual(os.listdir(goal), [])
+        self.assertTrue(os.path.exists(root + goal + "/planted"))
+        self.assertTrue(os.path.exists(root + goal + "/planted2"))
+        self.assertTrue(os.path.exists(root + "/proc/self/cwd/planted3"))
+        for name in ("absolute", "double", "dots"):
+            self.assertTrue(os.path.exists(os.path.join(root, name)))
+
+    def test_paths_that_climb_are_refused(self):
+        for name in ("../x", "a/../../x", "/../x", ".."):
+            layer = Layer(self.path("l.tar")).add(name, b"x").close()
+            self.refused("load", "--input", self.archive_of(layer), says="climbs")
+
+    def test_hard_links_stay_inside(self):
+        secret = self.path("secret")
+        with open(secret, "w") as handle:
+            handle.write("host")
+        for target in (secret, "../" * 30 + secret.lstrip("/"), "link", "nowhere"):
+            layer = Layer(self.path("l.tar")).symlink("link", secret).hard("got", target).close()
+            got = self.image("load", "--input", self.archive_of(layer))
+            if target == "link":  # a link to the link itself, never to what it means
+                root = self.layer_roots("made:1")[0]
+                self.assertTrue(os.path.islink(os.path.join(root, "got")))
+            else:
+                self.assertEqual(got.code, 1, got)
+        self.assertEqual(os.stat(secret).st_nlink, 1)
+
+    def test_whiteouts_of_one_layer(self):
+        layer = Layer(self.path("l.tar"))
+        layer.add("a/.wh.x").dir("a/x").add("a/x/f", b"f")
+        layer.dir("b/x").add("b/x/f", b"f").add("b/.wh.x")
+        layer.add("c/.wh.x").add("c/x", b"x")
+        layer.add("d/x", b"x").add("d/.wh.x")
+        layer.add("e/.wh..wh.plnk", b"")
+        root = self.load_layer(layer.close())
+        for name in ("a/x", "b/x"):
+            self.assertEqual(os.listdir(os.path.join(root, name)), ["f"])
+            self.assertEqual(os.getxattr(os.path.join(root, name), "user.overlay.opaque"), b"y")
+        for name in ("c/x", "d/x"):
+            self.assertTrue(os.path.isfile(os.path.join(root, name)))
+        self.assertEqual(os.listdir(os.path.join(root, "e")), [])
+        for bad in (".wh.", ".wh..", ".wh..."):
+            layer = Layer(self.path("l.tar")).add("z/" + bad).close()
+            self.refused("load", "--input", self.archive_of(layer), says="whiteout of nothing")
+
+    def test_no_orders_for_the_overlay(self):
+        """Attributes and devices that overlayfs would act upon never come from a layer."""
+        layer = Layer(self.path("l.tar"))
+        for kind in ("opaque", "redirect", "metacopy", "origin", "whiteout"):
+            layer.dir(kind, pax={f"SCHILY.xattr.user.overlay.{kind}": "y",
+                                 f"SCHILY.xattr.trusted.overlay.{kind}": "y"})
+        layer.add("node", kind=tarfile.CHRTYPE, device=(0, 0))
+        root = self.load_layer(layer.close())
+        for kind in ("opaque", "redirect", "metacopy", "origin", "whiteout"):
+            self.assertEqual([x for x in os.listxattr(os.path.join(root, kind)) if "overlay" in x],
+                             [])
+        self.assertFalse(os.path.lexists(os.path.join(root, "node")))
+
+    def test_bombs(self):
+        zeros = io.BytesIO()
+        with gzip.GzipFile(fileobj=zeros, mode="wb", compresslevel=9, mtime=0) as out:
+            info = tarfile.TarInfo("zeros")
+            info.size = 400 << 20
+            out.write(info.tobuf())
+            for _ in range(400):
+                out.write(bytes(1 << 20))
+            out.write(bytes(1024))
+        layer = zeros.getvalue()
+        bomb = classic_archive(self.path("bomb.tar"), [layer], "bomb:1",
+                               diff_ids=["sha256:" + "0" * 64])
+        self.refused("load", "--input", bomb, says="more than its size can honestly hold")
+        outer = gzip.compress(bytes(700 << 20), 1)
+        self.refused("load", says="", stdin=outer)
+
+    def test_long_paths(self):
+        fits = "/".join(["d" * 199] * 20) + "/f"
+        root = self.load_layer(Layer(self.path("l.tar")).add(fits, b"deep").close())
+        here = os.open(root, os.O_RDONLY)
+        for part in fits.split("/")[:-1]:
+            below = os.open(part, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        self.assertEqual(os.listdir(here), ["f"])
+        os.close(here)
+        long = "/".join(["d" * 199] * 21)
+        layer = Layer(self.path("l.tar")).add(long, b"x").close()
+        self.refused("load", "--input", self.archive_of(layer), says="more than 4095")
+        layer = Layer(self.path("l.tar")).add("n" * 256, b"x").close()
+        self.refused("load", "--input", self.archive_of(layer), says="File name too long")
+
+    def test_damaged_layers(self):
+        layer = Layer(self.path("l.tar")).add("f", os.urandom(300000)).close()
+        blob = gzip.compress(open(layer, "rb").read(), 1)
+        for name, data in (("cut", blob[:100000]), ("flipped", blob[:90000] + b"\xff" * 64 +
+                                                     blob[90064:]),
+                           ("no tar", os.urandom(5000))):
+            with self.subTest(name):
+                archive = classic_archive(self.path("d.tar"), [data], "d:1",
+                                          diff_ids=["sha256:" + "0" * 64])
+                self.refused("load", "--input", archive, says="layer sha256:")
+
+    def test_the_worker_is_confined(self):
+        """A call filter, few capabilities, no new privileges: seen from outside while it works."""
+        read, write = os.pipe()
+        proc = self.spawn("--home", self.home, "load", stdin=read,
+                          program=self.image("list").argv[0])
+        os.close(read)
+        try:
+            def worker():
+                for pid in os.listdir("/proc"):
+                    try:
+                        with open(f"/proc/{pid}/cmdline", "rb") as handle:
+                            if b"--worker" not in handle.read():
+                                continue
+                        with open(f"/proc/{pid}/status") as handle:
+                            status = dict(line.split(":\t", 1) for line in handle)
+                        if int(status["PPid"]) == proc.pid and status["Seccomp"].strip() == "2":
+                            return status
+                    except (OSError, ValueError, KeyError):
+                        continue
+                return None
+
+            status = self.eventually(worker)
+            self.assertEqual(status["NoNewPrivs"].strip(), "1")
+            kept = sum(1 << bit for bit in (0, 1, 3, 4, 31))
+            self.assertEqual(int(status["CapEff"], 16) & ~kept, 0)
+            self.assertEqual(int(status["CapPrm"], 16) & ~kept, 0)
+        finally:
+            os.close(write)
+        self.assertEqual(self.finish(proc).code, 1)
+
+
+class Store(ImageMixin, CordonTest):
+    def load(self, name, data=b"x"):
+        layer = Layer(self.path(name + "-l.tar")).add("f", data).close()
+        self.ok("load", "--quiet", "--input", self.archive_of(layer, name))
+
+    def use(self, box, ref):
+        """As if a sandbox had been made of it."""
+        place = os.path.join(self.home, "sandboxes", box)
+        os.makedirs(place)
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        with open(os.path.join(place, "config.json"), "w") as handle:
+            json.dump({"config": {"manifest_digest": self.inspect(ref)["digest"]}}, handle)
+
+    def test_list(self):
+        got = self.ok("list")
+        self.assertEqual((got.text, got.errtext), ("", "No images found.\n"))
+        self.assertEqual(self.ok("list", "--format", "json").text, "[]\n")
+        self.load("first")
+        self.load("second")
+        lines = self.ok("list").text.splitlines()
+        self.assertRegex(lines[0], r"^REFERENCE {4,}DIGEST {4,}SIZE {4,}CREATED$")
+        self.assertRegex(lines[1], r"^second:1 +sha256:[0-9a-f]{12} +\S+ MiB +\d{4}-\d\d-\d\d ")
+        self.assertEqual(self.ok("list", "--quiet").text, "second:1\nfirst:1\n")
+        listed = self.ok("list", "--format", "json").json()
+        self.assertEqual([i["reference"] for i in listed], ["second:1", "first:1"])
+        self.assertEqual(list(listed[0]), ["architecture", "created_at", "digest", "layer_count",
+                                           "os", "reference", "size_bytes"])
+
+    def test_inspect(self):
+        self.load("x")
+        shown = self.inspect("x:1")
+        self.assertEqual(list(shown), sorted(shown))
+        self.assertEqual(list(shown["config"]), ["cmd", "digest", "entrypoint", "env", "labels",
+                                                 "stop_signal", "user", "working_dir"])
+        self.assertEqual(list(shown["layers"][0]), ["blob_digest", "compressed_size_bytes",
+                                                    "diff_id", "erofs_size_bytes", "media_type",
+                                                    "position"])
+        self.assertIn(shown["digest"], self.ok("inspect", "x:1").text)
+        self.refused("inspect", "nosuch", says="image not found: nosuch")
+
+    def test_remove(self):
+        self.load("x")
+        self.load("y", b"y")
+        self.use("box", "x:1")
+        got = self.image("remove", "x:1", "nosuch", "y:1")
+        self.assertEqual(got.code, 1)
+        self.assertEqual(got.errtext.splitlines(), [
+            "error: image in use by sandbox(es): box", "error: image not found: nosuch",
+            "   ✓ Removed      y:1", "error: some images failed to remove"])
+        self.assertEqual(self.references(), ["x:1"])
+        self.assertEqual(len(os.listdir(os.path.join(self.home, "cache/layers"))), 1)
+        got = self.image("remove", "--quiet", "x:1")
+        self.assertEqual((got.code, got.errtext), (1, ""))
+        self.ok("remove", "--force", "x:1")
+        self.assertEqual(self.references(), [])
+        # the sandbox can still start: its image is found by digest
+        self.assertEqual(len(os.listdir(os.path.join(self.home, "cache/layers"))), 1)
+
+    def test_prune(self):
+        self.load("x")
+        self.load("y", b"y" * 100000)
+        self.use("box", "x:1")
+        self.refused("prune", says="nobody to ask")
+        with open(os.path.join(self.home, "cache/tmp", "0" * 64 + ".part"), "wb") as handle:
+            handle.write(b"x" * 5000)
+        got = self.ok("prune", "--yes", "--format", "json").json()
+        self.assertEqual(list(got), ["bytes_reclaimed", "fsmeta_removed", "image_refs_removed",
+                                     "layers_removed", "manifests_removed", "vmdk_removed"])
+        self.assertEqual((got["image_refs_removed"], got["layers_removed"],
+                          got["manifests_removed"]), (1, 1, 1))
+        self.assertGreater(got["bytes_reclaimed"], 200000)
+        self.assertEqual(self.references(), ["x:1"])
+        self.assertEqual(os.listdir(os.path.join(self.home, "cache/tmp")), [])
+        shutil.rmtree(os.path.join(self.home, "sandboxes"))
+        self.ok("prune", "--yes")
+        for sub in ("layers", "images", "blobs/sha256"):
+            self.assertEqual(os.listdir(os.path.join(self.home, "cache", sub)), [])
+
+    def test_sandboxes_that_cannot_be_read(self):
+        self.load("x")
+        self.addCleanup(shutil.rmtree, os.path.join(self.home, "sandboxes"))
+        for box, text in (("torn", "{"), ("empty", ""), ("other", "[]")):
+            os.makedirs(os.path.join(self.home, "sandboxes", box))
+            with open(os.path.join(self.home, "sandboxes", box, "config.json"), "w") as handle:
+                handle.write(text)
+        os.mkdir(os.path.join(self.home, "sandboxes", "bare"))
+        self.ok("remove", "x:1")
+
+    def test_removing_a_damaged_record(self):
+        self.load("x")
+        images = os.path.join(self.home, "cache/images")
+        record = os.path.join(images, os.listdir(images)[0])
+        with open(record, "w") as handle:
+            handle.write("{")
+        self.assertEqual(self.references(), [])
+        got = self.image("inspect", "x:1")
+        self.assertEqual(got.code, 1)
+        self.assertIn("damaged", got.errtext)
+        self.ok("remove", "x:1")
+        self.load("x")
+
+    def test_two_loads_at_once_share_the_work(self):
+        layer = Layer(self.path("l.tar")).add("f", os.urandom(20 << 20)).close()
+        archive = self.archive_of(layer, "big")
+        program = self.image("list").argv[0]
+        procs = [self.spawn("--home", self.home, "load", "--input", archive, program=program)
+                 for _ in range(4)]
+        for proc in procs:
+            got = self.finish(proc)
+            self.assertEqual(got.code, 0, got)
+        self.assertEqual(self.references(), ["big:1"])
+        self.assertEqual(os.listdir(os.path.join(self.home, "cache/tmp")), [])
+
+    def test_killed_in_the_middle(self):
+        layer = Layer(self.path("l.tar")).add("f", os.urandom(30 << 20)).close()
+        archive = self.archive_of(layer, "big")
+        program = self.image("list").argv[0]
+        tmp = os.path.join(self.home, "cache/tmp")
+        for stage in ("load-", ".layer"):
+            proc = self.spawn("--home", self.home, "load", "--input", archive, program=program)
+            self.eventually(lambda: proc.poll() is not None or (
+                os.path.isdir(tmp) and any(stage in n for n in os.listdir(tmp))))
+            proc.kill()
+            self.finish(proc)
+            if proc.returncode == 0:
+                self.not_run("the load was faster than the kill")
+            self.assertEqual(self.references(), [])
+        self.ok("load", "--input", archive)
+        self.assertEqual(self.references(), ["big:1"])
+        self.assertEqual(os.listdir(tmp), [])
+
+
+class OnlyRoot(ImageMixin, CordonTest):
+    modes = ("root",)  # mounts, and an oracle that sets owners
+
+    def test_against_the_oracle(self):
+        """The tree of our layers, stacked by the kernel, is what `umoci unpack` makes."""
+        os.mkdir(self.path("l"))
+        layout = Layout(self.path("layout"))
+        ref = layout.image("t", tricky_layers(self.path("l")))
+        layout.copy("t", f"oci-archive:{self.path('t.tar')}:t:1")
+        self.ok("load", "--input", self.path("t.tar"))
+        run("umoci", "unpack", "--image", ref, self.path("bundle"))
+        os.mkdir(self.path("m"))
+        run("mount", "-t", "overlay", "overlay", "-o", "ro,userxattr,lowerdir=" +
+            ":".join(reversed(self.layer_roots("t:1"))), self.path("m"))
+        try:
+            ours, theirs = describe(self.path("m")), describe(self.path("bundle/rootfs"))
+        finally:
+            run("umount", self.path("m"))
+        for device in (b"dev/null", b"dev/extra"):
+            self.assertNotIn(device, ours)
+            theirs.pop(device)
+        self.assertEqual(ours[b"huge-id"][1:4], ("0o755", 65534, 65534))
+        ours.pop(b"huge-id"), theirs.pop(b"huge-id")
+        different = {name: (ours.get(name), theirs.get(name)) for name in {*ours, *theirs}
+                     if ours.get(name) != theirs.get(name)}
+        self.assertEqual(different, {})
+        sparse = os.stat(os.path.join(self.layer_roots("t:1")[3], "sparse"))
+        self.assertLess(sparse.st_blocks * 512, 1 << 20)
+
+    def test_full_disk(self):
+        layer = Layer(self.path("l.tar")).add("f", os.urandom(6 << 20)).close()
+        archive = self.archive_of(layer, "big")
+        cache = os.path.join(self.home, "cache")
+        os.makedirs(cache, exist_ok=True)
+        run("mount", "-t", "tmpfs", "-o", "size=10m,mode=700", "tmpfs", cache)
+        try:
+            got = self.image("load", "--input", archive)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("No space left", got.errtext)
+            self.assertEqual(self.references(), [])
+            self.assertEqual(os.listdir(os.path.join(cache, "tmp")), [])
+            self.assertEqual(os.listdir(os.path.join(cache, "layers")), [])
+        finally:
+            subprocess.run(["umount", cache])
+
+
+class OnlyUsers(ImageMixin, CordonTest):
+    modes = ("user", "bare")  # root may write everywhere
+
+    def test_read_only_store(self):
+        os.makedirs(os.path.join(self.home, "cache"), exist_ok=True)
+        os.chmod(os.path.join(self.home, "cache"), 0o500)
+        got = self.image("load", stdin=b"")
+        self.assertEqual(got.code, 1)
+        self.assertIn("Permission denied", got.errtext)
+        os.chmod(os.path.join(self.home, "cache"), 0o700)
+
+
+class Creating(ImageMixin, CordonTest):
+    """Sandboxes from images: layers, configuration, and images that mean harm."""
+
+    def load_busybox(self, *more, name="bb", config=()):
+        """Busybox with MORE layers on top, and umoci options for its configuration."""
+        work = tempfile.mkdtemp(dir=self.dir)
+        layout, archive = Layout(os.path.join(work, "layout")), os.path.join(work, "archive")
+        layout.image("x", [busybox_layer(os.path.join(work, "bb.tar")), *more], *config)
+        layout.copy("x", f"oci-archive:{archive}:{name}:1")
+        got = self.cordon("load", "--quiet", "--input", archive)
+        self.assertEqual((got.code, got.errtext), (0, ""), got)
+        return name + ":1"
+
+    def test_image_configuration(self):
+        ref = self.load_busybox(config=("--config.env", "A=from image", "--config.env",
+                                        "B=from image", "--config.workingdir", "/usr",
+                                        "--config.user", "0:0", "--config.cmd", "echo",
+                                        "--config.cmd", "default command"))
+        box = self.create("--env", "B=from flag", image=ref)
+        self.assertEqual(box.out('echo "$A, $B, $(pwd)"'), "from image, from flag, /usr")
+        got = self.cordon("run", "--quiet", ref)
+        self.assertEqual((got.code, got.text), (0, "default command\n"), got)
+        got = self.cordon("run", "--quiet", "-w", "/etc", ref, "--", "pwd")
+        self.assertEqual((got.code, got.text), (0, "/etc\n"), got)
+        config = box.inspect()["config"]
+        self.assertEqual(config["image"]["Oci"]["reference"], ref)
+        self.assertEqual(config["manifest_digest"], self.inspect(ref)["digest"])
+
+    def test_entrypoint(self):
+        ref = self.load_busybox(config=("--config.entrypoint", "/bin/echo",
+                                        "--config.entrypoint", "entry", "--config.cmd", "cmd"))
+        self.assertEqual(self.cordon("run", "--quiet", ref).text, "entry cmd\n")
+        self.assertEqual(self.cordon("run", "--quiet", ref, "--", "x").text, "entry x\n")
+
+    def test_user_of_the_image(self):
+        ref = self.load_busybox(config=("--config.user", "ann"))
+        self.assertEqual(self.create(image=ref).out("id -u; id -g"), "1000\n1000")
+
+    test_user_of_the_image.modes = ("root", "user")  # with one id there is nobody else to be
+
+    def test_owners_are_the_images_own(self):
+        layer = Layer(self.path("o.tar"))
+        layer.add("mine", b"x", uid=1000, gid=1000, mode=0o640)
+        layer.add("last", b"x", uid=65534, gid=65534).add("roots", b"x")
+        box = self.create("--user", "0", image=self.load_busybox(layer.close()))
+        owners = box.out("stat -c '%u:%g %a' /mine /last /roots").split("\n")
+        self.assertEqual(owners[2], "0:0 644")
+        if not ONE_ID:
+            self.assertEqual(owners[:2], ["1000:1000 640", "65534:65534 644"])
+            self.assertEqual(box.out("chown 1000:1000 /roots && stat -c %u /roots"), "1000")
+
+    def test_layers_hide_and_replace(self):
+        one = Layer(self.path("1.tar")).dir("d").add("d/gone", b"x").add("d/kept", b"kept")
+        one.dir("o").add("o/old", b"old").add("was-file", b"x").dir("was-dir").close()
+        two = Layer(self.path("2.tar")).dir("d").add("d/.wh.gone").dir("o").add("o/.wh..wh..opq")
+        two.add("o/new", b"new").dir("was-file").add("was-file/in", b"in").add("was-dir", b"file")
+        ref = self.load_busybox(one.path, two.close())
+        box = self.create(image=ref)
+        self.assertEqual(box.out("ls /d /o /was-file; cat /was-dir"),
+                         "/d:\nkept\n\n/o:\nnew\n\n/was-file:\nin\nfile")
+        self.assertEqual(box.out("rm -r /d /o && echo mine > /d && cat /d"), "mine")
+        box.stop()
+        box.start()
+        self.assertEqual(box.out("cat /d; ls /o 2>/dev/null || echo none"), "mine\nnone")
+        other = self.create(image=ref)
+        self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
+
+    def test_many_layers(self):
+        layers = [Layer(self.path(f"{i}.tar")).add(f"f{i}", b"x").add("top", str(i).encode())
+                  .close() for i in range(60)]
+        layers.append(layers[3])  # one of them twice
+        box = self.create(image=self.load_busybox(*layers))
+        self.assertEqual(box.out("ls -d /f* | wc -l; cat /top"), "60\n3")
+
+    def test_layers_are_not_written_to(self):
+        ref = self.load_busybox()
+        root = self.layer_roots(ref)[0]
+        before = sorted(os.listdir(root)), os.stat(root).st_mtime_ns
+        box = self.create("--tmpfs", "/new/mount", image=ref)
+        box.out("touch /x /etc/y; rm /bin/vi; echo changed > /etc/passwd")
+        self.assertEqual((sorted(os.listdir(root)), os.stat(root).st_mtime_ns), before)
+        self.assertTrue(os.path.lexists(os.path.join(root, "bin/vi")))
+
+    def test_references_move_sandboxes_stay(self):
+        ref = self.load_busybox(Layer(self.path("v1.tar")).add("version", b"one").close())
+        box = self.create(image=ref)
+        self.load_busybox(Layer(self.path("v2.tar")).add("version", b"two").close())
+        got = self.cordon("image", "prune", "-y")
+        self.assertEqual(got.code, 0, got)
+        box.stop()
+        box.start()
+        self.assertEqual(box.out("cat /version"), "one")
+        box.remove("--force")
+
+    def test_in_use(self):
+        ref = self.load_busybox()
+        box = self.create(image=ref)
+        got = self.cordon("rmi", ref)
+        self.assertEqual(got.code, 1)
+        self.assertIn(f"image in use by sandbox(es): {box.name}", got.errtext)
+        box.remove("--force")
+        self.assertEqual(self.cordon("rmi", ref).code, 0)
+        self.assertEqual(self.cordon("images", "-q").text, "")
+
+    def test_pull_policies(self):
+        got = self.cordon("create", "--pull", "never", "nosuch")
+        self.assertEqual((got.code, got.stderr_line(0)),
+                         (1, "error: image error: image not cached: nosuch"))
+        got = self.cordon("create", "localhost:1/nosuch")
+        self.assertEqual(got.code, 1)
+        self.assertIn("localhost:1", got.errtext)
+        self.assertEqual(self.names(), [])
+        fake = FakeRegistry(self)
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            json.dump({"registries": {"hosts": {fake.host: {"insecure": True}}}}, handle)
+        with open(busybox_layer(self.path("bb.tar")), "rb") as handle:
+            layer = handle.read()
+        fake.image("latest", [layer])
+        ref = f"{fake.host}/bb"
+        self.create(image=ref)
+        asked = len(fake.requests)
+        self.create(image=ref)
+        self.assertEqual(len(fake.requests), asked)
+        extra = Layer(self.path("e.tar")).add("extra", b"x").close()
+        fake.image("latest", [layer, open(extra, "rb").read()])
+        self.create(image=ref)
+        box = self.create("--pull", "always", image=ref)
+        self.assertEqual(box.out("cat /extra"), "x")
+
+    def test_hostile_trees(self):
+        """Places that we mount over are links in the image; what they point to stays as it is."""
+        decoy = self.path("decoy")
+        os.mkdir(decoy)
+        with open(os.path.join(decoy, "file"), "w") as handle:
+            handle.write("untouched")
+        for target in (decoy, "/decoy", "../../../../../.." + decoy, "/proc/self/cwd"):
+            evil = Layer(self.path("evil.tar")).dir("decoy").add("decoy/file", b"inside")
+            for name in ("dev", "proc", "sys", "etc/hosts", "etc/resolv.conf", "etc/hostname",
+                         ".msb", "tmp", "run"):
+                evil.symlink(name, target)
+            ref = self.load_busybox(evil.close(), name=f"evil{abs(hash(target)) % 10000}")
+            with self.subTest(target):
+                box = self.box()
+                with self.claiming(box):
+                    got = self.cordon("create", "--quiet", "--name", box.name, ref)
+                if got.code == 0:
+                    box.sh("echo harm > /dev/harm; echo harm > /etc/hosts; cat /decoy/file")
+                    box.remove("--force")
+                self.assertEqual(os.listdir(decoy), ["file"])
+                with open(os.path.join(decoy, "file")) as handle:
+                    self.assertEqual(handle.read(), "untouched")
+
+    def test_hostile_configuration(self):
+        for name, config, says in (
+                ("huge", ("--config.user", "9" * 300), "longer than"),
+                ("odd", ("--config.user", "a b"), "USER of image")):
+            with self.subTest(name):
+                layout = Layout(self.path("l-" + name))
+                layout.image("x", [busybox_layer(self.path(name + ".tar"))], *config)
+                layout.copy("x", f"oci-archive:{self.path(name + '-a.tar')}:{name}:1")
+                got = self.cordon("load", "--quiet", "--input", self.path(name + "-a.tar"))
+                if got.code == 0:
+                    got = self.cordon("create", "--quiet", name + ":1")
+                self.assertEqual(got.code, 1, got)
+                self.assertIn(says, got.errtext)
+        for i in (0, 3, 5, 9):
+            ref = self.load_busybox(name=f"fd{i}",
+                                    config=("--config.workingdir", f"/proc/self/fd/{i}"))
+            got = self.cordon("run", "--quiet", ref, "--", "/bin/sh", "-c", "pwd; ls ..")
+            if got.code == 0:
+                self.assertNotIn("vmlinuz", got.text)
+                self.assertNotIn(os.path.basename(self.dir), got.text)
+
+    def test_disk_images(self):
+        open(self.path("x.qcow2"), "w").close()
+        got = self.cordon("create", self.path("x.qcow2"))
+        self.assertEqual(got.code, 1)
+        self.assertIn("disk image", got.errtext)
