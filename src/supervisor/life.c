@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "state/boot_error.h"
+#include "supervisor/disk.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
@@ -301,6 +302,7 @@ static void clean_up(struct supervisor *s)
 	struct err e;
 
 	process_done(&s->instance);
+	disks_release(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
 	fd_closep(&s->root_hold);
 	if (s->record.spec.image.kind == IMAGE_DIR)
