@@ -32,6 +32,8 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 #define RAW4(n, a, b, c, d) raw6(n, RAW_ARG(a), RAW_ARG(b), RAW_ARG(c), RAW_ARG(d), 0, 0)
 #define RAW5(n, a, b, c, d, e) \
 	raw6(n, RAW_ARG(a), RAW_ARG(b), RAW_ARG(c), RAW_ARG(d), RAW_ARG(e), 0)
+#define RAW6(n, a, b, c, d, e, f) \
+	raw6(n, RAW_ARG(a), RAW_ARG(b), RAW_ARG(c), RAW_ARG(d), RAW_ARG(e), RAW_ARG(f))
 
 /*
  * clone3 with a stack of its own for the child, which starts in fn(arg) and must not return.

@@ -58,12 +58,15 @@ static void run(void *arg)
 {
 	struct job *j = arg;
 	static const char *const no_env[] = { NULL };
+	static const int inherited[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM, SIGTERM,
+					 SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2 };
 	struct kernel_sigaction dfl = { 0 };
 	unsigned long none = 0;
 	long r;
 
-	for (int sig = 1; sig < 65; sig++)
-		RAW4(SYS_rt_sigaction, sig, &dfl, NULL, KERNEL_SIGSET_BYTES);
+	/* handlers end with exec; what may have been ignored by whoever started us does not */
+	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++)
+		RAW4(SYS_rt_sigaction, inherited[i], &dfl, NULL, KERNEL_SIGSET_BYTES);
 	if (j->s->new_session)
 		RAW0(SYS_setsid);
 	/* mark everything, then un-flag the short list by placing it */

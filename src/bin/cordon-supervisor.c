@@ -15,17 +15,17 @@ int main(int argc, char **argv)
 		return supervisor_sweep();
 	if (argc == 3 && strcmp(argv[1], "--reap") == 0)
 		return supervisor_reap(argv[2]);
-	if (argc != 2 || fcntl(SUPERVISOR_FD_CONTROL, F_GETFD) < 0) {
+	if (argc != 2 || fcntl(SUPERVISOR_FD_LEASH, F_GETFD) < 0) {
 		fprintf(stderr, "cordon-supervisor: started by cordon, not by hand\n");
 		return 2;
 	}
 	s.record_dir = SUPERVISOR_FD_RECORD;
 	s.lock = SUPERVISOR_FD_LOCK;
 	s.leash = SUPERVISOR_FD_LEASH;
-	s.guest_listener = SUPERVISOR_FD_GUEST;
-	s.control = SUPERVISOR_FD_CONTROL;
-	for (int fd = SUPERVISOR_FD_RECORD; fd <= SUPERVISOR_FD_CONTROL; fd++)
-		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* cannot fail: they are open */
+	s.connection = fcntl(SUPERVISOR_FD_CONNECTION, F_GETFD) < 0 ? -1 : SUPERVISOR_FD_CONNECTION;
+	s.guest_listener = s.control = -1;
+	for (int fd = SUPERVISOR_FD_RECORD; fd <= SUPERVISOR_FD_CONNECTION; fd++)
+		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */
 	s.record.dir = -1;
 	if (home_open(&s.home, &s.failure) < 0 ||
 	    record_read_config(s.record_dir, &s.record, &s.failure) < 0)

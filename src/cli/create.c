@@ -27,7 +27,7 @@ static int create(const struct args *a, const struct home *h, const struct spec 
 
 	if (creation_replace(a, h, s->name, e) < 0)
 		return -1;
-	r = launch_create(h, s, &l, e);
+	r = launch_create(h, s, false, &l, e);
 	if (r == 0)
 		r = launch_wait(&l, &warnings, e);
 	launch_done(&l);

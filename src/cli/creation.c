@@ -229,6 +229,7 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++) {
 		struct spec_mount *m = &s->mount[i];
+		struct stat st;
 		char *real;
 
 		if (m->kind == MOUNT_TMPFS)
@@ -245,6 +246,12 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 			return err_sys(e, errno, "mount source '%s'", m->source);
 		free(m->source);
 		m->source = real;
+		if (stat(real, &st) < 0)
+			return err_sys(e, errno, "mount source '%s'", real);
+		if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
+			return err_set(e, ERR_INVALID, "--mount-dir: '%s' is not a directory", real);
+		if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
+			return err_set(e, ERR_INVALID, "--mount-file: '%s' is not a file", real);
 		if (is_within(real, h->path))
 			return err_set(e, ERR_DENIED, "mount source '%s' is inside the state directory", real);
 	}
@@ -271,7 +278,7 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	const char *name = args_str(a, "name");
 
 	spec_init(s);
-	if (name && spec_check_name("sandbox", name, e) < 0)
+	if (name && spec_check_name("--name", name, e) < 0)
 		return -1;
 	s->name = name ? xstrdup(name) : spec_random_name();
 	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
@@ -297,9 +304,11 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 		return 0;
 	if (control_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) < 0)
 		return -1;
-	if (control_remove(h, name, true, e) < 0 && e->code != ERR_NOT_FOUND)
-		return -1;
-	return 0;
+	if (control_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND)
+		return 0;
+	if (e->code == ERR_BUSY) /* another command replaces it too, and was first */
+		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);
+	return -1;
 }
 
 int creation_failed(const char *name, const struct err *e)

@@ -69,7 +69,7 @@ static void prove(const struct home *h, struct proof *p)
 	s.ephemeral = true;
 	s.image.kind = IMAGE_HOST;
 	s.image.reference = xstrdup("host");
-	if (launch_create(h, &s, &l, &p->e) == 0) {
+	if (launch_create(h, &s, false, &l, &p->e) == 0) {
 		p->ran = execute(h, &l, s.name, &p->e) == 0;
 		p->took_ns = clock_mono_ns() - start;
 		if (p->ran && record_load(h, s.name, &r, &ignored) == 0)

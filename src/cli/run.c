@@ -1,8 +1,8 @@
 /*
  * `run`: a new sandbox (ephemeral without a name) or an existing one by name, one command in it.
  *
- * For a new sandbox the command is sent before the supervisor has answered: pid 1's socket exists
- * already and the request waits in it. So a run costs no round trip more than the start itself.
+ * For a new sandbox the command is sent before the supervisor has answered, on a connection made
+ * beforehand: pid 1 finds it waiting, so a run costs no round trip more than the start itself.
  */
 #include <stdio.h>
 
@@ -40,8 +40,12 @@ static int explain(struct job *j, struct err *e)
 static int execute(struct job *j, const char *name, struct err *e)
 {
 	struct client c;
-	int r = client_open(&c, &j->home, name, e);
+	int r = 0;
 
+	if (j->launch.connection >= 0)
+		client_adopt(&c, &j->home, name, fd_take(&j->launch.connection));
+	else
+		r = client_open(&c, &j->home, name, e);
 	if (r == 0)
 		r = client_exec(&c, &j->x.request, &j->result, e);
 	client_done(&c);
@@ -54,7 +58,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 static int run_new(struct job *j, struct err *e)
 {
 	if (creation_replace(j->args, &j->home, j->spec.name, e) < 0 ||
-	    launch_create(&j->home, &j->spec, &j->launch, e) < 0)
+	    launch_create(&j->home, &j->spec, true, &j->launch, e) < 0)
 		return -1;
 	j->started = true;
 	if (j->x.request.message.flags & EXEC_DETACHED) {
@@ -80,7 +84,6 @@ static int run_existing(struct job *j, struct record *r, struct err *e)
 		j->started = true;
 	} else if (j->x.request.message.flags & EXEC_DETACHED) {
 		ui_warn("sandbox '%s' was running before and goes on when the command ends", name);
-		j->x.request.message.flags &= ~(unsigned)EXEC_MAIN;
 	}
 	return execute(j, name, e);
 }
@@ -102,13 +105,17 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 		return -1;
 	*ret_name = name ? name : j->spec.name;
 	j->spec.ephemeral = !name;
+	j->x.request.log = exists || name; /* an ephemeral one's log would go with it */
 	if (!execution_command(&j->x, exists ? &record.spec : &j->spec, &a->rest, true)) {
 		ui_warn("nothing to run: give a command after --");
 		return 0;
 	}
+	/* a sandbox that we start ends with its command, also when we have left by then */
+	if (!exists || !sandbox_is_up(&record))
+		j->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
 		j->x.request.message.flags &= ~(unsigned)(EXEC_TTY | EXEC_JOINED);
-		j->x.request.message.flags |= EXEC_DETACHED | EXEC_MAIN;
+		j->x.request.message.flags |= EXEC_DETACHED;
 	}
 	return exists ? run_existing(j, &record, e) : run_new(j, e);
 }
@@ -120,8 +127,9 @@ static void finish(struct job *j, const char *name)
 
 	if (!j->started)
 		return;
-	if (j->ran && (j->x.request.message.flags & EXEC_DETACHED) && !j->result.end.failure) {
-		launch_release(&j->launch);
+	if (j->ran && !j->result.end.failure &&
+	    ((j->x.request.message.flags & EXEC_DETACHED) || j->result.detached)) {
+		launch_release(&j->launch); /* it lives as long as the command we left */
 		return;
 	}
 	if (j->spec.ephemeral)

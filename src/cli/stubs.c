@@ -8,8 +8,6 @@
 		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
 	}
 
-STUB(cmd_logs, "logs")
-STUB(cmd_metrics, "metrics")
 STUB(cmd_copy, "copy")
 STUB(cmd_modify, "modify")
 STUB(cmd_ssh, "ssh")

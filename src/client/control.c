@@ -17,11 +17,13 @@
 #include "wire/message.h"
 
 #define ANSWER_WAIT_MS 5000 /* beyond its grace a supervisor that still lives is stuck */
+#define USAGE_WAIT_MS 1000 /* it answers at once, or it is stuck */
 #define LOCK_WAIT_MS 10000
 #define DEFAULT_GRACE_MS 2000
 
-/* Reads until a frame of TYPE, the end of the stream (0) or the deadline. 1, 0 or -errno. */
-static int wait_for(int fd, enum frame_type type, uint64_t deadline)
+/* Reads until a frame of TYPE, the end of the stream (0) or the deadline. 1, 0 or -errno. Its body
+ * goes to BODY unless that is NULL. */
+static int wait_for(int fd, enum frame_type type, uint64_t deadline, struct buf *body)
 {
 	AUTO_BUF in = BUF_INIT(65536);
 
@@ -35,8 +37,11 @@ static int wait_for(int fd, enum frame_type type, uint64_t deadline)
 		int r;
 
 		while ((r = frame_next(&rest, &f)) > 0)
-			if (f.type == type)
+			if (f.type == type) {
+				if (body)
+					buf_add(body, f.body.p, f.body.n);
 				return 1;
+			}
 		if (r < 0 || buf_failed(&in))
 			return -EPROTO;
 		if (now >= deadline)
@@ -100,7 +105,7 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
 	if (r == 0)
 		r = wait_for(fd, FRAME_STOPPED,
-			     clock_mono_ns() + (grace + ANSWER_WAIT_MS) * NS_PER_MS);
+			     clock_mono_ns() + (grace + ANSWER_WAIT_MS) * NS_PER_MS, NULL);
 	if (r < 0 && r != -EPIPE)
 		kill_supervisor(h, name);
 	return wait_down(h, name, e);
@@ -119,7 +124,7 @@ int control_ping(const struct home *h, const char *name, bool touch, uint64_t *r
 		r = fdpass_send(fd, b.p, b.n, NULL, 0);
 	}
 	if (r == 0)
-		r = wait_for(fd, FRAME_PONG, start + ANSWER_WAIT_MS * NS_PER_MS);
+		r = wait_for(fd, FRAME_PONG, start + ANSWER_WAIT_MS * NS_PER_MS, NULL);
 	if (r <= 0)
 		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' does not answer", name);
 	*ret_ns = clock_mono_ns() - start;
@@ -146,6 +151,27 @@ static int ask_supervisor(const struct home *h, const char *what, const char *na
 	return 0;
 }
 
+int control_usage(const struct home *h, const char *name, struct usage_message *ret, struct err *e)
+{
+	AUTO_BUF frame = BUF_INIT(64);
+	AUTO_BUF body = BUF_INIT(4096);
+	AUTO_FD fd = -1;
+	int r = home_connect(h, name, "ctl", &fd);
+
+	if (r < 0)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", name);
+	frame_put(&frame, FRAME_USAGE, 0, 0, NULL, 0);
+	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
+	if (r == 0)
+		r = wait_for(fd, FRAME_USAGE_ANSWER, clock_mono_ns() + USAGE_WAIT_MS * NS_PER_MS, &body);
+	if (r == 0 || r == -EPIPE)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' has just ended", name);
+	if (r < 0)
+		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer", name);
+	r = usage_decode((struct str){ body.p, body.n }, ret);
+	return r < 0 ? err_set(e, ERR_PROTOCOL, "the usage of sandbox '%s' is not understood", name) : 0;
+}
+
 int control_remove(const struct home *h, const char *name, bool force, struct err *e)
 {
 	AUTO_FD dir = -1;
@@ -166,7 +192,8 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 		return -1;
 	home_unlink_sockets(h, name);
 	record_retire(h, name);
-	if (record_erase(h, name, e) < 0)
-		return e->code == ERR_DENIED ? ask_supervisor(h, "--sweep", NULL, e) : -1;
-	return 0;
+	if (record_erase(h, name, e) == 0)
+		return 0;
+	fd_closep(&lock); /* a sweep leaves alone what somebody holds */
+	return e->code == ERR_DENIED ? ask_supervisor(h, "--sweep", NULL, e) : -1;
 }

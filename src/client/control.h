@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "state/home.h"
+#include "wire/message.h"
 
 #define CONTROL_GRACE_DEFAULT UINT32_MAX
 
@@ -13,5 +14,9 @@ MUST_USE int control_stop(const struct home *h, const char *name, uint32_t grace
 /* Round trip to pid 1 in nanoseconds; TOUCH counts as activity. */
 MUST_USE int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
 			  struct err *e);
+/* What a live sandbox uses, by its supervisor. ERR_NOT_RUNNING when there is none, ERR_TIMEOUT when it
+ * does not answer: it is stuck, or from a build that knows no such question. */
+MUST_USE int control_usage(const struct home *h, const char *name, struct usage_message *ret,
+			   struct err *e);
 /* Deletes a stopped sandbox. FORCE stops it first. */
 MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);

@@ -30,6 +30,7 @@
 
 #define CHUNK_BYTES 65536
 #define SILENCE_NS (300 * NS_PER_MS) /* after the end: how long background children may stay mute */
+#define DRAIN_NS (1000 * NS_PER_MS)  /* … and how long they may go on talking to us */
 #define BACKSTOP_NS (3 * NS_PER_SEC) /* beyond --timeout: pid 1 itself does not answer */
 #define STREAM 1u
 /* Beyond this share of the time, log records are dropped rather than slow the command down. */
@@ -54,12 +55,17 @@ int exec_exit_status(const struct exit_message *m)
 	return m->signal ? 128 + (int)m->signal : (int)m->code;
 }
 
+void client_adopt(struct client *c, const struct home *h, const char *name, int fd)
+{
+	*c = (struct client){ .home = h, .name = name, .fd = fd };
+	buf_init(&c->in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + CHUNK_BYTES);
+}
+
 int client_open(struct client *c, const struct home *h, const char *name, struct err *e)
 {
 	int r;
 
-	*c = (struct client){ .home = h, .name = name, .fd = -1 };
-	buf_init(&c->in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + CHUNK_BYTES);
+	client_adopt(c, h, name, -1);
 	r = home_connect(h, name, "sock", &c->fd);
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", name);
@@ -121,6 +127,7 @@ static void make_raw(int fd)
 struct tap {
 	const struct client *client;
 	bool on, open, lost;
+	int dir;
 	struct execlog log;
 	uint64_t id, start, spent;
 };
@@ -139,14 +146,14 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 	}
 	if (!t->open) {
 		AUTO_FREE char *path = xasprintf("sandboxes/%s", t->client->name);
-		AUTO_FD dir = openat(t->client->home->fd, path,
-				     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-		if (dir < 0) {
+		t->dir = openat(t->client->home->fd, path,
+				O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (t->dir < 0) {
 			t->on = false;
 			return;
 		}
-		execlog_open(&t->log, dir);
+		execlog_open(&t->log, t->dir);
 		t->open = true;
 	}
 	if (t->lost) {
@@ -159,8 +166,10 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 
 static void tap_done(struct tap *t)
 {
-	if (t->open)
+	if (t->open) {
 		execlog_close(&t->log);
+		fd_closep(&t->dir);
+	}
 }
 
 /* --- state of one command -------------------------------------------------------------------- */
@@ -357,6 +366,8 @@ static enum execlog_source out_source(const struct run *r)
 /* The end was told: what is in the pipes belongs to us; who still holds them gets a short while. */
 static int drain(struct run *r)
 {
+	uint64_t end = clock_mono_ns() + DRAIN_NS;
+
 	r->last_output = clock_mono_ns();
 	while (r->out_pipe >= 0 || r->err_pipe >= 0) {
 		struct pollfd p[] = { { .fd = r->out_pipe, .events = POLLIN },
@@ -366,8 +377,10 @@ static int drain(struct run *r)
 		some |= pump_out(r, &r->err_pipe, r->q->err, LOG_STDERR);
 		if (r->result->broken_output)
 			return 0;
-		if (some)
+		if (some && clock_mono_ns() < end)
 			continue;
+		if (some)
+			break; /* they never stop: pid 1 reads on */
 		if (r->out_pipe < 0 && r->err_pipe < 0)
 			break;
 		if (clock_mono_ns() - r->last_output >= SILENCE_NS)
@@ -512,14 +525,11 @@ static int read_keys(struct run *r)
 		r->in_open = false;
 		return send_frame(r, FRAME_STDIN, NULL, 0);
 	}
-	if (scan_keys(r, chunk, (size_t)n, &out)) {
-		r->result->detached = true;
-		return send_frame(r, FRAME_DETACH, NULL, 0);
-	}
-	if (out.n == 0)
-		return 0;
+	r->result->detached = scan_keys(r, chunk, (size_t)n, &out);
 	r->credit -= out.n < r->credit ? (uint32_t)out.n : r->credit;
-	return send_frame(r, FRAME_STDIN, out.p, out.n);
+	if (out.n && send_frame(r, FRAME_STDIN, out.p, out.n) < 0)
+		return -1;
+	return r->result->detached ? send_frame(r, FRAME_DETACH, NULL, 0) : 0;
 }
 
 static int terminal_loop(struct run *r)

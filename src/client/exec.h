@@ -27,6 +27,8 @@ struct client {
 
 /* ERR_NOT_RUNNING when nobody listens. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);
+/* Over a connection made by launch_create(); takes it. */
+void client_adopt(struct client *c, const struct home *h, const char *name, int fd);
 void client_done(struct client *c);
 
 struct exec_request {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,14 +12,16 @@
 
 #include "base/cleanup.h"
 #include "client/program.h"
+#include "state/execlog.h"
 #include "state/record.h"
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
+#define EXIT_WAIT_MS 2000
 #define LOCK_WAIT_MS 10000 /* another command on the same sandbox is short, or it is up */
 
 /* The numbers supervisor/supervisor.h expects them under. */
-enum { FD_RECORD = 3, FD_LOCK, FD_LEASH, FD_GUEST, FD_CONTROL };
+enum { FD_RECORD = 3, FD_LOCK, FD_LEASH, FD_CONNECTION };
 
 void launch_release(struct launch *l)
 {
@@ -29,6 +32,7 @@ void launch_release(struct launch *l)
 void launch_done(struct launch *l)
 {
 	fd_closep(&l->leash);
+	fd_closep(&l->connection);
 	fd_closep(&l->child.pidfd);
 }
 
@@ -52,14 +56,20 @@ static void supervisor_env(const struct home *h, const char *env[8], char **ret_
 /* The supervisor's own messages, beside what commands print. */
 static int open_runtime_log(int dir)
 {
+	AUTO_FD logs = -1;
+
 	if (mkdirat(dir, "logs", 0700) < 0 && errno != EEXIST)
 		return -1;
-	return openat(dir, "logs/runtime.log", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		      0600);
+	logs = openat(dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (logs < 0)
+		return -1;
+	execlog_rotate(logs, RUNTIME_LOG_FILE);
+	return openat(logs, RUNTIME_LOG_FILE,
+		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static int start_supervisor(const struct home *h, const char *name, int dir, int lock, int guest,
-			    int control, bool keep_log, struct launch *ret, struct err *e)
+static int start_supervisor(const struct home *h, const char *name, int dir, int lock, bool keep_log,
+			    bool connect, struct launch *ret, struct err *e)
 {
 	AUTO_FREE char *program = NULL;
 	AUTO_FREE char *home_var = NULL;
@@ -68,59 +78,46 @@ static int start_supervisor(const struct home *h, const char *name, int dir, int
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	AUTO_FD root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	AUTO_FD log = keep_log ? open_runtime_log(dir) : -1;
-	int pair[2];
-	int r;
+	int leash[2] = { -1, -1 }, connection[2] = { -1, -1 };
+	int r = -1;
 
 	if (null < 0 || root < 0)
 		return err_sys(e, errno, "open '/dev/null'");
 	if (program_find("cordon-supervisor", &program, e) < 0)
 		return -1;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, errno, "make a channel to the supervisor");
 	supervisor_env(h, env, &home_var);
 	struct spawn s = {
 		.path = program,
 		.argv = argv,
 		.envp = env,
 		.fd = { { null, 0 }, { null, 1 }, { log >= 0 ? log : null, 2 }, { dir, FD_RECORD },
-			{ lock, FD_LOCK }, { pair[1], FD_LEASH }, { guest, FD_GUEST },
-			{ control, FD_CONTROL } },
-		.n_fds = 8,
+			{ lock, FD_LOCK } },
+		.n_fds = 5,
 		.new_session = true,
 		.cwd_fd = root,
 	};
-	r = spawn(&s, &ret->child, e);
-	close(pair[1]);
-	if (r < 0) {
-		close(pair[0]);
-		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, leash) < 0 ||
+	    (connect && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection) < 0)) {
+		err_sys(e, errno, "make a channel to the supervisor");
+	} else {
+		s.fd[s.n_fds++] = (struct spawn_fd){ leash[1], FD_LEASH };
+		if (connect)
+			s.fd[s.n_fds++] = (struct spawn_fd){ connection[1], FD_CONNECTION };
+		r = spawn(&s, &ret->child, e);
 	}
-	ret->leash = pair[0];
-	return 0;
+	if (r == 0) {
+		ret->leash = fd_take(&leash[0]);
+		ret->connection = fd_take(&connection[0]);
+	}
+	for (int i = 0; i < 2; i++) {
+		fd_closep(&leash[i]);
+		fd_closep(&connection[i]);
+	}
+	return r;
 }
 
-static int open_sockets(const struct home *h, const char *name, int *ret_guest, int *ret_control,
-			struct err *e)
-{
-	int r = home_listen(h, name, "sock", ret_guest);
-
-	if (r == 0)
-		r = home_listen(h, name, "ctl", ret_control);
-	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", h->path) : 0;
-}
-
-static int launch(const struct home *h, const char *name, int dir, int lock, bool keep_log,
-		  struct launch *ret, struct err *e)
-{
-	AUTO_FD guest = -1;
-	AUTO_FD control = -1;
-
-	if (open_sockets(h, name, &guest, &control, e) < 0)
-		return -1;
-	return start_supervisor(h, name, dir, lock, guest, control, keep_log, ret, e);
-}
-
-int launch_create(const struct home *h, const struct spec *s, struct launch *ret, struct err *e)
+int launch_create(const struct home *h, const struct spec *s, bool connect, struct launch *ret,
+		  struct err *e)
 {
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
@@ -129,9 +126,8 @@ int launch_create(const struct home *h, const struct spec *s, struct launch *ret
 	*ret = (struct launch)LAUNCH_NONE;
 	if (record_create(h, s, &dir, &lock, e) < 0)
 		return -1;
-	if (launch(h, s->name, dir, lock, !s->ephemeral, ret, e) == 0)
+	if (start_supervisor(h, s->name, dir, lock, !s->ephemeral, connect, ret, e) == 0)
 		return 0;
-	home_unlink_sockets(h, s->name);
 	record_retire(h, s->name);
 	IGNORE(record_erase(h, s->name, &ignored)); /* the first error is the one to report */
 	return -1;
@@ -145,7 +141,7 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 	*ret = (struct launch)LAUNCH_NONE;
 	if (record_lock(h, name, LOCK_WAIT_MS, &dir, &lock, e) < 0)
 		return -1;
-	return launch(h, name, dir, lock, true, ret, e);
+	return start_supervisor(h, name, dir, lock, true, false, ret, e);
 }
 
 int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
@@ -178,6 +174,8 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 		buf_add(warnings, f.body.p, f.body.n);
 		return 0;
 	}
+	/* its lock goes with it: until then the sandbox would still look as if it were starting */
+	IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS));
 	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
 		return err_set(e, ERR_PROTOCOL, "the supervisor's answer is not understood");
 	return err_set(e, (enum err_code)code, "%s", text);

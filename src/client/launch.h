@@ -1,8 +1,8 @@
 /*
  * Bringing a sandbox up: the sockets, the supervisor, the wait for its answer.
  *
- * Sockets are made here, before the supervisor starts, so a client can connect and send its first
- * command at once; pid 1 finds it waiting.
+ * A launch may carry a first connection: the caller can send its command on it at once, and pid 1
+ * finds it waiting.
  */
 #pragma once
 
@@ -13,14 +13,16 @@
 
 struct launch {
 	int leash;          /* closing it ends an ephemeral sandbox */
+	int connection;     /* to pid 1, when asked for; else -1 */
 	struct child child; /* the supervisor */
 	bool answered;
 };
-#define LAUNCH_NONE { .leash = -1, .child = { -1, -1 } }
+#define LAUNCH_NONE { .leash = -1, .connection = -1, .child = { -1, -1 } }
 
-/* A new record and its supervisor. ERR_EXISTS when the name is taken. */
-MUST_USE int launch_create(const struct home *h, const struct spec *s, struct launch *ret,
-			   struct err *e);
+/* A new record and its supervisor, with a first connection if CONNECT. ERR_EXISTS when the name is
+ * taken. */
+MUST_USE int launch_create(const struct home *h, const struct spec *s, bool connect,
+			   struct launch *ret, struct err *e);
 /* The supervisor of an existing, stopped record. ERR_BUSY when it is up. */
 MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret, struct err *e);
 /* Waits until the sandbox answers commands, or says why it never will. WARNINGS gets lines. */

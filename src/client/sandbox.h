@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "state/execlog.h"
 #include "state/home.h"
 #include "state/record.h"
 

@@ -23,6 +23,7 @@
 #include "base/compat.h"
 #include "base/fdpass.h"
 #include "base/io.h"
+#include "base/raw.h"
 
 #define CAP_BIT(c) (1ull << (c))
 
@@ -57,12 +58,13 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 /* Descriptors come in a fixed order; the message says which are there. */
 static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 {
-	unsigned want = 1 + g->boot.has_cgroup + g->boot.has_oom + g->boot.n_task_fds;
+	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.has_oom + g->boot.n_task_fds;
 	unsigned at = 0;
 
 	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_map)
 		return err_set(e, ERR_PROTOCOL, "boot message with %u descriptors, not %u", n, want);
 	g->listener = fds[at++];
+	g->first_connection = g->boot.has_connection ? fds[at++] : -1;
 	scopes_init(&g->scopes, g->boot.has_cgroup ? fds[at++] : -1);
 	g->oom_fd = g->boot.has_oom ? fds[at++] : -1;
 	g->walls.n_task_fds = g->boot.n_task_fds;
@@ -92,36 +94,53 @@ static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 	return 0;
 }
 
+/* Shares our memory and waits for the pipe to close: all a namespace needs is a task in it. */
+struct holder {
+	int pipe;
+	int other_end;
+};
+
+static void hold_namespace(void *arg)
+{
+	const struct holder *h = arg;
+	char c;
+
+	RAW1(SYS_close, h->other_end);
+	RAW3(SYS_read, h->pipe, &c, 1);
+	raw_exit(0);
+}
+
 static int make_inner_namespace(struct guest *g, struct err *e)
 {
-	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
+	_Alignas(16) char stack[4096];
+	struct clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_VM,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)stack,
+		.stack_size = sizeof(stack),
+	};
+	struct holder h;
 	int hold[2];
 	char path[64];
-	pid_t pid;
+	long pid;
 	int r;
 
 	if (pipe2(hold, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "pipe");
-	pid = sys_clone3(&args);
-	if (pid == 0) {
-		char c;
-
-		(void)close(hold[1]);
-		IGNORE(read(hold[0], &c, 1)); /* until the parent holds the namespace */
-		_exit(0);
-	}
+	h = (struct holder){ hold[0], hold[1] };
+	pid = raw_clone_on_stack(&args, hold_namespace, &h);
 	close(hold[0]);
 	if (pid < 0) {
 		close(hold[1]);
-		return err_sys(e, errno, "create the payload's user namespace");
+		return err_sys(e, (int)-pid, "create the payload's user namespace");
 	}
-	r = write_inner_maps(g, pid, e);
+	r = write_inner_maps(g, (pid_t)pid, e);
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	g->walls.userns = open(path, O_RDONLY | O_CLOEXEC);
 	if (r == 0 && g->walls.userns < 0)
 		r = err_sys(e, errno, "open '%s'", path);
 	close(hold[1]);
-	IGNORE(waitpid(pid, NULL, 0)); /* it ends with the pipe */
+	IGNORE(waitpid((pid_t)pid, NULL, 0)); /* it ends with the pipe; its stack is ours */
 	return r;
 }
 

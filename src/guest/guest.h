@@ -31,6 +31,7 @@ struct guest {
 	size_t channel_sent; /* bytes of channel_out already gone: moving the rest each time is quadratic */
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
+	int first_connection; /* of the command that started us, or -1 */
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;

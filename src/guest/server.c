@@ -176,26 +176,10 @@ static void on_connection(void *arg, int fd, uint32_t events)
 	buf_drop(&c->in, c->in.n - in.n);
 }
 
-static void on_listener(void *arg, int fd, uint32_t events)
+static void connection_open(struct guest *g, int sock)
 {
-	struct guest *g = arg;
-	int sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-	struct connection *c;
+	struct connection *c = xcalloc(1, sizeof(*c));
 
-	if (sock < 0) {
-		/* no descriptors left: let them queue until somebody leaves */
-		if (errno == EMFILE || errno == ENFILE)
-			loop_change_fd(g->loop, g->listener_watch, 0);
-		return;
-	}
-	if (g->stopping || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
-	    peer.pid != 0) {
-		close(sock);
-		return;
-	}
-	c = xcalloc(1, sizeof(*c));
 	c->guest = g;
 	c->fd = sock;
 	buf_init(&c->in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + READ_CHUNK_BYTES);
@@ -210,8 +194,35 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	g->connections = c;
 }
 
+static void on_listener(void *arg, int fd, uint32_t events)
+{
+	struct guest *g = arg;
+	int sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (sock < 0) {
+		/* no descriptors left: let them queue until somebody leaves */
+		if (errno == EMFILE || errno == ENFILE)
+			loop_change_fd(g->loop, g->listener_watch, 0);
+		return;
+	}
+	if (g->stopping || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	    peer.pid != 0) {
+		close(sock);
+		return;
+	}
+	connection_open(g, sock);
+}
+
 int server_open(struct guest *g)
 {
 	g->listener_watch = loop_add_fd(g->loop, g->listener, LOOP_READ, on_listener, g);
-	return g->listener_watch ? 0 : -errno;
+	if (!g->listener_watch)
+		return -errno;
+	if (g->first_connection >= 0) {
+		IGNORE(fcntl(g->first_connection, F_SETFL, O_NONBLOCK)); /* cannot fail on a socket */
+		connection_open(g, g->first_connection);
+	}
+	return 0;
 }

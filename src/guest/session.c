@@ -487,8 +487,11 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	j.paths = (const char *const *)paths.v;
 	scope_open(&g->scopes, &s->scope);
 	j.cgroup = s->scope.group;
-	j.mark = s->scope.group < 0;
-	s->pid = exec_start(&j);
+	j.mark = g->scopes.payload < 0;
+	if (j.cgroup < 0 && !j.mark) /* no group to be had: it could not be killed for sure */
+		j.failure = EXEC_RESOURCE, j.err = ENOSPC, s->pid = -1;
+	else
+		s->pid = exec_start(&j);
 	for (int i = 0; i < 3; i++)
 		fd_closep(&f->child[i]);
 	if (j.failure) {

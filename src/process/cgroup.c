@@ -114,6 +114,9 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	group_name(id, name);
 	base = open_v2_base();
+	/* left by a supervisor that was killed: its members are dying, its groups are in the way */
+	if (base >= 0 && faccessat(base, name, F_OK, 0) == 0)
+		cgroup_remove(id);
 	if (base >= 0)
 		c->v2_home = make_dir(base, name);
 	if (c->v2_home >= 0)

@@ -215,6 +215,8 @@ static long apply(struct walker *w, const struct step *s)
 	long r;
 
 	switch (s->op) {
+	case STEP_CLOSE:
+		return RAW1(SYS_close, s->fd);
 	case STEP_WAIT:
 		r = RAW3(SYS_read, s->fd, &go, 1);
 		return r == 1 ? 0 : r < 0 ? r : -EPIPE;

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/io.h"
+#include "base/raw.h"
 #include "base/spawn.h"
 
 const char *ids_mode_name(enum ids_mode m)
@@ -87,6 +88,23 @@ static int write_subid(const struct ids *i, pid_t pid, struct err *e)
 			   "/etc/subgid give you 65536 ids");
 }
 
+/* The same three lines written by ourselves. */
+static int write_sub_direct(const struct ids *i, pid_t pid, struct err *e)
+{
+	static const char *const files[] = { "uid_map", "gid_map" };
+	const uint32_t own[] = { i->caller_uid, i->caller_gid };
+	const uint32_t base[] = { i->uid_base, i->gid_base };
+	char map[96];
+
+	for (unsigned k = 0; k < 2; k++) {
+		snprintf(map, sizeof(map), "0 %u 1\n1 %u 1\n2 %u %u\n", base[k] + IDS_PER_SANDBOX - 1,
+			 own[k], base[k], IDS_PER_SANDBOX - 2);
+		if (write_proc(pid, files[k], map, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int write_single(const struct ids *i, pid_t pid, struct err *e)
 {
 	char map[48];
@@ -106,7 +124,7 @@ int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
 	case IDS_RANGE:
 		return write_range(i, pid, e);
 	case IDS_SUBID:
-		return write_subid(i, pid, e);
+		return i->direct ? write_sub_direct(i, pid, e) : write_subid(i, pid, e);
 	case IDS_SINGLE:
 		break;
 	}
@@ -153,22 +171,53 @@ int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 	return status == 0 ? 0 : err_set(e, ERR_SYSTEM, "work in a user namespace failed");
 }
 
+/* Shares our memory and waits for the pipe to close: all a namespace needs is a task in it. */
+struct holder {
+	int pipe;
+	int other_end;
+};
+
+static void hold_namespace(void *arg)
+{
+	const struct holder *h = arg;
+	char c;
+
+	RAW1(SYS_close, h->other_end);
+	RAW3(SYS_read, h->pipe, &c, 1);
+	raw_exit(0);
+}
+
 int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
 		      struct err *e)
 {
+	_Alignas(16) char stack[4096];
+	struct clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_VM,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)stack,
+		.stack_size = sizeof(stack),
+	};
 	char map[48], path[64];
+	struct holder h;
 	AUTO_FD fd = -1;
 	int hold[2];
-	pid_t pid = fork_into_namespace(hold);
+	long pid;
 	int r = -1;
 
-	if (pid < 0)
-		return err_sys(e, errno, "create user namespace");
+	if (pipe2(hold, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "pipe");
+	h = (struct holder){ hold[0], hold[1] };
+	pid = raw_clone_on_stack(&args, hold_namespace, &h);
+	fd_closep(&hold[0]);
+	if (pid < 0) {
+		fd_closep(&hold[1]);
+		return err_sys(e, (int)-pid, "create user namespace");
+	}
 	snprintf(map, sizeof(map), "%u %u %u\n", uid->inside, uid->outside, uid->count);
-	if (write_proc(pid, "uid_map", map, e) < 0)
+	if (write_proc((pid_t)pid, "uid_map", map, e) < 0)
 		goto out;
 	snprintf(map, sizeof(map), "%u %u %u\n", gid->inside, gid->outside, gid->count);
-	if (write_proc(pid, "gid_map", map, e) < 0)
+	if (write_proc((pid_t)pid, "gid_map", map, e) < 0)
 		goto out;
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -180,6 +229,6 @@ int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int 
 	r = 0;
 out:
 	fd_closep(&hold[1]);
-	IGNORE(waitpid(pid, NULL, 0)); /* it ends when the pipe closes */
+	IGNORE(waitpid((pid_t)pid, NULL, 0)); /* it ends with the pipe; its stack is ours */
 	return r;
 }

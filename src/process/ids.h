@@ -33,6 +33,7 @@ struct ids {
 	uint32_t uid_base, gid_base; /* RANGE: first id; SUBID: first of the sub-range */
 	uid_t caller_uid;
 	gid_t caller_gid;
+	bool direct; /* SUBID without newuidmap: the ids are ours to map */
 };
 
 /* Outer id of the payload's root, and so the distance between inner and outer ids. */

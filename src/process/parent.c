@@ -146,6 +146,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	struct step *s;
 
 	i->plan = plan_new();
+	plan_add(i->plan, STEP_CLOSE)->fd = i->channel;
 	plan_add(i->plan, STEP_WAIT)->fd = guest_end;
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);

@@ -20,7 +20,8 @@
 #define PLAN_TREES_MAX 768  /* 500 layers (the kernel's limit), volumes and our own */
 
 enum step_op {
-	STEP_WAIT,         /* one byte on fd: maps are written, trees are ready */
+	STEP_CLOSE,        /* fd: the parent's end of the channel, so that its death is seen */
+	STEP_WAIT,         /* one byte on fd: maps are written */
 	STEP_CLONE_TREE,   /* tree: open_tree(path), must be dev:ino, then attrs */
 	STEP_STAGE,        /* tmpfs (data) over /proc, and cd there */
 	STEP_MKDIR,        /* path (below the working directory), mode */

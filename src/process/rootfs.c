@@ -118,6 +118,13 @@ static void add_way(struct builder *b, const char *path, bool is_dir, bool may_r
 	}
 }
 
+/* A place that is ours: the base of image `host` has all of them, others may lack some. */
+static void add_place(struct builder *b, const char *path)
+{
+	if (b->r->spec->image.kind != IMAGE_HOST)
+		add_way(b, path, true, false);
+}
+
 static void add_mount(struct builder *b, const char *path, const char *type, unsigned long flags,
 		      const char *data)
 {
@@ -182,7 +189,7 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 	};
 	char shm[48], pts[80];
 
-	add_way(b, "/dev", true, false);
+	add_place(b, "/dev");
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		struct step *s = add_path(b, STEP_NODE, nodes[i].name);
@@ -207,7 +214,7 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 
 static void add_sys(struct builder *b, int cpu, int node)
 {
-	add_way(b, "/sys", true, false);
+	add_place(b, "/sys");
 	add_mount(b, "/sys", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, SYS_OPTIONS);
 	add_path(b, STEP_SUBDIR, "devices")->mode = 0555;
 	add_path(b, STEP_SUBDIR, "devices/system")->mode = 0555;
@@ -239,7 +246,7 @@ static void add_msb(struct builder *b)
 	char options[48];
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
-	add_way(b, "/.msb", true, false);
+	add_place(b, "/.msb");
 	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
 	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;
 	buf_addf(&text, "%s\n", b->r->hostname);
@@ -253,6 +260,8 @@ static void add_msb(struct builder *b)
 	add_write(b, "resolv.conf", "# this sandbox has no network\n");
 	if (b->r->profile)
 		add_write(b, "profile", b->r->profile);
+	if (b->r->spec->image.kind == IMAGE_HOST)
+		return; /* its /etc has links to them */
 	add_over(b, "hostname", "/etc/hostname");
 	add_over(b, "hosts", "/etc/hosts");
 	add_over(b, "resolv.conf", "/etc/resolv.conf");
@@ -452,7 +461,7 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 	add_path(&b, STEP_ROOT, "root");
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(&b, t->dirs.path[i], t->host[i]);
-	add_way(&b, "/proc", true, false);
+	add_place(&b, "/proc");
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	add_dev(&b, t->node);
 	add_sys(&b, t->cpu, t->numa);

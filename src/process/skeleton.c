@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "base/sha256.h"
 
-#define SKELETON_VERSION 3
+#define SKELETON_VERSION 4
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096
 
@@ -168,9 +168,6 @@ static const struct {
 	  "networks: files\nprotocols: files\nservices: files\n", 0644 },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n/bin/dash\n", 0644 },
 	{ "etc/host.conf", "multi on\n", 0644 },
-	{ "etc/hosts", "", 0644 },
-	{ "etc/hostname", "", 0644 },
-	{ "etc/resolv.conf", "", 0644 },
 	{ "etc/profile",
 	  "if [ \"$(id -u)\" -eq 0 ]; then\n"
 	  "  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
@@ -214,6 +211,11 @@ static int build(int root)
 			return r;
 		}
 	}
+	/* files that differ per sandbox live in its runtime directory */
+	if (symlinkat("/.msb/hosts", root, "etc/hosts") < 0 ||
+	    symlinkat("/.msb/hostname", root, "etc/hostname") < 0 ||
+	    symlinkat("/.msb/resolv.conf", root, "etc/resolv.conf") < 0)
+		return -errno;
 	if (symlinkat("/run", root, "var/run") < 0 || symlinkat("/run/lock", root, "var/lock") < 0 ||
 	    symlinkat("/proc/self/mounts", root, "etc/mtab") < 0)
 		return -errno;

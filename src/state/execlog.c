@@ -26,16 +26,21 @@ const char *execlog_source_name(enum execlog_source s)
 
 static int open_file(int dir)
 {
-	return openat(dir, "exec.log", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return openat(dir, EXECLOG_FILE, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		      0600);
 }
 
 void execlog_open(struct execlog *l, int record_dir)
 {
-	*l = (struct execlog){ .dir = -1, .fd = -1 };
+	*l = (struct execlog){ .record = record_dir, .dir = -1, .fd = -1 };
 	buf_init(&l->line, LINE_MAX_BYTES);
-	l->dir = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (l->dir < 0 && errno == ENOENT && mkdirat(record_dir, "logs", 0700) == 0)
-		l->dir = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static void open_files(struct execlog *l)
+{
+	l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (l->dir < 0 && errno == ENOENT && mkdirat(l->record, "logs", 0700) == 0)
+		l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (l->dir >= 0)
 		l->fd = open_file(l->dir);
 }
@@ -47,23 +52,27 @@ void execlog_close(struct execlog *l)
 	buf_done(&l->line);
 }
 
-static void rotate(struct execlog *l)
+void execlog_rotate(int logs_dir, const char *file)
 {
-	AUTO_FD lock = openat(l->dir, "rotate.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD lock = -1;
 	struct stat st;
 	char from[32], to[32];
 
+	if (fstatat(logs_dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size < EXECLOG_MAX_BYTES)
+		return;
+	lock = openat(logs_dir, EXECLOG_ROTATE_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		      0600);
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
-		return; /* somebody else is at it */
-	if (fstatat(l->dir, "exec.log", &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size < EXECLOG_MAX_BYTES)
+		return; /* somebody else is at it, or reads: the next look will do */
+	if (fstatat(logs_dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size < EXECLOG_MAX_BYTES)
 		return;
 	for (unsigned i = EXECLOG_OLD_FILES; i > 0; i--) {
-		snprintf(to, sizeof(to), "exec.log.%u", i);
+		snprintf(to, sizeof(to), "%s.%u", file, i);
 		if (i > 1)
-			snprintf(from, sizeof(from), "exec.log.%u", i - 1);
+			snprintf(from, sizeof(from), "%s.%u", file, i - 1);
 		else
-			snprintf(from, sizeof(from), "exec.log");
-		IGNORE(renameat(l->dir, from, l->dir, to)); /* older ones may not exist yet */
+			snprintf(from, sizeof(from), "%s", file);
+		IGNORE(renameat(logs_dir, from, logs_dir, to)); /* older ones may not exist yet */
 	}
 }
 
@@ -73,8 +82,8 @@ static void check(struct execlog *l)
 	struct stat mine, named;
 
 	if (fstat(l->fd, &mine) == 0 && mine.st_size >= EXECLOG_MAX_BYTES)
-		rotate(l);
-	if (fstatat(l->dir, "exec.log", &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		execlog_rotate(l->dir, EXECLOG_FILE);
+	if (fstatat(l->dir, EXECLOG_FILE, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    named.st_ino == mine.st_ino)
 		return;
 	fd_closep(&l->fd);
@@ -86,9 +95,11 @@ void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const vo
 	char now[CLOCK_RFC3339_BYTES];
 	struct json_writer w;
 
+	if (l->since_check == 0 && l->dir < 0)
+		open_files(l);
 	if (l->fd < 0)
 		return;
-	if (l->since_check++ % CHECK_EVERY == 0) {
+	if (++l->since_check % CHECK_EVERY == 1) {
 		check(l);
 		if (l->fd < 0)
 			return;
@@ -118,5 +129,6 @@ void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const vo
 	json_end_object(&w);
 	buf_add_char(&l->line, '\n');
 	if (!buf_failed(&l->line))
-		IGNORE(write(l->fd, l->line.p, l->line.n)); /* a full disk must not stop the command */
+		IGNORE(write(l->fd, l->line.p,
+			     l->line.n)); /* a full disk must not stop the command */
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -11,73 +10,31 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 
-#define RANGES_DIR "/var/lib/cordon/ranges"
-#define RANGES_DIR_FALLBACK "/run/cordon/ranges" /* a read-only /var: claims last until reboot */
 /* ids no distribution hands out: above container managers' ranges, below the sign bit */
 #define RANGE_FIRST 0x70000000u
 #define RANGE_COUNT 4090u
+#define SLOT_BYTES 4096 /* the longest path, and a block of the file: a sparse table stays small */
 
+/* Opens the table and takes its lock, which goes with the descriptor. */
 static int open_table(struct err *e)
 {
 	static const char *const tables[][2] = {
-		{ "/var/lib/cordon", RANGES_DIR },
-		{ "/run/cordon", RANGES_DIR_FALLBACK },
+		{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges" },
+		{ "/run/cordon", "/run/cordon/uid-ranges" }, /* a read-only /var: until reboot */
 	};
+	int saved = ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		int fd = open(tables[i][1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+		AUTO_FD fd = open(tables[i][1], flags, 0600);
 
-		if (fd >= 0)
-			return fd;
-		IGNORE(mkdir(tables[i][0], 0755)); /* the open below tells */
-		IGNORE(mkdir(tables[i][1], 0700));
-		fd = open(tables[i][1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0)
-			return fd;
+		if (fd < 0 && errno == ENOENT && mkdir(tables[i][0], 0755) == 0)
+			fd = open(tables[i][1], flags, 0600);
+		if (fd >= 0 && flock(fd, LOCK_EX) == 0)
+			return fd_take(&fd);
+		saved = errno;
 	}
-	return err_sys(e, errno, "open the table of uid ranges '" RANGES_DIR "'");
-}
-
-static bool points_at(int table, const char *slot, const char *record, bool *ret_stale)
-{
-	char target[4096];
-	ssize_t n = readlinkat(table, slot, target, sizeof(target) - 1);
-	struct stat st;
-
-	*ret_stale = false;
-	if (n < 0)
-		return false;
-	target[n] = '\0';
-	if (strcmp(target, record) == 0)
-		return true;
-	*ret_stale = stat(target, &st) < 0 && errno == ENOENT;
-	return false;
-}
-
-/* Takes over a claim whose record is gone; the lock keeps two from doing it at once. */
-static bool take_stale(int table, const char *slot, const char *record)
-{
-	bool stale, mine;
-
-	if (flock(table, LOCK_EX) < 0)
-		return false;
-	mine = points_at(table, slot, record, &stale);
-	if (stale && unlinkat(table, slot, 0) == 0)
-		mine = symlinkat(record, table, slot) == 0;
-	IGNORE(flock(table, LOCK_UN));
-	return mine;
-}
-
-/* One slot: ours already, free, or left by a record that is gone. */
-static bool take_slot(int table, uint32_t slot, const char *record)
-{
-	char name[16];
-	bool stale;
-
-	snprintf(name, sizeof(name), "%u", slot);
-	if (symlinkat(record, table, name) == 0 || points_at(table, name, record, &stale))
-		return true;
-	return stale && take_stale(table, name, record);
+	return err_sys(e, saved, "open the table of uid ranges '%s'", tables[0][1]);
 }
 
 /* Claims start where the name hashes to, so that they rarely meet. */
@@ -90,6 +47,40 @@ static uint32_t first_slot(const char *record_path)
 	sha256_add(&h, record_path, strlen(record_path));
 	sha256_end(&h, hash);
 	return (uint32_t)hash[0] | (uint32_t)hash[1] << 8 | (uint32_t)hash[2] << 16;
+}
+
+static off_t slot_offset(uint32_t slot)
+{
+	return (off_t)slot * SLOT_BYTES;
+}
+
+/* What a slot holds: "" when it is free. */
+static void read_slot(int table, uint32_t slot, char path[SLOT_BYTES])
+{
+	ssize_t n = pread(table, path, SLOT_BYTES - 1, slot_offset(slot));
+
+	path[n > 0 ? n : 0] = '\0';
+}
+
+static bool write_slot(int table, uint32_t slot, const char *path)
+{
+	size_t n = strlen(path) + 1;
+
+	return n <= SLOT_BYTES && pwrite(table, path, n, slot_offset(slot)) == (ssize_t)n;
+}
+
+/* One slot: ours already, free, or left by a record that is gone. */
+static bool take_slot(int table, uint32_t slot, const char *record)
+{
+	char path[SLOT_BYTES];
+	struct stat st;
+
+	read_slot(table, slot, path);
+	if (strcmp(path, record) == 0)
+		return true;
+	if (path[0] != '\0' && !(stat(path, &st) < 0 && errno == ENOENT))
+		return false;
+	return write_slot(table, slot, record);
 }
 
 int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e)
@@ -123,16 +114,14 @@ void range_release(const char *record_path)
 
 	/* ours is where a claim would look; one that moved on is stale soon and taken over then */
 	for (uint32_t i = 0; table >= 0 && i < RANGE_COUNT; i++) {
-		char name[16], target[4096];
-		ssize_t n;
+		uint32_t slot = (first + i) % RANGE_COUNT;
+		char path[SLOT_BYTES];
 
-		snprintf(name, sizeof(name), "%u", (first + i) % RANGE_COUNT);
-		n = readlinkat(table, name, target, sizeof(target) - 1);
-		if (n < 0)
+		read_slot(table, slot, path);
+		if (path[0] == '\0')
 			return;
-		target[n] = '\0';
-		if (strcmp(target, record_path) == 0) {
-			IGNORE(unlinkat(table, name, 0));
+		if (strcmp(path, record_path) == 0) {
+			IGNORE(write_slot(table, slot, "")); /* else it is stale, and taken over */
 			return;
 		}
 	}

@@ -1,8 +1,9 @@
 /*
  * Ranges of user ids for root's sandboxes: one machine-wide table, so that two homes never share
- * one. A claim is a symbolic link named by the range's number that points at the sandbox's record;
- * making a link is atomic, and a claim whose record is gone is free. The table is persistent: a
- * stopped sandbox's files still belong to its range after a reboot.
+ * one. The table is a file of fixed slots, one per range, each holding the path of the record that
+ * claimed it; a claim whose record is gone is free. It is persistent: a stopped sandbox's files
+ * still belong to its range after a reboot. All changes are made under its lock. (A file rather than
+ * a directory of claims: making and deleting an inode per sandbox cost more than all its mounts.)
  */
 #pragma once
 

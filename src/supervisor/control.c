@@ -1,5 +1,5 @@
 /*
- * The supervisor's own socket: stop, touch. Its clients are commands of the same user (the home is
+ * The supervisor's own socket: stop, touch, usage. Its clients are commands of the same user (the home is
  * 0700). They are held until the sandbox is down if they asked for that.
  */
 #include <errno.h>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "process/usage.h"
 #include "supervisor/supervisor.h"
 
 #define REQUEST_MAX_BYTES 4096
@@ -47,6 +49,27 @@ static void answer(struct control_client *c, enum frame_type type)
 	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
 }
 
+static void answer_usage(struct control_client *c)
+{
+	const struct supervisor *s = c->supervisor;
+	uint64_t now = clock_real_ns(), started = s->record.state.started_ns;
+	AUTO_BUF body = BUF_INIT(256);
+	AUTO_BUF b = BUF_INIT(512);
+	struct process_usage u;
+
+	process_usage(&s->instance, &u);
+	usage_encode(&body, &(struct usage_message){
+				    .uptime_ns = now > started ? now - started : 0,
+				    .cpu_ns = u.cpu_ns,
+				    .memory_bytes = u.memory_bytes,
+				    .disk_read_bytes = u.disk_read_bytes,
+				    .disk_write_bytes = u.disk_write_bytes,
+				    .pids = u.pids,
+			    });
+	frame_put(&b, FRAME_USAGE_ANSWER, 0, 0, body.p, body.n);
+	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
+}
+
 static void on_request(struct control_client *c, const struct frame *f)
 {
 	uint64_t grace;
@@ -61,6 +84,9 @@ static void on_request(struct control_client *c, const struct frame *f)
 	case FRAME_TOUCH:
 		supervisor_touch(c->supervisor);
 		answer(c, FRAME_OK);
+		break;
+	case FRAME_USAGE:
+		answer_usage(c);
 		break;
 	default:
 		break;

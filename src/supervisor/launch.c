@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -49,6 +50,23 @@ static bool owns_all_ids(void)
 	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
 }
 
+/* Root of a user namespace whose map is long enough maps its own ids without help. */
+static int own_sub_range(struct ids *i)
+{
+	static struct idmap m;
+	struct idmap_line uid, gid;
+
+	if (idmap_read("/proc/self/uid_map", &m) == 0 && idmap_longest_run(&m, 1, &uid) == 0 &&
+	    uid.count >= IDS_PER_SANDBOX && idmap_read("/proc/self/gid_map", &m) == 0 &&
+	    idmap_longest_run(&m, 1, &gid) == 0 && gid.count >= IDS_PER_SANDBOX) {
+		i->mode = IDS_SUBID;
+		i->direct = true;
+		i->uid_base = uid.inside;
+		i->gid_base = gid.inside;
+	}
+	return 0;
+}
+
 int supervisor_choose_ids(struct supervisor *s, struct err *e)
 {
 	struct ids *i = &s->ids;
@@ -67,7 +85,10 @@ int supervisor_choose_ids(struct supervisor *s, struct err *e)
 		s->record.state.uid_base = base;
 		return 0;
 	}
-	if (geteuid() != 0) {
+	if (geteuid() == 0 && has_capability(CAP_SETUID))
+		return own_sub_range(i); /* of a container: no idmapped mounts, but ids to give */
+	/* set-user-id helpers do nothing for who has given up gaining privileges */
+	if (geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0) {
 		struct subid sub;
 		struct err none; /* without a range there is still the single id; inspect shows it */
 
@@ -334,6 +355,9 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	int r;
 
 	fds[n++] = s->guest_listener;
+	boot->has_connection = s->connection >= 0;
+	if (boot->has_connection)
+		fds[n++] = s->connection;
 	boot->has_cgroup = c->v2_payload >= 0;
 	if (boot->has_cgroup)
 		fds[n++] = c->v2_payload;
@@ -409,6 +433,15 @@ static int guest_program(int *ret_fd, struct err *e)
 	return process_seal_program(self, ret_fd, e);
 }
 
+static int open_sockets(struct supervisor *s, struct err *e)
+{
+	int r = home_listen(&s->home, s->record.spec.name, "sock", &s->guest_listener);
+
+	if (r == 0)
+		r = home_listen(&s->home, s->record.spec.name, "ctl", &s->control);
+	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
+}
+
 int supervisor_launch(struct supervisor *s, struct err *e)
 {
 	AUTO_FREE struct process_request *q = xcalloc(1, sizeof(*q));
@@ -429,8 +462,12 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	r = open_rootfs(s, &q->rootfs, e);
 	if (r == 0)
 		r = process_start(q, &s->instance, e);
+	if (r == 0) /* the child is mounting meanwhile */
+		r = open_sockets(s, e);
 	if (r == 0)
 		r = boot_guest(s, e);
+	fd_closep(&s->guest_listener); /* pid 1 has them now */
+	fd_closep(&s->connection);
 	close_rootfs(&q->rootfs);
 	return r;
 }

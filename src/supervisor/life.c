@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,6 +50,8 @@ static void save(struct supervisor *s, enum status status)
 
 static void log_system(struct supervisor *s, const char *text)
 {
+	if (s->record.spec.ephemeral)
+		return; /* its log goes with it: not worth a file for marks */
 	execlog_add(&s->log, 0, LOG_SYSTEM, text, strlen(text));
 }
 
@@ -164,12 +167,18 @@ static void on_ready(struct supervisor *s)
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
 	process_started(&s->instance);
+	/* not earlier: a user's own child must stay his to map */
+	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	s->record.state.booted_once = true;
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
 	s->record.state.stop_reason[0] = '\0';
+	/* whoever runs an ephemeral one is talking to pid 1 by now: its record can wait */
+	if (s->record.spec.ephemeral)
+		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 	save(s, STATUS_RUNNING);
-	report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
+	if (!s->record.spec.ephemeral)
+		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 	log_system(s, "--- sandbox started ---");
 	if (longest)
 		s->duration_timer = loop_add_timer(s->loop, clock_mono_ns() + longest * NS_PER_SEC,

@@ -19,8 +19,7 @@ enum supervisor_fd {
 	SUPERVISOR_FD_LOCK = 4,   /* its lock, held */
 	SUPERVISOR_FD_LEASH = 5,  /* to the command that started us: OK or ERROR goes there; an
 				     ephemeral sandbox ends when it closes */
-	SUPERVISOR_FD_GUEST = 6,  /* listener for clients, handed to pid 1 */
-	SUPERVISOR_FD_CONTROL = 7, /* listener for ourselves */
+	SUPERVISOR_FD_CONNECTION = 6, /* the first client's, handed to pid 1; may be absent */
 };
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
@@ -31,7 +30,9 @@ enum life { LIFE_STARTING, LIFE_RUNNING, LIFE_STOPPING, LIFE_DEAD, LIFE_COUNT };
 
 struct supervisor {
 	struct home home;
-	int record_dir, lock, leash, guest_listener, control;
+	int record_dir, lock, leash;
+	int connection; /* or -1 */
+	int guest_listener, control;
 	struct record record;
 	struct ids ids;
 	int root_hold; /* directory image: see stubs.h */

@@ -59,6 +59,8 @@ enum frame_type {
 	FRAME_STOPPED = 49,
 	FRAME_UPDATE = 50, /* limits that change live */
 	FRAME_OK = 51,
+	FRAME_USAGE = 56,        /* what does it use? */
+	FRAME_USAGE_ANSWER = 57, /* supervisor: this */
 };
 
 enum frame_flag {

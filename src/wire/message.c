@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -43,6 +44,13 @@ enum tag {
 	TAG_HAS_OOM = 34,
 	TAG_SINGLE_ID = 35,
 	TAG_ID_SHIFT = 36,
+	TAG_HAS_CONNECTION = 37,
+	TAG_UPTIME_NS = 64,
+	TAG_CPU_NS = 65,
+	TAG_MEMORY_BYTES = 66,
+	TAG_DISK_READ_BYTES = 67,
+	TAG_DISK_WRITE_BYTES = 68,
+	TAG_PIDS = 69,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -329,6 +337,7 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 		field_put_str(b, TAG_INNER_MAP, m->inner_map);
 	field_put_u64(b, TAG_SINGLE_ID, m->single_id);
 	field_put_u64(b, TAG_ID_SHIFT, m->id_shift);
+	field_put_u64(b, TAG_HAS_CONNECTION, m->has_connection);
 	field_put_u64(b, TAG_TASK_FDS, m->n_task_fds);
 	field_put_u64(b, TAG_HAS_CGROUP, m->has_cgroup);
 	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
@@ -357,6 +366,8 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_str(f, &m->inner_map);
 	case TAG_ID_SHIFT:
 		return get_u32(f, &m->id_shift);
+	case TAG_HAS_CONNECTION:
+		return get_bool(f, &m->has_connection);
 	case TAG_TASK_FDS:
 		return get_u32(f, &m->n_task_fds);
 	case TAG_HAS_CGROUP:
@@ -404,6 +415,48 @@ void boot_message_done(struct boot_message *m)
 void started_encode(struct buf *b, uint64_t id)
 {
 	field_put_u64(b, TAG_ID, id);
+}
+
+static const struct {
+	uint8_t tag;
+	size_t offset;
+} usage_fields[] = {
+	// clang-format off
+	{ TAG_UPTIME_NS,        offsetof(struct usage_message, uptime_ns) },
+	{ TAG_CPU_NS,           offsetof(struct usage_message, cpu_ns) },
+	{ TAG_MEMORY_BYTES,     offsetof(struct usage_message, memory_bytes) },
+	{ TAG_DISK_READ_BYTES,  offsetof(struct usage_message, disk_read_bytes) },
+	{ TAG_DISK_WRITE_BYTES, offsetof(struct usage_message, disk_write_bytes) },
+	{ TAG_PIDS,             offsetof(struct usage_message, pids) },
+	// clang-format on
+};
+
+void usage_encode(struct buf *b, const struct usage_message *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(usage_fields); i++) {
+		uint64_t v;
+
+		memcpy(&v, (const char *)m + usage_fields[i].offset, sizeof(v));
+		if (v != USAGE_UNKNOWN)
+			field_put_u64(b, usage_fields[i].tag, v);
+	}
+}
+
+int usage_decode(struct str body, struct usage_message *ret)
+{
+	struct field f;
+	uint64_t v;
+	int r;
+
+	memset(ret, 0xff, sizeof(*ret)); /* USAGE_UNKNOWN everywhere */
+	while ((r = field_next(&body, &f)) > 0)
+		for (size_t i = 0; i < ARRAY_SIZE(usage_fields); i++)
+			if (f.tag == usage_fields[i].tag) {
+				if (!field_u64(&f, &v))
+					return -EPROTO;
+				memcpy((char *)ret + usage_fields[i].offset, &v, sizeof(v));
+			}
+	return r;
 }
 
 void number_encode(struct buf *b, uint64_t v)

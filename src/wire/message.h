@@ -89,6 +89,7 @@ struct boot_message {
 	const char *inner_map;   /* text of the payload's id maps */
 	bool single_id;          /* one id: groups cannot be set */
 	uint32_t id_shift;       /* outer id = inner id + this */
+	bool has_connection;     /* a client's connection follows */
 	uint32_t n_task_fds;     /* cgroup v1 `tasks` descriptors that follow */
 	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
 	bool has_oom;            /* a file that counts memory kills follows */
@@ -107,6 +108,18 @@ MUST_USE int started_decode(struct str body, uint64_t *ret_id);
 /* A refusal with an error code of ours (enum err_code) and a text. */
 void error_encode(struct buf *b, unsigned code, const char *text);
 MUST_USE int error_decode(struct str body, unsigned *ret_code, const char **ret_text);
+
+/* USAGE_ANSWER: since the boot; what is not known is USAGE_UNKNOWN and is not sent. */
+struct usage_message {
+	uint64_t uptime_ns;
+	uint64_t cpu_ns;
+	uint64_t memory_bytes;
+	uint64_t disk_read_bytes, disk_write_bytes;
+	uint64_t pids;
+};
+#define USAGE_UNKNOWN UINT64_MAX
+void usage_encode(struct buf *b, const struct usage_message *m);
+MUST_USE int usage_decode(struct str body, struct usage_message *ret);
 
 /* RESIZE */
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);

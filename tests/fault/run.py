@@ -3,11 +3,11 @@
 
     tests/fault/run.py [--prefix DIR] [--every N] [CALL…]
 
-strace makes the Nth CALL of a command, in the client or in anything it starts, fail with a likely
-errno (or pretends that a newer call does not exist, so that fallbacks run). Allowed outcomes are
-the right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards, without strace, the
-name must be removable and nothing may be left: no process, cgroup, claim or file. The payload runs
-with the fault too where the call is its own; it may then fail as it likes, but must end.
+strace makes the Nth CALL of every process that takes part, client, supervisor, pid 1 and payload,
+fail with a likely errno (or pretends that a newer call does not exist, so that fallbacks run).
+Allowed outcomes are the right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards,
+without strace, the name must be removable and nothing may be left: no process, cgroup, claim or
+file. A payload that meets the fault itself may fail as it likes, but must end.
 
 It prints how many points were hit per call, for docs/security.md, and ends with a line
 `N passed, N failed`.
@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.join(TESTS, "integration"))
 
 import harness  # noqa: E402  (the path is set above)
 
-CYCLE_SECONDS = 30  # no cycle may hang, whatever fails
+CYCLE_SECONDS = 20  # no cycle may hang, whatever fails
 
 # errors that each call meets in real life; ENOSYS for calls newer than our oldest kernel
 ERRORS = {
@@ -82,27 +82,61 @@ class Cycle:
         self.dir = tempfile.mkdtemp(prefix="cordon-fault-")
         self.env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.dir,
                     "CORDON_HOME": os.path.join(self.dir, "home")}
+        self.learn_groups()
 
     def plain(self, *words):
         return subprocess.run([self.cordon, *words], env=self.env, capture_output=True,
                               stdin=subprocess.DEVNULL, timeout=CYCLE_SECONDS)
 
-    def traced(self, words, *strace):
-        return subprocess.run(
-            ["strace", "-f", "-qq", "-o", os.path.join(self.dir, "trace"), *strace, "--",
-             self.cordon, *words], env=self.env, capture_output=True, stdin=subprocess.DEVNULL,
-            timeout=CYCLE_SECONDS)
+    def traced(self, side, words, *strace):
+        """Runs a command of ours with the client and what it starts, or the sandbox that is
+        already there, under strace."""
+        command = ["strace", "-f", "-qq", "-o", os.path.join(self.dir, "trace"), *strace]
+        if side == "client":
+            # -D: the command is our own child and strace somebody else's, so its end is seen
+            # although what it left running stays traced
+            return self.run([*command, "-D", "--", self.cordon, *words])
+        ours = [p for p in harness.below([os.getpid()]) if p.comm.startswith("cordon-")]
+        tracer = subprocess.Popen([*command, *[w for p in ours for w in ("-p", str(p.pid))]])
+        end = time.monotonic() + 5
+        while any(p.status("TracerPid") == ["0"] for p in ours) and time.monotonic() < end:
+            time.sleep(0.005)
+        try:
+            return self.run([self.cordon, *words])
+        finally:
+            tracer.terminate()
+            tracer.wait()
 
-    def counts(self, words):
-        """How often each call is made by a command and what it starts."""
-        self.traced(words)
+    def run(self, argv):
+        with open(os.path.join(self.dir, "out"), "w+b") as out, \
+                open(os.path.join(self.dir, "err"), "w+b") as err:
+            proc = subprocess.Popen(argv, env=self.env, stdin=subprocess.DEVNULL, stdout=out,
+                                    stderr=err)
+            try:
+                proc.wait(CYCLE_SECONDS)
+            except subprocess.TimeoutExpired:
+                proc.kill()
+                proc.wait()
+                raise
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(argv, proc.returncode, out.read(), err.read())
+
+    def counts(self, side, words):
+        """How often each call is made by the busiest process: strace counts for each alone."""
+        self.traced(side, words)
+        self.plain("remove", "--force", "box")
+        self.left()
         seen = {}
         with open(os.path.join(self.dir, "trace"), errors="replace") as handle:
             for line in handle:
-                match = re.match(r"\d+ +(\w+)\(", line)
+                match = re.match(r"(\d+) +(\w+)\(", line)
                 if match:
-                    seen[match[1]] = seen.get(match[1], 0) + 1
-        return seen
+                    seen[match[2], match[1]] = seen.get((match[2], match[1]), 0) + 1
+        most = {}
+        for (call, _), count in seen.items():
+            most[call] = max(most.get(call, 0), count)
+        return most
 
     def prepare(self, step):
         for words, _ in LIFE[:step]:
@@ -130,32 +164,29 @@ class Cycle:
             place = os.path.join(self.env["CORDON_HOME"], sub)
             if os.path.isdir(place):
                 found += [f"{sub}/{name}" for name in os.listdir(place)]
-        for mount in harness.cgroup_mounts():
-            for where, names, _ in os.walk(mount):
-                found += [f"cgroup {where}/{n}" for n in names if n.startswith("cordon-")
-                          and not self.before_cgroups.count(f"{where}/{n}")]
-        for table in ("/var/lib/cordon/ranges", "/run/cordon/ranges"):
-            if os.access(table, os.R_OK):
-                found += [f"claim {n}" for n in os.listdir(table)
-                          if os.readlink(os.path.join(table, n)).startswith(self.dir)]
+        found += [f"cgroup {path}" for path in self.groups if os.path.exists(path)]
+        found += [f"claim {c}" for c in harness.claims_below(self.dir)]
         return found
 
-    def remember(self):
-        self.before_cgroups = [f"{where}/{n}" for mount in harness.cgroup_mounts()
-                               for where, names, _ in os.walk(mount) for n in names
-                               if n.startswith("cordon-")]
+    def learn_groups(self):
+        """The control groups of our sandbox: named by home and sandbox, so always the same."""
+        self.plain("create", "--quiet", "--name", "box", "host")
+        names = {g.strip("/").split("/")[0] for p in harness.below([os.getpid()])
+                 for g in p.cgroups() if "cordon-" in g}
+        self.groups = [os.path.join(mount, name) for mount in harness.cgroup_mounts()
+                       for name in names if name.startswith("cordon-")]
+        self.plain("remove", "--force", "box")
 
-    def point(self, step, call, error, when):
+    def point(self, step, side, call, error, when):
         """One fault. None, or what was wrong."""
         words, right = LIFE[step]
-        self.remember()
         self.prepare(step)
         fault = f"inject={call}:error={error}:when={when}"
         try:
-            got = self.traced(words, "-e", f"trace={call}", "-e", fault)
-        except subprocess.TimeoutExpired as late:
-            return f"hangs: {late.stderr!r}"
-        wrong = self.judge(words, right, got)
+            got = self.traced(side, words, "-e", f"trace={call}", "-e", fault)
+            wrong = self.judge(words, right, got)
+        except subprocess.TimeoutExpired:
+            wrong = f"hangs for {CYCLE_SECONDS} s"
         try:
             last = self.plain("remove", "--force", "box")
             if last.returncode != 0 and b"not found" not in last.stderr:
@@ -193,23 +224,25 @@ def main():
     cycle = Cycle(options.prefix)
     passed, failed, points = 0, [], {}
     try:
-        for step, (words, _) in enumerate(LIFE):
+        for step, side in ((0, "client"), (1, "client"), (1, "sandbox"), (2, "client"),
+                           (2, "sandbox"), (3, "client")):
+            words = LIFE[step][0]
             cycle.prepare(step)
-            seen = cycle.counts(words)
-            cycle.plain("remove", "--force", "box")
+            seen = cycle.counts(side, words)
             for call in sorted(set(seen) & set(options.calls or ERRORS) & set(ERRORS)):
                 for error in ERRORS[call]:
                     for when in range(1, seen[call] + 1, options.every):
-                        wrong = cycle.point(step, call, error, when)
+                        wrong = cycle.point(step, side, call, error, when)
                         points[call] = points.get(call, 0) + 1
                         if wrong:
-                            failed.append(f"{words[0]}: {call} #{when} {error}: {wrong}")
+                            failed.append(f"{words[0]}, {side}: {call} #{when} {error}: {wrong}")
                             print("FAILED  " + failed[-1], flush=True)
+                            cycle.close()  # what is left must not spoil the next point
+                            cycle = Cycle(options.prefix)
                         else:
                             passed += 1
-            untouched = sorted(set(seen) - set(ERRORS))
-            print(f"{words[0]}: {sum(seen.values())} calls; not failed on purpose: "
-                  f"{' '.join(untouched)}", flush=True)
+            print(f"{words[0]}, {side}: not failed on purpose: "
+                  f"{' '.join(sorted(set(seen) - set(ERRORS)))}", flush=True)
     finally:
         cycle.close()
     for call in sorted(points):

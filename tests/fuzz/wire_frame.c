@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct boot_message boot;
 		struct exit_message end;
 		struct hello hello;
+		struct usage_message usage;
 		uint64_t number;
 		uint32_t rows, cols;
 		unsigned code;
@@ -28,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		IGNORE(hello_decode(f.body, &hello) == 0 && hello_agree(&hello));
 		IGNORE(started_decode(f.body, &number));
 		IGNORE(number_decode(f.body, &number));
+		IGNORE(usage_decode(f.body, &usage));
 		IGNORE(error_decode(f.body, &code, &text));
 		IGNORE(size_decode(f.body, &rows, &cols));
 	}

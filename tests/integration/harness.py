@@ -358,6 +358,20 @@ def own_depth():
     return len(Process(os.getpid()).status("NSpid"))
 
 
+def claims_below(directory):
+    """Records below the directory that hold a slot of the machine-wide table of uid ranges."""
+    claims = []
+    for table in ("/var/lib/cordon/uid-ranges", "/run/cordon/uid-ranges"):
+        if not os.access(table, os.R_OK):
+            continue
+        with open(table, "rb") as handle:
+            while slot := handle.read(4096):
+                record = os.fsdecode(slot.split(b"\0", 1)[0])
+                if record.startswith(directory):
+                    claims.append(f"{table} -> {record}")
+    return claims
+
+
 class CordonTest(unittest.TestCase):
     """Base of every black-box test."""
 
@@ -466,8 +480,14 @@ class CordonTest(unittest.TestCase):
         with self.claiming(box):
             got = self.cordon("create", "--quiet", "--name", box.name, *opts, image,
                               home=home, **kwargs)
-        self.assertEqual(got.code, 0, got)
+        self.assertEqual(self.built(got).code, 0, got)
         return box
+
+    def built(self, got):
+        """GOT, unless the program says that this feature does not exist yet."""
+        if got.code == 1 and re.fullmatch(r"error: .* is not supported yet\n", got.errtext):
+            self.not_run(got.errtext.strip()[len("error: "):])
+        return got
 
     def box(self, name=None, home=None):
         """A name for a sandbox, not created yet."""
@@ -506,6 +526,7 @@ class CordonTest(unittest.TestCase):
     def make_root(self, *programs):
         """A root directory with a shell and a few programs, for use as an image."""
         root = os.path.join(self.dir, "root")
+        shutil.rmtree(root, ignore_errors=True)
         wanted = ["/bin/sh"] + [shutil.which(p, path="/usr/bin:/bin:/usr/sbin:/sbin") for p in
                                 ("cat", "ls", "sleep", "id", "mkdir", "touch", "readlink", "env",
                                  "true", "rm", "chown", "stat", *programs)]
@@ -626,25 +647,11 @@ class CordonTest(unittest.TestCase):
         return found
 
     def uid_claims(self):
-        """Entries of the machine-wide table of uid ranges (links to records) of this test."""
-        claims = []
-        for table in ("/var/lib/cordon/ranges", "/run/cordon/ranges"):
-            for name in os.listdir(table) if os.access(table, os.R_OK) else ():
-                try:
-                    target = os.readlink(os.path.join(table, name))
-                except OSError:
-                    continue
-                if target.startswith(self.dir):
-                    claims.append(f"{table}/{name} -> {target}")
-        return claims
+        return claims_below(self.dir)
 
     def wipe(self, found):
-        def force(function, path, info):
-            try:
-                os.chmod(os.path.dirname(path), 0o700)
-                os.chmod(path, 0o700)
-                function(path)
-            except OSError as exc:
-                found.append(f"cannot remove {path}: {exc}")
+        """The user who ran our programs must be able to delete what they left."""
+        def note(function, path, info):
+            found.append(f"cannot remove {path}: {info[1]}")
 
-        shutil.rmtree(self.dir, onerror=force)
+        shutil.rmtree(self.dir, onerror=note)

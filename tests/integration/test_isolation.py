@@ -27,7 +27,9 @@ class Files(CordonTest):
         inside = {line.split(":")[0] for line in box.out("cat /etc/passwd").splitlines()}
         self.assertIn("root", inside)
         self.assertFalse({u for u in host_users if u.startswith("cordon-")} & inside)
-        self.assertEqual(box.sh("cat /etc/shadow /etc/subuid /etc/ssh/*_key").text, "")
+        self.assertEqual(box.sh("cat /etc/subuid /etc/ssh/*_key /etc/machine-id").text, "")
+        for line in box.sh("cat /etc/shadow").text.splitlines():
+            self.assertIn(line.split(":")[1], ("*", "!", "!*"), "a password inside")
 
     def test_host_programs_cannot_be_changed(self):
         box = self.create()
@@ -234,7 +236,7 @@ class UidMaps(CordonTest):
         if ONE_ID:
             self.assertEqual(ids, 1)
         else:
-            self.assertGreaterEqual(ids, 65536)
+            self.assertGreaterEqual(ids, 65535)  # `nobody`, 65534, is among them
 
     def test_inspect_says_when_there_is_one_id_only(self):
         if not ONE_ID:

@@ -218,7 +218,7 @@ class Run(CordonTest):
         self.eventually(lambda: self.sleepers(number))
         proc.terminate()
         self.assertEqual(proc.wait(5), 143)
-        self.assertEqual(self.names(), [])
+        self.eventually(lambda: self.names() == [], within=3)
 
     def test_missing_program_leaves_nothing(self):
         got = self.cordon("run", "-q", "host", "--", "/no/such")

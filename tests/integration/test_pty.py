@@ -186,7 +186,7 @@ class Terminals(CordonTest):
         box = self.create("--shell", "/bin/bash")
         term = self.terminal("exec", box.name)
         term.send("echo $BASH_VERSION-is-bash\n")
-        term.expect(r"\n\d\S+-is-bash\r\n")
+        term.expect(r"\d\S+-is-bash\r\n")
         term.send("exit 5\n")
         self.assertEqual(term.wait(), 5)
 
@@ -225,8 +225,8 @@ class Detach(CordonTest):
 
     def test_output_meanwhile_is_kept_for_the_one_who_comes_back(self):
         box = self.create()
-        term = box.terminal("sh", "-c", "echo up; read x < /root/gate; echo while-away; read y")
         box.out("mkfifo /root/gate")
+        term = box.terminal("sh", "-c", "echo up; read x < /root/gate; echo while-away; read y")
         term.expect("up\r\n")
         term.send(DETACH)
         self.assertEqual(term.wait(), 0)
@@ -241,13 +241,23 @@ class Detach(CordonTest):
         term = box.terminal("sh", "-c", "echo up; read x; seq 1 500000; echo > /root/through; "
                             "read y")
         term.expect("up\r\n")
-        term.send("\n" + DETACH.decode())
+        term.send("\n")
+        term.expect("\n1\r\n2\r\n")
+        term.send(DETACH)
         self.assertEqual(term.wait(), 0)
         self.eventually(lambda: box.sh("test -e /root/through").code == 0, within=20)
         back = self.terminal("attach", box.name)
         back.expect("500000")
         back.send("\n")
         self.assertEqual(back.wait(), 0)
+
+    def test_what_was_typed_before_the_keys_arrives(self):
+        box = self.create()
+        term = box.terminal("sh", "-c", "echo up; read x; echo $x > /root/heard; read y")
+        term.expect("up\r\n")
+        term.send(b"word\n" + DETACH)
+        self.assertEqual(term.wait(), 0)
+        self.eventually(lambda: box.sh("cat /root/heard").text == "word\n")
 
     def test_exit_status_after_reattach(self):
         box = self.create()
@@ -260,25 +270,28 @@ class Detach(CordonTest):
         self.assertEqual(back.wait(), 11)
 
     def test_other_detach_keys(self):
-        box, number = self.create(), unique_number()
-        term = self.detached(box, number, "--detach-keys", "ctrl-p,q", keys=b"\x10")
+        box, number = self.box(), unique_number()
+        term = self.terminal("run", "--name", box.name, "--detach-keys", "ctrl-p,q", "host", "--",
+                             "sh", "-c", f"echo up; sleep {number}")
+        term.expect("up\r\n")
+        self.eventually(lambda: self.sleepers(number))
+        term.send(b"\x10")
         term.send("q")  # matched across reads
         self.assertEqual(term.wait(), 0)
         self.assertEqual(len(self.sleepers(number)), 1)
+        self.assertEqual(box.status(), "Running")
 
     def test_a_started_sequence_that_is_not_finished_is_passed_on(self):
-        box = self.create()
-        term = box.terminal("sh", "-c", "stty raw -echo; echo up; head -c 2 | od -An -tu1",
-                            opts=("--detach-keys", "ctrl-p,q"))
+        term = self.terminal("run", "--detach-keys", "ctrl-p,q", "host", "--", "sh", "-c",
+                             "stty raw -echo; echo up; head -c 2 | od -An -tu1")
         term.expect("up")
         term.send(b"\x10x")
         term.expect(r"16\s+120")
         self.assertEqual(term.wait(), 0)
 
     def test_bad_detach_keys(self):
-        box = self.create()
         for keys in ("", "ctrl-", "ctrl-1", "abc", "ctrl-a,"):
-            got = self.cordon("exec", "-t", f"--detach-keys={keys}", box.name, "--", "true")
+            got = self.cordon("run", "-t", f"--detach-keys={keys}", "host", "--", "true")
             self.assertEqual(got.code, 1, got)
             self.assertIn("--detach-keys", got.errtext)
 
@@ -329,7 +342,7 @@ class HostTerminal(CordonTest):
 
     def test_pipes_mode_has_no_controlling_terminal(self):
         box = self.create()
-        term = box.terminal("sh", "-c", "exec 3</dev/tty && echo open || echo none",
+        term = box.terminal("sh", "-c", "(: < /dev/tty) 2>/dev/null && echo open || echo none",
                             opts=("--no-tty",))
         term.expect("none")
         term.wait()

@@ -70,19 +70,16 @@ class Killed(CordonTest):
 
     def test_client_of_create_at_any_instant(self):
         """Whatever instant the creator dies at: the sandbox is there and works, or is not there."""
-        seen = set()
         for step in range(24):
             box = self.box()
             proc = self.spawn("create", "-q", "-n", box.name, "host")
             time.sleep(step * 0.0015)  # the instant under test, not a synchronisation
             kill_quietly(proc.pid)
             proc.wait()
-            known = box.name in self.names()
-            seen.add(known)
-            if known:
-                got = box.exec("true")
-                self.assertIn(got.code, (0, 1), got)
-            self.assertIn(box.remove("-f").code, (0, 1) if not known else (0,))
+            if box.name in self.names():
+                self.assertIn(box.exec("true").code, (0, 1))
+            got = box.remove("-f")
+            self.assertTrue(got.code == 0 or "not found" in got.errtext, got)
             self.eventually(lambda: not self.left_running(), within=3)
             self.assertEqual(self.names(), [])
 
@@ -396,7 +393,8 @@ class Foreign(CordonTest):
             self.assertEqual(self.cordon(*command).code, 0)
         got = box.exec("true")
         self.assertEqual(got.code, 1, got)
-        self.assertEqual(box.remove("-f").code, 0)
+        got = box.remove("-f")
+        self.assertTrue(got.code == 0 or "not found" in got.errtext, got)
 
     def test_an_empty_sandbox_directory(self):
         self.create().remove("-f")

@@ -85,10 +85,10 @@ class Floods(AttackTest):
         self.usable(box)
         self.eventually(lambda: not [p for p in below(box.roots) if p.state == "Z"])
 
-    def test_a_million_arguments(self):
+    def test_as_many_arguments_as_the_kernel_takes(self):
         box = self.create()
-        got = self.cordon("exec", box.name, "--", "sh", "-c", 'echo $#', "sh", *["x"] * 300_000)
-        self.assertEqual((got.code, got.text), (0, "300000\n"), str(got)[:500])
+        got = self.cordon("exec", box.name, "--", "sh", "-c", 'echo $#', "sh", *["x"] * 150_000)
+        self.assertEqual((got.code, got.text), (0, "150000\n"), str(got)[:500])
 
     def test_arguments_that_the_kernel_refuses_are_an_error_not_a_hang(self):
         box = self.create()

@@ -98,6 +98,20 @@ static void versions_agree_on_the_smaller(void)
 	T_INT(hello_agree(&(struct hello){ WIRE_VERSION + 5, WIRE_VERSION + 1 }), 0);
 }
 
+static void usage(void)
+{
+	struct usage_message in = { 7, USAGE_UNKNOWN, 0, 1, USAGE_UNKNOWN, UINT64_MAX - 1 }, out;
+	AUTO_BUF b = BUF_INIT(1024);
+
+	usage_encode(&b, &in);
+	T_INT(usage_decode((struct str){ b.p, b.n }, &out), 0);
+	T_INT(memcmp(&in, &out, sizeof(in)), 0);
+	T_INT(usage_decode((struct str){ NULL, 0 }, &out), 0);
+	T_TRUE(out.uptime_ns == USAGE_UNKNOWN && out.pids == USAGE_UNKNOWN);
+	b.p[1] = 7; /* a number of seven bytes */
+	T_INT(usage_decode((struct str){ b.p, b.n }, &out), -EPROTO);
+}
+
 int main(void)
 {
 	T_RUN(frames_survive_any_cut);
@@ -106,5 +120,6 @@ int main(void)
 	T_RUN(strings_with_nul_inside_are_refused);
 	T_RUN(unknown_fields_are_skipped);
 	T_RUN(versions_agree_on_the_smaller);
+	T_RUN(usage);
 	return t_end();
 }

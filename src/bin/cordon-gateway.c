@@ -1,0 +1,57 @@
+/*
+ * cordon-gateway LINK CONTROL: the network of one sandbox.
+ *
+ * Started by the sandbox's supervisor with two descriptors: the link (a tap or a packet socket) and
+ * the control channel, on which the configuration comes first. See gateway/control.h.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "gateway/confine.h"
+#include "gateway/gateway.h"
+
+static int serve(struct gateway *g, struct gateway_config *config, int link_fd, struct err *e)
+{
+	AUTO_JSON doc = NULL;
+
+	if (control_receive(g->control.fd, &doc, e) < 0)
+		return -1;
+	if (config_read(json_root(doc), config, e) < 0 || gateway_start(g, config, link_fd, e) < 0)
+		return -1;
+	json_free(TAKE(doc));
+	/* start is over: from here on the guest's bytes are read */
+	if (confine(config, e) < 0)
+		return -1;
+	control_send_ready(&g->control, config);
+	return gateway_serve(g, e);
+}
+
+int main(int argc, char **argv)
+{
+	struct gateway *g = xcalloc(1, sizeof(*g));
+	struct gateway_config *config = xcalloc(1, sizeof(*config));
+	struct err e = { 0 };
+	uint64_t link_fd, control_fd;
+	int r;
+
+	if (argc != 3 || parse_u64(argv[1], 3, 1 << 20, &link_fd) < 0 ||
+	    parse_u64(argv[2], 3, 1 << 20, &control_fd) < 0) {
+		fprintf(stderr, "usage: cordon-gateway LINK-FD CONTROL-FD (started by "
+				"cordon-supervisor)\n");
+		return 2;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	g->control.fd = (int)control_fd;
+	r = serve(g, config, (int)link_fd, &e);
+	if (r < 0)
+		control_send_error(&g->control, &e);
+	/* the sockets close with the process; taking everything apart is for the leak checker */
+	gateway_stop(g);
+	config_done(config);
+	free(config);
+	free(g);
+	return r < 0;
+}

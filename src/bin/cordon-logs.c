@@ -1,0 +1,124 @@
+/*
+ * Shows the log of a sandbox. `cordon logs` has checked the options and found the sandbox; what
+ * remains is here because it needs a library for regular expressions, which no other program loads.
+ * The sandbox's directory is descriptor 3; options are in the form LOGS_USAGE shows.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "logs/show.h"
+
+#define RECORD_FD 3
+#define LOGS_USAGE                                                                             \
+	"usage: cordon-logs [--tail N] [--since NS] [--until NS] [--sources BITS] [--grep "    \
+	"REGEX]\n"                                                                             \
+	"                   [--follow] [--json] [--timestamps] [--show-id] [--keep-escapes]\n" \
+	"                   [--color-sessions] 3<SANDBOX-DIRECTORY\n"
+
+enum option_id {
+	TAIL = 1,
+	SINCE,
+	UNTIL,
+	SOURCES,
+	GREP,
+	FOLLOW,
+	JSON,
+	TIMES,
+	IDS,
+	ESCAPES,
+	COLOURS
+};
+
+static const struct option options[] = {
+	// clang-format off
+	{ "tail",           required_argument, NULL, TAIL },
+	{ "since",          required_argument, NULL, SINCE },
+	{ "until",          required_argument, NULL, UNTIL },
+	{ "sources",        required_argument, NULL, SOURCES },
+	{ "grep",           required_argument, NULL, GREP },
+	{ "follow",         no_argument,       NULL, FOLLOW },
+	{ "json",           no_argument,       NULL, JSON },
+	{ "timestamps",     no_argument,       NULL, TIMES },
+	{ "show-id",        no_argument,       NULL, IDS },
+	{ "keep-escapes",   no_argument,       NULL, ESCAPES },
+	{ "color-sessions", no_argument,       NULL, COLOURS },
+	{ NULL, 0, NULL, 0 },
+	// clang-format on
+};
+
+static int number(const char *s, uint64_t max, uint64_t *ret, struct err *e)
+{
+	return parse_u64(s, 0, max, ret) < 0 ? err_set(e, ERR_USAGE, "'%s' is no number", s) : 0;
+}
+
+static int take(struct show *s, int id, struct err *e)
+{
+	uint64_t v;
+
+	switch (id) {
+	case TAIL:
+		return number(optarg, UINT64_MAX, &s->tail, e);
+	case SINCE:
+		return number(optarg, UINT64_MAX, &s->filter.since_ns, e);
+	case UNTIL:
+		return number(optarg, UINT64_MAX, &s->filter.until_ns, e);
+	case SOURCES:
+		if (number(optarg, (1u << (LOG_NET + 1)) - 1, &v, e) < 0)
+			return -1;
+		s->filter.sources = (unsigned)v;
+		return 0;
+	case GREP:
+		return filter_grep(&s->filter, optarg, e);
+	case FOLLOW:
+		s->follow = true;
+		return 0;
+	case JSON:
+		s->render.json = true;
+		return 0;
+	case TIMES:
+		s->render.timestamps = true;
+		return 0;
+	case IDS:
+		s->render.show_id = true;
+		return 0;
+	case ESCAPES:
+		s->render.strip = false;
+		return 0;
+	case COLOURS:
+		s->render.colour_sessions = true;
+		return 0;
+	default:
+		return err_set(e, ERR_USAGE, "bad options");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct show s = { .filter = { .sources = FILTER_SOURCES_DEFAULT, .until_ns = UINT64_MAX },
+			  .render = { .strip = true },
+			  .tail = UINT64_MAX };
+	struct err e = { 0 };
+	int id, r = 0;
+
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		printf("cordon-logs %s\n", CORDON_VERSION);
+		return 0;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	while (r == 0 && (id = getopt_long(argc, argv, "", options, NULL)) != -1)
+		r = take(&s, id, &e);
+	if (r == 0 && optind < argc)
+		r = err_set(&e, ERR_USAGE, "unexpected '%s'", argv[optind]);
+	if (r == 0)
+		r = show_logs(&s, RECORD_FD, &e);
+	filter_done(&s.filter);
+	if (r == 0)
+		return 0;
+	fprintf(stderr, "error: %s\n", e.msg);
+	if (e.code == ERR_USAGE)
+		fputs(LOGS_USAGE, stderr);
+	return err_exit_status(e.code);
+}

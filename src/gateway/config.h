@@ -1,0 +1,31 @@
+/*
+ * What the supervisor tells a gateway before it serves: one JSON object.
+ *
+ *   {"type": "config",
+ *    "lease":   lease_write_json(),
+ *    "network": policy_write_json(),
+ *    "ports":   [{"host_bind": "127.0.0.1", "host_port": 8080, "guest_port": 80, "protocol": "tcp"}],
+ *    "uid": 65534, "gid": 65534}
+ *
+ * ports, uid and gid are optional; the ids are what the gateway becomes once its ports are bound,
+ * when it was started as root.
+ */
+#pragma once
+
+#include "gateway/stack.h"
+#include "policy/policy.h"
+
+#define CONFIG_PORTS_MAX 256u
+
+struct gateway_config {
+	struct policy policy;
+	struct lease lease;
+	struct published port[CONFIG_PORTS_MAX];
+	size_t n_ports;
+	bool has_ids;
+	uint32_t uid, gid;
+};
+
+/* C is initialised here; config_done() it in any case. */
+MUST_USE int config_read(const struct json_value *v, struct gateway_config *c, struct err *e);
+void config_done(struct gateway_config *c);

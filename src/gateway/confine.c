@@ -1,0 +1,200 @@
+#include "gateway/confine.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "gateway/gateway.h"
+
+static int give_up_ids(const struct gateway_config *c, struct err *e)
+{
+	/* needs CAP_SETPCAP, which goes with the ids; an ordinary user's set is no danger: no_new_privs */
+	for (unsigned cap = 0; cap < 64; cap++)
+		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
+	if (!c->has_ids)
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(c->gid, c->gid, c->gid) < 0 ||
+	    setresuid(c->uid, c->uid, c->uid) < 0)
+		return err_sys(e, errno, "become uid %u, gid %u", c->uid, c->gid);
+	return 0;
+}
+
+static int give_up_capabilities(struct err *e)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 }, { 0 } };
+
+	/* empty for most callers */
+	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
+	if (syscall(SYS_capset, &header, none) < 0)
+		return err_sys(e, errno, "drop capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_sys(e, errno, "prctl");
+	return 0;
+}
+
+static int set_limit(int resource, rlim_t soft, struct err *e)
+{
+	struct rlimit r;
+
+	if (getrlimit(resource, &r) < 0)
+		return err_sys(e, errno, "getrlimit");
+	if (r.rlim_max == RLIM_INFINITY || r.rlim_max > soft)
+		r.rlim_max = soft;
+	r.rlim_cur = r.rlim_max;
+	if (setrlimit(resource, &r) < 0)
+		return err_sys(e, errno, "setrlimit");
+	return 0;
+}
+
+static int set_limits(struct err *e)
+{
+	/* --max-connections may be raised while we run */
+	rlim_t sockets = POLICY_CONNECTIONS_LIMIT + GATEWAY_SPARE_SOCKETS + RESOLVER_ASKS_MAX +
+			 CONFIG_PORTS_MAX + 64;
+
+	if (set_limit(RLIMIT_NOFILE, sockets, e) < 0 || set_limit(RLIMIT_CORE, 0, e) < 0 ||
+	    set_limit(RLIMIT_FSIZE, 0, e) < 0)
+		return -1;
+	return 0;
+}
+
+/* No right on any file: a ruleset that handles everything and allows nothing. */
+static int hide_files(struct err *e)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	struct landlock_ruleset_attr attr = { 0 };
+
+	if (abi < 1)
+		return 0; /* not on this host; the filter below is the wall */
+	/* 13 rights in the first version, one more in each of the next two */
+	attr.handled_access_fs = (1ull << (abi >= 3 ? 15 : abi == 2 ? 14 : 13)) - 1;
+	AUTO_FD fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+
+	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+		return err_sys(e, errno, "landlock");
+	return 0;
+}
+
+/* --- system calls ---------------------------------------------------------------------------------- */
+
+/* What serving needs. Sorted by use, because the filter asks in this order. */
+static const int allowed[] = {
+	SYS_ppoll,        SYS_read,          SYS_writev,          SYS_recvfrom,
+	SYS_sendto,       SYS_clock_gettime, SYS_recvmsg,         SYS_sendmsg,
+	SYS_write,        SYS_connect,       SYS_close,           SYS_setsockopt,
+	SYS_getsockopt,   SYS_fcntl,         SYS_accept,          SYS_accept4,
+	SYS_getsockname,  SYS_getpeername,   SYS_shutdown,        SYS_bind,
+	SYS_listen,       SYS_poll,          SYS_readv,           SYS_getrandom,
+	SYS_mmap,         SYS_munmap,        SYS_mremap,          SYS_brk,
+	SYS_madvise,      SYS_futex,         SYS_rt_sigreturn,    SYS_rt_sigprocmask,
+	SYS_rt_sigaction, SYS_exit,          SYS_exit_group,      SYS_gettid,
+	SYS_getpid,       SYS_tgkill,        SYS_restart_syscall, SYS_gettimeofday,
+	SYS_newfstatat,   SYS_fstat,
+};
+/* Asked for by libraries on odd paths (a message to stderr, ports of a raw socket); no is enough. */
+static const int refused[] = {
+	SYS_ioctl, SYS_openat, SYS_access, SYS_readlink, SYS_prctl, SYS_uname
+};
+
+#define FIONREAD_REQUEST 0x541bu /* libslirp asks how long a datagram is */
+
+struct program {
+	struct sock_filter f[160];
+	unsigned short n;
+};
+
+static void emit(struct program *p, struct sock_filter f)
+{
+	if (p->n == ARRAY_SIZE(p->f))
+		abort(); /* our own table grew past the array */
+	p->f[p->n++] = f;
+}
+
+static void emit_load(struct program *p, size_t offset)
+{
+	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+}
+
+static void emit_return(struct program *p, uint32_t answer)
+{
+	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer));
+}
+
+/* if (A == value) return answer; */
+static void emit_case(struct program *p, uint32_t value, uint32_t answer)
+{
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
+	emit_return(p, answer);
+}
+
+/* socket(): the internet families, stream and datagram. Raw ones get the error libslirp expects. */
+static void emit_socket_check(struct program *p)
+{
+	const uint32_t no = SECCOMP_RET_ERRNO | EPERM;
+
+	emit_load(p, offsetof(struct seccomp_data, args[0]));
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0));
+	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0));
+	emit_return(p, no);
+	emit_load(p, offsetof(struct seccomp_data, args[1]));
+	emit(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K,
+					     (uint32_t) ~(SOCK_CLOEXEC | SOCK_NONBLOCK)));
+	emit_case(p, SOCK_STREAM, SECCOMP_RET_ALLOW);
+	emit_case(p, SOCK_DGRAM, SECCOMP_RET_ALLOW);
+	emit_return(p, no);
+}
+
+/* The sanitizers' run-time makes calls of its own; builds with them are for finding bugs, and the
+ * filter is tested in the ordinary one. */
+#ifdef __SANITIZE_ADDRESS__
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+static int filter_calls(struct err *e)
+{
+	struct program p = { .n = 0 };
+	struct sock_fprog prog;
+
+	emit_load(&p, offsetof(struct seccomp_data, arch));
+	emit(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
+	emit_return(&p, SECCOMP_RET_KILL_PROCESS);
+	emit_load(&p, offsetof(struct seccomp_data, nr));
+	for (unsigned i = 0; i < ARRAY_SIZE(allowed); i++)
+		emit_case(&p, (uint32_t)allowed[i], SECCOMP_RET_ALLOW);
+	/* ioctl(FIONREAD) is allowed, every other one refused */
+	emit(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4));
+	emit_load(&p, offsetof(struct seccomp_data, args[1]));
+	emit_case(&p, FIONREAD_REQUEST, SECCOMP_RET_ALLOW);
+	emit_return(&p, SECCOMP_RET_ERRNO | ENOTTY);
+	for (unsigned i = 0; i < ARRAY_SIZE(refused); i++)
+		emit_case(&p, (uint32_t)refused[i], SECCOMP_RET_ERRNO | EPERM);
+	emit(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0));
+	emit_return(&p, SECCOMP_RET_KILL_PROCESS);
+	emit_socket_check(&p);
+	prog = (struct sock_fprog){ .len = p.n, .filter = p.f };
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
+		return err_sys(e, errno, "seccomp");
+	return 0;
+}
+
+int confine(const struct gateway_config *c, struct err *e)
+{
+	if (give_up_ids(c, e) < 0 || give_up_capabilities(e) < 0 || set_limits(e) < 0 ||
+	    hide_files(e) < 0 || (!SANITIZED && filter_calls(e) < 0))
+		return err_wrap(e, "confine the gateway");
+	return 0;
+}

@@ -1,0 +1,158 @@
+#include "gateway/denied.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void denied_reset(struct denied *d)
+{
+	memset(d, 0, sizeof(*d));
+}
+
+/* True when KEY is new; at the limit one more true is given for the closing line. */
+static bool is_news(struct denied *d, const char *key)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+	size_t at;
+
+	for (const char *s = key; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	h |= 1; /* never the empty mark */
+	at = (size_t)(h >> 20) % (2 * DENIED_MAX);
+	while (d->seen[at] && d->seen[at] != h)
+		at = (at + 1) % (2 * DENIED_MAX);
+	if (d->seen[at] || d->n > DENIED_MAX)
+		return false;
+	d->n++;
+	if (d->n <= DENIED_MAX)
+		d->seen[at] = h;
+	return true;
+}
+
+static bool close_list(const struct denied *d, char text[DENIED_TEXT_BYTES])
+{
+	if (d->n <= DENIED_MAX)
+		return false;
+	snprintf(text, DENIED_TEXT_BYTES,
+		 "more than %u different refusals; further ones are only counted", DENIED_MAX);
+	return true;
+}
+
+static void rule_text(const struct policy *p, struct verdict v, enum policy_direction dir,
+		      char out[RULE_TEXT_BYTES])
+{
+	if (v.rule == POLICY_BY_DEFAULT)
+		snprintf(out, RULE_TEXT_BYTES, "default %s deny",
+			 dir == POLICY_EGRESS ? "egress" : "ingress");
+	else
+		rule_format(&p->rule[v.rule], out);
+}
+
+/* "10.0.0.5:22" or "[::1]:22"; without the port for ICMP */
+static void peer_text(const struct policy_flow *f, char out[ADDR_TEXT_BYTES + 10])
+{
+	char addr[ADDR_TEXT_BYTES];
+	bool v6 = f->peer.family == ADDR_V6;
+
+	addr_format(&f->peer, addr);
+	if (f->proto & (PROTO_TCP | PROTO_UDP))
+		snprintf(out, ADDR_TEXT_BYTES + 10, "%s%s%s:%u", v6 ? "[" : "", addr, v6 ? "]" : "",
+			 f->port);
+	else
+		snprintf(out, ADDR_TEXT_BYTES + 10, "%s", addr);
+}
+
+/* The token that would let this through. */
+static void allow_text(const struct policy_flow *f, const char *name, char out[RULE_TEXT_BYTES])
+{
+	struct rule r = { .action = POLICY_ALLOW,
+			  .direction = f->direction,
+			  .protocols = f->proto };
+
+	if (name) {
+		r.target = TARGET_DOMAIN;
+		snprintf(r.name, sizeof(r.name), "%s", name);
+	} else {
+		r.target = TARGET_CIDR;
+		r.cidr = (struct cidr){ f->peer, f->peer.family == ADDR_V4 ? 32 : 128 };
+	}
+	if (f->proto & (PROTO_TCP | PROTO_UDP)) {
+		r.n_ports = 1;
+		r.port[0] = (struct port_range){ f->port, f->port };
+	}
+	rule_format(&r, out);
+}
+
+bool denied_flow(struct denied *d, const struct policy *p, const struct addr_host *host,
+		 const struct policy_flow *f, struct verdict v, const char *name,
+		 char text[DENIED_TEXT_BYTES])
+{
+	char peer[ADDR_TEXT_BYTES + 10], rule[RULE_TEXT_BYTES], allow[RULE_TEXT_BYTES], key[192];
+	enum addr_group g = addr_group_of(&f->peer, host);
+	const char *profile = f->direction != POLICY_EGRESS ? ""
+			      : g == GROUP_PRIVATE          ? " or --net private"
+			      : g == GROUP_HOST             ? " or --net host"
+							    : "";
+	const char *shown = f->authority ? f->authority : name;
+
+	peer_text(f, peer);
+	snprintf(key, sizeof(key), "%d %s %s", (int)f->direction, proto_name(f->proto), peer);
+	if (!is_news(d, key))
+		return false;
+	if (close_list(d, text))
+		return true;
+	rule_text(p, v, f->direction, rule);
+	allow_text(f, shown, allow);
+	snprintf(text, DENIED_TEXT_BYTES,
+		 "denied %s %s %s%s%s%s: rule '%s'; to allow it: --net-rule %s%s",
+		 proto_name(f->proto), f->direction == POLICY_EGRESS ? "to" : "from", peer,
+		 shown ? " (" : "", shown ? shown : "", shown ? ")" : "", rule, allow, profile);
+	return true;
+}
+
+bool denied_query(struct denied *d, const struct policy *p, const char *name, struct verdict v,
+		  char text[DENIED_TEXT_BYTES])
+{
+	char rule[RULE_TEXT_BYTES], key[300];
+
+	snprintf(key, sizeof(key), "name %s", name);
+	if (!is_news(d, key))
+		return false;
+	if (close_list(d, text))
+		return true;
+	rule_text(p, v, POLICY_EGRESS, rule);
+	snprintf(text, DENIED_TEXT_BYTES,
+		 "denied name %s: rule '%s'; to allow it: --net-rule allow@%s%s", name, rule,
+		 strchr(name, '.') ? "" : "domain=", name);
+	return true;
+}
+
+bool denied_answer(struct denied *d, const char *name, const struct addr *a,
+		   char text[DENIED_TEXT_BYTES])
+{
+	char addr[ADDR_TEXT_BYTES], key[360];
+	bool v6 = a->family == ADDR_V6;
+
+	addr_format(a, addr);
+	snprintf(key, sizeof(key), "answer %s %s", name, addr);
+	if (!is_news(d, key))
+		return false;
+	if (close_list(d, text))
+		return true;
+	snprintf(text, DENIED_TEXT_BYTES,
+		 "denied answer %s for name %s: rebind protection; to allow it: --net-rule "
+		 "allow@%s%s%s",
+		 addr, name, v6 ? "[" : "", addr, v6 ? "]" : "");
+	return true;
+}
+
+bool denied_other(struct denied *d, const char *what, const char *why, char text[DENIED_TEXT_BYTES])
+{
+	char key[400];
+
+	snprintf(key, sizeof(key), "other %s %s", what, why);
+	if (!is_news(d, key))
+		return false;
+	if (!close_list(d, text))
+		snprintf(text, DENIED_TEXT_BYTES, "denied %s: %s", what, why);
+	return true;
+}

@@ -1,0 +1,603 @@
+/*
+ * From the guest:   parse -> is it really from the guest -> ARP, neighbours, port 53: answered here
+ *                   -> part of a flow, or the begin of one that policy allows -> the stack
+ * From the stack:   parse -> part of a flow, or the begin of one to a published port -> the link
+ *
+ * Whatever else it is, it is refused where there is somebody to tell (RST, ICMP unreachable) and
+ * dropped where not. The stack is given no frame outside of this file.
+ *
+ * When both sides of a connection have finished, the stack is sent a reset in the guest's name: it
+ * would otherwise keep socket and state for ten seconds of TIME_WAIT, and a guest that makes a
+ * thousand short connections a second would fill it with the dead.
+ */
+#include "gateway/edge.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "gateway/question.h"
+
+#define TRAIN_MSS 32768u /* libslirp's own upper limit */
+
+/* Protocols that find other machines, or resolve names past us; refused under every policy. */
+static const struct {
+	enum policy_proto proto;
+	uint16_t port;
+	const char *what;
+} never[] = {
+	{ PROTO_TCP, 853, "DNS over TLS" },   { PROTO_UDP, 853, "DNS over QUIC" },
+	{ PROTO_UDP, 5353, "multicast DNS" }, { PROTO_UDP, 5355, "LLMNR" },
+	{ PROTO_TCP, 5355, "LLMNR" },         { PROTO_UDP, 137, "NetBIOS names" },
+};
+
+/* Services libslirp runs itself on the gateway's address. */
+static bool is_stack_service(const struct gateway *g, const struct packet *p)
+{
+	enum { BOOTP = 67, TFTP = 69, DHCP6 = 547 };
+
+	return p->kind == PACKET_UDP && addr_group_of(&p->dst, &g->host) == GROUP_HOST &&
+	       (p->dst_port == BOOTP || p->dst_port == TFTP || p->dst_port == DHCP6);
+}
+
+void edge_send(struct gateway *g, uint8_t *frame, size_t n)
+{
+	if (n == 0)
+		return;
+	g->counters.rx_bytes += n;
+	g->counters.rx_packets++;
+	bucket_take(&g->ingress_bytes, n);
+	bucket_take(&g->ingress_ops, 1);
+	link_write(&g->link, frame, n, 0);
+}
+
+static void tell(struct gateway *g, const char *text)
+{
+	control_send_denied(&g->control, text);
+}
+
+/* --- refusing ------------------------------------------------------------------------------------ */
+
+static void refuse(struct gateway *g, const struct packet *p)
+{
+	const struct addr *from =
+		p->dst.family == ADDR_V4 ? &g->lease.gateway_v4 : &g->lease.gateway_v6;
+	uint8_t frame[REPLY_MAX_BYTES];
+	size_t n = p->kind == PACKET_TCP
+			   ? packet_make_reset(frame, p, g->lease.gateway_mac)
+			   : packet_make_unreachable(frame, p, from, g->lease.gateway_mac);
+
+	edge_send(g, frame, n);
+}
+
+static void refuse_for(struct gateway *g, const struct packet *p, const char *what, const char *why)
+{
+	char text[DENIED_TEXT_BYTES];
+
+	g->counters.denied++;
+	if (denied_other(&g->denied, what, why, text))
+		tell(g, text);
+	refuse(g, p);
+}
+
+/* Ends P's connection inside the stack, as if the guest had reset it. */
+static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t seq, uint32_t ack)
+{
+	bool v4 = k->peer.family == ADDR_V4;
+	struct packet_ends ends = { .src_mac = g->lease.guest_mac,
+				    .dst_mac = g->lease.gateway_mac,
+				    .src = v4 ? g->lease.guest_v4 : g->lease.guest_v6,
+				    .dst = k->peer,
+				    .src_port = k->guest_port,
+				    .dst_port = k->peer_port };
+	struct tcp_fields tcp = { .seq = seq, .ack = ack, .flags = TCP_RST | TCP_ACK };
+
+	if (g->n_resets == GATEWAY_RESETS_MAX)
+		return; /* the stack's own timers will do it */
+	g->reset[g->n_resets].n =
+		(uint8_t)packet_make_tcp(g->reset[g->n_resets].frame, &ends, &tcp, NULL, 0);
+	g->n_resets++;
+}
+
+void edge_flush_resets(struct gateway *g)
+{
+	for (unsigned i = 0; i < g->n_resets; i++)
+		stack_input(g->stack, g->reset[i].frame, g->reset[i].n);
+	g->n_resets = 0;
+}
+
+/* --- judging ------------------------------------------------------------------------------------- */
+
+static bool resolved(void *arg, const struct rule *r, const struct addr *a)
+{
+	struct gateway *g = arg;
+
+	return names_covered(g->names, r, a, g->now_ns);
+}
+
+/*
+ * The host's own addresses lead to its services past every firewall, so they count as the group
+ * host even where they look public or private. Only a rule that names the address itself overrides
+ * that.
+ */
+static struct verdict decide(struct gateway *g, const struct policy_flow *f)
+{
+	struct policy_names names = { .resolved = resolved, .arg = g };
+	struct verdict v = policy_decide(&g->policy, &g->host, f, &names);
+	struct policy_flow to_host = *f;
+
+	if (v.action == POLICY_DENY || f->direction == POLICY_INGRESS ||
+	    (v.rule != POLICY_BY_DEFAULT && g->policy.rule[v.rule].target == TARGET_CIDR) ||
+	    addr_group_of(&f->peer, &g->host) == GROUP_HOST || !stack_is_own_address(&f->peer))
+		return v;
+	to_host.peer = f->peer.family == ADDR_V4 ? g->lease.gateway_v4 : g->lease.gateway_v6;
+	return policy_decide(&g->policy, &g->host, &to_host, NULL);
+}
+
+static bool judge(struct gateway *g, const struct policy_flow *f)
+{
+	struct verdict v = decide(g, f);
+	char text[DENIED_TEXT_BYTES];
+
+	if (v.action == POLICY_ALLOW)
+		return true;
+	g->counters.denied++;
+	if (denied_flow(&g->denied, &g->policy, &g->host, f, v,
+			names_of(g->names, &f->peer, g->now_ns), text))
+		tell(g, text);
+	return false;
+}
+
+static enum policy_proto proto_of(const struct packet *p)
+{
+	switch (p->kind) {
+	case PACKET_TCP:
+		return PROTO_TCP;
+	case PACKET_UDP:
+		return PROTO_UDP;
+	case PACKET_ICMP4:
+		return PROTO_ICMPV4;
+	default:
+		return PROTO_ICMPV6;
+	}
+}
+
+/* Destinations that no route leads to, whatever policy says: ourselves, everybody, nobody. */
+static bool goes_nowhere(const struct gateway *g, const struct addr *a)
+{
+	enum addr_group group = addr_group_of(a, &g->host);
+
+	if (group == GROUP_HOST)
+		return false;
+	if (group == GROUP_NONE || group == GROUP_LOOPBACK || group == GROUP_MULTICAST)
+		return true;
+	if (a->family == ADDR_V4)
+		return a->b[0] == 0 || a->b[0] >= 240 ||
+		       (memcmp(a->b, g->lease.gateway_v4.b, 3) == 0 &&
+			(a->b[3] ^ g->lease.gateway_v4.b[3]) < 4);
+	return memcmp(a->b, g->lease.gateway_v6.b, 8) == 0;
+}
+
+/* May the guest begin this? Says no itself. */
+static bool may_begin(struct gateway *g, const struct packet *p)
+{
+	struct policy_flow f = { .direction = POLICY_EGRESS,
+				 .proto = proto_of(p),
+				 .peer = p->dst,
+				 .port = p->dst_port };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(never); i++)
+		if (never[i].proto == f.proto && never[i].port == f.port) {
+			refuse_for(g, p, never[i].what, "names are resolved by the gateway only");
+			return false;
+		}
+	if (goes_nowhere(g, &p->dst) || is_stack_service(g, p)) {
+		g->counters.dropped++;
+		refuse(g, p);
+		return false;
+	}
+	if (!judge(g, &f)) {
+		refuse(g, p);
+		return false;
+	}
+	if (stack_sockets(g->stack) >= g->policy.max_connections + GATEWAY_SPARE_SOCKETS) {
+		refuse_for(g, p, "connection", "too many open sockets");
+		return false;
+	}
+	return true;
+}
+
+static struct flow *begin_flow(struct gateway *g, const struct flow_key *key)
+{
+	struct flow *f = flow_add(&g->flows, key, g->now_ns);
+
+	if (f)
+		g->counters.connections++;
+	return f;
+}
+
+/* --- TCP from the guest ---------------------------------------------------------------------------- */
+
+static struct flow *begin_tcp(struct gateway *g, struct packet *p, const struct flow_key *key)
+{
+	struct flow *f;
+
+	if ((p->flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN) {
+		refuse(g, p);
+		return NULL;
+	}
+	if (!may_begin(g, p))
+		return NULL;
+	f = begin_flow(g, key);
+	if (!f) {
+		refuse_for(g, p, "connection",
+			   "the limit is reached; raise it with --max-connections");
+		return NULL;
+	}
+	f->start = p->seq;
+	if (g->names_matter)
+		f->gate = gate_new(p->seq + 1);
+	return f;
+}
+
+static void end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack)
+{
+	reset_stack(g, &f->key, seq, ack);
+	flow_remove(&g->flows, f);
+}
+
+/* The name a client shows is judged as if it had been known from the start. */
+static bool name_is_allowed(struct gateway *g, const struct packet *p, enum hello_kind kind,
+			    const char *name)
+{
+	struct policy_flow f = {
+		.direction = POLICY_EGRESS, .proto = PROTO_TCP, .peer = p->dst, .port = p->dst_port
+	};
+	struct policy_names names = { .resolved = resolved, .arg = g };
+	struct verdict v;
+	char text[DENIED_TEXT_BYTES];
+
+	if (kind == HELLO_TLS || (kind == HELLO_HTTP && g->policy.strict)) {
+		f.authority = name;
+		return judge(g, &f);
+	}
+	v = policy_decide(&g->policy, &g->host, &f, &names);
+	if (v.action == POLICY_DENY)
+		return judge(g, &f); /* the policy changed since the SYN: say so */
+	if (v.rule == POLICY_BY_DEFAULT || !rule_is_named(&g->policy.rule[v.rule]))
+		return true;
+	if (kind != HELLO_BAD && !g->policy.strict)
+		return true;
+	g->counters.denied++;
+	if (denied_other(&g->denied, "connection allowed by name",
+			 kind == HELLO_BAD ? "its TLS hello cannot be read"
+					   : "it shows no name, and --net-strict asks for one",
+			 text))
+		tell(g, text);
+	return false;
+}
+
+/* True when the segment may pass; the flow may be gone when not. */
+static bool pass_gate(struct gateway *g, struct flow *f, const struct packet *p)
+{
+	enum hello_kind kind = HELLO_MORE;
+	char name[HELLO_NAME_BYTES];
+
+	if (p->data_n == 0)
+		return true;
+	/* the gate insists on what it has seen, so damaged bytes must not be it */
+	if (!packet_checksum_ok(p)) {
+		g->counters.dropped++;
+		return false;
+	}
+	switch (gate_feed(f->gate, p->seq, p->frame + p->data, p->data_n, &kind, name)) {
+	case GATE_PASS:
+		return true;
+	case GATE_DROP:
+		g->counters.dropped++;
+		return false;
+	case GATE_JUDGE:
+		break;
+	}
+	if (name_is_allowed(g, p, kind, name))
+		return true;
+	refuse(g, p);
+	end_flow(g, f, p->seq, p->ack);
+	return false;
+}
+
+static void tcp_from_guest(struct gateway *g, struct packet *p)
+{
+	struct flow_key key = { PACKET_TCP, p->dst, p->dst_port, p->src_port };
+	struct flow *f;
+
+	packet_clear_urgent(p);
+	if (p->flags & TCP_SYN && (p->flags & (TCP_FIN | TCP_RST) || p->data_n > 0)) {
+		g->counters.dropped++;
+		return;
+	}
+	if (p->dst_port == DNS_PORT) {
+		dnstcp_input(g->dnstcp, p, g->now_ns);
+		return;
+	}
+	f = flow_find(&g->flows, &key);
+	if (!f) {
+		f = begin_tcp(g, p, &key);
+		if (!f)
+			return;
+	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
+		/* the guest forgot this connection and dials again: end it, the next attempt is judged */
+		refuse(g, p);
+		end_flow(g, f, f->gate ? f->start + 1 : p->seq, p->ack);
+		return;
+	}
+	f->last_ns = g->now_ns;
+	if (p->flags & TCP_SYN)
+		f->mss = packet_take_mss(p, g->link.vnet ? TRAIN_MSS : 0);
+	if (f->gate && !pass_gate(g, f, p))
+		return;
+	if (flow_track(f, p, true))
+		end_flow(g, f, p->seq + packet_seq_len(p), p->ack);
+	stack_input(g->stack, p->frame, p->n); /* f may be gone now */
+}
+
+/* --- the rest from the guest -------------------------------------------------------------------------- */
+
+static void udp_from_guest(struct gateway *g, struct packet *p)
+{
+	struct flow_key key = { PACKET_UDP, p->dst, p->dst_port, p->src_port };
+	struct flow *f;
+
+	if (p->dst_port == DNS_PORT) {
+		question_by_udp(g, p);
+		return;
+	}
+	f = flow_find(&g->flows, &key);
+	if (!f) {
+		if (!may_begin(g, p))
+			return;
+		f = begin_flow(g, &key);
+		if (!f) {
+			refuse_for(g, p, "connection",
+				   "the limit is reached; raise it with --max-connections");
+			return;
+		}
+	}
+	f->last_ns = g->now_ns;
+	stack_input(g->stack, p->frame, p->n);
+}
+
+static void icmp4_from_guest(struct gateway *g, struct packet *p)
+{
+	if (p->icmp_type != ICMP4_ECHO || p->icmp_code != 0) {
+		g->counters.dropped++;
+		return;
+	}
+	if (!may_begin(g, p))
+		return;
+	/* without ping sockets libslirp falls back to UDP port 7, which nobody allowed */
+	if (!g->can_ping && addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
+		refuse_for(g, p, "ping",
+			   "this host allows no ping sockets (sysctl net.ipv4.ping_group_range)");
+		return;
+	}
+	if (bucket_wait_ns(&g->echo, g->now_ns) > 0) {
+		g->counters.dropped++;
+		return;
+	}
+	bucket_take(&g->echo, 1);
+	stack_input(g->stack, p->frame, p->n);
+}
+
+static void neighbour_from_guest(struct gateway *g, const struct packet *p)
+{
+	struct packet_ends ends = { .src_mac = g->lease.gateway_mac,
+				    .dst_mac = g->lease.guest_mac,
+				    .src = g->lease.gateway_v6,
+				    .dst = g->lease.guest_v6 };
+	uint8_t frame[REPLY_MAX_BYTES];
+
+	if (p->data_n >= ADDR_V6_BYTES &&
+	    memcmp(p->frame + p->data, g->lease.gateway_v6.b, ADDR_V6_BYTES) == 0)
+		edge_send(g, frame, packet_make_neighbour(frame, &ends));
+	else
+		g->counters.dropped++;
+}
+
+static void icmp6_from_guest(struct gateway *g, struct packet *p)
+{
+	if (p->icmp_type == ICMP6_NEIGHBOUR_SOLICIT) {
+		neighbour_from_guest(g, p);
+		return;
+	}
+	if (p->icmp_type != ICMP6_ECHO || p->icmp_code != 0) {
+		g->counters.dropped++;
+		return;
+	}
+	if (!may_begin(g, p))
+		return;
+	if (addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
+		refuse_for(g, p, "ping", "echo over IPv6 beyond the gateway is not supported");
+		return;
+	}
+	stack_input(g->stack, p->frame, p->n);
+}
+
+static void arp_from_guest(struct gateway *g, const struct packet *p)
+{
+	const uint8_t *h = p->frame + ETH_BYTES;
+	uint8_t frame[ARP_FRAME_BYTES];
+
+	if (h[6] == 0 && h[7] == 1 && memcmp(h + 8, g->lease.guest_mac, MAC_BYTES) == 0 &&
+	    addr_eq(&p->src, &g->lease.guest_v4) && addr_eq(&p->dst, &g->lease.gateway_v4))
+		edge_send(g, frame,
+			  packet_make_arp(frame, 2, g->lease.gateway_mac, &g->lease.gateway_v4,
+					  g->lease.guest_mac, &g->lease.guest_v4));
+	else
+		g->counters.dropped++;
+}
+
+/* The guest has one MAC and one address per family; everything else is forged. */
+static bool is_from_guest(const struct gateway *g, const struct packet *p)
+{
+	const struct addr *own = p->src.family == ADDR_V4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
+	bool to_us = memcmp(p->frame, g->lease.gateway_mac, MAC_BYTES) == 0;
+	/* broadcast and multicast only to ask for our address */
+	bool asks = p->frame[0] & 1 && (p->kind == PACKET_ARP || p->kind == PACKET_ICMP6);
+
+	return memcmp(p->frame + MAC_BYTES, g->lease.guest_mac, MAC_BYTES) == 0 &&
+	       addr_eq(&p->src, own) && (to_us || asks);
+}
+
+void edge_from_guest(struct gateway *g, uint8_t *frame, size_t n)
+{
+	struct packet p;
+	enum packet_fault fault = packet_parse(frame, n, &p);
+
+	g->counters.tx_bytes += n;
+	g->counters.tx_packets++;
+	bucket_take(&g->egress_bytes, n);
+	bucket_take(&g->egress_ops, 1);
+	if (fault != FAULT_NONE) {
+		g->counters.fault[fault]++;
+		return;
+	}
+	if (!is_from_guest(g, &p)) {
+		g->counters.spoofed++;
+		return;
+	}
+	switch (p.kind) {
+	case PACKET_ARP:
+		arp_from_guest(g, &p);
+		break;
+	case PACKET_TCP:
+		tcp_from_guest(g, &p);
+		break;
+	case PACKET_UDP:
+		udp_from_guest(g, &p);
+		break;
+	case PACKET_ICMP4:
+		icmp4_from_guest(g, &p);
+		break;
+	case PACKET_ICMP6:
+		icmp6_from_guest(g, &p);
+		break;
+	}
+}
+
+/* --- from the stack ------------------------------------------------------------------------------------ */
+
+/* Somebody dialled a published port. */
+static struct flow *begin_ingress(struct gateway *g, const struct packet *p,
+				  const struct flow_key *key)
+{
+	struct policy_flow f = { .direction = POLICY_INGRESS,
+				 .proto = proto_of(p),
+				 .peer = p->src,
+				 .port = p->dst_port };
+	struct flow *flow = judge(g, &f) ? begin_flow(g, key) : NULL;
+
+	if (flow)
+		flow->ingress = true;
+	return flow;
+}
+
+static bool tcp_from_stack(struct gateway *g, struct packet *p, unsigned *ret_mss)
+{
+	struct flow_key key = { PACKET_TCP, p->src, p->src_port, p->dst_port };
+	struct flow *f = flow_find(&g->flows, &key);
+
+	if (!f && (p->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN) {
+		f = begin_ingress(g, p, &key);
+		if (!f)
+			reset_stack(g, &key, 0, p->seq + 1); /* the host's side sees a reset */
+	}
+	if (!f)
+		return false;
+	f->last_ns = g->now_ns;
+	*ret_mss = f->mss;
+	if (f->gate && p->flags & TCP_ACK && gate_is_over(f->gate, p->ack)) {
+		gate_free(f->gate);
+		f->gate = NULL;
+	}
+	if (flow_track(f, p, false)) {
+		if (p->flags & TCP_RST)
+			flow_remove(&g->flows, f);
+		else
+			end_flow(g, f, p->ack, p->seq + packet_seq_len(p));
+	}
+	return true;
+}
+
+static bool is_published(const struct gateway *g, uint16_t guest_port)
+{
+	for (size_t i = 0; i < g->config->n_ports; i++)
+		if (g->config->port[i].udp && g->config->port[i].guest_port == guest_port)
+			return true;
+	return false;
+}
+
+static bool udp_from_stack(struct gateway *g, const struct packet *p)
+{
+	struct flow_key key = { PACKET_UDP, p->src, p->src_port, p->dst_port };
+	struct flow *f = flow_find(&g->flows, &key);
+
+	/* the stack's sockets take datagrams from anybody; only who was spoken to may answer */
+	if (!f && is_published(g, p->dst_port))
+		f = begin_ingress(g, p, &key);
+	if (!f)
+		return false;
+	f->last_ns = g->now_ns;
+	f->open = true;
+	return true;
+}
+
+/* "Unreachable" ends the connection it quotes: the stack has closed it already. */
+static void end_quoted(struct gateway *g, const struct packet *p)
+{
+	struct flow_key key;
+	struct flow *f;
+
+	if (packet_quoted_flow(p, &key.kind, &key.peer, &key.guest_port, &key.peer_port) &&
+	    key.kind == PACKET_TCP && (f = flow_find(&g->flows, &key)) != NULL && !f->open)
+		flow_remove(&g->flows, f);
+}
+
+/* libslirp's router advertisements and neighbour messages stay here: the guest needs none. */
+static bool icmp_from_stack(struct gateway *g, const struct packet *p)
+{
+	end_quoted(g, p);
+	if (p->kind == PACKET_ICMP4)
+		return true;
+	return p->icmp_type < ICMP6_ECHO || p->icmp_type == ICMP6_ECHO_REPLY;
+}
+
+void edge_from_stack(struct gateway *g, uint8_t *frame, size_t n)
+{
+	const struct addr *own;
+	struct packet p;
+	unsigned mss = 0;
+	bool pass = false;
+
+	if (packet_parse(frame, n, &p) != FAULT_NONE || p.kind == PACKET_ARP)
+		return;
+	own = p.dst.family == ADDR_V4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
+	if (!addr_eq(&p.dst, own))
+		return;
+	if (p.kind == PACKET_TCP)
+		pass = tcp_from_stack(g, &p, &mss);
+	else if (p.kind == PACKET_UDP)
+		pass = udp_from_stack(g, &p);
+	else
+		pass = icmp_from_stack(g, &p);
+	if (!pass) {
+		g->counters.dropped++;
+		return;
+	}
+	memcpy(frame, g->lease.guest_mac, MAC_BYTES);
+	memcpy(frame + MAC_BYTES, g->lease.gateway_mac, MAC_BYTES);
+	g->counters.rx_bytes += p.n;
+	g->counters.rx_packets++;
+	bucket_take(&g->ingress_bytes, p.n);
+	bucket_take(&g->ingress_ops, 1);
+	link_write(&g->link, frame, p.n, mss);
+}

@@ -1,0 +1,15 @@
+/*
+ * The edge: every frame between the guest and the rest passes here, in both directions, and is let
+ * through only as part of something policy allowed.
+ */
+#pragma once
+
+#include "gateway/gateway.h"
+
+void edge_from_guest(struct gateway *g, uint8_t *frame, size_t n);
+/* What the stack made for the guest; the frame is changed in place. */
+void edge_from_stack(struct gateway *g, uint8_t *frame, size_t n);
+/* Hands queued resets to the stack; never from inside its callbacks. */
+void edge_flush_resets(struct gateway *g);
+/* Our own frames to the guest. */
+void edge_send(struct gateway *g, uint8_t *frame, size_t n);

@@ -1,0 +1,32 @@
+/* What one turn of the loop waits for: rebuilt every turn, because libslirp wants it so. */
+#pragma once
+
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct pollset {
+	struct pollfd *fd;
+	size_t n, cap;
+	uint64_t wake_ns; /* absolute; UINT64_MAX: nothing is due */
+};
+
+/* Returns the index under which the result will be found. */
+static inline size_t pollset_add(struct pollset *p, int fd, short events)
+{
+	if (p->n == p->cap) {
+		p->cap = p->cap ? 2 * p->cap : 64;
+		p->fd = reallocarray(p->fd, p->cap, sizeof(*p->fd));
+		if (!p->fd)
+			abort(); /* bounded by the descriptors we may hold */
+	}
+	p->fd[p->n] = (struct pollfd){ .fd = fd, .events = events };
+	return p->n++;
+}
+
+static inline void pollset_wake_at(struct pollset *p, uint64_t at_ns)
+{
+	if (at_ns < p->wake_ns)
+		p->wake_ns = at_ns;
+}

@@ -1,0 +1,23 @@
+/* Which records are shown. The expression is somebody's input over a guest's output: it runs with
+ * limits and gives up rather than go on for ever. */
+#pragma once
+
+#include "logs/entry.h"
+
+#define GREP_MATCH_LIMIT 1000000u /* internal steps for one record: some tens of milliseconds */
+#define GREP_DEPTH_LIMIT 10000u   /* nested backtracking points */
+#define GREP_HEAP_LIMIT_KIB (16u << 10) /* memory of one match */
+
+struct filter {
+	unsigned sources;            /* bit per enum execlog_source */
+	uint64_t since_ns, until_ns; /* [since, until) */
+	struct grep *grep;           /* or NULL */
+};
+
+#define FILTER_SOURCES_DEFAULT (1u << LOG_STDOUT | 1u << LOG_STDERR | 1u << LOG_OUTPUT)
+
+/* Compiles the expression; ERR_INVALID with the place where it is wrong. */
+MUST_USE int filter_grep(struct filter *f, const char *pattern, struct err *e);
+void filter_done(struct filter *f);
+/* 1, 0, or -1 when the expression gave up on this record. */
+MUST_USE int filter_passes(const struct filter *f, const struct entry *x, struct err *e);

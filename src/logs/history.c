@@ -1,0 +1,144 @@
+/*
+ * Several writers append to exec.log and some still hold it when another renames it away, so records
+ * of one moment may be in two files and in no strict order: readers sort by time. Equal times keep
+ * the order of files and lines.
+ */
+#include "logs/history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "logs/lines.h"
+
+#define TEXT_FILE (HISTORY_FILES - 1)
+
+struct spot {
+	uint64_t t_ns, offset;
+	uint32_t length;
+	uint32_t file;
+};
+
+static int open_log(int dir, const char *name)
+{
+	return openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+/* Under the lock that rotation takes, so that no file is seen twice or never. */
+static void open_files(struct history *h, int dir)
+{
+	AUTO_FD lock =
+		openat(dir, EXECLOG_ROTATE_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	char name[32];
+
+	if (lock >= 0)
+		IGNORE(flock(lock, LOCK_SH)); /* held for as long as a few renames take */
+	for (unsigned i = 0; i < EXECLOG_OLD_FILES; i++) {
+		snprintf(name, sizeof(name), EXECLOG_FILE ".%u", EXECLOG_OLD_FILES - i);
+		h->fd[i] = open_log(dir, name);
+	}
+	h->fd[HISTORY_LIVE_FILE] = open_log(dir, EXECLOG_FILE);
+	h->fd[TEXT_FILE] = open_log(dir, RUNTIME_LOG_FILE);
+}
+
+static int index_file(struct history *h, unsigned file, const struct filter *f, struct err *e)
+{
+	struct lines l;
+	struct entry x;
+	struct str line;
+	uint64_t offset;
+	int r, pass = 0;
+
+	entry_init(&x);
+	lines_init(&l, h->fd[file], 0);
+	while (pass >= 0 && (r = lines_next(&l, &line, &offset)) > 0) {
+		if (file == TEXT_FILE)
+			entry_from_text(&x, line, h->text_ns);
+		else if (entry_parse(&x, line) < 0)
+			continue;
+		pass = filter_passes(f, &x, e);
+		if (pass > 0) {
+			struct spot s = { x.t_ns, offset, (uint32_t)line.n, file };
+
+			buf_add(&h->index, &s, sizeof(s));
+		}
+	}
+	if (file == HISTORY_LIVE_FILE)
+		h->end = lines_offset(&l);
+	lines_done(&l);
+	entry_done(&x);
+	if (pass < 0)
+		return -1;
+	return r < 0 ? err_sys(e, -r, "read the log") : 0;
+}
+
+static int older_first(const void *a, const void *b)
+{
+	const struct spot *x = a, *y = b;
+
+	if (x->t_ns != y->t_ns)
+		return x->t_ns < y->t_ns ? -1 : 1;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+int history_load(struct history *h, int logs_dir, const struct filter *f, struct err *e)
+{
+	struct stat st;
+
+	*h = (struct history){ 0 };
+	buf_init(&h->index, HISTORY_INDEX_MAX_BYTES);
+	open_files(h, logs_dir);
+	if (h->fd[TEXT_FILE] >= 0 && fstat(h->fd[TEXT_FILE], &st) == 0)
+		h->text_ns =
+			(uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	for (unsigned i = 0; i < HISTORY_FILES; i++)
+		if (h->fd[i] >= 0 && (i != TEXT_FILE || f->sources & 1u << LOG_SYSTEM) &&
+		    index_file(h, i, f, e) < 0)
+			return -1;
+	if (buf_failed(&h->index))
+		return err_set(e, ERR_LIMIT, "the log has more records than fit in memory");
+	if (h->index.n)
+		qsort(h->index.p, history_count(h), sizeof(struct spot), older_first);
+	return 0;
+}
+
+void history_done(struct history *h)
+{
+	for (unsigned i = 0; i < HISTORY_FILES; i++)
+		fd_closep(&h->fd[i]);
+	buf_done(&h->index);
+}
+
+size_t history_count(const struct history *h)
+{
+	return h->index.n / sizeof(struct spot);
+}
+
+int history_get(const struct history *h, size_t i, struct buf *bytes, struct entry *x)
+{
+	const struct spot *s = (const struct spot *)h->index.p + i;
+	struct str line;
+	void *room;
+	ssize_t n;
+
+	buf_clear(bytes);
+	room = buf_room(bytes, s->length + 1); /* never nothing */
+	if (!room)
+		return -ENOMEM;
+	n = pread(h->fd[s->file], room, s->length, (off_t)s->offset);
+	if (n != (ssize_t)s->length)
+		return n < 0 ? -errno : -EIO;
+	bytes->n = s->length;
+	line = (struct str){ bytes->p, bytes->n };
+	if (s->file != TEXT_FILE)
+		return entry_parse(x, line);
+	entry_from_text(x, line, h->text_ns);
+	return 0;
+}

@@ -1,0 +1,25 @@
+/*
+ * What has been logged so far: an index of the records that pass a filter, oldest first. Old files
+ * can be large, so it holds places, not texts; memory is 24 bytes a record.
+ */
+#pragma once
+
+#include "logs/filter.h"
+
+#define HISTORY_FILES (EXECLOG_OLD_FILES + 2) /* exec.log and its old ones, runtime.log */
+#define HISTORY_INDEX_MAX_BYTES (512u << 20)  /* 20 million records; the files hold fewer */
+
+struct history {
+	int fd[HISTORY_FILES]; /* -1: there is none; the last but one is exec.log */
+	uint64_t text_ns;      /* when runtime.log was last written: the time of its lines */
+	struct buf index;
+	uint64_t end; /* where in exec.log the first record starts that is not indexed */
+};
+#define HISTORY_LIVE_FILE (HISTORY_FILES - 2)
+
+/* Reads the files in LOGS_DIR, which may have none. Release with history_done() in any case. */
+MUST_USE int history_load(struct history *h, int logs_dir, const struct filter *f, struct err *e);
+void history_done(struct history *h);
+size_t history_count(const struct history *h);
+/* The I-th record, read again, in X; its slices live until BYTES changes. -errno. */
+MUST_USE int history_get(const struct history *h, size_t i, struct buf *bytes, struct entry *x);

@@ -1,0 +1,159 @@
+#include "logs/render.h"
+
+#include <string.h>
+
+/* Readable on dark and light; red and yellow are left to errors and warnings. */
+static const unsigned char colours[] = { 36, 35, 32, 34, 96, 95, 92, 94 };
+
+#define ESC '\033'
+
+/* The byte after the sequence that starts at P, which is an ESC. */
+static const char *skip_sequence(const char *p, const char *end)
+{
+	if (++p == end)
+		return end;
+	switch (*p++) {
+	case '[': /* CSI: up to its final byte */
+		while (p < end && !(*p >= 0x40 && *p <= 0x7e))
+			p++;
+		return p < end ? p + 1 : end;
+	case ']': /* OSC, DCS, SOS, PM, APC: up to BEL or ESC \ */
+	case 'P':
+	case 'X':
+	case '^':
+	case '_':
+		for (; p < end; p++) {
+			if (*p == '\a')
+				return p + 1;
+			if (*p == ESC)
+				return p + 1 < end && p[1] == '\\' ? p + 2 : p;
+		}
+		return end;
+	case '(': /* character sets: one more byte */
+	case ')':
+	case '#':
+		return p < end ? p + 1 : end;
+	default:
+		return p;
+	}
+}
+
+void render_strip(struct buf *out, struct str body)
+{
+	const char *p = body.p, *end = p + body.n;
+
+	while (p < end) {
+		const char *esc = memchr(p, ESC, (size_t)(end - p));
+
+		buf_add(out, p, (size_t)((esc ? esc : end) - p));
+		p = esc ? skip_sequence(esc, end) : end;
+	}
+}
+
+static void add_json(struct buf *out, const struct entry *e)
+{
+	struct json_writer w;
+
+	if (e->line.n) { /* stored in exactly this shape */
+		buf_add(out, e->line.p, e->line.n);
+		buf_add_char(out, '\n');
+		return;
+	}
+	json_writer_init(&w, out, 0);
+	json_begin_object(&w);
+	json_key(&w, "d");
+	json_strn(&w, e->body.p, e->body.n);
+	json_key_null(&w, "e");
+	json_key_null(&w, "id");
+	json_key_str(&w, "s", execlog_source_name(e->source));
+	json_key_str(&w, "t", e->time);
+	json_end_object(&w);
+	buf_add_char(out, '\n');
+}
+
+static unsigned colour_of(const struct entry *e)
+{
+	return colours[e->id % sizeof(colours)];
+}
+
+static void add_id(struct buf *out, const struct render *r, const struct entry *e)
+{
+	bool coloured = r->colour_sessions && e->id;
+
+	if (coloured)
+		buf_addf(out, "\033[%um", colour_of(e));
+	if (e->id)
+		buf_addf(out, "[id:%3llu]", (unsigned long long)e->id);
+	else
+		buf_add_str(out, "[id:sys]");
+	buf_add_str(out, coloured ? "\033[0m " : " ");
+}
+
+static void add_prefix(struct buf *out, const struct render *r, const struct entry *e, bool first)
+{
+	if (r->timestamps) {
+		if (first)
+			buf_add_str(out, e->time);
+		else
+			buf_add_fill(out, ' ', strlen(e->time));
+		buf_add_char(out, '\t');
+	}
+	if (r->show_id)
+		add_id(out, r, e);
+}
+
+static void add_line(struct buf *out, const struct render *r, const struct entry *e,
+		     struct str text)
+{
+	bool coloured = r->colour_sessions && e->id && text.n;
+
+	if (coloured)
+		buf_addf(out, "\033[%um", colour_of(e));
+	buf_add(out, text.p, text.n);
+	if (coloured)
+		buf_add_str(out, "\033[0m");
+}
+
+static void add_text(struct buf *out, const struct render *r, const struct entry *e,
+		     struct str body)
+{
+	for (bool first = true; body.n; first = false) {
+		const char *feed = memchr(body.p, '\n', body.n);
+		size_t n = feed ? (size_t)(feed - body.p) : body.n;
+
+		if (first || n) /* an empty line further down needs no prefix */
+			add_prefix(out, r, e, first);
+		add_line(out, r, e, (struct str){ body.p, n });
+		if (feed)
+			buf_add_char(out, '\n');
+		body.p += n + (feed != NULL);
+		body.n -= n + (feed != NULL);
+	}
+}
+
+void render_entry(struct buf *out, struct render *r, const struct entry *e)
+{
+	AUTO_BUF plain = BUF_INIT(ENTRY_LINE_MAX_BYTES);
+	struct str body = e->body;
+	/* records that are lines of their own: ours, and all when something stands in front of each */
+	bool whole = r->timestamps || r->show_id || e->source == LOG_SYSTEM || e->source == LOG_NET;
+
+	if (r->json) {
+		add_json(out, e);
+		return;
+	}
+	if (r->strip) {
+		render_strip(&plain, body);
+		body = (struct str){ plain.p, plain.n };
+	}
+	if (body.n == 0)
+		return;
+	if (whole && r->midline)
+		buf_add_char(out, '\n');
+	add_text(out, r, e, body);
+	r->midline = body.p[body.n - 1] != '\n';
+	if (whole && r->midline) {
+		buf_add_char(out, '\n');
+		r->midline = false;
+	}
+}

@@ -1,0 +1,243 @@
+/*
+ * Following waits for events only. The directory of the logs tells of appended records and of
+ * rotation; the record's lock file tells of the end: whoever held it for writing closed it, by
+ * whatever death. The kernel reports that close a moment before it drops the lock, so after such an
+ * event the lock is looked at a few times more.
+ */
+#include "logs/show.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "logs/history.h"
+#include "logs/lines.h"
+#include "state/record.h"
+
+#define FLUSH_BYTES (256u << 10)
+#define OUT_MAX_BYTES (16u << 20) /* a record in text, every line of it prefixed, and what waits */
+#define LOOK_AGAIN_MS 20
+#define LOOK_AGAIN_TIMES 25 /* half a second for the kernel to drop a lock */
+
+struct out {
+	struct show *show;
+	struct buf b;
+};
+
+/* 1 when our reader left. */
+static int flush(struct out *o, struct err *e)
+{
+	int r = buf_failed(&o->b) ? -EFBIG : io_write_all(STDOUT_FILENO, buf_str(&o->b), o->b.n);
+
+	buf_clear(&o->b);
+	if (r == -EPIPE)
+		return 1;
+	return r < 0 ? err_sys(e, -r, "write to stdout") : 0;
+}
+
+static int put(struct out *o, const struct entry *x, struct err *e)
+{
+	render_entry(&o->b, &o->show->render, x);
+	return o->b.n >= FLUSH_BYTES ? flush(o, e) : 0;
+}
+
+static int show_history(struct out *o, const struct history *h, struct err *e)
+{
+	AUTO_BUF bytes = BUF_INIT(ENTRY_LINE_MAX_BYTES + 1);
+	size_t n = history_count(h);
+	size_t i = n > o->show->tail ? n - (size_t)o->show->tail : 0;
+	struct entry x;
+	int r = 0;
+
+	entry_init(&x);
+	for (; r == 0 && i < n; i++)
+		if (history_get(h, i, &bytes, &x) == 0) /* else somebody damages the file: go on */
+			r = put(o, &x, e);
+	entry_done(&x);
+	return r == 0 ? flush(o, e) : r;
+}
+
+/* --- following ------------------------------------------------------------------------------- */
+
+struct follow {
+	struct out *out;
+	int record_dir, logs_dir; /* borrowed */
+	int events, signals;
+	int lock_watch;
+	/* exec.log, and the one before it: a writer may not have noticed its renaming yet */
+	struct lines now, before;
+	unsigned look_again;
+};
+
+static int drain(struct follow *f, struct lines *l, struct err *e)
+{
+	struct out *o = f->out;
+	struct entry x;
+	struct str line;
+	uint64_t offset;
+	int r = 0, got = 0;
+
+	if (l->fd < 0)
+		return 0;
+	entry_init(&x);
+	while (r == 0 && (got = lines_next(l, &line, &offset)) > 0) {
+		if (entry_parse(&x, line) < 0)
+			continue;
+		r = filter_passes(&o->show->filter, &x, e);
+		if (r > 0)
+			r = put(o, &x, e);
+	}
+	entry_done(&x);
+	return r == 0 && got < 0 ? err_sys(e, -got, "read the log") : r;
+}
+
+/* After a rotation the name means another file. */
+static void reopen(struct follow *f)
+{
+	struct stat mine, named;
+
+	if (fstatat(f->logs_dir, EXECLOG_FILE, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (f->now.fd >= 0 && fstat(f->now.fd, &mine) == 0 && mine.st_ino == named.st_ino)
+		return;
+	fd_closep(&f->before.fd);
+	lines_done(&f->before);
+	f->before = f->now;
+	lines_init(
+		&f->now,
+		openat(f->logs_dir, EXECLOG_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK),
+		0);
+}
+
+/* Everything that is there by now. 0, 1 when our reader left, -1. */
+static int catch_up(struct follow *f, struct err *e)
+{
+	int r = drain(f, &f->before, e);
+
+	if (r == 0)
+		r = drain(f, &f->now, e);
+	if (r == 0) {
+		reopen(f);
+		r = drain(f, &f->now, e);
+	}
+	return r == 0 ? flush(f->out, e) : r;
+}
+
+static void take_events(struct follow *f)
+{
+	char chunk[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n = read(f->events, chunk, sizeof(chunk));
+
+	for (char *p = chunk; n > 0 && p < chunk + n;) {
+		const struct inotify_event *event = (const struct inotify_event *)p;
+
+		if (event->wd == f->lock_watch)
+			f->look_again = LOOK_AGAIN_TIMES;
+		p += sizeof(*event) + event->len;
+	}
+}
+
+/* 1 when following is over, without an error. */
+static int wait_for_more(struct follow *f)
+{
+	struct pollfd p[] = { { .fd = f->events, .events = POLLIN },
+			      { .fd = f->signals, .events = POLLIN },
+			      { .fd = STDOUT_FILENO, .events = 0 } };
+
+	if (poll(p, ARRAY_SIZE(p), f->look_again ? LOOK_AGAIN_MS : -1) < 0 && errno != EINTR)
+		return 1;
+	if (p[1].revents || p[2].revents & (POLLERR | POLLHUP | POLLNVAL))
+		return 1;
+	if (f->look_again)
+		f->look_again--;
+	if (p[0].revents)
+		take_events(f);
+	return 0;
+}
+
+static int watch(struct follow *f, struct err *e)
+{
+	AUTO_FREE char *logs = xasprintf("/proc/self/fd/%d", f->logs_dir);
+	AUTO_FREE char *lock = xasprintf("/proc/self/fd/%d/lock", f->record_dir);
+	sigset_t interrupt;
+
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	sigprocmask(SIG_BLOCK, &interrupt, NULL);
+	f->signals = signalfd(-1, &interrupt, SFD_CLOEXEC);
+	f->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (f->signals < 0 || f->events < 0)
+		return err_sys(e, errno, "watch the log");
+	f->lock_watch = inotify_add_watch(f->events, lock, IN_CLOSE_WRITE | IN_DELETE_SELF);
+	if (f->lock_watch < 0 ||
+	    inotify_add_watch(f->events, logs, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
+		return err_sys(e, errno, "watch the log");
+	return 0;
+}
+
+static int follow_loop(struct follow *f, struct err *e)
+{
+	for (;;) {
+		/* asked first: what a sandbox wrote before its end is shown */
+		bool live = record_is_live(f->record_dir);
+		int r = catch_up(f, e);
+
+		if (r != 0 || !live)
+			return r;
+		if (wait_for_more(f))
+			return 0;
+	}
+}
+
+static int follow_log(struct out *o, struct history *h, int record_dir, int logs_dir, struct err *e)
+{
+	struct follow f = { .out = o,
+			    .record_dir = record_dir,
+			    .logs_dir = logs_dir,
+			    .events = -1,
+			    .signals = -1 };
+	int r;
+
+	lines_init(&f.before, -1, 0);
+	lines_init(&f.now, fd_take(&h->fd[HISTORY_LIVE_FILE]), h->end);
+	r = watch(&f, e);
+	if (r == 0)
+		r = follow_loop(&f, e);
+	fd_closep(&f.now.fd);
+	fd_closep(&f.before.fd);
+	lines_done(&f.now);
+	lines_done(&f.before);
+	fd_closep(&f.events);
+	fd_closep(&f.signals);
+	return r;
+}
+
+int show_logs(struct show *s, int record_dir, struct err *e)
+{
+	AUTO_FD logs = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct out o = { .show = s };
+	struct history h;
+	int r;
+
+	if (logs < 0 && errno == ENOENT)
+		return 0; /* capture is off: nothing was ever printed into a log */
+	if (logs < 0)
+		return err_sys(e, errno, "open the logs");
+	buf_init(&o.b, OUT_MAX_BYTES);
+	r = history_load(&h, logs, &s->filter, e);
+	if (r == 0)
+		r = show_history(&o, &h, e);
+	if (r == 0 && s->follow)
+		r = follow_log(&o, &h, record_dir, logs, e);
+	history_done(&h);
+	buf_done(&o.b);
+	return r < 0 ? -1 : 0;
+}

@@ -1,0 +1,15 @@
+/* The whole of `cordon logs`: what there is, then what comes. */
+#pragma once
+
+#include "logs/filter.h"
+#include "logs/render.h"
+
+struct show {
+	struct filter filter;
+	struct render render;
+	uint64_t tail; /* the last so many; UINT64_MAX: all */
+	bool follow;   /* until the sandbox stops, an interrupt, or our reader leaves */
+};
+
+/* Prints to stdout. RECORD_DIR is the sandbox's directory. A reader that leaves is success. */
+MUST_USE int show_logs(struct show *s, int record_dir, struct err *e);

@@ -1,0 +1,74 @@
+/*
+ * Internet addresses as rules see them: one type for both families, prefixes, and the groups
+ * people write rules about.
+ *
+ * An IPv4 address that arrives dressed as IPv6 (::ffff:a.b.c.d) is stored as IPv4, so no rule can
+ * be dodged by the longer spelling. Parsing is strict: four decimal octets without leading zeros,
+ * RFC 4291 text without zone; there is one meaning per text.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum addr_family { ADDR_V4 = 4, ADDR_V6 = 6 };
+
+#define ADDR_V4_BYTES 4u
+#define ADDR_V6_BYTES 16u
+
+struct addr {
+	enum addr_family family;
+	uint8_t b[ADDR_V6_BYTES]; /* network order; IPv4 uses the first four, the rest is zero */
+};
+
+struct cidr {
+	struct addr net; /* host bits are zero */
+	unsigned len;
+};
+
+/* Disjoint, in the order in which they are tested. */
+enum addr_group {
+	GROUP_NONE, /* the unspecified address: no group matches it */
+	GROUP_HOST, /* the sandbox's own gateway addresses */
+	GROUP_META, /* metadata services of the clouds */
+	GROUP_LOOPBACK,
+	GROUP_PRIVATE,
+	GROUP_LINK_LOCAL,
+	GROUP_MULTICAST,
+	GROUP_PUBLIC, /* everything else */
+	GROUP_COUNT
+};
+
+/* What is "the host" for one sandbox; either may be absent. */
+struct addr_host {
+	bool has_v4, has_v6;
+	struct addr v4, v6;
+};
+
+#define ADDR_TEXT_BYTES 48 /* "ffff:…" in full, with the terminator */
+#define CIDR_TEXT_BYTES (ADDR_TEXT_BYTES + 4)
+
+struct addr addr_v4(const uint8_t b[ADDR_V4_BYTES]);
+struct addr addr_v6(const uint8_t b[ADDR_V6_BYTES]); /* unmaps ::ffff:a.b.c.d */
+bool addr_eq(const struct addr *a, const struct addr *b);
+bool addr_is_unspecified(const struct addr *a);
+
+/* 0 or -EINVAL. */
+MUST_USE int addr_parse(struct str s, struct addr *ret);
+/* The shortest RFC 5952 text. */
+void addr_format(const struct addr *a, char out[ADDR_TEXT_BYTES]);
+
+/* "a.b.c.d/len", "v6/len", or an address alone; host bits are cleared. 0 or -EINVAL. */
+MUST_USE int cidr_parse(struct str s, struct cidr *ret);
+/* "10.0.0.0/8"; a single address is written without its length. */
+void cidr_format(const struct cidr *c, char out[CIDR_TEXT_BYTES]);
+bool cidr_has(const struct cidr *c, const struct addr *a);
+
+/* HOST may be NULL: then nothing is in GROUP_HOST. */
+enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host);
+const char *addr_group_name(enum addr_group g); /* "link-local"; NULL for GROUP_NONE */
+/* 0 or -EINVAL. */
+MUST_USE int addr_group_parse(struct str s, enum addr_group *ret);

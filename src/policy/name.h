@@ -1,0 +1,31 @@
+/*
+ * Host names in the one form in which they are compared, judged and asked for.
+ *
+ * Lower case, no trailing dot, letters, digits, hyphens and dots only. Whatever does not fit
+ * (NUL, spaces, raw UTF-8, empty labels, more than 253 bytes) is refused where it enters, so the
+ * value that was judged is the value that is used.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define NAME_MAX_BYTES 253 /* RFC 1035 in text form */
+#define NAME_TEXT_BYTES (NAME_MAX_BYTES + 1)
+#define NAME_LABEL_MAX_BYTES 63
+
+enum name_kind {
+	NAME_HOST,  /* what a rule may hold */
+	NAME_QUERY, /* what may be asked: also underscores, as in _https._tcp */
+};
+
+/* 0 or -EINVAL. */
+MUST_USE int name_normalise(struct str s, enum name_kind kind, char out[NAME_TEXT_BYTES]);
+/* Both normalised. True for the suffix itself and everything below it, never for evilexample.com. */
+bool name_is_under(const char *name, const char *suffix);
+/* True when anybody may register a name below this one (co.uk, github.io); NAME is normalised.
+ * The list is compiled in; a single label always counts. */
+bool name_is_public_suffix(const char *name);

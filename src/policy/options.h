@@ -1,0 +1,40 @@
+/*
+ * From the network options of the command line to a policy.
+ *
+ * The caller fills struct policy_options with the values as the user wrote them; repeatable ones in
+ * order. Conflicts are ERR_USAGE, bad values ERR_INVALID, and every message names its flag.
+ */
+#pragma once
+
+#include "policy/policy.h"
+
+struct policy_strings {
+	const char *const *v;
+	size_t n;
+};
+
+struct policy_options {
+	struct policy_strings net; /* --net, comma lists */
+	bool no_net;               /* --no-net, --no-network */
+	const char *net_default;   /* --net-default */
+	const char *net_default_egress;
+	const char *net_default_ingress;
+	struct policy_strings rules; /* --net-rule, comma lists */
+	bool strict;
+	bool multi_tenant; /* --deployment-profile multi-tenant */
+	bool no_rebind_protection;
+	struct policy_strings nameservers; /* --dns-nameserver */
+	uint64_t query_timeout_ms;         /* 0: not given */
+	const char *ipv4_pool, *ipv6_pool; /* NULL: not given */
+	uint64_t max_connections;          /* 0: not given */
+	/* BYTES[/DURATION], BYTES, N[/DURATION], N; NULL: not given */
+	const char *egress_bandwidth, *egress_bandwidth_burst, *egress_ops, *egress_ops_burst;
+	const char *ingress_bandwidth, *ingress_bandwidth_burst, *ingress_ops, *ingress_ops_burst;
+};
+
+/* P is initialised here. */
+MUST_USE int policy_from_options(const struct policy_options *o, struct policy *p, struct err *e);
+/* Only the rules and defaults, as `modify` gives them: everything else of P stays. */
+MUST_USE int policy_change_rules(const struct policy_options *o, struct policy *p, struct err *e);
+/* One --net-rule value: tokens separated by commas, empty pieces ignored. */
+MUST_USE int policy_add_tokens(struct policy *p, const char *value, struct err *e);

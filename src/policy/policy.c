@@ -1,0 +1,158 @@
+#include "policy/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+void policy_init(struct policy *p)
+{
+	*p = (struct policy){ .default_egress = POLICY_DENY,
+			      .default_ingress = POLICY_DENY,
+			      .max_connections = POLICY_MAX_CONNECTIONS,
+			      .query_timeout_ms = POLICY_QUERY_TIMEOUT_MS,
+			      .rebind_protection = true };
+	IGNORE(cidr_parse(str_of(POLICY_IPV4_POOL), &p->ipv4_pool)); /* constants of ours */
+	IGNORE(cidr_parse(str_of(POLICY_IPV6_POOL), &p->ipv6_pool));
+}
+
+void policy_done(struct policy *p)
+{
+	if (!p)
+		return;
+	free(p->rule);
+	p->rule = NULL;
+	p->n_rules = 0;
+}
+
+int policy_add_rule(struct policy *p, const struct rule *r, struct err *e)
+{
+	struct rule *more;
+
+	if (p->n_rules >= POLICY_RULES_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u network rules", POLICY_RULES_MAX);
+	more = reallocarray(p->rule, p->n_rules + 1, sizeof(*more));
+	if (!more)
+		abort(); /* as xcalloc: small and bounded */
+	p->rule = more;
+	p->rule[p->n_rules++] = *r;
+	return 0;
+}
+
+static bool matches_name(const struct rule *r, const struct policy_flow *f,
+			 const struct policy_names *names)
+{
+	bool resolved = names && names->resolved(names->arg, r, &f->peer);
+	bool shown = f->authority && rule_covers_name(r, f->authority);
+
+	if (r->action == POLICY_ALLOW)
+		return resolved && (shown || !f->authority);
+	return resolved || shown;
+}
+
+static bool matches_peer(const struct rule *r, const struct addr_host *host,
+			 const struct policy_flow *f, const struct policy_names *names)
+{
+	switch (r->target) {
+	case TARGET_ANY:
+		return true;
+	case TARGET_GROUP:
+		return addr_group_of(&f->peer, host) == r->group;
+	case TARGET_CIDR:
+		return cidr_has(&r->cidr, &f->peer);
+	case TARGET_DOMAIN:
+	case TARGET_SUFFIX:
+		return matches_name(r, f, names);
+	}
+	return false;
+}
+
+struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
+			     const struct policy_flow *f, const struct policy_names *names)
+{
+	for (size_t i = 0; i < p->n_rules; i++) {
+		const struct rule *r = &p->rule[i];
+
+		if ((r->direction == f->direction || r->direction == POLICY_BOTH) &&
+		    rule_covers_port(r, f->proto, f->port) && matches_peer(r, host, f, names))
+			return (struct verdict){ r->action, (int)i };
+	}
+	return (struct verdict){ f->direction == POLICY_EGRESS ? p->default_egress
+							       : p->default_ingress,
+				 POLICY_BY_DEFAULT };
+}
+
+/*
+ * A question goes to the gateway itself, port 53, so rules about the host group or about anything
+ * match as they would for a connection there. Rules about names match the name that is asked for:
+ * an allow regardless of its ports (who may connect to example.com:443 must be able to find it), a
+ * deny only when it is not limited to some ports. Rules about addresses never match.
+ */
+static bool matches_query(const struct rule *r, enum policy_proto proto, const char *name)
+{
+	if (r->direction == POLICY_INGRESS)
+		return false;
+	switch (r->target) {
+	case TARGET_ANY:
+		return rule_covers_port(r, proto, DNS_PORT);
+	case TARGET_GROUP:
+		return r->group == GROUP_HOST && rule_covers_port(r, proto, DNS_PORT);
+	case TARGET_CIDR:
+		return false;
+	case TARGET_DOMAIN:
+	case TARGET_SUFFIX:
+		return rule_covers_name(r, name) &&
+		       (r->action == POLICY_ALLOW || !rule_is_scoped(r));
+	}
+	return false;
+}
+
+struct verdict policy_decide_query(const struct policy *p, enum policy_proto proto,
+				   const char *name)
+{
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (matches_query(&p->rule[i], proto, name))
+			return (struct verdict){ p->rule[i].action, (int)i };
+	return (struct verdict){ p->default_egress, POLICY_BY_DEFAULT };
+}
+
+/*
+ * Rebinding: a public name that answers with an inside address. Only a rule that is about addresses
+ * alone (a group or a prefix, no ports) says that the user meant such addresses to be reached.
+ */
+bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
+			  const struct addr *a)
+{
+	enum addr_group g = addr_group_of(a, host);
+
+	if (!p->rebind_protection || g == GROUP_PUBLIC || g == GROUP_MULTICAST)
+		return true;
+	for (size_t i = 0; i < p->n_rules; i++) {
+		const struct rule *r = &p->rule[i];
+
+		if (r->direction == POLICY_INGRESS || rule_is_scoped(r))
+			continue;
+		if ((r->target == TARGET_GROUP && r->group == g) ||
+		    (r->target == TARGET_CIDR && cidr_has(&r->cidr, a)))
+			return r->action == POLICY_ALLOW;
+	}
+	return false;
+}
+
+bool policy_is_closed(const struct policy *p)
+{
+	if (p->default_egress == POLICY_ALLOW || p->default_ingress == POLICY_ALLOW)
+		return false;
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (p->rule[i].action == POLICY_ALLOW)
+			return false;
+	return true;
+}
+
+bool policy_has_names(const struct policy *p)
+{
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (rule_is_named(&p->rule[i]))
+			return true;
+	return false;
+}

@@ -1,0 +1,111 @@
+/*
+ * What a sandbox may reach and who may reach it.
+ *
+ * A policy is a default per direction and an ordered list of rules; the first that matches wins.
+ * Deciding is a pure function: no clock, no sockets, no allocation. What it cannot know, namely
+ * which names this sandbox has resolved to which address, is asked of the caller.
+ *
+ * The struct also carries the other members of the `network` object that shape traffic (resolver,
+ * address pools, limits), because they travel together: options build it, the sandbox's record
+ * keeps it as JSON, the gateway obeys it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "policy/rule.h"
+
+#define POLICY_RULES_MAX 512u       /* more than anybody wrote by hand; bounds a decision */
+#define POLICY_NAMESERVERS_MAX 8u   /* each is tried in turn with a timeout */
+#define POLICY_NAMESERVER_BYTES 264 /* HOST:PORT */
+#define POLICY_MAX_CONNECTIONS 256u /* --max-connections by default */
+#define POLICY_CONNECTIONS_LIMIT 16384u
+#define POLICY_QUERY_TIMEOUT_MS 5000u
+#define POLICY_QUERY_TIMEOUT_LIMIT_MS 600000u
+#define POLICY_IPV4_POOL "172.16.0.0/12"
+#define POLICY_IPV6_POOL "fd42:6d73:62::/48"
+
+/* A token bucket; amount 0: no limit. */
+struct rate_limit {
+	uint64_t amount; /* bytes or packets per interval */
+	uint32_t interval_ms;
+	uint64_t burst; /* the bucket's size; 0: the same as amount */
+};
+
+struct policy_rates {
+	struct rate_limit egress_bandwidth, egress_ops, ingress_bandwidth, ingress_ops;
+};
+
+struct policy {
+	enum policy_action default_egress, default_ingress;
+	struct rule *rule; /* owned */
+	size_t n_rules;
+	bool strict; /* a name allows only what shows that name (TLS SNI, HTTP Host) */
+	uint32_t max_connections;
+
+	char nameserver[POLICY_NAMESERVERS_MAX][POLICY_NAMESERVER_BYTES];
+	size_t n_nameservers; /* 0: the host's */
+	uint32_t query_timeout_ms;
+	bool rebind_protection;
+
+	struct cidr ipv4_pool, ipv6_pool;
+	struct policy_rates rates;
+};
+
+/* Denies everything; all else at its default. */
+void policy_init(struct policy *p);
+void policy_done(struct policy *p);
+/* ERR_LIMIT beyond POLICY_RULES_MAX. */
+MUST_USE int policy_add_rule(struct policy *p, const struct rule *r, struct err *e);
+
+/* --- deciding ------------------------------------------------------------------------------- */
+
+/* What the caller knows about names. */
+struct policy_names {
+	/* Did this sandbox resolve a name that R covers to ADDR? */
+	bool (*resolved)(void *arg, const struct rule *r, const struct addr *addr);
+	void *arg;
+};
+
+struct policy_flow {
+	enum policy_direction direction; /* EGRESS or INGRESS */
+	enum policy_proto proto;         /* one bit */
+	struct addr peer;                /* destination, or who connects to us */
+	uint16_t port;                   /* the guest's port for ingress, else the destination's */
+	const char *authority;           /* the name the client showed (SNI, Host), or NULL */
+};
+
+#define POLICY_BY_DEFAULT (-1)
+struct verdict {
+	enum policy_action action;
+	int rule; /* index of the rule that matched, or POLICY_BY_DEFAULT */
+};
+
+/* NAMES may be NULL: then no rule about a name matches. With an authority, an allow needs the name
+ * both resolved to this address and shown; a deny needs either. */
+struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
+			     const struct policy_flow *f, const struct policy_names *names);
+/* May the name be asked for? PROTO is how the question came. */
+struct verdict policy_decide_query(const struct policy *p, enum policy_proto proto,
+				   const char *name);
+/* May an answer hold this address? False only under rebind protection. */
+bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
+			  const struct addr *a);
+
+/* True when no packet can ever pass in either direction: the sandbox needs no interface. */
+bool policy_is_closed(const struct policy *p);
+/* True when some rule is about a name (then what clients show is worth reading). */
+bool policy_has_names(const struct policy *p);
+
+/* --- as JSON -------------------------------------------------------------------------------- */
+
+/* One object whose members belong to `network`, keys sorted: dns, interface, max_connections,
+ * policy, rates, strict. */
+void policy_write_json(const struct policy *p, struct json_writer *w);
+/* Reads what policy_write_json wrote, or the members of a whole `network` object; unknown members
+ * are ignored, absent ones keep their defaults. P is initialised here and is policy_init()ed on
+ * failure too. */
+MUST_USE int policy_read_json(const struct json_value *v, struct policy *p, struct err *e);

@@ -1,0 +1,73 @@
+/*
+ * One rule of a network policy: what it is about and what it says.
+ *
+ * A rule is a plain value: it can be copied and compared. Its text form is the token people write,
+ *
+ *     ACTION[:DIR]@TARGET[:PROTO[:PORTS]]
+ *
+ * and whatever is denied is reported in that form too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/addr.h"
+#include "policy/name.h"
+
+enum policy_action { POLICY_DENY, POLICY_ALLOW };
+enum policy_direction { POLICY_EGRESS, POLICY_INGRESS, POLICY_BOTH };
+
+/* Bits, because a rule may name several; none set means any. */
+enum policy_proto {
+	PROTO_TCP = 1 << 0,
+	PROTO_UDP = 1 << 1,
+	PROTO_ICMPV4 = 1 << 2,
+	PROTO_ICMPV6 = 1 << 3,
+};
+#define PROTO_COUNT 4u
+const char *proto_name(enum policy_proto p); /* "icmpv4" */
+
+enum rule_target { TARGET_ANY, TARGET_GROUP, TARGET_CIDR, TARGET_DOMAIN, TARGET_SUFFIX };
+
+struct port_range {
+	uint16_t start, end; /* both inclusive */
+};
+
+#define RULE_PORTS_MAX 8u /* tokens write one; configuration files may list a few */
+#define DNS_PORT 53u
+
+struct rule {
+	enum policy_action action;
+	enum policy_direction direction;
+	enum rule_target target;
+	enum addr_group group;      /* TARGET_GROUP */
+	struct cidr cidr;           /* TARGET_CIDR */
+	char name[NAME_TEXT_BYTES]; /* TARGET_DOMAIN, TARGET_SUFFIX; normalised */
+	unsigned protocols;         /* enum policy_proto bits; 0: any */
+	unsigned n_ports;           /* 0: any */
+	struct port_range port[RULE_PORTS_MAX];
+};
+
+/* Egress to the gateway's resolver, UDP and TCP. */
+struct rule rule_allow_dns(void);
+struct rule rule_allow_group(enum addr_group g);
+
+bool rule_is_dns(const struct rule *r);
+static inline bool rule_is_named(const struct rule *r)
+{
+	return r->target == TARGET_DOMAIN || r->target == TARGET_SUFFIX;
+}
+static inline bool rule_is_scoped(const struct rule *r)
+{
+	return r->protocols != 0 || r->n_ports != 0;
+}
+bool rule_covers_name(const struct rule *r, const char *name);
+bool rule_covers_port(const struct rule *r, enum policy_proto proto, uint16_t port);
+
+#define RULE_TEXT_BYTES 384
+void rule_format(const struct rule *r, char out[RULE_TEXT_BYTES]);
+
+/* One token. ERR_INVALID with a suggestion where one is near; messages name --net-rule. */
+MUST_USE int rule_parse(struct str token, struct rule *ret, struct err *e);

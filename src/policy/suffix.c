@@ -1,0 +1,55 @@
+/*
+ * The public suffix list, as sorted 64-bit hashes of its names.
+ *
+ * The list is needed only to refuse a wildcard, so a table of 76 KiB that is searched and never
+ * walked will do; the generator makes sure that no two names share a hash. It lives in an object
+ * of its own: programs that only match rules (the gateway) do not link it.
+ */
+#include "policy/name.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#include "policy/suffix_table.h"
+
+/* FNV-1a; tools/gen-psl.py computes the same. */
+static uint64_t name_hash(const char *s)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	return h;
+}
+
+static bool table_has(const uint64_t *table, size_t n, const char *name)
+{
+	uint64_t want = name_hash(name);
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (table[mid] == want)
+			return true;
+		if (table[mid] < want)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return false;
+}
+
+bool name_is_public_suffix(const char *name)
+{
+	const char *parent = strchr(name, '.');
+
+	if (!parent)
+		return true;
+	if (table_has(suffix_except, ARRAY_SIZE(suffix_except), name))
+		return false;
+	return table_has(suffix_plain, ARRAY_SIZE(suffix_plain), name) ||
+	       table_has(suffix_parent, ARRAY_SIZE(suffix_parent), parent + 1);
+}

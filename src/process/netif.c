@@ -1,0 +1,137 @@
+/*
+ * The half of netlink.h that runs between clone and exec: system calls only, no C library.
+ */
+#include "process/netlink.h"
+
+#include <errno.h>
+#include <linux/if.h>
+#include <linux/if_packet.h>
+#include <linux/if_tun.h>
+#include <linux/netlink.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/raw.h"
+
+#define ETHERTYPE_ALL 0x0300 /* ETH_P_ALL in network order */
+
+/* Reads acknowledgements until all COUNT are in; the first error that matters. */
+static long read_acks(int fd, uint32_t count)
+{
+	uint8_t buf[4096] __attribute__((aligned(4)));
+	long failed = 0;
+
+	while (count > 0) {
+		long n = RAW6(SYS_recvfrom, fd, buf, sizeof(buf), 0, 0, 0);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? n : -EPIPE;
+		for (long at = 0; n - at >= (long)(NLMSG_HDRLEN + sizeof(struct nlmsgerr));) {
+			const struct nlmsghdr *h = (const struct nlmsghdr *)(buf + at);
+			const struct nlmsgerr *e =
+				(const struct nlmsgerr *)(buf + at + NLMSG_HDRLEN);
+
+			if (h->nlmsg_type != NLMSG_ERROR || h->nlmsg_len < NLMSG_HDRLEN)
+				return -EPROTO;
+			if (e->error && !(h->nlmsg_seq & NETLINK_SEQ_OPTIONAL) && !failed)
+				failed = e->error;
+			count--;
+			at += NLMSG_ALIGN(h->nlmsg_len);
+		}
+	}
+	return failed;
+}
+
+long netlink_run(const struct netlink_batch *b)
+{
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	long fd, r;
+
+	if (b->full)
+		return -EMSGSIZE;
+	fd = RAW3(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return fd;
+	r = RAW6(SYS_sendto, fd, b->b, b->n, 0, &kernel, sizeof(kernel));
+	r = r < 0 ? r : read_acks((int)fd, b->count);
+	RAW1(SYS_close, fd);
+	return r;
+}
+
+static long set_option(long fd, int option, int value)
+{
+	return RAW5(SYS_setsockopt, fd, SOL_PACKET, option, &value, sizeof(value));
+}
+
+long netif_open_packet(bool trains)
+{
+	struct sockaddr_ll to = { .sll_family = AF_PACKET,
+				  .sll_protocol = ETHERTYPE_ALL,
+				  .sll_ifindex = NETIF_PEER_INDEX };
+	long fd, r;
+
+	/* protocol 0: nothing is received before the socket is bound to the one interface */
+	fd = RAW3(SYS_socket, AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	r = set_option(fd, PACKET_IGNORE_OUTGOING, 1);
+	r = r < 0 ? r : set_option(fd, PACKET_VNET_HDR, trains);
+	r = r < 0 ? r : RAW3(SYS_bind, fd, &to, sizeof(to));
+	if (r < 0) {
+		RAW1(SYS_close, fd);
+		return r;
+	}
+	return fd;
+}
+
+long netif_make_tap(int tun, bool trains)
+{
+	struct ifreq ifr = { .ifr_flags =
+				     (short)(IFF_TAP | IFF_NO_PI | (trains ? IFF_VNET_HDR : 0)) };
+	unsigned index = NETIF_INDEX;
+	long r;
+
+	for (unsigned i = 0; i < sizeof(NETIF_NAME); i++)
+		ifr.ifr_name[i] = NETIF_NAME[i];
+	r = RAW3(SYS_ioctl, tun, TUNSETIFINDEX, &index);
+	r = r < 0 ? r : RAW3(SYS_ioctl, tun, TUNSETIFF, &ifr);
+	if (r < 0 || !trains)
+		return r;
+	return RAW3(SYS_ioctl, tun, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6);
+}
+
+static long send_descriptor(int to, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec v = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &v,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+
+	*(int *)CMSG_DATA(&control.head) = fd;
+	return RAW3(SYS_sendmsg, to, &msg, MSG_NOSIGNAL);
+}
+
+long netif_run_child(const struct netif_job *job)
+{
+	long r = netlink_run(&job->make), fd;
+
+	if (r < 0)
+		return r;
+	fd = netif_open_packet(job->trains);
+	if (fd < 0)
+		return fd;
+	r = netlink_run(&job->configure);
+	r = r < 0 ? r : send_descriptor(job->report, (int)fd);
+	RAW1(SYS_close, fd);
+	return r < 0 ? r : 0;
+}

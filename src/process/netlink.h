@@ -1,0 +1,80 @@
+/*
+ * rtnetlink by hand: the few requests that give a sandbox its interface.
+ *
+ * Requests are built in the parent as plain bytes, and sent by whoever is in the right network
+ * namespace: netlink_run() makes system calls only, so the code between clone and exec can call it.
+ * Interfaces are made with an index chosen by us, so that every request is known beforehand.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define NETLINK_BATCH_BYTES 2048u
+#define NETLINK_SEQ_OPTIONAL 0x80000000u /* in a request's number: it may fail */
+#define NETIF_INDEX 64 /* eth0's; new namespaces may come with tunnel devices at the low numbers */
+#define NETIF_PEER_INDEX 65
+#define NETIF_NAME "eth0"
+#define NETIF_PEER_NAME "gw0"
+#define NETIF_MTU 1500u
+#define NETIF_MAC_BYTES 6u
+
+struct netlink_batch {
+	uint32_t n;     /* bytes */
+	uint32_t count; /* requests */
+	bool full;      /* our own mistake; the run fails with EMSGSIZE */
+	uint8_t b[NETLINK_BATCH_BYTES] __attribute__((aligned(4)));
+};
+
+/* The two ends of a sandbox's link, as bytes: policy/lease.h makes them. */
+struct netif {
+	uint8_t guest_mac[NETIF_MAC_BYTES], gateway_mac[NETIF_MAC_BYTES];
+	uint8_t guest_v4[4], gateway_v4[4];
+	uint8_t guest_v6[16], gateway_v6[16];
+};
+
+/* --- building ---------------------------------------------------------------------------------- */
+
+/* eth0 and its other end gw0, both in the current namespace and down. */
+void netlink_add_veth(struct netlink_batch *b);
+/* The far end of a veth: no ARP, no IPv6, up. */
+void netlink_add_peer(struct netlink_batch *b);
+/* eth0 as the payload finds it: silent (no ARP, no link-local address, no duplicate detection), with
+ * addresses, permanent neighbours and default routes. IPv6 is left out where the kernel has none. */
+void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
+
+/* --- running: netif.c, system calls only ------------------------------------------------------- */
+
+/* Sends the requests in the current network namespace. 0 or -errno of the first that failed. */
+MUST_USE long netlink_run(const struct netlink_batch *b);
+
+/* A packet socket on gw0: what the gateway reads and writes. With TRAINS large segments pass whole
+ * behind a virtio header. The descriptor or -errno. */
+MUST_USE long netif_open_packet(bool trains);
+/* A tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened. 0 or -errno. */
+MUST_USE long netif_make_tap(int tun, bool trains);
+
+/* --- the two ways to a link --------------------------------------------------------------------- */
+
+/*
+ * Where /dev/net/tun may be opened: the parent steps into the child's network namespace and back
+ * (netif_attach_tap). Where not, because the caller is an ordinary user: the child makes a veth and
+ * sends the packet socket home (netif_run_child, netif_receive); no privilege outside its own
+ * namespace is needed for that.
+ */
+struct netif_job {
+	struct netlink_batch make;      /* veth and its far end */
+	struct netlink_batch configure; /* eth0 */
+	bool trains;
+	int report; /* the child's end of a socket pair */
+};
+void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, int report);
+/* In the child. 0 or -errno. */
+MUST_USE long netif_run_child(const struct netif_job *job);
+/* In the parent, after the child has done its part. */
+MUST_USE int netif_receive(int from, int *ret_link, struct err *e);
+/* In the parent, which has no threads. ERR_DENIED with a hint when the device cannot be opened. */
+MUST_USE int netif_attach_tap(int pidfd, const struct netif_job *job, int *ret_link, struct err *e);

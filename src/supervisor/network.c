@@ -1,0 +1,368 @@
+/*
+ *   IDLE      no gateway; the link is watched, or (ports) a start is due
+ *   STARTING  the program runs and has its configuration; its first message is awaited
+ *   SERVING   it has said ready
+ *
+ * Whatever ends the process leads back to IDLE; starts are at least RESTART_NS apart, so that a
+ * frame which kills gateways costs one a second.
+ */
+#include "supervisor/network.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compat.h"
+#include "base/spawn.h"
+#include "policy/lease.h"
+#include "policy/options.h"
+
+#define RESTART_NS NS_PER_SEC
+#define MESSAGE_MAX_BYTES (192u << 10) /* as gateway/control.h has it */
+#define LINK_FD 3
+#define CONTROL_FD 4
+
+enum gateway_state { GATEWAY_IDLE, GATEWAY_STARTING, GATEWAY_SERVING };
+
+struct network {
+	struct loop *loop;
+	char *program;
+	struct network_ids ids;
+	struct network_events events;
+	struct policy policy;
+	struct lease lease;
+	struct spec_port *port; /* owned; the strings are ours too */
+	size_t n_ports;
+
+	int link;
+	enum gateway_state state;
+	struct child child;
+	int control;
+	loop_id link_watch, control_watch, exit_watch, restart_timer;
+	uint64_t started_ns;
+	struct network_counters now, before; /* of this gateway, and of those before it */
+};
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static int read_policy(const struct spec *spec, struct policy *p, struct err *e)
+{
+	static const struct policy_options none;
+
+	if (!spec->net_extra_doc || !json_get(json_root(spec->net_extra_doc), "policy")) {
+		if (policy_from_options(&none, p, e) < 0)
+			return -1;
+	} else if (policy_read_json(json_root(spec->net_extra_doc), p, e) < 0) {
+		return -1;
+	}
+	if (spec->max_connections)
+		p->max_connections = spec->max_connections;
+	return 0;
+}
+
+int network_new(struct loop *loop, const struct spec *spec, const char *program,
+		const struct network_ids *ids, const struct network_events *events,
+		struct network **ret, struct err *e)
+{
+	struct network *n = xcalloc(1, sizeof(*n));
+
+	n->loop = loop;
+	n->link = n->control = n->child.pidfd = -1;
+	n->program = xstrdup(program);
+	n->ids = *ids;
+	n->events = *events;
+	if (read_policy(spec, &n->policy, e) < 0) {
+		network_free(n);
+		return err_wrap(e, "network");
+	}
+	lease_make(&n->policy, spec->name, &n->lease);
+	n->n_ports = spec->n_ports;
+	n->port = xcalloc(spec->n_ports + 1, sizeof(*n->port));
+	for (size_t i = 0; i < spec->n_ports; i++) {
+		n->port[i] = spec->port[i];
+		n->port[i].bind = spec->port[i].bind ? xstrdup(spec->port[i].bind) : NULL;
+	}
+	*ret = n;
+	return 0;
+}
+
+/* Forgets a gateway that has ended, or ends it. */
+static void drop_gateway(struct network *n)
+{
+	int status;
+
+	loop_remove(n->loop, &n->control_watch);
+	loop_remove(n->loop, &n->exit_watch);
+	fd_closep(&n->control);
+	if (n->child.pidfd >= 0) {
+		/* it keeps nothing that an orderly end would save, and may not be ours any more */
+		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL)); /* or it has ended */
+		IGNORE(child_wait(&n->child, &status) < 0);
+	}
+	n->child.pidfd = -1;
+	n->before.rx_bytes += n->now.rx_bytes;
+	n->before.tx_bytes += n->now.tx_bytes;
+	n->now = (struct network_counters){ 0 };
+	n->state = GATEWAY_IDLE;
+}
+
+void network_free(struct network *n)
+{
+	if (!n)
+		return;
+	loop_remove(n->loop, &n->link_watch);
+	loop_remove(n->loop, &n->restart_timer);
+	drop_gateway(n);
+	fd_closep(&n->link);
+	for (size_t i = 0; i < n->n_ports; i++)
+		free(n->port[i].bind);
+	free(n->port);
+	policy_done(&n->policy);
+	free(n->program);
+	free(n);
+}
+
+/* --- what the engine asks --------------------------------------------------------------------- */
+
+void network_addresses(const struct network *n, struct netif *ret)
+{
+	const struct lease *l = &n->lease;
+
+	memcpy(ret->guest_mac, l->guest_mac, sizeof(ret->guest_mac));
+	memcpy(ret->gateway_mac, l->gateway_mac, sizeof(ret->gateway_mac));
+	memcpy(ret->guest_v4, l->guest_v4.b, sizeof(ret->guest_v4));
+	memcpy(ret->gateway_v4, l->gateway_v4.b, sizeof(ret->gateway_v4));
+	memcpy(ret->guest_v6, l->guest_v6.b, sizeof(ret->guest_v6));
+	memcpy(ret->gateway_v6, l->gateway_v6.b, sizeof(ret->gateway_v6));
+}
+
+void network_resolv_conf(const struct network *n, struct buf *out)
+{
+	char text[ADDR_TEXT_BYTES];
+
+	addr_format(&n->lease.gateway_v4, text);
+	buf_addf(out, "nameserver %s\n", text);
+}
+
+void network_hosts_line(const struct network *n, struct buf *out)
+{
+	char text[ADDR_TEXT_BYTES];
+
+	addr_format(&n->lease.gateway_v4, text);
+	buf_addf(out, "%s\thost.microsandbox.internal\n", text);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void write_ports(const struct network *n, struct json_writer *w)
+{
+	json_key(w, "ports");
+	json_begin_array(w);
+	for (size_t i = 0; i < n->n_ports; i++) {
+		json_begin_object(w);
+		json_key_int(w, "guest_port", n->port[i].guest_port);
+		json_key_str(w, "host_bind", n->port[i].bind ? n->port[i].bind : "127.0.0.1");
+		json_key_int(w, "host_port", n->port[i].host_port);
+		json_key_str(w, "protocol", n->port[i].udp ? "udp" : "tcp");
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static int send_message(struct network *n, const struct buf *b, struct err *e)
+{
+	if (buf_failed(b))
+		return err_set(e, ERR_LIMIT, "the network's configuration is too long");
+	if (send(n->control, b->p, b->n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return err_sys(e, errno, "tell the gateway");
+	return 0;
+}
+
+static int send_config(struct network *n, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
+	struct json_writer w;
+
+	json_writer_init(&w, &b, 0);
+	json_begin_object(&w);
+	json_key_str(&w, "type", "config");
+	json_key(&w, "lease");
+	lease_write_json(&n->lease, &w);
+	json_key(&w, "network");
+	policy_write_json(&n->policy, &w);
+	write_ports(n, &w);
+	if (n->ids.set) {
+		json_key_int(&w, "uid", n->ids.uid);
+		json_key_int(&w, "gid", n->ids.gid);
+	}
+	json_end_object(&w);
+	return send_message(n, &b, e);
+}
+
+static void on_message(struct network *n, const struct json_value *v)
+{
+	const char *type = json_get_str(v, "type", "");
+	struct err failure = { 0 };
+
+	if (strcmp(type, "denied") == 0) {
+		n->events.denied(n->events.arg, json_get_str(v, "text", ""));
+	} else if (strcmp(type, "counters") == 0) {
+		n->now.rx_bytes = (uint64_t)json_get_int(v, "rx_bytes", 0);
+		n->now.tx_bytes = (uint64_t)json_get_int(v, "tx_bytes", 0);
+	} else if (strcmp(type, "ready") == 0 && n->state == GATEWAY_STARTING) {
+		n->state = GATEWAY_SERVING;
+		n->events.started(n->events.arg, json_get(v, "ports"), NULL);
+	} else if (strcmp(type, "error") == 0 && n->state == GATEWAY_STARTING) {
+		err_set(&failure, ERR_BUSY, "%s", json_get_str(v, "text", "the gateway failed"));
+		n->events.started(n->events.arg, NULL, &failure);
+	}
+}
+
+/* Bytes of a process that strangers talk to: bounded, parsed strictly, and only what is above used. */
+static void on_control(void *arg, int fd, uint32_t events)
+{
+	AUTO_FREE char *text = xcalloc(1, MESSAGE_MAX_BYTES);
+	struct network *n = arg;
+	ssize_t got = recv(fd, text, MESSAGE_MAX_BYTES, MSG_DONTWAIT);
+	AUTO_JSON doc = NULL;
+	struct err e;
+
+	if (got <= 0) {
+		if (got == 0 || (errno != EAGAIN && errno != EINTR))
+			loop_remove(n->loop, &n->control_watch); /* its end is told by the pidfd */
+		return;
+	}
+	if (json_parse(text, (size_t)got, &doc, &e) == 0)
+		on_message(n, json_root(doc));
+}
+
+/* --- starting and restarting -------------------------------------------------------------------- */
+
+static void await_next(struct network *n);
+
+static void on_gateway_gone(void *arg, int fd, uint32_t events)
+{
+	struct network *n = arg;
+
+	if (n->control >= 0)
+		on_control(n, n->control, 0); /* its last words may still be there */
+	drop_gateway(n);
+	await_next(n);
+}
+
+static int start_gateway(struct network *n, struct err *e)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, errno, "make a channel to the gateway");
+	AUTO_FD theirs = pair[1];
+	const char *const argv[] = { "cordon-gateway", "3", "4", NULL };
+	struct spawn s = { .path = n->program,
+			   .argv = argv,
+			   .fd = { { n->link, LINK_FD }, { theirs, CONTROL_FD } },
+			   .n_fds = 2,
+			   .cwd_fd = -1 };
+
+	n->control = pair[0];
+	n->started_ns = clock_mono_ns();
+	if (spawn(&s, &n->child, e) < 0) {
+		fd_closep(&n->control);
+		n->child.pidfd = -1;
+		return err_wrap(e, "start the gateway");
+	}
+	n->state = GATEWAY_STARTING;
+	n->control_watch = loop_add_fd(n->loop, n->control, LOOP_READ, on_control, n);
+	n->exit_watch = loop_add_fd(n->loop, n->child.pidfd, LOOP_READ, on_gateway_gone, n);
+	if (!n->control_watch || !n->exit_watch || send_config(n, e) < 0) {
+		drop_gateway(n);
+		return err_wrap(e, "start the gateway");
+	}
+	return 0;
+}
+
+static void start_or_tell(struct network *n)
+{
+	struct err e = { 0 };
+
+	if (start_gateway(n, &e) < 0) {
+		n->events.started(n->events.arg, NULL, &e);
+		await_next(n);
+	}
+}
+
+static void on_link(void *arg, int fd, uint32_t events)
+{
+	struct network *n = arg;
+
+	loop_remove(n->loop, &n->link_watch);
+	start_or_tell(n);
+}
+
+/* With ports somebody may knock at any time; else the guest's next frame is the reason to start. */
+static void await_frame(void *arg)
+{
+	struct network *n = arg;
+
+	n->restart_timer = 0;
+	if (n->n_ports > 0)
+		start_or_tell(n);
+	else
+		n->link_watch = loop_add_fd(n->loop, n->link, LOOP_READ, on_link, n);
+}
+
+static void await_next(struct network *n)
+{
+	uint64_t next = n->started_ns ? n->started_ns + RESTART_NS : 0;
+
+	if (next > clock_mono_ns())
+		n->restart_timer = loop_add_timer(n->loop, next, await_frame, n);
+	else
+		await_frame(n);
+}
+
+int network_set_link(struct network *n, int link, struct err *e)
+{
+	n->link = link;
+	if (n->n_ports > 0)
+		return start_gateway(n, e);
+	n->link_watch = loop_add_fd(n->loop, n->link, LOOP_READ, on_link, n);
+	return n->link_watch ? 0 : err_sys(e, errno, "watch the sandbox's link");
+}
+
+int network_set_policy(struct network *n, const struct json_value *v, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
+	struct json_writer w;
+	struct policy p;
+
+	if (policy_read_json(v, &p, e) < 0)
+		return -1;
+	policy_done(&n->policy);
+	n->policy = p;
+	if (n->state == GATEWAY_IDLE)
+		return 0; /* the next one is told */
+	json_writer_init(&w, &b, 0);
+	json_begin_object(&w);
+	json_key_str(&w, "type", "policy");
+	json_key(&w, "network");
+	policy_write_json(&n->policy, &w);
+	json_end_object(&w);
+	return send_message(n, &b, e);
+}
+
+struct network_counters network_count(struct network *n)
+{
+	AUTO_BUF b = BUF_INIT(64);
+	struct err e;
+
+	buf_add_str(&b, "{\"type\":\"counters\"}");
+	if (n->state == GATEWAY_SERVING)
+		IGNORE(send_message(n, &b, &e)); /* the older numbers are true too */
+	return (struct network_counters){ n->before.rx_bytes + n->now.rx_bytes,
+					  n->before.tx_bytes + n->now.tx_bytes };
+}

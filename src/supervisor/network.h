@@ -1,0 +1,56 @@
+/*
+ * The network of one sandbox, as its supervisor holds it: the link, and the gateway behind it.
+ *
+ * The gateway is started at the first frame on the link, at once when a port is published, and
+ * again at the next frame after it died; until then a sandbox with a network costs its interface
+ * and nothing else. The supervisor polls the link and never reads it.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "loop/loop.h"
+#include "process/netlink.h"
+#include "spec/spec.h"
+
+struct network;
+
+/* None of these may free the network. */
+struct network_events {
+	/* A refusal, for the log: told once by each gateway. */
+	void (*denied)(void *arg, const char *text);
+	/* The gateway serves: PORTS is the array of ports with their real numbers. Or it could not
+	 * start: FAILURE says why (a taken port, mostly), and PORTS is NULL. */
+	void (*started)(void *arg, const struct json_value *ports, const struct err *failure);
+	void *arg;
+};
+
+struct network_counters {
+	uint64_t rx_bytes, tx_bytes; /* of all gateways this sandbox had */
+};
+
+/* Whom the gateway becomes when we are root. */
+struct network_ids {
+	bool set;
+	uint32_t uid, gid;
+};
+
+/* PROGRAM is the path of cordon-gateway. EVENTS is copied. */
+MUST_USE int network_new(struct loop *loop, const struct spec *spec, const char *program,
+			 const struct network_ids *ids, const struct network_events *events,
+			 struct network **ret, struct err *e);
+/* Ends the gateway and closes the link. */
+void network_free(struct network *n);
+
+/* What the engine needs to make the interface. */
+void network_addresses(const struct network *n, struct netif *ret);
+/* /etc/resolv.conf inside, and the line of /etc/hosts for host.microsandbox.internal. */
+void network_resolv_conf(const struct network *n, struct buf *out);
+void network_hosts_line(const struct network *n, struct buf *out);
+
+/* Takes the link over and begins to wait for its first frame, or starts the gateway. */
+MUST_USE int network_set_link(struct network *n, int link, struct err *e);
+/* The members of `network` as policy_write_json() writes them: from now on, for new connections. */
+MUST_USE int network_set_policy(struct network *n, const struct json_value *v, struct err *e);
+/* What is known now; asks the gateway for fresher numbers, which the next call will see. */
+struct network_counters network_count(struct network *n);

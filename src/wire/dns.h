@@ -1,0 +1,89 @@
+/*
+ * DNS messages, as far as a forwarder needs them: a question is taken apart completely, an answer
+ * only walked record by record.
+ *
+ * Everything is bounded by the message itself: no recursion, compression pointers may only point
+ * backwards, and a message with bytes left over or records cut short is refused. Names come out in
+ * lower case with letters, digits, hyphens and underscores only; a label with anything else in it
+ * makes the message malformed, so that no name has two readings.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define DNS_HEADER_BYTES 12u
+#define DNS_MESSAGE_MAX 65535u   /* what the length of a TCP message can say */
+#define DNS_UDP_PLAIN_BYTES 512u /* without EDNS */
+#define DNS_UDP_EDNS_BYTES 1232u /* what we offer and send at most: never a fragment */
+#define DNS_NAME_TEXT_BYTES 254
+#define DNS_QUESTION_MAX_BYTES 259u /* 255 of name, type, class */
+#define DNS_QUERY_MAX_BYTES (DNS_HEADER_BYTES + DNS_QUESTION_MAX_BYTES + 11u)
+
+enum dns_type {
+	DNS_A = 1,
+	DNS_CNAME = 5,
+	DNS_AAAA = 28,
+	DNS_OPT = 41,
+	DNS_SVCB = 64,
+	DNS_HTTPS = 65
+};
+enum dns_rcode {
+	DNS_NOERROR = 0,
+	DNS_FORMERR = 1,
+	DNS_SERVFAIL = 2,
+	DNS_NXDOMAIN = 3,
+	DNS_NOTIMP = 4,
+	DNS_REFUSED = 5,
+};
+#define DNS_CLASS_IN 1u
+
+struct dns_query {
+	uint16_t id;
+	bool recurse;                   /* RD */
+	char name[DNS_NAME_TEXT_BYTES]; /* lower case, no trailing dot; "" is the root */
+	uint16_t type, class;
+	uint8_t question[DNS_QUESTION_MAX_BYTES]; /* as sent, letter case included */
+	size_t question_n;
+	bool edns;
+	uint16_t udp_bytes; /* the most the asker takes by UDP */
+	bool dnssec;        /* DO */
+};
+
+/* 0; -EBADMSG: not a question at all, say nothing; -EINVAL: answer FORMERR; -EOPNOTSUPP: answer
+ * NOTIMP. In the last two cases ret->id is set and ret->question_n is 0. */
+MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret);
+/* The question as we ask it, under our own id. Returns its length. */
+size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);
+
+/* An answer without records: a refusal, "no such name", "no data" or, with TRUNCATED, "ask by TCP". */
+size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool truncated,
+			uint8_t out[DNS_QUERY_MAX_BYTES]);
+
+/* Is this the answer to Q that we asked under ID? 0 or -EBADMSG. All records are walked. */
+MUST_USE int dns_answer_check(const uint8_t *p, size_t n, const struct dns_query *q, uint16_t id);
+enum dns_rcode dns_answer_rcode(const uint8_t *p);
+bool dns_answer_truncated(const uint8_t *p);
+/* Makes a checked answer the answer to Q: its id and its spelling of the name. */
+void dns_answer_address_to(uint8_t *p, const struct dns_query *q);
+
+enum dns_section { DNS_SECTION_ANSWER, DNS_SECTION_AUTHORITY, DNS_SECTION_ADDITIONAL };
+struct dns_record {
+	enum dns_section section;
+	uint16_t type, class;
+	uint32_t ttl;
+	size_t ttl_at; /* offset of the TTL in the message */
+	size_t data_at;
+	uint16_t data_n;
+};
+struct dns_walk {
+	const uint8_t *p;
+	size_t n, at;
+	unsigned left[3];
+};
+/* Of a checked answer. */
+void dns_walk_start(struct dns_walk *w, const uint8_t *p, size_t n);
+bool dns_walk_next(struct dns_walk *w, struct dns_record *ret);

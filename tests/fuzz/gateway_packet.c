@@ -1,0 +1,43 @@
+/* Frames: whatever parses must be workable without leaving the frame. */
+#include "gateway/packet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint8_t mac[MAC_BYTES];
+	uint8_t out[REPLY_MAX_BYTES], *frame = malloc(size ? size : 1);
+	struct packet p, again;
+	enum packet_kind kind;
+	struct addr peer;
+	uint16_t a, b;
+
+	if (size)
+		memcpy(frame, data, size);
+	if (packet_parse(frame, size, &p) == FAULT_NONE) {
+		if (p.n > size || (p.kind != PACKET_ARP && p.data + p.data_n != p.n))
+			abort();
+		if (p.kind == PACKET_TCP) {
+			bool ok = packet_checksum_ok(&p);
+
+			packet_clear_urgent(&p);
+			packet_take_mss(&p, 32768);
+			if (packet_checksum_ok(&p) != ok)
+				abort(); /* what we change keeps a right checksum right */
+			packet_make_reset(out, &p, mac);
+		} else if (p.kind == PACKET_ICMP4 || p.kind == PACKET_ICMP6) {
+			packet_quoted_flow(&p, &kind, &peer, &a, &b);
+		}
+		if (p.kind != PACKET_ARP) {
+			size_t n = packet_make_unreachable(out, &p, &p.dst, mac);
+
+			if (packet_parse(out, n, &again) != FAULT_NONE)
+				abort(); /* what we make, we would take */
+		}
+	}
+	free(frame);
+	return 0;
+}

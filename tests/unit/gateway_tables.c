@@ -1,0 +1,196 @@
+/* Flows, names, rates, gates and refusals: the gateway's memories, all bounded, all without a clock. */
+#include "gateway/denied.h"
+#include "gateway/flow.h"
+#include "gateway/gate.h"
+#include "gateway/names.h"
+#include "gateway/rate.h"
+#include "t.h"
+
+#include <stdlib.h>
+
+#define SECOND 1000000000ull
+
+static struct addr A(const char *s) {
+	struct addr a = { 0 };
+
+	T_INT(addr_parse(str_of(s), &a), 0);
+	return a;
+}
+
+static struct flow_key
+key(enum packet_kind kind, unsigned port)
+{
+	return (struct flow_key){ kind, A("1.2.3.4"), 80, (uint16_t)port };
+}
+
+static void flows_are_bounded_and_quiet_ones_give_way(void)
+{
+	struct flow_table t;
+	struct flow_key k;
+
+	flow_table_init(&t, 3);
+	k = key(PACKET_UDP, 1);
+	T_TRUE(flow_add(&t, &k, 0) != NULL);
+	k = key(PACKET_TCP, 1);
+	T_TRUE(flow_add(&t, &k, 0) != NULL);
+	k = key(PACKET_TCP, 2);
+	T_TRUE(flow_add(&t, &k, 0) != NULL);
+	k = key(PACKET_TCP, 3);
+	T_TRUE(flow_add(&t, &k, SECOND) == NULL); /* the datagrams are too fresh */
+	T_TRUE(flow_add(&t, &k, 6 * SECOND) != NULL);
+	k = key(PACKET_UDP, 1);
+	T_TRUE(flow_find(&t, &k) == NULL);
+	T_INT(t.n, 3);
+	flow_expire(&t, 79 * SECOND);
+	T_INT(t.n, 3);
+	flow_expire(&t, 81 * SECOND); /* those opened at 0 never were answered */
+	T_INT(t.n, 1);
+	flow_table_done(&t);
+	T_INT(t.n, 0);
+}
+
+static struct packet segment(unsigned flags, uint32_t seq, uint32_t ack, size_t n)
+{
+	return (struct packet){
+		.kind = PACKET_TCP, .flags = (uint8_t)flags, .seq = seq, .ack = ack, .data_n = n
+	};
+}
+
+static void a_connection_is_over_when_both_sides_said_so(void)
+{
+	struct flow f = { 0 };
+	struct packet p;
+
+	p = segment(TCP_SYN, 10, 0, 0);
+	T_TRUE(!flow_track(&f, &p, true));
+	p = segment(TCP_SYN | TCP_ACK, 90, 11, 0);
+	T_TRUE(!flow_track(&f, &p, false));
+	T_TRUE(f.open);
+	p = segment(TCP_FIN | TCP_ACK, 91, 11, 5);
+	T_TRUE(!flow_track(&f, &p, false));
+	p = segment(TCP_ACK, 11, 96, 0);
+	T_TRUE(!flow_track(&f, &p, true)); /* acknowledges the data, not the FIN */
+	p = segment(TCP_FIN | TCP_ACK, 11, 97, 0);
+	T_TRUE(!flow_track(&f, &p, true));
+	p = segment(TCP_ACK, 97, 11, 0);
+	T_TRUE(!flow_track(&f, &p, false));
+	p = segment(TCP_ACK, 97, 12, 0);
+	T_TRUE(flow_track(&f, &p, false));
+	f = (struct flow){ 0 };
+	p = segment(TCP_RST, 1, 0, 0);
+	T_TRUE(flow_track(&f, &p, true));
+}
+
+static void names_are_remembered_and_forgotten(void)
+{
+	struct names *n = names_new();
+	struct rule r = { .target = TARGET_SUFFIX, .name = "example.com" };
+	struct addr a = A("1.2.3.4"), b = A("1.2.3.5");
+
+	names_remember(n, "www.example.com", &a, 60, 0);
+	T_TRUE(names_covered(n, &r, &a, SECOND));
+	T_TRUE(!names_covered(n, &r, &b, SECOND));
+	T_TRUE(names_covered(n, &r, &a, 1700 * SECOND)); /* use keeps it */
+	T_TRUE(names_covered(n, &r, &a, 3400 * SECOND));
+	T_TRUE(!names_covered(n, &r, &a, 5300 * SECOND));
+	names_remember(n, "www.example.com", &b, 7200, 0);
+	T_TRUE(names_covered(n, &r, &b, 7100 * SECOND)); /* a long TTL holds by itself */
+	T_STR(names_of(n, &b, 7100 * SECOND), "www.example.com");
+	for (unsigned i = 0; i < 2 * NAMES_MAX; i++) {
+		struct addr other = { ADDR_V4,
+				      { 9, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i } };
+
+		names_remember(n, "filler.example", &other, 60, 7200 * SECOND);
+	}
+	T_TRUE(!names_covered(n, &r, &b, 7200 * SECOND)); /* pushed out */
+	names_free(n);
+}
+
+static void a_bucket_fills_and_owes(void)
+{
+	struct rate_limit limit = { .amount = 1000, .interval_ms = 1000, .burst = 100 };
+	struct bucket b;
+
+	bucket_init(&b, &limit, 0);
+	T_INT(bucket_wait_ns(&b, 0), 0);
+	bucket_take(&b, 100);
+	T_TRUE(bucket_wait_ns(&b, 0) > 0);
+	T_INT(bucket_wait_ns(&b, 10000000), 0);
+	bucket_take(&b, 510); /* 500 in debt */
+	T_TRUE(bucket_wait_ns(&b, 20000000) > 480000000);
+	T_INT(bucket_wait_ns(&b, 600000000), 0);
+	T_INT(bucket_wait_ns(&b, 3600 * SECOND), 0);
+	T_INT(b.tokens, 100); /* never more than the burst */
+	limit = (struct rate_limit){ 0 };
+	bucket_init(&b, &limit, 0);
+	bucket_take(&b, 1ull << 60);
+	T_INT(bucket_wait_ns(&b, 1), 0);
+}
+
+static enum gate_step feed(struct gate *g, uint32_t seq, const char *s, enum hello_kind *kind)
+{
+	char name[HELLO_NAME_BYTES];
+
+	return gate_feed(g, seq, (const uint8_t *)s, strlen(s), kind, name);
+}
+
+static void a_gate_holds_what_it_has_seen(void)
+{
+	struct gate *g = gate_new(0xfffffffe); /* sequence numbers wrap */
+	enum hello_kind kind = HELLO_MORE;
+
+	T_INT(feed(g, 5, "late", &kind), GATE_DROP); /* a gap */
+	T_INT(feed(g, 0xfffffffe, "GET / HTTP/1.1\r\n", &kind), GATE_PASS);
+	T_INT(feed(g, 0xfffffffe, "PUT / HTTP/1.1\r\n", &kind), GATE_DROP); /* other bytes */
+	T_INT(feed(g, 0xfffffffe, "GET /", &kind), GATE_PASS);
+	T_INT(feed(g, 12, "\r\nHost: x\r\n\r\n", &kind),
+	      GATE_JUDGE); /* overlaps, agrees, completes */
+	T_INT(kind, HELLO_HTTP);
+	T_INT(feed(g, 14, "Host: y\r\n\r\n", &kind), GATE_DROP);
+	T_INT(feed(g, 500, "more", &kind), GATE_PASS);
+	T_TRUE(!gate_is_over(g, 13));
+	T_TRUE(gate_is_over(g, 25));
+	gate_free(g);
+}
+
+static void refusals_are_told_once(void)
+{
+	struct denied *d = calloc(1, sizeof(*d));
+	struct policy p;
+	struct policy_flow f = { .direction = POLICY_EGRESS, .proto = PROTO_TCP, .port = 22 };
+	struct verdict v = { POLICY_DENY, POLICY_BY_DEFAULT };
+	char text[DENIED_TEXT_BYTES];
+	unsigned told = 0;
+
+	policy_init(&p);
+	f.peer = A("fd00::1");
+	T_TRUE(denied_flow(d, &p, NULL, &f, v, "box.example", text));
+	T_STR(text, "denied tcp to [fd00::1]:22 (box.example): rule 'default egress deny'; to "
+		    "allow it: --net-rule "
+		    "allow@box.example:tcp:22 or --net private");
+	T_TRUE(!denied_flow(d, &p, NULL, &f, v, NULL, text));
+	f.port = 23;
+	T_TRUE(denied_flow(d, &p, NULL, &f, v, NULL, text));
+	T_TRUE(denied_query(d, &p, "registry", v, text));
+	T_STR(text, "denied name registry: rule 'default egress deny'; to allow it: --net-rule "
+		    "allow@domain=registry");
+	for (unsigned i = 0; i < 3 * DENIED_MAX; i++) {
+		f.peer.b[14] = (uint8_t)(i >> 8), f.peer.b[13] = (uint8_t)i;
+		told += denied_flow(d, &p, NULL, &f, v, NULL, text);
+	}
+	T_TRUE(told <= DENIED_MAX);
+	T_TRUE(strncmp(text, "more than 1024", 14) == 0);
+	policy_done(&p);
+	free(d);
+}
+
+int main(void)
+{
+	T_RUN(flows_are_bounded_and_quiet_ones_give_way);
+	T_RUN(a_connection_is_over_when_both_sides_said_so);
+	T_RUN(names_are_remembered_and_forgotten);
+	T_RUN(a_bucket_fills_and_owes);
+	T_RUN(a_gate_holds_what_it_has_seen);
+	T_RUN(refusals_are_told_once);
+	return t_end();
+}

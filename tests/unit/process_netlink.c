@@ -1,0 +1,208 @@
+/* In user and network namespaces of their own: nothing here touches the machine's network. */
+#include "process/netlink.h"
+#include "t.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct netif netif = {
+	.guest_mac = { 2, 0, 0, 0, 0, 2 },
+	.gateway_mac = { 2, 0, 0, 0, 0, 1 },
+	.guest_v4 = { 172, 20, 5, 2 },
+	.gateway_v4 = { 172, 20, 5, 1 },
+	.guest_v6 = { 0xfd, 0x42, [15] = 2 },
+	.gateway_v6 = { 0xfd, 0x42, [15] = 1 },
+};
+
+static bool readable(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms) > 0;
+}
+
+/* Sends one datagram through the default route; nobody answers. */
+static void send_datagram(int family)
+{
+	struct sockaddr_in in4 = { .sin_family = AF_INET, .sin_port = htons(9) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+	int s = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ssize_t r;
+
+	inet_pton(AF_INET, "198.51.100.1", &in4.sin_addr);
+	inet_pton(AF_INET6, "2001:db8::1", &in6.sin6_addr);
+	r = family == AF_INET ? sendto(s, "hi", 2, 0, (struct sockaddr *)&in4, sizeof(in4))
+			      : sendto(s, "hi", 2, 0, (struct sockaddr *)&in6, sizeof(in6));
+	T_INT(r, 2);
+	close(s);
+}
+
+static void frame_has_our_addresses(int fd, unsigned type)
+{
+	uint8_t frame[2048];
+
+	if (!readable(fd, 2000)) {
+		T_FAIL("no frame came");
+		return;
+	}
+	T_TRUE(read(fd, frame, sizeof(frame)) > 14);
+	T_TRUE(memcmp(frame, netif.gateway_mac, 6) == 0);
+	T_TRUE(memcmp(frame + 6, netif.guest_mac, 6) == 0);
+	T_INT(frame[12] << 8 | frame[13], type);
+}
+
+static void link_works(int fd)
+{
+	T_TRUE(!readable(fd, 1500)); /* silent by itself */
+	send_datagram(AF_INET);
+	frame_has_our_addresses(fd, 0x0800);
+	if (access("/proc/sys/net/ipv6", F_OK) == 0) {
+		send_datagram(AF_INET6);
+		frame_has_our_addresses(fd, 0x86dd);
+	}
+	T_TRUE(!readable(fd, 200));
+}
+
+/* A child in user and network namespaces of its own, as the engine makes them; it waits for us. */
+static pid_t child_in_namespaces(const struct netif_job *job, int *ret_pidfd)
+{
+	int ready[2];
+	char byte = 1;
+	pid_t pid;
+
+	T_INT(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		long r = unshare(CLONE_NEWUSER | CLONE_NEWNET);
+
+		if (r == 0 && job)
+			r = netif_run_child(job);
+		byte = r == 0;
+		if (write(ready[1], &byte, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	T_INT(read(ready[0], &byte, 1), 1);
+	T_INT(byte, 1);
+	close(ready[0]);
+	close(ready[1]);
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return pid;
+}
+
+static void end_child(pid_t pid, int pidfd)
+{
+	close(pidfd);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Runs the check with the child's namespaces as its own. */
+static void check_from_inside(int pidfd, int link)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		t_bad = false;
+		T_INT(setns(pidfd, CLONE_NEWUSER), 0);
+		T_INT(setns(pidfd, CLONE_NEWNET), 0);
+		link_works(link);
+		fflush(stdout);
+		_exit(t_bad);
+	}
+	T_INT(waitpid(pid, &status, 0), pid);
+	T_INT(status, 0);
+}
+
+static void a_veth_made_by_the_child(void)
+{
+	struct netif_job job;
+	struct err e = { 0 };
+	int pair[2], pidfd, link = -1;
+	pid_t pid;
+
+	T_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	netif_job_init(&job, &netif, false, pair[1]);
+	pid = child_in_namespaces(&job, &pidfd);
+	if (netif_receive(pair[0], &link, &e) < 0)
+		T_FAIL("%s", e.msg);
+	check_from_inside(pidfd, link);
+	close(link);
+	close(pair[0]);
+	close(pair[1]);
+	end_child(pid, pidfd);
+}
+
+static void a_tap_made_by_the_parent(void)
+{
+	struct netif_job job;
+	struct err e = { 0 };
+	int pidfd, link = -1;
+	pid_t pid;
+
+	if (geteuid() != 0 || access("/dev/net/tun", R_OK | W_OK) < 0) {
+		printf("# not run: needs root and /dev/net/tun\n");
+		return;
+	}
+	netif_job_init(&job, &netif, false, -1);
+	pid = child_in_namespaces(NULL, &pidfd);
+	if (netif_attach_tap(pidfd, &job, &link, &e) < 0)
+		T_FAIL("%s", e.msg);
+	check_from_inside(pidfd, link);
+	close(link);
+	end_child(pid, pidfd);
+}
+
+static void errors_come_back(void)
+{
+	struct netlink_batch b = { 0 };
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		t_bad = false;
+		T_INT(unshare(CLONE_NEWUSER | CLONE_NEWNET), 0);
+		netlink_add_interface(&b, &netif); /* there is no such interface */
+		T_TRUE(netlink_run(&b) < 0);
+		for (unsigned i = 0; i < 40; i++)
+			netlink_add_veth(&b);
+		T_TRUE(b.full);
+		T_TRUE(netlink_run(&b) < 0);
+		fflush(stdout);
+		_exit(t_bad);
+	}
+	T_INT(waitpid(pid, &status, 0), pid);
+	T_INT(status, 0);
+}
+
+static bool namespaces_work(void)
+{
+	pid_t pid = fork();
+	int status = 1;
+
+	if (pid == 0)
+		_exit(unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0);
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+int main(void)
+{
+	if (!namespaces_work()) {
+		printf("1..0 # SKIP no user namespaces here\n");
+		return 0;
+	}
+	T_RUN(errors_come_back);
+	T_RUN(a_veth_made_by_the_child);
+	T_RUN(a_tap_made_by_the_parent);
+	return t_end();
+}

@@ -1,0 +1,172 @@
+/*
+ * The life of a gateway as its supervisor sees it, with a small shell script in its place: it says
+ * ready, reports what it was asked, and ends when told. No network is touched; the "link" is a pipe.
+ */
+#include "supervisor/network.h"
+#include "t.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+static struct loop *loop;
+static unsigned n_started, n_denied, n_failed;
+static char last_text[ERR_MSG_BYTES];
+
+/* Reads the configuration, says so, and ends at the first byte on the link. */
+static const char program[] =
+	"#!/usr/bin/python3\n"
+	"import json, os, socket\n"
+	"c = socket.socket(fileno=4)\n"
+	"config = json.loads(c.recv(1 << 20))\n"
+	"if config['ports'] and config['ports'][0]['host_port'] == 1:\n"
+	"    c.send(json.dumps({'type': 'error', 'text': 'port 1 is taken'}).encode())\n"
+	"    raise SystemExit(1)\n"
+	"c.send(json.dumps({'type': 'denied', 'text': "
+	"config['network']['policy']['default_egress']}).encode())\n"
+	"c.send(json.dumps({'type': 'ready', 'ports': config['ports']}).encode())\n"
+	"os.read(3, 1)\n";
+
+static void on_denied(void *arg, const char *text)
+{
+	n_denied++;
+	snprintf(last_text, sizeof(last_text), "%s", text);
+}
+
+static void on_started(void *arg, const struct json_value *ports, const struct err *failure)
+{
+	n_started += ports != NULL;
+	n_failed += failure != NULL;
+	if (failure)
+		snprintf(last_text, sizeof(last_text), "%s", failure->msg);
+	loop_stop(loop);
+}
+
+static void on_late(void *arg)
+{
+	loop_stop(loop);
+}
+
+/* Runs the loop until something started or failed, or for MS. */
+static void turn(unsigned ms)
+{
+	loop_id timer = loop_add_timer(loop, clock_mono_ns() + ms * NS_PER_MS, on_late, NULL);
+
+	T_INT(loop_run(loop), 0);
+	loop_remove(loop, &timer);
+}
+
+static char script[] = "/tmp/cordon-test-gateway-XXXXXX";
+
+static struct network *make(struct spec *s, int pipe_fds[2])
+{
+	const struct network_events events = { on_denied, on_started, NULL };
+	const struct network_ids ids = { 0 };
+	struct network *n = NULL;
+	struct err e = { 0 };
+
+	T_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
+	if (network_new(loop, s, script, &ids, &events, &n, &e) < 0)
+		T_FAIL("%s", e.msg);
+	if (network_set_link(n, pipe_fds[0], &e) < 0)
+		T_FAIL("%s", e.msg);
+	return n;
+}
+
+static void started_by_the_first_frame_and_again_by_the_next(void)
+{
+	struct spec s;
+	struct network *n;
+	int link[2];
+
+	n_started = n_denied = 0;
+	spec_init(&s);
+	s.name = xstrdup("box");
+	n = make(&s, link);
+	turn(200);
+	T_INT(n_started, 0); /* silence starts nothing */
+	T_INT(write(link[1], "x", 1), 1);
+	turn(5000);
+	T_INT(n_started, 1);
+	T_INT(n_denied, 1);
+	T_STR(last_text, "deny");
+	turn(1500); /* it read the byte and ended; the link is watched again */
+	T_INT(n_started, 1);
+	T_INT(write(link[1], "x", 1), 1);
+	turn(5000);
+	T_INT(n_started, 2);
+	network_free(n);
+	close(link[1]);
+	spec_done(&s);
+}
+
+static void started_at_once_for_a_port(void)
+{
+	struct spec s;
+	struct network *n;
+	int link[2];
+
+	n_started = n_failed = 0;
+	spec_init(&s);
+	s.name = xstrdup("box");
+	s.port = xcalloc(1, sizeof(*s.port));
+	s.n_ports = 1;
+	s.port[0] = (struct spec_port){ .host_port = 8080, .guest_port = 80 };
+	n = make(&s, link);
+	turn(5000);
+	T_INT(n_started, 1);
+	network_free(n);
+	close(link[1]);
+	s.port[0].host_port = 1;
+	n = make(&s, link);
+	turn(5000);
+	T_INT(n_failed, 1);
+	T_STR(last_text, "port 1 is taken");
+	network_free(n);
+	close(link[1]);
+	spec_done(&s);
+}
+
+static void the_files_name_the_gateway(void)
+{
+	AUTO_BUF b = BUF_INIT(1024);
+	struct netif netif;
+	struct spec s;
+	struct network *n;
+	char want[64];
+	int link[2];
+
+	spec_init(&s);
+	s.name = xstrdup("box");
+	n = make(&s, link);
+	network_addresses(n, &netif);
+	snprintf(want, sizeof(want), "nameserver %u.%u.%u.%u\n", netif.gateway_v4[0],
+		 netif.gateway_v4[1], netif.gateway_v4[2], netif.gateway_v4[3]);
+	network_resolv_conf(n, &b);
+	T_STR(buf_str(&b), want);
+	T_INT(netif.guest_v4[3] & 3, 2);
+	network_free(n);
+	close(link[1]);
+	spec_done(&s);
+}
+
+int main(void)
+{
+	int fd = mkostemp(script, O_CLOEXEC);
+
+	if (fd < 0 || write(fd, program, strlen(program)) < 0 || fchmod(fd, 0755) < 0 ||
+	    close(fd) < 0 || loop_new(&loop) < 0) {
+		printf("Bail out! no script\n");
+		return 1;
+	}
+	T_RUN(started_by_the_first_frame_and_again_by_the_next);
+	T_RUN(started_at_once_for_a_port);
+	T_RUN(the_files_name_the_gateway);
+	loop_free(loop);
+	unlink(script);
+	return t_end();
+}
