@@ -413,6 +413,10 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		return err_sys(e, errno, "read the limit of open files");
 	boot.nofile_soft = nofile.rlim_cur;
 	boot.nofile_hard = nofile.rlim_max;
+	for (size_t i = 0; i < spec->n_rlimits && i < EXEC_RLIMITS_MAX; i++)
+		boot.rlimit[boot.n_rlimits++] =
+			(struct exec_rlimit){ (uint32_t)spec->rlimit[i].resource, spec->rlimit[i].soft,
+					      spec->rlimit[i].hard };
 	boot.env = boot_env(spec, &boot.n_env);
 	settle_limits(s, &boot);
 	r = send_boot(s, &boot, e);

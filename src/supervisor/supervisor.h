@@ -18,11 +18,15 @@ enum supervisor_fd {
 	SUPERVISOR_FD_RECORD = 3, /* directory of the record */
 	SUPERVISOR_FD_LOCK = 4,   /* its lock, held */
 	SUPERVISOR_FD_LEASH = 5,  /* to the command that started us: OK or ERROR goes there; an
-				     ephemeral sandbox ends when it closes */
+				     ephemeral sandbox ends when it closes, and a new one
+				     that still waits for files to be put in (LEASH_SETTLED) */
 	SUPERVISOR_FD_CONNECTION = 6, /* the first client's, handed to pid 1; may be absent */
 };
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
+/* What the command that started us may say on the leash. */
+#define LEASH_RELEASED 'r' /* live on after me */
+#define LEASH_SETTLED 's'  /* the changes before the first command are made */
 #define STOP_GRACE_MS 2000 /* between SIGTERM and SIGKILL when a stop does not say */
 #define CONTROL_CLIENTS_MAX 64
 
@@ -45,6 +49,7 @@ struct supervisor {
 	loop_id ready_timer, stop_timer, duration_timer, idle_timer;
 	struct buf channel_in;
 	bool busy;
+	bool unsettled; /* up, but its first changes are not made yet: nobody was promised anything */
 	struct execlog log;
 	struct control_client *clients;
 	unsigned n_clients;

@@ -94,6 +94,8 @@ struct boot_message {
 	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
 	bool has_oom;            /* a file that counts memory kills follows */
 	uint64_t nofile_soft, nofile_hard; /* what commands get */
+	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX]; /* of every command; a command's own go over */
+	size_t n_rlimits;
 	uint64_t data_limit;     /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit;    /* RLIMIT_NPROC for commands, 0: none */
 };
