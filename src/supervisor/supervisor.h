@@ -59,9 +59,13 @@ struct supervisor {
 
 /* launch.c: from the record to a started instance (not yet ready). */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
+/* "K=V" strings of the image and the user, allocated each. */
+const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
 /* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
 int supervisor_sweep(void);
+/* … or everything in the home, which holds no sandbox any more. */
+int supervisor_wipe(void);
 /* … and removes the control groups of a sandbox whose supervisor was killed. */
 int supervisor_reap(const char *name);
 /* life.c */
@@ -69,6 +73,8 @@ MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once. REASON goes to the log and the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
+/* update.c: WHAT is of enum update_what. */
+MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
 /* control.c */
 MUST_USE int control_open(struct supervisor *s);
 /* Tells everyone who asked for it that the sandbox is down. */
