@@ -45,7 +45,7 @@ labels:
   team: x
 mounts:
   - ../data:/data:ro
-  - tmpfs: "16M"
+  - tmpfs: {size: "16M"}
     target: /scratch
 scripts:
   hello: echo hello from $0
