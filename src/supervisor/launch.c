@@ -395,8 +395,7 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	return r < 0 && r != -EPIPE && r != -ECONNRESET ? err_sys(e, -r, "tell pid 1 what to be") : 0;
 }
 
-/* "K=V" strings of the image and the user, for BOOT. */
-static const char **boot_env(const struct spec *spec, size_t *ret_n)
+const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 {
 	const char **env = xcalloc(spec->image_env.n + spec->n_env + 1, sizeof(*env));
 	size_t n = 0;
@@ -430,7 +429,11 @@ static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 		return err_sys(e, errno, "read the limit of open files");
 	boot.nofile_soft = nofile.rlim_cur;
 	boot.nofile_hard = nofile.rlim_max;
-	boot.env = boot_env(spec, &boot.n_env);
+	for (size_t i = 0; i < spec->n_rlimits && i < EXEC_RLIMITS_MAX; i++)
+		boot.rlimit[boot.n_rlimits++] =
+			(struct exec_rlimit){ (uint32_t)spec->rlimit[i].resource, spec->rlimit[i].soft,
+					      spec->rlimit[i].hard };
+	boot.env = supervisor_env(spec, &boot.n_env);
 	settle_limits(s, &boot);
 	r = send_boot(s, &boot, e);
 	for (size_t i = 0; i < boot.n_env; i++)
