@@ -11,6 +11,7 @@
 #include "cli/images.h"
 #include "cli/ui.h"
 #include "client/control.h"
+#include "client/volumes.h"
 #include "spec/grammar.h"
 
 #define REPLACE_GRACE_MS 10000
@@ -41,7 +42,8 @@ static int add_mounts(struct spec *s, const struct args *a, struct err *e)
 		enum mount_flag flag;
 	} kinds[] = { { "volume", MOUNT_FLAG_VOLUME },
 		      { "mount-dir", MOUNT_FLAG_DIR },
-		      { "mount-file", MOUNT_FLAG_FILE } };
+		      { "mount-file", MOUNT_FLAG_FILE },
+		      { "mount-named", MOUNT_FLAG_NAMED } };
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 		const struct strv *l = args_list(a, kinds[k].name);
@@ -234,13 +236,15 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 
 		if (m->kind == MOUNT_TMPFS)
 			continue;
-		if (m->kind != MOUNT_BIND)
-			return err_set(e, ERR_UNSUPPORTED, "named volume '%s' is not supported yet", m->source);
+		if (m->kind == MOUNT_DISK)
+			return err_set(e, ERR_UNSUPPORTED, "disk image '%s' is not supported yet", m->source);
 		if (m->quota_mib)
 			return err_set(e, ERR_UNSUPPORTED, "'quota=' on '%s' cannot be enforced here", m->guest);
 		if (m->has_owner || m->stat_virt_set || m->host_perms_mirror)
 			return err_set(e, ERR_UNSUPPORTED,
 				       "owner options of mount '%s' are not supported yet", m->guest);
+		if (m->kind == MOUNT_NAMED)
+			continue;
 		real = realpath(m->source, NULL);
 		if (!real)
 			return err_sys(e, errno, "mount source '%s'", m->source);
@@ -255,7 +259,7 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 		if (is_within(real, h->path))
 			return err_set(e, ERR_DENIED, "mount source '%s' is inside the state directory", real);
 	}
-	return 0;
+	return volumes_check(h, s, e);
 }
 
 static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
@@ -302,9 +306,8 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 		return -1;
 	if (!v && !args_has(a, "replace"))
 		return 0;
-	if (control_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) < 0)
-		return -1;
-	if (control_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND)
+	if (control_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
+	    (control_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
 		return 0;
 	if (e->code == ERR_BUSY) /* another command replaces it too, and was first */
 		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);

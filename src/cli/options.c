@@ -100,7 +100,7 @@ const struct opt mount_opts[] = {
 	LIST(0, "mount-dir", "SRC:PATH[:OPTS]", "Mount a host directory"),
 	LIST(0, "mount-file", "SRC:PATH[:OPTS]", "Mount a single host file"),
 	LIST(0, "mount-disk", "SRC:PATH[:OPTS]", "Mount the file system of a disk image", NOT_YET),
-	LIST(0, "mount-named", "NAME:PATH[:OPTS]", "Mount a named volume", NOT_YET),
+	LIST(0, "mount-named", "NAME:PATH[:OPTS]", "Mount a named volume"),
 	LIST(0, "tmpfs", "PATH[:SIZE][:OPTS]", "Mount an empty file system held in memory"),
 	OPT_END
 };

@@ -151,6 +151,11 @@ static int ask_supervisor(const struct home *h, const char *what, const char *na
 	return 0;
 }
 
+int control_sweep(const struct home *h, struct err *e)
+{
+	return ask_supervisor(h, "--sweep", NULL, e);
+}
+
 int control_usage(const struct home *h, const char *name, struct usage_message *ret, struct err *e)
 {
 	AUTO_BUF frame = BUF_INIT(64);
@@ -195,5 +200,5 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 	if (record_erase(h, name, e) == 0)
 		return 0;
 	fd_closep(&lock); /* a sweep leaves alone what somebody holds */
-	return e->code == ERR_DENIED ? ask_supervisor(h, "--sweep", NULL, e) : -1;
+	return e->code == ERR_DENIED ? control_sweep(h, e) : -1;
 }

@@ -20,3 +20,5 @@ MUST_USE int control_usage(const struct home *h, const char *name, struct usage_
 			   struct err *e);
 /* Deletes a stopped sandbox. FORCE stops it first. */
 MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);
+/* Deletes what belongs to a sub-range of ids and was taken out of sight. */
+MUST_USE int control_sweep(const struct home *h, struct err *e);

@@ -16,11 +16,13 @@ struct launch {
 	int connection;     /* to pid 1, when asked for; else -1 */
 	struct child child; /* the supervisor */
 	bool answered;
+	const struct home *home; /* borrowed from launch_create() */
+	struct strv volumes;     /* made for it: they go if it never comes up */
 };
 #define LAUNCH_NONE { .leash = -1, .connection = -1, .child = { -1, -1 } }
 
-/* A new record and its supervisor, with a first connection if CONNECT. ERR_EXISTS when the name is
- * taken. */
+/* A new record and its supervisor, with a first connection if CONNECT. Volumes it names are made if
+ * they are missing. ERR_EXISTS when the name is taken. */
 MUST_USE int launch_create(const struct home *h, const struct spec *s, bool connect,
 			   struct launch *ret, struct err *e);
 /* The supervisor of an existing, stopped record. ERR_BUSY when it is up. */

@@ -29,15 +29,13 @@ struct builder {
 
 /* --- trees ----------------------------------------------------------------------------------- */
 
-static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, struct tree_map map,
-			      int *ret)
+/* Takes MOUNT, one that nobody else has. */
+static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, struct tree_map map,
+			     int *ret)
 {
 	struct mount_attr attr = { .attr_set = attrs };
-	AUTO_FD tree = sys_open_tree(fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE |
-						     OPEN_TREE_CLOEXEC);
+	AUTO_FD tree = mount;
 
-	if (tree < 0)
-		return err_sys(b->e, errno, "clone mount source");
 	if (attrs && sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
 		return err_sys(b->e, errno, "set attributes of mount source");
 	*ret = plan_tree(b->p, fd_take(&tree));
@@ -46,6 +44,17 @@ static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, st
 		b->maps[b->n_maps++] = map;
 	}
 	return 0;
+}
+
+static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, struct tree_map map,
+			      int *ret)
+{
+	int tree = sys_open_tree(fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE |
+						 OPEN_TREE_CLOEXEC);
+
+	if (tree < 0)
+		return err_sys(b->e, errno, "clone mount source");
+	return add_mount_of_ours(b, tree, attrs, map, ret);
 }
 
 static int add_tree_in_child(struct builder *b, int fd, unsigned long attrs, int *ret)
@@ -286,6 +295,15 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	if (fstat(b->r->volume_fd[i], &st) < 0)
 		return err_sys(b->e, errno, "look at volume source '%s'", m->source);
 	*ret_is_dir = S_ISDIR(st.st_mode);
+	if (m->kind == MOUNT_NAMED && m->kind_disk) {
+		/* a file system of its own holds all ids of the sandbox */
+		int mount = fcntl(b->r->volume_fd[i], F_DUPFD_CLOEXEC, 3);
+
+		if (mount < 0)
+			return err_sys(b->e, errno, "take volume '%s'", m->source);
+		return add_mount_of_ours(b, mount, volume_attrs(m, b->r->spec->restricted),
+					 (struct tree_map){ .kind = MAP_SANDBOX }, ret_tree);
+	}
 	/* the payload's root is the owner of the source; other ids cannot be stored there */
 	if (add_tree(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
 		     (struct tree_map){ .kind = MAP_OWNER, .uid = st.st_uid, .gid = st.st_gid },
@@ -431,7 +449,7 @@ static void add_volumes(struct builder *b, const struct trees *t)
 		}
 		add_way(b, m->guest, t->volume_is_dir[order[k]], false);
 		add_move(b, m->guest, t->volume[order[k]]);
-		if (t->volume_is_dir[order[k]])
+		if (t->volume_is_dir[order[k]] && m->kind == MOUNT_BIND)
 			hide_home(b, m, b->r->volume_fd[order[k]]);
 	}
 }

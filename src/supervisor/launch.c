@@ -17,14 +17,15 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/erase.h"
 #include "base/fdpass.h"
 #include "base/io.h"
 #include "host/idmap.h"
 #include "host/subid.h"
 #include "image/store.h"
 #include "process/skeleton.h"
-#include "state/erase.h"
 #include "state/range.h"
+#include "supervisor/disk.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
@@ -135,7 +136,7 @@ static int open_upper(struct supervisor *s, int *ret_fd, struct err *e)
 /* Root's files shared with a sandbox: what it makes set-user-id there is so on the host too. */
 static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, const struct stat *st)
 {
-	if (s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
+	if (m->kind == MOUNT_BIND && s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
 	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
 		buf_addf(&s->warnings,
 			 "setuid files that the sandbox makes in '%s' are root's on the "
@@ -150,6 +151,8 @@ static int open_volume(struct supervisor *s, const struct spec_mount *m, int *re
 	struct stat st;
 	AUTO_FD fd = -1;
 
+	if (m->kind == MOUNT_NAMED && m->kind_disk)
+		return disk_mount(s, m, ret_fd, e);
 	if (m->kind == MOUNT_NAMED)
 		path = xasprintf("%s/volumes/%s/data", h->path, m->source);
 	else

@@ -19,6 +19,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "state/boot_error.h"
+#include "supervisor/disk.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
@@ -169,6 +171,8 @@ static void on_ready(struct supervisor *s)
 	process_started(&s->instance);
 	/* not earlier: a user's own child must stay his to map */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
+	if (s->record.state.booted_once)
+		boot_error_clear(s->record_dir);
 	s->record.state.booted_once = true;
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
@@ -298,6 +302,7 @@ static void clean_up(struct supervisor *s)
 	struct err e;
 
 	process_done(&s->instance);
+	disks_release(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
 	fd_closep(&s->root_hold);
 	if (s->record.spec.image.kind == IMAGE_DIR)
@@ -308,6 +313,8 @@ static void clean_up(struct supervisor *s)
 		if (record_erase(&s->home, s->record.spec.name, &e) < 0)
 			IGNORE(0); /* files of a sub-range: the next command erases them with help */
 	} else {
+		if (s->failure.code)
+			boot_error_write(s->record_dir, &s->failure);
 		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED :
 								    s->record.state.status);
 	}

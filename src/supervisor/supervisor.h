@@ -36,6 +36,7 @@ struct supervisor {
 	struct record record;
 	struct ids ids;
 	int root_hold; /* directory image: see stubs.h */
+	struct disk_hold *disks; /* see disk.h */
 	bool parent_mounts;
 	struct process_instance instance;
 	struct loop *loop;

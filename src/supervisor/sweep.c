@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "state/volume.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 static int sweep(void *arg)
 {
 	record_sweep(arg);
+	volumes_sweep(arg);
 	return 0;
 }
 
@@ -47,7 +49,7 @@ int supervisor_sweep(void)
 	if (r == 0 && geteuid() != 0 && (r = supervisor_choose_ids(&s, &e)) == 0)
 		r = ids_run(&s.ids, sweep, &s.home, &e);
 	else if (r == 0)
-		record_sweep(&s.home);
+		r = sweep(&s.home);
 	home_done(&s.home);
 	return r < 0;
 }

@@ -44,9 +44,7 @@ enum frame_type {
 	FRAME_PONG = 13,
 	FRAME_TOUCH = 14,   /* client: counts as activity */
 	FRAME_ERROR = 15,   /* guest or supervisor: the request failed; fields code, text */
-	FRAME_FILE = 16,    /* client: a file operation; see wire/file.h */
-	FRAME_FILE_DATA = 17,
-	FRAME_FILE_END = 18,
+	FRAME_FILE = 16,    /* client: a file operation on a framed stream; see wire/file.h */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,
