@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "cli/images.h"
+#include "cli/network.h"
 #include "cli/ui.h"
 #include "client/control.h"
 #include "spec/grammar.h"
@@ -167,20 +168,6 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-/* Every sandbox has loopback only, and says so; asking for more is refused, not swallowed. */
-static int set_network(struct spec *s, const struct args *a, struct err *e)
-{
-	const struct strv *net = args_list(a, "net");
-
-	s->net_enabled = false;
-	for (size_t i = 0; i < net->n; i++)
-		if (strcmp(net->v[i], "none") != 0)
-			return err_set(e, ERR_UNSUPPORTED,
-				       "--net %s is not supported yet: sandboxes have loopback only",
-				       net->v[i]);
-	return 0;
-}
-
 static bool is_within(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
@@ -282,7 +269,7 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 		return -1;
 	s->name = name ? xstrdup(name) : spec_random_name();
 	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
-	    set_network(s, a, e) < 0 || add_mounts(s, a, e) < 0 ||
+	    network_from_args(a, NULL, s, e) < 0 || add_mounts(s, a, e) < 0 ||
 	    add_all(s, a, "label", spec_add_label, e) < 0)
 		return -1;
 	if (a->word.n == 0)

@@ -1,7 +1,7 @@
 /*
  * Between clone and exec. This code shares memory with its parent, so it makes system calls and
  * nothing else: no allocation, no formatting, no locks, no errno. A test compares the undefined
- * symbols of this object with an empty list.
+ * symbols of this object with a list that holds only netif.c's, which obeys the same rule.
  *
  * Targets are resolved below the new root by the kernel (RESOLVE_IN_ROOT), never by joining
  * strings: an image may contain any link it likes.
@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "base/raw.h"
+#include "process/netlink.h"
 
 #define AT_EMPTY_PATH_ 0x1000
 #define AT_RECURSIVE_ 0x8000
@@ -263,6 +264,8 @@ static long apply(struct walker *w, const struct step *s)
 		return RAW2(SYS_sethostname, s->text, s->text_n);
 	case STEP_LOOPBACK:
 		return loopback();
+	case STEP_NETIF:
+		return netif_run_child(s->netif);
 	case STEP_PIVOT:
 		return pivot(w);
 	case STEP_GROUPS:

@@ -35,6 +35,8 @@ struct rootfs {
 	uint64_t memory_mib; /* size of the in-memory upper */
 	int *volume_fd;      /* one per spec->mount, -1 for tmpfs */
 	const char *home;    /* canonical path of the state directory, hidden inside volumes */
+	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL: no network */
+	const char *hosts_line;  /* added to /etc/hosts, or NULL */
 	const char *profile; /* text of /etc/profile with our block, or NULL: leave the image's */
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };

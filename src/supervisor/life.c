@@ -160,7 +160,8 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 
 /* --- pid 1 ----------------------------------------------------------------------------------- */
 
-static void on_ready(struct supervisor *s)
+/* STARTING ends well. */
+static void start_is_over(struct supervisor *s)
 {
 	uint64_t longest = s->record.spec.max_duration_s;
 
@@ -184,6 +185,32 @@ static void on_ready(struct supervisor *s)
 		s->duration_timer = loop_add_timer(s->loop, clock_mono_ns() + longest * NS_PER_SEC,
 						   on_duration, s);
 	supervisor_touch(s);
+}
+
+void supervisor_fail(struct supervisor *s, const struct err *why)
+{
+	if (!s->failure.code)
+		s->failure = *why;
+	process_kill(&s->instance);
+}
+
+static void on_ready(struct supervisor *s)
+{
+	struct err e = { 0 };
+	bool waits;
+
+	if (link_open(s, &waits, &e) < 0)
+		supervisor_fail(s, &e);
+	else if (!waits)
+		start_is_over(s);
+}
+
+void supervisor_serves(struct supervisor *s)
+{
+	if (s->life == LIFE_STARTING)
+		start_is_over(s);
+	else
+		save(s, s->record.state.status); /* a new gateway may have other ports */
 }
 
 static void on_log(struct supervisor *s, const struct frame *f)
@@ -297,6 +324,7 @@ static void clean_up(struct supervisor *s)
 	bool vanish = s->record.spec.ephemeral || !s->record.state.booted_once;
 	struct err e;
 
+	link_close(s);
 	process_done(&s->instance);
 	home_unlink_sockets(&s->home, s->record.spec.name);
 	fd_closep(&s->root_hold);
@@ -336,6 +364,8 @@ int supervisor_run(struct supervisor *s)
 
 	buf_init(&s->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
 	buf_init(&s->warnings, 4096);
+	buf_init(&s->resolv_conf, 1024);
+	buf_init(&s->hosts_line, 256);
 	process_init(&s->instance);
 	s->root_hold = -1;
 	s->record.state.supervisor = getpid();
