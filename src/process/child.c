@@ -190,6 +190,17 @@ static long loopback(void)
 	return r;
 }
 
+/* /proc/sys/net is that of whoever looks, so the old root's will do. It may be read-only there. */
+static void set_sysctl(const struct step *s)
+{
+	long fd = RAW4(SYS_openat, AT_FDCWD, s->path, O_WRONLY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	RAW3(SYS_write, fd, s->text, s->text_n);
+	RAW1(SYS_close, fd);
+}
+
 static long pivot(struct walker *w)
 {
 	long r = RAW1(SYS_fchdir, w->root);
@@ -264,6 +275,9 @@ static long apply(struct walker *w, const struct step *s)
 		return RAW2(SYS_sethostname, s->text, s->text_n);
 	case STEP_LOOPBACK:
 		return loopback();
+	case STEP_SYSCTL:
+		set_sysctl(s);
+		return 0;
 	case STEP_NETIF:
 		return netif_run_child(s->netif);
 	case STEP_PIVOT:

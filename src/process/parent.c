@@ -166,6 +166,30 @@ static int attach_tap(struct process_instance *i, struct err *e)
 	return e->sys == ESRCH ? 0 : -1;
 }
 
+static void add_sysctl(struct plan *p, const char *path, const char *text)
+{
+	struct step *s = plan_add(p, STEP_SYSCTL);
+
+	s->path = plan_str(p, path);
+	s->text = plan_str(p, text);
+	s->text_n = strlen(text);
+}
+
+/* The payload has no privilege over its network namespace; what any root expects to do with one, we
+ * allow everybody in there: to serve port 80, and to ping. */
+static void add_network(struct process_instance *i, const struct ids *ids)
+{
+	char groups[32];
+
+	snprintf(groups, sizeof(groups), "0 %u",
+		 ids->mode == IDS_SINGLE ? 0 :
+		 ids->mode == IDS_SUBID	 ? IDS_PER_SANDBOX - 1 : IDS_PER_SANDBOX);
+	add_sysctl(i->plan, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+	add_sysctl(i->plan, "/proc/sys/net/ipv4/ping_group_range", groups);
+	if (i->link_from >= 0)
+		plan_add(i->plan, STEP_NETIF)->netif = i->netif;
+}
+
 static int make_plan(struct process_instance *i, const struct process_request *r, int guest_end,
 		     struct tree_map *maps, size_t *ret_n_maps, struct err *e)
 {
@@ -178,8 +202,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		plan_add(i->plan, STEP_GROUPS);
 	/* until then we are an id the namespace does not know, and could make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
-	if (i->link_from >= 0)
-		plan_add(i->plan, STEP_NETIF)->netif = i->netif;
+	add_network(i, r->rootfs.ids);
 	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_add(i->plan, STEP_IDS)->mode = 0; /* only the namespace's root keeps capabilities over exec */

@@ -115,6 +115,7 @@ static const char *const names[] = {
 	[STEP_CHMOD]      = "set mode",
 	[STEP_HOSTNAME]   = "set host name",
 	[STEP_LOOPBACK]   = "bring loopback up",
+	[STEP_SYSCTL]     = "set kernel parameter",
 	[STEP_NETIF]      = "make the network interface",
 	[STEP_PIVOT]      = "change root",
 	[STEP_GROUPS]     = "drop groups",

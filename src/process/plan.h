@@ -44,6 +44,7 @@ enum step_op {
 	STEP_CHMOD,        /* mode on the target */
 	STEP_HOSTNAME,     /* text */
 	STEP_LOOPBACK,     /* lo up */
+	STEP_SYSCTL,       /* text into path of the old root; what cannot be set stays as it is */
 	STEP_NETIF,        /* eth0 as netif says; the far end goes to the parent */
 	STEP_PIVOT,        /* root becomes /, the old one goes */
 	STEP_GROUPS,       /* drop supplementary groups */

@@ -367,7 +367,7 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->resolv_conf, 1024);
 	buf_init(&s->hosts_line, 256);
 	process_init(&s->instance);
-	s->root_hold = -1;
+	s->root_hold = s->old_link = -1;
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);
@@ -380,5 +380,6 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
+	fd_closep(&s->lock); /* whoever waits for it need not wait for our link to go as well */
 	return s->failure.code ? 1 : 0;
 }

@@ -114,6 +114,8 @@ void link_count(const struct supervisor *s, struct usage_message *u)
 
 void link_close(struct supervisor *s)
 {
+	if (s->network)
+		s->old_link = network_end(s->network);
 	network_free(TAKE(s->network));
 	buf_done(&s->resolv_conf);
 	buf_done(&s->hosts_line);

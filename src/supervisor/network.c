@@ -111,14 +111,22 @@ static void drop_gateway(struct network *n)
 	n->state = GATEWAY_IDLE;
 }
 
-void network_free(struct network *n)
+int network_end(struct network *n)
 {
-	if (!n)
-		return;
 	loop_remove(n->loop, &n->link_watch);
 	loop_remove(n->loop, &n->restart_timer);
 	drop_gateway(n);
-	fd_closep(&n->link);
+	return fd_take(&n->link);
+}
+
+void network_free(struct network *n)
+{
+	int link;
+
+	if (!n)
+		return;
+	link = network_end(n);
+	fd_closep(&link);
 	for (size_t i = 0; i < n->n_ports; i++)
 		free(n->port[i].bind);
 	free(n->port);

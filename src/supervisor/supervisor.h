@@ -52,6 +52,7 @@ struct supervisor {
 	struct netif netif;
 	struct buf resolv_conf, hosts_line; /* texts inside */
 	bool gateway_failed; /* and that was told */
+	int old_link;        /* closed by our end: the kernel takes tens of milliseconds for it */
 	struct err failure;
 };
 
@@ -79,6 +80,7 @@ MUST_USE int link_prepare(struct supervisor *s, struct process_request *q, struc
 /* Pid 1 is ready. WAITS: supervisor_serves() or supervisor_fail() will follow. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
 void link_count(const struct supervisor *s, struct usage_message *u);
+/* No gateway and no published port from here on. */
 void link_close(struct supervisor *s);
 /* control.c */
 MUST_USE int control_open(struct supervisor *s);
