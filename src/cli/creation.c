@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "cli/files.h"
 #include "cli/images.h"
+#include "cli/network.h"
 #include "cli/ui.h"
 #include "client/control.h"
 #include "client/volumes.h"
@@ -193,25 +194,6 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-/* Every sandbox has loopback only, and says so; asking for more is refused, not swallowed. */
-static int set_network(struct spec *s, const struct args *a, const struct conf_extra *x,
-		       struct err *e)
-{
-	const struct strv *net = args_list(a, "net");
-
-	s->net_enabled = false;
-	if ((x->net && strcmp(x->net, "none") != 0 && net->n == 0 && !args_has(a, "no-net")) ||
-	    x->net_rules.n || x->nameservers.n || s->n_ports)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "network settings of a configuration file are not supported yet");
-	for (size_t i = 0; i < net->n; i++)
-		if (strcmp(net->v[i], "none") != 0)
-			return err_set(e, ERR_UNSUPPORTED,
-				       "--net %s is not supported yet: sandboxes have loopback only",
-				       net->v[i]);
-	return 0;
-}
-
 static bool is_within(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
@@ -311,7 +293,7 @@ static int apply_flags(struct spec *s, const struct args *a, const struct conf_e
 		       struct err *e)
 {
 	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
-	    set_network(s, a, x, e) < 0 || add_mounts(s, a, e) < 0 || add_files(s, a, e) < 0 ||
+	    network_from_args(a, x, s, e) < 0 || add_mounts(s, a, e) < 0 || add_files(s, a, e) < 0 ||
 	    add_all(s, a, "label", spec_add_label, e) < 0)
 		return -1;
 	if (a->word.n && parse_image(a->word.v[0], &s->image, e) < 0)

@@ -117,8 +117,10 @@ static int apply_config(const struct home *h, struct spec *s, struct err *e)
 
 	if (r == 0 && (c.cache || c.sandboxes || c.volumes || c.snapshots || c.logs || c.secrets))
 		r = err_set(e, ERR_UNSUPPORTED, "'paths' in config.json is not supported yet");
-	if (r == 0)
+	if (r == 0) {
 		config_apply(&c, s);
+		s->shell_fallback = c.shell_fallback;
+	}
 	config_done(&c);
 	return r;
 }

@@ -269,10 +269,11 @@ static void add_msb(struct builder *b, int shell)
 	buf_clear(&text);
 	buf_addf(&text,
 		 "127.0.0.1\tlocalhost %s\n::1\tlocalhost ip6-localhost ip6-loopback\n"
-		 "ff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n",
-		 b->r->hostname);
+		 "ff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n%s",
+		 b->r->hostname, b->r->hosts_line ? b->r->hosts_line : "");
 	add_write(b, "hosts", buf_str(&text), 0644);
-	add_write(b, "resolv.conf", "# this sandbox has no network\n", 0644);
+	add_write(b, "resolv.conf",
+		  b->r->resolv_conf ? b->r->resolv_conf : "# this sandbox has no network\n", 0644);
 	if (b->r->profile)
 		add_write(b, "profile", b->r->profile, 0644);
 	if (shell >= 0) {

@@ -52,20 +52,23 @@ static void answer(struct control_client *c, enum frame_type type)
 static void answer_usage(struct control_client *c)
 {
 	const struct supervisor *s = c->supervisor;
+	struct usage_message m;
 	uint64_t now = clock_real_ns(), started = s->record.state.started_ns;
 	AUTO_BUF body = BUF_INIT(256);
 	AUTO_BUF b = BUF_INIT(512);
 	struct process_usage u;
 
 	process_usage(&s->instance, &u);
-	usage_encode(&body, &(struct usage_message){
-				    .uptime_ns = now > started ? now - started : 0,
-				    .cpu_ns = u.cpu_ns,
-				    .memory_bytes = u.memory_bytes,
-				    .disk_read_bytes = u.disk_read_bytes,
-				    .disk_write_bytes = u.disk_write_bytes,
-				    .pids = u.pids,
-			    });
+	m = (struct usage_message){
+		.uptime_ns = now > started ? now - started : 0,
+		.cpu_ns = u.cpu_ns,
+		.memory_bytes = u.memory_bytes,
+		.disk_read_bytes = u.disk_read_bytes,
+		.disk_write_bytes = u.disk_write_bytes,
+		.pids = u.pids,
+	};
+	link_count(s, &m);
+	usage_encode(&body, &m);
 	frame_put(&b, FRAME_USAGE_ANSWER, 0, 0, body.p, body.n);
 	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
 }

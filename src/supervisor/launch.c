@@ -442,18 +442,26 @@ static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 	return r;
 }
 
-static int guest_program(int *ret_fd, struct err *e)
+int supervisor_program(const char *name, char **ret_path, struct err *e)
 {
 	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 32);
-	char *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (n <= 0)
 		return err_sys(e, errno, "find our own program");
 	self[n] = '\0';
-	slash = strrchr(self, '/');
-	snprintf(slash + 1, sizeof(self) - (size_t)(slash + 1 - self), "cordon-guest");
-	return process_seal_program(self, ret_fd, e);
+	strrchr(self, '/')[1] = '\0';
+	*ret_path = xasprintf("%s%s", self, name);
+	return 0;
+}
+
+static int guest_program(int *ret_fd, struct err *e)
+{
+	AUTO_FREE char *path = NULL;
+
+	if (supervisor_program("cordon-guest", &path, e) < 0)
+		return -1;
+	return process_seal_program(path, ret_fd, e);
 }
 
 static int open_sockets(struct supervisor *s, struct err *e)
@@ -483,6 +491,8 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		.cpus = s->record.spec.cpus,
 	};
 	r = open_rootfs(s, &q->rootfs, e);
+	if (r == 0)
+		r = link_prepare(s, q, e);
 	if (r == 0)
 		r = process_start(q, &s->instance, e);
 	if (r == 0) /* the child is mounting meanwhile */

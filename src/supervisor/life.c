@@ -176,7 +176,8 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 
 /* --- pid 1 ----------------------------------------------------------------------------------- */
 
-static void on_ready(struct supervisor *s)
+/* STARTING ends well. */
+static void start_is_over(struct supervisor *s)
 {
 	uint64_t longest = s->record.spec.max_duration_s;
 
@@ -205,6 +206,32 @@ static void on_ready(struct supervisor *s)
 		s->duration_timer = loop_add_timer(s->loop, clock_mono_ns() + longest * NS_PER_SEC,
 						   on_duration, s);
 	supervisor_touch(s);
+}
+
+void supervisor_fail(struct supervisor *s, const struct err *why)
+{
+	if (!s->failure.code)
+		s->failure = *why;
+	process_kill(&s->instance);
+}
+
+static void on_ready(struct supervisor *s)
+{
+	struct err e = { 0 };
+	bool waits;
+
+	if (link_open(s, &waits, &e) < 0)
+		supervisor_fail(s, &e);
+	else if (!waits)
+		start_is_over(s);
+}
+
+void supervisor_serves(struct supervisor *s)
+{
+	if (s->life == LIFE_STARTING)
+		start_is_over(s);
+	else
+		save(s, s->record.state.status); /* a new gateway may have other ports */
 }
 
 static void on_log(struct supervisor *s, const struct frame *f)
@@ -318,6 +345,7 @@ static void clean_up(struct supervisor *s)
 	bool vanish = s->record.spec.ephemeral || !s->record.state.booted_once;
 	struct err e;
 
+	link_close(s);
 	process_done(&s->instance);
 	disks_release(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
@@ -360,8 +388,10 @@ int supervisor_run(struct supervisor *s)
 
 	buf_init(&s->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
 	buf_init(&s->warnings, 4096);
+	buf_init(&s->resolv_conf, 1024);
+	buf_init(&s->hosts_line, 256);
 	process_init(&s->instance);
-	s->root_hold = -1;
+	s->root_hold = s->old_link = -1;
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);
@@ -374,5 +404,6 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
+	fd_closep(&s->lock); /* whoever waits for it need not wait for our link to go as well */
 	return s->failure.code ? 1 : 0;
 }

@@ -54,6 +54,11 @@ struct supervisor {
 	struct control_client *clients;
 	unsigned n_clients;
 	struct buf warnings; /* lines for the command that started us */
+	struct network *network; /* NULL: loopback only */
+	struct netif netif;
+	struct buf resolv_conf, hosts_line; /* texts inside */
+	bool gateway_failed; /* and that was told */
+	int old_link;        /* closed by our end: the kernel takes tens of milliseconds for it */
 	struct err failure;
 };
 
@@ -62,6 +67,8 @@ MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* "K=V" strings of the image and the user, allocated each. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
+/* The path of one of our other programs, which lie beside this one. */
+MUST_USE int supervisor_program(const char *name, char **ret_path, struct err *e);
 /* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
 int supervisor_sweep(void);
 /* … or everything in the home, which holds no sandbox any more. */
@@ -75,6 +82,18 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 void supervisor_touch(struct supervisor *s);
 /* update.c: WHAT is of enum update_what. */
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
+/* The gateway holds the ports: a start that waited for that is over. */
+void supervisor_serves(struct supervisor *s);
+/* The start fails for this reason. */
+void supervisor_fail(struct supervisor *s, const struct err *why);
+/* link.c: the network of the sandbox; all do nothing where it has none. */
+/* Tells Q what interface to make. */
+MUST_USE int link_prepare(struct supervisor *s, struct process_request *q, struct err *e);
+/* Pid 1 is ready. WAITS: supervisor_serves() or supervisor_fail() will follow. */
+MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
+void link_count(const struct supervisor *s, struct usage_message *u);
+/* No gateway and no published port from here on. */
+void link_close(struct supervisor *s);
 /* control.c */
 MUST_USE int control_open(struct supervisor *s);
 /* Tells everyone who asked for it that the sandbox is down. */

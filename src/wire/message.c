@@ -52,6 +52,8 @@ enum tag {
 	TAG_DISK_READ_BYTES = 67,
 	TAG_DISK_WRITE_BYTES = 68,
 	TAG_PIDS = 69,
+	TAG_NET_RX_BYTES = 70,
+	TAG_NET_TX_BYTES = 71,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -440,6 +442,8 @@ static const struct {
 	{ TAG_DISK_READ_BYTES,  offsetof(struct usage_message, disk_read_bytes) },
 	{ TAG_DISK_WRITE_BYTES, offsetof(struct usage_message, disk_write_bytes) },
 	{ TAG_PIDS,             offsetof(struct usage_message, pids) },
+	{ TAG_NET_RX_BYTES,     offsetof(struct usage_message, net_rx_bytes) },
+	{ TAG_NET_TX_BYTES,     offsetof(struct usage_message, net_tx_bytes) },
 	// clang-format on
 };
 
