@@ -17,8 +17,8 @@ static int start_for_exec(const struct home *h, const char *name, struct record 
 	if (record_load(h, name, r, e) < 0)
 		return -1;
 	if (r->status != STATUS_STOPPED && r->status != STATUS_CRASHED)
-		return err_set(e, ERR_BUSY, "sandbox '%s' is %s; try again when it is running", name,
-			       status_lower(r->status));
+		return err_set(e, ERR_BUSY, "sandbox '%s' is %s; try again when it is running",
+			       name, status_lower(r->status));
 	if (launch_start(h, name, &l, e) < 0)
 		return -1;
 	k = launch_wait(&l, &warnings, e);
@@ -52,7 +52,8 @@ static int run(struct execution *x, const struct args *a, const struct home *h, 
 	if (started) {
 		struct err ignored;
 
-		IGNORE(control_stop(h, name, CONTROL_GRACE_DEFAULT, &ignored)); /* ours to stop again */
+		IGNORE(control_stop(h, name, CONTROL_GRACE_DEFAULT,
+				    &ignored)); /* ours to stop again */
 	}
 	return r;
 }
