@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "client/control.h"
+#include "client/copy.h"
 #include "client/program.h"
 #include "client/volumes.h"
 #include "state/execlog.h"
@@ -210,4 +212,45 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 	if (r < 0)
 		drop_volumes(l);
 	return r;
+}
+
+static void ignore_note(void *arg, bool missed, const char *text)
+{
+	*(bool *)arg |= missed;
+}
+
+static int apply_patches(const struct home *h, const struct spec *s, struct err *e)
+{
+	bool missed = false;
+	const struct copy_notes notes = { .note = ignore_note, .arg = &missed };
+	struct client c;
+	int r = client_open(&c, h, s->name, e);
+
+	for (size_t i = 0; r == 0 && i < s->n_patches; i++) {
+		r = copy_patch(&c, &s->patch[i], &notes, e);
+		if (r == 0 && missed)
+			r = err_set(e, ERR_SYSTEM, "part of '%s' could not be copied", s->patch[i].source);
+	}
+	client_done(&c);
+	return r;
+}
+
+int launch_settle(struct launch *l, const struct spec *s, struct err *e)
+{
+	AUTO_BUF none = BUF_INIT(64);
+	struct err ignored;
+	int r;
+
+	if (s->n_patches == 0)
+		return 0;
+	r = apply_patches(l->home, s, e);
+	if (r == 0 && send(l->leash, "s", 1, MSG_NOSIGNAL) < 0)
+		r = err_sys(e, errno, "tell the supervisor");
+	if (r == 0)
+		r = wait_for_answer(l, &none, e);
+	if (r == 0)
+		return 0;
+	IGNORE(control_stop(l->home, s->name, 0, &ignored)); /* the closed leash ends it too */
+	drop_volumes(l);
+	return -1;
 }

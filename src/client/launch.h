@@ -29,6 +29,9 @@ MUST_USE int launch_create(const struct home *h, const struct spec *s, bool conn
 MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret, struct err *e);
 /* Waits until the sandbox answers commands, or says why it never will. WARNINGS gets lines. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
+/* After launch_wait() of a new one: the changes its spec asks for before the first command. What
+ * cannot be made is an error, and the sandbox is gone. */
+MUST_USE int launch_settle(struct launch *l, const struct spec *s, struct err *e);
 /* Lets an ephemeral sandbox live on after us. */
 void launch_release(struct launch *l);
 void launch_done(struct launch *l);

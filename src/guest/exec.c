@@ -86,6 +86,8 @@ static long set_limits(const struct exec_job *j)
 		r = set_limit(RLIMIT_DATA, w->data_limit, w->data_limit);
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
+	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
+		r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
 		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
 	return r;

@@ -22,6 +22,8 @@ struct exec_walls {
 	bool single_id;               /* groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;
 	uint64_t data_limit, nproc_limit;
+	const struct exec_rlimit *rlimit; /* before a command's own */
+	size_t n_rlimits;
 };
 
 struct exec_job {

@@ -38,7 +38,7 @@ struct guest {
 	int oom_fd;
 	uint64_t oom_seen;
 	struct boot_message boot;
-	struct buf boot_body; /* what boot's strings point into */
+	struct buf boot_body, update_body; /* what boot's strings point into */
 	struct connection *connections;
 	struct session *sessions;
 	struct left_pipe *left_pipes;

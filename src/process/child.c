@@ -1,7 +1,7 @@
 /*
  * Between clone and exec. This code shares memory with its parent, so it makes system calls and
  * nothing else: no allocation, no formatting, no locks, no errno. A test compares the undefined
- * symbols of this object with an empty list.
+ * symbols of this object with a list that holds only netif.c's, which obeys the same rule.
  *
  * Targets are resolved below the new root by the kernel (RESOLVE_IN_ROOT), never by joining
  * strings: an image may contain any link it likes.
@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "base/raw.h"
+#include "process/netlink.h"
 
 #define AT_EMPTY_PATH_ 0x1000
 #define AT_RECURSIVE_ 0x8000
@@ -189,6 +190,17 @@ static long loopback(void)
 	return r;
 }
 
+/* /proc/sys/net is that of whoever looks, so the old root's will do. It may be read-only there. */
+static void set_sysctl(const struct step *s)
+{
+	long fd = RAW4(SYS_openat, AT_FDCWD, s->path, O_WRONLY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	RAW3(SYS_write, fd, s->text, s->text_n);
+	RAW1(SYS_close, fd);
+}
+
 static long pivot(struct walker *w)
 {
 	long r = RAW1(SYS_fchdir, w->root);
@@ -263,6 +275,11 @@ static long apply(struct walker *w, const struct step *s)
 		return RAW2(SYS_sethostname, s->text, s->text_n);
 	case STEP_LOOPBACK:
 		return loopback();
+	case STEP_SYSCTL:
+		set_sysctl(s);
+		return 0;
+	case STEP_NETIF:
+		return netif_run_child(s->netif);
 	case STEP_PIVOT:
 		return pivot(w);
 	case STEP_GROUPS:

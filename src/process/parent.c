@@ -4,7 +4,7 @@
  *      and our view)
  *   2. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
  *   3. the clone, which shares our memory and waits for a byte
- *   4. its id maps and the byte; then, while it mounts, cgroup limits
+ *   4. its id maps and the byte; then, while it mounts, its network interface and cgroup limits
  */
 #include "process/process.h"
 
@@ -35,7 +35,8 @@
 
 void process_init(struct process_instance *i)
 {
-	*i = (struct process_instance){ .pid = -1, .pidfd = -1, .channel = -1 };
+	*i = (struct process_instance){ .pid = -1, .pidfd = -1, .channel = -1,
+					 .link_from = -1, .link = -1 };
 	cgroup_init(&i->cgroup);
 }
 
@@ -140,6 +141,55 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 	return 0;
 }
 
+/* REPORT is the child's end where it makes the interface itself. */
+static int prepare_netif(struct process_instance *i, const struct process_request *r,
+			 int *ret_report, struct err *e)
+{
+	int pair[2] = { -1, -1 };
+
+	if (!r->netif)
+		return 0;
+	if (!r->tap && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, errno, "make channel");
+	i->link_from = pair[0];
+	*ret_report = pair[1];
+	i->netif = xcalloc(1, sizeof(*i->netif));
+	netif_job_init(i->netif, r->netif, true, pair[1]);
+	return 0;
+}
+
+static int attach_tap(struct process_instance *i, struct err *e)
+{
+	if (netif_attach_tap(i->pidfd, i->netif, &i->link, e) == 0)
+		return 0;
+	/* a child that has failed meanwhile says why on the channel */
+	return e->sys == ESRCH ? 0 : -1;
+}
+
+static void add_sysctl(struct plan *p, const char *path, const char *text)
+{
+	struct step *s = plan_add(p, STEP_SYSCTL);
+
+	s->path = plan_str(p, path);
+	s->text = plan_str(p, text);
+	s->text_n = strlen(text);
+}
+
+/* The payload has no privilege over its network namespace; what any root expects to do with one, we
+ * allow everybody in there: to serve port 80, and to ping. */
+static void add_network(struct process_instance *i, const struct ids *ids)
+{
+	char groups[32];
+
+	snprintf(groups, sizeof(groups), "0 %u",
+		 ids->mode == IDS_SINGLE ? 0 :
+		 ids->mode == IDS_SUBID	 ? IDS_PER_SANDBOX - 1 : IDS_PER_SANDBOX);
+	add_sysctl(i->plan, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+	add_sysctl(i->plan, "/proc/sys/net/ipv4/ping_group_range", groups);
+	if (i->link_from >= 0)
+		plan_add(i->plan, STEP_NETIF)->netif = i->netif;
+}
+
 static int make_plan(struct process_instance *i, const struct process_request *r, int guest_end,
 		     struct tree_map *maps, size_t *ret_n_maps, struct err *e)
 {
@@ -152,6 +202,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		plan_add(i->plan, STEP_GROUPS);
 	/* until then we are an id the namespace does not know, and could make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
+	add_network(i, r->rootfs.ids);
 	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_add(i->plan, STEP_IDS)->mode = 0; /* only the namespace's root keeps capabilities over exec */
@@ -167,6 +218,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
+	AUTO_FD report = -1;
 	size_t n_maps = 0;
 
 	process_init(ret);
@@ -174,7 +226,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return err_sys(e, errno, "make channel");
 	ret->channel = pair[0];
 	guest_end = pair[1];
-	if (make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
+	if (prepare_netif(ret, r, &report, e) < 0 || make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
 	    map_trees(ret->plan, r->rootfs.ids, maps, n_maps, e) < 0)
 		return -1;
 	cgroup_prepare(&ret->cgroup, r->cgroup_id);
@@ -192,6 +244,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return -1;
 	if (write(ret->channel, "g", 1) != 1)
 		return err_sys(e, errno, "release the child");
+	if (r->netif && r->tap && attach_tap(ret, e) < 0)
+		return -1;
 	cgroup_limit(&ret->cgroup, &r->limits, r->rootfs.ids->mode == IDS_RANGE
 						       ? r->rootfs.ids->uid_base + IDS_PER_SANDBOX
 						       : geteuid(),
@@ -216,6 +270,9 @@ int process_failure(struct process_instance *i, struct err *e)
 			return err_hint(e, "a mount source was replaced while the sandbox started");
 		if (s->op == STEP_OVERLAY && e->sys == EPERM)
 			return err_hint(e, "overlayfs in a user namespace needs Linux 5.11 or later");
+		if (s->op == STEP_NETIF)
+			return err_hint(e, "load the module: modprobe veth; or do without a network: "
+					   "--no-net");
 		return -1;
 	}
 	if (WIFSIGNALED(status))
@@ -228,8 +285,18 @@ void process_started(struct process_instance *i)
 {
 	plan_free(TAKE(i->plan));
 	free_p(&i->child);
+	free_p(&i->netif);
 	if (i->stack)
 		munmap(TAKE(i->stack), CHILD_STACK_BYTES);
+}
+
+int process_take_link(struct process_instance *i, int *ret_link, struct err *e)
+{
+	if (i->link < 0 && netif_receive(i->link_from, &i->link, e) < 0)
+		return -1;
+	fd_closep(&i->link_from);
+	*ret_link = fd_take(&i->link);
+	return 0;
 }
 
 void process_kill(struct process_instance *i)
@@ -241,6 +308,8 @@ void process_kill(struct process_instance *i)
 void process_done(struct process_instance *i)
 {
 	fd_closep(&i->channel);
+	fd_closep(&i->link_from);
+	fd_closep(&i->link);
 	if (i->pid > 0) {
 		process_kill(i);
 		while (waitpid(i->pid, NULL, 0) < 0 && errno == EINTR)

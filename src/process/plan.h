@@ -19,6 +19,8 @@
 #define PLAN_STEPS_MAX 2048 /* 128 volumes at depth 8, with room */
 #define PLAN_TREES_MAX 768  /* 500 layers (the kernel's limit), volumes and our own */
 
+struct netif_job; /* process/netlink.h; outlives the plan */
+
 enum step_op {
 	STEP_CLOSE,        /* fd: the parent's end of the channel, so that its death is seen */
 	STEP_WAIT,         /* one byte on fd: maps are written */
@@ -42,6 +44,8 @@ enum step_op {
 	STEP_CHMOD,        /* mode on the target */
 	STEP_HOSTNAME,     /* text */
 	STEP_LOOPBACK,     /* lo up */
+	STEP_SYSCTL,       /* text into path of the old root; what cannot be set stays as it is */
+	STEP_NETIF,        /* eth0 as netif says; the far end goes to the parent */
 	STEP_PIVOT,        /* root becomes /, the old one goes */
 	STEP_GROUPS,       /* drop supplementary groups */
 	STEP_IDS,          /* become id mode of the new user namespace */
@@ -60,6 +64,7 @@ struct step {
 	const char *text;
 	size_t text_n;
 	const char *data;
+	const struct netif_job *netif;
 	uint64_t dev, ino;
 };
 

@@ -152,13 +152,13 @@ static void add_move(struct builder *b, const char *path, int tree)
 	plan_add(b->p, STEP_MOVE)->tree = tree;
 }
 
-static void add_write(struct builder *b, const char *name, const char *text)
+static void add_write(struct builder *b, const char *name, const char *text, unsigned mode)
 {
 	struct step *s = add_path(b, STEP_WRITE, name);
 
 	s->text_n = strlen(text);
 	s->text = plan_text(b->p, text, s->text_n);
-	s->mode = 0644;
+	s->mode = mode;
 }
 
 /* --- /dev, /sys, /.msb ----------------------------------------------------------------------- */
@@ -258,17 +258,24 @@ static void add_msb(struct builder *b, int shell)
 	add_place(b, "/.msb");
 	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
 	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;
+	for (size_t i = 0; i < b->r->spec->n_scripts; i++) {
+		char name[sizeof("scripts/") + SPEC_NAME_MAX_BYTES];
+
+		snprintf(name, sizeof(name), "scripts/%s", b->r->spec->script[i].name);
+		add_write(b, name, b->r->spec->script[i].body, 0755);
+	}
 	buf_addf(&text, "%s\n", b->r->hostname);
-	add_write(b, "hostname", buf_str(&text));
+	add_write(b, "hostname", buf_str(&text), 0644);
 	buf_clear(&text);
 	buf_addf(&text,
 		 "127.0.0.1\tlocalhost %s\n::1\tlocalhost ip6-localhost ip6-loopback\n"
-		 "ff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n",
-		 b->r->hostname);
-	add_write(b, "hosts", buf_str(&text));
-	add_write(b, "resolv.conf", "# this sandbox has no network\n");
+		 "ff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n%s",
+		 b->r->hostname, b->r->hosts_line ? b->r->hosts_line : "");
+	add_write(b, "hosts", buf_str(&text), 0644);
+	add_write(b, "resolv.conf",
+		  b->r->resolv_conf ? b->r->resolv_conf : "# this sandbox has no network\n", 0644);
 	if (b->r->profile)
-		add_write(b, "profile", b->r->profile);
+		add_write(b, "profile", b->r->profile, 0644);
 	if (shell >= 0) {
 		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
 		add_path(b, STEP_NODE, "bin/bash")->tree = shell;

@@ -37,6 +37,8 @@ struct rootfs {
 	const char *home;    /* canonical path of the state directory, hidden inside volumes */
 	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */
 	int fallback_shell;  /* a static bash for an image without one, or -1 */
+	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL: no network */
+	const char *hosts_line;  /* added to /etc/hosts, or NULL */
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };
 

@@ -17,6 +17,7 @@
 #include "state/home.h"
 
 #define RECORD_FORMAT 1
+#define STATE_PORTS_MAX 256u /* as many as a gateway publishes */
 #define RECORD_FILE_MAX_BYTES (4u << 20)
 
 enum status {
@@ -48,6 +49,8 @@ struct state {
 	int64_t uid_base;    /* own range, or -1 */
 	struct enforcement enforced;
 	char stop_reason[64];
+	uint16_t host_port[STATE_PORTS_MAX]; /* where the ports of the spec really are, in its order */
+	size_t n_ports;
 };
 
 struct record {
@@ -87,6 +90,10 @@ void record_retire(const struct home *h, const char *name);
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
 /* Removes what dead commands left: retired and half-made records. */
 void record_sweep(const struct home *h);
+
+/* Port I of the spec as it is now: where a live sandbox chose a free one, that one. The strings are
+ * the record's. */
+struct spec_port record_port(const struct record *r, size_t i);
 
 /* Names of all records, newest first. */
 struct record_list {

@@ -395,8 +395,7 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	return r < 0 && r != -EPIPE && r != -ECONNRESET ? err_sys(e, -r, "tell pid 1 what to be") : 0;
 }
 
-/* "K=V" strings of the image and the user, for BOOT. */
-static const char **boot_env(const struct spec *spec, size_t *ret_n)
+const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 {
 	const char **env = xcalloc(spec->image_env.n + spec->n_env + 1, sizeof(*env));
 	size_t n = 0;
@@ -430,7 +429,11 @@ static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 		return err_sys(e, errno, "read the limit of open files");
 	boot.nofile_soft = nofile.rlim_cur;
 	boot.nofile_hard = nofile.rlim_max;
-	boot.env = boot_env(spec, &boot.n_env);
+	for (size_t i = 0; i < spec->n_rlimits && i < EXEC_RLIMITS_MAX; i++)
+		boot.rlimit[boot.n_rlimits++] =
+			(struct exec_rlimit){ (uint32_t)spec->rlimit[i].resource, spec->rlimit[i].soft,
+					      spec->rlimit[i].hard };
+	boot.env = supervisor_env(spec, &boot.n_env);
 	settle_limits(s, &boot);
 	r = send_boot(s, &boot, e);
 	for (size_t i = 0; i < boot.n_env; i++)
@@ -439,18 +442,26 @@ static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 	return r;
 }
 
-static int guest_program(int *ret_fd, struct err *e)
+int supervisor_program(const char *name, char **ret_path, struct err *e)
 {
 	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 32);
-	char *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (n <= 0)
 		return err_sys(e, errno, "find our own program");
 	self[n] = '\0';
-	slash = strrchr(self, '/');
-	snprintf(slash + 1, sizeof(self) - (size_t)(slash + 1 - self), "cordon-guest");
-	return process_seal_program(self, ret_fd, e);
+	strrchr(self, '/')[1] = '\0';
+	*ret_path = xasprintf("%s%s", self, name);
+	return 0;
+}
+
+static int guest_program(int *ret_fd, struct err *e)
+{
+	AUTO_FREE char *path = NULL;
+
+	if (supervisor_program("cordon-guest", &path, e) < 0)
+		return -1;
+	return process_seal_program(path, ret_fd, e);
 }
 
 static int open_sockets(struct supervisor *s, struct err *e)
@@ -480,6 +491,8 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		.cpus = s->record.spec.cpus,
 	};
 	r = open_rootfs(s, &q->rootfs, e);
+	if (r == 0)
+		r = link_prepare(s, q, e);
 	if (r == 0)
 		r = process_start(q, &s->instance, e);
 	if (r == 0) /* the child is mounting meanwhile */

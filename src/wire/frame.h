@@ -55,7 +55,7 @@ enum frame_type {
 	/* client to supervisor */
 	FRAME_STOP = 48,
 	FRAME_STOPPED = 49,
-	FRAME_UPDATE = 50, /* limits that change live */
+	FRAME_UPDATE = 50, /* what changes live; see enum update_what */
 	FRAME_OK = 51,
 	FRAME_USAGE = 56,        /* what does it use? */
 	FRAME_USAGE_ANSWER = 57, /* supervisor: this */

@@ -95,6 +95,8 @@ struct boot_message {
 	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
 	bool has_oom;            /* a file that counts memory kills follows */
 	uint64_t nofile_soft, nofile_hard; /* what commands get */
+	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX]; /* of every command; a command's own go over */
+	size_t n_rlimits;
 	uint64_t data_limit;     /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit;    /* RLIMIT_NPROC for commands, 0: none */
 };
@@ -117,6 +119,7 @@ struct usage_message {
 	uint64_t memory_bytes;
 	uint64_t disk_read_bytes, disk_write_bytes;
 	uint64_t pids;
+	uint64_t net_rx_bytes, net_tx_bytes; /* of the sandbox's interface */
 };
 #define USAGE_UNKNOWN UINT64_MAX
 void usage_encode(struct buf *b, const struct usage_message *m);
@@ -126,6 +129,10 @@ MUST_USE int usage_decode(struct str body, struct usage_message *ret);
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
 
-/* CREDIT, STOP, ATTACH, SHUTDOWN: one number each. */
+/* UPDATE to a supervisor: which parts of the record's configuration are meant for now. To pid 1 it
+ * carries the environment and the directory of later commands, as BOOT does. */
+enum update_what { UPDATE_CPUS = 1 << 0, UPDATE_MEMORY = 1 << 1, UPDATE_COMMANDS = 1 << 2 };
+
+/* CREDIT, STOP, ATTACH, SHUTDOWN, UPDATE: one number each. */
 void number_encode(struct buf *b, uint64_t v);
 MUST_USE int number_decode(struct str body, uint64_t *ret);
