@@ -133,6 +133,8 @@ static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 			return -1;
 		set_str(&s->user, v);
 	}
+	v = getenv("MSB_SHELL_FALLBACK");
+	s->shell_fallback = s->shell_fallback || (v && strcmp(v, "1") == 0);
 	v = args_str(a, "security");
 	s->restricted = v && strcmp(v, "restricted") == 0;
 	v = args_str(a, "deployment-profile");
