@@ -249,7 +249,7 @@ static void add_over(struct builder *b, const char *name, const char *path)
 	add_move(b, path, tree);
 }
 
-static void add_msb(struct builder *b)
+static void add_msb(struct builder *b, int shell)
 {
 	AUTO_BUF text = BUF_INIT(65536);
 	char options[48];
@@ -275,6 +275,10 @@ static void add_msb(struct builder *b)
 	add_write(b, "resolv.conf", "# this sandbox has no network\n", 0644);
 	if (b->r->profile)
 		add_write(b, "profile", b->r->profile, 0644);
+	if (shell >= 0) {
+		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
+		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
+	}
 	if (b->r->spec->image.kind == IMAGE_HOST)
 		return; /* its /etc has links to them */
 	add_over(b, "hostname", "/etc/hostname");
@@ -365,6 +369,7 @@ static int by_guest_path(const void *a, const void *b, void *arg)
 struct trees {
 	int node[ARRAY_SIZE(nodes)];
 	int cpu, numa;
+	int shell;
 	int layer[ROOTFS_LAYERS_MAX];
 	int upper;
 	int host[HOST_DIRS_MAX];
@@ -381,7 +386,11 @@ static int open_trees(struct builder *b, struct trees *t)
 
 	if (open_nodes(b, t->node) < 0)
 		return -1;
-	t->cpu = t->numa = t->upper = -1;
+	t->cpu = t->numa = t->upper = t->shell = -1;
+	if (r->fallback_shell >= 0 &&
+	    add_tree(b, r->fallback_shell, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID,
+		     whole, &t->shell) < 0)
+		return err_wrap(b->e, "static bash");
 	if (access("/sys/devices/system/cpu", F_OK) == 0 &&
 	    add_path_tree(b, "/sys/devices/system/cpu", MOUNT_ATTR_RDONLY, MAP_NONE, &t->cpu) < 0)
 		return -1;
@@ -489,7 +498,7 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	add_dev(&b, t->node);
 	add_sys(&b, t->cpu, t->numa);
-	add_msb(&b);
+	add_msb(&b, t->shell);
 	add_volumes(&b, t);
 	plan_add(p, STEP_LOOPBACK);
 	struct step *name = plan_add(p, STEP_HOSTNAME);

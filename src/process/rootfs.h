@@ -35,7 +35,8 @@ struct rootfs {
 	uint64_t memory_mib; /* size of the in-memory upper */
 	int *volume_fd;      /* one per spec->mount, -1 for tmpfs; kind=disk: a mount of its own */
 	const char *home;    /* canonical path of the state directory, hidden inside volumes */
-	const char *profile; /* text of /etc/profile with our block, or NULL: leave the image's */
+	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */
+	int fallback_shell;  /* a static bash for an image without one, or -1 */
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };
 

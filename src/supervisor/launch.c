@@ -26,6 +26,7 @@
 #include "process/skeleton.h"
 #include "state/range.h"
 #include "supervisor/disk.h"
+#include "supervisor/loginshell.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
@@ -248,6 +249,18 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 	return open_upper(s, &r->upper_fd, e);
 }
 
+static int lend_shell(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+
+	if (spec->image.kind == IMAGE_HOST)
+		return 0; /* its base has all of it */
+	if (spec->shell_fallback && loginshell_fallback(r, &r->fallback_shell, e) < 0)
+		return -1;
+	r->profile = loginshell_profile(r, r->fallback_shell >= 0);
+	return 0;
+}
+
 static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
@@ -257,6 +270,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 		.ids = &s->ids,
 		.parent_mounts = s->parent_mounts,
 		.upper_fd = -1,
+		.fallback_shell = -1,
 		.memory_mib = spec->image.root_disk.size_mib ? spec->image.root_disk.size_mib
 							      : SPEC_DEFAULT_ROOT_DISK_MIB,
 		.home = s->home.path,
@@ -270,7 +284,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	r->volume_fd = xcalloc(spec->n_mounts + 1, sizeof(int));
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		r->volume_fd[i] = -1;
-	if (open_layers(s, r, e) < 0)
+	if (open_layers(s, r, e) < 0 || lend_shell(s, r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
@@ -284,6 +298,8 @@ static void close_rootfs(struct rootfs *r)
 	for (size_t i = 0; i < r->n_layers; i++)
 		fd_closep(&r->layer_fd[i]);
 	fd_closep(&r->upper_fd);
+	fd_closep(&r->fallback_shell);
+	free_p(&r->profile);
 	for (size_t i = 0; r->volume_fd && i < r->spec->n_mounts; i++)
 		fd_closep(&r->volume_fd[i]);
 	free_p(&r->volume_fd);
@@ -392,7 +408,7 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 	return env;
 }
 
-static int boot_guest(struct supervisor *s, struct err *e)
+static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
 	struct boot_message boot = {
@@ -400,6 +416,7 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		.user = spec->user,
 		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
 		.restricted = spec->restricted,
+		.lent_shell = lent_shell,
 		.report_activity = spec->idle_timeout_s > 0,
 		.inner_map = ids_inner_map(&s->ids),
 		.single_id = s->ids.mode == IDS_SINGLE,
@@ -471,7 +488,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	if (r == 0) /* the child is mounting meanwhile */
 		r = open_sockets(s, e);
 	if (r == 0)
-		r = boot_guest(s, e);
+		r = boot_guest(s, q->rootfs.fallback_shell >= 0, e);
 	fd_closep(&s->guest_listener); /* pid 1 has them now */
 	fd_closep(&s->connection);
 	close_rootfs(&q->rootfs);

@@ -45,6 +45,7 @@ enum tag {
 	TAG_SINGLE_ID = 35,
 	TAG_ID_SHIFT = 36,
 	TAG_HAS_CONNECTION = 37,
+	TAG_LENT_SHELL = 38,
 	TAG_UPTIME_NS = 64,
 	TAG_CPU_NS = 65,
 	TAG_MEMORY_BYTES = 66,
@@ -338,6 +339,7 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 		field_put_str(b, TAG_SHELL, m->shell);
 	field_put_u64(b, TAG_RESTRICTED, m->restricted);
 	field_put_u64(b, TAG_REPORT_ACTIVITY, m->report_activity);
+	field_put_u64(b, TAG_LENT_SHELL, m->lent_shell);
 	if (m->inner_map)
 		field_put_str(b, TAG_INNER_MAP, m->inner_map);
 	field_put_u64(b, TAG_SINGLE_ID, m->single_id);
@@ -366,6 +368,8 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_str(f, &m->shell);
 	case TAG_RESTRICTED:
 		return get_bool(f, &m->restricted);
+	case TAG_LENT_SHELL:
+		return get_bool(f, &m->lent_shell);
 	case TAG_REPORT_ACTIVITY:
 		return get_bool(f, &m->report_activity);
 	case TAG_INNER_MAP:

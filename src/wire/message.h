@@ -86,6 +86,7 @@ struct boot_message {
 	const char *workdir, *user, *shell;
 	bool restricted;
 	bool report_activity;
+	bool lent_shell;         /* /.msb/bin goes last on PATH */
 	const char *inner_map;   /* text of the payload's id maps */
 	bool single_id;          /* one id: groups cannot be set */
 	uint32_t id_shift;       /* outer id = inner id + this */
