@@ -30,7 +30,7 @@ struct row {
 	uint64_t boots;
 	const char *state;
 	uint32_t cpus;
-	uint64_t memory_limit; /* USAGE_UNKNOWN where none is enforced */
+	uint64_t memory_limit;    /* USAGE_UNKNOWN where none is enforced */
 	struct usage_message use; /* all unknown unless the state is "running" */
 	uint64_t at_mono, at_real;
 	/* from two samples; negative when not known */

@@ -5,7 +5,8 @@
 #include "policy/options.h"
 #include "spec/grammar.h"
 
-#define POLICY_TEXT_MAX_BYTES (4u << 20) /* POLICY_RULES_MAX rules of the longest names, many times over */
+#define POLICY_TEXT_MAX_BYTES \
+	(4u << 20) /* POLICY_RULES_MAX rules of the longest names, many times over */
 
 static struct policy_strings strings(const struct strv *l)
 {
