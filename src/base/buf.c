@@ -130,3 +130,10 @@ void buf_drop(struct buf *b, size_t n)
 	b->n -= n;
 	b->p[b->n] = '\0';
 }
+
+void buf_cut(struct buf *b, size_t n)
+{
+	b->n = n;
+	if (b->p)
+		b->p[n] = '\0';
+}

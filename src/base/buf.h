@@ -47,3 +47,5 @@ void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Removes the first N bytes. */
 void buf_drop(struct buf *b, size_t n);
+/* Keeps the first N bytes, which must be there. */
+void buf_cut(struct buf *b, size_t n);

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/files.h"
 #include "cli/images.h"
 #include "cli/network.h"
 #include "cli/ui.h"
 #include "client/control.h"
+#include "client/volumes.h"
 #include "spec/grammar.h"
 
 #define REPLACE_GRACE_MS 10000
@@ -42,7 +44,8 @@ static int add_mounts(struct spec *s, const struct args *a, struct err *e)
 		enum mount_flag flag;
 	} kinds[] = { { "volume", MOUNT_FLAG_VOLUME },
 		      { "mount-dir", MOUNT_FLAG_DIR },
-		      { "mount-file", MOUNT_FLAG_FILE } };
+		      { "mount-file", MOUNT_FLAG_FILE },
+		      { "mount-named", MOUNT_FLAG_NAMED } };
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 		const struct strv *l = args_list(a, kinds[k].name);
@@ -52,6 +55,29 @@ static int add_mounts(struct spec *s, const struct args *a, struct err *e)
 				return -1;
 	}
 	return add_all(s, a, "tmpfs", spec_add_tmpfs, e);
+}
+
+/* Scripts and changes to the root, in the order of the line: one may build on another. */
+static int add_files(struct spec *s, const struct args *a, struct err *e)
+{
+	static const struct {
+		const char *flag;
+		int (*add)(struct spec *s, const char *flag, const char *value, struct err *e);
+	} kinds[] = {
+		{ "--script", spec_add_script },     { "--script-raw", spec_add_script },
+		{ "--script-path", spec_add_script }, { "--copy", spec_add_patch },
+		{ "--copy-file", spec_add_patch },   { "--copy-dir", spec_add_patch },
+		{ "--mkdir", spec_add_patch },	     { "--rm", spec_add_patch },
+	};
+	const char *name, *value;
+	size_t at = 0;
+
+	while ((value = args_next_value(a, &at, &name)))
+		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
+			if (strcmp(kinds[k].flag + 2, name) == 0 &&
+			    kinds[k].add(s, kinds[k].flag, value, e) < 0)
+				return -1;
+	return 0;
 }
 
 static int set_resources(struct spec *s, const struct args *a, struct err *e)
@@ -132,10 +158,10 @@ static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 			return -1;
 		set_str(&s->user, v);
 	}
-	v = args_str(a, "security");
-	s->restricted = v && strcmp(v, "restricted") == 0;
-	v = args_str(a, "deployment-profile");
-	s->multi_tenant = v && strcmp(v, "multi-tenant") == 0;
+	if ((v = args_str(a, "security")))
+		s->restricted = strcmp(v, "restricted") == 0;
+	if ((v = args_str(a, "deployment-profile")))
+		s->multi_tenant = strcmp(v, "multi-tenant") == 0;
 	return 0;
 }
 
@@ -201,7 +227,7 @@ static int check_image(struct spec *s, const struct args *a, const struct home *
 	case IMAGE_HOST:
 		return 0;
 	case IMAGE_DIR:
-		return check_root_dir(s, a->word.v[0], h, e);
+		return check_root_dir(s, a->word.n ? a->word.v[0] : s->image.reference, h, e);
 	case IMAGE_DISK:
 		return err_set(e, ERR_UNSUPPORTED, "disk image '%s': no engine here can boot one yet",
 			       s->image.reference);
@@ -221,13 +247,15 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 
 		if (m->kind == MOUNT_TMPFS)
 			continue;
-		if (m->kind != MOUNT_BIND)
-			return err_set(e, ERR_UNSUPPORTED, "named volume '%s' is not supported yet", m->source);
+		if (m->kind == MOUNT_DISK)
+			return err_set(e, ERR_UNSUPPORTED, "disk image '%s' is not supported yet", m->source);
 		if (m->quota_mib)
 			return err_set(e, ERR_UNSUPPORTED, "'quota=' on '%s' cannot be enforced here", m->guest);
 		if (m->has_owner || m->stat_virt_set || m->host_perms_mirror)
 			return err_set(e, ERR_UNSUPPORTED,
 				       "owner options of mount '%s' are not supported yet", m->guest);
+		if (m->kind == MOUNT_NAMED)
+			continue;
 		real = realpath(m->source, NULL);
 		if (!real)
 			return err_sys(e, errno, "mount source '%s'", m->source);
@@ -242,7 +270,7 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 		if (is_within(real, h->path))
 			return err_set(e, ERR_DENIED, "mount source '%s' is inside the state directory", real);
 	}
-	return 0;
+	return volumes_check(h, s, e);
 }
 
 static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
@@ -260,24 +288,36 @@ static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 	return err_set(e, ERR_UNSUPPORTED, "%s is not supported yet", flag);
 }
 
+/* The command line, laid over what files said. */
+static int apply_flags(struct spec *s, const struct args *a, const struct conf_extra *x,
+		       struct err *e)
+{
+	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
+	    network_from_args(a, x, s, e) < 0 || add_mounts(s, a, e) < 0 || add_files(s, a, e) < 0 ||
+	    add_all(s, a, "label", spec_add_label, e) < 0)
+		return -1;
+	if (a->word.n && parse_image(a->word.v[0], &s->image, e) < 0)
+		return -1;
+	return set_root_disk(s, a, e);
+}
+
 int creation_spec(const struct args *a, const struct home *h, struct spec *s, struct err *e)
 {
 	const char *name = args_str(a, "name");
+	struct conf_extra x = { 0 };
+	int r;
 
 	spec_init(s);
 	if (name && spec_check_name("--name", name, e) < 0)
 		return -1;
 	s->name = name ? xstrdup(name) : spec_random_name();
-	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
-	    network_from_args(a, NULL, s, e) < 0 || add_mounts(s, a, e) < 0 ||
-	    add_all(s, a, "label", spec_add_label, e) < 0)
+	r = files_apply(a, h, s, &x, e);
+	if (r == 0)
+		r = apply_flags(s, a, &x, e);
+	conf_extra_done(&x);
+	if (r < 0 || spec_validate(s, e) < 0 || check_image(s, a, h, e) < 0 || check_mounts(s, h, e) < 0)
 		return -1;
-	if (a->word.n == 0)
-		return err_set(e, ERR_INVALID, "no image: name one, such as 'host' or ./rootfs");
-	if (parse_image(a->word.v[0], &s->image, e) < 0 || check_image(s, a, h, e) < 0 ||
-	    set_root_disk(s, a, e) < 0)
-		return -1;
-	return check_mounts(s, h, e);
+	return spec_check_sources(s, e);
 }
 
 int creation_replace(const struct args *a, const struct home *h, const char *name, struct err *e)
@@ -289,9 +329,8 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 		return -1;
 	if (!v && !args_has(a, "replace"))
 		return 0;
-	if (control_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) < 0)
-		return -1;
-	if (control_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND)
+	if (control_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
+	    (control_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
 		return 0;
 	if (e->code == ERR_BUSY) /* another command replaces it too, and was first */
 		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);

@@ -22,6 +22,8 @@
 #include "image/store.h"
 #include "spec/grammar.h"
 
+#define DEFAULT_TMP_MAX_MIB 512u /* a quarter of the memory, at most this */
+
 #define REPORT_MAX_BYTES 8192u
 
 extern char **environ;
@@ -224,6 +226,26 @@ static char *guest_workdir(const char *s)
 }
 
 /* The command line was here first. */
+static bool has_label(const struct spec *s, const char *key)
+{
+	for (size_t i = 0; i < s->n_labels; i++)
+		if (strcmp(s->label[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+/* Registry images get a /tmp in memory unless something else is mounted there. */
+static int add_default_tmp(struct spec *s, struct err *e)
+{
+	uint64_t size = s->memory_mib / 4 < DEFAULT_TMP_MAX_MIB ? s->memory_mib / 4 : DEFAULT_TMP_MAX_MIB;
+	AUTO_FREE char *value = xasprintf("/tmp:%lluM", (unsigned long long)(size ? size : 1));
+
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (strcmp(s->mount[i].guest, "/tmp") == 0)
+			return 0;
+	return spec_add_tmpfs(s, value, e);
+}
+
 static int apply_config(struct spec *s, const struct image_config *c, struct err *e)
 {
 	if (!s->user && c->user) {
@@ -241,7 +263,11 @@ static int apply_config(struct spec *s, const struct image_config *c, struct err
 	if (!s->stop_signal && c->stop_signal)
 		s->stop_signal = xstrdup(c->stop_signal);
 	copy_strings(&s->image_env, &c->env);
-	return 0;
+	for (size_t i = 0; i < c->n_labels; i++)
+		if (!has_label(s, c->label[i].key))
+			spec_set_env(&s->label, &s->n_labels, c->label[i].key, strlen(c->label[i].key),
+				     c->label[i].value);
+	return add_default_tmp(s, e);
 }
 
 static int find(const struct args *a, const struct home *h, const struct spec *s,

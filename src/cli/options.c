@@ -100,7 +100,7 @@ const struct opt mount_opts[] = {
 	LIST(0, "mount-dir", "SRC:PATH[:OPTS]", "Mount a host directory"),
 	LIST(0, "mount-file", "SRC:PATH[:OPTS]", "Mount a single host file"),
 	LIST(0, "mount-disk", "SRC:PATH[:OPTS]", "Mount the file system of a disk image", NOT_YET),
-	LIST(0, "mount-named", "NAME:PATH[:OPTS]", "Mount a named volume", NOT_YET),
+	LIST(0, "mount-named", "NAME:PATH[:OPTS]", "Mount a named volume"),
 	LIST(0, "tmpfs", "PATH[:SIZE][:OPTS]", "Mount an empty file system held in memory"),
 	OPT_END
 };
@@ -109,11 +109,13 @@ const struct opt storage_opts[] = {
 	VALUE(0, "root-disk", "SPEC", "Size or kind of the root file system",
 	      .more = "SIZE, tmpfs[:SIZE], flat[:SIZE], or a disk image of your own."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
-	LIST(0, "copy", "SRC:DST", "Copy something in before the first start", NOT_YET),
-	LIST(0, "copy-file", "SRC:DST", "The same, files only", NOT_YET),
-	LIST(0, "copy-dir", "SRC:DST", "The same, directories only", NOT_YET),
-	LIST(0, "mkdir", "PATH", "Make a directory before the first start", NOT_YET),
-	LIST(0, "rm", "PATH", "Remove a path before the first start", NOT_YET),
+	LIST(0, "copy", "SRC:DST", "Copy something in before the first start",
+	     .more = "Into DST when that is a directory already. Nothing that exists is overwritten; these "
+		     "changes happen in the order given, in the sandbox's own files only."),
+	LIST(0, "copy-file", "SRC:DST", "The same, files only"),
+	LIST(0, "copy-dir", "SRC:DST", "The same, directories only"),
+	LIST(0, "mkdir", "PATH", "Make a directory before the first start"),
+	LIST(0, "rm", "PATH", "Remove a path before the first start"),
 	OPT_END
 };
 
@@ -133,9 +135,9 @@ const struct opt runtime_opts[] = {
 };
 
 const struct opt script_opts[] = {
-	LIST(0, "script", "NAME=BODY", "Put a script on the PATH; \\n and friends are decoded", NOT_YET),
-	LIST(0, "script-raw", "NAME=BODY", "The same, taken as it is", NOT_YET),
-	LIST(0, "script-path", "NAME:FILE", "The same, read from a file now", NOT_YET),
+	LIST(0, "script", "NAME=BODY", "Put a script on the PATH; \\n and friends are decoded"),
+	LIST(0, "script-raw", "NAME=BODY", "The same, taken as it is"),
+	LIST(0, "script-path", "NAME:FILE", "The same, read from a file now"),
 	OPT_END
 };
 
@@ -191,13 +193,13 @@ const struct opt tls_opts[] = {
 };
 
 const struct opt conf_opts[] = {
-	LIST(0, "conf", "FILE", "Read options from a YAML file", NOT_YET),
-	LIST(0, "net-conf", "FILE", "Only its network part", NOT_YET),
-	LIST(0, "resource-conf", "FILE", "Only its resources part", NOT_YET),
-	LIST(0, "runtime-conf", "FILE", "Only its runtime part", NOT_YET),
-	LIST(0, "fs-conf", "FILE", "Only its file system part", NOT_YET),
+	LIST(0, "conf", "FILE", "Read options from a YAML file"),
+	LIST(0, "net-conf", "FILE", "Only its network part"),
+	LIST(0, "resource-conf", "FILE", "Only its resources part"),
+	LIST(0, "runtime-conf", "FILE", "Only its runtime part"),
+	LIST(0, "fs-conf", "FILE", "Only its file system part"),
 	LIST(0, "secret-conf", "FILE", "Only its secrets part", NOT_YET),
-	LIST(0, "script-conf", "FILE", "Only its scripts part", NOT_YET),
+	LIST(0, "script-conf", "FILE", "Only its scripts part"),
 	OPT_END
 };
 // clang-format on

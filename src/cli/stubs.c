@@ -8,14 +8,5 @@
 		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
 	}
 
-STUB(cmd_copy, "copy")
-STUB(cmd_modify, "modify")
 STUB(cmd_ssh, "ssh")
-STUB(cmd_volume_create, "volume create")
-STUB(cmd_volume_list, "volume list")
-STUB(cmd_volume_inspect, "volume inspect")
-STUB(cmd_volume_remove, "volume remove")
 STUB(cmd_snapshot, "snapshot")
-STUB(cmd_install, "install")
-STUB(cmd_uninstall, "uninstall")
-STUB(cmd_self_uninstall, "self uninstall")

@@ -1,9 +1,11 @@
 #include "client/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -151,6 +153,11 @@ static int ask_supervisor(const struct home *h, const char *what, const char *na
 	return 0;
 }
 
+int control_sweep(const struct home *h, struct err *e)
+{
+	return ask_supervisor(h, "--sweep", NULL, e);
+}
+
 int control_usage(const struct home *h, const char *name, struct usage_message *ret, struct err *e)
 {
 	AUTO_BUF frame = BUF_INIT(64);
@@ -195,5 +202,60 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 	if (record_erase(h, name, e) == 0)
 		return 0;
 	fd_closep(&lock); /* a sweep leaves alone what somebody holds */
-	return e->code == ERR_DENIED ? ask_supervisor(h, "--sweep", NULL, e) : -1;
+	return e->code == ERR_DENIED ? control_sweep(h, e) : -1;
+}
+
+/* Two that change one record take turns; a supervisor only ever reads it. */
+static int lock_config(int dir, int *ret_fd, struct err *e)
+{
+	AUTO_FD fd = openat(dir, "config.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		return err_sys(e, errno, "lock the configuration");
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+static int tell_supervisor(const struct home *h, const char *name, unsigned live, struct err *e)
+{
+	AUTO_BUF number = BUF_INIT(64), frame = BUF_INIT(128), body = BUF_INIT(4096);
+	AUTO_FD fd = -1;
+	int r = home_connect(h, name, "ctl", &fd);
+
+	if (r < 0)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", name);
+	number_encode(&number, live);
+	frame_put(&frame, FRAME_UPDATE, 0, 0, number.p, number.n);
+	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
+	if (r == 0)
+		r = wait_for(fd, FRAME_OK, clock_mono_ns() + ANSWER_WAIT_MS * NS_PER_MS, &body);
+	if (r <= 0)
+		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer", name);
+	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
+}
+
+int control_update(const struct home *h, const struct record *r, const struct spec *next,
+		   unsigned live, struct err *e)
+{
+	AUTO_RECORD now = RECORD_NONE;
+	struct err ignored;
+	AUTO_FD lock = -1;
+
+	if (lock_config(r->dir, &lock, e) < 0 || record_read_config(r->dir, &now, e) < 0)
+		return -1;
+	if (now.updated_ns != r->updated_ns)
+		return err_set(e, ERR_BUSY, "sandbox '%s' was changed meanwhile; try again", r->spec.name);
+	if (record_write_config(r->dir, next, r->created_ns, e) < 0)
+		return -1;
+	if (!live || tell_supervisor(h, r->spec.name, live, e) == 0)
+		return 0;
+	IGNORE(record_write_config(r->dir, &now.spec, r->created_ns, &ignored)); /* as it was */
+	return -1;
+}
+
+int control_wipe(const struct home *h, struct err *e)
+{
+	if (ask_supervisor(h, "--wipe", NULL, e) < 0)
+		return -1;
+	return rmdir(h->path) < 0 ? err_sys(e, errno, "remove '%s'", h->path) : 0;
 }

@@ -35,7 +35,7 @@
 #define STREAM 1u
 /* Beyond this share of the time, log records are dropped rather than slow the command down. */
 #define LOG_SHARE_DIVISOR 8
-#define LOG_FREE_NS (20 * NS_PER_MS)
+#define LOG_FREE_NS (200 * NS_PER_MS) /* some tens of megabytes: only floods lose records */
 
 int exec_exit_status(const struct exit_message *m)
 {

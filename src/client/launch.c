@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "client/control.h"
+#include "client/copy.h"
 #include "client/program.h"
+#include "client/volumes.h"
 #include "state/execlog.h"
 #include "state/record.h"
 #include "wire/message.h"
@@ -34,6 +37,17 @@ void launch_done(struct launch *l)
 	fd_closep(&l->leash);
 	fd_closep(&l->connection);
 	fd_closep(&l->child.pidfd);
+	strv_done(&l->volumes);
+}
+
+/* It never came up: nothing it made stays. */
+static void drop_volumes(struct launch *l)
+{
+	struct err ignored;
+
+	for (size_t i = 0; i < l->volumes.n; i++)
+		IGNORE(volumes_remove(l->home, l->volumes.v[i], &ignored)); /* empty ones stay at worst */
+	strv_done(&l->volumes);
 }
 
 /* Variables a supervisor needs; nothing else of the caller's environment goes down. */
@@ -121,16 +135,26 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 {
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
+	AUTO_FD volumes = -1; /* locked until the record names them */
 	struct err ignored;
+	int r;
 
 	*ret = (struct launch)LAUNCH_NONE;
-	if (record_create(h, s, &dir, &lock, e) < 0)
-		return -1;
-	if (start_supervisor(h, s->name, dir, lock, !s->ephemeral, connect, ret, e) == 0)
-		return 0;
-	record_retire(h, s->name);
-	IGNORE(record_erase(h, s->name, &ignored)); /* the first error is the one to report */
-	return -1;
+	ret->home = h;
+	r = volumes_prepare(h, s, &volumes, &ret->volumes, e);
+	if (r == 0)
+		r = record_create(h, s, &dir, &lock, e);
+	fd_closep(&volumes);
+	if (r == 0) {
+		r = start_supervisor(h, s->name, dir, lock, !s->ephemeral, connect, ret, e);
+		if (r < 0) {
+			record_retire(h, s->name);
+			IGNORE(record_erase(h, s->name, &ignored)); /* the first error is the one to report */
+		}
+	}
+	if (r < 0)
+		drop_volumes(ret);
+	return r;
 }
 
 int launch_start(const struct home *h, const char *name, struct launch *ret, struct err *e)
@@ -144,7 +168,7 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 	return start_supervisor(h, name, dir, lock, true, false, ret, e);
 }
 
-int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
+static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e)
 {
 	AUTO_BUF in = BUF_INIT(ANSWER_MAX_BYTES);
 	const char *text;
@@ -179,4 +203,54 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
 		return err_set(e, ERR_PROTOCOL, "the supervisor's answer is not understood");
 	return err_set(e, (enum err_code)code, "%s", text);
+}
+
+int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
+{
+	int r = wait_for_answer(l, warnings, e);
+
+	if (r < 0)
+		drop_volumes(l);
+	return r;
+}
+
+static void ignore_note(void *arg, bool missed, const char *text)
+{
+	*(bool *)arg |= missed;
+}
+
+static int apply_patches(const struct home *h, const struct spec *s, struct err *e)
+{
+	bool missed = false;
+	const struct copy_notes notes = { .note = ignore_note, .arg = &missed };
+	struct client c;
+	int r = client_open(&c, h, s->name, e);
+
+	for (size_t i = 0; r == 0 && i < s->n_patches; i++) {
+		r = copy_patch(&c, &s->patch[i], &notes, e);
+		if (r == 0 && missed)
+			r = err_set(e, ERR_SYSTEM, "part of '%s' could not be copied", s->patch[i].source);
+	}
+	client_done(&c);
+	return r;
+}
+
+int launch_settle(struct launch *l, const struct spec *s, struct err *e)
+{
+	AUTO_BUF none = BUF_INIT(64);
+	struct err ignored;
+	int r;
+
+	if (s->n_patches == 0)
+		return 0;
+	r = apply_patches(l->home, s, e);
+	if (r == 0 && send(l->leash, "s", 1, MSG_NOSIGNAL) < 0)
+		r = err_sys(e, errno, "tell the supervisor");
+	if (r == 0)
+		r = wait_for_answer(l, &none, e);
+	if (r == 0)
+		return 0;
+	IGNORE(control_stop(l->home, s->name, 0, &ignored)); /* the closed leash ends it too */
+	drop_volumes(l);
+	return -1;
 }

@@ -185,6 +185,8 @@ int guest_boot(struct guest *g, struct err *e)
 	g->walls.nofile_hard = g->boot.nofile_hard;
 	g->walls.data_limit = g->boot.data_limit;
 	g->walls.nproc_limit = g->boot.nproc_limit;
+	g->walls.rlimit = g->boot.rlimit;
+	g->walls.n_rlimits = g->boot.n_rlimits;
 	raise_own_nofile();
 	if (make_inner_namespace(g, e) < 0 || drop_capabilities(g, e) < 0)
 		return -1;

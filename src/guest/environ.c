@@ -51,7 +51,7 @@ static void set(struct environ_list *l, const char *kv)
 	}
 }
 
-static void set_path(struct environ_list *l)
+static void set_path(struct environ_list *l, bool lent_shell)
 {
 	char **path = find(l, "PATH", 4);
 	char *now = path ? *path + 5 : DEFAULT_PATH;
@@ -59,7 +59,7 @@ static void set_path(struct environ_list *l)
 
 	if (strncmp(now, SCRIPTS_DIR ":", sizeof(SCRIPTS_DIR)) == 0)
 		return;
-	full = xasprintf("PATH=" SCRIPTS_DIR ":%s", now);
+	full = xasprintf("PATH=" SCRIPTS_DIR ":%s%s", now, lent_shell ? ":" FALLBACK_BIN_DIR : "");
 	set(l, full);
 	free(full);
 }
@@ -78,7 +78,7 @@ void environ_compose(struct environ_list *l, const struct boot_message *boot,
 		set(l, boot->env[i]);
 	for (size_t i = 0; i < m->n_env; i++)
 		set(l, m->env[i]);
-	set_path(l);
+	set_path(l, boot->lent_shell);
 	set_missing(l, "HOME", u->home);
 	if (m->flags & EXEC_TTY)
 		set_missing(l, "TERM",
@@ -102,5 +102,4 @@ void environ_candidates(struct environ_list *l, const struct environ_list *env, 
 		if (dir.n)
 			push(l, xasprintf("%.*s/%s", (int)dir.n, dir.p, program));
 	}
-	push(l, xasprintf(FALLBACK_BIN_DIR "/%s", program));
 }

@@ -2,7 +2,8 @@
  * The child borrows pid 1's memory until it executes (CLONE_VM | CLONE_VFORK): cheap, and its
  * failure is simply written into the job. That memory is non-dumpable and belongs to the outer
  * namespace, so the payload can neither trace nor read the child while it shares it. The child
- * makes system calls only.
+ * makes system calls only. An agent is forked instead: it stays in our code for long, on a copy of
+ * our memory that is as unreadable to the payload as the original.
  *
  * Order matters. Descriptors of pid 1 are closed before chdir, or a working directory such as
  * /proc/self/fd/7 would lead out (CVE-2024-21626). The filter goes in while we still have
@@ -85,6 +86,8 @@ static long set_limits(const struct exec_job *j)
 		r = set_limit(RLIMIT_DATA, w->data_limit, w->data_limit);
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
+	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
+		r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
 		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
 	return r;
@@ -165,7 +168,7 @@ static void fail(struct exec_job *j, enum exec_failure f, long r)
 {
 	j->failure = f;
 	j->err = (int)-r;
-	raw_exit(127);
+	raw_exit(EXEC_AGENT_FAILED);
 }
 
 static void run(void *arg)
@@ -192,6 +195,8 @@ static void run(void *arg)
 	if ((r = RAW1(SYS_chdir, j->cwd)) < 0)
 		fail(j, EXEC_BAD_CWD, r);
 	RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL, 8);
+	if (j->agent)
+		raw_exit(j->agent(j->agent_arg));
 	r = execute(j);
 	fail(j, spawn_failure(r), r);
 }
@@ -199,10 +204,8 @@ static void run(void *arg)
 pid_t exec_start(struct exec_job *j)
 {
 	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_VFORK | (j->mark ? CLONE_NEWUTS : 0),
+		.flags = j->mark ? CLONE_NEWUTS : 0,
 		.exit_signal = SIGCHLD,
-		.stack = (uintptr_t)child_stack,
-		.stack_size = sizeof(child_stack),
 	};
 	long pid;
 
@@ -213,7 +216,16 @@ pid_t exec_start(struct exec_job *j)
 	j->failure = EXEC_OK;
 	j->err = 0;
 	/* signals stay blocked in pid 1 for good (signalfd), so none can run in the child */
-	pid = raw_clone_on_stack(&args, run, j);
+	if (j->agent) {
+		pid = RAW2(SYS_clone3, &args, sizeof(args)); /* a plain fork */
+		if (pid == 0)
+			run(j);
+	} else {
+		args.flags |= CLONE_VM | CLONE_VFORK;
+		args.stack = (uintptr_t)child_stack;
+		args.stack_size = sizeof(child_stack);
+		pid = raw_clone_on_stack(&args, run, j);
+	}
 	if (pid < 0) {
 		j->failure = pid == -EAGAIN ? EXEC_RESOURCE :
 			     pid == -ENOMEM ? EXEC_NO_MEMORY : EXEC_INTERNAL;

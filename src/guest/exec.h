@@ -22,6 +22,8 @@ struct exec_walls {
 	bool single_id;               /* groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;
 	uint64_t data_limit, nproc_limit;
+	const struct exec_rlimit *rlimit; /* before a command's own */
+	size_t n_rlimits;
 };
 
 struct exec_job {
@@ -37,12 +39,18 @@ struct exec_job {
 	size_t n_rlimits;
 	int cgroup;               /* directory of this command's own group, or -1 */
 	bool mark;                /* give it a UTS namespace as its mark */
+	/* Instead of a program: code of ours, behind the same walls, in a copy of our memory. It
+	 * works on stdio and its result is the exit status; paths, argv and envp are not used. */
+	int (*agent)(const void *arg);
+	const void *agent_arg;
 	/* results */
 	enum exec_failure failure;
 	int err;
 };
 
-/* The command's pid, or -1 with failure and err set. Returns after the exec happened. */
+/* The command's pid, or -1 with failure and err set. Returns after the exec happened. An agent tells
+ * of no failure but by its exit status: EXEC_AGENT_FAILED when it was never called. */
+#define EXEC_AGENT_FAILED 127
 pid_t exec_start(struct exec_job *j);
 
 /* Capabilities a command has over its own user namespace. */

@@ -38,7 +38,7 @@ struct guest {
 	int oom_fd;
 	uint64_t oom_seen;
 	struct boot_message boot;
-	struct buf boot_body; /* what boot's strings point into */
+	struct buf boot_body, update_body; /* what boot's strings point into */
 	struct connection *connections;
 	struct session *sessions;
 	struct left_pipe *left_pipes;
@@ -89,7 +89,8 @@ struct session {
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
 	struct exit_message end;
-	/* terminal */
+	/* terminal, or the socket of a file agent */
+	bool files;
 	int master;
 	loop_id master_watch;
 	uint32_t credit;    /* bytes we may still send */
@@ -100,6 +101,8 @@ struct session {
 
 void session_start(struct connection *c, uint32_t stream, struct str body);
 void session_attach(struct connection *c, uint32_t stream, struct str body);
+/* FILE: a file agent takes the place of a command; its records flow as a terminal's bytes do. */
+void session_files(struct connection *c, uint32_t stream, struct str body);
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream);
 void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);

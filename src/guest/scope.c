@@ -30,22 +30,33 @@ static bool is_empty(int group)
 	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, "populated 0");
 }
 
+static void group_name(unsigned number, char out[32])
+{
+	snprintf(out, 32, "exec-%u", number);
+}
+
 void scope_open(struct scopes *s, struct scope *ret)
 {
 	char name[32];
+	int r;
 
 	*ret = (struct scope){ .group = -1, .mark = -1 };
 	if (s->payload < 0)
 		return;
 	for (unsigned i = s->n_spare; i-- > 0;) {
-		if (!is_empty(s->spare_fd[i]))
+		if (!is_empty(s->spare[i].fd))
 			continue;
-		ret->group = s->spare_fd[i];
-		s->spare_fd[i] = s->spare_fd[--s->n_spare];
+		ret->group = s->spare[i].fd;
+		ret->number = s->spare[i].number;
+		s->spare[i] = s->spare[--s->n_spare];
 		return;
 	}
-	snprintf(name, sizeof(name), "exec-%u", s->next++);
-	if (mkdirat(s->payload, name, 0755) == 0)
+	do { /* a sandbox whose supervisor was killed finds its old groups */
+		ret->number = s->next++;
+		group_name(ret->number, name);
+		r = mkdirat(s->payload, name, 0755);
+	} while (r < 0 && errno == EEXIST);
+	if (r == 0)
 		ret->group = openat(s->payload, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -109,11 +120,20 @@ enum scope_state scope_kill(struct scope *c)
 
 void scope_close(struct scopes *s, struct scope *c)
 {
+	char name[32];
+
 	fd_closep(&c->mark);
 	if (c->group < 0)
 		return;
-	if (!c->killed && s->n_spare < ARRAY_SIZE(s->spare_fd))
-		s->spare_fd[s->n_spare++] = fd_take(&c->group);
-	else
-		fd_closep(&c->group); /* stays until the sandbox ends; the supervisor removes it */
+	/* kernels that count kills (6.14 on) compare the count of pid 1's own group with that of the
+	 * group cloned into: whatever is born into a group that was ever killed dies at once */
+	if (s->n_spare < ARRAY_SIZE(s->spare) && !c->killed) {
+		s->spare[s->n_spare].number = c->number;
+		s->spare[s->n_spare++].fd = fd_take(&c->group);
+		return;
+	}
+	fd_closep(&c->group);
+	group_name(c->number, name);
+	/* one that somebody still dies in stays until the sandbox ends; the supervisor removes it */
+	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }

@@ -18,12 +18,16 @@
 struct scopes {
 	int payload; /* delegated cgroup directory, or -1: marks are used */
 	unsigned next;
-	int spare_fd[16]; /* groups of ended commands, to be used again when empty */
+	struct {
+		int fd;
+		unsigned number;
+	} spare[16]; /* groups of ended commands, to be used again when empty */
 	unsigned n_spare;
 };
 
 struct scope {
 	int group;       /* directory, or -1 */
+	unsigned number; /* of the group: its name */
 	bool killed;     /* such a group is never used again: newer kernels kill who is born in it */
 	int mark;        /* open UTS namespace, or -1; holding it keeps its number from reuse */
 	uint64_t mark_ino;

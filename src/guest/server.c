@@ -107,6 +107,11 @@ static bool on_frame(struct connection *c, const struct frame *f)
 			return false;
 		session_attach(c, f->stream, f->body);
 		return true;
+	case FRAME_FILE:
+		if (s)
+			return false;
+		session_files(c, f->stream, f->body);
+		return true;
 	case FRAME_LEAVE:
 		session_leave(c, f, c->fds, c->n_fds);
 		c->n_fds = 0;

@@ -5,6 +5,8 @@
  *   terminal  we hold the master; output flows as frames within the client's credit, and into a
  *             ring while nobody is attached
  *   detached  we hold the pipes; output goes to the log
+ *   files     our own file agent instead of a program; we relay between its socket and the client
+ *             within credits, exactly as for a terminal, but never without the client
  *
  * A session ends when its direct child does. If it must be ended (time-out, client gone), its scope
  * is killed first and the end is reported when the child is reaped.
@@ -17,15 +19,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "guest/agent.h"
 #include "guest/environ.h"
 #include "guest/pipes.h"
 #include "guest/terminal.h"
+#include "wire/file.h"
 
 #define TERMINAL_CHUNK_BYTES 16384
 #define TERMINAL_EOF "\x04"
@@ -214,7 +219,7 @@ static void pass_output(struct session *s, const char *p, size_t n)
 	if (s->connection) {
 		s->credit -= (uint32_t)n;
 		connection_send(s->connection, FRAME_OUTPUT, FRAME_FLAG_JOINED, s->stream, p, n);
-	} else {
+	} else if (!s->files) {
 		keep_in_ring(s, p, n);
 		channel_log(s->guest, s->id, FRAME_FLAG_JOINED, p, n);
 	}
@@ -238,6 +243,8 @@ static void feed_terminal(struct session *s)
 		number_encode(&grant, before - s->input.n);
 		connection_send(s->connection, FRAME_CREDIT, 0, s->stream, grant.p, grant.n);
 	}
+	if (s->files && s->input_closed && s->input.n == 0)
+		IGNORE(shutdown(s->master, SHUT_WR)); /* it may have gone already */
 }
 
 static void on_master(void *arg, int fd, uint32_t events)
@@ -281,7 +288,7 @@ void session_input(struct session *s, struct str data)
 		return;
 	if (data.n == 0) {
 		s->input_closed = true;
-		buf_add_str(&s->input, TERMINAL_EOF);
+		buf_add_str(&s->input, s->files ? "" : TERMINAL_EOF);
 	} else {
 		buf_add(&s->input, data.p, data.n);
 	}
@@ -311,13 +318,13 @@ void session_resize(struct session *s, struct str body)
 {
 	uint32_t rows, cols;
 
-	if (s->master >= 0 && size_decode(body, &rows, &cols) == 0)
+	if (s->master >= 0 && !s->files && size_decode(body, &rows, &cols) == 0)
 		terminal_resize(s->master, rows, cols);
 }
 
 void session_detach(struct session *s)
 {
-	if (s->master < 0)
+	if (s->master < 0 || s->files)
 		return;
 	s->connection = NULL;
 	watch_master(s);
@@ -334,7 +341,8 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 	if (number_decode(body, &id) < 0)
 		id = 0;
 	for (struct session *s = c->guest->sessions; s; s = s->next)
-		if (s->master >= 0 && !s->ended && (id ? s->id == id : !s->connection) &&
+		if (s->master >= 0 && !s->files && !s->ended &&
+		    (id ? s->id == id : !s->connection) &&
 		    (!found || s->id > found->id))
 			found = s;
 	if (!found || found->connection) {
@@ -421,15 +429,14 @@ static int open_ends(struct connection *c, const struct exec_message *m, const s
 	return 0;
 }
 
-static struct session *session_new(struct connection *c, uint32_t stream,
-				   const struct exec_message *m)
+static struct session *session_new(struct connection *c, uint32_t stream, unsigned flags)
 {
 	struct session *s = xcalloc(1, sizeof(*s));
 
 	s->guest = c->guest;
-	s->connection = m->flags & EXEC_DETACHED ? NULL : c;
+	s->connection = flags & EXEC_DETACHED ? NULL : c;
 	s->stream = stream;
-	s->flags = m->flags;
+	s->flags = flags;
 	s->id = ++c->guest->next_session;
 	s->master = -1;
 	s->credit = FRAME_CREDIT_BYTES;
@@ -469,7 +476,7 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 {
 	struct guest *g = c->guest;
 	struct environ_list env, paths;
-	struct session *s = session_new(c, stream, m);
+	struct session *s = session_new(c, stream, m->flags);
 	struct exec_job j = {
 		.walls = &g->walls,
 		.argv = m->argv,
@@ -536,6 +543,61 @@ void session_start(struct connection *c, uint32_t stream, struct str body)
 		ends_done(&f);
 	}
 	exec_message_done(&m);
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* The agent is a command of the sandbox's root: same namespace, groups, filter and kill scope. */
+static void run_agent(struct connection *c, uint32_t stream, const struct file_message *m, int pair[2])
+{
+	static const struct user root = { .home = "/" };
+	struct guest *g = c->guest;
+	struct session *s = session_new(c, stream, 0);
+	struct exec_job j = {
+		.walls = &g->walls,
+		.cwd = "/",
+		.user = &root,
+		.stdio = { pair[1], pair[1], pair[1] },
+		.agent = agent_main,
+		.agent_arg = m,
+	};
+
+	s->files = true;
+	scope_open(&g->scopes, &s->scope);
+	j.cgroup = s->scope.group;
+	j.mark = s->scope.group < 0;
+	s->pid = exec_start(&j);
+	fd_closep(&pair[1]);
+	if (s->pid < 0) {
+		send_exit(c, stream, &(struct exit_message){ .failure = j.failure, .sys = j.err });
+		session_free(s);
+		return;
+	}
+	if (j.mark)
+		scope_mark(&s->scope, s->pid);
+	s->master = fd_take(&pair[0]);
+	s->master_watch = loop_add_fd(g->loop, s->master, LOOP_READ, on_master, s);
+	send_started(s);
+	if (g->n_running++ == 0)
+		report_activity(g);
+}
+
+void session_files(struct connection *c, uint32_t stream, struct str body)
+{
+	struct file_message m;
+	int pair[2] = { -1, -1 };
+	int r = file_decode(body, &m);
+
+	if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		r = -errno;
+	if (r == 0 && fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+		r = -errno;
+	if (r < 0)
+		send_exit(c, stream, &(struct exit_message){ .failure = EXEC_INTERNAL, .sys = -r });
+	else
+		run_agent(c, stream, &m, pair);
+	fd_closep(&pair[0]);
+	fd_closep(&pair[1]);
 }
 
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream)

@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "logs/history.h"
 #include "logs/lines.h"
+#include "state/boot_error.h"
 #include "state/record.h"
 
 #define FLUSH_BYTES (256u << 10)
@@ -63,6 +64,34 @@ static int show_history(struct out *o, const struct history *h, struct err *e)
 			r = put(o, &x, e);
 	entry_done(&x);
 	return r == 0 ? flush(o, e) : r;
+}
+
+/* Why the last start failed, before everything else. */
+static void add_boot_error(struct out *o, int record_dir)
+{
+	AUTO_BUF text = BUF_INIT(65536);
+	AUTO_JSON doc = NULL;
+	const struct json_value *v;
+	struct json_writer w;
+	struct err ignored;
+
+	if (io_read_file(record_dir, BOOT_ERROR_FILE, &text) < 0 ||
+	    json_parse(buf_str(&text), text.n, &doc, &ignored) < 0)
+		return;
+	v = json_root(doc);
+	if (!o->show->render.json) {
+		buf_addf(&o->b, "--- boot failed: %s ---\n", json_get_str(v, "message", "?"));
+		return;
+	}
+	json_writer_init(&w, &o->b, 0);
+	json_begin_object(&w);
+	json_key_str(&w, "d", buf_str(&text));
+	json_key_null(&w, "e");
+	json_key_null(&w, "id");
+	json_key_str(&w, "s", "boot-error");
+	json_key_str(&w, "t", json_get_str(v, "t", ""));
+	json_end_object(&w);
+	buf_add_char(&o->b, '\n');
 }
 
 /* --- following ------------------------------------------------------------------------------- */
@@ -163,15 +192,19 @@ static int wait_for_more(struct follow *f)
 	return 0;
 }
 
+static void set_interrupt(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGINT);
+}
+
 static int watch(struct follow *f, struct err *e)
 {
 	AUTO_FREE char *logs = xasprintf("/proc/self/fd/%d", f->logs_dir);
 	AUTO_FREE char *lock = xasprintf("/proc/self/fd/%d/lock", f->record_dir);
 	sigset_t interrupt;
 
-	sigemptyset(&interrupt);
-	sigaddset(&interrupt, SIGINT);
-	sigprocmask(SIG_BLOCK, &interrupt, NULL);
+	set_interrupt(&interrupt);
 	f->signals = signalfd(-1, &interrupt, SFD_CLOEXEC);
 	f->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (f->signals < 0 || f->events < 0)
@@ -225,13 +258,18 @@ int show_logs(struct show *s, int record_dir, struct err *e)
 	AUTO_FD logs = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct out o = { .show = s };
 	struct history h;
+	sigset_t interrupt;
 	int r;
 
+	set_interrupt(&interrupt);
+	if (s->follow) /* whoever sees the first line may interrupt us and expects success */
+		sigprocmask(SIG_BLOCK, &interrupt, NULL);
 	if (logs < 0 && errno == ENOENT)
 		return 0; /* capture is off: nothing was ever printed into a log */
 	if (logs < 0)
 		return err_sys(e, errno, "open the logs");
 	buf_init(&o.b, OUT_MAX_BYTES);
+	add_boot_error(&o, record_dir);
 	r = history_load(&h, logs, &s->filter, e);
 	if (r == 0)
 		r = show_history(&o, &h, e);

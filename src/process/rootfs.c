@@ -29,15 +29,13 @@ struct builder {
 
 /* --- trees ----------------------------------------------------------------------------------- */
 
-static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, struct tree_map map,
-			      int *ret)
+/* Takes MOUNT, one that nobody else has. */
+static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, struct tree_map map,
+			     int *ret)
 {
 	struct mount_attr attr = { .attr_set = attrs };
-	AUTO_FD tree = sys_open_tree(fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE |
-						     OPEN_TREE_CLOEXEC);
+	AUTO_FD tree = mount;
 
-	if (tree < 0)
-		return err_sys(b->e, errno, "clone mount source");
 	if (attrs && sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
 		return err_sys(b->e, errno, "set attributes of mount source");
 	*ret = plan_tree(b->p, fd_take(&tree));
@@ -46,6 +44,17 @@ static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, st
 		b->maps[b->n_maps++] = map;
 	}
 	return 0;
+}
+
+static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, struct tree_map map,
+			      int *ret)
+{
+	int tree = sys_open_tree(fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE |
+						 OPEN_TREE_CLOEXEC);
+
+	if (tree < 0)
+		return err_sys(b->e, errno, "clone mount source");
+	return add_mount_of_ours(b, tree, attrs, map, ret);
 }
 
 static int add_tree_in_child(struct builder *b, int fd, unsigned long attrs, int *ret)
@@ -143,13 +152,13 @@ static void add_move(struct builder *b, const char *path, int tree)
 	plan_add(b->p, STEP_MOVE)->tree = tree;
 }
 
-static void add_write(struct builder *b, const char *name, const char *text)
+static void add_write(struct builder *b, const char *name, const char *text, unsigned mode)
 {
 	struct step *s = add_path(b, STEP_WRITE, name);
 
 	s->text_n = strlen(text);
 	s->text = plan_text(b->p, text, s->text_n);
-	s->mode = 0644;
+	s->mode = mode;
 }
 
 /* --- /dev, /sys, /.msb ----------------------------------------------------------------------- */
@@ -240,7 +249,7 @@ static void add_over(struct builder *b, const char *name, const char *path)
 	add_move(b, path, tree);
 }
 
-static void add_msb(struct builder *b)
+static void add_msb(struct builder *b, int shell)
 {
 	AUTO_BUF text = BUF_INIT(65536);
 	char options[48];
@@ -249,18 +258,28 @@ static void add_msb(struct builder *b)
 	add_place(b, "/.msb");
 	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
 	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;
+	for (size_t i = 0; i < b->r->spec->n_scripts; i++) {
+		char name[sizeof("scripts/") + SPEC_NAME_MAX_BYTES];
+
+		snprintf(name, sizeof(name), "scripts/%s", b->r->spec->script[i].name);
+		add_write(b, name, b->r->spec->script[i].body, 0755);
+	}
 	buf_addf(&text, "%s\n", b->r->hostname);
-	add_write(b, "hostname", buf_str(&text));
+	add_write(b, "hostname", buf_str(&text), 0644);
 	buf_clear(&text);
 	buf_addf(&text,
 		 "127.0.0.1\tlocalhost %s\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 		 "ff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n%s",
 		 b->r->hostname, b->r->hosts_line ? b->r->hosts_line : "");
-	add_write(b, "hosts", buf_str(&text));
+	add_write(b, "hosts", buf_str(&text), 0644);
 	add_write(b, "resolv.conf",
-		  b->r->resolv_conf ? b->r->resolv_conf : "# this sandbox has no network\n");
+		  b->r->resolv_conf ? b->r->resolv_conf : "# this sandbox has no network\n", 0644);
 	if (b->r->profile)
-		add_write(b, "profile", b->r->profile);
+		add_write(b, "profile", b->r->profile, 0644);
+	if (shell >= 0) {
+		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
+		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
+	}
 	if (b->r->spec->image.kind == IMAGE_HOST)
 		return; /* its /etc has links to them */
 	add_over(b, "hostname", "/etc/hostname");
@@ -287,6 +306,15 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	if (fstat(b->r->volume_fd[i], &st) < 0)
 		return err_sys(b->e, errno, "look at volume source '%s'", m->source);
 	*ret_is_dir = S_ISDIR(st.st_mode);
+	if (m->kind == MOUNT_NAMED && m->kind_disk) {
+		/* a file system of its own holds all ids of the sandbox */
+		int mount = fcntl(b->r->volume_fd[i], F_DUPFD_CLOEXEC, 3);
+
+		if (mount < 0)
+			return err_sys(b->e, errno, "take volume '%s'", m->source);
+		return add_mount_of_ours(b, mount, volume_attrs(m, b->r->spec->restricted),
+					 (struct tree_map){ .kind = MAP_SANDBOX }, ret_tree);
+	}
 	/* the payload's root is the owner of the source; other ids cannot be stored there */
 	if (add_tree(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
 		     (struct tree_map){ .kind = MAP_OWNER, .uid = st.st_uid, .gid = st.st_gid },
@@ -342,6 +370,7 @@ static int by_guest_path(const void *a, const void *b, void *arg)
 struct trees {
 	int node[ARRAY_SIZE(nodes)];
 	int cpu, numa;
+	int shell;
 	int layer[ROOTFS_LAYERS_MAX];
 	int upper;
 	int host[HOST_DIRS_MAX];
@@ -358,7 +387,11 @@ static int open_trees(struct builder *b, struct trees *t)
 
 	if (open_nodes(b, t->node) < 0)
 		return -1;
-	t->cpu = t->numa = t->upper = -1;
+	t->cpu = t->numa = t->upper = t->shell = -1;
+	if (r->fallback_shell >= 0 &&
+	    add_tree(b, r->fallback_shell, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID,
+		     whole, &t->shell) < 0)
+		return err_wrap(b->e, "static bash");
 	if (access("/sys/devices/system/cpu", F_OK) == 0 &&
 	    add_path_tree(b, "/sys/devices/system/cpu", MOUNT_ATTR_RDONLY, MAP_NONE, &t->cpu) < 0)
 		return -1;
@@ -432,7 +465,7 @@ static void add_volumes(struct builder *b, const struct trees *t)
 		}
 		add_way(b, m->guest, t->volume_is_dir[order[k]], false);
 		add_move(b, m->guest, t->volume[order[k]]);
-		if (t->volume_is_dir[order[k]])
+		if (t->volume_is_dir[order[k]] && m->kind == MOUNT_BIND)
 			hide_home(b, m, b->r->volume_fd[order[k]]);
 	}
 }
@@ -466,7 +499,7 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	add_dev(&b, t->node);
 	add_sys(&b, t->cpu, t->numa);
-	add_msb(&b);
+	add_msb(&b, t->shell);
 	add_volumes(&b, t);
 	plan_add(p, STEP_LOOPBACK);
 	struct step *name = plan_add(p, STEP_HOSTNAME);

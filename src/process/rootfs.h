@@ -33,11 +33,12 @@ struct rootfs {
 	size_t n_layers;
 	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
 	uint64_t memory_mib; /* size of the in-memory upper */
-	int *volume_fd;      /* one per spec->mount, -1 for tmpfs */
+	int *volume_fd;      /* one per spec->mount, -1 for tmpfs; kind=disk: a mount of its own */
 	const char *home;    /* canonical path of the state directory, hidden inside volumes */
+	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */
+	int fallback_shell;  /* a static bash for an image without one, or -1 */
 	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL: no network */
 	const char *hosts_line;  /* added to /etc/hosts, or NULL */
-	const char *profile; /* text of /etc/profile with our block, or NULL: leave the image's */
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };
 

@@ -152,6 +152,40 @@ static size_t keep(char *data, size_t size, size_t n, void *arg)
 	return buf_failed(b) ? 0 : size * n;
 }
 
+/* --- trying again ---------------------------------------------------------------------------- */
+
+static bool passes_by_itself(CURLcode result)
+{
+	switch (result) {
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_OPERATION_TIMEDOUT:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_GOT_NOTHING:
+	case CURLE_HTTP2:
+	case CURLE_HTTP2_STREAM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Trouble that is likely to be over soon. */
+static bool may_pass(CURLcode result, long status)
+{
+	return result == CURLE_OK ? status == 408 || status == 429 || status >= 500
+				  : passes_by_itself(result);
+}
+
+static void pause_ms(unsigned ms)
+{
+	struct timespec t = { ms / 1000, (long)(ms % 1000) * 1000000 };
+
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		;
+}
+
 /* --- tokens --------------------------------------------------------------------------------- */
 
 static void add_query(CURL *c, struct buf *url, const char *name, const char *value)
@@ -197,34 +231,47 @@ static void post_identity(CURL *c, const struct endpoint *p, const struct challe
 	curl_free(token);
 }
 
+static CURL *token_request(struct registry *r, const struct endpoint *p, const struct challenge *ch)
+{
+	AUTO_BUF url = BUF_INIT(4 * CHALLENGE_FIELD_BYTES);
+	CURL *c = new_request(r, p, ch->realm);
+
+	if (!c)
+		abort(); /* small and fixed, as xcalloc */
+	if (p->credentials.token) {
+		post_identity(c, p, ch);
+		return c;
+	}
+	buf_add_str(&url, ch->realm);
+	add_query(c, &url, "service", ch->service);
+	add_query(c, &url, "scope", ch->scope);
+	curl_easy_setopt(c, CURLOPT_URL, buf_str(&url));
+	if (p->credentials.username) {
+		curl_easy_setopt(c, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+		curl_easy_setopt(c, CURLOPT_USERNAME, p->credentials.username);
+		curl_easy_setopt(c, CURLOPT_PASSWORD, p->credentials.password);
+	}
+	return c;
+}
+
 static int ask_for_token(struct registry *r, struct endpoint *p, const struct challenge *ch,
 			 struct err *e)
 {
-	AUTO_BUF url = BUF_INIT(4 * CHALLENGE_FIELD_BYTES);
 	AUTO_BUF body = BUF_INIT(REGISTRY_TOKEN_MAX_BYTES);
-	CURL *c = new_request(r, p, ch->realm);
+	CURL *c = token_request(r, p, ch);
 	CURLcode result;
 	long status = 0;
 
-	if (!c)
-		return err_set(e, ERR_SYSTEM, "no memory for a request");
-	buf_add_str(&url, ch->realm);
-	if (p->credentials.token) {
-		post_identity(c, p, ch);
-	} else {
-		add_query(c, &url, "service", ch->service);
-		add_query(c, &url, "scope", ch->scope);
-		curl_easy_setopt(c, CURLOPT_URL, buf_str(&url));
-		if (p->credentials.username) {
-			curl_easy_setopt(c, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
-			curl_easy_setopt(c, CURLOPT_USERNAME, p->credentials.username);
-			curl_easy_setopt(c, CURLOPT_PASSWORD, p->credentials.password);
-		}
-	}
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, keep);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, &body);
-	result = curl_easy_perform(c);
-	curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+	for (unsigned n = 1;; n++) {
+		buf_clear(&body);
+		result = curl_easy_perform(c);
+		curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+		if (!may_pass(result, status) || n == REGISTRY_TRIES_MAX)
+			break;
+		pause_ms(REGISTRY_PAUSE_MS << (n - 1));
+	}
 	curl_easy_cleanup(c);
 	if (result != CURLE_OK)
 		return err_set(e, ERR_SYSTEM, "ask '%.200s' for a token: %s", ch->realm,
@@ -263,23 +310,6 @@ static int authenticate(struct registry *r, struct endpoint *p, CURL *easy, stru
 
 /* --- what came of a request ------------------------------------------------------------------ */
 
-static bool passes_by_itself(CURLcode result)
-{
-	switch (result) {
-	case CURLE_COULDNT_CONNECT:
-	case CURLE_OPERATION_TIMEDOUT:
-	case CURLE_PARTIAL_FILE:
-	case CURLE_RECV_ERROR:
-	case CURLE_SEND_ERROR:
-	case CURLE_GOT_NOTHING:
-	case CURLE_HTTP2:
-	case CURLE_HTTP2_STREAM:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static int fail_transfer(const struct endpoint *p, CURLcode result, struct err *e)
 {
 	err_set(e, ERR_SYSTEM, "'%s': %s", p->host, curl_easy_strerror(result));
@@ -314,7 +344,6 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 	struct endpoint *p = &r->endpoint[endpoint];
 	curl_off_t after = 0;
 	long status = 0;
-	bool passing;
 
 	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &after);
@@ -326,9 +355,8 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 		wipe_token(p);
 		return authenticate(r, p, easy, e) < 0 ? REGISTRY_FAILED : REGISTRY_AGAIN;
 	}
-	passing = result == CURLE_OK ? status == 408 || status == 429 || status >= 500
-				     : passes_by_itself(result);
-	if (passing && n_tries < REGISTRY_TRIES_MAX && after <= REGISTRY_RETRY_AFTER_MAX_S) {
+	if (may_pass(result, status) && n_tries < REGISTRY_TRIES_MAX &&
+	    after <= REGISTRY_RETRY_AFTER_MAX_S) {
 		*ret_pause_ms =
 			after > 0 ? (unsigned)after * 1000 : REGISTRY_PAUSE_MS << (n_tries - 1);
 		return REGISTRY_AGAIN;
@@ -344,14 +372,6 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 }
 
 /* --- manifests ------------------------------------------------------------------------------ */
-
-static void pause_ms(unsigned ms)
-{
-	struct timespec t = { ms / 1000, (long)(ms % 1000) * 1000000 };
-
-	while (nanosleep(&t, &t) < 0 && errno == EINTR)
-		;
-}
 
 static int check_manifest_digest(CURL *c, const char *target, const struct buf *body, struct err *e)
 {

@@ -576,34 +576,31 @@ static void set_directory_times(struct unpack *u)
 	}
 }
 
-static int unpack_all(struct unpack *u, uint64_t blob_bytes, struct err *e)
+static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int dir_fd, struct err *e)
 {
-	if (mkdirat(WORKER_DIR_FD, "root", 0755) < 0)
+	if (mkdirat(dir_fd, "root", 0755) < 0)
 		return err_sys(e, errno, "make the layer's directory");
-	u->root_fd = openat(WORKER_DIR_FD, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	u->root_fd = openat(dir_fd, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (u->root_fd < 0)
 		return err_sys(e, errno, "open the layer's directory");
-	if (plain_open(&u->plain, STDIN_FILENO, blob_bytes, e) < 0 || read_tar(u, e) < 0 ||
+	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0 || read_tar(u, e) < 0 ||
 	    read_rest(u, e) < 0)
 		return -1;
 	set_directory_times(u);
 	return 0;
 }
 
-int unpack_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e)
+int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
+		 struct image_layer_info *ret, struct err *e)
 {
 	struct err read_err = { .code = ERR_NONE };
 	struct unpack u = { .root_fd = -1, .parent_fd = -1, .read_err = &read_err };
-	uint64_t blob_bytes;
 	int r;
 
-	if (!arg || parse_u64(arg, 0, UINT64_MAX, &blob_bytes) < 0)
-		return err_set(e, ERR_USAGE, "unpack needs the blob's length");
-	umask(0);
 	u.info.owners = owners;
-	r = unpack_all(&u, blob_bytes, e);
+	r = unpack_all(&u, blob_fd, blob_bytes, dir_fd, e);
 	if (r == 0)
-		image_layer_info_write_json(&u.info, reply);
+		*ret = u.info;
 	if (u.tar)
 		archive_read_free(u.tar);
 	plain_done(&u.plain);
@@ -613,4 +610,18 @@ int unpack_run(const char *arg, enum layer_owners owners, struct json_writer *re
 	free(u.directory);
 	fd_closep(&u.root_fd);
 	return r;
+}
+
+int unpack_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e)
+{
+	struct image_layer_info info;
+	uint64_t blob_bytes;
+
+	if (!arg || parse_u64(arg, 0, UINT64_MAX, &blob_bytes) < 0)
+		return err_set(e, ERR_USAGE, "unpack needs the blob's length");
+	umask(0);
+	if (unpack_layer(STDIN_FILENO, blob_bytes, WORKER_DIR_FD, owners, &info, e) < 0)
+		return -1;
+	image_layer_info_write_json(&info, reply);
+	return 0;
 }

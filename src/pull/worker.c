@@ -199,8 +199,8 @@ static int enter_namespace(enum layer_owners *ret_owners, struct err *e)
 		return err_sys(e, -r, "speak to the parent");
 	if (c == SAYS_MAPPED)
 		*ret_owners = LAYER_OWNERS_MAPPED;
-	else if (owners_map_self(uid, gid) < 0)
-		return 0; /* without ids we are who we were, only poorer: chown is left out anyway */
+	else if ((r = owners_map_self(uid, gid)) < 0)
+		return err_sys(e, -r, "map the caller into a user namespace");
 	/* new files take the namespace's root as their owner, also where ids were mapped for us */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return err_sys(e, errno, "become root of the worker's user namespace");

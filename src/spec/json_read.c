@@ -511,7 +511,7 @@ static int read_runtime(const struct json_value *v, struct spec *s, struct err *
 	struct {
 		const char *hostname, *log_level, *stop_signal;
 		int64_t metrics_sample_interval_ms;
-		bool disable_metrics_sample, log_disabled;
+		bool disable_metrics_sample, log_disabled, shell_fallback;
 		const struct json_value *entrypoint;
 	} in = { .metrics_sample_interval_ms = SPEC_DEFAULT_METRICS_INTERVAL_MS };
 	const struct json_field fields[] = {
@@ -521,6 +521,7 @@ static int read_runtime(const struct json_value *v, struct spec *s, struct err *
 		FIELD_INT(__typeof__(in), metrics_sample_interval_ms, JSON_OPTIONAL, 0, UINT32_MAX),
 		FIELD_BOOL(__typeof__(in), disable_metrics_sample, JSON_OPTIONAL),
 		FIELD_BOOL(__typeof__(in), log_disabled, JSON_OPTIONAL),
+		FIELD_BOOL(__typeof__(in), shell_fallback, JSON_OPTIONAL),
 		FIELD_VALUE(__typeof__(in), entrypoint, JSON_OPTIONAL),
 	};
 
@@ -540,6 +541,7 @@ static int read_runtime(const struct json_value *v, struct spec *s, struct err *
 	s->metrics_interval_ms = (uint32_t)in.metrics_sample_interval_ms;
 	s->metrics_disabled = in.disable_metrics_sample;
 	s->log_disabled = in.log_disabled;
+	s->shell_fallback = in.shell_fallback;
 	return check_runtime(s, e);
 }
 

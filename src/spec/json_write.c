@@ -382,6 +382,8 @@ static void write_runtime(struct json_writer *w, const struct spec *s)
 	json_key_int(w, "metrics_sample_interval_ms", s->metrics_interval_ms);
 	write_scripts(w, s);
 	key_bytes(w, "shell", s->shell ? s->shell : SPEC_DEFAULT_SHELL);
+	if (s->shell_fallback)
+		json_key_bool(w, "shell_fallback", true);
 	json_key_str(w, "stop_signal", s->stop_signal);
 	key_bytes(w, "user", s->user);
 	key_bytes(w, "workdir", s->workdir);

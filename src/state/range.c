@@ -25,11 +25,10 @@ static int open_table(struct err *e)
 	int saved = ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-		AUTO_FD fd = open(tables[i][1], flags, 0600);
+		AUTO_FD fd = -1;
 
-		if (fd < 0 && errno == ENOENT && mkdir(tables[i][0], 0755) == 0)
-			fd = open(tables[i][1], flags, 0600);
+		IGNORE(access(tables[i][0], F_OK) < 0 && mkdir(tables[i][0], 0755) < 0);
+		fd = open(tables[i][1], O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd >= 0 && flock(fd, LOCK_EX) == 0)
 			return fd_take(&fd);
 		saved = errno;

@@ -17,9 +17,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/erase.h"
 #include "base/io.h"
 #include "base/json.h"
-#include "state/erase.h"
 #include "state/range.h"
 
 #define LOCK_RETRY_MS 5

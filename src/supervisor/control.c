@@ -1,5 +1,5 @@
 /*
- * The supervisor's own socket: stop, touch, usage. Its clients are commands of the same user (the home is
+ * The supervisor's own socket: stop, touch, usage, update. Its clients are commands of the same user (the home is
  * 0700). They are held until the sandbox is down if they asked for that.
  */
 #include <errno.h>
@@ -73,6 +73,22 @@ static void answer_usage(struct control_client *c)
 	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
 }
 
+/* OK with an empty body, or with the reason why not. */
+static void answer_update(struct control_client *c, struct str body)
+{
+	AUTO_BUF b = BUF_INIT(1024);
+	struct err e = { 0 };
+	uint64_t what;
+	const char *why = "";
+
+	if (number_decode(body, &what) < 0 || what > UPDATE_CPUS + UPDATE_MEMORY + UPDATE_COMMANDS)
+		why = "the request is not understood";
+	else if (supervisor_update(c->supervisor, (unsigned)what, &e) < 0)
+		why = e.msg;
+	frame_put(&b, FRAME_OK, 0, 0, why, strlen(why));
+	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
+}
+
 static void on_request(struct control_client *c, const struct frame *f)
 {
 	uint64_t grace;
@@ -90,6 +106,9 @@ static void on_request(struct control_client *c, const struct frame *f)
 		break;
 	case FRAME_USAGE:
 		answer_usage(c);
+		break;
+	case FRAME_UPDATE:
+		answer_update(c, f->body);
 		break;
 	default:
 		break;

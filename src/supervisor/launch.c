@@ -17,14 +17,16 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/erase.h"
 #include "base/fdpass.h"
 #include "base/io.h"
 #include "host/idmap.h"
 #include "host/subid.h"
 #include "image/store.h"
 #include "process/skeleton.h"
-#include "state/erase.h"
 #include "state/range.h"
+#include "supervisor/disk.h"
+#include "supervisor/loginshell.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
@@ -135,7 +137,7 @@ static int open_upper(struct supervisor *s, int *ret_fd, struct err *e)
 /* Root's files shared with a sandbox: what it makes set-user-id there is so on the host too. */
 static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, const struct stat *st)
 {
-	if (s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
+	if (m->kind == MOUNT_BIND && s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
 	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
 		buf_addf(&s->warnings,
 			 "setuid files that the sandbox makes in '%s' are root's on the "
@@ -150,6 +152,8 @@ static int open_volume(struct supervisor *s, const struct spec_mount *m, int *re
 	struct stat st;
 	AUTO_FD fd = -1;
 
+	if (m->kind == MOUNT_NAMED && m->kind_disk)
+		return disk_mount(s, m, ret_fd, e);
 	if (m->kind == MOUNT_NAMED)
 		path = xasprintf("%s/volumes/%s/data", h->path, m->source);
 	else
@@ -245,6 +249,18 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 	return open_upper(s, &r->upper_fd, e);
 }
 
+static int lend_shell(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+
+	if (spec->image.kind == IMAGE_HOST)
+		return 0; /* its base has all of it */
+	if (spec->shell_fallback && loginshell_fallback(r, &r->fallback_shell, e) < 0)
+		return -1;
+	r->profile = loginshell_profile(r, r->fallback_shell >= 0);
+	return 0;
+}
+
 static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
@@ -254,6 +270,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 		.ids = &s->ids,
 		.parent_mounts = s->parent_mounts,
 		.upper_fd = -1,
+		.fallback_shell = -1,
 		.memory_mib = spec->image.root_disk.size_mib ? spec->image.root_disk.size_mib
 							      : SPEC_DEFAULT_ROOT_DISK_MIB,
 		.home = s->home.path,
@@ -267,7 +284,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	r->volume_fd = xcalloc(spec->n_mounts + 1, sizeof(int));
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		r->volume_fd[i] = -1;
-	if (open_layers(s, r, e) < 0)
+	if (open_layers(s, r, e) < 0 || lend_shell(s, r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
@@ -281,6 +298,8 @@ static void close_rootfs(struct rootfs *r)
 	for (size_t i = 0; i < r->n_layers; i++)
 		fd_closep(&r->layer_fd[i]);
 	fd_closep(&r->upper_fd);
+	fd_closep(&r->fallback_shell);
+	free_p(&r->profile);
 	for (size_t i = 0; r->volume_fd && i < r->spec->n_mounts; i++)
 		fd_closep(&r->volume_fd[i]);
 	free_p(&r->volume_fd);
@@ -376,8 +395,7 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	return r < 0 && r != -EPIPE && r != -ECONNRESET ? err_sys(e, -r, "tell pid 1 what to be") : 0;
 }
 
-/* "K=V" strings of the image and the user, for BOOT. */
-static const char **boot_env(const struct spec *spec, size_t *ret_n)
+const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 {
 	const char **env = xcalloc(spec->image_env.n + spec->n_env + 1, sizeof(*env));
 	size_t n = 0;
@@ -390,7 +408,7 @@ static const char **boot_env(const struct spec *spec, size_t *ret_n)
 	return env;
 }
 
-static int boot_guest(struct supervisor *s, struct err *e)
+static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
 	struct boot_message boot = {
@@ -398,6 +416,7 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		.user = spec->user,
 		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
 		.restricted = spec->restricted,
+		.lent_shell = lent_shell,
 		.report_activity = spec->idle_timeout_s > 0,
 		.inner_map = ids_inner_map(&s->ids),
 		.single_id = s->ids.mode == IDS_SINGLE,
@@ -410,7 +429,11 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		return err_sys(e, errno, "read the limit of open files");
 	boot.nofile_soft = nofile.rlim_cur;
 	boot.nofile_hard = nofile.rlim_max;
-	boot.env = boot_env(spec, &boot.n_env);
+	for (size_t i = 0; i < spec->n_rlimits && i < EXEC_RLIMITS_MAX; i++)
+		boot.rlimit[boot.n_rlimits++] =
+			(struct exec_rlimit){ (uint32_t)spec->rlimit[i].resource, spec->rlimit[i].soft,
+					      spec->rlimit[i].hard };
+	boot.env = supervisor_env(spec, &boot.n_env);
 	settle_limits(s, &boot);
 	r = send_boot(s, &boot, e);
 	for (size_t i = 0; i < boot.n_env; i++)
@@ -475,7 +498,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	if (r == 0) /* the child is mounting meanwhile */
 		r = open_sockets(s, e);
 	if (r == 0)
-		r = boot_guest(s, e);
+		r = boot_guest(s, q->rootfs.fallback_shell >= 0, e);
 	fd_closep(&s->guest_listener); /* pid 1 has them now */
 	fd_closep(&s->connection);
 	close_rootfs(&q->rootfs);

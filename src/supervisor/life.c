@@ -19,6 +19,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "state/boot_error.h"
+#include "supervisor/disk.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
@@ -77,16 +79,30 @@ static void report_failure(struct supervisor *s)
 	report(s, FRAME_ERROR, body.p, body.n);
 }
 
+/* From now on it exists: its record stays whatever happens. */
+static void settle(struct supervisor *s)
+{
+	s->unsettled = false;
+	s->record.state.booted_once = true;
+	save(s, STATUS_RUNNING);
+}
+
 static void on_leash(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
+	char word = 0;
 
-	char word;
-
+	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1 && word == LEASH_SETTLED) {
+		if (s->life == LIFE_RUNNING) {
+			settle(s);
+			report(s, FRAME_OK, NULL, 0);
+		}
+		return;
+	}
 	loop_remove(s->loop, &s->leash_watch);
-	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1)
+	if (word == LEASH_RELEASED)
 		return; /* let go on purpose (run -d): it lives as long as its command */
-	if (s->record.spec.ephemeral || s->life == LIFE_STARTING)
+	if (s->record.spec.ephemeral || s->life == LIFE_STARTING || s->unsettled)
 		supervisor_stop(s, 0, "the command that owned it ended");
 }
 
@@ -170,14 +186,19 @@ static void start_is_over(struct supervisor *s)
 	process_started(&s->instance);
 	/* not earlier: a user's own child must stay his to map */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
-	s->record.state.booted_once = true;
+	if (s->record.state.booted_once)
+		boot_error_clear(s->record_dir);
+	s->unsettled = s->record.spec.n_patches > 0 && !s->record.state.booted_once;
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
 	s->record.state.stop_reason[0] = '\0';
 	/* whoever runs an ephemeral one is talking to pid 1 by now: its record can wait */
 	if (s->record.spec.ephemeral)
 		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
-	save(s, STATUS_RUNNING);
+	if (s->unsettled)
+		save(s, STATUS_STARTING);
+	else
+		settle(s);
 	if (!s->record.spec.ephemeral)
 		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 	log_system(s, "--- sandbox started ---");
@@ -326,6 +347,7 @@ static void clean_up(struct supervisor *s)
 
 	link_close(s);
 	process_done(&s->instance);
+	disks_release(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
 	fd_closep(&s->root_hold);
 	if (s->record.spec.image.kind == IMAGE_DIR)
@@ -336,6 +358,8 @@ static void clean_up(struct supervisor *s)
 		if (record_erase(&s->home, s->record.spec.name, &e) < 0)
 			IGNORE(0); /* files of a sub-range: the next command erases them with help */
 	} else {
+		if (s->failure.code)
+			boot_error_write(s->record_dir, &s->failure);
 		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED :
 								    s->record.state.status);
 	}

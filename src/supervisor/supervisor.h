@@ -18,11 +18,15 @@ enum supervisor_fd {
 	SUPERVISOR_FD_RECORD = 3, /* directory of the record */
 	SUPERVISOR_FD_LOCK = 4,   /* its lock, held */
 	SUPERVISOR_FD_LEASH = 5,  /* to the command that started us: OK or ERROR goes there; an
-				     ephemeral sandbox ends when it closes */
+				     ephemeral sandbox ends when it closes, and a new one
+				     that still waits for files to be put in (LEASH_SETTLED) */
 	SUPERVISOR_FD_CONNECTION = 6, /* the first client's, handed to pid 1; may be absent */
 };
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
+/* What the command that started us may say on the leash. */
+#define LEASH_RELEASED 'r' /* live on after me */
+#define LEASH_SETTLED 's'  /* the changes before the first command are made */
 #define STOP_GRACE_MS 2000 /* between SIGTERM and SIGKILL when a stop does not say */
 #define CONTROL_CLIENTS_MAX 64
 
@@ -36,6 +40,7 @@ struct supervisor {
 	struct record record;
 	struct ids ids;
 	int root_hold; /* directory image: see stubs.h */
+	struct disk_hold *disks; /* see disk.h */
 	bool parent_mounts;
 	struct process_instance instance;
 	struct loop *loop;
@@ -44,6 +49,7 @@ struct supervisor {
 	loop_id ready_timer, stop_timer, duration_timer, idle_timer;
 	struct buf channel_in;
 	bool busy;
+	bool unsettled; /* up, but its first changes are not made yet: nobody was promised anything */
 	struct execlog log;
 	struct control_client *clients;
 	unsigned n_clients;
@@ -58,11 +64,15 @@ struct supervisor {
 
 /* launch.c: from the record to a started instance (not yet ready). */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
+/* "K=V" strings of the image and the user, allocated each. */
+const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
 /* The path of one of our other programs, which lie beside this one. */
 MUST_USE int supervisor_program(const char *name, char **ret_path, struct err *e);
 /* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
 int supervisor_sweep(void);
+/* … or everything in the home, which holds no sandbox any more. */
+int supervisor_wipe(void);
 /* … and removes the control groups of a sandbox whose supervisor was killed. */
 int supervisor_reap(const char *name);
 /* life.c */
@@ -70,6 +80,8 @@ MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once. REASON goes to the log and the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
+/* update.c: WHAT is of enum update_what. */
+MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
 /* The gateway holds the ports: a start that waited for that is over. */
 void supervisor_serves(struct supervisor *s);
 /* The start fails for this reason. */

@@ -44,9 +44,7 @@ enum frame_type {
 	FRAME_PONG = 13,
 	FRAME_TOUCH = 14,   /* client: counts as activity */
 	FRAME_ERROR = 15,   /* guest or supervisor: the request failed; fields code, text */
-	FRAME_FILE = 16,    /* client: a file operation; see wire/file.h */
-	FRAME_FILE_DATA = 17,
-	FRAME_FILE_END = 18,
+	FRAME_FILE = 16,    /* client: a file operation on a framed stream; see wire/file.h */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,
@@ -57,7 +55,7 @@ enum frame_type {
 	/* client to supervisor */
 	FRAME_STOP = 48,
 	FRAME_STOPPED = 49,
-	FRAME_UPDATE = 50, /* limits that change live */
+	FRAME_UPDATE = 50, /* what changes live; see enum update_what */
 	FRAME_OK = 51,
 	FRAME_USAGE = 56,        /* what does it use? */
 	FRAME_USAGE_ANSWER = 57, /* supervisor: this */

@@ -86,6 +86,7 @@ struct boot_message {
 	const char *workdir, *user, *shell;
 	bool restricted;
 	bool report_activity;
+	bool lent_shell;         /* /.msb/bin goes last on PATH */
 	const char *inner_map;   /* text of the payload's id maps */
 	bool single_id;          /* one id: groups cannot be set */
 	uint32_t id_shift;       /* outer id = inner id + this */
@@ -94,6 +95,8 @@ struct boot_message {
 	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
 	bool has_oom;            /* a file that counts memory kills follows */
 	uint64_t nofile_soft, nofile_hard; /* what commands get */
+	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX]; /* of every command; a command's own go over */
+	size_t n_rlimits;
 	uint64_t data_limit;     /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit;    /* RLIMIT_NPROC for commands, 0: none */
 };
@@ -126,6 +129,10 @@ MUST_USE int usage_decode(struct str body, struct usage_message *ret);
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
 
-/* CREDIT, STOP, ATTACH, SHUTDOWN: one number each. */
+/* UPDATE to a supervisor: which parts of the record's configuration are meant for now. To pid 1 it
+ * carries the environment and the directory of later commands, as BOOT does. */
+enum update_what { UPDATE_CPUS = 1 << 0, UPDATE_MEMORY = 1 << 1, UPDATE_COMMANDS = 1 << 2 };
+
+/* CREDIT, STOP, ATTACH, SHUTDOWN, UPDATE: one number each. */
 void number_encode(struct buf *b, uint64_t v);
 MUST_USE int number_decode(struct str body, uint64_t *ret);

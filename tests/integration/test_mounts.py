@@ -23,8 +23,8 @@ class Directories(MountTest):
 
     def test_read_and_write(self):
         src = self.source()
-        box = self.create("-v", f"{src}:/mnt/work")
-        self.assertEqual(box.out("cat /mnt/work/in.txt; echo from guest > /mnt/work/out.txt"),
+        box = self.create("-v", f"{src}:/mnt/job")
+        self.assertEqual(box.out("cat /mnt/job/in.txt; echo from guest > /mnt/job/out.txt"),
                          "from host")
         self.assertEqual(self.read("source", "out.txt"), "from guest\n")
 
@@ -234,8 +234,8 @@ class Links(MountTest):
 
     def test_a_target_through_an_absolute_link(self):
         src = self.source()
-        box = self.create("-v", f"{src}:/var/run/work", image=self.root())
-        self.assertEqual(box.out("cat /run/work/in.txt"), "from host")
+        box = self.create("-v", f"{src}:/var/run/job", image=self.root())
+        self.assertEqual(box.out("cat /run/job/in.txt"), "from host")
 
     def test_a_target_that_climbs_out_stays_inside(self):
         src, root = self.source(), self.root()
@@ -258,8 +258,8 @@ class Links(MountTest):
 
     def test_var_run_of_the_host_image(self):
         src = self.source()
-        box = self.create("-v", f"{src}:/var/run/work")
-        self.assertEqual(box.out("cat /run/work/in.txt"), "from host")
+        box = self.create("-v", f"{src}:/var/run/job")
+        self.assertEqual(box.out("cat /run/job/in.txt"), "from host")
 
 
 class Tmpfs(MountTest):

@@ -41,10 +41,9 @@ class Terminals(CordonTest):
         term.expect("44 132\r\n")
 
     def test_ctrl_c_interrupts_the_command_not_the_client(self):
-        term = self.shell(self.create())
-        term.send("sleep 1000\n")
-        term.expect("sleep 1000\r\n")
-        self.eventually(lambda: self.boxes[0].host_processes()[-1])
+        term, number = self.shell(self.create()), unique_number()
+        term.send(f"sleep {number}\n")
+        self.eventually(lambda: self.sleepers(number))
         term.send(CTRL_C)
         term.expect("READY> ")
         term.send("echo status=$?\n")

@@ -182,7 +182,7 @@ class Refused(CordonTest):
         self.refused(root, "Permission denied")
 
     def test_bad_references(self):
-        for image in ("UPPER/case", "a//b", "a:b:c:d", "", "has space", "a@sha256:zz", ":tag"):
+        for image in ("a//b", "a:b:c:d", "", "has space", "a@sha256:zz", ":tag"):
             self.refused(image, "")
 
     def test_disk_images_say_what_they_need(self):

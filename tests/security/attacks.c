@@ -456,7 +456,23 @@ static void attack_devices(void)
 	}
 }
 
-/* Nothing below a directory can be opened for writing. */
+/* Some files can be opened by anybody and refuse at the write: the value that is there already tells. */
+static int takes_writes(const char *path)
+{
+	char value[256];
+	int in = open(path, O_RDONLY | O_NONBLOCK);
+	int out = open(path, O_WRONLY | O_NONBLOCK);
+	ssize_t n = in >= 0 ? read(in, value, sizeof(value)) : 0;
+	int took = out >= 0 && (n <= 0 || write(out, value, (size_t)n) >= 0);
+
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return took;
+}
+
+/* Nothing below a directory can be written. */
 static void walk(const char *path, int depth)
 {
 	DIR *dir = opendir(path);
@@ -467,7 +483,6 @@ static void walk(const char *path, int depth)
 	while ((entry = readdir(dir))) {
 		char child[4096];
 		struct stat st;
-		int fd;
 
 		if (entry->d_name[0] == '.' && (!entry->d_name[1] || entry->d_name[1] == '.'))
 			continue;
@@ -478,11 +493,8 @@ static void walk(const char *path, int depth)
 			walk(child, depth + 1);
 		if (!S_ISREG(st.st_mode))
 			continue;
-		fd = open(child, O_WRONLY | O_NONBLOCK);
-		if (fd >= 0) {
+		if (takes_writes(child))
 			opened(child);
-			close(fd);
-		}
 	}
 	closedir(dir);
 }

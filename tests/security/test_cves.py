@@ -162,8 +162,8 @@ class Published(AttackTest):
                      "cordon.yaml", "Sandboxfile"):
             with open(os.path.join(work, name), "w") as handle:
                 handle.write('{"sandbox_defaults": {"workdir": "/hacked"}}')
-        box = self.create("-v", f"{work}:/work", "-w", "/work", cwd=work)
-        self.assertEqual(box.out("pwd"), "/work")
+        box = self.create("-v", f"{work}:/job", "-w", "/job", cwd=work)
+        self.assertEqual(box.out("pwd"), "/job")
         got = self.cordon("run", "-q", "host", "--", "pwd", cwd=work)
         self.assertEqual(got.text, "/\n", got)
 

@@ -179,7 +179,7 @@ class SetUid(AttackTest):
         got = self.cordon("create", "-n", "x", "-v", f"{shared}:/w", "host")
         self.assertEqual(got.code, 0, got)
         self.assertEqual(got.errtext.count("warn: "), 1, got)
-        self.assertIn("set-user-id", got.errtext)
+        self.assertIn("setuid", got.errtext)
 
     def test_ids_outside_the_map_cannot_be_taken(self):
         got = self.create().exec("id", opts=("-u", "70000"))

@@ -3,7 +3,7 @@
  * cannot be moved under us because nobody else has the directory any more (the sandbox is dead and
  * its directory is below a 0700 home).
  */
-#include "state/erase.h"
+#include "base/erase.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,14 +13,19 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/compat.h"
 
-/* Opens a directory for emptying; a mode that keeps its owner out is lifted first. */
+/* Opens a directory for emptying; a mode that keeps its owner out is lifted first. What is mounted
+ * on it is not ours to empty. */
 static int open_dir(int parent, const char *name)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+				.resolve =
+					RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+	int fd = sys_openat2(parent, name, &how);
 
 	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
-		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fd = sys_openat2(parent, name, &how);
 	return fd;
 }
 

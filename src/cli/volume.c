@@ -1,0 +1,211 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/cells.h"
+#include "cli/commands.h"
+#include "cli/ui.h"
+#include "client/volumes.h"
+#include "spec/grammar.h"
+
+#define OUTPUT_MAX_BYTES (16u << 20)
+#define KEY_WIDTH 16
+#define MIB (1ull << 20)
+
+/* --- create ---------------------------------------------------------------------------------- */
+
+static int create(const struct args *a, const struct home *h, const char *name, struct err *e)
+{
+	const char *kind = args_str(a, "kind"), *size = args_str(a, "size");
+	bool disk = kind && strcmp(kind, "disk") == 0;
+	uint64_t size_mib = 0;
+
+	if (size && parse_size_mib("--size", size, &size_mib, e) < 0)
+		return -1;
+	if (disk && !size)
+		return err_set(e, ERR_INVALID, "--size: a disk volume needs one");
+	if (!disk && size)
+		return err_set(e, ERR_INVALID,
+			       "--size: only disk volumes have one; add --kind disk");
+	return volume_create(h, name, disk ? VOLUME_DISK : VOLUME_DIR, size_mib, e);
+}
+
+int cmd_volume_create(const struct args *a)
+{
+	const char *option = args_str(a, "name");
+	const char *name = a->word.n ? a->word.v[0] : option;
+	AUTO_HOME home = { .fd = -1 };
+	struct err e = { 0 };
+
+	if (option && strcmp(option, name) != 0)
+		return ui_errorf(ERR_INVALID, "--name: '%s' and '%s' are two names for one volume",
+				 option, name);
+	if (spec_check_name("volume", name, &e) < 0 || home_open(&home, &e) < 0 ||
+	    create(a, &home, name, &e) < 0)
+		return ui_error(&e);
+	if (!args_has(a, "quiet"))
+		printf("%s\n", name);
+	return 0;
+}
+
+/* --- list ------------------------------------------------------------------------------------ */
+
+static void add_size(struct buf *out, uint64_t bytes)
+{
+	if (bytes < MIB)
+		buf_addf(out, "%llu KiB", (unsigned long long)((bytes + 1023) / 1024));
+	else
+		cell_mib(out, (bytes + MIB - 1) / MIB);
+}
+
+static int print_json(const struct volume_list *l)
+{
+	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
+	struct json_writer w;
+
+	json_writer_init(&w, &b, 2);
+	json_begin_array(&w);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct volume *v = &l->item[i];
+		bool disk = v->kind == VOLUME_DISK;
+		char created[CLOCK_RFC3339_BYTES];
+
+		clock_rfc3339_ns(v->created_ns, created);
+		json_begin_object(&w);
+		if (disk)
+			json_key_int(&w, "capacity_bytes", (int64_t)(v->size_mib * MIB));
+		else
+			json_key_null(&w, "capacity_bytes");
+		json_key_str(&w, "created_at", created);
+		json_key_str(&w, "disk_format", disk ? "raw" : NULL);
+		json_key_str(&w, "disk_fstype", disk ? "ext4" : NULL);
+		json_key_str(&w, "kind", volume_kind_name(v->kind));
+		json_key_str(&w, "name", v->name);
+		json_key_null(&w, "quota_mib");
+		json_key_int(&w, "used_bytes", (int64_t)volume_used_bytes(v));
+		json_end_object(&w);
+	}
+	json_end_array(&w);
+	buf_add_char(&b, '\n');
+	return ui_write_stdout(&b);
+}
+
+static int print_table(const struct volume_list *l)
+{
+	AUTO_BUF cell = BUF_INIT(256);
+	struct ui_table t;
+
+	ui_table_init(&t, 4);
+	ui_table_add(&t, "NAME");
+	ui_table_add(&t, "KIND");
+	ui_table_add(&t, "SIZE");
+	ui_table_add(&t, "CREATED");
+	for (size_t i = 0; i < l->n; i++) {
+		const struct volume *v = &l->item[i];
+
+		ui_table_add(&t, v->name);
+		ui_table_add(&t, volume_kind_name(v->kind));
+		buf_clear(&cell);
+		add_size(&cell, v->kind == VOLUME_DISK ? v->size_mib * MIB : volume_used_bytes(v));
+		ui_table_add(&t, buf_str(&cell));
+		buf_clear(&cell);
+		cell_time(&cell, v->created_ns);
+		ui_table_add(&t, buf_str(&cell));
+	}
+	return ui_table_print(&t);
+}
+
+static int print_names(const struct volume_list *l)
+{
+	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
+
+	for (size_t i = 0; i < l->n; i++)
+		buf_addf(&b, "%s\n", l->item[i].name);
+	return ui_write_stdout(&b);
+}
+
+int cmd_volume_list(const struct args *a)
+{
+	AUTO_VOLUME_LIST all = { 0 };
+	AUTO_HOME home = { .fd = -1 };
+	struct err e = { 0 };
+
+	if (home_open(&home, &e) < 0 || volume_list_load(&home, &all, &e) < 0)
+		return ui_error(&e);
+	volumes_sweep(&home);
+	if (args_has(a, "format"))
+		return print_json(&all);
+	if (args_has(a, "quiet"))
+		return print_names(&all);
+	if (all.n)
+		return print_table(&all);
+	ui_note("No volumes found.");
+	return 0;
+}
+
+/* --- inspect --------------------------------------------------------------------------------- */
+
+static void line(struct buf *b, const char *key, const char *value)
+{
+	size_t at = b->n;
+
+	buf_addf(b, "%s:", key);
+	buf_add_fill(b, ' ', KEY_WIDTH - (b->n - at));
+	ui_add_clean(b, value);
+	buf_add_char(b, '\n');
+}
+
+int cmd_volume_inspect(const struct args *a)
+{
+	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES), cell = BUF_INIT(256);
+	AUTO_HOME home = { .fd = -1 };
+	AUTO_VOLUME v = { 0 };
+	struct err e = { 0 };
+
+	if (home_open(&home, &e) < 0 || volume_load(&home, a->word.v[0], &v, &e) < 0)
+		return ui_error(&e);
+	line(&b, "Name", v.name);
+	line(&b, "Kind", volume_kind_name(v.kind));
+	if (v.kind == VOLUME_DISK) {
+		cell_mib(&cell, v.size_mib);
+		line(&b, "Format", "raw");
+		line(&b, "Filesystem", "ext4");
+		line(&b, "Capacity", buf_str(&cell));
+	} else {
+		line(&b, "Quota", "none");
+	}
+	buf_clear(&cell);
+	add_size(&cell, volume_used_bytes(&v));
+	line(&b, "Used", buf_str(&cell));
+	line(&b, "Path", v.path);
+	buf_clear(&cell);
+	cell_time(&cell, v.created_ns);
+	line(&b, "Created", buf_str(&cell));
+	line(&b, "Labels", "none");
+	return ui_write_stdout(&b);
+}
+
+/* --- remove ---------------------------------------------------------------------------------- */
+
+int cmd_volume_remove(const struct args *a)
+{
+	AUTO_HOME home = { .fd = -1 };
+	struct err e = { 0 };
+	int status = 0;
+
+	if (home_open(&home, &e) < 0)
+		return ui_error(&e);
+	for (size_t i = 0; i < a->word.n; i++) {
+		uint64_t begin = clock_mono_ns();
+
+		if (volumes_remove(&home, a->word.v[i], &e) == 0) {
+			ui_done("Removed", a->word.v[i], clock_mono_ns() - begin);
+			continue;
+		}
+		status = 1;
+		if (!args_has(a, "quiet"))
+			ui_error(&e);
+	}
+	return status;
+}

@@ -1,0 +1,189 @@
+#include "client/copy.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/transfer.h"
+#include "tree/build.h"
+#include "tree/walk.h"
+
+/* --- the answer of an agent that takes files ------------------------------------------------- */
+
+/* Notes, then DONE or FAIL. A FAIL is kept: the write it made stop reports less. */
+struct answer {
+	const struct copy_notes *notes;
+	struct buf in;
+	bool done;
+	struct err failure;
+	struct file_record record;
+};
+
+static void answer_init(struct answer *a, const struct copy_notes *n)
+{
+	*a = (struct answer){ .notes = n };
+	buf_init(&a->in, FILE_RECORD_MAX_BYTES + FILE_RECORD_HEADER_BYTES + FRAME_DATA_MAX_BYTES);
+}
+
+static int on_answer(void *arg, const char *p, size_t n, struct err *e)
+{
+	struct answer *a = arg;
+	struct str in;
+	int r;
+
+	buf_add(&a->in, p, n);
+	in = (struct str){ a->in.p, a->in.n };
+	while ((r = file_record_next(&in, &a->record)) > 0) {
+		switch (a->record.type) {
+		case FILE_NOTE:
+		case FILE_MISS:
+			a->notes->note(a->notes->arg, a->record.type == FILE_MISS, a->record.text);
+			break;
+		case FILE_FAIL:
+			err_set(&a->failure, (enum err_code)a->record.code, "%s", a->record.text);
+			break;
+		case FILE_DONE:
+			a->done = true;
+			break;
+		default:
+			r = -1;
+		}
+		if (r < 0)
+			break;
+	}
+	if (r < 0 || buf_failed(&a->in))
+		return err_set(e, ERR_PROTOCOL, "the sandbox's answer makes no sense");
+	buf_drop(&a->in, a->in.n - in.n);
+	return 0;
+}
+
+/* R is what sending came to; the agent's own word counts more. */
+static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
+{
+	struct err late;
+
+	if (r == 0)
+		r = transfer_finish(t, e);
+	else if (!t->ended && e->code == ERR_NOT_RUNNING)
+		IGNORE(transfer_finish(t, &late)); /* for the answer only */
+	if (a->failure.code)
+		*e = a->failure;
+	else if (r == 0 && !a->done)
+		r = err_set(e, ERR_PROTOCOL, "the sandbox did not say how it went");
+	buf_done(&a->in);
+	return a->failure.code ? -1 : r;
+}
+
+static int write_to_transfer(void *arg, const void *p, size_t n, struct err *e)
+{
+	return transfer_write(arg, p, n, e);
+}
+
+static int send_done(struct transfer *t, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	file_put_done(&b);
+	return transfer_write(t, b.p, b.n, e);
+}
+
+static int put(struct client *c, const char *from, const struct file_message *m,
+	       const struct copy_notes *n, struct err *e)
+{
+	struct transfer t;
+	struct answer a;
+	const struct tree_sink sink = { .write = write_to_transfer, .arg = &t };
+	int r;
+
+	answer_init(&a, n);
+	r = transfer_open(&t, c, m, on_answer, &a, e);
+	if (r == 0)
+		r = tree_walk(from, &sink, e);
+	if (r == 0)
+		r = send_done(&t, e);
+	return answer_wait(&a, &t, r, e);
+}
+
+int copy_in(struct client *c, const char *from, const char *to, const struct copy_notes *n,
+	    struct err *e)
+{
+	const struct file_message m = { .op = FILE_PUT, .path = to };
+
+	return put(c, from, &m, n, e);
+}
+
+int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
+	       struct err *e)
+{
+	struct file_message m = { .op = FILE_PUT, .flags = FILE_PATCH, .path = p->path };
+	struct transfer t;
+	struct answer a;
+	int r;
+
+	if (p->source) {
+		if (strcmp(p->op, "copy") != 0)
+			m.flags |= FILE_EXACT;
+		r = put(c, p->source, &m, n, e);
+	} else {
+		m.op = strcmp(p->op, "mkdir") == 0 ? FILE_MKDIR : FILE_REMOVE;
+		answer_init(&a, n);
+		r = transfer_open(&t, c, &m, on_answer, &a, e);
+		r = answer_wait(&a, &t, r, e);
+	}
+	return r < 0 ? err_wrap(e, "%s '%s'", p->op, p->path) : 0;
+}
+
+/* --- out ------------------------------------------------------------------------------------- */
+
+static void pass_note(void *arg, enum file_record_type type, const char *text)
+{
+	const struct copy_notes *n = arg;
+
+	n->note(n->arg, type == FILE_MISS, text);
+}
+
+static int feed(void *arg, const char *p, size_t n, struct err *e)
+{
+	return tree_build_feed(arg, p, n, e);
+}
+
+int copy_out(struct client *c, const char *from, const char *to, const struct copy_notes *n,
+	     struct err *e)
+{
+	const struct file_message m = { .op = FILE_GET, .path = from };
+	struct tree_build *b = tree_build_new(to, TREE_OUTSIDE, pass_note, (void *)n);
+	struct transfer t;
+	int r = transfer_open(&t, c, &m, feed, b, e);
+
+	if (r == 0)
+		r = transfer_finish(&t, e);
+	if (r == 0 && !b->ended)
+		r = err_set(e, ERR_PROTOCOL, "sandbox '%s' did not send everything", c->name);
+	tree_build_free(b);
+	return r;
+}
+
+/* --- across ---------------------------------------------------------------------------------- */
+
+static int relay(void *arg, const char *p, size_t n, struct err *e)
+{
+	return transfer_write(arg, p, n, e);
+}
+
+int copy_across(struct client *from_client, const char *from, struct client *to_client,
+		const char *to, const struct copy_notes *n, struct err *e)
+{
+	const struct file_message get = { .op = FILE_GET, .path = from };
+	const struct file_message take = { .op = FILE_PUT, .path = to };
+	struct transfer source, sink;
+	struct answer a;
+	int r;
+
+	/* the bytes pass through unread: whoever takes them checks them */
+	answer_init(&a, n);
+	r = transfer_open(&sink, to_client, &take, on_answer, &a, e);
+	if (r == 0)
+		r = transfer_open(&source, from_client, &get, relay, &sink, e);
+	if (r == 0)
+		r = transfer_finish(&source, e);
+	return answer_wait(&a, &sink, r, e);
+}

@@ -1,0 +1,32 @@
+/*
+ * One operation of a sandbox's file agent over a connection, from FILE to EXIT.
+ *
+ * Nothing here runs by itself: writing waits for the peer's credit and takes what comes back
+ * meanwhile; what comes back goes to on_data within the credit we grant, so a slow taker slows the
+ * sandbox and nobody's memory grows.
+ */
+#pragma once
+
+#include "client/exec.h"
+#include "wire/file.h"
+
+struct transfer {
+	struct client *client;
+	/* The agent's bytes; -1 ends the transfer with E. */
+	int (*on_data)(void *arg, const char *p, size_t n, struct err *e);
+	void *arg;
+	uint32_t credit;   /* bytes the agent still takes */
+	uint32_t consumed; /* bytes taken from it, not yet granted back */
+	bool ended;
+	struct exit_message end;
+};
+
+/* CLIENT must be idle: one transfer at a time. */
+MUST_USE int transfer_open(struct transfer *t, struct client *c, const struct file_message *m,
+			   int (*on_data)(void *arg, const char *p, size_t n, struct err *e),
+			   void *arg, struct err *e);
+/* Sends all of it. ERR_NOT_RUNNING "…" when the agent ended first; what it said is in on_data's
+ * hands. */
+MUST_USE int transfer_write(struct transfer *t, const void *p, size_t n, struct err *e);
+/* Waits for the agent's end. */
+MUST_USE int transfer_finish(struct transfer *t, struct err *e);

@@ -1,0 +1,117 @@
+#include "guest/agent.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/erase.h"
+#include "base/io.h"
+#include "tree/build.h"
+#include "tree/place.h"
+#include "tree/walk.h"
+
+#define READ_CHUNK_BYTES 65536
+
+static int write_out(void *arg, const void *p, size_t n, struct err *e)
+{
+	int r = io_write_all(1, p, n);
+
+	return r < 0 ? err_sys(e, -r, "answer") : 0;
+}
+
+static void pass_note(void *arg, enum file_record_type type, const char *text)
+{
+	AUTO_BUF b = BUF_INIT(2 * FILE_TEXT_MAX_BYTES);
+	struct err ignored;
+
+	file_put_note(&b, type, text);
+	IGNORE(write_out(NULL, b.p, b.n, &ignored)); /* a client that left ends us soon enough */
+}
+
+static int get(const struct file_message *m, struct err *e)
+{
+	const struct tree_sink out = { .write = write_out };
+
+	return tree_walk(m->path, &out, e);
+}
+
+static int put(const struct file_message *m, struct err *e)
+{
+	static char chunk[READ_CHUNK_BYTES];
+	unsigned flags =
+		(m->flags & FILE_PATCH ? TREE_OWN : 0) | (m->flags & FILE_EXACT ? TREE_EXACT : 0);
+	struct tree_build *b = tree_build_new(m->path, flags, pass_note, NULL);
+	int r = 0;
+
+	while (r == 0 && !b->ended) {
+		ssize_t n = read(0, chunk, sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			r = err_set(e, ERR_PROTOCOL, "the files ended early");
+		else
+			r = tree_build_feed(b, chunk, (size_t)n, e);
+	}
+	tree_build_free(b);
+	return r;
+}
+
+static int make_dir(const struct file_message *m, struct err *e)
+{
+	AUTO_FD fd = -1;
+
+	return tree_make_own(m->path, &fd, e);
+}
+
+static int remove_path(const struct file_message *m, struct err *e)
+{
+	struct tree_place p;
+	AUTO_FD dir = -1;
+	struct stat st;
+	int r;
+
+	if (lstat(m->path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	r = tree_place_own(m->path, "", true, &p, e);
+	dir = p.dir;
+	if (r < 0)
+		return -1;
+	r = erase_tree(dir, p.name);
+	if (r == -EXDEV || r == -EBUSY)
+		return err_set(e, ERR_DENIED, "'%s' is on a mount, or has one in it", m->path);
+	return r < 0 ? err_sys(e, -r, "remove '%s'", m->path) : 0;
+}
+
+int agent_main(const void *arg)
+{
+	const struct file_message *m = arg;
+	AUTO_BUF last = BUF_INIT(2 * FILE_TEXT_MAX_BYTES);
+	struct err e = { 0 }, ignored;
+	int r = -1;
+
+	umask(022); /* of directories made on the way; everything else gets its mode */
+	switch (m->op) {
+	case FILE_GET:
+		r = get(m, &e);
+		break;
+	case FILE_PUT:
+		r = put(m, &e);
+		break;
+	case FILE_MKDIR:
+		r = make_dir(m, &e);
+		break;
+	case FILE_REMOVE:
+		r = remove_path(m, &e);
+		break;
+	case FILE_OP_COUNT:
+		break;
+	}
+	if (r < 0)
+		file_put_fail(&last, (unsigned)e.code, e.msg);
+	else
+		file_put_done(&last);
+	return write_out(NULL, last.p, last.n, &ignored) < 0;
+}

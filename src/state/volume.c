@@ -1,0 +1,348 @@
+#include "state/volume.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compat.h"
+#include "base/erase.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/spawn.h"
+#include "state/record.h"
+
+#define VOLUME_FILE_MAX_BYTES 65536u
+#define DEPTH_MAX 256u /* of what volume_used_bytes() counts; deeper is not worth the descriptors */
+#define MIB (1ull << 20)
+
+const char *volume_kind_name(enum volume_kind k)
+{
+	return k == VOLUME_DISK ? "disk" : "dir";
+}
+
+void volume_done(struct volume *v)
+{
+	free_p(&v->name);
+	free_p(&v->path);
+}
+
+static void temporary_name(char out[48], const char *what)
+{
+	uint64_t tag = 0;
+
+	IGNORE(getrandom(&tag, sizeof(tag), 0) < 0); /* a repeated tag shows as EEXIST */
+	snprintf(out, 48, "volumes/.%s-%016llx", what, (unsigned long long)tag);
+}
+
+int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e)
+{
+	AUTO_FD fd =
+		openat(h->fd, "volumes/.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	/* holders check names and rename: short */
+	if (fd < 0 || flock(fd, exclusive ? LOCK_EX : LOCK_SH) < 0)
+		return err_sys(e, errno, "lock '%s/volumes'", h->path);
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+/* --- making ---------------------------------------------------------------------------------- */
+
+static int write_description(int dir, const char *name, enum volume_kind kind, uint64_t size_mib,
+			     struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(VOLUME_FILE_MAX_BYTES);
+	struct json_writer w;
+	int r;
+
+	json_writer_init(&w, &b, 0);
+	json_begin_object(&w);
+	json_key_int(&w, "format", VOLUME_FORMAT);
+	json_key_str(&w, "name", name);
+	json_key_str(&w, "kind", volume_kind_name(kind));
+	json_key_int(&w, "created_ns", (int64_t)clock_real_ns());
+	json_key_int(&w, "size_mib", (int64_t)size_mib);
+	json_end_object(&w);
+	r = io_replace_file(dir, "volume.json", b.p, b.n, 0600);
+	return r < 0 ? err_sys(e, -r, "write 'volume.json'") : 0;
+}
+
+static int make_file_system(const struct home *h, const char *temp, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s/disk.raw", h->path, temp);
+	const char *argv[] = { "mke2fs",         "-q", "-F", "-t", "ext4", "-m", "0", "-E",
+			       "root_owner=0:0", path, NULL };
+	struct child c;
+	int status;
+
+	if (spawn_path(argv, &c, e) < 0) {
+		err_wrap(e, "make a file system");
+		return e->code == ERR_NOT_FOUND ? err_hint(e, "install the package 'e2fsprogs'")
+						: -1;
+	}
+	if (child_wait(&c, &status) < 0 || status != 0)
+		return err_set(e, ERR_INVALID, "the size is too small for a file system");
+	return 0;
+}
+
+static int fill(const struct home *h, const char *temp, int dir, enum volume_kind kind,
+		uint64_t size_mib, struct err *e)
+{
+	AUTO_FD disk = -1;
+
+	if (kind == VOLUME_DIR) {
+		/* the mode is what its users see; the home keeps others out */
+		if (mkdirat(dir, "data", 0755) < 0 || fchmodat(dir, "data", 0755, 0) < 0)
+			return err_sys(e, errno, "make 'data'");
+		return 0;
+	}
+	disk = openat(dir, "disk.raw", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (disk < 0 || ftruncate(disk, (off_t)(size_mib * MIB)) < 0)
+		return err_sys(e, errno, "make a disk of %llu MiB", (unsigned long long)size_mib);
+	if (make_file_system(h, temp, e) < 0)
+		return -1;
+	return fsync(disk) < 0 ? err_sys(e, errno, "write the disk") : 0;
+}
+
+int volume_create(const struct home *h, const char *name, enum volume_kind kind, uint64_t size_mib,
+		  struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("volumes/%s", name);
+	AUTO_FD lock = -1;
+	AUTO_FD dir = -1;
+	char temp[48];
+
+	if (spec_check_name("volume", name, e) < 0 || volumes_lock(h, false, &lock, e) < 0)
+		return -1;
+	if (faccessat(h->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(e, ERR_EXISTS, "volume already exists: %s", name);
+	temporary_name(temp, "new");
+	if (mkdirat(h->fd, temp, 0700) < 0)
+		return err_sys(e, errno, "make volume '%s'", name);
+	dir = openat(h->fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir < 0) {
+		err_sys(e, errno, "make volume '%s'", name);
+	} else if (fill(h, temp, dir, kind, size_mib, e) == 0 &&
+		   write_description(dir, name, kind, size_mib, e) == 0) {
+		/* data people mean to keep: the one kind of state that is worth the wait */
+		if (fsync(dir) == 0 &&
+		    sys_renameat2(h->fd, temp, h->fd, path, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (errno == EEXIST)
+			err_set(e, ERR_EXISTS, "volume already exists: %s", name);
+		else
+			err_sys(e, errno, "make volume '%s'", name);
+	} else {
+		err_wrap(e, "make volume '%s'", name);
+	}
+	IGNORE(erase_tree(h->fd, temp)); /* the sweep finds what stays */
+	return -1;
+}
+
+/* --- looking --------------------------------------------------------------------------------- */
+
+int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("volumes/%s/volume.json", name);
+	AUTO_BUF b = BUF_INIT(VOLUME_FILE_MAX_BYTES);
+	AUTO_JSON doc = NULL;
+	const struct json_value *v;
+	int r;
+
+	*ret = (struct volume){ 0 };
+	if (spec_check_name("volume", name, e) < 0)
+		return err_set(e, ERR_NOT_FOUND, "volume not found: %s", name);
+	r = io_read_file(h->fd, path, &b);
+	if (r == -ENOENT || r == -ENOTDIR)
+		return err_set(e, ERR_NOT_FOUND, "volume not found: %s", name);
+	if (r < 0)
+		return err_sys(e, -r, "read volume '%s'", name);
+	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
+		return err_wrap(e, "volume '%s'", name);
+	v = json_root(doc);
+	if (json_get_int(v, "format", 0) > VOLUME_FORMAT)
+		return err_set(e, ERR_UNSUPPORTED, "volume '%s' was made by a newer cordon", name);
+	ret->kind = strcmp(json_get_str(v, "kind", "dir"), "disk") == 0 ? VOLUME_DISK : VOLUME_DIR;
+	ret->created_ns = (uint64_t)json_get_int(v, "created_ns", 0);
+	ret->size_mib = (uint64_t)json_get_int(v, "size_mib", 0);
+	ret->name = xstrdup(name);
+	ret->path = xasprintf("%s/volumes/%s/%s", h->path, name,
+			      ret->kind == VOLUME_DISK ? "disk.raw" : "data");
+	return 0;
+}
+
+static uint64_t count_bytes(int dir, unsigned depth)
+{
+	DIR *d = fdopendir(dir);
+	struct dirent *entry;
+	uint64_t sum = 0;
+
+	if (!d) {
+		fd_closep(&dir);
+		return 0;
+	}
+	while ((entry = readdir(d))) {
+		struct stat st;
+		int below;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		sum += (uint64_t)st.st_blocks * 512 /
+		       (st.st_nlink && !S_ISDIR(st.st_mode) ? st.st_nlink : 1);
+		if (!S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
+			continue;
+		below = openat(dirfd(d), entry->d_name,
+			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (below >= 0)
+			sum += count_bytes(below, depth + 1);
+	}
+	closedir(d);
+	return sum;
+}
+
+uint64_t volume_used_bytes(const struct volume *v)
+{
+	struct stat st;
+	int dir;
+
+	if (v->kind == VOLUME_DISK)
+		return stat(v->path, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
+	dir = open(v->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return dir < 0 ? 0 : count_bytes(dir, 0);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct volume *x = a, *y = b;
+
+	if (x->created_ns != y->created_ns)
+		return x->created_ns < y->created_ns ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+int volume_list_load(const struct home *h, struct volume_list *ret, struct err *e)
+{
+	int fd = openat(h->fd, "volumes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	*ret = (struct volume_list){ 0 };
+	if (!d) {
+		fd_closep(&fd);
+		return err_sys(e, errno, "list '%s/volumes'", h->path);
+	}
+	while ((entry = readdir(d))) {
+		struct volume *grown;
+		struct err broken;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		grown = realloc(ret->item, (ret->n + 1) * sizeof(*grown));
+		if (!grown)
+			abort();
+		ret->item = grown;
+		if (volume_load(h, entry->d_name, &ret->item[ret->n], &broken) == 0)
+			ret->n++;
+		else
+			volume_done(&ret->item[ret->n]);
+	}
+	closedir(d);
+	if (ret->n)
+		qsort(ret->item, ret->n, sizeof(*ret->item), newest_first);
+	return 0;
+}
+
+void volume_list_done(struct volume_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		volume_done(&l->item[i]);
+	free(l->item);
+	*l = (struct volume_list){ 0 };
+}
+
+/* --- removing -------------------------------------------------------------------------------- */
+
+static bool names_volume(const struct spec *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (s->mount[i].kind == MOUNT_NAMED && strcmp(s->mount[i].source, name) == 0)
+			return true;
+	return false;
+}
+
+/* The names of sandboxes whose records mention it, separated by commas. */
+static int users_of(const struct home *h, const char *name, struct buf *out, struct err *e)
+{
+	struct record_list all;
+
+	if (record_list_all(h, &all, e) < 0)
+		return -1;
+	for (size_t i = 0; i < all.n; i++) {
+		AUTO_FREE char *path = xasprintf("sandboxes/%s", all.name[i]);
+		AUTO_RECORD r = RECORD_NONE;
+		struct err broken;
+
+		r.dir = openat(h->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (r.dir >= 0 && record_read_config(r.dir, &r, &broken) == 0 &&
+		    names_volume(&r.spec, name))
+			buf_addf(out, "%s%s", out->n ? ", " : "", all.name[i]);
+	}
+	record_list_done(&all);
+	return 0;
+}
+
+int volume_remove(const struct home *h, const char *name, struct err *e)
+{
+	AUTO_BUF users = BUF_INIT(ERR_MSG_BYTES);
+	AUTO_FREE char *path = NULL;
+	AUTO_VOLUME v = { 0 };
+	AUTO_FD lock = -1;
+	char gone[48];
+	int r;
+
+	if (volumes_lock(h, true, &lock, e) < 0 || volume_load(h, name, &v, e) < 0 ||
+	    users_of(h, name, &users, e) < 0)
+		return -1;
+	if (users.n)
+		return err_set(e, ERR_BUSY, "volume '%s' is in use by sandbox(es): %s", name,
+			       buf_str(&users));
+	path = xasprintf("volumes/%s", name);
+	temporary_name(gone, "gone");
+	if (renameat(h->fd, path, h->fd, gone) < 0)
+		return err_sys(e, errno, "remove volume '%s'", name);
+	fd_closep(&lock);
+	r = erase_tree(h->fd, gone);
+	if (r == -EACCES || r == -EPERM)
+		return err_set(e, ERR_DENIED, "files of volume '%s' belong to a uid range", name);
+	return r < 0 ? err_sys(e, -r, "remove volume '%s'", name) : 0;
+}
+
+void volumes_sweep(const struct home *h)
+{
+	AUTO_FD lock = openat(h->fd, "volumes/.lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	/* whoever makes a volume holds the lock: alone with it, what is half made is abandoned */
+	bool alone = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
+	int fd = openat(h->fd, "volumes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d)))
+		if (starts_with(entry->d_name, ".gone-") ||
+		    (alone && starts_with(entry->d_name, ".new-")))
+			IGNORE(erase_tree(dirfd(d), entry->d_name)); /* next time, or with help */
+	if (d)
+		closedir(d);
+	else
+		fd_closep(&fd);
+}

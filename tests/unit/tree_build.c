@@ -1,0 +1,329 @@
+/* Streams a hostile sandbox could send, and what the host's side makes of them. */
+#include "tree/build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/erase.h"
+#include "base/io.h"
+#include "t.h"
+
+static char dir[] = "/tmp/tree-build-XXXXXX";
+static unsigned n_notes, n_misses;
+
+static void count(void *arg, enum file_record_type type, const char *text)
+{
+	*(type == FILE_MISS ? &n_misses : &n_notes) += 1;
+}
+
+/* Feeds the stream byte by byte when CUT, else whole. */
+static int build(const char *to, unsigned flags, const struct buf *stream, bool cut, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", dir, to);
+	struct tree_build *b = tree_build_new(path, flags, count, NULL);
+	int r = 0;
+
+	n_notes = n_misses = 0;
+	for (size_t i = 0; cut && r == 0 && i < stream->n; i++)
+		r = tree_build_feed(b, stream->p + i, 1, e);
+	if (!cut)
+		r = tree_build_feed(b, stream->p, stream->n, e);
+	tree_build_free(b);
+	return r;
+}
+
+static const char *content(const char *name)
+{
+	static struct buf b = BUF_INIT(4096);
+	AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
+
+	buf_clear(&b);
+	return io_read_file(AT_FDCWD, path, &b) < 0 ? "(unreadable)" : buf_str(&b);
+}
+
+static const char *link_target(const char *name)
+{
+	static char target[4096];
+	AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+	target[n > 0 ? n : 0] = '\0';
+	return target;
+}
+
+static unsigned mode_of(const char *name)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
+	struct stat st;
+
+	return lstat(path, &st) < 0 ? 0 : st.st_mode & 07777;
+}
+
+static void make_link(const char *name, const char *target)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
+
+	T_INT(symlink(target, path), 0);
+}
+
+static void a_small_tree(struct buf *s)
+{
+	file_put_dir(s, 0555, "t");
+	file_put_file(s, 0640, "f");
+	file_put_data(s, "he", 2);
+	file_put_data(s, "llo", 3);
+	file_put_end(s);
+	file_put_link(s, "l", "f");
+	file_put_end(s);
+	file_put_done(s);
+}
+
+static void trees_are_built_however_the_stream_is_cut(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	struct err e = { 0 };
+
+	a_small_tree(&s);
+	T_INT(build("whole", TREE_OUTSIDE, &s, false, &e), 0);
+	T_INT(build("cut", TREE_OUTSIDE, &s, true, &e), 0);
+	T_STR(content("whole/f"), "hello");
+	T_STR(content("cut/f"), "hello");
+	T_STR(link_target("cut/l"), "f");
+	T_INT(mode_of("cut"), 0555);
+	T_INT(mode_of("cut/f"), 0640);
+}
+
+static void an_existing_directory_takes_it_under_its_name(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	AUTO_FREE char *into = xasprintf("%s/into", dir);
+	struct err e = { 0 };
+
+	a_small_tree(&s);
+	T_INT(mkdir(into, 0755), 0);
+	T_INT(build("into", TREE_OUTSIDE, &s, false, &e), 0);
+	T_STR(content("into/t/f"), "hello");
+	T_INT(mode_of("into"), 0755);
+	T_INT(build("made/", TREE_OUTSIDE, &s, false, &e), 0);
+	T_STR(content("made/t/f"), "hello");
+}
+
+static void links_stay_inside(void)
+{
+	static const struct {
+		const char *target;
+		unsigned depth;
+		const char *want; /* NULL: refused */
+	} cases[] = {
+		{ "f", 0, "f" },
+		{ "..", 0, NULL },
+		{ "..", 1, ".." },
+		{ "../f", 1, "../f" },
+		{ "../../f", 1, NULL },
+		{ "a/../../f", 0, NULL },
+		{ "a/../f", 0, "f" },
+		{ "a/../../f", 1,
+		  "../f" }, /* by the letter: `a` may be a link to anywhere inside */
+		{ "./a//b/.", 0, "a/b" },
+		{ ".", 0, "." },
+		{ "a/..", 0, "." },
+		{ "/", 0, "." },
+		{ "/", 2, "../.." },
+		{ "/etc/passwd", 0, "etc/passwd" },
+		{ "/etc/passwd", 2, "../../etc/passwd" },
+		{ "/../../etc/passwd", 1, "../etc/passwd" },
+		{ "//x", 0, "x" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO_BUF out = BUF_INIT(8192);
+		bool ok = tree_confine_link(cases[i].target, cases[i].depth, &out);
+
+		T_INT(ok, cases[i].want != NULL);
+		if (cases[i].want)
+			T_STR(buf_str(&out), cases[i].want);
+	}
+}
+
+static void a_link_that_climbs_out_is_missed_and_the_rest_copied(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	struct err e = { 0 };
+
+	file_put_dir(&s, 0755, "t");
+	file_put_link(&s, "bad", "../../../etc");
+	file_put_link(&s, "abs", "/etc/passwd");
+	file_put_file(&s, 0644, "f");
+	file_put_end(&s);
+	file_put_end(&s);
+	file_put_done(&s);
+	T_INT(build("climb", TREE_OUTSIDE, &s, false, &e), 0);
+	T_INT(n_misses, 1);
+	T_STR(link_target("climb/bad"), "");
+	T_STR(link_target("climb/abs"), "etc/passwd");
+	T_STR(content("climb/f"), "");
+	T_INT(build("inside", 0, &s, false, &e), 0);
+	T_STR(link_target("inside/bad"), "../../../etc");
+	T_STR(link_target("inside/abs"), "/etc/passwd");
+}
+
+/* The classic: a link, then something below its name. */
+static void nothing_is_written_through_a_link(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	struct err e = { 0 };
+
+	file_put_dir(&s, 0755, "t");
+	file_put_link(&s, "d", "/");
+	file_put_dir(&s, 0755, "d");
+	file_put_file(&s, 0644, "f");
+	file_put_end(&s);
+	file_put_end(&s);
+	file_put_end(&s);
+	file_put_done(&s);
+	T_INT(build("through", TREE_OUTSIDE, &s, false, &e), -1);
+	T_INT(e.code, ERR_DENIED);
+	T_STR(content("through/f"), "(unreadable)");
+}
+
+static void links_already_there_are_not_followed(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	AUTO_FREE char *into = xasprintf("%s/planted", dir);
+	AUTO_FREE char *victim = xasprintf("%s/victim", dir);
+	struct err e = { 0 };
+
+	T_INT(mkdir(into, 0755), 0);
+	T_INT(mkdir(victim, 0755), 0);
+	make_link("planted/t", victim);
+	a_small_tree(&s);
+	T_INT(build("planted", TREE_OUTSIDE, &s, false, &e), -1);
+	T_STR(content("victim/f"), "(unreadable)");
+	/* a file takes the link's place instead */
+	make_link("planted/f", victim);
+	buf_clear(&s);
+	file_put_file(&s, 0644, "f");
+	file_put_data(&s, "x", 1);
+	file_put_end(&s);
+	file_put_done(&s);
+	T_INT(build("planted", TREE_OUTSIDE, &s, false, &e), 0);
+	T_STR(content("planted/f"), "x");
+	T_STR(link_target("planted/f"), "");
+}
+
+static void streams_that_make_no_sense_are_refused(void)
+{
+	struct err e = { 0 };
+
+	for (unsigned k = 0; k < 8; k++) {
+		AUTO_BUF s = BUF_INIT(65536);
+		AUTO_FREE char *to = xasprintf("nonsense-%u", k);
+
+		switch (k) {
+		case 0: /* data of nothing */
+			file_put_data(&s, "x", 1);
+			break;
+		case 1: /* an end of nothing */
+			file_put_end(&s);
+			break;
+		case 2: /* two trees */
+			file_put_file(&s, 0644, "a");
+			file_put_end(&s);
+			file_put_file(&s, 0644, "b");
+			break;
+		case 3: /* a file in a file */
+			file_put_file(&s, 0644, "a");
+			file_put_file(&s, 0644, "b");
+			break;
+		case 4: /* done in the middle */
+			file_put_dir(&s, 0755, "a");
+			file_put_done(&s);
+			break;
+		case 5: /* after the end */
+			file_put_done(&s);
+			file_put_dir(&s, 0755, "a");
+			break;
+		case 6: /* a nameless file, a nameless directory inside */
+			file_put_file(&s, 0644, "");
+			break;
+		case 7:
+			file_put_dir(&s, 0755, "a");
+			file_put_dir(&s, 0755, "");
+			break;
+		}
+		T_INT(build(to, TREE_OUTSIDE, &s, false, &e), -1);
+		T_INT(e.code, ERR_PROTOCOL);
+	}
+}
+
+static void depth_is_bounded(void)
+{
+	AUTO_BUF s = BUF_INIT(1 << 20);
+	struct err e = { 0 };
+
+	for (unsigned i = 0; i < TREE_DEPTH_MAX + 5; i++)
+		file_put_dir(&s, 0755, "d");
+	T_INT(build("deep", TREE_OUTSIDE, &s, false, &e), -1);
+	T_INT(e.code, ERR_LIMIT);
+}
+
+static void holes_stay_holes(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	AUTO_FREE char *path = xasprintf("%s/sparse", dir);
+	struct err e = { 0 };
+	struct stat st;
+
+	file_put_file(&s, 0644, "x");
+	file_put_hole(&s, 1ull << 30);
+	file_put_data(&s, "x", 1);
+	file_put_hole(&s, 1ull << 30);
+	file_put_end(&s);
+	file_put_done(&s);
+	T_INT(build("sparse", TREE_OUTSIDE, &s, false, &e), 0);
+	T_INT(stat(path, &st), 0);
+	T_INT(st.st_size, (2ll << 30) + 1);
+	T_TRUE(st.st_blocks < 1024);
+	buf_clear(&s);
+	file_put_file(&s, 0644, "x");
+	file_put_hole(&s, INT64_MAX);
+	file_put_hole(&s, INT64_MAX);
+	T_INT(build("sparse", TREE_OUTSIDE, &s, false, &e), -1);
+}
+
+static void what_the_source_says_is_passed_on(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	struct err e = { 0 };
+
+	file_put_note(&s, FILE_NOTE, "a");
+	file_put_note(&s, FILE_MISS, "b");
+	file_put_fail(&s, ERR_NOT_FOUND, "no such thing");
+	T_INT(build("fail", TREE_OUTSIDE, &s, false, &e), -1);
+	T_INT(n_notes, 1);
+	T_INT(n_misses, 1);
+	T_INT(e.code, ERR_NOT_FOUND);
+	T_STR(e.msg, "no such thing");
+}
+
+int main(void)
+{
+	if (!mkdtemp(dir))
+		return 1;
+	T_RUN(trees_are_built_however_the_stream_is_cut);
+	T_RUN(an_existing_directory_takes_it_under_its_name);
+	T_RUN(links_stay_inside);
+	T_RUN(a_link_that_climbs_out_is_missed_and_the_rest_copied);
+	T_RUN(nothing_is_written_through_a_link);
+	T_RUN(links_already_there_are_not_followed);
+	T_RUN(streams_that_make_no_sense_are_refused);
+	T_RUN(depth_is_bounded);
+	T_RUN(holes_stay_holes);
+	T_RUN(what_the_source_says_is_passed_on);
+	IGNORE(erase_tree(AT_FDCWD, dir)); /* a leftover in /tmp is no failure */
+	return t_end();
+}
