@@ -177,16 +177,26 @@ static void add_sysctl(struct plan *p, const char *path, const char *text)
 	s->text_n = strlen(text);
 }
 
+/* The payload's groups, which the kernel wants in its own order (see ids.h for the maps): where that
+ * cannot hold all of them, only root's. */
+static void ping_groups(const struct ids *ids, char out[32])
+{
+	unsigned first = ids_shift(ids), last = first;
+
+	if (ids->mode == IDS_RANGE)
+		last = IDS_PER_SANDBOX;
+	else if (ids->mode == IDS_SUBID && ids->caller_gid < ids->gid_base)
+		last = IDS_PER_SANDBOX - 1;
+	snprintf(out, 32, "%u %u", first, last);
+}
+
 /* The payload has no privilege over its network namespace; what any root expects to do with one, we
  * allow everybody in there: to serve port 80, and to ping. */
 static void add_network(struct process_instance *i, const struct ids *ids)
 {
 	char groups[32];
 
-	snprintf(groups, sizeof(groups), "0 %u",
-		 ids->mode == IDS_SINGLE  ? 0
-		 : ids->mode == IDS_SUBID ? IDS_PER_SANDBOX - 1
-					  : IDS_PER_SANDBOX);
+	ping_groups(ids, groups);
 	add_sysctl(i->plan, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 	add_sysctl(i->plan, "/proc/sys/net/ipv4/ping_group_range", groups);
 	if (i->link_from >= 0)
