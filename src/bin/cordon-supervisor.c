@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -11,8 +12,11 @@ int main(int argc, char **argv)
 {
 	static struct supervisor s;
 
+	umask(022); /* what we make for the sandbox, and its commands, do not depend on the caller's */
 	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
 		return supervisor_sweep();
+	if (argc == 2 && strcmp(argv[1], "--wipe") == 0)
+		return supervisor_wipe();
 	if (argc == 3 && strcmp(argv[1], "--reap") == 0)
 		return supervisor_reap(argv[2]);
 	if (argc != 2 || fcntl(SUPERVISOR_FD_LEASH, F_GETFD) < 0) {

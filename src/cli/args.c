@@ -52,7 +52,8 @@ struct value {
 struct args_values {
 	struct value *given;
 	size_t n, cap;
-	struct strv owned; /* copies made to split comma lists */
+	struct strv owned;                   /* copies made to split comma lists */
+	struct strv line_names, line_values; /* every value in the order of the line, not owned */
 };
 
 struct parser {
@@ -184,6 +185,14 @@ const struct strv *args_list(const struct args *a, const char *name)
 	const struct value *v = lookup(a, name);
 
 	return v ? &v->v : &none;
+}
+
+const char *args_next_value(const struct args *a, size_t *at, const char **ret_name)
+{
+	if (*at >= a->values->line_values.n)
+		return NULL;
+	*ret_name = a->values->line_names.v[*at];
+	return a->values->line_values.v[(*at)++];
 }
 
 /* --- usage errors --------------------------------------------------------------------------- */
@@ -324,6 +333,8 @@ static int take(struct parser *p, const struct opt *o, const char *s)
 		return 0;
 	if (!utf8_valid(s, strlen(s)))
 		return fail(p, "--%s: the value is not UTF-8", o->name);
+	push(&p->values.line_names, o->name);
+	push(&p->values.line_values, s);
 	if (!(o->marks & OPT_COMMA)) {
 		push(&v->v, s);
 		return check_value(p, o, s, &v->number);
@@ -642,6 +653,8 @@ int args_main(const struct command *root, int argc, char **argv)
 		free(p.values.owned.v[i]);
 	free(p.values.given);
 	free(p.values.owned.v);
+	free(p.values.line_names.v);
+	free(p.values.line_values.v);
 	free(p.args.word.v);
 	free(p.args.rest.v);
 	return status;

@@ -100,6 +100,9 @@ bool args_has(const struct args *a, const char *name);
 const char *args_str(const struct args *a, const char *name); /* NULL when absent */
 uint64_t args_uint(const struct args *a, const char *name, uint64_t fallback);
 const struct strv *args_list(const struct args *a, const char *name); /* never NULL */
+/* All values in the order of the line, where that matters between options: *AT is 0 at first, NULL
+ * is the end. A comma list is one value here. */
+const char *args_next_value(const struct args *a, size_t *at, const char **ret_name);
 
 /* Parses argv, prints help, tree or usage errors itself, otherwise runs the handler found.
  * Returns the exit status. ROOT's sub table lists all commands. */

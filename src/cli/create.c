@@ -30,6 +30,8 @@ static int create(const struct args *a, const struct home *h, const struct spec 
 	r = launch_create(h, s, false, &l, e);
 	if (r == 0)
 		r = launch_wait(&l, &warnings, e);
+	if (r == 0)
+		r = launch_settle(&l, s, e);
 	launch_done(&l);
 	show_warnings(&warnings);
 	return r;

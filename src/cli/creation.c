@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/files.h"
 #include "cli/images.h"
+#include "cli/network.h"
 #include "cli/ui.h"
 #include "client/control.h"
 #include "client/volumes.h"
@@ -55,6 +57,29 @@ static int add_mounts(struct spec *s, const struct args *a, struct err *e)
 	return add_all(s, a, "tmpfs", spec_add_tmpfs, e);
 }
 
+/* Scripts and changes to the root, in the order of the line: one may build on another. */
+static int add_files(struct spec *s, const struct args *a, struct err *e)
+{
+	static const struct {
+		const char *flag;
+		int (*add)(struct spec *s, const char *flag, const char *value, struct err *e);
+	} kinds[] = {
+		{ "--script", spec_add_script },      { "--script-raw", spec_add_script },
+		{ "--script-path", spec_add_script }, { "--copy", spec_add_patch },
+		{ "--copy-file", spec_add_patch },    { "--copy-dir", spec_add_patch },
+		{ "--mkdir", spec_add_patch },        { "--rm", spec_add_patch },
+	};
+	const char *name, *value;
+	size_t at = 0;
+
+	while ((value = args_next_value(a, &at, &name)))
+		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
+			if (strcmp(kinds[k].flag + 2, name) == 0 &&
+			    kinds[k].add(s, kinds[k].flag, value, e) < 0)
+				return -1;
+	return 0;
+}
+
 static int set_resources(struct spec *s, const struct args *a, struct err *e)
 {
 	const char *v;
@@ -74,7 +99,8 @@ static int set_resources(struct spec *s, const struct args *a, struct err *e)
 	if (args_has(a, "max-cpus"))
 		s->max_cpus = (uint32_t)args_uint(a, "max-cpus", 0);
 	if (s->max_cpus < s->cpus)
-		return err_set(e, ERR_INVALID, "--max-cpus: %u is below --cpus %u", s->max_cpus, s->cpus);
+		return err_set(e, ERR_INVALID, "--max-cpus: %u is below --cpus %u", s->max_cpus,
+			       s->cpus);
 	if ((v = args_str(a, "max-memory")) &&
 	    parse_size_mib("--max-memory", v, &s->max_memory_mib, e) < 0)
 		return -1;
@@ -108,7 +134,8 @@ static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 			return -1;
 	if ((v = args_str(a, "workdir"))) {
 		if (v[0] != '/')
-			return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", v);
+			return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path",
+				       v);
 		set_str(&s->workdir, v);
 	}
 	if ((v = args_str(a, "shell"))) {
@@ -133,12 +160,10 @@ static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 			return -1;
 		set_str(&s->user, v);
 	}
-	v = getenv("MSB_SHELL_FALLBACK");
-	s->shell_fallback = s->shell_fallback || (v && strcmp(v, "1") == 0);
-	v = args_str(a, "security");
-	s->restricted = v && strcmp(v, "restricted") == 0;
-	v = args_str(a, "deployment-profile");
-	s->multi_tenant = v && strcmp(v, "multi-tenant") == 0;
+	if ((v = args_str(a, "security")))
+		s->restricted = strcmp(v, "restricted") == 0;
+	if ((v = args_str(a, "deployment-profile")))
+		s->multi_tenant = strcmp(v, "multi-tenant") == 0;
 	return 0;
 }
 
@@ -152,13 +177,15 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 
 		if (i < 0)
 			return err_set(e, ERR_INVALID,
-				       "--pull: bad value '%s': use always, if-missing or never", v);
+				       "--pull: bad value '%s': use always, if-missing or never",
+				       v);
 		s->pull = (enum spec_pull)i;
 	}
 	if ((v = args_str(a, "log-level"))) {
 		if (word_index(levels, v) < 0)
 			return err_set(e, ERR_INVALID,
-				       "--log-level: bad value '%s': use error, warn, info, debug or trace",
+				       "--log-level: bad value '%s': use error, warn, info, debug "
+				       "or trace",
 				       v);
 		set_str(&s->log_level, v);
 	}
@@ -168,20 +195,6 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 		err_set(e, ERR_UNSUPPORTED, "--engine vm is not supported yet");
 		return err_hint(e, "use --engine process; it needs no virtualisation");
 	}
-	return 0;
-}
-
-/* Every sandbox has loopback only, and says so; asking for more is refused, not swallowed. */
-static int set_network(struct spec *s, const struct args *a, struct err *e)
-{
-	const struct strv *net = args_list(a, "net");
-
-	s->net_enabled = false;
-	for (size_t i = 0; i < net->n; i++)
-		if (strcmp(net->v[i], "none") != 0)
-			return err_set(e, ERR_UNSUPPORTED,
-				       "--net %s is not supported yet: sandboxes have loopback only",
-				       net->v[i]);
 	return 0;
 }
 
@@ -203,11 +216,11 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, ERR_INVALID, "image '%s' is not a directory", word);
 	if (strcmp(real, "/") == 0)
-		return err_set(e, ERR_DENIED, "image '%s': the host's own root cannot be one; use 'host'",
-			       word);
+		return err_set(e, ERR_DENIED,
+			       "image '%s': the host's own root cannot be one; use 'host'", word);
 	if (is_within(h->path, real) || is_within(real, h->path))
-		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'", word,
-			       h->path);
+		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'",
+			       word, h->path);
 	set_str(&s->image.reference, real);
 	return 0;
 }
@@ -218,9 +231,10 @@ static int check_image(struct spec *s, const struct args *a, const struct home *
 	case IMAGE_HOST:
 		return 0;
 	case IMAGE_DIR:
-		return check_root_dir(s, a->word.v[0], h, e);
+		return check_root_dir(s, a->word.n ? a->word.v[0] : s->image.reference, h, e);
 	case IMAGE_DISK:
-		return err_set(e, ERR_UNSUPPORTED, "disk image '%s': no engine here can boot one yet",
+		return err_set(e, ERR_UNSUPPORTED,
+			       "disk image '%s': no engine here can boot one yet",
 			       s->image.reference);
 	case IMAGE_OCI:
 		break;
@@ -239,12 +253,15 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 		if (m->kind == MOUNT_TMPFS)
 			continue;
 		if (m->kind == MOUNT_DISK)
-			return err_set(e, ERR_UNSUPPORTED, "disk image '%s' is not supported yet", m->source);
+			return err_set(e, ERR_UNSUPPORTED, "disk image '%s' is not supported yet",
+				       m->source);
 		if (m->quota_mib)
-			return err_set(e, ERR_UNSUPPORTED, "'quota=' on '%s' cannot be enforced here", m->guest);
+			return err_set(e, ERR_UNSUPPORTED,
+				       "'quota=' on '%s' cannot be enforced here", m->guest);
 		if (m->has_owner || m->stat_virt_set || m->host_perms_mirror)
 			return err_set(e, ERR_UNSUPPORTED,
-				       "owner options of mount '%s' are not supported yet", m->guest);
+				       "owner options of mount '%s' are not supported yet",
+				       m->guest);
 		if (m->kind == MOUNT_NAMED)
 			continue;
 		real = realpath(m->source, NULL);
@@ -255,11 +272,13 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 		if (stat(real, &st) < 0)
 			return err_sys(e, errno, "mount source '%s'", real);
 		if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-dir: '%s' is not a directory", real);
+			return err_set(e, ERR_INVALID, "--mount-dir: '%s' is not a directory",
+				       real);
 		if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
 			return err_set(e, ERR_INVALID, "--mount-file: '%s' is not a file", real);
 		if (is_within(real, h->path))
-			return err_set(e, ERR_DENIED, "mount source '%s' is inside the state directory", real);
+			return err_set(e, ERR_DENIED,
+				       "mount source '%s' is inside the state directory", real);
 	}
 	return volumes_check(h, s, e);
 }
@@ -279,24 +298,37 @@ static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 	return err_set(e, ERR_UNSUPPORTED, "%s is not supported yet", flag);
 }
 
+/* The command line, laid over what files said. */
+static int apply_flags(struct spec *s, const struct args *a, const struct conf_extra *x,
+		       struct err *e)
+{
+	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
+	    network_from_args(a, x, s, e) < 0 || add_mounts(s, a, e) < 0 ||
+	    add_files(s, a, e) < 0 || add_all(s, a, "label", spec_add_label, e) < 0)
+		return -1;
+	if (a->word.n && parse_image(a->word.v[0], &s->image, e) < 0)
+		return -1;
+	return set_root_disk(s, a, e);
+}
+
 int creation_spec(const struct args *a, const struct home *h, struct spec *s, struct err *e)
 {
 	const char *name = args_str(a, "name");
+	struct conf_extra x = { 0 };
+	int r;
 
 	spec_init(s);
 	if (name && spec_check_name("--name", name, e) < 0)
 		return -1;
 	s->name = name ? xstrdup(name) : spec_random_name();
-	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
-	    set_network(s, a, e) < 0 || add_mounts(s, a, e) < 0 ||
-	    add_all(s, a, "label", spec_add_label, e) < 0)
+	r = files_apply(a, h, s, &x, e);
+	if (r == 0)
+		r = apply_flags(s, a, &x, e);
+	conf_extra_done(&x);
+	if (r < 0 || spec_validate(s, e) < 0 || check_image(s, a, h, e) < 0 ||
+	    check_mounts(s, h, e) < 0)
 		return -1;
-	if (a->word.n == 0)
-		return err_set(e, ERR_INVALID, "no image: name one, such as 'host' or ./rootfs");
-	if (parse_image(a->word.v[0], &s->image, e) < 0 || check_image(s, a, h, e) < 0 ||
-	    set_root_disk(s, a, e) < 0)
-		return -1;
-	return check_mounts(s, h, e);
+	return spec_check_sources(s, e);
 }
 
 int creation_replace(const struct args *a, const struct home *h, const char *name, struct err *e)
@@ -320,6 +352,6 @@ int creation_failed(const char *name, const struct err *e)
 {
 	if (e->code == ERR_EXISTS || e->code == ERR_INVALID || e->code == ERR_UNSUPPORTED)
 		return ui_error(e);
-	return ui_errorf(e->code, "failed to start \"%s\"\n%s%s%s", name, e->msg, e->hint ? "\n" : "",
-			 e->hint ? e->hint : "");
+	return ui_errorf(e->code, "failed to start \"%s\"\n%s%s%s", name, e->msg,
+			 e->hint ? "\n" : "", e->hint ? e->hint : "");
 }

@@ -30,12 +30,11 @@ struct row {
 	uint64_t boots;
 	const char *state;
 	uint32_t cpus;
-	uint64_t memory_limit; /* USAGE_UNKNOWN where none is enforced */
-	bool has_network;
+	uint64_t memory_limit;    /* USAGE_UNKNOWN where none is enforced */
 	struct usage_message use; /* all unknown unless the state is "running" */
 	uint64_t at_mono, at_real;
 	/* from two samples; negative when not known */
-	double cpu_percent, disk_read, disk_write;
+	double cpu_percent, disk_read, disk_write, net_rx, net_tx;
 };
 
 struct rows {
@@ -65,10 +64,11 @@ static void sample(const struct home *h, const struct record *r, struct row *ret
 		.state = "exited",
 		.cpus = r->spec.cpus,
 		.memory_limit = limited ? r->spec.memory_mib * MIB : USAGE_UNKNOWN,
-		.has_network = r->spec.net_enabled,
 		.cpu_percent = -1,
 		.disk_read = -1,
 		.disk_write = -1,
+		.net_rx = -1,
+		.net_tx = -1,
 	};
 	memset(&ret->use, 0xff, sizeof(ret->use)); /* USAGE_UNKNOWN everywhere */
 	if (sandbox_is_up(r)) {
@@ -100,6 +100,8 @@ static void compare(struct row *now, const struct rows *before)
 		now->cpu_percent = rate(b->use.cpu_ns, now->use.cpu_ns, ns) * 100 / NS_PER_SEC;
 		now->disk_read = rate(b->use.disk_read_bytes, now->use.disk_read_bytes, ns);
 		now->disk_write = rate(b->use.disk_write_bytes, now->use.disk_write_bytes, ns);
+		now->net_rx = rate(b->use.net_rx_bytes, now->use.net_rx_bytes, ns);
+		now->net_tx = rate(b->use.net_tx_bytes, now->use.net_tx_bytes, ns);
 	}
 }
 
@@ -197,8 +199,6 @@ static void key_real(struct json_writer *w, const char *key, double v)
 static void write_row(struct json_writer *w, const struct row *r)
 {
 	uint64_t used = r->use.memory_bytes, limit = r->memory_limit;
-	/* without a network nothing was ever received: that is known */
-	uint64_t traffic = r->has_network ? USAGE_UNKNOWN : 0;
 	uint64_t up = r->use.uptime_ns;
 	char when[CLOCK_RFC3339_BYTES];
 
@@ -217,8 +217,8 @@ static void write_row(struct json_writer *w, const struct row *r)
 	key_number(w, "memory_host_resident_bytes", used);
 	key_number(w, "memory_limit_bytes", limit);
 	json_key_str(w, "name", r->name);
-	key_number(w, "net_rx_bytes", traffic);
-	key_number(w, "net_tx_bytes", traffic);
+	key_number(w, "net_rx_bytes", r->use.net_rx_bytes);
+	key_number(w, "net_tx_bytes", r->use.net_tx_bytes);
 	json_key_str(w, "state", r->state);
 	json_key_str(w, "timestamp", when);
 	/* a directory of the host's file system: measuring it would mean to walk it */
@@ -330,8 +330,7 @@ static int print_table(const struct rows *rows)
 		ui_table_add(&t, r->cpu_percent < 0 ? NULL : buf_str(&cell));
 		add_pair(&t, known(r->use.memory_bytes), running ? known(r->memory_limit) : -1);
 		add_pair(&t, r->disk_read, r->disk_write);
-		add_pair(&t, running && !r->has_network ? 0 : -1,
-			 running && !r->has_network ? 0 : -1);
+		add_pair(&t, r->net_rx, r->net_tx);
 		add_uptime(&t, r->use.uptime_ns);
 	}
 	return ui_table_print(&t);

@@ -109,11 +109,13 @@ const struct opt storage_opts[] = {
 	VALUE(0, "root-disk", "SPEC", "Size or kind of the root file system",
 	      .more = "SIZE, tmpfs[:SIZE], flat[:SIZE], or a disk image of your own."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
-	LIST(0, "copy", "SRC:DST", "Copy something in before the first start", NOT_YET),
-	LIST(0, "copy-file", "SRC:DST", "The same, files only", NOT_YET),
-	LIST(0, "copy-dir", "SRC:DST", "The same, directories only", NOT_YET),
-	LIST(0, "mkdir", "PATH", "Make a directory before the first start", NOT_YET),
-	LIST(0, "rm", "PATH", "Remove a path before the first start", NOT_YET),
+	LIST(0, "copy", "SRC:DST", "Copy something in before the first start",
+	     .more = "Into DST when that is a directory already. Nothing that exists is overwritten; these "
+		     "changes happen in the order given, in the sandbox's own files only."),
+	LIST(0, "copy-file", "SRC:DST", "The same, files only"),
+	LIST(0, "copy-dir", "SRC:DST", "The same, directories only"),
+	LIST(0, "mkdir", "PATH", "Make a directory before the first start"),
+	LIST(0, "rm", "PATH", "Remove a path before the first start"),
 	OPT_END
 };
 
@@ -133,9 +135,9 @@ const struct opt runtime_opts[] = {
 };
 
 const struct opt script_opts[] = {
-	LIST(0, "script", "NAME=BODY", "Put a script on the PATH; \\n and friends are decoded", NOT_YET),
-	LIST(0, "script-raw", "NAME=BODY", "The same, taken as it is", NOT_YET),
-	LIST(0, "script-path", "NAME:FILE", "The same, read from a file now", NOT_YET),
+	LIST(0, "script", "NAME=BODY", "Put a script on the PATH; \\n and friends are decoded"),
+	LIST(0, "script-raw", "NAME=BODY", "The same, taken as it is"),
+	LIST(0, "script-path", "NAME:FILE", "The same, read from a file now"),
 	OPT_END
 };
 
@@ -143,28 +145,28 @@ const struct opt network_opts[] = {
 	FLAG(0, "no-net", "No network but loopback (also --no-network)", .alias = "no-network"),
 	LIST(0, "net", "PROFILE", "What may be reached: public, private, host, all, none",
 	     .more = "Profiles combine as a comma list, except all and none."),
-	LIST('p', "port", "[ADDR:]HOST:GUEST[/PROTO]", "Publish a port on the host", NOT_YET),
+	LIST('p', "port", "[ADDR:]HOST:GUEST[/PROTO]", "Publish a port on the host"),
 	LIST(0, "net-rule", "RULE", "Allow or deny before the profile does",
 	     .more = "ACTION[:DIRECTION]@TARGET[:PROTO[:PORTS]], for example "
-		     "allow@example.com:tcp:443; several are separated by commas.", NOT_YET),
-	VALUE(0, "net-default", "ACTION", "What no rule matches: allow or deny", NOT_YET),
-	VALUE(0, "net-default-egress", "ACTION", "The same for outgoing traffic only", NOT_YET),
-	VALUE(0, "net-default-ingress", "ACTION", "The same for published ports only", NOT_YET),
-	FLAG(0, "net-strict", "Allow names only where the protocol shows them", NOT_YET),
-	FLAG(0, "no-dns-rebind-protection", "Let public names resolve to private addresses", NOT_YET),
-	LIST(0, "dns-nameserver", "ADDR", "Ask this resolver instead of the host's", NOT_YET),
-	NUMBER(0, "dns-query-timeout-ms", "N", 0, UINT64_MAX, "Wait this long for a resolver (default 5000)", NOT_YET),
-	VALUE(0, "net-ipv4-pool", "CIDR", "Take guest addresses from here", NOT_YET),
-	VALUE(0, "net-ipv6-pool", "CIDR", "Take IPv6 guest addresses from here", NOT_YET),
-	VALUE(0, "net-egress-bandwidth", "BYTES[/DURATION]", "Limit outgoing bytes", NOT_YET),
-	VALUE(0, "net-egress-bandwidth-burst", "BYTES", "Bytes beyond that limit at once", NOT_YET),
-	VALUE(0, "net-egress-ops", "N[/DURATION]", "Limit outgoing packets", NOT_YET),
-	VALUE(0, "net-egress-ops-burst", "N", "Packets beyond that limit at once", NOT_YET),
-	VALUE(0, "net-ingress-bandwidth", "BYTES[/DURATION]", "Limit incoming bytes", NOT_YET),
-	VALUE(0, "net-ingress-bandwidth-burst", "BYTES", "Bytes beyond that limit at once", NOT_YET),
-	VALUE(0, "net-ingress-ops", "N[/DURATION]", "Limit incoming packets", NOT_YET),
-	VALUE(0, "net-ingress-ops-burst", "N", "Packets beyond that limit at once", NOT_YET),
-	NUMBER(0, "max-connections", "N", 0, UINT32_MAX, "Connections at one time (default 256)", NOT_YET),
+		     "allow@example.com:tcp:443; several are separated by commas."),
+	VALUE(0, "net-default", "ACTION", "What no rule matches: allow or deny"),
+	VALUE(0, "net-default-egress", "ACTION", "The same for outgoing traffic only"),
+	VALUE(0, "net-default-ingress", "ACTION", "The same for published ports only"),
+	FLAG(0, "net-strict", "Allow names only where the protocol shows them"),
+	FLAG(0, "no-dns-rebind-protection", "Let public names resolve to private addresses"),
+	LIST(0, "dns-nameserver", "ADDR", "Ask this resolver instead of the host's"),
+	NUMBER(0, "dns-query-timeout-ms", "N", 0, UINT64_MAX, "Wait this long for a resolver (default 5000)"),
+	VALUE(0, "net-ipv4-pool", "CIDR", "Take guest addresses from here"),
+	VALUE(0, "net-ipv6-pool", "CIDR", "Take IPv6 guest addresses from here"),
+	VALUE(0, "net-egress-bandwidth", "BYTES[/DURATION]", "Limit outgoing bytes"),
+	VALUE(0, "net-egress-bandwidth-burst", "BYTES", "Bytes beyond that limit at once"),
+	VALUE(0, "net-egress-ops", "N[/DURATION]", "Limit outgoing packets"),
+	VALUE(0, "net-egress-ops-burst", "N", "Packets beyond that limit at once"),
+	VALUE(0, "net-ingress-bandwidth", "BYTES[/DURATION]", "Limit incoming bytes"),
+	VALUE(0, "net-ingress-bandwidth-burst", "BYTES", "Bytes beyond that limit at once"),
+	VALUE(0, "net-ingress-ops", "N[/DURATION]", "Limit incoming packets"),
+	VALUE(0, "net-ingress-ops-burst", "N", "Packets beyond that limit at once"),
+	NUMBER(0, "max-connections", "N", 0, UINT32_MAX, "Connections at one time (default 256)"),
 	FLAG(0, "trust-host-cas", "Add the host's root certificates to the sandbox", NOT_YET),
 	VALUE(0, "proxy", "URL", "Send all traffic through socks4:// or socks5://", NOT_YET),
 	VALUE(0, "socks4-user-id", "ID", "User id for --proxy socks4://", NOT_YET),
@@ -191,13 +193,13 @@ const struct opt tls_opts[] = {
 };
 
 const struct opt conf_opts[] = {
-	LIST(0, "conf", "FILE", "Read options from a YAML file", NOT_YET),
-	LIST(0, "net-conf", "FILE", "Only its network part", NOT_YET),
-	LIST(0, "resource-conf", "FILE", "Only its resources part", NOT_YET),
-	LIST(0, "runtime-conf", "FILE", "Only its runtime part", NOT_YET),
-	LIST(0, "fs-conf", "FILE", "Only its file system part", NOT_YET),
+	LIST(0, "conf", "FILE", "Read options from a YAML file"),
+	LIST(0, "net-conf", "FILE", "Only its network part"),
+	LIST(0, "resource-conf", "FILE", "Only its resources part"),
+	LIST(0, "runtime-conf", "FILE", "Only its runtime part"),
+	LIST(0, "fs-conf", "FILE", "Only its file system part"),
 	LIST(0, "secret-conf", "FILE", "Only its secrets part", NOT_YET),
-	LIST(0, "script-conf", "FILE", "Only its scripts part", NOT_YET),
+	LIST(0, "script-conf", "FILE", "Only its scripts part"),
 	OPT_END
 };
 // clang-format on

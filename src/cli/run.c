@@ -61,10 +61,11 @@ static int run_new(struct job *j, struct err *e)
 	    launch_create(&j->home, &j->spec, true, &j->launch, e) < 0)
 		return -1;
 	j->started = true;
-	if (j->x.request.message.flags & EXEC_DETACHED) {
+	if (j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches) {
 		AUTO_BUF warnings = BUF_INIT(65536);
 
-		if (launch_wait(&j->launch, &warnings, e) < 0)
+		if (launch_wait(&j->launch, &warnings, e) < 0 ||
+		    launch_settle(&j->launch, &j->spec, e) < 0)
 			return -1;
 	}
 	return execute(j, j->spec.name, e);

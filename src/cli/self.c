@@ -1,7 +1,16 @@
-/* `cordon update` and `downgrade`: programs do not replace themselves here, packages do. */
+/* `cordon update` and `downgrade`: programs do not replace themselves here, packages do. And what
+ * undoes an installation: its state. */
 #include "cli/commands.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
 #include "cli/ui.h"
+#include "client/control.h"
+#include "client/sandbox.h"
 
 int cmd_self_update(const struct args *a)
 {
@@ -10,4 +19,41 @@ int cmd_self_update(const struct args *a)
 		"%s does not update itself\n"
 		"install another version with the package manager, or build it from source",
 		a->program);
+}
+
+static bool agreed(const struct home *h, const struct sandbox_list *all)
+{
+	char line[16] = "";
+
+	fprintf(stderr, "Remove '%s' with %zu sandboxes, all images and all volumes? [y/N] ",
+		h->path, all->n);
+	return fgets(line, sizeof(line), stdin) &&
+	       (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0);
+}
+
+int cmd_self_uninstall(const struct args *a)
+{
+	AUTO_HOME home = { .fd = -1 };
+	AUTO_SANDBOX_LIST all = { 0 };
+	struct err e = { 0 };
+
+	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
+		return ui_error(&e);
+	if (!args_has(a, "yes")) {
+		if (!isatty(STDIN_FILENO))
+			return ui_errorf(
+				ERR_INVALID,
+				"not without --yes: this removes '%s' and everything in it",
+				home.path);
+		if (!agreed(&home, &all))
+			return 1;
+	}
+	for (size_t i = 0; i < all.n; i++)
+		if (control_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
+		    e.code != ERR_NOT_FOUND)
+			return ui_error(&e);
+	if (control_wipe(&home, &e) < 0)
+		return ui_error(&e);
+	ui_done("Removed", home.path, 0);
+	return 0;
 }

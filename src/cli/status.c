@@ -34,8 +34,10 @@ static void write_json(struct json_writer *w, const struct record *r)
 	json_key(w, "ports");
 	json_begin_array(w);
 	for (size_t i = 0; i < s->n_ports; i++) {
+		struct spec_port port = record_port(r, i);
+
 		buf_clear(&cell);
-		cell_port(&cell, &s->port[i]);
+		cell_port(&cell, &port);
 		json_str(w, buf_str(&cell));
 	}
 	json_end_array(w);
@@ -88,9 +90,11 @@ static void add_row(struct ui_table *t, const struct record *r)
 	ui_table_add(t, status_lower(r->status));
 	buf_clear(&cell);
 	for (size_t i = 0; i < s->n_ports; i++) {
+		struct spec_port port = record_port(r, i);
+
 		if (i)
 			buf_add_str(&cell, ", ");
-		cell_port(&cell, &s->port[i]);
+		cell_port(&cell, &port);
 	}
 	add_cut(t, s->n_ports ? buf_str(&cell) : "-", PORTS_WIDTH);
 }

@@ -8,9 +8,5 @@
 		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
 	}
 
-STUB(cmd_modify, "modify")
 STUB(cmd_ssh, "ssh")
 STUB(cmd_snapshot, "snapshot")
-STUB(cmd_install, "install")
-STUB(cmd_uninstall, "uninstall")
-STUB(cmd_self_uninstall, "self uninstall")

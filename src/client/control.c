@@ -1,9 +1,11 @@
 #include "client/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,7 +19,7 @@
 #include "wire/message.h"
 
 #define ANSWER_WAIT_MS 5000 /* beyond its grace a supervisor that still lives is stuck */
-#define USAGE_WAIT_MS 1000 /* it answers at once, or it is stuck */
+#define USAGE_WAIT_MS 1000  /* it answers at once, or it is stuck */
 #define LOCK_WAIT_MS 10000
 #define DEFAULT_GRACE_MS 2000
 
@@ -111,7 +113,8 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	return wait_down(h, name, e);
 }
 
-int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns, struct err *e)
+int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
+		 struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(256);
 	uint64_t start = clock_mono_ns();
@@ -168,13 +171,16 @@ int control_usage(const struct home *h, const char *name, struct usage_message *
 	frame_put(&frame, FRAME_USAGE, 0, 0, NULL, 0);
 	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
 	if (r == 0)
-		r = wait_for(fd, FRAME_USAGE_ANSWER, clock_mono_ns() + USAGE_WAIT_MS * NS_PER_MS, &body);
+		r = wait_for(fd, FRAME_USAGE_ANSWER, clock_mono_ns() + USAGE_WAIT_MS * NS_PER_MS,
+			     &body);
 	if (r == 0 || r == -EPIPE)
 		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' has just ended", name);
 	if (r < 0)
-		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer", name);
+		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer",
+			       name);
 	r = usage_decode((struct str){ body.p, body.n }, ret);
-	return r < 0 ? err_set(e, ERR_PROTOCOL, "the usage of sandbox '%s' is not understood", name) : 0;
+	return r < 0 ? err_set(e, ERR_PROTOCOL, "the usage of sandbox '%s' is not understood", name)
+		     : 0;
 }
 
 int control_remove(const struct home *h, const char *name, bool force, struct err *e)
@@ -189,7 +195,8 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 		return -1;
 	if (record_lock(h, name, force ? LOCK_WAIT_MS : 0, &dir, &lock, e) < 0) {
 		if (e->code == ERR_BUSY)
-			err_set(e, ERR_BUSY, "sandbox still running: %s; stop it first or use --force", name);
+			err_set(e, ERR_BUSY,
+				"sandbox still running: %s; stop it first or use --force", name);
 		return -1;
 	}
 	if ((state_read(dir, &last) < 0 || last.status != STATUS_STOPPED) &&
@@ -201,4 +208,61 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 		return 0;
 	fd_closep(&lock); /* a sweep leaves alone what somebody holds */
 	return e->code == ERR_DENIED ? control_sweep(h, e) : -1;
+}
+
+/* Two that change one record take turns; a supervisor only ever reads it. */
+static int lock_config(int dir, int *ret_fd, struct err *e)
+{
+	AUTO_FD fd = openat(dir, "config.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		return err_sys(e, errno, "lock the configuration");
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+static int tell_supervisor(const struct home *h, const char *name, unsigned live, struct err *e)
+{
+	AUTO_BUF number = BUF_INIT(64), frame = BUF_INIT(128), body = BUF_INIT(4096);
+	AUTO_FD fd = -1;
+	int r = home_connect(h, name, "ctl", &fd);
+
+	if (r < 0)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", name);
+	number_encode(&number, live);
+	frame_put(&frame, FRAME_UPDATE, 0, 0, number.p, number.n);
+	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
+	if (r == 0)
+		r = wait_for(fd, FRAME_OK, clock_mono_ns() + ANSWER_WAIT_MS * NS_PER_MS, &body);
+	if (r <= 0)
+		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer",
+			       name);
+	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
+}
+
+int control_update(const struct home *h, const struct record *r, const struct spec *next,
+		   unsigned live, struct err *e)
+{
+	AUTO_RECORD now = RECORD_NONE;
+	struct err ignored;
+	AUTO_FD lock = -1;
+
+	if (lock_config(r->dir, &lock, e) < 0 || record_read_config(r->dir, &now, e) < 0)
+		return -1;
+	if (now.updated_ns != r->updated_ns)
+		return err_set(e, ERR_BUSY, "sandbox '%s' was changed meanwhile; try again",
+			       r->spec.name);
+	if (record_write_config(r->dir, next, r->created_ns, e) < 0)
+		return -1;
+	if (!live || tell_supervisor(h, r->spec.name, live, e) == 0)
+		return 0;
+	IGNORE(record_write_config(r->dir, &now.spec, r->created_ns, &ignored)); /* as it was */
+	return -1;
+}
+
+int control_wipe(const struct home *h, struct err *e)
+{
+	if (ask_supervisor(h, "--wipe", NULL, e) < 0)
+		return -1;
+	return rmdir(h->path) < 0 ? err_sys(e, errno, "remove '%s'", h->path) : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "state/home.h"
+#include "state/record.h"
 #include "wire/message.h"
 
 #define CONTROL_GRACE_DEFAULT UINT32_MAX
@@ -22,3 +23,9 @@ MUST_USE int control_usage(const struct home *h, const char *name, struct usage_
 MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);
 /* Deletes what belongs to a sub-range of ids and was taken out of sight. */
 MUST_USE int control_sweep(const struct home *h, struct err *e);
+/* Replaces the configuration of R, which was loaded before, by NEXT; LIVE (enum update_what) says what
+ * of it a running sandbox takes over now. All or nothing. ERR_BUSY when it changed meanwhile. */
+MUST_USE int control_update(const struct home *h, const struct record *r, const struct spec *next,
+			    unsigned live, struct err *e);
+/* Deletes the home itself and all that is in it. No sandbox may be left. */
+MUST_USE int control_wipe(const struct home *h, struct err *e);

@@ -1,5 +1,7 @@
 #include "client/copy.h"
 
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "client/transfer.h"
 #include "tree/build.h"
@@ -107,6 +109,27 @@ int copy_in(struct client *c, const char *from, const char *to, const struct cop
 	const struct file_message m = { .op = FILE_PUT, .path = to };
 
 	return put(c, from, &m, n, e);
+}
+
+int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
+	       struct err *e)
+{
+	struct file_message m = { .op = FILE_PUT, .flags = FILE_PATCH, .path = p->path };
+	struct transfer t;
+	struct answer a;
+	int r;
+
+	if (p->source) {
+		if (strcmp(p->op, "copy") != 0)
+			m.flags |= FILE_EXACT;
+		r = put(c, p->source, &m, n, e);
+	} else {
+		m.op = strcmp(p->op, "mkdir") == 0 ? FILE_MKDIR : FILE_REMOVE;
+		answer_init(&a, n);
+		r = transfer_open(&t, c, &m, on_answer, &a, e);
+		r = answer_wait(&a, &t, r, e);
+	}
+	return r < 0 ? err_wrap(e, "%s '%s'", p->op, p->path) : 0;
 }
 
 /* --- out ------------------------------------------------------------------------------------- */

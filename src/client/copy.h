@@ -7,6 +7,7 @@
 #pragma once
 
 #include "client/exec.h"
+#include "spec/spec.h"
 #include "wire/file.h"
 
 struct copy_notes {
@@ -21,3 +22,6 @@ MUST_USE int copy_out(struct client *c, const char *from, const char *to,
 		      const struct copy_notes *n, struct err *e);
 MUST_USE int copy_across(struct client *a, const char *from, struct client *b, const char *to,
 			 const struct copy_notes *n, struct err *e);
+/* A change of the sandbox's own files, as create options ask for. */
+MUST_USE int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
+			struct err *e);

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "client/control.h"
+#include "client/copy.h"
 #include "client/program.h"
 #include "client/volumes.h"
 #include "state/execlog.h"
@@ -44,7 +46,8 @@ static void drop_volumes(struct launch *l)
 	struct err ignored;
 
 	for (size_t i = 0; i < l->volumes.n; i++)
-		IGNORE(volumes_remove(l->home, l->volumes.v[i], &ignored)); /* empty ones stay at worst */
+		IGNORE(volumes_remove(l->home, l->volumes.v[i],
+				      &ignored)); /* empty ones stay at worst */
 	strv_done(&l->volumes);
 }
 
@@ -80,8 +83,8 @@ static int open_runtime_log(int dir)
 		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static int start_supervisor(const struct home *h, const char *name, int dir, int lock, bool keep_log,
-			    bool connect, struct launch *ret, struct err *e)
+static int start_supervisor(const struct home *h, const char *name, int dir, int lock,
+			    bool keep_log, bool connect, struct launch *ret, struct err *e)
 {
 	AUTO_FREE char *program = NULL;
 	AUTO_FREE char *home_var = NULL;
@@ -102,7 +105,10 @@ static int start_supervisor(const struct home *h, const char *name, int dir, int
 		.path = program,
 		.argv = argv,
 		.envp = env,
-		.fd = { { null, 0 }, { null, 1 }, { log >= 0 ? log : null, 2 }, { dir, FD_RECORD },
+		.fd = { { null, 0 },
+			{ null, 1 },
+			{ log >= 0 ? log : null, 2 },
+			{ dir, FD_RECORD },
 			{ lock, FD_LOCK } },
 		.n_fds = 5,
 		.new_session = true,
@@ -147,7 +153,8 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 		r = start_supervisor(h, s->name, dir, lock, !s->ephemeral, connect, ret, e);
 		if (r < 0) {
 			record_retire(h, s->name);
-			IGNORE(record_erase(h, s->name, &ignored)); /* the first error is the one to report */
+			IGNORE(record_erase(h, s->name,
+					    &ignored)); /* the first error is the one to report */
 		}
 	}
 	if (r < 0)
@@ -210,4 +217,46 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 	if (r < 0)
 		drop_volumes(l);
 	return r;
+}
+
+static void ignore_note(void *arg, bool missed, const char *text)
+{
+	*(bool *)arg |= missed;
+}
+
+static int apply_patches(const struct home *h, const struct spec *s, struct err *e)
+{
+	bool missed = false;
+	const struct copy_notes notes = { .note = ignore_note, .arg = &missed };
+	struct client c;
+	int r = client_open(&c, h, s->name, e);
+
+	for (size_t i = 0; r == 0 && i < s->n_patches; i++) {
+		r = copy_patch(&c, &s->patch[i], &notes, e);
+		if (r == 0 && missed)
+			r = err_set(e, ERR_SYSTEM, "part of '%s' could not be copied",
+				    s->patch[i].source);
+	}
+	client_done(&c);
+	return r;
+}
+
+int launch_settle(struct launch *l, const struct spec *s, struct err *e)
+{
+	AUTO_BUF none = BUF_INIT(64);
+	struct err ignored;
+	int r;
+
+	if (s->n_patches == 0)
+		return 0;
+	r = apply_patches(l->home, s, e);
+	if (r == 0 && send(l->leash, "s", 1, MSG_NOSIGNAL) < 0)
+		r = err_sys(e, errno, "tell the supervisor");
+	if (r == 0)
+		r = wait_for_answer(l, &none, e);
+	if (r == 0)
+		return 0;
+	IGNORE(control_stop(l->home, s->name, 0, &ignored)); /* the closed leash ends it too */
+	drop_volumes(l);
+	return -1;
 }

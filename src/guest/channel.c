@@ -54,7 +54,8 @@ void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, si
 	}
 	if (g->channel_dropped) {
 		g->channel_dropped = false;
-		frame_put(&g->channel_out, FRAME_LOG, flags, (uint32_t)id, marker, sizeof(marker) - 1);
+		frame_put(&g->channel_out, FRAME_LOG, flags, (uint32_t)id, marker,
+			  sizeof(marker) - 1);
 	}
 	channel_send(g, FRAME_LOG, flags, (uint32_t)id, p, n);
 }
@@ -67,10 +68,32 @@ static void shut_down(struct guest *g)
 	sessions_reap(g);
 }
 
+/* Later commands get another environment and directory; running ones keep theirs. */
+static void update(struct guest *g, struct str body)
+{
+	struct boot_message now;
+	struct buf kept;
+
+	buf_init(&kept, FRAME_BODY_MAX_BYTES);
+	buf_add(&kept, body.p, body.n); /* the strings are borrowed from it */
+	if (buf_failed(&kept) || boot_decode((struct str){ kept.p, kept.n }, &now) < 0) {
+		buf_done(&kept);
+		return;
+	}
+	boot_message_done(&g->boot);
+	g->boot.env = now.env;
+	g->boot.n_env = now.n_env;
+	g->boot.workdir = now.workdir;
+	buf_done(&g->update_body);
+	g->update_body = kept;
+}
+
 static void on_frame(struct guest *g, const struct frame *f)
 {
 	if (f->type == FRAME_SHUTDOWN)
 		shut_down(g);
+	else if (f->type == FRAME_UPDATE)
+		update(g, f->body);
 }
 
 static void on_channel(void *arg, int fd, uint32_t events)

@@ -81,11 +81,14 @@ static long set_limits(const struct exec_job *j)
 	long r = set_limit(RLIMIT_NOFILE, w->nofile_soft, w->nofile_hard);
 
 	if (r >= 0)
-		r = set_limit(RLIMIT_CORE, 0, 0); /* a core pattern may start a program on the host */
+		r = set_limit(RLIMIT_CORE, 0,
+			      0); /* a core pattern may start a program on the host */
 	if (r >= 0 && w->data_limit)
 		r = set_limit(RLIMIT_DATA, w->data_limit, w->data_limit);
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
+	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
+		r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
 		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
 	return r;
@@ -225,8 +228,9 @@ pid_t exec_start(struct exec_job *j)
 		pid = raw_clone_on_stack(&args, run, j);
 	}
 	if (pid < 0) {
-		j->failure = pid == -EAGAIN ? EXEC_RESOURCE :
-			     pid == -ENOMEM ? EXEC_NO_MEMORY : EXEC_INTERNAL;
+		j->failure = pid == -EAGAIN   ? EXEC_RESOURCE
+			     : pid == -ENOMEM ? EXEC_NO_MEMORY
+					      : EXEC_INTERNAL;
 		j->err = (int)-pid;
 		return -1;
 	}

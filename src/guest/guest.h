@@ -20,8 +20,8 @@
 #define GUEST_CHANNEL_FD 3
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
-#define GUEST_RING_BYTES (256u << 10)           /* output kept for a detached terminal */
-#define GUEST_LEFT_PIPES_MAX 4096               /* pipes of background children we read on */
+#define GUEST_RING_BYTES (256u << 10)            /* output kept for a detached terminal */
+#define GUEST_LEFT_PIPES_MAX 4096                /* pipes of background children we read on */
 
 struct guest {
 	struct loop *loop;
@@ -38,7 +38,7 @@ struct guest {
 	int oom_fd;
 	uint64_t oom_seen;
 	struct boot_message boot;
-	struct buf boot_body; /* what boot's strings point into */
+	struct buf boot_body, update_body; /* what boot's strings point into */
 	struct connection *connections;
 	struct session *sessions;
 	struct left_pipe *left_pipes;
@@ -94,9 +94,9 @@ struct session {
 	bool files;
 	int master;
 	loop_id master_watch;
-	uint32_t credit;    /* bytes we may still send */
-	struct buf input;   /* for the terminal, not yet taken by it */
-	struct buf ring;    /* output while nobody is attached */
+	uint32_t credit;  /* bytes we may still send */
+	struct buf input; /* for the terminal, not yet taken by it */
+	struct buf ring;  /* output while nobody is attached */
 	bool input_closed;
 };
 

@@ -159,7 +159,8 @@ static void on_connection(void *arg, int fd, uint32_t events)
 		connection_flush(c);
 	if (!(events & (LOOP_READ | LOOP_HANGUP)))
 		return;
-	n = fdpass_recv(fd, chunk, sizeof(chunk), c->fds + c->n_fds, FRAME_FDS_MAX - c->n_fds, &got);
+	n = fdpass_recv(fd, chunk, sizeof(chunk), c->fds + c->n_fds, FRAME_FDS_MAX - c->n_fds,
+			&got);
 	if (n == -EAGAIN)
 		return;
 	c->n_fds += got;
@@ -227,7 +228,8 @@ int server_open(struct guest *g)
 	if (!g->listener_watch)
 		return -errno;
 	if (g->first_connection >= 0) {
-		IGNORE(fcntl(g->first_connection, F_SETFL, O_NONBLOCK)); /* cannot fail on a socket */
+		IGNORE(fcntl(g->first_connection, F_SETFL,
+			     O_NONBLOCK)); /* cannot fail on a socket */
 		connection_open(g, g->first_connection);
 	}
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * Between clone and exec. This code shares memory with its parent, so it makes system calls and
  * nothing else: no allocation, no formatting, no locks, no errno. A test compares the undefined
- * symbols of this object with an empty list.
+ * symbols of this object with a list that holds only netif.c's, which obeys the same rule.
  *
  * Targets are resolved below the new root by the kernel (RESOLVE_IN_ROOT), never by joining
  * strings: an image may contain any link it likes.
@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "base/raw.h"
+#include "process/netlink.h"
 
 #define AT_EMPTY_PATH_ 0x1000
 #define AT_RECURSIVE_ 0x8000
@@ -26,8 +27,8 @@
 struct walker {
 	const struct plan *plan;
 	int tree[PLAN_TREES_MAX]; /* ours: the plan's memory is the parent's too, its descriptors are not */
-	int root;   /* O_PATH of the new root */
-	int target; /* O_PATH of the current mount target */
+	int root;                 /* O_PATH of the new root */
+	int target;               /* O_PATH of the current mount target */
 	int parent; /* the directory STEP_DIR found last: where a missing child is made */
 };
 
@@ -67,7 +68,8 @@ static long clone_tree(struct walker *w, const struct step *s)
 	if (r < 0)
 		return r;
 	/* the parent looked at this path before; what it judged is what must be mounted */
-	if (st.stx_ino != s->ino || (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
+	if (st.stx_ino != s->ino ||
+	    (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
 		return -ESTALE;
 	return s->flags ? set_attr((int)fd, s->flags, AT_RECURSIVE_) : 0;
 }
@@ -140,7 +142,8 @@ static long move_tree(int tree, int dir, const char *path)
 
 static long attach_node(struct walker *w, const struct step *s)
 {
-	long fd = RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	long fd =
+		RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
 	if (fd < 0)
 		return fd;
@@ -150,7 +153,8 @@ static long attach_node(struct walker *w, const struct step *s)
 
 static long write_file(struct walker *w, const struct step *s)
 {
-	long fd = RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, s->mode);
+	long fd = RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		       s->mode);
 	size_t done = 0;
 	long r = 0;
 
@@ -187,6 +191,17 @@ static long loopback(void)
 	r = RAW3(SYS_ioctl, fd, SIOCSIFFLAGS, &ifr);
 	RAW1(SYS_close, fd);
 	return r;
+}
+
+/* /proc/sys/net is that of whoever looks, so the old root's will do. It may be read-only there. */
+static void set_sysctl(const struct step *s)
+{
+	long fd = RAW4(SYS_openat, AT_FDCWD, s->path, O_WRONLY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	RAW3(SYS_write, fd, s->text, s->text_n);
+	RAW1(SYS_close, fd);
 }
 
 static long pivot(struct walker *w)
@@ -263,6 +278,11 @@ static long apply(struct walker *w, const struct step *s)
 		return RAW2(SYS_sethostname, s->text, s->text_n);
 	case STEP_LOOPBACK:
 		return loopback();
+	case STEP_SYSCTL:
+		set_sysctl(s);
+		return 0;
+	case STEP_NETIF:
+		return netif_run_child(s->netif);
 	case STEP_PIVOT:
 		return pivot(w);
 	case STEP_GROUPS:

@@ -4,7 +4,7 @@
  *      and our view)
  *   2. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
  *   3. the clone, which shares our memory and waits for a byte
- *   4. its id maps and the byte; then, while it mounts, cgroup limits
+ *   4. its id maps and the byte; then, while it mounts, its network interface and cgroup limits
  */
 #include "process/process.h"
 
@@ -29,13 +29,15 @@
 #define CHILD_STACK_BYTES 65536
 #define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
 
-#define NAMESPACES                                                                              \
+#define NAMESPACES                                                                                 \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | \
 	 CLONE_NEWCGROUP)
 
 void process_init(struct process_instance *i)
 {
-	*i = (struct process_instance){ .pid = -1, .pidfd = -1, .channel = -1 };
+	*i = (struct process_instance){
+		.pid = -1, .pidfd = -1, .channel = -1, .link_from = -1, .link = -1
+	};
 	cgroup_init(&i->cgroup);
 }
 
@@ -67,9 +69,10 @@ static int clone_failed(int errnum, struct err *e)
 {
 	err_sys(e, errnum, "create namespaces");
 	if (errnum == EPERM || errnum == EACCES)
-		return err_hint(e, "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1, "
-				   "or on Ubuntu sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
-				   "'cordon doctor' says which");
+		return err_hint(
+			e, "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1, "
+			   "or on Ubuntu sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
+			   "'cordon doctor' says which");
 	if (errnum == ENOSPC)
 		return err_hint(e, "raise the limit: sysctl -w user.max_user_namespaces=10000");
 	return -1;
@@ -140,6 +143,66 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 	return 0;
 }
 
+/* REPORT is the child's end where it makes the interface itself. */
+static int prepare_netif(struct process_instance *i, const struct process_request *r,
+			 int *ret_report, struct err *e)
+{
+	int pair[2] = { -1, -1 };
+
+	if (!r->netif)
+		return 0;
+	if (!r->tap && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, errno, "make channel");
+	i->link_from = pair[0];
+	*ret_report = pair[1];
+	i->netif = xcalloc(1, sizeof(*i->netif));
+	netif_job_init(i->netif, r->netif, true, pair[1]);
+	return 0;
+}
+
+static int attach_tap(struct process_instance *i, struct err *e)
+{
+	if (netif_attach_tap(i->pidfd, i->netif, &i->link, e) == 0)
+		return 0;
+	/* a child that has failed meanwhile says why on the channel */
+	return e->sys == ESRCH ? 0 : -1;
+}
+
+static void add_sysctl(struct plan *p, const char *path, const char *text)
+{
+	struct step *s = plan_add(p, STEP_SYSCTL);
+
+	s->path = plan_str(p, path);
+	s->text = plan_str(p, text);
+	s->text_n = strlen(text);
+}
+
+/* The payload's groups, which the kernel wants in its own order (see ids.h for the maps): where that
+ * cannot hold all of them, only root's. */
+static void ping_groups(const struct ids *ids, char out[32])
+{
+	unsigned first = ids_shift(ids), last = first;
+
+	if (ids->mode == IDS_RANGE)
+		last = IDS_PER_SANDBOX;
+	else if (ids->mode == IDS_SUBID && ids->caller_gid < ids->gid_base)
+		last = IDS_PER_SANDBOX - 1;
+	snprintf(out, 32, "%u %u", first, last);
+}
+
+/* The payload has no privilege over its network namespace; what any root expects to do with one, we
+ * allow everybody in there: to serve port 80, and to ping. */
+static void add_network(struct process_instance *i, const struct ids *ids)
+{
+	char groups[32];
+
+	ping_groups(ids, groups);
+	add_sysctl(i->plan, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+	add_sysctl(i->plan, "/proc/sys/net/ipv4/ping_group_range", groups);
+	if (i->link_from >= 0)
+		plan_add(i->plan, STEP_NETIF)->netif = i->netif;
+}
+
 static int make_plan(struct process_instance *i, const struct process_request *r, int guest_end,
 		     struct tree_map *maps, size_t *ret_n_maps, struct err *e)
 {
@@ -152,9 +215,11 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		plan_add(i->plan, STEP_GROUPS);
 	/* until then we are an id the namespace does not know, and could make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
+	add_network(i, r->rootfs.ids);
 	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
-	plan_add(i->plan, STEP_IDS)->mode = 0; /* only the namespace's root keeps capabilities over exec */
+	plan_add(i->plan, STEP_IDS)->mode =
+		0; /* only the namespace's root keeps capabilities over exec */
 	s = plan_add(i->plan, STEP_KEEP);
 	s->fd = guest_end;
 	s->mode = GUEST_CHANNEL_FD;
@@ -167,6 +232,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
+	AUTO_FD report = -1;
 	size_t n_maps = 0;
 
 	process_init(ret);
@@ -174,7 +240,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return err_sys(e, errno, "make channel");
 	ret->channel = pair[0];
 	guest_end = pair[1];
-	if (make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
+	if (prepare_netif(ret, r, &report, e) < 0 ||
+	    make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
 	    map_trees(ret->plan, r->rootfs.ids, maps, n_maps, e) < 0)
 		return -1;
 	cgroup_prepare(&ret->cgroup, r->cgroup_id);
@@ -192,9 +259,11 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return -1;
 	if (write(ret->channel, "g", 1) != 1)
 		return err_sys(e, errno, "release the child");
-	cgroup_limit(&ret->cgroup, &r->limits, r->rootfs.ids->mode == IDS_RANGE
-						       ? r->rootfs.ids->uid_base + IDS_PER_SANDBOX
-						       : geteuid(),
+	if (r->netif && r->tap && attach_tap(ret, e) < 0)
+		return -1;
+	cgroup_limit(&ret->cgroup, &r->limits,
+		     r->rootfs.ids->mode == IDS_RANGE ? r->rootfs.ids->uid_base + IDS_PER_SANDBOX
+						      : geteuid(),
 		     r->rootfs.ids->mode == IDS_RANGE ? r->rootfs.ids->gid_base + IDS_PER_SANDBOX
 						      : getegid());
 	return 0;
@@ -210,26 +279,42 @@ int process_failure(struct process_instance *i, struct err *e)
 		const struct step *s = &i->plan->step[i->child->report.step];
 		const char *what = s->path ? s->path : "";
 
-		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "", what,
-			*what ? "'" : "");
+		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "",
+			what, *what ? "'" : "");
 		if (e->sys == ESTALE)
 			return err_hint(e, "a mount source was replaced while the sandbox started");
 		if (s->op == STEP_OVERLAY && e->sys == EPERM)
-			return err_hint(e, "overlayfs in a user namespace needs Linux 5.11 or later");
+			return err_hint(e,
+					"overlayfs in a user namespace needs Linux 5.11 or later");
+		if (s->op == STEP_NETIF)
+			return err_hint(e,
+					"load the module: modprobe veth; or do without a network: "
+					"--no-net");
 		return -1;
 	}
 	if (WIFSIGNALED(status))
 		return err_set(e, ERR_SYSTEM, "pid 1 was killed by signal %d while starting",
 			       WTERMSIG(status));
-	return err_set(e, ERR_SYSTEM, "pid 1 ended while starting (status %d)", WEXITSTATUS(status));
+	return err_set(e, ERR_SYSTEM, "pid 1 ended while starting (status %d)",
+		       WEXITSTATUS(status));
 }
 
 void process_started(struct process_instance *i)
 {
 	plan_free(TAKE(i->plan));
 	free_p(&i->child);
+	free_p(&i->netif);
 	if (i->stack)
 		munmap(TAKE(i->stack), CHILD_STACK_BYTES);
+}
+
+int process_take_link(struct process_instance *i, int *ret_link, struct err *e)
+{
+	if (i->link < 0 && netif_receive(i->link_from, &i->link, e) < 0)
+		return -1;
+	fd_closep(&i->link_from);
+	*ret_link = fd_take(&i->link);
+	return 0;
 }
 
 void process_kill(struct process_instance *i)
@@ -241,6 +326,8 @@ void process_kill(struct process_instance *i)
 void process_done(struct process_instance *i)
 {
 	fd_closep(&i->channel);
+	fd_closep(&i->link_from);
+	fd_closep(&i->link);
 	if (i->pid > 0) {
 		process_kill(i);
 		while (waitpid(i->pid, NULL, 0) < 0 && errno == EINTR)

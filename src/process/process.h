@@ -9,6 +9,7 @@
 
 #include "process/cgroup.h"
 #include "process/ids.h"
+#include "process/netlink.h"
 #include "process/plan.h"
 #include "process/rootfs.h"
 #include "spec/spec.h"
@@ -17,7 +18,9 @@ struct process_request {
 	struct rootfs rootfs;
 	const char *cgroup_id;
 	struct cgroup_limits limits;
-	int guest_program; /* sealed copy of cordon-guest */
+	int guest_program;         /* sealed copy of cordon-guest */
+	const struct netif *netif; /* the addresses of eth0, or NULL: loopback only */
+	bool tap; /* we may make the interface in the sandbox's namespace; else pid 1 does */
 };
 
 struct process_instance {
@@ -25,9 +28,12 @@ struct process_instance {
 	int pidfd;
 	int channel; /* frames to and from pid 1 */
 	struct cgroup cgroup;
-	struct plan *plan;          /* kept until READY: the child reads it */
+	struct plan *plan; /* kept until READY: the child reads it */
 	struct child_args *child;
 	void *stack;
+	struct netif_job *netif; /* likewise */
+	int link_from;           /* pid 1 sends the link here, or -1 */
+	int link;                /* the gateway's end of eth0, once it is known, or -1 */
 };
 
 void process_init(struct process_instance *i);
@@ -37,6 +43,8 @@ MUST_USE int process_start(const struct process_request *r, struct process_insta
 int process_failure(struct process_instance *i, struct err *e);
 /* After READY: releases what only the start needed. */
 void process_started(struct process_instance *i);
+/* After READY, where an interface was asked for: the gateway's end, now the caller's. */
+MUST_USE int process_take_link(struct process_instance *i, int *ret_link, struct err *e);
 void process_kill(struct process_instance *i);
 /* Reaps and releases. Removes the cgroups. */
 void process_done(struct process_instance *i);

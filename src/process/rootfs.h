@@ -29,7 +29,8 @@ struct rootfs {
 	const struct spec *spec;
 	const struct ids *ids;
 	bool parent_mounts; /* we hold CAP_SYS_ADMIN where our mounts are */
-	int layer_fd[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
+	int layer_fd
+		[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
 	size_t n_layers;
 	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
 	uint64_t memory_mib; /* size of the in-memory upper */
@@ -37,9 +38,11 @@ struct rootfs {
 	const char *home;    /* canonical path of the state directory, hidden inside volumes */
 	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */
 	int fallback_shell;  /* a static bash for an image without one, or -1 */
+	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL: no network */
+	const char *hosts_line;  /* added to /etc/hosts, or NULL */
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };
 
 /* Adds everything from opening trees to changing root. IDMAPS gets the trees to map. */
-MUST_USE int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TREE_MAPS_MAX],
-			 size_t *ret_n_maps, struct err *e);
+MUST_USE int rootfs_plan(const struct rootfs *r, struct plan *p,
+			 struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e);

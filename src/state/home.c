@@ -101,12 +101,27 @@ static int check_ours(const char *path, int fd, struct err *e)
 	return 0;
 }
 
+/* Programs made for another backend ask for it by a variable; there is only this machine. */
+static int check_backend(struct err *e)
+{
+	const char *backend = getenv("MSB_BACKEND");
+
+	if (!backend || !*backend || strcmp(backend, "local") == 0)
+		return 0;
+	err_set(e, ERR_UNSUPPORTED,
+		"MSB_BACKEND: '%s' is not offered, sandboxes run on this machine", backend);
+	return err_hint(e, "unset MSB_BACKEND, or set it to 'local'");
+}
+
 int home_open(struct home *h, struct err *e)
 {
-	AUTO_FREE char *path = wanted_path(e);
+	AUTO_FREE char *path = NULL;
 	AUTO_FD fd = -1;
 
 	*h = (struct home){ .fd = -1 };
+	if (check_backend(e) < 0)
+		return -1;
+	path = wanted_path(e);
 	if (!path)
 		return -1;
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -171,8 +186,8 @@ static int socket_address(const struct home *h, const char *name, const char *su
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	n = snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/run/%s.%s", h->path, id, suffix);
 	if (n < 0 || (size_t)n >= sizeof(ret->sun_path))
-		n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/run/%s.%s", h->fd, id,
-			     suffix);
+		n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/run/%s.%s",
+			     h->fd, id, suffix);
 	return n < 0 || (size_t)n >= sizeof(ret->sun_path) ? -ENAMETOOLONG : 0;
 }
 

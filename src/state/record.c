@@ -117,6 +117,22 @@ static void copy_text(char *to, size_t n, const struct json_value *v, const char
 	snprintf(to, n, "%s", json_get_str(v, key, ""));
 }
 
+static void read_ports(const struct json_value *v, struct state *ret)
+{
+	for (size_t i = 0; v && v->type == JSON_ARRAY && i < v->array.n && i < STATE_PORTS_MAX; i++)
+		if (v->array.item[i].type == JSON_INT)
+			ret->host_port[ret->n_ports++] = (uint16_t)v->array.item[i].integer;
+}
+
+struct spec_port record_port(const struct record *r, size_t i)
+{
+	struct spec_port p = r->spec.port[i];
+
+	if ((r->status == STATUS_RUNNING || r->status == STATUS_DRAINING) && i < r->state.n_ports)
+		p.host_port = r->state.host_port[i];
+	return p;
+}
+
 int state_read(int dir, struct state *ret)
 {
 	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
@@ -144,6 +160,7 @@ int state_read(int dir, struct state *ret)
 	ret->wire = (uint32_t)json_get_int(v, "wire", 0);
 	ret->uid_base = json_get_int(v, "uid_base", -1);
 	copy_text(ret->stop_reason, sizeof(ret->stop_reason), v, "stop_reason");
+	read_ports(json_get(v, "host_ports"), ret);
 	limits = json_get(v, "limits");
 	copy_text(ret->enforced.memory, sizeof(ret->enforced.memory), limits, "memory");
 	copy_text(ret->enforced.cpus, sizeof(ret->enforced.cpus), limits, "cpus");
@@ -171,6 +188,11 @@ int state_write(int dir, const struct state *s, struct err *e)
 	json_key_int(&w, "wire", s->wire);
 	json_key_int(&w, "uid_base", s->uid_base);
 	json_key_str(&w, "stop_reason", s->stop_reason);
+	json_key(&w, "host_ports");
+	json_begin_array(&w);
+	for (size_t i = 0; i < s->n_ports; i++)
+		json_int(&w, s->host_port[i]);
+	json_end_array(&w);
 	json_key(&w, "limits");
 	json_begin_object(&w);
 	json_key_str(&w, "cpus", s->enforced.cpus);
@@ -226,7 +248,8 @@ int record_lock(const struct home *h, const char *name, unsigned wait_ms, int *r
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_sys(e, errno, "lock sandbox '%s'", name);
 		if (clock_mono_ns() >= deadline)
-			return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command", name);
+			return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command",
+				       name);
 		/* flock has no time-out; holders are short-lived commands or a supervisor on its way out */
 		IGNORE(poll(NULL, 0, LOCK_RETRY_MS));
 	}
@@ -281,7 +304,8 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 			return 0;
 		}
 		if (errno == EEXIST)
-			err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists", s->name);
+			err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists",
+				s->name);
 		else
 			err_sys(e, errno, "make the record of sandbox '%s'", s->name);
 	}
@@ -292,8 +316,9 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 static enum status reconcile(int dir, const struct state *s)
 {
 	if (record_is_live(dir))
-		return s->status == STATUS_RUNNING || s->status == STATUS_DRAINING ? s->status :
-										      STATUS_STARTING;
+		return s->status == STATUS_RUNNING || s->status == STATUS_DRAINING
+			       ? s->status
+			       : STATUS_STARTING;
 	if (s->status == STATUS_STOPPED)
 		return STATUS_STOPPED;
 	return STATUS_CRASHED;
@@ -360,7 +385,8 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 	range_release(path);
 	r = erase_tree(h->fd, gone);
 	if (r == -EACCES || r == -EPERM)
-		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range", name);
+		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range",
+			       name);
 	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
 }
 
@@ -373,7 +399,8 @@ void record_sweep(const struct home *h)
 	while (d && (entry = readdir(d))) {
 		AUTO_FD one = -1;
 
-		if (strncmp(entry->d_name, ".new-", 5) != 0 && strncmp(entry->d_name, ".gone-", 6) != 0)
+		if (strncmp(entry->d_name, ".new-", 5) != 0 &&
+		    strncmp(entry->d_name, ".gone-", 6) != 0)
 			continue;
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (one >= 0 && !record_is_live(one))

@@ -17,6 +17,7 @@
 #include "state/home.h"
 
 #define RECORD_FORMAT 1
+#define STATE_PORTS_MAX 256u /* as many as a gateway publishes */
 #define RECORD_FILE_MAX_BYTES (4u << 20)
 
 enum status {
@@ -39,15 +40,18 @@ struct enforcement {
 
 /* state.json */
 struct state {
-	enum status status;  /* as last written; see record_status() for the truth */
-	bool booted_once;    /* false: a first start that never finished */
+	enum status status; /* as last written; see record_status() for the truth */
+	bool booted_once;   /* false: a first start that never finished */
 	uint64_t boots;
 	pid_t supervisor;
 	uint64_t started_ns, updated_ns;
-	uint32_t wire;       /* protocol version of its pid 1 */
-	int64_t uid_base;    /* own range, or -1 */
+	uint32_t wire;    /* protocol version of its pid 1 */
+	int64_t uid_base; /* own range, or -1 */
 	struct enforcement enforced;
 	char stop_reason[64];
+	uint16_t host_port
+		[STATE_PORTS_MAX]; /* where the ports of the spec really are, in its order */
+	size_t n_ports;
 };
 
 struct record {
@@ -60,7 +64,10 @@ struct record {
 
 void record_done(struct record *r);
 #define AUTO_RECORD __attribute__((cleanup(record_done))) struct record
-#define RECORD_NONE { .dir = -1 }
+#define RECORD_NONE       \
+	{                 \
+		.dir = -1 \
+	}
 
 /* Loads and reconciles. ERR_NOT_FOUND "sandbox not found: NAME". */
 MUST_USE int record_load(const struct home *h, const char *name, struct record *ret, struct err *e);
@@ -87,6 +94,10 @@ void record_retire(const struct home *h, const char *name);
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
 /* Removes what dead commands left: retired and half-made records. */
 void record_sweep(const struct home *h);
+
+/* Port I of the spec as it is now: where a live sandbox chose a free one, that one. The strings are
+ * the record's. */
+struct spec_port record_port(const struct record *r, size_t i);
 
 /* Names of all records, newest first. */
 struct record_list {

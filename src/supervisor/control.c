@@ -1,5 +1,5 @@
 /*
- * The supervisor's own socket: stop, touch, usage. Its clients are commands of the same user (the home is
+ * The supervisor's own socket: stop, touch, usage, update. Its clients are commands of the same user (the home is
  * 0700). They are held until the sandbox is down if they asked for that.
  */
 #include <errno.h>
@@ -52,21 +52,40 @@ static void answer(struct control_client *c, enum frame_type type)
 static void answer_usage(struct control_client *c)
 {
 	const struct supervisor *s = c->supervisor;
+	struct usage_message m;
 	uint64_t now = clock_real_ns(), started = s->record.state.started_ns;
 	AUTO_BUF body = BUF_INIT(256);
 	AUTO_BUF b = BUF_INIT(512);
 	struct process_usage u;
 
 	process_usage(&s->instance, &u);
-	usage_encode(&body, &(struct usage_message){
-				    .uptime_ns = now > started ? now - started : 0,
-				    .cpu_ns = u.cpu_ns,
-				    .memory_bytes = u.memory_bytes,
-				    .disk_read_bytes = u.disk_read_bytes,
-				    .disk_write_bytes = u.disk_write_bytes,
-				    .pids = u.pids,
-			    });
+	m = (struct usage_message){
+		.uptime_ns = now > started ? now - started : 0,
+		.cpu_ns = u.cpu_ns,
+		.memory_bytes = u.memory_bytes,
+		.disk_read_bytes = u.disk_read_bytes,
+		.disk_write_bytes = u.disk_write_bytes,
+		.pids = u.pids,
+	};
+	link_count(s, &m);
+	usage_encode(&body, &m);
 	frame_put(&b, FRAME_USAGE_ANSWER, 0, 0, body.p, body.n);
+	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
+}
+
+/* OK with an empty body, or with the reason why not. */
+static void answer_update(struct control_client *c, struct str body)
+{
+	AUTO_BUF b = BUF_INIT(1024);
+	struct err e = { 0 };
+	uint64_t what;
+	const char *why = "";
+
+	if (number_decode(body, &what) < 0 || what > UPDATE_CPUS + UPDATE_MEMORY + UPDATE_COMMANDS)
+		why = "the request is not understood";
+	else if (supervisor_update(c->supervisor, (unsigned)what, &e) < 0)
+		why = e.msg;
+	frame_put(&b, FRAME_OK, 0, 0, why, strlen(why));
 	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
 }
 
@@ -87,6 +106,9 @@ static void on_request(struct control_client *c, const struct frame *f)
 		break;
 	case FRAME_USAGE:
 		answer_usage(c);
+		break;
+	case FRAME_UPDATE:
+		answer_update(c, f->body);
 		break;
 	default:
 		break;

@@ -79,16 +79,30 @@ static void report_failure(struct supervisor *s)
 	report(s, FRAME_ERROR, body.p, body.n);
 }
 
+/* From now on it exists: its record stays whatever happens. */
+static void settle(struct supervisor *s)
+{
+	s->unsettled = false;
+	s->record.state.booted_once = true;
+	save(s, STATUS_RUNNING);
+}
+
 static void on_leash(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
+	char word = 0;
 
-	char word;
-
+	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1 && word == LEASH_SETTLED) {
+		if (s->life == LIFE_RUNNING) {
+			settle(s);
+			report(s, FRAME_OK, NULL, 0);
+		}
+		return;
+	}
 	loop_remove(s->loop, &s->leash_watch);
-	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1)
+	if (word == LEASH_RELEASED)
 		return; /* let go on purpose (run -d): it lives as long as its command */
-	if (s->record.spec.ephemeral || s->life == LIFE_STARTING)
+	if (s->record.spec.ephemeral || s->life == LIFE_STARTING || s->unsettled)
 		supervisor_stop(s, 0, "the command that owned it ended");
 }
 
@@ -141,8 +155,10 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
 		return;
 	if (s->life == LIFE_STARTING && !s->failure.code) /* another command took the name over */
-		err_set(&s->failure, ERR_EXISTS, "sandbox already exists: '%s' was replaced while it "
-						 "started (%s)", s->record.spec.name, reason);
+		err_set(&s->failure, ERR_EXISTS,
+			"sandbox already exists: '%s' was replaced while it "
+			"started (%s)",
+			s->record.spec.name, reason);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", reason);
 	become(s, LIFE_STOPPING);
 	loop_remove(s->loop, &s->idle_timer);
@@ -162,7 +178,8 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 
 /* --- pid 1 ----------------------------------------------------------------------------------- */
 
-static void on_ready(struct supervisor *s)
+/* STARTING ends well. */
+static void start_is_over(struct supervisor *s)
 {
 	uint64_t longest = s->record.spec.max_duration_s;
 
@@ -173,14 +190,17 @@ static void on_ready(struct supervisor *s)
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	if (s->record.state.booted_once)
 		boot_error_clear(s->record_dir);
-	s->record.state.booted_once = true;
+	s->unsettled = s->record.spec.n_patches > 0 && !s->record.state.booted_once;
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
 	s->record.state.stop_reason[0] = '\0';
 	/* whoever runs an ephemeral one is talking to pid 1 by now: its record can wait */
 	if (s->record.spec.ephemeral)
 		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
-	save(s, STATUS_RUNNING);
+	if (s->unsettled)
+		save(s, STATUS_STARTING);
+	else
+		settle(s);
 	if (!s->record.spec.ephemeral)
 		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 	log_system(s, "--- sandbox started ---");
@@ -190,10 +210,37 @@ static void on_ready(struct supervisor *s)
 	supervisor_touch(s);
 }
 
+void supervisor_fail(struct supervisor *s, const struct err *why)
+{
+	if (!s->failure.code)
+		s->failure = *why;
+	process_kill(&s->instance);
+}
+
+static void on_ready(struct supervisor *s)
+{
+	struct err e = { 0 };
+	bool waits;
+
+	if (link_open(s, &waits, &e) < 0)
+		supervisor_fail(s, &e);
+	else if (!waits)
+		start_is_over(s);
+}
+
+void supervisor_serves(struct supervisor *s)
+{
+	if (s->life == LIFE_STARTING)
+		start_is_over(s);
+	else
+		save(s, s->record.state.status); /* a new gateway may have other ports */
+}
+
 static void on_log(struct supervisor *s, const struct frame *f)
 {
-	enum execlog_source source = f->flags & FRAME_FLAG_JOINED ? LOG_OUTPUT :
-				     f->flags & FRAME_FLAG_STDERR ? LOG_STDERR : LOG_STDOUT;
+	enum execlog_source source = f->flags & FRAME_FLAG_JOINED   ? LOG_OUTPUT
+				     : f->flags & FRAME_FLAG_STDERR ? LOG_STDERR
+								    : LOG_STDOUT;
 
 	if (f->body.n <= FRAME_DATA_MAX_BYTES)
 		execlog_add(&s->log, f->stream, source, f->body.p, f->body.n);
@@ -301,6 +348,7 @@ static void clean_up(struct supervisor *s)
 	bool vanish = s->record.spec.ephemeral || !s->record.state.booted_once;
 	struct err e;
 
+	link_close(s);
 	process_done(&s->instance);
 	disks_release(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
@@ -315,8 +363,8 @@ static void clean_up(struct supervisor *s)
 	} else {
 		if (s->failure.code)
 			boot_error_write(s->record_dir, &s->failure);
-		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED :
-								    s->record.state.status);
+		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED
+								 : s->record.state.status);
 	}
 	if (s->failure.code)
 		report_failure(s);
@@ -328,7 +376,8 @@ static int watch_all(struct supervisor *s)
 	s->pidfd_watch = loop_add_fd(s->loop, s->instance.pidfd, LOOP_READ, on_pid_1_gone, s);
 	s->channel_watch = loop_add_fd(s->loop, s->instance.channel, LOOP_READ, on_channel, s);
 	s->leash_watch = loop_add_fd(s->loop, s->leash, LOOP_READ, on_leash, s);
-	s->ready_timer = loop_add_timer(s->loop, clock_mono_ns() + READY_TIMEOUT_NS, on_not_ready, s);
+	s->ready_timer =
+		loop_add_timer(s->loop, clock_mono_ns() + READY_TIMEOUT_NS, on_not_ready, s);
 	if (!s->pidfd_watch || !s->channel_watch || !s->leash_watch || !s->ready_timer ||
 	    !loop_add_signal(s->loop, SIGTERM, on_terminate, s) ||
 	    !loop_add_signal(s->loop, SIGINT, on_terminate, s) ||
@@ -343,8 +392,10 @@ int supervisor_run(struct supervisor *s)
 
 	buf_init(&s->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
 	buf_init(&s->warnings, 4096);
+	buf_init(&s->resolv_conf, 1024);
+	buf_init(&s->hosts_line, 256);
 	process_init(&s->instance);
-	s->root_hold = -1;
+	s->root_hold = s->old_link = -1;
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);
@@ -357,5 +408,6 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
+	fd_closep(&s->lock); /* whoever waits for it need not wait for our link to go as well */
 	return s->failure.code ? 1 : 0;
 }

@@ -40,6 +40,7 @@ struct network {
 
 	int link;
 	enum gateway_state state;
+	bool told; /* how its start went */
 	struct child child;
 	int control;
 	loop_id link_watch, control_watch, exit_watch, restart_timer;
@@ -110,14 +111,22 @@ static void drop_gateway(struct network *n)
 	n->state = GATEWAY_IDLE;
 }
 
-void network_free(struct network *n)
+int network_end(struct network *n)
 {
-	if (!n)
-		return;
 	loop_remove(n->loop, &n->link_watch);
 	loop_remove(n->loop, &n->restart_timer);
 	drop_gateway(n);
-	fd_closep(&n->link);
+	return fd_take(&n->link);
+}
+
+void network_free(struct network *n)
+{
+	int link;
+
+	if (!n)
+		return;
+	link = network_end(n);
+	fd_closep(&link);
 	for (size_t i = 0; i < n->n_ports; i++)
 		free(n->port[i].bind);
 	free(n->port);
@@ -215,8 +224,10 @@ static void on_message(struct network *n, const struct json_value *v)
 		n->now.tx_bytes = (uint64_t)json_get_int(v, "tx_bytes", 0);
 	} else if (strcmp(type, "ready") == 0 && n->state == GATEWAY_STARTING) {
 		n->state = GATEWAY_SERVING;
+		n->told = true;
 		n->events.started(n->events.arg, json_get(v, "ports"), NULL);
 	} else if (strcmp(type, "error") == 0 && n->state == GATEWAY_STARTING) {
+		n->told = true;
 		err_set(&failure, ERR_BUSY, "%s", json_get_str(v, "text", "the gateway failed"));
 		n->events.started(n->events.arg, NULL, &failure);
 	}
@@ -247,9 +258,14 @@ static void await_next(struct network *n);
 static void on_gateway_gone(void *arg, int fd, uint32_t events)
 {
 	struct network *n = arg;
+	struct err failure = { 0 };
 
 	if (n->control >= 0)
 		on_control(n, n->control, 0); /* its last words may still be there */
+	if (!n->told) {
+		err_set(&failure, ERR_SYSTEM, "the gateway ended while it started");
+		n->events.started(n->events.arg, NULL, &failure);
+	}
 	drop_gateway(n);
 	await_next(n);
 }
@@ -276,6 +292,7 @@ static int start_gateway(struct network *n, struct err *e)
 		return err_wrap(e, "start the gateway");
 	}
 	n->state = GATEWAY_STARTING;
+	n->told = false;
 	n->control_watch = loop_add_fd(n->loop, n->control, LOOP_READ, on_control, n);
 	n->exit_watch = loop_add_fd(n->loop, n->child.pidfd, LOOP_READ, on_gateway_gone, n);
 	if (!n->control_watch || !n->exit_watch || send_config(n, e) < 0) {

@@ -39,6 +39,8 @@ struct network_ids {
 MUST_USE int network_new(struct loop *loop, const struct spec *spec, const char *program,
 			 const struct network_ids *ids, const struct network_events *events,
 			 struct network **ret, struct err *e);
+/* Ends the gateway and gives the link back, or -1. Only network_free() may follow. */
+int network_end(struct network *n);
 /* Ends the gateway and closes the link. */
 void network_free(struct network *n);
 

@@ -15,14 +15,18 @@
 #include "wire/message.h"
 
 enum supervisor_fd {
-	SUPERVISOR_FD_RECORD = 3, /* directory of the record */
-	SUPERVISOR_FD_LOCK = 4,   /* its lock, held */
-	SUPERVISOR_FD_LEASH = 5,  /* to the command that started us: OK or ERROR goes there; an
-				     ephemeral sandbox ends when it closes */
+	SUPERVISOR_FD_RECORD = 3,     /* directory of the record */
+	SUPERVISOR_FD_LOCK = 4,       /* its lock, held */
+	SUPERVISOR_FD_LEASH = 5,      /* to the command that started us: OK or ERROR goes there; an
+				     ephemeral sandbox ends when it closes, and a new one
+				     that still waits for files to be put in (LEASH_SETTLED) */
 	SUPERVISOR_FD_CONNECTION = 6, /* the first client's, handed to pid 1; may be absent */
 };
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
+/* What the command that started us may say on the leash. */
+#define LEASH_RELEASED 'r' /* live on after me */
+#define LEASH_SETTLED 's'  /* the changes before the first command are made */
 #define STOP_GRACE_MS 2000 /* between SIGTERM and SIGKILL when a stop does not say */
 #define CONTROL_CLIENTS_MAX 64
 
@@ -35,7 +39,7 @@ struct supervisor {
 	int guest_listener, control;
 	struct record record;
 	struct ids ids;
-	int root_hold; /* directory image: see stubs.h */
+	int root_hold;           /* directory image: see stubs.h */
 	struct disk_hold *disks; /* see disk.h */
 	bool parent_mounts;
 	struct process_instance instance;
@@ -45,18 +49,30 @@ struct supervisor {
 	loop_id ready_timer, stop_timer, duration_timer, idle_timer;
 	struct buf channel_in;
 	bool busy;
+	bool unsettled; /* up, but its first changes are not made yet: nobody was promised anything */
 	struct execlog log;
 	struct control_client *clients;
 	unsigned n_clients;
-	struct buf warnings; /* lines for the command that started us */
+	struct buf warnings;     /* lines for the command that started us */
+	struct network *network; /* NULL: loopback only */
+	struct netif netif;
+	struct buf resolv_conf, hosts_line; /* texts inside */
+	bool gateway_failed;                /* and that was told */
+	int old_link; /* closed by our end: the kernel takes tens of milliseconds for it */
 	struct err failure;
 };
 
 /* launch.c: from the record to a started instance (not yet ready). */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
+/* "K=V" strings of the image and the user, allocated each. */
+const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
+/* The path of one of our other programs, which lie beside this one. */
+MUST_USE int supervisor_program(const char *name, char **ret_path, struct err *e);
 /* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
 int supervisor_sweep(void);
+/* … or everything in the home, which holds no sandbox any more. */
+int supervisor_wipe(void);
 /* … and removes the control groups of a sandbox whose supervisor was killed. */
 int supervisor_reap(const char *name);
 /* life.c */
@@ -64,6 +80,20 @@ MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once. REASON goes to the log and the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
+/* update.c: WHAT is of enum update_what. */
+MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
+/* The gateway holds the ports: a start that waited for that is over. */
+void supervisor_serves(struct supervisor *s);
+/* The start fails for this reason. */
+void supervisor_fail(struct supervisor *s, const struct err *why);
+/* link.c: the network of the sandbox; all do nothing where it has none. */
+/* Tells Q what interface to make. */
+MUST_USE int link_prepare(struct supervisor *s, struct process_request *q, struct err *e);
+/* Pid 1 is ready. WAITS: supervisor_serves() or supervisor_fail() will follow. */
+MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
+void link_count(const struct supervisor *s, struct usage_message *u);
+/* No gateway and no published port from here on. */
+void link_close(struct supervisor *s);
 /* control.c */
 MUST_USE int control_open(struct supervisor *s);
 /* Tells everyone who asked for it that the sandbox is down. */

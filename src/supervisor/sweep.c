@@ -4,10 +4,13 @@
  * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace
  * that has the range. The record's owner cannot; so whoever removes such a sandbox runs us.
  */
+#include <dirent.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/erase.h"
 #include "state/volume.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
@@ -17,6 +20,31 @@ static int sweep(void *arg)
 	record_sweep(arg);
 	volumes_sweep(arg);
 	return 0;
+}
+
+/* Deletes the entries whose names start with a dot, or the others. */
+static bool wipe_some(int fd, bool dotted)
+{
+	DIR *d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *entry;
+	bool good = d != NULL;
+
+	while (d && (entry = readdir(d)))
+		if ((entry->d_name[0] == '.') == dotted && strcmp(entry->d_name, ".") != 0 &&
+		    strcmp(entry->d_name, "..") != 0)
+			good &= erase_tree(fd, entry->d_name) == 0;
+	if (d)
+		closedir(d);
+	return good;
+}
+
+/* The marker that makes the home ours goes last: half a wipe can be finished by another. */
+static int wipe(void *arg)
+{
+	const struct home *h = arg;
+	AUTO_FD fd = openat(h->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || !wipe_some(fd, false) || !wipe_some(fd, true);
 }
 
 int supervisor_reap(const char *name)
@@ -40,16 +68,27 @@ int supervisor_reap(const char *name)
 	return 0;
 }
 
-int supervisor_sweep(void)
+/* Does it with the ids that files of ours may have. */
+static int with_our_ids(int (*work)(void *arg))
 {
 	struct supervisor s = { 0 };
 	struct err e;
 	int r = home_open(&s.home, &e);
 
 	if (r == 0 && geteuid() != 0 && (r = supervisor_choose_ids(&s, &e)) == 0)
-		r = ids_run(&s.ids, sweep, &s.home, &e);
+		r = ids_run(&s.ids, work, &s.home, &e);
 	else if (r == 0)
-		r = sweep(&s.home);
+		r = work(&s.home);
 	home_done(&s.home);
-	return r < 0;
+	return r != 0;
+}
+
+int supervisor_sweep(void)
+{
+	return with_our_ids(sweep);
+}
+
+int supervisor_wipe(void)
+{
+	return with_our_ids(wipe);
 }

@@ -52,6 +52,8 @@ enum tag {
 	TAG_DISK_READ_BYTES = 67,
 	TAG_DISK_WRITE_BYTES = 68,
 	TAG_PIDS = 69,
+	TAG_NET_RX_BYTES = 70,
+	TAG_NET_TX_BYTES = 71,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -142,6 +144,18 @@ uint32_t hello_agree(const struct hello *peer)
 	return v >= WIRE_OLDEST && v >= peer->oldest ? v : 0;
 }
 
+static void put_rlimits(struct buf *b, const struct exec_rlimit *l, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		AUTO_BUF one = BUF_INIT(64);
+
+		field_put_u64(&one, TAG_NUMBER, l[i].resource);
+		field_put_u64(&one, TAG_NUMBER, l[i].soft);
+		field_put_u64(&one, TAG_NUMBER, l[i].hard);
+		field_put(b, TAG_RLIMIT, one.p, one.n);
+	}
+}
+
 void exec_encode(struct buf *b, const struct exec_message *m)
 {
 	field_put_u64(b, TAG_FLAGS, m->flags);
@@ -161,30 +175,23 @@ void exec_encode(struct buf *b, const struct exec_message *m)
 	}
 	if (m->timeout_ms)
 		field_put_u64(b, TAG_TIMEOUT_MS, m->timeout_ms);
-	for (size_t i = 0; i < m->n_rlimits; i++) {
-		AUTO_BUF one = BUF_INIT(64);
-
-		field_put_u64(&one, TAG_NUMBER, m->rlimit[i].resource);
-		field_put_u64(&one, TAG_NUMBER, m->rlimit[i].soft);
-		field_put_u64(&one, TAG_NUMBER, m->rlimit[i].hard);
-		field_put(b, TAG_RLIMIT, one.p, one.n);
-	}
+	put_rlimits(b, m->rlimit, m->n_rlimits);
 }
 
-static int get_rlimit(const struct field *f, struct exec_message *m)
+static int get_rlimit(const struct field *f, struct exec_rlimit list[EXEC_RLIMITS_MAX], size_t *n)
 {
 	struct str body = f->value;
 	uint64_t v[3];
 	struct field part;
 
-	if (m->n_rlimits >= EXEC_RLIMITS_MAX)
+	if (*n >= EXEC_RLIMITS_MAX)
 		return -E2BIG;
 	for (unsigned i = 0; i < 3; i++)
 		if (field_next(&body, &part) != 1 || !field_u64(&part, &v[i]))
 			return -EPROTO;
 	if (v[0] > UINT32_MAX)
 		return -EPROTO;
-	m->rlimit[m->n_rlimits++] = (struct exec_rlimit){ (uint32_t)v[0], v[1], v[2] };
+	list[(*n)++] = (struct exec_rlimit){ (uint32_t)v[0], v[1], v[2] };
 	return 0;
 }
 
@@ -215,7 +222,7 @@ static int exec_field(const struct field *f, struct exec_message *m)
 	case TAG_TIMEOUT_MS:
 		return get_number(f, UINT64_MAX / 2000000, &m->timeout_ms);
 	case TAG_RLIMIT:
-		return get_rlimit(f, m);
+		return get_rlimit(f, m->rlimit, &m->n_rlimits);
 	default:
 		return 0;
 	}
@@ -345,6 +352,7 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
 	field_put_u64(b, TAG_NOFILE_SOFT, m->nofile_soft);
 	field_put_u64(b, TAG_NOFILE_HARD, m->nofile_hard);
+	put_rlimits(b, m->rlimit, m->n_rlimits);
 	field_put_u64(b, TAG_DATA_LIMIT, m->data_limit);
 	field_put_u64(b, TAG_NPROC_LIMIT, m->nproc_limit);
 }
@@ -384,6 +392,8 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_number(f, UINT64_MAX, &m->nofile_soft);
 	case TAG_NOFILE_HARD:
 		return get_number(f, UINT64_MAX, &m->nofile_hard);
+	case TAG_RLIMIT:
+		return get_rlimit(f, m->rlimit, &m->n_rlimits);
 	case TAG_DATA_LIMIT:
 		return get_number(f, UINT64_MAX, &m->data_limit);
 	case TAG_NPROC_LIMIT:
@@ -432,6 +442,8 @@ static const struct {
 	{ TAG_DISK_READ_BYTES,  offsetof(struct usage_message, disk_read_bytes) },
 	{ TAG_DISK_WRITE_BYTES, offsetof(struct usage_message, disk_write_bytes) },
 	{ TAG_PIDS,             offsetof(struct usage_message, pids) },
+	{ TAG_NET_RX_BYTES,     offsetof(struct usage_message, net_rx_bytes) },
+	{ TAG_NET_TX_BYTES,     offsetof(struct usage_message, net_tx_bytes) },
 	// clang-format on
 };
 

@@ -421,6 +421,19 @@ route add default via {GATEWAY6} dev eth0
         return parse_reply(reply)
 
 
+class World(Lab):
+    """The host and the world alone: a real sandbox brings its own inside and its own gateway."""
+
+    def __init__(self):
+        self.outside, self.world = Namespace(), Namespace()
+        self.lay_cable(v6_route=True)
+        self.outside.sysctl("ipv4/ping_group_range", "0 2147483647")
+
+    def close(self):
+        self.outside.close()
+        self.world.close()
+
+
 def parse_reply(reply):
     flags, _, answers = struct.unpack(">HHH", reply[2:8])
     found = []

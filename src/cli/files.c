@@ -1,0 +1,147 @@
+#include "cli/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/spawn.h"
+#include "client/program.h"
+#include "spec/config.h"
+
+#define JSON_MAX_BYTES (8u << 20) /* what cordon-yaml writes at most */
+#define COMPLAINT_MAX_BYTES 4096u
+
+/* --- YAML ------------------------------------------------------------------------------------ */
+
+static int not_converted(const char *path, struct buf *said, struct err *e)
+{
+	static const char prefix[] = "error: ";
+	const char *text = buf_str(said);
+
+	if (starts_with(text, prefix))
+		text += strlen(prefix);
+	return err_set(e, ERR_INVALID, "%s:%.*s", path, (int)strcspn(text, "\n"),
+		       *text ? text : "not understood");
+}
+
+/* The parser is a program of its own, so that this one links none. */
+static int run_converter(const char *program, int in, struct buf *out, struct buf *said,
+			 int *ret_status, struct err *e)
+{
+	const char *argv[] = { "cordon-yaml", NULL };
+	int result[2] = { -1, -1 }, errors[2] = { -1, -1 };
+	struct child c;
+	int r = -1;
+
+	if (pipe2(result, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0) {
+		err_sys(e, errno, "make a pipe");
+	} else {
+		struct spawn s = {
+			.path = program,
+			.argv = argv,
+			.fd = { { in, 0 }, { result[1], 1 }, { errors[1], 2 } },
+			.n_fds = 3,
+			.cwd_fd = -1,
+		};
+
+		r = spawn(&s, &c, e);
+	}
+	fd_closep(&result[1]);
+	fd_closep(&errors[1]);
+	if (r == 0) {
+		/* its complaint is one line and fits the pipe: no need to read both at once */
+		if (io_read_to_end(result[0], out) < 0 || io_read_to_end(errors[0], said) < 0)
+			r = err_set(e, ERR_LIMIT, "the file is too large");
+		fd_closep(&result[0]);
+		fd_closep(&errors[0]);
+		if (child_wait(&c, ret_status) < 0 && r == 0)
+			r = err_sys(e, errno, "wait for 'cordon-yaml'");
+	}
+	fd_closep(&result[0]);
+	fd_closep(&errors[0]);
+	return r;
+}
+
+static int load_yaml(void *arg, const char *path, struct json_doc **ret, struct err *e)
+{
+	AUTO_BUF out = BUF_INIT(JSON_MAX_BYTES), said = BUF_INIT(COMPLAINT_MAX_BYTES);
+	AUTO_FREE char *program = NULL;
+	AUTO_FD in = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int status = 0;
+
+	if (in < 0)
+		return err_sys(e, errno, "read '%s'", path);
+	if (program_find("cordon-yaml", &program, e) < 0 ||
+	    run_converter(program, in, &out, &said, &status, e) < 0)
+		return err_wrap(e, "%s", path);
+	if (status != 0)
+		return not_converted(path, &said, e);
+	return json_parse(buf_str(&out), out.n, ret, e) < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+static int add_conf_files(const struct args *a, struct conf *c, struct err *e)
+{
+	static const struct {
+		const char *option;
+		enum conf_scope scope;
+	} kinds[] = {
+		{ "conf", CONF_ROOT },
+		{ "net-conf", CONF_NET },
+		{ "resource-conf", CONF_RESOURCE },
+		{ "runtime-conf", CONF_RUNTIME },
+		{ "fs-conf", CONF_FS },
+		{ "secret-conf", CONF_SECRET },
+		{ "script-conf", CONF_SCRIPT },
+	};
+	const struct conf_loader loader = { .load = load_yaml };
+	const char *option, *path;
+	size_t at = 0;
+
+	while ((path = args_next_value(a, &at, &option)))
+		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
+			if (strcmp(kinds[k].option, option) == 0 &&
+			    conf_add(c, kinds[k].scope, path, &loader, e) < 0)
+				return -1;
+	return 0;
+}
+
+/* --- the whole ------------------------------------------------------------------------------- */
+
+static int apply_config(const struct home *h, struct spec *s, struct err *e)
+{
+	struct config c;
+	int r = config_load(h->path, &c, e);
+
+	if (r == 0 && (c.cache || c.sandboxes || c.volumes || c.snapshots || c.logs || c.secrets))
+		r = err_set(e, ERR_UNSUPPORTED, "'paths' in config.json is not supported yet");
+	if (r == 0) {
+		config_apply(&c, s);
+		s->shell_fallback = c.shell_fallback;
+	}
+	config_done(&c);
+	return r;
+}
+
+int files_apply(const struct args *a, const struct home *h, struct spec *s, struct conf_extra *x,
+		struct err *e)
+{
+	struct conf c = { 0 };
+	int r;
+
+	if (apply_config(h, s, e) < 0)
+		return -1;
+	r = add_conf_files(a, &c, e);
+	if (r == 0)
+		r = conf_apply(&c, args_str(a, "shell"), s, x, e);
+	if (r == 0 && x->registry_username)
+		r = err_set(e, ERR_UNSUPPORTED,
+			    "'registry' in a configuration file is not supported yet; "
+			    "use 'cordon registry login'");
+	if (r == 0 && x->trust_host_cas)
+		r = err_set(e, ERR_UNSUPPORTED, "'trust_host_cas' is not supported yet");
+	conf_done(&c);
+	return r;
+}

@@ -1,0 +1,122 @@
+/*
+ * Between the sandbox's network (network.c) and its life: what the engine must make, what the
+ * sandbox finds in /etc, and when a start with published ports is over.
+ *
+ * Such a start is over when the gateway holds the ports: whoever asked for one may connect as soon
+ * as `create` returns, and learns of a taken port from it. Without ports nothing waits; the gateway
+ * does not even run.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "supervisor/network.h"
+#include "supervisor/supervisor.h"
+
+#define GATEWAY_ID 65534 /* of the sandbox's own range: nobody's inside, and nobody's outside */
+#define TUN_DEVICE "/dev/net/tun"
+
+static void on_denied(void *arg, const char *text)
+{
+	struct supervisor *s = arg;
+
+	execlog_add(&s->log, 0, LOG_NET, text, strlen(text));
+}
+
+/* The numbers come in the order in which the record has the ports. */
+static void keep_ports(struct supervisor *s, const struct json_value *ports)
+{
+	struct state *state = &s->record.state;
+	size_t n = ports && ports->type == JSON_ARRAY ? ports->array.n : 0;
+
+	state->n_ports = 0;
+	for (size_t i = 0; i < n && i < s->record.spec.n_ports && i < STATE_PORTS_MAX; i++)
+		state->host_port[state->n_ports++] =
+			(uint16_t)json_get_int(&ports->array.item[i], "host_port", 0);
+}
+
+static void on_started(void *arg, const struct json_value *ports, const struct err *failure)
+{
+	struct supervisor *s = arg;
+
+	if (!failure) {
+		s->gateway_failed = false;
+		keep_ports(s, ports);
+		supervisor_serves(s);
+		return;
+	}
+	if (s->life == LIFE_STARTING) {
+		supervisor_fail(s, failure);
+		return;
+	}
+	/* it is tried again, perhaps for ever: say it once */
+	if (!s->gateway_failed)
+		execlog_add(&s->log, 0, LOG_NET, failure->msg, strlen(failure->msg));
+	s->gateway_failed = true;
+}
+
+/* Root's gateway gives its privileges up for an id that only this sandbox has. */
+static struct network_ids gateway_ids(const struct ids *i)
+{
+	bool ours = i->mode == IDS_RANGE || (i->mode == IDS_SUBID && i->direct);
+
+	return (struct network_ids){ .set = ours,
+				     .uid = i->uid_base + GATEWAY_ID,
+				     .gid = i->gid_base + GATEWAY_ID };
+}
+
+int link_prepare(struct supervisor *s, struct process_request *q, struct err *e)
+{
+	struct network_events events = { .denied = on_denied, .started = on_started, .arg = s };
+	struct network_ids ids = gateway_ids(&s->ids);
+	AUTO_FREE char *program = NULL;
+
+	if (!s->record.spec.net_enabled)
+		return 0;
+	if (supervisor_program("cordon-gateway", &program, e) < 0 ||
+	    network_new(s->loop, &s->record.spec, program, &ids, &events, &s->network, e) < 0)
+		return -1;
+	network_addresses(s->network, &s->netif);
+	network_resolv_conf(s->network, &s->resolv_conf);
+	network_hosts_line(s->network, &s->hosts_line);
+	q->netif = &s->netif;
+	q->tap = s->parent_mounts && access(TUN_DEVICE, R_OK | W_OK) == 0;
+	q->rootfs.resolv_conf = buf_str(&s->resolv_conf);
+	q->rootfs.hosts_line = buf_str(&s->hosts_line);
+	return 0;
+}
+
+int link_open(struct supervisor *s, bool *ret_waits, struct err *e)
+{
+	int link;
+
+	*ret_waits = false;
+	if (!s->network)
+		return 0;
+	if (process_take_link(&s->instance, &link, e) < 0 ||
+	    network_set_link(s->network, link, e) < 0)
+		return err_wrap(e, "network");
+	*ret_waits = s->record.spec.n_ports > 0;
+	return 0;
+}
+
+void link_count(const struct supervisor *s, struct usage_message *u)
+{
+	struct network_counters c = { 0 };
+
+	if (s->network)
+		c = network_count(s->network);
+	u->net_rx_bytes = c.rx_bytes;
+	u->net_tx_bytes = c.tx_bytes;
+}
+
+void link_close(struct supervisor *s)
+{
+	if (s->network)
+		s->old_link = network_end(s->network);
+	network_free(TAKE(s->network));
+	buf_done(&s->resolv_conf);
+	buf_done(&s->hosts_line);
+}

@@ -1,0 +1,73 @@
+/*
+ * Changes of a live sandbox. The record holds the new configuration already; the request says which
+ * parts of it are meant for now. The rest waits for the next start.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "supervisor/supervisor.h"
+
+#define MIB (1ull << 20)
+#define UPDATE_MAX_BYTES (128u << 10) /* fits the socket's buffer: we never wait for pid 1 */
+
+static int update_limits(struct supervisor *s, const struct spec *now, unsigned what, struct err *e)
+{
+	struct spec *spec = &s->record.spec;
+	const struct cgroup_limits limits = {
+		.memory_bytes = what & UPDATE_MEMORY ? now->memory_mib * MIB : 0,
+		.cpus = what & UPDATE_CPUS ? now->cpus : 0,
+	};
+	int r = cgroup_update(&s->instance.cgroup, &limits);
+
+	if (r < 0)
+		return err_set(
+			e, ERR_UNSUPPORTED,
+			"the kernel refused the new limit; memory in use cannot be taken away");
+	if (what & UPDATE_MEMORY)
+		spec->memory_mib = now->memory_mib;
+	if (what & UPDATE_CPUS)
+		spec->cpus = now->cpus;
+	return 0;
+}
+
+/* What later commands get. pid 1 takes the variables and the directory out of it. */
+static int update_commands(struct supervisor *s, const struct spec *now, struct err *e)
+{
+	struct boot_message m = { .workdir = now->workdir };
+	AUTO_BUF body = BUF_INIT(UPDATE_MAX_BYTES), frame = BUF_INIT(UPDATE_MAX_BYTES + 64);
+	ssize_t sent = -1;
+	int r = 0;
+
+	m.env = supervisor_env(now, &m.n_env);
+	boot_encode(&body, &m);
+	frame_put(&frame, FRAME_UPDATE, 0, 0, body.p, body.n);
+	if (buf_failed(&body) || buf_failed(&frame))
+		r = err_set(e, ERR_LIMIT,
+			    "an environment this large can only be changed at the next start");
+	else
+		sent = send(s->instance.channel, frame.p, frame.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (r == 0 && sent != (ssize_t)frame.n)
+		r = err_sys(e, sent < 0 ? errno : EPIPE, "tell pid 1");
+	if (sent > 0 && sent != (ssize_t)frame.n)
+		process_kill(&s->instance); /* half a frame: nothing after it would be understood */
+	for (size_t i = 0; i < m.n_env; i++)
+		free((char *)m.env[i]);
+	boot_message_done(&m);
+	return r;
+}
+
+int supervisor_update(struct supervisor *s, unsigned what, struct err *e)
+{
+	AUTO_RECORD now = RECORD_NONE;
+
+	if (s->life != LIFE_RUNNING)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running",
+			       s->record.spec.name);
+	if (record_read_config(s->record_dir, &now, e) < 0)
+		return -1;
+	if (what & (UPDATE_CPUS | UPDATE_MEMORY) && update_limits(s, &now.spec, what, e) < 0)
+		return -1;
+	return what & UPDATE_COMMANDS ? update_commands(s, &now.spec, e) : 0;
+}

@@ -1,0 +1,175 @@
+"""Changing sandboxes, and sandboxes as commands (spec §12)."""
+
+import json
+import os
+import subprocess
+
+from harness import CordonTest
+
+
+class ModifyTest(CordonTest):
+    def modify(self, box, *opts, code=0):
+        got = self.cordon("modify", box.name, *opts)
+        self.assertEqual(got.code, code, got)
+        return got
+
+
+class Modify(ModifyTest):
+    def test_later_commands_see_it_at_once(self):
+        box = self.create("-e", "A=1", "-e", "B=1", "--label", "x=y")
+        sleeper = box.popen("sh", "-c", "read x; echo $A$C", stdin=subprocess.PIPE)
+        got = self.modify(box, "-e", "A=2", "--env-rm", "B", "-e", "C=3", "--workdir", "/usr",
+                          "--label", "new=1", "--label-rm", "x")
+        self.assertRegex(got.errtext, r"^   ✓ Modified     ")
+        self.assertEqual(box.out("echo $A,$B,$C; pwd"), "2,,3\n/usr")
+        config = box.inspect()["config"]
+        self.assertEqual(config["labels"], {"new": "1"})
+        self.assertEqual(self.cordon("list", "-q", "--label", "new=1").text, box.name + "\n")
+        out, _ = sleeper.communicate(b"go\n", timeout=10)
+        self.assertEqual(out, b"1\n")  # what runs keeps its own
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("echo $A,$B,$C; pwd"), "2,,3\n/usr")
+
+    def test_stopped_ones_change_for_the_next_start(self):
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        got = self.modify(box, "--memory", "1G", "-e", "A=1", "--dry-run")
+        self.assertIn("next start", got.text)
+        self.modify(box, "--memory", "1G", "-e", "A=1")
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("echo $A"), "1")
+        self.assertEqual(box.inspect()["config"]["resources"]["memory_mib"], 1024)
+
+    def test_what_needs_a_restart(self):
+        box = self.create()
+        got = self.modify(box, "--max-memory", "2G", "-e", "A=1", code=1)
+        self.assertIn("max_memory", got.errtext)
+        self.assertIn("--restart", got.errtext)
+        self.assertIn("--next-start", got.errtext)
+        self.assertEqual(box.inspect()["config"]["env"], [])  # nothing or all
+        self.modify(box, "--max-memory", "2G", "-e", "A=1", "--next-start")
+        self.assertEqual(box.out("echo $A"), "")
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("echo $A"), "1")
+        with self.claiming(box):
+            self.modify(box, "--max-memory", "3G", "--restart")
+        self.assertEqual(box.inspect()["config"]["resources"]["max_memory_mib"], 3072)
+        self.assertEqual(box.out("echo up"), "up")
+
+    def test_dry_run_changes_nothing(self):
+        box = self.create("-e", "A=1")
+        before = box.inspect()
+        got = self.modify(box, "-e", "A=2", "--label", "x=1", "--dry-run")
+        lines = got.text.splitlines()
+        self.assertRegex(lines[0], r"^FIELD {4,}CHANGE {4,}BEFORE {4,}AFTER {4,}EFFECT$")
+        self.assertRegex(lines[1], r"^env.A {4,}change {4,}1 {4,}2 {4,}live$")
+        self.assertNotEqual(got.err, b"")
+        self.assertEqual(box.inspect(), before)
+
+    def test_json(self):
+        box = self.create("-e", "A=1")
+        got = self.modify(box, "-e", "A=2", "--env", "B=3", "--format", "json")
+        plan = json.loads(got.text)
+        self.assertEqual(list(plan), ["sandbox", "status", "applied", "policy", "changes",
+                                      "conflicts", "warnings", "resize_status"])
+        self.assertEqual((plan["sandbox"], plan["status"], plan["applied"]),
+                         (box.name, "Running", True))
+        self.assertEqual(plan["changes"][0], {"kind": "env", "field": "env.A", "change": "change",
+                                              "before": "1", "after": "2", "disposition": "live"})
+        self.assertEqual(plan["changes"][1]["before"], None)
+
+    def test_what_is_refused(self):
+        box = self.create()
+        for opts, code, said in ((["--memory", "x"], 1, "--memory"), (["--cpus", "0"], 1, "--cpus"),
+                                 (["--env-rm", "NOPE"], 1, "NOPE"),
+                                 (["--label-rm", "nope"], 1, "nope"),
+                                 (["--workdir", "rel"], 1, "--workdir"),
+                                 (["--label", "sandbox.x=1"], 1, "--label"),
+                                 (["--root-disk", "8G"], 1, "--root-disk"),
+                                 (["--memory", "1G", "--max-memory", "512M"], 1, "--max-memory"),
+                                 (["--next-start", "--restart"], 2, "--restart"),
+                                 (["--secret", "A@b"], 1, "--secret")):
+            with self.subTest(opts=opts):
+                self.assertIn(said, self.modify(box, *opts, code=code).errtext)
+        self.assertIn("not found", self.cordon("modify", "nope", "-e", "A=1").errtext)
+        self.assertIn("Nothing", self.modify(box).errtext)
+
+
+class Limits(ModifyTest):
+    modes = ("root",)
+
+    def test_memory_and_cpus_within_their_ceilings(self):
+        box = self.create("--memory", "128M", "--max-memory", "1G", "--max-cpus", "2")
+        limits = box.inspect()["limits"]
+        if not limits["memory"].startswith("cgroup"):
+            return
+        hungry = ("python3", "-c", "x = bytearray(300 << 20); print('fits')")
+        self.assertNotEqual(box.exec(*hungry).code, 0)
+        self.modify(box, "--memory", "600M", "--cpus", "2")
+        self.assertEqual(box.exec(*hungry).text, "fits\n")
+        self.modify(box, "--memory", "128M")
+        self.assertNotEqual(box.exec(*hungry).code, 0)
+        self.modify(box, "--memory", "2G", code=1)
+
+
+class Install(ModifyTest):
+    def bin(self, name):
+        return os.path.join(self.home, "bin", name)
+
+    def call(self, name, *args):
+        got = subprocess.run([self.bin(name), *args], capture_output=True, timeout=30,
+                             env={"PATH": "/usr/bin:/bin"}, cwd="/")
+        return got.returncode, got.stdout.decode()
+
+    def test_a_command_with_odd_characters(self):
+        os.makedirs(os.path.join(self.dir, "it's"))
+        with open(os.path.join(self.dir, "it's", "f"), "w") as handle:
+            handle.write("mounted\n")
+        box = self.box("odd")
+        got = self.cordon("install", "--name", "odd", "-v", "./it's:/m", "-e", "A=x'$y\"",
+                          "-e", "B=-dash", "-w", "/usr", "host", "--", "sh", "-c",
+                          'echo "$A $B $# $1"; cat /m/f; pwd; exit 7', "sh")
+        self.assertEqual((got.code, got.text), (0, ""), got)
+        self.assertIn("✓ Installed", got.errtext)
+        with self.claiming(box):
+            for _ in range(2):  # the second call finds the sandbox
+                self.assertEqual(self.call("odd", "two  words", "x"),
+                                 (7, "x'$y\" -dash 2 two  words\nmounted\n/usr\n"))
+        self.assertEqual(self.names(), ["odd"])
+
+    def test_a_fresh_sandbox_each_time(self):
+        self.assertEqual(self.cordon("install", "--tmp", "host", "--", "sh", "-c",
+                                     "ls /root; touch /root/f").code, 0)
+        for _ in range(2):
+            self.assertEqual(self.call("host"), (0, ""))
+        self.assertEqual(self.names(), [])
+
+    def test_only_ours_are_replaced_and_removed(self):
+        self.assertEqual(self.cordon("install", "-n", "one", "host", "--", "true").code, 0)
+        self.assertEqual(self.cordon("install", "-n", "one", "host", "--", "true").code, 1)
+        self.assertEqual(self.cordon("install", "-f", "-n", "one", "host", "--", "false").code, 0)
+        with open(self.bin("theirs"), "w") as handle:
+            handle.write("#!/bin/sh\n")
+        self.assertEqual(self.cordon("install", "-f", "-n", "theirs", "host").code, 1)
+        self.assertEqual(self.cordon("install", "-n", "a/b", "host").code, 1)
+        self.assertEqual(self.cordon("install").code, 1)
+        self.assertIn("one", self.cordon("install", "-l").text)
+        self.assertNotIn("theirs", self.cordon("install", "-l").text)
+        self.assertEqual(self.cordon("uninstall", "theirs").code, 1)
+        self.assertEqual(self.cordon("uninstall", "../config.json").code, 1)
+        self.assertEqual(self.cordon("uninstall", "one", "one").code, 1)
+        self.assertEqual(os.listdir(os.path.join(self.home, "bin")), ["theirs"])
+
+
+class SelfUninstall(ModifyTest):
+    def test_everything_goes(self):
+        box = self.create("-v", "work:/job")
+        box.sh("mkdir -m 700 /job/d /root/d; touch /job/d/f /root/d/f; chown -R 1000 /job/d /root/d")
+        self.assertEqual(self.cordon("self", "uninstall").code, 1)
+        self.assertTrue(os.path.isdir(self.home))
+        got = self.cordon("self", "uninstall", "-y")
+        self.assertEqual(got.code, 0, got)
+        self.assertFalse(os.path.exists(self.home))
+        self.eventually(lambda: not box.host_processes())

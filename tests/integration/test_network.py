@@ -1,0 +1,317 @@
+"""Sandboxes with a network: `cordon` itself runs on a host that is a network namespace of the test
+(see netlab.py), so nothing can reach a real network, and what must not be reached really exists.
+
+Once as root, whose sandboxes have a tap device, and once as an ordinary user, who has a veth.
+"""
+
+import json
+import os
+import signal
+import socket
+import time
+import unittest
+
+import netlab
+from harness import BASE, CordonTest, below
+from netlab import HOST, METADATA, PRIVATE, PUBLIC, PUBLIC2, PUBLIC6, RESOLVER, Resolver, Server, World, hello
+
+USER = 54321  # an id that nobody has
+
+CONNECT = """
+import socket, sys
+try:
+    with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5) as s:
+        print("got", b"".join(iter(lambda: s.recv(4096), b"")).decode().strip())
+except OSError as exc:
+    print(type(exc).__name__)
+"""
+PING = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
+s.settimeout(2)
+try:
+    s.sendto(bytes([8, 0, 0, 0, 0, 0, 0, 1]) + b"pong", (sys.argv[1], 0))
+    print("got", s.recv(100)[-4:].decode())
+except OSError as exc:
+    print(type(exc).__name__)
+"""
+SERVE = """
+import socket, sys
+kind = socket.SOCK_DGRAM if sys.argv[2] == "udp" else socket.SOCK_STREAM
+s = socket.socket(socket.AF_INET, kind)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("", int(sys.argv[1])))
+if kind == socket.SOCK_DGRAM:
+    data, peer = s.recvfrom(4096)
+    s.sendto(b"inside " + data, peer)
+else:
+    s.listen()
+    while True:
+        c, _ = s.accept()
+        c.sendall(b"inside\\n")
+        c.close()
+"""
+
+
+def why_not():
+    if os.geteuid() != 0:
+        return "needs root to make network namespaces"
+    return None if os.path.exists(netlab.PROGRAM) else "there is no cordon-gateway"
+
+
+class NetworkTest(CordonTest):
+    modes = ("root",)
+    user = None
+
+    def setUp(self):
+        if why_not():
+            self.not_run(why_not())
+        self.lab = World()
+        self.addCleanup(self.lab.close)  # first, so that it goes after the sandboxes
+        super().setUp()
+        if self.user:
+            os.chmod(BASE, 0o711)
+            os.chown(self.dir, self.user, self.user)
+
+    def on_host(self):
+        self.lab.outside.enter()
+        if self.user:
+            os.setgroups([])
+            os.setresgid(self.user, self.user, self.user)
+            os.setresuid(self.user, self.user, self.user)
+
+    def cordon(self, *args, **kwargs):
+        return super().cordon(*args, preexec_fn=self.on_host, **kwargs)
+
+    def spawn(self, *args, **kwargs):
+        return super().spawn(*args, preexec_fn=self.on_host, **kwargs)
+
+    def server(self, address, port, handler=hello):
+        host = address in ("127.0.0.1", HOST)
+        server = Server(self.lab.outside if host else self.lab.world, address, port, handler)
+        self.addCleanup(server.close)
+        return server
+
+    def resolver(self, **table):
+        names = {name.replace("_", "."): addresses for name, addresses in table.items()}
+        resolver = Resolver(self.lab.world, RESOLVER, table=names)
+        self.addCleanup(resolver.close)
+        return resolver
+
+    def connect(self, box, address, port):
+        """What a client inside sees."""
+        got = box.exec("/usr/bin/python3", "-c", CONNECT, address, str(port))
+        self.assertEqual(got.code, 0, got)
+        return got.text.strip()
+
+    def serve(self, box, port, kind="tcp"):
+        self.spawn("exec", box.name, "--", "/usr/bin/python3", "-c", SERVE, str(port), kind)
+        table = "/proc/net/udp" if kind == "udp" else "/proc/net/tcp"
+        self.eventually(lambda: f":{port:04X} " in box.out(f"cat {table}"))
+
+    def gateways(self, box):
+        return [p for p in below(box.roots) if p.state != "Z" and p.cmdline[:1] == ["cordon-gateway"]]
+
+    def denials(self, box):
+        got = box.cordon("logs", "--source", "net", "--json", box.name)
+        self.assertEqual(got.code, 0, got)
+        return [json.loads(line)["d"] for line in got.text.splitlines()]
+
+    def from_host(self, port, address="127.0.0.1"):
+        with self.lab.outside.socket() as s:
+            s.connect((address, port))
+            return s.recv(100)
+
+
+class Reach(NetworkTest):
+    def test_the_public_internet_and_nothing_else(self):
+        inner = [self.server(PRIVATE, 80), self.server(METADATA, 80), self.server("127.0.0.1", 80),
+                 self.server(HOST, 80)]
+        self.server(PUBLIC, 80)
+        self.server(PUBLIC6, 80)
+        box = self.create()
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        self.assertEqual(self.connect(box, PUBLIC6, 80), "got hello")
+        for address in (PRIVATE, METADATA, HOST, "host.microsandbox.internal"):
+            self.assertEqual(self.connect(box, address, 80), "ConnectionRefusedError", address)
+        self.assertEqual([s.seen for s in inner], [[]] * 4)
+
+    def test_profiles_and_rules_open_more(self):
+        self.server(PRIVATE, 80)
+        self.server("127.0.0.1", 81)
+        self.server(PUBLIC, 80)
+        box = self.create("--net", "private,host", "--net-rule", f"deny@{PRIVATE}:tcp:82")
+        self.assertEqual(self.connect(box, PRIVATE, 80), "got hello")
+        self.assertEqual(self.connect(box, "host.microsandbox.internal", 81), "got hello")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "ConnectionRefusedError")
+        self.assertEqual(self.connect(box, PRIVATE, 82), "ConnectionRefusedError")
+        self.assertTrue(any(f"{PRIVATE}:82" in d for d in self.denials(box)), self.denials(box))
+
+    def test_names(self):
+        self.server(PUBLIC, 443)
+        self.server(PUBLIC2, 443)
+        resolver = self.resolver(good_example_com=[PUBLIC], bad_example_com=[PUBLIC2])
+        box = self.create("--dns-nameserver", RESOLVER, "--net-default", "deny", "--net-rule",
+                          "allow@good.example.com:tcp:443")
+        self.assertEqual(self.connect(box, PUBLIC, 443), "ConnectionRefusedError")  # never resolved
+        self.assertEqual(self.connect(box, "good.example.com", 443), "got hello")
+        self.assertEqual(self.connect(box, "bad.example.com", 443), "gaierror")
+        self.assertEqual({name for name, _, _ in resolver.asked}, {"good.example.com"})
+        told = [d for d in self.denials(box) if "bad.example.com" in d]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn("allow@bad.example.com", told[0])
+
+    def test_a_name_may_not_lead_inwards(self):
+        self.resolver(rebind_example_com=[PRIVATE], public_example_com=[PUBLIC])
+        self.server(PUBLIC, 80)
+        box = self.create("--dns-nameserver", RESOLVER)
+        self.assertEqual(self.connect(box, "rebind.example.com", 80), "gaierror")
+        self.assertEqual(self.connect(box, "public.example.com", 80), "got hello")
+
+    def test_no_network(self):
+        for option in (["--no-net"], ["--no-network"], ["--net", "none"], ["--net-default", "deny"]):
+            box = self.create(*option)
+            self.assertEqual(box.out("tail -n +3 /proc/net/dev | cut -d: -f1").split(), ["lo"], option)
+            self.assertNotIn("nameserver", box.out("cat /etc/resolv.conf"))
+            self.assertEqual(self.connect(box, PUBLIC, 80), "OSError")
+            self.assertIs(box.inspect()["config"]["network"]["enabled"], False)
+
+    def test_denials_are_told_once_with_the_way_out(self):
+        box = self.create()
+        for _ in range(3):
+            self.connect(box, METADATA, 80)
+        told = [d for d in self.denials(box) if METADATA in d]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn("allow@", told[0])
+
+    def test_it_comes_back_after_a_stop(self):
+        self.server(PUBLIC, 80)
+        box = self.create()
+        before = box.out("ip -o address show eth0")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(self.gateways(box), [])
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("ip -o address show eth0"), before)
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+
+    def test_bytes_are_counted(self):
+        self.server(PUBLIC, 80, lambda conn, peer: conn.sendall(b"x" * 100_000))
+        box = self.create()
+        self.assertEqual(len(self.connect(box, PUBLIC, 80)), 100_004)
+        got = box.cordon("metrics", box.name, "--format", "json").json()
+        self.assertGreater(got["net_rx_bytes"], 100_000)
+        self.assertLess(got["net_rx_bytes"], 200_000)
+        self.assertGreater(got["net_tx_bytes"], 100)
+
+    def test_inspect_shows_what_is_in_force(self):
+        network = self.create("--net-rule", "deny@9.9.9.9", "--max-connections", "7").inspect()["config"]["network"]
+        self.assertEqual((network["enabled"], network["max_connections"]), (True, 7))
+        policy = network["policy"]
+        self.assertEqual((policy["default_egress"], policy["default_ingress"]), ("deny", "allow"))
+        self.assertEqual([r["action"] for r in policy["rules"]], ["deny", "allow", "allow"])
+
+    def test_ping(self):
+        box = self.create()
+        for address, answer in ((PUBLIC, "got pong"), (PRIVATE, "TimeoutError")):
+            got = box.exec("/usr/bin/python3", "-c", PING, address)
+            self.assertEqual(got.text.strip(), answer, got)
+
+    def test_a_sandbox_of_run_has_one_too(self):
+        self.server(PUBLIC, 80)
+        got = self.cordon("run", "--quiet", "host", "--", "/usr/bin/python3", "-c", CONNECT, PUBLIC, "80")
+        self.assertEqual((got.code, got.text.strip()), (0, "got hello"), got)
+
+
+class Gateway(NetworkTest):
+    def test_an_idle_sandbox_has_none(self):
+        box = self.create()
+        box.out("ip address show eth0; cat /etc/resolv.conf")
+        time.sleep(10)  # nothing to wait for: it is nothing that must happen
+        self.assertEqual(self.gateways(box), [])
+        self.connect(box, PUBLIC, 80)
+        self.assertEqual(len(self.gateways(box)), 1)
+
+    def test_a_dead_one_is_started_again(self):
+        self.server(PUBLIC, 80)
+        box = self.create()
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        old = self.gateways(box)[0]
+        os.kill(old.pid, signal.SIGKILL)
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        self.assertNotIn(old.pid, [p.pid for p in self.gateways(box)])
+
+    def test_it_has_no_privileges(self):
+        box = self.create()
+        self.connect(box, PUBLIC, 80)
+        gateway = self.gateways(box)[0]
+        self.assertNotIn(0, gateway.uids)
+        self.assertEqual(int(gateway.status("CapEff")[0], 16) | int(gateway.status("CapPrm")[0], 16), 0)
+        self.assertEqual((gateway.status("Seccomp"), gateway.status("NoNewPrivs")), (["2"], ["1"]))
+
+
+class Ports(NetworkTest):
+    def test_tcp_and_a_free_port(self):
+        box = self.create("-p", "0:8080", "-p", "127.0.0.1:18081:8081")
+        shown = box.cordon("status", box.name, "--format", "json").json()["ports"]
+        self.assertRegex(shown[0], r"^127\.0\.0\.1:[1-9][0-9]*->8080/tcp$")
+        self.assertEqual(shown[1], "127.0.0.1:18081->8081/tcp")
+        self.serve(box, 8080)
+        self.serve(box, 8081)
+        self.assertEqual(self.from_host(int(shown[0].split(":")[1].split("-")[0])), b"inside\n")
+        self.assertEqual(self.from_host(18081), b"inside\n")
+        with self.assertRaises(ConnectionRefusedError):
+            self.from_host(18081, HOST)  # bound to loopback
+
+    def test_udp(self):
+        box = self.create("-p", "15353:5353/udp")
+        self.serve(box, 5353, "udp")
+        with self.lab.outside.socket(kind=socket.SOCK_DGRAM) as s:
+            s.sendto(b"ping", ("127.0.0.1", 15353))
+            self.assertEqual(s.recv(100), b"inside ping")
+
+    def test_a_taken_port_fails_the_create(self):
+        self.server("127.0.0.1", 18080)
+        box = self.box()
+        got = self.cordon("create", "--name", box.name, "-p", "18080:80", "host")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("18080", got.errtext)
+        self.assertIn(f'failed to start "{box.name}"', got.errtext)
+        self.assertEqual(self.names(), [])
+
+    def test_a_port_is_free_after_stop(self):
+        for _ in range(2):
+            box = self.create("-p", "18080:80")
+            self.serve(box, 80)
+            self.assertEqual(self.from_host(18080), b"inside\n")
+            self.assertEqual(box.stop().code, 0)
+            with self.assertRaises(ConnectionRefusedError):
+                self.from_host(18080)
+
+    def test_denied_ingress_is_warned_of_and_refuses(self):
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("create", "--name", box.name, "--no-net", "-p", "18080:80", "host")
+        self.assertEqual(got.code, 0, got)
+        self.assertRegex(got.errtext, "(?m)^warn: .*port")
+        self.serve(box, 80)
+        try:
+            self.assertEqual(self.from_host(18080), b"")
+        except ConnectionError:
+            pass
+
+
+class UserReach(Reach):
+    user = USER
+
+
+class UserGateway(Gateway):
+    user = USER
+
+
+class UserPorts(Ports):
+    user = USER
+
+
+if __name__ == "__main__":
+    unittest.main()
