@@ -88,6 +88,7 @@ struct session {
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
+	bool finished;      /* its end is told */
 	struct exit_message end;
 	/* terminal, or the socket of a file agent */
 	bool files;
@@ -112,5 +113,8 @@ void session_kill(struct session *s);
 /* The client left normally; descriptors are read ends that are not at EOF: stdout then stderr, or
  * one of them as the frame's flags say. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
-/* The connection is gone: what it ran and did not detach dies. */
-void sessions_drop(struct connection *c);
+/* The client is alive after what it was told so far: ends it knows of are final. */
+void sessions_settle(struct connection *c);
+/* The connection is gone: what it ran and did not detach dies; with UNREAD, when the client never
+ * took what we sent last, also what a command had left running when it ended. */
+void sessions_drop(struct connection *c, bool unread);

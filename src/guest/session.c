@@ -107,7 +107,16 @@ static void session_free(struct session *s)
 	free(s);
 }
 
-/* The child is reaped and its output passed on. */
+/* Frees a session that nobody needs any more. */
+static void session_release(struct session *s)
+{
+	if (s->finished && !s->connection && !s->kill_timer)
+		session_free(s);
+}
+
+/* The child is reaped and its output passed on. The session stays while passes over its scope go
+ * on, and until the client shows that it took the news: a client's death breaks the pipes too, and
+ * the command may die of that before the hang-up comes. That was no normal end. */
 static void session_finish(struct session *s)
 {
 	if (s->connection)
@@ -118,7 +127,10 @@ static void session_finish(struct session *s)
 		exit_encode(&b, &s->end);
 		channel_send(s->guest, FRAME_EXIT, 0, (uint32_t)s->id, b.p, b.n);
 	}
-	session_free(s);
+	loop_remove(s->guest->loop, &s->master_watch);
+	fd_closep(&s->master);
+	s->finished = true;
+	session_release(s);
 }
 
 static void session_ended(struct session *s, int status)
@@ -178,6 +190,7 @@ static void kill_pass(void *arg)
 	case SCOPE_DONE:
 		break;
 	}
+	session_release(s);
 }
 
 void session_kill(struct session *s)
@@ -613,7 +626,7 @@ void session_files(struct connection *c, uint32_t stream, struct str body)
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream)
 {
 	for (struct session *s = g->sessions; s; s = s->next)
-		if (s->connection == c && s->stream == stream)
+		if (s->connection == c && s->stream == stream && !s->finished)
 			return s;
 	return NULL;
 }
@@ -625,16 +638,30 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
-void sessions_drop(struct connection *c)
+void sessions_settle(struct connection *c)
 {
+	for (struct session *s = c->guest->sessions, *next; s; s = next) {
+		next = s->next;
+		if (s->connection != c || !s->finished)
+			continue;
+		s->connection = NULL;
+		session_release(s);
+	}
+}
+
+void sessions_drop(struct connection *c, bool unread)
+{
+	if (!unread)
+		sessions_settle(c);
 	for (struct session *s = c->guest->sessions, *next; s; s = next) {
 		next = s->next;
 		if (s->connection != c)
 			continue;
+		bool waits = s->ended && !s->finished; /* for credit, which nobody will grant now */
+
 		s->connection = NULL;
-		if (s->ended)
-			session_free(s);
-		else
-			session_kill(s);
+		session_kill(s);
+		if (waits)
+			session_finish(s);
 	}
 }
