@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
+#include "cli/network.h"
 #include "cli/ui.h"
 #include "client/sandbox.h"
 
@@ -113,6 +114,7 @@ static void add_head(struct buf *b, const struct record *r)
 {
 	const struct spec *s = &r->spec;
 	AUTO_BUF created = BUF_INIT(64), updated = BUF_INIT(64);
+	AUTO_FREE char *network = network_text(s);
 
 	cell_time(&created, r->created_ns);
 	cell_time(&updated, updated_ns(r));
@@ -125,7 +127,7 @@ static void add_head(struct buf *b, const struct record *r)
 	line(b, 0, "Created", buf_str(&created));
 	line(b, 0, "Updated", buf_str(&updated));
 	line(b, 0, "Security", s->restricted ? "restricted" : "default");
-	line(b, 0, "Network", s->net_enabled ? "enabled" : "none (loopback only)");
+	line(b, 0, "Network", network);
 	if (s->ephemeral)
 		line(b, 0, "Ephemeral", "yes");
 	if (s->idle_timeout_s)

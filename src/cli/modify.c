@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
+#include "cli/network.h"
 #include "cli/start.h"
 #include "cli/ui.h"
 #include "client/control.h"
@@ -210,6 +211,19 @@ static int plan_commands(struct plan *p, const struct args *a, struct err *e)
 			  e);
 }
 
+/* New rules hold for new connections at once; an interface is made only by a start. */
+static int plan_network(struct plan *p, const struct args *a, struct err *e)
+{
+	AUTO_FREE char *before = network_text(&p->record->spec);
+	AUTO_FREE char *after = NULL;
+
+	if (network_change(a, &p->next, e) < 0)
+		return -1;
+	after = network_text(&p->next);
+	return add_change(p, "network", "network.policy", before, after,
+			  p->record->spec.net_enabled, UPDATE_NETWORK, e);
+}
+
 static int copy_spec(const struct spec *from, struct spec *to, struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
@@ -233,7 +247,7 @@ static int make_plan(struct plan *p, const struct args *a, struct err *e)
 	p->next_start = args_has(a, "next-start");
 	if (copy_spec(&p->record->spec, &p->next, e) < 0 || plan_resources(p, a, e) < 0)
 		return -1;
-	return plan_commands(p, a, e);
+	return plan_commands(p, a, e) < 0 ? -1 : plan_network(p, a, e);
 }
 
 static bool needs_restart(const struct plan *p)

@@ -13,30 +13,39 @@ static struct policy_strings strings(const struct strv *l)
 	return (struct policy_strings){ .v = (const char *const *)l->v, .n = l->n };
 }
 
-static struct policy_options options_from_args(const struct args *a)
+/* What `modify` has as well. */
+static struct policy_options rule_options(const struct args *a)
 {
 	return (struct policy_options){
 		.net = strings(args_list(a, "net")),
-		.no_net = args_has(a, "no-net"),
 		.net_default = args_str(a, "net-default"),
 		.net_default_egress = args_str(a, "net-default-egress"),
 		.net_default_ingress = args_str(a, "net-default-ingress"),
-		.strict = args_has(a, "net-strict"),
-		.no_rebind_protection = args_has(a, "no-dns-rebind-protection"),
-		.nameservers = strings(args_list(a, "dns-nameserver")),
-		.query_timeout_ms = args_uint(a, "dns-query-timeout-ms", 0),
-		.ipv4_pool = args_str(a, "net-ipv4-pool"),
-		.ipv6_pool = args_str(a, "net-ipv6-pool"),
-		.max_connections = args_uint(a, "max-connections", 0),
-		.egress_bandwidth = args_str(a, "net-egress-bandwidth"),
-		.egress_bandwidth_burst = args_str(a, "net-egress-bandwidth-burst"),
-		.egress_ops = args_str(a, "net-egress-ops"),
-		.egress_ops_burst = args_str(a, "net-egress-ops-burst"),
-		.ingress_bandwidth = args_str(a, "net-ingress-bandwidth"),
-		.ingress_bandwidth_burst = args_str(a, "net-ingress-bandwidth-burst"),
-		.ingress_ops = args_str(a, "net-ingress-ops"),
-		.ingress_ops_burst = args_str(a, "net-ingress-ops-burst"),
+		.rules = strings(args_list(a, "net-rule")),
 	};
+}
+
+static struct policy_options options_from_args(const struct args *a)
+{
+	struct policy_options o = rule_options(a);
+
+	o.no_net = args_has(a, "no-net");
+	o.strict = args_has(a, "net-strict");
+	o.no_rebind_protection = args_has(a, "no-dns-rebind-protection");
+	o.nameservers = strings(args_list(a, "dns-nameserver"));
+	o.query_timeout_ms = args_uint(a, "dns-query-timeout-ms", 0);
+	o.ipv4_pool = args_str(a, "net-ipv4-pool");
+	o.ipv6_pool = args_str(a, "net-ipv6-pool");
+	o.max_connections = args_uint(a, "max-connections", 0);
+	o.egress_bandwidth = args_str(a, "net-egress-bandwidth");
+	o.egress_bandwidth_burst = args_str(a, "net-egress-bandwidth-burst");
+	o.egress_ops = args_str(a, "net-egress-ops");
+	o.egress_ops_burst = args_str(a, "net-egress-ops-burst");
+	o.ingress_bandwidth = args_str(a, "net-ingress-bandwidth");
+	o.ingress_bandwidth_burst = args_str(a, "net-ingress-bandwidth-burst");
+	o.ingress_ops = args_str(a, "net-ingress-ops");
+	o.ingress_ops_burst = args_str(a, "net-ingress-ops-burst");
+	return o;
 }
 
 /* What files said, where no option said otherwise. */
@@ -122,4 +131,64 @@ int network_from_args(const struct args *a, const struct conf_extra *x, struct s
 	}
 	strv_done(&rules);
 	return r;
+}
+
+/* --- what a sandbox has ----------------------------------------------------------------------- */
+
+/* P is initialised here. A record from before there were networks has none of it: the defaults. */
+static int policy_of(const struct spec *s, struct policy *p, struct err *e)
+{
+	static const struct policy_options none;
+
+	if (!s->net_extra_doc || !json_get(json_root(s->net_extra_doc), "policy"))
+		return policy_from_options(&none, p, e);
+	if (policy_read_json(json_root(s->net_extra_doc), p, e) < 0)
+		return -1;
+	p->max_connections = s->max_connections;
+	return 0;
+}
+
+int network_change(const struct args *a, struct spec *s, struct err *e)
+{
+	struct policy_options o = rule_options(a);
+	bool had_one = s->net_enabled;
+	struct policy p;
+	int r;
+
+	if (!o.net.n && !o.rules.n && !o.net_default && !o.net_default_egress &&
+	    !o.net_default_ingress)
+		return 0;
+	o.multi_tenant = s->multi_tenant;
+	r = policy_of(s, &p, e);
+	if (r == 0)
+		r = policy_change_rules(&o, &p, e);
+	if (r == 0)
+		r = apply(&p, s, e);
+	s->net_enabled |= had_one; /* an interface stays, so that later rules need no restart */
+	policy_done(&p);
+	return r;
+}
+
+char *network_text(const struct spec *s)
+{
+	AUTO_BUF b = BUF_INIT(POLICY_TEXT_MAX_BYTES);
+	struct err ignored;
+	struct policy p;
+
+	if (!s->net_enabled)
+		return xstrdup("none (loopback only)");
+	if (policy_of(s, &p, &ignored) < 0) {
+		policy_done(&p);
+		return xstrdup("its rules cannot be read");
+	}
+	for (size_t i = 0; i < p.n_rules; i++) {
+		char text[RULE_TEXT_BYTES];
+
+		rule_format(&p.rule[i], text);
+		buf_addf(&b, "%s%s", text, i + 1 < p.n_rules ? " " : ", else ");
+	}
+	buf_addf(&b, "%s egress, %s ingress", p.default_egress == POLICY_ALLOW ? "allow" : "deny",
+		 p.default_ingress == POLICY_ALLOW ? "allow" : "deny");
+	policy_done(&p);
+	return xstrdup(buf_str(&b));
 }

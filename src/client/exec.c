@@ -186,6 +186,7 @@ struct run {
 	char *in_chunk;
 	size_t in_at, in_n; /* what waits to be fed */
 	bool ended;
+	int output_error;  /* -errno: our own output failed */
 	uint64_t deadline; /* 0: none */
 	uint64_t last_output;
 	/* terminal */
@@ -213,9 +214,12 @@ static int send_frame(struct run *r, enum frame_type type, const void *p, size_t
 /* Writes to our own output; false when it went away. */
 static bool write_out(struct run *r, int fd, const char *p, size_t n)
 {
-	if (io_write_all(fd, p, n) == 0)
+	int k = io_write_all(fd, p, n);
+
+	if (k == 0)
 		return true;
 	r->result->broken_output = true;
+	r->output_error = k == -EPIPE ? 0 : k; /* a reader that left is no error, a full disk is */
 	return false;
 }
 
@@ -701,6 +705,12 @@ static int wait_started(struct run *r)
 	return 0;
 }
 
+/* What our own output has to say about the whole. */
+static int output_result(const struct run *r)
+{
+	return r->output_error ? err_sys(r->e, -r->output_error, "write the command's output") : 0;
+}
+
 int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
 		struct err *e)
 {
@@ -723,7 +733,7 @@ int client_exec(struct client *c, const struct exec_request *q, struct exec_resu
 			k = piped(&r);
 	}
 	run_done(&r);
-	return k;
+	return k < 0 ? k : output_result(&r);
 }
 
 int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
@@ -742,5 +752,5 @@ int client_attach(struct client *c, const struct exec_request *q, struct exec_re
 		k = terminal(&r);
 	}
 	run_done(&r);
-	return k;
+	return k < 0 ? k : output_result(&r);
 }

@@ -88,7 +88,7 @@ struct session {
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
-	bool finished;      /* its end is told */
+	bool finished; /* its end is told */
 	struct exit_message end;
 	/* terminal, or the socket of a file agent */
 	bool files;

@@ -475,6 +475,18 @@ static void add_volumes(struct builder *b, const struct trees *t)
 	}
 }
 
+/* With a single id the payload's root is the root that owns the sysctls of its namespaces. */
+static void close_sysctls(struct builder *b)
+{
+	int tree = plan_tree(b->p, -1);
+
+	add_path(b, STEP_TARGET, "/proc");
+	add_path(b, STEP_SOURCE, "sys")->tree = tree;
+	add_move(b, "/proc/sys", tree);
+	add_path(b, STEP_TARGET, "/proc/sys");
+	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
+}
+
 int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TREE_MAPS_MAX],
 		size_t *ret_n_maps, struct err *e)
 {
@@ -502,6 +514,8 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 		add_move(&b, t->dirs.path[i], t->host[i]);
 	add_place(&b, "/proc");
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	if (r->ids->mode == IDS_SINGLE)
+		close_sysctls(&b);
 	add_dev(&b, t->node);
 	add_sys(&b, t->cpu, t->numa);
 	add_msb(&b, t->shell);

@@ -7,7 +7,7 @@
 #include "base/io.h"
 #include "base/json.h"
 
-void boot_error_write(int record_dir, const struct err *why)
+void boot_error_write(int record_dir, const char *stage, const struct err *why)
 {
 	AUTO_BUF b = BUF_INIT(8192);
 	char now[CLOCK_RFC3339_BYTES];
@@ -22,7 +22,7 @@ void boot_error_write(int record_dir, const struct err *why)
 	else
 		json_null(&w);
 	json_key_str(&w, "message", why->msg);
-	json_key_str(&w, "stage", "start");
+	json_key_str(&w, "stage", stage);
 	json_key_str(&w, "t", now);
 	json_end_object(&w);
 	IGNORE(io_replace_file(record_dir, BOOT_ERROR_FILE, buf_str(&b), b.n, 0600));

@@ -6,5 +6,5 @@
 #define BOOT_ERROR_FILE "boot-error.json"
 
 /* {errno, message, stage, t}. Without space for it there is none: the starter was told anyway. */
-void boot_error_write(int record_dir, const struct err *why);
+void boot_error_write(int record_dir, const char *stage, const struct err *why);
 void boot_error_clear(int record_dir);

@@ -81,7 +81,7 @@ static void answer_update(struct control_client *c, struct str body)
 	uint64_t what;
 	const char *why = "";
 
-	if (number_decode(body, &what) < 0 || what > UPDATE_CPUS + UPDATE_MEMORY + UPDATE_COMMANDS)
+	if (number_decode(body, &what) < 0 || what > UPDATE_ALL)
 		why = "the request is not understood";
 	else if (supervisor_update(c->supervisor, (unsigned)what, &e) < 0)
 		why = e.msg;

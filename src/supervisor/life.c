@@ -222,6 +222,7 @@ static void on_ready(struct supervisor *s)
 	struct err e = { 0 };
 	bool waits;
 
+	s->stage = "network";
 	if (link_open(s, &waits, &e) < 0)
 		supervisor_fail(s, &e);
 	else if (!waits)
@@ -362,7 +363,7 @@ static void clean_up(struct supervisor *s)
 			IGNORE(0); /* files of a sub-range: the next command erases them with help */
 	} else {
 		if (s->failure.code)
-			boot_error_write(s->record_dir, &s->failure);
+			boot_error_write(s->record_dir, s->stage, &s->failure);
 		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED
 								 : s->record.state.status);
 	}
@@ -396,6 +397,7 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->hosts_line, 256);
 	process_init(&s->instance);
 	s->root_hold = s->old_link = -1;
+	s->stage = "start";
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);

@@ -44,7 +44,8 @@ static void on_started(void *arg, const struct json_value *ports, const struct e
 	if (!failure) {
 		s->gateway_failed = false;
 		keep_ports(s, ports);
-		supervisor_serves(s);
+		if (s->record.spec.n_ports > 0)
+			supervisor_serves(s);
 		return;
 	}
 	if (s->life == LIFE_STARTING) {
@@ -100,6 +101,14 @@ int link_open(struct supervisor *s, bool *ret_waits, struct err *e)
 		return err_wrap(e, "network");
 	*ret_waits = s->record.spec.n_ports > 0;
 	return 0;
+}
+
+int link_update(struct supervisor *s, const struct spec *now, struct err *e)
+{
+	if (!s->network)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "a sandbox without a network gets one at its next start");
+	return network_set_policy(s->network, now, e);
 }
 
 void link_count(const struct supervisor *s, struct usage_message *u)

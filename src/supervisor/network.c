@@ -351,14 +351,14 @@ int network_set_link(struct network *n, int link, struct err *e)
 	return n->link_watch ? 0 : err_sys(e, errno, "watch the sandbox's link");
 }
 
-int network_set_policy(struct network *n, const struct json_value *v, struct err *e)
+int network_set_policy(struct network *n, const struct spec *spec, struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 	struct json_writer w;
 	struct policy p;
 
-	if (policy_read_json(v, &p, e) < 0)
-		return -1;
+	if (read_policy(spec, &p, e) < 0)
+		return err_wrap(e, "network");
 	policy_done(&n->policy);
 	n->policy = p;
 	if (n->state == GATEWAY_IDLE)

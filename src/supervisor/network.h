@@ -52,7 +52,7 @@ void network_hosts_line(const struct network *n, struct buf *out);
 
 /* Takes the link over and begins to wait for its first frame, or starts the gateway. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
-/* The members of `network` as policy_write_json() writes them: from now on, for new connections. */
-MUST_USE int network_set_policy(struct network *n, const struct json_value *v, struct err *e);
+/* The policy of SPEC, from now on, for new connections. */
+MUST_USE int network_set_policy(struct network *n, const struct spec *spec, struct err *e);
 /* What is known now; asks the gateway for fresher numbers, which the next call will see. */
 struct network_counters network_count(struct network *n);

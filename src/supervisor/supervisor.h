@@ -58,7 +58,8 @@ struct supervisor {
 	struct netif netif;
 	struct buf resolv_conf, hosts_line; /* texts inside */
 	bool gateway_failed;                /* and that was told */
-	int old_link; /* closed by our end: the kernel takes tens of milliseconds for it */
+	int old_link;      /* closed by our end: the kernel takes tens of milliseconds for it */
+	const char *stage; /* of the start, for a record of its failure */
 	struct err failure;
 };
 
@@ -91,6 +92,8 @@ void supervisor_fail(struct supervisor *s, const struct err *why);
 MUST_USE int link_prepare(struct supervisor *s, struct process_request *q, struct err *e);
 /* Pid 1 is ready. WAITS: supervisor_serves() or supervisor_fail() will follow. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
+/* The policy of NOW, for new connections. */
+MUST_USE int link_update(struct supervisor *s, const struct spec *now, struct err *e);
 void link_count(const struct supervisor *s, struct usage_message *u);
 /* No gateway and no published port from here on. */
 void link_close(struct supervisor *s);

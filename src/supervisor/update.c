@@ -67,6 +67,8 @@ int supervisor_update(struct supervisor *s, unsigned what, struct err *e)
 			       s->record.spec.name);
 	if (record_read_config(s->record_dir, &now, e) < 0)
 		return -1;
+	if (what & UPDATE_NETWORK && link_update(s, &now.spec, e) < 0)
+		return -1;
 	if (what & (UPDATE_CPUS | UPDATE_MEMORY) && update_limits(s, &now.spec, what, e) < 0)
 		return -1;
 	return what & UPDATE_COMMANDS ? update_commands(s, &now.spec, e) : 0;

@@ -132,7 +132,13 @@ MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols
 
 /* UPDATE to a supervisor: which parts of the record's configuration are meant for now. To pid 1 it
  * carries the environment and the directory of later commands, as BOOT does. */
-enum update_what { UPDATE_CPUS = 1 << 0, UPDATE_MEMORY = 1 << 1, UPDATE_COMMANDS = 1 << 2 };
+enum update_what {
+	UPDATE_CPUS = 1 << 0,
+	UPDATE_MEMORY = 1 << 1,
+	UPDATE_COMMANDS = 1 << 2,
+	UPDATE_NETWORK = 1 << 3, /* the policy; ports and interface stay */
+	UPDATE_ALL = (1 << 4) - 1
+};
 
 /* CREDIT, STOP, ATTACH, SHUTDOWN, UPDATE: one number each. */
 void number_encode(struct buf *b, uint64_t v);

@@ -205,11 +205,14 @@ class Reach(NetworkTest):
         self.assertGreater(got["net_tx_bytes"], 100)
 
     def test_inspect_shows_what_is_in_force(self):
-        network = self.create("--net-rule", "deny@9.9.9.9", "--max-connections", "7").inspect()["config"]["network"]
+        box = self.create("--net-rule", "deny@9.9.9.9", "--max-connections", "7")
+        network = box.inspect()["config"]["network"]
         self.assertEqual((network["enabled"], network["max_connections"]), (True, 7))
         policy = network["policy"]
         self.assertEqual((policy["default_egress"], policy["default_ingress"]), ("deny", "allow"))
         self.assertEqual([r["action"] for r in policy["rules"]], ["deny", "allow", "allow"])
+        text = box.cordon("inspect", box.name).text
+        self.assertRegex(text, r"(?m)^Network: +deny@9\.9\.9\.9 .*allow@public, else deny egress, allow ingress$")
 
     def test_ping(self):
         box = self.create()
@@ -221,6 +224,56 @@ class Reach(NetworkTest):
         self.server(PUBLIC, 80)
         got = self.cordon("run", "--quiet", "host", "--", "/usr/bin/python3", "-c", CONNECT, PUBLIC, "80")
         self.assertEqual((got.code, got.text.strip()), (0, "got hello"), got)
+
+
+class Change(NetworkTest):
+    def modify(self, box, *options):
+        got = box.cordon("modify", box.name, *options)
+        self.assertEqual(got.code, 0, got)
+
+    def test_rules_change_while_it_runs(self):
+        self.server(PUBLIC, 80)
+        self.server(PRIVATE, 80)
+        box = self.create("--max-connections", "9")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        gateway = self.gateways(box)[0].pid
+        self.modify(box, "--net", "private")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "ConnectionRefusedError")
+        self.assertEqual(self.connect(box, PRIVATE, 80), "got hello")
+        self.modify(box, "--net-rule", f"deny@{PRIVATE},allow@private")
+        self.assertEqual(self.connect(box, PRIVATE, 80), "ConnectionRefusedError")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        self.assertEqual([p.pid for p in self.gateways(box)], [gateway])
+        self.modify(box, "--net", "none")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "ConnectionRefusedError")
+        self.modify(box, "--net", "public")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        self.assertEqual(box.inspect()["config"]["network"]["max_connections"], 9)
+
+    def test_before_the_first_packet(self):
+        self.server(PRIVATE, 80)
+        box = self.create()
+        self.modify(box, "--net", "private")
+        self.assertEqual(self.gateways(box), [])
+        self.assertEqual(self.connect(box, PRIVATE, 80), "got hello")
+
+    def test_an_interface_needs_a_start(self):
+        self.server(PUBLIC, 80)
+        box = self.create("--no-net")
+        got = box.cordon("modify", box.name, "--net", "public")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("restart", got.errtext)
+        with self.claiming(box):
+            self.modify(box, "--net", "public", "--restart")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+
+    def test_bad_rules_change_nothing(self):
+        box = self.create()
+        before = box.inspect()["config"]
+        got = box.cordon("modify", box.name, "--net-rule", "allow@publik")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("public", got.errtext)
+        self.assertEqual(box.inspect()["config"], before)
 
 
 class Gateway(NetworkTest):
@@ -302,6 +355,10 @@ class Ports(NetworkTest):
 
 
 class UserReach(Reach):
+    user = USER
+
+
+class UserChange(Change):
     user = USER
 
 
