@@ -104,7 +104,7 @@ static int add_conf_files(const struct args *a, struct conf *c, struct err *e)
 		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 			if (strcmp(kinds[k].option, option) == 0 &&
 			    conf_add(c, kinds[k].scope, path, &loader, e) < 0)
-				return -1;
+				return err_wrap(e, "--%s", option);
 	return 0;
 }
 

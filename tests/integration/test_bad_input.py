@@ -22,7 +22,8 @@ OPTIONS = """
 # values that no option may take, unless its grammar is "any text"
 HOSTILE = ["", "-1", "\x01\x02", b"\xff\xfe", "x" * 100_000, "99999999999999999999999999",
            "../../../etc/passwd", "%s%n%s%n", "a\nb", "{}", "=", ":", ",", "@", "é"]
-ANY_TEXT = {"--entrypoint", "--placement-profile", "--init-arg", "--socks4-user-id",
+# a list of rules may be empty, the others take any text
+ANY_TEXT = {"--net-rule", "--entrypoint", "--placement-profile", "--init-arg", "--socks4-user-id",
             "--socks5-username"}
 
 
