@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 
 #define IO_CHUNK_BYTES 65536
+#define IO_FIRST_BYTES 4096
 
 int io_write_all(int fd, const void *p, size_t n)
 {
@@ -51,7 +52,9 @@ int io_read_exact(int fd, void *p, size_t n)
 int io_read_to_end(int fd, struct buf *b)
 {
 	for (;;) {
-		size_t want = b->max - b->n < IO_CHUNK_BYTES ? b->max - b->n : IO_CHUNK_BYTES;
+		/* small files, small reads: most of what is read whole is a page or two */
+		size_t chunk = b->n < IO_FIRST_BYTES ? IO_FIRST_BYTES : IO_CHUNK_BYTES;
+		size_t want = b->max - b->n < chunk ? b->max - b->n : chunk;
 		char probe;
 		char *room = want ? buf_room(b, want) : &probe;
 		ssize_t k;

@@ -118,7 +118,8 @@ int spawn(const struct spawn *s, struct child *ret, struct err *e)
 int spawn_path(const char *const *argv, struct child *ret, struct err *e)
 {
 	/* not the caller's PATH: what runs here may be set-user-id or hold our descriptors */
-	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin" };
+	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin",
+					    "/usr/local/bin" };
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct spawn s = { .argv = argv, .cwd_fd = -1 };
 	char path[256];

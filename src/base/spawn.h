@@ -21,13 +21,13 @@ struct spawn_fd {
 #define SPAWN_FDS_MAX 16
 
 struct spawn {
-	const char *path;          /* executed as it is; PATH is not searched */
+	const char *path; /* executed as it is; PATH is not searched */
 	const char *const *argv;
-	const char *const *envp;   /* NULL: empty */
+	const char *const *envp;           /* NULL: empty */
 	struct spawn_fd fd[SPAWN_FDS_MAX]; /* everything else but 0..2 is closed */
 	size_t n_fds;
-	bool new_session;          /* setsid: survives the caller's terminal */
-	int cwd_fd;                /* fchdir there when >= 0; zero-initialised structs must set -1 */
+	bool new_session; /* setsid: survives the caller's terminal */
+	int cwd_fd;       /* fchdir there when >= 0; zero-initialised structs must set -1 */
 };
 
 /* Waits until the exec happened: a missing program is this call's error. */

@@ -52,7 +52,7 @@ struct value {
 struct args_values {
 	struct value *given;
 	size_t n, cap;
-	struct strv owned; /* copies made to split comma lists */
+	struct strv owned;                   /* copies made to split comma lists */
 	struct strv line_names, line_values; /* every value in the order of the line, not owned */
 };
 

@@ -13,18 +13,20 @@ static int attach(const struct args *a, const struct home *h, struct execution *
 	struct client c;
 	int r;
 
-	if (parse_detach_keys(keys ? keys : "ctrl-]", x->request.detach_keys, &x->request.n_detach_keys,
-			      e) < 0)
+	if (parse_detach_keys(keys ? keys : "ctrl-]", x->request.detach_keys,
+			      &x->request.n_detach_keys, e) < 0)
 		return -1;
 	if (a->word.n > 1 && parse_u64(a->word.v[1], 1, UINT32_MAX, &x->request.attach_id) < 0)
-		return err_set(e, ERR_INVALID, "bad session '%s': a number is wanted", a->word.v[1]);
+		return err_set(e, ERR_INVALID, "bad session '%s': a number is wanted",
+			       a->word.v[1]);
 	r = client_open(&c, h, name, e);
 	if (r < 0 && e->code == ERR_NOT_RUNNING) {
 		AUTO_RECORD record = RECORD_NONE;
 
 		if (record_load(h, name, &record, e) == 0)
-			err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running (status: %s); cannot attach",
-				name, status_name(record.status));
+			err_set(e, ERR_NOT_RUNNING,
+				"sandbox '%s' is not running (status: %s); cannot attach", name,
+				status_name(record.status));
 	}
 	if (r == 0)
 		r = client_attach(&c, &x->request, result, e);
@@ -34,7 +36,8 @@ static int attach(const struct args *a, const struct home *h, struct execution *
 
 int cmd_attach(const struct args *a)
 {
-	struct execution x = { .request = { .in = 0, .out = 1, .err = 2, .log = true, .leash = -1 } };
+	struct execution x = { .request = {
+				       .in = 0, .out = 1, .err = 2, .log = true, .leash = -1 } };
 	AUTO_HOME home = { .fd = -1 };
 	struct exec_result result;
 	struct err e = { 0 };

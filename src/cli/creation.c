@@ -64,10 +64,10 @@ static int add_files(struct spec *s, const struct args *a, struct err *e)
 		const char *flag;
 		int (*add)(struct spec *s, const char *flag, const char *value, struct err *e);
 	} kinds[] = {
-		{ "--script", spec_add_script },     { "--script-raw", spec_add_script },
+		{ "--script", spec_add_script },      { "--script-raw", spec_add_script },
 		{ "--script-path", spec_add_script }, { "--copy", spec_add_patch },
-		{ "--copy-file", spec_add_patch },   { "--copy-dir", spec_add_patch },
-		{ "--mkdir", spec_add_patch },	     { "--rm", spec_add_patch },
+		{ "--copy-file", spec_add_patch },    { "--copy-dir", spec_add_patch },
+		{ "--mkdir", spec_add_patch },        { "--rm", spec_add_patch },
 	};
 	const char *name, *value;
 	size_t at = 0;
@@ -99,7 +99,8 @@ static int set_resources(struct spec *s, const struct args *a, struct err *e)
 	if (args_has(a, "max-cpus"))
 		s->max_cpus = (uint32_t)args_uint(a, "max-cpus", 0);
 	if (s->max_cpus < s->cpus)
-		return err_set(e, ERR_INVALID, "--max-cpus: %u is below --cpus %u", s->max_cpus, s->cpus);
+		return err_set(e, ERR_INVALID, "--max-cpus: %u is below --cpus %u", s->max_cpus,
+			       s->cpus);
 	if ((v = args_str(a, "max-memory")) &&
 	    parse_size_mib("--max-memory", v, &s->max_memory_mib, e) < 0)
 		return -1;
@@ -133,7 +134,8 @@ static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 			return -1;
 	if ((v = args_str(a, "workdir"))) {
 		if (v[0] != '/')
-			return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", v);
+			return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path",
+				       v);
 		set_str(&s->workdir, v);
 	}
 	if ((v = args_str(a, "shell"))) {
@@ -175,13 +177,15 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 
 		if (i < 0)
 			return err_set(e, ERR_INVALID,
-				       "--pull: bad value '%s': use always, if-missing or never", v);
+				       "--pull: bad value '%s': use always, if-missing or never",
+				       v);
 		s->pull = (enum spec_pull)i;
 	}
 	if ((v = args_str(a, "log-level"))) {
 		if (word_index(levels, v) < 0)
 			return err_set(e, ERR_INVALID,
-				       "--log-level: bad value '%s': use error, warn, info, debug or trace",
+				       "--log-level: bad value '%s': use error, warn, info, debug "
+				       "or trace",
 				       v);
 		set_str(&s->log_level, v);
 	}
@@ -212,11 +216,11 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, ERR_INVALID, "image '%s' is not a directory", word);
 	if (strcmp(real, "/") == 0)
-		return err_set(e, ERR_DENIED, "image '%s': the host's own root cannot be one; use 'host'",
-			       word);
+		return err_set(e, ERR_DENIED,
+			       "image '%s': the host's own root cannot be one; use 'host'", word);
 	if (is_within(h->path, real) || is_within(real, h->path))
-		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'", word,
-			       h->path);
+		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'",
+			       word, h->path);
 	set_str(&s->image.reference, real);
 	return 0;
 }
@@ -229,7 +233,8 @@ static int check_image(struct spec *s, const struct args *a, const struct home *
 	case IMAGE_DIR:
 		return check_root_dir(s, a->word.n ? a->word.v[0] : s->image.reference, h, e);
 	case IMAGE_DISK:
-		return err_set(e, ERR_UNSUPPORTED, "disk image '%s': no engine here can boot one yet",
+		return err_set(e, ERR_UNSUPPORTED,
+			       "disk image '%s': no engine here can boot one yet",
 			       s->image.reference);
 	case IMAGE_OCI:
 		break;
@@ -248,12 +253,15 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 		if (m->kind == MOUNT_TMPFS)
 			continue;
 		if (m->kind == MOUNT_DISK)
-			return err_set(e, ERR_UNSUPPORTED, "disk image '%s' is not supported yet", m->source);
+			return err_set(e, ERR_UNSUPPORTED, "disk image '%s' is not supported yet",
+				       m->source);
 		if (m->quota_mib)
-			return err_set(e, ERR_UNSUPPORTED, "'quota=' on '%s' cannot be enforced here", m->guest);
+			return err_set(e, ERR_UNSUPPORTED,
+				       "'quota=' on '%s' cannot be enforced here", m->guest);
 		if (m->has_owner || m->stat_virt_set || m->host_perms_mirror)
 			return err_set(e, ERR_UNSUPPORTED,
-				       "owner options of mount '%s' are not supported yet", m->guest);
+				       "owner options of mount '%s' are not supported yet",
+				       m->guest);
 		if (m->kind == MOUNT_NAMED)
 			continue;
 		real = realpath(m->source, NULL);
@@ -264,11 +272,13 @@ static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 		if (stat(real, &st) < 0)
 			return err_sys(e, errno, "mount source '%s'", real);
 		if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-dir: '%s' is not a directory", real);
+			return err_set(e, ERR_INVALID, "--mount-dir: '%s' is not a directory",
+				       real);
 		if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
 			return err_set(e, ERR_INVALID, "--mount-file: '%s' is not a file", real);
 		if (is_within(real, h->path))
-			return err_set(e, ERR_DENIED, "mount source '%s' is inside the state directory", real);
+			return err_set(e, ERR_DENIED,
+				       "mount source '%s' is inside the state directory", real);
 	}
 	return volumes_check(h, s, e);
 }
@@ -293,8 +303,8 @@ static int apply_flags(struct spec *s, const struct args *a, const struct conf_e
 		       struct err *e)
 {
 	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
-	    network_from_args(a, x, s, e) < 0 || add_mounts(s, a, e) < 0 || add_files(s, a, e) < 0 ||
-	    add_all(s, a, "label", spec_add_label, e) < 0)
+	    network_from_args(a, x, s, e) < 0 || add_mounts(s, a, e) < 0 ||
+	    add_files(s, a, e) < 0 || add_all(s, a, "label", spec_add_label, e) < 0)
 		return -1;
 	if (a->word.n && parse_image(a->word.v[0], &s->image, e) < 0)
 		return -1;
@@ -315,7 +325,8 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	if (r == 0)
 		r = apply_flags(s, a, &x, e);
 	conf_extra_done(&x);
-	if (r < 0 || spec_validate(s, e) < 0 || check_image(s, a, h, e) < 0 || check_mounts(s, h, e) < 0)
+	if (r < 0 || spec_validate(s, e) < 0 || check_image(s, a, h, e) < 0 ||
+	    check_mounts(s, h, e) < 0)
 		return -1;
 	return spec_check_sources(s, e);
 }
@@ -341,6 +352,6 @@ int creation_failed(const char *name, const struct err *e)
 {
 	if (e->code == ERR_EXISTS || e->code == ERR_INVALID || e->code == ERR_UNSUPPORTED)
 		return ui_error(e);
-	return ui_errorf(e->code, "failed to start \"%s\"\n%s%s%s", name, e->msg, e->hint ? "\n" : "",
-			 e->hint ? e->hint : "");
+	return ui_errorf(e->code, "failed to start \"%s\"\n%s%s%s", name, e->msg,
+			 e->hint ? "\n" : "", e->hint ? e->hint : "");
 }

@@ -19,8 +19,8 @@ static bool same_file(int a, int b)
 {
 	struct stat x, y;
 
-	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
-	       x.st_rdev == y.st_rdev;
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino && x.st_rdev == y.st_rdev;
 }
 
 static int add_env(struct execution *x, const struct args *a, struct err *e)
@@ -78,7 +78,8 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 	const char *keys = args_str(a, "detach-keys");
 	const char *user = NULL;
 
-	*x = (struct execution){ .request = { .in = 0, .out = 1, .err = 2, .log = true, .leash = -1 } };
+	*x = (struct execution){ .request = {
+					 .in = 0, .out = 1, .err = 2, .log = true, .leash = -1 } };
 	x->interactive = isatty(0) && !args_has(a, "no-tty");
 	if (add_limits(m, a, e) < 0)
 		return -1;
@@ -91,13 +92,15 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 			return -1;
 		m->cwd = args_str(a, "workdir");
 		if (m->cwd && m->cwd[0] != '/')
-			return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", m->cwd);
+			return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path",
+				       m->cwd);
 		user = args_str(a, "user");
 		if (user && parse_user(user, e) < 0)
 			return -1;
 		m->user = user;
 		if (args_has(a, "stream") && x->interactive)
-			return err_set(e, ERR_INVALID, "--stream does not go with a terminal on stdin");
+			return err_set(e, ERR_INVALID,
+				       "--stream does not go with a terminal on stdin");
 	}
 	m->env = (const char **)x->env.v;
 	m->n_env = x->env.n;
@@ -146,7 +149,8 @@ static void report_memory(const struct home *h, const char *name)
 
 	if (record_load(h, name, &record, &e) == 0)
 		ui_errorf(ERR_LIMIT,
-			  "the memory limit of sandbox '%s' (%llu MiB) was reached and the kernel killed "
+			  "the memory limit of sandbox '%s' (%llu MiB) was reached and the kernel "
+			  "killed "
 			  "the command; give it more with --memory",
 			  name, (unsigned long long)record.spec.memory_mib);
 	else

@@ -237,7 +237,8 @@ static bool has_label(const struct spec *s, const char *key)
 /* Registry images get a /tmp in memory unless something else is mounted there. */
 static int add_default_tmp(struct spec *s, struct err *e)
 {
-	uint64_t size = s->memory_mib / 4 < DEFAULT_TMP_MAX_MIB ? s->memory_mib / 4 : DEFAULT_TMP_MAX_MIB;
+	uint64_t size =
+		s->memory_mib / 4 < DEFAULT_TMP_MAX_MIB ? s->memory_mib / 4 : DEFAULT_TMP_MAX_MIB;
 	AUTO_FREE char *value = xasprintf("/tmp:%lluM", (unsigned long long)(size ? size : 1));
 
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -265,8 +266,8 @@ static int apply_config(struct spec *s, const struct image_config *c, struct err
 	copy_strings(&s->image_env, &c->env);
 	for (size_t i = 0; i < c->n_labels; i++)
 		if (!has_label(s, c->label[i].key))
-			spec_set_env(&s->label, &s->n_labels, c->label[i].key, strlen(c->label[i].key),
-				     c->label[i].value);
+			spec_set_env(&s->label, &s->n_labels, c->label[i].key,
+				     strlen(c->label[i].key), c->label[i].value);
 	return add_default_tmp(s, e);
 }
 

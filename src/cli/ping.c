@@ -22,14 +22,16 @@ static int ping(const struct args *a, const struct home *h, const char *name, vo
 	if (record_load(h, name, &r, e) < 0)
 		return -1;
 	if (!sandbox_is_up(&r))
-		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running (status: %s); cannot %s",
-			       name, status_name(r.status), p->verb);
+		return err_set(e, ERR_NOT_RUNNING,
+			       "sandbox '%s' is not running (status: %s); cannot %s", name,
+			       status_name(r.status), p->verb);
 	if (control_ping(h, name, p->touch, &ns, e) < 0)
 		return -1;
 	if (ns < NS_PER_MS)
 		snprintf(text, sizeof(text), "%s (%lluus)", name, (unsigned long long)(ns / 1000));
 	else
-		snprintf(text, sizeof(text), "%s (%llums)", name, (unsigned long long)(ns / NS_PER_MS));
+		snprintf(text, sizeof(text), "%s (%llums)", name,
+			 (unsigned long long)(ns / NS_PER_MS));
 	if (p->verb[0] == 'p')
 		ui_done("Reachable", text, 0);
 	else

@@ -25,9 +25,10 @@ static bool agreed(const struct home *h, const struct sandbox_list *all)
 {
 	char line[16] = "";
 
-	fprintf(stderr, "Remove '%s' with %zu sandboxes, all images and all volumes? [y/N] ", h->path,
-		all->n);
-	return fgets(line, sizeof(line), stdin) && (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0);
+	fprintf(stderr, "Remove '%s' with %zu sandboxes, all images and all volumes? [y/N] ",
+		h->path, all->n);
+	return fgets(line, sizeof(line), stdin) &&
+	       (strcmp(line, "y\n") == 0 || strcmp(line, "Y\n") == 0);
 }
 
 int cmd_self_uninstall(const struct args *a)
@@ -40,13 +41,16 @@ int cmd_self_uninstall(const struct args *a)
 		return ui_error(&e);
 	if (!args_has(a, "yes")) {
 		if (!isatty(STDIN_FILENO))
-			return ui_errorf(ERR_INVALID, "not without --yes: this removes '%s' and everything in it",
-					 home.path);
+			return ui_errorf(
+				ERR_INVALID,
+				"not without --yes: this removes '%s' and everything in it",
+				home.path);
 		if (!agreed(&home, &all))
 			return 1;
 	}
 	for (size_t i = 0; i < all.n; i++)
-		if (control_remove(&home, all.item[i].spec.name, true, &e) < 0 && e.code != ERR_NOT_FOUND)
+		if (control_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
+		    e.code != ERR_NOT_FOUND)
 			return ui_error(&e);
 	if (control_wipe(&home, &e) < 0)
 		return ui_error(&e);

@@ -27,7 +27,8 @@ static int start(const struct args *a, const struct home *h, const char *name, v
 	if (record_load(h, name, &r, e) < 0)
 		return -1;
 	if (r.status != STATUS_STOPPED && r.status != STATUS_CRASHED)
-		return err_set(e, ERR_BUSY, "sandbox '%s' is already %s", name, status_lower(r.status));
+		return err_set(e, ERR_BUSY, "sandbox '%s' is already %s", name,
+			       status_lower(r.status));
 	if (start_one(h, name, e) < 0)
 		return -1;
 	ui_done("Started", name, clock_mono_ns() - begin);

@@ -19,7 +19,7 @@
 #include "wire/message.h"
 
 #define ANSWER_WAIT_MS 5000 /* beyond its grace a supervisor that still lives is stuck */
-#define USAGE_WAIT_MS 1000 /* it answers at once, or it is stuck */
+#define USAGE_WAIT_MS 1000  /* it answers at once, or it is stuck */
 #define LOCK_WAIT_MS 10000
 #define DEFAULT_GRACE_MS 2000
 
@@ -113,7 +113,8 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	return wait_down(h, name, e);
 }
 
-int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns, struct err *e)
+int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
+		 struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(256);
 	uint64_t start = clock_mono_ns();
@@ -170,13 +171,16 @@ int control_usage(const struct home *h, const char *name, struct usage_message *
 	frame_put(&frame, FRAME_USAGE, 0, 0, NULL, 0);
 	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
 	if (r == 0)
-		r = wait_for(fd, FRAME_USAGE_ANSWER, clock_mono_ns() + USAGE_WAIT_MS * NS_PER_MS, &body);
+		r = wait_for(fd, FRAME_USAGE_ANSWER, clock_mono_ns() + USAGE_WAIT_MS * NS_PER_MS,
+			     &body);
 	if (r == 0 || r == -EPIPE)
 		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' has just ended", name);
 	if (r < 0)
-		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer", name);
+		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer",
+			       name);
 	r = usage_decode((struct str){ body.p, body.n }, ret);
-	return r < 0 ? err_set(e, ERR_PROTOCOL, "the usage of sandbox '%s' is not understood", name) : 0;
+	return r < 0 ? err_set(e, ERR_PROTOCOL, "the usage of sandbox '%s' is not understood", name)
+		     : 0;
 }
 
 int control_remove(const struct home *h, const char *name, bool force, struct err *e)
@@ -191,7 +195,8 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 		return -1;
 	if (record_lock(h, name, force ? LOCK_WAIT_MS : 0, &dir, &lock, e) < 0) {
 		if (e->code == ERR_BUSY)
-			err_set(e, ERR_BUSY, "sandbox still running: %s; stop it first or use --force", name);
+			err_set(e, ERR_BUSY,
+				"sandbox still running: %s; stop it first or use --force", name);
 		return -1;
 	}
 	if ((state_read(dir, &last) < 0 || last.status != STATUS_STOPPED) &&
@@ -230,7 +235,8 @@ static int tell_supervisor(const struct home *h, const char *name, unsigned live
 	if (r == 0)
 		r = wait_for(fd, FRAME_OK, clock_mono_ns() + ANSWER_WAIT_MS * NS_PER_MS, &body);
 	if (r <= 0)
-		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer", name);
+		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer",
+			       name);
 	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
 }
 
@@ -244,7 +250,8 @@ int control_update(const struct home *h, const struct record *r, const struct sp
 	if (lock_config(r->dir, &lock, e) < 0 || record_read_config(r->dir, &now, e) < 0)
 		return -1;
 	if (now.updated_ns != r->updated_ns)
-		return err_set(e, ERR_BUSY, "sandbox '%s' was changed meanwhile; try again", r->spec.name);
+		return err_set(e, ERR_BUSY, "sandbox '%s' was changed meanwhile; try again",
+			       r->spec.name);
 	if (record_write_config(r->dir, next, r->created_ns, e) < 0)
 		return -1;
 	if (!live || tell_supervisor(h, r->spec.name, live, e) == 0)

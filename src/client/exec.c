@@ -180,18 +180,19 @@ struct run {
 	struct exec_result *result;
 	struct err *e;
 	struct tap tap;
-	int in_pipe;         /* where the command's stdin is fed, or -1 */
+	int in_pipe; /* where the command's stdin is fed, or -1 */
 	int out_pipe, err_pipe;
-	bool in_open;        /* our own stdin is still worth reading */
+	bool in_open; /* our own stdin is still worth reading */
 	char *in_chunk;
-	size_t in_at, in_n;  /* what waits to be fed */
+	size_t in_at, in_n; /* what waits to be fed */
 	bool ended;
-	uint64_t deadline;   /* 0: none */
+	int output_error;  /* -errno: our own output failed */
+	uint64_t deadline; /* 0: none */
 	uint64_t last_output;
 	/* terminal */
 	int winch;
-	uint32_t credit;     /* bytes of input pid 1 still takes */
-	uint32_t consumed;   /* output written but not yet granted back */
+	uint32_t credit;   /* bytes of input pid 1 still takes */
+	uint32_t consumed; /* output written but not yet granted back */
 	size_t keys_matched;
 };
 
@@ -213,9 +214,12 @@ static int send_frame(struct run *r, enum frame_type type, const void *p, size_t
 /* Writes to our own output; false when it went away. */
 static bool write_out(struct run *r, int fd, const char *p, size_t n)
 {
-	if (io_write_all(fd, p, n) == 0)
+	int k = io_write_all(fd, p, n);
+
+	if (k == 0)
 		return true;
 	r->result->broken_output = true;
+	r->output_error = k == -EPIPE ? 0 : k; /* a reader that left is no error, a full disk is */
 	return false;
 }
 
@@ -226,7 +230,8 @@ static int on_output(struct run *r, struct str body)
 	AUTO_BUF b = BUF_INIT(64);
 
 	if (body.n > FRAME_DATA_MAX_BYTES)
-		return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent an oversized frame", r->c->name);
+		return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent an oversized frame",
+			       r->c->name);
 	if (!write_out(r, r->q->out, body.p, body.n))
 		return 0;
 	tap_add(&r->tap, LOG_OUTPUT, body.p, body.n);
@@ -246,7 +251,8 @@ static int on_frame(struct run *r, const struct frame *f)
 
 	if (f->type == FRAME_ERROR && (f->stream == STREAM || f->stream == 0)) {
 		if (error_decode(f->body, &code, &text) < 0)
-			return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent a bad answer", r->c->name);
+			return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent a bad answer",
+				       r->c->name);
 		return err_set(r->e, (enum err_code)code, "%s", text);
 	}
 	if (f->stream != STREAM)
@@ -258,7 +264,8 @@ static int on_frame(struct run *r, const struct frame *f)
 		return 0;
 	case FRAME_EXIT:
 		if (exit_decode(f->body, &r->result->end) < 0)
-			return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent a bad status", r->c->name);
+			return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent a bad status",
+				       r->c->name);
 		r->ended = true;
 		return 0;
 	case FRAME_OUTPUT:
@@ -411,7 +418,8 @@ static void leave(struct run *r)
 	if (n == 0)
 		return;
 	frame_put(&b, FRAME_LEAVE, flags, (uint32_t)r->result->id, NULL, 0);
-	IGNORE(fdpass_send(r->c->fd, b.p, b.n, fds, n)); /* then they end with us, as they would have */
+	IGNORE(fdpass_send(r->c->fd, b.p, b.n, fds,
+			   n)); /* then they end with us, as they would have */
 }
 
 /* pid 1 should have ended the command by now: it hangs or is no longer ours. End the sandbox. */
@@ -482,7 +490,8 @@ static void send_size(struct run *r)
 	if (ioctl(r->q->in, TIOCGWINSZ, &w) < 0)
 		return;
 	size_encode(&b, w.ws_row, w.ws_col);
-	IGNORE(send_frame(r, FRAME_RESIZE, b.p, b.n)); /* a lost connection shows on the next read */
+	IGNORE(send_frame(r, FRAME_RESIZE, b.p,
+			  b.n)); /* a lost connection shows on the next read */
 }
 
 /* Looks for the detach keys across reads; true when complete. What turns out not to be them is
@@ -634,7 +643,8 @@ static int start_piped(struct run *r)
 	int fds[3];
 	int k = -1;
 
-	if (open_pipe(p.in, 1) < 0 || open_pipe(p.out, 0) < 0 || (!joined && open_pipe(p.err, 0) < 0)) {
+	if (open_pipe(p.in, 1) < 0 || open_pipe(p.out, 0) < 0 ||
+	    (!joined && open_pipe(p.err, 0) < 0)) {
 		err_sys(r->e, errno, "make pipes");
 	} else {
 		fds[0] = p.in[0];
@@ -695,6 +705,12 @@ static int wait_started(struct run *r)
 	return 0;
 }
 
+/* What our own output has to say about the whole. */
+static int output_result(const struct run *r)
+{
+	return r->output_error ? err_sys(r->e, -r->output_error, "write the command's output") : 0;
+}
+
 int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
 		struct err *e)
 {
@@ -717,7 +733,7 @@ int client_exec(struct client *c, const struct exec_request *q, struct exec_resu
 			k = piped(&r);
 	}
 	run_done(&r);
-	return k;
+	return k < 0 ? k : output_result(&r);
 }
 
 int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
@@ -736,5 +752,5 @@ int client_attach(struct client *c, const struct exec_request *q, struct exec_re
 		k = terminal(&r);
 	}
 	run_done(&r);
-	return k;
+	return k < 0 ? k : output_result(&r);
 }

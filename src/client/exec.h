@@ -33,18 +33,18 @@ void client_done(struct client *c);
 
 struct exec_request {
 	struct exec_message message;
-	int in, out, err;     /* ours: read from, write to; -1 where there is none */
-	bool log;             /* append what it prints to the sandbox's log */
+	int in, out, err; /* ours: read from, write to; -1 where there is none */
+	bool log;         /* append what it prints to the sandbox's log */
 	unsigned char detach_keys[DETACH_KEYS_MAX];
 	size_t n_detach_keys;
-	uint64_t attach_id;   /* client_attach() */
-	int leash;            /* a launch still under way: its failure is ours; or -1 */
+	uint64_t attach_id; /* client_attach() */
+	int leash;          /* a launch still under way: its failure is ours; or -1 */
 };
 
 struct exec_result {
 	struct exit_message end;
 	uint64_t id;
-	bool detached;     /* the detach keys were typed */
+	bool detached;      /* the detach keys were typed */
 	bool broken_output; /* our own stdout went away */
 };
 

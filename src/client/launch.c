@@ -46,7 +46,8 @@ static void drop_volumes(struct launch *l)
 	struct err ignored;
 
 	for (size_t i = 0; i < l->volumes.n; i++)
-		IGNORE(volumes_remove(l->home, l->volumes.v[i], &ignored)); /* empty ones stay at worst */
+		IGNORE(volumes_remove(l->home, l->volumes.v[i],
+				      &ignored)); /* empty ones stay at worst */
 	strv_done(&l->volumes);
 }
 
@@ -82,8 +83,8 @@ static int open_runtime_log(int dir)
 		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static int start_supervisor(const struct home *h, const char *name, int dir, int lock, bool keep_log,
-			    bool connect, struct launch *ret, struct err *e)
+static int start_supervisor(const struct home *h, const char *name, int dir, int lock,
+			    bool keep_log, bool connect, struct launch *ret, struct err *e)
 {
 	AUTO_FREE char *program = NULL;
 	AUTO_FREE char *home_var = NULL;
@@ -104,7 +105,10 @@ static int start_supervisor(const struct home *h, const char *name, int dir, int
 		.path = program,
 		.argv = argv,
 		.envp = env,
-		.fd = { { null, 0 }, { null, 1 }, { log >= 0 ? log : null, 2 }, { dir, FD_RECORD },
+		.fd = { { null, 0 },
+			{ null, 1 },
+			{ log >= 0 ? log : null, 2 },
+			{ dir, FD_RECORD },
 			{ lock, FD_LOCK } },
 		.n_fds = 5,
 		.new_session = true,
@@ -149,7 +153,8 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 		r = start_supervisor(h, s->name, dir, lock, !s->ephemeral, connect, ret, e);
 		if (r < 0) {
 			record_retire(h, s->name);
-			IGNORE(record_erase(h, s->name, &ignored)); /* the first error is the one to report */
+			IGNORE(record_erase(h, s->name,
+					    &ignored)); /* the first error is the one to report */
 		}
 	}
 	if (r < 0)
@@ -229,7 +234,8 @@ static int apply_patches(const struct home *h, const struct spec *s, struct err 
 	for (size_t i = 0; r == 0 && i < s->n_patches; i++) {
 		r = copy_patch(&c, &s->patch[i], &notes, e);
 		if (r == 0 && missed)
-			r = err_set(e, ERR_SYSTEM, "part of '%s' could not be copied", s->patch[i].source);
+			r = err_set(e, ERR_SYSTEM, "part of '%s' could not be copied",
+				    s->patch[i].source);
 	}
 	client_done(&c);
 	return r;

@@ -19,14 +19,18 @@ struct launch {
 	const struct home *home; /* borrowed from launch_create() */
 	struct strv volumes;     /* made for it: they go if it never comes up */
 };
-#define LAUNCH_NONE { .leash = -1, .connection = -1, .child = { -1, -1 } }
+#define LAUNCH_NONE                                                \
+	{                                                          \
+		.leash = -1, .connection = -1, .child = { -1, -1 } \
+	}
 
 /* A new record and its supervisor, with a first connection if CONNECT. Volumes it names are made if
  * they are missing. ERR_EXISTS when the name is taken. */
 MUST_USE int launch_create(const struct home *h, const struct spec *s, bool connect,
 			   struct launch *ret, struct err *e);
 /* The supervisor of an existing, stopped record. ERR_BUSY when it is up. */
-MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret, struct err *e);
+MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret,
+			  struct err *e);
 /* Waits until the sandbox answers commands, or says why it never will. WARNINGS gets lines. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
 /* After launch_wait() of a new one: the changes its spec asks for before the first command. What

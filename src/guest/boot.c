@@ -44,8 +44,9 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 		if (r < 0 || (r > 0 && f.type != FRAME_BOOT))
 			return err_set(e, ERR_PROTOCOL, "bad boot frame");
 		if (r > 0)
-			return boot_decode(f.body, &g->boot) < 0 ?
-				       err_set(e, ERR_PROTOCOL, "bad boot message") : 0;
+			return boot_decode(f.body, &g->boot) < 0
+				       ? err_set(e, ERR_PROTOCOL, "bad boot message")
+				       : 0;
 		n = fdpass_recv(g->channel, chunk, sizeof(chunk), got, FDPASS_MAX, &n_got);
 		if (n <= 0)
 			return err_sys(e, n < 0 ? (int)-n : EPIPE, "read boot message");
@@ -58,11 +59,13 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 /* Descriptors come in a fixed order; the message says which are there. */
 static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 {
-	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.has_oom + g->boot.n_task_fds;
+	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.has_oom +
+			g->boot.n_task_fds;
 	unsigned at = 0;
 
 	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_map)
-		return err_set(e, ERR_PROTOCOL, "boot message with %u descriptors, not %u", n, want);
+		return err_set(e, ERR_PROTOCOL, "boot message with %u descriptors, not %u", n,
+			       want);
 	g->listener = fds[at++];
 	g->first_connection = g->boot.has_connection ? fds[at++] : -1;
 	scopes_init(&g->scopes, g->boot.has_cgroup ? fds[at++] : -1);

@@ -54,7 +54,8 @@ void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, si
 	}
 	if (g->channel_dropped) {
 		g->channel_dropped = false;
-		frame_put(&g->channel_out, FRAME_LOG, flags, (uint32_t)id, marker, sizeof(marker) - 1);
+		frame_put(&g->channel_out, FRAME_LOG, flags, (uint32_t)id, marker,
+			  sizeof(marker) - 1);
 	}
 	channel_send(g, FRAME_LOG, flags, (uint32_t)id, p, n);
 }

@@ -82,7 +82,8 @@ void environ_compose(struct environ_list *l, const struct boot_message *boot,
 	set_missing(l, "HOME", u->home);
 	if (m->flags & EXEC_TTY)
 		set_missing(l, "TERM",
-			    m->term && *m->term && strcmp(m->term, "dumb") != 0 ? m->term : "xterm");
+			    m->term && *m->term && strcmp(m->term, "dumb") != 0 ? m->term
+										: "xterm");
 }
 
 void environ_candidates(struct environ_list *l, const struct environ_list *env, const char *program)

@@ -18,5 +18,6 @@ struct environ_list {
 void environ_compose(struct environ_list *l, const struct boot_message *boot,
 		     const struct exec_message *m, const struct user *u);
 /* The files to try for PROGRAM: itself when it has a slash, else one per directory of PATH. */
-void environ_candidates(struct environ_list *l, const struct environ_list *env, const char *program);
+void environ_candidates(struct environ_list *l, const struct environ_list *env,
+			const char *program);
 void environ_done(struct environ_list *l);

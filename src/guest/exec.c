@@ -81,7 +81,8 @@ static long set_limits(const struct exec_job *j)
 	long r = set_limit(RLIMIT_NOFILE, w->nofile_soft, w->nofile_hard);
 
 	if (r >= 0)
-		r = set_limit(RLIMIT_CORE, 0, 0); /* a core pattern may start a program on the host */
+		r = set_limit(RLIMIT_CORE, 0,
+			      0); /* a core pattern may start a program on the host */
 	if (r >= 0 && w->data_limit)
 		r = set_limit(RLIMIT_DATA, w->data_limit, w->data_limit);
 	if (r >= 0 && w->nproc_limit)
@@ -227,8 +228,9 @@ pid_t exec_start(struct exec_job *j)
 		pid = raw_clone_on_stack(&args, run, j);
 	}
 	if (pid < 0) {
-		j->failure = pid == -EAGAIN ? EXEC_RESOURCE :
-			     pid == -ENOMEM ? EXEC_NO_MEMORY : EXEC_INTERNAL;
+		j->failure = pid == -EAGAIN   ? EXEC_RESOURCE
+			     : pid == -ENOMEM ? EXEC_NO_MEMORY
+					      : EXEC_INTERNAL;
 		j->err = (int)-pid;
 		return -1;
 	}

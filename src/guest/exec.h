@@ -15,11 +15,11 @@
 
 /* What every command of this sandbox shares. */
 struct exec_walls {
-	int userns;                   /* the payload's */
+	int userns;                     /* the payload's */
 	int task_fd[EXEC_TASK_FDS_MAX]; /* cgroup v1 `tasks` files */
 	unsigned n_task_fds;
 	bool restricted;
-	bool single_id;               /* groups cannot be set */
+	bool single_id; /* groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;
 	uint64_t data_limit, nproc_limit;
 	const struct exec_rlimit *rlimit; /* before a command's own */
@@ -34,11 +34,11 @@ struct exec_job {
 	const char *cwd;
 	const struct user *user;
 	int stdio[3];
-	bool tty;                 /* stdio[0] is a terminal to be controlled */
+	bool tty; /* stdio[0] is a terminal to be controlled */
 	const struct exec_rlimit *rlimit;
 	size_t n_rlimits;
-	int cgroup;               /* directory of this command's own group, or -1 */
-	bool mark;                /* give it a UTS namespace as its mark */
+	int cgroup; /* directory of this command's own group, or -1 */
+	bool mark;  /* give it a UTS namespace as its mark */
 	/* Instead of a program: code of ours, behind the same walls, in a copy of our memory. It
 	 * works on stdio and its result is the exit status; paths, argv and envp are not used. */
 	int (*agent)(const void *arg);
@@ -54,6 +54,6 @@ struct exec_job {
 pid_t exec_start(struct exec_job *j);
 
 /* Capabilities a command has over its own user namespace. */
-#define EXEC_CAPABILITIES                                                                      \
+#define EXEC_CAPABILITIES                                                                    \
 	(1ull << 0 | 1ull << 1 | 1ull << 3 | 1ull << 4 | 1ull << 5 | 1ull << 6 | 1ull << 7 | \
 	 1ull << 8 | 1ull << 10 | 1ull << 18 | 1ull << 29 | 1ull << 31)

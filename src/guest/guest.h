@@ -20,8 +20,8 @@
 #define GUEST_CHANNEL_FD 3
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
-#define GUEST_RING_BYTES (256u << 10)           /* output kept for a detached terminal */
-#define GUEST_LEFT_PIPES_MAX 4096               /* pipes of background children we read on */
+#define GUEST_RING_BYTES (256u << 10)            /* output kept for a detached terminal */
+#define GUEST_LEFT_PIPES_MAX 4096                /* pipes of background children we read on */
 
 struct guest {
 	struct loop *loop;
@@ -88,14 +88,15 @@ struct session {
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
+	bool finished; /* its end is told */
 	struct exit_message end;
 	/* terminal, or the socket of a file agent */
 	bool files;
 	int master;
 	loop_id master_watch;
-	uint32_t credit;    /* bytes we may still send */
-	struct buf input;   /* for the terminal, not yet taken by it */
-	struct buf ring;    /* output while nobody is attached */
+	uint32_t credit;  /* bytes we may still send */
+	struct buf input; /* for the terminal, not yet taken by it */
+	struct buf ring;  /* output while nobody is attached */
 	bool input_closed;
 };
 
@@ -112,5 +113,8 @@ void session_kill(struct session *s);
 /* The client left normally; descriptors are read ends that are not at EOF: stdout then stderr, or
  * one of them as the frame's flags say. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
-/* The connection is gone: what it ran and did not detach dies. */
-void sessions_drop(struct connection *c);
+/* The client is alive after what it was told so far: ends it knows of are final. */
+void sessions_settle(struct connection *c);
+/* The connection is gone: what it ran and did not detach dies; with UNREAD, when the client never
+ * took what we sent last, also what a command had left running when it ended. */
+void sessions_drop(struct connection *c, bool unread);

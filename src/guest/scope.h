@@ -28,8 +28,8 @@ struct scopes {
 struct scope {
 	int group;       /* directory, or -1 */
 	unsigned number; /* of the group: its name */
-	bool killed;     /* such a group is never used again: newer kernels kill who is born in it */
-	int mark;        /* open UTS namespace, or -1; holding it keeps its number from reuse */
+	bool killed; /* such a group is never used again: newer kernels kill who is born in it */
+	int mark;    /* open UTS namespace, or -1; holding it keeps its number from reuse */
 	uint64_t mark_ino;
 	uint64_t deadline; /* of the passes */
 };

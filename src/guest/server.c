@@ -23,7 +23,7 @@ static void drop_fds(struct connection *c)
 		close(c->fds[--c->n_fds]);
 }
 
-static void connection_close(struct connection *c)
+static void connection_close(struct connection *c, bool unread)
 {
 	struct guest *g = c->guest;
 	struct connection **at = &g->connections;
@@ -31,7 +31,7 @@ static void connection_close(struct connection *c)
 	if (c->dead)
 		return;
 	c->dead = true;
-	sessions_drop(c);
+	sessions_drop(c, unread || c->out.n > 0);
 	while (*at && *at != c)
 		at = &(*at)->next;
 	if (*at)
@@ -159,23 +159,25 @@ static void on_connection(void *arg, int fd, uint32_t events)
 		connection_flush(c);
 	if (!(events & (LOOP_READ | LOOP_HANGUP)))
 		return;
-	n = fdpass_recv(fd, chunk, sizeof(chunk), c->fds + c->n_fds, FRAME_FDS_MAX - c->n_fds, &got);
+	n = fdpass_recv(fd, chunk, sizeof(chunk), c->fds + c->n_fds, FRAME_FDS_MAX - c->n_fds,
+			&got);
 	if (n == -EAGAIN)
 		return;
 	c->n_fds += got;
 	if (n <= 0) {
-		connection_close(c);
+		connection_close(c, n < 0); /* ECONNRESET: it closed with our bytes unread */
 		return;
 	}
+	sessions_settle(c);
 	buf_add(&c->in, chunk, (size_t)n);
 	in = (struct str){ c->in.p, c->in.n };
 	while ((r = frame_next(&in, &f)) > 0)
 		if (!on_frame(c, &f)) {
-			connection_close(c);
+			connection_close(c, false);
 			return;
 		}
 	if (r < 0 || buf_failed(&c->in) || buf_failed(&c->out)) {
-		connection_close(c);
+		connection_close(c, false);
 		return;
 	}
 	buf_drop(&c->in, c->in.n - in.n);
@@ -226,7 +228,8 @@ int server_open(struct guest *g)
 	if (!g->listener_watch)
 		return -errno;
 	if (g->first_connection >= 0) {
-		IGNORE(fcntl(g->first_connection, F_SETFL, O_NONBLOCK)); /* cannot fail on a socket */
+		IGNORE(fcntl(g->first_connection, F_SETFL,
+			     O_NONBLOCK)); /* cannot fail on a socket */
 		connection_open(g, g->first_connection);
 	}
 	return 0;

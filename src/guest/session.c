@@ -107,7 +107,16 @@ static void session_free(struct session *s)
 	free(s);
 }
 
-/* The child is reaped and its output passed on. */
+/* Frees a session that nobody needs any more. */
+static void session_release(struct session *s)
+{
+	if (s->finished && !s->connection && !s->kill_timer)
+		session_free(s);
+}
+
+/* The child is reaped and its output passed on. The session stays while passes over its scope go
+ * on, and until the client shows that it took the news: a client's death breaks the pipes too, and
+ * the command may die of that before the hang-up comes. That was no normal end. */
 static void session_finish(struct session *s)
 {
 	if (s->connection)
@@ -118,7 +127,10 @@ static void session_finish(struct session *s)
 		exit_encode(&b, &s->end);
 		channel_send(s->guest, FRAME_EXIT, 0, (uint32_t)s->id, b.p, b.n);
 	}
-	session_free(s);
+	loop_remove(s->guest->loop, &s->master_watch);
+	fd_closep(&s->master);
+	s->finished = true;
+	session_release(s);
 }
 
 static void session_ended(struct session *s, int status)
@@ -178,6 +190,7 @@ static void kill_pass(void *arg)
 	case SCOPE_DONE:
 		break;
 	}
+	session_release(s);
 }
 
 void session_kill(struct session *s)
@@ -256,8 +269,9 @@ static void on_master(void *arg, int fd, uint32_t events)
 	if (events & LOOP_WRITE)
 		feed_terminal(s);
 	for (unsigned turn = 0; turn < 16 || s->ended; turn++) {
-		size_t room = !s->connection ? sizeof(chunk) :
-			      s->credit < sizeof(chunk) ? s->credit : sizeof(chunk);
+		size_t room = !s->connection              ? sizeof(chunk)
+			      : s->credit < sizeof(chunk) ? s->credit
+							  : sizeof(chunk);
 		ssize_t n = room ? read(fd, chunk, room) : -1;
 
 		if (room == 0) {
@@ -342,14 +356,15 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 		id = 0;
 	for (struct session *s = c->guest->sessions; s; s = s->next)
 		if (s->master >= 0 && !s->files && !s->ended &&
-		    (id ? s->id == id : !s->connection) &&
-		    (!found || s->id > found->id))
+		    (id ? s->id == id : !s->connection) && (!found || s->id > found->id))
 			found = s;
 	if (!found || found->connection) {
 		if (found)
-			err_set(&e, ERR_BUSY, "session %llu is attached elsewhere", (unsigned long long)id);
+			err_set(&e, ERR_BUSY, "session %llu is attached elsewhere",
+				(unsigned long long)id);
 		else if (id)
-			err_set(&e, ERR_NOT_FOUND, "session not found: %llu", (unsigned long long)id);
+			err_set(&e, ERR_NOT_FOUND, "session not found: %llu",
+				(unsigned long long)id);
 		else
 			err_set(&e, ERR_NOT_FOUND, "no detached session");
 		send_error(c, stream, &e);
@@ -364,7 +379,8 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 	for (size_t at = 0; at < found->ring.n; at += FRAME_DATA_MAX_BYTES) {
 		size_t n = found->ring.n - at;
 
-		pass_output(found, found->ring.p + at, n < FRAME_DATA_MAX_BYTES ? n : FRAME_DATA_MAX_BYTES);
+		pass_output(found, found->ring.p + at,
+			    n < FRAME_DATA_MAX_BYTES ? n : FRAME_DATA_MAX_BYTES);
 	}
 	buf_clear(&found->ring);
 	watch_master(found);
@@ -373,7 +389,7 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 /* --- start ----------------------------------------------------------------------------------- */
 
 struct ends {
-	int child[3];  /* what the command gets; closed by us after the clone */
+	int child[3];           /* what the command gets; closed by us after the clone */
 	int read_out, read_err; /* detached: ours to read */
 	int master;
 };
@@ -398,7 +414,8 @@ static int open_ends(struct connection *c, const struct exec_message *m, const s
 	if (c->n_fds != want)
 		return -EPROTO;
 	if (m->flags & EXEC_TTY) {
-		r = terminal_open(u->uid + c->guest->boot.id_shift, m->rows, m->cols, &f->master, &f->child[0]);
+		r = terminal_open(u->uid + c->guest->boot.id_shift, m->rows, m->cols, &f->master,
+				  &f->child[0]);
 		for (int i = 1; r == 0 && i < 3; i++) {
 			f->child[i] = fcntl(f->child[0], F_DUPFD_CLOEXEC, 3);
 			r = f->child[i] < 0 ? -errno : 0;
@@ -409,7 +426,9 @@ static int open_ends(struct connection *c, const struct exec_message *m, const s
 		int out[2] = { -1, -1 }, err[2] = { -1, -1 };
 
 		f->child[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		r = f->child[0] < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0 ? -errno : 0;
+		r = f->child[0] < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0
+			    ? -errno
+			    : 0;
 		f->read_out = out[0];
 		f->child[1] = out[1];
 		f->read_err = err[0];
@@ -480,7 +499,9 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	struct exec_job j = {
 		.walls = &g->walls,
 		.argv = m->argv,
-		.cwd = m->cwd ? m->cwd : g->boot.workdir ? g->boot.workdir : "/",
+		.cwd = m->cwd            ? m->cwd
+		       : g->boot.workdir ? g->boot.workdir
+					 : "/",
 		.user = u,
 		.stdio = { f->child[0], f->child[1], f->child[2] },
 		.tty = m->flags & EXEC_TTY,
@@ -535,8 +556,9 @@ void session_start(struct connection *c, uint32_t stream, struct str body)
 		send_error(c, stream, &e);
 	} else if ((r = open_ends(c, &m, &u, &f)) < 0) {
 		send_exit(c, stream,
-			  &(struct exit_message){
-				  .failure = m.flags & EXEC_TTY ? EXEC_PTY : EXEC_INTERNAL, .sys = -r });
+			  &(struct exit_message){ .failure = m.flags & EXEC_TTY ? EXEC_PTY
+										: EXEC_INTERNAL,
+						  .sys = -r });
 		ends_done(&f);
 	} else {
 		run_command(c, stream, &m, &u, &f);
@@ -548,7 +570,8 @@ void session_start(struct connection *c, uint32_t stream, struct str body)
 /* --- files ----------------------------------------------------------------------------------- */
 
 /* The agent is a command of the sandbox's root: same namespace, groups, filter and kill scope. */
-static void run_agent(struct connection *c, uint32_t stream, const struct file_message *m, int pair[2])
+static void run_agent(struct connection *c, uint32_t stream, const struct file_message *m,
+		      int pair[2])
 {
 	static const struct user root = { .home = "/" };
 	struct guest *g = c->guest;
@@ -603,7 +626,7 @@ void session_files(struct connection *c, uint32_t stream, struct str body)
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream)
 {
 	for (struct session *s = g->sessions; s; s = s->next)
-		if (s->connection == c && s->stream == stream)
+		if (s->connection == c && s->stream == stream && !s->finished)
 			return s;
 	return NULL;
 }
@@ -615,16 +638,30 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
-void sessions_drop(struct connection *c)
+void sessions_settle(struct connection *c)
 {
+	for (struct session *s = c->guest->sessions, *next; s; s = next) {
+		next = s->next;
+		if (s->connection != c || !s->finished)
+			continue;
+		s->connection = NULL;
+		session_release(s);
+	}
+}
+
+void sessions_drop(struct connection *c, bool unread)
+{
+	if (!unread)
+		sessions_settle(c);
 	for (struct session *s = c->guest->sessions, *next; s; s = next) {
 		next = s->next;
 		if (s->connection != c)
 			continue;
+		bool waits = s->ended && !s->finished; /* for credit, which nobody will grant now */
+
 		s->connection = NULL;
-		if (s->ended)
-			session_free(s);
-		else
-			session_kill(s);
+		session_kill(s);
+		if (waits)
+			session_finish(s);
 	}
 }

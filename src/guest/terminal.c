@@ -11,8 +11,7 @@
 #define TIOCGPTPEER 0x5441
 #endif
 
-int terminal_open(uint32_t owner, uint32_t rows, uint32_t cols, int *ret_master,
-		  int *ret_slave)
+int terminal_open(uint32_t owner, uint32_t rows, uint32_t cols, int *ret_master, int *ret_slave)
 {
 	AUTO_FD master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	AUTO_FD slave = -1;

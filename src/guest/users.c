@@ -117,7 +117,8 @@ int user_find_in(const char *spec, const char *passwd, const char *group, struct
 		return err_set(e, ERR_INVALID, "bad user '%s': not a user id", spec);
 	known = find_account(passwd, numeric, ret->uid, who, &a);
 	if (!known && !numeric)
-		return err_set(e, ERR_NOT_FOUND, "user '%.*s' not found in the sandbox's /etc/passwd",
+		return err_set(e, ERR_NOT_FOUND,
+			       "user '%.*s' not found in the sandbox's /etc/passwd",
 			       (int)(who.n > 64 ? 64 : who.n), who.p);
 	if (known) {
 		ret->uid = a.uid;
@@ -126,7 +127,8 @@ int user_find_in(const char *spec, const char *passwd, const char *group, struct
 			snprintf(ret->home, sizeof(ret->home), "%.*s", (int)a.home.n, a.home.p);
 	}
 	if (has_group) {
-		if (all_digits(rest) ? !id_of(rest, &ret->gid) : !find_group(group, rest, &ret->gid))
+		if (all_digits(rest) ? !id_of(rest, &ret->gid)
+				     : !find_group(group, rest, &ret->gid))
 			return err_set(e, ERR_NOT_FOUND, "group '%.*s' not found in the sandbox",
 				       (int)(rest.n > 64 ? 64 : rest.n), rest.p);
 	} else if (known) {

@@ -19,7 +19,7 @@
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
-#define REMOVE_DEPTH_MAX 8       /* what a payload-owned subtree can nest under its delegation */
+#define REMOVE_DEPTH_MAX 8 /* what a payload-owned subtree can nest under its delegation */
 #define CONTROL_FILE_MAX_BYTES 65536
 
 static const char *const v1_names[] = { "memory", "pids", "cpu" };
@@ -171,11 +171,12 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 	tasks = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
 	if (tasks < 0)
 		return;
-	apply_limits(c, dir, &(struct cgroup_limits){
-				     .memory_bytes = kind == CGROUP_MEMORY ? l->memory_bytes : 0,
-				     .pids = kind == CGROUP_PIDS ? l->pids : 0,
-				     .cpus = kind == CGROUP_CPU ? l->cpus : 0,
-			     });
+	apply_limits(c, dir,
+		     &(struct cgroup_limits){
+			     .memory_bytes = kind == CGROUP_MEMORY ? l->memory_bytes : 0,
+			     .pids = kind == CGROUP_PIDS ? l->pids : 0,
+			     .cpus = kind == CGROUP_CPU ? l->cpus : 0,
+		     });
 	if (kind == CGROUP_MEMORY)
 		c->oom = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
 	c->v1[c->n_v1] = fd_take(&dir);
@@ -185,7 +186,8 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 /* Hands DIR to pid 1: it may make groups in it and put processes there, not change its limits. */
 static void delegate(int dir, uid_t owner, gid_t group)
 {
-	static const char *const files[] = { "cgroup.procs", "cgroup.threads", "cgroup.subtree_control" };
+	static const char *const files[] = { "cgroup.procs", "cgroup.threads",
+					     "cgroup.subtree_control" };
 
 	IGNORE(fchown(dir, owner, group)); /* without it per-exec groups fail and marks are used */
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -306,7 +308,8 @@ bool cgroup_exists(const char *id)
 	return found;
 }
 
-static bool read_number(int base, const char *name, const char *file, const char *key, uint64_t *ret)
+static bool read_number(int base, const char *name, const char *file, const char *key,
+			uint64_t *ret)
 {
 	AUTO_BUF text = BUF_INIT(CONTROL_FILE_MAX_BYTES);
 	char path[128];

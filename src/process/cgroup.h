@@ -26,9 +26,9 @@ struct cgroup_limits {
 
 struct cgroup {
 	char id[CGROUP_ID_BYTES];
-	int v2_home;    /* directory of cordon-ID in v2; or -1 */
-	int v2_init;    /* below it: pid 1 is born here, beside the limited group; or -1 */
-	int v2_payload; /* delegated to pid 1: per-exec groups are made below; or -1 */
+	int v2_home;           /* directory of cordon-ID in v2; or -1 */
+	int v2_init;           /* below it: pid 1 is born here, beside the limited group; or -1 */
+	int v2_payload;        /* delegated to pid 1: per-exec groups are made below; or -1 */
 	int v1[CGROUP_V1_MAX]; /* directories of cordon-ID in v1 hierarchies */
 	int tasks[CGROUP_V1_MAX]; /* their `tasks`, for pid 1 to put commands in */
 	unsigned n_v1;

@@ -27,8 +27,8 @@
 struct walker {
 	const struct plan *plan;
 	int tree[PLAN_TREES_MAX]; /* ours: the plan's memory is the parent's too, its descriptors are not */
-	int root;   /* O_PATH of the new root */
-	int target; /* O_PATH of the current mount target */
+	int root;                 /* O_PATH of the new root */
+	int target;               /* O_PATH of the current mount target */
 	int parent; /* the directory STEP_DIR found last: where a missing child is made */
 };
 
@@ -68,7 +68,8 @@ static long clone_tree(struct walker *w, const struct step *s)
 	if (r < 0)
 		return r;
 	/* the parent looked at this path before; what it judged is what must be mounted */
-	if (st.stx_ino != s->ino || (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
+	if (st.stx_ino != s->ino ||
+	    (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
 		return -ESTALE;
 	return s->flags ? set_attr((int)fd, s->flags, AT_RECURSIVE_) : 0;
 }
@@ -141,7 +142,8 @@ static long move_tree(int tree, int dir, const char *path)
 
 static long attach_node(struct walker *w, const struct step *s)
 {
-	long fd = RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	long fd =
+		RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
 	if (fd < 0)
 		return fd;
@@ -151,7 +153,8 @@ static long attach_node(struct walker *w, const struct step *s)
 
 static long write_file(struct walker *w, const struct step *s)
 {
-	long fd = RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, s->mode);
+	long fd = RAW4(SYS_openat, w->target, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		       s->mode);
 	size_t done = 0;
 	long r = 0;
 

@@ -67,8 +67,8 @@ static int write_subid(const struct ids *i, pid_t pid, struct err *e)
 
 	for (unsigned k = 0; k < 2; k++) {
 		char args[4][16];
-		const char *argv[] = { program[k], args[0], "0", args[1], "1",    "1", args[2],
-				       "1",        "2",     args[3], "65534", NULL };
+		const char *argv[] = { program[k], args[0], "0", args[1], "1",     "1",
+				       args[2],    "1",     "2", args[3], "65534", NULL };
 
 		snprintf(args[0], sizeof(args[0]), "%d", (int)pid);
 		snprintf(args[1], sizeof(args[1]), "%u", base[k] + IDS_PER_SANDBOX - 1);
@@ -97,8 +97,8 @@ static int write_sub_direct(const struct ids *i, pid_t pid, struct err *e)
 	char map[96];
 
 	for (unsigned k = 0; k < 2; k++) {
-		snprintf(map, sizeof(map), "0 %u 1\n1 %u 1\n2 %u %u\n", base[k] + IDS_PER_SANDBOX - 1,
-			 own[k], base[k], IDS_PER_SANDBOX - 2);
+		snprintf(map, sizeof(map), "0 %u 1\n1 %u 1\n2 %u %u\n",
+			 base[k] + IDS_PER_SANDBOX - 1, own[k], base[k], IDS_PER_SANDBOX - 2);
 		if (write_proc(pid, files[k], map, e) < 0)
 			return -1;
 	}

@@ -29,14 +29,15 @@
 #define CHILD_STACK_BYTES 65536
 #define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
 
-#define NAMESPACES                                                                              \
+#define NAMESPACES                                                                                 \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | \
 	 CLONE_NEWCGROUP)
 
 void process_init(struct process_instance *i)
 {
-	*i = (struct process_instance){ .pid = -1, .pidfd = -1, .channel = -1,
-					 .link_from = -1, .link = -1 };
+	*i = (struct process_instance){
+		.pid = -1, .pidfd = -1, .channel = -1, .link_from = -1, .link = -1
+	};
 	cgroup_init(&i->cgroup);
 }
 
@@ -68,9 +69,10 @@ static int clone_failed(int errnum, struct err *e)
 {
 	err_sys(e, errnum, "create namespaces");
 	if (errnum == EPERM || errnum == EACCES)
-		return err_hint(e, "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1, "
-				   "or on Ubuntu sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
-				   "'cordon doctor' says which");
+		return err_hint(
+			e, "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1, "
+			   "or on Ubuntu sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
+			   "'cordon doctor' says which");
 	if (errnum == ENOSPC)
 		return err_hint(e, "raise the limit: sysctl -w user.max_user_namespaces=10000");
 	return -1;
@@ -216,7 +218,8 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	add_network(i, r->rootfs.ids);
 	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
-	plan_add(i->plan, STEP_IDS)->mode = 0; /* only the namespace's root keeps capabilities over exec */
+	plan_add(i->plan, STEP_IDS)->mode =
+		0; /* only the namespace's root keeps capabilities over exec */
 	s = plan_add(i->plan, STEP_KEEP);
 	s->fd = guest_end;
 	s->mode = GUEST_CHANNEL_FD;
@@ -237,7 +240,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return err_sys(e, errno, "make channel");
 	ret->channel = pair[0];
 	guest_end = pair[1];
-	if (prepare_netif(ret, r, &report, e) < 0 || make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
+	if (prepare_netif(ret, r, &report, e) < 0 ||
+	    make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
 	    map_trees(ret->plan, r->rootfs.ids, maps, n_maps, e) < 0)
 		return -1;
 	cgroup_prepare(&ret->cgroup, r->cgroup_id);
@@ -257,9 +261,9 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return err_sys(e, errno, "release the child");
 	if (r->netif && r->tap && attach_tap(ret, e) < 0)
 		return -1;
-	cgroup_limit(&ret->cgroup, &r->limits, r->rootfs.ids->mode == IDS_RANGE
-						       ? r->rootfs.ids->uid_base + IDS_PER_SANDBOX
-						       : geteuid(),
+	cgroup_limit(&ret->cgroup, &r->limits,
+		     r->rootfs.ids->mode == IDS_RANGE ? r->rootfs.ids->uid_base + IDS_PER_SANDBOX
+						      : geteuid(),
 		     r->rootfs.ids->mode == IDS_RANGE ? r->rootfs.ids->gid_base + IDS_PER_SANDBOX
 						      : getegid());
 	return 0;
@@ -275,21 +279,24 @@ int process_failure(struct process_instance *i, struct err *e)
 		const struct step *s = &i->plan->step[i->child->report.step];
 		const char *what = s->path ? s->path : "";
 
-		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "", what,
-			*what ? "'" : "");
+		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "",
+			what, *what ? "'" : "");
 		if (e->sys == ESTALE)
 			return err_hint(e, "a mount source was replaced while the sandbox started");
 		if (s->op == STEP_OVERLAY && e->sys == EPERM)
-			return err_hint(e, "overlayfs in a user namespace needs Linux 5.11 or later");
+			return err_hint(e,
+					"overlayfs in a user namespace needs Linux 5.11 or later");
 		if (s->op == STEP_NETIF)
-			return err_hint(e, "load the module: modprobe veth; or do without a network: "
-					   "--no-net");
+			return err_hint(e,
+					"load the module: modprobe veth; or do without a network: "
+					"--no-net");
 		return -1;
 	}
 	if (WIFSIGNALED(status))
 		return err_set(e, ERR_SYSTEM, "pid 1 was killed by signal %d while starting",
 			       WTERMSIG(status));
-	return err_set(e, ERR_SYSTEM, "pid 1 ended while starting (status %d)", WEXITSTATUS(status));
+	return err_set(e, ERR_SYSTEM, "pid 1 ended while starting (status %d)",
+		       WEXITSTATUS(status));
 }
 
 void process_started(struct process_instance *i)

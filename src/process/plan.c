@@ -86,7 +86,8 @@ int plan_tree(struct plan *p, int fd)
 int plan_check(const struct plan *p, struct err *e)
 {
 	if (p->full)
-		return err_set(e, ERR_LIMIT, "too many mounts or layers (at most %d steps, %d trees)",
+		return err_set(e, ERR_LIMIT,
+			       "too many mounts or layers (at most %d steps, %d trees)",
 			       PLAN_STEPS_MAX, PLAN_TREES_MAX);
 	return 0;
 }

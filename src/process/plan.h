@@ -22,35 +22,35 @@
 struct netif_job; /* process/netlink.h; outlives the plan */
 
 enum step_op {
-	STEP_CLOSE,        /* fd: the parent's end of the channel, so that its death is seen */
-	STEP_WAIT,         /* one byte on fd: maps are written */
-	STEP_CLONE_TREE,   /* tree: open_tree(path), must be dev:ino, then attrs */
-	STEP_STAGE,        /* tmpfs (data) over /proc, and cd there */
-	STEP_MKDIR,        /* path (below the working directory), mode */
-	STEP_ATTACH,       /* tree at path below the working directory */
-	STEP_OVERLAY,      /* overlay on path with data, flags */
-	STEP_ROOT,         /* path becomes the root all targets are resolved in */
-	STEP_DIR,          /* make sure directory path exists in root; text is its last component */
-	STEP_FILE,         /* same for an empty file */
-	STEP_TARGET,       /* path in root becomes the target */
-	STEP_MOUNT,        /* file system text with data and flags on the target; then re-target path */
-	STEP_MOVE,         /* tree onto the target */
-	STEP_NODE,         /* empty file path in the target, tree onto it */
-	STEP_LINK,         /* symbolic link path -> text in the target */
-	STEP_SUBDIR,       /* directory path in the target, mode */
-	STEP_WRITE,        /* file path in the target with text, mode */
-	STEP_SOURCE,       /* tree: clone of path in the target */
-	STEP_ATTR,         /* mount attributes (flags) on the target */
-	STEP_CHMOD,        /* mode on the target */
-	STEP_HOSTNAME,     /* text */
-	STEP_LOOPBACK,     /* lo up */
-	STEP_SYSCTL,       /* text into path of the old root; what cannot be set stays as it is */
-	STEP_NETIF,        /* eth0 as netif says; the far end goes to the parent */
-	STEP_PIVOT,        /* root becomes /, the old one goes */
-	STEP_GROUPS,       /* drop supplementary groups */
-	STEP_IDS,          /* become id mode of the new user namespace */
-	STEP_KEEP,         /* descriptor fd becomes number mode, not close-on-exec */
-	STEP_EXEC,         /* the program in fd */
+	STEP_CLOSE,      /* fd: the parent's end of the channel, so that its death is seen */
+	STEP_WAIT,       /* one byte on fd: maps are written */
+	STEP_CLONE_TREE, /* tree: open_tree(path), must be dev:ino, then attrs */
+	STEP_STAGE,      /* tmpfs (data) over /proc, and cd there */
+	STEP_MKDIR,      /* path (below the working directory), mode */
+	STEP_ATTACH,     /* tree at path below the working directory */
+	STEP_OVERLAY,    /* overlay on path with data, flags */
+	STEP_ROOT,       /* path becomes the root all targets are resolved in */
+	STEP_DIR,        /* make sure directory path exists in root; text is its last component */
+	STEP_FILE,       /* same for an empty file */
+	STEP_TARGET,     /* path in root becomes the target */
+	STEP_MOUNT,    /* file system text with data and flags on the target; then re-target path */
+	STEP_MOVE,     /* tree onto the target */
+	STEP_NODE,     /* empty file path in the target, tree onto it */
+	STEP_LINK,     /* symbolic link path -> text in the target */
+	STEP_SUBDIR,   /* directory path in the target, mode */
+	STEP_WRITE,    /* file path in the target with text, mode */
+	STEP_SOURCE,   /* tree: clone of path in the target */
+	STEP_ATTR,     /* mount attributes (flags) on the target */
+	STEP_CHMOD,    /* mode on the target */
+	STEP_HOSTNAME, /* text */
+	STEP_LOOPBACK, /* lo up */
+	STEP_SYSCTL,   /* text into path of the old root; what cannot be set stays as it is */
+	STEP_NETIF,    /* eth0 as netif says; the far end goes to the parent */
+	STEP_PIVOT,    /* root becomes /, the old one goes */
+	STEP_GROUPS,   /* drop supplementary groups */
+	STEP_IDS,      /* become id mode of the new user namespace */
+	STEP_KEEP,     /* descriptor fd becomes number mode, not close-on-exec */
+	STEP_EXEC,     /* the program in fd */
 	STEP_OP_COUNT
 };
 
@@ -73,7 +73,7 @@ struct plan {
 	size_t n_steps;
 	int tree[PLAN_TREES_MAX]; /* descriptors; -1 until the child clones it */
 	size_t n_trees;
-	bool full;            /* a limit was hit; plan_check says so */
+	bool full; /* a limit was hit; plan_check says so */
 	struct arena_block *arena;
 };
 

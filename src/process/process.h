@@ -18,7 +18,7 @@ struct process_request {
 	struct rootfs rootfs;
 	const char *cgroup_id;
 	struct cgroup_limits limits;
-	int guest_program; /* sealed copy of cordon-guest */
+	int guest_program;         /* sealed copy of cordon-guest */
 	const struct netif *netif; /* the addresses of eth0, or NULL: loopback only */
 	bool tap; /* we may make the interface in the sandbox's namespace; else pid 1 does */
 };
@@ -28,7 +28,7 @@ struct process_instance {
 	int pidfd;
 	int channel; /* frames to and from pid 1 */
 	struct cgroup cgroup;
-	struct plan *plan;          /* kept until READY: the child reads it */
+	struct plan *plan; /* kept until READY: the child reads it */
 	struct child_args *child;
 	void *stack;
 	struct netif_job *netif; /* likewise */

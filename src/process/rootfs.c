@@ -15,7 +15,7 @@
 #include "process/skeleton.h"
 
 #define MSB_AREA_MIB 16 /* the runtime directory /.msb; scripts and our files are far below */
-#define TTY_GROUP 5u /* as every distribution has it */
+#define TTY_GROUP 5u    /* as every distribution has it */
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
 
@@ -49,8 +49,8 @@ static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, 
 static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, struct tree_map map,
 			      int *ret)
 {
-	int tree = sys_open_tree(fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE |
-						 OPEN_TREE_CLOEXEC);
+	int tree = sys_open_tree(
+		fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
 	if (tree < 0)
 		return err_sys(b->e, errno, "clone mount source");
@@ -167,8 +167,8 @@ static const struct {
 	const char *path, *name;
 	unsigned major, minor;
 } nodes[] = {
-	{ "/dev/null", "null", 1, 3 },	   { "/dev/zero", "zero", 1, 5 },
-	{ "/dev/full", "full", 1, 7 },	   { "/dev/random", "random", 1, 8 },
+	{ "/dev/null", "null", 1, 3 },       { "/dev/zero", "zero", 1, 5 },
+	{ "/dev/full", "full", 1, 7 },       { "/dev/random", "random", 1, 8 },
 	{ "/dev/urandom", "urandom", 1, 9 }, { "/dev/tty", "tty", 5, 0 },
 };
 
@@ -192,7 +192,7 @@ static int open_nodes(struct builder *b, int trees[ARRAY_SIZE(nodes)])
 static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 {
 	static const char *const links[][2] = {
-		{ "fd", "/proc/self/fd" },	 { "stdin", "/proc/self/fd/0" },
+		{ "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },
 		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
 		{ "ptmx", "pts/ptmx" },
 	};
@@ -326,14 +326,16 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 {
 	bool shared = strcmp(m->guest, "/tmp") == 0 || strcmp(m->guest, "/var/tmp") == 0;
-	unsigned long flags = MS_NODEV | (m->readonly ? MS_RDONLY : 0) | (m->noexec ? MS_NOEXEC : 0) |
+	unsigned long flags = MS_NODEV | (m->readonly ? MS_RDONLY : 0) |
+			      (m->noexec ? MS_NOEXEC : 0) |
 			      (m->nosuid || b->r->spec->restricted ? MS_NOSUID : 0);
 	AUTO_BUF data = BUF_INIT(128);
 
 	buf_addf(&data, "mode=%s", shared ? "1777" : "755");
 	/* the kernel's default is half of the host's memory: half of the sandbox's is meant */
-	buf_addf(&data, ",size=%llum",
-		 (unsigned long long)(m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2));
+	buf_addf(
+		&data, ",size=%llum",
+		(unsigned long long)(m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2));
 	add_way(b, m->guest, true, false);
 	add_mount(b, m->guest, "tmpfs", flags, buf_str(&data));
 }
@@ -355,7 +357,8 @@ static void hide_home(struct builder *b, const struct spec_mount *m, int fd)
 	if (strncmp(b->r->home, path, (size_t)n) != 0 || b->r->home[n] != '/')
 		return;
 	inside = xasprintf("%s%s", m->guest, b->r->home + n);
-	add_mount(b, inside, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=000,size=4k");
+	add_mount(b, inside, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  "mode=000,size=4k");
 }
 
 static int by_guest_path(const void *a, const void *b, void *arg)
@@ -399,11 +402,12 @@ static int open_trees(struct builder *b, struct trees *t)
 	    add_path_tree(b, "/sys/devices/system/node", MOUNT_ATTR_RDONLY, MAP_NONE, &t->numa) < 0)
 		return -1;
 	for (size_t i = 0; i < r->n_layers; i++)
-		if (add_tree(b, r->layer_fd[i], MOUNT_ATTR_NODEV | (in_place ? 0 : MOUNT_ATTR_RDONLY),
-			     whole, &t->layer[i]) < 0)
+		if (add_tree(b, r->layer_fd[i],
+			     MOUNT_ATTR_NODEV | (in_place ? 0 : MOUNT_ATTR_RDONLY), whole,
+			     &t->layer[i]) < 0)
 			return err_wrap(b->e, in_place ? "image directory" : "image layer");
-	if (r->upper_fd >= 0 && add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct tree_map){ 0 },
-					 &t->upper) < 0)
+	if (r->upper_fd >= 0 &&
+	    add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct tree_map){ 0 }, &t->upper) < 0)
 		return err_wrap(b->e, "writable layer");
 	t->dirs.n = 0;
 	if (r->spec->image.kind == IMAGE_HOST)
@@ -413,7 +417,8 @@ static int open_trees(struct builder *b, struct trees *t)
 				  MAP_SANDBOX, &t->host[i]) < 0)
 			return -1;
 	for (size_t i = 0; i < r->spec->n_mounts; i++)
-		if (r->volume_fd[i] >= 0 && open_volume(b, i, &t->volume[i], &t->volume_is_dir[i]) < 0)
+		if (r->volume_fd[i] >= 0 &&
+		    open_volume(b, i, &t->volume[i], &t->volume_is_dir[i]) < 0)
 			return -1;
 	return 0;
 }
@@ -470,6 +475,18 @@ static void add_volumes(struct builder *b, const struct trees *t)
 	}
 }
 
+/* With a single id the payload's root is the root that owns the sysctls of its namespaces. */
+static void close_sysctls(struct builder *b)
+{
+	int tree = plan_tree(b->p, -1);
+
+	add_path(b, STEP_TARGET, "/proc");
+	add_path(b, STEP_SOURCE, "sys")->tree = tree;
+	add_move(b, "/proc/sys", tree);
+	add_path(b, STEP_TARGET, "/proc/sys");
+	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
+}
+
 int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TREE_MAPS_MAX],
 		size_t *ret_n_maps, struct err *e)
 {
@@ -497,6 +514,8 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 		add_move(&b, t->dirs.path[i], t->host[i]);
 	add_place(&b, "/proc");
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	if (r->ids->mode == IDS_SINGLE)
+		close_sysctls(&b);
 	add_dev(&b, t->node);
 	add_sys(&b, t->cpu, t->numa);
 	add_msb(&b, t->shell);

@@ -29,7 +29,8 @@ struct rootfs {
 	const struct spec *spec;
 	const struct ids *ids;
 	bool parent_mounts; /* we hold CAP_SYS_ADMIN where our mounts are */
-	int layer_fd[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
+	int layer_fd
+		[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
 	size_t n_layers;
 	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
 	uint64_t memory_mib; /* size of the in-memory upper */
@@ -43,5 +44,5 @@ struct rootfs {
 };
 
 /* Adds everything from opening trees to changing root. IDMAPS gets the trees to map. */
-MUST_USE int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TREE_MAPS_MAX],
-			 size_t *ret_n_maps, struct err *e);
+MUST_USE int rootfs_plan(const struct rootfs *r, struct plan *p,
+			 struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e);

@@ -23,9 +23,16 @@ static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib6
 void host_dirs_find(struct host_dirs *ret)
 {
 	static const char *const absolute[] = {
-		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+		"/usr",
+		"/bin",
+		"/sbin",
+		"/lib",
+		"/lib32",
+		"/lib64",
+		"/libx32",
 		/* hundreds of links each, public: shared rather than copied */
-		"/etc/alternatives", "/etc/ssl/certs",
+		"/etc/alternatives",
+		"/etc/ssl/certs",
 	};
 	struct stat st;
 
@@ -37,9 +44,9 @@ void host_dirs_find(struct host_dirs *ret)
 
 /* What of the host's /etc programs need to run at all; files and links, no secrets. */
 static const char *const copied_files[] = {
-	"ld.so.cache", "ld.so.conf", "localtime", "timezone", "mime.types", "services",
-	"protocols", "os-release", "debian_version", "inputrc", "ssl/openssl.cnf",
-	"bash_completion", "magic",
+	"ld.so.cache",     "ld.so.conf",      "localtime",  "timezone",       "mime.types",
+	"services",        "protocols",       "os-release", "debian_version", "inputrc",
+	"ssl/openssl.cnf", "bash_completion", "magic",
 };
 static const char *const copied_dirs[] = { "perl", "python3", "python3.11" };
 
@@ -92,13 +99,15 @@ static void copy_entry(int from, int to, const char *name)
 		n = readlinkat(from, name, link, sizeof(link) - 1);
 		if (n > 0) {
 			link[n] = '\0';
-			IGNORE(symlinkat(link, to, name)); /* convenience: its absence shows itself */
+			IGNORE(symlinkat(link, to,
+					 name)); /* convenience: its absence shows itself */
 		}
 	} else if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH)) {
 		AUTO_BUF b = BUF_INIT(COPY_FILE_MAX_BYTES);
 
 		if (io_read_file(from, name, &b) == 0) {
-			AUTO_FD fd = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+			AUTO_FD fd =
+				openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
 			if (fd >= 0 && io_write_all(fd, buf_str(&b), b.n) == 0)
 				IGNORE(fchmod(fd, 0644));
@@ -216,7 +225,8 @@ static int build(int root)
 	    symlinkat("/.msb/hostname", root, "etc/hostname") < 0 ||
 	    symlinkat("/.msb/resolv.conf", root, "etc/resolv.conf") < 0)
 		return -errno;
-	if (symlinkat("/run", root, "var/run") < 0 || symlinkat("/run/lock", root, "var/lock") < 0 ||
+	if (symlinkat("/run", root, "var/run") < 0 ||
+	    symlinkat("/run/lock", root, "var/lock") < 0 ||
 	    symlinkat("/proc/self/mounts", root, "etc/mtab") < 0)
 		return -errno;
 	etc = openat(root, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -317,6 +317,7 @@ void config_apply(const struct config *c, struct spec *s)
 
 	s->engine = c->engine;
 	s->multi_tenant = c->multi_tenant;
+	s->shell_fallback = c->shell_fallback;
 	if (c->cpus)
 		s->cpus = s->max_cpus = c->cpus;
 	if (c->memory_mib)

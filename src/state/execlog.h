@@ -23,8 +23,8 @@ enum execlog_source { LOG_STDOUT, LOG_STDERR, LOG_OUTPUT, LOG_SYSTEM, LOG_NET };
 const char *execlog_source_name(enum execlog_source s);
 
 struct execlog {
-	int record;  /* borrowed */
-	int dir;     /* logs/ of the sandbox, or -1: not opened yet, or off */
+	int record; /* borrowed */
+	int dir;    /* logs/ of the sandbox, or -1: not opened yet, or off */
 	int fd;
 	unsigned since_check;
 	struct buf line;

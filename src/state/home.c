@@ -108,8 +108,8 @@ static int check_backend(struct err *e)
 
 	if (!backend || !*backend || strcmp(backend, "local") == 0)
 		return 0;
-	err_set(e, ERR_UNSUPPORTED, "MSB_BACKEND: '%s' is not offered, sandboxes run on this machine",
-		backend);
+	err_set(e, ERR_UNSUPPORTED,
+		"MSB_BACKEND: '%s' is not offered, sandboxes run on this machine", backend);
 	return err_hint(e, "unset MSB_BACKEND, or set it to 'local'");
 }
 
@@ -186,8 +186,8 @@ static int socket_address(const struct home *h, const char *name, const char *su
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	n = snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/run/%s.%s", h->path, id, suffix);
 	if (n < 0 || (size_t)n >= sizeof(ret->sun_path))
-		n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/run/%s.%s", h->fd, id,
-			     suffix);
+		n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/run/%s.%s",
+			     h->fd, id, suffix);
 	return n < 0 || (size_t)n >= sizeof(ret->sun_path) ? -ENAMETOOLONG : 0;
 }
 

@@ -248,7 +248,8 @@ int record_lock(const struct home *h, const char *name, unsigned wait_ms, int *r
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_sys(e, errno, "lock sandbox '%s'", name);
 		if (clock_mono_ns() >= deadline)
-			return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command", name);
+			return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command",
+				       name);
 		/* flock has no time-out; holders are short-lived commands or a supervisor on its way out */
 		IGNORE(poll(NULL, 0, LOCK_RETRY_MS));
 	}
@@ -303,7 +304,8 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 			return 0;
 		}
 		if (errno == EEXIST)
-			err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists", s->name);
+			err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists",
+				s->name);
 		else
 			err_sys(e, errno, "make the record of sandbox '%s'", s->name);
 	}
@@ -314,8 +316,9 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 static enum status reconcile(int dir, const struct state *s)
 {
 	if (record_is_live(dir))
-		return s->status == STATUS_RUNNING || s->status == STATUS_DRAINING ? s->status :
-										      STATUS_STARTING;
+		return s->status == STATUS_RUNNING || s->status == STATUS_DRAINING
+			       ? s->status
+			       : STATUS_STARTING;
 	if (s->status == STATUS_STOPPED)
 		return STATUS_STOPPED;
 	return STATUS_CRASHED;
@@ -382,7 +385,8 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 	range_release(path);
 	r = erase_tree(h->fd, gone);
 	if (r == -EACCES || r == -EPERM)
-		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range", name);
+		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range",
+			       name);
 	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
 }
 
@@ -395,7 +399,8 @@ void record_sweep(const struct home *h)
 	while (d && (entry = readdir(d))) {
 		AUTO_FD one = -1;
 
-		if (strncmp(entry->d_name, ".new-", 5) != 0 && strncmp(entry->d_name, ".gone-", 6) != 0)
+		if (strncmp(entry->d_name, ".new-", 5) != 0 &&
+		    strncmp(entry->d_name, ".gone-", 6) != 0)
 			continue;
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (one >= 0 && !record_is_live(one))

@@ -40,16 +40,17 @@ struct enforcement {
 
 /* state.json */
 struct state {
-	enum status status;  /* as last written; see record_status() for the truth */
-	bool booted_once;    /* false: a first start that never finished */
+	enum status status; /* as last written; see record_status() for the truth */
+	bool booted_once;   /* false: a first start that never finished */
 	uint64_t boots;
 	pid_t supervisor;
 	uint64_t started_ns, updated_ns;
-	uint32_t wire;       /* protocol version of its pid 1 */
-	int64_t uid_base;    /* own range, or -1 */
+	uint32_t wire;    /* protocol version of its pid 1 */
+	int64_t uid_base; /* own range, or -1 */
 	struct enforcement enforced;
 	char stop_reason[64];
-	uint16_t host_port[STATE_PORTS_MAX]; /* where the ports of the spec really are, in its order */
+	uint16_t host_port
+		[STATE_PORTS_MAX]; /* where the ports of the spec really are, in its order */
 	size_t n_ports;
 };
 
@@ -63,7 +64,10 @@ struct record {
 
 void record_done(struct record *r);
 #define AUTO_RECORD __attribute__((cleanup(record_done))) struct record
-#define RECORD_NONE { .dir = -1 }
+#define RECORD_NONE       \
+	{                 \
+		.dir = -1 \
+	}
 
 /* Loads and reconciles. ERR_NOT_FOUND "sandbox not found: NAME". */
 MUST_USE int record_load(const struct home *h, const char *name, struct record *ret, struct err *e);

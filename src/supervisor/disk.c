@@ -115,7 +115,7 @@ int disk_mount(struct supervisor *s, const struct spec_mount *m, int *ret_fd, st
 {
 	AUTO_FD loop = -1;
 	char device[32];
-	int file;
+	int file = -1;
 
 	if (!s->parent_mounts) {
 		err_set(e, ERR_UNSUPPORTED, "disk volume '%s' cannot be mounted without root",

@@ -40,7 +40,8 @@ static bool has_capability(unsigned cap)
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct data[2] = { 0 };
 
-	return syscall(SYS_capget, &head, data) == 0 && (data[cap / 32].effective >> (cap % 32) & 1);
+	return syscall(SYS_capget, &head, data) == 0 &&
+	       (data[cap / 32].effective >> (cap % 32) & 1);
 }
 
 /* Every id of the machine is ours to give: not root of a container's user namespace. */
@@ -92,7 +93,8 @@ int supervisor_choose_ids(struct supervisor *s, struct err *e)
 	/* set-user-id helpers do nothing for who has given up gaining privileges */
 	if (geteuid() != 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0) {
 		struct subid sub;
-		struct err none; /* without a range there is still the single id; inspect shows it */
+		struct err
+			none; /* without a range there is still the single id; inspect shows it */
 
 		if (subid_find(geteuid(), IDS_PER_SANDBOX, &sub, &none) == 0) {
 			i->mode = IDS_SUBID;
@@ -123,7 +125,8 @@ static int open_upper(struct supervisor *s, int *ret_fd, struct err *e)
 	if (mkdirat(layer, "upper", 0755) == 0) {
 		if (fchmodat(layer, "upper", 0755, 0) < 0)
 			return err_sys(e, errno, "make the writable layer");
-		if (i->mode == IDS_RANGE && fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
+		if (i->mode == IDS_RANGE &&
+		    fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
 			return err_sys(e, errno, "give the writable layer to its range");
 	} else if (errno != EEXIST) {
 		return err_sys(e, errno, "make the writable layer");
@@ -137,8 +140,9 @@ static int open_upper(struct supervisor *s, int *ret_fd, struct err *e)
 /* Root's files shared with a sandbox: what it makes set-user-id there is so on the host too. */
 static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, const struct stat *st)
 {
-	if (m->kind == MOUNT_BIND && s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && st->st_uid == 0 &&
-	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
+	if (m->kind == MOUNT_BIND && s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) &&
+	    st->st_uid == 0 && (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid &&
+	    !s->record.spec.restricted)
 		buf_addf(&s->warnings,
 			 "setuid files that the sandbox makes in '%s' are root's on the "
 			 "host, for everyone who can enter it; 'chmod o-x' keeps others out\n",
@@ -166,8 +170,8 @@ static int open_volume(struct supervisor *s, const struct spec_mount *m, int *re
 	if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_INVALID, "mount source '%s' is not a file", m->source);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return err_set(e, ERR_INVALID, "mount source '%s' is neither a file nor a directory",
-			       m->source);
+		return err_set(e, ERR_INVALID,
+			       "mount source '%s' is neither a file nor a directory", m->source);
 	warn_of_setuid(s, m, &st);
 	*ret_fd = fd_take(&fd);
 	return 0;
@@ -203,7 +207,8 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 		if (comes_again(&record, i))
 			continue;
 		image_layer_path(record.layer[i].digest, path);
-		r->layer_fd[r->n_layers] = openat(s->home.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		r->layer_fd[r->n_layers] =
+			openat(s->home.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (r->layer_fd[r->n_layers] < 0)
 			rc = err_sys(e, errno, "layer %s of image '%s'", record.layer[i].digest,
 				     image->reference);
@@ -272,7 +277,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 		.upper_fd = -1,
 		.fallback_shell = -1,
 		.memory_mib = spec->image.root_disk.size_mib ? spec->image.root_disk.size_mib
-							      : SPEC_DEFAULT_ROOT_DISK_MIB,
+							     : SPEC_DEFAULT_ROOT_DISK_MIB,
 		.home = s->home.path,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(r->layer_fd); i++)
@@ -350,15 +355,17 @@ static void settle_limits(struct supervisor *s, struct boot_message *boot)
 	if (!c->enforced[CGROUP_MEMORY] && spec->memory_set) {
 		boot->data_limit = spec->memory_mib * MIB;
 		say(f->memory, "rlimit, per process");
-		buf_add_str(&s->warnings, "--memory holds for each process alone: no memory cgroup can be "
-					  "made here ('cordon doctor' says why)\n");
+		buf_add_str(&s->warnings,
+			    "--memory holds for each process alone: no memory cgroup can be "
+			    "made here ('cordon doctor' says why)\n");
 	}
 	if (!c->enforced[CGROUP_PIDS])
 		boot->nproc_limit = spec->pids_limit;
 	if (!c->enforced[CGROUP_CPU] && spec->cpus_set && pin_cpus(s, spec->cpus))
 		say(f->cpus, "affinity");
-	say(f->root_disk, spec->image.kind == IMAGE_DIR ? "none" :
-			  spec->ephemeral ? "tmpfs" : "not enforced");
+	say(f->root_disk, spec->image.kind == IMAGE_DIR ? "none"
+			  : spec->ephemeral             ? "tmpfs"
+							: "not enforced");
 	say(f->ids, ids_mode_name(s->ids.mode));
 }
 
@@ -392,7 +399,8 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 		return err_set(e, ERR_LIMIT, "the environment of the sandbox is too large");
 	r = fdpass_send(s->instance.channel, frame.p, frame.n, fds, n);
 	/* a child that failed closed its end: the channel's reader finds out why */
-	return r < 0 && r != -EPIPE && r != -ECONNRESET ? err_sys(e, -r, "tell pid 1 what to be") : 0;
+	return r < 0 && r != -EPIPE && r != -ECONNRESET ? err_sys(e, -r, "tell pid 1 what to be")
+							: 0;
 }
 
 const char **supervisor_env(const struct spec *spec, size_t *ret_n)
@@ -431,8 +439,8 @@ static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 	boot.nofile_hard = nofile.rlim_max;
 	for (size_t i = 0; i < spec->n_rlimits && i < EXEC_RLIMITS_MAX; i++)
 		boot.rlimit[boot.n_rlimits++] =
-			(struct exec_rlimit){ (uint32_t)spec->rlimit[i].resource, spec->rlimit[i].soft,
-					      spec->rlimit[i].hard };
+			(struct exec_rlimit){ (uint32_t)spec->rlimit[i].resource,
+					      spec->rlimit[i].soft, spec->rlimit[i].hard };
 	boot.env = supervisor_env(spec, &boot.n_env);
 	settle_limits(s, &boot);
 	r = send_boot(s, &boot, e);

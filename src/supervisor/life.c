@@ -155,8 +155,10 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
 		return;
 	if (s->life == LIFE_STARTING && !s->failure.code) /* another command took the name over */
-		err_set(&s->failure, ERR_EXISTS, "sandbox already exists: '%s' was replaced while it "
-						 "started (%s)", s->record.spec.name, reason);
+		err_set(&s->failure, ERR_EXISTS,
+			"sandbox already exists: '%s' was replaced while it "
+			"started (%s)",
+			s->record.spec.name, reason);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", reason);
 	become(s, LIFE_STOPPING);
 	loop_remove(s->loop, &s->idle_timer);
@@ -237,8 +239,9 @@ void supervisor_serves(struct supervisor *s)
 
 static void on_log(struct supervisor *s, const struct frame *f)
 {
-	enum execlog_source source = f->flags & FRAME_FLAG_JOINED ? LOG_OUTPUT :
-				     f->flags & FRAME_FLAG_STDERR ? LOG_STDERR : LOG_STDOUT;
+	enum execlog_source source = f->flags & FRAME_FLAG_JOINED   ? LOG_OUTPUT
+				     : f->flags & FRAME_FLAG_STDERR ? LOG_STDERR
+								    : LOG_STDOUT;
 
 	if (f->body.n <= FRAME_DATA_MAX_BYTES)
 		execlog_add(&s->log, f->stream, source, f->body.p, f->body.n);
@@ -361,8 +364,8 @@ static void clean_up(struct supervisor *s)
 	} else {
 		if (s->failure.code)
 			boot_error_write(s->record_dir, s->stage, &s->failure);
-		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED :
-								    s->record.state.status);
+		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED
+								 : s->record.state.status);
 	}
 	if (s->failure.code)
 		report_failure(s);
@@ -374,7 +377,8 @@ static int watch_all(struct supervisor *s)
 	s->pidfd_watch = loop_add_fd(s->loop, s->instance.pidfd, LOOP_READ, on_pid_1_gone, s);
 	s->channel_watch = loop_add_fd(s->loop, s->instance.channel, LOOP_READ, on_channel, s);
 	s->leash_watch = loop_add_fd(s->loop, s->leash, LOOP_READ, on_leash, s);
-	s->ready_timer = loop_add_timer(s->loop, clock_mono_ns() + READY_TIMEOUT_NS, on_not_ready, s);
+	s->ready_timer =
+		loop_add_timer(s->loop, clock_mono_ns() + READY_TIMEOUT_NS, on_not_ready, s);
 	if (!s->pidfd_watch || !s->channel_watch || !s->leash_watch || !s->ready_timer ||
 	    !loop_add_signal(s->loop, SIGTERM, on_terminate, s) ||
 	    !loop_add_signal(s->loop, SIGINT, on_terminate, s) ||

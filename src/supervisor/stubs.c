@@ -53,7 +53,9 @@ static int make_path(int root, const char *path, bool is_dir, struct buf *notes,
 			int r = make_one(parent, strrchr(prefix, '/') + 1, dir);
 
 			if (r < 0)
-				return err_sys(e, -r, "make mount point '%s' in the image directory", prefix);
+				return err_sys(e, -r,
+					       "make mount point '%s' in the image directory",
+					       prefix);
 			fd = open_in_root(root, prefix);
 			if (fd >= 0 && fstat(fd, &st) == 0)
 				buf_addf(notes, "%llu %s\n", (unsigned long long)st.st_ino, prefix);
@@ -79,8 +81,12 @@ int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
 	static const struct {
 		const char *path;
 		bool is_dir;
-	} ours[] = { { "/proc", true },		{ "/dev", true },	   { "/sys", true },
-		     { "/.msb", true },		{ "/etc/hostname", false }, { "/etc/hosts", false },
+	} ours[] = { { "/proc", true },
+		     { "/dev", true },
+		     { "/sys", true },
+		     { "/.msb", true },
+		     { "/etc/hostname", false },
+		     { "/etc/hosts", false },
 		     { "/etc/resolv.conf", false } };
 	AUTO_BUF notes = BUF_INIT(STUBS_MAX_BYTES);
 	int r = 0;
@@ -90,11 +96,14 @@ int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
 	for (size_t i = 0; r == 0 && i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 
-		r = make_path(root, m->guest, m->kind != MOUNT_BIND || is_directory(m->source), &notes, e);
+		r = make_path(root, m->guest, m->kind != MOUNT_BIND || is_directory(m->source),
+			      &notes, e);
 	}
 	/* noted even after a failure: what was made goes again */
-	if (notes.n && io_replace_file(record_dir, STUBS_FILE, notes.p, notes.n, 0600) < 0 && r == 0)
-		r = err_set(e, ERR_SYSTEM, "cannot note the mount points made in the image directory");
+	if (notes.n && io_replace_file(record_dir, STUBS_FILE, notes.p, notes.n, 0600) < 0 &&
+	    r == 0)
+		r = err_set(e, ERR_SYSTEM,
+			    "cannot note the mount points made in the image directory");
 	return r;
 }
 
@@ -116,7 +125,8 @@ static void remove_one(int root, struct str line)
 		return;
 	*slash = '\0';
 	parent = open_in_root(root, *path ? path : "/");
-	if (parent < 0 || fstatat(parent, slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_ino != ino)
+	if (parent < 0 || fstatat(parent, slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_ino != ino)
 		return;
 	if (S_ISDIR(st.st_mode))
 		IGNORE(unlinkat(parent, slash + 1, AT_REMOVEDIR)); /* not empty: somebody's now */

@@ -15,9 +15,9 @@
 #include "wire/message.h"
 
 enum supervisor_fd {
-	SUPERVISOR_FD_RECORD = 3, /* directory of the record */
-	SUPERVISOR_FD_LOCK = 4,   /* its lock, held */
-	SUPERVISOR_FD_LEASH = 5,  /* to the command that started us: OK or ERROR goes there; an
+	SUPERVISOR_FD_RECORD = 3,     /* directory of the record */
+	SUPERVISOR_FD_LOCK = 4,       /* its lock, held */
+	SUPERVISOR_FD_LEASH = 5,      /* to the command that started us: OK or ERROR goes there; an
 				     ephemeral sandbox ends when it closes, and a new one
 				     that still waits for files to be put in (LEASH_SETTLED) */
 	SUPERVISOR_FD_CONNECTION = 6, /* the first client's, handed to pid 1; may be absent */
@@ -39,7 +39,7 @@ struct supervisor {
 	int guest_listener, control;
 	struct record record;
 	struct ids ids;
-	int root_hold; /* directory image: see stubs.h */
+	int root_hold;           /* directory image: see stubs.h */
 	struct disk_hold *disks; /* see disk.h */
 	bool parent_mounts;
 	struct process_instance instance;
@@ -53,12 +53,12 @@ struct supervisor {
 	struct execlog log;
 	struct control_client *clients;
 	unsigned n_clients;
-	struct buf warnings; /* lines for the command that started us */
+	struct buf warnings;     /* lines for the command that started us */
 	struct network *network; /* NULL: loopback only */
 	struct netif netif;
 	struct buf resolv_conf, hosts_line; /* texts inside */
-	bool gateway_failed; /* and that was told */
-	int old_link;        /* closed by our end: the kernel takes tens of milliseconds for it */
+	bool gateway_failed;                /* and that was told */
+	int old_link;      /* closed by our end: the kernel takes tens of milliseconds for it */
 	const char *stage; /* of the start, for a record of its failure */
 	struct err failure;
 };

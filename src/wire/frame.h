@@ -23,28 +23,29 @@
 #define WIRE_OLDEST 1u
 
 #define FRAME_HEADER_BYTES 12u
-#define FRAME_BODY_MAX_BYTES (8u << 20) /* an EXEC with the kernel's largest argument list, with room */
-#define FRAME_DATA_MAX_BYTES 65536u     /* one pipe's worth */
-#define FRAME_FDS_MAX 3u /* stdin, stdout, stderr */
+#define FRAME_BODY_MAX_BYTES \
+	(8u << 20)                  /* an EXEC with the kernel's largest argument list, with room */
+#define FRAME_DATA_MAX_BYTES 65536u /* one pipe's worth */
+#define FRAME_FDS_MAX 3u            /* stdin, stdout, stderr */
 #define FRAME_CREDIT_BYTES (256u << 10) /* in flight per stream and direction before a CREDIT */
 
 enum frame_type {
 	FRAME_HELLO = 1,
-	FRAME_EXEC = 2,     /* client: run this; descriptors travel with it unless TTY or DETACHED */
-	FRAME_STARTED = 3,  /* guest: it runs under this session number */
-	FRAME_EXIT = 4,     /* guest: the direct child ended, or never started */
-	FRAME_STDIN = 5,    /* client: data for a framed stream; empty body: end of input */
-	FRAME_OUTPUT = 6,   /* guest: data of a framed stream; flags say which */
-	FRAME_CREDIT = 7,   /* either: so many more bytes may be sent on this stream */
-	FRAME_RESIZE = 8,   /* client: terminal size */
-	FRAME_DETACH = 9,   /* client: leaving, the session goes on */
-	FRAME_ATTACH = 10,  /* client: back to a detached session */
-	FRAME_LEAVE = 11,   /* client: normal end; read ends that are not at EOF travel with it */
+	FRAME_EXEC = 2,    /* client: run this; descriptors travel with it unless TTY or DETACHED */
+	FRAME_STARTED = 3, /* guest: it runs under this session number */
+	FRAME_EXIT = 4,    /* guest: the direct child ended, or never started */
+	FRAME_STDIN = 5,   /* client: data for a framed stream; empty body: end of input */
+	FRAME_OUTPUT = 6,  /* guest: data of a framed stream; flags say which */
+	FRAME_CREDIT = 7,  /* either: so many more bytes may be sent on this stream */
+	FRAME_RESIZE = 8,  /* client: terminal size */
+	FRAME_DETACH = 9,  /* client: leaving, the session goes on */
+	FRAME_ATTACH = 10, /* client: back to a detached session */
+	FRAME_LEAVE = 11,  /* client: normal end; read ends that are not at EOF travel with it */
 	FRAME_PING = 12,
 	FRAME_PONG = 13,
-	FRAME_TOUCH = 14,   /* client: counts as activity */
-	FRAME_ERROR = 15,   /* guest or supervisor: the request failed; fields code, text */
-	FRAME_FILE = 16,    /* client: a file operation on a framed stream; see wire/file.h */
+	FRAME_TOUCH = 14, /* client: counts as activity */
+	FRAME_ERROR = 15, /* guest or supervisor: the request failed; fields code, text */
+	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,

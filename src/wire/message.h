@@ -22,8 +22,9 @@ uint32_t hello_agree(const struct hello *peer);
 enum exec_flag {
 	EXEC_TTY = 1 << 0,      /* open a terminal; stream is framed */
 	EXEC_DETACHED = 1 << 1, /* no client stays: output goes to the log */
-	EXEC_JOINED = 1 << 2,   /* stdout and stderr are one pipe; two descriptors travel, not three */
-	EXEC_MAIN = 1 << 3,     /* the sandbox ends when this command does (run -d) */
+	EXEC_JOINED =
+		1 << 2,     /* stdout and stderr are one pipe; two descriptors travel, not three */
+	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command does (run -d) */
 };
 
 struct exec_rlimit {
@@ -35,11 +36,11 @@ struct exec_message {
 	unsigned flags;
 	const char **argv; /* NULL-terminated; owned by the struct, strings borrowed */
 	size_t n_argv;
-	const char **env;  /* "K=V"; added to the sandbox's own */
+	const char **env; /* "K=V"; added to the sandbox's own */
 	size_t n_env;
-	const char *cwd;   /* NULL: the sandbox's */
-	const char *user;  /* NULL: the sandbox's */
-	const char *term;  /* EXEC_TTY */
+	const char *cwd;  /* NULL: the sandbox's */
+	const char *user; /* NULL: the sandbox's */
+	const char *term; /* EXEC_TTY */
 	uint32_t rows, cols;
 	uint64_t timeout_ms; /* 0: none */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX];
@@ -69,9 +70,9 @@ const char *exec_failure_text(enum exec_failure f);
 
 struct exit_message {
 	enum exec_failure failure;
-	int32_t sys;       /* errno of the failure */
-	uint32_t code;     /* exit status when it exited */
-	uint32_t signal;   /* or the signal that ended it */
+	int32_t sys;     /* errno of the failure */
+	uint32_t code;   /* exit status when it exited */
+	uint32_t signal; /* or the signal that ended it */
 	bool timed_out;
 	bool out_of_memory; /* the kernel killed something for the memory limit */
 	bool swept;         /* everything in the sandbox was ended to stop it */
@@ -86,19 +87,19 @@ struct boot_message {
 	const char *workdir, *user, *shell;
 	bool restricted;
 	bool report_activity;
-	bool lent_shell;         /* /.msb/bin goes last on PATH */
-	const char *inner_map;   /* text of the payload's id maps */
-	bool single_id;          /* one id: groups cannot be set */
-	uint32_t id_shift;       /* outer id = inner id + this */
-	bool has_connection;     /* a client's connection follows */
-	uint32_t n_task_fds;     /* cgroup v1 `tasks` descriptors that follow */
-	bool has_cgroup;         /* a delegated cgroup v2 directory follows */
-	bool has_oom;            /* a file that counts memory kills follows */
-	uint64_t nofile_soft, nofile_hard; /* what commands get */
+	bool lent_shell;                             /* /.msb/bin goes last on PATH */
+	const char *inner_map;                       /* text of the payload's id maps */
+	bool single_id;                              /* one id: groups cannot be set */
+	uint32_t id_shift;                           /* outer id = inner id + this */
+	bool has_connection;                         /* a client's connection follows */
+	uint32_t n_task_fds;                         /* cgroup v1 `tasks` descriptors that follow */
+	bool has_cgroup;                             /* a delegated cgroup v2 directory follows */
+	bool has_oom;                                /* a file that counts memory kills follows */
+	uint64_t nofile_soft, nofile_hard;           /* what commands get */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX]; /* of every command; a command's own go over */
 	size_t n_rlimits;
-	uint64_t data_limit;     /* RLIMIT_DATA for commands, 0: none */
-	uint64_t nproc_limit;    /* RLIMIT_NPROC for commands, 0: none */
+	uint64_t data_limit;  /* RLIMIT_DATA for commands, 0: none */
+	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, 0: none */
 };
 void boot_encode(struct buf *b, const struct boot_message *m);
 MUST_USE int boot_decode(struct str body, struct boot_message *ret);

@@ -192,7 +192,8 @@ class Cycle:
             last = self.plain("remove", "--force", "box")
             if last.returncode != 0 and b"not found" not in last.stderr:
                 wrong = wrong or f"cannot be removed afterwards: {last.stderr!r}"
-            for words, right in (*LIFE[:2], LIFE[3]):  # whoever comes next cleans up, and can work
+            # whoever comes next cleans up, and can work
+            for words, right in (*LIFE[:2], LIFE[3], (("list", "-q"), b"")):
                 next_one = self.plain(*words)
                 if (next_one.returncode, next_one.stdout) != (0, right):
                     wrong = wrong or f"{words[0]} fails afterwards: {next_one.stderr!r}"

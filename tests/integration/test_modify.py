@@ -165,8 +165,8 @@ class Install(ModifyTest):
 
 class SelfUninstall(ModifyTest):
     def test_everything_goes(self):
-        box = self.create("-v", "work:/work")
-        box.sh("mkdir -m 700 /work/d /root/d; touch /work/d/f /root/d/f; chown -R 1000 /work/d /root/d")
+        box = self.create("-v", "work:/job")
+        box.sh("mkdir -m 700 /job/d /root/d; touch /job/d/f /root/d/f; chown -R 1000 /job/d /root/d")
         self.assertEqual(self.cordon("self", "uninstall").code, 1)
         self.assertTrue(os.path.isdir(self.home))
         got = self.cordon("self", "uninstall", "-y")

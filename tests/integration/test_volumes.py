@@ -79,34 +79,34 @@ class Directories(VolumeTest):
     modes = ALL_MODES
 
     def test_data_outlives_sandboxes_and_is_shared_live(self):
-        one = self.create("-v", "work:/work")
+        one = self.create("-v", "work:/job")
         self.assertEqual(self.names(), ["work"])
-        one.out("echo 1 > /work/f")
+        one.out("echo 1 > /job/f")
         two = self.create("--mount-named", "work:/elsewhere")
         self.assertEqual(two.out("cat /elsewhere/f; echo 2 > /elsewhere/g"), "1")
-        self.assertEqual(one.out("cat /work/g"), "2")
+        self.assertEqual(one.out("cat /job/g"), "2")
         self.assertEqual(one.remove("-f").code, 0)
         self.assertEqual(two.remove("-f").code, 0)
-        three = self.create("-v", "work:/work")
-        self.assertEqual(three.out("cat /work/f /work/g"), "1\n2")
+        three = self.create("-v", "work:/job")
+        self.assertEqual(three.out("cat /job/f /job/g"), "1\n2")
         self.assertGreater(self.cordon("volumes", "--format", "json").json()[0]["used_bytes"], 0)
 
     def test_files_belong_to_the_callers_id(self):
-        box = self.create("-v", "work:/work")
-        box.out("echo 1 > /work/f; mkdir /work/d")
+        box = self.create("-v", "work:/job")
+        box.out("echo 1 > /job/f; mkdir /job/d")
         self.assertEqual(os.stat(self.data("work", "f")).st_uid, os.geteuid())
         with open(self.data("work", "h"), "w") as handle:
             handle.write("host\n")
-        self.assertEqual(box.out("cat /work/h; stat -c %u:%g /work/h /work"), "host\n0:0\n0:0")
+        self.assertEqual(box.out("cat /job/h; stat -c %u:%g /job/h /job"), "host\n0:0\n0:0")
 
     def test_read_only(self):
         self.volume("create", "work")
-        box = self.create("-v", "work:/work:ro")
-        self.assertNotEqual(box.sh("echo 1 > /work/f").code, 0)
-        self.assertNotEqual(box.sh("mount -o remount,rw /work").code, 0)
+        box = self.create("-v", "work:/job:ro")
+        self.assertNotEqual(box.sh("echo 1 > /job/f").code, 0)
+        self.assertNotEqual(box.sh("mount -o remount,rw /job").code, 0)
 
     def test_in_use_cannot_be_removed(self):
-        box = self.create("-v", "work:/work")
+        box = self.create("-v", "work:/job")
         got = self.volume("remove", "work", code=1)
         self.assertIn(f"in use by sandbox(es): {box.name}", got.errtext)
         self.assertEqual(box.stop().code, 0)
@@ -118,17 +118,17 @@ class Directories(VolumeTest):
     def test_files_of_other_ids_go_with_the_volume(self):
         if ONE_ID:
             return  # there are no other ids
-        box = self.create("-v", "work:/work")
-        box.sh("mkdir -m 700 /work/d; echo 1 > /work/d/f; chown -R 1000:1000 /work/d")
+        box = self.create("-v", "work:/job")
+        box.sh("mkdir -m 700 /job/d; echo 1 > /job/d/f; chown -R 1000:1000 /job/d")
         self.assertEqual(box.remove("-f").code, 0)
         self.volume("remove", "work")
         self.assertEqual(os.listdir(os.path.join(self.home, "volumes")), [".lock"])
 
     def test_a_create_that_fails_leaves_no_volume(self):
         self.volume("create", "kept")
-        for opts in (["-v", "fresh:/work", "-v", "kept:/k", "-w", "rel"],
-                     ["-v", "fresh:/work", "-v", f"{self.dir}/nope:/x"],
-                     ["-v", "fresh:/work", "-v", "kept:/proc/nope/x"]):
+        for opts in (["-v", "fresh:/job", "-v", "kept:/k", "-w", "rel"],
+                     ["-v", "fresh:/job", "-v", f"{self.dir}/nope:/x"],
+                     ["-v", "fresh:/job", "-v", "kept:/proc/nope/x"]):
             with self.subTest(opts=opts):
                 got = self.cordon("create", "--name", "failing", *opts, "host")
                 self.assertEqual(got.code, 1, got)
@@ -138,34 +138,34 @@ class Directories(VolumeTest):
         self.assertEqual(self.names(), ["kept"])
 
     def test_run_makes_volumes_too(self):
-        got = self.cordon("run", "-v", "work:/work", "host", "--", "sh", "-c", "echo 1 > /work/f")
+        got = self.cordon("run", "-v", "work:/job", "host", "--", "sh", "-c", "echo 1 > /job/f")
         self.assertEqual(got.code, 0, got)
         self.assertEqual(self.names(), ["work"])
-        got = self.cordon("run", "-v", "work:/work", "host", "--", "cat", "/work/f")
+        got = self.cordon("run", "-v", "work:/job", "host", "--", "cat", "/job/f")
         self.assertEqual(got.text, "1\n", got)
         self.volume("remove", "work")
 
     def test_what_cannot_be_kept_is_refused(self):
         for opts in ("quota=1G", "uid=1,gid=1", "stat-virt=relaxed", "host-perms=mirror"):
             with self.subTest(opts=opts):
-                got = self.cordon("create", "-v", f"work:/work:{opts}", "host")
+                got = self.cordon("create", "-v", f"work:/job:{opts}", "host")
                 self.assertEqual(got.code, 1, got)
-                self.assertIn("/work", got.errtext)
+                self.assertIn("/job", got.errtext)
         self.assertEqual(self.names(), [])
         self.assertEqual(self.cordon("list", "-q").text, "")
 
     def test_the_rest_of_the_home_is_out_of_reach(self):
         self.volume("create", "other")
-        box = self.create("-v", "work:/work")
-        for path in ("/work/..", "/work/../../other", "/work/../volume.json"):
+        box = self.create("-v", "work:/job")
+        for path in ("/job/..", "/job/../../other", "/job/../volume.json"):
             self.assertEqual(box.out(f"ls {path}/volume.json {path}/data 2>/dev/null | wc -l"), "0")
-        box.out("ln -s ../../other /work/l; ln -s ../volume.json /work/j")
-        self.assertNotEqual(box.sh("cat /work/j; ls /work/l/data").code, 0)
+        box.out("ln -s ../../other /job/l; ln -s ../volume.json /job/j")
+        self.assertNotEqual(box.sh("cat /job/j; ls /job/l/data").code, 0)
 
     def test_killed_in_the_middle(self):
         """A client killed at any time leaves volumes that can be used or removed."""
         for delay in (0.001, 0.003, 0.006, 0.010, 0.020):
-            proc = self.spawn("create", "--name", "victim", "-v", "work:/work", "host")
+            proc = self.spawn("create", "--name", "victim", "-v", "work:/job", "host")
             threading.Event().wait(delay)
             proc.send_signal(signal.SIGKILL)
             proc.wait()

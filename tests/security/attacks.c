@@ -75,11 +75,11 @@ static void opened_n(const char *what, long n)
 }
 
 /* A call that must fail. */
-#define REFUSED(call)                                                                              \
-	do {                                                                                       \
-		errno = 0;                                                                         \
-		if ((long)(call) >= 0)                                                             \
-			opened(#call);                                                             \
+#define REFUSED(call)                  \
+	do {                           \
+		errno = 0;             \
+		if ((long)(call) >= 0) \
+			opened(#call); \
 	} while (0)
 
 /* One that would block or never return gets a process of its own. */
@@ -108,8 +108,8 @@ static const struct {
 	const char *name;
 	unsigned long flag;
 } namespaces[] = {
-	{ "user", CLONE_NEWUSER },   { "mnt", CLONE_NEWNS },	 { "pid", CLONE_NEWPID },
-	{ "net", CLONE_NEWNET },     { "ipc", CLONE_NEWIPC },	 { "uts", CLONE_NEWUTS },
+	{ "user", CLONE_NEWUSER },     { "mnt", CLONE_NEWNS },  { "pid", CLONE_NEWPID },
+	{ "net", CLONE_NEWNET },       { "ipc", CLONE_NEWIPC }, { "uts", CLONE_NEWUTS },
 	{ "cgroup", CLONE_NEWCGROUP }, { "time", 0x00000080 },
 };
 #define N_NAMESPACES (sizeof(namespaces) / sizeof(namespaces[0]))
@@ -120,7 +120,8 @@ static void attack_namespaces(void)
 	for (unsigned i = 0; i < N_NAMESPACES; i++) {
 		unsigned long flag = namespaces[i].flag;
 		struct {
-			uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+			uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack,
+				stack_size, tls;
 		} args = { .flags = flag, .exit_signal = SIGCHLD };
 		long pid;
 		char path[64];
@@ -231,7 +232,9 @@ static void attack_chroot(void)
 static void attack_calls(void)
 {
 	struct perf_event_attr perf = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(perf) };
-	struct { uint32_t type, key, value, max; } map = { 1, 4, 4, 1 };
+	struct {
+		uint32_t type, key, value, max;
+	} map = { 1, 4, 4, 1 };
 	char zeros[256] = { 0 };
 	struct timespec ts = { 1, 0 };
 
@@ -314,7 +317,7 @@ static void attack_abi(void)
 static void attack_sockets(void)
 {
 	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, 10 };
-	static const int protocols[] = { 33 /* DCCP */, 115 /* L2TP */, 132 /* SCTP */,
+	static const int protocols[] = { 33 /* DCCP */,     115 /* L2TP */,  132 /* SCTP */,
 					 136 /* UDPLITE */, 262 /* MPTCP */, 255 /* RAW */ };
 	int pair[2];
 
@@ -329,7 +332,8 @@ static void attack_sockets(void)
 				opened_n("socket of family", family);
 			else if (errno != EAFNOSUPPORT && family < 46)
 				opened_n("wrong error for socket of family", family);
-			if (syscall(SYS_socket, (1ul << 32) | (unsigned long)family, types[t], 0) >= 0)
+			if (syscall(SYS_socket, (1ul << 32) | (unsigned long)family, types[t], 0) >=
+			    0)
 				opened_n("socket with high bits of family", family);
 			if (syscall(SYS_socketpair, family, types[t], 0, pair) >= 0)
 				opened_n("socketpair of family", family);
@@ -340,7 +344,8 @@ static void attack_sockets(void)
 			opened_n("netlink", protocol);
 		else if (errno != EPROTONOSUPPORT)
 			opened_n("wrong error for netlink", protocol);
-		if (syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, (1ul << 32) | (unsigned long)protocol) >= 0)
+		if (syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM,
+			    (1ul << 32) | (unsigned long)protocol) >= 0)
 			opened_n("netlink with high bits", protocol);
 	}
 	for (int family = AF_INET; family <= AF_INET6; family += AF_INET6 - AF_INET) {
@@ -419,23 +424,23 @@ static void attack_devices(void)
 		mode_t mode;
 		unsigned major, minor;
 	} nodes[] = {
-		{ S_IFCHR, 1, 1 },	/* mem */
-		{ S_IFCHR, 1, 2 },	/* kmem */
-		{ S_IFCHR, 1, 4 },	/* port */
-		{ S_IFCHR, 1, 11 },	/* kmsg */
-		{ S_IFCHR, 4, 0 },	/* console */
-		{ S_IFCHR, 5, 1 },
-		{ S_IFCHR, 10, 200 },	/* tun */
-		{ S_IFCHR, 10, 229 },	/* fuse */
-		{ S_IFCHR, 10, 232 },	/* kvm */
-		{ S_IFCHR, 10, 237 },	/* loop-control */
-		{ S_IFCHR, 1, 3 },	/* even null */
-		{ S_IFBLK, 7, 0 },	/* loop */
-		{ S_IFBLK, 8, 0 },	/* sd */
-		{ S_IFBLK, 254, 0 },	/* vd */
+		{ S_IFCHR, 1, 1 },                          /* mem */
+		{ S_IFCHR, 1, 2 },                          /* kmem */
+		{ S_IFCHR, 1, 4 },                          /* port */
+		{ S_IFCHR, 1, 11 },                         /* kmsg */
+		{ S_IFCHR, 4, 0 },                          /* console */
+		{ S_IFCHR, 5, 1 },    { S_IFCHR, 10, 200 }, /* tun */
+		{ S_IFCHR, 10, 229 },                       /* fuse */
+		{ S_IFCHR, 10, 232 },                       /* kvm */
+		{ S_IFCHR, 10, 237 },                       /* loop-control */
+		{ S_IFCHR, 1, 3 },                          /* even null */
+		{ S_IFBLK, 7, 0 },                          /* loop */
+		{ S_IFBLK, 8, 0 },                          /* sd */
+		{ S_IFBLK, 254, 0 },                        /* vd */
 		{ S_IFBLK, 259, 0 },
 	};
-	static const char *const places[] = { "/tmp/node", "/dev/node", "/dev/shm/node", "/root/node" };
+	static const char *const places[] = { "/tmp/node", "/dev/node", "/dev/shm/node",
+					      "/root/node" };
 
 	for (unsigned p = 0; p < 4; p++)
 		for (unsigned i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
@@ -448,8 +453,8 @@ static void attack_devices(void)
 				opened_n(places[p], (long)nodes[i].major * 1000 + nodes[i].minor);
 		}
 	for (unsigned i = 0; i < 5; i++) {
-		static const char *const host[] = { "/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse",
-						    "/dev/net/tun" };
+		static const char *const host[] = { "/dev/mem", "/dev/kmsg", "/dev/kvm",
+						    "/dev/fuse", "/dev/net/tun" };
 
 		if (open(host[i], O_RDONLY) >= 0)
 			opened(host[i]);
@@ -502,9 +507,16 @@ static void walk(const char *path, int depth)
 static void attack_proc_writes(void)
 {
 	static const char *const files[] = {
-		"/proc/sysrq-trigger", "/proc/mtrr", "/proc/timer_list", "/proc/irq/default_smp_affinity",
-		"/proc/fs/nfsd", "/proc/latency_stats", "/proc/sys/kernel/core_pattern",
-		"/proc/sys/kernel/modprobe", "/proc/sys/vm/panic_on_oom", "/proc/sys/fs/binfmt_misc/register",
+		"/proc/sysrq-trigger",
+		"/proc/mtrr",
+		"/proc/timer_list",
+		"/proc/irq/default_smp_affinity",
+		"/proc/fs/nfsd",
+		"/proc/latency_stats",
+		"/proc/sys/kernel/core_pattern",
+		"/proc/sys/kernel/modprobe",
+		"/proc/sys/vm/panic_on_oom",
+		"/proc/sys/fs/binfmt_misc/register",
 	};
 
 	walk("/proc/sys", 0);
@@ -522,12 +534,13 @@ static void attack_proc_writes(void)
 /* Files that tell about the host's kernel memory, keys or log. */
 static void attack_proc_reads(void)
 {
-	static const char *const files[] = { "/proc/kcore", "/proc/kmsg", "/proc/keys",
-					     "/proc/key-users", "/proc/timer_list",
-					     "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags",
-					     "/proc/kpagecgroup", "/proc/vmallocinfo", "/proc/slabinfo",
-					     "/proc/pagetypeinfo", "/proc/iomem", "/proc/ioports",
-					     "/sys/kernel/debug", "/sys/firmware", "/sys/fs/bpf" };
+	static const char *const files[] = {
+		"/proc/kcore",       "/proc/kmsg",        "/proc/keys",        "/proc/key-users",
+		"/proc/timer_list",  "/proc/sched_debug", "/proc/kpagecount",  "/proc/kpageflags",
+		"/proc/kpagecgroup", "/proc/vmallocinfo", "/proc/slabinfo",    "/proc/pagetypeinfo",
+		"/proc/iomem",       "/proc/ioports",     "/sys/kernel/debug", "/sys/firmware",
+		"/sys/fs/bpf"
+	};
 	char data[4096];
 	FILE *symbols = fopen("/proc/kallsyms", "re");
 
@@ -552,8 +565,8 @@ static void attack_proc_reads(void)
 static void attack_terminal(void)
 {
 	char c = 'x';
-	unsigned long requests[] = { TIOCSTI, TIOCLINUX, TIOCSTI | (1ul << 32), TIOCLINUX | (1ul << 32),
-				     TIOCSETD | (0ul) };
+	unsigned long requests[] = { TIOCSTI, TIOCLINUX, TIOCSTI | (1ul << 32),
+				     TIOCLINUX | (1ul << 32), TIOCSETD | (0ul) };
 	int ldisc = 15; /* N_HDLC and friends load modules */
 
 	for (int fd = 0; fd < 3; fd++) {
