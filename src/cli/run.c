@@ -22,6 +22,7 @@ struct job {
 	struct execution x;
 	struct launch launch;
 	bool started; /* by us: ours to stop */
+	bool booted;  /* whatever failed then, it was not the start */
 	bool ran;
 	struct exec_result result;
 };
@@ -34,6 +35,8 @@ static int explain(struct job *j, struct err *e)
 
 	if (j->started && !j->launch.answered && launch_wait(&j->launch, &warnings, &why) < 0)
 		*e = why;
+	else
+		j->booted = true;
 	return -1;
 }
 
@@ -149,7 +152,7 @@ int cmd_run(const struct args *a)
 	if (execution_options(&j.x, a, &e) < 0 || home_open(&j.home, &e) < 0) {
 		status = ui_error(&e);
 	} else if (run(&j, &name, &e) < 0) {
-		status = name ? creation_failed(name, &e) : ui_error(&e);
+		status = name && !j.booted ? creation_failed(name, &e) : ui_error(&e);
 	} else if (j.ran) {
 		if ((j.x.request.message.flags & EXEC_DETACHED) && !j.result.end.failure)
 			printf("%s\n", name);

@@ -198,6 +198,7 @@ class Job:
     def __init__(self, mode, suite_dir, tests):
         self.mode, self.suite_dir, self.tests = mode, suite_dir, list(tests)
         self.current, self.deadline, self.pending = None, None, b""
+        self.second_look = False
 
     def __repr__(self):
         return f"{self.mode}: {self.tests[:1]}…"
@@ -253,6 +254,7 @@ class Runner:
         os.chmod(self.arena, 0o755)
         self.users, self.jobs, self.live = None, [], {}
         self.passed, self.failed, self.not_run = 0, [], []
+        self.doubtful, self.unsteady = [], []
         self.modules = {}
 
     # -- preparation --------------------------------------------------------------------------
@@ -399,9 +401,29 @@ class Runner:
         elif kind == "not run":
             self.not_run.append((title, event["reason"]))
             print(f"not run  {title}: {event['reason']}", flush=True)
-        else:
+        elif job.second_look:
             self.failed.append((title, event["text"]))
             print(f"FAILED   {title}\n{indent(event['text'])}", flush=True)
+        else:
+            self.doubtful.append((job, test))
+            print(f"failed   {title}\n{indent(event['text'])}", flush=True)
+
+    def look_again(self):
+        """What failed is run once more, alone: a test with a deadline can lose to its neighbours on
+        a small machine. Tests that pass now are named at the end, so that nobody forgets them."""
+        again, self.doubtful = self.doubtful, []
+        if not again:
+            return
+        print(f"\nonce more, alone: {len(again)}", flush=True)
+        self.jobs, self.options.jobs = [], 1
+        before = len(self.failed)
+        for job, test in again:
+            retry = Job(job.mode, job.suite_dir, [test])
+            retry.second_look = True
+            self.jobs.append(retry)
+        self.loop()
+        bad = {title for title, _ in self.failed[before:]}
+        self.unsteady = [t for t in (f"[{job.mode}] {test}" for job, test in again) if t not in bad]
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -417,6 +439,10 @@ class Runner:
                 if not any(fnmatch.fnmatchcase(reason, a) for a in allowed):
                     self.failed.append((title, f"not run, and the reason is not in "
                                                f"not-run-allowed.txt: {reason}"))
+        if self.unsteady:
+            print("\nunsteady, passed when run alone:")
+            for title in self.unsteady:
+                print(f"  {title}")
         if self.failed:
             print("\nfailed:")
             for title, text in self.failed:
@@ -524,6 +550,7 @@ def main(argv):
                 print("\n".join(f"[{job.mode}] {t}" for t in job.tests))
             return 0
         runner.loop()
+        runner.look_again()
         return runner.summary()
     finally:
         runner.close()

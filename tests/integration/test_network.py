@@ -300,7 +300,10 @@ class Gateway(NetworkTest):
         gateway = self.gateways(box)[0]
         self.assertNotIn(0, gateway.uids)
         self.assertEqual(int(gateway.status("CapEff")[0], 16) | int(gateway.status("CapPrm")[0], 16), 0)
-        self.assertEqual((gateway.status("Seccomp"), gateway.status("NoNewPrivs")), (["2"], ["1"]))
+        self.assertEqual(gateway.status("NoNewPrivs"), ["1"])
+        with open(f"/proc/{gateway.pid}/maps") as maps:
+            if "libasan" not in maps.read():  # a build with sanitizers has no filter
+                self.assertEqual(gateway.status("Seccomp"), ["2"])
 
 
 class Ports(NetworkTest):
