@@ -231,3 +231,20 @@ void home_unlink_sockets(const struct home *h, const char *name)
 		IGNORE(unlinkat(h->fd, path, 0)); /* absent is fine */
 	}
 }
+
+void home_unlink_dead_sockets(const struct home *h, const char *id)
+{
+	static const char *const suffix[] = { "sock", "ctl" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
+		AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		struct sockaddr_un a = { .sun_family = AF_UNIX };
+		char path[64];
+
+		snprintf(path, sizeof(path), "run/%.16s.%s", id, suffix[i]);
+		snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", h->fd, path);
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
+		    errno == ECONNREFUSED)
+			IGNORE(unlinkat(h->fd, path, 0)); /* the next sweep tries again */
+	}
+}

@@ -403,8 +403,12 @@ void record_sweep(const struct home *h)
 		    strncmp(entry->d_name, ".gone-", 6) != 0)
 			continue;
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (one >= 0 && !record_is_live(one))
-			IGNORE(erase_tree(fd, entry->d_name)); /* next time, or with help */
+		if (one < 0 || record_is_live(one))
+			continue;
+		if (entry->d_name[1] ==
+		    'g') /* its supervisor may have been killed on the way out */
+			home_unlink_dead_sockets(h, entry->d_name + strlen(".gone-"));
+		IGNORE(erase_tree(fd, entry->d_name)); /* next time, or with help */
 	}
 	if (d)
 		closedir(d);
