@@ -13,8 +13,8 @@
 
 struct holder {
 	pid_t pid;
-	int keep;        /* our end of the pipe: it waits for this to close */
-	int theirs[2];   /* the pipe as the task knows it; never changed while it runs */
+	int keep;      /* our end of the pipe: it waits for this to close */
+	int theirs[2]; /* the pipe as the task knows it; never changed while it runs */
 	_Alignas(16) char stack[HOLDER_STACK_BYTES];
 };
 
