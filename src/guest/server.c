@@ -222,7 +222,8 @@ static void on_listener(void *arg, int fd, uint32_t events)
 		if (errno == EMFILE || errno == ENFILE) {
 			loop_change_fd(g->loop, g->listener_watch, 0);
 			if (!g->connections)
-				loop_add_timer(g->loop, clock_mono_ns() + ACCEPT_RETRY_NS, listen_again, g);
+				loop_add_timer(g->loop, clock_mono_ns() + ACCEPT_RETRY_NS,
+					       listen_again, g);
 		}
 		return;
 	}
