@@ -24,10 +24,10 @@ BANNED = {
 FORKS = {"fork", "vfork", "clone", "sys_clone3", "raw_clone_on_stack", "posix_spawn", "daemon"}
 MAY_FORK = {
     "src/base/spawn.c",      # programs of the host
-    "src/guest/boot.c",      # the holder of the payload's user namespace
+    "src/base/holder.c",     # a task in a user namespace while it is being mapped
     "src/guest/exec.c",      # commands in the sandbox
     "src/host/trial.c",      # probes, which try an operation where it does no harm
-    "src/process/ids.c",     # holders of a user namespace while it is being mapped
+    "src/process/ids.c",     # work done as root of a user namespace
     "src/process/parent.c",  # pid 1
 }
 NEEDS = {

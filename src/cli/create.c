@@ -23,15 +23,20 @@ static int create(const struct args *a, const struct home *h, const struct spec 
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
 	struct launch l = LAUNCH_NONE;
+	struct ui_spin spin;
 	int r;
 
 	if (creation_replace(a, h, s->name, e) < 0)
 		return -1;
 	r = launch_create(h, s, false, &l, e);
+	ui_spin_begin(&spin, args_has(a, "quiet"), "Creating", s->name);
+	l.tick = spin.on ? ui_spin_tick : NULL;
+	l.tick_arg = &spin;
 	if (r == 0)
 		r = launch_wait(&l, &warnings, e);
 	if (r == 0)
 		r = launch_settle(&l, s, e);
+	ui_spin_end(&spin);
 	launch_done(&l);
 	show_warnings(&warnings);
 	return r;

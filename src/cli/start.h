@@ -3,4 +3,4 @@
 
 #include "client/sandbox.h"
 
-MUST_USE int start_one(const struct home *h, const char *name, struct err *e);
+MUST_USE int start_one(const struct home *h, const char *name, bool quiet, struct err *e);

@@ -248,8 +248,9 @@ void ui_spin_begin(struct ui_spin *s, bool quiet, const char *verb, const char *
 	ui_spin_tick(s);
 }
 
-void ui_spin_tick(struct ui_spin *s)
+void ui_spin_tick(void *spin)
 {
+	const struct ui_spin *s = spin;
 	static const char *const frame[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" };
 	AUTO_BUF out = BUF_INIT(LINE_MAX_BYTES);
 	uint64_t ms;

@@ -44,7 +44,7 @@ struct ui_spin {
 	const char *target;
 };
 void ui_spin_begin(struct ui_spin *s, bool quiet, const char *verb, const char *target);
-void ui_spin_tick(struct ui_spin *s);
+void ui_spin_tick(void *spin); /* a struct ui_spin: fits struct launch's tick */
 void ui_spin_end(struct ui_spin *s);
 
 /* Columns padded to the widest cell, four spaces between, last column unpadded. Width counts

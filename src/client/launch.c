@@ -173,6 +173,15 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 	return start_supervisor(h, name, dir, lock, true, false, ret, e);
 }
 
+/* Until something can be read; whoever watches is kept entertained. */
+static void wait_readable(const struct launch *l)
+{
+	struct pollfd p = { .fd = l->leash, .events = POLLIN };
+
+	while (l->tick && poll(&p, 1, LAUNCH_TICK_MS) == 0)
+		l->tick(l->tick_arg);
+}
+
 static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e)
 {
 	AUTO_BUF in = BUF_INIT(ANSWER_MAX_BYTES);
@@ -189,6 +198,7 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 		r = frame_next(&rest, &f);
 		if (r != 0)
 			break;
+		wait_readable(l);
 		n = read(l->leash, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -11,10 +11,14 @@
 #include "spec/spec.h"
 #include "state/home.h"
 
+#define LAUNCH_TICK_MS 100
+
 struct launch {
-	int leash;          /* closing it ends an ephemeral sandbox */
-	int connection;     /* to pid 1, when asked for; else -1 */
-	struct child child; /* the supervisor */
+	int leash;               /* closing it ends an ephemeral sandbox */
+	int connection;          /* to pid 1, when asked for; else -1 */
+	struct child child;      /* the supervisor */
+	void (*tick)(void *arg); /* called every LAUNCH_TICK_MS while waiting, or NULL */
+	void *tick_arg;
 	bool answered;
 	const struct home *home; /* borrowed from launch_create() */
 	struct strv volumes;     /* made for it: they go if it never comes up */

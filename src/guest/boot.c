@@ -22,8 +22,8 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/fdpass.h"
+#include "base/holder.h"
 #include "base/io.h"
-#include "base/raw.h"
 
 #define CAP_BIT(c) (1ull << (c))
 
@@ -97,53 +97,18 @@ static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 	return 0;
 }
 
-/* Shares our memory and waits for the pipe to close: all a namespace needs is a task in it. */
-struct holder {
-	int pipe;
-	int other_end;
-};
-
-static void hold_namespace(void *arg)
-{
-	const struct holder *h = arg;
-	char c;
-
-	RAW1(SYS_close, h->other_end);
-	RAW3(SYS_read, h->pipe, &c, 1);
-	raw_exit(0);
-}
-
 static int make_inner_namespace(struct guest *g, struct err *e)
 {
-	_Alignas(16) char stack[4096];
-	struct clone_args args = {
-		.flags = CLONE_NEWUSER | CLONE_VM,
-		.exit_signal = SIGCHLD,
-		.stack = (uintptr_t)stack,
-		.stack_size = sizeof(stack),
-	};
 	struct holder h;
-	int hold[2];
-	char path[64];
-	long pid;
-	int r;
+	int r = holder_start(&h);
 
-	if (pipe2(hold, O_CLOEXEC) < 0)
-		return err_sys(e, errno, "pipe");
-	h = (struct holder){ hold[0], hold[1] };
-	pid = raw_clone_on_stack(&args, hold_namespace, &h);
-	close(hold[0]);
-	if (pid < 0) {
-		close(hold[1]);
-		return err_sys(e, (int)-pid, "create the payload's user namespace");
-	}
-	r = write_inner_maps(g, (pid_t)pid, e);
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	g->walls.userns = open(path, O_RDONLY | O_CLOEXEC);
+	if (r < 0)
+		return err_sys(e, -r, "create the payload's user namespace");
+	r = write_inner_maps(g, h.pid, e);
+	g->walls.userns = holder_namespace(&h);
 	if (r == 0 && g->walls.userns < 0)
-		r = err_sys(e, errno, "open '%s'", path);
-	close(hold[1]);
-	IGNORE(waitpid((pid_t)pid, NULL, 0)); /* it ends with the pipe; its stack is ours */
+		r = err_sys(e, -g->walls.userns, "open the payload's user namespace");
+	holder_end(&h);
 	return r;
 }
 

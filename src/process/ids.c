@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/holder.h"
 #include "base/io.h"
-#include "base/raw.h"
 #include "base/spawn.h"
 
 const char *ids_mode_name(enum ids_mode m)
@@ -171,64 +171,25 @@ int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 	return status == 0 ? 0 : err_set(e, ERR_SYSTEM, "work in a user namespace failed");
 }
 
-/* Shares our memory and waits for the pipe to close: all a namespace needs is a task in it. */
-struct holder {
-	int pipe;
-	int other_end;
-};
-
-static void hold_namespace(void *arg)
-{
-	const struct holder *h = arg;
-	char c;
-
-	RAW1(SYS_close, h->other_end);
-	RAW3(SYS_read, h->pipe, &c, 1);
-	raw_exit(0);
-}
-
 int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
 		      struct err *e)
 {
-	_Alignas(16) char stack[4096];
-	struct clone_args args = {
-		.flags = CLONE_NEWUSER | CLONE_VM,
-		.exit_signal = SIGCHLD,
-		.stack = (uintptr_t)stack,
-		.stack_size = sizeof(stack),
-	};
-	char map[48], path[64];
 	struct holder h;
-	AUTO_FD fd = -1;
-	int hold[2];
-	long pid;
-	int r = -1;
+	char map[48];
+	int r = holder_start(&h);
 
-	if (pipe2(hold, O_CLOEXEC) < 0)
-		return err_sys(e, errno, "pipe");
-	h = (struct holder){ hold[0], hold[1] };
-	pid = raw_clone_on_stack(&args, hold_namespace, &h);
-	fd_closep(&hold[0]);
-	if (pid < 0) {
-		fd_closep(&hold[1]);
-		return err_sys(e, (int)-pid, "create user namespace");
-	}
+	if (r < 0)
+		return err_sys(e, -r, "create user namespace");
 	snprintf(map, sizeof(map), "%u %u %u\n", uid->inside, uid->outside, uid->count);
-	if (write_proc((pid_t)pid, "uid_map", map, e) < 0)
-		goto out;
+	r = write_proc(h.pid, "uid_map", map, e);
 	snprintf(map, sizeof(map), "%u %u %u\n", gid->inside, gid->outside, gid->count);
-	if (write_proc((pid_t)pid, "gid_map", map, e) < 0)
-		goto out;
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		err_sys(e, errno, "open '%s'", path);
-		goto out;
+	if (r == 0)
+		r = write_proc(h.pid, "gid_map", map, e);
+	if (r == 0) {
+		*ret_fd = holder_namespace(&h);
+		if (*ret_fd < 0)
+			r = err_sys(e, -*ret_fd, "open a user namespace");
 	}
-	*ret_fd = fd_take(&fd);
-	r = 0;
-out:
-	fd_closep(&hold[1]);
-	IGNORE(waitpid((pid_t)pid, NULL, 0)); /* it ends with the pipe; its stack is ours */
+	holder_end(&h);
 	return r;
 }

@@ -448,6 +448,7 @@ class Hostile(CopyTest):
 class Limits(CopyTest):
     def test_memory_does_not_grow(self):
         """A slow destination slows the copy; nobody buffers the difference."""
+        allowed = (64 if "ASAN_OPTIONS" in os.environ else 8) << 10  # shadow memory counts too
         box = self.create("--memory", "1G")
         box.out("head -c 400M /dev/zero > /root/src")
         proc = self.spawn("copy", f"{box.name}:/root/src", self.path("dst"))
@@ -461,5 +462,5 @@ class Limits(CopyTest):
             except OSError:
                 break
         self.assertEqual(self.finish(proc).code, 0)
-        self.assertLess(peak, 8 << 10)
+        self.assertLess(peak, allowed)
         self.assertLess(box.pid1().rss_kib, 8 << 10)

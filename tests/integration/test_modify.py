@@ -119,8 +119,9 @@ class Install(ModifyTest):
         return os.path.join(self.home, "bin", name)
 
     def call(self, name, *args):
-        got = subprocess.run([self.bin(name), *args], capture_output=True, timeout=30,
-                             env={"PATH": "/usr/bin:/bin"}, cwd="/")
+        env = {k: v for k, v in self.environment().items() if k == "PATH" or k.endswith("_OPTIONS")}
+        got = subprocess.run([self.bin(name), *args], capture_output=True, timeout=30, env=env,
+                             cwd="/")
         return got.returncode, got.stdout.decode()
 
     def test_a_command_with_odd_characters(self):
