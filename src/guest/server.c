@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fdpass.h"
 
-#define READ_CHUNK_BYTES 8192 /* small: it stays resident in every idle sandbox */
+#define READ_CHUNK_BYTES 8192        /* small: it stays resident in every idle sandbox */
+#define ACCEPT_RETRY_NS 100000000ull /* 100 ms: the machine is short of descriptors */
 
 static void drop_fds(struct connection *c)
 {
@@ -201,6 +203,13 @@ static void connection_open(struct guest *g, int sock)
 	g->connections = c;
 }
 
+static void listen_again(void *arg)
+{
+	struct guest *g = arg;
+
+	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
+}
+
 static void on_listener(void *arg, int fd, uint32_t events)
 {
 	struct guest *g = arg;
@@ -209,9 +218,13 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	socklen_t len = sizeof(peer);
 
 	if (sock < 0) {
-		/* no descriptors left: let them queue until somebody leaves */
-		if (errno == EMFILE || errno == ENFILE)
+		/* no descriptors left: let them queue until somebody leaves, or a while if nobody can */
+		if (errno == EMFILE || errno == ENFILE) {
 			loop_change_fd(g->loop, g->listener_watch, 0);
+			if (!g->connections)
+				loop_add_timer(g->loop, clock_mono_ns() + ACCEPT_RETRY_NS,
+					       listen_again, g);
+		}
 		return;
 	}
 	if (g->stopping || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
