@@ -36,8 +36,7 @@ static int attach(const struct args *a, const struct home *h, struct execution *
 
 int cmd_attach(const struct args *a)
 {
-	struct execution x = { .request = {
-				       .in = 0, .out = 1, .err = 2, .log = true, .leash = -1 } };
+	struct execution x = { .request = { .in = 0, .out = 1, .err = 2, .log = true } };
 	AUTO_HOME home = { .fd = -1 };
 	struct exec_result result;
 	struct err e = { 0 };

@@ -36,8 +36,7 @@ static int execute(const struct home *h, struct launch *l, const char *name, str
 		.message = { .argv = argv, .n_argv = 1, .timeout_ms = PROOF_TIMEOUT_MS },
 		.in = -1,
 		.out = -1,
-		.err = -1,
-		.leash = -1
+		.err = -1
 	};
 	AUTO_BUF warnings = BUF_INIT(65536);
 	struct exec_result result = { 0 };

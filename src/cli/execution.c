@@ -78,8 +78,7 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 	const char *keys = args_str(a, "detach-keys");
 	const char *user = NULL;
 
-	*x = (struct execution){ .request = {
-					 .in = 0, .out = 1, .err = 2, .log = true, .leash = -1 } };
+	*x = (struct execution){ .request = { .in = 0, .out = 1, .err = 2, .log = true } };
 	x->interactive = isatty(0) && !args_has(a, "no-tty");
 	if (add_limits(m, a, e) < 0)
 		return -1;

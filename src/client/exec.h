@@ -38,7 +38,6 @@ struct exec_request {
 	unsigned char detach_keys[DETACH_KEYS_MAX];
 	size_t n_detach_keys;
 	uint64_t attach_id; /* client_attach() */
-	int leash;          /* a launch still under way: its failure is ours; or -1 */
 };
 
 struct exec_result {

@@ -294,20 +294,6 @@ void cgroup_remove(const char *id)
 	each_base(id, remove_one, NULL);
 }
 
-static void exists_one(int base, const char *name, void *arg)
-{
-	if (faccessat(base, name, F_OK, 0) == 0)
-		*(bool *)arg = true;
-}
-
-bool cgroup_exists(const char *id)
-{
-	bool found = false;
-
-	each_base(id, exists_one, &found);
-	return found;
-}
-
 static bool read_number(int base, const char *name, const char *file, const char *key,
 			uint64_t *ret)
 {

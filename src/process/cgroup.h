@@ -46,8 +46,6 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
 /* Kills all members (v2) and removes every directory of ID, wherever it is. Idempotent. */
 void cgroup_remove(const char *id);
-/* True while some group of ID still exists. */
-bool cgroup_exists(const char *id);
 
 struct cgroup_usage {
 	uint64_t memory_bytes, cpu_ns, pids;

@@ -359,8 +359,8 @@ static void clean_up(struct supervisor *s)
 	if (vanish) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			record_retire(&s->home, s->record.spec.name);
-		if (record_erase(&s->home, s->record.spec.name, &e) < 0)
-			IGNORE(0); /* files of a sub-range: the next command erases them with help */
+		/* files of a sub-range: the next command erases them with help */
+		IGNORE(record_erase(&s->home, s->record.spec.name, &e));
 	} else {
 		if (s->failure.code)
 			boot_error_write(s->record_dir, s->stage, &s->failure);

@@ -33,8 +33,7 @@ static uint64_t exec_once(struct client *c, char **argv, size_t n, int null)
 				  .in = -1,
 				  .out = null,
 				  .err = null,
-				  .log = true,
-				  .leash = -1 };
+				  .log = true };
 	struct exec_result r;
 	struct err e = { 0 };
 	uint64_t start = clock_mono_ns();
