@@ -35,7 +35,8 @@
 #define STREAM 1u
 /* Beyond this share of the time, log records are dropped rather than slow the command down. */
 #define LOG_SHARE_DIVISOR 8
-#define LOG_FREE_NS (200 * NS_PER_MS) /* some tens of megabytes: only floods lose records */
+#define LOG_FREE_NS (100 * NS_PER_MS) /* as much as rotation keeps: only floods lose records */
+#define FLOOD_PIPE_BYTES (1 << 20) /* of a flood's pipe: fewer turns; the most a user may ask for */
 
 int exec_exit_status(const struct exit_message *m)
 {
@@ -132,6 +133,13 @@ struct tap {
 	uint64_t id, start, spent;
 };
 
+/* The log has had its share: what comes now is not for it. */
+static bool tap_is_full(const struct tap *t)
+{
+	return !t->on || (t->spent > LOG_FREE_NS &&
+			  t->spent > (clock_mono_ns() - t->start) / LOG_SHARE_DIVISOR);
+}
+
 static void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n)
 {
 	static const char marker[] = "[output lost: the log was slower than the command]\n";
@@ -139,11 +147,11 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 
 	if (!t->on)
 		return;
-	before = clock_mono_ns();
-	if (t->spent > LOG_FREE_NS && t->spent > (before - t->start) / LOG_SHARE_DIVISOR) {
+	if (tap_is_full(t)) {
 		t->lost = true;
 		return;
 	}
+	before = clock_mono_ns();
 	if (!t->open) {
 		AUTO_FREE char *path = xasprintf("sandboxes/%s", t->client->name);
 
@@ -186,6 +194,7 @@ struct run {
 	char *in_chunk;
 	size_t in_at, in_n; /* what waits to be fed */
 	bool ended;
+	enum { FLOOD_NOT_YET, FLOOD_PASSES, FLOOD_COPIED } flood; /* of stdout */
 	int output_error;  /* -errno: our own output failed */
 	uint64_t deadline; /* 0: none */
 	uint64_t last_output;
@@ -304,11 +313,38 @@ static int read_frames(struct run *r)
 
 /* --- piped ----------------------------------------------------------------------------------- */
 
+/* A flood that nobody logs goes from pipe to pipe without passing through us. False: copy instead,
+ * which also tells why (an output that is no pipe, or is full and does not block). */
+static bool pass_flood(struct run *r, int pipe_fd, int to)
+{
+	if (!r->flood) {
+		struct stat st;
+
+		r->flood =
+			fstat(to, &st) == 0 && S_ISFIFO(st.st_mode) ? FLOOD_PASSES : FLOOD_COPIED;
+		if (r->flood == FLOOD_PASSES) { /* or they stay as they are */
+			IGNORE(fcntl(pipe_fd, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
+			IGNORE(fcntl(to, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
+		}
+	}
+	if (r->flood != FLOOD_PASSES ||
+	    splice(pipe_fd, NULL, to, NULL, FLOOD_PIPE_BYTES, SPLICE_F_MOVE) <= 0)
+		return false;
+	r->tap.lost = true;
+	r->last_output = clock_mono_ns();
+	return true;
+}
+
 /* Copies one chunk; closes the pipe at its end. True while there was something. */
 static bool pump_out(struct run *r, int *pipe_fd, int to, enum execlog_source source)
 {
 	char chunk[CHUNK_BYTES];
-	ssize_t n = *pipe_fd < 0 ? 0 : read(*pipe_fd, chunk, sizeof(chunk));
+	ssize_t n;
+
+	if (*pipe_fd >= 0 && to >= 0 && source != LOG_STDERR && tap_is_full(&r->tap) &&
+	    pass_flood(r, *pipe_fd, to))
+		return true;
+	n = *pipe_fd < 0 ? 0 : read(*pipe_fd, chunk, sizeof(chunk));
 
 	if (n > 0) {
 		r->last_output = clock_mono_ns();

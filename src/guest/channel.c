@@ -63,6 +63,7 @@ void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, si
 static void shut_down(struct guest *g)
 {
 	g->stopping = true;
+	standby_end(g); /* it hears no SIGTERM */
 	kill(-1, SIGTERM);
 	kill(-1, SIGCONT); /* a stopped process would not hear it */
 	sessions_reap(g);

@@ -1,19 +1,22 @@
 /*
- * The child borrows pid 1's memory until it executes (CLONE_VM | CLONE_VFORK): cheap, and its
- * failure is simply written into the job. That memory is non-dumpable and belongs to the outer
- * namespace, so the payload can neither trace nor read the child while it shares it. The child
- * makes system calls only. An agent is forked instead: it stays in our code for long, on a copy of
- * our memory that is as unreadable to the payload as the original.
+ * The child borrows pid 1's memory until it executes (CLONE_VM): cheap, and its failure is simply
+ * written into the job. That memory is non-dumpable and belongs to the outer namespace, so the payload
+ * can neither trace nor read the child while it shares it. The child makes system calls only. An agent
+ * is forked instead: it stays in our code for long, on a copy of our memory that is as unreadable to the
+ * payload as the original.
  *
- * Order matters. Descriptors of pid 1 are closed before chdir, or a working directory such as
- * /proc/self/fd/7 would lead out (CVE-2024-21626). The filter goes in while we still have
- * CAP_SYS_ADMIN over the namespace just joined; all that follows must pass it.
+ * Order matters. The filter goes in while we still have CAP_SYS_ADMIN over the namespace just joined;
+ * all that follows must pass it. Descriptors of pid 1 are closed before chdir, or a working directory
+ * such as /proc/self/fd/7 would lead out (CVE-2024-21626). A standby shares pid 1's descriptors until it
+ * is called, because the command's arrive there.
  */
 #include "guest/exec.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,7 +31,12 @@
 #define STACK_BYTES 32768
 #define CAPABILITY_LAST 63 /* dropping stops at the first the kernel does not know */
 
-static _Alignas(16) char child_stack[STACK_BYTES];
+#define STANDBY_PATIENCE_NS 1000000000ll /* then it was stopped, or the machine is: do without it */
+#define NO_DESCRIPTOR 0x7fffffff         /* beyond every table */
+
+enum stage { STAGE_IDLE, STAGE_EXECUTING, STAGE_ABANDONED };
+
+static _Alignas(16) char child_stack[STACK_BYTES], standby_stack[STACK_BYTES];
 
 static long join_cgroups(const struct exec_walls *w)
 {
@@ -94,21 +102,28 @@ static long set_limits(const struct exec_job *j)
 	return r;
 }
 
-static long become_user(const struct exec_job *j)
+static long drop_capabilities(bool restricted)
 {
-	const struct user *u = j->user;
-	uint64_t keep = j->walls->restricted ? 0 : EXEC_CAPABILITIES;
-	long r;
+	uint64_t keep = restricted ? 0 : EXEC_CAPABILITIES;
 
 	for (unsigned cap = 0; cap <= CAPABILITY_LAST; cap++) {
 		if (keep >> cap & 1)
 			continue;
-		r = RAW5(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+		long r = RAW5(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+
 		if (r == -EINVAL)
 			break;
 		if (r < 0)
 			return r;
 	}
+	return 0;
+}
+
+static long become_user(const struct exec_job *j)
+{
+	const struct user *u = j->user;
+	long r;
+
 	if (!j->walls->single_id) {
 		r = RAW2(SYS_setgroups, u->n_groups, u->group);
 		if (r < 0)
@@ -172,22 +187,34 @@ static void fail(struct exec_job *j, enum exec_failure f, long r)
 	raw_exit(EXEC_AGENT_FAILED);
 }
 
-static void run(void *arg)
+/* What no command's request can change. -errno, and which kind of failure that is. */
+static long enter_walls(const struct exec_walls *w, enum exec_failure *ret_failure)
 {
-	struct exec_job *j = arg;
-	unsigned long no_signals = 0;
 	long r;
 
 	RAW0(SYS_setsid);
-	if ((r = join_cgroups(j->walls)) < 0)
-		fail(j, r == -EAGAIN ? EXEC_RESOURCE : EXEC_INTERNAL, r);
+	r = join_cgroups(w);
+	*ret_failure = r == -EAGAIN ? EXEC_RESOURCE : EXEC_INTERNAL;
+	if (r < 0)
+		return r;
+	*ret_failure = EXEC_USER;
+	if ((r = RAW2(SYS_setns, w->userns, CLONE_NEWUSER)) < 0)
+		return r;
+	*ret_failure = EXEC_INTERNAL;
+	if ((r = install_filter(w->restricted)) < 0)
+		return r;
+	return drop_capabilities(w->restricted);
+}
+
+/* Behind the walls: becomes the command. */
+static void become_command(struct exec_job *j)
+{
+	unsigned long no_signals = 0;
+	long r;
+
 	if ((r = take_stdio(j)) < 0)
 		fail(j, j->tty ? EXEC_PTY : EXEC_INTERNAL, r);
-	if ((r = RAW2(SYS_setns, j->walls->userns, CLONE_NEWUSER)) < 0)
-		fail(j, EXEC_USER, r);
 	if ((r = RAW3(SYS_close_range, 3, ~0u, 0)) < 0)
-		fail(j, EXEC_INTERNAL, r);
-	if ((r = install_filter(j->walls->restricted)) < 0)
 		fail(j, EXEC_INTERNAL, r);
 	if ((r = set_limits(j)) < 0)
 		fail(j, EXEC_RESOURCE, r);
@@ -202,20 +229,105 @@ static void run(void *arg)
 	fail(j, spawn_failure(r), r);
 }
 
-pid_t exec_start(struct exec_job *j)
+static void run(void *arg)
+{
+	struct exec_job *j = arg;
+	enum exec_failure f;
+	long r = enter_walls(j->walls, &f);
+
+	if (r < 0)
+		fail(j, f, r);
+	become_command(j);
+}
+
+static bool move_stage(uint32_t *stage, uint32_t to)
+{
+	uint32_t idle = STAGE_IDLE;
+
+	return __atomic_compare_exchange_n(stage, &idle, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static void stand_by(void *arg)
+{
+	struct exec_standby *b = arg;
+	enum exec_failure f;
+	long r = enter_walls(b->walls, &f);
+
+	while (r >= 0 && !__atomic_load_n(&b->called, __ATOMIC_ACQUIRE))
+		RAW4(SYS_futex, &b->called, FUTEX_WAIT_PRIVATE, 0, NULL);
+	if (r < 0 || !move_stage(&b->job->stage, STAGE_EXECUTING))
+		raw_exit(EXEC_AGENT_FAILED);
+	/* a table of our own from here on: nothing is closed, there being no such descriptors */
+	if ((r = RAW3(SYS_close_range, NO_DESCRIPTOR, NO_DESCRIPTOR, CLOSE_RANGE_UNSHARE)) < 0)
+		fail(b->job, EXEC_INTERNAL, r);
+	become_command(b->job);
+}
+
+static void scope_flags(struct clone_args *args, int cgroup, bool mark)
+{
+	if (mark)
+		args->flags |= CLONE_NEWUTS;
+	if (cgroup >= 0) {
+		args->flags |= CLONE_INTO_CGROUP;
+		args->cgroup = (uint64_t)cgroup;
+	}
+}
+
+int exec_stand_by(struct exec_standby *b, const struct exec_walls *w, int cgroup, bool mark)
 {
 	struct clone_args args = {
-		.flags = j->mark ? CLONE_NEWUTS : 0,
+		.flags = CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID,
 		.exit_signal = SIGCHLD,
+		.child_tid = (uintptr_t)&b->alive,
+		.stack = (uintptr_t)standby_stack,
+		.stack_size = sizeof(standby_stack),
 	};
 	long pid;
 
-	if (j->cgroup >= 0) {
-		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)j->cgroup;
+	*b = (struct exec_standby){ .walls = w, .alive = 1 };
+	scope_flags(&args, cgroup, mark);
+	pid = raw_clone_on_stack(&args, stand_by, b);
+	if (pid < 0)
+		return (int)pid;
+	b->pid = (pid_t)pid;
+	return 0;
+}
+
+/* True when the standby took the job: it executed, or says why not. */
+static bool call_standby(struct exec_standby *b, struct exec_job *j)
+{
+	const struct {
+		int64_t s, ns;
+	} patience = { 0, STANDBY_PATIENCE_NS - 1 }, *limit = &patience;
+	long r = 0;
+
+	b->job = j;
+	__atomic_store_n(&b->called, 1, __ATOMIC_RELEASE);
+	RAW3(SYS_futex, &b->called, FUTEX_WAKE_PRIVATE, 1);
+	while (__atomic_load_n(&b->alive, __ATOMIC_ACQUIRE)) {
+		/* not private: the kernel's wake-up at the end is not */
+		r = RAW4(SYS_futex, &b->alive, FUTEX_WAIT, 1, limit);
+		if (r != -ETIMEDOUT)
+			continue;
+		if (move_stage(&j->stage, STAGE_ABANDONED))
+			RAW2(SYS_kill, b->pid, SIGKILL);
+		limit = NULL; /* it dies, or is in execve and will come out of it */
 	}
+	return j->stage == STAGE_EXECUTING;
+}
+
+pid_t exec_start(struct exec_job *j)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+	long pid;
+
 	j->failure = EXEC_OK;
 	j->err = 0;
+	j->stage = STAGE_IDLE;
+	if (j->standby && call_standby(j->standby, j))
+		return j->standby->pid;
+	scope_flags(&args, j->cgroup, j->mark);
 	/* signals stay blocked in pid 1 for good (signalfd), so none can run in the child */
 	if (j->agent) {
 		pid = RAW2(SYS_clone3, &args, sizeof(args)); /* a plain fork */

@@ -22,12 +22,12 @@ void scopes_init(struct scopes *s, int payload)
 		fd_closep(&s->payload);
 }
 
-static bool is_empty(int group)
+static bool is_empty(int events)
 {
 	char text[64] = "";
-	AUTO_FD fd = openat(group, "cgroup.events", O_RDONLY | O_CLOEXEC);
 
-	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, "populated 0");
+	return events >= 0 && pread(events, text, sizeof(text) - 1, 0) > 0 &&
+	       strstr(text, "populated 0");
 }
 
 static void group_name(unsigned number, char out[32])
@@ -40,13 +40,14 @@ void scope_open(struct scopes *s, struct scope *ret)
 	char name[32];
 	int r;
 
-	*ret = (struct scope){ .group = -1, .mark = -1 };
+	*ret = SCOPE_NONE;
 	if (s->payload < 0)
 		return;
 	for (unsigned i = s->n_spare; i-- > 0;) {
-		if (!is_empty(s->spare[i].fd))
+		if (!is_empty(s->spare[i].events))
 			continue;
-		ret->group = s->spare[i].fd;
+		ret->group = s->spare[i].group;
+		ret->events = s->spare[i].events;
 		ret->number = s->spare[i].number;
 		s->spare[i] = s->spare[--s->n_spare];
 		return;
@@ -128,10 +129,14 @@ void scope_close(struct scopes *s, struct scope *c)
 	/* kernels that count kills (6.14 on) compare the count of pid 1's own group with that of the
 	 * group cloned into: whatever is born into a group that was ever killed dies at once */
 	if (s->n_spare < ARRAY_SIZE(s->spare) && !c->killed) {
+		if (c->events < 0)
+			c->events = openat(c->group, "cgroup.events", O_RDONLY | O_CLOEXEC);
 		s->spare[s->n_spare].number = c->number;
-		s->spare[s->n_spare++].fd = fd_take(&c->group);
+		s->spare[s->n_spare].events = fd_take(&c->events);
+		s->spare[s->n_spare++].group = fd_take(&c->group);
 		return;
 	}
+	fd_closep(&c->events);
 	fd_closep(&c->group);
 	group_name(c->number, name);
 	/* one that somebody still dies in stays until the sandbox ends; the supervisor removes it */

@@ -19,7 +19,7 @@ struct scopes {
 	int payload; /* delegated cgroup directory, or -1: marks are used */
 	unsigned next;
 	struct {
-		int fd;
+		int group, events;
 		unsigned number;
 	} spare[16]; /* groups of ended commands, to be used again when empty */
 	unsigned n_spare;
@@ -27,12 +27,15 @@ struct scopes {
 
 struct scope {
 	int group;       /* directory, or -1 */
+	int events;      /* its cgroup.events once it was used: is anybody left? */
 	unsigned number; /* of the group: its name */
 	bool killed; /* such a group is never used again: newer kernels kill who is born in it */
 	int mark;    /* open UTS namespace, or -1; holding it keeps its number from reuse */
 	uint64_t mark_ino;
 	uint64_t deadline; /* of the passes */
 };
+
+#define SCOPE_NONE ((struct scope){ .group = -1, .events = -1, .mark = -1 })
 
 /* PAYLOAD is taken; groups are used only if the kernel can kill by group. */
 void scopes_init(struct scopes *s, int payload);

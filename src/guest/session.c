@@ -162,12 +162,14 @@ void sessions_reap(struct guest *g)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		standby_reaped(g, pid);
 		for (struct session *s = g->sessions; s; s = s->next)
 			if (s->pid == pid) {
 				session_ended(s, status);
 				break;
 			}
+	}
 	if (g->stopping && pid < 0 && errno == ECHILD)
 		_exit(0);
 }
@@ -513,13 +515,21 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	environ_candidates(&paths, &env, m->argv[0]);
 	j.envp = (const char *const *)env.v;
 	j.paths = (const char *const *)paths.v;
-	scope_open(&g->scopes, &s->scope);
+	if (standby_take(g, &s->scope))
+		j.standby = &g->standby.child;
+	else
+		scope_open(&g->scopes, &s->scope);
 	j.cgroup = s->scope.group;
 	j.mark = g->scopes.payload < 0;
 	if (j.cgroup < 0 && !j.mark) /* no group to be had: it could not be killed for sure */
 		j.failure = EXEC_RESOURCE, j.err = ENOSPC, s->pid = -1;
 	else
 		s->pid = exec_start(&j);
+	if (j.standby && s->pid != j.standby->pid) { /* it failed us: a mark of its own is needed */
+		fd_closep(&s->scope.mark);
+		j.standby = NULL;
+	}
+	g->standby.child.pid = 0;
 	for (int i = 0; i < 3; i++)
 		fd_closep(&f->child[i]);
 	if (j.failure) {
@@ -531,9 +541,11 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		g->next_session--; /* a command that never ran has no number */
 		session_free(s);
 	} else {
-		if (j.mark)
+		if (s->scope.mark < 0 && j.mark)
 			scope_mark(&s->scope, s->pid);
 		session_running(s, c, f, m);
+		if (!(m->flags & EXEC_MAIN)) /* that one is the last */
+			standby_renew(g);
 	}
 	environ_done(&env);
 	environ_done(&paths);
@@ -552,7 +564,7 @@ void session_start(struct connection *c, uint32_t stream, struct str body)
 		send_exit(c, stream, &(struct exit_message){ .failure = EXEC_BAD_ARGS, .sys = -r });
 		return;
 	}
-	if (user_find(m.user ? m.user : g->boot.user, &u, &e) < 0) {
+	if (user_find(&g->users, m.user ? m.user : g->boot.user, &u, &e) < 0) {
 		send_error(c, stream, &e);
 	} else if ((r = open_ends(c, &m, &u, &f)) < 0) {
 		send_exit(c, stream,

@@ -3,12 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/str.h"
 
+#define USERS_KEPT_MAX_BYTES 8192       /* what an image has; longer ones are read every time */
 #define USERS_FILE_MAX_BYTES (1u << 20) /* thousands of users; more is not a passwd file */
 
 static bool all_digits(struct str s)
@@ -137,23 +141,61 @@ int user_find_in(const char *spec, const char *passwd, const char *group, struct
 	return 0;
 }
 
-static void read_users(const char *path, struct buf *b)
+static bool unchanged(const struct stat *a, const struct stat *b)
 {
-	/* a missing or odd file is an empty one: numeric users still work */
-	if (io_read_file(AT_FDCWD, path, b) < 0)
-		buf_clear(b);
-	/* NUL bytes would hide the rest of the text from str_of() */
-	for (size_t i = 0; i < b->n; i++)
-		if (b->p[i] == '\0')
-			b->p[i] = '?';
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mode == b->st_mode && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-int user_find(const char *spec, struct user *ret, struct err *e)
+/* Nobody can set a change time, but two changes within one tick of the clock have the same. So what was
+ * changed just now is not kept; one change later the times differ. */
+static bool settled(const struct stat *st)
 {
-	AUTO_BUF passwd = BUF_INIT(USERS_FILE_MAX_BYTES);
-	AUTO_BUF group = BUF_INIT(USERS_FILE_MAX_BYTES);
+	struct timespec now;
 
-	read_users("/etc/passwd", &passwd);
-	read_users("/etc/group", &group);
-	return user_find_in(spec, buf_str(&passwd), buf_str(&group), ret, e);
+	return clock_gettime(CLOCK_REALTIME, &now) == 0 && now.tv_sec > st->st_ctim.tv_sec + 1;
+}
+
+static void read_users(const char *path, struct users_file *f)
+{
+	AUTO_BUF b = BUF_INIT(USERS_FILE_MAX_BYTES);
+	struct stat before = { 0 }, after = { 0 };
+	bool known = stat(path, &before) == 0;
+
+	if (known && f->seen.st_ino && unchanged(&f->seen, &before))
+		return;
+	free(f->text);
+	*f = (struct users_file){ 0 };
+	/* a missing or odd file is an empty one: numeric users still work */
+	if (io_read_file(AT_FDCWD, path, &b) < 0)
+		buf_clear(&b);
+	/* NUL bytes would hide the rest of the text from str_of() */
+	for (size_t i = 0; i < b.n; i++)
+		if (b.p[i] == '\0')
+			b.p[i] = '?';
+	f->text = xstrdup(buf_str(&b));
+	if (known && b.n <= USERS_KEPT_MAX_BYTES && stat(path, &after) == 0 &&
+	    unchanged(&before, &after) && settled(&after))
+		f->seen = after;
+}
+
+static void forget_unsettled(struct users_file *f)
+{
+	if (f->seen.st_ino)
+		return;
+	free(f->text);
+	f->text = NULL;
+}
+
+int user_find(struct users *u, const char *spec, struct user *ret, struct err *e)
+{
+	int r;
+
+	read_users("/etc/passwd", &u->passwd);
+	read_users("/etc/group", &u->group);
+	r = user_find_in(spec, u->passwd.text, u->group.text, ret, e);
+	forget_unsettled(&u->passwd);
+	forget_unsettled(&u->group);
+	return r;
 }

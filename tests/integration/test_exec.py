@@ -130,6 +130,21 @@ class Streams(CordonTest):
         self.assertEqual((proc.wait(10), count), (0, size))
         self.assertEqual(got.hexdigest(), wanted.hexdigest())
 
+    def test_a_flood_beyond_the_logs_share_is_byte_for_byte(self):
+        """Past some tens of megabytes the client passes output on without looking at it."""
+        box, size = self.create(), 320 << 20
+        block = "".join(f"{n}\n" for n in range(1, 20001)).encode()
+        command = f'yes "$(seq 1 20000)" | head -c {size}'
+        proc = box.popen("sh", "-c", command, stderr=subprocess.DEVNULL)
+        got, wanted = hashlib.sha256(), hashlib.sha256()
+        while chunk := proc.stdout.read1(1 << 20):
+            got.update(chunk)
+        self.assertEqual(proc.wait(10), 0)
+        for _ in range(size // len(block)):
+            wanted.update(block)
+        wanted.update(block[:size % len(block)])
+        self.assertEqual(got.hexdigest(), wanted.hexdigest())
+
     def test_unread_stdin_does_not_fail_the_command(self):
         got = self.create().sh("exit 5", stdin=b"x" * 3_000_000)
         self.assertEqual(got.code, 5, got)
@@ -546,6 +561,17 @@ class User(CordonTest):
         self.assertEqual(set(box.out("id -G", opts=("-u", "robot")).split()), {"765", "888"})
         self.assertEqual(box.out("id -g", opts=("-u", "robot:more")), "888")
 
+    def test_a_change_of_users_counts_for_the_next_exec(self):
+        """What was read of /etc/passwd may be kept only while it is the same file."""
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        box = self.create()
+        self.assertEqual(box.out("id -u", opts=("-u", "root")), "0")
+        for uid in (4001, 4002, 4003):  # same length, and quicker than a clock's tick
+            box.out("sed -i /^late:/d /etc/passwd; "
+                    f"echo late:x:{uid}:{uid}::/home/late:/bin/sh >> /etc/passwd")
+            self.assertEqual(box.out("id -u", opts=("-u", "late")), str(uid))
+
     def test_unknown_name_is_1(self):
         got = self.create().exec("true", opts=("-u", "nobody-of-that-name"))
         self.assertEqual((got.code, got.out), (1, b""), got)
@@ -627,6 +653,38 @@ class Descriptors(CordonTest):
         got = self.cordon("exec", self.create().name, "--", "sh", "-c", "umask",
                           preexec_fn=lambda: os.umask(0o777))
         self.assertEqual(got.text, "0022\n", got)
+
+
+class Standby(CordonTest):
+    """pid 1 keeps a child behind the walls for the next command; the payload can reach it."""
+
+    modes = ALL_MODES
+    OTHERS = ("for p in /proc/[0-9]*; do read -r name < $p/comm || continue; n=${p#/proc/}; "
+              "[ $n != 1 ] && [ \"$name\" = cordon-guest ] && { %s; }; done 2>/dev/null; true")
+
+    def test_killing_it_costs_nothing(self):
+        box = self.create()
+        for _ in range(5):
+            box.out(self.OTHERS % "kill -9 $n")
+            self.assertEqual(box.sh("exit 7").code, 7)
+
+    def test_stopping_it_cannot_hold_up_the_next_command(self):
+        box = self.create()
+        box.out("true")
+        for _ in range(3):
+            box.out(self.OTHERS % "kill -STOP $n")
+            self.assertEqual(box.sh("exit 7").code, 7)
+
+    def test_it_cannot_be_looked_into(self):
+        box = self.create()
+        box.out("true")
+        got = box.out(self.OTHERS % "ls -l $p/fd $p/exe $p/cwd; head -c 1 $p/maps $p/mem $p/environ")
+        self.assertEqual(got, "", "pid 1's memory and descriptors are behind it")
+
+    def test_it_ends_with_the_sandbox(self):
+        box = self.create()
+        box.out("true")
+        self.assertEqual(self.cordon("stop", box.name).code, 0)
 
 
 class Parallel(CordonTest):
