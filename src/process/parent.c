@@ -41,20 +41,15 @@ void process_init(struct process_instance *i)
 	cgroup_init(&i->cgroup);
 }
 
-int process_seal_program(const char *path, int *ret_fd, struct err *e)
+static int sealed_copy(int from, off_t size, const char *path, int *ret_fd, struct err *e)
 {
-	AUTO_FD from = open(path, O_RDONLY | O_CLOEXEC);
-	AUTO_FD to = -1;
-	struct stat st;
+	AUTO_FD to = memfd_create("cordon-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	off_t done = 0;
 
-	if (from < 0 || fstat(from, &st) < 0)
-		return err_sys(e, errno, "open '%s'", path);
-	to = memfd_create("cordon-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (to < 0)
 		return err_sys(e, errno, "make a sealed copy of '%s'", path);
-	while (done < st.st_size) {
-		ssize_t n = sendfile(to, from, &done, (size_t)(st.st_size - done));
+	while (done < size) {
+		ssize_t n = sendfile(to, from, &done, (size_t)(size - done));
 
 		if (n <= 0)
 			return err_sys(e, n < 0 ? errno : EIO, "copy '%s'", path);
@@ -63,6 +58,33 @@ int process_seal_program(const char *path, int *ret_fd, struct err *e)
 		return err_sys(e, errno, "seal the copy of '%s'", path);
 	*ret_fd = fd_take(&to);
 	return 0;
+}
+
+/* Root's program, through a mount of its own that nothing inside can change: its pages are shared by
+ * all sandboxes, and its owner is nobody in there. */
+static int readonly_mount(const char *path, int *ret_fd)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+					       MOUNT_ATTR_NODEV };
+	AUTO_FD tree = sys_open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree < 0 || sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) < 0)
+		return -errno;
+	*ret_fd = fd_take(&tree);
+	return 0;
+}
+
+int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, struct err *e)
+{
+	AUTO_FD from = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (from < 0 || fstat(from, &st) < 0)
+		return err_sys(e, errno, "open '%s'", path);
+	if (parent_mounts && st.st_uid == 0 && (st.st_mode & S_IXOTH) && !(st.st_mode & S_IWOTH) &&
+	    readonly_mount(path, ret_fd) == 0)
+		return 0;
+	return sealed_copy(from, st.st_size, path, ret_fd, e);
 }
 
 static int clone_failed(int errnum, struct err *e)

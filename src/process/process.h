@@ -18,7 +18,7 @@ struct process_request {
 	struct rootfs rootfs;
 	const char *cgroup_id;
 	struct cgroup_limits limits;
-	int guest_program;         /* sealed copy of cordon-guest */
+	int guest_program;         /* from process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL: loopback only */
 	bool tap; /* we may make the interface in the sandbox's namespace; else pid 1 does */
 };
@@ -49,5 +49,8 @@ void process_kill(struct process_instance *i);
 /* Reaps and releases. Removes the cgroups. */
 void process_done(struct process_instance *i);
 
-/* A copy of the program that nobody can write to, whatever happens inside. */
-MUST_USE int process_seal_program(const char *path, int *ret_fd, struct err *e);
+/* The program of pid 1 as something that nobody inside can write to, whatever happens there: root's own
+ * file through a read-only mount, anybody else's as a sealed copy (they own the file, and so does the
+ * root inside). */
+MUST_USE int process_guest_program(const char *path, bool parent_mounts, int *ret_fd,
+				   struct err *e);

@@ -463,13 +463,13 @@ int supervisor_program(const char *name, char **ret_path, struct err *e)
 	return 0;
 }
 
-static int guest_program(int *ret_fd, struct err *e)
+static int guest_program(const struct supervisor *s, int *ret_fd, struct err *e)
 {
 	AUTO_FREE char *path = NULL;
 
 	if (supervisor_program("cordon-guest", &path, e) < 0)
 		return -1;
-	return process_seal_program(path, ret_fd, e);
+	return process_guest_program(path, s->parent_mounts, ret_fd, e);
 }
 
 static int open_sockets(struct supervisor *s, struct err *e)
@@ -488,7 +488,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	AUTO_FD program = -1;
 	int r;
 
-	if (supervisor_choose_ids(s, e) < 0 || guest_program(&program, e) < 0)
+	if (supervisor_choose_ids(s, e) < 0 || guest_program(s, &program, e) < 0)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
 	q->cgroup_id = cgroup_id;

@@ -167,7 +167,8 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 		process_kill(&s->instance);
 		return;
 	}
-	save(s, STATUS_DRAINING);
+	if (!s->record.spec.ephemeral) /* that one is about to have no record */
+		save(s, STATUS_DRAINING);
 	frame_put(&b, FRAME_SHUTDOWN, 0, 0, NULL, 0);
 	if (send(s->instance.channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		process_kill(&s->instance);
