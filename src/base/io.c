@@ -89,6 +89,19 @@ int io_read_file(int dirfd, const char *path, struct buf *b)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
+	/* one read that is shorter than asked for is the whole of it; /proc's files have no size */
+	if (st.st_size > 0 && st.st_size < IO_CHUNK_BYTES &&
+	    (size_t)st.st_size + 1 < b->max - b->n) {
+		char *room = buf_room(b, (size_t)st.st_size + 1);
+		ssize_t k = room ? read(fd, room, (size_t)st.st_size + 1) : 0;
+
+		if (room && k > 0) {
+			b->n += (size_t)k;
+			b->p[b->n] = '\0';
+			if (k <= st.st_size)
+				return 0;
+		}
+	}
 	return io_read_to_end(fd, b);
 }
 
