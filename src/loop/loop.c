@@ -29,7 +29,8 @@ enum slot_kind { SLOT_FREE, SLOT_FD, SLOT_TIMER, SLOT_SIGNAL };
 struct slot {
 	enum slot_kind kind;
 	uint32_t gen;
-	int fd; /* or the signal's number */
+	int fd;          /* or the signal's number */
+	uint32_t events; /* the kernel knows these */
 	uint64_t deadline;
 	union {
 		loop_fd_fn *on_fd;
@@ -128,6 +129,7 @@ loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, voi
 		return 0;
 	s->fd = fd;
 	s->on_fd = fn;
+	s->events = events;
 	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) < 0) {
 		int saved = errno;
 
@@ -144,8 +146,10 @@ void loop_change_fd(struct loop *l, loop_id id, uint32_t events)
 	struct epoll_event ev = { .events = events, .data.u64 = id };
 	struct slot *s = find(l, id);
 
-	if (s)
-		IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev)); /* the fd is registered */
+	if (!s || s->events == events)
+		return; /* callers say what they want after each turn; mostly it is what they have */
+	s->events = events;
+	IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev)); /* the fd is registered */
 }
 
 loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, void *arg)
