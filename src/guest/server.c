@@ -68,6 +68,8 @@ void connection_send(struct connection *c, enum frame_type type, unsigned flags,
 		     const void *p, size_t n)
 {
 	frame_put(&c->out, type, flags, stream, p, n);
+	if (buf_failed(&c->out)) /* no memory: it must not wait for what will never come */
+		IGNORE(shutdown(c->fd, SHUT_RDWR));
 	connection_flush(c);
 }
 
