@@ -140,3 +140,13 @@ void range_release(const char *record_path)
 		}
 	}
 }
+
+int range_keep(struct confine_files *f, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		if (confine_files_allow_path(
+			    f, tables[i][1],
+			    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE, e) < 0)
+			return -1;
+	return 0;
+}

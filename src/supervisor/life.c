@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "state/boot_error.h"
+#include "supervisor/confine.h"
 #include "supervisor/disk.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
@@ -438,7 +439,8 @@ int supervisor_run(struct supervisor *s)
 	execlog_open(&s->log, s->record_dir);
 	if (r < 0)
 		err_sys(&s->failure, -r, "make an event loop");
-	else if (supervisor_launch(s, &s->failure) == 0 && watch_all(s) == 0) {
+	else if (supervisor_launch(s, &s->failure) == 0 && watch_all(s) == 0 &&
+		 supervisor_confine(s, &s->failure) == 0) {
 		r = loop_run(s->loop);
 		if (r < 0)
 			err_sys(&s->failure, -r, "wait for events");
