@@ -104,6 +104,7 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		if (s)
 			return false; /* the stream is taken */
 		session_start(c, f->stream, f->body);
+		guest_confine(c->guest);
 		drop_fds(c);
 		return true;
 	case FRAME_ATTACH:
@@ -115,6 +116,7 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		if (s)
 			return false;
 		session_files(c, f->stream, f->body);
+		guest_confine(c->guest);
 		return true;
 	case FRAME_LEAVE:
 		session_leave(c, f, c->fds, c->n_fds);
