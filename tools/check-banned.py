@@ -21,7 +21,8 @@ BANNED = {
     "epoll_create": "epoll_create1", "inotify_init": "inotify_init1",
 }
 # only these files make processes: everything else asks them to
-FORKS = {"fork", "vfork", "clone", "sys_clone3", "raw_clone_on_stack", "posix_spawn", "daemon"}
+FORKS = {"fork", "vfork", "clone", "sys_clone3", "raw_clone_on_stack", "raw_old_clone_on_stack",
+         "posix_spawn", "daemon"}
 MAY_FORK = {
     "src/base/spawn.c",      # programs of the host
     "src/base/holder.c",     # a task in a user namespace while it is being mapped

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compile tools/seccomp.table into a classic BPF program, and into a plain list for its test.
+"""Compile a tools/*.table into a classic BPF program, and into a plain list for its test.
 
 When a filter is attached the kernel runs it once for every system call number, to remember which
 numbers are always allowed. So the shape decides what a command's start costs: a balanced tree over
@@ -17,6 +17,7 @@ OFFSET_NR, OFFSET_ARCH, OFFSET_ARGS = 0, 4, 16  # in struct seccomp_data; little
 RET_ALLOW, RET_ERRNO, RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 LD_W_ABS, ALU_AND, JEQ, JGE, JSET, RET = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 DEFAULT = "ENOSYS"
+LEFT_OUT = "left out"
 JUMP_MAX = 255  # a conditional jump has eight bits
 
 
@@ -37,6 +38,7 @@ class Table:
         self.numbers = numbers  # name -> number
         self.answer = {}  # name -> answer word or Rule
         self.rules = []
+        self.default = DEFAULT
 
     def give(self, name, answer, where):
         if name not in self.numbers:
@@ -64,7 +66,8 @@ def parse_term(text, where):
     return int(m[1]), int(m[2], 0) if m[2] else None, values
 
 
-def parse_table(text, numbers):
+def parse_table(text, numbers, without=()):
+    """Groups and rules of a part in WITHOUT are as if they were not there."""
     table = Table(numbers)
     current = None
     for lineno, line in enumerate(text.splitlines(), 1):
@@ -75,12 +78,18 @@ def parse_table(text, numbers):
         if line[0] == "\t":
             if current is None:
                 raise TableError(f"{where}: belongs to no group")
-            if isinstance(current, Rule):
+            if current == LEFT_OUT:
+                pass
+            elif isinstance(current, Rule):
                 answer_value(words[0])
                 current.clauses.append((words[0], [parse_term(t, where) for t in words[1:]]))
             else:
                 for name in words:
                     table.give(name, current, where)
+            continue
+        if words[0] == "default":
+            answer_value(words[1])
+            table.default = words[1]
             continue
         if words[0] == "number":
             name, number = words[1], int(words[2])
@@ -90,7 +99,10 @@ def parse_table(text, numbers):
         if "--" not in words:
             raise TableError(f"{where}: a group needs a reason after --")
         head = words[: words.index("--")]
-        if head[0] == "rule":
+        part = head.pop(0)[:-1] if head[0].endswith(":") else None
+        if part in without:
+            current = LEFT_OUT
+        elif head[0] == "rule":
             current = Rule(len(table.rules))
             table.rules.append(current)
             for name in head[1:]:
@@ -123,7 +135,7 @@ def intervals(table):
         label[table.numbers[name]] = answer.name if isinstance(answer, Rule) else answer
     out = []
     for number in range(max(label) + 2):
-        target = label.get(number, DEFAULT)
+        target = label.get(number, table.default)
         if not out or out[-1][1] != target:
             out.append((number, target))
     return out
@@ -202,7 +214,7 @@ def compile_table(table):
     emit_tree(p, intervals(table))
     for rule in table.rules:
         emit_rule(p, rule)
-    answers = {"allow", "kill", DEFAULT}
+    answers = {"allow", "kill", table.default}
     answers |= {a for a in table.answer.values() if not isinstance(a, Rule)}
     answers |= {a for rule in table.rules for a, _ in rule.clauses}
     for answer in sorted(answers):
@@ -211,11 +223,11 @@ def compile_table(table):
     return p.resolve()
 
 
-def write_filter(path, code):
-    lines = ["/* made by tools/gen-seccomp.py from tools/seccomp.table */", '#include "guest/seccomp.h"',
-             "", "const struct sock_filter seccomp_filter[] = {"]
+def write_filter(path, code, symbol, include):
+    lines = ["/* made by tools/gen-seccomp.py */", f'#include "{include}"', "",
+             f"const struct sock_filter {symbol}[] = {{"]
     lines += [f"\t{{ 0x{op:02x}, {yes}, {no}, 0x{k:08x} }}," for op, yes, no, k in code]
-    lines += ["};", f"const unsigned short seccomp_filter_len = {len(code)};", ""]
+    lines += ["};", f"const unsigned short {symbol}_len = {len(code)};", ""]
     path.write_text("\n".join(lines))
 
 
@@ -224,7 +236,7 @@ def write_expect(path, table):
     lines = ["/* made by tools/gen-seccomp.py from tools/seccomp.table, for tests/unit/guest_seccomp.c */",
              '#include "guest/seccomp.h"', "", "const struct seccomp_expect seccomp_expect[] = {"]
     for name, number in sorted(table.numbers.items(), key=lambda item: item[1]):
-        answer = table.answer.get(name, DEFAULT)
+        answer = table.answer.get(name, table.default)
         value = 0 if isinstance(answer, Rule) else answer_value(answer)
         lines.append(f'\t{{ "{name}", {number}, 0x{value:08x} }},')
     lines += ["};", f"const unsigned seccomp_expect_len = {len(table.numbers)};", ""]
@@ -235,23 +247,27 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("table", type=pathlib.Path)
     ap.add_argument("--header", help="asm/unistd_64.h (default: the system's)")
+    ap.add_argument("--without", action="append", default=[], metavar="PART",
+                    help="leave out what a line 'PART: …' begins")
     ap.add_argument("--filter", type=pathlib.Path, help="C file to write")
+    ap.add_argument("--symbol", default="seccomp_filter", help="the array in that file")
+    ap.add_argument("--include", default="guest/seccomp.h", help="the header that declares it")
     ap.add_argument("--expect", type=pathlib.Path, help="C file to write, for the unit test")
     ap.add_argument("--stats", action="store_true", help="print the shape of the program")
     args = ap.parse_args()
     try:
-        table = parse_table(args.table.read_text(), read_headers(args.header))
+        table = parse_table(args.table.read_text(), read_headers(args.header), args.without)
         code = compile_table(table)
     except TableError as error:
         sys.exit(f"{args.table}: {error}")
     unnamed = sorted(set(table.numbers) - set(table.answer))
     if args.filter:
-        write_filter(args.filter, code)
+        write_filter(args.filter, code, args.symbol, args.include)
     if args.expect:
         write_expect(args.expect, table)
     if args.stats:
         print(f"{len(code)} instructions, {len(intervals(table))} intervals; "
-              f"not mentioned, so {DEFAULT}: {' '.join(unnamed) or 'none'}")
+              f"not mentioned, so {table.default}: {' '.join(unnamed) or 'none'}")
         print(" ".join(f"{n}:{t}" for n, t in intervals(table)))
 
 

@@ -4,6 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
+
+void out_of_memory(void)
+{
+	static const char text[] = "error: out of memory\n";
+
+	IGNORE(write(STDERR_FILENO, text, sizeof(text) - 1)); /* no memory for more than trying */
+	_exit(err_exit_status(ERR_SYSTEM));
+}
+
 char *xstrdup(const char *s)
 {
 	return xstrndup(s, strlen(s));
@@ -26,7 +36,7 @@ char *xasprintf(const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (vasprintf(&p, fmt, ap) < 0)
-		abort();
+		out_of_memory();
 	va_end(ap);
 	return p;
 }

@@ -46,13 +46,16 @@ static inline int fd_take(int *fd)
 		taken_;                     \
 	})
 
-/* Small fixed allocations: no memory for them means no way on, so these abort. */
+/* Says so on stderr and ends the program. */
+__attribute__((noreturn)) void out_of_memory(void);
+
+/* Small fixed allocations: no memory for them means no way on, so these end the program. */
 static inline void *xcalloc(size_t n, size_t size)
 {
 	void *p = calloc(n, size);
 
 	if (!p)
-		abort();
+		out_of_memory();
 	return p;
 }
 

@@ -56,5 +56,7 @@ int holder_namespace(const struct holder *h)
 void holder_end(struct holder *h)
 {
 	fd_closep(&h->keep);
-	IGNORE(waitpid(h->pid, NULL, 0)); /* it ends with the pipe; its stack is ours */
+	/* it ends with the pipe; its stack is ours */
+	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }

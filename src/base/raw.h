@@ -59,6 +59,31 @@ static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(
 	return ret;
 }
 
+/* The same by the older call, whose FLAGS a system call filter can see: for what runs behind one.
+ * PIDFD is written with CLONE_PIDFD. */
+static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, int *pidfd,
+					  void (*fn)(void *), void *arg)
+{
+	register long child_tid __asm__("r10") = 0;
+	register long fn_reg __asm__("r8") = (long)fn; /* the place of a TLS that is not set */
+	register long arg_reg __asm__("r9") = (long)arg;
+	long ret;
+
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "mov %%r9, %%rdi\n\t"
+			 "call *%%r8\n\t"
+			 "ud2\n"
+			 "1:"
+			 : "=a"(ret)
+			 : "a"(SYS_clone), "D"(flags), "S"(stack_top), "d"(pidfd), "r"(child_tid),
+			   "r"(fn_reg), "r"(arg_reg)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
 __attribute__((noreturn)) static inline void raw_exit(int status)
 {
 	for (;;)

@@ -88,20 +88,14 @@ int spawn(const struct spawn *s, struct child *ret, struct err *e)
 	_Alignas(16) char stack[STACK_BYTES];
 	struct job j = { .s = s };
 	int pidfd = -1;
-	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
-		.pidfd = (uintptr_t)&pidfd,
-		.exit_signal = SIGCHLD,
-		.stack = (uintptr_t)stack,
-		.stack_size = sizeof(stack),
-	};
 	sigset_t all, before;
 	long pid;
 
 	/* a handler of ours must not run on the child's side of the shared memory */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = raw_clone_on_stack(&args, run, &j);
+	pid = raw_old_clone_on_stack(CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+				     stack + sizeof(stack), &pidfd, run, &j);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return err_sys(e, (int)-pid, "start '%s'", s->path);

@@ -1,8 +1,9 @@
 /*
- * cordon-gateway LINK CONTROL: the network of one sandbox.
+ * cordon-gateway LINK CONTROL [RESOLV-CONF]: the network of one sandbox.
  *
- * Started by the sandbox's supervisor with two descriptors: the link (a tap or a packet socket) and
- * the control channel, on which the configuration comes first. See gateway/control.h.
+ * Started by the sandbox's supervisor with descriptors: the link (a tap or a packet socket), the
+ * control channel, on which the configuration comes first (see gateway/control.h), and the host's
+ * list of resolvers, for when it cannot be opened by name.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,13 +14,17 @@
 #include "gateway/confine.h"
 #include "gateway/gateway.h"
 
-static int serve(struct gateway *g, struct gateway_config *config, int link_fd, struct err *e)
+static int serve(struct gateway *g, struct gateway_config *config, int link_fd, int resolv_conf,
+		 struct err *e)
 {
 	AUTO_JSON doc = NULL;
 
 	if (control_receive(g->control.fd, &doc, e) < 0)
 		return -1;
-	if (config_read(json_root(doc), config, e) < 0 || gateway_start(g, config, link_fd, e) < 0)
+	if (config_read(json_root(doc), config, e) < 0)
+		return -1;
+	config->resolv_conf = resolv_conf;
+	if (gateway_start(g, config, link_fd, e) < 0)
 		return -1;
 	json_free(TAKE(doc));
 	/* start is over: from here on the guest's bytes are read */
@@ -34,18 +39,19 @@ int main(int argc, char **argv)
 	struct gateway *g = xcalloc(1, sizeof(*g));
 	struct gateway_config *config = xcalloc(1, sizeof(*config));
 	struct err e = { 0 };
-	uint64_t link_fd, control_fd;
+	uint64_t link_fd, control_fd, list_fd = 0;
 	int r;
 
-	if (argc != 3 || parse_u64(argv[1], 3, 1 << 20, &link_fd) < 0 ||
-	    parse_u64(argv[2], 3, 1 << 20, &control_fd) < 0) {
-		fprintf(stderr, "usage: cordon-gateway LINK-FD CONTROL-FD (started by "
-				"cordon-supervisor)\n");
+	if (argc < 3 || argc > 4 || parse_u64(argv[1], 3, 1 << 20, &link_fd) < 0 ||
+	    parse_u64(argv[2], 3, 1 << 20, &control_fd) < 0 ||
+	    (argc == 4 && parse_u64(argv[3], 3, 1 << 20, &list_fd) < 0)) {
+		fprintf(stderr, "usage: cordon-gateway LINK-FD CONTROL-FD [RESOLV-CONF-FD] "
+				"(started by cordon-supervisor)\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	g->control.fd = (int)control_fd;
-	r = serve(g, config, (int)link_fd, &e);
+	r = serve(g, config, (int)link_fd, argc == 4 ? (int)list_fd : -1, &e);
 	if (r < 0)
 		control_send_error(&g->control, &e);
 	/* the sockets close with the process; taking everything apart is for the leak checker */

@@ -38,5 +38,7 @@ int main(void)
 	    !loop_add_signal(g.loop, SIGCHLD, on_child, &g))
 		return 1;
 	channel_send(&g, FRAME_READY, 0, 0, NULL, 0);
+	if (g.first_connection < 0) /* else its command is waited for more */
+		guest_confine(&g);
 	return loop_run(g.loop) < 0;
 }

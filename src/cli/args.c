@@ -73,7 +73,7 @@ static void push(struct strv *l, const char *s)
 	char **v = realloc(l->v, (l->n + 2) * sizeof(*v));
 
 	if (!v)
-		abort();
+		out_of_memory();
 	l->v = v;
 	v[l->n++] = (char *)s;
 	v[l->n] = NULL;
@@ -207,7 +207,7 @@ static int fail(struct parser *p, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+		out_of_memory();
 	va_end(ap);
 	help_add_path(&way, p->args.program, &p->path);
 	p->finished = true;
@@ -311,7 +311,7 @@ static struct value *value_add(struct args_values *values, const struct opt *o)
 		struct value *given = realloc(values->given, cap * sizeof(*given));
 
 		if (!given)
-			abort();
+			out_of_memory();
 		values->given = given;
 		values->cap = cap;
 	}

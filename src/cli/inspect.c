@@ -104,7 +104,7 @@ static void PRINTF_LIKE(4, 5)
 
 	va_start(ap, fmt);
 	if (vasprintf(&value, fmt, ap) < 0)
-		abort();
+		out_of_memory();
 	va_end(ap);
 	line(b, indent, key, value);
 	free(value);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,12 +16,15 @@
 #include "base/fdpass.h"
 #include "base/spawn.h"
 #include "client/program.h"
+#include "client/usage.h"
 #include "state/record.h"
 #include "wire/message.h"
 
 #define ANSWER_WAIT_MS 5000 /* beyond its grace a supervisor that still lives is stuck */
 #define USAGE_WAIT_MS 1000  /* it answers at once, or it is stuck */
 #define LOCK_WAIT_MS 10000
+#define STOP_TRIES 3   /* a supervisor short of descriptors or memory hangs up on us */
+#define HUNG_UP_MS 500 /* … or was ending anyway */
 #define DEFAULT_GRACE_MS 2000
 
 /* Reads until a frame of TYPE, the end of the stream (0) or the deadline. 1, 0 or -errno. Its body
@@ -80,37 +84,54 @@ static void kill_supervisor(const struct home *h, const char *name)
 }
 
 /* The lock is free again: nothing of it runs. */
-static int wait_down(const struct home *h, const char *name, struct err *e)
+static int wait_down(const struct home *h, const char *name, unsigned wait_ms, struct err *e)
 {
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
 
-	if (record_lock(h, name, LOCK_WAIT_MS, &dir, &lock, e) == 0 || e->code == ERR_NOT_FOUND)
+	if (record_lock(h, name, wait_ms, &dir, &lock, e) == 0 || e->code == ERR_NOT_FOUND)
 		return 0;
 	return -1;
 }
 
-int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e)
+/* 1 when it says that it is down, 0 when it hung up before that, or -errno. */
+static int ask_to_stop(int fd, uint64_t grace)
 {
 	AUTO_BUF body = BUF_INIT(64);
 	AUTO_BUF frame = BUF_INIT(128);
-	uint64_t grace = grace_ms == CONTROL_GRACE_DEFAULT ? DEFAULT_GRACE_MS : grace_ms;
-	AUTO_FD fd = -1;
-	int r = home_connect(h, name, "ctl", &fd);
+	int r;
 
-	if (r == -ENOENT || r == -ECONNREFUSED)
-		return 0;
-	if (r < 0)
-		return err_sys(e, -r, "reach the supervisor of sandbox '%s'", name);
 	number_encode(&body, grace);
 	frame_put(&frame, FRAME_STOP, 0, 0, body.p, body.n);
+	if (buf_failed(&frame))
+		return -ENOMEM;
 	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
 	if (r == 0)
 		r = wait_for(fd, FRAME_STOPPED,
 			     clock_mono_ns() + (grace + ANSWER_WAIT_MS) * NS_PER_MS, NULL);
-	if (r < 0 && r != -EPIPE)
+	return r == -EPIPE ? 0 : r;
+}
+
+int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e)
+{
+	uint64_t grace = grace_ms == CONTROL_GRACE_DEFAULT ? DEFAULT_GRACE_MS : grace_ms;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < STOP_TRIES; i++) {
+		AUTO_FD fd = -1;
+
+		r = home_connect(h, name, "ctl", &fd);
+		if (r == -ENOENT || r == -ECONNREFUSED)
+			return i == 0 ? 0 : wait_down(h, name, LOCK_WAIT_MS, e);
+		if (r < 0)
+			return err_sys(e, -r, "reach the supervisor of sandbox '%s'", name);
+		r = ask_to_stop(fd, grace);
+		if (r == 0 && wait_down(h, name, HUNG_UP_MS, e) == 0)
+			return 0;
+	}
+	if (r <= 0)
 		kill_supervisor(h, name);
-	return wait_down(h, name, e);
+	return wait_down(h, name, LOCK_WAIT_MS, e);
 }
 
 int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
@@ -159,6 +180,16 @@ int control_sweep(const struct home *h, struct err *e)
 	return ask_supervisor(h, "--sweep", NULL, e);
 }
 
+/* Numbers of processes mean the same here and there. */
+static bool same_pids(int fd, const struct usage_message *u)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.pid > 0 &&
+	       (uint64_t)peer.pid == u->supervisor;
+}
+
 int control_usage(const struct home *h, const char *name, struct usage_message *ret, struct err *e)
 {
 	AUTO_BUF frame = BUF_INIT(64);
@@ -178,9 +209,12 @@ int control_usage(const struct home *h, const char *name, struct usage_message *
 	if (r < 0)
 		return err_set(e, ERR_TIMEOUT, "the supervisor of sandbox '%s' does not answer",
 			       name);
-	r = usage_decode((struct str){ body.p, body.n }, ret);
-	return r < 0 ? err_set(e, ERR_PROTOCOL, "the usage of sandbox '%s' is not understood", name)
-		     : 0;
+	if (usage_decode((struct str){ body.p, body.n }, ret) < 0)
+		return err_set(e, ERR_PROTOCOL, "the usage of sandbox '%s' is not understood",
+			       name);
+	if (same_pids(fd, ret) && ret->pid_1 <= INT32_MAX)
+		usage_complete(ret, (pid_t)ret->pid_1);
+	return 0;
 }
 
 int control_remove(const struct home *h, const char *name, bool force, struct err *e)

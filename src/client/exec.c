@@ -195,8 +195,9 @@ struct run {
 	size_t in_at, in_n; /* what waits to be fed */
 	bool ended;
 	enum { FLOOD_NOT_YET, FLOOD_PASSES, FLOOD_COPIED } flood; /* of stdout */
-	int output_error;  /* -errno: our own output failed */
-	uint64_t deadline; /* 0: none */
+	int output_error;        /* -errno: the output did not get through */
+	const char *output_step; /* … because this failed */
+	uint64_t deadline;       /* 0: none */
 	uint64_t last_output;
 	/* terminal */
 	int winch;
@@ -229,6 +230,7 @@ static bool write_out(struct run *r, int fd, const char *p, size_t n)
 		return true;
 	r->result->broken_output = true;
 	r->output_error = k == -EPIPE ? 0 : k; /* a reader that left is no error, a full disk is */
+	r->output_step = "write";
 	return false;
 }
 
@@ -353,8 +355,13 @@ static bool pump_out(struct run *r, int *pipe_fd, int to, enum execlog_source so
 		tap_add(&r->tap, source, chunk, (size_t)n);
 		return true;
 	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+	if (n == 0) {
 		fd_closep(pipe_fd);
+	} else if (errno != EAGAIN && errno != EINTR) {
+		r->result->broken_output = true;
+		r->output_error = -errno;
+		r->output_step = "read";
+	}
 	return false;
 }
 
@@ -744,7 +751,9 @@ static int wait_started(struct run *r)
 /* What our own output has to say about the whole. */
 static int output_result(const struct run *r)
 {
-	return r->output_error ? err_sys(r->e, -r->output_error, "write the command's output") : 0;
+	return r->output_error
+		       ? err_sys(r->e, -r->output_error, "%s the command's output", r->output_step)
+		       : 0;
 }
 
 int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,

@@ -61,6 +61,7 @@ int config_read(const struct json_value *v, struct gateway_config *c, struct err
 	struct config_json j = { 0 };
 
 	memset(c, 0, sizeof(*c));
+	c->resolv_conf = -1;
 	policy_init(&c->policy);
 	if (json_decode(v, "config", fields, ARRAY_SIZE(fields), false, &j, e) < 0 ||
 	    lease_read_json(j.lease, &c->lease, e) < 0 ||

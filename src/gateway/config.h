@@ -24,6 +24,7 @@ struct gateway_config {
 	size_t n_ports;
 	bool has_ids;
 	uint32_t uid, gid;
+	int resolv_conf; /* the host's list of resolvers, open, or -1: not a part of the message */
 };
 
 /* C is initialised here; config_done() it in any case. */

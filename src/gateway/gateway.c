@@ -53,7 +53,7 @@ int gateway_start(struct gateway *g, struct gateway_config *config, int link_fd,
 	flow_table_init(&g->flows, config->policy.max_connections);
 	g->stack = stack_new(&g->lease, g->link.vnet, from_stack, g);
 	g->can_ping = stack_can_ping();
-	if (resolver_configure(g->resolver, &config->policy, e) < 0)
+	if (resolver_configure(g->resolver, &config->policy, config->resolv_conf, e) < 0)
 		return -1;
 	gateway_set_policy(g, &config->policy);
 	for (size_t i = 0; i < config->n_ports; i++)

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
+
 struct pollset {
 	struct pollfd *fd;
 	size_t n, cap;
@@ -19,7 +21,7 @@ static inline size_t pollset_add(struct pollset *p, int fd, short events)
 		p->cap = p->cap ? 2 * p->cap : 64;
 		p->fd = reallocarray(p->fd, p->cap, sizeof(*p->fd));
 		if (!p->fd)
-			abort(); /* bounded by the descriptors we may hold */
+			out_of_memory(); /* bounded by the descriptors we may hold */
 	}
 	p->fd[p->n] = (struct pollfd){ .fd = fd, .events = events };
 	return p->n++;

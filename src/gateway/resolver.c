@@ -171,12 +171,15 @@ static int add_server(struct resolver *r, const char *text, struct err *e)
 }
 
 /* The host's own: "nameserver ADDRESS" lines. Link-local ones with a zone are skipped. */
-static void add_host_servers(struct resolver *r)
+static void add_host_servers(struct resolver *r, int resolv_conf)
 {
 	AUTO_BUF text = BUF_INIT(RESOLV_CONF_MAX_BYTES);
 	struct str rest;
 
-	if (io_read_file(AT_FDCWD, RESOLV_CONF, &text) < 0)
+	/* a file that was replaced is out of our starter's sight: then the one it was before */
+	if (io_read_file(AT_FDCWD, RESOLV_CONF, &text) < 0 &&
+	    (resolv_conf < 0 || lseek(resolv_conf, 0, SEEK_SET) < 0 ||
+	     io_read_to_end(resolv_conf, &text) < 0))
 		return; /* no file, no servers: every question gets SERVFAIL */
 	rest = (struct str){ buf_str(&text), text.n };
 	while (rest.p) {
@@ -197,7 +200,7 @@ static void add_host_servers(struct resolver *r)
 	}
 }
 
-int resolver_configure(struct resolver *r, const struct policy *p, struct err *e)
+int resolver_configure(struct resolver *r, const struct policy *p, int resolv_conf, struct err *e)
 {
 	r->timeout_ns = p->query_timeout_ms * NS_PER_MS;
 	r->n_servers = 0;
@@ -205,7 +208,7 @@ int resolver_configure(struct resolver *r, const struct policy *p, struct err *e
 		if (add_server(r, p->nameserver[i], e) < 0)
 			return -1;
 	if (p->n_nameservers == 0)
-		add_host_servers(r);
+		add_host_servers(r, resolv_conf);
 	return 0;
 }
 

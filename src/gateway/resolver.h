@@ -39,7 +39,8 @@ void resolver_free(struct resolver *r);
 
 /* From policy, or /etc/resolv.conf when it names none. Host names are looked up here, so this is
  * for the time before confinement. ERR_NOT_FOUND when a name does not resolve. */
-MUST_USE int resolver_configure(struct resolver *r, const struct policy *p, struct err *e);
+MUST_USE int resolver_configure(struct resolver *r, const struct policy *p, int resolv_conf,
+				struct err *e);
 /* Forgets cached answers: they were judged under another policy. */
 void resolver_flush(struct resolver *r);
 

@@ -2,13 +2,16 @@
  * From exec to ready. We start as root of the outer namespace with every capability over it and
  * nobody else here. In this order: hear what to be (BOOT), make the payload's namespace (its owner
  * is our id, which is what lets us act on its processes later), give up the capabilities, become
- * non-dumpable. Only then may a command run.
+ * non-dumpable. Only then may a command run. The filter on our own calls comes while the first one
+ * starts, or before that when nobody waits: it costs 40 us, and until then nothing inside has run.
  */
 #include "guest/guest.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +27,7 @@
 #include "base/fdpass.h"
 #include "base/holder.h"
 #include "base/io.h"
+#include "guest/seccomp.h"
 
 #define CAP_BIT(c) (1ull << (c))
 
@@ -112,22 +116,52 @@ static int make_inner_namespace(struct guest *g, struct err *e)
 	return r;
 }
 
-static int drop_capabilities(const struct guest *g, struct err *e)
+static int keep_capabilities(uint64_t keep, struct err *e)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct data[2] = { 0 };
-	/* CHOWN gives a terminal to its user; SYS_ADMIN makes the mark where there is no cgroup;
-	 * SYS_PTRACE lets us see the marks */
+
+	data[0].effective = data[0].permitted = (uint32_t)keep;
+	return syscall(SYS_capset, &head, data) < 0 ? err_sys(e, errno, "drop capabilities") : 0;
+}
+
+/* For good: CHOWN gives a terminal to its user; SYS_ADMIN makes the mark where there is no cgroup;
+ * SYS_PTRACE lets us see the marks. */
+static uint64_t needed_capabilities(const struct guest *g)
+{
 	uint64_t keep = CAP_BIT(CAP_CHOWN);
 
 	if (g->scopes.payload < 0)
 		keep |= CAP_BIT(CAP_SYS_ADMIN) | CAP_BIT(CAP_SYS_PTRACE) | CAP_BIT(CAP_KILL);
-	data[0].effective = data[0].permitted = (uint32_t)keep;
-	if (syscall(SYS_capset, &head, data) < 0)
-		return err_sys(e, errno, "drop capabilities");
+	return keep;
+}
+
+static int drop_privileges(const struct guest *g, struct err *e)
+{
+	/* else a program that we ran as the namespace's root would have all of them again; joining the
+	 * payload's namespace starts anew, so set-user-id programs in there are as ever */
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) < 0)
+		return err_sys(e, errno, "give up root's way to capabilities");
+	/* SYS_ADMIN is what guest_confine() installs the filter with: no_new_privs, the other way,
+	 * would be inherited */
+	if (keep_capabilities(needed_capabilities(g) | CAP_BIT(CAP_SYS_ADMIN), e) < 0)
+		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)
 		return err_sys(e, errno, "become non-dumpable");
 	return 0;
+}
+
+void guest_confine(struct guest *g)
+{
+	struct sock_fprog program = { guest_filter_len, (struct sock_filter *)guest_filter };
+	struct err e;
+
+	if (g->confined)
+		return;
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ||
+	    keep_capabilities(needed_capabilities(g), &e) < 0)
+		_exit(1); /* never half confined; the sandbox ends with us */
+	g->confined = true;
 }
 
 static void raise_own_nofile(void)
@@ -156,7 +190,7 @@ int guest_boot(struct guest *g, struct err *e)
 	g->walls.rlimit = g->boot.rlimit;
 	g->walls.n_rlimits = g->boot.n_rlimits;
 	raise_own_nofile();
-	if (make_inner_namespace(g, e) < 0 || drop_capabilities(g, e) < 0)
+	if (make_inner_namespace(g, e) < 0 || drop_privileges(g, e) < 0)
 		return -1;
 	/* after the last change of credentials, which clears it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

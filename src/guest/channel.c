@@ -38,7 +38,16 @@ static void flush(struct guest *g)
 void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_t stream,
 		  const void *p, size_t n)
 {
+	size_t before = g->channel_out.n;
+
 	frame_put(&g->channel_out, type, flags, stream, p, n);
+	if (buf_failed(&g->channel_out)) {
+		if (type != FRAME_LOG)
+			_exit(1); /* the supervisor would wait for what never comes */
+		g->channel_out.n = before;
+		g->channel_out.failed = false;
+		g->channel_dropped = true;
+	}
 	flush(g);
 }
 
@@ -54,8 +63,7 @@ void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, si
 	}
 	if (g->channel_dropped) {
 		g->channel_dropped = false;
-		frame_put(&g->channel_out, FRAME_LOG, flags, (uint32_t)id, marker,
-			  sizeof(marker) - 1);
+		channel_send(g, FRAME_LOG, flags, (uint32_t)id, marker, sizeof(marker) - 1);
 	}
 	channel_send(g, FRAME_LOG, flags, (uint32_t)id, p, n);
 }

@@ -12,7 +12,7 @@ static void push(struct environ_list *l, char *s)
 		char **grown = realloc(l->v, (2 * l->n + 2) * sizeof(*grown));
 
 		if (!grown)
-			abort();
+			out_of_memory();
 		l->v = grown;
 	}
 	l->v[l->n++] = s;

@@ -49,10 +49,13 @@ struct guest {
 	uint64_t next_session;
 	unsigned n_running;
 	bool stopping;
+	bool confined;
 };
 
 /* boot.c: takes the BOOT message, builds the inner walls, drops what is no longer needed. */
 MUST_USE int guest_boot(struct guest *g, struct err *e);
+/* The last of it, due before a command can influence what we read; ends us if it cannot be. */
+void guest_confine(struct guest *g);
 /* channel.c: frames to and from the supervisor */
 MUST_USE int channel_open(struct guest *g);
 void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_t stream,

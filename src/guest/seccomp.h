@@ -11,6 +11,10 @@
 extern const struct sock_filter seccomp_filter[];
 extern const unsigned short seccomp_filter_len;
 
+/* What pid 1 refuses itself, and whatever it starts: from tools/guest.table. */
+extern const struct sock_filter guest_filter[];
+extern const unsigned short guest_filter_len;
+
 /* The table again, one entry per system call, for the test of the program: never linked otherwise.
  */
 struct seccomp_expect {

@@ -68,6 +68,8 @@ void connection_send(struct connection *c, enum frame_type type, unsigned flags,
 		     const void *p, size_t n)
 {
 	frame_put(&c->out, type, flags, stream, p, n);
+	if (buf_failed(&c->out)) /* no memory: it must not wait for what will never come */
+		IGNORE(shutdown(c->fd, SHUT_RDWR));
 	connection_flush(c);
 }
 
@@ -102,6 +104,7 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		if (s)
 			return false; /* the stream is taken */
 		session_start(c, f->stream, f->body);
+		guest_confine(c->guest);
 		drop_fds(c);
 		return true;
 	case FRAME_ATTACH:
@@ -113,6 +116,7 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		if (s)
 			return false;
 		session_files(c, f->stream, f->body);
+		guest_confine(c->guest);
 		return true;
 	case FRAME_LEAVE:
 		session_leave(c, f, c->fds, c->n_fds);

@@ -162,7 +162,7 @@ void sessions_reap(struct guest *g)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0 || (pid < 0 && errno == EINTR)) {
 		standby_reaped(g, pid);
 		for (struct session *s = g->sessions; s; s = s->next)
 			if (s->pid == pid) {

@@ -10,7 +10,7 @@ void image_strings_add(struct image_strings *l, const char *s)
 	char **v = realloc(l->v, (l->n + 2) * sizeof(*v));
 
 	if (!v)
-		abort(); /* as xcalloc: lists are bounded by their callers */
+		out_of_memory(); /* as xcalloc: lists are bounded by their callers */
 	l->v = v;
 	l->v[l->n++] = xstrdup(s);
 	l->v[l->n] = NULL;

@@ -281,7 +281,7 @@ int image_store_list(int home_fd, struct image_record **ret, size_t *ret_n, stru
 			room = room ? room * 2 : 16;
 			list = reallocarray(list, room, sizeof(*list));
 			if (!list)
-				abort(); /* bounded by IMAGE_RECORDS_MAX */
+				out_of_memory(); /* bounded by IMAGE_RECORDS_MAX */
 		}
 		read_into_list(dirfd(dir), d->d_name, list, &n);
 	}

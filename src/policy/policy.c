@@ -33,7 +33,7 @@ int policy_add_rule(struct policy *p, const struct rule *r, struct err *e)
 		return err_set(e, ERR_LIMIT, "more than %u network rules", POLICY_RULES_MAX);
 	more = reallocarray(p->rule, p->n_rules + 1, sizeof(*more));
 	if (!more)
-		abort(); /* as xcalloc: small and bounded */
+		out_of_memory(); /* as xcalloc: small and bounded */
 	p->rule = more;
 	p->rule[p->n_rules++] = *r;
 	return 0;

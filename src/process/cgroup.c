@@ -56,11 +56,15 @@ static int open_dir(int dirfd, const char *path)
 	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Makes it unless it is there. One that cannot be opened does not stay: nobody would remove it. */
 static int make_dir(int parent, const char *name)
 {
-	if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
-		return -1;
-	return open_dir(parent, name);
+	bool made = mkdirat(parent, name, 0755) == 0;
+	int fd = made || errno == EEXIST ? open_dir(parent, name) : -1;
+
+	if (fd < 0 && made)
+		IGNORE(unlinkat(parent, name, AT_REMOVEDIR));
+	return fd;
 }
 
 /* Our own v2 group below the mount, "/" for the root: where an ordinary user may have delegation. */
@@ -169,8 +173,10 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 	if (dir < 0)
 		return;
 	tasks = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
-	if (tasks < 0)
+	if (tasks < 0) {
+		IGNORE(unlinkat(root, name, AT_REMOVEDIR)); /* as if it could not be made */
 		return;
+	}
 	apply_limits(c, dir,
 		     &(struct cgroup_limits){
 			     .memory_bytes = kind == CGROUP_MEMORY ? l->memory_bytes : 0,
@@ -261,26 +267,7 @@ static void remove_groups(int parent, const char *name, unsigned depth)
 	IGNORE(unlinkat(parent, name, AT_REMOVEDIR)); /* EBUSY: a member is still dying */
 }
 
-/* Calls FN for every place a group of ours may be. */
-static void each_base(const char *id, void (*fn)(int base, const char *name, void *arg), void *arg)
-{
-	char name[64], path[128];
-	AUTO_FD v2 = open_v2_base();
-
-	group_name(id, name);
-	if (v2 >= 0)
-		fn(v2, name, arg);
-	for (size_t i = 0; i < ARRAY_SIZE(v1_names); i++) {
-		AUTO_FD root = -1;
-
-		snprintf(path, sizeof(path), CGROUP_ROOT "/%s", v1_names[i]);
-		root = open_dir(AT_FDCWD, path);
-		if (root >= 0)
-			fn(root, name, arg);
-	}
-}
-
-static void remove_one(int base, const char *name, void *arg)
+static void remove_one(int base, const char *name)
 {
 	char kill_file[96];
 
@@ -291,18 +278,47 @@ static void remove_one(int base, const char *name, void *arg)
 
 void cgroup_remove(const char *id)
 {
-	each_base(id, remove_one, NULL);
+	char name[64], path[128];
+	AUTO_FD v2 = open_v2_base();
+
+	group_name(id, name);
+	if (v2 >= 0)
+		remove_one(v2, name);
+	for (size_t i = 0; i < ARRAY_SIZE(v1_names); i++) {
+		AUTO_FD root = -1;
+
+		snprintf(path, sizeof(path), CGROUP_ROOT "/%s", v1_names[i]);
+		root = open_dir(AT_FDCWD, path);
+		if (root >= 0)
+			remove_one(root, name);
+	}
 }
 
-static bool read_number(int base, const char *name, const char *file, const char *key,
-			uint64_t *ret)
+/* GROUP itself, by its descriptor: no path is needed. */
+static void clear_one(int group, const char *name)
+{
+	AUTO_FD parent = group < 0 ? -1 : openat(group, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (parent >= 0)
+		remove_one(parent, name);
+}
+
+void cgroup_clear(const struct cgroup *c)
+{
+	char name[64];
+
+	group_name(c->id, name);
+	clear_one(c->v2_home, name);
+	for (unsigned i = 0; i < c->n_v1; i++)
+		clear_one(c->v1[i], name);
+}
+
+static bool read_number(int dir, const char *file, const char *key, uint64_t *ret)
 {
 	AUTO_BUF text = BUF_INIT(CONTROL_FILE_MAX_BYTES);
-	char path[128];
 	struct str rest;
 
-	snprintf(path, sizeof(path), "%s/%s", name, file);
-	if (io_read_file(base, path, &text) < 0)
+	if (io_read_file(dir, file, &text) < 0)
 		return false;
 	rest = (struct str){ buf_str(&text), text.n };
 	while (rest.p && rest.n) {
@@ -320,34 +336,34 @@ static bool read_number(int base, const char *name, const char *file, const char
 	return false;
 }
 
-static void usage_one(int base, const char *name, void *arg)
+/* What one directory, v1 or v2, tells as far as its files exist. */
+static void usage_of(int dir, struct cgroup_usage *u)
 {
-	struct cgroup_usage *u = arg;
-	char payload[80];
 	uint64_t v;
 
-	snprintf(payload, sizeof(payload), "%s/payload", name);
-	if (read_number(base, name, "memory.usage_in_bytes", NULL, &v) ||
-	    read_number(base, payload, "memory.current", NULL, &v)) {
+	if (read_number(dir, "memory.usage_in_bytes", NULL, &v) ||
+	    read_number(dir, "memory.current", NULL, &v)) {
 		u->memory_bytes = v;
 		u->has_memory = true;
 	}
-	if (read_number(base, name, "cpuacct.usage", NULL, &v)) {
+	if (read_number(dir, "cpuacct.usage", NULL, &v)) {
 		u->cpu_ns = v;
 		u->has_cpu = true;
-	} else if (read_number(base, payload, "cpu.stat", "usage_usec", &v) && v) {
+	} else if (read_number(dir, "cpu.stat", "usage_usec", &v) && v) {
 		u->cpu_ns = v * 1000;
 		u->has_cpu = true;
 	}
-	if (read_number(base, name, "pids.current", NULL, &v) ||
-	    read_number(base, payload, "pids.current", NULL, &v)) {
+	if (read_number(dir, "pids.current", NULL, &v)) {
 		u->pids = v;
 		u->has_pids = true;
 	}
 }
 
-void cgroup_read_usage(const char *id, struct cgroup_usage *ret)
+void cgroup_read_usage(const struct cgroup *c, struct cgroup_usage *ret)
 {
 	*ret = (struct cgroup_usage){ 0 };
-	each_base(id, usage_one, ret);
+	if (c->v2_payload >= 0)
+		usage_of(c->v2_payload, ret);
+	for (unsigned i = 0; i < c->n_v1; i++)
+		usage_of(c->v1[i], ret);
 }

@@ -46,9 +46,11 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
 /* Kills all members (v2) and removes every directory of ID, wherever it is. Idempotent. */
 void cgroup_remove(const char *id);
+/* The same for the groups that C holds, which takes no path: a confined supervisor has none. */
+void cgroup_clear(const struct cgroup *c);
 
 struct cgroup_usage {
 	uint64_t memory_bytes, cpu_ns, pids;
 	bool has_memory, has_cpu, has_pids;
 };
-void cgroup_read_usage(const char *id, struct cgroup_usage *ret);
+void cgroup_read_usage(const struct cgroup *c, struct cgroup_usage *ret);

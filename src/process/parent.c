@@ -295,8 +295,9 @@ int process_failure(struct process_instance *i, struct err *e)
 {
 	int status = 0;
 
-	if (i->pid > 0 && waitpid(i->pid, &status, 0) == i->pid)
-		i->pid = -1;
+	while (i->pid > 0 && waitpid(i->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	i->pid = -1;
 	if (i->child && i->child->report.err) {
 		const struct step *s = &i->plan->step[i->child->report.step];
 		const char *what = s->path ? s->path : "";
@@ -358,7 +359,7 @@ void process_done(struct process_instance *i)
 	}
 	fd_closep(&i->pidfd);
 	if (i->cgroup.id[0])
-		cgroup_remove(i->cgroup.id);
+		cgroup_clear(&i->cgroup);
 	cgroup_done(&i->cgroup);
 	process_started(i);
 }

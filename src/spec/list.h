@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 static inline void *list_grow(void *items, size_t n, size_t size)
 {
 	void *p = reallocarray(items, n + 1, size);
 
 	if (!p)
-		abort();
+		out_of_memory();
 	memset((char *)p + n * size, 0, size);
 	return p;
 }

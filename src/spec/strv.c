@@ -9,7 +9,7 @@ void strv_add(struct strv *l, const char *s)
 	char **v = reallocarray(l->v, l->n + 2, sizeof(*v)); /* one for the terminator */
 
 	if (!v)
-		abort();
+		out_of_memory();
 	l->v = v;
 	l->v[l->n++] = xstrdup(s);
 	l->v[l->n] = NULL;

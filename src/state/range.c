@@ -15,13 +15,14 @@
 #define RANGE_COUNT 4090u
 #define SLOT_BYTES 4096 /* the longest path, and a block of the file: a sparse table stays small */
 
+static const char *const tables[][2] = {
+	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges" },
+	{ "/run/cordon", "/run/cordon/uid-ranges" }, /* a read-only /var: until reboot */
+};
+
 /* Opens the table and takes its lock, which goes with the descriptor. */
 static int open_table(struct err *e)
 {
-	static const char *const tables[][2] = {
-		{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges" },
-		{ "/run/cordon", "/run/cordon/uid-ranges" }, /* a read-only /var: until reboot */
-	};
 	int saved = ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
@@ -61,47 +62,61 @@ static void read_slot(int table, uint32_t slot, char path[SLOT_BYTES])
 	path[n > 0 ? n : 0] = '\0';
 }
 
-static bool write_slot(int table, uint32_t slot, const char *path)
+static int write_slot(int table, uint32_t slot, const char *path)
 {
 	size_t n = strlen(path) + 1;
+	ssize_t k;
 
-	return n <= SLOT_BYTES && pwrite(table, path, n, slot_offset(slot)) == (ssize_t)n;
+	if (n > SLOT_BYTES)
+		return -ENAMETOOLONG;
+	do
+		k = pwrite(table, path, n, slot_offset(slot));
+	while (k < 0 && errno == EINTR);
+	return k < 0 ? -errno : k == (ssize_t)n ? 0 : -ENOSPC;
 }
 
-/* One slot: ours already, free, or left by a record that is gone. */
-static bool take_slot(int table, uint32_t slot, const char *record)
+/* One slot: ours already, free, or left by a record that is gone. 1, 0 when it is another's, or
+ * -errno. */
+static int take_slot(int table, uint32_t slot, const char *record)
 {
+	int r;
 	char path[SLOT_BYTES];
 	struct stat st;
 
 	read_slot(table, slot, path);
 	if (strcmp(path, record) == 0)
-		return true;
+		return 1;
 	if (path[0] != '\0' && !(stat(path, &st) < 0 && errno == ENOENT))
-		return false;
-	return write_slot(table, slot, record);
+		return 0;
+	r = write_slot(table, slot, record);
+	return r < 0 ? r : 1;
 }
 
 int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e)
 {
 	AUTO_FD table = open_table(e);
 	uint32_t first = first_slot(record_path);
+	int r = 0;
 
 	if (table < 0)
 		return -1;
 	if (had >= RANGE_FIRST) {
 		*ret_base = (uint32_t)had;
-		if (take_slot(table, (*ret_base - RANGE_FIRST) / RANGE_STRIDE, record_path))
-			return 0;
-		return err_set(e, ERR_BUSY, "the uid range of this sandbox was given to another");
+		r = take_slot(table, (*ret_base - RANGE_FIRST) / RANGE_STRIDE, record_path);
+		if (r == 0)
+			return err_set(e, ERR_BUSY,
+				       "the uid range of this sandbox was given to another");
 	}
-	for (uint32_t i = 0; i < RANGE_COUNT; i++) {
+	for (uint32_t i = 0; r == 0 && i < RANGE_COUNT; i++) {
 		uint32_t slot = (first + i) % RANGE_COUNT;
 
 		*ret_base = RANGE_FIRST + slot * RANGE_STRIDE;
-		if (take_slot(table, slot, record_path))
-			return 0;
+		r = take_slot(table, slot, record_path);
 	}
+	if (r > 0)
+		return 0;
+	if (r < 0) /* not another slot then: a release looks no further than the first free one */
+		return err_sys(e, -r, "claim a range of uids");
 	return err_set(e, ERR_LIMIT, "all %u uid ranges of this machine are in use", RANGE_COUNT);
 }
 
@@ -124,4 +139,14 @@ void range_release(const char *record_path)
 			return;
 		}
 	}
+}
+
+int range_keep(struct confine_files *f, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		if (confine_files_allow_path(
+			    f, tables[i][1],
+			    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE, e) < 0)
+			return -1;
+	return 0;
 }

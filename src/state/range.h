@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "base/confine.h"
 #include "base/err.h"
 
 #define RANGE_STRIDE 65537u /* 65536 ids for the payload, one for pid 1 */
@@ -18,3 +19,5 @@
 MUST_USE int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e);
 /* Gives back whatever the record holds. */
 void range_release(const char *record_path);
+/* range_release() stays possible for who confines himself. */
+MUST_USE int range_keep(struct confine_files *f, struct err *e);

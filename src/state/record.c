@@ -454,7 +454,7 @@ int record_list_all(const struct home *h, struct record_list *ret, struct err *e
 			st = (struct stat){ 0 };
 		grown = realloc(all, (n + 1) * sizeof(*all));
 		if (!grown)
-			abort();
+			out_of_memory();
 		all = grown;
 		all[n++] = (struct dated){ xstrdup(entry->d_name),
 					   (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC +

@@ -250,7 +250,7 @@ int volume_list_load(const struct home *h, struct volume_list *ret, struct err *
 			continue;
 		grown = realloc(ret->item, (ret->n + 1) * sizeof(*grown));
 		if (!grown)
-			abort();
+			out_of_memory();
 		ret->item = grown;
 		if (volume_load(h, entry->d_name, &ret->item[ret->n], &broken) == 0)
 			ret->n++;

@@ -398,9 +398,13 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	if (buf_failed(&body) || buf_failed(&frame))
 		return err_set(e, ERR_LIMIT, "the environment of the sandbox is too large");
 	r = fdpass_send(s->instance.channel, frame.p, frame.n, fds, n);
-	/* a child that failed closed its end: the channel's reader finds out why */
-	return r < 0 && r != -EPIPE && r != -ECONNRESET ? err_sys(e, -r, "tell pid 1 what to be")
-							: 0;
+	if (r == 0)
+		return 0;
+	if (r != -EPIPE && r != -ECONNRESET)
+		return err_sys(e, -r, "tell pid 1 what to be");
+	/* a child that failed closed its end: whoever hears of its end finds out why */
+	process_kill(&s->instance);
+	return 0;
 }
 
 const char **supervisor_env(const struct spec *spec, size_t *ret_n)

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +21,15 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "state/boot_error.h"
+#include "supervisor/confine.h"
 #include "supervisor/disk.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
+#define REPORT_TRIES 100
+#define REPORT_RETRY_MS 10
 
 static const unsigned may_become[] = {
 	[LIFE_STARTING] = BIT(LIFE_RUNNING) | BIT(LIFE_STOPPING) | BIT(LIFE_DEAD),
@@ -59,13 +63,31 @@ static void log_system(struct supervisor *s, const char *text)
 
 /* --- the leash ------------------------------------------------------------------------------- */
 
-static void report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
+static bool send_on_leash(const struct supervisor *s, const struct buf *b)
+{
+	for (unsigned tries = 0; !buf_failed(b) && tries < REPORT_TRIES;) {
+		if (send(s->leash, b->p, b->n, MSG_NOSIGNAL) >= 0)
+			return true;
+		if (errno == EINTR)
+			continue;
+		if (errno != ENOBUFS && errno != ENOMEM)
+			return false;
+		tries++;
+		IGNORE(poll(NULL, 0, REPORT_RETRY_MS)); /* the machine is short of memory */
+	}
+	return false;
+}
+
+/* False when it cannot be told: whoever waits for it sees the leash end. */
+static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
 {
 	AUTO_BUF b = BUF_INIT(65536);
 
 	frame_put(&b, type, 0, 0, p, n);
-	/* whoever started us may be gone; that is handled as the leash's end */
-	IGNORE(send(s->leash, b.p, b.n, MSG_NOSIGNAL) < 0);
+	if (send_on_leash(s, &b))
+		return true;
+	IGNORE(shutdown(s->leash, SHUT_RDWR)); /* also for our own watch */
+	return false;
 }
 
 static void report_failure(struct supervisor *s)
@@ -76,7 +98,7 @@ static void report_failure(struct supervisor *s)
 	if (s->failure.hint)
 		buf_addf(&text, "\n%s", s->failure.hint);
 	error_encode(&body, (unsigned)s->failure.code, buf_str(&text));
-	report(s, FRAME_ERROR, body.p, body.n);
+	IGNORE(!report(s, FRAME_ERROR, body.p, body.n)); /* our end tells as much */
 }
 
 /* From now on it exists: its record stays whatever happens. */
@@ -87,6 +109,18 @@ static void settle(struct supervisor *s)
 	save(s, STATUS_RUNNING);
 }
 
+/* Tells whoever started us that it is up. A new sandbox that nobody heard of does not stay. */
+static void promise(struct supervisor *s)
+{
+	bool told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
+
+	buf_clear(&s->warnings); /* each once */
+	if (told || s->record.state.boots > 1)
+		return;
+	s->unsettled = true;
+	s->record.state.booted_once = false;
+}
+
 static void on_leash(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
@@ -95,7 +129,7 @@ static void on_leash(void *arg, int fd, uint32_t events)
 	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1 && word == LEASH_SETTLED) {
 		if (s->life == LIFE_RUNNING) {
 			settle(s);
-			report(s, FRAME_OK, NULL, 0);
+			promise(s);
 		}
 		return;
 	}
@@ -197,13 +231,14 @@ static void start_is_over(struct supervisor *s)
 	s->record.state.stop_reason[0] = '\0';
 	/* whoever runs an ephemeral one is talking to pid 1 by now: its record can wait */
 	if (s->record.spec.ephemeral)
-		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
+		IGNORE(!report(s, FRAME_OK, buf_str(&s->warnings),
+			       s->warnings.n)); /* it ends with its leash */
 	if (s->unsettled)
 		save(s, STATUS_STARTING);
 	else
 		settle(s);
 	if (!s->record.spec.ephemeral)
-		report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
+		promise(s);
 	log_system(s, "--- sandbox started ---");
 	if (longest)
 		s->duration_timer = loop_add_timer(s->loop, clock_mono_ns() + longest * NS_PER_SEC,
@@ -404,7 +439,8 @@ int supervisor_run(struct supervisor *s)
 	execlog_open(&s->log, s->record_dir);
 	if (r < 0)
 		err_sys(&s->failure, -r, "make an event loop");
-	else if (supervisor_launch(s, &s->failure) == 0 && watch_all(s) == 0) {
+	else if (supervisor_launch(s, &s->failure) == 0 && watch_all(s) == 0 &&
+		 supervisor_confine(s, &s->failure) == 0) {
 		r = loop_run(s->loop);
 		if (r < 0)
 			err_sys(&s->failure, -r, "wait for events");

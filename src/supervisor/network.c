@@ -25,6 +25,7 @@
 #define MESSAGE_MAX_BYTES (192u << 10) /* as gateway/control.h has it */
 #define LINK_FD 3
 #define CONTROL_FD 4
+#define RESOLV_CONF_FD 5
 
 enum gateway_state { GATEWAY_IDLE, GATEWAY_STARTING, GATEWAY_SERVING };
 
@@ -39,6 +40,7 @@ struct network {
 	size_t n_ports;
 
 	int link;
+	int resolv_conf; /* or -1 */
 	enum gateway_state state;
 	bool told; /* how its start went */
 	struct child child;
@@ -72,7 +74,7 @@ int network_new(struct loop *loop, const struct spec *spec, const char *program,
 	struct network *n = xcalloc(1, sizeof(*n));
 
 	n->loop = loop;
-	n->link = n->control = n->child.pidfd = -1;
+	n->link = n->control = n->child.pidfd = n->resolv_conf = -1;
 	n->program = xstrdup(program);
 	n->ids = *ids;
 	n->events = *events;
@@ -127,6 +129,7 @@ void network_free(struct network *n)
 		return;
 	link = network_end(n);
 	fd_closep(&link);
+	fd_closep(&n->resolv_conf);
 	for (size_t i = 0; i < n->n_ports; i++)
 		free(n->port[i].bind);
 	free(n->port);
@@ -147,6 +150,22 @@ void network_addresses(const struct network *n, struct netif *ret)
 	memcpy(ret->gateway_v4, l->gateway_v4.b, sizeof(ret->gateway_v4));
 	memcpy(ret->guest_v6, l->guest_v6.b, sizeof(ret->guest_v6));
 	memcpy(ret->gateway_v6, l->gateway_v6.b, sizeof(ret->gateway_v6));
+}
+
+const char *network_program(const struct network *n)
+{
+	return n->program;
+}
+
+bool network_has_resolver(const struct network *n)
+{
+	return n->policy.n_nameservers > 0;
+}
+
+void network_set_resolv_conf(struct network *n, int fd)
+{
+	fd_closep(&n->resolv_conf);
+	n->resolv_conf = fd;
 }
 
 void network_resolv_conf(const struct network *n, struct buf *out)
@@ -277,11 +296,14 @@ static int start_gateway(struct network *n, struct err *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a channel to the gateway");
 	AUTO_FD theirs = pair[1];
-	const char *const argv[] = { "cordon-gateway", "3", "4", NULL };
+	bool listed = n->resolv_conf >= 0;
+	const char *const argv[] = { "cordon-gateway", "3", "4", listed ? "5" : NULL, NULL };
 	struct spawn s = { .path = n->program,
 			   .argv = argv,
-			   .fd = { { n->link, LINK_FD }, { theirs, CONTROL_FD } },
-			   .n_fds = 2,
+			   .fd = { { n->link, LINK_FD },
+				   { theirs, CONTROL_FD },
+				   { n->resolv_conf, RESOLV_CONF_FD } },
+			   .n_fds = listed ? 3 : 2,
 			   .cwd_fd = -1 };
 
 	n->control = pair[0];

@@ -50,6 +50,12 @@ void network_addresses(const struct network *n, struct netif *ret);
 void network_resolv_conf(const struct network *n, struct buf *out);
 void network_hosts_line(const struct network *n, struct buf *out);
 
+/* The path of the gateway's program, borrowed. */
+const char *network_program(const struct network *n);
+/* Somebody gave a resolver, which may be a name. */
+bool network_has_resolver(const struct network *n);
+/* Takes the host's list of resolvers over, open for reading: for gateways that cannot open it. */
+void network_set_resolv_conf(struct network *n, int fd);
 /* Takes the link over and begins to wait for its first frame, or starts the gateway. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
 /* The policy of SPEC, from now on, for new connections. */

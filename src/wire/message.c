@@ -54,6 +54,8 @@ enum tag {
 	TAG_PIDS = 69,
 	TAG_NET_RX_BYTES = 70,
 	TAG_NET_TX_BYTES = 71,
+	TAG_SUPERVISOR = 72,
+	TAG_PID_1 = 73,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -444,6 +446,8 @@ static const struct {
 	{ TAG_PIDS,             offsetof(struct usage_message, pids) },
 	{ TAG_NET_RX_BYTES,     offsetof(struct usage_message, net_rx_bytes) },
 	{ TAG_NET_TX_BYTES,     offsetof(struct usage_message, net_tx_bytes) },
+	{ TAG_SUPERVISOR,       offsetof(struct usage_message, supervisor) },
+	{ TAG_PID_1,            offsetof(struct usage_message, pid_1) },
 	// clang-format on
 };
 

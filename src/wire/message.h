@@ -121,6 +121,7 @@ struct usage_message {
 	uint64_t disk_read_bytes, disk_write_bytes;
 	uint64_t pids;
 	uint64_t net_rx_bytes, net_tx_bytes; /* of the sandbox's interface */
+	uint64_t supervisor, pid_1; /* processes, as the supervisor's pid namespace has them */
 };
 #define USAGE_UNKNOWN UINT64_MAX
 void usage_encode(struct buf *b, const struct usage_message *m);

@@ -1,4 +1,4 @@
-#include "process/usage.h"
+#include "client/usage.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -157,28 +157,22 @@ static void walk(struct walk *w, pid_t first)
 	buf_done(&w->todo);
 }
 
-void process_usage(const struct process_instance *i, struct process_usage *ret)
+static void fill(uint64_t *v, bool known, uint64_t found)
+{
+	if (*v == USAGE_UNKNOWN && known)
+		*v = found;
+}
+
+void usage_complete(struct usage_message *u, pid_t pid_1)
 {
 	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), page = (uint64_t)sysconf(_SC_PAGESIZE);
-	struct cgroup_usage group = { 0 };
 	struct walk w;
 
-	if (i->cgroup.id[0])
-		cgroup_read_usage(i->cgroup.id, &group);
-	walk(&w, i->pid);
-	*ret = (struct process_usage){
-		.cpu_ns = group.has_cpu ? group.cpu_ns
-			  : w.complete  ? w.ticks * (NS_PER_SEC / hz)
-					: PROCESS_USAGE_UNKNOWN,
-		.memory_bytes = group.has_memory ? group.memory_bytes
-				: w.complete     ? w.own_pages * page
-						 : PROCESS_USAGE_UNKNOWN,
-		.disk_read_bytes =
-			w.complete && w.io_visible ? w.read_bytes : PROCESS_USAGE_UNKNOWN,
-		.disk_write_bytes =
-			w.complete && w.io_visible ? w.write_bytes : PROCESS_USAGE_UNKNOWN,
-		.pids = group.has_pids                  ? group.pids
-			: w.complete && w.processes > 0 ? w.processes - 1
-							: PROCESS_USAGE_UNKNOWN,
-	};
+	walk(&w, pid_1);
+	w.complete &= w.processes > 0;
+	fill(&u->cpu_ns, w.complete, w.ticks * (NS_PER_SEC / hz));
+	fill(&u->memory_bytes, w.complete, w.own_pages * page);
+	fill(&u->disk_read_bytes, w.complete && w.io_visible, w.read_bytes);
+	fill(&u->disk_write_bytes, w.complete && w.io_visible, w.write_bytes);
+	fill(&u->pids, w.complete, w.processes - 1); /* without pid 1 */
 }

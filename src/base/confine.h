@@ -1,0 +1,48 @@
+/*
+ * Walls that one of our own programs puts around itself once it is set up, before it reads what a
+ * stranger can influence.
+ *
+ * Each takes something away for good, from this process and all it starts. Whatever fails is an
+ * error: nobody goes on half confined. Only Landlock may be missing on the host ; `cordon doctor` says so.
+ */
+#pragma once
+
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifndef LANDLOCK_ACCESS_FS_REFER
+#define LANDLOCK_ACCESS_FS_REFER (1ULL << 13) /* Linux 5.19 */
+#endif
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* Linux 6.2 */
+#endif
+
+#define CONFINE_CAP(c) (1ull << (c))
+
+/* Keeps of the capabilities only those of KEEP (bits), and gains none by running a program. */
+MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
+
+/* Rights on files, given tree by tree; nothing else can be opened, made or removed from
+ * confine_files_end() on. What is open stays usable. */
+struct confine_files {
+	int ruleset;      /* -1: this host has no Landlock, and all calls do nothing */
+	uint64_t handled; /* the rights this kernel knows */
+};
+
+MUST_USE int confine_files_begin(struct confine_files *f, struct err *e);
+/* RIGHTS (LANDLOCK_ACCESS_FS_*) on what FD is and everything beneath it. A plain file takes
+ * only rights on files. Rights that the kernel does not know are not restricted either. */
+MUST_USE int confine_files_allow(struct confine_files *f, int fd, uint64_t rights, struct err *e);
+/* The same by path; one that does not exist is no error. */
+MUST_USE int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t rights,
+				      struct err *e);
+MUST_USE int confine_files_end(struct confine_files *f, struct err *e);
+/* Gives a half-built one up. */
+void confine_files_drop(struct confine_files *f);
+
+/* Installs a filter made by tools/gen-seccomp.py; after confine_capabilities(). The run-time of a
+ * sanitizer makes calls of its own: builds with one do without. */
+MUST_USE int confine_calls(const struct sock_filter *filter, unsigned short n, struct err *e);

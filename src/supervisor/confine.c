@@ -1,0 +1,182 @@
+/*
+ * What a supervisor still does for its sandbox decides what it keeps:
+ *
+ *   capabilities  DAC_OVERRIDE, FOWNER  to delete what ids of the sandbox's range own: the record
+ *                                       of an ephemeral sandbox, and groups that pid 1 made
+ *                 with a network:
+ *                 SETUID, SETGID, KILL  its gateway becomes an id of the range, and is ended
+ *                 NET_BIND_SERVICE      … and may publish a port below 1024
+ *                 Acting on pid 1 takes none: its user namespace belongs to our id.
+ *   files         its record; to take it out of the list, the right to make and remove directories
+ *                 beside it; its sockets; its control groups; the directory image, to take our mount
+ *                 points out; the table of uid ranges. With a network the gateway, the loader, the
+ *                 libraries, and where the host's resolvers are written.
+ *   calls         tools/supervisor.table
+ *
+ * An ordinary user's supervisor has no capability to begin with; the rest is the same for all.
+ * Everything set-user-id that a start needs (newuidmap) ran before: no_new_privs holds from here.
+ */
+#include "supervisor/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/confine.h"
+#include "state/range.h"
+#include "supervisor/network.h"
+
+#define READ_FILE LANDLOCK_ACCESS_FS_READ_FILE
+#define READ_DIR LANDLOCK_ACCESS_FS_READ_DIR
+#define WRITE_FILE LANDLOCK_ACCESS_FS_WRITE_FILE
+#define REMOVE_FILE LANDLOCK_ACCESS_FS_REMOVE_FILE
+#define REMOVE_DIR LANDLOCK_ACCESS_FS_REMOVE_DIR
+#define MAKE_DIR LANDLOCK_ACCESS_FS_MAKE_DIR
+#define MAKE_REG LANDLOCK_ACCESS_FS_MAKE_REG
+#define EXECUTE LANDLOCK_ACCESS_FS_EXECUTE
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+static uint64_t capabilities(const struct supervisor *s)
+{
+	uint64_t keep = CONFINE_CAP(CAP_DAC_OVERRIDE) | CONFINE_CAP(CAP_FOWNER);
+
+	if (s->network)
+		keep |= CONFINE_CAP(CAP_SETUID) | CONFINE_CAP(CAP_SETGID) | CONFINE_CAP(CAP_KILL);
+	if (s->network && s->record.spec.n_ports > 0)
+		keep |= CONFINE_CAP(CAP_NET_BIND_SERVICE);
+	return keep;
+}
+
+/* A path below the home. */
+static int allow_home(struct confine_files *f, const struct supervisor *s, const char *name,
+		      uint64_t rights, struct err *e)
+{
+	AUTO_FD fd = openat(s->home.fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return err_sys(e, errno, "open '%s/%s'", s->home.path, name);
+	return confine_files_allow(f, fd, rights, e);
+}
+
+static int allow_record(struct confine_files *f, const struct supervisor *s, struct err *e)
+{
+	if (confine_files_allow(f, s->record_dir,
+				READ_FILE | READ_DIR | WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
+					MAKE_REG | MAKE_DIR | REMOVE_FILE | REMOVE_DIR,
+				e) < 0 ||
+	    allow_home(f, s, "run", REMOVE_FILE, e) < 0)
+		return -1;
+	/* one that was up before stays in the list: only `remove` deletes it */
+	if (s->record.state.booted_once && !s->record.spec.ephemeral)
+		return 0;
+	if (s->ids.mode == IDS_RANGE && range_keep(f, e) < 0)
+		return -1;
+	return allow_home(f, s, "sandboxes", MAKE_DIR | REMOVE_DIR, e);
+}
+
+static int allow_groups(struct confine_files *f, const struct cgroup *c, struct err *e)
+{
+	const uint64_t rights = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_DIR;
+
+	if (c->v2_home < 0 && c->n_v1 == 0)
+		return 0;
+	if (c->v2_home >= 0 && confine_files_allow(f, c->v2_home, rights, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < c->n_v1; i++)
+		if (confine_files_allow(f, c->v1[i], rights, e) < 0)
+			return -1;
+	/* the groups themselves go from the directories above them; only empty ones can go */
+	return confine_files_allow_path(f, CGROUP_ROOT, REMOVE_DIR, e);
+}
+
+/* The host's list of resolvers is often replaced, and then another file. Where it is a link out of
+ * /etc the gateway follows it; in /etc it gets the file that was there when the sandbox started. */
+static int allow_resolvers(struct confine_files *f, struct network *net, struct err *e)
+{
+	int fd = openat(AT_FDCWD, "/etc/resolv.conf", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char link[32], path[4096];
+	char *slash;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0; /* none: the gateway answers so */
+	network_set_resolv_conf(net, fd);
+	if (confine_files_allow(f, fd, READ_FILE, e) < 0)
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0 || strncmp(path, "/etc/", 5) == 0)
+		return 0;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || slash == path)
+		return 0;
+	*slash = '\0';
+	return confine_files_allow_path(f, path, READ_FILE, e);
+}
+
+static int allow_gateway(struct confine_files *f, struct supervisor *s, struct err *e)
+{
+	static const struct {
+		const char *path;
+		uint64_t rights;
+	} places[] = {
+		// clang-format off
+		{ "/lib",               READ_FILE | EXECUTE },
+		{ "/lib64",             READ_FILE | EXECUTE },
+		{ "/usr/lib",           READ_FILE | EXECUTE },
+		{ "/usr/lib64",         READ_FILE | EXECUTE },
+		{ "/usr/local/lib",     READ_FILE | EXECUTE },
+		{ "/etc/ld.so.cache",   READ_FILE },
+		{ "/dev/urandom",       READ_FILE }, /* glib's */
+		/* what getaddrinfo() reads for a resolver that is given by name */
+		{ "/etc/hosts",         READ_FILE },
+		{ "/etc/nsswitch.conf", READ_FILE },
+		{ "/etc/host.conf",     READ_FILE },
+		{ "/etc/gai.conf",      READ_FILE },
+		// clang-format on
+	};
+	const size_t named = 4;
+	size_t n = ARRAY_SIZE(places) - (network_has_resolver(s->network) ? 0 : named);
+
+	if (confine_files_allow_path(f, network_program(s->network), READ_FILE | EXECUTE, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (confine_files_allow_path(f, places[i].path, places[i].rights, e) < 0)
+			return -1;
+	return allow_resolvers(f, s->network, e);
+}
+
+static int confine_files(struct supervisor *s, struct err *e)
+{
+	struct confine_files f;
+	int r = confine_files_begin(&f, e);
+
+	if (r == 0)
+		r = allow_record(&f, s, e);
+	if (r == 0)
+		r = allow_groups(&f, &s->instance.cgroup, e);
+	if (r == 0 && s->record.spec.image.kind == IMAGE_DIR)
+		r = confine_files_allow_path(&f, s->record.spec.image.reference,
+					     READ_DIR | REMOVE_FILE | REMOVE_DIR, e);
+	if (r == 0 && s->network)
+		r = allow_gateway(&f, s, e);
+	if (r == 0)
+		r = confine_files_end(&f, e);
+	confine_files_drop(&f);
+	return r;
+}
+
+int supervisor_confine(struct supervisor *s, struct err *e)
+{
+	if (confine_capabilities(capabilities(s), e) < 0 || confine_files(s, e) < 0 ||
+	    (s->network ? confine_calls(door_filter, door_filter_len, e)
+			: confine_calls(closed_filter, closed_filter_len, e)) < 0)
+		return err_wrap(e, "confine the supervisor");
+	return 0;
+}
