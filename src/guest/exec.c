@@ -185,6 +185,10 @@ static void run(void *arg)
 		fail(j, j->tty ? EXEC_PTY : EXEC_INTERNAL, r);
 	if ((r = RAW2(SYS_setns, j->walls->userns, CLONE_NEWUSER)) < 0)
 		fail(j, EXEC_USER, r);
+	/* hides the host's names of groups in /proc/self/cgroup. The only namespace of the payload's own:
+	 * it is good for nothing but mounting, which takes the mount namespace too */
+	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
+		fail(j, EXEC_INTERNAL, r);
 	if ((r = RAW3(SYS_close_range, 3, ~0u, 0)) < 0)
 		fail(j, EXEC_INTERNAL, r);
 	if ((r = install_filter(j->walls->restricted)) < 0)
