@@ -201,6 +201,10 @@ static long enter_walls(const struct exec_walls *w, enum exec_failure *ret_failu
 	if ((r = RAW2(SYS_setns, w->userns, CLONE_NEWUSER)) < 0)
 		return r;
 	*ret_failure = EXEC_INTERNAL;
+	/* hides the host's names of groups in /proc/self/cgroup. The only namespace of the payload's own:
+	 * it is good for nothing but mounting, which takes the mount namespace too */
+	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
+		return r;
 	if ((r = install_filter(w->restricted)) < 0)
 		return r;
 	return drop_capabilities(w->restricted);

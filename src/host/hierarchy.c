@@ -98,6 +98,8 @@ static void place_find(struct str self, struct str mounts, const char *controlle
 	*ret = (struct hierarchy_place){ 0 };
 	if (!own_path(self, controller, &path))
 		return;
+	if (!controller)
+		path = hierarchy_base(path);
 	while (mountinfo_next(&mounts, &m)) {
 		struct hierarchy_place p;
 
@@ -117,6 +119,16 @@ void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_la
 	for (unsigned c = 0; c < CONTROLLER_COUNT; c++)
 		place_find(self, mountinfo, controller_names[c], &ret->controller[c]);
 	place_find(self, mountinfo, NULL, &ret->unified);
+}
+
+struct str hierarchy_base(struct str own)
+{
+	static const char tail[] = "/" HIERARCHY_CALLERS;
+	size_t n = sizeof(tail) - 1;
+
+	if (own.n >= n && memcmp(own.p + own.n - n, tail, n) == 0)
+		own.n -= n;
+	return own;
 }
 
 static void add_unified_controllers(struct hierarchy_layout *l)
@@ -150,6 +162,8 @@ int hierarchy_find(struct hierarchy_layout *ret)
 	if (r < 0)
 		return r;
 	hierarchy_locate((struct str){ self.p, self.n }, (struct str){ mounts.p, mounts.n }, ret);
+	if (geteuid() == 0)
+		place_find(str_of("0::/"), (struct str){ mounts.p, mounts.n }, NULL, &ret->unified);
 	if (ret->unified.version != 0)
 		add_unified_controllers(ret);
 	return 0;

@@ -15,6 +15,9 @@
 
 #define HIERARCHY_DIR_BYTES 1024 /* longer paths are treated as not mounted */
 #define HIERARCHY_SELF_MAX_BYTES (1u << 18)
+/* A version 2 group with members may not hand controllers down. Where a user's own group is delegated,
+ * its members move into this child of it, and groups for sandboxes are made beside it. */
+#define HIERARCHY_CALLERS "cordon-callers"
 
 enum controller { CONTROLLER_MEMORY, CONTROLLER_CPU, CONTROLLER_PIDS, CONTROLLER_COUNT };
 
@@ -25,7 +28,8 @@ struct hierarchy_place {
 
 struct hierarchy_layout {
 	struct hierarchy_place controller[CONTROLLER_COUNT];
-	/* the version 2 hierarchy, even one without controllers: cgroup.kill, CLONE_INTO_CGROUP */
+	/* the version 2 hierarchy, even one without controllers: cgroup.kill, CLONE_INTO_CGROUP. For
+	 * root its top, where root may do everything; for others their own group. */
 	struct hierarchy_place unified;
 };
 
@@ -35,5 +39,7 @@ const char *controller_name(enum controller c);
 void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_layout *ret);
 /* The same from the running kernel, version 2 controllers included. 0 or -errno. */
 MUST_USE int hierarchy_find(struct hierarchy_layout *ret);
+/* Cuts the group of moved callers off the end of OWN, a path of /proc/self/cgroup. */
+struct str hierarchy_base(struct str own);
 /* True when the caller may make a directory there; asks, does not try. */
 bool hierarchy_writable(const struct hierarchy_place *p);

@@ -372,7 +372,11 @@ static void probe_controller(enum controller c, struct fact *f)
 
 	if (r < 0)
 		fact_no(f, -r, "read '/proc/self/cgroup'");
-	else if (l.controller[c].version == 0)
+	else if (l.controller[c].version == 0 && l.unified.version != 0) {
+		fact_no(f, 0, "the cgroup '%.*s' is not given the %s controller",
+			FACT_TEXT_BYTES / 2, l.unified.dir, controller_name(c));
+		fact_fix(f, FIX_DELEGATE);
+	} else if (l.controller[c].version == 0)
 		fact_no(f, 0, "no cgroup file system with the %s controller is mounted",
 			controller_name(c));
 	else

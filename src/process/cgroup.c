@@ -15,12 +15,14 @@
 #include "base/compat.h"
 #include "base/io.h"
 #include "base/str.h"
+#include "host/hierarchy.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
 #define REMOVE_DEPTH_MAX 8 /* what a payload-owned subtree can nest under its delegation */
 #define CONTROL_FILE_MAX_BYTES 65536
+#define MOVE_PASSES_MAX 8 /* over a group whose members fork meanwhile */
 
 static const char *const v1_names[] = { "memory", "pids", "cpu" };
 
@@ -67,7 +69,7 @@ static int make_dir(int parent, const char *name)
 	return fd;
 }
 
-/* Our own v2 group below the mount, "/" for the root: where an ordinary user may have delegation. */
+/* Our own v2 group below the mount, "/" or "" for the root: where a user may have delegation. */
 static void own_v2_path(struct buf *out)
 {
 	AUTO_BUF text = BUF_INIT(CONTROL_FILE_MAX_BYTES);
@@ -79,8 +81,10 @@ static void own_v2_path(struct buf *out)
 	while (rest.p && rest.n) {
 		struct str line = str_cut(&rest, '\n');
 
-		if (line.n > 3 && memcmp(line.p, "0::", 3) == 0)
-			buf_add(out, line.p + 3, line.n - 3);
+		if (line.n > 3 && memcmp(line.p, "0::", 3) == 0) {
+			line = hierarchy_base((struct str){ line.p + 3, line.n - 3 });
+			buf_add(out, line.p, line.n);
+		}
 	}
 }
 
@@ -99,7 +103,7 @@ static int open_v2_base(void)
 			return fd_take(&fd);
 		own_v2_path(&own);
 		if (own.n > 1)
-			return open_dir(fd, own.p + 1);
+			return open_dir(fd, buf_str(&own) + 1);
 	}
 	return -1;
 }
@@ -144,11 +148,26 @@ static bool set_cpu_v2(int dir, uint32_t cpus)
 	return io_write_file(dir, "cpu.max", text) == 0;
 }
 
+/* Swap is memory too: what may not be had as the one shall not be had as the other. Kernels without
+ * swap accounting lack the files. */
+static bool set_memory(int dir, uint64_t bytes)
+{
+	if (set_number(dir, "memory.max", bytes)) {
+		IGNORE(set_number(dir, "memory.swap.max", 0));
+		return true;
+	}
+	/* v1 wants memory <= memory + swap at every moment, so the order depends on the direction */
+	IGNORE(set_number(dir, "memory.memsw.limit_in_bytes", bytes));
+	if (!set_number(dir, "memory.limit_in_bytes", bytes))
+		return false;
+	IGNORE(set_number(dir, "memory.memsw.limit_in_bytes", bytes));
+	return true;
+}
+
 /* Applies L in one directory, v1 or v2, as far as its files exist. */
 static void apply_limits(struct cgroup *c, int dir, const struct cgroup_limits *l)
 {
-	if (l->memory_bytes && (set_number(dir, "memory.limit_in_bytes", l->memory_bytes) ||
-				set_number(dir, "memory.max", l->memory_bytes)))
+	if (l->memory_bytes && set_memory(dir, l->memory_bytes))
 		c->enforced[CGROUP_MEMORY] = true;
 	if (l->pids && set_number(dir, "pids.max", l->pids))
 		c->enforced[CGROUP_PIDS] = true;
@@ -200,27 +219,73 @@ static void delegate(int dir, uid_t owner, gid_t group)
 		IGNORE(fchownat(dir, files[i], owner, group, 0));
 }
 
-static bool enable_controllers(struct cgroup *c)
+/* Moves every member of the group BASE into a child of it. -errno when one could not be moved. */
+static int move_members(int base)
+{
+	AUTO_FD callers = make_dir(base, HIERARCHY_CALLERS);
+
+	for (unsigned pass = 0; callers >= 0 && pass < MOVE_PASSES_MAX; pass++) {
+		AUTO_BUF members = BUF_INIT(CONTROL_FILE_MAX_BYTES);
+		struct str rest;
+		int r = io_read_file(base, "cgroup.procs", &members);
+
+		if (r < 0 || members.n == 0)
+			return r;
+		rest = (struct str){ members.p, members.n };
+		while (rest.p && rest.n) {
+			struct str line = str_cut(&rest, '\n');
+			AUTO_FREE char *pid = xstrndup(line.p, line.n);
+
+			r = io_write_file(callers, "cgroup.procs", pid);
+			if (r < 0 && r != -ESRCH)
+				return r;
+		}
+	}
+	return callers < 0 ? -errno : -EBUSY;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	for (struct str rest = str_of(list); rest.p;) {
+		struct str line = str_cut(&rest, '\n');
+
+		while (line.p)
+			if (str_eq(str_cut(&line, ' '), word))
+				return true;
+	}
+	return false;
+}
+
+/* Has BASE hand CONTROLLER ("+memory") down to its children. A user's own group cannot while somebody
+ * lives in it; root's is the top, which may. */
+static void hand_down(int base, const char *controller)
+{
+	int r = io_write_file(base, "cgroup.subtree_control", controller);
+
+	if (r == -EBUSY && geteuid() != 0 && move_members(base) == 0)
+		r = io_write_file(base, "cgroup.subtree_control", controller);
+	IGNORE(r); /* a hybrid host has no controllers here: kill still works */
+}
+
+static void enable_controllers(struct cgroup *c)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
 	AUTO_FD parent = openat(c->v2_home, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_BUF have = BUF_INIT(CONTROL_FILE_MAX_BYTES);
-	bool any = false;
 
 	if (io_read_file(c->v2_home, "cgroup.controllers", &have) < 0)
-		return false;
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-		if (!strstr(buf_str(&have), wanted[i] + 1) && parent >= 0)
-			IGNORE(io_write_file(parent, "cgroup.subtree_control", wanted[i]));
-		any |= io_write_file(c->v2_home, "cgroup.subtree_control", wanted[i]) == 0;
+		if (!has_word(buf_str(&have), wanted[i] + 1) && parent >= 0)
+			hand_down(parent, wanted[i]);
+		IGNORE(io_write_file(c->v2_home, "cgroup.subtree_control", wanted[i]));
 	}
-	return any;
 }
 
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid)
 {
 	if (c->v2_home >= 0) {
-		IGNORE(enable_controllers(c)); /* a hybrid host has none here: kill still works */
+		enable_controllers(c);
 		c->v2_payload = make_dir(c->v2_home, "payload");
 		if (c->v2_payload >= 0) {
 			apply_limits(c, c->v2_payload, l);

@@ -29,9 +29,11 @@
 #define CHILD_STACK_BYTES 65536
 #define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
 
-#define NAMESPACES                                                                                 \
-	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | \
-	 CLONE_NEWCGROUP)
+/* No cgroup namespace: its root would be our own group, and where namespaces bound delegation (the
+ * mount option nsdelegate, as systemd has it) pid 1 could then put no command into a group outside of
+ * that. Commands get one each (guest/exec.c). */
+#define NAMESPACES \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
 
 void process_init(struct process_instance *i)
 {

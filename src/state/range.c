@@ -13,7 +13,8 @@
 /* ids no distribution hands out: above container managers' ranges, below the sign bit */
 #define RANGE_FIRST 0x70000000u
 #define RANGE_COUNT 4090u
-#define SLOT_BYTES 4096 /* the longest path, and a block of the file: a sparse table stays small */
+#define RELEASE_LOOK 64u /* slots past its own at which a claim of a crowded table is looked for */
+#define SLOT_BYTES 4096  /* the longest path, and a block of the file: a sparse table stays small */
 
 static const char *const tables[][2] = {
 	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges" },
@@ -126,14 +127,13 @@ void range_release(const char *record_path)
 	struct err ignored;
 	AUTO_FD table = geteuid() == 0 ? open_table(&ignored) : -1;
 
-	/* ours is where a claim would look; one that moved on is stale soon and taken over then */
-	for (uint32_t i = 0; table >= 0 && i < RANGE_COUNT; i++) {
+	/* ours is where a claim would look, or a little further: whoever was in the way may have gone
+	 * since. One that is further still is stale from now on, and taken over */
+	for (uint32_t i = 0; table >= 0 && i < RELEASE_LOOK; i++) {
 		uint32_t slot = (first + i) % RANGE_COUNT;
 		char path[SLOT_BYTES];
 
 		read_slot(table, slot, path);
-		if (path[0] == '\0')
-			return;
 		if (strcmp(path, record_path) == 0) {
 			IGNORE(write_slot(table, slot, "")); /* else it is stale, and taken over */
 			return;

@@ -79,6 +79,8 @@ class Environment(CordonTest):
                            "/proc/1/root /proc/self/exe; true")
         self.assertNotIn(self.dir, box_text)
         self.assertNotIn(os.environ["CORDON_TEST_PREFIX"], box_text)
+        groups = box.out("cat /proc/self/cgroup /proc/1/cgroup").splitlines()
+        self.assertEqual({g.split(":", 2)[2] for g in groups if "cordon" in g}, set())
 
     def test_env_of_run(self):
         got = self.cordon("run", "-q", "-e", "A=1", "host", "--", "env")

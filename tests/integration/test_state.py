@@ -1,6 +1,7 @@
 """State that cannot wedge: death at any instant, races, homes, full and read-only disks
 (spec §6.1, §6.2, §14)."""
 
+import hashlib
 import os
 import shutil
 import signal
@@ -206,6 +207,22 @@ class Homes(CordonTest):
         self.assertEqual(b.remove("-f").code, 0)
         self.assertEqual(a.out("cat /root/f"), "a")
         self.assertEqual(self.names(home=other), [])
+
+    def test_ranges_that_met_are_given_back_in_any_order(self):
+        """Two names with one place in the table; the one that moved on outlives the other."""
+        if MODE != "root":
+            self.not_run("only root hands out uid ranges")
+        seen = {}
+        for i in range(10_000):
+            path = os.path.join(os.path.realpath(self.dir), "home", "sandboxes", f"n{i}")
+            place = int.from_bytes(hashlib.sha256(path.encode()).digest()[:3], "little") % 4090
+            if place in seen:
+                break
+            seen[place] = i
+        first, second = self.create(name=f"n{seen[place]}"), self.create(name=f"n{i}")
+        first.remove("-f")
+        second.remove("-f")
+        self.eventually(lambda: not self.uid_claims(), message=self.uid_claims)
 
     def test_roots_homes_never_share_a_uid_range(self):
         if MODE != "root":

@@ -134,6 +134,10 @@ static void cgroups_version_2(void)
 	T_INT(l.unified.version, 2);
 	T_STR(l.unified.dir, "/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope");
 	T_INT(l.controller[CONTROLLER_MEMORY].version, 0);
+	hierarchy_locate(STR("0::/a.scope/cordon-callers\n"), mounts, &l);
+	T_STR(l.unified.dir, "/sys/fs/cgroup/a.scope"); /* where moved callers came from */
+	hierarchy_locate(STR("0::/cordon-callers\n"), mounts, &l);
+	T_STR(l.unified.dir, "/sys/fs/cgroup");
 	hierarchy_locate(STR("0::/../sibling\n"), mounts, &l);
 	T_INT(l.unified.version, 0);
 	hierarchy_locate(STR("0::relative\n"), mounts, &l);
