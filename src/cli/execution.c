@@ -151,7 +151,7 @@ static void report_memory(const struct home *h, const char *name)
 			  "the memory limit of sandbox '%s' (%llu MiB) was reached and the kernel "
 			  "killed "
 			  "the command; give it more with --memory",
-			  name, (unsigned long long)record.spec.memory_mib);
+			  name, (unsigned long long)record_in_force(&record)->memory_mib);
 	else
 		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/cells.h"
+#include "cli/changes.h"
 #include "cli/commands.h"
 #include "cli/network.h"
 #include "cli/ui.h"
@@ -50,7 +51,26 @@ static uint64_t updated_ns(const struct record *r)
 	return r->state.updated_ns > r->updated_ns ? r->state.updated_ns : r->updated_ns;
 }
 
-static int print_json(const struct record *r)
+/* Those that the next start of a live one brings. */
+static void write_pending(struct json_writer *w, const struct changes *pending)
+{
+	json_begin_array(w);
+	for (size_t i = 0; i < pending->n; i++) {
+		const struct change *c = &pending->v[i];
+
+		json_begin_object(w);
+		json_key_str(w, "after", c->after);
+		json_key_str(w, "before", c->before);
+		json_key_str(w, "change", change_word(c));
+		json_key_str(w, "disposition", "next start");
+		json_key_str(w, "field", c->field);
+		json_key_str(w, "kind", change_kind(c));
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static int print_json(const struct record *r, const struct changes *pending)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
 	struct json_writer w;
@@ -58,7 +78,11 @@ static int print_json(const struct record *r)
 
 	json_writer_init(&w, &b, 2);
 	json_begin_object(&w);
-	json_key_null(&w, "active_config");
+	json_key(&w, "active_config");
+	if (pending->n)
+		spec_write_json(&r->active, &w);
+	else
+		json_null(&w);
 	json_key(&w, "config");
 	spec_write_json(&r->spec, &w);
 	clock_rfc3339_ns(r->created_ns, when);
@@ -71,8 +95,7 @@ static int print_json(const struct record *r)
 	json_end_object(&w);
 	json_key_str(&w, "name", r->spec.name);
 	json_key(&w, "pending_changes");
-	json_begin_array(&w);
-	json_end_array(&w);
+	write_pending(&w, pending);
 	json_key_str(&w, "status", status_name(r->status));
 	clock_rfc3339_ns(updated_ns(r), when);
 	json_key_str(&w, "updated_at", when);
@@ -110,9 +133,8 @@ static void PRINTF_LIKE(4, 5)
 	free(value);
 }
 
-static void add_head(struct buf *b, const struct record *r)
+static void add_head(struct buf *b, const struct record *r, const struct spec *s)
 {
-	const struct spec *s = &r->spec;
 	AUTO_BUF created = BUF_INIT(64), updated = BUF_INIT(64);
 	AUTO_FREE char *network = network_text(s);
 
@@ -217,17 +239,31 @@ static void add_mounts(struct buf *b, const struct spec *s)
 	}
 }
 
-static int print_text(const struct record *r)
+static void add_pending(struct buf *b, const struct changes *pending)
 {
+	if (pending->n)
+		buf_add_str(b, "At the next start:\n");
+	for (size_t i = 0; i < pending->n; i++) {
+		const struct change *c = &pending->v[i];
+
+		linef(b, INDENT, c->field, "%s -> %s", c->before ? c->before : "-",
+		      c->after ? c->after : "-");
+	}
+}
+
+static int print_text(const struct record *r, const struct changes *pending)
+{
+	const struct spec *s = record_in_force(r);
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
 
-	add_head(&b, r);
-	add_runtime(&b, &r->spec);
-	add_resources(&b, &r->spec);
+	add_head(&b, r, s);
+	add_runtime(&b, s);
+	add_resources(&b, s);
 	add_limits(&b, r);
-	add_pairs(&b, "Environment", r->spec.env, r->spec.n_env);
-	add_pairs(&b, "Labels", r->spec.label, r->spec.n_labels);
-	add_mounts(&b, &r->spec);
+	add_pairs(&b, "Environment", s->env, s->n_env);
+	add_pairs(&b, "Labels", s->label, s->n_labels);
+	add_mounts(&b, s);
+	add_pending(&b, pending);
 	return ui_write_stdout(&b);
 }
 
@@ -235,9 +271,11 @@ int cmd_inspect(const struct args *a)
 {
 	AUTO_RECORD r = RECORD_NONE;
 	AUTO_HOME home = { .fd = -1 };
+	AUTO_CHANGES pending = { 0 };
 	struct err e = { 0 };
 
-	if (home_open(&home, &e) < 0 || record_load(&home, a->word.v[0], &r, &e) < 0)
+	if (home_open(&home, &e) < 0 || record_load(&home, a->word.v[0], &r, &e) < 0 ||
+	    changes_between(record_in_force(&r), &r.spec, &pending, &e) < 0)
 		return ui_error(&e);
-	return args_has(a, "format") ? print_json(&r) : print_text(&r);
+	return args_has(a, "format") ? print_json(&r, &pending) : print_text(&r, &pending);
 }

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/cells.h"
+#include "cli/changes.h"
 #include "cli/commands.h"
 #include "cli/network.h"
 #include "cli/start.h"
@@ -20,7 +21,6 @@
 #include "spec/grammar.h"
 
 #define OUTPUT_MAX_BYTES (16u << 20)
-#define CHANGES_MAX 4096u /* far beyond any line a shell takes seriously */
 
 enum disposition { LIVE, NEEDS_RESTART, NEXT_START };
 
@@ -28,83 +28,26 @@ static const char *const disposition_words[] = {
 	[LIVE] = "live", [NEEDS_RESTART] = "requires restart", [NEXT_START] = "next start"
 };
 
-struct change {
-	const char *kind;
-	char *field, *before, *after; /* before, after: NULL when there is none */
-	enum disposition disposition;
-};
-
 struct plan {
 	const struct record *record;
-	struct spec next;
-	struct change *change;
-	size_t n;
-	unsigned live; /* enum update_what */
+	struct spec next;   /* what the next start takes */
+	struct spec active; /* what runs until then, when it is another one (has_active) */
+	bool has_active;
+	struct changes changes;
 	bool up, next_start;
 };
 
 static void plan_done(struct plan *p)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		free(p->change[i].field);
-		free(p->change[i].before);
-		free(p->change[i].after);
-	}
-	free(p->change);
+	changes_done(&p->changes);
 	spec_done(&p->next);
+	spec_done(&p->active);
 }
 
 /* --- the plan -------------------------------------------------------------------------------- */
 
-static char *copy(const char *s)
+static int change_resources(struct spec *s, const struct args *a, struct err *e)
 {
-	return s ? xstrdup(s) : NULL;
-}
-
-/* WHAT a supervisor must be told for it to be live, 0: nothing. */
-static int add_change(struct plan *p, const char *kind, const char *field, const char *before,
-		      const char *after, bool can_live, unsigned what, struct err *e)
-{
-	struct change *c;
-
-	if (before && after ? strcmp(before, after) == 0 : before == after)
-		return 0;
-	if (p->n == CHANGES_MAX)
-		return err_set(e, ERR_LIMIT, "more than %u changes", CHANGES_MAX);
-	if (!p->change)
-		p->change = xcalloc(CHANGES_MAX, sizeof(*p->change));
-	c = &p->change[p->n++];
-	*c = (struct change){ kind, copy(field), copy(before), copy(after), LIVE };
-	if (!p->up || p->next_start)
-		c->disposition = NEXT_START;
-	else if (!can_live)
-		c->disposition = NEEDS_RESTART;
-	else
-		p->live |= what;
-	return 0;
-}
-
-static int add_number(struct plan *p, const char *field, uint64_t before, uint64_t after,
-		      const char *unit, bool can_live, unsigned what, struct err *e)
-{
-	char a[48], b[48];
-
-	snprintf(a, sizeof(a), "%llu%s", (unsigned long long)before, unit);
-	snprintf(b, sizeof(b), "%llu%s", (unsigned long long)after, unit);
-	return add_change(p, "resource", field, a, b, can_live, what, e);
-}
-
-/* A limit can change live only where a group of the kernel holds it. */
-static bool is_group(const char *how)
-{
-	return starts_with(how, "cgroup");
-}
-
-static int plan_resources(struct plan *p, const struct args *a, struct err *e)
-{
-	const struct spec *was = &p->record->spec;
-	const struct enforcement *how = &p->record->state.enforced;
-	struct spec *s = &p->next;
 	const char *v;
 
 	if (args_has(a, "cpus")) {
@@ -125,29 +68,10 @@ static int plan_resources(struct plan *p, const struct args *a, struct err *e)
 	if ((v = args_str(a, "max-memory")) &&
 	    parse_size_mib("--max-memory", v, &s->max_memory_mib, e) < 0)
 		return -1;
-	if (spec_validate(s, e) < 0)
-		return -1;
-	if (add_number(p, "cpus", was->cpus, s->cpus, "",
-		       s->cpus <= was->max_cpus && is_group(how->cpus), UPDATE_CPUS, e) < 0 ||
-	    add_number(p, "max_cpus", was->max_cpus, s->max_cpus, "", false, 0, e) < 0 ||
-	    add_number(p, "memory", was->memory_mib, s->memory_mib, " MiB",
-		       s->memory_mib <= was->max_memory_mib && is_group(how->memory), UPDATE_MEMORY,
-		       e) < 0)
-		return -1;
-	return add_number(p, "max_memory", was->max_memory_mib, s->max_memory_mib, " MiB", false, 0,
-			  e);
+	return spec_validate(s, e);
 }
 
-static const char *find(const struct spec_env *list, size_t n, const char *key)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(list[i].key, key) == 0)
-			return list[i].value;
-	return NULL;
-}
-
-static int forget(struct spec_env *list, size_t *n, const char *flag, const char *key,
-		  struct err *e)
+static bool forget(struct spec_env *list, size_t *n, const char *key)
 {
 	for (size_t i = 0; i < *n; i++) {
 		if (strcmp(list[i].key, key) != 0)
@@ -156,114 +80,143 @@ static int forget(struct spec_env *list, size_t *n, const char *flag, const char
 		free(list[i].value);
 		memmove(&list[i], &list[i + 1], (*n - i - 1) * sizeof(*list));
 		(*n)--;
-		return 0;
+		return true;
 	}
-	return err_set(e, ERR_INVALID, "%s: '%s' is not set", flag, key);
+	return false;
 }
 
-/* Every key of either list, once. */
-static int compare(struct plan *p, const char *kind, const struct spec_env *was, size_t n_was,
-		   const struct spec_env *now, size_t n_now, unsigned what, struct err *e)
-{
-	for (size_t i = 0; i < n_was + n_now; i++) {
-		const char *key = i < n_was ? was[i].key : now[i - n_was].key;
-		AUTO_FREE char *field = xasprintf("%s.%s", kind, key);
-
-		if (i >= n_was && find(was, n_was, key))
-			continue;
-		if (add_change(p, kind, field, find(was, n_was, key), find(now, n_now, key), true,
-			       what, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int plan_commands(struct plan *p, const struct args *a, struct err *e)
+static int change_pairs(struct spec *s, const struct args *a, bool must_be_set, struct err *e)
 {
 	const struct strv *set = args_list(a, "env"), *rm = args_list(a, "env-rm");
 	const struct strv *labels = args_list(a, "label"), *labels_rm = args_list(a, "label-rm");
-	const struct spec *was = &p->record->spec;
-	const char *workdir = args_str(a, "workdir");
-	struct spec *s = &p->next;
 
 	for (size_t i = 0; i < rm->n; i++)
-		if (forget(s->env, &s->n_env, "--env-rm", rm->v[i], e) < 0)
-			return -1;
+		if (!forget(s->env, &s->n_env, rm->v[i]) && must_be_set)
+			return err_set(e, ERR_INVALID, "--env-rm: '%s' is not set", rm->v[i]);
 	for (size_t i = 0; i < set->n; i++)
 		if (spec_add_env(&s->env, &s->n_env, "--env", set->v[i], e) < 0)
 			return -1;
 	for (size_t i = 0; i < labels_rm->n; i++)
-		if (forget(s->label, &s->n_labels, "--label-rm", labels_rm->v[i], e) < 0)
-			return -1;
+		if (!forget(s->label, &s->n_labels, labels_rm->v[i]) && must_be_set)
+			return err_set(e, ERR_INVALID, "--label-rm: '%s' is not set",
+				       labels_rm->v[i]);
 	for (size_t i = 0; i < labels->n; i++)
 		if (spec_add_label(s, labels->v[i], e) < 0)
 			return -1;
-	if (workdir && workdir[0] != '/')
-		return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", workdir);
-	if (workdir) {
-		free(s->workdir);
-		s->workdir = xstrdup(workdir);
-	}
-	if (compare(p, "env", was->env, was->n_env, s->env, s->n_env, UPDATE_COMMANDS, e) < 0 ||
-	    compare(p, "labels", was->label, was->n_labels, s->label, s->n_labels, 0, e) < 0)
-		return -1;
-	return add_change(p, "runtime", "workdir", was->workdir, s->workdir, true, UPDATE_COMMANDS,
-			  e);
+	return 0;
 }
 
-/* New rules hold for new connections at once; an interface is made only by a start. */
-static int plan_network(struct plan *p, const struct args *a, struct err *e)
-{
-	AUTO_FREE char *before = network_text(&p->record->spec);
-	AUTO_FREE char *after = NULL;
-
-	if (network_change(a, &p->next, e) < 0)
-		return -1;
-	after = network_text(&p->next);
-	return add_change(p, "network", "network.policy", before, after,
-			  p->record->spec.net_enabled, UPDATE_NETWORK, e);
-}
-
-static int copy_spec(const struct spec *from, struct spec *to, struct err *e)
+/* FROM with what the line asks for. MUST_BE_SET: what is to be removed has to be there. */
+static int change_spec(const struct spec *from, const struct args *a, bool must_be_set,
+		       struct spec *to, struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
+	const char *workdir = args_str(a, "workdir");
 	AUTO_JSON doc = NULL;
 	struct json_writer w;
 
 	json_writer_init(&w, &b, 0);
 	spec_write_json(from, &w);
-	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
+	if (json_parse(buf_str(&b), b.n, &doc, e) < 0 ||
+	    spec_read_json(json_root(doc), to, e) < 0 || change_resources(to, a, e) < 0 ||
+	    change_pairs(to, a, must_be_set, e) < 0)
 		return -1;
-	return spec_read_json(json_root(doc), to, e);
+	if (workdir && workdir[0] != '/')
+		return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", workdir);
+	if (workdir) {
+		free(to->workdir);
+		to->workdir = xstrdup(workdir);
+	}
+	return network_change(a, to, e);
 }
 
+/* What is changed is what runs, unless the line speaks of the next start; other changes that wait for
+ * that stay. */
 static int make_plan(struct plan *p, const struct args *a, struct err *e)
 {
+	const struct record *r = p->record;
+	bool live;
+
 	if (args_has(a, "root-disk") || args_has(a, "oci-upper-size"))
 		return err_set(
 			e, ERR_UNSUPPORTED,
 			"--root-disk: the size of an existing root file system cannot be changed");
-	p->up = sandbox_is_up(p->record);
+	p->up = sandbox_is_up(r);
 	p->next_start = args_has(a, "next-start");
-	if (copy_spec(&p->record->spec, &p->next, e) < 0 || plan_resources(p, a, e) < 0)
+	live = p->up && !p->next_start;
+	p->has_active = p->up && (p->next_start || r->has_active);
+	if (change_spec(&r->spec, a, !live || !r->has_active, &p->next, e) < 0)
 		return -1;
-	return plan_commands(p, a, e) < 0 ? -1 : plan_network(p, a, e);
+	if (live && r->has_active)
+		return change_spec(&r->active, a, true, &p->active, e) < 0
+			       ? -1
+			       : changes_between(&r->active, &p->active, &p->changes, e);
+	return changes_between(&r->spec, &p->next, &p->changes, e);
+}
+
+/* A limit can change live only where a group of the kernel holds it. */
+static bool is_group(const char *how)
+{
+	return starts_with(how, "cgroup");
+}
+
+/* New rules hold for new connections at once; an interface is made only by a start. */
+static enum disposition disposition(const struct plan *p, const struct change *c)
+{
+	const struct spec *was = record_in_force(p->record);
+	const struct spec *now = p->record->has_active ? &p->active : &p->next;
+	const struct enforcement *how = &p->record->state.enforced;
+	bool can = true;
+
+	if (!p->up || p->next_start)
+		return NEXT_START;
+	switch (c->what) {
+	case CHANGE_CPUS:
+		can = now->cpus <= was->max_cpus && is_group(how->cpus);
+		break;
+	case CHANGE_MEMORY:
+		can = now->memory_mib <= was->max_memory_mib && is_group(how->memory);
+		break;
+	case CHANGE_MAX_CPUS:
+	case CHANGE_MAX_MEMORY:
+		can = false;
+		break;
+	case CHANGE_NETWORK:
+		can = was->net_enabled;
+		break;
+	case CHANGE_ENV:
+	case CHANGE_WORKDIR:
+	case CHANGE_LABEL:
+		break;
+	}
+	return can ? LIVE : NEEDS_RESTART;
+}
+
+/* What the supervisor must be told. */
+static unsigned live_parts(const struct plan *p)
+{
+	static const unsigned parts[] = {
+		[CHANGE_CPUS] = UPDATE_CPUS,       [CHANGE_MEMORY] = UPDATE_MEMORY,
+		[CHANGE_ENV] = UPDATE_COMMANDS,    [CHANGE_WORKDIR] = UPDATE_COMMANDS,
+		[CHANGE_NETWORK] = UPDATE_NETWORK,
+	};
+	unsigned live = 0;
+
+	for (size_t i = 0; i < p->changes.n; i++)
+		if (disposition(p, &p->changes.v[i]) == LIVE)
+			live |= parts[p->changes.v[i].what];
+	return live;
 }
 
 static bool needs_restart(const struct plan *p)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->change[i].disposition == NEEDS_RESTART)
+	for (size_t i = 0; i < p->changes.n; i++)
+		if (disposition(p, &p->changes.v[i]) == NEEDS_RESTART)
 			return true;
 	return false;
 }
 
 /* --- showing it ------------------------------------------------------------------------------ */
-
-static const char *change_word(const struct change *c)
-{
-	return !c->before ? "add" : !c->after ? "remove" : "change";
-}
 
 static int print_table(const struct plan *p)
 {
@@ -275,12 +228,12 @@ static int print_table(const struct plan *p)
 	ui_table_add(&t, "BEFORE");
 	ui_table_add(&t, "AFTER");
 	ui_table_add(&t, "EFFECT");
-	for (size_t i = 0; i < p->n; i++) {
-		ui_table_add(&t, p->change[i].field);
-		ui_table_add(&t, change_word(&p->change[i]));
-		ui_table_add(&t, p->change[i].before);
-		ui_table_add(&t, p->change[i].after);
-		ui_table_add(&t, disposition_words[p->change[i].disposition]);
+	for (size_t i = 0; i < p->changes.n; i++) {
+		ui_table_add(&t, p->changes.v[i].field);
+		ui_table_add(&t, change_word(&p->changes.v[i]));
+		ui_table_add(&t, p->changes.v[i].before);
+		ui_table_add(&t, p->changes.v[i].after);
+		ui_table_add(&t, disposition_words[disposition(p, &p->changes.v[i])]);
 	}
 	return ui_table_print(&t);
 }
@@ -301,24 +254,24 @@ static int print_json(const struct plan *p, const struct args *a, bool applied)
 					    : "live");
 	json_key(&w, "changes");
 	json_begin_array(&w);
-	for (size_t i = 0; i < p->n; i++) {
-		const struct change *c = &p->change[i];
+	for (size_t i = 0; i < p->changes.n; i++) {
+		const struct change *c = &p->changes.v[i];
 
 		json_begin_object(&w);
-		json_key_str(&w, "kind", c->kind);
+		json_key_str(&w, "kind", change_kind(c));
 		json_key_str(&w, "field", c->field);
 		json_key_str(&w, "change", change_word(c));
 		json_key_str(&w, "before", c->before);
 		json_key_str(&w, "after", c->after);
-		json_key_str(&w, "disposition", disposition_words[c->disposition]);
+		json_key_str(&w, "disposition", disposition_words[disposition(p, c)]);
 		json_end_object(&w);
 	}
 	json_end_array(&w);
 	json_key(&w, "conflicts");
 	json_begin_array(&w);
-	for (size_t i = 0; i < p->n && !args_has(a, "restart"); i++)
-		if (p->change[i].disposition == NEEDS_RESTART)
-			json_str(&w, p->change[i].field);
+	for (size_t i = 0; i < p->changes.n && !args_has(a, "restart"); i++)
+		if (disposition(p, &p->changes.v[i]) == NEEDS_RESTART)
+			json_str(&w, p->changes.v[i].field);
 	json_end_array(&w);
 	json_key(&w, "warnings");
 	json_begin_array(&w);
@@ -337,10 +290,10 @@ static int refuse(const struct plan *p, const struct args *a)
 	const char *name = p->record->spec.name;
 
 	buf_addf(&text, "sandbox '%s' needs a restart for this", name);
-	for (size_t i = 0; i < p->n; i++)
-		if (p->change[i].disposition == NEEDS_RESTART)
-			buf_addf(&text, "\n%s: %s to %s", p->change[i].field, p->change[i].before,
-				 p->change[i].after);
+	for (size_t i = 0; i < p->changes.n; i++)
+		if (disposition(p, &p->changes.v[i]) == NEEDS_RESTART)
+			buf_addf(&text, "\n%s: %s to %s", p->changes.v[i].field,
+				 p->changes.v[i].before, p->changes.v[i].after);
 	buf_addf(&text, "\nnow: %s modify %s … --restart\nlater: %s modify %s … --next-start",
 		 a->program, name, a->program, name);
 	return ui_errorf(ERR_BUSY, "%s", buf_str(&text));
@@ -352,8 +305,12 @@ static int apply(const struct plan *p, const struct args *a, const struct home *
 {
 	const char *name = p->record->spec.name;
 	bool restart = args_has(a, "restart") && needs_restart(p);
+	const struct spec *active = NULL;
 
-	if (control_update(h, p->record, &p->next, restart ? 0 : p->live, e) < 0)
+	if (p->has_active && !restart)
+		active = p->record->has_active && !p->next_start ? &p->active
+								 : record_in_force(p->record);
+	if (control_update(h, p->record, &p->next, active, restart ? 0 : live_parts(p), e) < 0)
 		return -1;
 	if (!restart)
 		return 0;
@@ -369,22 +326,22 @@ static int modify(struct plan *p, const struct args *a, const struct home *h, st
 	if (make_plan(p, a, e) < 0)
 		return -1;
 	if (dry) {
-		if (!json && p->n == 0)
+		if (!json && p->changes.n == 0)
 			ui_note("Nothing would change.");
 		else if (!json)
 			ui_note("Nothing was changed: this is what would be.");
-		return json ? print_json(p, a, false) : p->n ? print_table(p) : 0;
+		return json ? print_json(p, a, false) : p->changes.n ? print_table(p) : 0;
 	}
 	if (needs_restart(p) && !args_has(a, "restart")) {
 		if (json)
 			IGNORE(print_json(p, a, false)); /* the error follows */
 		return refuse(p, a);
 	}
-	if (p->n && apply(p, a, h, e) < 0)
+	if (p->changes.n && apply(p, a, h, e) < 0)
 		return -1;
 	if (json)
 		return print_json(p, a, true);
-	if (p->n == 0)
+	if (p->changes.n == 0)
 		ui_note("Nothing to change.");
 	else
 		ui_done("Modified", p->record->spec.name, clock_mono_ns() - begin);
@@ -402,6 +359,7 @@ int cmd_modify(const struct args *a)
 	if (home_open(&home, &e) < 0 || record_load(&home, a->word.v[0], &record, &e) < 0)
 		return ui_error(&e);
 	spec_init(&p.next);
+	spec_init(&p.active);
 	status = modify(&p, a, &home, &e);
 	plan_done(&p);
 	return status < 0 ? ui_error(&e) : status;

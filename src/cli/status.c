@@ -19,7 +19,7 @@ static int by_name(const void *a, const void *b)
 
 static void write_json(struct json_writer *w, const struct record *r)
 {
-	const struct spec *s = &r->spec;
+	const struct spec *s = record_in_force(r);
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 
 	json_begin_object(w);
@@ -74,7 +74,7 @@ static void add_cut(struct ui_table *t, const char *s, unsigned width)
 
 static void add_row(struct ui_table *t, const struct record *r)
 {
-	const struct spec *s = &r->spec;
+	const struct spec *s = record_in_force(r);
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 
 	ui_table_add(t, s->name);

@@ -89,9 +89,46 @@ static int wait_down(const struct home *h, const char *name, unsigned wait_ms, s
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
 
-	if (record_lock(h, name, wait_ms, &dir, &lock, e) == 0 || e->code == ERR_NOT_FOUND)
+	if ((record_open_lock(h, name, &dir, &lock, e) == 0 &&
+	     record_lock(h, name, dir, lock, wait_ms, e) == 0) ||
+	    e->code == ERR_NOT_FOUND)
 		return 0;
 	return -1;
+}
+
+/* Connects to the supervisor; one that is just starting is given the time to listen. */
+static int connect_control(const struct home *h, const char *name, int *ret_fd)
+{
+	int r = home_connect(h, name, "ctl", ret_fd);
+
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		record_await_start(h, name);
+		r = home_connect(h, name, "ctl", ret_fd);
+	}
+	return r;
+}
+
+int control_lock(const struct home *h, const char *name, bool starts, int *ret_dir, int *ret_lock,
+		 struct err *e)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+	AUTO_FD fd = -1;
+	int r;
+
+	if (record_open_lock(h, name, &dir, &lock, e) < 0)
+		return -1;
+	if (starts)
+		record_start_begins(lock);
+	r = record_lock(h, name, dir, lock, 0, e);
+	if (r < 0 && e->code == ERR_BUSY &&
+	    (starts ? home_connect(h, name, "ctl", &fd) : connect_control(h, name, &fd)) < 0)
+		r = record_lock(h, name, dir, lock, LOCK_WAIT_MS, e);
+	if (r < 0)
+		return -1;
+	*ret_dir = fd_take(&dir);
+	*ret_lock = fd_take(&lock);
+	return 0;
 }
 
 /* 1 when it says that it is down, 0 when it hung up before that, or -errno. */
@@ -120,7 +157,7 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	for (unsigned i = 0; r == 0 && i < STOP_TRIES; i++) {
 		AUTO_FD fd = -1;
 
-		r = home_connect(h, name, "ctl", &fd);
+		r = i == 0 ? connect_control(h, name, &fd) : home_connect(h, name, "ctl", &fd);
 		if (r == -ENOENT || r == -ECONNREFUSED)
 			return i == 0 ? 0 : wait_down(h, name, LOCK_WAIT_MS, e);
 		if (r < 0)
@@ -222,12 +259,17 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
 	struct state last;
+	int r;
 
 	if (spec_check_name("sandbox", name, e) < 0)
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
 	if (force && control_stop(h, name, 0, e) < 0)
 		return -1;
-	if (record_lock(h, name, force ? LOCK_WAIT_MS : 0, &dir, &lock, e) < 0) {
+	if (force)
+		r = control_lock(h, name, false, &dir, &lock, e);
+	else if ((r = record_open_lock(h, name, &dir, &lock, e)) == 0)
+		r = record_lock(h, name, dir, lock, 0, e);
+	if (r < 0) {
 		if (e->code == ERR_BUSY)
 			err_set(e, ERR_BUSY,
 				"sandbox still running: %s; stop it first or use --force", name);
@@ -274,9 +316,24 @@ static int tell_supervisor(const struct home *h, const char *name, unsigned live
 	return body.n ? err_set(e, ERR_UNSUPPORTED, "%s", buf_str(&body)) : 0;
 }
 
-int control_update(const struct home *h, const struct record *r, const struct spec *next,
-		   unsigned live, struct err *e)
+/* Both files, or neither. Between the two writes nothing seems to be pending. */
+static int write_both(const struct record *r, const struct spec *next, const struct spec *active,
+		      const struct spec *before, struct err *e)
 {
+	struct err ignored;
+
+	if (record_write_active(r->dir, active, e) < 0)
+		return -1;
+	if (record_write_config(r->dir, next, r->created_ns, e) == 0)
+		return 0;
+	IGNORE(record_write_active(r->dir, before, &ignored)); /* as it was */
+	return -1;
+}
+
+int control_update(const struct home *h, const struct record *r, const struct spec *next,
+		   const struct spec *active, unsigned live, struct err *e)
+{
+	const struct spec *before = r->has_active ? &r->active : NULL;
 	AUTO_RECORD now = RECORD_NONE;
 	struct err ignored;
 	AUTO_FD lock = -1;
@@ -286,11 +343,12 @@ int control_update(const struct home *h, const struct record *r, const struct sp
 	if (now.updated_ns != r->updated_ns)
 		return err_set(e, ERR_BUSY, "sandbox '%s' was changed meanwhile; try again",
 			       r->spec.name);
-	if (record_write_config(r->dir, next, r->created_ns, e) < 0)
+	if (write_both(r, next, active, before, e) < 0)
 		return -1;
 	if (!live || tell_supervisor(h, r->spec.name, live, e) == 0)
 		return 0;
-	IGNORE(record_write_config(r->dir, &now.spec, r->created_ns, &ignored)); /* as it was */
+	/* as it was */
+	IGNORE(write_both(r, &now.spec, before, before, &ignored));
 	return -1;
 }
 

@@ -10,6 +10,10 @@
 
 #define CONTROL_GRACE_DEFAULT UINT32_MAX
 
+/* The record's lock, for a command that needs the sandbox down, or STARTS it. ERR_BUSY at once when it
+ * is up or comes up; one that is on its way out, or another short command, is waited for. */
+MUST_USE int control_lock(const struct home *h, const char *name, bool starts, int *ret_dir,
+			  int *ret_lock, struct err *e);
 /* Asks for a stop and waits until it is down. GRACE_MS 0 kills at once. Not running: success. */
 MUST_USE int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e);
 /* Round trip to pid 1 in nanoseconds; TOUCH counts as activity. */
@@ -23,9 +27,10 @@ MUST_USE int control_usage(const struct home *h, const char *name, struct usage_
 MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);
 /* Deletes what belongs to a sub-range of ids and was taken out of sight. */
 MUST_USE int control_sweep(const struct home *h, struct err *e);
-/* Replaces the configuration of R, which was loaded before, by NEXT; LIVE (enum update_what) says what
- * of it a running sandbox takes over now. All or nothing. ERR_BUSY when it changed meanwhile. */
+/* Replaces the configuration of R, which was loaded before, by NEXT, and says what runs meanwhile: ACTIVE,
+ * or NULL when that is the same. LIVE (enum update_what) is what of it a running sandbox takes over now.
+ * All or nothing. ERR_BUSY when it changed meanwhile. */
 MUST_USE int control_update(const struct home *h, const struct record *r, const struct spec *next,
-			    unsigned live, struct err *e);
+			    const struct spec *active, unsigned live, struct err *e);
 /* Deletes the home itself and all that is in it. No sandbox may be left. */
 MUST_USE int control_wipe(const struct home *h, struct err *e);

@@ -21,7 +21,6 @@
 
 #define ANSWER_MAX_BYTES 65536
 #define EXIT_WAIT_MS 2000
-#define LOCK_WAIT_MS 10000 /* another command on the same sandbox is short, or it is up */
 
 /* The numbers supervisor/supervisor.h expects them under. */
 enum { FD_RECORD = 3, FD_LOCK, FD_LEASH, FD_CONNECTION };
@@ -168,7 +167,9 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 	AUTO_FD lock = -1;
 
 	*ret = (struct launch)LAUNCH_NONE;
-	if (record_lock(h, name, LOCK_WAIT_MS, &dir, &lock, e) < 0)
+	if (control_lock(h, name, true, &dir, &lock, e) < 0)
+		return -1;
+	if (record_write_active(dir, NULL, e) < 0)
 		return -1;
 	return start_supervisor(h, name, dir, lock, true, false, ret, e);
 }

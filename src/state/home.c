@@ -14,9 +14,12 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/sha256.h"
+#include "base/str.h"
 
 #define MARKER ".cordon-home"
-#define MARKER_TEXT "cordon state directory, format 1\n"
+#define MARKER_HEAD "cordon state directory, format "
+#define HOME_FORMAT 1
+#define MARKER_MAX_BYTES 64
 #define LISTEN_BACKLOG 1024 /* clients beyond what pid 1 accepts at once wait here */
 
 static char *wanted_path(struct err *e)
@@ -67,24 +70,53 @@ static int refuse(const char *path, const char *why, struct err *e)
 /* Makes an empty directory ours. */
 static int adopt(const char *path, int fd, struct err *e)
 {
+	char text[MARKER_MAX_BYTES];
 	AUTO_FD marker = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		if (mkdirat(fd, dirs[i], 0700) < 0 && errno != EEXIST)
 			return err_sys(e, errno, "make '%s/%s'", path, dirs[i]);
 	marker = openat(fd, MARKER, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (marker < 0 || io_write_all(marker, MARKER_TEXT, strlen(MARKER_TEXT)) < 0)
+	snprintf(text, sizeof(text), MARKER_HEAD "%d\n", HOME_FORMAT);
+	if (marker < 0 || io_write_all(marker, text, strlen(text)) < 0)
 		return err_sys(e, errno, "write '%s/%s'", path, MARKER);
 	return 0;
 }
 
+/* What a newer cordon wrote may mean something else: hands off. A marker that says nothing is being
+ * written right now. */
+static int check_format(const char *path, int marker, struct err *e)
+{
+	char text[MARKER_MAX_BYTES] = { 0 };
+	ssize_t n = read(marker, text, sizeof(text) - 1);
+	uint64_t format;
+
+	if (n < 0)
+		return err_sys(e, errno, "read '%s/%s'", path, MARKER);
+	if (n == 0)
+		return 0;
+	text[strcspn(text, "\n")] = '\0';
+	if (!starts_with(text, MARKER_HEAD) ||
+	    parse_u64(text + strlen(MARKER_HEAD), 1, UINT64_MAX, &format) < 0)
+		return refuse(path, "has a '" MARKER "' that is not cordon's", e);
+	if (format == HOME_FORMAT)
+		return 0;
+	err_set(e, ERR_UNSUPPORTED,
+		"state directory '%s' has format %llu, this cordon knows %d: a newer one made it",
+		path, (unsigned long long)format, HOME_FORMAT);
+	return err_hint(e, "update cordon, or set CORDON_HOME to another directory");
+}
+
 static int check_ours(const char *path, int fd, struct err *e)
 {
-	struct stat st, marker;
+	AUTO_FD marker = openat(fd, MARKER, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, errno, "look at '%s'", path);
-	if (fstatat(fd, MARKER, &marker, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (marker < 0 && errno == EACCES)
+		return refuse(path, "belongs to another user", e);
+	if (marker < 0) {
 		AUTO_FD list = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (list < 0)
@@ -96,6 +128,8 @@ static int check_ours(const char *path, int fd, struct err *e)
 	}
 	if (st.st_uid != geteuid())
 		return refuse(path, "belongs to another user", e);
+	if (marker >= 0 && check_format(path, marker, e) < 0)
+		return -1;
 	if ((st.st_mode & 077) && fchmodat(fd, ".", 0700, 0) < 0)
 		return err_sys(e, errno, "close '%s' to others", path);
 	return 0;

@@ -4,13 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -22,7 +23,7 @@
 #include "base/json.h"
 #include "state/range.h"
 
-#define LOCK_RETRY_MS 5
+#define ALARM_AGAIN_MS 20 /* the first may come before the call it shall interrupt */
 
 static const char *const status_names[] = {
 	// clang-format off
@@ -62,12 +63,14 @@ const char *status_lower(enum status s)
 void record_done(struct record *r)
 {
 	spec_done(&r->spec);
+	spec_done(&r->active);
 	fd_closep(&r->dir);
 }
 
 /* --- config.json ----------------------------------------------------------------------------- */
 
-int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e)
+static int write_spec(int dir, const char *file, const struct spec *s, uint64_t created_ns,
+		      struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
 	struct json_writer w;
@@ -84,25 +87,59 @@ int record_write_config(int dir, const struct spec *s, uint64_t created_ns, stru
 	if (buf_failed(&b))
 		return err_set(e, ERR_LIMIT, "the configuration is larger than %u bytes",
 			       RECORD_FILE_MAX_BYTES);
-	r = io_replace_file(dir, "config.json", b.p, b.n, 0600);
-	return r < 0 ? err_sys(e, -r, "write 'config.json'") : 0;
+	r = io_replace_file(dir, file, b.p, b.n, 0600);
+	return r < 0 ? err_sys(e, -r, "write '%s'", file) : 0;
+}
+
+int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e)
+{
+	return write_spec(dir, "config.json", s, created_ns, e);
+}
+
+static int read_spec(int dir, const char *file, struct spec *ret, uint64_t *ret_created,
+		     uint64_t *ret_updated, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
+	AUTO_JSON doc = NULL;
+	int r = io_read_file(dir, file, &b);
+
+	if (r < 0)
+		return err_sys(e, -r, "read '%s'", file);
+	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
+		return err_wrap(e, "'%s'", file);
+	if (json_get_int(json_root(doc), "format", 0) > RECORD_FORMAT)
+		return err_set(e, ERR_UNSUPPORTED, "this sandbox was made by a newer cordon");
+	*ret_created = (uint64_t)json_get_int(json_root(doc), "created_ns", 0);
+	*ret_updated = (uint64_t)json_get_int(json_root(doc), "updated_ns", 0);
+	return spec_read_json(json_get(json_root(doc), "config"), ret, e);
 }
 
 int record_read_config(int dir, struct record *ret, struct err *e)
 {
-	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
-	AUTO_JSON doc = NULL;
-	int r = io_read_file(dir, "config.json", &b);
+	return read_spec(dir, "config.json", &ret->spec, &ret->created_ns, &ret->updated_ns, e);
+}
 
-	if (r < 0)
-		return err_sys(e, -r, "read 'config.json'");
-	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
-		return err_wrap(e, "'config.json'");
-	if (json_get_int(json_root(doc), "format", 0) > RECORD_FORMAT)
-		return err_set(e, ERR_UNSUPPORTED, "this sandbox was made by a newer cordon");
-	ret->created_ns = (uint64_t)json_get_int(json_root(doc), "created_ns", 0);
-	ret->updated_ns = (uint64_t)json_get_int(json_root(doc), "updated_ns", 0);
-	return spec_read_json(json_get(json_root(doc), "config"), &ret->spec, e);
+int record_write_active(int dir, const struct spec *s, struct err *e)
+{
+	if (s)
+		return write_spec(dir, "active.json", s, 0, e);
+	return unlinkat(dir, "active.json", 0) < 0 && errno != ENOENT
+		       ? err_sys(e, errno, "remove 'active.json'")
+		       : 0;
+}
+
+int record_read_active(int dir, struct record *ret, struct err *e)
+{
+	uint64_t ignored;
+
+	ret->has_active = faccessat(dir, "active.json", F_OK, 0) == 0;
+	return ret->has_active ? read_spec(dir, "active.json", &ret->active, &ignored, &ignored, e)
+			       : 0;
+}
+
+const struct spec *record_in_force(const struct record *r)
+{
+	return r->has_active ? &r->active : &r->spec;
 }
 
 /* --- state.json ------------------------------------------------------------------------------ */
@@ -231,34 +268,100 @@ static int open_record(const struct home *h, const char *name, int *ret_dir, str
 	return err_sys(e, errno, "open sandbox '%s'", name);
 }
 
-int record_lock(const struct home *h, const char *name, unsigned wait_ms, int *ret_dir,
-		int *ret_lock, struct err *e)
+static void on_alarm(int sig)
 {
+}
+
+/* flock() has no time-out: an alarm interrupts it. 0 or -errno, -EINTR when time is over. */
+static int lock_within(int fd, unsigned wait_ms)
+{
+	struct itimerval alarm = { .it_value = { wait_ms / 1000, wait_ms % 1000 * 1000 },
+				   .it_interval = { 0, ALARM_AGAIN_MS * 1000 } };
 	uint64_t deadline = clock_mono_ns() + wait_ms * NS_PER_MS;
+	struct sigaction wake = { .sa_handler = on_alarm }, before;
+	sigset_t only, mask;
+	int r;
+
+	sigemptyset(&only);
+	sigaddset(&only, SIGALRM);
+	sigaction(SIGALRM, &wake, &before);
+	sigprocmask(SIG_UNBLOCK, &only, &mask);
+	IGNORE(setitimer(ITIMER_REAL, &alarm, NULL)); /* cannot fail with these values */
+	do
+		r = flock(fd, LOCK_EX) < 0 ? -errno : 0;
+	while (r == -EINTR && clock_mono_ns() < deadline);
+	IGNORE(setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL));
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	return r;
+}
+
+int record_open_lock(const struct home *h, const char *name, int *ret_dir, int *ret_lock,
+		     struct err *e)
+{
 	AUTO_FD dir = -1;
-	AUTO_FD lock = -1;
-	struct stat st;
 
 	if (open_record(h, name, &dir, e) < 0)
 		return -1;
-	lock = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (lock < 0)
+	*ret_lock = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (*ret_lock < 0)
 		return err_sys(e, errno, "open the lock of sandbox '%s'", name);
-	while (flock(lock, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return err_sys(e, errno, "lock sandbox '%s'", name);
-		if (clock_mono_ns() >= deadline)
-			return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command",
-				       name);
-		/* flock has no time-out; holders are short-lived commands or a supervisor on its way out */
-		IGNORE(poll(NULL, 0, LOCK_RETRY_MS));
-	}
+	*ret_dir = fd_take(&dir);
+	return 0;
+}
+
+int record_lock(const struct home *h, const char *name, int dir, int lock, unsigned wait_ms,
+		struct err *e)
+{
+	struct stat st;
+	int r;
+
+	r = flock(lock, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	if (r == -EWOULDBLOCK && wait_ms)
+		r = lock_within(lock, wait_ms);
+	if (r == -EWOULDBLOCK || r == -EINTR)
+		return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command", name);
+	if (r < 0)
+		return err_sys(e, -r, "lock sandbox '%s'", name);
 	/* it may have been retired while we waited */
 	if (fstat(lock, &st) < 0 || st.st_nlink == 0 || record_is_retired(h, name, dir))
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
-	*ret_dir = fd_take(&dir);
-	*ret_lock = fd_take(&lock);
 	return 0;
+}
+
+/* A second lock on the same file, of the kind that belongs to an open file too: the supervisor
+ * inherits it with the first and drops it when it listens. */
+static int lock_start(int lock, int how, short type)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
+	int r;
+
+	do
+		r = fcntl(lock, how, &l);
+	while (r < 0 && errno == EINTR && how == F_OFD_SETLKW);
+	return r;
+}
+
+void record_start_begins(int lock)
+{
+	IGNORE(lock_start(lock, F_OFD_SETLKW, F_WRLCK)); /* without it nobody waits for us */
+}
+
+void record_start_ends(int lock)
+{
+	IGNORE(lock_start(lock, F_OFD_SETLK, F_UNLCK));
+}
+
+void record_await_start(const struct home *h, const char *name)
+{
+	struct err absent;
+	AUTO_FD dir = -1;
+	AUTO_FD fd = -1;
+
+	if (open_record(h, name, &dir, &absent) == 0)
+		fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		IGNORE(lock_start(fd, F_OFD_SETLKW, F_RDLCK)); /* goes with the descriptor */
 }
 
 /* --- create, load, remove -------------------------------------------------------------------- */
@@ -279,6 +382,7 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 		return err_sys(e, errno, "lock the new record");
 	if (record_write_config(dir, s, clock_real_ns(), e) < 0)
 		return -1;
+	record_start_begins(lock);
 	*ret_lock = fd_take(&lock);
 	return 0;
 }
@@ -338,7 +442,9 @@ int record_load(const struct home *h, const char *name, struct record *ret, stru
 		IGNORE(record_erase(h, name, e));
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
 	}
-	if (record_read_config(ret->dir, ret, e) < 0)
+	if (record_read_config(ret->dir, ret, e) < 0 ||
+	    ((ret->status == STATUS_RUNNING || ret->status == STATUS_DRAINING) &&
+	     record_read_active(ret->dir, ret, e) < 0))
 		return err_wrap(e, "sandbox '%s'", name);
 	return 0;
 }

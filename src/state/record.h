@@ -2,7 +2,8 @@
  * The on-disk record of one sandbox: what it was asked to be, and what became of it.
  *
  * config.json is written at create (and by modify), state.json by the supervisor; both are replaced
- * atomically. `lock` is held exclusively by whoever brings the sandbox up or down, which for a live
+ * atomically. active.json is there while a live sandbox runs with another configuration than the one
+ * its next start takes; a start removes it. `lock` is held exclusively by whoever brings the sandbox up or down, which for a live
  * one is its supervisor: a free lock means nobody is there, whatever state.json says. So the truth
  * survives SIGKILL of anything.
  */
@@ -55,7 +56,9 @@ struct state {
 };
 
 struct record {
-	struct spec spec;
+	struct spec spec;   /* what the next start takes */
+	struct spec active; /* what a live one has, if that is not the same */
+	bool has_active;
 	uint64_t created_ns, updated_ns;
 	struct state state;
 	enum status status; /* reconciled with the lock */
@@ -74,6 +77,11 @@ MUST_USE int record_load(const struct home *h, const char *name, struct record *
 /* config.json and state.json of an open directory. */
 MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
 MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e);
+/* active.json; S NULL removes it. Reading it where there is none is success. */
+MUST_USE int record_write_active(int dir, const struct spec *s, struct err *e);
+MUST_USE int record_read_active(int dir, struct record *ret, struct err *e);
+/* What the sandbox runs with, or will when it starts. */
+const struct spec *record_in_force(const struct record *r);
 void state_init(struct state *s);
 MUST_USE int state_read(int dir, struct state *ret);
 MUST_USE int state_write(int dir, const struct state *s, struct err *e);
@@ -82,9 +90,18 @@ MUST_USE int state_write(int dir, const struct state *s, struct err *e);
  * lock and directory are the caller's; ERR_EXISTS when the name is taken. */
 MUST_USE int record_create(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 			   struct err *e);
-/* The lock of an existing record. ERR_BUSY when somebody holds it (after WAIT_MS). */
-MUST_USE int record_lock(const struct home *h, const char *name, unsigned wait_ms, int *ret_dir,
-			 int *ret_lock, struct err *e);
+/* The directory and the lock file of an existing record. */
+MUST_USE int record_open_lock(const struct home *h, const char *name, int *ret_dir, int *ret_lock,
+			      struct err *e);
+/* Takes that lock. ERR_BUSY when somebody holds it (after WAIT_MS; the kernel wakes who waits). */
+MUST_USE int record_lock(const struct home *h, const char *name, int dir, int lock,
+			 unsigned wait_ms, struct err *e);
+/* Whoever starts the sandbox says so before it takes the lock, and the supervisor ends it when it can
+ * be talked to: one at a time. What record_create() returns has begun. The end of a process ends it. */
+void record_start_begins(int lock);
+void record_start_ends(int lock);
+/* Waits while somebody is at that. */
+void record_await_start(const struct home *h, const char *name);
 bool record_is_live(int dir);
 /* True when DIR is no longer what NAME names. */
 bool record_is_retired(const struct home *h, const char *name, int dir);

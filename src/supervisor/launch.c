@@ -509,6 +509,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		r = process_start(q, &s->instance, e);
 	if (r == 0) /* the child is mounting meanwhile */
 		r = open_sockets(s, e);
+	record_start_ends(s->lock); /* who waited to talk to us can */
 	if (r == 0)
 		r = boot_guest(s, q->rootfs.fallback_shell >= 0, e);
 	fd_closep(&s->guest_listener); /* pid 1 has them now */

@@ -1,6 +1,6 @@
 /*
- * Changes of a live sandbox. The record holds the new configuration already; the request says which
- * parts of it are meant for now. The rest waits for the next start.
+ * Changes of a live sandbox. The record holds the new configuration already (see active.json in
+ * state/record.h); the request says which parts of it changed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,16 +60,19 @@ static int update_commands(struct supervisor *s, const struct spec *now, struct 
 
 int supervisor_update(struct supervisor *s, unsigned what, struct err *e)
 {
-	AUTO_RECORD now = RECORD_NONE;
+	AUTO_RECORD record = RECORD_NONE;
+	const struct spec *now;
 
 	if (s->life != LIFE_RUNNING)
 		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running",
 			       s->record.spec.name);
-	if (record_read_config(s->record_dir, &now, e) < 0)
+	if (record_read_config(s->record_dir, &record, e) < 0 ||
+	    record_read_active(s->record_dir, &record, e) < 0)
 		return -1;
-	if (what & UPDATE_NETWORK && link_update(s, &now.spec, e) < 0)
+	now = record_in_force(&record);
+	if (what & UPDATE_NETWORK && link_update(s, now, e) < 0)
 		return -1;
-	if (what & (UPDATE_CPUS | UPDATE_MEMORY) && update_limits(s, &now.spec, what, e) < 0)
+	if (what & (UPDATE_CPUS | UPDATE_MEMORY) && update_limits(s, now, what, e) < 0)
 		return -1;
-	return what & UPDATE_COMMANDS ? update_commands(s, &now.spec, e) : 0;
+	return what & UPDATE_COMMANDS ? update_commands(s, now, e) : 0;
 }

@@ -17,7 +17,8 @@ class ModifyTest(CordonTest):
 class Modify(ModifyTest):
     def test_later_commands_see_it_at_once(self):
         box = self.create("-e", "A=1", "-e", "B=1", "--label", "x=y")
-        sleeper = box.popen("sh", "-c", "read x; echo $A$C", stdin=subprocess.PIPE)
+        sleeper = box.popen("sh", "-c", "echo up; read x; echo $A$C", stdin=subprocess.PIPE)
+        self.assertEqual(sleeper.stdout.readline(), b"up\n")
         got = self.modify(box, "-e", "A=2", "--env-rm", "B", "-e", "C=3", "--workdir", "/usr",
                           "--label", "new=1", "--label-rm", "x")
         self.assertRegex(got.errtext, r"^   ✓ Modified     ")
@@ -57,6 +58,53 @@ class Modify(ModifyTest):
             self.modify(box, "--max-memory", "3G", "--restart")
         self.assertEqual(box.inspect()["config"]["resources"]["max_memory_mib"], 3072)
         self.assertEqual(box.out("echo up"), "up")
+
+    def test_what_waits_for_the_next_start_is_shown(self):
+        box = self.create("-e", "A=1", "-e", "B=1", "--max-memory", "1G")
+        seen = box.inspect()
+        self.assertEqual((seen["active_config"], seen["pending_changes"]), (None, []))
+        running = seen["config"]
+        self.modify(box, "--memory", "600M", "-e", "A=2", "--env-rm", "B", "--next-start")
+        seen = box.inspect()
+        self.assertEqual(seen["active_config"], running)
+        self.assertEqual(seen["config"]["resources"]["memory_mib"], 600)
+        self.assertEqual(seen["pending_changes"], [
+            {"kind": "resource", "field": "memory", "change": "change", "before": "512 MiB",
+             "after": "600 MiB", "disposition": "next start"},
+            {"kind": "env", "field": "env.A", "change": "change", "before": "1", "after": "2",
+             "disposition": "next start"},
+            {"kind": "env", "field": "env.B", "change": "remove", "before": "1", "after": None,
+             "disposition": "next start"}])
+        self.assertEqual(list(seen["pending_changes"][0]), sorted(seen["pending_changes"][0]))
+        text = self.cordon("inspect", box.name).text
+        self.assertRegex(text, r"(?m)^  Memory: +512 MiB / 1 GiB$")
+        self.assertRegex(text, r"(?ms)^At the next start:\n  memory: +512 MiB -> 600 MiB\n"
+                               r"  env.A: +1 -> 2\n  env.B: +1 -> -$")
+        status = self.cordon("status", box.name, "--format", "json").json()
+        self.assertEqual(status["memory_mib"], 512)
+        # a change for now neither waits nor brings the waiting ones forward
+        self.modify(box, "-e", "C=3", "--label", "l=1")
+        self.assertEqual(box.out("echo $A,$B,$C"), "1,1,3")
+        seen = box.inspect()
+        self.assertEqual(len(seen["pending_changes"]), 3)
+        self.assertEqual(seen["active_config"]["labels"], {"l": "1"})
+        # one that is taken back no longer waits
+        self.modify(box, "--memory", "512M", "--next-start")
+        self.assertEqual([c["field"] for c in box.inspect()["pending_changes"]], ["env.A", "env.B"])
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(box.inspect()["pending_changes"], [])
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("echo $A,$B,$C"), "2,,3")
+        seen = box.inspect()
+        self.assertEqual((seen["active_config"], seen["pending_changes"]), (None, []))
+
+    def test_a_restart_brings_what_waits(self):
+        box = self.create("-e", "A=1")
+        self.modify(box, "-e", "A=2", "--next-start")
+        with self.claiming(box):
+            self.modify(box, "--max-memory", "2G", "--restart")
+        self.assertEqual(box.out("echo $A"), "2")
+        self.assertEqual(box.inspect()["pending_changes"], [])
 
     def test_dry_run_changes_nothing(self):
         box = self.create("-e", "A=1")

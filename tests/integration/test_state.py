@@ -1,16 +1,21 @@
 """State that cannot wedge: death at any instant, races, homes, full and read-only disks
 (spec §6.1, §6.2, §14)."""
 
+import fcntl
 import hashlib
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
 
 from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, CordonTest, below, kill_quietly,
                      unique_number)
+
+SYS_FCNTL, SYS_FLOCK = 72, 73  # x86-64
+F_OFD_SETLK = 37  # Python knows it from 3.12 on
 
 
 class Killed(CordonTest):
@@ -195,6 +200,55 @@ class Races(CordonTest):
         self.assertLessEqual(len(self.guests()), 1)
 
 
+    def blocked_in(self, proc, number):
+        """Waits until the process sleeps in that system call, and only there."""
+        def looks():
+            with open(f"/proc/{proc.pid}/syscall") as handle:
+                return handle.read().split()[0]
+        self.eventually(lambda: looks() == str(number), message="the call it waits in")
+        return [looks() for _ in range(50)] == [str(number)] * 50
+
+    def test_who_waits_for_a_sandbox_sleeps_until_it_is_free(self):
+        """No polling: the kernel wakes a command when another one lets go of the record."""
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        with open(os.path.join(self.home, "sandboxes", box.name, "lock"), "r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            remover = self.spawn("remove", "-f", box.name)
+            self.assertTrue(self.blocked_in(remover, SYS_FLOCK))
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            self.assertEqual(remover.wait(10), 0)
+        self.assertEqual(self.names(), [])
+
+    def test_who_finds_it_starting_waits_for_its_socket_only(self):
+        """A replace that meets a start in progress is not kept until that sandbox ends."""
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        with open(os.path.join(self.home, "sandboxes", box.name, "lock"), "r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # as a start in progress holds it: both ways
+            fcntl.fcntl(lock, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))
+            with self.claiming(box):
+                other = self.spawn("create", "-q", "--replace", "-n", box.name, "host")
+                self.assertTrue(self.blocked_in(other, SYS_FCNTL))
+                fcntl.fcntl(lock, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_UNLCK, 0, 0, 1, 0))
+                fcntl.flock(lock, fcntl.LOCK_UN)
+                self.assertEqual(other.wait(10), 0)
+        self.assertEqual(box.status(), "Running")
+
+    def test_of_two_starts_the_second_learns_at_once_that_it_runs(self):
+        box = self.create()
+        got = self.cordon("start", box.name)
+        self.assertEqual((got.code, got.stderr_line(0)),
+                         (1, f"error: sandbox '{box.name}' is already running"))
+        for _ in range(5):
+            self.assertEqual(box.stop().code, 0)
+            with self.claiming(box):
+                both = [self.spawn("start", box.name) for _ in range(2)]
+                codes = sorted(p.wait(8) for p in both)  # less than anybody waits for a lock
+            self.assertEqual(codes, [0, 1])
+            self.assertEqual(box.status(), "Running")
+
+
 class Homes(CordonTest):
     modes = ALL_MODES
 
@@ -323,6 +377,33 @@ class Homes(CordonTest):
     def test_empty_directory_becomes_a_home(self):
         os.mkdir(self.home)
         self.create()
+
+    def test_a_newer_home_is_refused_and_not_written_into(self):
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        marker = os.path.join(self.home, ".cordon-home")
+        with open(marker) as handle:
+            ours = handle.read()
+        self.assertRegex(ours, r"format 1\n$")
+        for text, said in ((ours.replace("1", "2"), "format 2, this cordon knows 1"),
+                           (ours.replace("1", "18446744073709551615"), "newer"),
+                           ("of somebody else\n", "not cordon's"),
+                           (ours.replace("1", "one"), "not cordon's")):
+            with open(marker, "w") as handle:
+                handle.write(text)
+            before = sorted(os.listdir(self.home))
+            for words in (("list",), ("create", "-n", "late", "host"), ("exec", box.name, "--", "true"),
+                          ("remove", "-f", box.name), ("run", "host", "--", "true"),
+                          ("images",), ("logs", box.name)):
+                with self.subTest(text=text, words=words):
+                    got = self.cordon(*words)
+                    self.assertEqual((got.code, got.out), (1, b""), got)
+                    self.assertIn(said, got.errtext)
+                    self.assertIn("CORDON_HOME", got.errtext)
+            self.assertEqual(sorted(os.listdir(self.home)), before)
+        with open(marker, "w") as handle:
+            handle.write(ours)
+        self.assertEqual(self.names(), [box.name])
 
 
 def snapshot(top):

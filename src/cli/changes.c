@@ -1,0 +1,120 @@
+#include "cli/changes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/network.h"
+
+#define CHANGES_MAX 4096u /* far beyond any line a shell takes seriously */
+
+static const char *const kinds[] = {
+	// clang-format off
+	[CHANGE_CPUS]       = "resource",
+	[CHANGE_MAX_CPUS]   = "resource",
+	[CHANGE_MEMORY]     = "resource",
+	[CHANGE_MAX_MEMORY] = "resource",
+	[CHANGE_ENV]        = "env",
+	[CHANGE_LABEL]      = "labels",
+	[CHANGE_WORKDIR]    = "runtime",
+	[CHANGE_NETWORK]    = "network",
+	// clang-format on
+};
+
+const char *change_kind(const struct change *c)
+{
+	return kinds[c->what];
+}
+
+const char *change_word(const struct change *c)
+{
+	return !c->before ? "add" : !c->after ? "remove" : "change";
+}
+
+void changes_done(struct changes *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		free(c->v[i].field);
+		free(c->v[i].before);
+		free(c->v[i].after);
+	}
+	free(c->v);
+	*c = (struct changes){ 0 };
+}
+
+static char *copy(const char *s)
+{
+	return s ? xstrdup(s) : NULL;
+}
+
+static int add(struct changes *c, enum change_field what, const char *field, const char *before,
+	       const char *after, struct err *e)
+{
+	if (before && after ? strcmp(before, after) == 0 : before == after)
+		return 0;
+	if (c->n == CHANGES_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u changes", CHANGES_MAX);
+	if (!c->v)
+		c->v = xcalloc(CHANGES_MAX, sizeof(*c->v));
+	c->v[c->n++] = (struct change){ what, copy(field), copy(before), copy(after) };
+	return 0;
+}
+
+static int add_number(struct changes *c, enum change_field what, const char *field, uint64_t before,
+		      uint64_t after, const char *unit, struct err *e)
+{
+	char a[48], b[48];
+
+	snprintf(a, sizeof(a), "%llu%s", (unsigned long long)before, unit);
+	snprintf(b, sizeof(b), "%llu%s", (unsigned long long)after, unit);
+	return add(c, what, field, a, b, e);
+}
+
+static const char *find(const struct spec_env *list, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i].key, key) == 0)
+			return list[i].value;
+	return NULL;
+}
+
+/* Every key of either list, once. */
+static int add_pairs(struct changes *c, enum change_field what, const struct spec_env *was,
+		     size_t n_was, const struct spec_env *now, size_t n_now, struct err *e)
+{
+	for (size_t i = 0; i < n_was + n_now; i++) {
+		const char *key = i < n_was ? was[i].key : now[i - n_was].key;
+		AUTO_FREE char *field = xasprintf("%s.%s", kinds[what], key);
+
+		if (i >= n_was && find(was, n_was, key))
+			continue;
+		if (add(c, what, field, find(was, n_was, key), find(now, n_now, key), e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int changes_between(const struct spec *was, const struct spec *now, struct changes *ret,
+		    struct err *e)
+{
+	AUTO_FREE char *network_was = network_text(was);
+	AUTO_FREE char *network_now = network_text(now);
+	struct changes *c = ret;
+
+	*c = (struct changes){ 0 };
+	if (add_number(c, CHANGE_CPUS, "cpus", was->cpus, now->cpus, "", e) == 0 &&
+	    add_number(c, CHANGE_MAX_CPUS, "max_cpus", was->max_cpus, now->max_cpus, "", e) == 0 &&
+	    add_number(c, CHANGE_MEMORY, "memory", was->memory_mib, now->memory_mib, " MiB", e) ==
+		    0 &&
+	    add_number(c, CHANGE_MAX_MEMORY, "max_memory", was->max_memory_mib, now->max_memory_mib,
+		       " MiB", e) == 0 &&
+	    add_pairs(c, CHANGE_ENV, was->env, was->n_env, now->env, now->n_env, e) == 0 &&
+	    add_pairs(c, CHANGE_LABEL, was->label, was->n_labels, now->label, now->n_labels, e) ==
+		    0 &&
+	    add(c, CHANGE_WORKDIR, "workdir", was->workdir, now->workdir, e) == 0 &&
+	    add(c, CHANGE_NETWORK, "network.policy", network_was, network_now, e) == 0)
+		return 0;
+	changes_done(c);
+	return -1;
+}

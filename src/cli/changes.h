@@ -1,0 +1,38 @@
+/* What differs between two configurations of a sandbox, as far as `modify` can change it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/json.h"
+#include "spec/spec.h"
+
+enum change_field {
+	CHANGE_CPUS,
+	CHANGE_MAX_CPUS,
+	CHANGE_MEMORY,
+	CHANGE_MAX_MEMORY,
+	CHANGE_ENV,
+	CHANGE_LABEL,
+	CHANGE_WORKDIR,
+	CHANGE_NETWORK,
+};
+
+struct change {
+	enum change_field what;
+	char *field;          /* "memory", "env.KEY" */
+	char *before, *after; /* as people read them; NULL when there is none */
+};
+
+struct changes {
+	struct change *v;
+	size_t n;
+};
+#define AUTO_CHANGES __attribute__((cleanup(changes_done))) struct changes
+
+/* ERR_LIMIT when there are more than anybody reads. */
+MUST_USE int changes_between(const struct spec *was, const struct spec *now, struct changes *ret,
+			     struct err *e);
+void changes_done(struct changes *c);
+const char *change_kind(const struct change *c); /* "resource", "env", "labels", … */
+const char *change_word(const struct change *c); /* "add", "remove" or "change" */
