@@ -138,6 +138,48 @@ static int plan_resources(struct plan *p, const struct args *a, struct err *e)
 			  e);
 }
 
+static uint64_t root_disk_mib(const struct spec *s)
+{
+	const struct spec_root_disk *d = &s->image.root_disk;
+
+	if (d->size_mib)
+		return d->size_mib;
+	return d->kind == ROOT_DISK_TMPFS ? (s->memory_mib + 1) / 2 : SPEC_DEFAULT_ROOT_DISK_MIB;
+}
+
+/* A layer keeps what holds its size; what can be changed is the size, and a disk only grows. */
+static int plan_root_disk(struct plan *p, const struct args *a, struct err *e)
+{
+	const char *flag = args_has(a, "root-disk") ? "--root-disk" : "--oci-upper-size";
+	const char *v = args_str(a, flag + 2);
+	const struct spec_root_disk *was = &p->record->spec.image.root_disk;
+	const char *how = p->record->state.enforced.root_disk;
+	AUTO_ROOT_DISK next = { 0 };
+
+	if (!v)
+		return 0;
+	if (parse_root_disk(flag, v, &next, e) < 0)
+		return -1;
+	if (p->record->spec.image.kind == IMAGE_DIR)
+		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
+	if (next.kind != was->kind || was->kind == ROOT_DISK_PATH)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "%s: the kind of an existing root disk cannot be changed", flag);
+	if (strcmp(how, "not enforced") == 0) {
+		err_set(e, ERR_UNSUPPORTED,
+			"%s: the writable layer of '%s' was made without a size", flag,
+			p->record->spec.name);
+		return err_hint(e, "create the sandbox anew with --root-disk");
+	}
+	if (strcmp(how, "loop image") == 0 && next.size_mib < root_disk_mib(&p->record->spec))
+		return err_set(e, ERR_UNSUPPORTED, "%s: a root disk cannot be made smaller", flag);
+	if (next.size_mib)
+		p->next.image.root_disk.size_mib = next.size_mib;
+	p->next.image.root_disk.explicit = true;
+	return add_number(p, "root_disk", root_disk_mib(&p->record->spec), root_disk_mib(&p->next),
+			  " MiB", false, 0, e);
+}
+
 static const char *find(const struct spec_env *list, size_t n, const char *key)
 {
 	for (size_t i = 0; i < n; i++)
@@ -239,15 +281,12 @@ static int copy_spec(const struct spec *from, struct spec *to, struct err *e)
 
 static int make_plan(struct plan *p, const struct args *a, struct err *e)
 {
-	if (args_has(a, "root-disk") || args_has(a, "oci-upper-size"))
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"--root-disk: the size of an existing root file system cannot be changed");
 	p->up = sandbox_is_up(p->record);
 	p->next_start = args_has(a, "next-start");
 	if (copy_spec(&p->record->spec, &p->next, e) < 0 || plan_resources(p, a, e) < 0)
 		return -1;
-	return plan_commands(p, a, e) < 0 ? -1 : plan_network(p, a, e);
+	return plan_root_disk(p, a, e) < 0 || plan_commands(p, a, e) < 0 ? -1
+									 : plan_network(p, a, e);
 }
 
 static bool needs_restart(const struct plan *p)

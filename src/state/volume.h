@@ -27,14 +27,23 @@ struct volume {
 	char *path; /* of what users see: data/ or disk.raw, absolute */
 	enum volume_kind kind;
 	uint64_t created_ns;
-	uint64_t size_mib; /* VOLUME_DISK */
+	uint64_t size_mib;  /* VOLUME_DISK */
+	uint64_t quota_mib; /* VOLUME_DIR; 0: none */
 };
 void volume_done(struct volume *v);
 #define AUTO_VOLUME __attribute__((cleanup(volume_done))) struct volume
 
+/* What a new one shall be. */
+struct volume_form {
+	enum volume_kind kind;
+	uint64_t size_mib;  /* VOLUME_DISK */
+	uint64_t quota_mib; /* VOLUME_DIR; 0: none. Fails where the kernel would not keep it. */
+};
 /* ERR_EXISTS "volume already exists: NAME". A disk gets a fresh file system. */
-MUST_USE int volume_create(const struct home *h, const char *name, enum volume_kind kind,
-			   uint64_t size_mib, struct err *e);
+MUST_USE int volume_create(const struct home *h, const char *name, const struct volume_form *form,
+			   struct err *e);
+/* Says that quotas cannot be had here, and what to do. Always -1. */
+int volume_quota_missing(const struct home *h, struct err *e);
 /* ERR_NOT_FOUND "volume not found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);
 /* What it occupies on this machine. */
