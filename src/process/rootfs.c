@@ -20,7 +20,8 @@
 /* Files and blocks that the next start gets back: an overlay's mount needs more than it keeps, and
  * nobody may be able to fill his layer so that it never starts again. */
 #define SPARE_DIRS 4
-#define TTY_GROUP 5u /* as every distribution has it */
+#define WORK_AREA "u/work" /* of the overlay, below the stage */
+#define TTY_GROUP 5u       /* as every distribution has it */
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
 
@@ -456,7 +457,7 @@ static void add_overlay(struct builder *b, const struct trees *t)
 	buf_add_str(&data, "lowerdir=");
 	for (size_t i = b->r->n_layers; i-- > 0;)
 		buf_addf(&data, "l%zu%s", i, i ? ":" : "");
-	buf_add_str(&data, ",upperdir=u/upper,workdir=u/work,userxattr,volatile");
+	buf_add_str(&data, ",upperdir=u/upper,workdir=" WORK_AREA ",userxattr,volatile");
 	for (size_t i = 0; i < b->r->n_layers; i++) {
 		snprintf(name, sizeof(name), "l%zu", i);
 		add_path(b, STEP_MKDIR, name)->mode = 0755;
@@ -467,14 +468,14 @@ static void add_overlay(struct builder *b, const struct trees *t)
 		add_path(b, STEP_ATTACH, "u")->tree = t->upper;
 	} else {
 		add_path(b, STEP_MKDIR, "u/upper")->mode = 0755;
-		add_path(b, STEP_MKDIR, "u/work")->mode = 0700;
+		add_path(b, STEP_MKDIR, WORK_AREA)->mode = 0700;
 	}
 	add_path(b, STEP_MKDIR, "root")->mode = 0755;
 	s = add_path(b, STEP_OVERLAY, "root");
 	s->data = plan_str(b->p, buf_str(&data));
 	s->flags = MS_NODEV;
 	for (unsigned i = 0; b->r->upper_limited && i < SPARE_DIRS; i++) {
-		snprintf(name, sizeof(name), "u/work/spare%u", i);
+		snprintf(name, sizeof(name), WORK_AREA "/spare%u", i);
 		add_path(b, STEP_MKDIR, name)->mode = 0700;
 	}
 	if (buf_failed(&data))

@@ -348,6 +348,19 @@ int volume_remove(const struct home *h, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "remove volume '%s'", name) : 0;
 }
 
+void volumes_forget(const struct home *h)
+{
+	struct volume_list all;
+	struct err ignored;
+
+	if (volume_list_load(h, &all, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < all.n; i++)
+		if (all.item[i].kind == VOLUME_DIR)
+			quota_forget(AT_FDCWD, all.item[i].path);
+	volume_list_done(&all);
+}
+
 void volumes_sweep(const struct home *h)
 {
 	AUTO_FD lock = openat(h->fd, "volumes/.lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);

@@ -62,5 +62,7 @@ MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, str
 /* Takes it out of sight and deletes it, under the exclusive lock. ERR_BUSY when a sandbox names it.
  * ERR_DENIED: out of sight, but files of a uid range need help. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
+/* Lifts the quotas of all volumes, which are about to be deleted with the home. */
+void volumes_forget(const struct home *h);
 /* Removes what dead commands left, half-made or half-deleted. */
 void volumes_sweep(const struct home *h);
