@@ -111,6 +111,11 @@ int spawn(const struct spawn *s, struct child *ret, struct err *e)
 
 int spawn_path(const char *const *argv, struct child *ret, struct err *e)
 {
+	return spawn_path_with(argv, -1, ret, e);
+}
+
+int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e)
+{
 	/* not the caller's PATH: what runs here may be set-user-id or hold our descriptors */
 	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin",
 					    "/usr/local/bin" };
@@ -121,7 +126,7 @@ int spawn_path(const char *const *argv, struct child *ret, struct err *e)
 	if (null < 0)
 		return err_sys(e, errno, "open '/dev/null'");
 	for (int i = 0; i < 3; i++)
-		s.fd[s.n_fds++] = (struct spawn_fd){ null, i };
+		s.fd[s.n_fds++] = (struct spawn_fd){ i == 0 && in >= 0 ? in : null, i };
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		snprintf(path, sizeof(path), "%s/%s", dirs[i], argv[0]);
 		if (access(path, X_OK) == 0) {

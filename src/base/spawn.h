@@ -34,5 +34,7 @@ struct spawn {
 MUST_USE int spawn(const struct spawn *s, struct child *ret, struct err *e);
 /* argv[0] looked up in the fixed system path, stdio on /dev/null. */
 MUST_USE int spawn_path(const char *const *argv, struct child *ret, struct err *e);
+/* The same with IN as its stdin, also to hold for it what IN holds: a lock, say. */
+MUST_USE int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e);
 /* Reaps; the wait status. -errno. */
 MUST_USE int child_wait(struct child *c, int *ret_status);

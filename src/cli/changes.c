@@ -15,6 +15,7 @@ static const char *const kinds[] = {
 	[CHANGE_MAX_CPUS]   = "resource",
 	[CHANGE_MEMORY]     = "resource",
 	[CHANGE_MAX_MEMORY] = "resource",
+	[CHANGE_ROOT_DISK]  = "resource",
 	[CHANGE_ENV]        = "env",
 	[CHANGE_LABEL]      = "labels",
 	[CHANGE_WORKDIR]    = "runtime",
@@ -109,6 +110,8 @@ int changes_between(const struct spec *was, const struct spec *now, struct chang
 		    0 &&
 	    add_number(c, CHANGE_MAX_MEMORY, "max_memory", was->max_memory_mib, now->max_memory_mib,
 		       " MiB", e) == 0 &&
+	    add_number(c, CHANGE_ROOT_DISK, "root_disk", spec_root_disk_mib(was),
+		       spec_root_disk_mib(now), " MiB", e) == 0 &&
 	    add_pairs(c, CHANGE_ENV, was->env, was->n_env, now->env, now->n_env, e) == 0 &&
 	    add_pairs(c, CHANGE_LABEL, was->label, was->n_labels, now->label, now->n_labels, e) ==
 		    0 &&

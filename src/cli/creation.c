@@ -45,6 +45,7 @@ static int add_mounts(struct spec *s, const struct args *a, struct err *e)
 	} kinds[] = { { "volume", MOUNT_FLAG_VOLUME },
 		      { "mount-dir", MOUNT_FLAG_DIR },
 		      { "mount-file", MOUNT_FLAG_FILE },
+		      { "mount-disk", MOUNT_FLAG_DISK },
 		      { "mount-named", MOUNT_FLAG_NAMED } };
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
@@ -242,45 +243,102 @@ static int check_image(struct spec *s, const struct args *a, const struct home *
 	return images_resolve(a, h, s, e);
 }
 
+/* What the process engine cannot keep is not promised. Whether owners and quotas can be had depends
+ * on who starts it: the supervisor says. */
+static int check_promises(const struct spec_mount *m, struct err *e)
+{
+	if (m->quota_mib && m->kind == MOUNT_BIND) {
+		err_set(e, ERR_UNSUPPORTED,
+			"'quota=' on '%s': what is added to a host path cannot be limited",
+			m->guest);
+		return err_hint(e, "use a named volume: -v NAME:PATH:quota=SIZE");
+	}
+	if (m->stat_virt_set && m->stat_virt != STAT_VIRT_OFF)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "'stat-virt=%s' on '%s': owners and modes kept apart from the "
+			       "host's are not supported yet",
+			       spec_stat_virt_names[m->stat_virt], m->guest);
+	if (m->host_perms_set && !m->host_perms_mirror)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "'host-perms=private' on '%s': modes kept apart from the host's "
+			       "are not supported yet",
+			       m->guest);
+	if (m->has_owner && m->stat_virt == STAT_VIRT_OFF)
+		return err_set(e, ERR_INVALID,
+			       "'uid=' and 'gid=' on '%s' do not go with 'stat-virt=off'",
+			       m->guest);
+	return 0;
+}
+
+static int check_raw(const char *flag, const char *path, const char *format, struct err *e)
+{
+	if (!format || strcmp(format, "raw") == 0)
+		return 0;
+	err_set(e, ERR_UNSUPPORTED, "%s: '%s' has format %s, and only raw can be mounted here",
+		flag, path, format);
+	return err_hint(e, "convert it: qemu-img convert -O raw FILE FILE.raw");
+}
+
+/* A path of the host's that the sandbox will write to: absolute, without links, not ours. */
+static int resolve(char **path, const char *what, const struct home *h, struct err *e)
+{
+	char *real = realpath(*path, NULL);
+
+	if (!real)
+		return err_sys(e, errno, "%s '%s'", what, *path);
+	free(*path);
+	*path = real;
+	if (is_within(real, h->path))
+		return err_set(e, ERR_DENIED, "%s '%s' is inside the state directory", what, real);
+	return 0;
+}
+
 /* Sources are resolved once, here; what is missing is found before anything is made. */
 static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++) {
 		struct spec_mount *m = &s->mount[i];
 		struct stat st;
-		char *real;
 
 		if (m->kind == MOUNT_TMPFS)
 			continue;
-		if (m->kind == MOUNT_DISK)
-			return err_set(e, ERR_UNSUPPORTED, "disk image '%s' is not supported yet",
-				       m->source);
-		if (m->quota_mib)
-			return err_set(e, ERR_UNSUPPORTED,
-				       "'quota=' on '%s' cannot be enforced here", m->guest);
-		if (m->has_owner || m->stat_virt_set || m->host_perms_mirror)
-			return err_set(e, ERR_UNSUPPORTED,
-				       "owner options of mount '%s' are not supported yet",
-				       m->guest);
+		if (check_promises(m, e) < 0)
+			return -1;
 		if (m->kind == MOUNT_NAMED)
 			continue;
-		real = realpath(m->source, NULL);
-		if (!real)
+		if (resolve(&m->source, "mount source", h, e) < 0)
+			return -1;
+		if (stat(m->source, &st) < 0)
 			return err_sys(e, errno, "mount source '%s'", m->source);
-		free(m->source);
-		m->source = real;
-		if (stat(real, &st) < 0)
-			return err_sys(e, errno, "mount source '%s'", real);
+		if (m->kind == MOUNT_DISK && !S_ISREG(st.st_mode))
+			return err_set(e, ERR_INVALID, "--mount-disk: '%s' is not a file",
+				       m->source);
+		if (m->kind == MOUNT_DISK && check_raw("--mount-disk", m->source, m->format, e) < 0)
+			return -1;
 		if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
 			return err_set(e, ERR_INVALID, "--mount-dir: '%s' is not a directory",
-				       real);
+				       m->source);
 		if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-file: '%s' is not a file", real);
-		if (is_within(real, h->path))
-			return err_set(e, ERR_DENIED,
-				       "mount source '%s' is inside the state directory", real);
+			return err_set(e, ERR_INVALID, "--mount-file: '%s' is not a file",
+				       m->source);
 	}
 	return volumes_check(h, s, e);
+}
+
+static int check_root_disk(struct spec *s, const struct home *h, struct err *e)
+{
+	struct spec_root_disk *d = &s->image.root_disk;
+
+	if (s->image.kind == IMAGE_DIR || s->image.kind == IMAGE_DISK)
+		return 0;
+	if (d->kind == ROOT_DISK_FLAT)
+		return err_set(e, ERR_UNSUPPORTED, "--root-disk flat is not supported yet");
+	if (d->kind != ROOT_DISK_PATH)
+		return 0;
+	return resolve(&d->path, "--root-disk", h, e) < 0
+		       ? -1
+		       : check_raw("--root-disk", d->path,
+				   d->format ? d->format : disk_format(d->path), e);
 }
 
 static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
@@ -294,8 +352,9 @@ static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
 	if (parse_root_disk(flag, v, &s->image.root_disk, e) < 0)
 		return -1;
-	s->image.root_disk.explicit = true;
-	return err_set(e, ERR_UNSUPPORTED, "%s is not supported yet", flag);
+	if (strcmp(flag, "--oci-upper-size") == 0 && s->image.root_disk.kind != ROOT_DISK_MANAGED)
+		return err_set(e, ERR_INVALID, "--oci-upper-size: bad size '%s'", v);
+	return 0;
 }
 
 /* The command line, laid over what files said. */
@@ -326,7 +385,7 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 		r = apply_flags(s, a, &x, e);
 	conf_extra_done(&x);
 	if (r < 0 || spec_validate(s, e) < 0 || check_image(s, a, h, e) < 0 ||
-	    check_mounts(s, h, e) < 0)
+	    check_mounts(s, h, e) < 0 || check_root_disk(s, h, e) < 0)
 		return -1;
 	return spec_check_sources(s, e);
 }

@@ -163,6 +163,29 @@ static void report_limits(struct report *r)
 	}
 }
 
+/* What keeps a writable layer within its size, from the best to the least. */
+static void report_sizes(struct report *r)
+{
+	const struct fact *quota = &r->facts.fact[FACT_PROJECT_QUOTA];
+	const struct fact *loop = &r->facts.fact[FACT_LOOP];
+	bool root = strcmp(r->proof.limits.ids, "own range") == 0;
+
+	if (root && quota->yes) {
+		ui_check(UI_GOOD, "Root disk", "limited by project quota, volumes too where asked");
+		return;
+	}
+	if (root && loop->yes)
+		ui_check(UI_SOSO, "Root disk",
+			 "the default is not enforced; --root-disk SIZE is, by a loop image; "
+			 "quota= of volumes is refused");
+	else
+		ui_check(UI_SOSO, "Root disk",
+			 "only in memory (ephemeral sandboxes, --root-disk tmpfs:SIZE); a size on "
+			 "disk and quota= of volumes are refused");
+	if (root)
+		add_fix(r, quota->fix);
+}
+
 static void report_kvm(const struct report *r)
 {
 	const struct fact *f = &r->facts.fact[FACT_KVM];
@@ -244,6 +267,7 @@ int cmd_doctor(const struct args *a)
 	prove(&home, &r.proof);
 	report_walls(&r);
 	report_limits(&r);
+	report_sizes(&r);
 	report_kvm(&r);
 	report_proof(&r);
 	report_fixes(a, &r);

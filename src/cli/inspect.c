@@ -30,6 +30,7 @@ static const struct {
 	{ "memory",    "Memory",    offsetof(struct enforcement, memory) },
 	{ "pids",      "Processes", offsetof(struct enforcement, pids) },
 	{ "root_disk", "Root disk", offsetof(struct enforcement, root_disk) },
+	{ "volumes",   "Volumes",   offsetof(struct enforcement, volumes) },
 	// clang-format on
 };
 
@@ -177,6 +178,20 @@ static void add_runtime(struct buf *b, const struct spec *s)
 	}
 }
 
+static void add_root_disk(struct buf *b, const struct spec *s)
+{
+	const struct spec_root_disk *d = &s->image.root_disk;
+	AUTO_BUF size = BUF_INIT(128);
+	uint64_t mib = d->size_mib                  ? d->size_mib
+		       : d->kind == ROOT_DISK_TMPFS ? (s->memory_mib + 1) / 2
+						    : SPEC_DEFAULT_ROOT_DISK_MIB;
+
+	if (s->image.kind == IMAGE_DIR)
+		return;
+	cell_mib(&size, mib);
+	line(b, INDENT, "Root disk", d->kind == ROOT_DISK_PATH ? d->path : buf_str(&size));
+}
+
 static void add_resources(struct buf *b, const struct spec *s)
 {
 	AUTO_BUF memory = BUF_INIT(128);
@@ -186,11 +201,7 @@ static void add_resources(struct buf *b, const struct spec *s)
 	linef(b, INDENT, "CPUs", "%u / %u", s->cpus, s->max_cpus);
 	line(b, INDENT, "Memory", buf_str(&memory));
 	linef(b, INDENT, "Processes", "%llu", (unsigned long long)s->pids_limit);
-	if (s->image.root_disk.explicit && s->image.root_disk.size_mib) {
-		buf_clear(&memory);
-		cell_mib(&memory, s->image.root_disk.size_mib);
-		line(b, INDENT, "Root disk", buf_str(&memory));
-	}
+	add_root_disk(b, s);
 }
 
 static void add_limits(struct buf *b, const struct record *r)
@@ -234,8 +245,15 @@ static void add_mounts(struct buf *b, const struct spec *s)
 		ui_add_clean(b, mount_source(m));
 		buf_add_str(b, " -> ");
 		ui_add_clean(b, m->guest);
-		buf_addf(b, " (%s%s%s%s)\n", m->readonly ? "ro" : "rw", m->noexec ? ", noexec" : "",
+		buf_addf(b, " (%s%s%s%s", m->readonly ? "ro" : "rw", m->noexec ? ", noexec" : "",
 			 m->nosuid ? ", nosuid" : "", m->nodev ? ", nodev" : "");
+		if (m->has_owner)
+			buf_addf(b, ", uid %u, gid %u", m->uid, m->gid);
+		if (m->quota_mib) {
+			buf_add_str(b, ", quota ");
+			cell_mib(b, m->quota_mib);
+		}
+		buf_add_str(b, ")\n");
 	}
 }
 

@@ -71,6 +71,39 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	return spec_validate(s, e);
 }
 
+/* A layer keeps what holds its size; what can be changed is the size, and a disk only grows. */
+static int change_root_disk(const struct record *r, const struct args *a, struct spec *to,
+			    struct err *e)
+{
+	const char *flag = args_has(a, "root-disk") ? "--root-disk" : "--oci-upper-size";
+	const char *v = args_str(a, flag + 2);
+	const struct spec_root_disk *was = &r->spec.image.root_disk;
+	const char *how = r->state.enforced.root_disk;
+	AUTO_ROOT_DISK next = { 0 };
+
+	if (!v)
+		return 0;
+	if (parse_root_disk(flag, v, &next, e) < 0)
+		return -1;
+	if (r->spec.image.kind == IMAGE_DIR)
+		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
+	if (next.kind != was->kind || was->kind == ROOT_DISK_PATH)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "%s: the kind of an existing root disk cannot be changed", flag);
+	if (strcmp(how, "not enforced") == 0) {
+		err_set(e, ERR_UNSUPPORTED,
+			"%s: the writable layer of '%s' was made without a size", flag,
+			r->spec.name);
+		return err_hint(e, "create the sandbox anew with --root-disk");
+	}
+	if (next.size_mib)
+		to->image.root_disk.size_mib = next.size_mib;
+	if (strcmp(how, "loop image") == 0 && spec_root_disk_mib(to) < spec_root_disk_mib(&r->spec))
+		return err_set(e, ERR_UNSUPPORTED, "%s: a root disk cannot be made smaller", flag);
+	to->image.root_disk.explicit = true;
+	return 0;
+}
+
 static bool forget(struct spec_env *list, size_t *n, const char *key)
 {
 	for (size_t i = 0; i < *n; i++) {
@@ -137,15 +170,12 @@ static int make_plan(struct plan *p, const struct args *a, struct err *e)
 	const struct record *r = p->record;
 	bool live;
 
-	if (args_has(a, "root-disk") || args_has(a, "oci-upper-size"))
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"--root-disk: the size of an existing root file system cannot be changed");
 	p->up = sandbox_is_up(r);
 	p->next_start = args_has(a, "next-start");
 	live = p->up && !p->next_start;
 	p->has_active = p->up && (p->next_start || r->has_active);
-	if (change_spec(&r->spec, a, !live || !r->has_active, &p->next, e) < 0)
+	if (change_spec(&r->spec, a, !live || !r->has_active, &p->next, e) < 0 ||
+	    change_root_disk(r, a, &p->next, e) < 0)
 		return -1;
 	if (live && r->has_active)
 		return change_spec(&r->active, a, true, &p->active, e) < 0
@@ -179,6 +209,7 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 		break;
 	case CHANGE_MAX_CPUS:
 	case CHANGE_MAX_MEMORY:
+	case CHANGE_ROOT_DISK:
 		can = false;
 		break;
 	case CHANGE_NETWORK:

@@ -99,7 +99,9 @@ const struct opt mount_opts[] = {
 		     "nodev, quota=SIZE and others; see cordon-create(1)."),
 	LIST(0, "mount-dir", "SRC:PATH[:OPTS]", "Mount a host directory"),
 	LIST(0, "mount-file", "SRC:PATH[:OPTS]", "Mount a single host file"),
-	LIST(0, "mount-disk", "SRC:PATH[:OPTS]", "Mount the file system of a disk image", NOT_YET),
+	LIST(0, "mount-disk", "SRC:PATH[:OPTS]", "Mount the file system of a disk image",
+	     .more = "As root only. SRC is a raw image without a partition table; OPTS may name its "
+		     "fstype=. Mount only what you trust: the kernel reads it."),
 	LIST(0, "mount-named", "NAME:PATH[:OPTS]", "Mount a named volume"),
 	LIST(0, "tmpfs", "PATH[:SIZE][:OPTS]", "Mount an empty file system held in memory"),
 	OPT_END
@@ -107,7 +109,9 @@ const struct opt mount_opts[] = {
 
 const struct opt storage_opts[] = {
 	VALUE(0, "root-disk", "SPEC", "Size or kind of the root file system",
-	      .more = "SIZE, tmpfs[:SIZE], flat[:SIZE], or a disk image of your own."),
+	      .more = "SIZE, tmpfs[:SIZE] or a raw disk image of your own. The default of 4G is "
+		      "enforced where that costs nothing; 'inspect' says how. See "
+		      "cordon-create(1)."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
 	LIST(0, "copy", "SRC:DST", "Copy something in before the first start",
 	     .more = "Into DST when that is a directory already. Nothing that exists is overwritten; these "

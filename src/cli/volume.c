@@ -28,7 +28,10 @@ static int create(const struct args *a, const struct home *h, const char *name, 
 	if (!disk && size)
 		return err_set(e, ERR_INVALID,
 			       "--size: only disk volumes have one; add --kind disk");
-	return volume_create(h, name, disk ? VOLUME_DISK : VOLUME_DIR, size_mib, e);
+	return volume_create(h, name,
+			     &(struct volume_form){ .kind = disk ? VOLUME_DISK : VOLUME_DIR,
+						    .size_mib = size_mib },
+			     e);
 }
 
 int cmd_volume_create(const struct args *a)
@@ -82,7 +85,10 @@ static int print_json(const struct volume_list *l)
 		json_key_str(&w, "disk_fstype", disk ? "ext4" : NULL);
 		json_key_str(&w, "kind", volume_kind_name(v->kind));
 		json_key_str(&w, "name", v->name);
-		json_key_null(&w, "quota_mib");
+		if (v->quota_mib)
+			json_key_int(&w, "quota_mib", (int64_t)v->quota_mib);
+		else
+			json_key_null(&w, "quota_mib");
 		json_key_int(&w, "used_bytes", (int64_t)volume_used_bytes(v));
 		json_end_object(&w);
 	}
@@ -173,7 +179,9 @@ int cmd_volume_inspect(const struct args *a)
 		line(&b, "Filesystem", "ext4");
 		line(&b, "Capacity", buf_str(&cell));
 	} else {
-		line(&b, "Quota", "none");
+		if (v.quota_mib)
+			cell_mib(&cell, v.quota_mib);
+		line(&b, "Quota", v.quota_mib ? buf_str(&cell) : "none");
 	}
 	buf_clear(&cell);
 	add_size(&cell, volume_used_bytes(&v));

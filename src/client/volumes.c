@@ -16,6 +16,16 @@ static int check_one(const struct home *h, struct spec_mount *m, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "volume '%s' exists and is a disk of %llu MiB, not %llu", v.name,
 			       (unsigned long long)v.size_mib, (unsigned long long)m->size_mib);
+	if (m->quota_mib && v.kind == VOLUME_DISK)
+		return err_set(e, ERR_INVALID, "volume '%s' exists and is a disk: no quota= for it",
+			       v.name);
+	if (m->quota_mib && !v.quota_mib)
+		return err_set(e, ERR_INVALID, "volume '%s' exists and has no quota", v.name);
+	if (m->quota_mib && m->quota_mib != v.quota_mib)
+		return err_set(e, ERR_INVALID,
+			       "volume '%s' exists and has a quota of %llu MiB, not %llu", v.name,
+			       (unsigned long long)v.quota_mib, (unsigned long long)m->quota_mib);
+	m->quota_mib = v.quota_mib;
 	if (v.kind == VOLUME_DISK) {
 		m->kind_disk = true;
 		m->size_mib = v.size_mib;
@@ -41,8 +51,13 @@ int volumes_prepare(const struct home *h, const struct spec *s, int *ret_lock, s
 			continue;
 		if (*ret_lock < 0 && volumes_lock(h, false, ret_lock, e) < 0)
 			return -1;
-		if (volume_create(h, m->source, m->kind_disk ? VOLUME_DISK : VOLUME_DIR,
-				  m->size_mib, e) == 0)
+		const struct volume_form form = {
+			.kind = m->kind_disk ? VOLUME_DISK : VOLUME_DIR,
+			.size_mib = m->size_mib,
+			.quota_mib = m->quota_mib,
+		};
+
+		if (volume_create(h, m->source, &form, e) == 0)
 			strv_add(made, m->source);
 		else if (e->code != ERR_EXISTS)
 			return -1;

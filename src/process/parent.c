@@ -140,7 +140,7 @@ static int map_tree(int tree, int userns, struct err *e)
 	return err_sys(e, errno, "map the ids of a mount source");
 }
 
-/* Trees show the payload its own ids: layers all of them, volumes their owner as root. */
+/* Trees show the payload its own ids: layers all of them, volumes one owner. */
 static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {
@@ -156,8 +156,10 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 		AUTO_FD own = -1;
 
 		if (maps[k].kind == MAP_OWNER) {
-			uid = (struct id_line){ maps[k].uid, ids->uid_base, 1 };
-			gid = (struct id_line){ maps[k].gid, ids->gid_base, 1 };
+			uid = (struct id_line){ maps[k].uid, ids->uid_base + maps[k].inside_uid,
+						1 };
+			gid = (struct id_line){ maps[k].gid, ids->gid_base + maps[k].inside_gid,
+						1 };
 			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
 				return -1;
 		}
@@ -308,6 +310,10 @@ int process_failure(struct process_instance *i, struct err *e)
 			what, *what ? "'" : "");
 		if (e->sys == ESTALE)
 			return err_hint(e, "a mount source was replaced while the sandbox started");
+		if ((s->op == STEP_OVERLAY || s->op == STEP_MKDIR) &&
+		    (e->sys == ENOSPC || e->sys == EDQUOT))
+			return err_hint(e, "the writable layer is full; make it larger: "
+					   "cordon modify NAME --root-disk SIZE");
 		if (s->op == STEP_OVERLAY && e->sys == EPERM)
 			return err_hint(e,
 					"overlayfs in a user namespace needs Linux 5.11 or later");

@@ -14,8 +14,14 @@
 #include "base/compat.h"
 #include "process/skeleton.h"
 
-#define MSB_AREA_MIB 16 /* the runtime directory /.msb; scripts and our files are far below */
-#define TTY_GROUP 5u    /* as every distribution has it */
+#define MSB_AREA_MIB 16     /* the runtime directory /.msb; scripts and our files are far below */
+#define INODES_PER_MIB 256u /* of file systems in memory: one for each page … */
+#define INODES_BASE 1024u   /* … and for mount points of ours, one for each layer among them */
+/* Files and blocks that the next start gets back: an overlay's mount needs more than it keeps, and
+ * nobody may be able to fill his layer so that it never starts again. */
+#define SPARE_DIRS 4
+#define WORK_AREA "u/work" /* of the overlay, below the stage */
+#define TTY_GROUP 5u       /* as every distribution has it */
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
 
@@ -84,6 +90,16 @@ static int add_tree(struct builder *b, int fd, unsigned long attrs, struct tree_
 	if (b->r->parent_mounts)
 		return add_tree_in_parent(b, fd, attrs, map, ret);
 	return add_tree_in_child(b, fd, attrs, ret);
+}
+
+/* A file system of its own holds all ids of the sandbox. FD, its mount, stays the caller's. */
+static int add_disk(struct builder *b, int fd, unsigned long attrs, int *ret)
+{
+	int mount = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	if (mount < 0)
+		return err_sys(b->e, errno, "take a disk's mount");
+	return add_mount_of_ours(b, mount, attrs, (struct tree_map){ .kind = MAP_SANDBOX }, ret);
 }
 
 static int add_path_tree(struct builder *b, const char *path, unsigned long attrs,
@@ -161,6 +177,13 @@ static void add_write(struct builder *b, const char *name, const char *text, uns
 	s->mode = mode;
 }
 
+/* Empty files take memory too: their number is bounded as well. */
+static void memory_options(char out[64], unsigned mode, uint64_t mib)
+{
+	snprintf(out, 64, "mode=%o,size=%llum,nr_inodes=%llu", mode, (unsigned long long)mib,
+		 (unsigned long long)(INODES_BASE + mib * INODES_PER_MIB));
+}
+
 /* --- /dev, /sys, /.msb ----------------------------------------------------------------------- */
 
 static const struct {
@@ -196,7 +219,7 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
 		{ "ptmx", "pts/ptmx" },
 	};
-	char shm[48], pts[80];
+	char shm[64], pts[80];
 
 	add_place(b, "/dev");
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
@@ -216,8 +239,7 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 		snprintf(pts, sizeof(pts), "newinstance,ptmxmode=0666,mode=0620,gid=%u",
 			 TTY_GROUP + ids_shift(b->r->ids));
 	add_mount(b, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, pts);
-	snprintf(shm, sizeof(shm), "mode=1777,size=%llum",
-		 (unsigned long long)(b->r->spec->memory_mib + 1) / 2);
+	memory_options(shm, 01777, (b->r->spec->memory_mib + 1) / 2);
 	add_mount(b, "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, shm);
 }
 
@@ -301,23 +323,26 @@ static unsigned long volume_attrs(const struct spec_mount *m, bool restricted)
 static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_dir)
 {
 	const struct spec_mount *m = &b->r->spec->mount[i];
+	struct tree_map map = { .kind = MAP_SANDBOX }; /* the numbers of the host, as they are */
 	struct stat st;
 
 	if (fstat(b->r->volume_fd[i], &st) < 0)
 		return err_sys(b->e, errno, "look at volume source '%s'", m->source);
 	*ret_is_dir = S_ISDIR(st.st_mode);
-	if (m->kind == MOUNT_NAMED && m->kind_disk) {
-		/* a file system of its own holds all ids of the sandbox */
-		int mount = fcntl(b->r->volume_fd[i], F_DUPFD_CLOEXEC, 3);
-
-		if (mount < 0)
-			return err_sys(b->e, errno, "take volume '%s'", m->source);
-		return add_mount_of_ours(b, mount, volume_attrs(m, b->r->spec->restricted),
-					 (struct tree_map){ .kind = MAP_SANDBOX }, ret_tree);
+	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk)) {
+		if (add_disk(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
+			     ret_tree) < 0)
+			return err_wrap(b->e, "volume '%s'", m->source);
+		return 0;
 	}
-	/* the payload's root is the owner of the source; other ids cannot be stored there */
-	if (add_tree(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
-		     (struct tree_map){ .kind = MAP_OWNER, .uid = st.st_uid, .gid = st.st_gid },
+	/* one id inside is the owner of the source; other ids cannot be stored there */
+	if (m->stat_virt != STAT_VIRT_OFF)
+		map = (struct tree_map){ .kind = MAP_OWNER,
+					 .uid = st.st_uid,
+					 .gid = st.st_gid,
+					 .inside_uid = m->has_owner ? m->uid : 0,
+					 .inside_gid = m->has_owner ? m->gid : 0 };
+	if (add_tree(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted), map,
 		     ret_tree) < 0)
 		return err_wrap(b->e, "volume '%s'", m->source);
 	return 0;
@@ -329,15 +354,13 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 	unsigned long flags = MS_NODEV | (m->readonly ? MS_RDONLY : 0) |
 			      (m->noexec ? MS_NOEXEC : 0) |
 			      (m->nosuid || b->r->spec->restricted ? MS_NOSUID : 0);
-	AUTO_BUF data = BUF_INIT(128);
+	char data[64];
 
-	buf_addf(&data, "mode=%s", shared ? "1777" : "755");
 	/* the kernel's default is half of the host's memory: half of the sandbox's is meant */
-	buf_addf(
-		&data, ",size=%llum",
-		(unsigned long long)(m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2));
+	memory_options(data, shared ? 01777 : 0755,
+		       m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2);
 	add_way(b, m->guest, true, false);
-	add_mount(b, m->guest, "tmpfs", flags, buf_str(&data));
+	add_mount(b, m->guest, "tmpfs", flags, data);
 }
 
 /* A volume that contains our own state would let the payload drive other sandboxes: hide it. */
@@ -407,7 +430,9 @@ static int open_trees(struct builder *b, struct trees *t)
 			     &t->layer[i]) < 0)
 			return err_wrap(b->e, in_place ? "image directory" : "image layer");
 	if (r->upper_fd >= 0 &&
-	    add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct tree_map){ 0 }, &t->upper) < 0)
+	    (r->upper_is_mount ? add_disk(b, r->upper_fd, MOUNT_ATTR_NODEV, &t->upper)
+			       : add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct tree_map){ 0 },
+					  &t->upper)) < 0)
 		return err_wrap(b->e, "writable layer");
 	t->dirs.n = 0;
 	if (r->spec->image.kind == IMAGE_HOST)
@@ -432,7 +457,7 @@ static void add_overlay(struct builder *b, const struct trees *t)
 	buf_add_str(&data, "lowerdir=");
 	for (size_t i = b->r->n_layers; i-- > 0;)
 		buf_addf(&data, "l%zu%s", i, i ? ":" : "");
-	buf_add_str(&data, ",upperdir=u/upper,workdir=u/work,userxattr,volatile");
+	buf_add_str(&data, ",upperdir=u/upper,workdir=" WORK_AREA ",userxattr,volatile");
 	for (size_t i = 0; i < b->r->n_layers; i++) {
 		snprintf(name, sizeof(name), "l%zu", i);
 		add_path(b, STEP_MKDIR, name)->mode = 0755;
@@ -443,12 +468,16 @@ static void add_overlay(struct builder *b, const struct trees *t)
 		add_path(b, STEP_ATTACH, "u")->tree = t->upper;
 	} else {
 		add_path(b, STEP_MKDIR, "u/upper")->mode = 0755;
-		add_path(b, STEP_MKDIR, "u/work")->mode = 0700;
+		add_path(b, STEP_MKDIR, WORK_AREA)->mode = 0700;
 	}
 	add_path(b, STEP_MKDIR, "root")->mode = 0755;
 	s = add_path(b, STEP_OVERLAY, "root");
 	s->data = plan_str(b->p, buf_str(&data));
 	s->flags = MS_NODEV;
+	for (unsigned i = 0; b->r->upper_limited && i < SPARE_DIRS; i++) {
+		snprintf(name, sizeof(name), WORK_AREA "/spare%u", i);
+		add_path(b, STEP_MKDIR, name)->mode = 0700;
+	}
 	if (buf_failed(&data))
 		b->p->full = true;
 }
@@ -492,16 +521,14 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
 	AUTO_FREE struct trees *t = xcalloc(1, sizeof(*t));
-	char stage[48];
+	char stage[64] = "mode=755,size=1m"; /* holds mount points only */
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u mounts", SPEC_MOUNTS_MAX);
 	if (open_trees(&b, t) < 0)
 		return -1;
-	snprintf(stage, sizeof(stage), "mode=755,size=%llum",
-		 (unsigned long long)(r->upper_fd >= 0 || r->spec->image.kind == IMAGE_DIR
-					      ? 1
-					      : r->memory_mib));
+	if (r->upper_fd < 0 && r->spec->image.kind != IMAGE_DIR)
+		memory_options(stage, 0755, r->memory_mib);
 	plan_add(p, STEP_STAGE)->data = plan_str(p, stage);
 	if (r->spec->image.kind == IMAGE_DIR) {
 		add_path(&b, STEP_MKDIR, "root")->mode = 0755;

@@ -19,8 +19,10 @@ enum tree_map_kind { MAP_NONE, MAP_SANDBOX, MAP_OWNER };
 struct tree_map {
 	int tree;
 	enum tree_map_kind kind;
-	uid_t uid; /* MAP_OWNER: the source's owner, who is the payload's root */
+	uid_t uid; /* MAP_OWNER: the source's owner */
 	gid_t gid;
+	uid_t inside_uid; /* … and who that is inside: root, unless asked otherwise */
+	gid_t inside_gid;
 };
 
 #define TREE_MAPS_MAX PLAN_TREES_MAX
@@ -33,8 +35,10 @@ struct rootfs {
 		[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
 	size_t n_layers;
 	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
+	bool upper_is_mount; /* it is a mount of its own, which nobody else has */
+	bool upper_limited;  /* the payload can fill it: a start must find room for its own needs */
 	uint64_t memory_mib; /* size of the in-memory upper */
-	int *volume_fd;      /* one per spec->mount, -1 for tmpfs; kind=disk: a mount of its own */
+	int *volume_fd;      /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */
 	const char *home;    /* canonical path of the state directory, hidden inside volumes */
 	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */
 	int fallback_shell;  /* a static bash for an image without one, or -1 */

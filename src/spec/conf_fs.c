@@ -87,6 +87,7 @@ static int mount_words(const struct mount_in *in, const char *path, struct spec_
 		return err_set(e, ERR_INVALID, "%s.format: expected raw, qcow2 or vmdk", path);
 	m->stat_virt = (enum spec_stat_virt)virt;
 	m->stat_virt_set = in->stat_virtualization != NULL;
+	m->host_perms_set = in->host_permissions != NULL;
 	m->host_perms_mirror = perm == 1;
 	m->readonly = in->readonly;
 	m->noexec = in->noexec;

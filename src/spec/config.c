@@ -329,6 +329,7 @@ void config_apply(const struct config *c, struct spec *s)
 	replace(&s->cpu_placement, c->cpu_placement);
 	replace(&s->placement_profile, c->placement_profile);
 	if (d->kind != ROOT_DISK_MANAGED || d->size_mib) {
+		s->image.root_disk.configured = true;
 		s->image.root_disk.kind = d->kind;
 		s->image.root_disk.size_mib = d->size_mib;
 		replace(&s->image.root_disk.fstype, d->fstype);

@@ -619,6 +619,7 @@ static int read_root(const struct json_value *v, const struct root_in *in, struc
 	s->memory_set = json_get_bool(in->explicit, "memory", false);
 	s->pids_set = json_get_bool(in->explicit, "pids_limit", false);
 	s->image.root_disk.explicit = json_get_bool(in->explicit, "root_disk", false);
+	s->image.root_disk.configured = json_get_bool(in->explicit, "root_disk_default", false);
 	return 0;
 }
 

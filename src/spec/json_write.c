@@ -91,6 +91,7 @@ static void write_explicit(struct json_writer *w, const struct spec *s)
 	json_key_bool(w, "memory", s->memory_set);
 	json_key_bool(w, "pids_limit", s->pids_set);
 	json_key_bool(w, "root_disk", s->image.root_disk.explicit);
+	json_key_bool(w, "root_disk_default", s->image.root_disk.configured);
 	json_end_object(w);
 }
 
@@ -133,7 +134,8 @@ static void write_image(struct json_writer *w, const struct spec_image *i)
 		key_bytes(w, "path", i->reference);
 	if (i->kind == IMAGE_OCI)
 		json_key_str(w, "reference", i->reference);
-	if (i->kind == IMAGE_OCI || i->root_disk.explicit)
+	if (i->kind == IMAGE_OCI || i->root_disk.explicit ||
+	    (i->kind == IMAGE_HOST && i->root_disk.configured))
 		write_root_disk(w, &i->root_disk);
 	json_end_object(w);
 	json_end_object(w);

@@ -136,6 +136,7 @@ static int apply_dir_option(struct mount_parse *p, enum mount_opt o, const char 
 	case OPT_HOST_PERMS:
 		if ((i = choose(p, "host-perms", value, perms, e)) < 0)
 			return -1;
+		p->m.host_perms_set = true;
 		p->m.host_perms_mirror = i == 1;
 		return 0;
 	default:

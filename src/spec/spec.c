@@ -2,6 +2,15 @@
 
 #include <stdlib.h>
 
+uint64_t spec_root_disk_mib(const struct spec *s)
+{
+	const struct spec_root_disk *d = &s->image.root_disk;
+
+	if (d->size_mib)
+		return d->size_mib;
+	return d->kind == ROOT_DISK_TMPFS ? (s->memory_mib + 1) / 2 : SPEC_DEFAULT_ROOT_DISK_MIB;
+}
+
 void spec_root_disk_done(struct spec_root_disk *d)
 {
 	free(d->path);

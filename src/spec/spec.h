@@ -45,6 +45,7 @@ enum spec_root_disk_kind { ROOT_DISK_MANAGED, ROOT_DISK_TMPFS, ROOT_DISK_FLAT, R
 struct spec_root_disk {
 	enum spec_root_disk_kind kind;
 	bool explicit;     /* asked for: fail where it cannot be enforced, do not merely show it */
+	bool configured;   /* a default of the user's own: enforce it where that is possible */
 	uint64_t size_mib; /* 0: the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
 	char *format;
@@ -75,7 +76,7 @@ struct spec_mount {
 	uint32_t uid, gid;
 	enum spec_stat_virt stat_virt;
 	bool stat_virt_set;
-	bool host_perms_mirror;
+	bool host_perms_set, host_perms_mirror;
 	bool follow_root_symlinks;
 	bool kind_disk; /* named volume with kind=disk */
 	char *format, *fstype;
@@ -161,8 +162,9 @@ struct spec {
 };
 
 /* The words of closed sets as flags and configuration spell them, by enum value, ended by NULL. */
-extern const char *const spec_engine_words[]; /* "auto" "process" "vm" */
-extern const char *const spec_pull_words[];   /* "if-missing" "always" "never" */
+extern const char *const spec_engine_words[];    /* "auto" "process" "vm" */
+extern const char *const spec_pull_words[];      /* "if-missing" "always" "never" */
+extern const char *const spec_stat_virt_names[]; /* "strict" "relaxed" "off" */
 /* The index of WORD, which is its enum value, or -1. */
 int word_index(const char *const *words, const char *word);
 
@@ -170,6 +172,9 @@ void spec_init(struct spec *s);
 void spec_done(struct spec *s);
 void spec_image_done(struct spec_image *i);
 void spec_root_disk_done(struct spec_root_disk *d);
+/* The size that is meant, also where none was given. */
+uint64_t spec_root_disk_mib(const struct spec *s);
+#define AUTO_ROOT_DISK __attribute__((cleanup(spec_root_disk_done))) struct spec_root_disk
 void spec_mount_done(struct spec_mount *m);
 
 /* What no single flag can see: an image is named, ceilings are not below their values. */

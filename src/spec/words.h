@@ -4,5 +4,4 @@
 extern const char *const spec_pull_names[];
 extern const char *const spec_root_disk_names[];
 extern const char *const spec_want_names[];
-extern const char *const spec_stat_virt_names[];
 extern const char *const spec_mount_names[];

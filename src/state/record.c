@@ -21,6 +21,7 @@
 #include "base/erase.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "state/quota.h"
 #include "state/range.h"
 
 #define ALARM_AGAIN_MS 20 /* the first may come before the call it shall interrupt */
@@ -203,6 +204,7 @@ int state_read(int dir, struct state *ret)
 	copy_text(ret->enforced.cpus, sizeof(ret->enforced.cpus), limits, "cpus");
 	copy_text(ret->enforced.pids, sizeof(ret->enforced.pids), limits, "pids");
 	copy_text(ret->enforced.root_disk, sizeof(ret->enforced.root_disk), limits, "root_disk");
+	copy_text(ret->enforced.volumes, sizeof(ret->enforced.volumes), limits, "volumes");
 	copy_text(ret->enforced.ids, sizeof(ret->enforced.ids), limits, "ids");
 	return 0;
 }
@@ -237,6 +239,7 @@ int state_write(int dir, const struct state *s, struct err *e)
 	json_key_str(&w, "memory", s->enforced.memory);
 	json_key_str(&w, "pids", s->enforced.pids);
 	json_key_str(&w, "root_disk", s->enforced.root_disk);
+	json_key_str(&w, "volumes", s->enforced.volumes);
 	json_end_object(&w);
 	json_end_object(&w);
 	r = io_replace_file(dir, "state.json", b.p, b.n, 0600);
@@ -481,6 +484,15 @@ void record_retire(const struct home *h, const char *name)
 	}
 }
 
+/* The quota of its layer goes first: nothing would lead to it any more. */
+static int erase_record(int dirfd, const char *path)
+{
+	AUTO_FREE char *layer = xasprintf("%s/layers/0", path);
+
+	quota_forget(dirfd, layer);
+	return erase_tree(dirfd, path);
+}
+
 int record_erase(const struct home *h, const char *name, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", h->path, name);
@@ -489,7 +501,7 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 
 	retired_path(name, gone, sizeof(gone));
 	range_release(path);
-	r = erase_tree(h->fd, gone);
+	r = erase_record(h->fd, gone);
 	if (r == -EACCES || r == -EPERM)
 		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range",
 			       name);
@@ -514,7 +526,7 @@ void record_sweep(const struct home *h)
 		if (entry->d_name[1] ==
 		    'g') /* its supervisor may have been killed on the way out */
 			home_unlink_dead_sockets(h, entry->d_name + strlen(".gone-"));
-		IGNORE(erase_tree(fd, entry->d_name)); /* next time, or with help */
+		IGNORE(erase_record(fd, entry->d_name)); /* next time, or with help */
 	}
 	if (d)
 		closedir(d);

@@ -18,7 +18,8 @@
 #include "base/erase.h"
 #include "base/io.h"
 #include "base/json.h"
-#include "base/spawn.h"
+#include "state/diskfile.h"
+#include "state/quota.h"
 #include "state/record.h"
 
 #define VOLUME_FILE_MAX_BYTES 65536u
@@ -56,9 +57,18 @@ int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *
 	return 0;
 }
 
+/* Its quota goes first: nothing would lead to it any more. */
+static int erase_volume(int dirfd, const char *path)
+{
+	AUTO_FREE char *data = xasprintf("%s/data", path);
+
+	quota_forget(dirfd, data);
+	return erase_tree(dirfd, path);
+}
+
 /* --- making ---------------------------------------------------------------------------------- */
 
-static int write_description(int dir, const char *name, enum volume_kind kind, uint64_t size_mib,
+static int write_description(int dir, const char *name, const struct volume_form *form,
 			     struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(VOLUME_FILE_MAX_BYTES);
@@ -69,52 +79,62 @@ static int write_description(int dir, const char *name, enum volume_kind kind, u
 	json_begin_object(&w);
 	json_key_int(&w, "format", VOLUME_FORMAT);
 	json_key_str(&w, "name", name);
-	json_key_str(&w, "kind", volume_kind_name(kind));
+	json_key_str(&w, "kind", volume_kind_name(form->kind));
 	json_key_int(&w, "created_ns", (int64_t)clock_real_ns());
-	json_key_int(&w, "size_mib", (int64_t)size_mib);
+	json_key_int(&w, "quota_mib", (int64_t)form->quota_mib);
+	json_key_int(&w, "size_mib", (int64_t)form->size_mib);
 	json_end_object(&w);
 	r = io_replace_file(dir, "volume.json", b.p, b.n, 0600);
 	return r < 0 ? err_sys(e, -r, "write 'volume.json'") : 0;
 }
 
-static int make_file_system(const struct home *h, const char *temp, struct err *e)
+/* Before there is anything in it: what is there already would not count. */
+static int set_quota(const struct home *h, int dir, uint64_t quota_mib, struct err *e)
 {
-	AUTO_FREE char *path = xasprintf("%s/%s/disk.raw", h->path, temp);
-	const char *argv[] = { "mke2fs",         "-q", "-F", "-t", "ext4", "-m", "0", "-E",
-			       "root_owner=0:0", path, NULL };
-	struct child c;
-	int status;
+	AUTO_FD data = openat(dir, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int r;
 
-	if (spawn_path(argv, &c, e) < 0) {
-		err_wrap(e, "make a file system");
-		return e->code == ERR_NOT_FOUND ? err_hint(e, "install the package 'e2fsprogs'")
-						: -1;
-	}
-	if (child_wait(&c, &status) < 0 || status != 0)
-		return err_set(e, ERR_INVALID, "the size is too small for a file system");
-	return 0;
+	if (data < 0)
+		return err_sys(e, errno, "open 'data'");
+	if (geteuid() != 0 || !quota_enforced(data))
+		return volume_quota_missing(h, e);
+	r = quota_adopt_unused(data);
+	if (r == 0)
+		r = quota_limit(data, quota_mib * MIB);
+	return r < 0 ? err_sys(e, -r, "set a quota of %llu MiB", (unsigned long long)quota_mib) : 0;
 }
 
-static int fill(const struct home *h, const char *temp, int dir, enum volume_kind kind,
-		uint64_t size_mib, struct err *e)
+static int fill(const struct home *h, const char *temp, int dir, const struct volume_form *form,
+		struct err *e)
 {
+	AUTO_FREE char *path = NULL;
 	AUTO_FD disk = -1;
 
-	if (kind == VOLUME_DIR) {
+	if (form->kind == VOLUME_DIR) {
 		/* the mode is what its users see; the home keeps others out */
 		if (mkdirat(dir, "data", 0755) < 0 || fchmodat(dir, "data", 0755, 0) < 0)
 			return err_sys(e, errno, "make 'data'");
-		return 0;
+		return form->quota_mib ? set_quota(h, dir, form->quota_mib, e) : 0;
 	}
-	disk = openat(dir, "disk.raw", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (disk < 0 || ftruncate(disk, (off_t)(size_mib * MIB)) < 0)
-		return err_sys(e, errno, "make a disk of %llu MiB", (unsigned long long)size_mib);
-	if (make_file_system(h, temp, e) < 0)
+	path = xasprintf("%s/%s/disk.raw", h->path, temp);
+	if (disk_file_make(dir, "disk.raw", path, form->size_mib, e) < 0)
 		return -1;
-	return fsync(disk) < 0 ? err_sys(e, errno, "write the disk") : 0;
+	disk = openat(dir, "disk.raw", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return disk < 0 || fsync(disk) < 0 ? err_sys(e, errno, "write the disk") : 0;
 }
 
-int volume_create(const struct home *h, const char *name, enum volume_kind kind, uint64_t size_mib,
+int volume_quota_missing(const struct home *h, struct err *e)
+{
+	err_set(e, ERR_UNSUPPORTED, "a quota cannot be enforced %s%s%s",
+		geteuid() == 0 ? "on the file system of '" : "without root",
+		geteuid() == 0 ? h->path : "", geteuid() == 0 ? "'" : "");
+	return err_hint(e, geteuid() == 0
+				   ? "mount it with prjquota (xfs, or ext4 with the features "
+				     "project and quota), or use a disk volume: kind=disk,size=SIZE"
+				   : "leave quota= out");
+}
+
+int volume_create(const struct home *h, const char *name, const struct volume_form *form,
 		  struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("volumes/%s", name);
@@ -132,8 +152,7 @@ int volume_create(const struct home *h, const char *name, enum volume_kind kind,
 	dir = openat(h->fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (dir < 0) {
 		err_sys(e, errno, "make volume '%s'", name);
-	} else if (fill(h, temp, dir, kind, size_mib, e) == 0 &&
-		   write_description(dir, name, kind, size_mib, e) == 0) {
+	} else if (fill(h, temp, dir, form, e) == 0 && write_description(dir, name, form, e) == 0) {
 		/* data people mean to keep: the one kind of state that is worth the wait */
 		if (fsync(dir) == 0 &&
 		    sys_renameat2(h->fd, temp, h->fd, path, RENAME_NOREPLACE) == 0)
@@ -145,7 +164,7 @@ int volume_create(const struct home *h, const char *name, enum volume_kind kind,
 	} else {
 		err_wrap(e, "make volume '%s'", name);
 	}
-	IGNORE(erase_tree(h->fd, temp)); /* the sweep finds what stays */
+	IGNORE(erase_volume(h->fd, temp)); /* the sweep finds what stays */
 	return -1;
 }
 
@@ -175,6 +194,7 @@ int volume_load(const struct home *h, const char *name, struct volume *ret, stru
 	ret->kind = strcmp(json_get_str(v, "kind", "dir"), "disk") == 0 ? VOLUME_DISK : VOLUME_DIR;
 	ret->created_ns = (uint64_t)json_get_int(v, "created_ns", 0);
 	ret->size_mib = (uint64_t)json_get_int(v, "size_mib", 0);
+	ret->quota_mib = (uint64_t)json_get_int(v, "quota_mib", 0);
 	ret->name = xstrdup(name);
 	ret->path = xasprintf("%s/volumes/%s/%s", h->path, name,
 			      ret->kind == VOLUME_DISK ? "disk.raw" : "data");
@@ -322,10 +342,23 @@ int volume_remove(const struct home *h, const char *name, struct err *e)
 	if (renameat(h->fd, path, h->fd, gone) < 0)
 		return err_sys(e, errno, "remove volume '%s'", name);
 	fd_closep(&lock);
-	r = erase_tree(h->fd, gone);
+	r = erase_volume(h->fd, gone);
 	if (r == -EACCES || r == -EPERM)
 		return err_set(e, ERR_DENIED, "files of volume '%s' belong to a uid range", name);
 	return r < 0 ? err_sys(e, -r, "remove volume '%s'", name) : 0;
+}
+
+void volumes_forget(const struct home *h)
+{
+	struct volume_list all;
+	struct err ignored;
+
+	if (volume_list_load(h, &all, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < all.n; i++)
+		if (all.item[i].kind == VOLUME_DIR)
+			quota_forget(AT_FDCWD, all.item[i].path);
+	volume_list_done(&all);
 }
 
 void volumes_sweep(const struct home *h)
@@ -340,7 +373,7 @@ void volumes_sweep(const struct home *h)
 	while (d && (entry = readdir(d)))
 		if (starts_with(entry->d_name, ".gone-") ||
 		    (alone && starts_with(entry->d_name, ".new-")))
-			IGNORE(erase_tree(dirfd(d), entry->d_name)); /* next time, or with help */
+			IGNORE(erase_volume(dirfd(d), entry->d_name)); /* next time, or with help */
 	if (d)
 		closedir(d);
 	else

@@ -27,14 +27,23 @@ struct volume {
 	char *path; /* of what users see: data/ or disk.raw, absolute */
 	enum volume_kind kind;
 	uint64_t created_ns;
-	uint64_t size_mib; /* VOLUME_DISK */
+	uint64_t size_mib;  /* VOLUME_DISK */
+	uint64_t quota_mib; /* VOLUME_DIR; 0: none */
 };
 void volume_done(struct volume *v);
 #define AUTO_VOLUME __attribute__((cleanup(volume_done))) struct volume
 
+/* What a new one shall be. */
+struct volume_form {
+	enum volume_kind kind;
+	uint64_t size_mib;  /* VOLUME_DISK */
+	uint64_t quota_mib; /* VOLUME_DIR; 0: none. Fails where the kernel would not keep it. */
+};
 /* ERR_EXISTS "volume already exists: NAME". A disk gets a fresh file system. */
-MUST_USE int volume_create(const struct home *h, const char *name, enum volume_kind kind,
-			   uint64_t size_mib, struct err *e);
+MUST_USE int volume_create(const struct home *h, const char *name, const struct volume_form *form,
+			   struct err *e);
+/* Says that quotas cannot be had here, and what to do. Always -1. */
+int volume_quota_missing(const struct home *h, struct err *e);
 /* ERR_NOT_FOUND "volume not found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);
 /* What it occupies on this machine. */
@@ -53,5 +62,7 @@ MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, str
 /* Takes it out of sight and deletes it, under the exclusive lock. ERR_BUSY when a sandbox names it.
  * ERR_DENIED: out of sight, but files of a uid range need help. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
+/* Lifts the quotas of all volumes, which are about to be deleted with the home. */
+void volumes_forget(const struct home *h);
 /* Removes what dead commands left, half-made or half-deleted. */
 void volumes_sweep(const struct home *h);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -26,31 +27,34 @@ struct disk_hold {
 	int fd; /* locked */
 };
 
-static int open_locked(struct supervisor *s, const struct spec_mount *m, int *ret_fd, struct err *e)
+int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file, struct err *e)
 {
-	AUTO_FREE char *path = xasprintf("volumes/%s/disk.raw", m->source);
-	AUTO_FD fd = openat(s->home.fd, path,
-			    (m->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD fd =
+		openat(d->dir, d->path, (d->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW);
 	uint64_t deadline = clock_mono_ns() + LOCK_WAIT_NS;
 	struct disk_hold *hold;
 
+	if (!s->parent_mounts) {
+		err_set(e, ERR_UNSUPPORTED, "%s cannot be mounted without root", d->what);
+		return err_hint(e, "use a directory: nothing else can be mounted by a user");
+	}
 	if (fd < 0)
-		return err_sys(e, errno, "disk volume '%s'", m->source);
-	while (flock(fd, (m->readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0) {
+		return err_sys(e, errno, "%s", d->what);
+	while (flock(fd, (d->readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK)
-			return err_sys(e, errno, "lock disk volume '%s'", m->source);
+			return err_sys(e, errno, "lock %s", d->what);
 		if (clock_mono_ns() < deadline) {
 			IGNORE(poll(NULL, 0, LOCK_RETRY_MS));
 			continue;
 		}
-		err_set(e, ERR_BUSY, "disk volume '%s' is mounted by another sandbox", m->source);
+		err_set(e, ERR_BUSY, "%s is mounted by another sandbox", d->what);
 		return err_hint(
 			e, "a disk has one writer at a time; stop the other sandbox, or mount it "
 			   "read-only in all of them");
 	}
 	hold = xcalloc(1, sizeof(*hold));
 	hold->next = s->disks;
-	hold->fd = *ret_fd = fd_take(&fd);
+	hold->fd = *ret_file = fd_take(&fd);
 	s->disks = hold;
 	return 0;
 }
@@ -77,7 +81,7 @@ static int open_loop(int file, bool readonly, char path[32], int *ret_fd, struct
 
 	if (control < 0) {
 		err_sys(e, errno, "open '/dev/loop-control'");
-		return err_hint(e, "disk volumes need loop devices: modprobe loop");
+		return err_hint(e, "file systems in files need loop devices: modprobe loop");
 	}
 	for (unsigned i = 0; i < LOOP_TRIES; i++) {
 		AUTO_FD fd = -1;
@@ -99,32 +103,93 @@ static int open_loop(int file, bool readonly, char path[32], int *ret_fd, struct
 	return err_set(e, ERR_LIMIT, "no free loop device");
 }
 
-static int mount_device(const char *device, bool readonly, int *ret_fd)
+/* What can be mounted, and how its first blocks look. Not more: the kernel has many file systems
+ * that were never meant to meet a stranger's blocks. */
+static const struct {
+	const char *name, *driver;
+	off_t at;
+	const char *magic; /* NULL: another name of one above */
+	size_t n;
+} types[] = {
+	{ "ext4", "ext4", 1080, "\x53\xef", 2 },
+	{ "ext3", "ext4", 0, NULL, 0 },
+	{ "ext2", "ext4", 0, NULL, 0 },
+	{ "xfs", "xfs", 0, "XFSB", 4 },
+	{ "btrfs", "btrfs", 65600, "_BHRfS_M", 8 },
+	{ "erofs", "erofs", 1024, "\xe2\xe1\xf5\xe0", 4 },
+	{ "squashfs", "squashfs", 0, "hsqs", 4 },
+};
+
+static bool looks_like(int file, size_t i)
 {
-	AUTO_FD fs = sys_fsopen("ext4", FSOPEN_CLOEXEC);
+	char found[8];
+
+	return types[i].magic &&
+	       pread(file, found, types[i].n, types[i].at) == (ssize_t)types[i].n &&
+	       memcmp(found, types[i].magic, types[i].n) == 0;
+}
+
+static int find_driver(int file, const struct disk *d, const char **ret, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (d->fstype ? strcmp(d->fstype, types[i].name) == 0 : looks_like(file, i)) {
+			*ret = types[i].driver;
+			return 0;
+		}
+	if (d->fstype)
+		err_set(e, ERR_UNSUPPORTED, "%s: file system '%s' is not supported", d->what,
+			d->fstype);
+	else
+		err_set(e, ERR_INVALID, "%s holds no file system that is known", d->what);
+	return err_hint(e, "ext4, xfs, btrfs, erofs or squashfs, without a partition table");
+}
+
+static int mount_device(const char *device, const char *driver, const struct disk *d, int *ret_fd)
+{
+	AUTO_FD fs = sys_fsopen(driver, FSOPEN_CLOEXEC);
 
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
-	    (readonly && sys_fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0) ||
+	    (d->readonly && sys_fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0) ||
+	    /* what is deleted inside is given back to the host; zeros need no writing of zeros */
+	    (d->ours && (sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
+			 sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0)) ||
 	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -1;
 	*ret_fd = sys_fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV);
 	return *ret_fd;
 }
 
-int disk_mount(struct supervisor *s, const struct spec_mount *m, int *ret_fd, struct err *e)
+int disk_mount(struct supervisor *s, const struct disk *d, int file, int *ret_fd, struct err *e)
 {
+	const char *driver = "ext4";
 	AUTO_FD loop = -1;
 	char device[32];
-	int file = -1;
 
-	if (!s->parent_mounts) {
-		err_set(e, ERR_UNSUPPORTED, "disk volume '%s' cannot be mounted without root",
-			m->source);
-		return err_hint(e, "use a directory volume: leave kind=disk and size= out");
-	}
-	if (open_locked(s, m, &file, e) < 0 || open_loop(file, m->readonly, device, &loop, e) < 0)
+	if ((!d->ours && find_driver(file, d, &driver, e) < 0) ||
+	    open_loop(file, d->readonly, device, &loop, e) < 0)
 		return -1;
-	if (mount_device(device, m->readonly, ret_fd) < 0)
-		return err_sys(e, errno, "mount disk volume '%s'", m->source);
+	if (mount_device(device, driver, d, ret_fd) < 0)
+		return err_sys(e, errno, "mount %s", d->what);
 	return 0;
+}
+
+int disk_mount_volume(struct supervisor *s, const struct spec_mount *m, int *ret_fd, struct err *e)
+{
+	bool image = m->kind == MOUNT_DISK;
+	AUTO_FREE char *path =
+		image ? xstrdup(m->source) : xasprintf("volumes/%s/disk.raw", m->source);
+	AUTO_FREE char *what =
+		xasprintf("%s '%s'", image ? "disk image" : "disk volume", m->source);
+	const struct disk d = {
+		.what = what,
+		.dir = s->home.fd,
+		.path = path,
+		.readonly = m->readonly,
+		.ours = !image,
+		.fstype = m->fstype,
+	};
+
+	int file;
+
+	return disk_lock(s, &d, &file, e) < 0 ? -1 : disk_mount(s, &d, file, ret_fd, e);
 }

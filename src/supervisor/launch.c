@@ -17,15 +17,17 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
-#include "base/erase.h"
 #include "base/fdpass.h"
 #include "base/io.h"
 #include "host/idmap.h"
 #include "host/subid.h"
 #include "image/store.h"
 #include "process/skeleton.h"
+#include "state/quota.h"
 #include "state/range.h"
+#include "state/volume.h"
 #include "supervisor/disk.h"
+#include "supervisor/layer.h"
 #include "supervisor/loginshell.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
@@ -107,46 +109,46 @@ int supervisor_choose_ids(struct supervisor *s, struct err *e)
 
 /* --- root file system ------------------------------------------------------------------------ */
 
-static int open_upper(struct supervisor *s, int *ret_fd, struct err *e)
-{
-	const struct ids *i = &s->ids;
-	AUTO_FD layer = -1;
-
-	if (mkdirat(s->record_dir, "layers", 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "make the writable layer");
-	if (mkdirat(s->record_dir, "layers/0", 0755) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "make the writable layer");
-	layer = openat(s->record_dir, "layers/0", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (layer < 0)
-		return err_sys(e, errno, "open the writable layer");
-	/* scratch of the last mount; its `volatile` mark would refuse the next */
-	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
-		return err_sys(e, errno, "clean the work area of the writable layer");
-	if (mkdirat(layer, "upper", 0755) == 0) {
-		if (fchmodat(layer, "upper", 0755, 0) < 0)
-			return err_sys(e, errno, "make the writable layer");
-		if (i->mode == IDS_RANGE &&
-		    fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
-			return err_sys(e, errno, "give the writable layer to its range");
-	} else if (errno != EEXIST) {
-		return err_sys(e, errno, "make the writable layer");
-	}
-	if (i->mode == IDS_RANGE && fchownat(layer, "work", i->uid_base, i->gid_base, 0) < 0)
-		return err_sys(e, errno, "give the work area to its range");
-	*ret_fd = fd_take(&layer);
-	return 0;
-}
-
 /* Root's files shared with a sandbox: what it makes set-user-id there is so on the host too. */
 static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, const struct stat *st)
 {
-	if (m->kind == MOUNT_BIND && s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) &&
-	    st->st_uid == 0 && (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid &&
-	    !s->record.spec.restricted)
+	bool roots = st->st_uid == 0 || m->stat_virt == STAT_VIRT_OFF;
+
+	if (m->kind == MOUNT_BIND && s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && roots &&
+	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
 		buf_addf(&s->warnings,
 			 "setuid files that the sandbox makes in '%s' are root's on the "
 			 "host, for everyone who can enter it; 'chmod o-x' keeps others out\n",
 			 m->source);
+}
+
+/* Other owners inside than outside need a mount of root's. */
+static int check_owner(const struct supervisor *s, const struct spec_mount *m, struct err *e)
+{
+	if (!m->has_owner && m->stat_virt != STAT_VIRT_OFF)
+		return 0;
+	if (s->ids.mode != IDS_RANGE) {
+		err_set(e, ERR_UNSUPPORTED,
+			"the owners of files in '%s' cannot be chosen without root", m->guest);
+		return err_hint(e, "leave uid=, gid= and stat-virt= out: your files are root's "
+				   "inside");
+	}
+	if (m->has_owner && (m->uid >= IDS_PER_SANDBOX || m->gid >= IDS_PER_SANDBOX))
+		return err_set(e, ERR_INVALID, "uid= and gid= of '%s' must be below %u", m->guest,
+			       IDS_PER_SANDBOX);
+	return 0;
+}
+
+/* The volume was made with a quota; the file system may have been mounted otherwise since. */
+static int check_quota(const struct supervisor *s, const char *path, const struct spec_mount *m,
+		       struct err *e)
+{
+	AUTO_FD dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (dir >= 0 && quota_enforced(dir) && quota_project(dir))
+		return 0;
+	volume_quota_missing(&s->home, e);
+	return err_wrap(e, "volume '%s'", m->source);
 }
 
 static int open_volume(struct supervisor *s, const struct spec_mount *m, int *ret_fd, struct err *e)
@@ -156,8 +158,10 @@ static int open_volume(struct supervisor *s, const struct spec_mount *m, int *re
 	struct stat st;
 	AUTO_FD fd = -1;
 
-	if (m->kind == MOUNT_NAMED && m->kind_disk)
-		return disk_mount(s, m, ret_fd, e);
+	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk))
+		return disk_mount_volume(s, m, ret_fd, e);
+	if (check_owner(s, m, e) < 0)
+		return -1;
 	if (m->kind == MOUNT_NAMED)
 		path = xasprintf("%s/volumes/%s/data", h->path, m->source);
 	else
@@ -172,6 +176,8 @@ static int open_volume(struct supervisor *s, const struct spec_mount *m, int *re
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_INVALID,
 			       "mount source '%s' is neither a file nor a directory", m->source);
+	if (m->quota_mib && check_quota(s, path, m, e) < 0)
+		return -1;
 	warn_of_setuid(s, m, &st);
 	*ret_fd = fd_take(&fd);
 	return 0;
@@ -249,9 +255,7 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 	default:
 		return err_set(e, ERR_UNSUPPORTED, "this kind of image is not supported yet");
 	}
-	if (spec->ephemeral)
-		return 0; /* in memory */
-	return open_upper(s, &r->upper_fd, e);
+	return layer_open(s, r, e);
 }
 
 static int lend_shell(struct supervisor *s, struct rootfs *r, struct err *e)
@@ -276,8 +280,6 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 		.parent_mounts = s->parent_mounts,
 		.upper_fd = -1,
 		.fallback_shell = -1,
-		.memory_mib = spec->image.root_disk.size_mib ? spec->image.root_disk.size_mib
-							     : SPEC_DEFAULT_ROOT_DISK_MIB,
 		.home = s->home.path,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(r->layer_fd); i++)
@@ -341,6 +343,23 @@ static bool pin_cpus(const struct supervisor *s, uint32_t cpus)
 	return sched_setaffinity(s->instance.pid, sizeof(mine), &mine) == 0;
 }
 
+/* How much a sandbox can add to directories that it shares. */
+static const char *volumes_held(const struct spec *spec)
+{
+	const char *how = "none";
+
+	for (size_t i = 0; i < spec->n_mounts; i++) {
+		const struct spec_mount *m = &spec->mount[i];
+
+		if (m->readonly || m->kind == MOUNT_TMPFS || m->kind == MOUNT_DISK || m->kind_disk)
+			continue; /* bounded by themselves */
+		if (!m->quota_mib)
+			return "not enforced";
+		how = "project quota";
+	}
+	return how;
+}
+
 /* What the cgroups did not take is done otherwise where asked for, and shown either way. */
 static void settle_limits(struct supervisor *s, struct boot_message *boot)
 {
@@ -363,9 +382,8 @@ static void settle_limits(struct supervisor *s, struct boot_message *boot)
 		boot->nproc_limit = spec->pids_limit;
 	if (!c->enforced[CGROUP_CPU] && spec->cpus_set && pin_cpus(s, spec->cpus))
 		say(f->cpus, "affinity");
-	say(f->root_disk, spec->image.kind == IMAGE_DIR ? "none"
-			  : spec->ephemeral             ? "tmpfs"
-							: "not enforced");
+	say(f->root_disk, s->layer ? s->layer : "none");
+	say(f->volumes, volumes_held(spec));
 	say(f->ids, ids_mode_name(s->ids.mode));
 }
 

@@ -41,6 +41,7 @@ struct supervisor {
 	struct ids ids;
 	int root_hold;           /* directory image: see stubs.h */
 	struct disk_hold *disks; /* see disk.h */
+	const char *layer;       /* how the size of the writable layer holds; NULL: there is none */
 	bool parent_mounts;
 	struct process_instance instance;
 	struct loop *loop;

@@ -44,6 +44,7 @@ static int wipe(void *arg)
 	const struct home *h = arg;
 	AUTO_FD fd = openat(h->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+	volumes_forget(h);
 	return fd < 0 || !wipe_some(fd, false) || !wipe_some(fd, true);
 }
 

@@ -358,6 +358,20 @@ def own_depth():
     return len(Process(os.getpid()).status("NSpid"))
 
 
+def loops_below(directory):
+    """Loop devices that hold a file below the directory."""
+    found = []
+    for name in os.listdir("/sys/block") if os.path.isdir("/sys/block") else []:
+        try:
+            with open(f"/sys/block/{name}/loop/backing_file") as handle:
+                path = handle.read().strip()
+        except OSError:
+            continue  # not a loop device, or a free one
+        if path.startswith(directory + "/"):
+            found.append(f"{name} -> {path}")
+    return found
+
+
 def claims_below(directory):
     """Records below the directory that hold a slot of the machine-wide table of uid ranges."""
     claims = []
@@ -638,6 +652,10 @@ class CordonTest(unittest.TestCase):
         with open("/proc/net/unix") as handle:
             found += [f"socket {line.strip()}" for line in handle if self.dir in line]
         found += [f"uid range claim {c}" for c in self.uid_claims()]
+        end = time.monotonic() + 2  # a device goes with the last user of its mount
+        while loops_below(self.dir) and time.monotonic() < end:
+            time.sleep(0.02)
+        found += [f"loop device {loop}" for loop in loops_below(self.dir)]
         for home in self.homes:
             for sub in ("sandboxes", "run"):
                 place = os.path.join(home, sub)

@@ -128,12 +128,6 @@ class Unprivileged(CordonTest):
         self.assertEqual(self.create().out("nproc"), str(wanted))
         self.assertEqual(self.create("--cpus", "1").out("nproc"), "1")
 
-    def test_root_disk_size_that_cannot_be_enforced_is_refused(self):
-        got = self.cordon("create", "-n", "x", "--root-disk", "100M", "host")
-        self.assertEqual(got.code, 1, got)
-        self.assertIn("--root-disk", got.errtext)
-        self.assertEqual(self.names(), [])
-
     def test_doctor_prints_the_command_that_delegates(self):
         got = self.built(self.cordon("doctor"))
         self.assertIn("systemd-run --user --scope -p Delegate=yes", got.errtext, got)

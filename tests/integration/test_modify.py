@@ -135,7 +135,7 @@ class Modify(ModifyTest):
                                  (["--label-rm", "nope"], 1, "nope"),
                                  (["--workdir", "rel"], 1, "--workdir"),
                                  (["--label", "sandbox.x=1"], 1, "--label"),
-                                 (["--root-disk", "8G"], 1, "--root-disk"),
+                                 (["--root-disk", "tmpfs:8G"], 1, "--root-disk"),
                                  (["--memory", "1G", "--max-memory", "512M"], 1, "--max-memory"),
                                  (["--next-start", "--restart"], 2, "--restart"),
                                  (["--secret", "A@b"], 1, "--secret")):

@@ -84,7 +84,8 @@ class Held(CordonTest):
     def test_every_limit_is_named(self):
         box = self.create()
         limits = box.inspect()["limits"]
-        self.assertEqual(sorted(limits), ["cpus", "ids", "memory", "pids", "root_disk"])
+        self.assertEqual(sorted(limits), ["cpus", "ids", "memory", "pids", "root_disk",
+                                          "volumes"])
         self.assertTrue(all(limits.values()), limits)
         text = self.cordon("inspect", box.name).text
         section = text[text.index("\nLimits:\n"):]

@@ -161,12 +161,14 @@ class Floods(AttackTest):
             proc.kill()
             proc.wait()
 
-    def test_disk_fill_of_a_limited_layer(self):
-        if MODE != "root":
-            self.not_run("sized writable layers need root here")
-        box = self.create("--root-disk", "64M")
+    def test_disk_and_inode_fill_of_a_limited_layer(self):
+        box = self.create("--root-disk", "64M" if MODE == "root" else "tmpfs:64M")
         got = box.sh("head -c 100M /dev/zero > /root/fill")
         self.assertNotEqual(got.code, 0)
-        self.assertIn("No space left", got.errtext)
+        self.assertRegex(got.errtext, "No space left|Disk quota exceeded")
         self.usable(box)
         self.assertEqual(box.out("rm /root/fill; echo fine > /root/f; cat /root/f"), "fine")
+        got = box.exec("python3", "-c", "i = 0\nwhile True:\n  open(f'/root/n{i}', 'x').close(); i += 1")
+        self.assertRegex(got.errtext, "No space left|Disk quota exceeded")
+        self.usable(box)
+        self.removed_quickly(box)

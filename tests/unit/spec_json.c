@@ -165,7 +165,7 @@ static void defaults_read_as_msb_shows_them(void)
 	static const char want[] =
 		"{\"deployment_profile\":\"single_tenant\",\"engine\":\"auto\",\"env\":[],"
 		"\"explicit\":{\"cpus\":false,\"memory\":false,\"pids_limit\":false,"
-		"\"root_disk\":false},"
+		"\"root_disk\":false,\"root_disk_default\":false},"
 		"\"image\":{\"Oci\":{\"reference\":\"img:1\",\"root_disk\":{\"kind\":\"managed\","
 		"\"size_mib\":4096}}},\"image_env\":[],\"init\":null,\"labels\":{},"
 		"\"lifecycle\":{\"ephemeral\":false,\"idle_timeout_secs\":null,"

@@ -1,0 +1,100 @@
+#include "state/quota.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dqblk_xfs.h>
+#include <linux/fs.h>
+#include <linux/quota.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+
+#define UNUSED_TRIES 16 /* a used number is met once in millions */
+
+static int quota_call(int dir, unsigned cmd, uint32_t project, void *arg)
+{
+	return syscall(SYS_quotactl_fd, dir, QCMD(cmd, PRJQUOTA), project, arg) < 0 ? -errno : 0;
+}
+
+bool quota_enforced(int dir)
+{
+	struct fs_quota_statv state = { .qs_version = FS_QSTATV_VERSION1 };
+
+	/* ext4 and xfs both answer; counting without limits is not enough */
+	return quota_call(dir, Q_XGETQSTATV, 0, &state) == 0 &&
+	       (state.qs_flags & FS_QUOTA_PDQ_ENFD);
+}
+
+uint32_t quota_project(int dir)
+{
+	struct fsxattr x = { 0 };
+
+	if (ioctl(dir, FS_IOC_FSGETXATTR, &x) < 0 || !(x.fsx_xflags & FS_XFLAG_PROJINHERIT))
+		return 0;
+	return x.fsx_projid >= QUOTA_VOLUMES_FIRST ? x.fsx_projid : 0;
+}
+
+int quota_adopt(int dir, uint32_t project)
+{
+	struct fsxattr x = { 0 };
+
+	if (ioctl(dir, FS_IOC_FSGETXATTR, &x) < 0)
+		return -errno;
+	x.fsx_projid = project;
+	x.fsx_xflags |= FS_XFLAG_PROJINHERIT;
+	return ioctl(dir, FS_IOC_FSSETXATTR, &x) < 0 ? -errno : 0;
+}
+
+int quota_adopt_unused(int dir)
+{
+	for (unsigned i = 0; i < UNUSED_TRIES; i++) {
+		struct if_dqblk q = { 0 };
+		uint32_t project;
+		int r;
+
+		if (getrandom(&project, sizeof(project), 0) != sizeof(project))
+			return -errno;
+		project = QUOTA_VOLUMES_FIRST + project % QUOTA_VOLUMES_COUNT;
+		r = quota_call(dir, Q_GETQUOTA, project, &q);
+		if (r < 0 && r != -ENOENT && r != -ESRCH) /* xfs: there is no such project */
+			return r;
+		if (q.dqb_bhardlimit || q.dqb_ihardlimit || q.dqb_curspace || q.dqb_curinodes)
+			continue;
+		return quota_adopt(dir, project);
+	}
+	return -EBUSY;
+}
+
+int quota_limit(int dir, uint64_t bytes)
+{
+	uint32_t project = quota_project(dir);
+	struct if_dqblk q = { 0 };
+	uint64_t files;
+	int r;
+
+	if (!project || !quota_enforced(dir))
+		return -ENOTSUP;
+	r = quota_call(dir, Q_GETQUOTA, project, &q);
+	if (r < 0 && r != -ENOENT && r != -ESRCH)
+		return r;
+	files = bytes / QUOTA_INODE_BYTES;
+	q = (struct if_dqblk){
+		.dqb_bhardlimit = (q.dqb_curspace > bytes ? q.dqb_curspace : bytes) / QIF_DQBLKSIZE,
+		.dqb_ihardlimit = q.dqb_curinodes > files ? q.dqb_curinodes : files,
+		.dqb_valid = QIF_LIMITS,
+	};
+	return quota_call(dir, Q_SETQUOTA, project, &q);
+}
+
+void quota_forget(int dirfd, const char *path)
+{
+	AUTO_FD dir = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct if_dqblk none = { .dqb_valid = QIF_LIMITS };
+	uint32_t project = dir < 0 ? 0 : quota_project(dir);
+
+	if (project) /* a limit on a number that no file has is the worst that can stay */
+		IGNORE(quota_call(dir, Q_SETQUOTA, project, &none));
+}

@@ -1,0 +1,229 @@
+#include "supervisor/layer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/erase.h"
+#include "state/diskfile.h"
+#include "state/quota.h"
+#include "supervisor/disk.h"
+
+#define MIB (1ull << 20)
+#define DISK_FILE "disk.raw"
+#define DISK_UNFINISHED "disk.new"
+#define DISK_GROWING "disk.growing"
+
+static int in_memory(struct supervisor *s, struct rootfs *r, uint64_t mib)
+{
+	r->memory_mib = mib;
+	s->layer = "tmpfs";
+	return 0;
+}
+
+static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
+{
+	if (mkdirat(s->record_dir, "layers", 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make the writable layer");
+	if (mkdirat(s->record_dir, "layers/0", 0755) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make the writable layer");
+	*ret_fd =
+		openat(s->record_dir, "layers/0", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_sys(e, errno, "open the writable layer") : 0;
+}
+
+/* upper/ and work/ in LAYER; files on the host's own file system carry the ids of the range. */
+static int prepare(const struct ids *i, int layer, bool host_ids, struct err *e)
+{
+	bool give = host_ids && i->mode == IDS_RANGE;
+
+	/* scratch of the last mount; its `volatile` mark would refuse the next */
+	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
+		return err_sys(e, errno, "clean the work area of the writable layer");
+	if (mkdirat(layer, "upper", 0755) == 0) {
+		if (fchmodat(layer, "upper", 0755, 0) < 0)
+			return err_sys(e, errno, "make the writable layer");
+		if (give && fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
+			return err_sys(e, errno, "give the writable layer to its range");
+	} else if (errno != EEXIST) {
+		return err_sys(e, errno, "make the writable layer");
+	}
+	if (give && fchownat(layer, "work", i->uid_base, i->gid_base, 0) < 0)
+		return err_sys(e, errno, "give the work area to its range");
+	return 0;
+}
+
+static int use_directory(struct supervisor *s, struct rootfs *r, int layer, const char *how,
+			 struct err *e)
+{
+	AUTO_FD fd = layer;
+
+	if (prepare(&s->ids, fd, true, e) < 0)
+		return -1;
+	r->upper_fd = fd_take(&fd);
+	s->layer = how;
+	return 0;
+}
+
+/* --- disks ----------------------------------------------------------------------------------- */
+
+static int use_disk(struct supervisor *s, struct rootfs *r, const struct disk *d, int file,
+		    struct err *e)
+{
+	AUTO_FD mount = -1;
+
+	if (disk_mount(s, d, file, &mount, e) < 0 || prepare(&s->ids, mount, false, e) < 0)
+		return -1;
+	r->upper_fd = fd_take(&mount);
+	r->upper_is_mount = r->upper_limited = true;
+	s->layer = "loop image";
+	return 0;
+}
+
+static char *path_in_layer(const struct supervisor *s, const char *name)
+{
+	return xasprintf("%s/sandboxes/%s/layers/0/%s", s->home.path, s->record.spec.name, name);
+}
+
+static int make_disk(const struct supervisor *s, int layer, uint64_t mib, struct err *e)
+{
+	AUTO_FREE char *path = path_in_layer(s, DISK_UNFINISHED);
+
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a start that was killed */
+	if (disk_file_make(layer, DISK_UNFINISHED, path, mib, e) < 0) {
+		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* it goes with the record */
+		return -1;
+	}
+	return renameat(layer, DISK_UNFINISHED, layer, DISK_FILE) < 0
+		       ? err_sys(e, errno, "make the root disk")
+		       : 0;
+}
+
+static bool is_there(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* `modify` may have asked for more. A mark tells the next start of a growth that was killed. */
+static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, struct err *e)
+{
+	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
+	AUTO_FD mark = -1;
+	struct stat st;
+
+	if (fstat(file, &st) < 0)
+		return err_sys(e, errno, "look at the root disk");
+	if ((uint64_t)st.st_size >= mib * MIB && !is_there(layer, DISK_GROWING))
+		return 0;
+	mark = openat(layer, DISK_GROWING, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (mark < 0 || disk_file_grow(file, path, mib, e) < 0)
+		return mark < 0 ? err_sys(e, errno, "grow the root disk") : -1;
+	return unlinkat(layer, DISK_GROWING, 0) < 0 ? err_sys(e, errno, "grow the root disk") : 0;
+}
+
+static int use_own_disk(struct supervisor *s, struct rootfs *r, int layer, uint64_t mib,
+			struct err *e)
+{
+	const struct disk d = {
+		.what = "the root disk", .dir = layer, .path = DISK_FILE, .ours = true
+	};
+	int file;
+
+	if (disk_lock(s, &d, &file, e) < 0 || grow(s, layer, file, mib, e) < 0)
+		return -1;
+	return use_disk(s, r, &d, file, e);
+}
+
+static int use_users_disk(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec_root_disk *asked = &s->record.spec.image.root_disk;
+	AUTO_FREE char *what = xasprintf("--root-disk '%s'", asked->path);
+	const struct disk d = {
+		.what = what, .dir = AT_FDCWD, .path = asked->path, .fstype = asked->fstype
+	};
+	int file;
+
+	return disk_lock(s, &d, &file, e) < 0 ? -1 : use_disk(s, r, &d, file, e);
+}
+
+/* --- the size of a managed layer ------------------------------------------------------------- */
+
+static int refuse(const struct supervisor *s, bool fresh, struct err *e)
+{
+	if (!fresh) {
+		err_set(e, ERR_UNSUPPORTED,
+			"--root-disk: the writable layer of '%s' has no size that could be "
+			"enforced",
+			s->record.spec.name);
+		return err_hint(e, "mount the file system of the state directory with prjquota as "
+				   "before, or create the sandbox anew with --root-disk");
+	}
+	err_set(e, ERR_UNSUPPORTED,
+		"--root-disk: the size of a layer on disk cannot be enforced without root");
+	return err_hint(e, "use --root-disk tmpfs:SIZE, in memory and empty after each stop; or "
+			   "leave it out; or run cordon as root");
+}
+
+/* True when the kernel keeps the layer within MIB from now on. */
+static bool quota_holds(const struct supervisor *s, int layer, bool fresh, uint64_t mib)
+{
+	if (s->ids.mode != IDS_RANGE || (fresh ? !quota_enforced(layer) : !quota_project(layer)))
+		return false;
+	return (!fresh || quota_adopt(layer, s->ids.uid_base) == 0) &&
+	       quota_limit(layer, mib * MIB) == 0;
+}
+
+static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec_root_disk *asked = &s->record.spec.image.root_disk;
+	uint64_t mib = asked->size_mib ? asked->size_mib : SPEC_DEFAULT_ROOT_DISK_MIB;
+	bool ephemeral = s->record.spec.ephemeral, wanted = asked->explicit || asked->configured;
+	AUTO_FD layer = -1;
+	bool fresh;
+
+	if (ephemeral && !(wanted && s->parent_mounts))
+		return in_memory(s, r, mib);
+	if (open_directory(s, &layer, e) < 0)
+		return -1;
+	if (is_there(layer, DISK_FILE))
+		return use_own_disk(s, r, layer, mib, e);
+	fresh = !is_there(layer, "upper");
+	if (quota_holds(s, layer, fresh, mib)) {
+		r->upper_limited = true;
+		return use_directory(s, r, fd_take(&layer), "project quota", e);
+	}
+	if (fresh && wanted && s->parent_mounts) {
+		if (make_disk(s, layer, mib, e) == 0)
+			return use_own_disk(s, r, layer, mib, e);
+		if (ephemeral)
+			return in_memory(s, r, mib);
+		if (asked->explicit)
+			return err_wrap(e, "--root-disk");
+	}
+	if (asked->explicit)
+		return refuse(s, fresh, e);
+	return use_directory(s, r, fd_take(&layer), "not enforced", e);
+}
+
+int layer_open(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+	const struct spec_root_disk *asked = &spec->image.root_disk;
+
+	switch (asked->kind) {
+	case ROOT_DISK_MANAGED:
+		return open_managed(s, r, e);
+	case ROOT_DISK_TMPFS:
+		return in_memory(s, r,
+				 asked->size_mib ? asked->size_mib : (spec->memory_mib + 1) / 2);
+	case ROOT_DISK_PATH:
+		return use_users_disk(s, r, e);
+	case ROOT_DISK_FLAT:
+		break;
+	}
+	return err_set(e, ERR_UNSUPPORTED, "--root-disk flat is not supported yet");
+}

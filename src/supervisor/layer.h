@@ -1,0 +1,18 @@
+/*
+ * The writable layer of a sandbox, and what keeps its size.
+ *
+ *   layers/0/{upper,work}   a directory: under a project quota where the file system has them, else
+ *                           of no size
+ *   layers/0/disk.raw       a file system in a file, for a size that was asked for
+ *   in memory               ephemeral sandboxes, and --root-disk tmpfs
+ *
+ * The choice is made at the first start and is found again by what is there. A size that was not
+ * asked for costs nothing: where only a disk would hold it, the layer is a plain directory and the
+ * record says "not enforced".
+ */
+#pragma once
+
+#include "supervisor/supervisor.h"
+
+/* Fills in the upper of R, and how its size holds in S. */
+MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
