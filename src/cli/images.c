@@ -217,8 +217,8 @@ static void copy_strings(struct strv *to, const struct image_strings *from)
 		strv_add(to, from->v[i]);
 }
 
-/* A working directory is a path in the image, whatever it was written like. */
-static char *guest_workdir(const char *s)
+/* A working directory or a volume is a path in the image, whatever it was written like. */
+static char *guest_path(const char *s)
 {
 	AUTO_FREE char *absolute = s[0] == '/' ? xstrdup(s) : xasprintf("/%s", s);
 
@@ -247,6 +247,22 @@ static int add_default_tmp(struct spec *s, struct err *e)
 	return spec_add_tmpfs(s, value, e);
 }
 
+/* What an image calls a volume is kept in the sandbox's own layer; its directory must be there, and
+ * builders do not always make it. */
+static int add_volumes(struct spec *s, const struct image_config *c, struct err *e)
+{
+	for (size_t i = 0; i < c->volumes.n; i++) {
+		AUTO_FREE char *path = guest_path(c->volumes.v[i]);
+
+		if (path && strcmp(path, "/") == 0)
+			continue;
+		if (!path || spec_add_patch(s, "--mkdir", path, e) < 0)
+			return err_set(e, ERR_INVALID, "volume of image '%s': bad path '%.200s'",
+				       s->image.reference, c->volumes.v[i]);
+	}
+	return 0;
+}
+
 static int apply_config(struct spec *s, const struct image_config *c, struct err *e)
 {
 	if (!s->user && c->user) {
@@ -255,20 +271,24 @@ static int apply_config(struct spec *s, const struct image_config *c, struct err
 		s->user = xstrdup(c->user);
 	}
 	if (!s->workdir && c->working_dir)
-		s->workdir = guest_workdir(c->working_dir);
+		s->workdir = guest_path(c->working_dir);
 	if (!s->has_entrypoint) {
 		copy_strings(&s->entrypoint, &c->entrypoint);
 		s->has_entrypoint = c->entrypoint.n > 0;
 		copy_strings(&s->cmd, &c->cmd);
 	}
-	if (!s->stop_signal && c->stop_signal)
+	if (!s->stop_signal && c->stop_signal) {
+		if (signal_number(c->stop_signal) < 0)
+			return err_set(e, ERR_INVALID, "stop signal of image '%s': no signal '%s'",
+				       s->image.reference, c->stop_signal);
 		s->stop_signal = xstrdup(c->stop_signal);
+	}
 	copy_strings(&s->image_env, &c->env);
 	for (size_t i = 0; i < c->n_labels; i++)
 		if (!has_label(s, c->label[i].key))
 			spec_set_env(&s->label, &s->n_labels, c->label[i].key,
 				     strlen(c->label[i].key), c->label[i].value);
-	return add_default_tmp(s, e);
+	return add_volumes(s, c, e) < 0 ? -1 : add_default_tmp(s, e);
 }
 
 static int find(const struct args *a, const struct home *h, const struct spec *s,

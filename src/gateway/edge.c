@@ -114,6 +114,16 @@ static bool resolved(void *arg, const struct rule *r, const struct addr *a)
 	return names_covered(g->names, r, a, g->now_ns);
 }
 
+/* The kernel is asked once for a run of connections to one place. */
+static bool is_hosts_own(struct gateway *g, const struct addr *a)
+{
+	struct own_answer *own = &g->own;
+
+	if (!own->asked_ns || g->now_ns - own->asked_ns > OWN_ANSWER_NS || !addr_eq(&own->addr, a))
+		*own = (struct own_answer){ *a, g->now_ns, stack_is_own_address(a) };
+	return own->yes;
+}
+
 /*
  * The host's own addresses lead to its services past every firewall, so they count as the group
  * host even where they look public or private. Only a rule that names the address itself overrides
@@ -127,7 +137,7 @@ static struct verdict decide(struct gateway *g, const struct policy_flow *f)
 
 	if (v.action == POLICY_DENY || f->direction == POLICY_INGRESS ||
 	    (v.rule != POLICY_BY_DEFAULT && g->policy.rule[v.rule].target == TARGET_CIDR) ||
-	    addr_group_of(&f->peer, &g->host) == GROUP_HOST || !stack_is_own_address(&f->peer))
+	    addr_group_of(&f->peer, &g->host) == GROUP_HOST || !is_hosts_own(g, &f->peer))
 		return v;
 	to_host.peer = f->peer.family == ADDR_V4 ? g->lease.gateway_v4 : g->lease.gateway_v6;
 	return policy_decide(&g->policy, &g->host, &to_host, NULL);

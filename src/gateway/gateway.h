@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "gateway/config.h"
 #include "gateway/control.h"
 #include "gateway/denied.h"
@@ -33,6 +34,15 @@ struct counters {
 	uint64_t dropped;            /* anything else that went nowhere */
 };
 
+/* Whether the address asked for last is the host's own. An address that the host takes on is
+ * treated as its own this much later at most. */
+#define OWN_ANSWER_NS NS_PER_SEC
+struct own_answer {
+	struct addr addr;
+	uint64_t asked_ns; /* 0 until the first question */
+	bool yes;
+};
+
 struct gateway {
 	struct policy policy;
 	struct lease lease;
@@ -52,6 +62,7 @@ struct gateway {
 	bool can_ping;
 	bool has_v6_route;
 	uint64_t v6_checked_ns;
+	struct own_answer own;
 	uint64_t now_ns; /* of this turn */
 	uint64_t expire_ns;
 	/* Resets that end a connection inside the stack; it must not be called from its own callback. */

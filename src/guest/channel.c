@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 
 #define READ_CHUNK_BYTES 4096
+#define SIGNAL_MAX 64 /* the kernel's */
 
 static size_t waiting(const struct guest *g)
 {
@@ -68,11 +69,15 @@ void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, si
 	channel_send(g, FRAME_LOG, flags, (uint32_t)id, p, n);
 }
 
-static void shut_down(struct guest *g)
+static void shut_down(struct guest *g, struct str body)
 {
+	uint64_t signal;
+
+	if (number_decode(body, &signal) < 0 || signal < 1 || signal > SIGNAL_MAX)
+		signal = SIGTERM;
 	g->stopping = true;
-	standby_end(g); /* it hears no SIGTERM */
-	kill(-1, SIGTERM);
+	standby_end(g); /* it hears no signal but SIGKILL */
+	kill(-1, (int)signal);
 	kill(-1, SIGCONT); /* a stopped process would not hear it */
 	sessions_reap(g);
 }
@@ -100,7 +105,7 @@ static void update(struct guest *g, struct str body)
 static void on_frame(struct guest *g, const struct frame *f)
 {
 	if (f->type == FRAME_SHUTDOWN)
-		shut_down(g);
+		shut_down(g, f->body);
 	else if (f->type == FRAME_UPDATE)
 		update(g, f->body);
 }

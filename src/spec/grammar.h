@@ -47,6 +47,8 @@ MUST_USE int spec_add_label(struct spec *s, const char *value, struct err *e);
 MUST_USE int parse_rlimit(const char *value, struct spec_rlimit *ret, struct err *e);
 const char *rlimit_name(int resource); /* "nofile"; NULL when unknown */
 int rlimit_number(const char *name);   /* any case; -1 when unknown */
+/* "SIGINT", "INT", "SIGRTMIN+3" or a number, as images name their stop signal; -1 otherwise. */
+int signal_number(const char *text);
 /* FLAG is --script, --script-raw or --script-path. --script takes its shebang from s->shell, so
  * --shell must be in the spec before. */
 MUST_USE int spec_add_script(struct spec *s, const char *flag, const char *value, struct err *e);

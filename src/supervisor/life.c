@@ -170,6 +170,42 @@ static void on_grace_over(void *arg)
 	process_kill(&s->instance);
 }
 
+/* Has pid 1 send SIGNAL to everything, and kills what is there GRACE_MS later. */
+static void ask_to_end(struct supervisor *s, int signal, unsigned grace_ms, loop_timer_fn *then)
+{
+	AUTO_BUF body = BUF_INIT(16);
+	AUTO_BUF b = BUF_INIT(64);
+
+	number_encode(&body, (uint64_t)signal);
+	frame_put(&b, FRAME_SHUTDOWN, 0, 0, body.p, body.n);
+	if (send(s->instance.channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		process_kill(&s->instance);
+	else
+		s->stop_timer =
+			loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS, then, s);
+}
+
+/* The image's stop signal means something to its main program; the rest may not have heard it. */
+static void on_stop_signal_over(void *arg)
+{
+	struct supervisor *s = arg;
+
+	ask_to_end(s, SIGTERM, s->last_grace_ms, on_grace_over);
+}
+
+static void begin_stop(struct supervisor *s, unsigned grace_ms)
+{
+	const char *wish = s->record.spec.stop_signal;
+	int signal = wish ? signal_number(wish) : SIGTERM;
+
+	if (signal < 0 || signal == SIGTERM) {
+		ask_to_end(s, SIGTERM, grace_ms, on_grace_over);
+		return;
+	}
+	s->last_grace_ms = grace_ms / 2 < STOP_TERM_MS ? grace_ms / 2 : STOP_TERM_MS;
+	ask_to_end(s, signal, grace_ms - s->last_grace_ms, on_stop_signal_over);
+}
+
 static unsigned default_grace_ms(void)
 {
 	const char *text = getenv("MSB_SHUTDOWN_FLUSH_TIMEOUT_MS");
@@ -180,8 +216,6 @@ static unsigned default_grace_ms(void)
 
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason)
 {
-	AUTO_BUF b = BUF_INIT(64);
-
 	if (grace_ms == STOP_GRACE_MS)
 		grace_ms = default_grace_ms();
 	if (s->life == LIFE_STOPPING && grace_ms == 0)
@@ -203,12 +237,7 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 	}
 	if (!s->record.spec.ephemeral) /* that one is about to have no record */
 		save(s, STATUS_DRAINING);
-	frame_put(&b, FRAME_SHUTDOWN, 0, 0, NULL, 0);
-	if (send(s->instance.channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		process_kill(&s->instance);
-	else
-		s->stop_timer = loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS,
-					       on_grace_over, s);
+	begin_stop(s, grace_ms);
 }
 
 /* --- pid 1 ----------------------------------------------------------------------------------- */

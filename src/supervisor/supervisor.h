@@ -28,6 +28,7 @@ enum supervisor_fd {
 #define LEASH_RELEASED 'r' /* live on after me */
 #define LEASH_SETTLED 's'  /* the changes before the first command are made */
 #define STOP_GRACE_MS 2000 /* between SIGTERM and SIGKILL when a stop does not say */
+#define STOP_TERM_MS 1000 /* before SIGKILL at most, where the image has a stop signal of its own */
 #define CONTROL_CLIENTS_MAX 64
 
 enum life { LIFE_STARTING, LIFE_RUNNING, LIFE_STOPPING, LIFE_DEAD, LIFE_COUNT };
@@ -48,6 +49,7 @@ struct supervisor {
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
 	loop_id ready_timer, stop_timer, duration_timer, idle_timer;
+	unsigned last_grace_ms; /* between SIGTERM and SIGKILL, where another signal came first */
 	struct buf channel_in;
 	bool busy;
 	bool unsettled; /* up, but its first changes are not made yet: nobody was promised anything */

@@ -20,8 +20,12 @@ import sys
 import tempfile
 import time
 
+import images
+import network
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER = "cordon-bench"
+GROUPS = ("run", "images", "network")  # of rows
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base")  # in the linker's order
 TRUE = "/usr/bin/true"
@@ -92,6 +96,8 @@ class Peer:
 
 
 class Bench:
+    Peer, base_sources = Peer, BASE_SOURCES  # for the files that hold other groups of rows
+
     def __init__(self, args, work):
         self.args, self.work = args, work
         self.missed, self.results = [], []
@@ -625,12 +631,20 @@ def measure_as(bench, who):
     free = HybridFree(who)
     others = {"crun": Oci(who, "crun", free.path), "runc": Oci(who, "runc", ""),
               "docker": Docker(who, bench.work)}
+    chosen = bench.args.rows or GROUPS
     try:
-        bench.row_run(who, others)
-        bench.row_exec(who, others)
+        if "run" in chosen:
+            bench.row_run(who, others)
+            bench.row_exec(who, others)
+        if "images" in chosen:
+            images.rows(bench, who, others["docker"])
     finally:
         for other in [*others.values(), free]:
             other.stop()
+    if "network" in chosen:
+        network.rows(bench, who)
+    if "run" not in chosen:
+        return
     bench.row_memory(who)
     bench.row_crowd(who)
     if bench.cordon and who.uid is None and not bench.filter_error:
@@ -643,6 +657,7 @@ def main():
     ap.add_argument("--seconds", type=int, help="per row (default 30, quick 7)")
     ap.add_argument("--prefix", default=str(ROOT / "build/stage"), help="the install to measure")
     ap.add_argument("--only", choices=["root", "user"], help="one of the two passes")
+    ap.add_argument("--rows", action="append", choices=GROUPS, help="only this group of rows (repeatable)")
     ap.add_argument("--json", type=pathlib.Path, help="also write the figures here")
     args = ap.parse_args()
     args.seconds = args.seconds or (7 if args.quick else 30)

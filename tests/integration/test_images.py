@@ -557,6 +557,45 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(self.cordon("run", "--quiet", ref).text, "entry cmd\n")
         self.assertEqual(self.cordon("run", "--quiet", ref, "--", "x").text, "entry x\n")
 
+    def test_stop_signal(self):
+        """The image's own comes first; what does not mind it gets SIGTERM before the end."""
+        shared = self.path("shared")
+        os.mkdir(shared, 0o777)
+        os.chmod(shared, 0o777)
+        ref = self.load_busybox(config=("--config.stopsignal", "SIGWINCH"))
+        box = self.box()
+        script = ("(trap 'echo term >> /shared/got' TERM; echo >> /shared/up; while :; do sleep 0.05; done) & "
+                  "trap 'echo winch >> /shared/got' WINCH; trap '' TERM; echo >> /shared/up; "
+                  "while :; do sleep 0.05; done")
+        with self.claiming(box):
+            got = self.cordon("run", "-d", "--name", box.name, "-v", f"{shared}:/shared", ref, "--",
+                              "sh", "-c", script)
+        self.assertEqual(got.code, 0, got)
+        up = os.path.join(shared, "up")
+        self.eventually(lambda: os.path.exists(up) and os.path.getsize(up) == 2)
+        got = box.stop()
+        self.assertEqual(got.code, 0, got)
+        with open(os.path.join(shared, "got")) as handle:
+            self.assertEqual(handle.read(), "winch\nterm\n")
+        bad = self.load_busybox(name="bad", config=("--config.stopsignal", "SIGNOPE"))
+        got = self.cordon("create", "--quiet", bad)
+        self.assertEqual((got.code, got.stderr_line(0)),
+                         (1, f"error: stop signal of image '{bad}': no signal 'SIGNOPE'"))
+
+    def test_volumes_labels_and_ports_of_the_image(self):
+        ref = self.load_busybox(config=("--config.volume", "/data/deep", "--config.volume", "/root",
+                                        "--config.label", "who=image", "--config.label", "kept=yes",
+                                        "--config.exposedports", "80/tcp"))
+        box = self.create("--label", "who=flag", image=ref)
+        self.assertEqual(box.out("echo x > /data/deep/f; ls /data/deep"), "f")
+        box.stop()
+        box.start()
+        self.assertEqual(box.out("ls /data/deep"), "f")
+        self.assertEqual(self.create(image=ref).out("ls /data/deep"), "")
+        config = box.inspect()["config"]
+        self.assertEqual(config["labels"], {"who": "flag", "kept": "yes"})
+        self.assertEqual(config["network"]["ports"], [])
+
     def test_user_of_the_image(self):
         ref = self.load_busybox(config=("--config.user", "ann"))
         self.assertEqual(self.create(image=ref).out("id -u; id -g"), "1000\n1000")

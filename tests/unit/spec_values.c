@@ -222,6 +222,24 @@ static void rlimits(void)
 	T_TRUE(rlimit_name(1000) == NULL);
 }
 
+static void signals(void)
+{
+	T_INT(signal_number("SIGINT"), 2);
+	T_INT(signal_number("QUIT"), 3);
+	T_INT(signal_number("15"), 15);
+	T_INT(signal_number("SIGRTMIN"), 34);
+	T_INT(signal_number("SIGRTMIN+3"), 37);
+	T_INT(signal_number("RTMIN+30"), 64);
+	T_INT(signal_number("SIGRTMIN+31"), -1);
+	T_INT(signal_number("SIGNOPE"), -1);
+	T_INT(signal_number("sigint"), -1);
+	T_INT(signal_number("SIG"), -1);
+	T_INT(signal_number("SIG15"), -1);
+	T_INT(signal_number(""), -1);
+	T_INT(signal_number("0"), -1);
+	T_INT(signal_number("65"), -1);
+}
+
 static void users(void)
 {
 	static const char *const good[] = { "root",       "0",  "1000:1000", "me:staff",
@@ -349,6 +367,7 @@ int main(void)
 	T_RUN(long_values_leave_room_for_the_reason);
 	T_RUN(names);
 	T_RUN(rlimits);
+	T_RUN(signals);
 	T_RUN(users);
 	T_RUN(shells);
 	T_RUN(detach_keys);
