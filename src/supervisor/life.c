@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "spec/grammar.h"
 #include "state/boot_error.h"
 #include "supervisor/confine.h"
 #include "supervisor/disk.h"
