@@ -2,7 +2,7 @@
  * pid 1 of a sandbox: spawns commands, reaps everything, moves bytes.
  *
  * It lives in the outer user namespace under an id the payload's namespace lacks, non-dumpable,
- * from a sealed program. Its peers are clients (over the listener the supervisor made) and the
+ * from a program nobody inside can write to. Its peers are clients (over the listener the supervisor made) and the
  * supervisor (over the channel it was born with); it trusts neither more than its decoder does.
  */
 #pragma once
