@@ -89,6 +89,7 @@ static int add_options(struct buf *b, const struct args *a, struct err *e)
 	} mounts[] = { { "volume", MOUNT_FLAG_VOLUME },
 		       { "mount-dir", MOUNT_FLAG_DIR },
 		       { "mount-file", MOUNT_FLAG_FILE },
+		       { "mount-disk", MOUNT_FLAG_DISK },
 		       { "mount-named", MOUNT_FLAG_NAMED } };
 	static const char *const ours[] = { "name", "force", "no-pull", "tmp", "list", NULL };
 	const char *name, *value;

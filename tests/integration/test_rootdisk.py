@@ -229,7 +229,7 @@ class InMemory(SizeTest):
             with self.subTest(place=place):
                 got = self.cordon("run", *opts, "host", "--", "python3", "-c",
                                   MANY_FILES.replace("/root", place))
-                self.assertRegex(got.text, r"^\d{1,5} No space left")
+                self.assertRegex(got.text, r"^\d{1,4} No space left")
 
     def test_half_of_the_memory_unless_told(self):
         got = self.cordon("run", "--root-disk", "tmpfs", "-m", "64M", "host", "--",

@@ -60,7 +60,7 @@ static void whole_file(void)
 	T_INT(s.engine, ENGINE_VM);
 	T_INT(s.image.root_disk.kind, ROOT_DISK_FLAT);
 	T_INT(s.image.root_disk.size_mib, 8192);
-	T_TRUE(!s.image.root_disk.explicit);
+	T_TRUE(!s.image.root_disk.explicit && s.image.root_disk.configured);
 	T_TRUE(s.metrics_disabled && s.multi_tenant);
 	spec_done(&s);
 	config_done(&c);
