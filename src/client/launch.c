@@ -167,6 +167,7 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 	AUTO_FD lock = -1;
 
 	*ret = (struct launch)LAUNCH_NONE;
+	ret->home = h;
 	if (control_lock(h, name, true, &dir, &lock, e) < 0)
 		return -1;
 	if (record_write_active(dir, NULL, e) < 0)
@@ -225,8 +226,10 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 {
 	int r = wait_for_answer(l, warnings, e);
 
-	if (r < 0)
+	if (r < 0) {
 		drop_volumes(l);
+		record_sweep(l->home); /* what its supervisor may not delete any more */
+	}
 	return r;
 }
 

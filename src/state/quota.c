@@ -28,16 +28,20 @@ bool quota_enforced(int dir)
 	       (state.qs_flags & FS_QUOTA_PDQ_ENFD);
 }
 
+static bool is_ours(const struct fsxattr *x)
+{
+	return (x->fsx_xflags & FS_XFLAG_PROJINHERIT) && x->fsx_projid >= QUOTA_FIRST &&
+	       x->fsx_projid - QUOTA_FIRST < QUOTA_COUNT;
+}
+
 uint32_t quota_project(int dir)
 {
 	struct fsxattr x = { 0 };
 
-	if (ioctl(dir, FS_IOC_FSGETXATTR, &x) < 0 || !(x.fsx_xflags & FS_XFLAG_PROJINHERIT))
-		return 0;
-	return x.fsx_projid >= QUOTA_VOLUMES_FIRST ? x.fsx_projid : 0;
+	return ioctl(dir, FS_IOC_FSGETXATTR, &x) == 0 && is_ours(&x) ? x.fsx_projid : 0;
 }
 
-int quota_adopt(int dir, uint32_t project)
+static int adopt(int dir, uint32_t project)
 {
 	struct fsxattr x = { 0 };
 
@@ -48,7 +52,7 @@ int quota_adopt(int dir, uint32_t project)
 	return ioctl(dir, FS_IOC_FSSETXATTR, &x) < 0 ? -errno : 0;
 }
 
-int quota_adopt_unused(int dir)
+int quota_adopt(int dir)
 {
 	for (unsigned i = 0; i < UNUSED_TRIES; i++) {
 		struct if_dqblk q = { 0 };
@@ -57,13 +61,13 @@ int quota_adopt_unused(int dir)
 
 		if (getrandom(&project, sizeof(project), 0) != sizeof(project))
 			return -errno;
-		project = QUOTA_VOLUMES_FIRST + project % QUOTA_VOLUMES_COUNT;
+		project = QUOTA_FIRST + project % QUOTA_COUNT;
 		r = quota_call(dir, Q_GETQUOTA, project, &q);
 		if (r < 0 && r != -ENOENT && r != -ESRCH) /* xfs: there is no such project */
 			return r;
 		if (q.dqb_bhardlimit || q.dqb_ihardlimit || q.dqb_curspace || q.dqb_curinodes)
 			continue;
-		return quota_adopt(dir, project);
+		return adopt(dir, project);
 	}
 	return -EBUSY;
 }
@@ -89,12 +93,19 @@ int quota_limit(int dir, uint64_t bytes)
 	return quota_call(dir, Q_SETQUOTA, project, &q);
 }
 
-void quota_forget(int dirfd, const char *path)
+bool quota_forget(int dirfd, const char *path)
 {
 	AUTO_FD dir = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct if_dqblk none = { .dqb_valid = QIF_LIMITS };
-	uint32_t project = dir < 0 ? 0 : quota_project(dir);
+	struct fsxattr x = { 0 };
+	int r;
 
-	if (project) /* a limit on a number that no file has is the worst that can stay */
-		IGNORE(quota_call(dir, Q_SETQUOTA, project, &none));
+	if (dir < 0)
+		return errno == ENOENT || errno == ENOTDIR;
+	if (ioctl(dir, FS_IOC_FSGETXATTR, &x) < 0)
+		return errno == ENOTTY || errno == EOPNOTSUPP; /* no file system with quotas */
+	if (!is_ours(&x))
+		return true;
+	r = quota_call(dir, Q_SETQUOTA, x.fsx_projid, &none);
+	return r == 0 || r == -ESRCH; /* not mounted with them at the moment: nothing limits */
 }

@@ -6,8 +6,8 @@
  * kept in the directory itself, so a record needs no copy of it. Only root can do any of this, and
  * only where the file system is mounted with prjquota.
  *
- * The numbers: a sandbox's layer has the first id of its uid range, which is nobody else's on this
- * machine; a volume has one of those below, chosen at random among the unused.
+ * Numbers are chosen at random among the unused and never given to another: who finds one on what is
+ * left of a dead sandbox may lift its limit without asking whose it is now.
  */
 #pragma once
 
@@ -16,20 +16,19 @@
 
 #include "base/err.h"
 
-#define QUOTA_VOLUMES_FIRST 0x60000000u
-#define QUOTA_VOLUMES_COUNT 0x10000000u /* up to where uid ranges begin */
-#define QUOTA_INODE_BYTES 4096u         /* one file for each of these bytes may be made */
+#define QUOTA_FIRST 0x60000000u /* far from what people and other programs count up to */
+#define QUOTA_COUNT 0x10000000u
+#define QUOTA_INODE_BYTES 4096u /* one file for each of these bytes may be made */
 
 /* Are they enforced on the file system that DIR is on? One system call. */
 bool quota_enforced(int dir);
 /* The number DIR hands down if it is one of ours, else 0. */
 uint32_t quota_project(int dir);
-/* Puts the empty DIR under PROJECT. -errno. */
-MUST_USE int quota_adopt(int dir, uint32_t project);
-/* … under a number that nobody uses yet. */
-MUST_USE int quota_adopt_unused(int dir);
+/* Puts the empty DIR under a number of its own. -errno. */
+MUST_USE int quota_adopt(int dir);
 /* At most so many bytes, and files in proportion, below a DIR of ours; where there are more already,
  * no more than that. -errno. */
 MUST_USE int quota_limit(int dir, uint64_t bytes);
-/* Lifts the limit of PATH, which is about to be deleted; does nothing where there is none. */
-void quota_forget(int dirfd, const char *path);
+/* Lifts the limit of PATH, which is about to be deleted, if there is one. False: it would need more
+ * privilege, and must be tried again before PATH is gone. */
+bool quota_forget(int dirfd, const char *path);

@@ -484,13 +484,18 @@ void record_retire(const struct home *h, const char *name)
 	}
 }
 
-/* The quota of its layer goes first: nothing would lead to it any more. */
+/* The quota of its layer goes first: nothing would lead to it any more. A supervisor in its walls may
+ * not lift it; then only the space is freed, and the next command does the rest. */
 static int erase_record(int dirfd, const char *path)
 {
+	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);
 	AUTO_FREE char *layer = xasprintf("%s/layers/0", path);
+	AUTO_FREE char *upper = xasprintf("%s/upper", layer);
 
-	quota_forget(dirfd, layer);
-	return erase_tree(dirfd, path);
+	if (faccessat(dirfd, mark, F_OK, 0) < 0 || quota_forget(dirfd, layer))
+		return erase_tree(dirfd, path);
+	IGNORE(erase_tree(dirfd, upper)); /* as much as goes */
+	return -EPERM;
 }
 
 int record_erase(const struct home *h, const char *name, struct err *e)

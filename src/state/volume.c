@@ -62,7 +62,7 @@ static int erase_volume(int dirfd, const char *path)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", path);
 
-	quota_forget(dirfd, data);
+	IGNORE(!quota_forget(dirfd, data)); /* whoever deletes volumes is who made them */
 	return erase_tree(dirfd, path);
 }
 
@@ -98,7 +98,7 @@ static int set_quota(const struct home *h, int dir, uint64_t quota_mib, struct e
 		return err_sys(e, errno, "open 'data'");
 	if (geteuid() != 0 || !quota_enforced(data))
 		return volume_quota_missing(h, e);
-	r = quota_adopt_unused(data);
+	r = quota_adopt(data);
 	if (r == 0)
 		r = quota_limit(data, quota_mib * MIB);
 	return r < 0 ? err_sys(e, -r, "set a quota of %llu MiB", (unsigned long long)quota_mib) : 0;
@@ -357,7 +357,8 @@ void volumes_forget(const struct home *h)
 		return;
 	for (size_t i = 0; i < all.n; i++)
 		if (all.item[i].kind == VOLUME_DIR)
-			quota_forget(AT_FDCWD, all.item[i].path);
+			IGNORE(!quota_forget(AT_FDCWD,
+					     all.item[i].path)); /* it goes all the same */
 	volume_list_done(&all);
 }
 

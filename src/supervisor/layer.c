@@ -168,13 +168,21 @@ static int refuse(const struct supervisor *s, bool fresh, struct err *e)
 			   "leave it out; or run cordon as root");
 }
 
+/* Who deletes the record looks for the mark: there is a quota to be lifted. */
+static bool adopt(const struct supervisor *s, int layer)
+{
+	AUTO_FD mark = openat(s->record_dir, RECORD_QUOTA_MARK,
+			      O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return mark >= 0 && quota_adopt(layer) == 0;
+}
+
 /* True when the kernel keeps the layer within MIB from now on. */
 static bool quota_holds(const struct supervisor *s, int layer, bool fresh, uint64_t mib)
 {
 	if (s->ids.mode != IDS_RANGE || (fresh ? !quota_enforced(layer) : !quota_project(layer)))
 		return false;
-	return (!fresh || quota_adopt(layer, s->ids.uid_base) == 0) &&
-	       quota_limit(layer, mib * MIB) == 0;
+	return (!fresh || adopt(s, layer)) && quota_limit(layer, mib * MIB) == 0;
 }
 
 static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
@@ -192,7 +200,8 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (is_there(layer, DISK_FILE))
 		return use_own_disk(s, r, layer, mib, e);
 	fresh = !is_there(layer, "upper");
-	if (quota_holds(s, layer, fresh, mib)) {
+	/* of an ephemeral one we delete the record ourselves, when we may lift no quota any more */
+	if (!ephemeral && quota_holds(s, layer, fresh, mib)) {
 		r->upper_limited = true;
 		return use_directory(s, r, fd_take(&layer), "project quota", e);
 	}

@@ -530,6 +530,25 @@ class ProjectQuota(SizeTest):
         self.assertEqual(box.remove("-f").code, 0)
         self.assertEqual(projects(self.home), {})
 
+    def test_a_create_that_fails_leaves_no_quota(self):
+        for name in ("one", "two"):
+            got = self.cordon("create", "-q", "-n", name, "--tmpfs", "/proc/nope/x", "host")
+            self.assertEqual(got.code, 1, got)
+        self.assertEqual(projects(self.home), {})
+        self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
+
+    def test_a_client_killed_while_it_creates_leaves_no_quota(self):
+        for delay in (0, 0.01, 0.03, 0.1):
+            proc = self.spawn("create", "-q", "--name", "victim", "host")
+            threading.Event().wait(delay)
+            proc.kill()
+            proc.wait()
+            self.eventually(lambda: not self.left_running(), within=20)
+            self.cordon("remove", "-f", "-q", "victim")
+            self.cordon("list")
+            self.assertEqual(projects(self.home), {})
+            self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
+
     def test_it_cannot_be_left_from_inside(self):
         box = self.create("--root-disk", "16M", "-v", "work:/w:quota=8M")
         got = box.exec("python3", "-c", """
