@@ -455,7 +455,7 @@ def projects(path):
                 return found
             values = struct.unpack_from("=8QII", raw.raw)
             number = values[9]
-            if number:
+            if number and (values[0] or values[2]):  # a zero one is on its way out
                 found[number] = (values[0] << 10, values[2])
             number += 1
     finally:
