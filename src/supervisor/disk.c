@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -33,13 +34,16 @@ int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file, struct 
 		openat(d->dir, d->path, (d->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW);
 	uint64_t deadline = clock_mono_ns() + LOCK_WAIT_NS;
 	struct disk_hold *hold;
+	struct stat st;
 
 	if (!s->parent_mounts) {
 		err_set(e, ERR_UNSUPPORTED, "%s cannot be mounted without root", d->what);
 		return err_hint(e, "use a directory: nothing else can be mounted by a user");
 	}
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, errno, "%s", d->what);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "%s is not a file", d->what);
 	while (flock(fd, (d->readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK)
 			return err_sys(e, errno, "lock %s", d->what);
@@ -150,6 +154,9 @@ static int mount_device(const char *device, const char *driver, const struct dis
 
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
 	    (d->readonly && sys_fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0) ||
+	    /* an image may ask for a panic when it is found damaged */
+	    (strcmp(driver, "ext4") == 0 &&
+	     sys_fsconfig(fs, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0) ||
 	    /* what is deleted inside is given back to the host; zeros need no writing of zeros */
 	    (d->ours && (sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 			 sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0)) ||

@@ -345,6 +345,18 @@ class DiskImages(SizeTest):
             self.assertNotEqual(box.sh("touch /d/x").code, 0)
             self.assertNotEqual(box.sh("mount -o remount,rw /d").code, 0)
 
+    def test_an_image_cannot_ask_for_a_panic(self):
+        subprocess.run(["tune2fs", "-e", "panic", self.image], check=True, capture_output=True)
+        for opts in (["--mount-disk", f"{self.image}:/d"], ["--root-disk", self.image]):
+            box = self.create(*opts)
+            place = "/d" if opts[0] == "--mount-disk" else "/"
+            text = box.out("cat /proc/self/mountinfo")
+            self.assertNotIn("errors=panic", text)
+            if place == "/d":
+                self.assertRegex(text, r"(?m) /d .*ext4.*errors=remount-ro")
+            self.assertEqual(box.remove("-f").code, 0)
+            self.eventually(lambda: not loops_below(self.dir))
+
     def test_other_file_systems_are_recognised(self):
         tree = os.path.join(self.dir, "tree")
         os.mkdir(tree)
