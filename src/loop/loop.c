@@ -226,34 +226,39 @@ static void deliver_signals(struct loop *l)
 				l->slot[i].on_signal(l->slot[i].arg, (int)si.ssi_signo);
 }
 
-/* Fires what is due; returns milliseconds until the next timer, or -1. */
+static struct slot *earliest_timer(struct loop *l)
+{
+	struct slot *best = NULL;
+
+	for (uint32_t i = 0; i < l->n_slots; i++)
+		if (l->slot[i].kind == SLOT_TIMER &&
+		    (!best || l->slot[i].deadline < best->deadline))
+			best = &l->slot[i];
+	return best;
+}
+
+/* Fires what is due, in the order of deadlines; returns milliseconds until the next timer, or -1. What
+ * a timer adds waits for the next turn, so that nothing starves. */
 static int run_timers(struct loop *l)
 {
-	uint64_t now = clock_mono_ns(), next = UINT64_MAX;
+	uint64_t now = clock_mono_ns(), left;
+	struct slot *s;
 
-	for (uint32_t i = 0; i < l->n_slots && !l->stop; i++) {
-		struct slot *s = &l->slot[i];
+	while ((s = earliest_timer(l)) && s->deadline <= now && !l->stop) {
 		loop_timer_fn *fn = s->on_timer;
 		void *arg = s->arg;
 
-		if (s->kind != SLOT_TIMER)
-			continue;
-		if (s->deadline > now) {
-			if (s->deadline < next)
-				next = s->deadline;
-			continue;
-		}
 		s->kind = SLOT_FREE; /* one shot: gone before it runs, so it may add a new one */
 		l->n_live--;
 		fn(arg);
-		next = now; /* it may have added an earlier one: look again without sleeping */
 	}
-	if (next == UINT64_MAX)
+	if (!s)
 		return -1;
-	if (next <= now)
+	now = clock_mono_ns();
+	if (s->deadline <= now)
 		return 0;
-	next = (next - now + NS_PER_MS - 1) / NS_PER_MS; /* round up: never wake too early */
-	return next > INT32_MAX ? INT32_MAX : (int)next;
+	left = (s->deadline - now + NS_PER_MS - 1) / NS_PER_MS; /* round up: never wake too early */
+	return left > INT32_MAX ? INT32_MAX : (int)left;
 }
 
 int loop_run(struct loop *l)
@@ -265,7 +270,7 @@ int loop_run(struct loop *l)
 		int timeout = run_timers(l);
 		int n;
 
-		if (l->stop)
+		if (l->stop || l->n_live == 0)
 			break;
 		n = epoll_wait(l->epoll, ev, LOOP_EVENTS_PER_TURN, timeout);
 		if (n < 0 && errno != EINTR)

@@ -33,6 +33,19 @@ const char *ids_inner_map(const struct ids *i)
 	return "0 0 1\n";
 }
 
+int ids_refused(int errnum, struct err *e)
+{
+	err_sys(e, errnum, "create namespaces");
+	if (errnum == EPERM || errnum == EACCES)
+		return err_hint(
+			e, "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1, "
+			   "or on Ubuntu sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
+			   "in a chroot none can be made; 'cordon doctor' says which");
+	if (errnum == ENOSPC)
+		return err_hint(e, "raise the limit: sysctl -w user.max_user_namespaces=10000");
+	return -1;
+}
+
 static int write_proc(pid_t pid, const char *file, const char *text, struct err *e)
 {
 	char path[64];
@@ -162,7 +175,7 @@ int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 	if (pid == 0)
 		_exit(fn(arg) != 0);
 	if (pid < 0)
-		return err_sys(e, errno, "create user namespace");
+		return ids_refused(errno, e);
 	if (ids_write_maps(i, pid, e) == 0)
 		IGNORE(write(hold[1], "g", 1)); /* a child that died shows in its status */
 	fd_closep(&hold[1]);
@@ -179,7 +192,7 @@ int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int 
 	int r = holder_start(&h);
 
 	if (r < 0)
-		return err_sys(e, -r, "create user namespace");
+		return ids_refused(-r, e);
 	snprintf(map, sizeof(map), "%u %u %u\n", uid->inside, uid->outside, uid->count);
 	r = write_proc(h.pid, "uid_map", map, e);
 	snprintf(map, sizeof(map), "%u %u %u\n", gid->inside, gid->outside, gid->count);

@@ -46,6 +46,8 @@ static inline uint32_t ids_shift(const struct ids *i)
 const char *ids_inner_map(const struct ids *i);
 
 const char *ids_mode_name(enum ids_mode m);
+/* The kernel refused a namespace with ERRNUM: what to change. Always -1. */
+int ids_refused(int errnum, struct err *e);
 /* Writes both maps of PID's namespace (child of ours). ERR_DENIED with what to change. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
 /* A user namespace that exists to map mounts: ids INSIDE.. of the disk are OUTSIDE.. here. */

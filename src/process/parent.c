@@ -89,19 +89,6 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 	return sealed_copy(from, st.st_size, path, ret_fd, e);
 }
 
-static int clone_failed(int errnum, struct err *e)
-{
-	err_sys(e, errnum, "create namespaces");
-	if (errnum == EPERM || errnum == EACCES)
-		return err_hint(
-			e, "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1, "
-			   "or on Ubuntu sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
-			   "'cordon doctor' says which");
-	if (errnum == ENOSPC)
-		return err_hint(e, "raise the limit: sysctl -w user.max_user_namespaces=10000");
-	return -1;
-}
-
 static int clone_child(struct process_instance *i, struct err *e)
 {
 	struct clone_args args = {
@@ -123,7 +110,7 @@ static int clone_child(struct process_instance *i, struct err *e)
 	pid = raw_clone_on_stack(&args, child_run, i->child);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
-		return clone_failed((int)-pid, e);
+		return ids_refused((int)-pid, e);
 	i->pid = (pid_t)pid;
 	return 0;
 }
