@@ -46,3 +46,7 @@ void confine_files_drop(struct confine_files *f);
 /* Installs a filter made by tools/gen-seccomp.py; after confine_capabilities(). The run-time of a
  * sanitizer makes calls of its own: builds with one do without. */
 MUST_USE int confine_calls(const struct sock_filter *filter, unsigned short n, struct err *e);
+
+/* Compiled from tools/reader.table: for programs that read something and write text. */
+extern const struct sock_filter reader_filter[];
+extern const unsigned short reader_filter_len;

@@ -3,12 +3,15 @@
  * remains is here because it needs a library for regular expressions, which no other program loads.
  * The sandbox's directory is descriptor 3; options are in the form LOGS_USAGE shows.
  */
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/confine.h"
 #include "logs/show.h"
 
 #define RECORD_FD 3
@@ -95,6 +98,25 @@ static int take(struct show *s, int id, struct err *e)
 	}
 }
 
+/* From here on it can read the record, take the lock on its logs, and write its output. */
+static int confine(struct err *e)
+{
+	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+	const uint64_t lock = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG;
+	AUTO_FD logs = openat(RECORD_FD, "logs", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct confine_files f;
+	int r = -1;
+
+	if (confine_capabilities(0, e) == 0 && confine_files_begin(&f, e) == 0) {
+		if (confine_files_allow(&f, RECORD_FD, read, e) == 0 &&
+		    (logs < 0 || confine_files_allow(&f, logs, lock, e) == 0) &&
+		    confine_files_end(&f, e) == 0)
+			r = confine_calls(reader_filter, reader_filter_len, e);
+		confine_files_drop(&f);
+	}
+	return r < 0 ? err_wrap(e, "confine cordon-logs") : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct show s = { .filter = { .sources = FILTER_SOURCES_DEFAULT, .until_ns = UINT64_MAX },
@@ -112,6 +134,8 @@ int main(int argc, char **argv)
 		r = take(&s, id, &e);
 	if (r == 0 && optind < argc)
 		r = err_set(&e, ERR_USAGE, "unexpected '%s'", argv[optind]);
+	if (r == 0)
+		r = confine(&e);
 	if (r == 0)
 		r = show_logs(&s, RECORD_FD, &e);
 	filter_done(&s.filter);

@@ -3,8 +3,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/confine.h"
 #include "base/io.h"
 #include "yaml/yaml.h"
+
+/* From here on it can read its input and write its output. */
+static int confine(struct err *e)
+{
+	struct confine_files f;
+
+	if (confine_capabilities(0, e) < 0 || confine_files_begin(&f, e) < 0 ||
+	    confine_files_end(&f, e) < 0 || confine_calls(reader_filter, reader_filter_len, e) < 0)
+		return err_wrap(e, "confine cordon-yaml");
+	return 0;
+}
 
 static int convert(struct err *e)
 {
@@ -32,7 +44,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: cordon-yaml <YAML >JSON\n");
 		return 2;
 	}
-	if (convert(&e) == 0)
+	if (confine(&e) == 0 && convert(&e) == 0)
 		return 0;
 	fprintf(stderr, "error: %s\n", e.msg);
 	return 1;

@@ -290,27 +290,25 @@ static int on_frame(struct run *r, const struct frame *f)
 	}
 }
 
+static int take_frame(void *arg, const struct frame *f)
+{
+	return on_frame(arg, f) < 0 ? 1 : 0;
+}
+
 static int read_frames(struct run *r)
 {
 	char chunk[16384];
 	ssize_t n = recv(r->c->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
-	struct str in;
-	struct frame f;
 	int k;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0)
 		return lost(r);
-	buf_add(&r->c->in, chunk, (size_t)n);
-	in = (struct str){ r->c->in.p, r->c->in.n };
-	while ((k = frame_next(&in, &f)) > 0)
-		if (on_frame(r, &f) < 0)
-			return -1;
-	if (k < 0 || buf_failed(&r->c->in))
+	k = frame_feed(&r->c->in, chunk, (size_t)n, take_frame, r);
+	if (k < 0)
 		return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent garbage", r->c->name);
-	buf_drop(&r->c->in, r->c->in.n - in.n);
-	return 0;
+	return k > 0 ? -1 : 0;
 }
 
 /* --- piped ----------------------------------------------------------------------------------- */

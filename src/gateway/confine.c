@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "gateway/gateway.h"
 
 static int give_up_ids(const struct gateway_config *c, struct err *e)
@@ -32,16 +31,11 @@ static int give_up_ids(const struct gateway_config *c, struct err *e)
 
 static int give_up_capabilities(struct err *e)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 }, { 0 } };
-
 	/* empty for most callers */
 	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
-	if (syscall(SYS_capset, &header, none) < 0)
-		return err_sys(e, errno, "drop capabilities");
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_sys(e, errno, "prctl");
-	return 0;
+	if (confine_capabilities(0, e) < 0)
+		return -1;
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? err_sys(e, errno, "prctl") : 0;
 }
 
 static int set_limit(int resource, rlim_t soft, struct err *e)
@@ -70,21 +64,12 @@ static int set_limits(struct err *e)
 	return 0;
 }
 
-/* No right on any file: a ruleset that handles everything and allows nothing. */
+/* No right on any file. Where the host has no Landlock the filter below is the wall. */
 static int hide_files(struct err *e)
 {
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	struct landlock_ruleset_attr attr = { 0 };
+	struct confine_files f;
 
-	if (abi < 1)
-		return 0; /* not on this host; the filter below is the wall */
-	/* 13 rights in the first version, one more in each of the next two */
-	attr.handled_access_fs = (1ull << (abi >= 3 ? 15 : abi == 2 ? 14 : 13)) - 1;
-	AUTO_FD fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
-
-	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) < 0)
-		return err_sys(e, errno, "landlock");
-	return 0;
+	return confine_files_begin(&f, e) < 0 || confine_files_end(&f, e) < 0 ? -1 : 0;
 }
 
 /* --- system calls ---------------------------------------------------------------------------------- */

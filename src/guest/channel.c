@@ -102,22 +102,22 @@ static void update(struct guest *g, struct str body)
 	g->update_body = kept;
 }
 
-static void on_frame(struct guest *g, const struct frame *f)
+static int on_frame(void *arg, const struct frame *f)
 {
+	struct guest *g = arg;
+
 	if (f->type == FRAME_SHUTDOWN)
 		shut_down(g, f->body);
 	else if (f->type == FRAME_UPDATE)
 		update(g, f->body);
+	return 0;
 }
 
 static void on_channel(void *arg, int fd, uint32_t events)
 {
 	struct guest *g = arg;
 	char chunk[READ_CHUNK_BYTES];
-	struct str in;
-	struct frame f;
 	ssize_t n;
-	int r;
 
 	if (events & LOOP_WRITE)
 		flush(g);
@@ -128,13 +128,8 @@ static void on_channel(void *arg, int fd, uint32_t events)
 		return;
 	if (n <= 0)
 		_exit(1); /* the supervisor is gone: so are we, and with us everything inside */
-	buf_add(&g->channel_in, chunk, (size_t)n);
-	in = (struct str){ g->channel_in.p, g->channel_in.n };
-	while ((r = frame_next(&in, &f)) > 0)
-		on_frame(g, &f);
-	if (r < 0 || buf_failed(&g->channel_in))
+	if (frame_feed(&g->channel_in, chunk, (size_t)n, on_frame, g) < 0)
 		_exit(1);
-	buf_drop(&g->channel_in, g->channel_in.n - in.n);
 }
 
 int channel_open(struct guest *g)

@@ -151,15 +151,17 @@ static bool on_frame(struct connection *c, const struct frame *f)
 	}
 }
 
+static int take_frame(void *arg, const struct frame *f)
+{
+	return on_frame(arg, f) ? 0 : -EPROTO;
+}
+
 static void on_connection(void *arg, int fd, uint32_t events)
 {
 	struct connection *c = arg;
 	char chunk[READ_CHUNK_BYTES];
-	struct str in;
-	struct frame f;
 	unsigned got = 0;
 	ssize_t n;
-	int r;
 
 	if (events & LOOP_WRITE)
 		connection_flush(c);
@@ -175,18 +177,8 @@ static void on_connection(void *arg, int fd, uint32_t events)
 		return;
 	}
 	sessions_settle(c);
-	buf_add(&c->in, chunk, (size_t)n);
-	in = (struct str){ c->in.p, c->in.n };
-	while ((r = frame_next(&in, &f)) > 0)
-		if (!on_frame(c, &f)) {
-			connection_close(c, false);
-			return;
-		}
-	if (r < 0 || buf_failed(&c->in) || buf_failed(&c->out)) {
+	if (frame_feed(&c->in, chunk, (size_t)n, take_frame, c) < 0 || buf_failed(&c->out))
 		connection_close(c, false);
-		return;
-	}
-	buf_drop(&c->in, c->in.n - in.n);
 }
 
 static void connection_open(struct guest *g, int sock)

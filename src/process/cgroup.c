@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
+#define REMOVE_TRIES 400 /* a killed supervisor's processes take a moment on a busy machine */
+#define REMOVE_RETRY_MS 5
 #define REMOVE_DEPTH_MAX 8 /* what a payload-owned subtree can nest under its delegation */
 #define CONTROL_FILE_MAX_BYTES 65536
 #define MOVE_PASSES_MAX 8 /* over a group whose members fork meanwhile */
@@ -314,22 +317,22 @@ int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 	return 0;
 }
 
-/* Depth first; groups only, their files go with them. */
-static void remove_groups(int parent, const char *name, unsigned depth)
+/* Depth first; groups only, their files go with them. False while a member is still dying. */
+static bool remove_groups(int parent, const char *name, unsigned depth)
 {
 	AUTO_FD dir = open_dir(parent, name);
 	struct dirent *d;
 	DIR *list;
 
 	if (dir < 0 || depth == 0)
-		return;
+		return true;
 	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
 	while (list && (d = readdir(list)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			remove_groups(dir, d->d_name, depth - 1);
+			IGNORE(remove_groups(dir, d->d_name, depth - 1)); /* ours shows it */
 	if (list)
 		closedir(list);
-	IGNORE(unlinkat(parent, name, AT_REMOVEDIR)); /* EBUSY: a member is still dying */
+	return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != EBUSY;
 }
 
 static void remove_one(int base, const char *name)
@@ -338,7 +341,8 @@ static void remove_one(int base, const char *name)
 
 	snprintf(kill_file, sizeof(kill_file), "%s/cgroup.kill", name);
 	IGNORE(io_write_file(base, kill_file, "1")); /* v1 has no such file */
-	remove_groups(base, name, REMOVE_DEPTH_MAX);
+	for (unsigned i = 0; i < REMOVE_TRIES && !remove_groups(base, name, REMOVE_DEPTH_MAX); i++)
+		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
 }
 
 void cgroup_remove(const char *id)

@@ -4,7 +4,6 @@
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -14,13 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-#ifndef LANDLOCK_ACCESS_FS_REFER
-#define LANDLOCK_ACCESS_FS_REFER (1ULL << 13) /* Linux 5.19 */
-#endif
-#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
-#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* Linux 6.2 */
-#endif
+#include "base/confine.h"
 
 /* Every call the workers make: the tree's, memory, and what libc and sanitizers need to end. */
 static const unsigned allowed_calls[] = {
@@ -69,41 +62,31 @@ static int filter_calls(struct err *e)
 
 static int limit_files(int dir_fd, struct err *e)
 {
-	struct landlock_ruleset_attr attr = { .handled_access_fs =
-						      (LANDLOCK_ACCESS_FS_REFER << 1) - 1 };
-	struct landlock_path_beneath_attr rule = { .parent_fd = dir_fd };
-	AUTO_FD ruleset = -1;
+	struct confine_files f;
 	struct stat st;
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
-	if (abi < 2)
-		return 0; /* none, or the first one, which forbids every link between directories */
-	if (abi >= 3)
-		attr.handled_access_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;
-	rule.allowed_access = attr.handled_access_fs;
-	ruleset =
-		(int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
-	if (ruleset < 0 ||
-	    (fstat(dir_fd, &st) == 0 && S_ISDIR(st.st_mode) && /* some have no directory */
-	     syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0) ||
-	    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
-		return err_sys(e, errno, "confine the worker's files");
+	if (confine_files_begin(&f, e) < 0)
+		return -1;
+	/* the first version of Landlock forbids every link between directories */
+	if (!(f.handled & LANDLOCK_ACCESS_FS_REFER)) {
+		confine_files_drop(&f);
+		return 0;
+	}
+	if ((fstat(dir_fd, &st) == 0 && S_ISDIR(st.st_mode) && /* some have no directory */
+	     confine_files_allow(&f, dir_fd, f.handled, e) < 0) ||
+	    confine_files_end(&f, e) < 0) {
+		confine_files_drop(&f);
+		return -1;
+	}
 	return 0;
 }
 
 static int drop_privilege(struct err *e)
 {
-	const unsigned keep = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER |
-			      1u << CAP_FSETID | 1u << CAP_SETFCAP;
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct have[2] = { 0 }, want[2] = { 0 };
-
-	if (syscall(SYS_capget, &head, have) < 0)
-		return err_sys(e, errno, "read the worker's capabilities");
-	want[0].permitted = want[0].effective = have[0].permitted & keep;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, want) < 0)
-		return err_sys(e, errno, "drop the worker's capabilities");
-	return 0;
+	return confine_capabilities(CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |
+					    CONFINE_CAP(CAP_FOWNER) | CONFINE_CAP(CAP_FSETID) |
+					    CONFINE_CAP(CAP_SETFCAP),
+				    e);
 }
 
 static int limit_resources(struct err *e)

@@ -90,8 +90,9 @@ static void answer_update(struct control_client *c, struct str body)
 	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
 }
 
-static void on_request(struct control_client *c, const struct frame *f)
+static int on_request(void *arg, const struct frame *f)
 {
+	struct control_client *c = arg;
 	uint64_t grace;
 
 	switch (f->type) {
@@ -114,6 +115,7 @@ static void on_request(struct control_client *c, const struct frame *f)
 	default:
 		break;
 	}
+	return 0;
 }
 
 static void on_client(void *arg, int fd, uint32_t events)
@@ -121,25 +123,11 @@ static void on_client(void *arg, int fd, uint32_t events)
 	struct control_client *c = arg;
 	char chunk[REQUEST_MAX_BYTES];
 	ssize_t n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
-	struct str in;
-	struct frame f;
-	int r;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
+	if (n <= 0 || frame_feed(&c->in, chunk, (size_t)n, on_request, c) < 0)
 		drop(c);
-		return;
-	}
-	buf_add(&c->in, chunk, (size_t)n);
-	in = (struct str){ c->in.p, c->in.n };
-	while ((r = frame_next(&in, &f)) > 0)
-		on_request(c, &f);
-	if (r < 0 || buf_failed(&c->in)) {
-		drop(c);
-		return;
-	}
-	buf_drop(&c->in, c->in.n - in.n);
 }
 
 static void on_listener(void *arg, int fd, uint32_t events)

@@ -324,8 +324,10 @@ static void on_guest_error(struct supervisor *s, const struct frame *f)
 
 /* Requests are a table in spirit: what is not listed for this state is ignored, so a pid 1 that is
  * no longer ours can only lie about itself. */
-static void on_frame(struct supervisor *s, const struct frame *f)
+static int on_frame(void *arg, const struct frame *f)
 {
+	struct supervisor *s = arg;
+
 	switch (f->type) {
 	case FRAME_READY:
 		if (s->life == LIFE_STARTING)
@@ -347,6 +349,7 @@ static void on_frame(struct supervisor *s, const struct frame *f)
 	default:
 		break;
 	}
+	return 0;
 }
 
 static void on_channel(void *arg, int fd, uint32_t events)
@@ -354,9 +357,6 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	struct supervisor *s = arg;
 	char chunk[READ_CHUNK_BYTES];
 	ssize_t n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
-	struct str in;
-	struct frame f;
-	int r;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -366,17 +366,11 @@ static void on_channel(void *arg, int fd, uint32_t events)
 		process_kill(&s->instance);
 		return;
 	}
-	buf_add(&s->channel_in, chunk, (size_t)n);
-	in = (struct str){ s->channel_in.p, s->channel_in.n };
-	while ((r = frame_next(&in, &f)) > 0)
-		on_frame(s, &f);
-	if (r < 0 || buf_failed(&s->channel_in)) {
+	if (frame_feed(&s->channel_in, chunk, (size_t)n, on_frame, s) < 0) {
 		log_system(s, "pid 1 sent what it must not; ending the sandbox");
 		process_kill(&s->instance);
 		loop_remove(s->loop, &s->channel_watch);
-		return;
 	}
-	buf_drop(&s->channel_in, s->channel_in.n - in.n);
 }
 
 static void on_pid_1_gone(void *arg, int fd, uint32_t events)

@@ -36,6 +36,27 @@ int frame_next(struct str *in, struct frame *ret)
 	return 1;
 }
 
+int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg)
+{
+	struct frame f;
+	struct str rest;
+	int r;
+
+	buf_add(in, p, n);
+	if (buf_failed(in))
+		return -EPROTO;
+	rest = (struct str){ in->p, in->n };
+	while ((r = frame_next(&rest, &f)) > 0) {
+		r = fn(arg, &f);
+		if (r)
+			return r;
+	}
+	if (r < 0)
+		return r;
+	buf_drop(in, in->n - rest.n);
+	return 0;
+}
+
 size_t frame_begin(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream)
 {
 	size_t at = b->n;

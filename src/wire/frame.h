@@ -79,6 +79,13 @@ struct frame {
  * header can never become valid. */
 MUST_USE int frame_next(struct str *in, struct frame *ret);
 
+/* A reader that keeps what is incomplete: adds the N bytes at P to IN and gives FN every frame that
+ * is whole by then. FN says 0 to go on; anything else is returned at once, and IN is not touched
+ * any more, so FN may have freed it. Else 0, or -EPROTO when IN can never become valid, or would
+ * be larger than it may be. */
+typedef int frame_fn(void *arg, const struct frame *f);
+MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);
+
 /* Frames are built in place: begin, add fields or bytes, end. */
 size_t frame_begin(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream);
 void frame_end(struct buf *b, size_t at);

@@ -122,7 +122,11 @@ class Cycle:
             return self.run([self.cordon, *words])
         finally:
             tracer.terminate()
-            tracer.wait()
+            try:
+                tracer.wait(2)
+            except subprocess.TimeoutExpired:  # it waits for a pid 1 that waits for a zombie it traces
+                tracer.kill()
+                tracer.wait()
 
     def run(self, argv):
         with open(os.path.join(self.dir, "out"), "w+b") as out, \

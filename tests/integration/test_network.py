@@ -6,6 +6,7 @@ Once as root, whose sandboxes have a tap device, and once as an ordinary user, w
 
 import json
 import os
+import shutil
 import signal
 import socket
 import time
@@ -16,6 +17,7 @@ from harness import BASE, CordonTest, below
 from netlab import HOST, METADATA, PRIVATE, PUBLIC, PUBLIC2, PUBLIC6, RESOLVER, Resolver, Server, World, hello
 
 USER = 54321  # an id that nobody has
+CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 
 CONNECT = """
 import socket, sys
@@ -304,6 +306,48 @@ class Gateway(NetworkTest):
         with open(f"/proc/{gateway.pid}/maps") as maps:
             if "libasan" not in maps.read():  # a build with sanitizers has no filter
                 self.assertEqual(gateway.status("Seccomp"), ["2"])
+
+
+class HostResolvers(NetworkTest):
+    """The host's list of resolvers, in an /etc of the test's own. The supervisor sees little of the host
+    when it starts a gateway, which may be long after the sandbox's start."""
+
+    def on_host(self):
+        super().on_host()
+        netlab.check(netlab.libc.unshare(CLONE_NEWNS), "unshare")
+        netlab.check(netlab.libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "make private")
+        netlab.check(netlab.libc.mount(self.etc.encode(), b"/etc", None, MS_BIND, None), "bind")
+
+    def setUp(self):
+        super().setUp()
+        self.etc = os.path.join(self.dir, "etc")
+        self.lists = os.path.join(self.dir, "lists")
+        os.mkdir(self.etc)
+        os.mkdir(self.lists)
+        shutil.copy("/etc/ld.so.cache", self.etc)
+        self.server(PUBLIC, 80)
+        self.resolver(public_example_com=[PUBLIC])
+
+    @staticmethod
+    def replace(path, server):
+        with open(path + ".new", "w") as handle:
+            handle.write(f"nameserver {server}\n")
+        os.rename(path + ".new", path)
+
+    def test_one_that_is_replaced_in_etc_is_known_as_it_was(self):
+        path = os.path.join(self.etc, "resolv.conf")
+        self.replace(path, RESOLVER)
+        box = self.create()
+        self.replace(path, "192.0.2.1")  # nobody
+        self.assertEqual(self.connect(box, "public.example.com", 80), "got hello")
+
+    def test_one_that_is_kept_elsewhere_is_followed(self):
+        path = os.path.join(self.lists, "resolv.conf")
+        os.symlink(path, os.path.join(self.etc, "resolv.conf"))
+        self.replace(path, "192.0.2.1")
+        box = self.create()
+        self.replace(path, RESOLVER)
+        self.assertEqual(self.connect(box, "public.example.com", 80), "got hello")
 
 
 class Ports(NetworkTest):

@@ -26,6 +26,54 @@ static void frames_survive_any_cut(void)
 	T_TRUE(str_eq(f.body, "hello"));
 }
 
+struct fed {
+	unsigned frames, stop_at;
+	size_t bytes;
+};
+
+static int count(void *arg, const struct frame *f)
+{
+	struct fed *c = arg;
+
+	c->frames++;
+	c->bytes += f->body.n;
+	return c->frames == c->stop_at ? 7 : 0;
+}
+
+static void a_fed_stream_gives_its_frames_whatever_the_pieces(void)
+{
+	for (size_t piece = 1; piece <= 20; piece++) {
+		AUTO_BUF stream = BUF_INIT(1024), in = BUF_INIT(64);
+		struct fed c = { 0 };
+
+		frame_put(&stream, FRAME_LOG, 0, 1, "twelve bytes", 12);
+		frame_put(&stream, FRAME_PING, 0, 1, NULL, 0);
+		frame_put(&stream, FRAME_LOG, 0, 1, "x", 1);
+		for (size_t at = 0; at < stream.n; at += piece)
+			T_INT(frame_feed(&in, stream.p + at,
+					 stream.n - at < piece ? stream.n - at : piece, count, &c),
+			      0);
+		T_INT(c.frames, 3);
+		T_INT(c.bytes, 13);
+		T_INT(in.n, 0);
+	}
+}
+
+static void feeding_ends_where_it_is_told_to_or_must(void)
+{
+	AUTO_BUF stream = BUF_INIT(1024), in = BUF_INIT(64), small = BUF_INIT(16);
+	struct fed c = { .stop_at = 2 };
+
+	for (unsigned i = 0; i < 3; i++)
+		frame_put(&stream, FRAME_PING, 0, 1, NULL, 0);
+	T_INT(frame_feed(&in, stream.p, stream.n, count, &c), 7);
+	T_INT(c.frames, 2);
+	T_INT(frame_feed(&small, stream.p, stream.n, count, &c), -EPROTO); /* more than it holds */
+	buf_clear(&in);
+	T_INT(frame_feed(&in, "\xff\xff\xff\xff\1\0\0\0\0\0\0\0", 12, count, &c), -EPROTO);
+	T_INT(c.frames, 2);
+}
+
 static void oversized_frames_are_refused_before_their_body(void)
 {
 	char head[FRAME_HEADER_BYTES] = { (char)0xff, (char)0xff, (char)0xff, 0x7f, FRAME_EXEC };
@@ -115,6 +163,8 @@ static void usage(void)
 int main(void)
 {
 	T_RUN(frames_survive_any_cut);
+	T_RUN(a_fed_stream_gives_its_frames_whatever_the_pieces);
+	T_RUN(feeding_ends_where_it_is_told_to_or_must);
 	T_RUN(oversized_frames_are_refused_before_their_body);
 	T_RUN(exec_round_trip);
 	T_RUN(strings_with_nul_inside_are_refused);

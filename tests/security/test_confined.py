@@ -1,0 +1,203 @@
+"""Our own processes as targets: what each still holds once it is set up. The walls themselves are
+tried in tests/unit/supervisor_confine.c; here the installed programs are looked at from outside."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import attack  # noqa: F401  (sets the path)
+from harness import ALL_MODES, CORDON, MODE, CordonTest, below
+
+CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID = (1 << n for n in (0, 1, 3, 5, 6, 7))
+NET_BIND_SERVICE, SYS_PTRACE, SYS_ADMIN = 1 << 10, 1 << 19, 1 << 21
+ROOTS = ("root", "userns", "container")  # whose supervisors have capabilities to give up
+LIBEXEC = os.path.join(os.path.dirname(os.path.dirname(CORDON)), "libexec", "cordon")
+
+
+def capabilities(p):
+    """Effective ones; permitted must be the same and nothing may be inherited."""
+    sets = {key: int(p.status(key)[0], 16) for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
+    assert sets["CapEff"] == sets["CapPrm"] and not sets["CapInh"] and not sets["CapAmb"], sets
+    return sets["CapEff"]
+
+
+class Supervisor(CordonTest):
+    modes = ALL_MODES
+
+    def check(self, box, most):
+        p = box.supervisor()
+        kept = capabilities(p)
+        self.assertEqual(kept & ~most, 0, f"{kept:x}")
+        if MODE == "root":
+            self.assertEqual(kept, most, f"{kept:x}")
+        elif MODE not in ROOTS:
+            self.assertEqual(kept, 0)
+        self.assertEqual(p.status("NoNewPrivs"), ["1"])
+        if "ASAN_OPTIONS" not in os.environ:  # a build with sanitizers has no filter
+            self.assertEqual(p.status("Seccomp"), ["2"])
+
+    def test_without_a_network_it_keeps_two_capabilities(self):
+        self.check(self.create("--no-net"), DAC_OVERRIDE | FOWNER)
+
+    def test_with_a_network_it_can_start_a_gateway(self):
+        self.check(self.create(), DAC_OVERRIDE | FOWNER | SETUID | SETGID | KILL)
+
+    def test_with_a_port_it_can_publish_it(self):
+        self.check(self.create("-p", "0:8080"),
+                   DAC_OVERRIDE | FOWNER | SETUID | SETGID | KILL | NET_BIND_SERVICE)
+
+    def test_a_second_start_is_confined_too(self):
+        box = self.create("--no-net")
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(box.start().code, 0)
+        self.check(box, DAC_OVERRIDE | FOWNER)
+        self.assertEqual(box.exec("echo", "up").text, "up\n")
+
+
+class Life(CordonTest):
+    """Everything a confined supervisor still has to do; the harness proves that nothing is left."""
+
+    modes = ALL_MODES
+
+    def test_logs_rotation_and_state_are_written(self):
+        """Output of a command that outlived its client is logged by the supervisor."""
+        box = self.create("--no-net")
+        box.out("(yes 2>/dev/null) & echo")
+        log = os.path.join(self.home, "sandboxes", box.name, "logs", "exec.log")
+        first = os.stat(log).st_ino
+        self.eventually(lambda: os.path.exists(log) and os.stat(log).st_ino != first, within=30)
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(box.status(), "Stopped")
+
+    def test_limits_change_while_it_runs(self):
+        box = self.create("--no-net", "--memory", "128M")
+        if "cgroup" not in str(box.inspect()["limits"]):
+            self.not_run("no cgroup is delegated to this user")
+        got = box.cordon("modify", box.name, "--memory", "64M")
+        self.assertEqual(got.code, 0, got)
+
+    def test_an_ephemeral_one_leaves_no_record(self):
+        got = self.cordon("run", "--no-net", "host", "--", "sh", "-c",
+                          "mkdir -p /root/d && chmod 1777 /root/d && touch /root/d/f")
+        self.assertEqual(got.code, 0, got)
+        self.eventually(lambda: os.listdir(os.path.join(self.home, "sandboxes")) == [])
+
+    def test_a_root_directory_gets_its_mount_points_back(self):
+        root = self.make_root("sh")
+        before = sorted(os.listdir(root))
+        box = self.create("--no-net", image=root)
+        self.assertEqual(box.exec("/bin/sh", "-c", "echo in").text, "in\n")
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(sorted(os.listdir(root)), before)
+
+
+class Pid1(CordonTest):
+    modes = ALL_MODES
+
+    def check(self, p):
+        kept = capabilities(p)
+        if kept & SYS_ADMIN:  # no cgroup: commands are told apart by marks
+            self.assertEqual(kept, CHOWN | SYS_ADMIN | SYS_PTRACE | KILL)
+            self.assertFalse(any("cordon-" in g for g in p.cgroups()), p.cgroups())
+        else:
+            self.assertEqual(kept, CHOWN)
+        self.assertGreaterEqual(int(p.status("Seccomp_filters")[0]), 1)
+
+    def test_before_the_first_command(self):
+        box = self.create()
+        self.eventually(lambda: box.pid1().status("Seccomp") == ["2"])
+        self.check(box.pid1())
+
+    def test_when_it_was_started_with_a_command(self):
+        """`run` hands its connection over, and the filter comes while the command starts."""
+        run = self.spawn("run", "--no-net", "host", "--", "sh", "-c", "echo up; read x",
+                         stdin=subprocess.PIPE)
+        self.assertEqual(run.stdout.readline(), b"up\n")
+        pid1 = [p for p in below([run.pid]) if p.is_pid1]
+        if not pid1:  # the supervisor is nobody's child
+            pid1 = [p for p in below([os.getpid()]) if p.is_pid1]
+        self.assertEqual(len(pid1), 1)
+        self.eventually(lambda: pid1[0].status("Seccomp") == ["2"])
+        self.check(pid1[0])
+        run.communicate(b"\n", timeout=10)
+
+    def test_what_it_refuses_itself_is_refused_to_commands_as_before(self):
+        """Its filter is inherited: it must not take away what commands may do."""
+        got = self.create().exec("sh", "-c", "chroot / true && mkfifo /tmp/f && echo fine")
+        self.assertEqual((got.code, got.text), (0, "fine\n"), got)
+
+
+class Order(CordonTest):
+    """Seen with strace: the walls stand before the first byte of pid 1 is read."""
+
+    modes = ("root",)  # under strace no set-user-id program works
+
+    def trace(self, *opts):
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        out = os.path.join(self.dir, "trace")
+        name = "traced"
+        # strace stays with the supervisor: it must not hold a pipe of ours
+        got = subprocess.run(["strace", "-f", "-qq", "-o", out, "-D", "--", CORDON, "create", "--quiet",
+                              "--name", name, *opts, "host"], env=self.environment(),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, timeout=60)
+        self.assertEqual(got.returncode, 0)
+        box = self.box(name)
+        with open(out) as handle:
+            text = handle.read()
+        self.assertEqual(box.remove("-f").code, 0)
+        mine = re.search(r"^(\d+) +prctl\(PR_SET_NO_NEW_PRIVS", text, re.M)
+        self.assertIsNotNone(mine, "nobody set no_new_privs")
+        return [line.split(None, 1)[1] for line in text.splitlines() if line.startswith(mine[1] + " ")]
+
+    def at(self, lines, pattern):
+        found = [i for i, line in enumerate(lines) if re.match(pattern, line)]
+        self.assertTrue(found, pattern)
+        return found
+
+    def test_walls_before_words(self):
+        for opts in ((), ("--no-net",)):
+            with self.subTest(opts=opts):
+                lines = self.trace(*opts)
+                wait = self.at(lines, r"epoll_pwait\(")[0]
+                for wall in (r"capset\(", r"seccomp\(SECCOMP_SET_MODE_FILTER"):
+                    self.assertLess(self.at(lines, wall)[0], wait)
+                if any("LANDLOCK_CREATE_RULESET_VERSION) = " in line and "-1" not in line
+                       for line in lines):
+                    self.assertLess(self.at(lines, r"landlock_restrict_self\(")[0], wait)
+
+
+class Helpers(CordonTest):
+    """Programs of one command each."""
+
+    def walls(self, argv, **kwargs):
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        out = os.path.join(self.dir, "trace")
+        got = subprocess.run(["strace", "-f", "-qq", "-e",
+                              "trace=capset,seccomp,landlock_restrict_self,prctl", "-o", out, *argv],
+                             capture_output=True, timeout=60, env=self.environment(), **kwargs)
+        with open(out) as handle:
+            return got, handle.read()
+
+    def test_yaml(self):
+        got, seen = self.walls([os.path.join(LIBEXEC, "cordon-yaml")], input=b"a: [1, x]\n")
+        self.assertEqual((got.returncode, got.stdout), (0, b'{"a":[1,"x"]}'), got)
+        self.assert_walls(seen)
+
+    def test_logs(self):
+        box = self.create("--no-net")
+        box.out("echo shown")
+        got, seen = self.walls([CORDON, "logs", box.name, "--grep", "s.own"])
+        self.assertEqual((got.returncode, got.stdout), (0, b"shown\n"), got)
+        self.assert_walls(seen)
+
+    def assert_walls(self, seen):
+        self.assertRegex(seen, r"prctl\(PR_SET_NO_NEW_PRIVS, 1")
+        if MODE in ROOTS:
+            self.assertRegex(seen, r"capset\(.*effective=0, permitted=0, inheritable=0")
+        self.assertRegex(seen, r"landlock_restrict_self\(.*= 0")
+        if "ASAN_OPTIONS" not in os.environ:
+            self.assertRegex(seen, r"seccomp\(SECCOMP_SET_MODE_FILTER.*= 0")

@@ -1,0 +1,200 @@
+/* The walls of a supervisor, put up by children of this program around themselves. */
+#include "supervisor/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/confine.h"
+#include "base/erase.h"
+#include "base/io.h"
+#include "base/spawn.h"
+#include "t.h"
+
+static char dir[] = "/tmp/supervisor-confine-XXXXXX";
+
+static long error_of(long r)
+{
+	return r < 0 ? errno : 0;
+}
+
+static bool has_landlock(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+enum { FILTERED = 0 };
+#else
+enum { FILTERED = 1 };
+#endif
+
+/* The number of the first expectation that failed. */
+#define EXPECT(call, want)                          \
+	do {                                        \
+		n++;                                \
+		if (error_of(call) != (long)(want)) \
+			return n;                   \
+	} while (0)
+
+static int in_child(int (*fn)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fn());
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int path(const char *name, int flags)
+{
+	int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return openat(at, name, flags | O_CLOEXEC, 0600);
+}
+
+/* A sandbox without network and groups, in a home of its own, and a neighbour. */
+static int confined(struct supervisor *s)
+{
+	struct err e = { 0 };
+
+	*s = (struct supervisor){ .record_dir = path("sandboxes/mine", O_RDONLY | O_DIRECTORY),
+				  .ids = { .mode = IDS_SINGLE } };
+	s->home = (struct home){ .path = dir, .fd = path(".", O_PATH | O_DIRECTORY) };
+	process_init(&s->instance);
+	s->record.spec.ephemeral = true;
+	return supervisor_confine(s, &e);
+}
+
+static int files(void)
+{
+	struct supervisor s;
+	int n = 0;
+
+	if (!has_landlock())
+		return 0;
+	EXPECT(confined(&s), 0);
+	/* its own record */
+	EXPECT(openat(s.record_dir, "state.json", O_WRONLY | O_CREAT, 0600), 0);
+	EXPECT(renameat(s.record_dir, "state.json", s.record_dir, "other.json"), 0);
+	EXPECT(mkdirat(s.record_dir, "logs", 0700), 0);
+	EXPECT(openat(s.record_dir, "config.json", O_RDONLY), 0);
+	/* nothing of the neighbour's but empty directories, nothing of the host */
+	EXPECT(openat(s.home.fd, "sandboxes/other/config.json", O_RDONLY), EACCES);
+	EXPECT(openat(s.home.fd, "sandboxes/other/config.json", O_WRONLY), EACCES);
+	EXPECT(unlinkat(s.home.fd, "sandboxes/other/config.json", 0), EACCES);
+	EXPECT(openat(s.home.fd, "sandboxes/other/new", O_WRONLY | O_CREAT, 0600), EACCES);
+	EXPECT(openat(s.home.fd, "config.json", O_WRONLY | O_CREAT, 0600), EACCES);
+	EXPECT(openat(AT_FDCWD, "/etc/passwd", O_RDONLY), EACCES);
+	EXPECT(openat(AT_FDCWD, "/proc/self/status", O_RDONLY), EACCES);
+	EXPECT(openat(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY), EACCES);
+	EXPECT(openat(AT_FDCWD, "/tmp/supervisor-confine", O_WRONLY | O_CREAT, 0600), EACCES);
+	/* its end: the sockets, and the record taken out of the list and deleted */
+	EXPECT(unlinkat(s.home.fd, "run/mine.sock", 0), 0);
+	EXPECT(renameat(s.home.fd, "sandboxes/mine", s.home.fd, "sandboxes/.gone-mine"), 0);
+	n++;
+	return erase_tree(s.home.fd, "sandboxes/.gone-mine") == 0 ? 0 : n;
+}
+
+static int calls_without_network(void)
+{
+	struct supervisor s;
+	int n = 0;
+
+	EXPECT(confined(&s), 0);
+	EXPECT(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ENOSYS);
+	EXPECT(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ENOSYS);
+	EXPECT(execve("/bin/true", (char *[]){ "true", NULL }, NULL), ENOSYS);
+	EXPECT(syscall(SYS_fork), ENOSYS);
+	EXPECT(syscall(SYS_clone, 0, 0, 0, 0, 0), ENOSYS);
+	EXPECT(syscall(SYS_clone3, NULL, 0), ENOSYS);
+	EXPECT(syscall(SYS_kill, getpid(), 0), ENOSYS);
+	EXPECT(unshare(CLONE_NEWUSER), ENOSYS);
+	EXPECT(ptrace(PTRACE_TRACEME, 0, 0, 0), ENOSYS);
+	EXPECT(syscall(SYS_mount, NULL, NULL, NULL, 0, NULL), ENOSYS);
+	EXPECT(syscall(SYS_setresuid, 0, 0, 0), ENOSYS);
+	EXPECT(syscall(SYS_bpf, 0, NULL, 0), ENOSYS);
+	EXPECT(syscall(SYS_io_uring_setup, 0, NULL), ENOSYS);
+	EXPECT(syscall(SYS_chown, "/", 0, 0), ENOSYS);
+	EXPECT(syscall(SYS_ioctl, 0, 0, 0), ENOSYS);
+	return 0;
+}
+
+/* What a gateway needs to start, and no more. */
+static int calls_with_network(void)
+{
+	const char *const argv[] = { "true", NULL };
+	struct spawn program = { .path = "/bin/true", .argv = argv, .cwd_fd = -1 };
+	struct rlimit limit;
+	struct child child;
+	struct err e;
+	int status = -1, n = 0;
+
+	EXPECT(confine_capabilities(0, &e), 0);
+	EXPECT(confine_calls(door_filter, door_filter_len, &e), 0);
+	n++;
+	if (spawn(&program, &child, &e) < 0 || child_wait(&child, &status) < 0 || status != 0)
+		return n;
+	EXPECT(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), 0);
+	EXPECT(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), EAFNOSUPPORT);
+	EXPECT(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 9), EAFNOSUPPORT);
+	EXPECT(syscall(SYS_clone, CLONE_NEWUSER, 0, 0, 0, 0), EPERM);
+	EXPECT(syscall(SYS_clone3, NULL, 0), ENOSYS);
+	EXPECT(prlimit(0, RLIMIT_CORE, NULL, &limit), 0);
+	EXPECT(prlimit(1, RLIMIT_CORE, NULL, &limit), EPERM);
+	EXPECT(unshare(CLONE_NEWNET), ENOSYS);
+	EXPECT(ptrace(PTRACE_TRACEME, 0, 0, 0), ENOSYS);
+	EXPECT(syscall(SYS_mount, NULL, NULL, NULL, 0, NULL), ENOSYS);
+	return 0;
+}
+
+static void files_are_the_sandboxs_own(void)
+{
+	T_INT(in_child(files), 0);
+}
+
+static void no_network_no_door(void)
+{
+	T_INT(FILTERED ? in_child(calls_without_network) : 0, 0);
+}
+
+static void the_door_is_for_the_gateway(void)
+{
+	T_INT(FILTERED ? in_child(calls_with_network) : 0, 0);
+}
+
+int main(void)
+{
+	static const char *const dirs[] = { "sandboxes", "sandboxes/mine", "sandboxes/other",
+					    "run" };
+	static const char *const empty[] = { "sandboxes/mine/config.json",
+					     "sandboxes/other/config.json", "run/mine.sock" };
+	int at;
+
+	if (!mkdtemp(dir))
+		return 1;
+	at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdirat(at, dirs[i], 0700) < 0)
+			return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(empty); i++)
+		if (path(empty[i], O_WRONLY | O_CREAT) < 0)
+			return 1;
+	T_RUN(no_network_no_door);
+	T_RUN(the_door_is_for_the_gateway);
+	T_RUN(files_are_the_sandboxs_own);
+	IGNORE(erase_tree(AT_FDCWD, dir));
+	return t_end();
+}
