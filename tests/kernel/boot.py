@@ -45,11 +45,10 @@ from debian import LEAVE_OUT, closure, copy_packages  # noqa: E402
 KERNEL = "linux-image-cloud-amd64"  # the same source as linux-image-amd64, a third of its size
 MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "tun", "veth", "loop",
            "quota_v2")
-PACKAGES = ("base-files", "base-passwd", "bash", "coreutils", "dash", "e2fsprogs", "findutils", "grep",
-            "iproute2", "libarchive13", "libc-bin", "libcap2-bin", "libcurl4",
-            "libpcre2-8-0", "libslirp0", "libyaml-0-2", "login", "mawk", "mount", "passwd", "procps",
-            "python3", "sed", "strace", "uidmap", "util-linux", "busybox-static", "bash-static",
-            "publicsuffix")
+PACKAGES = ("base-files", "base-passwd", "bash", "bash-static", "busybox-static", "coreutils", "dash",
+            "e2fsprogs", "findutils", "grep", "hostname", "iproute2", "libarchive13", "libc-bin",
+            "libcap2-bin", "libcurl4", "libpcre2-8-0", "libslirp0", "libyaml-0-2", "login", "mawk", "mount",
+            "passwd", "procps", "publicsuffix", "python3", "sed", "strace", "uidmap", "util-linux")
 DISK_BYTES = 4 << 30
 MEMORY_MIB = 2048
 SILENCE_SECONDS = 600  # QEMU shares the machine with whatever else runs
@@ -59,17 +58,19 @@ SMOKE = (
     "test_kernel.",
     "test_limits.Enforced",
     "test_doctor.Doctor.test_says_how_limits_hold_as_inspect_does",
-    "test_lifecycle.Create.test_ready", "test_lifecycle.Run.test_status", "test_lifecycle.Persistence",
+    "test_lifecycle.Create.test_ready", "test_lifecycle.Run.test_status",
+    "test_lifecycle.Persistence.test_what",
     "test_lifecycle.StartStop.test_no_process_survives_stop",
     "test_exec.Timeout.test_timeout_kills_everything",
     "test_exec.ClientDeath.test_sigkill",
-    "test_isolation.UidMaps", "test_isolation.Sockets",
+    "test_isolation.UidMaps.test_maps", "test_isolation.Sockets",
     "test_mounts.Directories.test_read_only_is_enforced", "test_mounts.Directories.test_owner",
     "test_network.Reach.test_the_public_internet_and_nothing_else",
     "test_state.Killed.test_supervisor_under_load",
     "test_metrics.Metrics.test_cpu_time", "test_metrics.Metrics.test_memory", "test_modify.Limits",
     "test_pty.Terminals.test_exit_status",
-    "test_escape.Walls", "test_escape.OurProcesses",
+    "test_escape.Walls.test_dangerous", "test_escape.Walls.test_nested", "test_escape.Walls.test_mounts",
+    "test_escape.Walls.test_writes_to_proc", "test_escape.Walls.test_socket", "test_escape.OurProcesses",
     "test_dos.Floods.test_fork_bomb",
 )
 SMOKE_MODES = ("root", "user", "delegated")
@@ -282,6 +283,8 @@ def make_root(path):
         write_file(os.path.join(tree, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n")
         for name in ("shadow", "gshadow", "subuid", "subgid"):
             write_file(os.path.join(tree, "etc", name), "")
+        if not os.path.lexists(os.path.join(tree, "usr/bin/awk")):  # here it may be another's
+            os.symlink("mawk", os.path.join(tree, "usr/bin/awk"))
         write_file(os.path.join(tree, "kernel/init"), INIT, 0o755)
         replace(path, lambda new: format_disk(tree, new))
 
