@@ -71,6 +71,13 @@ class GatewayTest(unittest.TestCase):
 
 
 class Reach(GatewayTest):
+    def test_cve_2025_66479_an_empty_list_denies(self):
+        seen = [self.server(PUBLIC, 80), self.server(PUBLIC6, 80)]
+        self.start(network([]))
+        for address in (PUBLIC, PUBLIC6, PRIVATE, METADATA, GATEWAY):
+            self.refused(address, 80)
+        self.assertEqual([s.seen for s in seen], [[], []])
+
     def test_public_is_reached_and_nothing_else(self):
         inner = [self.server(PRIVATE, 80), self.server(METADATA, 80), self.server("127.0.0.1", 80)]
         self.server(PUBLIC, 80)
