@@ -115,7 +115,7 @@ static int clone_child(struct process_instance *i, struct err *e)
 	return 0;
 }
 
-static int map_tree(int tree, int userns, struct err *e)
+static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns };
 
@@ -124,7 +124,15 @@ static int map_tree(int tree, int userns, struct err *e)
 	/* a submount that cannot be mapped must not lose us the tree: map its top alone */
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
 		return 0;
-	return err_sys(e, errno, "map the ids of a mount source");
+	/* a container's overlay, squashfs before 6.2 */
+	if (errno == EINVAL && kind == MAP_PROGRAMS)
+		return 0;
+	err_sys(e, errno, "map the ids of a mount source");
+	if (e->sys == EINVAL)
+		return err_hint(
+			e, "its file system cannot do that: keep volumes and CORDON_HOME on ext4, "
+			   "xfs or btrfs (tmpfs from Linux 6.3 on)");
+	return -1;
 }
 
 /* Trees show the payload its own ids: layers all of them, volumes one owner. */
@@ -150,7 +158,7 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
 				return -1;
 		}
-		if (map_tree(p->tree[maps[k].tree], own >= 0 ? own : whole, e) < 0)
+		if (map_tree(p->tree[maps[k].tree], own >= 0 ? own : whole, maps[k].kind, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -439,7 +439,7 @@ static int open_trees(struct builder *b, struct trees *t)
 		host_dirs_find(&t->dirs);
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		if (add_path_tree(b, t->dirs.path[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
-				  MAP_SANDBOX, &t->host[i]) < 0)
+				  MAP_PROGRAMS, &t->host[i]) < 0)
 			return -1;
 	for (size_t i = 0; i < r->spec->n_mounts; i++)
 		if (r->volume_fd[i] >= 0 &&

@@ -15,7 +15,12 @@
 #define ROOTFS_LAYERS_MAX 500 /* the kernel's limit for overlay */
 
 /* A tree whose ids must be mapped. */
-enum tree_map_kind { MAP_NONE, MAP_SANDBOX, MAP_OWNER };
+enum tree_map_kind {
+	MAP_NONE,
+	MAP_SANDBOX,
+	MAP_OWNER,
+	MAP_PROGRAMS, /* as MAP_SANDBOX; where the file system cannot, they are nobody's and run as well */
+};
 struct tree_map {
 	int tree;
 	enum tree_map_kind kind;

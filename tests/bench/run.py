@@ -21,11 +21,12 @@ import tempfile
 import time
 
 import images
+import neighbour
 import network
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER = "cordon-bench"
-GROUPS = ("run", "images", "network")  # of rows
+GROUPS = ("run", "images", "network", "neighbour")  # of rows
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base")  # in the linker's order
 TRUE = "/usr/bin/true"
@@ -643,6 +644,8 @@ def measure_as(bench, who):
             other.stop()
     if "network" in chosen:
         network.rows(bench, who)
+    if "neighbour" in chosen:
+        neighbour.row(bench, who)
     if "run" not in chosen:
         return
     bench.row_memory(who)

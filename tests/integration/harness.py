@@ -31,15 +31,17 @@ CORDON = os.path.join(PREFIX, "bin", "cordon")
 MSB = os.path.join(PREFIX, "bin", "msb")
 # root: started by root. user: an ordinary user with a subuid range. bare: one without.
 # userns: root of a user namespace with one id. container: root of one with many ids, own mounts and
-# pids and read-only cgroups, as container engines make them.
+# pids and read-only cgroups, as container engines make them. delegated: a user in a version 2 cgroup
+# of his own, where the machine has such.
 MODE = os.environ.get("CORDON_TEST_MODE", "root" if os.geteuid() == 0 else "user")
 USUAL_MODES = ("root", "user", "bare", "userns")
-ALL_MODES = (*USUAL_MODES, "container")  # for the classes that touch a wall of the engine
+ALL_MODES = (*USUAL_MODES, "container", "delegated")  # for the classes that touch a wall of the engine
 ONE_ID = MODE in ("bare", "userns")  # no uid range: one id inside
 BASE = os.environ.get("CORDON_TEST_TMP", tempfile.gettempdir())
 
-COMMAND_SECONDS = 30  # no single command of ours may take longer
-GONE_SECONDS = 5      # after which a removed sandbox may have no process left
+SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # of an emulated machine: so many times longer
+COMMAND_SECONDS = 30 * SLOW  # no single command of ours may take longer
+GONE_SECONDS = 5 * SLOW      # after which a removed sandbox may have no process left
 
 HOST_SECRET = "CORDON_TEST_SECRET"
 HOST_SECRET_VALUE = "must-not-be-seen-inside"
@@ -246,7 +248,7 @@ class Terminal:
     def expect(self, pattern, within=10):
         """Waits for PATTERN in what has not been consumed yet; consumes up to its end."""
         wanted = re.compile(pattern.encode() if isinstance(pattern, str) else pattern, re.S)
-        end = time.monotonic() + within
+        end = time.monotonic() + within * SLOW
         while True:
             match = wanted.search(self.seen)
             if match:
@@ -259,7 +261,7 @@ class Terminal:
 
     def wait(self, within=10):
         """The program's exit status; its output is kept flowing meanwhile."""
-        end = time.monotonic() + within
+        end = time.monotonic() + within * SLOW
         while self.proc.poll() is None:
             if time.monotonic() > end:
                 self.test.fail(f"terminal: still running after {within} s, saw {self.seen!r}")
@@ -518,7 +520,7 @@ class CordonTest(unittest.TestCase):
 
     def eventually(self, condition, within=5, message=None):
         """Asserts that CONDITION becomes true; returns its value."""
-        end, nap = time.monotonic() + within, 0.002
+        end, nap = time.monotonic() + within * SLOW, 0.002
         while True:
             value = condition()
             if value:
@@ -589,7 +591,7 @@ class CordonTest(unittest.TestCase):
     def remember_cgroups(self, box):
         for p in box.host_processes():
             for group in p.cgroups():
-                if "cordon" in group:
+                if re.search(r"/cordon-[0-9a-f]{16}(/|$)", group):
                     for mount in cgroup_mounts():
                         if os.path.isdir(mount + group):
                             self.cgroups.add(mount + group)

@@ -46,7 +46,9 @@ MODES = {
     "bare": "an ordinary user without one",
     "userns": "root of a user namespace that maps one id",
     "container": "root of a container: many ids, own mounts and pids, read-only cgroups",
+    "delegated": "an ordinary user with a range of ids and a version 2 cgroup",
 }
+SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # times this slow is the machine under the tests
 UNRESPONSIVE_SECONDS = 20  # beyond a test's own limit, before its job is killed
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -130,7 +132,7 @@ def explain(err):
 
 def limit_of(test):
     method = getattr(test, getattr(test, "_testMethodName", ""), None)
-    return getattr(method, "timeout", getattr(test, "timeout", 60))
+    return getattr(method, "timeout", getattr(test, "timeout", 60)) * SLOW
 
 
 def run_job(suite_dir, test_ids):
@@ -186,6 +188,44 @@ def enter_container(argv):
                     ["mount", "-t", "tmpfs", "-o", "ro", "none", "/sys/fs/cgroup"]):
         subprocess.run(command, check=True)
     os.execv(argv[0], argv)
+
+
+# ---------------------------------------------------------------------------------------------
+# the mode "delegated"
+
+UNIFIED = "/sys/fs/cgroup"
+DELEGATED = os.path.join(UNIFIED, "delegated-for-tests")
+
+
+def can_delegate():
+    return os.access(os.path.join(UNIFIED, "cgroup.subtree_control"), os.W_OK)
+
+
+def enter_delegated(uid, gid, argv):
+    """Becomes a user in a cgroup of his own, as `systemd-run --user --scope -p Delegate=yes` makes
+    them, and executes ARGV."""
+    group = os.path.join(DELEGATED, f"job-{os.getpid()}.scope")
+    for place in (UNIFIED, DELEGATED):
+        os.makedirs(place, exist_ok=True)
+        with open(os.path.join(place, "cgroup.subtree_control"), "w") as handle:
+            handle.write("+cpu +memory +pids")
+    os.mkdir(group)
+    for name in ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"):
+        os.chown(os.path.join(group, name), uid, gid)
+    with open(os.path.join(group, "cgroup.procs"), "w") as handle:
+        handle.write("0")
+    os.setgroups([])
+    os.setgid(gid)
+    os.setuid(uid)
+    os.execv(argv[0], argv)
+
+
+def remove_delegated():
+    for where, _, _ in os.walk(DELEGATED, topdown=False):
+        try:
+            os.rmdir(where)
+        except OSError:
+            pass  # another run's, or with a process in it that is reported elsewhere
 
 
 # ---------------------------------------------------------------------------------------------
@@ -334,11 +374,14 @@ class Runner:
                "CORDON_TEST_PREFIX": self.prefix, "CORDON_TEST_MODE": job.mode,
                "CORDON_TEST_TMP": place}
         for key, value in os.environ.items():
-            if key.endswith("SAN_OPTIONS") or key == "CORDON_TEST_STRICT":
+            if key.endswith("SAN_OPTIONS") or key in ("CORDON_TEST_STRICT", "CORDON_TEST_SLOW"):
                 env[key] = value
         user = self.user_of(job.mode)
         as_user = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid,
                                            "extra_groups": []}
+        if job.mode == "delegated":  # only root can put it there
+            argv = [self.python, argv[1], "--delegated", str(user.pw_uid), str(user.pw_gid), *argv]
+            as_user = {}
         job.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     env=env, cwd=place, start_new_session=True, **as_user)
         os.set_blocking(job.proc.stdout.fileno(), False)
@@ -456,6 +499,8 @@ class Runner:
             kill_tree(job.proc.pid)
             job.proc.wait()
         kill_adopted()
+        if "delegated" in self.options.modes:
+            remove_delegated()
         if self.users:
             self.users.close()
         shutil.rmtree(self.arena, ignore_errors=True)
@@ -523,6 +568,8 @@ def parse(argv):
     options = parser.parse_args(argv)
     options.suites = options.suites or list(DEFAULT_SUITES)
     possible = list(MODES) if os.geteuid() == 0 else ["user", "userns"]
+    if "delegated" in possible and not can_delegate():
+        possible.remove("delegated")
     options.modes = [m for m in (options.modes or possible) if m in possible]
     return options
 
@@ -532,6 +579,8 @@ def main(argv):
         return run_job(argv[1], argv[2:])
     if argv[:1] == ["--container"]:
         return enter_container(argv[1:])
+    if argv[:1] == ["--delegated"]:
+        return enter_delegated(int(argv[1]), int(argv[2]), argv[3:])
     options = parse(argv)
     program = os.path.join(options.prefix, "bin", "cordon")
     if not os.access(program, os.X_OK):

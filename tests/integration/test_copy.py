@@ -315,7 +315,7 @@ class Hostile(CopyTest):
         self.assertEqual(self.read("out/f"), b"x\n")
         self.untouched()
 
-    def test_a_link_swapped_for_a_directory_while_it_is_read(self):
+    def test_cve_2026_17106_a_link_swapped_for_a_directory_while_it_is_read(self):
         """Inside, directories and links to elsewhere take each other's place; whatever is sent,
         nothing lands outside and no file of the host's comes back."""
         self.outside()
@@ -333,7 +333,7 @@ class Hostile(CopyTest):
         self.finish(racer)
         self.untouched()
 
-    def test_the_destination_changes_under_us(self):
+    def test_cve_2026_42306_the_destination_changes_under_us(self):
         """The destination is a volume of the sandbox, which swaps directories for links in it."""
         self.outside()
         box = self.create("-v", f"{self.path('out')}:/shared")
@@ -360,7 +360,7 @@ class Hostile(CopyTest):
         racer.kill()
         self.finish(racer)
 
-    def test_no_program_of_the_image_is_run(self):
+    def test_cve_2026_41567_no_program_of_the_image_is_run(self):
         root = self.make_root()
         for name in ("tar", "cp", "cat", "sh", "gzip", "xz", "unpigz"):
             self.write(f"root/usr/bin/{name}", b"#!/usr/bin/env -S touch /pwned\n", 0o755)

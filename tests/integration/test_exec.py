@@ -423,6 +423,8 @@ class ClientDeath(CordonTest):
 class Timeout(CordonTest):
     """§7.11"""
 
+    modes = ALL_MODES
+
     def test_timeout_kills_everything_and_says_so(self):
         box, number = self.create(), unique_number()
         got = box.sh(f"echo partial; (setsid sleep {number} &); trap '' TERM; sleep {number}",

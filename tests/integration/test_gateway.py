@@ -71,6 +71,13 @@ class GatewayTest(unittest.TestCase):
 
 
 class Reach(GatewayTest):
+    def test_cve_2025_66479_an_empty_list_denies(self):
+        seen = [self.server(PUBLIC, 80), self.server(PUBLIC6, 80)]
+        self.start(network([]))
+        for address in (PUBLIC, PUBLIC6, PRIVATE, METADATA, GATEWAY):
+            self.refused(address, 80)
+        self.assertEqual([s.seen for s in seen], [[], []])
+
     def test_public_is_reached_and_nothing_else(self):
         inner = [self.server(PRIVATE, 80), self.server(METADATA, 80), self.server("127.0.0.1", 80)]
         self.server(PUBLIC, 80)
@@ -307,7 +314,7 @@ class Names(GatewayTest):
             self.assertEqual(self.lab.resolve("www.example.com", server=server), (0, [PUBLIC2], False))
             self.assertEqual(self.lab.resolve("example.com", server=server, tcp=True), (3, [], False))
 
-    def test_a_denied_name_is_never_asked(self):
+    def test_cve_2025_55284_a_denied_name_is_never_asked(self):
         self.start(network(self.ONLY))
         for name in ("evilexample.com", "secret-data.evil.example", "com", "example.com.evil.example"):
             for tcp in (False, True):
@@ -901,7 +908,7 @@ class Attacks(GatewayTest):
                 self.assertEqual(frame[47] & (SYN | ACK), SYN | ACK)
                 return isn + 1, seq + 1
 
-    def test_urgent_data(self):
+    def test_cve_2026_9539_urgent_data(self):
         """CVE-2026-9539: an urgent pointer past the data made libslirp send what lies behind it."""
         received = []
 

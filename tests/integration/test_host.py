@@ -90,3 +90,26 @@ class Ordinary(CordonTest):
         box = self.create()
         box.out("echo secret")
         self.assertEqual(os.stat(self.home).st_mode & 0o077, 0)
+
+
+class Unmappable(CordonTest):
+    """Root's programs on a file system that has no idmapped mounts: a container's overlay."""
+
+    modes = ("root",)
+
+    def under_overlay(self, *words):
+        empty = os.path.join(self.dir, "empty")
+        os.makedirs(empty, exist_ok=True)
+        script = 'mount -t overlay -o "lowerdir=/usr:$0" none /usr && exec "$@"'
+        return subprocess.run(["unshare", "--mount", "sh", "-c", script, empty, CORDON, *words],
+                              env=self.environment(), cwd=self.dir, capture_output=True, text=True,
+                              timeout=COMMAND_SECONDS)
+
+    def test_programs_run_and_are_nobodys(self):
+        done = self.under_overlay("run", "-q", "host", "--", "stat", "-c", "%u", "/usr/bin/stat")
+        self.assertEqual((done.returncode, done.stdout), (0, "65534\n"), done)
+
+    def test_a_volume_there_is_refused_with_the_way_out(self):
+        done = self.under_overlay("run", "-q", "-v", "/usr/share:/v", "host", "--", "true")
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+        self.assertIn("ext4, xfs or btrfs", done.stderr)

@@ -1,10 +1,13 @@
 """Helpers of the attack tests: programs compiled here, run inside a sandbox."""
 
+import ctypes
 import functools
 import os
+import select
 import shutil
 import subprocess
 import sys
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "integration"))
@@ -14,7 +17,11 @@ from harness import BASE, CordonTest  # noqa: E402  (the path is set above)
 
 @functools.lru_cache(maxsize=None)
 def compiled(source):
-    """Directory with SOURCE's program, statically linked, so that any root can run it."""
+    """Directory with SOURCE's program, statically linked, so that any root can run it; made ahead where
+    there is no compiler."""
+    ready = os.path.join(HERE, "compiled")
+    if os.path.exists(os.path.join(ready, source[:-2])):
+        return ready
     place = os.path.join(BASE, f"attacks-{os.getpid()}")
     os.makedirs(place, exist_ok=True)
     target = os.path.join(place, source[:-2])
@@ -22,6 +29,47 @@ def compiled(source):
     subprocess.run([compiler, "-static", "-O1", "-pthread", "-o", target,
                     os.path.join(HERE, source)], check=True)
     return place
+
+
+class Swapper(threading.Thread):
+    """Watches a directory and is told by the kernel when somebody touches what is in it: at every touch
+    NAME there turns from a directory into a link to OUTSIDE, or back. Hits the gap between a check and a
+    use more surely than blind speed."""
+
+    def __init__(self, directory, name, outside):
+        super().__init__(daemon=True)
+        self.place, self.outside = os.path.join(directory, name), outside
+        self.swaps, self.stop = 0, False
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        # IN_OPEN, IN_ACCESS, IN_CLOSE, IN_CREATE, IN_ATTRIB: of the directory and of its entries
+        for path in (directory, self.place):
+            libc.inotify_add_watch(self.fd, os.fsencode(path), 0x20 | 0x01 | 0x18 | 0x100 | 0x04)
+        self.start()
+
+    def run(self):
+        while not self.stop:
+            if not select.select([self.fd], [], [], 0.05)[0]:
+                continue
+            os.read(self.fd, 1 << 16)
+            try:
+                if os.path.islink(self.place):
+                    os.unlink(self.place)
+                    os.rename(self.place + ".real", self.place)
+                else:
+                    os.rename(self.place, self.place + ".real")
+                    os.symlink(self.outside, self.place)
+                self.swaps += 1
+            except OSError:
+                pass
+
+    def close(self):
+        self.stop = True
+        self.join()
+        os.close(self.fd)
+        if os.path.islink(self.place):
+            os.unlink(self.place)
+            os.rename(self.place + ".real", self.place)
 
 
 class AttackTest(CordonTest):

@@ -604,6 +604,86 @@ static void attack_files_exhaust(void)
 		}
 }
 
+/* Writing to a file that is only readable, through its page cache: splice it into a socket whose
+ * kernel code works in place. The families are refused; so are the states that would be needed. */
+static void attack_pagecache(void)
+{
+	static const int families[] = { 38 /* ALG */, 33 /* RXRPC */, 15 /* KEY */ };
+	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET };
+	struct {
+		struct nlmsghdr head;
+		char body[512];
+	} ask = { .head = { .nlmsg_len = sizeof(ask),
+			    .nlmsg_type = 0x10 /* XFRM_MSG_NEWSA */,
+			    .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK } };
+	int file = open("/usr/bin/true", O_RDONLY);
+	int pipefd[2];
+
+	if (file < 0 || pipe(pipefd) < 0)
+		return;
+	(void)!splice(file, NULL, pipefd[1], NULL, 4096, 0);
+	for (unsigned f = 0; f < sizeof(families) / sizeof(families[0]); f++)
+		for (unsigned t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+			int fd = (int)syscall(SYS_socket, families[f], types[t], 0);
+
+			if (fd < 0)
+				continue;
+			opened_n("socket family", families[f]);
+			(void)!splice(pipefd[0], NULL, fd, NULL, 4096, 0);
+		}
+	for (int protocol = 0; protocol <= 6; protocol += 6) { /* route, and XFRM */
+		int fd = socket(AF_NETLINK, SOCK_RAW, protocol);
+		char answer[512];
+		ssize_t n;
+
+		if (fd < 0)
+			continue;
+		if (protocol == 6)
+			opened("XFRM socket");
+		n = send(fd, &ask, sizeof(ask), 0) < 0 ? -1 : recv(fd, answer, sizeof(answer), 0);
+		/* an answer of type error with number 0 is a yes */
+		if (n >= (ssize_t)sizeof(struct nlmsghdr) + 4 &&
+		    *(int *)(answer + sizeof(struct nlmsghdr)) == 0 &&
+		    ((struct nlmsghdr *)answer)->nlmsg_type == NLMSG_ERROR)
+			opened_n("netlink request", protocol);
+		close(fd);
+	}
+}
+
+static void hoard(void)
+{
+	static const int kinds[][2] = { { AF_UNIX, SOCK_STREAM },
+					{ AF_INET, SOCK_DGRAM },
+					{ AF_INET6, SOCK_STREAM },
+					{ AF_NETLINK, SOCK_RAW } };
+
+	for (unsigned i = 0, misses = 0; misses < 4; i = (i + 1) % 4)
+		misses = socket(kinds[i][0], kinds[i][1], 0) < 0 ? misses + 1 : 0;
+}
+
+/* As many sockets as the limits allow, in many processes, held until killed. */
+static void attack_hoard_sockets(void)
+{
+	int full[2];
+	char c;
+
+	if (pipe(full) < 0)
+		return;
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0) {
+			hoard();
+			(void)!write(full[1], "x", 1);
+			pause();
+			_exit(0);
+		}
+	for (int i = 0; i < 4; i++)
+		if (read(full[0], &c, 1) != 1)
+			return;
+	printf("hoarding\n");
+	fflush(stdout);
+	pause();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -624,6 +704,8 @@ static const struct {
 	{ "terminal", attack_terminal },
 	{ "capabilities", attack_capabilities },
 	{ "files-exhaust", attack_files_exhaust },
+	{ "pagecache", attack_pagecache },
+	{ "hoard-sockets", attack_hoard_sockets },
 };
 
 int main(int argc, char **argv)

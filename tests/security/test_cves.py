@@ -1,11 +1,28 @@
 """The field's published holes, re-created against us. One test a row; the name says which."""
 
 import os
+import shutil
+import stat
 import subprocess
 import threading
 
-from attack import AttackTest
+from attack import AttackTest, Swapper
 from harness import MODE, ONE_ID
+
+
+def snapshot(tree):
+    """Names, kinds, modes and contents of everything below TREE."""
+    found = {}
+    for where, folders, files in os.walk(tree):
+        for name in folders + files:
+            path = os.path.join(where, name)
+            st = os.lstat(path)
+            what = os.readlink(path) if stat.S_ISLNK(st.st_mode) else ""
+            if stat.S_ISREG(st.st_mode):
+                with open(path, "rb") as handle:
+                    what = handle.read()
+            found[os.path.relpath(path, tree)] = (st.st_mode, what)
+    return found
 
 
 class Published(AttackTest):
@@ -76,6 +93,77 @@ class Published(AttackTest):
                 self.assertEqual(handle.read(), "precious")
             self.assertEqual(os.listdir(decoy), ["null"])
             os.remove(os.path.join(root, "dev"))
+
+    def test_cve_2026_88265_stdio_is_not_opened_by_path(self):
+        """Names of standard streams that lead to a host file: output comes to the caller all the same."""
+        victim = os.path.join(self.dir, "victim")
+        with open(victim, "w") as handle:
+            handle.write("precious")
+        root = self.make_root()
+        for link in ("dev/stdin", "dev/stdout", "dev/stderr", "proc/self", "proc/thread-self"):
+            os.symlink(victim, os.path.join(root, link))
+        box = self.create(image=root)
+        got = box.sh("echo out; echo err >&2; echo named > /dev/stdout; cat", stdin=b"in\n")
+        self.assertEqual((got.text, got.errtext), ("out\nnamed\nin\n", "err\n"), got)
+        term = box.terminal("sh", "-c", "echo on a terminal")
+        term.expect("on a terminal")
+        term.wait()
+        with open(victim) as handle:
+            self.assertEqual(handle.read(), "precious")
+
+    def test_cve_2025_24965_no_file_of_ours_is_written_into_a_root(self):
+        """Whatever the root has in the places of our own files stays as it is."""
+        victim = os.path.join(self.dir, "victim")
+        with open(victim, "w") as handle:
+            handle.write("precious")
+        root = self.make_root()
+        for link in ("etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/profile", ".krun_config.json"):
+            os.symlink(victim, os.path.join(root, link))
+        before = snapshot(root)
+        box = self.box()  # links that lead nowhere inside: refused, or not followed
+        self.assertIn(self.cordon("create", "-q", "-n", box.name, root).code, (0, 1))
+        self.assertIn(box.remove("-f").code, (0, 1))
+        self.assertEqual(snapshot(root), before)
+        for name in ("hosts", "hostname", "resolv.conf", "profile"):
+            os.unlink(os.path.join(root, "etc", name))
+            with open(os.path.join(root, "etc", name), "w") as handle:
+                handle.write("the image's own")
+        before = snapshot(root)
+        box = self.create("--script", "s=echo ran", image=root)
+        self.assertEqual(box.out("s"), "ran")
+        self.assertEqual(box.remove("-f").code, 0)
+        self.assertEqual(snapshot(root), before)
+        with open(victim) as handle:
+            self.assertEqual(handle.read(), "precious")
+
+    def test_cve_2026_31431_af_alg_on_a_host_file(self):
+        """Copy Fail, and by the same road Dirty Frag (CVE-2026-43284, -43500) and Fragnesia
+        (CVE-2026-46300): page cache of a readable host file through an odd socket."""
+        with open("/usr/bin/true", "rb") as handle:
+            before = handle.read()
+        self.attack(self.armed(), "pagecache")
+        with open("/usr/bin/true", "rb") as handle:
+            self.assertEqual(handle.read(), before)
+
+    def test_cve_2025_9074_no_way_to_control_us_over_a_network(self):
+        """No process of ours listens on anything but unix sockets, which no network reaches."""
+        box = self.create()
+        box.sh("python3 -c 'import socket; socket.gethostbyname(\"a.invalid\")'")  # the gateway is up
+        inodes = set()
+        for p in box.host_processes():
+            try:
+                names = os.listdir(f"/proc/{p.pid}/fd")
+                inodes |= {os.readlink(f"/proc/{p.pid}/fd/{n}") for n in names}
+            except OSError:  # not ours to look at; whatever it listens on is in the tables below
+                pass
+        for table in ("tcp", "tcp6"):
+            with open(f"/proc/net/{table}") as handle:
+                for line in list(handle)[1:]:
+                    fields = line.split()
+                    if fields[3] == "0A":  # listening
+                        self.assertNotIn(f"socket:[{fields[9]}]", inodes)
+        got = box.sh(f"ls {self.home}/run 2>&1; cat /proc/net/unix | grep -c '{self.home}'")
+        self.assertEqual(got.text.splitlines()[-1], "0", got)
 
     def test_cve_2026_87766_parent_link_writes_to_the_host(self):
         root, outside = self.make_root(), os.path.join(self.dir, "outside")
@@ -176,8 +264,7 @@ class Published(AttackTest):
 
 
 class Races(AttackTest):
-    """CVE-2024-42472, CVE-2025-52881, CVE-2026-1386, -41567 and the other path races: somebody
-    swaps a component for a link while we use the path."""
+    """Somebody swaps a component for a link while we use the path."""
 
     timeout = 120
 
@@ -221,7 +308,90 @@ class Races(AttackTest):
             worker.join()
         self.assertEqual(os.listdir(source), ["f"])
 
-    def test_volume_components_swapped_while_the_sandbox_starts(self):
+    def test_a_racer_that_is_told_when_we_look(self):
+        """By inotify: mount targets in a root, stubs of ours there, sources of volumes, what is copied
+        out of a volume and into one."""
+        root, work = self.make_root(), os.path.join(self.dir, "work")
+        outside = os.path.join(self.dir, "outside")
+        os.mkdir(outside)
+        with open(os.path.join(outside, "secret"), "w") as handle:
+            handle.write("secret")
+        for place in (os.path.join(root, "mnt"), os.path.join(work, "in")):
+            os.makedirs(place)
+        before = snapshot(outside)
+        swappers = [Swapper(root, "mnt", outside), Swapper(root, "etc", outside),
+                    Swapper(work, "in", outside)]
+        got = os.path.join(self.dir, "got")
+        try:
+            for _ in range(15):
+                box = self.box()
+                self.cordon("create", "-q", "-n", box.name, "--tmpfs", "/mnt/t", "-v", f"{work}:/w",
+                            "-v", f"{work}:/mnt/v", root)
+                self.cordon("copy", f"{box.name}:/w/in", got)
+                self.cordon("copy", root + "/etc/group", f"{box.name}:/w/in/")
+                self.cordon("remove", "-f", box.name)
+                self.assertEqual(snapshot(outside), before)
+                self.assertFalse(os.path.exists(os.path.join(got, "secret")))
+                shutil.rmtree(got, ignore_errors=True)
+                if os.path.islink(got):
+                    os.unlink(got)
+        finally:
+            for swapper in swappers:
+                swapper.close()
+        self.assertGreater(sum(s.swaps for s in swappers), 20)  # it was there
+
+    def raced_by_a_sibling(self, name, decoy, use):
+        """A root directory shared with another sandbox, from inside which NAME there takes turns with
+        a link to DECOY, a directory on the host, while USE(root) runs. DECOY may not change."""
+        root = self.make_root()
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+        before = snapshot(decoy)
+        sibling = self.create("-v", f"{root}:/r", "-e", f"N=/r/{name}", "-e", f"D={decoy}")
+        racer = sibling.popen("sh", "-c", """echo racing; while :; do
+            mv $N $N.real && ln -s $D $N; rm -f $N; mv $N.real $N || mkdir $N; done 2>/dev/null""")
+        racer.stdout.readline()
+        for _ in range(12):
+            use(root)
+            self.assertEqual(snapshot(decoy), before)
+        racer.kill()
+        racer.wait()
+
+    def test_cve_2025_52881_proc_redirected_by_a_sibling(self):
+        """What we write below /proc goes to the kernel's or nowhere."""
+        decoy = os.path.join(self.dir, "proc")
+        for path in ("sys/net/ipv4/ip_unprivileged_port_start", "sys/net/ipv4/ping_group_range",
+                     "self/attr/exec", "self/uid_map", "self/oom_score_adj", "sysrq-trigger"):
+            place = os.path.join(decoy, path)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            with open(place, "w") as handle:
+                handle.write("untouched")
+
+        def use(root):
+            box = self.box()
+            if self.cordon("create", "-q", "-n", box.name, root).code == 0:
+                # the sibling may move the mount point away: that is the payload's loss, and no more
+                self.assertIn(box.sh("stat -fc %T /proc").text, ("proc\n", ""))
+            self.assertIn(box.remove("-f").code, (0, 1))
+
+        self.raced_by_a_sibling("proc", decoy, use)
+
+    def test_cve_2026_88264_console_raced_by_a_sibling(self):
+        decoy = os.path.join(self.dir, "dev")
+        os.makedirs(os.path.join(decoy, "pts"))
+        for name in ("console", "tty", "ptmx", "null", "pts/0"):
+            with open(os.path.join(decoy, name), "w") as handle:
+                handle.write("untouched")
+
+        def use(root):
+            box = self.box()
+            if self.cordon("create", "-q", "-n", box.name, root).code == 0:
+                term = box.terminal("sh", "-c", "echo through > /dev/tty; echo x > /dev/null")
+                term.wait()  # with an error where the sibling has moved /dev away
+            self.assertIn(box.remove("-f").code, (0, 1))
+
+        self.raced_by_a_sibling("dev", decoy, use)
+
+    def test_cve_2024_42472_volume_source_swapped_while_the_sandbox_starts(self):
         """The source is resolved once, at create; a later swap decides nothing."""
         real, other = os.path.join(self.dir, "real"), os.path.join(self.dir, "other")
         link = os.path.join(self.dir, "link")
@@ -236,7 +406,7 @@ class Races(AttackTest):
         box.out("echo x > /w/f")
         self.assertEqual((os.listdir(real), os.listdir(other)), (["f"], []))
 
-    def test_state_directory_components_cannot_be_links(self):
+    def test_cve_2026_1386_state_directory_components_cannot_be_links(self):
         """A link planted where we write our state is not followed."""
         self.create().remove("-f")
         victim = os.path.join(self.dir, "victim")

@@ -2,7 +2,12 @@
 
 Limits themselves are in test_limits.py; here we must stay small, answer, and be able to end it."""
 
+import ctypes
+import glob
 import os
+import random
+import signal
+import socket
 import subprocess
 import threading
 import time
@@ -78,6 +83,22 @@ class Floods(AttackTest):
         box = self.armed()
         self.attack(box, "files-exhaust")
         self.usable(box)
+
+    def test_socket_exhaustion_inside(self):
+        box, neighbour = self.armed(), self.create()
+        proc = box.popen("/attack/attacks", "hoard-sockets")
+        if proc.stdout.readline() != b"hoarding\n":  # the kernel's memory for them counts as the sandbox's
+            self.assertEqual(proc.wait(), 137)
+        self.usable(neighbour)
+        for family in (socket.AF_UNIX, socket.AF_INET):
+            with socket.socket(family, socket.SOCK_STREAM) as one:
+                one.settimeout(1)
+        self.usable(box)
+        self.assertIn(b"eth0", neighbour.exec("ls", "/proc/sys/net/ipv4/conf").out)
+        proc.kill()
+        proc.wait()
+        self.assertEqual(box.remove("-f").code, 0)
+        self.eventually(lambda: not box.host_processes(), within=20)  # the kernel closes each of them
 
     def test_zombie_and_orphan_storm(self):
         box = self.create("--pids-limit", "500")
@@ -172,3 +193,102 @@ class Floods(AttackTest):
         self.assertRegex(got.errtext, "No space left|Disk quota exceeded")
         self.usable(box)
         self.removed_quickly(box)
+
+
+class HostileGuest(AttackTest):
+    """A kernel bug has made pid 1 theirs: what it says to us is data, and hurts one sandbox at most."""
+
+    GARBAGE = {
+        "nothing": b"",
+        "noise": random.Random(1).randbytes(1 << 16),
+        "lengths without end": b"\xff" * 4096,
+        "zeros": bytes(1 << 20),
+        "half a header": b"\x10\x00",
+        "a small frame of no kind": b"\x04\x00\x00\x00" + b"\xee" * 64,
+    }
+
+    def channel_of_pid_1(self, box):
+        """Its end of the line to the supervisor, as a socket of ours."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        pidfd = os.pidfd_open(box.pid1().pid)
+        fd = libc.syscall(438, pidfd, 3, 0)  # pidfd_getfd of the descriptor it is started with
+        os.close(pidfd)
+        self.assertGreaterEqual(fd, 0, os.strerror(ctypes.get_errno()))
+        return socket.socket(fileno=fd)
+
+    def test_what_it_says_to_the_supervisor(self):
+        if MODE != "root":
+            self.not_run("root may reach into pid 1, others may not")
+        neighbour = self.create()
+        for what, data in self.GARBAGE.items():
+            with self.subTest(what):
+                box = self.create()
+                supervisor = box.supervisor()
+                with self.channel_of_pid_1(box) as line:
+                    line.setblocking(False)
+                    for piece in [data] * 4:
+                        try:
+                            line.send(piece)
+                        except OSError:  # full, or the supervisor has hung up: both are its right
+                            break
+                    if not data:
+                        line.shutdown(socket.SHUT_RDWR)
+                self.assertLess(supervisor.rss_kib, 16 << 10)
+                if what in ("nothing", "noise", "lengths without end"):  # nobody to talk to any more
+                    self.eventually(lambda: box.status() == "Crashed", message=what)
+                self.assertEqual(neighbour.exec("echo", "fine").text, "fine\n")
+                self.assertIn(self.cordon("list").code, (0,))
+                self.assertEqual(box.remove("-f").code, 0)
+                self.eventually(lambda: not box.host_processes(), within=5)
+
+    def test_what_it_says_to_a_client(self):
+        """A listener in pid 1's place answers every client with garbage: an error, in time."""
+        box = self.create()
+        path, = glob.glob(os.path.join(self.home, "run", "*.sock"))
+        os.rename(path, path + ".real")
+        self.addCleanup(os.rename, path + ".real", path)
+        for what, data in self.GARBAGE.items():
+            with self.subTest(what), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+                listener.bind(path)
+                self.addCleanup(lambda: os.path.exists(path) and os.unlink(path))
+                listener.listen()
+                server = threading.Thread(target=self.answer, args=(listener, data, 2))
+                server.start()
+                for words in (("exec", box.name, "--", "true"),
+                              ("copy", f"{box.name}:/etc/passwd", os.path.join(self.dir, "out"))):
+                    got = self.cordon(*words)
+                    self.assertGreater(got.code, 0, got)  # an error of ours, no signal, no success
+                    self.assertIn("error: ", got.errtext, got)
+                    self.assertNotRegex(got.errtext, r"[\x00-\x08\x0b-\x1f\x7f]")
+                server.join()
+                os.unlink(path)
+
+    @staticmethod
+    def answer(listener, data, times):
+        for _ in range(times):
+            client, _ = listener.accept()
+            with client:
+                try:
+                    client.recv(1 << 16)
+                    client.sendall(data)
+                    client.shutdown(socket.SHUT_WR)
+                    while client.recv(1 << 16):
+                        pass
+                except OSError:
+                    pass
+
+    def test_it_stops_answering(self):
+        """A stopped pid 1 holds up its own clients only, and the sandbox can be removed."""
+        if MODE == "user":
+            self.not_run("pid 1 has an id that this user may not signal")
+        box, neighbour = self.create(), self.create()
+        os.kill(box.pid1().pid, signal.SIGSTOP)
+        waiting = box.popen("true")
+        self.usable_now(neighbour)
+        started = time.monotonic()
+        self.assertEqual(box.remove("-f").code, 0)
+        self.assertLess(time.monotonic() - started, 5)
+        self.assertNotEqual(self.finish(waiting).code, 0)
+
+    def usable_now(self, box):
+        self.assertEqual(box.exec("echo", "alive").text, "alive\n")

@@ -48,7 +48,7 @@ class Walls(AttackTest):
     def test_capabilities(self):
         self.attack(self.armed(), "capabilities")
 
-    def test_terminal_injection(self):
+    def test_cve_2019_10063_terminal_injection(self):
         """TIOCSTI and friends, also with high bits (CVE-2019-10063), on pipes and on a PTY."""
         box = self.armed()
         self.attack(box, "terminal")
@@ -114,7 +114,7 @@ class OurProcesses(AttackTest):
         self.assertEqual(neighbour.exec("echo", "alive").text, "alive\n")
         self.assertEqual(box.remove("-f").code, 0)
 
-    def test_same_user_cannot_trace_our_processes_on_the_host(self):
+    def test_cve_2026_41163_same_user_cannot_trace_our_processes(self):
         """CVE-2026-41163: the supervisor is not dumpable. (Whoever owns the user namespace that pid
         1 lives in may trace pid 1; that is the same user, and no setuid program is involved.)"""
         if MODE in ("root", "userns", "container"):

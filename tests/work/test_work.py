@@ -8,10 +8,11 @@ import textwrap
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "integration"))
 
+from debian import closure, copy_packages  # noqa: E402
 from harness import ONE_ID, CordonTest  # noqa: E402
 
 
-class Work(CordonTest):
+class WorkTest(CordonTest):
     timeout = 180
 
     def needs(self, *programs):
@@ -24,6 +25,8 @@ class Work(CordonTest):
         self.assertEqual(got.code, 0, got)
         return got.text
 
+
+class Work(WorkTest):
     def test_gcc_and_make(self):
         self.needs("gcc", "make")
         box = self.create("-w", "/root")
@@ -82,8 +85,6 @@ class Work(CordonTest):
 
     def test_dpkg_installs_a_local_package(self):
         self.needs("dpkg-deb", "dpkg")
-        if ONE_ID:
-            self.not_run("one id only: no other user inside")
         box = self.create("-w", "/root")
         got = box.sh("""set -e
             mkdir -p p/DEBIAN p/opt/hello
@@ -125,6 +126,16 @@ class Work(CordonTest):
         got = self.create().exec("node", "-e", "console.log([1,2].map(x=>x*2).join())")
         self.assertEqual(got.text, "2,4\n", got)
 
+    def test_npm_installs_a_local_archive(self):
+        self.needs("npm")
+        box = self.create("-w", "/root")
+        got = box.sh("""set -e; mkdir m app
+            echo '{"name": "localpkg", "version": "1.0.0", "main": "i.js"}' > m/package.json
+            echo 'module.exports = 7' > m/i.js; npm pack --silent ./m >/dev/null; cd app
+            npm install --silent --offline --no-audit --no-fund ../localpkg-1.0.0.tgz >/dev/null
+            node -e 'console.log(require("localpkg"))'""", timeout=120)
+        self.assertEqual((got.code, got.text), (0, "7\n"), got)
+
     def test_pip_installs_a_local_archive(self):
         self.needs("pip3")
         box = self.create("-w", "/root")
@@ -143,3 +154,54 @@ class Work(CordonTest):
         box = self.create("-w", "/root")
         self.assertEqual(box.out("head -c 200M /dev/zero > f; stat -c %s f; rm f"), "209715200")
 
+
+
+class DebianRoot(WorkTest):
+    """A root directory with Debian's own package manager, su and sudo, as root of a machine has them."""
+
+    def debian(self):
+        self.needs("dpkg", "su", "sudo")
+        root = os.path.join(self.dir, "debian")
+        os.mkdir(root)
+        copy_packages(closure(("base-files", "bash", "coreutils", "dash", "diffutils", "dpkg", "grep",
+                               "libc-bin", "login", "passwd", "sed", "sudo", "tar", "util-linux")), root)
+        for name in ("dev", "proc", "sys", "run", "tmp", "root", "home/w", "etc/sudoers.d",
+                     "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/log", "var/mail"):
+            os.makedirs(os.path.join(root, name), exist_ok=True)
+        files = {
+            "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nw:x:1000:1000::/home/w:/bin/sh\n",
+            "etc/group": "root:x:0:\nw:x:1000:\n", "etc/shadow": "root:*:1::::::\nw:*:1::::::\n",
+            "var/lib/dpkg/status": "", "var/lib/dpkg/available": "",
+            "etc/sudoers": "root ALL=(ALL:ALL) ALL\nw ALL=(ALL) NOPASSWD: ALL\n",
+        }
+        # what pam-auth-update would write: accounts by their files, nothing else
+        for part in ("auth", "account", "password", "session", "session-noninteractive"):
+            kind = part.split("-")[0]
+            files[f"etc/pam.d/common-{part}"] = f"{kind} required pam_unix.so\n"
+        for name, text in files.items():
+            with open(os.path.join(root, name), "w") as handle:
+                handle.write(text)
+        os.chmod(os.path.join(root, "etc/sudoers"), 0o440)
+        for program in ("su", "sudo"):  # tar leaves the bit out for an ordinary user
+            os.chmod(os.path.join(root, "usr/bin", program), 0o4755)
+        return self.create(image=root)
+
+    def test_dpkg_installs_and_removes(self):
+        box = self.debian()
+        got = box.sh("""set -e; cd /root; mkdir -p p/DEBIAN p/opt/hello
+            printf 'Package: hello-local\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b>\n' > c
+            printf 'Description: x\n' >> c; mv c p/DEBIAN/control; echo hi > p/opt/hello/f
+            printf '#!/bin/sh\necho configured > /opt/hello/g\n' > p/DEBIAN/postinst
+            chmod 755 p/DEBIAN/postinst; dpkg-deb --root-owner-group -b p hello.deb >/dev/null
+            dpkg -i hello.deb >/dev/null; cat /opt/hello/f /opt/hello/g
+            dpkg -r hello-local >/dev/null; test ! -e /opt/hello/f""")
+        self.assertEqual((got.code, got.text), (0, "hi\nconfigured\n"), got)
+
+    def test_su_and_sudo(self):
+        if ONE_ID:
+            self.not_run("one id only: no other user inside")
+        box = self.debian()
+        got = box.sh("su w -c 'id -u'; sudo -u w id -u; su w -c 'sudo id -u'")
+        self.assertEqual(got.text, "1000\n1000\n0\n", got)
+        got = box.exec("sudo", "id", "-u", opts=("-u", "w"))
+        self.assertEqual((got.code, got.text), (0, "0\n"), got)

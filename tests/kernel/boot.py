@@ -1,0 +1,425 @@
+#!/usr/bin/env python3
+"""Boots Debian's packaged kernel in QEMU and runs black-box tests there, on pure cgroup v2.
+
+    tests/kernel/boot.py [--prefix DIR] [--mode MODE]… [--all] [--shell SCRIPT] [PATTERN…]
+
+The machine under a build may have another kernel, version 1 cgroups or none at all. This one has what
+a Debian 12 server has: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state.
+It needs no hardware help (QEMU translates, some ten times slower than this machine), no root and no
+network once the packages are there. Without a PATTERN it runs SMOKE; --all takes everything there is.
+
+How it works. Four files are made below build/kernel, each only when what it is made of changed:
+
+  vmlinuz       from the kernel package, which is fetched and unpacked, not installed
+  initrd        a newc archive: busybox, a script, the modules that mounting the root needs
+  root.ext4     the files of a few Debian packages that are installed here, with what they depend on
+  tests.sqfs    our programs, the tests, the attack program (there is no compiler in there)
+
+The first script (INITRD) loads modules and mounts; the second (INIT) is pid 1 of that system, on a
+sparse copy of root.ext4 that is thrown away: it makes it look like a booted one and runs
+tests/integration/run.py, whose output comes out of the serial line and ends with its status. A run
+that says nothing for too long is ended.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import select
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+TOP = os.path.dirname(TESTS)
+WORK = os.path.join(TOP, "build", "kernel")
+sys.path.insert(0, os.path.join(TESTS, "integration"))
+
+from debian import LEAVE_OUT, closure, copy_packages  # noqa: E402
+
+KERNEL = "linux-image-cloud-amd64"  # the same source as linux-image-amd64, a third of its size
+MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "tun", "veth", "loop",
+           "quota_v2")
+PACKAGES = ("base-files", "base-passwd", "bash", "bash-static", "busybox-static", "coreutils", "dash",
+            "e2fsprogs", "findutils", "grep", "hostname", "iproute2", "libarchive13", "libc-bin",
+            "libcap2-bin", "libcurl4", "libpcre2-8-0", "libslirp0", "libyaml-0-2", "login", "mawk", "mount",
+            "passwd", "procps", "publicsuffix", "python3", "sed", "strace", "uidmap", "util-linux")
+DISK_BYTES = 4 << 30
+MEMORY_MIB = 2048
+SILENCE_SECONDS = 600  # QEMU shares the machine with whatever else runs
+
+# One or more of everything: life cycle, exec, limits, the ways to end, files, network, images, walls.
+SMOKE = (
+    "test_kernel.",
+    "test_limits.Enforced",
+    "test_doctor.Doctor.test_says_how_limits_hold_as_inspect_does",
+    "test_lifecycle.Create.test_ready", "test_lifecycle.Run.test_status",
+    "test_lifecycle.Persistence.test_what",
+    "test_lifecycle.StartStop.test_no_process_survives_stop",
+    "test_exec.Timeout.test_timeout_kills_everything",
+    "test_exec.ClientDeath.test_sigkill",
+    "test_isolation.UidMaps.test_maps", "test_isolation.Sockets",
+    "test_mounts.Directories.test_read_only_is_enforced", "test_mounts.Directories.test_owner",
+    "test_network.Reach.test_the_public_internet_and_nothing_else",
+    "test_state.Killed.test_supervisor_under_load",
+    "test_metrics.Metrics.test_cpu_time", "test_metrics.Metrics.test_memory", "test_modify.Limits",
+    "test_pty.Terminals.test_exit_status",
+    "test_escape.Walls.test_dangerous", "test_escape.Walls.test_nested", "test_escape.Walls.test_mounts",
+    "test_escape.Walls.test_writes_to_proc", "test_escape.Walls.test_socket", "test_escape.OurProcesses",
+    "test_dos.Floods.test_fork_bomb",
+)
+SMOKE_MODES = ("root", "user", "delegated")
+
+INITRD = """#!/bin/sh
+export PATH=/bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+while read -r module; do insmod "/modules/$module" || echo "init: cannot load $module"; done </modules/order
+mount -t ext4 -o prjquota /dev/vda /root || exec sh
+mount --move /dev /root/dev
+mount --move /proc /root/proc
+mount --move /sys /root/sys
+exec switch_root /root /kernel/init
+"""
+
+INIT = """#!/bin/sh
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
+stty -F /dev/ttyS0 raw -echo
+exec </dev/null >/dev/ttyS0 2>&1
+{
+  mount -t cgroup2 -o nsdelegate,memory_recursiveprot cgroup2 /sys/fs/cgroup
+  mkdir -p /dev/pts /dev/shm
+  mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts /dev/pts
+  mount -t tmpfs -o nosuid,nodev shm /dev/shm
+  ln -s /proc/self/fd /dev/fd
+  mount -t tmpfs -o nosuid,nodev,mode=755 run /run
+  mount -t squashfs -o ro /dev/vdb /kernel/tests
+  ip link set lo up
+  echo kernel >/proc/sys/kernel/hostname
+  # as systemd leaves it: controllers reach one level down, and nobody lives in the root group
+  echo "+cpu +memory +pids" >/sys/fs/cgroup/cgroup.subtree_control
+  mkdir -p /sys/fs/cgroup/system.slice/test.service
+  echo $$ >/sys/fs/cgroup/system.slice/test.service/cgroup.procs
+  cat /kernel/tests/sysctl | while read -r name value; do echo "$value" >"/proc/sys/$name"; done
+} || echo "init: the system is not as it should be"
+echo "kernel: $(uname -r), up after $(cut -d ' ' -f 1 /proc/uptime) s"
+sh /kernel/tests/command
+status=$?
+dmesg --level=emerg,alert,crit,err 2>/dev/null | grep -v "Memory cgroup out of memory" | tail -n 20
+echo "kernel: ended with $status"
+sync
+busybox poweroff -f
+"""
+
+SYSCTL = {  # what Debian's systemd sets, where it matters here
+    "kernel/core_pattern": "core",
+    "kernel/yama/ptrace_scope": "0",
+}
+
+
+def run(*argv, **kwargs):
+    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, **kwargs).stdout
+
+
+def say(text):
+    print(f"kernel: {text}", file=sys.stderr, flush=True)
+
+
+def replace(path, write):
+    """Calls WRITE(temporary) and moves what it made to PATH: never half a file."""
+    new = f"{path}.new"
+    write(new)
+    os.replace(new, path)
+
+
+def cached(path, key):
+    """False when PATH was made from the same KEY; remembers KEY for a PATH that is about to be made."""
+    stamp, digest = path + ".key", hashlib.sha256(repr(key).encode()).hexdigest()
+    if os.path.exists(path) and os.path.exists(stamp):
+        with open(stamp) as handle:
+            if handle.read() == digest:
+                return True
+    if os.path.exists(path):
+        os.unlink(path)
+    with open(stamp, "w") as handle:
+        handle.write(digest)
+    return False
+
+
+# ---------------------------------------------------------------------------------------------
+# the kernel
+
+
+def kernel_package():
+    """The package that KERNEL stands for today, its newest version."""
+    for line in run("apt-cache", "depends", KERNEL).splitlines():
+        if "Depends:" in line:
+            return line.split()[-1]
+    sys.exit(f"apt knows no package {KERNEL}: apt-get update?")
+
+
+def unpack_kernel():
+    """Directory with the unpacked package: boot/ and lib/modules/."""
+    have = sorted(d for d in os.listdir(WORK) if d.startswith("linux-image-") and
+                  os.path.isdir(os.path.join(WORK, d, "boot")))
+    try:
+        name = kernel_package()
+    except (OSError, subprocess.CalledProcessError):
+        if have:
+            return os.path.join(WORK, have[-1])
+        raise
+    place = os.path.join(WORK, name)
+    if not os.path.isdir(place):
+        say(f"fetching {name}")
+        with tempfile.TemporaryDirectory(dir=WORK) as fetched:
+            subprocess.run(["apt-get", "-qq", "download", name], cwd=fetched, check=True,
+                           stderr=subprocess.DEVNULL)
+            archive, = os.listdir(fetched)
+            unpacked = os.path.join(fetched, "unpacked")
+            run("dpkg-deb", "-x", os.path.join(fetched, archive), unpacked)
+            os.rename(unpacked, place)
+        for old in have:
+            shutil.rmtree(os.path.join(WORK, old))
+    return place
+
+
+def module_order(kernel, wanted):
+    """Paths of the modules in an order that loads; built-in ones are left out. The package has no
+    modules.dep, but every module names what it needs."""
+    files = {}
+    for where, _, names in os.walk(os.path.join(kernel, "lib", "modules")):
+        for name in names:
+            if name.endswith(".ko"):
+                files[name[:-3].replace("-", "_")] = os.path.join(where, name)
+    order = []
+
+    def add(name):
+        path = files.get(name)
+        if path is None or path in order:
+            return
+        with open(path, "rb") as handle:
+            match = re.search(rb"\0depends=([^\0]*)\0", handle.read())
+        for needed in match[1].decode().split(",") if match and match[1] else []:
+            add(needed.replace("-", "_"))
+        order.append(path)
+
+    for name in wanted:
+        add(name)
+    return order
+
+
+class Newc:
+    """The archive format of an initramfs."""
+
+    def __init__(self, out):
+        self.out, self.inode = out, 0
+
+    def add(self, name, mode, data=b"", device=(0, 0)):
+        self.inode += 1
+        encoded = name.encode() + b"\0"
+        fields = (self.inode, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(encoded), 0)
+        header = b"070701" + b"".join(b"%08X" % f for f in fields)
+        for part in (header + encoded, data):
+            self.out.write(part + b"\0" * (-len(part) % 4))
+
+    def close(self):
+        self.add("TRAILER!!!", 0)
+
+
+def make_initrd(path, kernel):
+    order = module_order(kernel, MODULES)
+    if cached(path, (kernel, INITRD, order)):
+        return
+
+    def write(new):
+        with open(new, "wb") as out:
+            archive = Newc(out)
+            for name in ("bin", "dev", "proc", "sys", "root", "modules"):
+                archive.add(name, stat.S_IFDIR | 0o755)
+            archive.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
+            with open(shutil.which("busybox"), "rb") as handle:
+                archive.add("bin/busybox", stat.S_IFREG | 0o755, handle.read())
+            for applet in ("sh", "mount", "insmod", "switch_root", "echo"):
+                archive.add(f"bin/{applet}", stat.S_IFLNK | 0o777, b"busybox")
+            archive.add("init", stat.S_IFREG | 0o755, INITRD.encode())
+            for module in order:
+                with open(module, "rb") as handle:
+                    archive.add(f"modules/{os.path.basename(module)}", stat.S_IFREG | 0o644,
+                                handle.read())
+            names = "".join(os.path.basename(m) + "\n" for m in order)
+            archive.add("modules/order", stat.S_IFREG | 0o644, names.encode())
+            archive.close()
+
+    replace(path, write)
+
+
+# ---------------------------------------------------------------------------------------------
+# the root file system
+
+
+def make_root(path):
+    packages = closure(PACKAGES)
+    lacking = [p for p in PACKAGES if p not in packages]
+    if lacking:
+        say(f"going on without: {' '.join(lacking)}")
+    if cached(path, (sorted(packages.items()), PACKAGES, LEAVE_OUT.pattern, INIT)):
+        return
+    say(f"making a root file system of {len(packages)} packages")
+    with tempfile.TemporaryDirectory(dir=WORK) as tree:
+        os.chmod(tree, 0o755)
+        copy_packages(packages, tree)
+        # what no package owns: mount points, accounts, our init
+        for name in ("dev", "proc", "sys", "run", "mnt", "root", "tmp", "kernel/tests"):
+            os.makedirs(os.path.join(tree, name), mode=0o755, exist_ok=True)
+        os.chmod(os.path.join(tree, "tmp"), 0o1777)
+        for name in ("passwd", "group"):
+            shutil.copy(f"/usr/share/base-passwd/{name}.master", os.path.join(tree, "etc", name))
+        write_file(os.path.join(tree, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n")
+        for name in ("shadow", "gshadow", "subuid", "subgid"):
+            write_file(os.path.join(tree, "etc", name), "")
+        if not os.path.lexists(os.path.join(tree, "usr/bin/awk")):  # here it may be another's
+            os.symlink("mawk", os.path.join(tree, "usr/bin/awk"))
+        write_file(os.path.join(tree, "kernel/init"), INIT, 0o755)
+        replace(path, lambda new: format_disk(tree, new))
+
+
+def format_disk(tree, path):
+    """TREE as a file system in which everything is root's, on a sparse disk with room, and with project
+    quotas to switch on. In a user namespace, where the caller's files are root's."""
+    with open(path, "wb") as disk:
+        disk.truncate(DISK_BYTES)
+    command = ["mkfs.ext4", "-q", "-F", "-d", tree, "-O", "quota,project",
+               "-E", "quotatype=prjquota,lazy_itable_init=1,lazy_journal_init=1", path]
+    run(*([] if os.geteuid() == 0 else ["unshare", "--map-root-user"]), *command)
+
+
+def write_file(path, text, mode=0o644):
+    with open(path, "w") as handle:
+        handle.write(text)
+    os.chmod(path, mode)
+
+
+def squash(tree, path):
+    """TREE as a read-only file system in which everything is root's."""
+    if os.path.exists(path):
+        os.unlink(path)
+    run("mksquashfs", tree, path, "-quiet", "-no-progress", "-all-root", "-comp", "lz4",
+        "-processors", "1")
+
+
+# ---------------------------------------------------------------------------------------------
+# programs and tests
+
+
+def make_tests(path, options):
+    with tempfile.TemporaryDirectory(dir=WORK) as tree:
+        os.chmod(tree, 0o755)
+        shutil.copytree(options.prefix, os.path.join(tree, "prefix"), symlinks=True)
+        leave_out = shutil.ignore_patterns("__pycache__", "corpus")
+        for suite in ("integration", "security", "kernel"):
+            shutil.copytree(os.path.join(TESTS, suite), os.path.join(tree, "tests", suite),
+                            ignore=leave_out)
+        shutil.copy(os.path.join(TESTS, "not-run-allowed.txt"), os.path.join(tree, "tests"))
+        compiled = os.path.join(tree, "tests", "security", "compiled")
+        os.mkdir(compiled)
+        run("gcc", "-static", "-O1", "-pthread", "-o", os.path.join(compiled, "attacks"),
+            os.path.join(TESTS, "security", "attacks.c"))
+        write_file(os.path.join(tree, "sysctl"),
+                   "".join(f"{name} {value}\n" for name, value in SYSCTL.items()))
+        write_file(os.path.join(tree, "command"), options.shell or suite_command(options))
+        run("chmod", "-R", "a+rX", tree)
+        replace(path, lambda new: squash(tree, new))
+
+
+def suite_command(options):
+    words = ["python3", "/kernel/tests/tests/integration/run.py", "--prefix", "/kernel/tests/prefix",
+             "--kernel", "--integration", "--security", "-j", "2"]
+    for mode in options.modes or (() if options.all else SMOKE_MODES):
+        words += ["--mode", mode]
+    words += options.patterns or ([] if options.all else SMOKE)
+    strict = os.environ.get("CORDON_TEST_STRICT", "0")
+    return f"export CORDON_TEST_STRICT={strict} CORDON_TEST_SLOW=8 TMPDIR=/tmp\n{shlex.join(words)}\n"
+
+
+# ---------------------------------------------------------------------------------------------
+# the machine
+
+
+def qemu_command(kernel, disk):
+    image, = (n for n in os.listdir(os.path.join(kernel, "boot")) if n.startswith("vmlinuz-"))
+    command = ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
+               "-smp", "2", "-m", str(MEMORY_MIB), "-nodefaults", "-no-user-config", "-display", "none",
+               "-no-reboot", "-kernel", os.path.join(kernel, "boot", image),
+               "-initrd", os.path.join(WORK, "initrd"),
+               "-append", "console=ttyS0 loglevel=2 panic=-1 mitigations=off cryptomgr.notests "
+                          "systemd.unified_cgroup_hierarchy=1",
+               "-chardev", "stdio,id=line,signal=off", "-serial", "chardev:line"]
+    for name, path, option in (("root", disk, "cache=unsafe"),
+                               ("tests", os.path.join(WORK, "tests.sqfs"), "readonly=on")):
+        command += ["-drive", f"if=none,id={name},format=raw,file={path},{option}",
+                    "-device", f"virtio-blk-pci,drive={name}"]
+    return command
+
+
+def boot(kernel):
+    """Runs the machine to its end, passing on what it says. Its status."""
+    with tempfile.NamedTemporaryFile(dir=WORK, prefix="disk") as disk:
+        run("cp", "--sparse=always", os.path.join(WORK, "root.ext4"), disk.name)
+        machine = subprocess.Popen(qemu_command(kernel, disk.name), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE)
+        try:
+            return listen(machine)
+        finally:
+            machine.kill()
+            machine.wait()
+
+
+def listen(machine):
+    status, pending = None, b""
+    while True:
+        if not select.select([machine.stdout], [], [], SILENCE_SECONDS)[0]:
+            say(f"no word for {SILENCE_SECONDS} s, ended")
+            return 1
+        data = os.read(machine.stdout.fileno(), 1 << 16)
+        if not data:
+            break
+        *lines, pending = (pending + data).split(b"\n")
+        for line in lines:
+            text = line.decode("utf-8", "replace").rstrip("\r")
+            ended = re.fullmatch(r"kernel: ended with (\d+)", text)
+            if ended:
+                status = int(ended[1])
+            else:
+                print(text, flush=True)
+    if status is None:
+        say("the machine ended before the tests did")
+    return 1 if status is None else status
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(description="Black-box tests under Debian's kernel.")
+    parser.add_argument("--prefix", default=os.path.join(TOP, "build", "stage"))
+    parser.add_argument("--mode", action="append", dest="modes")
+    parser.add_argument("--all", action="store_true", help="every test, not only SMOKE: hours")
+    parser.add_argument("--shell", metavar="SCRIPT", help="run this instead of tests")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN")
+    options = parser.parse_args(argv)
+    started = time.monotonic()
+    os.makedirs(WORK, exist_ok=True)
+    kernel = unpack_kernel()
+    make_initrd(os.path.join(WORK, "initrd"), kernel)
+    make_root(os.path.join(WORK, "root.ext4"))
+    make_tests(os.path.join(WORK, "tests.sqfs"), options)
+    status = boot(kernel)
+    say(f"{time.monotonic() - started:.0f} s")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,182 @@
+"""What only a machine with Debian's kernel and version 2 cgroups can show; run by boot.py inside one."""
+
+import glob
+import hashlib
+import io
+import json
+import os
+import platform
+import re
+import signal
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                                "integration"))
+
+from harness import MODE, CordonTest, kill_quietly, unique_number  # noqa: E402
+
+LIMITED = MODE in ("root", "delegated")  # else the machine gives this user no cgroup
+
+
+def own_group():
+    with open("/proc/self/cgroup") as handle:
+        return handle.read().strip().split(":", 2)[2]
+
+
+class KernelTest(CordonTest):
+    modes = ("root", "user", "delegated")
+
+    def group(self, box):
+        """The sandbox's directory below the cgroup mount."""
+        path = self.pid1_group(box)
+        self.assertRegex(path, r"/cordon-[0-9a-f]{16}/init$")
+        return "/sys/fs/cgroup" + os.path.dirname(path)
+
+    def pid1_group(self, box):
+        return box.pid1().cgroups()[0]
+
+    def value(self, box, name):
+        with open(os.path.join(self.group(box), "payload", name)) as handle:
+            return handle.read().strip()
+
+
+class Machine(KernelTest):
+    def test_it_is_the_one_we_mean(self):
+        """Or everything else here says nothing."""
+        self.assertRegex(platform.release(), r"^6\.1\.")
+        with open("/proc/mounts") as handle:
+            kinds = {line.split()[2] for line in handle if line.split()[2].startswith("cgroup")}
+        self.assertEqual(kinds, {"cgroup2"})
+        self.assertEqual(len(open("/proc/self/cgroup").read().splitlines()), 1)
+
+    def test_doctor(self):
+        got = self.cordon("doctor")
+        self.assertEqual(got.code, 0, got)
+        self.assertRegex(got.errtext, r"✓ Engine +process: ran a command")
+        for check in ("Memory", "CPUs", "Processes"):
+            wanted = rf"✓ {check} +limited by cgroup v2" if LIMITED else rf"! {check} "
+            self.assertRegex(got.errtext, wanted)
+        self.assertEqual("systemd-run --user --scope -p Delegate=yes" in got.errtext, not LIMITED)
+
+
+class Limits(KernelTest):
+    def setUp(self):
+        super().setUp()
+        if not LIMITED:
+            self.not_run("no cgroup is delegated to this user")
+
+    def test_they_are_in_the_kernels_files(self):
+        box = self.create("-m", "96M", "-c", "1", "--pids-limit", "77")
+        self.assertEqual({n: self.value(box, n) for n in ("memory.max", "memory.swap.max", "cpu.max",
+                                                          "pids.max")},
+                         {"memory.max": str(96 << 20), "memory.swap.max": "0",
+                          "cpu.max": "100000 100000", "pids.max": "77"})
+        shown = self.cordon("inspect", box.name).text
+        self.assertEqual(len(re.findall(r"(?m)^  (?:CPUs|Memory|Processes): +cgroup v2$", shown)), 3,
+                         shown)
+
+    def test_defaults_too(self):
+        box = self.create()
+        self.assertNotIn("max", (self.value(box, "memory.max"), self.value(box, "pids.max")))
+
+    def test_pid_1_is_beside_the_limited_group(self):
+        box, number = self.create(), unique_number()
+        box.sh(f"sleep {number} >/dev/null 2>&1 &")
+        sleeper, = self.sleepers(number)
+        self.assertEqual(os.path.dirname(self.pid1_group(box)),
+                         os.path.dirname(os.path.dirname(sleeper.cgroups()[0])))
+        self.assertRegex(sleeper.cgroups()[0], r"/payload/exec-\d+$")
+
+    def test_the_command_sees_no_group_of_the_hosts(self):
+        self.assertEqual(self.create().out("cat /proc/self/cgroup"), "0::/")
+
+    def test_a_killed_supervisor_leaves_no_group(self):
+        box = self.create()
+        group = self.group(box)
+        box.sh("sleep 900 >/dev/null 2>&1 &")
+        kill_quietly(box.supervisor().pid, signal.SIGKILL)
+        self.eventually(lambda: not box.host_processes())
+        self.assertEqual(box.remove("-f").code, 0)
+        self.assertFalse(os.path.exists(group))
+
+
+class Delegated(KernelTest):
+    """A user whose shell lives in a group of his own."""
+
+    modes = ("delegated",)
+
+    def test_the_caller_makes_room_once(self):
+        """A group with members hands no controller down: they move aside, the caller too."""
+        first = self.create("-m", "64M")
+        self.assertRegex(own_group(), r"\.scope/cordon-callers$")
+        second = self.create("-m", "64M")  # from where the first one moved us
+        base = os.path.dirname(self.group(first))
+        self.assertEqual(os.path.dirname(self.group(second)), base)
+        self.assertEqual(sorted(os.path.basename(g) for g in glob.glob(f"{base}/cordon-*")),
+                         sorted(["cordon-callers", os.path.basename(self.group(first)),
+                                 os.path.basename(self.group(second))]))
+
+    def test_nobody_else_gets_in(self):
+        """pid 1 may make groups by its group id; that and nothing more is opened."""
+        box = self.create()
+        box.exec("true")
+        for where, _, names in os.walk(self.group(box)):
+            for path in (where, *(os.path.join(where, n) for n in names)):
+                self.assertFalse(os.stat(path).st_mode & 0o002, path)
+
+
+class Images(KernelTest):
+    def archive(self):
+        """What `docker save` makes, of one layer with busybox."""
+        layer = io.BytesIO()
+        with tarfile.open(fileobj=layer, mode="w") as tar:
+            for name in ("bin", "etc", "tmp"):
+                info = tarfile.TarInfo(name)
+                info.type, info.mode = tarfile.DIRTYPE, 0o755
+                tar.addfile(info)
+            tar.add(os.path.realpath("/bin/busybox"), "bin/busybox")
+            for name in ("sh", "cat", "echo", "rm", "ls", "chown", "id"):
+                info = tarfile.TarInfo(f"bin/{name}")
+                info.type, info.linkname = tarfile.SYMTYPE, "busybox"
+                tar.addfile(info)
+            info = tarfile.TarInfo("etc/gone")
+            tar.addfile(info)
+        blob = layer.getvalue()
+        config = json.dumps({
+            "architecture": "amd64", "os": "linux", "config": {"Env": ["PATH=/bin"]},
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(blob).hexdigest()}"]},
+        }).encode()
+        name = hashlib.sha256(config).hexdigest() + ".json"
+        manifest = json.dumps([{"Config": name, "RepoTags": ["small:1"], "Layers": ["layer.tar"]}])
+        path = os.path.join(self.dir, "small.tar")
+        with tarfile.open(path, "w") as tar:
+            for member, data in ((name, config), ("layer.tar", blob),
+                                 ("manifest.json", manifest.encode())):
+                info = tarfile.TarInfo(member)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        return path
+
+    def test_load_and_use(self):
+        got = self.cordon("load", "-i", self.archive())
+        self.assertEqual(got.code, 0, got)
+        box = self.create(image="small:1")
+        self.assertEqual(box.out("rm /etc/gone; echo new > /etc/new; chown 7:7 /etc/new; ls -n /etc/new"
+                                 " | cat; ls /etc | cat").split()[2:4], ["7", "7"])
+        box.stop()
+        box.start()
+        self.assertNotIn("gone", box.out("ls /etc | cat"))
+        self.assertEqual(box.out("cat /etc/new"), "new")
+
+
+class Network(KernelTest):
+    def test_there_is_one_by_default_and_the_gateway_answers(self):
+        box = self.create()
+        self.assertIn("eth0", box.out("ls /proc/sys/net/ipv4/conf"))
+        # its resolver refuses a name that it may not ask for: an answer from the gateway itself
+        got = box.sh("python3 -c 'import socket; socket.gethostbyname(\"nowhere.invalid\")'")
+        self.assertIn("gaierror", got.errtext, got)
+        self.assertTrue([p for p in box.host_processes() if p.comm.startswith("cordon-gatew")])
+        self.assertEqual(self.cordon("run", "-q", "--no-net", "host", "--", "ls",
+                                     "/proc/sys/net/ipv4/conf").text.split(), ["all", "default", "lo"])
