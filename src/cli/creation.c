@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cli/files.h"
 #include "cli/images.h"
 #include "cli/network.h"
@@ -170,7 +171,6 @@ static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 
 static int set_words(struct spec *s, const struct args *a, struct err *e)
 {
-	static const char *const levels[] = { "error", "warn", "info", "debug", "trace", NULL };
 	const char *v;
 
 	if ((v = args_str(a, "pull"))) {
@@ -183,7 +183,7 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 		s->pull = (enum spec_pull)i;
 	}
 	if ((v = args_str(a, "log-level"))) {
-		if (word_index(levels, v) < 0)
+		if (word_index(log_words, v) < 0)
 			return err_set(e, ERR_INVALID,
 				       "--log-level: bad value '%s': use error, warn, info, debug "
 				       "or trace",
@@ -405,12 +405,4 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 	if (e->code == ERR_BUSY) /* another command replaces it too, and was first */
 		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);
 	return -1;
-}
-
-int creation_failed(const char *name, const struct err *e)
-{
-	if (e->code == ERR_EXISTS || e->code == ERR_INVALID || e->code == ERR_UNSUPPORTED)
-		return ui_error(e);
-	return ui_errorf(e->code, "failed to start \"%s\"\n%s%s%s", name, e->msg,
-			 e->hint ? "\n" : "", e->hint ? e->hint : "");
 }

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/spawn.h"
 #include "cli/commands.h"
 #include "cli/ui.h"
@@ -199,6 +200,7 @@ static int pull(const struct args *a, const struct home *h, const char *referenc
 		return err_sys(e, errno, "make a pipe");
 	from = fds[0];
 	to = fds[1];
+	log_line(LOG_INFO, "pull '%s' by '%s'", reference, program);
 	s.path = program;
 	s.fd[s.n_fds++] = (struct spawn_fd){ to, 3 };
 	if (spawn(&s, &child, e) < 0)

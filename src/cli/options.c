@@ -71,7 +71,8 @@ const struct opt create_opts[] = {
 	      .more = "restricted: no_new_privs, no capabilities, nosuid and nodev mounts."),
 	VALUE(0, "deployment-profile", "PROFILE", "Who shares this host", .choices = profile_choices),
 	VALUE(0, "pull", "WHEN", "Fetch the image: always, if-missing or never"),
-	VALUE(0, "log-level", "LEVEL", "Runtime log: error, warn, info, debug or trace"),
+	VALUE(0, "log-level", "LEVEL", "Runtime log: error, warn, info, debug or trace",
+	      .more = "What its supervisor does, shown by 'logs --source system'."),
 	FLAG('q', "quiet", "No progress, no warnings"),
 	OPT_END
 };

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "supervisor/supervisor.h"
 
 #define REQUEST_MAX_BYTES 4096
@@ -94,6 +95,7 @@ static void on_request(struct control_client *c, const struct frame *f)
 {
 	uint64_t grace;
 
+	log_line(LOG_DEBUG, "request %u of a client", (unsigned)f->type);
 	switch (f->type) {
 	case FRAME_STOP:
 		c->waits_for_stop = true;

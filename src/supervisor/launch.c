@@ -291,8 +291,10 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	r->volume_fd = xcalloc(spec->n_mounts + 1, sizeof(int));
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		r->volume_fd[i] = -1;
+	s->stage = "image";
 	if (open_layers(s, r, e) < 0 || lend_shell(s, r, e) < 0)
 		return -1;
+	s->stage = "mount";
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
 		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
@@ -510,6 +512,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	AUTO_FD program = -1;
 	int r;
 
+	s->stage = "config";
 	if (supervisor_choose_ids(s, e) < 0 || guest_program(s, &program, e) < 0)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
@@ -521,8 +524,12 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		.cpus = s->record.spec.cpus,
 	};
 	r = open_rootfs(s, &q->rootfs, e);
-	if (r == 0)
+	if (r == 0) {
+		s->stage = "network";
 		r = link_prepare(s, q, e);
+	}
+	if (r == 0)
+		s->stage = "other";
 	if (r == 0)
 		r = process_start(q, &s->instance, e);
 	if (r == 0) /* the child is mounting meanwhile */
