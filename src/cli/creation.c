@@ -226,7 +226,8 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	return 0;
 }
 
-static int check_image(struct spec *s, const struct args *a, const struct home *h, struct err *e)
+static int check_image(struct spec *s, const struct args *a, const struct home *h,
+		       const struct conf_extra *x, struct err *e)
 {
 	switch (s->image.kind) {
 	case IMAGE_HOST:
@@ -240,7 +241,7 @@ static int check_image(struct spec *s, const struct args *a, const struct home *
 	case IMAGE_OCI:
 		break;
 	}
-	return images_resolve(a, h, s, e);
+	return images_resolve(a, h, x, s, e);
 }
 
 /* What the process engine cannot keep is not promised. Whether owners and quotas can be had depends
@@ -383,9 +384,10 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	r = files_apply(a, h, s, &x, e);
 	if (r == 0)
 		r = apply_flags(s, a, &x, e);
+	if (r == 0 && (spec_validate(s, e) < 0 || check_image(s, a, h, &x, e) < 0))
+		r = -1;
 	conf_extra_done(&x);
-	if (r < 0 || spec_validate(s, e) < 0 || check_image(s, a, h, e) < 0 ||
-	    check_mounts(s, h, e) < 0 || check_root_disk(s, h, e) < 0)
+	if (r < 0 || check_mounts(s, h, e) < 0 || check_root_disk(s, h, e) < 0)
 		return -1;
 	return spec_check_sources(s, e);
 }

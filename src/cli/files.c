@@ -138,12 +138,6 @@ int files_apply(const struct args *a, const struct home *h, struct spec *s, stru
 	r = add_conf_files(a, &c, e);
 	if (r == 0)
 		r = conf_apply(&c, args_str(a, "shell"), s, x, e);
-	if (r == 0 && x->registry_username)
-		r = err_set(e, ERR_UNSUPPORTED,
-			    "'registry' in a configuration file is not supported yet; "
-			    "use 'cordon registry login'");
-	if (r == 0 && x->trust_host_cas)
-		r = err_set(e, ERR_UNSUPPORTED, "'trust_host_cas' is not supported yet");
 	conf_done(&c);
 	return r;
 }

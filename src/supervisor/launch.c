@@ -27,6 +27,7 @@
 #include "state/range.h"
 #include "state/volume.h"
 #include "supervisor/disk.h"
+#include "supervisor/hostcas.h"
 #include "supervisor/layer.h"
 #include "supervisor/loginshell.h"
 #include "supervisor/stubs.h"
@@ -258,10 +259,12 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 	return layer_open(s, r, e);
 }
 
-static int lend_shell(struct supervisor *s, struct rootfs *r, struct err *e)
+static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
 
+	if (spec->trust_host_cas && hostcas_read(r, e) < 0)
+		return -1;
 	if (spec->image.kind == IMAGE_HOST)
 		return 0; /* its base has all of it */
 	if (spec->shell_fallback && loginshell_fallback(r, &r->fallback_shell, e) < 0)
@@ -292,7 +295,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		r->volume_fd[i] = -1;
 	s->stage = "image";
-	if (open_layers(s, r, e) < 0 || lend_shell(s, r, e) < 0)
+	if (open_layers(s, r, e) < 0 || lend_files(s, r, e) < 0)
 		return -1;
 	s->stage = "mount";
 	for (size_t i = 0; i < spec->n_mounts; i++)
@@ -309,6 +312,9 @@ static void close_rootfs(struct rootfs *r)
 	fd_closep(&r->upper_fd);
 	fd_closep(&r->fallback_shell);
 	free_p(&r->profile);
+	free_p(&r->host_cas);
+	free_p(&r->ca_bundle);
+	free_p(&r->ca_place);
 	for (size_t i = 0; r->volume_fd && i < r->spec->n_mounts; i++)
 		fd_closep(&r->volume_fd[i]);
 	free_p(&r->volume_fd);
