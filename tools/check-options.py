@@ -190,7 +190,24 @@ def blocks(script, pattern):
     return {m.group(1): script[m.end():end] for m, end in zip(found, ends)}
 
 
+def is_closed(script, quoted):
+    """Every bracket of a script has its partner, outside of comments and of what QUOTED matches. For
+    shells that are not packaged everywhere: it cannot replace running them."""
+    pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []
+    for sign in re.sub(quoted + r"|(?<![\w$&])#[^\n]*", "", script):
+        if sign in pairs.values():
+            open_ones.append(sign)
+        elif sign in pairs and (not open_ones or open_ones.pop() != pairs[sign]):
+            return False
+        elif sign in "'\"":
+            return False  # a string that does not end
+    return not open_ones
+
+
 def other_shells_complete_the_tables():
+    for shell in ("elvish", "powershell"):
+        check(is_closed(run(CORDON, "completion", shell).stdout, r"'(?:[^'\n]|'')*'|\"(?:[^\"\n`]|`.)*\""),
+              shell + ": a bracket or a string is not closed")
     zsh = run(CORDON, "completion", "zsh").stdout
     zsh = zsh[zsh.index("case $at in\n"):]
     elvish = run(CORDON, "completion", "elvish").stdout

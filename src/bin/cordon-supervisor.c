@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "supervisor/supervisor.h"
 
 int main(int argc, char **argv)
@@ -34,6 +35,7 @@ int main(int argc, char **argv)
 	if (home_open(&s.home, &s.failure) < 0 ||
 	    record_read_config(s.record_dir, &s.record, &s.failure) < 0)
 		return 1;
+	log_set(s.record.spec.log_level, "supervisor", true);
 	IGNORE(state_read(s.record_dir, &s.record.state)); /* absent at the first start */
 	return supervisor_run(&s);
 }

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "cli/help.h"
 #include "cli/ui.h"
 
@@ -611,6 +612,7 @@ static int answer(struct parser *p)
 		return answer_group(p);
 	if (check_words(p) < 0 || check_pairs(p) < 0 || check_supported(p) < 0)
 		return p->status;
+	log_set(p->args.log_level, "cordon", false);
 	if (find_in(p->args.command->sets, STR("quiet"), 0))
 		ui_set_quiet(args_has(&p->args, "quiet"));
 	return p->args.command->run(&p->args);

@@ -52,10 +52,8 @@ int cmd_create(const struct args *a)
 
 	if (home_open(&home, &e) < 0)
 		return ui_error(&e);
-	if (creation_spec(a, &home, &s, &e) < 0) {
+	if (creation_spec(a, &home, &s, &e) < 0 || create(a, &home, &s, &e) < 0) {
 		status = ui_error(&e);
-	} else if (create(a, &home, &s, &e) < 0) {
-		status = creation_failed(s.name, &e);
 	} else {
 		if (!args_has(a, "name"))
 			printf("%s\n", s.name);

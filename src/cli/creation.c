@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cli/files.h"
 #include "cli/images.h"
 #include "cli/network.h"
@@ -170,7 +171,6 @@ static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 
 static int set_words(struct spec *s, const struct args *a, struct err *e)
 {
-	static const char *const levels[] = { "error", "warn", "info", "debug", "trace", NULL };
 	const char *v;
 
 	if ((v = args_str(a, "pull"))) {
@@ -183,7 +183,7 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 		s->pull = (enum spec_pull)i;
 	}
 	if ((v = args_str(a, "log-level"))) {
-		if (word_index(levels, v) < 0)
+		if (word_index(log_words, v) < 0)
 			return err_set(e, ERR_INVALID,
 				       "--log-level: bad value '%s': use error, warn, info, debug "
 				       "or trace",
@@ -226,7 +226,8 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	return 0;
 }
 
-static int check_image(struct spec *s, const struct args *a, const struct home *h, struct err *e)
+static int check_image(struct spec *s, const struct args *a, const struct home *h,
+		       const struct conf_extra *x, struct err *e)
 {
 	switch (s->image.kind) {
 	case IMAGE_HOST:
@@ -240,7 +241,7 @@ static int check_image(struct spec *s, const struct args *a, const struct home *
 	case IMAGE_OCI:
 		break;
 	}
-	return images_resolve(a, h, s, e);
+	return images_resolve(a, h, x, s, e);
 }
 
 /* What the process engine cannot keep is not promised. Whether owners and quotas can be had depends
@@ -383,9 +384,10 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	r = files_apply(a, h, s, &x, e);
 	if (r == 0)
 		r = apply_flags(s, a, &x, e);
+	if (r == 0 && (spec_validate(s, e) < 0 || check_image(s, a, h, &x, e) < 0))
+		r = -1;
 	conf_extra_done(&x);
-	if (r < 0 || spec_validate(s, e) < 0 || check_image(s, a, h, e) < 0 ||
-	    check_mounts(s, h, e) < 0 || check_root_disk(s, h, e) < 0)
+	if (r < 0 || check_mounts(s, h, e) < 0 || check_root_disk(s, h, e) < 0)
 		return -1;
 	return spec_check_sources(s, e);
 }
@@ -405,12 +407,4 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 	if (e->code == ERR_BUSY) /* another command replaces it too, and was first */
 		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);
 	return -1;
-}
-
-int creation_failed(const char *name, const struct err *e)
-{
-	if (e->code == ERR_EXISTS || e->code == ERR_INVALID || e->code == ERR_UNSUPPORTED)
-		return ui_error(e);
-	return ui_errorf(e->code, "failed to start \"%s\"\n%s%s%s", name, e->msg,
-			 e->hint ? "\n" : "", e->hint ? e->hint : "");
 }

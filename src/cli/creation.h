@@ -12,5 +12,3 @@ MUST_USE int creation_spec(const struct args *a, const struct home *h, struct sp
 /* Stops and deletes a sandbox of that name if --replace says so. */
 MUST_USE int creation_replace(const struct args *a, const struct home *h, const char *name,
 			      struct err *e);
-/* Prints a failed start the way the contract has it; returns the exit status. */
-int creation_failed(const char *name, const struct err *e);

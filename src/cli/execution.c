@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cli/ui.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
@@ -85,7 +86,8 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 	if (parse_detach_keys(keys ? keys : DEFAULT_DETACH_KEYS, x->request.detach_keys,
 			      &x->request.n_detach_keys, e) < 0)
 		return -1;
-	if (strcmp(a->command->name, "exec") == 0) {
+	x->shell = strcmp(a->command->name, "exec") == 0;
+	if (x->shell) {
 		/* for `run` these three are the sandbox's own */
 		if (add_env(x, a, e) < 0)
 			return -1;
@@ -121,10 +123,11 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 {
 	const struct strv *tail = command->n ? command : &s->cmd;
 	bool entry = with_entrypoint && s->has_entrypoint;
+	bool nothing = !command->n && !entry && !s->cmd.n;
 	const char **argv;
 	size_t n = 0;
 
-	if (!command->n && x->interactive && !entry && !s->cmd.n) {
+	if (x->interactive && (nothing || (x->shell && !command->n))) {
 		argv = xcalloc(2, sizeof(*argv));
 		argv[n++] = s->shell ? s->shell : SPEC_DEFAULT_SHELL;
 	} else {
@@ -161,6 +164,9 @@ int execution_report(const struct execution *x, const struct home *h, const char
 {
 	const struct exit_message *m = &r->end;
 
+	log_line(LOG_DEBUG, "session %llu of sandbox '%s': status %d%s%s",
+		 (unsigned long long)r->id, name, exec_exit_status(m), r->detached ? ", left" : "",
+		 r->broken_output ? ", nobody reads its output" : "");
 	if (r->broken_output)
 		return 0;
 	if (r->detached) {

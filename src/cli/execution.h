@@ -10,6 +10,7 @@ struct execution {
 	struct strv env;   /* owned */
 	const char **argv; /* owned array, borrowed strings */
 	bool interactive;
+	bool shell; /* at a terminal, without a command: a shell, whatever the image would run */
 };
 
 /* Reads -e, -w, -u, -t, --timeout, --rlimit and the streams. Validates everything first. */

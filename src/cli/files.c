@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/spawn.h"
 #include "client/program.h"
 #include "spec/config.h"
@@ -74,6 +75,7 @@ static int load_yaml(void *arg, const char *path, struct json_doc **ret, struct 
 
 	if (in < 0)
 		return err_sys(e, errno, "read '%s'", path);
+	log_line(LOG_DEBUG, "read '%s'", path);
 	if (program_find("cordon-yaml", &program, e) < 0 ||
 	    run_converter(program, in, &out, &said, &status, e) < 0)
 		return err_wrap(e, "%s", path);
@@ -136,12 +138,6 @@ int files_apply(const struct args *a, const struct home *h, struct spec *s, stru
 	r = add_conf_files(a, &c, e);
 	if (r == 0)
 		r = conf_apply(&c, args_str(a, "shell"), s, x, e);
-	if (r == 0 && x->registry_username)
-		r = err_set(e, ERR_UNSUPPORTED,
-			    "'registry' in a configuration file is not supported yet; "
-			    "use 'cordon registry login'");
-	if (r == 0 && x->trust_host_cas)
-		r = err_set(e, ERR_UNSUPPORTED, "'trust_host_cas' is not supported yet");
 	conf_done(&c);
 	return r;
 }

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/spawn.h"
 #include "cli/commands.h"
 #include "cli/ui.h"
@@ -168,38 +169,32 @@ static int read_report(int fd, struct err *e)
 	return -1;
 }
 
-static int pull(const struct args *a, const struct home *h, const char *reference, bool update,
-		struct err *e)
+/* What of it a file said. */
+static void add_login(struct strv *argv, const struct conf_extra *x)
 {
-	AUTO_FREE char *program = NULL;
-	const char *argv[] = { "cordon-image",
-			       "--home",
-			       h->path,
-			       "--report-fd",
-			       "3",
-			       "pull",
-			       update ? "--update" : "--",
-			       update ? "--" : reference,
-			       update ? reference : NULL,
-			       NULL,
-			       NULL };
-	struct spawn s = { .argv = argv, .envp = (const char *const *)environ, .cwd_fd = -1 };
+	if (!x->registry_username)
+		return;
+	strv_add(argv, "--username");
+	strv_add(argv, x->registry_username);
+	strv_add(argv, "--password-env");
+	strv_add(argv, x->registry_password_env);
+}
+
+static int run_pull(const char *program, const struct strv *argv, struct err *e)
+{
+	struct spawn s = { .path = program,
+			   .argv = (const char *const *)argv->v,
+			   .envp = (const char *const *)environ,
+			   .cwd_fd = -1 };
 	struct child child;
 	AUTO_FD from = -1;
 	AUTO_FD to = -1;
 	int fds[2], status = 0, r;
 
-	if (program_find("cordon-image", &program, e) < 0)
-		return -1;
-	if (args_has(a, "quiet")) { /* in front: what follows is not an option any more */
-		memmove(&argv[6], &argv[5], 5 * sizeof(argv[0]));
-		argv[5] = "--quiet";
-	}
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "make a pipe");
 	from = fds[0];
 	to = fds[1];
-	s.path = program;
 	s.fd[s.n_fds++] = (struct spawn_fd){ to, 3 };
 	if (spawn(&s, &child, e) < 0)
 		return -1;
@@ -208,6 +203,33 @@ static int pull(const struct args *a, const struct home *h, const char *referenc
 	if (r < 0)
 		return err_sys(e, -r, "wait for cordon-image");
 	return status == 0 ? 0 : read_report(from, e);
+}
+
+static int pull(const struct args *a, const struct home *h, const struct conf_extra *x,
+		const char *reference, bool update, struct err *e)
+{
+	const char *const head[] = {
+		"cordon-image", "--home", h->path, "--report-fd", "3", "pull"
+	};
+	AUTO_FREE char *program = NULL;
+	struct strv argv = { 0 };
+	int r;
+
+	if (program_find("cordon-image", &program, e) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(head); i++)
+		strv_add(&argv, head[i]);
+	if (args_has(a, "quiet"))
+		strv_add(&argv, "--quiet");
+	if (update)
+		strv_add(&argv, "--update");
+	add_login(&argv, x);
+	strv_add(&argv, "--");
+	strv_add(&argv, reference);
+	log_line(LOG_INFO, "pull '%s' by '%s'", reference, program);
+	r = run_pull(program, &argv, e);
+	strv_done(&argv);
+	return r;
 }
 
 static void copy_strings(struct strv *to, const struct image_strings *from)
@@ -291,12 +313,12 @@ static int apply_config(struct spec *s, const struct image_config *c, struct err
 	return add_volumes(s, c, e) < 0 ? -1 : add_default_tmp(s, e);
 }
 
-static int find(const struct args *a, const struct home *h, const struct spec *s,
-		struct image_record *ret, struct err *e)
+static int find(const struct args *a, const struct home *h, const struct conf_extra *x,
+		const struct spec *s, struct image_record *ret, struct err *e)
 {
 	const char *reference = s->image.reference;
 
-	if (s->pull == PULL_ALWAYS && pull(a, h, reference, true, e) < 0)
+	if (s->pull == PULL_ALWAYS && pull(a, h, x, reference, true, e) < 0)
 		return -1;
 	if (image_store_find(h->fd, reference, ret, e) == 0)
 		return 0;
@@ -304,18 +326,19 @@ static int find(const struct args *a, const struct home *h, const struct spec *s
 		return -1;
 	if (s->pull == PULL_NEVER)
 		return err_set(e, ERR_NOT_FOUND, "image error: image not cached: %s", reference);
-	if (pull(a, h, reference, false, e) < 0)
+	if (pull(a, h, x, reference, false, e) < 0)
 		return -1;
 	return image_store_find(h->fd, reference, ret, e);
 }
 
-int images_resolve(const struct args *a, const struct home *h, struct spec *s, struct err *e)
+int images_resolve(const struct args *a, const struct home *h, const struct conf_extra *x,
+		   struct spec *s, struct err *e)
 {
 	struct image_record r;
 	struct image_config c;
 	int result;
 
-	if (find(a, h, s, &r, e) < 0)
+	if (find(a, h, x, s, &r, e) < 0)
 		return -1;
 	result = image_store_config(h->fd, &r, &c, e);
 	if (result == 0) {

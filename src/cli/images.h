@@ -3,8 +3,9 @@
 
 #include "cli/args.h"
 #include "client/sandbox.h"
+#include "spec/conf.h"
 
 /* Finds the image of S by reference, fetching it when --pull says so, and fills in what its
- * configuration says and the command line left open. */
-MUST_USE int images_resolve(const struct args *a, const struct home *h, struct spec *s,
-			    struct err *e);
+ * configuration says and the command line left open. X is what configuration files said. */
+MUST_USE int images_resolve(const struct args *a, const struct home *h, const struct conf_extra *x,
+			    struct spec *s, struct err *e);

@@ -111,7 +111,7 @@ static int collect_one(const struct home *h, const char *name, struct rows *ret,
 
 	if (record_load(h, name, &r, e) < 0)
 		return -1;
-	if (!sandbox_is_up(&r))
+	if (!sandbox_is_up(&r) || r.spec.metrics_disabled)
 		return err_set(e, ERR_NOT_RUNNING, "no metrics recorded for sandbox \"%s\"", name);
 	ret->item = xcalloc(1, sizeof(*ret->item));
 	sample(h, &r, &ret->item[ret->n++]);
@@ -126,7 +126,8 @@ static int collect_all(const struct home *h, bool stopped_too, struct rows *ret,
 		return -1;
 	ret->item = xcalloc(all.n + 1, sizeof(*ret->item));
 	for (size_t i = 0; i < all.n; i++)
-		if (stopped_too || sandbox_is_up(&all.item[i]))
+		if ((stopped_too || sandbox_is_up(&all.item[i])) &&
+		    !all.item[i].spec.metrics_disabled)
 			sample(h, &all.item[i], &ret->item[ret->n++]);
 	return 0;
 }

@@ -122,7 +122,12 @@ int network_from_args(const struct args *a, const struct conf_extra *x, struct s
 			strv_add(&rules, x->net_rules.v[i]);
 	}
 	o.rules = strings(&rules);
+	s->trust_host_cas = args_has(a, "trust-host-cas") || (x && x->trust_host_cas);
 	r = add_ports(a, s, e);
+	if (r == 0 && s->trust_host_cas && s->multi_tenant)
+		r = err_set(e, ERR_INVALID,
+			    "--trust-host-cas is not available with --deployment-profile "
+			    "multi-tenant");
 	if (r == 0) {
 		r = policy_from_options(&o, &p, e);
 		if (r == 0)

@@ -71,7 +71,8 @@ const struct opt create_opts[] = {
 	      .more = "restricted: no_new_privs, no capabilities, nosuid and nodev mounts."),
 	VALUE(0, "deployment-profile", "PROFILE", "Who shares this host", .choices = profile_choices),
 	VALUE(0, "pull", "WHEN", "Fetch the image: always, if-missing or never"),
-	VALUE(0, "log-level", "LEVEL", "Runtime log: error, warn, info, debug or trace"),
+	VALUE(0, "log-level", "LEVEL", "Runtime log: error, warn, info, debug or trace",
+	      .more = "What its supervisor does, shown by 'logs --source system'."),
 	FLAG('q', "quiet", "No progress, no warnings"),
 	OPT_END
 };
@@ -171,7 +172,7 @@ const struct opt network_opts[] = {
 	VALUE(0, "net-ingress-ops", "N[/DURATION]", "Limit incoming packets"),
 	VALUE(0, "net-ingress-ops-burst", "N", "Packets beyond that limit at once"),
 	NUMBER(0, "max-connections", "N", 0, UINT32_MAX, "Connections at one time (default 256)"),
-	FLAG(0, "trust-host-cas", "Add the host's root certificates to the sandbox", NOT_YET),
+	FLAG(0, "trust-host-cas", "Add the host's root certificates to the sandbox"),
 	VALUE(0, "proxy", "URL", "Send all traffic through socks4:// or socks5://", NOT_YET),
 	VALUE(0, "socks4-user-id", "ID", "User id for --proxy socks4://", NOT_YET),
 	VALUE(0, "socks5-username", "NAME", "User name for --proxy socks5://", NOT_YET),

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/creation.h"
 #include "cli/execution.h"
+#include "cli/options.h"
 #include "cli/ui.h"
 #include "client/control.h"
 #include "client/launch.h"
@@ -22,7 +23,6 @@ struct job {
 	struct execution x;
 	struct launch launch;
 	bool started; /* by us: ours to stop */
-	bool booted;  /* whatever failed then, it was not the start */
 	bool ran;
 	struct exec_result result;
 };
@@ -35,8 +35,6 @@ static int explain(struct job *j, struct err *e)
 
 	if (j->started && !j->launch.answered && launch_wait(&j->launch, &warnings, &why) < 0)
 		*e = why;
-	else
-		j->booted = true;
 	return -1;
 }
 
@@ -64,7 +62,8 @@ static int run_new(struct job *j, struct err *e)
 	    launch_create(&j->home, &j->spec, true, &j->launch, e) < 0)
 		return -1;
 	j->started = true;
-	if (j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches) {
+	/* what must be there before the command: files, and ports that may be taken */
+	if (j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches || j->spec.n_ports) {
 		AUTO_BUF warnings = BUF_INIT(65536);
 
 		if (launch_wait(&j->launch, &warnings, e) < 0 ||
@@ -74,13 +73,28 @@ static int run_new(struct job *j, struct err *e)
 	return execute(j, j->spec.name, e);
 }
 
+/* The name of the first option that only a new sandbox would heed, or NULL. */
+static const char *ignored_option(const struct args *a)
+{
+	static const struct opt_set sets[] = { CREATION_SETS, { NULL, NULL } };
+	static const char *const heeded[] = { "name", "quiet", NULL };
+
+	for (const struct opt_set *s = sets; s->opt; s++)
+		for (const struct opt *o = s->opt; o->name; o++)
+			if (args_has(a, o->name) && word_index(heeded, o->name) < 0)
+				return o->name;
+	return NULL;
+}
+
 /* The name exists: use what is there; creation options have no say. */
 static int run_existing(struct job *j, struct record *r, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
-	const char *name = r->spec.name;
+	const char *name = r->spec.name, *option = ignored_option(j->args);
 
-	ui_warn("sandbox '%s' exists; creation options are ignored", name);
+	if (option)
+		ui_warn("sandbox '%s' exists: --%s and other options of a new one are ignored",
+			name, option);
 	if (!sandbox_is_up(r)) {
 		if (launch_start(&j->home, name, &j->launch, e) < 0 ||
 		    launch_wait(&j->launch, &warnings, e) < 0)
@@ -149,10 +163,9 @@ int cmd_run(const struct args *a)
 	struct err e = { 0 };
 	int status = 0;
 
-	if (execution_options(&j.x, a, &e) < 0 || home_open(&j.home, &e) < 0) {
+	if (execution_options(&j.x, a, &e) < 0 || home_open(&j.home, &e) < 0 ||
+	    run(&j, &name, &e) < 0) {
 		status = ui_error(&e);
-	} else if (run(&j, &name, &e) < 0) {
-		status = name && !j.booted ? creation_failed(name, &e) : ui_error(&e);
 	} else if (j.ran) {
 		if ((j.x.request.message.flags & EXEC_DETACHED) && !j.result.end.failure)
 			printf("%s\n", name);

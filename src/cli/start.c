@@ -20,7 +20,7 @@ int start_one(const struct home *h, const char *name, bool quiet, struct err *e)
 		r = launch_wait(&l, &warnings, e);
 	ui_spin_end(&spin);
 	launch_done(&l);
-	return r < 0 && e->code == ERR_SYSTEM ? err_wrap(e, "failed to start \"%s\"", name) : r;
+	return r;
 }
 
 static int start(const struct args *a, const struct home *h, const char *name, void *data,

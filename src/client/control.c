@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/fdpass.h"
+#include "base/log.h"
 #include "base/spawn.h"
 #include "client/program.h"
 #include "client/usage.h"
@@ -42,12 +43,14 @@ static int wait_for(int fd, enum frame_type type, uint64_t deadline, struct buf 
 		ssize_t n;
 		int r;
 
-		while ((r = frame_next(&rest, &f)) > 0)
+		while ((r = frame_next(&rest, &f)) > 0) {
+			log_line(LOG_TRACE, "frame %u of %zu bytes", (unsigned)f.type, f.body.n);
 			if (f.type == type) {
 				if (body)
 					buf_add(body, f.body.p, f.body.n);
 				return 1;
 			}
+		}
 		if (r < 0 || buf_failed(&in))
 			return -EPROTO;
 		if (now >= deadline)
@@ -162,12 +165,17 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 			return i == 0 ? 0 : wait_down(h, name, LOCK_WAIT_MS, e);
 		if (r < 0)
 			return err_sys(e, -r, "reach the supervisor of sandbox '%s'", name);
+		log_line(LOG_INFO, "stop sandbox '%s' within %llu ms", name,
+			 (unsigned long long)grace);
 		r = ask_to_stop(fd, grace);
 		if (r == 0 && wait_down(h, name, HUNG_UP_MS, e) == 0)
 			return 0;
 	}
-	if (r <= 0)
+	if (r <= 0) {
+		log_line(LOG_WARN, "the supervisor of sandbox '%s' does not answer: killing it",
+			 name);
 		kill_supervisor(h, name);
+	}
 	return wait_down(h, name, LOCK_WAIT_MS, e);
 }
 
@@ -278,6 +286,7 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 	if ((state_read(dir, &last) < 0 || last.status != STATUS_STOPPED) &&
 	    ask_supervisor(h, "--reap", name, e) < 0)
 		return -1;
+	log_line(LOG_INFO, "remove sandbox '%s'", name);
 	home_unlink_sockets(h, name);
 	record_retire(h, name);
 	if (record_erase(h, name, e) == 0)

@@ -619,8 +619,10 @@ static int terminal(struct run *r)
 	sigprocmask(SIG_BLOCK, &winch, NULL);
 	r->winch = is_tty ? signalfd(-1, &winch, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 	r->credit = FRAME_CREDIT_BYTES;
-	if (is_tty)
+	if (is_tty) {
 		make_raw(r->q->in);
+		send_size(r); /* whoever comes back may sit at another terminal */
+	}
 	k = terminal_loop(r);
 	restore_terminal();
 	fd_closep(&r->winch);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "client/control.h"
 #include "client/copy.h"
 #include "client/program.h"
@@ -20,6 +23,7 @@
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
+#define STAGE_OTHER "other" /* the supervisor names its own */
 #define EXIT_WAIT_MS 2000
 
 /* The numbers supervisor/supervisor.h expects them under. */
@@ -37,6 +41,23 @@ void launch_done(struct launch *l)
 	fd_closep(&l->connection);
 	fd_closep(&l->child.pidfd);
 	strv_done(&l->volumes);
+}
+
+/* Questions of the name or of a value, asked before anything was started. */
+static bool is_question(enum err_code code)
+{
+	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||
+	       code == ERR_INVALID || code == ERR_UNSUPPORTED;
+}
+
+/* "failed to start" and why, a line each. STAGE is NULL where the supervisor has named it. */
+static int failed(const struct launch *l, const char *stage, struct err *e)
+{
+	AUTO_FREE char *why = xasprintf("%s%s%s", stage ? stage : "", stage ? ": " : "", e->msg);
+
+	snprintf(e->msg, sizeof(e->msg), "failed to start \"%s\"\n%s%s%s", l->name, why,
+		 l->stays ? "\nmore: cordon logs --source system " : "", l->stays ? l->name : "");
+	return -1;
 }
 
 /* It never came up: nothing it made stays. */
@@ -123,6 +144,9 @@ static int start_supervisor(const struct home *h, const char *name, int dir, int
 		r = spawn(&s, &ret->child, e);
 	}
 	if (r == 0) {
+		log_line(LOG_INFO, "started supervisor %d of sandbox '%s'", (int)ret->child.pid,
+			 name);
+		log_line(LOG_DEBUG, "program '%s', state directory '%s'", program, h->path);
 		ret->leash = fd_take(&leash[0]);
 		ret->connection = fd_take(&connection[0]);
 	}
@@ -144,6 +168,7 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 
 	*ret = (struct launch)LAUNCH_NONE;
 	ret->home = h;
+	ret->name = s->name;
 	r = volumes_prepare(h, s, &volumes, &ret->volumes, e);
 	if (r == 0)
 		r = record_create(h, s, &dir, &lock, e);
@@ -156,9 +181,11 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 					    &ignored)); /* the first error is the one to report */
 		}
 	}
-	if (r < 0)
+	if (r < 0) {
 		drop_volumes(ret);
-	return r;
+		return is_question(e->code) ? -1 : failed(ret, STAGE_OTHER, e);
+	}
+	return 0;
 }
 
 int launch_start(const struct home *h, const char *name, struct launch *ret, struct err *e)
@@ -168,11 +195,15 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 
 	*ret = (struct launch)LAUNCH_NONE;
 	ret->home = h;
+	ret->name = name;
+	ret->stays = true;
 	if (control_lock(h, name, true, &dir, &lock, e) < 0)
 		return -1;
 	if (record_write_active(dir, NULL, e) < 0)
 		return -1;
-	return start_supervisor(h, name, dir, lock, true, false, ret, e);
+	if (start_supervisor(h, name, dir, lock, true, false, ret, e) < 0)
+		return failed(ret, STAGE_OTHER, e);
+	return 0;
 }
 
 /* Until something can be read; whoever watches is kept entertained. */
@@ -204,8 +235,10 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 		n = read(l->leash, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return err_set(e, ERR_SYSTEM, "the supervisor ended while starting");
+		if (n <= 0) {
+			err_set(e, ERR_SYSTEM, "the supervisor ended while starting");
+			return failed(l, STAGE_OTHER, e);
+		}
 		buf_add(&in, chunk, (size_t)n);
 		if (buf_failed(&in))
 			return err_set(e, ERR_PROTOCOL, "the supervisor's answer is too long");
@@ -219,13 +252,17 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 	IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS));
 	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
 		return err_set(e, ERR_PROTOCOL, "the supervisor's answer is not understood");
-	return err_set(e, (enum err_code)code, "%s", text);
+	err_set(e, (enum err_code)code, "%s", text);
+	return code == ERR_EXISTS ? -1 : failed(l, NULL, e);
 }
 
 int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 {
+	uint64_t begin = clock_mono_ns();
 	int r = wait_for_answer(l, warnings, e);
 
+	log_line(LOG_DEBUG, "supervisor of sandbox '%s' answered after %llu us", l->name,
+		 (unsigned long long)(clock_mono_ns() - begin) / 1000);
 	if (r < 0) {
 		drop_volumes(l);
 		record_sweep(l->home); /* what its supervisor may not delete any more */
@@ -272,5 +309,5 @@ int launch_settle(struct launch *l, const struct spec *s, struct err *e)
 		return 0;
 	IGNORE(control_stop(l->home, s->name, 0, &ignored)); /* the closed leash ends it too */
 	drop_volumes(l);
-	return -1;
+	return is_question(e->code) ? -1 : failed(l, STAGE_OTHER, e);
 }

@@ -21,6 +21,8 @@ struct launch {
 	void *tick_arg;
 	bool answered;
 	const struct home *home; /* borrowed from launch_create() */
+	const char *name;        /* borrowed likewise */
+	bool stays;              /* its record does, also when it never comes up */
 	struct strv volumes;     /* made for it: they go if it never comes up */
 };
 #define LAUNCH_NONE                                                \

@@ -76,14 +76,18 @@ void connection_send(struct connection *c, enum frame_type type, unsigned flags,
 static bool on_hello(struct connection *c, struct str body)
 {
 	struct hello h;
-	AUTO_BUF out = BUF_INIT(256);
+	AUTO_BUF out = BUF_INIT(256), text = BUF_INIT(200);
 
 	if (hello_decode(body, &h) < 0)
 		return false;
 	hello_encode(&c->out);
 	c->greeted = hello_agree(&h) != 0;
 	if (!c->greeted) {
-		error_encode(&out, ERR_PROTOCOL, "no protocol version in common with this sandbox");
+		buf_addf(&text,
+			 "this sandbox speaks protocol %u to %u and this program %u to %u; "
+			 "restart the sandbox",
+			 WIRE_OLDEST, WIRE_VERSION, h.oldest, h.version);
+		error_encode(&out, ERR_PROTOCOL, buf_str(&text));
 		connection_send(c, FRAME_ERROR, 0, 0, out.p, out.n);
 	}
 	return c->greeted;

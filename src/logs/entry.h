@@ -30,5 +30,5 @@ void entry_init(struct entry *e);
 void entry_done(struct entry *e);
 /* 0, or -EINVAL for a line that is no record. E may have held another one. */
 MUST_USE int entry_parse(struct entry *e, struct str line);
-/* A line of a log that has no records, as a system record of that time. */
+/* A line of a log that has no records, as a system record of its own time, or of that one. */
 void entry_from_text(struct entry *e, struct str line, uint64_t t_ns);

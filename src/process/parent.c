@@ -290,6 +290,28 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	return 0;
 }
 
+const char *process_failed_stage(const struct process_instance *i)
+{
+	if (!i->child || !i->child->report.err)
+		return "other";
+	switch (i->plan->step[i->child->report.step].op) {
+	case STEP_LOOPBACK:
+	case STEP_NETIF:
+	case STEP_SYSCTL:
+		return "network";
+	case STEP_CLOSE:
+	case STEP_WAIT:
+	case STEP_HOSTNAME:
+	case STEP_GROUPS:
+	case STEP_IDS:
+	case STEP_KEEP:
+	case STEP_EXEC:
+		return "other";
+	default:
+		return "mount";
+	}
+}
+
 int process_failure(struct process_instance *i, struct err *e)
 {
 	int status = 0;

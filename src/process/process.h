@@ -41,6 +41,8 @@ MUST_USE int process_start(const struct process_request *r, struct process_insta
 			   struct err *e);
 /* After the channel closed before READY: why. Always returns -1. */
 int process_failure(struct process_instance *i, struct err *e);
+/* Where it failed, in a word: "mount", "network" or "other". */
+const char *process_failed_stage(const struct process_instance *i);
 /* After READY: releases what only the start needed. */
 void process_started(struct process_instance *i);
 /* After READY, where an interface was asked for: the gateway's end, now the caller's. */

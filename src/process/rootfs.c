@@ -298,12 +298,20 @@ static void add_msb(struct builder *b, int shell)
 		  b->r->resolv_conf ? b->r->resolv_conf : "# this sandbox has no network\n", 0644);
 	if (b->r->profile)
 		add_write(b, "profile", b->r->profile, 0644);
+	if (b->r->host_cas) {
+		add_path(b, STEP_SUBDIR, "tls")->mode = 0755;
+		add_write(b, "tls/host-cas.pem", b->r->host_cas, 0644);
+	}
 	if (shell >= 0) {
 		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
 		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
 	}
 	if (b->r->spec->image.kind == IMAGE_HOST)
-		return; /* its /etc has links to them */
+		return; /* its /etc has links to them, and its certificates are the host's */
+	if (b->r->ca_bundle) {
+		add_write(b, "tls/bundle.pem", b->r->ca_bundle, 0644);
+		add_over(b, "tls/bundle.pem", b->r->ca_place);
+	}
 	add_over(b, "hostname", "/etc/hostname");
 	add_over(b, "hosts", "/etc/hosts");
 	add_over(b, "resolv.conf", "/etc/resolv.conf");

@@ -46,6 +46,9 @@ struct rootfs {
 	int *volume_fd;      /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */
 	const char *home;    /* canonical path of the state directory, hidden inside volumes */
 	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */
+	char *host_cas;      /* root certificates of the host, or NULL: not asked for */
+	char *ca_bundle;     /* the image's and the host's */
+	char *ca_place;      /* the file that holds them inside */
 	int fallback_shell;  /* a static bash for an image without one, or -1 */
 	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL: no network */
 	const char *hosts_line;  /* added to /etc/hosts, or NULL */

@@ -22,7 +22,10 @@
 static int pull_one(const struct options *o, const struct depot *d, bool *ret_cached, struct err *e)
 {
 	const struct pull_options po = {
-		.registry = { .insecure = o->insecure, .ca_certs = o->ca_certs },
+		.registry = { .insecure = o->insecure,
+			      .ca_certs = o->ca_certs,
+			      .username = o->password_env ? o->username : NULL,
+			      .password_env = o->password_env },
 		.update = o->update,
 		.verify = o->force,
 		.quiet = o->quiet,

@@ -59,7 +59,7 @@ static bool take_value(struct options *o, const char *word, const char *value)
 		{ "--ca-certs", &o->ca_certs },   { "--format", &o->format },
 		{ "--home", &o->home },           { "--input", &o->input },
 		{ "--output", &o->output },       { "--username", &o->username },
-		{ "--report-fd", &o->report_fd },
+		{ "--report-fd", &o->report_fd }, { "--password-env", &o->password_env },
 	};
 
 	if (!value)

@@ -7,6 +7,7 @@
  * already said what is wrong with a user's command line.
  *
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
+ *                    --username USER --password-env VARIABLE
  *   load             --quiet --input FILE --tag REF…
  *   save REF…        --quiet --format docker|oci --output FILE
  *   list             --quiet --format json
@@ -33,7 +34,7 @@
 struct options {
 	const char *home;
 	bool quiet, force, update, insecure, yes, password_stdin;
-	const char *input, *output, *format, *ca_certs, *username, *report_fd;
+	const char *input, *output, *format, *ca_certs, *username, *password_env, *report_fd;
 	const char *tag[COMMAND_TAGS_MAX];
 	size_t n_tags;
 	const char **arg; /* what is no option; NULL-terminated */

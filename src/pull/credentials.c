@@ -434,6 +434,19 @@ static int find_docker(const char *host, struct credentials *ret, struct err *e)
 
 /* --- all together --------------------------------------------------------------------------- */
 
+int credentials_given(const char *username, const char *variable, struct credentials *ret,
+		      struct err *e)
+{
+	const char *password = getenv(variable);
+
+	if (!password)
+		return err_set(e, ERR_INVALID,
+			       "registry: the password is in %.100s, which is not set", variable);
+	*ret = (struct credentials){ 0 };
+	set(ret, username, password, "given");
+	return 0;
+}
+
 int credentials_find(int home_fd, const struct settings *s, const char *host,
 		     struct credentials *ret, struct err *e)
 {

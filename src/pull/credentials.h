@@ -1,6 +1,6 @@
 /*
- * Who we are to a registry. Asked in this order: what `registry login` stored, config.json,
- * Docker's configuration (a login, or the helper it names), nobody.
+ * Who we are to a registry. Asked in this order: what this one command was given, what `registry
+ * login` stored, config.json, Docker's configuration (a login, or the helper it names), nobody.
  *
  * Logins are kept in HOME/secrets/registries.json, 0600 in a 0700 directory. Nothing here is ever
  * printed or logged, and memory that held a secret is wiped.
@@ -20,11 +20,14 @@ struct credentials {
 	char *username; /* NULL: anonymous */
 	char *password; /* a password, or with TOKEN what is exchanged for one */
 	bool token;
-	const char *source; /* "login", "config", "docker"; NULL: anonymous */
+	const char *source; /* "given", "login", "config", "docker"; NULL: anonymous */
 };
 
 MUST_USE int credentials_find(int home_fd, const struct settings *s, const char *host,
 			      struct credentials *ret, struct err *e);
+/* For one command: the password is in an environment variable. */
+MUST_USE int credentials_given(const char *username, const char *variable, struct credentials *ret,
+			       struct err *e);
 void credentials_done(struct credentials *c);
 
 MUST_USE int credentials_store(int home_fd, const char *host, const char *username,

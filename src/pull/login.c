@@ -114,8 +114,10 @@ int run_logout(const struct options *o, struct err *e)
 	AUTO_FD home = -1;
 	bool known;
 
-	if (read_host(o->arg[0], &host, e) < 0 || command_open_home(o, &home, e) < 0 ||
-	    credentials_forget(home, host, &known, e) < 0)
+	/* what cannot be a registry has no login either */
+	if (read_host(o->arg[0], &host, e) < 0)
+		host = xstrdup(o->arg[0]);
+	if (command_open_home(o, &home, e) < 0 || credentials_forget(home, host, &known, e) < 0)
 		return -1;
 	if (o->quiet)
 		return 0;

@@ -27,14 +27,15 @@ static const char *api_host(const char *host)
 	return strcmp(host, REFERENCE_DEFAULT_REGISTRY) == 0 ? DEFAULT_REGISTRY_API : host;
 }
 
-/* NAME is a host, or an address when a mirror is written as one. */
+/* NAME is a host, or an address when a mirror is written as one. O is what the command says about the
+ * registry itself; NULL for a mirror. */
 static int add_endpoint(struct registry *r, int home_fd, const struct settings *s, const char *name,
-			bool insecure, struct err *e)
+			const struct registry_options *o, struct err *e)
 {
 	struct endpoint *p = &r->endpoint[r->n_endpoints];
 	struct str host = str_of(name);
 
-	*p = (struct endpoint){ .plain = insecure };
+	*p = (struct endpoint){ .plain = o && o->insecure };
 	if (starts_with(name, "http://") || starts_with(name, "https://")) {
 		p->plain = starts_with(name, "http://");
 		host = str_of(name + (p->plain ? 7 : 8));
@@ -45,6 +46,8 @@ static int add_endpoint(struct registry *r, int home_fd, const struct settings *
 		p->plain = true;
 	p->base = xasprintf("%s://%s", p->plain ? "http" : "https", api_host(p->host));
 	r->n_endpoints++;
+	if (o && o->username)
+		return credentials_given(o->username, o->password_env, &p->credentials, e);
 	return credentials_find(home_fd, s, p->host, &p->credentials, e);
 }
 
@@ -59,9 +62,9 @@ int registry_open(int home_fd, const struct settings *s, const struct reference 
 			   i < REGISTRY_MIRRORS_MAX;
 	     i++)
 		if (mirrors->array.item[i].type == JSON_STRING &&
-		    add_endpoint(&r, home_fd, s, mirrors->array.item[i].string.p, false, e) < 0)
+		    add_endpoint(&r, home_fd, s, mirrors->array.item[i].string.p, NULL, e) < 0)
 			goto fail;
-	if (add_endpoint(&r, home_fd, s, ref->registry, o->insecure, e) < 0)
+	if (add_endpoint(&r, home_fd, s, ref->registry, o, e) < 0)
 		goto fail;
 	*ret = r;
 	return 0;

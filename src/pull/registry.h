@@ -47,6 +47,7 @@ struct registry {
 struct registry_options {
 	bool insecure;
 	const char *ca_certs;
+	const char *username, *password_env; /* for the registry itself, not its mirrors; or NULL */
 };
 
 MUST_USE int registry_open(int home_fd, const struct settings *s, const struct reference *ref,

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "spec/grammar.h"
 #include "spec/list.h"
 #include "spec/root_disk.h"
@@ -255,6 +256,11 @@ int config_read(const struct json_value *v, const char *home, struct config *ret
 	config_init(ret);
 	if (json_decode(v, "", fields, ARRAY_SIZE(fields), false, &in, e) < 0)
 		return -1;
+	if (in.log_level && word_index(log_words, in.log_level) < 0)
+		return err_set(
+			e, ERR_INVALID,
+			"log_level: bad value '%.64s': use error, warn, info, debug or trace",
+			in.log_level);
 	ret->log_level = copy(in.log_level);
 	ret->shell_fallback = in.shell_fallback;
 	if (read_engine("engine", in.engine, ret, e) < 0 ||

@@ -355,10 +355,9 @@ static int read_net_extra(const struct json_value *v, struct spec *s, struct err
 		const struct json_member *m = &v->object.member[i];
 
 		if (str_eq(m->key, "enabled") || str_eq(m->key, "max_connections") ||
-		    str_eq(m->key, "ports"))
+		    str_eq(m->key, "ports") || str_eq(m->key, "trust_host_cas"))
 			continue;
-		if ((str_eq(m->key, "strict") || str_eq(m->key, "trust_host_cas")) &&
-		    m->value.type == JSON_BOOL && !m->value.boolean)
+		if (str_eq(m->key, "strict") && m->value.type == JSON_BOOL && !m->value.boolean)
 			continue; /* the default */
 		if (memchr(m->key.p, 0, m->key.n))
 			return bad(e, "network", "a key holds NUL");
@@ -375,11 +374,12 @@ static int read_net_extra(const struct json_value *v, struct spec *s, struct err
 static int read_network(const struct json_value *v, struct spec *s, struct err *e)
 {
 	struct {
-		bool enabled;
+		bool enabled, trust_host_cas;
 		int64_t max_connections;
 	} in = { .enabled = true, .max_connections = SPEC_DEFAULT_MAX_CONNECTIONS };
 	const struct json_field fields[] = {
 		FIELD_BOOL(__typeof__(in), enabled, JSON_OPTIONAL),
+		FIELD_BOOL(__typeof__(in), trust_host_cas, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), max_connections, JSON_OPTIONAL, 0, UINT32_MAX),
 	};
 
@@ -388,6 +388,7 @@ static int read_network(const struct json_value *v, struct spec *s, struct err *
 	if (json_decode(v, "network", fields, ARRAY_SIZE(fields), false, &in, e) < 0)
 		return -1;
 	s->net_enabled = in.enabled;
+	s->trust_host_cas = in.trust_host_cas;
 	s->max_connections = (uint32_t)in.max_connections;
 	if (each(v, "ports", s, read_port, e) < 0)
 		return err_wrap(e, "network");

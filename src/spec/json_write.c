@@ -247,25 +247,28 @@ static void write_own_net_member(struct json_writer *w, const char *key, const s
 		json_uint(w, s->max_connections);
 	else if (strcmp(key, "ports") == 0)
 		write_ports(w, s);
+	else if (strcmp(key, "trust_host_cas") == 0)
+		json_bool(w, s->trust_host_cas);
 	else
-		json_bool(w, false); /* strict, trust_host_cas: off unless policy/ said otherwise */
+		json_bool(w, false); /* strict: off unless policy/ said otherwise */
 }
 
 static void write_network(struct json_writer *w, const struct spec *s)
 {
-	static const char *const ours[] = { "enabled", "max_connections", "ports", "strict",
-					    "trust_host_cas" };
+	static const char *const ours[] = { "enabled", "max_connections", "ports", "trust_host_cas",
+					    "strict" };
 	const struct json_value *extra = s->net_extra_doc ? json_root(s->net_extra_doc) : NULL;
 	size_t n_extra = extra && extra->type == JSON_OBJECT ? extra->object.n : 0, n = 0;
 	AUTO_FREE struct net_member *m = xcalloc(ARRAY_SIZE(ours) + n_extra, sizeof(*m));
 
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		if (i < 3 || !json_get(extra, ours[i]))
+		if (i < 4 || !json_get(extra, ours[i]))
 			m[n++].key = ours[i];
 	for (size_t i = 0; i < n_extra; i++) {
 		const struct json_member *x = &extra->object.member[i];
 
-		if (str_eq(x->key, ours[0]) || str_eq(x->key, ours[1]) || str_eq(x->key, ours[2]))
+		if (str_eq(x->key, ours[0]) || str_eq(x->key, ours[1]) || str_eq(x->key, ours[2]) ||
+		    str_eq(x->key, ours[3]))
 			continue;
 		m[n++] = (struct net_member){ x->key.p, &x->value };
 	}

@@ -148,6 +148,7 @@ struct spec {
 	char *log_level;
 	bool restricted; /* --security restricted */
 	bool multi_tenant;
+	bool trust_host_cas;
 	char *thp, *cpu_placement, *placement_profile;
 
 	uint64_t max_duration_s, idle_timeout_s;

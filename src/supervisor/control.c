@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "supervisor/supervisor.h"
 
 #define REQUEST_MAX_BYTES 4096
@@ -95,6 +96,7 @@ static int on_request(void *arg, const struct frame *f)
 	struct control_client *c = arg;
 	uint64_t grace;
 
+	log_line(LOG_DEBUG, "request %u of a client", (unsigned)f->type);
 	switch (f->type) {
 	case FRAME_STOP:
 		c->waits_for_stop = true;

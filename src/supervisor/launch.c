@@ -27,6 +27,7 @@
 #include "state/range.h"
 #include "state/volume.h"
 #include "supervisor/disk.h"
+#include "supervisor/hostcas.h"
 #include "supervisor/layer.h"
 #include "supervisor/loginshell.h"
 #include "supervisor/stubs.h"
@@ -258,10 +259,12 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 	return layer_open(s, r, e);
 }
 
-static int lend_shell(struct supervisor *s, struct rootfs *r, struct err *e)
+static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
 
+	if (spec->trust_host_cas && hostcas_read(r, e) < 0)
+		return -1;
 	if (spec->image.kind == IMAGE_HOST)
 		return 0; /* its base has all of it */
 	if (spec->shell_fallback && loginshell_fallback(r, &r->fallback_shell, e) < 0)
@@ -291,8 +294,10 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	r->volume_fd = xcalloc(spec->n_mounts + 1, sizeof(int));
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		r->volume_fd[i] = -1;
-	if (open_layers(s, r, e) < 0 || lend_shell(s, r, e) < 0)
+	s->stage = "image";
+	if (open_layers(s, r, e) < 0 || lend_files(s, r, e) < 0)
 		return -1;
+	s->stage = "mount";
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
 		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
@@ -307,6 +312,9 @@ static void close_rootfs(struct rootfs *r)
 	fd_closep(&r->upper_fd);
 	fd_closep(&r->fallback_shell);
 	free_p(&r->profile);
+	free_p(&r->host_cas);
+	free_p(&r->ca_bundle);
+	free_p(&r->ca_place);
 	for (size_t i = 0; r->volume_fd && i < r->spec->n_mounts; i++)
 		fd_closep(&r->volume_fd[i]);
 	free_p(&r->volume_fd);
@@ -510,6 +518,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	AUTO_FD program = -1;
 	int r;
 
+	s->stage = "config";
 	if (supervisor_choose_ids(s, e) < 0 || guest_program(s, &program, e) < 0)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
@@ -521,8 +530,12 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		.cpus = s->record.spec.cpus,
 	};
 	r = open_rootfs(s, &q->rootfs, e);
-	if (r == 0)
+	if (r == 0) {
+		s->stage = "network";
 		r = link_prepare(s, q, e);
+	}
+	if (r == 0)
+		s->stage = "other";
 	if (r == 0)
 		r = process_start(q, &s->instance, e);
 	if (r == 0) /* the child is mounting meanwhile */

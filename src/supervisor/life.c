@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "spec/grammar.h"
 #include "state/boot_error.h"
 #include "supervisor/confine.h"
@@ -95,6 +96,8 @@ static void report_failure(struct supervisor *s)
 {
 	AUTO_BUF text = BUF_INIT(4096), body = BUF_INIT(8192);
 
+	if (s->failure.code != ERR_EXISTS) /* another command's doing, not a stage of ours */
+		buf_addf(&text, "%s: ", s->stage);
 	buf_add_str(&text, s->failure.msg);
 	if (s->failure.hint)
 		buf_addf(&text, "\n%s", s->failure.hint);
@@ -143,14 +146,21 @@ static void on_leash(void *arg, int fd, uint32_t events)
 
 /* --- timers ---------------------------------------------------------------------------------- */
 
+/* Nobody asked for this end: whoever wonders finds the reason in the log. */
+static void time_is_up(struct supervisor *s, const char *reason)
+{
+	log_system(s, reason);
+	supervisor_stop(s, STOP_GRACE_MS, reason);
+}
+
 static void on_duration(void *arg)
 {
-	supervisor_stop(arg, STOP_GRACE_MS, "maximum duration reached");
+	time_is_up(arg, "maximum duration reached");
 }
 
 static void on_idle(void *arg)
 {
-	supervisor_stop(arg, STOP_GRACE_MS, "idle timeout reached");
+	time_is_up(arg, "idle timeout reached");
 }
 
 void supervisor_touch(struct supervisor *s)
@@ -229,6 +239,7 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 			"started (%s)",
 			s->record.spec.name, reason);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", reason);
+	log_line(LOG_INFO, "stopping within %u ms: %s", grace_ms, reason);
 	become(s, LIFE_STOPPING);
 	loop_remove(s->loop, &s->idle_timer);
 	loop_remove(s->loop, &s->duration_timer);
@@ -270,6 +281,10 @@ static void start_is_over(struct supervisor *s)
 	if (!s->record.spec.ephemeral)
 		promise(s);
 	log_system(s, "--- sandbox started ---");
+	log_line(LOG_INFO, "running: pid 1 is %d, memory %s, cpus %s, processes %s, ids %s",
+		 (int)s->instance.pid, s->record.state.enforced.memory,
+		 s->record.state.enforced.cpus, s->record.state.enforced.pids,
+		 s->record.state.enforced.ids);
 	if (longest)
 		s->duration_timer = loop_add_timer(s->loop, clock_mono_ns() + longest * NS_PER_SEC,
 						   on_duration, s);
@@ -328,6 +343,7 @@ static int on_frame(void *arg, const struct frame *f)
 {
 	struct supervisor *s = arg;
 
+	log_line(LOG_TRACE, "frame %u of %zu bytes from pid 1", (unsigned)f->type, f->body.n);
 	switch (f->type) {
 	case FRAME_READY:
 		if (s->life == LIFE_STARTING)
@@ -338,6 +354,7 @@ static int on_frame(void *arg, const struct frame *f)
 		break;
 	case FRAME_ACTIVITY:
 		s->busy = f->flags & FRAME_FLAG_BUSY;
+		log_line(LOG_DEBUG, "commands are %s", s->busy ? "running" : "over");
 		supervisor_touch(s);
 		break;
 	case FRAME_LOG:
@@ -379,8 +396,10 @@ static void on_pid_1_gone(void *arg, int fd, uint32_t events)
 	bool meant = s->life == LIFE_STOPPING;
 
 	loop_remove(s->loop, &s->pidfd_watch);
-	if (s->life == LIFE_STARTING && !s->failure.code)
+	if (s->life == LIFE_STARTING && !s->failure.code) {
 		process_failure(&s->instance, &s->failure);
+		s->stage = process_failed_stage(&s->instance);
+	}
 	become(s, LIFE_DEAD);
 	if (s->record.state.booted_once)
 		log_system(s, meant ? "--- sandbox stopped ---" : "--- sandbox crashed ---");
@@ -427,8 +446,11 @@ static void clean_up(struct supervisor *s)
 		save(s, s->record.state.status == STATUS_RUNNING ? STATUS_CRASHED
 								 : s->record.state.status);
 	}
-	if (s->failure.code)
+	if (s->failure.code) {
+		log_line(LOG_ERROR, "%s: %s", s->stage, s->failure.msg);
 		report_failure(s);
+	}
+	log_line(LOG_INFO, "ended");
 	control_stopped(s);
 }
 
@@ -457,7 +479,7 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->hosts_line, 256);
 	process_init(&s->instance);
 	s->root_hold = s->old_link = -1;
-	s->stage = "start";
+	s->stage = "other";
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);

@@ -8,35 +8,16 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/compat.h"
 #include "base/io.h"
+#include "supervisor/topmost.h"
 
 #define PROFILE_MAX_BYTES 65536
-
-/* PATH as the overlay of all layers would show it: the topmost layer that knows the name decides. A
- * link is followed inside its own layer only, which is where images keep such links. */
-static int open_topmost(const struct rootfs *r, const char *path, struct stat *ret)
-{
-	for (size_t i = r->n_layers; i-- > 0;) {
-		struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-					.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-		AUTO_FD probe = openat(r->layer_fd[i], ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		AUTO_FD fd = probe < 0 ? -1 : sys_openat2(probe, path, &how);
-
-		if (fd < 0 || fstat(fd, ret) < 0)
-			continue;
-		if (!S_ISREG(ret->st_mode))
-			return -1; /* removed by a whiteout, or nothing for us */
-		return fd_take(&fd);
-	}
-	return -1;
-}
 
 char *loginshell_profile(const struct rootfs *r, bool with_fallback)
 {
 	AUTO_BUF text = BUF_INIT(PROFILE_MAX_BYTES);
 	struct stat st;
-	AUTO_FD fd = open_topmost(r, "etc/profile", &st);
+	AUTO_FD fd = topmost_open(r, "etc/profile", &st);
 
 	if (fd < 0 || io_read_to_end(fd, &text) < 0)
 		return NULL;
@@ -56,7 +37,7 @@ int loginshell_fallback(const struct rootfs *r, int *ret_fd, struct err *e)
 
 	*ret_fd = -1;
 	for (size_t i = 0; i < ARRAY_SIZE(inside); i++) {
-		AUTO_FD fd = open_topmost(r, inside[i], &st);
+		AUTO_FD fd = topmost_open(r, inside[i], &st);
 
 		if (fd >= 0)
 			return 0;

@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "base/io.h"
 #include "base/str.h"
+#include "supervisor/hostcas.h"
 
 #define STUBS_FILE "stubs" /* lines "INODE PATH", in the order made */
 #define STUBS_MAX_BYTES (1u << 20)
@@ -76,6 +77,20 @@ static bool is_directory(const char *source)
 	return stat(source, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool has_bundle(int root)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	for (size_t i = 0; hostcas_places[i]; i++) {
+		AUTO_FD fd = sys_openat2(root, hostcas_places[i], &how);
+
+		if (fd >= 0)
+			return true;
+	}
+	return false;
+}
+
 int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
 {
 	static const struct {
@@ -93,6 +108,11 @@ int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ours); i++)
 		r = make_path(root, ours[i].path, ours[i].is_dir, &notes, e);
+	if (r == 0 && spec->trust_host_cas && !has_bundle(root)) {
+		AUTO_FREE char *path = xasprintf("/%s", hostcas_places[0]);
+
+		r = make_path(root, path, false, &notes, e);
+	}
 	for (size_t i = 0; r == 0 && i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 

@@ -65,6 +65,67 @@ class CreateOptions(CordonTest):
         self.assertEqual(self.names(), [])
 
 
+class EveryOption(CordonTest):
+    """Every option of every command, as the programs themselves list them."""
+
+    modes = ("user",)
+    timeout = 300
+
+    def commands(self):
+        """Paths of all commands that do something, without those that are tested above."""
+        found, group = [], None
+        for line in self.cordon("--tree").text.splitlines()[1:]:
+            depth, name = (line.index("─") - 1) // 4, re.search(r"── (\S+)", line).group(1)
+            group = name if depth == 0 else group
+            found.append((name,) if depth == 0 else (group, name))
+        groups = {path[0] for path in found if len(path) == 2}
+        return [p for p in found if p[0] not in ("create", "run") and (len(p) == 2 or p[0] not in groups)]
+
+    def options(self, path):
+        """(option, takes a value, may be repeated)"""
+        text = self.cordon(*path, "-h").text.split("Global options:")[0]
+        text = re.sub(r"\n {20,}", " ", text)  # long options have their help on a line of its own
+        for match in re.finditer(r"(?m)^ +(?:-\w, )?(--[a-z0-9-]+)(?: (\S+))?(.*)$", text):
+            yield match.group(1), match.group(2) is not None, "(repeatable)" in match.group(3)
+
+    def check(self, *words):
+        got = self.cordon(*words, timeout=20)
+        self.assertIn(got.code, (0, 1, 2), got)
+        self.assertNotRegex(got.errtext, r"(?i)sanitizer|assertion|segmentation")
+        return got
+
+    def test_values(self):
+        paths = self.commands()
+        self.assertGreater(len(paths), 40)
+        seen = 0
+        for path in paths:
+            for option, valued, repeatable in self.options(path):
+                seen += 1
+                if not valued:
+                    got = self.check(*path, option + "=x")
+                    self.assertEqual(got.code, 2, got)
+                    self.assertIn(option, got.errtext)
+                    continue
+                with self.subTest(path=path, option=option):
+                    got = self.check(*path, option)
+                    self.assertEqual(got.code, 2, got)
+                    self.assertIn(option, got.errtext)
+                    got = self.check(*path, option, "-x")
+                    self.assertEqual(got.code, 2, got)
+                    if not repeatable:
+                        got = self.check(*path, option + "=1", option + "=1")
+                        self.assertEqual(got.code, 2, got)
+                        self.assertIn(option, got.errtext)
+                for value in HOSTILE:
+                    with self.subTest(path=path, option=option, value=repr(value)[:40]):
+                        flag = option.encode() + b"=" + (value if isinstance(value, bytes)
+                                                          else value.encode())
+                        self.check(*path, flag, "nosuch")
+        self.assertGreater(seen, 100)
+        self.assertEqual(self.names(), [])
+        self.assertEqual(self.cordon("volume", "ls", "--format", "json").json(), [])
+
+
 class OtherCommands(CordonTest):
     modes = ("user",)
     timeout = 180

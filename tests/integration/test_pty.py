@@ -196,6 +196,52 @@ class Terminals(CordonTest):
         self.assertEqual(self.names(), [])
 
 
+class Sitting(CordonTest):
+    """A whole sitting of `run -t host -- bash`: an ephemeral sandbox, left and found again."""
+
+    def test_bash(self):
+        number = unique_number()
+        term = self.terminal("run", "-t", "host", "--", "bash", "--norc", "--noprofile", "-i",
+                             rows=31, cols=97)
+        term.send("PS1='READY''> '; stty size\n")
+        term.expect("31 97\r\n")
+        term.expect("READY> ")
+        name = self.names()[0]
+        self.box(name)
+        term.resize(40, 120)
+        term.send("sleep 0.1; stty size\n")
+        term.expect("40 120\r\n")
+        term.expect("READY> ")
+        term.send(f"sleep {number}\n")
+        self.eventually(lambda: self.sleepers(number))
+        term.send(CTRL_Z)
+        term.expect("Stopped")
+        term.expect("READY> ")
+        term.send("bg; jobs\n")
+        term.expect("Running")
+        term.expect("READY> ")
+        term.send("fg\n")
+        term.expect("sleep")
+        term.send(CTRL_C)
+        term.expect("READY> ")
+        self.eventually(lambda: not self.sleepers(number))
+        term.send("kept=in-memory\n")
+        term.expect("READY> ")
+        term.send(DETACH)
+        session = term.expect(r"attach (\S+) (\d+)")
+        self.assertEqual(session.group(1).decode(), name)
+        self.assertEqual(term.wait(), 0)
+        self.assertTrue(term.restored())
+        self.assertEqual(self.names(), [name])  # it lives as long as its bash
+        back = self.terminal("attach", name, rows=25, cols=81)
+        back.send("echo $kept; stty size\n")
+        back.expect("in-memory\r\n25 81\r\n")
+        back.send("exit 9\n")
+        self.assertEqual(back.wait(), 9)
+        self.assertTrue(back.restored())
+        self.eventually(lambda: self.names() == [])
+
+
 class Detach(CordonTest):
     def detached(self, box, number, *opts, keys=DETACH, **kwargs):
         term = box.terminal("sh", "-c", f"echo up; sleep {number} & while read l; "

@@ -104,6 +104,42 @@ class Real(ImageMixin, CordonTest):
         self.refused("pull", ref, says="REGISTRY_PASSWORD, which is not set")
         self.ok("pull", ref, env={"REGISTRY_PASSWORD": "secret"})
 
+    def test_login_of_a_configuration_file(self):
+        """`registry` of --conf is for this one command, before any stored login, and not for mirrors."""
+        asked = []
+
+        def answer(h, kind, name, n):
+            asked.append(h.headers.get("Authorization"))
+            if asked[-1] != "Basic " + base64.b64encode(b"ann:given").decode():
+                h.reply(401, b"", WWW_Authenticate='Basic realm="x"')
+                return True
+            return False
+
+        fake = FakeRegistry(self, answer)
+        mirror = FakeRegistry(self, lambda h, kind, name, n: asked.append(
+            ("mirror", h.headers.get("Authorization"))) or h.reply(404, b"") or True)
+        fake.image("latest", [tar_bytes(self.path("l.tar"))])
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            json.dump({"registries": {"hosts": {fake.host: {
+                "insecure": True, "mirrors": ["http://" + mirror.host]}}}}, handle)
+        self.ok("login", fake.host, "--username", "bob", "--password-stdin", stdin=b"stored\n")
+        with open(self.path("box.yaml"), "w") as handle:
+            handle.write(f"image: {fake.host}/x\nregistry: {{username: ann, password_env: PULL_WORD}}\n")
+        got = self.cordon("create", "-n", "x", "--conf", self.path("box.yaml"))
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("PULL_WORD, which is not set", got.errtext)
+        self.assertEqual(self.names(), [])
+        box = self.box("x")
+        with self.claiming(box):
+            got = self.cordon("create", "-n", "x", "--conf", self.path("box.yaml"),
+                              env={"PULL_WORD": "given"})
+        self.assertEqual(got.code, 0, got)
+        self.assertNotIn("given", got.errtext)
+        self.assertEqual({a for a in asked if isinstance(a, tuple)}, {("mirror", None)})
+        record = json.dumps(box.inspect())
+        self.assertNotIn("given", record)
+        self.assertNotIn("ann", record)
+
     def test_bearer_token(self):
         layout = self.busybox_layout()
         key, cert = make_certificate(self.dir)

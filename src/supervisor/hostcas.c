@@ -1,0 +1,72 @@
+#include "supervisor/hostcas.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "supervisor/topmost.h"
+
+#define BUNDLE_MAX_BYTES \
+	(4u << 20) /* Mozilla's is a quarter of one; both fit the 16 MiB of /.msb */
+
+const char *const hostcas_places[] = { "etc/ssl/certs/ca-certificates.crt",
+				       "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/cert.pem",
+				       NULL };
+
+static int read_host(struct buf *out, struct err *e)
+{
+	for (size_t i = 0; hostcas_places[i]; i++) {
+		AUTO_FREE char *path = xasprintf("/%s", hostcas_places[i]);
+		int r = io_read_file(AT_FDCWD, path, out);
+
+		if (r == 0 && out->n)
+			return 0;
+		if (r == -EFBIG)
+			return err_set(e, ERR_LIMIT, "--trust-host-cas: '%s' is too large", path);
+		buf_clear(out);
+	}
+	err_set(e, ERR_UNSUPPORTED, "--trust-host-cas: this host has no file of root certificates");
+	return err_hint(e, "install the package 'ca-certificates'");
+}
+
+/* The image's own come first; whoever reads the file takes all of it. */
+static void read_image(const struct rootfs *r, struct buf *out, const char **ret_place)
+{
+	*ret_place = hostcas_places[0];
+	for (size_t i = 0; hostcas_places[i]; i++) {
+		struct stat st;
+		AUTO_FD fd = topmost_open(r, hostcas_places[i], &st);
+
+		if (fd < 0)
+			continue;
+		*ret_place = hostcas_places[i];
+		if (io_read_to_end(fd, out) < 0)
+			buf_clear(out);
+		break;
+	}
+	if (out->n && out->p[out->n - 1] != '\n')
+		buf_add_char(out, '\n');
+}
+
+int hostcas_read(struct rootfs *r, struct err *e)
+{
+	AUTO_BUF host = BUF_INIT(BUNDLE_MAX_BYTES), all = BUF_INIT(2 * BUNDLE_MAX_BYTES);
+	const char *place;
+
+	if (read_host(&host, e) < 0)
+		return -1;
+	read_image(r, &all, &place);
+	buf_add(&all, host.p, host.n);
+	if (buf_failed(&all) || memchr(all.p, 0, all.n))
+		return err_set(e, ERR_INVALID,
+			       "--trust-host-cas: '/%s' of the image is no list of "
+			       "certificates",
+			       place);
+	r->ca_place = xasprintf("/%s", place);
+	r->ca_bundle = buf_take(&all);
+	r->host_cas = buf_take(&host);
+	return 0;
+}

@@ -1,0 +1,34 @@
+#include "supervisor/topmost.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+
+/* 1 and the file, 0 when this layer does not know the name, -1 when it has no file there. */
+static int open_in(int layer, const char *below, const char *path, struct stat *ret, int *ret_fd)
+{
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	AUTO_FD probe = openat(layer, below, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD fd = probe < 0 ? -1 : sys_openat2(probe, path, &how);
+
+	if (fd < 0 || fstat(fd, ret) < 0)
+		return 0;
+	if (!S_ISREG(ret->st_mode))
+		return -1; /* removed by a whiteout, or nothing for us */
+	*ret_fd = fd_take(&fd);
+	return 1;
+}
+
+int topmost_open(const struct rootfs *r, const char *path, struct stat *ret)
+{
+	int found = 0, fd = -1;
+
+	if (r->upper_fd >= 0)
+		found = open_in(r->upper_fd, "upper", path, ret, &fd);
+	for (size_t i = r->n_layers; found == 0 && i-- > 0;)
+		found = open_in(r->layer_fd[i], ".", path, ret, &fd);
+	return fd;
+}

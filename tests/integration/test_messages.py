@@ -1,0 +1,170 @@
+"""What is said when something goes wrong, and to those who ask to be told more (spec §1.1, §1.3, §4.1,
+§4.2, §6.4)."""
+
+import json
+import os
+import socket
+
+from harness import CordonTest
+
+
+class FailedStarts(CordonTest):
+    """`error: failed to start "NAME"`, then `→ STAGE: CAUSE`, and where to look if that is still there."""
+
+    def assert_block(self, got, name, *lines):
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        said = got.errtext.splitlines()
+        self.assertEqual(said[0], f'error: failed to start "{name}"', got)
+        self.assertEqual(len(said), len(lines) + 1, got)
+        for line, pattern in zip(said[1:], lines):
+            self.assertRegex(line, "^  → " + pattern)
+
+    def test_of_a_new_sandbox(self):
+        box = self.box()
+        got = self.cordon("create", "-n", box.name, "--tmpfs", "/etc/passwd/x", "host")
+        self.assert_block(got, box.name, "mount: .*'/etc/passwd'")
+        self.assertEqual(self.names(), [])
+
+    def test_of_an_old_one_whose_volume_is_gone(self):
+        source = os.path.join(self.dir, "source")
+        os.mkdir(source, 0o700)
+        box = self.create("-v", f"{source}:/m")
+        self.assertEqual(box.stop().code, 0)
+        os.rmdir(source)
+        for words in (("start", box.name), ("restart", box.name), ("exec", box.name, "--", "true"),
+                      ("run", "-n", box.name, "--", "true"), ("copy", f"{box.name}:/etc/passwd", ".")):
+            with self.subTest(words=words):
+                self.assert_block(self.cordon(*words), box.name, f"mount: .*'{source}'",
+                                  f"more: cordon logs --source system {box.name}$")
+        self.assertIn(source, self.cordon("logs", "--source", "system", box.name).text)
+        first = json.loads(self.cordon("logs", "--json", box.name).text.splitlines()[0])
+        self.assertEqual(first["s"], "boot-error")
+        self.assertEqual(json.loads(first["d"])["stage"], "mount")
+        os.mkdir(source, 0o700)
+        self.assertEqual(box.start().code, 0)
+
+    def test_a_taken_port(self):
+        holder = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(holder.close)
+        port = holder.getsockname()[1]
+        for words in (("create", "-n", "late"), ("run", "-n", "late")):
+            with self.subTest(words=words):
+                got = self.cordon(*words, "-p", f"{port}:80", "host",
+                                  *(("--", "echo", "ran") if words[0] == "run" else ()))
+                self.assert_block(got, "late", f"network: .*{port}/tcp on 127.0.0.1")
+                self.assertEqual(self.names(), [])
+
+    def test_quiet_hides_it_where_it_hides_targets(self):
+        source = os.path.join(self.dir, "source")
+        os.mkdir(source, 0o700)
+        box = self.create("-v", f"{source}:/m")
+        self.assertEqual(box.stop().code, 0)
+        os.rmdir(source)
+        got = self.cordon("start", "-q", box.name)
+        self.assertEqual((got.code, got.out, got.err), (1, b"", b""))
+
+
+class Reasons(CordonTest):
+    def test_why_it_stopped_is_in_the_log(self):
+        for opts, reason in ((("--max-duration", "1"), "maximum duration reached"),
+                             (("--idle-timeout", "1"), "idle timeout reached")):
+            with self.subTest(opts=opts):
+                box = self.create(*opts)
+                self.eventually(lambda: box.status() == "Stopped", within=10)
+                lines = self.cordon("logs", "--source", "system", box.name).text.splitlines()
+                self.assertEqual(lines, ["--- sandbox started ---", reason,
+                                         "--- sandbox stopped ---"])
+
+
+class Reuse(CordonTest):
+    def test_a_warning_only_when_something_is_ignored(self):
+        box = self.create()
+        got = self.cordon("run", "-n", box.name, "host", "--", "echo", "in")
+        self.assertEqual((got.code, got.text, got.errtext), (0, "in\n", ""))
+        for opts in (("-m", "600M"), ("--no-net",), ("-e", "A=1"), ("--conf", "none.yaml")):
+            with self.subTest(opts=opts):
+                got = self.cordon("run", "-n", box.name, *opts, "--", "echo", "in")
+                self.assertEqual((got.code, got.text), (0, "in\n"))
+                self.assertRegex(got.errtext, r"^warn: [^\n]*ignored\n$")
+        got = self.cordon("run", "-d", "-n", box.name, "--", "true")
+        self.assertRegex(got.errtext, r"^warn: [^\n]*was running before[^\n]*\n$")
+
+    def test_exec_at_a_terminal_without_a_command_is_a_shell(self):
+        """Whatever the image or --entrypoint would run; `run` does run that."""
+        box = self.create("--entrypoint", "echo", "--shell", "/bin/sh")
+        term = self.terminal("exec", box.name)
+        term.send("echo shell-$((40+2))\n")
+        term.expect("shell-42")
+        term.send("exit\n")
+        self.assertEqual(term.wait(), 0)
+        got = self.cordon("exec", box.name)
+        self.assertEqual((got.code, got.text), (0, "\n"))
+        term = self.terminal("run", "--entrypoint", "/bin/echo", "host", "--", "run-$x")
+        term.expect(r"run-\$x")
+        self.assertEqual(term.wait(), 0)
+
+
+class Diagnostics(CordonTest):
+    def lines(self, got):
+        return [line.split(" ", 1)[0] for line in got.errtext.splitlines() if " cordon: " in line]
+
+    def test_silent_unless_asked_then_on_stderr(self):
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(self.cordon("exec", box.name, "--", "true").err, b"")
+        seen = {}
+        for level in ("error", "warn", "info", "debug", "trace"):
+            for words in ((f"--{level}", "exec", box.name, "--", "echo", "out"),
+                          ("exec", f"--{level}", box.name, "--", "echo", "out")):
+                got = self.cordon(*words)
+                self.assertEqual((got.code, got.text), (0, "out\n"), got)
+                seen[level] = set(self.lines(got))
+        self.assertEqual(seen["error"] | seen["warn"], set())
+        self.assertEqual(seen["info"], {"info"})
+        self.assertEqual(seen["debug"], {"info", "debug"})
+        self.assertEqual(seen["trace"], {"info", "debug", "trace"})
+
+    def test_they_hold_no_values(self):
+        got = self.cordon("--trace", "run", "-e", "TOKEN=hunter2", "host", "--", "sh", "-c",
+                          "echo $TOKEN", stdin=b"secret input")
+        self.assertEqual(got.text, "hunter2\n")
+        self.assertNotIn("hunter2", got.errtext)
+        self.assertNotIn("secret input", got.errtext)
+
+    def test_log_level_of_a_sandbox(self):
+        quiet = self.create()
+        self.assertEqual(quiet.stop().code, 0)
+        self.assertNotIn("supervisor", self.cordon("logs", "--source", "system", quiet.name).text)
+        box = self.create("--log-level", "debug")
+        self.assertEqual(box.stop().code, 0)
+        got = self.cordon("logs", "--source", "system", box.name).text
+        self.assertRegex(got, r"(?m)^info supervisor: running: pid 1 is \d+, memory ")
+        self.assertRegex(got, r"(?m)^debug supervisor: request ")
+        self.assertNotIn("trace supervisor", got)
+        self.assertLess(got.index("supervisor: running"), got.index("--- sandbox stopped ---"))
+
+    def test_default_level_comes_from_the_configuration(self):
+        self.assertEqual(self.names(), [])  # makes the home
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            json.dump({"log_level": "loud"}, handle)
+        got = self.cordon("create", "host")
+        self.assertEqual(got.code, 1)
+        self.assertIn("log_level", got.errtext)
+        self.assertIn("loud", got.errtext)
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            json.dump({"log_level": "info"}, handle)
+        box = self.create()
+        self.assertEqual(box.inspect()["config"]["runtime"]["log_level"], "info")
+        self.assertIn("info supervisor:", self.cordon("logs", "--source", "system", box.name).text)
+
+
+class Sampling(CordonTest):
+    def test_switched_off(self):
+        self.assertEqual(self.names(), [])  # makes the home
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            json.dump({"sandbox_defaults": {"disable_metrics_sample": True}}, handle)
+        box = self.create()
+        got = self.cordon("metrics", box.name)
+        self.assertEqual((got.code, got.out), (1, b""))
+        self.assertEqual(got.errtext, f'error: no metrics recorded for sandbox "{box.name}"\n')
+        self.assertEqual(self.cordon("metrics", "--format", "json").json(), [])

@@ -1,0 +1,305 @@
+"""A sandbox started by an older or newer build stays usable: the programs are replaced under it, and the
+other side of its sockets speaks another version of the protocol (cordon-protocol(7))."""
+
+import hashlib
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+
+from harness import PREFIX, CordonTest
+
+HELLO, EXEC, STARTED, EXIT, PING, PONG, ERROR, STOP, STOPPED = 1, 2, 3, 4, 12, 13, 15, 48, 49
+VERSION, OLDEST, FLAGS, ARGUMENT, CODE, TEXT, NUMBER = 1, 2, 3, 4, 15, 32, 33
+UNKNOWN_TYPE, UNKNOWN_TAG = 250, 251
+
+
+def frame(kind, body=b"", stream=0):
+    return struct.pack("<IBBHI", len(body), kind, 0, 0, stream) + body
+
+
+def field(tag, value):
+    data = struct.pack("<Q", value) if isinstance(value, int) else value
+    return struct.pack("<BI", tag, len(data)) + data
+
+
+def hello(version, oldest, more=b""):
+    return frame(HELLO, field(VERSION, version) + field(OLDEST, oldest) + more)
+
+
+def take_frames(data):
+    """Whole frames at the front of DATA as (type, body, stream), and the rest."""
+    found = []
+    while len(data) >= 12:
+        length, kind, _, _, stream = struct.unpack("<IBBHI", data[:12])
+        if len(data) < 12 + length:
+            break
+        found.append((kind, data[12:12 + length], stream))
+        data = data[12 + length:]
+    return found, data
+
+
+def fields(body):
+    found = {}
+    while body:
+        tag, length = struct.unpack("<BI", body[:5])
+        found[tag] = body[5:5 + length]
+        body = body[5 + length:]
+    return found
+
+
+class WireTest(CordonTest):
+    def socket_path(self, box, suffix):
+        name = hashlib.sha256(box.name.encode()).hexdigest()[:16]
+        return os.path.join(self.home, "run", f"{name}.{suffix}")
+
+    def connect(self, box, suffix="sock"):
+        sock = socket.socket(socket.AF_UNIX)
+        self.addCleanup(sock.close)
+        sock.settimeout(10)
+        # long temporary directories: through the descriptor of the directory, as the programs do
+        path = self.socket_path(box, suffix)
+        place = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
+        sock.connect(f"/proc/self/fd/{place}/{os.path.basename(path)}")
+        os.close(place)
+        return sock
+
+    def read_until(self, sock, kind):
+        """All frames up to the first of that type; None in its place when the connection ends."""
+        seen, data = [], b""
+        while True:
+            chunk = sock.recv(65536)
+            if not chunk:
+                return seen, None
+            found, data = take_frames(data + chunk)
+            seen += found
+            for got in found:
+                if got[0] == kind:
+                    return seen, got
+
+
+class Clients(WireTest):
+    """The sandbox is of this build, its client of another."""
+
+    def run_command(self, box, greeting, more=b""):
+        """(exit status, output) of `echo spoken`, by a client that opens with GREETING."""
+        sock, (out, theirs) = self.connect(box), os.pipe()
+        null = os.open(os.devnull, os.O_RDWR)
+        body = field(FLAGS, 4) + b"".join(field(ARGUMENT, w + b"\0") for w in
+                                          (b"sh", b"-c", b"echo spoken; exit 7")) + more
+        socket.send_fds(sock, [greeting + frame(EXEC, body, 1)], [null, theirs])
+        os.close(theirs)
+        os.close(null)
+        _, got = self.read_until(sock, EXIT)
+        with os.fdopen(out, "rb") as stream:
+            text = stream.read()
+        self.assertIsNotNone(got, "no EXIT")
+        return struct.unpack("<Q", fields(got[1])[CODE])[0], text
+
+    def test_of_the_same_version(self):
+        self.assertEqual(self.run_command(self.create(), hello(1, 1)), (7, b"spoken\n"))
+
+    def test_a_newer_one_that_still_speaks_ours(self):
+        box = self.create()
+        greeting = hello(9, 1, field(UNKNOWN_TAG, 5)) + frame(UNKNOWN_TYPE, b"what is this")
+        self.assertEqual(self.run_command(box, greeting, field(UNKNOWN_TAG, b"nor this")),
+                         (7, b"spoken\n"))
+        sock = self.connect(box)
+        sock.sendall(hello(9, 1) + frame(PING, field(UNKNOWN_TAG, 1), 3))
+        self.assertIsNotNone(self.read_until(sock, PONG)[1])
+
+    def test_a_newer_one_that_does_not(self):
+        box = self.create()
+        sock = self.connect(box)
+        sock.sendall(hello(9, 2) + frame(PING, b"", 3))
+        seen, got = self.read_until(sock, ERROR)
+        self.assertEqual([kind for kind, _, _ in seen], [HELLO, ERROR])
+        self.assertEqual(struct.unpack("<Q", fields(seen[0][1])[VERSION])[0], 1)
+        said = fields(got[1])[TEXT]
+        self.assertIn(b"protocol 1 to 1", said)
+        self.assertIn(b"2 to 9", said)
+        self.assertEqual(self.read_until(sock, PONG)[1], None)  # and it hung up
+        self.assertEqual(box.out("echo unharmed"), "unharmed")
+
+    def test_the_supervisor_passes_over_what_it_does_not_know(self):
+        box = self.create()
+        sock = self.connect(box, "ctl")
+        sock.sendall(frame(UNKNOWN_TYPE, b"later") + frame(UNKNOWN_TYPE + 1) +
+                     frame(STOP, field(NUMBER, 0) + field(UNKNOWN_TAG, 1)))
+        self.assertIsNotNone(self.read_until(sock, STOPPED)[1])
+        self.assertEqual(box.status(), "Stopped")
+
+
+class Between(threading.Thread):
+    """Stands in for pid 1 of another build: passes everything on to the real one, but for what CHANGE
+    makes of each of its frames (type, body, stream) -> bytes."""
+
+    def __init__(self, test, box, change):
+        super().__init__(daemon=True)
+        self.path, self.change = test.socket_path(box, "sock"), change
+        self.real = self.path + ".real"
+        os.rename(self.path, self.real)
+        self.listener = socket.socket(socket.AF_UNIX)
+        place = os.open(os.path.dirname(self.path), os.O_PATH | os.O_DIRECTORY)
+        self.place = f"/proc/self/fd/{place}/"
+        self.listener.bind(self.place + os.path.basename(self.path))
+        self.listener.listen(8)
+        test.addCleanup(self.end, place)
+        self.start()
+
+    def end(self, place):
+        self.listener.close()
+        os.close(place)
+        for path in (self.path, self.real):
+            if os.path.exists(path):
+                os.unlink(path)
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            agent = socket.socket(socket.AF_UNIX)
+            agent.connect(self.place + os.path.basename(self.real))
+            threading.Thread(target=self.up, args=(client, agent), daemon=True).start()
+            threading.Thread(target=self.down, args=(agent, client), daemon=True).start()
+
+    @staticmethod
+    def up(client, agent):
+        while True:
+            try:
+                data, fds, _, _ = socket.recv_fds(client, 65536, 4)
+                if not data:
+                    break
+                if fds:
+                    socket.send_fds(agent, [data], fds)
+                else:
+                    agent.sendall(data)
+            except OSError:
+                break
+            for fd in fds:
+                os.close(fd)
+        agent.close()
+
+    def down(self, agent, client):
+        data = b""
+        while True:
+            try:
+                chunk = agent.recv(65536)
+                if not chunk:
+                    break
+                found, data = take_frames(data + chunk)
+                client.sendall(b"".join(self.change(*f) for f in found))
+            except OSError:
+                break
+        try:
+            client.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+class Agents(WireTest):
+    """The client is of this build, pid 1 of another."""
+
+    DATA = (5, 6, 42)  # bodies that are bytes, not fields
+
+    def newer(self, kind, body, stream):
+        """One of a later version: knows more types and more fields than we do."""
+        more = b"" if kind in self.DATA else field(UNKNOWN_TAG, b"new")
+        if kind == HELLO:
+            body = field(VERSION, 9) + field(OLDEST, 1)
+        return frame(UNKNOWN_TYPE, b"news", stream) + frame(kind, body + more, stream)
+
+    def older(self, kind, body, stream):
+        """One that says no more than it must: its EXIT has only what is not zero."""
+        if kind == EXIT:
+            told = fields(body)
+            body = b"".join(field(t, v) for t, v in told.items() if any(v))
+        return frame(kind, body, stream)
+
+    def use(self, box):
+        got = box.sh("cat; echo err >&2; exit 5", stdin=b"typed")
+        self.assertEqual((got.code, got.out, got.err), (5, b"typed", b"err\n"), got)
+        self.assertEqual(self.cordon("ping", "-q", box.name).code, 0)
+        self.assertEqual(box.exec("/no/such").code, 127)
+        with open(os.path.join(self.dir, "file"), "wb") as handle:
+            handle.write(b"moved" * 100000)
+        self.assertEqual(self.cordon("copy", "./file", f"{box.name}:/root/").code, 0)
+        self.assertEqual(self.cordon("copy", f"{box.name}:/root/file", "./back").code, 0)
+        with open(os.path.join(self.dir, "back"), "rb") as handle:
+            self.assertEqual(handle.read(), b"moved" * 100000)
+        term = box.terminal("sh", "-c", "stty size; read x; echo got-$x", rows=30, cols=99)
+        term.expect("30 99")
+        term.send("line\r")
+        term.expect("got-line")
+        self.assertEqual(term.wait(), 0)
+
+    def test_a_newer_one(self):
+        box = self.create()
+        Between(self, box, self.newer)
+        self.use(box)
+
+    def test_an_older_one(self):
+        box = self.create()
+        Between(self, box, self.older)
+        self.use(box)
+
+    def test_one_without_a_version_in_common(self):
+        box = self.create()
+
+        def refuse(kind, body, stream):
+            text = b"this sandbox speaks protocol 2 to 3 and this program 1 to 1\0"
+            return hello(3, 2) + frame(ERROR, field(CODE, 11) + field(TEXT, text))
+
+        Between(self, box, refuse)
+        got = box.exec("true")
+        self.assertEqual((got.code, got.out), (1, b""), got)
+        self.assertIn("protocol 2 to 3", got.errtext)
+        self.assertEqual(box.stop().code, 0)  # the supervisor can still be asked
+        self.assertEqual(box.status(), "Stopped")
+
+
+class InPlace(CordonTest):
+    """All programs are replaced, as a package manager does it, while a sandbox runs."""
+
+    modes = ("root", "user", "bare")
+
+    def install(self, place):
+        for name in os.listdir(os.path.join(PREFIX, "libexec/cordon")):
+            target = os.path.join(place, "libexec/cordon", name)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy2(os.path.join(PREFIX, "libexec/cordon", name), target + ".new")
+            os.rename(target + ".new", target)
+        return os.path.join(place, "libexec/cordon/cordon")
+
+    def test_a_running_sandbox_goes_on(self):
+        program = self.install(os.path.join(self.dir, "prefix"))
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("create", "-q", "-n", box.name, "host", program=program)
+        self.assertEqual(got.code, 0, got)
+        sleeper = self.spawn("exec", box.name, "--", "sh", "-c", "echo up; read x; echo $x",
+                             program=program, stdin=subprocess.PIPE)
+        self.assertEqual(sleeper.stdout.readline(), b"up\n")
+        self.assertEqual(self.install(os.path.join(self.dir, "prefix")), program)
+        sleeper.communicate(b"on\n", timeout=10)
+        self.assertEqual(sleeper.returncode, 0)
+
+        def after(*words, **more):
+            got = self.cordon(*words, program=program, **more)
+            self.assertEqual(got.code, 0, got)
+            return got.text
+
+        self.assertEqual(after("exec", box.name, "--", "echo", "new"), "new\n")
+        self.assertEqual(after("exec", box.name, "--", "cat", stdin=b"piped"), "piped")
+        self.assertIn("new", after("logs", box.name))
+        after("modify", box.name, "-e", "A=1")
+        self.assertEqual(after("exec", box.name, "--", "sh", "-c", "echo $A"), "1\n")
+        after("ping", box.name)
+        after("copy", f"{box.name}:/etc/passwd", "./passwd")
+        with self.claiming(box):
+            after("restart", box.name)
+        self.assertEqual(after("exec", box.name, "--", "echo", "fresh"), "fresh\n")
