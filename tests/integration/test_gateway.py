@@ -718,6 +718,16 @@ class Seen(GatewayTest):
         self.assertEqual(reply["type"], "error")
         self.assertEqual(self.get(PRIVATE, 80), b"hello\n")  # the old one stays
 
+    def test_names_resolved_before_a_change_still_count(self):
+        self.resolver({"good.example": [PUBLIC]})
+        self.server(PUBLIC, 80)
+        self.start()
+        self.lab.resolve("good.example")
+        self.lab.ask(type="policy", network=network([rule("allow", {"domain": "good.example"})]))
+        self.assertEqual(self.get(PUBLIC, 80), b"hello\n")
+        self.lab.ask(type="policy", network=network([rule("allow", {"domain": "other.example"})]))
+        self.refused(PUBLIC, 80)
+
     def test_bytes_are_counted(self):
         self.server(PUBLIC, 80, lambda conn, peer: conn.sendall(b"x" * 1_000_000))
         self.start()
