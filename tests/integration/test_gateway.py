@@ -103,6 +103,26 @@ class Reach(GatewayTest):
         self.lab.ask(type="policy", network=network([rule("allow", {"cidr": netlab.HOST6})]))
         self.assertEqual(self.get(netlab.HOST6, 80), b"hello\n")
 
+    def test_an_address_that_the_host_takes_on(self):
+        """What the kernel said of an address is believed for a moment, not for ever."""
+        self.server(PUBLIC2, 80)
+        self.start()
+        self.assertEqual(self.get(PUBLIC2, 80), b"hello\n")
+        self.lab.outside.ip(f"address add {PUBLIC2} dev lo\n")
+        own = Server(self.lab.outside, PUBLIC2, 80, hello)
+        self.addCleanup(own.close)
+
+        def refused():
+            try:
+                self.lab.connect(PUBLIC2, 80).close()
+                return False
+            except ConnectionRefusedError:
+                return True
+        eventually(refused, within=20)
+        served = len(own.seen)
+        self.refused(PUBLIC2, 80)
+        self.assertEqual(len(own.seen), served)
+
     def test_refused_and_unreachable_are_told(self):
         self.start()
         self.refused(PUBLIC, 81)

@@ -416,6 +416,11 @@ class Store(ImageMixin, CordonTest):
                                                     "diff_id", "erofs_size_bytes", "media_type",
                                                     "position"])
         self.assertIn(shown["digest"], self.ok("inspect", "x:1").text)
+        self.load("sized", os.urandom(5_000_001))
+        layer = self.inspect("sized:1")["layers"][0]
+        self.assertEqual(layer["compressed_size_bytes"],
+                         os.path.getsize(self.path("sized-l.tar")))  # of the blob as it came
+        self.assertEqual(layer["erofs_size_bytes"], 5_001_216)  # whole blocks, as on disk
         self.refused("inspect", "nosuch", says="image not found: nosuch")
 
     def test_remove(self):
@@ -752,6 +757,15 @@ class Creating(ImageMixin, CordonTest):
         self.create(image=ref)
         box = self.create("--pull", "always", image=ref)
         self.assertEqual(box.out("cat /extra"), "x")
+        fake.shutdown()  # offline: what is there is enough, unless told otherwise
+        fake.server_close()
+        self.create(image=ref)
+        before = self.names()
+        got = self.cordon("create", "--quiet", "--pull", "always", ref)
+        self.assertEqual(got.code, 1, got)
+        self.assertIn(fake.host, got.errtext)
+        self.assertEqual(self.names(), before)
+        self.assertEqual(self.references(), [ref])
 
     def test_hostile_trees(self):
         """Places that we mount over are links in the image; what they point to stays as it is."""
