@@ -89,19 +89,30 @@ static int drop_privilege(struct err *e)
 				    e);
 }
 
+/* Never raises: a caller who allows himself less than we would has his reasons. */
+static int lower_limit(int resource, rlim_t max, struct err *e)
+{
+	struct rlimit l;
+
+	if (getrlimit(resource, &l) < 0)
+		return err_sys(e, errno, "read the worker's limits");
+	if (l.rlim_max > max)
+		l.rlim_max = max;
+	if (l.rlim_cur > l.rlim_max)
+		l.rlim_cur = l.rlim_max;
+	if (setrlimit(resource, &l) < 0)
+		return err_sys(e, errno, "limit the worker");
+	return 0;
+}
+
 static int limit_resources(struct err *e)
 {
-	struct rlimit none = { 0, 0 };
-	struct rlimit files = { WORKER_OPEN_FILES_MAX, WORKER_OPEN_FILES_MAX };
-	struct rlimit memory = { WORKER_MEMORY_MAX_BYTES, WORKER_MEMORY_MAX_BYTES };
-
-	if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0)
-		return err_sys(e, errno, "limit the worker");
+	if (lower_limit(RLIMIT_CORE, 0, e) < 0 ||
+	    lower_limit(RLIMIT_NOFILE, WORKER_OPEN_FILES_MAX, e) < 0)
+		return -1;
 #ifndef __SANITIZE_ADDRESS__ /* its shadow memory is larger than any limit */
-	if (setrlimit(RLIMIT_DATA, &memory) < 0)
-		return err_sys(e, errno, "limit the worker's memory");
-#else
-	(void)memory;
+	if (lower_limit(RLIMIT_DATA, WORKER_MEMORY_MAX_BYTES, e) < 0)
+		return -1;
 #endif
 	return 0;
 }

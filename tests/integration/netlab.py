@@ -172,7 +172,7 @@ class Resolver:
 
     def __init__(self, ns, address, port=53, table=None):
         self.table = dict(table or {})
-        self.asked, self.silent, self.truncate, self.ttl = [], False, False, 60
+        self.asked, self.ignored, self.silent, self.truncate, self.ttl = [], 0, False, False, 60
         self.udp = ns.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind((address, port))
         self.tcp = ns.do(socket.socket)
@@ -200,7 +200,9 @@ class Resolver:
         while True:
             try:
                 query, peer = self.udp.recvfrom(4096)
-                if query and not self.silent:
+                if query and self.silent:
+                    self.ignored += 1
+                elif query:
                     self.udp.sendto(self.answer(query, "udp"), peer)
             except OSError:
                 return

@@ -62,12 +62,11 @@ class GatewayTest(unittest.TestCase):
         with self.lab.connect(address, port, timeout) as s:
             return b"".join(iter(lambda: s.recv(65536), b""))
 
-    def refused(self, address, port, expected=(errno.ECONNREFUSED,), within=1.0):
-        began = time.monotonic()
+    def refused(self, address, port, expected=(errno.ECONNREFUSED,)):
+        """Told so by a packet: silence would be a timeout, which has no number."""
         with self.assertRaises(OSError) as caught:
-            self.lab.connect(address, port, timeout=3).close()
+            self.lab.connect(address, port, timeout=10).close()
         self.assertIn(caught.exception.errno, expected, caught.exception)
-        self.assertLess(time.monotonic() - began, within)
 
 
 class Reach(GatewayTest):
@@ -110,6 +109,26 @@ class Reach(GatewayTest):
         self.assertEqual(self.get(netlab.HOST, 80), b"hello\n")
         self.lab.ask(type="policy", network=network([rule("allow", {"cidr": netlab.HOST6})]))
         self.assertEqual(self.get(netlab.HOST6, 80), b"hello\n")
+
+    def test_an_address_that_the_host_takes_on(self):
+        """What the kernel said of an address is believed for a moment, not for ever."""
+        self.server(PUBLIC2, 80)
+        self.start()
+        self.assertEqual(self.get(PUBLIC2, 80), b"hello\n")
+        self.lab.outside.ip(f"address add {PUBLIC2} dev lo\n")
+        own = Server(self.lab.outside, PUBLIC2, 80, hello)
+        self.addCleanup(own.close)
+
+        def refused():
+            try:
+                self.lab.connect(PUBLIC2, 80).close()
+                return False
+            except ConnectionRefusedError:
+                return True
+        eventually(refused, within=20)
+        served = len(own.seen)
+        self.refused(PUBLIC2, 80)
+        self.assertEqual(len(own.seen), served)
 
     def test_refused_and_unreachable_are_told(self):
         self.start()
@@ -239,6 +258,19 @@ class Data(GatewayTest):
                 time.sleep(0.01)
         self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(data).digest())
 
+    def test_keep_alive(self):
+        """Probes of the guest's kernel are answered: a quiet connection is not a dead one."""
+        self.server(PUBLIC, 1000, echo)
+        self.start()
+        with self.lab.connect(PUBLIC, 1000) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 2)):
+                s.setsockopt(socket.IPPROTO_TCP, option, value)
+            sent = self.lab.counters()["tx_packets"]
+            eventually(lambda: self.lab.counters()["tx_packets"] >= sent + 4, within=20)  # more than it may lose
+            s.sendall(b"still")
+            self.assertEqual(s.recv(10), b"still")
+
     def test_five_hundred_at_once(self):
         self.server(PUBLIC, 1000, echo)
         self.start(network(max_connections=600))
@@ -358,6 +390,28 @@ class Names(GatewayTest):
                             rule("allow", "any")], egress="allow"))
         self.assertEqual(self.lab.resolve("inside.example")[:2], (3, []))
 
+    def test_dns_on_another_port_is_a_connection_like_any_other(self):
+        elsewhere = Resolver(self.lab.world, PUBLIC2, port=5300, table={"evil.example": [PRIVATE]})
+        self.addCleanup(elsewhere.close)
+        self.start(network(self.ONLY))
+        self.refused(PUBLIC2, 5300)
+        with self.lab.inside.socket(kind=socket.SOCK_DGRAM) as s:
+            s.connect((PUBLIC2, 5300))
+            s.send(netlab.dns_query("evil.example"))
+            with self.assertRaises(OSError) as caught:
+                s.recv(100)
+            self.assertEqual(caught.exception.errno, errno.EHOSTUNREACH)
+        self.assertEqual(elsewhere.asked, [])
+        # where the address is allowed the answer is only bytes: it opens nothing
+        self.lab.ask(type="policy", network=network([*self.ONLY, rule("allow", {"cidr": PUBLIC2}),
+                                                     rule("allow", {"domain": "evil.example"})]))
+        query = netlab.dns_query("evil.example")
+        with self.lab.connect(PUBLIC2, 5300) as s:
+            s.sendall(struct.pack(">H", len(query)) + query)
+            size = struct.unpack(">H", netlab.receive_exactly(s, 2))[0]
+            self.assertEqual(netlab.parse_reply(netlab.receive_exactly(s, size))[1], [PRIVATE])
+        self.refused(PRIVATE, 80)
+
     def test_names_with_two_readings(self):
         self.start(network(self.ONLY))
         wrong = {"nul": b"\x0bexample\0com\x00", "dot in label": b"\x0bexample.com\x00",
@@ -406,13 +460,11 @@ class Names(GatewayTest):
         self.dns.silent = True
         second = self.resolver(self.TABLE, RESOLVER2)
         self.start(network(nameservers=[RESOLVER, RESOLVER2], timeout_ms=400))
-        began = time.monotonic()
         self.assertEqual(self.lab.resolve("example.com"), (0, [PUBLIC], False))
-        self.assertGreater(time.monotonic() - began, 0.35)
-        began = time.monotonic()
+        tried = self.dns.ignored
+        self.assertGreater(tried, 0)
         self.assertEqual(self.lab.resolve("www.example.com"), (0, [PUBLIC2], False))
-        self.assertLess(time.monotonic() - began, 0.3)  # it is known to be dead now
-        self.assertEqual(len(second.asked), 2)
+        self.assertEqual((self.dns.ignored, len(second.asked)), (tried, 2))  # it is known to be dead now
 
     def test_no_resolver_answers(self):
         self.dns.silent = True
@@ -454,6 +506,20 @@ class NamesWithoutIPv6(GatewayTest):
         self.assertEqual(dns.asked, [("both.example", 1, "udp")])
 
 
+class WithoutIPv6(GatewayTest):
+    """A host whose kernel has IPv6 switched off."""
+
+    def test_the_rest_works(self):
+        self.server(PUBLIC, 80)
+        self.resolver({"both.example": [PUBLIC, PUBLIC6]})
+        self.lab.outside.sysctl("ipv6/conf/all/disable_ipv6", 1)
+        self.start()
+        self.assertEqual(self.get(PUBLIC, 80), b"hello\n")
+        self.assertEqual(self.lab.resolve("both.example", 28), (0, [], False))
+        self.assertEqual(self.lab.resolve("both.example", 1), (0, [PUBLIC], False))
+        self.refused(PUBLIC6, 80, (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES))
+
+
 def client_hello(name):
     """What a TLS client really sends, without a network."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -479,6 +545,13 @@ class Shown(GatewayTest):
         self.server(PUBLIC, 443, keep)
         self.rules = [rule("allow", {"domain": "good.example"})]
 
+    @staticmethod
+    def not_reset(s):
+        """True, or the error of a connection that was reset."""
+        with contextlib.suppress(BlockingIOError):
+            s.recv(1, socket.MSG_PEEK)
+        return True
+
     def try_bytes(self, chunks, pause=0.02):
         """True when the server got all of it, False when the connection was reset."""
         self.received.clear()
@@ -489,7 +562,8 @@ class Shown(GatewayTest):
                 for chunk in chunks:
                     s.sendall(chunk)
                     time.sleep(pause)
-                eventually(lambda: b"".join(self.received) == want, within=1)
+                s.setblocking(False)
+                eventually(lambda: self.not_reset(s) and b"".join(self.received) == want, within=10)
                 return True
             except (ConnectionError, AssertionError):
                 return False
@@ -506,6 +580,19 @@ class Shown(GatewayTest):
         self.assertNotIn(evil, b"".join(self.received))
         self.assertTrue(self.try_bytes([b"SSH-2.0-x\r\n"]))  # shows no name: only strict minds
         self.assertTrue(any("(evil.example)" in text for text in self.lab.refusals()))
+
+    def test_spellings_of_a_shown_name(self):
+        self.start(network(self.rules))
+        self.lab.resolve("good.example")
+        good = client_hello("good.example")
+
+        def spelled(name):
+            self.assertEqual(len(name), len(b"good.example"))
+            return good.replace(b"good.example", name)
+        self.assertTrue(self.try_bytes([spelled(b"GOOD.eXample")]))
+        for name in (b"good.exampl\0", b"\0ood.example", b"good\0example", b"evilgood.ex.", b"good.example"[1:] + b".",
+                     b"g\xc3\xb6d.example", b"good .exampl", b"good..exampl"):
+            self.assertFalse(self.try_bytes([spelled(name)]), name)
 
     def test_a_denied_name_shown_is_refused_under_a_wide_allow(self):
         self.start(network([rule("deny", {"domain": "evil.example"}), ALLOW_DNS, ALLOW_PUBLIC]))
@@ -657,6 +744,16 @@ class Seen(GatewayTest):
         reply = self.lab.ask(type="policy", network={"policy": {"default_egress": "perhaps", "default_ingress": "deny"}})
         self.assertEqual(reply["type"], "error")
         self.assertEqual(self.get(PRIVATE, 80), b"hello\n")  # the old one stays
+
+    def test_names_resolved_before_a_change_still_count(self):
+        self.resolver({"good.example": [PUBLIC]})
+        self.server(PUBLIC, 80)
+        self.start()
+        self.lab.resolve("good.example")
+        self.lab.ask(type="policy", network=network([rule("allow", {"domain": "good.example"})]))
+        self.assertEqual(self.get(PUBLIC, 80), b"hello\n")
+        self.lab.ask(type="policy", network=network([rule("allow", {"domain": "other.example"})]))
+        self.refused(PUBLIC, 80)
 
     def test_bytes_are_counted(self):
         self.server(PUBLIC, 80, lambda conn, peer: conn.sendall(b"x" * 1_000_000))
@@ -835,6 +932,14 @@ class Attacks(GatewayTest):
         with self.assertRaises(TimeoutError):
             self.fail(f"the server got {self.witness.recvfrom(2000)}")
 
+    def arrives(self, s, data):
+        s.sendto(data, (PUBLIC, 7000))
+        with contextlib.suppress(TimeoutError):
+            while self.witness.recv(2000) != data:
+                pass
+            return True
+        return False
+
     def still_works(self):
         """Nothing that was sent has hurt the gateway."""
         with contextlib.suppress(TimeoutError):
@@ -843,12 +948,8 @@ class Attacks(GatewayTest):
         self.lab.inside.ip(f"address replace {GUEST}/30 dev eth0\nroute replace default via {GATEWAY} dev eth0\n"
                            f"neighbour replace {GATEWAY} lladdr {GATEWAY_MAC} nud permanent dev eth0\n")
         with self.lab.inside.socket(kind=socket.SOCK_DGRAM) as s:
-            s.sendto(b"fine", (PUBLIC, 7000))
-            try:
-                while self.witness.recv(2000) != b"fine":
-                    pass
-            except TimeoutError:
-                self.fail(f"no service: exit status {self.lab.process.poll()}, {self.lab.counters()}")
+            # a link that is still full of what was sent loses it: ask again
+            eventually(lambda: self.arrives(s, b"fine") or self.lab.process.poll() is not None, within=20)
         self.assertIsNone(self.lab.process.poll())
 
     def test_forged_senders(self):
@@ -887,6 +988,20 @@ class Attacks(GatewayTest):
         self.assertGreaterEqual(len(frames), 6)
         for what, group in frames.items():
             self.assertEqual(malformed[what], len(group), what)
+        self.still_works()
+
+    def test_oversized_frames(self):
+        self.start()
+        self.lab.inside.ip("link set eth0 mtu 65521\n")
+        for size in (1473, 4000, 9000, 32768, 65000, 65471):
+            self.raw.send(ethernet(ipv4(udp(b"x" * size))))
+            self.raw.send(ethernet(ipv4(tcp(1, 0, SYN, options=b"\x01" * 40) + b"x" * min(size, 65000), proto=6)))
+            self.raw.send(ethernet(b"x" * size, kind=0x0806))
+        for claimed in (20, 60, 1500, 65535):  # lengths that are not the frame's
+            packet = ipv4(udp(b"x" * 2000))
+            head = packet[:2] + struct.pack(">H", claimed) + packet[4:10] + b"\0\0" + packet[12:20]
+            self.raw.send(ethernet(head[:10] + struct.pack(">H", checksum(head)) + head[12:] + packet[20:]))
+        self.lab.inside.ip("link set eth0 mtu 1500\n")
         self.still_works()
 
     def test_every_forbidden_place(self):

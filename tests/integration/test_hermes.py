@@ -6,21 +6,23 @@ again and prints the working directory between markers."""
 
 import os
 import shlex
+import shutil
 import subprocess
 import time
 
 from harness import MSB, CordonTest, unique_number
+from image_fixtures import ImageMixin, Layer, Layout, busybox_layer, missing
 
 MARK = "__CWD_MARK__"
 
 
 class Agent:
-    def __init__(self, test, *create_options, cwd="/root", **variables):
+    def __init__(self, test, *create_options, cwd="/root", image="host", env=None, **variables):
         self.test, self.cwd, self.ready = test, cwd, False
         self.box = test.box()
         self.variables = [w for k, v in variables.items() for w in ("--env", f"{k}={v}")]
         got = test.cordon("create", "--name", self.box.name, "--replace", "--quiet", "--cpus", "1",
-                          "--memory", "512M", *create_options, "host", program=MSB)
+                          "--memory", "512M", *create_options, image, program=MSB, env=env)
         test.assertEqual((got.code, got.out, got.err), (0, b"", b""), got)
 
     def bash(self, script, login=False, stdin=subprocess.DEVNULL):
@@ -133,3 +135,43 @@ class Hermes(CordonTest):
         got = self.cordon("--version", program=MSB)
         self.assertEqual((got.code, got.text), (0, "msb 0.6.18\n"))
         self.assertLess(min(self.cordon("--version", program=MSB).seconds for _ in range(5)), 0.05)
+
+
+class OnImages(ImageMixin, CordonTest):
+    """The same turns on images that somebody else made."""
+
+    def load(self, *more):
+        layout = Layout(self.path("layout"))
+        layout.image("x", [busybox_layer(self.path("bb.tar")), *more], "--config.env", "PATH=/bin:/usr/bin")
+        layout.copy("x", f"oci-archive:{self.path('x.tar')}:agent:1")
+        self.ok("load", "--quiet", "--input", self.path("x.tar"))
+        return "agent:1"
+
+    def bash(self):
+        if missing("bash-static"):
+            self.not_run("bash-static is not installed")
+        with open(shutil.which("bash-static"), "rb") as handle:
+            return handle.read()
+
+    def turns(self, agent):
+        self.assertEqual(agent.turn("echo hello"), (0, "hello\n"))
+        self.assertEqual(agent.turn('printf %s "$SPACED"'), (0, "two words"))
+        self.assertEqual(agent.turn("cd /usr; export KEPT=yes; f() { echo f-$1; }")[0], 0)
+        self.assertEqual(agent.turn("pwd; echo $KEPT; f x"), (0, "/usr\nyes\nf-x\n"))
+        self.assertEqual(agent.turn("(exit 42)")[0], 42)
+        self.assertEqual(agent.turn("cat", stdin=b"a\nb\n"), (0, "a\nb\n"))
+        self.assertEqual(agent.turn("printf 'a b\\n' | awk '{print $2}' | grep b; mktemp -d")[0], 0)
+
+    def test_with_bash(self):
+        layer = Layer(self.path("bash.tar")).add("bin/bash", self.bash(), mode=0o755).close()
+        self.turns(Agent(self, image=self.load(layer), SPACED="two words"))
+
+    def test_without_bash(self):
+        self.bash()
+        ref = self.load()
+        agent = Agent(self, image=ref, env={"MSB_SHELL_FALLBACK": "1"}, SPACED="two words")
+        self.turns(agent)
+        self.assertEqual(agent.turn("type -p bash")[1], "/.msb/bin/bash\n")
+        self.assertEqual(agent.turn("echo harm > /.msb/bin/bash")[0], 1)
+        plain = Agent(self, image=ref)  # nobody asked for one
+        self.assertEqual(self.finish(plain.bash("true")).code, 127)

@@ -103,6 +103,17 @@ class Archives(ImageMixin, CordonTest):
                                         f"oci:{self.path(form)}:x").stdout)
                 self.assertEqual(config["rootfs"]["diff_ids"], diff_ids)
 
+    def test_to_a_pipe(self):
+        layout = self.busybox_layout()
+        layout.copy("bb", f"oci-archive:{self.path('a.tar')}:bb:1")
+        self.ok("load", "--input", self.path("a.tar"))
+        for form in ("docker", "oci"):
+            self.ok("save", "--format", form, "--output", self.path("file.tar"), "bb:1")
+            got = self.ok("save", "--format", form, "bb:1")
+            with open(self.path("pipe.tar"), "wb") as handle:
+                handle.write(got.out)
+            self.assertEqual(archive_digests(self.path("pipe.tar")), archive_digests(self.path("file.tar")))
+
     def test_several_images_share_layers(self):
         layout = self.busybox_layout()
         extra = Layer(self.path("x.tar")).add("extra", b"x").close()
@@ -275,6 +286,40 @@ class Unpacking(ImageMixin, CordonTest):
         outer = gzip.compress(bytes(700 << 20), 1)
         self.refused("load", says="", stdin=outer)
 
+    def test_too_many_entries(self):
+        """A million and one, of the kind that costs nothing to unpack."""
+        heads = b"".join(self.bookkeeping_head(i) for i in range(1 << 10))
+        packed = io.BytesIO()
+        with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1, mtime=0) as out:
+            for _ in range(1 << 10):
+                out.write(heads)
+            out.write(heads[:512] + bytes(1024))
+        archive = classic_archive(self.path("many.tar"), [packed.getvalue()], "many:1",
+                                  diff_ids=["sha256:" + "0" * 64])
+        self.refused("load", "--input", archive, says="more than 1048576 entries", timeout=120)
+
+    test_too_many_entries.modes = ("root",)  # half a gigabyte of headers
+
+    @staticmethod
+    def bookkeeping_head(i):
+        info = tarfile.TarInfo(".wh..wh.plnk")
+        info.mtime = i * 7919 * 104729 % (1 << 32)  # or it would be refused for how well it packs
+        return info.tobuf()
+
+    def test_memory_does_not_grow_with_the_layer(self):
+        """With a fraction of the layer's size for each process there is."""
+        layer = Layer(self.path("l.tar"))
+        info = tarfile.TarInfo("f")
+        info.size = 160 << 20
+        with open("/dev/zero", "rb") as zeros:
+            layer.tar.addfile(info, zeros)
+        archive = self.archive_of(layer.close(), "large")
+        limit = 24 << 20  # a sanitizer's own memory is beyond any limit
+        bounded = [] if "ASAN_OPTIONS" in os.environ else [f"--data={limit}"]
+        got = self.cordon(*bounded, self.image("list").argv[0], "--home", self.home, "load", "--quiet",
+                          "--input", archive, program=shutil.which("prlimit"))
+        self.assertEqual(got.code, 0, got)
+
     def test_long_paths(self):
         fits = "/".join(["d" * 199] * 20) + "/f"
         root = self.load_layer(Layer(self.path("l.tar")).add(fits, b"deep").close())
@@ -371,6 +416,11 @@ class Store(ImageMixin, CordonTest):
                                                     "diff_id", "erofs_size_bytes", "media_type",
                                                     "position"])
         self.assertIn(shown["digest"], self.ok("inspect", "x:1").text)
+        self.load("sized", os.urandom(5_000_001))
+        layer = self.inspect("sized:1")["layers"][0]
+        self.assertEqual(layer["compressed_size_bytes"],
+                         os.path.getsize(self.path("sized-l.tar")))  # of the blob as it came
+        self.assertEqual(layer["erofs_size_bytes"], 5_001_216)  # whole blocks, as on disk
         self.refused("inspect", "nosuch", says="image not found: nosuch")
 
     def test_remove(self):
@@ -509,6 +559,23 @@ class OnlyRoot(ImageMixin, CordonTest):
             self.assertEqual(os.listdir(os.path.join(cache, "layers")), [])
         finally:
             subprocess.run(["umount", cache])
+
+
+    def test_read_only_store(self):
+        layer = Layer(self.path("l.tar")).add("f", b"x").close()
+        archive = self.archive_of(layer, "x")
+        self.ok("load", "--input", archive)
+        before = self.references()
+        cache = os.path.join(self.home, "cache")
+        run("mount", "--bind", "-o", "ro", cache, cache)
+        try:
+            other = Layer(self.path("o.tar")).add("g", b"y").close()
+            got = self.image("load", "--input", self.archive_of(other, "y"))
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("Read-only file system", got.errtext)
+            self.assertEqual(self.references(), before)
+        finally:
+            run("umount", cache)
 
 
 class OnlyUsers(ImageMixin, CordonTest):
@@ -690,6 +757,15 @@ class Creating(ImageMixin, CordonTest):
         self.create(image=ref)
         box = self.create("--pull", "always", image=ref)
         self.assertEqual(box.out("cat /extra"), "x")
+        fake.shutdown()  # offline: what is there is enough, unless told otherwise
+        fake.server_close()
+        self.create(image=ref)
+        before = self.names()
+        got = self.cordon("create", "--quiet", "--pull", "always", ref)
+        self.assertEqual(got.code, 1, got)
+        self.assertIn(fake.host, got.errtext)
+        self.assertEqual(self.names(), before)
+        self.assertEqual(self.references(), [ref])
 
     def test_hostile_trees(self):
         """Places that we mount over are links in the image; what they point to stays as it is."""
@@ -699,7 +775,7 @@ class Creating(ImageMixin, CordonTest):
             handle.write("untouched")
         for target in (decoy, "/decoy", "../../../../../.." + decoy, "/proc/self/cwd"):
             evil = Layer(self.path("evil.tar")).dir("decoy").add("decoy/file", b"inside")
-            for name in ("dev", "proc", "sys", "etc/hosts", "etc/resolv.conf", "etc/hostname",
+            for name in ("dev", "proc", "sys", "etc/passwd", "etc/group", "etc/hosts", "etc/resolv.conf", "etc/hostname",
                          ".msb", "tmp", "run"):
                 evil.symlink(name, target)
             ref = self.load_busybox(evil.close(), name=f"evil{abs(hash(target)) % 10000}")
@@ -713,6 +789,46 @@ class Creating(ImageMixin, CordonTest):
                 self.assertEqual(os.listdir(decoy), ["file"])
                 with open(os.path.join(decoy, "file")) as handle:
                     self.assertEqual(handle.read(), "untouched")
+
+    def test_devices_that_are_links(self):
+        """A /dev of the image is never seen, whatever is in it."""
+        decoy = self.path("decoy")
+        with open(decoy, "w") as handle:
+            handle.write("untouched")
+        evil = Layer(self.path("evil.tar")).dir("dev")
+        for name in ("null", "zero", "random", "pts", "shm", "fd", "stdout", "tty"):
+            evil.symlink("dev/" + name, decoy)
+        box = self.create(image=self.load_busybox(evil.close()))
+        box.out("echo harm > /dev/null; echo harm > /dev/zero; test -c /dev/null -a -d /dev/pts")
+        with open(decoy) as handle:
+            self.assertEqual(handle.read(), "untouched")
+
+    def test_passwd_that_is_a_link(self):
+        """Users are looked up in the sandbox, and the link is followed there."""
+        layer = Layer(self.path("p.tar")).symlink("etc/passwd", "/../../../lib/users")
+        layer.dir("lib").add("lib/users", b"root:x:0:0::/root:/bin/sh\nbob:x:0:0::/home/bob:/bin/sh\n")
+        box = self.create("--user", "bob", image=self.load_busybox(layer.close()))
+        self.assertEqual(box.out("echo $HOME"), "/home/bob")
+        got = box.exec("true", opts=("--user", "ann"))
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("ann", got.errtext)
+
+    def test_numbers_that_are_users(self):
+        for user, says in (("4294967295", "USER of image"), ("4294967296", "USER of image"),
+                           ("-1", "USER of image"), ("99999999999999999999", "USER of image"),
+                           ("0:4294967296", "USER of image")):
+            with self.subTest(user):
+                ref = self.load_busybox(name=f"u{abs(hash(user)) % 10000}", config=("--config.user=" + user,))
+                got = self.cordon("create", "--quiet", ref)
+                self.assertEqual(got.code, 1, got)
+                self.assertIn(says, got.errtext)
+        for user in ("0x0", "1e3", "0.0"):  # names, which nobody there has
+            with self.subTest(user):
+                ref = self.load_busybox(name=f"u{abs(hash(user)) % 10000}", config=("--config.user", user))
+                got = self.cordon("run", "--quiet", ref, "--", "true")
+                self.assertEqual(got.code, 1, got)
+                self.assertIn(user, got.errtext)
+        self.assertEqual(self.names(), [])
 
     def test_hostile_configuration(self):
         for name, config, says in (

@@ -206,6 +206,19 @@ class Reach(NetworkTest):
         self.assertLess(got["net_rx_bytes"], 200_000)
         self.assertGreater(got["net_tx_bytes"], 100)
 
+    def test_the_interface(self):
+        box = self.create()
+        self.assertRegex(box.out("ip link show eth0"), r" mtu 1500 ")
+        self.assertEqual(box.exec("test", "-e", "/dev/net/tun").code, 1)
+
+    def test_a_host_without_ipv6(self):
+        for which in ("all", "default"):
+            self.lab.outside.sysctl(f"ipv6/conf/{which}/disable_ipv6", 1)
+        self.server(PUBLIC, 80)
+        box = self.create()
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        self.assertEqual(self.connect(box, PUBLIC6, 80), "OSError")
+
     def test_inspect_shows_what_is_in_force(self):
         box = self.create("--net-rule", "deny@9.9.9.9", "--max-connections", "7")
         network = box.inspect()["config"]["network"]
@@ -353,6 +366,7 @@ class HostResolvers(NetworkTest):
 class Ports(NetworkTest):
     def test_tcp_and_a_free_port(self):
         box = self.create("-p", "0:8080", "-p", "127.0.0.1:18081:8081")
+        self.assertEqual(len(self.gateways(box)), 1)  # somebody has to listen from the start
         shown = box.cordon("status", box.name, "--format", "json").json()["ports"]
         self.assertRegex(shown[0], r"^127\.0\.0\.1:[1-9][0-9]*->8080/tcp$")
         self.assertEqual(shown[1], "127.0.0.1:18081->8081/tcp")
@@ -399,6 +413,16 @@ class Ports(NetworkTest):
             self.assertEqual(self.from_host(18080), b"")
         except ConnectionError:
             pass
+
+
+class ReachWithoutTun(Reach):
+    """Root on a host that has no /dev/net/tun uses what ordinary users have."""
+
+    def on_host(self):
+        super().on_host()
+        netlab.check(netlab.libc.unshare(CLONE_NEWNS), "unshare")
+        netlab.check(netlab.libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "mount")
+        netlab.check(netlab.libc.mount(b"none", b"/dev/net", b"tmpfs", 0, None), "mount")
 
 
 class UserReach(Reach):

@@ -174,6 +174,27 @@ class Real(ImageMixin, CordonTest):
         self.refused("pull", "--insecure", f"{registry.host}/arm", says="linux/arm64")
 
 
+    def test_docker_manifests(self):
+        """Schema 2, as Docker pushes it; a list of them; both keep their types."""
+        layout, registry = self.busybox_layout(), RealRegistry(self)
+        self.push(layout, "bb", registry, "d", "--dest-tls-verify=false", "--format=v2s2")
+        ref = f"{registry.host}/d"
+        self.ok("pull", "--insecure", ref)
+        self.assertEqual(self.inspect(ref)["layers"][0]["media_type"],
+                         "application/vnd.docker.image.rootfs.diff.tar.gzip")
+        fake = FakeRegistry(self)
+        docker = "application/vnd.docker.distribution.manifest."
+        layer = tar_bytes(self.path("l.tar"))
+        digest = fake.image("one", [layer], mediaType=docker + "v2+json", layers=[
+            {"mediaType": "application/vnd.docker.image.rootfs.diff.tar", **fake.put(layer)}])
+        fake.manifests["list"] = json.dumps({
+            "schemaVersion": 2, "mediaType": docker + "list.v2+json", "manifests": [
+                {"mediaType": docker + "v2+json", "digest": digest, "size": len(fake.manifests[digest]),
+                 "platform": {"os": "linux", "architecture": "amd64"}}]}).encode()
+        self.ok("pull", "--insecure", f"{fake.host}/x:list")
+        self.assertEqual(self.inspect(f"{fake.host}/x:list")["digest"], digest)
+
+
 class Logins(ImageMixin, CordonTest):
     def test_list(self):
         self.assertEqual(self.ok("registries").text, "No registries configured.\n")
@@ -343,6 +364,20 @@ class Misbehaving(ImageMixin, CordonTest):
             got = self.finish(proc)
             self.assertEqual(got.code, 0, got)
         self.assertEqual(len(fake.asked_for("blobs")), 3)
+
+    def test_layers_come_side_by_side(self):
+        """Each of two layers is sent only once the other has been asked for."""
+        both = threading.Barrier(2)
+
+        def answer(h, kind, name, n):
+            if kind == "blobs" and len(fake.blobs[name]) > 100000:
+                both.wait(20)
+            return False
+
+        fake = FakeRegistry(self, answer)
+        fake.image("latest", [self.layer(), self.layer(200000)])
+        self.ok("pull", "--insecure", f"{fake.host}/x")
+        self.assertFalse(both.broken)
 
     def test_wrong_content(self):
         fake = FakeRegistry(self)
@@ -527,10 +562,12 @@ class OnTerminal(ImageMixin, CordonTest):
             return False
 
         fake = FakeRegistry(self, answer)
-        fake.image("latest", [tar_bytes(self.path("l.tar"), data=os.urandom(600000))])
+        digests = [fake.put(tar_bytes(self.path("l.tar"), name, os.urandom(600000)))["digest"] for name in "ab"]
+        fake.image("latest", [fake.blobs[d] for d in digests])
         program = self.image("list").argv[0]
         term = Terminal(self, [program, "--home", self.home, "pull", "--insecure",
                                f"{fake.host}/x"], self.environment())
-        term.expect(r"total .* MiB/s")
+        term.expect(rf"(?s){digests[0][7:19]} .*/ 0\.6 MiB.*{digests[1][7:19]} .*/ 0\.6 MiB.*"
+                    r"total .*/ 1\.2 MiB  \d+\.\d MiB/s  \d+s")
         term.expect(r"\x1b\[J   ✓ Pulled")
         self.assertEqual(term.wait(), 0)
