@@ -2,6 +2,7 @@
 #pragma once
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,3 +63,4 @@ static inline void *xcalloc(size_t n, size_t size)
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n); /* at most N bytes, fewer when S ends before */
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));

@@ -207,8 +207,7 @@ static int fail(struct parser *p, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		out_of_memory();
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	help_add_path(&way, p->args.program, &p->path);
 	p->finished = true;

@@ -127,8 +127,7 @@ static void PRINTF_LIKE(4, 5)
 	char *value;
 
 	va_start(ap, fmt);
-	if (vasprintf(&value, fmt, ap) < 0)
-		out_of_memory();
+	value = xvasprintf(fmt, ap);
 	va_end(ap);
 	line(b, indent, key, value);
 	free(value);

@@ -136,8 +136,7 @@ static void vsay(const char *colour, const char *prefix, const char *fmt, va_lis
 {
 	char *p;
 
-	if (vasprintf(&p, fmt, ap) < 0)
-		out_of_memory();
+	p = xvasprintf(fmt, ap);
 	say(colour, prefix, p, NULL);
 	free(p);
 }
@@ -206,8 +205,7 @@ void ui_info(const char *key, const char *fmt, ...)
 	char *p;
 
 	va_start(ap, fmt);
-	if (vasprintf(&p, fmt, ap) < 0)
-		out_of_memory();
+	p = xvasprintf(fmt, ap);
 	va_end(ap);
 	buf_addf(&text, "%s: %s", key, p);
 	say("36", "info", buf_str(&text), NULL);
@@ -222,8 +220,7 @@ void ui_check(enum ui_mark mark, const char *check, const char *fmt, ...)
 	char *p;
 
 	va_start(ap, fmt);
-	if (vasprintf(&p, fmt, ap) < 0)
-		out_of_memory();
+	p = xvasprintf(fmt, ap);
 	va_end(ap);
 	outcome(colour[mark], sign[mark], check, p, 0);
 	free(p);

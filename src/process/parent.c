@@ -331,6 +331,12 @@ int process_failure(struct process_instance *i, struct err *e)
 		    (e->sys == ENOSPC || e->sys == EDQUOT))
 			return err_hint(e, "the writable layer is full; make it larger: "
 					   "cordon modify NAME --root-disk SIZE");
+		if (s->op == STEP_MOUNT && e->sys == EPERM && strcmp(s->text, "proc") == 0)
+			return err_hint(
+				e, "parts of /proc are covered here, as container engines do, and "
+				   "then the kernel mounts no fresh one; start the container with "
+				   "--security-opt systempaths=unconfined (Docker) or "
+				   "--security-opt unmask=ALL (Podman)");
 		if (s->op == STEP_OVERLAY && e->sys == EPERM)
 			return err_hint(e,
 					"overlayfs in a user namespace needs Linux 5.11 or later");

@@ -459,7 +459,7 @@ static int open_trees(struct builder *b, struct trees *t)
 static void add_overlay(struct builder *b, const struct trees *t)
 {
 	AUTO_BUF data = BUF_INIT(4000); /* mount(2) takes one page */
-	char name[16];
+	char name[24];
 	struct step *s;
 
 	buf_add_str(&data, "lowerdir=");
