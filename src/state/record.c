@@ -24,7 +24,8 @@
 #include "state/quota.h"
 #include "state/range.h"
 
-#define ALARM_AGAIN_MS 20 /* the first may come before the call it shall interrupt */
+#define START_WAIT_MS 10000 /* one that has no socket by then is stuck */
+#define ALARM_AGAIN_MS 20   /* the first may come before the call it shall interrupt */
 
 static const char *const status_names[] = {
 	// clang-format off
@@ -275,8 +276,8 @@ static void on_alarm(int sig)
 {
 }
 
-/* flock() has no time-out: an alarm interrupts it. 0 or -errno, -EINTR when time is over. */
-static int lock_within(int fd, unsigned wait_ms)
+/* Locks have no time-outs: an alarm interrupts LOCK. 0 or -errno, -EINTR when time is over. */
+static int lock_within(int (*lock)(int fd), int fd, unsigned wait_ms)
 {
 	struct itimerval alarm = { .it_value = { wait_ms / 1000, wait_ms % 1000 * 1000 },
 				   .it_interval = { 0, ALARM_AGAIN_MS * 1000 } };
@@ -291,12 +292,17 @@ static int lock_within(int fd, unsigned wait_ms)
 	sigprocmask(SIG_UNBLOCK, &only, &mask);
 	IGNORE(setitimer(ITIMER_REAL, &alarm, NULL)); /* cannot fail with these values */
 	do
-		r = flock(fd, LOCK_EX) < 0 ? -errno : 0;
+		r = lock(fd) < 0 ? -errno : 0;
 	while (r == -EINTR && clock_mono_ns() < deadline);
 	IGNORE(setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL));
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	sigaction(SIGALRM, &before, NULL);
 	return r;
+}
+
+static int take_lock(int fd)
+{
+	return flock(fd, LOCK_EX);
 }
 
 int record_open_lock(const struct home *h, const char *name, int *ret_dir, int *ret_lock,
@@ -321,7 +327,7 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 
 	r = flock(lock, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 	if (r == -EWOULDBLOCK && wait_ms)
-		r = lock_within(lock, wait_ms);
+		r = lock_within(take_lock, lock, wait_ms);
 	if (r == -EWOULDBLOCK || r == -EINTR)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command", name);
 	if (r < 0)
@@ -334,25 +340,32 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 
 /* A second lock on the same file, of the kind that belongs to an open file too: the supervisor
  * inherits it with the first and drops it when it listens. */
-static int lock_start(int lock, int how, short type)
+static int change_start(int lock, int how, short type)
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
-	int r;
 
-	do
-		r = fcntl(lock, how, &l);
-	while (r < 0 && errno == EINTR && how == F_OFD_SETLKW);
-	return r;
+	return fcntl(lock, how, &l);
+}
+
+static int take_start(int lock)
+{
+	return change_start(lock, F_OFD_SETLKW, F_WRLCK);
+}
+
+static int see_start_end(int lock)
+{
+	return change_start(lock, F_OFD_SETLKW, F_RDLCK);
 }
 
 void record_start_begins(int lock)
 {
-	IGNORE(lock_start(lock, F_OFD_SETLKW, F_WRLCK)); /* without it nobody waits for us */
+	if (change_start(lock, F_OFD_SETLK, F_WRLCK) < 0)
+		IGNORE(lock_within(take_start, lock, START_WAIT_MS)); /* then nobody waits for us */
 }
 
 void record_start_ends(int lock)
 {
-	IGNORE(lock_start(lock, F_OFD_SETLK, F_UNLCK));
+	IGNORE(change_start(lock, F_OFD_SETLK, F_UNLCK));
 }
 
 void record_await_start(const struct home *h, const char *name)
@@ -363,8 +376,9 @@ void record_await_start(const struct home *h, const char *name)
 
 	if (open_record(h, name, &dir, &absent) == 0)
 		fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0)
-		IGNORE(lock_start(fd, F_OFD_SETLKW, F_RDLCK)); /* goes with the descriptor */
+	if (fd >= 0 && change_start(fd, F_OFD_SETLK, F_RDLCK) < 0)
+		IGNORE(lock_within(see_start_end, fd,
+				   START_WAIT_MS)); /* goes with the descriptor */
 }
 
 /* --- create, load, remove -------------------------------------------------------------------- */
