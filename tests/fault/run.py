@@ -36,6 +36,7 @@ ERRORS = {
     # files by name
     "open": ("EMFILE", "EACCES"), "openat": ("ENOSPC", "EMFILE", "EACCES", "ENOMEM"),
     "openat2": ("ENOSYS", "EACCES", "EMFILE"), "access": ("EACCES",), "faccessat": ("EACCES",),
+    "faccessat2": ("ENOSYS", "EACCES"), "quotactl_fd": ("ENOSYS", "EPERM"),
     "stat": ("EACCES",), "lstat": ("EACCES",), "newfstatat": ("EACCES", "EIO"), "statx": ("EACCES",),
     "readlink": ("EACCES",), "readlinkat": ("EACCES",), "mkdir": ("ENOSPC",), "mkdirat": ("ENOSPC", "EROFS"),
     "rename": ("ENOSPC",), "renameat": ("ENOSPC", "EIO"), "renameat2": ("ENOSYS", "ENOSPC"),
