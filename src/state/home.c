@@ -40,7 +40,8 @@ static char *wanted_path(struct err *e)
 
 static const char *const dirs[] = { "sandboxes", "volumes", "cache", "run", "bin" };
 
-/* Nothing in it but what we make: empty, or another command is adopting it right now. */
+/* Nothing in it but what we make: empty, or another command is adopting it right now; or the
+ * configuration, which people write before they start anything. */
 static bool is_fresh(int fd)
 {
 	DIR *d = fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
@@ -52,6 +53,7 @@ static bool is_fresh(int fd)
 			     (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 			      strcmp(entry->d_name, MARKER) == 0);
 
+		known |= strcmp(entry->d_name, "config.json") == 0;
 		for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 			known |= strcmp(entry->d_name, dirs[i]) == 0;
 		fresh &= known;

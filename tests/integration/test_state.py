@@ -28,8 +28,7 @@ class Killed(CordonTest):
         box, number = self.create(), unique_number()
         box.out(f"setsid sleep {number} > /dev/null 2>&1 &")
         os.kill(box.supervisor().pid, signal.SIGKILL)
-        self.eventually(lambda: not box.host_processes(), within=2)
-        self.assertEqual(self.sleepers(number), [])
+        self.eventually(lambda: not box.host_processes() and not self.sleepers(number), within=2)
         self.assertEqual(box.status(), "Crashed")
 
     def test_supervisor_under_load(self):
@@ -263,6 +262,15 @@ class Homes(CordonTest):
         self.assertEqual(b.remove("-f").code, 0)
         self.assertEqual(a.out("cat /root/f"), "a")
         self.assertEqual(self.names(home=other), [])
+
+    def test_a_configuration_may_be_there_first(self):
+        other = os.path.join(self.dir, "prepared")
+        os.mkdir(other, 0o700)
+        with open(os.path.join(other, "config.json"), "w") as handle:
+            handle.write('{"sandbox_defaults": {"workdir": "/var"}}')
+        box = self.create(name="first", home=other)
+        self.assertEqual(box.out("pwd"), "/var")
+        self.assertEqual(box.remove("-f").code, 0)
 
     def test_ranges_that_met_are_given_back_in_any_order(self):
         """Two names with one place in the table; the one that moved on outlives the other."""
