@@ -357,8 +357,8 @@ def qemu_command(kernel, disk):
                "-smp", "2", "-m", str(MEMORY_MIB), "-nodefaults", "-no-user-config", "-display", "none",
                "-no-reboot", "-kernel", os.path.join(kernel, "boot", image),
                "-initrd", os.path.join(WORK, "initrd"),
-               "-append", "console=ttyS0 loglevel=2 panic=-1 mitigations=off cryptomgr.notests "
-                          "systemd.unified_cgroup_hierarchy=1",
+               "-append", "console=ttyS0 loglevel=2 panic=-1 mitigations=off cryptomgr.notests tsc=reliable "
+                          "no_timer_check",
                "-chardev", "stdio,id=line,signal=off", "-serial", "chardev:line"]
     for name, path, option in (("root", disk, "cache=unsafe"),
                                ("tests", os.path.join(WORK, "tests.sqfs"), "readonly=on")):
