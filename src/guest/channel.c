@@ -76,7 +76,6 @@ static void shut_down(struct guest *g, struct str body)
 	if (number_decode(body, &signal) < 0 || signal < 1 || signal > SIGNAL_MAX)
 		signal = SIGTERM;
 	g->stopping = true;
-	standby_end(g); /* it hears no signal but SIGKILL */
 	kill(-1, (int)signal);
 	kill(-1, SIGCONT); /* a stopped process would not hear it */
 	sessions_reap(g);

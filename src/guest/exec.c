@@ -7,16 +7,16 @@
  *
  * Order matters. The filter goes in while we still have CAP_SYS_ADMIN over the namespace just joined;
  * all that follows must pass it. Descriptors of pid 1 are closed before chdir, or a working directory
- * such as /proc/self/fd/7 would lead out (CVE-2024-21626). A standby shares pid 1's descriptors until it
- * is called, because the command's arrive there.
+ * such as /proc/self/fd/7 would lead out (CVE-2024-21626).
+ *
+ * A child that waits behind the walls for the next command was tried: with our memory, the kernel's killer
+ * took pid 1 along with it; with a copy, an exec was no faster.
  */
 #include "guest/exec.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/close_range.h>
-#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,12 +31,7 @@
 #define STACK_BYTES 32768
 #define CAPABILITY_LAST 63 /* dropping stops at the first the kernel does not know */
 
-#define STANDBY_PATIENCE_NS 1000000000ll /* then it was stopped, or the machine is: do without it */
-#define NO_DESCRIPTOR 0x7fffffff         /* beyond every table */
-
-enum stage { STAGE_IDLE, STAGE_EXECUTING, STAGE_ABANDONED };
-
-static _Alignas(16) char child_stack[STACK_BYTES], standby_stack[STACK_BYTES];
+static _Alignas(16) char child_stack[STACK_BYTES];
 
 static long join_cgroups(const struct exec_walls *w)
 {
@@ -244,30 +239,6 @@ static void run(void *arg)
 	become_command(j);
 }
 
-static bool move_stage(uint32_t *stage, uint32_t to)
-{
-	uint32_t idle = STAGE_IDLE;
-
-	return __atomic_compare_exchange_n(stage, &idle, to, false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
-}
-
-static void stand_by(void *arg)
-{
-	struct exec_standby *b = arg;
-	enum exec_failure f;
-	long r = enter_walls(b->walls, &f);
-
-	while (r >= 0 && !__atomic_load_n(&b->called, __ATOMIC_ACQUIRE))
-		RAW4(SYS_futex, &b->called, FUTEX_WAIT_PRIVATE, 0, NULL);
-	if (r < 0 || !move_stage(&b->job->stage, STAGE_EXECUTING))
-		raw_exit(EXEC_AGENT_FAILED);
-	/* a table of our own from here on: nothing is closed, there being no such descriptors */
-	if ((r = RAW3(SYS_close_range, NO_DESCRIPTOR, NO_DESCRIPTOR, CLOSE_RANGE_UNSHARE)) < 0)
-		fail(b->job, EXEC_INTERNAL, r);
-	become_command(b->job);
-}
-
 static void scope_flags(struct clone_args *args, int cgroup, bool mark)
 {
 	if (mark)
@@ -278,49 +249,6 @@ static void scope_flags(struct clone_args *args, int cgroup, bool mark)
 	}
 }
 
-int exec_stand_by(struct exec_standby *b, const struct exec_walls *w, int cgroup, bool mark)
-{
-	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID,
-		.exit_signal = SIGCHLD,
-		.child_tid = (uintptr_t)&b->alive,
-		.stack = (uintptr_t)standby_stack,
-		.stack_size = sizeof(standby_stack),
-	};
-	long pid;
-
-	*b = (struct exec_standby){ .walls = w, .alive = 1 };
-	scope_flags(&args, cgroup, mark);
-	pid = raw_clone_on_stack(&args, stand_by, b);
-	if (pid < 0)
-		return (int)pid;
-	b->pid = (pid_t)pid;
-	return 0;
-}
-
-/* True when the standby took the job: it executed, or says why not. */
-static bool call_standby(struct exec_standby *b, struct exec_job *j)
-{
-	const struct {
-		int64_t s, ns;
-	} patience = { 0, STANDBY_PATIENCE_NS - 1 }, *limit = &patience;
-	long r = 0;
-
-	b->job = j;
-	__atomic_store_n(&b->called, 1, __ATOMIC_RELEASE);
-	RAW3(SYS_futex, &b->called, FUTEX_WAKE_PRIVATE, 1);
-	while (__atomic_load_n(&b->alive, __ATOMIC_ACQUIRE)) {
-		/* not private: the kernel's wake-up at the end is not */
-		r = RAW4(SYS_futex, &b->alive, FUTEX_WAIT, 1, limit);
-		if (r != -ETIMEDOUT)
-			continue;
-		if (move_stage(&j->stage, STAGE_ABANDONED))
-			RAW2(SYS_kill, b->pid, SIGKILL);
-		limit = NULL; /* it dies, or is in execve and will come out of it */
-	}
-	return j->stage == STAGE_EXECUTING;
-}
-
 pid_t exec_start(struct exec_job *j)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
@@ -328,9 +256,6 @@ pid_t exec_start(struct exec_job *j)
 
 	j->failure = EXEC_OK;
 	j->err = 0;
-	j->stage = STAGE_IDLE;
-	if (j->standby && call_standby(j->standby, j))
-		return j->standby->pid;
 	scope_flags(&args, j->cgroup, j->mark);
 	/* signals stay blocked in pid 1 for good (signalfd), so none can run in the child */
 	if (j->agent) {

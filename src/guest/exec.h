@@ -27,28 +27,6 @@ struct exec_walls {
 	size_t n_rlimits;
 };
 
-struct exec_job;
-
-/*
- * A child that has entered the walls already and waits for its command. Entering costs more than
- * everything that is left to do (a filter to attach, namespaces and groups to join), so it is done
- * between two commands instead of in front of one.
- *
- * The payload may kill or stop it, as it may any process of its namespace: then the command is started
- * as if there had been none.
- */
-struct exec_standby {
-	pid_t pid; /* 0: there is none */
-	const struct exec_walls *walls;
-	struct exec_job *job;
-	uint32_t called; /* 1: job is set */
-	uint32_t alive;  /* the kernel clears it when the child executes or ends */
-};
-
-/* 0, or -errno. At most one at a time. CGROUP and MARK as for a job. */
-MUST_USE int exec_stand_by(struct exec_standby *b, const struct exec_walls *w, int cgroup,
-			   bool mark);
-
 struct exec_job {
 	const struct exec_walls *walls;
 	const char *const *paths; /* candidates to execute, in order, NULL-terminated */
@@ -60,9 +38,8 @@ struct exec_job {
 	bool tty; /* stdio[0] is a terminal to be controlled */
 	const struct exec_rlimit *rlimit;
 	size_t n_rlimits;
-	int cgroup;                   /* directory of this command's own group, or -1 */
-	bool mark;                    /* give it a UTS namespace as its mark */
-	struct exec_standby *standby; /* to be used, or NULL; it has its cgroup or mark already */
+	int cgroup; /* directory of this command's own group, or -1 */
+	bool mark;  /* give it a UTS namespace as its mark */
 	/* Instead of a program: code of ours, behind the same walls, in a copy of our memory. It
 	 * works on stdio and its result is the exit status; paths, argv and envp are not used. */
 	int (*agent)(const void *arg);
@@ -70,7 +47,6 @@ struct exec_job {
 	/* results */
 	enum exec_failure failure;
 	int err;
-	uint32_t stage; /* between a standby and us */
 };
 
 /* The command's pid, or -1 with failure and err set. Returns after the exec happened. An agent tells

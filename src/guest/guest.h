@@ -14,7 +14,6 @@
 #include "base/buf.h"
 #include "guest/exec.h"
 #include "guest/scope.h"
-#include "guest/standby.h"
 #include "loop/loop.h"
 #include "wire/message.h"
 
@@ -36,7 +35,6 @@ struct guest {
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;
-	struct standby standby;
 	struct users users;
 	int oom_fd;
 	uint64_t oom_seen;

@@ -163,7 +163,6 @@ void sessions_reap(struct guest *g)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0 || (pid < 0 && errno == EINTR)) {
-		standby_reaped(g, pid);
 		for (struct session *s = g->sessions; s; s = s->next)
 			if (s->pid == pid) {
 				session_ended(s, status);
@@ -515,21 +514,13 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	environ_candidates(&paths, &env, m->argv[0]);
 	j.envp = (const char *const *)env.v;
 	j.paths = (const char *const *)paths.v;
-	if (standby_take(g, &s->scope))
-		j.standby = &g->standby.child;
-	else
-		scope_open(&g->scopes, &s->scope);
+	scope_open(&g->scopes, &s->scope);
 	j.cgroup = s->scope.group;
 	j.mark = g->scopes.payload < 0;
 	if (j.cgroup < 0 && !j.mark) /* no group to be had: it could not be killed for sure */
 		j.failure = EXEC_RESOURCE, j.err = ENOSPC, s->pid = -1;
 	else
 		s->pid = exec_start(&j);
-	if (j.standby && s->pid != j.standby->pid) { /* it failed us: a mark of its own is needed */
-		fd_closep(&s->scope.mark);
-		j.standby = NULL;
-	}
-	g->standby.child.pid = 0;
 	for (int i = 0; i < 3; i++)
 		fd_closep(&f->child[i]);
 	if (j.failure) {
@@ -541,11 +532,9 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		g->next_session--; /* a command that never ran has no number */
 		session_free(s);
 	} else {
-		if (s->scope.mark < 0 && j.mark)
+		if (j.mark)
 			scope_mark(&s->scope, s->pid);
 		session_running(s, c, f, m);
-		if (!(m->flags & EXEC_MAIN)) /* that one is the last */
-			standby_renew(g);
 	}
 	environ_done(&env);
 	environ_done(&paths);

@@ -659,38 +659,6 @@ class Descriptors(CordonTest):
         self.assertEqual(got.text, "0022\n", got)
 
 
-class Standby(CordonTest):
-    """pid 1 keeps a child behind the walls for the next command; the payload can reach it."""
-
-    modes = ALL_MODES
-    OTHERS = ("for p in /proc/[0-9]*; do read -r name < $p/comm || continue; n=${p#/proc/}; "
-              "[ $n != 1 ] && [ \"$name\" = cordon-guest ] && { %s; }; done 2>/dev/null; true")
-
-    def test_killing_it_costs_nothing(self):
-        box = self.create()
-        for _ in range(5):
-            box.out(self.OTHERS % "kill -9 $n")
-            self.assertEqual(box.sh("exit 7").code, 7)
-
-    def test_stopping_it_cannot_hold_up_the_next_command(self):
-        box = self.create()
-        box.out("true")
-        for _ in range(3):
-            box.out(self.OTHERS % "kill -STOP $n")
-            self.assertEqual(box.sh("exit 7").code, 7)
-
-    def test_it_cannot_be_looked_into(self):
-        box = self.create()
-        box.out("true")
-        got = box.out(self.OTHERS % "readlink $p/exe $p/cwd $p/fd/*; cat $p/maps $p/mem $p/environ")
-        self.assertEqual(got, "", "pid 1's memory and descriptors are behind it")
-
-    def test_it_ends_with_the_sandbox(self):
-        box = self.create()
-        box.out("true")
-        self.assertEqual(self.cordon("stop", box.name).code, 0)
-
-
 class Parallel(CordonTest):
     timeout = 120
 

@@ -39,6 +39,14 @@ class Enforced(CordonTest):
         self.assertIn("after 137", got.text, got)
         self.assertEqual(box.out("echo alive"), "alive")
 
+    def test_pid_1_is_not_what_is_killed(self):
+        """Files in memory belong to nobody: the kernel chooses among processes that are all small."""
+        box = self.create("-m", "64M", "--tmpfs", "/t:1G")
+        before = box.supervisor().pid
+        for i in range(3):
+            self.assertEqual(box.sh(f"exec dd if=/dev/zero of=/t/{i} bs=64k").code, 137)
+        self.assertEqual((box.status(), box.supervisor().pid), ("Running", before))
+
     def test_tmpfs_counts_as_memory(self):
         box = self.create("-m", "96M", "--tmpfs", "/t:1G")
         got = box.sh("head -c 400m /dev/zero > /t/f")
