@@ -71,10 +71,10 @@ static void run(void *arg)
 		RAW0(SYS_setsid);
 	/* mark everything, then un-flag the short list by placing it */
 	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	if (r >= 0 && j->s->cwd_fd >= 0) /* before something else is placed on its number */
+		r = RAW1(SYS_fchdir, j->s->cwd_fd);
 	if (r >= 0)
 		r = place_fds(j->s);
-	if (r >= 0 && j->s->cwd_fd >= 0)
-		r = RAW1(SYS_fchdir, j->s->cwd_fd);
 	if (r >= 0) {
 		RAW4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, KERNEL_SIGSET_BYTES);
 		r = RAW3(SYS_execve, j->s->path, j->s->argv, j->s->envp ? j->s->envp : no_env);

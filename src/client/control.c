@@ -134,9 +134,11 @@ int control_lock(const struct home *h, const char *name, bool starts, int *ret_d
 	return 0;
 }
 
-/* 1 when it says that it is down, 0 when it hung up before that, or -errno. */
+/* 1 when it is down and has given up its lock, 0 when it hung up before that, or -errno. The lock itself
+ * tells nothing: it may be the next one's already. */
 static int ask_to_stop(int fd, uint64_t grace)
 {
+	uint64_t deadline = clock_mono_ns() + (grace + ANSWER_WAIT_MS) * NS_PER_MS;
 	AUTO_BUF body = BUF_INIT(64);
 	AUTO_BUF frame = BUF_INIT(128);
 	int r;
@@ -147,8 +149,9 @@ static int ask_to_stop(int fd, uint64_t grace)
 		return -ENOMEM;
 	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
 	if (r == 0)
-		r = wait_for(fd, FRAME_STOPPED,
-			     clock_mono_ns() + (grace + ANSWER_WAIT_MS) * NS_PER_MS, NULL);
+		r = wait_for(fd, FRAME_STOPPED, deadline, NULL);
+	if (r > 0)
+		IGNORE(wait_for(fd, FRAME_STOPPED, deadline, NULL)); /* to the end of the stream */
 	return r == -EPIPE ? 0 : r;
 }
 
@@ -171,11 +174,10 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 		if (r == 0 && wait_down(h, name, HUNG_UP_MS, e) == 0)
 			return 0;
 	}
-	if (r <= 0) {
-		log_line(LOG_WARN, "the supervisor of sandbox '%s' does not answer: killing it",
-			 name);
-		kill_supervisor(h, name);
-	}
+	if (r > 0)
+		return 0;
+	log_line(LOG_WARN, "the supervisor of sandbox '%s' does not answer: killing it", name);
+	kill_supervisor(h, name);
 	return wait_down(h, name, LOCK_WAIT_MS, e);
 }
 

@@ -404,14 +404,32 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 	return 0;
 }
 
+/* Until a new record has a lock of its own it looks like what a killed command left. Whoever makes one
+ * holds this shared, and the sweep, which deletes such, wants it alone. */
+static int hold_sandboxes(const struct home *h, struct err *e)
+{
+	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int r;
+
+	do
+		r = fd < 0 ? -1 : flock(fd, LOCK_SH);
+	while (fd >= 0 && r < 0 && errno == EINTR);
+	if (r < 0)
+		return err_sys(e, errno, "lock '%s/sandboxes'", h->path);
+	return fd_take(&fd);
+}
+
 int record_create(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 		  struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("sandboxes/%s", s->name);
+	AUTO_FD hold = hold_sandboxes(h, e);
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
 	char temp[48];
 
+	if (hold < 0)
+		return -1;
 	temporary_name(temp, "new");
 	if (mkdirat(h->fd, temp, 0700) < 0)
 		return err_sys(e, errno, "make the record of sandbox '%s'", s->name);
@@ -534,18 +552,21 @@ void record_sweep(const struct home *h)
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
+		bool is_new = starts_with(entry->d_name, ".new-");
 		AUTO_FD one = -1;
 
-		if (strncmp(entry->d_name, ".new-", 5) != 0 &&
-		    strncmp(entry->d_name, ".gone-", 6) != 0)
+		if (!is_new && !starts_with(entry->d_name, ".gone-"))
 			continue;
+		if (is_new && flock(fd, LOCK_EX | LOCK_NB) < 0)
+			continue; /* it may be in the making: next time */
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (one < 0 || record_is_live(one))
-			continue;
-		if (entry->d_name[1] ==
-		    'g') /* its supervisor may have been killed on the way out */
-			home_unlink_dead_sockets(h, entry->d_name + strlen(".gone-"));
-		IGNORE(erase_record(fd, entry->d_name)); /* next time, or with help */
+		if (one >= 0 && !record_is_live(one)) {
+			if (!is_new) /* its supervisor may have been killed on the way out */
+				home_unlink_dead_sockets(h, entry->d_name + strlen(".gone-"));
+			IGNORE(erase_record(fd, entry->d_name)); /* next time, or with help */
+		}
+		if (is_new)
+			IGNORE(flock(fd, LOCK_UN)); /* it is ours */
 	}
 	if (d)
 		closedir(d);

@@ -164,3 +164,9 @@ void control_stopped(struct supervisor *s)
 		if (c->waits_for_stop)
 			answer(c, FRAME_STOPPED);
 }
+
+void control_hang_up(struct supervisor *s)
+{
+	for (struct control_client *c = s->clients; c; c = c->next)
+		IGNORE(shutdown(c->fd, SHUT_RDWR)); /* it may have left before us */
+}

@@ -494,5 +494,6 @@ int supervisor_run(struct supervisor *s)
 	clean_up(s);
 	execlog_close(&s->log);
 	fd_closep(&s->lock); /* whoever waits for it need not wait for our link to go as well */
+	control_hang_up(s);
 	return s->failure.code ? 1 : 0;
 }

@@ -104,3 +104,5 @@ void link_close(struct supervisor *s);
 MUST_USE int control_open(struct supervisor *s);
 /* Tells everyone who asked for it that the sandbox is down. */
 void control_stopped(struct supervisor *s);
+/* After the lock is gone: who asked for the stop knows by the end of the stream that it is. */
+void control_hang_up(struct supervisor *s);

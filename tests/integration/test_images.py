@@ -27,6 +27,8 @@ def archive_digests(path):
 
 
 class Archives(ImageMixin, CordonTest):
+    modes = ("root", "user")
+
     def test_classic_archive_from_file(self):
         layout = self.busybox_layout()
         layout.copy("bb", f"docker-archive:{self.path('a.tar')}:bb:1")
@@ -181,6 +183,8 @@ class Archives(ImageMixin, CordonTest):
 
 
 class Unpacking(ImageMixin, CordonTest):
+    modes = ("root", "user", "bare")  # one id outside is one id
+
     def load_layer(self, layer, name="made", **kwargs):
         self.ok("load", "--input", self.archive_of(layer, name), **kwargs)
         return self.layer_roots(name + ":1")[-1]
@@ -379,6 +383,8 @@ class Unpacking(ImageMixin, CordonTest):
 
 
 class Store(ImageMixin, CordonTest):
+    modes = ("root", "user")
+
     def load(self, name, data=b"x"):
         layer = Layer(self.path(name + "-l.tar")).add("f", data).close()
         self.ok("load", "--quiet", "--input", self.archive_of(layer, name))
@@ -592,6 +598,8 @@ class OnlyUsers(ImageMixin, CordonTest):
 
 class Creating(ImageMixin, CordonTest):
     """Sandboxes from images: layers, configuration, and images that mean harm."""
+
+    modes = ("root", "user", "bare")  # one id outside is one id
 
     def load_busybox(self, *more, name="bb", config=()):
         """Busybox with MORE layers on top, and umoci options for its configuration."""
