@@ -196,6 +196,13 @@ class Terminals(CordonTest):
         self.assertEqual(self.names(), [])
 
 
+def in_front(pid):
+    """The terminal's keys go to this process's group."""
+    with open(f"/proc/{pid}/stat") as handle:
+        _, _, group, _, _, front = handle.read().rsplit(")", 1)[1].split()[:6]
+    return group == front
+
+
 class Sitting(CordonTest):
     """A whole sitting of `run -t host -- bash`: an ephemeral sandbox, left and found again."""
 
@@ -221,7 +228,7 @@ class Sitting(CordonTest):
         term.expect("Running")
         term.expect("READY> ")
         term.send("fg\n")
-        term.expect("sleep")
+        self.eventually(lambda: in_front(self.sleepers(number)[0].pid))  # bash names it before
         term.send(CTRL_C)
         term.expect("READY> ")
         self.eventually(lambda: not self.sleepers(number))
