@@ -72,6 +72,7 @@ SMOKE = (
     "test_escape.Walls.test_dangerous", "test_escape.Walls.test_nested", "test_escape.Walls.test_mounts",
     "test_escape.Walls.test_writes_to_proc", "test_escape.Walls.test_socket", "test_escape.OurProcesses",
     "test_dos.Floods.test_fork_bomb",
+    "test_rootdisk.ProjectQuota",
 )
 SMOKE_MODES = ("root", "user", "delegated")
 
