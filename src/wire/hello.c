@@ -185,7 +185,9 @@ static enum hello_kind parse_method(const uint8_t *p, size_t n)
 		i++;
 	if (i == n && i < METHOD_MAX_BYTES)
 		return HELLO_MORE;
-	return i > 0 && i < n && p[i] == ' ' ? HELLO_HTTP : HELLO_OPAQUE;
+	/* a word that is too long stays so, whatever follows: the answer may not depend on where the bytes
+	 * were cut */
+	return i > 0 && i < METHOD_MAX_BYTES && p[i] == ' ' ? HELLO_HTTP : HELLO_OPAQUE;
 }
 
 static enum hello_kind parse_http(const uint8_t *p, size_t n, char name[HELLO_NAME_BYTES])
