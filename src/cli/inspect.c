@@ -181,13 +181,10 @@ static void add_root_disk(struct buf *b, const struct spec *s)
 {
 	const struct spec_root_disk *d = &s->image.root_disk;
 	AUTO_BUF size = BUF_INIT(128);
-	uint64_t mib = d->size_mib                  ? d->size_mib
-		       : d->kind == ROOT_DISK_TMPFS ? (s->memory_mib + 1) / 2
-						    : SPEC_DEFAULT_ROOT_DISK_MIB;
 
 	if (s->image.kind == IMAGE_DIR)
 		return;
-	cell_mib(&size, mib);
+	cell_mib(&size, spec_root_disk_mib(s));
 	line(b, INDENT, "Root disk", d->kind == ROOT_DISK_PATH ? d->path : buf_str(&size));
 }
 

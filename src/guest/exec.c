@@ -1,6 +1,6 @@
 /*
- * The child borrows pid 1's memory until it executes (CLONE_VM): cheap, and its failure is simply
- * written into the job. That memory is non-dumpable and belongs to the outer namespace, so the payload
+ * The child borrows pid 1's memory until it executes (CLONE_VM | CLONE_VFORK): cheap, and its failure is
+ * simply written into the job. That memory is non-dumpable and belongs to the outer namespace, so the payload
  * can neither trace nor read the child while it shares it. The child makes system calls only. An agent
  * is forked instead: it stays in our code for long, on a copy of our memory that is as unreadable to the
  * payload as the original.
@@ -182,35 +182,25 @@ static void fail(struct exec_job *j, enum exec_failure f, long r)
 	raw_exit(EXEC_AGENT_FAILED);
 }
 
-/* What no command's request can change. -errno, and which kind of failure that is. */
-static long enter_walls(const struct exec_walls *w, enum exec_failure *ret_failure)
+static void run(void *arg)
 {
-	long r;
-
-	RAW0(SYS_setsid);
-	r = join_cgroups(w);
-	*ret_failure = r == -EAGAIN ? EXEC_RESOURCE : EXEC_INTERNAL;
-	if (r < 0)
-		return r;
-	*ret_failure = EXEC_USER;
-	if ((r = RAW2(SYS_setns, w->userns, CLONE_NEWUSER)) < 0)
-		return r;
-	*ret_failure = EXEC_INTERNAL;
-	/* hides the host's names of groups in /proc/self/cgroup. The only namespace of the payload's own:
-	 * it is good for nothing but mounting, which takes the mount namespace too */
-	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
-		return r;
-	if ((r = install_filter(w->restricted)) < 0)
-		return r;
-	return drop_capabilities(w->restricted);
-}
-
-/* Behind the walls: becomes the command. */
-static void become_command(struct exec_job *j)
-{
+	struct exec_job *j = arg;
 	unsigned long no_signals = 0;
 	long r;
 
+	RAW0(SYS_setsid);
+	if ((r = join_cgroups(j->walls)) < 0)
+		fail(j, r == -EAGAIN ? EXEC_RESOURCE : EXEC_INTERNAL, r);
+	if ((r = RAW2(SYS_setns, j->walls->userns, CLONE_NEWUSER)) < 0)
+		fail(j, EXEC_USER, r);
+	/* hides the host's names of groups in /proc/self/cgroup. The only namespace of the payload's own:
+	 * it is good for nothing but mounting, which takes the mount namespace too */
+	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
+		fail(j, EXEC_INTERNAL, r);
+	if ((r = install_filter(j->walls->restricted)) < 0)
+		fail(j, EXEC_INTERNAL, r);
+	if ((r = drop_capabilities(j->walls->restricted)) < 0)
+		fail(j, EXEC_INTERNAL, r);
 	if ((r = take_stdio(j)) < 0)
 		fail(j, j->tty ? EXEC_PTY : EXEC_INTERNAL, r);
 	if ((r = RAW3(SYS_close_range, 3, ~0u, 0)) < 0)
@@ -228,35 +218,20 @@ static void become_command(struct exec_job *j)
 	fail(j, spawn_failure(r), r);
 }
 
-static void run(void *arg)
-{
-	struct exec_job *j = arg;
-	enum exec_failure f;
-	long r = enter_walls(j->walls, &f);
-
-	if (r < 0)
-		fail(j, f, r);
-	become_command(j);
-}
-
-static void scope_flags(struct clone_args *args, int cgroup, bool mark)
-{
-	if (mark)
-		args->flags |= CLONE_NEWUTS;
-	if (cgroup >= 0) {
-		args->flags |= CLONE_INTO_CGROUP;
-		args->cgroup = (uint64_t)cgroup;
-	}
-}
-
 pid_t exec_start(struct exec_job *j)
 {
-	struct clone_args args = { .exit_signal = SIGCHLD };
+	struct clone_args args = {
+		.flags = j->mark ? CLONE_NEWUTS : 0,
+		.exit_signal = SIGCHLD,
+	};
 	long pid;
 
+	if (j->cgroup >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)j->cgroup;
+	}
 	j->failure = EXEC_OK;
 	j->err = 0;
-	scope_flags(&args, j->cgroup, j->mark);
 	/* signals stay blocked in pid 1 for good (signalfd), so none can run in the child */
 	if (j->agent) {
 		pid = RAW2(SYS_clone3, &args, sizeof(args)); /* a plain fork */

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/err.h"
 #include "guest/users.h"
 #include "wire/message.h"
 

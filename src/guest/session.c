@@ -162,13 +162,13 @@ void sessions_reap(struct guest *g)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0 || (pid < 0 && errno == EINTR)) {
-		for (struct session *s = g->sessions; s; s = s->next)
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0 || (pid < 0 && errno == EINTR))
+		for (struct session *s = g->sessions; s && pid > 0;
+		     s = s->next) /* ended ones have -1 */
 			if (s->pid == pid) {
 				session_ended(s, status);
 				break;
 			}
-	}
 	if (g->stopping && pid < 0 && errno == ECHILD)
 		_exit(0);
 }

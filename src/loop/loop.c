@@ -238,7 +238,7 @@ static struct slot *earliest_timer(struct loop *l)
 }
 
 /* Fires what is due, in the order of deadlines; returns milliseconds until the next timer, or -1. What
- * a timer adds waits for the next turn, so that nothing starves. */
+ * a timer adds for a later moment than this turn's waits for the next, so that nothing starves. */
 static int run_timers(struct loop *l)
 {
 	uint64_t now = clock_mono_ns(), left;

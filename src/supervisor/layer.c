@@ -188,7 +188,7 @@ static bool quota_holds(const struct supervisor *s, int layer, bool fresh, uint6
 static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	const struct spec_root_disk *asked = &s->record.spec.image.root_disk;
-	uint64_t mib = asked->size_mib ? asked->size_mib : SPEC_DEFAULT_ROOT_DISK_MIB;
+	uint64_t mib = spec_root_disk_mib(&s->record.spec);
 	bool ephemeral = s->record.spec.ephemeral, wanted = asked->explicit || asked->configured;
 	AUTO_FD layer = -1;
 	bool fresh;
@@ -220,15 +220,11 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 
 int layer_open(struct supervisor *s, struct rootfs *r, struct err *e)
 {
-	const struct spec *spec = &s->record.spec;
-	const struct spec_root_disk *asked = &spec->image.root_disk;
-
-	switch (asked->kind) {
+	switch (s->record.spec.image.root_disk.kind) {
 	case ROOT_DISK_MANAGED:
 		return open_managed(s, r, e);
 	case ROOT_DISK_TMPFS:
-		return in_memory(s, r,
-				 asked->size_mib ? asked->size_mib : (spec->memory_mib + 1) / 2);
+		return in_memory(s, r, spec_root_disk_mib(&s->record.spec));
 	case ROOT_DISK_PATH:
 		return use_users_disk(s, r, e);
 	case ROOT_DISK_FLAT:
