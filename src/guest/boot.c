@@ -92,7 +92,7 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 	payload = g->boot.has_cgroup ? fds[at++] : -1;
 	if (!enter_group(payload))
 		fd_closep(&payload); /* then marks are used */
-	scopes_init(&g->scopes, payload);
+	scopes_init(&g->scopes, payload, &g->walls);
 	g->oom_fd = g->boot.has_oom ? fds[at++] : -1;
 	g->walls.n_task_fds = g->boot.n_task_fds;
 	for (unsigned i = 0; i < g->boot.n_task_fds; i++)

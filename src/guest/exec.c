@@ -9,8 +9,8 @@
  * all that follows must pass it. Descriptors of pid 1 are closed before chdir, or a working directory
  * such as /proc/self/fd/7 would lead out (CVE-2024-21626).
  *
- * A child that waits behind the walls for the next command was tried: with our memory, the kernel's killer
- * took pid 1 along with it; with a copy, an exec was no faster.
+ * Two halves: what all commands share, which a launcher enters once for many (guest/launcher.c), and
+ * what is this command's own.
  */
 #include "guest/exec.h"
 
@@ -175,32 +175,42 @@ static long execute(const struct exec_job *j)
 	return worst;
 }
 
-static void fail(struct exec_job *j, enum exec_failure f, long r)
+static _Noreturn void fail(struct exec_job *j, enum exec_failure f, long r)
 {
 	j->failure = f;
 	j->err = (int)-r;
 	raw_exit(EXEC_AGENT_FAILED);
 }
 
-static void run(void *arg)
+long exec_enter_walls(const struct exec_walls *w, enum exec_failure *ret)
 {
-	struct exec_job *j = arg;
+	long r;
+
+	*ret = EXEC_INTERNAL;
+	if ((r = join_cgroups(w)) < 0) {
+		if (r == -EAGAIN)
+			*ret = EXEC_RESOURCE;
+		return r;
+	}
+	if ((r = RAW2(SYS_setns, w->userns, CLONE_NEWUSER)) < 0) {
+		*ret = EXEC_USER;
+		return r;
+	}
+	/* hides the host's names of groups in /proc/self/cgroup. The only namespace of the payload's own:
+	 * it is good for nothing but mounting, which takes the mount namespace too */
+	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
+		return r;
+	if ((r = install_filter(w->restricted)) < 0)
+		return r;
+	return drop_capabilities(w->restricted);
+}
+
+_Noreturn void exec_become(struct exec_job *j)
+{
 	unsigned long no_signals = 0;
 	long r;
 
 	RAW0(SYS_setsid);
-	if ((r = join_cgroups(j->walls)) < 0)
-		fail(j, r == -EAGAIN ? EXEC_RESOURCE : EXEC_INTERNAL, r);
-	if ((r = RAW2(SYS_setns, j->walls->userns, CLONE_NEWUSER)) < 0)
-		fail(j, EXEC_USER, r);
-	/* hides the host's names of groups in /proc/self/cgroup. The only namespace of the payload's own:
-	 * it is good for nothing but mounting, which takes the mount namespace too */
-	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
-		fail(j, EXEC_INTERNAL, r);
-	if ((r = install_filter(j->walls->restricted)) < 0)
-		fail(j, EXEC_INTERNAL, r);
-	if ((r = drop_capabilities(j->walls->restricted)) < 0)
-		fail(j, EXEC_INTERNAL, r);
 	if ((r = take_stdio(j)) < 0)
 		fail(j, j->tty ? EXEC_PTY : EXEC_INTERNAL, r);
 	if ((r = RAW3(SYS_close_range, 3, ~0u, 0)) < 0)
@@ -216,6 +226,22 @@ static void run(void *arg)
 		raw_exit(j->agent(j->agent_arg));
 	r = execute(j);
 	fail(j, spawn_failure(r), r);
+}
+
+static void run(void *arg)
+{
+	struct exec_job *j = arg;
+	enum exec_failure failure;
+	long r = exec_enter_walls(j->walls, &failure);
+
+	if (r < 0)
+		fail(j, failure, r);
+	exec_become(j);
+}
+
+enum exec_failure exec_clone_failure(long r)
+{
+	return r == -EAGAIN ? EXEC_RESOURCE : r == -ENOMEM ? EXEC_NO_MEMORY : EXEC_INTERNAL;
 }
 
 pid_t exec_start(struct exec_job *j)
@@ -244,9 +270,7 @@ pid_t exec_start(struct exec_job *j)
 		pid = raw_clone_on_stack(&args, run, j);
 	}
 	if (pid < 0) {
-		j->failure = pid == -EAGAIN   ? EXEC_RESOURCE
-			     : pid == -ENOMEM ? EXEC_NO_MEMORY
-					      : EXEC_INTERNAL;
+		j->failure = exec_clone_failure(pid);
 		j->err = (int)-pid;
 		return -1;
 	}

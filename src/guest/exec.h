@@ -1,7 +1,4 @@
-/*
- * The only file in the sandbox that makes processes: clones a command into the payload's user
- * namespace, its cgroups and its filter, and executes it.
- */
+/* Clones a command into the payload's user namespace, its cgroups and its filter, and executes it. */
 #pragma once
 
 #include <stdbool.h>
@@ -52,6 +49,14 @@ struct exec_job {
  * of no failure but by its exit status: EXEC_AGENT_FAILED when it was never called. */
 #define EXEC_AGENT_FAILED 127
 pid_t exec_start(struct exec_job *j);
+
+/* The halves of it, for a process that is not pid 1 any more. System calls only. */
+/* Behind what all commands share: 0, or -errno and what failed. */
+long exec_enter_walls(const struct exec_walls *w, enum exec_failure *ret);
+/* The command of J; a failure is written there. */
+_Noreturn void exec_become(struct exec_job *j);
+/* What a clone that answered R means to whoever wanted a command. */
+enum exec_failure exec_clone_failure(long r);
 
 /* Capabilities a command has over its own user namespace. */
 #define EXEC_CAPABILITIES                                                                    \

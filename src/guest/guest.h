@@ -93,6 +93,9 @@ struct session {
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
 	bool finished; /* its end is told */
+	int output
+		[2]; /* piped: held until the command has ended, so that its end closes nothing that
+			* wakes the client, who then wakes once, for the news */
 	struct exit_message end;
 	/* terminal, or the socket of a file agent */
 	bool files;

@@ -14,20 +14,14 @@
 #include "base/io.h"
 #include "base/str.h"
 
-void scopes_init(struct scopes *s, int payload)
+#define CHILDREN_MAX_BYTES 256 /* more of them than launchers is all that matters */
+
+void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls)
 {
-	*s = (struct scopes){ .payload = payload };
+	*s = (struct scopes){ .payload = payload, .walls = walls };
 	/* 5.14 brought cgroup.kill; without it a group is no better than a mark */
 	if (payload >= 0 && faccessat(payload, "cgroup.kill", F_OK, 0) < 0)
 		fd_closep(&s->payload);
-}
-
-static bool is_empty(int events)
-{
-	char text[64] = "";
-
-	return events >= 0 && pread(events, text, sizeof(text) - 1, 0) > 0 &&
-	       strstr(text, "populated 0");
 }
 
 static void group_name(unsigned number, char out[32])
@@ -35,33 +29,65 @@ static void group_name(unsigned number, char out[32])
 	snprintf(out, 32, "exec-%u", number);
 }
 
-void scope_open(struct scopes *s, struct scope *ret)
+static void drop_launcher(struct scopes *s, struct scope *c)
 {
-	char name[32];
-	int r;
-
-	*ret = SCOPE_NONE;
-	if (s->payload < 0)
+	if (!c->launcher)
 		return;
-	for (unsigned i = s->n_spare; i-- > 0;) {
-		if (!is_empty(s->spare[i].events))
-			continue;
-		ret->group = s->spare[i].group;
-		ret->events = s->spare[i].events;
-		ret->number = s->spare[i].number;
-		s->spare[i] = s->spare[--s->n_spare];
-		return;
-	}
-	do { /* a sandbox whose supervisor was killed finds its old groups */
-		ret->number = s->next++;
-		group_name(ret->number, name);
-		r = mkdirat(s->payload, name, 0755);
-	} while (r < 0 && errno == EEXIST);
-	if (r == 0)
-		ret->group = openat(s->payload, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	launcher_free(TAKE(c->launcher));
+	s->n_launchers--;
 }
 
-void scope_mark(struct scope *c, pid_t pid)
+/* --- who is left ----------------------------------------------------------------------------- */
+
+/* Nobody is in the group but its launcher. */
+static bool group_is_free(struct scopes *s, struct scope *c)
+{
+	char text[32] = "", alone[32] = "";
+	ssize_t n = c->procs < 0 ? -1 : pread(c->procs, text, sizeof(text) - 1, 0);
+
+	if (n == 0)
+		drop_launcher(s, c); /* somebody killed it */
+	if (c->launcher)
+		snprintf(alone, sizeof(alone), "%d\n", (int)launcher_pid(c->launcher));
+	return n >= 0 && strcmp(text, alone) == 0;
+}
+
+static bool is_waiting_launcher(const struct scopes *s, uint64_t pid)
+{
+	for (unsigned i = 0; i < s->n_spare; i++)
+		if (s->spare[i].launcher && (uint64_t)launcher_pid(s->spare[i].launcher) == pid)
+			return true;
+	return false;
+}
+
+/* Nobody is in the sandbox but launchers: all that lives descends from our children. */
+static bool sandbox_is_free(const struct scopes *s)
+{
+	char text[CHILDREN_MAX_BYTES];
+	int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	struct str rest = { text, n < 0 ? 0 : (size_t)n };
+	bool is_free = n >= 0 && n < (ssize_t)sizeof(text);
+
+	fd_closep(&fd);
+	while (is_free && rest.n) {
+		struct str pid = str_cut(&rest, ' ');
+		uint64_t v;
+
+		is_free = pid.n == 0 ||
+			  (parse_u64_str(pid, 2, INT32_MAX, &v) == 0 && is_waiting_launcher(s, v));
+	}
+	return is_free;
+}
+
+static bool is_free(struct scopes *s, struct scope *c)
+{
+	return s->payload >= 0 ? group_is_free(s, c) : sandbox_is_free(s);
+}
+
+/* --- from one command to the next ------------------------------------------------------------ */
+
+static void open_mark(struct scope *c, pid_t pid)
 {
 	char path[48];
 	struct stat st;
@@ -72,6 +98,133 @@ void scope_mark(struct scope *c, pid_t pid)
 	if (c->mark >= 0 && fstat(c->mark, &st) == 0)
 		c->mark_ino = st.st_ino;
 }
+
+static void make_group(struct scopes *s, struct scope *ret)
+{
+	char name[32];
+	int r;
+
+	do { /* a sandbox whose supervisor was killed finds its old groups */
+		ret->number = s->next++;
+		group_name(ret->number, name);
+		r = mkdirat(s->payload, name, 0755);
+	} while (r < 0 && errno == EEXIST);
+	if (r == 0)
+		ret->group = openat(s->payload, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void take_spare(struct scopes *s, unsigned i, struct scope *ret)
+{
+	*ret = s->spare[i];
+	s->spare[i] = s->spare[--s->n_spare];
+}
+
+/* One that serves again, or none; its launcher may turn out to be dead, and is gone then. */
+static bool find_spare(struct scopes *s, bool with_launcher, struct scope *ret)
+{
+	for (unsigned i = s->n_spare; i-- > 0;)
+		if (!s->spare[i].launcher == !with_launcher && is_free(s, &s->spare[i])) {
+			take_spare(s, i, ret);
+			return true;
+		}
+	return false;
+}
+
+static void discard(struct scopes *s, struct scope *c)
+{
+	char name[32];
+
+	drop_launcher(s, c);
+	fd_closep(&c->mark);
+	fd_closep(&c->procs);
+	if (c->group < 0)
+		return;
+	fd_closep(&c->group);
+	group_name(c->number, name);
+	/* one that somebody still dies in stays until the sandbox ends; the supervisor removes it */
+	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
+}
+
+static void keep(struct scopes *s, struct scope *c)
+{
+	if (s->n_spare == SCOPES_SPARE_MAX) {
+		discard(s, c);
+		return;
+	}
+	s->spare[s->n_spare++] = *c;
+	*c = SCOPE_NONE;
+}
+
+/* The next command finds a launcher in C. With marks one is all that can ever be used at a time. */
+static void equip(struct scopes *s, struct scope *c)
+{
+	unsigned most = s->payload < 0 ? 1 : SCOPES_LAUNCHERS_MAX;
+
+	if (s->n_launchers >= most || !s->worth_it || !is_free(s, c))
+		return;
+	c->launcher = launcher_new(s->walls, c->group);
+	if (!c->launcher)
+		return;
+	s->n_launchers++;
+	if (s->payload < 0)
+		open_mark(c, launcher_pid(c->launcher));
+}
+
+void scope_close(struct scopes *s, struct scope *c)
+{
+	/* kernels that count kills (6.14 on) compare the count of pid 1's own group with that of the
+	 * group cloned into: whatever is born into a group that was ever killed dies at once */
+	if (c->killed || s->ending) {
+		discard(s, c);
+		return;
+	}
+	if (c->group >= 0 && c->procs < 0)
+		c->procs = openat(c->group, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	if (!c->launcher) {
+		fd_closep(&c->mark);
+		equip(s, c);
+	}
+	s->worth_it = true;
+	if (c->group >= 0 || c->launcher)
+		keep(s, c);
+}
+
+void scopes_end(struct scopes *s)
+{
+	s->ending = true;
+	while (s->n_spare)
+		discard(s, &s->spare[--s->n_spare]);
+}
+
+pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
+{
+	pid_t pid;
+
+	*ret = SCOPE_NONE;
+	if (!j->agent && find_spare(s, true, ret)) {
+		if (ret->launcher && launcher_start(ret->launcher, j, &pid))
+			return pid;
+		drop_launcher(s, ret);
+		if (ret->group < 0) /* its mark went with it */
+			discard(s, ret);
+	}
+	if (s->payload >= 0 && ret->group < 0 && !find_spare(s, false, ret) &&
+	    !find_spare(s, true, ret))
+		make_group(s, ret);
+	j->cgroup = ret->group;
+	j->mark = s->payload < 0;
+	if (j->cgroup < 0 && !j->mark) { /* no group to be had: it could not be killed for sure */
+		j->failure = EXEC_RESOURCE;
+		j->err = ENOSPC;
+		return -1;
+	}
+	pid = exec_start(j);
+	if (pid > 0 && j->mark && (j->agent || !j->failure))
+		open_mark(ret, pid);
+	return pid;
+}
+
+/* --- killing --------------------------------------------------------------------------------- */
 
 /* One pass over /proc; the number of processes killed. */
 static unsigned kill_marked(uint64_t ino)
@@ -102,8 +255,8 @@ enum scope_state scope_kill(struct scope *c)
 {
 	uint64_t now = clock_mono_ns();
 
+	c->killed = true;
 	if (c->group >= 0) {
-		c->killed = true;
 		if (io_write_file(c->group, "cgroup.kill", "1") == 0)
 			return SCOPE_DONE;
 	}
@@ -117,28 +270,4 @@ enum scope_state scope_kill(struct scope *c)
 		return SCOPE_AGAIN;
 	kill(-1, SIGKILL); /* everyone but us */
 	return SCOPE_SWEPT;
-}
-
-void scope_close(struct scopes *s, struct scope *c)
-{
-	char name[32];
-
-	fd_closep(&c->mark);
-	if (c->group < 0)
-		return;
-	/* kernels that count kills (6.14 on) compare the count of pid 1's own group with that of the
-	 * group cloned into: whatever is born into a group that was ever killed dies at once */
-	if (s->n_spare < ARRAY_SIZE(s->spare) && !c->killed) {
-		if (c->events < 0)
-			c->events = openat(c->group, "cgroup.events", O_RDONLY | O_CLOEXEC);
-		s->spare[s->n_spare].number = c->number;
-		s->spare[s->n_spare].events = fd_take(&c->events);
-		s->spare[s->n_spare++].group = fd_take(&c->group);
-		return;
-	}
-	fd_closep(&c->events);
-	fd_closep(&c->group);
-	group_name(c->number, name);
-	/* one that somebody still dies in stays until the sandbox ends; the supervisor removes it */
-	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }

@@ -6,6 +6,8 @@
  * inside can leave (the payload owns no namespace, and the filter refuses unshare and setns); pid 1
  * kills whatever still shows that namespace, pass after pass, until a pass finds none. A fork bomb
  * can outrun such passes, so after SCOPE_PASSES_NS everything in the sandbox is ended instead.
+ *
+ * A scope that nobody is left in serves again, with the launcher that it got meanwhile.
  */
 #pragma once
 
@@ -13,38 +15,43 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SCOPE_PASSES_NS 1000000000ull
+#include "guest/launcher.h"
 
-struct scopes {
-	int payload; /* delegated cgroup directory, or -1: marks are used */
-	unsigned next;
-	struct {
-		int group, events;
-		unsigned number;
-	} spare[16]; /* groups of ended commands, to be used again when empty */
-	unsigned n_spare;
-};
+#define SCOPE_PASSES_NS 1000000000ull
+#define SCOPES_SPARE_MAX 16
+#define SCOPES_LAUNCHERS_MAX 4 /* each has some 60 KiB; that many commands at once start fast */
 
 struct scope {
 	int group;       /* directory, or -1 */
-	int events;      /* its cgroup.events once it was used: is anybody left? */
+	int procs;       /* its cgroup.procs once it was used: is anybody left? */
 	unsigned number; /* of the group: its name */
 	bool killed; /* such a group is never used again: newer kernels kill who is born in it */
 	int mark;    /* open UTS namespace, or -1; holding it keeps its number from reuse */
 	uint64_t mark_ino;
-	uint64_t deadline; /* of the passes */
+	uint64_t deadline;         /* of the passes */
+	struct launcher *launcher; /* or NULL */
 };
 
-#define SCOPE_NONE ((struct scope){ .group = -1, .events = -1, .mark = -1 })
+#define SCOPE_NONE ((struct scope){ .group = -1, .procs = -1, .mark = -1 })
 
-/* PAYLOAD is taken; groups are used only if the kernel can kill by group. */
-void scopes_init(struct scopes *s, int payload);
-/* Before the clone: the group for the next command, or -1 (then clone with a mark). */
-void scope_open(struct scopes *s, struct scope *ret);
-/* After the clone. */
-void scope_mark(struct scope *c, pid_t pid);
+struct scopes {
+	int payload; /* delegated cgroup directory, or -1: marks are used */
+	const struct exec_walls *walls;
+	unsigned next;
+	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands, to be used again when empty */
+	unsigned n_spare, n_launchers;
+	bool worth_it; /* a second command came: there will be more */
+	bool ending;
+};
+
+/* PAYLOAD is taken; groups are used only if the kernel can kill by group. WALLS stays the caller's. */
+void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls);
+/* Starts J in a scope of its own; as exec_start(). */
+pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 /* Kills. AGAIN: call once more after letting the loop turn; SWEPT: everything was ended. */
 enum scope_state scope_kill(struct scope *c);
 /* The command ended, its background children may live on. */
 void scope_close(struct scopes *s, struct scope *c);
+/* No command will start any more: ends what waits for one. */
+void scopes_end(struct scopes *s);

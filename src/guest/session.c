@@ -55,12 +55,12 @@ static void send_error(struct connection *c, uint32_t stream, const struct err *
 	connection_send(c, FRAME_ERROR, 0, stream, b.p, b.n);
 }
 
-static void send_started(struct session *s)
+static void send_started(const struct session *s, struct connection *c)
 {
 	AUTO_BUF b = BUF_INIT(64);
 
 	started_encode(&b, s->id);
-	connection_send(s->connection, FRAME_STARTED, 0, s->stream, b.p, b.n);
+	connection_send(c, FRAME_STARTED, 0, s->stream, b.p, b.n);
 }
 
 static void report_activity(struct guest *g)
@@ -89,6 +89,12 @@ static bool memory_was_short(struct guest *g)
 
 /* --- end ------------------------------------------------------------------------------------- */
 
+static void drop_outputs(struct session *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->output); i++)
+		fd_closep(&s->output[i]);
+}
+
 static void session_free(struct session *s)
 {
 	struct session **at = &s->guest->sessions;
@@ -101,6 +107,7 @@ static void session_free(struct session *s)
 	loop_remove(s->guest->loop, &s->kill_timer);
 	loop_remove(s->guest->loop, &s->master_watch);
 	fd_closep(&s->master);
+	drop_outputs(s);
 	scope_close(&s->guest->scopes, &s->scope);
 	buf_done(&s->input);
 	buf_done(&s->ring);
@@ -149,6 +156,7 @@ static void session_ended(struct session *s, int status)
 		s->end.out_of_memory = memory_was_short(g);
 	g->n_running--;
 	loop_remove(g->loop, &s->timer);
+	drop_outputs(s);
 	if (s->master >= 0)
 		on_master(s, s->master, LOOP_READ); /* pass on what is there, then finish */
 	else
@@ -376,7 +384,7 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 	found->credit = FRAME_CREDIT_BYTES;
 	if (found->ring.n > GUEST_RING_BYTES)
 		buf_drop(&found->ring, found->ring.n - GUEST_RING_BYTES);
-	send_started(found);
+	send_started(found, c);
 	for (size_t at = 0; at < found->ring.n; at += FRAME_DATA_MAX_BYTES) {
 		size_t n = found->ring.n - at;
 
@@ -459,6 +467,7 @@ static struct session *session_new(struct connection *c, uint32_t stream, unsign
 	s->flags = flags;
 	s->id = ++c->guest->next_session;
 	s->master = -1;
+	s->output[0] = s->output[1] = -1;
 	s->credit = FRAME_CREDIT_BYTES;
 	buf_init(&s->input, FRAME_CREDIT_BYTES + 1);
 	buf_init(&s->ring, 2 * GUEST_RING_BYTES);
@@ -472,7 +481,6 @@ static void session_running(struct session *s, struct connection *c, struct ends
 			    const struct exec_message *m)
 {
 	struct guest *g = s->guest;
-	AUTO_BUF b = BUF_INIT(64);
 
 	if (m->flags & EXEC_TTY) {
 		s->master = fd_take(&f->master);
@@ -481,8 +489,12 @@ static void session_running(struct session *s, struct connection *c, struct ends
 	if (m->timeout_ms)
 		s->timer = loop_add_timer(g->loop, clock_mono_ns() + m->timeout_ms * NS_PER_MS,
 					  on_timeout, s);
-	started_encode(&b, s->id);
-	connection_send(c, FRAME_STARTED, 0, s->stream, b.p, b.n);
+	if (m->flags & (EXEC_TTY | EXEC_DETACHED)) {
+		send_started(s, c);
+	} else {
+		s->output[0] = fd_take(&f->child[1]);
+		s->output[1] = fd_take(&f->child[2]);
+	}
 	if (f->read_out >= 0) {
 		pipes_adopt(g, fd_take(&f->read_out), s->id, 0);
 		pipes_adopt(g, fd_take(&f->read_err), s->id, FRAME_FLAG_STDERR);
@@ -514,15 +526,10 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	environ_candidates(&paths, &env, m->argv[0]);
 	j.envp = (const char *const *)env.v;
 	j.paths = (const char *const *)paths.v;
-	scope_open(&g->scopes, &s->scope);
-	j.cgroup = s->scope.group;
-	j.mark = g->scopes.payload < 0;
-	if (j.cgroup < 0 && !j.mark) /* no group to be had: it could not be killed for sure */
-		j.failure = EXEC_RESOURCE, j.err = ENOSPC, s->pid = -1;
-	else
-		s->pid = exec_start(&j);
-	for (int i = 0; i < 3; i++)
-		fd_closep(&f->child[i]);
+	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED)))
+		send_started(s, c); /* now, while the client is awake: later it would wake for it */
+	s->pid = scope_start(&g->scopes, &s->scope, &j);
+	fd_closep(&f->child[0]); /* or the client would not see that the command closed it */
 	if (j.failure) {
 		struct exit_message end = { .failure = j.failure, .sys = j.err };
 
@@ -532,8 +539,6 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		g->next_session--; /* a command that never ran has no number */
 		session_free(s);
 	} else {
-		if (j.mark)
-			scope_mark(&s->scope, s->pid);
 		session_running(s, c, f, m);
 	}
 	environ_done(&env);
@@ -587,21 +592,16 @@ static void run_agent(struct connection *c, uint32_t stream, const struct file_m
 	};
 
 	s->files = true;
-	scope_open(&g->scopes, &s->scope);
-	j.cgroup = s->scope.group;
-	j.mark = s->scope.group < 0;
-	s->pid = exec_start(&j);
+	s->pid = scope_start(&g->scopes, &s->scope, &j);
 	fd_closep(&pair[1]);
 	if (s->pid < 0) {
 		send_exit(c, stream, &(struct exit_message){ .failure = j.failure, .sys = j.err });
 		session_free(s);
 		return;
 	}
-	if (j.mark)
-		scope_mark(&s->scope, s->pid);
 	s->master = fd_take(&pair[0]);
 	s->master_watch = loop_add_fd(g->loop, s->master, LOOP_READ, on_master, s);
-	send_started(s);
+	send_started(s, c);
 	if (g->n_running++ == 0)
 		report_activity(g);
 }

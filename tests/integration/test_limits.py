@@ -62,6 +62,12 @@ class Enforced(CordonTest):
         box.sh("kill -9 -1")
         self.eventually(lambda: box.sh("echo alive").text == "alive\n")
 
+    def test_one_process_is_enough_for_every_command(self):
+        """Nothing of ours takes the place of the command, however many there were before."""
+        box = self.create("--pids-limit", "1")
+        for _ in range(5):
+            self.assertEqual(box.exec("echo", "alive").text, "alive\n")
+
     def test_default_pids_limit_holds_a_fork_bomb(self):
         box = self.create()
         proc = box.popen("sh", "-c", "f() { f | f & }; f; echo bombed")

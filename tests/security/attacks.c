@@ -369,40 +369,85 @@ static void attack_sockets_allowed(void)
 		opened("an ordinary socket is refused");
 }
 
-/* Pid 1, which is ours. */
-static void attack_pid1(void)
+static int open_of(pid_t pid, const char *name, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return open(path, flags);
+}
+
+static int read_of(pid_t pid, const char *name)
+{
+	char data[8];
+	int fd = open_of(pid, name, O_RDONLY);
+
+	return fd >= 0 && read(fd, data, 1) > 0 ? 0 : -1;
+}
+
+/* A process of ours. */
+static void attack_ours(pid_t pid)
 {
 	char data[8];
 	struct iovec local = { data, sizeof(data) }, remote = { (void *)0x400000, sizeof(data) };
 	struct rlimit limit = { 1, 1 };
 	cpu_set_t cpus;
-	int pidfd;
+	int pidfd, fd;
 
-	REFUSED(ptrace(PTRACE_SEIZE, 1, NULL, NULL));
-	REFUSED(ptrace(PTRACE_ATTACH, 1, NULL, NULL));
-	REFUSED(process_vm_readv(1, &local, 1, &remote, 1, 0));
-	REFUSED(process_vm_writev(1, &local, 1, &remote, 1, 0));
-	REFUSED(prlimit(1, RLIMIT_NOFILE, &limit, NULL));
+	REFUSED(ptrace(PTRACE_SEIZE, pid, NULL, NULL));
+	REFUSED(ptrace(PTRACE_ATTACH, pid, NULL, NULL));
+	REFUSED(process_vm_readv(pid, &local, 1, &remote, 1, 0));
+	REFUSED(process_vm_writev(pid, &local, 1, &remote, 1, 0));
+	REFUSED(prlimit(pid, RLIMIT_NOFILE, &limit, NULL));
 	CPU_ZERO(&cpus);
 	CPU_SET(0, &cpus);
-	REFUSED(sched_setaffinity(1, sizeof(cpus), &cpus));
-	REFUSED(setpriority(PRIO_PROCESS, 1, 19));
-	REFUSED(syscall(SYS_kcmp, 1, getpid(), 0, 0, 0));
-	pidfd = (int)syscall(SYS_pidfd_open, 1, 0);
-	for (int fd = 0; pidfd >= 0 && fd < 32; fd++)
+	REFUSED(sched_setaffinity(pid, sizeof(cpus), &cpus));
+	REFUSED(setpriority(PRIO_PROCESS, pid, 19));
+	REFUSED(syscall(SYS_kcmp, pid, getpid(), 0, 0, 0));
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	for (fd = 0; pidfd >= 0 && fd < 32; fd++)
 		if (syscall(SYS_pidfd_getfd, pidfd, fd, 0) >= 0)
-			opened_n("pidfd_getfd of pid 1", fd);
-	REFUSED(open("/proc/1/exe", O_RDONLY));
-	REFUSED(open("/proc/1/exe", O_WRONLY));
-	REFUSED(open("/proc/1/mem", O_RDWR));
-	REFUSED(open("/proc/1/environ", O_RDONLY) >= 0 && read(3, data, 1) > 0 ? 0 : -1);
-	REFUSED(open("/proc/1/root", O_RDONLY));
-	REFUSED(open("/proc/1/cwd", O_RDONLY));
-	REFUSED(open("/proc/1/fd", O_RDONLY));
-	REFUSED(open("/proc/1/task/1/ns/mnt", O_RDONLY));
-	REFUSED(open("/proc/1/oom_score_adj", O_WRONLY));
-	REFUSED(open("/proc/1/uid_map", O_WRONLY));
-	REFUSED(open("/proc/1/attr/current", O_WRONLY) >= 0 && write(3, "x", 1) == 1 ? 0 : -1);
+			opened_n("pidfd_getfd of a process of ours", fd);
+	REFUSED(open_of(pid, "exe", O_RDONLY));
+	REFUSED(open_of(pid, "exe", O_WRONLY));
+	REFUSED(open_of(pid, "mem", O_RDWR));
+	REFUSED(read_of(pid, "environ"));
+	REFUSED(read_of(pid, "maps"));
+	REFUSED(open_of(pid, "root", O_RDONLY));
+	REFUSED(open_of(pid, "cwd", O_RDONLY));
+	REFUSED(open_of(pid, "fd", O_RDONLY));
+	REFUSED(open_of(pid, "ns/mnt", O_RDONLY));
+	REFUSED(open_of(pid, "ns/user", O_RDONLY));
+	REFUSED(open_of(pid, "oom_score_adj", O_WRONLY));
+	REFUSED(open_of(pid, "uid_map", O_WRONLY));
+	fd = open_of(pid, "attr/current", O_WRONLY);
+	REFUSED(fd >= 0 && write(fd, "x", 1) == 1 ? 0 : -1);
+}
+
+static void attack_pid1(void)
+{
+	attack_ours(1);
+}
+
+/* Who waits behind the walls to start commands, if there is one: as near to us as ours come. */
+static void attack_launcher(void)
+{
+	int found = 0;
+
+	for (pid_t pid = 2; pid < 4096; pid++) {
+		char name[32] = "";
+		int fd = open_of(pid, "comm", O_RDONLY);
+
+		if (fd < 0)
+			continue;
+		if (read(fd, name, sizeof(name) - 1) > 0 && !strcmp(name, "cordon-guest\n")) {
+			found = 1;
+			attack_ours(pid);
+		}
+		close(fd);
+	}
+	if (!found)
+		opened_n("no launcher to attack", 0);
 }
 
 /* Every signal to pid 1: none may have an effect (the caller looks whether it still answers). */
@@ -696,6 +741,7 @@ static const struct {
 	{ "sockets", attack_sockets },
 	{ "sockets-allowed", attack_sockets_allowed },
 	{ "pid1", attack_pid1 },
+	{ "launcher", attack_launcher },
 	{ "signals", attack_signals },
 	{ "kill-all", attack_kill_all },
 	{ "devices", attack_devices },

@@ -80,10 +80,66 @@ class Walls(AttackTest):
 class OurProcesses(AttackTest):
     modes = ALL_MODES
 
+    @staticmethod
+    def launcher(box):
+        """The pid of who starts commands from behind the walls; "" while there is none."""
+        return box.out("for p in $(grep -ls cordon-guest /proc/[0-9]*/comm | cut -d/ -f3); do "
+                       "[ $p = 1 ] || echo $p; done").strip()
+
+    def with_launcher(self, box):
+        """One is there from the third command on."""
+        for _ in range(4):
+            if self.launcher(box):
+                return
+        self.fail("no launcher after four commands")
+
     def test_pid_1_cannot_be_read_traced_or_tuned(self):
         if ONE_ID:
             self.not_run("one id only: pid 1 has the payload's id")
         self.attack(self.armed(), "pid1")
+
+    def test_a_launcher_cannot_be_read_traced_or_tuned(self):
+        if ONE_ID:
+            self.not_run("one id only: pid 1 has the payload's id")
+        box = self.armed()
+        self.with_launcher(box)
+        self.attack(box, "launcher")
+
+    def test_a_command_of_a_launcher_has_the_same_walls(self):
+        look = ("exec 2>&1; grep -E '^(Uid|Gid|Groups|Cap|NoNew|Seccomp|Sig(Blk|Ign))' /proc/self/status; ulimit -a; "
+                "cat /proc/self/cgroup /proc/self/limits; for n in /proc/self/ns/*; do "
+                "[ $n = /proc/self/ns/uts ] || [ $n = /proc/self/ns/cgroup ] || readlink $n; done; "
+                "ls /proc/self/fd; umask; pwd; env | sort; ps -o sid=,pgid=,pid= -p $$ | awk '{print $1==$3, $2==$3}'")
+        for options in ([], ["--security", "restricted"]):
+            box = self.armed(*options)
+            direct = box.out(look)
+            self.with_launcher(box)
+            self.assertEqual(box.out(look), direct)
+
+    def test_whoever_kills_the_launcher_does_without(self):
+        box = self.create()
+        for signal in ("KILL", "STOP"):
+            self.with_launcher(box)
+            box.out(f"kill -{signal} {self.launcher(box)}")
+            self.assertEqual(box.sh("echo out; echo err >&2; exit 7").code, 7)
+            self.assertEqual(box.exec("/no/such/program").code, 127)
+            self.with_launcher(box)
+
+    def test_launchers_killed_all_the_time(self):
+        """At whatever instant: a command runs once and gives its own status, or was what the killer
+        hit, not yet itself."""
+        box = self.create()
+        killer = box.popen("sh", "-c", "echo; while :; do for p in $(grep -ls cordon-guest /proc/[0-9]*/comm | "
+                           "cut -d/ -f3); do [ $p = 1 ] || kill -9 $p; done; done 2>/dev/null")
+        killer.stdout.readline()
+        ran = []
+        for n in range(40):
+            got = box.sh(f"echo {n} >> /tmp/ran; exit {n}")
+            self.assertIn(got.code, (n, 137), got)
+            ran += [str(n)] if got.code == n else []
+        killer.kill()
+        killer.wait()
+        self.assertEqual(box.out("cat /tmp/ran").split(), ran)
 
     def test_signals_to_pid_1(self):
         """With a range of ids none arrives; with one id it hurts only this sandbox."""

@@ -1,0 +1,225 @@
+/*
+ * An order is a job with everything it points to, copied into shared memory: the launcher has that at
+ * the same address. It is told by one eventfd and tells by another; while it works pid 1 waits for it,
+ * as it would for a child of its own. That child is cloned by the older call, since the filter refuses
+ * the newer one, and its pid is in the order before it runs: should the launcher die at any instant,
+ * pid 1 knows whether there is a command.
+ */
+#include "guest/launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/raw.h"
+
+#define ORDER_BYTES (128u << 10) /* of a command and its environment; longer ones go without us */
+#define STACK_BYTES 32768
+/* Then it was stopped, or is starved. A command that it had started meanwhile goes on. */
+#define PATIENCE_MS 2000
+#define CAP_BIT(c) (1u << (c))
+
+struct order {
+	struct exec_job job;
+	struct exec_walls walls;
+	struct user user;
+	volatile pid_t pid; /* of the command, once there is one */
+	size_t used;        /* of text */
+	_Alignas(16) char text[];
+};
+
+struct launcher {
+	pid_t pid;
+	int pidfd;
+	int go, done; /* eventfds */
+	struct order *order;
+};
+
+/* --- the launcher ---------------------------------------------------------------------------- */
+
+static _Alignas(16) char command_stack[STACK_BYTES];
+
+static void become(void *arg)
+{
+	exec_become(arg);
+}
+
+/* Enough to become any user; what a command gets is decided by the bounding set. */
+static long keep_capabilities(void)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	data[0].effective = data[0].permitted = CAP_BIT(CAP_SETUID) | CAP_BIT(CAP_SETGID);
+	return RAW2(SYS_capset, &head, data);
+}
+
+/* System calls only, as everywhere between a clone and an exec. */
+static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w)
+{
+	enum exec_failure failure;
+	uint64_t n = 1;
+
+	if (exec_enter_walls(w, &failure) < 0 || keep_capabilities() < 0)
+		raw_exit(1);
+	while (RAW3(SYS_read, l->go, &n, sizeof(n)) == sizeof(n)) {
+		struct order *o = l->order;
+		long r = raw_old_clone_on_stack(
+			CLONE_VM | CLONE_VFORK | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
+			command_stack + sizeof(command_stack), (int *)&o->pid, become, &o->job);
+
+		if (r < 0) {
+			o->job.failure = exec_clone_failure(r);
+			o->job.err = (int)-r;
+		}
+		n = 1;
+		RAW3(SYS_write, l->done, &n, sizeof(n));
+	}
+	raw_exit(1);
+}
+
+struct launcher *launcher_new(const struct exec_walls *w, int cgroup)
+{
+	struct launcher *l = xcalloc(1, sizeof(*l));
+	struct clone_args args = {
+		.flags =
+			CLONE_FILES | CLONE_PIDFD | (cgroup < 0 ? CLONE_NEWUTS : CLONE_INTO_CGROUP),
+		.pidfd = (uintptr_t)&l->pidfd,
+		.exit_signal = SIGCHLD,
+		.cgroup = cgroup < 0 ? 0 : (uint64_t)cgroup,
+	};
+	long pid = -1;
+
+	l->pidfd = -1;
+	l->go = eventfd(0, EFD_CLOEXEC);
+	l->done = eventfd(0, EFD_CLOEXEC);
+	l->order =
+		mmap(NULL, ORDER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (l->order == MAP_FAILED)
+		l->order = NULL;
+	if (l->go >= 0 && l->done >= 0 && l->order)
+		pid = RAW2(SYS_clone3, &args, sizeof(args)); /* signals are blocked, and stay so */
+	if (pid == 0)
+		serve(l, w);
+	if (pid < 0) {
+		launcher_free(l);
+		return NULL;
+	}
+	l->pid = (pid_t)pid;
+	return l;
+}
+
+/* --- pid 1 ----------------------------------------------------------------------------------- */
+
+/* N bytes at P, or NULL when they do not fit. */
+static void *put(struct order *o, const void *p, size_t n)
+{
+	size_t at = (o->used + 15) & ~(size_t)15;
+
+	if (sizeof(*o) + at > ORDER_BYTES || n > ORDER_BYTES - sizeof(*o) - at)
+		return NULL;
+	if (n)
+		memcpy(o->text + at, p, n);
+	o->used = at + n;
+	return o->text + at;
+}
+
+static const char *const *put_list(struct order *o, const char *const *list)
+{
+	const char **copy;
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	copy = put(o, list, (n + 1) * sizeof(*list));
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = put(o, list[i], strlen(list[i]) + 1);
+		if (!copy[i])
+			return NULL;
+	}
+	return copy;
+}
+
+static bool write_order(struct order *o, const struct exec_job *j)
+{
+	o->used = 0;
+	o->pid = 0;
+	o->job = *j;
+	o->job.failure = EXEC_OK;
+	o->job.err = 0;
+	o->walls = *j->walls;
+	o->job.walls = &o->walls;
+	o->user = *j->user;
+	o->job.user = &o->user;
+	o->job.argv = put_list(o, j->argv);
+	o->job.envp = put_list(o, j->envp);
+	o->job.paths = put_list(o, j->paths);
+	o->job.cwd = put(o, j->cwd, strlen(j->cwd) + 1);
+	o->job.rlimit = put(o, j->rlimit, j->n_rlimits * sizeof(*j->rlimit));
+	o->walls.rlimit = put(o, j->walls->rlimit, j->walls->n_rlimits * sizeof(*j->rlimit));
+	return o->job.argv && o->job.envp && o->job.paths && o->job.cwd && o->job.rlimit &&
+	       o->walls.rlimit;
+}
+
+/* False when it is dead, which it is made to be if it does not answer. */
+static bool answered(const struct launcher *l)
+{
+	struct pollfd p[] = { { .fd = l->done, .events = POLLIN },
+			      { .fd = l->pidfd, .events = POLLIN } };
+	uint64_t n;
+
+	while (!p[0].revents && !p[1].revents)
+		if (poll(p, ARRAY_SIZE(p), PATIENCE_MS) == 0)
+			IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* its end is seen next */
+	return p[0].revents && read(l->done, &n, sizeof(n)) == sizeof(n);
+}
+
+bool launcher_start(struct launcher *l, struct exec_job *j, pid_t *ret_pid)
+{
+	const uint64_t one = 1;
+
+	if (j->agent || !write_order(l->order, j) || write(l->go, &one, sizeof(one)) != sizeof(one))
+		return false;
+	if (!answered(l)) {
+		*ret_pid = l->order->pid;
+		return *ret_pid > 0;
+	}
+	/* too many processes, or too little memory, of which we ourselves take a share */
+	if (l->order->job.failure && !l->order->pid)
+		return false;
+	j->failure = l->order->job.failure;
+	j->err = l->order->job.err;
+	*ret_pid = l->order->pid;
+	return true;
+}
+
+pid_t launcher_pid(const struct launcher *l)
+{
+	return l->pid;
+}
+
+void launcher_free(struct launcher *l)
+{
+	if (!l)
+		return;
+	if (l->pidfd >= 0)
+		IGNORE(sys_pidfd_send_signal(l->pidfd,
+					     SIGKILL)); /* it may be gone; reaped as all are */
+	fd_closep(&l->pidfd);
+	fd_closep(&l->go);
+	fd_closep(&l->done);
+	if (l->order)
+		munmap(l->order, ORDER_BYTES);
+	free(l);
+}
