@@ -10,13 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
-#include <linux/sockios.h>
 #include <linux/stat.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 
 #include "base/raw.h"
 #include "process/netlink.h"
@@ -180,30 +177,6 @@ static long source(struct walker *w, const struct step *s)
 	return 0;
 }
 
-static long loopback(void)
-{
-	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	long fd = RAW3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	long r;
-
-	if (fd < 0)
-		return fd;
-	r = RAW3(SYS_ioctl, fd, SIOCSIFFLAGS, &ifr);
-	RAW1(SYS_close, fd);
-	return r;
-}
-
-/* /proc/sys/net is that of whoever looks, so the old root's will do. It may be read-only there. */
-static void set_sysctl(const struct step *s)
-{
-	long fd = RAW4(SYS_openat, AT_FDCWD, s->path, O_WRONLY | O_CLOEXEC, 0);
-
-	if (fd < 0)
-		return;
-	RAW3(SYS_write, fd, s->text, s->text_n);
-	RAW1(SYS_close, fd);
-}
-
 static long pivot(struct walker *w)
 {
 	long r = RAW1(SYS_fchdir, w->root);
@@ -232,6 +205,8 @@ static long apply(struct walker *w, const struct step *s)
 	switch (s->op) {
 	case STEP_CLOSE:
 		return RAW1(SYS_close, s->fd);
+	case STEP_UNSHARE:
+		return RAW1(SYS_unshare, s->flags);
 	case STEP_WAIT:
 		r = RAW3(SYS_read, s->fd, &go, 1);
 		return r == 1 ? 0 : r < 0 ? r : -EPIPE;
@@ -277,9 +252,9 @@ static long apply(struct walker *w, const struct step *s)
 	case STEP_HOSTNAME:
 		return RAW2(SYS_sethostname, s->text, s->text_n);
 	case STEP_LOOPBACK:
-		return loopback();
+		return netif_loopback();
 	case STEP_SYSCTL:
-		set_sysctl(s);
+		netif_sysctl(s->path, s->text, s->text_n);
 		return 0;
 	case STEP_NETIF:
 		return netif_run_child(s->netif);

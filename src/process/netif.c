@@ -4,14 +4,17 @@
 #include "process/netlink.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/raw.h"
+#include "process/netns.h"
 
 #define ETHERTYPE_ALL 0x0300 /* ETH_P_ALL in network order */
 
@@ -100,6 +103,56 @@ long netif_make_tap(int tun, bool trains)
 	if (r < 0 || !trains)
 		return r;
 	return RAW3(SYS_ioctl, tun, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6);
+}
+
+long netif_loopback(void)
+{
+	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	long fd = RAW3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	long r;
+
+	if (fd < 0)
+		return fd;
+	r = RAW3(SYS_ioctl, fd, SIOCSIFFLAGS, &ifr);
+	RAW1(SYS_close, fd);
+	return r;
+}
+
+void netif_sysctl(const char *path, const char *text, size_t n)
+{
+	long fd = RAW4(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	RAW3(SYS_write, fd, text, n);
+	RAW1(SYS_close, fd);
+}
+
+void netns_task(void *arg)
+{
+	struct netns *n = arg;
+	long r = netif_loopback();
+
+	n->failed = NETNS_LOOPBACK;
+	for (unsigned i = 0; i < NETNS_SYSCTLS; i++)
+		netif_sysctl(n->sysctl[i].path, n->sysctl[i].text, n->sysctl[i].n);
+	if (r >= 0 && n->job) {
+		n->failed = NETNS_DEVICE;
+		r = RAW4(SYS_openat, AT_FDCWD, TUN_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK, 0);
+		n->link = (int)r;
+		if (r >= 0) {
+			n->failed = NETNS_INTERFACE;
+			r = netif_make_tap(n->link, n->job->trains);
+		}
+		r = r < 0 ? r : netlink_run(&n->job->configure);
+	}
+	if (r >= 0) {
+		n->failed = NETNS_OPEN;
+		r = RAW4(SYS_openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
+		n->fd = (int)r;
+	}
+	n->err = r < 0 ? (int)-r : 0;
+	raw_exit(0);
 }
 
 static long send_descriptor(int to, int fd)

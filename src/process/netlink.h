@@ -21,6 +21,7 @@
 #define NETIF_PEER_NAME "gw0"
 #define NETIF_MTU 1500u
 #define NETIF_MAC_BYTES 6u
+#define TUN_DEVICE "/dev/net/tun"
 
 struct netlink_batch {
 	uint32_t n;     /* bytes */
@@ -51,6 +52,12 @@ void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
 /* Sends the requests in the current network namespace. 0 or -errno of the first that failed. */
 MUST_USE long netlink_run(const struct netlink_batch *b);
 
+/* lo up. 0 or -errno. */
+MUST_USE long netif_loopback(void);
+/* TEXT into PATH below /proc/sys/net, which is that of whoever looks. It may be read-only there: what
+ * cannot be set stays as it is. */
+void netif_sysctl(const char *path, const char *text, size_t n);
+
 /* A packet socket on gw0: what the gateway reads and writes. With TRAINS large segments pass whole
  * behind a virtio header. The descriptor or -errno. */
 MUST_USE long netif_open_packet(bool trains);
@@ -60,8 +67,8 @@ MUST_USE long netif_make_tap(int tun, bool trains);
 /* --- the two ways to a link --------------------------------------------------------------------- */
 
 /*
- * Where /dev/net/tun may be opened: the parent steps into the child's network namespace and back
- * (netif_attach_tap). Where not, because the caller is an ordinary user: the child makes a veth and
+ * Where /dev/net/tun may be opened: a task of the parent's makes the interface in the network
+ * namespace that it makes ahead for the child (netns.h). Where not, because the caller is an ordinary user: the child makes a veth and
  * sends the packet socket home (netif_run_child, netif_receive); no privilege outside its own
  * namespace is needed for that.
  */
@@ -76,5 +83,3 @@ void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, i
 MUST_USE long netif_run_child(const struct netif_job *job);
 /* In the parent, after the child has done its part. */
 MUST_USE int netif_receive(int from, int *ret_link, struct err *e);
-/* In the parent, which has no threads. ERR_DENIED with a hint when the device cannot be opened. */
-MUST_USE int netif_attach_tap(int pidfd, const struct netif_job *job, int *ret_link, struct err *e);

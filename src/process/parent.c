@@ -1,7 +1,7 @@
 /*
  * The parent's half of a start, in this order because of what depends on what:
  *   1. the plan: all sources opened, all trees cloned and their ids mapped (they need our privilege
- *      and our view)
+ *      and our view); meanwhile a task makes the network namespace, if we are root
  *   2. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
  *   3. the clone, which shares our memory and waits for a byte
  *   4. its id maps and the byte; then, while it mounts, its network interface and cgroup limits
@@ -32,8 +32,9 @@
 /* No cgroup namespace: its root would be our own group, and where namespaces bound delegation (the
  * mount option nsdelegate, as systemd has it) pid 1 could then put no command into a group outside of
  * that. Commands get one each (guest/exec.c). */
-#define NAMESPACES \
-	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
+#define NAMESPACES_OF_CLONE (CLONE_NEWUSER | CLONE_NEWPID)
+/* … and those that the child makes itself, while its ids are being mapped. */
+#define NAMESPACES_OF_CHILD (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
 void process_init(struct process_instance *i)
 {
@@ -92,7 +93,7 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 static int clone_child(struct process_instance *i, struct err *e)
 {
 	struct clone_args args = {
-		.flags = NAMESPACES | CLONE_VM | CLONE_PIDFD,
+		.flags = NAMESPACES_OF_CLONE | CLONE_VM | CLONE_PIDFD,
 		.pidfd = (uintptr_t)&i->pidfd,
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)i->stack,
@@ -113,6 +114,20 @@ static int clone_child(struct process_instance *i, struct err *e)
 		return ids_refused((int)-pid, e);
 	i->pid = (pid_t)pid;
 	return 0;
+}
+
+static int clone_in_network(struct process_instance *i, struct err *e)
+{
+	int r;
+
+	if (!i->netns)
+		return clone_child(i, e);
+	if (netns_finish(i->netns, e) < 0 || netns_enter(i->netns, e) < 0)
+		return -1;
+	r = clone_child(i, e);
+	netns_leave(i->netns);
+	i->link = fd_take(&i->netns->link);
+	return r;
 }
 
 static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e)
@@ -181,14 +196,6 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-static int attach_tap(struct process_instance *i, struct err *e)
-{
-	if (netif_attach_tap(i->pidfd, i->netif, &i->link, e) == 0)
-		return 0;
-	/* a child that has failed meanwhile says why on the channel */
-	return e->sys == ESRCH ? 0 : -1;
-}
-
 static void add_sysctl(struct plan *p, const char *path, const char *text)
 {
 	struct step *s = plan_add(p, STEP_SYSCTL);
@@ -200,28 +207,43 @@ static void add_sysctl(struct plan *p, const char *path, const char *text)
 
 /* The payload's groups, which the kernel wants in its own order (see ids.h for the maps): where that
  * cannot hold all of them, only root's. */
-static void ping_groups(const struct ids *ids, char out[32])
+static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
 {
-	unsigned first = ids_shift(ids), last = first;
-
+	*ret_first = *ret_last = ids_shift(ids);
 	if (ids->mode == IDS_RANGE)
-		last = IDS_PER_SANDBOX;
+		*ret_last = IDS_PER_SANDBOX;
 	else if (ids->mode == IDS_SUBID && ids->caller_gid < ids->gid_base)
-		last = IDS_PER_SANDBOX - 1;
-	snprintf(out, 32, "%u %u", first, last);
+		*ret_last = IDS_PER_SANDBOX - 1;
 }
 
-/* The payload has no privilege over its network namespace; what any root expects to do with one, we
- * allow everybody in there: to serve port 80, and to ping. */
+/* Where it was not made ahead. */
 static void add_network(struct process_instance *i, const struct ids *ids)
 {
-	char groups[32];
+	struct netns_sysctl sysctl[NETNS_SYSCTLS];
+	unsigned first, last;
 
-	ping_groups(ids, groups);
-	add_sysctl(i->plan, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
-	add_sysctl(i->plan, "/proc/sys/net/ipv4/ping_group_range", groups);
+	ping_groups(ids, &first, &last);
+	netns_sysctls(sysctl, first, last);
+	for (unsigned k = 0; k < NETNS_SYSCTLS; k++)
+		add_sysctl(i->plan, sysctl[k].path, sysctl[k].text);
+	plan_add(i->plan, STEP_LOOPBACK);
 	if (i->link_from >= 0)
 		plan_add(i->plan, STEP_NETIF)->netif = i->netif;
+}
+
+static bool may_make_ahead(const struct process_request *r)
+{
+	return r->rootfs.parent_mounts && r->rootfs.ids->mode == IDS_RANGE && (!r->netif || r->tap);
+}
+
+static int begin_network(struct process_instance *i, const struct process_request *r, struct err *e)
+{
+	unsigned base = r->rootfs.ids->gid_base;
+
+	if (!may_make_ahead(r))
+		return 0;
+	i->netns = xcalloc(1, sizeof(*i->netns));
+	return netns_begin(i->netns, i->netif, base, base + IDS_PER_SANDBOX - 1, e);
 }
 
 static int make_plan(struct process_instance *i, const struct process_request *r, int guest_end,
@@ -231,12 +253,15 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 
 	i->plan = plan_new();
 	plan_add(i->plan, STEP_CLOSE)->fd = i->channel;
+	plan_add(i->plan, STEP_UNSHARE)->flags =
+		NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET);
 	plan_add(i->plan, STEP_WAIT)->fd = guest_end;
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
 	/* until then we are an id the namespace does not know, and could make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
-	add_network(i, r->rootfs.ids);
+	if (!i->netns)
+		add_network(i, r->rootfs.ids);
 	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_add(i->plan, STEP_IDS)->mode =
@@ -261,7 +286,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return err_sys(e, errno, "make channel");
 	ret->channel = pair[0];
 	guest_end = pair[1];
-	if (prepare_netif(ret, r, &report, e) < 0 ||
+	if (prepare_netif(ret, r, &report, e) < 0 || begin_network(ret, r, e) < 0 ||
 	    make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
 	    map_trees(ret->plan, r->rootfs.ids, maps, n_maps, e) < 0)
 		return -1;
@@ -274,14 +299,12 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		ret->stack = NULL;
 		return err_sys(e, errno, "make a stack");
 	}
-	if (clone_child(ret, e) < 0)
+	if (clone_in_network(ret, e) < 0)
 		return -1;
 	if (ids_write_maps(r->rootfs.ids, ret->pid, e) < 0)
 		return -1;
 	if (write(ret->channel, "g", 1) != 1)
 		return err_sys(e, errno, "release the child");
-	if (r->netif && r->tap && attach_tap(ret, e) < 0)
-		return -1;
 	cgroup_limit(&ret->cgroup, &r->limits,
 		     r->rootfs.ids->mode == IDS_RANGE ? r->rootfs.ids->uid_base + IDS_PER_SANDBOX
 						      : geteuid(),
@@ -300,6 +323,7 @@ const char *process_failed_stage(const struct process_instance *i)
 	case STEP_SYSCTL:
 		return "network";
 	case STEP_CLOSE:
+	case STEP_UNSHARE:
 	case STEP_WAIT:
 	case STEP_HOSTNAME:
 	case STEP_GROUPS:
@@ -323,6 +347,8 @@ int process_failure(struct process_instance *i, struct err *e)
 		const struct step *s = &i->plan->step[i->child->report.step];
 		const char *what = s->path ? s->path : "";
 
+		if (s->op == STEP_UNSHARE)
+			return ids_refused(i->child->report.err, e);
 		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "",
 			what, *what ? "'" : "");
 		if (e->sys == ESTALE)
@@ -357,6 +383,9 @@ void process_started(struct process_instance *i)
 {
 	plan_free(TAKE(i->plan));
 	free_p(&i->child);
+	if (i->netns)
+		netns_done(i->netns);
+	free_p(&i->netns);
 	free_p(&i->netif);
 	if (i->stack)
 		munmap(TAKE(i->stack), CHILD_STACK_BYTES);

@@ -23,6 +23,7 @@ struct netif_job; /* process/netlink.h; outlives the plan */
 
 enum step_op {
 	STEP_CLOSE,      /* fd: the parent's end of the channel, so that its death is seen */
+	STEP_UNSHARE,    /* flags: namespaces */
 	STEP_WAIT,       /* one byte on fd: maps are written */
 	STEP_CLONE_TREE, /* tree: open_tree(path), must be dev:ino, then attrs */
 	STEP_STAGE,      /* tmpfs (data) over /proc, and cd there */

@@ -9,7 +9,7 @@
 
 #include "process/cgroup.h"
 #include "process/ids.h"
-#include "process/netlink.h"
+#include "process/netns.h"
 #include "process/plan.h"
 #include "process/rootfs.h"
 #include "spec/spec.h"
@@ -20,7 +20,7 @@ struct process_request {
 	struct cgroup_limits limits;
 	int guest_program;         /* from process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL: loopback only */
-	bool tap; /* we may make the interface in the sandbox's namespace; else pid 1 does */
+	bool tap; /* we may make the interface, if root's range of ids is used; else pid 1 does */
 };
 
 struct process_instance {
@@ -32,6 +32,7 @@ struct process_instance {
 	struct child_args *child;
 	void *stack;
 	struct netif_job *netif; /* likewise */
+	struct netns *netns;     /* made ahead, or NULL */
 	int link_from;           /* pid 1 sends the link here, or -1 */
 	int link;                /* the gateway's end of eth0, once it is known, or -1 */
 };

@@ -555,7 +555,6 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 	add_sys(&b, t->cpu, t->numa);
 	add_msb(&b, t->shell);
 	add_volumes(&b, t);
-	plan_add(p, STEP_LOOPBACK);
 	struct step *name = plan_add(p, STEP_HOSTNAME);
 	name->text = plan_str(p, r->hostname);
 	name->text_n = strlen(r->hostname);

@@ -16,7 +16,6 @@
 #include "supervisor/supervisor.h"
 
 #define GATEWAY_ID 65534 /* of the sandbox's own range: nobody's inside, and nobody's outside */
-#define TUN_DEVICE "/dev/net/tun"
 
 static void on_denied(void *arg, const char *text)
 {
@@ -83,7 +82,8 @@ int link_prepare(struct supervisor *s, struct process_request *q, struct err *e)
 	network_resolv_conf(s->network, &s->resolv_conf);
 	network_hosts_line(s->network, &s->hosts_line);
 	q->netif = &s->netif;
-	q->tap = s->parent_mounts && access(TUN_DEVICE, R_OK | W_OK) == 0;
+	q->tap = s->parent_mounts && s->ids.mode == IDS_RANGE &&
+		 access(TUN_DEVICE, R_OK | W_OK) == 0;
 	q->rootfs.resolv_conf = buf_str(&s->resolv_conf);
 	q->rootfs.hosts_line = buf_str(&s->hosts_line);
 	return 0;

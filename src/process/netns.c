@@ -1,0 +1,104 @@
+#include "process/netns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/raw.h"
+#include "process/ids.h"
+
+void netns_sysctls(struct netns_sysctl out[NETNS_SYSCTLS], unsigned first_group,
+		   unsigned last_group)
+{
+	out[0].path = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+	snprintf(out[0].text, sizeof(out[0].text), "0");
+	out[1].path = "/proc/sys/net/ipv4/ping_group_range";
+	snprintf(out[1].text, sizeof(out[1].text), "%u %u", first_group, last_group);
+	for (unsigned i = 0; i < NETNS_SYSCTLS; i++)
+		out[i].n = strlen(out[i].text);
+}
+
+int netns_begin(struct netns *n, const struct netif_job *job, unsigned first_group,
+		unsigned last_group, struct err *e)
+{
+	struct clone_args args = {
+		.flags = CLONE_VM | CLONE_FILES | CLONE_NEWNET,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)n->stack,
+		.stack_size = sizeof(n->stack),
+	};
+	sigset_t all, before;
+	long pid;
+
+	n->pid = n->fd = n->link = -1;
+	n->err = 0;
+	n->job = job;
+	netns_sysctls(n->sysctl, first_group, last_group);
+	n->home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (n->home < 0)
+		return err_sys(e, errno, "find our own network namespace");
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = raw_clone_on_stack(&args, netns_task, n);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return ids_refused((int)-pid, e);
+	n->pid = (pid_t)pid;
+	return 0;
+}
+
+static void wait_for_task(struct netns *n)
+{
+	while (n->pid > 0 && waitpid(n->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	n->pid = -1;
+}
+
+int netns_finish(struct netns *n, struct err *e)
+{
+	wait_for_task(n);
+	if (n->fd >= 0)
+		return 0;
+	switch (n->failed) {
+	case NETNS_DEVICE:
+		err_sys(e, n->err, "open '%s'", TUN_DEVICE);
+		e->code = ERR_DENIED;
+		return err_hint(e, "load the module: modprobe tun");
+	case NETNS_INTERFACE:
+		return err_sys(e, n->err, "set up the sandbox's interface");
+	case NETNS_LOOPBACK:
+		return err_sys(e, n->err, "set up the sandbox's loopback interface");
+	case NETNS_OPEN:
+		break;
+	}
+	return err_sys(e, n->err ? n->err : ECHILD, "open the sandbox's network namespace");
+}
+
+int netns_enter(const struct netns *n, struct err *e)
+{
+	if (setns(n->fd, CLONE_NEWNET) < 0)
+		return err_sys(e, errno, "enter the sandbox's network namespace");
+	return 0;
+}
+
+void netns_leave(const struct netns *n)
+{
+	if (setns(n->home, CLONE_NEWNET) < 0)
+		abort(); /* everything after would act on the wrong network */
+}
+
+void netns_done(struct netns *n)
+{
+	wait_for_task(n); /* its stack is ours */
+	fd_closep(&n->home);
+	fd_closep(&n->fd);
+	fd_closep(&n->link);
+}
