@@ -131,10 +131,15 @@ void netif_sysctl(const char *path, const char *text, size_t n)
 void netns_task(void *arg)
 {
 	struct netns *n = arg;
-	long r = netif_loopback();
+	long r = RAW1(SYS_unshare,
+		      CLONE_NEWNET); /* not by the clone: that would be in the parent's time */
 
-	n->failed = NETNS_LOOPBACK;
-	for (unsigned i = 0; i < NETNS_SYSCTLS; i++)
+	n->failed = NETNS_MAKE;
+	if (r >= 0) {
+		n->failed = NETNS_LOOPBACK;
+		r = netif_loopback();
+	}
+	for (unsigned i = 0; r >= 0 && i < NETNS_SYSCTLS; i++)
 		netif_sysctl(n->sysctl[i].path, n->sysctl[i].text, n->sysctl[i].n);
 	if (r >= 0 && n->job) {
 		n->failed = NETNS_DEVICE;

@@ -30,7 +30,7 @@ int netns_begin(struct netns *n, const struct netif_job *job, unsigned first_gro
 		unsigned last_group, struct err *e)
 {
 	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_FILES | CLONE_NEWNET,
+		.flags = CLONE_VM | CLONE_FILES,
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)n->stack,
 		.stack_size = sizeof(n->stack),
@@ -68,6 +68,8 @@ int netns_finish(struct netns *n, struct err *e)
 	if (n->fd >= 0)
 		return 0;
 	switch (n->failed) {
+	case NETNS_MAKE:
+		return ids_refused(n->err ? n->err : ECHILD, e);
 	case NETNS_DEVICE:
 		err_sys(e, n->err, "open '%s'", TUN_DEVICE);
 		e->code = ERR_DENIED;

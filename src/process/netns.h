@@ -12,7 +12,7 @@
 #define NETNS_SYSCTLS 2
 #define NETNS_STACK_BYTES 16384
 
-enum netns_failure { NETNS_LOOPBACK, NETNS_DEVICE, NETNS_INTERFACE, NETNS_OPEN };
+enum netns_failure { NETNS_MAKE, NETNS_LOOPBACK, NETNS_DEVICE, NETNS_INTERFACE, NETNS_OPEN };
 
 struct netns_sysctl {
 	const char *path;
