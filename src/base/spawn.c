@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +27,14 @@
 struct job {
 	const struct spawn *s;
 	int err;
+};
+
+struct spawning {
+	struct job job;
+	struct child child;
+	volatile int
+		shares; /* the child's thread id; the kernel clears it when our memory is ours alone */
+	_Alignas(16) char stack[STACK_BYTES];
 };
 
 struct kernel_sigaction {
@@ -83,6 +93,17 @@ static void run(void *arg)
 	raw_exit(127);
 }
 
+/* What became of it once the exec happened or failed. */
+static int outcome(const struct job *j, struct child *c, struct err *e)
+{
+	int status;
+
+	if (!j->err)
+		return 0;
+	IGNORE(child_wait(c, &status)); /* it exited; j->err says why */
+	return err_sys(e, j->err, "start '%s'", j->s->path);
+}
+
 int spawn(const struct spawn *s, struct child *ret, struct err *e)
 {
 	_Alignas(16) char stack[STACK_BYTES];
@@ -100,13 +121,48 @@ int spawn(const struct spawn *s, struct child *ret, struct err *e)
 	if (pid < 0)
 		return err_sys(e, (int)-pid, "start '%s'", s->path);
 	*ret = (struct child){ (pid_t)pid, pidfd };
-	if (j.err) {
-		int status;
+	return outcome(&j, ret, e);
+}
 
-		IGNORE(child_wait(ret, &status)); /* it exited; j.err says why */
-		return err_sys(e, j.err, "start '%s'", s->path);
+int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e)
+{
+	struct spawning *p = xcalloc(1, sizeof(*p));
+	struct clone_args args = {
+		.flags = CLONE_VM | CLONE_PIDFD | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
+		.pidfd = (uintptr_t)&p->child.pidfd,
+		.parent_tid = (uintptr_t)&p->shares,
+		.child_tid = (uintptr_t)&p->shares,
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)p->stack,
+		.stack_size = sizeof(p->stack),
+	};
+	sigset_t all, before;
+	long pid;
+
+	p->job.s = s;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = raw_clone_on_stack(&args, run, &p->job);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0) {
+		free(p);
+		return err_sys(e, (int)-pid, "start '%s'", s->path);
 	}
+	p->child.pid = (pid_t)pid;
+	*ret = p;
 	return 0;
+}
+
+int spawn_end(struct spawning *p, struct child *ret, struct err *e)
+{
+	int tid, r;
+
+	while ((tid = p->shares) != 0)
+		RAW4(SYS_futex, &p->shares, FUTEX_WAIT, tid, NULL);
+	*ret = p->child;
+	r = outcome(&p->job, ret, e);
+	free(p);
+	return r;
 }
 
 int spawn_path(const char *const *argv, struct child *ret, struct err *e)

@@ -32,6 +32,13 @@ struct spawn {
 
 /* Waits until the exec happened: a missing program is this call's error. */
 MUST_USE int spawn(const struct spawn *s, struct child *ret, struct err *e);
+
+/* The same in two calls, for who has something to do meanwhile. Until the second neither the struct
+ * nor what it points to may change; descriptors may. */
+struct spawning;
+MUST_USE int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e);
+MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);
+
 /* argv[0] looked up in the fixed system path, stdio on /dev/null. */
 MUST_USE int spawn_path(const char *const *argv, struct child *ret, struct err *e);
 /* The same with IN as its stdin, also to hold for it what IN holds: a lock, say. */

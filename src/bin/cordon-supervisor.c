@@ -1,4 +1,5 @@
 /* Owns one live sandbox; see supervisor/supervisor.h. Started by client/launch.c. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,8 +7,29 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fdpass.h"
 #include "base/log.h"
 #include "supervisor/supervisor.h"
+
+/* False: whoever started us got no record, and has told why. */
+static bool receive_record(struct supervisor *s)
+{
+	int fds[3];
+	unsigned n = 0;
+	char byte;
+	ssize_t got;
+
+	do
+		got = fdpass_recv(s->leash, &byte, 1, fds, ARRAY_SIZE(fds), &n);
+	while (got == -EINTR);
+	if (got != 1 || n < 2)
+		return false;
+	s->record_dir = fds[0];
+	s->lock = fds[1];
+	if (n == 3)
+		IGNORE(dup2(fds[2], STDERR_FILENO)); /* without it there are no messages */
+	return true;
+}
 
 int main(int argc, char **argv)
 {
@@ -24,15 +46,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cordon-supervisor: started by cordon, not by hand\n");
 		return 2;
 	}
-	s.record_dir = SUPERVISOR_FD_RECORD;
-	s.lock = SUPERVISOR_FD_LOCK;
 	s.leash = SUPERVISOR_FD_LEASH;
 	s.connection = fcntl(SUPERVISOR_FD_CONNECTION, F_GETFD) < 0 ? -1 : SUPERVISOR_FD_CONNECTION;
 	s.guest_listener = s.control = -1;
-	for (int fd = SUPERVISOR_FD_RECORD; fd <= SUPERVISOR_FD_CONNECTION; fd++)
+	for (int fd = SUPERVISOR_FD_LEASH; fd <= SUPERVISOR_FD_CONNECTION; fd++)
 		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */
 	s.record.dir = -1;
-	if (home_open(&s.home, &s.failure) < 0 ||
+	if (home_open(&s.home, &s.failure) < 0 || !receive_record(&s) ||
 	    record_read_config(s.record_dir, &s.record, &s.failure) < 0)
 		return 1;
 	log_set(s.record.spec.log_level, "supervisor", true);

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fdpass.h"
 #include "base/log.h"
 #include "client/control.h"
 #include "client/copy.h"
@@ -25,9 +26,19 @@
 #define ANSWER_MAX_BYTES 65536
 #define STAGE_OTHER "other" /* the supervisor names its own */
 #define EXIT_WAIT_MS 2000
+#define SUPERVISOR_VARIABLES_MAX 4
 
 /* The numbers supervisor/supervisor.h expects them under. */
-enum { FD_RECORD = 3, FD_LOCK, FD_LEASH, FD_CONNECTION };
+enum { FD_LEASH = 3, FD_CONNECTION };
+
+/* A supervisor that is being started: it comes up while its record is made. */
+struct starting {
+	struct spawn spawn;
+	const char *argv[3], *env[SUPERVISOR_VARIABLES_MAX + 1];
+	char *program;
+	int null, root;
+	struct spawning *spawning;
+};
 
 void launch_release(struct launch *l)
 {
@@ -72,13 +83,13 @@ static void drop_volumes(struct launch *l)
 }
 
 /* Variables a supervisor needs; nothing else of the caller's environment goes down. */
-static void supervisor_env(const struct home *h, const char *env[8], char **ret_home)
+static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARIABLES_MAX + 1])
 {
 	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS", "ASAN_OPTIONS",
 					      "UBSAN_OPTIONS" };
 	unsigned n = 0;
 
-	env[n++] = *ret_home = xasprintf("CORDON_HOME=%s", h->path);
+	env[n++] = xasprintf("CORDON_HOME=%s", h->path);
 	for (size_t i = 0; i < ARRAY_SIZE(passed); i++) {
 		const char *v = getenv(passed[i]);
 
@@ -103,58 +114,101 @@ static int open_runtime_log(int dir)
 		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static int start_supervisor(const struct home *h, const char *name, int dir, int lock,
-			    bool keep_log, bool connect, struct launch *ret, struct err *e)
+static void starting_done(struct starting *s)
 {
-	AUTO_FREE char *program = NULL;
-	AUTO_FREE char *home_var = NULL;
-	const char *argv[] = { "cordon-supervisor", name, NULL };
-	const char *env[8];
-	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	AUTO_FD root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	AUTO_FD log = keep_log ? open_runtime_log(dir) : -1;
-	int leash[2] = { -1, -1 }, connection[2] = { -1, -1 };
-	int r = -1;
+	for (unsigned i = 0; s->env[i]; i++)
+		free((char *)s->env[i]);
+	free(s->program);
+	for (size_t i = 3; i < s->spawn.n_fds; i++)
+		fd_closep(&s->spawn.fd[i].from); /* the supervisor's ends */
+	fd_closep(&s->null);
+	fd_closep(&s->root);
+}
 
-	if (null < 0 || root < 0)
+static int make_channels(struct launch *l, bool connect, struct starting *s, struct err *e)
+{
+	int leash[2] = { -1, -1 }, connection[2] = { -1, -1 };
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, leash) < 0)
+		return err_sys(e, errno, "make a channel to the supervisor");
+	l->leash = leash[0];
+	s->spawn.fd[s->spawn.n_fds++] = (struct spawn_fd){ leash[1], FD_LEASH };
+	if (!connect)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection) < 0)
+		return err_sys(e, errno, "make a channel to the supervisor");
+	l->connection = connection[0];
+	s->spawn.fd[s->spawn.n_fds++] = (struct spawn_fd){ connection[1], FD_CONNECTION };
+	return 0;
+}
+
+/* The supervisor of NAME begins to come up; it waits for hand_over(). */
+static int begin_start(struct launch *l, bool connect, struct starting *s, struct err *e)
+{
+	int r;
+
+	*s = (struct starting){ .argv = { "cordon-supervisor", l->name },
+				.null = open("/dev/null", O_RDWR | O_CLOEXEC),
+				.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) };
+	supervisor_env(l->home, s->env);
+	if (s->null < 0 || s->root < 0)
 		return err_sys(e, errno, "open '/dev/null'");
-	if (program_find("cordon-supervisor", &program, e) < 0)
+	if (program_find("cordon-supervisor", &s->program, e) < 0)
 		return -1;
-	supervisor_env(h, env, &home_var);
-	struct spawn s = {
-		.path = program,
-		.argv = argv,
-		.envp = env,
-		.fd = { { null, 0 },
-			{ null, 1 },
-			{ log >= 0 ? log : null, 2 },
-			{ dir, FD_RECORD },
-			{ lock, FD_LOCK } },
-		.n_fds = 5,
+	s->spawn = (struct spawn){
+		.path = s->program,
+		.argv = s->argv,
+		.envp = s->env,
+		.fd = { { s->null, 0 }, { s->null, 1 }, { s->null, 2 } },
+		.n_fds = 3,
 		.new_session = true,
-		.cwd_fd = root,
+		.cwd_fd = s->root,
 	};
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, leash) < 0 ||
-	    (connect && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection) < 0)) {
-		err_sys(e, errno, "make a channel to the supervisor");
-	} else {
-		s.fd[s.n_fds++] = (struct spawn_fd){ leash[1], FD_LEASH };
-		if (connect)
-			s.fd[s.n_fds++] = (struct spawn_fd){ connection[1], FD_CONNECTION };
-		r = spawn(&s, &ret->child, e);
-	}
-	if (r == 0) {
-		log_line(LOG_INFO, "started supervisor %d of sandbox '%s'", (int)ret->child.pid,
-			 name);
-		log_line(LOG_DEBUG, "program '%s', state directory '%s'", program, h->path);
-		ret->leash = fd_take(&leash[0]);
-		ret->connection = fd_take(&connection[0]);
-	}
-	for (int i = 0; i < 2; i++) {
-		fd_closep(&leash[i]);
-		fd_closep(&connection[i]);
-	}
+	r = make_channels(l, connect, s, e);
+	if (r == 0)
+		r = spawn_begin(&s->spawn, &s->spawning, e);
 	return r;
+}
+
+/* The record is its now. */
+static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, struct err *e)
+{
+	AUTO_FD log = keep_log ? open_runtime_log(dir) : -1;
+	int r = fdpass_send(l->leash, "r", 1, (int[]){ dir, lock, log }, log >= 0 ? 3 : 2);
+
+	return r < 0 ? err_sys(e, -r, "hand the record to the supervisor") : 0;
+}
+
+/* R says how it went up to here: without a record the supervisor ends by itself. */
+static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
+{
+	struct err ignored;
+	int status;
+
+	if (r < 0)
+		fd_closep(&l->leash);
+	if (s->spawning && spawn_end(s->spawning, &l->child, r < 0 ? &ignored : e) < 0)
+		r = -1;
+	else if (s->spawning && r < 0)
+		IGNORE(child_wait(&l->child, &status)); /* nothing of it is of interest */
+	if (r == 0) {
+		log_line(LOG_INFO, "started supervisor %d of sandbox '%s'", (int)l->child.pid,
+			 l->name);
+		log_line(LOG_DEBUG, "program '%s', state directory '%s'", s->program,
+			 l->home->path);
+	}
+	starting_done(s);
+	return r;
+}
+
+static int make_record(struct launch *l, const struct spec *s, int *ret_dir, int *ret_lock,
+		       struct err *e)
+{
+	AUTO_FD volumes = -1; /* locked until the record names them */
+
+	if (volumes_prepare(l->home, s, &volumes, &l->volumes, e) < 0)
+		return -1;
+	return record_create(l->home, s, ret_dir, ret_lock, e);
 }
 
 int launch_create(const struct home *h, const struct spec *s, bool connect, struct launch *ret,
@@ -162,36 +216,36 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 {
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
-	AUTO_FD volumes = -1; /* locked until the record names them */
+	struct starting start;
 	struct err ignored;
 	int r;
 
 	*ret = (struct launch)LAUNCH_NONE;
 	ret->home = h;
 	ret->name = s->name;
-	r = volumes_prepare(h, s, &volumes, &ret->volumes, e);
+	r = begin_start(ret, connect, &start, e);
 	if (r == 0)
-		r = record_create(h, s, &dir, &lock, e);
-	fd_closep(&volumes);
-	if (r == 0) {
-		r = start_supervisor(h, s->name, dir, lock, !s->ephemeral, connect, ret, e);
-		if (r < 0) {
-			record_retire(h, s->name);
-			IGNORE(record_erase(h, s->name,
-					    &ignored)); /* the first error is the one to report */
-		}
+		r = make_record(ret, s, &dir, &lock, e);
+	if (r == 0)
+		r = hand_over(ret, dir, lock, !s->ephemeral, e);
+	r = end_start(ret, &start, r, e);
+	if (r == 0)
+		return 0;
+	if (dir >= 0) {
+		record_retire(h, s->name);
+		IGNORE(record_erase(h, s->name,
+				    &ignored)); /* the first error is the one to report */
 	}
-	if (r < 0) {
-		drop_volumes(ret);
-		return is_question(e->code) ? -1 : failed(ret, STAGE_OTHER, e);
-	}
-	return 0;
+	drop_volumes(ret);
+	return is_question(e->code) ? -1 : failed(ret, STAGE_OTHER, e);
 }
 
 int launch_start(const struct home *h, const char *name, struct launch *ret, struct err *e)
 {
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
+	struct starting start;
+	int r;
 
 	*ret = (struct launch)LAUNCH_NONE;
 	ret->home = h;
@@ -201,9 +255,10 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 		return -1;
 	if (record_write_active(dir, NULL, e) < 0)
 		return -1;
-	if (start_supervisor(h, name, dir, lock, true, false, ret, e) < 0)
-		return failed(ret, STAGE_OTHER, e);
-	return 0;
+	r = begin_start(ret, false, &start, e);
+	if (r == 0)
+		r = hand_over(ret, dir, lock, true, e);
+	return end_start(ret, &start, r, e) < 0 ? failed(ret, STAGE_OTHER, e) : 0;
 }
 
 /* Until something can be read; whoever watches is kept entertained. */

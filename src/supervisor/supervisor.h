@@ -2,7 +2,8 @@
  * The life of one sandbox. One process per live sandbox, single-threaded, event-driven; it holds
  * the record's lock for as long as it lives, so its death is visible to everyone at once.
  *
- * Descriptors it is born with (client/launch.c makes them): */
+ * Descriptors it is born with (client/launch.c makes them). The record comes over the leash, when there is
+ * one: its directory, its lock, held, and a file for messages unless it is ephemeral. */
 #pragma once
 
 #include "base/buf.h"
@@ -15,12 +16,10 @@
 #include "wire/message.h"
 
 enum supervisor_fd {
-	SUPERVISOR_FD_RECORD = 3,     /* directory of the record */
-	SUPERVISOR_FD_LOCK = 4,       /* its lock, held */
-	SUPERVISOR_FD_LEASH = 5,      /* to the command that started us: OK or ERROR goes there; an
+	SUPERVISOR_FD_LEASH = 3,      /* to the command that started us: OK or ERROR goes there; an
 				     ephemeral sandbox ends when it closes, and a new one
 				     that still waits for files to be put in (LEASH_SETTLED) */
-	SUPERVISOR_FD_CONNECTION = 6, /* the first client's, handed to pid 1; may be absent */
+	SUPERVISOR_FD_CONNECTION = 4, /* the first client's, handed to pid 1; may be absent */
 };
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
