@@ -1,5 +1,5 @@
 /* In user and network namespaces of their own: nothing here touches the machine's network. */
-#include "process/netlink.h"
+#include "process/netns.h"
 #include "t.h"
 
 #include <arpa/inet.h>
@@ -143,24 +143,39 @@ static void a_veth_made_by_the_child(void)
 	end_child(pid, pidfd);
 }
 
-static void a_tap_made_by_the_parent(void)
+static void a_namespace_made_ahead(void)
 {
+	static struct netns ns;
 	struct netif_job job;
 	struct err e = { 0 };
-	int pidfd, link = -1;
 	pid_t pid;
+	int status;
 
 	if (geteuid() != 0 || access("/dev/net/tun", R_OK | W_OK) < 0) {
 		printf("# not run: needs root and /dev/net/tun\n");
 		return;
 	}
 	netif_job_init(&job, &netif, false, -1);
-	pid = child_in_namespaces(NULL, &pidfd);
-	if (netif_attach_tap(pidfd, &job, &link, &e) < 0)
+	if (netns_begin(&ns, &job, 5, 6, &e) < 0 || netns_finish(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
-	check_from_inside(pidfd, link);
-	close(link);
-	end_child(pid, pidfd);
+	pid = fork();
+	if (pid == 0) {
+		char text[16] = "";
+		int fd;
+
+		t_bad = false;
+		T_INT(netns_enter(&ns, &e), 0);
+		link_works(ns.link);
+		fd = open("/proc/sys/net/ipv4/ping_group_range", O_RDONLY | O_CLOEXEC);
+		T_TRUE(read(fd, text, sizeof(text) - 1) > 0);
+		T_STR(text, "5\t6\n");
+		fflush(stdout);
+		_exit(t_bad);
+	}
+	T_INT(waitpid(pid, &status, 0), pid);
+	T_INT(status, 0);
+	netns_done(&ns);
+	T_INT(ns.fd, -1);
 }
 
 static void errors_come_back(void)
@@ -203,6 +218,6 @@ int main(void)
 	}
 	T_RUN(errors_come_back);
 	T_RUN(a_veth_made_by_the_child);
-	T_RUN(a_tap_made_by_the_parent);
+	T_RUN(a_namespace_made_ahead);
 	return t_end();
 }
