@@ -48,6 +48,7 @@ int main(int argc, char **argv)
 	}
 	s.leash = SUPERVISOR_FD_LEASH;
 	s.connection = fcntl(SUPERVISOR_FD_CONNECTION, F_GETFD) < 0 ? -1 : SUPERVISOR_FD_CONNECTION;
+	s.attended = s.connection >= 0;
 	s.guest_listener = s.control = -1;
 	for (int fd = SUPERVISOR_FD_LEASH; fd <= SUPERVISOR_FD_CONNECTION; fd++)
 		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */

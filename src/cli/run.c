@@ -58,12 +58,15 @@ static int execute(struct job *j, const char *name, struct err *e)
 
 static int run_new(struct job *j, struct err *e)
 {
+	/* for what must be there before the command: files, and ports that may be taken */
+	bool waits =
+		j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches || j->spec.n_ports;
+
 	if (creation_replace(j->args, &j->home, j->spec.name, e) < 0 ||
-	    launch_create(&j->home, &j->spec, true, &j->launch, e) < 0)
+	    launch_create(&j->home, &j->spec, !waits, &j->launch, e) < 0)
 		return -1;
 	j->started = true;
-	/* what must be there before the command: files, and ports that may be taken */
-	if (j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches || j->spec.n_ports) {
+	if (waits) {
 		AUTO_BUF warnings = BUF_INIT(65536);
 
 		if (launch_wait(&j->launch, &warnings, e) < 0 ||

@@ -1,8 +1,8 @@
 /*
  * Bringing a sandbox up: the sockets, the supervisor, the wait for its answer.
  *
- * A launch may carry a first connection: the caller can send its command on it at once, and pid 1
- * finds it waiting.
+ * A launch may carry a first connection: the caller sends its command on it at once, and pid 1
+ * finds it waiting. Such a caller does not wait for the answer.
  */
 #pragma once
 

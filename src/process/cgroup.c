@@ -25,7 +25,8 @@
 #define REMOVE_RETRY_MS 5
 #define REMOVE_DEPTH_MAX 8 /* what a payload-owned subtree can nest under its delegation */
 #define CONTROL_FILE_MAX_BYTES 65536
-#define MOVE_PASSES_MAX 8 /* over a group whose members fork meanwhile */
+#define WORDS_MAX_BYTES 512 /* the kernel has some fifteen controllers */
+#define MOVE_PASSES_MAX 8   /* over a group whose members fork meanwhile */
 
 static const char *const v1_names[] = { "memory", "pids", "cpu" };
 
@@ -153,30 +154,50 @@ static bool set_cpu_v2(int dir, uint32_t cpus)
 
 /* Swap is memory too: what may not be had as the one shall not be had as the other. Kernels without
  * swap accounting lack the files. */
-static bool set_memory(int dir, uint64_t bytes)
+static bool set_memory_v2(int dir, uint64_t bytes)
 {
-	if (set_number(dir, "memory.max", bytes)) {
-		IGNORE(set_number(dir, "memory.swap.max", 0));
-		return true;
-	}
-	/* v1 wants memory <= memory + swap at every moment, so the order depends on the direction */
-	IGNORE(set_number(dir, "memory.memsw.limit_in_bytes", bytes));
-	if (!set_number(dir, "memory.limit_in_bytes", bytes))
+	if (!set_number(dir, "memory.max", bytes))
 		return false;
+	IGNORE(set_number(dir, "memory.swap.max", 0));
+	return true;
+}
+
+/* v1 wants memory <= memory + swap at every moment, so the order depends on the direction. */
+static bool set_memory_v1(int dir, uint64_t bytes)
+{
+	if (!set_number(dir, "memory.limit_in_bytes", bytes)) {
+		IGNORE(set_number(dir, "memory.memsw.limit_in_bytes", bytes));
+		return set_number(dir, "memory.limit_in_bytes", bytes);
+	}
 	IGNORE(set_number(dir, "memory.memsw.limit_in_bytes", bytes));
 	return true;
 }
 
-/* Applies L in one directory, v1 or v2, as far as its files exist. */
-static void apply_limits(struct cgroup *c, int dir, const struct cgroup_limits *l)
+static void apply_v2(struct cgroup *c, int dir, const struct cgroup_limits *l)
 {
-	if (l->memory_bytes && set_memory(dir, l->memory_bytes))
+	if (l->memory_bytes && set_memory_v2(dir, l->memory_bytes))
 		c->enforced[CGROUP_MEMORY] = true;
 	if (l->pids && set_number(dir, "pids.max", l->pids))
 		c->enforced[CGROUP_PIDS] = true;
-	if (l->cpus && (set_number(dir, "cpu.cfs_quota_us", (uint64_t)l->cpus * CPU_PERIOD_US) ||
-			set_cpu_v2(dir, l->cpus)))
+	if (l->cpus && set_cpu_v2(dir, l->cpus))
 		c->enforced[CGROUP_CPU] = true;
+}
+
+/* What the hierarchy of KIND can hold. */
+static void apply_v1(struct cgroup *c, int dir, unsigned kind, const struct cgroup_limits *l)
+{
+	switch (kind) {
+	case CGROUP_MEMORY:
+		c->enforced[kind] |= l->memory_bytes && set_memory_v1(dir, l->memory_bytes);
+		break;
+	case CGROUP_PIDS:
+		c->enforced[kind] |= l->pids && set_number(dir, "pids.max", l->pids);
+		break;
+	case CGROUP_CPU:
+		c->enforced[kind] |= l->cpus && set_number(dir, "cpu.cfs_quota_us",
+							   (uint64_t)l->cpus * CPU_PERIOD_US);
+		break;
+	}
 }
 
 static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits *l)
@@ -199,14 +220,10 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 		IGNORE(unlinkat(root, name, AT_REMOVEDIR)); /* as if it could not be made */
 		return;
 	}
-	apply_limits(c, dir,
-		     &(struct cgroup_limits){
-			     .memory_bytes = kind == CGROUP_MEMORY ? l->memory_bytes : 0,
-			     .pids = kind == CGROUP_PIDS ? l->pids : 0,
-			     .cpus = kind == CGROUP_CPU ? l->cpus : 0,
-		     });
+	apply_v1(c, dir, kind, l);
 	if (kind == CGROUP_MEMORY)
 		c->oom = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	c->kind[c->n_v1] = kind;
 	c->v1[c->n_v1] = fd_take(&dir);
 	c->tasks[c->n_v1++] = fd_take(&tasks);
 }
@@ -247,15 +264,21 @@ static int move_members(int base)
 	return callers < 0 ? -errno : -EBUSY;
 }
 
+/* The words of DIR's FILE; "" when there is none. */
+static void read_words(int dir, const char *file, char out[WORDS_MAX_BYTES])
+{
+	AUTO_FD fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, out, WORDS_MAX_BYTES - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+}
+
 static bool has_word(const char *list, const char *word)
 {
-	for (struct str rest = str_of(list); rest.p;) {
-		struct str line = str_cut(&rest, '\n');
-
-		while (line.p)
-			if (str_eq(str_cut(&line, ' '), word))
-				return true;
-	}
+	for (struct str rest = str_of(list); rest.p;)
+		if (str_eq(str_cut(&rest, ' '), word))
+			return true;
 	return false;
 }
 
@@ -267,34 +290,46 @@ static void hand_down(int base, const char *controller)
 
 	if (r == -EBUSY && geteuid() != 0 && move_members(base) == 0)
 		r = io_write_file(base, "cgroup.subtree_control", controller);
-	IGNORE(r); /* a hybrid host has no controllers here: kill still works */
+	IGNORE(r); /* then that limit is shown as not enforced */
 }
 
-static void enable_controllers(struct cgroup *c)
+/* False: there are none here, as on a hybrid host, whose limits are in v1; killing works all the same. */
+static bool enable_controllers(const struct cgroup *c)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
 	AUTO_FD parent = openat(c->v2_home, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_BUF have = BUF_INIT(CONTROL_FILE_MAX_BYTES);
+	char have[WORDS_MAX_BYTES], above[WORDS_MAX_BYTES] = "";
+	bool some = false;
 
-	if (io_read_file(c->v2_home, "cgroup.controllers", &have) < 0)
-		return;
+	read_words(c->v2_home, "cgroup.controllers", have);
+	if (parent >= 0)
+		read_words(parent, "cgroup.controllers", above);
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-		if (!has_word(buf_str(&have), wanted[i] + 1) && parent >= 0)
+		const char *name = wanted[i] + 1;
+
+		if (!has_word(have, name) && !has_word(above, name))
+			continue;
+		if (!has_word(have, name))
 			hand_down(parent, wanted[i]);
-		IGNORE(io_write_file(c->v2_home, "cgroup.subtree_control", wanted[i]));
+		some |= io_write_file(c->v2_home, "cgroup.subtree_control", wanted[i]) == 0;
 	}
+	return some;
 }
 
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid)
 {
 	if (c->v2_home >= 0) {
-		enable_controllers(c);
+		bool can_limit = enable_controllers(c);
+
 		c->v2_payload = make_dir(c->v2_home, "payload");
 		if (c->v2_payload >= 0) {
-			apply_limits(c, c->v2_payload, l);
+			if (can_limit) {
+				apply_v2(c, c->v2_payload, l);
+				c->oom = openat(c->v2_payload, "memory.events",
+						O_RDONLY | O_CLOEXEC);
+			}
 			delegate(c->v2_home, owner, owner_gid);
 			delegate(c->v2_payload, owner, owner_gid);
-			c->oom = openat(c->v2_payload, "memory.events", O_RDONLY | O_CLOEXEC);
 		}
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(v1_names); i++)
@@ -308,9 +343,9 @@ int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 
 	memset(copy.enforced, 0, sizeof(copy.enforced));
 	if (copy.v2_payload >= 0)
-		apply_limits(&copy, copy.v2_payload, l);
+		apply_v2(&copy, copy.v2_payload, l);
 	for (unsigned i = 0; i < copy.n_v1; i++)
-		apply_limits(&copy, copy.v1[i], l);
+		apply_v1(&copy, copy.v1[i], copy.kind[i], l);
 	if ((l->memory_bytes && !copy.enforced[CGROUP_MEMORY]) ||
 	    (l->pids && !copy.enforced[CGROUP_PIDS]) || (l->cpus && !copy.enforced[CGROUP_CPU]))
 		return -EOPNOTSUPP;
@@ -320,10 +355,13 @@ int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 /* Depth first; groups only, their files go with them. False while a member is still dying. */
 static bool remove_groups(int parent, const char *name, unsigned depth)
 {
-	AUTO_FD dir = open_dir(parent, name);
+	AUTO_FD dir = -1;
 	struct dirent *d;
 	DIR *list;
 
+	if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+		return true; /* most have none below */
+	dir = open_dir(parent, name);
 	if (dir < 0 || depth == 0)
 		return true;
 	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));

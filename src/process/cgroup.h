@@ -31,7 +31,8 @@ struct cgroup {
 	int v2_init;           /* below it: pid 1 is born here, beside the limited group; or -1 */
 	int v2_payload;        /* delegated to pid 1: per-exec groups are made below; or -1 */
 	int v1[CGROUP_V1_MAX]; /* directories of cordon-ID in v1 hierarchies */
-	int tasks[CGROUP_V1_MAX]; /* their `tasks`, for pid 1 to put commands in */
+	unsigned kind[CGROUP_V1_MAX]; /* of each, enum cgroup_limit */
+	int tasks[CGROUP_V1_MAX];     /* their `tasks`, for pid 1 to put commands in */
 	unsigned n_v1;
 	int oom; /* memory.events or memory.oom_control, readable; or -1 */
 	bool enforced[CGROUP_LIMIT_COUNT];

@@ -251,7 +251,6 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 {
 	struct step *s;
 
-	i->plan = plan_new();
 	plan_add(i->plan, STEP_CLOSE)->fd = i->channel;
 	plan_add(i->plan, STEP_UNSHARE)->flags =
 		NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET);
@@ -275,7 +274,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 
 int process_start(const struct process_request *r, struct process_instance *ret, struct err *e)
 {
-	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
+	struct tree_map *maps;
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
 	AUTO_FD report = -1;
@@ -286,6 +285,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return err_sys(e, errno, "make channel");
 	ret->channel = pair[0];
 	guest_end = pair[1];
+	ret->plan = plan_new();
+	maps = plan_room(ret->plan, TREE_MAPS_MAX * sizeof(*maps));
 	if (prepare_netif(ret, r, &report, e) < 0 || begin_network(ret, r, e) < 0 ||
 	    make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
 	    map_trees(ret->plan, r->rootfs.ids, maps, n_maps, e) < 0)

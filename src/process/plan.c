@@ -11,7 +11,7 @@
 struct arena_block {
 	struct arena_block *next;
 	size_t used, size;
-	char bytes[];
+	_Alignas(16) char bytes[];
 };
 
 struct plan *plan_new(void)
@@ -34,13 +34,13 @@ void plan_free(struct plan *p)
 	free(p);
 }
 
-const char *plan_text(struct plan *p, const char *s, size_t n)
+void *plan_room(struct plan *p, size_t n)
 {
 	struct arena_block *b = p->arena;
-	char *at;
+	void *at;
 
-	if (!b || b->size - b->used < n + 1) {
-		size_t size = n + 1 > ARENA_BLOCK_BYTES ? n + 1 : ARENA_BLOCK_BYTES;
+	if (!b || b->size - b->used < n) {
+		size_t size = n > ARENA_BLOCK_BYTES ? n : ARENA_BLOCK_BYTES;
 
 		b = xcalloc(1, sizeof(*b) + size);
 		b->size = size;
@@ -48,9 +48,17 @@ const char *plan_text(struct plan *p, const char *s, size_t n)
 		p->arena = b;
 	}
 	at = b->bytes + b->used;
+	b->used += (n + 15) & ~(size_t)15;
+	if (b->used > b->size)
+		b->used = b->size;
+	return at;
+}
+
+const char *plan_text(struct plan *p, const char *s, size_t n)
+{
+	char *at = plan_room(p, n + 1);
+
 	memcpy(at, s, n);
-	at[n] = '\0';
-	b->used += n + 1;
 	return at;
 }
 

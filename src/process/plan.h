@@ -80,6 +80,9 @@ struct plan {
 
 struct plan *plan_new(void);
 void plan_free(struct plan *p); /* closes trees */
+/* N zeroed bytes that live as long as the plan: given back earlier they would cost an interrupt of the
+ * child, which shares our memory. */
+void *plan_room(struct plan *p, size_t n);
 /* Copies S (N bytes and a terminator) into the plan. */
 const char *plan_text(struct plan *p, const char *s, size_t n);
 const char *plan_str(struct plan *p, const char *s);

@@ -528,7 +528,7 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 		size_t *ret_n_maps, struct err *e)
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
-	AUTO_FREE struct trees *t = xcalloc(1, sizeof(*t));
+	struct trees *t = plan_room(p, sizeof(*t));
 	char stage[64] = "mode=755,size=1m"; /* holds mount points only */
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)

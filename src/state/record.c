@@ -27,6 +27,8 @@
 #define START_WAIT_MS 10000 /* one that has no socket by then is stuck */
 #define ALARM_AGAIN_MS 20   /* the first may come before the call it shall interrupt */
 
+#define CONFIG_FILE "config.json"
+
 static const char *const status_names[] = {
 	// clang-format off
 	[STATUS_CREATED]  = "Created",
@@ -71,14 +73,11 @@ void record_done(struct record *r)
 
 /* --- config.json ----------------------------------------------------------------------------- */
 
-static int write_spec(int dir, const char *file, const struct spec *s, uint64_t created_ns,
-		      struct err *e)
+static int compose(struct buf *b, const struct spec *s, uint64_t created_ns, struct err *e)
 {
-	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
 	struct json_writer w;
-	int r;
 
-	json_writer_init(&w, &b, 0);
+	json_writer_init(&w, b, 0);
 	json_begin_object(&w);
 	json_key_int(&w, "format", RECORD_FORMAT);
 	json_key_int(&w, "created_ns", (int64_t)created_ns);
@@ -86,16 +85,40 @@ static int write_spec(int dir, const char *file, const struct spec *s, uint64_t 
 	json_key(&w, "config");
 	spec_write_json(s, &w);
 	json_end_object(&w);
-	if (buf_failed(&b))
-		return err_set(e, ERR_LIMIT, "the configuration is larger than %u bytes",
-			       RECORD_FILE_MAX_BYTES);
+	return buf_failed(b) ? err_set(e, ERR_LIMIT, "the configuration is larger than %u bytes",
+				       RECORD_FILE_MAX_BYTES)
+			     : 0;
+}
+
+static int write_spec(int dir, const char *file, const struct spec *s, uint64_t created_ns,
+		      struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
+	int r;
+
+	if (compose(&b, s, created_ns, e) < 0)
+		return -1;
 	r = io_replace_file(dir, file, b.p, b.n, 0600);
 	return r < 0 ? err_sys(e, -r, "write '%s'", file) : 0;
 }
 
+/* Of a record that nobody can see yet: no need to replace anything at once. */
+static int write_first_config(int dir, const struct spec *s, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
+	AUTO_FD fd = -1;
+	int r;
+
+	if (compose(&b, s, clock_real_ns(), e) < 0)
+		return -1;
+	fd = openat(dir, CONFIG_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	r = fd < 0 ? -errno : io_write_all(fd, b.p, b.n);
+	return r < 0 ? err_sys(e, -r, "write '%s'", CONFIG_FILE) : 0;
+}
+
 int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e)
 {
-	return write_spec(dir, "config.json", s, created_ns, e);
+	return write_spec(dir, CONFIG_FILE, s, created_ns, e);
 }
 
 static int read_spec(int dir, const char *file, struct spec *ret, uint64_t *ret_created,
@@ -118,7 +141,7 @@ static int read_spec(int dir, const char *file, struct spec *ret, uint64_t *ret_
 
 int record_read_config(int dir, struct record *ret, struct err *e)
 {
-	return read_spec(dir, "config.json", &ret->spec, &ret->created_ns, &ret->updated_ns, e);
+	return read_spec(dir, CONFIG_FILE, &ret->spec, &ret->created_ns, &ret->updated_ns, e);
 }
 
 int record_write_active(int dir, const struct spec *s, struct err *e)
@@ -397,7 +420,7 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, errno, "lock the new record");
-	if (record_write_config(dir, s, clock_real_ns(), e) < 0)
+	if (write_first_config(dir, s, e) < 0)
 		return -1;
 	record_start_begins(lock);
 	*ret_lock = fd_take(&lock);

@@ -513,7 +513,7 @@ static int open_sockets(struct supervisor *s, struct err *e)
 
 int supervisor_launch(struct supervisor *s, struct err *e)
 {
-	AUTO_FREE struct process_request *q = xcalloc(1, sizeof(*q));
+	struct process_request *q = s->request = xcalloc(1, sizeof(*q));
 	char cgroup_id[HOME_ID_BYTES];
 	AUTO_FD program = -1;
 	int r;

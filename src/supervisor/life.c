@@ -32,6 +32,8 @@
 #define READ_CHUNK_BYTES 16384
 #define REPORT_TRIES 100
 #define REPORT_RETRY_MS 10
+#define SAVE_AFTER_NS \
+	(20 * NS_PER_MS) /* of an ephemeral one's life: until then it shows as starting */
 
 static const unsigned may_become[] = {
 	[LIFE_STARTING] = BIT(LIFE_RUNNING) | BIT(LIFE_STOPPING) | BIT(LIFE_DEAD),
@@ -105,12 +107,27 @@ static void report_failure(struct supervisor *s)
 	IGNORE(!report(s, FRAME_ERROR, body.p, body.n)); /* our end tells as much */
 }
 
-/* From now on it exists: its record stays whatever happens. */
+static void on_worth_saving(void *arg)
+{
+	struct supervisor *s = arg;
+
+	s->save_timer = 0;
+	if (s->life == LIFE_RUNNING)
+		save(s, STATUS_RUNNING);
+}
+
+/* From now on it exists: its record stays whatever happens. An ephemeral one's does not, and most are
+ * over before anybody could ask. */
 static void settle(struct supervisor *s)
 {
 	s->unsettled = false;
 	s->record.state.booted_once = true;
-	save(s, STATUS_RUNNING);
+	s->record.state.status = STATUS_RUNNING;
+	if (s->record.spec.ephemeral && s->attended)
+		s->save_timer = loop_add_timer(s->loop, clock_mono_ns() + SAVE_AFTER_NS,
+					       on_worth_saving, s);
+	if (!s->save_timer)
+		save(s, STATUS_RUNNING);
 }
 
 /* Tells whoever started us that it is up. A new sandbox that nobody heard of does not stay. */
@@ -262,6 +279,7 @@ static void start_is_over(struct supervisor *s)
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
 	process_started(&s->instance);
+	free_p(&s->request);
 	/* not earlier: a user's own child must stay his to map */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	if (s->record.state.booted_once)
@@ -430,6 +448,7 @@ static void clean_up(struct supervisor *s)
 
 	link_close(s);
 	process_done(&s->instance);
+	free_p(&s->request);
 	disks_release(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
 	fd_closep(&s->root_hold);

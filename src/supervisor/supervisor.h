@@ -44,13 +44,15 @@ struct supervisor {
 	const char *layer;       /* how the size of the writable layer holds; NULL: there is none */
 	bool parent_mounts;
 	struct process_instance instance;
+	struct process_request *request; /* until it is up: freeing it would interrupt the child */
 	struct loop *loop;
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
-	loop_id ready_timer, stop_timer, duration_timer, idle_timer;
+	loop_id ready_timer, stop_timer, duration_timer, idle_timer, save_timer;
 	unsigned last_grace_ms; /* between SIGTERM and SIGKILL, where another signal came first */
 	struct buf channel_in;
 	bool busy;
+	bool attended; /* by a first client, who waits for his command and not for us */
 	bool unsettled; /* up, but its first changes are not made yet: nobody was promised anything */
 	struct execlog log;
 	struct control_client *clients;
