@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "process/fixtures.h"
 #include "process/skeleton.h"
 
 #define MSB_AREA_MIB 16     /* the runtime directory /.msb; scripts and our files are far below */
@@ -186,53 +187,47 @@ static void memory_options(char out[64], unsigned mode, uint64_t mib)
 
 /* --- /dev, /sys, /.msb ----------------------------------------------------------------------- */
 
-static const struct {
-	const char *path, *name;
-	unsigned major, minor;
-} nodes[] = {
-	{ "/dev/null", "null", 1, 3 },       { "/dev/zero", "zero", 1, 5 },
-	{ "/dev/full", "full", 1, 7 },       { "/dev/random", "random", 1, 8 },
-	{ "/dev/urandom", "urandom", 1, 9 }, { "/dev/tty", "tty", 5, 0 },
-};
-
-static int open_nodes(struct builder *b, int trees[ARRAY_SIZE(nodes)])
+static int open_nodes(struct builder *b, int trees[FIXTURE_NODES])
 {
-	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+	for (size_t i = 0; i < FIXTURE_NODES; i++) {
+		const struct fixture_node *n = &fixture_nodes[i];
 		struct stat st;
 
-		if (stat(nodes[i].path, &st) < 0)
-			return err_sys(b->e, errno, "open '%s'", nodes[i].path);
-		if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(nodes[i].major, nodes[i].minor))
+		if (stat(n->path, &st) < 0)
+			return err_sys(b->e, errno, "open '%s'", n->path);
+		if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(n->major, n->minor))
 			return err_set(b->e, ERR_DENIED, "'%s' is not the device it should be",
-				       nodes[i].path);
-		if (add_path_tree(b, nodes[i].path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MAP_NONE,
+				       n->path);
+		if (add_path_tree(b, n->path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MAP_NONE,
 				  &trees[i]) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
+/* Where no nodes can be made: those of the host, one by one. */
+static void add_host_nodes(struct builder *b, const int trees[FIXTURE_NODES])
 {
-	static const char *const links[][2] = {
-		{ "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },
-		{ "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
-		{ "ptmx", "pts/ptmx" },
-	};
-	char shm[64], pts[80];
-
-	add_place(b, "/dev");
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
-	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
-		struct step *s = add_path(b, STEP_NODE, nodes[i].name);
-
-		s->tree = trees[i];
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
-		add_path(b, STEP_LINK, links[i][0])->text = plan_str(b->p, links[i][1]);
+	for (size_t i = 0; i < FIXTURE_NODES; i++)
+		add_path(b, STEP_NODE, fixture_nodes[i].name)->tree = trees[i];
+	for (size_t i = 0; i < FIXTURE_LINKS; i++)
+		add_path(b, STEP_LINK, fixture_links[i].name)->text =
+			plan_str(b->p, fixture_links[i].to);
 	add_path(b, STEP_SUBDIR, "pts")->mode = 0755;
 	add_path(b, STEP_SUBDIR, "shm")->mode = 01777;
 	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
+}
+
+static void add_dev(struct builder *b, int whole, const int trees[FIXTURE_NODES])
+{
+	char shm[64], pts[80];
+
+	add_place(b, "/dev");
+	if (whole >= 0)
+		add_move(b, "/dev", whole);
+	else
+		add_host_nodes(b, trees);
 	/* the tty group exists only where the map holds it */
 	snprintf(pts, sizeof(pts), "newinstance,ptmxmode=0666,mode=0620");
 	if (b->r->ids->mode != IDS_SINGLE)
@@ -243,15 +238,19 @@ static void add_dev(struct builder *b, const int trees[ARRAY_SIZE(nodes)])
 	add_mount(b, "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, shm);
 }
 
-static void add_sys(struct builder *b, int cpu, int node)
+static void add_sys(struct builder *b, int whole, int cpu, int node)
 {
 	add_place(b, "/sys");
-	add_mount(b, "/sys", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, SYS_OPTIONS);
-	add_path(b, STEP_SUBDIR, "devices")->mode = 0555;
-	add_path(b, STEP_SUBDIR, "devices/system")->mode = 0555;
-	add_path(b, STEP_SUBDIR, "devices/system/cpu")->mode = 0555;
-	add_path(b, STEP_SUBDIR, "devices/system/node")->mode = 0555;
-	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
+	if (whole >= 0) {
+		add_move(b, "/sys", whole);
+	} else {
+		add_mount(b, "/sys", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, SYS_OPTIONS);
+		add_path(b, STEP_SUBDIR, "devices")->mode = 0555;
+		add_path(b, STEP_SUBDIR, "devices/system")->mode = 0555;
+		add_path(b, STEP_SUBDIR, "devices/system/cpu")->mode = 0555;
+		add_path(b, STEP_SUBDIR, "devices/system/node")->mode = 0555;
+		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
+	}
 	if (cpu >= 0)
 		add_move(b, "/sys/devices/system/cpu", cpu);
 	if (node >= 0)
@@ -402,8 +401,8 @@ static int by_guest_path(const void *a, const void *b, void *arg)
 /* --- the whole ------------------------------------------------------------------------------- */
 
 struct trees {
-	int node[ARRAY_SIZE(nodes)];
-	int cpu, numa;
+	int dev, node[FIXTURE_NODES];
+	int sys, cpu, numa;
 	int shell;
 	int layer[ROOTFS_LAYERS_MAX];
 	int upper;
@@ -416,11 +415,21 @@ struct trees {
 static int open_trees(struct builder *b, struct trees *t)
 {
 	const struct rootfs *r = b->r;
-	struct tree_map whole = { .kind = MAP_SANDBOX };
+	struct tree_map whole = { .kind = MAP_SANDBOX }, shared = { .kind = MAP_PROGRAMS };
 	bool in_place = r->spec->image.kind == IMAGE_DIR;
 
-	if (open_nodes(b, t->node) < 0)
-		return -1;
+	t->dev = -1;
+	if (r->dev_fd >= 0 ? add_tree(b, r->dev_fd,
+				      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+				      shared, &t->dev) < 0
+			   : open_nodes(b, t->node) < 0)
+		return err_wrap(b->e, "devices");
+	t->sys = -1;
+	if (r->sys_fd >= 0 &&
+	    add_tree(b, r->sys_fd,
+		     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+		     shared, &t->sys) < 0)
+		return err_wrap(b->e, "'/sys'");
 	t->cpu = t->numa = t->upper = t->shell = -1;
 	if (r->fallback_shell >= 0 &&
 	    add_tree(b, r->fallback_shell, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID,
@@ -551,8 +560,8 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	if (r->ids->mode == IDS_SINGLE)
 		close_sysctls(&b);
-	add_dev(&b, t->node);
-	add_sys(&b, t->cpu, t->numa);
+	add_dev(&b, t->dev, t->node);
+	add_sys(&b, t->sys, t->cpu, t->numa);
 	add_msb(&b, t->shell);
 	add_volumes(&b, t);
 	struct step *name = plan_add(p, STEP_HOSTNAME);

@@ -22,6 +22,7 @@
 #include "host/idmap.h"
 #include "host/subid.h"
 #include "image/store.h"
+#include "process/fixtures.h"
 #include "process/skeleton.h"
 #include "state/quota.h"
 #include "state/range.h"
@@ -282,6 +283,8 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 		.ids = &s->ids,
 		.parent_mounts = s->parent_mounts,
 		.upper_fd = -1,
+		.sys_fd = -1,
+		.dev_fd = -1,
 		.fallback_shell = -1,
 		.home = s->home.path,
 	};
@@ -294,6 +297,8 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	r->volume_fd = xcalloc(spec->n_mounts + 1, sizeof(int));
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		r->volume_fd[i] = -1;
+	if (s->parent_mounts)
+		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd)); /* then they are made anew */
 	s->stage = "image";
 	if (open_layers(s, r, e) < 0 || lend_files(s, r, e) < 0)
 		return -1;
@@ -310,6 +315,8 @@ static void close_rootfs(struct rootfs *r)
 	for (size_t i = 0; i < r->n_layers; i++)
 		fd_closep(&r->layer_fd[i]);
 	fd_closep(&r->upper_fd);
+	fd_closep(&r->sys_fd);
+	fd_closep(&r->dev_fd);
 	fd_closep(&r->fallback_shell);
 	free_p(&r->profile);
 	free_p(&r->host_cas);
