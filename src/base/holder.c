@@ -53,9 +53,14 @@ int holder_namespace(const struct holder *h)
 	return fd < 0 ? -errno : fd;
 }
 
-void holder_end(struct holder *h)
+void holder_release(struct holder *h)
 {
 	fd_closep(&h->keep);
+}
+
+void holder_end(struct holder *h)
+{
+	holder_release(h);
 	/* it ends with the pipe; its stack is ours */
 	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
 		;

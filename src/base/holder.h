@@ -22,5 +22,7 @@ struct holder {
 MUST_USE int holder_start(struct holder *h);
 /* A descriptor of its namespace, or -errno. */
 MUST_USE int holder_namespace(const struct holder *h);
-/* Lets it go and reaps it. */
+/* Lets it go; it ends by itself, and takes a moment. */
+void holder_release(struct holder *h);
+/* The same if need be, and reaps it. */
 void holder_end(struct holder *h);

@@ -1,7 +1,7 @@
 /*
  * From exec to ready. We start as root of the outer namespace with every capability over it and
- * nobody else here. In this order: hear what to be (BOOT), make the payload's namespace (its owner
- * is our id, which is what lets us act on its processes later), give up the capabilities, become
+ * nobody else here. In this order: make the payload's namespace (its owner is our id, which is what
+ * lets us act on its processes later), hear what to be (BOOT), map it, give up the capabilities, become
  * non-dumpable. Only then may a command run. The filter on our own calls comes while the first one
  * starts, or before that when nobody waits: it costs 40 us, and until then nothing inside has run.
  */
@@ -121,18 +121,14 @@ static int write_inner_maps(const struct guest *g, pid_t pid, struct err *e)
 	return 0;
 }
 
-static int make_inner_namespace(struct guest *g, struct err *e)
+static int map_inner_namespace(struct guest *g, struct holder *h, struct err *e)
 {
-	struct holder h;
-	int r = holder_start(&h);
+	int r = write_inner_maps(g, h->pid, e);
 
-	if (r < 0)
-		return err_sys(e, -r, "create the payload's user namespace");
-	r = write_inner_maps(g, h.pid, e);
-	g->walls.userns = holder_namespace(&h);
+	g->walls.userns = holder_namespace(h);
 	if (r == 0 && g->walls.userns < 0)
 		r = err_sys(e, -g->walls.userns, "open the payload's user namespace");
-	holder_end(&h);
+	holder_release(h); /* reaped as everything is */
 	return r;
 }
 
@@ -196,9 +192,13 @@ static void raise_own_nofile(void)
 
 int guest_boot(struct guest *g, struct err *e)
 {
+	static struct holder holder; /* its stack is used for a moment after we let it go */
 	int fds[FDPASS_MAX];
 	unsigned n_fds = 0;
+	int r = holder_start(&holder); /* it comes up while we wait to hear what to be */
 
+	if (r < 0)
+		return err_sys(e, -r, "create the payload's user namespace");
 	if (receive_boot(g, fds, &n_fds, e) < 0 || take_fds(g, fds, n_fds, e) < 0)
 		return -1;
 	g->walls.restricted = g->boot.restricted;
@@ -210,7 +210,7 @@ int guest_boot(struct guest *g, struct err *e)
 	g->walls.rlimit = g->boot.rlimit;
 	g->walls.n_rlimits = g->boot.n_rlimits;
 	raise_own_nofile();
-	if (make_inner_namespace(g, e) < 0 || drop_privileges(g, e) < 0)
+	if (map_inner_namespace(g, &holder, e) < 0 || drop_privileges(g, e) < 0)
 		return -1;
 	/* after the last change of credentials, which clears it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

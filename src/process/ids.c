@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
-#include "base/holder.h"
 #include "base/io.h"
 #include "base/spawn.h"
 
@@ -184,25 +183,34 @@ int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 	return status == 0 ? 0 : err_set(e, ERR_SYSTEM, "work in a user namespace failed");
 }
 
+int ids_map_held(const struct holder *h, const struct id_line *uid, const struct id_line *gid,
+		 int *ret_fd, struct err *e)
+{
+	char map[48];
+	int r;
+
+	snprintf(map, sizeof(map), "%u %u %u\n", uid->inside, uid->outside, uid->count);
+	r = write_proc(h->pid, "uid_map", map, e);
+	snprintf(map, sizeof(map), "%u %u %u\n", gid->inside, gid->outside, gid->count);
+	if (r == 0)
+		r = write_proc(h->pid, "gid_map", map, e);
+	if (r == 0) {
+		*ret_fd = holder_namespace(h);
+		if (*ret_fd < 0)
+			r = err_sys(e, -*ret_fd, "open a user namespace");
+	}
+	return r;
+}
+
 int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
 		      struct err *e)
 {
 	struct holder h;
-	char map[48];
 	int r = holder_start(&h);
 
 	if (r < 0)
 		return ids_refused(-r, e);
-	snprintf(map, sizeof(map), "%u %u %u\n", uid->inside, uid->outside, uid->count);
-	r = write_proc(h.pid, "uid_map", map, e);
-	snprintf(map, sizeof(map), "%u %u %u\n", gid->inside, gid->outside, gid->count);
-	if (r == 0)
-		r = write_proc(h.pid, "gid_map", map, e);
-	if (r == 0) {
-		*ret_fd = holder_namespace(&h);
-		if (*ret_fd < 0)
-			r = err_sys(e, -*ret_fd, "open a user namespace");
-	}
+	r = ids_map_held(&h, uid, gid, ret_fd, e);
 	holder_end(&h);
 	return r;
 }

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/holder.h"
 
 #define IDS_PER_SANDBOX 65536u
 #define IDS_STRIDE (IDS_PER_SANDBOX + 1) /* and one for pid 1 */
@@ -56,5 +57,8 @@ struct id_line {
 };
 MUST_USE int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,
 			       struct err *e);
+/* Maps the namespace that H holds and opens it. */
+MUST_USE int ids_map_held(const struct holder *h, const struct id_line *uid,
+			  const struct id_line *gid, int *ret_fd, struct err *e);
 /* Runs FN in a forked child that is root of a namespace with these ids; 0 when it returned 0. */
 MUST_USE int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e);

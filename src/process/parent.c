@@ -151,17 +151,18 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 }
 
 /* Trees show the payload its own ids: layers all of them, volumes one owner. */
-static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
+static int map_trees(struct process_instance *i, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {
 	struct id_line uid = { 0, ids->uid_base, IDS_PER_SANDBOX };
 	struct id_line gid = { 0, ids->gid_base, IDS_PER_SANDBOX };
 	AUTO_FD whole = -1;
 
-	if (ids->mode != IDS_RANGE)
+	if (!i->mapping)
 		return 0;
-	if (ids_map_namespace(&uid, &gid, &whole, e) < 0)
+	if (ids_map_held(i->mapping, &uid, &gid, &whole, e) < 0)
 		return -1;
+	holder_release(i->mapping);
 	for (size_t k = 0; k < n; k++) {
 		AUTO_FD own = -1;
 
@@ -173,7 +174,8 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
 				return -1;
 		}
-		if (map_tree(p->tree[maps[k].tree], own >= 0 ? own : whole, maps[k].kind, e) < 0)
+		if (map_tree(i->plan->tree[maps[k].tree], own >= 0 ? own : whole, maps[k].kind, e) <
+		    0)
 			return -1;
 	}
 	return 0;
@@ -236,6 +238,24 @@ static bool may_make_ahead(const struct process_request *r)
 	return r->rootfs.parent_mounts && r->rootfs.ids->mode == IDS_RANGE && (!r->netif || r->tap);
 }
 
+/* It comes up while the plan is made. */
+static int begin_mapping(struct process_instance *i, const struct process_request *r, struct err *e)
+{
+	struct holder *h;
+	int err;
+
+	if (r->rootfs.ids->mode != IDS_RANGE)
+		return 0;
+	h = xcalloc(1, sizeof(*h));
+	err = holder_start(h);
+	if (err < 0) {
+		free(h);
+		return ids_refused(-err, e);
+	}
+	i->mapping = h;
+	return 0;
+}
+
 static int begin_network(struct process_instance *i, const struct process_request *r, struct err *e)
 {
 	unsigned base = r->rootfs.ids->gid_base;
@@ -287,9 +307,9 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	guest_end = pair[1];
 	ret->plan = plan_new();
 	maps = plan_room(ret->plan, TREE_MAPS_MAX * sizeof(*maps));
-	if (prepare_netif(ret, r, &report, e) < 0 || begin_network(ret, r, e) < 0 ||
-	    make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
-	    map_trees(ret->plan, r->rootfs.ids, maps, n_maps, e) < 0)
+	if (prepare_netif(ret, r, &report, e) < 0 || begin_mapping(ret, r, e) < 0 ||
+	    begin_network(ret, r, e) < 0 || make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
+	    map_trees(ret, r->rootfs.ids, maps, n_maps, e) < 0)
 		return -1;
 	cgroup_prepare(&ret->cgroup, r->cgroup_id);
 	ret->child = xcalloc(1, sizeof(*ret->child));
@@ -384,6 +404,9 @@ void process_started(struct process_instance *i)
 {
 	plan_free(TAKE(i->plan));
 	free_p(&i->child);
+	if (i->mapping)
+		holder_end(i->mapping);
+	free_p(&i->mapping);
 	if (i->netns)
 		netns_done(i->netns);
 	free_p(&i->netns);

@@ -33,6 +33,7 @@ struct process_instance {
 	void *stack;
 	struct netif_job *netif; /* likewise */
 	struct netns *netns;     /* made ahead, or NULL */
+	struct holder *mapping;  /* of the namespace that maps the layers' ids, or NULL */
 	int link_from;           /* pid 1 sends the link here, or -1 */
 	int link;                /* the gateway's end of eth0, once it is known, or -1 */
 };
