@@ -199,17 +199,9 @@ static long exec_guest(const struct step *s)
 
 static long apply(struct walker *w, const struct step *s)
 {
-	char go;
 	long r;
 
 	switch (s->op) {
-	case STEP_CLOSE:
-		return RAW1(SYS_close, s->fd);
-	case STEP_UNSHARE:
-		return RAW1(SYS_unshare, s->flags);
-	case STEP_WAIT:
-		r = RAW3(SYS_read, s->fd, &go, 1);
-		return r == 1 ? 0 : r < 0 ? r : -EPIPE;
 	case STEP_CLONE_TREE:
 		return clone_tree(w, s);
 	case STEP_STAGE:
@@ -276,23 +268,38 @@ static long apply(struct walker *w, const struct step *s)
 	return -ENOSYS;
 }
 
+static long await_word(int go)
+{
+	char byte;
+	long r = RAW3(SYS_read, go, &byte, 1);
+
+	return r == 1 ? 0 : r < 0 ? r : -EPIPE;
+}
+
+static _Noreturn void fail(struct child_args *a, int step, long r)
+{
+	a->report.step = step;
+	a->report.err = (int)-r;
+	raw_exit(1);
+}
+
 void child_run(void *arg)
 {
 	struct child_args *a = arg;
 	struct walker w;
+	long r;
 
+	RAW1(SYS_close, a->parents_end);
+	if ((r = RAW1(SYS_unshare, a->namespaces)) < 0)
+		fail(a, CHILD_NAMESPACES, r);
+	if ((r = await_word(a->go)) < 0)
+		fail(a, CHILD_WAIT, r);
 	w.plan = a->plan;
 	w.root = w.target = w.parent = -1;
 	for (size_t i = 0; i < a->plan->n_trees; i++)
 		w.tree[i] = a->plan->tree[i];
-	for (size_t i = 0; i < a->plan->n_steps; i++) {
-		long r = apply(&w, &a->plan->step[i]);
-
-		if (r < 0) {
-			a->report.step = (int)i;
-			a->report.err = (int)-r;
-			raw_exit(1);
-		}
-	}
+	for (size_t i = 0; i < a->plan->n_steps; i++)
+		if ((r = apply(&w, &a->plan->step[i])) < 0)
+			fail(a, (int)i, r);
 	raw_exit(1); /* a plan ends in STEP_EXEC, which does not come back */
 }

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/io.h"
-#include "base/spawn.h"
 
 const char *ids_mode_name(enum ids_mode m)
 {
@@ -68,36 +67,49 @@ static int write_range(const struct ids *i, pid_t pid, struct err *e)
 	return write_proc(pid, "gid_map", map, e);
 }
 
-/* The two set-id helpers run side by side: each costs a dynamic program's start. */
-static int write_subid(const struct ids *i, pid_t pid, struct err *e)
+static const char *const map_programs[] = { "newuidmap", "newgidmap" };
+
+static int range_refused(unsigned k, struct err *e)
 {
-	static const char *const program[] = { "newuidmap", "newgidmap" };
+	err_set(e, ERR_DENIED, "%s did not accept the range of /etc/sub%cid", map_programs[k],
+		k == 0 ? 'u' : 'g');
+	return err_hint(e, "check that the package 'uidmap' is installed and that /etc/subuid and "
+			   "/etc/subgid give you 65536 ids");
+}
+
+/* The two set-id helpers run side by side: each costs a dynamic program's start. */
+static int begin_subid(const struct ids *i, pid_t pid, struct ids_writing *w, struct err *e)
+{
 	const uint32_t own[] = { i->caller_uid, i->caller_gid };
 	const uint32_t base[] = { i->uid_base, i->gid_base };
-	struct child helper[2] = { { .pid = -1, .pidfd = -1 }, { .pid = -1, .pidfd = -1 } };
-	int status, bad = -1;
 
 	for (unsigned k = 0; k < 2; k++) {
 		char args[4][16];
-		const char *argv[] = { program[k], args[0], "0", args[1], "1",     "1",
-				       args[2],    "1",     "2", args[3], "65534", NULL };
+		const char *argv[] = { map_programs[k], args[0], "0", args[1], "1",     "1",
+				       args[2],         "1",     "2", args[3], "65534", NULL };
 
 		snprintf(args[0], sizeof(args[0]), "%d", (int)pid);
 		snprintf(args[1], sizeof(args[1]), "%u", base[k] + IDS_PER_SANDBOX - 1);
 		snprintf(args[2], sizeof(args[2]), "%u", own[k]);
 		snprintf(args[3], sizeof(args[3]), "%u", base[k]);
-		if (spawn_path(argv, &helper[k], e) < 0)
-			bad = (int)k;
+		if (spawn_path(argv, &w->helper[k], e) < 0) {
+			struct err ignored;
+
+			IGNORE(ids_end_maps(w, &ignored)); /* the other one */
+			return range_refused(k, e);
+		}
 	}
+	return 0;
+}
+
+int ids_end_maps(struct ids_writing *w, struct err *e)
+{
+	int status, bad = -1;
+
 	for (unsigned k = 0; k < 2; k++)
-		if (helper[k].pid > 0 && (child_wait(&helper[k], &status) < 0 || status != 0))
+		if (w->helper[k].pid > 0 && (child_wait(&w->helper[k], &status) < 0 || status != 0))
 			bad = (int)k;
-	if (bad < 0)
-		return 0;
-	err_set(e, ERR_DENIED, "%s did not accept the range of /etc/sub%cid", program[bad],
-		bad == 0 ? 'u' : 'g');
-	return err_hint(e, "check that the package 'uidmap' is installed and that /etc/subuid and "
-			   "/etc/subgid give you 65536 ids");
+	return bad < 0 ? 0 : range_refused((unsigned)bad, e);
 }
 
 /* The same three lines written by ourselves. */
@@ -130,17 +142,25 @@ static int write_single(const struct ids *i, pid_t pid, struct err *e)
 	return write_proc(pid, "gid_map", map, e);
 }
 
-int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
+int ids_begin_maps(const struct ids *i, pid_t pid, struct ids_writing *ret, struct err *e)
 {
+	*ret = (struct ids_writing){ { { -1, -1 }, { -1, -1 } } };
 	switch (i->mode) {
 	case IDS_RANGE:
 		return write_range(i, pid, e);
 	case IDS_SUBID:
-		return i->direct ? write_sub_direct(i, pid, e) : write_subid(i, pid, e);
+		return i->direct ? write_sub_direct(i, pid, e) : begin_subid(i, pid, ret, e);
 	case IDS_SINGLE:
 		break;
 	}
 	return write_single(i, pid, e);
+}
+
+int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
+{
+	struct ids_writing w;
+
+	return ids_begin_maps(i, pid, &w, e) < 0 ? -1 : ids_end_maps(&w, e);
 }
 
 /* Forks a child into a new user namespace; it waits for the byte that says its maps are written.

@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/holder.h"
+#include "base/spawn.h"
 
 #define IDS_PER_SANDBOX 65536u
 #define IDS_STRIDE (IDS_PER_SANDBOX + 1) /* and one for pid 1 */
@@ -51,6 +52,12 @@ const char *ids_mode_name(enum ids_mode m);
 int ids_refused(int errnum, struct err *e);
 /* Writes both maps of PID's namespace (child of ours). ERR_DENIED with what to change. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
+/* The same in two calls: where programs do it, they run meanwhile. */
+struct ids_writing {
+	struct child helper[2];
+};
+MUST_USE int ids_begin_maps(const struct ids *i, pid_t pid, struct ids_writing *ret, struct err *e);
+MUST_USE int ids_end_maps(struct ids_writing *w, struct err *e);
 /* A user namespace that exists to map mounts: ids INSIDE.. of the disk are OUTSIDE.. here. */
 struct id_line {
 	uint32_t inside, outside, count;

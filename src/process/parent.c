@@ -1,5 +1,6 @@
 /*
- * The parent's half of a start, in this order because of what depends on what:
+ * The parent's half of a start, in this order because of what depends on what (see
+ * make_child_and_plan() for who is not root):
  *   1. the plan: all sources opened, all trees cloned and their ids mapped (they need our privilege
  *      and our view); meanwhile a task makes the network namespace, if we are root
  *   2. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
@@ -271,10 +272,6 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 {
 	struct step *s;
 
-	plan_add(i->plan, STEP_CLOSE)->fd = i->channel;
-	plan_add(i->plan, STEP_UNSHARE)->flags =
-		NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET);
-	plan_add(i->plan, STEP_WAIT)->fd = guest_end;
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
 	/* until then we are an id the namespace does not know, and could make no file */
@@ -292,13 +289,72 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	return plan_check(i->plan, e);
 }
 
+static int plan_and_map(struct process_instance *i, const struct process_request *r, int guest_end,
+			struct err *e)
+{
+	struct tree_map *maps = plan_room(i->plan, TREE_MAPS_MAX * sizeof(*maps));
+	size_t n_maps = 0;
+
+	if (make_plan(i, r, guest_end, maps, &n_maps, e) < 0)
+		return -1;
+	return map_trees(i, r->rootfs.ids, maps, n_maps, e);
+}
+
+static int make_child(struct process_instance *i, const struct process_request *r, int guest_end,
+		      struct err *e)
+{
+	cgroup_prepare(&i->cgroup, r->cgroup_id);
+	i->child = xcalloc(1, sizeof(*i->child));
+	*i->child = (struct child_args){
+		.parents_end = i->channel,
+		.namespaces = NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET),
+		.go = guest_end,
+		.plan = i->plan,
+	};
+	i->stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (i->stack == MAP_FAILED) {
+		i->stack = NULL;
+		return err_sys(e, errno, "make a stack");
+	}
+	return clone_in_network(i, e);
+}
+
+/* The ids of a child that is gone cannot be mapped: what it died of is the reason. */
+static int namespaces_refused(const struct process_instance *i, struct err *e)
+{
+	return i->child->report.err ? ids_refused(i->child->report.err, e) : -1;
+}
+
+/* A child that is given trees must be born after they were opened. One that opens them itself is made
+ * first: the plan is made while programs map its ids, which takes them as long as all the rest. */
+static int make_child_and_plan(struct process_instance *i, const struct process_request *r,
+			       int guest_end, struct err *e)
+{
+	bool plan_first = r->rootfs.parent_mounts;
+	struct ids_writing maps;
+	struct err ignored;
+	int k;
+
+	if (plan_first && plan_and_map(i, r, guest_end, e) < 0)
+		return -1;
+	if (make_child(i, r, guest_end, e) < 0)
+		return -1;
+	k = ids_begin_maps(r->rootfs.ids, i->pid, &maps, e);
+	if (k < 0)
+		return namespaces_refused(i, e);
+	if (!plan_first)
+		k = plan_and_map(i, r, guest_end, e);
+	return ids_end_maps(&maps, k < 0 ? &ignored : e) < 0 && k == 0 ? namespaces_refused(i, e)
+								       : k;
+}
+
 int process_start(const struct process_request *r, struct process_instance *ret, struct err *e)
 {
-	struct tree_map *maps;
+	const struct ids *ids = r->rootfs.ids;
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
 	AUTO_FD report = -1;
-	size_t n_maps = 0;
 
 	process_init(ret);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -306,46 +362,26 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	ret->channel = pair[0];
 	guest_end = pair[1];
 	ret->plan = plan_new();
-	maps = plan_room(ret->plan, TREE_MAPS_MAX * sizeof(*maps));
 	if (prepare_netif(ret, r, &report, e) < 0 || begin_mapping(ret, r, e) < 0 ||
-	    begin_network(ret, r, e) < 0 || make_plan(ret, r, guest_end, maps, &n_maps, e) < 0 ||
-	    map_trees(ret, r->rootfs.ids, maps, n_maps, e) < 0)
-		return -1;
-	cgroup_prepare(&ret->cgroup, r->cgroup_id);
-	ret->child = xcalloc(1, sizeof(*ret->child));
-	ret->child->plan = ret->plan;
-	ret->stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (ret->stack == MAP_FAILED) {
-		ret->stack = NULL;
-		return err_sys(e, errno, "make a stack");
-	}
-	if (clone_in_network(ret, e) < 0)
-		return -1;
-	if (ids_write_maps(r->rootfs.ids, ret->pid, e) < 0)
+	    begin_network(ret, r, e) < 0 || make_child_and_plan(ret, r, guest_end, e) < 0)
 		return -1;
 	if (write(ret->channel, "g", 1) != 1)
 		return err_sys(e, errno, "release the child");
 	cgroup_limit(&ret->cgroup, &r->limits,
-		     r->rootfs.ids->mode == IDS_RANGE ? r->rootfs.ids->uid_base + IDS_PER_SANDBOX
-						      : geteuid(),
-		     r->rootfs.ids->mode == IDS_RANGE ? r->rootfs.ids->gid_base + IDS_PER_SANDBOX
-						      : getegid());
+		     ids->mode == IDS_RANGE ? ids->uid_base + IDS_PER_SANDBOX : geteuid(),
+		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());
 	return 0;
 }
 
 const char *process_failed_stage(const struct process_instance *i)
 {
-	if (!i->child || !i->child->report.err)
+	if (!i->child || !i->child->report.err || i->child->report.step < 0)
 		return "other";
 	switch (i->plan->step[i->child->report.step].op) {
 	case STEP_LOOPBACK:
 	case STEP_NETIF:
 	case STEP_SYSCTL:
 		return "network";
-	case STEP_CLOSE:
-	case STEP_UNSHARE:
-	case STEP_WAIT:
 	case STEP_HOSTNAME:
 	case STEP_GROUPS:
 	case STEP_IDS:
@@ -364,12 +400,14 @@ int process_failure(struct process_instance *i, struct err *e)
 	while (i->pid > 0 && waitpid(i->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	i->pid = -1;
+	if (i->child && i->child->report.err && i->child->report.step == CHILD_NAMESPACES)
+		return ids_refused(i->child->report.err, e);
+	if (i->child && i->child->report.err && i->child->report.step == CHILD_WAIT)
+		return err_sys(e, i->child->report.err, "wait for id maps");
 	if (i->child && i->child->report.err) {
 		const struct step *s = &i->plan->step[i->child->report.step];
 		const char *what = s->path ? s->path : "";
 
-		if (s->op == STEP_UNSHARE)
-			return ids_refused(i->child->report.err, e);
 		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "",
 			what, *what ? "'" : "");
 		if (e->sys == ESTALE)

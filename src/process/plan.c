@@ -102,9 +102,6 @@ int plan_check(const struct plan *p, struct err *e)
 
 static const char *const names[] = {
 	// clang-format off
-	[STEP_CLOSE]      = "close channel",
-	[STEP_UNSHARE]    = "make namespaces",
-	[STEP_WAIT]       = "wait for id maps",
 	[STEP_CLONE_TREE] = "open mount source",
 	[STEP_STAGE]      = "mount staging area",
 	[STEP_MKDIR]      = "make staging directory",

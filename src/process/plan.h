@@ -22,9 +22,6 @@
 struct netif_job; /* process/netlink.h; outlives the plan */
 
 enum step_op {
-	STEP_CLOSE,      /* fd: the parent's end of the channel, so that its death is seen */
-	STEP_UNSHARE,    /* flags: namespaces */
-	STEP_WAIT,       /* one byte on fd: maps are written */
 	STEP_CLONE_TREE, /* tree: open_tree(path), must be dev:ino, then attrs */
 	STEP_STAGE,      /* tmpfs (data) over /proc, and cd there */
 	STEP_MKDIR,      /* path (below the working directory), mode */
@@ -97,12 +94,17 @@ void plan_print(const struct plan *p, struct buf *out);
 /* --- the child's side ------------------------------------------------------------------------ */
 
 /* Shared with the parent (CLONE_VM): where the child failed. */
+#define CHILD_NAMESPACES (-1) /* before the plan: making them … */
+#define CHILD_WAIT (-2)       /* … and waiting for the word */
 struct child_report {
-	volatile int step; /* index of the failing step */
+	volatile int step; /* index of the failing step, or one of the above */
 	volatile int err;  /* errno, 0 while all is well */
 };
 
 struct child_args {
+	int parents_end; /* of the channel: closed, so that the parent's death is seen */
+	unsigned long namespaces;
+	int go; /* one byte: ids are mapped and the plan is complete. Until then it is not looked at */
 	struct plan *plan;
 	struct child_report report;
 };
