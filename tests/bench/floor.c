@@ -4,13 +4,16 @@
  * device nodes, no limits, no agent: nothing real can be faster, and how close cordon comes is its score.
  *
  * usage: floor PROGRAM [ARG…]     run it so
+ *        floor --idle             stay there and do nothing until killed: what namespaces alone weigh
  *        floor --pause            do nothing until killed: the smallest payload for idle sandboxes
  */
 #include <errno.h>
+#include <signal.h>
 #include <linux/sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,8 +109,11 @@ int main(int argc, char **argv)
 	if (pid < 0)
 		die("clone3");
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		write_maps(uid, gid);
 		build_root();
+		while (strcmp(argv[1], "--idle") == 0)
+			pause();
 		execv(argv[1], argv + 1);
 		die(argv[1]);
 	}

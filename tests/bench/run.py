@@ -373,8 +373,7 @@ class Bench:
         def cordon_stop(count):
             who.run([self.cordon, "rm", "-f", *[f"idle{i}" for i in range(count)]], timeout=120)
 
-        def bwrap_start(count):
-            argv = self.bwrap(who, "/bench/floor", "--pause")
+        def start(argv, count):
             if argv is None:
                 return "not installed"
             for _ in range(count):
@@ -382,7 +381,13 @@ class Bench:
             time.sleep(1)
             return None if all(p.poll() is None for p in running) else "did not stay alive"
 
-        def bwrap_stop(_):
+        def bwrap_start(count):
+            return start(self.bwrap(who, "/bench/floor", "--pause"), count)
+
+        def floor_start(count):
+            return start([str(self.floor), "--idle"], count)
+
+        def stop(_):
             for p in running:
                 p.kill()
             for p in running:
@@ -391,7 +396,10 @@ class Bench:
 
         row = f"memory per idle sandbox without network, {n} of them"
         print(f"\n{row}, as {who.name}")
-        theirs, error = self.per_sandbox(n, bwrap_start, bwrap_stop)
+        least, fault = self.per_sandbox(n, floor_start, stop)
+        print(f"  {'floor':<22} " + (f"{least:9.1f} KiB  (namespaces, a tmpfs and two static processes: the least there is)"
+                                      if fault is None else f"not measured: {fault}"))
+        theirs, error = self.per_sandbox(n, bwrap_start, stop)
         print(f"  {'bubblewrap':<22} " + (f"{theirs:9.1f} KiB" if error is None else f"not measured: {error}"))
         if self.cordon is None:
             print(f"  {'cordon':<22} not measured: {self.ours('').error}")
@@ -406,7 +414,8 @@ class Bench:
         elif error is None:
             line += f"  {ours / theirs:.3f} x bubblewrap{self.note(row, who, 'bubblewrap', ours / theirs, 0.5)}"
         print(line)
-        self.results.append({"row": row, "as": who.name, "cordon": ours, "bubblewrap": theirs, "unit": "KiB"})
+        self.results.append({"row": row, "as": who.name, "cordon": ours, "bubblewrap": theirs, "floor": least,
+                             "unit": "KiB"})
 
     def row_crowd(self, who):
         row = f"exec with {CROWD} live sandboxes against one"
