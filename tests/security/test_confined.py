@@ -92,6 +92,19 @@ class Life(CordonTest):
         self.assertEqual(sorted(os.listdir(root)), before)
 
 
+class Launcher(CordonTest):
+    modes = ALL_MODES
+
+    def test_it_can_become_another_user_and_nothing_else(self):
+        box = self.create()
+        for _ in range(3):
+            box.out("true")
+        found = [p for p in box.host_processes() if p.comm == "cordon-guest" and not p.is_pid1]
+        self.assertEqual(len(found), 1, box.host_processes())
+        self.eventually(lambda: capabilities(found[0]) == SETUID | SETGID)  # it is on its way there
+        self.assertEqual(found[0].status("Seccomp_filters"), ["2"])
+
+
 class Pid1(CordonTest):
     modes = ALL_MODES
 
