@@ -170,6 +170,12 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	return r;
 }
 
+/* Without a level a supervisor says nothing, unless a sanitizer does. */
+static bool has_messages(const struct spec *s)
+{
+	return s->log_level || getenv("ASAN_OPTIONS");
+}
+
 /* The record is its now. */
 static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, struct err *e)
 {
@@ -227,7 +233,7 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 	if (r == 0)
 		r = make_record(ret, s, &dir, &lock, e);
 	if (r == 0)
-		r = hand_over(ret, dir, lock, !s->ephemeral, e);
+		r = hand_over(ret, dir, lock, !s->ephemeral && has_messages(s), e);
 	r = end_start(ret, &start, r, e);
 	if (r == 0)
 		return 0;

@@ -39,9 +39,12 @@
 
 void process_init(struct process_instance *i)
 {
-	*i = (struct process_instance){
-		.pid = -1, .pidfd = -1, .channel = -1, .link_from = -1, .link = -1
-	};
+	*i = (struct process_instance){ .pid = -1,
+					.pidfd = -1,
+					.channel = -1,
+					.link_from = -1,
+					.link_report = -1,
+					.link = -1 };
 	cgroup_init(&i->cgroup);
 }
 
@@ -182,9 +185,7 @@ static int map_trees(struct process_instance *i, const struct ids *ids, const st
 	return 0;
 }
 
-/* REPORT is the child's end where it makes the interface itself. */
-static int prepare_netif(struct process_instance *i, const struct process_request *r,
-			 int *ret_report, struct err *e)
+static int prepare_netif(struct process_instance *i, const struct process_request *r, struct err *e)
 {
 	int pair[2] = { -1, -1 };
 
@@ -193,7 +194,7 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	if (!r->tap && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make channel");
 	i->link_from = pair[0];
-	*ret_report = pair[1];
+	i->link_report = pair[1];
 	i->netif = xcalloc(1, sizeof(*i->netif));
 	netif_job_init(i->netif, r->netif, true, pair[1]);
 	return 0;
@@ -349,22 +350,28 @@ static int make_child_and_plan(struct process_instance *i, const struct process_
 								       : k;
 }
 
+int process_begin(const struct process_request *r, struct process_instance *ret, struct err *e)
+{
+	process_init(ret);
+	if (prepare_netif(ret, r, e) < 0 || begin_mapping(ret, r, e) < 0)
+		return -1;
+	return begin_network(ret, r, e);
+}
+
 int process_start(const struct process_request *r, struct process_instance *ret, struct err *e)
 {
 	const struct ids *ids = r->rootfs.ids;
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
-	AUTO_FD report = -1;
 
-	process_init(ret);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make channel");
 	ret->channel = pair[0];
 	guest_end = pair[1];
 	ret->plan = plan_new();
-	if (prepare_netif(ret, r, &report, e) < 0 || begin_mapping(ret, r, e) < 0 ||
-	    begin_network(ret, r, e) < 0 || make_child_and_plan(ret, r, guest_end, e) < 0)
+	if (make_child_and_plan(ret, r, guest_end, e) < 0)
 		return -1;
+	fd_closep(&ret->link_report); /* the child's */
 	if (write(ret->channel, "g", 1) != 1)
 		return err_sys(e, errno, "release the child");
 	cgroup_limit(&ret->cgroup, &r->limits,
@@ -472,6 +479,7 @@ void process_done(struct process_instance *i)
 {
 	fd_closep(&i->channel);
 	fd_closep(&i->link_from);
+	fd_closep(&i->link_report);
 	fd_closep(&i->link);
 	if (i->pid > 0) {
 		process_kill(i);

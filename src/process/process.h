@@ -1,8 +1,8 @@
 /*
  * The process engine: an instance is a pid 1 of ours in namespaces of its own.
  *
- * process_start() returns once the clone is made and told to go; the instance is up when pid 1
- * says READY on the channel. Until then process_failure() explains a channel that closed. The
+ * process_begin(), then process_start(), which returns once the clone is made and told to go; the
+ * instance is up when pid 1 says READY on the channel. Until then process_failure() explains a channel that closed. The
  * caller owns the instance and ends it with process_kill() and process_done().
  */
 #pragma once
@@ -35,10 +35,16 @@ struct process_instance {
 	struct netns *netns;     /* made ahead, or NULL */
 	struct holder *mapping;  /* of the namespace that maps the layers' ids, or NULL */
 	int link_from;           /* pid 1 sends the link here, or -1 */
+	int link_report;         /* its end of that, until it is born */
 	int link;                /* the gateway's end of eth0, once it is known, or -1 */
 };
 
 void process_init(struct process_instance *i);
+/* What the kernel takes long for begins, while the caller opens layers and volumes; of the request ids,
+ * netif, tap and parent_mounts are known. */
+MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,
+			   struct err *e);
+/* The rest, with the same request complete. */
 MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
 /* After the channel closed before READY: why. Always returns -1. */

@@ -274,7 +274,7 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 	return 0;
 }
 
-static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
+static void init_rootfs(const struct supervisor *s, struct rootfs *r)
 {
 	const struct spec *spec = &s->record.spec;
 
@@ -297,6 +297,12 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	r->volume_fd = xcalloc(spec->n_mounts + 1, sizeof(int));
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		r->volume_fd[i] = -1;
+}
+
+static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+
 	if (s->parent_mounts)
 		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd)); /* then they are made anew */
 	s->stage = "image";
@@ -536,15 +542,17 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		.pids = s->record.spec.pids_limit,
 		.cpus = s->record.spec.cpus,
 	};
-	r = open_rootfs(s, &q->rootfs, e);
+	init_rootfs(s, &q->rootfs);
+	s->stage = "network";
+	r = link_prepare(s, q, e);
+	if (r == 0)
+		r = process_begin(q, &s->instance, e);
+	if (r == 0)
+		r = open_rootfs(s, &q->rootfs, e);
 	if (r == 0) {
-		s->stage = "network";
-		r = link_prepare(s, q, e);
-	}
-	if (r == 0)
 		s->stage = "other";
-	if (r == 0)
 		r = process_start(q, &s->instance, e);
+	}
 	if (r == 0) /* the child is mounting meanwhile */
 		r = open_sockets(s, e);
 	record_start_ends(s->lock); /* who waited to talk to us can */
