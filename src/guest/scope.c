@@ -18,10 +18,12 @@
 
 void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls)
 {
-	*s = (struct scopes){ .payload = payload, .walls = walls };
+	*s = (struct scopes){ .payload = payload, .children = -1, .walls = walls };
 	/* 5.14 brought cgroup.kill; without it a group is no better than a mark */
 	if (payload >= 0 && faccessat(payload, "cgroup.kill", F_OK, 0) < 0)
 		fd_closep(&s->payload);
+	if (s->payload < 0) /* a kernel without that file: no scope serves again */
+		s->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 }
 
 static void group_name(unsigned number, char out[32])
@@ -64,12 +66,10 @@ static bool is_waiting_launcher(const struct scopes *s, uint64_t pid)
 static bool sandbox_is_free(const struct scopes *s)
 {
 	char text[CHILDREN_MAX_BYTES];
-	int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	ssize_t n = s->children < 0 ? -1 : pread(s->children, text, sizeof(text), 0);
 	struct str rest = { text, n < 0 ? 0 : (size_t)n };
 	bool is_free = n >= 0 && n < (ssize_t)sizeof(text);
 
-	fd_closep(&fd);
 	while (is_free && rest.n) {
 		struct str pid = str_cut(&rest, ' ');
 		uint64_t v;

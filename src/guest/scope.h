@@ -35,7 +35,8 @@ struct scope {
 #define SCOPE_NONE ((struct scope){ .group = -1, .procs = -1, .mark = -1 })
 
 struct scopes {
-	int payload; /* delegated cgroup directory, or -1: marks are used */
+	int payload;  /* delegated cgroup directory, or -1: marks are used */
+	int children; /* with marks: the list of our own children; or -1 */
 	const struct exec_walls *walls;
 	unsigned next;
 	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands, to be used again when empty */
