@@ -1,0 +1,94 @@
+/* Programs of the host, started at once or in two calls. */
+#include "base/spawn.h"
+#include "t.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *const shell[] = { "sh", "-c", "echo $0 $X; exit 7", NULL };
+static const char *const env[] = { "X=set", NULL };
+
+static struct spawn job(int out)
+{
+	return (struct spawn){ .path = "/bin/sh",
+			       .argv = shell,
+			       .envp = env,
+			       .fd = { { out, 1 } },
+			       .n_fds = 1,
+			       .cwd_fd = -1 };
+}
+
+static void check_end(struct child *c, int from)
+{
+	char text[16] = "";
+	int status;
+
+	T_INT(child_wait(c, &status), 0);
+	T_INT(WEXITSTATUS(status), 7);
+	T_INT(read(from, text, sizeof(text) - 1), 7);
+	T_STR(text, "sh set\n");
+}
+
+static void at_once(void)
+{
+	struct child c;
+	struct err e;
+	int pair[2];
+
+	T_INT(pipe2(pair, O_CLOEXEC), 0);
+	struct spawn s = job(pair[1]);
+	T_INT(spawn(&s, &c, &e), 0);
+	check_end(&c, pair[0]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* What is opened and closed in between is nothing to the child. */
+static void in_two_calls(void)
+{
+	struct spawning *p;
+	struct child c;
+	struct err e;
+	int pair[2];
+
+	for (unsigned i = 0; i < 50; i++) {
+		T_INT(pipe2(pair, O_CLOEXEC), 0);
+		struct spawn s = job(pair[1]);
+		T_INT(spawn_begin(&s, &p, &e), 0);
+		close(pair[1]);
+		int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		T_INT(spawn_end(p, &c, &e), 0);
+		check_end(&c, pair[0]);
+		close(other);
+		close(pair[0]);
+	}
+}
+
+static void a_missing_program(void)
+{
+	struct spawn s = job(1);
+	struct spawning *p;
+	struct child c;
+	struct err e;
+
+	s.path = "/no/such/program";
+	T_INT(spawn(&s, &c, &e), -1);
+	T_INT(e.sys, ENOENT);
+	T_INT(spawn_begin(&s, &p, &e), 0);
+	T_INT(spawn_end(p, &c, &e), -1);
+	T_INT(e.sys, ENOENT);
+	T_TRUE(strstr(e.msg, "/no/such/program") != NULL);
+	T_INT(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+	T_INT(errno, ECHILD);
+}
+
+int main(void)
+{
+	T_RUN(at_once);
+	T_RUN(in_two_calls);
+	T_RUN(a_missing_program);
+	return t_end();
+}
