@@ -71,13 +71,15 @@ struct parser {
 /* Appends a borrowed string. */
 static void push(struct strv *l, const char *s)
 {
-	char **v = realloc(l->v, (l->n + 2) * sizeof(*v));
+	if ((l->n & (l->n + 1)) == 0) { /* full at 0, 1, 3, 7 …: one slot is always the terminator */
+		char **v = realloc(l->v, (2 * l->n + 2) * sizeof(*v));
 
-	if (!v)
-		out_of_memory();
-	l->v = v;
-	v[l->n++] = (char *)s;
-	v[l->n] = NULL;
+		if (!v)
+			out_of_memory();
+		l->v = v;
+	}
+	l->v[l->n++] = (char *)s;
+	l->v[l->n] = NULL;
 }
 
 /* --- looking things up ---------------------------------------------------------------------- */
