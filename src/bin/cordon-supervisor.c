@@ -34,6 +34,7 @@ static bool receive_record(struct supervisor *s)
 int main(int argc, char **argv)
 {
 	static struct supervisor s;
+	int r;
 
 	umask(022); /* what we make for the sandbox, and its commands, do not depend on the caller's */
 	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
@@ -57,6 +58,11 @@ int main(int argc, char **argv)
 	    record_read_config(s.record_dir, &s.record, &s.failure) < 0)
 		return 1;
 	log_set(s.record.spec.log_level, "supervisor", true);
-	IGNORE(state_read(s.record_dir, &s.record.state)); /* absent at the first start */
+	r = state_read(s.record_dir, &s.record.state);
+	if (r < 0 && r != -ENOENT && r != -EINVAL) {
+		/* absent at the first start; but who cannot read it must not take it for that */
+		log_line(LOG_ERROR, "read 'state.json': %s", strerror(-r));
+		return 1;
+	}
 	return supervisor_run(&s);
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/fdpass.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/spawn.h"
 #include "client/program.h"
@@ -21,11 +22,13 @@
 #include "state/record.h"
 #include "wire/message.h"
 
+#define SUPERVISOR "cordon-supervisor"
 #define ANSWER_WAIT_MS 5000 /* beyond its grace a supervisor that still lives is stuck */
 #define USAGE_WAIT_MS 1000  /* it answers at once, or it is stuck */
 #define LOCK_WAIT_MS 10000
-#define STOP_TRIES 3   /* a supervisor short of descriptors or memory hangs up on us */
-#define HUNG_UP_MS 500 /* … or was ending anyway */
+#define GONE_WAIT_MS 2000 /* to give up the lock, for one whose sockets are gone */
+#define STOP_TRIES 3      /* a supervisor short of descriptors or memory hangs up on us */
+#define HUNG_UP_MS 500    /* … or was ending anyway */
 #define DEFAULT_GRACE_MS 2000
 
 /* Reads until a frame of TYPE, the end of the stream (0) or the deadline. 1, 0 or -errno. Its body
@@ -71,18 +74,32 @@ static int wait_for(int fd, enum frame_type type, uint64_t deadline, struct buf 
 	}
 }
 
-/* A supervisor that does not answer is ended by force: its pid is in the record, and the record's
- * lock proves that it is still it. */
-static void kill_supervisor(const struct home *h, const char *name)
+/* "cordon-supervisor NAME", and not another program that has got its number since. */
+static bool is_supervisor(pid_t pid, const char *name)
+{
+	AUTO_FREE char *path = xasprintf("/proc/%d/cmdline", (int)pid);
+	AUTO_BUF is = BUF_INIT(4096), want = BUF_INIT(512);
+
+	buf_add(&want, SUPERVISOR, sizeof(SUPERVISOR));
+	buf_add(&want, name, strlen(name) + 1);
+	return io_read_file(AT_FDCWD, path, &is) == 0 && is.n == want.n &&
+	       memcmp(is.p, want.p, is.n) == 0;
+}
+
+/* A supervisor that does not answer is ended by force. PEER is what it was when it last took a connection,
+ * or 0; the record's number may be that of the one before. */
+static void kill_supervisor(const struct home *h, const char *name, pid_t peer)
 {
 	AUTO_RECORD r = RECORD_NONE;
 	AUTO_FD pidfd = -1;
 	struct err e;
+	pid_t pid;
 
-	if (record_load(h, name, &r, &e) < 0 || r.state.supervisor <= 1)
+	if (record_load(h, name, &r, &e) < 0)
 		return;
-	pidfd = sys_pidfd_open(r.state.supervisor);
-	if (pidfd >= 0 && record_is_live(r.dir))
+	pid = peer > 1 ? peer : r.state.supervisor;
+	pidfd = pid > 1 ? sys_pidfd_open(pid) : -1;
+	if (pidfd >= 0 && record_is_live(r.dir) > 0 && is_supervisor(pid, name))
 		IGNORE(sys_pidfd_send_signal(pidfd, SIGKILL)); /* gone is what we want */
 }
 
@@ -134,6 +151,14 @@ int control_lock(const struct home *h, const char *name, bool starts, int *ret_d
 	return 0;
 }
 
+static pid_t peer_of(int fd)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 ? peer.pid : 0;
+}
+
 /* 1 when it is down and has given up its lock, 0 when it hung up before that, or -errno. The lock itself
  * tells nothing: it may be the next one's already. */
 static int ask_to_stop(int fd, uint64_t grace)
@@ -158,16 +183,22 @@ static int ask_to_stop(int fd, uint64_t grace)
 int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e)
 {
 	uint64_t grace = grace_ms == CONTROL_GRACE_DEFAULT ? DEFAULT_GRACE_MS : grace_ms;
+	pid_t peer = 0;
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < STOP_TRIES; i++) {
 		AUTO_FD fd = -1;
 
 		r = i == 0 ? connect_control(h, name, &fd) : home_connect(h, name, "ctl", &fd);
-		if (r == -ENOENT || r == -ECONNREFUSED)
-			return i == 0 ? 0 : wait_down(h, name, LOCK_WAIT_MS, e);
+		if (r == -ENOENT || r == -ECONNREFUSED) {
+			/* it is down, or on its way; or somebody deleted its sockets */
+			if (wait_down(h, name, GONE_WAIT_MS, e) == 0)
+				return 0;
+			break;
+		}
 		if (r < 0)
 			return err_sys(e, -r, "reach the supervisor of sandbox '%s'", name);
+		peer = peer_of(fd);
 		log_line(LOG_INFO, "stop sandbox '%s' within %llu ms", name,
 			 (unsigned long long)grace);
 		r = ask_to_stop(fd, grace);
@@ -177,7 +208,7 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	if (r > 0)
 		return 0;
 	log_line(LOG_WARN, "the supervisor of sandbox '%s' does not answer: killing it", name);
-	kill_supervisor(h, name);
+	kill_supervisor(h, name, peer);
 	return wait_down(h, name, LOCK_WAIT_MS, e);
 }
 
@@ -207,12 +238,12 @@ static int ask_supervisor(const struct home *h, const char *what, const char *na
 {
 	AUTO_FREE char *program = NULL;
 	AUTO_FREE char *home_var = xasprintf("CORDON_HOME=%s", h->path);
-	const char *argv[] = { "cordon-supervisor", what, name, NULL };
+	const char *argv[] = { SUPERVISOR, what, name, NULL };
 	const char *env[] = { home_var, NULL };
 	struct child c;
 	int status;
 
-	if (program_find("cordon-supervisor", &program, e) < 0)
+	if (program_find(SUPERVISOR, &program, e) < 0)
 		return -1;
 	struct spawn s = { .path = program, .argv = argv, .envp = env, .cwd_fd = -1 };
 	if (spawn(&s, &c, e) < 0)
@@ -230,11 +261,9 @@ int control_sweep(const struct home *h, struct err *e)
 /* Numbers of processes mean the same here and there. */
 static bool same_pids(int fd, const struct usage_message *u)
 {
-	struct ucred peer;
-	socklen_t n = sizeof(peer);
+	pid_t peer = peer_of(fd);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.pid > 0 &&
-	       (uint64_t)peer.pid == u->supervisor;
+	return peer > 0 && (uint64_t)peer == u->supervisor;
 }
 
 int control_usage(const struct home *h, const char *name, struct usage_message *ret, struct err *e)
@@ -264,27 +293,11 @@ int control_usage(const struct home *h, const char *name, struct usage_message *
 	return 0;
 }
 
-int control_remove(const struct home *h, const char *name, bool force, struct err *e)
+/* Everything of a sandbox that is down. Takes its lock. */
+static int erase(const struct home *h, const char *name, int dir, int *lock, struct err *e)
 {
-	AUTO_FD dir = -1;
-	AUTO_FD lock = -1;
 	struct state last;
-	int r;
 
-	if (spec_check_name("sandbox", name, e) < 0)
-		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
-	if (force && control_stop(h, name, 0, e) < 0)
-		return -1;
-	if (force)
-		r = control_lock(h, name, false, &dir, &lock, e);
-	else if ((r = record_open_lock(h, name, &dir, &lock, e)) == 0)
-		r = record_lock(h, name, dir, lock, 0, e);
-	if (r < 0) {
-		if (e->code == ERR_BUSY)
-			err_set(e, ERR_BUSY,
-				"sandbox still running: %s; stop it first or use --force", name);
-		return -1;
-	}
 	if ((state_read(dir, &last) < 0 || last.status != STATUS_STOPPED) &&
 	    ask_supervisor(h, "--reap", name, e) < 0)
 		return -1;
@@ -293,8 +306,53 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 	record_retire(h, name);
 	if (record_erase(h, name, e) == 0)
 		return 0;
-	fd_closep(&lock); /* a sweep leaves alone what somebody holds */
+	fd_closep(lock); /* a sweep leaves alone what somebody holds */
 	return e->code == ERR_DENIED ? control_sweep(h, e) : -1;
+}
+
+bool control_bury(const struct home *h, const char *name)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+	struct err e;
+
+	return record_open_lock(h, name, &dir, &lock, &e) == 0 &&
+	       record_lock(h, name, dir, lock, LOCK_WAIT_MS, &e) == 0 && record_is_unborn(dir) &&
+	       erase(h, name, dir, &lock, &e) == 0;
+}
+
+int control_claim(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
+		  struct err *e)
+{
+	AUTO_RECORD there = RECORD_NONE;
+	struct err none;
+	int r = record_create(h, s, ret_dir, ret_lock, e);
+
+	if (r == 0 || e->code != ERR_EXISTS || record_load(h, s->name, &there, &none) == 0 ||
+	    none.code != ERR_NOT_FOUND)
+		return r;
+	control_bury(h, s->name); /* unless another command did */
+	return record_create(h, s, ret_dir, ret_lock, e);
+}
+
+int control_remove(const struct home *h, const char *name, bool force, struct err *e)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+	int r;
+
+	if (spec_check_name("sandbox", name, e) < 0)
+		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
+	if (force && control_stop(h, name, 0, e) < 0)
+		return -1;
+	r = control_lock(h, name, false, &dir, &lock, e);
+	if (r < 0) {
+		if (e->code == ERR_BUSY && !force)
+			err_set(e, ERR_BUSY,
+				"sandbox still running: %s; stop it first or use --force", name);
+		return -1;
+	}
+	return erase(h, name, dir, &lock, e);
 }
 
 /* Two that change one record take turns; a supervisor only ever reads it. */

@@ -23,6 +23,11 @@ MUST_USE int control_ping(const struct home *h, const char *name, bool touch, ui
  * does not answer: it is stuck, or from a build that knows no such question. */
 MUST_USE int control_usage(const struct home *h, const char *name, struct usage_message *ret,
 			   struct err *e);
+/* Claims the name of a new sandbox, as record_create() does; what a killed create left there goes. */
+MUST_USE int control_claim(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
+			   struct err *e);
+/* Deletes NAME if it is what a killed create left; true when it is gone by that. */
+bool control_bury(const struct home *h, const char *name);
 /* Deletes a stopped sandbox. FORCE stops it first. */
 MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);
 /* Deletes what belongs to a sub-range of ids and was taken out of sight. */

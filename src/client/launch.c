@@ -85,8 +85,7 @@ static void drop_volumes(struct launch *l)
 /* Variables a supervisor needs; nothing else of the caller's environment goes down. */
 static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARIABLES_MAX + 1])
 {
-	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS", "ASAN_OPTIONS",
-					      "UBSAN_OPTIONS" };
+	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS" };
 	unsigned n = 0;
 
 	env[n++] = xasprintf("CORDON_HOME=%s", h->path);
@@ -214,7 +213,7 @@ static int make_record(struct launch *l, const struct spec *s, int *ret_dir, int
 
 	if (volumes_prepare(l->home, s, &volumes, &l->volumes, e) < 0)
 		return -1;
-	return record_create(l->home, s, ret_dir, ret_lock, e);
+	return control_claim(l->home, s, ret_dir, ret_lock, e);
 }
 
 int launch_create(const struct home *h, const struct spec *s, bool connect, struct launch *ret,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "client/control.h"
 
 int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err *e)
 {
@@ -18,6 +19,8 @@ int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err
 
 		if (record_load(h, names.name[i], &ret->item[ret->n], &broken) < 0) {
 			record_done(&ret->item[ret->n]);
+			if (broken.code == ERR_NOT_FOUND)
+				control_bury(h, names.name[i]);
 			continue;
 		}
 		/* lists of hundreds must not hold hundreds of descriptors */

@@ -14,6 +14,10 @@ static int start(const struct home *h, const char *name, struct err *e)
 
 	if (record_load(h, name, &r, e) < 0)
 		return -1;
+	if (r.status == STATUS_RUNNING) { /* but nobody listens: its sockets were deleted */
+		err_set(e, ERR_BUSY, "sandbox '%s' runs, but it cannot be reached", name);
+		return err_hint(e, "stop it and start it again");
+	}
 	if (r.status != STATUS_STOPPED && r.status != STATUS_CRASHED)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is %s; try again when it is running",
 			       name, status_lower(r.status));
@@ -26,6 +30,7 @@ static int start(const struct home *h, const char *name, struct err *e)
 
 int visit_open(struct visit *v, const struct home *h, const char *name, struct err *e)
 {
+	struct err late;
 	int r;
 
 	*v = (struct visit){ .client = { .home = h, .name = name, .fd = -1 } };
@@ -33,8 +38,8 @@ int visit_open(struct visit *v, const struct home *h, const char *name, struct e
 	if (r == 0 || e->code != ERR_NOT_RUNNING)
 		return r;
 	client_done(&v->client);
-	if (start(h, name, e) < 0)
-		return -1;
+	if (start(h, name, e) < 0) /* or another command was faster */
+		return e->code == ERR_BUSY ? client_open(&v->client, h, name, &late) : -1;
 	v->started = true;
 	return client_open(&v->client, h, name, e);
 }

@@ -220,7 +220,7 @@ static int follow_loop(struct follow *f, struct err *e)
 {
 	for (;;) {
 		/* asked first: what a sandbox wrote before its end is shown */
-		bool live = record_is_live(f->record_dir);
+		bool live = record_is_live(f->record_dir) > 0;
 		int r = catch_up(f, e);
 
 		if (r != 0 || !live)

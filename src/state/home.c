@@ -38,6 +38,7 @@ static char *wanted_path(struct err *e)
 	return xasprintf("%s/.cordon", home);
 }
 
+static const char *const socket_kinds[] = { "sock", "ctl" }; /* of the sockets in run/ */
 static const char *const dirs[] = { "sandboxes", "volumes", "cache", "run", "bin" };
 
 /* Nothing in it but what we make: empty, or another command is adopting it right now; or the
@@ -258,26 +259,36 @@ int home_listen(const struct home *h, const char *name, const char *suffix, int 
 
 void home_unlink_sockets(const struct home *h, const char *name)
 {
-	static const char *const suffix[] = { "sock", "ctl" };
 	char id[HOME_ID_BYTES], path[64];
 
 	home_socket_id(name, id);
-	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
-		snprintf(path, sizeof(path), "run/%s.%s", id, suffix[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(socket_kinds); i++) {
+		snprintf(path, sizeof(path), "run/%s.%s", id, socket_kinds[i]);
 		IGNORE(unlinkat(h->fd, path, 0)); /* absent is fine */
 	}
 }
 
+bool home_has_sockets(const struct home *h, const char *id)
+{
+	char path[64];
+	bool has = false;
+
+	for (size_t i = 0; !has && i < ARRAY_SIZE(socket_kinds); i++) {
+		snprintf(path, sizeof(path), "run/%.16s.%s", id, socket_kinds[i]);
+		has = faccessat(h->fd, path, F_OK, 0) == 0;
+	}
+	return has;
+}
+
 void home_unlink_dead_sockets(const struct home *h, const char *id)
 {
-	static const char *const suffix[] = { "sock", "ctl" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(socket_kinds); i++) {
 		AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		struct sockaddr_un a = { .sun_family = AF_UNIX };
 		char path[64];
 
-		snprintf(path, sizeof(path), "run/%.16s.%s", id, suffix[i]);
+		snprintf(path, sizeof(path), "run/%.16s.%s", id, socket_kinds[i]);
 		snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", h->fd, path);
 		if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
 		    errno == ECONNREFUSED)

@@ -40,5 +40,7 @@ MUST_USE int home_dir(const struct home *h, const char *dir, int *ret_fd, struct
 MUST_USE int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd);
 MUST_USE int home_listen(const struct home *h, const char *name, const char *suffix, int *ret_fd);
 void home_unlink_sockets(const struct home *h, const char *name);
-/* The same by ID, and only if nobody listens: a new sandbox may have the name by now. */
+/* By ID. */
+bool home_has_sockets(const struct home *h, const char *id);
+/* Only where nobody listens. */
 void home_unlink_dead_sockets(const struct home *h, const char *id);

@@ -127,6 +127,9 @@ void range_release(const char *record_path)
 	struct err ignored;
 	AUTO_FD table = geteuid() == 0 ? open_table(&ignored) : -1;
 
+	/* the next one of this name has taken the claim over with it */
+	if (table >= 0 && access(record_path, F_OK) == 0)
+		return;
 	/* ours is where a claim would look, or a little further: whoever was in the way may have gone
 	 * since. One that is further still is stale from now on, and taken over */
 	for (uint32_t i = 0; table >= 0 && i < RELEASE_LOOK; i++) {

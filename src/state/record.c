@@ -207,8 +207,12 @@ int state_read(int dir, struct state *ret)
 	state_init(ret);
 	if (r < 0)
 		return r;
-	if (json_parse(buf_str(&b), b.n, &doc, &ignored) < 0)
-		return -EINVAL; /* torn by a power cut: as if it were not there */
+	if (json_parse(buf_str(&b), b.n, &doc, &ignored) < 0) {
+		/* torn by a power cut. It was written, so somebody was told of the sandbox */
+		ret->booted_once = true;
+		ret->boots = 1;
+		return -EINVAL;
+	}
 	v = json_root(doc);
 	status = json_get_str(v, "status", "");
 	for (unsigned i = 0; i < STATUS_COUNT; i++)
@@ -272,12 +276,16 @@ int state_write(int dir, const struct state *s, struct err *e)
 
 /* --- lock ------------------------------------------------------------------------------------ */
 
-bool record_is_live(int dir)
+int record_is_live(int dir)
 {
 	AUTO_FD fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
 	/* a shared lock that is refused means an exclusive holder; ours goes with the descriptor */
-	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK ? 1 : -errno;
 }
 
 static int open_record(const struct home *h, const char *name, int *ret_dir, struct err *e)
@@ -475,9 +483,9 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 	return -1;
 }
 
-static enum status reconcile(int dir, const struct state *s)
+static enum status reconcile(bool live, const struct state *s)
 {
-	if (record_is_live(dir))
+	if (live)
 		return s->status == STATUS_RUNNING || s->status == STATUS_DRAINING
 			       ? s->status
 			       : STATUS_STARTING;
@@ -486,18 +494,39 @@ static enum status reconcile(int dir, const struct state *s)
 	return STATUS_CRASHED;
 }
 
+/* What the state says and what the lock says, as of one moment. Not to know is an error: a record
+ * that only seems to be dead would be taken for a leftover. */
+static int look(const char *name, struct record *r, struct err *e)
+{
+	int live = record_is_live(r->dir);
+	int known = state_read(r->dir, &r->state);
+
+	/* who stops writes its last state before it lets go; but it may have been started since */
+	if (live == 0 && r->state.status != STATUS_STOPPED)
+		live = record_is_live(r->dir);
+	if (live < 0)
+		return err_sys(e, -live, "look at the lock of sandbox '%s'", name);
+	if (known < 0 && known != -ENOENT && known != -EINVAL)
+		return err_sys(e, -known, "read the state of sandbox '%s'", name);
+	r->status = reconcile(live > 0, &r->state);
+	return 0;
+}
+
+bool record_is_unborn(int dir)
+{
+	struct state now;
+	int r = state_read(dir, &now);
+
+	return (r == 0 || r == -ENOENT) && !now.booted_once;
+}
+
 int record_load(const struct home *h, const char *name, struct record *ret, struct err *e)
 {
 	*ret = (struct record)RECORD_NONE;
-	if (open_record(h, name, &ret->dir, e) < 0)
+	if (open_record(h, name, &ret->dir, e) < 0 || look(name, ret, e) < 0)
 		return -1;
-	IGNORE(state_read(ret->dir, &ret->state)); /* absent before the first boot */
-	ret->status = reconcile(ret->dir, &ret->state);
 	if (ret->status == STATUS_CRASHED && !ret->state.booted_once) {
-		/* a create that never finished: nobody was told that it exists */
 		fd_closep(&ret->dir);
-		record_retire(h, name);
-		IGNORE(record_erase(h, name, e));
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
 	}
 	if (record_read_config(ret->dir, ret, e) < 0 ||
@@ -568,6 +597,33 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
 }
 
+static bool id_in_use(int sandboxes, const char *id)
+{
+	DIR *d = fdopendir(openat(sandboxes, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *entry;
+	char other[HOME_ID_BYTES];
+	bool used = d == NULL;
+
+	while (!used && (entry = readdir(d))) {
+		home_socket_id(entry->d_name, other);
+		used = strcmp(other, id) == 0;
+	}
+	if (d)
+		closedir(d);
+	return used;
+}
+
+/* The supervisor of a retired record may have been killed on the way out. The name may be another's by
+ * now, whose sockets do not listen yet; none gets it while we look. */
+static void sweep_sockets(const struct home *h, int sandboxes, const char *id)
+{
+	if (!home_has_sockets(h, id) || flock(sandboxes, LOCK_EX | LOCK_NB) < 0)
+		return;
+	if (!id_in_use(sandboxes, id))
+		home_unlink_dead_sockets(h, id);
+	IGNORE(flock(sandboxes, LOCK_UN)); /* it is ours */
+}
+
 void record_sweep(const struct home *h)
 {
 	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -583,9 +639,9 @@ void record_sweep(const struct home *h)
 		if (is_new && flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue; /* it may be in the making: next time */
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (one >= 0 && !record_is_live(one)) {
-			if (!is_new) /* its supervisor may have been killed on the way out */
-				home_unlink_dead_sockets(h, entry->d_name + strlen(".gone-"));
+		if (one >= 0 && record_is_live(one) == 0) {
+			if (!is_new)
+				sweep_sockets(h, fd, entry->d_name + strlen(".gone-"));
 			IGNORE(erase_record(fd, entry->d_name)); /* next time, or with help */
 		}
 		if (is_new)

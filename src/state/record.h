@@ -74,7 +74,8 @@ void record_done(struct record *r);
 		.dir = -1 \
 	}
 
-/* Loads and reconciles. ERR_NOT_FOUND "sandbox not found: NAME". */
+/* Loads and reconciles. ERR_NOT_FOUND "sandbox not found: NAME", also for what a killed create left:
+ * nobody was told that it exists. */
 MUST_USE int record_load(const struct home *h, const char *name, struct record *ret, struct err *e);
 /* config.json and state.json of an open directory. */
 MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
@@ -104,7 +105,10 @@ void record_start_begins(int lock);
 void record_start_ends(int lock);
 /* Waits while somebody is at that. */
 void record_await_start(const struct home *h, const char *name);
-bool record_is_live(int dir);
+/* 1, 0, or -errno where it cannot be told. */
+int record_is_live(int dir);
+/* True for what a killed create left; to whoever holds the lock. */
+bool record_is_unborn(int dir);
 /* True when DIR is no longer what NAME names. */
 bool record_is_retired(const struct home *h, const char *name, int dir);
 /* Takes a record out of sight under its lock; what is left to delete is removed by record_erase. */

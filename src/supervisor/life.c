@@ -116,18 +116,26 @@ static void on_worth_saving(void *arg)
 		save(s, STATUS_RUNNING);
 }
 
-/* From now on it exists: its record stays whatever happens. An ephemeral one's does not, and most are
+/* From now on it exists: its record stays whatever happens. One that cannot even write this down would
+ * be taken for a leftover: a new sandbox fails then. An ephemeral one's record does not stay, and most are
  * over before anybody could ask. */
 static void settle(struct supervisor *s)
 {
+	struct state *state = &s->record.state;
+	struct err e = { 0 };
+
 	s->unsettled = false;
-	s->record.state.booted_once = true;
-	s->record.state.status = STATUS_RUNNING;
+	state->booted_once = true;
+	state->status = STATUS_RUNNING;
 	if (s->record.spec.ephemeral && s->attended)
 		s->save_timer = loop_add_timer(s->loop, clock_mono_ns() + SAVE_AFTER_NS,
 					       on_worth_saving, s);
-	if (!s->save_timer)
-		save(s, STATUS_RUNNING);
+	if (s->save_timer || state_write(s->record_dir, state, &e) == 0 ||
+	    s->record.spec.ephemeral || state->boots > 1)
+		return;
+	state->booted_once = false;
+	s->stage = "other";
+	supervisor_fail(s, &e);
 }
 
 /* Tells whoever started us that it is up. A new sandbox that nobody heard of does not stay. */
@@ -148,10 +156,10 @@ static void on_leash(void *arg, int fd, uint32_t events)
 	char word = 0;
 
 	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1 && word == LEASH_SETTLED) {
-		if (s->life == LIFE_RUNNING) {
+		if (s->life == LIFE_RUNNING)
 			settle(s);
+		if (s->life == LIFE_RUNNING && s->record.state.booted_once)
 			promise(s);
-		}
 		return;
 	}
 	loop_remove(s->loop, &s->leash_watch);
@@ -296,6 +304,8 @@ static void start_is_over(struct supervisor *s)
 		save(s, STATUS_STARTING);
 	else
 		settle(s);
+	if (s->failure.code)
+		return;
 	if (!s->record.spec.ephemeral)
 		promise(s);
 	log_system(s, "--- sandbox started ---");

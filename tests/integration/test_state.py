@@ -18,6 +18,15 @@ SYS_FCNTL, SYS_FLOCK = 72, 73  # x86-64
 F_OFD_SETLK = 37  # Python knows it from 3.12 on
 
 
+def unborn(test):
+    """What a create leaves when it is killed before the sandbox is up: a record, but no state."""
+    box = test.create()
+    os.kill(box.supervisor().pid, signal.SIGKILL)
+    test.eventually(lambda: not box.host_processes(), within=2)
+    os.unlink(os.path.join(test.home, "sandboxes", box.name, "state.json"))
+    return box
+
+
 class Killed(CordonTest):
     """Any process of ours may be SIGKILLed at any instant: the next command sees the truth,
     and `remove --force` always removes."""
@@ -114,6 +123,14 @@ class Killed(CordonTest):
             self.assertIn(box.remove("-f").code, (0, 1))
             self.assertEqual(self.names(), [])
             self.eventually(lambda: not self.left_running(), within=3)
+
+    def test_a_create_that_died_does_not_keep_its_name(self):
+        box = unborn(self)
+        again = self.create(name=box.name)
+        self.assertEqual(again.exec("true").code, 0)
+        again.remove("-f")
+        unborn(self)
+        self.assertEqual(self.names(), [])
 
     def test_reboot_leaves_nothing_running(self):
         """All of our processes at once, as at a power cut."""
@@ -220,6 +237,27 @@ class Races(CordonTest):
             fcntl.flock(lock, fcntl.LOCK_UN)
             self.assertEqual(remover.wait(10), 0)
         self.assertEqual(self.names(), [])
+
+    def test_who_finds_a_leftover_that_others_look_at_waits_for_them(self):
+        box = unborn(self)
+        with open(os.path.join(self.home, "sandboxes", box.name, "lock")) as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            with self.claiming(box):
+                creator = self.spawn("create", "-q", "-n", box.name, "host")
+                self.assertTrue(self.blocked_in(creator, SYS_FLOCK))
+                fcntl.flock(lock, fcntl.LOCK_UN)
+                self.assertEqual(self.finish(creator).code, 0)
+        self.assertEqual(box.exec("true").code, 0)
+
+    def test_a_look_at_a_stopped_sandbox_does_not_keep_it_from_going(self):
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        with open(os.path.join(self.home, "sandboxes", box.name, "lock")) as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)  # as `list` does for a moment
+            remover = self.spawn("remove", box.name)
+            self.assertTrue(self.blocked_in(remover, SYS_FLOCK))
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            self.assertEqual(self.finish(remover).code, 0)
 
     def test_who_finds_it_starting_waits_for_its_socket_only(self):
         """A replace that meets a start in progress is not kept until that sandbox ends."""
@@ -465,6 +503,19 @@ class Disks(CordonTest):
         """)
         self.assertEqual(done.stdout, "exec works\nremoved\n", done)
 
+    def test_a_disk_that_fills_up_meanwhile(self):
+        """A sandbox whose record cannot say that it exists is not created."""
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        name = f"box{unique_number()}"
+        got = subprocess.run(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "state.json", "-e", "trace=renameat",
+             "-e", "inject=renameat:error=ENOSPC", CORDON, "create", "-q", "-n", name, "host"],
+            capture_output=True, text=True, timeout=COMMAND_SECONDS, env=self.environment())
+        self.assertEqual(got.returncode, 1, got)
+        self.assertIn("write 'state.json': No space left", got.stderr)
+        self.assertEqual(self.names(), [])
+
     def test_read_only_home(self):
         done = self.within("true", '"$CORDON" create -q -n early host; "$CORDON" stop -q early')
         self.assertEqual(done.returncode, 0, done)
@@ -502,6 +553,39 @@ class Foreign(CordonTest):
         self.assertEqual(got.code, 1, got)
         got = box.remove("-f")
         self.assertTrue(got.code == 0 or "not found" in got.errtext, got)
+
+    def test_a_torn_state_costs_no_files(self):
+        """As a power cut may leave it."""
+        box = self.create()
+        box.out("echo kept > /root/f")
+        box.stop()
+        with open(os.path.join(self.records(box), "state.json"), "w"):
+            pass
+        self.assertEqual(box.status(), "Crashed")
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("cat /root/f"), "kept")
+
+    def test_whoever_cannot_look_touches_nothing(self):
+        """A command that runs out of descriptors takes no live sandbox for a leftover."""
+        box = self.create()
+        for limit in range(3, 12):
+            for command in (("list",), ("status", box.name), ("ping", box.name),
+                            ("create", "-q", "-n", box.name, "host")):
+                self.cordon(f"--nofile={limit}", CORDON, *command, program="prlimit")
+            self.assertEqual(box.status(), "Running", f"{limit} descriptors")
+        self.assertEqual(box.exec("echo", "fine").text, "fine\n")
+
+    def test_without_its_sockets_it_can_be_ended(self):
+        box = self.create()
+        for name in os.listdir(os.path.join(self.home, "run")):
+            os.unlink(os.path.join(self.home, "run", name))
+        got = box.exec("true")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("cannot be reached", got.errtext)
+        got = box.remove("-f")
+        self.assertEqual(got.code, 0, got)
+        self.eventually(lambda: not box.host_processes())
+    test_without_its_sockets_it_can_be_ended.modes = ("root", "bare")  # two seconds each
 
     def test_an_empty_sandbox_directory(self):
         self.create().remove("-f")
