@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #ifndef AT_EMPTY_PATH
@@ -37,9 +38,22 @@
 #define RENAME_NOREPLACE 1
 #endif
 
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+
 static inline int sys_openat2(int dirfd, const char *path, struct open_how *how)
 {
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
+}
+
+/* read(2) that fails with EAGAIN where it would wait, also on a descriptor that blocks. EOPNOTSUPP: not
+ * on this one (pipes: Linux 6.5). */
+static inline ssize_t sys_read_nowait(int fd, void *p, size_t n)
+{
+	struct iovec v = { p, n };
+
+	return syscall(SYS_preadv2, fd, &v, 1ul, -1l, -1l, RWF_NOWAIT);
 }
 
 static inline int sys_open_tree(int dirfd, const char *path, unsigned flags)

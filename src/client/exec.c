@@ -23,8 +23,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/compat.h"
 #include "base/fdpass.h"
-#include "base/io.h"
 #include "client/control.h"
 #include "state/record.h"
 
@@ -191,6 +191,8 @@ struct run {
 	int in_pipe; /* where the command's stdin is fed, or -1 */
 	int out_pipe, err_pipe;
 	bool in_open; /* our own stdin is still worth reading */
+	enum { INPUT_UNSEEN, INPUT_PLAIN, INPUT_PIPE, INPUT_SOCKET } in_kind;
+	int in_own; /* a second descriptor of it, or -1 */
 	char *in_chunk;
 	size_t in_at, in_n; /* what waits to be fed */
 	bool ended;
@@ -221,10 +223,26 @@ static int send_frame(struct run *r, enum frame_type type, const void *p, size_t
 	return k < 0 ? lost(r) : 0;
 }
 
+/* Like io_write_all(), but waits where our output is one that does not. */
+static int write_waiting(int fd, const char *p, size_t n)
+{
+	while (n > 0) {
+		ssize_t k = write(fd, p, n);
+
+		if (k < 0 && errno == EAGAIN)
+			IGNORE(poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1));
+		else if (k < 0 && errno != EINTR)
+			return -errno;
+		p += k > 0 ? k : 0;
+		n -= k > 0 ? (size_t)k : 0;
+	}
+	return 0;
+}
+
 /* Writes to our own output; false when it went away. */
 static bool write_out(struct run *r, int fd, const char *p, size_t n)
 {
-	int k = io_write_all(fd, p, n);
+	int k = write_waiting(fd, p, n);
 
 	if (k == 0)
 		return true;
@@ -363,10 +381,44 @@ static bool pump_out(struct run *r, int *pipe_fd, int to, enum execlog_source so
 	return false;
 }
 
+static void look_at_input(struct run *r)
+{
+	struct stat st;
+
+	if (fstat(r->q->in, &st) < 0)
+		return;
+	r->in_kind = S_ISFIFO(st.st_mode)   ? INPUT_PIPE
+		     : S_ISSOCK(st.st_mode) ? INPUT_SOCKET
+					    : INPUT_PLAIN;
+}
+
+/* Never waits in a pipe: others may read it too, and be faster; our command's end is heard meanwhile. */
+static ssize_t read_input(struct run *r, char *p, size_t n)
+{
+	ssize_t k;
+
+	if (r->in_kind == INPUT_UNSEEN)
+		look_at_input(r);
+	if (r->in_kind == INPUT_SOCKET)
+		return recv(r->q->in, p, n, MSG_DONTWAIT);
+	if (r->in_kind == INPUT_PIPE) {
+		AUTO_FREE char *path = NULL;
+
+		k = sys_read_nowait(r->q->in, p, n);
+		if (k >= 0 || errno != EOPNOTSUPP)
+			return k;
+		/* an old kernel: a descriptor of our own may be told not to wait, theirs may not */
+		path = xasprintf("/proc/self/fd/%d", r->q->in);
+		r->in_own = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		r->in_kind = INPUT_PLAIN;
+	}
+	return read(r->in_own >= 0 ? r->in_own : r->q->in, p, n);
+}
+
 static void pump_in(struct run *r, bool readable)
 {
 	if (r->in_n == 0 && r->in_open && readable) {
-		ssize_t n = read(r->q->in, r->in_chunk, CHUNK_BYTES);
+		ssize_t n = read_input(r, r->in_chunk, CHUNK_BYTES);
 
 		if (n > 0) {
 			r->in_at = 0;
@@ -567,7 +619,7 @@ static int read_keys(struct run *r)
 	AUTO_BUF out = BUF_INIT(CHUNK_BYTES * 2);
 	char chunk[4096];
 	size_t want = r->credit < sizeof(chunk) / 2 ? r->credit : sizeof(chunk) / 2;
-	ssize_t n = read(r->q->in, chunk, want);
+	ssize_t n = read_input(r, chunk, want);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -716,6 +768,7 @@ static void run_init(struct run *r, struct client *c, const struct exec_request 
 			   .result = result,
 			   .e = e,
 			   .in_pipe = -1,
+			   .in_own = -1,
 			   .out_pipe = -1,
 			   .err_pipe = -1,
 			   .winch = -1 };
@@ -727,6 +780,7 @@ static void run_init(struct run *r, struct client *c, const struct exec_request 
 
 static void run_done(struct run *r)
 {
+	fd_closep(&r->in_own);
 	fd_closep(&r->in_pipe);
 	fd_closep(&r->out_pipe);
 	fd_closep(&r->err_pipe);

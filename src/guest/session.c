@@ -33,6 +33,8 @@
 #include "wire/file.h"
 
 #define TERMINAL_CHUNK_BYTES 16384
+#define TURNS 16
+#define LAST_TURNS 64 /* 1 MiB: more than a terminal or a socket holds */
 #define TERMINAL_EOF "\x04"
 
 static void on_master(void *arg, int fd, uint32_t events);
@@ -277,7 +279,8 @@ static void on_master(void *arg, int fd, uint32_t events)
 
 	if (events & LOOP_WRITE)
 		feed_terminal(s);
-	for (unsigned turn = 0; turn < 16 || s->ended; turn++) {
+	/* the last time takes what was there at the end, and not what others may add for ever */
+	for (unsigned turn = 0; turn < (s->ended ? LAST_TURNS : TURNS); turn++) {
 		size_t room = !s->connection              ? sizeof(chunk)
 			      : s->credit < sizeof(chunk) ? s->credit
 							  : sizeof(chunk);

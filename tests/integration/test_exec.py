@@ -1,12 +1,28 @@
 """exec: what reaches the command, what comes back, and what dies when (spec §7)."""
 
+import fcntl
 import hashlib
 import os
 import signal
+import struct
 import subprocess
+import termios
 import threading
 
 from harness import ALL_MODES, CORDON, ONE_ID, CordonTest, Reader, below, unique_number
+
+SYS_READ, SYS_POLL = 0, 7  # x86-64
+
+
+def waiting_in(fd):
+    """Bytes that can be read from it."""
+    return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]
+
+
+def system_call(pid):
+    """The call it sleeps in and its arguments."""
+    with open(f"/proc/{pid}/syscall") as handle:
+        return [int(word, 0) for word in handle.read().split() if word != "running"]
 
 
 class Status(CordonTest):
@@ -140,6 +156,22 @@ class Streams(CordonTest):
         self.assertEqual(proc.stdout.read(), b"hi\n")
         self.assertEqual(proc.wait(5), 0)
 
+    def test_nobody_waits_in_a_stdin_that_others_read_too(self):
+        """Who is told of a byte and finds it taken would not hear of its command's end there."""
+        box = self.create()
+        theirs, writer = os.pipe()
+        procs = [box.popen("sh", "-c", f"echo up; sleep {unique_number()}", stdin=theirs)
+                 for _ in range(12)]
+        for proc in procs:
+            self.assertEqual(proc.stdout.readline(), b"up\n")
+        for _ in range(200):
+            os.write(writer, b"x")
+            self.eventually(lambda: waiting_in(theirs) == 0)
+            for proc in procs:
+                self.assertNotEqual(system_call(proc.pid)[:2], [SYS_READ, 0])
+        os.close(theirs)
+        os.close(writer)
+
     def test_stdin_is_forwarded_as_it_arrives(self):
         box = self.create()
         proc = box.popen("sh", "-c", 'while read -r l; do echo "got $l"; done',
@@ -175,6 +207,22 @@ class Streams(CordonTest):
         wanted = "".join(f"o{i}\ne{i}\n" for i in range(500))
         self.assertEqual(proc.stdout.read().decode(), wanted)
         self.assertEqual(proc.wait(5), 0)
+
+    def test_an_output_that_does_not_wait(self):
+        """A caller may have made its pipe non-blocking: a full one is waited for all the same."""
+        box, size = self.create(), 300_000
+        ours, theirs = os.pipe()
+        os.set_blocking(theirs, False)
+        proc = box.popen("head", "-c", str(size), "/dev/zero", stdout=theirs)
+        os.close(theirs)
+        room = fcntl.fcntl(ours, fcntl.F_GETPIPE_SZ)
+        # it sleeps for the room alone: poll(2) with one descriptor
+        self.eventually(lambda: proc.poll() is not None or (
+            waiting_in(ours) == room and system_call(proc.pid)[:1] + system_call(proc.pid)[2:3]
+            == [SYS_POLL, 1]))
+        with os.fdopen(ours, "rb") as reader:
+            self.assertEqual(len(reader.read()), size)
+        self.assertEqual((proc.wait(5), proc.stderr.read()), (0, b""))
 
     def test_both_streams_on_one_file(self):
         box, path = self.create(), os.path.join(self.dir, "both")
