@@ -71,7 +71,8 @@ struct parser {
 /* Appends a borrowed string. */
 static void push(struct strv *l, const char *s)
 {
-	if ((l->n & (l->n + 1)) == 0) { /* full at 0, 1, 3, 7 …: one slot is always the terminator */
+	if ((l->n & (l->n + 1)) ==
+	    0) { /* full at 0, 1, 3, 7 …: one slot is always the terminator */
 		char **v = realloc(l->v, (2 * l->n + 2) * sizeof(*v));
 
 		if (!v)

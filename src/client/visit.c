@@ -14,15 +14,13 @@ static int start(const struct home *h, const char *name, struct err *e)
 
 	if (record_load(h, name, &r, e) < 0)
 		return -1;
-	if (r.status == STATUS_RUNNING) { /* but nobody listens: its sockets were deleted */
-		err_set(e, ERR_BUSY, "sandbox '%s' runs, but it cannot be reached", name);
-		return err_hint(e, "stop it and start it again");
-	}
-	if (r.status != STATUS_STOPPED && r.status != STATUS_CRASHED)
-		return err_set(e, ERR_BUSY, "sandbox '%s' is %s; try again when it is running",
-			       name, status_lower(r.status));
-	if (launch_start(h, name, &l, e) < 0)
+	if (launch_start(h, name, &l, e) < 0) { /* waits for one that is on its way out */
+		if (e->code == ERR_BUSY &&
+		    (r.status == STATUS_STARTING || r.status == STATUS_DRAINING))
+			err_set(e, ERR_BUSY, "sandbox '%s' is %s; try again when it is running",
+				name, status_lower(r.status));
 		return -1;
+	}
 	k = launch_wait(&l, &warnings, e);
 	launch_done(&l);
 	return k;
