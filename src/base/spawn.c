@@ -22,7 +22,6 @@
 
 #define STACK_BYTES 16384
 #define KERNEL_SIGSET_BYTES 8
-#define SCRATCH_FD 100 /* sources are lifted above every target before they are put in place */
 
 struct job {
 	const struct spawn *s;
@@ -44,12 +43,16 @@ struct kernel_sigaction {
 	unsigned long mask;
 };
 
+/* Sources are lifted above every target before they are put in place. */
 static long place_fds(const struct spawn *s)
 {
 	int lifted[SPAWN_FDS_MAX];
+	int above = 0;
 
+	for (size_t i = 0; i < s->n_fds; i++)
+		above = s->fd[i].to >= above ? s->fd[i].to + 1 : above;
 	for (size_t i = 0; i < s->n_fds; i++) {
-		long r = RAW3(SYS_fcntl, s->fd[i].from, F_DUPFD_CLOEXEC, SCRATCH_FD);
+		long r = RAW3(SYS_fcntl, s->fd[i].from, F_DUPFD_CLOEXEC, above);
 
 		if (r < 0)
 			return r;

@@ -618,7 +618,8 @@ static int read_keys(struct run *r)
 {
 	AUTO_BUF out = BUF_INIT(CHUNK_BYTES * 2);
 	char chunk[4096];
-	size_t want = r->credit < sizeof(chunk) / 2 ? r->credit : sizeof(chunk) / 2;
+	size_t room = r->credit - r->keys_matched; /* those may have to go as well */
+	size_t want = room < sizeof(chunk) / 2 ? room : sizeof(chunk) / 2;
 	ssize_t n = read_input(r, chunk, want);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -639,7 +640,8 @@ static int terminal_loop(struct run *r)
 	while (!r->ended && !r->result->detached && !r->result->broken_output) {
 		struct pollfd p[] = {
 			{ .fd = r->c->fd, .events = POLLIN },
-			{ .fd = r->in_open && r->credit ? r->q->in : -1, .events = POLLIN },
+			{ .fd = r->in_open && r->credit > r->keys_matched ? r->q->in : -1,
+			  .events = POLLIN },
 			{ .fd = r->winch, .events = POLLIN },
 		};
 

@@ -41,27 +41,43 @@ static char *wanted_path(struct err *e)
 static const char *const socket_kinds[] = { "sock", "ctl" }; /* of the sockets in run/ */
 static const char *const dirs[] = { "sandboxes", "volumes", "cache", "run", "bin" };
 
-/* Nothing in it but what we make: empty, or another command is adopting it right now; or the
- * configuration, which people write before they start anything. */
+static bool is_empty(int fd, const char *name)
+{
+	DIR *d = fdopendir(openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+	struct dirent *entry;
+	bool empty = d != NULL;
+
+	while (empty && (entry = readdir(d)))
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+/* Empty, or another command is adopting it right now; or it has the configuration, which people write
+ * before they start anything. */
+static bool is_known(int fd, const char *name)
+{
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "config.json") == 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (strcmp(name, dirs[i]) == 0)
+			return is_empty(fd, name);
+	return false;
+}
+
 static bool is_fresh(int fd)
 {
 	DIR *d = fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 	struct dirent *entry;
 	bool fresh = d != NULL;
 
-	while (d && (entry = readdir(d))) {
-		bool known = entry->d_name[0] == '.' &&
-			     (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-			      strcmp(entry->d_name, MARKER) == 0);
-
-		known |= strcmp(entry->d_name, "config.json") == 0;
-		for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-			known |= strcmp(entry->d_name, dirs[i]) == 0;
-		fresh &= known;
-	}
+	while (fresh && (entry = readdir(d)))
+		fresh = is_known(fd, entry->d_name);
 	if (d)
 		closedir(d);
-	return fresh;
+	/* who adopts it makes the marker last, and may have filled it since */
+	return fresh || faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static int refuse(const char *path, const char *why, struct err *e)

@@ -305,21 +305,25 @@ static bool names_volume(const struct spec *s, const char *name)
 static int users_of(const struct home *h, const char *name, struct buf *out, struct err *e)
 {
 	struct record_list all;
+	int r = 0;
 
 	if (record_list_all(h, &all, e) < 0)
 		return -1;
-	for (size_t i = 0; i < all.n; i++) {
+	for (size_t i = 0; r == 0 && i < all.n; i++) {
 		AUTO_FREE char *path = xasprintf("sandboxes/%s", all.name[i]);
-		AUTO_RECORD r = RECORD_NONE;
-		struct err broken;
+		AUTO_RECORD one = RECORD_NONE;
 
-		r.dir = openat(h->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (r.dir >= 0 && record_read_config(r.dir, &r, &broken) == 0 &&
-		    names_volume(&r.spec, name))
+		one.dir = openat(h->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (one.dir < 0)
+			r = errno == ENOENT ? 0
+					    : err_sys(e, errno, "open sandbox '%s'", all.name[i]);
+		else if (record_read_config(one.dir, &one, e) < 0)
+			r = e->sys == ENOENT ? 0 : err_wrap(e, "sandbox '%s'", all.name[i]);
+		else if (names_volume(&one.spec, name))
 			buf_addf(out, "%s%s", out->n ? ", " : "", all.name[i]);
 	}
 	record_list_done(&all);
-	return 0;
+	return r; /* a record that cannot be read may name it */
 }
 
 int volume_remove(const struct home *h, const char *name, struct err *e)

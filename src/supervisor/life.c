@@ -154,8 +154,11 @@ static void on_leash(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
 	char word = 0;
+	ssize_t n = recv(fd, &word, 1, MSG_DONTWAIT);
 
-	if (recv(fd, &word, 1, MSG_DONTWAIT) == 1 && word == LEASH_SETTLED) {
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == 1 && word == LEASH_SETTLED) {
 		if (s->life == LIFE_RUNNING)
 			settle(s);
 		if (s->life == LIFE_RUNNING && s->record.state.booted_once)

@@ -6,7 +6,7 @@ import os
 import re
 import time
 
-from harness import ALL_MODES, MODE, MSB, ONE_ID, CordonTest, unique_number
+from harness import ALL_MODES, CORDON, MODE, MSB, ONE_ID, CordonTest, unique_number
 
 
 class Create(CordonTest):
@@ -144,6 +144,11 @@ class Run(CordonTest):
     def test_quiet_adds_nothing_to_stderr(self):
         got = self.cordon("run", "--quiet", "host", "--", "sh", "-c", "echo err >&2")
         self.assertEqual((got.code, got.err), (0, b"err\n"), got)
+
+    def test_a_low_limit_of_open_files(self):
+        got = self.cordon("--nofile=64", CORDON, "run", "-q", "host", "--", "sh", "-c", "ulimit -n",
+                          program="prlimit")
+        self.assertEqual((got.code, got.text), (0, "64\n"), got)
 
     def test_stdin_is_forwarded(self):
         got = self.cordon("run", "-q", "host", "--", "cat", stdin=b"\0piped\xff")

@@ -377,7 +377,7 @@ class Homes(CordonTest):
         self.assertEqual(self.names(home=os.path.join(self.dir, ".cordon")), ["x"])
 
     def test_a_home_that_is_not_ours_is_refused_and_not_written_into(self):
-        for make in (self.foreign, self.msb_installation):
+        for make in (self.foreign, self.msb_installation, self.tools):
             home = make()
             before = snapshot(home)
             for command in (("create", "-n", "x", "host"), ("list",), ("remove", "-f", "x"),
@@ -394,6 +394,15 @@ class Homes(CordonTest):
         os.makedirs(os.path.join(home, "letters"))
         with open(os.path.join(home, "thesis.txt"), "w") as handle:
             handle.write("years of work")
+        return home
+
+    def tools(self):
+        """Directories with names like ours, but with something in them."""
+        home = os.path.join(self.dir, "tools")
+        os.makedirs(os.path.join(home, "bin"))
+        os.makedirs(os.path.join(home, "cache"))
+        with open(os.path.join(home, "bin/tool"), "w") as handle:
+            handle.write("#!/bin/sh\n")
         return home
 
     def msb_installation(self):

@@ -115,6 +115,16 @@ class Directories(VolumeTest):
         self.volume("remove", "work")
         self.assertEqual(self.names(), [])
 
+    def test_a_record_that_cannot_be_read_may_name_it(self):
+        box = self.create("-v", "work:/job")
+        self.assertEqual(box.stop().code, 0)
+        with open(os.path.join(self.home, "sandboxes", box.name, "config.json"), "w"):
+            pass  # as a power cut may leave it
+        got = self.volume("remove", "work", code=1)
+        self.assertIn(box.name, got.errtext)
+        self.assertEqual(box.remove("-f").code, 0)
+        self.volume("remove", "work")
+
     def test_files_of_other_ids_go_with_the_volume(self):
         if ONE_ID:
             return  # there are no other ids
