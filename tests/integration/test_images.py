@@ -731,6 +731,22 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(box.out("cat /version"), "one")
         box.remove("--force")
 
+    def test_a_sandbox_that_cannot_be_read_may_need_it(self):
+        ref = self.load_busybox()
+        box = self.create(image=ref)
+        box.stop()
+        path = os.path.join(self.home, "sandboxes", box.name, "config.json")
+        os.rename(path, path + ".aside")
+        os.mkdir(path)
+        for command in (("rmi", ref), ("image", "prune", "-y")):
+            got = self.cordon(*command)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn(box.name, got.errtext)
+        os.rmdir(path)
+        os.rename(path + ".aside", path)
+        self.assertEqual(box.exec("true").code, 0)
+        box.remove("--force")
+
     def test_in_use(self):
         ref = self.load_busybox()
         box = self.create(image=ref)
