@@ -30,6 +30,7 @@
 #define STOP_TRIES 3      /* a supervisor short of descriptors or memory hangs up on us */
 #define HUNG_UP_MS 500    /* … or was ending anyway */
 #define DEFAULT_GRACE_MS 2000
+#define GRACE_MAX_MS 600000 /* that a supervisor takes from its environment */
 
 /* Reads until a frame of TYPE, the end of the stream (0) or the deadline. 1, 0 or -errno. Its body
  * goes to BODY unless that is NULL. */
@@ -160,12 +161,16 @@ static pid_t peer_of(int fd)
 }
 
 /* 1 when it is down and has given up its lock, 0 when it hung up before that, or -errno. The lock itself
- * tells nothing: it may be the next one's already. */
-static int ask_to_stop(int fd, uint64_t grace)
+ * tells nothing: it may be the next one's already. A supervisor may have been started with another idea of
+ * what a stop takes: PATIENT waits for one that still answers. */
+static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t grace, bool patient)
 {
 	uint64_t deadline = clock_mono_ns() + (grace + ANSWER_WAIT_MS) * NS_PER_MS;
+	uint64_t latest = deadline + (patient ? GRACE_MAX_MS * NS_PER_MS : 0);
 	AUTO_BUF body = BUF_INIT(64);
 	AUTO_BUF frame = BUF_INIT(128);
+	struct usage_message alive;
+	struct err e;
 	int r;
 
 	number_encode(&body, grace);
@@ -175,14 +180,27 @@ static int ask_to_stop(int fd, uint64_t grace)
 	r = fdpass_send(fd, frame.p, frame.n, NULL, 0);
 	if (r == 0)
 		r = wait_for(fd, FRAME_STOPPED, deadline, NULL);
+	while (r == -ETIMEDOUT && deadline < latest && control_usage(h, name, &alive, &e) == 0) {
+		deadline = clock_mono_ns() + ANSWER_WAIT_MS * NS_PER_MS;
+		r = wait_for(fd, FRAME_STOPPED, deadline, NULL);
+	}
 	if (r > 0)
 		IGNORE(wait_for(fd, FRAME_STOPPED, deadline, NULL)); /* to the end of the stream */
 	return r == -EPIPE ? 0 : r;
 }
 
+static uint64_t default_grace_ms(void)
+{
+	const char *text = getenv("MSB_SHUTDOWN_FLUSH_TIMEOUT_MS");
+	uint64_t v;
+
+	return text && parse_u64(text, 0, GRACE_MAX_MS, &v) == 0 ? v : DEFAULT_GRACE_MS;
+}
+
 int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e)
 {
-	uint64_t grace = grace_ms == CONTROL_GRACE_DEFAULT ? DEFAULT_GRACE_MS : grace_ms;
+	bool usual = grace_ms == CONTROL_GRACE_DEFAULT;
+	uint64_t grace = usual ? default_grace_ms() : grace_ms;
 	pid_t peer = 0;
 	int r = 0;
 
@@ -201,7 +219,7 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 		peer = peer_of(fd);
 		log_line(LOG_INFO, "stop sandbox '%s' within %llu ms", name,
 			 (unsigned long long)grace);
-		r = ask_to_stop(fd, grace);
+		r = ask_to_stop(h, name, fd, grace, usual);
 		if (r == 0 && wait_down(h, name, HUNG_UP_MS, e) == 0)
 			return 0;
 	}

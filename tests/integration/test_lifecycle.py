@@ -277,6 +277,18 @@ class StartStop(CordonTest):
         box.start()
         self.assertEqual(box.out("cat /root/asked"), "asked")
 
+    def test_the_usual_grace_is_a_variable(self):
+        """Of the one who stops, and of the one who started."""
+        for started, stopped, asked in ((None, None, True), (None, "0", False), ("0", None, False)):
+            box = self.create(env={"MSB_SHUTDOWN_FLUSH_TIMEOUT_MS": started})
+            box.out("setsid -f sh -c 'trap \"touch /root/asked; exit\" TERM; touch /root/up; "
+                    "while :; do sleep 0.05; done' > /dev/null 2>&1")
+            box.out("until [ -e /root/up ]; do sleep 0.02; done")
+            got = self.cordon("stop", box.name, env={"MSB_SHUTDOWN_FLUSH_TIMEOUT_MS": stopped})
+            self.assertEqual(got.code, 0, got)
+            self.assertEqual(box.status(), "Stopped")
+            self.assertEqual(box.exec("test", "-e", "/root/asked").code == 0, asked)
+
     def test_force_and_timeout_zero_do_not_wait(self):
         for opts in (("--force",), ("-t", "0")):
             box, number = self.create(), unique_number()
