@@ -230,25 +230,44 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	return wait_down(h, name, LOCK_WAIT_MS, e);
 }
 
-int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
-		 struct err *e)
+/* A question that pid 1 answers with PONG: -errno, or 0 and its BODY. */
+static int ask_pid_1(const struct home *h, const char *name, enum frame_type type, struct buf *body)
 {
+	uint64_t deadline = clock_mono_ns() + ANSWER_WAIT_MS * NS_PER_MS;
 	AUTO_BUF b = BUF_INIT(256);
-	uint64_t start = clock_mono_ns();
 	AUTO_FD fd = -1;
 	int r = home_connect(h, name, "sock", &fd);
 
 	if (r == 0) {
 		hello_encode(&b);
-		frame_put(&b, touch ? FRAME_TOUCH : FRAME_PING, 0, 1, NULL, 0);
+		frame_put(&b, type, 0, 1, NULL, 0);
 		r = fdpass_send(fd, b.p, b.n, NULL, 0);
 	}
 	if (r == 0)
-		r = wait_for(fd, FRAME_PONG, start + ANSWER_WAIT_MS * NS_PER_MS, NULL);
-	if (r <= 0)
+		r = wait_for(fd, FRAME_PONG, deadline, body);
+	return r > 0 ? 0 : r < 0 ? r : -EPIPE;
+}
+
+int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
+		 struct err *e)
+{
+	uint64_t start = clock_mono_ns();
+
+	if (ask_pid_1(h, name, touch ? FRAME_TOUCH : FRAME_PING, NULL) < 0)
 		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' does not answer", name);
 	*ret_ns = clock_mono_ns() - start;
 	return 0;
+}
+
+int control_quit(const struct home *h, const char *name, struct err *e)
+{
+	AUTO_BUF body = BUF_INIT(64);
+	uint64_t others;
+
+	if (ask_pid_1(h, name, FRAME_QUIT, &body) == 0 &&
+	    number_decode((struct str){ body.p, body.n }, &others) == 0 && others > 0)
+		return 0;
+	return control_stop(h, name, CONTROL_GRACE_DEFAULT, e);
 }
 
 /* Work that needs the engine: what a killed supervisor left, files of a sub-range. */

@@ -16,6 +16,9 @@ MUST_USE int control_lock(const struct home *h, const char *name, bool starts, i
 			  int *ret_lock, struct err *e);
 /* Asks for a stop and waits until it is down. GRACE_MS 0 kills at once. Not running: success. */
 MUST_USE int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e);
+/* The same for whoever started it for one command: while others run there, it goes on until the last of
+ * them ends. */
+MUST_USE int control_quit(const struct home *h, const char *name, struct err *e);
 /* Round trip to pid 1 in nanoseconds; TOUCH counts as activity. */
 MUST_USE int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
 			  struct err *e);

@@ -48,7 +48,6 @@ void visit_done(struct visit *v)
 
 	client_done(&v->client);
 	if (v->started)
-		IGNORE(control_stop(v->client.home, v->client.name, CONTROL_GRACE_DEFAULT,
-				    &ignored));
+		IGNORE(control_quit(v->client.home, v->client.name, &ignored));
 	v->started = false;
 }

@@ -46,6 +46,7 @@ struct guest {
 	unsigned n_left_pipes;
 	uint64_t next_session;
 	unsigned n_running;
+	bool quits; /* with its last command */
 	bool stopping;
 	bool confined;
 };

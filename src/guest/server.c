@@ -93,6 +93,16 @@ static bool on_hello(struct connection *c, struct str body)
 	return c->greeted;
 }
 
+/* Whoever started the sandbox for a command of his own goes first. */
+static void on_quit(struct connection *c, uint32_t stream)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	c->guest->quits = c->guest->n_running > 0;
+	number_encode(&b, c->guest->n_running);
+	connection_send(c, FRAME_PONG, 0, stream, b.p, b.n);
+}
+
 /* False ends the connection. */
 static bool on_frame(struct connection *c, const struct frame *f)
 {
@@ -149,6 +159,9 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		channel_send(c->guest, FRAME_ACTIVITY, c->guest->n_running ? FRAME_FLAG_BUSY : 0, 0,
 			     NULL, 0);
 		connection_send(c, FRAME_PONG, 0, f->stream, NULL, 0);
+		return true;
+	case FRAME_QUIT:
+		on_quit(c, f->stream);
 		return true;
 	default:
 		return true; /* a newer client's word: ignored, as the protocol says */

@@ -165,6 +165,8 @@ static void session_ended(struct session *s, int status)
 		session_finish(s);
 	if (g->n_running == 0)
 		report_activity(g);
+	if (g->n_running == 0 && g->quits)
+		channel_send(g, FRAME_EXIT, 0, 0, NULL, 0);
 }
 
 void sessions_reap(struct guest *g)

@@ -46,6 +46,8 @@ enum frame_type {
 	FRAME_TOUCH = 14, /* client: counts as activity */
 	FRAME_ERROR = 15, /* guest or supervisor: the request failed; fields code, text */
 	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
+	FRAME_QUIT =
+		17, /* client: end the sandbox when its commands are over; PONG tells how many */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,

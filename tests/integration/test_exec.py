@@ -768,6 +768,22 @@ class StoppedSandbox(CordonTest):
         self.assertEqual(box.status(), "Stopped")
         self.eventually(lambda: not self.left_running())
 
+    def test_it_goes_on_until_the_last_of_those_who_came_meanwhile_is_done(self):
+        box = self.create()
+        box.out("mkfifo /root/first /root/second")
+        self.assertEqual(box.stop().code, 0)
+        with self.claiming(box):
+            procs = {}
+            for name in ("first", "second"):  # the first starts it
+                procs[name] = box.popen("sh", "-c", f"echo up; read x < /root/{name}; echo end")
+                self.assertEqual(procs[name].stdout.readline(), b"up\n")
+        for name, proc in procs.items():
+            box.out(f"echo > /root/{name}")
+            got = self.finish(proc)
+            self.assertEqual((got.code, got.out, got.err), (0, b"end\n", b""), got)
+        self.eventually(lambda: box.status() == "Stopped")
+        self.eventually(lambda: not self.left_running())
+
     def test_a_running_sandbox_is_left_running(self):
         box = self.create()
         box.out("true")
