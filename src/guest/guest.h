@@ -31,7 +31,8 @@ struct guest {
 	size_t channel_sent; /* bytes of channel_out already gone: moving the rest each time is quadratic */
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
-	int first_connection; /* of the command that started us, or -1 */
+	uint64_t max_fds, base_fds; /* how many we may have; had before the first client */
+	int first_connection;       /* of the command that started us, or -1 */
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;
@@ -41,6 +42,7 @@ struct guest {
 	struct boot_message boot;
 	struct buf boot_body, update_body; /* what boot's strings point into */
 	struct connection *connections;
+	unsigned n_connections;
 	struct session *sessions;
 	struct left_pipe *left_pipes;
 	unsigned n_left_pipes;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "base/fdpass.h"
 
 #define READ_CHUNK_BYTES 8192        /* small: it stays resident in every idle sandbox */
+#define SPARE_FDS 32                 /* what the commands of a few clients take while they start */
 #define ACCEPT_RETRY_NS 100000000ull /* 100 ms: the machine is short of descriptors */
 
 static void drop_fds(struct connection *c)
@@ -38,6 +40,7 @@ static void connection_close(struct connection *c, bool unread)
 		at = &(*at)->next;
 	if (*at)
 		*at = c->next;
+	g->n_connections--;
 	loop_remove(g->loop, &c->watch);
 	fd_closep(&c->fd);
 	drop_fds(c);
@@ -214,6 +217,7 @@ static void connection_open(struct guest *g, int sock)
 	}
 	c->next = g->connections;
 	g->connections = c;
+	g->n_connections++;
 }
 
 static void listen_again(void *arg)
@@ -221,6 +225,16 @@ static void listen_again(void *arg)
 	struct guest *g = arg;
 
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
+}
+
+/* A client whose descriptors find no room is lost: better that it waits for its turn. A client has its
+ * socket and its command's scope; a terminal is one more, and a scope kept for later is two. */
+static bool is_crowded(const struct guest *g)
+{
+	uint64_t used = g->base_fds + 2 * g->n_connections + g->n_running + g->n_left_pipes +
+			2 * g->scopes.n_spare;
+
+	return used + SPARE_FDS >= g->max_fds;
 }
 
 static void on_listener(void *arg, int fd, uint32_t events)
@@ -246,10 +260,19 @@ static void on_listener(void *arg, int fd, uint32_t events)
 		return;
 	}
 	connection_open(g, sock);
+	if (g->connections && is_crowded(g))
+		loop_change_fd(g->loop, g->listener_watch, 0); /* until somebody leaves */
 }
 
 int server_open(struct guest *g)
 {
+	struct rlimit l;
+	int lowest;
+
+	g->max_fds = getrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur : UINT64_MAX;
+	lowest = fcntl(g->listener, F_DUPFD_CLOEXEC, 0); /* all below are taken */
+	g->base_fds = lowest < 0 ? 0 : (uint64_t)lowest;
+	fd_closep(&lowest);
 	g->listener_watch = loop_add_fd(g->loop, g->listener, LOOP_READ, on_listener, g);
 	if (!g->listener_watch)
 		return -errno;

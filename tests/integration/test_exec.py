@@ -730,6 +730,17 @@ class Parallel(CordonTest):
                 failed.append((i, code, out.data[:50], err.data))
         self.assertEqual(failed, [])
 
+    def test_more_than_there_are_descriptors_for_take_turns(self):
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("--nofile=64", CORDON, "create", "-q", "-n", box.name, "host",
+                              program="prlimit")
+        self.assertEqual(got.code, 0, got)
+        procs = [box.popen("sh", "-c", f"sleep 0.2; echo {i}") for i in range(40)]
+        for i, proc in enumerate(procs):
+            got = self.finish(proc)
+            self.assertEqual((got.code, got.text, got.errtext), (0, f"{i}\n", ""))
+
     def test_20_execs_interleaved_with_kills(self):
         box, number = self.create(), unique_number()
         stop = threading.Event()
