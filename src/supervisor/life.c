@@ -501,6 +501,18 @@ static int watch_all(struct supervisor *s)
 	return control_open(s);
 }
 
+/* Whoever is killed from here on leaves more than files, and whoever removes it must know. A start that
+ * fails in order is what it was before. */
+static void note_start(const struct supervisor *s)
+{
+	struct state begun = s->record.state;
+	struct err e;
+
+	begun.status = STATUS_STARTING;
+	if (begun.booted_once) /* else there is no state yet, which says as much */
+		IGNORE(state_write(s->record_dir, &begun, &e)); /* the disk is full */
+}
+
 int supervisor_run(struct supervisor *s)
 {
 	int r = loop_new(&s->loop);
@@ -515,6 +527,7 @@ int supervisor_run(struct supervisor *s)
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;
 	execlog_open(&s->log, s->record_dir);
+	note_start(s);
 	if (r < 0)
 		err_sys(&s->failure, -r, "make an event loop");
 	else if (supervisor_launch(s, &s->failure) == 0 && watch_all(s) == 0 &&

@@ -124,6 +124,23 @@ class Killed(CordonTest):
             self.assertEqual(self.names(), [])
             self.eventually(lambda: not self.left_running(), within=3)
 
+    def test_supervisor_in_the_middle_of_a_start(self):
+        """Its control groups go with the sandbox, although the last that was written is "stopped"."""
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        got = subprocess.run(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=epoll_wait,epoll_pwait", "-e",
+             "inject=epoll_wait,epoll_pwait:signal=KILL", CORDON, "start", box.name],
+            capture_output=True, text=True, timeout=COMMAND_SECONDS, env=self.environment())
+        self.assertEqual(got.returncode, 1, got)
+        self.eventually(lambda: not self.left_running())
+        self.assertEqual(box.status(), "Crashed")
+        self.assertEqual(box.remove().code, 0)
+        self.eventually(lambda: not any(map(os.path.exists, self.cgroups)))
+    test_supervisor_in_the_middle_of_a_start.modes = ("root",)  # as every test that traces
+
     def test_a_create_that_died_does_not_keep_its_name(self):
         box = unborn(self)
         again = self.create(name=box.name)
