@@ -600,6 +600,7 @@ class Foreign(CordonTest):
                 self.cordon(f"--nofile={limit}", CORDON, *command, program="prlimit")
             self.assertEqual(box.status(), "Running", f"{limit} descriptors")
         self.assertEqual(box.exec("echo", "fine").text, "fine\n")
+        self.assertEqual(self.names(), [box.name])  # which also sweeps up what they could not
 
     def test_without_its_sockets_it_can_be_ended(self):
         box = self.create()
