@@ -736,7 +736,7 @@ class Parallel(CordonTest):
             got = self.cordon("--nofile=64", CORDON, "create", "-q", "-n", box.name, "host",
                               program="prlimit")
         self.assertEqual(got.code, 0, got)
-        procs = [box.popen("sh", "-c", f"sleep 0.2; echo {i}") for i in range(40)]
+        procs = [box.popen("sh", "-c", f"sleep 0.1; echo {i}") for i in range(24)]
         for i, proc in enumerate(procs):
             got = self.finish(proc)
             self.assertEqual((got.code, got.text, got.errtext), (0, f"{i}\n", ""))
