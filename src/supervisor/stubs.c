@@ -26,7 +26,23 @@ static int open_in_root(int root, const char *path)
 	return sys_openat2(root, path, &how);
 }
 
-/* One component; PARENT is open. The new thing's inode goes to the notes. */
+/* Noted one by one: whoever is killed meanwhile leaves one at most that nobody knows of. */
+struct notes {
+	int record_dir;
+	int fd; /* or -1 until there is something to note */
+};
+
+static int note(struct notes *n, uint64_t inode, const char *path)
+{
+	AUTO_FREE char *line = xasprintf("%llu %s\n", (unsigned long long)inode, path);
+
+	if (n->fd < 0)
+		n->fd = openat(n->record_dir, STUBS_FILE,
+			       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return n->fd < 0 ? -errno : io_write_all(n->fd, line, strlen(line));
+}
+
+/* One component; PARENT is open. */
 static int make_one(int parent, const char *name, bool is_dir)
 {
 	AUTO_FD fd = -1;
@@ -38,7 +54,7 @@ static int make_one(int parent, const char *name, bool is_dir)
 }
 
 /* Every missing component of PATH, the last one a file unless IS_DIR. */
-static int make_path(int root, const char *path, bool is_dir, struct buf *notes, struct err *e)
+static int make_path(int root, const char *path, bool is_dir, struct notes *notes, struct err *e)
 {
 	AUTO_FD parent = open_in_root(root, "/");
 
@@ -59,7 +75,11 @@ static int make_path(int root, const char *path, bool is_dir, struct buf *notes,
 					       prefix);
 			fd = open_in_root(root, prefix);
 			if (fd >= 0 && fstat(fd, &st) == 0)
-				buf_addf(notes, "%llu %s\n", (unsigned long long)st.st_ino, prefix);
+				r = note(notes, st.st_ino, prefix);
+			if (r < 0) {
+				fd_closep(&fd);
+				return err_sys(e, -r, "note the mount point '%s'", prefix);
+			}
 		}
 		if (fd < 0)
 			return err_sys(e, errno, "mount point '%s' in the image directory", prefix);
@@ -103,7 +123,7 @@ int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
 		     { "/etc/hostname", false },
 		     { "/etc/hosts", false },
 		     { "/etc/resolv.conf", false } };
-	AUTO_BUF notes = BUF_INIT(STUBS_MAX_BYTES);
+	struct notes notes = { .record_dir = record_dir, .fd = -1 };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ours); i++)
@@ -119,12 +139,8 @@ int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
 		r = make_path(root, m->guest, m->kind != MOUNT_BIND || is_directory(m->source),
 			      &notes, e);
 	}
-	/* noted even after a failure: what was made goes again */
-	if (notes.n && io_replace_file(record_dir, STUBS_FILE, notes.p, notes.n, 0600) < 0 &&
-	    r == 0)
-		r = err_set(e, ERR_SYSTEM,
-			    "cannot note the mount points made in the image directory");
-	return r;
+	fd_closep(&notes.fd);
+	return r; /* what was made before a failure goes again: it is noted */
 }
 
 static void remove_one(int root, struct str line)

@@ -1,9 +1,11 @@
 """Root directories as images: used in place, never littered (spec §5.1)."""
 
 import os
+import shutil
 import stat
+import subprocess
 
-from harness import MODE, ONE_ID, CordonTest
+from harness import COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest
 
 
 def tree(top):
@@ -63,6 +65,23 @@ class RootDirectory(CordonTest):
         self.eventually(lambda: not box.host_processes())
         self.assertEqual(box.remove("-f").code, 0)
         self.assertEqual(tree(root), before)
+
+    def test_stubs_of_a_create_that_was_killed_are_removed(self):
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        root = self.make_root()
+        for name in ("proc", "dev", "sys"):
+            os.rmdir(os.path.join(root, name))
+        before = tree(root)
+        got = subprocess.run(  # /etc is looked for after those were made
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "/etc", "-e", "trace=openat2", "-e",
+             "inject=openat2:signal=KILL", CORDON, "create", "-q", "-n", "x", root],
+            capture_output=True, text=True, timeout=COMMAND_SECONDS, env=self.environment())
+        self.assertEqual(got.returncode, 1, got)
+        self.assertIn("ended while starting", got.stderr)
+        self.assertEqual(self.names(), [])
+        self.assertEqual(tree(root), before)
+    test_stubs_of_a_create_that_was_killed_are_removed.modes = ("root",)  # as all that trace
 
     def test_a_failed_create_leaves_no_stub(self):
         root = self.make_root()
