@@ -36,6 +36,9 @@
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
 #endif
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE (1 << 1)
+#endif
 
 static inline int sys_openat2(int dirfd, const char *path, struct open_how *how)
 {

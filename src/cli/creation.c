@@ -14,6 +14,7 @@
 #include "cli/network.h"
 #include "cli/ui.h"
 #include "client/control.h"
+#include "client/sandbox.h"
 #include "client/volumes.h"
 #include "spec/grammar.h"
 
@@ -199,17 +200,25 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-static bool is_within(const char *path, const char *dir)
+/* Where our own state lies: the part of it that PATH is in, or that is in PATH when HOLDS; or NULL. */
+static char *find_state(const struct home *h, const char *path, bool holds)
 {
-	size_t n = strlen(dir);
+	struct strv all = { 0 };
+	char *found = NULL;
 
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
+	places_list(h, &all);
+	for (size_t i = 0; !found && i < all.n; i++)
+		if (path_is_within(path, all.v[i]) || (holds && path_is_within(all.v[i], path)))
+			found = xstrdup(all.v[i]);
+	strv_done(&all);
+	return found;
 }
 
 /* A root directory is used in place: it must exist, be one, and not hold our own state. */
 static int check_root_dir(struct spec *s, const char *word, const struct home *h, struct err *e)
 {
 	AUTO_FREE char *real = realpath(s->image.reference, NULL);
+	AUTO_FREE char *state = NULL;
 	struct stat st;
 
 	if (!real || stat(real, &st) < 0)
@@ -219,9 +228,10 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	if (strcmp(real, "/") == 0)
 		return err_set(e, ERR_DENIED,
 			       "image '%s': the host's own root cannot be one; use 'host'", word);
-	if (is_within(h->path, real) || is_within(real, h->path))
+	state = find_state(h, real, true);
+	if (state)
 		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'",
-			       word, h->path);
+			       word, state);
 	set_str(&s->image.reference, real);
 	return 0;
 }
@@ -284,12 +294,14 @@ static int check_raw(const char *flag, const char *path, const char *format, str
 static int resolve(char **path, const char *what, const struct home *h, struct err *e)
 {
 	char *real = realpath(*path, NULL);
+	AUTO_FREE char *state = NULL;
 
 	if (!real)
 		return err_sys(e, errno, "%s '%s'", what, *path);
 	free(*path);
 	*path = real;
-	if (is_within(real, h->path))
+	state = find_state(h, real, false);
+	if (state)
 		return err_set(e, ERR_DENIED, "%s '%s' is inside the state directory", what, real);
 	return 0;
 }

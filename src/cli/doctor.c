@@ -197,6 +197,18 @@ static void report_kvm(const struct report *r)
 		ui_check(UI_SOSO, "KVM", "%s; sandboxes use the process engine", f->text);
 }
 
+static void hint_lines(const char *lines)
+{
+	struct str rest = str_of(lines);
+
+	while (rest.n) {
+		struct str one = str_cut(&rest, '\n');
+		AUTO_FREE char *text = xstrndup(one.p, one.n);
+
+		ui_hint(text);
+	}
+}
+
 static void report_proof(const struct report *r)
 {
 	if (r->proof.ran)
@@ -205,14 +217,7 @@ static void report_proof(const struct report *r)
 	else
 		ui_check(UI_BAD, "Engine", "process: no command could be run");
 	if (r->proof.e.code) {
-		struct str rest = str_of(r->proof.e.msg);
-
-		while (rest.p) {
-			struct str one = str_cut(&rest, '\n');
-			AUTO_FREE char *text = xstrndup(one.p, one.n);
-
-			ui_hint(text);
-		}
+		hint_lines(r->proof.e.msg);
 		if (r->proof.e.hint)
 			ui_hint(r->proof.e.hint);
 	}
@@ -242,28 +247,48 @@ static void report_machine(const struct args *a, const struct home *h)
 	ui_info("Caller", "uid %u", (unsigned)geteuid());
 	if (h)
 		ui_info("State", "%s", h->path);
+	for (size_t i = 0; h && places_names[i]; i++) {
+		AUTO_FREE char *path = xasprintf("%s/%s", h->path, places_names[i]);
+		AUTO_FREE char *real = realpath(path, NULL);
+
+		if (real && strcmp(path, real) != 0)
+			ui_info("Elsewhere", "%s in %s", places_names[i], real);
+	}
+}
+
+/* Every part of the state is there and can be written. */
+static void report_state(const struct home *h)
+{
+	for (size_t i = 0; places_names[i]; i++)
+		if (faccessat(h->fd, places_names[i], W_OK, AT_EACCESS) < 0 &&
+		    (errno != ENOENT || strcmp(places_names[i], "secrets") != 0)) {
+			ui_check(UI_BAD, "State", "'%s/%s': %s", h->path, places_names[i],
+				 strerror(errno));
+			return;
+		}
+	ui_check(UI_GOOD, "State", "writable");
 }
 
 int cmd_doctor(const struct args *a)
 {
 	struct report r = { 0 };
+	AUTO_FREE char *sandboxes = NULL;
 	AUTO_HOME home = { .fd = -1 };
 	struct err e = { 0 };
 
 	/* opening makes a missing one: the one repair that needs nobody's consent */
-	if (home_open(&home, &e) < 0) {
-		report_machine(a, NULL);
-		ui_check(UI_BAD, "State", "%s", e.msg);
+	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
+		report_machine(a, home.path ? &home : NULL);
+		ui_check(UI_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
+		hint_lines(strchr(e.msg, '\n') ? strchr(e.msg, '\n') + 1 : "");
 		if (e.hint)
 			ui_hint(e.hint);
 		return 1;
 	}
 	report_machine(a, &home);
-	if (faccessat(home.fd, "sandboxes", W_OK, AT_EACCESS) == 0)
-		ui_check(UI_GOOD, "State", "writable");
-	else
-		ui_check(UI_BAD, "State", "'%s/sandboxes': %s", home.path, strerror(errno));
-	facts_probe(home.path, &r.facts);
+	report_state(&home);
+	sandboxes = xasprintf("%s/sandboxes", home.path);
+	facts_probe(sandboxes, &r.facts);
 	prove(&home, &r.proof);
 	report_walls(&r);
 	report_limits(&r);

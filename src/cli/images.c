@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/ui.h"
 #include "client/program.h"
+#include "client/sandbox.h"
 #include "image/store.h"
 #include "spec/grammar.h"
 
@@ -68,7 +69,8 @@ static int become(const struct args *a, const struct handover *o)
 	struct strv argv = { 0 };
 	struct err e = { 0 };
 
-	if (home_open(&home, &e) < 0 || program_find("cordon-image", &program, &e) < 0)
+	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0 ||
+	    program_find("cordon-image", &program, &e) < 0)
 		return ui_error(&e);
 	strv_add(&argv, "cordon-image");
 	strv_add(&argv, "--home");

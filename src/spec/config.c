@@ -116,9 +116,16 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 	return read_oci(in.oci, c, e);
 }
 
+/* Absolute, below the caller's home directory, or below ours. */
 static char *below(const char *home, const char *path)
 {
-	return !path ? NULL : *path == '/' ? xstrdup(path) : xasprintf("%s/%s", home, path);
+	const char *user = getenv("HOME");
+
+	if (!path || *path == '/')
+		return copy(path);
+	if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && user && *user == '/')
+		return xasprintf("%s%s", user, path + 1);
+	return xasprintf("%s/%s", home, path);
 }
 
 static int read_paths(const struct json_value *v, const char *home, struct config *c, struct err *e)

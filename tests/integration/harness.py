@@ -663,7 +663,8 @@ class CordonTest(unittest.TestCase):
                 place = os.path.join(home, sub)
                 if os.path.isdir(place):
                     found += [f"file {place}/{name}" for name in os.listdir(place)
-                              if not name.endswith(".lock") or sub == "sandboxes"]
+                              if not (name.endswith(".lock") and sub == "run")
+                              and name != ".cordon-place"]
         return found
 
     def uid_claims(self):

@@ -145,7 +145,7 @@ class Json(ConfTest):
         for text, said in (("{", "config.json"), ('{"sandbox_defaults": 1}', "sandbox_defaults"),
                            ('{"sandbox_defaults": {"cpus": "many"}}', "cpus"),
                            ('{"engine": "warp"}', "warp"),
-                           ('{"paths": {"volumes": "/x"}}', "paths")):
+                           ('{"paths": {"volumes": 1}}', "paths")):
             with self.subTest(text=text):
                 with open(place, "w") as handle:
                     handle.write(text)
