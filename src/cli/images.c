@@ -80,6 +80,7 @@ static int become(const struct args *a, const struct handover *o)
 	strv_add(&argv, "--");
 	for (size_t i = 0; i < a->word.n; i++)
 		strv_add(&argv, a->word.v[i]);
+	program_tell_children();
 	execve(program, argv.v, environ);
 	err_sys(&e, errno, "execute '%s'", program);
 	strv_done(&argv);
@@ -229,6 +230,7 @@ static int pull(const struct args *a, const struct home *h, const struct conf_ex
 	strv_add(&argv, "--");
 	strv_add(&argv, reference);
 	log_line(LOG_INFO, "pull '%s' by '%s'", reference, program);
+	program_tell_children();
 	r = run_pull(program, &argv, e);
 	strv_done(&argv);
 	return r;

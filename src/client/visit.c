@@ -2,29 +2,22 @@
 
 #include "base/cleanup.h"
 #include "client/control.h"
-#include "client/launch.h"
 #include "client/sandbox.h"
 
-static int start(const struct home *h, const char *name, struct err *e)
+static int check_stopped(const struct home *h, const char *name, struct err *e)
 {
-	AUTO_BUF warnings = BUF_INIT(65536);
 	AUTO_RECORD r = RECORD_NONE;
-	struct launch l;
-	int k;
 
 	if (record_load(h, name, &r, e) < 0)
 		return -1;
 	if (r.status != STATUS_STOPPED && r.status != STATUS_CRASHED)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is %s; try again when it is running",
 			       name, status_lower(r.status));
-	if (launch_start(h, name, &l, e) < 0)
-		return -1;
-	k = launch_wait(&l, &warnings, e);
-	launch_done(&l);
-	return k;
+	return 0;
 }
 
-int visit_open(struct visit *v, const struct home *h, const char *name, struct err *e)
+int visit_open(struct visit *v, const struct home *h, const char *name, visit_start *start,
+	       struct err *e)
 {
 	int r;
 
@@ -33,7 +26,7 @@ int visit_open(struct visit *v, const struct home *h, const char *name, struct e
 	if (r == 0 || e->code != ERR_NOT_RUNNING)
 		return r;
 	client_done(&v->client);
-	if (start(h, name, e) < 0)
+	if (check_stopped(h, name, e) < 0 || start(h, name, e) < 0)
 		return -1;
 	v->started = true;
 	return client_open(&v->client, h, name, e);
