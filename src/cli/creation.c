@@ -281,12 +281,12 @@ static int check_promises(const struct spec_mount *m, struct err *e)
 	return 0;
 }
 
-static int check_raw(const char *flag, const char *path, const char *format, struct err *e)
+static int check_raw(const char *what, const char *path, const char *format, struct err *e)
 {
 	if (!format || strcmp(format, "raw") == 0)
 		return 0;
-	err_set(e, ERR_UNSUPPORTED, "%s: '%s' has format %s, and only raw can be mounted here",
-		flag, path, format);
+	err_set(e, ERR_UNSUPPORTED, "%s '%s' has format %s, and only raw can be mounted here", what,
+		path, format);
 	return err_hint(e, "convert it: qemu-img convert -O raw FILE FILE.raw");
 }
 
@@ -306,36 +306,24 @@ static int resolve(char **path, const char *what, const struct home *h, struct e
 	return 0;
 }
 
+static int check_mount(struct spec_mount *m, const struct home *h, struct err *e)
+{
+	if (check_promises(m, e) < 0)
+		return -1;
+	if (m->kind == MOUNT_NAMED)
+		return volumes_check(h, m, e);
+	if (resolve(&m->source, "source", h, e) < 0)
+		return -1;
+	return m->kind == MOUNT_DISK ? check_raw("source", m->source, m->format, e) : 0;
+}
+
 /* Sources are resolved once, here; what is missing is found before anything is made. */
 static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 {
-	for (size_t i = 0; i < s->n_mounts; i++) {
-		struct spec_mount *m = &s->mount[i];
-		struct stat st;
-
-		if (m->kind == MOUNT_TMPFS)
-			continue;
-		if (check_promises(m, e) < 0)
-			return -1;
-		if (m->kind == MOUNT_NAMED)
-			continue;
-		if (resolve(&m->source, "mount source", h, e) < 0)
-			return -1;
-		if (stat(m->source, &st) < 0)
-			return err_sys(e, errno, "mount source '%s'", m->source);
-		if (m->kind == MOUNT_DISK && !S_ISREG(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-disk: '%s' is not a file",
-				       m->source);
-		if (m->kind == MOUNT_DISK && check_raw("--mount-disk", m->source, m->format, e) < 0)
-			return -1;
-		if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-dir: '%s' is not a directory",
-				       m->source);
-		if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-file: '%s' is not a file",
-				       m->source);
-	}
-	return volumes_check(h, s, e);
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (s->mount[i].kind != MOUNT_TMPFS && check_mount(&s->mount[i], h, e) < 0)
+			return err_wrap(e, "%s", s->mount[i].origin);
+	return 0;
 }
 
 static int check_root_disk(struct spec *s, const struct home *h, struct err *e)
@@ -348,9 +336,9 @@ static int check_root_disk(struct spec *s, const struct home *h, struct err *e)
 		return err_set(e, ERR_UNSUPPORTED, "--root-disk flat is not supported yet");
 	if (d->kind != ROOT_DISK_PATH)
 		return 0;
-	return resolve(&d->path, "--root-disk", h, e) < 0
+	return resolve(&d->path, "--root-disk:", h, e) < 0
 		       ? -1
-		       : check_raw("--root-disk", d->path,
+		       : check_raw("--root-disk:", d->path,
 				   d->format ? d->format : disk_format(d->path), e);
 }
 
