@@ -16,9 +16,11 @@
 #include "client/exec.h"
 #include "client/launch.h"
 #include "client/sandbox.h"
+#include "host/groups.h"
 #include "host/facts.h"
 
-#define PROOF_TIMEOUT_MS 30000 /* a command that does nothing, on the slowest of machines */
+#define NAMES_MAX_BYTES (64u << 10) /* of a thousand groups, in one command */
+#define PROOF_TIMEOUT_MS 30000      /* a command that does nothing, on the slowest of machines */
 
 /* --- the proof ------------------------------------------------------------------------------- */
 
@@ -269,6 +271,63 @@ static void report_state(const struct home *h)
 	ui_check(UI_GOOD, "State", "writable");
 }
 
+struct leftovers {
+	struct strv
+		used; /* ids of this home's sandboxes, whose next start clears up, and of live ones */
+	struct strv idle;
+};
+
+static bool has(const struct strv *l, const char *word)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->v[i], word) == 0)
+			return true;
+	return false;
+}
+
+static void note_group(void *arg, const char *id, bool idle)
+{
+	struct leftovers *l = arg;
+	struct strv *list = idle ? &l->idle : &l->used;
+
+	if (!has(list, id))
+		strv_add(list, id);
+}
+
+/* Control groups that nobody will remove, since the home of their sandbox is gone. */
+static void report_leftovers(struct report *r, const struct home *h)
+{
+	AUTO_SANDBOX_LIST all = { 0 };
+	AUTO_BUF names = BUF_INIT(NAMES_MAX_BYTES);
+	struct leftovers l = { 0 };
+	struct err ignored;
+	size_t n = 0;
+
+	if (sandbox_list_load(h, &all, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < all.n; i++) {
+		char id[HOME_ID_BYTES];
+
+		home_machine_id(h, all.item[i].spec.name, id);
+		strv_add(&l.used, id);
+	}
+	groups_find(note_group, &l);
+	for (size_t i = 0; i < l.idle.n; i++)
+		if (!has(&l.used, l.idle.v[i]))
+			buf_addf(&names, "%s-path '*/" GROUPS_PREFIX "%s*'", n++ ? " -o " : "",
+				 l.idle.v[i]);
+	if (n) {
+		AUTO_FREE char *command =
+			xasprintf("find /sys/fs/cgroup -depth -type d \\( %s \\) -exec rmdir {} +",
+				  buf_str(&names));
+
+		ui_check(UI_SOSO, "Cgroups", "%zu of no sandbox here, without processes", n);
+		strv_add(&r->fixes, command);
+	}
+	strv_done(&l.used);
+	strv_done(&l.idle);
+}
+
 int cmd_doctor(const struct args *a)
 {
 	struct report r = { 0 };
@@ -294,6 +353,7 @@ int cmd_doctor(const struct args *a)
 	report_limits(&r);
 	report_sizes(&r);
 	report_kvm(&r);
+	report_leftovers(&r, &home);
 	report_proof(&r);
 	report_fixes(a, &r);
 	strv_done(&r.fixes);

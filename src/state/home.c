@@ -194,8 +194,11 @@ void home_socket_id(const char *name, char out[HOME_ID_BYTES])
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES])
 {
 	AUTO_FREE char *full = xasprintf("%s/%s", h->path, name);
+	char tag[HOME_ID_BYTES];
 
 	home_socket_id(full, out);
+	home_socket_id(h->path, tag);
+	memcpy(out, tag, HOME_TAG_DIGITS);
 }
 
 int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
