@@ -146,6 +146,12 @@ static int read_paths(const struct json_value *v, const char *home, struct confi
 		return 0;
 	if (json_decode(v, "paths", fields, ARRAY_SIZE(fields), false, &in, e) < 0)
 		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const char *path = *(const char **)((char *)&in + fields[i].offset);
+
+		if (path && !*path)
+			return err_set(e, ERR_INVALID, "paths.%s: empty", fields[i].key);
+	}
 	c->cache = below(home, in.cache);
 	c->sandboxes = below(home, in.sandboxes);
 	c->volumes = below(home, in.volumes);
@@ -306,7 +312,7 @@ int config_load(const char *home, struct config *ret, struct err *e)
 
 	config_init(ret);
 	if (load_file(path, given && *given, home, ret, e) < 0)
-		return -1;
+		return given && *given ? err_wrap(e, "MSB_CONFIG_PATH") : -1;
 	if (engine && *engine && read_engine("CORDON_ENGINE", engine, ret, e) < 0) {
 		config_done(ret);
 		return -1;

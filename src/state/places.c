@@ -197,6 +197,8 @@ static int check_apart(const struct home *h, const char *real, struct err *e)
 		if (other && path_is_within(real, other))
 			return err_set(e, ERR_INVALID, "'%s' is inside '%s'", real, other);
 	}
+	if (path_is_within(h->path, real))
+		return err_set(e, ERR_INVALID, "'%s' holds the state directory", real);
 	return 0;
 }
 
@@ -291,18 +293,19 @@ static int settle(const struct home *h, const char *name, const char *to, struct
 		   same_file(&want, &have);
 	if (in_force && !is_link(h, name))
 		return 0; /* its usual place */
-	if (!in_force && check_left(h, name, to, e) < 0)
+	real = realpath(to, NULL);
+	if (!in_force && ((real && check_apart(h, real, e) < 0) || check_left(h, name, to, e) < 0))
 		return -1;
 	if (dir < 0) {
 		if (make_path(to, e) < 0)
 			return -1;
 		made = true;
 		dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		real = realpath(to, NULL);
 	}
-	real = realpath(to, NULL);
 	if (dir < 0 || !real || flock(dir, LOCK_EX) < 0)
 		return err_sys(e, errno, "open '%s'", to);
-	if (!in_force && (check_apart(h, real, e) < 0 || check_unseen(h, real, e) < 0)) {
+	if (!in_force && ((made && check_apart(h, real, e) < 0) || check_unseen(h, real, e) < 0)) {
 		IGNORE(made && rmdir(to) < 0); /* nothing of a refusal stays */
 		return -1;
 	}

@@ -160,6 +160,12 @@ class Refused(PlacesTest):
             self.paths(volumes=self.place("vols"), cache=inside)
             self.refused("is inside")
 
+    def test_one_that_holds_the_home(self):
+        self.assertEqual(self.cordon("volume", "create", "-q", "v").code, 0)
+        for above in (self.home, self.dir, "/", "."):
+            self.paths(volumes=above)
+            self.refused("holds the state directory")
+
     def test_what_has_no_place(self):
         for member, said in (("logs", "paths.sandboxes"), ("snapshots", "not supported yet")):
             self.paths(**{member: self.place("x")})
