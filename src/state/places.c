@@ -252,29 +252,40 @@ static int check_left(const struct home *h, const char *name, const char *to, st
 		       h->path, name, content, h->path, name, to, to);
 }
 
+/* What is left of a part that moved, ours to remove: a link, or a directory with nothing in it. */
+static int drop(const struct home *h, const char *temp, bool release)
+{
+	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);
+	AUTO_FREE char *mark = xasprintf("%s/" MARKER, temp);
+
+	if (release || !is_link(h, temp)) { /* the directory that is left is nobody's now */
+		IGNORE(unlinkat(h->fd, lock, 0));
+		IGNORE(unlinkat(h->fd, mark, 0));
+	}
+	if (unlinkat(h->fd, temp, 0) == 0 || errno == ENOENT)
+		return 0;
+	return unlinkat(h->fd, temp, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
 static int put_link(const struct home *h, const char *name, const char *real)
 {
 	AUTO_FREE char *temp = xasprintf(".%s.new", name);
-	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);
-	AUTO_FREE char *mark = xasprintf("%s/" MARKER, temp);
-	bool was_link = is_link(h, name);
 	struct stat st;
-	int r;
+	int r = drop(h, temp, false); /* of one who was killed here */
 
-	IGNORE(unlinkat(h->fd, temp, 0)); /* of one who was killed here */
+	if (r < 0)
+		return r;
 	if (symlinkat(real, h->fd, temp) < 0)
 		return -errno;
 	if (fstatat(h->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return renameat(h->fd, temp, h->fd, name) < 0 ? -errno : 0;
 	if (sys_renameat2(h->fd, temp, h->fd, name, RENAME_EXCHANGE) < 0)
 		return -errno;
-	/* what was there has the other name now, and goes if it is as empty as it was */
-	IGNORE(unlinkat(h->fd, lock, 0));
-	IGNORE(unlinkat(h->fd, mark, 0));
-	if (unlinkat(h->fd, temp, was_link ? 0 : AT_REMOVEDIR) == 0)
+	r = drop(h, temp, true);
+	if (r == 0)
 		return 0;
-	r = -errno;
-	IGNORE(sys_renameat2(h->fd, temp, h->fd, name, RENAME_EXCHANGE)); /* as it was */
+	/* somebody put something there meanwhile: as it was */
+	IGNORE(sys_renameat2(h->fd, temp, h->fd, name, RENAME_EXCHANGE));
 	IGNORE(unlinkat(h->fd, temp, 0));
 	return r;
 }

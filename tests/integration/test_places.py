@@ -198,6 +198,26 @@ class Refused(PlacesTest):
         self.assertEqual(os.listdir(self.place("one")), [])
         self.assertEqual(self.leads("sandboxes"), self.place("two"))
 
+    def test_one_who_was_killed_on_the_way(self):
+        """Before the exchange the new link has a temporary name, after it the old directory."""
+        for left in ("link", "directory"):
+            with self.subTest(left=left):
+                home, place = os.path.join(self.dir, left), self.place(left)
+                self.paths(home=home, sandboxes=place)
+                self.cordon("list", home=home)  # makes the home ours
+                os.makedirs(place)
+                temporary = os.path.join(home, ".sandboxes.new")
+                if left == "link":
+                    os.symlink(place, temporary)
+                    with open(os.path.join(place, MARK), "w") as handle:
+                        handle.write(f"cordon place, format 1\nsandboxes\n{os.path.realpath(home)}\n")
+                else:
+                    os.mkdir(temporary)
+                self.create(home=home)
+                self.assertFalse(os.path.lexists(temporary))
+                self.assertEqual(os.readlink(os.path.join(home, "sandboxes")), place)
+                self.create(home=home)
+
     def test_a_disk_that_is_not_mounted(self):
         self.paths(sandboxes=self.place("boxes"))
         self.create().remove("-f")
