@@ -213,11 +213,11 @@ def other_shells_complete_the_tables():
     elvish = run(CORDON, "completion", "elvish").stdout
     elvish = elvish[elvish.index("var cordon-words"):elvish.index("var cordon-values")]
     powershell = run(CORDON, "completion", "powershell").stdout
-    powershell = powershell[powershell.index("$script:CordonWords"):powershell.index("$script:CordonValues")]
+    powershell = powershell[powershell.index("$global:CordonWords"):powershell.index("$global:CordonValues")]
     texts = {
         "zsh": (blocks(zsh, r"^\t'([a-z ]*)'\)$"), r"^\t\t\t'(?:\([^)]*\))?\*?(--?[\w-]+)[=+]?\["),
         "elvish": (blocks(elvish, r"^\t&'([a-z ]*)'=\["), r"(?<= )(--?[\w-]+)|(?<=^)(--?[\w-]+)"),
-        "powershell": (blocks(powershell, r"^\t'([a-z ]*)' = @\($"), r"^\t\t@\('(--?[\w-]+)', "),
+        "powershell": (blocks(powershell, r"^\t'([a-z ]*)' = @\($"), r"^\t\t'(--?[\w-]+)\|"),
     }
     for shell, (parts, pattern) in texts.items():
         same(set(parts), {" ".join(path) for path, c in COMMANDS}, shell)

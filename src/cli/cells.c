@@ -51,7 +51,10 @@ void cell_command(struct buf *out, const struct spec *s)
 
 void cell_port(struct buf *out, const struct spec_port *p)
 {
-	buf_addf(out, "%s:%u->%u/%s", p->bind, p->host_port, p->guest_port, p->udp ? "udp" : "tcp");
+	bool v6 = strchr(p->bind, ':') != NULL;
+
+	buf_addf(out, "%s%s%s:%u->%u/%s", v6 ? "[" : "", p->bind, v6 ? "]" : "", p->host_port,
+		 p->guest_port, p->udp ? "udp" : "tcp");
 }
 
 void cell_time(struct buf *out, uint64_t real_ns)

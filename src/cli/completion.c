@@ -498,12 +498,15 @@ static void powershell_way(struct buf *out, const char *at, const struct command
 	}
 }
 
+/* Word and text in one string: @( ) flattens lists of lists. */
 static void powershell_candidate(struct buf *out, const char *dashes, const char *word,
 				 const char *text)
 {
-	buf_addf(out, "\t\t@('%s%s', ", dashes, word);
-	add_quoted(out, text, "''");
-	buf_add_str(out, ")\n");
+	AUTO_FREE char *both = xasprintf("%s%s|%s", dashes, word, text);
+
+	buf_add_str(out, "\t\t");
+	add_quoted(out, both, "''");
+	buf_add_char(out, '\n');
 }
 
 static void powershell_case(struct buf *out, const char *at, const struct command *c)
@@ -549,13 +552,13 @@ static void powershell_lister(struct buf *out, const char *at, const struct comm
 static void add_powershell(struct buf *out)
 {
 	buf_add_str(out, "# powershell completion for cordon and msb\n"
-			 "$script:CordonWays = @{\n");
+			 "$global:CordonWays = @{\n");
 	walk(out, "", &cordon_root, powershell_way);
-	buf_add_str(out, "}\n$script:CordonWords = @{\n");
+	buf_add_str(out, "}\n$global:CordonWords = @{\n");
 	walk(out, "", &cordon_root, powershell_case);
-	buf_add_str(out, "}\n$script:CordonValues = @{\n");
+	buf_add_str(out, "}\n$global:CordonValues = @{\n");
 	walk(out, "", &cordon_root, powershell_value);
-	buf_add_str(out, "}\n$script:CordonListers = @{\n");
+	buf_add_str(out, "}\n$global:CordonListers = @{\n");
 	walk(out, "", &cordon_root, powershell_lister);
 	buf_add_str(
 		out,
@@ -570,24 +573,27 @@ static void add_powershell(struct buf *out)
 		"\tfor ($i = 1; $i -lt $count; $i++) {\n"
 		"\t\tif ($all[$i] -eq '--') { return }\n"
 		"\t\t$previous = $all[$i]\n"
-		"\t\t$next = $script:CordonWays[\"$at/$previous\"]\n"
+		"\t\t$next = $global:CordonWays[\"$at/$previous\"]\n"
 		"\t\tif ($next) { $at = $next }\n"
 		"\t}\n"
-		"\t$values = $script:CordonValues[\"$at $previous\"]\n"
+		"\t$values = $global:CordonValues[\"$at $previous\"]\n"
 		"\tif ($values) {\n"
-		"\t\t$candidates = $values.Split(' ') | ForEach-Object { , @($_, $_) }\n"
+		"\t\t$candidates = @($values.Split(' '))\n"
 		"\t} else {\n"
-		"\t\t$candidates = @($script:CordonWords[$at])\n"
-		"\t\t$lister = $script:CordonListers[$at]\n"
+		"\t\t$candidates = @($global:CordonWords[$at])\n"
+		"\t\t$lister = $global:CordonListers[$at]\n"
 		"\t\tif ($lister) {\n"
-		"\t\t\t$candidates += & $all[0] $lister.Split(' ') 2>$null |\n"
-		"\t\t\t\tForEach-Object { , @($_, $_) }\n"
+		"\t\t\t$program = $all[0]\n"
+		"\t\t\t$words = $lister.Split(' ')\n"
+		"\t\t\t$candidates += @(& $program @words 2>$null)\n"
 		"\t\t}\n"
 		"\t}\n"
-		"\t$candidates | Where-Object { $_[0] -like \"$wordToComplete*\" } | "
-		"ForEach-Object {\n"
-		"\t\t[System.Management.Automation.CompletionResult]::new($_[0], $_[0], "
-		"'ParameterValue', $_[1])\n"
+		"\t$candidates | Where-Object { $_ -like \"$wordToComplete*\" } | ForEach-Object "
+		"{\n"
+		"\t\t$word, $text = $_ -split '\\|', 2\n"
+		"\t\tif (-not $text) { $text = $word }\n"
+		"\t\t[System.Management.Automation.CompletionResult]::new($word, $word, "
+		"'ParameterValue', $text)\n"
 		"\t}\n"
 		"}\n");
 }

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
+#include "cli/start.h"
 #include "cli/ui.h"
 #include "client/copy.h"
 #include "client/sandbox.h"
@@ -70,9 +71,9 @@ static int copy(const struct home *h, const struct endpoint *from, const struct 
 	int r;
 
 	if (from->name && to->name) {
-		r = visit_open(&a, h, from->name, e);
+		r = visit_open(&a, h, from->name, start_one, e);
 		if (r == 0) {
-			r = visit_open(&b, h, to->name, e);
+			r = visit_open(&b, h, to->name, start_one, e);
 			if (r == 0)
 				r = copy_across(&a.client, from->path, &b.client, to->path, notes,
 						e);
@@ -81,7 +82,7 @@ static int copy(const struct home *h, const struct endpoint *from, const struct 
 		visit_done(&a);
 		return r;
 	}
-	r = visit_open(&a, h, from->name ? from->name : to->name, e);
+	r = visit_open(&a, h, from->name ? from->name : to->name, start_one, e);
 	if (r == 0)
 		r = from->name ? copy_out(&a.client, from->path, to->path, notes, e)
 			       : copy_in(&a.client, from->path, to->path, notes, e);

@@ -14,6 +14,7 @@
 #include "cli/network.h"
 #include "cli/ui.h"
 #include "client/control.h"
+#include "client/sandbox.h"
 #include "client/volumes.h"
 #include "spec/grammar.h"
 
@@ -199,17 +200,25 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-static bool is_within(const char *path, const char *dir)
+/* Where our own state lies: the part of it that PATH is in, or that is in PATH when HOLDS; or NULL. */
+static char *find_state(const struct home *h, const char *path, bool holds)
 {
-	size_t n = strlen(dir);
+	struct strv all = { 0 };
+	char *found = NULL;
 
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
+	places_list(h, &all);
+	for (size_t i = 0; !found && i < all.n; i++)
+		if (path_is_within(path, all.v[i]) || (holds && path_is_within(all.v[i], path)))
+			found = xstrdup(all.v[i]);
+	strv_done(&all);
+	return found;
 }
 
 /* A root directory is used in place: it must exist, be one, and not hold our own state. */
 static int check_root_dir(struct spec *s, const char *word, const struct home *h, struct err *e)
 {
 	AUTO_FREE char *real = realpath(s->image.reference, NULL);
+	AUTO_FREE char *state = NULL;
 	struct stat st;
 
 	if (!real || stat(real, &st) < 0)
@@ -219,9 +228,10 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	if (strcmp(real, "/") == 0)
 		return err_set(e, ERR_DENIED,
 			       "image '%s': the host's own root cannot be one; use 'host'", word);
-	if (is_within(h->path, real) || is_within(real, h->path))
+	state = find_state(h, real, true);
+	if (state)
 		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'",
-			       word, h->path);
+			       word, state);
 	set_str(&s->image.reference, real);
 	return 0;
 }
@@ -271,12 +281,12 @@ static int check_promises(const struct spec_mount *m, struct err *e)
 	return 0;
 }
 
-static int check_raw(const char *flag, const char *path, const char *format, struct err *e)
+static int check_raw(const char *what, const char *path, const char *format, struct err *e)
 {
 	if (!format || strcmp(format, "raw") == 0)
 		return 0;
-	err_set(e, ERR_UNSUPPORTED, "%s: '%s' has format %s, and only raw can be mounted here",
-		flag, path, format);
+	err_set(e, ERR_UNSUPPORTED, "%s '%s' has format %s, and only raw can be mounted here", what,
+		path, format);
 	return err_hint(e, "convert it: qemu-img convert -O raw FILE FILE.raw");
 }
 
@@ -284,46 +294,36 @@ static int check_raw(const char *flag, const char *path, const char *format, str
 static int resolve(char **path, const char *what, const struct home *h, struct err *e)
 {
 	char *real = realpath(*path, NULL);
+	AUTO_FREE char *state = NULL;
 
 	if (!real)
 		return err_sys(e, errno, "%s '%s'", what, *path);
 	free(*path);
 	*path = real;
-	if (is_within(real, h->path))
+	state = find_state(h, real, false);
+	if (state)
 		return err_set(e, ERR_DENIED, "%s '%s' is inside the state directory", what, real);
 	return 0;
+}
+
+static int check_mount(struct spec_mount *m, const struct home *h, struct err *e)
+{
+	if (check_promises(m, e) < 0)
+		return -1;
+	if (m->kind == MOUNT_NAMED)
+		return volumes_check(h, m, e);
+	if (resolve(&m->source, "source", h, e) < 0)
+		return -1;
+	return m->kind == MOUNT_DISK ? check_raw("source", m->source, m->format, e) : 0;
 }
 
 /* Sources are resolved once, here; what is missing is found before anything is made. */
 static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 {
-	for (size_t i = 0; i < s->n_mounts; i++) {
-		struct spec_mount *m = &s->mount[i];
-		struct stat st;
-
-		if (m->kind == MOUNT_TMPFS)
-			continue;
-		if (check_promises(m, e) < 0)
-			return -1;
-		if (m->kind == MOUNT_NAMED)
-			continue;
-		if (resolve(&m->source, "mount source", h, e) < 0)
-			return -1;
-		if (stat(m->source, &st) < 0)
-			return err_sys(e, errno, "mount source '%s'", m->source);
-		if (m->kind == MOUNT_DISK && !S_ISREG(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-disk: '%s' is not a file",
-				       m->source);
-		if (m->kind == MOUNT_DISK && check_raw("--mount-disk", m->source, m->format, e) < 0)
-			return -1;
-		if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-dir: '%s' is not a directory",
-				       m->source);
-		if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
-			return err_set(e, ERR_INVALID, "--mount-file: '%s' is not a file",
-				       m->source);
-	}
-	return volumes_check(h, s, e);
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (s->mount[i].kind != MOUNT_TMPFS && check_mount(&s->mount[i], h, e) < 0)
+			return err_wrap(e, "%s", s->mount[i].origin);
+	return 0;
 }
 
 static int check_root_disk(struct spec *s, const struct home *h, struct err *e)
@@ -336,9 +336,9 @@ static int check_root_disk(struct spec *s, const struct home *h, struct err *e)
 		return err_set(e, ERR_UNSUPPORTED, "--root-disk flat is not supported yet");
 	if (d->kind != ROOT_DISK_PATH)
 		return 0;
-	return resolve(&d->path, "--root-disk", h, e) < 0
+	return resolve(&d->path, "--root-disk:", h, e) < 0
 		       ? -1
-		       : check_raw("--root-disk", d->path,
+		       : check_raw("--root-disk:", d->path,
 				   d->format ? d->format : disk_format(d->path), e);
 }
 

@@ -16,9 +16,11 @@
 #include "client/exec.h"
 #include "client/launch.h"
 #include "client/sandbox.h"
+#include "host/groups.h"
 #include "host/facts.h"
 
-#define PROOF_TIMEOUT_MS 30000 /* a command that does nothing, on the slowest of machines */
+#define NAMES_MAX_BYTES (64u << 10) /* of a thousand groups, in one command */
+#define PROOF_TIMEOUT_MS 30000      /* a command that does nothing, on the slowest of machines */
 
 /* --- the proof ------------------------------------------------------------------------------- */
 
@@ -197,6 +199,18 @@ static void report_kvm(const struct report *r)
 		ui_check(UI_SOSO, "KVM", "%s; sandboxes use the process engine", f->text);
 }
 
+static void hint_lines(const char *lines)
+{
+	struct str rest = str_of(lines);
+
+	while (rest.n) {
+		struct str one = str_cut(&rest, '\n');
+		AUTO_FREE char *text = xstrndup(one.p, one.n);
+
+		ui_hint(text);
+	}
+}
+
 static void report_proof(const struct report *r)
 {
 	if (r->proof.ran)
@@ -205,14 +219,7 @@ static void report_proof(const struct report *r)
 	else
 		ui_check(UI_BAD, "Engine", "process: no command could be run");
 	if (r->proof.e.code) {
-		struct str rest = str_of(r->proof.e.msg);
-
-		while (rest.p) {
-			struct str one = str_cut(&rest, '\n');
-			AUTO_FREE char *text = xstrndup(one.p, one.n);
-
-			ui_hint(text);
-		}
+		hint_lines(r->proof.e.msg);
 		if (r->proof.e.hint)
 			ui_hint(r->proof.e.hint);
 	}
@@ -242,33 +249,111 @@ static void report_machine(const struct args *a, const struct home *h)
 	ui_info("Caller", "uid %u", (unsigned)geteuid());
 	if (h)
 		ui_info("State", "%s", h->path);
+	for (size_t i = 0; h && places_names[i]; i++) {
+		AUTO_FREE char *path = xasprintf("%s/%s", h->path, places_names[i]);
+		AUTO_FREE char *real = realpath(path, NULL);
+
+		if (real && strcmp(path, real) != 0)
+			ui_info("Elsewhere", "%s in %s", places_names[i], real);
+	}
+}
+
+/* Every part of the state is there and can be written. */
+static void report_state(const struct home *h)
+{
+	for (size_t i = 0; places_names[i]; i++)
+		if (faccessat(h->fd, places_names[i], W_OK, AT_EACCESS) < 0 &&
+		    (errno != ENOENT || strcmp(places_names[i], "secrets") != 0)) {
+			ui_check(UI_BAD, "State", "'%s/%s': %s", h->path, places_names[i],
+				 strerror(errno));
+			return;
+		}
+	ui_check(UI_GOOD, "State", "writable");
+}
+
+struct leftovers {
+	struct strv
+		used; /* ids of this home's sandboxes, whose next start clears up, and of live ones */
+	struct strv idle;
+};
+
+static bool has(const struct strv *l, const char *word)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->v[i], word) == 0)
+			return true;
+	return false;
+}
+
+static void note_group(void *arg, const char *id, bool idle)
+{
+	struct leftovers *l = arg;
+	struct strv *list = idle ? &l->idle : &l->used;
+
+	if (!has(list, id))
+		strv_add(list, id);
+}
+
+/* Control groups that nobody will remove, since the home of their sandbox is gone. */
+static void report_leftovers(struct report *r, const struct home *h)
+{
+	AUTO_SANDBOX_LIST all = { 0 };
+	AUTO_BUF names = BUF_INIT(NAMES_MAX_BYTES);
+	struct leftovers l = { 0 };
+	struct err ignored;
+	size_t n = 0;
+
+	if (sandbox_list_load(h, &all, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < all.n; i++) {
+		char id[HOME_ID_BYTES];
+
+		home_machine_id(h, all.item[i].spec.name, id);
+		strv_add(&l.used, id);
+	}
+	groups_find(note_group, &l);
+	for (size_t i = 0; i < l.idle.n; i++)
+		if (!has(&l.used, l.idle.v[i]))
+			buf_addf(&names, "%s-path '*/" GROUPS_PREFIX "%s*'", n++ ? " -o " : "",
+				 l.idle.v[i]);
+	if (n) {
+		AUTO_FREE char *command =
+			xasprintf("find /sys/fs/cgroup -depth -type d \\( %s \\) -exec rmdir {} +",
+				  buf_str(&names));
+
+		ui_check(UI_SOSO, "Cgroups", "%zu of no sandbox here, without processes", n);
+		strv_add(&r->fixes, command);
+	}
+	strv_done(&l.used);
+	strv_done(&l.idle);
 }
 
 int cmd_doctor(const struct args *a)
 {
 	struct report r = { 0 };
+	AUTO_FREE char *sandboxes = NULL;
 	AUTO_HOME home = { .fd = -1 };
 	struct err e = { 0 };
 
 	/* opening makes a missing one: the one repair that needs nobody's consent */
-	if (home_open(&home, &e) < 0) {
-		report_machine(a, NULL);
-		ui_check(UI_BAD, "State", "%s", e.msg);
+	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
+		report_machine(a, home.path ? &home : NULL);
+		ui_check(UI_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
+		hint_lines(strchr(e.msg, '\n') ? strchr(e.msg, '\n') + 1 : "");
 		if (e.hint)
 			ui_hint(e.hint);
 		return 1;
 	}
 	report_machine(a, &home);
-	if (faccessat(home.fd, "sandboxes", W_OK, AT_EACCESS) == 0)
-		ui_check(UI_GOOD, "State", "writable");
-	else
-		ui_check(UI_BAD, "State", "'%s/sandboxes': %s", home.path, strerror(errno));
-	facts_probe(home.path, &r.facts);
+	report_state(&home);
+	sandboxes = xasprintf("%s/sandboxes", home.path);
+	facts_probe(sandboxes, &r.facts);
 	prove(&home, &r.proof);
 	report_walls(&r);
 	report_limits(&r);
 	report_sizes(&r);
 	report_kvm(&r);
+	report_leftovers(&r, &home);
 	report_proof(&r);
 	report_fixes(a, &r);
 	strv_done(&r.fixes);

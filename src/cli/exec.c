@@ -1,6 +1,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
+#include "cli/start.h"
 #include "cli/ui.h"
 #include "client/sandbox.h"
 #include "client/visit.h"
@@ -10,7 +11,7 @@ static int run(struct execution *x, const struct args *a, const struct home *h, 
 {
 	AUTO_RECORD record = RECORD_NONE;
 	struct visit v;
-	int r = visit_open(&v, h, name, e);
+	int r = visit_open(&v, h, name, start_one, e);
 
 	*ret_ran = false;
 	/* without a command the record says what to run */

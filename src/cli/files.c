@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/spawn.h"
 #include "client/program.h"
+#include "client/sandbox.h"
 #include "spec/config.h"
 
 #define JSON_MAX_BYTES (8u << 20) /* what cordon-yaml writes at most */
@@ -117,8 +118,8 @@ static int apply_config(const struct home *h, struct spec *s, struct err *e)
 	struct config c;
 	int r = config_load(h->path, &c, e);
 
-	if (r == 0 && (c.cache || c.sandboxes || c.volumes || c.snapshots || c.logs || c.secrets))
-		r = err_set(e, ERR_UNSUPPORTED, "'paths' in config.json is not supported yet");
+	if (r == 0)
+		r = places_settle(h, &c, e);
 	if (r == 0) {
 		config_apply(&c, s);
 		s->shell_fallback = c.shell_fallback;

@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/ui.h"
 #include "client/program.h"
+#include "client/sandbox.h"
 #include "image/store.h"
 #include "spec/grammar.h"
 
@@ -68,7 +69,8 @@ static int become(const struct args *a, const struct handover *o)
 	struct strv argv = { 0 };
 	struct err e = { 0 };
 
-	if (home_open(&home, &e) < 0 || program_find("cordon-image", &program, &e) < 0)
+	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0 ||
+	    program_find("cordon-image", &program, &e) < 0)
 		return ui_error(&e);
 	strv_add(&argv, "cordon-image");
 	strv_add(&argv, "--home");
@@ -78,6 +80,7 @@ static int become(const struct args *a, const struct handover *o)
 	strv_add(&argv, "--");
 	for (size_t i = 0; i < a->word.n; i++)
 		strv_add(&argv, a->word.v[i]);
+	program_tell_children();
 	execve(program, argv.v, environ);
 	err_sys(&e, errno, "execute '%s'", program);
 	strv_done(&argv);
@@ -227,6 +230,7 @@ static int pull(const struct args *a, const struct home *h, const struct conf_ex
 	strv_add(&argv, "--");
 	strv_add(&argv, reference);
 	log_line(LOG_INFO, "pull '%s' by '%s'", reference, program);
+	program_tell_children();
 	r = run_pull(program, &argv, e);
 	strv_done(&argv);
 	return r;

@@ -158,8 +158,9 @@ static void add_head(struct buf *b, const struct record *r, const struct spec *s
 		linef(b, 0, "Max duration", "%llus", (unsigned long long)s->max_duration_s);
 }
 
-static void add_runtime(struct buf *b, const struct spec *s)
+static void add_runtime(struct buf *b, const struct record *r)
 {
+	const struct spec *s = record_in_force(r);
 	AUTO_BUF command = BUF_INIT(OUTPUT_MAX_BYTES);
 
 	cell_command(&command, s);
@@ -170,10 +171,11 @@ static void add_runtime(struct buf *b, const struct spec *s)
 	if (s->hostname)
 		line(b, 0, "Hostname", s->hostname);
 	for (size_t i = 0; i < s->n_ports; i++) {
-		AUTO_BUF port = BUF_INIT(256);
+		struct spec_port port = record_port(r, i);
+		AUTO_BUF cell = BUF_INIT(256);
 
-		cell_port(&port, &s->port[i]);
-		line(b, 0, "Port", buf_str(&port));
+		cell_port(&cell, &port);
+		line(b, 0, "Port", buf_str(&cell));
 	}
 }
 
@@ -271,7 +273,7 @@ static int print_text(const struct record *r, const struct changes *pending)
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
 
 	add_head(&b, r, s);
-	add_runtime(&b, s);
+	add_runtime(&b, r);
 	add_resources(&b, s);
 	add_limits(&b, r);
 	add_pairs(&b, "Environment", s->env, s->n_env);

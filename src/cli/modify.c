@@ -345,8 +345,7 @@ static int apply(const struct plan *p, const struct args *a, const struct home *
 		return -1;
 	if (!restart)
 		return 0;
-	return control_stop(h, name, CONTROL_GRACE_DEFAULT, e) < 0 ? -1
-								   : start_one(h, name, false, e);
+	return control_stop(h, name, CONTROL_GRACE_DEFAULT, e) < 0 ? -1 : start_one(h, name, e);
 }
 
 static int modify(struct plan *p, const struct args *a, const struct home *h, struct err *e)

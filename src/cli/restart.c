@@ -16,8 +16,7 @@ static int restart(const struct args *a, const struct home *h, const char *name,
 		return -1;
 	if (r.status == STATUS_STARTING)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is starting", name);
-	if (control_stop(h, name, *(uint32_t *)data, e) < 0 ||
-	    start_one(h, name, args_has(a, "quiet"), e) < 0)
+	if (control_stop(h, name, *(uint32_t *)data, e) < 0 || start_one(h, name, e) < 0)
 		return -1;
 	ui_done("Restarted", name, clock_mono_ns() - begin);
 	return 0;

@@ -11,9 +11,9 @@
 #include "cli/creation.h"
 #include "cli/execution.h"
 #include "cli/options.h"
+#include "cli/start.h"
 #include "cli/ui.h"
 #include "client/control.h"
-#include "client/launch.h"
 #include "client/sandbox.h"
 
 struct job {
@@ -56,6 +56,15 @@ static int execute(struct job *j, const char *name, struct err *e)
 	return 0;
 }
 
+/* The supervisor may have something to say of it: limits that hold in part, files of root's. */
+static bool may_warn(const struct spec *s)
+{
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (s->mount[i].kind == MOUNT_BIND)
+			return true;
+	return s->memory_set;
+}
+
 static int run_new(struct job *j, struct err *e)
 {
 	/* for what must be there before the command: files, and ports that may be taken */
@@ -66,13 +75,8 @@ static int run_new(struct job *j, struct err *e)
 	    launch_create(&j->home, &j->spec, !waits, &j->launch, e) < 0)
 		return -1;
 	j->started = true;
-	if (waits) {
-		AUTO_BUF warnings = BUF_INIT(65536);
-
-		if (launch_wait(&j->launch, &warnings, e) < 0 ||
-		    launch_settle(&j->launch, &j->spec, e) < 0)
-			return -1;
-	}
+	if ((waits || may_warn(&j->spec)) && start_wait(&j->launch, "Creating", &j->spec, e) < 0)
+		return -1;
 	return execute(j, j->spec.name, e);
 }
 
@@ -92,7 +96,6 @@ static const char *ignored_option(const struct args *a)
 /* The name exists: use what is there; creation options have no say. */
 static int run_existing(struct job *j, struct record *r, struct err *e)
 {
-	AUTO_BUF warnings = BUF_INIT(65536);
 	const char *name = r->spec.name, *option = ignored_option(j->args);
 
 	if (option)
@@ -100,7 +103,7 @@ static int run_existing(struct job *j, struct record *r, struct err *e)
 			name, option);
 	if (!sandbox_is_up(r)) {
 		if (launch_start(&j->home, name, &j->launch, e) < 0 ||
-		    launch_wait(&j->launch, &warnings, e) < 0)
+		    start_wait(&j->launch, "Starting", NULL, e) < 0)
 			return -1;
 		j->started = true;
 	} else if (j->x.request.message.flags & EXEC_DETACHED) {

@@ -4,21 +4,45 @@
 #include "cli/start.h"
 #include "cli/targets.h"
 #include "cli/ui.h"
-#include "client/launch.h"
 
-int start_one(const struct home *h, const char *name, bool quiet, struct err *e)
+static void show_warnings(const struct buf *warnings)
+{
+	struct str rest = { buf_str(warnings), warnings->n };
+
+	while (rest.p && rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (line.n)
+			ui_warn("%.*s", (int)line.n, line.p);
+	}
+}
+
+int start_wait(struct launch *l, const char *verb, const struct spec *s, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
+	struct ui_spin spin;
+	int r;
+
+	ui_spin_begin(&spin, false, verb, l->name);
+	l->tick = spin.on ? ui_spin_tick : NULL;
+	l->tick_arg = &spin;
+	r = launch_wait(l, &warnings, e);
+	if (r == 0 && s)
+		r = launch_settle(l, s, e);
+	ui_spin_end(&spin);
+	l->tick = NULL;
+	if (s)
+		show_warnings(&warnings);
+	return r;
+}
+
+int start_one(const struct home *h, const char *name, struct err *e)
+{
 	struct launch l = LAUNCH_NONE;
 	int r = launch_start(h, name, &l, e);
-	struct ui_spin spin;
 
-	ui_spin_begin(&spin, quiet, "Starting", name);
-	l.tick = spin.on ? ui_spin_tick : NULL;
-	l.tick_arg = &spin;
 	if (r == 0)
-		r = launch_wait(&l, &warnings, e);
-	ui_spin_end(&spin);
+		r = start_wait(&l, "Starting", NULL, e);
 	launch_done(&l);
 	return r;
 }
@@ -34,7 +58,7 @@ static int start(const struct args *a, const struct home *h, const char *name, v
 	if (r.status != STATUS_STOPPED && r.status != STATUS_CRASHED)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is already %s", name,
 			       status_lower(r.status));
-	if (start_one(h, name, args_has(a, "quiet"), e) < 0)
+	if (start_one(h, name, e) < 0)
 		return -1;
 	ui_done("Started", name, clock_mono_ns() - begin);
 	return 0;

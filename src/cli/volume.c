@@ -6,6 +6,7 @@
 #include "cli/cells.h"
 #include "cli/commands.h"
 #include "cli/ui.h"
+#include "client/sandbox.h"
 #include "client/volumes.h"
 #include "spec/grammar.h"
 
@@ -45,7 +46,7 @@ int cmd_volume_create(const struct args *a)
 		return ui_errorf(ERR_INVALID, "--name: '%s' and '%s' are two names for one volume",
 				 option, name);
 	if (spec_check_name("volume", name, &e) < 0 || home_open(&home, &e) < 0 ||
-	    create(a, &home, name, &e) < 0)
+	    places_follow(&home, &e) < 0 || create(a, &home, name, &e) < 0)
 		return ui_error(&e);
 	if (!args_has(a, "quiet"))
 		printf("%s\n", name);

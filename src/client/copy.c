@@ -111,6 +111,20 @@ int copy_in(struct client *c, const char *from, const char *to, const struct cop
 	return put(c, from, &m, n, e);
 }
 
+static const char *option_of(const struct spec_patch *p)
+{
+	static const char *const words[][2] = {
+		{ "copy", "--copy" },         { "copy_file", "--copy-file" },
+		{ "copy_dir", "--copy-dir" }, { "mkdir", "--mkdir" },
+		{ "remove", "--rm" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcmp(words[i][0], p->op) == 0)
+			return words[i][1];
+	return p->op;
+}
+
 int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
 	       struct err *e)
 {
@@ -129,7 +143,7 @@ int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_n
 		r = transfer_open(&t, c, &m, on_answer, &a, e);
 		r = answer_wait(&a, &t, r, e);
 	}
-	return r < 0 ? err_wrap(e, "%s '%s'", p->op, p->path) : 0;
+	return r < 0 ? err_wrap(e, "%s: '%s'", option_of(p), p->path) : 0;
 }
 
 /* --- out ------------------------------------------------------------------------------------- */

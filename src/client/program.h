@@ -5,3 +5,7 @@
 
 /* Absolute path of program NAME, allocated. */
 MUST_USE int program_find(const char *name, char **ret, struct err *e);
+
+/* Sets MSB_PATH, for programs that call us back: credential helpers, and what they start. One that the
+ * caller has set stays. It is not a variable of sandboxes. */
+void program_tell_children(void);

@@ -6,6 +6,7 @@
 
 #include "state/execlog.h"
 #include "state/home.h"
+#include "state/places.h"
 #include "state/record.h"
 
 /* All records that load, newest first; broken ones are skipped. */

@@ -2,31 +2,25 @@
 
 #include "base/cleanup.h"
 #include "client/control.h"
-#include "client/launch.h"
 #include "client/sandbox.h"
 
-static int start(const struct home *h, const char *name, struct err *e)
+/* START waits for one that is on its way out. */
+static int start_it(const struct home *h, const char *name, visit_start *start, struct err *e)
 {
-	AUTO_BUF warnings = BUF_INIT(65536);
 	AUTO_RECORD r = RECORD_NONE;
-	struct launch l;
-	int k;
 
 	if (record_load(h, name, &r, e) < 0)
 		return -1;
-	if (launch_start(h, name, &l, e) < 0) { /* waits for one that is on its way out */
-		if (e->code == ERR_BUSY &&
-		    (r.status == STATUS_STARTING || r.status == STATUS_DRAINING))
-			err_set(e, ERR_BUSY, "sandbox '%s' is %s; try again when it is running",
-				name, status_lower(r.status));
-		return -1;
-	}
-	k = launch_wait(&l, &warnings, e);
-	launch_done(&l);
-	return k;
+	if (start(h, name, e) == 0)
+		return 0;
+	if (e->code == ERR_BUSY && (r.status == STATUS_STARTING || r.status == STATUS_DRAINING))
+		err_set(e, ERR_BUSY, "sandbox '%s' is %s; try again when it is running", name,
+			status_lower(r.status));
+	return -1;
 }
 
-int visit_open(struct visit *v, const struct home *h, const char *name, struct err *e)
+int visit_open(struct visit *v, const struct home *h, const char *name, visit_start *start,
+	       struct err *e)
 {
 	struct err late;
 	int r;
@@ -36,7 +30,7 @@ int visit_open(struct visit *v, const struct home *h, const char *name, struct e
 	if (r == 0 || e->code != ERR_NOT_RUNNING)
 		return r;
 	client_done(&v->client);
-	if (start(h, name, e) < 0) /* or another command was faster */
+	if (start_it(h, name, start, e) < 0) /* or another command was faster */
 		return e->code == ERR_BUSY ? client_open(&v->client, h, name, &late) : -1;
 	v->started = true;
 	return client_open(&v->client, h, name, e);

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "client/control.h"
 
-static int check_one(const struct home *h, struct spec_mount *m, struct err *e)
+int volumes_check(const struct home *h, struct spec_mount *m, struct err *e)
 {
 	AUTO_VOLUME v = { 0 };
 
@@ -33,14 +33,6 @@ static int check_one(const struct home *h, struct spec_mount *m, struct err *e)
 	return 0;
 }
 
-int volumes_check(const struct home *h, struct spec *s, struct err *e)
-{
-	for (size_t i = 0; i < s->n_mounts; i++)
-		if (s->mount[i].kind == MOUNT_NAMED && check_one(h, &s->mount[i], e) < 0)
-			return -1;
-	return 0;
-}
-
 int volumes_prepare(const struct home *h, const struct spec *s, int *ret_lock, struct strv *made,
 		    struct err *e)
 {
@@ -60,7 +52,7 @@ int volumes_prepare(const struct home *h, const struct spec *s, int *ret_lock, s
 		if (volume_create(h, m->source, &form, e) == 0)
 			strv_add(made, m->source);
 		else if (e->code != ERR_EXISTS)
-			return -1;
+			return err_wrap(e, "%s", m->origin);
 	}
 	return 0;
 }

@@ -4,9 +4,9 @@
 #include "spec/spec.h"
 #include "state/volume.h"
 
-/* Do the volumes that S names fit what it asks of them? Missing ones do: they are made later. A mount
+/* Does the volume that M names fit what it asks of it? A missing one does: it is made later. A mount
  * that does not say what kind it wants learns it from the volume. */
-MUST_USE int volumes_check(const struct home *h, struct spec *s, struct err *e);
+MUST_USE int volumes_check(const struct home *h, struct spec_mount *m, struct err *e);
 /* Makes those that are missing and adds their names to MADE. *RET_LOCK keeps all of them there; let
  * it go when a record names them. After a failure what is in MADE is still the caller's. */
 MUST_USE int volumes_prepare(const struct home *h, const struct spec *s, int *ret_lock,

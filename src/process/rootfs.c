@@ -371,24 +371,28 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 }
 
 /* A volume that contains our own state would let the payload drive other sandboxes: hide it. */
-static void hide_home(struct builder *b, const struct spec_mount *m, int fd)
+static void hide_state(struct builder *b, const struct spec_mount *m, int fd)
 {
 	char link[64], path[4096];
-	AUTO_FREE char *inside = NULL;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0 || !b->r->home)
+	if (n <= 0)
 		return;
 	path[n] = '\0';
 	if (n == 1) /* "/" itself */
 		n = 0;
-	if (strncmp(b->r->home, path, (size_t)n) != 0 || b->r->home[n] != '/')
-		return;
-	inside = xasprintf("%s%s", m->guest, b->r->home + n);
-	add_mount(b, inside, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  "mode=000,size=4k");
+	for (size_t i = 0; i < b->r->hidden.n; i++) {
+		const char *state = b->r->hidden.v[i];
+		AUTO_FREE char *inside = NULL;
+
+		if (strncmp(state, path, (size_t)n) != 0 || state[n] != '/')
+			continue;
+		inside = xasprintf("%s%s", m->guest, state + n);
+		add_mount(b, inside, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			  "mode=000,size=4k");
+	}
 }
 
 static int by_guest_path(const void *a, const void *b, void *arg)
@@ -517,7 +521,7 @@ static void add_volumes(struct builder *b, const struct trees *t)
 		add_way(b, m->guest, t->volume_is_dir[order[k]], false);
 		add_move(b, m->guest, t->volume[order[k]]);
 		if (t->volume_is_dir[order[k]] && m->kind == MOUNT_BIND)
-			hide_home(b, m, b->r->volume_fd[order[k]]);
+			hide_state(b, m, b->r->volume_fd[order[k]]);
 	}
 }
 

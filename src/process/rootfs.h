@@ -45,7 +45,7 @@ struct rootfs {
 	uint64_t memory_mib; /* size of the in-memory upper */
 	int sys_fd, dev_fd;  /* see fixtures.h; or -1 */
 	int *volume_fd;      /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */
-	const char *home;    /* canonical path of the state directory, hidden inside volumes */
+	struct strv hidden;  /* canonical paths of our own state, hidden inside volumes */
 	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */
 	char *host_cas;      /* root certificates of the host, or NULL: not asked for */
 	char *ca_bundle;     /* the image's and the host's */

@@ -93,7 +93,7 @@ int run_load(const struct options *o, struct err *e)
 	if (o->input) {
 		input = open(o->input, O_RDONLY | O_CLOEXEC);
 		if (input < 0)
-			return err_sys(e, errno, "open '%s'", o->input);
+			return err_sys(e, errno, "--input: open '%s'", o->input);
 		lo.fd = input;
 	} else if (isatty(STDIN_FILENO)) {
 		err_set(e, ERR_INVALID, "an archive cannot be read from a terminal");

@@ -73,7 +73,7 @@ static int open_secrets(int home_fd, bool create, int *ret_fd, struct err *e)
 
 	if (create && mkdirat(home_fd, "secrets", 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make the directory of secrets");
-	fd = openat(home_fd, "secrets", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(home_fd, "secrets", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && !(errno == ENOENT && !create))
 		return err_sys(e, errno, "open the directory of secrets");
 	*ret_fd = fd;

@@ -4,19 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* A value is cut so that the reason after it always fits into a message. */
 #define SHOWN_VALUE_BYTES 120
+
+char *bad_beginning(const char *flag, const char *noun, const char *value)
+{
+	bool cut = strlen(value) > SHOWN_VALUE_BYTES;
+
+	return xasprintf("%s: bad %s '%.*s%s'", flag, noun, SHOWN_VALUE_BYTES, value,
+			 cut ? "..." : "");
+}
 
 int bad_value(struct err *e, const char *flag, const char *noun, const char *value, const char *why,
 	      ...)
 {
-	bool cut = strlen(value) > SHOWN_VALUE_BYTES;
+	AUTO_FREE char *beginning = bad_beginning(flag, noun, value);
 	char reason[ERR_MSG_BYTES];
 	va_list ap;
 
 	va_start(ap, why);
 	vsnprintf(reason, sizeof(reason), why, ap);
 	va_end(ap);
-	return err_set(e, ERR_INVALID, "%s: bad %s '%.*s%s': %s", flag, noun, SHOWN_VALUE_BYTES,
-		       value, cut ? "..." : "", reason);
+	return err_set(e, ERR_INVALID, "%s: %s", beginning, reason);
 }

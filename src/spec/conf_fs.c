@@ -1,9 +1,11 @@
 /* Mounts and patches of configuration files. */
 #include "spec/conf_apply.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "spec/bad.h"
 #include "spec/grammar.h"
 #include "spec/words.h"
 
@@ -125,8 +127,13 @@ static int apply_mount(const struct json_value *v, const char *path, struct conf
 	struct spec_mount m = { 0 };
 
 	if (v->type == JSON_STRING) {
+		struct spec_mount *added;
+
 		if (spec_add_mount(a->s, MOUNT_FLAG_VOLUME, v->string.p, e) < 0)
 			return err_wrap(e, "%s", path);
+		added = &a->s->mount[a->s->n_mounts - 1];
+		free(added->origin);
+		added->origin = bad_beginning(path, "mount", v->string.p);
 		return 0;
 	}
 	if (conf_decode(v, path, mount_fields, ARRAY_SIZE(mount_fields), &in, e) < 0)

@@ -116,9 +116,16 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 	return read_oci(in.oci, c, e);
 }
 
+/* Absolute, below the caller's home directory, or below ours. */
 static char *below(const char *home, const char *path)
 {
-	return !path ? NULL : *path == '/' ? xstrdup(path) : xasprintf("%s/%s", home, path);
+	const char *user = getenv("HOME");
+
+	if (!path || *path == '/')
+		return copy(path);
+	if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && user && *user == '/')
+		return xasprintf("%s%s", user, path + 1);
+	return xasprintf("%s/%s", home, path);
 }
 
 static int read_paths(const struct json_value *v, const char *home, struct config *c, struct err *e)
@@ -139,6 +146,12 @@ static int read_paths(const struct json_value *v, const char *home, struct confi
 		return 0;
 	if (json_decode(v, "paths", fields, ARRAY_SIZE(fields), false, &in, e) < 0)
 		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const char *path = *(const char **)((char *)&in + fields[i].offset);
+
+		if (path && !*path)
+			return err_set(e, ERR_INVALID, "paths.%s: empty", fields[i].key);
+	}
 	c->cache = below(home, in.cache);
 	c->sandboxes = below(home, in.sandboxes);
 	c->volumes = below(home, in.volumes);
@@ -299,7 +312,7 @@ int config_load(const char *home, struct config *ret, struct err *e)
 
 	config_init(ret);
 	if (load_file(path, given && *given, home, ret, e) < 0)
-		return -1;
+		return given && *given ? err_wrap(e, "MSB_CONFIG_PATH") : -1;
 	if (engine && *engine && read_engine("CORDON_ENGINE", engine, ret, e) < 0) {
 		config_done(ret);
 		return -1;

@@ -307,6 +307,7 @@ static int commit(struct spec *s, struct mount_parse *p, struct err *e)
 			return BAD(p, e, "guest path '%.128s' is mounted twice", p->m.guest);
 	if (s->n_mounts >= SPEC_MOUNTS_MAX)
 		return err_set(e, ERR_LIMIT, "%s: more than %u mounts", p->flag, SPEC_MOUNTS_MAX);
+	p->m.origin = bad_beginning(p->flag, "mount", p->whole);
 	*LIST_ADD(s->mount, s->n_mounts) = p->m;
 	p->m = (struct spec_mount){ 0 };
 	return 0;

@@ -34,6 +34,7 @@ void spec_mount_done(struct spec_mount *m)
 	free(m->guest);
 	free(m->format);
 	free(m->fstype);
+	free(m->origin);
 	*m = (struct spec_mount){ 0 };
 }
 

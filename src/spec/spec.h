@@ -80,6 +80,7 @@ struct spec_mount {
 	bool follow_root_symlinks;
 	bool kind_disk; /* named volume with kind=disk */
 	char *format, *fstype;
+	char *origin; /* "--volume: bad mount 'A:B'", to begin a complaint with; NULL in records */
 };
 
 struct spec_rlimit {

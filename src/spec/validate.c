@@ -54,6 +54,17 @@ static int check_source(const char *flag, const char *source, enum spec_want wan
 	return 0;
 }
 
+/* Sockets and devices are doors, not files. */
+static int check_mountable(const struct spec_mount *m, struct err *e)
+{
+	struct stat st;
+
+	if (stat(m->source, &st) == 0 && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "%s: source '%s' is neither a file nor a directory",
+			       m->origin, m->source);
+	return 0;
+}
+
 static int check_patch(const struct spec_patch *p, struct err *e)
 {
 	if (strcmp(p->op, "copy") == 0)
@@ -67,10 +78,6 @@ static int check_patch(const struct spec_patch *p, struct err *e)
 
 int spec_check_sources(const struct spec *s, struct err *e)
 {
-	static const char *const flags[] = {
-		[WANT_ANY] = "--volume", [WANT_DIR] = "--mount-dir", [WANT_FILE] = "--mount-file"
-	};
-
 	if (s->image.kind == IMAGE_DIR &&
 	    check_source("IMAGE", s->image.reference, WANT_DIR, e) < 0)
 		return -1;
@@ -80,11 +87,11 @@ int spec_check_sources(const struct spec *s, struct err *e)
 	for (size_t i = 0; i < s->n_mounts; i++) {
 		const struct spec_mount *m = &s->mount[i];
 
-		if (m->kind == MOUNT_BIND &&
-		    check_source(flags[m->want], m->source, m->want, e) < 0)
+		if (m->kind == MOUNT_BIND && m->want == WANT_ANY && check_mountable(m, e) < 0)
 			return -1;
-		if (m->kind == MOUNT_DISK &&
-		    check_source("--mount-disk", m->source, WANT_FILE, e) < 0)
+		if ((m->kind == MOUNT_BIND || m->kind == MOUNT_DISK) &&
+		    check_source(m->origin, m->source, m->kind == MOUNT_DISK ? WANT_FILE : m->want,
+				 e) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < s->n_patches; i++)

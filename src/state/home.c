@@ -211,8 +211,11 @@ void home_socket_id(const char *name, char out[HOME_ID_BYTES])
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES])
 {
 	AUTO_FREE char *full = xasprintf("%s/%s", h->path, name);
+	char tag[HOME_ID_BYTES];
 
 	home_socket_id(full, out);
+	home_socket_id(h->path, tag);
+	memcpy(out, tag, HOME_TAG_DIGITS);
 }
 
 int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
@@ -221,7 +224,7 @@ int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
 
 	if (mkdirat(h->fd, dir, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make '%s/%s'", h->path, dir);
-	fd = openat(h->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(h->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* a link is ours: places.h */
 	if (fd < 0)
 		return err_sys(e, errno, "open '%s/%s'", h->path, dir);
 	*ret_fd = fd;

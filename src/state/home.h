@@ -31,7 +31,9 @@ void home_done(struct home *h);
 
 /* The short name of sandbox NAME inside this home (sockets). */
 void home_socket_id(const char *name, char out[HOME_ID_BYTES]);
-/* One that no other home on this machine shares (cgroups). */
+/* One that no other home on this machine shares (cgroups). It begins with HOME_TAG_DIGITS that all of this
+ * home have in common: what is left of a home that was deleted can be told from others'. */
+#define HOME_TAG_DIGITS 6
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES]);
 /* Opens DIR below the home as a directory, making it 0700. */
 MUST_USE int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e);

@@ -414,12 +414,14 @@ void record_await_start(const struct home *h, const char *name)
 
 /* --- create, load, remove -------------------------------------------------------------------- */
 
+#define SANDBOXES "sandboxes/"
+
 static void temporary_name(char out[48], const char *what)
 {
 	uint64_t tag = 0;
 
 	IGNORE(getrandom(&tag, sizeof(tag), 0) < 0); /* a repeated tag shows as EEXIST */
-	snprintf(out, 48, "sandboxes/.%s-%016llx", what, (unsigned long long)tag);
+	snprintf(out, 48, SANDBOXES ".%s-%016llx", what, (unsigned long long)tag);
 }
 
 static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
@@ -439,7 +441,7 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
  * holds this shared, and the sweep, which deletes such, wants it alone. */
 static int hold_sandboxes(const struct home *h, struct err *e)
 {
-	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r;
 
 	do
@@ -479,7 +481,7 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 		else
 			err_sys(e, errno, "make the record of sandbox '%s'", s->name);
 	}
-	IGNORE(erase_tree(h->fd, temp)); /* a sweep finds what stays */
+	IGNORE(erase_tree(hold, temp + strlen(SANDBOXES))); /* a sweep finds what stays */
 	return -1;
 }
 
@@ -541,7 +543,7 @@ static void retired_path(const char *name, char *out, size_t n)
 	char id[HOME_ID_BYTES];
 
 	home_socket_id(name, id);
-	snprintf(out, n, "sandboxes/.gone-%s", id);
+	snprintf(out, n, SANDBOXES ".gone-%s", id);
 }
 
 bool record_is_retired(const struct home *h, const char *name, int dir)
@@ -585,12 +587,14 @@ static int erase_record(int dirfd, const char *path)
 int record_erase(const struct home *h, const char *name, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", h->path, name);
+	/* a supervisor in its walls cannot list it; what is erased must be reached without a link */
+	AUTO_FD all = openat(h->fd, "sandboxes", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char gone[64];
 	int r;
 
 	retired_path(name, gone, sizeof(gone));
 	range_release(path);
-	r = erase_record(h->fd, gone);
+	r = all < 0 ? -errno : erase_record(all, gone + strlen(SANDBOXES));
 	if (r == -EACCES || r == -EPERM)
 		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range",
 			       name);

@@ -25,6 +25,7 @@
 #define VOLUME_FILE_MAX_BYTES 65536u
 #define DEPTH_MAX 256u /* of what volume_used_bytes() counts; deeper is not worth the descriptors */
 #define MIB (1ull << 20)
+#define VOLUMES "volumes/"
 
 const char *volume_kind_name(enum volume_kind k)
 {
@@ -42,7 +43,7 @@ static void temporary_name(char out[48], const char *what)
 	uint64_t tag = 0;
 
 	IGNORE(getrandom(&tag, sizeof(tag), 0) < 0); /* a repeated tag shows as EEXIST */
-	snprintf(out, 48, "volumes/.%s-%016llx", what, (unsigned long long)tag);
+	snprintf(out, 48, VOLUMES ".%s-%016llx", what, (unsigned long long)tag);
 }
 
 int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e)
@@ -58,12 +59,20 @@ int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *
 }
 
 /* Its quota goes first: nothing would lead to it any more. */
-static int erase_volume(int dirfd, const char *path)
+static int erase_volume(int dirfd, const char *name)
 {
-	AUTO_FREE char *data = xasprintf("%s/data", path);
+	AUTO_FREE char *data = xasprintf("%s/data", name);
 
 	IGNORE(!quota_forget(dirfd, data)); /* whoever deletes volumes is who made them */
-	return erase_tree(dirfd, path);
+	return erase_tree(dirfd, name);
+}
+
+/* One by its temporary name; the directory that it is in may be a link, what is erased is not. */
+static int erase_temporary(const struct home *h, const char *temp)
+{
+	AUTO_FD all = openat(h->fd, "volumes", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return all < 0 ? -errno : erase_volume(all, temp + strlen(VOLUMES));
 }
 
 /* --- making ---------------------------------------------------------------------------------- */
@@ -127,7 +136,7 @@ int volume_quota_missing(const struct home *h, struct err *e)
 {
 	err_set(e, ERR_UNSUPPORTED, "a quota cannot be enforced %s%s%s",
 		geteuid() == 0 ? "on the file system of '" : "without root",
-		geteuid() == 0 ? h->path : "", geteuid() == 0 ? "'" : "");
+		geteuid() == 0 ? h->path : "", geteuid() == 0 ? "/volumes'" : "");
 	return err_hint(e, geteuid() == 0
 				   ? "mount it with prjquota (xfs, or ext4 with the features "
 				     "project and quota), or use a disk volume: kind=disk,size=SIZE"
@@ -164,7 +173,7 @@ int volume_create(const struct home *h, const char *name, const struct volume_fo
 	} else {
 		err_wrap(e, "make volume '%s'", name);
 	}
-	IGNORE(erase_volume(h->fd, temp)); /* the sweep finds what stays */
+	IGNORE(erase_temporary(h, temp)); /* the sweep finds what stays */
 	return -1;
 }
 
@@ -346,7 +355,7 @@ int volume_remove(const struct home *h, const char *name, struct err *e)
 	if (renameat(h->fd, path, h->fd, gone) < 0)
 		return err_sys(e, errno, "remove volume '%s'", name);
 	fd_closep(&lock);
-	r = erase_volume(h->fd, gone);
+	r = erase_temporary(h, gone);
 	if (r == -EACCES || r == -EPERM)
 		return err_set(e, ERR_DENIED, "files of volume '%s' belong to a uid range", name);
 	return r < 0 ? err_sys(e, -r, "remove volume '%s'", name) : 0;

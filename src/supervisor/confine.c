@@ -56,7 +56,7 @@ static uint64_t capabilities(const struct supervisor *s)
 static int allow_home(struct confine_files *f, const struct supervisor *s, const char *name,
 		      uint64_t rights, struct err *e)
 {
-	AUTO_FD fd = openat(s->home.fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD fd = openat(s->home.fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_sys(e, errno, "open '%s/%s'", s->home.path, name);

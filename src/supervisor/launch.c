@@ -24,6 +24,7 @@
 #include "image/store.h"
 #include "process/fixtures.h"
 #include "process/skeleton.h"
+#include "state/places.h"
 #include "state/quota.h"
 #include "state/range.h"
 #include "state/volume.h"
@@ -286,7 +287,6 @@ static void init_rootfs(const struct supervisor *s, struct rootfs *r)
 		.sys_fd = -1,
 		.dev_fd = -1,
 		.fallback_shell = -1,
-		.home = s->home.path,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(r->layer_fd); i++)
 		r->layer_fd[i] = -1;
@@ -309,6 +309,8 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (open_layers(s, r, e) < 0 || lend_files(s, r, e) < 0)
 		return -1;
 	s->stage = "mount";
+	if (spec->n_mounts)
+		places_list(&s->home, &r->hidden);
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
 		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
@@ -328,6 +330,7 @@ static void close_rootfs(struct rootfs *r)
 	free_p(&r->host_cas);
 	free_p(&r->ca_bundle);
 	free_p(&r->ca_place);
+	strv_done(&r->hidden);
 	for (size_t i = 0; r->volume_fd && i < r->spec->n_mounts; i++)
 		fd_closep(&r->volume_fd[i]);
 	free_p(&r->volume_fd);

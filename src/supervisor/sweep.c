@@ -6,11 +6,13 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/erase.h"
+#include "state/places.h"
 #include "state/volume.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
@@ -38,6 +40,21 @@ static bool wipe_some(int fd, bool dotted)
 	return good;
 }
 
+/* A part of the home that lives elsewhere, with its directory where that can go. */
+static bool wipe_moved(const struct home *h, const char *name)
+{
+	AUTO_FD fd = places_open_moved(h, name);
+	AUTO_FREE char *path = xasprintf("%s/%s", h->path, name);
+	AUTO_FREE char *real = fd < 0 ? NULL : realpath(path, NULL);
+
+	if (fd < 0)
+		return true;
+	if (!wipe_some(fd, false) || !wipe_some(fd, true))
+		return false;
+	IGNORE(real && rmdir(real) < 0); /* it may be a mount point, or its parent another's */
+	return true;
+}
+
 /* The marker that makes the home ours goes last: half a wipe can be finished by another. */
 static int wipe(void *arg)
 {
@@ -45,6 +62,9 @@ static int wipe(void *arg)
 	AUTO_FD fd = openat(h->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	volumes_forget(h);
+	for (size_t i = 0; places_names[i]; i++)
+		if (!wipe_moved(h, places_names[i]))
+			return 1;
 	return fd < 0 || !wipe_some(fd, false) || !wipe_some(fd, true);
 }
 

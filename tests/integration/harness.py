@@ -9,6 +9,7 @@ test has to know how our processes are named.
 import collections
 import errno
 import fcntl
+import hashlib
 import itertools
 import json
 import os
@@ -153,6 +154,22 @@ def cgroup_mounts():
             fields = line.split()
             if fields[fields.index("-") + 1] in ("cgroup", "cgroup2"):
                 yield fields[4]
+
+
+def groups_of(home):
+    """Control groups of sandboxes in HOME, whoever made them and however their supervisor ended: the
+    first digits of their names are the home's."""
+    tag = hashlib.sha256(os.path.realpath(home).encode()).hexdigest()[:6]
+    found = set()
+    for mount in cgroup_mounts():
+        for place in {mount, *(mount + own for own in Process(os.getpid()).cgroups())}:
+            try:
+                names = os.listdir(place)
+            except OSError:
+                continue
+            found.update(os.path.join(place, name) for name in names
+                         if re.fullmatch(f"cordon-{tag}[0-9a-f]{{10}}", name))
+    return found
 
 
 # ---------------------------------------------------------------------------------------------
@@ -648,9 +665,9 @@ class CordonTest(unittest.TestCase):
         with open("/proc/self/mountinfo") as handle:
             found += [f"mount {line.strip()}" for line in handle if self.dir in line]
         end = time.monotonic() + 2
-        while any(map(os.path.exists, self.cgroups)) and time.monotonic() < end:
+        while self.left_groups() and time.monotonic() < end:
             time.sleep(0.02)
-        found += [f"cgroup {path}" for path in sorted(self.cgroups) if os.path.exists(path)]
+        found += [f"cgroup {path}" for path in sorted(self.left_groups())]
         with open("/proc/net/unix") as handle:
             found += [f"socket {line.strip()}" for line in handle if self.dir in line]
         found += [f"uid range claim {c}" for c in self.uid_claims()]
@@ -663,8 +680,13 @@ class CordonTest(unittest.TestCase):
                 place = os.path.join(home, sub)
                 if os.path.isdir(place):
                     found += [f"file {place}/{name}" for name in os.listdir(place)
-                              if not name.endswith(".lock") or sub == "sandboxes"]
+                              if not (name.endswith(".lock") and sub == "run")
+                              and name != ".cordon-place"]
         return found
+
+    def left_groups(self):
+        left = {path for path in self.cgroups if os.path.exists(path)}
+        return left.union(*map(groups_of, self.homes))
 
     def uid_claims(self):
         return claims_below(self.dir)
@@ -674,4 +696,10 @@ class CordonTest(unittest.TestCase):
         def note(function, path, info):
             found.append(f"cannot remove {path}: {info[1]}")
 
+        for group in self.left_groups():  # reported; nobody else would remove them
+            for where, _, _ in os.walk(group, topdown=False):
+                try:
+                    os.rmdir(where)
+                except OSError:
+                    pass
         shutil.rmtree(self.dir, onerror=note)

@@ -138,14 +138,14 @@ class Json(ConfTest):
         path = self.write("other.json", json.dumps({"sandbox_defaults": {"workdir": "/usr"}}))
         got = self.cordon("run", "host", "--", "pwd", env={"MSB_CONFIG_PATH": path})
         self.assertEqual(got.text, "/usr\n", got)
-        self.refused(said="/no/such.json", env={"MSB_CONFIG_PATH": "/no/such.json"})
+        self.refused(said="MSB_CONFIG_PATH: read '/no/such.json'", env={"MSB_CONFIG_PATH": "/no/such.json"})
 
     def test_bad_files(self):
         place = self.config()
         for text, said in (("{", "config.json"), ('{"sandbox_defaults": 1}', "sandbox_defaults"),
                            ('{"sandbox_defaults": {"cpus": "many"}}', "cpus"),
                            ('{"engine": "warp"}', "warp"),
-                           ('{"paths": {"volumes": "/x"}}', "paths")):
+                           ('{"paths": {"volumes": 1}}', "paths")):
             with self.subTest(text=text):
                 with open(place, "w") as handle:
                     handle.write(text)

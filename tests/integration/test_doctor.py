@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
+import subprocess
 
-from harness import ALL_MODES, CordonTest
+from harness import ALL_MODES, CordonTest, below, cgroup_mounts
 
 MARKED = re.compile(r"   [✓!✗] \S.{11} \S")
 
@@ -53,6 +55,62 @@ class Doctor(CordonTest):
         self.assertEqual(self.names(), [])
         records = os.path.join(self.home, "sandboxes")
         self.eventually(lambda: os.listdir(records) == [])
+
+
+class Leftovers(CordonTest):
+    """Groups of a killed supervisor whose home was deleted: nobody else will remove them."""
+
+    modes = ("root",)
+
+    def group(self):
+        for mount in cgroup_mounts():
+            if os.path.basename(mount) in ("cgroup", "unified", "pids") and os.access(mount, os.W_OK) \
+                    and os.path.exists(os.path.join(mount, "cgroup.procs")):
+                path = os.path.join(mount, f"cordon-{os.urandom(8).hex()}")
+                os.makedirs(os.path.join(path, "init"))
+                self.addCleanup(lambda: [os.path.isdir(p) and os.rmdir(p)
+                                         for p in (os.path.join(path, "init"), path)])
+                return path
+        self.not_run("no cgroup of this machine can be written")
+
+    def advice(self, path):
+        return [line[4:] for line in self.cordon("doctor").errtext.splitlines()
+                if line.startswith("  → ") and os.path.basename(path) in line]
+
+    def test_named_with_the_command_that_removes_them(self):
+        path = self.group()
+        self.assertEqual(self.advice(path), [], "it may belong to a sandbox that starts")
+        os.utime(path, (0, 0))
+        for group in (path, os.path.join(path, "init")):
+            inside = subprocess.Popen(["sleep", "600"])
+            self.spawned.append(inside)
+            with open(os.path.join(group, "cgroup.procs"), "w") as handle:
+                handle.write(str(inside.pid))
+            self.assertEqual(self.advice(path), [])
+            inside.kill()
+            inside.wait()
+        command, = self.eventually(lambda: self.advice(path))
+        # what others left is theirs to find
+        command = re.sub(rf"-path '\*/cordon-(?!{path[-16:]})\w+\*'", "-false", command)
+        subprocess.run(["sh", "-c", command], check=True)
+        self.assertFalse(os.path.exists(path))
+
+    def test_not_those_of_sandboxes_of_this_home(self):
+        box = self.create()
+        self.remember_cgroups(box)
+        pid1 = box.pid1()
+        os.kill(box.supervisor().pid, signal.SIGKILL)
+        self.eventually(lambda: not any(p.state != "Z" for p in below([pid1.pid])))
+        mine = {re.search("cordon-[0-9a-f]{16}", g)[0] for g in self.cgroups}
+        self.assertTrue(mine)
+        for group in self.cgroups:
+            top = re.match(".*cordon-[0-9a-f]{16}", group)[0]
+            if os.path.isdir(top):
+                os.utime(top, (0, 0))
+        text = self.cordon("doctor").errtext
+        for name in mine:
+            self.assertNotIn(name, text)
+        box.remove("-f")
 
 
 class Broken(CordonTest):

@@ -123,9 +123,14 @@ class Unprivileged(CordonTest):
         self.assertEqual(got.errtext.count("warn: "), 1, got)
         self.assertEqual(box.out("ulimit -d"), str(128 << 10))
         self.assertIn("per process", self.cordon("inspect", box.name).text)
+        got = self.cordon("run", "-m", "128M", "host", "--", "sh", "-c", "ulimit -d")
+        self.assertEqual((got.code, got.text), (0, f"{128 << 10}\n"), got)
+        self.assertEqual(got.errtext.count("warn: "), 1, got)
 
     def test_quiet_hides_the_warning(self):
         got = self.cordon("create", "-q", "-n", "x", "-m", "128M", "host")
+        self.assertEqual((got.code, got.err), (0, b""), got)
+        got = self.cordon("run", "-q", "-m", "128M", "host", "--", "true")
         self.assertEqual((got.code, got.err), (0, b""), got)
 
     def test_default_memory_is_shown_as_not_enforced(self):

@@ -6,6 +6,7 @@ Once as root, whose sandboxes have a tap device, and once as an ordinary user, w
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -365,11 +366,14 @@ class HostResolvers(NetworkTest):
 
 class Ports(NetworkTest):
     def test_tcp_and_a_free_port(self):
-        box = self.create("-p", "0:8080", "-p", "127.0.0.1:18081:8081")
+        box = self.create("-p", "0:8080", "-p", "127.0.0.1:18081:8081", "-p", "[::1]:0:9")
         self.assertEqual(len(self.gateways(box)), 1)  # somebody has to listen from the start
         shown = box.cordon("status", box.name, "--format", "json").json()["ports"]
         self.assertRegex(shown[0], r"^127\.0\.0\.1:[1-9][0-9]*->8080/tcp$")
         self.assertEqual(shown[1], "127.0.0.1:18081->8081/tcp")
+        self.assertRegex(shown[2], r"^\[::1\]:[1-9][0-9]*->9/tcp$")
+        text = box.cordon("inspect", box.name).text
+        self.assertEqual(re.findall(r"(?m)^Port: +(.*)$", text), shown)
         self.serve(box, 8080)
         self.serve(box, 8081)
         self.assertEqual(self.from_host(int(shown[0].split(":")[1].split("-")[0])), b"inside\n")

@@ -249,6 +249,32 @@ class Sitting(CordonTest):
         self.eventually(lambda: self.names() == [])
 
 
+class Progress(CordonTest):
+    """Who waits for a start sees it, at a terminal only; nothing of it stays."""
+
+    modes = ("root",)
+    drawn = "\r\x1b\\[K   [^\r]*Starting     NAME[^\r]*\r\x1b\\[K"
+
+    def test_whatever_starts_a_stopped_one(self):
+        box = self.create()
+        self.assertEqual(box.stop().code, 0)
+        for args in (("exec", box.name, "--", "echo", "he" + "re"),
+                     ("run", "-n", box.name, "--", "echo", "here"),
+                     ("copy", f"{box.name}:/etc/hostname", self.dir + "/out")):
+            with self.subTest(args=args):
+                tty = self.terminal(*args)
+                tty.expect(self.drawn.replace("NAME", box.name))
+                if args[0] != "copy":
+                    tty.expect("here\r\n")
+                self.assertEqual(tty.wait(), 0)
+                self.assertNotIn(b"Starting", tty.seen)
+                quiet = self.terminal(args[0], "-q", *args[1:])
+                self.assertEqual(quiet.wait(), 0)
+                self.assertNotIn(b"Starting", quiet.seen)
+                piped = self.cordon(*args)
+                self.assertEqual((piped.code, piped.errtext), (0, ""), piped)
+
+
 class Detach(CordonTest):
     def detached(self, box, number, *opts, keys=DETACH, **kwargs):
         term = box.terminal("sh", "-c", f"echo up; sleep {number} & while read l; "

@@ -234,18 +234,20 @@ class Logins(ImageMixin, CordonTest):
         fake.image("latest", [tar_bytes(self.path("l.tar"))])
         os.makedirs(self.path("bin"))
         with open(self.path("bin/docker-credential-test"), "w") as handle:
-            handle.write("#!/bin/sh\nread -r host || [ \"$host\" ]\necho \"$1 $host\" > "
+            handle.write("#!/bin/sh\nread -r host || [ \"$host\" ]\n"
+                         "echo \"$1 $host $(\"$MSB_PATH\" --version)\" > "
                          f"{self.path('asked')}\n"
                          "echo '{\"Username\":\"ann\",\"Secret\":\"from-helper\"}'\n")
         os.chmod(self.path("bin/docker-credential-test"), 0o755)
         os.mkdir(self.path(".docker"))
         with open(self.path(".docker/config.json"), "w") as handle:
             json.dump({"credHelpers": {fake.host: "test"}}, handle)
-        got = self.ok("pull", "--insecure", f"{fake.host}/x",
-                      env={"PATH": self.path("bin") + ":/usr/bin:/bin"})
+        got = self.cordon("pull", "--insecure", f"{fake.host}/x",
+                          env={"PATH": self.path("bin") + ":/usr/bin:/bin"})
+        self.assertEqual(got.code, 0, got)
         self.assertNotIn("from-helper", got.errtext)
         with open(self.path("asked")) as handle:
-            self.assertEqual(handle.read(), f"get {fake.host}\n")
+            self.assertRegex(handle.read(), rf"^get {fake.host} msb \d+\.\d+\.\d+\n$")
 
 
 class Misbehaving(ImageMixin, CordonTest):

@@ -290,5 +290,16 @@ class HostileGuest(AttackTest):
         self.assertLess(time.monotonic() - started, 5)
         self.assertNotEqual(self.finish(waiting).code, 0)
 
+    def test_a_timeout_does_not_depend_on_it(self):
+        box = self.create()
+        os.kill(box.pid1().pid, signal.SIGSTOP)
+        got = box.exec("true", opts=("--timeout", "100ms"))
+        self.assertEqual(got.code, 124, got)
+        self.assertIn("exec timed out after 0.1s", got.errtext)
+        self.assertIn("was ended to stop this command", got.errtext)
+        self.assertEqual(box.status(), "Stopped")
+
+    test_a_timeout_does_not_depend_on_it.modes = ("root",)
+
     def usable_now(self, box):
         self.assertEqual(box.exec("echo", "alive").text, "alive\n")

@@ -236,6 +236,8 @@ class SetUid(AttackTest):
         self.assertEqual(got.code, 0, got)
         self.assertEqual(got.errtext.count("warn: "), 1, got)
         self.assertIn("setuid", got.errtext)
+        got = self.cordon("run", "-v", f"{shared}:/w", "host", "--", "echo", "ran")
+        self.assertEqual((got.code, got.text, got.errtext.count("setuid")), (0, "ran\n", 1), got)
 
     def test_ids_outside_the_map_cannot_be_taken(self):
         got = self.create().exec("id", opts=("-u", "70000"))

@@ -100,6 +100,7 @@ static void bad_values(void)
 		  "oci.root_disk: bad size" },
 		{ "{\"sandbox_defaults\":{\"oci\":{\"root_disk\":\"/d\"}}}", "share one disk" },
 		{ "{\"paths\":{\"cache\":1}}", "paths.cache" },
+		{ "{\"paths\":{\"volumes\":\"\"}}", "paths.volumes: empty" },
 		{ "{\"registries\":{\"hosts\":[]}}", "registries.hosts" },
 		{ "{\"registries\":{\"hosts\":{\"h\":{\"auth\":{\"secret_name\":\"../x\"}}}}}",
 		  "bad name" },

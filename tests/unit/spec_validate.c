@@ -46,11 +46,15 @@ static void sources(void)
 		enum mount_flag flag;
 		const char *value, *says;
 	} rows[] = {
-		{ MOUNT_FLAG_VOLUME, "/no/such:/a", "--volume: source '/no/such': No such file" },
+		{ MOUNT_FLAG_VOLUME, "/no/such:/a",
+		  "--volume: bad mount '/no/such:/a': source '/no/such': No such file" },
 		{ MOUNT_FLAG_DIR, "/etc/passwd:/a",
-		  "--mount-dir: source '/etc/passwd' is not a directory" },
-		{ MOUNT_FLAG_FILE, "/etc:/a", "--mount-file: source '/etc' is not a file" },
-		{ MOUNT_FLAG_DISK, "/etc:/a", "--mount-disk: source '/etc' is not a file" },
+		  "--mount-dir: bad mount '/etc/passwd:/a': source '/etc/passwd' is not a "
+		  "directory" },
+		{ MOUNT_FLAG_FILE, "/etc:/a",
+		  "--mount-file: bad mount '/etc:/a': source '/etc' is not a file" },
+		{ MOUNT_FLAG_DISK, "/etc:/a",
+		  "--mount-disk: bad mount '/etc:/a': source '/etc' is not a file" },
 	};
 	struct spec s;
 

@@ -1,0 +1,89 @@
+#include "host/groups.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "host/hierarchy.h"
+
+#define DEPTH_MAX 8 /* what a sandbox can nest below its own */
+
+static int open_dir(int parent, const char *name)
+{
+	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* No process in it, nor in any group below. What cannot be read counts as used. */
+static bool is_empty(int parent, const char *name, unsigned depth)
+{
+	AUTO_FD dir = open_dir(parent, name);
+	AUTO_FD members = dir < 0 ? -1 : openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	struct dirent *entry;
+	bool empty;
+	DIR *list;
+	char c;
+
+	if (members < 0 || depth == 0 || read(members, &c, 1) != 0)
+		return false;
+	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 3));
+	empty = list != NULL;
+	while (empty && (entry = readdir(list)))
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			empty = is_empty(dir, entry->d_name, depth - 1);
+	if (list)
+		closedir(list);
+	return empty;
+}
+
+static bool is_old(int parent, const char *name)
+{
+	struct stat st;
+
+	return fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_mtim.tv_sec + GROUPS_START_SECONDS < time(NULL);
+}
+
+static bool is_ours(const char *name)
+{
+	const char *id = name + strlen(GROUPS_PREFIX);
+
+	return starts_with(name, GROUPS_PREFIX) && strlen(id) == GROUPS_ID_BYTES - 1 &&
+	       strspn(id, "0123456789abcdef") == GROUPS_ID_BYTES - 1;
+}
+
+static void look_in(const char *path, void (*seen)(void *arg, const char *id, bool idle), void *arg)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	while (list && (entry = readdir(list)))
+		if (is_ours(entry->d_name))
+			seen(arg, entry->d_name + strlen(GROUPS_PREFIX),
+			     is_old(fd, entry->d_name) && is_empty(fd, entry->d_name, DEPTH_MAX));
+	if (list)
+		closedir(list);
+	else
+		fd_closep(&fd);
+}
+
+void groups_find(void (*seen)(void *arg, const char *id, bool idle), void *arg)
+{
+	struct hierarchy_layout l;
+
+	if (hierarchy_find(&l) == 0 && l.unified.version)
+		look_in(l.unified.dir, seen, arg);
+	/* version 1 groups are root's, and at the top */
+	for (unsigned i = 0; i < CONTROLLER_COUNT; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/sys/fs/cgroup/%s", controller_name(i));
+		look_in(path, seen, arg);
+	}
+}
