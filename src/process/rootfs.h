@@ -39,7 +39,8 @@ struct rootfs {
 	int layer_fd
 		[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
 	size_t n_layers;
-	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
+	bool one_disk; /* the only layer is the whole root: a mount of its own, as upper_is_mount */
+	int upper_fd;  /* directory with upper/ and work/, or -1: in memory */
 	bool upper_is_mount; /* it is a mount of its own, which nobody else has */
 	bool upper_limited;  /* the payload can fill it: a start must find room for its own needs */
 	uint64_t memory_mib; /* size of the in-memory upper */

@@ -251,6 +251,8 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		s->root_hold = stubs_hold(spec->image.reference);
 		return stubs_make(s->record_dir, r->layer_fd[0], spec, e);
 	case IMAGE_OCI:
+		if (spec->image.root_disk.kind == ROOT_DISK_FLAT)
+			return layer_open_flat(s, r, e);
 		if (open_image(s, r, e) < 0)
 			return -1;
 		break;

@@ -601,16 +601,6 @@ class Creating(ImageMixin, CordonTest):
 
     modes = ("root", "user", "bare")  # one id outside is one id
 
-    def load_busybox(self, *more, name="bb", config=()):
-        """Busybox with MORE layers on top, and umoci options for its configuration."""
-        work = tempfile.mkdtemp(dir=self.dir)
-        layout, archive = Layout(os.path.join(work, "layout")), os.path.join(work, "archive")
-        layout.image("x", [busybox_layer(os.path.join(work, "bb.tar")), *more], *config)
-        layout.copy("x", f"oci-archive:{archive}:{name}:1")
-        got = self.cordon("load", "--quiet", "--input", archive)
-        self.assertEqual((got.code, got.errtext), (0, ""), got)
-        return name + ":1"
-
     def test_image_configuration(self):
         ref = self.load_busybox(config=("--config.env", "A=from image", "--config.env",
                                         "B=from image", "--config.workingdir", "/usr",
