@@ -75,10 +75,13 @@ static int run_on_disk(const char *const *argv, int fd, int accepted, struct err
 	return 0;
 }
 
-int disk_file_grow(int fd, const char *path, uint64_t size_mib, struct err *e)
+int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check how, struct err *e)
 {
+	static const char *const words[] = {
+		[DISK_CHECK] = "-fp", [DISK_REPLAY] = "-pEjournal_only", [DISK_REPAIR] = "-fy"
+	};
 	/* growing a mounted one would need a capability that root of a container lacks */
-	const char *check[] = { "e2fsck", "-fp", path, NULL };
+	const char *check[] = { "e2fsck", words[how], path, NULL };
 	const char *resize[] = { "resize2fs", "-f", path, NULL };
 
 	if (ftruncate(fd, (off_t)(size_mib * MIB)) < 0)

@@ -16,9 +16,16 @@ struct disk_make {
  * made is the caller's to remove when this fails. */
 MUST_USE int disk_file_make(int dir, const char *name, const char *path, const struct disk_make *m,
 			    struct err *e);
+/* What is done to a file system before it grows. */
+enum disk_check {
+	DISK_CHECK,  /* small repairs, as after a crash; a lost+found is made where there is none */
+	DISK_REPLAY, /* its journal is written back and nothing is looked at */
+	DISK_REPAIR, /* whatever it takes: a growth was interrupted */
+};
 /* Makes the file FD, which is PATH, and its file system at least SIZE_MIB large; it is not mounted.
  * Whoever holds a lock on FD holds it until the programs that do this have ended, also when killed. */
-MUST_USE int disk_file_grow(int fd, const char *path, uint64_t size_mib, struct err *e);
+MUST_USE int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check how,
+			    struct err *e);
 /* … not larger than SIZE_MIB. ERR_LIMIT when what is in it does not fit, and the file is of no use. */
 MUST_USE int disk_file_shrink(int fd, const char *path, uint64_t size_mib, struct err *e);
 /* Makes TO, an empty file, one like FROM that can be written to on its own: by sharing blocks where

@@ -348,7 +348,7 @@ static int check_flat(struct spec *s, struct err *e)
 
 	if (d->kind != ROOT_DISK_FLAT)
 		return 0;
-	if (!d->explicit && (s->image.kind != IMAGE_OCI || geteuid() != 0)) {
+	if (!d->explicit && (s->image.kind != IMAGE_OCI || !images_flat_usable())) {
 		d->kind = ROOT_DISK_MANAGED;
 		return 0;
 	}

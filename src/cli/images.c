@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/ui.h"
 #include "client/program.h"
+#include "host/idmap.h"
 #include "image/store.h"
 #include "spec/grammar.h"
 
@@ -147,11 +148,17 @@ static int become(const struct args *a, const struct handover *o)
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
+bool images_flat_usable(void)
+{
+	return geteuid() == 0 && idmap_is_whole();
+}
+
 int images_check_flat(const char *flag, const char *value, struct err *e)
 {
-	if (geteuid() == 0)
+	if (images_flat_usable())
 		return 0;
-	err_set(e, ERR_UNSUPPORTED, "%s %s: a disk cannot be mounted without root", flag, value);
+	err_set(e, ERR_UNSUPPORTED, "%s %s: a disk cannot be mounted without root%s", flag, value,
+		geteuid() == 0 ? " of the machine" : "");
 	return err_hint(e, "leave it out: the layers of an image can be used by everybody; or run "
 			   "cordon as root");
 }

@@ -232,6 +232,8 @@ int flat_make(const struct depot *d, const char *home, const struct image_record
 	struct workshop w = { .depot = d, .image = r, .dir = -1 };
 	int rc;
 
+	if (r->n_layers == 0)
+		return err_set(e, ERR_INVALID, "it has no layers");
 	image_flat_hex(r, w.hex);
 	snprintf(w.name, sizeof(w.name), "%s" WORKSHOP_SUFFIX, w.hex);
 	w.path = xasprintf("%s/cache/tmp/%s/" DISK_FILE, home, w.name);

@@ -29,7 +29,7 @@
 #define COPY_BUFFER_BYTES (256u << 10)
 #define XATTR_LIST_MAX_BYTES 65536u /* the kernel's own limits */
 #define XATTR_VALUE_MAX_BYTES 65536u
-#define OVERLAY_ORDERS "user.overlay."
+#define OPAQUE "user.overlay.opaque"
 #define LOST_AND_FOUND "lost+found"
 
 struct directory {
@@ -115,22 +115,18 @@ static int open_directory(const struct merge *m, int root, size_t i, int *ret_fd
 
 /* --- what a file looks like ------------------------------------------------------------------ */
 
-static bool is_order(const char *name)
-{
-	return starts_with(name, OVERLAY_ORDERS);
-}
-
 /* A directory may have the attributes of the one below it in another layer. */
 static int drop_xattrs(struct merge *m, int fd)
 {
 	ssize_t n = flistxattr(fd, m->list, XATTR_LIST_MAX_BYTES);
 
 	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(m->list + i) + 1)
-		if (fremovexattr(fd, m->list + i) < 0 && errno != ENODATA)
+		if (tree_keeps_xattr(m->list + i) && fremovexattr(fd, m->list + i) < 0)
 			return -errno;
 	return n < 0 && errno != ENOTSUP ? -errno : 0;
 }
 
+/* What the file system has no room for is left out, as when a layer is unpacked. */
 static int copy_xattrs(struct merge *m, int from, int to)
 {
 	ssize_t n = flistxattr(from, m->list, XATTR_LIST_MAX_BYTES);
@@ -140,10 +136,11 @@ static int copy_xattrs(struct merge *m, int from, int to)
 	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(m->list + i) + 1) {
 		ssize_t k;
 
-		if (is_order(m->list + i))
+		if (!tree_keeps_xattr(m->list + i))
 			continue;
 		k = fgetxattr(from, m->list + i, m->value, XATTR_VALUE_MAX_BYTES);
-		if (k < 0 || fsetxattr(to, m->list + i, m->value, (size_t)k, 0) < 0)
+		if (k < 0 || (fsetxattr(to, m->list + i, m->value, (size_t)k, 0) < 0 &&
+			      errno != ENOSPC && errno != E2BIG))
 			return -errno;
 	}
 	return 0;
@@ -295,7 +292,7 @@ static bool is_opaque(int dir, const char *name)
 	AUTO_FD fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char value;
 
-	return fd >= 0 && fgetxattr(fd, OVERLAY_ORDERS "opaque", &value, 1) == 1 && value == 'y';
+	return fd >= 0 && fgetxattr(fd, OPAQUE, &value, 1) == 1 && value == 'y';
 }
 
 static int merge_directory(struct merge *m, size_t parent, int from, int to, const char *name,

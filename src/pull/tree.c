@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "pull/worker.h"
 
 #define TREE_LINKS_MAX 40 /* what the kernel follows in one path */
@@ -99,6 +100,13 @@ int tree_make_path(int root_fd, const char *path, unsigned *ret_made)
 	if (fd != -ENOENT)
 		return fd;
 	return make_path(root_fd, path, ret_made, 0);
+}
+
+bool tree_keeps_xattr(const char *name)
+{
+	if (starts_with(name, "user."))
+		return !starts_with(name, "user.overlay.");
+	return strcmp(name, "security.capability") == 0;
 }
 
 /* Without privilege a directory of mode 0 can be read, or moved (its ".." changes), only after

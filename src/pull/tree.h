@@ -18,6 +18,9 @@ int tree_open(int root_fd, const char *path, int flags);
 /* Opens the directory PATH, making what is missing of it (0755). A link that leads nowhere is
  * followed and its target made. *RET_MADE counts the directories made. fd or -errno. */
 int tree_make_path(int root_fd, const char *path, unsigned *ret_made);
+/* Attributes that images may give their files. The others are orders to the host: of overlayfs, of its
+ * security modules. */
+bool tree_keeps_xattr(const char *name);
 /* Removes NAME in DIR_FD, a tree of any depth, without following anything. 0 or -errno; a missing
  * NAME is success. */
 MUST_USE int tree_remove(int dir_fd, const char *name);

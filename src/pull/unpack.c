@@ -201,13 +201,6 @@ static int set_owner(struct unpack *u, int fd, const char *base, int flags, stru
 	return 0;
 }
 
-static bool xattr_kept(const char *name)
-{
-	if (starts_with(name, "user."))
-		return !starts_with(name, "user.overlay.");
-	return strcmp(name, "security.capability") == 0;
-}
-
 /* Attributes that the file system does not take are left out, as they are when a file is copied. */
 static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 {
@@ -217,7 +210,7 @@ static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 
 	archive_entry_xattr_reset(entry);
 	while (archive_entry_xattr_next(entry, &name, &value, &n) == ARCHIVE_OK)
-		if (!xattr_kept(name) || n > UNPACK_XATTR_MAX_BYTES ||
+		if (!tree_keeps_xattr(name) || n > UNPACK_XATTR_MAX_BYTES ||
 		    fsetxattr(fd, name, value, n, 0) < 0)
 			u->info.skipped++;
 }

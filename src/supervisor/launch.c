@@ -48,15 +48,6 @@ static bool has_capability(unsigned cap)
 	       (data[cap / 32].effective >> (cap % 32) & 1);
 }
 
-/* Every id of the machine is ours to give: not root of a container's user namespace. */
-static bool owns_all_ids(void)
-{
-	static struct idmap m;
-
-	return idmap_read("/proc/self/uid_map", &m) == 0 && m.n == 1 && m.line[0].inside == 0 &&
-	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
-}
-
 /* Root of a user namespace whose map is long enough maps its own ids without help. */
 static int own_sub_range(struct ids *i)
 {
@@ -79,7 +70,7 @@ int supervisor_choose_ids(struct supervisor *s, struct err *e)
 	struct ids *i = &s->ids;
 
 	*i = (struct ids){ .mode = IDS_SINGLE, .caller_uid = geteuid(), .caller_gid = getegid() };
-	s->parent_mounts = has_capability(CAP_SYS_ADMIN) && owns_all_ids();
+	s->parent_mounts = has_capability(CAP_SYS_ADMIN) && idmap_is_whole();
 	if (geteuid() == 0 && s->parent_mounts && has_capability(CAP_SETUID)) {
 		AUTO_FREE char *path =
 			xasprintf("%s/sandboxes/%s", s->home.path, s->record.spec.name);

@@ -112,18 +112,22 @@ static bool is_there(int dir, const char *name)
 }
 
 /* `modify` may have asked for more. A mark tells the next start of a growth that was killed. */
-static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, struct err *e)
+static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, bool flat,
+		struct err *e)
 {
+	bool interrupted = is_there(layer, DISK_GROWING);
+	/* what the payload has in its root is not ours to judge */
+	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
 	struct stat st;
 
 	if (fstat(file, &st) < 0)
 		return err_sys(e, errno, "look at the root disk");
-	if ((uint64_t)st.st_size >= mib * MIB && !is_there(layer, DISK_GROWING))
+	if ((uint64_t)st.st_size >= mib * MIB && !interrupted)
 		return 0;
 	mark = openat(layer, DISK_GROWING, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (mark < 0 || disk_file_grow(file, path, mib, e) < 0)
+	if (mark < 0 || disk_file_grow(file, path, mib, how, e) < 0)
 		return mark < 0 ? err_sys(e, errno, "grow the root disk") : -1;
 	return unlinkat(layer, DISK_GROWING, 0) < 0 ? err_sys(e, errno, "grow the root disk") : 0;
 }
@@ -136,7 +140,7 @@ static int use_own_disk(struct supervisor *s, struct rootfs *r, int layer, uint6
 	};
 	int file;
 
-	if (disk_lock(s, &d, &file, e) < 0 || grow(s, layer, file, mib, e) < 0)
+	if (disk_lock(s, &d, &file, e) < 0 || grow(s, layer, file, mib, false, e) < 0)
 		return -1;
 	return use_disk(s, r, &d, file, e);
 }
@@ -326,7 +330,7 @@ int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e)
 	    (!is_there(layer, DISK_FILE) && make_flat(s, layer, mib, e) < 0))
 		return -1;
 	disk.dir = layer;
-	if (disk_lock(s, &disk, &file, e) < 0 || grow(s, layer, file, mib, e) < 0 ||
+	if (disk_lock(s, &disk, &file, e) < 0 || grow(s, layer, file, mib, true, e) < 0 ||
 	    disk_mount(s, &disk, file, &mount, e) < 0)
 		return -1;
 	r->layer_fd[0] = fd_take(&mount);
