@@ -3,9 +3,10 @@
  * replaces and removes names; a directory that both sides have is entered. The second gives the
  * directories of the layer their owners, modes, attributes and times, which the first kept changing.
  *
- * Directories are kept as (parent, name), and opened by the path that this makes, with the tree as
- * root: any depth takes two descriptors. A directory that a walk has made cannot be anything else
- * before the layer ends, since every name of a layer comes once.
+ * Directories are kept as (parent, name) and opened from their parents, without following anything.
+ * The last few stay open, and a tree is gone through depth first, so that its depth takes neither
+ * descriptors nor much time. A directory that a walk has made cannot become anything else before the
+ * layer ends, since every name of a layer comes once.
  */
 #include "pull/merge.h"
 
@@ -44,24 +45,47 @@ struct shared_file {
 	char *name;
 };
 
+#define OPEN_DIRS 16 /* of each tree */
+
+/* A tree, and the directories of the layer that are open in it: the last used first. */
+struct side {
+	int root; /* borrowed */
+	struct {
+		size_t dir;
+		int fd;
+	} open[OPEN_DIRS];
+	size_t n_open;
+};
+
 struct merge {
-	int from, to; /* the layer, and the tree that it is laid over */
+	struct side from, to; /* the layer, and the tree that it is laid over */
 	struct directory *dir;
 	size_t n_dirs, room_dirs;
+	size_t *stack; /* directories to be gone through; room as for DIR */
+	size_t n_stack;
 	struct shared_file *shared; /* an open table; ino 0 is free */
 	size_t n_shared, room_shared;
 	char *buffer, *list, *value;
 };
 
-static void free_lists(struct merge *m)
+static void close_side(struct side *s)
+{
+	while (s->n_open > 0)
+		fd_closep(&s->open[--s->n_open].fd);
+}
+
+static void forget_layer(struct merge *m)
 {
 	for (size_t i = 0; i < m->n_dirs; i++)
 		free(m->dir[i].name);
 	for (size_t i = 0; i < m->room_shared; i++)
 		free(m->shared[i].name);
 	free_p(&m->dir);
+	free_p(&m->stack);
 	free_p(&m->shared);
-	m->n_dirs = m->room_dirs = m->n_shared = m->room_shared = 0;
+	m->n_dirs = m->room_dirs = m->n_stack = m->n_shared = m->room_shared = 0;
+	close_side(&m->from);
+	close_side(&m->to);
 }
 
 static int file_err(int errnum, const char *what, const char *name, struct err *e)
@@ -71,45 +95,53 @@ static int file_err(int errnum, const char *what, const char *name, struct err *
 
 /* --- directories ----------------------------------------------------------------------------- */
 
-static size_t remember(struct merge *m, size_t parent, const char *name)
+static void remember(struct merge *m, size_t parent, const char *name)
 {
 	if (m->n_dirs == m->room_dirs) {
 		m->room_dirs = m->room_dirs ? m->room_dirs * 2 : 256;
 		m->dir = reallocarray(m->dir, m->room_dirs, sizeof(*m->dir));
-		if (!m->dir)
+		m->stack = reallocarray(m->stack, m->room_dirs, sizeof(*m->stack));
+		if (!m->dir || !m->stack)
 			abort(); /* bounded by UNPACK_ENTRIES_MAX */
 	}
-	m->dir[m->n_dirs] = (struct directory){ parent, xstrdup(name) };
-	return m->n_dirs++;
+	m->stack[m->n_stack++] = m->n_dirs;
+	m->dir[m->n_dirs++] = (struct directory){ parent, xstrdup(name) };
 }
 
-/* Backwards into OUT; where it begins. */
-static const char *path_of(const struct merge *m, size_t i, char out[TREE_PATH_MAX_BYTES + 1])
+static int use(struct side *s, size_t dir, int fd)
 {
-	char *p = out + TREE_PATH_MAX_BYTES;
+	memmove(&s->open[1], &s->open[0], s->n_open * sizeof(s->open[0]));
+	s->n_open++;
+	s->open[0].dir = dir;
+	s->open[0].fd = fd;
+	return fd;
+}
 
-	*p = '\0';
-	for (; i != 0; i = m->dir[i].parent) {
-		size_t n = strlen(m->dir[i].name);
+/* The descriptor stays S's, and only until others are asked for. */
+static int open_directory(struct merge *m, struct side *s, size_t dir, int *ret_fd, struct err *e)
+{
+	int parent, fd;
 
-		if ((size_t)(p - out) < n + 1)
-			return NULL;
-		p -= n;
-		memcpy(p, m->dir[i].name, n);
-		*--p = '/';
+	if (dir == 0) {
+		*ret_fd = s->root;
+		return 0;
 	}
-	return *p ? p + 1 : ".";
-}
-
-static int open_directory(const struct merge *m, int root, size_t i, int *ret_fd, struct err *e)
-{
-	char buffer[TREE_PATH_MAX_BYTES + 1];
-	const char *path = path_of(m, i, buffer);
-	int fd = path ? tree_open(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : -ENAMETOOLONG;
-
+	for (size_t i = 0; i < s->n_open; i++)
+		if (s->open[i].dir == dir) {
+			fd = s->open[i].fd;
+			s->n_open--;
+			memmove(&s->open[i], &s->open[i + 1], (s->n_open - i) * sizeof(s->open[0]));
+			*ret_fd = use(s, dir, fd);
+			return 0;
+		}
+	if (open_directory(m, s, m->dir[dir].parent, &parent, e) < 0)
+		return -1;
+	fd = openat(parent, m->dir[dir].name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return file_err(-fd, "open the directory", path ? path : m->dir[i].name, e);
-	*ret_fd = fd;
+		return file_err(errno, "open the directory", m->dir[dir].name, e);
+	if (s->n_open == OPEN_DIRS)
+		fd_closep(&s->open[--s->n_open].fd);
+	*ret_fd = use(s, dir, fd);
 	return 0;
 }
 
@@ -197,12 +229,12 @@ static int link_shared(struct merge *m, ino_t ino, int to, const char *name, boo
 {
 	const struct shared_file *s =
 		m->room_shared ? slot_of(m->shared, m->room_shared, ino) : NULL;
-	AUTO_FD dir = -1;
+	int dir;
 
 	*ret = s && s->ino == ino;
 	if (!*ret)
 		return 0;
-	if (open_directory(m, m->to, s->directory, &dir, e) < 0)
+	if (open_directory(m, &m->to, s->directory, &dir, e) < 0)
 		return -1;
 	return linkat(dir, s->name, to, name, 0) < 0 ? file_err(errno, "link", name, e) : 0;
 }
@@ -348,38 +380,48 @@ static int merge_name(struct merge *m, size_t parent, int from, int to, const ch
 
 /* --- layers ---------------------------------------------------------------------------------- */
 
+static int read_names(struct merge *m, size_t i, DIR *dir, int to, struct err *e)
+{
+	struct dirent *entry;
+	int r = 0;
+
+	while (r == 0 && (errno = 0, entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			r = merge_name(m, i, dirfd(dir), to, entry->d_name, e);
+	return r == 0 && errno ? err_sys(e, errno, "read a layer") : r;
+}
+
 static int merge_names(struct merge *m, size_t i, struct err *e)
 {
 	AUTO_FD to = -1;
-	struct dirent *entry;
+	int from_fd, to_fd, from, r;
 	DIR *dir;
-	int from, r = 0;
 
-	if (open_directory(m, m->from, i, &from, e) < 0)
+	if (open_directory(m, &m->from, i, &from_fd, e) < 0 ||
+	    open_directory(m, &m->to, i, &to_fd, e) < 0)
 		return -1;
-	dir = fdopendir(from);
-	if (!dir) {
-		fd_closep(&from);
-		return err_sys(e, errno, "read a layer");
-	}
-	r = open_directory(m, m->to, i, &to, e);
-	while (r == 0 && (errno = 0, entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = merge_name(m, i, from, to, entry->d_name, e);
-	if (r == 0 && errno)
+	/* our own, since others are opened meanwhile */
+	from = openat(from_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	to = openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = from < 0 ? NULL : fdopendir(from);
+	if (!dir || to < 0)
 		r = err_sys(e, errno, "read a layer");
-	closedir(dir);
+	else
+		r = read_names(m, i, dir, to, e);
+	if (dir)
+		closedir(dir);
+	else
+		fd_closep(&from);
 	return r;
 }
 
 static int dress_directory(struct merge *m, size_t i, struct err *e)
 {
-	AUTO_FD from = -1;
-	AUTO_FD to = -1;
 	struct stat st;
-	int r;
+	int from, to, r;
 
-	if (open_directory(m, m->from, i, &from, e) < 0 || open_directory(m, m->to, i, &to, e) < 0)
+	if (open_directory(m, &m->from, i, &from, e) < 0 ||
+	    open_directory(m, &m->to, i, &to, e) < 0)
 		return -1;
 	if (fstat(from, &st) < 0)
 		return file_err(errno, "look at", m->dir[i].name, e);
@@ -397,14 +439,14 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 
 	if (from < 0)
 		return err_sys(e, errno, "open layer %s", hex);
-	m->from = from;
+	m->from.root = from;
 	remember(m, 0, "");
-	for (size_t i = 0; r == 0 && i < m->n_dirs; i++)
-		r = merge_names(m, i, e);
+	while (r == 0 && m->n_stack > 0)
+		r = merge_names(m, m->stack[--m->n_stack], e);
 	/* the root keeps what it is: a sandbox's is its own in every form */
 	for (size_t i = 1; r == 0 && i < m->n_dirs; i++)
 		r = dress_directory(m, i, e);
-	free_lists(m);
+	forget_layer(m);
 	return r < 0 ? err_wrap(e, "layer %.12s", hex) : 0;
 }
 
@@ -414,7 +456,7 @@ int merge_layers(int layers_fd, const char *list, int to_fd, struct err *e)
 	AUTO_FREE char *buffer = xcalloc(1, COPY_BUFFER_BYTES);
 	AUTO_FREE char *names = xcalloc(1, XATTR_LIST_MAX_BYTES);
 	AUTO_FREE char *value = xcalloc(1, XATTR_VALUE_MAX_BYTES);
-	struct merge m = { .to = to_fd, .buffer = buffer, .list = names, .value = value };
+	struct merge m = { .to.root = to_fd, .buffer = buffer, .list = names, .value = value };
 	char *rest = words, *hex;
 	int r = clear(to_fd, LOST_AND_FOUND, e);
 
