@@ -241,6 +241,18 @@ static int set_opaque(int dir_fd, const char *path, struct err *e)
 	return 0;
 }
 
+/* Overlayfs shows the whiteouts of a directory that no layer below has, by name and as nothing else:
+ * who removes the directory fails at them. It looks for them only in one that it believes to be a copy.
+ * Where from does not matter, so there is no value. */
+static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
+{
+	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || fsetxattr(fd, "user.overlay.origin", "", 0, 0) < 0)
+		return entry_err(errno, "mark the directory of", path, e);
+	return 0;
+}
+
 static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 {
 	struct place hidden = { p->path, p->parent_fd, p->base + strlen(WHITEOUT_PREFIX) };
@@ -259,7 +271,7 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 	if (was == STANDING_NONE) {
 		if (mknodat(p->parent_fd, hidden.base, S_IFCHR, makedev(0, 0)) < 0)
 			return entry_err(errno, "make the whiteout", p->path, e);
-		return 0;
+		return hide_whiteouts(p->parent_fd, p->path, e);
 	}
 	if (was != STANDING_DIRECTORY)
 		return 0; /* hides what is below by being there */

@@ -694,6 +694,18 @@ class Creating(ImageMixin, CordonTest):
         other = self.create(image=ref)
         self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
 
+    def test_whiteouts_of_nothing(self):
+        """They hide nothing, are not seen, and are in nobody's way."""
+        one = Layer(self.path("1.tar")).dir("d").add("d/.wh.ghost").add("d/f", b"1").dir("o")
+        one.add("o/a", b"1").dir("lowest/deep").add("lowest/deep/.wh.x").add(".wh.nothing").close()
+        two = Layer(self.path("2.tar")).dir("o").add("o/.wh..wh..opq").add("o/.wh.a").add("o/b", b"2")
+        two.dir("new").add("new/.wh.x").close()
+        box = self.create(image=self.load_busybox(one.path, two.path))
+        got = box.sh("ls -A /d /o /new /lowest/deep; ls -ld /nothing 2>&1")
+        self.assertEqual((got.text, got.errtext), (
+            "/d:\nf\n\n/lowest/deep:\n\n/new:\n\n/o:\nb\nls: /nothing: No such file or directory\n", ""))
+        self.assertEqual(box.out("cd / && rm -r d o new lowest && mkdir d && ls -A d"), "")
+
     def test_many_layers(self):
         layers = [Layer(self.path(f"{i}.tar")).add(f"f{i}", b"x").add("top", str(i).encode())
                   .close() for i in range(60)]
