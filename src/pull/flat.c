@@ -60,11 +60,11 @@ static bool is_made(const struct workshop *w)
 /* --- how large ------------------------------------------------------------------------------- */
 
 /* From above, by what the layers were before they were merged: holes and what is not used cost
- * nothing in a sparse file. */
-static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *ret_bytes,
+ * nothing in a sparse file. *RET_LEAST is what the host must have room for at least. */
+static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *ret_least,
 		   struct err *e)
 {
-	uint64_t bytes = 0, entries = 0;
+	uint64_t bytes = 0, entries = 0, least = 0;
 
 	for (size_t i = 0; i < w->image->n_layers; i++) {
 		struct image_layer_info info;
@@ -72,10 +72,14 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 		if (image_store_layer_info(w->depot->home_fd, w->image->layer[i].digest, &info, e) <
 		    0)
 			return -1;
-		bytes += info.tar_bytes;
+		if (info.disk_bytes < info.tar_bytes) /* small blocks, or compressed ones */
+			info.disk_bytes = info.tar_bytes;
+		bytes += info.disk_bytes;
 		entries += info.entries;
+		if (info.disk_bytes > least) /* what it hides of others is given back */
+			least = info.disk_bytes;
 	}
-	*ret_bytes = bytes;
+	*ret_least = least;
 	bytes += entries * ENTRY_BYTES;
 	*ret = (struct disk_make){ .size_mib = (bytes + bytes / 16) / MIB + DISK_SPARE_MIB,
 				   .journal_mib = DISK_JOURNAL_MIB };
@@ -110,6 +114,8 @@ static int mount_disk(int file, int *ret_fd, struct err *e)
 		return -1;
 	fs = sys_fsopen("ext4", FSOPEN_CLOEXEC);
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
+	    /* what one layer brings and another hides leaves nothing behind */
+	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0 ||
 	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return err_sys(e, errno, "mount it");
@@ -167,9 +173,9 @@ static int build(const struct workshop *w, struct err *e)
 {
 	struct disk_make make;
 	AUTO_FD file = -1;
-	uint64_t bytes;
+	uint64_t least;
 
-	if (measure(w, &make, &bytes, e) < 0 || check_room(w, bytes, e) < 0 ||
+	if (measure(w, &make, &least, e) < 0 || check_room(w, least, e) < 0 ||
 	    disk_file_make(w->dir, DISK_FILE, w->path, &make, e) < 0)
 		return -1;
 	if (mount_and_fill(w, e) < 0) {
