@@ -78,6 +78,12 @@ void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]
 void image_flat_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
 MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e);
 
+/* An attribute of the directories of a layer that its tar has no entry for: owner and mode are those of
+ * a layer below. Overlayfs shows nothing of that name. */
+#define IMAGE_IMPLIED_XATTR "user.overlay.implied"
+/* What the root of a sandbox may at least be: pid 1 is nobody in there, and must find its way. */
+#define IMAGE_ROOT_MODE 0755u
+
 /* How the owners of a layer's files are stored. */
 enum layer_owners {
 	LAYER_OWNERS_NATIVE, /* the image's own ids, 0–65535: made by root, idmap when mounting */

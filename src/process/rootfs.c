@@ -557,6 +557,10 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 		add_overlay(&b, t);
 	}
 	add_path(&b, STEP_ROOT, "root");
+	if (r->root_mode) {
+		add_path(&b, STEP_TARGET, "/");
+		plan_add(p, STEP_CHMOD)->mode = r->root_mode;
+	}
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(&b, t->dirs.path[i], t->host[i]);
 	add_place(&b, "/proc");

@@ -45,6 +45,7 @@ struct rootfs {
 	bool upper_limited;  /* the payload can fill it: a start must find room for its own needs */
 	uint64_t memory_mib; /* size of the in-memory upper */
 	int sys_fd, dev_fd;  /* see fixtures.h; or -1 */
+	unsigned root_mode;  /* of the root of an upper that is new; 0: leave it */
 	int *volume_fd;      /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */
 	const char *home;    /* canonical path of the state directory, hidden inside volumes */
 	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */

@@ -22,7 +22,6 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/diskfile.h"
-#include "pull/layers.h"
 #include "pull/worker.h"
 
 #define MIB (1ull << 20)

@@ -1,7 +1,8 @@
 /*
  * One layer after the other, each in two passes. The first goes through its directories and makes,
  * replaces and removes names; a directory that both sides have is entered. The second gives the
- * directories of the layer their owners, modes, attributes and times, which the first kept changing.
+ * directories of the layer their owners, modes, attributes and times, which the first kept changing;
+ * those that the layer only passes through keep what they are.
  *
  * Directories are kept as (parent, name) and opened from their parents, without following anything.
  * The last few stay open, and a tree is gone through depth first, so that its depth takes neither
@@ -36,6 +37,7 @@
 struct directory {
 	size_t parent; /* index; the root is its own */
 	char *name;
+	bool new; /* nothing below has it */
 };
 
 /* A file with several names, by the inode it has in the layer. */
@@ -95,7 +97,7 @@ static int file_err(int errnum, const char *what, const char *name, struct err *
 
 /* --- directories ----------------------------------------------------------------------------- */
 
-static void remember(struct merge *m, size_t parent, const char *name)
+static void remember(struct merge *m, size_t parent, const char *name, bool new)
 {
 	if (m->n_dirs == m->room_dirs) {
 		m->room_dirs = m->room_dirs ? m->room_dirs * 2 : 256;
@@ -105,7 +107,7 @@ static void remember(struct merge *m, size_t parent, const char *name)
 			abort(); /* bounded by UNPACK_ENTRIES_MAX */
 	}
 	m->stack[m->n_stack++] = m->n_dirs;
-	m->dir[m->n_dirs++] = (struct directory){ parent, xstrdup(name) };
+	m->dir[m->n_dirs++] = (struct directory){ parent, xstrdup(name), new };
 }
 
 static int use(struct side *s, size_t dir, int fd)
@@ -340,7 +342,7 @@ static int merge_directory(struct merge *m, size_t parent, int from, int to, con
 	}
 	if (!there && mkdirat(to, name, 0700) < 0)
 		return file_err(errno, "make the directory", name, e);
-	remember(m, parent, name);
+	remember(m, parent, name, !there);
 	return 0;
 }
 
@@ -419,12 +421,17 @@ static int dress_directory(struct merge *m, size_t i, struct err *e)
 {
 	struct stat st;
 	int from, to, r;
+	char none;
 
 	if (open_directory(m, &m->from, i, &from, e) < 0 ||
 	    open_directory(m, &m->to, i, &to, e) < 0)
 		return -1;
 	if (fstat(from, &st) < 0)
 		return file_err(errno, "look at", m->dir[i].name, e);
+	if (!m->dir[i].new &&fgetxattr(from, IMAGE_IMPLIED_XATTR, &none, 0) >= 0)
+		return 0;
+	if (i == 0)
+		st.st_mode |= IMAGE_ROOT_MODE;
 	r = drop_xattrs(m, to);
 	if (r == 0)
 		r = dress(m, from, to, &st);
@@ -434,17 +441,16 @@ static int dress_directory(struct merge *m, size_t i, struct err *e)
 static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/root", hex);
-	AUTO_FD from = openat(layers_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD from = openat(layers_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r = 0;
 
 	if (from < 0)
 		return err_sys(e, errno, "open layer %s", hex);
 	m->from.root = from;
-	remember(m, 0, "");
+	remember(m, 0, "", false);
 	while (r == 0 && m->n_stack > 0)
 		r = merge_names(m, m->stack[--m->n_stack], e);
-	/* the root keeps what it is: a sandbox's is its own in every form */
-	for (size_t i = 1; r == 0 && i < m->n_dirs; i++)
+	for (size_t i = 0; r == 0 && i < m->n_dirs; i++)
 		r = dress_directory(m, i, e);
 	forget_layer(m);
 	return r < 0 ? err_wrap(e, "layer %.12s", hex) : 0;
@@ -456,9 +462,11 @@ int merge_layers(int layers_fd, const char *list, int to_fd, struct err *e)
 	AUTO_FREE char *buffer = xcalloc(1, COPY_BUFFER_BYTES);
 	AUTO_FREE char *names = xcalloc(1, XATTR_LIST_MAX_BYTES);
 	AUTO_FREE char *value = xcalloc(1, XATTR_VALUE_MAX_BYTES);
-	struct merge m = { .to.root = to_fd, .buffer = buffer, .list = names, .value = value };
+	AUTO_FD to =
+		openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* that one has no rights */
+	struct merge m = { .to.root = to, .buffer = buffer, .list = names, .value = value };
 	char *rest = words, *hex;
-	int r = clear(to_fd, LOST_AND_FOUND, e);
+	int r = to < 0 ? err_sys(e, errno, "open the new tree") : clear(to, LOST_AND_FOUND, e);
 
 	while (r == 0 && (hex = strsep(&rest, ",")))
 		r = digest_hex_valid(hex) ? merge_layer(&m, layers_fd, hex, e)

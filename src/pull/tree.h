@@ -15,7 +15,7 @@
 
 /* Opens PATH with ROOT_FD as "/": links, absolute or climbing, stay inside. fd or -errno. */
 int tree_open(int root_fd, const char *path, int flags);
-/* Opens the directory PATH, making what is missing of it (0755). A link that leads nowhere is
+/* Opens the directory PATH, making what is missing of it (0755, marked with IMAGE_IMPLIED_XATTR). A link that leads nowhere is
  * followed and its target made. *RET_MADE counts the directories made. fd or -errno. */
 int tree_make_path(int root_fd, const char *path, unsigned *ret_made);
 /* Attributes that images may give their files. The others are orders to the host: of overlayfs, of its

@@ -297,6 +297,8 @@ static int dress_directory(struct unpack *u, int fd, const char *path, struct ar
 	struct looks l = entry_looks(u, entry);
 	int r = dress_fd(u, fd, entry, &l);
 
+	if (r == 0 && fremovexattr(fd, IMAGE_IMPLIED_XATTR) < 0 && errno != ENODATA)
+		r = -errno;
 	if (r < 0)
 		return entry_err(-r, "set owner and mode of", path, e);
 	remember_directory(u, path, l.mtime);
@@ -586,7 +588,7 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 	if (mkdirat(dir_fd, "root", 0755) < 0)
 		return err_sys(e, errno, "make the layer's directory");
 	u->root_fd = openat(dir_fd, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (u->root_fd < 0)
+	if (u->root_fd < 0 || fsetxattr(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0, 0) < 0)
 		return err_sys(e, errno, "open the layer's directory");
 	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0 || read_tar(u, e) < 0 ||
 	    read_rest(u, e) < 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -20,8 +21,36 @@
 #define DISK_UNFINISHED "disk.new"
 #define DISK_GROWING "disk.growing"
 
+/* The root of the image: of the topmost layer that says something about it. */
+static bool find_root(const struct rootfs *r, struct stat *ret)
+{
+	for (size_t i = r->n_layers; r->spec->image.kind == IMAGE_OCI && i-- > 0;) {
+		AUTO_FD fd = openat(r->layer_fd[i], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		char none;
+
+		if (fd >= 0 && fgetxattr(fd, IMAGE_IMPLIED_XATTR, &none, 0) < 0)
+			return fstat(fd, ret) == 0;
+	}
+	return false;
+}
+
+/* The upper of R is new: its root becomes the image's. *RET_OWNER is whose it is there. */
+static void adopt_root(struct rootfs *r, struct stat *ret_owner)
+{
+	*ret_owner = (struct stat){ 0 };
+	if (!find_root(r, ret_owner))
+		return;
+	if ((ret_owner->st_mode & 07777 & ~IMAGE_ROOT_MODE) != 0)
+		r->root_mode = (ret_owner->st_mode & 07777) | IMAGE_ROOT_MODE;
+	if (ret_owner->st_uid >= IDS_PER_SANDBOX || ret_owner->st_gid >= IDS_PER_SANDBOX)
+		ret_owner->st_uid = ret_owner->st_gid = 0;
+}
+
 static int in_memory(struct supervisor *s, struct rootfs *r, uint64_t mib)
 {
+	struct stat owner; /* who is root there: nobody else has files in it yet */
+
+	adopt_root(r, &owner);
 	r->memory_mib = mib;
 	s->layer = "tmpfs";
 	return 0;
@@ -39,9 +68,12 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 }
 
 /* upper/ and work/ in LAYER; files on the host's own file system carry the ids of the range. */
-static int prepare(const struct ids *i, int layer, bool host_ids, struct err *e)
+static int prepare(const struct ids *i, struct rootfs *r, int layer, bool host_ids, struct err *e)
 {
 	bool give = host_ids && i->mode == IDS_RANGE;
+	uid_t uid = give ? i->uid_base : 0;
+	gid_t gid = give ? i->gid_base : 0;
+	struct stat root;
 
 	/* scratch of the last mount; its `volatile` mark would refuse the next */
 	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
@@ -49,12 +81,14 @@ static int prepare(const struct ids *i, int layer, bool host_ids, struct err *e)
 	if (mkdirat(layer, "upper", 0755) == 0) {
 		if (fchmodat(layer, "upper", 0755, 0) < 0)
 			return err_sys(e, errno, "make the writable layer");
-		if (give && fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
+		adopt_root(r, &root);
+		if (i->mode == IDS_RANGE &&
+		    fchownat(layer, "upper", uid + root.st_uid, gid + root.st_gid, 0) < 0)
 			return err_sys(e, errno, "give the writable layer to its range");
 	} else if (errno != EEXIST) {
 		return err_sys(e, errno, "make the writable layer");
 	}
-	if (give && fchownat(layer, "work", i->uid_base, i->gid_base, 0) < 0)
+	if (give && fchownat(layer, "work", uid, gid, 0) < 0)
 		return err_sys(e, errno, "give the work area to its range");
 	return 0;
 }
@@ -64,7 +98,7 @@ static int use_directory(struct supervisor *s, struct rootfs *r, int layer, cons
 {
 	AUTO_FD fd = layer;
 
-	if (prepare(&s->ids, fd, true, e) < 0)
+	if (prepare(&s->ids, r, fd, true, e) < 0)
 		return -1;
 	r->upper_fd = fd_take(&fd);
 	s->layer = how;
@@ -78,7 +112,7 @@ static int use_disk(struct supervisor *s, struct rootfs *r, const struct disk *d
 {
 	AUTO_FD mount = -1;
 
-	if (disk_mount(s, d, file, &mount, e) < 0 || prepare(&s->ids, mount, false, e) < 0)
+	if (disk_mount(s, d, file, &mount, e) < 0 || prepare(&s->ids, r, mount, false, e) < 0)
 		return -1;
 	r->upper_fd = fd_take(&mount);
 	r->upper_is_mount = r->upper_limited = true;

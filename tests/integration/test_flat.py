@@ -121,6 +121,21 @@ class Form(FlatTest):
             self.assertEqual((st.st_uid, oct(st.st_mode & 0o7777)), (0, "0o755"))
             self.assertEqual(os.listxattr(os.path.join(place, "e")), ["user.a"])
 
+    def test_directories_on_the_way(self):
+        """A layer that has something in a directory, and no entry for that, says nothing about it."""
+        one = Layer(self.path("1.tar")).dir("./", mode=0o1777, uid=7, gid=8)
+        one.dir("tmp", mode=0o1777).dir("home", uid=3, mode=0o700, pax={"SCHILY.xattr.user.a": "1"})
+        two = Layer(self.path("2.tar")).add("tmp/f", b"x").add("home/ann/g", b"x").add("new/h", b"x")
+        self.ok("load", "--input", self.archive_of([one.close(), two.close()], "way"))
+        self.flatten("way:1")
+        with self.mounted() as place:
+            found = {name: (oct(st.st_mode & 0o7777), st.st_uid) for name in ("", "tmp", "home", "home/ann", "new")
+                     for st in [os.stat(os.path.join(place, name))]}
+            self.assertEqual(found, {"": ("0o1777", 7), "tmp": ("0o1777", 0), "home": ("0o700", 3),
+                                     "home/ann": ("0o755", 0), "new": ("0o755", 0)})
+            self.assertEqual(os.listxattr(os.path.join(place, "home")), ["user.a"])
+            self.assertEqual(os.listxattr(os.path.join(place, "new")), [])
+
     def test_depth_and_numbers(self):
         deep = "/".join(["d"] * 600)
         layer = Layer(self.path("l.tar")).add(deep + "/leaf", b"deep")

@@ -706,6 +706,24 @@ class Creating(ImageMixin, CordonTest):
             "/d:\nf\n\n/lowest/deep:\n\n/new:\n\n/o:\nb\nls: /nothing: No such file or directory\n", ""))
         self.assertEqual(box.out("cd / && rm -r d o new lowest && mkdir d && ls -A d"), "")
 
+    def test_the_root_itself(self):
+        """What a layer says about / holds, as far as everybody can still pass."""
+        def modes(*layers, name):
+            ref = self.load_busybox(*layers, name=name)
+            kept = self.create(image=ref)
+            seen = [kept.out("stat -c %a /"), self.cordon("run", "-q", ref, "--", "stat", "-c", "%a", "/").text.strip()]
+            kept.out("chmod 711 /")
+            self.assertEqual(kept.stop().code, 0)
+            self.assertEqual(kept.start().code, 0)
+            self.assertEqual(kept.out("stat -c %a /"), "711")
+            return seen
+
+        wide = Layer(self.path("w.tar")).dir("./", mode=0o1777).close()
+        shut = Layer(self.path("s.tar")).dir("./", mode=0o500).close()
+        other = Layer(self.path("o.tar")).add("f", b"x").close()
+        self.assertEqual(modes(wide, other, name="wide"), ["1777"] * 2)
+        self.assertEqual(modes(wide, shut, name="shut"), ["755"] * 2)
+
     def test_many_layers(self):
         layers = [Layer(self.path(f"{i}.tar")).add(f"f{i}", b"x").add("top", str(i).encode())
                   .close() for i in range(60)]
