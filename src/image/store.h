@@ -81,6 +81,9 @@ MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES]
 /* An attribute of the directories of a layer that its tar has no entry for: owner and mode are those of
  * a layer below. Overlayfs shows nothing of that name. */
 #define IMAGE_IMPLIED_XATTR "user.overlay.implied"
+/* One of a layer's root: their paths, each with its terminator; as many as fit. */
+#define IMAGE_IMPLIED_LIST_XATTR "user.overlay.implied_list"
+#define IMAGE_IMPLIED_LIST_MAX_BYTES 3072u /* all attributes of a file must fit a block of ext4's */
 /* What the root of a sandbox may at least be: pid 1 is nobody in there, and must find its way. */
 #define IMAGE_ROOT_MODE 0755u
 

@@ -178,6 +178,15 @@ static void add_write(struct builder *b, const char *name, const char *text, uns
 	s->mode = mode;
 }
 
+static void add_dress(struct builder *b, const struct rootfs_dress *d)
+{
+	struct step *s = add_path(b, STEP_DRESS, d->path);
+
+	s->mode = d->mode;
+	s->uid = d->uid + ids_shift(b->r->ids);
+	s->gid = d->gid + ids_shift(b->r->ids);
+}
+
 /* Empty files take memory too: their number is bounded as well. */
 static void memory_options(char out[64], unsigned mode, uint64_t mib)
 {
@@ -557,10 +566,8 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 		add_overlay(&b, t);
 	}
 	add_path(&b, STEP_ROOT, "root");
-	if (r->root_mode) {
-		add_path(&b, STEP_TARGET, "/");
-		plan_add(p, STEP_CHMOD)->mode = r->root_mode;
-	}
+	for (size_t i = 0; i < r->n_dress; i++)
+		add_dress(&b, &r->dress[i]);
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(&b, t->dirs.path[i], t->host[i]);
 	add_place(&b, "/proc");

@@ -33,6 +33,8 @@
 #define DISK_BLOCK_BYTES 4096u /* what a file's last block costs on every usual file system */
 
 /* Times of directories are set at the very end: every entry made inside changes them. */
+#define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; the rest stay as they were made */
+
 struct directory {
 	char *path;
 	struct timespec mtime;
@@ -50,6 +52,7 @@ struct unpack {
 	 * It cannot have been replaced, since an entry only replaces what is inside its own. */
 	char *parent_path;
 	int parent_fd;
+	struct buf ways; /* directories that may have no entry of their own, as a list of strings */
 };
 
 struct place {
@@ -97,6 +100,21 @@ static int clean_path(char *path, const char **ret, struct err *e)
 	return 0;
 }
 
+/* Every directory on the way to one that had to be made; which were is looked at in the end. */
+static void note_ways(struct unpack *u)
+{
+	const char *path = u->parent_path, *end = path;
+
+	while (*end) {
+		end += strspn(end, "/");
+		end += strcspn(end, "/");
+		if (u->ways.n + (size_t)(end - path) + 1 > WAYS_MAX_BYTES)
+			return;
+		buf_add(&u->ways, path, (size_t)(end - path));
+		buf_add_char(&u->ways, '\0');
+	}
+}
+
 static int open_parent(struct unpack *u, const char *path, struct place *ret, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -112,6 +130,8 @@ static int open_parent(struct unpack *u, const char *path, struct place *ret, st
 		u->parent_fd = fd;
 		u->parent_path = TAKE(parent);
 		u->info.disk_bytes += made * DISK_BLOCK_BYTES;
+		if (made)
+			note_ways(u);
 	}
 	*ret = (struct place){ path, u->parent_fd, slash ? slash + 1 : path };
 	return 0;
@@ -583,6 +603,37 @@ static void set_directory_times(struct unpack *u)
 	}
 }
 
+static bool is_implied(const struct unpack *u, const char *path)
+{
+	AUTO_FD fd = tree_open(u->root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	char none;
+
+	return fd >= 0 && fgetxattr(fd, IMAGE_IMPLIED_XATTR, &none, 0) >= 0;
+}
+
+static bool listed(const struct buf *list, const char *path)
+{
+	for (size_t i = 0; i < list->n; i += strlen(list->p + i) + 1)
+		if (strcmp(list->p + i, path) == 0)
+			return true;
+	return false;
+}
+
+static int write_ways(struct unpack *u, struct err *e)
+{
+	AUTO_BUF list = BUF_INIT(IMAGE_IMPLIED_LIST_MAX_BYTES);
+
+	for (size_t i = 0, n; i < u->ways.n; i += n) {
+		n = strlen(u->ways.p + i) + 1;
+		if (list.n + n <= IMAGE_IMPLIED_LIST_MAX_BYTES && is_implied(u, u->ways.p + i) &&
+		    !listed(&list, u->ways.p + i))
+			buf_add(&list, u->ways.p + i, n);
+	}
+	if (list.n && fsetxattr(u->root_fd, IMAGE_IMPLIED_LIST_XATTR, list.p, list.n, 0) < 0)
+		return err_sys(e, errno, "mark the layer's directory");
+	return 0;
+}
+
 static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int dir_fd, struct err *e)
 {
 	if (mkdirat(dir_fd, "root", 0755) < 0)
@@ -593,6 +644,8 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0 || read_tar(u, e) < 0 ||
 	    read_rest(u, e) < 0)
 		return -1;
+	if (write_ways(u, e) < 0)
+		return -1;
 	set_directory_times(u);
 	return 0;
 }
@@ -601,7 +654,10 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 		 struct image_layer_info *ret, struct err *e)
 {
 	struct err read_err = { .code = ERR_NONE };
-	struct unpack u = { .root_fd = -1, .parent_fd = -1, .read_err = &read_err };
+	struct unpack u = { .root_fd = -1,
+			    .parent_fd = -1,
+			    .read_err = &read_err,
+			    .ways = BUF_INIT(WAYS_MAX_BYTES) };
 	int r;
 
 	u.info.owners = owners;
@@ -615,6 +671,7 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 	for (size_t i = 0; i < u.n_directories; i++)
 		free(u.directory[i].path);
 	free(u.directory);
+	buf_done(&u.ways);
 	fd_closep(&u.root_fd);
 	return r;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,42 +14,16 @@
 #include "image/store.h"
 #include "state/quota.h"
 #include "supervisor/disk.h"
+#include "supervisor/passed.h"
 
 #define MIB (1ull << 20)
 #define DISK_FILE "disk.raw"
 #define DISK_UNFINISHED "disk.new"
 #define DISK_GROWING "disk.growing"
 
-/* The root of the image: of the topmost layer that says something about it. */
-static bool find_root(const struct rootfs *r, struct stat *ret)
-{
-	for (size_t i = r->n_layers; r->spec->image.kind == IMAGE_OCI && i-- > 0;) {
-		AUTO_FD fd = openat(r->layer_fd[i], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		char none;
-
-		if (fd >= 0 && fgetxattr(fd, IMAGE_IMPLIED_XATTR, &none, 0) < 0)
-			return fstat(fd, ret) == 0;
-	}
-	return false;
-}
-
-/* The upper of R is new: its root becomes the image's. *RET_OWNER is whose it is there. */
-static void adopt_root(struct rootfs *r, struct stat *ret_owner)
-{
-	*ret_owner = (struct stat){ 0 };
-	if (!find_root(r, ret_owner))
-		return;
-	if ((ret_owner->st_mode & 07777 & ~IMAGE_ROOT_MODE) != 0)
-		r->root_mode = (ret_owner->st_mode & 07777) | IMAGE_ROOT_MODE;
-	if (ret_owner->st_uid >= IDS_PER_SANDBOX || ret_owner->st_gid >= IDS_PER_SANDBOX)
-		ret_owner->st_uid = ret_owner->st_gid = 0;
-}
-
 static int in_memory(struct supervisor *s, struct rootfs *r, uint64_t mib)
 {
-	struct stat owner; /* who is root there: nobody else has files in it yet */
-
-	adopt_root(r, &owner);
+	passed_find(r);
 	r->memory_mib = mib;
 	s->layer = "tmpfs";
 	return 0;
@@ -71,9 +44,6 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 static int prepare(const struct ids *i, struct rootfs *r, int layer, bool host_ids, struct err *e)
 {
 	bool give = host_ids && i->mode == IDS_RANGE;
-	uid_t uid = give ? i->uid_base : 0;
-	gid_t gid = give ? i->gid_base : 0;
-	struct stat root;
 
 	/* scratch of the last mount; its `volatile` mark would refuse the next */
 	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
@@ -81,14 +51,13 @@ static int prepare(const struct ids *i, struct rootfs *r, int layer, bool host_i
 	if (mkdirat(layer, "upper", 0755) == 0) {
 		if (fchmodat(layer, "upper", 0755, 0) < 0)
 			return err_sys(e, errno, "make the writable layer");
-		adopt_root(r, &root);
-		if (i->mode == IDS_RANGE &&
-		    fchownat(layer, "upper", uid + root.st_uid, gid + root.st_gid, 0) < 0)
+		if (give && fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
 			return err_sys(e, errno, "give the writable layer to its range");
+		passed_find(r);
 	} else if (errno != EEXIST) {
 		return err_sys(e, errno, "make the writable layer");
 	}
-	if (give && fchownat(layer, "work", uid, gid, 0) < 0)
+	if (give && fchownat(layer, "work", i->uid_base, i->gid_base, 0) < 0)
 		return err_sys(e, errno, "give the work area to its range");
 	return 0;
 }

@@ -724,6 +724,26 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(modes(wide, other, name="wide"), ["1777"] * 2)
         self.assertEqual(modes(wide, shut, name="shut"), ["755"] * 2)
 
+    def test_directories_on_the_way(self):
+        """A layer that has something in a directory, and no entry for that, says nothing about it."""
+        one = Layer(self.path("1.tar")).dir("open", mode=0o1777).dir("anns", uid=1000, gid=1000, mode=0o750)
+        one.dir("d").dir("d/e", mode=0o2775).dir("replaced", mode=0o700).dir("said", mode=0o700).close()
+        two = Layer(self.path("2.tar")).add("open/f", b"x").add("anns/g", b"x").add("new/h", b"x")
+        two.add("d/e/f/i", b"x").add("replaced", b"a file").dir("said").add("said/j", b"x").close()
+        three = Layer(self.path("3.tar")).add("open/f2", b"x").add("replaced/k", b"x").close()
+        ref = self.load_busybox(one.path, two.path, three)
+        names = ("open", "anns", "d", "d/e", "d/e/f", "new", "replaced", "said")
+        look = "cd / && stat -c '%n %a %u:%g' " + " ".join(names)
+        anns = "0:0" if ONE_ID else "1000:1000"
+        want = ["open 1777 0:0", f"anns 750 {anns}", "d 755 0:0", "d/e 2775 0:0", "d/e/f 755 0:0", "new 755 0:0",
+                "replaced 755 0:0", "said 755 0:0"]
+        box = self.create(image=ref)
+        self.assertEqual(box.out(look).split("\n"), want)
+        self.assertEqual(self.cordon("run", "-q", ref, "--", "sh", "-c", look).text.split("\n")[:-1], want)
+        box.out("chmod 700 /open")
+        self.assertEqual((box.stop().code, box.start().code), (0, 0))
+        self.assertEqual(box.out("stat -c %a /open; ls /open"), "700\nf\nf2")
+
     def test_many_layers(self):
         layers = [Layer(self.path(f"{i}.tar")).add(f"f{i}", b"x").add("top", str(i).encode())
                   .close() for i in range(60)]
