@@ -96,7 +96,8 @@ static int check_room(const struct workshop *w, uint64_t bytes, struct err *e)
 {
 	struct statvfs v;
 
-	if (fstatvfs(w->dir, &v) < 0 || (uint64_t)v.f_bavail * v.f_frsize >= bytes)
+	if (fstatvfs(w->dir, &v) < 0 || v.f_blocks == 0 || /* it has no size */
+	    (uint64_t)v.f_bavail * v.f_frsize >= bytes)
 		return 0;
 	return err_sys(e, ENOSPC, "%llu MiB are needed", (unsigned long long)(bytes / MIB + 1));
 }

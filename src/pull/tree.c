@@ -51,6 +51,12 @@ static char *follow_dangling(int dir_fd, const char *path, size_t prefix, size_t
 	return xasprintf("%.*s%s%s", (int)base, path, target, path + prefix);
 }
 
+int tree_mark(int fd, const char *name, const void *value, size_t n)
+{
+	/* a file system in memory before Linux 6.6, say */
+	return fsetxattr(fd, name, value, n, 0) < 0 && errno != ENOTSUP ? -errno : 0;
+}
+
 /* -errno */
 static int make_implied(int dir_fd, const char *name)
 {
@@ -59,7 +65,7 @@ static int make_implied(int dir_fd, const char *name)
 	if (mkdirat(dir_fd, name, 0755) < 0)
 		return -errno;
 	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 || fsetxattr(fd, IMAGE_IMPLIED_XATTR, "", 0, 0) < 0 ? -errno : 0;
+	return fd < 0 ? -errno : tree_mark(fd, IMAGE_IMPLIED_XATTR, "", 0);
 }
 
 static int make_path(int root_fd, const char *path, unsigned *made, unsigned links)

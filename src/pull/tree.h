@@ -18,6 +18,8 @@ int tree_open(int root_fd, const char *path, int flags);
 /* Opens the directory PATH, making what is missing of it (0755, marked with IMAGE_IMPLIED_XATTR). A link that leads nowhere is
  * followed and its target made. *RET_MADE counts the directories made. fd or -errno. */
 int tree_make_path(int root_fd, const char *path, unsigned *ret_made);
+/* Sets an attribute of ours that makes things better where the file system takes it. -errno */
+int tree_mark(int fd, const char *name, const void *value, size_t n);
 /* Attributes that images may give their files. The others are orders to the host: of overlayfs, of its
  * security modules. */
 bool tree_keeps_xattr(const char *name);

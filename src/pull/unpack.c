@@ -268,9 +268,9 @@ static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
 {
 	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0 || fsetxattr(fd, "user.overlay.origin", "", 0, 0) < 0)
-		return entry_err(errno, "mark the directory of", path, e);
-	return 0;
+	int r = fd < 0 ? -errno : tree_mark(fd, "user.overlay.origin", "", 0);
+
+	return r < 0 ? entry_err(-r, "mark the directory of", path, e) : 0;
 }
 
 static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
@@ -317,7 +317,8 @@ static int dress_directory(struct unpack *u, int fd, const char *path, struct ar
 	struct looks l = entry_looks(u, entry);
 	int r = dress_fd(u, fd, entry, &l);
 
-	if (r == 0 && fremovexattr(fd, IMAGE_IMPLIED_XATTR) < 0 && errno != ENODATA)
+	if (r == 0 && fremovexattr(fd, IMAGE_IMPLIED_XATTR) < 0 && errno != ENODATA &&
+	    errno != ENOTSUP)
 		r = -errno;
 	if (r < 0)
 		return entry_err(-r, "set owner and mode of", path, e);
@@ -622,6 +623,7 @@ static bool listed(const struct buf *list, const char *path)
 static int write_ways(struct unpack *u, struct err *e)
 {
 	AUTO_BUF list = BUF_INIT(IMAGE_IMPLIED_LIST_MAX_BYTES);
+	int r;
 
 	for (size_t i = 0, n; i < u->ways.n; i += n) {
 		n = strlen(u->ways.p + i) + 1;
@@ -629,18 +631,22 @@ static int write_ways(struct unpack *u, struct err *e)
 		    !listed(&list, u->ways.p + i))
 			buf_add(&list, u->ways.p + i, n);
 	}
-	if (list.n && fsetxattr(u->root_fd, IMAGE_IMPLIED_LIST_XATTR, list.p, list.n, 0) < 0)
-		return err_sys(e, errno, "mark the layer's directory");
-	return 0;
+	r = list.n ? tree_mark(u->root_fd, IMAGE_IMPLIED_LIST_XATTR, list.p, list.n) : 0;
+	return r < 0 ? err_sys(e, -r, "mark the layer's directory") : 0;
 }
 
 static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int dir_fd, struct err *e)
 {
+	int r;
+
 	if (mkdirat(dir_fd, "root", 0755) < 0)
 		return err_sys(e, errno, "make the layer's directory");
 	u->root_fd = openat(dir_fd, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (u->root_fd < 0 || fsetxattr(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0, 0) < 0)
+	if (u->root_fd < 0)
 		return err_sys(e, errno, "open the layer's directory");
+	r = tree_mark(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0);
+	if (r < 0)
+		return err_sys(e, -r, "mark the layer's directory");
 	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0 || read_tar(u, e) < 0 ||
 	    read_rest(u, e) < 0)
 		return -1;
