@@ -13,14 +13,21 @@
 
 /* Root's keeps what gives files of layers their owners and modes (its workers inherit no more). An
  * ordinary user's has nothing to give up, and needs the set-user-id newuidmap for its workers. */
-static int drop_capabilities(struct err *e)
+static int drop_capabilities(bool mounts, struct err *e)
 {
-	return geteuid() != 0 ? 0
-			      : confine_capabilities(
-					CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |
-						CONFINE_CAP(CAP_FOWNER) | CONFINE_CAP(CAP_FSETID) |
-						CONFINE_CAP(CAP_SETFCAP),
-					e);
+	uint64_t keep = CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |
+			CONFINE_CAP(CAP_FOWNER) | CONFINE_CAP(CAP_FSETID) |
+			CONFINE_CAP(CAP_SETFCAP);
+
+	if (mounts)
+		keep |= CONFINE_CAP(CAP_SYS_ADMIN);
+	return geteuid() != 0 ? 0 : confine_capabilities(keep, e);
+}
+
+/* It mounts a disk that it has just made, and speaks to no network. */
+static bool is_flatten(int argc, char **argv)
+{
+	return argc > 1 && strcmp(argv[1], "flatten") == 0;
 }
 
 int main(int argc, char **argv)
@@ -29,7 +36,7 @@ int main(int argc, char **argv)
 
 	if (argc >= 3 && strcmp(argv[1], "--worker") == 0)
 		return worker_main(argc - 2, argv + 2);
-	if (drop_capabilities(&e) < 0) {
+	if (drop_capabilities(is_flatten(argc, argv), &e) < 0) {
 		fprintf(stderr, "error: %s\n", e.msg);
 		return 1;
 	}

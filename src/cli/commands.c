@@ -165,7 +165,7 @@ static const struct opt modify_opts[] = {
 	VALUE('m', "memory", "SIZE", "Memory"),
 	VALUE(0, "max-memory", "SIZE", "Ceiling of --memory"),
 	VALUE(0, "root-disk", "SIZE", "Size of the root file system",
-	      .more = "Holds from the next start. A root disk in a file only grows."),
+	      .more = "Holds from the next start. A root disk in a file only grows, also a flat one."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk", .marks = OPT_HIDDEN),
 	LIST('e', "env", "K=V", "Set a variable for later commands"),
 	LIST(0, "env-rm", "K", "Forget a variable"),
@@ -203,7 +203,12 @@ static const struct opt pull_opts[] = {
 	FLAG('f', "force", "Fetch again what is already here"),
 	FLAG(0, "insecure", "Plain HTTP"),
 	VALUE(0, "ca-certs", "FILE", "Also trust these certificate authorities"),
-	VALUE(0, "materialize", "HOW", "Which forms to prepare", .choices = materialize_choices),
+	VALUE(0, "materialize", "HOW", "Which forms to prepare (default layered)",
+	      .choices = materialize_choices,
+	      .more = "layered: a tree for each layer, shared by all sandboxes. flat: all of it in one "
+		      "file system besides, for 'create --root-disk flat', which else makes it when it is "
+		      "first asked for; only as root. all is the same: layers are what a flat form is "
+		      "made of."),
 	OPT_END
 };
 static const struct opt load_opts[] = {

@@ -332,14 +332,36 @@ static int check_root_disk(struct spec *s, const struct home *h, struct err *e)
 
 	if (s->image.kind == IMAGE_DIR || s->image.kind == IMAGE_DISK)
 		return 0;
-	if (d->kind == ROOT_DISK_FLAT)
-		return err_set(e, ERR_UNSUPPORTED, "--root-disk flat is not supported yet");
 	if (d->kind != ROOT_DISK_PATH)
 		return 0;
 	return resolve(&d->path, "--root-disk:", h, e) < 0
 		       ? -1
 		       : check_raw("--root-disk:", d->path,
 				   d->format ? d->format : disk_format(d->path), e);
+}
+
+/* Before anything is fetched. What only the configuration file wanted is a layer where it cannot be
+ * had, and shown as that. */
+static int check_flat(struct spec *s, struct err *e)
+{
+	struct spec_root_disk *d = &s->image.root_disk;
+
+	if (d->kind != ROOT_DISK_FLAT)
+		return 0;
+	if (!d->explicit && (s->image.kind != IMAGE_OCI || !images_flat_usable())) {
+		d->kind = ROOT_DISK_MANAGED;
+		return 0;
+	}
+	if (s->image.kind != IMAGE_OCI)
+		return err_set(e, ERR_INVALID,
+			       "--root-disk flat: only an image of a registry has a flat form, "
+			       "'%s' is none",
+			       s->image.reference ? s->image.reference : "host");
+	if (d->fstype && strcmp(d->fstype, "ext4") != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--root-disk flat: 'fstype=%s': flat root disks are ext4",
+			       d->fstype);
+	return images_check_flat("--root-disk", "flat", e);
 }
 
 static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
@@ -384,7 +406,8 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	r = files_apply(a, h, s, &x, e);
 	if (r == 0)
 		r = apply_flags(s, a, &x, e);
-	if (r == 0 && (spec_validate(s, e) < 0 || check_image(s, a, h, &x, e) < 0))
+	if (r == 0 &&
+	    (spec_validate(s, e) < 0 || check_flat(s, e) < 0 || check_image(s, a, h, &x, e) < 0))
 		r = -1;
 	conf_extra_done(&x);
 	if (r < 0 || check_mounts(s, h, e) < 0 || check_root_disk(s, h, e) < 0)

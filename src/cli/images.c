@@ -21,12 +21,15 @@
 #include "cli/ui.h"
 #include "client/program.h"
 #include "client/sandbox.h"
+#include "host/idmap.h"
 #include "image/store.h"
 #include "spec/grammar.h"
 
 #define DEFAULT_TMP_MAX_MIB 512u /* a quarter of the memory, at most this */
 
 #define REPORT_MAX_BYTES 8192u
+#define REPORT_FD_NUMBER 3
+#define REPORT_FD "3"
 
 extern char **environ;
 
@@ -37,6 +40,7 @@ struct handover {
 	const char *command;
 	const char *const *flags, *const *values;
 	const char *list;
+	const char *report_fd; /* where errors go, or NULL: to stderr */
 };
 
 static void add_options(struct strv *argv, const struct args *a, const struct handover *o)
@@ -62,6 +66,70 @@ static void add_options(struct strv *argv, const struct args *a, const struct ha
 	}
 }
 
+static void add_words(struct strv *argv, const struct args *a, const char *home,
+		      const struct handover *o)
+{
+	strv_add(argv, "cordon-image");
+	strv_add(argv, o->command);
+	strv_add(argv, "--home");
+	strv_add(argv, home);
+	add_options(argv, a, o);
+	if (o->report_fd) {
+		strv_add(argv, "--report-fd");
+		strv_add(argv, o->report_fd);
+	}
+	strv_add(argv, "--");
+	for (size_t i = 0; i < a->word.n; i++)
+		strv_add(argv, a->word.v[i]);
+}
+
+/* cordon-image draws its own progress; its error comes back as an object on a descriptor. */
+static int read_report(int fd, struct err *e)
+{
+	static char hint[256]; /* err.hint must outlive us; a command fails once */
+	AUTO_BUF text = BUF_INIT(REPORT_MAX_BYTES);
+	AUTO_JSON doc = NULL;
+	struct err bad;
+	const char *said;
+	int64_t code;
+
+	if (io_read_to_end(fd, &text) < 0 || json_parse(buf_str(&text), text.n, &doc, &bad) < 0)
+		return err_set(e, ERR_SYSTEM, "cordon-image ended without saying why");
+	code = json_get_int(json_root(doc), "code", ERR_SYSTEM);
+	err_set(e, code > ERR_NONE && code < ERR_CODE_COUNT ? (enum err_code)code : ERR_SYSTEM,
+		"%s", json_get_str(json_root(doc), "error", "pull failed"));
+	said = json_get_str(json_root(doc), "hint", NULL);
+	if (said) {
+		snprintf(hint, sizeof(hint), "%s", said);
+		e->hint = hint;
+	}
+	return -1;
+}
+
+static int run_image(const char *program, const struct strv *argv, struct err *e)
+{
+	struct spawn s = { .path = program, .argv = (const char *const *)argv->v, .cwd_fd = -1 };
+	struct child child;
+	AUTO_FD from = -1;
+	AUTO_FD to = -1;
+	int fds[2], status = 0, r;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "make a pipe");
+	from = fds[0];
+	to = fds[1];
+	s.fd[s.n_fds++] = (struct spawn_fd){ to, REPORT_FD_NUMBER };
+	program_tell_children();
+	s.envp = (const char *const *)environ; /* which that may have moved */
+	if (spawn(&s, &child, e) < 0)
+		return -1;
+	fd_closep(&to);
+	r = child_wait(&child, &status);
+	if (r < 0)
+		return err_sys(e, -r, "wait for cordon-image");
+	return status == 0 ? 0 : read_report(from, e);
+}
+
 static int become(const struct args *a, const struct handover *o)
 {
 	AUTO_HOME home = { .fd = -1 };
@@ -72,15 +140,8 @@ static int become(const struct args *a, const struct handover *o)
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0 ||
 	    program_find("cordon-image", &program, &e) < 0)
 		return ui_error(&e);
-	strv_add(&argv, "cordon-image");
-	strv_add(&argv, "--home");
-	strv_add(&argv, home.path);
-	strv_add(&argv, o->command);
-	add_options(&argv, a, o);
-	strv_add(&argv, "--");
-	for (size_t i = 0; i < a->word.n; i++)
-		strv_add(&argv, a->word.v[i]);
 	program_tell_children();
+	add_words(&argv, a, home.path, o);
 	execve(program, argv.v, environ);
 	err_sys(&e, errno, "execute '%s'", program);
 	strv_done(&argv);
@@ -89,14 +150,53 @@ static int become(const struct args *a, const struct handover *o)
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
+bool images_flat_usable(void)
+{
+	return geteuid() == 0 && idmap_is_whole();
+}
+
+int images_check_flat(const char *flag, const char *value, struct err *e)
+{
+	if (images_flat_usable())
+		return 0;
+	err_set(e, ERR_UNSUPPORTED, "%s %s: a disk cannot be mounted without root%s", flag, value,
+		geteuid() == 0 ? " of the machine" : "");
+	return err_hint(e, "leave it out: the layers of an image can be used by everybody; or run "
+			   "cordon as root");
+}
+
+/* Pulls, and comes back. */
+static int pull_first(const struct args *a, struct handover o, struct err *e)
+{
+	AUTO_HOME home = { .fd = -1 };
+	AUTO_FREE char *program = NULL;
+	struct strv argv = { 0 };
+	int r;
+
+	if (home_open(&home, e) < 0 || places_follow(&home, e) < 0 ||
+	    program_find("cordon-image", &program, e) < 0)
+		return -1;
+	o.report_fd = REPORT_FD;
+	add_words(&argv, a, home.path, &o);
+	r = run_image(program, &argv, e);
+	strv_done(&argv);
+	return r;
+}
+
 int cmd_pull(const struct args *a)
 {
+	const struct handover pull = { .command = "pull",
+				       .flags = WORDS("quiet", "force", "insecure"),
+				       .values = WORDS("ca-certs") };
 	const char *how = args_str(a, "materialize");
+	struct err e = { 0 };
 
-	if (how && strcmp(how, "layered") != 0)
-		return ui_errorf(ERR_UNSUPPORTED, "--materialize %s is not supported yet", how);
-	return become(a, &(struct handover){ "pull", WORDS("quiet", "force", "insecure"),
-					     WORDS("ca-certs"), NULL });
+	if (!how || strcmp(how, "layered") == 0)
+		return become(a, &pull);
+	/* two programs, since what speaks to a network may not mount */
+	if (images_check_flat("--materialize", how, &e) < 0 || pull_first(a, pull, &e) < 0)
+		return ui_error(&e);
+	return become(a, &(struct handover){ .command = "flatten", .flags = WORDS("quiet") });
 }
 
 int cmd_load(const struct args *a)
@@ -149,29 +249,6 @@ int cmd_registry_list(const struct args *a)
 
 /* --- what create needs ----------------------------------------------------------------------- */
 
-/* cordon-image draws its own progress; its error comes back as an object on a descriptor. */
-static int read_report(int fd, struct err *e)
-{
-	static char hint[256]; /* err.hint must outlive us; there is one pull per command */
-	AUTO_BUF text = BUF_INIT(REPORT_MAX_BYTES);
-	AUTO_JSON doc = NULL;
-	struct err bad;
-	const char *said;
-	int64_t code;
-
-	if (io_read_to_end(fd, &text) < 0 || json_parse(buf_str(&text), text.n, &doc, &bad) < 0)
-		return err_set(e, ERR_SYSTEM, "cordon-image ended without saying why");
-	code = json_get_int(json_root(doc), "code", ERR_SYSTEM);
-	err_set(e, code > ERR_NONE && code < ERR_CODE_COUNT ? (enum err_code)code : ERR_SYSTEM,
-		"%s", json_get_str(json_root(doc), "error", "pull failed"));
-	said = json_get_str(json_root(doc), "hint", NULL);
-	if (said) {
-		snprintf(hint, sizeof(hint), "%s", said);
-		e->hint = hint;
-	}
-	return -1;
-}
-
 /* What of it a file said. */
 static void add_login(struct strv *argv, const struct conf_extra *x)
 {
@@ -183,37 +260,11 @@ static void add_login(struct strv *argv, const struct conf_extra *x)
 	strv_add(argv, x->registry_password_env);
 }
 
-static int run_pull(const char *program, const struct strv *argv, struct err *e)
-{
-	struct spawn s = { .path = program,
-			   .argv = (const char *const *)argv->v,
-			   .envp = (const char *const *)environ,
-			   .cwd_fd = -1 };
-	struct child child;
-	AUTO_FD from = -1;
-	AUTO_FD to = -1;
-	int fds[2], status = 0, r;
-
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return err_sys(e, errno, "make a pipe");
-	from = fds[0];
-	to = fds[1];
-	s.fd[s.n_fds++] = (struct spawn_fd){ to, 3 };
-	if (spawn(&s, &child, e) < 0)
-		return -1;
-	fd_closep(&to);
-	r = child_wait(&child, &status);
-	if (r < 0)
-		return err_sys(e, -r, "wait for cordon-image");
-	return status == 0 ? 0 : read_report(from, e);
-}
-
 static int pull(const struct args *a, const struct home *h, const struct conf_extra *x,
 		const char *reference, bool update, struct err *e)
 {
-	const char *const head[] = {
-		"cordon-image", "--home", h->path, "--report-fd", "3", "pull"
-	};
+	const char *const head[] = { "cordon-image", "pull",        "--home",
+				     h->path,        "--report-fd", REPORT_FD };
 	AUTO_FREE char *program = NULL;
 	struct strv argv = { 0 };
 	int r;
@@ -230,8 +281,7 @@ static int pull(const struct args *a, const struct home *h, const struct conf_ex
 	strv_add(&argv, "--");
 	strv_add(&argv, reference);
 	log_line(LOG_INFO, "pull '%s' by '%s'", reference, program);
-	program_tell_children();
-	r = run_pull(program, &argv, e);
+	r = run_image(program, &argv, e);
 	strv_done(&argv);
 	return r;
 }
@@ -335,6 +385,37 @@ static int find(const struct args *a, const struct home *h, const struct conf_ex
 	return image_store_find(h->fd, reference, ret, e);
 }
 
+/* Made when it is missing. A sandbox that did not say how large its disk shall be gets one as large as
+ * that. */
+static int find_flat(const struct home *h, const struct image_record *r, struct spec *s,
+		     struct err *e)
+{
+	const char *const head[] = { "cordon-image", "flatten", "--home", h->path,     "--quiet",
+				     "--report-fd",  REPORT_FD, "--",     r->reference };
+	struct spec_root_disk *d = &s->image.root_disk;
+	AUTO_FREE char *program = NULL;
+	struct strv argv = { 0 };
+	uint64_t mib = 0;
+	int rc = 0;
+
+	if (image_store_flat(h->fd, r, &mib) == 0) {
+		if (program_find("cordon-image", &program, e) < 0)
+			return -1;
+		for (size_t i = 0; i < ARRAY_SIZE(head); i++)
+			strv_add(&argv, head[i]);
+		log_line(LOG_INFO, "flatten '%s' by '%s'", r->reference, program);
+		rc = run_image(program, &argv, e);
+		strv_done(&argv);
+	}
+	if (rc == 0 && image_store_flat(h->fd, r, &mib) == 0)
+		rc = err_set(e, ERR_NOT_FOUND, "image '%s' was removed meanwhile", r->reference);
+	if (rc < 0)
+		return err_wrap(e, "--root-disk flat");
+	if (!d->size_mib)
+		d->size_mib = mib;
+	return 0;
+}
+
 int images_resolve(const struct args *a, const struct home *h, const struct conf_extra *x,
 		   struct spec *s, struct err *e)
 {
@@ -352,6 +433,8 @@ int images_resolve(const struct args *a, const struct home *h, const struct conf
 	if (result == 0) {
 		free(s->image.manifest_digest);
 		s->image.manifest_digest = xstrdup(r.manifest_digest);
+		if (s->image.root_disk.kind == ROOT_DISK_FLAT)
+			result = find_flat(h, &r, s, e);
 	}
 	image_record_done(&r);
 	return result;

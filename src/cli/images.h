@@ -5,7 +5,11 @@
 #include "client/sandbox.h"
 #include "spec/conf.h"
 
+/* Whether a flat form that was made could be mounted. */
+bool images_flat_usable(void);
+/* Fails where it could not; FLAG VALUE asked for one. */
+MUST_USE int images_check_flat(const char *flag, const char *value, struct err *e);
 /* Finds the image of S by reference, fetching it when --pull says so, and fills in what its
- * configuration says and the command line left open. X is what configuration files said. */
+ * configuration says and the command line left open; its flat form too, if S wants one. X is what configuration files said. */
 MUST_USE int images_resolve(const struct args *a, const struct home *h, const struct conf_extra *x,
 			    struct spec *s, struct err *e);

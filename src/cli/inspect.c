@@ -187,6 +187,8 @@ static void add_root_disk(struct buf *b, const struct spec *s)
 	if (s->image.kind == IMAGE_DIR)
 		return;
 	cell_mib(&size, spec_root_disk_mib(s));
+	if (d->kind == ROOT_DISK_FLAT)
+		buf_add_str(&size, ", flat");
 	line(b, INDENT, "Root disk", d->kind == ROOT_DISK_PATH ? d->path : buf_str(&size));
 }
 

@@ -28,3 +28,5 @@ MUST_USE int idmap_read(const char *path, struct idmap *ret);
 /* The longest run of inside ids from FROM upwards that a single line maps: where a namespace of
  * ours can find its range, since a line of a child's map may not span two of its parent's. */
 MUST_USE int idmap_longest_run(const struct idmap *m, uint32_t from, struct idmap_line *ret);
+/* Every id of the machine is known here: this is no container's user namespace. */
+bool idmap_is_whole(void);

@@ -19,6 +19,9 @@
 #include "image/reference.h"
 
 #define LAYER_INFO_MAX_BYTES 4096u
+#define FLAT_FORM \
+	"flat ext4 1" /* another number when the same layers would be laid out otherwise */
+#define FLAT_KEY_MAX_BYTES (IMAGE_LAYERS_MAX * DIGEST_BYTES + 64)
 
 static const char *const owner_names[] = {
 	[LAYER_OWNERS_NATIVE] = "native",
@@ -61,6 +64,36 @@ void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES])
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES])
 {
 	snprintf(out, IMAGE_PATH_BYTES, "cache/blobs/sha256/%s", digest_hex(digest));
+}
+
+void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1])
+{
+	AUTO_BUF text = BUF_INIT(FLAT_KEY_MAX_BYTES);
+
+	buf_addf(&text, "%s\n", FLAT_FORM);
+	for (size_t i = 0; i < r->n_layers; i++)
+		buf_addf(&text, "%s\n", r->layer[i].diff_id);
+	sha256_hex(buf_str(&text), text.n, out);
+}
+
+void image_flat_path(const struct image_record *r, char out[IMAGE_PATH_BYTES])
+{
+	char hex[DIGEST_HEX_CHARS + 1];
+
+	image_flat_hex(r, hex);
+	snprintf(out, IMAGE_PATH_BYTES, "cache/flat/%s", hex);
+}
+
+uint64_t image_store_flat(int home_fd, const struct image_record *r, uint64_t *ret_mib)
+{
+	char path[IMAGE_PATH_BYTES];
+	struct stat st;
+
+	image_flat_path(r, path);
+	if (fstatat(home_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	*ret_mib = (uint64_t)st.st_size >> 20;
+	return (uint64_t)st.st_blocks * 512;
 }
 
 int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e)

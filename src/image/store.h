@@ -6,6 +6,8 @@
  *   cache/blobs/sha256/HEX     manifests, configurations and layers as they came, by digest
  *   cache/layers/HEX/root      a layer's tree, by the digest of its blob; an overlay lower
  *   cache/layers/HEX/layer.json  what is worth knowing about it
+ *   cache/flat/HEX             all layers of an image in one file system, by what they are; only if
+ *                              somebody asked for it
  *   cache/images/KEY.json      one record per reference; KEY is the SHA-256 of reference_key()
  *   cache/tmp                  work in progress; everything elsewhere is complete
  *
@@ -71,7 +73,19 @@ void image_records_free(struct image_record *r, size_t n);
 void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES]); /* …/root */
 void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
+/* The name of the flat form in cache/flat: the same for all images of the same layers. */
+void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]);
+void image_flat_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
 MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e);
+
+/* An attribute of the directories of a layer that its tar has no entry for: owner and mode are those of
+ * a layer below. Overlayfs shows nothing of that name. */
+#define IMAGE_IMPLIED_XATTR "user.overlay.implied"
+/* One of a layer's root: their paths, each with its terminator; as many as fit. */
+#define IMAGE_IMPLIED_LIST_XATTR "user.overlay.implied_list"
+#define IMAGE_IMPLIED_LIST_MAX_BYTES 3072u /* all attributes of a file must fit a block of ext4's */
+/* What the root of a sandbox may at least be: pid 1 is nobody in there, and must find its way. */
+#define IMAGE_ROOT_MODE 0755u
 
 /* How the owners of a layer's files are stored. */
 enum layer_owners {
@@ -89,6 +103,8 @@ struct image_layer_info {
 	uint64_t skipped;  /* device nodes, sockets and attributes left out */
 	enum layer_owners owners;
 };
+/* Bytes on disk of the flat form of R, 0 when there is none; *RET_MIB is how large it may get. */
+uint64_t image_store_flat(int home_fd, const struct image_record *r, uint64_t *ret_mib);
 MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
 				    struct err *e);
 

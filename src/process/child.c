@@ -177,6 +177,22 @@ static long source(struct walker *w, const struct step *s)
 	return 0;
 }
 
+static long dress(const struct walker *w, const struct step *s)
+{
+	long fd = in_root(w, s->path, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+	long r;
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? 0 : fd;
+	r = RAW5(SYS_fchownat, fd, "", s->uid, s->gid, AT_EMPTY_PATH_);
+	if (r >= 0)
+		r = RAW1(SYS_fchdir, fd);
+	if (r >= 0)
+		r = RAW3(SYS_fchmodat, AT_FDCWD, ".", s->mode);
+	RAW1(SYS_close, fd);
+	return r;
+}
+
 static long pivot(struct walker *w)
 {
 	long r = RAW1(SYS_fchdir, w->root);
@@ -238,9 +254,8 @@ static long apply(struct walker *w, const struct step *s)
 		return source(w, s);
 	case STEP_ATTR:
 		return set_attr(w->target, s->flags, 0);
-	case STEP_CHMOD:
-		r = RAW1(SYS_fchdir, w->target);
-		return r < 0 ? r : RAW3(SYS_fchmodat, AT_FDCWD, ".", s->mode);
+	case STEP_DRESS:
+		return dress(w, s);
 	case STEP_HOSTNAME:
 		return RAW2(SYS_sethostname, s->text, s->text_n);
 	case STEP_LOOPBACK:

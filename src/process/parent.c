@@ -419,7 +419,8 @@ int process_failure(struct process_instance *i, struct err *e)
 			what, *what ? "'" : "");
 		if (e->sys == ESTALE)
 			return err_hint(e, "a mount source was replaced while the sandbox started");
-		if ((s->op == STEP_OVERLAY || s->op == STEP_MKDIR) &&
+		if ((s->op == STEP_OVERLAY || s->op == STEP_MKDIR || s->op == STEP_DIR ||
+		     s->op == STEP_FILE) &&
 		    (e->sys == ENOSPC || e->sys == EDQUOT))
 			return err_hint(e, "the writable layer is full; make it larger: "
 					   "cordon modify NAME --root-disk SIZE");

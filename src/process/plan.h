@@ -39,7 +39,7 @@ enum step_op {
 	STEP_WRITE,    /* file path in the target with text, mode */
 	STEP_SOURCE,   /* tree: clone of path in the target */
 	STEP_ATTR,     /* mount attributes (flags) on the target */
-	STEP_CHMOD,    /* mode on the target */
+	STEP_DRESS,    /* directory path in root, if it is there: uid, gid, mode */
 	STEP_HOSTNAME, /* text */
 	STEP_LOOPBACK, /* lo up */
 	STEP_SYSCTL,   /* text into path of the old root; what cannot be set stays as it is */
@@ -57,6 +57,7 @@ struct step {
 	int tree; /* index into plan->tree, or -1 */
 	int fd;
 	unsigned mode;
+	uint32_t uid, gid;
 	unsigned long flags;
 	const char *path;
 	const char *text;

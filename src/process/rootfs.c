@@ -178,6 +178,15 @@ static void add_write(struct builder *b, const char *name, const char *text, uns
 	s->mode = mode;
 }
 
+static void add_dress(struct builder *b, const struct rootfs_dress *d)
+{
+	struct step *s = add_path(b, STEP_DRESS, d->path);
+
+	s->mode = d->mode;
+	s->uid = d->uid + ids_shift(b->r->ids);
+	s->gid = d->gid + ids_shift(b->r->ids);
+}
+
 /* Empty files take memory too: their number is bounded as well. */
 static void memory_options(char out[64], unsigned mode, uint64_t mib)
 {
@@ -445,7 +454,9 @@ static int open_trees(struct builder *b, struct trees *t)
 	if (access("/sys/devices/system/node", F_OK) == 0 &&
 	    add_path_tree(b, "/sys/devices/system/node", MOUNT_ATTR_RDONLY, MAP_NONE, &t->numa) < 0)
 		return -1;
-	for (size_t i = 0; i < r->n_layers; i++)
+	if (r->one_disk && add_disk(b, r->layer_fd[0], MOUNT_ATTR_NODEV, &t->layer[0]) < 0)
+		return err_wrap(b->e, "root disk");
+	for (size_t i = 0; !r->one_disk && i < r->n_layers; i++)
 		if (add_tree(b, r->layer_fd[i],
 			     MOUNT_ATTR_NODEV | (in_place ? 0 : MOUNT_ATTR_RDONLY), whole,
 			     &t->layer[i]) < 0)
@@ -543,21 +554,24 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
 	struct trees *t = plan_room(p, sizeof(*t));
 	char stage[64] = "mode=755,size=1m"; /* holds mount points only */
+	bool whole = r->one_disk || r->spec->image.kind == IMAGE_DIR;
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u mounts", SPEC_MOUNTS_MAX);
 	if (open_trees(&b, t) < 0)
 		return -1;
-	if (r->upper_fd < 0 && r->spec->image.kind != IMAGE_DIR)
+	if (r->upper_fd < 0 && !whole)
 		memory_options(stage, 0755, r->memory_mib);
 	plan_add(p, STEP_STAGE)->data = plan_str(p, stage);
-	if (r->spec->image.kind == IMAGE_DIR) {
+	if (whole) {
 		add_path(&b, STEP_MKDIR, "root")->mode = 0755;
 		add_path(&b, STEP_ATTACH, "root")->tree = t->layer[0];
 	} else {
 		add_overlay(&b, t);
 	}
 	add_path(&b, STEP_ROOT, "root");
+	for (size_t i = 0; i < r->n_dress; i++)
+		add_dress(&b, &r->dress[i]);
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(&b, t->dirs.path[i], t->host[i]);
 	add_place(&b, "/proc");

@@ -32,6 +32,14 @@ struct tree_map {
 
 #define TREE_MAPS_MAX PLAN_TREES_MAX
 
+/* A directory of the new root and what it shall be; one that is not there need not be. */
+struct rootfs_dress {
+	char path[256];
+	unsigned mode;
+	uint32_t uid, gid; /* inside */
+};
+#define ROOTFS_DRESS_MAX 64
+
 struct rootfs {
 	const struct spec *spec;
 	const struct ids *ids;
@@ -39,18 +47,21 @@ struct rootfs {
 	int layer_fd
 		[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
 	size_t n_layers;
-	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
+	bool one_disk; /* the only layer is the whole root: a mount of its own, as upper_is_mount */
+	int upper_fd;  /* directory with upper/ and work/, or -1: in memory */
 	bool upper_is_mount; /* it is a mount of its own, which nobody else has */
 	bool upper_limited;  /* the payload can fill it: a start must find room for its own needs */
 	uint64_t memory_mib; /* size of the in-memory upper */
-	int sys_fd, dev_fd;  /* see fixtures.h; or -1 */
-	int *volume_fd;      /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */
-	struct strv hidden;  /* canonical paths of our own state, hidden inside volumes */
-	char *profile;       /* text of /etc/profile with our block, or NULL: leave the image's */
-	char *host_cas;      /* root certificates of the host, or NULL: not asked for */
-	char *ca_bundle;     /* the image's and the host's */
-	char *ca_place;      /* the file that holds them inside */
-	int fallback_shell;  /* a static bash for an image without one, or -1 */
+	struct rootfs_dress *dress; /* allocated, or NULL */
+	size_t n_dress;
+	int sys_fd, dev_fd; /* see fixtures.h; or -1 */
+	int *volume_fd;     /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */
+	struct strv hidden; /* canonical paths of our own state, hidden inside volumes */
+	char *profile;      /* text of /etc/profile with our block, or NULL: leave the image's */
+	char *host_cas;     /* root certificates of the host, or NULL: not asked for */
+	char *ca_bundle;    /* the image's and the host's */
+	char *ca_place;     /* the file that holds them inside */
+	int fallback_shell; /* a static bash for an image without one, or -1 */
 	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL: no network */
 	const char *hosts_line;  /* added to /etc/hosts, or NULL */
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];

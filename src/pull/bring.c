@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "pull/command.h"
 #include "pull/depot.h"
+#include "pull/flat.h"
 #include "pull/load.h"
 #include "pull/pull.h"
 #include "pull/save.h"
@@ -59,6 +60,33 @@ int run_pull(const struct options *o, struct err *e)
 		say_failed("Pulling", o->arg[0]);
 	else if (r == 0 && !o->quiet)
 		say_done("Pulled", o->arg[0], cached ? "already cached" : NULL,
+			 clock_mono_ns() - since_ns);
+	return r;
+}
+
+/* --- flatten -------------------------------------------------------------------------------- */
+
+int run_flatten(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns(), mib;
+	struct image_record record;
+	bool cached = false;
+	struct depot d;
+	int r;
+
+	if (depot_open(o->home, &d, e) < 0)
+		return -1;
+	r = image_store_find(d.home_fd, o->arg[0], &record, e);
+	if (r == 0) {
+		cached = image_store_flat(d.home_fd, &record, &mib) > 0;
+		r = flat_make(&d, o->home, &record, e);
+		if (r < 0)
+			err_wrap(e, "image '%s'", o->arg[0]);
+		image_record_done(&record);
+	}
+	depot_done(&d);
+	if (r == 0 && !o->quiet)
+		say_done("Flattened", o->arg[0], cached ? "already cached" : NULL,
 			 clock_mono_ns() - since_ns);
 	return r;
 }

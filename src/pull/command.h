@@ -1,13 +1,14 @@
 /*
  * The command line of cordon-image:
  *
- *   cordon-image --home DIR COMMAND [OPTION…] [--] [ARGUMENT…]
+ *   cordon-image COMMAND --home DIR [OPTION…] [--] [ARGUMENT…]
  *
  * Options are long and take their value as the next word. `cordon` is the only caller; it has
  * already said what is wrong with a user's command line.
  *
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
  *                    --username USER --password-env VARIABLE
+ *   flatten REF      --quiet                  the flat form of an image that is in the store
  *   load             --quiet --input FILE --tag REF…
  *   save REF…        --quiet --format docker|oci --output FILE
  *   list             --quiet --format json
@@ -45,6 +46,7 @@ int command_main(int argc, char **argv);
 
 /* Each returns 0, or -1 with E filled; code ERR_NONE means that everything has been said. */
 MUST_USE int run_pull(const struct options *o, struct err *e);
+MUST_USE int run_flatten(const struct options *o, struct err *e);
 MUST_USE int run_load(const struct options *o, struct err *e);
 MUST_USE int run_save(const struct options *o, struct err *e);
 MUST_USE int run_list(const struct options *o, struct err *e);

@@ -25,7 +25,7 @@ static const unsigned allowed_calls[] = {
 	__NR_exit_group, __NR_openat, __NR_openat2, __NR_mkdirat, __NR_mknodat,
 	__NR_symlinkat, __NR_linkat, __NR_unlinkat, __NR_renameat, __NR_renameat2,
 	__NR_fchown, __NR_fchownat, __NR_fchmod, __NR_fchmodat, __NR_utimensat,
-	__NR_fsetxattr, __NR_ftruncate, __NR_getdents64, __NR_readlinkat, __NR_fcntl,
+	__NR_fsetxattr, __NR_fgetxattr, __NR_flistxattr, __NR_fremovexattr, __NR_ftruncate, __NR_getdents64, __NR_readlinkat, __NR_fcntl,
 	__NR_dup, __NR_clock_gettime, __NR_gettimeofday, __NR_getpid, __NR_gettid,
 	__NR_tgkill, __NR_sched_yield, __NR_fadvise64, __NR_umask, __NR_sched_getaffinity,
 	__NR_sigaltstack,
@@ -60,10 +60,18 @@ static int filter_calls(struct err *e)
 	return 0;
 }
 
-static int limit_files(int dir_fd, struct err *e)
+/* Not every worker has one. */
+static bool is_directory(int fd)
 {
-	struct confine_files f;
 	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int limit_files(int dir_fd, int read_fd, struct err *e)
+{
+	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+	struct confine_files f;
 
 	if (confine_files_begin(&f, e) < 0)
 		return -1;
@@ -72,8 +80,8 @@ static int limit_files(int dir_fd, struct err *e)
 		confine_files_drop(&f);
 		return 0;
 	}
-	if ((fstat(dir_fd, &st) == 0 && S_ISDIR(st.st_mode) && /* some have no directory */
-	     confine_files_allow(&f, dir_fd, f.handled, e) < 0) ||
+	if ((is_directory(dir_fd) && confine_files_allow(&f, dir_fd, f.handled, e) < 0) ||
+	    (is_directory(read_fd) && confine_files_allow(&f, read_fd, read, e) < 0) ||
 	    confine_files_end(&f, e) < 0) {
 		confine_files_drop(&f);
 		return -1;
@@ -117,10 +125,10 @@ static int limit_resources(struct err *e)
 	return 0;
 }
 
-int confine(int dir_fd, struct err *e)
+int confine(int dir_fd, int read_fd, struct err *e)
 {
 	/* capabilities come before Landlock, which then needs no_new_privs; the filter forbids all */
-	if (limit_resources(e) < 0 || drop_privilege(e) < 0 || limit_files(dir_fd, e) < 0)
+	if (limit_resources(e) < 0 || drop_privilege(e) < 0 || limit_files(dir_fd, read_fd, e) < 0)
 		return -1;
 	return filter_calls(e);
 }

@@ -1,7 +1,8 @@
 /*
  * The walls around a worker, after its start and before its first hostile byte:
  *
- *   files        Landlock: nothing can be opened but beneath DIR_FD (kernels without it: openat2
+ *   files        Landlock: nothing can be opened but beneath DIR_FD, and beneath READ_FD, where it is
+ *                a directory, for reading (kernels without it: openat2
  *                with RESOLVE_IN_ROOT in the code that uses the names is the only wall)
  *   privilege    only the capabilities that give files their owners, modes and attributes
  *   calls        an allow-list without sockets, processes, mounts or anything about them
@@ -14,4 +15,4 @@
 #define WORKER_MEMORY_MAX_BYTES (1ull << 30) /* zstd's largest usual window is 128 MiB */
 #define WORKER_OPEN_FILES_MAX 64u
 
-MUST_USE int confine(int dir_fd, struct err *e);
+MUST_USE int confine(int dir_fd, int read_fd, struct err *e);

@@ -81,6 +81,7 @@ static int open_directories(const char *home, struct depot *d, struct err *e)
 	    make_directory(d->cache_fd, "tmp", &d->tmp_fd, e) < 0 ||
 	    make_directory(d->cache_fd, "layers", &d->layers_fd, e) < 0 ||
 	    make_directory(d->cache_fd, "images", &d->images_fd, e) < 0 ||
+	    make_directory(d->cache_fd, "flat", &d->flat_fd, e) < 0 ||
 	    make_directory(d->cache_fd, "blobs", &blobs, e) < 0)
 		return -1;
 	return make_directory(blobs, "sha256", &d->blobs_fd, e);
@@ -106,6 +107,7 @@ bool depot_try_exclusive(const struct depot *d)
 void depot_done(struct depot *d)
 {
 	fd_closep(&d->lock_fd);
+	fd_closep(&d->flat_fd);
 	fd_closep(&d->images_fd);
 	fd_closep(&d->layers_fd);
 	fd_closep(&d->blobs_fd);

@@ -2,7 +2,8 @@
  * The image store as writers see it (image/store.h has the layout and the rule of renames).
  *
  * Work in progress lies in cache/tmp and is guarded by flock on itself: HEX.part is a blob being
- * fetched, HEX.layer a tree being unpacked, load-XXXX an archive being read. What nobody locks is
+ * fetched, HEX.layer a tree being unpacked, HEX.flat a disk being filled, load-XXXX an archive being
+ * read. What nobody locks is
  * left over from a crash: parts are resumed, the rest is removed by the next writer.
  */
 #pragma once
@@ -16,12 +17,12 @@
 #include "pull/hash.h"
 
 struct depot {
-	int home_fd, cache_fd, tmp_fd, blobs_fd, layers_fd, images_fd;
+	int home_fd, cache_fd, tmp_fd, blobs_fd, layers_fd, images_fd, flat_fd;
 	int lock_fd; /* cache/lock: shared while we add, so nothing of ours is swept away */
 };
-#define DEPOT_INIT                         \
-	{                                  \
-		-1, -1, -1, -1, -1, -1, -1 \
+#define DEPOT_INIT                             \
+	{                                      \
+		-1, -1, -1, -1, -1, -1, -1, -1 \
 	}
 
 /* HOME must exist. Makes what is missing in it, takes the lock shared and clears away what crashed

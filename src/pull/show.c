@@ -81,6 +81,14 @@ static void add_list_table(struct buf *out, const struct image_record *r, size_t
 	table_end(&t, out);
 }
 
+/* Everything that would go with it; what it shares with others included. */
+static void add_flat(int home, struct image_record *r)
+{
+	uint64_t mib;
+
+	r->size_bytes += image_store_flat(home, r, &mib);
+}
+
 int run_list(const struct options *o, struct err *e)
 {
 	AUTO_BUF out = BUF_INIT(SHOW_MAX_BYTES);
@@ -93,6 +101,8 @@ int run_list(const struct options *o, struct err *e)
 	if (command_wants_json(o, &json, e) < 0 || command_open_home(o, &home, e) < 0 ||
 	    image_store_list(home, &r, &n, e) < 0)
 		return -1;
+	for (size_t i = 0; i < n; i++)
+		add_flat(home, &r[i]);
 	if (json) {
 		json_writer_init(&w, &out, 2);
 		json_begin_array(&w);
@@ -118,6 +128,7 @@ struct view {
 	const struct image_record *record;
 	const struct image_config *config;
 	struct image_layer_info *info; /* one per layer */
+	uint64_t flat_bytes;           /* 0: there is no flat form */
 };
 
 static void write_strings(struct json_writer *w, const char *key, const struct image_strings *l,
@@ -190,6 +201,8 @@ static void write_inspect(struct buf *out, const struct view *v)
 	write_config(&w, v);
 	write_time(&w, r->created_at_ns);
 	json_key_str(&w, "digest", r->manifest_digest);
+	if (v->flat_bytes)
+		json_key_int(&w, "flat_size_bytes", (int64_t)v->flat_bytes);
 	json_key_int(&w, "layer_count", (int64_t)r->n_layers);
 	json_key(&w, "layers");
 	write_layers(&w, v);
@@ -253,6 +266,9 @@ static void add_text(struct buf *b, const struct view *v)
 	for (size_t i = 0; i < c->n_labels; i++)
 		buf_addf(b, "  %s=%s\n", c->label[i].key, c->label[i].value);
 	buf_add_str(b, "\nLayers:\n");
+	if (v->flat_bytes)
+		buf_addf(b, "  all in one file system: %.1f MiB\n",
+			 (double)v->flat_bytes / (1 << 20));
 	for (size_t i = 0; i < r->n_layers; i++)
 		buf_addf(b, "  %zu  %s  %.1f MiB (%.1f MiB unpacked)\n", i, r->layer[i].digest,
 			 (double)r->layer[i].size_bytes / (1 << 20),
@@ -264,7 +280,8 @@ static int show_image(int home, const struct image_record *r, bool json, struct 
 	AUTO_BUF out = BUF_INIT(SHOW_MAX_BYTES);
 	struct image_config c;
 	AUTO_FREE struct image_layer_info *info = xcalloc(r->n_layers + 1, sizeof(*info));
-	const struct view v = { r, &c, info };
+	uint64_t mib;
+	const struct view v = { r, &c, info, image_store_flat(home, r, &mib) };
 	int rc = 0;
 
 	if (image_store_config(home, r, &c, e) < 0)
@@ -291,6 +308,7 @@ int run_inspect(const struct options *o, struct err *e)
 	if (command_wants_json(o, &json, e) < 0 || command_open_home(o, &home, e) < 0 ||
 	    image_store_find(home, o->arg[0], &r, e) < 0)
 		return -1;
+	add_flat(home, &r);
 	rc = show_image(home, &r, json, e);
 	image_record_done(&r);
 	return rc;

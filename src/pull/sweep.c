@@ -23,7 +23,7 @@ struct live {
 	size_t n, room;
 };
 
-static void live_add(struct live *l, const char *digest)
+static void live_add_hex(struct live *l, const char *hex)
 {
 	if (l->n == l->room) {
 		l->room = l->room ? l->room * 2 : 256;
@@ -31,15 +31,24 @@ static void live_add(struct live *l, const char *digest)
 		if (!l->hex)
 			abort(); /* bounded by IMAGE_RECORDS_MAX × IMAGE_LAYERS_MAX */
 	}
-	memcpy(l->hex[l->n++], digest_hex(digest), sizeof(*l->hex));
+	memcpy(l->hex[l->n++], hex, sizeof(*l->hex));
+}
+
+static void live_add(struct live *l, const char *digest)
+{
+	live_add_hex(l, digest_hex(digest));
 }
 
 static void live_add_image(struct live *l, const struct image_record *r)
 {
+	char hex[DIGEST_HEX_CHARS + 1];
+
 	live_add(l, r->manifest_digest);
 	live_add(l, r->config_digest);
 	for (size_t i = 0; i < r->n_layers; i++)
 		live_add(l, r->layer[i].digest);
+	image_flat_hex(r, hex);
+	live_add_hex(l, hex);
 }
 
 static int compare(const void *a, const void *b)
@@ -103,6 +112,30 @@ static bool is_manifest(const struct depot *d, const char *hex)
 		return false;
 	manifest_done(&m);
 	return true;
+}
+
+static int sweep_flat(const struct depot *d, const struct live *l, struct sweep_result *ret,
+		      struct err *e)
+{
+	DIR *dir = open_list(d->flat_fd);
+	struct dirent *entry;
+	int r = 0;
+
+	if (!dir)
+		return err_sys(e, errno, "read the image store");
+	while (r == 0 && (entry = readdir(dir))) {
+		struct stat st;
+
+		if (!digest_hex_valid(entry->d_name) || live_has(l, entry->d_name) ||
+		    fstatat(d->flat_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (unlinkat(d->flat_fd, entry->d_name, 0) < 0)
+			r = err_sys(e, errno, "remove a flat form from the image store");
+		else
+			ret->bytes_reclaimed += (uint64_t)st.st_blocks * 512;
+	}
+	closedir(dir);
+	return r;
 }
 
 static int sweep_blobs(const struct depot *d, const struct live *l, struct sweep_result *ret,
@@ -193,6 +226,8 @@ int sweep(const struct depot *d, bool parts, struct sweep_result *ret, struct er
 	/* trees before blobs: a sandbox's image is recognised by its manifest */
 	if (r == 0)
 		r = sweep_layers(d, &l, ret, e);
+	if (r == 0)
+		r = sweep_flat(d, &l, ret, e);
 	if (r == 0)
 		r = sweep_blobs(d, &l, ret, e);
 	if (r == 0 && parts)

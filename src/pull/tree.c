@@ -13,9 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "pull/worker.h"
 
 #define TREE_LINKS_MAX 40 /* what the kernel follows in one path */
@@ -49,6 +51,23 @@ static char *follow_dangling(int dir_fd, const char *path, size_t prefix, size_t
 	return xasprintf("%.*s%s%s", (int)base, path, target, path + prefix);
 }
 
+int tree_mark(int fd, const char *name, const void *value, size_t n)
+{
+	/* a file system in memory before Linux 6.6, say */
+	return fsetxattr(fd, name, value, n, 0) < 0 && errno != ENOTSUP ? -errno : 0;
+}
+
+/* -errno */
+static int make_implied(int dir_fd, const char *name)
+{
+	AUTO_FD fd = -1;
+
+	if (mkdirat(dir_fd, name, 0755) < 0)
+		return -errno;
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : tree_mark(fd, IMAGE_IMPLIED_XATTR, "", 0);
+}
+
 static int make_path(int root_fd, const char *path, unsigned *made, unsigned links)
 {
 	AUTO_FD dir = tree_open(root_fd, ".", O_PATH | O_DIRECTORY);
@@ -72,15 +91,18 @@ static int make_path(int root_fd, const char *path, unsigned *made, unsigned lin
 		prefix_path = xstrndup(path, prefix);
 		next = tree_open(root_fd, prefix_path, O_PATH | O_DIRECTORY);
 		if (next == -ENOENT) {
+			int r;
+
 			name = xstrndup(path + base, prefix - base);
-			if (mkdirat(dir, name, 0755) == 0) {
+			r = make_implied(dir, name);
+			if (r == 0) {
 				(*made)++;
 				next = tree_open(root_fd, prefix_path, O_PATH | O_DIRECTORY);
-			} else if (errno == EEXIST && links < TREE_LINKS_MAX &&
+			} else if (r == -EEXIST && links < TREE_LINKS_MAX &&
 				   (other = follow_dangling(dir, path, prefix, base))) {
 				return make_path(root_fd, other, made, links + 1);
 			} else {
-				return errno == EEXIST ? -ELOOP : -errno;
+				return r == -EEXIST ? -ELOOP : r;
 			}
 		}
 		if (next < 0)
@@ -99,6 +121,13 @@ int tree_make_path(int root_fd, const char *path, unsigned *ret_made)
 	if (fd != -ENOENT)
 		return fd;
 	return make_path(root_fd, path, ret_made, 0);
+}
+
+bool tree_keeps_xattr(const char *name)
+{
+	if (starts_with(name, "user."))
+		return !starts_with(name, "user.overlay.");
+	return strcmp(name, "security.capability") == 0;
 }
 
 /* Without privilege a directory of mode 0 can be read, or moved (its ".." changes), only after

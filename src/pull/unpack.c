@@ -33,6 +33,8 @@
 #define DISK_BLOCK_BYTES 4096u /* what a file's last block costs on every usual file system */
 
 /* Times of directories are set at the very end: every entry made inside changes them. */
+#define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; the rest stay as they were made */
+
 struct directory {
 	char *path;
 	struct timespec mtime;
@@ -50,6 +52,7 @@ struct unpack {
 	 * It cannot have been replaced, since an entry only replaces what is inside its own. */
 	char *parent_path;
 	int parent_fd;
+	struct buf ways; /* directories that may have no entry of their own, as a list of strings */
 };
 
 struct place {
@@ -97,6 +100,21 @@ static int clean_path(char *path, const char **ret, struct err *e)
 	return 0;
 }
 
+/* Every directory on the way to one that had to be made; which were is looked at in the end. */
+static void note_ways(struct unpack *u)
+{
+	const char *path = u->parent_path, *end = path;
+
+	while (*end) {
+		end += strspn(end, "/");
+		end += strcspn(end, "/");
+		if (u->ways.n + (size_t)(end - path) + 1 > WAYS_MAX_BYTES)
+			return;
+		buf_add(&u->ways, path, (size_t)(end - path));
+		buf_add_char(&u->ways, '\0');
+	}
+}
+
 static int open_parent(struct unpack *u, const char *path, struct place *ret, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -112,6 +130,8 @@ static int open_parent(struct unpack *u, const char *path, struct place *ret, st
 		u->parent_fd = fd;
 		u->parent_path = TAKE(parent);
 		u->info.disk_bytes += made * DISK_BLOCK_BYTES;
+		if (made)
+			note_ways(u);
 	}
 	*ret = (struct place){ path, u->parent_fd, slash ? slash + 1 : path };
 	return 0;
@@ -201,13 +221,6 @@ static int set_owner(struct unpack *u, int fd, const char *base, int flags, stru
 	return 0;
 }
 
-static bool xattr_kept(const char *name)
-{
-	if (starts_with(name, "user."))
-		return !starts_with(name, "user.overlay.");
-	return strcmp(name, "security.capability") == 0;
-}
-
 /* Attributes that the file system does not take are left out, as they are when a file is copied. */
 static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 {
@@ -217,7 +230,7 @@ static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 
 	archive_entry_xattr_reset(entry);
 	while (archive_entry_xattr_next(entry, &name, &value, &n) == ARCHIVE_OK)
-		if (!xattr_kept(name) || n > UNPACK_XATTR_MAX_BYTES ||
+		if (!tree_keeps_xattr(name) || n > UNPACK_XATTR_MAX_BYTES ||
 		    fsetxattr(fd, name, value, n, 0) < 0)
 			u->info.skipped++;
 }
@@ -248,6 +261,18 @@ static int set_opaque(int dir_fd, const char *path, struct err *e)
 	return 0;
 }
 
+/* Overlayfs shows the whiteouts of a directory that no layer below has, by name and as nothing else:
+ * who removes the directory fails at them. It looks for them only in one that it believes to be a copy.
+ * Where from does not matter, so there is no value. */
+static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
+{
+	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	int r = fd < 0 ? -errno : tree_mark(fd, "user.overlay.origin", "", 0);
+
+	return r < 0 ? entry_err(-r, "mark the directory of", path, e) : 0;
+}
+
 static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 {
 	struct place hidden = { p->path, p->parent_fd, p->base + strlen(WHITEOUT_PREFIX) };
@@ -266,7 +291,7 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 	if (was == STANDING_NONE) {
 		if (mknodat(p->parent_fd, hidden.base, S_IFCHR, makedev(0, 0)) < 0)
 			return entry_err(errno, "make the whiteout", p->path, e);
-		return 0;
+		return hide_whiteouts(p->parent_fd, p->path, e);
 	}
 	if (was != STANDING_DIRECTORY)
 		return 0; /* hides what is below by being there */
@@ -292,6 +317,9 @@ static int dress_directory(struct unpack *u, int fd, const char *path, struct ar
 	struct looks l = entry_looks(u, entry);
 	int r = dress_fd(u, fd, entry, &l);
 
+	if (r == 0 && fremovexattr(fd, IMAGE_IMPLIED_XATTR) < 0 && errno != ENODATA &&
+	    errno != ENOTSUP)
+		r = -errno;
 	if (r < 0)
 		return entry_err(-r, "set owner and mode of", path, e);
 	remember_directory(u, path, l.mtime);
@@ -576,15 +604,53 @@ static void set_directory_times(struct unpack *u)
 	}
 }
 
+static bool is_implied(const struct unpack *u, const char *path)
+{
+	AUTO_FD fd = tree_open(u->root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	char none;
+
+	return fd >= 0 && fgetxattr(fd, IMAGE_IMPLIED_XATTR, &none, 0) >= 0;
+}
+
+static bool listed(const struct buf *list, const char *path)
+{
+	for (size_t i = 0; i < list->n; i += strlen(list->p + i) + 1)
+		if (strcmp(list->p + i, path) == 0)
+			return true;
+	return false;
+}
+
+static int write_ways(struct unpack *u, struct err *e)
+{
+	AUTO_BUF list = BUF_INIT(IMAGE_IMPLIED_LIST_MAX_BYTES);
+	int r;
+
+	for (size_t i = 0, n; i < u->ways.n; i += n) {
+		n = strlen(u->ways.p + i) + 1;
+		if (list.n + n <= IMAGE_IMPLIED_LIST_MAX_BYTES && is_implied(u, u->ways.p + i) &&
+		    !listed(&list, u->ways.p + i))
+			buf_add(&list, u->ways.p + i, n);
+	}
+	r = list.n ? tree_mark(u->root_fd, IMAGE_IMPLIED_LIST_XATTR, list.p, list.n) : 0;
+	return r < 0 ? err_sys(e, -r, "mark the layer's directory") : 0;
+}
+
 static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int dir_fd, struct err *e)
 {
+	int r;
+
 	if (mkdirat(dir_fd, "root", 0755) < 0)
 		return err_sys(e, errno, "make the layer's directory");
 	u->root_fd = openat(dir_fd, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (u->root_fd < 0)
 		return err_sys(e, errno, "open the layer's directory");
+	r = tree_mark(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0);
+	if (r < 0)
+		return err_sys(e, -r, "mark the layer's directory");
 	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0 || read_tar(u, e) < 0 ||
 	    read_rest(u, e) < 0)
+		return -1;
+	if (write_ways(u, e) < 0)
 		return -1;
 	set_directory_times(u);
 	return 0;
@@ -594,7 +660,10 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 		 struct image_layer_info *ret, struct err *e)
 {
 	struct err read_err = { .code = ERR_NONE };
-	struct unpack u = { .root_fd = -1, .parent_fd = -1, .read_err = &read_err };
+	struct unpack u = { .root_fd = -1,
+			    .parent_fd = -1,
+			    .read_err = &read_err,
+			    .ways = BUF_INIT(WAYS_MAX_BYTES) };
 	int r;
 
 	u.info.owners = owners;
@@ -608,6 +677,7 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 	for (size_t i = 0; i < u.n_directories; i++)
 		free(u.directory[i].path);
 	free(u.directory);
+	buf_done(&u.ways);
 	fd_closep(&u.root_fd);
 	return r;
 }

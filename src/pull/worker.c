@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "image/store.h"
 #include "pull/confine.h"
+#include "pull/merge.h"
 #include "pull/owners.h"
 #include "pull/plain.h"
 #include "pull/stage.h"
@@ -173,10 +174,8 @@ static const struct {
 	int (*run)(const char *arg, enum layer_owners owners, struct json_writer *reply,
 		   struct err *e);
 } ops[] = {
-	{ "unpack", unpack_run },
-	{ "inflate", plain_run },
-	{ "stage", stage_run },
-	{ "remove", tree_run },
+	{ "unpack", unpack_run }, { "inflate", plain_run }, { "stage", stage_run },
+	{ "merge", merge_run },   { "remove", tree_run },
 };
 
 static int enter_namespace(enum layer_owners *ret_owners, struct err *e)
@@ -219,7 +218,7 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 		return -1;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* again: a change of ids clears it */
 		return err_sys(e, errno, "bind the worker's life to its parent's");
-	if (confine(WORKER_DIR_FD, e) < 0)
+	if (confine(WORKER_DIR_FD, STDIN_FILENO, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
 		if (strcmp(op, ops[i].name) == 0)

@@ -7,6 +7,7 @@
  *               ARG is the blob's length
  *   inflate     reads a blob on stdin, writes the plain tar to stdout
  *   stage       reads an archive on stdin, writes its files to DIR/0, DIR/1 …, answers with names
+ *   merge ARG   lays the layers ARG of the directory on stdin over each other in DIR
  *   remove ARG  removes DIR/ARG, whoever owns what is in it
  *
  * For an ordinary user the worker lives in a user namespace with the caller's subordinate ids, or

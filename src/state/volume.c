@@ -15,10 +15,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/diskfile.h"
 #include "base/erase.h"
 #include "base/io.h"
 #include "base/json.h"
-#include "state/diskfile.h"
 #include "state/quota.h"
 #include "state/record.h"
 
@@ -126,7 +126,8 @@ static int fill(const struct home *h, const char *temp, int dir, const struct vo
 		return form->quota_mib ? set_quota(h, dir, form->quota_mib, e) : 0;
 	}
 	path = xasprintf("%s/%s/disk.raw", h->path, temp);
-	if (disk_file_make(dir, "disk.raw", path, form->size_mib, e) < 0)
+	if (disk_file_make(dir, "disk.raw", path, &(struct disk_make){ .size_mib = form->size_mib },
+			   e) < 0)
 		return -1;
 	disk = openat(dir, "disk.raw", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return disk < 0 || fsync(disk) < 0 ? err_sys(e, errno, "write the disk") : 0;

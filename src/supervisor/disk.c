@@ -2,26 +2,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/loop.h>
 #include <linux/mount.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/diskfile.h"
 
 /* The loop device shares the description that is locked, so the lock outlives even a killed
  * supervisor until the file system is unmounted. That takes a moment after a stop. */
 #define LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 5
-#define LOOP_TRIES 64 /* a free number may be taken by another program before we configure it */
 
 struct disk_hold {
 	struct disk_hold *next;
@@ -72,39 +70,6 @@ void disks_release(struct supervisor *s)
 		free(s->disks);
 		s->disks = next;
 	}
-}
-
-/* A loop device over FILE, by name and open: it lives as long as it is open or mounted. */
-static int open_loop(int file, bool readonly, char path[32], int *ret_fd, struct err *e)
-{
-	AUTO_FD control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	struct loop_config config = {
-		.fd = (unsigned)file,
-		.info = { .lo_flags = LO_FLAGS_AUTOCLEAR | (readonly ? LO_FLAGS_READ_ONLY : 0) },
-	};
-
-	if (control < 0) {
-		err_sys(e, errno, "open '/dev/loop-control'");
-		return err_hint(e, "file systems in files need loop devices: modprobe loop");
-	}
-	for (unsigned i = 0; i < LOOP_TRIES; i++) {
-		AUTO_FD fd = -1;
-		int n = ioctl(control, LOOP_CTL_GET_FREE);
-
-		if (n < 0)
-			return err_sys(e, errno, "find a free loop device");
-		snprintf(path, 32, "/dev/loop%d", n);
-		fd = open(path, (readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-		if (fd < 0)
-			return err_sys(e, errno, "open '%s'", path);
-		if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) {
-			*ret_fd = fd_take(&fd);
-			return 0;
-		}
-		if (errno != EBUSY)
-			return err_sys(e, errno, "set up '%s'", path);
-	}
-	return err_set(e, ERR_LIMIT, "no free loop device");
 }
 
 /* What can be mounted, and how its first blocks look. Not more: the kernel has many file systems
@@ -170,10 +135,10 @@ int disk_mount(struct supervisor *s, const struct disk *d, int file, int *ret_fd
 {
 	const char *driver = "ext4";
 	AUTO_FD loop = -1;
-	char device[32];
+	char device[DISK_DEVICE_BYTES];
 
 	if ((!d->ours && find_driver(file, d, &driver, e) < 0) ||
-	    open_loop(file, d->readonly, device, &loop, e) < 0)
+	    disk_file_attach(file, d->readonly, device, &loop, e) < 0)
 		return -1;
 	if (mount_device(device, driver, d, ret_fd) < 0)
 		return err_sys(e, errno, "mount %s", d->what);

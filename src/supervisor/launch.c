@@ -49,15 +49,6 @@ static bool has_capability(unsigned cap)
 	       (data[cap / 32].effective >> (cap % 32) & 1);
 }
 
-/* Every id of the machine is ours to give: not root of a container's user namespace. */
-static bool owns_all_ids(void)
-{
-	static struct idmap m;
-
-	return idmap_read("/proc/self/uid_map", &m) == 0 && m.n == 1 && m.line[0].inside == 0 &&
-	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;
-}
-
 /* Root of a user namespace whose map is long enough maps its own ids without help. */
 static int own_sub_range(struct ids *i)
 {
@@ -80,7 +71,7 @@ int supervisor_choose_ids(struct supervisor *s, struct err *e)
 	struct ids *i = &s->ids;
 
 	*i = (struct ids){ .mode = IDS_SINGLE, .caller_uid = geteuid(), .caller_gid = getegid() };
-	s->parent_mounts = has_capability(CAP_SYS_ADMIN) && owns_all_ids();
+	s->parent_mounts = has_capability(CAP_SYS_ADMIN) && idmap_is_whole();
 	if (geteuid() == 0 && s->parent_mounts && has_capability(CAP_SETUID)) {
 		AUTO_FREE char *path =
 			xasprintf("%s/sandboxes/%s", s->home.path, s->record.spec.name);
@@ -252,6 +243,8 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		s->root_hold = stubs_hold(spec->image.reference);
 		return stubs_make(s->record_dir, r->layer_fd[0], spec, e);
 	case IMAGE_OCI:
+		if (spec->image.root_disk.kind == ROOT_DISK_FLAT)
+			return layer_open_flat(s, r, e);
 		if (open_image(s, r, e) < 0)
 			return -1;
 		break;
@@ -327,6 +320,7 @@ static void close_rootfs(struct rootfs *r)
 	fd_closep(&r->dev_fd);
 	fd_closep(&r->fallback_shell);
 	free_p(&r->profile);
+	free_p(&r->dress);
 	free_p(&r->host_cas);
 	free_p(&r->ca_bundle);
 	free_p(&r->ca_place);

@@ -4,14 +4,17 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/diskfile.h"
 #include "base/erase.h"
-#include "state/diskfile.h"
+#include "image/store.h"
 #include "state/quota.h"
 #include "supervisor/disk.h"
+#include "supervisor/passed.h"
 
 #define MIB (1ull << 20)
 #define DISK_FILE "disk.raw"
@@ -20,6 +23,7 @@
 
 static int in_memory(struct supervisor *s, struct rootfs *r, uint64_t mib)
 {
+	passed_find(r);
 	r->memory_mib = mib;
 	s->layer = "tmpfs";
 	return 0;
@@ -37,7 +41,7 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 }
 
 /* upper/ and work/ in LAYER; files on the host's own file system carry the ids of the range. */
-static int prepare(const struct ids *i, int layer, bool host_ids, struct err *e)
+static int prepare(const struct ids *i, struct rootfs *r, int layer, bool host_ids, struct err *e)
 {
 	bool give = host_ids && i->mode == IDS_RANGE;
 
@@ -49,6 +53,7 @@ static int prepare(const struct ids *i, int layer, bool host_ids, struct err *e)
 			return err_sys(e, errno, "make the writable layer");
 		if (give && fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
 			return err_sys(e, errno, "give the writable layer to its range");
+		passed_find(r);
 	} else if (errno != EEXIST) {
 		return err_sys(e, errno, "make the writable layer");
 	}
@@ -62,7 +67,7 @@ static int use_directory(struct supervisor *s, struct rootfs *r, int layer, cons
 {
 	AUTO_FD fd = layer;
 
-	if (prepare(&s->ids, fd, true, e) < 0)
+	if (prepare(&s->ids, r, fd, true, e) < 0)
 		return -1;
 	r->upper_fd = fd_take(&fd);
 	s->layer = how;
@@ -76,7 +81,7 @@ static int use_disk(struct supervisor *s, struct rootfs *r, const struct disk *d
 {
 	AUTO_FD mount = -1;
 
-	if (disk_mount(s, d, file, &mount, e) < 0 || prepare(&s->ids, mount, false, e) < 0)
+	if (disk_mount(s, d, file, &mount, e) < 0 || prepare(&s->ids, r, mount, false, e) < 0)
 		return -1;
 	r->upper_fd = fd_take(&mount);
 	r->upper_is_mount = r->upper_limited = true;
@@ -94,7 +99,8 @@ static int make_disk(const struct supervisor *s, int layer, uint64_t mib, struct
 	AUTO_FREE char *path = path_in_layer(s, DISK_UNFINISHED);
 
 	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a start that was killed */
-	if (disk_file_make(layer, DISK_UNFINISHED, path, mib, e) < 0) {
+	if (disk_file_make(layer, DISK_UNFINISHED, path, &(struct disk_make){ .size_mib = mib },
+			   e) < 0) {
 		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* it goes with the record */
 		return -1;
 	}
@@ -109,18 +115,22 @@ static bool is_there(int dir, const char *name)
 }
 
 /* `modify` may have asked for more. A mark tells the next start of a growth that was killed. */
-static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, struct err *e)
+static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, bool flat,
+		struct err *e)
 {
+	bool interrupted = is_there(layer, DISK_GROWING);
+	/* what the payload has in its root is not ours to judge */
+	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
 	struct stat st;
 
 	if (fstat(file, &st) < 0)
 		return err_sys(e, errno, "look at the root disk");
-	if ((uint64_t)st.st_size >= mib * MIB && !is_there(layer, DISK_GROWING))
+	if ((uint64_t)st.st_size >= mib * MIB && !interrupted)
 		return 0;
 	mark = openat(layer, DISK_GROWING, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (mark < 0 || disk_file_grow(file, path, mib, e) < 0)
+	if (mark < 0 || disk_file_grow(file, path, mib, how, e) < 0)
 		return mark < 0 ? err_sys(e, errno, "grow the root disk") : -1;
 	return unlinkat(layer, DISK_GROWING, 0) < 0 ? err_sys(e, errno, "grow the root disk") : 0;
 }
@@ -133,7 +143,7 @@ static int use_own_disk(struct supervisor *s, struct rootfs *r, int layer, uint6
 	};
 	int file;
 
-	if (disk_lock(s, &d, &file, e) < 0 || grow(s, layer, file, mib, e) < 0)
+	if (disk_lock(s, &d, &file, e) < 0 || grow(s, layer, file, mib, false, e) < 0)
 		return -1;
 	return use_disk(s, r, &d, file, e);
 }
@@ -230,5 +240,105 @@ int layer_open(struct supervisor *s, struct rootfs *r, struct err *e)
 	case ROOT_DISK_FLAT:
 		break;
 	}
-	return err_set(e, ERR_UNSUPPORTED, "--root-disk flat is not supported yet");
+	return err_set(e, ERR_INVALID, "--root-disk flat: the image has no flat form");
+}
+
+/* --- flat ------------------------------------------------------------------------------------ */
+
+/* By the digest in our record, as layers are found. The lock is for whoever removes images. */
+static int open_flat_form(struct supervisor *s, int *ret_fd, struct err *e)
+{
+	const struct spec_image *image = &s->record.spec.image;
+	char path[IMAGE_PATH_BYTES];
+	struct image_record record;
+	AUTO_FD lock = -1;
+
+	if (!image->manifest_digest)
+		return err_set(e, ERR_INVALID, "the record does not say which image this is");
+	if (image_store_lock(s->home.fd, false, &lock, e) < 0)
+		return -1;
+	if (image_store_find_digest(s->home.fd, image->manifest_digest, &record, e) < 0)
+		return err_wrap(e, "image '%s'", image->reference);
+	image_flat_path(&record, path);
+	image_record_done(&record);
+	*ret_fd = openat(s->home.fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_sys(e, errno, "open the flat form of image '%s'", image->reference)
+			   : 0;
+}
+
+static enum disk_clone clone_kind(const char *word)
+{
+	return !word || strcmp(word, "auto") == 0 ? DISK_CLONE_AUTO
+	       : strcmp(word, "copy") == 0        ? DISK_CLONE_COPY
+						  : DISK_CLONE_SHARE;
+}
+
+static int clone_flat(const struct supervisor *s, int from, int to, uint64_t mib, struct err *e)
+{
+	const struct spec_root_disk *asked = &s->record.spec.image.root_disk;
+	AUTO_FREE char *path = path_in_layer(s, DISK_UNFINISHED);
+	struct stat st;
+
+	if (disk_file_clone(from, to, clone_kind(asked->clone), e) < 0) {
+		if (e->code != ERR_UNSUPPORTED)
+			return err_wrap(e, "--root-disk flat");
+		err_wrap(e, "--root-disk flat,clone=reflink");
+		return err_hint(e, "keep CORDON_HOME on xfs or btrfs, or let it be copied: "
+				   "clone=auto");
+	}
+	if (fstat(from, &st) < 0)
+		return err_sys(e, errno, "look at the flat form");
+	if ((uint64_t)st.st_size <= mib * MIB || disk_file_shrink(to, path, mib, e) == 0)
+		return 0;
+	if (e->code != ERR_LIMIT)
+		return -1;
+	err_wrap(e, "--root-disk flat:%lluM", (unsigned long long)mib);
+	return err_hint(e, "the image, a journal and tables are in it too: 'cordon image inspect' "
+			   "shows its size");
+}
+
+static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *e)
+{
+	AUTO_FD from = -1;
+	AUTO_FD to = -1;
+	int r;
+
+	if (open_flat_form(s, &from, e) < 0)
+		return -1;
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a start that was killed */
+	to = openat(layer, DISK_UNFINISHED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	if (to < 0)
+		return err_sys(e, errno, "make the root disk");
+	r = clone_flat(s, from, to, mib, e);
+	if (r == 0 && renameat(layer, DISK_UNFINISHED, layer, DISK_FILE) < 0)
+		r = err_sys(e, errno, "make the root disk");
+	if (r < 0)
+		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* it goes with the record */
+	return r;
+}
+
+int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	struct disk disk = { .what = "the root disk", .path = DISK_FILE, .ours = true };
+	uint64_t mib = spec_root_disk_mib(&s->record.spec);
+	AUTO_FD layer = -1;
+	AUTO_FD mount = -1;
+	int file;
+
+	if (!s->parent_mounts)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--root-disk flat: a disk cannot be mounted without root");
+	if (open_directory(s, &layer, e) < 0 ||
+	    (!is_there(layer, DISK_FILE) && make_flat(s, layer, mib, e) < 0))
+		return -1;
+	disk.dir = layer;
+	if (disk_lock(s, &disk, &file, e) < 0 || grow(s, layer, file, mib, true, e) < 0 ||
+	    disk_mount(s, &disk, file, &mount, e) < 0)
+		return -1;
+	r->layer_fd[0] = fd_take(&mount);
+	r->n_layers = 1;
+	r->one_disk = true;
+	s->layer = "loop image";
+	return 0;
 }

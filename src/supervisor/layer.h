@@ -4,6 +4,7 @@
  *   layers/0/{upper,work}   a directory: under a project quota where the file system has them, else
  *                           of no size
  *   layers/0/disk.raw       a file system in a file, for a size that was asked for
+ *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   in memory               ephemeral sandboxes, and --root-disk tmpfs
  *
  * The choice is made at the first start and is found again by what is there. A size that was not
@@ -16,3 +17,5 @@
 
 /* Fills in the upper of R, and how its size holds in S. */
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
+/* … where there is no layer but one disk with everything: fills in the only layer of R. */
+MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);

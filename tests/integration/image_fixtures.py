@@ -166,7 +166,9 @@ def describe(root, ids=None):
     """What can be seen of a tree: path -> kind, mode, owner, size, time, content or target."""
     found, inodes = {}, {}
     for directory, dirs, files in os.walk(os.fsencode(root)):
-        for name in [b"."] + dirs + files if directory == os.fsencode(root) else dirs + files:
+        dirs.sort()
+        names = sorted(dirs + files)  # of a file with several names the first counts
+        for name in [b"."] + names if directory == os.fsencode(root) else names:
             path = os.path.join(directory, name)
             st = os.lstat(path)
             rel = os.path.relpath(path, os.fsencode(root))
@@ -247,7 +249,7 @@ class ImageMixin:
     def store_files(self):
         """Everything that readers could see, and work in progress that nobody resumes."""
         found = []
-        for sub in ("images", "layers", "tmp"):
+        for sub in ("images", "layers", "flat", "tmp"):
             place = os.path.join(self.home, "cache", sub)
             if os.path.isdir(place):
                 found += [f"{sub}/{n}" for n in os.listdir(place) if not n.endswith(".part")]
@@ -274,6 +276,16 @@ class ImageMixin:
                      "--config.workingdir", "/root", "--config.label", "k=v",
                      "--config.stopsignal", "SIGINT")
         return layout
+
+    def load_busybox(self, *more, name="bb", config=()):
+        """Busybox with MORE layers on top, and umoci options for its configuration."""
+        work = tempfile.mkdtemp(dir=self.dir)
+        layout, archive = Layout(os.path.join(work, "layout")), os.path.join(work, "archive")
+        layout.image("x", [busybox_layer(os.path.join(work, "bb.tar")), *more], *config)
+        layout.copy("x", f"oci-archive:{archive}:{name}:1")
+        got = self.cordon("load", "--quiet", "--input", archive)
+        self.assertEqual((got.code, got.errtext), (0, ""), got)
+        return name + ":1"
 
     def archive_of(self, layer, name="made"):
         """A classic archive with LAYER as its only one, by hand: whatever it holds."""

@@ -601,16 +601,6 @@ class Creating(ImageMixin, CordonTest):
 
     modes = ("root", "user", "bare")  # one id outside is one id
 
-    def load_busybox(self, *more, name="bb", config=()):
-        """Busybox with MORE layers on top, and umoci options for its configuration."""
-        work = tempfile.mkdtemp(dir=self.dir)
-        layout, archive = Layout(os.path.join(work, "layout")), os.path.join(work, "archive")
-        layout.image("x", [busybox_layer(os.path.join(work, "bb.tar")), *more], *config)
-        layout.copy("x", f"oci-archive:{archive}:{name}:1")
-        got = self.cordon("load", "--quiet", "--input", archive)
-        self.assertEqual((got.code, got.errtext), (0, ""), got)
-        return name + ":1"
-
     def test_image_configuration(self):
         ref = self.load_busybox(config=("--config.env", "A=from image", "--config.env",
                                         "B=from image", "--config.workingdir", "/usr",
@@ -703,6 +693,56 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(box.out("cat /d; ls /o 2>/dev/null || echo none"), "mine\nnone")
         other = self.create(image=ref)
         self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
+
+    def test_whiteouts_of_nothing(self):
+        """They hide nothing, are not seen, and are in nobody's way."""
+        one = Layer(self.path("1.tar")).dir("d").add("d/.wh.ghost").add("d/f", b"1").dir("o")
+        one.add("o/a", b"1").dir("lowest/deep").add("lowest/deep/.wh.x").add(".wh.nothing").close()
+        two = Layer(self.path("2.tar")).dir("o").add("o/.wh..wh..opq").add("o/.wh.a").add("o/b", b"2")
+        two.dir("new").add("new/.wh.x").close()
+        box = self.create(image=self.load_busybox(one.path, two.path))
+        got = box.sh("ls -A /d /o /new /lowest/deep; ls -ld /nothing 2>&1")
+        self.assertEqual((got.text, got.errtext), (
+            "/d:\nf\n\n/lowest/deep:\n\n/new:\n\n/o:\nb\nls: /nothing: No such file or directory\n", ""))
+        self.assertEqual(box.out("cd / && rm -r d o new lowest && mkdir d && ls -A d"), "")
+
+    def test_the_root_itself(self):
+        """What a layer says about / holds, as far as everybody can still pass."""
+        def modes(*layers, name):
+            ref = self.load_busybox(*layers, name=name)
+            kept = self.create(image=ref)
+            seen = [kept.out("stat -c %a /"), self.cordon("run", "-q", ref, "--", "stat", "-c", "%a", "/").text.strip()]
+            kept.out("chmod 711 /")
+            self.assertEqual(kept.stop().code, 0)
+            self.assertEqual(kept.start().code, 0)
+            self.assertEqual(kept.out("stat -c %a /"), "711")
+            return seen
+
+        wide = Layer(self.path("w.tar")).dir("./", mode=0o1777).close()
+        shut = Layer(self.path("s.tar")).dir("./", mode=0o500).close()
+        other = Layer(self.path("o.tar")).add("f", b"x").close()
+        self.assertEqual(modes(wide, other, name="wide"), ["1777"] * 2)
+        self.assertEqual(modes(wide, shut, name="shut"), ["755"] * 2)
+
+    def test_directories_on_the_way(self):
+        """A layer that has something in a directory, and no entry for that, says nothing about it."""
+        one = Layer(self.path("1.tar")).dir("open", mode=0o1777).dir("anns", uid=1000, gid=1000, mode=0o750)
+        one.dir("d").dir("d/e", mode=0o2775).dir("replaced", mode=0o700).dir("said", mode=0o700).close()
+        two = Layer(self.path("2.tar")).add("open/f", b"x").add("anns/g", b"x").add("new/h", b"x")
+        two.add("d/e/f/i", b"x").add("replaced", b"a file").dir("said").add("said/j", b"x").close()
+        three = Layer(self.path("3.tar")).add("open/f2", b"x").add("replaced/k", b"x").close()
+        ref = self.load_busybox(one.path, two.path, three)
+        names = ("open", "anns", "d", "d/e", "d/e/f", "new", "replaced", "said")
+        look = "cd / && stat -c '%n %a %u:%g' " + " ".join(names)
+        anns = "0:0" if ONE_ID else "1000:1000"
+        want = ["open 1777 0:0", f"anns 750 {anns}", "d 755 0:0", "d/e 2775 0:0", "d/e/f 755 0:0", "new 755 0:0",
+                "replaced 755 0:0", "said 755 0:0"]
+        box = self.create(image=ref)
+        self.assertEqual(box.out(look).split("\n"), want)
+        self.assertEqual(self.cordon("run", "-q", ref, "--", "sh", "-c", look).text.split("\n")[:-1], want)
+        box.out("chmod 700 /open")
+        self.assertEqual((box.stop().code, box.start().code), (0, 0))
+        self.assertEqual(box.out("stat -c %a /open; ls /open"), "700\nf\nf2")
 
     def test_many_layers(self):
         layers = [Layer(self.path(f"{i}.tar")).add(f"f{i}", b"x").add("top", str(i).encode())

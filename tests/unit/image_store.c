@@ -127,6 +127,37 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
+/* What the layers are decides, not how they were packed. */
+static void flat(void)
+{
+	struct image_layer one[] = { { .digest = D1, .diff_id = D2 },
+				     { .digest = D2, .diff_id = D3 } };
+	struct image_layer repacked[] = { { .digest = D3, .diff_id = D2 },
+					  { .digest = D1, .diff_id = D3 } };
+	struct image_layer turned[] = { one[1], one[0] };
+	struct image_record r = { .layer = one, .n_layers = 2 };
+	char first[DIGEST_HEX_CHARS + 1], hex[DIGEST_HEX_CHARS + 1], path[IMAGE_PATH_BYTES];
+	uint64_t mib = 7;
+
+	image_flat_hex(&r, first);
+	T_TRUE(digest_hex_valid(first));
+	r.layer = repacked;
+	image_flat_hex(&r, hex);
+	T_STR(hex, first);
+	r.layer = turned;
+	image_flat_hex(&r, hex);
+	T_TRUE(strcmp(hex, first) != 0);
+	T_INT(image_store_flat(home, &r, &mib), 0);
+	T_INT(mib, 7);
+	T_INT(mkdirat(home, "cache/flat", 0700), 0);
+	image_flat_path(&r, path);
+	put(path, "x");
+	T_TRUE(image_store_flat(home, &r, &mib) > 0);
+	T_INT(mib, 0);
+	r.n_layers = 1;
+	T_INT(image_store_flat(home, &r, &mib), 0);
+}
+
 int main(void)
 {
 	struct err e;
@@ -145,6 +176,7 @@ int main(void)
 	T_RUN(list);
 	T_RUN(damaged);
 	T_RUN(by_digest);
+	T_RUN(flat);
 	nftw(home_path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return t_end();
 }
