@@ -21,7 +21,7 @@
 static int in_memory(struct supervisor *s, struct rootfs *r, uint64_t mib)
 {
 	r->memory_mib = mib;
-	s->layer = "tmpfs";
+	s->layer = LAYER_MEMORY;
 	return 0;
 }
 
