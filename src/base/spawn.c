@@ -173,27 +173,32 @@ int spawn_path(const char *const *argv, struct child *ret, struct err *e)
 	return spawn_path_with(argv, -1, ret, e);
 }
 
-int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e)
+char *program_path(const char *name)
 {
-	/* not the caller's PATH: what runs here may be set-user-id or hold our descriptors */
 	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin",
 					    "/usr/local/bin" };
-	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct spawn s = { .argv = argv, .cwd_fd = -1 };
 	char path[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
+		if (access(path, X_OK) == 0)
+			return xstrdup(path);
+	}
+	return NULL;
+}
+
+int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e)
+{
+	AUTO_FREE char *path = program_path(argv[0]);
+	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct spawn s = { .path = path, .argv = argv, .cwd_fd = -1 };
 
 	if (null < 0)
 		return err_sys(e, errno, "open '/dev/null'");
 	for (int i = 0; i < 3; i++)
 		s.fd[s.n_fds++] = (struct spawn_fd){ i == 0 && in >= 0 ? in : null, i };
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dirs[i], argv[0]);
-		if (access(path, X_OK) == 0) {
-			s.path = path;
-			return spawn(&s, ret, e);
-		}
-	}
-	return err_set(e, ERR_NOT_FOUND, "program '%s' not found", argv[0]);
+	return path ? spawn(&s, ret, e)
+		    : err_set(e, ERR_NOT_FOUND, "program '%s' not found", argv[0]);
 }
 
 int child_wait(struct child *c, int *ret_status)

@@ -39,6 +39,9 @@ struct spawning;
 MUST_USE int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e);
 MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);
 
+/* Where the fixed system path has NAME, allocated; or NULL. Not the caller's PATH: what is run from
+ * there may be set-user-id or hold our descriptors. */
+char *program_path(const char *name);
 /* argv[0] looked up in the fixed system path, stdio on /dev/null. */
 MUST_USE int spawn_path(const char *const *argv, struct child *ret, struct err *e);
 /* The same with IN as its stdin, also to hold for it what IN holds: a lock, say. */

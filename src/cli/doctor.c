@@ -28,6 +28,7 @@ struct proof {
 	bool ran;
 	uint64_t took_ns;
 	struct enforcement limits; /* of the sandbox that ran */
+	bool served;               /* its root was fuse-overlayfs's */
 	struct err e;
 };
 
@@ -73,8 +74,10 @@ static void prove(const struct home *h, struct proof *p)
 	if (launch_create(h, &s, false, &l, &p->e) == 0) {
 		p->ran = execute(h, &l, s.name, &p->e) == 0;
 		p->took_ns = clock_mono_ns() - start;
-		if (p->ran && record_load(h, s.name, &r, &ignored) == 0)
+		if (p->ran && record_load(h, s.name, &r, &ignored) == 0) {
 			p->limits = r.state.enforced;
+			p->served = strcmp(r.state.root, ROOT_SERVED) == 0;
+		}
 		record_retire(h, s.name); /* out of sight now; its supervisor deletes it */
 	}
 	launch_done(&l); /* lets go of the leash, which ends it */
@@ -109,7 +112,6 @@ static const struct {
 	{ FACT_USER_NAMESPACE,  "Namespaces", true,  "no sandbox can start" },
 	{ FACT_MOUNT_API,       "Mounts",     true,  "no sandbox can start" },
 	{ FACT_SUBIDS,          "User ids",   false, "sandboxes have a single id" },
-	{ FACT_OVERLAY,         "Overlay",    false, "an ordinary user's sandboxes cannot start" },
 	{ FACT_IDMAPPED_MOUNT,  "Volumes",    false, "files in volumes have other owners inside" },
 	{ FACT_SETUID_PROGRAMS, "Setuid",     false, "no setuid program works, newuidmap included" },
 	{ FACT_CGROUP_KILL,     "Kill",       false, "a command's processes are found one by one" },
@@ -129,6 +131,38 @@ static void report_walls(struct report *r)
 		ui_check(walls[i].vital ? UI_BAD : UI_SOSO, walls[i].check, "%s (%s)", f->text,
 			 walls[i].without);
 		add_fix(r, f->fix);
+	}
+}
+
+/* Why the kernel's overlay does not do for a sandbox that stays, or NULL: then it does. */
+static const struct fact *overlay_refused(const struct report *r)
+{
+	static const enum fact_id ids[] = { FACT_OVERLAY, FACT_OVERLAY_ON_DISK,
+					    FACT_IDMAPPED_MOUNT };
+	/* only root's layers have other owners on disk than inside */
+	size_t n = ARRAY_SIZE(ids) - (geteuid() == 0 ? 0 : 1);
+
+	for (size_t i = 0; i < n; i++)
+		if (!r->facts.fact[ids[i]].yes)
+			return &r->facts.fact[ids[i]];
+	return NULL;
+}
+
+static void report_root(struct report *r)
+{
+	const struct fact *why = overlay_refused(r), *fuse = &r->facts.fact[FACT_FUSE_OVERLAYFS];
+
+	if (!why && !r->proof.served) {
+		ui_check(UI_GOOD, "Root", "overlay");
+	} else if (fuse->yes) {
+		ui_check(UI_SOSO, "Root", "fuse-overlayfs, slower than the kernel's overlay: %s",
+			 why ? why->text : "refused");
+		add_fix(r, why ? why->fix : "");
+	} else {
+		ui_check(UI_BAD, "Root", "%s, and %s (sandboxes cannot be created)", why->text,
+			 fuse->text);
+		add_fix(r, why->fix);
+		add_fix(r, fuse->fix);
 	}
 }
 
@@ -348,8 +382,13 @@ int cmd_doctor(const struct args *a)
 	report_state(&home);
 	sandboxes = xasprintf("%s/sandboxes", home.path);
 	facts_probe(sandboxes, &r.facts);
+	/* what was refused once may have been put right: find out anew */
+	if (home.served != HOME_SERVED_NOTHING &&
+	    home_set_served(&home, HOME_SERVED_NOTHING, &e) == 0)
+		home.served = HOME_SERVED_NOTHING;
 	prove(&home, &r.proof);
 	report_walls(&r);
+	report_root(&r);
 	report_limits(&r);
 	report_sizes(&r);
 	report_kvm(&r);

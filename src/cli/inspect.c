@@ -97,6 +97,7 @@ static int print_json(const struct record *r, const struct changes *pending)
 	json_key_str(&w, "name", r->spec.name);
 	json_key(&w, "pending_changes");
 	write_pending(&w, pending);
+	json_key_str(&w, "root", *r->state.root ? r->state.root : NULL);
 	json_key_str(&w, "status", status_name(r->status));
 	clock_rfc3339_ns(updated_ns(r), when);
 	json_key_str(&w, "updated_at", when);
@@ -146,6 +147,8 @@ static void add_head(struct buf *b, const struct record *r, const struct spec *s
 		line(b, 0, "Reason", r->state.stop_reason);
 	line(b, 0, "Image", cell_image(s));
 	line(b, 0, "Engine", engine_in_force(s));
+	if (*r->state.root)
+		line(b, 0, "Root", r->state.root);
 	line(b, 0, "Created", buf_str(&created));
 	line(b, 0, "Updated", buf_str(&updated));
 	line(b, 0, "Security", s->restricted ? "restricted" : "default");

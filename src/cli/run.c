@@ -27,15 +27,15 @@ struct job {
 	struct exec_result result;
 };
 
-/* A boot that failed is the better story than the connection it broke. */
-static int explain(struct job *j, struct err *e)
+/* A boot that failed is the better story than the connection it broke. True: a second one has not. */
+static bool explain(struct job *j, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
 	struct err why = { 0 };
 
 	if (j->started && !j->launch.answered && launch_wait(&j->launch, &warnings, &why) < 0)
 		*e = why;
-	return -1;
+	return j->launch.connection >= 0;
 }
 
 static int execute(struct job *j, const char *name, struct err *e)
@@ -51,7 +51,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 		r = client_exec(&c, &j->x.request, &j->result, e);
 	client_done(&c);
 	if (r < 0)
-		return explain(j, e);
+		return explain(j, e) ? execute(j, name, e) : -1;
 	j->ran = true;
 	return 0;
 }

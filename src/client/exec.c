@@ -536,8 +536,9 @@ static int backstop(struct run *r, struct pollfd *answer)
 static int piped(struct run *r)
 {
 	while (!r->ended) {
-		bool want_in = r->in_pipe >= 0 && r->in_n == 0 && r->in_open;
 		bool started = r->result->id != 0; /* log records carry the number: wait for it */
+		/* and input is not consumed for one that never starts (run tries twice) */
+		bool want_in = started && r->in_pipe >= 0 && r->in_n == 0 && r->in_open;
 		struct pollfd p[] = {
 			{ .fd = r->c->fd, .events = POLLIN },
 			{ .fd = started ? r->out_pipe : -1, .events = POLLIN },

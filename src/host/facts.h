@@ -14,6 +14,8 @@ enum fact_id {
 	FACT_USER_NAMESPACE,  /* two nested ones, and the other namespaces inside the first */
 	FACT_SUBIDS,          /* 65536 ids of the caller's own */
 	FACT_OVERLAY,         /* mounted inside a user namespace */
+	FACT_OVERLAY_ON_DISK, /* … with its writable layer in the directory asked about */
+	FACT_FUSE_OVERLAYFS,  /* the program that does it otherwise, and its device */
 	FACT_MOUNT_API,       /* fsopen, open_tree, mount_setattr */
 	FACT_IDMAPPED_MOUNT,  /* of the directory asked about */
 	FACT_CGROUP_MEMORY,   /* a cgroup can be made that limits memory */

@@ -14,6 +14,8 @@ void fact_fix(struct fact *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void probe_user_namespace(const char *dir, struct fact *f);
 void probe_subids(const char *dir, struct fact *f);
 void probe_overlay(const char *dir, struct fact *f);
+void probe_overlay_on_disk(const char *dir, struct fact *f);
+void probe_fuse_overlayfs(const char *dir, struct fact *f);
 void probe_mount_api(const char *dir, struct fact *f);
 void probe_idmapped_mount(const char *dir, struct fact *f);
 void probe_cgroup_memory(const char *dir, struct fact *f);

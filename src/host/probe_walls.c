@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/erase.h"
 #include "base/io.h"
 #include "base/spawn.h"
 #include "base/str.h"
@@ -224,6 +225,22 @@ static const char *try_mount_api(const void *arg)
 	return NULL;
 }
 
+/* Of three directories in the current one. */
+static const char *mount_overlay(void)
+{
+	int fs = sys_fsopen("overlay", FSOPEN_CLOEXEC);
+
+	if (fs < 0)
+		return "open file system type 'overlay'";
+	if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", "lower", 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_SET_STRING, "upperdir", "upper", 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_SET_STRING, "workdir", "work", 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return "make an overlay in a user namespace";
+	return sys_fsmount(fs, FSMOUNT_CLOEXEC, 0) < 0 ? "mount an overlay" : NULL;
+}
+
 /* A tmpfs over DIR of a private mount namespace, and an overlay of three directories in it. */
 static const char *try_overlay(const void *arg)
 {
@@ -244,16 +261,19 @@ static const char *try_overlay(const void *arg)
 	if (chdir(t->dir) < 0 || mkdir("lower", 0700) < 0 || mkdir("upper", 0700) < 0 ||
 	    mkdir("work", 0700) < 0)
 		return "make directories in a tmpfs";
-	fs = sys_fsopen("overlay", FSOPEN_CLOEXEC);
-	if (fs < 0)
-		return "open file system type 'overlay'";
-	if (sys_fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", "lower", 0) < 0 ||
-	    sys_fsconfig(fs, FSCONFIG_SET_STRING, "upperdir", "upper", 0) < 0 ||
-	    sys_fsconfig(fs, FSCONFIG_SET_STRING, "workdir", "work", 0) < 0 ||
-	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0 ||
-	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return "make an overlay in a user namespace";
-	return sys_fsmount(fs, FSMOUNT_CLOEXEC, 0) < 0 ? "mount an overlay" : NULL;
+	return mount_overlay();
+}
+
+static const char *try_overlay_on_disk(const void *arg)
+{
+	const struct ns_trial *t = arg;
+	const char *step = enter_user_namespace(t);
+
+	if (step)
+		return step;
+	if (unshare(CLONE_NEWNS) < 0)
+		return "create mount namespace";
+	return chdir(t->dir) < 0 ? "enter a directory of our own" : mount_overlay();
 }
 
 static void run_ns_trial(trial_fn *fn, const char *dir, struct fact *f)
@@ -277,6 +297,45 @@ void probe_overlay(const char *dir, struct fact *f)
 	run_ns_trial(try_overlay, dir, f);
 	if (f->sys == ENODEV)
 		fact_fix(f, "modprobe overlay");
+}
+
+void probe_overlay_on_disk(const char *dir, struct fact *f)
+{
+	static const char *const names[] = { "lower", "upper", "work" };
+	AUTO_FREE char *own = xasprintf("%s/.probe-%d", dir, getpid());
+	AUTO_FREE char *name = xasprintf(".probe-%d", getpid());
+	AUTO_FD parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD made = -1;
+
+	if (parent < 0 || mkdirat(parent, name, 0700) < 0) {
+		fact_no(f, errno, "make a directory in '%.*s'", FACT_TEXT_BYTES / 2, dir);
+		return;
+	}
+	made = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		IGNORE(mkdirat(made, names[i], 0700)); /* the mount tells */
+	run_ns_trial(try_overlay_on_disk, own, f);
+	IGNORE(erase_tree(parent, name));
+}
+
+void probe_fuse_overlayfs(const char *dir, struct fact *f)
+{
+	AUTO_FREE char *program = program_path("fuse-overlayfs");
+	AUTO_FD device = -1;
+
+	if (!program) {
+		fact_no(f, 0, "program 'fuse-overlayfs' not found");
+		fact_fix(f, "apt install fuse-overlayfs");
+		return;
+	}
+	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (device < 0) {
+		fact_no(f, errno, "open '/dev/fuse'");
+		fact_fix(f, errno == ENOENT ? "modprobe fuse; for a container: --device /dev/fuse"
+					    : "chmod 666 /dev/fuse, as distributions have it");
+		return;
+	}
+	fact_yes(f, "'%s'", program);
 }
 
 void probe_mount_api(const char *dir, struct fact *f)

@@ -53,7 +53,12 @@ void image_records_free(struct image_record *r, size_t n)
 
 void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES])
 {
-	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/root", digest_hex(digest));
+	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/" IMAGE_LAYER_TREE, digest_hex(digest));
+}
+
+void image_layer_named_path(const char *digest, char out[IMAGE_PATH_BYTES])
+{
+	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/" IMAGE_LAYER_NAMED, digest_hex(digest));
 }
 
 void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES])

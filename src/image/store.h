@@ -5,6 +5,8 @@
  *                              exclusive while content is removed
  *   cache/blobs/sha256/HEX     manifests, configurations and layers as they came, by digest
  *   cache/layers/HEX/root      a layer's tree, by the digest of its blob; an overlay lower
+ *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), where the file system takes
+ *                              no others; only fuse-overlayfs understands them
  *   cache/layers/HEX/layer.json  what is worth knowing about it
  *   cache/flat/HEX             all layers of an image in one file system, by what they are; only if
  *                              somebody asked for it
@@ -68,9 +70,12 @@ MUST_USE int image_store_config(int home_fd, const struct image_record *r, struc
 void image_record_done(struct image_record *r);
 void image_records_free(struct image_record *r, size_t n);
 
+#define IMAGE_LAYER_TREE "root"
+#define IMAGE_LAYER_NAMED "served"
 #define IMAGE_PATH_BYTES 128
 /* Paths relative to HOME, for openat. DIGEST is the blob's (image_layer.digest). */
-void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES]); /* …/root */
+void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES]);       /* …/root */
+void image_layer_named_path(const char *digest, char out[IMAGE_PATH_BYTES]); /* …/served */
 void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 /* The name of the flat form in cache/flat: the same for all images of the same layers. */

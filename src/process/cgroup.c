@@ -337,6 +337,19 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 			limit_v1(c, i, l);
 }
 
+/* A group with groups in it takes no process: one of its own, beside those of commands. */
+void cgroup_join(const struct cgroup *c, pid_t pid)
+{
+	AUTO_FD dir = c->v2_payload < 0 ? -1 : make_dir(c->v2_payload, "server");
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	if (dir >= 0)
+		IGNORE(io_write_file(dir, "cgroup.procs", text));
+	for (unsigned i = 0; i < c->n_v1; i++)
+		IGNORE(io_write_all(c->tasks[i], text, strlen(text)));
+}
+
 int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 {
 	struct cgroup copy = *c;

@@ -44,6 +44,8 @@ void cgroup_done(struct cgroup *c); /* closes; removes nothing */
 void cgroup_prepare(struct cgroup *c, const char *id);
 /* Second half: limits, and delegation to OWNER (pid 1's id outside). */
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
+/* PID works for the payload: what it uses counts as the payload's. As far as there are groups. */
+void cgroup_join(const struct cgroup *c, pid_t pid);
 /* Changes limits of a live sandbox. -errno of the first that failed. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
 /* Kills all members (v2) and removes every directory of ID, wherever it is. Idempotent. */

@@ -10,9 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <linux/stat.h>
+#include <signal.h>
 #include <sys/mount.h>
 
 #include "base/raw.h"
@@ -204,13 +208,51 @@ static long pivot(struct walker *w)
 	return r < 0 ? r : RAW1(SYS_chdir, "/");
 }
 
-static long exec_guest(const struct step *s)
+static long open_device(const struct step *s)
+{
+	long fd = RAW4(SYS_openat, AT_FDCWD, s->path, O_RDWR | O_CLOEXEC, 0);
+	long r;
+
+	if (fd < 0)
+		return fd;
+	r = RAW3(SYS_dup3, fd, s->fd, O_CLOEXEC);
+	RAW1(SYS_close, fd);
+	return r < 0 ? r : netif_send_descriptor((int)s->mode, s->fd);
+}
+
+/* Who serves it has the descriptor too; as long as we had it, its end would go unnoticed. */
+static long mount_fuse(const struct step *s)
+{
+	long r = RAW5(SYS_mount, "fuse-overlayfs", s->path, "fuse", s->flags, s->data);
+
+	RAW1(SYS_close, s->fd);
+	return r;
+}
+
+static long confine(const struct step *s)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	unsigned long keep = s->flags;
+	long r = RAW2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+
+	for (unsigned i = 0; i < 2; i++) {
+		data[i].permitted = data[i].effective = (unsigned)(keep >> (32 * i));
+		data[i].inheritable = 0;
+	}
+	/* a program that root executes gets no more than we have, because of the first */
+	r = r < 0 ? r : RAW5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	r = r < 0 ? r : RAW2(SYS_capset, &head, data);
+	return r < 0 ? r : RAW3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, s->filter);
+}
+
+static long execute(const struct step *s)
 {
 	/* the program's name is all that shows of us in ps; its environment is empty */
-	static const char *const argv[] = { "cordon-guest", NULL };
+	static const char *const guest[] = { "cordon-guest", NULL };
 	static const char *const envp[] = { NULL };
 
-	return RAW5(SYS_execveat, s->fd, "", argv, envp, AT_EMPTY_PATH_);
+	return RAW5(SYS_execveat, s->fd, "", s->argv ? s->argv : guest, envp, AT_EMPTY_PATH_);
 }
 
 static long apply(struct walker *w, const struct step *s)
@@ -228,6 +270,10 @@ static long apply(struct walker *w, const struct step *s)
 		return move_tree(w->tree[s->tree], AT_FDCWD, s->path);
 	case STEP_OVERLAY:
 		return RAW5(SYS_mount, "overlay", s->path, "overlay", s->flags, s->data);
+	case STEP_DEVICE:
+		return open_device(s);
+	case STEP_FUSE:
+		return mount_fuse(s);
 	case STEP_ROOT:
 		r = RAW4(SYS_openat, AT_FDCWD, s->path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 		w->root = (int)r;
@@ -275,8 +321,10 @@ static long apply(struct walker *w, const struct step *s)
 	case STEP_KEEP:
 		r = RAW3(SYS_dup3, s->fd, s->mode, 0);
 		return r < 0 ? r : 0;
+	case STEP_CONFINE:
+		return confine(s);
 	case STEP_EXEC:
-		return exec_guest(s);
+		return execute(s);
 	case STEP_OP_COUNT:
 		break;
 	}

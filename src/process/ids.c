@@ -163,6 +163,19 @@ int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
 	return ids_begin_maps(i, pid, &w, e) < 0 ? -1 : ids_end_maps(&w, e);
 }
 
+int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e)
+{
+	char map[96];
+
+	snprintf(map, sizeof(map), "0 %u 1\n%u 0 %u\n", i->uid_base + IDS_PER_SANDBOX, i->uid_base,
+		 IDS_PER_SANDBOX);
+	if (write_proc(pid, "uid_map", map, e) < 0)
+		return -1;
+	snprintf(map, sizeof(map), "0 %u 1\n%u 0 %u\n", i->gid_base + IDS_PER_SANDBOX, i->gid_base,
+		 IDS_PER_SANDBOX);
+	return write_proc(pid, "gid_map", map, e);
+}
+
 /* Forks a child into a new user namespace; it waits for the byte that says its maps are written.
  * Returns twice: 0 in the child once that byte came (or -1: give up), the pid in the parent. */
 static pid_t fork_into_namespace(int hold[2])

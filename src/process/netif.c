@@ -160,7 +160,7 @@ void netns_task(void *arg)
 	raw_exit(0);
 }
 
-static long send_descriptor(int to, int fd)
+long netif_send_descriptor(int to, int fd)
 {
 	union {
 		struct cmsghdr head;
@@ -189,7 +189,7 @@ long netif_run_child(const struct netif_job *job)
 	if (fd < 0)
 		return fd;
 	r = netlink_run(&job->configure);
-	r = r < 0 ? r : send_descriptor(job->report, (int)fd);
+	r = r < 0 ? r : netif_send_descriptor(job->report, (int)fd);
 	RAW1(SYS_close, fd);
 	return r < 0 ? r : 0;
 }

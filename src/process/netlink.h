@@ -79,6 +79,8 @@ struct netif_job {
 	int report; /* the child's end of a socket pair */
 };
 void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, int report);
+/* In the child. FD to whoever reads TO; what was sent, or -errno. */
+MUST_USE long netif_send_descriptor(int to, int fd);
 /* In the child. 0 or -errno. */
 MUST_USE long netif_run_child(const struct netif_job *job);
 /* In the parent, after the child has done its part. */

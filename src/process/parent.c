@@ -24,8 +24,11 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/fdpass.h"
 #include "base/io.h"
 #include "base/raw.h"
+#include "process/birth.h"
+#include "process/server.h"
 
 #define CHILD_STACK_BYTES 65536
 #define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
@@ -94,7 +97,25 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 	return sealed_copy(from, st.st_size, path, ret_fd, e);
 }
 
-static int clone_child(struct process_instance *i, struct err *e)
+int birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go,
+		  struct err *e)
+{
+	i->child = xcalloc(1, sizeof(*i->child));
+	*i->child = (struct child_args){
+		.parents_end = parents_end,
+		.namespaces = namespaces,
+		.go = go,
+		.plan = i->plan,
+	};
+	i->stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (i->stack != MAP_FAILED)
+		return 0;
+	i->stack = NULL;
+	return err_sys(e, errno, "make a stack");
+}
+
+int birth_clone(struct process_instance *i, struct err *e)
 {
 	struct clone_args args = {
 		.flags = NAMESPACES_OF_CLONE | CLONE_VM | CLONE_PIDFD,
@@ -125,10 +146,10 @@ static int clone_in_network(struct process_instance *i, struct err *e)
 	int r;
 
 	if (!i->netns)
-		return clone_child(i, e);
+		return birth_clone(i, e);
 	if (netns_finish(i->netns, e) < 0 || netns_enter(i->netns, e) < 0)
 		return -1;
-	r = clone_child(i, e);
+	r = birth_clone(i, e);
 	netns_leave(i->netns);
 	i->link = fd_take(&i->netns->link);
 	return r;
@@ -146,12 +167,36 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 	/* a container's overlay, squashfs before 6.2 */
 	if (errno == EINVAL && kind == MAP_PROGRAMS)
 		return 0;
-	err_sys(e, errno, "map the ids of a mount source");
-	if (e->sys == EINVAL)
-		return err_hint(
-			e, "its file system cannot do that: keep volumes and CORDON_HOME on ext4, "
-			   "xfs or btrfs (tmpfs from Linux 6.3 on)");
-	return -1;
+	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");
+	if (e->sys != EINVAL)
+		return -1;
+	if (kind != MAP_LAYER)
+		return err_hint(e, "its file system cannot do that: keep volumes and root "
+				   "directories on ext4, xfs or btrfs (tmpfs from Linux 6.3 on)");
+	e->code = ERR_UNSUPPORTED;
+	return err_hint(e,
+			"the file system of CORDON_HOME cannot do that: install the package "
+			"'fuse-overlayfs', or keep CORDON_HOME on ext4, xfs or btrfs (tmpfs from "
+			"Linux 6.3 on)");
+}
+
+int birth_map_trees(const struct plan *p, const struct ids *ids, int whole,
+		    const struct tree_map *maps, size_t n, struct err *e)
+{
+	for (size_t k = 0; k < n; k++) {
+		AUTO_FD own = -1;
+
+		if (maps[k].kind == MAP_OWNER) {
+			struct id_line uid = { maps[k].uid, ids->uid_base + maps[k].inside_uid, 1 };
+			struct id_line gid = { maps[k].gid, ids->gid_base + maps[k].inside_gid, 1 };
+
+			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
+				return -1;
+		}
+		if (map_tree(p->tree[maps[k].tree], own >= 0 ? own : whole, maps[k].kind, e) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Trees show the payload its own ids: layers all of them, volumes one owner. */
@@ -167,22 +212,10 @@ static int map_trees(struct process_instance *i, const struct ids *ids, const st
 	if (ids_map_held(i->mapping, &uid, &gid, &whole, e) < 0)
 		return -1;
 	holder_release(i->mapping);
-	for (size_t k = 0; k < n; k++) {
-		AUTO_FD own = -1;
-
-		if (maps[k].kind == MAP_OWNER) {
-			uid = (struct id_line){ maps[k].uid, ids->uid_base + maps[k].inside_uid,
-						1 };
-			gid = (struct id_line){ maps[k].gid, ids->gid_base + maps[k].inside_gid,
-						1 };
-			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
-				return -1;
-		}
-		if (map_tree(i->plan->tree[maps[k].tree], own >= 0 ? own : whole, maps[k].kind, e) <
-		    0)
-			return -1;
-	}
-	return 0;
+	if (birth_map_trees(i->plan, ids, whole, maps, n, e) == 0)
+		return 0;
+	i->refused = e->code == ERR_UNSUPPORTED;
+	return -1;
 }
 
 static int prepare_netif(struct process_instance *i, const struct process_request *r, struct err *e)
@@ -268,18 +301,74 @@ static int begin_network(struct process_instance *i, const struct process_reques
 	return netns_begin(i->netns, i->netif, base, base + IDS_PER_SANDBOX - 1, e);
 }
 
+/* The place of /dev/fuse in the child's table, and a socket to send it home. */
+struct serving {
+	int home, theirs, device;
+};
+
+static void serving_done(struct serving *v)
+{
+	fd_closep(&v->home);
+	fd_closep(&v->theirs);
+	fd_closep(&v->device);
+}
+#define AUTO_SERVING __attribute__((cleanup(serving_done))) struct serving
+
+static int prepare_serving(const struct process_request *r, struct serving *ret, struct err *e)
+{
+	int pair[2];
+
+	if (!r->rootfs.served)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, errno, "make channel");
+	ret->home = pair[0];
+	ret->theirs = pair[1];
+	ret->device = fcntl(ret->theirs, F_DUPFD_CLOEXEC, 3);
+	return ret->device < 0 ? err_sys(e, errno, "make channel") : 0;
+}
+
+static int serve(struct process_instance *i, const struct process_request *r, struct serving *v,
+		 struct err *e)
+{
+	unsigned n_fds = 0;
+	AUTO_FD device = -1;
+	char byte;
+	ssize_t n;
+
+	fd_closep(&v->theirs); /* so that its end is seen */
+	fd_closep(&v->device);
+	n = fdpass_recv(v->home, &byte, 1, &device, 1, &n_fds);
+	if (n < 0)
+		return err_sys(e, (int)-n, "receive '" SERVER_DEVICE "'");
+	if (n == 0 || n_fds == 0)
+		return 0; /* a child that failed says why in its report */
+	if (server_start(r, device, &i->server, e) < 0)
+		return -1;
+	for (struct process_instance *s = i->server; s; s = s->server)
+		cgroup_join(&i->cgroup, s->pid);
+	return 0;
+}
+
 static int make_plan(struct process_instance *i, const struct process_request *r, int guest_end,
-		     struct tree_map *maps, size_t *ret_n_maps, struct err *e)
+		     const struct serving *serving, struct tree_map *maps, size_t *ret_n_maps,
+		     struct err *e)
 {
 	struct step *s;
 
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
+	if (serving->device >= 0) { /* as the caller, who has the right to */
+		s = plan_add(i->plan, STEP_DEVICE);
+		s->path = plan_str(i->plan, SERVER_DEVICE);
+		s->fd = serving->device;
+		s->mode = (unsigned)serving->theirs;
+	}
 	/* until then we are an id the namespace does not know, and could make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
 	if (!i->netns)
 		add_network(i, r->rootfs.ids);
-	if (rootfs_plan(&r->rootfs, i->plan, maps, ret_n_maps, e) < 0)
+	if (rootfs_plan(&r->rootfs, serving->device, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_add(i->plan, STEP_IDS)->mode =
 		0; /* only the namespace's root keeps capabilities over exec */
@@ -291,12 +380,12 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 }
 
 static int plan_and_map(struct process_instance *i, const struct process_request *r, int guest_end,
-			struct err *e)
+			const struct serving *serving, struct err *e)
 {
 	struct tree_map *maps = plan_room(i->plan, TREE_MAPS_MAX * sizeof(*maps));
 	size_t n_maps = 0;
 
-	if (make_plan(i, r, guest_end, maps, &n_maps, e) < 0)
+	if (make_plan(i, r, guest_end, serving, maps, &n_maps, e) < 0)
 		return -1;
 	return map_trees(i, r->rootfs.ids, maps, n_maps, e);
 }
@@ -305,19 +394,9 @@ static int make_child(struct process_instance *i, const struct process_request *
 		      struct err *e)
 {
 	cgroup_prepare(&i->cgroup, r->cgroup_id);
-	i->child = xcalloc(1, sizeof(*i->child));
-	*i->child = (struct child_args){
-		.parents_end = i->channel,
-		.namespaces = NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET),
-		.go = guest_end,
-		.plan = i->plan,
-	};
-	i->stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (i->stack == MAP_FAILED) {
-		i->stack = NULL;
-		return err_sys(e, errno, "make a stack");
-	}
+	if (birth_prepare(i, i->channel, NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET),
+			  guest_end, e) < 0)
+		return -1;
 	return clone_in_network(i, e);
 }
 
@@ -330,14 +409,14 @@ static int namespaces_refused(const struct process_instance *i, struct err *e)
 /* A child that is given trees must be born after they were opened. One that opens them itself is made
  * first: the plan is made while programs map its ids, which takes them as long as all the rest. */
 static int make_child_and_plan(struct process_instance *i, const struct process_request *r,
-			       int guest_end, struct err *e)
+			       int guest_end, const struct serving *serving, struct err *e)
 {
 	bool plan_first = r->rootfs.parent_mounts;
 	struct ids_writing maps;
 	struct err ignored;
 	int k;
 
-	if (plan_first && plan_and_map(i, r, guest_end, e) < 0)
+	if (plan_first && plan_and_map(i, r, guest_end, serving, e) < 0)
 		return -1;
 	if (make_child(i, r, guest_end, e) < 0)
 		return -1;
@@ -345,7 +424,7 @@ static int make_child_and_plan(struct process_instance *i, const struct process_
 	if (k < 0)
 		return namespaces_refused(i, e);
 	if (!plan_first)
-		k = plan_and_map(i, r, guest_end, e);
+		k = plan_and_map(i, r, guest_end, serving, e);
 	return ids_end_maps(&maps, k < 0 ? &ignored : e) < 0 && k == 0 ? namespaces_refused(i, e)
 								       : k;
 }
@@ -361,6 +440,7 @@ int process_begin(const struct process_request *r, struct process_instance *ret,
 int process_start(const struct process_request *r, struct process_instance *ret, struct err *e)
 {
 	const struct ids *ids = r->rootfs.ids;
+	AUTO_SERVING serving = { -1, -1, -1 };
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
 
@@ -369,7 +449,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	ret->channel = pair[0];
 	guest_end = pair[1];
 	ret->plan = plan_new();
-	if (make_child_and_plan(ret, r, guest_end, e) < 0)
+	if (prepare_serving(r, &serving, e) < 0 ||
+	    make_child_and_plan(ret, r, guest_end, &serving, e) < 0)
 		return -1;
 	fd_closep(&ret->link_report); /* the child's */
 	if (write(ret->channel, "g", 1) != 1)
@@ -377,7 +458,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	cgroup_limit(&ret->cgroup, &r->limits,
 		     ids->mode == IDS_RANGE ? ids->uid_base + IDS_PER_SANDBOX : geteuid(),
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());
-	return 0;
+	return r->rootfs.served ? serve(ret, r, &serving, e) : 0;
 }
 
 const char *process_failed_stage(const struct process_instance *i)
@@ -400,6 +481,13 @@ const char *process_failed_stage(const struct process_instance *i)
 	}
 }
 
+/* Not for want of room or memory: it would not do it another time either. */
+static bool is_refusal(int errnum)
+{
+	return errnum == EINVAL || errnum == ENODEV || errnum == EPERM || errnum == EACCES ||
+	       errnum == EOPNOTSUPP;
+}
+
 int process_failure(struct process_instance *i, struct err *e)
 {
 	int status = 0;
@@ -417,6 +505,13 @@ int process_failure(struct process_instance *i, struct err *e)
 
 		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "",
 			what, *what ? "'" : "");
+		if (i->server && (e->sys == ENOTCONN || e->sys == ECONNABORTED))
+			return server_failure(i->server, e);
+		if (s->op == STEP_DEVICE)
+			return err_hint(e,
+					"fuse-overlayfs, which serves the root where the "
+					"kernel's overlay cannot, needs it: modprobe fuse, and in "
+					"a container --device /dev/fuse");
 		if (e->sys == ESTALE)
 			return err_hint(e, "a mount source was replaced while the sandbox started");
 		if ((s->op == STEP_OVERLAY || s->op == STEP_MKDIR || s->op == STEP_DIR ||
@@ -430,9 +525,12 @@ int process_failure(struct process_instance *i, struct err *e)
 				   "then the kernel mounts no fresh one; start the container with "
 				   "--security-opt systempaths=unconfined (Docker) or "
 				   "--security-opt unmask=ALL (Podman)");
-		if (s->op == STEP_OVERLAY && e->sys == EPERM)
-			return err_hint(e,
-					"overlayfs in a user namespace needs Linux 5.11 or later");
+		if (s->op == STEP_OVERLAY && is_refusal(e->sys)) {
+			i->refused = true;
+			return err_hint(e, "the kernel's overlay does not do here (no module, a "
+					   "file system it cannot use, or a kernel before 5.19 for "
+					   "root): install the package 'fuse-overlayfs'");
+		}
 		if (s->op == STEP_NETIF)
 			return err_hint(e,
 					"load the module: modprobe veth; or do without a network: "
@@ -448,6 +546,8 @@ int process_failure(struct process_instance *i, struct err *e)
 
 void process_started(struct process_instance *i)
 {
+	if (i->server)
+		process_started(i->server);
 	plan_free(TAKE(i->plan));
 	free_p(&i->child);
 	if (i->mapping)
@@ -488,9 +588,11 @@ void process_done(struct process_instance *i)
 			;
 		i->pid = -1;
 	}
+	process_started(i); /* mounts that are nowhere, too: a server ends with the last */
+	if (i->server)
+		server_end(TAKE(i->server));
 	fd_closep(&i->pidfd);
 	if (i->cgroup.id[0])
 		cgroup_clear(&i->cgroup);
 	cgroup_done(&i->cgroup);
-	process_started(i);
 }

@@ -107,6 +107,8 @@ static const char *const names[] = {
 	[STEP_MKDIR]      = "make staging directory",
 	[STEP_ATTACH]     = "attach layer",
 	[STEP_OVERLAY]    = "mount overlay",
+	[STEP_DEVICE]     = "open",
+	[STEP_FUSE]       = "mount what fuse-overlayfs serves",
 	[STEP_ROOT]       = "open root",
 	[STEP_DIR]        = "make directory",
 	[STEP_FILE]       = "make file",
@@ -128,6 +130,7 @@ static const char *const names[] = {
 	[STEP_GROUPS]     = "drop groups",
 	[STEP_IDS]        = "become the payload's root",
 	[STEP_KEEP]       = "keep descriptor",
+	[STEP_CONFINE]    = "give up privileges",
 	[STEP_EXEC]       = "execute pid 1",
 	// clang-format on
 };

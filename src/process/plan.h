@@ -19,7 +19,8 @@
 #define PLAN_STEPS_MAX 2048 /* 128 volumes at depth 8, with room */
 #define PLAN_TREES_MAX 768  /* 500 layers (the kernel's limit), volumes and our own */
 
-struct netif_job; /* process/netlink.h; outlives the plan */
+struct netif_job;  /* process/netlink.h; outlives the plan */
+struct sock_fprog; /* linux/filter.h */
 
 enum step_op {
 	STEP_CLONE_TREE, /* tree: open_tree(path), must be dev:ino, then attrs */
@@ -27,6 +28,8 @@ enum step_op {
 	STEP_MKDIR,      /* path (below the working directory), mode */
 	STEP_ATTACH,     /* tree at path below the working directory */
 	STEP_OVERLAY,    /* overlay on path with data, flags */
+	STEP_DEVICE,     /* file path becomes descriptor fd, and goes to the socket mode */
+	STEP_FUSE,       /* fuse on path with data, flags; then fd is closed */
 	STEP_ROOT,       /* path becomes the root all targets are resolved in */
 	STEP_DIR,        /* make sure directory path exists in root; text is its last component */
 	STEP_FILE,       /* same for an empty file */
@@ -48,7 +51,8 @@ enum step_op {
 	STEP_GROUPS,   /* drop supplementary groups */
 	STEP_IDS,      /* become id mode of the new user namespace */
 	STEP_KEEP,     /* descriptor fd becomes number mode, not close-on-exec */
-	STEP_EXEC,     /* the program in fd */
+	STEP_CONFINE, /* ends with the parent; capabilities of flags at most; system calls of filter */
+	STEP_EXEC,    /* the program in fd; argv, or that of pid 1 */
 	STEP_OP_COUNT
 };
 
@@ -63,7 +67,11 @@ struct step {
 	const char *text;
 	size_t text_n;
 	const char *data;
-	const struct netif_job *netif;
+	union {
+		const struct netif_job *netif;
+		const struct sock_fprog *filter;
+		const char *const *argv;
+	};
 	uint64_t dev, ino;
 };
 

@@ -16,6 +16,7 @@
 
 struct process_request {
 	struct rootfs rootfs;
+	int server_program; /* from server_program(), where rootfs.served; or -1 */
 	const char *cgroup_id;
 	struct cgroup_limits limits;
 	int guest_program;         /* from process_guest_program() */
@@ -31,12 +32,14 @@ struct process_instance {
 	struct plan *plan; /* kept until READY: the child reads it */
 	struct child_args *child;
 	void *stack;
-	struct netif_job *netif; /* likewise */
-	struct netns *netns;     /* made ahead, or NULL */
-	struct holder *mapping;  /* of the namespace that maps the layers' ids, or NULL */
-	int link_from;           /* pid 1 sends the link here, or -1 */
-	int link_report;         /* its end of that, until it is born */
-	int link;                /* the gateway's end of eth0, once it is known, or -1 */
+	struct netif_job *netif;         /* likewise */
+	struct netns *netns;             /* made ahead, or NULL */
+	struct holder *mapping;          /* of the namespace that maps the layers' ids, or NULL */
+	int link_from;                   /* pid 1 sends the link here, or -1 */
+	int link_report;                 /* its end of that, until it is born */
+	int link;                        /* the gateway's end of eth0, once it is known, or -1 */
+	struct process_instance *server; /* of its root, see server.h; or NULL */
+	bool refused; /* the kernel cannot unite these layers: rootfs.served may help */
 };
 
 void process_init(struct process_instance *i);
@@ -56,7 +59,7 @@ void process_started(struct process_instance *i);
 /* After READY, where an interface was asked for: the gateway's end, now the caller's. */
 MUST_USE int process_take_link(struct process_instance *i, int *ret_link, struct err *e);
 void process_kill(struct process_instance *i);
-/* Reaps and releases. Removes the cgroups. */
+/* Reaps and releases. Removes the cgroups. A server gets time to write what it still has. */
 void process_done(struct process_instance *i);
 
 /* The program of pid 1 as something that nobody inside can write to, whatever happens there: root's own

@@ -22,7 +22,8 @@
  * nobody may be able to fill his layer so that it never starts again. */
 #define SPARE_DIRS 4
 #define WORK_AREA "u/work" /* of the overlay, below the stage */
-#define TTY_GROUP 5u       /* as every distribution has it */
+#define WRITABLE_LAYER ",upperdir=u/upper,workdir=" WORK_AREA ",volatile"
+#define TTY_GROUP 5u /* as every distribution has it */
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
 
@@ -93,14 +94,15 @@ static int add_tree(struct builder *b, int fd, unsigned long attrs, struct tree_
 	return add_tree_in_child(b, fd, attrs, ret);
 }
 
-/* A file system of its own holds all ids of the sandbox. FD, its mount, stays the caller's. */
-static int add_disk(struct builder *b, int fd, unsigned long attrs, int *ret)
+/* A file system of its own. FD, its mount, stays the caller's. */
+static int add_mount_taken(struct builder *b, int fd, unsigned long attrs, enum tree_map_kind map,
+			   int *ret)
 {
 	int mount = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
 	if (mount < 0)
-		return err_sys(b->e, errno, "take a disk's mount");
-	return add_mount_of_ours(b, mount, attrs, (struct tree_map){ .kind = MAP_SANDBOX }, ret);
+		return err_sys(b->e, errno, "take a mount");
+	return add_mount_of_ours(b, mount, attrs, (struct tree_map){ .kind = map }, ret);
 }
 
 static int add_path_tree(struct builder *b, const char *path, unsigned long attrs,
@@ -346,8 +348,9 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 		return err_sys(b->e, errno, "look at volume source '%s'", m->source);
 	*ret_is_dir = S_ISDIR(st.st_mode);
 	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk)) {
-		if (add_disk(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
-			     ret_tree) < 0)
+		/* it holds all ids of the sandbox */
+		if (add_mount_taken(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
+				    MAP_SANDBOX, ret_tree) < 0)
 			return err_wrap(b->e, "volume '%s'", m->source);
 		return 0;
 	}
@@ -425,11 +428,47 @@ struct trees {
 	struct host_dirs dirs;
 };
 
+static int open_layers(struct builder *b, struct trees *t, enum tree_map_kind map)
+{
+	const struct rootfs *r = b->r;
+	bool in_place = r->spec->image.kind == IMAGE_DIR;
+
+	if (r->layers_shown)
+		return add_mount_taken(b, r->layer_fd[0], MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY,
+				       MAP_NONE, &t->layer[0]);
+	if (r->one_disk) {
+		if (add_mount_taken(b, r->layer_fd[0], MOUNT_ATTR_NODEV, MAP_SANDBOX,
+				    &t->layer[0]) < 0)
+			return err_wrap(b->e, "root disk");
+		return 0;
+	}
+	for (size_t i = 0; i < r->n_layers; i++)
+		if (add_tree(b, r->layer_fd[i],
+			     MOUNT_ATTR_NODEV | (in_place ? 0 : MOUNT_ATTR_RDONLY),
+			     (struct tree_map){ .kind = in_place ? MAP_SANDBOX : map },
+			     &t->layer[i]) < 0)
+			return err_wrap(b->e, in_place ? "image directory" : "image layer");
+	return 0;
+}
+
+static int open_writable(struct builder *b, struct trees *t)
+{
+	const struct rootfs *r = b->r;
+
+	t->upper = -1;
+	if (r->upper_fd >= 0 &&
+	    (r->upper_is_mount
+		     ? add_mount_taken(b, r->upper_fd, MOUNT_ATTR_NODEV, MAP_SANDBOX, &t->upper)
+		     : add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct tree_map){ 0 },
+				&t->upper)) < 0)
+		return err_wrap(b->e, "writable layer");
+	return 0;
+}
+
 static int open_trees(struct builder *b, struct trees *t)
 {
 	const struct rootfs *r = b->r;
-	struct tree_map whole = { .kind = MAP_SANDBOX }, shared = { .kind = MAP_PROGRAMS };
-	bool in_place = r->spec->image.kind == IMAGE_DIR;
+	struct tree_map shared = { .kind = MAP_PROGRAMS };
 
 	t->dev = -1;
 	if (r->dev_fd >= 0 ? add_tree(b, r->dev_fd,
@@ -443,10 +482,10 @@ static int open_trees(struct builder *b, struct trees *t)
 		     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 		     shared, &t->sys) < 0)
 		return err_wrap(b->e, "'/sys'");
-	t->cpu = t->numa = t->upper = t->shell = -1;
+	t->cpu = t->numa = t->shell = -1;
 	if (r->fallback_shell >= 0 &&
 	    add_tree(b, r->fallback_shell, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID,
-		     whole, &t->shell) < 0)
+		     (struct tree_map){ .kind = MAP_PROGRAMS }, &t->shell) < 0)
 		return err_wrap(b->e, "static bash");
 	if (access("/sys/devices/system/cpu", F_OK) == 0 &&
 	    add_path_tree(b, "/sys/devices/system/cpu", MOUNT_ATTR_RDONLY, MAP_NONE, &t->cpu) < 0)
@@ -454,18 +493,8 @@ static int open_trees(struct builder *b, struct trees *t)
 	if (access("/sys/devices/system/node", F_OK) == 0 &&
 	    add_path_tree(b, "/sys/devices/system/node", MOUNT_ATTR_RDONLY, MAP_NONE, &t->numa) < 0)
 		return -1;
-	if (r->one_disk && add_disk(b, r->layer_fd[0], MOUNT_ATTR_NODEV, &t->layer[0]) < 0)
-		return err_wrap(b->e, "root disk");
-	for (size_t i = 0; !r->one_disk && i < r->n_layers; i++)
-		if (add_tree(b, r->layer_fd[i],
-			     MOUNT_ATTR_NODEV | (in_place ? 0 : MOUNT_ATTR_RDONLY), whole,
-			     &t->layer[i]) < 0)
-			return err_wrap(b->e, in_place ? "image directory" : "image layer");
-	if (r->upper_fd >= 0 &&
-	    (r->upper_is_mount ? add_disk(b, r->upper_fd, MOUNT_ATTR_NODEV, &t->upper)
-			       : add_tree(b, r->upper_fd, MOUNT_ATTR_NODEV, (struct tree_map){ 0 },
-					  &t->upper)) < 0)
-		return err_wrap(b->e, "writable layer");
+	if (!r->served && (open_layers(b, t, MAP_LAYER) < 0 || open_writable(b, t) < 0))
+		return -1;
 	t->dirs.n = 0;
 	if (r->spec->image.kind == IMAGE_HOST)
 		host_dirs_find(&t->dirs);
@@ -480,21 +509,27 @@ static int open_trees(struct builder *b, struct trees *t)
 	return 0;
 }
 
-static void add_overlay(struct builder *b, const struct trees *t)
+static void name_layers(const struct rootfs *r, struct buf *out)
 {
-	AUTO_BUF data = BUF_INIT(4000); /* mount(2) takes one page */
-	char name[24];
-	struct step *s;
+	buf_add_str(out, "lowerdir=");
+	for (size_t i = r->n_layers; i-- > 0;)
+		buf_addf(out, "l%zu%s", i, i ? ":" : "");
+}
 
-	buf_add_str(&data, "lowerdir=");
-	for (size_t i = b->r->n_layers; i-- > 0;)
-		buf_addf(&data, "l%zu%s", i, i ? ":" : "");
-	buf_add_str(&data, ",upperdir=u/upper,workdir=" WORK_AREA ",userxattr,volatile");
+/* In the stage, where name_layers() and WRITABLE_LAYER say. */
+static void add_layers(struct builder *b, const struct trees *t)
+{
+	char name[24];
+
 	for (size_t i = 0; i < b->r->n_layers; i++) {
 		snprintf(name, sizeof(name), "l%zu", i);
 		add_path(b, STEP_MKDIR, name)->mode = 0755;
 		add_path(b, STEP_ATTACH, name)->tree = t->layer[i];
 	}
+}
+
+static void add_writable(struct builder *b, const struct trees *t)
+{
 	add_path(b, STEP_MKDIR, "u")->mode = 0755;
 	if (t->upper >= 0) {
 		add_path(b, STEP_ATTACH, "u")->tree = t->upper;
@@ -502,16 +537,49 @@ static void add_overlay(struct builder *b, const struct trees *t)
 		add_path(b, STEP_MKDIR, "u/upper")->mode = 0755;
 		add_path(b, STEP_MKDIR, WORK_AREA)->mode = 0700;
 	}
-	add_path(b, STEP_MKDIR, "root")->mode = 0755;
-	s = add_path(b, STEP_OVERLAY, "root");
-	s->data = plan_str(b->p, buf_str(&data));
-	s->flags = MS_NODEV;
+}
+
+static void add_spares(struct builder *b)
+{
+	char name[24];
+
 	for (unsigned i = 0; b->r->upper_limited && i < SPARE_DIRS; i++) {
 		snprintf(name, sizeof(name), WORK_AREA "/spare%u", i);
 		add_path(b, STEP_MKDIR, name)->mode = 0700;
 	}
+}
+
+static void add_overlay(struct builder *b, const struct trees *t)
+{
+	AUTO_BUF data = BUF_INIT(4000); /* mount(2) takes one page */
+	struct step *s;
+
+	name_layers(b->r, &data);
+	buf_add_str(&data, WRITABLE_LAYER ",userxattr");
+	add_layers(b, t);
+	add_writable(b, t);
+	add_path(b, STEP_MKDIR, "root")->mode = 0755;
+	s = add_path(b, STEP_OVERLAY, "root");
+	s->data = plan_str(b->p, buf_str(&data));
+	s->flags = MS_NODEV;
+	add_spares(b);
 	if (buf_failed(&data))
 		b->p->full = true;
+}
+
+static void add_fuse(struct builder *b, int device)
+{
+	struct step *s;
+	char data[96];
+
+	snprintf(data, sizeof(data),
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions",
+		 device);
+	add_path(b, STEP_MKDIR, "root")->mode = 0755;
+	s = add_path(b, STEP_FUSE, "root");
+	s->data = plan_str(b->p, data);
+	s->flags = MS_NODEV;
+	s->fd = device;
 }
 
 static void add_volumes(struct builder *b, const struct trees *t)
@@ -548,8 +616,8 @@ static void close_sysctls(struct builder *b)
 	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 }
 
-int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TREE_MAPS_MAX],
-		size_t *ret_n_maps, struct err *e)
+int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
+		struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e)
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
 	struct trees *t = plan_room(p, sizeof(*t));
@@ -560,12 +628,14 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 		return err_set(e, ERR_LIMIT, "more than %u mounts", SPEC_MOUNTS_MAX);
 	if (open_trees(&b, t) < 0)
 		return -1;
-	if (r->upper_fd < 0 && !whole)
+	if (r->upper_fd < 0 && !whole && !r->served)
 		memory_options(stage, 0755, r->memory_mib);
 	plan_add(p, STEP_STAGE)->data = plan_str(p, stage);
 	if (whole) {
 		add_path(&b, STEP_MKDIR, "root")->mode = 0755;
 		add_path(&b, STEP_ATTACH, "root")->tree = t->layer[0];
+	} else if (r->served) {
+		add_fuse(&b, device);
 	} else {
 		add_overlay(&b, t);
 	}
@@ -585,6 +655,82 @@ int rootfs_plan(const struct rootfs *r, struct plan *p, struct tree_map maps[TRE
 	struct step *name = plan_add(p, STEP_HOSTNAME);
 	name->text = plan_str(p, r->hostname);
 	name->text_n = strlen(r->hostname);
+	plan_add(p, STEP_PIVOT);
+	*ret_n_maps = b.n_maps;
+	return plan_check(p, e);
+}
+
+/* --- the root of a server -------------------------------------------------------------------- */
+
+/* Where the loader of a dynamic program looks. */
+static const char *const libraries[] = { "/usr/lib", "/usr/lib64", "/lib", "/lib64" };
+
+static int open_libraries(struct builder *b, int tree[ARRAY_SIZE(libraries)])
+{
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
+		struct stat st;
+
+		tree[i] = -1;
+		if (lstat(libraries[i], &st) == 0 && S_ISDIR(st.st_mode) &&
+		    add_path_tree(b, libraries[i],
+				  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID,
+				  MAP_NONE, &tree[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void add_libraries(struct builder *b, const int tree[ARRAY_SIZE(libraries)])
+{
+	add_path(b, STEP_MKDIR, "usr")->mode = 0755;
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
+		const char *name = libraries[i] + 1;
+		char target[64];
+		ssize_t n;
+
+		if (tree[i] >= 0) {
+			add_path(b, STEP_MKDIR, name)->mode = 0755;
+			add_path(b, STEP_ATTACH, name)->tree = tree[i];
+			continue;
+		}
+		n = readlink(libraries[i], target, sizeof(target));
+		if (n > 0) /* as on the host: /lib is a link on most */
+			add_path(b, STEP_LINK, name)->text = plan_text(b->p, target, (size_t)n);
+	}
+}
+
+void rootfs_server_options(const struct rootfs *r, bool writes, struct buf *out)
+{
+	name_layers(r, out);
+	/* what a command has written must not be lost with a server that is killed */
+	if (writes)
+		buf_add_str(out, WRITABLE_LAYER ",writeback=0");
+}
+
+int rootfs_plan_server(const struct rootfs *r, bool writes, struct plan *p,
+		       struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e)
+{
+	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
+	AUTO_FREE struct trees *t = xcalloc(1, sizeof(*t));
+	char stage[64] = "mode=755,size=1m";
+	int library[ARRAY_SIZE(libraries)];
+
+	if (open_layers(&b, t, writes ? MAP_LAYER : MAP_NONE) < 0 ||
+	    (writes && open_writable(&b, t) < 0) || open_libraries(&b, library) < 0)
+		return -1;
+	if (writes && r->upper_fd < 0)
+		memory_options(stage, 0755, r->memory_mib);
+	plan_add(p, STEP_STAGE)->data = plan_str(p, stage);
+	add_path(&b, STEP_ROOT, ".");
+	add_path(&b, STEP_TARGET, "/");
+	add_layers(&b, t);
+	if (writes) {
+		add_writable(&b, t);
+		add_spares(&b);
+	}
+	add_libraries(&b, library);
+	add_path(&b, STEP_MKDIR, "proc")->mode = 0555;
+	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	plan_add(p, STEP_PIVOT);
 	*ret_n_maps = b.n_maps;
 	return plan_check(p, e);

@@ -19,6 +19,7 @@ enum tree_map_kind {
 	MAP_NONE,
 	MAP_SANDBOX,
 	MAP_OWNER,
+	MAP_LAYER, /* as MAP_SANDBOX; where the file system cannot, the layer can be served */
 	MAP_PROGRAMS, /* as MAP_SANDBOX; where the file system cannot, they are nobody's and run as well */
 };
 struct tree_map {
@@ -47,6 +48,7 @@ struct rootfs {
 	int layer_fd
 		[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
 	size_t n_layers;
+	bool layers_shown; /* layer_fd[0] is a mount with all of them in it, see server.h */
 	bool one_disk; /* the only layer is the whole root: a mount of its own, as upper_is_mount */
 	int upper_fd;  /* directory with upper/ and work/, or -1: in memory */
 	bool upper_is_mount; /* it is a mount of its own, which nobody else has */
@@ -55,6 +57,7 @@ struct rootfs {
 	struct rootfs_dress *dress; /* allocated, or NULL */
 	size_t n_dress;
 	int sys_fd, dev_fd; /* see fixtures.h; or -1 */
+	bool served;        /* the union of both is fuse-overlayfs's, not the kernel's */
 	int *volume_fd;     /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */
 	struct strv hidden; /* canonical paths of our own state, hidden inside volumes */
 	char *profile;      /* text of /etc/profile with our block, or NULL: leave the image's */
@@ -67,6 +70,14 @@ struct rootfs {
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };
 
-/* Adds everything from opening trees to changing root. IDMAPS gets the trees to map. */
-MUST_USE int rootfs_plan(const struct rootfs *r, struct plan *p,
+/* Adds everything from opening trees to changing root. IDMAPS gets the trees to map. DEVICE: where
+ * R->served, the number that /dev/fuse has in the child. */
+MUST_USE int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 			 struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e);
+/* The same for whoever serves R: a root that holds the layers (with WRITES the writable one too), what a
+ * dynamic program needs to start, and nothing else of the host. */
+MUST_USE int rootfs_plan_server(const struct rootfs *r, bool writes, struct plan *p,
+				struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps,
+				struct err *e);
+/* What it is told: where rootfs_plan_server() has put everything. */
+void rootfs_server_options(const struct rootfs *r, bool writes, struct buf *out);

@@ -64,6 +64,7 @@ static int use_present(const struct layers *l, struct layer_job *j, struct err *
 /* Takes HEX.layer for ourselves: the lock goes to whoever makes or finds it first. */
 static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 {
+	static const char *const trees[] = { IMAGE_LAYER_TREE, IMAGE_LAYER_NAMED };
 	char name[IMAGE_PATH_BYTES];
 	struct stat ours, theirs;
 	AUTO_FD fd = -1;
@@ -77,10 +78,11 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 		  ours.st_ino != theirs.st_ino;
 	if (j->wait)
 		return 0;
-	if (faccessat(fd, "root", F_OK, AT_SYMLINK_NOFOLLOW) == 0) { /* of one who was killed */
-		const struct worker_job job = { "remove", "root", -1, -1, fd };
+	for (size_t i = 0; i < ARRAY_SIZE(trees); i++) {
+		const struct worker_job job = { "remove", trees[i], -1, -1, fd };
 
-		if (worker_run(&job, NULL, e) < 0)
+		if (faccessat(fd, trees[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    worker_run(&job, NULL, e) < 0) /* of one who was killed */
 			return err_wrap(e, "clear away what is left of layer %s", j->digest);
 	}
 	j->tmp_fd = fd_take(&fd);

@@ -48,6 +48,10 @@ struct unpack {
 	struct image_layer_info info;
 	struct directory *directory;
 	size_t n_directories, room_directories;
+	/* Where the file system takes no whiteouts (it is an overlay itself): paths they were for. */
+	char **hidden;
+	size_t n_hidden, room_hidden;
+	bool named; /* such a form is in the tree */
 	/* The directory of the last entry, or NULL: most entries follow one from the same directory.
 	 * It cannot have been replaced, since an entry only replaces what is inside its own. */
 	char *parent_path;
@@ -251,14 +255,37 @@ static int dress_fd(struct unpack *u, int fd, struct archive_entry *entry, struc
 
 /* --- kinds of entries ----------------------------------------------------------------------- */
 
-static int set_opaque(int dir_fd, const char *path, struct err *e)
+static int make_name(struct unpack *u, int dir_fd, const char *name, const char *path,
+		     struct err *e)
+{
+	AUTO_FD fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	u->named = true;
+	return fd < 0 ? entry_err(errno, "hide what is below", path, e) : 0;
+}
+
+static int set_opaque(struct unpack *u, int dir_fd, const char *path, struct err *e)
 {
 	/* an O_PATH descriptor takes no attributes */
 	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0 || fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) < 0)
+	if (fd >= 0 && fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0)
+		return 0;
+	if (fd < 0 || (errno != EPERM && errno != EOPNOTSUPP))
 		return entry_err(errno, "hide what is below", path, e);
-	return 0;
+	return make_name(u, fd, WHITEOUT_OPAQUE, path, e); /* that of an overlay */
+}
+
+static void remember_hidden(struct unpack *u, const char *path, const char *base)
+{
+	if (u->n_hidden == u->room_hidden) {
+		u->room_hidden = u->room_hidden ? u->room_hidden * 2 : 64;
+		u->hidden = reallocarray(u->hidden, u->room_hidden, sizeof(*u->hidden));
+		if (!u->hidden)
+			abort(); /* the worker's limit on memory: the parent reports its death */
+	}
+	u->hidden[u->n_hidden++] =
+		xasprintf("%.*s%s", (int)(base - strlen(WHITEOUT_PREFIX) - path), path, base);
 }
 
 /* Overlayfs shows the whiteouts of a directory that no layer below has, by name and as nothing else:
@@ -280,7 +307,7 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 	AUTO_FD dir = -1;
 
 	if (strcmp(p->base, WHITEOUT_OPAQUE) == 0)
-		return set_opaque(p->parent_fd, p->path, e);
+		return set_opaque(u, p->parent_fd, p->path, e);
 	if (starts_with(hidden.base, WHITEOUT_PREFIX))
 		return 0; /* bookkeeping of old union file systems */
 	if (!*hidden.base || strcmp(hidden.base, ".") == 0 || strcmp(hidden.base, "..") == 0)
@@ -289,14 +316,17 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 	if (look(&hidden, &was, e) < 0)
 		return -1;
 	if (was == STANDING_NONE) {
-		if (mknodat(p->parent_fd, hidden.base, S_IFCHR, makedev(0, 0)) < 0)
+		if (mknodat(p->parent_fd, hidden.base, S_IFCHR, makedev(0, 0)) == 0)
+			return hide_whiteouts(p->parent_fd, p->path, e);
+		if (errno != EPERM)
 			return entry_err(errno, "make the whiteout", p->path, e);
-		return hide_whiteouts(p->parent_fd, p->path, e);
+		remember_hidden(u, p->path, hidden.base);
+		return 0;
 	}
 	if (was != STANDING_DIRECTORY)
 		return 0; /* hides what is below by being there */
 	dir = openat(p->parent_fd, hidden.base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return dir < 0 ? entry_err(errno, "open", p->path, e) : set_opaque(dir, p->path, e);
+	return dir < 0 ? entry_err(errno, "open", p->path, e) : set_opaque(u, dir, p->path, e);
 }
 
 static void remember_directory(struct unpack *u, const char *path, struct timespec mtime)
@@ -344,7 +374,7 @@ static int make_directory(struct unpack *u, const struct place *p, struct archiv
 	fd = openat(p->parent_fd, p->base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return entry_err(errno, "open the directory", p->path, e);
-	if (was == STANDING_WHITEOUT && set_opaque(fd, p->path, e) < 0)
+	if (was == STANDING_WHITEOUT && set_opaque(u, fd, p->path, e) < 0)
 		return -1;
 	return dress_directory(u, fd, p->path, entry, e);
 }
@@ -590,6 +620,37 @@ static int read_rest(struct unpack *u, struct err *e)
 	return 0;
 }
 
+/* What the whole layer has at a hidden path decides, whichever came first. */
+static int hide_one(struct unpack *u, const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+	const char *base = slash ? slash + 1 : path;
+	AUTO_FREE char *name = xasprintf(WHITEOUT_PREFIX "%s", base);
+	AUTO_FD dir = tree_open(u->root_fd, parent, O_PATH | O_DIRECTORY);
+	AUTO_FD inner = -1;
+	struct stat st;
+
+	if (dir < 0)
+		return 0; /* its directory has become something else, and hides as much */
+	if (fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? make_name(u, dir, name, path, e)
+				       : entry_err(errno, "look at", path, e);
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	inner = openat(dir, base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return inner < 0 ? entry_err(errno, "open", path, e) : set_opaque(u, inner, path, e);
+}
+
+static int hide(struct unpack *u, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < u->n_hidden; i++)
+		r = hide_one(u, u->hidden[i], e);
+	return r;
+}
+
 /* Latest last, so a directory written twice ends with its last time. One that was replaced since
  * has no claim any more. */
 static void set_directory_times(struct unpack *u)
@@ -639,20 +700,23 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 {
 	int r;
 
-	if (mkdirat(dir_fd, "root", 0755) < 0)
+	if (mkdirat(dir_fd, IMAGE_LAYER_TREE, 0755) < 0)
 		return err_sys(e, errno, "make the layer's directory");
-	u->root_fd = openat(dir_fd, "root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	u->root_fd =
+		openat(dir_fd, IMAGE_LAYER_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (u->root_fd < 0)
 		return err_sys(e, errno, "open the layer's directory");
 	r = tree_mark(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0);
 	if (r < 0)
 		return err_sys(e, -r, "mark the layer's directory");
 	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0 || read_tar(u, e) < 0 ||
-	    read_rest(u, e) < 0)
+	    read_rest(u, e) < 0 || hide(u, e) < 0)
 		return -1;
 	if (write_ways(u, e) < 0)
 		return -1;
 	set_directory_times(u);
+	if (u->named && renameat(dir_fd, IMAGE_LAYER_TREE, dir_fd, IMAGE_LAYER_NAMED) < 0)
+		return err_sys(e, errno, "name the layer's directory");
 	return 0;
 }
 
@@ -678,6 +742,9 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 		free(u.directory[i].path);
 	free(u.directory);
 	buf_done(&u.ways);
+	for (size_t i = 0; i < u.n_hidden; i++)
+		free(u.hidden[i]);
+	free(u.hidden);
 	fd_closep(&u.root_fd);
 	return r;
 }

@@ -9,8 +9,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/sha256.h"
@@ -19,7 +21,7 @@
 #define MARKER ".cordon-home"
 #define MARKER_HEAD "cordon state directory, format "
 #define HOME_FORMAT 1
-#define MARKER_MAX_BYTES 64
+#define MARKER_MAX_BYTES 192
 #define LISTEN_BACKLOG 1024 /* clients beyond what pid 1 accepts at once wait here */
 
 static char *wanted_path(struct err *e)
@@ -102,11 +104,43 @@ static int adopt(const char *path, int fd, struct err *e)
 	return 0;
 }
 
+/* The second line of the marker: one of these, and the kernel's release. */
+static const char *const served_words[] = {
+	[HOME_SERVED_ON_DISK] = "layers on disk by fuse-overlayfs: Linux ",
+	[HOME_SERVED_ALL] = "layers by fuse-overlayfs: Linux ",
+};
+
+/* Another kernel may do what that one could not. */
+static enum home_served read_served(const char *line)
+{
+	struct utsname u;
+
+	for (unsigned i = HOME_SERVED_ON_DISK; *line && i < ARRAY_SIZE(served_words); i++)
+		if (starts_with(line, served_words[i]) && uname(&u) == 0 &&
+		    strcmp(line + strlen(served_words[i]), u.release) == 0)
+			return (enum home_served)i;
+	return HOME_SERVED_NOTHING;
+}
+
+int home_set_served(const struct home *h, enum home_served served, struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(MARKER_MAX_BYTES);
+	struct utsname u;
+	int r;
+
+	buf_addf(&text, MARKER_HEAD "%d\n", HOME_FORMAT);
+	if (served != HOME_SERVED_NOTHING && uname(&u) == 0)
+		buf_addf(&text, "%s%s\n", served_words[served], u.release);
+	r = buf_failed(&text) ? -EFBIG : io_replace_file(h->fd, MARKER, text.p, text.n, 0600);
+	return r < 0 ? err_sys(e, -r, "write '%s/%s'", h->path, MARKER) : 0;
+}
+
 /* What a newer cordon wrote may mean something else: hands off. A marker that says nothing is being
  * written right now. */
-static int check_format(const char *path, int marker, struct err *e)
+static int check_format(const char *path, int marker, enum home_served *ret_served, struct err *e)
 {
 	char text[MARKER_MAX_BYTES] = { 0 };
+	char *rest;
 	ssize_t n = read(marker, text, sizeof(text) - 1);
 	uint64_t format;
 
@@ -114,7 +148,11 @@ static int check_format(const char *path, int marker, struct err *e)
 		return err_sys(e, errno, "read '%s/%s'", path, MARKER);
 	if (n == 0)
 		return 0;
-	text[strcspn(text, "\n")] = '\0';
+	rest = text + strcspn(text, "\n");
+	if (*rest)
+		*rest++ = '\0';
+	rest[strcspn(rest, "\n")] = '\0';
+	*ret_served = read_served(rest);
 	if (!starts_with(text, MARKER_HEAD) ||
 	    parse_u64(text + strlen(MARKER_HEAD), 1, UINT64_MAX, &format) < 0)
 		return refuse(path, "has a '" MARKER "' that is not cordon's", e);
@@ -126,7 +164,7 @@ static int check_format(const char *path, int marker, struct err *e)
 	return err_hint(e, "update cordon, or set CORDON_HOME to another directory");
 }
 
-static int check_ours(const char *path, int fd, struct err *e)
+static int check_ours(const char *path, int fd, enum home_served *ret_served, struct err *e)
 {
 	AUTO_FD marker = openat(fd, MARKER, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -147,7 +185,7 @@ static int check_ours(const char *path, int fd, struct err *e)
 	}
 	if (st.st_uid != geteuid())
 		return refuse(path, "belongs to another user", e);
-	if (marker >= 0 && check_format(path, marker, e) < 0)
+	if (marker >= 0 && check_format(path, marker, ret_served, e) < 0)
 		return -1;
 	if ((st.st_mode & 077) && fchmodat(fd, ".", 0700, 0) < 0)
 		return err_sys(e, errno, "close '%s' to others", path);
@@ -185,7 +223,7 @@ int home_open(struct home *h, struct err *e)
 	}
 	if (fd < 0)
 		return err_sys(e, errno, "open state directory '%s'", path);
-	if (check_ours(path, fd, e) < 0)
+	if (check_ours(path, fd, &h->served, e) < 0)
 		return -1;
 	h->path = realpath(path, NULL);
 	if (!h->path)

@@ -19,15 +19,25 @@
 
 #define HOME_ID_BYTES 17 /* 16 hex digits and the terminator */
 
+enum home_served {
+	HOME_SERVED_NOTHING,
+	HOME_SERVED_ON_DISK, /* roots whose writable layer is in the home */
+	HOME_SERVED_ALL,
+};
+
 struct home {
-	char *path; /* canonical, absolute */
-	int fd;     /* O_PATH directory */
+	char *path;              /* canonical, absolute */
+	int fd;                  /* O_PATH directory */
+	enum home_served served; /* what this kernel's overlay does not do here */
 };
 
 /* Opens the home, making it when it is missing. */
 MUST_USE int home_open(struct home *h, struct err *e);
 void home_done(struct home *h);
 #define AUTO_HOME __attribute__((cleanup(home_done))) struct home
+
+/* Remembers in the marker, which every command reads, what the kernel that runs now does not do. */
+MUST_USE int home_set_served(const struct home *h, enum home_served served, struct err *e);
 
 /* The short name of sandbox NAME inside this home (sockets). */
 void home_socket_id(const char *name, char out[HOME_ID_BYTES]);

@@ -234,6 +234,7 @@ int state_read(int dir, struct state *ret)
 	copy_text(ret->enforced.root_disk, sizeof(ret->enforced.root_disk), limits, "root_disk");
 	copy_text(ret->enforced.volumes, sizeof(ret->enforced.volumes), limits, "volumes");
 	copy_text(ret->enforced.ids, sizeof(ret->enforced.ids), limits, "ids");
+	copy_text(ret->root, sizeof(ret->root), v, "root");
 	return 0;
 }
 
@@ -260,6 +261,7 @@ int state_write(int dir, const struct state *s, struct err *e)
 	for (size_t i = 0; i < s->n_ports; i++)
 		json_int(&w, s->host_port[i]);
 	json_end_array(&w);
+	json_key_str(&w, "root", s->root);
 	json_key(&w, "limits");
 	json_begin_object(&w);
 	json_key_str(&w, "cpus", s->enforced.cpus);

@@ -41,6 +41,10 @@ struct enforcement {
 	char memory[24], cpus[24], pids[24], root_disk[24], volumes[24], ids[24];
 };
 
+#define ROOT_OVERLAY "overlay"
+#define ROOT_SERVED "fuse-overlayfs"
+#define ROOT_DIRECTORY "directory" /* used in place */
+
 /* state.json */
 struct state {
 	enum status status; /* as last written; see record_status() for the truth */
@@ -51,6 +55,7 @@ struct state {
 	uint32_t wire;    /* protocol version of its pid 1 */
 	int64_t uid_base; /* own range, or -1 */
 	struct enforcement enforced;
+	char root[24]; /* what unites its layers: ROOT_…; "" before the first start */
 	char stop_reason[64];
 	uint16_t host_port
 		[STATE_PORTS_MAX]; /* where the ports of the spec really are, in its order */

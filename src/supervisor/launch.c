@@ -23,6 +23,7 @@
 #include "host/subid.h"
 #include "image/store.h"
 #include "process/fixtures.h"
+#include "process/server.h"
 #include "process/skeleton.h"
 #include "state/places.h"
 #include "state/quota.h"
@@ -209,6 +210,12 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 		image_layer_path(record.layer[i].digest, path);
 		r->layer_fd[r->n_layers] =
 			openat(s->home.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (r->layer_fd[r->n_layers] < 0 && errno == ENOENT) {
+			image_layer_named_path(record.layer[i].digest, path);
+			r->layer_fd[r->n_layers] =
+				openat(s->home.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+			r->served = true;
+		}
 		if (r->layer_fd[r->n_layers] < 0)
 			rc = err_sys(e, errno, "layer %s of image '%s'", record.layer[i].digest,
 				     image->reference);
@@ -268,6 +275,17 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 	return 0;
 }
 
+static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
+{
+	if (s->record.spec.image.kind == IMAGE_DIR)
+		return false;
+	if (r->upper_fd < 0)
+		return s->home.served == HOME_SERVED_ALL;
+	/* what one of the two has written the other does not read */
+	return s->home.served != HOME_SERVED_NOTHING ||
+	       strcmp(s->record.state.root, ROOT_SERVED) == 0;
+}
+
 static void init_rootfs(const struct supervisor *s, struct rootfs *r)
 {
 	const struct spec *spec = &s->record.spec;
@@ -299,7 +317,10 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (s->parent_mounts)
 		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd)); /* then they are made anew */
 	s->stage = "image";
-	if (open_layers(s, r, e) < 0 || lend_files(s, r, e) < 0)
+	if (open_layers(s, r, e) < 0)
+		return -1;
+	r->served |= must_be_served(s, r);
+	if (lend_files(s, r, e) < 0)
 		return -1;
 	s->stage = "mount";
 	if (spec->n_mounts)
@@ -403,6 +424,9 @@ static void settle_limits(struct supervisor *s, struct boot_message *boot)
 	say(f->root_disk, s->layer ? s->layer : "none");
 	say(f->volumes, volumes_held(spec));
 	say(f->ids, ids_mode_name(s->ids.mode));
+	say(s->record.state.root, spec->image.kind == IMAGE_DIR ? ROOT_DIRECTORY
+				  : s->instance.server          ? ROOT_SERVED
+								: ROOT_OVERLAY);
 }
 
 /* --- boot message ---------------------------------------------------------------------------- */
@@ -521,6 +545,30 @@ static int open_sockets(struct supervisor *s, struct err *e)
 	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
 }
 
+/* The kernel's overlay first, unless the writable layer is already in the other's form. */
+static int start_instance(struct supervisor *s, struct process_request *q, struct err *e)
+{
+	struct err missing;
+	int r = -1;
+
+	if (!q->rootfs.served) {
+		r = process_start(q, &s->instance, e);
+		if (r == 0 || !s->instance.refused ||
+		    server_program(&q->server_program, &missing) < 0)
+			return r;
+		process_done(&s->instance);
+		*e = (struct err){ 0 };
+		q->rootfs.served = true;
+		if (process_begin(q, &s->instance, e) < 0)
+			return -1;
+	} else if (server_program(&q->server_program, e) < 0) {
+		return -1;
+	}
+	r = process_start(q, &s->instance, e);
+	fd_closep(&q->server_program);
+	return r;
+}
+
 int supervisor_launch(struct supervisor *s, struct err *e)
 {
 	struct process_request *q = s->request = xcalloc(1, sizeof(*q));
@@ -548,7 +596,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		r = open_rootfs(s, &q->rootfs, e);
 	if (r == 0) {
 		s->stage = "other";
-		r = process_start(q, &s->instance, e);
+		r = start_instance(s, q, e);
 	}
 	if (r == 0) /* the child is mounting meanwhile */
 		r = open_sockets(s, e);

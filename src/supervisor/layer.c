@@ -25,7 +25,7 @@ static int in_memory(struct supervisor *s, struct rootfs *r, uint64_t mib)
 {
 	passed_find(r);
 	r->memory_mib = mib;
-	s->layer = "tmpfs";
+	s->layer = LAYER_MEMORY;
 	return 0;
 }
 

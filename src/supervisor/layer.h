@@ -15,6 +15,8 @@
 
 #include "supervisor/supervisor.h"
 
+#define LAYER_MEMORY "tmpfs" /* how the size of one in memory holds */
+
 /* Fills in the upper of R, and how its size holds in S. */
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
 /* … where there is no layer but one disk with everything: fills in the only layer of R. */

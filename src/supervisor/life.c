@@ -21,10 +21,12 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "process/server.h"
 #include "spec/grammar.h"
 #include "state/boot_error.h"
 #include "supervisor/confine.h"
 #include "supervisor/disk.h"
+#include "supervisor/layer.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
@@ -83,11 +85,12 @@ static bool send_on_leash(const struct supervisor *s, const struct buf *b)
 }
 
 /* False when it cannot be told: whoever waits for it sees the leash end. */
-static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
+static bool report(struct supervisor *s, enum frame_type type, unsigned flags, const void *p,
+		   size_t n)
 {
 	AUTO_BUF b = BUF_INIT(65536);
 
-	frame_put(&b, type, 0, 0, p, n);
+	frame_put(&b, type, flags, 0, p, n);
 	if (send_on_leash(s, &b))
 		return true;
 	IGNORE(shutdown(s->leash, SHUT_RDWR)); /* also for our own watch */
@@ -97,6 +100,8 @@ static bool report(struct supervisor *s, enum frame_type type, const void *p, si
 static void report_failure(struct supervisor *s)
 {
 	AUTO_BUF text = BUF_INIT(4096), body = BUF_INIT(8192);
+	bool again = s->instance.refused && server_is_there();
+	bool memory = s->layer && strcmp(s->layer, LAYER_MEMORY) == 0;
 
 	if (s->failure.code != ERR_EXISTS) /* another command's doing, not a stage of ours */
 		buf_addf(&text, "%s: ", s->stage);
@@ -104,7 +109,9 @@ static void report_failure(struct supervisor *s)
 	if (s->failure.hint)
 		buf_addf(&text, "\n%s", s->failure.hint);
 	error_encode(&body, (unsigned)s->failure.code, buf_str(&text));
-	IGNORE(!report(s, FRAME_ERROR, body.p, body.n)); /* our end tells as much */
+	IGNORE(!report(s, FRAME_ERROR,
+		       (again ? FRAME_FLAG_SERVED : 0) | (memory ? FRAME_FLAG_MEMORY : 0), body.p,
+		       body.n)); /* our end tells as much */
 }
 
 static void on_worth_saving(void *arg)
@@ -141,7 +148,7 @@ static void settle(struct supervisor *s)
 /* Tells whoever started us that it is up. A new sandbox that nobody heard of does not stay. */
 static void promise(struct supervisor *s)
 {
-	bool told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
+	bool told = report(s, FRAME_OK, 0, buf_str(&s->warnings), s->warnings.n);
 
 	buf_clear(&s->warnings); /* each once */
 	if (told || s->record.state.boots > 1)
@@ -301,7 +308,7 @@ static void start_is_over(struct supervisor *s)
 	s->record.state.stop_reason[0] = '\0';
 	/* whoever runs an ephemeral one is talking to pid 1 by now: its record can wait */
 	if (s->record.spec.ephemeral)
-		IGNORE(!report(s, FRAME_OK, buf_str(&s->warnings),
+		IGNORE(!report(s, FRAME_OK, 0, buf_str(&s->warnings),
 			       s->warnings.n)); /* it ends with its leash */
 	if (s->unsettled)
 		save(s, STATUS_STARTING);
@@ -438,6 +445,27 @@ static void on_pid_1_gone(void *arg, int fd, uint32_t events)
 	loop_stop(s->loop);
 }
 
+/* Whatever the sandbox does with its files fails from here on. */
+static void on_server_gone(void *arg, int fd, uint32_t events)
+{
+	struct process_instance *gone;
+	struct supervisor *s = arg;
+	struct err e;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(s->server_watch); i++)
+		loop_remove(s->loop, &s->server_watch[i]);
+	for (gone = s->instance.server; gone->server && gone->pidfd != fd; gone = gone->server)
+		;
+	if (s->life != LIFE_STARTING && s->life != LIFE_RUNNING)
+		return;
+	server_failure(gone, &e);
+	log_system(s, e.msg);
+	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", e.msg);
+	if (s->life == LIFE_STARTING)
+		supervisor_fail(s, &e);
+	process_kill(&s->instance);
+}
+
 static void on_not_ready(void *arg)
 {
 	struct supervisor *s = arg;
@@ -486,6 +514,20 @@ static void clean_up(struct supervisor *s)
 	control_stopped(s);
 }
 
+static int watch_servers(struct supervisor *s)
+{
+	struct process_instance *server = s->instance.server;
+
+	for (unsigned i = 0; server; server = server->server, i++) {
+		assert(i < ARRAY_SIZE(s->server_watch));
+		s->server_watch[i] =
+			loop_add_fd(s->loop, server->pidfd, LOOP_READ, on_server_gone, s);
+		if (!s->server_watch[i])
+			return err_sys(&s->failure, errno, "watch the sandbox");
+	}
+	return 0;
+}
+
 static int watch_all(struct supervisor *s)
 {
 	s->pidfd_watch = loop_add_fd(s->loop, s->instance.pidfd, LOOP_READ, on_pid_1_gone, s);
@@ -498,7 +540,7 @@ static int watch_all(struct supervisor *s)
 	    !loop_add_signal(s->loop, SIGINT, on_terminate, s) ||
 	    !loop_add_signal(s->loop, SIGHUP, on_terminate, s))
 		return err_sys(&s->failure, errno, "watch the sandbox");
-	return control_open(s);
+	return watch_servers(s) < 0 ? -1 : control_open(s);
 }
 
 /* Whoever is killed from here on leaves more than files, and whoever removes it must know. A start that

@@ -1,13 +1,29 @@
 #include "supervisor/topmost.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compat.h"
 
+/* A whiteout that is a name, as fuse-overlayfs makes them where it can make no other. */
+static bool hidden_by_name(int layer, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *name =
+		slash ? xasprintf("%.*s/.wh.%s", (int)(slash - path), path, slash + 1)
+		      : xasprintf(".wh.%s", path);
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	AUTO_FD fd = sys_openat2(layer, name, &how);
+
+	return fd >= 0;
+}
+
 /* 1 and the file, 0 when this layer does not know the name, -1 when it has no file there. */
-static int open_in(int layer, const char *below, const char *path, struct stat *ret, int *ret_fd)
+static int open_in(const struct rootfs *r, int layer, const char *below, const char *path,
+		   struct stat *ret, int *ret_fd)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -15,7 +31,7 @@ static int open_in(int layer, const char *below, const char *path, struct stat *
 	AUTO_FD fd = probe < 0 ? -1 : sys_openat2(probe, path, &how);
 
 	if (fd < 0 || fstat(fd, ret) < 0)
-		return 0;
+		return r->served && probe >= 0 && hidden_by_name(probe, path) ? -1 : 0;
 	if (!S_ISREG(ret->st_mode))
 		return -1; /* removed by a whiteout, or nothing for us */
 	*ret_fd = fd_take(&fd);
@@ -27,8 +43,8 @@ int topmost_open(const struct rootfs *r, const char *path, struct stat *ret)
 	int found = 0, fd = -1;
 
 	if (r->upper_fd >= 0)
-		found = open_in(r->upper_fd, "upper", path, ret, &fd);
+		found = open_in(r, r->upper_fd, "upper", path, ret, &fd);
 	for (size_t i = r->n_layers; found == 0 && i-- > 0;)
-		found = open_in(r->layer_fd[i], ".", path, ret, &fd);
+		found = open_in(r, r->layer_fd[i], ".", path, ret, &fd);
 	return fd;
 }

@@ -263,8 +263,11 @@ class ImageMixin:
 
     def layer_roots(self, ref):
         """The unpacked layers, lowest first."""
-        return [os.path.join(self.home, "cache/layers", layer["blob_digest"].split(":")[1], "root")
-                for layer in self.inspect(ref)["layers"]]
+        layers = [os.path.join(self.home, "cache/layers", layer["blob_digest"].split(":")[1])
+                  for layer in self.inspect(ref)["layers"]]
+        # whiteouts by name, where the file system takes no others
+        return [os.path.join(layer, "served" if os.path.exists(layer + "/served") else "root")
+                for layer in layers]
 
     def path(self, name):
         return os.path.join(self.dir, name)

@@ -29,6 +29,7 @@ import re
 import select
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -47,7 +48,10 @@ MODES = {
     "userns": "root of a user namespace that maps one id",
     "container": "root of a container: many ids, own mounts and pids, read-only cgroups",
     "delegated": "an ordinary user with a range of ids and a version 2 cgroup",
+    "served": "root whose files are on an overlay, which the kernel's overlay cannot use again",
+    "served-user": "an ordinary user with a range of ids, likewise",
 }
+LIKE = {"served": "root", "served-user": "user"}  # with --wide: whose tests they run too
 SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # times this slow is the machine under the tests
 UNRESPONSIVE_SECONDS = 20  # beyond a test's own limit, before its job is killed
 PR_SET_CHILD_SUBREAPER = 36
@@ -229,6 +233,37 @@ def remove_delegated():
 
 
 # ---------------------------------------------------------------------------------------------
+# the modes "served" and "served-user"
+
+
+def enter_served(uid, gid, argv):
+    """Executes ARGV where CORDON_TEST_TMP is on an overlay, as everything in most containers is, and
+    /dev/fuse as open as distributions have it."""
+    place = os.environ["CORDON_TEST_TMP"]
+    if ctypes.CDLL(None).unshare(0x00020000) != 0:  # CLONE_NEWNS
+        raise OSError("unshare")
+    for command in (["mount", "--make-rprivate", "/"],
+                    ["mount", "-t", "tmpfs", "-o", "mode=755", "tmp", place]):
+        subprocess.run(command, check=True)
+    os.chdir(place)
+    for name in ("lower", "upper", "work", "files"):
+        os.mkdir(name)
+    subprocess.run(["mount", "-t", "overlay", "-o", "lowerdir=lower,upperdir=upper,workdir=work",
+                    "overlay", "files"], check=True)
+    if os.path.exists("/dev/fuse"):
+        os.mknod("fuse", 0o666 | stat.S_IFCHR, os.stat("/dev/fuse").st_rdev)
+        os.chmod("fuse", 0o666)
+        subprocess.run(["mount", "--bind", "fuse", "/dev/fuse"], check=True)
+    os.environ["CORDON_TEST_TMP"] = os.environ["HOME"] = os.path.join(place, "files")
+    os.chown("files", uid, gid)
+    os.chdir("files")
+    os.setgroups([])
+    os.setgid(gid)
+    os.setuid(uid)
+    os.execv(argv[0], argv)
+
+
+# ---------------------------------------------------------------------------------------------
 # the runner
 
 
@@ -320,7 +355,7 @@ class Runner:
                 os.chown(place, CONTAINER_IDS, CONTAINER_IDS)
 
     def user_of(self, mode):
-        if os.geteuid() != 0 or mode in ("root", "container"):
+        if os.geteuid() != 0 or mode in ("root", "container", "served"):
             return None
         if self.users is None:
             self.users = Users()
@@ -353,7 +388,10 @@ class Runner:
                 continue
             patterns = self.options.patterns
             if not patterns or any(p in test.id() for p in patterns):
-                for mode in modes_of(test):
+                modes = set(modes_of(test))
+                if self.options.wide:
+                    modes |= {mode for mode, like in LIKE.items() if like in modes}
+                for mode in sorted(modes):
                     if mode in self.options.modes:
                         classes[mode, type(test)].append(test)
         for (mode, _), tests in classes.items():
@@ -379,8 +417,9 @@ class Runner:
         user = self.user_of(job.mode)
         as_user = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid,
                                            "extra_groups": []}
-        if job.mode == "delegated":  # only root can put it there
-            argv = [self.python, argv[1], "--delegated", str(user.pw_uid), str(user.pw_gid), *argv]
+        if job.mode in ("delegated", "served", "served-user"):  # only root can put it there
+            ids = (user.pw_uid, user.pw_gid) if user else (0, 0)
+            argv = [self.python, argv[1], "--" + job.mode.split("-")[0], *map(str, ids), *argv]
             as_user = {}
         job.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     env=env, cwd=place, start_new_session=True, **as_user)
@@ -563,6 +602,8 @@ def parse(argv):
     for suite in SUITES:
         parser.add_argument("--" + suite, action="append_const", const=suite, dest="suites",
                             help=f"run the suite tests/{suite}")
+    parser.add_argument("--wide", action="store_true",
+                        help="in served and served-user also the tests of root and user")
     parser.add_argument("--list", action="store_true", help="print the tests, run nothing")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN")
     options = parser.parse_args(argv)
@@ -581,6 +622,8 @@ def main(argv):
         return enter_container(argv[1:])
     if argv[:1] == ["--delegated"]:
         return enter_delegated(int(argv[1]), int(argv[2]), argv[3:])
+    if argv[:1] == ["--served"]:
+        return enter_served(int(argv[1]), int(argv[2]), argv[3:])
     options = parse(argv)
     program = os.path.join(options.prefix, "bin", "cordon")
     if not os.access(program, os.X_OK):

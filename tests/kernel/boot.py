@@ -44,9 +44,9 @@ from debian import LEAVE_OUT, closure, copy_packages  # noqa: E402
 
 KERNEL = "linux-image-cloud-amd64"  # the same source as linux-image-amd64, a third of its size
 MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "tun", "veth", "loop",
-           "quota_v2")
+           "quota_v2", "fuse")
 PACKAGES = ("base-files", "base-passwd", "bash", "bash-static", "busybox-static", "coreutils", "dash",
-            "e2fsprogs", "findutils", "grep", "hostname", "iproute2", "libarchive13", "libc-bin",
+            "e2fsprogs", "findutils", "fuse-overlayfs", "grep", "hostname", "iproute2", "libarchive13", "libc-bin",
             "libcap2-bin", "libcurl4", "libpcre2-8-0", "libslirp0", "libyaml-0-2", "login", "mawk", "mount",
             "passwd", "procps", "publicsuffix", "python3", "sed", "strace", "uidmap", "util-linux")
 DISK_BYTES = 4 << 30
@@ -75,6 +75,7 @@ SMOKE = (
     "test_rootdisk.ProjectQuota",
 )
 SMOKE_MODES = ("root", "user", "delegated")
+WITHOUT_OVERLAY = "test_without_overlay"  # what runs last, when the module is gone
 
 INITRD = """#!/bin/sh
 export PATH=/bin
@@ -99,6 +100,7 @@ exec </dev/null >/dev/ttyS0 2>&1
   mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts /dev/pts
   mount -t tmpfs -o nosuid,nodev shm /dev/shm
   ln -s /proc/self/fd /dev/fd
+  chmod 666 /dev/fuse # as udev does
   mount -t tmpfs -o nosuid,nodev,mode=755 run /run
   mount -t squashfs -o ro /dev/vdb /kernel/tests
   ip link set lo up
@@ -343,9 +345,17 @@ def suite_command(options):
              "--kernel", "--integration", "--security", "-j", "2"]
     for mode in options.modes or (() if options.all else SMOKE_MODES):
         words += ["--mode", mode]
-    words += options.patterns or ([] if options.all else SMOKE)
     strict = os.environ.get("CORDON_TEST_STRICT", "0")
-    return f"export CORDON_TEST_STRICT={strict} CORDON_TEST_SLOW=8 TMPDIR=/tmp\n{shlex.join(words)}\n"
+    lines = [f"export CORDON_TEST_STRICT={strict} CORDON_TEST_SLOW=8 TMPDIR=/tmp", "status=0"]
+    with_it = [p for p in options.patterns if not p.startswith(WITHOUT_OVERLAY)]
+    without = [p for p in options.patterns if p.startswith(WITHOUT_OVERLAY)]
+    if with_it or not options.patterns:
+        rest = with_it or ([] if options.all else SMOKE)
+        lines.append(shlex.join([*words, *rest]) + " || status=$?")
+    if without or not options.patterns:
+        lines.append("busybox rmmod overlay || status=$?")
+        lines.append(shlex.join([*words, *(without or [WITHOUT_OVERLAY])]) + " || status=$?")
+    return "\n".join([*lines, "exit $status", ""])
 
 
 # ---------------------------------------------------------------------------------------------

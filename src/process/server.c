@@ -1,0 +1,302 @@
+#include "process/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "base/spawn.h"
+#include "base/str.h"
+#include "process/birth.h"
+
+#define PROGRAM "fuse-overlayfs"
+#define NAMESPACES (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
+#define OOM_SCORE "-900"
+#define DEVICE_FD 3
+#define DEVICE_NAME "/dev/fd/3" /* how its library is told of a descriptor */
+#define STDERR_FD 2
+#define OPTIONS_MAX_BYTES 8192u /* 500 layers of five bytes */
+#define WORDS_MAX_BYTES 4096u   /* of what it said before it ended */
+#define END_WAIT_MS 5000        /* for what commands had mapped and not written back */
+
+/* Over files of ids of its own namespace only. */
+#define READER_CAPABILITIES (1ul << CAP_DAC_READ_SEARCH)
+#define WRITER_CAPABILITIES                                                        \
+	(1ul << CAP_CHOWN | 1ul << CAP_DAC_OVERRIDE | 1ul << CAP_DAC_READ_SEARCH | \
+	 1ul << CAP_FOWNER | 1ul << CAP_FSETID | 1ul << CAP_SETFCAP)
+
+bool server_is_there(void)
+{
+	AUTO_FREE char *path = program_path(PROGRAM);
+
+	return path != NULL;
+}
+
+int server_program(int *ret_fd, struct err *e)
+{
+	AUTO_FREE char *path = program_path(PROGRAM);
+
+	*ret_fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (*ret_fd >= 0)
+		return 0;
+	err_set(e, ERR_NOT_FOUND, "program '" PROGRAM "' not found");
+	return err_hint(e, "install the package '" PROGRAM "'");
+}
+
+/* With what its plan points to. */
+struct server {
+	struct process_instance instance;
+	struct sock_fprog filter;
+	const char *argv[6];
+};
+
+/* One of the two. ROOTFS: with the layers as they are for it. */
+struct job {
+	const struct rootfs *rootfs;
+	int program, device;
+	bool writes;
+};
+
+static void add_exec(struct server *v, const struct job *j)
+{
+	struct plan *p = v->instance.plan;
+	AUTO_BUF options = BUF_INIT(OPTIONS_MAX_BYTES);
+	struct step *s = plan_add(p, STEP_EXEC);
+
+	rootfs_server_options(j->rootfs, j->writes, &options);
+	if (buf_failed(&options))
+		p->full = true;
+	v->argv[0] = PROGRAM;
+	v->argv[1] = "-f"; /* in the foreground */
+	v->argv[2] = "-o";
+	v->argv[3] = plan_str(p, buf_str(&options));
+	v->argv[4] = DEVICE_NAME;
+	s->fd = j->program;
+	s->argv = v->argv;
+}
+
+static void add_keep(struct plan *p, int fd, unsigned number)
+{
+	struct step *s = plan_add(p, STEP_KEEP);
+
+	s->fd = fd;
+	s->mode = number;
+}
+
+static int make_plan(struct server *v, const struct job *j, int words, struct tree_map *maps,
+		     size_t *ret_n_maps, struct err *e)
+{
+	struct process_instance *s = &v->instance;
+	const struct ids *ids = j->rootfs->ids;
+	struct step *step;
+
+	v->filter = (struct sock_fprog){ server_filter_len, (struct sock_filter *)server_filter };
+	s->plan = plan_new();
+	if (ids->mode != IDS_SINGLE)
+		plan_add(s->plan, STEP_GROUPS);
+	/* as pid 1 does: what it makes in memory is the payload's root's */
+	plan_add(s->plan, STEP_IDS)->mode = j->writes ? ids_shift(ids) : 0;
+	if (rootfs_plan_server(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
+		return -1;
+	plan_add(s->plan, STEP_IDS)->mode = 0;
+	add_keep(s->plan, words, STDERR_FD);
+	add_keep(s->plan, j->device, DEVICE_FD);
+	step = plan_add(s->plan, STEP_CONFINE);
+	step->flags = j->writes ? WRITER_CAPABILITIES : READER_CAPABILITIES;
+	step->filter = &v->filter;
+	add_exec(v, j);
+	return plan_check(s->plan, e);
+}
+
+/* It is under the payload's limit of memory, and is not what shall end when that is reached. */
+static void spare_from_oom(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+	IGNORE(io_write_file(AT_FDCWD, path, OOM_SCORE)); /* only root may */
+}
+
+/* Maps the clone and lets it go; until it has executed the program, HOLD's other end is open. */
+static int release(struct process_instance *s, const struct job *j, int hold, struct err *e)
+{
+	const struct ids *ids = j->rootfs->ids;
+	char c;
+
+	if ((j->writes ? ids_write_maps(ids, s->pid, e) : ids_write_reader_maps(ids, s->pid, e)) <
+	    0)
+		return -1;
+	if (write(hold, "g", 1) != 1)
+		return err_sys(e, errno, "release the server");
+	while (read(hold, &c, 1) < 0 && errno == EINTR)
+		;
+	if (s->child->report.err)
+		return process_failure(s, e);
+	spare_from_oom(s->pid); /* its memory is its own by now */
+	return 0;
+}
+
+/* Of the sandbox's ids, and of its own, which is pid 1's: it makes files before it gives them away. */
+static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
+		     size_t n, struct err *e)
+{
+	struct id_line uid = { 0, ids->uid_base, IDS_STRIDE };
+	struct id_line gid = { 0, ids->gid_base, IDS_STRIDE };
+	AUTO_FD whole = -1;
+
+	if (ids->mode != IDS_RANGE || n == 0)
+		return 0;
+	if (ids_map_namespace(&uid, &gid, &whole, e) < 0)
+		return -1;
+	return birth_map_trees(p, ids, whole, maps, n, e);
+}
+
+/* What it says goes into a pipe that nobody reads until it ends: one that is full blocks nobody. */
+static int begin(struct server *v, const struct job *j, struct err *e)
+{
+	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
+	struct process_instance *s = &v->instance;
+	int words[2], hold[2] = { -1, -1 };
+	size_t n_maps = 0;
+	int r;
+
+	if (pipe2(words, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_sys(e, errno, "make a pipe");
+	s->channel = words[0];
+	r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hold) < 0
+		    ? err_sys(e, errno, "make channel")
+		    : make_plan(v, j, words[1], maps, &n_maps, e);
+	if (r == 0)
+		r = map_trees(s->plan, j->rootfs->ids, maps, n_maps, e);
+	if (r == 0)
+		r = birth_prepare(s, hold[1], NAMESPACES, hold[0], e);
+	if (r == 0)
+		r = birth_clone(s, e);
+	fd_closep(&words[1]);
+	fd_closep(&hold[0]);
+	if (r == 0)
+		r = release(s, j, hold[1], e);
+	fd_closep(&hold[1]);
+	return r;
+}
+
+static int start(const struct job *j, struct process_instance **ret, struct err *e)
+{
+	struct server *v = xcalloc(1, sizeof(*v));
+
+	*ret = &v->instance; /* and is freed as such */
+	process_init(*ret);
+	return begin(v, j, e) < 0 ? err_wrap(e, "start '" PROGRAM "'") : 0;
+}
+
+/* A mount of DEVICE that is nowhere yet. */
+static int mount_device(int device, int *ret_mount, struct err *e)
+{
+	static const char *const pairs[][2] = { { "source", PROGRAM },
+						{ "rootmode", "40000" },
+						{ "user_id", "0" },
+						{ "group_id", "0" } };
+	static const char *const flags[] = { "default_permissions", "allow_other" };
+	AUTO_FD fs = sys_fsopen("fuse", FSOPEN_CLOEXEC);
+	char number[16];
+	int r = fs < 0 ? -1 : 0;
+
+	snprintf(number, sizeof(number), "%d", device);
+	r = r < 0 ? r : sys_fsconfig(fs, FSCONFIG_SET_STRING, "fd", number, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+		r = r < 0 ? r : sys_fsconfig(fs, FSCONFIG_SET_STRING, pairs[i][0], pairs[i][1], 0);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		r = r < 0 ? r : sys_fsconfig(fs, FSCONFIG_SET_FLAG, flags[i], NULL, 0);
+	r = r < 0 ? r : sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+	*ret_mount = r < 0 ? -1 : sys_fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_RDONLY);
+	return *ret_mount < 0 ? err_sys(e, errno, "mount what '" PROGRAM "' serves") : 0;
+}
+
+/* Has the layers of R shown with the ids of the range, and R have that instead. */
+static int show_layers(struct rootfs *r, int program, struct process_instance **ret, int *ret_mount,
+		       struct err *e)
+{
+	AUTO_FD device = open(SERVER_DEVICE, O_RDWR | O_CLOEXEC);
+	const struct job j = { .rootfs = r, .program = program, .device = device };
+
+	if (device < 0)
+		return err_sys(e, errno, "open '" SERVER_DEVICE "'");
+	if (mount_device(device, ret_mount, e) < 0 || start(&j, ret, e) < 0)
+		return -1;
+	r->layer_fd[0] = *ret_mount;
+	r->n_layers = 1;
+	r->layers_shown = true;
+	return 0;
+}
+
+int server_start(const struct process_request *q, int device, struct process_instance **ret,
+		 struct err *e)
+{
+	AUTO_FREE struct rootfs *r = xcalloc(1, sizeof(*r));
+	const struct job j = { r, q->server_program, device, true };
+	struct process_instance *reader = NULL;
+	AUTO_FD mount = -1;
+	int rc;
+
+	*r = q->rootfs;
+	rc = start(&j, ret, e);
+	if (rc == 0 || e->code != ERR_UNSUPPORTED)
+		return rc;
+	*e = (struct err){ 0 }; /* there is another way */
+	server_end(TAKE(*ret));
+	rc = show_layers(r, q->server_program, &reader, &mount, e);
+	if (rc == 0)
+		rc = start(&j, ret, e);
+	if (*ret)
+		(*ret)->server = reader;
+	else
+		*ret = reader;
+	return rc;
+}
+
+/* The last line it wrote that is no warning of its start. */
+static const char *last_words(char *text)
+{
+	const char *last = "";
+
+	for (char *line = text; *line;) {
+		char *end = line + strcspn(line, "\n");
+
+		if (end > line && !starts_with(line, "unknown argument ignored"))
+			last = line;
+		line = *end ? end + 1 : end;
+		*end = '\0';
+	}
+	return last;
+}
+
+int server_failure(struct process_instance *s, struct err *e)
+{
+	char text[WORDS_MAX_BYTES];
+	ssize_t n = read(s->channel, text, sizeof(text) - 1);
+	const char *words;
+
+	text[n > 0 ? n : 0] = '\0';
+	words = last_words(text);
+	return err_set(e, ERR_SYSTEM, PROGRAM ", which served its root, has ended%s%.200s",
+		       *words ? ": " : "", words);
+}
+
+void server_end(struct process_instance *s)
+{
+	struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
+
+	if (s->pidfd >= 0)
+		IGNORE(poll(&p, 1, END_WAIT_MS));
+	process_done(s);
+	free(s);
+}
