@@ -21,7 +21,8 @@
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
 #define GUEST_RING_BYTES (256u << 10)            /* output kept for a detached terminal */
-#define GUEST_LEFT_PIPES_MAX 4096                /* pipes of background children we read on */
+#define GUEST_HELD_MAX 64         /* commands whose output we hold on to: see struct session */
+#define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background children we read on */
 
 struct guest {
 	struct loop *loop;

@@ -228,11 +228,12 @@ static void listen_again(void *arg)
 }
 
 /* A client whose descriptors find no room is lost: better that it waits for its turn. A client has its
- * socket and its command's scope, a running command its terminal or pipes; a scope kept for later has two,
- * and a launcher three. */
+ * socket and its command's scope, a running command its terminal, and some their pipes; a scope kept for
+ * later has two, and a launcher three. */
 static bool is_crowded(const struct guest *g)
 {
-	uint64_t used = g->base_fds + 2 * g->n_connections + 2 * g->n_running + g->n_left_pipes +
+	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;
+	uint64_t used = g->base_fds + 2 * g->n_connections + g->n_running + held + g->n_left_pipes +
 			2 * g->scopes.n_spare + 3 * g->scopes.n_launchers;
 
 	return used + SPARE_FDS >= g->max_fds;

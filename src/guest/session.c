@@ -496,7 +496,7 @@ static void session_running(struct session *s, struct connection *c, struct ends
 					  on_timeout, s);
 	if (m->flags & (EXEC_TTY | EXEC_DETACHED)) {
 		send_started(s, c);
-	} else {
+	} else if (g->n_running < GUEST_HELD_MAX) { /* in a crowd descriptors are worth more */
 		s->output[0] = fd_take(&f->child[1]);
 		s->output[1] = fd_take(&f->child[2]);
 	}

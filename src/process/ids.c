@@ -40,7 +40,9 @@ int ids_refused(int errnum, struct err *e)
 			   "or on Ubuntu sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
 			   "in a chroot none can be made; 'cordon doctor' says which");
 	if (errnum == ENOSPC)
-		return err_hint(e, "raise the limit: sysctl -w user.max_user_namespaces=10000");
+		return err_hint(e, "a limit of namespaces is reached, most often "
+				   "user.max_user_namespaces: 'sysctl user' shows them, "
+				   "sysctl -w user.max_user_namespaces=10000 raises one");
 	return -1;
 }
 
