@@ -175,6 +175,15 @@ def groups_of(home):
     return found
 
 
+def remove_groups(groups):
+    for group in groups:
+        for where, _, _ in os.walk(group, topdown=False):
+            try:
+                os.rmdir(where)
+            except OSError:
+                pass  # reported elsewhere
+
+
 # ---------------------------------------------------------------------------------------------
 # one invocation of a program
 
@@ -700,10 +709,5 @@ class CordonTest(unittest.TestCase):
         def note(function, path, info):
             found.append(f"cannot remove {path}: {info[1]}")
 
-        for group in self.left_groups():  # reported; nobody else would remove them
-            for where, _, _ in os.walk(group, topdown=False):
-                try:
-                    os.rmdir(where)
-                except OSError:
-                    pass
+        remove_groups(self.left_groups())  # reported; nobody else would
         shutil.rmtree(self.dir, onerror=note)

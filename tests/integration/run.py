@@ -21,6 +21,7 @@ import argparse
 import collections
 import ctypes
 import fnmatch
+import glob
 import importlib
 import json
 import os
@@ -533,11 +534,18 @@ class Runner:
               flush=True)
         return 1 if self.failed or not self.passed else 0
 
+    def remove_groups(self):
+        """Of tests that were killed: their homes are about to go, and then nobody knows whose they are."""
+        import harness
+        for home in glob.glob(os.path.join(self.arena, "*", "t*", "home")):
+            harness.remove_groups(harness.groups_of(home))
+
     def close(self):
         for job in self.live.values():
             kill_tree(job.proc.pid)
             job.proc.wait()
         kill_adopted()
+        self.remove_groups()
         if "delegated" in self.options.modes:
             remove_delegated()
         if self.users:
