@@ -524,6 +524,22 @@ bool record_is_unborn(int dir)
 	return (r == 0 || r == -ENOENT) && !now.booted_once;
 }
 
+static bool is_starting(int dir)
+{
+	AUTO_FD lock = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct flock l = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	return lock < 0 || fcntl(lock, F_OFD_GETLK, &l) < 0 || l.l_type != F_UNLCK;
+}
+
+/* The state of an ephemeral one is not written at once: its lock tells as much. */
+static void look_closer(struct record *r)
+{
+	if (r->status == STATUS_STARTING && r->spec.ephemeral && !r->state.booted_once &&
+	    !is_starting(r->dir))
+		r->status = STATUS_RUNNING;
+}
+
 int record_load(const struct home *h, const char *name, struct record *ret, struct err *e)
 {
 	*ret = (struct record)RECORD_NONE;
@@ -537,6 +553,7 @@ int record_load(const struct home *h, const char *name, struct record *ret, stru
 	    ((ret->status == STATUS_RUNNING || ret->status == STATUS_DRAINING) &&
 	     record_read_active(ret->dir, ret, e) < 0))
 		return err_wrap(e, "sandbox '%s'", name);
+	look_closer(ret);
 	return 0;
 }
 
