@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/str.h"
+#include "image/store.h"
 #include "pull/tree.h"
 #include "pull/worker.h"
 
@@ -440,10 +441,15 @@ static int dress_directory(struct merge *m, size_t i, struct err *e)
 
 static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct err *e)
 {
-	AUTO_FREE char *path = xasprintf("%s/root", hex);
+	AUTO_FREE char *path = xasprintf("%s/" IMAGE_LAYER_TREE, hex);
 	AUTO_FD from = openat(layers_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r = 0;
 
+	if (from < 0 && errno == ENOENT) { /* see image/store.h */
+		err_set(e, ERR_UNSUPPORTED, "layer %.12s hides files by name", hex);
+		return err_hint(e, "make flat root disks where the state directory is not on an "
+				   "overlay file system");
+	}
 	if (from < 0)
 		return err_sys(e, errno, "open layer %s", hex);
 	m->from.root = from;

@@ -44,6 +44,7 @@ struct enforcement {
 #define ROOT_OVERLAY "overlay"
 #define ROOT_SERVED "fuse-overlayfs"
 #define ROOT_DIRECTORY "directory" /* used in place */
+#define ROOT_DISK "disk"           /* a flat one, likewise */
 
 /* state.json */
 struct state {

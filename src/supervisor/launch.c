@@ -277,7 +277,7 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 
 static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
 {
-	if (s->record.spec.image.kind == IMAGE_DIR)
+	if (s->record.spec.image.kind == IMAGE_DIR || r->one_disk)
 		return false;
 	if (r->upper_fd < 0)
 		return s->home.served == HOME_SERVED_ALL;
@@ -399,6 +399,15 @@ static const char *volumes_held(const struct spec *spec)
 	return how;
 }
 
+static const char *root_form(const struct supervisor *s)
+{
+	if (s->record.spec.image.kind == IMAGE_DIR)
+		return ROOT_DIRECTORY;
+	if (s->record.spec.image.root_disk.kind == ROOT_DISK_FLAT)
+		return ROOT_DISK;
+	return s->instance.server ? ROOT_SERVED : ROOT_OVERLAY;
+}
+
 /* What the cgroups did not take is done otherwise where asked for, and shown either way. */
 static void settle_limits(struct supervisor *s, struct boot_message *boot)
 {
@@ -424,9 +433,7 @@ static void settle_limits(struct supervisor *s, struct boot_message *boot)
 	say(f->root_disk, s->layer ? s->layer : "none");
 	say(f->volumes, volumes_held(spec));
 	say(f->ids, ids_mode_name(s->ids.mode));
-	say(s->record.state.root, spec->image.kind == IMAGE_DIR ? ROOT_DIRECTORY
-				  : s->instance.server          ? ROOT_SERVED
-								: ROOT_OVERLAY);
+	say(s->record.state.root, root_form(s));
 }
 
 /* --- boot message ---------------------------------------------------------------------------- */
