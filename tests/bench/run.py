@@ -31,6 +31,7 @@ BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cl
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base")  # in the linker's order
 TRUE = "/usr/bin/true"
 BYTES_FULL, BYTES_QUICK = 1 << 30, 256 << 20
+ACCOUNTED = ("Slab", "KernelStack", "PageTables", "Percpu", "AnonPages", "Shmem")  # of /proc/meminfo
 CROWD = 500  # live sandboxes for the row on scale
 
 
@@ -331,14 +332,21 @@ class Bench:
         for shrink in pathlib.Path("/sys/kernel/slab").glob("*/shrink"):
             shrink.write_text("1")
 
-    def available(self):
-        """MemAvailable in KiB, once it has come to rest: namespaces are taken apart in the background."""
+    @staticmethod
+    def meminfo():
+        """KiB: MemAvailable, and what the kernel accounts as used by somebody."""
+        words = dict(line.split(":", 1) for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+        kib = {key: int(value.split()[0]) for key, value in words.items()}
+        return kib["MemAvailable"], sum(kib.get(key, 0) for key in ACCOUNTED)
+
+    def at_rest(self):
+        """Both once they have come to rest: namespaces are taken apart in the background."""
         self.settle()
         seen = []
         for _ in range(40):
-            text = pathlib.Path("/proc/meminfo").read_text()
-            seen.append(int(text.split("MemAvailable:")[1].split()[0]))
-            if len(seen) >= 4 and max(seen[-4:]) - min(seen[-4:]) < 1024:
+            seen.append(self.meminfo())
+            last = [used for _, used in seen[-4:]]
+            if len(seen) >= 4 and max(last) - min(last) < 1024:
                 break
             time.sleep(0.25)
             if len(seen) % 4 == 0:
@@ -346,18 +354,25 @@ class Bench:
         return seen[-1]
 
     def per_sandbox(self, n, start, stop):
-        """KiB of MemAvailable that each of N idle ones takes: the median of three tries."""
-        used = []
+        """KiB that each of N idle ones takes, the median of three tries. What is judged is what the kernel accounts
+        for: MemAvailable also moves with pages that lie free in caches, by more than a sandbox has."""
+        used, available = [], []
         for _ in range(3):
-            before = self.available()
+            before = self.at_rest()
             try:
                 error = start(n)
-                used.append((before - self.available()) / n)
+                after = self.at_rest()
+                available.append((before[0] - after[0]) / n)
+                used.append((after[1] - before[1]) / n)
             finally:
                 stop(n)
             if error:
                 return None, error
+        self.by_available = statistics.median(available)
         return statistics.median(used), None
+
+    def also(self):
+        return f" ({self.by_available:.0f} by MemAvailable)"
 
     def row_memory(self, who):
         n = 100 if self.args.quick else 300
@@ -397,10 +412,10 @@ class Bench:
         row = f"memory per idle sandbox without network, {n} of them"
         print(f"\n{row}, as {who.name}")
         least, fault = self.per_sandbox(n, floor_start, stop)
-        print(f"  {'floor':<22} " + (f"{least:9.1f} KiB  (namespaces, a tmpfs and two static processes: the least there is)"
+        print(f"  {'floor':<22} " + (f"{least:9.1f} KiB{self.also()}  (namespaces, a tmpfs and two static processes)"
                                       if fault is None else f"not measured: {fault}"))
         theirs, error = self.per_sandbox(n, bwrap_start, stop)
-        print(f"  {'bubblewrap':<22} " + (f"{theirs:9.1f} KiB" if error is None else f"not measured: {error}"))
+        print(f"  {'bubblewrap':<22} " + (f"{theirs:9.1f} KiB{self.also()}" if error is None else f"not measured: {error}"))
         if self.cordon is None:
             print(f"  {'cordon':<22} not measured: {self.ours('').error}")
             return
@@ -408,7 +423,7 @@ class Bench:
         if problem:
             print(f"  {'cordon':<22} not measured: {problem}")
             return
-        line = f"  {'cordon':<22} {ours:9.1f} KiB"
+        line = f"  {'cordon':<22} {ours:9.1f} KiB{self.also()}"
         if ours <= 0 or (error is None and theirs <= 0):
             line += "  not judged: other work moves more memory than this"
         elif error is None:
