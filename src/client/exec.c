@@ -371,9 +371,11 @@ static bool pump_out(struct run *r, int *pipe_fd, int to, enum execlog_source so
 		tap_add(&r->tap, source, chunk, (size_t)n);
 		return true;
 	}
+	if (n < 0 && errno == EINTR)
+		return true;
 	if (n == 0) {
 		fd_closep(pipe_fd);
-	} else if (errno != EAGAIN && errno != EINTR) {
+	} else if (errno != EAGAIN) {
 		r->result->broken_output = true;
 		r->output_error = -errno;
 		r->output_step = "read";
@@ -477,10 +479,13 @@ static int drain(struct run *r)
 		some |= pump_out(r, &r->err_pipe, r->q->err, LOG_STDERR);
 		if (r->result->broken_output)
 			return 0;
-		if (some && clock_mono_ns() < end)
+		/* of one that left nobody behind there is no more than the pipes hold */
+		if (some && (r->result->end.alone || clock_mono_ns() < end))
 			continue;
 		if (some)
 			break; /* they never stop: pid 1 reads on */
+		if (r->result->end.alone)
+			break; /* nobody is left to write */
 		if (r->out_pipe < 0 && r->err_pipe < 0)
 			break;
 		if (clock_mono_ns() - r->last_output >= SILENCE_NS)
@@ -574,7 +579,7 @@ static int piped(struct run *r)
 		return 0;
 	if (drain(r) < 0)
 		return -1;
-	if (!r->result->broken_output)
+	if (!r->result->broken_output && !r->result->end.alone)
 		leave(r);
 	return 0;
 }

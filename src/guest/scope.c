@@ -41,21 +41,34 @@ static void drop_launcher(struct scopes *s, struct scope *c)
 
 /* --- who is left ----------------------------------------------------------------------------- */
 
+enum members { MEMBERS_NONE, MEMBERS_LAUNCHER, MEMBERS_OTHERS };
+
+static enum members look_at_group(const struct scope *c)
+{
+	char text[32] = "", alone[32];
+	ssize_t n = c->procs < 0 ? -1 : pread(c->procs, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return n == 0 ? MEMBERS_NONE : MEMBERS_OTHERS;
+	snprintf(alone, sizeof(alone), "%d\n", c->launcher ? (int)launcher_pid(c->launcher) : 0);
+	return strcmp(text, alone) == 0 ? MEMBERS_LAUNCHER : MEMBERS_OTHERS;
+}
+
 /* Nobody is in the group but its launcher. */
 static bool group_is_free(struct scopes *s, struct scope *c)
 {
-	char text[32] = "", alone[32] = "";
-	ssize_t n = c->procs < 0 ? -1 : pread(c->procs, text, sizeof(text) - 1, 0);
+	enum members m = look_at_group(c);
 
-	if (n == 0)
+	if (m == MEMBERS_NONE)
 		drop_launcher(s, c); /* somebody killed it */
-	if (c->launcher)
-		snprintf(alone, sizeof(alone), "%d\n", (int)launcher_pid(c->launcher));
-	return n >= 0 && strcmp(text, alone) == 0;
+	return m != MEMBERS_OTHERS;
 }
 
-static bool is_waiting_launcher(const struct scopes *s, uint64_t pid)
+/* PID is a launcher that waits, or that of BUSY. */
+static bool is_launcher(const struct scopes *s, const struct scope *busy, uint64_t pid)
 {
+	if (busy && busy->launcher && (uint64_t)launcher_pid(busy->launcher) == pid)
+		return true;
 	for (unsigned i = 0; i < s->n_spare; i++)
 		if (s->spare[i].launcher && (uint64_t)launcher_pid(s->spare[i].launcher) == pid)
 			return true;
@@ -63,7 +76,7 @@ static bool is_waiting_launcher(const struct scopes *s, uint64_t pid)
 }
 
 /* Nobody is in the sandbox but launchers: all that lives descends from our children. */
-static bool sandbox_is_free(const struct scopes *s)
+static bool sandbox_is_free(const struct scopes *s, const struct scope *busy)
 {
 	char text[CHILDREN_MAX_BYTES];
 	ssize_t n = s->children < 0 ? -1 : pread(s->children, text, sizeof(text), 0);
@@ -75,14 +88,14 @@ static bool sandbox_is_free(const struct scopes *s)
 		uint64_t v;
 
 		is_free = pid.n == 0 ||
-			  (parse_u64_str(pid, 2, INT32_MAX, &v) == 0 && is_waiting_launcher(s, v));
+			  (parse_u64_str(pid, 2, INT32_MAX, &v) == 0 && is_launcher(s, busy, v));
 	}
 	return is_free;
 }
 
 static bool is_free(struct scopes *s, struct scope *c)
 {
-	return s->payload >= 0 ? group_is_free(s, c) : sandbox_is_free(s);
+	return s->payload >= 0 ? group_is_free(s, c) : sandbox_is_free(s, NULL);
 }
 
 /* --- from one command to the next ------------------------------------------------------------ */
@@ -168,6 +181,11 @@ static void equip(struct scopes *s, struct scope *c)
 	s->n_launchers++;
 	if (s->payload < 0)
 		open_mark(c, launcher_pid(c->launcher));
+}
+
+bool scope_is_over(struct scopes *s, const struct scope *c)
+{
+	return s->payload >= 0 ? look_at_group(c) != MEMBERS_OTHERS : sandbox_is_free(s, c);
 }
 
 void scope_close(struct scopes *s, struct scope *c)

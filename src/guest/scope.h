@@ -52,6 +52,8 @@ pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 /* Kills. AGAIN: call once more after letting the loop turn; SWEPT: everything was ended. */
 enum scope_state scope_kill(struct scope *c);
+/* The command ended. True when it surely left nobody behind. */
+bool scope_is_over(struct scopes *s, const struct scope *c);
 /* The command ended, its background children may live on. */
 void scope_close(struct scopes *s, struct scope *c);
 /* No command will start any more: ends what waits for one. */

@@ -138,6 +138,7 @@ static void session_finish(struct session *s)
 	}
 	loop_remove(s->guest->loop, &s->master_watch);
 	fd_closep(&s->master);
+	drop_outputs(s);
 	s->finished = true;
 	session_release(s);
 }
@@ -164,7 +165,9 @@ static void session_ended(struct session *s, int status)
 		s->end.out_of_memory = memory_was_short(g);
 	g->n_running--;
 	loop_remove(g->loop, &s->timer);
-	drop_outputs(s);
+	s->end.alone = s->output[0] >= 0 && scope_is_over(&g->scopes, &s->scope);
+	if (!s->end.alone) /* else the client need not be woken by the ends of its pipes */
+		drop_outputs(s);
 	if (s->master >= 0)
 		on_master(s, s->master, LOOP_READ); /* pass on what is there, then finish */
 	else

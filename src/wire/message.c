@@ -46,6 +46,7 @@ enum tag {
 	TAG_ID_SHIFT = 36,
 	TAG_HAS_CONNECTION = 37,
 	TAG_LENT_SHELL = 38,
+	TAG_ALONE = 39,
 	TAG_UPTIME_NS = 64,
 	TAG_CPU_NS = 65,
 	TAG_MEMORY_BYTES = 66,
@@ -287,6 +288,7 @@ void exit_encode(struct buf *b, const struct exit_message *m)
 	field_put_u64(b, TAG_TIMED_OUT, m->timed_out);
 	field_put_u64(b, TAG_OUT_OF_MEMORY, m->out_of_memory);
 	field_put_u64(b, TAG_SWEPT, m->swept);
+	field_put_u64(b, TAG_ALONE, m->alone);
 }
 
 int exit_decode(struct str body, struct exit_message *ret)
@@ -323,6 +325,9 @@ int exit_decode(struct str body, struct exit_message *ret)
 			break;
 		case TAG_SWEPT:
 			r = get_bool(&f, &ret->swept);
+			break;
+		case TAG_ALONE:
+			r = get_bool(&f, &ret->alone);
 			break;
 		}
 		if (r < 0)

@@ -76,6 +76,7 @@ struct exit_message {
 	bool timed_out;
 	bool out_of_memory; /* the kernel killed something for the memory limit */
 	bool swept;         /* everything in the sandbox was ended to stop it */
+	bool alone;         /* it left nobody behind: what is in its pipes is all there will be */
 };
 void exit_encode(struct buf *b, const struct exit_message *m);
 MUST_USE int exit_decode(struct str body, struct exit_message *ret);
