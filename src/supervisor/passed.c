@@ -72,21 +72,28 @@ static void add(struct rootfs *r, const char *path, int fd, unsigned at_least)
 	r->n_dress += d->mode != 0755 || d->uid || d->gid;
 }
 
-/* PATH is passed through by LAYER: the next one below that says more decides. */
-static void consider(struct rootfs *r, size_t layer, const char *path)
+/* A layer above LAYER has something at PATH: that one decides, or was asked before. */
+static bool is_decided(const struct rootfs *r, size_t layer, const char *path)
 {
 	for (size_t i = layer + 1; i < r->n_layers; i++) {
 		AUTO_FD above = open_in(r, i, path);
 
 		if (above != -ENOENT)
-			return; /* that one decides, or was asked before */
+			return true;
 	}
-	while (layer-- > 0) {
-		AUTO_FD fd = open_in(r, layer, path);
+	return false;
+}
+
+/* PATH is passed through by LAYER: the next one below that says more decides. Most often there is none,
+ * so that is asked first. */
+static void consider(struct rootfs *r, size_t layer, const char *path)
+{
+	for (size_t i = layer; i-- > 0;) {
+		AUTO_FD fd = open_in(r, i, path);
 
 		if (fd == -ENOENT || (fd >= 0 && is_implied(fd)))
 			continue;
-		if (fd >= 0)
+		if (fd >= 0 && !is_decided(r, layer, path))
 			add(r, path, fd, 0);
 		return;
 	}
