@@ -201,6 +201,7 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 {
 	bool usual = grace_ms == CONTROL_GRACE_DEFAULT;
 	uint64_t grace = usual ? default_grace_ms() : grace_ms;
+	bool unseen = false; /* no socket was there before either */
 	pid_t peer = 0;
 	int r = 0;
 
@@ -209,10 +210,15 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 
 		r = i == 0 ? connect_control(h, name, &fd) : home_connect(h, name, "ctl", &fd);
 		if (r == -ENOENT || r == -ECONNREFUSED) {
-			/* it is down, or on its way; or somebody deleted its sockets */
+			/* it is down, or on its way; or somebody deleted its sockets, if they are not
+			 * there when another command has had the time to start it again */
 			if (wait_down(h, name, GONE_WAIT_MS, e) == 0)
 				return 0;
-			break;
+			if (unseen)
+				break;
+			unseen = true;
+			r = 0;
+			continue;
 		}
 		if (r < 0)
 			return err_sys(e, -r, "reach the supervisor of sandbox '%s'", name);
