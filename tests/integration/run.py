@@ -605,7 +605,7 @@ def parse(argv):
     parser = argparse.ArgumentParser(description="Black-box tests over the installed programs.")
     parser.add_argument("--prefix", default=os.path.join(os.path.dirname(TESTS), "build", "stage"),
                         help="where bin/cordon is installed (default: build/stage)")
-    parser.add_argument("-j", "--jobs", type=int, default=(os.cpu_count() or 2) + 1)
+    parser.add_argument("-j", "--jobs", type=int, default=(os.cpu_count() or 2) + 2)
     parser.add_argument("--mode", action="append", choices=list(MODES), dest="modes")
     for suite in SUITES:
         parser.add_argument("--" + suite, action="append_const", const=suite, dest="suites",
