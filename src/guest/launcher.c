@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -216,6 +217,15 @@ enum exec_failure launcher_failure(const struct launcher *l, int *ret_err)
 pid_t launcher_pid(const struct launcher *l)
 {
 	return l->pid;
+}
+
+void launcher_end(const struct launcher *l)
+{
+	IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* it may be gone, and reaped */
+	/* by its descriptor: its number may be another's by now */
+	while (waitid(P_PIDFD, (id_t)l->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
 }
 
 void launcher_free(struct launcher *l)

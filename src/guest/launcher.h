@@ -26,3 +26,5 @@ bool launcher_start(struct launcher *l, struct exec_job *j, pid_t *ret_pid);
 enum exec_failure launcher_failure(const struct launcher *l, int *ret_err);
 /* Ends it; NULL is fine. */
 void launcher_free(struct launcher *l);
+/* Has it end and be gone, so that it does not count as one of the sandbox's processes any more. */
+void launcher_end(const struct launcher *l);

@@ -222,6 +222,8 @@ pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
 	if (!j->agent && find_spare(s, true, ret)) {
 		if (ret->launcher && launcher_start(ret->launcher, j, &pid))
 			return pid;
+		if (ret->launcher) /* it may have taken the place of the command */
+			launcher_end(ret->launcher);
 		drop_launcher(s, ret);
 		if (ret->group < 0) /* its mark went with it */
 			discard(s, ret);
