@@ -60,8 +60,8 @@ static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(
 }
 
 /* The same by the older call, whose FLAGS a system call filter can see: for what runs behind one.
- * PIDFD is written with CLONE_PIDFD. */
-static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, int *pidfd,
+ * RET_ID is written with CLONE_PIDFD or CLONE_PARENT_SETTID. */
+static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, int *ret_id,
 					  void (*fn)(void *), void *arg)
 {
 	register long child_tid __asm__("r10") = 0;
@@ -78,7 +78,7 @@ static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, 
 			 "ud2\n"
 			 "1:"
 			 : "=a"(ret)
-			 : "a"(SYS_clone), "D"(flags), "S"(stack_top), "d"(pidfd), "r"(child_tid),
+			 : "a"(SYS_clone), "D"(flags), "S"(stack_top), "d"(ret_id), "r"(child_tid),
 			   "r"(fn_reg), "r"(arg_reg)
 			 : "rcx", "r11", "memory");
 	return ret;

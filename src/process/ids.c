@@ -9,9 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/io.h"
+
+#define MAP_MAX_BYTES 256 /* three lines of three numbers, with room */
 
 const char *ids_mode_name(enum ids_mode m)
 {
@@ -56,17 +59,30 @@ static int write_proc(pid_t pid, const char *file, const char *text, struct err 
 	return r < 0 ? err_sys(e, -r, "write '%s'", path) : 0;
 }
 
+static int write_map(pid_t pid, const char *file, const struct id_line *line, size_t n,
+		     struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(MAP_MAX_BYTES);
+
+	for (size_t k = 0; k < n; k++)
+		buf_addf(&text, "%u %u %u\n", line[k].inside, line[k].outside, line[k].count);
+	return write_proc(pid, file, buf_str(&text), e);
+}
+
+static int write_both(pid_t pid, const struct id_line *uid, const struct id_line *gid, size_t n,
+		      struct err *e)
+{
+	return write_map(pid, "uid_map", uid, n, e) < 0 ? -1 : write_map(pid, "gid_map", gid, n, e);
+}
+
 static int write_range(const struct ids *i, pid_t pid, struct err *e)
 {
-	char map[96];
+	const struct id_line uid[] = { { 0, i->uid_base + IDS_PER_SANDBOX, 1 },
+				       { 1, i->uid_base, IDS_PER_SANDBOX } };
+	const struct id_line gid[] = { { 0, i->gid_base + IDS_PER_SANDBOX, 1 },
+				       { 1, i->gid_base, IDS_PER_SANDBOX } };
 
-	snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", i->uid_base + IDS_PER_SANDBOX, i->uid_base,
-		 IDS_PER_SANDBOX);
-	if (write_proc(pid, "uid_map", map, e) < 0)
-		return -1;
-	snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", i->gid_base + IDS_PER_SANDBOX, i->gid_base,
-		 IDS_PER_SANDBOX);
-	return write_proc(pid, "gid_map", map, e);
+	return write_both(pid, uid, gid, ARRAY_SIZE(uid), e);
 }
 
 static const char *const map_programs[] = { "newuidmap", "newgidmap" };
@@ -117,31 +133,23 @@ int ids_end_maps(struct ids_writing *w, struct err *e)
 /* The same three lines written by ourselves. */
 static int write_sub_direct(const struct ids *i, pid_t pid, struct err *e)
 {
-	static const char *const files[] = { "uid_map", "gid_map" };
-	const uint32_t own[] = { i->caller_uid, i->caller_gid };
-	const uint32_t base[] = { i->uid_base, i->gid_base };
-	char map[96];
+	const struct id_line uid[] = { { 0, i->uid_base + IDS_PER_SANDBOX - 1, 1 },
+				       { 1, i->caller_uid, 1 },
+				       { 2, i->uid_base, IDS_PER_SANDBOX - 2 } };
+	const struct id_line gid[] = { { 0, i->gid_base + IDS_PER_SANDBOX - 1, 1 },
+				       { 1, i->caller_gid, 1 },
+				       { 2, i->gid_base, IDS_PER_SANDBOX - 2 } };
 
-	for (unsigned k = 0; k < 2; k++) {
-		snprintf(map, sizeof(map), "0 %u 1\n1 %u 1\n2 %u %u\n",
-			 base[k] + IDS_PER_SANDBOX - 1, own[k], base[k], IDS_PER_SANDBOX - 2);
-		if (write_proc(pid, files[k], map, e) < 0)
-			return -1;
-	}
-	return 0;
+	return write_both(pid, uid, gid, ARRAY_SIZE(uid), e);
 }
 
 static int write_single(const struct ids *i, pid_t pid, struct err *e)
 {
-	char map[48];
+	const struct id_line uid = { 0, i->caller_uid, 1 }, gid = { 0, i->caller_gid, 1 };
 
 	if (write_proc(pid, "setgroups", "deny", e) < 0)
 		return -1;
-	snprintf(map, sizeof(map), "0 %u 1\n", i->caller_uid);
-	if (write_proc(pid, "uid_map", map, e) < 0)
-		return -1;
-	snprintf(map, sizeof(map), "0 %u 1\n", i->caller_gid);
-	return write_proc(pid, "gid_map", map, e);
+	return write_both(pid, &uid, &gid, 1, e);
 }
 
 int ids_begin_maps(const struct ids *i, pid_t pid, struct ids_writing *ret, struct err *e)
@@ -167,15 +175,12 @@ int ids_write_maps(const struct ids *i, pid_t pid, struct err *e)
 
 int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e)
 {
-	char map[96];
+	const struct id_line uid[] = { { 0, i->uid_base + IDS_PER_SANDBOX, 1 },
+				       { i->uid_base, 0, IDS_PER_SANDBOX } };
+	const struct id_line gid[] = { { 0, i->gid_base + IDS_PER_SANDBOX, 1 },
+				       { i->gid_base, 0, IDS_PER_SANDBOX } };
 
-	snprintf(map, sizeof(map), "0 %u 1\n%u 0 %u\n", i->uid_base + IDS_PER_SANDBOX, i->uid_base,
-		 IDS_PER_SANDBOX);
-	if (write_proc(pid, "uid_map", map, e) < 0)
-		return -1;
-	snprintf(map, sizeof(map), "0 %u 1\n%u 0 %u\n", i->gid_base + IDS_PER_SANDBOX, i->gid_base,
-		 IDS_PER_SANDBOX);
-	return write_proc(pid, "gid_map", map, e);
+	return write_both(pid, uid, gid, ARRAY_SIZE(uid), e);
 }
 
 /* Forks a child into a new user namespace; it waits for the byte that says its maps are written.
@@ -221,20 +226,10 @@ int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 int ids_map_held(const struct holder *h, const struct id_line *uid, const struct id_line *gid,
 		 int *ret_fd, struct err *e)
 {
-	char map[48];
-	int r;
-
-	snprintf(map, sizeof(map), "%u %u %u\n", uid->inside, uid->outside, uid->count);
-	r = write_proc(h->pid, "uid_map", map, e);
-	snprintf(map, sizeof(map), "%u %u %u\n", gid->inside, gid->outside, gid->count);
-	if (r == 0)
-		r = write_proc(h->pid, "gid_map", map, e);
-	if (r == 0) {
-		*ret_fd = holder_namespace(h);
-		if (*ret_fd < 0)
-			r = err_sys(e, -*ret_fd, "open a user namespace");
-	}
-	return r;
+	if (write_both(h->pid, uid, gid, 1, e) < 0)
+		return -1;
+	*ret_fd = holder_namespace(h);
+	return *ret_fd < 0 ? err_sys(e, -*ret_fd, "open a user namespace") : 0;
 }
 
 int ids_map_namespace(const struct id_line *uid, const struct id_line *gid, int *ret_fd,

@@ -114,10 +114,12 @@ static bool is_manifest(const struct depot *d, const char *hex)
 	return true;
 }
 
-static int sweep_flat(const struct depot *d, const struct live *l, struct sweep_result *ret,
-		      struct err *e)
+/* Files named by digest that nobody needs: flat forms, or blobs. */
+static int sweep_files(const struct depot *d, bool flat, const struct live *l,
+		       struct sweep_result *ret, struct err *e)
 {
-	DIR *dir = open_list(d->flat_fd);
+	int fd = flat ? d->flat_fd : d->blobs_fd;
+	DIR *dir = open_list(fd);
 	struct dirent *entry;
 	int r = 0;
 
@@ -127,35 +129,12 @@ static int sweep_flat(const struct depot *d, const struct live *l, struct sweep_
 		struct stat st;
 
 		if (!digest_hex_valid(entry->d_name) || live_has(l, entry->d_name) ||
-		    fstatat(d->flat_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (unlinkat(d->flat_fd, entry->d_name, 0) < 0)
-			r = err_sys(e, errno, "remove a flat form from the image store");
-		else
-			ret->bytes_reclaimed += (uint64_t)st.st_blocks * 512;
-	}
-	closedir(dir);
-	return r;
-}
-
-static int sweep_blobs(const struct depot *d, const struct live *l, struct sweep_result *ret,
-		       struct err *e)
-{
-	DIR *dir = open_list(d->blobs_fd);
-	struct dirent *entry;
-	int r = 0;
-
-	if (!dir)
-		return err_sys(e, errno, "read the image store");
-	while (r == 0 && (entry = readdir(dir))) {
-		struct stat st;
-
-		if (!digest_hex_valid(entry->d_name) || live_has(l, entry->d_name) ||
-		    fstatat(d->blobs_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		ret->manifests_removed += is_manifest(d, entry->d_name);
-		if (unlinkat(d->blobs_fd, entry->d_name, 0) < 0)
-			r = err_sys(e, errno, "remove %s from the image store", entry->d_name);
+		ret->manifests_removed += !flat && is_manifest(d, entry->d_name);
+		if (unlinkat(fd, entry->d_name, 0) < 0)
+			r = err_sys(e, errno, "remove %s from the image store",
+				    flat ? "a flat form" : entry->d_name);
 		else
 			ret->bytes_reclaimed += (uint64_t)st.st_blocks * 512;
 	}
@@ -227,9 +206,9 @@ int sweep(const struct depot *d, bool parts, struct sweep_result *ret, struct er
 	if (r == 0)
 		r = sweep_layers(d, &l, ret, e);
 	if (r == 0)
-		r = sweep_flat(d, &l, ret, e);
+		r = sweep_files(d, true, &l, ret, e);
 	if (r == 0)
-		r = sweep_blobs(d, &l, ret, e);
+		r = sweep_files(d, false, &l, ret, e);
 	if (r == 0 && parts)
 		sweep_parts(d, ret);
 	free(l.hex);

@@ -187,8 +187,20 @@ static bool comes_again(const struct image_record *r, size_t i)
 	return false;
 }
 
-/* By the digest in our record, whatever the reference means by now. The lock is for whoever removes
- * images: it either sees our record, or has removed what we look for and we say so. */
+int supervisor_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
+			  struct err *e)
+{
+	const struct spec_image *image = &s->record.spec.image;
+
+	if (!image->manifest_digest)
+		return err_set(e, ERR_INVALID, "the record does not say which image this is");
+	if (image_store_lock(s->home.fd, false, ret_lock, e) < 0)
+		return -1;
+	if (image_store_find_digest(s->home.fd, image->manifest_digest, ret, e) < 0)
+		return err_wrap(e, "image '%s'", image->reference);
+	return 0;
+}
+
 static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	const struct spec_image *image = &s->record.spec.image;
@@ -196,12 +208,8 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 	AUTO_FD lock = -1;
 	int rc = 0;
 
-	if (!image->manifest_digest)
-		return err_set(e, ERR_INVALID, "the record does not say which image this is");
-	if (image_store_lock(s->home.fd, false, &lock, e) < 0)
+	if (supervisor_find_image(s, &lock, &record, e) < 0)
 		return -1;
-	if (image_store_find_digest(s->home.fd, image->manifest_digest, &record, e) < 0)
-		return err_wrap(e, "image '%s'", image->reference);
 	for (size_t i = 0; rc == 0 && i < record.n_layers; i++) {
 		char path[IMAGE_PATH_BYTES];
 

@@ -245,7 +245,6 @@ int layer_open(struct supervisor *s, struct rootfs *r, struct err *e)
 
 /* --- flat ------------------------------------------------------------------------------------ */
 
-/* By the digest in our record, as layers are found. The lock is for whoever removes images. */
 static int open_flat_form(struct supervisor *s, int *ret_fd, struct err *e)
 {
 	const struct spec_image *image = &s->record.spec.image;
@@ -253,12 +252,8 @@ static int open_flat_form(struct supervisor *s, int *ret_fd, struct err *e)
 	struct image_record record;
 	AUTO_FD lock = -1;
 
-	if (!image->manifest_digest)
-		return err_set(e, ERR_INVALID, "the record does not say which image this is");
-	if (image_store_lock(s->home.fd, false, &lock, e) < 0)
+	if (supervisor_find_image(s, &lock, &record, e) < 0)
 		return -1;
-	if (image_store_find_digest(s->home.fd, image->manifest_digest, &record, e) < 0)
-		return err_wrap(e, "image '%s'", image->reference);
 	image_flat_path(&record, path);
 	image_record_done(&record);
 	*ret_fd = openat(s->home.fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "image/store.h"
 #include "loop/loop.h"
 #include "process/process.h"
 #include "spec/spec.h"
@@ -73,6 +74,10 @@ MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* "K=V" strings of the image and the user, allocated each. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
+/* By the digest in our record, whatever the reference means by now. The lock is for whoever removes
+ * images: it either sees our record, or has removed what we look for and we say so. */
+MUST_USE int supervisor_find_image(const struct supervisor *s, int *ret_lock,
+				   struct image_record *ret, struct err *e);
 /* The path of one of our other programs, which lie beside this one. */
 MUST_USE int supervisor_program(const char *name, char **ret_path, struct err *e);
 /* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */

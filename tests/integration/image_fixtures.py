@@ -222,6 +222,27 @@ class ImageMixin:
         return self.cordon("--home", home or self.home, *args, program=image_program(), home=home,
                            **kwargs)
 
+    def load_tricky(self):
+        """Loads the tricky layers as t:1; the tree that `umoci unpack` makes of them, as describe() tells it."""
+        os.mkdir(self.path("l"))
+        layout = Layout(self.path("layout"))
+        ref = layout.image("t", tricky_layers(self.path("l")))
+        layout.copy("t", f"oci-archive:{self.path('t.tar')}:t:1")
+        self.ok("load", "--input", self.path("t.tar"))
+        run("umoci", "unpack", "--image", ref, self.path("bundle"))
+        return describe(self.path("bundle/rootfs"))
+
+    def assert_as_the_oracle(self, ours, theirs):
+        """The same but for devices, which we leave out, and ids that nobody can have."""
+        for device in (b"dev/null", b"dev/extra"):
+            self.assertNotIn(device, ours)
+            theirs.pop(device)
+        self.assertEqual(ours[b"huge-id"][1:4], ("0o755", 65534, 65534))
+        ours.pop(b"huge-id"), theirs.pop(b"huge-id")
+        different = {name: (ours.get(name), theirs.get(name)) for name in {*ours, *theirs}
+                     if ours.get(name) != theirs.get(name)}
+        self.assertEqual(different, {})
+
     def empty_store(self):
         """Layers may belong to ids that only our own program can remove."""
         for home in {self.home, *self.homes}:
