@@ -30,7 +30,8 @@ struct walker {
 	int tree[PLAN_TREES_MAX]; /* ours: the plan's memory is the parent's too, its descriptors are not */
 	int root;                 /* O_PATH of the new root */
 	int target;               /* O_PATH of the current mount target */
-	int parent; /* the directory STEP_DIR found last: where a missing child is made */
+	int device_report; /* where the descriptor of a served root goes */
+	int parent;        /* the directory STEP_DIR found last: where a missing child is made */
 };
 
 static void close_fd(int *fd)
@@ -208,23 +209,26 @@ static long pivot(struct walker *w)
 	return r < 0 ? r : RAW1(SYS_chdir, "/");
 }
 
-static long open_device(const struct step *s)
+static long open_device(struct walker *w, const struct step *s)
 {
 	long fd = RAW4(SYS_openat, AT_FDCWD, s->path, O_RDWR | O_CLOEXEC, 0);
 	long r;
 
 	if (fd < 0)
 		return fd;
+	w->device_report = (int)s->mode;
 	r = RAW3(SYS_dup3, fd, s->fd, O_CLOEXEC);
 	RAW1(SYS_close, fd);
-	return r < 0 ? r : netif_send_descriptor((int)s->mode, s->fd);
+	return r < 0 ? r : 0;
 }
 
-/* Who serves it has the descriptor too; as long as we had it, its end would go unnoticed. */
-static long mount_fuse(const struct step *s)
+/* Who serves it gets the descriptor when it is mounted: before, there is nothing to be read from it.
+ * As long as we had it too, its end would go unnoticed. */
+static long mount_fuse(const struct walker *w, const struct step *s)
 {
 	long r = RAW5(SYS_mount, "fuse-overlayfs", s->path, "fuse", s->flags, s->data);
 
+	r = r < 0 ? r : netif_send_descriptor(w->device_report, s->fd);
 	RAW1(SYS_close, s->fd);
 	return r;
 }
@@ -271,9 +275,9 @@ static long apply(struct walker *w, const struct step *s)
 	case STEP_OVERLAY:
 		return RAW5(SYS_mount, "overlay", s->path, "overlay", s->flags, s->data);
 	case STEP_DEVICE:
-		return open_device(s);
+		return open_device(w, s);
 	case STEP_FUSE:
-		return mount_fuse(s);
+		return mount_fuse(w, s);
 	case STEP_ROOT:
 		r = RAW4(SYS_openat, AT_FDCWD, s->path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 		w->root = (int)r;
@@ -358,7 +362,7 @@ void child_run(void *arg)
 	if ((r = await_word(a->go)) < 0)
 		fail(a, CHILD_WAIT, r);
 	w.plan = a->plan;
-	w.root = w.target = w.parent = -1;
+	w.root = w.target = w.parent = w.device_report = -1;
 	for (size_t i = 0; i < a->plan->n_trees; i++)
 		w.tree[i] = a->plan->tree[i];
 	for (size_t i = 0; i < a->plan->n_steps; i++)

@@ -28,12 +28,12 @@ enum step_op {
 	STEP_MKDIR,      /* path (below the working directory), mode */
 	STEP_ATTACH,     /* tree at path below the working directory */
 	STEP_OVERLAY,    /* overlay on path with data, flags */
-	STEP_DEVICE,     /* file path becomes descriptor fd, and goes to the socket mode */
-	STEP_FUSE,       /* fuse on path with data, flags; then fd is closed */
-	STEP_ROOT,       /* path becomes the root all targets are resolved in */
-	STEP_DIR,        /* make sure directory path exists in root; text is its last component */
-	STEP_FILE,       /* same for an empty file */
-	STEP_TARGET,     /* path in root becomes the target */
+	STEP_DEVICE,   /* file path becomes descriptor fd; STEP_FUSE sends it to the socket mode */
+	STEP_FUSE,     /* fuse on path with data, flags; then fd is closed */
+	STEP_ROOT,     /* path becomes the root all targets are resolved in */
+	STEP_DIR,      /* make sure directory path exists in root; text is its last component */
+	STEP_FILE,     /* same for an empty file */
+	STEP_TARGET,   /* path in root becomes the target */
 	STEP_MOUNT,    /* file system text with data and flags on the target; then re-target path */
 	STEP_MOVE,     /* tree onto the target */
 	STEP_NODE,     /* empty file path in the target, tree onto it */
