@@ -101,6 +101,39 @@ uint64_t image_store_flat(int home_fd, const struct image_record *r, uint64_t *r
 	return (uint64_t)st.st_blocks * 512;
 }
 
+static bool comes_again(const struct image_record *r, size_t i)
+{
+	for (size_t k = i + 1; k < r->n_layers; k++)
+		if (strcmp(r->layer[i].digest, r->layer[k].digest) == 0)
+			return true;
+	return false;
+}
+
+int image_store_open_layers(int home_fd, const struct image_record *r, int fd[IMAGE_LAYERS_MAX],
+			    size_t *ret_n, bool *ret_named, struct err *e)
+{
+	*ret_n = 0;
+	*ret_named = false;
+	for (size_t i = 0; i < r->n_layers; i++) {
+		char path[IMAGE_PATH_BYTES];
+		int one;
+
+		if (comes_again(r, i))
+			continue;
+		image_layer_path(r->layer[i].digest, path);
+		one = openat(home_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (one < 0 && errno == ENOENT) {
+			image_layer_named_path(r->layer[i].digest, path);
+			one = openat(home_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+			*ret_named = true;
+		}
+		if (one < 0)
+			return err_sys(e, errno, "layer %s", r->layer[i].digest);
+		fd[(*ret_n)++] = one;
+	}
+	return *ret_n ? 0 : err_set(e, ERR_INVALID, "it has no layers");
+}
+
 int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e)
 {
 	char key[REFERENCE_KEY_BYTES];

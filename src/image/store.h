@@ -8,6 +8,7 @@
  *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), where the file system takes
  *                              no others; only fuse-overlayfs understands them
  *   cache/layers/HEX/layer.json  what is worth knowing about it
+ *   cache/layers/HEX/passed-HEX  what passed.h knows about an image whose topmost layer this is
  *   cache/flat/HEX             all layers of an image in one file system, by what they are; only if
  *                              somebody asked for it
  *   cache/images/KEY.json      one record per reference; KEY is the SHA-256 of reference_key()
@@ -82,6 +83,13 @@ void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]);
 void image_flat_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
 MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e);
+
+/* The trees of R's layers as O_PATH descriptors, the lowest first, each once: overlayfs refuses one that
+ * comes twice, and the upper hides the lower anyway. *RET_NAMED: one of them is of the served kind. What
+ * was opened before a failure is counted too, and the caller's to close. */
+MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r,
+				     int fd[IMAGE_LAYERS_MAX], size_t *ret_n, bool *ret_named,
+				     struct err *e);
 
 /* An attribute of the directories of a layer that its tar has no entry for: owner and mode are those of
  * a layer below. Overlayfs shows nothing of that name. */

@@ -39,7 +39,6 @@ struct rootfs_dress {
 	unsigned mode;
 	uint32_t uid, gid; /* inside */
 };
-#define ROOTFS_DRESS_MAX 64
 
 struct rootfs {
 	const struct spec *spec;

@@ -15,6 +15,7 @@
 #include "base/sha256.h"
 
 #define SKELETON_VERSION 4
+#define PLACES "places-1"              /* another number when there are others */
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096
 
@@ -239,30 +240,62 @@ static int build(int root)
 	return 0;
 }
 
-int skeleton_open(int cache_fd, int *ret_fd, struct err *e)
+/* What every sandbox needs and an image may lack. */
+static int build_places(int root)
 {
-	char key[17], path[64], temp[96];
+	static const char *const places[] = { "dev", "etc", "proc", "sys", ".msb" };
+	static const char *const files[] = { "etc/hosts", "etc/hostname", "etc/resolv.conf" };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(places); i++)
+		r = make(root, places[i], 0755);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
+		r = put(root, files[i], "", 0644);
+	return r;
+}
+
+/* Opens CACHE_FD/host/NAME, or makes it. */
+static int open_made_once(int cache_fd, const char *name, int (*build_it)(int root), int *ret_fd,
+			  struct err *e)
+{
+	char path[64], temp[96];
 	AUTO_FD fd = -1;
 	int r;
 
-	skeleton_key(key);
-	snprintf(path, sizeof(path), "host/%s", key);
+	snprintf(path, sizeof(path), "host/%s", name);
 	fd = openat(cache_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno != ENOENT)
-		return err_sys(e, errno, "open the base of image 'host'");
+		return err_sys(e, errno, "open '%s'", path);
 	if (fd < 0) {
 		if (mkdirat(cache_fd, "host", 0755) < 0 && errno != EEXIST)
-			return err_sys(e, errno, "make the base of image 'host'");
-		snprintf(temp, sizeof(temp), "host/new-%d-%s", (int)getpid(), key);
+			return err_sys(e, errno, "make '%s'", path);
+		snprintf(temp, sizeof(temp), "host/new-%d-%s", (int)getpid(), name);
 		if (mkdirat(cache_fd, temp, 0755) < 0)
-			return err_sys(e, errno, "make the base of image 'host'");
+			return err_sys(e, errno, "make '%s'", path);
 		fd = openat(cache_fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		r = fd < 0 ? -errno : fchmod(fd, 0755) < 0 ? -errno : build(fd);
+		r = fd < 0 ? -errno : fchmod(fd, 0755) < 0 ? -errno : build_it(fd);
 		if (r < 0)
-			return err_sys(e, -r, "make the base of image 'host'");
+			return err_sys(e, -r, "make '%s'", path);
 		/* two first creates race: the loser uses its own copy, the next command the winner's */
 		IGNORE(sys_renameat2(cache_fd, temp, cache_fd, path, RENAME_NOREPLACE));
 	}
 	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+int skeleton_open(int cache_fd, int *ret_fd, struct err *e)
+{
+	char key[17];
+
+	skeleton_key(key);
+	if (open_made_once(cache_fd, key, build, ret_fd, e) < 0)
+		return err_wrap(e, "the base of image 'host'");
+	return 0;
+}
+
+int skeleton_open_places(int cache_fd, int *ret_fd, struct err *e)
+{
+	if (open_made_once(cache_fd, PLACES, build_places, ret_fd, e) < 0)
+		return err_wrap(e, "the base of images");
 	return 0;
 }

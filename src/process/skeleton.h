@@ -11,6 +11,9 @@
 
 /* Opens (making it if needed) the current skeleton below CACHE_FD. */
 MUST_USE int skeleton_open(int cache_fd, int *ret_fd, struct err *e);
+/* The same for other images: nothing but the mount points that all sandboxes have. Below the image's own
+ * layers they are seen where it lacks them, and need not be made in the writable layer of each sandbox. */
+MUST_USE int skeleton_open_places(int cache_fd, int *ret_fd, struct err *e);
 
 /* Directories of the host that are shown as they are, read-only: /usr, /bin where it is a real
  * directory, and so on. */

@@ -5,6 +5,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
+#include "image/passed.h"
 #include "image/store.h"
 
 void install_done(struct install *i)
@@ -59,6 +61,31 @@ static int add_up_sizes(const struct depot *d, struct image_record *r, struct er
 	return 0;
 }
 
+/* What every create from it would have to find out again. */
+static int put_passed(const struct depot *d, const struct image_record *r, struct err *e)
+{
+	AUTO_FREE struct image_passed *found = xcalloc(IMAGE_PASSED_MAX, sizeof(*found));
+	AUTO_BUF text = BUF_INIT(IMAGE_PASSED_MAX_BYTES);
+	char path[IMAGE_PATH_BYTES];
+	int fd[IMAGE_LAYERS_MAX];
+	bool named;
+	size_t n;
+	int result;
+
+	if (r->n_layers == 0)
+		return 0; /* nothing can be created from it */
+	result = image_store_open_layers(d->home_fd, r, fd, &n, &named, e);
+	if (result == 0)
+		image_passed_write(found, image_passed_find(fd, n, found), &text);
+	for (size_t i = 0; i < n; i++)
+		fd_closep(&fd[i]);
+	if (result < 0)
+		return -1;
+	image_passed_path(r, path);
+	result = io_replace_file(d->home_fd, path, buf_str(&text), text.n, 0600);
+	return result < 0 ? err_sys(e, -result, "write '%s'", path) : 0;
+}
+
 int install_put_record(const struct depot *d, const struct install *i, const char *reference,
 		       struct err *e)
 {
@@ -71,6 +98,8 @@ int install_put_record(const struct depot *d, const struct install *i, const cha
 	r.reference = xstrdup(reference);
 	r.created_at_ns = clock_real_ns();
 	result = add_up_sizes(d, &r, e);
+	if (result == 0)
+		result = put_passed(d, &r, e);
 	if (result == 0)
 		result = depot_put_record(d, &r, e);
 	image_record_done(&r);

@@ -33,9 +33,12 @@
 #include "supervisor/hostcas.h"
 #include "supervisor/layer.h"
 #include "supervisor/loginshell.h"
+#include "supervisor/passed.h"
 #include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
+#define DESCRIPTORS_AHEAD 256 /* an image of a hundred layers; 2 KiB */
+#define FEW_MOUNTS 8          /* with these the first 64 descriptors do */
 #define MIB (1ull << 20)
 #define PROFILE_MAX_BYTES 65536
 
@@ -178,15 +181,6 @@ static int open_volume(struct supervisor *s, const struct spec_mount *m, int *re
 	return 0;
 }
 
-/* An image may hold one layer twice, which overlayfs refuses: the upper one hides the lower. */
-static bool comes_again(const struct image_record *r, size_t i)
-{
-	for (size_t k = i + 1; k < r->n_layers; k++)
-		if (strcmp(r->layer[i].digest, r->layer[k].digest) == 0)
-			return true;
-	return false;
-}
-
 int supervisor_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
 			  struct err *e)
 {
@@ -203,36 +197,25 @@ int supervisor_find_image(const struct supervisor *s, int *ret_lock, struct imag
 
 static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 {
-	const struct spec_image *image = &s->record.spec.image;
 	struct image_record record;
+	AUTO_FD cache = -1;
 	AUTO_FD lock = -1;
-	int rc = 0;
+	size_t n = 0;
+	int rc;
 
+	if (home_dir(&s->home, "cache", &cache, e) < 0 ||
+	    skeleton_open_places(cache, &r->layer_fd[0], e) < 0)
+		return -1;
+	r->n_layers = 1;
 	if (supervisor_find_image(s, &lock, &record, e) < 0)
 		return -1;
-	for (size_t i = 0; rc == 0 && i < record.n_layers; i++) {
-		char path[IMAGE_PATH_BYTES];
-
-		if (comes_again(&record, i))
-			continue;
-		image_layer_path(record.layer[i].digest, path);
-		r->layer_fd[r->n_layers] =
-			openat(s->home.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (r->layer_fd[r->n_layers] < 0 && errno == ENOENT) {
-			image_layer_named_path(record.layer[i].digest, path);
-			r->layer_fd[r->n_layers] =
-				openat(s->home.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-			r->served = true;
-		}
-		if (r->layer_fd[r->n_layers] < 0)
-			rc = err_sys(e, errno, "layer %s of image '%s'", record.layer[i].digest,
-				     image->reference);
-		else
-			r->n_layers++;
-	}
+	rc = image_store_open_layers(s->home.fd, &record, r->layer_fd + 1, &n, &r->served, e);
+	r->n_layers += n;
+	if (rc == 0)
+		passed_find(s, &record, r);
+	else
+		err_wrap(e, "image '%s'", s->record.spec.image.reference);
 	image_record_done(&record);
-	if (rc == 0 && r->n_layers == 0)
-		return err_set(e, ERR_INVALID, "image '%s' has no layers", image->reference);
 	return rc;
 }
 
@@ -584,6 +567,18 @@ static int start_instance(struct supervisor *s, struct process_request *q, struc
 	return r;
 }
 
+/* A task of process_begin() shares our descriptors. If their table had to grow meanwhile, the kernel would
+ * wait until every CPU has seen it: 10 to 30 ms. Each layer takes two of them, each volume too. */
+static void make_room(const struct spec *spec)
+{
+	int last;
+
+	if (spec->image.kind != IMAGE_OCI && spec->n_mounts < FEW_MOUNTS)
+		return;
+	last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS_AHEAD - 1);
+	fd_closep(&last);
+}
+
 int supervisor_launch(struct supervisor *s, struct err *e)
 {
 	struct process_request *q = s->request = xcalloc(1, sizeof(*q));
@@ -605,6 +600,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	init_rootfs(s, &q->rootfs);
 	s->stage = "network";
 	r = link_prepare(s, q, e);
+	make_room(&s->record.spec);
 	if (r == 0)
 		r = process_begin(q, &s->instance, e);
 	if (r == 0)

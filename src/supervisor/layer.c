@@ -14,7 +14,6 @@
 #include "image/store.h"
 #include "state/quota.h"
 #include "supervisor/disk.h"
-#include "supervisor/passed.h"
 
 #define MIB (1ull << 20)
 #define DISK_FILE "disk.raw"
@@ -23,7 +22,6 @@
 
 static int in_memory(struct supervisor *s, struct rootfs *r, uint64_t mib)
 {
-	passed_find(r);
 	r->memory_mib = mib;
 	s->layer = LAYER_MEMORY;
 	return 0;
@@ -53,9 +51,11 @@ static int prepare(const struct ids *i, struct rootfs *r, int layer, bool host_i
 			return err_sys(e, errno, "make the writable layer");
 		if (give && fchownat(layer, "upper", i->uid_base, i->gid_base, 0) < 0)
 			return err_sys(e, errno, "give the writable layer to its range");
-		passed_find(r);
 	} else if (errno != EEXIST) {
 		return err_sys(e, errno, "make the writable layer");
+	} else {
+		r->n_dress =
+			0; /* an earlier start did, and the payload may have changed it since */
 	}
 	if (give && fchownat(layer, "work", i->uid_base, i->gid_base, 0) < 0)
 		return err_sys(e, errno, "give the work area to its range");

@@ -1,11 +1,9 @@
-/*
- * Directories that a layer of an image only passes through, since its tar has no entry for them: owner
- * and mode are those of a layer below, but overlayfs shows those of the topmost. Unpacking has marked
- * them (image/store.h). The root of the image is the most usual one.
- */
+/* What image/passed.h knows about an image, for the root of a sandbox. */
 #pragma once
 
+#include "image/store.h"
 #include "process/rootfs.h"
+#include "supervisor/supervisor.h"
 
-/* Fills in R what its root, whose writable layer is new, must be told. */
-void passed_find(struct rootfs *r);
+/* R has the image's layers, above one of ours: its root must be told of the directories they pass. */
+void passed_find(const struct supervisor *s, const struct image_record *record, struct rootfs *r);

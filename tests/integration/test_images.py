@@ -4,6 +4,7 @@ Layers are hostile input: the tests below write tars that no honest tool makes, 
 they wanted to reach.
 """
 
+import glob
 import gzip
 import io
 import json
@@ -731,6 +732,12 @@ class Creating(ImageMixin, CordonTest):
         box.out("chmod 700 /open")
         self.assertEqual((box.stop().code, box.start().code), (0, 0))
         self.assertEqual(box.out("stat -c %a /open; ls /open"), "700\nf\nf2")
+        for damage in (lambda path: os.truncate(path, 3), os.unlink):  # by whomever; an earlier cordon had none
+            kept = glob.glob(self.home + "/cache/layers/*/passed-*")
+            self.assertTrue(kept)
+            for path in kept:
+                damage(path)
+            self.assertEqual(self.create(image=ref).out(look).split("\n"), want)
 
     def test_many_layers(self):
         layers = [Layer(self.path(f"{i}.tar")).add(f"f{i}", b"x").add("top", str(i).encode())
@@ -747,6 +754,16 @@ class Creating(ImageMixin, CordonTest):
         box.out("touch /x /etc/y; rm /bin/vi; echo changed > /etc/passwd")
         self.assertEqual((sorted(os.listdir(root)), os.stat(root).st_mtime_ns), before)
         self.assertTrue(os.path.lexists(os.path.join(root, "bin/vi")))
+
+    def test_what_the_image_lacks_is_not_made_for_each_sandbox(self):
+        """Its writable layer holds what the sandbox itself has changed."""
+        ref = self.load_busybox()
+        box = self.create(image=ref)
+        self.assertEqual(os.listdir(f"{self.home}/sandboxes/{box.name}/layers/0/upper"), [])
+        self.assertEqual(box.out("test -d /.msb -a -s /etc/hosts -a -s /etc/hostname -a -d /proc/1 && echo all"), "all")
+        bare = Layer(self.path("bare.tar")).symlink("etc", "/elsewhere").dir("elsewhere").add(".wh.proc").close()
+        box = self.create(image=self.load_busybox(bare, name="bare"))
+        self.assertEqual(box.out("test -s /elsewhere/hosts -a -d /proc/1 && readlink /etc"), "/elsewhere")
 
     def test_references_move_sandboxes_stay(self):
         ref = self.load_busybox(Layer(self.path("v1.tar")).add("version", b"one").close())
