@@ -40,11 +40,9 @@ struct exec_job {
 	 * works on stdio and its result is the exit status; paths, argv and envp are not used. */
 	int (*agent)(const void *arg);
 	const void *agent_arg;
-	bool confirm; /* whoever asked waits to hear that it runs */
 	/* results */
 	enum exec_failure failure;
 	int err;
-	bool unconfirmed; /* a launcher's: it may still turn out to have failed, see launcher_failure() */
 };
 
 /* The command's pid, or -1 with failure and err set. Returns after the exec happened. An agent tells

@@ -96,8 +96,7 @@ struct session {
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
-	bool finished;    /* its end is told */
-	bool unconfirmed; /* it may never have become its program; its launcher knows */
+	bool finished; /* its end is told */
 	int output
 		[2]; /* piped: held until the command has ended, so that its end closes nothing that
 			* wakes the client, who then wakes once, for the news */

@@ -1,6 +1,7 @@
 /*
  * An order is a job with everything it points to, copied into shared memory: the launcher has that at
- * the same address. It is told by one eventfd and tells by another; pid 1 waits for that. The child is cloned by the older call, since the filter refuses
+ * the same address. It is told by one eventfd and tells by another; while it works pid 1 waits for it,
+ * as it would for a child of its own. That child is cloned by the older call, since the filter refuses
  * the newer one, and its pid is in the order before it runs: should the launcher die at any instant,
  * pid 1 knows whether there is a command.
  */
@@ -193,25 +194,15 @@ bool launcher_start(struct launcher *l, struct exec_job *j, pid_t *ret_pid)
 		return false;
 	if (!answered(l)) {
 		*ret_pid = l->order->pid;
-		j->unconfirmed = *ret_pid > 0;
 		return *ret_pid > 0;
 	}
 	/* too many processes, or too little memory, of which we ourselves take a share */
 	if (l->order->job.failure && !l->order->pid)
 		return false;
-	if (j->confirm) {
-		j->failure = l->order->job.failure;
-		j->err = l->order->job.err;
-	}
-	j->unconfirmed = !j->confirm;
+	j->failure = l->order->job.failure;
+	j->err = l->order->job.err;
 	*ret_pid = l->order->pid;
 	return true;
-}
-
-enum exec_failure launcher_failure(const struct launcher *l, int *ret_err)
-{
-	*ret_err = l->order->job.err;
-	return l->order->job.failure;
 }
 
 pid_t launcher_pid(const struct launcher *l)

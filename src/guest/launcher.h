@@ -19,11 +19,8 @@ struct launcher;
 /* In the group CGROUP, or with a mark of its own (-1). NULL: do without. */
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
 pid_t launcher_pid(const struct launcher *l);
-/* As exec_start(), if it can: false says that nothing was started, and that somebody else must. Unless
- * the job says to confirm it returns before the exec: to wake us for that would interrupt the command. */
+/* As exec_start(), if it can: false says that nothing was started, and that somebody else must. */
 bool launcher_start(struct launcher *l, struct exec_job *j, pid_t *ret_pid);
-/* Of an unconfirmed command that has ended: why it never was what it should have been, or EXEC_OK. */
-enum exec_failure launcher_failure(const struct launcher *l, int *ret_err);
 /* Ends it; NULL is fine. */
 void launcher_free(struct launcher *l);
 /* Has it end and be gone, so that it does not count as one of the sandbox's processes any more. */

@@ -155,12 +155,6 @@ static void session_ended(struct session *s, int status)
 		s->end.signal = (uint32_t)WTERMSIG(status);
 	else
 		s->end.code = (uint32_t)WEXITSTATUS(status);
-	if (s->unconfirmed && s->end.code == EXEC_AGENT_FAILED) {
-		int err;
-
-		s->end.failure = launcher_failure(s->scope.launcher, &err);
-		s->end.sys = err;
-	}
 	if (s->end.signal == SIGKILL || s->end.code == 128 + SIGKILL)
 		s->end.out_of_memory = memory_was_short(g);
 	g->n_running--;
@@ -532,7 +526,6 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		.user = u,
 		.stdio = { f->child[0], f->child[1], f->child[2] },
 		.tty = m->flags & EXEC_TTY,
-		.confirm = m->flags & (EXEC_TTY | EXEC_DETACHED),
 		.rlimit = m->rlimit,
 		.n_rlimits = m->n_rlimits,
 	};
@@ -544,7 +537,6 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED)))
 		send_started(s, c); /* now, while the client is awake: later it would wake for it */
 	s->pid = scope_start(&g->scopes, &s->scope, &j);
-	s->unconfirmed = j.unconfirmed;
 	fd_closep(&f->child[0]); /* or the client would not see that the command closed it */
 	if (j.failure) {
 		struct exit_message end = { .failure = j.failure, .sys = j.err };
