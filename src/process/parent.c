@@ -84,6 +84,12 @@ static int readonly_mount(const char *path, int *ret_fd)
 	return 0;
 }
 
+/* Only root can write to it; an access list that says otherwise would show in the group's bits. */
+static bool is_roots_alone(const struct stat *st)
+{
+	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
 int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, struct err *e)
 {
 	AUTO_FD from = open(path, O_RDONLY | O_CLOEXEC);
@@ -91,10 +97,12 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_sys(e, errno, "open '%s'", path);
-	if (parent_mounts && st.st_uid == 0 && (st.st_mode & S_IXOTH) && !(st.st_mode & S_IWOTH) &&
-	    readonly_mount(path, ret_fd) == 0)
+	if (parent_mounts && is_roots_alone(&st) && readonly_mount(path, ret_fd) == 0)
 		return 0;
-	return sealed_copy(from, st.st_size, path, ret_fd, e);
+	if (geteuid() == 0 || !is_roots_alone(&st))
+		return sealed_copy(from, st.st_size, path, ret_fd, e);
+	*ret_fd = fd_take(&from);
+	return 0;
 }
 
 int birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go,

@@ -62,8 +62,8 @@ void process_kill(struct process_instance *i);
 /* Reaps and releases. Removes the cgroups. A server gets time to write what it still has. */
 void process_done(struct process_instance *i);
 
-/* The program of pid 1 as something that nobody inside can write to, whatever happens there: root's own
- * file through a read-only mount, anybody else's as a sealed copy (they own the file, and so does the
- * root inside). */
+/* The program of pid 1 as something that nobody inside can write to, whatever happens there. Root's file
+ * serves all sandboxes, and they share its pages: for root through a read-only mount, for others as it is,
+ * since host's root is nobody in there. A file of the caller's own is the root's inside: a sealed copy. */
 MUST_USE int process_guest_program(const char *path, bool parent_mounts, int *ret_fd,
 				   struct err *e);

@@ -2,6 +2,7 @@
 host where that tells more."""
 
 import os
+import shutil
 import signal
 import subprocess
 
@@ -181,17 +182,24 @@ class OurProcesses(AttackTest):
                 with open(f"/proc/{p.pid}/{name}", "rb") as handle:
                     handle.read(1)
 
-    def test_cve_2019_5736_overwriting_our_program(self):
-        """Through /proc/self/exe of a script whose interpreter is /proc/self/exe, and pid 1's."""
-        box = self.create()
-        programs = os.environ["CORDON_TEST_PREFIX"]
+    def overwrite_programs(self, box, programs):
         before = listing(programs)
         box.sh("printf '#!/proc/self/exe\\n' > /root/x; chmod 755 /root/x; /root/x & "
                "for i in 1 2 3 4 5 6 7 8 9; do for p in /proc/[0-9]*; do "
                "echo bad > $p/exe; dd if=/dev/zero of=$p/exe count=1; done; done 2>/dev/null")
         box.exec("/root/x", timeout=10)
         self.assertEqual(listing(programs), before)
+
+    def test_cve_2019_5736_overwriting_our_program(self):
+        """Through /proc/self/exe of a script whose interpreter is /proc/self/exe, and pid 1's."""
+        self.overwrite_programs(self.create(), os.environ["CORDON_TEST_PREFIX"])
         self.assertEqual(self.create().exec("echo", "ok").text, "ok\n")
+
+    def test_cve_2019_5736_programs_that_are_the_callers_own(self):
+        """The root inside is their owner then, where no root started it."""
+        own = os.path.join(self.dir, "own")
+        shutil.copytree(os.environ["CORDON_TEST_PREFIX"], own, symlinks=True)
+        self.overwrite_programs(self.create(program=os.path.join(own, "bin/cordon")), own)
 
     def test_a_program_that_runs_pid_1s_binary(self):
         got = self.create().exec("/proc/1/exe", timeout=10)
