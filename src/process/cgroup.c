@@ -117,10 +117,20 @@ static void group_name(const char *id, char out[64])
 	snprintf(out, 64, "cordon-%s", id);
 }
 
+/* The words of DIR's FILE; "" when there is none. */
+static void read_words(int dir, const char *file, char out[WORDS_MAX_BYTES])
+{
+	AUTO_FD fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, out, WORDS_MAX_BYTES - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+}
+
 void cgroup_prepare(struct cgroup *c, const char *id)
 {
+	char name[64], controllers[WORDS_MAX_BYTES] = "";
 	AUTO_FD base = -1;
-	char name[64];
 
 	cgroup_init(c);
 	snprintf(c->id, sizeof(c->id), "%s", id);
@@ -131,8 +141,12 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 		cgroup_remove(id);
 	if (base >= 0)
 		c->v2_home = make_dir(base, name);
-	if (c->v2_home >= 0)
-		c->v2_init = make_dir(c->v2_home, "init");
+	if (c->v2_home < 0)
+		return;
+	read_words(base, "cgroup.controllers", controllers);
+	c->v2_limits = controllers[0] != '\0';
+	c->v2_init =
+		c->v2_limits ? make_dir(c->v2_home, "init") : fcntl(c->v2_home, F_DUPFD_CLOEXEC, 0);
 }
 
 static bool set_number(int dir, const char *file, uint64_t v)
@@ -264,16 +278,6 @@ static int move_members(int base)
 	return callers < 0 ? -errno : -EBUSY;
 }
 
-/* The words of DIR's FILE; "" when there is none. */
-static void read_words(int dir, const char *file, char out[WORDS_MAX_BYTES])
-{
-	AUTO_FD fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, out, WORDS_MAX_BYTES - 1);
-
-	out[n > 0 ? n : 0] = '\0';
-	out[strcspn(out, "\n")] = '\0';
-}
-
 static bool has_word(const char *list, const char *word)
 {
 	for (struct str rest = str_of(list); rest.p;)
@@ -293,7 +297,7 @@ static void hand_down(int base, const char *controller)
 	IGNORE(r); /* then that limit is shown as not enforced */
 }
 
-/* False: there are none here, as on a hybrid host, whose limits are in v1; killing works all the same. */
+/* False: the ones we want are not to be had. */
 static bool enable_controllers(const struct cgroup *c)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
@@ -319,7 +323,7 @@ static bool enable_controllers(const struct cgroup *c)
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid)
 {
 	if (c->v2_home >= 0) {
-		bool can_limit = enable_controllers(c);
+		bool can_limit = c->v2_limits && enable_controllers(c);
 
 		c->v2_payload = make_dir(c->v2_home, "payload");
 		if (c->v2_payload >= 0) {

@@ -27,8 +27,9 @@ struct cgroup_limits {
 
 struct cgroup {
 	char id[CGROUP_ID_BYTES];
-	int v2_home;           /* directory of cordon-ID in v2; or -1 */
-	int v2_init;           /* below it: pid 1 is born here, beside the limited group; or -1 */
+	int v2_home;    /* directory of cordon-ID in v2; or -1 */
+	bool v2_limits; /* it has controllers: on a hybrid host they are v1's, and v2 only kills */
+	int v2_init; /* where pid 1 is born: below it, beside the limited group; without limits it; or -1 */
 	int v2_payload;        /* delegated to pid 1: per-exec groups are made below; or -1 */
 	int v1[CGROUP_V1_MAX]; /* directories of cordon-ID in v1 hierarchies */
 	unsigned kind[CGROUP_V1_MAX]; /* of each, enum cgroup_limit */
