@@ -24,29 +24,41 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-int trial_run(trial_fn *fn, const void *arg, struct trial *ret)
+/* As fork(), or -errno. The child writes to *RET_END, we read from it. */
+static pid_t fork_with_pipe(int *ret_end)
 {
-	AUTO_FD from = -1;
-	AUTO_FD to = -1;
-	struct trial t = { 0 };
-	int fds[2], r;
+	int fds[2];
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
-	from = fds[0];
-	to = fds[1];
 	pid = fork();
 	if (pid < 0)
-		return -errno;
+		pid = -errno;
+	if (pid != 0)
+		close(fds[1]);
+	if (pid <= 0)
+		close(fds[0]);
+	*ret_end = pid < 0 ? -1 : fds[pid == 0];
+	return pid;
+}
+
+int trial_run(trial_fn *fn, const void *arg, struct trial *ret)
+{
+	struct trial t = { 0 };
+	AUTO_FD end = -1;
+	pid_t pid = fork_with_pipe(&end);
+	int r;
+
+	if (pid < 0)
+		return pid;
 	if (pid == 0) {
 		alarm(TRIAL_SECONDS);
 		t.step = fn(arg); /* a static string: the same address on both sides */
 		t.sys = t.step ? errno : 0;
-		_exit(io_write_all(to, &t, sizeof(t)) < 0);
+		_exit(io_write_all(end, &t, sizeof(t)) < 0);
 	}
-	close(fd_take(&to));
-	r = io_read_exact(from, &t, sizeof(t));
+	r = io_read_exact(end, &t, sizeof(t));
 	if (wait_for(pid) < 0 || r < 0)
 		return r < 0 ? -ECHILD : r;
 	*ret = t;
@@ -55,28 +67,21 @@ int trial_run(trial_fn *fn, const void *arg, struct trial *ret)
 
 int trial_holder_start(pid_t *ret)
 {
-	AUTO_FD from = -1;
-	AUTO_FD to = -1;
-	int fds[2], sys = 0, r;
-	pid_t pid;
+	AUTO_FD end = -1;
+	pid_t pid = fork_with_pipe(&end);
+	int sys = 0, r;
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	from = fds[0];
-	to = fds[1];
-	pid = fork();
 	if (pid < 0)
-		return -errno;
+		return pid;
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		sys = unshare(CLONE_NEWUSER) < 0 ? errno : 0;
-		if (io_write_all(to, &sys, sizeof(sys)) < 0 || sys != 0)
+		if (io_write_all(end, &sys, sizeof(sys)) < 0 || sys != 0)
 			_exit(1);
 		for (;;)
 			pause();
 	}
-	close(fd_take(&to));
-	r = io_read_exact(from, &sys, sizeof(sys));
+	r = io_read_exact(end, &sys, sizeof(sys));
 	if (r < 0 || sys != 0) {
 		trial_holder_end(pid);
 		return r < 0 ? r : -sys;

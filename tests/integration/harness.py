@@ -603,6 +603,21 @@ class CordonTest(unittest.TestCase):
 
     # -- the end of a test --------------------------------------------------------------------
 
+    def kill_supervisor_of_create(self, delay, *opts):
+        """Its supervisor dies DELAY seconds after it was seen; nothing stays that `remove` does not take."""
+        proc = self.spawn("create", "-q", "--name", "victim", *opts)
+        seen = self.eventually(lambda: proc.poll() is not None or [
+            p for p in below([proc.pid]) + self.left_running() if p.comm.startswith("cordon-superv")])
+        threading.Event().wait(delay)
+        for p in seen if isinstance(seen, list) else []:
+            kill_quietly(p.pid)
+        proc.wait()
+        self.cordon("remove", "-f", "-q", "victim")
+        self.cordon("list")
+        self.eventually(lambda: not loops_below(os.path.join(self.home, "sandboxes")))
+        self.eventually(lambda: not self.left_running())
+        self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
+
     def left_running(self):
         """Processes that our programs left to us (we are their sub-reaper)."""
         known, me = {p.pid for p in self.spawned}, os.getpid()

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 
 from harness import BASE, MODE, CordonTest, below, kill_quietly, loops_below
 from image_fixtures import (FakeRegistry, ImageMixin, Layer, RealRegistry, busybox_layer, describe,
@@ -417,18 +416,7 @@ class Boxes(FlatTest):
         ref = self.load_busybox(Layer(self.path("l.tar")).add("f", os.urandom(24 << 20)).close())
         self.flatten(ref)
         for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.04):
-            proc = self.spawn("create", "-q", "--name", "victim", "--root-disk", "flat:128M,clone=copy", ref)
-            seen = self.eventually(lambda: proc.poll() is not None or [
-                p for p in below([proc.pid]) + self.left_running() if p.comm.startswith("cordon-superv")])
-            threading.Event().wait(delay)
-            for p in seen if isinstance(seen, list) else []:
-                kill_quietly(p.pid)
-            proc.wait()
-            self.cordon("remove", "-f", "-q", "victim")
-            self.cordon("list")
-            self.eventually(lambda: not loops_below(os.path.join(self.home, "sandboxes")))
-            self.eventually(lambda: not self.left_running())
-            self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
+            self.kill_supervisor_of_create(delay, "--root-disk", "flat:128M,clone=copy", ref)
         self.assertEqual(self.create("--root-disk", "flat", image=ref).out("echo fine"), "fine")
 
     def test_full_disk(self):

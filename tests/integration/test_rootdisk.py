@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 
-from harness import ALL_MODES, BASE, MODE, CordonTest, below, kill_quietly, loops_below
+from harness import ALL_MODES, BASE, MODE, CordonTest, loops_below
 
 FULL = r"No space left on device|Disk quota exceeded"  # the second by project quotas of ext4
 ON_DISK = ("project quota", "loop image")
@@ -99,22 +99,7 @@ class OnDisk(SizeTest):
     def test_killed_at_any_instant(self):
         """A supervisor that dies while it makes a disk leaves nothing that `remove` does not take."""
         for delay in (0, 0.001, 0.003, 0.005, 0.008, 0.012, 0.02, 0.04):
-            proc = self.spawn("create", "-q", "--name", "victim", "--root-disk", "16M", "host")
-            seen = self.eventually(lambda: proc.poll() is not None or [
-                p for p in self.left_running() if p.comm.startswith("cordon-superv")] or
-                self.children_of(proc))
-            threading.Event().wait(delay)
-            for p in seen if isinstance(seen, list) else []:
-                kill_quietly(p.pid)
-            proc.wait()
-            self.cordon("remove", "-f", "-q", "victim")
-            self.cordon("list")
-            self.eventually(lambda: not loops_below(self.dir))
-            self.eventually(lambda: not self.left_running())
-            self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
-
-    def children_of(self, proc):
-        return [p for p in below([proc.pid]) if p.comm.startswith("cordon-superv")]
+            self.kill_supervisor_of_create(delay, "--root-disk", "16M", "host")
 
     def test_a_client_killed_while_it_creates(self):
         for delay in (0.001, 0.004, 0.008, 0.016):
