@@ -12,34 +12,34 @@
 
 /* ids no distribution hands out: above container managers' ranges, below the sign bit */
 #define RANGE_FIRST 0x70000000u
-#define RANGE_COUNT 4090u
 #define RELEASE_LOOK 64u /* slots past its own at which a claim of a crowded table is looked for */
 #define SLOT_BYTES 4096  /* the longest path, and a block of the file: a sparse table stays small */
 
-static const char *const tables[][2] = {
-	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges" },
-	{ "/run/cordon", "/run/cordon/uid-ranges" }, /* a read-only /var: until reboot */
+/* Each has slots of its own: were one used today and the other tomorrow, no two sandboxes would meet. */
+static const struct table {
+	const char *dir, *file;
+	uint32_t first, count; /* of 4090 that there is room for */
+} tables[] = {
+	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges", 0, 4000 },
+	{ "/run/cordon", "/run/cordon/uid-ranges", 4000, 90 }, /* a read-only /var: until reboot */
 };
 
-/* Opens the table and takes its lock, which goes with the descriptor. */
-static int open_table(struct err *e)
+/* Opens T and takes its lock, which goes with the descriptor. -errno. */
+static int open_table(const struct table *t, int flags)
 {
-	int saved = ENOENT;
+	AUTO_FD fd = open(t->file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		AUTO_FD fd = -1;
-
-		IGNORE(access(tables[i][0], F_OK) < 0 && mkdir(tables[i][0], 0755) < 0);
-		fd = open(tables[i][1], O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (fd >= 0 && flock(fd, LOCK_EX) == 0)
-			return fd_take(&fd);
-		saved = errno;
-	}
-	return err_sys(e, saved, "open the table of uid ranges '%s'", tables[0][1]);
+	if (fd < 0)
+		return -errno;
+	do
+		r = flock(fd, LOCK_EX);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : fd_take(&fd);
 }
 
 /* Claims start where the name hashes to, so that they rarely meet. */
-static uint32_t first_slot(const char *record_path)
+static uint32_t place_of(const char *record_path)
 {
 	unsigned char hash[SHA256_BYTES];
 	struct sha256 h;
@@ -48,6 +48,11 @@ static uint32_t first_slot(const char *record_path)
 	sha256_add(&h, record_path, strlen(record_path));
 	sha256_end(&h, hash);
 	return (uint32_t)hash[0] | (uint32_t)hash[1] << 8 | (uint32_t)hash[2] << 16;
+}
+
+static uint32_t nth_slot(const struct table *t, uint32_t place, uint32_t n)
+{
+	return t->first + (place + n) % t->count;
 }
 
 static off_t slot_offset(uint32_t slot)
@@ -93,54 +98,76 @@ static int take_slot(int table, uint32_t slot, const char *record)
 	return r < 0 ? r : 1;
 }
 
-int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e)
+static int claim_in(const struct table *t, int fd, const char *record_path, int64_t had,
+		    uint32_t *ret_base, struct err *e)
 {
-	AUTO_FD table = open_table(e);
-	uint32_t first = first_slot(record_path);
+	uint32_t place = place_of(record_path);
 	int r = 0;
 
-	if (table < 0)
-		return -1;
 	if (had >= RANGE_FIRST) {
 		*ret_base = (uint32_t)had;
-		r = take_slot(table, (*ret_base - RANGE_FIRST) / RANGE_STRIDE, record_path);
+		r = take_slot(fd, (*ret_base - RANGE_FIRST) / RANGE_STRIDE, record_path);
 		if (r == 0)
 			return err_set(e, ERR_BUSY,
 				       "the uid range of this sandbox was given to another");
 	}
-	for (uint32_t i = 0; r == 0 && i < RANGE_COUNT; i++) {
-		uint32_t slot = (first + i) % RANGE_COUNT;
+	for (uint32_t i = 0; r == 0 && i < t->count; i++) {
+		uint32_t slot = nth_slot(t, place, i);
 
 		*ret_base = RANGE_FIRST + slot * RANGE_STRIDE;
-		r = take_slot(table, slot, record_path);
+		r = take_slot(fd, slot, record_path);
 	}
 	if (r > 0)
 		return 0;
 	if (r < 0) /* not another slot then: a release looks no further than the first free one */
 		return err_sys(e, -r, "claim a range of uids");
-	return err_set(e, ERR_LIMIT, "all %u uid ranges of this machine are in use", RANGE_COUNT);
+	return err_set(e, ERR_LIMIT, "all %u uid ranges of this machine are in use", t->count);
+}
+
+int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e)
+{
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		AUTO_FD fd = -1;
+
+		IGNORE(access(tables[i].dir, F_OK) < 0 && mkdir(tables[i].dir, 0755) < 0);
+		fd = r = open_table(&tables[i], O_CREAT);
+		if (fd >= 0)
+			return claim_in(&tables[i], fd, record_path, had, ret_base, e);
+	}
+	return err_sys(e, -r, "open the table of uid ranges '%s'", tables[0].file);
+}
+
+/* Ours is where a claim would look, or a little further: whoever was in the way may have gone since. One
+ * that is further still is stale from now on, and taken over. */
+static bool release_in(const struct table *t, int fd, const char *record_path)
+{
+	uint32_t place = place_of(record_path);
+
+	for (uint32_t i = 0; i < RELEASE_LOOK; i++) {
+		uint32_t slot = nth_slot(t, place, i);
+		char path[SLOT_BYTES];
+
+		read_slot(fd, slot, path);
+		if (strcmp(path, record_path) != 0)
+			continue;
+		IGNORE(write_slot(fd, slot, "")); /* else it is stale, and taken over */
+		return true;
+	}
+	return false;
 }
 
 void range_release(const char *record_path)
 {
-	uint32_t first = first_slot(record_path);
-	struct err ignored;
-	AUTO_FD table = geteuid() == 0 ? open_table(&ignored) : -1;
+	bool done = geteuid() != 0;
 
-	/* the next one of this name has taken the claim over with it */
-	if (table >= 0 && access(record_path, F_OK) == 0)
-		return;
-	/* ours is where a claim would look, or a little further: whoever was in the way may have gone
-	 * since. One that is further still is stale from now on, and taken over */
-	for (uint32_t i = 0; table >= 0 && i < RELEASE_LOOK; i++) {
-		uint32_t slot = (first + i) % RANGE_COUNT;
-		char path[SLOT_BYTES];
+	for (size_t i = 0; !done && i < ARRAY_SIZE(tables); i++) {
+		AUTO_FD fd = open_table(&tables[i], 0);
 
-		read_slot(table, slot, path);
-		if (strcmp(path, record_path) == 0) {
-			IGNORE(write_slot(table, slot, "")); /* else it is stale, and taken over */
-			return;
-		}
+		/* the next one of this name has taken the claim over with it */
+		done = fd >= 0 &&
+		       (access(record_path, F_OK) == 0 || release_in(&tables[i], fd, record_path));
 	}
 }
 
@@ -148,7 +175,7 @@ int range_keep(struct confine_files *f, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		if (confine_files_allow_path(
-			    f, tables[i][1],
+			    f, tables[i].file,
 			    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE, e) < 0)
 			return -1;
 	return 0;

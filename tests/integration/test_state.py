@@ -334,13 +334,30 @@ class Homes(CordonTest):
         seen = {}
         for i in range(10_000):
             path = os.path.join(os.path.realpath(self.dir), "home", "sandboxes", f"n{i}")
-            place = int.from_bytes(hashlib.sha256(path.encode()).digest()[:3], "little") % 4090
+            place = int.from_bytes(hashlib.sha256(path.encode()).digest()[:3], "little") % 4000
             if place in seen:
                 break
             seen[place] = i
         first, second = self.create(name=f"n{seen[place]}"), self.create(name=f"n{i}")
         first.remove("-f")
         second.remove("-f")
+        self.eventually(lambda: not self.uid_claims(), message=self.uid_claims)
+
+    def test_ranges_where_var_is_read_only(self):
+        """They come from a table of their own, and no other sandbox of the machine can get one of them."""
+        if MODE != "root":
+            self.not_run("only root hands out uid ranges")
+        self.create().remove("-f")  # the directory is there
+        script = ("mount --bind /var/lib/cordon /var/lib/cordon && mount -o remount,bind,ro /var/lib/cordon && "
+                  'exec "$0" "$@"')
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("-m", "sh", "-c", script, CORDON, "create", "-q", "-n", box.name, "--no-net", "host",
+                              program="/usr/bin/unshare")
+        self.assertEqual(got.code, 0, got)
+        with open(f"/proc/{box.pid1().pid}/uid_map") as handle:
+            self.assertGreaterEqual(min(int(line.split()[1]) for line in handle), 0x70000000 + 4000 * 65537)
+        self.assertEqual(box.remove("-f").code, 0)
         self.eventually(lambda: not self.uid_claims(), message=self.uid_claims)
 
     def test_roots_homes_never_share_a_uid_range(self):
