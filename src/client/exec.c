@@ -254,7 +254,7 @@ static bool write_out(struct run *r, int fd, const char *p, size_t n)
 
 /* --- frames from pid 1 ----------------------------------------------------------------------- */
 
-static int on_output(struct run *r, struct str body)
+static int on_output(struct run *r, struct str body, bool logged)
 {
 	AUTO_BUF b = BUF_INIT(64);
 
@@ -263,7 +263,8 @@ static int on_output(struct run *r, struct str body)
 			       r->c->name);
 	if (!write_out(r, r->q->out, body.p, body.n))
 		return 0;
-	tap_add(&r->tap, LOG_OUTPUT, body.p, body.n);
+	if (!logged)
+		tap_add(&r->tap, LOG_OUTPUT, body.p, body.n);
 	r->consumed += (uint32_t)body.n;
 	if (r->consumed < FRAME_CREDIT_BYTES / 4)
 		return 0;
@@ -298,7 +299,7 @@ static int on_frame(struct run *r, const struct frame *f)
 		r->ended = true;
 		return 0;
 	case FRAME_OUTPUT:
-		return on_output(r, f->body);
+		return on_output(r, f->body, f->flags & FRAME_FLAG_KEPT);
 	case FRAME_CREDIT:
 		if (number_decode(f->body, &n) == 0 && n <= FRAME_CREDIT_BYTES - r->credit)
 			r->credit += (uint32_t)n;

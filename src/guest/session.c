@@ -396,8 +396,11 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 	for (size_t at = 0; at < found->ring.n; at += FRAME_DATA_MAX_BYTES) {
 		size_t n = found->ring.n - at;
 
-		pass_output(found, found->ring.p + at,
-			    n < FRAME_DATA_MAX_BYTES ? n : FRAME_DATA_MAX_BYTES);
+		if (n > FRAME_DATA_MAX_BYTES)
+			n = FRAME_DATA_MAX_BYTES;
+		found->credit -= (uint32_t)n;
+		connection_send(c, FRAME_OUTPUT, FRAME_FLAG_JOINED | FRAME_FLAG_KEPT, stream,
+				found->ring.p + at, n);
 	}
 	buf_clear(&found->ring);
 	watch_master(found);

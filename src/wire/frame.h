@@ -70,6 +70,7 @@ enum frame_flag {
 	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
 	FRAME_FLAG_SERVED = 1 << 3, /* ERROR of a start: with fuse-overlayfs it may succeed */
 	FRAME_FLAG_MEMORY = 1 << 4, /* … and what failed was in memory */
+	FRAME_FLAG_KEPT = 1 << 5,   /* OUTPUT: was logged when it came, while nobody was there */
 };
 
 struct frame {

@@ -313,6 +313,7 @@ class Detach(CordonTest):
         back.expect("while-away")
         back.send("\n")
         self.assertEqual(back.wait(), 0)
+        self.assertEqual(self.cordon("logs", box.name).text.count("while-away"), 1)
 
     def test_a_flood_while_away_never_blocks_the_command(self):
         box = self.create()
