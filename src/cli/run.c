@@ -138,7 +138,9 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	if (!exists || !sandbox_is_up(&record))
 		j->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
-		j->x.request.message.flags &= ~(unsigned)(EXEC_TTY | EXEC_JOINED);
+		/* our own terminal stays here; one of the command's own is for `attach` */
+		j->x.request.message.flags &=
+			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
 		j->x.request.message.flags |= EXEC_DETACHED;
 	}
 	return exists ? run_existing(j, &record, e) : run_new(j, e);

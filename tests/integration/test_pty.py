@@ -374,6 +374,19 @@ class Detach(CordonTest):
             self.assertEqual(got.code, 1, got)
             self.assertIn("--detach-keys", got.errtext)
 
+    def test_a_detached_run_has_a_terminal_when_asked(self):
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("run", "-dt", "-n", box.name, "host", "--", "sh", "-c",
+                              "tty; read x; echo heard $x; exit 9")
+        self.assertEqual((got.code, got.text), (0, f"{box.name}\n"), got)
+        back = self.terminal("attach", box.name)
+        back.expect("/dev/pts/0")
+        back.send("this\r")
+        back.expect("heard this")
+        self.assertEqual(back.wait(), 9)
+        self.eventually(lambda: box.status() == "Stopped")
+
     def test_attach_to_nothing(self):
         box = self.create()
         got = self.cordon("attach", box.name)
