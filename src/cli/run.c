@@ -5,6 +5,8 @@
  * beforehand: pid 1 finds it waiting, so a run costs no round trip more than the start itself.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
@@ -15,6 +17,8 @@
 #include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
+#include "image/reference.h"
+#include "spec/grammar.h"
 
 struct job {
 	const struct args *args;
@@ -93,6 +97,34 @@ static const char *ignored_option(const struct args *a)
 	return NULL;
 }
 
+/* Is the IMAGE that was given another one than the sandbox has? */
+static bool other_image(const struct args *a, const struct spec *has)
+{
+	const char *word = a->word.n ? a->word.v[0] : NULL;
+	char key[2][REFERENCE_KEY_BYTES];
+	struct spec_image given = { 0 };
+	AUTO_FREE char *real = NULL;
+	struct reference r[2];
+	struct err ignored;
+	bool same;
+
+	if (!word)
+		return false;
+	same = parse_image(word, &given, &ignored) == 0 && given.kind == has->image.kind;
+	if (same && given.kind == IMAGE_OCI) {
+		same = reference_parse(word, &r[0], &ignored) == 0 &&
+		       reference_parse(has->image.reference, &r[1], &ignored) == 0;
+		for (int i = 0; same && i < 2; i++)
+			reference_key(&r[i], key[i]);
+		same = same && strcmp(key[0], key[1]) == 0;
+	} else if (same && given.kind != IMAGE_HOST) {
+		real = realpath(given.reference, NULL);
+		same = real && strcmp(real, has->image.reference) == 0;
+	}
+	spec_image_done(&given);
+	return !same;
+}
+
 /* The name exists: use what is there; creation options have no say. */
 static int run_existing(struct job *j, struct record *r, struct err *e)
 {
@@ -101,6 +133,10 @@ static int run_existing(struct job *j, struct record *r, struct err *e)
 	if (option)
 		ui_warn("sandbox '%s' exists: --%s and other options of a new one are ignored",
 			name, option);
+	else if (other_image(j->args, &r->spec))
+		ui_warn("sandbox '%s' exists with the image '%s': '%s' is ignored", name,
+			r->spec.image.kind == IMAGE_HOST ? "host" : r->spec.image.reference,
+			j->args->word.v[0]);
 	if (!sandbox_is_up(r)) {
 		if (launch_start(&j->home, name, &j->launch, e) < 0 ||
 		    start_wait(&j->launch, "Starting", NULL, e) < 0)
