@@ -78,6 +78,14 @@ static long set_limit(unsigned resource, uint64_t soft, uint64_t hard)
 	return RAW4(SYS_prlimit64, 0, resource, &l, NULL);
 }
 
+static bool has_own_limit(const struct exec_job *j, uint32_t resource)
+{
+	for (size_t i = 0; i < j->n_rlimits; i++)
+		if (j->rlimit[i].resource == resource)
+			return true;
+	return false;
+}
+
 static long set_limits(const struct exec_job *j)
 {
 	const struct exec_walls *w = j->walls;
@@ -91,7 +99,8 @@ static long set_limits(const struct exec_job *j)
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
 	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
-		r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
+		if (!has_own_limit(j, w->rlimit[i].resource)) /* which may be above it */
+			r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
 		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
 	return r;

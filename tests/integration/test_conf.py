@@ -62,6 +62,7 @@ network: none
         self.assertEqual(got.code, 0, got)
         self.assertEqual(box.out("pwd; hostname; echo $A $B; cat /data/f; ls -d /opt/made; ulimit -n"),
                          "/tmp\nfromfile\none two\nmounted\n/opt/made\n123")
+        self.assertEqual(box.out("ulimit -n", opts=("--rlimit", "nofile=130")), "130")
         self.assertIn("hello from", box.exec("hello").text)
         config = box.inspect()["config"]
         self.assertEqual(config["resources"]["memory_mib"], 300)
