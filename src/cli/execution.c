@@ -44,6 +44,18 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
+/* The last one of a name holds: set one after the other, the first would forbid the second. */
+static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
+{
+	size_t i = 0;
+
+	while (i < m->n_rlimits && m->rlimit[i].resource != resource)
+		i++;
+	if (i == m->n_rlimits)
+		m->n_rlimits++; /* there are fewer names than slots */
+	return &m->rlimit[i];
+}
+
 static int add_limits(struct exec_message *m, const struct args *a, struct err *e)
 {
 	const struct strv *l = args_list(a, "rlimit");
@@ -53,9 +65,7 @@ static int add_limits(struct exec_message *m, const struct args *a, struct err *
 	for (size_t i = 0; i < l->n; i++) {
 		if (parse_rlimit(l->v[i], &limit, e) < 0)
 			return -1;
-		if (m->n_rlimits == EXEC_RLIMITS_MAX)
-			return err_set(e, ERR_LIMIT, "--rlimit: more than %u", EXEC_RLIMITS_MAX);
-		m->rlimit[m->n_rlimits++] =
+		*limit_slot(m, (uint32_t)limit.resource) =
 			(struct exec_rlimit){ (uint32_t)limit.resource, limit.soft, limit.hard };
 	}
 	return v ? parse_duration_ms("--timeout", v, &m->timeout_ms, e) : 0;

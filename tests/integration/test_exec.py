@@ -566,6 +566,11 @@ class Options(CordonTest):
         got = self.create().sh("ulimit -Sn; ulimit -Hn", opts=("--rlimit", "nofile=64"))
         self.assertEqual(got.text, "64\n64\n", got)
 
+    def test_of_two_limits_of_one_name_the_last_holds(self):
+        got = self.create().sh("ulimit -Sn; ulimit -Hn", opts=(
+            "--rlimit", "nofile=64", "--rlimit", "NOFILE=65:66"))
+        self.assertEqual(got.text, "65\n66\n", got)
+
     def test_bad_rlimits_touch_nothing(self):
         box = self.create()
         for value in ("nofile=5:1", "nofile", "nosuch=1", "nofile=x", "nofile=-1", "=1", ""):
