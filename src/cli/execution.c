@@ -169,6 +169,25 @@ static void report_memory(const struct home *h, const char *name)
 		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }
 
+static void report_failure(const struct execution *x, const struct home *h, const char *name,
+			   const struct exit_message *m)
+{
+	AUTO_RECORD record = RECORD_NONE;
+	const char *cwd = x->request.message.cwd;
+	struct err e;
+
+	/* the one that the sandbox has */
+	if (m->failure == EXEC_BAD_CWD && !cwd && record_load(h, name, &record, &e) == 0)
+		cwd = record_in_force(&record)->workdir;
+	if (m->failure == EXEC_BAD_CWD && cwd)
+		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: '%s': %s",
+			  x->request.message.argv[0], exec_failure_text(m->failure), cwd,
+			  strerror(m->sys));
+	else
+		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: %s", x->request.message.argv[0],
+			  exec_failure_text(m->failure), strerror(m->sys));
+}
+
 int execution_report(const struct execution *x, const struct home *h, const char *name,
 		     const struct exec_result *r)
 {
@@ -185,8 +204,7 @@ int execution_report(const struct execution *x, const struct home *h, const char
 		return 0;
 	}
 	if (m->failure) {
-		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: %s", x->request.message.argv[0],
-			  exec_failure_text(m->failure), strerror(m->sys));
+		report_failure(x, h, name, m);
 		return exec_exit_status(m);
 	}
 	if (m->swept)

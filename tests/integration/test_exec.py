@@ -523,7 +523,8 @@ class Options(CordonTest):
         box = self.create()
         got = box.exec("touch", "/root/ran", opts=("-w", "/no/such/dir"))
         self.assertEqual((got.code, got.out), (1, b""), got)
-        self.assertIn("bad cwd", got.errtext)
+        self.assertIn("bad cwd: '/no/such/dir': No such file or directory", got.errtext)
+        self.assertIn("bad cwd: '/gone': ", self.create("-w", "/gone").exec("true").errtext)
         self.assertEqual(box.sh("test -e /root/ran").code, 1)
 
     def test_workdir_that_is_a_file(self):
