@@ -259,8 +259,30 @@ static int all_options(struct mount_parse *p, char *options, struct err *e)
 	return 0;
 }
 
+static bool path_below(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* What pid 1 and every program rely on: something else there breaks the sandbox in odd ways. */
+static const char *reserved_place(const char *guest)
+{
+	static const char *const places[] = { "/proc", "/sys", "/dev", "/.msb" };
+
+	if (path_below("/dev/shm", guest))
+		return NULL; /* the one that people resize */
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (path_below(places[i], guest))
+			return places[i];
+	return NULL;
+}
+
 static int take_guest(struct mount_parse *p, const char *guest, struct err *e)
 {
+	const char *reserved;
+
 	if (!*guest)
 		return BAD(p, e, "the guest path is empty");
 	if (*guest != '/')
@@ -270,6 +292,10 @@ static int take_guest(struct mount_parse *p, const char *guest, struct err *e)
 	p->m.guest = path_normalise(guest);
 	if (strcmp(p->m.guest, "/") == 0)
 		return BAD(p, e, "the guest path must not be '/'");
+	reserved = reserved_place(p->m.guest);
+	if (reserved)
+		return BAD(p, e, "'%s' is the sandbox's own, nothing can be mounted there",
+			   reserved);
 	return 0;
 }
 

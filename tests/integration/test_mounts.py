@@ -266,11 +266,11 @@ class Tmpfs(MountTest):
     def test_sizes_and_modes(self):
         box = self.create("--tmpfs", "/t1", "--tmpfs", "/t2:4M", "--tmpfs", "/t3:noexec",
                           "--tmpfs", "/t4:2M:noexec,nosuid", "--tmpfs", "/t5:size=3M",
-                          "--tmpfs", "/tmp:8M", "--tmpfs", "/var/tmp:1G")
+                          "--tmpfs", "/tmp:8M", "--tmpfs", "/var/tmp:1G", "--tmpfs", "/dev/shm:5M")
         self.assertEqual(box.out("stat -c %a /t1 /t2 /tmp /var/tmp"), "755\n755\n1777\n1777")
         self.assertEqual(box.out("stat -f -c '%T' /t1 /t3 /tmp").split(), ["tmpfs"] * 3)
         size = "expr $(stat -f -c %b {0}) '*' $(stat -f -c %S {0})"
-        for path, mib in (("/t2", 4), ("/t4", 2), ("/t5", 3), ("/tmp", 8)):
+        for path, mib in (("/t2", 4), ("/t4", 2), ("/t5", 3), ("/tmp", 8), ("/dev/shm", 5)):
             self.assertEqual(box.out(size.format(path)), str(mib << 20), path)
 
     def test_a_full_tmpfs_is_enospc_and_nothing_else_suffers(self):

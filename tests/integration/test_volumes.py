@@ -138,7 +138,7 @@ class Directories(VolumeTest):
         self.volume("create", "kept")
         for opts in (["-v", "fresh:/job", "-v", "kept:/k", "-w", "rel"],
                      ["-v", "fresh:/job", "-v", f"{self.dir}/nope:/x"],
-                     ["-v", "fresh:/job", "-v", "kept:/proc/nope/x"]):
+                     ["-v", "fresh:/job", "-v", "kept:/etc/passwd/x"]):
             with self.subTest(opts=opts):
                 got = self.cordon("create", "--name", "failing", *opts, "host")
                 self.assertEqual(got.code, 1, got)
