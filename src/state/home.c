@@ -19,6 +19,7 @@
 #include "base/io.h"
 #include "base/sha256.h"
 #include "base/str.h"
+#include "state/places.h"
 
 #define MARKER ".cordon-home"
 #define MARKER_HEAD "cordon state directory, format "
@@ -234,8 +235,8 @@ int home_open(struct home *h, struct err *e)
 		return -1;
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return err_sys(e, errno, "make state directory '%s'", path);
+		if (path_make(path, e) < 0)
+			return err_wrap(e, "state directory '%s'", path);
 		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}
 	if (fd < 0)

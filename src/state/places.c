@@ -170,7 +170,7 @@ int places_open_moved(const struct home *h, const char *name)
 
 /* --- moving ---------------------------------------------------------------------------------- */
 
-static int make_path(const char *path, struct err *e)
+int path_make(const char *path, struct err *e)
 {
 	AUTO_FREE char *copy = xstrdup(path);
 
@@ -308,7 +308,7 @@ static int settle(const struct home *h, const char *name, const char *to, struct
 	if (!in_force && ((real && check_apart(h, real, e) < 0) || check_left(h, name, to, e) < 0))
 		return -1;
 	if (dir < 0) {
-		if (make_path(to, e) < 0)
+		if (path_make(to, e) < 0)
 			return -1;
 		made = true;
 		dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -25,5 +25,7 @@ int places_open_moved(const struct home *h, const char *name);
 /* The names of parts that can live elsewhere, NULL at the end. */
 extern const char *const places_names[];
 
+/* Makes PATH and what it lies in, mode 0700, where they are not there. */
+MUST_USE int path_make(const char *path, struct err *e);
 /* PATH is DIR or below it; both are canonical. */
 bool path_is_within(const char *path, const char *dir);
