@@ -351,8 +351,9 @@ static int apply_config(struct spec *s, const struct image_config *c, struct err
 	if (!s->has_entrypoint) {
 		copy_strings(&s->entrypoint, &c->entrypoint);
 		s->has_entrypoint = c->entrypoint.n > 0;
-		copy_strings(&s->cmd, &c->cmd);
 	}
+	if (!s->cmd.n)
+		copy_strings(&s->cmd, &c->cmd);
 	if (!s->stop_signal && c->stop_signal) {
 		if (signal_number(c->stop_signal) < 0)
 			return err_set(e, ERR_INVALID, "stop signal of image '%s': no signal '%s'",

@@ -610,6 +610,13 @@ class Creating(ImageMixin, CordonTest):
                                         "--config.entrypoint", "entry", "--config.cmd", "cmd"))
         self.assertEqual(self.cordon("run", "--quiet", ref).text, "entry cmd\n")
         self.assertEqual(self.cordon("run", "--quiet", ref, "--", "x").text, "entry x\n")
+        conf = self.path("cmd.yaml")
+        with open(conf, "w") as handle:
+            handle.write("cmd: [mine]\n")
+        for opts, said in (((), "cmd\n"), (("--conf", conf), "mine\n")):
+            got = self.cordon("run", "--quiet", "--entrypoint", "/bin/echo", *opts, ref)
+            self.assertEqual(got.text, said, got)
+        self.assertEqual(self.cordon("run", "--quiet", "--conf", conf, ref).text, "entry mine\n")
 
     def test_stop_signal(self):
         """The image's own comes first; what does not mind it gets SIGTERM before the end."""
