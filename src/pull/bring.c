@@ -162,7 +162,7 @@ static int save_to_file(const struct options *o, int home_fd, enum save_format f
 	fd = direct ? open(o->output, O_WRONLY | O_CLOEXEC)
 		    : open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return err_sys(e, errno, "--output: open '%s'", direct ? o->output : temp);
+		return err_sys(e, errno, "--output: open '%s'", o->output);
 	if (save_images(home_fd, o->arg, o->n_args, format, fd, e) < 0) {
 		if (!direct)
 			IGNORE(unlink(temp)); /* the first error is the one to report */

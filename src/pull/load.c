@@ -470,7 +470,7 @@ static int check_tags(const struct load_options *o, struct err *e)
 
 	for (size_t i = 0; i < o->n_tags; i++)
 		if (reference_parse(o->tags[i], &ignored, e) < 0)
-			return -1;
+			return err_wrap(e, "--tag");
 	return 0;
 }
 

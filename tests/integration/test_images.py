@@ -139,7 +139,9 @@ class Archives(ImageMixin, CordonTest):
         self.assertEqual(self.references(), ["host.example:5000/two:2", "one"])
         for spelling in ("one", "one:latest", "docker.io/library/one", "docker.io/one:latest"):
             self.assertEqual(self.inspect(spelling)["reference"], "one")
-        self.refused("load", "--input", nameless, "--tag", "BAD", says="BAD")
+        self.refused("save", "--output", "/no/such/x.tar", "one",
+                     says="--output: open '/no/such/x.tar': No such file or directory")
+        self.refused("load", "--input", nameless, "--tag", "BAD", says="--tag: invalid image reference 'BAD'")
 
     def test_what_is_no_archive(self):
         for name, data in (("text", b"hello\n" * 500), ("empty", b""),
