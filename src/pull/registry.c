@@ -281,7 +281,7 @@ static int ask_for_token(struct registry *r, struct endpoint *p, const struct ch
 			       curl_easy_strerror(result));
 	if (status != 200) {
 		err_set(e, ERR_DENIED, "the token server of '%s' answers %ld", p->host, status);
-		return err_hint(e, "log in: cordon registry login HOST");
+		return err_hint(e, "log in: cordon registry login HOST -u USER");
 	}
 	return read_token(p, &body, e);
 }
@@ -305,7 +305,7 @@ static int authenticate(struct registry *r, struct endpoint *p, CURL *easy, stru
 	if (!p->credentials.username || p->credentials.token || p->basic) {
 		err_set(e, ERR_DENIED, "'%s' %s", p->host,
 			p->basic ? "refuses the password" : "wants a login");
-		return err_hint(e, "log in: cordon registry login HOST");
+		return err_hint(e, "log in: cordon registry login HOST -u USER");
 	}
 	p->basic = true;
 	return 0;
@@ -317,9 +317,11 @@ static int fail_transfer(const struct endpoint *p, CURLcode result, struct err *
 {
 	err_set(e, ERR_SYSTEM, "'%s': %s", p->host, curl_easy_strerror(result));
 	if (result == CURLE_PEER_FAILED_VERIFICATION)
-		return err_hint(e, "trust its certificate with --ca-certs FILE");
+		return err_hint(e, "trust its certificate: 'cordon pull --ca-certs FILE', or "
+				   "registries.ca_certs in config.json");
 	if (result == CURLE_SSL_CONNECT_ERROR)
-		return err_hint(e, "a registry without TLS needs --insecure");
+		return err_hint(e, "if it has no TLS: 'cordon pull --insecure', or \"insecure\" of "
+				   "registries.hosts in config.json");
 	if (result == CURLE_COULDNT_RESOLVE_HOST || result == CURLE_COULDNT_CONNECT)
 		return err_hint(e, "check the network and the proxy variables");
 	return -1;
@@ -368,7 +370,7 @@ enum registry_verdict registry_judge(struct registry *r, size_t endpoint, CURL *
 		fail_transfer(p, result, e);
 	else if (status == 401) {
 		err_set(e, ERR_DENIED, "'%s' refuses the login (401)", p->host);
-		err_hint(e, "log in: cordon registry login HOST");
+		err_hint(e, "log in: cordon registry login HOST -u USER");
 	} else
 		fail_status(p, status, e);
 	return REGISTRY_FAILED;

@@ -35,7 +35,8 @@ class Real(ImageMixin, CordonTest):
         layout, registry = self.busybox_layout(), RealRegistry(self)
         self.push(layout, "bb", registry, "bb:1", "--dest-tls-verify=false")
         ref = f"{registry.host}/bb:1"
-        self.refused("pull", ref, says="SSL connect error")
+        got = self.refused("pull", ref, says="SSL connect error")
+        self.assertIn("'cordon pull --insecure', or \"insecure\" of registries.hosts", got.errtext)
         got = self.ok("pull", "--insecure", ref)
         self.assertRegex(got.errtext, rf"^   ✓ Pulled       {ref}( \(\d+\.\ds\))?\n$")
         got = self.ok("pull", "--insecure", ref)
