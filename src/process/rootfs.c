@@ -287,6 +287,8 @@ static void add_msb(struct builder *b, int shell)
 	char options[48];
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
+	if (b->r->spec->image.root_disk.kind == ROOT_DISK_FLAT)
+		add_place(b, "/run/microsandbox"); /* others have it from below their layers */
 	add_place(b, "/.msb");
 	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
 	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;

@@ -15,7 +15,7 @@
 #include "base/sha256.h"
 
 #define SKELETON_VERSION 4
-#define PLACES "places-1"              /* another number when there are others */
+#define PLACES "places-2"              /* another number when there are others */
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096
 
@@ -243,7 +243,9 @@ static int build(int root)
 /* What every sandbox needs and an image may lack. */
 static int build_places(int root)
 {
-	static const char *const places[] = { "dev", "etc", "proc", "sys", ".msb" };
+	static const char *const places[] = {
+		"dev", "etc", "proc", "sys", ".msb", "run", "run/microsandbox"
+	};
 	static const char *const files[] = { "etc/hosts", "etc/hostname", "etc/resolv.conf" };
 	int r = 0;
 

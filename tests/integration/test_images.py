@@ -769,7 +769,7 @@ class Creating(ImageMixin, CordonTest):
         ref = self.load_busybox()
         box = self.create(image=ref)
         self.assertEqual(os.listdir(f"{self.home}/sandboxes/{box.name}/layers/0/upper"), [])
-        self.assertEqual(box.out("test -d /.msb -a -s /etc/hosts -a -s /etc/hostname -a -d /proc/1 && echo all"), "all")
+        self.assertEqual(box.out("test -d /.msb -a -d /run/microsandbox -a -s /etc/hosts -a -s /etc/hostname -a -d /proc/1 && echo all"), "all")
         bare = Layer(self.path("bare.tar")).symlink("etc", "/elsewhere").dir("elsewhere").add(".wh.proc").close()
         box = self.create(image=self.load_busybox(bare, name="bare"))
         self.assertEqual(box.out("test -s /elsewhere/hosts -a -d /proc/1 && readlink /etc"), "/elsewhere")
