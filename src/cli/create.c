@@ -1,5 +1,3 @@
-#include <stdio.h>
-
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/commands.h"
@@ -35,7 +33,7 @@ int cmd_create(const struct args *a)
 		status = ui_error(&e);
 	} else {
 		if (!args_has(a, "name"))
-			printf("%s\n", s.name);
+			status = ui_write_name(s.name);
 		ui_done("Created", s.name, clock_mono_ns() - start);
 	}
 	spec_done(&s);

@@ -4,7 +4,6 @@
  * For a new sandbox the command is sent before the supervisor has answered, on a connection made
  * beforehand: pid 1 finds it waiting, so a run costs no round trip more than the start itself.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,7 +211,7 @@ int cmd_run(const struct args *a)
 		status = ui_error(&e);
 	} else if (j.ran) {
 		if ((j.x.request.message.flags & EXEC_DETACHED) && !j.result.end.failure)
-			printf("%s\n", name);
+			status = ui_write_name(name);
 		else
 			status = execution_report(&j.x, &j.home, name, &j.result);
 	}

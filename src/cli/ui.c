@@ -55,6 +55,14 @@ int ui_write_stdout(const struct buf *b)
 	return ui_errorf(ERR_SYSTEM, "write to stdout: %s", strerror(-r));
 }
 
+int ui_write_name(const char *name)
+{
+	AUTO_BUF b = BUF_INIT(4096);
+
+	buf_addf(&b, "%s\n", name);
+	return ui_write_stdout(&b);
+}
+
 /* Length of the well-formed, printable character at S, or 0. */
 static size_t printable(const char *s)
 {

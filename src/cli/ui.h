@@ -64,3 +64,4 @@ void ui_cut(struct buf *out, const char *s, unsigned width);
 bool ui_colour(int fd); /* TTY and NO_COLOR unset */
 /* Writes B to stdout; a broken pipe is success (0), other errors are reported (1). */
 int ui_write_stdout(const struct buf *b);
+int ui_write_name(const char *name); /* and a newline, in the same way */

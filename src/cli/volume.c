@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -48,9 +47,7 @@ int cmd_volume_create(const struct args *a)
 	if (spec_check_name("volume", name, &e) < 0 || home_open(&home, &e) < 0 ||
 	    places_follow(&home, &e) < 0 || create(a, &home, name, &e) < 0)
 		return ui_error(&e);
-	if (!args_has(a, "quiet"))
-		printf("%s\n", name);
-	return 0;
+	return args_has(a, "quiet") ? 0 : ui_write_name(name);
 }
 
 /* --- list ------------------------------------------------------------------------------------ */

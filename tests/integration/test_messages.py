@@ -168,3 +168,27 @@ class Sampling(CordonTest):
         self.assertEqual((got.code, got.out), (1, b""))
         self.assertEqual(got.errtext, f'error: no metrics recorded for sandbox "{box.name}"\n')
         self.assertEqual(self.cordon("metrics", "--format", "json").json(), [])
+
+
+class Output(CordonTest):
+    """A name that nobody could read is no success; a reader that has gone is no failure."""
+
+    CALLS = (("create", "-q", "host"), ("run", "-q", "-d", "host", "--", "true"),
+             ("volume", "create", "v"))
+
+    def test_a_full_disk(self):
+        for call in self.CALLS:
+            with self.subTest(call=call), open("/dev/full", "wb") as full:
+                proc = self.spawn(*call, stdout=full)
+                said = proc.communicate(timeout=20)[1].decode()
+                self.assertEqual((proc.returncode, said),
+                                 (1, "error: write to stdout: No space left on device\n"))
+
+    def test_a_reader_that_went_away(self):
+        for call in self.CALLS:
+            with self.subTest(call=call):
+                reader, writer = os.pipe()
+                os.close(reader)
+                proc = self.spawn(*call, stdout=writer)
+                os.close(writer)
+                self.assertEqual((proc.communicate(timeout=20)[1], proc.returncode), (b"", 0))
