@@ -424,6 +424,8 @@ static int parse_letters(struct parser *p, const char *word)
 		const struct opt *o = find_opt(command_path_end(&p->path), STR(""), *c);
 		AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 
+		if (!o && !word[2])
+			return fail(p, "unknown option '%s'", shown(&b, word));
 		if (!o)
 			return fail(p, "unknown option '-%.*s' in '%s'",
 				    (unsigned char)*c < 0x80 ? 1 : 0, c, shown(&b, word));

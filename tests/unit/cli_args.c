@@ -230,7 +230,7 @@ static void unknown_things(void)
 	refused("exec --odl 1 box", 2,
 		"error: unknown option '--odl'\n  → try 'cordon exec --help'");
 	refused("exec --version", 2, "unknown option '--version'");
-	refused("exec -V box", 2, "unknown option '-V'");
+	refused("exec -V box", 2, "error: unknown option '-V'\n  → try 'cordon exec --help'");
 	refused("--quiet exec box", 2, "unknown option '--quiet'");
 	refused("exec --=x box", 2, "unknown option '--'");
 	refused("thing nosuch", 2, "try 'cordon thing --help'");
