@@ -2,6 +2,7 @@
 #include "spec/conf_apply.h"
 
 #include "base/cleanup.h"
+#include "policy/rule.h"
 #include "spec/grammar.h"
 
 int conf_apply_ports(const struct json_value *v, const char *path, struct conf_target *a,
@@ -73,6 +74,21 @@ static int apply_preset(const char *word, struct conf_target *a, struct err *e)
 	return 0;
 }
 
+/* Targets of rules, which the flag would find wrong as well, but not in this file. */
+static int apply_targets(const struct json_value *v, const char *path, const char *action,
+			 struct conf_target *a, struct err *e)
+{
+	size_t n = a->x->net_rules.n;
+	struct rule ignored;
+
+	if (conf_texts(v, path, action, &a->x->net_rules, e) < 0)
+		return -1;
+	for (size_t i = n; i < a->x->net_rules.n; i++)
+		if (rule_parse(str_of(a->x->net_rules.v[i]), &ignored, e) < 0)
+			return err_wrap(e, "%s[%zu]", path, i - n);
+	return 0;
+}
+
 int conf_apply_network(const struct json_value *v, const char *path, struct conf_target *a,
 		       struct err *e)
 {
@@ -83,9 +99,8 @@ int conf_apply_network(const struct json_value *v, const char *path, struct conf
 	if (in.tls)
 		return conf_not_yet("network.tls", e);
 	if ((in.policy && apply_preset(in.policy, a, e) < 0) ||
-	    (in.deny && conf_texts(in.deny, "network.deny", "deny@", &a->x->net_rules, e) < 0) ||
-	    (in.allow &&
-	     conf_texts(in.allow, "network.allow", "allow@", &a->x->net_rules, e) < 0) ||
+	    (in.deny && apply_targets(in.deny, "network.deny", "deny@", a, e) < 0) ||
+	    (in.allow && apply_targets(in.allow, "network.allow", "allow@", a, e) < 0) ||
 	    (in.ports && conf_apply_ports(in.ports, "network.ports", a, e) < 0) ||
 	    (in.dns && apply_dns(in.dns, a, e) < 0))
 		return -1;

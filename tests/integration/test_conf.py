@@ -100,6 +100,8 @@ network: none
                            ("--- {}\n--- {}\n", "bad.yaml"), ("memory: 12Q\n", "12Q"),
                            ("env: {A: \"${NOT_SET_AT_ALL}\"}\n", "NOT_SET_AT_ALL"),
                            ("mounts: [\"./nope:/x\"]\n", "nope"), ("cpus: yes\n", "bad.yaml:1:7"),
+                           ("network: {allow: [a.example, b.example:443]}\n",
+                            "bad.yaml: network.allow[1]: --net-rule: bad rule 'allow@b.example:443'"),
                            ("secrets: {A: {value: x}}\n", "not supported yet"),
                            ("init: /sbin/init\n", "not supported yet")):
             with self.subTest(text=text):
