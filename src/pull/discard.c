@@ -101,7 +101,7 @@ int run_remove(const struct options *o, struct err *e)
 
 /* --- prune ---------------------------------------------------------------------------------- */
 
-static int confirm(struct err *e)
+static int confirm(bool *ret_agreed, struct err *e)
 {
 	char answer[8] = "";
 
@@ -111,9 +111,9 @@ static int confirm(struct err *e)
 	}
 	fputs("Remove all images that no sandbox uses? [y/N] ", stderr);
 	fflush(stderr);
-	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
-		return 0;
-	return err_set(e, ERR_DENIED, "nothing removed");
+	*ret_agreed =
+		fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+	return 0;
 }
 
 static int wait_exclusive(const struct depot *d, struct err *e)
@@ -161,11 +161,18 @@ int run_prune(const struct options *o, struct err *e)
 {
 	struct sweep_result s = { 0 };
 	struct depot d;
+	bool agreed = o->yes;
 	bool json;
 	int r;
 
-	if (command_wants_json(o, &json, e) < 0 || (!o->yes && confirm(e) < 0) ||
-	    depot_open(o->home, &d, e) < 0)
+	if (command_wants_json(o, &json, e) < 0 || (!agreed && confirm(&agreed, e) < 0))
+		return -1;
+	if (!agreed) {
+		if (!o->quiet)
+			fputs("Nothing was removed.\n", stderr);
+		return 0;
+	}
+	if (depot_open(o->home, &d, e) < 0)
 		return -1;
 	r = wait_exclusive(&d, e);
 	if (r == 0)

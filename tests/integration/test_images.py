@@ -455,6 +455,12 @@ class Store(ImageMixin, CordonTest):
         self.load("y", b"y" * 100000)
         self.use("box", "x:1")
         self.refused("prune", says="nobody to ask")
+        before = self.store_files()
+        term = self.terminal("image", "prune")
+        term.expect(r"\[y/N\] ")
+        term.send("n\n")
+        term.expect("Nothing was removed")
+        self.assertEqual((term.wait(), self.store_files()), (0, before))
         with open(os.path.join(self.home, "cache/tmp", "0" * 64 + ".part"), "wb") as handle:
             handle.write(b"x" * 5000)
         got = self.ok("prune", "--yes", "--format", "json").json()
