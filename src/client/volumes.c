@@ -12,6 +12,9 @@ int volumes_check(const struct home *h, struct spec_mount *m, struct err *e)
 	if (m->kind_disk && v.kind != VOLUME_DISK)
 		return err_set(e, ERR_INVALID, "volume '%s' exists and is a directory, not a disk",
 			       v.name);
+	if (m->kind_dir && v.kind == VOLUME_DISK)
+		return err_set(e, ERR_INVALID, "volume '%s' exists and is a disk, not a directory",
+			       v.name);
 	if (m->kind_disk && m->size_mib != v.size_mib)
 		return err_set(e, ERR_INVALID,
 			       "volume '%s' exists and is a disk of %llu MiB, not %llu", v.name,

@@ -157,6 +157,7 @@ static int apply_disk_option(struct mount_parse *p, enum mount_opt o, const char
 		if ((i = choose(p, "kind", value, kinds, e)) < 0)
 			return -1;
 		p->m.kind_disk = i == 1;
+		p->m.kind_dir = i == 0;
 		return 0;
 	case OPT_SIZE:
 		return parse_size_mib(p->flag, value, &p->m.size_mib, e);

@@ -78,7 +78,8 @@ struct spec_mount {
 	bool stat_virt_set;
 	bool host_perms_set, host_perms_mirror;
 	bool follow_root_symlinks;
-	bool kind_disk; /* named volume with kind=disk */
+	bool kind_disk,
+		kind_dir; /* named volume with kind=disk, kind=dir; neither: what is there */
 	char *format, *fstype;
 	char *origin; /* "--volume: bad mount 'A:B'", to begin a complaint with; NULL in records */
 };

@@ -233,7 +233,7 @@ class Disks(VolumeTest):
     def test_another_kind_or_size_is_refused(self):
         self.volume("create", "disk", "--kind", "disk", "--size", "16M")
         self.volume("create", "dir")
-        for value in ("disk:/d:kind=disk,size=32M", "dir:/d:kind=disk,size=16M"):
+        for value in ("disk:/d:kind=disk,size=32M", "disk:/d:kind=dir", "dir:/d:kind=disk,size=16M"):
             got = self.cordon("create", "-v", value, "host")
             self.assertEqual(got.code, 1, got)
             self.assertIn("exists and is", got.errtext)
