@@ -3,9 +3,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/ui.h"
 
+#define PORT_MAX_BYTES 128          /* the longest address, two ports */
 #define NAMES_MAX_BYTES (64u << 20) /* of half a million sandboxes */
 
 const char *cell_image(const struct spec *s)
@@ -55,6 +57,22 @@ void cell_port(struct buf *out, const struct spec_port *p)
 
 	buf_addf(out, "%s%s%s:%u->%u/%s", v6 ? "[" : "", p->bind, v6 ? "]" : "", p->host_port,
 		 p->guest_port, p->udp ? "udp" : "tcp");
+}
+
+void cells_write_ports(struct json_writer *w, const struct record *r)
+{
+	const struct spec *s = record_in_force(r);
+	AUTO_BUF cell = BUF_INIT(PORT_MAX_BYTES);
+
+	json_begin_array(w);
+	for (size_t i = 0; i < s->n_ports; i++) {
+		struct spec_port port = record_port(r, i);
+
+		buf_clear(&cell);
+		cell_port(&cell, &port);
+		json_str(w, buf_str(&cell));
+	}
+	json_end_array(w);
 }
 
 void cell_time(struct buf *out, uint64_t real_ns)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
@@ -15,6 +16,8 @@ void cell_memory(struct buf *out, const struct spec *s);
 void cell_command(struct buf *out, const struct spec *s);
 /* "127.0.0.1:8080->80/tcp" */
 void cell_port(struct buf *out, const struct spec_port *p);
+/* An array of those of the sandbox as it runs: where the host's port was to be picked, the one that was. */
+void cells_write_ports(struct json_writer *w, const struct record *r);
 /* "2026-01-02 03:04:05" in the local zone. */
 void cell_time(struct buf *out, uint64_t real_ns);
 /* What -q prints: one name per line, to stdout as ui_write_stdout(). */

@@ -97,6 +97,8 @@ static int print_json(const struct record *r, const struct changes *pending)
 	json_key_str(&w, "name", r->spec.name);
 	json_key(&w, "pending_changes");
 	write_pending(&w, pending);
+	json_key(&w, "ports");
+	cells_write_ports(&w, r);
 	json_key_str(&w, "root", *r->state.root ? r->state.root : NULL);
 	json_key_str(&w, "status", status_name(r->status));
 	clock_rfc3339_ns(updated_ns(r), when);

@@ -32,15 +32,7 @@ static void write_json(struct json_writer *w, const struct record *r)
 	json_key_int(w, "memory_mib", (int64_t)s->memory_mib);
 	json_key_str(w, "name", s->name);
 	json_key(w, "ports");
-	json_begin_array(w);
-	for (size_t i = 0; i < s->n_ports; i++) {
-		struct spec_port port = record_port(r, i);
-
-		buf_clear(&cell);
-		cell_port(&cell, &port);
-		json_str(w, buf_str(&cell));
-	}
-	json_end_array(w);
+	cells_write_ports(w, r);
 	json_key_str(w, "status", status_name(r->status));
 	json_key_str(w, "thp", s->thp);
 	json_end_object(w);

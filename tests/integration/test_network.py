@@ -374,6 +374,7 @@ class Ports(NetworkTest):
         self.assertRegex(shown[2], r"^\[::1\]:[1-9][0-9]*->9/tcp$")
         text = box.cordon("inspect", box.name).text
         self.assertEqual(re.findall(r"(?m)^Port: +(.*)$", text), shown)
+        self.assertEqual(box.inspect()["ports"], shown)
         self.serve(box, 8080)
         self.serve(box, 8081)
         self.assertEqual(self.from_host(int(shown[0].split(":")[1].split("-")[0])), b"inside\n")
