@@ -18,7 +18,7 @@ static const char *const create_requires[][2] = { CREATION_REQUIRES, { NULL, NUL
 
 static const struct opt run_opts[] = {
 	FLAG('d', "detach", "Start the command in the background and print the name",
-	     .more = "The sandbox stops when the command ends."),
+	     .more = "The sandbox stops when the command ends. With --tty, attach finds its terminal."),
 	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
 	VALUE(0, "from-snapshot", "SNAPSHOT", "Start from a snapshot instead of an image",
 	      .alias = "from-snap", NOT_YET),
