@@ -101,12 +101,14 @@ static void on_fatal_signal(int sig)
 
 static void catch_signals(void)
 {
+	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction fatal = { .sa_handler = on_fatal_signal };
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 
-	sigaction(SIGINT, &fatal, NULL);
-	sigaction(SIGTERM, &fatal, NULL);
-	sigaction(SIGHUP, &fatal, NULL);
+	/* one that is ignored stays so: nohup, or a shell's background */
+	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
+		if (sigaction(ends_us[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(ends_us[i], &fatal, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 

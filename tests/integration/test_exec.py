@@ -437,6 +437,17 @@ class ClientDeath(CordonTest):
     def test_sighup_gives_129(self):
         self.dies_with(signal.SIGHUP, 129)
 
+    def test_a_signal_that_was_ignored_before_stays_so(self):
+        """nohup, and what a shell without job control puts into the background."""
+        box = self.create()
+        for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            proc = box.popen("sh", "-c", "echo up; read word; echo $word", stdin=subprocess.PIPE,
+                             preexec_fn=lambda sig=sig: signal.signal(sig, signal.SIG_IGN))
+            self.assertEqual(proc.stdout.readline(), b"up\n")
+            proc.send_signal(sig)
+            out, err = proc.communicate(b"word\n", timeout=10)
+            self.assertEqual((out, proc.returncode), (b"word\n", 0), (sig, err))
+
     def test_background_children_of_an_earlier_exec_are_spared(self):
         box, number, earlier = self.create(), unique_number(), unique_number()
         box.out(f"sleep {earlier} >/dev/null 2>&1 & echo")
