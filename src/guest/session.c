@@ -231,9 +231,12 @@ static void on_timeout(void *arg)
 static void watch_master(struct session *s)
 {
 	bool may_read = !s->connection || s->credit > 0;
+	uint32_t events = (may_read ? LOOP_READ : 0) | (s->input.n ? LOOP_WRITE : 0);
 
-	loop_change_fd(s->guest->loop, s->master_watch,
-		       (may_read ? LOOP_READ : 0) | (s->input.n ? LOOP_WRITE : 0));
+	if (s->master_watch)
+		loop_change_fd(s->guest->loop, s->master_watch, events);
+	else if (events)
+		s->master_watch = loop_add_fd(s->guest->loop, s->master, events, on_master, s);
 }
 
 static void keep_in_ring(struct session *s, const char *p, size_t n)
@@ -291,9 +294,12 @@ static void on_master(void *arg, int fd, uint32_t events)
 							  : sizeof(chunk);
 		ssize_t n = room ? read(fd, chunk, room) : -1;
 
-		if (room == 0) {
-			watch_master(s);
-			return; /* more when the client grants credit, also after the end */
+		if (room == 0) { /* more when the client grants credit, also after the end */
+			if (events & LOOP_HANGUP) /* told again and again, whatever is asked for */
+				loop_remove(s->guest->loop, &s->master_watch);
+			else
+				watch_master(s);
+			return;
 		}
 		if (n < 0 && errno == EINTR)
 			continue;

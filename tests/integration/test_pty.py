@@ -5,7 +5,7 @@ import signal
 import subprocess
 import termios
 
-from harness import ALL_MODES, CordonTest, unique_number
+from harness import ALL_MODES, CordonTest, Process, below, unique_number
 
 CTRL_C, CTRL_Z, DETACH = b"\x03", b"\x1a", b"\x1d"
 
@@ -201,6 +201,32 @@ def in_front(pid):
     with open(f"/proc/{pid}/stat") as handle:
         _, _, group, _, _, front = handle.read().rsplit(")", 1)[1].split()[:6]
     return group == front
+
+
+class SlowReader(CordonTest):
+    modes = ("root",)  # sees what a command has written
+
+    def test_pid_1_sleeps_when_nobody_takes_what_is_left_of_an_ended_command(self):
+        box = self.create()
+        proc = box.popen("yes", opts=("-t",))  # nobody reads
+        writer = self.eventually(lambda: [p for p in box.host_processes() if p.comm == "yes"])[0]
+        before = None
+
+        def is_stuck():
+            nonlocal before
+            with open(f"/proc/{writer.pid}/io") as handle:
+                written, last = handle.read().split("wchar:")[1].split()[0], before
+            before = written
+            return written == last and Process(writer.pid).state == "S"
+
+        self.eventually(is_stuck)
+        os.kill(writer.pid, signal.SIGKILL)
+        pid1 = box.pid1().pid
+        self.eventually(lambda: writer.pid not in [p.pid for p in below(box.roots)])
+        self.eventually(lambda: Process(pid1).state == "S", message="pid 1 is never idle")
+        self.assertEqual(proc.stdout.read(4), b"y\r\ny")
+        proc.stdout.read()
+        self.assertEqual(proc.wait(10), 137)
 
 
 class Sitting(CordonTest):
