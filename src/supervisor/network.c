@@ -293,6 +293,7 @@ static int start_gateway(struct network *n, struct err *e)
 {
 	int pair[2];
 
+	n->started_ns = clock_mono_ns(); /* or tried to: the next try is a while after */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a channel to the gateway");
 	AUTO_FD theirs = pair[1];
@@ -307,7 +308,6 @@ static int start_gateway(struct network *n, struct err *e)
 			   .cwd_fd = -1 };
 
 	n->control = pair[0];
-	n->started_ns = clock_mono_ns();
 	if (spawn(&s, &n->child, e) < 0) {
 		fd_closep(&n->control);
 		n->child.pidfd = -1;

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,6 +132,36 @@ static void started_at_once_for_a_port(void)
 	spec_done(&s);
 }
 
+static void one_that_cannot_be_started_is_tried_again_later(void)
+{
+	struct rlimit before, none;
+	struct spec s;
+	struct network *n;
+	int link[2];
+
+	n_started = n_failed = 0;
+	spec_init(&s);
+	s.name = xstrdup("box");
+	s.port = xcalloc(1, sizeof(*s.port));
+	s.n_ports = 1;
+	s.port[0] = (struct spec_port){ .host_port = 8080, .guest_port = 80 };
+	n = make(&s, link);
+	turn(5000);
+	T_INT(n_started, 1);
+	T_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ 3, before.rlim_max };
+	T_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+	T_INT(write(link[1], "x", 1), 1); /* it ends */
+	turn(5000);
+	T_INT(n_failed, 1);
+	T_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+	turn(5000);
+	T_INT(n_started, 2);
+	network_free(n);
+	close(link[1]);
+	spec_done(&s);
+}
+
 static void the_files_name_the_gateway(void)
 {
 	AUTO_BUF b = BUF_INIT(1024);
@@ -165,6 +196,7 @@ int main(void)
 	}
 	T_RUN(started_by_the_first_frame_and_again_by_the_next);
 	T_RUN(started_at_once_for_a_port);
+	T_RUN(one_that_cannot_be_started_is_tried_again_later);
 	T_RUN(the_files_name_the_gateway);
 	loop_free(loop);
 	unlink(script);
