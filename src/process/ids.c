@@ -183,8 +183,8 @@ int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e)
 	return write_both(pid, uid, gid, ARRAY_SIZE(uid), e);
 }
 
-/* Forks a child into a new user namespace; it waits for the byte that says its maps are written.
- * Returns twice: 0 in the child once that byte came (or -1: give up), the pid in the parent. */
+/* Forks a child into a new user namespace; it waits for the byte that says its maps are written, and
+ * ends without it. Returns twice: 0 in the child, the pid or -1 in the parent. */
 static pid_t fork_into_namespace(int hold[2])
 {
 	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
@@ -197,7 +197,7 @@ static pid_t fork_into_namespace(int hold[2])
 	if (pid == 0) {
 		(void)close(hold[1]);
 		if (read(hold[0], &c, 1) != 1)
-			_exit(0); /* the parent only wanted the namespace */
+			_exit(1);
 		return 0;
 	}
 	fd_closep(&hold[0]);
@@ -208,19 +208,22 @@ static pid_t fork_into_namespace(int hold[2])
 
 int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 {
-	int hold[2], status = 1;
+	int hold[2], status = 1, r;
 	pid_t pid = fork_into_namespace(hold);
 
 	if (pid == 0)
 		_exit(fn(arg) != 0);
 	if (pid < 0)
 		return ids_refused(errno, e);
-	if (ids_write_maps(i, pid, e) == 0)
+	r = ids_write_maps(i, pid, e);
+	if (r == 0)
 		IGNORE(write(hold[1], "g", 1)); /* a child that died shows in its status */
 	fd_closep(&hold[1]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return status == 0 ? 0 : err_set(e, ERR_SYSTEM, "work in a user namespace failed");
+	if (r == 0 && status != 0)
+		r = err_set(e, ERR_SYSTEM, "work in a user namespace failed");
+	return r;
 }
 
 int ids_map_held(const struct holder *h, const struct id_line *uid, const struct id_line *gid,
