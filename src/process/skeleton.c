@@ -5,12 +5,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/compat.h"
+#include "base/erase.h"
 #include "base/io.h"
 #include "base/sha256.h"
 
@@ -256,33 +257,64 @@ static int build_places(int root)
 	return r;
 }
 
+static int open_directory(int dirfd, const char *path)
+{
+	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* Makes HOST/NAME under another name first, so that there is all of it or nothing. */
+static int make_alone(int host, const char *name, int (*build_it)(int root), int *ret_fd)
+{
+	char temp[64];
+	AUTO_FD fd = -1;
+	int r;
+
+	snprintf(temp, sizeof(temp), "new-%s", name);
+	r = erase_tree(host, temp); /* of one who was killed */
+	if (r == 0 && mkdirat(host, temp, 0755) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	fd = open_directory(host, temp);
+	r = fd < 0 || fchmod(fd, 0755) < 0 ? -errno : build_it(fd);
+	if (r == 0 && renameat(host, temp, host, name) < 0)
+		r = -errno;
+	if (r < 0)
+		IGNORE(erase_tree(host, temp)); /* the next one does */
+	else
+		*ret_fd = fd_take(&fd);
+	return r;
+}
+
+static int make_once(int cache_fd, const char *name, int (*build_it)(int root), int *ret_fd)
+{
+	AUTO_FD host = -1;
+	int r;
+
+	if (mkdirat(cache_fd, "host", 0755) < 0 && errno != EEXIST)
+		return -errno;
+	host = open_directory(cache_fd, "host");
+	do
+		r = host < 0 || flock(host, LOCK_EX) < 0 ? -errno : 0;
+	while (r == -EINTR);
+	if (r < 0)
+		return r;
+	*ret_fd = open_directory(host, name); /* another first create was quicker */
+	return *ret_fd >= 0 ? 0 : make_alone(host, name, build_it, ret_fd);
+}
+
 /* Opens CACHE_FD/host/NAME, or makes it. */
 static int open_made_once(int cache_fd, const char *name, int (*build_it)(int root), int *ret_fd,
 			  struct err *e)
 {
-	char path[64], temp[96];
-	AUTO_FD fd = -1;
-	int r;
+	char path[64];
+	int r = 0;
 
 	snprintf(path, sizeof(path), "host/%s", name);
-	fd = openat(cache_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno != ENOENT)
-		return err_sys(e, errno, "open '%s'", path);
-	if (fd < 0) {
-		if (mkdirat(cache_fd, "host", 0755) < 0 && errno != EEXIST)
-			return err_sys(e, errno, "make '%s'", path);
-		snprintf(temp, sizeof(temp), "host/new-%d-%s", (int)getpid(), name);
-		if (mkdirat(cache_fd, temp, 0755) < 0)
-			return err_sys(e, errno, "make '%s'", path);
-		fd = openat(cache_fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		r = fd < 0 ? -errno : fchmod(fd, 0755) < 0 ? -errno : build_it(fd);
-		if (r < 0)
-			return err_sys(e, -r, "make '%s'", path);
-		/* two first creates race: the loser uses its own copy, the next command the winner's */
-		IGNORE(sys_renameat2(cache_fd, temp, cache_fd, path, RENAME_NOREPLACE));
-	}
-	*ret_fd = fd_take(&fd);
-	return 0;
+	*ret_fd = open_directory(cache_fd, path);
+	if (*ret_fd < 0)
+		r = errno == ENOENT ? make_once(cache_fd, name, build_it, ret_fd) : -errno;
+	return r < 0 ? err_sys(e, -r, "make '%s'", path) : 0;
 }
 
 int skeleton_open(int cache_fd, int *ret_fd, struct err *e)

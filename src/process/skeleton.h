@@ -2,7 +2,7 @@
  * The writable side of the image `host`: a small directory tree with a synthetic /etc, an empty
  * /root and mount points, made once per home and shared as an overlay's lowest layer.
  *
- * It is rebuilt under a new name when the parts of the host's /etc it copies change. Only files
+ * It is made anew under another name when the host's libraries change (ld.so.cache). Only files
  * every user of the host can read are copied, and nothing that identifies the host's users.
  */
 #pragma once

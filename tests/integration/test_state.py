@@ -160,6 +160,29 @@ class Killed(CordonTest):
             self.assertEqual(b.remove().code, 0)
 
 
+class FirstOnes(CordonTest):
+    """What all sandboxes of a home share is made by the first."""
+
+    modes = ("root", "user")
+
+    def bases(self):
+        return os.listdir(os.path.join(self.home, "cache", "host"))
+
+    def test_at_once(self):
+        ones = [self.spawn("run", "host", "--", "true") for _ in range(12)]
+        self.assertEqual([self.finish(one).code for one in ones], [0] * len(ones))
+        self.assertEqual(len(self.bases()), 1, self.bases())
+
+    def test_after_one_that_was_killed(self):
+        self.assertEqual(self.cordon("run", "host", "--", "true").code, 0)
+        base = self.bases()[0]
+        place = os.path.join(self.home, "cache", "host")
+        shutil.rmtree(os.path.join(place, base))
+        os.makedirs(os.path.join(place, "new-" + base, "etc"))
+        self.assertEqual(self.cordon("run", "host", "--", "cat", "/etc/passwd").code, 0)
+        self.assertEqual(self.bases(), [base])
+
+
 class Races(CordonTest):
     timeout = 120
 
