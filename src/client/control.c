@@ -161,19 +161,20 @@ static pid_t peer_of(int fd)
 }
 
 /* 1 when it is down and has given up its lock, 0 when it hung up before that, or -errno. The lock itself
- * tells nothing: it may be the next one's already. A supervisor may have been started with another idea of
- * what a stop takes: PATIENT waits for one that still answers. */
-static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t grace, bool patient)
+ * tells nothing: it may be the next one's already. UNSAID: it is not told to take GRACE, and may have been
+ * started with another idea of what a stop takes, so one that still answers is waited for. */
+static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t grace, bool unsaid)
 {
 	uint64_t deadline = clock_mono_ns() + (grace + ANSWER_WAIT_MS) * NS_PER_MS;
-	uint64_t latest = deadline + (patient ? GRACE_MAX_MS * NS_PER_MS : 0);
+	uint64_t latest = deadline + (unsaid ? GRACE_MAX_MS * NS_PER_MS : 0);
 	AUTO_BUF body = BUF_INIT(64);
 	AUTO_BUF frame = BUF_INIT(128);
 	struct usage_message alive;
 	struct err e;
 	int r;
 
-	number_encode(&body, grace);
+	if (!unsaid)
+		number_encode(&body, grace);
 	frame_put(&frame, FRAME_STOP, 0, 0, body.p, body.n);
 	if (buf_failed(&frame))
 		return -ENOMEM;
@@ -189,18 +190,19 @@ static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t 
 	return r == -EPIPE ? 0 : r;
 }
 
-static uint64_t default_grace_ms(void)
+/* False: our environment does not say. */
+static bool grace_of_caller(uint64_t *ret_ms)
 {
 	const char *text = getenv("MSB_SHUTDOWN_FLUSH_TIMEOUT_MS");
-	uint64_t v;
 
-	return text && parse_u64(text, 0, GRACE_MAX_MS, &v) == 0 ? v : DEFAULT_GRACE_MS;
+	return text && parse_u64(text, 0, GRACE_MAX_MS, ret_ms) == 0;
 }
 
 int control_stop(const struct home *h, const char *name, uint32_t grace_ms, struct err *e)
 {
 	bool usual = grace_ms == CONTROL_GRACE_DEFAULT;
-	uint64_t grace = usual ? default_grace_ms() : grace_ms;
+	uint64_t grace = usual ? DEFAULT_GRACE_MS : grace_ms;
+	bool unsaid = usual && !grace_of_caller(&grace);
 	bool unseen = false; /* no socket was there before either */
 	pid_t peer = 0;
 	int r = 0;
@@ -225,7 +227,7 @@ int control_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 		peer = peer_of(fd);
 		log_line(LOG_INFO, "stop sandbox '%s' within %llu ms", name,
 			 (unsigned long long)grace);
-		r = ask_to_stop(h, name, fd, grace, usual);
+		r = ask_to_stop(h, name, fd, grace, unsaid);
 		if (r == 0 && wait_down(h, name, HUNG_UP_MS, e) == 0)
 			return 0;
 	}

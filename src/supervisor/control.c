@@ -101,7 +101,7 @@ static int on_request(void *arg, const struct frame *f)
 	case FRAME_STOP:
 		c->waits_for_stop = true;
 		if (number_decode(f->body, &grace) < 0 || grace > 24 * 3600 * 1000)
-			grace = STOP_GRACE_MS;
+			grace = STOP_USUAL;
 		supervisor_stop(c->supervisor, (unsigned)grace, "stopped by command");
 		break;
 	case FRAME_TOUCH:

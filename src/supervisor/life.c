@@ -185,7 +185,7 @@ static void on_leash(void *arg, int fd, uint32_t events)
 static void time_is_up(struct supervisor *s, const char *reason)
 {
 	log_system(s, reason);
-	supervisor_stop(s, STOP_GRACE_MS, reason);
+	supervisor_stop(s, STOP_USUAL, reason);
 }
 
 static void on_duration(void *arg)
@@ -262,7 +262,7 @@ static unsigned default_grace_ms(void)
 
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason)
 {
-	if (grace_ms == STOP_GRACE_MS)
+	if (grace_ms == STOP_USUAL)
 		grace_ms = default_grace_ms();
 	if (s->life == LIFE_STOPPING && grace_ms == 0)
 		process_kill(&s->instance); /* somebody lost patience */
@@ -399,7 +399,7 @@ static int on_frame(void *arg, const struct frame *f)
 		on_log(s, f);
 		break;
 	case FRAME_EXIT: /* of the command of `run -d` */
-		supervisor_stop(s, STOP_GRACE_MS, "its command ended");
+		supervisor_stop(s, STOP_USUAL, "its command ended");
 		break;
 	default:
 		break;
@@ -476,7 +476,7 @@ static void on_not_ready(void *arg)
 
 static void on_terminate(void *arg, int sig)
 {
-	supervisor_stop(arg, STOP_GRACE_MS, "the supervisor was asked to end");
+	supervisor_stop(arg, STOP_USUAL, "the supervisor was asked to end");
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */

@@ -25,9 +25,10 @@ enum supervisor_fd {
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
 /* What the command that started us may say on the leash. */
-#define LEASH_RELEASED 'r' /* live on after me */
-#define LEASH_SETTLED 's'  /* the changes before the first command are made */
-#define STOP_GRACE_MS 2000 /* between SIGTERM and SIGKILL when a stop does not say */
+#define LEASH_RELEASED 'r'    /* live on after me */
+#define LEASH_SETTLED 's'     /* the changes before the first command are made */
+#define STOP_USUAL UINT32_MAX /* a stop that does not say how long to wait … */
+#define STOP_GRACE_MS 2000    /* … between SIGTERM and SIGKILL, unless our environment does */
 #define STOP_TERM_MS 1000 /* before SIGKILL at most, where the image has a stop signal of its own */
 #define CONTROL_CLIENTS_MAX 64
 
@@ -88,7 +89,7 @@ int supervisor_wipe(void);
 int supervisor_reap(const char *name);
 /* life.c */
 MUST_USE int supervisor_run(struct supervisor *s);
-/* Graceful stop; GRACE_MS 0 kills at once. REASON goes to the log and the record. */
+/* Graceful stop; GRACE_MS 0 kills at once, or STOP_USUAL. REASON goes to the log and the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
 /* update.c: WHAT is of enum update_what. */

@@ -278,13 +278,17 @@ class StartStop(CordonTest):
         self.assertEqual(box.out("cat /root/asked"), "asked")
 
     def test_the_usual_grace_is_a_variable(self):
-        """Of the one who stops, and of the one who started."""
-        for started, stopped, asked in ((None, None, True), (None, "0", False), ("0", None, False)):
+        """Of the one who stops, and of the one who started; what is asked for counts more."""
+        two = ("-t", "2")  # which is the usual as well
+        for started, stopped, opts, asked in ((None, None, (), True), (None, "0", (), False),
+                                              ("0", None, (), False), ("0", None, two, True),
+                                              (None, "0", two, True)):
             box = self.create(env={"MSB_SHUTDOWN_FLUSH_TIMEOUT_MS": started})
             box.out("setsid -f sh -c 'trap \"touch /root/asked; exit\" TERM; touch /root/up; "
                     "while :; do sleep 0.05; done' > /dev/null 2>&1")
             box.out("until [ -e /root/up ]; do sleep 0.02; done")
-            got = self.cordon("stop", box.name, env={"MSB_SHUTDOWN_FLUSH_TIMEOUT_MS": stopped})
+            got = self.cordon("stop", *opts, box.name,
+                              env={"MSB_SHUTDOWN_FLUSH_TIMEOUT_MS": stopped})
             self.assertEqual(got.code, 0, got)
             self.assertEqual(box.status(), "Stopped")
             self.assertEqual(box.exec("test", "-e", "/root/asked").code == 0, asked)
