@@ -201,11 +201,6 @@ void ui_done(const char *verb, const char *target, uint64_t elapsed_ns)
 	outcome("32", "✓", verb, target, elapsed_ns);
 }
 
-void ui_failed(const char *verb, const char *target)
-{
-	outcome("31", "✗", verb, target, 0);
-}
-
 void ui_info(const char *key, const char *fmt, ...)
 {
 	AUTO_BUF text = BUF_INIT(LINE_MAX_BYTES);

@@ -24,8 +24,6 @@ void ui_warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void ui_note(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* "   ✓ Verb         target (1.2s)"; the time only beyond 500 ms. */
 void ui_done(const char *verb, const char *target, uint64_t elapsed_ns);
-/* "   ✗ Verb         target" */
-void ui_failed(const char *verb, const char *target);
 
 /* What `doctor` prints: "info Key: value", then "   ✓ Check        result". */
 enum ui_mark { UI_GOOD, UI_SOSO, UI_BAD };

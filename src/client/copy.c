@@ -59,12 +59,8 @@ static int on_answer(void *arg, const char *p, size_t n, struct err *e)
 /* R is what sending came to; the agent's own word counts more. */
 static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
 {
-	struct err late;
-
 	if (r == 0)
 		r = transfer_finish(t, e);
-	else if (!t->ended && e->code == ERR_NOT_RUNNING)
-		IGNORE(transfer_finish(t, &late)); /* for the answer only */
 	if (a->failure.code)
 		*e = a->failure;
 	else if (r == 0 && !a->done)

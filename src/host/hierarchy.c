@@ -168,8 +168,3 @@ int hierarchy_find(struct hierarchy_layout *ret)
 		add_unified_controllers(ret);
 	return 0;
 }
-
-bool hierarchy_writable(const struct hierarchy_place *p)
-{
-	return p->version != 0 && faccessat(AT_FDCWD, p->dir, W_OK | X_OK, AT_EACCESS) == 0;
-}

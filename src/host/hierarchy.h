@@ -41,5 +41,3 @@ void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_la
 MUST_USE int hierarchy_find(struct hierarchy_layout *ret);
 /* Cuts the group of moved callers off the end of OWN, a path of /proc/self/cgroup. */
 struct str hierarchy_base(struct str own);
-/* True when the caller may make a directory there; asks, does not try. */
-bool hierarchy_writable(const struct hierarchy_place *p);

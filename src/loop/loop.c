@@ -164,14 +164,6 @@ loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, 
 	return id;
 }
 
-void loop_move_timer(struct loop *l, loop_id id, uint64_t deadline_ns)
-{
-	struct slot *s = find(l, id);
-
-	if (s)
-		s->deadline = deadline_ns;
-}
-
 loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = SIGNAL_COOKIE };

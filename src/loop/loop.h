@@ -33,7 +33,6 @@ loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, voi
 void loop_change_fd(struct loop *l, loop_id id, uint32_t events);
 /* One shot after the monotonic deadline (clock_mono_ns). */
 loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, void *arg);
-void loop_move_timer(struct loop *l, loop_id id, uint64_t deadline_ns);
 /* Blocks SIG for the process and reports it here. */
 loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg);
 /* Safe with 0 and with ids already gone; clears the caller's copy. */

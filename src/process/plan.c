@@ -140,21 +140,3 @@ const char *step_name(enum step_op op)
 {
 	return names[op];
 }
-
-void plan_print(const struct plan *p, struct buf *out)
-{
-	for (size_t i = 0; i < p->n_steps; i++) {
-		const struct step *s = &p->step[i];
-
-		buf_addf(out, "%zu %s", i, names[s->op]);
-		if (s->tree >= 0)
-			buf_addf(out, " tree=%d", s->tree);
-		if (s->path)
-			buf_addf(out, " '%s'", s->path);
-		if (s->text && s->op != STEP_WRITE)
-			buf_addf(out, " %s", s->text);
-		if (s->data)
-			buf_addf(out, " (%s)", s->data);
-		buf_add_char(out, '\n');
-	}
-}

@@ -2,9 +2,9 @@
  * The plan: everything that happens between clone and exec, decided before the clone.
  *
  * process/rootfs.c turns a spec into an array of steps; process/child.c walks it with system calls
- * only. A plan is data: it can be printed (plan_print) and is tested without privilege. Strings in
- * steps live in the plan's arena. Trees are mounts to be attached: either detached ones the parent
- * already cloned (it has the privilege), or paths that the child clones in its own mount namespace.
+ * only. Strings in steps live in the plan's arena. Trees are mounts to be attached: either detached
+ * ones the parent already cloned (it has the privilege), or paths that the child clones in its own
+ * mount namespace.
  */
 #pragma once
 
@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 
 #define PLAN_STEPS_MAX 2048 /* 128 volumes at depth 8, with room */
@@ -98,7 +97,6 @@ int plan_tree(struct plan *p, int fd);
 /* ERR_LIMIT when the plan did not fit. */
 MUST_USE int plan_check(const struct plan *p, struct err *e);
 const char *step_name(enum step_op op);
-void plan_print(const struct plan *p, struct buf *out);
 
 /* --- the child's side ------------------------------------------------------------------------ */
 

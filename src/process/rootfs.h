@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "process/ids.h"
 #include "process/plan.h"
 #include "spec/spec.h"

@@ -10,8 +10,6 @@
 
 /* SIZE to MiB, > 0: N (MiB), or a decimal with K M G T, optional i and B; rounded up. */
 MUST_USE int parse_size_mib(const char *flag, const char *s, uint64_t *ret, struct err *e);
-/* BYTES: N with optional K, M, G (1024-based). */
-MUST_USE int parse_bytes(const char *flag, const char *s, uint64_t *ret, struct err *e);
 /* DURATION to whole seconds: N, Ns, Nm, Nh, Nd, Nms (rounded up), compounds such as 1h30m. */
 MUST_USE int parse_duration_s(const char *flag, const char *s, uint64_t *ret, struct err *e);
 MUST_USE int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err *e);

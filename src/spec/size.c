@@ -56,39 +56,3 @@ int parse_size_mib(const char *flag, const char *s, uint64_t *ret, struct err *e
 	*ret = mib;
 	return 0;
 }
-
-int parse_bytes(const char *flag, const char *s, uint64_t *ret, struct err *e)
-{
-	size_t n = strspn(s, "0123456789");
-	unsigned shift = 0;
-	uint64_t v;
-
-	if (n == 0)
-		return bad_value(e, flag, "byte count", s,
-				 "expected a number such as 65536 or 10M");
-	switch (s[n]) {
-	case '\0':
-		break;
-	case 'k':
-	case 'K':
-		shift = 10;
-		break;
-	case 'm':
-	case 'M':
-		shift = 20;
-		break;
-	case 'g':
-	case 'G':
-		shift = 30;
-		break;
-	default:
-		shift = 64;
-	}
-	if (shift == 64 || (s[n] && s[n + 1]))
-		return bad_value(e, flag, "byte count", s, "unknown unit '%.16s', use K, M or G",
-				 s + n);
-	if (parse_u64_str((struct str){ s, n }, 0, INT64_MAX >> shift, &v) < 0)
-		return bad_value(e, flag, "byte count", s, "too large");
-	*ret = v << shift;
-	return 0;
-}

@@ -40,7 +40,6 @@
 #define DESCRIPTORS_AHEAD 256 /* an image of a hundred layers; 2 KiB */
 #define FEW_MOUNTS 8          /* with these the first 64 descriptors do */
 #define MIB (1ull << 20)
-#define PROFILE_MAX_BYTES 65536
 
 /* --- ids ------------------------------------------------------------------------------------- */
 

@@ -71,7 +71,7 @@ static void plain(unsigned which, const char *v, struct err *e)
 		IGNORE(parse_size_mib("--memory", v, &n, e));
 		break;
 	case 1:
-		IGNORE(parse_bytes("--rate", v, &n, e));
+		IGNORE(parse_duration_ms("--timeout", v, &n, e));
 		break;
 	case 2:
 		IGNORE(parse_duration_s("--timeout", v, &n, e));

@@ -17,13 +17,6 @@ static uint64_t size_of(const char *s)
 	return parse_size_mib("--memory", s, &v, &e) < 0 ? UINT64_MAX : v;
 }
 
-static uint64_t bytes_of(const char *s)
-{
-	uint64_t v = UINT64_MAX;
-
-	return parse_bytes("--rate", s, &v, &e) < 0 ? UINT64_MAX : v;
-}
-
 static uint64_t ms_of(const char *s)
 {
 	uint64_t v = UINT64_MAX;
@@ -89,23 +82,6 @@ static void sizes(void)
 	T_STR(e.msg, "--memory: bad size '12Q': unknown unit 'Q', use K, M, G or T");
 	T_TRUE(size_of("0") == UINT64_MAX);
 	T_STR(e.msg, "--memory: bad size '0': must be greater than 0");
-}
-
-static void byte_counts(void)
-{
-	static const char *const bad[] = {
-		"",   "K", "-1", "1KB", "1T", "1.5K", "9223372036854775808", "9007199254740992K",
-		"1K "
-	};
-
-	T_INT(bytes_of("0"), 0);
-	T_INT(bytes_of("10"), 10);
-	T_INT(bytes_of("10k"), 10240);
-	T_INT(bytes_of("3M"), 3 << 20);
-	T_INT(bytes_of("1G"), 1 << 30);
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (bytes_of(bad[i]) != UINT64_MAX)
-			T_FAIL("byte count '%s' was accepted", bad[i]);
 }
 
 static void durations(void)
@@ -362,7 +338,6 @@ static void lists(void)
 int main(void)
 {
 	T_RUN(sizes);
-	T_RUN(byte_counts);
 	T_RUN(durations);
 	T_RUN(long_values_leave_room_for_the_reason);
 	T_RUN(names);
