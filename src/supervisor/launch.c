@@ -34,7 +34,6 @@
 #include "supervisor/layer.h"
 #include "supervisor/loginshell.h"
 #include "supervisor/passed.h"
-#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define DESCRIPTORS_AHEAD 256 /* an image of a hundred layers; 2 KiB */
@@ -236,9 +235,8 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 			return err_sys(e, errno, "image directory '%s'", spec->image.reference);
 		r->n_layers = 1;
 		/* used in place: no layer of its own, but mount points must be there */
-		stubs_remove(s->record_dir, spec->image.reference); /* a crash's */
-		s->root_hold = stubs_hold(spec->image.reference);
-		return stubs_make(s->record_dir, r->layer_fd[0], spec, e);
+		stubs_enter(&s->home, spec->image.reference, &s->stubs);
+		return stubs_make(&s->stubs, r->layer_fd[0], spec, e);
 	case IMAGE_OCI:
 		if (spec->image.root_disk.kind == ROOT_DISK_FLAT)
 			return layer_open_flat(s, r, e);

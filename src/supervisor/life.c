@@ -27,7 +27,6 @@
 #include "supervisor/confine.h"
 #include "supervisor/disk.h"
 #include "supervisor/layer.h"
-#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
@@ -492,9 +491,7 @@ static void clean_up(struct supervisor *s)
 	free_p(&s->request);
 	disks_release(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
-	fd_closep(&s->root_hold);
-	if (s->record.spec.image.kind == IMAGE_DIR)
-		stubs_remove(s->record_dir, s->record.spec.image.reference);
+	stubs_leave(&s->home, &s->stubs);
 	if (vanish) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			record_retire(&s->home, s->record.spec.name);
@@ -564,7 +561,8 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->resolv_conf, 1024);
 	buf_init(&s->hosts_line, 256);
 	process_init(&s->instance);
-	s->root_hold = s->old_link = -1;
+	s->old_link = -1;
+	s->stubs = STUBS_NONE;
 	s->stage = "other";
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -10,13 +11,15 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/compat.h"
 #include "base/io.h"
 #include "base/str.h"
 #include "supervisor/hostcas.h"
 
-#define STUBS_FILE "stubs" /* lines "INODE PATH", in the order made */
-#define STUBS_MAX_BYTES (1u << 20)
+#define NOTES_MAX_BYTES (1u << 20) /* lines "INODE PATH", in the order made */
+#define LOCK_WAIT_NS NS_PER_SEC    /* whoever removes stubs is quick */
+#define LOCK_RETRY_MS 1
 
 static int open_in_root(int root, const char *path)
 {
@@ -27,19 +30,11 @@ static int open_in_root(int root, const char *path)
 }
 
 /* Noted one by one: whoever is killed meanwhile leaves one at most that nobody knows of. */
-struct notes {
-	int record_dir;
-	int fd; /* or -1 until there is something to note */
-};
-
-static int note(struct notes *n, uint64_t inode, const char *path)
+static int note(const struct stubs *s, uint64_t inode, const char *path)
 {
 	AUTO_FREE char *line = xasprintf("%llu %s\n", (unsigned long long)inode, path);
 
-	if (n->fd < 0)
-		n->fd = openat(n->record_dir, STUBS_FILE,
-			       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return n->fd < 0 ? -errno : io_write_all(n->fd, line, strlen(line));
+	return s->notes < 0 ? 0 : io_write_all(s->notes, line, strlen(line));
 }
 
 /* One component; PARENT is open. */
@@ -54,7 +49,7 @@ static int make_one(int parent, const char *name, bool is_dir)
 }
 
 /* Every missing component of PATH, the last one a file unless IS_DIR. */
-static int make_path(int root, const char *path, bool is_dir, struct notes *notes, struct err *e)
+static int make_path(const struct stubs *s, int root, const char *path, bool is_dir, struct err *e)
 {
 	AUTO_FD parent = open_in_root(root, "/");
 
@@ -69,14 +64,14 @@ static int make_path(int root, const char *path, bool is_dir, struct notes *note
 			struct stat st;
 			int r = make_one(parent, strrchr(prefix, '/') + 1, dir);
 
-			if (r < 0)
+			if (r < 0 && r != -EEXIST) /* another sandbox may have been faster */
 				return err_sys(e, -r,
 					       "make mount point '%s' in the image directory",
 					       prefix);
 			fd = open_in_root(root, prefix);
-			if (fd >= 0 && fstat(fd, &st) == 0)
-				r = note(notes, st.st_ino, prefix);
-			if (r < 0) {
+			if (r == 0 && fd >= 0 && fstat(fd, &st) == 0)
+				r = note(s, st.st_ino, prefix);
+			if (fd >= 0 && r < 0 && r != -EEXIST) {
 				fd_closep(&fd);
 				return err_sys(e, -r, "note the mount point '%s'", prefix);
 			}
@@ -111,7 +106,7 @@ static bool has_bundle(int root)
 	return false;
 }
 
-int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
+int stubs_make(const struct stubs *s, int root, const struct spec *spec, struct err *e)
 {
 	static const struct {
 		const char *path;
@@ -123,23 +118,21 @@ int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e)
 		     { "/etc/hostname", false },
 		     { "/etc/hosts", false },
 		     { "/etc/resolv.conf", false } };
-	struct notes notes = { .record_dir = record_dir, .fd = -1 };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ours); i++)
-		r = make_path(root, ours[i].path, ours[i].is_dir, &notes, e);
+		r = make_path(s, root, ours[i].path, ours[i].is_dir, e);
 	if (r == 0 && spec->trust_host_cas && !has_bundle(root)) {
 		AUTO_FREE char *path = xasprintf("/%s", hostcas_places[0]);
 
-		r = make_path(root, path, false, &notes, e);
+		r = make_path(s, root, path, false, e);
 	}
 	for (size_t i = 0; r == 0 && i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 
-		r = make_path(root, m->guest, m->kind != MOUNT_BIND || is_directory(m->source),
-			      &notes, e);
+		r = make_path(s, root, m->guest, m->kind != MOUNT_BIND || is_directory(m->source),
+			      e);
 	}
-	fd_closep(&notes.fd);
 	return r; /* what was made before a failure goes again: it is noted */
 }
 
@@ -170,33 +163,68 @@ static void remove_one(int root, struct str line)
 		IGNORE(unlinkat(parent, slash + 1, 0));
 }
 
-int stubs_hold(const char *root_path)
+/* With the directory to ourselves. */
+static void remove_all(int root, int notes)
 {
-	AUTO_FD fd = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return -errno;
-	return fd_take(&fd);
-}
-
-void stubs_remove(int record_dir, const char *root_path)
-{
-	AUTO_BUF notes = BUF_INIT(STUBS_MAX_BYTES);
-	AUTO_FD root = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_BUF text = BUF_INIT(NOTES_MAX_BYTES);
 	size_t end;
 
-	if (root < 0 || io_read_file(record_dir, STUBS_FILE, &notes) < 0 ||
-	    flock(root, LOCK_EX | LOCK_NB) < 0)
+	if (notes < 0 || lseek(notes, 0, SEEK_SET) < 0 || io_read_to_end(notes, &text) < 0)
 		return;
 	/* last made, first removed */
-	end = notes.n;
+	end = text.n;
 	while (end > 0) {
 		size_t start = end - 1;
 
-		while (start > 0 && notes.p[start - 1] != '\n')
+		while (start > 0 && text.p[start - 1] != '\n')
 			start--;
-		remove_one(root, (struct str){ notes.p + start, end - 1 - start });
+		remove_one(root, (struct str){ text.p + start, end - 1 - start });
 		end = start;
 	}
-	IGNORE(unlinkat(record_dir, STUBS_FILE, 0)); /* reading it again does no harm */
+}
+
+static int lock_shared(int root)
+{
+	uint64_t deadline = clock_mono_ns() + LOCK_WAIT_NS;
+
+	while (flock(root, LOCK_SH | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || clock_mono_ns() > deadline)
+			return -errno;
+		IGNORE(poll(NULL, 0, LOCK_RETRY_MS));
+	}
+	return 0;
+}
+
+void stubs_enter(const struct home *h, const char *root_path, struct stubs *ret)
+{
+	AUTO_FD root = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	*ret = STUBS_NONE;
+	if (root < 0 || fstat(root, &st) < 0)
+		return;
+	snprintf(ret->name, sizeof(ret->name), "run/%llx-%llx.stubs", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	if (flock(root, LOCK_EX | LOCK_NB) == 0) {
+		AUTO_FD left = openat(h->fd, ret->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+		remove_all(root, left);
+		IGNORE(left >= 0 && unlinkat(h->fd, ret->name, 0) < 0); /* read again, no harm */
+	}
+	if (lock_shared(root) < 0)
+		return;
+	/* not before: who is alone there deletes them */
+	ret->notes = openat(h->fd, ret->name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+			    0600);
+	ret->root = fd_take(&root);
+}
+
+void stubs_leave(const struct home *h, struct stubs *s)
+{
+	if (s->root >= 0 && flock(s->root, LOCK_EX | LOCK_NB) == 0) {
+		remove_all(s->root, s->notes);
+		IGNORE(unlinkat(h->fd, s->name, 0)); /* reading them again does no harm */
+	}
+	fd_closep(&s->root);
+	fd_closep(&s->notes);
 }

@@ -1,17 +1,26 @@
 /*
  * Mount points that a directory image lacks. The directory is the user's: what we must add to it is
- * made by descriptor, remembered in the record, and removed when the sandbox ends, only if it is
- * still the same and still empty.
+ * made by descriptor, noted, and removed when no sandbox uses it any more, only if it is still the same
+ * and still empty. Sandboxes of one home share their notes of a directory: what one has made another
+ * may be using when the first ends, since removing a mount point would unmount it there.
  */
 #pragma once
 
 #include "base/err.h"
 #include "spec/spec.h"
+#include "state/home.h"
 
-/* Makes what is missing for SPEC below ROOT and notes it in RECORD_DIR. */
-MUST_USE int stubs_make(int record_dir, int root, const struct spec *spec, struct err *e);
-/* Removes what the record remembers. Harmless when there is nothing. Another live sandbox on the
- * same directory keeps them: removing a mount point would unmount it there. */
-void stubs_remove(int record_dir, const char *root_path);
-/* Keeps others from removing stubs under a live sandbox; the descriptor holds it, or -errno. */
-int stubs_hold(const char *root_path);
+struct stubs {
+	int root;      /* the directory, locked; or -1 */
+	int notes;     /* or -1 */
+	char name[64]; /* of the notes, below the home */
+};
+#define STUBS_NONE ((struct stubs){ .root = -1, .notes = -1 })
+
+/* Nobody removes stubs in ROOT_PATH until stubs_leave(). What is left of sandboxes that were killed goes,
+ * if no other is there. */
+void stubs_enter(const struct home *h, const char *root_path, struct stubs *ret);
+/* Makes what is missing for SPEC below ROOT. */
+MUST_USE int stubs_make(const struct stubs *s, int root, const struct spec *spec, struct err *e);
+/* The last one removes what all have made. Harmless when there is nothing. */
+void stubs_leave(const struct home *h, struct stubs *s);

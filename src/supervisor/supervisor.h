@@ -14,6 +14,7 @@
 #include "state/execlog.h"
 #include "state/home.h"
 #include "state/record.h"
+#include "supervisor/stubs.h"
 #include "wire/message.h"
 
 enum supervisor_fd {
@@ -41,7 +42,7 @@ struct supervisor {
 	int guest_listener, control;
 	struct record record;
 	struct ids ids;
-	int root_hold;           /* directory image: see stubs.h */
+	struct stubs stubs;      /* of a directory image */
 	struct disk_hold *disks; /* see disk.h */
 	const char *layer;       /* how the size of the writable layer holds; NULL: there is none */
 	bool parent_mounts;

@@ -14,7 +14,6 @@
 #include "base/erase.h"
 #include "state/places.h"
 #include "state/volume.h"
-#include "supervisor/stubs.h"
 #include "supervisor/supervisor.h"
 
 static int sweep(void *arg)
@@ -74,6 +73,7 @@ int supervisor_reap(const char *name)
 	AUTO_RECORD record = RECORD_NONE;
 	AUTO_FREE char *path = NULL;
 	char id[HOME_ID_BYTES];
+	struct stubs stubs;
 	struct err e;
 
 	if (home_open(&home, &e) < 0)
@@ -84,8 +84,10 @@ int supervisor_reap(const char *name)
 	path = xasprintf("sandboxes/%s", name);
 	record.dir = openat(home.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (record.dir >= 0 && record_read_config(record.dir, &record, &e) == 0 &&
-	    record.spec.image.kind == IMAGE_DIR)
-		stubs_remove(record.dir, record.spec.image.reference);
+	    record.spec.image.kind == IMAGE_DIR) {
+		stubs_enter(&home, record.spec.image.reference, &stubs);
+		stubs_leave(&home, &stubs);
+	}
 	return 0;
 }
 

@@ -136,11 +136,29 @@ class RootDirectory(CordonTest):
 
     def test_two_sandboxes_on_one_directory(self):
         root = self.make_root()
+        os.rmdir(os.path.join(root, "proc"))
+        before = tree(root)
         a, b = self.create(image=root), self.create(image=root)
         a.out("echo shared > /root/f")
         self.assertEqual(b.out("cat /root/f"), "shared")
         self.assertEqual(a.remove("-f").code, 0)
         self.assertEqual(b.out("cat /root/f; ls /proc/1/status"), "shared\n/proc/1/status")
+        b.out("rm /root/f")
+        self.assertEqual(b.remove("-f").code, 0)
+        self.assertEqual(tree(root), before)  # what the first had made is gone too
+
+    def test_one_that_starts_while_another_ends(self):
+        """Stubs that are being removed are not counted on, and those in use are not removed."""
+        root = self.make_root()
+        for name in ("proc", "dev", "sys"):
+            os.rmdir(os.path.join(root, name))
+        before = tree(root)
+        for _ in range(3):
+            ones = [self.spawn("run", root, "--", "sh", "-c", "read word < /proc/1/status")
+                    for _ in range(8)]
+            got = [self.finish(one) for one in ones]
+            self.assertEqual([g.code for g in got], [0] * len(got), [str(g) for g in got])
+        self.eventually(lambda: tree(root) == before, message=lambda: tree(root))
 
 
 class Refused(CordonTest):
