@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -20,12 +21,12 @@ int io_write_all(int fd, const void *p, size_t n)
 	while (n > 0) {
 		ssize_t k = write(fd, s, n);
 
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
+		if (k < 0 && errno == EAGAIN)
+			IGNORE(poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1));
+		else if (k < 0 && errno != EINTR)
 			return -errno;
-		s += k;
-		n -= (size_t)k;
+		s += k > 0 ? k : 0;
+		n -= k > 0 ? (size_t)k : 0;
 	}
 	return 0;
 }

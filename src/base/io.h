@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* 0 or -errno. */
+/* 0 or -errno. Waits also where FD does not: a caller may have made our output so. */
 MUST_USE int io_write_all(int fd, const void *p, size_t n);
 /* Exactly N bytes: 0, -errno, or -EPIPE when the stream ended early. */
 MUST_USE int io_read_exact(int fd, void *p, size_t n);

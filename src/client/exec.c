@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/fdpass.h"
+#include "base/io.h"
 #include "client/control.h"
 #include "state/record.h"
 
@@ -225,26 +226,10 @@ static int send_frame(struct run *r, enum frame_type type, const void *p, size_t
 	return k < 0 ? lost(r) : 0;
 }
 
-/* Like io_write_all(), but waits where our output is one that does not. */
-static int write_waiting(int fd, const char *p, size_t n)
-{
-	while (n > 0) {
-		ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EAGAIN)
-			IGNORE(poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1));
-		else if (k < 0 && errno != EINTR)
-			return -errno;
-		p += k > 0 ? k : 0;
-		n -= k > 0 ? (size_t)k : 0;
-	}
-	return 0;
-}
-
 /* Writes to our own output; false when it went away. */
 static bool write_out(struct run *r, int fd, const char *p, size_t n)
 {
-	int k = write_waiting(fd, p, n);
+	int k = io_write_all(fd, p, n);
 
 	if (k == 0)
 		return true;

@@ -1,9 +1,11 @@
 """What is said when something goes wrong, and to those who ask to be told more (spec §1.1, §1.3, §4.1,
 §4.2, §6.4)."""
 
+import fcntl
 import json
 import os
 import socket
+import termios
 
 from harness import CordonTest
 
@@ -62,6 +64,26 @@ class FailedStarts(CordonTest):
         os.rmdir(source)
         got = self.cordon("start", "-q", box.name)
         self.assertEqual((got.code, got.out, got.err), (1, b"", b""))
+
+
+class Output(CordonTest):
+    modes = ("user",)
+
+    def test_one_that_does_not_wait(self):
+        """A caller may have made its pipe non-blocking: a full one is waited for all the same."""
+        wanted = self.cordon("completion", "bash").out
+        ours, theirs = os.pipe()
+        room = fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+        self.assertGreater(len(wanted), room)
+        os.set_blocking(theirs, False)
+        proc = self.spawn("completion", "bash", stdout=theirs)
+        os.close(theirs)
+        waiting = bytearray(4)
+        self.eventually(lambda: fcntl.ioctl(ours, termios.FIONREAD, waiting) == 0
+                        and int.from_bytes(waiting, "little") == room)
+        with os.fdopen(ours, "rb") as reader:
+            self.assertEqual(reader.read(), wanted)
+        self.assertEqual((proc.wait(5), proc.stderr.read()), (0, b""))
 
 
 class Reasons(CordonTest):
