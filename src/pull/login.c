@@ -1,6 +1,7 @@
 /* Logins of registries: login, logout, registries. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,24 +47,54 @@ static void strip_newline(struct buf *b)
 		b->p[--b->n] = '\0';
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	interrupted = sig;
+}
+
+static void read_line(int tty, struct buf *out)
+{
+	char c;
+
+	while (!interrupted && read(tty, &c, 1) == 1 && c != '\n')
+		buf_add_char(out, c);
+}
+
+/* Whoever is interrupted meanwhile ends by that, but not before the terminal is as it was. */
+static void read_hidden(int tty, const struct termios *before, struct buf *out)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	const struct sigaction catch = { .sa_handler = on_interrupt }; /* and interrupt the read */
+	struct sigaction was[ARRAY_SIZE(signals)];
+	struct termios hidden = *before;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (sigaction(signals[i], NULL, &was[i]) == 0 && was[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &catch, NULL);
+	hidden.c_lflag &= ~(tcflag_t)ECHO;
+	tcsetattr(tty, TCSAFLUSH, &hidden);
+	read_line(tty, out);
+	tcsetattr(tty, TCSAFLUSH, before);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &was[i], NULL);
+	if (interrupted)
+		raise(interrupted);
+}
+
 static int ask_password(struct buf *out, struct err *e)
 {
 	AUTO_FD tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	struct termios before, hidden;
-	char c;
+	struct termios before;
 
 	if (tty < 0 || tcgetattr(tty, &before) < 0) {
 		err_set(e, ERR_INVALID, "there is no terminal to ask for a password");
 		return err_hint(e, "give it with --password-stdin");
 	}
-	hidden = before;
-	hidden.c_lflag &= ~(tcflag_t)ECHO;
 	IGNORE(io_write_all(tty,
 			    "Password: ", strlen("Password: "))); /* reading shows what is wrong */
-	tcsetattr(tty, TCSAFLUSH, &hidden);
-	while (read(tty, &c, 1) == 1 && c != '\n')
-		buf_add_char(out, c);
-	tcsetattr(tty, TCSAFLUSH, &before);
+	read_hidden(tty, &before, out);
 	IGNORE(io_write_all(tty, "\n", 1)); /* as above */
 	return 0;
 }

@@ -5,7 +5,9 @@ import crypt
 import gzip
 import json
 import os
+import signal
 import socket
+import termios
 import threading
 import time
 
@@ -196,6 +198,29 @@ class Real(ImageMixin, CordonTest):
                  "platform": {"os": "linux", "architecture": "amd64"}}]}).encode()
         self.ok("pull", "--insecure", f"{fake.host}/x:list")
         self.assertEqual(self.inspect(f"{fake.host}/x:list")["digest"], digest)
+
+
+class Prompt(CordonTest):
+    modes = ("user",)
+
+    def prompt(self):
+        term = self.terminal("registry", "login", "reg.example", "--username", "ann")
+        term.expect("Password: ")
+        self.eventually(lambda: not term.attributes()[3] & termios.ECHO)
+        return term
+
+    def test_what_is_typed_is_not_shown(self):
+        term = self.prompt()
+        term.send("secret\n")
+        self.assertEqual(term.wait(), 0)
+        self.assertNotIn(b"secret", term.seen)
+        self.assertTrue(term.restored())
+
+    def test_an_interrupted_one_leaves_the_terminal_as_it_was(self):
+        term = self.prompt()
+        term.send(b"\x03")
+        self.assertEqual(term.wait(), -signal.SIGINT)
+        self.assertTrue(term.restored())
 
 
 class Logins(ImageMixin, CordonTest):
