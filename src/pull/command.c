@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -135,14 +137,34 @@ int command_open_home(const struct options *o, int *ret_fd, struct err *e)
 	return 0;
 }
 
+/* Whoever waits for our report, or -1. */
+static int report_fd(const struct options *o)
+{
+	uint64_t fd;
+
+	return o->report_fd && parse_u64(o->report_fd, 0, INT_MAX, &fd) == 0 ? (int)fd : -1;
+}
+
+/* What is fetched for a command that is killed meanwhile is for nobody. */
+static void end_with_caller(const struct options *o)
+{
+	struct pollfd p = { .fd = report_fd(o) };
+
+	if (p.fd < 0)
+		return;
+	IGNORE(prctl(PR_SET_PDEATHSIG, SIGTERM)); /* cannot fail */
+	if (poll(&p, 1, 0) > 0 && p.revents & POLLERR)
+		exit(1); /* it was faster */
+}
+
 /* The caller shows it, with what only it knows. */
 static int report(const struct options *o, const struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(8192);
 	struct json_writer w;
-	uint64_t fd;
+	int fd = report_fd(o);
 
-	if (!o->report_fd || parse_u64(o->report_fd, 0, INT_MAX, &fd) < 0)
+	if (fd < 0)
 		return say_error(e);
 	json_writer_init(&w, &text, 0);
 	json_begin_object(&w);
@@ -151,7 +173,7 @@ static int report(const struct options *o, const struct err *e)
 	if (e->hint)
 		json_key_str(&w, "hint", e->hint);
 	json_end_object(&w);
-	if (io_write_all((int)fd, buf_str(&text), text.n) < 0)
+	if (io_write_all(fd, buf_str(&text), text.n) < 0)
 		return say_error(e);
 	return err_exit_status(e->code);
 }
@@ -163,7 +185,9 @@ int command_main(int argc, char **argv)
 	int r = 0;
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
-	if (parse(argc, argv, &o, &e) < 0 || dispatch(&o, &e) < 0)
+	r = parse(argc, argv, &o, &e);
+	end_with_caller(&o);
+	if (r < 0 || dispatch(&o, &e) < 0)
 		r = e.code == ERR_NONE ? 1 : report(&o, &e);
 	free(o.arg);
 	return r;

@@ -11,7 +11,7 @@ import termios
 import threading
 import time
 
-from harness import CordonTest, Terminal
+from harness import CordonTest, Terminal, below
 from image_fixtures import (OCI, FakeRegistry, ImageMixin, Layer, RealRegistry,
                             TokenServer, make_certificate, missing, run, sha256)
 
@@ -198,6 +198,19 @@ class Real(ImageMixin, CordonTest):
                  "platform": {"os": "linux", "architecture": "amd64"}}]}).encode()
         self.ok("pull", "--insecure", f"{fake.host}/x:list")
         self.assertEqual(self.inspect(f"{fake.host}/x:list")["digest"], digest)
+
+
+class Killed(CordonTest):
+    def test_whoever_fetches_for_a_create_that_is_killed_ends_too(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            proc = self.spawn("create", "-n", "x", f"127.0.0.1:{silent.getsockname()[1]}/x")
+            silent.settimeout(10)
+            held, _ = silent.accept()  # and nothing is said
+            proc.kill()
+            proc.wait()
+            self.eventually(lambda: not [p for p in below([os.getpid()]) if p.state != "Z"
+                                         and p.comm.startswith("cordon")])
+            held.close()
 
 
 class Prompt(CordonTest):
