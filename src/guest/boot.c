@@ -180,6 +180,14 @@ void guest_confine(struct guest *g)
 	g->confined = true;
 }
 
+/* WANTED, or what whoever started us may have: nobody inside could raise that. */
+static uint64_t at_most(int resource, uint64_t wanted)
+{
+	struct rlimit l;
+
+	return getrlimit(resource, &l) == 0 && l.rlim_max < wanted ? l.rlim_max : wanted;
+}
+
 static void raise_own_nofile(void)
 {
 	struct rlimit l;
@@ -205,8 +213,8 @@ int guest_boot(struct guest *g, struct err *e)
 	g->walls.single_id = g->boot.single_id;
 	g->walls.nofile_soft = g->boot.nofile_soft;
 	g->walls.nofile_hard = g->boot.nofile_hard;
-	g->walls.data_limit = g->boot.data_limit;
-	g->walls.nproc_limit = g->boot.nproc_limit;
+	g->walls.data_limit = at_most(RLIMIT_DATA, g->boot.data_limit);
+	g->walls.nproc_limit = at_most(RLIMIT_NPROC, g->boot.nproc_limit);
 	g->walls.rlimit = g->boot.rlimit;
 	g->walls.n_rlimits = g->boot.n_rlimits;
 	raise_own_nofile();

@@ -1,6 +1,7 @@
 """Memory, processes and CPUs: what holds, and what is said where it cannot (design §5.1)."""
 
 import os
+import resource
 import subprocess
 import time
 
@@ -153,6 +154,21 @@ class Unprivileged(CordonTest):
     def test_doctor_prints_the_command_that_delegates(self):
         got = self.built(self.cordon("doctor"))
         self.assertIn("systemd-run --user --scope -p Delegate=yes", got.errtext, got)
+
+
+    def test_a_caller_who_may_have_less_than_the_usual(self):
+        """As on machines that many share."""
+        few = 1000  # of this user's processes, all together
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NPROC, (few, few))
+            resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+
+        got = self.finish(self.spawn("run", "--quiet", "--memory", "2G", "host", "--", "cat",
+                                     "/proc/self/limits", preexec_fn=limit))
+        self.assertEqual(got.code, 0, got)
+        self.assertRegex(got.text, rf"Max processes +{few} +{few} ")
+        self.assertRegex(got.text, rf"Max data size +{1 << 30} +{1 << 30} ")
 
 
 class Doctor(CordonTest):
