@@ -1,5 +1,6 @@
 /* The command line; every subcommand is a row of cli/commands.c. */
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "cli/args.h"
@@ -11,5 +12,6 @@ int main(int argc, char **argv)
 	while (fcntl(0, F_GETFD) < 0 || fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0)
 		if (open("/dev/null", O_RDWR) < 0) /* allowed: stays open for our children */
 			return 1;
+	signal(SIGCHLD, SIG_DFL); /* a caller may ignore it: then nobody learns how a child ended */
 	return args_main(&cordon_root, argc, argv);
 }

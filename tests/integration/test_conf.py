@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 
 from harness import CordonTest
 
@@ -110,6 +111,15 @@ network: none
         self.refused("--conf", self.dir, said=self.dir)
         self.refused("--conf", self.write("noimage.yaml", "cpus: 1\n"), said="image", image=())
         self.refused("--conf", self.write("huge.yaml", "# " + "x" * (2 << 20)), said="huge.yaml")
+
+    def test_a_caller_who_does_not_care_for_children(self):
+        """SIGCHLD is ignored by some servers and what they start: how the parser ended counts."""
+        path = self.write("a.yaml", "image: host\n")
+        for words, code in ((("--conf", path), 0), (("--conf", path + ".none"), 1)):
+            got = self.finish(self.spawn(
+                "run", *words, "--", "true",
+                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)))
+            self.assertEqual(got.code, code, got)
 
     def test_nothing_is_found_by_itself(self):
         for name in ("cordon.yaml", "msb.yaml", "microsandbox.yaml", ".cordon.yaml", "Sandboxfile"):
