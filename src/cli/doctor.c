@@ -154,7 +154,7 @@ static void report_root(struct report *r)
 
 	if (!why && !r->proof.served) {
 		ui_check(UI_GOOD, "Root", "overlay");
-	} else if (fuse->yes) {
+	} else if (fuse->yes || r->proof.served) {
 		ui_check(UI_SOSO, "Root", "fuse-overlayfs, slower than the kernel's overlay: %s",
 			 why ? why->text : "refused");
 		add_fix(r, why ? why->fix : "");
