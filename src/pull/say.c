@@ -9,10 +9,21 @@
 #include "base/io.h"
 
 #define SAY_TIME_FROM_NS (500 * NS_PER_MS)
+#define SAY_MAX_BYTES (4 * ERR_MSG_BYTES) /* each byte of an error written in four */
+
+/* What images and archives say may be anything. */
+static void put_clean(const char *s)
+{
+	AUTO_BUF b = BUF_INIT(SAY_MAX_BYTES);
+
+	buf_add_clean(&b, s);
+	fputs(buf_str(&b), stderr);
+}
 
 void say_done(const char *verb, const char *target, const char *note, uint64_t elapsed_ns)
 {
-	fprintf(stderr, "   ✓ %-12s %s", verb, target);
+	fprintf(stderr, "   ✓ %-12s ", verb);
+	put_clean(target);
 	if (note)
 		fprintf(stderr, " (%s)", note);
 	else if (elapsed_ns > SAY_TIME_FROM_NS)
@@ -22,23 +33,29 @@ void say_done(const char *verb, const char *target, const char *note, uint64_t e
 
 void say_failed(const char *verb, const char *target)
 {
-	fprintf(stderr, "   ✗ %-12s %s\n", verb, target);
+	fprintf(stderr, "   ✗ %-12s ", verb);
+	put_clean(target);
+	fputc('\n', stderr);
 }
 
 void say_warning(const char *fmt, ...)
 {
+	char text[SAY_MAX_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);
-	fputs("warn: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	fputs("warn: ", stderr);
+	put_clean(text);
+	fputc('\n', stderr);
 }
 
 int say_error(const struct err *e)
 {
-	fprintf(stderr, "error: %s\n", e->msg);
+	fputs("error: ", stderr);
+	put_clean(e->msg);
+	fputc('\n', stderr);
 	if (e->hint)
 		fprintf(stderr, "  → %s\n", e->hint);
 	return err_exit_status(e->code);

@@ -14,7 +14,8 @@ void table_init(struct table *t, size_t n_columns)
 
 void table_add(struct table *t, const char *cell)
 {
-	buf_add(&t->cells, cell, strlen(cell) + 1);
+	buf_add_clean(&t->cells, cell);
+	buf_add_char(&t->cells, '\0');
 	t->n_cells++;
 }
 

@@ -432,6 +432,20 @@ class Store(ImageMixin, CordonTest):
         self.assertEqual(layer["erofs_size_bytes"], 5_001_216)  # whole blocks, as on disk
         self.refused("inspect", "nosuch", says="image not found: nosuch")
 
+    def test_nothing_that_an_image_says_drives_the_terminal(self):
+        evil = "\x1b]0;title\x07\r\x9b\n"
+        layer = Layer(self.path("l.tar")).add("f", b"x").close()
+        archive = classic_archive(self.path("e.tar"), [layer], "e:1", run_config={
+            "Env": ["A=" + evil], "Entrypoint": [evil], "Cmd": [evil], "User": evil,
+            "WorkingDir": evil, "StopSignal": evil, "Labels": {evil: evil},
+            "Volumes": {evil: {}}, "ExposedPorts": {evil: {}}})
+        self.ok("load", "--input", archive)
+        climbs = Layer(self.path("c.tar")).add("../" + evil, b"x").close()
+        for got in (self.ok("inspect", "e:1"),
+                    self.refused("load", "--input", self.archive_of(climbs), says="climbs")):
+            self.assertNotRegex(got.text + got.errtext, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        self.assertEqual(self.inspect("e:1")["config"]["user"], evil)
+
     def test_remove(self):
         self.load("x")
         self.load("y", b"y")
