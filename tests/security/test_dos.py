@@ -195,6 +195,24 @@ class Floods(AttackTest):
         self.removed_quickly(box)
 
 
+class Handed(AttackTest):
+    modes = ("root",)  # where it is known of a command that it left nobody behind
+
+    def test_output_handed_to_another_command(self):
+        """Whose process floods it when the command has long ended: the client must not wait for that."""
+        box = self.armed("--cpus", "2")
+        box.exec("/attack/attacks", "take-output")
+        for _ in range(4):  # then there are groups that serve again, and are looked into at the end
+            box.exec("true")
+        proc = box.popen("/attack/attacks", "hand-output")
+        size = 0
+        while chunk := os.read(proc.stdout.fileno(), 65536):
+            size += len(chunk)
+            self.assertLess(size, 8 << 20)  # two pipes of a MiB each, and what came before the end
+            box.exec("true")  # the pipe is full again
+        self.assertEqual(proc.wait(), 0)
+
+
 class HostileGuest(AttackTest):
     """A kernel bug has made pid 1 theirs: what it says to us is data, and hurts one sandbox at most."""
 
