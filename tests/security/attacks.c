@@ -731,6 +731,26 @@ static void attack_hoard_sockets(void)
 	pause();
 }
 
+/* Has whoever opens the file outside wait: a lease is given back, or taken after 45 seconds. */
+static void attack_leases(void)
+{
+	static const char *const files[] = { "/usr/bin/whoami", "/attack/attacks", "/etc/passwd",
+					     "/etc/hosts" };
+	static const int kinds[] = { F_RDLCK, F_WRLCK };
+
+	signal(SIGIO, SIG_IGN);
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		int fd = open(files[i], O_RDONLY);
+
+		for (unsigned k = 0; fd >= 0 && k < 2; k++) {
+			if (fcntl(fd, F_SETLEASE, kinds[k]) == 0)
+				opened(files[i]);
+			if (syscall(SYS_fcntl, fd, F_SETLEASE | 1ul << 32, kinds[k]) == 0)
+				opened(files[i]);
+		}
+	}
+}
+
 /* Says that all is set up, and waits to be killed with the rest. */
 static void wait_for_the_end(void)
 {
@@ -877,6 +897,7 @@ static const struct {
 	{ "files-exhaust", attack_files_exhaust },
 	{ "pagecache", attack_pagecache },
 	{ "hoard-sockets", attack_hoard_sockets },
+	{ "leases", attack_leases },
 	{ "headless", attack_headless },
 	{ "headless-storm", attack_headless_storm },
 	{ "fork-chain", attack_fork_chain },

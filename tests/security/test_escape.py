@@ -40,6 +40,9 @@ class Walls(AttackTest):
     def test_devices(self):
         self.attack(self.armed(), "devices")
 
+    def test_leases_on_files_of_others(self):
+        self.attack(self.armed(), "leases")
+
     def test_writes_to_proc_and_sys(self):
         self.attack(self.armed(), "proc-writes")
 
