@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -731,6 +732,29 @@ static void attack_hoard_sockets(void)
 	pause();
 }
 
+/* What the kernel counts per user of the machine, all that there is of it. */
+static void take_counted(void)
+{
+	union sigval none = { 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	while (inotify_init1(0) >= 0)
+		;
+	while (sigqueue(getpid(), SIGRTMIN, none) == 0)
+		;
+}
+
+static void attack_hoard_counted(void)
+{
+	take_counted();
+	printf("hoarding\n");
+	fflush(stdout);
+	pause();
+}
+
 /* Has whoever opens the file outside wait: a lease is given back, or taken after 45 seconds. */
 static void attack_leases(void)
 {
@@ -897,6 +921,7 @@ static const struct {
 	{ "files-exhaust", attack_files_exhaust },
 	{ "pagecache", attack_pagecache },
 	{ "hoard-sockets", attack_hoard_sockets },
+	{ "hoard-counted", attack_hoard_counted },
 	{ "leases", attack_leases },
 	{ "headless", attack_headless },
 	{ "headless-storm", attack_headless_storm },

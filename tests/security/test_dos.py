@@ -195,6 +195,26 @@ class Floods(AttackTest):
         self.removed_quickly(box)
 
 
+class Counted(AttackTest):
+    modes = ("root",)  # a user's sandboxes take of what the user has
+
+    NEEDED = ("import ctypes, os, signal\n"
+              "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])\n"
+              "libc = ctypes.CDLL(None)\n"
+              "libc.sigqueue.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p]\n"
+              "print(libc.inotify_init1(0) >= 0, libc.sigqueue(os.getpid(), signal.SIGRTMIN, None) == 0)\n")
+
+    def test_what_the_kernel_counts_per_user(self):
+        box, neighbour = self.armed(), self.create()
+        proc = box.popen("/attack/attacks", "hoard-counted")
+        self.assertEqual(proc.stdout.readline(), b"hoarding\n")
+        self.assertEqual(neighbour.exec("python3", "-c", self.NEEDED).text, "True True\n")
+        host = subprocess.run(["python3", "-c", self.NEEDED], capture_output=True, text=True)
+        self.assertEqual(host.stdout, "True True\n")
+        proc.kill()
+        proc.wait()
+
+
 class Handed(AttackTest):
     modes = ("root",)  # where it is known of a command that it left nobody behind
 
