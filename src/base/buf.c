@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 #define BUF_FIRST_BYTES 128 /* most messages and paths fit the first allocation */
 
@@ -120,6 +121,33 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 	vsnprintf(room, (size_t)n + 1, fmt, ap);
 	va_end(ap);
 	b->n += (size_t)n;
+}
+
+/* Length of the well-formed, printable character at S, or 0. */
+static size_t printable(const char *s)
+{
+	unsigned char c = (unsigned char)*s;
+	size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+	if (c < 0x20 || c == 0x7f || strnlen(s, n) < n || !utf8_valid(s, n))
+		return 0;
+	if (c == 0xc2 && (unsigned char)s[1] < 0xa0) /* the C1 controls */
+		return 0;
+	return n;
+}
+
+void buf_add_clean(struct buf *b, const char *s)
+{
+	while (*s) {
+		size_t n = printable(s);
+
+		if (n == 0) {
+			buf_addf(b, "\\x%02x", (unsigned char)*s++);
+			continue;
+		}
+		buf_add(b, s, n);
+		s += n;
+	}
 }
 
 void buf_drop(struct buf *b, size_t n)

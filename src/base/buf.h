@@ -45,6 +45,8 @@ void buf_add_str(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* S with everything that could drive a terminal shown as \\xNN. */
+void buf_add_clean(struct buf *b, const char *s);
 /* Removes the first N bytes. */
 void buf_drop(struct buf *b, size_t n);
 /* Keeps the first N bytes, which must be there. */

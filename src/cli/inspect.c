@@ -116,10 +116,10 @@ static void line(struct buf *b, unsigned indent, const char *key, const char *va
 	size_t at = b->n;
 
 	buf_add_fill(b, ' ', indent);
-	ui_add_clean(b, key);
+	buf_add_clean(b, key);
 	buf_add_char(b, ':');
 	buf_add_fill(b, ' ', b->n - at < KEY_WIDTH ? KEY_WIDTH - (b->n - at) : 1);
-	ui_add_clean(b, value);
+	buf_add_clean(b, value);
 	buf_add_char(b, '\n');
 }
 
@@ -226,9 +226,9 @@ static void add_pairs(struct buf *b, const char *title, const struct spec_env *l
 	buf_addf(b, "%s:\n", title);
 	for (size_t i = 0; i < n; i++) {
 		buf_add_fill(b, ' ', INDENT);
-		ui_add_clean(b, list[i].key);
+		buf_add_clean(b, list[i].key);
 		buf_add_char(b, '=');
-		ui_add_clean(b, list[i].value);
+		buf_add_clean(b, list[i].value);
 		buf_add_char(b, '\n');
 	}
 }
@@ -247,9 +247,9 @@ static void add_mounts(struct buf *b, const struct spec *s)
 		const struct spec_mount *m = &s->mount[i];
 
 		buf_add_fill(b, ' ', INDENT);
-		ui_add_clean(b, mount_source(m));
+		buf_add_clean(b, mount_source(m));
 		buf_add_str(b, " -> ");
-		ui_add_clean(b, m->guest);
+		buf_add_clean(b, m->guest);
 		buf_addf(b, " (%s%s%s%s", m->readonly ? "ro" : "rw", m->noexec ? ", noexec" : "",
 			 m->nosuid ? ", nosuid" : "", m->nodev ? ", nodev" : "");
 		if (m->has_owner)

@@ -63,33 +63,6 @@ int ui_write_name(const char *name)
 	return ui_write_stdout(&b);
 }
 
-/* Length of the well-formed, printable character at S, or 0. */
-static size_t printable(const char *s)
-{
-	unsigned char c = (unsigned char)*s;
-	size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-
-	if (c < 0x20 || c == 0x7f || strnlen(s, n) < n || !utf8_valid(s, n))
-		return 0;
-	if (c == 0xc2 && (unsigned char)s[1] < 0xa0) /* the C1 controls */
-		return 0;
-	return n;
-}
-
-void ui_add_clean(struct buf *out, const char *s)
-{
-	while (*s) {
-		size_t n = printable(s);
-
-		if (n == 0) {
-			buf_addf(out, "\\x%02x", (unsigned char)*s++);
-			continue;
-		}
-		buf_add(out, s, n);
-		s += n;
-	}
-}
-
 /* S with its first line after what is already in OUT, and every further one as a detail. */
 static void add_lines(struct buf *out, const char *s)
 {
@@ -103,7 +76,7 @@ static void add_lines(struct buf *out, const char *s)
 		buf_add(&copy, line.p, line.n);
 		if (!first)
 			buf_add_str(out, "  → ");
-		ui_add_clean(out, buf_str(&copy));
+		buf_add_clean(out, buf_str(&copy));
 		buf_add_char(out, '\n');
 		buf_done(&copy);
 		first = false;
@@ -189,7 +162,7 @@ static void outcome(const char *colour, const char *mark, const char *verb, cons
 	buf_add_str(&out, "   ");
 	add_coloured(&out, colour, mark);
 	buf_addf(&out, " %-*s ", VERB_WIDTH, verb);
-	ui_add_clean(&out, target);
+	buf_add_clean(&out, target);
 	if (elapsed_ns > SLOW_NS)
 		buf_addf(&out, " (%.1fs)", (double)elapsed_ns / NS_PER_SEC);
 	buf_add_char(&out, '\n');
@@ -266,7 +239,7 @@ void ui_spin_tick(void *spin)
 	buf_add_str(&out, "\r\033[K   ");
 	add_coloured(&out, "36", frame[ms / UI_SPIN_MS % (sizeof(frame) / sizeof(frame[0]))]);
 	buf_addf(&out, " %-*s ", VERB_WIDTH, s->verb);
-	ui_add_clean(&out, s->target);
+	buf_add_clean(&out, s->target);
 	if (ms >= 1000)
 		buf_addf(&out, " (%.1fs)", (double)ms / 1000);
 	IGNORE(write_fd(STDERR_FILENO, &out)); /* decoration */
@@ -302,7 +275,7 @@ void ui_table_init(struct ui_table *t, unsigned n_columns)
 
 void ui_table_add(struct ui_table *t, const char *cell)
 {
-	ui_add_clean(&t->cells, cell ? cell : "-");
+	buf_add_clean(&t->cells, cell ? cell : "-");
 	buf_add_char(&t->cells, '\0');
 	t->n_cells++;
 }

@@ -57,8 +57,6 @@ struct ui_table {
 void ui_table_init(struct ui_table *t, unsigned n_columns);
 void ui_table_add(struct ui_table *t, const char *cell);
 int ui_table_print(struct ui_table *t); /* to stdout as ui_write_stdout(); releases */
-/* S with everything that could drive a terminal shown as \\xNN. */
-void ui_add_clean(struct buf *out, const char *s);
 /* Cuts to WIDTH code points, ending in "..." when something was lost. */
 void ui_cut(struct buf *out, const char *s, unsigned width);
 bool ui_colour(int fd); /* TTY and NO_COLOR unset */

@@ -156,7 +156,7 @@ static void line(struct buf *b, const char *key, const char *value)
 
 	buf_addf(b, "%s:", key);
 	buf_add_fill(b, ' ', KEY_WIDTH - (b->n - at));
-	ui_add_clean(b, value);
+	buf_add_clean(b, value);
 	buf_add_char(b, '\n');
 }
 

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
 
+#define LINE_MAX_BYTES (64u << 10) /* one message; a longer one is cut */
 #define SAY_TIME_FROM_NS (500 * NS_PER_MS)
 
 void say_done(const char *verb, const char *target, const char *note, uint64_t elapsed_ns)
@@ -25,22 +27,31 @@ void say_failed(const char *verb, const char *target)
 	fprintf(stderr, "   ✗ %-12s %s\n", verb, target);
 }
 
+/* What an archive, a layer or a registry said may be in it. */
+static void put(const char *before, const char *text)
+{
+	AUTO_BUF b = BUF_INIT(LINE_MAX_BYTES);
+
+	buf_add_clean(&b, text);
+	fprintf(stderr, "%s%s\n", before, buf_str(&b));
+}
+
 void say_warning(const char *fmt, ...)
 {
+	char text[4096];
 	va_list ap;
 
 	va_start(ap, fmt);
-	fputs("warn: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	put("warn: ", text);
 }
 
 int say_error(const struct err *e)
 {
-	fprintf(stderr, "error: %s\n", e->msg);
+	put("error: ", e->msg);
 	if (e->hint)
-		fprintf(stderr, "  → %s\n", e->hint);
+		put("  → ", e->hint);
 	return err_exit_status(e->code);
 }
 

@@ -385,6 +385,38 @@ class Unpacking(ImageMixin, CordonTest):
         self.assertEqual(self.finish(proc).code, 1)
 
 
+class Texts(ImageMixin, CordonTest):
+    """What an image says of itself is shown, and drives no terminal."""
+
+    modes = ("root",)
+    EVIL = "\x1b]0;x\x07\x9b31m\nfake"
+
+    def clean(self, got):
+        for bad in (b"\x1b", b"\x07", b"\xc2\x9b"):
+            self.assertNotIn(bad, got.out + got.err)
+        self.assertNotIn(b"\nfake", got.out + got.err)
+        return got
+
+    def test_configuration(self):
+        layer = Layer(self.path("l"))
+        layer.dir("etc")
+        path = self.path("a.tar")
+        classic_archive(path, [layer.close()], "a:1", settings={
+            "Cmd": ["sh", self.EVIL], "Env": ["A=" + self.EVIL], "Labels": {self.EVIL: self.EVIL},
+            "User": self.EVIL, "WorkingDir": "/" + self.EVIL, "StopSignal": self.EVIL,
+            "Volumes": {"/" + self.EVIL: {}}, "ExposedPorts": {self.EVIL: {}}})
+        self.clean(self.ok("load", "--input", path))
+        self.assertIn(b"\\x1b", self.clean(self.ok("inspect", "a:1")).out)
+
+    def test_errors(self):
+        layer = Layer(self.path("l"))
+        layer.add("a" + self.EVIL + "/../../b", b"x")
+        climbing = classic_archive(self.path("a.tar"), [layer.close()], "a:1")
+        named = classic_archive(self.path("b.tar"), [b"\0" * 1024], "b" + self.EVIL + ":1")
+        for path in (climbing, named):
+            self.assertEqual(self.clean(self.image("load", "--input", path)).code, 1)
+
+
 class Store(ImageMixin, CordonTest):
     modes = ("root", "user")
 
