@@ -34,6 +34,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -732,6 +733,27 @@ static void attack_hoard_sockets(void)
 	pause();
 }
 
+/* /dev and /sys are the same directories for all sandboxes of root's, and the nodes the host's for a user's. */
+static void attack_fixtures(void)
+{
+	static const char *const paths[] = { "/dev", "/dev/null",    "/dev/tty",
+					     "/sys", "/sys/devices", "/sys/devices/system/cpu" };
+	const struct timespec times[2] = { { 1, 0 }, { 1, 0 } };
+
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		REFUSED(chmod(paths[i], 0777));
+		REFUSED(chown(paths[i], 1, 1));
+		REFUSED(utimensat(AT_FDCWD, paths[i], times, 0));
+		REFUSED(setxattr(paths[i], "user.note", "x", 1, 0));
+		REFUSED(rename(paths[i], "/tmp/moved"));
+		REFUSED(link(paths[i], "/tmp/linked"));
+	}
+	REFUSED(unlink("/dev/null"));
+	REFUSED(mkdir("/dev/note", 0777));
+	REFUSED(symlink("x", "/sys/note"));
+	REFUSED(open("/dev", O_TMPFILE | O_RDWR, 0600));
+}
+
 /* What the kernel counts per user of the machine, all that there is of it. */
 static void take_counted(void)
 {
@@ -865,8 +887,9 @@ static void attack_take_output(void)
 	union hand h;
 	char c;
 	struct iovec data = { &c, 1 };
-	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &h,
-			    .msg_controllen = sizeof(h) };
+	struct msghdr m = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &h, .msg_controllen = sizeof(h)
+	};
 
 	if (bind(sock, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(sock, 1) < 0 || fork())
 		return;
@@ -888,8 +911,9 @@ static void attack_hand_output(void)
 	int fd = 1, waiting = 0, sock = socket(AF_UNIX, SOCK_STREAM, 0);
 	union hand h = { .head = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
 	struct iovec data = { "x", 1 };
-	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &h,
-			    .msg_controllen = sizeof(h) };
+	struct msghdr m = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &h, .msg_controllen = sizeof(h)
+	};
 
 	memcpy(CMSG_DATA(&h.head), &fd, sizeof(fd));
 	if (connect(sock, (struct sockaddr *)&at, sizeof(at)) < 0 || sendmsg(sock, &m, 0) != 1)
@@ -921,6 +945,7 @@ static const struct {
 	{ "files-exhaust", attack_files_exhaust },
 	{ "pagecache", attack_pagecache },
 	{ "hoard-sockets", attack_hoard_sockets },
+	{ "fixtures", attack_fixtures },
 	{ "hoard-counted", attack_hoard_counted },
 	{ "leases", attack_leases },
 	{ "headless", attack_headless },

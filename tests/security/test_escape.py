@@ -40,6 +40,9 @@ class Walls(AttackTest):
     def test_devices(self):
         self.attack(self.armed(), "devices")
 
+    def test_directories_that_all_sandboxes_share(self):
+        self.attack(self.armed(), "fixtures")
+
     def test_leases_on_files_of_others(self):
         self.attack(self.armed(), "leases")
 
