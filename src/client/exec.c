@@ -204,6 +204,7 @@ struct run {
 	const char *output_step; /* … because this failed */
 	uint64_t deadline;       /* 0: none */
 	uint64_t last_output;
+	uint64_t moved; /* bytes of output */
 	/* terminal */
 	int winch;
 	uint32_t credit;   /* bytes of input pid 1 still takes */
@@ -323,6 +324,8 @@ static int read_frames(struct run *r)
  * which also tells why (an output that is no pipe, or is full and does not block). */
 static bool pass_flood(struct run *r, int pipe_fd, int to)
 {
+	ssize_t n;
+
 	if (!r->flood) {
 		struct stat st;
 
@@ -333,9 +336,12 @@ static bool pass_flood(struct run *r, int pipe_fd, int to)
 			IGNORE(fcntl(to, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
 		}
 	}
-	if (r->flood != FLOOD_PASSES ||
-	    splice(pipe_fd, NULL, to, NULL, FLOOD_PIPE_BYTES, SPLICE_F_MOVE) <= 0)
+	n = r->flood == FLOOD_PASSES
+		    ? splice(pipe_fd, NULL, to, NULL, FLOOD_PIPE_BYTES, SPLICE_F_MOVE)
+		    : -1;
+	if (n <= 0)
 		return false;
+	r->moved += (uint64_t)n;
 	r->tap.lost = true;
 	r->last_output = clock_mono_ns();
 	return true;
@@ -353,6 +359,7 @@ static bool pump_out(struct run *r, int *pipe_fd, int to, enum execlog_source so
 	n = *pipe_fd < 0 ? 0 : read(*pipe_fd, chunk, sizeof(chunk));
 
 	if (n > 0) {
+		r->moved += (uint64_t)n;
 		r->last_output = clock_mono_ns();
 		if (to >= 0 && !write_out(r, to, chunk, (size_t)n))
 			return false;
@@ -453,22 +460,42 @@ static enum execlog_source out_source(const struct run *r)
 	return r->q->message.flags & EXEC_JOINED ? LOG_OUTPUT : LOG_STDOUT;
 }
 
+static uint64_t held(int pipe_fd)
+{
+	int n;
+
+	return pipe_fd >= 0 && ioctl(pipe_fd, FIONREAD, &n) == 0 ? (uint64_t)n : 0;
+}
+
+/* As pump_out(); LEFT is what the pipe held at the end and we have not had. */
+static bool drain_pipe(struct run *r, int *pipe_fd, int to, enum execlog_source source,
+		       uint64_t *left)
+{
+	uint64_t before = r->moved;
+	bool some = pump_out(r, pipe_fd, to, source);
+
+	*left -= r->moved - before < *left ? r->moved - before : *left;
+	return some;
+}
+
 /* The end was told: what is in the pipes belongs to us; who still holds them gets a short while. */
 static int drain(struct run *r)
 {
 	uint64_t end = clock_mono_ns() + DRAIN_NS;
+	uint64_t out_left = held(r->out_pipe), err_left = held(r->err_pipe);
 
 	r->last_output = clock_mono_ns();
 	while (r->out_pipe >= 0 || r->err_pipe >= 0) {
 		struct pollfd p[] = { { .fd = r->out_pipe, .events = POLLIN },
 				      { .fd = r->err_pipe, .events = POLLIN } };
-		bool some = pump_out(r, &r->out_pipe, r->q->out, out_source(r));
+		bool some = drain_pipe(r, &r->out_pipe, r->q->out, out_source(r), &out_left);
 
-		some |= pump_out(r, &r->err_pipe, r->q->err, LOG_STDERR);
+		some |= drain_pipe(r, &r->err_pipe, r->q->err, LOG_STDERR, &err_left);
 		if (r->result->broken_output)
 			return 0;
-		/* of one that left nobody behind there is no more than the pipes hold */
-		if (some && (r->result->end.alone || clock_mono_ns() < end))
+		/* of one that left nobody behind there is no more than the pipes held; more comes from
+		 * another command that was handed them, perhaps for ever */
+		if (some && (r->result->end.alone ? out_left || err_left : clock_mono_ns() < end))
 			continue;
 		if (some)
 			break; /* they never stop: pid 1 reads on */

@@ -14,7 +14,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define CHILDREN_MAX_BYTES 256 /* more of them than launchers is all that matters */
+#define CHILDREN_MAX_BYTES 256     /* more of them than launchers is all that matters */
+#define PROCS_MAX_BYTES (8u << 20) /* of cgroup.procs: a million processes, the most there are */
 
 void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls)
 {
@@ -246,26 +247,73 @@ pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
 
 /* --- killing --------------------------------------------------------------------------------- */
 
+/* cgroup.kill signals first threads only, so a process whose first thread has ended and whose others
+ * run survives it: each is killed as a whole besides. Frozen before that, none can bear another. The
+ * number of those that were still there. */
+static unsigned kill_group(int group)
+{
+	AUTO_BUF b = BUF_INIT(PROCS_MAX_BYTES);
+	struct str rest;
+	unsigned n = 0;
+	uint64_t pid;
+
+	if (io_read_file(group, "cgroup.procs", &b) < 0)
+		return 0;
+	rest = str_of(buf_str(&b));
+	while (rest.n)
+		if (parse_u64_str(str_cut(&rest, '\n'), 2, INT32_MAX, &pid) == 0)
+			n += kill((pid_t)pid, SIGKILL) == 0;
+	return n;
+}
+
+enum shown { SHOWN_NOTHING, SHOWN_THIS, SHOWN_OTHER };
+
+static enum shown look_at_mark(const char *path, uint64_t ino)
+{
+	struct stat st;
+
+	/* what will not show its mark (an unreadable program's process) is ended with the rest: better
+	 * too much than a survivor */
+	if (stat(path, &st) < 0)
+		return errno == EACCES || errno == EPERM ? SHOWN_THIS : SHOWN_NOTHING;
+	return st.st_ino == ino ? SHOWN_THIS : SHOWN_OTHER;
+}
+
+/* One thread's is that of all. The first may have ended, and shows none then, while others run. */
+static bool is_marked(unsigned pid, uint64_t ino)
+{
+	enum shown shown;
+	struct dirent *d;
+	char path[80];
+	DIR *threads;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/uts", pid);
+	shown = look_at_mark(path, ino);
+	if (shown != SHOWN_NOTHING)
+		return shown == SHOWN_THIS;
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	threads = opendir(path);
+	while (threads && shown == SHOWN_NOTHING && (d = readdir(threads))) {
+		snprintf(path, sizeof(path), "/proc/%u/task/%.16s/ns/uts", pid, d->d_name);
+		if (d->d_name[0] != '.')
+			shown = look_at_mark(path, ino);
+	}
+	if (threads)
+		closedir(threads);
+	return shown == SHOWN_THIS;
+}
+
 /* One pass over /proc; the number of processes killed. */
 static unsigned kill_marked(uint64_t ino)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *d;
 	unsigned n = 0;
+	uint64_t pid;
 
-	while (proc && (d = readdir(proc))) {
-		char path[48];
-		struct stat st;
-		uint64_t pid;
-
-		if (parse_u64(d->d_name, 2, INT32_MAX, &pid) < 0)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%u/ns/uts", (unsigned)pid);
-		/* what will not show its mark (an unreadable program's process) is ended with the rest:
-		 * better too much than a survivor */
-		if (stat(path, &st) < 0 ? errno == EACCES || errno == EPERM : st.st_ino == ino)
+	while (proc && (d = readdir(proc)))
+		if (parse_u64(d->d_name, 2, INT32_MAX, &pid) == 0 && is_marked((unsigned)pid, ino))
 			n += kill((pid_t)pid, SIGKILL) == 0;
-	}
 	if (proc)
 		closedir(proc);
 	return n;
@@ -276,15 +324,15 @@ enum scope_state scope_kill(struct scope *c)
 	uint64_t now = clock_mono_ns();
 
 	c->killed = true;
-	if (c->group >= 0) {
-		if (io_write_file(c->group, "cgroup.kill", "1") == 0)
-			return SCOPE_DONE;
-	}
-	if (c->mark < 0)
-		return SCOPE_DONE;
 	if (!c->deadline)
 		c->deadline = now + SCOPE_PASSES_NS;
-	if (kill_marked(c->mark_ino) == 0)
+	if (c->group >= 0) {
+		IGNORE(io_write_file(c->group, "cgroup.freeze", "1"));
+		IGNORE(io_write_file(c->group, "cgroup.kill", "1")); /* who is being born, too */
+		/* what is still there at the deadline waits in the kernel, and does not run */
+		return kill_group(c->group) && now < c->deadline ? SCOPE_AGAIN : SCOPE_DONE;
+	}
+	if (c->mark < 0 || kill_marked(c->mark_ino) == 0)
 		return SCOPE_DONE;
 	if (now < c->deadline)
 		return SCOPE_AGAIN;

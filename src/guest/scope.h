@@ -1,8 +1,8 @@
 /*
  * A kill scope: everything one command started, however it hid.
  *
- * Where pid 1 holds a delegated cgroup v2 directory, each command gets a group of its own and
- * cgroup.kill ends it at once. Elsewhere each command is cloned with a UTS namespace that nothing
+ * Where pid 1 holds a delegated cgroup v2 directory, each command gets a group of its own, which is
+ * frozen and killed. Elsewhere each command is cloned with a UTS namespace that nothing
  * inside can leave (the payload owns no namespace, and the filter refuses unshare and setns); pid 1
  * kills whatever still shows that namespace, pass after pass, until a pass finds none. A fork bomb
  * can outrun such passes, so after SCOPE_PASSES_NS everything in the sandbox is ended instead.

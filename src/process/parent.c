@@ -11,11 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -123,6 +125,24 @@ int birth_prepare(struct process_instance *i, int parents_end, unsigned long nam
 	return err_sys(e, errno, "make a stack");
 }
 
+/* What is used in a user namespace (queued signals, inotify instances, POSIX queues …) counts for whoever
+ * made it, too: for root it would be what is there for the whole machine. So for this one call we are an id
+ * of the sandbox's, with all that we may. Where that cannot be done it is root's. */
+static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
+{
+	uid_t self = geteuid();
+	bool other = i->owner && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0;
+	long pid;
+
+	if (other)
+		IGNORE(setresuid((uid_t)-1, i->owner, (uid_t)-1));
+	pid = raw_clone_on_stack(args, child_run, i->child);
+	/* if not: the child ends with its channel, as we do */
+	if (other && (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, 0) < 0))
+		return pid < 0 ? pid : -errno;
+	return pid;
+}
+
 int birth_clone(struct process_instance *i, struct err *e)
 {
 	struct clone_args args = {
@@ -141,7 +161,7 @@ int birth_clone(struct process_instance *i, struct err *e)
 	}
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = raw_clone_on_stack(&args, child_run, i->child);
+	pid = clone_as_owner(i, &args);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return ids_refused((int)-pid, e);
@@ -402,6 +422,8 @@ static int make_child(struct process_instance *i, const struct process_request *
 		      struct err *e)
 {
 	cgroup_prepare(&i->cgroup, r->cgroup_id);
+	if (r->rootfs.ids->mode == IDS_RANGE && !r->rootfs.served)
+		i->owner = r->rootfs.ids->uid_base + IDS_PER_SANDBOX - 1;
 	if (birth_prepare(i, i->channel, NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET),
 			  guest_end, e) < 0)
 		return -1;

@@ -32,6 +32,7 @@ struct process_instance {
 	struct plan *plan; /* kept until READY: the child reads it */
 	struct child_args *child;
 	void *stack;
+	uid_t owner;                     /* of its user namespace; 0: whoever we are */
 	struct netif_job *netif;         /* likewise */
 	struct netns *netns;             /* made ahead, or NULL */
 	struct holder *mapping;          /* of the namespace that maps the layers' ids, or NULL */

@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
 
 #define SAY_TIME_FROM_NS (500 * NS_PER_MS)
 #define SAY_MAX_BYTES (4 * ERR_MSG_BYTES) /* each byte of an error written in four */
 
-/* What images and archives say may be anything. */
+/* What an archive, a layer or a registry says may be in it. */
 static void put_clean(const char *s)
 {
 	AUTO_BUF b = BUF_INIT(SAY_MAX_BYTES);
@@ -38,26 +39,29 @@ void say_failed(const char *verb, const char *target)
 	fputc('\n', stderr);
 }
 
+static void put(const char *before, const char *text)
+{
+	fputs(before, stderr);
+	put_clean(text);
+	fputc('\n', stderr);
+}
+
 void say_warning(const char *fmt, ...)
 {
-	char text[SAY_MAX_BYTES];
+	char text[ERR_MSG_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fputs("warn: ", stderr);
-	put_clean(text);
-	fputc('\n', stderr);
+	put("warn: ", text);
 }
 
 int say_error(const struct err *e)
 {
-	fputs("error: ", stderr);
-	put_clean(e->msg);
-	fputc('\n', stderr);
+	put("error: ", e->msg);
 	if (e->hint)
-		fprintf(stderr, "  → %s\n", e->hint);
+		put("  → ", e->hint);
 	return err_exit_status(e->code);
 }
 

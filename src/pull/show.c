@@ -229,16 +229,22 @@ static void add_words(struct buf *b, const char *key, const struct image_strings
 	add_line(b, key, buf_str(&words));
 }
 
+static void add_item(struct buf *b, const char *key, const char *value)
+{
+	buf_add_str(b, "  ");
+	buf_add_clean(b, key);
+	buf_add_str(b, value ? "=" : "");
+	buf_add_clean(b, value ? value : "");
+	buf_add_char(b, '\n');
+}
+
 static void add_section(struct buf *b, const char *name, const struct image_strings *l)
 {
 	if (l->n == 0)
 		return;
 	buf_addf(b, "\n%s:\n", name);
-	for (size_t i = 0; i < l->n; i++) {
-		buf_add_str(b, "  ");
-		buf_add_clean(b, l->v[i]);
-		buf_add_char(b, '\n');
-	}
+	for (size_t i = 0; i < l->n; i++)
+		add_item(b, l->v[i], NULL);
 }
 
 static void add_text(struct buf *b, const struct view *v)
@@ -268,13 +274,8 @@ static void add_text(struct buf *b, const struct view *v)
 	add_section(b, "Ports", &c->exposed_ports);
 	if (c->n_labels)
 		buf_add_str(b, "\nLabels:\n");
-	for (size_t i = 0; i < c->n_labels; i++) {
-		buf_add_str(b, "  ");
-		buf_add_clean(b, c->label[i].key);
-		buf_add_char(b, '=');
-		buf_add_clean(b, c->label[i].value);
-		buf_add_char(b, '\n');
-	}
+	for (size_t i = 0; i < c->n_labels; i++)
+		add_item(b, c->label[i].key, c->label[i].value);
 	buf_add_str(b, "\nLayers:\n");
 	if (v->flat_bytes)
 		buf_addf(b, "  all in one file system: %.1f MiB\n",

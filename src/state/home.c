@@ -274,6 +274,29 @@ void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BY
 	memcpy(out, tag, HOME_TAG_DIGITS);
 }
 
+bool home_mend(const struct home *h)
+{
+	bool made = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdirat(h->fd, dirs[i], 0700) == 0) {
+			made = true;
+			if (strcmp(dirs[i], "sandboxes") == 0)
+				spread(h->fd, dirs[i]);
+		}
+	return made;
+}
+
+int home_open_part(const struct home *h, const char *part)
+{
+	int fd;
+
+	do
+		fd = openat(h->fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (fd < 0 && errno == ENOENT && home_mend(h));
+	return fd;
+}
+
 int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
 {
 	int fd;
@@ -326,7 +349,10 @@ int home_listen(const struct home *h, const char *name, const char *suffix, int 
 		return -errno;
 	/* whoever calls holds the sandbox's lock: a socket that is there is a dead one's */
 	IGNORE(unlink(a.sun_path));
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
+	while (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+		if (errno != ENOENT || !home_mend(h))
+			return -errno;
+	if (listen(fd, LISTEN_BACKLOG) < 0)
 		return -errno;
 	*ret_fd = fd_take(&fd);
 	return 0;

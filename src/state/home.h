@@ -47,6 +47,11 @@ void home_socket_id(const char *name, char out[HOME_ID_BYTES]);
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES]);
 /* Opens DIR below the home as a directory, making it 0700. */
 MUST_USE int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e);
+/* Somebody deleted a directory of the home: makes what is missing again. False: nothing was. A link that leads
+ * nowhere is not missing: what it leads to may come back. */
+bool home_mend(const struct home *h);
+/* PART of the home, to be read, made if it is missing. -1 with errno. */
+int home_open_part(const struct home *h, const char *part);
 
 /* "run/ID.sock" and "run/ID.ctl": connects or listens; long homes work. */
 MUST_USE int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd);

@@ -443,7 +443,7 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
  * holds this shared, and the sweep, which deletes such, wants it alone. */
 static int hold_sandboxes(const struct home *h, struct err *e)
 {
-	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD fd = home_open_part(h, "sandboxes");
 	int r;
 
 	do
@@ -692,7 +692,7 @@ static int newest_first(const void *a, const void *b)
 
 int record_list_all(const struct home *h, struct record_list *ret, struct err *e)
 {
-	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD fd = home_open_part(h, "sandboxes");
 	AUTO_FREE struct dated *all = NULL;
 	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 	struct dirent *entry;

@@ -48,9 +48,12 @@ static void temporary_name(char out[48], const char *what)
 
 int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e)
 {
-	AUTO_FD fd =
-		openat(h->fd, "volumes/.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD fd = -1;
 
+	do
+		fd = openat(h->fd, "volumes/.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+			    0600);
+	while (fd < 0 && errno == ENOENT && home_mend(h));
 	/* holders check names and rename: short */
 	if (fd < 0 || flock(fd, exclusive ? LOCK_EX : LOCK_SH) < 0)
 		return err_sys(e, errno, "lock '%s/volumes'", h->path);
@@ -263,7 +266,7 @@ static int newest_first(const void *a, const void *b)
 
 int volume_list_load(const struct home *h, struct volume_list *ret, struct err *e)
 {
-	int fd = openat(h->fd, "volumes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = home_open_part(h, "volumes");
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 

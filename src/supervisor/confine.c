@@ -3,10 +3,11 @@
  *
  *   capabilities  DAC_OVERRIDE, FOWNER  to delete what ids of the sandbox's range own: the record
  *                                       of an ephemeral sandbox, and groups that pid 1 made
+ *                 KILL                  to end pid 1, whose user namespace belongs to an id of the
+ *                                       range; the filter lets us name who we have a descriptor of
  *                 with a network:
- *                 SETUID, SETGID, KILL  its gateway becomes an id of the range, and is ended
+ *                 SETUID, SETGID        its gateway becomes an id of the range
  *                 NET_BIND_SERVICE      … and may publish a port below 1024
- *                 Acting on pid 1 takes none: its user namespace belongs to our id.
  *   files         its record; to take it out of the list, the right to make and remove directories
  *                 beside it; its sockets; its control groups; the directory image, to take our mount
  *                 points out; the table of uid ranges. With a network the gateway, the loader, the
@@ -43,10 +44,11 @@
 
 static uint64_t capabilities(const struct supervisor *s)
 {
-	uint64_t keep = CONFINE_CAP(CAP_DAC_OVERRIDE) | CONFINE_CAP(CAP_FOWNER);
+	uint64_t keep =
+		CONFINE_CAP(CAP_DAC_OVERRIDE) | CONFINE_CAP(CAP_FOWNER) | CONFINE_CAP(CAP_KILL);
 
 	if (s->network)
-		keep |= CONFINE_CAP(CAP_SETUID) | CONFINE_CAP(CAP_SETGID) | CONFINE_CAP(CAP_KILL);
+		keep |= CONFINE_CAP(CAP_SETUID) | CONFINE_CAP(CAP_SETGID);
 	if (s->network && s->record.spec.n_ports > 0)
 		keep |= CONFINE_CAP(CAP_NET_BIND_SERVICE);
 	return keep;

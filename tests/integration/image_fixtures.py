@@ -321,11 +321,11 @@ def sha256(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def classic_archive(path, layers, tag, diff_ids=None, tags=True, run_config=None):
+def classic_archive(path, layers, tag, diff_ids=None, tags=True, settings=None):
     """LAYERS are bytes or files, possibly compressed; DIFF_IDS say what they should unpack to."""
     blobs = [layer if isinstance(layer, bytes) else open(layer, "rb").read() for layer in layers]
     config = json.dumps({
-        "architecture": "amd64", "os": "linux", "config": run_config or {},
+        "architecture": "amd64", "os": "linux", "config": settings or {},
         "rootfs": {"type": "layers",
                    "diff_ids": diff_ids or ["sha256:" + sha256(plain(b)) for b in blobs]},
     }).encode()

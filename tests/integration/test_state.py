@@ -331,6 +331,19 @@ class Races(CordonTest):
 class Homes(CordonTest):
     modes = ALL_MODES
 
+    def test_a_part_that_was_deleted_is_made_again(self):
+        self.assertEqual(self.names(), [])
+        for part in ("run", "sandboxes", "volumes", "cache"):
+            with self.subTest(part=part):
+                shutil.rmtree(os.path.join(self.home, part))
+                self.assertEqual(self.cordon("list").code, 0)
+                self.assertEqual(self.cordon("volume", "list").code, 0)
+                shutil.rmtree(os.path.join(self.home, part), ignore_errors=True)
+                box = self.create("-v", "kept:/data")
+                self.assertEqual(box.out("echo > /data/x; ls /data"), "x")
+                self.assertEqual(box.remove("-f").code, 0)
+                self.assertEqual(self.cordon("volume", "remove", "kept").code, 0)
+
     def test_two_homes_do_not_see_each_other(self):
         other = os.path.join(self.dir, "other-home")
         a = self.create(name="same")

@@ -14,12 +14,14 @@
 #include <linux/keyctl.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -30,7 +32,9 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -729,6 +733,195 @@ static void attack_hoard_sockets(void)
 	pause();
 }
 
+/* /dev and /sys are the same directories for all sandboxes of root's, and the nodes the host's for a user's. */
+static void attack_fixtures(void)
+{
+	static const char *const paths[] = { "/dev", "/dev/null",    "/dev/tty",
+					     "/sys", "/sys/devices", "/sys/devices/system/cpu" };
+	const struct timespec times[2] = { { 1, 0 }, { 1, 0 } };
+
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		REFUSED(chmod(paths[i], 0777));
+		REFUSED(chown(paths[i], 1, 1));
+		REFUSED(utimensat(AT_FDCWD, paths[i], times, 0));
+		REFUSED(setxattr(paths[i], "user.note", "x", 1, 0));
+		REFUSED(rename(paths[i], "/tmp/moved"));
+		REFUSED(link(paths[i], "/tmp/linked"));
+	}
+	REFUSED(unlink("/dev/null"));
+	REFUSED(mkdir("/dev/note", 0777));
+	REFUSED(symlink("x", "/sys/note"));
+	REFUSED(open("/dev", O_TMPFILE | O_RDWR, 0600));
+}
+
+/* What the kernel counts per user of the machine, all that there is of it. */
+static void take_counted(void)
+{
+	union sigval none = { 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	while (inotify_init1(0) >= 0)
+		;
+	while (sigqueue(getpid(), SIGRTMIN, none) == 0)
+		;
+}
+
+static void attack_hoard_counted(void)
+{
+	take_counted();
+	printf("hoarding\n");
+	fflush(stdout);
+	pause();
+}
+
+/* Has whoever opens the file outside wait: a lease is given back, or taken after 45 seconds. */
+static void attack_leases(void)
+{
+	static const char *const files[] = { "/usr/bin/whoami", "/attack/attacks", "/etc/passwd",
+					     "/etc/hosts" };
+	static const int kinds[] = { F_RDLCK, F_WRLCK };
+
+	signal(SIGIO, SIG_IGN);
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		int fd = open(files[i], O_RDONLY);
+
+		for (unsigned k = 0; fd >= 0 && k < 2; k++) {
+			if (fcntl(fd, F_SETLEASE, kinds[k]) == 0)
+				opened(files[i]);
+			if (syscall(SYS_fcntl, fd, F_SETLEASE | 1ul << 32, kinds[k]) == 0)
+				opened(files[i]);
+		}
+	}
+}
+
+/* Says that all is set up, and waits to be killed with the rest. */
+static void wait_for_the_end(void)
+{
+	printf("going\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static void *rest_of_it(void *ready)
+{
+	(void)!write(*(int *)ready, "x", 1);
+	for (;;)
+		pause();
+}
+
+/* A process whose first thread has ended: a zombie to whoever looks at that one only. */
+static void attack_headless(void)
+{
+	static int ready[2];
+	pthread_t thread;
+	char c;
+
+	if (pipe(ready) < 0)
+		return;
+	if (fork() == 0) {
+		setsid();
+		pthread_create(&thread, NULL, rest_of_it, &ready[1]);
+		syscall(SYS_exit, 0);
+	}
+	if (read(ready[0], &c, 1) == 1)
+		wait_for_the_end();
+}
+
+static void *next_headless(void *none)
+{
+	pthread_t thread;
+
+	while (fork() != 0) /* until there is room for one more */
+		;
+	setsid();
+	pthread_create(&thread, NULL, next_headless, NULL);
+	syscall(SYS_exit, 0);
+	return none;
+}
+
+/* … and bears another such one, of which each does the same. */
+static void attack_headless_storm(void)
+{
+	if (fork() == 0)
+		next_headless(NULL);
+	wait_for_the_end();
+}
+
+/* Two chains of processes that live just long enough to make the next one. */
+static void attack_fork_chain(void)
+{
+	for (int i = 0; i < 2; i++)
+		if (fork() == 0)
+			for (;;)
+				if (fork() > 0)
+					_exit(0);
+	wait_for_the_end();
+}
+
+#define HANDS_PATH "/tmp/hands"
+
+union hand {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+static void flood(int fd)
+{
+	static char block[1 << 20];
+
+	fcntl(fd, F_SETPIPE_SZ, sizeof(block));
+	while (write(fd, block, sizeof(block)) > 0)
+		;
+	_exit(0);
+}
+
+/* Stays in the background, takes a descriptor from another command and writes to it without end. */
+static void attack_take_output(void)
+{
+	struct sockaddr_un at = { AF_UNIX, HANDS_PATH };
+	int fd, sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	union hand h;
+	char c;
+	struct iovec data = { &c, 1 };
+	struct msghdr m = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &h, .msg_controllen = sizeof(h)
+	};
+
+	if (bind(sock, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(sock, 1) < 0 || fork())
+		return;
+	for (int i = 0; i < 3; i++)
+		close(i);
+	sock = accept(sock, NULL, NULL);
+	if (recvmsg(sock, &m, 0) != 1 || !CMSG_FIRSTHDR(&m))
+		_exit(1);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0)
+			flood(fd);
+	flood(fd);
+}
+
+static void attack_hand_output(void)
+{
+	struct sockaddr_un at = { AF_UNIX, HANDS_PATH };
+	int fd = 1, waiting = 0, sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	union hand h = { .head = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec data = { "x", 1 };
+	struct msghdr m = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &h, .msg_controllen = sizeof(h)
+	};
+
+	memcpy(CMSG_DATA(&h.head), &fd, sizeof(fd));
+	if (connect(sock, (struct sockaddr *)&at, sizeof(at)) < 0 || sendmsg(sock, &m, 0) != 1)
+		opened("nobody takes it");
+	while (!n_open && waiting < 65536 && ioctl(1, FIONREAD, &waiting) == 0)
+		sched_yield(); /* until it floods */
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -752,6 +945,14 @@ static const struct {
 	{ "files-exhaust", attack_files_exhaust },
 	{ "pagecache", attack_pagecache },
 	{ "hoard-sockets", attack_hoard_sockets },
+	{ "fixtures", attack_fixtures },
+	{ "hoard-counted", attack_hoard_counted },
+	{ "leases", attack_leases },
+	{ "headless", attack_headless },
+	{ "headless-storm", attack_headless_storm },
+	{ "fork-chain", attack_fork_chain },
+	{ "take-output", attack_take_output },
+	{ "hand-output", attack_hand_output },
 };
 
 int main(int argc, char **argv)

@@ -37,8 +37,8 @@ class Supervisor(CordonTest):
         if "ASAN_OPTIONS" not in os.environ:  # a build with sanitizers has no filter
             self.assertEqual(p.status("Seccomp"), ["2"])
 
-    def test_without_a_network_it_keeps_two_capabilities(self):
-        self.check(self.create("--no-net"), DAC_OVERRIDE | FOWNER)
+    def test_without_a_network_it_keeps_three_capabilities(self):
+        self.check(self.create("--no-net"), DAC_OVERRIDE | FOWNER | KILL)
 
     def test_with_a_network_it_can_start_a_gateway(self):
         self.check(self.create(), DAC_OVERRIDE | FOWNER | SETUID | SETGID | KILL)
@@ -51,7 +51,7 @@ class Supervisor(CordonTest):
         box = self.create("--no-net")
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(box.start().code, 0)
-        self.check(box, DAC_OVERRIDE | FOWNER)
+        self.check(box, DAC_OVERRIDE | FOWNER | KILL)
         self.assertEqual(box.exec("echo", "up").text, "up\n")
 
 

@@ -195,6 +195,44 @@ class Floods(AttackTest):
         self.removed_quickly(box)
 
 
+class Counted(AttackTest):
+    modes = ("root",)  # a user's sandboxes take of what the user has
+
+    NEEDED = ("import ctypes, os, signal\n"
+              "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])\n"
+              "libc = ctypes.CDLL(None)\n"
+              "libc.sigqueue.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p]\n"
+              "print(libc.inotify_init1(0) >= 0, libc.sigqueue(os.getpid(), signal.SIGRTMIN, None) == 0)\n")
+
+    def test_what_the_kernel_counts_per_user(self):
+        box, neighbour = self.armed(), self.create()
+        proc = box.popen("/attack/attacks", "hoard-counted")
+        self.assertEqual(proc.stdout.readline(), b"hoarding\n")
+        self.assertEqual(neighbour.exec("python3", "-c", self.NEEDED).text, "True True\n")
+        host = subprocess.run(["python3", "-c", self.NEEDED], capture_output=True, text=True)
+        self.assertEqual(host.stdout, "True True\n")
+        proc.kill()
+        proc.wait()
+
+
+class Handed(AttackTest):
+    modes = ("root",)  # where it is known of a command that it left nobody behind
+
+    def test_output_handed_to_another_command(self):
+        """Whose process floods it when the command has long ended: the client must not wait for that."""
+        box = self.armed("--cpus", "2")
+        box.exec("/attack/attacks", "take-output")
+        for _ in range(4):  # then there are groups that serve again, and are looked into at the end
+            box.exec("true")
+        proc = box.popen("/attack/attacks", "hand-output")
+        size = 0
+        while chunk := os.read(proc.stdout.fileno(), 65536):
+            size += len(chunk)
+            self.assertLess(size, 8 << 20)  # two pipes of a MiB each, and what came before the end
+            box.exec("true")  # the pipe is full again
+        self.assertEqual(proc.wait(), 0)
+
+
 class HostileGuest(AttackTest):
     """A kernel bug has made pid 1 theirs: what it says to us is data, and hurts one sandbox at most."""
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 from attack import AttackTest, compiled
-from harness import ALL_MODES, MODE, ONE_ID, unique_number
+from harness import ALL_MODES, MODE, ONE_ID, below, unique_number
 
 
 class Walls(AttackTest):
@@ -39,6 +39,12 @@ class Walls(AttackTest):
 
     def test_devices(self):
         self.attack(self.armed(), "devices")
+
+    def test_directories_that_all_sandboxes_share(self):
+        self.attack(self.armed(), "fixtures")
+
+    def test_leases_on_files_of_others(self):
+        self.attack(self.armed(), "leases")
 
     def test_writes_to_proc_and_sys(self):
         self.attack(self.armed(), "proc-writes")
@@ -213,6 +219,38 @@ def listing(top):
             info = os.lstat(os.path.join(where, name))
             found.append((where, name, info.st_size, info.st_mtime_ns, info.st_mode))
     return sorted(found)
+
+
+class Scopes(AttackTest):
+    """What a command started ends with its client, however it hides."""
+
+    modes = ALL_MODES
+
+    def ends_with_its_client(self, attack, spares_others=True):
+        box, other = self.armed(), unique_number()
+        neighbour = box.popen("sleep", str(other))
+        self.eventually(lambda: self.sleepers(other))
+        proc = box.popen("/attack/attacks", attack)
+        self.assertEqual(proc.stdout.readline(), b"going\n")
+        proc.kill()
+        proc.wait()
+        # zombies too: of a process whose first thread has ended no more is seen than that
+        self.eventually(lambda: not [p for p in below(box.roots) if p.comm == "attacks"])
+        if spares_others:
+            self.assertEqual(len(self.sleepers(other)), 1, "another exec's process was killed")
+        self.assertEqual(box.exec("echo", "usable").text, "usable\n")
+        neighbour.kill()
+        neighbour.wait()
+
+    def test_processes_whose_first_thread_has_ended(self):
+        self.ends_with_its_client("headless")
+
+    def test_a_storm_of_them(self):
+        """Without cgroups it may outrun whoever kills, and then everything ends."""
+        self.ends_with_its_client("headless-storm", spares_others=False)
+
+    def test_processes_that_only_make_the_next_one(self):
+        self.ends_with_its_client("fork-chain", spares_others=False)
 
 
 class Cores(AttackTest):
