@@ -130,15 +130,17 @@ int birth_prepare(struct process_instance *i, int parents_end, unsigned long nam
  * of the sandbox's, with all that we may. Where that cannot be done it is root's. */
 static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
 {
+	int bits = i->owner ? prctl(PR_GET_SECUREBITS) : -1;
+	bool other = bits >= 0 && prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) == 0;
 	uid_t self = geteuid();
-	bool other = i->owner && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0;
 	long pid;
 
 	if (other)
 		IGNORE(setresuid((uid_t)-1, i->owner, (uid_t)-1));
 	pid = raw_clone_on_stack(args, child_run, i->child);
 	/* if not: the child ends with its channel, as we do */
-	if (other && (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, 0) < 0))
+	if (other &&
+	    (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0))
 		return pid < 0 ? pid : -errno;
 	return pid;
 }
