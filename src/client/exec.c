@@ -108,8 +108,8 @@ static void catch_signals(void)
 
 	/* one that is ignored stays so: nohup, or a shell's background */
 	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
-		if (sigaction(ends_us[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(ends_us[i], &fatal, NULL);
+		if (sigaction(ends_us[i], &fatal, &before) == 0 && before.sa_handler == SIG_IGN)
+			sigaction(ends_us[i], &before, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
