@@ -102,9 +102,10 @@ class Lab:
         path = self.who.find("pasta")
         if not path:
             raise Refused("not installed")
-        # as root it cannot open a namespace that is there, so it makes one, around a command
-        process = self.popen(self.net.outside, [path, "--config-net", "--runas", "0", "--foreground", "--", "/bin/sh",
-                                                "-c", "echo ready; exec sleep 100000"], stdout=subprocess.PIPE)
+        # as root it cannot open a namespace that is there, so it makes one, around a command, which would survive it
+        process = self.popen(self.net.outside, [path, "--config-net", "--runas", "0", "--foreground", "--",
+                                                "/usr/bin/setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c",
+                                                "echo ready; exec sleep 100000"], stdout=subprocess.PIPE)
         if process.stdout.readline() != b"ready\n":
             raise Refused(f"it ended with status {process.wait()}")
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
