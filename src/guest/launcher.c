@@ -35,6 +35,7 @@ struct order {
 	struct exec_job job;
 	struct exec_walls walls;
 	struct user user;
+	cpu_set_t cpus;     /* where the command may run */
 	volatile pid_t pid; /* of the command, once there is one */
 	size_t used;        /* of text */
 	_Alignas(16) char text[];
@@ -53,7 +54,10 @@ static _Alignas(16) char command_stack[STACK_BYTES];
 
 static void become(void *arg)
 {
-	exec_become(arg);
+	struct order *o = arg;
+
+	RAW3(SYS_sched_setaffinity, 0, sizeof(o->cpus), &o->cpus);
+	exec_become(&o->job);
 }
 
 /* Enough to become any user; what a command gets is decided by the bounding set. */
@@ -78,7 +82,7 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 		struct order *o = l->order;
 		long r = raw_old_clone_on_stack(
 			CLONE_VM | CLONE_VFORK | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
-			command_stack + sizeof(command_stack), (int *)&o->pid, become, &o->job);
+			command_stack + sizeof(command_stack), (int *)&o->pid, become, o);
 
 		if (r < 0) {
 			o->job.failure = exec_clone_failure(r);
@@ -186,10 +190,26 @@ static bool answered(const struct launcher *l)
 	return p[0].revents && read(l->done, &n, sizeof(n)) == sizeof(n);
 }
 
+/* On another CPU, which would have to be woken for it, it would start later than where we are just about to
+ * sleep. The command is free again. */
+static void keep_near(const struct launcher *l)
+{
+	cpu_set_t here;
+	int cpu = sched_getcpu();
+
+	CPU_ZERO(&here);
+	if (cpu >= 0)
+		CPU_SET((unsigned)cpu, &here);
+	CPU_ZERO(&l->order->cpus);
+	if (sched_getaffinity(0, sizeof(l->order->cpus), &l->order->cpus) == 0)
+		IGNORE(sched_setaffinity(l->pid, sizeof(here), &here)); /* then it is slower */
+}
+
 bool launcher_start(struct launcher *l, struct exec_job *j, pid_t *ret_pid)
 {
 	const uint64_t one = 1;
 
+	keep_near(l);
 	if (j->agent || !write_order(l->order, j) || write(l->go, &one, sizeof(one)) != sizeof(one))
 		return false;
 	if (!answered(l)) {

@@ -343,6 +343,14 @@ def blocked(pid):
     return state == "S" and ("pipe" in where or where in ("", "0"))
 
 
+class Cpus(CordonTest):
+    def test_every_command_may_use_all_that_the_sandbox_may(self):
+        """Also from the third on, which are started by a process of ours that stays where it is."""
+        box = self.create()
+        self.assertEqual({box.out("grep Cpus_allowed: /proc/self/status") for _ in range(6)},
+                         {box.out("grep Cpus_allowed: /proc/1/status")})
+
+
 class End(CordonTest):
     """§7.8: the exec ends with its direct child; background children live on."""
 
