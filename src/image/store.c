@@ -101,7 +101,7 @@ uint64_t image_store_flat(int home_fd, const struct image_record *r, uint64_t *r
 	return (uint64_t)st.st_blocks * 512;
 }
 
-static bool comes_again(const struct image_record *r, size_t i)
+bool image_layer_comes_again(const struct image_record *r, size_t i)
 {
 	for (size_t k = i + 1; k < r->n_layers; k++)
 		if (strcmp(r->layer[i].digest, r->layer[k].digest) == 0)
@@ -118,7 +118,7 @@ int image_store_open_layers(int home_fd, const struct image_record *r, int fd[IM
 		char path[IMAGE_PATH_BYTES];
 		int one;
 
-		if (comes_again(r, i))
+		if (image_layer_comes_again(r, i))
 			continue;
 		image_layer_path(r->layer[i].digest, path);
 		one = openat(home_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);

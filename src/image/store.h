@@ -84,6 +84,8 @@ void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]
 void image_flat_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
 MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e);
 
+/* An image may hold one layer more than once. True when layer I of R is there above I, too. */
+bool image_layer_comes_again(const struct image_record *r, size_t i);
 /* The trees of R's layers as O_PATH descriptors, the lowest first, each once: overlayfs refuses one that
  * comes twice, and the upper hides the lower anyway. *RET_NAMED: one of them is of the served kind. What
  * was opened before a failure is counted too, and the caller's to close. */

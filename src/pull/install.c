@@ -50,13 +50,10 @@ static int add_up_sizes(const struct depot *d, struct image_record *r, struct er
 {
 	for (size_t i = 0; i < r->n_layers; i++) {
 		struct image_layer_info info;
-		bool seen = false;
 
-		for (size_t k = 0; k < i; k++)
-			seen |= strcmp(r->layer[k].digest, r->layer[i].digest) == 0;
 		if (image_store_layer_info(d->home_fd, r->layer[i].digest, &info, e) < 0)
 			return -1;
-		r->size_bytes += seen ? 0 : info.disk_bytes;
+		r->size_bytes += image_layer_comes_again(r, i) ? 0 : info.disk_bytes;
 	}
 	return 0;
 }

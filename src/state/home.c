@@ -105,6 +105,16 @@ static void spread(int fd, const char *dir)
 	IGNORE(ioctl(one, FS_IOC_SETFLAGS, &flags)); /* then it is slower */
 }
 
+/* False with errno. */
+static bool make_part(int fd, const char *dir)
+{
+	if (mkdirat(fd, dir, 0700) < 0)
+		return false;
+	if (strcmp(dir, "sandboxes") == 0)
+		spread(fd, dir);
+	return true;
+}
+
 /* Makes an empty directory ours. */
 static int adopt(const char *path, int fd, struct err *e)
 {
@@ -112,9 +122,8 @@ static int adopt(const char *path, int fd, struct err *e)
 	AUTO_FD marker = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-		if (mkdirat(fd, dirs[i], 0700) < 0 && errno != EEXIST)
+		if (!make_part(fd, dirs[i]) && errno != EEXIST)
 			return err_sys(e, errno, "make '%s/%s'", path, dirs[i]);
-	spread(fd, "sandboxes");
 	marker = openat(fd, MARKER, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	snprintf(text, sizeof(text), MARKER_HEAD "%d\n", HOME_FORMAT);
 	if (marker < 0 || io_write_all(marker, text, strlen(text)) < 0)
@@ -279,11 +288,7 @@ bool home_mend(const struct home *h)
 	bool made = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-		if (mkdirat(h->fd, dirs[i], 0700) == 0) {
-			made = true;
-			if (strcmp(dirs[i], "sandboxes") == 0)
-				spread(h->fd, dirs[i]);
-		}
+		made |= make_part(h->fd, dirs[i]);
 	return made;
 }
 

@@ -105,21 +105,30 @@ static void started_by_the_first_frame_and_again_by_the_next(void)
 	spec_done(&s);
 }
 
+/* It is started at once, for the port. */
+static struct network *make_with_port(struct spec *s, int pipe_fds[2])
+{
+	struct network *n;
+
+	n_started = n_failed = 0;
+	spec_init(s);
+	s->name = xstrdup("box");
+	s->port = xcalloc(1, sizeof(*s->port));
+	s->n_ports = 1;
+	s->port[0] = (struct spec_port){ .host_port = 8080, .guest_port = 80 };
+	n = make(s, pipe_fds);
+	turn(5000);
+	T_INT(n_started, 1);
+	return n;
+}
+
 static void started_at_once_for_a_port(void)
 {
 	struct spec s;
 	struct network *n;
 	int link[2];
 
-	n_started = n_failed = 0;
-	spec_init(&s);
-	s.name = xstrdup("box");
-	s.port = xcalloc(1, sizeof(*s.port));
-	s.n_ports = 1;
-	s.port[0] = (struct spec_port){ .host_port = 8080, .guest_port = 80 };
-	n = make(&s, link);
-	turn(5000);
-	T_INT(n_started, 1);
+	n = make_with_port(&s, link);
 	network_free(n);
 	close(link[1]);
 	s.port[0].host_port = 1;
@@ -139,15 +148,7 @@ static void one_that_cannot_be_started_is_tried_again_later(void)
 	struct network *n;
 	int link[2];
 
-	n_started = n_failed = 0;
-	spec_init(&s);
-	s.name = xstrdup("box");
-	s.port = xcalloc(1, sizeof(*s.port));
-	s.n_ports = 1;
-	s.port[0] = (struct spec_port){ .host_port = 8080, .guest_port = 80 };
-	n = make(&s, link);
-	turn(5000);
-	T_INT(n_started, 1);
+	n = make_with_port(&s, link);
 	T_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = (struct rlimit){ 3, before.rlim_max };
 	T_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
