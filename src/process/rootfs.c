@@ -618,6 +618,19 @@ static void close_sysctls(struct builder *b)
 	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 }
 
+/* Where the caller is somebody inside, the kernel would list there the names of the caller's keys. */
+static void cover_keys(struct builder *b)
+{
+	int tree;
+
+	if (b->r->ids->mode == IDS_RANGE || access("/proc/keys", F_OK) < 0)
+		return; /* ids of nobody, or a kernel without keys */
+	tree = plan_tree(b->p, -1);
+	add_path(b, STEP_TARGET, "/dev");
+	add_path(b, STEP_SOURCE, "null")->tree = tree;
+	add_move(b, "/proc/keys", tree);
+}
+
 int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 		struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e)
 {
@@ -651,6 +664,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 	if (r->ids->mode == IDS_SINGLE)
 		close_sysctls(&b);
 	add_dev(&b, t->dev, t->node);
+	cover_keys(&b);
 	add_sys(&b, t->sys, t->cpu, t->numa);
 	add_msb(&b, t->shell);
 	add_volumes(&b, t);

@@ -1,6 +1,7 @@
 """Ways out of a sandbox, each tried for real by root inside (attacks.c), and looked at from the
 host where that tells more."""
 
+import ctypes
 import os
 import shutil
 import signal
@@ -8,6 +9,9 @@ import subprocess
 
 from attack import AttackTest, compiled
 from harness import ALL_MODES, MODE, ONE_ID, below, unique_number
+
+SYS_ADD_KEY, SYS_KEYCTL = 248, 250  # x86-64
+USER_KEYRING, KEYCTL_UNLINK = -4, 9
 
 
 class Walls(AttackTest):
@@ -50,6 +54,17 @@ class Walls(AttackTest):
         self.attack(self.armed(), "proc-writes")
 
     def test_reads_of_kernel_secrets(self):
+        self.attack(self.armed(), "proc-reads")
+
+    def test_names_of_the_callers_keys(self):
+        """A user with keys in the kernel (Kerberos, a login session) is root inside."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        name = f"secret-of-{unique_number()}".encode()
+        key = libc.syscall(SYS_ADD_KEY, b"user", name, b"x", 1, USER_KEYRING)
+        self.assertGreater(key, 0, os.strerror(ctypes.get_errno()))
+        self.addCleanup(libc.syscall, SYS_KEYCTL, KEYCTL_UNLINK, key, USER_KEYRING)
+        with open("/proc/keys", "rb") as f:
+            self.assertIn(name, f.read())
         self.attack(self.armed(), "proc-reads")
 
     def test_capabilities(self):
