@@ -1,7 +1,8 @@
 /*
- * Runs commands in turn, A B C A B C …, and prints how long each run took: interleaved, so that
- * whatever the machine does meanwhile hits all of them alike, and in C, so that the measurer adds
- * little. Time is from before the spawn to after the reaping.
+ * Runs commands in turn, A B C B C A …, and prints how long each run took: interleaved, so that
+ * whatever the machine does meanwhile hits all of them alike; each round in another order, since what
+ * one leaves to the kernel (namespaces, control groups) is paid by whoever comes next; and in C, so
+ * that the measurer adds little. Time is from before the spawn to after the reaping.
  *
  * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
  * PLAN has a command per line, tabs between: EVERY NS ARGV0 ARGV1 …; EVERY is 1, or larger for a slow
@@ -159,6 +160,23 @@ static void run_once(const struct command *c, unsigned index, uint64_t round, bo
 		 usage.ru_maxrss, (unsigned long long)bytes);
 }
 
+/* The same in every measurement: two of them can be compared. */
+static void shuffle(unsigned *order, unsigned n)
+{
+	static uint64_t state = 0x9e3779b97f4a7c15; /* any but 0 */
+
+	for (unsigned i = n; i > 1; i--) {
+		unsigned k, kept = order[i - 1];
+
+		state ^= state << 13; /* xorshift */
+		state ^= state >> 7;
+		state ^= state << 17;
+		k = (unsigned)(state % i);
+		order[i - 1] = order[k];
+		order[k] = kept;
+	}
+}
+
 static void options_parse(int argc, char **argv, struct options *o)
 {
 	int c;
@@ -182,19 +200,22 @@ int main(int argc, char **argv)
 	AUTO_BUF out = BUF_INIT(64u << 20);
 	struct options o;
 	uint64_t deadline;
-	unsigned n;
+	unsigned n, order[COMMANDS_MAX];
 
 	options_parse(argc, argv, &o);
 	if (io_read_to_end(0, &plan) < 0)
 		die("read plan");
 	n = plan_parse((struct str){ plan.p, plan.n }, command);
+	for (unsigned i = 0; i < n; i++)
+		order[i] = i;
 	deadline = clock_mono_ns() + o.seconds * NS_PER_SEC;
 	for (uint64_t round = 0; round < o.rounds; round++) {
 		if (round >= ROUNDS_MIN && clock_mono_ns() > deadline)
 			break;
+		shuffle(order, n);
 		for (unsigned i = 0; i < n; i++)
-			if (round % command[i].every == 0)
-				run_once(&command[i], i, round, o.read_output, &out);
+			if (round % command[order[i]].every == 0)
+				run_once(&command[order[i]], order[i], round, o.read_output, &out);
 	}
 	return io_write_all(1, out.p, out.n) < 0;
 }
