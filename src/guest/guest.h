@@ -21,7 +21,11 @@
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
 #define GUEST_RING_BYTES (256u << 10)            /* output kept for a detached terminal */
-#define GUEST_HELD_MAX 64         /* commands whose output we hold on to: see struct session */
+#define GUEST_HELD_MAX 64 /* commands whose descriptors we hold on to: see struct session */
+/* When a launcher is asked what became of an order: long after it starts a command, and not long for a
+ * client that waits for the command to close its input; then it was stopped, or is starved. */
+#define GUEST_ORDER_MS 10
+#define GUEST_ORDER_PATIENCE_MS 2000
 #define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background children we read on */
 
 struct guest {
@@ -90,16 +94,18 @@ struct session {
 	struct connection *connection; /* NULL: detached */
 	uint32_t stream;
 	uint64_t id;
-	pid_t pid;
-	unsigned flags; /* enum exec_flag */
+	pid_t pid;           /* 0 while a launcher has not been heard of */
+	bool ordered;        /* from the launcher of its scope */
+	loop_id order_timer; /* until it is asked what became of that */
+	unsigned flags;      /* enum exec_flag */
 	struct scope scope;
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
 	bool finished; /* its end is told */
-	int output
-		[2]; /* piped: held until the command has ended, so that its end closes nothing that
-			* wakes the client, who then wakes once, for the news */
+	int held[3];   /* piped: what the command has as 0, 1, 2. A launcher needs them until it has
+			* started it; the last two are held until it has ended, so that its end closes
+			* nothing that wakes the client, who then wakes once, for the news */
 	struct exit_message end;
 	/* terminal, or the socket of a file agent */
 	bool files;

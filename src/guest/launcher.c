@@ -1,16 +1,14 @@
 /*
  * An order is a job with everything it points to, copied into shared memory: the launcher has that at
- * the same address. It is told by one eventfd and tells by another; while it works pid 1 waits for it,
- * as it would for a child of its own. That child is cloned by the older call, since the filter refuses
- * the newer one, and its pid is in the order before it runs: should the launcher die at any instant,
- * pid 1 knows whether there is a command.
+ * the same address. It is told by an eventfd and tells nothing: waking pid 1 would hold up the command
+ * that has just begun. That is cloned by the older call, since the filter refuses the newer one, and its
+ * pid is in the order before it runs: whenever pid 1 looks, it knows whether there is a command.
  */
 #include "guest/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -27,8 +25,6 @@
 
 #define ORDER_BYTES (128u << 10) /* of a command and its environment; longer ones go without us */
 #define STACK_BYTES 32768
-/* Then it was stopped, or is starved. A command that it had started meanwhile goes on. */
-#define PATIENCE_MS 2000
 #define CAP_BIT(c) (1u << (c))
 
 struct order {
@@ -44,7 +40,7 @@ struct order {
 struct launcher {
 	pid_t pid;
 	int pidfd;
-	int go, done; /* eventfds */
+	int go; /* eventfd */
 	struct order *order;
 };
 
@@ -74,7 +70,7 @@ static long keep_capabilities(void)
 static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w)
 {
 	enum exec_failure failure;
-	uint64_t n = 1;
+	uint64_t n;
 
 	if (exec_enter_walls(w, &failure) < 0 || keep_capabilities() < 0)
 		raw_exit(1);
@@ -88,8 +84,6 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 			o->job.failure = exec_clone_failure(r);
 			o->job.err = (int)-r;
 		}
-		n = 1;
-		RAW3(SYS_write, l->done, &n, sizeof(n));
 	}
 	raw_exit(1);
 }
@@ -108,12 +102,11 @@ struct launcher *launcher_new(const struct exec_walls *w, int cgroup)
 
 	l->pidfd = -1;
 	l->go = eventfd(0, EFD_CLOEXEC);
-	l->done = eventfd(0, EFD_CLOEXEC);
 	l->order =
 		mmap(NULL, ORDER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (l->order == MAP_FAILED)
 		l->order = NULL;
-	if (l->go >= 0 && l->done >= 0 && l->order)
+	if (l->go >= 0 && l->order)
 		pid = RAW2(SYS_clone3, &args, sizeof(args)); /* signals are blocked, and stay so */
 	if (pid == 0)
 		serve(l, w);
@@ -177,19 +170,6 @@ static bool write_order(struct order *o, const struct exec_job *j)
 	       o->walls.rlimit;
 }
 
-/* False when it is dead, which it is made to be if it does not answer. */
-static bool answered(const struct launcher *l)
-{
-	struct pollfd p[] = { { .fd = l->done, .events = POLLIN },
-			      { .fd = l->pidfd, .events = POLLIN } };
-	uint64_t n;
-
-	while (!p[0].revents && !p[1].revents)
-		if (poll(p, ARRAY_SIZE(p), PATIENCE_MS) == 0)
-			IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* its end is seen next */
-	return p[0].revents && read(l->done, &n, sizeof(n)) == sizeof(n);
-}
-
 /* On another CPU, which would have to be woken for it, it would start later than where we are just about to
  * sleep. The command is free again. */
 static void keep_near(const struct launcher *l)
@@ -205,24 +185,27 @@ static void keep_near(const struct launcher *l)
 		IGNORE(sched_setaffinity(l->pid, sizeof(here), &here)); /* then it is slower */
 }
 
-bool launcher_start(struct launcher *l, struct exec_job *j, pid_t *ret_pid)
+bool launcher_order(struct launcher *l, const struct exec_job *j)
 {
 	const uint64_t one = 1;
 
 	keep_near(l);
-	if (j->agent || !write_order(l->order, j) || write(l->go, &one, sizeof(one)) != sizeof(one))
-		return false;
-	if (!answered(l)) {
-		*ret_pid = l->order->pid;
-		return *ret_pid > 0;
-	}
-	/* too many processes, or too little memory, of which we ourselves take a share */
-	if (l->order->job.failure && !l->order->pid)
-		return false;
-	j->failure = l->order->job.failure;
-	j->err = l->order->job.err;
-	*ret_pid = l->order->pid;
-	return true;
+	return write_order(l->order, j) && write(l->go, &one, sizeof(one)) == sizeof(one);
+}
+
+struct exec_job *launcher_job(const struct launcher *l)
+{
+	return &l->order->job;
+}
+
+pid_t launcher_command(const struct launcher *l)
+{
+	return l->order->pid;
+}
+
+bool launcher_tries(const struct launcher *l)
+{
+	return !l->order->job.failure && sys_pidfd_send_signal(l->pidfd, 0) == 0;
 }
 
 pid_t launcher_pid(const struct launcher *l)
@@ -248,7 +231,6 @@ void launcher_free(struct launcher *l)
 					     SIGKILL)); /* it may be gone; reaped as all are */
 	fd_closep(&l->pidfd);
 	fd_closep(&l->go);
-	fd_closep(&l->done);
 	if (l->order)
 		munmap(l->order, ORDER_BYTES);
 	free(l);

@@ -19,8 +19,15 @@ struct launcher;
 /* In the group CGROUP, or with a mark of its own (-1). NULL: do without. */
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
 pid_t launcher_pid(const struct launcher *l);
-/* As exec_start(), if it can: false says that nothing was started, and that somebody else must. */
-bool launcher_start(struct launcher *l, struct exec_job *j, pid_t *ret_pid);
+/* Orders the command of J, whose descriptors must stay open until there is one. Nobody waits for it: a
+ * command that cannot be executed ends at once, as every other does. False: it is too long for us. */
+bool launcher_order(struct launcher *l, const struct exec_job *j);
+/* What was ordered last, with its failure if the command has ended. */
+struct exec_job *launcher_job(const struct launcher *l);
+/* Its command's pid, or 0 while there is none. */
+pid_t launcher_command(const struct launcher *l);
+/* There may be one yet: it lives, and has not failed. */
+bool launcher_tries(const struct launcher *l);
 /* Ends it; NULL is fine. */
 void launcher_free(struct launcher *l);
 /* Has it end and be gone, so that it does not count as one of the sandbox's processes any more. */

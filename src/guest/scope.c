@@ -215,24 +215,11 @@ void scopes_end(struct scopes *s)
 		discard(s, &s->spare[--s->n_spare]);
 }
 
-pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
+static pid_t start_here(struct scopes *s, struct scope *c, struct exec_job *j)
 {
 	pid_t pid;
 
-	*ret = SCOPE_NONE;
-	if (!j->agent && find_spare(s, true, ret)) {
-		if (ret->launcher && launcher_start(ret->launcher, j, &pid))
-			return pid;
-		if (ret->launcher) /* it may have taken the place of the command */
-			launcher_end(ret->launcher);
-		drop_launcher(s, ret);
-		if (ret->group < 0) /* its mark went with it */
-			discard(s, ret);
-	}
-	if (s->payload >= 0 && ret->group < 0 && !find_spare(s, false, ret) &&
-	    !find_spare(s, true, ret))
-		make_group(s, ret);
-	j->cgroup = ret->group;
+	j->cgroup = c->group;
 	j->mark = s->payload < 0;
 	if (j->cgroup < 0 && !j->mark) { /* no group to be had: it could not be killed for sure */
 		j->failure = EXEC_RESOURCE;
@@ -241,7 +228,46 @@ pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
 	}
 	pid = exec_start(j);
 	if (pid > 0 && j->mark && (j->agent || !j->failure))
-		open_mark(ret, pid);
+		open_mark(c, pid);
+	return pid;
+}
+
+pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
+{
+	*ret = SCOPE_NONE;
+	if (s->payload >= 0 && !find_spare(s, false, ret) && !find_spare(s, true, ret))
+		make_group(s, ret);
+	return start_here(s, ret, j);
+}
+
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j)
+{
+	*ret = SCOPE_NONE;
+	if (!find_spare(s, true, ret))
+		return false;
+	if (ret->launcher && launcher_order(ret->launcher, j))
+		return true;
+	keep(s, ret);
+	return false;
+}
+
+pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,
+			  int *ret_err)
+{
+	pid_t pid;
+
+	*ret_failure = EXEC_OK;
+	launcher_end(c->launcher); /* it may have taken the place of the command */
+	pid = launcher_command(c->launcher);
+	if (pid == 0) {
+		struct exec_job *j = launcher_job(c->launcher);
+
+		fd_closep(&c->mark); /* went with it */
+		pid = start_here(s, c, j);
+		*ret_failure = j->failure;
+		*ret_err = j->err;
+		drop_launcher(s, c);
+	}
 	return pid;
 }
 

@@ -49,6 +49,12 @@ struct scopes {
 void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls);
 /* Starts J in a scope of its own; as exec_start(). */
 pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
+/* Has a launcher start it, if one is free: launcher_order(). */
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j);
+/* The launcher of C has not started what was ordered. If it does not do so in the last moment, it goes,
+ * and the command is started without; the failure of that is in RET_FAILURE and RET_ERR. */
+pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,
+			  int *ret_err);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 /* Kills. AGAIN: call once more after letting the loop turn; SWEPT: everything was ended. */
 enum scope_state scope_kill(struct scope *c);

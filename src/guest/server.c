@@ -229,7 +229,7 @@ static void listen_again(void *arg)
 
 /* A client whose descriptors find no room is lost: better that it waits for its turn. A client has its
  * socket and its command's scope, a running command its terminal, and some their pipes; a scope kept for
- * later has two, and a launcher three. */
+ * later has two, and a launcher two and its command's input. */
 static bool is_crowded(const struct guest *g)
 {
 	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;

@@ -91,10 +91,10 @@ static bool memory_was_short(struct guest *g)
 
 /* --- end ------------------------------------------------------------------------------------- */
 
-static void drop_outputs(struct session *s)
+static void drop_held(struct session *s)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(s->output); i++)
-		fd_closep(&s->output[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(s->held); i++)
+		fd_closep(&s->held[i]);
 }
 
 static void session_free(struct session *s)
@@ -106,10 +106,11 @@ static void session_free(struct session *s)
 	if (*at)
 		*at = s->next;
 	loop_remove(s->guest->loop, &s->timer);
+	loop_remove(s->guest->loop, &s->order_timer);
 	loop_remove(s->guest->loop, &s->kill_timer);
 	loop_remove(s->guest->loop, &s->master_watch);
 	fd_closep(&s->master);
-	drop_outputs(s);
+	drop_held(s);
 	scope_close(&s->guest->scopes, &s->scope);
 	buf_done(&s->input);
 	buf_done(&s->ring);
@@ -138,9 +139,18 @@ static void session_finish(struct session *s)
 	}
 	loop_remove(s->guest->loop, &s->master_watch);
 	fd_closep(&s->master);
-	drop_outputs(s);
+	drop_held(s);
 	s->finished = true;
 	session_release(s);
+}
+
+static void rest_if_idle(struct guest *g)
+{
+	if (g->n_running)
+		return;
+	report_activity(g);
+	if (g->quits)
+		channel_send(g, FRAME_EXIT, 0, 0, NULL, 0);
 }
 
 static void session_ended(struct session *s, int status)
@@ -159,17 +169,97 @@ static void session_ended(struct session *s, int status)
 		s->end.out_of_memory = memory_was_short(g);
 	g->n_running--;
 	loop_remove(g->loop, &s->timer);
-	s->end.alone = s->output[0] >= 0 && scope_is_over(&g->scopes, &s->scope);
+	loop_remove(g->loop, &s->order_timer);
+	s->end.alone = s->held[1] >= 0 && scope_is_over(&g->scopes, &s->scope);
 	if (!s->end.alone) /* else the client need not be woken by the ends of its pipes */
-		drop_outputs(s);
+		drop_held(s);
 	if (s->master >= 0)
 		on_master(s, s->master, LOOP_READ); /* pass on what is there, then finish */
 	else
 		session_finish(s);
-	if (g->n_running == 0)
-		report_activity(g);
-	if (g->n_running == 0 && g->quits)
-		channel_send(g, FRAME_EXIT, 0, 0, NULL, 0);
+	rest_if_idle(g);
+}
+
+/* The program could not be executed: such a command has no number. */
+static void session_failed(struct session *s, struct connection *c, enum exec_failure failure,
+			   int err)
+{
+	struct guest *g = s->guest;
+
+	if (c)
+		send_exit(c, s->stream, &(struct exit_message){ .failure = failure, .sys = err });
+	if (g->next_session == s->id)
+		g->next_session--;
+	session_free(s);
+}
+
+/* --- what a launcher was told to start ------------------------------------------------------- */
+
+static pid_t command_of(const struct session *s)
+{
+	return s->ordered && s->pid == 0 ? launcher_command(s->scope.launcher) : s->pid;
+}
+
+static void ordered_failed(struct session *s, enum exec_failure failure, int err)
+{
+	struct guest *g = s->guest;
+
+	g->n_running--;
+	session_failed(s, s->connection, failure, err);
+	rest_if_idle(g);
+}
+
+static void on_order_overdue(void *arg);
+
+/* Finds out whether there is a command. If not, and if its launcher had time enough, starts it here. */
+static void settle_order(struct session *s, bool had_time)
+{
+	struct guest *g = s->guest;
+	enum exec_failure failure = EXEC_OK;
+	int err = 0;
+
+	loop_remove(g->loop, &s->order_timer);
+	s->pid = launcher_command(s->scope.launcher);
+	if (s->pid == 0 && !had_time && launcher_tries(s->scope.launcher)) {
+		s->order_timer = loop_add_timer(
+			g->loop, clock_mono_ns() + GUEST_ORDER_PATIENCE_MS * NS_PER_MS,
+			on_order_overdue, s);
+		return;
+	}
+	if (s->pid == 0 && (s->scope.killed || s->swept || g->stopping)) {
+		session_ended(s, SIGKILL); /* as a status of wait() */
+		return;
+	}
+	if (s->pid == 0)
+		s->pid = scope_start_ordered(&g->scopes, &s->scope, &failure, &err);
+	s->ordered = s->scope.launcher;
+	if (failure) {
+		if (s->pid > 0)
+			IGNORE(waitpid(s->pid, NULL, __WALL)); /* it exited at once */
+		ordered_failed(s, failure, err);
+		return;
+	}
+	fd_closep(&s->held[0]); /* or the client would not see that the command closed it */
+}
+
+static void on_order_due(void *arg)
+{
+	settle_order(arg, false);
+}
+
+static void on_order_overdue(void *arg)
+{
+	settle_order(arg, true);
+}
+
+static void command_ended(struct session *s, int status)
+{
+	const struct exec_job *j = s->ordered ? launcher_job(s->scope.launcher) : NULL;
+
+	if (j && j->failure)
+		ordered_failed(s, j->failure, j->err);
+	else
+		session_ended(s, status);
 }
 
 void sessions_reap(struct guest *g)
@@ -178,12 +268,16 @@ void sessions_reap(struct guest *g)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0 || (pid < 0 && errno == EINTR))
-		for (struct session *s = g->sessions; s && pid > 0;
-		     s = s->next) /* ended ones have -1 */
-			if (s->pid == pid) {
-				session_ended(s, status);
+		for (struct session *s = g->sessions; s && pid > 0; s = s->next) {
+			if (command_of(s) == pid) { /* ended ones have -1 */
+				command_ended(s, status);
 				break;
 			}
+			if (s->ordered && s->pid == 0 && launcher_pid(s->scope.launcher) == pid) {
+				settle_order(s, true);
+				break;
+			}
+		}
 	if (g->stopping && pid < 0 && errno == ECHILD)
 		_exit(0);
 }
@@ -211,8 +305,10 @@ static void kill_pass(void *arg)
 
 void session_kill(struct session *s)
 {
-	if (s->pid > 0)
-		kill(s->pid, SIGKILL);
+	pid_t pid = command_of(s);
+
+	if (pid > 0)
+		kill(pid, SIGKILL);
 	if (!s->kill_timer)
 		kill_pass(s);
 }
@@ -484,7 +580,7 @@ static struct session *session_new(struct connection *c, uint32_t stream, unsign
 	s->flags = flags;
 	s->id = ++c->guest->next_session;
 	s->master = -1;
-	s->output[0] = s->output[1] = -1;
+	s->held[0] = s->held[1] = s->held[2] = -1;
 	s->credit = FRAME_CREDIT_BYTES;
 	buf_init(&s->input, FRAME_CREDIT_BYTES + 1);
 	buf_init(&s->ring, 2 * GUEST_RING_BYTES);
@@ -506,12 +602,16 @@ static void session_running(struct session *s, struct connection *c, struct ends
 	if (m->timeout_ms)
 		s->timer = loop_add_timer(g->loop, clock_mono_ns() + m->timeout_ms * NS_PER_MS,
 					  on_timeout, s);
-	if (m->flags & (EXEC_TTY | EXEC_DETACHED)) {
+	if (m->flags & (EXEC_TTY | EXEC_DETACHED))
 		send_started(s, c);
-	} else if (g->n_running < GUEST_HELD_MAX) { /* in a crowd descriptors are worth more */
-		s->output[0] = fd_take(&f->child[1]);
-		s->output[1] = fd_take(&f->child[2]);
-	}
+	else if (g->n_running < GUEST_HELD_MAX) /* in a crowd descriptors are worth more */
+		for (int i = 0; i < 3; i++)
+			s->held[i] = fd_take(&f->child[i]);
+	if (s->ordered)
+		s->order_timer = loop_add_timer(
+			g->loop, clock_mono_ns() + GUEST_ORDER_MS * NS_PER_MS, on_order_due, s);
+	else
+		fd_closep(&s->held[0]); /* or the client would not see that the command closed it */
 	if (f->read_out >= 0) {
 		pipes_adopt(g, fd_take(&f->read_out), s->id, 0);
 		pipes_adopt(g, fd_take(&f->read_err), s->id, FRAME_FLAG_STDERR);
@@ -543,18 +643,18 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	environ_candidates(&paths, &env, m->argv[0]);
 	j.envp = (const char *const *)env.v;
 	j.paths = (const char *const *)paths.v;
-	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED)))
+	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED))) {
 		send_started(s, c); /* now, while the client is awake: later it would wake for it */
-	s->pid = scope_start(&g->scopes, &s->scope, &j);
-	fd_closep(&f->child[0]); /* or the client would not see that the command closed it */
+		/* others need the descriptors, or the success, at once */
+		s->ordered =
+			g->n_running < GUEST_HELD_MAX && scope_order(&g->scopes, &s->scope, &j);
+	}
+	if (!s->ordered)
+		s->pid = scope_start(&g->scopes, &s->scope, &j);
 	if (j.failure) {
-		struct exit_message end = { .failure = j.failure, .sys = j.err };
-
 		if (s->pid > 0)
 			IGNORE(waitpid(s->pid, NULL, __WALL)); /* it exited at once */
-		send_exit(c, stream, &end);
-		g->next_session--; /* a command that never ran has no number */
-		session_free(s);
+		session_failed(s, c, j.failure, j.err);
 	} else {
 		session_running(s, c, f, m);
 	}

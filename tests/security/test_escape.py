@@ -2,6 +2,7 @@
 host where that tells more."""
 
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -146,6 +147,28 @@ class OurProcesses(AttackTest):
             self.assertEqual(box.sh("echo out; echo err >&2; exit 7").code, 7)
             self.assertEqual(box.exec("/no/such/program").code, 127)
             self.with_launcher(box)
+
+    def test_a_stopped_launcher_holds_up_its_own_command_only(self):
+        box = self.create()
+        self.with_launcher(box)
+        launcher, = (p for p in box.host_processes() if p.comm == "cordon-guest" and not p.is_pid1)
+        box.out(f"kill -STOP {self.launcher(box)}")
+        both = [box.popen("true") for _ in range(2)]
+        self.eventually(lambda: any(p.poll() is not None for p in both))
+        self.assertEqual(launcher.status("State")[:1], ["T"])  # nobody waited until it was given up
+        self.assertEqual([p.wait(30) for p in both], [0, 0])
+
+    def test_a_command_that_a_launcher_cannot_execute(self):
+        box = self.create()
+        direct = box.exec("/no/such/program"), box.exec("/etc")
+        self.with_launcher(box)
+        for first, name in zip(direct, ("/no/such/program", "/etc")):
+            again = box.exec(name)
+            self.assertEqual((again.code, again.text, again.errtext), (first.code, "", first.errtext))
+        self.assertEqual(box.exec("echo", "next").text, "next\n")
+        ids = [line["id"] for line in map(json.loads, open(os.path.join(
+            self.home, "sandboxes", box.name, "logs", "exec.log"))) if line["id"]]
+        self.assertEqual(sorted(set(ids)), list(range(1, max(ids) + 1)))  # what never ran has no number
 
     def test_launchers_killed_all_the_time(self):
         """At whatever instant: a command runs once and gives its own status, or was what the killer
