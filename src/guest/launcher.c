@@ -46,6 +46,7 @@ struct launcher {
 
 /* --- the launcher ---------------------------------------------------------------------------- */
 
+/* Of one command at a time: the next order comes after its end. */
 static _Alignas(16) char command_stack[STACK_BYTES];
 
 static void become(void *arg)
@@ -76,8 +77,9 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 		raw_exit(1);
 	while (RAW3(SYS_read, l->go, &n, sizeof(n)) == sizeof(n)) {
 		struct order *o = l->order;
+		/* not as vfork does it: to be woken by the exec would cost the command its CPU */
 		long r = raw_old_clone_on_stack(
-			CLONE_VM | CLONE_VFORK | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
+			CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
 			command_stack + sizeof(command_stack), (int *)&o->pid, become, o);
 
 		if (r < 0) {
