@@ -166,6 +166,7 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 		}
 		execlog_open(&t->log, t->dir);
 		t->open = true;
+		t->start = before;
 	}
 	if (t->lost) {
 		t->lost = false;
@@ -481,10 +482,11 @@ static bool drain_pipe(struct run *r, int *pipe_fd, int to, enum execlog_source 
 /* The end was told: what is in the pipes belongs to us; who still holds them gets a short while. */
 static int drain(struct run *r)
 {
-	uint64_t end = clock_mono_ns() + DRAIN_NS;
+	/* the first look at the clock is dear, and of one that left nobody behind none is needed */
+	uint64_t now = r->result->end.alone ? 0 : clock_mono_ns(), end = now + DRAIN_NS;
 	uint64_t out_left = held(r->out_pipe), err_left = held(r->err_pipe);
 
-	r->last_output = clock_mono_ns();
+	r->last_output = now;
 	while (r->out_pipe >= 0 || r->err_pipe >= 0) {
 		struct pollfd p[] = { { .fd = r->out_pipe, .events = POLLIN },
 				      { .fd = r->err_pipe, .events = POLLIN } };
@@ -803,9 +805,9 @@ static void run_init(struct run *r, struct client *c, const struct exec_request 
 			   .out_pipe = -1,
 			   .err_pipe = -1,
 			   .winch = -1 };
-	r->tap = (struct tap){ .client = c, .on = q->log, .start = clock_mono_ns() };
+	r->tap = (struct tap){ .client = c, .on = q->log };
 	if (q->message.timeout_ms)
-		r->deadline = r->tap.start + q->message.timeout_ms * NS_PER_MS + BACKSTOP_NS;
+		r->deadline = clock_mono_ns() + q->message.timeout_ms * NS_PER_MS + BACKSTOP_NS;
 	catch_signals();
 }
 

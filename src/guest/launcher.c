@@ -172,26 +172,11 @@ static bool write_order(struct order *o, const struct exec_job *j)
 	       o->walls.rlimit;
 }
 
-/* On another CPU, which would have to be woken for it, it would start later than where we are just about to
- * sleep. The command is free again. */
-static void keep_near(const struct launcher *l)
-{
-	cpu_set_t here;
-	int cpu = sched_getcpu();
-
-	CPU_ZERO(&here);
-	if (cpu >= 0)
-		CPU_SET((unsigned)cpu, &here);
-	CPU_ZERO(&l->order->cpus);
-	if (sched_getaffinity(0, sizeof(l->order->cpus), &l->order->cpus) == 0)
-		IGNORE(sched_setaffinity(l->pid, sizeof(here), &here)); /* then it is slower */
-}
-
-bool launcher_order(struct launcher *l, const struct exec_job *j)
+bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus)
 {
 	const uint64_t one = 1;
 
-	keep_near(l);
+	l->order->cpus = *cpus;
 	return write_order(l->order, j) && write(l->go, &one, sizeof(one)) == sizeof(one);
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -215,6 +216,27 @@ void scopes_end(struct scopes *s)
 		discard(s, &s->spare[--s->n_spare]);
 }
 
+static void stay(struct scopes *s, const struct launcher *l)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	if (cpu >= 0)
+		CPU_SET((unsigned)cpu, &here);
+	if (!s->stays && sched_getaffinity(0, sizeof(s->cpus), &s->cpus) == 0)
+		s->stays = sched_setaffinity(0, sizeof(here), &here) == 0;
+	if (s->stays)
+		IGNORE(sched_setaffinity(launcher_pid(l), sizeof(here),
+					 &here)); /* then it is slower */
+}
+
+void scope_roam(struct scopes *s)
+{
+	if (s->stays)
+		s->stays = sched_setaffinity(0, sizeof(s->cpus), &s->cpus) < 0;
+}
+
 static pid_t start_here(struct scopes *s, struct scope *c, struct exec_job *j)
 {
 	pid_t pid;
@@ -226,6 +248,7 @@ static pid_t start_here(struct scopes *s, struct scope *c, struct exec_job *j)
 		j->err = ENOSPC;
 		return -1;
 	}
+	scope_roam(s); /* it runs where we may */
 	pid = exec_start(j);
 	if (pid > 0 && j->mark && (j->agent || !j->failure))
 		open_mark(c, pid);
@@ -245,8 +268,11 @@ bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j)
 	*ret = SCOPE_NONE;
 	if (!find_spare(s, true, ret))
 		return false;
-	if (ret->launcher && launcher_order(ret->launcher, j))
-		return true;
+	if (ret->launcher) {
+		stay(s, ret->launcher);
+		if (launcher_order(ret->launcher, j, &s->cpus))
+			return true;
+	}
 	keep(s, ret);
 	return false;
 }

@@ -41,7 +41,9 @@ struct scopes {
 	unsigned next;
 	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands, to be used again when empty */
 	unsigned n_spare, n_launchers;
-	bool worth_it; /* a second command came: there will be more */
+	bool worth_it;  /* a second command came: there will be more */
+	bool stays;     /* on one CPU, with what was ordered: scope_order() */
+	cpu_set_t cpus; /* then: where we may run otherwise */
 	bool ending;
 };
 
@@ -49,8 +51,11 @@ struct scopes {
 void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls);
 /* Starts J in a scope of its own; as exec_start(). */
 pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
-/* Has a launcher start it, if one is free: launcher_order(). */
+/* Has a launcher start it, if one is free: launcher_order(). We stay on the CPU that we are on, where the
+ * command begins and perhaps ends: another one would have to be woken first. */
 bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j);
+/* It has ended, or takes its time: we may run anywhere again. */
+void scope_roam(struct scopes *s);
 /* The launcher of C has not started what was ordered. If it does not do so in the last moment, it goes,
  * and the command is started without; the failure of that is in RET_FAILURE and RET_ERR. */
 pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,

@@ -177,6 +177,7 @@ static void session_ended(struct session *s, int status)
 		on_master(s, s->master, LOOP_READ); /* pass on what is there, then finish */
 	else
 		session_finish(s);
+	scope_roam(&g->scopes);
 	rest_if_idle(g);
 }
 
@@ -206,6 +207,7 @@ static void ordered_failed(struct session *s, enum exec_failure failure, int err
 
 	g->n_running--;
 	session_failed(s, s->connection, failure, err);
+	scope_roam(&g->scopes);
 	rest_if_idle(g);
 }
 
@@ -219,6 +221,7 @@ static void settle_order(struct session *s, bool had_time)
 	int err = 0;
 
 	loop_remove(g->loop, &s->order_timer);
+	scope_roam(&g->scopes);
 	s->pid = launcher_command(s->scope.launcher);
 	if (s->pid == 0 && !had_time && launcher_tries(s->scope.launcher)) {
 		s->order_timer = loop_add_timer(

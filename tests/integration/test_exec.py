@@ -344,11 +344,35 @@ def blocked(pid):
 
 
 class Cpus(CordonTest):
-    def test_every_command_may_use_all_that_the_sandbox_may(self):
-        """Also from the third on, which are started by a process of ours that stays where it is."""
+    """From the third command on a process of ours starts them that stays where it is, and so does pid 1."""
+
+    LOOK = ("grep", "Cpus_allowed:", "/proc/self/status")
+
+    def setUp(self):
+        super().setUp()
+        with open("/proc/self/status") as f:
+            self.all = next(line for line in f if line.startswith("Cpus_allowed:"))
+
+    def test_every_command_may_use_all_that_we_may(self):
         box = self.create()
-        self.assertEqual({box.out("grep Cpus_allowed: /proc/self/status") for _ in range(6)},
-                         {box.out("grep Cpus_allowed: /proc/1/status")})
+        self.assertEqual({box.exec(*self.LOOK).text for _ in range(6)}, {self.all})
+
+    def test_commands_that_start_at_once(self):
+        box = self.create()
+        for _ in range(5):
+            started = [box.popen(*self.LOOK) for _ in range(8)]
+            self.assertEqual({p.communicate()[0].decode() for p in started}, {self.all})
+
+    def test_pid_1_stays_for_the_begin_of_a_command_only(self):
+        box = self.create()
+        for _ in range(3):
+            box.out("true")
+        waits = box.popen("sh", "-c", "echo up; read x", stdin=subprocess.PIPE)
+        self.assertEqual(waits.stdout.readline(), b"up\n")
+        self.eventually(lambda: box.pid1().status("Cpus_allowed") == self.all.split()[1:])
+        self.assertEqual(box.exec(*self.LOOK).text, self.all)
+        waits.communicate(b"\n")
+        self.eventually(lambda: box.pid1().status("Cpus_allowed") == self.all.split()[1:])
 
 
 class End(CordonTest):
