@@ -54,7 +54,8 @@ void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES])
 		 (unsigned)t.tm_sec % 100u, (unsigned long long)(real_ns % NS_PER_SEC / NS_PER_MS));
 }
 
-int64_t clock_utc_seconds(int year, int month, int day, int hour, int min, int sec)
+/* Seconds since the epoch of a UTC calendar date. */
+static int64_t utc_seconds(int year, int month, int day, int hour, int min, int sec)
 {
 	/* days from civil date; years run from March so that the leap day comes last */
 	int64_t y = month <= 2 ? year - 1 : year;
@@ -119,7 +120,7 @@ int clock_parse_rfc3339(const char *s, uint64_t *ret_ns)
 	}
 	if (*s != '\0')
 		return -EINVAL;
-	t = clock_utc_seconds(year, month, day, hour, min, sec) - sign * (oh * 3600 + om * 60);
+	t = utc_seconds(year, month, day, hour, min, sec) - sign * (oh * 3600 + om * 60);
 	if (t < 0)
 		return -EINVAL;
 	*ret_ns = (uint64_t)t * NS_PER_SEC + frac;

@@ -17,5 +17,3 @@ void clock_rfc3339_ns(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
 void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
 /* Reads either form, any fraction, Z or numeric offset. 0 or -EINVAL. */
 int clock_parse_rfc3339(const char *s, uint64_t *ret_ns);
-/* Seconds since the epoch of a UTC calendar date. */
-int64_t clock_utc_seconds(int year, int month, int day, int hour, int min, int sec);

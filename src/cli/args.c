@@ -140,11 +140,6 @@ static const struct opt *find_opt(const struct command *c, struct str name, char
 	return o ? o : find_in(args_global_sets, name, letter);
 }
 
-const struct opt *args_find_opt(const struct command *c, struct str name)
-{
-	return find_opt(c, name, 0);
-}
-
 static struct value *value_of(const struct args_values *values, const struct opt *o)
 {
 	for (size_t i = 0; i < values->n; i++)
@@ -155,7 +150,7 @@ static struct value *value_of(const struct args_values *values, const struct opt
 
 static const struct value *lookup(const struct args *a, const char *name)
 {
-	const struct opt *o = args_find_opt(a->command, str_of(name));
+	const struct opt *o = find_opt(a->command, str_of(name), 0);
 
 	if (!o) {
 		fprintf(stderr, "bug: '%s' has no option --%s\n", a->command->name, name);

@@ -129,5 +129,3 @@ struct opt_iter {
 const struct opt *args_next_opt(struct opt_iter *it);
 /* The row of TABLE called NAME, aliases included, or NULL. */
 const struct command *args_find_command(const struct command *table, const char *name);
-/* The option's row by long name (aliases too), among the command's own and the global ones. */
-const struct opt *args_find_opt(const struct command *c, struct str name);

@@ -86,7 +86,6 @@ struct connection {
 
 void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		     const void *p, size_t n);
-void connection_flush(struct connection *c);
 
 struct session {
 	struct session *next;
@@ -126,7 +125,6 @@ void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);
 void session_resize(struct session *s, struct str body);
 void session_detach(struct session *s);
-void session_kill(struct session *s);
 /* The client left normally; descriptors are read ends that are not at EOF: stdout then stderr, or
  * one of them as the frame's flags say. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);

@@ -53,7 +53,7 @@ static void connection_close(struct connection *c, bool unread)
 
 /* Writes what the socket takes. Never closes: callers up the stack still hold the connection; a
  * broken socket shows as a hangup event. */
-void connection_flush(struct connection *c)
+static void connection_flush(struct connection *c)
 {
 	while (c->out.n) {
 		ssize_t n = send(c->fd, c->out.p, c->out.n, MSG_NOSIGNAL | MSG_DONTWAIT);

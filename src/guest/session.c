@@ -306,7 +306,7 @@ static void kill_pass(void *arg)
 	session_release(s);
 }
 
-void session_kill(struct session *s)
+static void session_kill(struct session *s)
 {
 	pid_t pid = command_of(s);
 

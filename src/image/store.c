@@ -51,17 +51,17 @@ void image_records_free(struct image_record *r, size_t n)
 	free(r);
 }
 
-void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES])
+static void layer_path(const char *digest, char out[IMAGE_PATH_BYTES])
 {
 	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/" IMAGE_LAYER_TREE, digest_hex(digest));
 }
 
-void image_layer_named_path(const char *digest, char out[IMAGE_PATH_BYTES])
+static void layer_named_path(const char *digest, char out[IMAGE_PATH_BYTES])
 {
 	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/" IMAGE_LAYER_NAMED, digest_hex(digest));
 }
 
-void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES])
+static void layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES])
 {
 	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/layer.json", digest_hex(digest));
 }
@@ -120,10 +120,10 @@ int image_store_open_layers(int home_fd, const struct image_record *r, int fd[IM
 
 		if (image_layer_comes_again(r, i))
 			continue;
-		image_layer_path(r->layer[i].digest, path);
+		layer_path(r->layer[i].digest, path);
 		one = openat(home_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (one < 0 && errno == ENOENT) {
-			image_layer_named_path(r->layer[i].digest, path);
+			layer_named_path(r->layer[i].digest, path);
 			one = openat(home_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 			*ret_named = true;
 		}
@@ -490,7 +490,7 @@ int image_store_layer_info(int home_fd, const char *digest, struct image_layer_i
 	char path[IMAGE_PATH_BYTES];
 	int r;
 
-	image_layer_info_path(digest, path);
+	layer_info_path(digest, path);
 	r = io_read_file(home_fd, path, &text);
 	if (r < 0)
 		return err_sys(e, -r, "read about layer %s", digest);

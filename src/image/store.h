@@ -75,9 +75,6 @@ void image_records_free(struct image_record *r, size_t n);
 #define IMAGE_LAYER_NAMED "served"
 #define IMAGE_PATH_BYTES 128
 /* Paths relative to HOME, for openat. DIGEST is the blob's (image_layer.digest). */
-void image_layer_path(const char *digest, char out[IMAGE_PATH_BYTES]);       /* …/root */
-void image_layer_named_path(const char *digest, char out[IMAGE_PATH_BYTES]); /* …/served */
-void image_layer_info_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
 /* The name of the flat form in cache/flat: the same for all images of the same layers. */
 void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]);

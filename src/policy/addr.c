@@ -43,7 +43,7 @@ bool addr_eq(const struct addr *a, const struct addr *b)
 	return a->family == b->family && memcmp(a->b, b->b, sizeof(a->b)) == 0;
 }
 
-bool addr_is_unspecified(const struct addr *a)
+static bool is_unspecified(const struct addr *a)
 {
 	static const uint8_t zero[ADDR_V6_BYTES];
 
@@ -289,7 +289,7 @@ static enum addr_group plain_group(const struct addr *a)
 
 enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host)
 {
-	if (addr_is_unspecified(a))
+	if (is_unspecified(a))
 		return GROUP_NONE;
 	if (host &&
 	    ((host->has_v4 && addr_eq(a, &host->v4)) || (host->has_v6 && addr_eq(a, &host->v6))))
@@ -298,7 +298,7 @@ enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host
 		if (cidr_has(&carriers[i].cidr, a)) {
 			struct addr inner = addr_v4(a->b + carriers[i].at);
 
-			return addr_is_unspecified(&inner) ? GROUP_NONE : plain_group(&inner);
+			return is_unspecified(&inner) ? GROUP_NONE : plain_group(&inner);
 		}
 	return plain_group(a);
 }

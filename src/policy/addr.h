@@ -54,7 +54,6 @@ struct addr_host {
 struct addr addr_v4(const uint8_t b[ADDR_V4_BYTES]);
 struct addr addr_v6(const uint8_t b[ADDR_V6_BYTES]); /* unmaps ::ffff:a.b.c.d */
 bool addr_eq(const struct addr *a, const struct addr *b);
-bool addr_is_unspecified(const struct addr *a);
 
 /* 0 or -EINVAL. */
 MUST_USE int addr_parse(struct str s, struct addr *ret);

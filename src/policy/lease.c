@@ -43,7 +43,7 @@ void lease_make(const struct policy *p, const char *sandbox, struct lease *ret)
 	ret->guest_mac[5] ^= 1;
 }
 
-void mac_format(const uint8_t mac[MAC_BYTES], char out[MAC_TEXT_BYTES])
+static void mac_format(const uint8_t mac[MAC_BYTES], char out[MAC_TEXT_BYTES])
 {
 	snprintf(out, MAC_TEXT_BYTES, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
 		 mac[3], mac[4], mac[5]);

@@ -24,7 +24,6 @@ struct lease {
 #define LEASE_V6_LEN 64u
 
 void lease_make(const struct policy *p, const char *sandbox, struct lease *ret);
-void mac_format(const uint8_t mac[MAC_BYTES], char out[MAC_TEXT_BYTES]);
 
 /* One object: gateway_ipv4, gateway_ipv6, gateway_mac, guest_ipv4, guest_ipv6, guest_mac. */
 void lease_write_json(const struct lease *l, struct json_writer *w);

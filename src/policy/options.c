@@ -96,7 +96,8 @@ static int check_conflicts(const struct policy_options *o, struct err *e)
 	return 0;
 }
 
-int policy_add_tokens(struct policy *p, const char *value, struct err *e)
+/* One --net-rule value: tokens separated by commas, empty pieces ignored. */
+static int add_tokens(struct policy *p, const char *value, struct err *e)
 {
 	struct str rest = str_of(value);
 
@@ -197,7 +198,7 @@ int policy_change_rules(const struct policy_options *o, struct policy *p, struct
 	if (o->multi_tenant && add_tenant_walls(p, e) < 0)
 		return -1;
 	for (size_t i = 0; i < o->rules.n; i++)
-		if (policy_add_tokens(p, o->rules.v[i], e) < 0)
+		if (add_tokens(p, o->rules.v[i], e) < 0)
 			return -1;
 	return add_baseline(o, p, e);
 }

@@ -36,5 +36,3 @@ struct policy_options {
 MUST_USE int policy_from_options(const struct policy_options *o, struct policy *p, struct err *e);
 /* Only the rules and defaults, as `modify` gives them: everything else of P stays. */
 MUST_USE int policy_change_rules(const struct policy_options *o, struct policy *p, struct err *e);
-/* One --net-rule value: tokens separated by commas, empty pieces ignored. */
-MUST_USE int policy_add_tokens(struct policy *p, const char *value, struct err *e);

@@ -31,7 +31,7 @@ struct rule rule_allow_group(enum addr_group g)
 	return (struct rule){ .action = POLICY_ALLOW, .target = TARGET_GROUP, .group = g };
 }
 
-bool rule_is_dns(const struct rule *r)
+static bool is_dns(const struct rule *r)
 {
 	return r->target == TARGET_GROUP && r->group == GROUP_HOST &&
 	       r->direction == POLICY_EGRESS && r->n_ports == 1 && r->port[0].start == DNS_PORT &&
@@ -108,7 +108,7 @@ void rule_format(const struct rule *r, char out[RULE_TEXT_BYTES])
 	AUTO_BUF b = BUF_INIT(RULE_TEXT_BYTES - 1);
 
 	buf_addf(&b, "%s%s@", r->action == POLICY_ALLOW ? "allow" : "deny", dir[r->direction]);
-	if (rule_is_dns(r)) {
+	if (is_dns(r)) {
 		buf_add_str(&b, "dns");
 	} else {
 		format_target(r, &b);

@@ -54,7 +54,6 @@ struct rule {
 struct rule rule_allow_dns(void);
 struct rule rule_allow_group(enum addr_group g);
 
-bool rule_is_dns(const struct rule *r);
 static inline bool rule_is_named(const struct rule *r)
 {
 	return r->target == TARGET_DOMAIN || r->target == TARGET_SUFFIX;

@@ -68,7 +68,9 @@ static long set_option(long fd, int option, int value)
 	return RAW5(SYS_setsockopt, fd, SOL_PACKET, option, &value, sizeof(value));
 }
 
-long netif_open_packet(bool trains)
+/* A packet socket on gw0: what the gateway reads and writes. With TRAINS large segments pass whole
+ * behind a virtio header. The descriptor or -errno. */
+static long open_packet(bool trains)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET,
 				  .sll_protocol = ETHERTYPE_ALL,
@@ -89,7 +91,8 @@ long netif_open_packet(bool trains)
 	return fd;
 }
 
-long netif_make_tap(int tun, bool trains)
+/* A tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened. 0 or -errno. */
+static long make_tap(int tun, bool trains)
 {
 	struct ifreq ifr = { .ifr_flags =
 				     (short)(IFF_TAP | IFF_NO_PI | (trains ? IFF_VNET_HDR : 0)) };
@@ -147,7 +150,7 @@ void netns_task(void *arg)
 		n->link = (int)r;
 		if (r >= 0) {
 			n->failed = NETNS_INTERFACE;
-			r = netif_make_tap(n->link, n->job->trains);
+			r = make_tap(n->link, n->job->trains);
 		}
 		r = r < 0 ? r : netlink_run(&n->job->configure);
 	}
@@ -185,7 +188,7 @@ long netif_run_child(const struct netif_job *job)
 
 	if (r < 0)
 		return r;
-	fd = netif_open_packet(job->trains);
+	fd = open_packet(job->trains);
 	if (fd < 0)
 		return fd;
 	r = netlink_run(&job->configure);

@@ -58,12 +58,6 @@ MUST_USE long netif_loopback(void);
  * cannot be set stays as it is. */
 void netif_sysctl(const char *path, const char *text, size_t n);
 
-/* A packet socket on gw0: what the gateway reads and writes. With TRAINS large segments pass whole
- * behind a virtio header. The descriptor or -errno. */
-MUST_USE long netif_open_packet(bool trains);
-/* A tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened. 0 or -errno. */
-MUST_USE long netif_make_tap(int tun, bool trains);
-
 /* --- the two ways to a link --------------------------------------------------------------------- */
 
 /*

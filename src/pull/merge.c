@@ -462,7 +462,9 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 	return r < 0 ? err_wrap(e, "layer %.12s", hex) : 0;
 }
 
-int merge_layers(int layers_fd, const char *list, int to_fd, struct err *e)
+/* Empties TO of what mke2fs puts there and copies the trees LAYERS_FD/HEX/root into it, in the order
+ * of LIST, the lowest first: "HEX,HEX,…". */
+static int merge_layers(int layers_fd, const char *list, int to_fd, struct err *e)
 {
 	AUTO_FREE char *words = xstrdup(list);
 	AUTO_FREE char *buffer = xcalloc(1, COPY_BUFFER_BYTES);

@@ -8,9 +8,5 @@
 #include "base/json.h"
 #include "image/store.h"
 
-/* Empties TO of what mke2fs puts there and copies the trees LAYERS_FD/HEX/root into it, in the order
- * of LIST, the lowest first: "HEX,HEX,…". */
-MUST_USE int merge_layers(int layers_fd, const char *list, int to_fd, struct err *e);
-
 /* The worker `merge`: LIST is its argument, the layers are its stdin. */
 int merge_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

@@ -169,7 +169,7 @@ const struct spec *record_in_force(const struct record *r)
 
 /* --- state.json ------------------------------------------------------------------------------ */
 
-void state_init(struct state *s)
+static void state_init(struct state *s)
 {
 	*s = (struct state){ .status = STATUS_CREATED, .uid_base = -1 };
 }

@@ -91,7 +91,6 @@ MUST_USE int record_write_active(int dir, const struct spec *s, struct err *e);
 MUST_USE int record_read_active(int dir, struct record *ret, struct err *e);
 /* What the sandbox runs with, or will when it starts. */
 const struct spec *record_in_force(const struct record *r);
-void state_init(struct state *s);
 MUST_USE int state_read(int dir, struct state *ret);
 MUST_USE int state_write(int dir, const struct state *s, struct err *e);
 

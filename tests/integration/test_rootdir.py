@@ -14,7 +14,10 @@ def tree(top):
     for where, directories, files in os.walk(top):
         for name in directories + files:
             path = os.path.join(where, name)
-            info = os.lstat(path)
+            try:
+                info = os.lstat(path)
+            except FileNotFoundError:  # what is of ours goes while we look
+                continue
             size = info.st_size if not stat.S_ISDIR(info.st_mode) else None
             found[os.path.relpath(path, top)] = (info.st_mode, info.st_uid, info.st_gid, size)
     return found
