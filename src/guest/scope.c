@@ -216,7 +216,8 @@ void scopes_end(struct scopes *s)
 		discard(s, &s->spare[--s->n_spare]);
 }
 
-static void stay(struct scopes *s, const struct launcher *l)
+/* Has L be where we are, and with BOTH us stay there too. */
+static void stay(struct scopes *s, const struct launcher *l, bool both)
 {
 	int cpu = sched_getcpu();
 	cpu_set_t here;
@@ -224,9 +225,11 @@ static void stay(struct scopes *s, const struct launcher *l)
 	CPU_ZERO(&here);
 	if (cpu >= 0)
 		CPU_SET((unsigned)cpu, &here);
-	if (!s->stays && sched_getaffinity(0, sizeof(s->cpus), &s->cpus) == 0)
+	if (!s->stays && sched_getaffinity(0, sizeof(s->cpus), &s->cpus) < 0)
+		CPU_ZERO(&s->cpus);
+	if (both && !s->stays)
 		s->stays = sched_setaffinity(0, sizeof(here), &here) == 0;
-	if (s->stays)
+	if (CPU_COUNT(&s->cpus)) /* else the command could not be freed */
 		IGNORE(sched_setaffinity(launcher_pid(l), sizeof(here),
 					 &here)); /* then it is slower */
 }
@@ -263,13 +266,13 @@ pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
 	return start_here(s, ret, j);
 }
 
-bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j)
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, bool client_is_new)
 {
 	*ret = SCOPE_NONE;
 	if (!find_spare(s, true, ret))
 		return false;
 	if (ret->launcher) {
-		stay(s, ret->launcher);
+		stay(s, ret->launcher, client_is_new);
 		if (launcher_order(ret->launcher, j, &s->cpus))
 			return true;
 	}

@@ -51,9 +51,10 @@ struct scopes {
 void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls);
 /* Starts J in a scope of its own; as exec_start(). */
 pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
-/* Has a launcher start it, if one is free: launcher_order(). We stay on the CPU that we are on, where the
- * command begins and perhaps ends: another one would have to be woken first. */
-bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j);
+/* Has a launcher start it, if one is free: launcher_order(). It does so on our CPU: another one would have
+ * to be woken first. For a client that has just come, and most likely waits here, we stay as well: else the
+ * command's end would wake us elsewhere, its own CPU being busy with it. */
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, bool client_is_new);
 /* It has ended, or takes its time: we may run anywhere again. */
 void scope_roam(struct scopes *s);
 /* The launcher of C has not started what was ordered. If it does not do so in the last moment, it goes,

@@ -649,8 +649,9 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED))) {
 		send_started(s, c); /* now, while the client is awake: later it would wake for it */
 		/* others need the descriptors, or the success, at once */
-		s->ordered =
-			g->n_running < GUEST_HELD_MAX && scope_order(&g->scopes, &s->scope, &j);
+		s->ordered = g->n_running < GUEST_HELD_MAX &&
+			     scope_order(&g->scopes, &s->scope, &j, !c->served);
+		c->served = true;
 	}
 	if (!s->ordered)
 		s->pid = scope_start(&g->scopes, &s->scope, &j);

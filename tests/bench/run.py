@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure cordon against other programs on this machine, in interleaved runs.
 
-Every row is a list of commands run in turn (A B C A B C …) by tests/bench/spawn.c; printed are median,
+Every row is a list of commands run in turn, each round in another order, by tests/bench/spawn.c; printed are median,
 95th percentile and the ratio of cordon to each peer, next to the budget that holds for it. A peer that
 cannot run here is listed with its error. As root everything is measured twice, the second time as
 an ordinary user made for the purpose and removed afterwards. The status is 1 when a budget is missed.
@@ -105,9 +105,11 @@ class Bench:
         self.missed, self.results = [], []
         self.cordon = self.stage()
         self.spawn, self.floor, self.kept = work / "spawn", work / "floor", work / "kept"
-        error = self.compile(self.spawn, BASE_SOURCES) or self.compile(self.floor, BASE_SOURCES)
-        if error:
-            sys.exit(error)
+        self.whole = work / "whole"
+        for program in (self.spawn, self.floor, self.whole):
+            error = self.compile(program, BASE_SOURCES)
+            if error:
+                sys.exit(error)
         self.filter = work / "filter"
         if self.cordon:
             self.filter_error = self.compile(self.filter, [ROOT / "build/hot" / f"lib{room}.a" for room in ("guest", "base")])
@@ -215,7 +217,7 @@ class Bench:
         """Create, run, destroy: from the shell's point of view."""
         peers = [self.ours("cordon run host", "run", "host", "--", "true"),
                  self.ours("… without network", "run", "--no-net", "host", "--", "true"),
-                 Peer("bare spawn", [TRUE]), Peer("floor", [str(self.floor), TRUE])]
+                 Peer("bare spawn", [TRUE]), Peer("floor", [str(self.floor), TRUE]), self.parts(who)]
         bwrap = self.bwrap(who, TRUE)
         peers.append(Peer("bubblewrap", bwrap or [], budget=0.5, error=None if bwrap else "not installed"))
         peers.append(Peer("unshare", ["/usr/bin/unshare", "-Ur", "-mpinuC", "--fork", "--mount-proc", TRUE],
@@ -228,6 +230,15 @@ class Bench:
         peers.append(others["docker"].run_peer(10, 0.02))
         samples, _, _ = self.measure(who, peers, self.args.seconds)
         self.judge("run, cold, to exit, one at a time", who, peers, samples)
+
+    def parts(self, who):
+        top = who.dir / "whole"
+        for name in ("usr", "proc", "dev", "sys", "tmp"):
+            (top / "lower" / name).mkdir(parents=True)
+        link_usr(top / "lower")
+        if who.uid is not None:
+            os.chown(top, who.uid, who.gid)
+        return Peer("its parts", [str(self.whole), str(top), TRUE], remark="the kernel's work of it, one by one")
 
     def row_exec(self, who, others):
         """A command in a sandbox that is already there."""

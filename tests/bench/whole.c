@@ -1,0 +1,263 @@
+/*
+ * What the kernel alone takes for what a run of ours has and tests/bench/floor.c has not: four programs that
+ * execute one another (front end, supervisor, pid 1, command), a record and a writable layer on disk, limits
+ * in control groups where they can be made, /dev, the payload's own user namespace, filters. Nothing is
+ * checked, nothing can be asked for, no id but one is mapped, no later command could come in.
+ *
+ * usage: whole DIR PROGRAM     DIR is on the file system that sandboxes would be on
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compat.h"
+#include "base/io.h"
+
+#define PATH_BYTES 512
+#define CONFIG_BYTES 2048
+#define TOLD_FD 9       /* the supervisor's end of the pipe on which it tells the status */
+#define CAPABILITIES 41 /* of which most are dropped, one call each */
+
+static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+static const char *const groups[] = { "memory", "pids", "cpu" };
+
+static _Noreturn void die(const char *what)
+{
+	perror(what);
+	_exit(125);
+}
+
+static void must(long r, const char *what)
+{
+	if (r < 0)
+		die(what);
+}
+
+/* --- the front end: a record, a supervisor --------------------------------------------------- */
+
+static int front(const char *dir, const char *program)
+{
+	char record[PATH_BYTES], path[PATH_BYTES + 16], config[CONFIG_BYTES] = { 0 };
+	int told[2], fd;
+	char status;
+
+	snprintf(record, sizeof(record), "%s/%d", dir, (int)getpid());
+	must(mkdir(record, 0700), record);
+	snprintf(path, sizeof(path), "%s/config.json", record);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	must(fd, path);
+	must(io_write_all(fd, config, sizeof(config)), path);
+	must(pipe2(told, O_CLOEXEC), "pipe");
+	if (vfork() == 0) {
+		must(dup2(told[1], TOLD_FD), "dup2");
+		execl("/proc/self/exe", "whole", "--supervisor", record, program, NULL);
+		_exit(125);
+	}
+	close(told[1]);
+	must(read(told[0], &status, 1), "status");
+	return status;
+}
+
+/* --- the supervisor: limits, namespaces, the end --------------------------------------------- */
+
+static void write_map(const char *file, unsigned inside, unsigned outside)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%u %u 1", inside, outside);
+	must(io_write_file(AT_FDCWD, file, line), file);
+}
+
+static void become_root(uid_t uid, gid_t gid)
+{
+	must(io_write_file(AT_FDCWD, "/proc/self/setgroups", "deny"), "setgroups");
+	write_map("/proc/self/uid_map", 0, uid);
+	write_map("/proc/self/gid_map", 0, gid);
+}
+
+static void mount_at(const char *type, const char *at, const char *options)
+{
+	must(mount(type, at, type, MS_NOSUID | MS_NOEXEC, options), at);
+}
+
+static void build_root(const char *record)
+{
+	char options[4 * PATH_BYTES], path[64];
+	int usr = sys_open_tree(AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC), node[6];
+
+	must(usr, "/usr");
+	for (unsigned i = 0; i < 6; i++) {
+		snprintf(path, sizeof(path), "/dev/%s", nodes[i]);
+		node[i] = sys_open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		must(node[i], path);
+	}
+	snprintf(options, sizeof(options),
+		 "lowerdir=%s/../lower,upperdir=%s/upper,workdir=%s/work,userxattr", record, record,
+		 record);
+	mount_at("overlay", "/tmp", options);
+	must(chdir("/tmp"), "/tmp");
+	must(sys_move_mount(usr, "", AT_FDCWD, "usr", MOVE_MOUNT_F_EMPTY_PATH), "usr");
+	mount_at("proc", "proc", NULL);
+	mount_at("tmpfs", "dev", "mode=755");
+	for (unsigned i = 0; i < 6; i++) {
+		snprintf(path, sizeof(path), "dev/%s", nodes[i]);
+		must(close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), path);
+		must(sys_move_mount(node[i], "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH), path);
+	}
+	must(mkdir("dev/pts", 0755), "pts");
+	must(mkdir("dev/shm", 0755), "shm");
+	mount_at("devpts", "dev/pts", "newinstance,ptmxmode=0666");
+	mount_at("tmpfs", "dev/shm", NULL);
+	mount_at("tmpfs", "sys", NULL);
+	must(sys_pivot_root(".", "."), "pivot_root");
+	must(umount2(".", MNT_DETACH), "old root");
+	must(chdir("/"), "/");
+}
+
+static void group_path(char out[PATH_BYTES], const char *record, unsigned i, const char *file)
+{
+	snprintf(out, PATH_BYTES, "/sys/fs/cgroup/%s/whole-%s%s", groups[i],
+		 strrchr(record, '/') + 1, file);
+}
+
+static void make_groups(const char *record)
+{
+	char path[PATH_BYTES];
+
+	for (unsigned i = 0; i < 3; i++) {
+		group_path(path, record, i, "");
+		if (mkdir(path, 0755) < 0)
+			continue; /* an ordinary user, or another hierarchy */
+		group_path(path, record, i,
+			   i == 0   ? "/memory.limit_in_bytes"
+			   : i == 1 ? "/pids.max"
+				    : "/cpu.shares");
+		must(io_write_file(AT_FDCWD, path, i == 0 ? "1073741824" : "1024"), path);
+	}
+}
+
+/* One thread that moves itself needs no lock of the whole machine. */
+static void enter_groups(const char *record)
+{
+	char path[PATH_BYTES];
+
+	for (unsigned i = 0; i < 3; i++) {
+		group_path(path, record, i, "/tasks");
+		if (io_write_file(AT_FDCWD, path, "0") < 0)
+			continue; /* there is none */
+	}
+}
+
+static void clean(const char *record)
+{
+	static const char *const names[] = {
+		"config.json", "sock", "upper", "work/work", "work", ""
+	};
+	char path[PATH_BYTES];
+
+	for (unsigned i = 0; i < 3; i++) {
+		group_path(path, record, i, "");
+		rmdir(path);
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		snprintf(path, sizeof(path), "%s/%s", record, names[i]);
+		if (unlink(path) < 0)
+			rmdir(path);
+	}
+}
+
+static int supervise(const char *record, const char *program)
+{
+	struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
+					    CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
+					    CLONE_NEWNET,
+				   .exit_signal = SIGCHLD };
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), status = 0;
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	char path[PATH_BYTES], c;
+	pid_t pid;
+
+	setsid();
+	snprintf(path, sizeof(path), "%s/upper", record);
+	must(mkdir(path, 0755), path);
+	snprintf(path, sizeof(path), "%s/work", record);
+	must(mkdir(path, 0755), path);
+	snprintf(at.sun_path, sizeof(at.sun_path), "%.100s/sock", record);
+	must(bind(listener, (struct sockaddr *)&at, sizeof(at)), "bind");
+	must(listen(listener, 16), "listen");
+	make_groups(record);
+	pid = sys_clone3(&args);
+	must(pid, "clone3");
+	if (pid == 0) {
+		become_root(uid, gid);
+		enter_groups(record);
+		build_root(record);
+		syscall(SYS_execveat, self, "",
+			(const char *const[]){ "whole", "--init", program, NULL },
+			(const char *const[]){ NULL }, AT_EMPTY_PATH);
+		die("execveat");
+	}
+	must(waitpid(pid, &status, 0), "wait");
+	c = (char)WEXITSTATUS(status);
+	must(write(TOLD_FD, &c, 1), "tell");
+	clean(record);
+	return 0;
+}
+
+/* --- pid 1: the payload's namespace and filter ----------------------------------------------- */
+
+static void filter(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog all = { 1, &allow };
+
+	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
+	must(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all), "seccomp");
+}
+
+static int init(const char *program)
+{
+	int status;
+	pid_t pid = fork();
+
+	must(pid, "fork");
+	if (pid == 0) {
+		must(unshare(CLONE_NEWUSER), "unshare");
+		become_root(0, 0);
+		filter();
+		for (int i = 0; i < CAPABILITIES; i++)
+			must(prctl(PR_CAPBSET_DROP, i, 0, 0, 0), "capability");
+		execl(program, program, NULL);
+		die(program);
+	}
+	filter();
+	must(waitpid(pid, &status, 0), "wait");
+	return WEXITSTATUS(status);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], "--supervisor") == 0)
+		return supervise(argv[2], argv[3]);
+	if (argc == 3 && strcmp(argv[1], "--init") == 0)
+		return init(argv[2]);
+	return argc == 3 ? front(argv[1], argv[2]) : 2;
+}
