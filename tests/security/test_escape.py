@@ -171,8 +171,7 @@ class OurProcesses(AttackTest):
         self.assertEqual(sorted(set(ids)), list(range(1, max(ids) + 1)))  # what never ran has no number
 
     def test_launchers_killed_all_the_time(self):
-        """At whatever instant: a command runs once and gives its own status, or was what the killer
-        hit, not yet itself."""
+        """At whatever instant: a command runs once and gives its own status, or was what the killer hit."""
         box = self.create()
         killer = box.popen("sh", "-c", "echo; while :; do for p in $(grep -ls cordon-guest /proc/[0-9]*/comm | "
                            "cut -d/ -f3); do [ $p = 1 ] || kill -9 $p; done; done 2>/dev/null")
@@ -184,7 +183,10 @@ class OurProcesses(AttackTest):
             ran += [str(n)] if got.code == n else []
         killer.kill()
         killer.wait()
-        self.assertEqual(box.out("cat /tmp/ran").split(), ran)
+        once = box.out("cat /tmp/ran").split()
+        self.assertEqual(len(once), len(set(once)))
+        # who was seen before it was itself may be hit after
+        self.assertEqual([n for n in once if n in ran], ran)
 
     def test_signals_to_pid_1(self):
         """With a range of ids none arrives; with one id it hurts only this sandbox."""
