@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
+#define ROUNDS_MAX 16 /* of who still writes into what is being deleted: a process that ends */
+
 /* Opens a directory for emptying; a mode that keeps its owner out is lifted first. What is mounted
  * on it is not ours to empty. */
 static int open_dir(int parent, const char *name)
@@ -67,13 +69,23 @@ static int empty_one(int fd, char sub[256], bool *ret_descend)
 	return first;
 }
 
+/* An empty directory can be replaced by a rename: its name leads to what is not ours then. */
+static bool is_gone(int fd)
+{
+	int saved = errno;
+	struct stat st;
+	bool gone = fstat(fd, &st) == 0 && st.st_nlink == 0;
+
+	errno = saved;
+	return gone;
+}
+
 int erase_tree(int dirfd, const char *name)
 {
 	AUTO_FD at = -1;
-	unsigned depth = 0;
+	unsigned depth = 0, rounds = 0;
 	char sub[256];
 	bool descend;
-	int first = 0;
 
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 		return 0;
@@ -92,7 +104,12 @@ int erase_tree(int dirfd, const char *name)
 		} else if (r < 0) {
 			return r; /* what cannot be removed keeps all above it */
 		} else if (depth == 0) {
-			break;
+			if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||
+			    is_gone(at))
+				return 0;
+			if (errno != ENOTEMPTY || ++rounds == ROUNDS_MAX)
+				return -errno;
+			continue; /* somebody had still to write something */
 		} else {
 			next = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 			if (next < 0)
@@ -102,7 +119,4 @@ int erase_tree(int dirfd, const char *name)
 		close(at);
 		at = next;
 	}
-	if (unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		first = -errno;
-	return first;
 }
