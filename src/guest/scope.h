@@ -43,7 +43,7 @@ struct scopes {
 	unsigned n_spare, n_launchers;
 	bool worth_it;  /* a second command came: there will be more */
 	bool stays;     /* on one CPU, with what was ordered: scope_order() */
-	cpu_set_t cpus; /* then: where we may run otherwise */
+	cpu_set_t cpus; /* where what was ordered may run, and we when we do not stay */
 	bool ending;
 };
 

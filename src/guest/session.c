@@ -187,6 +187,8 @@ static void session_failed(struct session *s, struct connection *c, enum exec_fa
 {
 	struct guest *g = s->guest;
 
+	if (s->pid > 0)
+		IGNORE(waitpid(s->pid, NULL, __WALL)); /* it exited at once */
 	if (c)
 		send_exit(c, s->stream, &(struct exit_message){ .failure = failure, .sys = err });
 	if (g->next_session == s->id)
@@ -237,8 +239,6 @@ static void settle_order(struct session *s, bool had_time)
 		s->pid = scope_start_ordered(&g->scopes, &s->scope, &failure, &err);
 	s->ordered = s->scope.launcher;
 	if (failure) {
-		if (s->pid > 0)
-			IGNORE(waitpid(s->pid, NULL, __WALL)); /* it exited at once */
 		ordered_failed(s, failure, err);
 		return;
 	}
@@ -259,6 +259,7 @@ static void command_ended(struct session *s, int status)
 {
 	const struct exec_job *j = s->ordered ? launcher_job(s->scope.launcher) : NULL;
 
+	s->pid = -1;
 	if (j && j->failure)
 		ordered_failed(s, j->failure, j->err);
 	else
@@ -655,13 +656,10 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	}
 	if (!s->ordered)
 		s->pid = scope_start(&g->scopes, &s->scope, &j);
-	if (j.failure) {
-		if (s->pid > 0)
-			IGNORE(waitpid(s->pid, NULL, __WALL)); /* it exited at once */
+	if (j.failure)
 		session_failed(s, c, j.failure, j.err);
-	} else {
+	else
 		session_running(s, c, f, m);
-	}
 	environ_done(&env);
 	environ_done(&paths);
 }
