@@ -19,8 +19,11 @@ void buf_done(struct buf *b)
 {
 	if (!b)
 		return;
-	free_p(&b->p);
+	if (!b->lent)
+		free(b->p);
+	b->p = NULL;
 	b->n = b->cap = 0;
+	b->lent = false;
 }
 
 void buf_clear(struct buf *b)
@@ -38,10 +41,11 @@ const char *buf_str(const struct buf *b)
 
 char *buf_take(struct buf *b)
 {
-	char *p = b->p ? b->p : xstrdup("");
+	char *p = !b->p ? xstrdup("") : b->lent ? xstrdup(b->p) : b->p;
 
 	b->p = NULL;
 	b->n = b->cap = 0;
+	b->lent = false;
 	return p;
 }
 
@@ -60,11 +64,14 @@ void *buf_room(struct buf *b, size_t n)
 		return b->p + b->n;
 	while (cap - b->n < n)
 		cap = cap > b->max / 2 ? b->max : cap * 2;
-	p = realloc(b->p, cap + 1);
+	p = realloc(b->lent ? NULL : b->p, cap + 1);
 	if (!p) {
 		b->failed = true;
 		return NULL;
 	}
+	if (b->lent)
+		memcpy(p, b->p, b->n + 1);
+	b->lent = false;
 	b->p = p;
 	b->cap = cap;
 	return b->p + b->n;

@@ -19,10 +19,13 @@ struct buf {
 	size_t cap; /* bytes allocated, without the terminator */
 	size_t max; /* ceiling for n */
 	bool failed;
+	bool lent; /* p is not ours to free */
 };
 
 // clang-format off
 #define BUF_INIT(ceiling) { .max = (ceiling) }
+/* Begins in ARRAY, which is empty and outlives it: what fits there needs no memory of its own. */
+#define BUF_IN(array, ceiling) { .p = (array), .cap = sizeof(array) - 1, .max = (ceiling), .lent = true }
 // clang-format on
 #define AUTO_BUF __attribute__((cleanup(buf_done))) struct buf
 

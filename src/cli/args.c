@@ -452,7 +452,8 @@ static int parse_word(struct parser *p, const char *word)
 		return fail_unknown_command(p, word);
 	if (!utf8_valid(word, strlen(word)))
 		return fail(p, "argument '%s' is not UTF-8", shown(&b, word));
-	push(&p->args.word, word);
+	/* kept in argv, of which more has been read by now: most lines need no memory of their own */
+	p->argv[p->args.word.n++] = (char *)word;
 	return 0;
 }
 
@@ -464,11 +465,11 @@ static int parse_line(struct parser *p)
 		const char *word = p->argv[p->at];
 		int r = 0;
 
-		if (!options && command_path_end(&p->path)->takes_rest) {
-			push(&p->args.rest, word);
-		} else if (options && strcmp(word, "--") == 0) {
+		if (options && strcmp(word, "--") == 0) {
 			options = false;
 			p->args.has_rest = command_path_end(&p->path)->takes_rest;
+			if (p->args.has_rest)
+				break;
 		} else if (options && starts_with(word, "--")) {
 			r = parse_long(p, word);
 		} else if (options && word[0] == '-' && word[1]) {
@@ -479,6 +480,10 @@ static int parse_line(struct parser *p)
 		if (r < 0)
 			return -1;
 	}
+	if (p->args.has_rest)
+		p->args.rest = (struct strv){ p->argv + p->at + 1, (size_t)(p->argc - p->at - 1) };
+	p->args.word.v = p->argv;
+	p->argv[p->args.word.n] = NULL;
 	return 0;
 }
 
@@ -495,12 +500,13 @@ static struct str usage_word(const struct command *c, size_t i)
 	return word;
 }
 
-static int check_words(struct parser *p)
+static int fail_words(struct parser *p)
 {
 	const struct command *c = p->args.command;
 	size_t n = p->args.word.n;
 	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 	AUTO_BUF usage = BUF_INIT(MESSAGE_MAX_BYTES);
+	struct str what;
 
 	help_add_usage(&usage, p->args.program, &p->path);
 	if (n > c->max_args && c->takes_rest)
@@ -509,15 +515,20 @@ static int check_words(struct parser *p)
 	if (n > c->max_args)
 		return fail(p, "unexpected argument '%s'\nusage: %s",
 			    shown(&b, p->args.word.v[c->max_args]), buf_str(&usage));
-	if (n < c->min_args && c->instead && !args_has(&p->args, c->instead))
+	if (c->instead)
 		return fail(p, "%s needs a name or --%s\nusage: %s", c->name, c->instead,
 			    buf_str(&usage));
-	if (n < c->min_args && !c->instead) {
-		struct str what = usage_word(c, n);
+	what = usage_word(c, n);
+	return fail(p, "missing argument %.*s\nusage: %s", (int)what.n, what.p, buf_str(&usage));
+}
 
-		return fail(p, "missing argument %.*s\nusage: %s", (int)what.n, what.p,
-			    buf_str(&usage));
-	}
+static int check_words(struct parser *p)
+{
+	const struct command *c = p->args.command;
+	size_t n = p->args.word.n;
+
+	if (n > c->max_args || (n < c->min_args && !(c->instead && args_has(&p->args, c->instead))))
+		return fail_words(p);
 	if (n > 0 && c->word_choices)
 		return check_choice(p, c->name, c->word_choices, p->args.word.v[0]);
 	return 0;
@@ -656,7 +667,5 @@ int args_main(const struct command *root, int argc, char **argv)
 	free(p.values.owned.v);
 	free(p.values.line_names.v);
 	free(p.values.line_values.v);
-	free(p.args.word.v);
-	free(p.args.rest.v);
 	return status;
 }

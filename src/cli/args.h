@@ -105,7 +105,7 @@ const struct strv *args_list(const struct args *a, const char *name); /* never N
 const char *args_next_value(const struct args *a, size_t *at, const char **ret_name);
 
 /* Parses argv, prints help, tree or usage errors itself, otherwise runs the handler found.
- * Returns the exit status. ROOT's sub table lists all commands. */
+ * Returns the exit status. ROOT's sub table lists all commands. ARGV is rearranged. */
 int args_main(const struct command *root, int argc, char **argv);
 
 #define MSB_VERSION \

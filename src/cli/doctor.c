@@ -371,7 +371,7 @@ int cmd_doctor(const struct args *a)
 
 	/* opening makes a missing one: the one repair that needs nobody's consent */
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
-		report_machine(a, home.path ? &home : NULL);
+		report_machine(a, home.path[0] ? &home : NULL);
 		ui_check(UI_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
 		hint_lines(strchr(e.msg, '\n') ? strchr(e.msg, '\n') + 1 : "");
 		if (e.hint)

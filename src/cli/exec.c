@@ -6,18 +6,18 @@
 #include "client/sandbox.h"
 #include "client/visit.h"
 
-static int run(struct execution *x, const struct args *a, const struct home *h, const char *name,
-	       struct exec_result *result, bool *ret_ran, struct err *e)
+/* RECORD may be filled: without a command it says what to run. */
+static int run(struct execution *x, const struct args *a, const struct home *h,
+	       struct record *record, struct exec_result *result, bool *ret_ran, struct err *e)
 {
-	AUTO_RECORD record = RECORD_NONE;
+	const char *name = a->word.v[0];
 	struct visit v;
 	int r = visit_open(&v, h, name, start_one, e);
 
 	*ret_ran = false;
-	/* without a command the record says what to run */
 	if (r == 0 && a->rest.n == 0)
-		r = record_load(h, name, &record, e);
-	if (r == 0 && execution_command(x, &record.spec, &a->rest, a->rest.n == 0)) {
+		r = record_load(h, name, record, e);
+	if (r == 0 && execution_command(x, &record->spec, &a->rest, a->rest.n == 0)) {
 		*ret_ran = true;
 		r = client_exec(&v.client, &x->request, result, e);
 	}
@@ -27,8 +27,8 @@ static int run(struct execution *x, const struct args *a, const struct home *h, 
 
 int cmd_exec(const struct args *a)
 {
-	const char *name = a->word.v[0];
 	AUTO_HOME home = { .fd = -1 };
+	AUTO_RECORD record = RECORD_NONE; /* the words to run may be its */
 	struct exec_result result;
 	struct execution x;
 	struct err e = { 0 };
@@ -37,13 +37,13 @@ int cmd_exec(const struct args *a)
 
 	if (execution_options(&x, a, &e) < 0)
 		status = ui_error(&e);
-	else if (home_open(&home, &e) < 0 || run(&x, a, &home, name, &result, &ran, &e) < 0)
+	else if (home_open(&home, &e) < 0 || run(&x, a, &home, &record, &result, &ran, &e) < 0)
 		status = ui_error(&e);
 	else if (!ran) {
 		ui_warn("nothing to run: give a command after --");
 		status = 0;
 	} else {
-		status = execution_report(&x, &home, name, &result);
+		status = execution_report(&x, &home, a->word.v[0], &result);
 	}
 	execution_done(&x);
 	return status;

@@ -134,23 +134,22 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 	const struct strv *tail = command->n ? command : &s->cmd;
 	bool entry = with_entrypoint && s->has_entrypoint;
 	bool nothing = !command->n && !entry && !s->cmd.n;
-	const char **argv;
-	size_t n = 0;
+	struct exec_message *m = &x->request.message;
 
 	if (x->interactive && (nothing || (x->shell && !command->n))) {
-		argv = xcalloc(2, sizeof(*argv));
-		argv[n++] = s->shell ? s->shell : SPEC_DEFAULT_SHELL;
-	} else {
-		argv = xcalloc(s->entrypoint.n + tail->n + 1, sizeof(*argv));
-		for (size_t i = 0; entry && i < s->entrypoint.n; i++)
-			argv[n++] = s->entrypoint.v[i];
+		x->argv = xcalloc(2, sizeof(*x->argv));
+		x->argv[m->n_argv++] = s->shell ? s->shell : SPEC_DEFAULT_SHELL;
+	} else if (entry) {
+		x->argv = xcalloc(s->entrypoint.n + tail->n + 1, sizeof(*x->argv));
+		for (size_t i = 0; i < s->entrypoint.n; i++)
+			x->argv[m->n_argv++] = s->entrypoint.v[i];
 		for (size_t i = 0; i < tail->n; i++)
-			argv[n++] = tail->v[i];
+			x->argv[m->n_argv++] = tail->v[i];
+	} else {
+		m->n_argv = tail->n;
 	}
-	x->argv = argv;
-	x->request.message.argv = argv;
-	x->request.message.n_argv = n;
-	return n > 0;
+	m->argv = x->argv ? x->argv : (const char **)tail->v;
+	return m->n_argv > 0;
 }
 
 /* "exit 137" alone tells nobody why. */

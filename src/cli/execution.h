@@ -8,7 +8,7 @@
 struct execution {
 	struct exec_request request;
 	struct strv env;   /* owned */
-	const char **argv; /* owned array, borrowed strings */
+	const char **argv; /* owned array, borrowed strings; NULL when the caller's words are it */
 	bool interactive;
 	bool shell; /* at a terminal, without a command: a shell, whatever the image would run */
 };

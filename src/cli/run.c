@@ -22,7 +22,8 @@
 struct job {
 	const struct args *args;
 	struct home home;
-	struct spec spec;
+	struct spec spec;     /* of a new one */
+	struct record record; /* of one that exists */
 	struct execution x;
 	struct launch launch;
 	bool started; /* by us: ours to stop */
@@ -125,8 +126,9 @@ static bool other_image(const struct args *a, const struct spec *has)
 }
 
 /* The name exists: use what is there; creation options have no say. */
-static int run_existing(struct job *j, struct record *r, struct err *e)
+static int run_existing(struct job *j, struct err *e)
 {
+	const struct record *r = &j->record;
 	const char *name = r->spec.name, *option = ignored_option(j->args);
 
 	if (option)
@@ -151,12 +153,11 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 {
 	const struct args *a = j->args;
 	const char *name = args_str(a, "name");
-	AUTO_RECORD record = RECORD_NONE;
 	bool replace = args_has(a, "replace") || args_has(a, "replace-with-timeout");
 	bool exists = false;
 
 	if (name && !replace) {
-		exists = record_load(&j->home, name, &record, e) == 0;
+		exists = record_load(&j->home, name, &j->record, e) == 0;
 		if (!exists && e->code != ERR_NOT_FOUND && e->code != ERR_INVALID)
 			return -1;
 	}
@@ -165,12 +166,12 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	*ret_name = name ? name : j->spec.name;
 	j->spec.ephemeral = !name;
 	j->x.request.log = exists || name; /* an ephemeral one's log would go with it */
-	if (!execution_command(&j->x, exists ? &record.spec : &j->spec, &a->rest, true)) {
+	if (!execution_command(&j->x, exists ? &j->record.spec : &j->spec, &a->rest, true)) {
 		ui_warn("nothing to run: give a command after --");
 		return 0;
 	}
 	/* a sandbox that we start ends with its command, also when we have left by then */
-	if (!exists || !sandbox_is_up(&record))
+	if (!exists || !sandbox_is_up(&j->record))
 		j->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
 		/* our own terminal stays here; one of the command's own is for `attach` */
@@ -178,7 +179,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
 		j->x.request.message.flags |= EXEC_DETACHED;
 	}
-	return exists ? run_existing(j, &record, e) : run_new(j, e);
+	return exists ? run_existing(j, e) : run_new(j, e);
 }
 
 /* What we started ends with us; an ephemeral one is out of sight before we return. */
@@ -201,7 +202,9 @@ static void finish(struct job *j, const char *name)
 
 int cmd_run(const struct args *a)
 {
-	struct job j = { .args = a, .home = { .fd = -1 }, .launch = LAUNCH_NONE };
+	struct job j = {
+		.args = a, .home = { .fd = -1 }, .record = RECORD_NONE, .launch = LAUNCH_NONE
+	};
 	const char *name = NULL;
 	struct err e = { 0 };
 	int status = 0;
@@ -220,6 +223,7 @@ int cmd_run(const struct args *a)
 	launch_done(&j.launch);
 	execution_done(&j.x);
 	spec_done(&j.spec);
+	record_done(&j.record);
 	home_done(&j.home);
 	return status;
 }

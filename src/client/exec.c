@@ -30,6 +30,8 @@
 #include "state/record.h"
 
 #define CHUNK_BYTES 65536
+#define FRAMES_BYTES 8192  /* read at once of what pid 1 says */
+#define REQUEST_BYTES 1024 /* as much of a request needs no memory of its own: most are smaller */
 #define SILENCE_NS (300 * NS_PER_MS) /* after the end: how long background children may stay mute */
 #define DRAIN_NS (1000 * NS_PER_MS)  /* … and how long they may go on talking to us */
 #define BACKSTOP_NS (3 * NS_PER_SEC) /* beyond --timeout: pid 1 itself does not answer */
@@ -305,7 +307,7 @@ static int take_frame(void *arg, const struct frame *f)
 
 static int read_frames(struct run *r)
 {
-	char chunk[16384];
+	char chunk[FRAMES_BYTES];
 	ssize_t n = recv(r->c->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
 	int k;
 
@@ -447,12 +449,13 @@ static void pump_in(struct run *r, bool readable)
 
 static int poll_timeout(const struct run *r, uint64_t until)
 {
-	uint64_t now = clock_mono_ns(), at = until;
+	uint64_t now, at = until;
 
 	if (r->deadline && (!at || r->deadline < at))
 		at = r->deadline;
 	if (!at)
 		return -1;
+	now = clock_mono_ns();
 	return at <= now ? 0 : (int)((at - now) / NS_PER_MS) + 1;
 }
 
@@ -486,6 +489,8 @@ static int drain(struct run *r)
 	uint64_t now = r->result->end.alone ? 0 : clock_mono_ns(), end = now + DRAIN_NS;
 	uint64_t out_left = held(r->out_pipe), err_left = held(r->err_pipe);
 
+	if (r->result->end.alone && !out_left && !err_left)
+		return 0;
 	r->last_output = now;
 	while (r->out_pipe >= 0 || r->err_pipe >= 0) {
 		struct pollfd p[] = { { .fd = r->out_pipe, .events = POLLIN },
@@ -739,20 +744,43 @@ static int open_pipe(int pair[2], int ours)
 	return fcntl(pair[ours], F_SETFL, O_NONBLOCK);
 }
 
-static int send_request(struct run *r, enum frame_type type, struct buf *body, const int *fds,
-			unsigned n_fds)
+/* What goes to pid 1 in one message: begun here, filled by the caller, sent by request_send(). */
+static size_t request_begin(const struct run *r, enum frame_type type, struct buf *b)
 {
-	AUTO_BUF b = BUF_INIT(FRAME_BODY_MAX_BYTES + 256);
+	if (!r->c->greeted)
+		hello_encode(b);
+	return frame_begin(b, type, 0, STREAM);
+}
+
+static int request_send(struct run *r, struct buf *b, size_t at, const int *fds, unsigned n_fds)
+{
 	int k;
 
-	if (!r->c->greeted)
-		hello_encode(&b);
-	frame_put(&b, type, 0, STREAM, body->p, body->n);
-	if (buf_failed(body) || buf_failed(&b))
+	frame_end(b, at);
+	if (buf_failed(b))
 		return err_set(r->e, ERR_LIMIT, "the command and its environment are too long");
-	k = fdpass_send(r->c->fd, b.p, b.n, fds, n_fds);
+	k = fdpass_send(r->c->fd, b->p, b->n, fds, n_fds);
 	r->c->greeted = true;
 	return k < 0 ? lost(r) : 0;
+}
+
+static int send_exec(struct run *r, const int *fds, unsigned n_fds)
+{
+	char room[REQUEST_BYTES] = "";
+	AUTO_BUF b = BUF_IN(room, FRAME_BODY_MAX_BYTES + REQUEST_BYTES);
+	size_t at = request_begin(r, FRAME_EXEC, &b);
+
+	exec_encode(&b, &r->q->message);
+	return request_send(r, &b, at, fds, n_fds);
+}
+
+static int send_attach(struct run *r)
+{
+	AUTO_BUF b = BUF_INIT(REQUEST_BYTES);
+	size_t at = request_begin(r, FRAME_ATTACH, &b);
+
+	number_encode(&b, r->q->attach_id);
+	return request_send(r, &b, at, NULL, 0);
 }
 
 static bool is_dev_null(int fd)
@@ -767,7 +795,6 @@ static int start_piped(struct run *r)
 	const struct exec_request *q = r->q;
 	bool joined = q->message.flags & EXEC_JOINED;
 	struct pipes p = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
-	AUTO_BUF body = BUF_INIT(FRAME_BODY_MAX_BYTES);
 	int fds[3];
 	int k = -1;
 
@@ -778,8 +805,7 @@ static int start_piped(struct run *r)
 		fds[0] = p.in[0];
 		fds[1] = p.out[1];
 		fds[2] = p.err[1];
-		exec_encode(&body, &q->message);
-		k = send_request(r, FRAME_EXEC, &body, fds, joined ? 2 : 3);
+		k = send_exec(r, fds, joined ? 2 : 3);
 	}
 	if (k == 0) {
 		/* a terminal with --no-tty and /dev/null are an immediate end of input */
@@ -846,14 +872,12 @@ static int output_result(const struct run *r)
 int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
 		struct err *e)
 {
-	AUTO_BUF body = BUF_INIT(FRAME_BODY_MAX_BYTES);
 	struct run r;
 	int k;
 
 	run_init(&r, c, q, ret, e);
 	if (q->message.flags & (EXEC_TTY | EXEC_DETACHED)) {
-		exec_encode(&body, &q->message);
-		k = send_request(&r, FRAME_EXEC, &body, NULL, 0);
+		k = send_exec(&r, NULL, 0);
 		r.in_open = q->in >= 0;
 		if (k == 0)
 			k = q->message.flags & EXEC_DETACHED ? wait_started(&r) : terminal(&r);
@@ -871,13 +895,11 @@ int client_exec(struct client *c, const struct exec_request *q, struct exec_resu
 int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
 		  struct err *e)
 {
-	AUTO_BUF body = BUF_INIT(64);
 	struct run r;
 	int k;
 
 	run_init(&r, c, q, ret, e);
-	number_encode(&body, q->attach_id);
-	k = send_request(&r, FRAME_ATTACH, &body, NULL, 0);
+	k = send_attach(&r);
 	r.in_open = true;
 	if (k == 0) {
 		r.winch = -1;

@@ -86,7 +86,7 @@ int idmap_longest_run(const struct idmap *m, uint32_t from, struct idmap_line *r
 
 bool idmap_is_whole(void)
 {
-	static struct idmap m;
+	struct idmap m;
 
 	return idmap_read("/proc/self/uid_map", &m) == 0 && m.n == 1 && m.line[0].inside == 0 &&
 	       m.line[0].outside == 0 && m.line[0].count == UINT32_MAX;

@@ -32,7 +32,7 @@ static int apply_image_object(const struct json_value *v, const char *path, stru
 	struct {
 		const char *oci, *bind, *disk, *snapshot, *upper_size, *fstype;
 	} in = { 0 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), oci, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), bind, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), disk, JSON_OPTIONAL),
@@ -93,7 +93,7 @@ static int apply_registry(const struct json_value *v, const char *path, struct c
 	struct {
 		const char *username, *password_env;
 	} in = { 0 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), username, JSON_REQUIRED),
 		FIELD_STR(__typeof__(in), password_env, JSON_REQUIRED),
 	};
@@ -153,7 +153,7 @@ static int apply_rlimit(const struct json_value *v, const char *path, struct con
 		const char *resource;
 		int64_t soft, hard;
 	} in = { .hard = -1 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), resource, JSON_REQUIRED),
 		FIELD_INT(__typeof__(in), soft, JSON_REQUIRED, 0, INT64_MAX),
 		FIELD_INT(__typeof__(in), hard, JSON_OPTIONAL, 0, INT64_MAX),

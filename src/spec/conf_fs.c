@@ -39,7 +39,8 @@ static int mount_tmpfs_size(const struct json_value *v, const char *path, struct
 	struct {
 		const char *size;
 	} in = { 0 };
-	const struct json_field fields[] = { FIELD_STR(__typeof__(in), size, JSON_OPTIONAL) };
+	static const struct json_field fields[] = { FIELD_STR(__typeof__(in), size,
+							      JSON_OPTIONAL) };
 	AUTO_FREE char *at = xasprintf("%s.tmpfs", path);
 
 	if (conf_decode(v, at, fields, ARRAY_SIZE(fields), &in, e) < 0)

@@ -25,7 +25,7 @@ static int apply_dns(const struct json_value *v, struct conf_target *a, struct e
 		const struct json_value *nameservers;
 		const char *query_timeout;
 	} in = { .rebind_protection = true };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_BOOL(__typeof__(in), rebind_protection, JSON_OPTIONAL),
 		FIELD_VALUE(__typeof__(in), nameservers, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), query_timeout, JSON_OPTIONAL),

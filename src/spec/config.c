@@ -82,7 +82,7 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 		bool disable_metrics_sample;
 		const struct json_value *oci;
 	} in = { .metrics_sample_interval_ms = -1 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), shell, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), workdir, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), thp, JSON_OPTIONAL),
@@ -133,7 +133,7 @@ static int read_paths(const struct json_value *v, const char *home, struct confi
 	struct {
 		const char *cache, *sandboxes, *volumes, *snapshots, *logs, *secrets;
 	} in = { 0 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), cache, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), sandboxes, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), volumes, JSON_OPTIONAL),
@@ -167,14 +167,14 @@ static int read_registry(const struct json_member *m, struct config *c, struct e
 		bool insecure;
 		const struct json_value *auth;
 	} in = { 0 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_BOOL(__typeof__(in), insecure, JSON_OPTIONAL),
 		FIELD_VALUE(__typeof__(in), auth, JSON_OPTIONAL),
 	};
 	struct {
 		const char *username, *password_env, *secret_name, *store;
 	} auth = { 0 };
-	const struct json_field auth_fields[] = {
+	static const struct json_field auth_fields[] = {
 		FIELD_STR(__typeof__(auth), username, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(auth), password_env, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(auth), secret_name, JSON_OPTIONAL),
@@ -206,7 +206,7 @@ static int read_registries(const struct json_value *v, const char *home, struct 
 		const char *ca_certs;
 		const struct json_value *hosts;
 	} in = { 0 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), ca_certs, JSON_OPTIONAL),
 		FIELD_VALUE(__typeof__(in), hosts, JSON_OPTIONAL),
 	};
@@ -256,7 +256,7 @@ int config_read(const struct json_value *v, const char *home, struct config *ret
 		bool shell_fallback;
 		const struct json_value *sandbox_defaults, *paths, *registries;
 	} in = { .engine = "auto", .deployment_profile = "single-tenant" };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), log_level, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), engine, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), deployment_profile, JSON_OPTIONAL),

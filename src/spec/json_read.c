@@ -148,7 +148,7 @@ int root_disk_read_json(const struct json_value *v, const char *path, struct spe
 		const char *kind, *format, *fstype, *clone;
 		int64_t size_mib;
 	} in = { 0 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), kind, JSON_REQUIRED),
 		FIELD_STR(__typeof__(in), format, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), fstype, JSON_OPTIONAL),
@@ -319,7 +319,7 @@ static int read_port(const struct json_value *v, const char *path, struct spec *
 		const char *host_bind, *protocol;
 		int64_t guest_port, host_port;
 	} in = { .protocol = "tcp" };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), host_bind, JSON_REQUIRED),
 		FIELD_STR(__typeof__(in), protocol, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), guest_port, JSON_REQUIRED, 1, UINT16_MAX),
@@ -377,7 +377,7 @@ static int read_network(const struct json_value *v, struct spec *s, struct err *
 		bool enabled, trust_host_cas;
 		int64_t max_connections;
 	} in = { .enabled = true, .max_connections = SPEC_DEFAULT_MAX_CONNECTIONS };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_BOOL(__typeof__(in), enabled, JSON_OPTIONAL),
 		FIELD_BOOL(__typeof__(in), trust_host_cas, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), max_connections, JSON_OPTIONAL, 0, UINT32_MAX),
@@ -425,7 +425,7 @@ static int read_resources(const struct json_value *v, struct spec *s, struct err
 	} in = { .cpus = s->cpus,
 		 .memory_mib = (int64_t)s->memory_mib,
 		 .pids_limit = SPEC_DEFAULT_PIDS };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), cpu_placement, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), placement_profile, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), thp, JSON_OPTIONAL),
@@ -457,7 +457,7 @@ static int read_rlimit(const struct json_value *v, const char *path, struct spec
 		const char *resource;
 		int64_t soft, hard;
 	} in = { .soft = -1, .hard = -1 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), resource, JSON_REQUIRED),
 		FIELD_INT(__typeof__(in), soft, JSON_OPTIONAL, 0, INT64_MAX),
 		FIELD_INT(__typeof__(in), hard, JSON_OPTIONAL, 0, INT64_MAX),
@@ -515,7 +515,7 @@ static int read_runtime(const struct json_value *v, struct spec *s, struct err *
 		bool disable_metrics_sample, log_disabled, shell_fallback;
 		const struct json_value *entrypoint;
 	} in = { .metrics_sample_interval_ms = SPEC_DEFAULT_METRICS_INTERVAL_MS };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), hostname, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), log_level, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), stop_signal, JSON_OPTIONAL),
@@ -552,7 +552,7 @@ static int read_lifecycle(const struct json_value *v, struct spec *s, struct err
 		bool ephemeral;
 		int64_t idle_timeout_secs, max_duration_secs;
 	} in = { 0 };
-	const struct json_field fields[] = {
+	static const struct json_field fields[] = {
 		FIELD_BOOL(__typeof__(in), ephemeral, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), idle_timeout_secs, JSON_OPTIONAL, 0, SECONDS_MAX),
 		FIELD_INT(__typeof__(in), max_duration_secs, JSON_OPTIONAL, 0, SECONDS_MAX),

@@ -27,20 +27,25 @@
 #define MARKER_MAX_BYTES 192
 #define LISTEN_BACKLOG 1024 /* clients beyond what pid 1 accepts at once wait here */
 
-static char *wanted_path(struct err *e)
+/* From the environment, or put together in JOINED. */
+static const char *wanted_path(char joined[PATH_MAX], struct err *e)
 {
 	const char *home = getenv("CORDON_HOME");
 
 	if (!home || !*home)
 		home = getenv("MSB_HOME");
 	if (home && *home)
-		return xstrdup(home);
+		return home;
 	home = getenv("HOME");
 	if (!home || home[0] != '/') {
 		err_set(e, ERR_INVALID, "no home directory: neither CORDON_HOME nor HOME is set");
 		return NULL;
 	}
-	return xasprintf("%s/.cordon", home);
+	if (snprintf(joined, PATH_MAX, "%s/.cordon", home) >= PATH_MAX) {
+		err_set(e, ERR_INVALID, "HOME is longer than a path may be");
+		return NULL;
+	}
+	return joined;
 }
 
 static const char *const socket_kinds[] = { "sock", "ctl" }; /* of the sockets in run/ */
@@ -233,27 +238,28 @@ static int check_backend(struct err *e)
 
 int home_open(struct home *h, struct err *e)
 {
-	AUTO_FREE char *path = NULL;
+	char joined[PATH_MAX];
+	const char *path;
 	AUTO_FD fd = -1;
 
 	*h = (struct home){ .fd = -1 };
 	if (check_backend(e) < 0)
 		return -1;
-	path = wanted_path(e);
+	path = wanted_path(joined, e);
 	if (!path)
 		return -1;
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* musl's open() would ask for O_CLOEXEC a second time */
+	fd = openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		if (path_make(path, e) < 0)
 			return err_wrap(e, "state directory '%s'", path);
-		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd = openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}
 	if (fd < 0)
 		return err_sys(e, errno, "open state directory '%s'", path);
 	if (check_ours(path, fd, &h->served, e) < 0)
 		return -1;
-	h->path = realpath(path, NULL);
-	if (!h->path)
+	if (!realpath(path, h->path))
 		return err_sys(e, errno, "resolve state directory '%s'", path);
 	h->fd = fd_take(&fd);
 	return 0;
@@ -261,7 +267,6 @@ int home_open(struct home *h, struct err *e)
 
 void home_done(struct home *h)
 {
-	free_p(&h->path);
 	fd_closep(&h->fd);
 }
 

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,7 +27,7 @@ enum home_served {
 };
 
 struct home {
-	char *path;              /* canonical, absolute */
+	char path[PATH_MAX];     /* canonical, absolute; "" until it is known */
 	int fd;                  /* O_PATH directory */
 	enum home_served served; /* what this kernel's overlay does not do here */
 };

@@ -54,7 +54,7 @@ static bool has_capability(unsigned cap)
 /* Root of a user namespace whose map is long enough maps its own ids without help. */
 static int own_sub_range(struct ids *i)
 {
-	static struct idmap m;
+	struct idmap m;
 	struct idmap_line uid, gid;
 
 	if (idmap_read("/proc/self/uid_map", &m) == 0 && idmap_longest_run(&m, 1, &uid) == 0 &&

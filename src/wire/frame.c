@@ -42,10 +42,13 @@ int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg)
 	struct str rest;
 	int r;
 
-	buf_add(in, p, n);
+	if (n > in->max - in->n)
+		return -EPROTO;
+	if (in->n) /* else whole frames are taken from where they are */
+		buf_add(in, p, n);
 	if (buf_failed(in))
 		return -EPROTO;
-	rest = (struct str){ in->p, in->n };
+	rest = in->n ? (struct str){ in->p, in->n } : (struct str){ p, n };
 	while ((r = frame_next(&rest, &f)) > 0) {
 		r = fn(arg, &f);
 		if (r)
@@ -53,8 +56,11 @@ int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg)
 	}
 	if (r < 0)
 		return r;
-	buf_drop(in, in->n - rest.n);
-	return 0;
+	if (in->n)
+		buf_drop(in, in->n - rest.n);
+	else if (rest.n)
+		buf_add(in, rest.p, rest.n);
+	return buf_failed(in) ? -EPROTO : 0;
 }
 
 size_t frame_begin(struct buf *b, enum frame_type type, unsigned flags, uint32_t stream)

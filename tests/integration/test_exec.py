@@ -49,6 +49,13 @@ class Status(CordonTest):
             self.assertEqual(got.stderr_line(0), f'error: failed to exec "{program}"', got)
             self.assertRegex(got.stderr_line(1), r"^  → not found: ", got)
 
+    def test_a_missing_program_that_the_sandbox_names_is_told_by_name(self):
+        program = "/no/such/program/with/a/name/of/some/length"
+        box = self.create("--entrypoint", program)
+        for got in (self.cordon("exec", box.name), self.cordon("run", "-n", box.name)):
+            self.assertEqual((got.code, got.out), (127, b""), got)
+            self.assertEqual(got.stderr_line(0), f'error: failed to exec "{program}"', got)
+
     def test_directory_is_126(self):
         got = self.create().exec("/usr")
         self.assertEqual((got.code, got.out), (126, b""), got)

@@ -1,6 +1,7 @@
 #include "base/str.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -72,6 +73,32 @@ static void buffers(void)
 	T_STR(buf_str(&b), "4212345678");
 }
 
+static void a_buffer_begins_in_memory_that_is_lent_to_it(void)
+{
+	char room[8] = "", other[8] = "";
+	AUTO_BUF b = BUF_IN(room, 20);
+	AUTO_BUF taken = BUF_IN(other, 20);
+	char *text;
+
+	buf_add_str(&b, "1234567");
+	T_TRUE(b.p == room);
+	buf_add_char(&b, '8'); /* more than the room holds: it moves */
+	T_TRUE(b.p != room);
+	T_STR(buf_str(&b), "12345678");
+	T_STR(room, "1234567");
+	buf_add_str(&b, "123456789012");
+	T_TRUE(!buf_failed(&b));
+	buf_add_char(&b, 'x');
+	T_TRUE(buf_failed(&b));
+
+	buf_add_str(&taken, "mine");
+	text = buf_take(&taken);
+	other[0] = 'x';
+	T_STR(text, "mine");
+	T_STR(buf_str(&taken), "");
+	free(text);
+}
+
 static void errors(void)
 {
 	struct err e = { 0 };
@@ -105,6 +132,7 @@ int main(void)
 	T_RUN(utf8);
 	T_RUN(distance);
 	T_RUN(buffers);
+	T_RUN(a_buffer_begins_in_memory_that_is_lent_to_it);
 	T_RUN(errors);
 	T_RUN(times);
 	return t_end();

@@ -72,7 +72,8 @@ static int confined(struct supervisor *s)
 
 	*s = (struct supervisor){ .record_dir = path("sandboxes/mine", O_RDONLY | O_DIRECTORY),
 				  .ids = { .mode = IDS_SINGLE } };
-	s->home = (struct home){ .path = dir, .fd = path(".", O_PATH | O_DIRECTORY) };
+	s->home = (struct home){ .fd = path(".", O_PATH | O_DIRECTORY) };
+	snprintf(s->home.path, sizeof(s->home.path), "%s", dir);
 	process_init(&s->instance);
 	s->record.spec.ephemeral = true;
 	return supervisor_confine(s, &e);
