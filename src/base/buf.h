@@ -24,8 +24,9 @@ struct buf {
 
 // clang-format off
 #define BUF_INIT(ceiling) { .max = (ceiling) }
-/* Begins in ARRAY, which is empty and outlives it: what fits there needs no memory of its own. */
-#define BUF_IN(array, ceiling) { .p = (array), .cap = sizeof(array) - 1, .max = (ceiling), .lent = true }
+/* Begins in ARRAY, which outlives it: what fits there needs no memory of its own. */
+#define BUF_IN(array, ceiling) \
+	{ .p = ((array)[0] = '\0', (array)), .cap = sizeof(array) - 1, .max = (ceiling), .lent = true }
 // clang-format on
 #define AUTO_BUF __attribute__((cleanup(buf_done))) struct buf
 

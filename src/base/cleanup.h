@@ -60,6 +60,15 @@ static inline void *xcalloc(size_t n, size_t size)
 	return p;
 }
 
+static inline void *xmalloc(size_t n)
+{
+	void *p = malloc(n);
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n); /* at most N bytes, fewer when S ends before */
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

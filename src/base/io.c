@@ -54,7 +54,9 @@ int io_read_to_end(int fd, struct buf *b)
 {
 	for (;;) {
 		/* small files, small reads: most of what is read whole is a page or two */
-		size_t chunk = b->n < IO_FIRST_BYTES ? IO_FIRST_BYTES : IO_CHUNK_BYTES;
+		size_t chunk = b->n < b->cap           ? b->cap - b->n
+			       : b->n < IO_FIRST_BYTES ? IO_FIRST_BYTES
+						       : IO_CHUNK_BYTES;
 		size_t want = b->max - b->n < chunk ? b->max - b->n : chunk;
 		char probe;
 		char *room = want ? buf_room(b, want) : &probe;

@@ -81,7 +81,8 @@ static int add_ports(const struct args *a, struct spec *s, struct err *e)
 /* The record keeps the policy as JSON, so that `inspect` shows what is in force. */
 static int keep_policy(const struct policy *p, struct spec *s, struct err *e)
 {
-	AUTO_BUF b = BUF_INIT(POLICY_TEXT_MAX_BYTES);
+	char room[1024];
+	AUTO_BUF b = BUF_IN(room, POLICY_TEXT_MAX_BYTES);
 	struct json_writer w;
 
 	json_writer_init(&w, &b, 0);

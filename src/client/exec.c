@@ -766,7 +766,7 @@ static int request_send(struct run *r, struct buf *b, size_t at, const int *fds,
 
 static int send_exec(struct run *r, const int *fds, unsigned n_fds)
 {
-	char room[REQUEST_BYTES] = "";
+	char room[REQUEST_BYTES];
 	AUTO_BUF b = BUF_IN(room, FRAME_BODY_MAX_BYTES + REQUEST_BYTES);
 	size_t at = request_begin(r, FRAME_EXEC, &b);
 

@@ -55,7 +55,8 @@ int idmap_parse(struct str text, struct idmap *ret)
 
 int idmap_read(const char *path, struct idmap *ret)
 {
-	AUTO_BUF text = BUF_INIT(IDMAP_TEXT_MAX_BYTES);
+	char room[256];
+	AUTO_BUF text = BUF_IN(room, IDMAP_TEXT_MAX_BYTES);
 	int r = io_read_file(AT_FDCWD, path, &text);
 
 	return r < 0 ? r : idmap_parse(str_of(buf_str(&text)), ret);

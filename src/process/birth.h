@@ -8,7 +8,6 @@
 MUST_USE int birth_map_trees(const struct plan *p, const struct ids *ids, int whole,
 			     const struct tree_map *maps, size_t n, struct err *e);
 /* What the child needs to be born: it closes PARENTS_END, makes NAMESPACES and waits for a byte on GO. */
-MUST_USE int birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces,
-			   int go, struct err *e);
+void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go);
 /* Clones the child that walks I->plan. */
 MUST_USE int birth_clone(struct process_instance *i, struct err *e);

@@ -25,6 +25,7 @@
 #define REMOVE_RETRY_MS 5
 #define REMOVE_DEPTH_MAX 8 /* what a payload-owned subtree can nest under its delegation */
 #define CONTROL_FILE_MAX_BYTES 65536
+#define CONTROL_FILE_USUAL_BYTES 512
 #define WORDS_MAX_BYTES 512 /* the kernel has some fifteen controllers */
 #define MOVE_PASSES_MAX 8   /* over a group whose members fork meanwhile */
 
@@ -76,7 +77,8 @@ static int make_dir(int parent, const char *name)
 /* Our own v2 group below the mount, "/" or "" for the root: where a user may have delegation. */
 static void own_v2_path(struct buf *out)
 {
-	AUTO_BUF text = BUF_INIT(CONTROL_FILE_MAX_BYTES);
+	char room[CONTROL_FILE_USUAL_BYTES];
+	AUTO_BUF text = BUF_IN(room, CONTROL_FILE_MAX_BYTES);
 	struct str rest;
 
 	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", &text) < 0)
@@ -439,7 +441,8 @@ void cgroup_clear(const struct cgroup *c)
 
 static bool read_number(int dir, const char *file, const char *key, uint64_t *ret)
 {
-	AUTO_BUF text = BUF_INIT(CONTROL_FILE_MAX_BYTES);
+	char room[CONTROL_FILE_USUAL_BYTES];
+	AUTO_BUF text = BUF_IN(room, CONTROL_FILE_MAX_BYTES);
 	struct str rest;
 
 	if (io_read_file(dir, file, &text) < 0)

@@ -62,7 +62,8 @@ static int write_proc(pid_t pid, const char *file, const char *text, struct err 
 static int write_map(pid_t pid, const char *file, const struct id_line *line, size_t n,
 		     struct err *e)
 {
-	AUTO_BUF text = BUF_INIT(MAP_MAX_BYTES);
+	char room[MAP_MAX_BYTES + 1];
+	AUTO_BUF text = BUF_IN(room, MAP_MAX_BYTES);
 
 	for (size_t k = 0; k < n; k++)
 		buf_addf(&text, "%u %u %u\n", line[k].inside, line[k].outside, line[k].count);

@@ -107,22 +107,16 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 	return 0;
 }
 
-int birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go,
-		  struct err *e)
+void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go)
 {
-	i->child = xcalloc(1, sizeof(*i->child));
+	i->child = plan_room(i->plan, sizeof(*i->child));
 	*i->child = (struct child_args){
 		.parents_end = parents_end,
 		.namespaces = namespaces,
 		.go = go,
 		.plan = i->plan,
 	};
-	i->stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (i->stack != MAP_FAILED)
-		return 0;
-	i->stack = NULL;
-	return err_sys(e, errno, "make a stack");
+	i->stack = plan_room(i->plan, CHILD_STACK_BYTES);
 }
 
 /* What is used in a user namespace (queued signals, inotify instances, POSIX queues …) counts for whoever
@@ -258,7 +252,7 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 		return err_sys(e, errno, "make channel");
 	i->link_from = pair[0];
 	i->link_report = pair[1];
-	i->netif = xcalloc(1, sizeof(*i->netif));
+	i->netif = plan_room(i->plan, sizeof(*i->netif));
 	netif_job_init(i->netif, r->netif, true, pair[1]);
 	return 0;
 }
@@ -311,12 +305,10 @@ static int begin_mapping(struct process_instance *i, const struct process_reques
 
 	if (r->rootfs.ids->mode != IDS_RANGE)
 		return 0;
-	h = xcalloc(1, sizeof(*h));
+	h = plan_room(i->plan, sizeof(*h));
 	err = holder_start(h);
-	if (err < 0) {
-		free(h);
+	if (err < 0)
 		return ids_refused(-err, e);
-	}
 	i->mapping = h;
 	return 0;
 }
@@ -327,7 +319,7 @@ static int begin_network(struct process_instance *i, const struct process_reques
 
 	if (!may_make_ahead(r))
 		return 0;
-	i->netns = xcalloc(1, sizeof(*i->netns));
+	i->netns = plan_room(i->plan, sizeof(*i->netns));
 	return netns_begin(i->netns, i->netif, base, base + IDS_PER_SANDBOX - 1, e);
 }
 
@@ -426,9 +418,8 @@ static int make_child(struct process_instance *i, const struct process_request *
 	cgroup_prepare(&i->cgroup, r->cgroup_id);
 	if (r->rootfs.ids->mode == IDS_RANGE && !r->rootfs.served)
 		i->owner = r->rootfs.ids->uid_base + IDS_PER_SANDBOX - 1;
-	if (birth_prepare(i, i->channel, NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET),
-			  guest_end, e) < 0)
-		return -1;
+	birth_prepare(i, i->channel, NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET),
+		      guest_end);
 	return clone_in_network(i, e);
 }
 
@@ -464,6 +455,7 @@ static int make_child_and_plan(struct process_instance *i, const struct process_
 int process_begin(const struct process_request *r, struct process_instance *ret, struct err *e)
 {
 	process_init(ret);
+	ret->plan = plan_new();
 	if (prepare_netif(ret, r, e) < 0 || begin_mapping(ret, r, e) < 0)
 		return -1;
 	return begin_network(ret, r, e);
@@ -480,7 +472,6 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		return err_sys(e, errno, "make channel");
 	ret->channel = pair[0];
 	guest_end = pair[1];
-	ret->plan = plan_new();
 	if (prepare_serving(r, &serving, e) < 0 ||
 	    make_child_and_plan(ret, r, guest_end, &serving, e) < 0)
 		return -1;
@@ -580,17 +571,16 @@ void process_started(struct process_instance *i)
 {
 	if (i->server)
 		process_started(i->server);
-	plan_free(TAKE(i->plan));
-	free_p(&i->child);
 	if (i->mapping)
 		holder_end(i->mapping);
-	free_p(&i->mapping);
 	if (i->netns)
 		netns_done(i->netns);
-	free_p(&i->netns);
-	free_p(&i->netif);
-	if (i->stack)
-		munmap(TAKE(i->stack), CHILD_STACK_BYTES);
+	plan_free(TAKE(i->plan)); /* and with it: */
+	i->mapping = NULL;
+	i->netns = NULL;
+	i->netif = NULL;
+	i->child = NULL;
+	i->stack = NULL;
 }
 
 int process_take_link(struct process_instance *i, int *ret_link, struct err *e)

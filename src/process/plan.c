@@ -37,8 +37,13 @@ void plan_free(struct plan *p)
 void *plan_room(struct plan *p, size_t n)
 {
 	struct arena_block *b = p->arena;
+	size_t rounded = (n + 15) & ~(size_t)15;
 	void *at;
 
+	if (rounded <= sizeof(p->first) - p->used) {
+		p->used += rounded;
+		return p->first + p->used - rounded;
+	}
 	if (!b || b->size - b->used < n) {
 		size_t size = n > ARENA_BLOCK_BYTES ? n : ARENA_BLOCK_BYTES;
 
@@ -48,7 +53,7 @@ void *plan_room(struct plan *p, size_t n)
 		p->arena = b;
 	}
 	at = b->bytes + b->used;
-	b->used += (n + 15) & ~(size_t)15;
+	b->used += rounded;
 	if (b->used > b->size)
 		b->used = b->size;
 	return at;

@@ -15,10 +15,11 @@
 
 #include "base/err.h"
 
-#define PLAN_STEPS_MAX 2048 /* 128 volumes at depth 8, with room */
-#define PLAN_TREES_MAX 768  /* 500 layers (the kernel's limit), volumes and our own */
+#define PLAN_STEPS_MAX 2048           /* 128 volumes at depth 8, with room */
+#define PLAN_TREES_MAX 768            /* 500 layers (the kernel's limit), volumes and our own */
+#define PLAN_FIRST_BYTES (128u << 10) /* the stacks of three tasks, and what a usual plan says */
 
-struct netif_job;  /* process/netlink.h; outlives the plan */
+struct netif_job;  /* process/netlink.h; the plan's */
 struct sock_fprog; /* linux/filter.h */
 
 enum step_op {
@@ -79,14 +80,16 @@ struct plan {
 	size_t n_steps;
 	int tree[PLAN_TREES_MAX]; /* descriptors; -1 until the child clones it */
 	size_t n_trees;
-	bool full; /* a limit was hit; plan_check says so */
-	struct arena_block *arena;
+	bool full;                 /* a limit was hit; plan_check says so */
+	struct arena_block *arena; /* beyond the first */
+	size_t used;               /* of … */
+	_Alignas(16) char first[PLAN_FIRST_BYTES];
 };
 
 struct plan *plan_new(void);
 void plan_free(struct plan *p); /* closes trees */
-/* N zeroed bytes that live as long as the plan: given back earlier they would cost an interrupt of the
- * child, which shares our memory. */
+/* N zeroed bytes that live as long as the plan: whatever only the start needs. Each piece of memory that is taken
+ * and given back by itself costs some 10 µs, and more while a child shares it. */
 void *plan_room(struct plan *p, size_t n);
 /* Copies S (N bytes and a terminator) into the plan. */
 const char *plan_text(struct plan *p, const char *s, size_t n);

@@ -29,13 +29,13 @@ struct process_instance {
 	int pidfd;
 	int channel; /* frames to and from pid 1 */
 	struct cgroup cgroup;
-	struct plan *plan; /* kept until READY: the child reads it */
+	struct plan *plan; /* kept until READY: the child reads it. In its memory are … */
 	struct child_args *child;
 	void *stack;
-	uid_t owner;                     /* of its user namespace; 0: whoever we are */
-	struct netif_job *netif;         /* likewise */
+	struct netif_job *netif;
 	struct netns *netns;             /* made ahead, or NULL */
 	struct holder *mapping;          /* of the namespace that maps the layers' ids, or NULL */
+	uid_t owner;                     /* of its user namespace; 0: whoever we are */
 	int link_from;                   /* pid 1 sends the link here, or -1 */
 	int link_report;                 /* its end of that, until it is born */
 	int link;                        /* the gateway's end of eth0, once it is known, or -1 */

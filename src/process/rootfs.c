@@ -553,7 +553,8 @@ static void add_spares(struct builder *b)
 
 static void add_overlay(struct builder *b, const struct trees *t)
 {
-	AUTO_BUF data = BUF_INIT(4000); /* mount(2) takes one page */
+	char room[512];
+	AUTO_BUF data = BUF_IN(room, 4000); /* mount(2) takes one page */
 	struct step *s;
 
 	name_layers(b->r, &data);

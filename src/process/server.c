@@ -177,10 +177,10 @@ static int begin(struct server *v, const struct job *j, struct err *e)
 		    : make_plan(v, j, words[1], maps, &n_maps, e);
 	if (r == 0)
 		r = map_trees(s->plan, j->rootfs->ids, maps, n_maps, e);
-	if (r == 0)
-		r = birth_prepare(s, hold[1], NAMESPACES, hold[0], e);
-	if (r == 0)
+	if (r == 0) {
+		birth_prepare(s, hold[1], NAMESPACES, hold[0]);
 		r = birth_clone(s, e);
+	}
 	fd_closep(&words[1]);
 	fd_closep(&hold[0]);
 	if (r == 0)

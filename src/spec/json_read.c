@@ -345,7 +345,8 @@ static int read_port(const struct json_value *v, const char *path, struct spec *
 /* What is not ours of `network` becomes net_extra_doc, the document policy/ reads. */
 static int read_net_extra(const struct json_value *v, struct spec *s, struct err *e)
 {
-	AUTO_BUF b = BUF_INIT(NET_EXTRA_MAX_BYTES);
+	char room[1024];
+	AUTO_BUF b = BUF_IN(room, NET_EXTRA_MAX_BYTES);
 	struct json_writer w;
 	bool any = false;
 

@@ -105,7 +105,8 @@ static int write_spec(int dir, const char *file, const struct spec *s, uint64_t 
 /* Of a record that nobody can see yet: no need to replace anything at once. */
 static int write_first_config(int dir, const struct spec *s, struct err *e)
 {
-	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
+	char room[RECORD_FILE_USUAL_BYTES];
+	AUTO_BUF b = BUF_IN(room, RECORD_FILE_MAX_BYTES);
 	AUTO_FD fd = -1;
 	int r;
 
@@ -124,7 +125,8 @@ int record_write_config(int dir, const struct spec *s, uint64_t created_ns, stru
 static int read_spec(int dir, const char *file, struct spec *ret, uint64_t *ret_created,
 		     uint64_t *ret_updated, struct err *e)
 {
-	AUTO_BUF b = BUF_INIT(RECORD_FILE_MAX_BYTES);
+	char room[RECORD_FILE_USUAL_BYTES];
+	AUTO_BUF b = BUF_IN(room, RECORD_FILE_MAX_BYTES);
 	AUTO_JSON doc = NULL;
 	int r = io_read_file(dir, file, &b);
 
@@ -240,7 +242,8 @@ int state_read(int dir, struct state *ret)
 
 int state_write(int dir, const struct state *s, struct err *e)
 {
-	AUTO_BUF b = BUF_INIT(65536);
+	char room[RECORD_FILE_USUAL_BYTES];
+	AUTO_BUF b = BUF_IN(room, 65536);
 	struct json_writer w;
 	int r;
 

@@ -20,6 +20,7 @@
 #define RECORD_FORMAT 1
 #define STATE_PORTS_MAX 256u /* as many as a gateway publishes */
 #define RECORD_FILE_MAX_BYTES (4u << 20)
+#define RECORD_FILE_USUAL_BYTES 4096
 #define RECORD_QUOTA_MARK "layers/quota" /* a file: layers/0 is under a project quota */
 
 enum status {

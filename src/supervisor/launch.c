@@ -38,6 +38,7 @@
 
 #define DESCRIPTORS_AHEAD 256 /* an image of a hundred layers; 2 KiB */
 #define FEW_MOUNTS 8          /* with these the first 64 descriptors do */
+#define BOOT_USUAL_BYTES 1024 /* of the message to pid 1 */
 #define MIB (1ull << 20)
 
 /* --- ids ------------------------------------------------------------------------------------- */
@@ -429,8 +430,9 @@ static void settle_limits(struct supervisor *s, struct boot_message *boot)
 static int send_boot(struct supervisor *s, struct boot_message *boot, struct err *e)
 {
 	const struct cgroup *c = &s->instance.cgroup;
-	AUTO_BUF body = BUF_INIT(FRAME_BODY_MAX_BYTES);
-	AUTO_BUF frame = BUF_INIT(FRAME_BODY_MAX_BYTES);
+	char room[BOOT_USUAL_BYTES];
+	AUTO_BUF frame = BUF_IN(room, FRAME_BODY_MAX_BYTES);
+	size_t at = frame_begin(&frame, FRAME_BOOT, 0, 0);
 	int fds[FDPASS_MAX];
 	unsigned n = 0;
 	int r;
@@ -448,9 +450,9 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	boot->n_task_fds = c->n_v1;
 	for (unsigned i = 0; i < c->n_v1; i++)
 		fds[n++] = c->tasks[i];
-	boot_encode(&body, boot);
-	frame_put(&frame, FRAME_BOOT, 0, 0, body.p, body.n);
-	if (buf_failed(&body) || buf_failed(&frame))
+	boot_encode(&frame, boot);
+	frame_end(&frame, at);
+	if (buf_failed(&frame))
 		return err_set(e, ERR_LIMIT, "the environment of the sandbox is too large");
 	r = fdpass_send(s->instance.channel, frame.p, frame.n, fds, n);
 	if (r == 0)

@@ -31,6 +31,7 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
+#define REPORT_USUAL_BYTES 512
 #define REPORT_TRIES 100
 #define REPORT_RETRY_MS 10
 #define SAVE_AFTER_NS \
@@ -87,7 +88,8 @@ static bool send_on_leash(const struct supervisor *s, const struct buf *b)
 static bool report(struct supervisor *s, enum frame_type type, unsigned flags, const void *p,
 		   size_t n)
 {
-	AUTO_BUF b = BUF_INIT(65536);
+	char room[REPORT_USUAL_BYTES];
+	AUTO_BUF b = BUF_IN(room, 65536);
 
 	frame_put(&b, type, flags, 0, p, n);
 	if (send_on_leash(s, &b))

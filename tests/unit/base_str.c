@@ -75,7 +75,7 @@ static void buffers(void)
 
 static void a_buffer_begins_in_memory_that_is_lent_to_it(void)
 {
-	char room[8] = "", other[8] = "";
+	char room[8], other[8];
 	AUTO_BUF b = BUF_IN(room, 20);
 	AUTO_BUF taken = BUF_IN(other, 20);
 	char *text;
