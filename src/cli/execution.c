@@ -113,6 +113,7 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 			return err_set(e, ERR_INVALID,
 				       "--stream does not go with a terminal on stdin");
 	}
+	m->flags |= EXEC_LAST;
 	m->env = (const char **)x->env.v;
 	m->n_env = x->env.n;
 	if (x->interactive || args_has(a, "tty"))

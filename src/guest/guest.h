@@ -87,6 +87,8 @@ struct connection {
 
 void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		     const void *p, size_t n);
+/* Its last command is over. Not for who was called with the connection: it is gone then. */
+void connection_end(struct connection *c);
 
 struct session {
 	struct session *next;

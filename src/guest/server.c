@@ -76,6 +76,12 @@ void connection_send(struct connection *c, enum frame_type type, unsigned flags,
 	connection_flush(c);
 }
 
+void connection_end(struct connection *c)
+{
+	if (c->out.n == 0) /* else its hang-up comes, as from one that did not say so */
+		connection_close(c, false);
+}
+
 static bool on_hello(struct connection *c, struct str body)
 {
 	struct hello h;

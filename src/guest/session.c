@@ -255,15 +255,28 @@ static void on_order_overdue(void *arg)
 	settle_order(arg, true);
 }
 
+static bool is_in_use(const struct connection *c)
+{
+	const struct session *s = c->guest->sessions;
+
+	while (s && (s->connection != c || s->finished))
+		s = s->next;
+	return s != NULL;
+}
+
 static void command_ended(struct session *s, int status)
 {
 	const struct exec_job *j = s->ordered ? launcher_job(s->scope.launcher) : NULL;
+	struct connection *last = s->flags & EXEC_LAST ? s->connection : NULL;
 
 	s->pid = -1;
-	if (j && j->failure)
+	if (j && j->failure) {
 		ordered_failed(s, j->failure, j->err);
-	else
-		session_ended(s, status);
+		return;
+	}
+	session_ended(s, status);
+	if (last && s->end.alone && !is_in_use(last)) /* a session with a client is not freed */
+		connection_end(last);
 }
 
 void sessions_reap(struct guest *g)

@@ -25,6 +25,9 @@ enum exec_flag {
 	EXEC_JOINED =
 		1 << 2,     /* stdout and stderr are one pipe; two descriptors travel, not three */
 	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command does (run -d) */
+	/* no other follows on this connection: pid 1 closes it after EXIT when nothing of it is left, and is
+	 * not woken once more to hear that the client did. One that does not know this waits for that. */
+	EXEC_LAST = 1 << 4,
 };
 
 struct exec_rlimit {

@@ -4,12 +4,13 @@ import fcntl
 import hashlib
 import os
 import signal
+import socket
 import struct
 import subprocess
 import termios
 import threading
 
-from harness import ALL_MODES, CORDON, ONE_ID, CordonTest, Reader, below, unique_number
+from harness import ALL_MODES, COMMAND_SECONDS, CORDON, ONE_ID, CordonTest, Reader, below, unique_number
 
 SYS_READ, SYS_POLL = 0, 7  # x86-64
 
@@ -757,6 +758,111 @@ class Descriptors(CordonTest):
         got = self.cordon("exec", self.create().name, "--", "sh", "-c", "umask",
                           preexec_fn=lambda: os.umask(0o777))
         self.assertEqual(got.text, "0022\n", got)
+
+
+class Connection:
+    """A client of cordon-protocol(7) by hand: what one that runs many commands says."""
+
+    HELLO, EXEC, EXIT, PING, PONG = 1, 2, 4, 12, 13
+    VERSION, OLDEST, FLAGS, ARG = 1, 2, 3, 4
+    LAST = 16  # of FLAGS
+
+    def __init__(self, box):
+        name = hashlib.sha256(box.name.encode()).hexdigest()[:16]
+        home = os.open(box.home, os.O_PATH)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(COMMAND_SECONDS)
+        self.socket.connect(f"/proc/self/fd/{home}/run/{name}.sock")
+        os.close(home)
+        self.stream, self.pipes = 0, []
+        self.socket.sendall(self.frame(self.HELLO, self.number(self.VERSION, 1) + self.number(self.OLDEST, 1)))
+
+    def frame(self, kind, body):
+        return struct.pack("<IBBHI", len(body), kind, 0, 0, self.stream) + body
+
+    @staticmethod
+    def number(tag, value):
+        return struct.pack("<BIQ", tag, 8, value)
+
+    def run(self, *argv, flags=0):
+        """To its EXIT."""
+        self.begin(*argv, flags=flags)
+        self.hear(self.EXIT)
+
+    def begin(self, *argv, flags=0):
+        """Where its input goes."""
+        self.stream += 1
+        inside, outside = zip(*(os.pipe() for _ in range(3)))
+        ends = [inside[0], outside[1], outside[2]]
+        self.pipes += [fd for fd in inside + outside if fd not in ends]
+        body = self.number(self.FLAGS, flags)
+        for word in argv:
+            body += struct.pack("<BI", self.ARG, len(word) + 1) + word.encode() + b"\0"
+        socket.send_fds(self.socket, [self.frame(self.EXEC, body)], ends)
+        for fd in ends:
+            os.close(fd)
+        return outside[0]
+
+    def hear(self, wanted):
+        """Everything up to a frame of that type."""
+        kind = None
+        while kind != wanted:
+            size, kind = struct.unpack("<IB", self.socket.recv(12, socket.MSG_WAITALL)[:5])
+            self.socket.recv(size, socket.MSG_WAITALL)
+
+    def ping(self):
+        self.socket.sendall(self.frame(self.PING, b""))
+        self.hear(self.PONG)
+
+    def close(self):
+        self.socket.close()
+        for fd in self.pipes:
+            os.close(fd)
+
+
+class Connections(CordonTest):
+    modes = ALL_MODES
+
+    def connect(self, box):
+        connection = Connection(box)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_one_takes_many_commands(self):
+        connection = self.connect(self.create())
+        for _ in range(5):  # the first ones without a launcher
+            connection.run("true")
+        connection.ping()
+
+    def test_pid_1_hangs_up_after_the_last_command(self):
+        box = self.create()
+        for _ in range(5):
+            connection = self.connect(box)
+            connection.run("true")
+            connection.run("true", flags=Connection.LAST)
+            self.assertEqual(connection.socket.recv(1), b"")
+        self.assertEqual(box.out("echo fine"), "fine")
+
+    def test_not_while_somebody_is_left_behind(self):
+        """Whoever leaves somebody behind has pipes to hand over."""
+        box = self.create()
+        connection = self.connect(box)
+        connection.run("sh", "-c", "sleep 1000 & :", flags=Connection.LAST)
+        connection.run("true")
+        connection.ping()
+
+    def test_nor_while_another_one_runs(self):
+        box = self.create()
+        box.out(":")
+        for _ in range(3):
+            connection = self.connect(box)
+            to = connection.begin("cat")
+            connection.run("true", flags=Connection.LAST)
+            connection.ping()
+            connection.pipes.remove(to)
+            os.close(to)
+            connection.hear(connection.EXIT)
+            connection.ping()
 
 
 class Parallel(CordonTest):
