@@ -588,18 +588,18 @@ void json_end_array(struct json_writer *w)
 	end(w, ']');
 }
 
+/* Not by a format: a log may be full of these. */
 static void add_escaped(struct buf *out, unsigned char c)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t";
 	static const char letter[] = "\"\\bfnrt";
+	static const char hex[] = "0123456789abcdef";
 	const char *found = memchr(plain, c, sizeof(plain) - 1);
+	char text[] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
 
-	if (found) {
-		buf_add_char(out, '\\');
-		buf_add_char(out, letter[found - plain]);
-	} else {
-		buf_addf(out, "\\u%04x", c);
-	}
+	if (found)
+		text[1] = letter[found - plain];
+	buf_add(out, text, found ? 2 : sizeof(text));
 }
 
 /* Length of the UTF-8 sequence at P, 0 when there is none. */
@@ -608,7 +608,7 @@ static size_t utf8_length(const char *p, size_t n)
 	unsigned char c = (unsigned char)*p;
 	size_t k = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 
-	return k <= n && utf8_valid(p, k) ? k : 0;
+	return k == 1 || (k <= n && utf8_valid(p, k)) ? k : 0;
 }
 
 static void add_quoted(struct buf *out, const char *p, size_t n)

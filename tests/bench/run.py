@@ -30,7 +30,7 @@ GROUPS = ("run", "images", "network", "neighbour")  # of rows
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base")  # in the linker's order
 TRUE = "/usr/bin/true"
-BYTES_FULL, BYTES_QUICK = 1 << 30, 256 << 20
+OUTPUT_BYTES = 1 << 30
 ACCOUNTED = ("Slab", "KernelStack", "PageTables", "Percpu", "AnonPages", "Shmem")  # of /proc/meminfo
 CROWD = 500  # live sandboxes for the row on scale
 
@@ -303,16 +303,15 @@ class Bench:
             self.judge(f"exec over a kept connection, {os.path.basename(command[0])}", who, peers, samples)
 
     def row_output(self, who, name):
-        size = BYTES_QUICK if self.args.quick else BYTES_FULL
-        head = ["head", "-c", str(size), "/dev/zero"]
+        head = ["head", "-c", str(OUTPUT_BYTES), "/dev/zero"]
         peers = [self.ours("cordon exec", "exec", name, "--", *head), Peer("bare pipe", ["/usr/bin/" + head[0], *head[1:]])]
         samples, memory, count = self.measure(who, peers, 1, read_output=True, rounds=3 if self.args.quick else 5)
-        row = f"{size >> 20} MiB of output through exec"
+        row = f"{OUTPUT_BYTES >> 20} MiB of output through exec"
         self.judge(row, who, peers, samples)
         if peers[0].error:
             return
         for peer in peers:
-            if count[peer.name] != size:
+            if count[peer.name] != OUTPUT_BYTES:
                 self.missed.append(f"{row}, as {who.name}: {peer.name} gave {count[peer.name]} bytes")
         ratio = statistics.median(samples["bare pipe"]) / statistics.median(samples["cordon exec"])
         print(f"  throughput {ratio:.3f} x bare pipe{self.note(row, who, 'bare pipe', ratio, 0.5, True)}; "
