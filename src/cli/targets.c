@@ -18,17 +18,20 @@ static int add_labelled(const struct home *h, const struct strv *labels, struct 
 			struct err *e)
 {
 	AUTO_SANDBOX_LIST all = { 0 };
-	size_t before = names->n;
+	bool matched = false;
 
 	if (sandbox_list_load(h, &all, e) < 0)
 		return -1;
 	for (size_t i = 0; i < all.n; i++) {
 		const struct spec *s = &all.item[i].spec;
 
-		if (spec_matches_labels(s, labels) && !has(names, s->name))
+		if (!spec_matches_labels(s, labels))
+			continue;
+		matched = true;
+		if (!has(names, s->name))
 			strv_add(names, s->name);
 	}
-	if (names->n == before)
+	if (!matched)
 		ui_warn("no sandboxes matched the given labels");
 	return 0;
 }

@@ -471,6 +471,8 @@ class Look(CordonTest):
         got = self.cordon("remove", "--label", "no=body")
         self.assertEqual((got.code, got.errtext),
                          (0, "warn: no sandboxes matched the given labels\n"), got)
+        got = self.cordon("stop", a.name, "--label", "tier=1")  # matched, although it is named too
+        self.assertEqual((got.code, got.errtext), (0, f"   ✓ Stopped      {a.name}\n"), got)
 
     def test_status(self):
         box = self.create("-c", "1", "-m", "256M") if MODE == "root" else self.create()
