@@ -1,5 +1,6 @@
 #include "cli/execution.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,19 +174,22 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 			   const struct exit_message *m)
 {
 	AUTO_RECORD record = RECORD_NONE;
-	const char *cwd = x->request.message.cwd;
+	bool cwd = m->failure == EXEC_BAD_CWD, user = m->failure == EXEC_USER;
+	const char *on = cwd ? x->request.message.cwd : user ? x->request.message.user : NULL;
+	const char *why = strerror(m->sys);
 	struct err e;
 
 	/* the one that the sandbox has */
-	if (m->failure == EXEC_BAD_CWD && !cwd && record_load(h, name, &record, &e) == 0)
-		cwd = record_in_force(&record)->workdir;
-	if (m->failure == EXEC_BAD_CWD && cwd)
+	if ((cwd || user) && !on && record_load(h, name, &record, &e) == 0)
+		on = cwd ? record_in_force(&record)->workdir : record_in_force(&record)->user;
+	if (user && m->sys == EINVAL)
+		why = "the sandbox has no such id";
+	if (on)
 		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: '%s': %s",
-			  x->request.message.argv[0], exec_failure_text(m->failure), cwd,
-			  strerror(m->sys));
+			  x->request.message.argv[0], exec_failure_text(m->failure), on, why);
 	else
 		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: %s", x->request.message.argv[0],
-			  exec_failure_text(m->failure), strerror(m->sys));
+			  exec_failure_text(m->failure), why);
 }
 
 int execution_report(const struct execution *x, const struct home *h, const char *name,

@@ -697,9 +697,18 @@ class User(CordonTest):
     def test_one_id_says_so(self):
         if not ONE_ID:
             self.not_run("there is a range of ids here")
-        got = self.create().exec("true", opts=("-u", "1234"))
-        self.assertEqual(got.code, 1, got)
-        self.assertIn("user setup", got.errtext)
+        self.refused("1234")
+
+    def test_a_number_beyond_the_range_is_named(self):
+        self.refused("70000")
+
+    def refused(self, user):
+        """By an exec that asks for it, and by one in a sandbox whose user it is."""
+        said = f"error: failed to exec \"true\"\n  → user setup: '{user}': the sandbox has no such id\n"
+        got = self.create().exec("true", opts=("-u", user))
+        self.assertEqual((got.code, got.errtext), (1, said), got)
+        got = self.create("-u", user).exec("true")
+        self.assertEqual((got.code, got.errtext), (1, said), got)
 
 
 class Descriptors(CordonTest):
