@@ -9,12 +9,21 @@
 /* A value is cut so that the reason after it always fits into a message. */
 #define SHOWN_VALUE_BYTES 120
 
+/* A line feed of the value's would begin a line of advice. */
+static void make_one_line(char *s)
+{
+	while ((s = strchr(s, '\n')))
+		*s = ' ';
+}
+
 char *bad_beginning(const char *flag, const char *noun, const char *value)
 {
 	bool cut = strlen(value) > SHOWN_VALUE_BYTES;
+	char *s = xasprintf("%s: bad %s '%.*s%s'", flag, noun, SHOWN_VALUE_BYTES, value,
+			    cut ? "..." : "");
 
-	return xasprintf("%s: bad %s '%.*s%s'", flag, noun, SHOWN_VALUE_BYTES, value,
-			 cut ? "..." : "");
+	make_one_line(s);
+	return s;
 }
 
 int bad_value(struct err *e, const char *flag, const char *noun, const char *value, const char *why,
@@ -27,5 +36,6 @@ int bad_value(struct err *e, const char *flag, const char *noun, const char *val
 	va_start(ap, why);
 	vsnprintf(reason, sizeof(reason), why, ap);
 	va_end(ap);
+	make_one_line(reason);
 	return err_set(e, ERR_INVALID, "%s: %s", beginning, reason);
 }

@@ -148,6 +148,13 @@ class OtherCommands(CordonTest):
         self.assertNotIn(b"\x1b", got.err)
         self.assertNotIn(b"\x07", got.err)
 
+    def test_a_line_feed_in_a_value_starts_no_advice(self):
+        for words in (("inspect", "a\nb"), ("create", "--memory", "5\nG", "host"),
+                      ("create", "-v", "no\ncolon", "host")):
+            with self.subTest(words=words):
+                got = self.cordon(*words)
+                self.assertEqual((got.code, got.errtext.count("\n")), (1, 1), got)
+
     def test_hostile_environment_of_the_caller(self):
         box = self.create()
         for env in ({"CORDON_HOME": ""}, {"HOME": None, "CORDON_HOME": None},
