@@ -65,8 +65,8 @@ static int range_find(const char *path, const char *user, uid_t uid, uint32_t wa
 			uid, want);
 	else
 		err_set(e, ERR_UNSUPPORTED, "'%s' grants nothing to uid %u", path, uid);
-	return err_hint(e, "grant a range: usermod --add-subuids 100000-165535 --add-subgids "
-			   "100000-165535 USER");
+	return err_hint(e, "grant 65536 ids that nobody else has there: usermod --add-subuids "
+			   "FIRST-LAST --add-subgids FIRST-LAST USER");
 }
 
 /* Only a program that gains the right by its file can write the map: setuid root or a capability,

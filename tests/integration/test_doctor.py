@@ -57,6 +57,16 @@ class Doctor(CordonTest):
         self.eventually(lambda: os.listdir(records) == [])
 
 
+class OneId(CordonTest):
+    modes = ("bare",)
+
+    def test_the_advice_takes_nobody_elses_ids(self):
+        """A range that the first user of most machines has would be shared with them."""
+        text = self.cordon("doctor").errtext
+        self.assertIn("usermod --add-subuids FIRST-LAST", text)
+        self.assertNotIn("100000", text)
+
+
 class Leftovers(CordonTest):
     """Groups of a killed supervisor whose home was deleted: nobody else will remove them."""
 
