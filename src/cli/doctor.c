@@ -18,6 +18,7 @@
 #include "client/sandbox.h"
 #include "host/groups.h"
 #include "host/facts.h"
+#include "host/idmap.h"
 
 #define NAMES_MAX_BYTES (64u << 10) /* of a thousand groups, in one command */
 #define PROOF_TIMEOUT_MS 30000      /* a command that does nothing, on the slowest of machines */
@@ -112,7 +113,6 @@ static const struct {
 	{ FACT_USER_NAMESPACE,  "Namespaces", true,  "no sandbox can start" },
 	{ FACT_MOUNT_API,       "Mounts",     true,  "no sandbox can start" },
 	{ FACT_SUBIDS,          "User ids",   false, "sandboxes have a single id" },
-	{ FACT_IDMAPPED_MOUNT,  "Volumes",    false, "files in volumes have other owners inside" },
 	{ FACT_SETUID_PROGRAMS, "Setuid",     false, "no setuid program works, newuidmap included" },
 	{ FACT_CGROUP_KILL,     "Kill",       false, "a command's processes are found one by one" },
 	{ FACT_LANDLOCK,        "Landlock",   false, "one wall less around our own helpers" },
@@ -134,13 +134,35 @@ static void report_walls(struct report *r)
 	}
 }
 
+/* Sandboxes get ids of their own, which are nobody's outside. What they share is mapped then. */
+static bool has_own_range(const struct report *r)
+{
+	if (!r->proof.ran)
+		return geteuid() == 0 && idmap_is_whole();
+	return strcmp(r->proof.limits.ids, "own range") == 0;
+}
+
+static void report_volumes(struct report *r)
+{
+	const struct fact *f = &r->facts.fact[FACT_IDMAPPED_MOUNT];
+
+	if (!has_own_range(r)) {
+		ui_check(UI_GOOD, "Volumes", "your files are root's inside");
+	} else if (f->yes) {
+		ui_check(UI_GOOD, "Volumes", "%s", f->text);
+	} else {
+		ui_check(UI_SOSO, "Volumes", "%s (volumes there are refused)", f->text);
+		add_fix(r, f->fix);
+	}
+}
+
 /* Why the kernel's overlay does not do for a sandbox that stays, or NULL: then it does. */
 static const struct fact *overlay_refused(const struct report *r)
 {
 	static const enum fact_id ids[] = { FACT_OVERLAY, FACT_OVERLAY_ON_DISK,
 					    FACT_IDMAPPED_MOUNT };
-	/* only root's layers have other owners on disk than inside */
-	size_t n = ARRAY_SIZE(ids) - (geteuid() == 0 ? 0 : 1);
+	/* only in a range of its own are a layer's owners others on disk than inside */
+	size_t n = ARRAY_SIZE(ids) - (has_own_range(r) ? 0 : 1);
 
 	for (size_t i = 0; i < n; i++)
 		if (!r->facts.fact[ids[i]].yes)
@@ -204,7 +226,7 @@ static void report_sizes(struct report *r)
 {
 	const struct fact *quota = &r->facts.fact[FACT_PROJECT_QUOTA];
 	const struct fact *loop = &r->facts.fact[FACT_LOOP];
-	bool root = strcmp(r->proof.limits.ids, "own range") == 0;
+	bool root = has_own_range(r);
 
 	if (root && quota->yes) {
 		ui_check(UI_GOOD, "Root disk", "limited by project quota, volumes too where asked");
@@ -388,6 +410,7 @@ int cmd_doctor(const struct args *a)
 		home.served = HOME_SERVED_NOTHING;
 	prove(&home, &r.proof);
 	report_walls(&r);
+	report_volumes(&r);
 	report_root(&r);
 	report_limits(&r);
 	report_sizes(&r);

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from harness import ALL_MODES, CordonTest, below, cgroup_mounts
+from harness import ALL_MODES, MODE, CordonTest, below, cgroup_mounts
 
 MARKED = re.compile(r"   [✓!✗] \S.{11} \S")
 
@@ -38,6 +38,14 @@ class Doctor(CordonTest):
             self.assertIsNotNone(line, text)
             self.assertIn(held[key], line[2])
             self.assertEqual(line[1] == "✓", held[key].startswith("cgroup"), text)
+
+    def test_what_a_create_proves_is_not_denied(self):
+        """Who has one id, or root of a container, needs no mapped mounts and is told of none missing."""
+        self.create()
+        got = self.cordon("doctor")
+        self.assertNotIn("✗", got.errtext)
+        if MODE != "root":
+            self.assertRegex(got.errtext, r"(?m)^   ✓ Volumes      your files are root's inside$")
 
     def test_says_which_engine_and_what_kvm_is(self):
         text = self.cordon("doctor").errtext
