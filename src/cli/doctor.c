@@ -295,11 +295,11 @@ static void report_fixes(const struct args *a, const struct report *r)
 		ui_hint(r->fixes.v[i]);
 }
 
-static void report_machine(const struct args *a, const struct home *h)
+static void report_machine(const struct home *h)
 {
 	struct utsname u;
 
-	ui_info("Version", "%s %s", a->program, CORDON_VERSION);
+	ui_info("Version", "cordon %s", CORDON_VERSION); /* also when msb is what it is called by */
 	if (uname(&u) == 0)
 		ui_info("Machine", "%s %s %s", u.sysname, u.release, u.machine);
 	ui_info("Caller", "uid %u", (unsigned)geteuid());
@@ -393,14 +393,14 @@ int cmd_doctor(const struct args *a)
 
 	/* opening makes a missing one: the one repair that needs nobody's consent */
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
-		report_machine(a, home.path[0] ? &home : NULL);
+		report_machine(home.path[0] ? &home : NULL);
 		ui_check(UI_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
 		hint_lines(strchr(e.msg, '\n') ? strchr(e.msg, '\n') + 1 : "");
 		if (e.hint)
 			ui_hint(e.hint);
 		return 1;
 	}
-	report_machine(a, &home);
+	report_machine(&home);
 	report_state(&home);
 	sandboxes = xasprintf("%s/sandboxes", home.path);
 	facts_probe(sandboxes, &r.facts);

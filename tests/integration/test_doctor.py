@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from harness import ALL_MODES, MODE, CordonTest, below, cgroup_mounts
+from harness import ALL_MODES, CORDON, MODE, MSB, CordonTest, below, cgroup_mounts
 
 MARKED = re.compile(r"   [✓!✗] \S.{11} \S")
 
@@ -46,6 +46,10 @@ class Doctor(CordonTest):
         self.assertNotIn("✗", got.errtext)
         if MODE != "root":
             self.assertRegex(got.errtext, r"(?m)^   ✓ Volumes      your files are root's inside$")
+
+    def test_version_is_ours_under_both_names(self):
+        line, = {self.cordon("doctor", program=p).errtext.splitlines()[0] for p in (CORDON, MSB)}
+        self.assertEqual(line, "info Version: " + self.cordon("--version").text.strip())
 
     def test_says_which_engine_and_what_kvm_is(self):
         text = self.cordon("doctor").errtext
