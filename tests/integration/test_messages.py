@@ -66,7 +66,7 @@ class FailedStarts(CordonTest):
         self.assertEqual((got.code, got.out, got.err), (1, b"", b""))
 
 
-class Output(CordonTest):
+class SlowReader(CordonTest):
     modes = ("user",)
 
     def test_one_that_does_not_wait(self):
