@@ -4,6 +4,7 @@
 #include "cli/creation.h"
 #include "cli/start.h"
 #include "cli/ui.h"
+#include "client/control.h"
 
 static int create(const struct args *a, const struct home *h, const struct spec *s, struct err *e)
 {
@@ -34,7 +35,10 @@ int cmd_create(const struct args *a)
 	} else {
 		if (!args_has(a, "name"))
 			status = ui_write_name(s.name);
-		ui_done("Created", s.name, clock_mono_ns() - start);
+		if (status == 0)
+			ui_done("Created", s.name, clock_mono_ns() - start);
+		else if (control_remove(&home, s.name, true, &e) < 0) /* nobody knows its name */
+			ui_error(&e);
 	}
 	spec_done(&s);
 	return status;

@@ -206,6 +206,17 @@ class Output(CordonTest):
                 self.assertEqual((proc.returncode, said),
                                  (1, "error: write to stdout: No space left on device\n"))
 
+    def test_a_sandbox_whose_name_is_lost_is_none(self):
+        """A create that failed has made nothing; one with a name has nothing to print."""
+        with open("/dev/full", "wb") as full:
+            self.assertEqual(self.finish(self.spawn("create", "host", stdout=full)).errtext,
+                             "error: write to stdout: No space left on device\n")
+            self.assertEqual(self.names(), [])
+            box = self.box()
+            self.assertEqual(self.finish(self.spawn("create", "-qn", box.name, "host",
+                                                    stdout=full)).code, 0)
+        self.assertEqual(self.names(), [box.name])
+
     def test_a_reader_that_went_away(self):
         for call in self.CALLS:
             with self.subTest(call=call):
