@@ -108,7 +108,9 @@ static int set_resources(struct spec *s, const struct args *a, struct err *e)
 	    parse_size_mib("--max-memory", v, &s->max_memory_mib, e) < 0)
 		return -1;
 	if (s->max_memory_mib < s->memory_mib)
-		return err_set(e, ERR_INVALID, "--max-memory: below --memory");
+		return err_set(e, ERR_INVALID, "--max-memory: %lluM is below --memory %lluM",
+			       (unsigned long long)s->max_memory_mib,
+			       (unsigned long long)s->memory_mib);
 	if (args_has(a, "pids-limit")) {
 		s->pids_limit = args_uint(a, "pids-limit", 0);
 		s->pids_set = true;

@@ -15,7 +15,9 @@ int stop_grace(const struct args *a, uint32_t *ret_ms, struct err *e)
 	*ret_ms = CONTROL_GRACE_DEFAULT;
 	if (args_has(a, "timeout")) {
 		if (s > GRACE_MAX_S)
-			return err_set(e, ERR_INVALID, "--timeout: more than a day");
+			return err_set(e, ERR_INVALID,
+				       "--timeout: bad value '%llu': at most %u, a day",
+				       (unsigned long long)s, GRACE_MAX_S);
 		*ret_ms = (uint32_t)s * 1000;
 	}
 	if (args_has(a, "force"))
