@@ -91,7 +91,7 @@ int io_read_file(int dirfd, const char *path, struct buf *b)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	/* one read that is shorter than asked for is the whole of it; /proc's files have no size */
 	if (st.st_size > 0 && st.st_size < IO_CHUNK_BYTES &&
 	    (size_t)st.st_size + 1 < b->max - b->n) {

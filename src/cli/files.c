@@ -25,8 +25,11 @@ static int not_converted(const char *path, struct buf *said, struct err *e)
 
 	if (starts_with(text, prefix))
 		text += strlen(prefix);
-	return err_set(e, ERR_INVALID, "%s:%.*s", path, (int)strcspn(text, "\n"),
-		       *text ? text : "not understood");
+	if (!*text)
+		text = "not understood";
+	/* what is about the text begins with its line */
+	return err_set(e, ERR_INVALID, "%s:%s%.*s", path, *text >= '0' && *text <= '9' ? "" : " ",
+		       (int)strcspn(text, "\n"), text);
 }
 
 /* The parser is a program of its own, so that this one links none. */
