@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""./dev names what is wrong with its arguments, or who keeps it from building, and does nothing then."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+root = pathlib.Path(__file__).resolve().parent.parent
+NOBODY = 65534
+bad = []
+
+
+def check(status, text, *words, **popen):
+    """Of a copy: should it go on after all, it has nothing to build, install or remove."""
+    got = subprocess.run([str(copy / "dev"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, cwd=copy, **popen,
+                         env={**os.environ, "DEV_NO_INSTALL": "1", "DESTDIR": str(copy / "dest")})
+    first = got.stderr.partition("\n")[0]
+    if got.returncode != status or text not in first or got.stdout:
+        bad.append(f"./dev {' '.join(words)}: status {got.returncode}, said {first!r}, wanted {text!r}")
+    if not (copy / "build/kept").exists():
+        bad.append(f"./dev {' '.join(words)}: build/ is gone")
+
+
+with tempfile.TemporaryDirectory() as name:
+    copy = pathlib.Path(name)
+    copy.chmod(0o755)
+    shutil.copy(root / "dev", copy)
+    (copy / "build").mkdir()
+    (copy / "build/kept").touch()
+    for words in (("clean", "all"), ("install", "PREFIX=/opt"), ("lint", "src"), ("help", "me"),
+                  ("fuzz", "soon"), ("nosuch",)):
+        check(2, f"'{words[-1]}'", *words)
+    (copy / "build").chmod(0o555)
+    check(1, "sudo ./dev clean", "run", "host", **({} if os.geteuid() else {"user": NOBODY}))
+    (copy / "build").chmod(0o755)
+print("\n".join(bad), end="\n" if bad else "")
+sys.exit(bool(bad))
