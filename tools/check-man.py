@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The manual pages, those written by hand and those made at build time, pass groff with all warnings."""
+"""The manual pages, those written by hand and those made at build time, pass groff with all warnings,
+and name every key of configuration files."""
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -16,5 +18,16 @@ for page in pages:
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if run.returncode or run.stdout:
         print(run.stdout or f"{page.name}: groff failed", end="\n")
+        bad = True
+for page, source, pattern in (
+        ("create.man", "conf_apply.c", r'^\t\{ "(\w+)", +(?:0|IN\()'),
+        ("create.man", "conf_network.c", r"FIELD_\w+\(struct net_in, (\w+)"),
+        ("create.man", "conf_fs.c", r"FIELD_\w+\(struct mount_in, (\w+)"),
+        ("cordon.man", "config.c", r"FIELD_\w+\(__typeof__\(in\), (\w+)")):
+    keys = re.findall(pattern, (root / "src/spec" / source).read_text(), re.M)
+    described = set(re.findall(r"\w+", (root / "man" / page).read_text()))
+    missing = [key for key in keys if key not in described]
+    if missing or not keys:
+        print(f"man/{page}: lacks keys of {source}: {' '.join(missing) or 'none found'}")
         bad = True
 sys.exit(bad)
