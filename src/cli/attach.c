@@ -17,8 +17,8 @@ static int attach(const struct args *a, const struct home *h, struct execution *
 			      &x->request.n_detach_keys, e) < 0)
 		return -1;
 	if (a->word.n > 1 && parse_u64(a->word.v[1], 1, UINT32_MAX, &x->request.attach_id) < 0)
-		return err_set(e, ERR_INVALID, "bad session '%s': a number is wanted",
-			       a->word.v[1]);
+		return err_set(e, ERR_INVALID, "bad session '%s': expected a number from 1 to %u",
+			       a->word.v[1], UINT32_MAX);
 	r = client_open(&c, h, name, e);
 	if (r < 0 && e->code == ERR_NOT_RUNNING) {
 		AUTO_RECORD record = RECORD_NONE;
@@ -28,8 +28,11 @@ static int attach(const struct args *a, const struct home *h, struct execution *
 				"sandbox '%s' is not running (status: %s); cannot attach", name,
 				status_name(record.status));
 	}
-	if (r == 0)
+	if (r == 0) {
 		r = client_attach(&c, &x->request, result, e);
+		if (r < 0 && (e->code == ERR_NOT_FOUND || e->code == ERR_BUSY))
+			err_wrap(e, "sandbox '%s'", name);
+	}
 	client_done(&c);
 	return r;
 }
