@@ -184,6 +184,8 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 		on = cwd ? record_in_force(&record)->workdir : record_in_force(&record)->user;
 	if (user && m->sys == EINVAL)
 		why = "the sandbox has no such id";
+	if (m->failure == EXEC_RESOURCE && m->sys == EPERM) /* nothing else gives it */
+		why = "--rlimit asks for more than the sandbox may have";
 	if (on)
 		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: '%s': %s",
 			  x->request.message.argv[0], exec_failure_text(m->failure), on, why);
