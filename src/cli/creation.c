@@ -238,11 +238,11 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	return 0;
 }
 
-static int check_image(struct spec *s, const struct args *a, const struct home *h,
-		       const struct conf_extra *x, struct err *e)
+static int check_image(struct spec *s, const struct args *a, const struct home *h, struct err *e)
 {
 	switch (s->image.kind) {
 	case IMAGE_HOST:
+	case IMAGE_OCI:
 		return 0;
 	case IMAGE_DIR:
 		return check_root_dir(s, a->word.n ? a->word.v[0] : s->image.reference, h, e);
@@ -250,10 +250,8 @@ static int check_image(struct spec *s, const struct args *a, const struct home *
 		return err_set(e, ERR_UNSUPPORTED,
 			       "disk image '%s': no engine here can boot one yet",
 			       s->image.reference);
-	case IMAGE_OCI:
-		break;
 	}
-	return images_resolve(a, h, x, s, e);
+	return 0;
 }
 
 /* What the process engine cannot keep is not promised. Whether owners and quotas can be had depends
@@ -395,6 +393,26 @@ static int apply_flags(struct spec *s, const struct args *a, const struct conf_e
 	return set_root_disk(s, a, e);
 }
 
+static int replace_grace(const struct args *a, uint64_t *ret_ms, struct err *e)
+{
+	const char *v = args_str(a, "replace-with-timeout");
+
+	*ret_ms = REPLACE_GRACE_MS;
+	return v ? parse_duration_ms("--replace-with-timeout", v, ret_ms, e) : 0;
+}
+
+/* All that can be told on this machine. */
+static int check_here(const struct args *a, const struct home *h, struct spec *s, struct err *e)
+{
+	uint64_t ignored;
+
+	if (replace_grace(a, &ignored, e) < 0 || spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
+	    check_image(s, a, h, e) < 0 || check_mounts(s, h, e) < 0 ||
+	    check_root_disk(s, h, e) < 0)
+		return -1;
+	return spec_check_sources(s, e);
+}
+
 int creation_spec(const struct args *a, const struct home *h, struct spec *s, struct err *e)
 {
 	const char *name = args_str(a, "name");
@@ -408,23 +426,21 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	r = files_apply(a, h, s, &x, e);
 	if (r == 0)
 		r = apply_flags(s, a, &x, e);
-	if (r == 0 &&
-	    (spec_validate(s, e) < 0 || check_flat(s, e) < 0 || check_image(s, a, h, &x, e) < 0))
-		r = -1;
+	if (r == 0)
+		r = check_here(a, h, s, e);
+	if (r == 0 && s->image.kind == IMAGE_OCI) /* last: it may have to be fetched */
+		r = images_resolve(a, h, &x, s, e);
 	conf_extra_done(&x);
-	if (r < 0 || check_mounts(s, h, e) < 0 || check_root_disk(s, h, e) < 0)
-		return -1;
-	return spec_check_sources(s, e);
+	return r;
 }
 
 int creation_replace(const struct args *a, const struct home *h, const char *name, struct err *e)
 {
-	const char *v = args_str(a, "replace-with-timeout");
-	uint64_t grace = REPLACE_GRACE_MS;
+	uint64_t grace;
 
-	if (v && parse_duration_ms("--replace-with-timeout", v, &grace, e) < 0)
+	if (replace_grace(a, &grace, e) < 0)
 		return -1;
-	if (!v && !args_has(a, "replace"))
+	if (!args_has(a, "replace-with-timeout") && !args_has(a, "replace"))
 		return 0;
 	if (control_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
 	    (control_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
