@@ -35,8 +35,11 @@ int program_find(const char *name, char **ret, struct err *e)
 		free_p(&path);
 	}
 	path = xasprintf("%s/%s", CORDON_LIBEXECDIR, name);
-	if (access(path, X_OK) < 0)
-		return err_sys(e, errno, "find program '%s'", name);
+	if (access(path, X_OK) < 0) {
+		err_sys(e, errno, "find program '%s'", name);
+		return err_hint(e, "cordon's programs stay together in libexec/cordon: link to "
+				   "'cordon' there, do not copy it alone");
+	}
 	*ret = TAKE(path);
 	return 0;
 }

@@ -4,10 +4,11 @@
 import fcntl
 import json
 import os
+import shutil
 import socket
 import termios
 
-from harness import CordonTest
+from harness import CORDON, CordonTest
 
 
 class FailedStarts(CordonTest):
@@ -84,6 +85,22 @@ class SlowReader(CordonTest):
         with os.fdopen(ours, "rb") as reader:
             self.assertEqual(reader.read(), wanted)
         self.assertEqual((proc.wait(5), proc.stderr.read()), (0, b""))
+
+
+class Alone(CordonTest):
+    modes = ("user",)
+
+    def test_a_copy_of_the_program_without_the_others_says_so(self):
+        alone, conf = os.path.join(self.dir, "cordon"), os.path.join(self.dir, "x.yaml")
+        shutil.copy(CORDON, alone)
+        with open(conf, "w") as handle:
+            handle.write("no-such-key: 1\n")  # makes nothing even if the others are found
+        got = self.cordon("create", "--conf", conf, "host", program=alone)
+        self.assertEqual(got.code, 1, got)
+        if "no-such-key" in got.errtext:
+            self.not_run("cordon is installed on this machine")
+        self.assertIn(": find program 'cordon-yaml': No such file or directory\n", got.errtext)
+        self.assertRegex(got.errtext, r"\n  → .*, do not copy it alone\n$")
 
 
 class Reasons(CordonTest):
