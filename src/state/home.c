@@ -90,10 +90,15 @@ static bool is_fresh(int fd)
 	return fresh || faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+static int advise(struct err *e)
+{
+	return err_hint(e, "set CORDON_HOME to a directory that cordon may have for itself");
+}
+
 static int refuse(const char *path, const char *why, struct err *e)
 {
 	err_set(e, ERR_DENIED, "state directory '%s' %s", path, why);
-	return err_hint(e, "set CORDON_HOME to a directory that cordon may have for itself");
+	return advise(e);
 }
 
 /* Sandboxes have nothing to do with each other: ext4 shall not put all of them in one place of the disk.
@@ -251,12 +256,16 @@ int home_open(struct home *h, struct err *e)
 	/* musl's open() would ask for O_CLOEXEC a second time */
 	fd = openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
-		if (path_make(path, e) < 0)
-			return err_wrap(e, "state directory '%s'", path);
+		if (path_make(path, e) < 0) {
+			err_wrap(e, "state directory '%s'", path);
+			return advise(e);
+		}
 		fd = openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}
-	if (fd < 0)
-		return err_sys(e, errno, "open state directory '%s'", path);
+	if (fd < 0) {
+		err_sys(e, errno, "open state directory '%s'", path);
+		return advise(e);
+	}
 	if (check_ours(path, fd, &h->served, e) < 0)
 		return -1;
 	if (!realpath(path, h->path))
