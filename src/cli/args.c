@@ -419,11 +419,10 @@ static int parse_letters(struct parser *p, const char *word)
 		const struct opt *o = find_opt(command_path_end(&p->path), STR(""), *c);
 		AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 
-		if (!o && !word[2])
+		if (!o && (!word[2] || (unsigned char)*c >= 0x80)) /* a part of a character */
 			return fail(p, "unknown option '%s'", shown(&b, word));
 		if (!o)
-			return fail(p, "unknown option '-%.*s' in '%s'",
-				    (unsigned char)*c < 0x80 ? 1 : 0, c, shown(&b, word));
+			return fail(p, "unknown option '-%c' in '%s'", *c, shown(&b, word));
 		if (o->kind != OPT_FLAG) {
 			if (c[1] == '\0')
 				return take_next(p, o);
