@@ -244,8 +244,9 @@ static int set_resolver(const struct policy_options *o, struct policy *p, struct
 	}
 	p->n_nameservers = o->nameservers.n;
 	if (o->query_timeout_ms > POLICY_QUERY_TIMEOUT_LIMIT_MS)
-		return err_set(e, ERR_INVALID, "--dns-query-timeout-ms: at most %u",
-			       POLICY_QUERY_TIMEOUT_LIMIT_MS);
+		return err_set(
+			e, ERR_INVALID, "--dns-query-timeout-ms: bad value '%llu': at most %u",
+			(unsigned long long)o->query_timeout_ms, POLICY_QUERY_TIMEOUT_LIMIT_MS);
 	if (o->query_timeout_ms)
 		p->query_timeout_ms = (uint32_t)o->query_timeout_ms;
 	p->rebind_protection = !o->no_rebind_protection;
@@ -355,8 +356,8 @@ int policy_from_options(const struct policy_options *o, struct policy *p, struct
 	    set_rates(o, &p->rates, e) < 0)
 		return -1;
 	if (o->max_connections > POLICY_CONNECTIONS_LIMIT)
-		return err_set(e, ERR_INVALID, "--max-connections: at most %u",
-			       POLICY_CONNECTIONS_LIMIT);
+		return err_set(e, ERR_INVALID, "--max-connections: bad value '%llu': at most %u",
+			       (unsigned long long)o->max_connections, POLICY_CONNECTIONS_LIMIT);
 	if (o->max_connections)
 		p->max_connections = (uint32_t)o->max_connections;
 	if (o->multi_tenant && p->max_connections > POLICY_MAX_CONNECTIONS)
