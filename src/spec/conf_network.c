@@ -3,7 +3,10 @@
 
 #include "base/cleanup.h"
 #include "policy/rule.h"
+#include "spec/bad.h"
 #include "spec/grammar.h"
+
+#define QUERY_TIMEOUT "network.dns.query_timeout"
 
 int conf_apply_ports(const struct json_value *v, const char *path, struct conf_target *a,
 		     struct err *e)
@@ -37,9 +40,13 @@ static int apply_dns(const struct json_value *v, struct conf_target *a, struct e
 	if (in.nameservers &&
 	    conf_texts(in.nameservers, "network.dns.nameservers", "", &a->x->nameservers, e) < 0)
 		return -1;
-	return in.query_timeout ? parse_duration_ms("network.dns.query_timeout", in.query_timeout,
-						    &a->x->query_timeout_ms, e)
-				: 0;
+	if (!in.query_timeout)
+		return 0;
+	if (parse_duration_ms(QUERY_TIMEOUT, in.query_timeout, &a->x->query_timeout_ms, e) < 0)
+		return -1;
+	if (a->x->query_timeout_ms == 0) /* which would mean that nothing was said */
+		return bad_value(e, QUERY_TIMEOUT, "duration", in.query_timeout, "at least 1 ms");
+	return 0;
 }
 
 struct net_in {

@@ -268,6 +268,8 @@ static void refusals(void)
 		  "not supported yet" },
 		{ CONF_ROOT, "{\"network\":\"private\"}", "expected none, public or open" },
 		{ CONF_ROOT, "{\"network\":{\"tls\":{}}}", "network.tls is not supported yet" },
+		{ CONF_NET, "{\"dns\":{\"query_timeout\":\"0s\"}}",
+		  "network.dns.query_timeout: bad duration '0s': at least 1 ms" },
 		{ CONF_ROOT, "{\"network\":{\"ports\":[\"80:80\"]},\"ports\":[\"80:81\"]}",
 		  "published twice" },
 		{ CONF_ROOT, "{\"ports\":[8080]}",
