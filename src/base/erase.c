@@ -1,7 +1,7 @@
 /*
  * Depth is the attacker's to choose, so this does not recurse: it walks down and up by "..", which
  * cannot be moved under us because nobody else has the directory any more (the sandbox is dead and
- * its directory is below a 0700 home).
+ * its directory is below a 0700 home). Two commands may delete the same tree: what is gone is done.
  */
 #include "base/erase.h"
 
@@ -54,7 +54,7 @@ static int empty_one(int fd, char sub[256], bool *ret_descend)
 			first = first ? first : -errno;
 			continue;
 		}
-		if (unlinkat(fd, name, AT_REMOVEDIR) == 0)
+		if (unlinkat(fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			continue;
 		if (errno != ENOTEMPTY && errno != EEXIST) {
 			first = first ? first : -errno;
@@ -91,13 +91,15 @@ int erase_tree(int dirfd, const char *name)
 		return 0;
 	at = open_dir(dirfd, name);
 	if (at < 0)
-		return -errno;
+		return errno == ENOENT ? 0 : -errno;
 	for (;;) {
 		int r = empty_one(at, sub, &descend);
 		int next;
 
 		if (descend) {
 			next = open_dir(at, sub);
+			if (next < 0 && errno == ENOENT)
+				continue;
 			if (next < 0)
 				return -errno;
 			depth++;

@@ -237,6 +237,29 @@ class Races(CordonTest):
         self.together(*[("remove", "-f", "-q", b.name) for b in boxes])
         self.assertEqual(self.names(), [])
 
+    def test_a_list_that_helps_to_delete_does_not_disturb_a_removal(self):
+        for _ in range(5):
+            box = self.create("--no-net")
+            box.out("cd /root; for a in 1 2 3 4 5 6 7 8 9; do for b in 1 2 3 4 5 6 7 8 9; do"
+                    " mkdir -p $a/$b/c; : >$a/$b/f; : >$a/$b/c/g; done; done")
+            self.assertEqual(box.stop().code, 0)
+            over, odd = threading.Event(), []
+
+            def look():
+                while not over.is_set():
+                    got = self.cordon("list", "-q")
+                    odd.extend([str(got)] if got.code else [])
+
+            threads = [threading.Thread(target=look) for _ in range(3)]
+            for t in threads:
+                t.start()
+            got = box.remove()
+            over.set()
+            for t in threads:
+                t.join()
+            self.assertEqual((got.code, odd), (0, []), got)
+            self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
+
     def test_exec_while_the_sandbox_is_replaced(self):
         box = self.create()
         stop, odd = threading.Event(), []
