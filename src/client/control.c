@@ -298,8 +298,24 @@ static int ask_supervisor(const struct home *h, const char *what, const char *na
 	return 0;
 }
 
+static void reap(const struct home *h, const char *entry)
+{
+	struct err ignored;
+
+	IGNORE(ask_supervisor(h, "--reap", entry, &ignored)); /* its files shall go all the same */
+}
+
+void control_tidy(const struct home *h)
+{
+	struct err ignored;
+
+	if (!record_sweep(h, reap))
+		IGNORE(ask_supervisor(h, "--sweep", NULL, &ignored)); /* next time */
+}
+
 int control_sweep(const struct home *h, struct err *e)
 {
+	IGNORE(record_sweep(h, reap)); /* what is left to do for them is not done with other ids */
 	return ask_supervisor(h, "--sweep", NULL, e);
 }
 

@@ -33,6 +33,8 @@ MUST_USE int control_claim(const struct home *h, const struct spec *s, int *ret_
 bool control_bury(const struct home *h, const char *name);
 /* Deletes a stopped sandbox. FORCE stops it first. */
 MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);
+/* Removes what dead commands left. */
+void control_tidy(const struct home *h);
 /* Deletes what belongs to a sub-range of ids and was taken out of sight. */
 MUST_USE int control_sweep(const struct home *h, struct err *e);
 /* Replaces the configuration of R, which was loaded before, by NEXT, and says what runs meanwhile: ACTIVE,

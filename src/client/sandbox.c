@@ -10,7 +10,7 @@ int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err
 	struct record_list names;
 
 	*ret = (struct sandbox_list){ 0 };
-	record_sweep(h);
+	control_tidy(h);
 	if (record_list_all(h, &names, e) < 0)
 		return -1;
 	ret->item = xcalloc(names.n + 1, sizeof(*ret->item));

@@ -387,31 +387,3 @@ void home_unlink_sockets(const struct home *h, const char *name)
 		IGNORE(unlinkat(h->fd, path, 0)); /* absent is fine */
 	}
 }
-
-bool home_has_sockets(const struct home *h, const char *id)
-{
-	char path[64];
-	bool has = false;
-
-	for (size_t i = 0; !has && i < ARRAY_SIZE(socket_kinds); i++) {
-		snprintf(path, sizeof(path), "run/%.16s.%s", id, socket_kinds[i]);
-		has = faccessat(h->fd, path, F_OK, 0) == 0;
-	}
-	return has;
-}
-
-void home_unlink_dead_sockets(const struct home *h, const char *id)
-{
-
-	for (size_t i = 0; i < ARRAY_SIZE(socket_kinds); i++) {
-		AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		struct sockaddr_un a = { .sun_family = AF_UNIX };
-		char path[64];
-
-		snprintf(path, sizeof(path), "run/%.16s.%s", id, socket_kinds[i]);
-		snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", h->fd, path);
-		if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
-		    errno == ECONNREFUSED)
-			IGNORE(unlinkat(h->fd, path, 0)); /* the next sweep tries again */
-	}
-}

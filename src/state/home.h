@@ -58,7 +58,3 @@ int home_open_part(const struct home *h, const char *part);
 MUST_USE int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd);
 MUST_USE int home_listen(const struct home *h, const char *name, const char *suffix, int *ret_fd);
 void home_unlink_sockets(const struct home *h, const char *name);
-/* By ID. */
-bool home_has_sockets(const struct home *h, const char *id);
-/* Only where nobody listens. */
-void home_unlink_dead_sockets(const struct home *h, const char *id);

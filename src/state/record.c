@@ -623,38 +623,35 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
 }
 
-static bool id_in_use(int sandboxes, const char *id)
+/* Its supervisor may have been killed on the way out: then more than files is left, found by its name.
+ * That may be another's by now; none gets it while we look. False: next time. */
+static bool bury_retired(const struct home *h, int sandboxes, int dir, const char *entry,
+			 record_reap *reap)
 {
-	DIR *d = fdopendir(openat(sandboxes, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	struct dirent *entry;
-	char other[HOME_ID_BYTES];
-	bool used = d == NULL;
+	AUTO_RECORD r = RECORD_NONE;
+	struct err e;
 
-	while (!used && (entry = readdir(d))) {
-		home_socket_id(entry->d_name, other);
-		used = strcmp(other, id) == 0;
+	if (!reap || record_read_config(dir, &r, &e) < 0 || !r.spec.name)
+		return true; /* whoever began to delete it has done so before */
+	if (flock(sandboxes, LOCK_EX | LOCK_NB) < 0)
+		return false;
+	if (faccessat(sandboxes, r.spec.name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {
+		AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", h->path, r.spec.name);
+
+		reap(h, entry);
+		home_unlink_sockets(h, r.spec.name);
+		range_release(path);
 	}
-	if (d)
-		closedir(d);
-	return used;
-}
-
-/* The supervisor of a retired record may have been killed on the way out. The name may be another's by
- * now, whose sockets do not listen yet; none gets it while we look. */
-static void sweep_sockets(const struct home *h, int sandboxes, const char *id)
-{
-	if (!home_has_sockets(h, id) || flock(sandboxes, LOCK_EX | LOCK_NB) < 0)
-		return;
-	if (!id_in_use(sandboxes, id))
-		home_unlink_dead_sockets(h, id);
 	IGNORE(flock(sandboxes, LOCK_UN)); /* it is ours */
+	return true;
 }
 
-void record_sweep(const struct home *h)
+bool record_sweep(const struct home *h, record_reap *reap)
 {
 	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 	struct dirent *entry;
+	bool enough = true;
 
 	while (d && (entry = readdir(d))) {
 		bool is_new = starts_with(entry->d_name, ".new-");
@@ -665,16 +662,18 @@ void record_sweep(const struct home *h)
 		if (is_new && flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue; /* it may be in the making: next time */
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (one >= 0 && record_is_live(one) == 0) {
-			if (!is_new)
-				sweep_sockets(h, fd, entry->d_name + strlen(".gone-"));
-			IGNORE(erase_record(fd, entry->d_name)); /* next time, or with help */
+		if (one >= 0 && record_is_live(one) == 0 &&
+		    (is_new || bury_retired(h, fd, one, entry->d_name, reap))) {
+			int r = erase_record(fd, entry->d_name); /* or next time */
+
+			enough &= r != -EACCES && r != -EPERM;
 		}
 		if (is_new)
 			IGNORE(flock(fd, LOCK_UN)); /* it is ours */
 	}
 	if (d)
 		closedir(d);
+	return enough;
 }
 
 /* --- lists ----------------------------------------------------------------------------------- */

@@ -121,8 +121,11 @@ bool record_is_retired(const struct home *h, const char *name, int dir);
 void record_retire(const struct home *h, const char *name);
 /* Deletes the retired record and its claims. ERR_DENIED: files of a uid range need help. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
-/* Removes what dead commands left: retired and half-made records. */
-void record_sweep(const struct home *h);
+/* Removes what dead commands left: retired and half-made records. REAP is for what a killed supervisor
+ * left outside of the home, by the name of the record's directory, and may be NULL. False: files of a uid
+ * range need help. */
+typedef void record_reap(const struct home *h, const char *entry);
+bool record_sweep(const struct home *h, record_reap *reap);
 
 /* Port I of the spec as it is now: where a live sandbox chose a free one, that one. The strings are
  * the record's. */

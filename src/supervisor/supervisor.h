@@ -86,8 +86,9 @@ MUST_USE int supervisor_program(const char *name, char **ret_path, struct err *e
 int supervisor_sweep(void);
 /* … or everything in the home, which holds no sandbox any more. */
 int supervisor_wipe(void);
-/* … and removes the control groups of a sandbox whose supervisor was killed. */
-int supervisor_reap(const char *name);
+/* … and removes the control groups of a sandbox whose supervisor was killed; ENTRY is where its record
+ * is, by its name or retired. */
+int supervisor_reap(const char *entry);
 /* life.c */
 MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once, or STOP_USUAL. REASON goes to the log and the record. */

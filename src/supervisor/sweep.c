@@ -18,7 +18,7 @@
 
 static int sweep(void *arg)
 {
-	record_sweep(arg);
+	IGNORE(record_sweep(arg, NULL)); /* next time */
 	volumes_sweep(arg);
 	return 0;
 }
@@ -67,7 +67,7 @@ static int wipe(void *arg)
 	return fd < 0 || !wipe_some(fd, false) || !wipe_some(fd, true);
 }
 
-int supervisor_reap(const char *name)
+int supervisor_reap(const char *entry)
 {
 	AUTO_HOME home = { .fd = -1 };
 	AUTO_RECORD record = RECORD_NONE;
@@ -75,16 +75,18 @@ int supervisor_reap(const char *name)
 	char id[HOME_ID_BYTES];
 	struct stubs stubs;
 	struct err e;
+	bool readable;
 
 	if (home_open(&home, &e) < 0)
 		return 1;
-	home_machine_id(&home, name, id);
-	cgroup_remove(id);
-	/* the caller holds the record's lock; read it as it is, whatever state it is in */
-	path = xasprintf("sandboxes/%s", name);
+	/* the caller sees to it that nobody has the name; read the record whatever state it is in */
+	path = xasprintf("sandboxes/%s", entry);
 	record.dir = openat(home.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (record.dir >= 0 && record_read_config(record.dir, &record, &e) == 0 &&
-	    record.spec.image.kind == IMAGE_DIR) {
+	readable = record.dir >= 0 && record_read_config(record.dir, &record, &e) == 0 &&
+		   record.spec.name;
+	home_machine_id(&home, entry[0] == '.' && readable ? record.spec.name : entry, id);
+	cgroup_remove(id);
+	if (readable && record.spec.image.kind == IMAGE_DIR) {
 		stubs_enter(&home, record.spec.image.reference, &stubs);
 		stubs_leave(&home, &stubs);
 	}

@@ -5,7 +5,7 @@ import shutil
 import stat
 import subprocess
 
-from harness import COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest
+from harness import COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest, below, unique_number
 
 
 def tree(top):
@@ -67,6 +67,20 @@ class RootDirectory(CordonTest):
         os.kill(box.supervisor().pid, 9)
         self.eventually(lambda: not box.host_processes())
         self.assertEqual(box.remove("-f").code, 0)
+        self.assertEqual(tree(root), before)
+
+    def test_stubs_of_a_run_whose_supervisor_was_killed_are_removed(self):
+        root = self.make_root()
+        before, number = tree(root), unique_number()
+        proc = self.spawn("run", "-q", "--tmpfs", "/stub/target", root, "--", "sleep", str(number))
+        self.eventually(lambda: self.sleepers(number))
+        self.assertNotEqual(tree(root), before)
+        for p in below([proc.pid]):
+            if p.comm.startswith("cordon-superv"):
+                os.kill(p.pid, 9)
+        self.finish(proc)
+        sandboxes = os.path.join(self.home, "sandboxes")
+        self.eventually(lambda: self.names() == [] and not os.listdir(sandboxes))
         self.assertEqual(tree(root), before)
 
     def test_stubs_of_a_create_that_was_killed_are_removed(self):

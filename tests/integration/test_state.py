@@ -11,8 +11,8 @@ import subprocess
 import threading
 import time
 
-from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, CordonTest, below, kill_quietly,
-                     unique_number)
+from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest, below, groups_of,
+                     kill_quietly, unique_number)
 
 SYS_FCNTL, SYS_FLOCK = 72, 73  # x86-64
 F_OFD_SETLK = 37  # Python knows it from 3.12 on
@@ -52,6 +52,18 @@ class Killed(CordonTest):
             self.assertIsNotNone(client.wait(5))
         self.eventually(lambda: not box.host_processes(), within=2)
         self.assertEqual(neighbour.exec("echo", "fine").text, "fine\n")
+
+    def test_supervisor_of_an_ephemeral_run(self):
+        number = unique_number()
+        proc = self.spawn("run", "-q", "host", "--", "sleep", str(number))
+        self.eventually(lambda: self.sleepers(number))
+        for p in below([proc.pid]):
+            if p.comm.startswith("cordon-superv"):
+                os.kill(p.pid, signal.SIGKILL)
+        self.assertIn("was lost", self.finish(proc).errtext)
+        sandboxes = os.path.join(self.home, "sandboxes")
+        self.eventually(lambda: self.names() == [] and not os.listdir(sandboxes))
+        self.assertEqual((groups_of(self.home), self.uid_claims()), (set(), []))
 
     def test_crashed_can_be_started_and_keeps_its_files(self):
         box = self.create()
@@ -109,6 +121,18 @@ class Killed(CordonTest):
             self.assertIn(box.remove("-f").code, (0, 1))
             self.assertEqual(self.names(), [])
             self.eventually(lambda: not self.left_running(), within=4)
+
+    def test_client_of_remove_before_it_asked_for_help(self):
+        """Files of a uid range, in a record that is out of sight already."""
+        box = self.create()
+        box.out("mkdir /root/d; touch /root/d/f")
+        if not ONE_ID:
+            box.out("chown 5:5 /root/d /root/d/f")
+        self.assertEqual(box.stop().code, 0)
+        sandboxes = os.path.join(self.home, "sandboxes")
+        os.rename(os.path.join(sandboxes, box.name), os.path.join(sandboxes, ".gone-" + "0" * 16))
+        self.assertEqual(self.names(), [])
+        self.assertEqual(os.listdir(sandboxes), [])
 
     def test_supervisor_at_any_instant_of_create(self):
         for step in range(16):
