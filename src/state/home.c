@@ -289,9 +289,14 @@ void home_socket_id(const char *name, char out[HOME_ID_BYTES])
 
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES])
 {
-	AUTO_FREE char *full = xasprintf("%s/%s", h->path, name);
+	AUTO_FREE char *full = NULL;
 	char tag[HOME_ID_BYTES];
+	struct stat st = { 0 };
 
+	/* by its path alone it could be two: services with a /tmp each */
+	IGNORE(fstat(h->fd, &st) < 0); /* the path tells nearly as much */
+	full = xasprintf("%llx:%llx %s/%s", (unsigned long long)st.st_dev,
+			 (unsigned long long)st.st_ino, h->path, name);
 	home_socket_id(full, out);
 	home_socket_id(h->path, tag);
 	memcpy(out, tag, HOME_TAG_DIGITS);

@@ -401,6 +401,25 @@ class Homes(CordonTest):
         self.assertEqual(a.out("cat /root/f"), "a")
         self.assertEqual(self.names(home=other), [])
 
+    def test_one_path_that_is_two_homes(self):
+        """Services with a /tmp each: sandboxes of one name have nothing to do with each other."""
+        place, boxes = os.path.join(self.dir, "private"), []
+        home = os.path.join(place, "home")
+        os.mkdir(place)
+        for _ in range(2):
+            boxes.append(self.box("same", home))
+            with self.claiming(boxes[-1]):
+                got = self.cordon("-m", "sh", "-c", f'mount -t tmpfs private {place} && exec "$0" "$@"', CORDON,
+                                  "create", "-q", "-n", "same", "--no-net", "host", home=home,
+                                  program="/usr/bin/unshare")
+            self.assertEqual(got.code, 0, got)
+        for box in boxes:
+            where = f"--mount=/proc/{box.supervisor().pid}/ns/mnt"
+            for command in (("exec", "same", "--", "true"), ("remove", "-f", "same")):
+                got = self.cordon(where, CORDON, *command, home=home, program="/usr/bin/nsenter")
+                self.assertEqual(got.code, 0, got)
+    test_one_path_that_is_two_homes.modes = ("root",)
+
     def test_a_configuration_may_be_there_first(self):
         other = os.path.join(self.dir, "prepared")
         os.mkdir(other, 0o700)
