@@ -1,6 +1,7 @@
 /* Owns one live sandbox; see supervisor/supervisor.h. Started by client/launch.c. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,11 +32,19 @@ static bool receive_record(struct supervisor *s)
 	return true;
 }
 
+/* Of a file that grew to the caller's limit: the error of the write is enough. What we execute does not
+ * inherit a handler, as it would inherit that the signal is ignored. */
+static void on_large_file(int sig)
+{
+}
+
 int main(int argc, char **argv)
 {
+	struct sigaction large = { .sa_handler = on_large_file };
 	static struct supervisor s;
 	int r;
 
+	sigaction(SIGXFSZ, &large, NULL);
 	umask(022); /* what we make for the sandbox, and its commands, do not depend on the caller's */
 	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
 		return supervisor_sweep();

@@ -102,17 +102,24 @@ static void on_fatal_signal(int sig)
 	_exit(128 + sig);
 }
 
+/* Of a log that grew to the caller's limit of file sizes: the error of the write is enough. */
+static void on_large_file(int sig)
+{
+}
+
 static void catch_signals(void)
 {
 	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction fatal = { .sa_handler = on_fatal_signal };
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	struct sigaction large = { .sa_handler = on_large_file };
 
 	/* one that is ignored stays so: nohup, or a shell's background */
 	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
 		if (sigaction(ends_us[i], &fatal, &before) == 0 && before.sa_handler == SIG_IGN)
 			sigaction(ends_us[i], &before, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &large, NULL);
 }
 
 static void make_raw(int fd)

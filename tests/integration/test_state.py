@@ -4,6 +4,7 @@
 import fcntl
 import hashlib
 import os
+import resource
 import shutil
 import signal
 import struct
@@ -476,6 +477,23 @@ class Homes(CordonTest):
         spans.sort()
         for (_, end), (start, _) in zip(spans, spans[1:]):
             self.assertLessEqual(end, start, spans)
+
+    def test_a_limit_of_file_sizes(self):
+        """The log ends there, and nothing else."""
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+        noise, number = "head -c 3000000 /dev/zero", unique_number()
+        got = self.create().sh(noise, preexec_fn=limited)
+        self.assertEqual((got.code, len(got.out)), (0, 3000000), got.errtext)
+        if MODE == "root":
+            return  # a place in the table of uid ranges may be beyond the limit
+        other = self.box()
+        got = self.cordon("run", "-q", "-d", "-n", other.name, "host", "--", "sh", "-c",
+                          f"{noise}; exec sleep {number}", preexec_fn=limited)
+        self.assertEqual(got.code, 0, got)
+        self.eventually(lambda: self.sleepers(number))
+        self.assertEqual(other.status(), "Running")
 
     def test_long_home(self):
         home = os.path.join(self.dir, "/".join(["d" * 50] * 4))  # of which nothing is there yet
