@@ -79,7 +79,7 @@ static void prove(const struct home *h, struct proof *p)
 			p->limits = r.state.enforced;
 			p->served = strcmp(r.state.root, ROOT_SERVED) == 0;
 		}
-		record_retire(h, s.name); /* out of sight now; its supervisor deletes it */
+		IGNORE(record_retire(h, s.name)); /* out of sight now; its supervisor deletes it */
 	}
 	launch_done(&l); /* lets go of the leash, which ends it */
 	spec_done(&s);

@@ -195,7 +195,7 @@ static void finish(struct job *j, const char *name)
 		return;
 	}
 	if (j->spec.ephemeral)
-		record_retire(&j->home, name);
+		IGNORE(record_retire(&j->home, name)); /* its supervisor does it too */
 	else
 		IGNORE(control_stop(&j->home, name, CONTROL_GRACE_DEFAULT, &ignored));
 }

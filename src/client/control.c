@@ -358,13 +358,16 @@ int control_usage(const struct home *h, const char *name, struct usage_message *
 static int erase(const struct home *h, const char *name, int dir, int *lock, struct err *e)
 {
 	struct state last;
+	int r;
 
 	if ((state_read(dir, &last) < 0 || last.status != STATUS_STOPPED) &&
 	    ask_supervisor(h, "--reap", name, e) < 0)
 		return -1;
 	log_line(LOG_INFO, "remove sandbox '%s'", name);
 	home_unlink_sockets(h, name);
-	record_retire(h, name);
+	r = record_retire(h, name);
+	if (r < 0)
+		return err_sys(e, -r, "take sandbox '%s' out of the list", name);
 	if (record_erase(h, name, e) == 0)
 		return 0;
 	fd_closep(lock); /* a sweep leaves alone what somebody holds */

@@ -239,7 +239,7 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 	if (r == 0)
 		return 0;
 	if (dir >= 0) {
-		record_retire(h, s->name);
+		IGNORE(record_retire(h, s->name)); /* then it is buried */
 		IGNORE(record_erase(h, s->name,
 				    &ignored)); /* the first error is the one to report */
 	}

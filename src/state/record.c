@@ -577,19 +577,22 @@ bool record_is_retired(const struct home *h, const char *name, int dir)
 	       a.st_ino != b.st_ino || a.st_dev != b.st_dev;
 }
 
-void record_retire(const struct home *h, const char *name)
+int record_retire(const struct home *h, const char *name)
 {
 	AUTO_FREE char *path = xasprintf("sandboxes/%s", name);
 	char gone[64];
+	int r;
 
 	retired_path(name, gone, sizeof(gone));
-	if (renameat(h->fd, path, h->fd, gone) < 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
+	r = renameat(h->fd, path, h->fd, gone);
+	if (r < 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
 		/* an earlier one of this name is still being deleted: make way */
 		char other[48];
 
 		temporary_name(other, "gone");
-		IGNORE(renameat(h->fd, path, h->fd, other)); /* the sweep deletes it */
+		r = renameat(h->fd, path, h->fd, other); /* the sweep deletes it */
 	}
+	return r < 0 && errno != ENOENT ? -errno : 0;
 }
 
 /* The quota of its layer goes first: nothing would lead to it any more. A supervisor in its walls may

@@ -117,8 +117,9 @@ int record_is_live(int dir);
 bool record_is_unborn(int dir);
 /* True when DIR is no longer what NAME names. */
 bool record_is_retired(const struct home *h, const char *name, int dir);
-/* Takes a record out of sight under its lock; what is left to delete is removed by record_erase. */
-void record_retire(const struct home *h, const char *name);
+/* Takes a record out of sight under its lock; what is left to delete is removed by record_erase. 0 or
+ * -errno. */
+MUST_USE int record_retire(const struct home *h, const char *name);
 /* Deletes the retired record and its claims. ERR_DENIED: files of a uid range need help. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
 /* Removes what dead commands left: retired and half-made records. REAP is for what a killed supervisor

@@ -496,7 +496,7 @@ static void clean_up(struct supervisor *s)
 	stubs_leave(&s->home, &s->stubs);
 	if (vanish) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
-			record_retire(&s->home, s->record.spec.name);
+			IGNORE(record_retire(&s->home, s->record.spec.name)); /* buried by others */
 		/* files of a sub-range: the next command erases them with help */
 		IGNORE(record_erase(&s->home, s->record.spec.name, &e));
 	} else {

@@ -698,6 +698,19 @@ class Foreign(CordonTest):
     def records(self, box):
         return os.path.join(self.home, "sandboxes", box.name)
 
+    def test_a_record_that_cannot_go_is_not_called_removed(self):
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        box = self.create("--no-net")
+        self.assertEqual(box.stop().code, 0)
+        got = self.cordon("-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat", "-e",
+                          "inject=renameat:error=EIO", CORDON, "remove", box.name, program="/usr/bin/strace")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn(f"error: take sandbox '{box.name}' out of the list: ", got.errtext)
+        self.assertEqual(self.names(), [box.name])
+        self.assertEqual(box.remove().code, 0)
+    test_a_record_that_cannot_go_is_not_called_removed.modes = ("root",)  # as all that trace
+
     def test_a_torn_record_is_recognised_and_removable(self):
         box = self.create()
         box.stop()
