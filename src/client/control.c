@@ -371,7 +371,14 @@ static int erase(const struct home *h, const char *name, int dir, int *lock, str
 	if (record_erase(h, name, e) == 0)
 		return 0;
 	fd_closep(lock); /* a sweep leaves alone what somebody holds */
-	return e->code == ERR_DENIED ? control_sweep(h, e) : -1;
+	if (e->code != ERR_DENIED || control_sweep(h, e) < 0)
+		return -1;
+	if (record_erase(h, name, e) == 0)
+		return 0;
+	return e->code == ERR_DENIED
+		       ? err_hint(e,
+				  "only newuidmap helps to delete them; 'cordon list' tries again")
+		       : -1;
 }
 
 bool control_bury(const struct home *h, const char *name)

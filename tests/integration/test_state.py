@@ -135,6 +135,16 @@ class Killed(CordonTest):
         self.assertEqual(self.names(), [])
         self.assertEqual(os.listdir(sandboxes), [])
 
+    def test_remove_without_the_help_it_needs(self):
+        box = self.create()
+        box.out("mkdir /root/d; touch /root/d/f; chown 5:5 /root/d /root/d/f")
+        got = self.cordon("--no-new-privs", CORDON, "remove", "-f", box.name, program="/usr/bin/setpriv")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("belong to its uid range", got.errtext)
+        self.assertEqual(self.names(), [])
+        self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
+    test_remove_without_the_help_it_needs.modes = ("user",)
+
     def test_supervisor_at_any_instant_of_create(self):
         for step in range(16):
             box = self.box()
