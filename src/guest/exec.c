@@ -11,12 +11,18 @@
  *
  * Two halves: what all commands share, which a launcher enters once for many (guest/launcher.c), and
  * what is this command's own.
+ *
+ * Once it has joined the payload's namespace, root in there can stop it, and whoever waits for its exec waits for
+ * ever. So that is not pid 1, unless nobody else is there yet, but a process which does nothing else
+ * (struct waiter). Not to wait that way at all would not do: only of a process that somebody waits for does
+ * the kernel know, when it looks for one to kill for memory, that the memory is another's.
  */
 #include "guest/exec.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,14 +30,21 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/raw.h"
 #include "guest/seccomp.h"
 
 #define STACK_BYTES 32768
-#define CAPABILITY_LAST 63 /* dropping stops at the first the kernel does not know */
+#define WAITER_STACK_BYTES 4096
+#define LOOK_AFTER_NS (10 * NS_PER_MS) /* long after a command has begun: is it stopped? */
+#define CAPABILITY_LAST 63             /* dropping stops at the first the kernel does not know */
 
 static _Alignas(16) char child_stack[STACK_BYTES];
+static _Alignas(16) char waiter_stack[WAITER_STACK_BYTES];
 
 static long join_cgroups(const struct exec_walls *w)
 {
@@ -253,8 +266,77 @@ enum exec_failure exec_clone_failure(long r)
 	return r == -EAGAIN ? EXEC_RESOURCE : r == -ENOMEM ? EXEC_NO_MEMORY : EXEC_INTERNAL;
 }
 
+struct waiter {
+	struct clone_args args; /* of the command */
+	struct exec_job *job;
+	long r;              /* of its clone */
+	volatile pid_t pid;  /* of the command, once there is one */
+	volatile int shares; /* it has our memory; the kernel clears this when that is over */
+	volatile int waits;  /* the waiter's own pid; likewise */
+};
+
+static void wait_for_exec(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->r = raw_clone_on_stack(&w->args, run, w->job);
+	raw_exit(0);
+}
+
+static void kill_if_stopped(pid_t pid)
+{
+	siginfo_t si = { 0 };
+
+	if (pid > 0 && waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+	    si.si_pid == pid)
+		kill(pid, SIGKILL);
+}
+
+/* Until the kernel has cleared WORD. Who was stopped on the way is killed: with one id only that can be the
+ * waiter, too. */
+static void await(const struct waiter *w, const volatile int *word)
+{
+	const struct timespec look_after = { .tv_nsec = LOOK_AFTER_NS };
+	int now;
+
+	while ((now = *word) != 0)
+		if (RAW4(SYS_futex, word, FUTEX_WAIT, now, &look_after) == -ETIMEDOUT) {
+			kill_if_stopped(w->pid);
+			kill_if_stopped(w->waits);
+		}
+}
+
+/* As raw_clone_on_stack() with CLONE_VFORK, but whoever stops the command does not stop us. */
+static long clone_by_waiter(const struct clone_args *command, struct exec_job *j)
+{
+	struct waiter w = { .args = *command, .job = j, .r = -EAGAIN, .shares = 1 };
+	struct clone_args args = {
+		.flags = CLONE_VM | CLONE_FILES | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
+		.parent_tid = (uintptr_t)&w.waits,
+		.child_tid = (uintptr_t)&w.waits,
+		.exit_signal = SIGCHLD, /* and so is that of its sibling */
+		.stack = (uintptr_t)waiter_stack,
+		.stack_size = sizeof(waiter_stack),
+	};
+	long waiter;
+
+	w.args.flags |= CLONE_PARENT | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+	w.args.parent_tid = (uintptr_t)&w.pid;
+	w.args.child_tid = (uintptr_t)&w.shares;
+	w.args.exit_signal = 0;
+	waiter = raw_clone_on_stack(&args, wait_for_exec, &w);
+	if (waiter < 0)
+		return waiter;
+	await(&w, &w.waits);
+	if (w.pid > 0)
+		await(&w, &w.shares); /* also when somebody killed the waiter */
+	IGNORE(waitpid((pid_t)waiter, NULL, __WALL));
+	return w.pid > 0 ? w.pid : w.r;
+}
+
 pid_t exec_start(struct exec_job *j)
 {
+	static bool others; /* a command was started before */
 	struct clone_args args = {
 		.flags = j->mark ? CLONE_NEWUTS : 0,
 		.exit_signal = SIGCHLD,
@@ -276,8 +358,9 @@ pid_t exec_start(struct exec_job *j)
 		args.flags |= CLONE_VM | CLONE_VFORK;
 		args.stack = (uintptr_t)child_stack;
 		args.stack_size = sizeof(child_stack);
-		pid = raw_clone_on_stack(&args, run, j);
+		pid = others ? clone_by_waiter(&args, j) : raw_clone_on_stack(&args, run, j);
 	}
+	others = true;
 	if (pid < 0) {
 		j->failure = exec_clone_failure(pid);
 		j->err = (int)-pid;

@@ -466,6 +466,15 @@ static void attack_kill_all(void)
 	kill(-1, SIGKILL);
 }
 
+/* Whoever begins to live, at whatever instant: most are hit before they have executed anything. */
+static void attack_stop_all(void)
+{
+	puts("up");
+	fflush(stdout);
+	for (;;)
+		kill(-1, SIGSTOP);
+}
+
 /* Device nodes: every major that matters, as character and block device. */
 static void attack_devices(void)
 {
@@ -937,6 +946,7 @@ static const struct {
 	{ "launcher", attack_launcher },
 	{ "signals", attack_signals },
 	{ "kill-all", attack_kill_all },
+	{ "stop-all", attack_stop_all },
 	{ "devices", attack_devices },
 	{ "proc-writes", attack_proc_writes },
 	{ "proc-reads", attack_proc_reads },

@@ -209,6 +209,19 @@ class OurProcesses(AttackTest):
         self.assertEqual(len(self.sleepers(number)), 2)
         self.assertEqual(neighbour.exec("echo", "alive").text, "alive\n")
 
+    def test_whoever_stops_commands_at_birth_does_not_stop_pid_1(self):
+        """It waits for nobody that root inside can stop: its clients and time-outs depend on it."""
+        box = self.armed()
+        stopper = box.popen("/attack/attacks", "stop-all")
+        stopper.stdout.readline()
+        stopped = [box.popen("true") for _ in range(10)]
+        self.eventually(lambda: any(p.state == "T" for p in box.host_processes()) or
+                        any(p.poll() is not None for p in stopped))
+        for proc in [stopper, *stopped]:
+            proc.kill()
+            proc.wait()
+        self.assertEqual(box.exec("echo", "alive").text, "alive\n")
+
     def test_one_id_tricks_hurt_only_the_sandbox_itself(self):
         if not ONE_ID:
             self.not_run("there is a range of ids here")
