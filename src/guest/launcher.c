@@ -200,13 +200,14 @@ pid_t launcher_pid(const struct launcher *l)
 	return l->pid;
 }
 
-void launcher_end(const struct launcher *l)
+pid_t launcher_end(const struct launcher *l)
 {
 	IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* it may be gone, and reaped */
 	/* by its descriptor: its number may be another's by now */
 	while (waitid(P_PIDFD, (id_t)l->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL) < 0 &&
 	       errno == EINTR)
 		;
+	return launcher_command(l);
 }
 
 void launcher_free(struct launcher *l)

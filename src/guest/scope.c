@@ -283,20 +283,14 @@ bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, 
 pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,
 			  int *ret_err)
 {
+	struct exec_job *j = launcher_job(c->launcher);
 	pid_t pid;
 
-	*ret_failure = EXEC_OK;
-	launcher_end(c->launcher); /* it may have taken the place of the command */
-	pid = launcher_command(c->launcher);
-	if (pid == 0) {
-		struct exec_job *j = launcher_job(c->launcher);
-
-		fd_closep(&c->mark); /* went with it */
-		pid = start_here(s, c, j);
-		*ret_failure = j->failure;
-		*ret_err = j->err;
-		drop_launcher(s, c);
-	}
+	fd_closep(&c->mark); /* went with it */
+	pid = start_here(s, c, j);
+	*ret_failure = j->failure;
+	*ret_err = j->err;
+	drop_launcher(s, c);
 	return pid;
 }
 

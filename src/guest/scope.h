@@ -57,8 +57,8 @@ pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
 bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, bool client_is_new);
 /* It has ended, or takes its time: we may run anywhere again. */
 void scope_roam(struct scopes *s);
-/* The launcher of C has not started what was ordered. If it does not do so in the last moment, it goes,
- * and the command is started without; the failure of that is in RET_FAILURE and RET_ERR. */
+/* The launcher of C has ended without starting what was ordered: the command is started without. The failure of
+ * that is in RET_FAILURE and RET_ERR. */
 pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,
 			  int *ret_err);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };

@@ -231,6 +231,8 @@ static void settle_order(struct session *s, bool had_time)
 			on_order_overdue, s);
 		return;
 	}
+	if (s->pid == 0)
+		s->pid = launcher_end(s->scope.launcher);
 	if (s->pid == 0 && (s->scope.killed || s->swept || g->stopping)) {
 		session_ended(s, SIGKILL); /* as a status of wait() */
 		return;
