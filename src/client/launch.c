@@ -281,7 +281,7 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 {
 	AUTO_BUF in = BUF_INIT(ANSWER_MAX_BYTES);
 	const char *text;
-	struct frame f;
+	struct frame f = { 0 }; /* of no answer that can be understood, too */
 	unsigned code;
 	int r;
 
