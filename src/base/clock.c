@@ -1,6 +1,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,14 @@ uint64_t clock_mono_ns(void)
 uint64_t clock_real_ns(void)
 {
 	return now_ns(CLOCK_REALTIME);
+}
+
+int clock_poll_ms(uint64_t deadline_ns)
+{
+	uint64_t now = clock_mono_ns();
+	uint64_t left = deadline_ns <= now ? 0 : (deadline_ns - now) / NS_PER_MS + 1;
+
+	return left > INT_MAX ? INT_MAX : (int)left;
 }
 
 static void stamp(uint64_t real_ns, struct tm *ret)

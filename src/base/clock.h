@@ -9,6 +9,8 @@
 
 uint64_t clock_mono_ns(void);
 uint64_t clock_real_ns(void);
+/* For poll(): milliseconds until that monotonic moment, rounded up; as many as it takes when they are more. */
+int clock_poll_ms(uint64_t deadline_ns);
 
 #define CLOCK_RFC3339_BYTES 40
 /* "2026-01-02T03:04:05.678901234+00:00" */

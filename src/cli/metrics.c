@@ -370,12 +370,10 @@ static int nap(int signals, uint64_t ms)
 		struct pollfd p[] = { { .fd = signals, .events = POLLIN },
 				      { .fd = STDOUT_FILENO, .events = 0 } };
 		struct signalfd_siginfo info;
-		uint64_t now = clock_mono_ns();
 
-		if (now >= end)
+		if (clock_mono_ns() >= end)
 			return 0;
-		if (poll(p, ARRAY_SIZE(p), (int)((end - now) / NS_PER_MS) + 1) < 0 &&
-		    errno != EINTR)
+		if (poll(p, ARRAY_SIZE(p), clock_poll_ms(end)) < 0 && errno != EINTR)
 			return -1;
 		if (p[0].revents && read(signals, &info, sizeof(info)) == sizeof(info))
 			return (int)info.ssi_signo;

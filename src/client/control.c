@@ -42,7 +42,6 @@ static int wait_for(int fd, enum frame_type type, uint64_t deadline, struct buf 
 		struct str rest = { in.p, in.n };
 		struct frame f;
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		uint64_t now = clock_mono_ns();
 		char chunk[4096];
 		ssize_t n;
 		int r;
@@ -57,9 +56,9 @@ static int wait_for(int fd, enum frame_type type, uint64_t deadline, struct buf 
 		}
 		if (r < 0 || buf_failed(&in))
 			return -EPROTO;
-		if (now >= deadline)
+		if (clock_mono_ns() >= deadline)
 			return -ETIMEDOUT;
-		if (poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
+		if (poll(&p, 1, clock_poll_ms(deadline)) < 0 && errno != EINTR)
 			return -errno;
 		if (!p.revents)
 			continue;

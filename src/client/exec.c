@@ -456,14 +456,11 @@ static void pump_in(struct run *r, bool readable)
 
 static int poll_timeout(const struct run *r, uint64_t until)
 {
-	uint64_t now, at = until;
+	uint64_t at = until;
 
 	if (r->deadline && (!at || r->deadline < at))
 		at = r->deadline;
-	if (!at)
-		return -1;
-	now = clock_mono_ns();
-	return at <= now ? 0 : (int)((at - now) / NS_PER_MS) + 1;
+	return at ? clock_poll_ms(at) : -1;
 }
 
 static enum execlog_source out_source(const struct run *r)

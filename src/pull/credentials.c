@@ -304,16 +304,15 @@ static const char *find_program(const char *name, char *out, size_t n)
 static int read_until(int fd, struct buf *b, uint64_t deadline_ns)
 {
 	for (;;) {
-		uint64_t now = clock_mono_ns();
 		struct pollfd p = { fd, POLLIN, 0 };
 		char *room = buf_room(b, 1024);
 		ssize_t k;
 
 		if (!room)
 			return -EFBIG;
-		if (now >= deadline_ns)
+		if (clock_mono_ns() >= deadline_ns)
 			return -ETIMEDOUT;
-		if (poll(&p, 1, (int)((deadline_ns - now) / NS_PER_MS) + 1) <= 0)
+		if (poll(&p, 1, clock_poll_ms(deadline_ns)) <= 0)
 			continue;
 		k = read(fd, room, 1024);
 		if (k < 0 && errno != EINTR)

@@ -537,6 +537,13 @@ class Timeout(CordonTest):
         got = self.create().sh("exit 9", opts=("--timeout", "20s"))
         self.assertEqual((got.code, got.err), (9, b""), got)
 
+    def test_one_that_is_longer_than_a_single_wait_can_be(self):
+        box = self.create()
+        most = (1 << 31) - 3000  # ms; with what the client waits beyond it
+        for time in [f"{most + n}ms" for n in range(3)] + ["30d", "49d17h2m44s"]:
+            got = box.sh("exit 9", opts=("--timeout", time))
+            self.assertEqual((got.code, got.err), (9, b""), got)
+
     def test_open_stdin_does_not_stop_the_timer(self):
         box, number = self.create(), unique_number()
         proc = box.popen("sleep", str(number), opts=("--timeout", "1"), stdin=subprocess.PIPE)
