@@ -15,6 +15,7 @@
 #include "supervisor/supervisor.h"
 
 #define REQUEST_MAX_BYTES 4096
+#define GRACE_MAX_MS (24u * 3600 * 1000)
 
 struct control_client {
 	struct control_client *next;
@@ -100,8 +101,10 @@ static int on_request(void *arg, const struct frame *f)
 	switch (f->type) {
 	case FRAME_STOP:
 		c->waits_for_stop = true;
-		if (number_decode(f->body, &grace) < 0 || grace > 24 * 3600 * 1000)
+		if (number_decode(f->body, &grace) < 0)
 			grace = STOP_USUAL;
+		else if (grace > GRACE_MAX_MS)
+			grace = GRACE_MAX_MS;
 		supervisor_stop(c->supervisor, (unsigned)grace, "stopped by command");
 		break;
 	case FRAME_TOUCH:

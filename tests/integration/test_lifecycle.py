@@ -126,6 +126,16 @@ class Replace(CordonTest):
         self.create("--replace-with-timeout", "0", name=box.name, env=PATIENT)
         self.assertEqual(self.sleepers(number), [])
 
+    def test_a_timeout_of_days_is_not_one_of_seconds(self):
+        box = self.create("--log-level", "info")
+        box.out("(trap '' TERM; while :; do sleep 1000; done) > /dev/null 2>&1 &")
+        proc = self.spawn("create", "-q", "--replace-with-timeout", "2d", "-n", box.name, "host")
+        with open(os.path.join(self.home, "sandboxes", box.name, "logs", "runtime.log"), encoding="utf-8") as log:
+            said = self.eventually(lambda: [line for line in log if "stopping within" in line])
+        self.assertIn(f"within {24 * 3600 * 1000} ms", said[0])
+        self.assertEqual(box.stop("-f").code, 0)
+        self.assertEqual(proc.wait(30), 0)
+
     def test_a_bad_spec_does_not_cost_the_old_sandbox(self):
         box = self.create()
         box.out("echo precious > /root/file")
