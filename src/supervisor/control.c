@@ -16,6 +16,7 @@
 
 #define REQUEST_MAX_BYTES 4096
 #define GRACE_MAX_MS (24u * 3600 * 1000)
+#define ACCEPT_RETRY_NS (100 * NS_PER_MS) /* descriptors or memory are short */
 
 struct control_client {
 	struct control_client *next;
@@ -135,12 +136,21 @@ static void on_client(void *arg, int fd, uint32_t events)
 		drop(c);
 }
 
+static void listen_again(void *arg)
+{
+	struct supervisor *s = arg;
+
+	loop_change_fd(s->loop, s->control_watch, LOOP_READ);
+}
+
 static void on_listener(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
 	AUTO_FD sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	struct control_client *c;
 
+	if (sock < 0 && loop_add_timer(s->loop, clock_mono_ns() + ACCEPT_RETRY_NS, listen_again, s))
+		loop_change_fd(s->loop, s->control_watch, 0); /* who waits would wake us for ever */
 	if (sock < 0 || s->n_clients >= CONTROL_CLIENTS_MAX)
 		return;
 	c = xcalloc(1, sizeof(*c));

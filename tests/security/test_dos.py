@@ -4,8 +4,10 @@ Limits themselves are in test_limits.py; here we must stay small, answer, and be
 
 import ctypes
 import glob
+import hashlib
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -133,6 +135,26 @@ class Floods(AttackTest):
         proc.wait()
         self.eventually(lambda: not self.sleepers(number), within=1.0)
         self.removed(box)
+
+    def test_a_supervisor_short_of_descriptors_sleeps(self):
+        box = self.create()
+        pid = box.supervisor().pid
+        usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, usual[1]))  # it has more already
+        home = os.open(self.home, os.O_PATH)
+        self.addCleanup(os.close, home)
+        name = hashlib.sha256(box.name.encode()).hexdigest()[:16]
+        waiting = socket.socket(socket.AF_UNIX)
+        self.addCleanup(waiting.close)
+        waiting.connect(f"/proc/self/fd/{home}/run/{name}.ctl")
+
+        def state():
+            with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+                return f.read().rpartition(")")[2].split()[0]
+
+        self.eventually(lambda: all(state() == "S" for _ in range(100)))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+        self.assertEqual(box.stop().code, 0)
 
     def test_deep_and_wide_trees_are_removed(self):
         box = self.create()
