@@ -504,9 +504,11 @@ static int drain(struct run *r)
 		some |= drain_pipe(r, &r->err_pipe, r->q->err, LOG_STDERR, &err_left);
 		if (r->result->broken_output)
 			return 0;
-		/* of one that left nobody behind there is no more than the pipes held; more comes from
-		 * another command that was handed them, perhaps for ever */
-		if (some && (r->result->end.alone ? out_left || err_left : clock_mono_ns() < end))
+		/* what the pipes held is the command's, however slow our reader is. Of one that left nobody
+		 * behind there is no more; more comes from another command that was handed them, perhaps
+		 * for ever */
+		if (some &&
+		    (out_left || err_left || (!r->result->end.alone && clock_mono_ns() < end)))
 			continue;
 		if (some)
 			break; /* they never stop: pid 1 reads on */

@@ -409,6 +409,22 @@ class End(CordonTest):
             self.assertEqual(got.code, 4)
             self.assertEqual(got.errtext, "".join(f"{i}\n" for i in range(1, 11)))
 
+    def test_nor_when_our_reader_is_slow(self):
+        """However much is in the pipe; background children are heard for a second only."""
+        box, number, size = self.create(), unique_number(), 900_000
+        init = box.pid1()
+        script = (f"import fcntl, os, subprocess; subprocess.Popen(['sleep', '{number}']); "
+                  f"fcntl.fcntl(1, 1031, 1 << 20); os.write(1, bytes({size}))")  # F_SETPIPE_SZ
+        proc = box.popen("python3", "-c", script)
+        self.eventually(lambda: [p for p in self.sleepers(number) if p.ppid == init.pid])
+        got, full = b"", 1 << 16
+        for _ in range(3):  # then the client has heard of the end
+            self.eventually(lambda: waiting_in(proc.stdout.fileno()) == full)
+            got += os.read(proc.stdout.fileno(), full)
+        threading.Event().wait(1.5)
+        got += proc.stdout.read()
+        self.assertEqual((proc.wait(10), len(got)), (0, size))
+
     def test_late_output_of_a_background_child_never_kills_it(self):
         box = self.create()
         script = ('(trap "echo PIPE > /root/result; exit" PIPE; read x < /root/go; '
