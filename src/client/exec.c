@@ -629,6 +629,18 @@ static void send_size(struct run *r)
 			  b.n)); /* a lost connection shows on the next read */
 }
 
+/* Gives up the first keys that were matched, so many that the rest may still begin the sequence. */
+static void release_keys(struct run *r, struct buf *out)
+{
+	const unsigned char *keys = r->q->detach_keys;
+	size_t n = 1;
+
+	while (memcmp(keys, keys + n, r->keys_matched - n) != 0)
+		n++;
+	buf_add(out, keys, n);
+	r->keys_matched -= n;
+}
+
 /* Looks for the detach keys across reads; true when complete. What turns out not to be them is
  * sent like any input. */
 static bool scan_keys(struct run *r, const char *p, size_t n, struct buf *out)
@@ -638,20 +650,12 @@ static bool scan_keys(struct run *r, const char *p, size_t n, struct buf *out)
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)p[i];
 
-		if (q->n_detach_keys && c == q->detach_keys[r->keys_matched]) {
-			if (++r->keys_matched == q->n_detach_keys)
-				return true;
-			continue;
-		}
-		if (r->keys_matched) {
-			buf_add(out, q->detach_keys, r->keys_matched);
-			r->keys_matched = 0;
-			if (q->n_detach_keys && c == q->detach_keys[0]) {
-				r->keys_matched = 1;
-				continue;
-			}
-		}
-		buf_add_char(out, (char)c);
+		while (r->keys_matched && c != q->detach_keys[r->keys_matched])
+			release_keys(r, out);
+		if (!q->n_detach_keys || c != q->detach_keys[r->keys_matched])
+			buf_add_char(out, (char)c);
+		else if (++r->keys_matched == q->n_detach_keys)
+			return true;
 	}
 	return false;
 }

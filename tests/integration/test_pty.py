@@ -394,6 +394,15 @@ class Detach(CordonTest):
         term.expect(r"16\s+120")
         self.assertEqual(term.wait(), 0)
 
+    def test_a_sequence_that_begins_within_another(self):
+        box = self.box()
+        term = self.terminal("run", "--name", box.name, "--detach-keys", "x,x,y", "host", "--", "sh", "-c",
+                             "stty raw -echo; echo up; head -c 2 > /root/heard; sleep 1000")
+        term.expect("up")
+        term.send("axxxy")
+        self.assertEqual(term.wait(), 0)
+        self.eventually(lambda: box.sh("cat /root/heard").text == "ax")
+
     def test_bad_detach_keys(self):
         for keys in ("", "ctrl-", "ctrl-1", "abc", "ctrl-a,"):
             got = self.cordon("run", "-t", f"--detach-keys={keys}", "host", "--", "true")
