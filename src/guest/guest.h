@@ -117,6 +117,7 @@ struct session {
 	struct buf input; /* for the terminal, not yet taken by it */
 	struct buf ring;  /* output while nobody is attached */
 	bool input_closed;
+	bool within_line; /* the last of its input did not end one */
 };
 
 void session_start(struct connection *c, uint32_t stream, struct str body);

@@ -434,15 +434,23 @@ static void on_master(void *arg, int fd, uint32_t events)
 		watch_master(s);
 }
 
+static bool ends_line(char c)
+{
+	return c == '\n' || c == '\r' || c == TERMINAL_EOF[0];
+}
+
 void session_input(struct session *s, struct str data)
 {
 	if (s->master < 0 || s->ended || s->input_closed)
 		return;
 	if (data.n == 0) {
 		s->input_closed = true;
+		if (s->within_line) /* this one only hands over what there is of it */
+			buf_add_str(&s->input, TERMINAL_EOF);
 		buf_add_str(&s->input, s->files ? "" : TERMINAL_EOF);
 	} else {
 		buf_add(&s->input, data.p, data.n);
+		s->within_line = !s->files && !ends_line(data.p[data.n - 1]);
 	}
 	if (buf_failed(&s->input)) { /* beyond its credit: a broken client */
 		session_kill(s);
@@ -601,7 +609,7 @@ static struct session *session_new(struct connection *c, uint32_t stream, unsign
 	s->master = -1;
 	s->held[0] = s->held[1] = s->held[2] = -1;
 	s->credit = FRAME_CREDIT_BYTES;
-	buf_init(&s->input, FRAME_CREDIT_BYTES + 1);
+	buf_init(&s->input, FRAME_CREDIT_BYTES + 2); /* and the ends of file */
 	buf_init(&s->ring, 2 * GUEST_RING_BYTES);
 	s->next = c->guest->sessions;
 	c->guest->sessions = s;

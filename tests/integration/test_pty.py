@@ -165,6 +165,10 @@ class Terminals(CordonTest):
         got = self.create().sh("[ -t 0 ] && [ -t 1 ] && echo tty", opts=("-t",), stdin=b"")
         self.assertEqual((got.code, got.text.strip()), (0, "tty"), got)
 
+    def test_the_end_of_input_within_a_line(self):
+        got = self.create().exec("cat", opts=("-t",), stdin=b"no newline")
+        self.assertEqual((got.code, got.text), (0, "no newlineno newline"), got)
+
     def test_bad_workdir_does_not_open_a_shell_elsewhere(self):
         term = self.create().terminal("pwd", opts=("-w", "/no/such"))
         term.expect("bad cwd")
