@@ -671,7 +671,12 @@ static int read_keys(struct run *r)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0) {
+		const size_t held = r->keys_matched;
+
 		r->in_open = false;
+		r->keys_matched = 0;
+		if (held && send_frame(r, FRAME_STDIN, r->q->detach_keys, held) < 0)
+			return -1;
 		return send_frame(r, FRAME_STDIN, NULL, 0);
 	}
 	r->result->detached = scan_keys(r, chunk, (size_t)n, &out);

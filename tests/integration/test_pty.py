@@ -398,6 +398,10 @@ class Detach(CordonTest):
         term.expect(r"16\s+120")
         self.assertEqual(term.wait(), 0)
 
+    def test_a_started_sequence_at_the_end_of_input_is_passed_on(self):
+        got = self.cordon("run", "-t", "--detach-keys", "x,y", "host", "--", "cat", stdin=b"ax")
+        self.assertEqual((got.code, got.text), (0, "axax"), got)
+
     def test_a_sequence_that_begins_within_another(self):
         box = self.box()
         term = self.terminal("run", "--name", box.name, "--detach-keys", "x,x,y", "host", "--", "sh", "-c",
