@@ -19,6 +19,7 @@ static int run(struct execution *x, const struct args *a, const struct home *h,
 		r = record_load(h, name, record, e);
 	if (r == 0 && execution_command(x, &record->spec, &a->rest, a->rest.n == 0)) {
 		*ret_ran = true;
+		x->request.message.flags |= v.started ? EXEC_QUITS : 0;
 		r = client_exec(&v.client, &x->request, result, e);
 	}
 	visit_done(&v);

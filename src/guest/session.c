@@ -794,17 +794,24 @@ void sessions_settle(struct connection *c)
 
 void sessions_drop(struct connection *c, bool unread)
 {
+	struct guest *g = c->guest;
+	bool quits = false;
+
 	if (!unread)
 		sessions_settle(c);
-	for (struct session *s = c->guest->sessions, *next; s; s = next) {
+	for (struct session *s = g->sessions, *next; s; s = next) {
 		next = s->next;
 		if (s->connection != c)
 			continue;
 		bool waits = s->ended && !s->finished; /* for credit, which nobody will grant now */
 
+		quits |= (s->flags & EXEC_QUITS) != 0;
 		s->connection = NULL;
 		session_kill(s);
 		if (waits)
 			session_finish(s);
 	}
+	g->quits |= quits;
+	if (quits)
+		rest_if_idle(g); /* else the last of them does */
 }

@@ -28,6 +28,8 @@ enum exec_flag {
 	/* no other follows on this connection: pid 1 closes it after EXIT when nothing of it is left, and is
 	 * not woken once more to hear that the client did. One that does not know this waits for that. */
 	EXEC_LAST = 1 << 4,
+	/* the sandbox was started for this one: if the client dies, that is its QUIT */
+	EXEC_QUITS = 1 << 5,
 };
 
 struct exec_rlimit {

@@ -985,6 +985,18 @@ class StoppedSandbox(CordonTest):
         self.eventually(lambda: box.status() == "Stopped")
         self.eventually(lambda: not self.left_running())
 
+    def test_stopped_also_when_the_client_dies(self):
+        box = self.create()
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            number = unique_number()
+            self.assertEqual(box.stop().code, 0)
+            with self.claiming(box):
+                proc = box.popen("sleep", str(number))
+                self.eventually(lambda: self.sleepers(number))
+            proc.send_signal(sig)
+            proc.wait()
+            self.eventually(lambda: box.status() == "Stopped")
+
     def test_a_running_sandbox_is_left_running(self):
         box = self.create()
         box.out("true")
