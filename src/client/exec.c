@@ -227,14 +227,13 @@ static int lost(struct run *r)
 	return err_set(r->e, ERR_SYSTEM, "connection to sandbox '%s' was lost", r->c->name);
 }
 
-static int send_frame(struct run *r, enum frame_type type, const void *p, size_t n)
+/* Nobody need look: a lost connection shows on the read that finds no end, after all that came before. */
+static bool send_frame(struct run *r, enum frame_type type, const void *p, size_t n)
 {
 	AUTO_BUF b = BUF_INIT(FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
-	int k;
 
 	frame_put(&b, type, 0, STREAM, p, n);
-	k = fdpass_send(r->c->fd, b.p, b.n, NULL, 0);
-	return k < 0 ? lost(r) : 0;
+	return fdpass_send(r->c->fd, b.p, b.n, NULL, 0) == 0;
 }
 
 /* Writes to our own output; false when it went away. */
@@ -268,7 +267,8 @@ static int on_output(struct run *r, struct str body, bool logged)
 		return 0;
 	number_encode(&b, r->consumed);
 	r->consumed = 0;
-	return send_frame(r, FRAME_CREDIT, b.p, b.n);
+	send_frame(r, FRAME_CREDIT, b.p, b.n);
+	return 0;
 }
 
 static int on_frame(struct run *r, const struct frame *f)
@@ -625,8 +625,7 @@ static void send_size(struct run *r)
 	if (ioctl(r->q->in, TIOCGWINSZ, &w) < 0)
 		return;
 	size_encode(&b, w.ws_row, w.ws_col);
-	IGNORE(send_frame(r, FRAME_RESIZE, b.p,
-			  b.n)); /* a lost connection shows on the next read */
+	send_frame(r, FRAME_RESIZE, b.p, b.n);
 }
 
 /* Gives up the first keys that were matched, so many that the rest may still begin the sequence. */
@@ -660,30 +659,30 @@ static bool scan_keys(struct run *r, const char *p, size_t n, struct buf *out)
 	return false;
 }
 
-static int read_keys(struct run *r)
+static void read_keys(struct run *r)
 {
 	AUTO_BUF out = BUF_INIT(CHUNK_BYTES * 2);
 	char chunk[4096];
 	size_t room = r->credit - r->keys_matched; /* those may have to go as well */
 	size_t want = room < sizeof(chunk) / 2 ? room : sizeof(chunk) / 2;
 	ssize_t n = read_input(r, chunk, want);
+	bool leaves;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
+		return;
 	if (n <= 0) {
-		const size_t held = r->keys_matched;
-
-		r->in_open = false;
+		if (r->keys_matched)
+			send_frame(r, FRAME_STDIN, r->q->detach_keys, r->keys_matched);
 		r->keys_matched = 0;
-		if (held && send_frame(r, FRAME_STDIN, r->q->detach_keys, held) < 0)
-			return -1;
-		return send_frame(r, FRAME_STDIN, NULL, 0);
+		r->in_open = false;
+		send_frame(r, FRAME_STDIN, NULL, 0);
+		return;
 	}
-	r->result->detached = scan_keys(r, chunk, (size_t)n, &out);
+	leaves = scan_keys(r, chunk, (size_t)n, &out);
 	r->credit -= out.n < r->credit ? (uint32_t)out.n : r->credit;
-	if (out.n && send_frame(r, FRAME_STDIN, out.p, out.n) < 0)
-		return -1;
-	return r->result->detached ? send_frame(r, FRAME_DETACH, NULL, 0) : 0;
+	if (out.n)
+		send_frame(r, FRAME_STDIN, out.p, out.n);
+	r->result->detached = leaves && send_frame(r, FRAME_DETACH, NULL, 0);
 }
 
 static int terminal_loop(struct run *r)
@@ -707,8 +706,8 @@ static int terminal_loop(struct run *r)
 			send_size(r);
 		if (p[0].revents && read_frames(r) < 0)
 			return -1;
-		if (!r->ended && p[1].revents && read_keys(r) < 0)
-			return -1;
+		if (!r->ended && p[1].revents)
+			read_keys(r);
 	}
 	return 0;
 }

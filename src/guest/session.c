@@ -97,24 +97,49 @@ static void drop_held(struct session *s)
 		fd_closep(&s->held[i]);
 }
 
+/* Everything is over, and nobody has yet to take what came last. */
+static void quit_if_idle(struct guest *g)
+{
+	const struct session *s = g->sessions;
+
+	while (s && !s->connection)
+		s = s->next;
+	if (g->quits && !g->n_running && !s)
+		channel_send(g, FRAME_EXIT, 0, 0, NULL, 0);
+}
+
+/* The supervisor ends the sandbox, and us. */
+static void tell_supervisor(struct session *s)
+{
+	AUTO_BUF b = BUF_INIT(4096);
+
+	exit_encode(&b, &s->end);
+	channel_send(s->guest, FRAME_EXIT, 0, (uint32_t)s->id, b.p, b.n);
+	s->flags &= ~(unsigned)EXEC_MAIN; /* once */
+}
+
 static void session_free(struct session *s)
 {
-	struct session **at = &s->guest->sessions;
+	struct guest *g = s->guest;
+	struct session **at = &g->sessions;
 
+	if (s->finished && s->flags & EXEC_MAIN)
+		tell_supervisor(s);
 	while (*at && *at != s)
 		at = &(*at)->next;
 	if (*at)
 		*at = s->next;
-	loop_remove(s->guest->loop, &s->timer);
-	loop_remove(s->guest->loop, &s->order_timer);
-	loop_remove(s->guest->loop, &s->kill_timer);
-	loop_remove(s->guest->loop, &s->master_watch);
+	loop_remove(g->loop, &s->timer);
+	loop_remove(g->loop, &s->order_timer);
+	loop_remove(g->loop, &s->kill_timer);
+	loop_remove(g->loop, &s->master_watch);
 	fd_closep(&s->master);
 	drop_held(s);
-	scope_close(&s->guest->scopes, &s->scope);
+	scope_close(&g->scopes, &s->scope);
 	buf_done(&s->input);
 	buf_done(&s->ring);
 	free(s);
+	quit_if_idle(g);
 }
 
 /* Frees a session that nobody needs any more. */
@@ -131,12 +156,9 @@ static void session_finish(struct session *s)
 {
 	if (s->connection)
 		send_exit(s->connection, s->stream, &s->end);
-	if (s->flags & EXEC_MAIN) {
-		AUTO_BUF b = BUF_INIT(4096);
-
-		exit_encode(&b, &s->end);
-		channel_send(s->guest, FRAME_EXIT, 0, (uint32_t)s->id, b.p, b.n);
-	}
+	/* while something waits for a slow client, it could not be told any more: session_free() does it */
+	if (s->flags & EXEC_MAIN && !(s->connection && s->connection->out.n))
+		tell_supervisor(s);
 	loop_remove(s->guest->loop, &s->master_watch);
 	fd_closep(&s->master);
 	drop_held(s);
@@ -149,8 +171,7 @@ static void rest_if_idle(struct guest *g)
 	if (g->n_running)
 		return;
 	report_activity(g);
-	if (g->quits)
-		channel_send(g, FRAME_EXIT, 0, 0, NULL, 0);
+	quit_if_idle(g);
 }
 
 static void session_ended(struct session *s, int status)
@@ -783,6 +804,8 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 
 void sessions_settle(struct connection *c)
 {
+	if (c->out.n) /* it said so before it could hear of the last ones */
+		return;
 	for (struct session *s = c->guest->sessions, *next; s; s = next) {
 		next = s->next;
 		if (s->connection != c || !s->finished)
@@ -812,6 +835,5 @@ void sessions_drop(struct connection *c, bool unread)
 			session_finish(s);
 	}
 	g->quits |= quits;
-	if (quits)
-		rest_if_idle(g); /* else the last of them does */
+	quit_if_idle(g); /* or the last of them does */
 }

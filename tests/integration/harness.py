@@ -151,6 +151,11 @@ def kill_quietly(pid, sig=signal.SIGKILL):
         pass
 
 
+def waiting_in(fd):
+    """Bytes that can be read from it."""
+    return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]
+
+
 def cgroup_mounts():
     with open("/proc/self/mountinfo") as handle:
         for line in handle:

@@ -7,17 +7,12 @@ import signal
 import socket
 import struct
 import subprocess
-import termios
 import threading
 
-from harness import ALL_MODES, COMMAND_SECONDS, CORDON, ONE_ID, CordonTest, Reader, below, unique_number
+from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, ONE_ID, CordonTest, Reader, below,
+                     unique_number, waiting_in)
 
 SYS_READ, SYS_POLL = 0, 7  # x86-64
-
-
-def waiting_in(fd):
-    """Bytes that can be read from it."""
-    return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]
 
 
 def system_call(pid):

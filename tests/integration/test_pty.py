@@ -5,7 +5,7 @@ import signal
 import subprocess
 import termios
 
-from harness import ALL_MODES, CordonTest, Process, below, unique_number
+from harness import ALL_MODES, CordonTest, Process, below, unique_number, waiting_in
 
 CTRL_C, CTRL_Z, DETACH = b"\x03", b"\x1a", b"\x1d"
 
@@ -140,6 +140,15 @@ class Terminals(CordonTest):
         term.send(values)
         got = term.expect(r"(?:\s+\d+){256}").group(0).split()
         self.assertEqual(bytes(int(v) for v in got), values)
+
+    def test_the_last_output_of_a_run_waits_for_a_slow_reader(self):
+        """The sandbox ends with its command, but not before that was told."""
+        proc = self.spawn("run", "-q", "-t", "host", "--", "seq", "1", "40000")
+        self.eventually(lambda: waiting_in(proc.stdout.fileno()) > 1 << 15)
+        self.eventually(lambda: not [p for p in below([os.getpid()]) if p.comm == "seq"])
+        got = self.finish(proc)
+        self.assertEqual((got.code, got.errtext), (0, ""))
+        self.assertEqual(got.text.split(), [str(n) for n in range(1, 40001)])
 
     def test_a_flood_of_output_arrives_whole(self):
         term = self.create().terminal("sh", "-c", "seq 1 100000")
