@@ -90,8 +90,8 @@ static volatile sig_atomic_t terminal_is_raw;
 static void restore_terminal(void)
 {
 	if (terminal_is_raw) {
-		terminal_is_raw = 0;
 		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* nothing left to do about it */
+		terminal_is_raw = 0; /* not before: a signal would find nothing to do */
 	}
 }
 
@@ -130,8 +130,9 @@ static void make_raw(int fd)
 		return;
 	t = saved_terminal;
 	cfmakeraw(&t);
-	if (tcsetattr(fd, TCSADRAIN, &t) == 0)
-		terminal_is_raw = 1;
+	terminal_is_raw = 1; /* or will be: a signal may come at once */
+	if (tcsetattr(fd, TCSADRAIN, &t) < 0)
+		terminal_is_raw = 0;
 }
 
 /* --- the log --------------------------------------------------------------------------------- */

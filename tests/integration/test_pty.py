@@ -1,11 +1,13 @@
 """Interactive use through a real pseudo-terminal (spec §7.5, §7.13)."""
 
 import os
+import shutil
 import signal
 import subprocess
 import termios
 
-from harness import ALL_MODES, CordonTest, Process, below, unique_number, waiting_in
+from harness import (ALL_MODES, CORDON, CordonTest, Process, Terminal, below, unique_number,
+                     waiting_in)
 
 CTRL_C, CTRL_Z, DETACH = b"\x03", b"\x1a", b"\x1d"
 
@@ -113,6 +115,21 @@ class Terminals(CordonTest):
             self.assertEqual(term.wait(), status)
             self.assertTrue(term.restored())
             self.eventually(lambda: not self.sleepers(number), within=1.0)
+
+    def test_restored_whenever_the_signal_comes(self):
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        box, when, status = self.create(), 0, None
+        while status != 0:  # then there were fewer of these calls
+            when += 1
+            term = Terminal(self, ["strace", "-qq", "-o", "/dev/null", "-e", "trace=ioctl", "-e",
+                                   f"inject=ioctl:signal=TERM:when={when}", CORDON, "exec", box.name,
+                                   "--", "true"], self.environment())
+            status = term.wait()
+            self.assertIn(status, (0, 143, -signal.SIGTERM))
+            self.assertTrue(term.restored(), f"after call {when}")
+            term.close()
+        self.assertGreater(when, 3)
 
     def test_a_closed_terminal_kills_what_ran_in_it(self):
         number = unique_number()
