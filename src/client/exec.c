@@ -109,7 +109,7 @@ static void on_large_file(int sig)
 
 static void catch_signals(void)
 {
-	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction fatal = { .sa_handler = on_fatal_signal };
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	struct sigaction large = { .sa_handler = on_large_file };

@@ -106,7 +106,8 @@ class Terminals(CordonTest):
         self.assertTrue(term.restored())
 
     def test_restored_when_the_client_is_terminated(self):
-        for sig, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
+        for sig, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130),
+                            (signal.SIGQUIT, 131)):
             number = unique_number()
             term = self.create().terminal("sh", "-c", f"echo up; sleep {number}")
             term.expect("up\r\n")
