@@ -116,6 +116,7 @@ struct session {
 	uint32_t credit;  /* bytes we may still send */
 	struct buf input; /* for the terminal, not yet taken by it */
 	struct buf ring;  /* output while nobody is attached */
+	bool hung_up;     /* nobody has the terminal open */
 	bool input_closed;
 	bool within_line; /* the last of its input did not end one */
 };

@@ -367,7 +367,8 @@ static void on_timeout(void *arg)
 static void watch_master(struct session *s)
 {
 	bool may_read = !s->connection || s->credit > 0;
-	uint32_t events = (may_read ? LOOP_READ : 0) | (s->input.n ? LOOP_WRITE : 0);
+	uint32_t events = (may_read ? LOOP_READ : 0) | (s->input.n ? LOOP_WRITE : 0) |
+			  (s->hung_up ? LOOP_EDGE : 0); /* else told again and again */
 
 	if (s->master_watch)
 		loop_change_fd(s->guest->loop, s->master_watch, events);
@@ -449,10 +450,8 @@ static void on_master(void *arg, int fd, uint32_t events)
 		session_finish(s);
 		return;
 	}
-	if (gone)
-		loop_remove(s->guest->loop, &s->master_watch); /* the child's end will finish it */
-	else
-		watch_master(s);
+	s->hung_up = gone; /* not for good: who has it as controlling terminal can open it again */
+	watch_master(s);
 }
 
 static bool ends_line(char c)

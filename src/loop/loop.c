@@ -18,7 +18,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-static_assert(LOOP_READ == EPOLLIN && LOOP_WRITE == EPOLLOUT && LOOP_HANGUP == EPOLLHUP,
+static_assert(LOOP_READ == EPOLLIN && LOOP_WRITE == EPOLLOUT && LOOP_HANGUP == EPOLLHUP &&
+		      LOOP_EDGE == EPOLLET,
 	      "loop events are epoll's");
 
 #define LOOP_EVENTS_PER_TURN 64

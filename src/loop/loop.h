@@ -21,9 +21,10 @@ typedef void loop_fd_fn(void *arg, int fd, uint32_t events);
 typedef void loop_timer_fn(void *arg);
 typedef void loop_signal_fn(void *arg, int sig);
 
-#define LOOP_READ 0x001u   /* EPOLLIN */
-#define LOOP_WRITE 0x004u  /* EPOLLOUT */
-#define LOOP_HANGUP 0x010u /* EPOLLHUP, reported always */
+#define LOOP_READ 0x001u     /* EPOLLIN */
+#define LOOP_WRITE 0x004u    /* EPOLLOUT */
+#define LOOP_HANGUP 0x010u   /* EPOLLHUP, reported always */
+#define LOOP_EDGE (1u << 31) /* EPOLLET: told when something comes, not while it is there */
 
 MUST_USE int loop_new(struct loop **ret); /* -errno */
 void loop_free(struct loop *l);

@@ -142,6 +142,17 @@ class Terminals(CordonTest):
         self.eventually(lambda: term.proc.poll() is not None, within=3)
         self.eventually(lambda: not self.sleepers(number), within=1.0)
 
+    def test_a_command_that_closes_its_terminal_may_open_it_again(self):
+        box = self.create()
+        box.out("mkfifo /root/closed /root/go")
+        term = box.terminal("sh", "-c", "exec 0<&- 1>&- 2>&-; echo > /root/closed; read x < /root/go; "
+                            "seq 1 20000 > /dev/tty; read x < /root/go")
+        box.out("read x < /root/closed")
+        box.out("echo > /root/go")
+        term.expect("19999\r\n20000\r\n")
+        box.out("echo > /root/go")
+        self.assertEqual(term.wait(), 0)
+
     def test_control_d_is_end_of_file(self):
         term = self.create().terminal("cat")
         term.send("line\n")
