@@ -59,6 +59,13 @@ static inline ssize_t sys_read_nowait(int fd, void *p, size_t n)
 	return syscall(SYS_preadv2, fd, &v, 1ul, -1l, -1l, RWF_NOWAIT);
 }
 
+static inline ssize_t sys_write_nowait(int fd, const void *p, size_t n)
+{
+	struct iovec v = { (void *)p, n };
+
+	return syscall(SYS_pwritev2, fd, &v, 1ul, -1l, -1l, RWF_NOWAIT);
+}
+
 static inline int sys_open_tree(int dirfd, const char *path, unsigned flags)
 {
 	return (int)syscall(SYS_open_tree, dirfd, path, flags);

@@ -27,6 +27,7 @@
 #include "base/fdpass.h"
 #include "base/io.h"
 #include "client/control.h"
+#include "client/outlet.h"
 #include "state/record.h"
 
 #define CHUNK_BYTES 65536
@@ -39,7 +40,6 @@
 /* Beyond this share of the time, log records are dropped rather than slow the command down. */
 #define LOG_SHARE_DIVISOR 8
 #define LOG_FREE_NS (100 * NS_PER_MS) /* as much as rotation keeps: only floods lose records */
-#define FLOOD_PIPE_BYTES (1 << 20) /* of a flood's pipe: fewer turns; the most a user may ask for */
 
 int exec_exit_status(const struct exit_message *m)
 {
@@ -196,6 +196,14 @@ static void tap_done(struct tap *t)
 
 /* --- state of one command -------------------------------------------------------------------- */
 
+/* One of the command's outputs. */
+struct stream {
+	int pipe; /* where we read it, or -1 */
+	struct outlet to;
+	enum execlog_source source;
+	uint64_t left; /* after the end: what the pipe held then and we have not had */
+};
+
 struct run {
 	struct client *c;
 	const struct exec_request *q;
@@ -203,19 +211,17 @@ struct run {
 	struct err *e;
 	struct tap tap;
 	int in_pipe; /* where the command's stdin is fed, or -1 */
-	int out_pipe, err_pipe;
+	struct stream out, err;
 	bool in_open; /* our own stdin is still worth reading */
 	enum { INPUT_UNSEEN, INPUT_PLAIN, INPUT_PIPE, INPUT_SOCKET } in_kind;
 	int in_own; /* a second descriptor of it, or -1 */
 	char *in_chunk;
 	size_t in_at, in_n; /* what waits to be fed */
 	bool ended;
-	enum { FLOOD_NOT_YET, FLOOD_PASSES, FLOOD_COPIED } flood; /* of stdout */
 	int output_error;        /* -errno: the output did not get through */
 	const char *output_step; /* … because this failed */
 	uint64_t deadline;       /* 0: none */
 	uint64_t last_output;
-	uint64_t moved; /* bytes of output */
 	/* terminal */
 	int winch;
 	uint32_t credit;   /* bytes of input pid 1 still takes */
@@ -237,11 +243,9 @@ static bool send_frame(struct run *r, enum frame_type type, const void *p, size_
 	return fdpass_send(r->c->fd, b.p, b.n, NULL, 0) == 0;
 }
 
-/* Writes to our own output; false when it went away. */
-static bool write_out(struct run *r, int fd, const char *p, size_t n)
+/* K is what writing to our own output gave; false when it went away. */
+static bool written(struct run *r, int k)
 {
-	int k = io_write_all(fd, p, n);
-
 	if (k == 0)
 		return true;
 	r->result->broken_output = true;
@@ -259,7 +263,7 @@ static int on_output(struct run *r, struct str body, bool logged)
 	if (body.n > FRAME_DATA_MAX_BYTES)
 		return err_set(r->e, ERR_PROTOCOL, "sandbox '%s' sent an oversized frame",
 			       r->c->name);
-	if (!write_out(r, r->q->out, body.p, body.n))
+	if (!written(r, io_write_all(r->q->out, body.p, body.n)))
 		return 0;
 	if (!logged)
 		tap_add(&r->tap, LOG_OUTPUT, body.p, body.n);
@@ -331,62 +335,67 @@ static int read_frames(struct run *r)
 
 /* --- piped ----------------------------------------------------------------------------------- */
 
-/* A flood that nobody logs goes from pipe to pipe without passing through us. False: copy instead,
- * which also tells why (an output that is no pipe, or is full and does not block). */
-static bool pass_flood(struct run *r, int pipe_fd, int to)
+static void count(struct run *r, struct stream *s, size_t n)
 {
-	ssize_t n;
-
-	if (!r->flood) {
-		struct stat st;
-
-		r->flood =
-			fstat(to, &st) == 0 && S_ISFIFO(st.st_mode) ? FLOOD_PASSES : FLOOD_COPIED;
-		if (r->flood == FLOOD_PASSES) { /* or they stay as they are */
-			IGNORE(fcntl(pipe_fd, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
-			IGNORE(fcntl(to, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
-		}
-	}
-	n = r->flood == FLOOD_PASSES
-		    ? splice(pipe_fd, NULL, to, NULL, FLOOD_PIPE_BYTES, SPLICE_F_MOVE)
-		    : -1;
-	if (n <= 0)
-		return false;
-	r->moved += (uint64_t)n;
-	r->tap.lost = true;
+	s->left -= n < s->left ? n : s->left;
 	r->last_output = clock_mono_ns();
-	return true;
+}
+
+/* A flood that nobody logs goes from pipe to pipe. True while there was something. */
+static bool pass_flood(struct run *r, struct stream *s)
+{
+	size_t n = outlet_pass(&s->to, s->pipe);
+
+	if (n) {
+		count(r, s, n);
+		r->tap.lost = true;
+	}
+	return n > 0;
+}
+
+/* True when nothing waits for our output. */
+static bool flush(struct run *r, struct stream *s)
+{
+	return !outlet_waits(&s->to) || (written(r, outlet_flush(&s->to)) && !outlet_waits(&s->to));
 }
 
 /* Copies one chunk; closes the pipe at its end. True while there was something. */
-static bool pump_out(struct run *r, int *pipe_fd, int to, enum execlog_source source)
+static bool pump_out(struct run *r, struct stream *s)
 {
-	char chunk[CHUNK_BYTES];
+	char chunk[OUTLET_CHUNK_BYTES];
 	ssize_t n;
 
-	if (*pipe_fd >= 0 && to >= 0 && source != LOG_STDERR && tap_is_full(&r->tap) &&
-	    pass_flood(r, *pipe_fd, to))
+	if (!flush(r, s) || s->pipe < 0)
+		return false;
+	if (s->source != LOG_STDERR && tap_is_full(&r->tap) && pass_flood(r, s))
 		return true;
-	n = *pipe_fd < 0 ? 0 : read(*pipe_fd, chunk, sizeof(chunk));
-
+	if (outlet_waits(&s->to))
+		return false;
+	n = read(s->pipe, chunk, sizeof(chunk));
 	if (n > 0) {
-		r->moved += (uint64_t)n;
-		r->last_output = clock_mono_ns();
-		if (to >= 0 && !write_out(r, to, chunk, (size_t)n))
+		count(r, s, (size_t)n);
+		if (!written(r, outlet_put(&s->to, chunk, (size_t)n)))
 			return false;
-		tap_add(&r->tap, source, chunk, (size_t)n);
+		tap_add(&r->tap, s->source, chunk, (size_t)n);
 		return true;
 	}
 	if (n < 0 && errno == EINTR)
 		return true;
 	if (n == 0) {
-		fd_closep(pipe_fd);
+		fd_closep(&s->pipe);
 	} else if (errno != EAGAIN) {
 		r->result->broken_output = true;
 		r->output_error = -errno;
 		r->output_step = "read";
 	}
 	return false;
+}
+
+/* What pump_out() waits for. */
+static struct pollfd awaited(const struct stream *s)
+{
+	return outlet_waits(&s->to) ? (struct pollfd){ .fd = s->to.fd, .events = POLLOUT }
+				    : (struct pollfd){ .fd = s->pipe, .events = POLLIN };
 }
 
 static void look_at_input(struct run *r)
@@ -464,11 +473,6 @@ static int poll_timeout(const struct run *r, uint64_t until)
 	return at ? clock_poll_ms(at) : -1;
 }
 
-static enum execlog_source out_source(const struct run *r)
-{
-	return r->q->message.flags & EXEC_JOINED ? LOG_OUTPUT : LOG_STDOUT;
-}
-
 static uint64_t held(int pipe_fd)
 {
 	int n;
@@ -476,55 +480,40 @@ static uint64_t held(int pipe_fd)
 	return pipe_fd >= 0 && ioctl(pipe_fd, FIONREAD, &n) == 0 ? (uint64_t)n : 0;
 }
 
-/* As pump_out(); LEFT is what the pipe held at the end and we have not had. */
-static bool drain_pipe(struct run *r, int *pipe_fd, int to, enum execlog_source source,
-		       uint64_t *left)
-{
-	uint64_t before = r->moved;
-	bool some = pump_out(r, pipe_fd, to, source);
-
-	*left -= r->moved - before < *left ? r->moved - before : *left;
-	return some;
-}
-
-/* The end was told: what is in the pipes belongs to us; who still holds them gets a short while. */
+/* The end was told: what is in the pipes belongs to us, however slow our reader is; who still holds them gets a
+ * short while. Of one that left nobody behind there is no more: that would be another command's, which was
+ * handed them, perhaps for ever. */
 static int drain(struct run *r)
 {
+	struct stream *out = &r->out, *err = &r->err;
 	/* the first look at the clock is dear, and of one that left nobody behind none is needed */
-	uint64_t now = r->result->end.alone ? 0 : clock_mono_ns(), end = now + DRAIN_NS;
-	uint64_t out_left = held(r->out_pipe), err_left = held(r->err_pipe);
+	bool alone = r->result->end.alone;
+	uint64_t now = alone ? 0 : clock_mono_ns(), end = now + DRAIN_NS;
 
-	if (r->result->end.alone && !out_left && !err_left)
-		return 0;
+	out->left = held(out->pipe);
+	err->left = held(err->pipe);
 	r->last_output = now;
-	while (r->out_pipe >= 0 || r->err_pipe >= 0) {
-		struct pollfd p[] = { { .fd = r->out_pipe, .events = POLLIN },
-				      { .fd = r->err_pipe, .events = POLLIN } };
-		bool some = drain_pipe(r, &r->out_pipe, r->q->out, out_source(r), &out_left);
+	for (;;) {
+		bool hear = out->left || err->left || (!alone && clock_mono_ns() < end);
+		bool some = hear ? pump_out(r, out) | pump_out(r, err) : false;
+		bool waits = hear ? outlet_waits(&out->to) || outlet_waits(&err->to)
+				  : !flush(r, out) | !flush(r, err);
+		struct pollfd p[] = { awaited(out), awaited(err) };
 
-		some |= drain_pipe(r, &r->err_pipe, r->q->err, LOG_STDERR, &err_left);
 		if (r->result->broken_output)
 			return 0;
-		/* what the pipes held is the command's, however slow our reader is. Of one that left nobody
-		 * behind there is no more; more comes from another command that was handed them, perhaps
-		 * for ever */
-		if (some &&
-		    (out_left || err_left || (!r->result->end.alone && clock_mono_ns() < end)))
-			continue;
 		if (some)
-			break; /* they never stop: pid 1 reads on */
-		if (r->result->end.alone)
-			break; /* nobody is left to write */
-		if (r->out_pipe < 0 && r->err_pipe < 0)
-			break;
-		if (clock_mono_ns() - r->last_output >= SILENCE_NS)
-			break;
-		p[0].fd = r->out_pipe;
-		p[1].fd = r->err_pipe;
-		if (poll(p, 2, poll_timeout(r, r->last_output + SILENCE_NS)) < 0 && errno != EINTR)
+			continue;
+		if (!waits && (!hear || alone || (out->pipe < 0 && err->pipe < 0) ||
+			       clock_mono_ns() - r->last_output >= SILENCE_NS))
+			return 0; /* who is still heard of then is read on by pid 1 */
+		for (unsigned i = 0; !hear && i < ARRAY_SIZE(p); i++)
+			if (p[i].events == POLLIN)
+				p[i].fd = -1;
+		if (poll(p, 2, waits ? -1 : poll_timeout(r, r->last_output + SILENCE_NS)) < 0 &&
+		    errno != EINTR)
 			return err_sys(r->e, errno, "wait for output");
 	}
-	return 0;
 }
 
 /* Hands pid 1 the read ends that are not at EOF, so background children never meet SIGPIPE. */
@@ -535,12 +524,12 @@ static void leave(struct run *r)
 	int fds[2];
 	unsigned n = 0;
 
-	if (r->out_pipe >= 0)
-		fds[n++] = r->out_pipe;
-	if (r->err_pipe >= 0) {
+	if (r->out.pipe >= 0)
+		fds[n++] = r->out.pipe;
+	if (r->err.pipe >= 0) {
 		if (n == 0)
 			flags |= FRAME_FLAG_STDERR;
-		fds[n++] = r->err_pipe;
+		fds[n++] = r->err.pipe;
 	}
 	if (n == 0)
 		return;
@@ -575,8 +564,8 @@ static int piped(struct run *r)
 		bool want_in = started && r->in_pipe >= 0 && r->in_n == 0 && r->in_open;
 		struct pollfd p[] = {
 			{ .fd = r->c->fd, .events = POLLIN },
-			{ .fd = started ? r->out_pipe : -1, .events = POLLIN },
-			{ .fd = started ? r->err_pipe : -1, .events = POLLIN },
+			started ? awaited(&r->out) : (struct pollfd){ .fd = -1 },
+			started ? awaited(&r->err) : (struct pollfd){ .fd = -1 },
 			{ .fd = want_in ? r->q->in : -1, .events = POLLIN },
 			{ .fd = r->in_pipe, .events = r->in_n ? POLLOUT : 0 },
 		};
@@ -589,9 +578,9 @@ static int piped(struct run *r)
 		if (r->deadline && clock_mono_ns() >= r->deadline && backstop(r, &p[0]) < 0)
 			return -1;
 		if (p[1].revents)
-			pump_out(r, &r->out_pipe, r->q->out, out_source(r));
+			pump_out(r, &r->out);
 		if (p[2].revents)
-			pump_out(r, &r->err_pipe, r->q->err, LOG_STDERR);
+			pump_out(r, &r->err);
 		if (r->result->broken_output)
 			return 0;
 		if (p[4].revents & (POLLERR | POLLHUP)) {
@@ -826,8 +815,8 @@ static int start_piped(struct run *r)
 		/* a terminal with --no-tty and /dev/null are an immediate end of input */
 		r->in_open = q->in >= 0 && !is_dev_null(q->in) && !isatty(q->in);
 		r->in_pipe = r->in_open ? fd_take(&p.in[1]) : -1;
-		r->out_pipe = fd_take(&p.out[0]);
-		r->err_pipe = fd_take(&p.err[0]);
+		r->out.pipe = fd_take(&p.out[0]);
+		r->err.pipe = fd_take(&p.err[0]);
 	}
 	pipes_done(&p);
 	return k;
@@ -843,9 +832,14 @@ static void run_init(struct run *r, struct client *c, const struct exec_request 
 			   .e = e,
 			   .in_pipe = -1,
 			   .in_own = -1,
-			   .out_pipe = -1,
-			   .err_pipe = -1,
+			   .out = { .pipe = -1,
+				    .to = OUTLET_NONE,
+				    .source = q->message.flags & EXEC_JOINED ? LOG_OUTPUT
+									     : LOG_STDOUT },
+			   .err = { .pipe = -1, .to = OUTLET_NONE, .source = LOG_STDERR },
 			   .winch = -1 };
+	r->out.to.fd = q->out;
+	r->err.to.fd = q->err;
 	r->tap = (struct tap){ .client = c, .on = q->log };
 	if (q->message.timeout_ms)
 		r->deadline = clock_mono_ns() + q->message.timeout_ms * NS_PER_MS + BACKSTOP_NS;
@@ -856,8 +850,10 @@ static void run_done(struct run *r)
 {
 	fd_closep(&r->in_own);
 	fd_closep(&r->in_pipe);
-	fd_closep(&r->out_pipe);
-	fd_closep(&r->err_pipe);
+	fd_closep(&r->out.pipe);
+	fd_closep(&r->err.pipe);
+	outlet_done(&r->out.to);
+	outlet_done(&r->err.to);
 	free_p(&r->in_chunk);
 	tap_done(&r->tap);
 }
