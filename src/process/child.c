@@ -127,6 +127,22 @@ static long retarget(struct walker *w, const char *path)
 	return 0;
 }
 
+/* A link of the image may lead there: what is mounted on it would cover /proc and all else that we need. */
+static long check_below(const struct walker *w, const struct step *s)
+{
+	const unsigned wanted = STATX_INO | STATX_MNT_ID;
+	struct statx root, place;
+	long fd = in_root(w, s->path, O_PATH);
+	long r = fd < 0 ? fd : RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, wanted, &place);
+
+	r = r < 0 ? r : RAW5(SYS_statx, w->root, "", AT_EMPTY_PATH_, wanted, &root);
+	if (fd >= 0)
+		RAW1(SYS_close, fd);
+	if (r < 0)
+		return r;
+	return place.stx_ino == root.stx_ino && place.stx_mnt_id == root.stx_mnt_id ? -EBUSY : 0;
+}
+
 static long mount_fs(struct walker *w, const struct step *s)
 {
 	long r = RAW1(SYS_fchdir, w->target);
@@ -286,6 +302,8 @@ static long apply(struct walker *w, const struct step *s)
 		return ensure(w, s, 1);
 	case STEP_FILE:
 		return ensure(w, s, 0);
+	case STEP_BELOW:
+		return check_below(w, s);
 	case STEP_TARGET:
 		return retarget(w, s->path);
 	case STEP_MOUNT:

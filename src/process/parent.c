@@ -530,6 +530,9 @@ int process_failure(struct process_instance *i, struct err *e)
 			what, *what ? "'" : "");
 		if (i->server && (e->sys == ENOTCONN || e->sys == ECONNABORTED))
 			return server_failure(i->server, e);
+		if (s->op == STEP_BELOW && e->sys == EBUSY)
+			return err_hint(e, "a link in the image leads from there to its root: "
+					   "choose another target");
 		if (s->op == STEP_DEVICE)
 			return err_hint(e,
 					"fuse-overlayfs, which serves the root where the "

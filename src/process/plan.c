@@ -117,6 +117,7 @@ static const char *const names[] = {
 	[STEP_ROOT]       = "open root",
 	[STEP_DIR]        = "make directory",
 	[STEP_FILE]       = "make file",
+	[STEP_BELOW]      = "mount on",
 	[STEP_TARGET]     = "open mount target",
 	[STEP_MOUNT]      = "mount file system",
 	[STEP_MOVE]       = "attach mount",

@@ -369,6 +369,12 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	return 0;
 }
 
+static void add_place_of_mount(struct builder *b, const struct spec_mount *m, bool is_dir)
+{
+	add_way(b, m->guest, is_dir, false);
+	add_path(b, STEP_BELOW, m->guest);
+}
+
 static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 {
 	bool shared = strcmp(m->guest, "/tmp") == 0 || strcmp(m->guest, "/var/tmp") == 0;
@@ -380,7 +386,7 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 	/* the kernel's default is half of the host's memory: half of the sandbox's is meant */
 	memory_options(data, shared ? 01777 : 0755,
 		       m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2);
-	add_way(b, m->guest, true, false);
+	add_place_of_mount(b, m, true);
 	add_mount(b, m->guest, "tmpfs", flags, data);
 }
 
@@ -600,7 +606,7 @@ static void add_volumes(struct builder *b, const struct trees *t)
 			add_tmpfs(b, m);
 			continue;
 		}
-		add_way(b, m->guest, t->volume_is_dir[order[k]], false);
+		add_place_of_mount(b, m, t->volume_is_dir[order[k]]);
 		add_move(b, m->guest, t->volume[order[k]]);
 		if (t->volume_is_dir[order[k]] && m->kind == MOUNT_BIND)
 			hide_state(b, m, b->r->volume_fd[order[k]]);

@@ -251,6 +251,14 @@ class Links(MountTest):
             else:
                 self.assertEqual(got.code, 1, got)
 
+    def test_a_target_that_is_the_root_itself(self):
+        src, root = self.source(), self.root()
+        for option in (("-v", f"{src}:/up"), ("--tmpfs", "/up")):
+            got = self.cordon("create", "-q", *option, root)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("mount on '/up'", got.errtext)
+            self.assertIn("a link in the image leads from there to its root", got.errtext)
+
     def test_dots_in_the_target_are_normalised(self):
         src = self.source()
         box = self.create("-v", f"{src}:/a/../b/./c")
