@@ -253,8 +253,8 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	socklen_t len = sizeof(peer);
 
 	if (sock < 0) {
-		/* no descriptors left: let them queue until somebody leaves, or a while if nobody can */
-		if (errno == EMFILE || errno == ENFILE) {
+		/* no descriptors or memory: let them queue until somebody leaves, or a while if nobody can */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_change_fd(g->loop, g->listener_watch, 0);
 			if (!g->connections)
 				loop_add_timer(g->loop, clock_mono_ns() + ACCEPT_RETRY_NS,
