@@ -22,6 +22,7 @@ that says nothing for too long is ended.
 """
 
 import argparse
+import collections
 import hashlib
 import os
 import re
@@ -392,7 +393,8 @@ def boot(kernel):
 
 
 def listen(machine):
-    status, pending = None, b""
+    """To its end; prints what all runs of tests in there counted together."""
+    status, pending, counted = None, b"", collections.Counter()
     while True:
         if not select.select([machine.stdout], [], [], SILENCE_SECONDS)[0]:
             say(f"no word for {SILENCE_SECONDS} s, ended")
@@ -406,10 +408,14 @@ def listen(machine):
             ended = re.fullmatch(r"kernel: ended with (\d+)", text)
             if ended:
                 status = int(ended[1])
-            else:
-                print(text, flush=True)
+                continue
+            print(text, flush=True)
+            counts = re.fullmatch(r"(\d+ passed), (\d+ failed)(?:, (\d+ skipped))?", text)
+            for number, word in (c.split() for c in counts.groups() if c) if counts else ():
+                counted[word] += int(number)
     if status is None:
         say("the machine ended before the tests did")
+    print(", ".join(f"{counted[word]} {word}" for word in ("passed", "failed", "skipped")), flush=True)
     return 1 if status is None else status
 
 
