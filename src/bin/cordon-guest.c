@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/stack.h"
 #include "guest/guest.h"
 
 static void on_child(void *arg, int sig)
@@ -38,7 +39,9 @@ int main(void)
 	    !loop_add_signal(g.loop, SIGCHLD, on_child, &g))
 		return 1;
 	channel_send(&g, FRAME_READY, 0, 0, NULL, 0);
-	if (g.first_connection < 0) /* else its command is waited for more */
+	if (g.first_connection < 0) { /* else its command is waited for more */
+		stack_trim();
 		guest_confine(&g);
+	}
 	return loop_run(g.loop) < 0;
 }

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/stack.h"
 #include "process/server.h"
 #include "spec/grammar.h"
 #include "state/boot_error.h"
@@ -34,8 +35,8 @@
 #define REPORT_USUAL_BYTES 512
 #define REPORT_TRIES 100
 #define REPORT_RETRY_MS 10
-#define SAVE_AFTER_NS \
-	(20 * NS_PER_MS) /* of an ephemeral one's life: until then it shows as starting */
+#define LASTS_AFTER_NS \
+	(20 * NS_PER_MS) /* of its life: what is over by then was not worth tidying up */
 
 static const unsigned may_become[] = {
 	[LIFE_STARTING] = BIT(LIFE_RUNNING) | BIT(LIFE_STOPPING) | BIT(LIFE_DEAD),
@@ -115,13 +116,20 @@ static void report_failure(struct supervisor *s)
 		       body.n)); /* our end tells as much */
 }
 
-static void on_worth_saving(void *arg)
+/* Most of these are over before anybody could ask for them. */
+static bool is_passing(const struct supervisor *s)
+{
+	return s->record.spec.ephemeral && s->attended;
+}
+
+static void on_lasting(void *arg)
 {
 	struct supervisor *s = arg;
 
-	s->save_timer = 0;
-	if (s->life == LIFE_RUNNING)
+	s->lasting_timer = 0;
+	if (s->life == LIFE_RUNNING && is_passing(s))
 		save(s, STATUS_RUNNING);
+	stack_trim();
 }
 
 /* From now on it exists: its record stays whatever happens. One that cannot even write this down would
@@ -135,10 +143,8 @@ static void settle(struct supervisor *s)
 	s->unsettled = false;
 	state->booted_once = true;
 	state->status = STATUS_RUNNING;
-	if (s->record.spec.ephemeral && s->attended)
-		s->save_timer = loop_add_timer(s->loop, clock_mono_ns() + SAVE_AFTER_NS,
-					       on_worth_saving, s);
-	if (s->save_timer || state_write(s->record_dir, state, &e) == 0 ||
+	s->lasting_timer = loop_add_timer(s->loop, clock_mono_ns() + LASTS_AFTER_NS, on_lasting, s);
+	if ((s->lasting_timer && is_passing(s)) || state_write(s->record_dir, state, &e) == 0 ||
 	    s->record.spec.ephemeral || state->boots > 1)
 		return;
 	state->booted_once = false;

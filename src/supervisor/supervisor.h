@@ -52,7 +52,7 @@ struct supervisor {
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
 	loop_id server_watch[2]; /* writer and reader of the root, where it is served */
-	loop_id ready_timer, stop_timer, duration_timer, idle_timer, save_timer;
+	loop_id ready_timer, stop_timer, duration_timer, idle_timer, lasting_timer;
 	unsigned last_grace_ms; /* between SIGTERM and SIGKILL, where another signal came first */
 	struct buf channel_in;
 	bool busy;

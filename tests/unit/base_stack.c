@@ -1,0 +1,56 @@
+#include "base/stack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "t.h"
+
+#define DEEP_BYTES (64u << 10)
+
+/* KiB of the stack that are in memory. */
+static unsigned resident(void)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned kib = 0;
+	bool found = false;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		found |= strstr(line, "[stack]") != NULL;
+		if (found && sscanf(line, "Anonymous: %u", &kib) == 1)
+			break;
+	}
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+/* On the real one, also where a sanitizer has others. */
+static __attribute__((noinline, no_sanitize_address)) void go_deep(void)
+{
+	volatile char room[DEEP_BYTES];
+
+	for (size_t i = 0; i < sizeof(room); i += 1024)
+		room[i] = 1;
+}
+
+static void what_deeper_calls_used_is_given_back(void)
+{
+	char mine[64] = "stays";
+	unsigned before, after;
+
+	go_deep();
+	before = resident();
+	stack_trim();
+	after = resident();
+	T_TRUE(before >= after + DEEP_BYTES / 1024 - 16);
+	T_STR(mine, "stays");
+	go_deep();
+	T_TRUE(resident() > after);
+}
+
+int main(void)
+{
+	T_RUN(what_deeper_calls_used_is_given_back);
+	return t_end();
+}
