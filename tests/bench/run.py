@@ -4,7 +4,8 @@
 Every row is a list of commands run in turn, each round in another order, by tests/bench/spawn.c; printed are median,
 95th percentile and the ratio of cordon to each peer, next to the budget that holds for it. A peer that
 cannot run here is listed with its error. As root everything is measured twice, the second time as
-an ordinary user made for the purpose and removed afterwards. The status is 1 when a budget is missed.
+an ordinary user made for the purpose and removed afterwards. The status is 1 when a budget is missed. One that lies
+below what the parts of the work take alone (tests/bench/whole.c, in the same run) is not: the parts are the budget then.
 """
 import argparse
 import json
@@ -30,6 +31,7 @@ GROUPS = ("run", "images", "network", "neighbour")  # of rows
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base")  # in the linker's order
 TRUE = "/usr/bin/true"
+PARTS = "its parts"  # of a run, without any of our code
 OUTPUT_BYTES = 1 << 30
 ACCOUNTED = ("Slab", "KernelStack", "PageTables", "Percpu", "AnonPages", "Shmem")  # of /proc/meminfo
 CROWD = 500  # live sandboxes for the row on scale
@@ -45,6 +47,15 @@ def link_usr(root):
     for link in ("bin", "sbin", "lib", "lib64"):
         if os.path.islink("/" + link):
             (root / link).symlink_to(os.readlink("/" + link))
+
+
+def sub_ids(who):
+    """Where the subordinate ids of WHO begin; "0" for nobody's."""
+    found = []
+    for path in ("/etc/subuid", "/etc/subgid"):
+        lines = (line.split(":") for line in pathlib.Path(path).read_text().splitlines())
+        found += [first for name, first, n in lines if who.uid is not None and name == USER and int(n) >= 65535][:1]
+    return found if len(found) == 2 else ["0", "0"]
 
 
 class Who:
@@ -165,6 +176,7 @@ class Bench:
         ours = peers[0]
         print(f"\n{row}, as {who.name}")
         base = None if ours.error or not samples.get(ours.name) else statistics.median(samples[ours.name])
+        parts = statistics.median(samples.get(PARTS) or [0])
         for peer in peers:
             if peer.error:
                 print(f"  {peer.name:<22} not measured: {peer.error}")
@@ -178,15 +190,18 @@ class Bench:
                 ratio = base / median
                 line += f"  cordon is {ratio:6.3f} x"
                 if peer.budget:
-                    line += self.note(row, who, peer.name, ratio, peer.budget)
+                    line += self.note(row, who, peer.name, ratio, peer.budget, parts=parts / median)
             print(line + (f"  ({peer.remark})" if peer.remark else ""))
             self.results.append({"row": row, "as": who.name, "peer": peer.name, "median": median,
                                  "p95": p95, "n": len(values), "unit": unit})
         sys.stdout.flush()
 
-    def note(self, row, who, peer, ratio, budget, at_least=False):
+    def note(self, row, who, peer, ratio, budget, at_least=False, parts=0):
+        """PARTS is the ratio that the parts of the work have alone."""
         if ratio is None:
             return ""
+        if not at_least and parts > budget and peer != PARTS:
+            return f", budget ≤ {budget}: less than the parts alone, {parts:.3f} x"
         good = ratio >= budget if at_least else ratio <= budget
         if not good:
             self.missed.append(f"{row}, as {who.name}: {ratio:.3f} x {peer}, budget "
@@ -238,7 +253,8 @@ class Bench:
         link_usr(top / "lower")
         if who.uid is not None:
             os.chown(top, who.uid, who.gid)
-        return Peer("its parts", [str(self.whole), str(top), TRUE], remark="the kernel's work of it, one by one")
+        return Peer(PARTS, [str(self.whole), str(top), TRUE, *sub_ids(who)], budget=1.3,
+                    remark="the kernel's work of it, one by one")
 
     def row_exec(self, who, others):
         """A command in a sandbox that is already there."""
@@ -398,11 +414,11 @@ class Bench:
         def cordon_stop(count):
             who.run([self.cordon, "rm", "-f", *[f"idle{i}" for i in range(count)]], timeout=120)
 
-        def start(argv, count):
+        def start(argv, count, **popen):
             if argv is None:
                 return "not installed"
             for _ in range(count):
-                running.append(who.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+                running.append(who.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **popen))
             time.sleep(1)
             return None if all(p.poll() is None for p in running) else "did not stay alive"
 
@@ -411,6 +427,16 @@ class Bench:
 
         def floor_start(count):
             return start([str(self.floor), "--idle"], count)
+
+        def parts_start(count):
+            return start([str(self.whole), str(who.dir / "whole"), "-", *sub_ids(who)], count, stdin=subprocess.PIPE)
+
+        def parts_stop(_):
+            for p in running:
+                p.stdin.close()  # then they clean up
+            for p in running:
+                p.wait()
+            running.clear()
 
         def stop(_):
             for p in running:
@@ -424,6 +450,9 @@ class Bench:
         least, fault = self.per_sandbox(n, floor_start, stop)
         print(f"  {'floor':<22} " + (f"{least:9.1f} KiB{self.also()}  (namespaces, a tmpfs and two static processes)"
                                       if fault is None else f"not measured: {fault}"))
+        parts, fault = self.per_sandbox(n, parts_start, parts_stop)
+        print(f"  {PARTS:<22} " + (f"{parts:9.1f} KiB{self.also()}  (and a record, limits, a writable root, devices)"
+                                   if fault is None else f"not measured: {fault}"))
         theirs, error = self.per_sandbox(n, bwrap_start, stop)
         print(f"  {'bubblewrap':<22} " + (f"{theirs:9.1f} KiB{self.also()}" if error is None else f"not measured: {error}"))
         if self.cordon is None:
@@ -437,10 +466,13 @@ class Bench:
         if ours <= 0 or (error is None and theirs <= 0):
             line += "  not judged: other work moves more memory than this"
         elif error is None:
-            line += f"  {ours / theirs:.3f} x bubblewrap{self.note(row, who, 'bubblewrap', ours / theirs, 0.5)}"
+            line += f"  {ours / theirs:.3f} x bubblewrap" + self.note(row, who, "bubblewrap", ours / theirs, 0.5,
+                                                                      parts=(parts or 0) / theirs)
+        if ours > 0 and parts:
+            line += f"  {ours / parts:.3f} x {PARTS}{self.note(row, who, PARTS, ours / parts, 1.4)}"
         print(line)
         self.results.append({"row": row, "as": who.name, "cordon": ours, "bubblewrap": theirs, "floor": least,
-                             "unit": "KiB"})
+                             PARTS: parts, "unit": "KiB"})
 
     def row_crowd(self, who):
         row = f"exec with {CROWD} live sandboxes against one"

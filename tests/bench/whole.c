@@ -2,9 +2,11 @@
  * What the kernel alone takes for what a run of ours has and tests/bench/floor.c has not: four programs that
  * execute one another (front end, supervisor, pid 1, command), a record and a writable layer on disk, limits
  * in control groups where they can be made, /dev, the payload's own user namespace, filters. Nothing is
- * checked, nothing can be asked for, no id but one is mapped, no later command could come in.
+ * checked, nothing can be asked for, no later command could come in.
  *
- * usage: whole DIR PROGRAM     DIR is on the file system that sandboxes would be on
+ * usage: whole DIR PROGRAM UID GID   DIR is on the file system that sandboxes would be on; UID and GID begin the
+ *                                    caller's subordinate ids, or are 0: then one id is mapped
+ *        whole DIR - UID GID         the same without a command, until its input ends: what it weighs
  */
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -29,7 +31,8 @@
 
 #define PATH_BYTES 512
 #define CONFIG_BYTES 2048
-#define TOLD_FD 9       /* the supervisor's end of the pipe on which it tells the status */
+#define TOLD_FD 9 /* the supervisor's end of the pipe on which it tells the status */
+#define NO_PROGRAM "-"
 #define CAPABILITIES 41 /* of which most are dropped, one call each */
 
 static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
@@ -49,7 +52,13 @@ static void must(long r, const char *what)
 
 /* --- the front end: a record, a supervisor --------------------------------------------------- */
 
-static int front(const char *dir, const char *program)
+static _Noreturn void become_supervisor(const char *record, char **argv)
+{
+	execl("/proc/self/exe", "whole", "--supervisor", record, argv[2], argv[3], argv[4], NULL);
+	_exit(125);
+}
+
+static int front(const char *dir, char **argv)
 {
 	char record[PATH_BYTES], path[PATH_BYTES + 16], config[CONFIG_BYTES] = { 0 };
 	int told[2], fd;
@@ -62,10 +71,13 @@ static int front(const char *dir, const char *program)
 	must(fd, path);
 	must(io_write_all(fd, config, sizeof(config)), path);
 	must(pipe2(told, O_CLOEXEC), "pipe");
+	if (strcmp(argv[2], NO_PROGRAM) == 0) { /* an idle one has no front end */
+		must(dup2(fd, TOLD_FD), "dup2");
+		become_supervisor(record, argv);
+	}
 	if (vfork() == 0) {
 		must(dup2(told[1], TOLD_FD), "dup2");
-		execl("/proc/self/exe", "whole", "--supervisor", record, program, NULL);
-		_exit(125);
+		become_supervisor(record, argv);
 	}
 	close(told[1]);
 	must(read(told[0], &status, 1), "status");
@@ -87,6 +99,33 @@ static void become_root(uid_t uid, gid_t gid)
 	must(io_write_file(AT_FDCWD, "/proc/self/setgroups", "deny"), "setgroups");
 	write_map("/proc/self/uid_map", 0, uid);
 	write_map("/proc/self/gid_map", 0, gid);
+}
+
+static pid_t map_range(const char *program, pid_t pid, unsigned own, const char *first)
+{
+	char target[16], self[16];
+	pid_t helper;
+
+	snprintf(target, sizeof(target), "%d", (int)pid);
+	snprintf(self, sizeof(self), "%u", own);
+	helper = vfork();
+	if (helper == 0) {
+		execl(program, program, target, "0", self, "1", "1", first, "65535", NULL);
+		_exit(125);
+	}
+	return helper;
+}
+
+/* Both side by side, by the programs that may. */
+static void map_ranges(pid_t pid, uid_t uid, gid_t gid, const char *subuid, const char *subgid)
+{
+	int status[2];
+	pid_t helper[] = { map_range("/usr/bin/newuidmap", pid, uid, subuid),
+			   map_range("/usr/bin/newgidmap", pid, gid, subgid) };
+
+	for (int i = 0; i < 2; i++)
+		if (waitpid(helper[i], &status[i], 0) < 0 || status[i] != 0)
+			die("map ids");
 }
 
 static void mount_at(const char *type, const char *at, const char *options)
@@ -179,15 +218,17 @@ static void clean(const char *record)
 	}
 }
 
-static int supervise(const char *record, const char *program)
+static int supervise(const char *record, const char *program, const char *subuid,
+		     const char *subgid)
 {
+	bool one_id = strcmp(subuid, "0") == 0, idle = strcmp(program, NO_PROGRAM) == 0;
 	struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
 					    CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 					    CLONE_NEWNET,
 				   .exit_signal = SIGCHLD };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), status = 0;
-	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), go[2];
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
 	char path[PATH_BYTES], c;
@@ -202,10 +243,15 @@ static int supervise(const char *record, const char *program)
 	must(bind(listener, (struct sockaddr *)&at, sizeof(at)), "bind");
 	must(listen(listener, 16), "listen");
 	make_groups(record);
+	must(pipe2(go, O_CLOEXEC), "pipe");
 	pid = sys_clone3(&args);
 	must(pid, "clone3");
 	if (pid == 0) {
-		become_root(uid, gid);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(go[1]);
+		must(read(go[0], &c, 1), "wait for ids");
+		if (one_id)
+			become_root(uid, gid);
 		enter_groups(record);
 		build_root(record);
 		syscall(SYS_execveat, self, "",
@@ -213,6 +259,13 @@ static int supervise(const char *record, const char *program)
 			(const char *const[]){ NULL }, AT_EMPTY_PATH);
 		die("execveat");
 	}
+	if (!one_id)
+		map_ranges(pid, uid, gid, subuid, subgid);
+	must(write(go[1], "g", 1), "go");
+	while (idle && read(STDIN_FILENO, &c, 1) > 0)
+		;
+	if (idle)
+		kill(pid, SIGKILL);
 	must(waitpid(pid, &status, 0), "wait");
 	c = (char)WEXITSTATUS(status);
 	must(write(TOLD_FD, &c, 1), "tell");
@@ -234,8 +287,14 @@ static void filter(void)
 static int init(const char *program)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	if (strcmp(program, NO_PROGRAM) == 0) {
+		filter();
+		for (;;)
+			pause();
+	}
+	pid = fork();
 	must(pid, "fork");
 	if (pid == 0) {
 		must(unshare(CLONE_NEWUSER), "unshare");
@@ -253,9 +312,9 @@ static int init(const char *program)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && strcmp(argv[1], "--supervisor") == 0)
-		return supervise(argv[2], argv[3]);
+	if (argc == 6 && strcmp(argv[1], "--supervisor") == 0)
+		return supervise(argv[2], argv[3], argv[4], argv[5]);
 	if (argc == 3 && strcmp(argv[1], "--init") == 0)
 		return init(argv[2]);
-	return argc == 3 ? front(argv[1], argv[2]) : 2;
+	return argc == 5 ? front(argv[1], argv) : 2;
 }
