@@ -401,7 +401,7 @@ class Bench:
         return f" ({self.by_available:.0f} by MemAvailable)"
 
     def row_memory(self, who):
-        n = 100 if self.args.quick else 300
+        n = 60 if self.args.quick else 300
         running = []
 
         def cordon_start(count):
@@ -723,13 +723,13 @@ def measure_as(bench, who):
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("--quick", action="store_true", help="run and exec alone unless --rows says otherwise: 80 seconds, for everyday use")
-    ap.add_argument("--seconds", type=int, help="per row (default 30, quick 5)")
+    ap.add_argument("--seconds", type=int, help="per row (default 30, quick 4)")
     ap.add_argument("--prefix", default=str(ROOT / "build/stage"), help="the install to measure")
     ap.add_argument("--only", choices=["root", "user"], help="one of the two passes")
     ap.add_argument("--rows", action="append", choices=GROUPS, help="only this group of rows (repeatable)")
     ap.add_argument("--json", type=pathlib.Path, help="also write the figures here")
     args = ap.parse_args()
-    args.seconds = args.seconds or (5 if args.quick else 30)
+    args.seconds = args.seconds or (4 if args.quick else 30)
     describe()
     user_made = False
     with tempfile.TemporaryDirectory(prefix="cordon-bench-", ignore_cleanup_errors=True) as tmp:

@@ -57,7 +57,8 @@ class Floods(AttackTest):
         self.usable(box)
         for _ in range(20):
             self.usable(box)
-        self.assertLess(self.ours(box), before + 8192)
+        # a sanitizer keeps what was freed: so much of it as was logged
+        self.assertLess(self.ours(box), before + (65536 if "ASAN_OPTIONS" in os.environ else 8192))
         self.removed(box)
 
     def test_endless_stdin(self):
