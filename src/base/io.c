@@ -138,3 +138,11 @@ int io_write_file(int dirfd, const char *path, const char *s)
 		return -errno;
 	return write(fd, s, n) == (ssize_t)n ? 0 : -errno;
 }
+
+int io_reopen_nowait(int fd, int flags)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, flags | O_NONBLOCK | O_CLOEXEC);
+}

@@ -22,3 +22,6 @@ MUST_USE int io_read_file(int dirfd, const char *path, struct buf *b);
 MUST_USE int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode);
 /* Writes a short string to an existing control file (proc, cgroup) in one write. */
 MUST_USE int io_write_file(int dirfd, const char *path, const char *s);
+/* A descriptor of our own of what FD is, which does not wait: FD is others' too, and may not be told so. -1 where
+ * there is none to be had. */
+int io_reopen_nowait(int fd, int flags);

@@ -419,14 +419,10 @@ static ssize_t read_input(struct run *r, char *p, size_t n)
 	if (r->in_kind == INPUT_SOCKET)
 		return recv(r->q->in, p, n, MSG_DONTWAIT);
 	if (r->in_kind == INPUT_PIPE) {
-		AUTO_FREE char *path = NULL;
-
 		k = sys_read_nowait(r->q->in, p, n);
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		/* an old kernel: a descriptor of our own may be told not to wait, theirs may not */
-		path = xasprintf("/proc/self/fd/%d", r->q->in);
-		r->in_own = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		r->in_own = io_reopen_nowait(r->q->in, O_RDONLY); /* an old kernel */
 		r->in_kind = INPUT_PLAIN;
 	}
 	return read(r->in_own >= 0 ? r->in_own : r->q->in, p, n);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -37,17 +36,6 @@ static void look(struct outlet *o)
 					 : OUTLET_PLAIN;
 }
 
-/* An old kernel: a descriptor of our own may be told not to wait, theirs may not. */
-static void open_own(struct outlet *o)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", o->fd);
-	o->own = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	if (o->own < 0)
-		o->kind = OUTLET_PLAIN;
-}
-
 /* As write(2): what goes at once. */
 static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 {
@@ -62,7 +50,9 @@ static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		open_own(o);
+		o->own = io_reopen_nowait(o->fd, O_WRONLY); /* an old kernel */
+		if (o->own < 0)
+			o->kind = OUTLET_PLAIN;
 	}
 	if (o->kind == OUTLET_PIPE)
 		return write(o->own, p, n);
