@@ -85,6 +85,11 @@ struct connection {
 	bool dead;
 };
 
+/* For later: goes with what is sent next. */
+void connection_add(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
+		    const void *p, size_t n);
+/* Writes what the socket takes. */
+void connection_flush(struct connection *c);
 void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		     const void *p, size_t n);
 /* Its last command is over. Not for who was called with the connection: it is gone then. */

@@ -51,9 +51,8 @@ static void connection_close(struct connection *c, bool unread)
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
-/* Writes what the socket takes. Never closes: callers up the stack still hold the connection; a
- * broken socket shows as a hangup event. */
-static void connection_flush(struct connection *c)
+/* Never closes: callers up the stack still hold the connection; a broken socket shows as a hangup event. */
+void connection_flush(struct connection *c)
 {
 	while (c->out.n) {
 		ssize_t n = send(c->fd, c->out.p, c->out.n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -67,12 +66,18 @@ static void connection_flush(struct connection *c)
 	loop_change_fd(c->guest->loop, c->watch, LOOP_READ | (c->out.n ? LOOP_WRITE : 0));
 }
 
-void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
-		     const void *p, size_t n)
+void connection_add(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
+		    const void *p, size_t n)
 {
 	frame_put(&c->out, type, flags, stream, p, n);
 	if (buf_failed(&c->out)) /* no memory: it must not wait for what will never come */
 		IGNORE(shutdown(c->fd, SHUT_RDWR));
+}
+
+void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
+		     const void *p, size_t n)
+{
+	connection_add(c, type, flags, stream, p, n);
 	connection_flush(c);
 }
 

@@ -57,12 +57,18 @@ static void send_error(struct connection *c, uint32_t stream, const struct err *
 	connection_send(c, FRAME_ERROR, 0, stream, b.p, b.n);
 }
 
-static void send_started(const struct session *s, struct connection *c)
+static void add_started(const struct session *s, struct connection *c)
 {
 	AUTO_BUF b = BUF_INIT(64);
 
 	started_encode(&b, s->id);
-	connection_send(c, FRAME_STARTED, 0, s->stream, b.p, b.n);
+	connection_add(c, FRAME_STARTED, 0, s->stream, b.p, b.n);
+}
+
+static void send_started(const struct session *s, struct connection *c)
+{
+	add_started(s, c);
+	connection_flush(c);
 }
 
 static void report_activity(struct guest *g)
@@ -245,6 +251,8 @@ static void settle_order(struct session *s, bool had_time)
 
 	loop_remove(g->loop, &s->order_timer);
 	scope_roam(&g->scopes);
+	if (s->connection)
+		connection_flush(s->connection);
 	s->pid = launcher_command(s->scope.launcher);
 	if (s->pid == 0 && !had_time && launcher_tries(s->scope.launcher)) {
 		s->order_timer = loop_add_timer(
@@ -691,14 +699,16 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	j.envp = (const char *const *)env.v;
 	j.paths = (const char *const *)paths.v;
 	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED))) {
-		send_started(s, c); /* now, while the client is awake: later it would wake for it */
+		add_started(s, c); /* of a short one with its end: the client wakes once */
 		/* others need the descriptors, or the success, at once */
 		s->ordered = g->n_running < GUEST_HELD_MAX &&
 			     scope_order(&g->scopes, &s->scope, &j, !c->served);
 		c->served = true;
 	}
-	if (!s->ordered)
+	if (!s->ordered) {
+		connection_flush(c); /* nothing tells us when that took its time */
 		s->pid = scope_start(&g->scopes, &s->scope, &j);
+	}
 	if (j.failure)
 		session_failed(s, c, j.failure, j.err);
 	else
