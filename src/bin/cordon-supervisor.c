@@ -32,6 +32,22 @@ static bool receive_record(struct supervisor *s)
 	return true;
 }
 
+static bool get_record(struct supervisor *s)
+{
+	int r;
+
+	if (home_open(&s->home, &s->failure) < 0 || !receive_record(s) ||
+	    record_read_config(s->record_dir, &s->record, &s->failure) < 0)
+		return false;
+	log_set(s->record.spec.log_level, "supervisor", true);
+	r = state_read(s->record_dir, &s->record.state);
+	if (r == 0 || r == -ENOENT || r == -EINVAL)
+		return true;
+	/* absent at the first start; but who cannot read it must not take it for that */
+	log_line(LOG_ERROR, "read 'state.json': %s", strerror(-r));
+	return false;
+}
+
 /* Of a file that grew to the caller's limit: the error of the write is enough. What we execute does not
  * inherit a handler, as it would inherit that the signal is ignored. */
 static void on_large_file(int sig)
@@ -42,7 +58,6 @@ int main(int argc, char **argv)
 {
 	struct sigaction large = { .sa_handler = on_large_file };
 	static struct supervisor s;
-	int r;
 
 	sigaction(SIGXFSZ, &large, NULL);
 	umask(022); /* what we make for the sandbox, and its commands, do not depend on the caller's */
@@ -63,15 +78,9 @@ int main(int argc, char **argv)
 	for (int fd = SUPERVISOR_FD_LEASH; fd <= SUPERVISOR_FD_CONNECTION; fd++)
 		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */
 	s.record.dir = -1;
-	if (home_open(&s.home, &s.failure) < 0 || !receive_record(&s) ||
-	    record_read_config(s.record_dir, &s.record, &s.failure) < 0)
-		return 1;
-	log_set(s.record.spec.log_level, "supervisor", true);
-	r = state_read(s.record_dir, &s.record.state);
-	if (r < 0 && r != -ENOENT && r != -EINVAL) {
-		/* absent at the first start; but who cannot read it must not take it for that */
-		log_line(LOG_ERROR, "read 'state.json': %s", strerror(-r));
-		return 1;
-	}
-	return supervisor_run(&s);
+	supervisor_ahead(&s);
+	if (get_record(&s))
+		return supervisor_run(&s);
+	process_done(&s.instance);
+	return 1;
 }

@@ -5,12 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/if.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
 #include <linux/sockios.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "base/raw.h"
@@ -131,35 +134,69 @@ void netif_sysctl(const char *path, const char *text, size_t n)
 	RAW1(SYS_close, fd);
 }
 
+/* The namespace and a descriptor of it. */
+static long make_netns(struct netns *n)
+{
+	long r;
+
+	n->failed = NETNS_MAKE;
+	r = RAW1(SYS_unshare,
+		 CLONE_NEWNET); /* not by the clone: that would be in the parent's time */
+	if (r < 0)
+		return r;
+	n->failed = NETNS_OPEN;
+	r = RAW4(SYS_openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
+	n->fd = (int)r;
+	return r;
+}
+
+static long make_interface(struct netns *n)
+{
+	long r;
+
+	n->failed = NETNS_DEVICE;
+	r = RAW4(SYS_openat, AT_FDCWD, TUN_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK, 0);
+	n->link = (int)r;
+	if (r < 0)
+		return r;
+	n->failed = NETNS_INTERFACE;
+	r = make_tap(n->link, n->job->trains);
+	return r < 0 ? r : netlink_run(&n->job->configure);
+}
+
+/* What is in it. */
+static long furnish(struct netns *n)
+{
+	long r;
+
+	n->failed = NETNS_LOOPBACK;
+	r = netif_loopback();
+	while (n->order == NETNS_WAIT)
+		RAW4(SYS_futex, &n->order, FUTEX_WAIT_PRIVATE, NETNS_WAIT, NULL);
+	if (r < 0 || n->order == NETNS_GIVE_UP)
+		return r;
+	for (unsigned i = 0; i < NETNS_SYSCTLS; i++)
+		netif_sysctl(n->sysctl[i].path, n->sysctl[i].text, n->sysctl[i].n);
+	return n->job ? make_interface(n) : 0;
+}
+
 void netns_task(void *arg)
 {
 	struct netns *n = arg;
-	long r = RAW1(SYS_unshare,
-		      CLONE_NEWNET); /* not by the clone: that would be in the parent's time */
+	long r;
 
-	n->failed = NETNS_MAKE;
-	if (r >= 0) {
-		n->failed = NETNS_LOOPBACK;
-		r = netif_loopback();
-	}
-	for (unsigned i = 0; r >= 0 && i < NETNS_SYSCTLS; i++)
-		netif_sysctl(n->sysctl[i].path, n->sysctl[i].text, n->sysctl[i].n);
-	if (r >= 0 && n->job) {
-		n->failed = NETNS_DEVICE;
-		r = RAW4(SYS_openat, AT_FDCWD, TUN_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK, 0);
-		n->link = (int)r;
-		if (r >= 0) {
-			n->failed = NETNS_INTERFACE;
-			r = make_tap(n->link, n->job->trains);
-		}
-		r = r < 0 ? r : netlink_run(&n->job->configure);
-	}
-	if (r >= 0) {
-		n->failed = NETNS_OPEN;
-		r = RAW4(SYS_openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
-		n->fd = (int)r;
-	}
+	/* it may have to wait for an order, and must not do so for ever */
+	RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (RAW0(SYS_getppid) != n->parent)
+		raw_exit(1);
+	r = make_netns(n);
 	n->err = r < 0 ? (int)-r : 0;
+	n->made = 1;
+	RAW3(SYS_futex, &n->made, FUTEX_WAKE_PRIVATE, 1);
+	if (r >= 0) {
+		r = furnish(n);
+		n->err = r < 0 ? (int)-r : 0;
+	}
 	raw_exit(0);
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/raw.h"
+#include "process/beside.h"
 #include "process/ids.h"
 
 void netns_sysctls(struct netns_sysctl out[NETNS_SYSCTLS], unsigned first_group,
@@ -26,8 +28,7 @@ void netns_sysctls(struct netns_sysctl out[NETNS_SYSCTLS], unsigned first_group,
 		out[i].n = strlen(out[i].text);
 }
 
-int netns_begin(struct netns *n, const struct netif_job *job, unsigned first_group,
-		unsigned last_group, struct err *e)
+int netns_begin(struct netns *n, struct err *e)
 {
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_FILES,
@@ -36,12 +37,13 @@ int netns_begin(struct netns *n, const struct netif_job *job, unsigned first_gro
 		.stack_size = sizeof(n->stack),
 	};
 	sigset_t all, before;
+	cpu_set_t cpus;
 	long pid;
 
 	n->pid = n->fd = n->link = -1;
-	n->err = 0;
-	n->job = job;
-	netns_sysctls(n->sysctl, first_group, last_group);
+	n->made = n->err = 0;
+	n->order = NETNS_WAIT;
+	n->parent = getpid();
 	n->home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (n->home < 0)
 		return err_sys(e, errno, "find our own network namespace");
@@ -49,10 +51,28 @@ int netns_begin(struct netns *n, const struct netif_job *job, unsigned first_gro
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = raw_clone_on_stack(&args, netns_task, n);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (pid < 0)
+	if (pid < 0) {
+		fd_closep(&n->home);
 		return ids_refused((int)-pid, e);
+	}
 	n->pid = (pid_t)pid;
+	if (beside_begin(n->pid, &cpus))
+		beside_free(n->pid, &cpus);
 	return 0;
+}
+
+static void tell(struct netns *n, enum netns_order order)
+{
+	n->order = (int)order;
+	RAW3(SYS_futex, &n->order, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
+		 unsigned last_group)
+{
+	n->job = job;
+	netns_sysctls(n->sysctl, first_group, last_group);
+	tell(n, NETNS_GO);
 }
 
 static void wait_for_task(struct netns *n)
@@ -62,11 +82,8 @@ static void wait_for_task(struct netns *n)
 	n->pid = -1;
 }
 
-int netns_finish(struct netns *n, struct err *e)
+static int failed(const struct netns *n, struct err *e)
 {
-	wait_for_task(n);
-	if (n->fd >= 0)
-		return 0;
 	switch (n->failed) {
 	case NETNS_MAKE:
 		return ids_refused(n->err ? n->err : ECHILD, e);
@@ -84,8 +101,12 @@ int netns_finish(struct netns *n, struct err *e)
 	return err_sys(e, n->err ? n->err : ECHILD, "open the sandbox's network namespace");
 }
 
-int netns_enter(const struct netns *n, struct err *e)
+int netns_enter(struct netns *n, struct err *e)
 {
+	while (!n->made)
+		RAW4(SYS_futex, &n->made, FUTEX_WAIT_PRIVATE, 0, NULL);
+	if (n->fd < 0)
+		return failed(n, e);
 	if (setns(n->fd, CLONE_NEWNET) < 0)
 		return err_sys(e, errno, "enter the sandbox's network namespace");
 	return 0;
@@ -97,8 +118,16 @@ void netns_leave(const struct netns *n)
 		abort(); /* everything after would act on the wrong network */
 }
 
+int netns_finish(struct netns *n, struct err *e)
+{
+	wait_for_task(n);
+	return n->err ? failed(n, e) : 0;
+}
+
 void netns_done(struct netns *n)
 {
+	if (n->order == NETNS_WAIT)
+		tell(n, NETNS_GIVE_UP);
 	wait_for_task(n); /* its stack is ours */
 	fd_closep(&n->home);
 	fd_closep(&n->fd);

@@ -1,7 +1,7 @@
 /*
- * A network namespace made ahead: by a task of its own while the plan is made, since the kernel takes
- * longer for it than for all other namespaces together. Root's alone: it belongs to the host's user
- * namespace, so not even pid 1 has a say in it, and everything about it is done by that task.
+ * A network namespace made ahead: by a task of its own, before we even know what the sandbox is, since the
+ * kernel takes longer for it than for all other namespaces together. Root's alone: it belongs to the host's
+ * user namespace, so not even pid 1 has a say in it, and everything about it is done by that task.
  */
 #pragma once
 
@@ -20,11 +20,16 @@ struct netns_sysctl {
 	size_t n;
 };
 
+enum netns_order { NETNS_WAIT, NETNS_GO, NETNS_GIVE_UP };
+
 struct netns {
 	pid_t pid;                   /* of the task, or -1 */
+	pid_t parent;                /* ours */
 	int home;                    /* the namespace we are in ourselves */
 	int fd;                      /* the new one */
 	int link;                    /* of its interface, or -1 */
+	volatile int made;           /* fd is there, or never will be */
+	volatile int order;          /* of enum netns_order; with GO what follows is known */
 	const struct netif_job *job; /* or NULL: loopback only */
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
 	enum netns_failure failed; /* … if err says so */
@@ -32,14 +37,16 @@ struct netns {
 	_Alignas(16) char stack[NETNS_STACK_BYTES];
 };
 
-/* Begins; N stays where it is until netns_done(). For the groups see netns_sysctls(). */
-MUST_USE int netns_begin(struct netns *n, const struct netif_job *job, unsigned first_group,
-			 unsigned last_group, struct err *e);
-/* Waits for the task. ERR_DENIED with a hint when there is no device to be had. */
-MUST_USE int netns_finish(struct netns *n, struct err *e);
-/* Steps in, for a clone that shall be born there, and back. We have no threads. */
-MUST_USE int netns_enter(const struct netns *n, struct err *e);
+/* Begins; N stays where it is until netns_done(). */
+MUST_USE int netns_begin(struct netns *n, struct err *e);
+/* What shall be in it. For the groups see netns_sysctls(). */
+void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
+		 unsigned last_group);
+/* Steps in as soon as it is there, for a clone that shall be born in it, and back. We have no threads. */
+MUST_USE int netns_enter(struct netns *n, struct err *e);
 void netns_leave(const struct netns *n);
+/* Waits until all that was ordered is done. ERR_DENIED with a hint when there is no device to be had. */
+MUST_USE int netns_finish(struct netns *n, struct err *e);
 void netns_done(struct netns *n);
 
 /* The payload has no privilege over its network namespace; what any root expects to do with one, we

@@ -29,6 +29,7 @@
 #include "base/fdpass.h"
 #include "base/io.h"
 #include "base/raw.h"
+#include "process/beside.h"
 #include "process/birth.h"
 #include "process/server.h"
 
@@ -171,11 +172,10 @@ static int clone_in_network(struct process_instance *i, struct err *e)
 
 	if (!i->netns)
 		return birth_clone(i, e);
-	if (netns_finish(i->netns, e) < 0 || netns_enter(i->netns, e) < 0)
+	if (netns_enter(i->netns, e) < 0)
 		return -1;
 	r = birth_clone(i, e);
 	netns_leave(i->netns);
-	i->link = fd_take(&i->netns->link);
 	return r;
 }
 
@@ -297,13 +297,13 @@ static bool may_make_ahead(const struct process_request *r)
 	return r->rootfs.parent_mounts && r->rootfs.ids->mode == IDS_RANGE && (!r->netif || r->tap);
 }
 
-/* It comes up while the plan is made. */
-static int begin_mapping(struct process_instance *i, const struct process_request *r, struct err *e)
+/* Namespaces that come up while the plan is made, or before. */
+static int begin_mapping(struct process_instance *i, struct err *e)
 {
 	struct holder *h;
 	int err;
 
-	if (r->rootfs.ids->mode != IDS_RANGE)
+	if (i->mapping)
 		return 0;
 	h = plan_room(i->plan, sizeof(*h));
 	err = holder_start(h);
@@ -313,14 +313,42 @@ static int begin_mapping(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-static int begin_network(struct process_instance *i, const struct process_request *r, struct err *e)
+static int begin_network(struct process_instance *i, struct err *e)
+{
+	struct netns *n;
+
+	if (i->netns)
+		return 0;
+	n = plan_room(i->plan, sizeof(*n));
+	if (netns_begin(n, e) < 0)
+		return -1;
+	i->netns = n;
+	return 0;
+}
+
+static int order_network(struct process_instance *i, const struct process_request *r, struct err *e)
 {
 	unsigned base = r->rootfs.ids->gid_base;
 
-	if (!may_make_ahead(r))
+	if (!may_make_ahead(r)) {
+		if (i->netns)
+			netns_done(TAKE(i->netns));
 		return 0;
-	i->netns = plan_room(i->plan, sizeof(*i->netns));
-	return netns_begin(i->netns, i->netif, base, base + IDS_PER_SANDBOX - 1, e);
+	}
+	if (begin_network(i, e) < 0)
+		return -1;
+	netns_order(i->netns, i->netif, base, base + IDS_PER_SANDBOX - 1);
+	return 0;
+}
+
+static int finish_network(struct process_instance *i, struct err *e)
+{
+	if (!i->netns)
+		return 0;
+	if (netns_finish(i->netns, e) < 0)
+		return -1;
+	i->link = fd_take(&i->netns->link);
+	return 0;
 }
 
 /* The place of /dev/fuse in the child's table, and a socket to send it home. */
@@ -452,13 +480,34 @@ static int make_child_and_plan(struct process_instance *i, const struct process_
 								       : k;
 }
 
+/* It mounts while we set its limits. */
+static int release(const struct process_instance *i)
+{
+	cpu_set_t cpus;
+	bool beside = beside_begin(i->pid, &cpus);
+	int r = write(i->channel, "g", 1) < 0 ? -errno : 0;
+
+	if (beside)
+		beside_free(i->pid, &cpus);
+	return r;
+}
+
+void process_ahead(struct process_instance *ret)
+{
+	struct err later; /* process_begin() tries again, and tells */
+
+	ret->plan = plan_new();
+	if (begin_network(ret, &later) == 0)
+		IGNORE(begin_mapping(ret, &later));
+}
+
 int process_begin(const struct process_request *r, struct process_instance *ret, struct err *e)
 {
-	process_init(ret);
-	ret->plan = plan_new();
-	if (prepare_netif(ret, r, e) < 0 || begin_mapping(ret, r, e) < 0)
+	if (!ret->plan)
+		ret->plan = plan_new();
+	if (prepare_netif(ret, r, e) < 0 || order_network(ret, r, e) < 0)
 		return -1;
-	return begin_network(ret, r, e);
+	return r->rootfs.ids->mode == IDS_RANGE ? begin_mapping(ret, e) : 0;
 }
 
 int process_start(const struct process_request *r, struct process_instance *ret, struct err *e)
@@ -467,6 +516,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	AUTO_SERVING serving = { -1, -1, -1 };
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
+	int k;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make channel");
@@ -476,8 +526,11 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	    make_child_and_plan(ret, r, guest_end, &serving, e) < 0)
 		return -1;
 	fd_closep(&ret->link_report); /* the child's */
-	if (write(ret->channel, "g", 1) != 1)
-		return err_sys(e, errno, "release the child");
+	if (finish_network(ret, e) < 0)
+		return -1;
+	k = release(ret);
+	if (k < 0)
+		return err_sys(e, -k, "release the child");
 	cgroup_limit(&ret->cgroup, &r->limits,
 		     ids->mode == IDS_RANGE ? ids->uid_base + IDS_PER_SANDBOX : geteuid(),
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());

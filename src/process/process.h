@@ -1,7 +1,7 @@
 /*
  * The process engine: an instance is a pid 1 of ours in namespaces of its own.
  *
- * process_begin(), then process_start(), which returns once the clone is made and told to go; the
+ * process_init(), process_begin(), then process_start(), which returns once the clone is made and told to go; the
  * instance is up when pid 1 says READY on the channel. Until then process_failure() explains a channel that closed. The
  * caller owns the instance and ends it with process_kill() and process_done().
  */
@@ -44,6 +44,8 @@ struct process_instance {
 };
 
 void process_init(struct process_instance *i);
+/* For an instance with root's range of ids, after process_init(): what needs no request begins. */
+void process_ahead(struct process_instance *i);
 /* What the kernel takes long for begins, while the caller opens layers and volumes; of the request ids,
  * netif, tap and parent_mounts are known. */
 MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,

@@ -37,7 +37,6 @@
 #include "supervisor/supervisor.h"
 
 #define DESCRIPTORS_AHEAD 256 /* an image of a hundred layers; 2 KiB */
-#define FEW_MOUNTS 8          /* with these the first 64 descriptors do */
 #define BOOT_USUAL_BYTES 1024 /* of the message to pid 1 */
 #define MIB (1ull << 20)
 
@@ -69,13 +68,17 @@ static int own_sub_range(struct ids *i)
 	return 0;
 }
 
+static bool has_range(const struct supervisor *s)
+{
+	return geteuid() == 0 && s->parent_mounts && has_capability(CAP_SETUID);
+}
+
 int supervisor_choose_ids(struct supervisor *s, struct err *e)
 {
 	struct ids *i = &s->ids;
 
 	*i = (struct ids){ .mode = IDS_SINGLE, .caller_uid = geteuid(), .caller_gid = getegid() };
-	s->parent_mounts = has_capability(CAP_SYS_ADMIN) && idmap_is_whole();
-	if (geteuid() == 0 && s->parent_mounts && has_capability(CAP_SETUID)) {
+	if (has_range(s)) {
 		AUTO_FREE char *path =
 			xasprintf("%s/sandboxes/%s", s->home.path, s->record.spec.name);
 		uint32_t base;
@@ -554,6 +557,7 @@ static int start_instance(struct supervisor *s, struct process_request *q, struc
 		    server_program(&q->server_program, &missing) < 0)
 			return r;
 		process_done(&s->instance);
+		process_init(&s->instance);
 		*e = (struct err){ 0 };
 		q->rootfs.served = true;
 		if (process_begin(q, &s->instance, e) < 0)
@@ -566,16 +570,23 @@ static int start_instance(struct supervisor *s, struct process_request *q, struc
 	return r;
 }
 
-/* A task of process_begin() shares our descriptors. If their table had to grow meanwhile, the kernel would
+/* A task of process_ahead() shares our descriptors. If their table had to grow meanwhile, the kernel would
  * wait until every CPU has seen it: 10 to 30 ms. Each layer takes two of them, each volume too. */
-static void make_room(const struct spec *spec)
+static void make_room(void)
 {
-	int last;
+	int last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS_AHEAD - 1);
 
-	if (spec->image.kind != IMAGE_OCI && spec->n_mounts < FEW_MOUNTS)
-		return;
-	last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS_AHEAD - 1);
 	fd_closep(&last);
+}
+
+void supervisor_ahead(struct supervisor *s)
+{
+	process_init(&s->instance);
+	s->parent_mounts = has_capability(CAP_SYS_ADMIN) && idmap_is_whole();
+	if (!has_range(s))
+		return;
+	make_room();
+	process_ahead(&s->instance);
 }
 
 int supervisor_launch(struct supervisor *s, struct err *e)
@@ -599,7 +610,6 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	init_rootfs(s, &q->rootfs);
 	s->stage = "network";
 	r = link_prepare(s, q, e);
-	make_room(&s->record.spec);
 	if (r == 0)
 		r = process_begin(q, &s->instance, e);
 	if (r == 0)

@@ -568,7 +568,6 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->warnings, 4096);
 	buf_init(&s->resolv_conf, 1024);
 	buf_init(&s->hosts_line, 256);
-	process_init(&s->instance);
 	s->old_link = -1;
 	s->stubs = STUBS_NONE;
 	s->stage = "other";

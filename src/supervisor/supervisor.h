@@ -71,7 +71,9 @@ struct supervisor {
 	struct err failure;
 };
 
-/* launch.c: from the record to a started instance (not yet ready). */
+/* launch.c: before there is a record, what the kernel takes longest for begins. */
+void supervisor_ahead(struct supervisor *s);
+/* From the record to a started instance (not yet ready). */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* "K=V" strings of the image and the user, allocated each. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);

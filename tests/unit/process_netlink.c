@@ -3,6 +3,7 @@
 #include "t.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -156,7 +157,10 @@ static void a_namespace_made_ahead(void)
 		return;
 	}
 	netif_job_init(&job, &netif, false, -1);
-	if (netns_begin(&ns, &job, 5, 6, &e) < 0 || netns_finish(&ns, &e) < 0)
+	if (netns_begin(&ns, &e) < 0)
+		T_FAIL("%s", e.msg);
+	netns_order(&ns, &job, 5, 6);
+	if (netns_finish(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
 	pid = fork();
 	if (pid == 0) {
@@ -176,6 +180,48 @@ static void a_namespace_made_ahead(void)
 	T_INT(status, 0);
 	netns_done(&ns);
 	T_INT(ns.fd, -1);
+}
+
+/* Nobody will say what shall be in it. */
+static void a_namespace_that_is_given_up(void)
+{
+	static struct netns ns;
+	struct err e = { 0 };
+
+	if (geteuid() != 0)
+		return;
+	if (netns_begin(&ns, &e) < 0 || netns_enter(&ns, &e) < 0)
+		T_FAIL("%s", e.msg);
+	netns_leave(&ns);
+	netns_done(&ns);
+	T_INT(ns.fd, -1);
+	T_INT(waitpid(-1, NULL, WNOHANG), -1);
+	T_INT(errno, ECHILD);
+}
+
+/* … since whoever would have done so is dead: the task shares his descriptors, so the pipe ends with it. */
+static void a_task_does_not_outlive_us(void)
+{
+	static struct netns ns;
+	struct err e = { 0 };
+	int alive[2], status;
+	char byte;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return;
+	T_INT(pipe2(alive, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (netns_begin(&ns, &e) < 0 || netns_enter(&ns, &e) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	close(alive[1]);
+	T_INT(waitpid(pid, &status, 0), pid);
+	T_INT(status, 0);
+	T_INT(read(alive[0], &byte, 1), 0);
+	close(alive[0]);
 }
 
 static void errors_come_back(void)
@@ -219,5 +265,7 @@ int main(void)
 	T_RUN(errors_come_back);
 	T_RUN(a_veth_made_by_the_child);
 	T_RUN(a_namespace_made_ahead);
+	T_RUN(a_namespace_that_is_given_up);
+	T_RUN(a_task_does_not_outlive_us);
 	return t_end();
 }
