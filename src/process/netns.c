@@ -37,7 +37,6 @@ int netns_begin(struct netns *n, struct err *e)
 		.stack_size = sizeof(n->stack),
 	};
 	sigset_t all, before;
-	cpu_set_t cpus;
 	long pid;
 
 	n->pid = n->fd = n->link = -1;
@@ -56,8 +55,6 @@ int netns_begin(struct netns *n, struct err *e)
 		return ids_refused((int)-pid, e);
 	}
 	n->pid = (pid_t)pid;
-	if (beside_begin(n->pid, &cpus))
-		beside_free(n->pid, &cpus);
 	return 0;
 }
 
@@ -70,9 +67,14 @@ static void tell(struct netns *n, enum netns_order order)
 void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
 		 unsigned last_group)
 {
+	cpu_set_t cpus;
+
 	n->job = job;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
+	/* from now on we are busy; before, we waited for a record and it had our CPU */
+	if (beside_begin(n->pid, &cpus))
+		beside_free(n->pid, &cpus);
 }
 
 static void wait_for_task(struct netns *n)

@@ -102,9 +102,10 @@ class Who:
 class Peer:
     """One way to do a row's work. ARGV may contain {n}, the number of the round."""
 
-    def __init__(self, name, argv, every=1, budget=None, error=None, remark="", mount_ns=""):
+    def __init__(self, name, argv, every=1, budget=None, error=None, remark="", mount_ns="", like=None):
         self.name, self.argv, self.every, self.mount_ns = name, argv, every, mount_ns
         self.budget = budget  # cordon's median may be this many times ours at most
+        self.like = like  # the name of the row's first that does the same, if not the very first
         self.error, self.remark = error, remark
 
 
@@ -172,12 +173,13 @@ class Bench:
         return samples, memory, count
 
     def judge(self, row, who, peers, samples, unit="ms"):
-        """Prints a row; the first peer is cordon."""
+        """Prints a row; the first peer is cordon, and others may be: Peer.like."""
         ours = peers[0]
         print(f"\n{row}, as {who.name}")
-        base = None if ours.error or not samples.get(ours.name) else statistics.median(samples[ours.name])
+        medians = {p.name: statistics.median(samples[p.name]) for p in peers if not p.error and samples.get(p.name)}
         parts = statistics.median(samples.get(PARTS) or [0])
         for peer in peers:
+            base = medians.get(peer.like or ours.name)
             if peer.error:
                 print(f"  {peer.name:<22} not measured: {peer.error}")
                 if peer.budget and base is not None:
@@ -188,7 +190,7 @@ class Bench:
             line = f"  {peer.name:<22} {median:9.3f} {unit}  p95 {p95:9.3f}  n {len(values):>4}"
             if peer is not ours and base is not None:
                 ratio = base / median
-                line += f"  cordon is {ratio:6.3f} x"
+                line += f"  {peer.like or 'cordon'} is {ratio:6.3f} x"
                 if peer.budget:
                     line += self.note(row, who, peer.name, ratio, peer.budget, parts=parts / median)
             print(line + (f"  ({peer.remark})" if peer.remark else ""))
@@ -229,9 +231,11 @@ class Bench:
     # --- what is measured -----------------------------------------------------------------------------
 
     def row_run(self, who, others):
-        """Create, run, destroy: from the shell's point of view."""
-        peers = [self.ours("cordon run host", "run", "host", "--", "true"),
-                 self.ours("… without network", "run", "--no-net", "host", "--", "true"),
+        """Create, run, destroy: from the shell's point of view. Only docker has a network, as we do, and can be
+        without, as the others are."""
+        with_network, without = "cordon", "cordon --no-net"
+        peers = [self.ours(with_network, "run", "host", "--", "true"),
+                 self.ours(without, "run", "--no-net", "host", "--", "true"),
                  Peer("bare spawn", [TRUE]), Peer("floor", [str(self.floor), TRUE]), self.parts(who)]
         bwrap = self.bwrap(who, TRUE)
         peers.append(Peer("bubblewrap", bwrap or [], budget=0.5, error=None if bwrap else "not installed"))
@@ -242,7 +246,10 @@ class Bench:
                           None if nsjail else "not packaged in Debian 12"))
         peers.append(others["crun"].run_peer(2, 0.25))
         peers.append(others["runc"].run_peer(4))
-        peers.append(others["docker"].run_peer(10, 0.02))
+        peers.append(others["docker"].run_peer("docker --network none", 10, 0.02, "--network", "none"))
+        for peer in peers[2:]:
+            peer.like = without
+        peers.append(others["docker"].run_peer("docker run", 10, 0.02))
         samples, _, _ = self.measure(who, peers, self.args.seconds)
         self.judge("run, cold, to exit, one at a time", who, peers, samples)
 
@@ -581,35 +588,42 @@ class Oci:
 
 
 class Docker:
-    """A daemon of our own, in our own directories, without touching the network's rules."""
+    """A daemon of our own, in our own directories and our own network namespace: the host's rules and bridges are
+    not touched."""
+
+    NO_BRIDGE = ["--iptables=false", "--ip6tables=false", "--bridge=none"]
 
     def __init__(self, who, work):
-        self.error, self.daemon = None, None
+        self.error, self.bridge_error, self.daemon = None, None, None
         self.who, self.dir = who, work / "docker"
         if not who.privileged:
             self.error = "needs root"
         elif who.find("dockerd") is None or who.find("docker") is None:
             self.error = "not installed"
         else:
-            self.start()
+            self.dir.mkdir()
+            self.bridge_error = self.start()
+            self.error = self.start(*self.NO_BRIDGE) if self.bridge_error else None
+        if self.error is None:
+            self.load_image()
 
     def client(self, *args):
         return [self.who.find("docker"), "-H", f"unix://{self.dir}/socket", *args]
 
-    def start(self):
-        self.dir.mkdir()
+    def start(self, *options):
+        """None, or why it did not come up."""
         log = open(self.dir / "log", "w")
         self.daemon = self.who.popen(
-            [self.who.find("dockerd"), "--data-root", f"{self.dir}/data", "--exec-root", f"{self.dir}/exec",
-             "-H", f"unix://{self.dir}/socket", "-p", f"{self.dir}/pid", "--iptables=false",
-             "--ip6tables=false", "--bridge=none", "--storage-driver=overlay2"], stdout=log, stderr=log)
+            ["/usr/bin/unshare", "-n", self.who.find("dockerd"), "--data-root", f"{self.dir}/data",
+             "--exec-root", f"{self.dir}/exec", "-H", f"unix://{self.dir}/socket", "-p", f"{self.dir}/pid",
+             "--storage-driver=overlay2", *options], stdout=log, stderr=log)
         deadline = time.monotonic() + 20
         while self.who.run(self.client("version"))[0] != 0:
             if self.daemon.poll() is not None or time.monotonic() > deadline:
-                self.error = "dockerd: " + tail((self.dir / "log").read_text())
-                return
+                self.stop()
+                return "dockerd: " + tail((self.dir / "log").read_text())
             time.sleep(0.1)
-        self.load_image()
+        return None
 
     def load_image(self):
         root = self.dir / "image"
@@ -621,17 +635,15 @@ class Docker:
         if code != 0:
             self.error = "docker import: " + tail(err)
 
-    def options(self):
-        return ["--network", "none", "-v", "/usr:/usr:ro"]
-
-    def run_peer(self, every, budget):
-        argv = [] if self.error else self.client("run", "--rm", *self.options(), "bench", TRUE)
-        return Peer("docker run", argv, every, budget, self.error)
+    def run_peer(self, name, every, budget, *options):
+        error = self.error or (None if options else self.bridge_error)
+        argv = [] if error else self.client("run", "--rm", *options, "-v", "/usr:/usr:ro", "bench", TRUE)
+        return Peer(name, argv, every, budget, error)
 
     def exec_peer(self, every, budget):
         if not self.error:
-            code, err = self.who.run(self.client("run", "-d", "--name", "live", *self.options(), "bench",
-                                                    "/usr/bin/sleep", "1000"))
+            code, err = self.who.run(self.client("run", "-d", "--name", "live", "--network", "none", "-v",
+                                                 "/usr:/usr:ro", "bench", "/usr/bin/sleep", "1000"))
             if code != 0:
                 self.error = "docker run: " + tail(err)
         return Peer("docker exec", [] if self.error else self.client("exec", "live", TRUE), every, budget,
