@@ -31,7 +31,8 @@
 #include "state/record.h"
 
 #define CHUNK_BYTES 65536
-#define FRAMES_BYTES 8192  /* read at once of what pid 1 says */
+#define EARLY_MAX_BYTES (4 * CHUNK_BYTES) /* less than one, and one more of each output */
+#define FRAMES_BYTES 8192                 /* read at once of what pid 1 says */
 #define REQUEST_BYTES 1024 /* as much of a request needs no memory of its own: most are smaller */
 #define SILENCE_NS (300 * NS_PER_MS) /* after the end: how long background children may stay mute */
 #define DRAIN_NS (1000 * NS_PER_MS)  /* … and how long they may go on talking to us */
@@ -144,6 +145,13 @@ struct tap {
 	int dir;
 	struct execlog log;
 	uint64_t id, start, spent;
+	struct buf
+		early; /* what came before the number that its records carry: struct held, and bytes */
+};
+
+struct held {
+	enum execlog_source source;
+	size_t n;
 };
 
 /* The log has had its share: what comes now is not for it. */
@@ -160,6 +168,13 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 
 	if (!t->on)
 		return;
+	if (!t->id) {
+		struct held h = { source, n };
+
+		buf_add(&t->early, &h, sizeof(h));
+		buf_add(&t->early, p, n);
+		return;
+	}
 	if (tap_is_full(t)) {
 		t->lost = true;
 		return;
@@ -186,8 +201,28 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 	t->spent += clock_mono_ns() - before;
 }
 
+/* More would have to be kept than a little. */
+static bool tap_waits(const struct tap *t)
+{
+	return t->on && !t->id && t->early.n >= CHUNK_BYTES;
+}
+
+static void tap_number(struct tap *t, uint64_t id)
+{
+	struct held h;
+
+	t->id = id;
+	for (size_t at = 0; at < t->early.n; at += h.n) {
+		memcpy(&h, t->early.p + at, sizeof(h));
+		at += sizeof(h);
+		tap_add(t, h.source, t->early.p + at, h.n);
+	}
+	buf_done(&t->early);
+}
+
 static void tap_done(struct tap *t)
 {
+	buf_done(&t->early);
 	if (t->open) {
 		execlog_close(&t->log);
 		fd_closep(&t->dir);
@@ -293,7 +328,7 @@ static int on_frame(struct run *r, const struct frame *f)
 	switch (f->type) {
 	case FRAME_STARTED:
 		if (started_decode(f->body, &r->result->id) == 0)
-			r->tap.id = r->result->id;
+			tap_number(&r->tap, r->result->id);
 		return 0;
 	case FRAME_EXIT:
 		if (exit_decode(f->body, &r->result->end) < 0)
@@ -555,13 +590,13 @@ static int backstop(struct run *r, struct pollfd *answer)
 static int piped(struct run *r)
 {
 	while (!r->ended) {
-		bool started = r->result->id != 0; /* log records carry the number: wait for it */
-		/* and input is not consumed for one that never starts (run tries twice) */
-		bool want_in = started && r->in_pipe >= 0 && r->in_n == 0 && r->in_open;
+		bool hear = !tap_waits(&r->tap);
+		/* input is not consumed for one that never starts (run tries twice) */
+		bool want_in = r->result->id && r->in_pipe >= 0 && r->in_n == 0 && r->in_open;
 		struct pollfd p[] = {
 			{ .fd = r->c->fd, .events = POLLIN },
-			started ? awaited(&r->out) : (struct pollfd){ .fd = -1 },
-			started ? awaited(&r->err) : (struct pollfd){ .fd = -1 },
+			hear ? awaited(&r->out) : (struct pollfd){ .fd = -1 },
+			hear ? awaited(&r->err) : (struct pollfd){ .fd = -1 },
 			{ .fd = want_in ? r->q->in : -1, .events = POLLIN },
 			{ .fd = r->in_pipe, .events = r->in_n ? POLLOUT : 0 },
 		};
@@ -764,13 +799,15 @@ static int request_send(struct run *r, struct buf *b, size_t at, const int *fds,
 	return k < 0 ? lost(r) : 0;
 }
 
-static int send_exec(struct run *r, const int *fds, unsigned n_fds)
+static int send_exec(struct run *r, unsigned flags, const int *fds, unsigned n_fds)
 {
 	char room[REQUEST_BYTES];
 	AUTO_BUF b = BUF_IN(room, FRAME_BODY_MAX_BYTES + REQUEST_BYTES);
 	size_t at = request_begin(r, FRAME_EXEC, &b);
+	struct exec_message m = r->q->message;
 
-	exec_encode(&b, &r->q->message);
+	m.flags |= flags;
+	exec_encode(&b, &m);
 	return request_send(r, &b, at, fds, n_fds);
 }
 
@@ -798,6 +835,8 @@ static int start_piped(struct run *r)
 	int fds[3];
 	int k = -1;
 
+	/* a terminal with --no-tty and /dev/null are an immediate end of input */
+	r->in_open = q->in >= 0 && !is_dev_null(q->in) && !isatty(q->in);
 	if (open_pipe(p.in, 1) < 0 || open_pipe(p.out, 0) < 0 ||
 	    (!joined && open_pipe(p.err, 0) < 0)) {
 		err_sys(r->e, errno, "make pipes");
@@ -805,11 +844,9 @@ static int start_piped(struct run *r)
 		fds[0] = p.in[0];
 		fds[1] = p.out[1];
 		fds[2] = p.err[1];
-		k = send_exec(r, fds, joined ? 2 : 3);
+		k = send_exec(r, r->in_open ? 0 : EXEC_PATIENT, fds, joined ? 2 : 3);
 	}
 	if (k == 0) {
-		/* a terminal with --no-tty and /dev/null are an immediate end of input */
-		r->in_open = q->in >= 0 && !is_dev_null(q->in) && !isatty(q->in);
 		r->in_pipe = r->in_open ? fd_take(&p.in[1]) : -1;
 		r->out.pipe = fd_take(&p.out[0]);
 		r->err.pipe = fd_take(&p.err[0]);
@@ -836,7 +873,7 @@ static void run_init(struct run *r, struct client *c, const struct exec_request 
 			   .winch = -1 };
 	r->out.to.fd = q->out;
 	r->err.to.fd = q->err;
-	r->tap = (struct tap){ .client = c, .on = q->log };
+	r->tap = (struct tap){ .client = c, .on = q->log, .early = BUF_INIT(EARLY_MAX_BYTES) };
 	if (q->message.timeout_ms)
 		r->deadline = clock_mono_ns() + q->message.timeout_ms * NS_PER_MS + BACKSTOP_NS;
 	catch_signals();
@@ -884,7 +921,7 @@ int client_exec(struct client *c, const struct exec_request *q, struct exec_resu
 
 	run_init(&r, c, q, ret, e);
 	if (q->message.flags & (EXEC_TTY | EXEC_DETACHED)) {
-		k = send_exec(&r, NULL, 0);
+		k = send_exec(&r, 0, NULL, 0);
 		r.in_open = q->in >= 0;
 		if (k == 0)
 			k = q->message.flags & EXEC_DETACHED ? wait_started(&r) : terminal(&r);

@@ -699,7 +699,10 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	j.envp = (const char *const *)env.v;
 	j.paths = (const char *const *)paths.v;
 	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED))) {
-		add_started(s, c); /* of a short one with its end: the client wakes once */
+		add_started(s, c);
+		if (!(m->flags &
+		      EXEC_PATIENT)) /* now, while it is awake: later it would wake for it */
+			connection_flush(c);
 		/* others need the descriptors, or the success, at once */
 		s->ordered = g->n_running < GUEST_HELD_MAX &&
 			     scope_order(&g->scopes, &s->scope, &j, !c->served);

@@ -30,6 +30,8 @@ enum exec_flag {
 	EXEC_LAST = 1 << 4,
 	/* the sandbox was started for this one: if the client dies, that is its QUIT */
 	EXEC_QUITS = 1 << 5,
+	/* the client has nothing to do before the end: of a short command STARTED comes with that */
+	EXEC_PATIENT = 1 << 6,
 };
 
 struct exec_rlimit {
