@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -134,6 +135,8 @@ int main(int argc, char **argv)
 		r = take(&s, id, &e);
 	if (r == 0 && optind < argc)
 		r = err_set(&e, ERR_USAGE, "unexpected '%s'", argv[optind]);
+	if (s.follow) /* what follows a sandbox that has just started waits for its first line in here */
+		IGNORE(mkdirat(RECORD_FD, "logs", 0700)); /* it is there, or nothing will be */
 	if (r == 0)
 		r = confine(&e);
 	if (r == 0)

@@ -39,7 +39,9 @@ void execlog_open(struct execlog *l, int record_dir)
 static void open_files(struct execlog *l)
 {
 	l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (l->dir < 0 && errno == ENOENT && mkdirat(l->record, "logs", 0700) == 0)
+	/* the supervisor and clients write, and one of them is the first */
+	if (l->dir < 0 && errno == ENOENT &&
+	    (mkdirat(l->record, "logs", 0700) == 0 || errno == EEXIST))
 		l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (l->dir >= 0)
 		l->fd = open_file(l->dir);

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -249,6 +250,18 @@ class Rendered(LogsTest):
         self.assertEqual(proc.wait(10), 0)
 
 
+def watches(pid):
+    """It has begun to: what it opens and closes meanwhile may be gone when we look."""
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}") as handle:
+                if "inotify wd:" in handle.read():
+                    return True
+        except OSError:
+            pass
+    return False
+
+
 class Follow(LogsTest):
     def following(self, box, *opts):
         proc = self.spawn("logs", "-f", box.name, *opts)
@@ -265,6 +278,19 @@ class Follow(LogsTest):
         box.stop()
         self.assertEqual(proc.wait(5), 0)
         self.eventually(lambda: seen.data == b"before\nafter\n")
+
+    def test_the_first_line_is_yet_to_come(self):
+        """`create` is over before the supervisor has written anything, or made a place for it."""
+        box = self.create()
+        logs = os.path.join(self.home, "sandboxes", box.name, "logs")
+        self.eventually(lambda: os.path.exists(os.path.join(logs, "exec.log")))
+        shutil.rmtree(logs)
+        proc, seen = self.following(box)
+        self.eventually(lambda: watches(proc.pid) or proc.poll() is not None)
+        box.sh("echo first")
+        self.eventually(lambda: seen.data == b"first\n", message=lambda: seen.data)
+        box.stop()
+        self.assertEqual(proc.wait(5), 0)
 
     def test_ends_when_the_supervisor_is_killed(self):
         box = self.create()
