@@ -33,8 +33,10 @@ int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fd
 	do
 		k = sendmsg(sock, &m, MSG_NOSIGNAL);
 	while (k < 0 && errno == EINTR);
+	/* the kernel counts what is on its way against the limit of open files, and the C library has no words for
+	 * the error it gives then */
 	if (k < 0)
-		return -errno;
+		return errno == ETOOMANYREFS ? -EMFILE : -errno;
 	rest = (const char *)p + k;
 	n -= (size_t)k;
 	while (n > 0) {
