@@ -135,7 +135,8 @@ int main(int argc, char **argv)
 		r = take(&s, id, &e);
 	if (r == 0 && optind < argc)
 		r = err_set(&e, ERR_USAGE, "unexpected '%s'", argv[optind]);
-	if (s.follow) /* what follows a sandbox that has just started waits for its first line in here */
+	/* who follows a sandbox that has just started waits in here for its first line */
+	if (r == 0 && s.follow)
 		IGNORE(mkdirat(RECORD_FD, "logs", 0700)); /* it is there, or nothing will be */
 	if (r == 0)
 		r = confine(&e);

@@ -145,8 +145,8 @@ struct tap {
 	int dir;
 	struct execlog log;
 	uint64_t id, start, spent;
-	struct buf
-		early; /* what came before the number that its records carry: struct held, and bytes */
+	bool numbered;    /* id is known; until then what comes is kept: */
+	struct buf early; /* a struct held each, and its bytes */
 };
 
 struct held {
@@ -161,6 +161,19 @@ static bool tap_is_full(const struct tap *t)
 			  t->spent > (clock_mono_ns() - t->start) / LOG_SHARE_DIVISOR);
 }
 
+/* Whole or not at all, however much pid 1 says before it tells the number. */
+static void tap_hold(struct tap *t, enum execlog_source source, const char *p, size_t n)
+{
+	struct held h = { source, n };
+
+	if (!buf_room(&t->early, sizeof(h) + n)) {
+		t->lost = true;
+		return;
+	}
+	buf_add(&t->early, &h, sizeof(h));
+	buf_add(&t->early, p, n);
+}
+
 static void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n)
 {
 	static const char marker[] = "[output lost: the log was slower than the command]\n";
@@ -168,11 +181,8 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 
 	if (!t->on)
 		return;
-	if (!t->id) {
-		struct held h = { source, n };
-
-		buf_add(&t->early, &h, sizeof(h));
-		buf_add(&t->early, p, n);
+	if (!t->numbered) {
+		tap_hold(t, source, p, n);
 		return;
 	}
 	if (tap_is_full(t)) {
@@ -204,25 +214,28 @@ static void tap_add(struct tap *t, enum execlog_source source, const char *p, si
 /* More would have to be kept than a little. */
 static bool tap_waits(const struct tap *t)
 {
-	return t->on && !t->id && t->early.n >= CHUNK_BYTES;
+	return t->on && !t->numbered && t->early.n >= CHUNK_BYTES;
 }
 
 static void tap_number(struct tap *t, uint64_t id)
 {
+	AUTO_BUF early = t->early;
 	struct held h;
 
+	buf_init(&t->early, 0);
 	t->id = id;
-	for (size_t at = 0; at < t->early.n; at += h.n) {
-		memcpy(&h, t->early.p + at, sizeof(h));
+	t->numbered = true;
+	for (size_t at = 0; at < early.n; at += h.n) {
+		memcpy(&h, early.p + at, sizeof(h));
 		at += sizeof(h);
-		tap_add(t, h.source, t->early.p + at, h.n);
+		tap_add(t, h.source, early.p + at, h.n);
 	}
-	buf_done(&t->early);
 }
 
 static void tap_done(struct tap *t)
 {
-	buf_done(&t->early);
+	if (!t->numbered)
+		tap_number(t, 0); /* it was never told: records without one */
 	if (t->open) {
 		execlog_close(&t->log);
 		fd_closep(&t->dir);

@@ -700,18 +700,18 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	j.paths = (const char *const *)paths.v;
 	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED))) {
 		add_started(s, c);
-		if (!(m->flags &
-		      EXEC_PATIENT)) /* now, while it is awake: later it would wake for it */
+		/* now, while the client is awake: later it would wake for it */
+		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
 		/* others need the descriptors, or the success, at once */
 		s->ordered = g->n_running < GUEST_HELD_MAX &&
 			     scope_order(&g->scopes, &s->scope, &j, !c->served);
 		c->served = true;
+		if (!s->ordered)
+			connection_flush(c); /* nothing tells us when such a one takes its time */
 	}
-	if (!s->ordered) {
-		connection_flush(c); /* nothing tells us when that took its time */
+	if (!s->ordered)
 		s->pid = scope_start(&g->scopes, &s->scope, &j);
-	}
 	if (j.failure)
 		session_failed(s, c, j.failure, j.err);
 	else

@@ -167,13 +167,14 @@ static long make_interface(struct netns *n)
 /* What is in it. */
 static long furnish(struct netns *n)
 {
+	int order;
 	long r;
 
 	n->failed = NETNS_LOOPBACK;
 	r = netif_loopback();
-	while (n->order == NETNS_WAIT)
+	while ((order = __atomic_load_n(&n->order, __ATOMIC_ACQUIRE)) == NETNS_WAIT)
 		RAW4(SYS_futex, &n->order, FUTEX_WAIT_PRIVATE, NETNS_WAIT, NULL);
-	if (r < 0 || n->order == NETNS_GIVE_UP)
+	if (r < 0 || order == NETNS_GIVE_UP)
 		return r;
 	for (unsigned i = 0; i < NETNS_SYSCTLS; i++)
 		netif_sysctl(n->sysctl[i].path, n->sysctl[i].text, n->sysctl[i].n);
@@ -190,9 +191,9 @@ void netns_task(void *arg)
 	if (RAW0(SYS_getppid) != n->parent)
 		raw_exit(1);
 	r = make_netns(n);
-	n->err = r < 0 ? (int)-r : 0;
-	n->made = 1;
-	RAW3(SYS_futex, &n->made, FUTEX_WAKE_PRIVATE, 1);
+	n->err = r < 0 ? (int)-r : ECHILD; /* if we do not get to the end */
+	__atomic_store_n(&n->coming, 0, __ATOMIC_RELEASE);
+	RAW3(SYS_futex, &n->coming, FUTEX_WAKE, 1);
 	if (r >= 0) {
 		r = furnish(n);
 		n->err = r < 0 ? (int)-r : 0;

@@ -14,7 +14,6 @@
 
 #include "base/cleanup.h"
 #include "base/raw.h"
-#include "process/beside.h"
 #include "process/ids.h"
 
 void netns_sysctls(struct netns_sysctl out[NETNS_SYSCTLS], unsigned first_group,
@@ -31,7 +30,9 @@ void netns_sysctls(struct netns_sysctl out[NETNS_SYSCTLS], unsigned first_group,
 int netns_begin(struct netns *n, struct err *e)
 {
 	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_FILES,
+		.flags = CLONE_VM | CLONE_FILES | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
+		.parent_tid = (uintptr_t)&n->coming,
+		.child_tid = (uintptr_t)&n->coming, /* cleared by the kernel, too, if it dies */
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)n->stack,
 		.stack_size = sizeof(n->stack),
@@ -40,7 +41,7 @@ int netns_begin(struct netns *n, struct err *e)
 	long pid;
 
 	n->pid = n->fd = n->link = -1;
-	n->made = n->err = 0;
+	n->err = 0;
 	n->order = NETNS_WAIT;
 	n->parent = getpid();
 	n->home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -58,23 +59,35 @@ int netns_begin(struct netns *n, struct err *e)
 	return 0;
 }
 
+/* A task that was just made is often put on its maker's CPU and waits for that, although another one idles: some
+ * kernels keep the CPUs of a virtual machine together on purpose. If PID waits for ours it gets another. */
+static void go_elsewhere(pid_t pid)
+{
+	int here = sched_getcpu();
+	cpu_set_t all, others;
+
+	if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(pid, sizeof(all), &all) < 0)
+		return;
+	others = all;
+	CPU_CLR((unsigned)here, &others);
+	/* it moves at once, and may then run where it likes; or it has ended meanwhile */
+	if (CPU_COUNT(&others) > 0 && sched_setaffinity(pid, sizeof(others), &others) == 0)
+		IGNORE(sched_setaffinity(pid, sizeof(all), &all));
+}
+
 static void tell(struct netns *n, enum netns_order order)
 {
-	n->order = (int)order;
+	__atomic_store_n(&n->order, (int)order, __ATOMIC_RELEASE);
 	RAW3(SYS_futex, &n->order, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
 		 unsigned last_group)
 {
-	cpu_set_t cpus;
-
 	n->job = job;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
-	/* from now on we are busy; before, we waited for a record and it had our CPU */
-	if (beside_begin(n->pid, &cpus))
-		beside_free(n->pid, &cpus);
+	go_elsewhere(n->pid); /* from now on we are busy; before, we waited for a record */
 }
 
 static void wait_for_task(struct netns *n)
@@ -105,8 +118,10 @@ static int failed(const struct netns *n, struct err *e)
 
 int netns_enter(struct netns *n, struct err *e)
 {
-	while (!n->made)
-		RAW4(SYS_futex, &n->made, FUTEX_WAIT_PRIVATE, 0, NULL);
+	int task;
+
+	while ((task = __atomic_load_n(&n->coming, __ATOMIC_ACQUIRE)) != 0)
+		RAW4(SYS_futex, &n->coming, FUTEX_WAIT, task, NULL); /* as the kernel wakes */
 	if (n->fd < 0)
 		return failed(n, e);
 	if (setns(n->fd, CLONE_NEWNET) < 0)

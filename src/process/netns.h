@@ -28,8 +28,8 @@ struct netns {
 	int home;                    /* the namespace we are in ourselves */
 	int fd;                      /* the new one */
 	int link;                    /* of its interface, or -1 */
-	volatile int made;           /* fd is there, or never will be */
-	volatile int order;          /* of enum netns_order; with GO what follows is known */
+	int coming;                  /* the task's id until fd is there, or never will be */
+	int order;                   /* of enum netns_order; with GO what follows is known */
 	const struct netif_job *job; /* or NULL: loopback only */
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
 	enum netns_failure failed; /* … if err says so */

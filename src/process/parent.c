@@ -1,11 +1,12 @@
 /*
  * The parent's half of a start, in this order because of what depends on what (see
  * make_child_and_plan() for who is not root):
- *   1. the plan: all sources opened, all trees cloned and their ids mapped (they need our privilege
- *      and our view); meanwhile a task makes the network namespace, if we are root
- *   2. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
- *   3. the clone, which shares our memory and waits for a byte
- *   4. its id maps and the byte; then, while it mounts, its network interface and cgroup limits
+ *   1. if we are root, a task that makes the network namespace, even before we know what for
+ *   2. the plan: all sources opened, all trees cloned and their ids mapped (they need our privilege
+ *      and our view)
+ *   3. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
+ *   4. the clone, as soon as there is the namespace; it shares our memory and waits for a byte
+ *   5. its id maps, the rest of that task's work, and the byte; then, while it mounts, its cgroup limits
  */
 #include "process/process.h"
 
@@ -29,7 +30,6 @@
 #include "base/fdpass.h"
 #include "base/io.h"
 #include "base/raw.h"
-#include "process/beside.h"
 #include "process/birth.h"
 #include "process/server.h"
 
@@ -480,18 +480,6 @@ static int make_child_and_plan(struct process_instance *i, const struct process_
 								       : k;
 }
 
-/* It mounts while we set its limits. */
-static int release(const struct process_instance *i)
-{
-	cpu_set_t cpus;
-	bool beside = beside_begin(i->pid, &cpus);
-	int r = write(i->channel, "g", 1) < 0 ? -errno : 0;
-
-	if (beside)
-		beside_free(i->pid, &cpus);
-	return r;
-}
-
 void process_ahead(struct process_instance *ret)
 {
 	struct err later; /* process_begin() tries again, and tells */
@@ -516,7 +504,6 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	AUTO_SERVING serving = { -1, -1, -1 };
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
-	int k;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make channel");
@@ -528,9 +515,8 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	fd_closep(&ret->link_report); /* the child's */
 	if (finish_network(ret, e) < 0)
 		return -1;
-	k = release(ret);
-	if (k < 0)
-		return err_sys(e, -k, "release the child");
+	if (write(ret->channel, "g", 1) != 1)
+		return err_sys(e, errno, "release the child");
 	cgroup_limit(&ret->cgroup, &r->limits,
 		     ids->mode == IDS_RANGE ? ids->uid_base + IDS_PER_SANDBOX : geteuid(),
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());

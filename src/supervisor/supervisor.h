@@ -77,6 +77,7 @@ void supervisor_ahead(struct supervisor *s);
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* "K=V" strings of the image and the user, allocated each. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
+/* After supervisor_ahead(), if we are root. */
 MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
 /* By the digest in our record, whatever the reference means by now. The lock is for whoever removes
  * images: it either sees our record, or has removed what we look for and we say so. */

@@ -2,6 +2,7 @@
 other side of its sockets speaks another version of the protocol (cordon-protocol(7))."""
 
 import hashlib
+import json
 import os
 import shutil
 import socket
@@ -14,6 +15,8 @@ from harness import PREFIX, CordonTest
 HELLO, EXEC, STARTED, EXIT, PING, PONG, ERROR, STOP, STOPPED = 1, 2, 3, 4, 12, 13, 15, 48, 49
 VERSION, OLDEST, FLAGS, ARGUMENT, CODE, TEXT, NUMBER = 1, 2, 3, 4, 15, 32, 33
 UNKNOWN_TYPE, UNKNOWN_TAG = 250, 251
+OUTPUT, SESSION = 6, 31
+LOST = "[output lost: the log was slower than the command]\n"
 
 
 def frame(kind, body=b"", stream=0):
@@ -260,6 +263,54 @@ class Agents(WireTest):
         self.assertIn("protocol 2 to 3", got.errtext)
         self.assertEqual(box.stop().code, 0)  # the supervisor can still be asked
         self.assertEqual(box.status(), "Stopped")
+
+
+class Liars(WireTest):
+    """Pid 1 is no longer ours: what it says of a command's number, and before that, harms nobody."""
+
+    CHUNK = 65536
+
+    def run_past(self, change, *words):
+        """(result, the log's records) of a command whose news CHANGE falsifies."""
+        box = self.create()
+        for _ in range(3):  # a launcher takes the next one, so that its number may come late
+            self.assertEqual(box.out("true"), "")
+        Between(self, box, change)
+        got = box.exec(*words)
+        with open(os.path.join(self.home, "sandboxes", box.name, "logs", "exec.log")) as handle:
+            return got, [r for r in map(json.loads, handle) if r["s"] != "system"]
+
+    def test_no_number(self):
+        """It must not be taken for one that is yet to come."""
+        def nought(kind, body, stream):
+            return frame(kind, field(SESSION, 0) if kind == STARTED else body, stream)
+
+        got, log = self.run_past(nought, "sh", "-c", "echo one; echo two >&2")
+        self.assertEqual((got.code, got.out, got.err), (0, b"one\n", b"two\n"), got)
+        self.assertEqual(sorted((r["d"], r["id"]) for r in log), [("one\n", None), ("two\n", None)])
+
+    def test_never_a_number(self):
+        """What was printed is in the log all the same."""
+        def silent(kind, body, stream):
+            return b"" if kind == STARTED else frame(kind, body, stream)
+
+        got, log = self.run_past(silent, "sh", "-c", "echo one")
+        self.assertEqual((got.code, got.out), (0, b"one\n"), got)
+        self.assertEqual([(r["d"], r["id"]) for r in log], [("one\n", None)])
+
+    def test_a_flood_before_the_number(self):
+        """What does not fit into the 256 KiB that are kept for the log is not in it, rather than half of it."""
+        sizes = [self.CHUNK] * 3 + [self.CHUNK - 200] * 3
+
+        def flood(kind, body, stream):
+            early = b"".join(frame(OUTPUT, b"x" * n, stream) for n in sizes) if kind == STARTED else b""
+            return early + frame(kind, body, stream)
+
+        got, log = self.run_past(flood, "true")
+        self.assertEqual((got.code, len(got.out), set(got.out)), (0, sum(sizes), {ord("x")}), got.code)
+        text = "".join(r["d"] for r in log)
+        self.assertEqual(set(text.replace(LOST, "")), {"x"})
+        self.assertEqual(text.count("x"), sum(sizes[:4]))
 
 
 class InPlace(CordonTest):

@@ -224,6 +224,25 @@ static void a_task_does_not_outlive_us(void)
 	close(alive[0]);
 }
 
+/* Somebody kills the task, or memory is short: nobody waits for it for ever, and it is no success. */
+static void a_task_that_is_killed(void)
+{
+	static struct netns ns;
+	struct err e = { 0 };
+
+	if (geteuid() != 0)
+		return;
+	if (netns_begin(&ns, &e) < 0)
+		T_FAIL("%s", e.msg);
+	kill(ns.pid, SIGKILL);
+	if (netns_enter(&ns, &e) == 0) { /* it was faster */
+		netns_leave(&ns);
+		T_INT(netns_finish(&ns, &e), -1);
+	}
+	T_INT(e.sys, ECHILD);
+	netns_done(&ns);
+}
+
 static void errors_come_back(void)
 {
 	struct netlink_batch b = { 0 };
@@ -267,5 +286,6 @@ int main(void)
 	T_RUN(a_namespace_made_ahead);
 	T_RUN(a_namespace_that_is_given_up);
 	T_RUN(a_task_does_not_outlive_us);
+	T_RUN(a_task_that_is_killed);
 	return t_end();
 }
