@@ -261,7 +261,7 @@ class Bench:
         if who.uid is not None:
             os.chown(top, who.uid, who.gid)
         return Peer(PARTS, [str(self.whole), str(top), TRUE, *sub_ids(who)], budget=1.3,
-                    remark="the kernel's work of it, one by one")
+                    remark="the kernel's work of it")
 
     def row_exec(self, who, others):
         """A command in a sandbox that is already there."""

@@ -1,8 +1,9 @@
 /*
  * What the kernel alone takes for what a run of ours has and tests/bench/floor.c has not: four programs that
  * execute one another (front end, supervisor, pid 1, command), a record and a writable layer on disk, limits
- * in control groups where they can be made, /dev, the payload's own user namespace, filters. Nothing is
- * checked, nothing can be asked for, no later command could come in.
+ * in control groups where they can be made, /dev, the payload's own user namespace, filters. What a run does side
+ * by side is so here, too: the record and the supervisor's start, root's network namespace and the rest.
+ * Nothing is checked, nothing can be asked for, no later command could come in.
  *
  * usage: whole DIR PROGRAM UID GID   DIR is on the file system that sandboxes would be on; UID and GID begin the
  *                                    caller's subordinate ids, or are 0: then one id is mapped
@@ -28,10 +29,13 @@
 
 #include "base/compat.h"
 #include "base/io.h"
+#include "base/raw.h"
 
 #define PATH_BYTES 512
 #define CONFIG_BYTES 2048
-#define TOLD_FD 9 /* the supervisor's end of the pipe on which it tells the status */
+#define TOLD_FD 9  /* the supervisor's end of the pipe on which it tells the status */
+#define MADE_FD 10 /* … and of the one on which it hears that there is a record */
+#define STACK_BYTES 8192
 #define NO_PROGRAM "-"
 #define CAPABILITIES 41 /* of which most are dropped, one call each */
 
@@ -58,27 +62,37 @@ static _Noreturn void become_supervisor(const char *record, char **argv)
 	_exit(125);
 }
 
-static int front(const char *dir, char **argv)
+static void make_record(const char *record, int made)
 {
-	char record[PATH_BYTES], path[PATH_BYTES + 16], config[CONFIG_BYTES] = { 0 };
-	int told[2], fd;
-	char status;
+	char path[PATH_BYTES + 16], config[CONFIG_BYTES] = { 0 };
+	int fd;
 
-	snprintf(record, sizeof(record), "%s/%d", dir, (int)getpid());
 	must(mkdir(record, 0700), record);
 	snprintf(path, sizeof(path), "%s/config.json", record);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	must(fd, path);
 	must(io_write_all(fd, config, sizeof(config)), path);
+	close(fd);
+	must(write(made, "m", 1), "tell");
+}
+
+static int front(const char *dir, char **argv)
+{
+	bool idle = strcmp(argv[2], NO_PROGRAM) == 0; /* then there is no front end later on */
+	char record[PATH_BYTES], status;
+	int told[2], made[2];
+
+	snprintf(record, sizeof(record), "%s/%d", dir, (int)getpid());
 	must(pipe2(told, O_CLOEXEC), "pipe");
-	if (strcmp(argv[2], NO_PROGRAM) == 0) { /* an idle one has no front end */
-		must(dup2(fd, TOLD_FD), "dup2");
-		become_supervisor(record, argv);
-	}
-	if (vfork() == 0) {
+	must(pipe2(made, O_CLOEXEC), "pipe");
+	if (idle)
+		make_record(record, made[1]);
+	if (idle || vfork() == 0) {
 		must(dup2(told[1], TOLD_FD), "dup2");
+		must(dup2(made[0], MADE_FD), "dup2");
 		become_supervisor(record, argv);
 	}
+	make_record(record, made[1]);
 	close(told[1]);
 	must(read(told[0], &status, 1), "status");
 	return status;
@@ -218,6 +232,39 @@ static void clean(const char *record)
 	}
 }
 
+/* Beside the rest, by a task that shares our memory and descriptors: the kernel takes longest for it. */
+static void make_network(void *arg)
+{
+	RAW1(SYS_unshare, CLONE_NEWNET);
+	*(int *)arg = (int)RAW4(SYS_openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
+	raw_exit(0);
+}
+
+static pid_t begin_network(int *ret_fd)
+{
+	static _Alignas(16) char stack[STACK_BYTES];
+	struct clone_args args = { .flags = CLONE_VM | CLONE_FILES,
+				   .exit_signal = SIGCHLD,
+				   .stack = (uintptr_t)stack,
+				   .stack_size = sizeof(stack) };
+
+	return (pid_t)raw_clone_on_stack(&args, make_network, ret_fd);
+}
+
+static pid_t clone_in_network(struct clone_args *args, pid_t maker, const int *network)
+{
+	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	pid_t pid;
+
+	must(waitpid(maker, NULL, 0), "wait for the network");
+	must(setns(*network, CLONE_NEWNET), "setns");
+	args->flags &= ~(uint64_t)CLONE_NEWNET;
+	pid = sys_clone3(args);
+	if (pid != 0)
+		must(setns(home, CLONE_NEWNET), "setns");
+	return pid;
+}
+
 static int supervise(const char *record, const char *program, const char *subuid,
 		     const char *subgid)
 {
@@ -228,13 +275,14 @@ static int supervise(const char *record, const char *program, const char *subuid
 				   .exit_signal = SIGCHLD };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), status = 0;
-	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), go[2];
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), go[2], network = -1;
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
 	char path[PATH_BYTES], c;
-	pid_t pid;
+	pid_t pid, maker = uid == 0 ? begin_network(&network) : -1;
 
 	setsid();
+	must(read(MADE_FD, &c, 1), "wait for the record");
 	snprintf(path, sizeof(path), "%s/upper", record);
 	must(mkdir(path, 0755), path);
 	snprintf(path, sizeof(path), "%s/work", record);
@@ -244,7 +292,7 @@ static int supervise(const char *record, const char *program, const char *subuid
 	must(listen(listener, 16), "listen");
 	make_groups(record);
 	must(pipe2(go, O_CLOEXEC), "pipe");
-	pid = sys_clone3(&args);
+	pid = maker > 0 ? clone_in_network(&args, maker, &network) : sys_clone3(&args);
 	must(pid, "clone3");
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
