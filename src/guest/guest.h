@@ -81,7 +81,6 @@ struct connection {
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool greeted;
-	bool served; /* a command was started for it */
 	bool dead;
 };
 

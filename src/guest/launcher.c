@@ -31,7 +31,6 @@ struct order {
 	struct exec_job job;
 	struct exec_walls walls;
 	struct user user;
-	cpu_set_t cpus;     /* where the command may run */
 	volatile pid_t pid; /* of the command, once there is one */
 	size_t used;        /* of text */
 	_Alignas(16) char text[];
@@ -53,7 +52,6 @@ static void become(void *arg)
 {
 	struct order *o = arg;
 
-	RAW3(SYS_sched_setaffinity, 0, sizeof(o->cpus), &o->cpus);
 	exec_become(&o->job);
 }
 
@@ -172,11 +170,10 @@ static bool write_order(struct order *o, const struct exec_job *j)
 	       o->walls.rlimit;
 }
 
-bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus)
+bool launcher_order(struct launcher *l, const struct exec_job *j)
 {
 	const uint64_t one = 1;
 
-	l->order->cpus = *cpus;
 	return write_order(l->order, j) && write(l->go, &one, sizeof(one)) == sizeof(one);
 }
 

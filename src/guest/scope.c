@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -216,30 +215,6 @@ void scopes_end(struct scopes *s)
 		discard(s, &s->spare[--s->n_spare]);
 }
 
-/* Has L be where we are, and with BOTH us stay there too. */
-static void stay(struct scopes *s, const struct launcher *l, bool both)
-{
-	int cpu = sched_getcpu();
-	cpu_set_t here;
-
-	CPU_ZERO(&here);
-	if (cpu >= 0)
-		CPU_SET((unsigned)cpu, &here);
-	if (!s->stays && sched_getaffinity(0, sizeof(s->cpus), &s->cpus) < 0)
-		CPU_ZERO(&s->cpus);
-	if (both && !s->stays)
-		s->stays = sched_setaffinity(0, sizeof(here), &here) == 0;
-	if (CPU_COUNT(&s->cpus)) /* else the command could not be freed */
-		IGNORE(sched_setaffinity(launcher_pid(l), sizeof(here),
-					 &here)); /* then it is slower */
-}
-
-void scope_roam(struct scopes *s)
-{
-	if (s->stays)
-		s->stays = sched_setaffinity(0, sizeof(s->cpus), &s->cpus) < 0;
-}
-
 static pid_t start_here(struct scopes *s, struct scope *c, struct exec_job *j)
 {
 	pid_t pid;
@@ -251,7 +226,6 @@ static pid_t start_here(struct scopes *s, struct scope *c, struct exec_job *j)
 		j->err = ENOSPC;
 		return -1;
 	}
-	scope_roam(s); /* it runs where we may */
 	pid = exec_start(j);
 	if (pid > 0 && j->mark && (j->agent || !j->failure))
 		open_mark(c, pid);
@@ -266,16 +240,13 @@ pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
 	return start_here(s, ret, j);
 }
 
-bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, bool client_is_new)
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j)
 {
 	*ret = SCOPE_NONE;
 	if (!find_spare(s, true, ret))
 		return false;
-	if (ret->launcher) {
-		stay(s, ret->launcher, client_is_new);
-		if (launcher_order(ret->launcher, j, &s->cpus))
-			return true;
-	}
+	if (ret->launcher && launcher_order(ret->launcher, j))
+		return true;
 	keep(s, ret);
 	return false;
 }

@@ -41,9 +41,7 @@ struct scopes {
 	unsigned next;
 	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands, to be used again when empty */
 	unsigned n_spare, n_launchers;
-	bool worth_it;  /* a second command came: there will be more */
-	bool stays;     /* on one CPU, with what was ordered: scope_order() */
-	cpu_set_t cpus; /* where what was ordered may run, and we when we do not stay */
+	bool worth_it; /* a second command came: there will be more */
 	bool ending;
 };
 
@@ -51,12 +49,8 @@ struct scopes {
 void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls);
 /* Starts J in a scope of its own; as exec_start(). */
 pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
-/* Has a launcher start it, if one is free: launcher_order(). It does so on our CPU: another one would have
- * to be woken first. For a client that has just come, and most likely waits here, we stay as well: else the
- * command's end would wake us elsewhere, its own CPU being busy with it. */
-bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, bool client_is_new);
-/* It has ended, or takes its time: we may run anywhere again. */
-void scope_roam(struct scopes *s);
+/* Has a launcher start it, if one is free: launcher_order(). */
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j);
 /* The launcher of C has ended without starting what was ordered: the command is started without. The failure of
  * that is in RET_FAILURE and RET_ERR. */
 pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,

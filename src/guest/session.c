@@ -204,7 +204,6 @@ static void session_ended(struct session *s, int status)
 		on_master(s, s->master, LOOP_READ); /* pass on what is there, then finish */
 	else
 		session_finish(s);
-	scope_roam(&g->scopes);
 	rest_if_idle(g);
 }
 
@@ -236,7 +235,6 @@ static void ordered_failed(struct session *s, enum exec_failure failure, int err
 
 	g->n_running--;
 	session_failed(s, s->connection, failure, err);
-	scope_roam(&g->scopes);
 	rest_if_idle(g);
 }
 
@@ -250,7 +248,6 @@ static void settle_order(struct session *s, bool had_time)
 	int err = 0;
 
 	loop_remove(g->loop, &s->order_timer);
-	scope_roam(&g->scopes);
 	if (s->connection)
 		connection_flush(s->connection);
 	s->pid = launcher_command(s->scope.launcher);
@@ -704,9 +701,8 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
 		/* others need the descriptors, or the success, at once */
-		s->ordered = g->n_running < GUEST_HELD_MAX &&
-			     scope_order(&g->scopes, &s->scope, &j, !c->served);
-		c->served = true;
+		s->ordered =
+			g->n_running < GUEST_HELD_MAX && scope_order(&g->scopes, &s->scope, &j);
 		if (!s->ordered)
 			connection_flush(c); /* nothing tells us when such a one takes its time */
 	}
