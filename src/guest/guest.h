@@ -81,6 +81,7 @@ struct connection {
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool greeted;
+	bool served; /* a command was started for it */
 	bool dead;
 };
 

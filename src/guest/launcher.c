@@ -32,7 +32,9 @@ struct order {
 	struct exec_walls walls;
 	struct user user;
 	volatile pid_t pid; /* of the command, once there is one */
-	size_t used;        /* of text */
+	bool roams;         /* it may run on … */
+	cpu_set_t cpus;
+	size_t used; /* of text */
 	_Alignas(16) char text[];
 };
 
@@ -52,6 +54,8 @@ static void become(void *arg)
 {
 	struct order *o = arg;
 
+	if (o->roams)
+		RAW3(SYS_sched_setaffinity, 0, sizeof(o->cpus), &o->cpus);
 	exec_become(&o->job);
 }
 
@@ -170,10 +174,13 @@ static bool write_order(struct order *o, const struct exec_job *j)
 	       o->walls.rlimit;
 }
 
-bool launcher_order(struct launcher *l, const struct exec_job *j)
+bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus)
 {
 	const uint64_t one = 1;
 
+	l->order->roams = cpus != NULL;
+	if (cpus)
+		l->order->cpus = *cpus;
 	return write_order(l->order, j) && write(l->go, &one, sizeof(one)) == sizeof(one);
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -215,6 +216,18 @@ void scopes_end(struct scopes *s)
 		discard(s, &s->spare[--s->n_spare]);
 }
 
+static void stay(struct scopes *s, const struct launcher *l)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t here;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(s->cpus), &s->cpus) < 0)
+		return;
+	CPU_ZERO(&here);
+	CPU_SET((unsigned)cpu, &here);
+	s->stays |= sched_setaffinity(launcher_pid(l), sizeof(here), &here) == 0;
+}
+
 static pid_t start_here(struct scopes *s, struct scope *c, struct exec_job *j)
 {
 	pid_t pid;
@@ -240,12 +253,14 @@ pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
 	return start_here(s, ret, j);
 }
 
-bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j)
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, bool client_is_kept)
 {
 	*ret = SCOPE_NONE;
 	if (!find_spare(s, true, ret))
 		return false;
-	if (ret->launcher && launcher_order(ret->launcher, j))
+	if (ret->launcher && client_is_kept)
+		stay(s, ret->launcher);
+	if (ret->launcher && launcher_order(ret->launcher, j, s->stays ? &s->cpus : NULL))
 		return true;
 	keep(s, ret);
 	return false;

@@ -41,7 +41,9 @@ struct scopes {
 	unsigned next;
 	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands, to be used again when empty */
 	unsigned n_spare, n_launchers;
-	bool worth_it; /* a second command came: there will be more */
+	bool worth_it;  /* a second command came: there will be more */
+	bool stays;     /* a launcher was put where we are: scope_order() */
+	cpu_set_t cpus; /* … and its commands may run there */
 	bool ending;
 };
 
@@ -49,8 +51,10 @@ struct scopes {
 void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls);
 /* Starts J in a scope of its own; as exec_start(). */
 pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
-/* Has a launcher start it, if one is free: launcher_order(). */
-bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j);
+/* Has a launcher start it, if one is free: launcher_order(). For a client that has one command after another it does
+ * so on our CPU: another one would have to be woken first. */
+bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j,
+		 bool client_is_kept);
 /* The launcher of C has ended without starting what was ordered: the command is started without. The failure of
  * that is in RET_FAILURE and RET_ERR. */
 pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,

@@ -701,8 +701,9 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
 		/* others need the descriptors, or the success, at once */
-		s->ordered =
-			g->n_running < GUEST_HELD_MAX && scope_order(&g->scopes, &s->scope, &j);
+		s->ordered = g->n_running < GUEST_HELD_MAX &&
+			     scope_order(&g->scopes, &s->scope, &j, c->served);
+		c->served = true;
 		if (!s->ordered)
 			connection_flush(c); /* nothing tells us when such a one takes its time */
 	}
