@@ -40,6 +40,7 @@
 
 #define STACK_BYTES 32768
 #define WAITER_STACK_BYTES 4096
+#define WAITERS_MAX 100 /* for one command: who kills them all, without a break, ends it as well */
 #define LOOK_AFTER_NS (10 * NS_PER_MS) /* long after a command has begun: is it stopped? */
 #define CAPABILITY_LAST 63             /* dropping stops at the first the kernel does not know */
 
@@ -306,10 +307,10 @@ static void await(const struct waiter *w, const volatile int *word)
 		}
 }
 
-/* As raw_clone_on_stack() with CLONE_VFORK, but whoever stops the command does not stop us. */
-static long clone_by_waiter(const struct clone_args *command, struct exec_job *j)
+/* The command's pid or -errno; -EINTR: somebody killed the waiter before there was a command. */
+static long try_by_waiter(const struct clone_args *command, struct exec_job *j)
 {
-	struct waiter w = { .args = *command, .job = j, .r = -EAGAIN, .shares = 1 };
+	struct waiter w = { .args = *command, .job = j, .r = -EINTR, .shares = 1 };
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_FILES | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
 		.parent_tid = (uintptr_t)&w.waits,
@@ -332,6 +333,16 @@ static long clone_by_waiter(const struct clone_args *command, struct exec_job *j
 		await(&w, &w.shares); /* also when somebody killed the waiter */
 	IGNORE(waitpid((pid_t)waiter, NULL, __WALL));
 	return w.pid > 0 ? w.pid : w.r;
+}
+
+/* As raw_clone_on_stack() with CLONE_VFORK, but whoever stops the command does not stop us. */
+static long clone_by_waiter(const struct clone_args *command, struct exec_job *j)
+{
+	long r = -EINTR;
+
+	for (unsigned i = 0; r == -EINTR && i < WAITERS_MAX; i++)
+		r = try_by_waiter(command, j);
+	return r == -EINTR ? -EAGAIN : r;
 }
 
 pid_t exec_start(struct exec_job *j)
