@@ -20,9 +20,9 @@ struct launcher;
 /* In the group CGROUP, or with a mark of its own (-1). NULL: do without. */
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
 pid_t launcher_pid(const struct launcher *l);
-/* Orders the command of J, free to run on CPUS or, with NULL, wherever the launcher is, whose descriptors must stay open until there is one.
- * Nobody waits for it: a command that cannot be executed ends at once, as every other does. False: it is
- * too long for us. */
+/* Orders the command of J, whose descriptors must stay open until there is one. It is free to run on CPUS
+ * or, with NULL, where the launcher may. Nobody waits for it: a command that cannot be executed ends at
+ * once, as every other does. False: it is too long for us. */
 bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus);
 /* What was ordered last, with its failure if the command has ended. */
 struct exec_job *launcher_job(const struct launcher *l);
