@@ -235,10 +235,25 @@ static void a_task_that_is_killed(void)
 	if (netns_begin(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
 	kill(ns.pid, SIGKILL);
-	if (netns_enter(&ns, &e) == 0) { /* it was faster */
+	if (netns_enter(&ns, &e) == 0) /* it was faster */
 		netns_leave(&ns);
-		T_INT(netns_finish(&ns, &e), -1);
-	}
+	else
+		T_INT(e.sys, ECHILD);
+	netns_done(&ns);
+}
+
+static void a_task_that_is_killed_half_way(void)
+{
+	static struct netns ns;
+	struct err e = { 0 };
+
+	if (geteuid() != 0)
+		return;
+	if (netns_begin(&ns, &e) < 0 || netns_enter(&ns, &e) < 0)
+		T_FAIL("%s", e.msg);
+	netns_leave(&ns);
+	kill(ns.pid, SIGKILL); /* it waits for an order */
+	T_INT(netns_finish(&ns, &e), -1);
 	T_INT(e.sys, ECHILD);
 	netns_done(&ns);
 }
@@ -287,5 +302,6 @@ int main(void)
 	T_RUN(a_namespace_that_is_given_up);
 	T_RUN(a_task_does_not_outlive_us);
 	T_RUN(a_task_that_is_killed);
+	T_RUN(a_task_that_is_killed_half_way);
 	return t_end();
 }
