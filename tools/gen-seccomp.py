@@ -15,7 +15,7 @@ HEADERS = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/un
 ARCH_X86_64 = 0xC000003E
 OFFSET_NR, OFFSET_ARCH, OFFSET_ARGS = 0, 4, 16  # in struct seccomp_data; little endian: low word first
 RET_ALLOW, RET_ERRNO, RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
-LD_W_ABS, ALU_AND, JEQ, JGE, JSET, RET = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+LD_W_ABS, ALU_AND, JA, JEQ, JGE, JSET, RET = 0x20, 0x54, 0x05, 0x15, 0x35, 0x45, 0x06
 DEFAULT = "ENOSYS"
 LEFT_OUT = "left out"
 JUMP_MAX = 255  # a conditional jump has eight bits
@@ -26,7 +26,8 @@ class TableError(Exception):
 
 
 class Rule:
-    """Clauses of (answer, [(argument, mask or None, values or None)]); the last one always fits."""
+    """Clauses of (answer, switch or None, [(argument, mask or None, values or None)]); the last one
+    always fits."""
 
     def __init__(self, index):
         self.name = f"rule{index}"
@@ -66,6 +67,17 @@ def parse_term(text, where):
     return int(m[1]), int(m[2], 0) if m[2] else None, values
 
 
+def parse_clause(words, where):
+    """ANSWER [if SWITCH] TERM…"""
+    answer, terms, switch = words[0], words[1:], None
+    answer_value(answer)
+    if terms[:1] == ["if"]:
+        if len(terms) < 2 or not re.fullmatch(r"[a-z]+", terms[1]):
+            raise TableError(f"{where}: 'if' needs the name of a switch")
+        switch, terms = terms[1], terms[2:]
+    return answer, switch, [parse_term(t, where) for t in terms]
+
+
 def parse_table(text, numbers, without=()):
     """Groups and rules of a part in WITHOUT are as if they were not there."""
     table = Table(numbers)
@@ -81,8 +93,7 @@ def parse_table(text, numbers, without=()):
             if current == LEFT_OUT:
                 pass
             elif isinstance(current, Rule):
-                answer_value(words[0])
-                current.clauses.append((words[0], [parse_term(t, where) for t in words[1:]]))
+                current.clauses.append(parse_clause(words, where))
             else:
                 for name in words:
                     table.give(name, current, where)
@@ -111,7 +122,7 @@ def parse_table(text, numbers, without=()):
             answer_value(head[0])
             current = head[0]
     for rule in table.rules:
-        if not rule.clauses or rule.clauses[-1][1]:
+        if not rule.clauses or any(rule.clauses[-1][1:]):
             raise TableError(f"{rule.name}: the last clause must fit always")
     by_number = {}
     for name, number in numbers.items():
@@ -145,8 +156,9 @@ class Program:
     """Instructions with symbolic jumps, which only go forward."""
 
     def __init__(self):
-        self.code = []  # (opcode, k, true label, false label)
+        self.code = []  # (opcode, k, true label, false label); JA: k is the label
         self.at = {}
+        self.switches = []  # (index of a JA that skips a clause, switch that turns the clause on)
 
     def mark(self, label):
         self.at[label] = len(self.code)
@@ -160,6 +172,9 @@ class Program:
     def resolve(self):
         out = []
         for i, (opcode, k, yes, no) in enumerate(self.code):
+            if opcode == JA:
+                out.append((JA, 0, 0, self.at[k] - i - 1))
+                continue
             jumps = [self.at[label] - i - 1 if label else 0 for label in (yes, no)]
             if not all(0 <= j <= JUMP_MAX for j in jumps):
                 raise TableError("the program has grown beyond the reach of a jump: "
@@ -183,8 +198,13 @@ def emit_tree(p, leaves):
 
 def emit_rule(p, rule):
     p.mark(rule.name)
-    for answer, terms in rule.clauses:
+    for answer, switch, terms in rule.clauses:
         miss = p.fresh() + "next"
+        if switch:
+            # A jump without condition keeps the answer constant for the kernel, which remembers calls
+            # that are always allowed. guest/seccomp.c makes it a jump to the next instruction.
+            p.switches.append((len(p.code), switch))
+            p.emit(JA, miss)
         for i, (arg, mask, values) in enumerate(terms):
             hit = answer if i == len(terms) - 1 else p.fresh() + "hit"
             p.emit(LD_W_ABS, OFFSET_ARGS + 8 * arg)
@@ -216,18 +236,23 @@ def compile_table(table):
         emit_rule(p, rule)
     answers = {"allow", "kill", table.default}
     answers |= {a for a in table.answer.values() if not isinstance(a, Rule)}
-    answers |= {a for rule in table.rules for a, _ in rule.clauses}
+    answers |= {a for rule in table.rules for a, _, _ in rule.clauses}
     for answer in sorted(answers):
         p.mark(answer)
         p.emit(RET, answer_value(answer))
-    return p.resolve()
+    return p.resolve(), p.switches
 
 
-def write_filter(path, code, symbol, include):
+def write_filter(path, code, switches, symbol, include):
     lines = ["/* made by tools/gen-seccomp.py */", f'#include "{include}"', "",
              f"const struct sock_filter {symbol}[] = {{"]
     lines += [f"\t{{ 0x{op:02x}, {yes}, {no}, 0x{k:08x} }}," for op, yes, no, k in code]
     lines += ["};", f"const unsigned short {symbol}_len = {len(code)};", ""]
+    if switches:
+        lines += [f"static_assert({len(code)} <= SECCOMP_FILTER_MAX, \"no room for a copy\");",
+                  f"const struct seccomp_clause {symbol}_clauses[] = {{"]
+        lines += [f"\t{{ {at}, SWITCH_{switch.upper()} }}," for at, switch in switches]
+        lines += ["};", f"const unsigned {symbol}_clauses_len = {len(switches)};", ""]
     path.write_text("\n".join(lines))
 
 
@@ -257,12 +282,12 @@ def main():
     args = ap.parse_args()
     try:
         table = parse_table(args.table.read_text(), read_headers(args.header), args.without)
-        code = compile_table(table)
+        code, switches = compile_table(table)
     except TableError as error:
         sys.exit(f"{args.table}: {error}")
     unnamed = sorted(set(table.numbers) - set(table.answer))
     if args.filter:
-        write_filter(args.filter, code, args.symbol, args.include)
+        write_filter(args.filter, code, switches, args.symbol, args.include)
     if args.expect:
         write_expect(args.expect, table)
     if args.stats:

@@ -209,6 +209,7 @@ int guest_boot(struct guest *g, struct err *e)
 		return err_sys(e, -r, "create the payload's user namespace");
 	if (receive_boot(g, fds, &n_fds, e) < 0 || take_fds(g, fds, n_fds, e) < 0)
 		return -1;
+	g->walls.filter = seccomp_choose(g->boot.switches);
 	g->walls.restricted = g->boot.restricted;
 	g->walls.single_id = g->boot.single_id;
 	g->walls.nofile_soft = g->boot.nofile_soft;

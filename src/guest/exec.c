@@ -36,7 +36,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/raw.h"
-#include "guest/seccomp.h"
 
 #define STACK_BYTES 32768
 #define WAITER_STACK_BYTES 4096
@@ -70,11 +69,11 @@ static long take_stdio(const struct exec_job *j)
 	return j->tty ? RAW3(SYS_ioctl, 0, TIOCSCTTY, 0) : 0;
 }
 
-static long install_filter(bool restricted)
+static long install_filter(const struct exec_walls *w)
 {
-	struct sock_fprog prog = { seccomp_filter_len, (struct sock_filter *)seccomp_filter };
+	struct sock_fprog prog = { seccomp_filter_len, (struct sock_filter *)w->filter };
 
-	if (restricted) {
+	if (w->restricted) {
 		long r = RAW5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 
 		if (r < 0)
@@ -223,7 +222,7 @@ long exec_enter_walls(const struct exec_walls *w, enum exec_failure *ret)
 	 * it is good for nothing but mounting, which takes the mount namespace too */
 	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
 		return r;
-	if ((r = install_filter(w->restricted)) < 0)
+	if ((r = install_filter(w)) < 0)
 		return r;
 	return drop_capabilities(w->restricted);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "guest/seccomp.h"
 #include "guest/users.h"
 #include "wire/message.h"
 
@@ -15,6 +16,7 @@ struct exec_walls {
 	int userns;                     /* the payload's */
 	int task_fd[EXEC_TASK_FDS_MAX]; /* cgroup v1 `tasks` files */
 	unsigned n_task_fds;
+	const struct sock_filter *filter; /* the payload's, with this sandbox's switches */
 	bool restricted;
 	bool single_id; /* groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;

@@ -6,10 +6,28 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <linux/filter.h>
+
+#include "wire/message.h"
 
 extern const struct sock_filter seccomp_filter[];
 extern const unsigned short seccomp_filter_len;
+
+/* Clauses that count only in sandboxes with a switch (enum boot_switch): where the jump is that skips
+ * one. As compiled, every switch is off. */
+struct seccomp_clause {
+	unsigned short at;
+	unsigned short boot_switch;
+};
+extern const struct seccomp_clause seccomp_filter_clauses[];
+extern const unsigned seccomp_filter_clauses_len;
+
+#define SECCOMP_FILTER_MAX 256 /* instructions; the copy with switches lies in pid 1's memory */
+
+/* The filter for a sandbox with these switches: seccomp_filter itself, or a copy in static memory, which
+ * the next call overwrites. */
+const struct sock_filter *seccomp_choose(unsigned switches);
 
 /* What pid 1 refuses itself, and whatever it starts: from tools/guest.table. */
 extern const struct sock_filter guest_filter[];

@@ -57,6 +57,7 @@ enum tag {
 	TAG_NET_TX_BYTES = 71,
 	TAG_SUPERVISOR = 72,
 	TAG_PID_1 = 73,
+	TAG_SWITCHES = 74,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -362,6 +363,7 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 	put_rlimits(b, m->rlimit, m->n_rlimits);
 	field_put_u64(b, TAG_DATA_LIMIT, m->data_limit);
 	field_put_u64(b, TAG_NPROC_LIMIT, m->nproc_limit);
+	field_put_u64(b, TAG_SWITCHES, m->switches);
 }
 
 static int boot_field(const struct field *f, struct boot_message *m)
@@ -405,6 +407,8 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_number(f, UINT64_MAX, &m->data_limit);
 	case TAG_NPROC_LIMIT:
 		return get_number(f, UINT64_MAX, &m->nproc_limit);
+	case TAG_SWITCHES:
+		return get_u32(f, &m->switches);
 	default:
 		return 0;
 	}

@@ -88,6 +88,14 @@ struct exit_message {
 void exit_encode(struct buf *b, const struct exit_message *m);
 MUST_USE int exit_decode(struct str body, struct exit_message *ret);
 
+/* What this sandbox's commands are refused or allowed beyond what all are: a set of clauses of
+ * tools/seccomp.table. */
+enum boot_switch {
+	SWITCH_SHARED = 1 << 0,  /* a directory of the host is writable inside */
+	SWITCH_FILTERS = 1 << 1, /* commands may install system call filters of their own */
+	SWITCH_WATCHED = 1 << 2, /* only the supervisor bounds the size of the writable layer */
+};
+
 /* What the supervisor tells pid 1 before the first command. */
 struct boot_message {
 	const char **env; /* NULL-terminated "K=V" */
@@ -108,6 +116,7 @@ struct boot_message {
 	size_t n_rlimits;
 	uint64_t data_limit;  /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, 0: none */
+	uint32_t switches;    /* enum boot_switch */
 };
 void boot_encode(struct buf *b, const struct boot_message *m);
 MUST_USE int boot_decode(struct str body, struct boot_message *ret);

@@ -33,6 +33,8 @@
 #define KILL SECCOMP_RET_KILL_PROCESS
 #define NO(e) (SECCOMP_RET_ERRNO | (e))
 
+static const struct sock_filter *judged = seccomp_filter;
+
 /* Runs the filter; anything a loader would refuse (bad offset, running off the end) aborts. */
 static uint32_t run(const struct seccomp_data *d, unsigned *ret_steps)
 {
@@ -40,7 +42,7 @@ static uint32_t run(const struct seccomp_data *d, unsigned *ret_steps)
 	unsigned steps = 0;
 
 	for (unsigned pc = 0; pc < seccomp_filter_len; pc++) {
-		const struct sock_filter *f = &seccomp_filter[pc];
+		const struct sock_filter *f = &judged[pc];
 		bool yes;
 
 		steps++;
@@ -52,6 +54,9 @@ static uint32_t run(const struct seccomp_data *d, unsigned *ret_steps)
 			continue;
 		case BPF_ALU | BPF_AND | BPF_K:
 			a &= f->k;
+			continue;
+		case BPF_JMP | BPF_JA:
+			pc += f->k;
 			continue;
 		case BPF_RET | BPF_K:
 			if (ret_steps)
@@ -282,6 +287,23 @@ static void terminals_and_personalities(void)
 	T_INT(ask(SYS_personality, PER_LINUX32, 0, 0), NO(EPERM));
 }
 
+/* A switch changes what its own clauses say and nothing else. */
+static void switches(void)
+{
+	enum { PUNCH = 2, KEEP_SIZE = 1 };
+
+	T_INT(ask(SYS_fallocate, 3, 0, 0), ALLOW);
+	judged = seccomp_choose(SWITCH_WATCHED);
+	T_INT(ask(SYS_fallocate, 3, 0, 0), NO(EOPNOTSUPP));
+	T_INT(ask(SYS_fallocate, 3, KEEP_SIZE, 0), NO(EOPNOTSUPP));
+	T_INT(ask(SYS_fallocate, 3, PUNCH | KEEP_SIZE, 0), ALLOW);
+	T_INT(ask(SYS_ftruncate, 3, 0, 0), ALLOW);
+	T_INT(ask(SYS_unshare, 0, 0, 0), NO(EPERM));
+	judged = seccomp_choose(0);
+	T_TRUE(judged == seccomp_filter);
+	T_INT(ask(SYS_fallocate, 3, 0, 0), ALLOW);
+}
+
 static void other_entries(void)
 {
 	static const unsigned archs[] = { AUDIT_ARCH_I386, AUDIT_ARCH_AARCH64, 0, UINT32_MAX };
@@ -323,7 +345,7 @@ static void shape(void)
 
 static int attach(void)
 {
-	struct sock_fprog prog = { seccomp_filter_len, (struct sock_filter *)seccomp_filter };
+	struct sock_fprog prog = { seccomp_filter_len, (struct sock_filter *)judged };
 
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
 }
@@ -455,6 +477,7 @@ int main(void)
 	T_RUN(sockets);
 	T_RUN(clone_flags);
 	T_RUN(terminals_and_personalities);
+	T_RUN(switches);
 	T_RUN(other_entries);
 	T_RUN(shape);
 	T_RUN(in_the_kernel);
