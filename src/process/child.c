@@ -152,6 +152,19 @@ static long mount_fs(struct walker *w, const struct step *s)
 	return r < 0 ? r : retarget(w, s->path);
 }
 
+/* From the directory above, as the payload may be allowed to list PATH and not to enter it. If we cannot
+ * get there, the payload, which has no more rights, cannot either. */
+static long cover(struct walker *w, const struct step *s)
+{
+	long r = retarget(w, s->path);
+
+	r = r < 0 ? r : RAW1(SYS_fchdir, w->target);
+	r = r < 0 ? r
+		  : RAW5(SYS_mount, "tmpfs", s->text, "tmpfs",
+			 MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=4k");
+	return r == -EACCES || r == -ENOENT || r == -ENOTDIR ? 0 : r;
+}
+
 static long move_tree(int tree, int dir, const char *path)
 {
 	return RAW5(SYS_move_mount, tree, "", dir, path,
@@ -308,6 +321,8 @@ static long apply(struct walker *w, const struct step *s)
 		return retarget(w, s->path);
 	case STEP_MOUNT:
 		return mount_fs(w, s);
+	case STEP_COVER:
+		return cover(w, s);
 	case STEP_MOVE:
 		return move_tree(w->tree[s->tree], w->target, "");
 	case STEP_NODE:

@@ -189,7 +189,7 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
 		return 0;
 	/* a container's overlay, squashfs before 6.2 */
-	if (errno == EINVAL && kind == MAP_PROGRAMS)
+	if (errno == EINVAL && kind == MAP_FIXTURES)
 		return 0;
 	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");
 	if (e->sys != EINVAL)

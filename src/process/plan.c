@@ -120,6 +120,7 @@ static const char *const names[] = {
 	[STEP_BELOW]      = "mount on",
 	[STEP_TARGET]     = "open mount target",
 	[STEP_MOUNT]      = "mount file system",
+	[STEP_COVER]      = "cover",
 	[STEP_MOVE]       = "attach mount",
 	[STEP_NODE]       = "attach device",
 	[STEP_LINK]       = "make link",

@@ -28,17 +28,18 @@ enum step_op {
 	STEP_MKDIR,      /* path (below the working directory), mode */
 	STEP_ATTACH,     /* tree at path below the working directory */
 	STEP_OVERLAY,    /* overlay on path with data, flags */
-	STEP_DEVICE,   /* file path becomes descriptor fd; STEP_FUSE sends it to the socket mode */
-	STEP_FUSE,     /* fuse on path with data, flags; then fd is closed */
-	STEP_ROOT,     /* path becomes the root all targets are resolved in */
-	STEP_DIR,      /* make sure directory path exists in root; text is its last component */
-	STEP_FILE,     /* same for an empty file */
-	STEP_BELOW,    /* path in root must not be the root itself */
-	STEP_TARGET,   /* path in root becomes the target */
-	STEP_MOUNT,    /* file system text with data and flags on the target; then re-target path */
-	STEP_MOVE,     /* tree onto the target */
-	STEP_NODE,     /* empty file path in the target, tree onto it */
-	STEP_LINK,     /* symbolic link path -> text in the target */
+	STEP_DEVICE, /* file path becomes descriptor fd; STEP_FUSE sends it to the socket mode */
+	STEP_FUSE,   /* fuse on path with data, flags; then fd is closed */
+	STEP_ROOT,   /* path becomes the root all targets are resolved in */
+	STEP_DIR,    /* make sure directory path exists in root; text is its last component */
+	STEP_FILE,   /* same for an empty file */
+	STEP_BELOW,  /* path in root must not be the root itself */
+	STEP_TARGET, /* path in root becomes the target */
+	STEP_MOUNT,  /* file system text with data and flags on the target; then re-target path */
+	STEP_COVER, /* empty read-only directory over text in directory path of root, if reachable */
+	STEP_MOVE,  /* tree onto the target */
+	STEP_NODE,  /* empty file path in the target, tree onto it */
+	STEP_LINK,  /* symbolic link path -> text in the target */
 	STEP_SUBDIR,   /* directory path in the target, mode */
 	STEP_WRITE,    /* file path in the target with text, mode */
 	STEP_SOURCE,   /* tree: clone of path in the target */

@@ -26,6 +26,10 @@
 #define TTY_GROUP 5u /* as every distribution has it */
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
+/* Trees of the host's programs get no id map. Their files then belong to nobody inside, so root inside has
+ * the rights that the permission bits give to others and no more: the kernel lets CAP_DAC_OVERRIDE pass
+ * only for files whose owner is mapped. */
+#define HOST_PROGRAMS_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID)
 
 struct builder {
 	const struct rootfs *r;
@@ -476,7 +480,7 @@ static int open_writable(struct builder *b, struct trees *t)
 static int open_trees(struct builder *b, struct trees *t)
 {
 	const struct rootfs *r = b->r;
-	struct tree_map shared = { .kind = MAP_PROGRAMS };
+	struct tree_map shared = { .kind = MAP_FIXTURES };
 
 	t->dev = -1;
 	if (r->dev_fd >= 0 ? add_tree(b, r->dev_fd,
@@ -491,9 +495,8 @@ static int open_trees(struct builder *b, struct trees *t)
 		     shared, &t->sys) < 0)
 		return err_wrap(b->e, "'/sys'");
 	t->cpu = t->numa = t->shell = -1;
-	if (r->fallback_shell >= 0 &&
-	    add_tree(b, r->fallback_shell, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID,
-		     (struct tree_map){ .kind = MAP_PROGRAMS }, &t->shell) < 0)
+	if (r->fallback_shell >= 0 && add_tree(b, r->fallback_shell, HOST_PROGRAMS_ATTRS,
+					       (struct tree_map){ 0 }, &t->shell) < 0)
 		return err_wrap(b->e, "static bash");
 	if (access("/sys/devices/system/cpu", F_OK) == 0 &&
 	    add_path_tree(b, "/sys/devices/system/cpu", MOUNT_ATTR_RDONLY, MAP_NONE, &t->cpu) < 0)
@@ -507,8 +510,8 @@ static int open_trees(struct builder *b, struct trees *t)
 	if (r->spec->image.kind == IMAGE_HOST)
 		host_dirs_find(&t->dirs);
 	for (unsigned i = 0; i < t->dirs.n; i++)
-		if (add_path_tree(b, t->dirs.path[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
-				  MAP_PROGRAMS, &t->host[i]) < 0)
+		if (add_path_tree(b, t->dirs.path[i], HOST_PROGRAMS_ATTRS, MAP_NONE, &t->host[i]) <
+		    0)
 			return -1;
 	for (size_t i = 0; i < r->spec->n_mounts; i++)
 		if (r->volume_fd[i] >= 0 &&
@@ -591,6 +594,24 @@ static void add_fuse(struct builder *b, int device)
 	s->fd = device;
 }
 
+static void add_cover(struct builder *b, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct step *s = plan_add(b->p, STEP_COVER);
+
+	s->path = plan_text(b->p, path, (size_t)(slash - path));
+	s->text = plan_str(b->p, slash + 1);
+}
+
+static void add_host_dirs(struct builder *b, const struct trees *t)
+{
+	for (unsigned i = 0; i < t->dirs.n; i++)
+		add_move(b, t->dirs.path[i], t->host[i]);
+	/* configuration of the host, as /etc is */
+	if (t->dirs.local_etc[0])
+		add_cover(b, t->dirs.local_etc);
+}
+
 static void add_volumes(struct builder *b, const struct trees *t)
 {
 	const struct spec *spec = b->r->spec;
@@ -664,8 +685,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 	add_path(&b, STEP_ROOT, "root");
 	for (size_t i = 0; i < r->n_dress; i++)
 		add_dress(&b, &r->dress[i]);
-	for (unsigned i = 0; i < t->dirs.n; i++)
-		add_move(&b, t->dirs.path[i], t->host[i]);
+	add_host_dirs(&b, t);
 	add_place(&b, "/proc");
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	if (r->ids->mode == IDS_SINGLE)

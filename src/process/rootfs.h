@@ -20,8 +20,8 @@ enum tree_map_kind {
 	MAP_NONE,
 	MAP_SANDBOX,
 	MAP_OWNER,
-	MAP_LAYER, /* as MAP_SANDBOX; where the file system cannot, the layer can be served */
-	MAP_PROGRAMS, /* as MAP_SANDBOX; where the file system cannot, they are nobody's and run as well */
+	MAP_LAYER,    /* as MAP_SANDBOX; where the file system cannot, the layer can be served */
+	MAP_FIXTURES, /* as MAP_SANDBOX; where the file system cannot, their files belong to nobody */
 };
 struct tree_map {
 	int tree;

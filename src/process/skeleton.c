@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -22,6 +23,36 @@
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
+/* Everybody may search the directories above PATH. */
+static bool is_reachable(const char *path)
+{
+	char above[64];
+	struct stat st;
+
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
+		if (stat(above, &st) < 0 || !(st.st_mode & S_IXOTH))
+			return false;
+	}
+	return true;
+}
+
+/* A link may stand for /usr/local/etc: the directory that it leads to is the configuration. */
+static void find_local_etc(struct host_dirs *d)
+{
+	struct stat st;
+
+	if (realpath("/usr/local/etc", d->local_etc) && stat(d->local_etc, &st) == 0 &&
+	    S_ISDIR(st.st_mode))
+		for (unsigned i = 0; i < d->n; i++) {
+			size_t n = strlen(d->path[i]);
+
+			if (strncmp(d->local_etc, d->path[i], n) == 0 && d->local_etc[n] == '/')
+				return;
+		}
+	d->local_etc[0] = '\0';
+}
+
 void host_dirs_find(struct host_dirs *ret)
 {
 	static const char *const absolute[] = {
@@ -38,10 +69,12 @@ void host_dirs_find(struct host_dirs *ret)
 	};
 	struct stat st;
 
-	ret->n = 0;
+	*ret = (struct host_dirs){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(absolute); i++)
-		if (lstat(absolute[i], &st) == 0 && S_ISDIR(st.st_mode))
+		if (lstat(absolute[i], &st) == 0 && S_ISDIR(st.st_mode) &&
+		    is_reachable(absolute[i]))
 			ret->path[ret->n++] = absolute[i];
+	find_local_etc(ret);
 }
 
 /* What of the host's /etc programs need to run at all; files and links, no secrets. */
@@ -88,6 +121,15 @@ static int put(int root, const char *path, const char *text, mode_t mode)
 	return r < 0 ? r : fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
+/* FD is a directory that everybody may search and list. */
+static bool is_public(int fd)
+{
+	const mode_t wanted = S_IROTH | S_IXOTH;
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & wanted) == wanted;
+}
+
 /* One file or link; what is missing, special or not for everyone is left out. */
 static void copy_entry(int from, int to, const char *name)
 {
@@ -126,7 +168,7 @@ static void copy_dir(int etc, int to_etc, const char *path)
 	unsigned n = 0;
 	DIR *list;
 
-	if (from < 0)
+	if (from < 0 || !is_public(from))
 		return;
 	for (char *slash = strchr(parent, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
@@ -236,8 +278,13 @@ static int build(int root)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_SIZE(copied_dirs); i++)
 		copy_dir(host_etc, etc, copied_dirs[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(copied_files); i++)
-		copy_entry(host_etc, etc, copied_files[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(copied_files); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/etc/%s", copied_files[i]);
+		if (is_reachable(path))
+			copy_entry(host_etc, etc, copied_files[i]);
+	}
 	return 0;
 }
 

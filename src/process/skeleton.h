@@ -16,10 +16,12 @@ MUST_USE int skeleton_open(int cache_fd, int *ret_fd, struct err *e);
 MUST_USE int skeleton_open_places(int cache_fd, int *ret_fd, struct err *e);
 
 /* Directories of the host that are shown as they are, read-only: /usr, /bin where it is a real
- * directory, and so on. */
+ * directory, and so on. Directories that users of the host cannot reach are left out. */
 #define HOST_DIRS_MAX 10
 struct host_dirs {
 	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */
 	unsigned n;
+	char local_etc
+		[4096]; /* where one of them shows /usr/local/etc, which is configuration; or "" */
 };
 void host_dirs_find(struct host_dirs *ret);

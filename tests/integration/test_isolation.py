@@ -252,5 +252,6 @@ class UidMaps(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_overflow_ids_do_not_own_host_files_inside(self):
-        """Host programs show as root's, as in any image."""
-        self.assertIn(self.create().out("stat -c %u /usr/bin/env"), ("0", "65534"))
+        """Host programs belong to nobody, unless the caller, who is root inside, has the id of their owner."""
+        ours = os.stat("/usr/bin/env").st_uid == os.geteuid() and MODE not in ("root", "served")
+        self.assertEqual(self.create().out("stat -c %u /usr/bin/env"), "0" if ours else "65534")
