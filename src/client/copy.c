@@ -1,5 +1,6 @@
 #include "client/copy.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -159,11 +160,18 @@ static int feed(void *arg, const char *p, size_t n, struct err *e)
 int copy_out(struct client *c, const char *from, const char *to, const struct copy_notes *n,
 	     struct err *e)
 {
-	const struct file_message m = { .op = FILE_GET, .path = from };
-	struct tree_build *b = tree_build_new(to, TREE_OUTSIDE, pass_note, (void *)n);
+	const struct file_message m = { .op = FILE_GET, .flags = FILE_KEEP_SAME, .path = from };
+	char name[FILE_NAME_MAX_BYTES + 1];
+	struct tree_build *b;
 	struct transfer t;
-	int r = transfer_open(&t, c, &m, feed, b, e);
+	int r;
 
+	if (tree_name_of(from, name) < 0)
+		return err_sys(e, ENAMETOOLONG, "'%s'", from);
+	b = tree_build_new(to, TREE_OUTSIDE, pass_note, (void *)n);
+	b->name = name;
+	b->source = from;
+	r = transfer_open(&t, c, &m, feed, b, e);
 	if (r == 0)
 		r = transfer_finish(&t, e);
 	if (r == 0 && !b->ended)
@@ -183,12 +191,16 @@ int copy_across(struct client *from_client, const char *from, struct client *to_
 		const char *to, const struct copy_notes *n, struct err *e)
 {
 	const struct file_message get = { .op = FILE_GET, .path = from };
-	const struct file_message take = { .op = FILE_PUT, .path = to };
+	char name[FILE_NAME_MAX_BYTES + 1];
+	const struct file_message take = { .op = FILE_PUT, .path = to, .name = name };
 	struct transfer source, sink;
 	struct answer a;
 	int r;
 
-	/* the bytes pass through unread: whoever takes them checks them */
+	/* The bytes pass through unread: the sandbox that takes them checks them. The name is not the
+	 * other sandbox's to choose. */
+	if (tree_name_of(from, name) < 0)
+		return err_sys(e, ENAMETOOLONG, "'%s'", from);
 	answer_init(&a, n);
 	r = transfer_open(&sink, to_client, &take, on_answer, &a, e);
 	if (r == 0)

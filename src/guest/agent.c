@@ -32,7 +32,7 @@ static void pass_note(void *arg, enum file_record_type type, const char *text)
 
 static int get(const struct file_message *m, struct err *e)
 {
-	const struct tree_sink out = { .write = write_out };
+	const struct tree_sink out = { .write = write_out, .keep_same = m->flags & FILE_KEEP_SAME };
 
 	return tree_walk(m->path, &out, e);
 }
@@ -45,6 +45,7 @@ static int put(const struct file_message *m, struct err *e)
 	struct tree_build *b = tree_build_new(m->path, flags, pass_note, NULL);
 	int r = 0;
 
+	b->name = m->name;
 	while (r == 0 && !b->ended) {
 		ssize_t n = read(0, chunk, sizeof(chunk));
 

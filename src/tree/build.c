@@ -14,6 +14,13 @@
 #define WHERE_MAX_BYTES ((TREE_DEPTH_MAX + 2) * (FILE_NAME_MAX_BYTES + 1))
 #define LINK_MAX_BYTES 8192u /* a target with the climb to the top in front */
 
+/* A file of this stream that SAME may name. */
+struct tree_shared {
+	dev_t dev;
+	ino_t ino;
+	size_t path; /* where it starts in shared_paths */
+};
+
 struct tree_build *
 tree_build_new(const char *path, unsigned flags,
 	       void (*note)(void *arg, enum file_record_type type, const char *text), void *arg)
@@ -27,6 +34,8 @@ tree_build_new(const char *path, unsigned flags,
 	b->file = -1;
 	buf_init(&b->in, 2 * FILE_RECORD_MAX_BYTES + FILE_RECORD_HEADER_BYTES);
 	buf_init(&b->where, WHERE_MAX_BYTES);
+	buf_init(&b->shared, FILE_SHARED_MAX * sizeof(struct tree_shared));
+	buf_init(&b->shared_paths, FILE_SHARED_PATHS_MAX_BYTES);
 	return b;
 }
 
@@ -39,45 +48,98 @@ void tree_build_free(struct tree_build *b)
 	fd_closep(&b->file);
 	buf_done(&b->in);
 	buf_done(&b->where);
+	buf_done(&b->shared);
+	buf_done(&b->shared_paths);
 	free(b);
 }
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-bool tree_confine_link(const char *target, unsigned depth, struct buf *out)
+/* Adds PATH's components to REST without "." and empty ones. ".." after a name is resolved by the
+ * letter: through a link inside the tree it could otherwise still lead out of it. *RET_UPS counts those
+ * that have no name in front. False when there are too many components. */
+static bool clean_path(const char *path, struct buf *rest, unsigned *ret_ups)
 {
-	bool absolute = *target == '/';
-	unsigned ups = absolute ? depth : 0;
 	size_t part[FILE_TARGET_MAX_BYTES / 2 + 1]; /* where each component starts in `rest` */
-	AUTO_BUF rest = BUF_INIT(LINK_MAX_BYTES);
 	unsigned n_parts = 0;
 
-	/* ".." after a name is resolved here, by the letter: through a link inside the tree it could
-	 * otherwise still lead out of it */
-	for (const char *p = target; *(p += strspn(p, "/"));) {
+	*ret_ups = 0;
+	for (const char *p = path; *(p += strspn(p, "/"));) {
 		size_t n = strcspn(p, "/");
 
 		if (n == 2 && memcmp(p, "..", 2) == 0) {
 			if (n_parts > 0)
-				buf_cut(&rest, part[--n_parts]);
-			else if (!absolute && ++ups > depth)
-				return false;
+				buf_cut(rest, part[--n_parts]);
+			else
+				++*ret_ups;
 		} else if (n != 1 || *p != '.') {
 			if (n_parts == ARRAY_SIZE(part))
 				return false;
-			part[n_parts++] = rest.n;
-			if (rest.n)
-				buf_add_char(&rest, '/');
-			buf_add(&rest, p, n);
+			part[n_parts++] = rest->n;
+			if (rest->n)
+				buf_add_char(rest, '/');
+			buf_add(rest, p, n);
 		}
 		p += n;
 	}
+	return !buf_failed(rest);
+}
+
+/* Takes the tree's own path off the front of REST. */
+static bool cut_source(const char *source, struct buf *rest)
+{
+	AUTO_BUF top = BUF_INIT(LINK_MAX_BYTES);
+	unsigned ups;
+
+	if (!source || *source != '/' || !clean_path(source, &top, &ups))
+		return false;
+	if (top.n == 0)
+		return true;
+	if (rest->n < top.n || memcmp(rest->p, top.p, top.n) != 0)
+		return false;
+	if (rest->n > top.n && rest->p[top.n] != '/')
+		return false;
+	buf_drop(rest, rest->n > top.n ? top.n + 1 : top.n);
+	return true;
+}
+
+bool tree_confine_link(const char *target, const char *source, unsigned depth, struct buf *out)
+{
+	AUTO_BUF rest = BUF_INIT(LINK_MAX_BYTES);
+	unsigned ups;
+
+	if (!clean_path(target, &rest, &ups))
+		return false;
+	if (*target == '/') {
+		if (!cut_source(source, &rest))
+			return false;
+		ups = depth;
+	}
+	if (ups > depth)
+		return false;
 	for (unsigned i = 0; i < ups; i++)
 		buf_add_str(out, i + 1 < ups || rest.n ? "../" : "..");
 	buf_add(out, rest.p, rest.n);
 	if (out->n == 0)
 		buf_add_char(out, '.');
-	return !buf_failed(&rest) && !buf_failed(out);
+	return !buf_failed(out);
+}
+
+int tree_name_of(const char *path, char ret[FILE_NAME_MAX_BYTES + 1])
+{
+	size_t end = strlen(path), n = 0;
+
+	while (end > 0 && path[end - 1] == '/')
+		end--;
+	while (n < end && path[end - n - 1] != '/')
+		n++;
+	if (n > FILE_NAME_MAX_BYTES)
+		return -ENAMETOOLONG;
+	memcpy(ret, path + end - n, n);
+	ret[n] = '\0';
+	if (!file_name_valid(ret))
+		ret[0] = '\0';
+	return 0;
 }
 
 /* --- making things --------------------------------------------------------------------------- */
@@ -151,7 +213,9 @@ static int make_file(struct tree_build *b, int dir, const char *name, struct err
 {
 	struct stat st;
 
+	b->fresh = false;
 	if (make_way(b, dir, name)) {
+		b->fresh = true;
 		b->file = open_below(b, dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	} else if (errno ==
 		   EBUSY) { /* a mounted file cannot be replaced, but it can be written to */
@@ -174,16 +238,94 @@ static int make_link(struct tree_build *b, int dir, const char *name, struct err
 
 	if (!(b->flags & TREE_OUTSIDE)) {
 		buf_add_str(&target, b->record.target);
-	} else if (!tree_confine_link(b->record.target, b->depth ? b->depth - 1 : 0, &target)) {
+	} else if (b->depth == 0 ||
+		   !tree_confine_link(b->record.target, b->source, b->depth - 1, &target)) {
 		AUTO_BUF why = BUF_INIT(LINK_MAX_BYTES);
 
 		buf_addf(&why, "is not copied: it is a link to '%s', outside the copied tree",
 			 b->record.target);
-		note(b, FILE_MISS, buf_str(&why));
+		/* a link alone: nothing of what the caller asked for was copied */
+		note(b, b->depth == 0 ? FILE_MISS : FILE_NOTE, buf_str(&why));
 		return 0;
 	}
 	if (!make_way(b, dir, name) || symlinkat(buf_str(&target), dir, name) < 0)
 		return failed(b, "make link", e);
+	return 0;
+}
+
+/* --- hard links ------------------------------------------------------------------------------ */
+
+static int bad_stream(struct err *e)
+{
+	return err_set(e, ERR_PROTOCOL, "the stream of files makes no sense");
+}
+
+/* The file that is being written will be named again. Its path is that below the pinned top. */
+static int on_shared(struct tree_build *b, struct err *e)
+{
+	struct tree_shared s = { .path = b->shared_paths.n };
+	struct stat st;
+
+	if (b->file < 0 || b->file_at > 0 || b->depth == 0)
+		return bad_stream(e);
+	if (fstat(b->file, &st) < 0)
+		return failed(b, "look at", e);
+	if (b->fresh) { /* else it is a file that was there before: no name of ours leads to it */
+		s.dev = st.st_dev;
+		s.ino = st.st_ino;
+	}
+	buf_add_str(&b->shared_paths, b->where.p + b->top_n);
+	buf_add_char(&b->shared_paths, '\0');
+	buf_add(&b->shared, &s, sizeof(s));
+	if (buf_failed(&b->shared) || buf_failed(&b->shared_paths))
+		return err_set(e, ERR_LIMIT, "more than %u files have several names",
+			       FILE_SHARED_MAX);
+	b->fresh = false;
+	return 0;
+}
+
+/* The directory of PATH, which is below the top, and its last component. */
+static int open_shared(const struct tree_build *b, const char *path, const char **ret_base)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+
+	*ret_base = slash ? slash + 1 : path;
+	return open_below(b, b->level[0].fd, parent, O_PATH | O_DIRECTORY, 0);
+}
+
+/* A stream could have put a link in the place of the file meanwhile: as another name of that link,
+ * in a directory further up, it would lead out of the tree. So the inode must still be the file's. */
+static int link_shared(struct tree_build *b, const struct tree_shared *s, int dir, const char *name)
+{
+	const char *base;
+	AUTO_FD from = open_shared(b, b->shared_paths.p + s->path, &base);
+	struct stat st;
+
+	if (from < 0 || fstatat(from, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_ino != s->ino || st.st_dev != s->dev)
+		return -ESTALE;
+	if (!make_way(b, dir, name) || linkat(from, base, dir, name, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int make_same(struct tree_build *b, int dir, const char *name, struct err *e)
+{
+	AUTO_BUF why = BUF_INIT(WHERE_MAX_BYTES + 256);
+	struct tree_shared s;
+	int r;
+
+	if (b->depth == 0 || b->record.number >= b->shared.n / sizeof(s))
+		return bad_stream(e);
+	memcpy(&s, b->shared.p + b->record.number * sizeof(s), sizeof(s));
+	r = link_shared(b, &s, dir, name);
+	if (r == 0)
+		return 0;
+	buf_addf(&why, "is not copied: it is another name of '%s': %s", b->shared_paths.p + s.path,
+		 strerror(-r));
+	note(b, FILE_MISS, buf_str(&why));
 	return 0;
 }
 
@@ -194,6 +336,8 @@ static int make_entry(struct tree_build *b, int dir, const char *name, struct er
 	size_t before = b->where.n;
 	int r;
 
+	if (b->flags & TREE_OUTSIDE && room_take(&b->room, dir, 0, 1, e) < 0)
+		return err_wrap(e, "'%s'", b->path);
 	if (before)
 		buf_add_char(&b->where, '/');
 	buf_add_str(&b->where, name);
@@ -205,35 +349,32 @@ static int make_entry(struct tree_build *b, int dir, const char *name, struct er
 		b->level[b->depth].where_n = before; /* until the file's END */
 		return r;
 	default:
-		r = make_link(b, dir, name, e);
+		r = b->record.type == FILE_SAME ? make_same(b, dir, name, e)
+						: make_link(b, dir, name, e);
 		buf_cut(&b->where, before);
 		return r;
 	}
 }
 
-static int bad_stream(struct err *e)
-{
-	return err_set(e, ERR_PROTOCOL, "the stream of files makes no sense");
-}
-
 /* The outermost entry: now its name is known, and so is the place. */
 static int place_entry(struct tree_build *b, struct err *e)
 {
+	const char *name = b->name ? b->name : b->record.name;
 	struct tree_place p;
 	AUTO_FD dir = -1;
 	int r;
 
 	b->placed = true;
-	if (!b->record.name[0] && b->record.type != FILE_DIR)
+	if (!name[0] && b->record.type != FILE_DIR)
 		return bad_stream(e);
-	r = b->flags & TREE_OWN
-		    ? tree_place_own(b->path, b->record.name, b->flags & TREE_EXACT, &p, e)
-		    : tree_place(b->path, b->record.name, b->flags & TREE_EXACT, &p, e);
+	r = b->flags & TREE_OWN ? tree_place_own(b->path, name, b->flags & TREE_EXACT, &p, e)
+				: tree_place(b->path, name, b->flags & TREE_EXACT, &p, e);
 	dir = p.dir;
 	if (r < 0)
 		return -1;
 	if (!p.name[0]) /* the contents go into a directory that is there */
 		return push(b, fd_take(&dir), 0, false, 0, e);
+	b->top_n = strlen(p.name) + 1;
 	return make_entry(b, dir, p.name, e);
 }
 
@@ -260,6 +401,8 @@ static int on_data(struct tree_build *b, struct err *e)
 			return err_sys(e, EFBIG, "'%s'", where(b));
 		return 0;
 	}
+	if (b->flags & TREE_OUTSIDE && room_take(&b->room, b->file, b->record.data.n, 0, e) < 0)
+		return err_wrap(e, "'%s'", b->path);
 	r = io_write_all(b->file, b->record.data.p, b->record.data.n);
 	b->file_at += (off_t)b->record.data.n;
 	return r < 0 ? err_sys(e, -r, "write '%s'", where(b)) : 0;
@@ -267,10 +410,14 @@ static int on_data(struct tree_build *b, struct err *e)
 
 static void set_mode(struct tree_build *b, int fd, unsigned mode)
 {
+	bool lowered = b->flags & TREE_OUTSIDE && mode & (S_ISUID | S_ISGID);
+
+	if (lowered)
+		mode &= ~(unsigned)(S_ISUID | S_ISGID);
 	if (fchmod(fd, mode) < 0)
 		note(b, FILE_NOTE, "did not keep its mode");
-	else if (fd == b->file && b->flags & TREE_OUTSIDE && mode & (S_ISUID | S_ISGID))
-		note(b, FILE_NOTE, "is a set-id program: it has your rights, whoever runs it");
+	else if (lowered)
+		note(b, FILE_NOTE, "is copied without its set-user-id and set-group-id bits");
 }
 
 static int on_end(struct tree_build *b, struct err *e)
@@ -303,7 +450,10 @@ static int on_record(struct tree_build *b, struct err *e)
 	case FILE_DIR:
 	case FILE_FILE:
 	case FILE_LINK:
+	case FILE_SAME:
 		return on_entry(b, e);
+	case FILE_SHARED:
+		return on_shared(b, e);
 	case FILE_DATA:
 	case FILE_HOLE:
 		return on_data(b, e);

@@ -2,10 +2,17 @@
  * A stream of records (wire/file.h) as files: the receiving half of tree/walk.h.
  *
  * The stream may come from hostile code. It is bounded in memory, names are single components, and
- * below the pinned destination no link is followed, whoever makes one there meanwhile. Outside a
- * sandbox links are kept inside the copied tree: absolute targets are taken from its top, targets
- * that climb out are refused. Existing files are replaced, directories are joined; modes are kept,
- * owners are not.
+ * below the pinned destination no link is followed, even if another process makes one there
+ * meanwhile. Existing files are replaced, directories are joined; modes are kept, owners and
+ * attributes are not.
+ *
+ * Outside a sandbox (TREE_OUTSIDE) the stream decides less:
+ * - Its outermost entry gets the caller's name, never the stream's.
+ * - Setuid and setgid bits are dropped, with a note.
+ * - A link is made only if it leads to somewhere in the copied tree; others are left out with a
+ *   note. A stream that consists of one link makes nothing.
+ * - Hard links are made between files of this stream only, and only to regular files.
+ * - The copy ends before the disk is full (tree/room.h).
  */
 #pragma once
 
@@ -13,6 +20,7 @@
 
 #include "base/buf.h"
 #include "tree/place.h"
+#include "tree/room.h"
 #include "tree/walk.h"
 #include "wire/file.h"
 
@@ -32,6 +40,11 @@ struct tree_level {
 struct tree_build {
 	const char *path; /* borrowed; outlives us */
 	unsigned flags;
+	/* Set by the caller before the first byte; borrowed. */
+	const char *
+		name; /* of the outermost entry instead of the stream's, "" for its contents; NULL: the stream's */
+	const char
+		*source; /* OUTSIDE: what the tree is called inside, for absolute links; or NULL */
 	/* NOTE and MISS, the stream's and our own */
 	void (*note)(void *arg, enum file_record_type type, const char *text);
 	void *arg;
@@ -42,7 +55,12 @@ struct tree_build {
 	unsigned file_mode;
 	off_t file_at;
 	bool placed; /* the outermost entry was made */
-	bool ended;  /* DONE was seen */
+	bool fresh;  /* the file is ours and has no bytes yet: SHARED may follow */
+	struct buf shared,
+		shared_paths; /* struct tree_shared; their paths below the top, with NULs */
+	struct room room;
+	bool ended; /* DONE was seen */
+	size_t top_n; /* of `where`: the outermost entry's name and a slash, which SAME's paths lack */
 	struct buf in, where;
 	struct file_record record;
 };
@@ -56,5 +74,9 @@ void tree_build_free(struct tree_build *b);
 MUST_USE int tree_build_feed(struct tree_build *b, const void *p, size_t n, struct err *e);
 
 /* TARGET of a link that sits DEPTH directories below the top of a tree, kept inside it: written to
- * OUT. False when it climbs out. */
-bool tree_confine_link(const char *target, unsigned depth, struct buf *out);
+ * OUT. The tree is called SOURCE where it comes from, so an absolute target below SOURCE is in the
+ * tree. False when the target is outside. SOURCE may be NULL: every absolute target is outside. */
+bool tree_confine_link(const char *target, const char *source, unsigned depth, struct buf *out);
+/* The name that a tree from PATH has by itself: the last component, or "" where PATH names contents
+ * ("/", "." or ".." at the end). At most FILE_NAME_MAX_BYTES; -ENAMETOOLONG. */
+MUST_USE int tree_name_of(const char *path, char ret[FILE_NAME_MAX_BYTES + 1]);

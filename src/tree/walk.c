@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "tree/inodes.h"
 #include "wire/file.h"
 
 #ifndef CGROUP2_SUPER_MAGIC
@@ -28,6 +29,8 @@ struct walk {
 	struct buf path; /* of what is being read, below the source */
 	char *chunk;
 	unsigned depth;
+	struct inodes shared; /* files that have further names, by their numbers */
+	size_t shared_bytes;  /* of their paths */
 	struct err *e;
 };
 
@@ -119,17 +122,44 @@ static int send_bytes(struct walk *w, int fd, bool sparse)
 	}
 }
 
+/* A file of several names is sent once, if the other side asked for that. Beyond the limits it is sent
+ * under each name. Returns true when SAME took the file's place. */
+static bool send_same(struct walk *w, const struct stat *st, const char *name, bool *ret_first)
+{
+	uint32_t number;
+
+	*ret_first = false;
+	if (!w->sink->keep_same || st->st_nlink < 2 || w->depth == 0)
+		return false;
+	if (inodes_find(&w->shared, st->st_dev, st->st_ino, &number)) {
+		file_put_same(&w->out, number, name);
+		return true;
+	}
+	if (w->shared.n == FILE_SHARED_MAX ||
+	    w->shared_bytes + w->path.n + 1 > FILE_SHARED_PATHS_MAX_BYTES)
+		return false;
+	inodes_add(&w->shared, st->st_dev, st->st_ino);
+	w->shared_bytes += w->path.n + 1;
+	*ret_first = true;
+	return false;
+}
+
 static int send_file(struct walk *w, int dirfd, const char *name, const char *as)
 {
 	AUTO_FD fd = open_entry(dirfd, name, 0);
 	struct stat st;
+	bool first;
 	int r;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return miss(w, errno);
 	if (!S_ISREG(st.st_mode))
 		return skip(w, FILE_NOTE, "it changed while it was read");
+	if (send_same(w, &st, as, &first))
+		return flush_when_full(w);
 	file_put_file(&w->out, st.st_mode & 07777, as);
+	if (first)
+		file_put_shared(&w->out);
 	/* pseudo files have no size and no blocks: they are simply read */
 	r = send_bytes(w, fd, st.st_size > 0 && st.st_blocks * 512 < st.st_size);
 	file_put_end(&w->out);
@@ -313,5 +343,6 @@ int tree_walk(const char *path, const struct tree_sink *s, struct err *e)
 		r = flush(&w);
 	buf_done(&w.out);
 	buf_done(&w.path);
+	inodes_done(&w.shared);
 	return r;
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -17,6 +18,7 @@
 struct tree_sink {
 	int (*write)(void *arg, const void *p, size_t n, struct err *e);
 	void *arg;
+	bool keep_same; /* it understands SHARED and SAME: hard links are sent as such */
 };
 
 /* PATH as its user wrote it: a trailing slash follows a link, and "." or "/" at the end means the

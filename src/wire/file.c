@@ -3,13 +3,15 @@
 #include <errno.h>
 #include <string.h>
 
-enum tag { TAG_OP = 1, TAG_FLAGS = 2, TAG_PATH = 3 };
+enum tag { TAG_OP = 1, TAG_FLAGS = 2, TAG_PATH = 3, TAG_NAME = 4 };
 
 void file_encode(struct buf *b, const struct file_message *m)
 {
 	field_put_u64(b, TAG_OP, (uint64_t)m->op);
 	field_put_u64(b, TAG_FLAGS, m->flags);
 	field_put_str(b, TAG_PATH, m->path);
+	if (m->name)
+		field_put_str(b, TAG_NAME, m->name);
 }
 
 int file_decode(struct str body, struct file_message *ret)
@@ -33,6 +35,11 @@ int file_decode(struct str body, struct file_message *ret)
 			break;
 		case TAG_PATH:
 			ret->path = field_str(&f);
+			break;
+		case TAG_NAME:
+			ret->name = field_str(&f);
+			if (!ret->name || (*ret->name && !file_name_valid(ret->name)))
+				return -EPROTO;
 			break;
 		}
 	}
@@ -89,6 +96,15 @@ static bool get_link(struct str body, struct file_record *r)
 	       get_text(body.p + 4 + n, body.n - 4 - n, r->target, FILE_TARGET_MAX_BYTES);
 }
 
+static bool get_same(struct str body, struct file_record *r)
+{
+	if (body.n < 4)
+		return false;
+	r->number = get_u32(body.p);
+	return get_text(body.p + 4, body.n - 4, r->name, FILE_NAME_MAX_BYTES) &&
+	       file_name_valid(r->name);
+}
+
 static bool get_fail(struct str body, struct file_record *r)
 {
 	if (body.n < 4)
@@ -119,8 +135,11 @@ static bool get_body(struct str body, struct file_record *r)
 		return get_text(body.p, body.n, r->text, FILE_TEXT_MAX_BYTES);
 	case FILE_FAIL:
 		return get_fail(body, r);
+	case FILE_SAME:
+		return get_same(body, r);
 	case FILE_END:
 	case FILE_DONE:
+	case FILE_SHARED:
 		return body.n == 0;
 	}
 	return false;
@@ -230,4 +249,14 @@ void file_put_fail(struct buf *b, unsigned code, const char *text)
 void file_put_done(struct buf *b)
 {
 	put_header(b, FILE_DONE, 0);
+}
+
+void file_put_shared(struct buf *b)
+{
+	put_header(b, FILE_SHARED, 0);
+}
+
+void file_put_same(struct buf *b, uint32_t number, const char *name)
+{
+	put_named(b, FILE_SAME, number, name);
 }

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	depth = data[0];
 	memcpy(target, data + 1, size - 1);
 	target[size - 1] = '\0';
-	if (!tree_confine_link(target, depth, &out))
+	if (!tree_confine_link(target, "/a/b", depth, &out))
 		return 0;
 	if (out.n == 0 || out.p[0] == '/')
 		abort();

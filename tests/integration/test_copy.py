@@ -285,27 +285,23 @@ class Hostile(CopyTest):
                 "ln -s ../../../../../../../etc climb; ln -s a/../../../../etc sneaky;"
                 "ln -s ../../f ok; ln -s ../f a/fine; ln -s .. a/b/up; ln -s up/../../.. a/b/through;"
                 "ln -s loop loop; ln -s '' empty 2>/dev/null; ln -s . dot")
-        got = self.copy(f"{box.name}:/root/t", "out", code=1)
-        self.assertIn("'t/climb' is not copied", got.errtext)
+        got = self.copy(f"{box.name}:/root/t", "out")
         self.inside(self.path("out/t"))
-        self.assertEqual(os.readlink(self.path("out/t/abs")), self.path("victim").lstrip("/"))
-        self.assertEqual(os.readlink(self.path("out/t/a/abs")), "../etc/passwd")
         self.assertEqual(self.read("out/t/a/fine"), b"1\n")
-        self.assertFalse(os.path.lexists(self.path("out/t/climb")))
-        self.assertFalse(os.path.lexists(self.path("out/t/sneaky")))
+        for name in ("abs", "a/abs", "a/b/root", "climb", "sneaky", "ok"):
+            self.assertFalse(os.path.lexists(self.path("out/t", name)), name)
+            self.assertIn(f"warn: 't/{name}' is not copied", got.errtext)
         self.untouched()
 
     def test_a_single_link(self):
         self.outside()
         box = self.create()
         box.out(f"ln -s {self.path('victim')} /root/l; ln -s ../victim /root/up")
-        self.copy(f"{box.name}:/root/l", "out")
-        self.inside(self.path("out"))
+        self.copy(f"{box.name}:/root/l", "out", code=1)
         self.copy(f"{box.name}:/root/up", "out", code=1)
-        self.assertEqual(os.listdir(self.path("out")), ["l"])
+        self.assertEqual(os.listdir(self.path("out")), [])
         # copying over a link we made before does not follow it
         box.out("rm /root/l; mkdir /root/l; echo x > /root/l/file")
-        os.unlink(self.path("out/l"))
         os.symlink("../victim", self.path("out/l"))
         got = self.copy(f"{box.name}:/root/l", "out", code=1)
         self.assertIn("is a link and is not followed", got.errtext)
@@ -385,13 +381,6 @@ class Hostile(CopyTest):
         for path in ("/proc/1/root/etc/passwd", "/proc/1/cwd", "/proc/1/environ", "/proc/1/mem"):
             self.copy(f"{box.name}:{path}", "stolen", code=1)
         self.untouched()
-
-    def test_set_id_programs_are_told(self):
-        box = self.create()
-        box.out("echo x > /root/s; chmod 6755 /root/s")
-        got = self.copy(f"{box.name}:/root/s", "out")
-        self.assertIn("set-id", got.errtext)
-        self.assertEqual(stat.S_IMODE(os.stat(self.path("out")).st_mode), 0o6755)
 
     def test_a_very_deep_tree(self):
         box = self.create()

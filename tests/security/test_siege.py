@@ -2,16 +2,198 @@
 nobody had listed, privileges left in shared directories, pools that belong to the whole machine.
 One class per finding, one test per hole; docs/security.md names them."""
 
+import glob
+import os
+import socket
+import stat
+import struct
 import subprocess
+import threading
 
-import attack  # noqa: F401  (sets the path)
-from harness import COMMAND_SECONDS, CORDON, CordonTest
+from attack import AttackTest
+from harness import COMMAND_SECONDS, CORDON, MODE, CordonTest
 
 # --- 1. a host path means one object ---------------------------------------------------------
 
 # --- 2. addresses of the host ----------------------------------------------------------------
 
 # --- 3. privileges in shared directories, copies out ------------------------------------------
+
+
+class HostileAgent(threading.Thread):
+    """In the place of a sandbox's pid 1: answers one client, whatever it asks, with RECORDS."""
+
+    FRAME_EXIT, FRAME_OUTPUT = 4, 6
+    DIR, FILE, LINK, END, DATA, DONE, SHARED, SAME = 1, 2, 3, 4, 5, 10, 11, 12
+
+    def __init__(self, home, *records):
+        super().__init__(daemon=True)
+        self.path, = glob.glob(os.path.join(home, "run", "*.sock"))
+        os.rename(self.path, self.path + ".real")
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.stream = b"".join(records)
+        self.start()
+
+    def run(self):
+        client, _ = self.listener.accept()
+        with client:
+            client.recv(1 << 16)
+            for at in range(0, len(self.stream), 1 << 15):
+                client.sendall(self.frame(self.FRAME_OUTPUT, self.stream[at:at + (1 << 15)]))
+            client.sendall(self.frame(self.FRAME_EXIT, b""))
+            while client.recv(1 << 16):
+                pass
+
+    @staticmethod
+    def frame(kind, body):
+        return struct.pack("<IBBHI", len(body), kind, 0, 0, 1) + body
+
+    def close(self):
+        self.join()
+        self.listener.close()
+        os.rename(self.path + ".real", self.path)
+
+    @staticmethod
+    def record(kind, body=b""):
+        return struct.pack("<BI", kind, len(body)) + body
+
+    @classmethod
+    def named(cls, kind, number, name):
+        return cls.record(kind, struct.pack("<I", number) + name)
+
+    @classmethod
+    def link(cls, name, target):
+        return cls.record(cls.LINK, struct.pack("<I", len(name)) + name + target)
+
+
+class CopyOut(AttackTest):
+    """What comes out of a sandbox is data: no privilege, no way to another file, no name of its own."""
+
+    modes = ("root", "user", "userns")
+
+    def copy(self, source, target, code=0):
+        got = self.cordon("copy", source, os.path.join(self.dir, target))
+        self.assertEqual(got.code, code, got)
+        return got
+
+    def hostile(self, box, source, target, *records, code=0):
+        """Copies from a sandbox whose pid 1 sends these records."""
+        agent = HostileAgent(self.home, *records)
+        try:
+            return self.copy(f"{box.name}:{source}", target, code)
+        finally:
+            agent.close()
+
+    def listed(self, *parts):
+        return sorted(os.listdir(os.path.join(self.dir, *parts)))
+
+    def test_no_set_id_bit_and_no_capability(self):
+        box = self.create()
+        box.out("mkdir -p /root/t; cd /root/t; cp /bin/true suid; cp /bin/true cap; chmod 6755 suid; "
+                "mkdir d; chmod 2755 d; (setcap cap_net_raw+ep cap || true) 2> /dev/null; "
+                "(setfattr -n user.note -v x cap || true) 2> /dev/null")
+        got = self.copy(f"{box.name}:/root/t", "t")
+        for name in ("suid", "d"):
+            path = os.path.join(self.dir, "t", name)
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o755, path)
+            self.assertIn(f"warn: 't/{name}' is copied without its set-user-id and set-group-id bits",
+                          got.errtext)
+        self.assertEqual(os.listxattr(os.path.join(self.dir, "t", "cap")), [])
+        # one file alone is no other case
+        self.copy(f"{box.name}:/root/t/suid", "one")
+        self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.dir, "one")).st_mode), 0o755)
+
+    def test_no_device_fifo_or_socket(self):
+        box = self.create()
+        box.out("mkdir /root/t; cd /root/t; mkfifo p; touch f; "
+                "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'")
+        self.copy(f"{box.name}:/root/t", "t")
+        self.assertEqual(self.listed("t"), ["f"])
+        self.copy(f"{box.name}:/dev", "dev")
+        for where, _, files in os.walk(os.path.join(self.dir, "dev")):
+            for name in files:
+                mode = os.lstat(os.path.join(where, name)).st_mode
+                self.assertTrue(stat.S_ISREG(mode) or stat.S_ISLNK(mode), name)
+
+    def test_links_out_of_the_tree_are_left_out(self):
+        box = self.create()
+        box.out("mkdir -p /root/t/a; cd /root/t; echo 1 > f; ln -s /etc/passwd abs; ln -s ../x climb; "
+                "ln -s f in; ln -s /root/t/f a/own; ln -s a/../../../etc sneaky; ln -s /root/tt/f near")
+        got = self.copy(f"{box.name}:/root/t", "t")
+        self.assertEqual(self.listed("t"), ["a", "f", "in"])
+        self.assertEqual(os.readlink(os.path.join(self.dir, "t/a/own")), "../f")
+        for name, target in (("abs", "/etc/passwd"), ("climb", "../x"), ("near", "/root/tt/f")):
+            self.assertIn(f"warn: 't/{name}' is not copied: it is a link to '{target}', outside the "
+                          "copied tree", got.errtext)
+
+    def test_a_link_alone_is_not_copied(self):
+        with open(os.path.join(self.dir, "secret"), "w") as handle:
+            handle.write("of the host")
+        box = self.create()
+        box.out("ln -s secret /root/l; ln -s /secret /root/m")
+        for name in ("l", "m"):
+            got = self.copy(f"{box.name}:/root/{name}", name, code=1)
+            self.assertIn("is not copied: it is a link to", got.errtext)
+            self.assertFalse(os.path.lexists(os.path.join(self.dir, name)))
+
+    def test_hard_links_do_not_multiply(self):
+        box = self.create()
+        box.out("mkdir -p /root/t/d; cd /root/t; head -c 1000000 /dev/urandom > a; ln a d/b; "
+                "for i in $(seq 50); do ln a d/$i; done; echo x > alone")
+        self.copy(f"{box.name}:/root/t", "t")
+        files = [os.stat(os.path.join(self.dir, "t", name)) for name in ("a", "d/b", "d/50")]
+        self.assertEqual(len({st.st_ino for st in files}), 1)
+        self.assertEqual(files[0].st_nlink, 52)
+        self.assertEqual(os.stat(os.path.join(self.dir, "t/alone")).st_nlink, 1)
+
+    def test_the_name_is_the_callers(self):
+        box, h = self.create(), HostileAgent
+        os.mkdir(os.path.join(self.dir, "into"))
+        file = (h.named(h.FILE, 0o644, b".bashrc"), h.record(h.DATA, b"x"), h.record(h.END),
+                h.record(h.DONE))
+        self.hostile(box, "/root/report.txt", "into", *file)
+        self.assertEqual(self.listed("into"), ["report.txt"])
+        # one that names no file means contents, which a file has not
+        self.hostile(box, "/root/.", "into", *file, code=1)
+        self.assertEqual(self.listed("into"), ["report.txt"])
+
+    def test_what_a_hijacked_pid_1_sends(self):
+        """Set-id modes, links swapped for files that hard links name, entries of no known kind."""
+        box, h = self.create(), HostileAgent
+        os.mkdir(os.path.join(self.dir, "into"))
+        with open(os.path.join(self.dir, "victim"), "w") as handle:
+            handle.write("of the host")
+        got = self.hostile(
+            box, "/root/t", "into",
+            h.named(h.DIR, 0o7777, b"t"), h.named(h.DIR, 0o755, b"d"),
+            h.named(h.FILE, 0o6755, b"f"), h.record(h.SHARED), h.record(h.END),
+            h.link(b"f", b"../../victim"),       # climbs out: refused, the file stays
+            h.link(b"f", b"../f"),               # in its place, and inside while it is in d
+            h.record(h.END),
+            h.named(h.SAME, 0, b"up"),           # as a name further up it would lead out
+            h.record(h.END), h.record(h.DONE), code=1)
+        self.assertIn("'t/up' is not copied", got.errtext)
+        self.assertFalse(os.path.lexists(os.path.join(self.dir, "into/t/up")))
+        self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.dir, "into/t")).st_mode), 0o1777)
+        for bad in (h.record(7 + 13, b"\0" * 8), h.named(h.SAME, 0, b"x"), h.record(h.SHARED)):
+            got = self.hostile(box, "/root/t", "other", h.named(h.DIR, 0o755, b"t"), bad, code=1)
+            self.assertIn("makes no sense", got.errtext)
+
+    def test_a_copy_ends_before_the_disk_is_full(self):
+        if MODE != "root":
+            self.not_run("root may mount a file system of a known size, others may not")
+        disk = os.path.join(self.dir, "disk")
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "none", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        box = self.create()
+        box.out("head -c 200000000 /dev/zero > /root/big")
+        got = self.copy(f"{box.name}:/root/big", "disk/big", code=1)
+        self.assertIn("would fill the disk", got.errtext)
+        free = os.statvfs(disk)
+        self.assertGreater(free.f_bavail * free.f_frsize, 1 << 20)
 
 # --- 4. pools of the whole machine ------------------------------------------------------------
 

@@ -131,17 +131,21 @@ static void links_stay_inside(void)
 		{ "./a//b/.", 0, "a/b" },
 		{ ".", 0, "." },
 		{ "a/..", 0, "." },
-		{ "/", 0, "." },
-		{ "/", 2, "../.." },
-		{ "/etc/passwd", 0, "etc/passwd" },
-		{ "/etc/passwd", 2, "../../etc/passwd" },
-		{ "/../../etc/passwd", 1, "../etc/passwd" },
-		{ "//x", 0, "x" },
+		/* absolute ones are inside only below the place that the tree comes from, /top */
+		{ "/", 0, NULL },
+		{ "/etc/passwd", 2, NULL },
+		{ "/topple/f", 0, NULL },
+		{ "/top/../etc", 1, NULL },
+		{ "/top", 0, "." },
+		{ "/top/", 2, "../.." },
+		{ "/top/f", 0, "f" },
+		{ "//top//a/./f", 2, "../../a/f" },
+		{ "/../top/a/../f", 1, "../f" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		AUTO_BUF out = BUF_INIT(8192);
-		bool ok = tree_confine_link(cases[i].target, cases[i].depth, &out);
+		bool ok = tree_confine_link(cases[i].target, "/x/..//top/.", cases[i].depth, &out);
 
 		T_INT(ok, cases[i].want != NULL);
 		if (cases[i].want)
@@ -149,7 +153,106 @@ static void links_stay_inside(void)
 	}
 }
 
-static void a_link_that_climbs_out_is_missed_and_the_rest_copied(void)
+static void absolute_links_of_a_whole_root_are_inside(void)
+{
+	AUTO_BUF out = BUF_INIT(8192);
+
+	T_TRUE(tree_confine_link("/etc/passwd", "/", 1, &out));
+	T_STR(buf_str(&out), "../etc/passwd");
+	T_TRUE(!tree_confine_link("/etc/passwd", NULL, 1, &out));
+}
+
+static void names_come_from_the_callers_path(void)
+{
+	static const char *const cases[][2] = {
+		{ "/a/b", "b" }, { "/a/b//", "b" }, { "/", "" },         { "/a/.", "" },
+		{ "/a/..", "" }, { "b", "b" },      { "/a/...", "..." },
+	};
+	AUTO_BUF path = BUF_INIT(1024);
+	char name[FILE_NAME_MAX_BYTES + 1];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		T_INT(tree_name_of(cases[i][0], name), 0);
+		T_STR(name, cases[i][1]);
+	}
+	buf_add_fill(&path, 'x', FILE_NAME_MAX_BYTES + 1);
+	T_INT(tree_name_of(buf_str(&path), name), -ENAMETOOLONG);
+}
+
+static void privileges_stay_behind(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	struct err e = { 0 };
+
+	file_put_dir(&s, 07755, "t");
+	file_put_file(&s, 06755, "f");
+	file_put_end(&s);
+	file_put_end(&s);
+	file_put_done(&s);
+	T_INT(build("lowered", TREE_OUTSIDE, &s, false, &e), 0);
+	T_INT(mode_of("lowered"), 01755);
+	T_INT(mode_of("lowered/f"), 0755);
+	T_INT(n_notes, 2);
+	T_INT(build("kept", 0, &s, false, &e), 0);
+	T_INT(mode_of("kept/f"), 06755);
+}
+
+static ino_t inode_of(const char *name)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
+	struct stat st;
+
+	return lstat(path, &st) < 0 ? 0 : st.st_ino;
+}
+
+static void hard_links_are_kept(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	struct err e = { 0 };
+
+	file_put_dir(&s, 0755, "t");
+	file_put_dir(&s, 0755, "d");
+	for (unsigned i = 0; i < 2; i++) {
+		file_put_file(&s, 0644, i ? "g" : "f");
+		file_put_shared(&s);
+		file_put_data(&s, i ? "g" : "f", 1);
+		file_put_end(&s);
+	}
+	file_put_end(&s);
+	file_put_same(&s, 1, "g2");
+	file_put_same(&s, 0, "f2");
+	file_put_end(&s);
+	file_put_done(&s);
+	T_INT(build("hard", TREE_OUTSIDE, &s, true, &e), 0);
+	T_INT(n_misses, 0);
+	T_TRUE(inode_of("hard/f2") == inode_of("hard/d/f"));
+	T_TRUE(inode_of("hard/g2") == inode_of("hard/d/g"));
+	T_STR(content("hard/g2"), "g");
+}
+
+/* The file that a hard link means is gone, and what has its name now is no file of the stream. */
+static void a_hard_link_means_the_file_and_no_other(void)
+{
+	AUTO_BUF s = BUF_INIT(65536);
+	struct err e = { 0 };
+
+	file_put_dir(&s, 0755, "t");
+	file_put_dir(&s, 0755, "d");
+	file_put_file(&s, 0644, "f");
+	file_put_shared(&s);
+	file_put_end(&s);
+	file_put_link(&s, "f", "../f");
+	file_put_end(&s);
+	file_put_same(&s, 0, "up");
+	file_put_end(&s);
+	file_put_done(&s);
+	T_INT(build("swapped", TREE_OUTSIDE, &s, false, &e), 0);
+	T_INT(n_misses, 1);
+	T_STR(link_target("swapped/d/f"), "../f");
+	T_INT(inode_of("swapped/up"), 0);
+}
+
+static void a_link_out_of_the_tree_is_left_out_and_the_rest_copied(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);
 	struct err e = { 0 };
@@ -162,9 +265,9 @@ static void a_link_that_climbs_out_is_missed_and_the_rest_copied(void)
 	file_put_end(&s);
 	file_put_done(&s);
 	T_INT(build("climb", TREE_OUTSIDE, &s, false, &e), 0);
-	T_INT(n_misses, 1);
+	T_INT(n_notes, 2);
 	T_STR(link_target("climb/bad"), "");
-	T_STR(link_target("climb/abs"), "etc/passwd");
+	T_STR(link_target("climb/abs"), "");
 	T_STR(content("climb/f"), "");
 	T_INT(build("inside", 0, &s, false, &e), 0);
 	T_STR(link_target("inside/bad"), "../../../etc");
@@ -178,7 +281,7 @@ static void nothing_is_written_through_a_link(void)
 	struct err e = { 0 };
 
 	file_put_dir(&s, 0755, "t");
-	file_put_link(&s, "d", "/");
+	file_put_link(&s, "d", ".");
 	file_put_dir(&s, 0755, "d");
 	file_put_file(&s, 0644, "f");
 	file_put_end(&s);
@@ -219,7 +322,7 @@ static void streams_that_make_no_sense_are_refused(void)
 {
 	struct err e = { 0 };
 
-	for (unsigned k = 0; k < 8; k++) {
+	for (unsigned k = 0; k < 12; k++) {
 		AUTO_BUF s = BUF_INIT(65536);
 		AUTO_FREE char *to = xasprintf("nonsense-%u", k);
 
@@ -253,6 +356,23 @@ static void streams_that_make_no_sense_are_refused(void)
 		case 7:
 			file_put_dir(&s, 0755, "a");
 			file_put_dir(&s, 0755, "");
+			break;
+		case 8: /* a further name of no file, or outside every directory */
+			file_put_dir(&s, 0755, "a");
+			file_put_same(&s, 0, "b");
+			break;
+		case 9:
+			file_put_same(&s, 0, "b");
+			break;
+		case 10: /* numbers for what is no file, or has bytes already */
+			file_put_dir(&s, 0755, "a");
+			file_put_shared(&s);
+			break;
+		case 11:
+			file_put_dir(&s, 0755, "a");
+			file_put_file(&s, 0644, "f");
+			file_put_data(&s, "x", 1);
+			file_put_shared(&s);
 			break;
 		}
 		T_INT(build(to, TREE_OUTSIDE, &s, false, &e), -1);
@@ -310,6 +430,27 @@ static void what_the_source_says_is_passed_on(void)
 	T_STR(e.msg, "no such thing");
 }
 
+static void room_ends_before_the_disk_does(void)
+{
+	struct statvfs fs = { .f_frsize = 4096, .f_blocks = 1000000, .f_bavail = 50000 };
+
+	T_INT(room_left(&fs), 0); /* 5 % */
+	fs.f_bavail = 50001;
+	T_INT(room_left(&fs), 4096);
+	fs.f_blocks = 100000000; /* 400 GB: 1 GiB is less than 5 % */
+	fs.f_bavail = (1u << 30) / 4096;
+	T_INT(room_left(&fs), 0);
+	fs.f_bavail += 2;
+	T_INT(room_left(&fs), 8192);
+	fs.f_files = 1000;
+	fs.f_favail = 49;
+	T_INT(room_left(&fs), 0);
+	fs.f_favail = 50;
+	T_INT(room_left(&fs), 8192);
+	fs = (struct statvfs){ .f_frsize = 4096 };
+	T_TRUE(room_left(&fs) == UINT64_MAX);
+}
+
 int main(void)
 {
 	if (!mkdtemp(dir))
@@ -317,7 +458,13 @@ int main(void)
 	T_RUN(trees_are_built_however_the_stream_is_cut);
 	T_RUN(an_existing_directory_takes_it_under_its_name);
 	T_RUN(links_stay_inside);
-	T_RUN(a_link_that_climbs_out_is_missed_and_the_rest_copied);
+	T_RUN(absolute_links_of_a_whole_root_are_inside);
+	T_RUN(names_come_from_the_callers_path);
+	T_RUN(privileges_stay_behind);
+	T_RUN(hard_links_are_kept);
+	T_RUN(a_hard_link_means_the_file_and_no_other);
+	T_RUN(room_ends_before_the_disk_does);
+	T_RUN(a_link_out_of_the_tree_is_left_out_and_the_rest_copied);
 	T_RUN(nothing_is_written_through_a_link);
 	T_RUN(links_already_there_are_not_followed);
 	T_RUN(streams_that_make_no_sense_are_refused);
