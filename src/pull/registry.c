@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -95,6 +96,27 @@ void registry_done(struct registry *r)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
+/* An answer that brings no content may be long, but not without end: curl reads the body of a redirect
+ * to its end, and so do we with the body of an error. */
+static int watch_body(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+		      curl_off_t up)
+{
+	CURL *c = arg;
+	long status = 0;
+
+	curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+	return status != 200 && status != 206 && down > REGISTRY_REST_MAX_BYTES;
+}
+
+static size_t watch_headers(char *data, size_t size, size_t n, void *arg)
+{
+	CURL *c = arg;
+	long so_far = 0;
+
+	curl_easy_getinfo(c, CURLINFO_HEADER_SIZE, &so_far);
+	return so_far > (long)REGISTRY_HEADERS_MAX_BYTES ? 0 : size * n;
+}
+
 static CURL *new_request(const struct registry *r, const struct endpoint *p, const char *url)
 {
 	CURL *c = curl_easy_init();
@@ -112,6 +134,11 @@ static CURL *new_request(const struct registry *r, const struct endpoint *p, con
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)REGISTRY_CONNECT_SECONDS);
 	curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)REGISTRY_STALL_SECONDS);
+	curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, watch_body);
+	curl_easy_setopt(c, CURLOPT_XFERINFODATA, c);
+	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, watch_headers);
+	curl_easy_setopt(c, CURLOPT_HEADERDATA, c);
 	if (r->ca_certs) /* besides the system's, which are a directory */
 		curl_easy_setopt(c, CURLOPT_CAINFO, r->ca_certs);
 	return c;
@@ -227,6 +254,7 @@ static void post_identity(CURL *c, const struct endpoint *p, const struct challe
 			  "&refresh_token=%s",
 			  service, scope, token);
 
+	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* it would be posted there too */
 	curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, body);
 	explicit_bzero(body, strlen(body));
 	curl_free(service);
@@ -276,6 +304,9 @@ static int ask_for_token(struct registry *r, struct endpoint *p, const struct ch
 		pause_ms(REGISTRY_PAUSE_MS << (n - 1));
 	}
 	curl_easy_cleanup(c);
+	if (buf_failed(&body))
+		return err_set(e, ERR_LIMIT, "the token server of '%s' sends more than %u KiB",
+			       p->host, REGISTRY_TOKEN_MAX_BYTES >> 10);
 	if (result != CURLE_OK)
 		return err_set(e, ERR_SYSTEM, "ask '%.200s' for a token: %s", ch->realm,
 			       curl_easy_strerror(result));
@@ -286,12 +317,43 @@ static int ask_for_token(struct registry *r, struct endpoint *p, const struct ch
 	return read_token(p, &body, e);
 }
 
+/* Scheme, host and port of two addresses are the same. */
+static bool same_origin(const char *a, const char *b)
+{
+	static const CURLUPart parts[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
+	const char *text[] = { a, b };
+	CURLU *url[] = { curl_url(), curl_url() };
+	bool same = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(url); i++)
+		same = same && url[i] &&
+		       curl_url_set(url[i], CURLUPART_URL, text[i], 0) == CURLUE_OK;
+	for (size_t i = 0; same && i < ARRAY_SIZE(parts); i++) {
+		char *x = NULL, *y = NULL;
+
+		same = curl_url_get(url[0], parts[i], &x, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+		       curl_url_get(url[1], parts[i], &y, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+		       strcasecmp(x, y) == 0;
+		curl_free(x);
+		curl_free(y);
+	}
+	curl_url_cleanup(url[0]);
+	curl_url_cleanup(url[1]);
+	return same;
+}
+
 /* Answers a 401. */
 static int authenticate(struct registry *r, struct endpoint *p, CURL *easy, struct err *e)
 {
 	struct curl_header *h;
 	struct challenge ch;
+	char *from = NULL;
 
+	if (curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &from) != CURLE_OK || !from ||
+	    !same_origin(from, p->base))
+		return err_set(e, ERR_DENIED,
+			       "'%s' sends us on to '%.200s', which wants a login of its own",
+			       p->host, from ? from : "?");
 	for (size_t i = 0;; i++) {
 		if (curl_easy_header(easy, "WWW-Authenticate", i, CURLH_HEADER, -1, &h) !=
 		    CURLHE_OK)
@@ -315,6 +377,12 @@ static int authenticate(struct registry *r, struct endpoint *p, CURL *easy, stru
 
 static int fail_transfer(const struct endpoint *p, CURLcode result, struct err *e)
 {
+	if (result == CURLE_ABORTED_BY_CALLBACK)
+		return err_set(e, ERR_LIMIT, "'%s' sends an error or redirect of more than %u KiB",
+			       p->host, REGISTRY_REST_MAX_BYTES >> 10);
+	if (result == CURLE_WRITE_ERROR) /* bodies that grow too long were told by their readers */
+		return err_set(e, ERR_LIMIT, "'%s' sends headers of more than %u KiB", p->host,
+			       REGISTRY_HEADERS_MAX_BYTES >> 10);
 	err_set(e, ERR_SYSTEM, "'%s': %s", p->host, curl_easy_strerror(result));
 	if (result == CURLE_PEER_FAILED_VERIFICATION)
 		return err_hint(e, "trust its certificate: 'cordon pull --ca-certs FILE', or "

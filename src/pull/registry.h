@@ -5,6 +5,10 @@
  * redirects to other hosts without taking credentials along, refuse to leave TLS unless plain HTTP
  * was asked for, honour the usual proxy variables, and are tried again when the trouble is likely
  * to pass.
+ *
+ * Credentials go to the endpoint itself and to the token server that the endpoint names (its realm).
+ * A server that an endpoint redirected us to may name nothing: its 401 is an error. A token that is
+ * posted follows no redirect, because curl would post it again.
  */
 #pragma once
 
@@ -27,6 +31,9 @@
 #define REGISTRY_CONNECT_SECONDS 15
 #define REGISTRY_STALL_SECONDS 30 /* without a byte */
 #define REGISTRY_TOKEN_MAX_BYTES (256u << 10)
+#define REGISTRY_HEADERS_MAX_BYTES (256u << 10) /* of one request with all its redirects */
+#define REGISTRY_REST_MAX_BYTES \
+	(1u << 20) /* body of an answer that is no content: error, redirect */
 
 struct endpoint {
 	char *host; /* as in references: "localhost:5000" */

@@ -2,15 +2,19 @@
 nobody had listed, privileges left in shared directories, pools that belong to the whole machine.
 One class per finding, one test per hole; docs/security.md names them."""
 
+import base64
 import glob
+import json
 import os
 import socket
+import ssl
 import stat
 import struct
 import subprocess
 import threading
 
 from attack import AttackTest
+from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from harness import COMMAND_SECONDS, CORDON, MODE, CordonTest
 
 # --- 1. a host path means one object ---------------------------------------------------------
@@ -202,6 +206,179 @@ class CopyOut(AttackTest):
 # --- 6. limits of ordinary users --------------------------------------------------------------
 
 # --- 7. registry, image host, descriptors, names, logs -----------------------------------------
+
+
+class HostileRegistry(ImageMixin, AttackTest):
+    """A registry that is not the one it says, or that somebody took over."""
+
+    modes = ("root", "user")
+    LOGIN = "Basic " + base64.b64encode(b"ann:secret").decode()
+
+    def registry(self, answer=None, tls=True):
+        """One that speaks TLS with a certificate of its own, and an image `x` of one small layer."""
+        fake = FakeRegistry(self, answer)
+        fake.scheme = "https" if tls else "http"
+        if tls:
+            key, self.cert = make_certificate(self.dir, f"server{fake.server_port}")
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.cert, key)
+            fake.socket = context.wrap_socket(fake.socket, server_side=True)
+        layer = Layer(self.path(f"l{fake.server_port}.tar"))
+        layer.add("f", b"x" * 5000)
+        with open(layer.close(), "rb") as handle:
+            fake.image("latest", [handle.read()])
+        return fake
+
+    def login(self, fake):
+        self.ok("login", fake.host, "--username", "ann", "--password-stdin", stdin=b"secret")
+
+    def pull(self, fake, *certs, says):
+        """A pull that fails and says why; the certificates of both servers are trusted."""
+        bundle = self.path("bundle.crt")
+        with open(bundle, "w") as handle:
+            for path in glob.glob(self.path("server*.crt")):
+                with open(path) as one:
+                    handle.write(one.read())
+        return self.refused("pull", "--ca-certs", bundle, f"{fake.host}/x", says=says, timeout=60)
+
+    @staticmethod
+    def heard(fake):
+        """Everything secret that FAKE was told."""
+        return [text for *_, headers in fake.requests for text in headers.values()
+                if "ann" in text or "Basic" in text or "secret" in text or "refresh" in text]
+
+    def test_a_redirect_target_is_not_logged_in_to(self):
+        """The registry sends us elsewhere; elsewhere asks for our login, by token or by password."""
+        for challenge in ("Bearer", "Basic"):
+            with self.subTest(challenge):
+                evil = self.registry(lambda h, kind, name, n: kind != "token" and (h.reply(
+                    401, b"", WWW_Authenticate=f'{challenge} realm="https://{h.server.host}/v2/token/x"')
+                    or True) or h.reply(200, b'{"token": "t"}') or True)
+                fake = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
+                    307, b"", Location=f"https://{evil.host}/v2/x/blobs/{name}") or True))
+                self.login(fake)
+                self.pull(fake, says="wants a login of its own")
+                self.assertEqual(self.heard(evil), [])
+                self.assertEqual(evil.asked_for("token"), [])
+
+    def test_a_redirected_manifest_is_no_other_case(self):
+        evil = self.registry(lambda h, kind, name, n: h.reply(
+            401, b"", WWW_Authenticate=f'Bearer realm="https://{h.server.host}/v2/token/x"') or True)
+        fake = self.registry(lambda h, kind, name, n: h.reply(
+            302, b"", Location=f"https://{evil.host}/v2/x/{kind}/{name}") or True)
+        self.login(fake)
+        self.pull(fake, says="wants a login of its own")
+        self.assertEqual(self.heard(evil), [])
+
+    def test_a_token_server_that_sends_us_on(self):
+        """Neither the password nor what a helper gave (a token that is posted) goes along."""
+        evil = self.registry()
+        evil.RequestHandlerClass = PostHandler
+        fake = self.registry(lambda h, kind, name, n: h.reply(
+            307, b"", Location=f"https://{evil.host}/v2/token/x") or True if kind == "token" else h.reply(
+            401, b"", WWW_Authenticate=f'Bearer realm="https://{h.server.host}/v2/token/x"') or True)
+        fake.RequestHandlerClass = PostHandler
+        self.login(fake)
+        self.pull(fake, says="")
+        self.assertEqual(self.heard(evil), [])
+        self.ok("logout", fake.host)
+        os.mkdir(self.path(".docker"))
+        with open(self.path(".docker/config.json"), "w") as handle:
+            json.dump({"auths": {fake.host: {"identitytoken": "secret-refresh"}}}, handle)
+        self.pull(fake, says="")
+        self.assertTrue(self.heard(fake), "the token was never used: the test tests nothing")
+        self.assertEqual(self.heard(evil), [])
+
+    def test_no_way_down_from_tls(self):
+        """Neither a redirect nor a realm leads to a server that everybody on the way can read."""
+        plain = self.registry(tls=False)
+        down = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
+            307, b"", Location=f"http://{plain.host}/v2/x/blobs/{name}") or True))
+        self.pull(down, says="Unsupported protocol")
+        realm = self.registry(lambda h, kind, name, n: h.reply(
+            401, b"", WWW_Authenticate=f'Bearer realm="http://{plain.host}/v2/token/x"') or True)
+        self.login(realm)
+        self.pull(realm, says="Unsupported protocol")
+        for place in ("file:///etc/passwd", "ftp://localhost/x", "gopher://localhost/x"):
+            odd = self.registry(lambda h, kind, name, n: h.reply(302, b"", Location=place) or True)
+            self.pull(odd, says="Unsupported protocol")
+        self.assertEqual(plain.requests, [])
+
+    def endless(self, h, status, headers, chunk):
+        """Sends until the client hangs up, and counts."""
+        h.send_response(status)
+        for name, value in headers:
+            h.send_header(name, value)
+        h.end_headers()
+        try:
+            while h.server.sent < 1 << 30:
+                h.wfile.write(chunk)
+                h.server.sent += len(chunk)
+        except OSError:
+            pass
+        h.close_connection = True
+        return True
+
+    def test_answers_without_an_end(self):
+        """Of a manifest, a blob, a token, an error and a redirect: each is left after a while."""
+        chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+        chunked = [("Transfer-Encoding", "chunked")]
+        for what, answer in {
+            "manifest": lambda h, kind, name, n: self.endless(h, 200, chunked, chunk),
+            "blob": lambda h, kind, name, n: kind == "blobs" and self.endless(h, 200, chunked, chunk),
+            "error": lambda h, kind, name, n: kind == "blobs" and self.endless(h, 404, chunked, chunk),
+            "redirect": lambda h, kind, name, n: kind == "blobs" and self.endless(
+                h, 307, [("Location", "/v2/x/blobs/y"), *chunked], chunk),
+            "challenge": lambda h, kind, name, n: kind == "blobs" and self.endless(
+                h, 401, [("WWW-Authenticate", "Basic realm=x"), *chunked], chunk),
+            "token": lambda h, kind, name, n: self.endless(h, 200, chunked, chunk)
+            if kind == "token" else h.reply(401, b"", WWW_Authenticate=(
+                f'Bearer realm="https://{h.server.host}/v2/token/x"')) or True,
+        }.items():
+            with self.subTest(what):
+                fake = self.registry(answer)
+                fake.sent = 0
+                self.pull(fake, says="")
+                self.assertLess(fake.sent, 64 << 20)
+
+    def test_headers_without_an_end(self):
+        for status in (200, 302, 401):
+            with self.subTest(status):
+                def answer(h, kind, name, n):
+                    h.send_response(status)
+                    return self.flood(h)
+                fake = self.registry(answer)
+                fake.sent = 0
+                self.pull(fake, says="sends headers of more than 256 KiB")
+                self.assertLess(fake.sent, 16 << 20)
+
+    def flood(self, h):
+        h.flush_headers()
+        try:
+            while h.server.sent < 256 << 20:
+                h.server.sent += h.wfile.write(b"".join(b"X-%d: %s\r\n" % (i, b"x" * 1000)
+                                                        for i in range(64)))
+        except OSError:
+            pass
+        h.close_connection = True
+        return True
+
+    def test_wrong_bytes_behind_a_redirect(self):
+        """What a redirect brings is held against the digest like everything else."""
+        other = self.registry()
+        fake = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
+            307, b"", Location=f"https://{other.host}/v2/x/blobs/{name}") or True))
+        other.blobs = {digest: bytes(len(data)) for digest, data in fake.blobs.items()}
+        self.pull(fake, says="has the digest")
+
+
+class PostHandler(FakeHandler):
+    """Takes POST too, and keeps what was posted."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.headers["X-Body"] = body.decode()
+        self.do_GET()
 
 
 class HostImage(CordonTest):
