@@ -5,12 +5,14 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/raw.h"
+#include "base/str.h"
 
 static void hold(void *arg)
 {
@@ -41,6 +43,51 @@ int holder_start(struct holder *h)
 	if (pid < 0)
 		fd_closep(&h->keep);
 	return pid < 0 ? (int)pid : 0;
+}
+
+struct limit {
+	int resource;
+	struct rlimit before, then;
+};
+
+/* The limits of the list TEXT that we can set. */
+static unsigned read_limits(const char *text, struct limit out[HOLDER_LIMITS_MAX])
+{
+	unsigned n = 0;
+
+	for (struct str rest = str_of(text); rest.p && n < HOLDER_LIMITS_MAX;) {
+		struct str number = str_cut(&rest, ' '), resource = str_cut(&number, ':');
+		struct limit *l = &out[n];
+		uint64_t which, most;
+
+		if (!number.p || parse_u64_str(resource, 0, RLIMIT_NLIMITS - 1, &which) < 0 ||
+		    parse_u64_str(number, 0, UINT64_MAX, &most) < 0 ||
+		    getrlimit((int)which, &l->before) < 0)
+			continue;
+		l->resource = (int)which;
+		l->then = l->before;
+		if (l->then.rlim_cur > most)
+			l->then.rlim_cur = most;
+		n++;
+	}
+	return n;
+}
+
+int holder_start_within(struct holder *h, const char *limits)
+{
+	struct limit limit[HOLDER_LIMITS_MAX];
+	unsigned n = limits ? read_limits(limits, limit) : 0;
+	int r = 0, back;
+
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = setrlimit(limit[i].resource, &limit[i].then) < 0 ? -errno : 0;
+	if (r == 0)
+		r = holder_start(h);
+	for (unsigned i = 0; i < n; i++) {
+		back = setrlimit(limit[i].resource, &limit[i].before);
+		r = r == 0 && back < 0 ? -errno : r;
+	}
+	return r;
 }
 
 int holder_namespace(const struct holder *h)

@@ -10,6 +10,7 @@
 #include "base/err.h"
 
 #define HOLDER_STACK_BYTES 4096 /* three system calls */
+#define HOLDER_LIMITS_MAX 4     /* what the kernel counts per namespace */
 
 struct holder {
 	pid_t pid;
@@ -20,6 +21,11 @@ struct holder {
 
 /* Starts it in a new user namespace. 0 or -errno. H must stay where it is until holder_end(). */
 MUST_USE int holder_start(struct holder *h);
+/* The same under the soft limits of the list LIMITS, "RESOURCE:NUMBER RESOURCE:NUMBER …": the kernel keeps them for the
+ * namespace, where they hold for all ids together. We have our own ones again afterwards. */
+MUST_USE int holder_start_within(struct holder *h, const char *limits);
+/* In this variable whoever starts pid 1 passes such a list to it. */
+#define HOLDER_LIMITS "LIMITS"
 /* A descriptor of its namespace, or -errno. */
 MUST_USE int holder_namespace(const struct holder *h);
 /* Lets it go; it ends by itself, and takes a moment. */

@@ -200,7 +200,7 @@ static const struct {
 	{ FACT_CGROUP_CPU, "CPUs", offsetof(struct enforcement, cpus),
 	  "the default is not enforced, --cpus pins to so many" },
 	{ FACT_CGROUP_PIDS, "Processes", offsetof(struct enforcement, pids),
-	  "counted for all sandboxes of this user together" },
+	  "the limit of each sandbox's user namespace holds" },
 	// clang-format on
 };
 
@@ -211,7 +211,8 @@ static void report_limits(struct report *r)
 		const struct fact *f = &r->facts.fact[limits[i].id];
 		const char *held = (const char *)&r->proof.limits + limits[i].offset;
 
-		if (starts_with(held, "cgroup") || (!r->proof.ran && f->yes)) {
+		if (starts_with(held, "cgroup") || starts_with(held, "user namespace") ||
+		    (!r->proof.ran && f->yes)) {
 			ui_check(UI_GOOD, limits[i].check, "limited by %s", *held ? held : f->text);
 			continue;
 		}

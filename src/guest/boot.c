@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -203,7 +204,8 @@ int guest_boot(struct guest *g, struct err *e)
 	static struct holder holder; /* its stack is used for a moment after we let it go */
 	int fds[FDPASS_MAX];
 	unsigned n_fds = 0;
-	int r = holder_start(&holder); /* it comes up while we wait to hear what to be */
+	/* it comes up while we wait to hear what to be */
+	int r = holder_start_within(&holder, getenv(HOLDER_LIMITS));
 
 	if (r < 0)
 		return err_sys(e, -r, "create the payload's user namespace");

@@ -21,6 +21,8 @@
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
+#define BUFFERS_PART \
+	8 /* of the memory limit: 64 MiB of 512, so a dozen connections at full speed */
 #define REMOVE_TRIES 400 /* a killed supervisor's processes take a moment on a busy machine */
 #define REMOVE_RETRY_MS 5
 #define REMOVE_DEPTH_MAX 8 /* what a payload-owned subtree can nest under its delegation */
@@ -178,6 +180,13 @@ static bool set_memory_v2(int dir, uint64_t bytes)
 	return true;
 }
 
+/* Buffers of connections are no memory to version 1, which counts them by themselves; version 2 counts them as any memory. The
+ * kernel counts a socket only if the limit was there before it. Newer kernels may be built without the file. */
+static void set_buffers_v1(int dir, uint64_t memory_bytes)
+{
+	IGNORE(set_number(dir, "memory.kmem.tcp.limit_in_bytes", memory_bytes / BUFFERS_PART));
+}
+
 /* v1 wants memory <= memory + swap at every moment, so the order depends on the direction. */
 static bool set_memory_v1(int dir, uint64_t bytes)
 {
@@ -205,6 +214,8 @@ static void apply_v1(struct cgroup *c, int dir, unsigned kind, const struct cgro
 	switch (kind) {
 	case CGROUP_MEMORY:
 		c->enforced[kind] |= l->memory_bytes && set_memory_v1(dir, l->memory_bytes);
+		if (l->memory_bytes)
+			set_buffers_v1(dir, l->memory_bytes);
 		break;
 	case CGROUP_PIDS:
 		c->enforced[kind] |= l->pids && set_number(dir, "pids.max", l->pids);

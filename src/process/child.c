@@ -281,11 +281,12 @@ static long confine(const struct step *s)
 
 static long execute(const struct step *s)
 {
-	/* the program's name is all that shows of us in ps; its environment is empty */
+	/* the program's name is all that shows of us in ps */
 	static const char *const guest[] = { "cordon-guest", NULL };
-	static const char *const envp[] = { NULL };
+	static const char *const none[] = { NULL };
 
-	return RAW5(SYS_execveat, s->fd, "", s->argv ? s->argv : guest, envp, AT_EMPTY_PATH_);
+	return RAW5(SYS_execveat, s->fd, "", s->argv ? s->argv : guest, s->envp ? s->envp : none,
+		    AT_EMPTY_PATH_);
 }
 
 static long apply(struct walker *w, const struct step *s)

@@ -32,6 +32,7 @@
 #include "base/raw.h"
 #include "process/birth.h"
 #include "process/server.h"
+#include "process/shares.h"
 
 #define CHILD_STACK_BYTES 65536
 #define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
@@ -416,6 +417,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	}
 	/* until then we are an id the namespace does not know, and could make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
+	shares_plan(i->plan, r->rootfs.ids);
 	if (!i->netns)
 		add_network(i, r->rootfs.ids);
 	if (rootfs_plan(&r->rootfs, serving->device, i->plan, maps, ret_n_maps, e) < 0)
@@ -425,7 +427,9 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	s = plan_add(i->plan, STEP_KEEP);
 	s->fd = guest_end;
 	s->mode = GUEST_CHANNEL_FD;
-	plan_add(i->plan, STEP_EXEC)->fd = r->guest_program;
+	s = plan_add(i->plan, STEP_EXEC);
+	s->fd = r->guest_program;
+	s->envp = shares_environment(i->plan, r->rootfs.ids, r->limits.pids);
 	return plan_check(i->plan, e);
 }
 

@@ -54,7 +54,7 @@ enum step_op {
 	STEP_IDS,      /* become id mode of the new user namespace */
 	STEP_KEEP,     /* descriptor fd becomes number mode, not close-on-exec */
 	STEP_CONFINE, /* ends with the parent; capabilities of flags at most; system calls of filter */
-	STEP_EXEC,    /* the program in fd; argv, or that of pid 1 */
+	STEP_EXEC,    /* the program in fd; argv, or that of pid 1; envp */
 	STEP_OP_COUNT
 };
 
@@ -74,6 +74,7 @@ struct step {
 		const struct sock_fprog *filter;
 		const char *const *argv;
 	};
+	const char *const *envp; /* NULL: none */
 	uint64_t dev, ino;
 };
 

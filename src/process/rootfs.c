@@ -24,6 +24,10 @@
 #define WORK_AREA "u/work" /* of the overlay, below the stage */
 #define WRITABLE_LAYER ",upperdir=u/upper,workdir=" WORK_AREA ",volatile"
 #define TTY_GROUP 5u /* as every distribution has it */
+/* The machine has 4096 terminals, 1024 of them for the host alone: two dozen sandboxes that each take all they can
+ * do not use up the rest. */
+#define TERMINALS_MAX 128
+#define PTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=%d"
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
 /* Trees of the host's programs get no id map. Their files then belong to nobody inside, so root inside has
@@ -244,9 +248,9 @@ static void add_dev(struct builder *b, int whole, const int trees[FIXTURE_NODES]
 	else
 		add_host_nodes(b, trees);
 	/* the tty group exists only where the map holds it */
-	snprintf(pts, sizeof(pts), "newinstance,ptmxmode=0666,mode=0620");
+	snprintf(pts, sizeof(pts), PTS_OPTIONS, TERMINALS_MAX);
 	if (b->r->ids->mode != IDS_SINGLE)
-		snprintf(pts, sizeof(pts), "newinstance,ptmxmode=0666,mode=0620,gid=%u",
+		snprintf(pts, sizeof(pts), PTS_OPTIONS ",gid=%u", TERMINALS_MAX,
 			 TTY_GROUP + ids_shift(b->r->ids));
 	add_mount(b, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, pts);
 	memory_options(shm, 01777, (b->r->spec->memory_mib + 1) / 2);

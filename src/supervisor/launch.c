@@ -410,7 +410,7 @@ static void settle_limits(struct supervisor *s, struct boot_message *boot)
 
 	say(f->memory, c->enforced[CGROUP_MEMORY] ? group : "not enforced");
 	say(f->cpus, c->enforced[CGROUP_CPU] ? group : "not enforced");
-	say(f->pids, c->enforced[CGROUP_PIDS] ? group : "rlimit");
+	say(f->pids, c->enforced[CGROUP_PIDS] ? group : "user namespace");
 	if (!c->enforced[CGROUP_MEMORY] && spec->memory_set) {
 		boot->data_limit = spec->memory_mib * MIB;
 		say(f->memory, "rlimit, per process");

@@ -14,6 +14,8 @@
 #include <linux/keyctl.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
+#include <mqueue.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -931,6 +933,171 @@ static void attack_hand_output(void)
 		sched_yield(); /* until it floods */
 }
 
+/* --- pools of the whole machine: each attack says how much it got, and holds it until it is killed --- */
+
+static _Noreturn void hold(const char *what, long n, int error)
+{
+	printf("%s %ld %s\n", what, n, error ? strerrorname_np(error) : "-");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static void attack_hoard_terminals(void)
+{
+	long n = 0;
+
+	while (n < 1024 && open("/dev/ptmx", O_RDWR | O_NOCTTY) >= 0)
+		n++;
+	hold("terminals", n, errno);
+}
+
+#define TCP_PAIRS 48
+
+/* Fills one connection over loopback that nobody reads from. Returns the bytes that the kernel took. */
+static long fill_connection(int listener, const struct sockaddr_in *at)
+{
+	static char block[1 << 16];
+	int big = 4 << 20, to = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	long sum = 0, n, misses = 0;
+
+	setsockopt(to, SOL_SOCKET, SO_SNDBUF, &big, sizeof(big));
+	if (connect(to, (const struct sockaddr *)at, sizeof(*at)) < 0 && errno != EINPROGRESS)
+		return 0;
+	if (accept(listener, NULL, NULL) < 0)
+		return 0;
+	while (misses < 20) {
+		n = send(to, block, sizeof(block), MSG_DONTWAIT);
+		misses = n > 0 ? 0 : misses + 1;
+		sum += n > 0 ? n : 0;
+		if (n <= 0)
+			usleep(500); /* the other end moves data from one buffer to the other */
+	}
+	return sum;
+}
+
+static void attack_hoard_tcp(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t length = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	long sum = 0;
+
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(listener, 8) < 0 ||
+	    getsockname(listener, (struct sockaddr *)&at, &length) < 0)
+		return;
+	for (int i = 0; i < TCP_PAIRS; i++)
+		sum += fill_connection(listener, &at);
+	hold("tcp", sum, 0);
+}
+
+/* One process for each of many users: a limit that counts per user sees one of each. */
+static void attack_hoard_processes(void)
+{
+	long n = 0;
+
+	while (n < 200) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			hold("processes", n, errno);
+		if (pid == 0) {
+			if (setresuid((uid_t)n + 1, (uid_t)n + 1, (uid_t)n + 1) < 0)
+				_exit(1);
+			for (;;)
+				pause();
+		}
+		n++;
+	}
+	hold("processes", n, 0);
+}
+
+#define WATCHED_FILES 1600 /* in each of 128 instances: as many watches as a user usually has */
+
+static void take_watches(int instance)
+{
+	char name[64];
+
+	for (int i = 0; i < WATCHED_FILES; i++) {
+		snprintf(name, sizeof(name), "/tmp/watched-%d", i);
+		close(open(name, O_CREAT | O_RDWR, 0666));
+		inotify_add_watch(instance, name, IN_MODIFY);
+	}
+}
+
+/* The same as USER: what one user has is not all that a sandbox has. */
+static void take_counted_as(uid_t user, int ready)
+{
+	struct mq_attr attr = { .mq_maxmsg = 10, .mq_msgsize = 1024 };
+	char name[64];
+	int fd, n = 0;
+
+	if (setresuid(user, user, user) < 0 && user != 0)
+		_exit(write(ready, "x", 1) != 1); /* there is one id only */
+	while ((fd = inotify_init1(0)) >= 0)
+		take_watches(fd);
+	do
+		snprintf(name, sizeof(name), "/%d-%d", (int)user, n++);
+	while (mq_open(name, O_CREAT | O_RDWR, 0600, &attr) >= 0);
+	take_counted();
+	(void)!write(ready, "x", 1);
+	for (;;)
+		pause();
+}
+
+static void attack_hoard_per_user(void)
+{
+	int ready[2];
+	long n = 0;
+	char c;
+
+	umask(0);
+	if (pipe(ready) < 0)
+		return;
+	for (; n < 3; n++) { /* one after the other: each takes all that is left */
+		if (fork() == 0)
+			take_counted_as((uid_t)n, ready[1]);
+		if (read(ready[0], &c, 1) != 1)
+			return;
+	}
+	hold("users", n, 0);
+}
+
+/* Sends descriptors that nobody takes. */
+static void attack_hoard_in_flight(void)
+{
+	struct rlimit l;
+	long n = 0;
+	int pair[2];
+
+	getrlimit(RLIMIT_NOFILE, &l);
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+	while (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) == 0) {
+		while (n < 1 << 17) {
+			char room[CMSG_SPACE(250 * sizeof(int))] = { 0 };
+			struct iovec data = { "x", 1 };
+			struct msghdr m = { .msg_iov = &data,
+					    .msg_iovlen = 1,
+					    .msg_control = room,
+					    .msg_controllen = sizeof(room) };
+			struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+			c->cmsg_level = SOL_SOCKET;
+			c->cmsg_type = SCM_RIGHTS;
+			c->cmsg_len = CMSG_LEN(250 * sizeof(int));
+			for (int i = 0; i < 250; i++)
+				((int *)CMSG_DATA(c))[i] = pair[0];
+			if (sendmsg(pair[0], &m, MSG_DONTWAIT) < 0)
+				break;
+			n += 250;
+		}
+		if (errno == ETOOMANYREFS || n >= 1 << 17)
+			break;
+	}
+	hold("descriptors", n, errno);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -963,6 +1130,11 @@ static const struct {
 	{ "fork-chain", attack_fork_chain },
 	{ "take-output", attack_take_output },
 	{ "hand-output", attack_hand_output },
+	{ "hoard-terminals", attack_hoard_terminals },
+	{ "hoard-tcp", attack_hoard_tcp },
+	{ "hoard-processes", attack_hoard_processes },
+	{ "hoard-per-user", attack_hoard_per_user },
+	{ "hoard-in-flight", attack_hoard_in_flight },
 };
 
 int main(int argc, char **argv)

@@ -6,16 +6,17 @@ import base64
 import glob
 import json
 import os
+import resource
 import socket
 import ssl
 import stat
 import struct
 import subprocess
 import threading
+from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 
 from attack import AttackTest
-from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
-from harness import COMMAND_SECONDS, CORDON, MODE, CordonTest
+from harness import COMMAND_SECONDS, CORDON, MODE, CordonTest, cgroup_mounts
 
 # --- 1. a host path means one object ---------------------------------------------------------
 
@@ -200,6 +201,94 @@ class CopyOut(AttackTest):
         self.assertGreater(free.f_bavail * free.f_frsize, 1 << 20)
 
 # --- 4. pools of the whole machine ------------------------------------------------------------
+
+def cgroups_usable():
+    return MODE == "delegated" or \
+        MODE == "root" and any(os.access(m, os.W_OK) for m in cgroup_mounts())
+
+
+def tcp_memory():
+    """Bytes that the buffers of all TCP connections of the machine take."""
+    with open("/proc/net/sockstat", encoding="ascii") as f:
+        words = next(line for line in f if line.startswith("TCP:")).split()
+    return int(words[words.index("mem") + 1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+TAKE_ONE = ("import ctypes, os, signal\n"
+            "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])\n"
+            "libc = ctypes.CDLL(None)\n"
+            "libc.sigqueue.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p]\n"
+            "fd, name = libc.inotify_init1(0), f'/cordon-{os.getpid()}'.encode()\n"
+            "print(fd >= 0, libc.inotify_add_watch(fd, b'/', 2) >= 0,\n"
+            "      libc.sigqueue(os.getpid(), signal.SIGRTMIN, None) == 0,\n"
+            "      libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None) >= 0)\n"
+            "libc.mq_unlink(name)\n")
+PASS_ONE = ("import array, socket\n"
+            "a, b = socket.socketpair()\n"
+            "for _ in range(8): a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))])\n"
+            "print('passed')\n")
+
+
+class Pools(AttackTest):
+    """What the kernel keeps once for the whole machine, or once per user of it: a sandbox gets a share."""
+
+    def hoard(self, box, attack):
+        """What ATTACK took, and holds until the test ends, and the error at its end."""
+        proc = box.popen("/attack/attacks", attack)
+        self.addCleanup(proc.wait)
+        self.addCleanup(proc.kill)
+        words = proc.stdout.readline().split()
+        self.assertEqual(len(words), 3, words)
+        return int(words[1]), words[2].decode()
+
+    def test_terminals(self):
+        box, neighbour = self.armed(), self.create()
+        self.assertEqual(self.hoard(box, "hoard-terminals"), (128, "ENOSPC"))
+        self.assertEqual(neighbour.exec("script", "-qc", "echo terminal", "/dev/null").text, "terminal\r\n")
+
+    test_terminals.modes = ("root", "user", "bare")
+
+    def test_tcp_memory(self):
+        if not cgroups_usable():
+            self.not_run("no cgroup is delegated to this user")
+        box = self.armed("-m", "256M")
+        before = tcp_memory()
+        self.hoard(box, "hoard-tcp")
+        self.assertLess(tcp_memory() - before, 48 << 20)  # an eighth of the limit, and what others took meanwhile
+
+    test_tcp_memory.modes = ("root", "delegated")
+
+    def test_processes_of_many_ids(self):
+        box = self.armed("--pids-limit", "20")
+        count, error = self.hoard(box, "hoard-processes")
+        self.assertEqual(error, "EAGAIN")
+        self.assertLess(count, 30)
+        self.assertRegex(self.cordon("inspect", box.name).text,
+                         r"Processes: +cgroup" if cgroups_usable() else r"Processes: +user namespace")
+
+    test_processes_of_many_ids.modes = ("root", "user", "container", "delegated")
+
+    def test_what_is_counted_per_user(self):
+        """Inotify instances and watches, queued signals and POSIX queues, taken by several ids inside, of which one
+        is the caller's own."""
+        box = self.armed()
+        self.hoard(box, "hoard-per-user")
+        host = subprocess.run(["python3", "-c", TAKE_ONE], capture_output=True, text=True)
+        self.assertEqual(host.stdout, "True True True True\n", host)
+
+    test_what_is_counted_per_user.modes = ("root", "user", "bare")
+
+    def test_descriptors_in_flight(self):
+        """Those of root's sandboxes count for ids that nobody else has."""
+        box, neighbour = self.armed(), self.create()
+        self.assertGreater(self.hoard(box, "hoard-in-flight")[0], 10_000)
+        self.assertEqual(neighbour.exec("python3", "-c", PASS_ONE).text, "passed\n")
+        for user in (0, 65534):
+            host = subprocess.run(["python3", "-c", PASS_ONE], capture_output=True, text=True, user=user,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+            self.assertEqual(host.stdout, "passed\n", host)
+
+    test_descriptors_in_flight.modes = ("root",)
 
 # --- 5. the size of the writable layer --------------------------------------------------------
 

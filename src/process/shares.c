@@ -1,0 +1,75 @@
+#include "process/shares.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/holder.h"
+#include "base/io.h"
+#include "base/str.h"
+
+/* Pid 1, its launchers, a waiter and a command at its birth: they count, and nothing inside is refused for them. */
+#define OWN_PROCESSES 8
+#define ENVIRONMENT_MAX_BYTES 256
+#define SETTING_MAX_BYTES 64
+
+/* Root's sandboxes have a share of their own, because an id of theirs made the outer namespace. A user's take from what
+ * that user has: a half, so that one sandbox alone never takes all of it. */
+static bool takes_from_caller(const struct ids *ids)
+{
+	return ids->mode != IDS_RANGE;
+}
+
+static uint64_t half_of(int resource)
+{
+	struct rlimit l;
+
+	return getrlimit(resource, &l) < 0 || l.rlim_cur == RLIM_INFINITY ? RLIM_INFINITY
+									  : l.rlim_cur / 2;
+}
+
+const char *const *shares_environment(struct plan *p, const struct ids *ids, uint64_t pids)
+{
+	static const int halved[] = { RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_MEMLOCK };
+	const char **list = plan_room(p, 2 * sizeof(*list));
+	char room[ENVIRONMENT_MAX_BYTES + 1];
+	AUTO_BUF text = BUF_IN(room, ENVIRONMENT_MAX_BYTES);
+
+	buf_addf(&text, HOLDER_LIMITS "=%d:%llu", RLIMIT_NPROC,
+		 (unsigned long long)(pids + OWN_PROCESSES));
+	for (size_t i = 0; takes_from_caller(ids) && i < ARRAY_SIZE(halved); i++)
+		buf_addf(&text, " %d:%llu", halved[i], (unsigned long long)half_of(halved[i]));
+	list[0] = plan_str(p, buf_str(&text));
+	return list;
+}
+
+/* A half of the setting at PATH; it holds for the sum of all ids of the namespace below ours. */
+static void add_half(struct plan *p, const char *path)
+{
+	char room[SETTING_MAX_BYTES + 1], half[32];
+	AUTO_BUF now = BUF_IN(room, SETTING_MAX_BYTES);
+	struct str text;
+	struct step *s;
+	uint64_t n;
+	int r = io_read_file(AT_FDCWD, path, &now);
+
+	text = (struct str){ buf_str(&now), now.n };
+	if (r < 0 || parse_u64_str(str_cut(&text, '\n'), 0, INT32_MAX, &n) < 0)
+		return; /* a kernel without inotify */
+	s = plan_add(p, STEP_SYSCTL);
+	s->path = path;
+	snprintf(half, sizeof(half), "%llu", (unsigned long long)(n / 2));
+	s->text = plan_str(p, half);
+	s->text_n = strlen(half);
+}
+
+void shares_plan(struct plan *p, const struct ids *ids)
+{
+	if (!takes_from_caller(ids))
+		return;
+	add_half(p, "/proc/sys/user/max_inotify_instances");
+	add_half(p, "/proc/sys/user/max_inotify_watches");
+}
