@@ -439,6 +439,7 @@ void image_layer_info_write_json(const struct image_layer_info *i, struct json_w
 	json_key_str(w, "diff_id", i->diff_id);
 	json_key_int(w, "disk_bytes", (int64_t)i->disk_bytes);
 	json_key_int(w, "entries", (int64_t)i->entries);
+	json_key_int(w, "name_bytes", (int64_t)i->name_bytes);
 	json_key_str(w, "owners", owner_names[i->owners]);
 	json_key_int(w, "skipped", (int64_t)i->skipped);
 	json_key_int(w, "squashed", (int64_t)i->squashed);
@@ -447,7 +448,7 @@ void image_layer_info_write_json(const struct image_layer_info *i, struct json_w
 }
 
 struct info_fields {
-	int64_t disk_bytes, tar_bytes, entries, squashed, skipped;
+	int64_t disk_bytes, tar_bytes, entries, name_bytes, squashed, skipped;
 	const char *diff_id, *owners;
 };
 
@@ -456,6 +457,7 @@ static const struct json_field info_fields[] = {
 	FIELD_INT(struct info_fields, disk_bytes, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, tar_bytes, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, entries, JSON_REQUIRED, 0, INT64_MAX),
+	FIELD_INT(struct info_fields, name_bytes, JSON_OPTIONAL, 0, INT64_MAX), /* older ones lack it */
 	FIELD_INT(struct info_fields, squashed, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, skipped, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_STR(struct info_fields, owners, JSON_REQUIRED),
@@ -473,6 +475,7 @@ int image_layer_info_read_json(const struct json_value *v, struct image_layer_in
 	i.disk_bytes = (uint64_t)f.disk_bytes;
 	i.tar_bytes = (uint64_t)f.tar_bytes;
 	i.entries = (uint64_t)f.entries;
+	i.name_bytes = (uint64_t)f.name_bytes;
 	i.squashed = (uint64_t)f.squashed;
 	i.skipped = (uint64_t)f.skipped;
 	for (unsigned k = 0; k < ARRAY_SIZE(owner_names); k++)

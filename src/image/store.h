@@ -110,9 +110,10 @@ struct image_layer_info {
 	char diff_id[DIGEST_BYTES]; /* of the tar that was unpacked */
 	uint64_t disk_bytes;        /* allocated by the tree */
 	uint64_t tar_bytes;         /* length of the plain tar */
-	uint64_t entries;
-	uint64_t squashed; /* entries whose owner could not be kept */
-	uint64_t skipped;  /* device nodes, sockets and attributes left out */
+	uint64_t entries;           /* also directories that were only passed through */
+	uint64_t name_bytes;        /* of their paths and link targets */
+	uint64_t squashed;          /* entries whose owner could not be kept */
+	uint64_t skipped;           /* device nodes, sockets and attributes left out */
 	enum layer_owners owners;
 };
 /* Bytes on disk of the flat form of R, 0 when there is none; *RET_MIB is how large it may get. */

@@ -22,6 +22,7 @@ void layers_init(struct layers *l, const struct depot *d)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	*l = (struct layers){ .depot = d };
+	allowance_init(&l->left);
 	l->parallel = cpus < 1                     ? 1
 		      : cpus > LAYERS_PARALLEL_MAX ? LAYERS_PARALLEL_MAX
 						   : (unsigned)cpus;
@@ -53,12 +54,14 @@ static int check_diff_id(const struct layer_job *j, const char *got, struct err 
 }
 
 /* A tree that is there already must be the one this image means. */
-static int use_present(const struct layers *l, struct layer_job *j, struct err *e)
+static int use_present(struct layers *l, struct layer_job *j, struct err *e)
 {
 	if (image_store_layer_info(l->depot->home_fd, j->digest, &j->info, e) < 0)
 		return -1;
 	j->state = LAYER_READY;
-	return check_diff_id(j, j->info.diff_id, e);
+	if (check_diff_id(j, j->info.diff_id, e) < 0)
+		return -1;
+	return allowance_take_layer(&l->left, &j->info, e);
 }
 
 /* Takes HEX.layer for ourselves: the lock goes to whoever makes or finds it first. */
@@ -89,11 +92,11 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 	return 0;
 }
 
-static int start(const struct layers *l, struct layer_job *j, struct err *e)
+static int start(struct layers *l, struct layer_job *j, struct err *e)
 {
-	char length[32];
+	AUTO_BUF arg = BUF_INIT(256);
 	AUTO_FD blob = -1;
-	struct worker_job job = { .op = "unpack", .arg = length, .out_fd = -1 };
+	struct worker_job job = { .op = "unpack", .out_fd = -1 };
 
 	if (depot_has_layer(l->depot, j->digest))
 		return use_present(l, j, e);
@@ -113,7 +116,9 @@ static int start(const struct layers *l, struct layer_job *j, struct err *e)
 	blob = openat(l->depot->blobs_fd, digest_hex(j->digest), O_RDONLY | O_CLOEXEC);
 	if (blob < 0)
 		return err_sys(e, errno, "open layer %s", j->digest);
-	snprintf(length, sizeof(length), "%llu", (unsigned long long)j->blob_bytes);
+	allowance_write(&l->left, &arg);
+	buf_addf(&arg, "%llu", (unsigned long long)j->blob_bytes);
+	job.arg = buf_str(&arg);
 	job.in_fd = blob;
 	job.dir_fd = j->tmp_fd;
 	if (worker_start(&job, &j->worker, e) < 0)
@@ -122,14 +127,15 @@ static int start(const struct layers *l, struct layer_job *j, struct err *e)
 	return 0;
 }
 
-static int collect(struct layer_job *j, struct err *e)
+static int collect(struct layers *l, struct layer_job *j, struct err *e)
 {
 	AUTO_JSON reply = NULL;
 
 	if (worker_finish(&j->worker, &reply, e) < 0 ||
 	    image_layer_info_read_json(json_root(reply), &j->info, e) < 0)
 		return err_wrap(e, "unpack layer %s", j->digest);
-	if (check_diff_id(j, j->info.diff_id, e) < 0)
+	if (check_diff_id(j, j->info.diff_id, e) < 0 ||
+	    allowance_take_layer(&l->left, &j->info, e) < 0)
 		return -1;
 	j->state = LAYER_UNPACKED;
 	return 0;
@@ -188,7 +194,7 @@ int layers_advance(struct layers *l, bool *ret_ready, struct err *e)
 {
 	for (size_t i = 0; i < l->n_jobs; i++)
 		if (l->job[i].state == LAYER_RUNNING && worker_advance(&l->job[i].worker) &&
-		    collect(&l->job[i], e) < 0)
+		    collect(l, &l->job[i], e) < 0)
 			return -1;
 	for (size_t i = 0; i < l->n_jobs; i++)
 		if (l->job[i].state == LAYER_QUEUED && count(l, LAYER_RUNNING) < l->parallel &&

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "pull/allowance.h"
 #include "pull/depot.h"
 #include "pull/worker.h"
 
@@ -35,6 +36,7 @@ struct layers {
 	struct layer_job *job;
 	size_t n_jobs;
 	unsigned parallel;
+	struct allowance left; /* after the layers that are ready or unpacked */
 };
 
 void layers_init(struct layers *l, const struct depot *d);

@@ -23,7 +23,8 @@ int plain_open(struct plain *p, int fd, uint64_t blob_bytes, struct err *e)
 	struct archive_entry *entry;
 	int r;
 
-	*p = (struct plain){ .max_n = LAYER_PLAIN_MAX_BYTES };
+	*p = (struct plain){ .max_n = LAYER_PLAIN_MAX_BYTES,
+			     .why = "more than its size can honestly hold" };
 	if (blob_bytes && blob_bytes < LAYER_PLAIN_MAX_BYTES / LAYER_RATIO_MAX)
 		p->max_n = LAYER_RATIO_FREE_BYTES + blob_bytes * LAYER_RATIO_MAX;
 	if (hash_init(&p->hash, e) < 0)
@@ -63,10 +64,8 @@ int plain_read(struct plain *p, const void **ret, size_t *ret_n, struct err *e)
 	if (r != ARCHIVE_OK)
 		return archive_err(p, "decompress", e);
 	if (*ret_n > p->max_n - p->n)
-		return err_set(e, ERR_LIMIT,
-			       "layer grows beyond %llu MiB when decompressed, "
-			       "more than its size can honestly hold",
-			       (unsigned long long)(p->max_n >> 20));
+		return err_set(e, ERR_LIMIT, "layer grows beyond %llu MiB when decompressed, %s",
+			       (unsigned long long)(p->max_n >> 20), p->why);
 	p->n += *ret_n;
 	hash_add(&p->hash, *ret, *ret_n);
 	return 0;

@@ -23,8 +23,9 @@ struct archive;
 struct plain {
 	struct archive *reader;
 	struct hash hash;
-	uint64_t n;     /* plain bytes so far */
-	uint64_t max_n; /* a bomb beyond this */
+	uint64_t n;      /* plain bytes so far */
+	uint64_t max_n;  /* a bomb beyond this, */
+	const char *why; /* because this is so */
 	bool ended;
 };
 

@@ -46,6 +46,7 @@ struct unpack {
 	struct err *read_err; /* of the callback; code ERR_NONE while all is well */
 	struct archive *tar;
 	struct image_layer_info info;
+	struct allowance left; /* of the image */
 	struct directory *directory;
 	size_t n_directories, room_directories;
 	/* Where the file system takes no whiteouts (it is an overlay itself): paths they were for. */
@@ -104,6 +105,23 @@ static int clean_path(char *path, const char **ret, struct err *e)
 	return 0;
 }
 
+/* Entries count whether the tar names them or only passes through them. */
+static int count_entries(struct unpack *u, unsigned n, struct err *e)
+{
+	u->info.entries += n;
+	if (u->info.entries > UNPACK_ENTRIES_MAX)
+		return err_set(e, ERR_LIMIT, "layer has more than %u entries", UNPACK_ENTRIES_MAX);
+	return allowance_take_entries(&u->left, n, e);
+}
+
+static int count_name(struct unpack *u, const char *name, struct err *e)
+{
+	size_t n = name ? strlen(name) : 0;
+
+	u->info.name_bytes += n;
+	return allowance_take_names(&u->left, n, e);
+}
+
 /* Every directory on the way to one that had to be made; which were is looked at in the end. */
 static void note_ways(struct unpack *u)
 {
@@ -136,6 +154,8 @@ static int open_parent(struct unpack *u, const char *path, struct place *ret, st
 		u->info.disk_bytes += made * DISK_BLOCK_BYTES;
 		if (made)
 			note_ways(u);
+		if (count_entries(u, made, e) < 0)
+			return -1;
 	}
 	*ret = (struct place){ path, u->parent_fd, slash ? slash + 1 : path };
 	return 0;
@@ -558,8 +578,9 @@ static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct er
 
 	if (!raw)
 		return err_set(e, ERR_INVALID, "layer has an entry without a name");
-	if (++u->info.entries > UNPACK_ENTRIES_MAX)
-		return err_set(e, ERR_LIMIT, "layer has more than %u entries", UNPACK_ENTRIES_MAX);
+	if (count_entries(u, 1, e) < 0 || count_name(u, raw, e) < 0 ||
+	    count_name(u, archive_entry_symlink(entry), e) < 0)
+		return -1;
 	copy = xstrdup(raw);
 	if (clean_path(copy, &path, e) < 0)
 		return -1;
@@ -709,8 +730,13 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 	r = tree_mark(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0);
 	if (r < 0)
 		return err_sys(e, -r, "mark the layer's directory");
-	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0 || read_tar(u, e) < 0 ||
-	    read_rest(u, e) < 0 || hide(u, e) < 0)
+	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0)
+		return -1;
+	if (u->plain.max_n > u->left.plain) {
+		u->plain.max_n = u->left.plain;
+		u->plain.why = "and an image may have 256 GiB in all layers together";
+	}
+	if (read_tar(u, e) < 0 || read_rest(u, e) < 0 || hide(u, e) < 0)
 		return -1;
 	if (write_ways(u, e) < 0)
 		return -1;
@@ -721,12 +747,13 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 }
 
 int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
-		 struct image_layer_info *ret, struct err *e)
+		 const struct allowance *left, struct image_layer_info *ret, struct err *e)
 {
 	struct err read_err = { .code = ERR_NONE };
 	struct unpack u = { .root_fd = -1,
 			    .parent_fd = -1,
 			    .read_err = &read_err,
+			    .left = *left,
 			    .ways = BUF_INIT(WAYS_MAX_BYTES) };
 	int r;
 
@@ -752,12 +779,16 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 int unpack_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e)
 {
 	struct image_layer_info info;
+	struct allowance left;
 	uint64_t blob_bytes;
+	const char *length = arg ? strrchr(arg, ',') : NULL;
+	AUTO_FREE char *allowed = length ? xstrndup(arg, (size_t)(length + 1 - arg)) : NULL;
 
-	if (!arg || parse_u64(arg, 0, UINT64_MAX, &blob_bytes) < 0)
-		return err_set(e, ERR_USAGE, "unpack needs the blob's length");
+	if (!allowed || allowance_read(allowed, &left) < 0 ||
+	    parse_u64(length + 1, 0, UINT64_MAX, &blob_bytes) < 0)
+		return err_set(e, ERR_USAGE, "unpack needs what is allowed and the blob's length");
 	umask(0);
-	if (unpack_layer(STDIN_FILENO, blob_bytes, WORKER_DIR_FD, owners, &info, e) < 0)
+	if (unpack_layer(STDIN_FILENO, blob_bytes, WORKER_DIR_FD, owners, &left, &info, e) < 0)
 		return -1;
 	image_layer_info_write_json(&info, reply);
 	return 0;

@@ -19,13 +19,15 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "image/store.h"
+#include "pull/allowance.h"
 
 #define UNPACK_ENTRIES_MAX (1u << 20) /* of one layer: five times the largest we met */
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 
-/* Reads a blob of BLOB_BYTES from BLOB_FD and makes DIR_FD/root of it. On failure what is there of
- * the tree stays. */
+/* Reads a blob of BLOB_BYTES from BLOB_FD and makes DIR_FD/root of it, within what LEFT allows the
+ * image. On failure what is there of the tree stays. */
 MUST_USE int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
-			  struct image_layer_info *ret, struct err *e);
+			  const struct allowance *left, struct image_layer_info *ret,
+			  struct err *e);
 /* The worker `unpack`. */
 int unpack_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

@@ -4,7 +4,7 @@
  * JSON object and ends.
  *
  *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers as layer.json;
- *               ARG is the blob's length
+ *               ARG is what the image may still have (allowance.h) and the blob's length
  *   inflate     reads a blob on stdin, writes the plain tar to stdout
  *   stage       reads an archive on stdin, writes its files to DIR/0, DIR/1 …, answers with names
  *   merge ARG   lays the layers ARG of the directory on stdin over each other in DIR

@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[] = "/dev/shm/cordon-fuzz-XXXXXX";
 	AUTO_FD blob = memfd_create("blob", MFD_CLOEXEC);
 	struct image_layer_info info;
+	struct allowance left;
 	AUTO_FD dir = -1;
 	struct err e;
 
@@ -27,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (blob < 0 || io_write_all(blob, data, size) < 0 || lseek(blob, 0, SEEK_SET) < 0 ||
 	    !mkdtemp(path) || (dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		abort();
-	IGNORE(unpack_layer(blob, size, dir, LAYER_OWNERS_SINGLE, &info,
+	allowance_init(&left);
+	IGNORE(unpack_layer(blob, size, dir, LAYER_OWNERS_SINGLE, &left, &info,
 			    &e)); /* most are refused */
 	if (tree_remove(dir, "root") < 0 || rmdir(path) < 0)
 		abort();

@@ -470,6 +470,42 @@ class PostHandler(FakeHandler):
         self.do_GET()
 
 
+class ImageBounds(ImageMixin, AttackTest):
+    """An image is bounded as a whole: many layers that are each small enough do not add up for ever."""
+
+    modes = ("root", "user")
+
+    def info_of(self, ref):
+        return os.path.join(os.path.dirname(self.layer_roots(ref)[0]), "layer.json")
+
+    def test_layers_add_up(self):
+        """A store that holds a layer of nearly two million entries, and an image that puts two more on
+        top of it: by load and by pull."""
+        names = ("low", "high", "other")
+        layers = {}
+        for name in names:
+            made = Layer(self.path(name))
+            made.add(f"{name}/file", b"x")
+            with open(made.close(), "rb") as handle:
+                layers[name] = handle.read()
+        self.ok("load", "--input", self.archive_of([layers["low"]], "low"))
+        with open(self.info_of("low:1")) as handle:
+            info = json.load(handle)
+        self.assertEqual(info["entries"], 2)  # the directory that the tar does not name counts
+        for key, value, says in (
+                ("entries", (2 << 20) - 3, "more than 2097152 entries in all layers together"),
+                ("name_bytes", (512 << 20) - 9, "names of more than 512 MiB in all layers together"),
+                ("tar_bytes", (256 << 30) - 20000, "256 GiB in all layers together")):
+            with self.subTest(key), open(self.info_of("low:1"), "w") as handle:
+                json.dump({**info, key: value}, handle)
+                handle.flush()
+                top = self.archive_of([layers["low"], layers["high"], layers["other"]], key)
+                self.refused("load", "--input", top, says=says)
+                fake = FakeRegistry(self)
+                fake.image("latest", [layers[name] for name in names])
+                self.refused("pull", "--insecure", f"{fake.host}/x", says=says)
+
+
 class HostImage(CordonTest):
     """Image `host`, started by a root: inside there is no more to see than for any user of the host.
     (In a container the caller's own id is the root inside, and its files are readable as its own.)"""
