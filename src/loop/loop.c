@@ -1,8 +1,9 @@
 /*
  * Slots in one array; the epoll cookie is {slot, generation}. A removed slot bumps its generation
- * and goes to the free list, so late events for it compare unequal. Timers sit in the same slots
- * and are found by a linear scan: a process here has a handful (one per running exec at most), and
- * a heap would cost more code than it saves time. Signals share one signalfd.
+ * and goes to the free list, so late events for it compare unequal. A server keeps thousands of
+ * descriptors and timers that mostly do nothing, so no operation walks the slots: free slots are a
+ * list, timers a heap ordered by deadline, signals a list of the few slots that have one. Signals
+ * share one signalfd.
  */
 #include "loop/loop.h"
 
@@ -32,6 +33,8 @@ struct slot {
 	uint32_t gen;
 	int fd;          /* or the signal's number */
 	uint32_t events; /* the kernel knows these */
+	uint32_t next;   /* free or signal slots: the next one in their list */
+	uint32_t at;     /* timers: their place in the heap */
 	uint64_t deadline;
 	union {
 		loop_fd_fn *on_fd;
@@ -48,10 +51,17 @@ struct loop {
 	struct slot *slot;
 	uint32_t n_slots;
 	uint32_t n_live;
+	uint32_t free_slot;   /* first of the list, or NO_SLOT */
+	uint32_t signal_slot; /* likewise */
+	uint32_t *timer;      /* heap of slots, the earliest deadline first */
+	uint32_t n_timers;
+	uint32_t timer_room;
+	uint64_t looked_at;
 	bool stop;
 };
 
 #define SIGNAL_COOKIE UINT64_MAX
+#define NO_SLOT UINT32_MAX
 
 static loop_id id_of(uint32_t slot, uint32_t gen)
 {
@@ -73,6 +83,7 @@ int loop_new(struct loop **ret)
 	struct loop *l = xcalloc(1, sizeof(*l));
 
 	l->signals = -1;
+	l->free_slot = l->signal_slot = NO_SLOT;
 	sigemptyset(&l->mask);
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epoll < 0) {
@@ -91,28 +102,50 @@ void loop_free(struct loop *l)
 		return;
 	fd_closep(&l->signals);
 	fd_closep(&l->epoll);
+	free(l->timer);
 	free(l->slot);
 	free(l);
 }
 
+uint64_t loop_looked_at(const struct loop *l)
+{
+	return l->looked_at;
+}
+
+static void give_back(struct loop *l, uint32_t i)
+{
+	l->slot[i].kind = SLOT_FREE;
+	l->slot[i].next = l->free_slot;
+	l->free_slot = i;
+}
+
+/* Doubles the slots, so that a slot costs the same on average however many there are. */
+static bool grow(struct loop *l)
+{
+	uint32_t n = l->n_slots ? l->n_slots * 2 : LOOP_FIRST_SLOTS;
+	struct slot *s = realloc(l->slot, n * sizeof(*s));
+
+	if (!s) {
+		errno = ENOMEM;
+		return false;
+	}
+	memset(s + l->n_slots, 0, (n - l->n_slots) * sizeof(*s));
+	l->slot = s;
+	for (uint32_t i = n; i-- > l->n_slots;)
+		give_back(l, i);
+	l->n_slots = n;
+	return true;
+}
+
 static loop_id claim(struct loop *l, enum slot_kind kind, void *arg)
 {
-	uint32_t i = 0;
+	uint32_t i;
 
-	while (i < l->n_slots && l->slot[i].kind != SLOT_FREE)
-		i++;
-	if (i == l->n_slots) {
-		uint32_t n = l->n_slots ? l->n_slots * 2 : LOOP_FIRST_SLOTS;
-		struct slot *s = realloc(l->slot, n * sizeof(*s));
-
-		if (!s) {
-			errno = ENOMEM;
-			return 0;
-		}
-		memset(s + l->n_slots, 0, (n - l->n_slots) * sizeof(*s));
-		l->slot = s;
-		l->n_slots = n;
-	}
+	if (l->free_slot == NO_SLOT && !grow(l))
+		return 0;
+	i = l->free_slot;
+	l->free_slot = l->slot[i].next;
+	l->looked_at++;
 	l->slot[i].kind = kind;
 	l->slot[i].gen = l->slot[i].gen == UINT32_MAX ? 1 : l->slot[i].gen + 1;
 	l->slot[i].arg = arg;
@@ -134,7 +167,7 @@ loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, voi
 	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) < 0) {
 		int saved = errno;
 
-		s->kind = SLOT_FREE;
+		give_back(l, (uint32_t)id);
 		l->n_live--;
 		errno = saved;
 		return 0;
@@ -153,6 +186,78 @@ void loop_change_fd(struct loop *l, loop_id id, uint32_t events)
 	IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev)); /* the fd is registered */
 }
 
+/* --- the heap of timers ---------------------------------------------------------------------- */
+
+static void heap_put(struct loop *l, uint32_t at, uint32_t slot)
+{
+	l->timer[at] = slot;
+	l->slot[slot].at = at;
+	l->looked_at++;
+}
+
+static uint64_t heap_deadline(const struct loop *l, uint32_t at)
+{
+	return l->slot[l->timer[at]].deadline;
+}
+
+static void heap_rise(struct loop *l, uint32_t at, uint32_t slot)
+{
+	while (at > 0 && l->slot[slot].deadline < heap_deadline(l, (at - 1) / 2)) {
+		heap_put(l, at, l->timer[(at - 1) / 2]);
+		at = (at - 1) / 2;
+	}
+	heap_put(l, at, slot);
+}
+
+static void heap_sink(struct loop *l, uint32_t at, uint32_t slot)
+{
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+
+		if (child + 1 < l->n_timers &&
+		    heap_deadline(l, child + 1) < heap_deadline(l, child))
+			child++;
+		if (child >= l->n_timers || heap_deadline(l, child) >= l->slot[slot].deadline)
+			break;
+		heap_put(l, at, l->timer[child]);
+		at = child;
+	}
+	heap_put(l, at, slot);
+}
+
+static bool heap_add(struct loop *l, uint32_t slot)
+{
+	if (l->n_timers == l->timer_room) {
+		uint32_t n = l->timer_room ? l->timer_room * 2 : LOOP_FIRST_SLOTS;
+		uint32_t *t = realloc(l->timer, n * sizeof(*t));
+
+		if (!t) {
+			errno = ENOMEM;
+			return false;
+		}
+		l->timer = t;
+		l->timer_room = n;
+	}
+	heap_rise(l, l->n_timers++, slot);
+	return true;
+}
+
+/* The last timer takes the place of the one that goes; it may belong above or below that place. */
+static void heap_remove(struct loop *l, uint32_t slot)
+{
+	uint32_t at = l->slot[slot].at;
+	uint32_t last = l->timer[--l->n_timers];
+
+	if (last == slot)
+		return;
+	if (l->slot[last].deadline < l->slot[slot].deadline)
+		heap_rise(l, at, last);
+	else
+		heap_sink(l, at, last);
+}
+
+/* --- timers and signals ---------------------------------------------------------------------- */
+
 loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, void *arg)
 {
 	loop_id id = claim(l, SLOT_TIMER, arg);
@@ -162,6 +267,11 @@ loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, 
 		return 0;
 	s->deadline = deadline_ns;
 	s->on_timer = fn;
+	if (!heap_add(l, (uint32_t)id)) {
+		give_back(l, (uint32_t)id);
+		l->n_live--;
+		return 0;
+	}
 	return id;
 }
 
@@ -188,19 +298,37 @@ loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg)
 		return 0;
 	s->fd = sig;
 	s->on_signal = fn;
+	s->next = l->signal_slot;
+	l->signal_slot = (uint32_t)id;
 	return id;
+}
+
+static void unlist_signal(struct loop *l, uint32_t slot)
+{
+	uint32_t *link = &l->signal_slot;
+
+	while (*link != slot) {
+		link = &l->slot[*link].next;
+		l->looked_at++;
+	}
+	*link = l->slot[slot].next;
 }
 
 void loop_remove(struct loop *l, loop_id *id)
 {
 	struct slot *s = find(l, *id);
+	uint32_t slot = (uint32_t)*id;
 
 	*id = 0;
 	if (!s)
 		return;
 	if (s->kind == SLOT_FD)
 		IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL)); /* may be closed already */
-	s->kind = SLOT_FREE;
+	else if (s->kind == SLOT_TIMER)
+		heap_remove(l, slot);
+	else
+		unlist_signal(l, slot);
+	give_back(l, slot);
 	l->n_live--;
 }
 
@@ -209,25 +337,23 @@ void loop_stop(struct loop *l)
 	l->stop = true;
 }
 
+static void call_signal(struct loop *l, int sig)
+{
+	for (uint32_t i = l->signal_slot; i != NO_SLOT; i = l->slot[i].next) {
+		l->looked_at++;
+		if (l->slot[i].fd == sig) {
+			l->slot[i].on_signal(l->slot[i].arg, sig);
+			return; /* the handler may have changed the list */
+		}
+	}
+}
+
 static void deliver_signals(struct loop *l)
 {
 	struct signalfd_siginfo si;
 
 	while (!l->stop && read(l->signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
-		for (uint32_t i = 0; i < l->n_slots; i++)
-			if (l->slot[i].kind == SLOT_SIGNAL && l->slot[i].fd == (int)si.ssi_signo)
-				l->slot[i].on_signal(l->slot[i].arg, (int)si.ssi_signo);
-}
-
-static struct slot *earliest_timer(struct loop *l)
-{
-	struct slot *best = NULL;
-
-	for (uint32_t i = 0; i < l->n_slots; i++)
-		if (l->slot[i].kind == SLOT_TIMER &&
-		    (!best || l->slot[i].deadline < best->deadline))
-			best = &l->slot[i];
-	return best;
+		call_signal(l, (int)si.ssi_signo);
 }
 
 /* Fires what is due, in the order of deadlines; returns milliseconds until the next timer, or -1. What
@@ -235,22 +361,24 @@ static struct slot *earliest_timer(struct loop *l)
 static int run_timers(struct loop *l)
 {
 	uint64_t now = clock_mono_ns(), left;
-	struct slot *s;
 
-	while ((s = earliest_timer(l)) && s->deadline <= now && !l->stop) {
-		loop_timer_fn *fn = s->on_timer;
-		void *arg = s->arg;
+	while (l->n_timers && heap_deadline(l, 0) <= now && !l->stop) {
+		uint32_t slot = l->timer[0];
+		loop_timer_fn *fn = l->slot[slot].on_timer;
+		void *arg = l->slot[slot].arg;
 
-		s->kind = SLOT_FREE; /* one shot: gone before it runs, so it may add a new one */
+		heap_remove(l, slot); /* one shot: gone before it runs, so it may add a new one */
+		give_back(l, slot);
 		l->n_live--;
 		fn(arg);
 	}
-	if (!s)
+	if (!l->n_timers)
 		return -1;
 	now = clock_mono_ns();
-	if (s->deadline <= now)
+	if (heap_deadline(l, 0) <= now)
 		return 0;
-	left = (s->deadline - now + NS_PER_MS - 1) / NS_PER_MS; /* round up: never wake too early */
+	left = (heap_deadline(l, 0) - now + NS_PER_MS - 1) /
+	       NS_PER_MS; /* round up: never wake too early */
 	return left > INT32_MAX ? INT32_MAX : (int)left;
 }
 

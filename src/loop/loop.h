@@ -34,7 +34,7 @@ loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, voi
 void loop_change_fd(struct loop *l, loop_id id, uint32_t events);
 /* One shot after the monotonic deadline (clock_mono_ns). */
 loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, void *arg);
-/* Blocks SIG for the process and reports it here. */
+/* Blocks SIG for the process and reports it here. A signal has one handler at a time. */
 loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg);
 /* Safe with 0 and with ids already gone; clears the caller's copy. */
 void loop_remove(struct loop *l, loop_id *id);
@@ -42,3 +42,7 @@ void loop_remove(struct loop *l, loop_id *id);
 /* Runs until loop_stop() or nothing is left to wait for. 0 or -errno. */
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
+
+/* How many slots the loop has looked at since it was made. A test counts with it: adding, removing and a
+ * turn do not grow with the number of idle entries (timers: with its logarithm). */
+uint64_t loop_looked_at(const struct loop *l);

@@ -1,6 +1,7 @@
 #include "loop/loop.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -90,10 +91,91 @@ static void signals_arrive_as_events(void)
 	loop_free(l);
 }
 
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void never(void *arg, int fd, uint32_t events)
+{
+	T_FAIL("an idle descriptor was reported");
+}
+
+/* What a hundred timers and descriptors that come and go cost beside N idle ones, in slots looked at. */
+static uint64_t work_beside(unsigned n)
+{
+	enum { ROUNDS = 100 };
+	uint64_t begin, soon = clock_mono_ns();
+	struct loop *l;
+	int fired = 0, idle[2], *copy = calloc(n + 1, sizeof(*copy));
+
+	T_INT(loop_new(&l), 0);
+	T_INT(pipe(idle), 0);
+	for (unsigned i = 0; i < n; i++) {
+		copy[i] = dup(idle[0]); /* the read end of a pipe that nobody writes to */
+		T_TRUE(loop_add_fd(l, copy[i], LOOP_READ, never, NULL) != 0);
+		/* later than all others, in an order that the heap has to sort */
+		T_TRUE(loop_add_timer(l, soon + (3600 + (i * 7919) % 1000) * NS_PER_SEC, count,
+				      &fired) != 0);
+	}
+	T_TRUE(loop_add_signal(l, SIGUSR2, on_sig, l) != 0);
+	begin = loop_looked_at(l);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		loop_id fd = loop_add_fd(l, idle[0], LOOP_READ, never, NULL);
+		loop_id gone = loop_add_timer(l, soon + 3500 * NS_PER_SEC, count, &fired);
+
+		T_TRUE(fd != 0 && gone != 0);
+		loop_remove(l, &fd);
+		loop_remove(l, &gone);
+		T_TRUE(loop_add_timer(l, soon, count, &fired) != 0);
+		raise(SIGUSR2); /* ends the turn */
+		T_INT(loop_run(l), 0);
+	}
+	T_INT(fired, ROUNDS);
+	begin = loop_looked_at(l) - begin;
+	loop_free(l);
+	for (unsigned i = 0; i < n; i++)
+		close(copy[i]);
+	close(idle[0]);
+	close(idle[1]);
+	free(copy);
+	return begin / ROUNDS;
+}
+
+static void work_does_not_grow_with_idle_entries(void)
+{
+	uint64_t few = work_beside(8), many = work_beside(800);
+
+	printf("# slots looked at per round: %d beside 8 idle, %d beside 800\n", (int)few,
+	       (int)many);
+	T_TRUE(many <= few + 4 * 7); /* four heap operations, each seven levels deeper at most */
+}
+
+/* A timer that is removed from the middle leaves the others in order. */
+static void timers_survive_removals(void)
+{
+	enum { N = 257 };
+	uint64_t now = clock_mono_ns();
+	loop_id id[N];
+	struct loop *l;
+	int fired = 0;
+
+	T_INT(loop_new(&l), 0);
+	for (unsigned i = 0; i < N; i++)
+		id[i] = loop_add_timer(l, now - (i * 7919) % N, count, &fired);
+	for (unsigned i = 0; i < N; i += 2)
+		loop_remove(l, &id[i]);
+	T_INT(loop_run(l), 0);
+	T_INT(fired, N / 2);
+	loop_free(l);
+}
+
 int main(void)
 {
 	T_RUN(stale_events_are_dropped);
 	T_RUN(timers_fire_in_order_of_deadline);
 	T_RUN(signals_arrive_as_events);
+	T_RUN(timers_survive_removals);
+	T_RUN(work_does_not_grow_with_idle_entries);
 	return t_end();
 }
