@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/execution.h"
 #include "cli/ui.h"
 #include "client/sandbox.h"
@@ -29,7 +30,9 @@ static int attach(const struct args *a, const struct home *h, struct execution *
 				status_name(record.status));
 	}
 	if (r == 0) {
+		x->request.resized = console_begin(true);
 		r = client_attach(&c, &x->request, result, e);
+		console_end(x->request.resized);
 		if (r < 0 && (e->code == ERR_NOT_FOUND || e->code == ERR_BUSY))
 			err_wrap(e, "sandbox '%s'", name);
 	}

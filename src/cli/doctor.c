@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/ui.h"
+#include "client/call.h"
 #include "client/exec.h"
 #include "client/launch.h"
 #include "client/sandbox.h"

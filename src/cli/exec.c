@@ -20,7 +20,7 @@ static int run(struct execution *x, const struct args *a, const struct home *h,
 	if (r == 0 && execution_command(x, &record->spec, &a->rest, a->rest.n == 0)) {
 		*ret_ran = true;
 		x->request.message.flags |= v.started ? EXEC_QUITS : 0;
-		r = client_exec(&v.client, &x->request, result, e);
+		r = execution_run(x, &v.client, result, e);
 	}
 	visit_done(&v);
 	return r;

@@ -10,7 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/console.h"
 #include "cli/ui.h"
+#include "client/call.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
@@ -192,6 +194,16 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 	else
 		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: %s", x->request.message.argv[0],
 			  exec_failure_text(m->failure), why);
+}
+
+int execution_run(struct execution *x, struct client *c, struct exec_result *ret, struct err *e)
+{
+	int r;
+
+	x->request.resized = console_begin(x->request.message.flags & EXEC_TTY);
+	r = client_exec(c, &x->request, ret, e);
+	console_end(x->request.resized);
+	return r;
 }
 
 int execution_report(const struct execution *x, const struct home *h, const char *name,

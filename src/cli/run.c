@@ -52,7 +52,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 	else
 		r = client_open(&c, &j->home, name, e);
 	if (r == 0)
-		r = client_exec(&c, &j->x.request, &j->result, e);
+		r = execution_run(&j->x, &c, &j->result, e);
 	client_done(&c);
 	if (r < 0)
 		return explain(j, e) ? execute(j, name, e) : -1;

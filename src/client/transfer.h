@@ -7,7 +7,8 @@
  */
 #pragma once
 
-#include "client/exec.h"
+#include "client/call.h"
+#include "client/connection.h"
 #include "wire/file.h"
 
 struct transfer {
@@ -15,10 +16,7 @@ struct transfer {
 	/* The agent's bytes; -1 ends the transfer with E. */
 	int (*on_data)(void *arg, const char *p, size_t n, struct err *e);
 	void *arg;
-	uint32_t credit;   /* bytes the agent still takes */
-	uint32_t consumed; /* bytes taken from it, not yet granted back */
-	bool ended;
-	struct exit_message end;
+	struct call call;
 };
 
 /* CLIENT must be idle: one transfer at a time. */

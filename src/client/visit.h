@@ -2,7 +2,7 @@
  * visit ends, stopped again. */
 #pragma once
 
-#include "client/exec.h"
+#include "client/connection.h"
 
 struct visit {
 	struct client client;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/str.h"
+#include "client/call.h"
 #include "client/exec.h"
 #include "state/home.h"
 

@@ -1,0 +1,73 @@
+/*
+ * One command, one attach or one file operation on one stream of a connection to pid 1, as pure state:
+ * a call has no descriptor and no clock (the time is an argument). Its owner sends what the call writes
+ * into a buffer and gives it every frame of its stream; the call says what that means and by when the
+ * end must have been told.
+ *
+ * pid 1 is not trusted. A call bounds every frame, takes output only within the credit that it granted,
+ * and ignores whatever comes after the end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/file.h"
+#include "wire/message.h"
+
+struct call {
+	const char *name; /* of the sandbox, for messages; borrowed */
+	uint32_t stream;
+	uint64_t id;       /* the session's number; 0 until pid 1 told it */
+	uint64_t deadline; /* by when the end must have been told; 0: no limit */
+	uint32_t credit;   /* bytes of input that pid 1 still takes */
+	uint32_t granted;  /* bytes of output that pid 1 may still send */
+	uint32_t taken;    /* output that the owner took and that was not granted back yet */
+	bool ended;
+	struct exit_message end;
+};
+
+/* Beyond the time-out that pid 1 enforces: a pid 1 that has not answered by then hangs, or is not ours
+ * any more. */
+#define CALL_BACKSTOP_NS 3000000000ull
+
+void call_init(struct call *c, const char *name, uint32_t stream);
+
+/* --- what the owner sends: each adds frames to B, whose failure the owner checks ---------------- */
+
+/* NOW counts only if the message has a time-out. */
+void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, struct buf *b);
+void call_attach(struct call *c, uint64_t id, struct buf *b);
+void call_file(struct call *c, const struct file_message *m, struct buf *b);
+/* As much of the N bytes as pid 1 takes now, in one frame: returns how many. */
+size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
+void call_input_end(const struct call *c, struct buf *b);
+void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf *b);
+void call_detach(const struct call *c, struct buf *b);
+/* The owner has disposed of N bytes of output. Grants credit back when there is enough of it: returns true
+ * if B has something to send. */
+bool call_took(struct call *c, size_t n, struct buf *b);
+/* The end was told and pid 1 shall read on what travels with this frame: flags of FRAME_LEAVE. */
+void call_leave(const struct call *c, unsigned flags, struct buf *b);
+
+/* --- what pid 1 says ---------------------------------------------------------------------------- */
+
+enum call_news {
+	CALL_NOTHING, /* a frame of another stream, or one that changes nothing for the owner */
+	CALL_STARTED, /* c->id is known */
+	CALL_OUTPUT,  /* the frame's body is output; call_took() when it has been disposed of */
+	CALL_ENDED,   /* c->end says how */
+};
+
+/* enum call_news, or -1: the call failed and is over. */
+MUST_USE int call_take(struct call *c, const struct frame *f, struct err *e);
+
+/* The deadline has passed without an end. */
+bool call_is_late(const struct call *c, uint64_t now_ns);
+/* What a command counts as whose pid 1 did not answer and whose sandbox was ended for that. */
+void call_give_up(struct call *c);
+
+/* 128+N, 124, 126, 127 … as the contract of `exec` says. */
+int exec_exit_status(const struct exit_message *m);

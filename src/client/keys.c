@@ -1,0 +1,35 @@
+#include "client/keys.h"
+
+#include <string.h>
+
+/* Gives up the first keys that were matched, so many that the rest may still begin the sequence. */
+static void release(struct keys *k, struct buf *out)
+{
+	size_t n = 1;
+
+	while (memcmp(k->key, k->key + n, k->matched - n) != 0)
+		n++;
+	buf_add(out, k->key, n);
+	k->matched -= n;
+}
+
+bool keys_scan(struct keys *k, const char *p, size_t n, struct buf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		while (k->matched && c != k->key[k->matched])
+			release(k, out);
+		if (!k->n || c != k->key[k->matched])
+			buf_add_char(out, (char)c);
+		else if (++k->matched == k->n)
+			return true;
+	}
+	return false;
+}
+
+void keys_flush(struct keys *k, struct buf *out)
+{
+	buf_add(out, k->key, k->matched);
+	k->matched = 0;
+}

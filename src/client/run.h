@@ -1,0 +1,40 @@
+/* One command of the command line while it runs: what client/piped and client/terminal share. Internal to
+ * client/exec. */
+#pragma once
+
+#include "client/call.h"
+#include "client/exec.h"
+#include "client/inlet.h"
+#include "client/tap.h"
+
+struct run {
+	struct client *c;
+	const struct exec_request *q;
+	struct exec_result *result;
+	struct err *e;
+	struct call call;
+	struct tap tap;
+	struct inlet in;
+	bool in_open;            /* our own input is still worth reading */
+	int output_error;        /* -errno: the output did not get through */
+	const char *output_step; /* … because this failed */
+};
+
+/* Pipes of ours: sends EXEC with the command's ends and copies until the end. */
+MUST_USE int run_piped(struct run *r);
+/* Frames within credits, on a request that was sent. */
+MUST_USE int run_terminal(struct run *r);
+
+/* --- for both ------------------------------------------------------------------------------------ */
+
+/* Sends EXEC with these flags besides the request's. */
+MUST_USE int run_send_exec(struct run *r, unsigned flags, const int *fds, unsigned n_fds);
+/* Reads what pid 1 says. */
+MUST_USE int run_hear(struct run *r);
+/* Milliseconds until UNTIL (0: never) or until pid 1 must have told the end, for poll(). */
+int run_poll_ms(const struct run *r, uint64_t until_ns);
+/* If pid 1 should have told the end by now, ends the sandbox, because pid 1 hangs or is not ours any more.
+ * Reads its answer first if there is one (ANSWERED): we may have got no time ourselves. */
+MUST_USE int run_check_deadline(struct run *r, bool answered);
+/* K is what writing to our own output gave; false when that output went away. */
+bool run_wrote(struct run *r, int k);

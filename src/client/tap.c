@@ -1,0 +1,113 @@
+#include "client/tap.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define HELD_BYTES 65536                 /* before the number is known: read no more */
+#define EARLY_MAX_BYTES (4 * HELD_BYTES) /* less than that, and one more chunk of each output */
+/* Beyond this share of the time, log records are dropped rather than slow the command down. */
+#define LOG_SHARE_DIVISOR 8
+#define LOG_FREE_NS (100 * NS_PER_MS) /* as much as rotation keeps: only floods lose records */
+
+void tap_init(struct tap *t, const struct home *h, const char *name, bool on)
+{
+	*t = (struct tap){ .home = h, .name = name, .on = on, .early = BUF_INIT(EARLY_MAX_BYTES) };
+}
+
+struct held {
+	enum execlog_source source;
+	size_t n;
+};
+
+bool tap_is_full(const struct tap *t)
+{
+	return !t->on || (t->spent > LOG_FREE_NS &&
+			  t->spent > (clock_mono_ns() - t->start) / LOG_SHARE_DIVISOR);
+}
+
+/* Keeps a piece of output whole or not at all, however much pid 1 says before it tells the number. */
+static void tap_hold(struct tap *t, enum execlog_source source, const char *p, size_t n)
+{
+	struct held h = { source, n };
+
+	if (!buf_room(&t->early, sizeof(h) + n)) {
+		t->lost = true;
+		return;
+	}
+	buf_add(&t->early, &h, sizeof(h));
+	buf_add(&t->early, p, n);
+}
+
+void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n)
+{
+	static const char marker[] = "[output lost: the log was slower than the command]\n";
+	uint64_t before;
+
+	if (!t->on)
+		return;
+	if (!t->numbered) {
+		tap_hold(t, source, p, n);
+		return;
+	}
+	if (tap_is_full(t)) {
+		t->lost = true;
+		return;
+	}
+	before = clock_mono_ns();
+	if (!t->open) {
+		AUTO_FREE char *path = xasprintf("sandboxes/%s", t->name);
+
+		t->dir = openat(t->home->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (t->dir < 0) {
+			t->on = false;
+			return;
+		}
+		execlog_open(&t->log, t->dir);
+		t->open = true;
+		t->start = before;
+	}
+	if (t->lost) {
+		t->lost = false;
+		execlog_add(&t->log, t->id, source, marker, sizeof(marker) - 1);
+	}
+	execlog_add(&t->log, t->id, source, p, n);
+	t->spent += clock_mono_ns() - before;
+}
+
+bool tap_waits(const struct tap *t)
+{
+	return t->on && !t->numbered && t->early.n >= HELD_BYTES;
+}
+
+void tap_number(struct tap *t, uint64_t id)
+{
+	AUTO_BUF early = t->early;
+	struct held h;
+
+	buf_init(&t->early, 0);
+	t->id = id;
+	t->numbered = true;
+	for (size_t at = 0; at < early.n; at += h.n) {
+		memcpy(&h, early.p + at, sizeof(h));
+		at += sizeof(h);
+		tap_add(t, h.source, early.p + at, h.n);
+	}
+}
+
+void tap_done(struct tap *t)
+{
+	if (!t->numbered)
+		tap_number(t, 0); /* pid 1 never told it: the records have none */
+	if (t->open) {
+		execlog_close(&t->log);
+		fd_closep(&t->dir);
+	}
+}
+
+void tap_missed(struct tap *t)
+{
+	t->lost = true;
+}

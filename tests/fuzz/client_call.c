@@ -1,0 +1,44 @@
+/* A hostile pid 1 drives a call: whatever it sends, credits stay within their bounds, a number is told
+ * once, and nothing counts after the end. */
+#include "client/call.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_BUF out = BUF_INIT(1 << 16);
+	struct str in = { (const char *)data, size };
+	struct call c;
+	struct frame f;
+
+	call_init(&c, "fuzz", 1);
+	while (frame_next(&in, &f) > 0) {
+		struct call before = c;
+		struct err e;
+		int news = call_take(&c, &f, &e);
+
+		if (news < 0)
+			break;
+		check(c.credit <= FRAME_CREDIT_BYTES && c.granted <= FRAME_CREDIT_BYTES);
+		check(!before.id || c.id == before.id);
+		check(!before.ended || news == CALL_NOTHING);
+		check(news != CALL_OUTPUT || f.body.n <= before.granted);
+		check((news == CALL_ENDED) == (c.ended && !before.ended));
+		if (news == CALL_OUTPUT)
+			call_took(&c, f.body.n, &out);
+		call_input(&c, data, size, &out);
+		out.n = 0;
+	}
+	check(exec_exit_status(&c.end) >= 0);
+	return 0;
+}
