@@ -223,12 +223,17 @@ int cidr_parse(struct str s, struct cidr *ret)
 	return 0;
 }
 
+bool cidr_is_single(const struct cidr *c)
+{
+	return c->len == addr_bits(&c->net);
+}
+
 void cidr_format(const struct cidr *c, char out[CIDR_TEXT_BYTES])
 {
 	char text[ADDR_TEXT_BYTES];
 
 	addr_format(&c->net, text);
-	if (c->len == addr_bits(&c->net))
+	if (cidr_is_single(c))
 		snprintf(out, CIDR_TEXT_BYTES, "%s", text);
 	else
 		snprintf(out, CIDR_TEXT_BYTES, "%s/%u", text, c->len);
@@ -254,6 +259,7 @@ static const struct range {
 	{ GROUP_META, V4(169, 254, 170, 2, 32) },   /* AWS container credentials */
 	{ GROUP_META, V4(100, 100, 100, 200, 32) }, /* Alibaba */
 	{ GROUP_META, V4(168, 63, 129, 16, 32) },   /* Azure wire server */
+	{ GROUP_META, V4(192, 0, 0, 192, 32) },     /* Oracle's older cloud */
 	{ GROUP_META, V6(128, 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54) }, /* AWS over IPv6 */
 	{ GROUP_LOOPBACK, V4(127, 0, 0, 0, 8) },
 	{ GROUP_LOOPBACK, V6(128, [15] = 1) },
@@ -261,7 +267,10 @@ static const struct range {
 	{ GROUP_PRIVATE, V4(172, 16, 0, 0, 12) },
 	{ GROUP_PRIVATE, V4(192, 168, 0, 0, 16) },
 	{ GROUP_PRIVATE, V4(100, 64, 0, 0, 10) }, /* carrier-grade NAT */
+	{ GROUP_PRIVATE, V4(192, 0, 0, 0, 24) },  /* between a network and its provider: DS-Lite, discovery */
 	{ GROUP_PRIVATE, V6(7, 0xfc) },
+	{ GROUP_PRIVATE, V6(10, 0xfe, 0xc0) },                         /* site-local, as it was called */
+	{ GROUP_PRIVATE, V6(48, 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01) }, /* translation of a site's own, RFC 8215 */
 	{ GROUP_LINK_LOCAL, V4(169, 254, 0, 0, 16) },
 	{ GROUP_LINK_LOCAL, V6(10, 0xfe, 0x80) },
 	{ GROUP_MULTICAST, V4(224, 0, 0, 0, 4) },
@@ -287,19 +296,27 @@ static enum addr_group plain_group(const struct addr *a)
 	return GROUP_PUBLIC;
 }
 
+bool addr_carried(const struct addr *a, struct addr *ret)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(carriers); i++)
+		if (cidr_has(&carriers[i].cidr, a)) {
+			*ret = addr_v4(a->b + carriers[i].at);
+			return true;
+		}
+	return false;
+}
+
 enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host)
 {
+	struct addr carried;
+
 	if (is_unspecified(a))
 		return GROUP_NONE;
 	if (host &&
 	    ((host->has_v4 && addr_eq(a, &host->v4)) || (host->has_v6 && addr_eq(a, &host->v6))))
 		return GROUP_HOST;
-	for (unsigned i = 0; i < ARRAY_SIZE(carriers); i++)
-		if (cidr_has(&carriers[i].cidr, a)) {
-			struct addr inner = addr_v4(a->b + carriers[i].at);
-
-			return is_unspecified(&inner) ? GROUP_NONE : plain_group(&inner);
-		}
+	if (addr_carried(a, &carried))
+		return is_unspecified(&carried) ? GROUP_NONE : plain_group(&carried);
 	return plain_group(a);
 }
 

@@ -64,8 +64,12 @@ void addr_format(const struct addr *a, char out[ADDR_TEXT_BYTES]);
 MUST_USE int cidr_parse(struct str s, struct cidr *ret);
 /* "10.0.0.0/8"; a single address is written without its length. */
 void cidr_format(const struct cidr *c, char out[CIDR_TEXT_BYTES]);
+/* True when it is one address. */
+bool cidr_is_single(const struct cidr *c);
 bool cidr_has(const struct cidr *c, const struct addr *a);
 
+/* The IPv4 address that a translator on the way makes of an IPv6 one (NAT64, 6to4); false: none. */
+bool addr_carried(const struct addr *a, struct addr *ret);
 /* HOST may be NULL: then nothing is in GROUP_HOST. */
 enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host);
 const char *addr_group_name(enum addr_group g); /* "link-local"; NULL for GROUP_NONE */

@@ -138,6 +138,13 @@ static void groups(void)
 		{ "192.168.1.1", GROUP_PRIVATE },
 		{ "100.64.0.1", GROUP_PRIVATE },
 		{ "100.128.0.1", GROUP_PUBLIC },
+		{ "192.0.0.192", GROUP_META },
+		{ "192.0.0.1", GROUP_PRIVATE },
+		{ "192.0.1.0", GROUP_PUBLIC },
+		{ "fec0::1", GROUP_PRIVATE },
+		{ "feff:ffff::1", GROUP_PRIVATE },
+		{ "64:ff9b:1::1", GROUP_PRIVATE },
+		{ "64:ff9b:2::1", GROUP_PUBLIC },
 		{ "fc00::1", GROUP_PRIVATE },
 		{ "fdff::1", GROUP_PRIVATE },
 		{ "169.254.1.1", GROUP_LINK_LOCAL },
@@ -164,11 +171,33 @@ static void groups(void)
 	}
 }
 
+static void carried_addresses(void)
+{
+	static const char *const c[][2] = {
+		{ "64:ff9b::203.0.113.1", "203.0.113.1" },
+		{ "2002:cb00:7101::7", "203.0.113.1" },
+		{ "2001:db8::1", NULL },
+		{ "203.0.113.1", NULL },
+	};
+	char text[ADDR_TEXT_BYTES];
+	struct addr a, in;
+
+	for (size_t i = 0; i < sizeof(c) / sizeof(*c); i++) {
+		T_INT(addr_parse(str_of(c[i][0]), &a), 0);
+		T_INT(addr_carried(&a, &in), c[i][1] != NULL);
+		if (!c[i][1])
+			continue;
+		addr_format(&in, text);
+		T_STR(text, c[i][1]);
+	}
+}
+
 int main(void)
 {
 	T_RUN(texts_round_trip);
 	T_RUN(wrong_texts_are_refused);
 	T_RUN(prefixes);
 	T_RUN(groups);
+	T_RUN(carried_addresses);
 	return t_end();
 }
