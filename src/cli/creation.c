@@ -1,10 +1,7 @@
 #include "cli/creation.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -216,17 +213,13 @@ static char *find_state(const struct home *h, const char *path, bool holds)
 	return found;
 }
 
-/* A root directory is used in place: it must exist, be one, and not hold our own state. */
-static int check_root_dir(struct spec *s, const char *word, const struct home *h, struct err *e)
+/* A root directory is used in place: it must not be the host's, nor hold our own state. */
+static int check_root_dir(const struct spec *s, const char *word, const struct home *h,
+			  struct err *e)
 {
-	AUTO_FREE char *real = realpath(s->image.reference, NULL);
+	const char *real = s->image.reference;
 	AUTO_FREE char *state = NULL;
-	struct stat st;
 
-	if (!real || stat(real, &st) < 0)
-		return err_sys(e, errno, "image directory '%s'", word);
-	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ERR_INVALID, "image '%s' is not a directory", word);
 	if (strcmp(real, "/") == 0)
 		return err_set(e, ERR_DENIED,
 			       "image '%s': the host's own root cannot be one; use 'host'", word);
@@ -234,7 +227,6 @@ static int check_root_dir(struct spec *s, const char *word, const struct home *h
 	if (state)
 		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'",
 			       word, state);
-	set_str(&s->image.reference, real);
 	return 0;
 }
 
@@ -290,19 +282,13 @@ static int check_raw(const char *what, const char *path, const char *format, str
 	return err_hint(e, "convert it: qemu-img convert -O raw FILE FILE.raw");
 }
 
-/* A path of the host's that the sandbox will write to: absolute, without links, not ours. */
-static int resolve(char **path, const char *what, const struct home *h, struct err *e)
+/* A path of the host's that the sandbox will write to is not ours. */
+static int check_not_ours(const char *path, const char *what, const struct home *h, struct err *e)
 {
-	char *real = realpath(*path, NULL);
-	AUTO_FREE char *state = NULL;
+	AUTO_FREE char *state = find_state(h, path, false);
 
-	if (!real)
-		return err_sys(e, errno, "%s '%s'", what, *path);
-	free(*path);
-	*path = real;
-	state = find_state(h, real, false);
 	if (state)
-		return err_set(e, ERR_DENIED, "%s '%s' is inside the state directory", what, real);
+		return err_set(e, ERR_DENIED, "%s '%s' is inside the state directory", what, path);
 	return 0;
 }
 
@@ -312,12 +298,11 @@ static int check_mount(struct spec_mount *m, const struct home *h, struct err *e
 		return -1;
 	if (m->kind == MOUNT_NAMED)
 		return volumes_check(h, m, e);
-	if (resolve(&m->source, "source", h, e) < 0)
+	if (check_not_ours(m->source, "source", h, e) < 0)
 		return -1;
 	return m->kind == MOUNT_DISK ? check_raw("source", m->source, m->format, e) : 0;
 }
 
-/* Sources are resolved once, here; what is missing is found before anything is made. */
 static int check_mounts(struct spec *s, const struct home *h, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -334,7 +319,7 @@ static int check_root_disk(struct spec *s, const struct home *h, struct err *e)
 		return 0;
 	if (d->kind != ROOT_DISK_PATH)
 		return 0;
-	return resolve(&d->path, "--root-disk:", h, e) < 0
+	return check_not_ours(d->path, "--root-disk:", h, e) < 0
 		       ? -1
 		       : check_raw("--root-disk:", d->path,
 				   d->format ? d->format : disk_format(d->path), e);
@@ -406,11 +391,13 @@ static int check_here(const struct args *a, const struct home *h, struct spec *s
 {
 	uint64_t ignored;
 
+	/* paths are looked up once, here: what is missing is found before anything is made */
 	if (replace_grace(a, &ignored, e) < 0 || spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
-	    check_image(s, a, h, e) < 0 || check_mounts(s, h, e) < 0 ||
-	    check_root_disk(s, h, e) < 0)
+	    spec_hold_sources(s, e) < 0)
 		return -1;
-	return spec_check_sources(s, e);
+	if (check_image(s, a, h, e) < 0 || check_mounts(s, h, e) < 0)
+		return -1;
+	return check_root_disk(s, h, e);
 }
 
 int creation_spec(const struct args *a, const struct home *h, struct spec *s, struct err *e)

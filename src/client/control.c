@@ -426,16 +426,6 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 }
 
 /* Two that change one record take turns; a supervisor only ever reads it. */
-static int lock_config(int dir, int *ret_fd, struct err *e)
-{
-	AUTO_FD fd = openat(dir, "config.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0 || flock(fd, LOCK_EX) < 0)
-		return err_sys(e, errno, "lock the configuration");
-	*ret_fd = fd_take(&fd);
-	return 0;
-}
-
 static int tell_supervisor(const struct home *h, const char *name, unsigned live, struct err *e)
 {
 	AUTO_BUF number = BUF_INIT(64), frame = BUF_INIT(128), body = BUF_INIT(4096);
@@ -477,7 +467,7 @@ int control_update(const struct home *h, const struct record *r, const struct sp
 	struct err ignored;
 	AUTO_FD lock = -1;
 
-	if (lock_config(r->dir, &lock, e) < 0 || record_read_config(r->dir, &now, e) < 0)
+	if (record_lock_config(r->dir, &lock, e) < 0 || record_read_config(r->dir, &now, e) < 0)
 		return -1;
 	if (now.updated_ns != r->updated_ns)
 		return err_set(e, ERR_BUSY, "sandbox '%s' was changed meanwhile; try again",

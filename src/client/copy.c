@@ -1,6 +1,7 @@
 #include "client/copy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -83,9 +84,18 @@ static int send_done(struct transfer *t, struct err *e)
 	return transfer_write(t, b.p, b.n, e);
 }
 
-static int put(struct client *c, const char *from, const struct file_message *m,
+/* What goes in: a path as its user wrote it, or (path NULL) what FD has open, under the name AS. */
+struct source {
+	const char *path;
+	int fd;
+	const char *as;
+};
+
+/* Takes FROM's descriptor. */
+static int put(struct client *c, const struct source *from, const struct file_message *m,
 	       const struct copy_notes *n, struct err *e)
 {
+	AUTO_FD fd = from->fd;
 	struct transfer t;
 	struct answer a;
 	const struct tree_sink sink = { .write = write_to_transfer, .arg = &t };
@@ -94,7 +104,8 @@ static int put(struct client *c, const char *from, const struct file_message *m,
 	answer_init(&a, n);
 	r = transfer_open(&t, c, m, on_answer, &a, e);
 	if (r == 0)
-		r = tree_walk(from, &sink, e);
+		r = from->path ? tree_walk(from->path, &sink, e)
+			       : tree_walk_fd(fd_take(&fd), from->as, &sink, e);
 	if (r == 0)
 		r = send_done(&t, e);
 	return answer_wait(&a, &t, r, e);
@@ -105,7 +116,7 @@ int copy_in(struct client *c, const char *from, const char *to, const struct cop
 {
 	const struct file_message m = { .op = FILE_PUT, .path = to };
 
-	return put(c, from, &m, n, e);
+	return put(c, &(struct source){ .path = from, .fd = -1 }, &m, n, e);
 }
 
 static const char *option_of(const struct spec_patch *p)
@@ -122,6 +133,20 @@ static const char *option_of(const struct spec_patch *p)
 	return p->op;
 }
 
+/* The source was looked up when it was named: that object is read, whatever its path leads to now. */
+static int put_patch(struct client *c, const struct spec_patch *p, const struct file_message *m,
+		     const struct copy_notes *n, struct err *e)
+{
+	struct source from = { .as = p->name };
+	struct identity id = p->identity;
+	AUTO_FD held = -1;
+
+	if (identity_open(p->source, &id, &held, e) < 0)
+		return -1;
+	from.fd = identity_reopen(held, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	return from.fd < 0 ? err_sys(e, errno, "'%s'", p->source) : put(c, &from, m, n, e);
+}
+
 int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
 	       struct err *e)
 {
@@ -133,7 +158,7 @@ int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_n
 	if (p->source) {
 		if (strcmp(p->op, "copy") != 0)
 			m.flags |= FILE_EXACT;
-		r = put(c, p->source, &m, n, e);
+		r = put_patch(c, p, &m, n, e);
 	} else {
 		m.op = strcmp(p->op, "mkdir") == 0 ? FILE_MKDIR : FILE_REMOVE;
 		answer_init(&a, n);

@@ -147,6 +147,7 @@ int root_disk_read_json(const struct json_value *v, const char *path, struct spe
 	struct {
 		const char *kind, *format, *fstype, *clone;
 		int64_t size_mib;
+		const struct json_value *identity;
 	} in = { 0 };
 	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), kind, JSON_REQUIRED),
@@ -154,11 +155,13 @@ int root_disk_read_json(const struct json_value *v, const char *path, struct spe
 		FIELD_STR(__typeof__(in), fstype, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), clone, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), size_mib, JSON_OPTIONAL, 0, SPEC_SIZE_MAX_MIB),
+		FIELD_VALUE(__typeof__(in), identity, JSON_OPTIONAL),
 	};
 	int kind;
 
 	if (json_decode(v, path, fields, ARRAY_SIZE(fields), false, &in, e) < 0 ||
 	    read_word(path, spec_root_disk_names, in.kind, &kind, e) < 0 ||
+	    identity_read_json(in.identity, path, &d->identity, e) < 0 ||
 	    read_bytes(v, path, "path", &d->path, e) < 0)
 		return -1;
 	if (kind == ROOT_DISK_PATH && (!d->path || *d->path != '/'))
@@ -193,6 +196,8 @@ static int read_image(const struct json_value *v, struct spec_image *i, struct e
 		return bad(e, "image", "the reference is missing");
 	if ((i->kind == IMAGE_DIR || i->kind == IMAGE_DISK) && *i->reference != '/')
 		return bad(e, "image.path", "expected an absolute path");
+	if (identity_read_json(json_get(o, "identity"), "image.identity", &i->identity, e) < 0)
+		return -1;
 	disk = json_get(o, "root_disk");
 	return disk ? root_disk_read_json(disk, "image.root_disk", &i->root_disk, e) : 0;
 }
@@ -202,7 +207,7 @@ struct mount_in {
 	const char *want;
 	int64_t quota_mib, size_mib;
 	bool follow_root_symlinks, stat_virtualization_set;
-	const struct json_value *options, *owner;
+	const struct json_value *identity, *options, *owner;
 };
 
 static const struct json_field mount_fields[] = {
@@ -218,6 +223,7 @@ static const struct json_field mount_fields[] = {
 	FIELD_INT(struct mount_in, size_mib, JSON_OPTIONAL, 0, SPEC_SIZE_MAX_MIB),
 	FIELD_BOOL(struct mount_in, follow_root_symlinks, JSON_OPTIONAL),
 	FIELD_BOOL(struct mount_in, stat_virtualization_set, JSON_OPTIONAL),
+	FIELD_VALUE(struct mount_in, identity, JSON_OPTIONAL),
 	FIELD_VALUE(struct mount_in, options, JSON_OPTIONAL),
 	FIELD_VALUE(struct mount_in, owner, JSON_OPTIONAL),
 };
@@ -293,7 +299,9 @@ static int fill_mount(const struct json_value *v, const char *path, const struct
 	m->kind_disk = in.kind && strcmp(in.kind, "disk") == 0;
 	m->format = in.format ? xstrdup(in.format) : NULL;
 	m->fstype = in.fstype ? xstrdup(in.fstype) : NULL;
-	if (read_mount_guest(v, path, s, m, e) < 0 || read_mount_source(v, path, in.name, m, e) < 0)
+	if (read_mount_guest(v, path, s, m, e) < 0 ||
+	    read_mount_source(v, path, in.name, m, e) < 0 ||
+	    identity_read_json(in.identity, path, &m->identity, e) < 0)
 		return -1;
 	return read_mount_owner(&in, path, m, e);
 }

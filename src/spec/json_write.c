@@ -60,6 +60,14 @@ static void key_strv(struct json_writer *w, const char *key, const struct strv *
 	}
 }
 
+static void key_identity(struct json_writer *w, const struct identity *id)
+{
+	if (!id->known)
+		return;
+	json_key(w, "identity");
+	identity_write_json(id, w);
+}
+
 /* Numbers for which 0 means "none". */
 static void key_count(struct json_writer *w, const char *key, uint64_t v)
 {
@@ -109,6 +117,8 @@ static void write_root_disk(struct json_writer *w, const struct spec_root_disk *
 		json_key_str(w, "format", d->format);
 	if (d->fstype)
 		json_key_str(w, "fstype", d->fstype);
+	if (d->path)
+		key_identity(w, &d->identity);
 	json_key_str(w, "kind", spec_root_disk_names[d->kind]);
 	if (d->path)
 		key_bytes(w, "path", d->path);
@@ -130,8 +140,10 @@ static void write_image(struct json_writer *w, const struct spec_image *i)
 	json_begin_object(w);
 	if (i->kind == IMAGE_DIR)
 		json_key_bool(w, "follow_root_symlinks", false);
-	if (i->kind == IMAGE_DIR || i->kind == IMAGE_DISK)
+	if (i->kind == IMAGE_DIR || i->kind == IMAGE_DISK) {
+		key_identity(w, &i->identity);
 		key_bytes(w, "path", i->reference);
+	}
 	if (i->kind == IMAGE_OCI)
 		json_key_str(w, "reference", i->reference);
 	if (i->kind == IMAGE_OCI || i->root_disk.explicit ||
@@ -195,6 +207,8 @@ static void write_mount(struct json_writer *w, const struct spec_mount *m)
 		key_bytes(w, "host", m->source);
 	if (files)
 		json_key_str(w, "host_permissions", m->host_perms_mirror ? "mirror" : "private");
+	if (host)
+		key_identity(w, &m->identity);
 	if (m->kind == MOUNT_NAMED) {
 		json_key_str(w, "kind", m->kind_disk ? "disk" : "dir");
 		json_key_str(w, "name", m->source);

@@ -33,6 +33,7 @@ int spec_put_patch(struct spec *s, const char *flag, const char *op, const char 
 		return -1;
 	p = LIST_ADD(s->patch, s->n_patches);
 	p->op = xstrdup(op);
+	p->name = absolute ? xstrdup(strrchr(absolute, '/') + 1) : NULL;
 	p->source = TAKE(absolute);
 	p->path = TAKE(guest);
 	return 0;

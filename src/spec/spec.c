@@ -66,6 +66,7 @@ static void lists_done(struct spec *s)
 	for (size_t i = 0; i < s->n_patches; i++) {
 		free(s->patch[i].op);
 		free(s->patch[i].source);
+		free(s->patch[i].name);
 		free(s->patch[i].path);
 	}
 	free(s->patch);

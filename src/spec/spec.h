@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/identity.h"
 #include "base/json.h"
 
 #define SPEC_NAME_MAX_BYTES 128
@@ -48,6 +49,7 @@ struct spec_root_disk {
 	bool configured;   /* a default of the user's own: enforce it where that is possible */
 	uint64_t size_mib; /* 0: the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
+	struct identity identity; /* of the path */
 	char *format;
 	char *fstype;
 	char *clone;
@@ -56,6 +58,7 @@ struct spec_root_disk {
 struct spec_image {
 	enum spec_image_kind kind;
 	char *reference; /* as the user wrote it; a path for IMAGE_DIR and IMAGE_DISK is absolute */
+	struct identity identity; /* of that path */
 	struct spec_root_disk root_disk;
 	char *manifest_digest; /* IMAGE_OCI, once resolved */
 };
@@ -66,8 +69,9 @@ enum spec_stat_virt { STAT_VIRT_STRICT, STAT_VIRT_RELAXED, STAT_VIRT_OFF };
 
 struct spec_mount {
 	enum spec_mount_kind kind;
-	char *source; /* host path made absolute, or volume name; NULL for tmpfs */
-	char *guest;  /* absolute, normalised */
+	char *source;             /* host path made absolute, or volume name; NULL for tmpfs */
+	struct identity identity; /* of the host path */
+	char *guest;              /* absolute, normalised */
 	enum spec_want want;
 	bool readonly, noexec, nosuid, nodev;
 	uint64_t size_mib;  /* tmpfs and disk volumes; 0: default */
@@ -109,6 +113,8 @@ struct spec_script {
 struct spec_patch {
 	char *op; /* "copy" "copy_file" "copy_dir" "mkdir" "remove" */
 	char *source, *path;
+	char *name; /* of the source as it was written: a link may lead to another name */
+	struct identity identity; /* of the source; never in a record */
 };
 
 struct spec {
@@ -182,9 +188,11 @@ void spec_mount_done(struct spec_mount *m);
 
 /* What no single flag can see: an image is named, ceilings are not below their values. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
-/* Do the host's files that the spec names exist, and are they of the kind asked for? An early,
- * friendly answer; whoever opens them still has to cope with what they are by then. */
-MUST_USE int spec_check_sources(const struct spec *s, struct err *e);
+/* Looks up every path of the host's that the spec names, once: they become canonical, and their
+ * identities say which objects they are from now on. Fails where one is not of the kind asked for. */
+MUST_USE int spec_hold_sources(struct spec *s, struct err *e);
+/* The same for one mount. */
+MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);
 
 /* The `config` object of `inspect`, keys sorted. */
 void spec_write_json(const struct spec *s, struct json_writer *w);

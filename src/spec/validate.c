@@ -1,8 +1,7 @@
 #include "spec/spec.h"
 
-#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 
@@ -40,62 +39,70 @@ int spec_validate(const struct spec *s, struct err *e)
 	return check_resources(s, e);
 }
 
-/* FLAG wants SOURCE to be a directory, a regular file, or merely there. Links are followed. */
-static int check_source(const char *flag, const char *source, enum spec_want want, struct err *e)
+/* FLAG wants *PATH to be a directory, a regular file, or either. Its links are followed, this once. */
+static int hold(const char *flag, const char *what, char **path, struct identity *id,
+		enum spec_want want, struct err *e)
 {
-	struct stat st;
+	char *real = NULL;
+	AUTO_FD fd = -1;
 
-	if (stat(source, &st) < 0)
-		return err_sys(e, errno, "%s: source '%s'", flag, source);
-	if (want == WANT_DIR && !S_ISDIR(st.st_mode))
-		return err_set(e, ERR_INVALID, "%s: source '%s' is not a directory", flag, source);
-	if (want == WANT_FILE && !S_ISREG(st.st_mode))
-		return err_set(e, ERR_INVALID, "%s: source '%s' is not a file", flag, source);
+	if (identity_hold(what, *path, &real, id, &fd, e) < 0)
+		return flag ? err_wrap(e, "%s", flag) : -1;
+	if (want == WANT_DIR && id->of_parent)
+		err_set(e, ERR_INVALID, "%s '%s' is not a directory", what, *path);
+	else if (want == WANT_FILE && !id->of_parent)
+		err_set(e, ERR_INVALID, "%s '%s' is not a file", what, *path);
+	else
+		want = WANT_ANY;
+	free(*path);
+	*path = real;
+	if (want == WANT_ANY)
+		return 0;
+	return flag ? err_wrap(e, "%s", flag) : -1;
+}
+
+int spec_hold_mount(struct spec_mount *m, struct err *e)
+{
+	if (m->kind != MOUNT_BIND && m->kind != MOUNT_DISK)
+		return 0;
+	return hold(m->origin, "source", &m->source, &m->identity,
+		    m->kind == MOUNT_DISK ? WANT_FILE : m->want, e);
+}
+
+static int hold_patch(struct spec_patch *p, struct err *e)
+{
+	static const struct {
+		const char *op, *flag;
+		enum spec_want want;
+	} kinds[] = { { "copy", "--copy", WANT_ANY },
+		      { "copy_file", "--copy-file", WANT_FILE },
+		      { "copy_dir", "--copy-dir", WANT_DIR } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(p->op, kinds[i].op) == 0)
+			return hold(kinds[i].flag, "source", &p->source, &p->identity,
+				    kinds[i].want, e);
 	return 0;
 }
 
-/* Sockets and devices are doors, not files. */
-static int check_mountable(const struct spec_mount *m, struct err *e)
+int spec_hold_sources(struct spec *s, struct err *e)
 {
-	struct stat st;
+	struct spec_image *i = &s->image;
 
-	if (stat(m->source, &st) == 0 && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return err_set(e, ERR_INVALID, "%s: source '%s' is neither a file nor a directory",
-			       m->origin, m->source);
-	return 0;
-}
-
-static int check_patch(const struct spec_patch *p, struct err *e)
-{
-	if (strcmp(p->op, "copy") == 0)
-		return check_source("--copy", p->source, WANT_ANY, e);
-	if (strcmp(p->op, "copy_file") == 0)
-		return check_source("--copy-file", p->source, WANT_FILE, e);
-	if (strcmp(p->op, "copy_dir") == 0)
-		return check_source("--copy-dir", p->source, WANT_DIR, e);
-	return 0;
-}
-
-int spec_check_sources(const struct spec *s, struct err *e)
-{
-	if (s->image.kind == IMAGE_DIR &&
-	    check_source("IMAGE", s->image.reference, WANT_DIR, e) < 0)
+	if (i->kind == IMAGE_DIR &&
+	    hold(NULL, "image directory", &i->reference, &i->identity, WANT_DIR, e) < 0)
 		return -1;
-	if (s->image.kind == IMAGE_DISK &&
-	    check_source("IMAGE", s->image.reference, WANT_FILE, e) < 0)
+	if (i->kind == IMAGE_DISK &&
+	    hold(NULL, "disk image", &i->reference, &i->identity, WANT_FILE, e) < 0)
 		return -1;
-	for (size_t i = 0; i < s->n_mounts; i++) {
-		const struct spec_mount *m = &s->mount[i];
-
-		if (m->kind == MOUNT_BIND && m->want == WANT_ANY && check_mountable(m, e) < 0)
+	if (i->root_disk.kind == ROOT_DISK_PATH && hold(NULL, "--root-disk:", &i->root_disk.path,
+							&i->root_disk.identity, WANT_FILE, e) < 0)
+		return -1;
+	for (size_t k = 0; k < s->n_mounts; k++)
+		if (spec_hold_mount(&s->mount[k], e) < 0)
 			return -1;
-		if ((m->kind == MOUNT_BIND || m->kind == MOUNT_DISK) &&
-		    check_source(m->origin, m->source, m->kind == MOUNT_DISK ? WANT_FILE : m->want,
-				 e) < 0)
-			return -1;
-	}
-	for (size_t i = 0; i < s->n_patches; i++)
-		if (check_patch(&s->patch[i], e) < 0)
+	for (size_t k = 0; k < s->n_patches; k++)
+		if (hold_patch(&s->patch[k], e) < 0)
 			return -1;
 	return 0;
 }

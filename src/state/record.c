@@ -122,6 +122,16 @@ int record_write_config(int dir, const struct spec *s, uint64_t created_ns, stru
 	return write_spec(dir, CONFIG_FILE, s, created_ns, e);
 }
 
+int record_lock_config(int dir, int *ret_fd, struct err *e)
+{
+	AUTO_FD fd = openat(dir, "config.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		return err_sys(e, errno, "lock the configuration");
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
 static int read_spec(int dir, const char *file, struct spec *ret, uint64_t *ret_created,
 		     uint64_t *ret_updated, struct err *e)
 {

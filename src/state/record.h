@@ -87,6 +87,8 @@ MUST_USE int record_load(const struct home *h, const char *name, struct record *
 /* config.json and state.json of an open directory. */
 MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
 MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e);
+/* One writer of the configuration at a time; the descriptor holds the lock. */
+MUST_USE int record_lock_config(int dir, int *ret_fd, struct err *e);
 /* active.json; S NULL removes it. Reading it where there is none is success. */
 MUST_USE int record_write_active(int dir, const struct spec *s, struct err *e);
 MUST_USE int record_read_active(int dir, struct record *ret, struct err *e);

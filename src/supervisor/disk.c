@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/diskfile.h"
+#include "supervisor/source.h"
 
 /* The loop device shares the description that is locked, so the lock outlives even a killed
  * supervisor until the file system is unmounted. That takes a moment after a stop. */
@@ -28,8 +29,9 @@ struct disk_hold {
 
 int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file, struct err *e)
 {
-	AUTO_FD fd =
-		openat(d->dir, d->path, (d->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW);
+	int flags = d->readonly ? O_RDONLY : O_RDWR;
+	AUTO_FD fd = d->ours ? openat(d->dir, d->path, flags | O_NOFOLLOW | O_CLOEXEC)
+			     : identity_reopen(d->source, flags | O_NONBLOCK);
 	uint64_t deadline = clock_mono_ns() + LOCK_WAIT_NS;
 	struct disk_hold *hold;
 	struct stat st;
@@ -145,23 +147,27 @@ int disk_mount(struct supervisor *s, const struct disk *d, int file, int *ret_fd
 	return 0;
 }
 
-int disk_mount_volume(struct supervisor *s, const struct spec_mount *m, int *ret_fd, struct err *e)
+int disk_mount_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd, struct err *e)
 {
 	bool image = m->kind == MOUNT_DISK;
-	AUTO_FREE char *path =
-		image ? xstrdup(m->source) : xasprintf("volumes/%s/disk.raw", m->source);
+	AUTO_FREE char *path = xasprintf("volumes/%s/disk.raw", image ? "" : m->source);
 	AUTO_FREE char *what =
 		xasprintf("%s '%s'", image ? "disk image" : "disk volume", m->source);
-	const struct disk d = {
+	struct disk d = {
 		.what = what,
 		.dir = s->home.fd,
 		.path = path,
+		.source = -1,
 		.readonly = m->readonly,
 		.ours = !image,
 		.fstype = m->fstype,
 	};
-
+	AUTO_FD source = -1;
 	int file;
 
+	if (image &&
+	    source_open("disk image", m->source, &m->identity, VOLUME_HINT, &source, e) < 0)
+		return -1;
+	d.source = source;
 	return disk_lock(s, &d, &file, e) < 0 ? -1 : disk_mount(s, &d, file, ret_fd, e);
 }

@@ -12,8 +12,9 @@
 
 struct disk {
 	const char *what; /* "disk volume 'x'": for messages */
-	int dir;
-	const char *path;
+	int dir;          /* of a file of ours: the directory … */
+	const char *path; /* … and its name there */
+	int source; /* of a file that the user named: as source_open() opened it; -1 if ours */
 	bool readonly;
 	bool ours;          /* mke2fs made it for us */
 	const char *fstype; /* NULL: what its first blocks say */
@@ -25,7 +26,7 @@ MUST_USE int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file
 MUST_USE int disk_mount(struct supervisor *s, const struct disk *d, int file, int *ret_fd,
 			struct err *e);
 /* … of the volume or image that M names. */
-MUST_USE int disk_mount_volume(struct supervisor *s, const struct spec_mount *m, int *ret_fd,
+MUST_USE int disk_mount_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd,
 			       struct err *e);
 /* Lets the files go; their mounts are gone by then. */
 void disks_release(struct supervisor *s);

@@ -34,6 +34,7 @@
 #include "supervisor/layer.h"
 #include "supervisor/loginshell.h"
 #include "supervisor/passed.h"
+#include "supervisor/source.h"
 #include "supervisor/supervisor.h"
 
 #define DESCRIPTORS_AHEAD 256 /* an image of a hundred layers; 2 KiB */
@@ -140,10 +141,10 @@ static int check_owner(const struct supervisor *s, const struct spec_mount *m, s
 }
 
 /* The volume was made with a quota; the file system may have been mounted otherwise since. */
-static int check_quota(const struct supervisor *s, const char *path, const struct spec_mount *m,
+static int check_quota(const struct supervisor *s, int volume, const struct spec_mount *m,
 		       struct err *e)
 {
-	AUTO_FD dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD dir = openat(volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir >= 0 && quota_enforced(dir) && quota_project(dir))
 		return 0;
@@ -151,32 +152,34 @@ static int check_quota(const struct supervisor *s, const char *path, const struc
 	return err_wrap(e, "volume '%s'", m->source);
 }
 
-static int open_volume(struct supervisor *s, const struct spec_mount *m, int *ret_fd, struct err *e)
+static int open_source(struct supervisor *s, struct spec_mount *m, int *ret_fd, struct err *e)
 {
-	const struct home *h = &s->home;
-	AUTO_FREE char *path = NULL;
+	AUTO_FREE char *named = NULL;
+
+	if (m->kind == MOUNT_BIND)
+		return source_open("volume source", m->source, &m->identity, VOLUME_HINT, ret_fd,
+				   e);
+	named = xasprintf("volumes/%s/data", m->source);
+	*ret_fd = openat(s->home.fd, named, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_sys(e, errno, "volume '%s'", m->source) : 0;
+}
+
+static int open_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd, struct err *e)
+{
 	struct stat st;
 	AUTO_FD fd = -1;
 
 	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk))
 		return disk_mount_volume(s, m, ret_fd, e);
-	if (check_owner(s, m, e) < 0)
+	if (check_owner(s, m, e) < 0 || open_source(s, m, &fd, e) < 0)
 		return -1;
-	if (m->kind == MOUNT_NAMED)
-		path = xasprintf("%s/volumes/%s/data", h->path, m->source);
-	else
-		path = xstrdup(m->source);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return err_sys(e, errno, "mount source '%s'", m->source);
 	if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
 		return err_set(e, ERR_INVALID, "mount source '%s' is not a directory", m->source);
 	if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_INVALID, "mount source '%s' is not a file", m->source);
-	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return err_set(e, ERR_INVALID,
-			       "mount source '%s' is neither a file nor a directory", m->source);
-	if (m->quota_mib && check_quota(s, path, m, e) < 0)
+	if (m->quota_mib && check_quota(s, fd, m, e) < 0)
 		return -1;
 	warn_of_setuid(s, m, &st);
 	*ret_fd = fd_take(&fd);
@@ -223,7 +226,7 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 
 static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 {
-	const struct spec *spec = &s->record.spec;
+	struct spec *spec = &s->record.spec;
 	AUTO_FD cache = -1;
 
 	switch (spec->image.kind) {
@@ -234,12 +237,12 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 		r->n_layers = 1;
 		break;
 	case IMAGE_DIR:
-		r->layer_fd[0] = open(spec->image.reference, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (r->layer_fd[0] < 0)
-			return err_sys(e, errno, "image directory '%s'", spec->image.reference);
+		if (source_open("image directory", spec->image.reference, &spec->image.identity,
+				ANEW_HINT, &r->layer_fd[0], e) < 0)
+			return -1;
 		r->n_layers = 1;
 		/* used in place: no layer of its own, but mount points must be there */
-		stubs_enter(&s->home, spec->image.reference, &s->stubs);
+		stubs_enter(&s->home, r->layer_fd[0], &s->stubs);
 		return stubs_make(&s->stubs, r->layer_fd[0], spec, e);
 	case IMAGE_OCI:
 		if (spec->image.root_disk.kind == ROOT_DISK_FLAT)
@@ -304,10 +307,13 @@ static void init_rootfs(const struct supervisor *s, struct rootfs *r)
 
 static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 {
-	const struct spec *spec = &s->record.spec;
+	struct spec *spec = &s->record.spec;
 
 	if (s->parent_mounts)
 		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd)); /* then they are made anew */
+	s->stage = "mount";
+	if (sources_learn(s, e) < 0)
+		return -1;
 	s->stage = "image";
 	if (open_layers(s, r, e) < 0)
 		return -1;

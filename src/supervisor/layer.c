@@ -14,6 +14,7 @@
 #include "image/store.h"
 #include "state/quota.h"
 #include "supervisor/disk.h"
+#include "supervisor/source.h"
 
 #define MIB (1ull << 20)
 #define DISK_FILE "disk.raw"
@@ -150,13 +151,15 @@ static int use_own_disk(struct supervisor *s, struct rootfs *r, int layer, uint6
 
 static int use_users_disk(struct supervisor *s, struct rootfs *r, struct err *e)
 {
-	const struct spec_root_disk *asked = &s->record.spec.image.root_disk;
+	struct spec_root_disk *asked = &s->record.spec.image.root_disk;
 	AUTO_FREE char *what = xasprintf("--root-disk '%s'", asked->path);
-	const struct disk d = {
-		.what = what, .dir = AT_FDCWD, .path = asked->path, .fstype = asked->fstype
-	};
+	struct disk d = { .what = what, .fstype = asked->fstype };
+	AUTO_FD source = -1;
 	int file;
 
+	if (source_open("--root-disk", asked->path, &asked->identity, ANEW_HINT, &source, e) < 0)
+		return -1;
+	d.source = source;
 	return disk_lock(s, &d, &file, e) < 0 ? -1 : use_disk(s, r, &d, file, e);
 }
 

@@ -85,13 +85,6 @@ static int make_path(const struct stubs *s, int root, const char *path, bool is_
 	return 0;
 }
 
-static bool is_directory(const char *source)
-{
-	struct stat st;
-
-	return stat(source, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static bool has_bundle(int root)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -130,7 +123,7 @@ int stubs_make(const struct stubs *s, int root, const struct spec *spec, struct 
 	for (size_t i = 0; r == 0 && i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 
-		r = make_path(s, root, m->guest, m->kind != MOUNT_BIND || is_directory(m->source),
+		r = make_path(s, root, m->guest, m->kind != MOUNT_BIND || !m->identity.of_parent,
 			      e);
 	}
 	return r; /* what was made before a failure goes again: it is noted */
@@ -195,9 +188,9 @@ static int lock_shared(int root)
 	return 0;
 }
 
-void stubs_enter(const struct home *h, const char *root_path, struct stubs *ret)
+void stubs_enter(const struct home *h, int root_fd, struct stubs *ret)
 {
-	AUTO_FD root = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD root = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
 	*ret = STUBS_NONE;

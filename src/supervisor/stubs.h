@@ -17,10 +17,10 @@ struct stubs {
 };
 #define STUBS_NONE ((struct stubs){ .root = -1, .notes = -1 })
 
-/* Nobody removes stubs in ROOT_PATH until stubs_leave(). What is left of sandboxes that were killed goes,
+/* Nobody removes stubs in the directory ROOT_FD until stubs_leave(). What is left of sandboxes that were killed goes,
  * if no other is there. */
-void stubs_enter(const struct home *h, const char *root_path, struct stubs *ret);
-/* Makes what is missing for SPEC below ROOT. */
+void stubs_enter(const struct home *h, int root_fd, struct stubs *ret);
+/* Makes what is missing for SPEC below ROOT. The identities of its mounts are known. */
 MUST_USE int stubs_make(const struct stubs *s, int root, const struct spec *spec, struct err *e);
 /* The last one removes what all have made. Harmless when there is nothing. */
 void stubs_leave(const struct home *h, struct stubs *s);

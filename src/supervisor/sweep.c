@@ -87,8 +87,14 @@ int supervisor_reap(const char *entry)
 	home_machine_id(&home, entry[0] == '.' && readable ? record.spec.name : entry, id);
 	cgroup_remove(id);
 	if (readable && record.spec.image.kind == IMAGE_DIR) {
-		stubs_enter(&home, record.spec.image.reference, &stubs);
-		stubs_leave(&home, &stubs);
+		struct spec_image *image = &record.spec.image;
+		AUTO_FD root = -1;
+
+		/* another directory has nothing of ours in it */
+		if (identity_open(image->reference, &image->identity, &root, &e) == 0) {
+			stubs_enter(&home, root, &stubs);
+			stubs_leave(&home, &stubs);
+		}
 	}
 	return 0;
 }

@@ -144,14 +144,15 @@ static bool send_same(struct walk *w, const struct stat *st, const char *name, b
 	return false;
 }
 
-static int send_file(struct walk *w, int dirfd, const char *name, const char *as)
+/* Takes FD. */
+static int send_open_file(struct walk *w, int fd, const char *as)
 {
-	AUTO_FD fd = open_entry(dirfd, name, 0);
+	AUTO_FD file = fd;
 	struct stat st;
 	bool first;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fstat(file, &st) < 0)
 		return miss(w, errno);
 	if (!S_ISREG(st.st_mode))
 		return skip(w, FILE_NOTE, "it changed while it was read");
@@ -161,9 +162,16 @@ static int send_file(struct walk *w, int dirfd, const char *name, const char *as
 	if (first)
 		file_put_shared(&w->out);
 	/* pseudo files have no size and no blocks: they are simply read */
-	r = send_bytes(w, fd, st.st_size > 0 && st.st_blocks * 512 < st.st_size);
+	r = send_bytes(w, file, st.st_size > 0 && st.st_blocks * 512 < st.st_size);
 	file_put_end(&w->out);
 	return r < 0 ? -1 : flush_when_full(w);
+}
+
+static int send_file(struct walk *w, int dirfd, const char *name)
+{
+	int fd = open_entry(dirfd, name, 0);
+
+	return fd < 0 ? miss(w, errno) : send_open_file(w, fd, name);
 }
 
 static int send_link(struct walk *w, int dirfd, const char *name)
@@ -268,7 +276,7 @@ static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_
 		return fd < 0 ? miss(w, errno) : send_dir(w, fd, name, parent_dev);
 	}
 	if (S_ISREG(st.st_mode))
-		return send_file(w, dirfd, name, name);
+		return send_file(w, dirfd, name);
 	if (S_ISLNK(st.st_mode))
 		return send_link(w, dirfd, name);
 	return skip(w, FILE_NOTE, kind(st.st_mode));
@@ -297,7 +305,7 @@ static int send_source(struct walk *w, const char *path, int dirfd, const char *
 		/* unreadable: said as an error, since there is nothing else to copy */
 		if (faccessat(dirfd, name, R_OK, AT_EACCESS) < 0)
 			return err_sys(w->e, errno, "'%s'", path);
-		return send_file(w, dirfd, name, name);
+		return send_file(w, dirfd, name);
 	}
 	if (S_ISLNK(st.st_mode))
 		return send_link(w, dirfd, name);
@@ -330,7 +338,19 @@ static int walk_from(struct walk *w, const char *path)
 	return send_source(w, path, dirfd, slash + 1, follow);
 }
 
-int tree_walk(const char *path, const struct tree_sink *s, struct err *e)
+/* Takes FD. */
+static int walk_fd(struct walk *w, int fd, const char *as)
+{
+	struct stat st;
+
+	buf_add_str(&w->path, as);
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return send_dir(w, fd, as, st.st_dev);
+	return send_open_file(w, fd, as);
+}
+
+/* From PATH, or from FD where that is NULL. */
+static int walk(const char *path, int fd, const char *as, const struct tree_sink *s, struct err *e)
 {
 	AUTO_FREE char *chunk = xcalloc(1, FILE_RECORD_MAX_BYTES);
 	struct walk w = { .sink = s, .chunk = chunk, .e = e };
@@ -338,11 +358,21 @@ int tree_walk(const char *path, const struct tree_sink *s, struct err *e)
 
 	buf_init(&w.out, 4 * BATCH_BYTES);
 	buf_init(&w.path, PATH_MAX_BYTES);
-	r = walk_from(&w, path);
+	r = path ? walk_from(&w, path) : walk_fd(&w, fd, as);
 	if (r == 0)
 		r = flush(&w);
 	buf_done(&w.out);
 	buf_done(&w.path);
 	inodes_done(&w.shared);
 	return r;
+}
+
+int tree_walk(const char *path, const struct tree_sink *s, struct err *e)
+{
+	return walk(path, -1, NULL, s, e);
+}
+
+int tree_walk_fd(int fd, const char *as, const struct tree_sink *s, struct err *e)
+{
+	return walk(NULL, fd, as, s, e);
 }

@@ -25,3 +25,5 @@ struct tree_sink {
  * contents rather than the directory. What cannot be read becomes a MISS, what is no file, link or
  * directory a NOTE; only a missing PATH and a failing sink are errors. DONE is left to the caller. */
 MUST_USE int tree_walk(const char *path, const struct tree_sink *s, struct err *e);
+/* The regular file or directory that FD has open for reading, under the name AS. Takes FD. */
+MUST_USE int tree_walk_fd(int fd, const char *as, const struct tree_sink *s, struct err *e);

@@ -33,8 +33,10 @@ class RootDirectory(CordonTest):
         box.stop()
         box.start()
         self.assertEqual(box.out("cat /root/made"), "made")
-        self.assertEqual(box.inspect()["config"]["image"],
-                         {"Bind": {"follow_root_symlinks": False, "path": root}})
+        image = box.inspect()["config"]["image"]["Bind"]
+        self.assertEqual((image["path"], image["follow_root_symlinks"]), (root, False))
+        self.assertEqual((image["identity"]["inode"], image["identity"]["of"]),
+                         (str(os.stat(root).st_ino), "self"))
 
     def test_nothing_of_ours_is_left_in_it(self):
         root = self.make_root()

@@ -16,9 +16,141 @@ import threading
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 
 from attack import AttackTest
-from harness import COMMAND_SECONDS, CORDON, MODE, CordonTest, cgroup_mounts
+from harness import ALL_MODES, COMMAND_SECONDS, CORDON, MODE, CordonTest, cgroup_mounts
 
 # --- 1. a host path means one object ---------------------------------------------------------
+
+
+class HostPaths(AttackTest):
+    """A process inside puts a link, or another object, where a path of the record leads."""
+
+    modes = ALL_MODES
+
+    def setUp(self):
+        super().setUp()
+        self.secret, self.ws = (os.path.join(self.dir, n) for n in ("secret", "ws"))
+        os.makedirs(os.path.join(self.ws, "data"))
+        os.mkdir(self.secret)
+        self.write(os.path.join(self.secret, "key"), "secret")
+        self.write(os.path.join(self.ws, "data", "mine"), "mine")
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w") as handle:
+            handle.write(text)
+
+    def refused(self, got, *said):
+        """GOT is an error that says all of SAID; what lies outside is as it was."""
+        self.assertEqual(got.code, 1, got)
+        for text in said:
+            self.assertIn(text, got.errtext)
+        self.assertEqual(os.listdir(self.secret), ["key"])
+
+    def test_a_volume_below_a_shared_directory(self):
+        """The escape that was found: the second volume's source is replaced by a link to anywhere."""
+        data = os.path.join(self.ws, "data")
+        box = self.create("-v", f"{self.ws}:/ws", "-v", f"{data}:/data")
+        box.out(f"mv /ws/data /ws/d && ln -s {self.secret} /ws/data")
+        self.refused(box.cordon("restart", box.name), data, "symbolic link", "modify", "--volume")
+        box.stop()
+        got = box.cordon("start", box.name)
+        self.refused(got, data, "symbolic link")
+        os.unlink(data)
+        os.rename(os.path.join(self.ws, "d"), data)
+        self.assertEqual(box.start().code, 0)  # as it was, it is the same object again
+        self.assertEqual(box.out("cat /data/mine"), "mine")
+
+    def test_another_directory_of_that_name(self):
+        """No link, and perhaps even the old inode number: still not what was named."""
+        data = os.path.join(self.ws, "data")
+        box = self.create("-v", f"{self.ws}:/ws", "-v", f"{data}:/data")
+        box.out("rm -r /ws/data/* && mv /ws/data /ws/d && mkdir /ws/data")
+        box.stop()
+        self.refused(box.start(), data, "another directory")
+
+    def test_a_directory_on_the_way(self):
+        """Two sandboxes: the first can move what the second's source lies in."""
+        deep = os.path.join(self.ws, "a/b")
+        os.makedirs(deep)
+        os.makedirs(os.path.join(self.secret, "b"))
+        self.addCleanup(os.rmdir, os.path.join(self.secret, "b"))
+        attacker = self.create("-v", f"{self.ws}:/ws")
+        victim = self.create("-v", f"{deep}:/data")
+        victim.stop()
+        attacker.out(f"mv /ws/a /ws/x && ln -s {self.secret} /ws/a")
+        got = victim.start()
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("symbolic link", got.errtext)
+        attacker.out("rm /ws/a && mv /ws/x /ws/a")
+        self.assertEqual(victim.start().code, 0)
+
+    def test_a_protected_subdirectory(self):
+        """One that is mounted read-only within a writable one, two levels down."""
+        deep = os.path.join(self.ws, "a/b")
+        os.makedirs(deep)
+        box = self.create("-v", f"{self.ws}:/ws", "-v", f"{deep}:/ws/a/b:ro")
+        box.out(f"mv /ws/a /ws/x && mkdir /ws/a && ln -s {self.secret} /ws/a/b")
+        box.stop()
+        self.refused(box.start(), deep, "symbolic link")
+
+    def test_a_single_file(self):
+        """An editor may replace it by rename; a link is refused, and so is another directory."""
+        path = os.path.join(self.ws, "data/mine")
+        box = self.create("-v", f"{self.ws}:/ws", "-v", f"{path}:/mine")
+        box.out("echo new > /ws/data/n && mv /ws/data/n /ws/data/mine")
+        box.stop()
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("cat /mine"), "new")
+        box.out(f"ln -sf {self.secret}/key /ws/data/mine")
+        box.stop()
+        self.refused(box.start(), path, "symbolic link")
+        os.unlink(path)
+        os.mkfifo(path)
+        self.refused(box.start(), path, "not a regular file")
+        os.unlink(path)
+        os.rename(os.path.join(self.ws, "data"), os.path.join(self.ws, "d"))
+        os.mkdir(os.path.join(self.ws, "data"))
+        self.write(path, "theirs")
+        self.refused(box.start(), path, "another directory")
+
+    def test_a_root_directory(self):
+        root = os.path.join(self.ws, "root")
+        os.rename(self.make_root(), root)
+        box = self.create(image=root)
+        other = self.create("-v", f"{self.ws}:/ws")
+        box.stop()
+        other.out(f"mv /ws/root /ws/r && ln -s {self.secret} /ws/root")
+        self.refused(box.start(), root, "symbolic link")
+        self.assertEqual(box.remove().code, 0)
+        self.assertEqual(os.listdir(self.secret), ["key"])
+
+    def test_a_record_without_identities(self):
+        """As an older cordon wrote it: the first start follows no link, and what it finds is held."""
+        data = os.path.join(self.ws, "data")
+        box = self.create("-v", f"{data}:/data", "-v", f"{data}/mine:/mine")
+        box.stop()
+        config = os.path.join(self.home, "sandboxes", box.name, "config.json")
+
+        def forget():
+            with open(config) as handle:
+                record = json.load(handle)
+            for mount in record["config"]["mounts"]:
+                mount.pop("identity", None)
+            self.write(config, json.dumps(record))
+
+        forget()
+        os.rename(data, data + ".real")
+        os.symlink(self.secret, data)
+        self.refused(box.start(), data, "symbolic link")
+        os.unlink(data)
+        os.rename(data + ".real", data)
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("cat /mine"), "mine")
+        self.assertTrue(all(m["identity"] for m in box.inspect()["config"]["mounts"]))
+        box.stop()
+        os.rename(data, data + ".real")
+        os.mkdir(data)
+        self.refused(box.start(), data, "another directory")
 
 # --- 2. addresses of the host ----------------------------------------------------------------
 
