@@ -86,6 +86,7 @@ static void drop_volumes(struct launch *l)
 static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARIABLES_MAX + 1])
 {
 	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS" };
+	const char *config = getenv("MSB_CONFIG_PATH");
 	unsigned n = 0;
 
 	env[n++] = xasprintf("CORDON_HOME=%s", h->path);
@@ -94,6 +95,13 @@ static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARI
 
 		if (v)
 			env[n++] = xasprintf("%s=%s", passed[i], v);
+	}
+	if (config && *config) {
+		/* the supervisor's working directory is another one */
+		AUTO_FREE char *here = *config == '/' ? NULL : getcwd(NULL, 0);
+
+		env[n++] = xasprintf("MSB_CONFIG_PATH=%s%s%s", here ? here : "", here ? "/" : "",
+				     config);
 	}
 	env[n] = NULL;
 }

@@ -44,8 +44,25 @@ static int read_ports(const struct json_value *v, struct gateway_config *c, stru
 	return 0;
 }
 
+static int read_host_addresses(const struct json_value *v, struct gateway_config *c, struct err *e)
+{
+	if (!v)
+		return 0;
+	if (v->type != JSON_ARRAY || v->array.n > CONFIG_HOST_ADDRESSES_MAX)
+		return err_set(e, ERR_INVALID, "host_addresses: expected at most %u",
+			       CONFIG_HOST_ADDRESSES_MAX);
+	for (size_t i = 0; i < v->array.n; i++) {
+		const struct json_value *a = &v->array.item[i];
+
+		if (a->type != JSON_STRING ||
+		    cidr_parse(str_of(a->string.p), &c->host_address[c->n_host_addresses++]) < 0)
+			return err_set(e, ERR_INVALID, "host_addresses: bad address");
+	}
+	return 0;
+}
+
 struct config_json {
-	const struct json_value *lease, *network, *ports;
+	const struct json_value *lease, *network, *host_addresses, *ports;
 	int64_t uid, gid;
 };
 
@@ -54,6 +71,7 @@ int config_read(const struct json_value *v, struct gateway_config *c, struct err
 	static const struct json_field fields[] = {
 		FIELD_VALUE(struct config_json, lease, JSON_REQUIRED),
 		FIELD_VALUE(struct config_json, network, JSON_REQUIRED),
+		FIELD_VALUE(struct config_json, host_addresses, JSON_OPTIONAL),
 		FIELD_VALUE(struct config_json, ports, JSON_OPTIONAL),
 		FIELD_INT(struct config_json, uid, JSON_OPTIONAL, 1, UINT32_MAX - 1),
 		FIELD_INT(struct config_json, gid, JSON_OPTIONAL, 1, UINT32_MAX - 1),
@@ -65,7 +83,8 @@ int config_read(const struct json_value *v, struct gateway_config *c, struct err
 	policy_init(&c->policy);
 	if (json_decode(v, "config", fields, ARRAY_SIZE(fields), false, &j, e) < 0 ||
 	    lease_read_json(j.lease, &c->lease, e) < 0 ||
-	    policy_read_json(j.network, &c->policy, e) < 0 || read_ports(j.ports, c, e) < 0)
+	    policy_read_json(j.network, &c->policy, e) < 0 ||
+	    read_host_addresses(j.host_addresses, c, e) < 0 || read_ports(j.ports, c, e) < 0)
 		return -1;
 	if (!j.uid != !j.gid)
 		return err_set(e, ERR_INVALID, "config: uid and gid come together");

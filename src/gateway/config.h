@@ -4,10 +4,12 @@
  *   {"type": "config",
  *    "lease":   lease_write_json(),
  *    "network": policy_write_json(),
+ *    "host_addresses": ["198.51.100.7", "2001:db8:5::/64"],
  *    "ports":   [{"host_bind": "127.0.0.1", "host_port": 8080, "guest_port": 80, "protocol": "tcp"}],
  *    "uid": 65534, "gid": 65534}
  *
- * ports, uid and gid are optional; the ids are what the gateway becomes once its ports are bound,
+ * host_addresses lead to this host though it does not have them: somebody on the way translates them.
+ * They, ports, uid and gid are optional; the ids are what the gateway becomes once its ports are bound,
  * when it was started as root.
  */
 #pragma once
@@ -16,12 +18,15 @@
 #include "policy/policy.h"
 
 #define CONFIG_PORTS_MAX 256u
+#define CONFIG_HOST_ADDRESSES_MAX 64u /* addresses and networks */
 
 struct gateway_config {
 	struct policy policy;
 	struct lease lease;
 	struct published port[CONFIG_PORTS_MAX];
 	size_t n_ports;
+	struct cidr host_address[CONFIG_HOST_ADDRESSES_MAX];
+	size_t n_host_addresses;
 	bool has_ids;
 	uint32_t uid, gid;
 	int resolv_conf; /* the host's list of resolvers, open, or -1: not a part of the message */

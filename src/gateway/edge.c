@@ -13,6 +13,7 @@
 #include "gateway/edge.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/cleanup.h"
 #include "gateway/question.h"
@@ -114,38 +115,56 @@ static bool resolved(void *arg, const struct rule *r, const struct addr *a)
 	return names_covered(g->names, r, a, g->now_ns);
 }
 
-/* The kernel is asked once for a run of connections to one place. */
-static bool is_hosts_own(struct gateway *g, const struct addr *a)
+/* Addresses that somebody on the way turns into one of the host. */
+static bool is_translated(const struct gateway *g, const struct addr *a)
 {
-	struct own_answer *own = &g->own;
+	for (size_t i = 0; i < g->config->n_host_addresses; i++)
+		if (cidr_has(&g->config->host_address[i], a))
+			return true;
+	return false;
+}
 
-	if (!own->asked_ns || g->now_ns - own->asked_ns > OWN_ANSWER_NS || !addr_eq(&own->addr, a))
-		*own = (struct own_answer){ *a, g->now_ns, stack_is_own_address(a) };
-	return own->yes;
+static enum route_kind route_of(struct gateway *g, const struct policy_flow *f,
+				const struct addr *a)
+{
+	return is_translated(g, a) ? ROUTE_HOST : route_to(&g->route, a, f->proto, f->port);
+}
+
+/* Where the flow would end. The gateway's own addresses are a matter of policy alone. */
+static enum route_kind leads_to(struct gateway *g, const struct policy_flow *f)
+{
+	enum route_kind kind = ROUTE_OUT;
+	struct addr carried;
+
+	if (addr_group_of(&f->peer, &g->host) != GROUP_HOST)
+		kind = route_of(g, f, &f->peer);
+	if (kind == ROUTE_OUT && addr_carried(&f->peer, &carried))
+		kind = route_of(g, f, &carried);
+	return kind;
 }
 
 /*
  * The host's own addresses lead to its services past every firewall, so they count as the group
- * host even where they look public or private. Only a rule that names the address itself overrides
- * that.
+ * host even where they look public or private. Only a rule that names the address itself, not a
+ * network around it, overrides that.
  */
-static struct verdict decide(struct gateway *g, const struct policy_flow *f)
+static struct verdict decide(struct gateway *g, const struct policy_flow *f, enum route_kind route)
 {
 	struct policy_names names = { .resolved = resolved, .arg = g };
 	struct verdict v = policy_decide(&g->policy, &g->host, f, &names);
 	struct policy_flow to_host = *f;
 
-	if (v.action == POLICY_DENY || f->direction == POLICY_INGRESS ||
-	    (v.rule != POLICY_BY_DEFAULT && g->policy.rule[v.rule].target == TARGET_CIDR) ||
-	    addr_group_of(&f->peer, &g->host) == GROUP_HOST || !is_hosts_own(g, &f->peer))
+	if (v.action == POLICY_DENY || route != ROUTE_HOST ||
+	    (v.rule != POLICY_BY_DEFAULT && g->policy.rule[v.rule].target == TARGET_CIDR &&
+	     cidr_is_single(&g->policy.rule[v.rule].cidr)))
 		return v;
 	to_host.peer = f->peer.family == ADDR_V4 ? g->lease.gateway_v4 : g->lease.gateway_v6;
 	return policy_decide(&g->policy, &g->host, &to_host, NULL);
 }
 
-static bool judge(struct gateway *g, const struct policy_flow *f)
+static bool judge(struct gateway *g, const struct policy_flow *f, enum route_kind route)
 {
-	struct verdict v = decide(g, f);
+	struct verdict v = decide(g, f, route);
 	char text[DENIED_TEXT_BYTES];
 
 	if (v.action == POLICY_ALLOW)
@@ -194,18 +213,21 @@ static bool may_begin(struct gateway *g, const struct packet *p)
 				 .proto = proto_of(p),
 				 .peer = p->dst,
 				 .port = p->dst_port };
+	enum route_kind route;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(never); i++)
 		if (never[i].proto == f.proto && never[i].port == f.port) {
 			refuse_for(g, p, never[i].what, "names are resolved by the gateway only");
 			return false;
 		}
-	if (goes_nowhere(g, &p->dst) || is_stack_service(g, p)) {
+	route = leads_to(g, &f);
+	if (goes_nowhere(g, &p->dst) || is_stack_service(g, p) || route == ROUTE_MANY ||
+	    route == ROUTE_UNKNOWN) {
 		g->counters.dropped++;
 		refuse(g, p);
 		return false;
 	}
-	if (!judge(g, &f)) {
+	if (!judge(g, &f, route)) {
 		refuse(g, p);
 		return false;
 	}
@@ -268,11 +290,11 @@ static bool name_is_allowed(struct gateway *g, const struct packet *p, enum hell
 
 	if (kind == HELLO_TLS || (kind == HELLO_HTTP && g->policy.strict)) {
 		f.authority = name;
-		return judge(g, &f);
+		return judge(g, &f, leads_to(g, &f));
 	}
 	v = policy_decide(&g->policy, &g->host, &f, &names);
 	if (v.action == POLICY_DENY)
-		return judge(g, &f); /* the policy changed since the SYN: say so */
+		return judge(g, &f, leads_to(g, &f)); /* the policy changed since the SYN: say so */
 	if (v.rule == POLICY_BY_DEFAULT || !rule_is_named(&g->policy.rule[v.rule]))
 		return true;
 	if (kind != HELLO_BAD && !g->policy.strict)
@@ -345,9 +367,50 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		f->mss = packet_take_mss(p, g->link.vnet ? TRAIN_MSS : 0);
 	if (f->gate && !pass_gate(g, f, p))
 		return;
+	if (p->flags & TCP_SYN && !f->open) {
+		stack_input(g->stack, p->frame, p->n);
+		f = flow_find(&g->flows, &key); /* it may have been refused at once */
+		if (f && f->dial < 0)
+			f->dial = stack_dialled(g->stack);
+		return;
+	}
 	if (flow_track(f, p, true))
 		end_flow(g, f, p->seq + packet_seq_len(p), p->ack);
 	stack_input(g->stack, p->frame, p->n); /* f may be gone now */
+}
+
+/* --- when the host's addresses change ------------------------------------------------------------- */
+
+/* True when it may stay: it leads out as before, or policy lets the sandbox reach the host. */
+static bool may_go_on(struct gateway *g, const struct flow *f)
+{
+	struct policy_flow flow = { .direction = POLICY_EGRESS,
+				    .proto = f->key.kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
+				    .peer = f->key.peer,
+				    .port = f->key.peer_port };
+	enum route_kind route = leads_to(g, &flow);
+
+	return route == ROUTE_OUT ||
+	       (route == ROUTE_HOST && decide(g, &flow, route).action == POLICY_ALLOW);
+}
+
+/*
+ * A conversation over UDP is forgotten, so that its next datagram is judged. A TCP connection that is
+ * open does not move: the kernel resets it. One that is being dialled would: its next SYN finds the
+ * host, so the dial ends, and the stack tells the guest.
+ */
+void edge_ask_again(struct gateway *g)
+{
+	for (unsigned i = 0; i < FLOW_BUCKETS; i++)
+		for (struct flow *f = g->flows.bucket[i], *next; f; f = next) {
+			next = f->next;
+			if (f->ingress || (f->key.kind == PACKET_TCP && f->open) || may_go_on(g, f))
+				continue;
+			if (f->key.kind == PACKET_UDP)
+				flow_remove(&g->flows, f);
+			else if (f->dial >= 0)
+				IGNORE(shutdown(f->dial, SHUT_RDWR)); /* or it has ended */
+		}
 }
 
 /* --- the rest from the guest -------------------------------------------------------------------------- */
@@ -504,7 +567,7 @@ static struct flow *begin_ingress(struct gateway *g, const struct packet *p,
 				 .proto = proto_of(p),
 				 .peer = p->src,
 				 .port = p->dst_port };
-	struct flow *flow = judge(g, &f) ? begin_flow(g, key) : NULL;
+	struct flow *flow = judge(g, &f, ROUTE_OUT) ? begin_flow(g, key) : NULL;
 
 	if (flow)
 		flow->ingress = true;

@@ -9,6 +9,8 @@
 void edge_from_guest(struct gateway *g, uint8_t *frame, size_t n);
 /* What the stack made for the guest; the frame is changed in place. */
 void edge_from_stack(struct gateway *g, uint8_t *frame, size_t n);
+/* The host may have new addresses: ends what leads to one of them. */
+void edge_ask_again(struct gateway *g);
 /* Hands queued resets to the stack; never from inside its callbacks. */
 void edge_flush_resets(struct gateway *g);
 /* Our own frames to the guest. */

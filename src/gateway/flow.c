@@ -67,6 +67,7 @@ struct flow *flow_add(struct flow_table *t, const struct flow_key *key, uint64_t
 	f = xcalloc(1, sizeof(*f));
 	f->key = *key;
 	f->last_ns = now_ns;
+	f->dial = -1;
 	f->next = t->bucket[b];
 	t->bucket[b] = f;
 	t->n++;

@@ -23,7 +23,8 @@ struct flow {
 	bool open;        /* TCP: the other side answered; UDP: a reply was seen */
 	uint64_t last_ns; /* last packet either way */
 	uint32_t start;   /* TCP: sequence number of the SYN that began it */
-	unsigned mss;     /* TCP: what the guest takes per segment; 0: not known */
+	int dial; /* TCP: the socket with which the stack dials, or -1; borrowed until it is open */
+	unsigned mss; /* TCP: what the guest takes per segment; 0: not known */
 	bool guest_fin, host_fin;
 	bool guest_fin_acked, host_fin_acked;
 	uint32_t guest_end, host_end; /* sequence number after the FIN */

@@ -40,7 +40,7 @@ int gateway_start(struct gateway *g, struct gateway_config *config, int link_fd,
 {
 	struct dnstcp_ops ops = { .send = from_dnstcp, .query = question_by_tcp, .arg = g };
 
-	if (link_init(&g->link, link_fd, e) < 0)
+	if (link_init(&g->link, link_fd, e) < 0 || route_open(&g->route, e) < 0)
 		return -1;
 	g->now_ns = clock_mono_ns();
 	g->config = config;
@@ -64,6 +64,7 @@ int gateway_start(struct gateway *g, struct gateway_config *config, int link_fd,
 
 void gateway_stop(struct gateway *g)
 {
+	route_done(&g->route);
 	stack_free(g->stack);
 	resolver_free(g->resolver);
 	dnstcp_free(g->dnstcp);
@@ -137,7 +138,7 @@ static int read_link(struct gateway *g)
 	return r < 0 ? r : 0;
 }
 
-enum { SLOT_LINK, SLOT_CONTROL };
+enum { SLOT_LINK, SLOT_CONTROL, SLOT_ROUTES };
 
 static void fill(struct gateway *g)
 {
@@ -148,6 +149,7 @@ static void fill(struct gateway *g)
 	s->wake_ns = UINT64_MAX;
 	pollset_add(s, g->link.fd, out ? 0 : POLLIN);
 	pollset_add(s, g->control.fd, POLLIN);
+	pollset_add(s, g->route.news, POLLIN);
 	if (out)
 		pollset_wake_at(s, g->now_ns + out);
 	if (in)
@@ -182,6 +184,9 @@ static int turn(struct gateway *g)
 	g->now_ns = clock_mono_ns();
 	if (g->set.fd[SLOT_CONTROL].revents)
 		control_handle(g);
+	/* before anything is sent to what may have become the host */
+	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
+		edge_ask_again(g);
 	/* the stack first: its answers refer to the set that was just polled */
 	stack_poll(g->stack, &g->set);
 	edge_flush_resets(g);

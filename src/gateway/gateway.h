@@ -18,6 +18,7 @@
 #include "gateway/names.h"
 #include "gateway/rate.h"
 #include "gateway/resolver.h"
+#include "gateway/route.h"
 #include "gateway/stack.h"
 
 #define GATEWAY_BATCH 64u       /* frames read from the link per turn, so nothing else starves */
@@ -34,20 +35,12 @@ struct counters {
 	uint64_t dropped;            /* anything else that went nowhere */
 };
 
-/* Whether the address asked for last is the host's own. An address that the host takes on is
- * treated as its own this much later at most. */
-#define OWN_ANSWER_NS NS_PER_SEC
-struct own_answer {
-	struct addr addr;
-	uint64_t asked_ns; /* 0 until the first question */
-	bool yes;
-};
-
 struct gateway {
 	struct policy policy;
 	struct lease lease;
 	struct addr_host host;
 	struct link link;
+	struct route route;
 	struct stack *stack;
 	struct resolver *resolver;
 	struct dnstcp *dnstcp;
@@ -57,12 +50,11 @@ struct gateway {
 	struct counters counters;
 	struct bucket egress_bytes, egress_ops, ingress_bytes, ingress_ops, echo;
 	struct control control;
-	const struct gateway_config *config; /* borrowed; the published ports */
+	const struct gateway_config *config; /* borrowed; published ports, host_addresses */
 	bool names_matter;                   /* some rule is about a name */
 	bool can_ping;
 	bool has_v6_route;
 	uint64_t v6_checked_ns;
-	struct own_answer own;
 	uint64_t now_ns; /* of this turn */
 	uint64_t expire_ns;
 	/* Resets that end a connection inside the stack; it must not be called from its own callback. */
@@ -75,7 +67,7 @@ struct gateway {
 	bool quit;
 };
 
-/* Binds ports and reads the host's resolvers: before confinement. */
+/* Binds ports, reads the host's resolvers and opens the way to ask for routes: before confinement. */
 MUST_USE int gateway_start(struct gateway *g, struct gateway_config *config, int link_fd,
 			   struct err *e);
 /* Serves until told to quit or the supervisor or the link is gone. */

@@ -26,6 +26,7 @@ struct stack {
 	const struct pollset *polled;
 	unsigned n_sockets, n_listeners;
 	int listener[PUBLISHED_MAX];
+	int dialled;
 	int found; /* the listener that stack_publish() looks for */
 	uint8_t frame[FRAME_MAX_BYTES];
 };
@@ -73,6 +74,7 @@ static void on_register(int fd, void *opaque)
 	struct stack *s = opaque;
 
 	s->n_sockets += fd >= 0;
+	s->dialled = fd;
 }
 
 static void on_unregister(int fd, void *opaque)
@@ -187,7 +189,13 @@ void stack_free(struct stack *s)
 
 void stack_input(struct stack *s, const uint8_t *frame, size_t n)
 {
+	s->dialled = -1;
 	slirp_input(s->slirp, frame, (int)n);
+}
+
+int stack_dialled(const struct stack *s)
+{
+	return s->dialled;
 }
 
 unsigned stack_sockets(const struct stack *s)
@@ -276,24 +284,6 @@ static socklen_t to_sockaddr(const struct addr *a, uint16_t port, struct sockadd
 				     .sin6_port = htons(port),
 				     .sin6_addr = in6(a) };
 	return sizeof(*in);
-}
-
-/* The kernel's choice of a source for a local destination is that destination; and connecting a
- * datagram socket only chooses, so the answer is always that of this moment. */
-bool stack_is_own_address(const struct addr *a)
-{
-	enum { DISCARD_PORT = 9 }; /* some port is needed */
-	AUTO_FD fd =
-		socket(a->family == ADDR_V4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_storage to, from;
-	socklen_t n = to_sockaddr(a, DISCARD_PORT, &to), from_n = sizeof(from);
-
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, n) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&from, &from_n) < 0)
-		return false; /* no route: the dial itself will say so */
-	if (a->family == ADDR_V4)
-		return memcmp(&((struct sockaddr_in *)&from)->sin_addr, a->b, ADDR_V4_BYTES) == 0;
-	return memcmp(&((struct sockaddr_in6 *)&from)->sin6_addr, a->b, ADDR_V6_BYTES) == 0;
 }
 
 /* Called for every socket the stack waits for: the one that is not among the known listeners is new. */

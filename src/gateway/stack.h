@@ -26,6 +26,8 @@ struct stack *stack_new(const struct lease *lease, bool trains, stack_output_fn 
 void stack_free(struct stack *s);
 
 void stack_input(struct stack *s, const uint8_t *frame, size_t n);
+/* The socket that the last input opened, or -1. */
+int stack_dialled(const struct stack *s);
 /* Adds the stack's sockets and deadlines; with PAUSED only the deadlines. */
 void stack_fill(struct stack *s, struct pollset *set, uint64_t now_ns, bool paused);
 void stack_poll(struct stack *s, const struct pollset *set);
@@ -34,10 +36,6 @@ void stack_poll(struct stack *s, const struct pollset *set);
 unsigned stack_sockets(const struct stack *s);
 /* True when the kernel lets us send echo requests at all (net.ipv4.ping_group_range). */
 bool stack_can_ping(void);
-
-/* True when the address is one of this host's own: connecting there ends at its services, whatever
- * group the address looks like. Sends nothing. */
-bool stack_is_own_address(const struct addr *a);
 
 struct published {
 	struct addr bind;

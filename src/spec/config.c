@@ -48,6 +48,7 @@ void config_done(struct config *c)
 	free(c->snapshots);
 	free(c->logs);
 	free(c->secrets);
+	free(c->host_address);
 	free(c->ca_certs);
 	for (size_t i = 0; i < c->n_registries; i++)
 		registry_done(&c->registry[i]);
@@ -226,6 +227,29 @@ static int read_registries(const struct json_value *v, const char *home, struct 
 	return 0;
 }
 
+static int read_host_addresses(const struct json_value *v, struct config *c, struct err *e)
+{
+	static const char at[] = "host_addresses";
+
+	if (!v)
+		return 0;
+	if (v->type != JSON_ARRAY)
+		return err_set(e, ERR_INVALID, "%s: expected array", at);
+	if (v->array.n > CONFIG_HOST_ADDRESSES_MAX)
+		return err_set(e, ERR_INVALID, "%s: more than %u", at, CONFIG_HOST_ADDRESSES_MAX);
+	for (size_t i = 0; i < v->array.n; i++) {
+		const struct json_value *a = &v->array.item[i];
+
+		if (a->type != JSON_STRING)
+			return err_set(e, ERR_INVALID, "%s: expected strings", at);
+		if (cidr_parse(str_of(a->string.p),
+			       LIST_ADD(c->host_address, c->n_host_addresses)) < 0)
+			return err_set(e, ERR_INVALID, "%s: bad address or network '%.64s'", at,
+				       a->string.p);
+	}
+	return 0;
+}
+
 static int read_engine(const char *what, const char *word, struct config *c, struct err *e)
 {
 	int i = word_index(spec_engine_words, word);
@@ -254,7 +278,7 @@ int config_read(const struct json_value *v, const char *home, struct config *ret
 	struct {
 		const char *log_level, *engine, *deployment_profile;
 		bool shell_fallback;
-		const struct json_value *sandbox_defaults, *paths, *registries;
+		const struct json_value *sandbox_defaults, *paths, *registries, *host_addresses;
 	} in = { .engine = "auto", .deployment_profile = "single-tenant" };
 	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), log_level, JSON_OPTIONAL),
@@ -264,6 +288,7 @@ int config_read(const struct json_value *v, const char *home, struct config *ret
 		FIELD_VALUE(__typeof__(in), sandbox_defaults, JSON_OPTIONAL),
 		FIELD_VALUE(__typeof__(in), paths, JSON_OPTIONAL),
 		FIELD_VALUE(__typeof__(in), registries, JSON_OPTIONAL),
+		FIELD_VALUE(__typeof__(in), host_addresses, JSON_OPTIONAL),
 	};
 
 	config_init(ret);
@@ -280,6 +305,7 @@ int config_read(const struct json_value *v, const char *home, struct config *ret
 	    read_profile(in.deployment_profile, ret, e) < 0 ||
 	    read_defaults(in.sandbox_defaults, ret, e) < 0 ||
 	    read_paths(in.paths, home, ret, e) < 0 ||
+	    read_host_addresses(in.host_addresses, ret, e) < 0 ||
 	    read_registries(in.registries, home, ret, e) < 0) {
 		config_done(ret);
 		return -1;

@@ -6,7 +6,10 @@
  */
 #pragma once
 
+#include "policy/addr.h"
 #include "spec/spec.h"
+
+#define CONFIG_HOST_ADDRESSES_MAX 64u /* as gateway/config.h has it */
 
 struct config_registry {
 	char *host;
@@ -33,6 +36,10 @@ struct config {
 
 	/* paths, absolute */
 	char *cache, *sandboxes, *volumes, *snapshots, *logs, *secrets;
+
+	/* Lead to this machine though it does not have them: a provider translates them. */
+	struct cidr *host_address;
+	size_t n_host_addresses;
 
 	char *ca_certs; /* PEM file for registries */
 	struct config_registry *registry;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "spec/config.h"
 #include "supervisor/network.h"
 #include "supervisor/supervisor.h"
 
@@ -67,6 +68,18 @@ static struct network_ids gateway_ids(const struct ids *i)
 				     .gid = i->gid_base + GATEWAY_ID };
 }
 
+/* Read at each start: they are of the machine, not of the sandbox. */
+static int read_host_addresses(struct supervisor *s, struct err *e)
+{
+	struct config c;
+
+	if (config_load(s->home.path, &c, e) < 0)
+		return -1;
+	network_set_host_addresses(s->network, c.host_address, c.n_host_addresses);
+	config_done(&c);
+	return 0;
+}
+
 int link_prepare(struct supervisor *s, struct process_request *q, struct err *e)
 {
 	struct network_events events = { .denied = on_denied, .started = on_started, .arg = s };
@@ -76,7 +89,8 @@ int link_prepare(struct supervisor *s, struct process_request *q, struct err *e)
 	if (!s->record.spec.net_enabled)
 		return 0;
 	if (supervisor_program("cordon-gateway", &program, e) < 0 ||
-	    network_new(s->loop, &s->record.spec, program, &ids, &events, &s->network, e) < 0)
+	    network_new(s->loop, &s->record.spec, program, &ids, &events, &s->network, e) < 0 ||
+	    read_host_addresses(s, e) < 0)
 		return -1;
 	network_addresses(s->network, &s->netif);
 	network_resolv_conf(s->network, &s->resolv_conf);

@@ -38,6 +38,8 @@ struct network {
 	struct lease lease;
 	struct spec_port *port; /* owned; the strings are ours too */
 	size_t n_ports;
+	struct cidr *host_address; /* owned */
+	size_t n_host_addresses;
 
 	int link;
 	int resolv_conf; /* or -1 */
@@ -133,6 +135,7 @@ void network_free(struct network *n)
 	for (size_t i = 0; i < n->n_ports; i++)
 		free(n->port[i].bind);
 	free(n->port);
+	free(n->host_address);
 	policy_done(&n->policy);
 	free(n->program);
 	free(n);
@@ -168,6 +171,14 @@ void network_set_resolv_conf(struct network *n, int fd)
 	n->resolv_conf = fd;
 }
 
+void network_set_host_addresses(struct network *n, const struct cidr *list, size_t count)
+{
+	free(n->host_address);
+	n->host_address = xcalloc(count + 1, sizeof(*list));
+	memcpy(n->host_address, list, count * sizeof(*list));
+	n->n_host_addresses = count;
+}
+
 void network_resolv_conf(const struct network *n, struct buf *out)
 {
 	char text[ADDR_TEXT_BYTES];
@@ -201,6 +212,19 @@ static void write_ports(const struct network *n, struct json_writer *w)
 	json_end_array(w);
 }
 
+static void write_host_addresses(const struct network *n, struct json_writer *w)
+{
+	char text[CIDR_TEXT_BYTES];
+
+	json_key(w, "host_addresses");
+	json_begin_array(w);
+	for (size_t i = 0; i < n->n_host_addresses; i++) {
+		cidr_format(&n->host_address[i], text);
+		json_str(w, text);
+	}
+	json_end_array(w);
+}
+
 static int send_message(struct network *n, const struct buf *b, struct err *e)
 {
 	if (buf_failed(b))
@@ -222,6 +246,7 @@ static int send_config(struct network *n, struct err *e)
 	lease_write_json(&n->lease, &w);
 	json_key(&w, "network");
 	policy_write_json(&n->policy, &w);
+	write_host_addresses(n, &w);
 	write_ports(n, &w);
 	if (n->ids.set) {
 		json_key_int(&w, "uid", n->ids.uid);

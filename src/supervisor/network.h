@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "loop/loop.h"
+#include "policy/addr.h"
 #include "process/netlink.h"
 #include "spec/spec.h"
 
@@ -56,6 +57,8 @@ const char *network_program(const struct network *n);
 bool network_has_resolver(const struct network *n);
 /* Takes the host's list of resolvers over, open for reading: for gateways that cannot open it. */
 void network_set_resolv_conf(struct network *n, int fd);
+/* Addresses that lead to this host though it does not have them; copied. */
+void network_set_host_addresses(struct network *n, const struct cidr *list, size_t count);
 /* Takes the link over and begins to wait for its first frame, or starts the gateway. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
 /* The policy of SPEC, from now on, for new connections. */

@@ -346,10 +346,10 @@ route add default via {GATEWAY} dev eth0
 route add default via {GATEWAY6} dev eth0
 """)
 
-    def start(self, net=None, ports=(), ids=(65534, 65534)):
-        """Starts the gateway and returns its first message."""
+    def start(self, net=None, ports=(), ids=(65534, 65534), **more):
+        """Starts the gateway and returns its first message; MORE are members of its configuration."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        config = {"type": "config", "lease": LEASE, "network": net or network(), "ports": list(ports)}
+        config = {"type": "config", "lease": LEASE, "network": net or network(), "ports": list(ports), **more}
         if ids and os.geteuid() == 0:
             config["uid"], config["gid"] = ids
         os.set_inheritable(self.link, True)

@@ -3,6 +3,7 @@ nobody had listed, privileges left in shared directories, pools that belong to t
 One class per finding, one test per hole; docs/security.md names them."""
 
 import base64
+import errno
 import glob
 import json
 import os
@@ -13,10 +14,14 @@ import stat
 import struct
 import subprocess
 import threading
-from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 
+import netlab
 from attack import AttackTest
 from harness import ALL_MODES, COMMAND_SECONDS, CORDON, MODE, CordonTest, cgroup_mounts
+from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
+from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
+from test_gateway import GatewayTest
+from test_network import USER, NetworkTest
 
 # --- 1. a host path means one object ---------------------------------------------------------
 
@@ -153,6 +158,184 @@ class HostPaths(AttackTest):
         self.refused(box.start(), data, "another directory")
 
 # --- 2. addresses of the host ----------------------------------------------------------------
+
+
+class HostAddresses(GatewayTest):
+    """The kernel's routes say what is the host, not how an address looks. Every server here listens on
+    the host and would answer."""
+
+    LATER = "203.0.113.77"
+
+    def listen(self, address, port=80):
+        """A server on the host; the address may come later."""
+        def bind():
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            s = socket.socket(family)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.setsockopt(socket.IPPROTO_IP, 15, 1)  # IP_FREEBIND
+            s.bind((address, port))
+            s.listen()
+            s.setblocking(False)
+            return s
+        s = self.lab.outside.do(bind)
+        self.addCleanup(s.close)
+        return s
+
+    def never_reached(self, listener):
+        with self.assertRaises(BlockingIOError):
+            listener.accept()
+
+    def datagrams(self, ns, address, port=7000):
+        s = ns.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+        s.setsockopt(socket.IPPROTO_IP, 15, 1)
+        s.bind((address, port))
+        self.addCleanup(s.close)
+        return s
+
+    def conversation(self, address):
+        """A UDP conversation with somebody in the world, which works."""
+        theirs = self.datagrams(self.lab.world, address)
+        ours = self.lab.inside.socket(theirs.family, socket.SOCK_DGRAM)
+        self.addCleanup(ours.close)
+        ours.connect((address, 7000))
+        ours.send(b"ping")
+        theirs.sendto(b"pong", theirs.recvfrom(100)[1])
+        self.assertEqual(ours.recv(100), b"pong")
+        return ours
+
+    def conversation_ends(self, ours, address):
+        """The host has taken ADDRESS on: it gets nothing of what is sent there."""
+        own = self.datagrams(self.lab.outside, address)
+        own.setblocking(False)
+        ours.send(b"secret")
+        with self.assertRaises(OSError) as caught:
+            ours.recv(100)
+        self.assertIn(caught.exception.errno, (errno.EHOSTUNREACH, errno.EACCES), caught.exception)
+        with self.assertRaises(BlockingIOError):
+            own.recv(100)
+
+    def test_secondary_addresses(self):
+        self.lab.outside.ip(f"address add {self.LATER}/24 dev up0\n")
+        listener = self.listen("0.0.0.0")
+        self.start()
+        self.refused(self.LATER, 80)
+        self.never_reached(listener)
+        # who names the address means it; who names a network that holds it does not
+        self.lab.ask(type="policy", network=netlab.network([netlab.rule("allow", {"cidr": "203.0.113.0/24"})]))
+        self.refused(self.LATER, 80)
+        self.never_reached(listener)
+        self.lab.ask(type="policy", network=netlab.network([netlab.rule("allow", {"cidr": self.LATER})]))
+        self.lab.connect(self.LATER, 80).close()
+
+    def test_addresses_that_come_while_it_serves(self):
+        listener = self.listen(self.LATER)
+        self.start()
+        self.lab.outside.ip(f"address add {self.LATER}/24 dev up0\n")
+        self.refused(self.LATER, 80)
+        self.never_reached(listener)
+
+    def test_the_anycast_address_of_a_subnet(self):
+        """A router has it, and the kernel does not list it among the addresses."""
+        self.start()
+        self.lab.outside.sysctl("ipv6/conf/all/forwarding", 1)
+        own = self.datagrams(self.lab.outside, "::")
+        own.setblocking(False)
+        with self.lab.inside.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+            s.connect(("2001:db8::", 7000))
+            s.send(b"secret")
+            with self.assertRaises(OSError) as caught:
+                s.recv(100)
+            self.assertEqual(caught.exception.errno, errno.EACCES)
+        with self.assertRaises(BlockingIOError):
+            own.recv(100)
+        self.refused("2001:db8::", 80)
+
+    def test_broadcast_and_echo(self):
+        self.lab.outside.ip(f"address add {self.LATER}/24 dev up0\n")
+        self.start()
+        self.lab.inside.sysctl("ipv4/ping_group_range", "0 2147483647")
+        for address, kind, proto in ((self.LATER, socket.SOCK_DGRAM, socket.IPPROTO_ICMP),
+                                     ("203.0.113.255", socket.SOCK_DGRAM, 0)):
+            with self.lab.inside.do(socket.socket, socket.AF_INET, kind, proto) as s:
+                s.settimeout(5)
+                s.connect((address, 7000))
+                s.send(bytes([8, 0, 0, 0, 0, 0, 0, 1]) + b"payload")
+                with self.assertRaises(OSError, msg=address) as caught:
+                    s.recv(100)
+                self.assertEqual(caught.exception.errno, errno.EHOSTUNREACH, address)
+
+    def test_a_conversation_ends_when_the_host_takes_its_address(self):
+        self.start()
+        ours, ours6, local = (self.conversation(a) for a in (PUBLIC, PUBLIC6, PUBLIC2))
+        self.lab.outside.ip(f"address add {PUBLIC} dev lo\naddress add {PUBLIC6} dev lo nodad\n"
+                            f"route add local {PUBLIC2} dev lo\n")
+        self.conversation_ends(ours, PUBLIC)
+        self.conversation_ends(ours6, PUBLIC6)
+        self.conversation_ends(local, PUBLIC2)
+
+    def test_a_dial_ends_when_the_host_takes_its_address(self):
+        """The kernel would send the next SYN to the host."""
+        self.lab.outside.ip(netlab.BLACK_HOLE)
+        listener = self.listen("198.18.0.1")
+        self.start()
+        with self.lab.inside.socket() as s:
+            s.setblocking(False)
+            self.assertEqual(s.connect_ex(("198.18.0.1", 80)), errno.EINPROGRESS)
+            eventually(lambda: self.lab.counters()["live"] == 1)
+            self.lab.outside.ip("address add 198.18.0.1 dev lo\n")
+            self.assertEqual(eventually(lambda: s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)), errno.ECONNREFUSED)
+        self.never_reached(listener)
+
+    def test_addresses_that_carry_one_of_the_host(self):
+        """A translator on the way turns them back into the address they carry."""
+        self.lab.outside.ip("route add 64:ff9b::/96 via 2001:db8::2\n")
+        self.start()
+        self.refused("64:ff9b::203.0.113.1", 80)
+        self.refused("2002:cb00:7101::1", 80)
+
+    def test_addresses_that_a_provider_translates(self):
+        servers = [Server(self.lab.world, a, 80, hello) for a in (PUBLIC2, PUBLIC)]
+        for server in servers:
+            self.addCleanup(server.close)
+        self.start(host_addresses=[PUBLIC2, "2001:db8:1::/64"])
+        self.assertEqual(self.get(PUBLIC, 80), b"hello\n")
+        self.refused(PUBLIC2, 80)
+        self.refused(PUBLIC6, 80)
+        self.assertEqual(servers[0].seen, [])
+
+    def test_ranges_that_are_not_public(self):
+        self.lab.outside.ip("route add 192.0.0.0/24 via 203.0.113.2\nroute add fec0::/10 via 2001:db8::2\n")
+        self.start()
+        for address in ("192.0.0.1", "192.0.0.192", "fec0::1", "64:ff9b:1::1"):
+            self.refused(address, 80)
+
+
+class TranslatedAddresses(NetworkTest):
+    """A line of config.json names what no route can show."""
+
+    def configure(self, text):
+        os.makedirs(self.home, exist_ok=True)
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            handle.write(text)
+
+    def test_config_names_them(self):
+        servers = [self.server(a, 80) for a in (PUBLIC, PUBLIC2)]
+        box = self.create()
+        self.assertEqual(self.connect(box, PUBLIC2, 80), "got hello")
+        self.configure('{"host_addresses": ["%s", "2001:db8:5::/64"]}' % PUBLIC2)
+        self.assertEqual(box.cordon("restart", box.name).code, 0)  # read at each start, not kept at create
+        self.assertEqual(self.connect(box, PUBLIC2, 80), "ConnectionRefusedError")
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        self.assertEqual([len(s.seen) for s in servers], [1, 1])
+        self.assertIn("allow@203.0.113.20:tcp:80", self.denials(box)[-1])
+        self.configure('{"host_addresses": ["nowhere"]}')
+        got = box.cordon("restart", box.name)
+        self.assertEqual(got.code, 1)
+        self.assertIn("host_addresses: bad address or network 'nowhere'", got.errtext)
+
+
+class UserTranslatedAddresses(TranslatedAddresses):
+    user = USER
 
 # --- 3. privileges in shared directories, copies out ------------------------------------------
 
