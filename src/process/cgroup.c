@@ -35,7 +35,9 @@ static const char *const v1_names[] = { "memory", "pids", "cpu" };
 
 void cgroup_init(struct cgroup *c)
 {
-	*c = (struct cgroup){ .v2_home = -1, .v2_init = -1, .v2_payload = -1, .oom = -1 };
+	*c = (struct cgroup){
+		.v2_home = -1, .v2_init = -1, .v2_payload = -1, .v2_beside = -1, .oom = -1
+	};
 	for (unsigned i = 0; i < CGROUP_V1_MAX; i++)
 		c->v1[i] = c->tasks[i] = -1;
 }
@@ -45,6 +47,7 @@ void cgroup_done(struct cgroup *c)
 	fd_closep(&c->v2_home);
 	fd_closep(&c->v2_init);
 	fd_closep(&c->v2_payload);
+	fd_closep(&c->v2_beside);
 	fd_closep(&c->oom);
 	for (unsigned i = 0; i < CGROUP_V1_MAX; i++) {
 		fd_closep(&c->v1[i]);
@@ -355,14 +358,22 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 }
 
 /* A group with groups in it takes no process: one of its own, beside those of commands. */
-void cgroup_join(const struct cgroup *c, pid_t pid)
+void cgroup_make_beside(struct cgroup *c)
 {
 	AUTO_FD dir = c->v2_payload < 0 ? -1 : make_dir(c->v2_payload, "server");
+
+	fd_closep(&c->v2_beside);
+	if (dir >= 0)
+		c->v2_beside = openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+}
+
+void cgroup_join(const struct cgroup *c, pid_t pid)
+{
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (dir >= 0)
-		IGNORE(io_write_file(dir, "cgroup.procs", text));
+	if (c->v2_beside >= 0)
+		IGNORE(io_write_all(c->v2_beside, text, strlen(text)));
 	for (unsigned i = 0; i < c->n_v1; i++)
 		IGNORE(io_write_all(c->tasks[i], text, strlen(text)));
 }

@@ -524,6 +524,9 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	cgroup_limit(&ret->cgroup, &r->limits,
 		     ids->mode == IDS_RANGE ? ids->uid_base + IDS_PER_SANDBOX : geteuid(),
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());
+	/* where v2 only kills, a gateway needs none: it ends with its supervisor */
+	if (r->rootfs.served || (r->netif && ret->cgroup.v2_limits))
+		cgroup_make_beside(&ret->cgroup);
 	return r->rootfs.served ? serve(ret, r, &serving, e) : 0;
 }
 

@@ -92,6 +92,7 @@ int link_prepare(struct supervisor *s, struct process_request *q, struct err *e)
 	    network_new(s->loop, &s->record.spec, program, &ids, &events, &s->network, e) < 0 ||
 	    read_host_addresses(s, e) < 0)
 		return -1;
+	network_set_cgroup(s->network, &s->instance.cgroup);
 	network_addresses(s->network, &s->netif);
 	network_resolv_conf(s->network, &s->resolv_conf);
 	network_hosts_line(s->network, &s->hosts_line);

@@ -40,6 +40,7 @@ struct network {
 	size_t n_ports;
 	struct cidr *host_address; /* owned */
 	size_t n_host_addresses;
+	const struct cgroup *cgroup; /* borrowed; NULL: none */
 
 	int link;
 	int resolv_conf; /* or -1 */
@@ -177,6 +178,11 @@ void network_set_host_addresses(struct network *n, const struct cidr *list, size
 	n->host_address = xcalloc(count + 1, sizeof(*list));
 	memcpy(n->host_address, list, count * sizeof(*list));
 	n->n_host_addresses = count;
+}
+
+void network_set_cgroup(struct network *n, const struct cgroup *c)
+{
+	n->cgroup = c;
 }
 
 void network_resolv_conf(const struct network *n, struct buf *out)
@@ -338,6 +344,9 @@ static int start_gateway(struct network *n, struct err *e)
 		n->child.pidfd = -1;
 		return err_wrap(e, "start the gateway");
 	}
+	/* it waits for its configuration and has opened nothing yet: all of its sockets are charged there */
+	if (n->cgroup)
+		cgroup_join(n->cgroup, n->child.pid);
 	n->state = GATEWAY_STARTING;
 	n->told = false;
 	n->control_watch = loop_add_fd(n->loop, n->control, LOOP_READ, on_control, n);

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "loop/loop.h"
 #include "policy/addr.h"
+#include "process/cgroup.h"
 #include "process/netlink.h"
 #include "spec/spec.h"
 
@@ -59,6 +60,8 @@ bool network_has_resolver(const struct network *n);
 void network_set_resolv_conf(struct network *n, int fd);
 /* Addresses that lead to this host though it does not have them; copied. */
 void network_set_host_addresses(struct network *n, const struct cidr *list, size_t count);
+/* Gateways use memory and time of the sandbox's groups. Borrowed. */
+void network_set_cgroup(struct network *n, const struct cgroup *c);
 /* Takes the link over and begins to wait for its first frame, or starts the gateway. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
 /* The policy of SPEC, from now on, for new connections. */

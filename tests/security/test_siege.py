@@ -17,7 +17,7 @@ import threading
 
 import netlab
 from attack import AttackTest
-from harness import ALL_MODES, COMMAND_SECONDS, CORDON, MODE, CordonTest, cgroup_mounts
+from harness import ALL_MODES, COMMAND_SECONDS, CORDON, MODE, CordonTest, below, cgroup_mounts
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
 from test_gateway import GatewayTest
@@ -604,6 +604,60 @@ class Pools(AttackTest):
             self.assertEqual(host.stdout, "passed\n", host)
 
     test_descriptors_in_flight.modes = ("root",)
+
+
+class GatewayMemory(NetworkTest):
+    """What a gateway uses for a sandbox is the sandbox's."""
+
+    HOARD = """
+import socket, sys, time
+kept = []
+try:
+    for _ in range(250):
+        kept.append(socket.create_connection((sys.argv[1], 80), 5))
+except OSError:
+    pass
+time.sleep(float(sys.argv[2]))
+"""
+
+    @staticmethod
+    def memory_group(process):
+        """The limited group whose memory PROCESS uses: of version 1 or, below the sandbox's, of version 2."""
+        with open(f"/proc/{process.pid}/cgroup") as handle:
+            lines = [line.strip().split(":", 2) for line in handle]
+        for _, controllers, path in lines:
+            if "memory" in controllers.split(","):
+                return path
+        return os.path.dirname({number: path for number, _, path in lines}["0"])
+
+    def test_it_is_in_the_limited_group(self):
+        self.server(PUBLIC, 80)
+        box = self.create()
+        self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
+        gateway, = self.gateways(box)
+        command = self.spawn("exec", box.name, "--", "sleep", "1000")
+        sleeper, = self.eventually(lambda: [p for p in below(box.roots) if p.cmdline == ["sleep", "1000"]])
+        self.assertEqual(self.memory_group(gateway), self.memory_group(sleeper))
+        self.assertIn("/cordon-", self.memory_group(gateway))
+        command.kill()
+        command.wait()
+
+    def test_killed_for_memory_it_starts_again(self):
+        """Buffers of connections that nobody reads are charged to the sandbox, and end with its gateway."""
+        def flood(conn, peer):
+            while True:
+                conn.sendall(bytes(65536))
+        self.server(PUBLIC, 80, flood)
+        self.server(PUBLIC2, 80)
+        box = self.create("-m", "40M")
+        self.assertEqual(self.connect(box, PUBLIC2, 80), "got hello")
+        first, = self.gateways(box)
+        hoard = self.spawn("exec", box.name, "--", "/usr/bin/python3", "-c", self.HOARD, PUBLIC, "1000")
+        self.eventually(lambda: first.pid not in [p.pid for p in self.gateways(box)], within=30)
+        hoard.kill()
+        hoard.wait()
+        self.eventually(lambda: self.connect(box, PUBLIC2, 80) == "got hello", within=20)
+
 
 # --- 5. the size of the writable layer --------------------------------------------------------
 
