@@ -164,6 +164,8 @@ static int set_runtime(struct spec *s, const struct args *a, struct err *e)
 	}
 	if ((v = args_str(a, "security")))
 		s->restricted = strcmp(v, "restricted") == 0;
+	if (args_has(a, "seccomp-filters"))
+		s->own_filters = true;
 	if ((v = args_str(a, "deployment-profile")))
 		s->multi_tenant = strcmp(v, "multi-tenant") == 0;
 	return 0;

@@ -153,7 +153,8 @@ static void add_head(struct buf *b, const struct record *r, const struct spec *s
 		line(b, 0, "Root", r->state.root);
 	line(b, 0, "Created", buf_str(&created));
 	line(b, 0, "Updated", buf_str(&updated));
-	line(b, 0, "Security", s->restricted ? "restricted" : "default");
+	linef(b, 0, "Security", "%s%s", s->restricted ? "restricted" : "default",
+	      s->own_filters ? ", own filters" : "");
 	line(b, 0, "Network", network);
 	if (s->ephemeral)
 		line(b, 0, "Ephemeral", "yes");

@@ -69,6 +69,9 @@ const struct opt create_opts[] = {
 		      "stronger one that works here."),
 	VALUE(0, "security", "PROFILE", "Rights of commands inside", .choices = security_choices,
 	      .more = "restricted: no_new_privs, no capabilities, nosuid and nodev mounts."),
+	FLAG(0, "seccomp-filters", "Let commands install system call filters of their own",
+	     .more = "Without it the kernel seems to have none. All filters of the machine share one pool of "
+		     "memory, which such a sandbox can use up."),
 	VALUE(0, "deployment-profile", "PROFILE", "Who shares this host", .choices = profile_choices),
 	VALUE(0, "pull", "WHEN", "Fetch the image: always, if-missing or never"),
 	VALUE(0, "log-level", "LEVEL", "Runtime log: error, warn, info, debug or trace",

@@ -229,6 +229,15 @@ static int apply_security(const struct json_value *v, const char *path, struct c
 	return 0;
 }
 
+static int apply_filters(const struct json_value *v, const char *path, struct conf_target *a,
+			 struct err *e)
+{
+	if (v->type != JSON_BOOL)
+		return err_set(e, ERR_INVALID, "%s: expected true or false", path);
+	a->s->own_filters = v->boolean;
+	return 0;
+}
+
 static int apply_entrypoint(const struct json_value *v, const char *path, struct conf_target *a,
 			    struct err *e)
 {
@@ -359,6 +368,7 @@ static const struct {
 	{ "user",         IN(CONF_RUNTIME),  apply_user },
 	{ "hostname",     IN(CONF_RUNTIME),  apply_hostname },
 	{ "security",     IN(CONF_RUNTIME),  apply_security },
+	{ "seccomp_filters", IN(CONF_RUNTIME), apply_filters },
 	{ "entrypoint",   IN(CONF_RUNTIME),  apply_entrypoint },
 	{ "cmd",          IN(CONF_RUNTIME),  apply_cmd },
 	{ "env",          IN(CONF_RUNTIME),  apply_env },

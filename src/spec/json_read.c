@@ -580,6 +580,7 @@ static int read_lifecycle(const struct json_value *v, struct spec *s, struct err
 struct root_in {
 	const char *deployment_profile, *engine, *manifest_digest, *name, *pull_policy;
 	const char *security_profile;
+	bool seccomp_filters;
 	const struct json_value *explicit, *image, *labels, *lifecycle, *network, *resources;
 	const struct json_value *runtime;
 };
@@ -590,6 +591,7 @@ static const struct json_field root_fields[] = {
 	FIELD_STR(struct root_in, manifest_digest, JSON_OPTIONAL),
 	FIELD_STR(struct root_in, name, JSON_OPTIONAL),
 	FIELD_STR(struct root_in, pull_policy, JSON_OPTIONAL),
+	FIELD_BOOL(struct root_in, seccomp_filters, JSON_OPTIONAL),
 	FIELD_STR(struct root_in, security_profile, JSON_OPTIONAL),
 	FIELD_VALUE(struct root_in, explicit, JSON_OPTIONAL),
 	FIELD_VALUE(struct root_in, image, JSON_REQUIRED),
@@ -625,6 +627,7 @@ static int read_root(const struct json_value *v, const struct root_in *in, struc
 	s->image.manifest_digest = in->manifest_digest ? xstrdup(in->manifest_digest) : NULL;
 	s->multi_tenant = tenancy;
 	s->restricted = profile;
+	s->own_filters = in->seccomp_filters;
 	s->cpus_set = json_get_bool(in->explicit, "cpus", false);
 	s->memory_set = json_get_bool(in->explicit, "memory", false);
 	s->pids_set = json_get_bool(in->explicit, "pids_limit", false);

@@ -444,6 +444,8 @@ void spec_write_json(const struct spec *s, struct json_writer *w)
 	write_resources(w, s);
 	write_rlimits(w, s);
 	write_runtime(w, s);
+	if (s->own_filters)
+		json_key_bool(w, "seccomp_filters", true);
 	json_key_str(w, "security_profile", s->restricted ? "restricted" : "default");
 	json_end_object(w);
 }

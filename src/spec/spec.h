@@ -154,7 +154,8 @@ struct spec {
 	char *stop_signal;
 	enum spec_pull pull;
 	char *log_level;
-	bool restricted; /* --security restricted */
+	bool restricted;  /* --security restricted */
+	bool own_filters; /* commands may install system call filters of their own */
 	bool multi_tenant;
 	bool trust_host_cas;
 	char *thp, *cpu_placement, *placement_profile;

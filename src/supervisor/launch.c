@@ -494,6 +494,7 @@ static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 		.user = spec->user,
 		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
 		.restricted = spec->restricted,
+		.switches = spec->own_filters ? SWITCH_FILTERS : 0,
 		.lent_shell = lent_shell,
 		.report_activity = spec->idle_timeout_s > 0,
 		.inner_map = ids_inner_map(&s->ids),

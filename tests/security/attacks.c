@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/keyctl.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
@@ -1012,6 +1013,75 @@ static void attack_hoard_processes(void)
 	hold("processes", n, 0);
 }
 
+/* Must fail with ERROR, which tells a program how to go on. */
+#define FAILS_WITH(error, call)                                 \
+	do {                                                    \
+		errno = 0;                                      \
+		if ((long)(call) >= 0 || errno != (error)) {    \
+			printf("%s: ", strerrorname_np(errno)); \
+			opened(#call);                          \
+		}                                               \
+	} while (0)
+
+#define PR_SET_SECCOMP_FILTER 22, 2 /* prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, …) */
+
+static struct sock_filter return_all[] = { { 0x06, 0, 0, 0x7fff0000 } };
+
+/* Programs on sockets: the kernel compiles each into memory that the whole machine shares. */
+static void attach_programs(void)
+{
+	struct sock_fprog program = { 1, return_all };
+	static const int kinds[][2] = { { AF_UNIX, SOCK_DGRAM },
+					{ AF_INET, SOCK_STREAM },
+					{ AF_INET6, SOCK_DGRAM },
+					{ AF_NETLINK, SOCK_RAW } };
+	int none = -1, one = 1;
+
+	for (unsigned i = 0; i < 4; i++) {
+		int fd = socket(kinds[i][0], kinds[i][1], 0);
+
+		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+		FAILS_WITH(EPERM,
+			   setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+		FAILS_WITH(EPERM, setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program,
+					     sizeof(program)));
+		FAILS_WITH(EPERM, setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &none, sizeof(none)));
+		FAILS_WITH(EPERM, setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, &none,
+					     sizeof(none)));
+		FAILS_WITH(EPERM, syscall(SYS_setsockopt, fd, SOL_SOCKET | 1ul << 32,
+					  SO_ATTACH_FILTER | 1ul << 40, &program, sizeof(program)));
+		close(fd);
+	}
+}
+
+/* Filters of system calls, nested as deep as the kernel takes them, and the questions whether it has them. */
+static void attack_filters(void)
+{
+	struct sock_fprog program = { 1, return_all };
+
+	attach_programs();
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 0, &program));
+	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 0, NULL)); /* EFAULT where there are filters */
+	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1 | 1ul << 32, 0, &program));
+	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 1 << 3, &program)); /* a listener */
+	FAILS_WITH(EINVAL, prctl(PR_SET_SECCOMP_FILTER, &program));
+	FAILS_WITH(EINVAL, prctl(PR_SET_SECCOMP_FILTER, NULL));
+	FAILS_WITH(EINVAL, syscall(SYS_prctl, 22 | 1ul << 32, 2, &program, 0, 0));
+}
+
+/* For sandboxes that may: programs on sockets stay refused. */
+static void attack_filters_allowed(void)
+{
+	struct sock_fprog program = { 1, return_all };
+
+	attach_programs();
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (syscall(SYS_seccomp, 1, 0, &program) < 0 || prctl(PR_SET_SECCOMP_FILTER, &program) < 0)
+		opened("no filter can be installed");
+	attach_programs();
+}
+
 #define WATCHED_FILES 1600 /* in each of 128 instances: as many watches as a user usually has */
 
 static void take_watches(int instance)
@@ -1133,6 +1203,8 @@ static const struct {
 	{ "hoard-terminals", attack_hoard_terminals },
 	{ "hoard-tcp", attack_hoard_tcp },
 	{ "hoard-processes", attack_hoard_processes },
+	{ "filters", attack_filters },
+	{ "filters-allowed", attack_filters_allowed },
 	{ "hoard-per-user", attack_hoard_per_user },
 	{ "hoard-in-flight", attack_hoard_in_flight },
 };

@@ -556,6 +556,25 @@ class Pools(AttackTest):
         self.assertEqual(len(words), 3, words)
         return int(words[1]), words[2].decode()
 
+    def test_programs_in_the_kernel(self):
+        """Socket filters and system call filters, which the kernel compiles into one pool of the machine."""
+        box = self.armed()
+        for _ in range(4):  # from the third command on a launcher starts them, whose own filter must go in as well
+            self.attack(box, "filters")
+        if os.access("/usr/bin/file", os.X_OK):  # it installs a filter, and goes on without
+            self.assertIn("ELF", box.out("file -L /usr/bin/file"))
+        self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^Security: +default$")
+        allowed = self.armed("--seccomp-filters")
+        for _ in range(4):
+            self.attack(allowed, "filters-allowed")
+        self.assertRegex(self.cordon("inspect", allowed.name).text, r"(?m)^Security: +default, own filters$")
+        self.assertIs(allowed.inspect()["config"]["seccomp_filters"], True)
+        allowed.stop()
+        allowed.start()
+        self.attack(allowed, "filters-allowed")
+
+    test_programs_in_the_kernel.modes = ("root", "user", "bare", "userns", "container")
+
     def test_terminals(self):
         box, neighbour = self.armed(), self.create()
         self.assertEqual(self.hoard(box, "hoard-terminals"), (128, "ENOSPC"))

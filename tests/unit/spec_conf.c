@@ -59,7 +59,8 @@ static void whole_file(void)
 		"\"rlimits\":[{\"resource\":\"nofile\",\"soft\":5,\"hard\":9},"
 		"{\"resource\":\"nproc\",\"soft\":7}],"
 		"\"workdir\":\"/"
-		"app\",\"user\":\"me\",\"hostname\":\"h\",\"security\":\"restricted\","
+		"app\",\"user\":\"me\",\"hostname\":\"h\",\"security\":\"restricted\",\"seccomp_"
+		"filters\":true,"
 		"\"entrypoint\":[\"tini\",\"--\"],\"cmd\":[\"python\"],\"env\":{\"A\":\"1=2\"},"
 		"\"labels\":{\"team\":\"x\"},\"scripts\":{\"go\":\"echo "
 		"\\\\n\"},\"shell\":\"bash\","
@@ -84,7 +85,8 @@ static void whole_file(void)
 	T_INT(w.s.cpus, 2);
 	T_INT(w.s.max_cpus, 2);
 	T_INT(w.s.memory_mib, 1024);
-	T_TRUE(w.s.cpus_set && w.s.memory_set && w.s.restricted && w.s.has_entrypoint);
+	T_TRUE(w.s.cpus_set && w.s.memory_set && w.s.restricted && w.s.own_filters &&
+	       w.s.has_entrypoint);
 	T_INT(w.s.max_duration_s, 43200);
 	T_INT(w.s.idle_timeout_s, 600);
 	T_INT(w.s.n_rlimits, 2);
@@ -244,6 +246,7 @@ static void refusals(void)
 		{ CONF_ROOT, "{\"image\":{\"layer\":\"x\"}}", "unknown key 'layer'" },
 		{ CONF_ROOT, "{\"image\":\"UP\"}", "lower case" },
 		{ CONF_ROOT, "{\"security\":\"x\"}", "expected default or restricted" },
+		{ CONF_ROOT, "{\"seccomp_filters\":\"x\"}", "expected true or false" },
 		{ CONF_ROOT, "{\"pull_policy\":\"x\"}", "expected missing, always or never" },
 		{ CONF_ROOT, "{\"workdir\":\"x\"}", "not an absolute path" },
 		{ CONF_ROOT, "{\"rlimits\":[{\"resource\":\"x\",\"soft\":1}]}",

@@ -48,7 +48,7 @@ static void fill(struct spec *s)
 	s->image.root_disk.configured = true;
 	s->image.manifest_digest = xstrdup("sha256:00");
 	s->engine = ENGINE_PROCESS;
-	s->ephemeral = s->restricted = s->multi_tenant = s->log_disabled = true;
+	s->ephemeral = s->restricted = s->own_filters = s->multi_tenant = s->log_disabled = true;
 	s->cpus = 2;
 	s->max_cpus = 4;
 	s->memory_mib = 1024;
@@ -125,7 +125,8 @@ static void there_and_back(void)
 	T_TRUE(back.rlimit[0].hard == UINT64_MAX);
 	T_TRUE(back.image.root_disk.explicit && back.image.root_disk.kind == ROOT_DISK_FLAT);
 	T_TRUE(back.image.root_disk.configured);
-	T_TRUE(back.restricted && back.multi_tenant && back.log_disabled && back.cpus_set);
+	T_TRUE(back.restricted && back.own_filters && back.multi_tenant && back.log_disabled &&
+	       back.cpus_set);
 	T_TRUE(json_get_bool(json_root(back.net_extra_doc), "strict", false));
 	T_INT(back.pids_limit, 77);
 }
