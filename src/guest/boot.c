@@ -63,37 +63,49 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 }
 
 /* May we make groups in PAYLOAD and put commands there? A user's supervisor owns it and cannot give it
- * to our id; we can let ourselves in by its group, and it can still remove what we made. */
-static bool enter_group(int payload)
+ * to our id; we can let ourselves in by its group, and it can still remove what we made. PAYLOAD is a mount
+ * of its own, whose `..` leads nowhere. PROCS is the file of the group above both ours and theirs: the kernel
+ * asks who moves a process from one to the other. */
+static bool enter_group(int payload, int procs)
 {
 	struct stat st;
 
 	if (payload < 0 || fstat(payload, &st) < 0)
 		return false;
 	return st.st_uid == geteuid() ||
-	       (fchown(payload, (uid_t)-1, getegid()) == 0 && fchmod(payload, 0775) == 0 &&
-		/* of the group above both ours and theirs: the kernel asks who moves from one to the other */
-		fchownat(payload, "../cgroup.procs", (uid_t)-1, getegid(), 0) == 0 &&
-		fchmodat(payload, "../cgroup.procs", 0664, 0) == 0);
+	       (fchownat(payload, "", (uid_t)-1, getegid(), AT_EMPTY_PATH) == 0 &&
+		fchmodat(payload, ".", 0775, 0) == 0 && fchown(procs, (uid_t)-1, getegid()) == 0 &&
+		fchmod(procs, 0664) == 0);
+}
+
+/* The descriptor for the groups of commands, or -1. *AT counts those that came with the message. */
+static int take_group(const struct guest *g, const int *fds, unsigned *at)
+{
+	int payload = g->boot.born_with_cgroup ? GUEST_GROUP_FD
+		      : g->boot.has_cgroup     ? fds[(*at)++]
+					       : -1;
+	AUTO_FD procs = g->boot.born_with_cgroup ? fds[(*at)++] : -1;
+
+	if (payload == GUEST_GROUP_FD && fcntl(payload, F_SETFD, FD_CLOEXEC) < 0)
+		return -1;
+	if (!enter_group(payload, procs))
+		fd_closep(&payload); /* then marks are used */
+	return payload;
 }
 
 /* Descriptors come in a fixed order; the message says which are there. */
 static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 {
-	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.has_oom +
-			g->boot.n_task_fds;
+	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.born_with_cgroup +
+			g->boot.has_oom + g->boot.n_task_fds;
 	unsigned at = 0;
-	int payload;
 
 	if (n != want || g->boot.n_task_fds > EXEC_TASK_FDS_MAX || !g->boot.inner_map)
 		return err_set(e, ERR_PROTOCOL, "boot message with %u descriptors, not %u", n,
 			       want);
 	g->listener = fds[at++];
 	g->first_connection = g->boot.has_connection ? fds[at++] : -1;
-	payload = g->boot.has_cgroup ? fds[at++] : -1;
-	if (!enter_group(payload))
-		fd_closep(&payload); /* then marks are used */
-	scopes_init(&g->scopes, payload, &g->walls);
+	scopes_init(&g->scopes, take_group(g, fds, &at), &g->walls);
 	g->oom_fd = g->boot.has_oom ? fds[at++] : -1;
 	g->walls.n_task_fds = g->boot.n_task_fds;
 	for (unsigned i = 0; i < g->boot.n_task_fds; i++)

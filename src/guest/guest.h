@@ -18,6 +18,7 @@
 #include "wire/message.h"
 
 #define GUEST_CHANNEL_FD 3
+#define GUEST_GROUP_FD 4                        /* see boot_message.born_with_cgroup */
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
 #define GUEST_RING_BYTES (256u << 10)            /* output kept for a detached terminal */

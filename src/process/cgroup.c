@@ -35,9 +35,12 @@ static const char *const v1_names[] = { "memory", "pids", "cpu" };
 
 void cgroup_init(struct cgroup *c)
 {
-	*c = (struct cgroup){
-		.v2_home = -1, .v2_init = -1, .v2_payload = -1, .v2_beside = -1, .oom = -1
-	};
+	*c = (struct cgroup){ .v2_home = -1,
+			      .v2_init = -1,
+			      .v2_payload = -1,
+			      .v2_enclosed = -1,
+			      .v2_beside = -1,
+			      .oom = -1 };
 	for (unsigned i = 0; i < CGROUP_V1_MAX; i++)
 		c->v1[i] = c->tasks[i] = -1;
 }
@@ -48,6 +51,7 @@ void cgroup_done(struct cgroup *c)
 	fd_closep(&c->v2_init);
 	fd_closep(&c->v2_payload);
 	fd_closep(&c->v2_beside);
+	fd_closep(&c->v2_enclosed);
 	fd_closep(&c->oom);
 	for (unsigned i = 0; i < CGROUP_V1_MAX; i++) {
 		fd_closep(&c->v1[i]);
@@ -154,6 +158,22 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 	c->v2_limits = controllers[0] != '\0';
 	c->v2_init =
 		c->v2_limits ? make_dir(c->v2_home, "init") : fcntl(c->v2_home, F_DUPFD_CLOEXEC, 0);
+}
+
+int cgroup_payload(struct cgroup *c)
+{
+	if (c->v2_payload < 0 && c->v2_home >= 0)
+		c->v2_payload = make_dir(c->v2_home, "payload");
+	return c->v2_payload;
+}
+
+int cgroup_enclose(struct cgroup *c)
+{
+	if (c->v2_payload < 0)
+		return 0;
+	c->v2_enclosed = sys_open_tree(c->v2_payload, "",
+				       AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return c->v2_enclosed < 0 ? -errno : 0;
 }
 
 static bool set_number(int dir, const char *file, uint64_t v)
@@ -341,8 +361,7 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 	if (c->v2_home >= 0) {
 		bool can_limit = c->v2_limits && enable_controllers(c);
 
-		c->v2_payload = make_dir(c->v2_home, "payload");
-		if (c->v2_payload >= 0) {
+		if (cgroup_payload(c) >= 0) {
 			if (can_limit) {
 				apply_v2(c, c->v2_payload, l);
 				c->oom = openat(c->v2_payload, "memory.events",

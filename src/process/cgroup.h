@@ -30,8 +30,9 @@ struct cgroup {
 	int v2_home;    /* directory of cordon-ID in v2; or -1 */
 	bool v2_limits; /* it has controllers: on a hybrid host they are v1's, and v2 only kills */
 	int v2_init; /* where pid 1 is born: below it, beside the limited group; without limits it; or -1 */
-	int v2_beside;  /* cgroup.procs of the payload's child for what works for it; or -1 */
-	int v2_payload; /* delegated to pid 1: per-exec groups are made below; or -1 */
+	int v2_beside;   /* cgroup.procs of the payload's child for what works for it; or -1 */
+	int v2_payload;  /* delegated to pid 1: per-exec groups are made below; or -1 */
+	int v2_enclosed; /* the same as a mount of its own, for pid 1: `..` ends there; or -1 */
 	int v1[CGROUP_V1_MAX];        /* directories of cordon-ID in v1 hierarchies */
 	unsigned kind[CGROUP_V1_MAX]; /* of each, enum cgroup_limit */
 	int tasks[CGROUP_V1_MAX];     /* their `tasks`, for pid 1 to put commands in */
@@ -44,10 +45,14 @@ void cgroup_init(struct cgroup *c);
 void cgroup_done(struct cgroup *c); /* closes; removes nothing */
 /* First half, before the clone: the v2 home of pid 1. Never fails: absent is a state. */
 void cgroup_prepare(struct cgroup *c, const char *id);
+/* v2_payload, made if it is not there yet; or -1. */
+int cgroup_payload(struct cgroup *c);
 /* Second half: limits, and delegation to OWNER (pid 1's id outside). */
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
 /* Makes the group of those that work for the payload, where one is needed: a confined supervisor cannot. */
 void cgroup_make_beside(struct cgroup *c);
+/* After both, if we may mount: opens v2_enclosed. -errno. */
+MUST_USE int cgroup_enclose(struct cgroup *c);
 /* PID works for the payload: what it uses counts as the payload's. As far as there are groups. */
 void cgroup_join(const struct cgroup *c, pid_t pid);
 /* Changes limits of a live sandbox. -errno of the first that failed. */

@@ -357,7 +357,7 @@ static long apply(struct walker *w, const struct step *s)
 		r = RAW3(SYS_setresgid, s->mode, s->mode, s->mode);
 		return r < 0 ? r : RAW3(SYS_setresuid, s->mode, s->mode, s->mode);
 	case STEP_KEEP:
-		r = RAW3(SYS_dup3, s->fd, s->mode, 0);
+		r = RAW3(SYS_dup3, s->tree >= 0 ? w->tree[s->tree] : s->fd, s->mode, 0);
 		return r < 0 ? r : 0;
 	case STEP_CONFINE:
 		return confine(s);

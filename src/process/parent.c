@@ -36,6 +36,7 @@
 
 #define CHILD_STACK_BYTES 65536
 #define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
+#define GUEST_GROUP_FD 4   /* … and the group of its commands, if the child opened it */
 
 /* No cgroup namespace: its root would be our own group, and where namespaces bound delegation (the
  * mount option nsdelegate, as systemd has it) pid 1 could then put no command into a group outside of
@@ -94,7 +95,7 @@ static bool is_roots_alone(const struct stat *st)
 	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, struct err *e)
+static int open_guest_program(const char *path, bool parent_mounts, int *ret_fd, struct err *e)
 {
 	AUTO_FD from = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -107,6 +108,18 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 		return sealed_copy(from, st.st_size, path, ret_fd, e);
 	*ret_fd = fd_take(&from);
 	return 0;
+}
+
+int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, struct err *e)
+{
+	AUTO_FD fd = -1;
+
+	if (open_guest_program(path, parent_mounts, &fd, e) < 0)
+		return -1;
+	/* the child puts other descriptors at the numbers that pid 1 knows before it executes this one */
+	*ret_fd =
+		fd > GUEST_GROUP_FD ? fd_take(&fd) : fcntl(fd, F_DUPFD_CLOEXEC, GUEST_GROUP_FD + 1);
+	return *ret_fd < 0 ? err_sys(e, errno, "keep '%s' open", path) : 0;
 }
 
 void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go)
@@ -401,11 +414,25 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	return 0;
 }
 
+/* Pid 1 gets the group of its commands as a mount of its own, whose `..` leads nowhere. If we may not mount,
+ * the child makes it in its own mount namespace. */
+static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
+{
+	int payload = cgroup_payload(&i->cgroup);
+
+	if (payload < 0)
+		return 0;
+	if (plan_clone_tree(i->plan, payload, 0, ret_tree, e) < 0)
+		return err_wrap(e, "the group of commands");
+	return 0;
+}
+
 static int make_plan(struct process_instance *i, const struct process_request *r, int guest_end,
 		     const struct serving *serving, struct tree_map *maps, size_t *ret_n_maps,
 		     struct err *e)
 {
 	struct step *s;
+	int group = -1;
 
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
@@ -420,6 +447,8 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	shares_plan(i->plan, r->rootfs.ids);
 	if (!i->netns)
 		add_network(i, r->rootfs.ids);
+	if (!r->rootfs.parent_mounts && add_group(i, &group, e) < 0)
+		return -1;
 	if (rootfs_plan(&r->rootfs, serving->device, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_add(i->plan, STEP_IDS)->mode =
@@ -427,6 +456,11 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	s = plan_add(i->plan, STEP_KEEP);
 	s->fd = guest_end;
 	s->mode = GUEST_CHANNEL_FD;
+	if (group >= 0) {
+		s = plan_add(i->plan, STEP_KEEP);
+		s->tree = group;
+		s->mode = GUEST_GROUP_FD;
+	}
 	s = plan_add(i->plan, STEP_EXEC);
 	s->fd = r->guest_program;
 	s->envp = shares_environment(i->plan, r->rootfs.ids, r->limits.pids);
@@ -508,6 +542,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	AUTO_SERVING serving = { -1, -1, -1 };
 	int pair[2] = { -1, -1 };
 	AUTO_FD guest_end = -1;
+	int k;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make channel");
@@ -527,6 +562,9 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	/* where v2 only kills, a gateway needs none: it ends with its supervisor */
 	if (r->rootfs.served || (r->netif && ret->cgroup.v2_limits))
 		cgroup_make_beside(&ret->cgroup);
+	k = r->rootfs.parent_mounts ? cgroup_enclose(&ret->cgroup) : 0;
+	if (k < 0)
+		return err_sys(e, -k, "clone the group of commands");
 	return r->rootfs.served ? serve(ret, r, &serving, e) : 0;
 }
 

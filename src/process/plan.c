@@ -1,8 +1,13 @@
 #include "process/plan.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -94,6 +99,28 @@ int plan_tree(struct plan *p, int fd)
 	}
 	p->tree[p->n_trees] = fd;
 	return (int)p->n_trees++;
+}
+
+int plan_clone_tree(struct plan *p, int fd, unsigned long attrs, int *ret, struct err *e)
+{
+	char link[64], path[4096];
+	struct step *s;
+	struct stat st;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0 || fstat(fd, &st) < 0)
+		return err_sys(e, n == 0 ? ENAMETOOLONG : errno, "look at mount source");
+	path[n] = '\0';
+	*ret = plan_tree(p, -1);
+	s = plan_add(p, STEP_CLONE_TREE);
+	s->tree = *ret;
+	s->path = plan_str(p, path);
+	s->flags = attrs;
+	s->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	s->ino = st.st_ino;
+	return 0;
 }
 
 int plan_check(const struct plan *p, struct err *e)

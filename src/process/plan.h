@@ -52,7 +52,7 @@ enum step_op {
 	STEP_PIVOT,    /* root becomes /, the old one goes */
 	STEP_GROUPS,   /* drop supplementary groups */
 	STEP_IDS,      /* become id mode of the new user namespace */
-	STEP_KEEP,     /* descriptor fd becomes number mode, not close-on-exec */
+	STEP_KEEP,     /* descriptor fd, or tree, becomes number mode, not close-on-exec */
 	STEP_CONFINE, /* ends with the parent; capabilities of flags at most; system calls of filter */
 	STEP_EXEC,    /* the program in fd; argv, or that of pid 1; envp */
 	STEP_OP_COUNT
@@ -100,6 +100,9 @@ const char *plan_str(struct plan *p, const char *s);
 struct step *plan_add(struct plan *p, enum step_op op);
 /* A tree slot holding FD (taken), or -1 to be filled by a step. */
 int plan_tree(struct plan *p, int fd);
+/* A tree slot, and the step with which the child fills it: a clone of the mount that FD is in, from FD down,
+ * with ATTRS. The child opens it by its path and refuses it if that is not FD's file any more. */
+MUST_USE int plan_clone_tree(struct plan *p, int fd, unsigned long attrs, int *ret, struct err *e);
 /* ERR_LIMIT when the plan did not fit. */
 MUST_USE int plan_check(const struct plan *p, struct err *e);
 const char *step_name(enum step_op op);

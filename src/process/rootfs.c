@@ -73,33 +73,11 @@ static int add_tree_in_parent(struct builder *b, int fd, unsigned long attrs, st
 	return add_mount_of_ours(b, tree, attrs, map, ret);
 }
 
-static int add_tree_in_child(struct builder *b, int fd, unsigned long attrs, int *ret)
-{
-	char link[64], path[4096];
-	struct step *s;
-	struct stat st;
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0 || fstat(fd, &st) < 0)
-		return err_sys(b->e, n == 0 ? ENAMETOOLONG : errno, "look at mount source");
-	path[n] = '\0';
-	*ret = plan_tree(b->p, -1);
-	s = plan_add(b->p, STEP_CLONE_TREE);
-	s->tree = *ret;
-	s->path = plan_str(b->p, path);
-	s->flags = attrs;
-	s->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
-	s->ino = st.st_ino;
-	return 0;
-}
-
 static int add_tree(struct builder *b, int fd, unsigned long attrs, struct tree_map map, int *ret)
 {
 	if (b->r->parent_mounts)
 		return add_tree_in_parent(b, fd, attrs, map, ret);
-	return add_tree_in_child(b, fd, attrs, ret);
+	return plan_clone_tree(b->p, fd, attrs, ret, b->e);
 }
 
 /* A file system of its own. FD, its mount, stays the caller's. */

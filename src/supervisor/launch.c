@@ -443,6 +443,7 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	AUTO_BUF frame = BUF_IN(room, FRAME_BODY_MAX_BYTES);
 	size_t at = frame_begin(&frame, FRAME_BOOT, 0, 0);
 	int fds[FDPASS_MAX];
+	AUTO_FD procs = -1;
 	unsigned n = 0;
 	int r;
 
@@ -450,9 +451,15 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	boot->has_connection = s->connection >= 0;
 	if (boot->has_connection)
 		fds[n++] = s->connection;
-	boot->has_cgroup = c->v2_payload >= 0;
+	boot->has_cgroup = c->v2_enclosed >= 0;
 	if (boot->has_cgroup)
-		fds[n++] = c->v2_payload;
+		fds[n++] = c->v2_enclosed;
+	procs = c->v2_payload < 0 || boot->has_cgroup
+			? -1
+			: openat(c->v2_home, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	boot->born_with_cgroup = procs >= 0;
+	if (boot->born_with_cgroup)
+		fds[n++] = procs;
 	boot->has_oom = c->oom >= 0;
 	if (boot->has_oom)
 		fds[n++] = c->oom;
@@ -632,6 +639,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		r = boot_guest(s, q->rootfs.fallback_shell >= 0, e);
 	fd_closep(&s->guest_listener); /* pid 1 has them now */
 	fd_closep(&s->connection);
+	fd_closep(&s->instance.cgroup.v2_enclosed);
 	close_rootfs(&q->rootfs);
 	return r;
 }

@@ -58,6 +58,7 @@ enum tag {
 	TAG_SUPERVISOR = 72,
 	TAG_PID_1 = 73,
 	TAG_SWITCHES = 74,
+	TAG_BORN_WITH_CGROUP = 75,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -357,6 +358,7 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 	field_put_u64(b, TAG_HAS_CONNECTION, m->has_connection);
 	field_put_u64(b, TAG_TASK_FDS, m->n_task_fds);
 	field_put_u64(b, TAG_HAS_CGROUP, m->has_cgroup);
+	field_put_u64(b, TAG_BORN_WITH_CGROUP, m->born_with_cgroup);
 	field_put_u64(b, TAG_HAS_OOM, m->has_oom);
 	field_put_u64(b, TAG_NOFILE_SOFT, m->nofile_soft);
 	field_put_u64(b, TAG_NOFILE_HARD, m->nofile_hard);
@@ -393,6 +395,8 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_u32(f, &m->n_task_fds);
 	case TAG_HAS_CGROUP:
 		return get_bool(f, &m->has_cgroup);
+	case TAG_BORN_WITH_CGROUP:
+		return get_bool(f, &m->born_with_cgroup);
 	case TAG_HAS_OOM:
 		return get_bool(f, &m->has_oom);
 	case TAG_SINGLE_ID:

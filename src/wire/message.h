@@ -103,14 +103,15 @@ struct boot_message {
 	const char *workdir, *user, *shell;
 	bool restricted;
 	bool report_activity;
-	bool lent_shell;                             /* /.msb/bin goes last on PATH */
-	const char *inner_map;                       /* text of the payload's id maps */
-	bool single_id;                              /* one id: groups cannot be set */
-	uint32_t id_shift;                           /* outer id = inner id + this */
-	bool has_connection;                         /* a client's connection follows */
-	uint32_t n_task_fds;                         /* cgroup v1 `tasks` descriptors that follow */
-	bool has_cgroup;                             /* a delegated cgroup v2 directory follows */
-	bool has_oom;                                /* a file that counts memory kills follows */
+	bool lent_shell;       /* /.msb/bin goes last on PATH */
+	const char *inner_map; /* text of the payload's id maps */
+	bool single_id;        /* one id: groups cannot be set */
+	uint32_t id_shift;     /* outer id = inner id + this */
+	bool has_connection;   /* a client's connection follows */
+	uint32_t n_task_fds;   /* cgroup v1 `tasks` descriptors that follow */
+	bool has_cgroup;       /* a delegated cgroup v2 directory follows … */
+	bool born_with_cgroup; /* … or is there since birth; the file cgroup.procs above it follows */
+	bool has_oom;          /* a file that counts memory kills follows */
 	uint64_t nofile_soft, nofile_hard;           /* what commands get */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX]; /* of every command; a command's own go over */
 	size_t n_rlimits;

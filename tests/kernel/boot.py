@@ -332,8 +332,9 @@ def make_tests(path, options):
         shutil.copy(os.path.join(TESTS, "not-run-allowed.txt"), os.path.join(tree, "tests"))
         compiled = os.path.join(tree, "tests", "security", "compiled")
         os.mkdir(compiled)
-        run("gcc", "-static", "-O1", "-pthread", "-o", os.path.join(compiled, "attacks"),
-            os.path.join(TESTS, "security", "attacks.c"))
+        for name in ("attacks", "hijack"):
+            run("gcc", "-static", "-O1", "-pthread", "-o", os.path.join(compiled, name),
+                os.path.join(TESTS, "security", f"{name}.c"))
         write_file(os.path.join(tree, "sysctl"),
                    "".join(f"{name} {value}\n" for name, value in SYSCTL.items()))
         write_file(os.path.join(tree, "command"), options.shell or suite_command(options))

@@ -7,6 +7,7 @@ import errno
 import glob
 import json
 import os
+import re
 import resource
 import socket
 import ssl
@@ -16,8 +17,9 @@ import subprocess
 import threading
 
 import netlab
-from attack import AttackTest
-from harness import ALL_MODES, COMMAND_SECONDS, CORDON, MODE, CordonTest, below, cgroup_mounts
+from attack import AttackTest, compiled
+from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, SERVED, CordonTest, below,
+                     cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
 from test_gateway import GatewayTest
@@ -930,3 +932,54 @@ class HostImage(CordonTest):
         self.assertEqual(out, "read-only\n", err)
 
     test_configuration_below_usr_local_is_not_shown.modes = ("root", "container", "userns")
+
+
+class Hijacked(CordonTest):
+    """Each process of ours that reads what a payload says, as if the payload had taken it over: hijack.c has
+    it make system calls itself, behind its own walls."""
+
+    modes = ("root", "user", "bare", "container", "delegated", "served", "served-user")
+    LINE = re.compile(r"(\w+) (.*) top=(\w+) list=(\w+) read=(\w+)")
+
+    def reach(self, process):
+        """[(descriptor, path, what `..` ends at, listing it, reading etc/passwd there)], or None where we
+        may not trace it."""
+        got = subprocess.run([os.path.join(compiled("hijack.c"), "hijack"), str(process.pid)],
+                             capture_output=True, text=True, timeout=COMMAND_SECONDS)
+        if got.returncode == 3:
+            return None
+        self.assertEqual(got.returncode, 0, got)
+        found = [self.LINE.fullmatch(line) for line in got.stdout.splitlines() if line != "ended"]
+        self.assertTrue(all(found) and found, got)
+        return [match.groups() for match in found]
+
+    def box_with_everything(self):
+        """With a launcher, a gateway, and whatever else a sandbox can have beside it."""
+        shared = os.path.join(self.dir, "shared")
+        os.mkdir(shared)
+        box = self.create(*(() if SERVED else ("-v", f"{shared}:/shared")))
+        for _ in range(4):
+            box.out("true")
+        box.sh("getent hosts name.invalid")
+        return box
+
+    def test_no_directory_descriptor_leads_to_the_hosts_files(self):
+        box = self.box_with_everything()
+        seen = set()
+        for process in box.host_processes():
+            reached = self.reach(process)
+            seen.add(process.comm if reached else None)
+            for descriptor in reached or ():
+                name, path, top, listing, reading = descriptor
+                if process.comm.startswith("cordon-superv"):
+                    # it must find its record and its groups: what it opens on the way up Landlock refuses
+                    self.assertEqual((listing, reading), ("EACCES", "EACCES"), (process, descriptor))
+                else:
+                    self.assertNotEqual(top, "SAME", (process, descriptor))
+                    self.assertNotEqual(reading, "SAME", (process, descriptor))
+        self.assertIn("cordon-guest", seen)
+        if MODE in ("root", "container"):
+            self.assertLessEqual({"cordon-supervis", "cordon-gateway"}, seen)
+        if SERVED:
+            self.assertIn("fuse-overlayfs", seen)
+        self.assertEqual(box.out("echo works"), "works")  # and nobody noticed

@@ -1,0 +1,211 @@
+/*
+ * What a payload could reach that had taken over one of our processes: hijack PID.
+ *
+ * Stops the process PID and has it make system calls itself, with all the walls that it put around itself:
+ * for each of its directory descriptors, its working directory and its root it climbs as far up as `..` leads
+ * and tries to open that directory, to list it, and to read `etc/passwd` there. Prints one line for each:
+ *
+ *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno
+ *
+ * SAME means the host's own (that of whoever runs this program), `other` a file or directory that is not.
+ * Then it lets the process go on as if nothing had been. Status 3: we have no right to trace it.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LEVELS 48 /* more than any path of ours has components */
+#define RED_ZONE 128
+
+struct victim {
+	pid_t pid;
+	int mem;
+	struct user_regs_struct saved;
+	unsigned long syscall_at; /* address of a syscall instruction */
+	unsigned long text_at;    /* where a path can be put: below its stack */
+};
+
+static _Noreturn void fail(const char *what)
+{
+	int error = errno;
+
+	perror(what);
+	exit(error == EPERM || error == EACCES ? 3 : 2);
+}
+
+static void await_stop(const struct victim *v)
+{
+	int status;
+
+	if (waitpid(v->pid, &status, __WALL) != v->pid || !WIFSTOPPED(status)) {
+		printf("ended\n"); /* a filter that kills is a wall, too */
+		exit(0);
+	}
+}
+
+static void find_syscall(struct victim *v)
+{
+	char path[64], line[512], perms[8];
+	unsigned long from, to;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)v->pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		unsigned char code[65536];
+		ssize_t n;
+
+		if (sscanf(line, "%lx-%lx %7s", &from, &to, perms) != 3 || perms[2] != 'x' ||
+		    strstr(line, "[v"))
+			continue;
+		for (unsigned long at = from; at < to; at += sizeof(code) - 1) {
+			n = pread(v->mem, code, sizeof(code), (off_t)at);
+			for (ssize_t i = 0; i + 1 < n; i++)
+				if (code[i] == 0x0f && code[i + 1] == 0x05) {
+					v->syscall_at = at + (unsigned long)i;
+					fclose(maps);
+					return;
+				}
+		}
+	}
+	fprintf(stderr, "no syscall instruction found\n");
+	exit(2);
+}
+
+static long call(const struct victim *v, long number, long a, long b, long c, long d)
+{
+	struct user_regs_struct r = v->saved;
+
+	r.orig_rax = (unsigned long)-1; /* nothing to restart */
+	r.rax = (unsigned long)number;
+	r.rdi = (unsigned long)a;
+	r.rsi = (unsigned long)b;
+	r.rdx = (unsigned long)c;
+	r.r10 = (unsigned long)d;
+	r.rip = v->syscall_at;
+	r.rsp = v->text_at & ~15ul;
+	if (ptrace(PTRACE_SETREGS, v->pid, NULL, &r) < 0 ||
+	    ptrace(PTRACE_SINGLESTEP, v->pid, NULL, NULL) < 0)
+		fail("step");
+	await_stop(v);
+	if (ptrace(PTRACE_GETREGS, v->pid, NULL, &r) < 0)
+		fail("read registers");
+	return (long)r.rax;
+}
+
+static long open_up(const struct victim *v, int fd, const char *name, int flags)
+{
+	char path[LEVELS * 3 + 64] = "";
+
+	for (int i = 0; i < LEVELS; i++)
+		strcat(path, "../");
+	strcat(path, name);
+	if (pwrite(v->mem, path, strlen(path) + 1, (off_t)v->text_at) < 0)
+		fail("write path");
+	return call(v, SYS_openat, fd, (long)v->text_at, flags | O_CLOEXEC, 0);
+}
+
+/* What the process opened as FD, compared with HOSTS; it closes it again. */
+static const char *judge(const struct victim *v, long fd, const char *hosts)
+{
+	struct stat own, theirs;
+	char path[64];
+	int r;
+
+	if (fd < 0)
+		return strerrorname_np((int)-fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)v->pid, fd);
+	r = stat(path, &theirs);
+	(void)call(v, SYS_close, fd, 0, 0, 0);
+	if (r < 0 || stat(hosts, &own) < 0)
+		return "unknown";
+	return own.st_dev == theirs.st_dev && own.st_ino == theirs.st_ino ? "SAME" : "other";
+}
+
+static void climb(const struct victim *v, int fd, const char *name)
+{
+	char link[64], path[4096];
+	ssize_t n;
+	long top, list, file;
+
+	snprintf(link, sizeof(link), "/proc/%d/%s%s", (int)v->pid, fd == AT_FDCWD ? "" : "fd/",
+		 name);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	top = open_up(v, fd, "", O_PATH | O_DIRECTORY);
+	printf("%s %s top=%s", name, path, judge(v, top, "/"));
+	list = open_up(v, fd, "", O_RDONLY | O_DIRECTORY);
+	printf(" list=%s", list < 0 ? strerrorname_np((int)-list) : "yes");
+	if (list >= 0)
+		(void)call(v, SYS_close, list, 0, 0, 0);
+	file = open_up(v, fd, "etc/passwd", O_RDONLY);
+	printf(" read=%s\n", judge(v, file, "/etc/passwd"));
+}
+
+/* An ordinary user has no capability but over the namespace of the user's own sandboxes. */
+static void enter_namespace(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	fd = geteuid() == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && setns(fd, CLONE_NEWUSER) < 0 && errno != EINVAL) /* EINVAL: ours */
+		fail("enter its user namespace");
+}
+
+int main(int argc, char **argv)
+{
+	struct victim v = { .pid = argc > 1 ? atoi(argv[1]) : 0 };
+	int fds[1024], n_fds = 0;
+	struct dirent *d;
+	char path[64];
+	DIR *list;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	enter_namespace(v.pid);
+	if (ptrace(PTRACE_SEIZE, v.pid, NULL, NULL) < 0 ||
+	    ptrace(PTRACE_INTERRUPT, v.pid, NULL, NULL) < 0)
+		fail("trace");
+	await_stop(&v);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)v.pid);
+	v.mem = open(path, O_RDWR | O_CLOEXEC);
+	if (v.mem < 0 || ptrace(PTRACE_GETREGS, v.pid, NULL, &v.saved) < 0)
+		fail("look at it");
+	find_syscall(&v);
+	v.text_at = v.saved.rsp - RED_ZONE - 4096;
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)v.pid);
+	list = opendir(path);
+	if (!list)
+		fail(path);
+	while ((d = readdir(list)) && n_fds < 1024) {
+		char entry[320];
+		struct stat st;
+
+		snprintf(entry, sizeof(entry), "%s/%s", path, d->d_name);
+		if (d->d_name[0] != '.' && stat(entry, &st) == 0 && S_ISDIR(st.st_mode))
+			fds[n_fds++] = atoi(d->d_name);
+	}
+	closedir(list);
+	climb(&v, AT_FDCWD, "cwd");
+	for (int i = 0; i < n_fds; i++) {
+		snprintf(path, sizeof(path), "%d", fds[i]);
+		climb(&v, fds[i], path);
+	}
+	if (ptrace(PTRACE_SETREGS, v.pid, NULL, &v.saved) < 0 ||
+	    ptrace(PTRACE_DETACH, v.pid, NULL, NULL) < 0)
+		fail("let it go");
+	return 0;
+}
