@@ -4,14 +4,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,11 +19,11 @@
 #include "base/erase.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "state/quota.h"
 #include "state/range.h"
 
 #define START_WAIT_MS 10000 /* one that has no socket by then is stuck */
-#define ALARM_AGAIN_MS 20   /* the first may come before the call it shall interrupt */
 
 #define CONFIG_FILE "config.json"
 
@@ -318,39 +316,6 @@ static int open_record(const struct home *h, const char *name, int *ret_dir, str
 	return err_sys(e, errno, "open sandbox '%s'", name);
 }
 
-static void on_alarm(int sig)
-{
-}
-
-/* Locks have no time-outs: an alarm interrupts LOCK. 0 or -errno, -EINTR when time is over. */
-static int lock_within(int (*lock)(int fd), int fd, unsigned wait_ms)
-{
-	struct itimerval alarm = { .it_value = { wait_ms / 1000, wait_ms % 1000 * 1000 },
-				   .it_interval = { 0, ALARM_AGAIN_MS * 1000 } };
-	uint64_t deadline = clock_mono_ns() + wait_ms * NS_PER_MS;
-	struct sigaction wake = { .sa_handler = on_alarm }, before;
-	sigset_t only, mask;
-	int r;
-
-	sigemptyset(&only);
-	sigaddset(&only, SIGALRM);
-	sigaction(SIGALRM, &wake, &before);
-	sigprocmask(SIG_UNBLOCK, &only, &mask);
-	IGNORE(setitimer(ITIMER_REAL, &alarm, NULL)); /* cannot fail with these values */
-	do
-		r = lock(fd) < 0 ? -errno : 0;
-	while (r == -EINTR && clock_mono_ns() < deadline);
-	IGNORE(setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL));
-	sigprocmask(SIG_SETMASK, &mask, NULL);
-	sigaction(SIGALRM, &before, NULL);
-	return r;
-}
-
-static int take_lock(int fd)
-{
-	return flock(fd, LOCK_EX);
-}
-
 int record_open_lock(const struct home *h, const char *name, int *ret_dir, int *ret_lock,
 		     struct err *e)
 {
@@ -371,10 +336,8 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 	struct stat st;
 	int r;
 
-	r = flock(lock, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
-	if (r == -EWOULDBLOCK && wait_ms)
-		r = lock_within(take_lock, lock, wait_ms);
-	if (r == -EWOULDBLOCK || r == -EINTR)
+	r = lock_flock(lock, LOCK_EX, wait_ms);
+	if (r == -ETIMEDOUT)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command", name);
 	if (r < 0)
 		return err_sys(e, -r, "lock sandbox '%s'", name);
@@ -386,32 +349,14 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 
 /* A second lock on the same file, of the kind that belongs to an open file too: the supervisor
  * inherits it with the first and drops it when it listens. */
-static int change_start(int lock, int how, short type)
-{
-	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
-
-	return fcntl(lock, how, &l);
-}
-
-static int take_start(int lock)
-{
-	return change_start(lock, F_OFD_SETLKW, F_WRLCK);
-}
-
-static int see_start_end(int lock)
-{
-	return change_start(lock, F_OFD_SETLKW, F_RDLCK);
-}
-
 void record_start_begins(int lock)
 {
-	if (change_start(lock, F_OFD_SETLK, F_WRLCK) < 0)
-		IGNORE(lock_within(take_start, lock, START_WAIT_MS)); /* then nobody waits for us */
+	IGNORE(lock_first_byte(lock, F_WRLCK, START_WAIT_MS)); /* then nobody waits for us */
 }
 
 void record_start_ends(int lock)
 {
-	IGNORE(change_start(lock, F_OFD_SETLK, F_UNLCK));
+	IGNORE(lock_first_byte(lock, F_UNLCK, 0));
 }
 
 void record_await_start(const struct home *h, const char *name)
@@ -422,9 +367,8 @@ void record_await_start(const struct home *h, const char *name)
 
 	if (open_record(h, name, &dir, &absent) == 0)
 		fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0 && change_start(fd, F_OFD_SETLK, F_RDLCK) < 0)
-		IGNORE(lock_within(see_start_end, fd,
-				   START_WAIT_MS)); /* goes with the descriptor */
+	if (fd >= 0)
+		IGNORE(lock_first_byte(fd, F_RDLCK, START_WAIT_MS)); /* goes with the descriptor */
 }
 
 /* --- create, load, remove -------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ import time
 from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest, below, groups_of,
                      kill_quietly, unique_number)
 
-SYS_FCNTL, SYS_FLOCK = 72, 73  # x86-64
+SYS_POLL, SYS_FCNTL, SYS_FLOCK = 7, 72, 73  # x86-64
 F_OFD_SETLK = 37  # Python knows it from 3.12 on
 
 
@@ -317,12 +317,19 @@ class Races(CordonTest):
 
 
     def blocked_in(self, proc, number):
-        """Waits until the process sleeps in that system call, and only there."""
+        """Waits until a task of the process sleeps in that system call for it, and the process itself until
+        that task has ended. True if neither wakes up meanwhile."""
         def looks():
-            with open(f"/proc/{proc.pid}/syscall") as handle:
-                return handle.read().split()[0]
-        self.eventually(lambda: looks() == str(number), message="the call it waits in")
-        return [looks() for _ in range(50)] == [str(number)] * 50
+            calls = []
+            for p in below([proc.pid]):
+                try:
+                    with open(f"/proc/{p.pid}/syscall") as handle:
+                        calls.append(handle.read().split()[0])
+                except OSError:
+                    pass  # it has just ended
+            return calls
+        self.eventually(lambda: str(number) in looks(), message="the call it waits in")
+        return all(sorted(looks()) == sorted((str(SYS_POLL), str(number))) for _ in range(50))
 
     def test_who_waits_for_a_sandbox_sleeps_until_it_is_free(self):
         """No polling: the kernel wakes a command when another one lets go of the record."""
