@@ -457,7 +457,8 @@ static const struct json_field info_fields[] = {
 	FIELD_INT(struct info_fields, disk_bytes, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, tar_bytes, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, entries, JSON_REQUIRED, 0, INT64_MAX),
-	FIELD_INT(struct info_fields, name_bytes, JSON_OPTIONAL, 0, INT64_MAX), /* older ones lack it */
+	FIELD_INT(struct info_fields, name_bytes, JSON_OPTIONAL, 0,
+		  INT64_MAX), /* older ones lack it */
 	FIELD_INT(struct info_fields, squashed, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, skipped, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_STR(struct info_fields, owners, JSON_REQUIRED),
