@@ -15,6 +15,7 @@ HEADERS = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/un
 ARCH_X86_64 = 0xC000003E
 OFFSET_NR, OFFSET_ARCH, OFFSET_ARGS = 0, 4, 16  # in struct seccomp_data; little endian: low word first
 RET_ALLOW, RET_ERRNO, RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
+RET_USER_NOTIF = 0x7FC00000
 LD_W_ABS, ALU_AND, JA, JEQ, JGE, JSET, RET = 0x20, 0x54, 0x05, 0x15, 0x35, 0x45, 0x06
 DEFAULT = "ENOSYS"
 LEFT_OUT = "left out"
@@ -54,8 +55,10 @@ def answer_value(word):
         return RET_ALLOW
     if word == "kill":
         return RET_KILL_PROCESS
+    if word == "notify":
+        return RET_USER_NOTIF
     if not hasattr(errno, word):
-        raise TableError(f"'{word}' is neither allow nor an errno")
+        raise TableError(f"'{word}' is neither allow, notify nor an errno")
     return RET_ERRNO | getattr(errno, word)
 
 

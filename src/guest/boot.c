@@ -165,6 +165,16 @@ static uint64_t needed_capabilities(const struct guest *g)
 	return keep;
 }
 
+static int start_deputy(struct guest *g, struct err *e)
+{
+	if (!(g->boot.switches & SWITCH_SHARED))
+		return 0;
+	if (deputy_start(&g->walls, &g->boot, &g->deputy, e) < 0)
+		return -1;
+	g->scopes.deputy = g->deputy.pid;
+	return 0;
+}
+
 static int drop_privileges(const struct guest *g, struct err *e)
 {
 	/* else a program that we ran as the namespace's root would have all of them again; joining the
@@ -233,7 +243,8 @@ int guest_boot(struct guest *g, struct err *e)
 	g->walls.rlimit = g->boot.rlimit;
 	g->walls.n_rlimits = g->boot.n_rlimits;
 	raise_own_nofile();
-	if (map_inner_namespace(g, &holder, e) < 0 || drop_privileges(g, e) < 0)
+	if (map_inner_namespace(g, &holder, e) < 0 || start_deputy(g, e) < 0 ||
+	    drop_privileges(g, e) < 0 || (g->deputy.pid && deputy_engage(&g->deputy, e) < 0))
 		return -1;
 	/* after the last change of credentials, which clears it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

@@ -53,8 +53,9 @@ struct exec_job {
 pid_t exec_start(struct exec_job *j);
 
 /* The halves of it, for a process that is not pid 1 any more. System calls only. */
-/* Behind what all commands share: 0, or -errno and what failed. */
-long exec_enter_walls(const struct exec_walls *w, enum exec_failure *ret);
+/* Behind what all commands share, and FILTER: 0, or -errno and what failed. */
+long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filter,
+		      enum exec_failure *ret);
 /* The command of J; a failure is written there. */
 _Noreturn void exec_become(struct exec_job *j);
 /* What a clone that answered R means to whoever wanted a command. */

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "guest/deputy.h"
 #include "guest/exec.h"
 #include "guest/scope.h"
 #include "loop/loop.h"
@@ -42,6 +43,7 @@ struct guest {
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;
+	struct deputy deputy; /* pid 0: there is none */
 	struct users users;
 	int oom_fd;
 	uint64_t oom_seen;

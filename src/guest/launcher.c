@@ -75,7 +75,7 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 	enum exec_failure failure;
 	uint64_t n;
 
-	if (exec_enter_walls(w, &failure) < 0 || keep_capabilities() < 0)
+	if (exec_enter_walls(w, w->filter, &failure) < 0 || keep_capabilities() < 0)
 		raw_exit(1);
 	while (RAW3(SYS_read, l->go, &n, sizeof(n)) == sizeof(n)) {
 		struct order *o = l->order;

@@ -66,9 +66,11 @@ static bool group_is_free(struct scopes *s, struct scope *c)
 	return m != MEMBERS_OTHERS;
 }
 
-/* PID is a launcher that waits, or that of BUSY. */
-static bool is_launcher(const struct scopes *s, const struct scope *busy, uint64_t pid)
+/* PID is the deputy, a launcher that waits, or that of BUSY. */
+static bool is_helper(const struct scopes *s, const struct scope *busy, uint64_t pid)
 {
+	if ((uint64_t)s->deputy == pid)
+		return true;
 	if (busy && busy->launcher && (uint64_t)launcher_pid(busy->launcher) == pid)
 		return true;
 	for (unsigned i = 0; i < s->n_spare; i++)
@@ -77,7 +79,7 @@ static bool is_launcher(const struct scopes *s, const struct scope *busy, uint64
 	return false;
 }
 
-/* Nobody is in the sandbox but launchers: all that lives descends from our children. */
+/* Nobody is in the sandbox but launchers and the deputy: all that lives descends from our children. */
 static bool sandbox_is_free(const struct scopes *s, const struct scope *busy)
 {
 	char text[CHILDREN_MAX_BYTES];
@@ -90,7 +92,7 @@ static bool sandbox_is_free(const struct scopes *s, const struct scope *busy)
 		uint64_t v;
 
 		is_free = pid.n == 0 ||
-			  (parse_u64_str(pid, 2, INT32_MAX, &v) == 0 && is_launcher(s, busy, v));
+			  (parse_u64_str(pid, 2, INT32_MAX, &v) == 0 && is_helper(s, busy, v));
 	}
 	return is_free;
 }
@@ -371,6 +373,6 @@ enum scope_state scope_kill(struct scope *c)
 		return SCOPE_DONE;
 	if (now < c->deadline)
 		return SCOPE_AGAIN;
-	kill(-1, SIGKILL); /* everyone but us */
+	kill(-1, SIGKILL); /* everyone but us: also the deputy, if there is one */
 	return SCOPE_SWEPT;
 }

@@ -37,6 +37,7 @@ struct scope {
 struct scopes {
 	int payload;  /* delegated cgroup directory, or -1: marks are used */
 	int children; /* with marks: the list of our own children; or -1 */
+	pid_t deputy; /* our child that is no command (guest/deputy.h), or 0 */
 	const struct exec_walls *walls;
 	unsigned next;
 	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands, to be used again when empty */

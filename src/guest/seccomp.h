@@ -33,6 +33,12 @@ const struct sock_filter *seccomp_choose(unsigned switches);
 extern const struct sock_filter guest_filter[];
 extern const unsigned short guest_filter_len;
 
+/* Which calls go to the deputy, and what it may do itself: from tools/notify.table and tools/deputy.table. */
+extern const struct sock_filter notify_filter[];
+extern const unsigned short notify_filter_len;
+extern const struct sock_filter deputy_filter[];
+extern const unsigned short deputy_filter_len;
+
 /* The table again, one entry per system call, for the test of the program: never linked otherwise.
  */
 struct seccomp_expect {

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -110,19 +111,6 @@ int supervisor_choose_ids(struct supervisor *s, struct err *e)
 
 /* --- root file system ------------------------------------------------------------------------ */
 
-/* Root's files shared with a sandbox: what it makes set-user-id there is so on the host too. */
-static void warn_of_setuid(struct supervisor *s, const struct spec_mount *m, const struct stat *st)
-{
-	bool roots = st->st_uid == 0 || m->stat_virt == STAT_VIRT_OFF;
-
-	if (m->kind == MOUNT_BIND && s->ids.mode == IDS_RANGE && S_ISDIR(st->st_mode) && roots &&
-	    (st->st_mode & S_IXOTH) && !m->readonly && !m->nosuid && !s->record.spec.restricted)
-		buf_addf(&s->warnings,
-			 "setuid files that the sandbox makes in '%s' are root's on the "
-			 "host, for everyone who can enter it; 'chmod o-x' keeps others out\n",
-			 m->source);
-}
-
 /* Other owners inside than outside need a mount of root's. */
 static int check_owner(const struct supervisor *s, const struct spec_mount *m, struct err *e)
 {
@@ -181,7 +169,6 @@ static int open_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd, 
 		return err_set(e, ERR_INVALID, "mount source '%s' is not a file", m->source);
 	if (m->quota_mib && check_quota(s, fd, m, e) < 0)
 		return -1;
-	warn_of_setuid(s, m, &st);
 	*ret_fd = fd_take(&fd);
 	return 0;
 }
@@ -493,7 +480,40 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 	return env;
 }
 
-static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
+static bool is_disk(const struct spec_mount *m)
+{
+	return m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk);
+}
+
+/* Files with privileges may be made in what belongs to the sandbox alone, and nowhere else. */
+static void name_own_mounts(const struct spec *spec, const struct rootfs *r,
+			    struct boot_message *boot)
+{
+	bool shared_root = spec->image.kind == IMAGE_DIR;
+	struct stat st;
+
+	boot->switches |= shared_root ? SWITCH_SHARED : 0;
+	boot->own_mount = xcalloc(spec->n_mounts + 1, sizeof(*boot->own_mount));
+	if (!shared_root)
+		boot->own_mount[boot->n_own_mounts++] = "/";
+	for (size_t i = 0; i < spec->n_mounts; i++) {
+		const struct spec_mount *m = &spec->mount[i];
+
+		if (m->readonly)
+			continue;
+		if (m->kind != MOUNT_TMPFS && !is_disk(m)) {
+			boot->switches |= SWITCH_SHARED;
+			continue;
+		}
+		boot->own_mount[boot->n_own_mounts++] = m->guest;
+		if (is_disk(m) && boot->n_own_devices < BOOT_DEVICES_MAX &&
+		    fstat(r->volume_fd[i], &st) == 0)
+			boot->own_device[boot->n_own_devices++] =
+				(uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	}
+}
+
+static int boot_guest(struct supervisor *s, const struct rootfs *root, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
 	struct boot_message boot = {
@@ -502,7 +522,7 @@ static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
 		.restricted = spec->restricted,
 		.switches = spec->own_filters ? SWITCH_FILTERS : 0,
-		.lent_shell = lent_shell,
+		.lent_shell = root->fallback_shell >= 0,
 		.report_activity = spec->idle_timeout_s > 0,
 		.inner_map = ids_inner_map(&s->ids),
 		.single_id = s->ids.mode == IDS_SINGLE,
@@ -521,6 +541,7 @@ static int boot_guest(struct supervisor *s, bool lent_shell, struct err *e)
 					      spec->rlimit[i].soft, spec->rlimit[i].hard };
 	boot.env = supervisor_env(spec, &boot.n_env);
 	settle_limits(s, &boot);
+	name_own_mounts(spec, root, &boot);
 	r = send_boot(s, &boot, e);
 	for (size_t i = 0; i < boot.n_env; i++)
 		free((char *)boot.env[i]);
@@ -636,7 +657,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		r = open_sockets(s, e);
 	record_start_ends(s->lock); /* who waited to talk to us can */
 	if (r == 0)
-		r = boot_guest(s, q->rootfs.fallback_shell >= 0, e);
+		r = boot_guest(s, &q->rootfs, e);
 	fd_closep(&s->guest_listener); /* pid 1 has them now */
 	fd_closep(&s->connection);
 	fd_closep(&s->instance.cgroup.v2_enclosed);

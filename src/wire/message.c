@@ -59,6 +59,8 @@ enum tag {
 	TAG_PID_1 = 73,
 	TAG_SWITCHES = 74,
 	TAG_BORN_WITH_CGROUP = 75,
+	TAG_OWN_MOUNT = 76,
+	TAG_OWN_DEVICE = 77,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -366,6 +368,10 @@ void boot_encode(struct buf *b, const struct boot_message *m)
 	field_put_u64(b, TAG_DATA_LIMIT, m->data_limit);
 	field_put_u64(b, TAG_NPROC_LIMIT, m->nproc_limit);
 	field_put_u64(b, TAG_SWITCHES, m->switches);
+	for (size_t i = 0; i < m->n_own_mounts; i++)
+		field_put_str(b, TAG_OWN_MOUNT, m->own_mount[i]);
+	for (size_t i = 0; i < m->n_own_devices; i++)
+		field_put_u64(b, TAG_OWN_DEVICE, m->own_device[i]);
 }
 
 static int boot_field(const struct field *f, struct boot_message *m)
@@ -413,6 +419,12 @@ static int boot_field(const struct field *f, struct boot_message *m)
 		return get_number(f, UINT64_MAX, &m->nproc_limit);
 	case TAG_SWITCHES:
 		return get_u32(f, &m->switches);
+	case TAG_OWN_MOUNT:
+		return list_add(&m->own_mount, &m->n_own_mounts, field_str(f));
+	case TAG_OWN_DEVICE:
+		return m->n_own_devices == BOOT_DEVICES_MAX
+			       ? -EPROTO
+			       : get_number(f, UINT64_MAX, &m->own_device[m->n_own_devices++]);
 	default:
 		return 0;
 	}
@@ -439,6 +451,9 @@ void boot_message_done(struct boot_message *m)
 	free(m->env);
 	m->env = NULL;
 	m->n_env = 0;
+	free(m->own_mount);
+	m->own_mount = NULL;
+	m->n_own_mounts = 0;
 }
 
 void started_encode(struct buf *b, uint64_t id)

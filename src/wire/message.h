@@ -96,6 +96,8 @@ enum boot_switch {
 	SWITCH_WATCHED = 1 << 2, /* only the supervisor bounds the size of the writable layer */
 };
 
+#define BOOT_DEVICES_MAX 32 /* disks whose files may have privileges; more have none */
+
 /* What the supervisor tells pid 1 before the first command. */
 struct boot_message {
 	const char **env; /* NULL-terminated "K=V" */
@@ -118,6 +120,12 @@ struct boot_message {
 	uint64_t data_limit;  /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, 0: none */
 	uint32_t switches;    /* enum boot_switch */
+	/* With SWITCH_SHARED: where the sandbox's own mounts are, as opposed to those of the host, and the devices of
+	 * those that are disks (major << 32 | minor). "/" is the first unless the root is the host's. */
+	const char **own_mount;
+	size_t n_own_mounts;
+	uint64_t own_device[BOOT_DEVICES_MAX];
+	size_t n_own_devices;
 };
 void boot_encode(struct buf *b, const struct boot_message *m);
 MUST_USE int boot_decode(struct str body, struct boot_message *ret);

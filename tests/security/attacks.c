@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,331 @@ static int in_child(void (*what)(void))
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		n_open++;
 	return status;
+}
+
+/* --- privileges of files ---------------------------------------------------------------------- */
+
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463
+#endif
+#define SHARED "/w" /* a directory of the host's; the rest is the sandbox's own */
+
+struct how {
+	uint64_t flags, mode, resolve;
+};
+struct attribute_args {
+	uint64_t value;
+	uint32_t size, flags;
+};
+
+/* CAP_SETUID for everyone: without and with the id of a namespace's root, who is the caller's. */
+static const unsigned char capable[24] = { 1, 0, 0, 2, 0x80 },
+			   capable_of_root[24] = { 1, 0, 0, 3, 0x80 };
+
+static void make_file(const char *path)
+{
+	int fd;
+
+	unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0755);
+	if (fd < 0)
+		opened("no file can be made");
+	close(fd);
+}
+
+/* Is PATH worth more than any other file to whoever runs it? */
+static bool is_privileged(const char *path)
+{
+	char value[64];
+	struct stat st;
+
+	return (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 06000) ||
+	       lgetxattr(path, "security.capability", value, sizeof(value)) > 0;
+}
+
+static void must_be_plain(const char *path, const char *how)
+{
+	if (is_privileged(path))
+		opened(how);
+	unlink(path);
+}
+
+static void must_be(long r, int want, const char *what)
+{
+	int got = r < 0 ? errno : 0;
+
+	if (got != want) {
+		printf("OPEN %s: %s, not %s\n", what, strerror(got), strerror(want));
+		n_open++;
+	}
+}
+
+static void must_have_mode(const char *path, unsigned mode)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || (st.st_mode & 07777) != mode) {
+		printf("OPEN %s has mode %o, not %o\n", path, st.st_mode & 07777, mode);
+		n_open++;
+	}
+}
+
+/* Files that are born with it. */
+static void births(void)
+{
+	struct how how = { O_RDWR | O_CREAT, 06755, 0 };
+	char path[64];
+	int fd, dir = open(SHARED, O_RDONLY | O_DIRECTORY);
+
+	umask(0);
+	syscall(SYS_open, SHARED "/a", O_RDWR | O_CREAT, 06755);
+	must_be_plain(SHARED "/a", "open");
+	syscall(SYS_openat, dir, "a", O_RDWR | O_CREAT | O_EXCL, 02755);
+	must_be_plain(SHARED "/a", "openat");
+	syscall(SYS_creat, SHARED "/a", 04755);
+	must_be_plain(SHARED "/a", "creat");
+	syscall(SYS_mknod, SHARED "/a", S_IFREG | 06755, 0);
+	must_be_plain(SHARED "/a", "mknod");
+	syscall(SYS_mknodat, dir, "a", 06755, 0);
+	must_be_plain(SHARED "/a", "mknodat");
+	syscall(SYS_openat2, dir, "a", &how, sizeof(how));
+	must_be_plain(SHARED "/a", "openat2");
+	fd = (int)syscall(SYS_openat, dir, ".", O_TMPFILE | O_RDWR, 06755);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fd >= 0 && linkat(AT_FDCWD, path, dir, "a", AT_SYMLINK_FOLLOW) == 0)
+		must_be_plain(SHARED "/a", "O_TMPFILE");
+	close(dir);
+	umask(022);
+}
+
+/* Each way to name a file of the shared directory. */
+static void chmods(void)
+{
+	char path[64], way[128];
+	int fd, named, dir = open(SHARED, O_RDONLY | O_DIRECTORY);
+
+	make_file(SHARED "/a");
+	fd = open(SHARED "/a", O_RDONLY);
+	named = open(SHARED "/a", O_PATH);
+	unlink("/root/link");
+	if (symlink(SHARED "/a", "/root/link") < 0)
+		opened("no link can be made");
+	must_be(syscall(SYS_chmod, SHARED "/a", 06755), 0, "chmod");
+	must_be(syscall(SYS_chmod, "/root/link", 06755), 0, "chmod of a link");
+	must_be(syscall(SYS_chmod, "/root/.." SHARED "/./a", 04755), 0, "chmod by a detour");
+	must_be(syscall(SYS_fchmod, fd, 02755), 0, "fchmod");
+	must_be(syscall(SYS_fchmod, named, 02755), EBADF, "fchmod of a name");
+	must_be(syscall(SYS_fchmod, 1000, 02755), EBADF, "fchmod of nothing");
+	must_be(syscall(SYS_fchmodat, dir, "a", 06755), 0, "fchmodat");
+	must_be(syscall(SYS_fchmodat, 1000, SHARED "/a", 06755), 0, "fchmodat, absolute");
+	must_be(syscall(SYS_fchmodat, 1000, "a", 06755), EBADF, "fchmodat from nothing");
+	must_be(syscall(SYS_fchmodat, fd, "a", 06755), ENOTDIR, "fchmodat from a file");
+	must_be(syscall(SYS_fchmodat2, named, "", 06755, AT_EMPTY_PATH), 0, "fchmodat2, empty");
+	must_be(syscall(SYS_fchmodat2, dir, "a", 06755, AT_SYMLINK_NOFOLLOW), 0, "fchmodat2");
+	must_be(syscall(SYS_fchmodat2, dir, "a", 06755, 1), EINVAL, "fchmodat2, bad flags");
+	must_be(syscall(SYS_chmod, SHARED "/none", 06755), ENOENT, "chmod of nothing");
+	must_be(syscall(SYS_chmod, "", 06755), ENOENT, "chmod of an empty path");
+	must_be(syscall(SYS_chmod, (char *)8, 06755), EFAULT, "chmod of nowhere");
+	for (unsigned i = 0; i < 5; i++) {
+		static const char *const ways[] = { "/proc/self/fd/%d", "/proc/thread-self/fd/%d",
+						    "/dev/fd/%d", "/proc//%2$d/fd/%1$d",
+						    "/proc/self/cwd/a" };
+
+		if (chdir(SHARED) < 0)
+			opened("no way into the directory");
+		snprintf(path, sizeof(path), ways[i], named, (int)getpid());
+		snprintf(way, sizeof(way), "chmod of %s", ways[i]);
+		must_be(syscall(SYS_chmod, path, 06755), 0, way);
+	}
+	must_be_plain(SHARED "/a", "chmod");
+	fd = open(SHARED, O_TMPFILE | O_RDWR, 0755);
+	if (fd >= 0) { /* not every file system has it */
+		must_be(syscall(SYS_fchmod, fd, 06755), 0, "fchmod of a file without a name");
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		must_be(linkat(AT_FDCWD, path, dir, "a", AT_SYMLINK_FOLLOW), 0, "linkat");
+		must_be_plain(SHARED "/a", "O_TMPFILE, fchmod");
+	}
+	close(dir);
+}
+
+static void attributes(void)
+{
+	const char *name = "security.capability";
+	struct attribute_args args = { (uintptr_t)capable, 20, 0 };
+	int fd;
+
+	make_file(SHARED "/a");
+	fd = open(SHARED "/a", O_RDWR);
+	setxattr(SHARED "/a", name, capable, 20, 0);
+	setxattr(SHARED "/a", name, capable_of_root, 24, 0);
+	lsetxattr(SHARED "/a", name, capable, 20, 0);
+	fsetxattr(fd, name, capable, 20, XATTR_CREATE);
+	syscall(SYS_setxattrat, AT_FDCWD, SHARED "/a", 0, name, &args, sizeof(args));
+	must_be(setxattr(SHARED "/a", name, capable, 20, 0), EPERM, "capabilities");
+	must_be(syscall(SYS_setxattr, SHARED "/a", "user.x", capable, 1ul << 32 | 20, 0), E2BIG,
+		"an attribute of 4 GiB");
+	must_be_plain(SHARED "/a", "capabilities");
+	close(fd);
+}
+
+/* What is the sandbox's own does not become the host's by moving, or by what a path means to whom. */
+static void detours(void)
+{
+	pid_t pid;
+
+	make_file("/root/own");
+	must_be(chmod("/root/own", 06755), 0, "chmod in the own layer");
+	must_be(rename("/root/own", SHARED "/a"), EXDEV, "rename");
+	must_be(link("/root/own", SHARED "/a"), EXDEV, "link");
+	pid = fork();
+	if (pid == 0) { /* paths are those of its own root */
+		make_file(SHARED "/root");
+		if (chroot(SHARED) < 0 || chdir("/") < 0)
+			_exit(errno == EPERM ? 0 : 1);
+		syscall(SYS_chmod, "/root", 06755);
+		syscall(SYS_chmod, "/../../root", 06755);
+		syscall(SYS_chmod, "root", 06755);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	must_be_plain(SHARED "/root", "chroot");
+	must_be_plain(SHARED "/a", "a detour");
+}
+
+static volatile bool over;
+static char swapped[64];
+
+static void *swap_path(void *arg)
+{
+	while (!over) {
+		memcpy(swapped, SHARED "/a", sizeof(SHARED "/a"));
+		memcpy(swapped, "/r/a", sizeof("/r/a"));
+	}
+	return NULL;
+}
+
+static void *swap_link(void *arg)
+{
+	while (!over) {
+		unlink("/r/new");
+		(void)!(symlink(SHARED "/a", "/r/new"));
+		rename("/r/new", "/r/link");
+		(void)!(symlink("/r/a", "/r/new"));
+		rename("/r/new", "/r/link");
+	}
+	return NULL;
+}
+
+static volatile int swapped_fd;
+
+static void *swap_fd(void *arg)
+{
+	int ours = open("/r/a", O_RDONLY), theirs = open(SHARED "/a", O_RDONLY);
+
+	while (!over) {
+		dup2(ours, swapped_fd);
+		dup2(theirs, swapped_fd);
+	}
+	return NULL;
+}
+
+/* What was looked at must be what is changed, whatever other threads do meanwhile. */
+static void races(void)
+{
+	pthread_t t[3];
+
+	mkdir("/r", 0755);
+	make_file("/r/a");
+	make_file(SHARED "/a");
+	swapped_fd = open("/r/a", O_RDONLY);
+	memcpy(swapped, "/r/a", sizeof("/r/a"));
+	pthread_create(&t[0], NULL, swap_path, NULL);
+	pthread_create(&t[1], NULL, swap_link, NULL);
+	pthread_create(&t[2], NULL, swap_fd, NULL);
+	for (unsigned i = 0; i < 60 && !is_privileged(SHARED "/a"); i++) {
+		syscall(SYS_chmod, swapped, 06755);
+		syscall(SYS_chmod, "/r/link", 06755);
+		syscall(SYS_fchmod, swapped_fd, 06755);
+	}
+	over = true;
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	must_be_plain(SHARED "/a", "a race");
+}
+
+static void attack_privileges(void)
+{
+	births();
+	chmods();
+	attributes();
+	detours();
+	races();
+}
+
+/* As user USER: what is asked for as somebody else is done as that one. */
+static int as_user(unsigned user, int (*what)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (setgid(user) < 0 || setuid(user) < 0)
+			_exit(111);
+		_exit(what());
+	}
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int chmod_of_roots_file(void)
+{
+	return chmod("/r/a", 04755) < 0 ? errno : 0;
+}
+
+static int chmod_out_of_reach(void)
+{
+	return chmod("/r/closed/a", 04755) < 0 ? errno : 0;
+}
+
+/* What package managers do in the sandbox's own files, and what is no privilege, works as ever. */
+static void attack_privileges_allowed(void)
+{
+	char value[64];
+	int r;
+
+	mkdir("/r", 0755);
+	make_file("/r/a");
+	must_be(chmod("/r/a", 06755), 0, "chmod");
+	must_have_mode("/r/a", 06755);
+	must_be(setxattr("/r/a", "security.capability", capable, 20, 0), 0, "capabilities");
+	if (getxattr("/r/a", "security.capability", value, sizeof(value)) != 20)
+		opened("capabilities are not there");
+	mkdir("/r/closed", 0700);
+	make_file("/r/closed/a");
+	r = as_user(1000, chmod_of_roots_file);
+	if (r != EPERM && r != 111) /* with one id there is nobody else */
+		opened_n("another's file is changed, error", r);
+	r = as_user(1000, chmod_out_of_reach);
+	if (r != EACCES && r != 111)
+		opened_n("a file out of reach is changed, error", r);
+	mkdir(SHARED "/d", 0755);
+	must_be(chmod(SHARED "/d", 02775), 0, "chmod of a directory");
+	must_have_mode(SHARED "/d", 02775);
+	make_file(SHARED "/a");
+	must_be(chmod(SHARED "/a", 06754), 0, "chmod of a shared file");
+	must_have_mode(SHARED "/a", 0754);
+	must_be(chmod(SHARED "/a", 01644), 0, "chmod without a privilege");
+	must_have_mode(SHARED "/a", 01644);
+	r = setxattr(SHARED "/a", "user.sum", capable, 20, 0);
+	if (r == 0 && getxattr(SHARED "/a", "user.sum", value, sizeof(value)) != 20)
+		opened("an attribute of 20 bytes is not there");
+	unlink(SHARED "/a");
+	rmdir(SHARED "/d");
 }
 
 static const struct {
@@ -1207,6 +1533,8 @@ static const struct {
 	{ "filters-allowed", attack_filters_allowed },
 	{ "hoard-per-user", attack_hoard_per_user },
 	{ "hoard-in-flight", attack_hoard_in_flight },
+	{ "privileges", attack_privileges },
+	{ "privileges-allowed", attack_privileges_allowed },
 };
 
 int main(int argc, char **argv)

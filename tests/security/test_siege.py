@@ -18,7 +18,7 @@ import threading
 
 import netlab
 from attack import AttackTest, compiled
-from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, SERVED, CordonTest, below,
+from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES, CordonTest, below,
                      cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
@@ -340,6 +340,23 @@ class UserTranslatedAddresses(TranslatedAddresses):
     user = USER
 
 # --- 3. privileges in shared directories, copies out ------------------------------------------
+
+
+class FilePrivileges(AttackTest):
+    """Set-user-id, set-group-id and capabilities of files count in the sandbox's own layer, never in a
+    directory of the host's."""
+    modes = (*USUAL_MODES, "container", "served-user")
+
+    def shared_box(self, *opts, **kwargs):
+        self.shared = os.path.join(self.dir, "shared")
+        os.mkdir(self.shared)
+        return self.armed("-v", f"{self.shared}:/w", *opts, **kwargs)
+
+    def test_no_way_to_make_one_in_a_directory_of_the_host(self):
+        self.attack(self.shared_box(), "privileges")
+
+    def test_own_files_and_directories_keep_them(self):
+        self.attack(self.shared_box(), "privileges-allowed")
 
 
 class HostileAgent(threading.Thread):
