@@ -8,11 +8,11 @@
 #include "base/log.h"
 #include "cli/files.h"
 #include "cli/images.h"
+#include "cli/mounts.h"
 #include "cli/network.h"
 #include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
-#include "client/volumes.h"
 #include "spec/grammar.h"
 
 #define REPLACE_GRACE_MS 10000
@@ -34,27 +34,6 @@ static int add_all(struct spec *s, const struct args *a, const char *name,
 		if (add(s, l->v[i], e) < 0)
 			return -1;
 	return 0;
-}
-
-static int add_mounts(struct spec *s, const struct args *a, struct err *e)
-{
-	static const struct {
-		const char *name;
-		enum mount_flag flag;
-	} kinds[] = { { "volume", MOUNT_FLAG_VOLUME },
-		      { "mount-dir", MOUNT_FLAG_DIR },
-		      { "mount-file", MOUNT_FLAG_FILE },
-		      { "mount-disk", MOUNT_FLAG_DISK },
-		      { "mount-named", MOUNT_FLAG_NAMED } };
-
-	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
-		const struct strv *l = args_list(a, kinds[k].name);
-
-		for (size_t i = 0; i < l->n; i++)
-			if (spec_add_mount(s, kinds[k].flag, l->v[i], e) < 0)
-				return -1;
-	}
-	return add_all(s, a, "tmpfs", spec_add_tmpfs, e);
 }
 
 /* Scripts and changes to the root, in the order of the line: one may build on another. */
@@ -201,132 +180,6 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-/* Where our own state lies: the part of it that PATH is in, or that is in PATH when HOLDS; or NULL. */
-static char *find_state(const struct home *h, const char *path, bool holds)
-{
-	struct strv all = { 0 };
-	char *found = NULL;
-
-	places_list(h, &all);
-	for (size_t i = 0; !found && i < all.n; i++)
-		if (path_is_within(path, all.v[i]) || (holds && path_is_within(all.v[i], path)))
-			found = xstrdup(all.v[i]);
-	strv_done(&all);
-	return found;
-}
-
-/* A root directory is used in place: it must not be the host's, nor hold our own state. */
-static int check_root_dir(const struct spec *s, const char *word, const struct home *h,
-			  struct err *e)
-{
-	const char *real = s->image.reference;
-	AUTO_FREE char *state = NULL;
-
-	if (strcmp(real, "/") == 0)
-		return err_set(e, ERR_DENIED,
-			       "image '%s': the host's own root cannot be one; use 'host'", word);
-	state = find_state(h, real, true);
-	if (state)
-		return err_set(e, ERR_DENIED, "image directory '%s' holds the state directory '%s'",
-			       word, state);
-	return 0;
-}
-
-static int check_image(struct spec *s, const struct args *a, const struct home *h, struct err *e)
-{
-	switch (s->image.kind) {
-	case IMAGE_HOST:
-	case IMAGE_OCI:
-		return 0;
-	case IMAGE_DIR:
-		return check_root_dir(s, a->word.n ? a->word.v[0] : s->image.reference, h, e);
-	case IMAGE_DISK:
-		return err_set(e, ERR_UNSUPPORTED,
-			       "disk image '%s': no engine here can boot one yet",
-			       s->image.reference);
-	}
-	return 0;
-}
-
-/* What the process engine cannot keep is not promised. Whether owners and quotas can be had depends
- * on who starts it: the supervisor says. */
-static int check_promises(const struct spec_mount *m, struct err *e)
-{
-	if (m->quota_mib && m->kind == MOUNT_BIND) {
-		err_set(e, ERR_UNSUPPORTED,
-			"'quota=' on '%s': what is added to a host path cannot be limited",
-			m->guest);
-		return err_hint(e, "use a named volume: -v NAME:PATH:quota=SIZE");
-	}
-	if (m->stat_virt_set && m->stat_virt != STAT_VIRT_OFF)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "'stat-virt=%s' on '%s': owners and modes kept apart from the "
-			       "host's are not supported yet",
-			       spec_stat_virt_names[m->stat_virt], m->guest);
-	if (m->host_perms_set && !m->host_perms_mirror)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "'host-perms=private' on '%s': modes kept apart from the host's "
-			       "are not supported yet",
-			       m->guest);
-	if (m->has_owner && m->stat_virt == STAT_VIRT_OFF)
-		return err_set(e, ERR_INVALID,
-			       "'uid=' and 'gid=' on '%s' do not go with 'stat-virt=off'",
-			       m->guest);
-	return 0;
-}
-
-static int check_raw(const char *what, const char *path, const char *format, struct err *e)
-{
-	if (!format || strcmp(format, "raw") == 0)
-		return 0;
-	err_set(e, ERR_UNSUPPORTED, "%s '%s' has format %s, and only raw can be mounted here", what,
-		path, format);
-	return err_hint(e, "convert it: qemu-img convert -O raw FILE FILE.raw");
-}
-
-/* A path of the host's that the sandbox will write to is not ours. */
-static int check_not_ours(const char *path, const char *what, const struct home *h, struct err *e)
-{
-	AUTO_FREE char *state = find_state(h, path, false);
-
-	if (state)
-		return err_set(e, ERR_DENIED, "%s '%s' is inside the state directory", what, path);
-	return 0;
-}
-
-static int check_mount(struct spec_mount *m, const struct home *h, struct err *e)
-{
-	if (check_promises(m, e) < 0)
-		return -1;
-	if (m->kind == MOUNT_NAMED)
-		return volumes_check(h, m, e);
-	if (check_not_ours(m->source, "source", h, e) < 0)
-		return -1;
-	return m->kind == MOUNT_DISK ? check_raw("source", m->source, m->format, e) : 0;
-}
-
-static int check_mounts(struct spec *s, const struct home *h, struct err *e)
-{
-	for (size_t i = 0; i < s->n_mounts; i++)
-		if (s->mount[i].kind != MOUNT_TMPFS && check_mount(&s->mount[i], h, e) < 0)
-			return err_wrap(e, "%s", s->mount[i].origin);
-	return 0;
-}
-
-static int check_root_disk(struct spec *s, const struct home *h, struct err *e)
-{
-	struct spec_root_disk *d = &s->image.root_disk;
-
-	if (s->image.kind == IMAGE_DIR || s->image.kind == IMAGE_DISK)
-		return 0;
-	if (d->kind != ROOT_DISK_PATH)
-		return 0;
-	return check_not_ours(d->path, "--root-disk:", h, e) < 0
-		       ? -1
-		       : check_raw("--root-disk:", d->path,
-				   d->format ? d->format : disk_format(d->path), e);
-}
-
 /* Before anything is fetched. What only the configuration file wanted is a layer where it cannot be
  * had, and shown as that. */
 static int check_flat(struct spec *s, struct err *e)
@@ -372,7 +225,7 @@ static int apply_flags(struct spec *s, const struct args *a, const struct conf_e
 		       struct err *e)
 {
 	if (set_resources(s, a, e) < 0 || set_runtime(s, a, e) < 0 || set_words(s, a, e) < 0 ||
-	    network_from_args(a, x, s, e) < 0 || add_mounts(s, a, e) < 0 ||
+	    network_from_args(a, x, s, e) < 0 || mounts_from_args(a, s, e) < 0 ||
 	    add_files(s, a, e) < 0 || add_all(s, a, "label", spec_add_label, e) < 0)
 		return -1;
 	if (a->word.n && parse_image(a->word.v[0], &s->image, e) < 0)
@@ -397,9 +250,7 @@ static int check_here(const struct args *a, const struct home *h, struct spec *s
 	if (replace_grace(a, &ignored, e) < 0 || spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
 	    spec_hold_sources(s, e) < 0)
 		return -1;
-	if (check_image(s, a, h, e) < 0 || check_mounts(s, h, e) < 0)
-		return -1;
-	return check_root_disk(s, h, e);
+	return mounts_check(s, a, h, e);
 }
 
 int creation_spec(const struct args *a, const struct home *h, struct spec *s, struct err *e)

@@ -24,6 +24,8 @@ static bool line_parse(struct str line, struct mountinfo *ret)
 	} while (!str_eq(word, "-"));
 	if (!line.p)
 		return false;
+	ret->id = before[0];
+	ret->device = before[2];
 	ret->root = before[3];
 	ret->point = before[4];
 	ret->options = before[5];

@@ -12,6 +12,8 @@
 #define MOUNTINFO_MAX_BYTES (16u << 20) /* a host with 100000 mounts still fits */
 
 struct mountinfo {
+	struct str id;
+	struct str device;  /* of the file system, "MAJOR:MINOR" */
 	struct str root;    /* what of the file system is mounted; escaped */
 	struct str point;   /* where; escaped */
 	struct str options; /* per mount */

@@ -203,7 +203,8 @@ static long write_file(struct walker *w, const struct step *s)
 
 static long source(struct walker *w, const struct step *s)
 {
-	long fd = RAW3(SYS_open_tree, w->target, s->path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	long fd = RAW3(SYS_open_tree, w->target, s->path,
+		       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | s->flags);
 
 	if (fd < 0)
 		return fd;

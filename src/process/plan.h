@@ -40,9 +40,9 @@ enum step_op {
 	STEP_MOVE,  /* tree onto the target */
 	STEP_NODE,  /* empty file path in the target, tree onto it */
 	STEP_LINK,  /* symbolic link path -> text in the target */
-	STEP_SUBDIR,   /* directory path in the target, mode */
-	STEP_WRITE,    /* file path in the target with text, mode */
-	STEP_SOURCE,   /* tree: clone of path in the target */
+	STEP_SUBDIR, /* directory path in the target, mode */
+	STEP_WRITE,  /* file path in the target with text, mode */
+	STEP_SOURCE, /* tree: clone of path in the target; flags AT_RECURSIVE: with what is mounted below */
 	STEP_ATTR,     /* mount attributes (flags) on the target */
 	STEP_DRESS,    /* directory path in root, if it is there: uid, gid, mode */
 	STEP_HOSTNAME, /* text */

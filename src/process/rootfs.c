@@ -376,26 +376,40 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 	add_mount(b, m->guest, "tmpfs", flags, data);
 }
 
-/* A volume that contains our own state would let the payload drive other sandboxes: hide it. */
-static void hide_state(struct builder *b, const struct spec_mount *m, int fd)
+/* A directory that is a mount of its own cannot be renamed from inside. */
+static void pin(struct builder *b, const char *path)
 {
-	char link[64], path[4096];
-	ssize_t n;
+	struct step *s;
+	int tree = plan_tree(b->p, -1);
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return;
-	path[n] = '\0';
-	if (n == 1) /* "/" itself */
-		n = 0;
-	for (size_t i = 0; i < b->r->hidden.n; i++) {
-		const char *state = b->r->hidden.v[i];
+	add_path(b, STEP_TARGET, path);
+	s = add_path(b, STEP_SOURCE, ".");
+	s->tree = tree;
+	s->flags = AT_RECURSIVE;
+	plan_add(b->p, STEP_MOVE)->tree = tree;
+}
+
+/* A volume that shows our own state would let the payload drive other sandboxes: cover it. The
+ * directories on the way stay where they are: a payload that could move one would put a state of its own
+ * in the place of ours, for the next command of the caller's. */
+static void hide_state(struct builder *b, size_t mount)
+{
+	const struct spec_mount *m = &b->r->spec->mount[mount];
+
+	for (size_t i = 0; i < b->r->n_hidden; i++) {
+		const char *below = b->r->hidden[i].below;
 		AUTO_FREE char *inside = NULL;
 
-		if (strncmp(state, path, (size_t)n) != 0 || state[n] != '/')
+		if (b->r->hidden[i].mount != mount)
 			continue;
-		inside = xasprintf("%s%s", m->guest, state + n);
+		for (const char *slash = strchr(below + 1, '/'); slash;
+		     slash = strchr(slash + 1, '/')) {
+			AUTO_FREE char *way =
+				xasprintf("%s%.*s", m->guest, (int)(slash - below), below);
+
+			pin(b, way);
+		}
+		inside = xasprintf("%s%s", m->guest, below);
 		add_mount(b, inside, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
 			  "mode=000,size=4k");
 	}
@@ -612,7 +626,7 @@ static void add_volumes(struct builder *b, const struct trees *t)
 		add_place_of_mount(b, m, t->volume_is_dir[order[k]]);
 		add_move(b, m->guest, t->volume[order[k]]);
 		if (t->volume_is_dir[order[k]] && m->kind == MOUNT_BIND)
-			hide_state(b, m, b->r->volume_fd[order[k]]);
+			hide_state(b, order[k]);
 	}
 }
 

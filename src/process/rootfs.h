@@ -41,6 +41,12 @@ struct rootfs_dress {
 	uint32_t uid, gid; /* inside */
 };
 
+/* A place in a volume where our own state shows, which the sandbox must not see. */
+struct rootfs_hidden {
+	size_t mount; /* of spec->mount */
+	char *below;  /* "/…", allocated */
+};
+
 struct rootfs {
 	const struct spec *spec;
 	const struct ids *ids;
@@ -59,7 +65,8 @@ struct rootfs {
 	int sys_fd, dev_fd; /* see fixtures.h; or -1 */
 	bool served;        /* the union of both is fuse-overlayfs's, not the kernel's */
 	int *volume_fd;     /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */
-	struct strv hidden; /* canonical paths of our own state, hidden inside volumes */
+	struct rootfs_hidden *hidden; /* allocated, or NULL; an outer one comes first */
+	size_t n_hidden;
 	char *profile;      /* text of /etc/profile with our block, or NULL: leave the image's */
 	char *host_cas;     /* root certificates of the host, or NULL: not asked for */
 	char *ca_bundle;    /* the image's and the host's */

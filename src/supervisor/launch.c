@@ -31,6 +31,7 @@
 #include "state/range.h"
 #include "state/volume.h"
 #include "supervisor/disk.h"
+#include "supervisor/hidden.h"
 #include "supervisor/hostcas.h"
 #include "supervisor/layer.h"
 #include "supervisor/loginshell.h"
@@ -308,13 +309,11 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (lend_files(s, r, e) < 0)
 		return -1;
 	s->stage = "mount";
-	if (spec->n_mounts)
-		places_list(&s->home, &r->hidden);
 	for (size_t i = 0; i < spec->n_mounts; i++)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
 		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
 			return -1;
-	return 0;
+	return hidden_find(s, r, e);
 }
 
 static void close_rootfs(struct rootfs *r)
@@ -330,7 +329,9 @@ static void close_rootfs(struct rootfs *r)
 	free_p(&r->host_cas);
 	free_p(&r->ca_bundle);
 	free_p(&r->ca_place);
-	strv_done(&r->hidden);
+	for (size_t i = 0; i < r->n_hidden; i++)
+		free(r->hidden[i].below);
+	free_p(&r->hidden);
 	for (size_t i = 0; r->volume_fd && i < r->spec->n_mounts; i++)
 		fd_closep(&r->volume_fd[i]);
 	free_p(&r->volume_fd);

@@ -159,6 +159,87 @@ class HostPaths(AttackTest):
         os.mkdir(data)
         self.refused(box.start(), data, "another directory")
 
+    def test_a_directory_that_was_moved_is_named_again(self):
+        """By a person, with `modify --volume`; nothing else makes another object of a path."""
+        data = os.path.join(self.ws, "data")
+        box = self.create("-v", f"{data}:/data:ro")
+        box.stop()
+        os.rename(data, data + ".moved")
+        self.refused(box.start(), data, "not there", "modify", "--volume")
+        got = self.cordon("modify", box.name, "-v", f"{data}.moved:/data:ro")
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(box.out("cat /data/mine; touch /data/x 2>/dev/null || echo ro"), "minero")
+        os.mkdir(data)
+        self.write(os.path.join(data, "new"), "new")
+        got = self.cordon("modify", box.name, "-v", f"{data}:/data")
+        self.assertEqual(got.code, 1, got)  # it is up, and does not change under its commands
+        self.assertIn("needs a restart", got.errtext)
+        with self.claiming(box):
+            got = self.cordon("modify", box.name, "-v", f"{data}:/data", "-v", f"{self.ws}:/more",
+                              "--restart")
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(box.out("ls /data; cat /more/data/new"), "new\nnew")
+        box.stop()
+        os.rename(data, data + ".old")
+        os.mkdir(data)  # the same path, another directory: also that is a change
+        self.refused(box.start(), data, "another directory")
+        self.assertEqual(self.cordon("modify", box.name, "-v", f"{data}:/data").code, 0)
+        self.assertEqual(box.start().code, 0)
+
+
+class OurState(AttackTest):
+    """What a volume shows of our own state directory."""
+
+    modes = ALL_MODES
+
+    def setUp(self):
+        super().setUp()
+        self.top = os.path.join(self.dir, "top")
+        self.home = os.path.join(self.top, "a/b/home")
+        os.makedirs(os.path.join(self.top, "a/b"))
+        self.create()
+
+    def hidden(self, box, path):
+        got = box.sh(f"cd {path} && ls -A . 2>/dev/null; touch {path}/x 2>/dev/null && echo OPEN; true")
+        self.assertEqual(got.text, "", got)
+
+    def test_nothing_on_the_way_can_be_moved(self):
+        """Or a payload would put a home of its own there, with records that it wrote."""
+        box = self.create("-v", f"{self.top}:/v")
+        self.hidden(box, "/v/a/b/home")
+        self.assertEqual(box.out("for d in /v/a /v/a/b /v/a/b/home; do perl -e "  # mv would copy
+                                 "'rename($ARGV[0], \"/v/x\") and print \"OPEN\"' $d; done; ls /v"), "a")
+        self.assertEqual(box.out("echo fine > /v/a/b/file; cat /v/a/b/file"), "fine")
+
+    def mounted(self, source, target):
+        os.makedirs(target, exist_ok=True)
+        subprocess.run(["mount", "--bind", source, target], check=True)
+        self.addCleanup(subprocess.run, ["umount", target], check=True)
+
+    def test_under_another_name(self):
+        """By a bind mount: of a directory above it, of itself, of a part of it, below the volume."""
+        alias, box = os.path.join(self.dir, "alias"), None
+        self.mounted(os.path.join(self.top, "a"), alias)
+        shared = os.path.join(self.dir, "shared")
+        self.mounted(self.home, os.path.join(shared, "state"))
+        self.mounted(os.path.join(self.home, "sandboxes"), os.path.join(shared, "part"))
+        self.mounted(os.path.join(self.top, "a"), os.path.join(shared, "deep/er"))
+        box = self.create("-v", f"{alias}:/alias", "-v", f"{shared}:/shared")
+        for path in ("/alias/b/home", "/shared/state", "/shared/part", "/shared/deep/er/b/home"):
+            self.hidden(box, path)
+        for path in ("state", "part", "deep/er/b/home/sandboxes"):
+            got = self.cordon("create", "-v", os.path.join(shared, path) + ":/x", "host")
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("inside the state directory", got.errtext)
+        got = self.cordon("create", alias)
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("holds the state directory", got.errtext)
+        box.remove("-f")
+
+    test_under_another_name.modes = ("root", "container")  # who else could mount one
+
+
 # --- 2. addresses of the host ----------------------------------------------------------------
 
 

@@ -1,0 +1,44 @@
+/*
+ * Where an object lies in its file system, whatever name a mount gives it.
+ *
+ * A directory that is mounted in two places has two paths and one location: the file system's device,
+ * as /proc/self/mountinfo has it, and the path from that file system's own root. Whether one directory
+ * shows another one is a question of locations, not of paths.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct location {
+	uint64_t device; /* major << 32 | minor */
+	char *path;      /* allocated */
+};
+void location_done(struct location *l);
+#define AUTO_LOCATION __attribute__((cleanup(location_done))) struct location
+/* A is DIR or below it. */
+bool location_is_within(const struct location *a, const struct location *dir);
+
+/* The mounts that this process sees, at one moment. */
+struct mounts {
+	struct mounts_line {
+		uint64_t id, device;
+		char *root;  /* what of the file system is mounted */
+		char *point; /* where */
+	} * line;
+	size_t n;
+};
+MUST_USE int mounts_read(struct mounts *ret, struct err *e);
+void mounts_done(struct mounts *m);
+#define AUTO_MOUNTS __attribute__((cleanup(mounts_done))) struct mounts
+
+/* The location of what FD has open. */
+MUST_USE int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct err *e);
+/* Calls FOUND with every path below the directory FD, beginning with a slash, at which what lies in WHAT shows:
+ * by the directory's own file system, or by a file system that is mounted below it. */
+MUST_USE int mounts_find(const struct mounts *m, int fd, const struct location *what,
+			 void (*found)(void *arg, const char *below), void *arg, struct err *e);
