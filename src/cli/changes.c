@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "cli/network.h"
 
+#define MOUNT_TEXT_BYTES 8192u
 #define CHANGES_MAX 4096u /* far beyond any line a shell takes seriously */
 
 static const char *const kinds[] = {
@@ -20,6 +21,7 @@ static const char *const kinds[] = {
 	[CHANGE_LABEL]      = "labels",
 	[CHANGE_WORKDIR]    = "runtime",
 	[CHANGE_NETWORK]    = "network",
+	[CHANGE_VOLUME]     = "volumes",
 	// clang-format on
 };
 
@@ -49,17 +51,23 @@ static char *copy(const char *s)
 	return s ? xstrdup(s) : NULL;
 }
 
-static int add(struct changes *c, enum change_field what, const char *field, const char *before,
+static int put(struct changes *c, enum change_field what, const char *field, const char *before,
 	       const char *after, struct err *e)
 {
-	if (before && after ? strcmp(before, after) == 0 : before == after)
-		return 0;
 	if (c->n == CHANGES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u changes", CHANGES_MAX);
 	if (!c->v)
 		c->v = xcalloc(CHANGES_MAX, sizeof(*c->v));
 	c->v[c->n++] = (struct change){ what, copy(field), copy(before), copy(after) };
 	return 0;
+}
+
+static int add(struct changes *c, enum change_field what, const char *field, const char *before,
+	       const char *after, struct err *e)
+{
+	if (before && after ? strcmp(before, after) == 0 : before == after)
+		return 0;
+	return put(c, what, field, before, after, e);
 }
 
 static int add_number(struct changes *c, enum change_field what, const char *field, uint64_t before,
@@ -96,6 +104,46 @@ static int add_pairs(struct changes *c, enum change_field what, const struct spe
 	return 0;
 }
 
+static const struct spec_mount *mount_at(const struct spec *s, const char *guest)
+{
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (strcmp(s->mount[i].guest, guest) == 0)
+			return &s->mount[i];
+	return NULL;
+}
+
+static char *mount_text(const struct spec_mount *m)
+{
+	AUTO_BUF b = BUF_INIT(MOUNT_TEXT_BYTES);
+
+	if (!m)
+		return NULL;
+	buf_add_str(&b, m->source ? m->source : "tmpfs");
+	if (m->identity.known)
+		buf_addf(&b, " (inode %llu)", (unsigned long long)m->identity.inode);
+	buf_add_str(&b, m->readonly ? ", ro" : "");
+	buf_add_str(&b, m->noexec ? ", noexec" : "");
+	buf_add_str(&b, m->nosuid ? ", nosuid" : "");
+	return xstrdup(buf_str(&b));
+}
+
+/* Mounts are only ever added or named anew. One that was named anew is a change even where it reads the
+ * same: the object may be another one, or have options that are not shown. */
+static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
+		      struct err *e)
+{
+	for (size_t i = 0; i < now->n_mounts; i++) {
+		const struct spec_mount *m = &now->mount[i];
+		AUTO_FREE char *field = xasprintf("%s.%s", kinds[CHANGE_VOLUME], m->guest);
+		AUTO_FREE char *before = mount_text(mount_at(was, m->guest));
+		AUTO_FREE char *after = mount_text(m);
+
+		if (m->origin && put(c, CHANGE_VOLUME, field, before, after, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int changes_between(const struct spec *was, const struct spec *now, struct changes *ret,
 		    struct err *e)
 {
@@ -116,7 +164,8 @@ int changes_between(const struct spec *was, const struct spec *now, struct chang
 	    add_pairs(c, CHANGE_LABEL, was->label, was->n_labels, now->label, now->n_labels, e) ==
 		    0 &&
 	    add(c, CHANGE_WORKDIR, "workdir", was->workdir, now->workdir, e) == 0 &&
-	    add(c, CHANGE_NETWORK, "network.policy", network_was, network_now, e) == 0)
+	    add(c, CHANGE_NETWORK, "network.policy", network_was, network_now, e) == 0 &&
+	    add_mounts(c, was, now, e) == 0)
 		return 0;
 	changes_done(c);
 	return -1;

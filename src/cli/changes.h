@@ -17,6 +17,7 @@ enum change_field {
 	CHANGE_LABEL,
 	CHANGE_WORKDIR,
 	CHANGE_NETWORK,
+	CHANGE_VOLUME,
 };
 
 struct change {

@@ -164,6 +164,9 @@ static const struct opt modify_opts[] = {
 	NUMBER(0, "max-cpus", "N", 0, 255, "Ceiling of --cpus"),
 	VALUE('m', "memory", "SIZE", "Memory"),
 	VALUE(0, "max-memory", "SIZE", "Ceiling of --memory"),
+	LIST('v', "volume", "SRC:PATH[:OPTS]", "Mount this at PATH from the next start",
+	     .more = "In the place of what is mounted at PATH now, or besides. SRC is looked up as by "
+		     "'create': a directory that was moved or replaced is named again this way."),
 	VALUE(0, "root-disk", "SIZE", "Size of the root file system",
 	      .more = "Holds from the next start. A root disk in a file only grows, also a flat one."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk", .marks = OPT_HIDDEN),

@@ -13,11 +13,13 @@
 #include "cli/cells.h"
 #include "cli/changes.h"
 #include "cli/commands.h"
+#include "cli/mounts.h"
 #include "cli/network.h"
 #include "cli/start.h"
 #include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
+#include "client/volumes.h"
 #include "spec/grammar.h"
 
 #define OUTPUT_MAX_BYTES (16u << 20)
@@ -145,8 +147,8 @@ static int change_pairs(struct spec *s, const struct args *a, bool must_be_set, 
 }
 
 /* FROM with what the line asks for. MUST_BE_SET: what is to be removed has to be there. */
-static int change_spec(const struct spec *from, const struct args *a, bool must_be_set,
-		       struct spec *to, struct err *e)
+static int change_spec(const struct home *h, const struct spec *from, const struct args *a,
+		       bool must_be_set, struct spec *to, struct err *e)
 {
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES);
 	const char *workdir = args_str(a, "workdir");
@@ -157,7 +159,7 @@ static int change_spec(const struct spec *from, const struct args *a, bool must_
 	spec_write_json(from, &w);
 	if (json_parse(buf_str(&b), b.n, &doc, e) < 0 ||
 	    spec_read_json(json_root(doc), to, e) < 0 || change_resources(to, a, e) < 0 ||
-	    change_pairs(to, a, must_be_set, e) < 0)
+	    change_pairs(to, a, must_be_set, e) < 0 || mounts_change(a, h, to, e) < 0)
 		return -1;
 	if (workdir && workdir[0] != '/')
 		return err_set(e, ERR_INVALID, "--workdir: '%s' is not an absolute path", workdir);
@@ -170,7 +172,7 @@ static int change_spec(const struct spec *from, const struct args *a, bool must_
 
 /* What is changed is what runs, unless the line speaks of the next start; other changes that wait for
  * that stay. */
-static int make_plan(struct plan *p, const struct args *a, struct err *e)
+static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;
 	bool live;
@@ -179,11 +181,11 @@ static int make_plan(struct plan *p, const struct args *a, struct err *e)
 	p->next_start = args_has(a, "next-start");
 	live = p->up && !p->next_start;
 	p->has_active = p->up && (p->next_start || r->has_active);
-	if (change_spec(&r->spec, a, !live || !r->has_active, &p->next, e) < 0 ||
+	if (change_spec(h, &r->spec, a, !live || !r->has_active, &p->next, e) < 0 ||
 	    change_root_disk(r, a, &p->next, e) < 0)
 		return -1;
 	if (live && r->has_active)
-		return change_spec(&r->active, a, true, &p->active, e) < 0
+		return change_spec(h, &r->active, a, true, &p->active, e) < 0
 			       ? -1
 			       : changes_between(&r->active, &p->active, &p->changes, e);
 	return changes_between(&r->spec, &p->next, &p->changes, e);
@@ -215,6 +217,7 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 	case CHANGE_MAX_CPUS:
 	case CHANGE_MAX_MEMORY:
 	case CHANGE_ROOT_DISK:
+	case CHANGE_VOLUME:
 		can = false;
 		break;
 	case CHANGE_NETWORK:
@@ -329,7 +332,8 @@ static int refuse(const struct plan *p, const struct args *a)
 	for (size_t i = 0; i < p->changes.n; i++)
 		if (disposition(p, &p->changes.v[i]) == NEEDS_RESTART)
 			buf_addf(&text, "\n%s: %s to %s", p->changes.v[i].field,
-				 p->changes.v[i].before, p->changes.v[i].after);
+				 p->changes.v[i].before ? p->changes.v[i].before : "nothing",
+				 p->changes.v[i].after);
 	buf_addf(&text, "\nnow: %s modify %s … --restart\nlater: %s modify %s … --next-start",
 		 a->program, name, a->program, name);
 	return ui_errorf(ERR_BUSY, "%s", buf_str(&text));
@@ -337,19 +341,36 @@ static int refuse(const struct plan *p, const struct args *a)
 
 /* --- doing it -------------------------------------------------------------------------------- */
 
+/* Nothing of a change that was refused stays. */
+static void drop_volumes(const struct home *h, const struct strv *made)
+{
+	struct err ignored;
+
+	for (size_t i = 0; i < made->n; i++)
+		IGNORE(volumes_remove(h, made->v[i], &ignored)); /* empty ones stay at worst */
+}
+
 static int apply(const struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const char *name = p->record->spec.name;
 	bool restart = args_has(a, "restart") && needs_restart(p);
 	const struct spec *active = NULL;
+	struct strv made = { 0 };
+	AUTO_FD volumes = -1; /* locked until the record names them */
+	int r;
 
 	if (p->has_active && !restart)
 		active = p->record->has_active && !p->next_start ? &p->active
 								 : record_in_force(p->record);
-	if (control_update(h, p->record, &p->next, active, restart ? 0 : live_parts(p), e) < 0)
-		return -1;
-	if (!restart)
-		return 0;
+	r = args_has(a, "volume") ? volumes_prepare(h, &p->next, &volumes, &made, e) : 0;
+	if (r == 0)
+		r = control_update(h, p->record, &p->next, active, restart ? 0 : live_parts(p), e);
+	fd_closep(&volumes);
+	if (r < 0)
+		drop_volumes(h, &made);
+	strv_done(&made);
+	if (r < 0 || !restart)
+		return r;
 	return control_stop(h, name, CONTROL_GRACE_DEFAULT, e) < 0 ? -1 : start_one(h, name, e);
 }
 
@@ -358,7 +379,7 @@ static int modify(struct plan *p, const struct args *a, const struct home *h, st
 	uint64_t begin = clock_mono_ns();
 	bool json = args_has(a, "format"), dry = args_has(a, "dry-run");
 
-	if (make_plan(p, a, e) < 0)
+	if (make_plan(p, a, h, e) < 0)
 		return -1;
 	if (dry) {
 		if (!json && p->changes.n == 0)
