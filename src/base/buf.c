@@ -130,31 +130,39 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 	b->n += (size_t)n;
 }
 
-/* Length of the well-formed, printable character at S, or 0. */
-static size_t printable(const char *s)
+/* Length of the well-formed, printable character at S, of which there are MAX bytes, or 0. */
+static size_t printable(const char *s, size_t max)
 {
 	unsigned char c = (unsigned char)*s;
 	size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 
-	if (c < 0x20 || c == 0x7f || strnlen(s, n) < n || !utf8_valid(s, n))
+	if (c < 0x20 || c == 0x7f || n > max || !utf8_valid(s, n))
 		return 0;
 	if (c == 0xc2 && (unsigned char)s[1] < 0xa0) /* the C1 controls */
 		return 0;
 	return n;
 }
 
+void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep)
+{
+	const char *end = p + n, *from = p; /* of what passes and was not added yet */
+
+	while (p < end) {
+		size_t k = *p && strchr(keep, *p) ? 1 : printable(p, (size_t)(end - p));
+
+		if (k == 0) {
+			buf_add(b, from, (size_t)(p - from));
+			buf_addf(b, "\\x%02x", (unsigned char)*p++);
+			from = p;
+		}
+		p += k;
+	}
+	buf_add(b, from, (size_t)(p - from));
+}
+
 void buf_add_clean(struct buf *b, const char *s)
 {
-	while (*s) {
-		size_t n = printable(s);
-
-		if (n == 0) {
-			buf_addf(b, "\\x%02x", (unsigned char)*s++);
-			continue;
-		}
-		buf_add(b, s, n);
-		s += n;
-	}
+	buf_add_clean_n(b, s, strlen(s), "");
 }
 
 void buf_drop(struct buf *b, size_t n)

@@ -51,6 +51,8 @@ void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* S with everything that could drive a terminal shown as \\xNN. */
 void buf_add_clean(struct buf *b, const char *s);
+/* The same of N bytes that may hold NULs. The bytes of KEEP (at most controls) pass as they are. */
+void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep);
 /* Removes the first N bytes. */
 void buf_drop(struct buf *b, size_t n);
 /* Keeps the first N bytes, which must be there. */

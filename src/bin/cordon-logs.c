@@ -16,11 +16,11 @@
 #include "logs/show.h"
 
 #define RECORD_FD 3
-#define LOGS_USAGE                                                                             \
-	"usage: cordon-logs [--tail N] [--since NS] [--until NS] [--sources BITS] [--grep "    \
-	"REGEX]\n"                                                                             \
-	"                   [--follow] [--json] [--timestamps] [--show-id] [--keep-escapes]\n" \
-	"                   [--color-sessions] 3<SANDBOX-DIRECTORY\n"
+#define LOGS_USAGE                                                                               \
+	"usage: cordon-logs [--tail N] [--since NS] [--until NS] [--sources BITS] [--grep "      \
+	"REGEX]\n"                                                                               \
+	"                   [--follow] [--json] [--timestamps] [--show-id] [--color-sessions]\n" \
+	"                   [--raw | --terminal] 3<SANDBOX-DIRECTORY\n"
 
 enum option_id {
 	TAIL = 1,
@@ -32,7 +32,8 @@ enum option_id {
 	JSON,
 	TIMES,
 	IDS,
-	ESCAPES,
+	RAW,
+	TERMINAL,
 	COLOURS
 };
 
@@ -47,7 +48,8 @@ static const struct option options[] = {
 	{ "json",           no_argument,       NULL, JSON },
 	{ "timestamps",     no_argument,       NULL, TIMES },
 	{ "show-id",        no_argument,       NULL, IDS },
-	{ "keep-escapes",   no_argument,       NULL, ESCAPES },
+	{ "raw",            no_argument,       NULL, RAW },
+	{ "terminal",       no_argument,       NULL, TERMINAL },
 	{ "color-sessions", no_argument,       NULL, COLOURS },
 	{ NULL, 0, NULL, 0 },
 	// clang-format on
@@ -88,8 +90,11 @@ static int take(struct show *s, int id, struct err *e)
 	case IDS:
 		s->render.show_id = true;
 		return 0;
-	case ESCAPES:
-		s->render.strip = false;
+	case RAW:
+		s->render.bytes = RENDER_RAW;
+		return 0;
+	case TERMINAL:
+		s->render.bytes = RENDER_TERMINAL;
 		return 0;
 	case COLOURS:
 		s->render.colour_sessions = true;
@@ -121,7 +126,6 @@ static int confine(struct err *e)
 int main(int argc, char **argv)
 {
 	struct show s = { .filter = { .sources = FILTER_SOURCES_DEFAULT, .until_ns = UINT64_MAX },
-			  .render = { .strip = true },
 			  .tail = UINT64_MAX };
 	struct err e = { 0 };
 	int id, r = 0;

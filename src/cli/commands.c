@@ -131,13 +131,21 @@ static const struct opt logs_opts[] = {
 	FLAG(0, "timestamps", "Put the time in front"),
 	FLAG(0, "show-id", "Put the number of the session in front"),
 	FLAG(0, "json", "One JSON object per record"),
-	VALUE(0, "color", "WHEN", "Keep colours of the output", .choices = colour_choices),
+	VALUE(0, "color", "WHEN", "Use colours", .choices = colour_choices,
+	      .more = "Through a pipe, always also keeps the escape sequences that commands printed; "
+		      "otherwise they are taken out."),
 	FLAG(0, "no-color", "The same as --color never"),
 	FLAG(0, "color-sessions", "Give each session a colour"),
+	FLAG(0, "raw", "Pass every byte on, also to a terminal",
+	     .more = "What commands printed can then drive the terminal: move its cursor, hide lines, "
+		     "change its title, or have it send answers as if they were typed."),
 	OPT_END
 };
 static const struct opt_set logs_sets[] = { { NULL, logs_opts }, { NULL, NULL } };
-static const char *const logs_conflicts[][2] = { { "color", "no-color" }, { NULL, NULL } };
+static const char *const logs_conflicts[][2] = {
+	{ "color", "no-color" }, { "raw", "color" }, { "raw", "no-color" }, { "raw", "json" },
+	{ NULL, NULL },
+};
 
 static const struct opt metrics_opts[] = {
 	FLAG('a', "all", "Stopped ones too"),

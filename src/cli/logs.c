@@ -62,13 +62,22 @@ static void add_sources(struct strv *argv, const struct args *a)
 		strv_add(argv, text);
 }
 
-static bool keeps_escapes(const struct args *a)
+/* What a command printed must not drive the caller's terminal: it could hide lines, retitle the window or
+ * have the terminal answer. Into a pipe its colours go if they are asked for. */
+static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");
+	bool always = when && strcmp(when, "always") == 0;
+	bool never = args_has(a, "no-color") || (when && strcmp(when, "never") == 0);
 
-	if (args_has(a, "no-color") || (when && strcmp(when, "never") == 0))
-		return false;
-	return (when && strcmp(when, "always") == 0) || ui_colour(STDOUT_FILENO);
+	if (args_has(a, "raw"))
+		strv_add(argv, "--raw");
+	else if (isatty(STDOUT_FILENO))
+		strv_add(argv, "--terminal");
+	else if (always)
+		strv_add(argv, "--raw");
+	if (args_has(a, "color-sessions") && !never && (always || ui_colour(STDOUT_FILENO)))
+		strv_add(argv, "--color-sessions");
 }
 
 static int add_options(struct strv *argv, const struct args *a, struct err *e)
@@ -96,11 +105,7 @@ static int add_options(struct strv *argv, const struct args *a, struct err *e)
 		}
 	if (args_has(a, "color-sessions") && !args_has(a, "show-id"))
 		strv_add(argv, "--show-id"); /* colours alone do not tell which is which */
-	if (keeps_escapes(a)) {
-		strv_add(argv, "--keep-escapes");
-		if (args_has(a, "color-sessions"))
-			strv_add(argv, "--color-sessions");
-	}
+	add_bytes(argv, a);
 	return 0;
 }
 

@@ -50,12 +50,93 @@ void render_strip(struct buf *out, struct str body)
 	}
 }
 
-static void add_json(struct buf *out, const struct entry *e)
+/* "\r\n" and a lone "\r" both end a line: a command that draws over its own line would hide what it
+ * printed before. In place, since lines only become shorter. */
+static size_t end_lines(char *p, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != '\r')
+			p[k++] = p[i];
+		else if (i + 1 == n || p[i + 1] != '\n')
+			p[k++] = '\n';
+	return k;
+}
+
+void render_clean(struct buf *out, struct str body)
+{
+	AUTO_BUF plain = BUF_INIT(ENTRY_LINE_MAX_BYTES);
+
+	render_strip(&plain, body);
+	buf_add_clean_n(out, plain.p, end_lines(plain.p, plain.n), "\n\t");
+}
+
+void render_clean_json(struct buf *out, struct str line)
+{
+	for (size_t i = 0; i < line.n; i++) {
+		unsigned char c = (unsigned char)line.p[i];
+		unsigned char next = i + 1 < line.n ? (unsigned char)line.p[i + 1] : 0;
+
+		if (c < 0x20) { /* between values: space to JSON, too */
+			buf_add_char(out, ' ');
+		} else if (c == 0x7f) {
+			buf_add_str(out, "\\u007f");
+		} else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
+			buf_addf(out, "\\u%04x", next);
+			i++;
+		} else {
+			buf_add_char(out, (char)c);
+		}
+	}
+}
+
+/* How many bytes at the end of P begin a character of UTF-8 that is not complete. */
+static unsigned open_character(const char *p, size_t n)
+{
+	for (unsigned k = 1; k <= 3 && k <= n; k++) {
+		unsigned char c = (unsigned char)p[n - k];
+
+		if (c >= 0xc0)
+			return (c < 0xe0 ? 2u : c < 0xf0 ? 3u : 4u) > k ? k : 0;
+		if (c < 0x80)
+			return 0;
+	}
+	return 0;
+}
+
+/* The body of E for a terminal. Records end anywhere, also inside a character or between "\r" and "\n". */
+static void add_clean(struct buf *out, struct render *r, const struct entry *e)
+{
+	AUTO_BUF whole = BUF_INIT(ENTRY_LINE_MAX_BYTES + sizeof(r->held));
+	bool goes_on = r->held_id == e->id && r->held_source == e->source;
+	struct str body = e->body;
+
+	if (r->n_held && !goes_on)
+		buf_add_clean_n(out, r->held, r->n_held, "");
+	else if (r->n_held)
+		buf_add(&whole, r->held, r->n_held);
+	if (r->after_return && goes_on && body.n && body.p[0] == '\n')
+		body = (struct str){ body.p + 1, body.n - 1 };
+	buf_add(&whole, body.p, body.n);
+	r->after_return = whole.n && whole.p[whole.n - 1] == '\r';
+	r->n_held = whole.n ? open_character(whole.p, whole.n) : 0;
+	r->held_id = e->id;
+	r->held_source = e->source;
+	if (r->n_held)
+		memcpy(r->held, whole.p + whole.n - r->n_held, r->n_held);
+	render_clean(out, (struct str){ whole.p, whole.n - r->n_held });
+}
+
+static void add_json(struct buf *out, const struct render *r, const struct entry *e)
 {
 	struct json_writer w;
 
 	if (e->line.n) { /* stored in exactly this shape */
-		buf_add(out, e->line.p, e->line.n);
+		if (r->bytes == RENDER_TERMINAL)
+			render_clean_json(out, e->line);
+		else
+			buf_add(out, e->line.p, e->line.n);
 		buf_add_char(out, '\n');
 		return;
 	}
@@ -133,17 +214,21 @@ static void add_text(struct buf *out, const struct render *r, const struct entry
 
 void render_entry(struct buf *out, struct render *r, const struct entry *e)
 {
-	AUTO_BUF plain = BUF_INIT(ENTRY_LINE_MAX_BYTES);
+	/* a byte that is shown by its number takes four */
+	AUTO_BUF plain = BUF_INIT(4 * ENTRY_LINE_MAX_BYTES);
 	struct str body = e->body;
 	/* records that are lines of their own: ours, and all when something stands in front of each */
 	bool whole = r->timestamps || r->show_id || e->source == LOG_SYSTEM || e->source == LOG_NET;
 
 	if (r->json) {
-		add_json(out, e);
+		add_json(out, r, e);
 		return;
 	}
-	if (r->strip) {
-		render_strip(&plain, body);
+	if (r->bytes != RENDER_RAW) {
+		if (r->bytes == RENDER_TERMINAL)
+			add_clean(&plain, r, e);
+		else
+			render_strip(&plain, body);
 		body = (struct str){ plain.p, plain.n };
 	}
 	if (body.n == 0)

@@ -4,13 +4,31 @@
 
 #include "logs/entry.h"
 
+/* What becomes of the bytes that commands printed. */
+enum render_bytes {
+	RENDER_STRIP,    /* escape sequences are taken out, for a file or another program */
+	RENDER_RAW,      /* all of them pass */
+	RENDER_TERMINAL, /* nothing that drives a terminal passes: what strip leaves of it is shown
+			  * as \\xNN, and a carriage return begins a new line */
+};
+
 struct render {
 	bool json, timestamps, show_id;
-	bool strip;           /* take escape sequences out of bodies */
-	bool colour_sessions; /* each session in a colour of its own; never with strip */
-	bool midline;         /* ours: what was written last did not end its line */
+	enum render_bytes bytes;
+	bool colour_sessions; /* each session in a colour of its own */
+	/* ours, from one record to the next */
+	bool midline;      /* what was written last did not end its line */
+	bool after_return; /* … it ended it because of a carriage return */
+	char held[4];      /* TERMINAL: the beginning of a character that the next record may end */
+	unsigned n_held;
+	uint64_t held_id;
+	enum execlog_source held_source;
 };
 
 void render_entry(struct buf *out, struct render *r, const struct entry *e);
 /* BODY without terminal escape sequences: CSI, OSC and the like, and two-byte ones. */
 void render_strip(struct buf *out, struct str body);
+/* BODY for a terminal, as above. */
+void render_clean(struct buf *out, struct str body);
+/* A line of JSON for a terminal: controls that JSON allows as they are become \\u escapes. */
+void render_clean_json(struct buf *out, struct str line);

@@ -80,7 +80,12 @@ static void add_boot_error(struct out *o, int record_dir)
 		return;
 	v = json_root(doc);
 	if (!o->show->render.json) {
-		buf_addf(&o->b, "--- boot failed: %s ---\n", json_get_str(v, "message", "?"));
+		buf_add_str(&o->b, "--- boot failed: ");
+		if (o->show->render.bytes == RENDER_TERMINAL)
+			buf_add_clean(&o->b, json_get_str(v, "message", "?"));
+		else
+			buf_add_str(&o->b, json_get_str(v, "message", "?"));
+		buf_add_str(&o->b, " ---\n");
 		return;
 	}
 	json_writer_init(&w, &o->b, 0);

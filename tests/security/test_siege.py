@@ -994,6 +994,44 @@ class ImageBounds(ImageMixin, AttackTest):
                 self.refused("pull", "--insecure", f"{fake.host}/x", says=says)
 
 
+class LogsAtATerminal(AttackTest):
+    """What a command printed is shown; it does not drive the terminal of the person who looks."""
+
+    modes = ("root", "user", "bare")
+    HOSTILE = (r"\033[2J\033]0;title\007\033]52;c;cHduZWQ=\033\\\033[6n\033P+q\033\\\010\010\016x\177"
+               r"\302\2332J\2332J\033c over\rwritten gr\303\274n\n")
+
+    def seen(self, *args):
+        terminal = self.terminal("logs", *args)
+        self.assertEqual(terminal.wait(), 0)
+        return terminal.seen
+
+    def test_no_control_sequence_passes(self):
+        box = self.create()
+        box.sh(f"printf '{self.HOSTILE}'")
+        box.sh(r"printf '\302\2332J\177 plain gr\303\274n\n'")  # a record of its own that is UTF-8
+        controls = rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|\xc2[\x80-\x9f]|(?<![\xc2-\xf4])[\x80-\x9f]"
+        for opts in ((), ("--color", "always"), ("--timestamps", "--show-id"), ("--json",), ("-f", "--tail", "9")):
+            with self.subTest(opts):
+                if "-f" in opts:
+                    self.assertEqual(box.stop().code, 0)
+                seen = self.seen(*opts, box.name)
+                self.assertNotRegex(seen, controls)
+                self.assertIn(b" plain gr\xc3\xbcn", seen)
+
+    def test_raw_and_pipes(self):
+        box = self.create()
+        box.sh(r"printf '\033[31mred\007\033[0m\n'")
+        self.assertEqual(self.seen("--raw", box.name), b"\033[31mred\007\033[0m\r\n")
+        for opts, out in (((), b"red\007\n"), (("--raw",), b"\033[31mred\007\033[0m\n"),
+                          (("--color", "always"), b"\033[31mred\007\033[0m\n")):
+            self.assertEqual(self.cordon("logs", *opts, box.name).out, out)
+        # what runs now is the command's own terminal: nothing of it is changed
+        terminal = box.terminal("printf", r"\033[31mred")
+        self.assertEqual(terminal.wait(), 0)
+        self.assertIn(b"\033[31mred", terminal.seen)
+
+
 class HostImage(CordonTest):
     """Image `host`, started by a root: inside there is no more to see than for any user of the host.
     (In a container the caller's own id is the root inside, and its files are readable as its own.)"""

@@ -94,20 +94,73 @@ static void text(void)
 	};
 	AUTO_BUF out = BUF_INIT(65536);
 
-	shown(&out, (struct render){ .strip = true }, lines);
+	shown(&out, (struct render){ 0 }, lines);
 	T_STR(buf_str(&out), "one\ntwo\n\nthree goes on\n--- marker ---\nbold\n");
-	shown(&out, (struct render){ .strip = true, .show_id = true }, lines);
+	shown(&out, (struct render){ .show_id = true }, lines);
 	T_STR(buf_str(&out), "[id:  3] one\n[id:  3] two\n\n[id:  3] three\n[id:  3]  goes on\n"
 			     "[id:sys] --- marker ---\n[id:1234] bold\n");
-	shown(&out, (struct render){ .timestamps = true }, lines + 3);
+	shown(&out, (struct render){ .bytes = RENDER_RAW, .timestamps = true }, lines + 3);
 	T_STR(buf_str(&out), TIME "\t\033[1mbold\033[0m\n");
-	shown(&out, (struct render){ .timestamps = true }, (const char *[]){ lines[0], NULL });
+	shown(&out, (struct render){ .bytes = RENDER_RAW, .timestamps = true },
+	      (const char *[]){ lines[0], NULL });
 	T_STR(buf_str(&out), TIME "\tone\n                        \ttwo\n\n"
 				  "                        \tthree\n");
 	shown(&out, (struct render){ .json = true, .timestamps = true }, lines + 2);
 	T_STR(buf_str(&out),
 	      RECORD("\"--- marker ---\"", "null", "null", "system") "\n" RECORD(
 		      "\"\\u001b[1mbold\\u001b[0m\\n\"", "null", "1234", "stderr") "\n");
+}
+
+static void for_terminals(void)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{ "plain\ttext\n", "plain\ttext\n" },
+		{ "\033[2Jx\033]0;t\007y", "xy" },
+		{ "a\033", "a" },
+		{ "a\bb\007c\016d\177", "a\\x08b\\x07c\\x0ed\\x7f" },
+		{ "one\r\ntwo\r\n", "one\ntwo\n" },
+		{ "10%\r20%\r\n", "10%\n20%\n" },
+		{ "\xc2\x9b"
+		  "2J \x9b"
+		  "2J",
+		  "\\xc2\\x9b2J \\x9b2J" }, /* C1, in UTF-8 and bare */
+		{ "gr\xc3\xbc\xc3\x9f \xe2\x82\xac", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac" },
+		{ "\xff\xfe\xc3", "\\xff\\xfe\\xc3" },
+		{ "\033\033[2J", "[2J" }, /* by taking out one sequence no other comes to be */
+	};
+	AUTO_BUF out = BUF_INIT(1024);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		buf_clear(&out);
+		render_clean(&out, str_of(cases[i].in));
+		T_STR(buf_str(&out), cases[i].out);
+	}
+	buf_clear(&out);
+	render_clean_json(&out, STR("{\"d\":\"\xc2\x9b\x7f\xc3\xbc\"}\r"));
+	T_STR(buf_str(&out), "{\"d\":\"\\u009b\\u007f\xc3\xbc\"} ");
+}
+
+/* Characters and line ends that two records share. */
+static void for_terminals_in_pieces(void)
+{
+	static const char *const lines[] = {
+		RECORD("\"4oI=\"", "\"b64\"", "1", "stdout"), /* e2 82 */
+		RECORD("\"rHg=\"", "\"b64\"", "1", "stdout"), /* ac x */
+		RECORD("\"\\r\"", "null", "1", "stdout"),
+		RECORD("\"\\ny\\u001b\"", "null", "1", "stdout"),
+		RECORD("\"[2J\"", "null", "1", "stdout"),
+		RECORD("\"wg==\"", "\"b64\"", "1", "stdout"), /* c2 */
+		RECORD("\"mzJK\"", "\"b64\"", "1", "stdout"), /* 9b 2J */
+		RECORD("\"wg==\"", "\"b64\"", "1", "stdout"),
+		RECORD("\"mzJK\"", "\"b64\"", "2", "stdout"),
+		NULL
+	};
+	AUTO_BUF out = BUF_INIT(1024);
+
+	shown(&out, (struct render){ .bytes = RENDER_TERMINAL }, lines);
+	T_STR(buf_str(&out), "\xe2\x82\xacx\ny[2J\\xc2\\x9b2J\\xc2\\x9b2J");
 }
 
 static int passes(const struct filter *f, const char *line)
@@ -169,6 +222,8 @@ int main(void)
 	T_RUN(records);
 	T_RUN(stripping);
 	T_RUN(text);
+	T_RUN(for_terminals);
+	T_RUN(for_terminals_in_pieces);
 	T_RUN(filters);
 	T_RUN(runaway_expression);
 	return t_end();
