@@ -236,12 +236,13 @@ static void report_sizes(struct report *r)
 	}
 	if (root && loop->yes)
 		ui_check(UI_SOSO, "Root disk",
-			 "the default is not enforced; --root-disk SIZE is, by a loop image; "
+			 "the default is watched; --root-disk SIZE is enforced by a loop image; "
 			 "quota= of volumes is refused");
 	else
 		ui_check(UI_SOSO, "Root disk",
-			 "only in memory (ephemeral sandboxes, --root-disk tmpfs:SIZE); a size on "
-			 "disk and quota= of volumes are refused");
+			 "the default is watched; enforced only in memory (ephemeral sandboxes, "
+			 "--root-disk tmpfs:SIZE); a size on disk and quota= of volumes are "
+			 "refused");
 	if (root)
 		add_fix(r, quota->fix);
 }

@@ -172,6 +172,48 @@ static void report_memory(const struct home *h, const char *name)
 		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }
 
+/* The supervisor ended everything in the sandbox to keep its writable layer, or the host's disk. */
+static void report_end(const struct home *h, const char *name, enum end_reason why)
+{
+	static const char until[] =
+		"the sandbox's commands were ended, and cannot write to files until";
+	AUTO_RECORD record = RECORD_NONE;
+	unsigned long long mib = 0;
+	struct err e;
+
+	if (record_load(h, name, &record, &e) == 0)
+		mib = spec_root_disk_mib(record_in_force(&record));
+	switch (why) {
+	case END_LAYER:
+		ui_errorf(ERR_LIMIT,
+			  "the writable layer of sandbox '%s' is larger than %llu MiB; %s files "
+			  "are removed",
+			  name, mib, until);
+		break;
+	case END_FILES:
+		ui_errorf(ERR_LIMIT,
+			  "the writable layer of sandbox '%s' has more files than a layer of %llu "
+			  "MiB may have; %s files are removed",
+			  name, mib, until);
+		break;
+	case END_SPACE:
+		ui_errorf(ERR_LIMIT,
+			  "the file system with the writable layer of sandbox '%s' is nearly full; "
+			  "%s there is more space",
+			  name, until);
+		break;
+	case END_INODES:
+		ui_errorf(ERR_LIMIT,
+			  "the file system with the writable layer of sandbox '%s' has nearly no "
+			  "inodes left; %s there are more",
+			  name, until);
+		break;
+	case END_NONE:
+	case END_REASON_COUNT:
+		break;
+	}
+}
+
 static void report_failure(const struct execution *x, const struct home *h, const char *name,
 			   const struct exit_message *m)
 {
@@ -230,6 +272,8 @@ int execution_report(const struct execution *x, const struct home *h, const char
 	if (m->timed_out)
 		ui_errorf(ERR_TIMEOUT, "exec timed out after %gs",
 			  (double)x->request.message.timeout_ms / 1000);
+	else if (m->ended)
+		report_end(h, name, m->ended);
 	else if (m->out_of_memory)
 		report_memory(h, name);
 	return exec_exit_status(m);

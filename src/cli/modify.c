@@ -97,7 +97,8 @@ static int change_root_disk(const struct record *r, const struct args *a, struct
 	if (next.kind != was->kind || was->kind == ROOT_DISK_PATH)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "%s: the kind of an existing root disk cannot be changed", flag);
-	if (strcmp(how, "not enforced") == 0) {
+	/* records of older versions say that it is not enforced */
+	if (strcmp(how, "watched") == 0 || strcmp(how, "not enforced") == 0) {
 		err_set(e, ERR_UNSUPPORTED,
 			"%s: the writable layer of '%s' was made without a size", flag,
 			r->spec.name);

@@ -105,7 +105,8 @@ static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 			       want);
 	g->listener = fds[at++];
 	g->first_connection = g->boot.has_connection ? fds[at++] : -1;
-	scopes_init(&g->scopes, take_group(g, fds, &at), &g->walls);
+	scopes_init(&g->scopes, take_group(g, fds, &at), g->boot.switches & SWITCH_WATCHED,
+		    &g->walls);
 	g->oom_fd = g->boot.has_oom ? fds[at++] : -1;
 	g->walls.n_task_fds = g->boot.n_task_fds;
 	for (unsigned i = 0; i < g->boot.n_task_fds; i++)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,14 +103,54 @@ static void update(struct guest *g, struct str body)
 	g->update_body = kept;
 }
 
+static void end_commands(struct guest *g, struct str body)
+{
+	uint64_t why;
+
+	if (number_decode(body, &why) == 0 && why > END_NONE && why < END_REASON_COUNT)
+		sessions_end(g, (enum end_reason)why);
+}
+
+/* Commands that start from now on make no file longer than nothing, or may do so again. A limit of the
+ * same name that the caller gives a command counts instead: the caller is no attacker. */
+static void forbid_writing(struct guest *g, struct str body)
+{
+	struct boot_message *b = &g->boot;
+	uint64_t full;
+
+	if (number_decode(body, &full) < 0 || g->may_not_write == (full != 0))
+		return;
+	g->may_not_write = full != 0;
+	if (g->may_not_write)
+		b->rlimit[b->n_rlimits++] = (struct exec_rlimit){ .resource = RLIMIT_FSIZE };
+	else
+		b->n_rlimits--;
+	g->walls.n_rlimits = b->n_rlimits;
+}
+
 static int on_frame(void *arg, const struct frame *f)
 {
 	struct guest *g = arg;
 
-	if (f->type == FRAME_SHUTDOWN)
+	switch (f->type) {
+	case FRAME_SHUTDOWN:
 		shut_down(g, f->body);
-	else if (f->type == FRAME_UPDATE)
+		break;
+	case FRAME_UPDATE:
 		update(g, f->body);
+		break;
+	case FRAME_END:
+		end_commands(g, f->body);
+		break;
+	case FRAME_FULL:
+		forbid_writing(g, f->body);
+		break;
+	case FRAME_COUNT:
+		presence_count(g);
+		break;
+	default:
+		break;
+	}
 	return 0;
 }
 

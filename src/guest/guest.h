@@ -56,8 +56,11 @@ struct guest {
 	unsigned n_left_pipes;
 	uint64_t next_session;
 	unsigned n_running;
-	bool quits; /* with its last command */
+	loop_id presence_timer;
+	bool presence_told; /* the supervisor knows that there is somebody */
+	bool quits;         /* with its last command */
 	bool stopping;
+	bool may_not_write; /* commands: the layer is full */
 	bool confined;
 };
 
@@ -70,10 +73,19 @@ MUST_USE int channel_open(struct guest *g);
 void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_t stream,
 		  const void *p, size_t n);
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n);
+/* presence.c: for a supervisor that watches the writable layer */
+/* A command began; nothing where nobody watches. */
+void presence_began(struct guest *g);
+/* A process ended, perhaps the last. */
+void presence_may_end(struct guest *g);
+/* Answers COUNT. */
+void presence_count(struct guest *g);
 /* server.c: clients */
 MUST_USE int server_open(struct guest *g);
 /* session.c */
 void sessions_reap(struct guest *g);
+/* Kills every process in the sandbox but us; clients are told the reason. */
+void sessions_end(struct guest *g, enum end_reason why);
 
 struct connection {
 	struct connection *next;

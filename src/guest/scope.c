@@ -18,13 +18,13 @@
 #define CHILDREN_MAX_BYTES 256     /* more of them than launchers is all that matters */
 #define PROCS_MAX_BYTES (8u << 20) /* of cgroup.procs: a million processes, the most there are */
 
-void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls)
+void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls)
 {
 	*s = (struct scopes){ .payload = payload, .children = -1, .walls = walls };
 	/* 5.14 brought cgroup.kill; without it a group is no better than a mark */
 	if (payload >= 0 && faccessat(payload, "cgroup.kill", F_OK, 0) < 0)
 		fd_closep(&s->payload);
-	if (s->payload < 0) /* a kernel without that file: no scope serves again */
+	if (s->payload < 0 || watched) /* a kernel without that file: no scope serves again */
 		s->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 }
 
@@ -185,6 +185,11 @@ static void equip(struct scopes *s, struct scope *c)
 	s->n_launchers++;
 	if (s->payload < 0)
 		open_mark(c, launcher_pid(c->launcher));
+}
+
+bool scopes_are_free(const struct scopes *s)
+{
+	return sandbox_is_free(s, NULL);
 }
 
 bool scope_is_over(struct scopes *s, const struct scope *c)

@@ -36,7 +36,7 @@ struct scope {
 
 struct scopes {
 	int payload;  /* delegated cgroup directory, or -1: marks are used */
-	int children; /* with marks: the list of our own children; or -1 */
+	int children; /* with marks, or watched: the list of our own children; or -1 */
 	pid_t deputy; /* our child that is no command (guest/deputy.h), or 0 */
 	const struct exec_walls *walls;
 	unsigned next;
@@ -48,8 +48,11 @@ struct scopes {
 	bool ending;
 };
 
-/* PAYLOAD is taken; groups are used only if the kernel can kill by group. WALLS stays the caller's. */
-void scopes_init(struct scopes *s, int payload, const struct exec_walls *walls);
+/* PAYLOAD is taken; groups are used only if the kernel can kill by group. WALLS stays the caller's. WATCHED:
+ * scopes_are_free() will be asked. */
+void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls);
+/* Nobody is in the sandbox but launchers that wait; false where the kernel does not tell. */
+bool scopes_are_free(const struct scopes *s);
 /* Starts J in a scope of its own; as exec_start(). */
 pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
 /* Has a launcher start it, if one is free: launcher_order(). For a client that has one command after another it does

@@ -259,7 +259,7 @@ static void settle_order(struct session *s, bool had_time)
 	}
 	if (s->pid == 0)
 		s->pid = launcher_end(s->scope.launcher);
-	if (s->pid == 0 && (s->scope.killed || s->swept || g->stopping)) {
+	if (s->pid == 0 && (s->scope.killed || s->swept || s->end.ended || g->stopping)) {
 		session_ended(s, SIGKILL); /* as a status of wait() */
 		return;
 	}
@@ -325,6 +325,7 @@ void sessions_reap(struct guest *g)
 		}
 	if (g->stopping && pid < 0 && errno == ECHILD)
 		_exit(0);
+	presence_may_end(g);
 }
 
 /* --- killing --------------------------------------------------------------------------------- */
@@ -356,6 +357,15 @@ static void session_kill(struct session *s)
 		kill(pid, SIGKILL);
 	if (!s->kill_timer)
 		kill_pass(s);
+}
+
+/* One call reaches all of them, also those that are just being born: a fork waits for no signal. */
+void sessions_end(struct guest *g, enum end_reason why)
+{
+	for (struct session *s = g->sessions; s; s = s->next)
+		if (!s->ended)
+			s->end.ended = why;
+	kill(-1, SIGKILL); /* everyone but us */
 }
 
 static void on_timeout(void *arg)
@@ -670,6 +680,7 @@ static void session_running(struct session *s, struct connection *c, struct ends
 	}
 	if (g->n_running++ == 0)
 		report_activity(g);
+	presence_began(g);
 }
 
 static void run_command(struct connection *c, uint32_t stream, const struct exec_message *m,
@@ -776,6 +787,7 @@ static void run_agent(struct connection *c, uint32_t stream, const struct file_m
 	send_started(s, c);
 	if (g->n_running++ == 0)
 		report_activity(g);
+	presence_began(g);
 }
 
 void session_files(struct connection *c, uint32_t stream, struct str body)

@@ -37,7 +37,7 @@ const char *status_name(enum status s);  /* "Running", as JSON has it */
 const char *status_lower(enum status s); /* "running", as tables have it */
 
 /* How each limit holds: "cgroup v1", "cgroup v2", "rlimit, per process", "user namespace", "affinity", "project quota", "loop image",
- * "tmpfs", "not enforced", "none". */
+ * "tmpfs", "watched", "not enforced", "none". */
 struct enforcement {
 	char memory[24], cpus[24], pids[24], root_disk[24], volumes[24], ids[24];
 };

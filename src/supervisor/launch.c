@@ -528,6 +528,7 @@ static int boot_guest(struct supervisor *s, const struct rootfs *root, struct er
 		.inner_map = ids_inner_map(&s->ids),
 		.single_id = s->ids.mode == IDS_SINGLE,
 		.id_shift = ids_shift(&s->ids),
+		.switches = s->sentry ? SWITCH_WATCHED : 0,
 	};
 	struct rlimit nofile;
 	int r;

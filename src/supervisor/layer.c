@@ -14,6 +14,7 @@
 #include "image/store.h"
 #include "state/quota.h"
 #include "supervisor/disk.h"
+#include "supervisor/sentry.h"
 #include "supervisor/source.h"
 
 #define MIB (1ull << 20)
@@ -228,7 +229,9 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	}
 	if (asked->explicit)
 		return refuse(s, fresh, e);
-	return use_directory(s, r, fd_take(&layer), "not enforced", e);
+	if (sentry_post(s, layer, fresh, e) < 0)
+		return -1;
+	return use_directory(s, r, fd_take(&layer), LAYER_WATCHED, e);
 }
 
 int layer_open(struct supervisor *s, struct rootfs *r, struct err *e)

@@ -28,6 +28,7 @@
 #include "supervisor/confine.h"
 #include "supervisor/disk.h"
 #include "supervisor/layer.h"
+#include "supervisor/sentry.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
@@ -61,7 +62,7 @@ static void save(struct supervisor *s, enum status status)
 	IGNORE(state_write(s->record_dir, &s->record.state, &e));
 }
 
-static void log_system(struct supervisor *s, const char *text)
+void supervisor_note(struct supervisor *s, const char *text)
 {
 	if (s->record.spec.ephemeral)
 		return; /* its log goes with it: not worth a file for marks */
@@ -191,7 +192,7 @@ static void on_leash(void *arg, int fd, uint32_t events)
 /* Nobody asked for this end: whoever wonders finds the reason in the log. */
 static void time_is_up(struct supervisor *s, const char *reason)
 {
-	log_system(s, reason);
+	supervisor_note(s, reason);
 	supervisor_stop(s, STOP_USUAL, reason);
 }
 
@@ -325,7 +326,7 @@ static void start_is_over(struct supervisor *s)
 		return;
 	if (!s->record.spec.ephemeral)
 		promise(s);
-	log_system(s, "--- sandbox started ---");
+	supervisor_note(s, "--- sandbox started ---");
 	log_line(LOG_INFO, "running: pid 1 is %d, memory %s, cpus %s, processes %s, ids %s",
 		 (int)s->instance.pid, s->record.state.enforced.memory,
 		 s->record.state.enforced.cpus, s->record.state.enforced.pids,
@@ -402,6 +403,12 @@ static int on_frame(void *arg, const struct frame *f)
 		log_line(LOG_DEBUG, "commands are %s", s->busy ? "running" : "over");
 		supervisor_touch(s);
 		break;
+	case FRAME_PRESENCE:
+		sentry_presence(s, f->flags & FRAME_FLAG_BUSY);
+		break;
+	case FRAME_COUNTED:
+		sentry_counted(s, f->body);
+		break;
 	case FRAME_LOG:
 		on_log(s, f);
 		break;
@@ -429,7 +436,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 		return;
 	}
 	if (frame_feed(&s->channel_in, chunk, (size_t)n, on_frame, s) < 0) {
-		log_system(s, "pid 1 sent what it must not; ending the sandbox");
+		supervisor_note(s, "pid 1 sent what it must not; ending the sandbox");
 		process_kill(&s->instance);
 		loop_remove(s->loop, &s->channel_watch);
 	}
@@ -447,7 +454,7 @@ static void on_pid_1_gone(void *arg, int fd, uint32_t events)
 	}
 	become(s, LIFE_DEAD);
 	if (s->record.state.booted_once)
-		log_system(s, meant ? "--- sandbox stopped ---" : "--- sandbox crashed ---");
+		supervisor_note(s, meant ? "--- sandbox stopped ---" : "--- sandbox crashed ---");
 	s->record.state.status = meant ? STATUS_STOPPED : STATUS_CRASHED;
 	loop_stop(s->loop);
 }
@@ -466,7 +473,7 @@ static void on_server_gone(void *arg, int fd, uint32_t events)
 	if (s->life != LIFE_STARTING && s->life != LIFE_RUNNING)
 		return;
 	server_failure(gone, &e);
-	log_system(s, e.msg);
+	supervisor_note(s, e.msg);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", e.msg);
 	if (s->life == LIFE_STARTING)
 		supervisor_fail(s, &e);
@@ -494,6 +501,7 @@ static void clean_up(struct supervisor *s)
 	bool vanish = s->record.spec.ephemeral || !s->record.state.booted_once;
 	struct err e;
 
+	sentry_stop(s);
 	link_close(s);
 	process_done(&s->instance);
 	free_p(&s->request);
@@ -578,7 +586,7 @@ int supervisor_run(struct supervisor *s)
 	if (r < 0)
 		err_sys(&s->failure, -r, "make an event loop");
 	else if (supervisor_launch(s, &s->failure) == 0 && watch_all(s) == 0 &&
-		 supervisor_confine(s, &s->failure) == 0) {
+		 sentry_start(s, &s->failure) == 0 && supervisor_confine(s, &s->failure) == 0) {
 		r = loop_run(s->loop);
 		if (r < 0)
 			err_sys(&s->failure, -r, "wait for events");

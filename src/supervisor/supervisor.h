@@ -45,6 +45,7 @@ struct supervisor {
 	struct stubs stubs;      /* of a directory image */
 	struct disk_hold *disks; /* see disk.h */
 	const char *layer;       /* how the size of the writable layer holds; NULL: there is none */
+	struct sentry *sentry;   /* NULL: something else keeps that size */
 	bool parent_mounts;
 	struct process_instance instance;
 	struct process_request *request; /* until it is up: freeing it would interrupt the child */
@@ -97,6 +98,8 @@ MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once, or STOP_USUAL. REASON goes to the log and the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
+/* A line for whoever reads the sandbox's log. */
+void supervisor_note(struct supervisor *s, const char *text);
 /* update.c: WHAT is of enum update_what. */
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
 /* The gateway holds the ports: a start that waited for that is over. */

@@ -51,10 +51,15 @@ enum frame_type {
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,
+	FRAME_END = 34,   /* end every command, for this reason (enum end_reason) */
+	FRAME_FULL = 35,  /* 1: later commands cannot write to files; 0: they can again */
+	FRAME_COUNT = 36, /* how much did commands write so far? */
 	/* guest to supervisor */
 	FRAME_READY = 40,
 	FRAME_ACTIVITY = 41, /* flags: busy or idle */
 	FRAME_LOG = 42,      /* output of detached commands and left-over pipes */
+	FRAME_PRESENCE = 43, /* flags: busy while there is any process of the payload's */
+	FRAME_COUNTED = 44,  /* answer to COUNT */
 	/* client to supervisor */
 	FRAME_STOP = 48,
 	FRAME_STOPPED = 49,

@@ -61,6 +61,7 @@ enum tag {
 	TAG_BORN_WITH_CGROUP = 75,
 	TAG_OWN_MOUNT = 76,
 	TAG_OWN_DEVICE = 77,
+	TAG_ENDED = 78,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -293,6 +294,8 @@ void exit_encode(struct buf *b, const struct exit_message *m)
 	field_put_u64(b, TAG_OUT_OF_MEMORY, m->out_of_memory);
 	field_put_u64(b, TAG_SWEPT, m->swept);
 	field_put_u64(b, TAG_ALONE, m->alone);
+	if (m->ended)
+		field_put_u64(b, TAG_ENDED, (uint64_t)m->ended);
 }
 
 int exit_decode(struct str body, struct exit_message *ret)
@@ -332,6 +335,10 @@ int exit_decode(struct str body, struct exit_message *ret)
 			break;
 		case TAG_ALONE:
 			r = get_bool(&f, &ret->alone);
+			break;
+		case TAG_ENDED:
+			r = get_number(&f, END_REASON_COUNT - 1, &v);
+			ret->ended = (enum end_reason)v;
 			break;
 		}
 		if (r < 0)

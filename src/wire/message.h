@@ -75,15 +75,26 @@ enum exec_failure {
 };
 const char *exec_failure_text(enum exec_failure f);
 
+/* Why the supervisor had all commands of a sandbox ended. */
+enum end_reason {
+	END_NONE,
+	END_LAYER,  /* the writable layer is larger than it may be */
+	END_FILES,  /* … or has more files */
+	END_SPACE,  /* the file system below the layer is nearly full, and the sandbox wrote */
+	END_INODES, /* … has nearly no inodes left, and the sandbox made files */
+	END_REASON_COUNT
+};
+
 struct exit_message {
 	enum exec_failure failure;
 	int32_t sys;     /* errno of the failure */
 	uint32_t code;   /* exit status when it exited */
 	uint32_t signal; /* or the signal that ended it */
 	bool timed_out;
-	bool out_of_memory; /* the kernel killed something for the memory limit */
-	bool swept;         /* everything in the sandbox was ended to stop it */
-	bool alone;         /* it left nobody behind: what is in its pipes is all there will be */
+	bool out_of_memory;    /* the kernel killed something for the memory limit */
+	bool swept;            /* everything in the sandbox was ended to stop it */
+	enum end_reason ended; /* all commands were, for this */
+	bool alone; /* it left nobody behind: what is in its pipes is all there will be */
 };
 void exit_encode(struct buf *b, const struct exit_message *m);
 MUST_USE int exit_decode(struct str body, struct exit_message *ret);
@@ -114,8 +125,9 @@ struct boot_message {
 	bool has_cgroup;       /* a delegated cgroup v2 directory follows … */
 	bool born_with_cgroup; /* … or is there since birth; the file cgroup.procs above it follows */
 	bool has_oom;          /* a file that counts memory kills follows */
-	uint64_t nofile_soft, nofile_hard;           /* what commands get */
-	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX]; /* of every command; a command's own go over */
+	uint64_t nofile_soft, nofile_hard; /* what commands get */
+	/* of every command; a command's own go over, and pid 1 may add one */
+	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];
 	size_t n_rlimits;
 	uint64_t data_limit;  /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, 0: none */
@@ -167,6 +179,6 @@ enum update_what {
 	UPDATE_ALL = (1 << 4) - 1
 };
 
-/* CREDIT, STOP, ATTACH, SHUTDOWN, UPDATE: one number each. */
+/* CREDIT, STOP, ATTACH, SHUTDOWN, END, FULL, COUNTED, UPDATE: one number each. */
 void number_encode(struct buf *b, uint64_t v);
 MUST_USE int number_decode(struct str body, uint64_t *ret);

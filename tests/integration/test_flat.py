@@ -534,4 +534,4 @@ class Refused(ImageMixin, CordonTest):
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": "flat:80M"}}}, handle)
         box = self.create(image=self.load_busybox())
-        self.assertEqual(box.inspect()["limits"]["root_disk"], "not enforced")
+        self.assertEqual(box.inspect()["limits"]["root_disk"], "watched")

@@ -225,11 +225,11 @@ class InMemory(SizeTest):
 class Shown(SizeTest):
     modes = ALL_MODES
 
-    def test_a_default_that_does_not_hold_is_shown(self):
+    def test_a_default_that_is_watched_is_shown(self):
         box = self.create()
-        self.assertIn(self.held(box), ("project quota", "not enforced"))
+        self.assertIn(self.held(box), ("project quota", "watched"))
         self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^  Root disk: +4 GiB$")
-        if self.held(box) == "not enforced":
+        if self.held(box) == "watched":
             got = self.cordon("modify", box.name, "--root-disk", "8G", "--next-start")
             self.assertEqual(got.code, 1, got)
             self.assertIn("without a size", got.errtext)
@@ -269,13 +269,13 @@ class Refused(SizeTest):
         self.refused("--mount-disk", "./d.img:/d", "host", said="without root")
         self.refused("-v", "work:/w:quota=1G", "host", said="quota cannot be enforced")
 
-    def test_a_default_of_the_users_own_is_shown_where_it_does_not_hold(self):
+    def test_a_default_of_the_users_own_is_watched(self):
         if MODE == "root":
             self.not_run("root may have them")
         self.cordon("list")  # makes the home
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": "24M"}}}, handle)
-        self.assertEqual(self.held(self.create()), "not enforced")
+        self.assertEqual(self.held(self.create()), "watched")
 
     def test_quotas_of_host_paths(self):
         self.refused("-v", f"{self.dir}:/w:quota=1G", "host", said="-v NAME:PATH:quota=SIZE")

@@ -9,17 +9,19 @@ import json
 import os
 import re
 import resource
+import shutil
 import socket
 import ssl
 import stat
 import struct
 import subprocess
+import tempfile
 import threading
 
 import netlab
 from attack import AttackTest, compiled
-from harness import (ALL_MODES, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES, CordonTest, below,
-                     cgroup_mounts)
+from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES, CordonTest,
+                     below, cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
 from test_gateway import GatewayTest
@@ -779,6 +781,201 @@ time.sleep(float(sys.argv[2]))
 
 
 # --- 5. the size of the writable layer --------------------------------------------------------
+
+# Writes file after file, so that nothing but its end stops it.
+WRITER = "i=0; while :; do head -c 512K /dev/zero > /root/f$i; i=$((i+1)); done"
+# Makes files, at a pace that leaves the watcher a chance on a file system with few inodes.
+FILE_MAKER = """
+import os, time
+n = 0
+while True:
+    os.close(os.open(f"/root/n{n}", os.O_CREAT | os.O_WRONLY))
+    n += 1
+    if n % 16 == 0:
+        time.sleep(0.004)
+"""
+# Ways to take blocks without writing them; prints one word for each.
+TAKE_BLOCKS = """
+import ctypes, errno, fcntl, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+fd = os.open("/root/blocks", os.O_CREAT | os.O_RDWR)
+os.write(fd, bytes(65536))
+def fallocate(mode):
+    done = libc.fallocate(fd, mode, ctypes.c_long(0), ctypes.c_long(1 << 20)) == 0
+    return "ok" if done else errno.errorcode[ctypes.get_errno()]
+def reserve(number):
+    try:
+        fcntl.ioctl(fd, number, struct.pack("hhqqiI4i", 0, 0, 0, 1 << 20, 0, 0, 0, 0, 0, 0))
+        return "ok"
+    except OSError as e:
+        return errno.errorcode[e.errno]
+print(*(fallocate(mode) for mode in (0, 1, 0x10, 0x11)))       # allocate, keep size, zero a range
+print(*(reserve(n) for n in (0x40305828, 0x4030582a, 0x40305839)))  # FS_IOC_RESVSP, RESVSP64, ZERO_RANGE
+print(fallocate(0x03))                                          # punch a hole
+os.posix_fallocate(fd, 0, 1 << 20)                              # libc writes instead
+print(os.fstat(fd).st_size)
+"""
+
+
+class WatchedTest(CordonTest):
+    timeout = 90
+
+    def watched(self, mib):
+        """A sandbox whose layer may have MIB, by the configuration: a size that nobody asked for."""
+        os.makedirs(self.home, mode=0o700)
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            json.dump({"sandbox_defaults": {"oci": {"root_disk": f"{mib}M"}}}, handle)
+        return self.made()
+
+    def made(self, *opts):
+        box = self.create(*opts)
+        self.assertEqual(box.inspect()["limits"]["root_disk"], "watched")
+        return box
+
+    def ended(self, got, why):
+        self.assertEqual(got.code, 137, got)
+        self.assertRegex(got.errtext, why)
+
+    def said(self, box):
+        """What the supervisor wrote into the sandbox's log."""
+        return self.cordon("logs", "--source", "system", box.name).text
+
+
+class WatchedLayer(WatchedTest):
+    """A size that neither a quota nor a disk keeps is kept by the supervisor."""
+
+    modes = ("user", "bare", "userns", "container")
+    TOO_LARGE = r"the writable layer of sandbox '[^']+' is larger than 24 MiB"
+
+    def test_beyond_its_size_commands_end_and_can_only_clean_up(self):
+        box = self.watched(24)
+        idle = box.popen("sleep", "1000")
+        self.ended(box.sh(WRITER), self.TOO_LARGE)
+        self.ended(self.finish(idle), self.TOO_LARGE)
+        self.assertIn("larger than it may be", self.said(box))
+        size = int(box.out("du -sk /root").split()[0])
+        self.assertLess(size, 24 * 1024 * 16, "ended long after it was too large")
+        # it stays, and what runs in it can remove files, and write none
+        got = box.sh("head -c 64K /dev/zero > /root/more")
+        self.assertNotEqual(got.code, 0, got)
+        self.assertEqual(box.out("wc -c < /root/more"), "0")
+        box.out("rm /root/f*")
+        self.eventually(lambda: box.sh("echo fine > /root/fine").code == 0)
+        self.assertEqual(box.out("cat /root/fine"), "fine")
+        # and it is watched as before
+        self.ended(box.sh(WRITER), self.TOO_LARGE)
+
+    def test_what_a_command_left_behind_is_watched(self):
+        box = self.watched(24)
+        box.out(f"({WRITER}) > /dev/null 2>&1 &")
+        self.eventually(lambda: "larger than it may be" in self.said(box),
+                        within=30)
+        self.eventually(lambda: box.out("ps -e -o comm= | grep -cw head || :") == "0")
+
+    def test_directories_that_nobody_may_read_count(self):
+        box = self.watched(24)
+        hidden = "mkdir /root/d; chmod 0 /root/d; cd /root/d; i=0;" \
+                 " while :; do head -c 512K /dev/zero > f$i; i=$((i+1)); done"
+        self.ended(box.sh(hidden), self.TOO_LARGE)
+
+    def test_too_many_files_are_too_large(self):
+        box = self.watched(4)
+        got = box.exec("python3", "-c", FILE_MAKER)
+        self.ended(got, r"has more files than a layer of 4 MiB may have|is larger than 4 MiB")
+
+
+class TakingBlocks(WatchedTest):
+    """No watcher is as fast as a call that takes blocks without writing them."""
+
+    modes = ("root", "user", "served")
+
+    def test_no_call_takes_blocks_unwritten(self):
+        box = self.made()
+        got = box.exec("python3", "-c", TAKE_BLOCKS)
+        self.assertEqual(got.code, 0, got)
+        refused = "ENOTSUP"  # the same number
+        self.assertEqual(got.text.split(), [refused] * 7 + ["ok", str(1 << 20)])
+
+
+class FloorOfTheDisk(WatchedTest):
+    """Below the floor a sandbox that writes is ended, also when it writes where no tree leads."""
+
+    modes = ("root",)
+
+    def setUp(self):
+        self.disk = tempfile.mkdtemp(prefix="f", dir=BASE)
+        self.addCleanup(self.unmount)  # after everything else is cleaned up
+        super().setUp()
+
+    def mount(self, *options):
+        image, place = os.path.join(self.disk, "image"), os.path.join(self.disk, "mnt")
+        with open(image, "wb") as handle:
+            handle.truncate(256 << 20)
+        subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", *options, image], check=True)
+        os.mkdir(place)
+        subprocess.run(["mount", "-o", "loop", image, place], check=True)
+        self.home = os.path.join(place, "home")
+        return place
+
+    def unmount(self):
+        place = os.path.join(self.disk, "mnt")
+        if os.path.ismount(place):
+            subprocess.run(["umount", place], check=True)
+        shutil.rmtree(self.disk)
+
+    def test_deleted_files_that_are_open(self):
+        place = self.mount()
+        innocent, box = self.made(), self.made()
+        other = innocent.popen("sh", "-c", "echo up; exec sleep 1000")
+        self.assertEqual(other.stdout.readline(), b"up\n")
+        free = os.statvfs(place).f_bavail
+        got = box.sh("exec 3> /root/f; rm /root/f; while :; do head -c 256K /dev/zero >&3; done")
+        self.ended(got, r"the file system with the writable layer of sandbox '[^']+' is nearly full")
+        self.eventually(lambda: os.statvfs(place).f_bavail > free * 0.9)
+        self.assertIsNone(other.poll(), "who writes nothing goes on")
+        self.eventually(lambda: box.sh("echo fine > /root/fine").code == 0)
+        other.kill()
+
+    def test_inodes(self):
+        self.mount("-N", "8192")
+        box = self.made()
+        got = box.exec("python3", "-c", FILE_MAKER)
+        self.ended(got, "has nearly no inodes left")
+        box.out("find /root -name 'n*' -delete")
+
+
+class WatcherAtRest(WatchedTest):
+    """Who has nothing to watch sleeps."""
+
+    modes = ("root", "user")
+
+    def test_no_wakeups_while_nothing_runs(self):
+        box = self.made()
+        box.out("true")
+        supervisor = box.supervisor()
+        surveyors = [p for p in box.host_processes() if p.comm == "cordon-survey"]
+        self.assertEqual(len(surveyors), 1)
+
+        def wakeups():
+            return [p.status("voluntary_ctxt_switches") for p in (supervisor, *surveyors)]
+
+        def rests():
+            before = wakeups()
+            threading.Event().wait(2)  # two looks of a watcher that does not sleep
+            return before == wakeups()
+
+        self.eventually(rests, within=20)
+
+    def test_ephemeral_sandboxes_have_no_surveyor(self):
+        box = self.box()
+        with self.claiming(box):
+            proc = self.spawn("run", "host", "--", "sh", "-c", "echo up; exec sleep 1000")
+            self.assertEqual(proc.stdout.readline(), b"up\n")
+            found = [p for p in below([os.getpid()]) if p.comm == "cordon-survey"]
+            self.assertEqual(found, [])
+            proc.kill()
+            proc.wait()
+
 
 # --- 6. limits of ordinary users --------------------------------------------------------------
 

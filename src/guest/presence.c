@@ -1,0 +1,96 @@
+/*
+ * What a supervisor that watches the size of the writable layer hears from us: whether anything runs
+ * that could write, and how much was written.
+ *
+ * Presence is reported late, from a timer: a command that is over by then costs an exec neither a
+ * system call nor a wake-up of the supervisor. The report still comes when such a command has ended
+ * meanwhile, or many short commands could write unseen. Only the processes count: one that a command
+ * left behind is watched like the command.
+ */
+#include "guest/guest.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define REPORT_AFTER_NS (50 * NS_PER_MS) /* at 2 GiB/s 100 MiB are written by then */
+#define IO_MAX_BYTES 512                 /* of /proc/PID/io: seven lines */
+
+static void on_due(void *arg)
+{
+	struct guest *g = arg;
+	bool present = g->n_running || !scopes_are_free(&g->scopes);
+
+	g->presence_timer = 0;
+	if (present && g->presence_told)
+		return; /* the end of another process makes us look again */
+	g->presence_told = present;
+	channel_send(g, FRAME_PRESENCE, present ? FRAME_FLAG_BUSY : 0, 0, NULL, 0);
+}
+
+static void look_later(struct guest *g)
+{
+	if (!g->presence_timer)
+		g->presence_timer =
+			loop_add_timer(g->loop, clock_mono_ns() + REPORT_AFTER_NS, on_due, g);
+}
+
+void presence_began(struct guest *g)
+{
+	if (g->boot.switches & SWITCH_WATCHED && !g->presence_told)
+		look_later(g);
+}
+
+void presence_may_end(struct guest *g)
+{
+	if (g->presence_told && !g->n_running)
+		look_later(g);
+}
+
+/* --- how much was written -------------------------------------------------------------------- */
+
+/* What the process wrote to storage, with what children wrote that it has waited for. A process that does
+ * not show it counts as its own number: it comes and goes, and each change is taken for a write. */
+static uint64_t written_by(unsigned pid)
+{
+	char path[32], text[IO_MAX_BYTES];
+	AUTO_FD fd = -1;
+	ssize_t n = -1;
+	uint64_t v;
+	char *at;
+
+	snprintf(path, sizeof(path), "/proc/%u/io", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return pid;
+	text[n] = '\0';
+	at = strstr(text, "\nwrite_bytes: ");
+	if (!at)
+		return pid;
+	at += strlen("\nwrite_bytes: ");
+	at[strcspn(at, "\n")] = '\0';
+	return parse_u64(at, 0, UINT64_MAX, &v) < 0 ? pid : v;
+}
+
+void presence_count(struct guest *g)
+{
+	DIR *proc = opendir("/proc");
+	AUTO_BUF body = BUF_INIT(64);
+	struct dirent *d;
+	uint64_t pid, sum = 0;
+
+	while (proc && (d = readdir(proc)))
+		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) == 0)
+			sum += written_by((unsigned)pid);
+	if (proc)
+		closedir(proc);
+	number_encode(&body, sum);
+	channel_send(g, FRAME_COUNTED, 0, 0, body.p, body.n);
+}

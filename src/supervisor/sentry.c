@@ -1,0 +1,211 @@
+#include "supervisor/sentry.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "supervisor/surveyor.h"
+#include "supervisor/watch.h"
+
+#define MIB (1ull << 20)
+#define STARVED_MS 1000 /* between looks while nothing runs and the sandbox waits for space */
+
+struct sentry {
+	int layer;
+	bool fresh;
+	bool busy;      /* something runs in the sandbox */
+	bool full;      /* what pid 1 was told last */
+	bool uncounted; /* the kernel counts no writes to this file system */
+	uint64_t looks;
+	struct watch watch;
+	struct surveyor surveyor;
+	loop_id timer, answer_watch;
+};
+
+static const char *const reason_text[] = {
+	// clang-format off
+	[END_NONE]   = "",
+	[END_LAYER]  = "the writable layer is larger than it may be",
+	[END_FILES]  = "the writable layer has more files than it may have",
+	[END_SPACE]  = "the file system of the writable layer is nearly full",
+	[END_INODES] = "the file system of the writable layer has nearly no inodes left",
+	// clang-format on
+};
+static_assert(ARRAY_SIZE(reason_text) == END_REASON_COUNT, "a reason has no text");
+
+static int read_space(const struct sentry *y, struct watch_space *ret, long *ret_type)
+{
+	struct statfs f;
+
+	if (fstatfs(y->layer, &f) < 0)
+		return -errno;
+	*ret = (struct watch_space){
+		.free = (uint64_t)f.f_bavail * (uint64_t)f.f_bsize,
+		.total = (uint64_t)f.f_blocks * (uint64_t)f.f_bsize,
+		.files_free = f.f_ffree,
+		.files_total = f.f_files,
+	};
+	if (ret_type)
+		*ret_type = (long)f.f_type;
+	return 0;
+}
+
+static void tell(struct supervisor *s, enum frame_type type, uint64_t number)
+{
+	AUTO_BUF body = BUF_INIT(16);
+	AUTO_BUF b = BUF_INIT(64);
+
+	number_encode(&body, number);
+	frame_put(&b, type, 0, 0, body.p, body.n);
+	/* a pid 1 that takes no frame is broken, and its commands must not go on unwatched */
+	if (send(s->instance.channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)b.n)
+		process_kill(&s->instance);
+}
+
+/* Acts on what watch.h said. */
+static void carry_out(struct supervisor *s, enum end_reason why)
+{
+	struct sentry *y = s->sentry;
+	bool full = watch_is_full(&y->watch);
+
+	if (full != y->full) {
+		y->full = full;
+		tell(s, FRAME_FULL, full);
+	}
+	if (why == END_NONE || s->life != LIFE_RUNNING)
+		return;
+	log_line(LOG_INFO, "ending all commands: %s", reason_text[why]);
+	supervisor_note(s, reason_text[why]);
+	tell(s, FRAME_END, (uint64_t)why);
+}
+
+static void look(struct supervisor *s, bool idle);
+
+static void on_due(void *arg)
+{
+	struct supervisor *s = arg;
+
+	s->sentry->timer = 0;
+	look(s, false);
+}
+
+static void order_survey(struct supervisor *s)
+{
+	if (!surveyor_order(&s->sentry->surveyor))
+		carry_out(s, watch_unmeasured(&s->sentry->watch));
+}
+
+static void look(struct supervisor *s, bool idle)
+{
+	struct sentry *y = s->sentry;
+	struct watch_space now;
+	struct watch_order o;
+
+	loop_remove(s->loop, &y->timer);
+	if (s->life != LIFE_RUNNING || read_space(y, &now, NULL) < 0)
+		return;
+	y->looks++;
+	o = watch_look(&y->watch, &now, idle);
+	carry_out(s, END_NONE); /* there may be space again */
+	if (o.ask && y->uncounted)
+		carry_out(s, watch_counted(&y->watch, y->looks));
+	else if (o.ask)
+		tell(s, FRAME_COUNT, 0);
+	if (o.measure)
+		order_survey(s);
+	if (y->busy || y->watch.starved)
+		y->timer = loop_add_timer(
+			s->loop, clock_mono_ns() + (y->busy ? o.next_ms : STARVED_MS) * NS_PER_MS,
+			on_due, s);
+}
+
+static void on_answer(void *arg, int fd, uint32_t events)
+{
+	struct supervisor *s = arg;
+	struct sentry *y = s->sentry;
+	struct survey found;
+	int r = surveyor_answer(&y->surveyor, &found);
+
+	if (r == 0)
+		return;
+	if (r < 0) {
+		loop_remove(s->loop, &y->answer_watch);
+		log_line(LOG_WARN, "who measures the writable layer ended");
+		if (y->watch.measuring)
+			carry_out(s, watch_unmeasured(&y->watch));
+		return;
+	}
+	log_line(LOG_DEBUG, "the writable layer has %llu MiB in %llu files",
+		 (unsigned long long)(found.bytes / MIB), (unsigned long long)found.files);
+	carry_out(s, watch_measured(&y->watch, &(struct watch_size){ found.bytes, found.files }));
+}
+
+int sentry_post(struct supervisor *s, int layer, bool fresh, struct err *e)
+{
+	struct sentry *y = xcalloc(1, sizeof(*y));
+
+	s->sentry = y;
+	y->surveyor = SURVEYOR_NONE;
+	y->fresh = fresh;
+	y->layer = fcntl(layer, F_DUPFD_CLOEXEC, 3);
+	return y->layer < 0 ? err_sys(e, errno, "open the writable layer") : 0;
+}
+
+int sentry_start(struct supervisor *s, struct err *e)
+{
+	uint64_t most = spec_root_disk_mib(&s->record.spec) * MIB;
+	struct sentry *y = s->sentry;
+	struct watch_space now;
+	long type;
+	int r;
+
+	if (!y)
+		return 0;
+	r = read_space(y, &now, &type);
+	if (r < 0)
+		return err_sys(e, -r, "ask what the file system of the writable layer has");
+	y->uncounted = type == TMPFS_MAGIC || type == RAMFS_MAGIC;
+	watch_init(&y->watch, most, y->fresh, &now);
+	if (surveyor_start(&y->surveyor, y->layer, s->instance.pidfd, y->watch.most.files, e) < 0)
+		return -1;
+	y->answer_watch = loop_add_fd(s->loop, y->surveyor.socket, LOOP_READ, on_answer, s);
+	return y->answer_watch ? 0 : err_sys(e, errno, "watch the writable layer");
+}
+
+void sentry_presence(struct supervisor *s, bool busy)
+{
+	if (!s->sentry)
+		return;
+	log_line(LOG_DEBUG, "the writable layer is %s", busy ? "in use" : "at rest");
+	s->sentry->busy = busy;
+	look(s, !busy);
+}
+
+void sentry_counted(struct supervisor *s, struct str body)
+{
+	uint64_t written;
+
+	if (s->sentry && number_decode(body, &written) == 0)
+		carry_out(s, watch_counted(&s->sentry->watch, written));
+}
+
+void sentry_stop(struct supervisor *s)
+{
+	struct sentry *y = s->sentry;
+
+	if (!y)
+		return;
+	loop_remove(s->loop, &y->timer);
+	loop_remove(s->loop, &y->answer_watch);
+	surveyor_end(&y->surveyor);
+	fd_closep(&y->layer);
+	free_p(&s->sentry);
+}

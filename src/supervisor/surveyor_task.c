@@ -1,0 +1,78 @@
+#include "supervisor/surveyor_task.h"
+
+#include <linux/capability.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "base/raw.h"
+
+/* Its own numbers for what it keeps; everything else is closed, the lock of the record first of all. */
+enum { SOCKET, LAYER, KEPT_MAX };
+
+#define NAME "cordon-survey"
+
+static long drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	data[0].effective = data[0].permitted = 1u << CAP_DAC_READ_SEARCH;
+	return RAW2(SYS_capset, &head, data);
+}
+
+/* Descriptors that are not kept are used before they are closed. */
+static long keep_descriptors(const struct surveyor_memory *m)
+{
+	long r = RAW3(SYS_dup3, m->socket, SOCKET, 0);
+
+	if (r >= 0)
+		r = RAW3(SYS_dup3, m->layer, LAYER, 0);
+	return r < 0 ? r : RAW3(SYS_close_range, KEPT_MAX, ~0u, 0);
+}
+
+/* In the sandbox's user namespace directories of its ids can be read whatever their modes are, and
+ * nobody else's. */
+static long confine(const struct surveyor_memory *m)
+{
+	long r;
+
+	if ((r = RAW5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) < 0 ||
+	    (r = RAW2(SYS_setns, m->pidfd, CLONE_NEWUSER)) < 0 || (r = drop_capabilities()) < 0)
+		return r;
+	if (m->ruleset >= 0 && (r = RAW2(SYS_landlock_restrict_self, m->ruleset, 0)) < 0)
+		return r;
+	/* after the last change of credentials, which may clear it */
+	if ((r = RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) < 0 ||
+	    (r = keep_descriptors(m)) < 0)
+		return r;
+	RAW5(SYS_prctl, PR_SET_NAME, NAME, 0, 0, 0);
+	return m->filter.len ? RAW3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &m->filter) : 0;
+}
+
+static void count(struct surveyor_memory *m)
+{
+	m->result = (struct survey){ 0 };
+	survey_tree(LAYER, "upper", m->most_files, &m->room, &m->result);
+	survey_tree(LAYER, "work", m->most_files, &m->room, &m->result);
+	RAW3(SYS_madvise, &m->room, sizeof(m->room),
+	     MADV_DONTNEED); /* none of it is needed again */
+}
+
+void surveyor_task(void *memory)
+{
+	struct surveyor_memory *m = memory;
+	char c = 0;
+
+	if (confine(m) < 0)
+		raw_exit(1);
+	while (RAW3(SYS_read, SOCKET, &c, 1) == 1) {
+		count(m);
+		if (RAW3(SYS_write, SOCKET, &c, 1) != 1)
+			break;
+	}
+	raw_exit(0);
+}

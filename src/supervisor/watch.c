@@ -1,0 +1,232 @@
+#include "supervisor/watch.h"
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t floor_of(uint64_t total, uint64_t most)
+{
+	uint64_t part = total / WATCH_FLOOR_PART;
+
+	return part < most ? part : most;
+}
+
+void watch_init(struct watch *w, uint64_t most_bytes, bool fresh, const struct watch_space *now)
+{
+	*w = (struct watch){ .most = { most_bytes, most_bytes / WATCH_BYTES_PER_FILE },
+			     .known = fresh,
+			     .high = now->free,
+			     .files_high = now->files_free };
+}
+
+/* What the file system may lose before the layer is measured. */
+static uint64_t bytes_left(const struct watch *w)
+{
+	uint64_t slack = w->most.bytes / WATCH_SLACK_PART;
+
+	return max(w->known ? less(w->most.bytes, w->size.bytes) : 0, slack);
+}
+
+static uint64_t files_left(const struct watch *w)
+{
+	uint64_t slack = w->most.files / WATCH_SLACK_PART;
+
+	return max(w->known ? less(w->most.files, w->size.files) : 0, slack);
+}
+
+/* One that was too large may have been cleaned up: who does that waits to be allowed to write. */
+static bool may_be_smaller(const struct watch *w, const struct watch_space *now, bool idle)
+{
+	return w->over && (idle || less(now->free, w->then) > w->most.bytes / WATCH_SLACK_PART);
+}
+
+static void begin_measuring(struct watch *w, const struct watch_space *now)
+{
+	w->measuring = true;
+	w->then = now->free;
+	w->files_then = now->files_free;
+	w->then_counted = w->late = false;
+}
+
+/* Below the floor: true when pid 1 must be asked. The first answer is what later ones are compared with. */
+static bool judge_space(struct watch *w, const struct watch_space *now)
+{
+	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
+
+	if (!low) {
+		w->low = w->counted = false;
+		return false;
+	}
+	if (w->low && w->counted && less(w->low_free, now->free) < WATCH_FALL_BYTES) {
+		w->low_free = max(w->low_free, now->free);
+		return false;
+	}
+	w->low = true;
+	w->low_free = now->free;
+	return true;
+}
+
+/* The same of inodes: true when the layer must be measured. Making an empty file is no write. */
+static bool judge_files(struct watch *w, const struct watch_space *now)
+{
+	bool low =
+		now->files_total && now->files_free < floor_of(now->files_total, now->files_total);
+
+	if (!low) {
+		w->low_files = w->based = false;
+		return false;
+	}
+	if (w->low_files && w->based &&
+	    less(w->low_files_free, now->files_free) < WATCH_FALL_FILES) {
+		w->low_files_free = max(w->low_files_free, now->files_free);
+		return false;
+	}
+	w->low_files = true;
+	w->low_files_free = now->files_free;
+	return true;
+}
+
+/* How long until BYTES and FILES can be gone. */
+static unsigned time_for(uint64_t bytes, uint64_t files)
+{
+	uint64_t ms = bytes / WATCH_BYTES_PER_MS, for_files = files / WATCH_FILES_PER_MS;
+
+	ms = for_files < ms ? for_files : ms;
+	return ms < WATCH_SOONEST_MS  ? WATCH_SOONEST_MS
+	       : ms > WATCH_LATEST_MS ? WATCH_LATEST_MS
+				      : (unsigned)ms;
+}
+
+/* Of N that are free: until the floor, or below it until none is left. */
+static uint64_t until_floor(uint64_t n, uint64_t floor)
+{
+	return n > floor ? n - floor : n;
+}
+
+static unsigned next_look(const struct watch *w, const struct watch_space *now, uint64_t lost,
+			  uint64_t files_lost, bool waits)
+{
+	uint64_t bytes = less(bytes_left(w), lost), files = less(files_left(w), files_lost);
+	uint64_t free = until_floor(now->free, floor_of(now->total, WATCH_FLOOR_BYTES));
+	uint64_t files_free =
+		until_floor(now->files_free, floor_of(now->files_total, now->files_total));
+
+	if (waits)
+		return WATCH_SOONEST_MS; /* for an answer: what comes next depends on it */
+	return time_for(bytes < free ? bytes : free,
+			!now->files_total || files < files_free ? files : files_free);
+}
+
+struct watch_order watch_look(struct watch *w, const struct watch_space *now, bool idle)
+{
+	struct watch_order o = { 0 };
+	uint64_t lost, files_lost;
+	bool must;
+
+	w->high = max(w->high, now->free);
+	w->files_high = max(w->files_high, now->files_free);
+	lost = w->high - now->free;
+	files_lost = w->files_high - now->files_free;
+	o.ask = judge_space(w, now);
+	must = judge_files(w, now) || lost > bytes_left(w) || files_lost > files_left(w) ||
+	       may_be_smaller(w, now, idle);
+	if (must && !w->measuring) {
+		begin_measuring(w, now);
+		o.measure = o.ask = true;
+	}
+	w->late = w->measuring && less(w->then, now->free) > w->most.bytes / WATCH_PATIENCE_PART;
+	o.ask = (o.ask || w->late) && !w->asked;
+	w->asked |= o.ask;
+	w->starved &= w->low || w->low_files;
+	o.next_ms = next_look(w, now, lost, files_lost, w->asked || must);
+	return o;
+}
+
+static bool exceeds(const struct watch_size *a, const struct watch_size *b)
+{
+	return a->bytes > b->bytes || a->files > b->files;
+}
+
+/* The commands are ended. What they still wrote until then is found when the layer is measured next. */
+static enum end_reason become_over(struct watch *w, enum end_reason why)
+{
+	w->over = true;
+	w->over_size = (struct watch_size){ UINT64_MAX / 2, UINT64_MAX / 2 };
+	return why;
+}
+
+/* Too large. What was so already when this sandbox started is let be until it grows. */
+static enum end_reason judge_over(struct watch *w, bool knew)
+{
+	struct watch_size grown = { w->over_size.bytes + w->most.bytes / WATCH_SLACK_PART,
+				    w->over_size.files + w->most.files / WATCH_SLACK_PART };
+
+	if (w->over ? exceeds(&w->size, &grown) : knew)
+		return become_over(w, w->size.bytes > w->most.bytes ? END_LAYER : END_FILES);
+	if (!w->over || w->size.bytes < w->over_size.bytes)
+		w->over_size.bytes = w->size.bytes;
+	if (!w->over || w->size.files < w->over_size.files)
+		w->over_size.files = w->size.files;
+	w->over = true;
+	return END_NONE;
+}
+
+enum end_reason watch_measured(struct watch *w, const struct watch_size *size)
+{
+	bool knew = w->known, files_grew;
+
+	files_grew = w->low_files && w->based && size->files > w->low_files_size;
+	if (w->low_files) {
+		w->based = !files_grew; /* until they are ended more are made */
+		w->low_files_size = size->files;
+	}
+	w->measuring = false;
+	w->known = true;
+	w->size = *size;
+	w->high = w->then;
+	w->files_high = w->files_then;
+	if (exceeds(size, &w->most))
+		return judge_over(w, knew);
+	w->over = false;
+	w->starved |= files_grew;
+	return files_grew ? END_INODES : END_NONE;
+}
+
+enum end_reason watch_unmeasured(struct watch *w)
+{
+	w->measuring = false;
+	w->high = w->then;
+	w->files_high = w->files_then;
+	return become_over(w, END_LAYER);
+}
+
+enum end_reason watch_counted(struct watch *w, uint64_t written)
+{
+	bool wrote = w->counted && written != w->written;
+	bool late = w->late && w->then_counted && !w->over && written != w->then_written;
+
+	w->asked = false;
+	if (w->measuring && !w->then_counted) {
+		w->then_counted = true;
+		w->then_written = written;
+	}
+	if (late)
+		return become_over(w, END_LAYER); /* it keeps us from knowing */
+	if (!w->low)
+		return END_NONE;
+	w->counted = !wrote; /* what is written until they are ended does not count */
+	w->written = written;
+	w->starved |= wrote;
+	return wrote ? END_SPACE : END_NONE;
+}
+
+bool watch_is_full(const struct watch *w)
+{
+	return w->over || w->starved;
+}

@@ -1,0 +1,247 @@
+/* When a writable layer is looked at, measured, and its commands are ended. */
+#include "supervisor/watch.h"
+
+#include "t.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+static struct watch_space space(uint64_t free_mib, uint64_t files_free)
+{
+	return (struct watch_space){ free_mib * MIB, 1024 * GIB, files_free, 10000000 };
+}
+
+static struct watch fresh(uint64_t free_mib)
+{
+	struct watch_space now = space(free_mib, 9000000);
+	struct watch w;
+
+	watch_init(&w, 4 * GIB, true, &now);
+	return w;
+}
+
+static struct watch_order look(struct watch *w, uint64_t free_mib)
+{
+	struct watch_space now = space(free_mib, 9000000);
+
+	return watch_look(w, &now, false);
+}
+
+static enum end_reason measured(struct watch *w, uint64_t mib)
+{
+	return watch_measured(w, &(struct watch_size){ mib * MIB, 1000 });
+}
+
+static void test_what_cannot_be_too_large_is_not_measured(void)
+{
+	struct watch w = fresh(500000);
+	struct watch_order o = look(&w, 500000);
+
+	T_TRUE(!o.measure && !o.ask);
+	T_INT(o.next_ms, WATCH_LATEST_MS);
+	T_TRUE(!look(&w, 500000 - 4095).measure);
+	T_TRUE(look(&w, 500000 - 4097).measure);
+	T_TRUE(!look(&w, 500000 - 5000).measure); /* one at a time */
+}
+
+static void test_looks_come_closer(void)
+{
+	struct watch w = fresh(500000);
+	unsigned last = WATCH_LATEST_MS;
+
+	for (uint64_t lost = 0; lost < 4096; lost += 512) {
+		unsigned next = look(&w, 500000 - lost).next_ms;
+
+		T_TRUE(next <= last);
+		last = next;
+	}
+	T_TRUE(last < 150);
+	T_INT(look(&w, 500000 - 4090).next_ms, WATCH_SOONEST_MS);
+	/* and where the disk is nearly full */
+	w = fresh(1100);
+	T_INT(look(&w, 1100).next_ms, (1100 - 1024) / 4);
+}
+
+/* The space went elsewhere: what the layer may grow counts from now on. */
+static void test_others_take_space(void)
+{
+	struct watch w = fresh(500000);
+
+	T_TRUE(look(&w, 400000).measure);
+	T_INT(measured(&w, 96), END_NONE);
+	T_TRUE(!look(&w, 400000 - 3990).measure);
+	T_TRUE(look(&w, 400000 - 4010).measure);
+}
+
+/* Space that somebody gives back must not hide what the layer takes afterwards. */
+static void test_others_give_space_back(void)
+{
+	struct watch w = fresh(500000);
+
+	T_TRUE(!look(&w, 700000).measure);
+	T_TRUE(look(&w, 700000 - 4100).measure);
+}
+
+static void test_too_large(void)
+{
+	struct watch w = fresh(500000);
+
+	T_TRUE(look(&w, 490000).measure);
+	T_INT(measured(&w, 4097), END_LAYER);
+	T_TRUE(watch_is_full(&w));
+	/* what was still written before the end is no growth after it */
+	T_TRUE(look(&w, 480000).measure);
+	T_INT(measured(&w, 6000), END_NONE);
+	/* cleaning up goes on … */
+	T_TRUE(!look(&w, 480010).measure);
+	T_TRUE(look(&w, 481000).measure);
+	T_INT(measured(&w, 5000), END_NONE);
+	T_TRUE(watch_is_full(&w));
+	/* … growing does not … */
+	T_TRUE(look(&w, 480800).measure);
+	T_INT(measured(&w, 5200), END_LAYER);
+	/* … and in the end all is as before */
+	T_TRUE(look(&w, 486000).measure);
+	T_INT(measured(&w, 100), END_NONE);
+	T_TRUE(!watch_is_full(&w));
+}
+
+/* Nobody told how large it was when the sandbox started. */
+static void test_found_too_large(void)
+{
+	struct watch_space now = space(500000, 9000000);
+	struct watch w;
+
+	watch_init(&w, 4 * GIB, false, &now);
+	T_TRUE(!look(&w, 500000 - 60).measure);
+	T_TRUE(look(&w, 500000 - 70).measure);
+	T_INT(measured(&w, 5000), END_NONE);
+	T_TRUE(watch_is_full(&w));
+	T_TRUE(look(&w, 500000 - 200).measure);
+	T_INT(measured(&w, 5100), END_LAYER);
+}
+
+static void test_too_many_files(void)
+{
+	struct watch w = fresh(500000);
+	struct watch_space now = space(500000, 9000000 - (4 * GIB / 4096) - 1);
+
+	T_TRUE(watch_look(&w, &now, false).measure);
+	T_INT(watch_measured(&w, &(struct watch_size){ MIB, UINT64_MAX }), END_FILES);
+}
+
+static void test_idle_after_too_large(void)
+{
+	struct watch w = fresh(500000);
+	struct watch_space now = space(495000, 9000000);
+
+	T_TRUE(look(&w, 495000).measure);
+	T_INT(measured(&w, 5000), END_LAYER);
+	T_TRUE(watch_look(&w, &now, true).measure); /* it may have been cleaned up */
+	T_INT(measured(&w, 1), END_NONE);
+	T_TRUE(!watch_look(&w, &now, true).measure);
+}
+
+static void test_below_the_floor(void)
+{
+	struct watch w = fresh(1100);
+
+	T_TRUE(!look(&w, 1030).ask);
+	T_TRUE(look(&w, 1000).ask); /* what is compared with later */
+	T_INT(watch_counted(&w, 7), END_NONE);
+	T_TRUE(!look(&w, 1000).ask); /* no worse */
+	T_TRUE(look(&w, 990).ask);
+	T_INT(watch_counted(&w, 7), END_NONE); /* somebody else's doing */
+	T_TRUE(!watch_is_full(&w));
+	T_TRUE(look(&w, 980).ask);
+	T_INT(watch_counted(&w, 8), END_SPACE);
+	T_TRUE(watch_is_full(&w));
+	/* what was written before the end does not end what comes after it */
+	T_TRUE(look(&w, 970).ask);
+	T_INT(watch_counted(&w, 9), END_NONE);
+	T_TRUE(!look(&w, 1000).ask); /* cleaning up */
+	T_TRUE(watch_is_full(&w));
+	T_TRUE(!look(&w, 1500).ask);
+	T_TRUE(!watch_is_full(&w));
+}
+
+static void test_the_floor_of_a_small_disk(void)
+{
+	struct watch_space now = { 50 * MIB, 500 * MIB, 0, 0 };
+	struct watch w;
+
+	watch_init(&w, 4 * GIB, true, &now);
+	T_TRUE(!watch_look(&w, &now, false).ask);
+	now.free = 24 * MIB;
+	T_TRUE(watch_look(&w, &now, false).ask);
+}
+
+static void test_inodes(void)
+{
+	struct watch_space now = { 500 * GIB, 1000 * GIB, 51000, 1000000 };
+	struct watch w;
+
+	watch_init(&w, 4 * GIB, true, &now);
+	T_TRUE(!watch_look(&w, &now, false).measure);
+	now.files_free = 49000;
+	T_TRUE(watch_look(&w, &now, false).measure);
+	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE);
+	now.files_free = 48000;
+	T_TRUE(watch_look(&w, &now, false).measure);
+	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 2000 }), END_NONE); /* others */
+	now.files_free = 47000;
+	T_TRUE(watch_look(&w, &now, false).measure);
+	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 3000 }), END_INODES);
+	now.files_free = 46900; /* made before the end */
+	T_TRUE(watch_look(&w, &now, false).measure);
+	T_INT(watch_measured(&w, &(struct watch_size){ MIB, 3100 }), END_NONE);
+	T_TRUE(watch_is_full(&w));
+	now.files_free = 60000;
+	watch_look(&w, &now, false);
+	T_TRUE(!watch_is_full(&w));
+}
+
+/* Who starves the measuring gains nothing. */
+static void test_a_measurement_that_does_not_end(void)
+{
+	struct watch w = fresh(500000);
+	struct watch_order o = look(&w, 495000);
+
+	T_TRUE(o.measure && o.ask);
+	T_INT(watch_counted(&w, 100), END_NONE);
+	T_TRUE(!look(&w, 495000 - 500).ask);
+	T_TRUE(look(&w, 495000 - 600).ask);
+	T_INT(watch_counted(&w, 100), END_NONE); /* others lost it */
+	T_TRUE(look(&w, 495000 - 700).ask);
+	T_INT(watch_counted(&w, 200), END_LAYER);
+	T_TRUE(watch_is_full(&w));
+	T_INT(measured(&w, 100), END_NONE); /* it was not so after all */
+	T_TRUE(!watch_is_full(&w));
+}
+
+static void test_nobody_measures(void)
+{
+	struct watch w = fresh(500000);
+
+	T_TRUE(look(&w, 490000).measure);
+	T_INT(watch_unmeasured(&w), END_LAYER);
+	T_TRUE(!look(&w, 490000).measure);
+}
+
+int main(void)
+{
+	T_RUN(test_what_cannot_be_too_large_is_not_measured);
+	T_RUN(test_looks_come_closer);
+	T_RUN(test_others_take_space);
+	T_RUN(test_others_give_space_back);
+	T_RUN(test_too_large);
+	T_RUN(test_found_too_large);
+	T_RUN(test_too_many_files);
+	T_RUN(test_idle_after_too_large);
+	T_RUN(test_below_the_floor);
+	T_RUN(test_the_floor_of_a_small_disk);
+	T_RUN(test_inodes);
+	T_RUN(test_a_measurement_that_does_not_end);
+	T_RUN(test_nobody_measures);
+	return t_end();
+}
