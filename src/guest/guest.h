@@ -84,7 +84,7 @@ void presence_count(struct guest *g);
 MUST_USE int server_open(struct guest *g);
 /* session.c */
 void sessions_reap(struct guest *g);
-/* Kills every process in the sandbox but us; clients are told the reason. */
+/* Kills every process of the payload's; clients are told the reason. */
 void sessions_end(struct guest *g, enum end_reason why);
 
 struct connection {

@@ -66,6 +66,8 @@ pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 /* Kills. AGAIN: call once more after letting the loop turn; SWEPT: everything was ended. */
 enum scope_state scope_kill(struct scope *c);
+/* Kills everyone but us and the deputy. */
+void scopes_kill(const struct scopes *s);
 /* The command ended. True when it surely left nobody behind. */
 bool scope_is_over(struct scopes *s, const struct scope *c);
 /* The command ended, its background children may live on. */

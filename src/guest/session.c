@@ -359,13 +359,12 @@ static void session_kill(struct session *s)
 		kill_pass(s);
 }
 
-/* One call reaches all of them, also those that are just being born: a fork waits for no signal. */
 void sessions_end(struct guest *g, enum end_reason why)
 {
 	for (struct session *s = g->sessions; s; s = s->next)
 		if (!s->ended)
 			s->end.ended = why;
-	kill(-1, SIGKILL); /* everyone but us */
+	scopes_kill(&g->scopes);
 }
 
 static void on_timeout(void *arg)

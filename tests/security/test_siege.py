@@ -820,12 +820,12 @@ print(os.fstat(fd).st_size)
 class WatchedTest(CordonTest):
     timeout = 90
 
-    def watched(self, mib):
+    def watched(self, mib, *opts):
         """A sandbox whose layer may have MIB, by the configuration: a size that nobody asked for."""
         os.makedirs(self.home, mode=0o700)
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": f"{mib}M"}}}, handle)
-        return self.made()
+        return self.made(*opts)
 
     def made(self, *opts):
         box = self.create(*opts)
@@ -871,6 +871,12 @@ class WatchedLayer(WatchedTest):
         self.eventually(lambda: "larger than it may be" in self.said(box),
                         within=30)
         self.eventually(lambda: box.out("ps -e -o comm= | grep -cw head || :") == "0")
+
+    def test_the_deputy_outlives_the_commands(self):
+        box = self.watched(24, "-v", f"{self.dir}:/shared")
+        self.ended(box.sh(f"({WRITER}) & ({WRITER}) & {WRITER}"), self.TOO_LARGE)
+        box.out("rm /root/f*; : > /root/g; chmod 4755 /root/g")
+        self.assertEqual(box.out("stat -c %a /root/g"), "4755")
 
     def test_directories_that_nobody_may_read_count(self):
         box = self.watched(24)
