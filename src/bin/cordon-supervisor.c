@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/fdpass.h"
 #include "base/log.h"
+#include "supervisor/neutral.h"
 #include "supervisor/supervisor.h"
 
 /* False: whoever started us got no record, and has told why. */
@@ -78,6 +79,7 @@ int main(int argc, char **argv)
 	for (int fd = SUPERVISOR_FD_LEASH; fd <= SUPERVISOR_FD_CONNECTION; fd++)
 		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */
 	s.record.dir = -1;
+	neutral_priorities(); /* before the first process of the sandbox */
 	supervisor_ahead(&s);
 	if (get_record(&s))
 		return supervisor_run(&s);

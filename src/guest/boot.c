@@ -222,6 +222,23 @@ static void raise_own_nofile(void)
 	}
 }
 
+/* The caller's right to real-time scheduling and negative nice values, as some users of the host have, is
+ * for commands only if the sandbox was created with these limits. */
+static void drop_priority_limits(const struct guest *g)
+{
+	static const int resources[] = { RLIMIT_NICE, RLIMIT_RTPRIO };
+
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
+		const struct rlimit none = { 0 };
+		bool wanted = false;
+
+		for (size_t k = 0; k < g->boot.n_rlimits; k++)
+			wanted |= g->boot.rlimit[k].resource == (uint32_t)resources[i];
+		if (!wanted)
+			IGNORE(setrlimit(resources[i], &none)); /* lowering always works */
+	}
+}
+
 int guest_boot(struct guest *g, struct err *e)
 {
 	static struct holder holder; /* its stack is used for a moment after we let it go */
@@ -244,6 +261,7 @@ int guest_boot(struct guest *g, struct err *e)
 	g->walls.rlimit = g->boot.rlimit;
 	g->walls.n_rlimits = g->boot.n_rlimits;
 	raise_own_nofile();
+	drop_priority_limits(g);
 	if (map_inner_namespace(g, &holder, e) < 0 || start_deputy(g, e) < 0 ||
 	    drop_privileges(g, e) < 0 || (g->deputy.pid && deputy_engage(&g->deputy, e) < 0))
 		return -1;

@@ -3,6 +3,7 @@ nobody had listed, privileges left in shared directories, pools that belong to t
 One class per finding, one test per hole; docs/security.md names them."""
 
 import base64
+import ctypes
 import errno
 import glob
 import json
@@ -1233,6 +1234,85 @@ class LogsAtATerminal(AttackTest):
         terminal = box.terminal("printf", r"\033[31mred")
         self.assertEqual(terminal.wait(), 0)
         self.assertIn(b"\033[31mred", terminal.seen)
+
+
+class CallersPriority(AttackTest):
+    """The kernel serves some callers first, or spares them. What they start inside is nobody special."""
+
+    modes = ("root",)  # others can have none of this
+
+    SHOW = ("cut -d' ' -f19,40,41 /proc/self/stat; cat /proc/self/oom_score_adj; ionice; "
+            "awk '/nice|realtime prio/ { print $(NF-1), $NF }' /proc/self/limits; "
+            "(echo -1 > /proc/self/oom_score_adj) 2> /dev/null && echo spared again; "
+            "nice -n -1 sh -c 'cut -d\" \" -f19 /proc/self/stat' 2> /dev/null; "
+            "chrt -f 1 true 2> /dev/null && echo real-time; true")
+    NEUTRAL = ["0 0 0", "0", "none: prio 0", "0 0", "0 0", "0"]  # nice, rt priority and policy are the first
+
+    def privileged(self):
+        """In the client before it is executed: every advantage that root can give it."""
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
+        ctypes.CDLL(None).syscall(251, 1, 0, 1 << 13)  # ioprio_set: real-time class
+        self.with_resources("-1000")
+
+    @staticmethod
+    def with_resources(score):
+        """What needs CAP_SYS_RESOURCE, which root of some containers lacks."""
+        try:
+            resource.setrlimit(resource.RLIMIT_NICE, (40, 40))
+            resource.setrlimit(resource.RLIMIT_RTPRIO, (50, 50))
+            with open("/proc/self/oom_score_adj", "w") as handle:
+                handle.write(score)
+        except (OSError, ValueError):
+            pass
+
+    def inside(self, *words):
+        got = self.cordon(*words, "--", "sh", "-c", self.SHOW, preexec_fn=self.privileged)
+        self.assertEqual(got.errtext, "", got)
+        return got.text.splitlines()
+
+    def test_no_command_inherits_it(self):
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("create", "--quiet", "--name", box.name, "host", preexec_fn=self.privileged)
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(self.inside("exec", box.name), self.NEUTRAL)
+        self.assertEqual(box.out(self.SHOW).splitlines(), self.NEUTRAL)  # of a caller without
+        for process in box.host_processes():
+            with open(f"/proc/{process.pid}/stat") as stat_file, \
+                    open(f"/proc/{process.pid}/oom_score_adj") as score:
+                fields = stat_file.read().rpartition(")")[2].split()
+                self.assertEqual((fields[16], fields[38], score.read()), ("0", "0", "0\n"), process)
+        self.assertEqual(box.stop().code, 0)
+        got = self.cordon("start", "--quiet", box.name, preexec_fn=self.privileged)
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(box.out(self.SHOW).splitlines(), self.NEUTRAL)
+        self.assertEqual(self.inside("run", "--quiet", "host"), self.NEUTRAL)
+
+    def test_what_is_worse_stays(self):
+        def disadvantaged():
+            os.setpriority(os.PRIO_PROCESS, 0, 5)
+            with open("/proc/self/oom_score_adj", "w") as handle:
+                handle.write("300")
+
+        got = self.cordon("run", "--quiet", "host", "--", "sh", "-c",
+                          "cut -d' ' -f19 /proc/self/stat; cat /proc/self/oom_score_adj",
+                          preexec_fn=disadvantaged)
+        self.assertEqual((got.code, got.text), (0, "5\n300\n"), got)
+
+    def test_a_limit_that_was_asked_for_is_given(self):
+        if resource.getrlimit(resource.RLIMIT_RTPRIO)[1] < 7 and not self.status_has_resource():
+            self.not_run("root may raise its limits only with CAP_SYS_RESOURCE")
+        got = self.cordon("run", "--quiet", "--rlimit", "rtprio=7", "host", "--", "sh", "-c",
+                          "awk '/realtime prio/ { print $(NF-1) }' /proc/self/limits",
+                          preexec_fn=lambda: self.with_resources("0"))
+        self.assertEqual((got.code, got.text), (0, "7\n"), got)
+
+    @staticmethod
+    def status_has_resource():
+        with open("/proc/self/status") as handle:
+            held = next(line for line in handle if line.startswith("CapEff:"))
+        return int(held.split()[1], 16) >> 24 & 1
 
 
 class HostImage(CordonTest):

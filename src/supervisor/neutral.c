@@ -1,0 +1,81 @@
+#include "supervisor/neutral.h"
+
+#include <fcntl.h>
+#include <linux/ioprio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#define HOST_INIT 1 /* its processors are those that are for everybody */
+#define OOM_FILE "/proc/self/oom_score_adj"
+
+#ifndef SCHED_RESET_ON_FORK
+#define SCHED_RESET_ON_FORK 0x40000000
+#endif
+
+/* musl's functions for this are stubs. */
+static void leave_real_time(void)
+{
+	const struct sched_param none = { 0 };
+	long policy = syscall(SYS_sched_getscheduler, 0);
+
+	if (policy < 0)
+		return;
+	policy &= ~SCHED_RESET_ON_FORK;
+	if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
+		IGNORE(syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none)); /* always allowed */
+}
+
+/* After nice and scheduling: the kernel derives it from them where nobody has set it. */
+static void lower_io(void)
+{
+	long now = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+	long class = now < 0 ? IOPRIO_CLASS_NONE : IOPRIO_PRIO_CLASS(now);
+
+	if (class == IOPRIO_CLASS_RT ||
+	    (class == IOPRIO_CLASS_BE && (now & (IOPRIO_NR_LEVELS - 1)) < IOPRIO_BE_NORM))
+		IGNORE(syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, 0)); /* always allowed */
+}
+
+void neutral_cpus(const cpu_set_t *mine, const cpu_set_t *theirs, cpu_set_t *ret)
+{
+	CPU_AND(ret, mine, theirs);
+	if (CPU_COUNT(ret) == 0)
+		*ret = *theirs;
+}
+
+static void leave_kept_cpus(void)
+{
+	cpu_set_t mine, theirs, both;
+
+	if (sched_getaffinity(0, sizeof(mine), &mine) < 0 ||
+	    sched_getaffinity(HOST_INIT, sizeof(theirs), &theirs) < 0)
+		return;
+	neutral_cpus(&mine, &theirs, &both);
+	if (!CPU_EQUAL(&mine, &both))
+		IGNORE(sched_setaffinity(0, sizeof(both), &both)); /* a cpuset may forbid it */
+}
+
+static void leave_oom_protection(void)
+{
+	AUTO_BUF score = BUF_INIT(64);
+
+	/* raising the score is always allowed */
+	if (io_read_file(AT_FDCWD, OOM_FILE, &score) == 0 && buf_str(&score)[0] == '-')
+		IGNORE(io_write_file(AT_FDCWD, OOM_FILE, "0"));
+}
+
+void neutral_priorities(void)
+{
+	leave_real_time();
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		IGNORE(setpriority(PRIO_PROCESS, 0, 0)); /* always allowed */
+	lower_io();
+	leave_kept_cpus();
+	leave_oom_protection();
+}

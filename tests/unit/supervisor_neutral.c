@@ -1,0 +1,41 @@
+/* Which processors a sandbox may have, of those that its caller has. */
+#include "supervisor/neutral.h"
+
+#include "t.h"
+
+static cpu_set_t set(unsigned bits)
+{
+	cpu_set_t s;
+
+	CPU_ZERO(&s);
+	for (unsigned i = 0; i < 32; i++)
+		if (bits >> i & 1)
+			CPU_SET(i, &s);
+	return s;
+}
+
+static void processors(void)
+{
+	static const struct {
+		unsigned mine, theirs, want;
+	} cases[] = {
+		{ 0xf, 0xf, 0xf },
+		{ 0x3, 0xf, 0x3 },  /* fewer: the caller's choice */
+		{ 0x1f, 0xf, 0xf }, /* one that is kept free of others */
+		{ 0x10, 0xf, 0xf }, /* nothing else */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cpu_set_t mine = set(cases[i].mine), theirs = set(cases[i].theirs), got;
+		cpu_set_t want = set(cases[i].want);
+
+		neutral_cpus(&mine, &theirs, &got);
+		T_TRUE(CPU_EQUAL(&got, &want));
+	}
+}
+
+int main(void)
+{
+	T_RUN(processors);
+	return t_end();
+}
