@@ -15,6 +15,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* As long as gateway and guest allow: each further address on the link that the payload sends to takes an entry in the
+ * table of neighbours, which all network namespaces of the machine share. */
+#define GUEST_V4_LEN 30u
+#define GUEST_V6_LEN 126u
+
 static uint8_t *reserve(struct netlink_batch *b, uint32_t n)
 {
 	uint32_t aligned = NLMSG_ALIGN(n);
@@ -186,10 +191,10 @@ void netlink_add_interface(struct netlink_batch *b, const struct netif *n)
 {
 	add_quiet_v6(b, NETIF_INDEX); /* before it comes up */
 	add_up(b, NETIF_INDEX, n->guest_mac);
-	add_address(b, AF_INET, n->guest_v4, 30);
+	add_address(b, AF_INET, n->guest_v4, GUEST_V4_LEN);
 	add_neighbour(b, AF_INET, n->gateway_v4, n->gateway_mac);
 	add_default_route(b, AF_INET, n->gateway_v4);
-	add_address(b, AF_INET6, n->guest_v6, 64);
+	add_address(b, AF_INET6, n->guest_v6, GUEST_V6_LEN);
 	add_neighbour(b, AF_INET6, n->gateway_v6, n->gateway_mac);
 	add_default_route(b, AF_INET6, n->gateway_v6);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -23,25 +24,28 @@ static bool takes_from_caller(const struct ids *ids)
 	return ids->mode != IDS_RANGE;
 }
 
-static uint64_t half_of(int resource)
+static void add_half_of(struct buf *text, int resource, unsigned unit)
 {
 	struct rlimit l;
 
-	return getrlimit(resource, &l) < 0 || l.rlim_cur == RLIM_INFINITY ? RLIM_INFINITY
-									  : l.rlim_cur / 2;
+	if (getrlimit(resource, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
+		buf_addf(text, " %d:%llu", resource, (unsigned long long)(l.rlim_cur / 2 / unit));
 }
 
 const char *const *shares_environment(struct plan *p, const struct ids *ids, uint64_t pids)
 {
-	static const int halved[] = { RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_MEMLOCK };
 	const char **list = plan_room(p, 2 * sizeof(*list));
 	char room[ENVIRONMENT_MAX_BYTES + 1];
 	AUTO_BUF text = BUF_IN(room, ENVIRONMENT_MAX_BYTES);
 
 	buf_addf(&text, HOLDER_LIMITS "=%d:%llu", RLIMIT_NPROC,
 		 (unsigned long long)(pids + OWN_PROCESSES));
-	for (size_t i = 0; takes_from_caller(ids) && i < ARRAY_SIZE(halved); i++)
-		buf_addf(&text, " %d:%llu", halved[i], (unsigned long long)half_of(halved[i]));
+	if (takes_from_caller(ids)) {
+		add_half_of(&text, RLIMIT_SIGPENDING, 1);
+		add_half_of(&text, RLIMIT_MSGQUEUE, 1);
+		/* the kernel compares the namespace's limit, in bytes, with the number of locked pages */
+		add_half_of(&text, RLIMIT_MEMLOCK, (unsigned)getpagesize());
+	}
 	list[0] = plan_str(p, buf_str(&text));
 	return list;
 }

@@ -25,12 +25,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -1318,6 +1321,116 @@ static void attack_hoard_tcp(void)
 	hold("tcp", sum, 0);
 }
 
+static void attack_hoard_udp(void)
+{
+	static char block[1400];
+	long n = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		struct sockaddr_in at = { .sin_family = AF_INET,
+					  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+		socklen_t length = sizeof(at);
+		int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+		if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+		    getsockname(fd, (struct sockaddr *)&at, &length) < 0)
+			break;
+		for (int k = 0; k < 90; k++) /* what a socket's queue takes */
+			n += sendto(fd, block, sizeof(block), 0, (struct sockaddr *)&at, length) >
+			     0;
+	}
+	hold("udp", n, 0);
+}
+
+/* Open files: a few processes, since each may have 1024 only. */
+static void attack_hoard_files(void)
+{
+	int ready[2];
+	char c;
+
+	if (pipe(ready) < 0)
+		return;
+	for (int i = 0; i < 60; i++) {
+		if (fork() == 0) {
+			for (int k = 0; k < 1000; k++)
+				open("/dev/null", O_RDONLY);
+			(void)!write(ready[1], "x", 1);
+			for (;;)
+				pause();
+		}
+		if (read(ready[0], &c, 1) != 1)
+			return;
+	}
+	hold("files", 60 * 1000, 0);
+}
+
+static void attack_hoard_epoll(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd[300];
+	long n = 0;
+
+	for (int i = 0; i < 300; i++)
+		fd[i] = eventfd(0, 0);
+	for (int i = 0; i < 300; i++) {
+		int epoll = epoll_create1(0);
+
+		for (int k = 0; k < 300; k++)
+			n += epoll_ctl(epoll, EPOLL_CTL_ADD, fd[k], &event) == 0;
+	}
+	hold("epoll", n, 0);
+}
+
+/* Names that are not there: the kernel remembers that, too. */
+static void attack_hoard_names(void)
+{
+	struct stat st;
+	char name[64];
+
+	for (long i = 0; i < 100000; i++) {
+		snprintf(name, sizeof(name), "/tmp/no-such-name-%ld", i);
+		stat(name, &st);
+	}
+	hold("names", 100000, 0);
+}
+
+static void attack_hoard_pipes(void)
+{
+	static char block[65536];
+	long n = 0;
+	int fd[2];
+
+	for (; n < 400 && pipe(fd) == 0; n++) {
+		fcntl(fd[1], F_SETPIPE_SZ, 1 << 20); /* while there is enough */
+		fcntl(fd[1], F_SETFL, O_NONBLOCK);
+		(void)!write(fd[1], block, sizeof(block));
+	}
+	hold("pipes", n, 0);
+}
+
+/* Neighbours on the sandbox's own link that do not exist. */
+static void attack_hoard_neighbours(void)
+{
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	FILE *list = fopen("/proc/net/if_inet6", "re");
+	char line[128], digits[3] = "";
+	long n = 0;
+
+	while (list && fgets(line, sizeof(line), list) && !strstr(line, "eth0"))
+		;
+	for (int i = 0; i < 8; i++) {
+		memcpy(digits, line + 2 * i, 2);
+		at.sin6_addr.s6_addr[i] = (uint8_t)strtoul(digits, NULL, 16);
+	}
+	for (int i = 16; i < 1000; i++) {
+		at.sin6_addr.s6_addr[14] = (uint8_t)(i >> 8);
+		at.sin6_addr.s6_addr[15] = (uint8_t)i;
+		n += sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&at, sizeof(at)) == 1;
+	}
+	hold("neighbours", n, 0);
+}
+
 /* One process for each of many users: a limit that counts per user sees one of each. */
 static void attack_hoard_processes(void)
 {
@@ -1410,14 +1523,19 @@ static void attack_filters_allowed(void)
 
 #define WATCHED_FILES 1600 /* in each of 128 instances: as many watches as a user usually has */
 
+static void watched_name(int i, char out[64])
+{
+	snprintf(out, 64, "/tmp/watched-%d", i);
+}
+
 static void take_watches(int instance)
 {
 	char name[64];
 
 	for (int i = 0; i < WATCHED_FILES; i++) {
-		snprintf(name, sizeof(name), "/tmp/watched-%d", i);
-		close(open(name, O_CREAT | O_RDWR, 0666));
-		inotify_add_watch(instance, name, IN_MODIFY);
+		watched_name(i, name);
+		if (inotify_add_watch(instance, name, IN_MODIFY) < 0)
+			break;
 	}
 }
 
@@ -1435,6 +1553,8 @@ static void take_counted_as(uid_t user, int ready)
 	do
 		snprintf(name, sizeof(name), "/%d-%d", (int)user, n++);
 	while (mq_open(name, O_CREAT | O_RDWR, 0600, &attr) >= 0);
+	while ((fd = shmget(IPC_PRIVATE, 1 << 18, 0600)) >= 0 && shmctl(fd, SHM_LOCK, NULL) == 0)
+		;
 	take_counted();
 	(void)!write(ready, "x", 1);
 	for (;;)
@@ -1450,6 +1570,12 @@ static void attack_hoard_per_user(void)
 	umask(0);
 	if (pipe(ready) < 0)
 		return;
+	for (int i = 0; i < WATCHED_FILES; i++) {
+		char name[64];
+
+		watched_name(i, name);
+		close(open(name, O_CREAT | O_RDWR, 0666));
+	}
 	for (; n < 3; n++) { /* one after the other: each takes all that is left */
 		if (fork() == 0)
 			take_counted_as((uid_t)n, ready[1]);
@@ -1528,6 +1654,12 @@ static const struct {
 	{ "hand-output", attack_hand_output },
 	{ "hoard-terminals", attack_hoard_terminals },
 	{ "hoard-tcp", attack_hoard_tcp },
+	{ "hoard-udp", attack_hoard_udp },
+	{ "hoard-files", attack_hoard_files },
+	{ "hoard-epoll", attack_hoard_epoll },
+	{ "hoard-names", attack_hoard_names },
+	{ "hoard-pipes", attack_hoard_pipes },
+	{ "hoard-neighbours", attack_hoard_neighbours },
 	{ "hoard-processes", attack_hoard_processes },
 	{ "filters", attack_filters },
 	{ "filters-allowed", attack_filters_allowed },
