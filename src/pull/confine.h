@@ -1,6 +1,7 @@
 /*
  * The walls around a worker, after its start and before its first hostile byte:
  *
+ *   root         DIR_FD is its root directory, and `..` of READ_FD, where it is a directory, ends there
  *   files        Landlock: nothing can be opened but beneath DIR_FD, and beneath READ_FD, where it is
  *                a directory, for reading (kernels without it: openat2
  *                with RESOLVE_IN_ROOT in the code that uses the names is the only wall)

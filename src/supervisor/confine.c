@@ -173,11 +173,21 @@ static int confine_files(struct supervisor *s, struct err *e)
 	return r;
 }
 
+static int confine_own_calls(const struct supervisor *s, struct err *e)
+{
+	bool root = geteuid() == 0;
+
+	if (s->network)
+		return root ? confine_calls(roots_door_filter, roots_door_filter_len, e)
+			    : confine_calls(door_filter, door_filter_len, e);
+	return root ? confine_calls(roots_closed_filter, roots_closed_filter_len, e)
+		    : confine_calls(closed_filter, closed_filter_len, e);
+}
+
 int supervisor_confine(struct supervisor *s, struct err *e)
 {
 	if (confine_capabilities(capabilities(s), e) < 0 || confine_files(s, e) < 0 ||
-	    (s->network ? confine_calls(door_filter, door_filter_len, e)
-			: confine_calls(closed_filter, closed_filter_len, e)) < 0)
+	    confine_own_calls(s, e) < 0)
 		return err_wrap(e, "confine the supervisor");
 	return 0;
 }

@@ -279,7 +279,8 @@ def make_root(path):
         os.chmod(tree, 0o755)
         copy_packages(packages, tree)
         # what no package owns: mount points, accounts, our init
-        for name in ("dev", "proc", "sys", "run", "mnt", "root", "tmp", "kernel/tests"):
+        for name in ("dev", "proc", "sys", "run", "mnt", "root", "tmp", "kernel/tests",
+                     "usr/local"):
             os.makedirs(os.path.join(tree, name), mode=0o755, exist_ok=True)
         os.chmod(os.path.join(tree, "tmp"), 0o1777)
         for name in ("passwd", "group"):

@@ -1,13 +1,15 @@
 /*
- * What a payload could reach that had taken over one of our processes: hijack PID.
+ * What a payload could reach that had taken over one of our processes: hijack PID FILE.
  *
  * Stops the process PID and has it make system calls itself, with all the walls that it put around itself:
- * for each of its directory descriptors, its working directory and its root it climbs as far up as `..` leads
- * and tries to open that directory, to list it, and to read `etc/passwd` there. Prints one line for each:
+ * for each of its directory descriptors and its working directory it climbs as far up as `..` leads and tries
+ * to open that directory, to list it, to read `etc/passwd` there, and to change the mode of the host's FILE.
+ * Prints one line for each:
  *
- *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno
+ *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *
- * SAME means the host's own (that of whoever runs this program), `other` a file or directory that is not.
+ * SAME means the host's own (that of whoever runs this program), `other` a file or directory that is not,
+ * `ended`, the last word then, that the process was killed for the call.
  * Then it lets the process go on as if nothing had been. Status 3: we have no right to trace it.
  */
 #define _GNU_SOURCE
@@ -105,16 +107,22 @@ static long call(const struct victim *v, long number, long a, long b, long c, lo
 	return (long)r.rax;
 }
 
-static long open_up(const struct victim *v, int fd, const char *name, int flags)
+/* Puts the way up and down again to NAME into its memory. */
+static long way_to(const struct victim *v, const char *name)
 {
-	char path[LEVELS * 3 + 64] = "";
+	char path[LEVELS * 3 + 512] = "";
 
 	for (int i = 0; i < LEVELS; i++)
 		strcat(path, "../");
-	strcat(path, name);
+	strncat(path, name, 500);
 	if (pwrite(v->mem, path, strlen(path) + 1, (off_t)v->text_at) < 0)
 		fail("write path");
-	return call(v, SYS_openat, fd, (long)v->text_at, flags | O_CLOEXEC, 0);
+	return (long)v->text_at;
+}
+
+static long open_up(const struct victim *v, int fd, const char *name, int flags)
+{
+	return call(v, SYS_openat, fd, way_to(v, name), flags | O_CLOEXEC, 0);
 }
 
 /* What the process opened as FD, compared with HOSTS; it closes it again. */
@@ -134,24 +142,27 @@ static const char *judge(const struct victim *v, long fd, const char *hosts)
 	return own.st_dev == theirs.st_dev && own.st_ino == theirs.st_ino ? "SAME" : "other";
 }
 
-static void climb(const struct victim *v, int fd, const char *name)
+static void climb(const struct victim *v, int fd, const char *name, const char *file_of_host)
 {
 	char link[64], path[4096];
 	ssize_t n;
-	long top, list, file;
+	long top, list, file, mode;
 
 	snprintf(link, sizeof(link), "/proc/%d/%s%s", (int)v->pid, fd == AT_FDCWD ? "" : "fd/",
 		 name);
 	n = readlink(link, path, sizeof(path) - 1);
 	path[n < 0 ? 0 : n] = '\0';
+	printf("%s %s top=", name, path);
 	top = open_up(v, fd, "", O_PATH | O_DIRECTORY);
-	printf("%s %s top=%s", name, path, judge(v, top, "/"));
+	printf("%s list=", judge(v, top, "/"));
 	list = open_up(v, fd, "", O_RDONLY | O_DIRECTORY);
-	printf(" list=%s", list < 0 ? strerrorname_np((int)-list) : "yes");
+	printf("%s read=", list < 0 ? strerrorname_np((int)-list) : "yes");
 	if (list >= 0)
 		(void)call(v, SYS_close, list, 0, 0, 0);
 	file = open_up(v, fd, "etc/passwd", O_RDONLY);
-	printf(" read=%s\n", judge(v, file, "/etc/passwd"));
+	printf("%s mode=", judge(v, file, "/etc/passwd"));
+	mode = call(v, SYS_fchmodat, fd, way_to(v, file_of_host), 0666, 0);
+	printf("%s\n", mode < 0 ? strerrorname_np((int)-mode) : "yes");
 }
 
 /* An ordinary user has no capability but over the namespace of the user's own sandboxes. */
@@ -174,6 +185,8 @@ int main(int argc, char **argv)
 	char path[64];
 	DIR *list;
 
+	if (argc != 3)
+		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	enter_namespace(v.pid);
 	if (ptrace(PTRACE_SEIZE, v.pid, NULL, NULL) < 0 ||
@@ -199,10 +212,10 @@ int main(int argc, char **argv)
 			fds[n_fds++] = atoi(d->d_name);
 	}
 	closedir(list);
-	climb(&v, AT_FDCWD, "cwd");
+	climb(&v, AT_FDCWD, "cwd", argv[2]);
 	for (int i = 0; i < n_fds; i++) {
 		snprintf(path, sizeof(path), "%d", fds[i]);
-		climb(&v, fds[i], path);
+		climb(&v, fds[i], path, argv[2]);
 	}
 	if (ptrace(PTRACE_SETREGS, v.pid, NULL, &v.saved) < 0 ||
 	    ptrace(PTRACE_DETACH, v.pid, NULL, NULL) < 0)

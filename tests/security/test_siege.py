@@ -21,8 +21,8 @@ import threading
 
 import netlab
 from attack import AttackTest, compiled
-from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES, CordonTest,
-                     below, cgroup_mounts)
+from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES,
+                     CordonTest, Process, below, cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
 from test_gateway import GatewayTest
@@ -1400,24 +1400,80 @@ class HostImage(CordonTest):
     test_configuration_below_usr_local_is_not_shown.modes = ("root", "container", "userns")
 
 
+LIBEXEC = os.path.join(os.path.dirname(os.path.dirname(CORDON)), "libexec", "cordon")
+
+
 class Hijacked(CordonTest):
     """Each process of ours that reads what a payload says, as if the payload had taken it over: hijack.c has
     it make system calls itself, behind its own walls."""
 
     modes = ("root", "user", "bare", "container", "delegated", "served", "served-user")
-    LINE = re.compile(r"(\w+) (.*) top=(\w+) list=(\w+) read=(\w+)")
+    LINE = re.compile(r"(\w+) (.*) top=(\w+)(?: list=(\w+))?(?: read=(\w+))?(?: mode=(\w+))?")
 
-    def reach(self, process):
-        """[(descriptor, path, what `..` ends at, listing it, reading etc/passwd there)], or None where we
-        may not trace it."""
-        got = subprocess.run([os.path.join(compiled("hijack.c"), "hijack"), str(process.pid)],
+    def reach(self, pid):
+        """[(descriptor, path, what `..` ends at, listing it, reading etc/passwd there, changing the mode of
+        a file of ours)], or None where we may not trace it."""
+        own = os.path.join(self.dir, "own")
+        with open(own, "w"):
+            pass
+        got = subprocess.run([os.path.join(compiled("hijack.c"), "hijack"), str(pid), own],
                              capture_output=True, text=True, timeout=COMMAND_SECONDS)
         if got.returncode == 3:
             return None
         self.assertEqual(got.returncode, 0, got)
-        found = [self.LINE.fullmatch(line) for line in got.stdout.splitlines() if line != "ended"]
+        found = [self.LINE.fullmatch(line) for line in got.stdout.splitlines()]
         self.assertTrue(all(found) and found, got)
         return [match.groups() for match in found]
+
+    def worker(self, *words, stdin, target=None):
+        """A worker of cordon-image as its parent starts it: a directory as descriptor 3, a socket as 4. The
+        socket is full, so that the worker waits when it wants to answer."""
+        target = target or tempfile.mkdtemp(prefix="target", dir=self.dir)
+        ours, theirs = socket.socketpair()
+        self.addCleanup(ours.close)
+        theirs.setblocking(False)
+        try:
+            while os.geteuid() == 0:  # another's worker speaks to us first
+                theirs.send(b"x" * 65536)
+        except BlockingIOError:
+            theirs.setblocking(True)
+        place = os.open(target, os.O_RDONLY)
+
+        def number():
+            for fd, other in ((place, 103), (theirs.fileno(), 104)):
+                os.dup2(fd, other)
+            for fd in (3, 4):
+                os.dup2(100 + fd, fd)
+
+        proc = subprocess.Popen([os.path.join(LIBEXEC, "cordon-image"), "--worker", *words], stdin=stdin,
+                                close_fds=False, preexec_fn=number)
+        self.addCleanup(proc.wait)
+        self.addCleanup(proc.kill)
+        os.close(place)
+        theirs.close()
+        if os.geteuid() != 0 and ours.recv(1) == b"u":  # in a user namespace, for which we have no ids
+            ours.send(b"s")
+        self.eventually(lambda: Process(proc.pid).status("Seccomp") == ["2"])
+        return proc
+
+    def test_no_worker_on_images_leads_to_the_hosts_files(self):
+        """One that waits for the next byte of an archive (that of a layer has the same walls), one that writes
+        no tree, and one that merges what is in a directory."""
+        archive = os.pipe()
+        self.addCleanup(os.close, archive[0])
+        self.addCleanup(os.close, archive[1])
+        workers = [self.worker("stage", stdin=archive[0]),
+                   self.worker("inflate", stdin=archive[0], target="/dev/null")]
+        if os.geteuid() == 0:
+            layers = os.open(self.dir, os.O_RDONLY | os.O_DIRECTORY)
+            self.addCleanup(os.close, layers)
+            workers.append(self.worker("merge", "nothing", stdin=layers))
+        for proc in workers:
+            for descriptor in self.reach(proc.pid):
+                self.assertNotIn("SAME", descriptor[2:5], (proc.args, descriptor))
+                self.assertNotEqual(descriptor[5], "yes", descriptor)
+
+    test_no_worker_on_images_leads_to_the_hosts_files.modes = ("root", "user", "container")
 
     def box_with_everything(self):
         """With a launcher, a gateway, and whatever else a sandbox can have beside it."""
@@ -1433,16 +1489,15 @@ class Hijacked(CordonTest):
         box = self.box_with_everything()
         seen = set()
         for process in box.host_processes():
-            reached = self.reach(process)
+            reached = self.reach(process.pid)
             seen.add(process.comm if reached else None)
             for descriptor in reached or ():
-                name, path, top, listing, reading = descriptor
+                self.assertNotEqual(descriptor[5], "yes", (process, descriptor))
                 if process.comm.startswith("cordon-superv"):
                     # it must find its record and its groups: what it opens on the way up Landlock refuses
-                    self.assertEqual((listing, reading), ("EACCES", "EACCES"), (process, descriptor))
+                    self.assertEqual(descriptor[3:5], ("EACCES", "EACCES"), (process, descriptor))
                 else:
-                    self.assertNotEqual(top, "SAME", (process, descriptor))
-                    self.assertNotEqual(reading, "SAME", (process, descriptor))
+                    self.assertNotIn("SAME", descriptor[2:5], (process, descriptor))
         self.assertIn("cordon-guest", seen)
         if MODE in ("root", "container"):
             self.assertLessEqual({"cordon-supervis", "cordon-gateway"}, seen)
