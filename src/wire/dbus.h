@@ -1,0 +1,80 @@
+/*
+ * D-Bus as far as one client needs it that asks a service manager for something: the login, calls
+ * out, and replies, errors and signals in.
+ *
+ * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types
+ * the signature names. Values are aligned to their size, counted from the start of the message; a body
+ * starts at a multiple of 8, so a body is built and read as if it began at 0. We write little endian and
+ * read both orders. Encode and decode only: no descriptors, no clock; nothing here trusts its input.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define DBUS_MESSAGE_MAX_BYTES 65536u /* what we ask for is answered in some hundred */
+#define DBUS_LOGIN_LINE_MAX_BYTES 512u
+
+enum dbus_type { DBUS_CALL = 1, DBUS_RETURN = 2, DBUS_ERROR = 3, DBUS_SIGNAL = 4 };
+
+/* --- login ----------------------------------------------------------------------------------- */
+
+/* Who we are, by the credentials of the socket; what the peer answers is one line. */
+void dbus_put_login(struct buf *b, uint32_t uid);
+/* Cuts the answer off the front of IN: 1 we are let in, 0 more bytes are needed, -EACCES we are not,
+ * -EPROTO for anything else. */
+MUST_USE int dbus_login_answer(struct str *in);
+/* Ends the login: messages follow. */
+void dbus_put_begin(struct buf *b);
+
+/* --- out ------------------------------------------------------------------------------------- */
+
+struct dbus_call {
+	uint32_t serial; /* not 0; the reply names it */
+	const char *destination, *path, *interface, *member;
+	const char *signature; /* of the body; "" where there is none */
+};
+
+/* The arguments, in a buffer that holds nothing else. */
+void dbus_put_u32(struct buf *body, uint32_t v);
+void dbus_put_string(struct buf *body, const char *s); /* object paths too */
+/* Before each element of an array of structures. */
+void dbus_put_struct(struct buf *body);
+/* The type of a variant; its value follows. TYPE is shorter than 256 bytes. */
+void dbus_put_variant(struct buf *body, const char *type);
+/* Elements follow that are aligned to ALIGN bytes (4 for strings and numbers, 8 for structures), then
+ * dbus_end_array() with what this returned. */
+size_t dbus_begin_array(struct buf *body, size_t align);
+void dbus_end_array(struct buf *body, size_t at, size_t align);
+/* Appends the call with BODY, which must not have failed. The bus starts no service for it. */
+void dbus_put_call(struct buf *b, const struct dbus_call *c, const struct buf *body);
+
+/* --- in -------------------------------------------------------------------------------------- */
+
+/* Slices point into the input. A field that the message does not have is empty. Strings hold no NUL and
+ * are followed by one. */
+struct dbus_message {
+	unsigned type;         /* of enum dbus_type, or one that we do not know */
+	uint32_t reply_serial; /* 0: it is no reply */
+	struct str path, interface, member, error, sender, signature;
+	struct str body;
+	bool big_endian;
+};
+
+/* Cuts one message off the front of IN: 1, 0 when more bytes are needed, -EPROTO. */
+MUST_USE int dbus_next(struct str *in, struct dbus_message *ret);
+
+/* Reads a body forward. Running out, or a string that is none, is sticky. */
+struct dbus_reader {
+	struct str s;
+	size_t at;
+	bool big_endian, bad;
+};
+struct dbus_reader dbus_read(const struct dbus_message *m);
+uint32_t dbus_get_u32(struct dbus_reader *r);
+struct str dbus_get_string(struct dbus_reader *r); /* object paths too */
