@@ -85,7 +85,7 @@ static void drop_volumes(struct launch *l)
 /* Variables a supervisor needs; nothing else of the caller's environment goes down. */
 static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARIABLES_MAX + 1])
 {
-	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS" };
+	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS", "XDG_RUNTIME_DIR" };
 	const char *config = getenv("MSB_CONFIG_PATH");
 	unsigned n = 0;
 

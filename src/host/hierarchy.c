@@ -10,12 +10,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "host/mountinfo.h"
+
+#define UNIFIED_MOUNT "/sys/fs/cgroup"
+#define CGROUP2_MAGIC 0x63677270
+#define DELEGATED_MARK "user.delegate" /* systemd's, since 251 */
 
 static const char *const controller_names[] = {
 	[CONTROLLER_MEMORY] = "memory",
@@ -167,4 +174,50 @@ int hierarchy_find(struct hierarchy_layout *ret)
 	if (ret->unified.version != 0)
 		add_unified_controllers(ret);
 	return 0;
+}
+
+bool hierarchy_is_unified(void)
+{
+	struct statfs fs;
+
+	return statfs(UNIFIED_MOUNT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
+}
+
+bool hierarchy_is_delegated(void)
+{
+	AUTO_BUF self = BUF_INIT(HIERARCHY_SELF_MAX_BYTES);
+	AUTO_FREE char *dir = NULL;
+	struct str path;
+	char mark = 0;
+
+	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", &self) < 0 ||
+	    !own_path((struct str){ self.p, self.n }, NULL, &path))
+		return false;
+	path = hierarchy_base(path);
+	dir = xasprintf(UNIFIED_MOUNT "%.*s", (int)path.n, path.p);
+	return getxattr(dir, DELEGATED_MARK, &mark, 1) == 1 && mark == '1' &&
+	       faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) == 0;
+}
+
+void hierarchy_scope_name(const char *id, char out[HIERARCHY_SCOPE_BYTES])
+{
+	snprintf(out, HIERARCHY_SCOPE_BYTES, "cordon-%.*s.scope", HIERARCHY_SCOPE_DIGITS, id);
+}
+
+int hierarchy_open_scope(const char *id)
+{
+	unsigned uid = geteuid();
+	char name[HIERARCHY_SCOPE_BYTES], path[256];
+	AUTO_FD fd = -1;
+	struct stat st;
+
+	hierarchy_scope_name(id, name);
+	snprintf(path, sizeof(path),
+		 UNIFIED_MOUNT "/user.slice/user-%u.slice/user@%u.service/" HIERARCHY_SCOPE_SLICE
+			       "/%s",
+		 uid, uid, name);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != uid)
+		return -1;
+	return fd_take(&fd);
 }

@@ -19,6 +19,12 @@
  * its members move into this child of it, and groups for sandboxes are made beside it. */
 #define HIERARCHY_CALLERS "cordon-callers"
 
+/* The scope that a user's systemd gives to all sandboxes of a home: HIERARCHY_SCOPE_DIGITS of the name of
+ * each one's group are those of its home. */
+#define HIERARCHY_SCOPE_DIGITS 6
+#define HIERARCHY_SCOPE_BYTES 32
+#define HIERARCHY_SCOPE_SLICE "app.slice"
+
 enum controller { CONTROLLER_MEMORY, CONTROLLER_CPU, CONTROLLER_PIDS, CONTROLLER_COUNT };
 
 struct hierarchy_place {
@@ -41,3 +47,13 @@ void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_la
 MUST_USE int hierarchy_find(struct hierarchy_layout *ret);
 /* Cuts the group of moved callers off the end of OWN, a path of /proc/self/cgroup. */
 struct str hierarchy_base(struct str own);
+
+/* Only version 2 groups are mounted, where they always are. */
+bool hierarchy_is_unified(void);
+/* The group that we live in was given to us by a service manager: nobody else changes it, and limits below
+ * it may be ours to set. */
+bool hierarchy_is_delegated(void);
+/* "cordon-HOME.scope", for the group ID of a sandbox. */
+void hierarchy_scope_name(const char *id, char out[HIERARCHY_SCOPE_BYTES]);
+/* Its directory where systemd puts it for this user; -1 when it is not there, or not the user's. */
+int hierarchy_open_scope(const char *id);

@@ -447,10 +447,13 @@ void cgroup_remove(const char *id)
 {
 	char name[64], path[128];
 	AUTO_FD v2 = open_v2_base();
+	AUTO_FD scope = geteuid() == 0 ? -1 : hierarchy_open_scope(id);
 
 	group_name(id, name);
 	if (v2 >= 0)
 		remove_one(v2, name);
+	if (scope >= 0)
+		remove_one(scope, name);
 	for (size_t i = 0; i < ARRAY_SIZE(v1_names); i++) {
 		AUTO_FD root = -1;
 

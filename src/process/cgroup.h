@@ -2,8 +2,8 @@
  * The control groups of one sandbox: limits, kill, usage.
  *
  * Works with v2, v1 and the hybrid of both, for whoever may create groups. Names are flat,
- * `cordon-ID` at the root of each hierarchy (for root) or below the caller's own group (v2, for a user
- * to whom it is delegated), so that a later command of the same caller finds and removes what a killed
+ * `cordon-ID` at the root of each hierarchy (for root) or below our own group (v2, for a user
+ * to whom it is delegated; a scope of his systemd's is one), so that a later command of the same caller finds and removes what a killed
  * supervisor left. pid 1 stays outside the limited group: a memory kill must hit the payload, never
  * the agent.
  */

@@ -36,6 +36,7 @@
 #include "supervisor/layer.h"
 #include "supervisor/loginshell.h"
 #include "supervisor/passed.h"
+#include "supervisor/scope.h"
 #include "supervisor/source.h"
 #include "supervisor/supervisor.h"
 
@@ -626,6 +627,11 @@ void supervisor_ahead(struct supervisor *s)
 	process_ahead(&s->instance);
 }
 
+static bool has_explicit_limit(const struct spec *spec)
+{
+	return spec->memory_set || spec->cpus_set || spec->pids_set;
+}
+
 int supervisor_launch(struct supervisor *s, struct err *e)
 {
 	struct process_request *q = s->request = xcalloc(1, sizeof(*q));
@@ -638,6 +644,8 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
 	q->cgroup_id = cgroup_id;
+	/* a client who waits for a first command and asked for no limit does not wait for one either */
+	scope_enter(cgroup_id, !s->attended || has_explicit_limit(&s->record.spec));
 	q->guest_program = program;
 	q->limits = (struct cgroup_limits){
 		.memory_bytes = s->record.spec.memory_mib * MIB,

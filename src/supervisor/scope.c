@@ -1,0 +1,235 @@
+/*
+ * Three ways lead into the scope, tried in this order:
+ *
+ *   StartTransientUnit    makes it, with us in it; fails where it exists
+ *   AttachProcessesToUnit moves us into one that exists; fails while it starts and when it is about to go
+ *   a write               of our pid into the leaf; works only from within the user's part of the tree
+ *
+ * Who waits goes round the first two until one succeeds or the time is up, so two commands that start at
+ * once, or one that starts while the last sandbox ends, meet in one scope. Who does not wait writes, or
+ * asks once.
+ */
+#include "supervisor/scope.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "host/hierarchy.h"
+#include "state/home.h"
+#include "supervisor/bus.h"
+
+static_assert(HIERARCHY_SCOPE_DIGITS == HOME_TAG_DIGITS, "a scope is not one home's");
+
+#define WAIT_NS (5 * NS_PER_SEC)  /* a login that is just beginning starts that systemd, too */
+#define JOIN_NS (250 * NS_PER_MS) /* of a command that does not wait: some answers of a busy bus */
+#define RETRY_MS 20               /* a scope that starts or ends takes a few of these … */
+#define TRIES_MAX 50              /* … and one that refuses us shall not cost a create more */
+#define BODY_MAX_BYTES 4096
+#define MANAGER "org.freedesktop.systemd1"
+#define MANAGER_PATH "/org/freedesktop/systemd1"
+#define MANAGER_INTERFACE MANAGER ".Manager"
+#define ERROR_EXISTS MANAGER ".UnitExists"
+
+static const char *const controllers[] = { "cpu", "memory", "pids" };
+
+static void put_property(struct buf *b, const char *name, const char *type)
+{
+	dbus_put_struct(b);
+	dbus_put_string(b, name);
+	dbus_put_variant(b, type);
+}
+
+static void put_text_property(struct buf *b, const char *name, const char *value)
+{
+	put_property(b, name, "s");
+	dbus_put_string(b, value);
+}
+
+static void put_pids(struct buf *b)
+{
+	size_t at = dbus_begin_array(b, 4);
+
+	dbus_put_u32(b, (uint32_t)getpid());
+	dbus_end_array(b, at, 4);
+}
+
+/* Name, mode, properties, and units that come along: none. */
+static void put_scope(struct buf *b, const char *name)
+{
+	size_t at, list;
+
+	dbus_put_string(b, name);
+	dbus_put_string(b, "fail");
+	at = dbus_begin_array(b, 8);
+	put_text_property(b, "Description", "cordon sandboxes");
+	put_text_property(b, "Slice", HIERARCHY_SCOPE_SLICE);
+	put_text_property(b, "CollectMode", "inactive-or-failed"); /* or its name stays taken */
+	put_property(b, "DelegateControllers", "as");
+	list = dbus_begin_array(b, 4);
+	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
+		dbus_put_string(b, controllers[i]);
+	dbus_end_array(b, list, 4);
+	put_property(b, "PIDs", "au");
+	put_pids(b);
+	dbus_end_array(b, at, 8);
+	at = dbus_begin_array(b, 8);
+	dbus_end_array(b, at, 8);
+}
+
+static int refused(const struct dbus_message *m, const char *what, struct err *e)
+{
+	struct dbus_reader r = dbus_read(m);
+	struct str text = str_eq(m->signature, "s") ? dbus_get_string(&r) : (struct str){ "", 0 };
+
+	return err_set(e, str_eq(m->error, ERROR_EXISTS) ? ERR_EXISTS : ERR_DENIED,
+		       "%s: %.*s: %.*s", what, (int)m->error.n, m->error.n ? m->error.p : "",
+		       (int)text.n, text.p);
+}
+
+static int call_manager(struct bus *b, const char *member, const char *signature,
+			const struct buf *body, struct dbus_message *ret, struct err *e)
+{
+	const struct dbus_call c = { .destination = MANAGER,
+				     .path = MANAGER_PATH,
+				     .interface = MANAGER_INTERFACE,
+				     .member = member,
+				     .signature = signature };
+
+	if (bus_call(b, &c, body, ret, e) < 0)
+		return -1;
+	return ret->type == DBUS_RETURN ? 0 : refused(ret, member, e);
+}
+
+/* Until systemd says how starting NAME ended. Only the owner of the manager's name is matched, and a bus
+ * that lies could as well give us no scope. */
+static int wait_for_job(struct bus *b, const char *name, struct err *e)
+{
+	struct dbus_message m;
+
+	for (;;) {
+		struct dbus_reader r;
+		struct str unit, result;
+
+		if (bus_next(b, &m, e) < 0)
+			return err_wrap(e, "start '%s'", name);
+		if (m.type != DBUS_SIGNAL || !str_eq(m.member, "JobRemoved") ||
+		    !str_eq(m.signature, "uoss"))
+			continue;
+		r = dbus_read(&m);
+		dbus_get_u32(&r);
+		dbus_get_string(&r);
+		unit = dbus_get_string(&r);
+		result = dbus_get_string(&r);
+		if (r.bad || !str_eq(unit, name))
+			continue;
+		return str_eq(result, "done") ? 0
+					      : err_set(e, ERR_DENIED, "start '%s': %.*s", name,
+							(int)result.n, result.p);
+	}
+}
+
+/* Signals come only to who asked for them. */
+static int subscribe(struct bus *b, struct err *e)
+{
+	static const struct dbus_call c = { .destination = "org.freedesktop.DBus",
+					    .path = "/org/freedesktop/DBus",
+					    .interface = "org.freedesktop.DBus",
+					    .member = "AddMatch",
+					    .signature = "s" };
+	AUTO_BUF body = BUF_INIT(BODY_MAX_BYTES);
+	struct dbus_message m;
+
+	dbus_put_string(&body, "type='signal',sender='" MANAGER "',path='" MANAGER_PATH
+			       "',interface='" MANAGER_INTERFACE "',member='JobRemoved'");
+	if (bus_call(b, &c, &body, &m, e) < 0)
+		return -1;
+	return m.type == DBUS_RETURN ? 0 : refused(&m, c.member, e);
+}
+
+static int start(struct bus *b, const char *name, struct err *e)
+{
+	AUTO_BUF body = BUF_INIT(BODY_MAX_BYTES);
+	struct dbus_message m;
+
+	put_scope(&body, name);
+	if (call_manager(b, "StartTransientUnit", "ssa(sv)a(sa(sv))", &body, &m, e) < 0)
+		return -1;
+	return wait_for_job(b, name, e);
+}
+
+static int attach(struct bus *b, const char *name, struct err *e)
+{
+	AUTO_BUF body = BUF_INIT(BODY_MAX_BYTES);
+	struct dbus_message m;
+
+	dbus_put_string(&body, name);
+	dbus_put_string(&body, "/" HIERARCHY_CALLERS);
+	put_pids(&body);
+	return call_manager(b, "AttachProcessesToUnit", "ssau", &body, &m, e);
+}
+
+/* Starts it or joins it, whichever it takes, until the deadline. */
+static int start_or_attach(struct bus *b, const char *name, struct err *e)
+{
+	if (subscribe(b, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < TRIES_MAX; i++) {
+		if (start(b, name, e) == 0)
+			return 0;
+		if (e->code != ERR_EXISTS)
+			return -1;
+		if (attach(b, name, e) == 0)
+			return 0;
+		if (e->code != ERR_DENIED)
+			return -1;
+		IGNORE(poll(NULL, 0, RETRY_MS)); /* it is starting, or ending */
+	}
+	return -1;
+}
+
+/* From within the user's part of the tree. */
+static bool write_ourselves(int scope)
+{
+	char pid[16];
+
+	if (mkdirat(scope, HIERARCHY_CALLERS, 0755) < 0 && errno != EEXIST)
+		return false;
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	return io_write_file(scope, HIERARCHY_CALLERS "/cgroup.procs", pid) == 0;
+}
+
+static int ask(const char *name, bool waits, struct err *e)
+{
+	AUTO_BUS b = BUS_NONE;
+
+	if (bus_open(&b, clock_mono_ns() + (waits ? WAIT_NS : JOIN_NS), e) < 0)
+		return -1;
+	return waits ? start_or_attach(&b, name, e) : attach(&b, name, e);
+}
+
+void scope_enter(const char *id, bool waits)
+{
+	char name[HIERARCHY_SCOPE_BYTES];
+	struct err e = { 0 };
+	AUTO_FD scope = -1;
+
+	if (geteuid() == 0 || !hierarchy_is_unified())
+		return;
+	scope = hierarchy_open_scope(id);
+	if ((scope < 0 && !waits) || hierarchy_is_delegated())
+		return;
+	hierarchy_scope_name(id, name);
+	if (!waits && write_ourselves(scope))
+		return;
+	if (ask(name, waits, &e) < 0)
+		log_line(LOG_INFO, "no control group of the user's systemd: %s", e.msg);
+}
