@@ -340,6 +340,10 @@ static void close_rootfs(struct rootfs *r)
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
+/* Words of a record: how a limit holds. */
+#define NOT_ENFORCED "not enforced"
+#define BY_CGROUP "cgroup"
+
 static void say(char out[24], const char *how)
 {
 	snprintf(out, 24, "%s", how);
@@ -380,7 +384,7 @@ static const char *volumes_held(const struct spec *spec)
 		if (m->readonly || m->kind == MOUNT_TMPFS || m->kind == MOUNT_DISK || m->kind_disk)
 			continue; /* bounded by themselves */
 		if (!m->quota_mib)
-			return "not enforced";
+			return NOT_ENFORCED;
 		how = "project quota";
 	}
 	return how;
@@ -395,28 +399,47 @@ static const char *root_form(const struct supervisor *s)
 	return s->instance.server ? ROOT_SERVED : ROOT_OVERLAY;
 }
 
+/* One line with every limit that does not hold. Whoever makes a sandbox that stays hears of the defaults
+ * too; a run hears only of what it asked for. */
+static void warn_of_limits(struct supervisor *s)
+{
+	const struct spec *spec = &s->record.spec;
+	const struct enforcement *f = &s->record.state.enforced;
+	bool stays = !spec->ephemeral && !s->attended;
+	const char *memory = NULL, *cpus = NULL;
+
+	if (!starts_with(f->memory, BY_CGROUP) && (spec->memory_set || stays))
+		memory = spec->memory_set ? "--memory holds for each process alone"
+					  : "memory is not limited";
+	if (strcmp(f->cpus, NOT_ENFORCED) == 0 && stays)
+		cpus = spec->cpus_set ? "--cpus does not hold" : "CPU time is not limited";
+	if (memory || cpus)
+		buf_addf(&s->warnings,
+			 "%s%s%s: the caller gets no control group for it ('cordon doctor' "
+			 "says why)\n",
+			 memory ? memory : "", memory && cpus ? ", " : "", cpus ? cpus : "");
+}
+
 /* What the cgroups did not take is done otherwise where asked for, and shown either way. */
 static void settle_limits(struct supervisor *s, struct boot_message *boot)
 {
 	const struct spec *spec = &s->record.spec;
 	const struct cgroup *c = &s->instance.cgroup;
 	struct enforcement *f = &s->record.state.enforced;
-	const char *group = c->n_v1 ? "cgroup v1" : "cgroup v2";
+	const char *group = c->n_v1 ? BY_CGROUP " v1" : BY_CGROUP " v2";
 
-	say(f->memory, c->enforced[CGROUP_MEMORY] ? group : "not enforced");
-	say(f->cpus, c->enforced[CGROUP_CPU] ? group : "not enforced");
+	say(f->memory, c->enforced[CGROUP_MEMORY] ? group : NOT_ENFORCED);
+	say(f->cpus, c->enforced[CGROUP_CPU] ? group : NOT_ENFORCED);
 	say(f->pids, c->enforced[CGROUP_PIDS] ? group : "user namespace");
 	if (!c->enforced[CGROUP_MEMORY] && spec->memory_set) {
 		boot->data_limit = spec->memory_mib * MIB;
 		say(f->memory, "rlimit, per process");
-		buf_add_str(&s->warnings,
-			    "--memory holds for each process alone: no memory cgroup can be "
-			    "made here ('cordon doctor' says why)\n");
 	}
 	if (!c->enforced[CGROUP_PIDS])
 		boot->nproc_limit = spec->pids_limit;
 	if (!c->enforced[CGROUP_CPU] && spec->cpus_set && pin_cpus(s, spec->cpus))
 		say(f->cpus, "affinity");
+	warn_of_limits(s);
 	say(f->root_disk, s->layer ? s->layer : "none");
 	say(f->volumes, volumes_held(spec));
 	say(f->ids, ids_mode_name(s->ids.mode));

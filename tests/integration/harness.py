@@ -9,6 +9,7 @@ test has to know how our processes are named.
 import collections
 import errno
 import fcntl
+import glob
 import hashlib
 import itertools
 import json
@@ -33,13 +34,14 @@ MSB = os.path.join(PREFIX, "bin", "msb")
 # root: started by root. user: an ordinary user with a subuid range. bare: one without.
 # userns: root of a user namespace with one id. container: root of one with many ids, own mounts and
 # pids and read-only cgroups, as container engines make them. delegated: a user in a version 2 cgroup
-# of his own, where the machine has such. served, served-user: root and user whose files are on an
-# overlay: fuse-overlayfs serves the roots of sandboxes.
+# of his own, where the machine has such. session: a user with a systemd of his own, where systemd is
+# pid 1. served, served-user: root and user whose files are on an overlay: fuse-overlayfs serves the roots
+# of sandboxes.
 MODE = os.environ.get("CORDON_TEST_MODE", "root" if os.geteuid() == 0 else "user")
 SERVED = MODE.startswith("served")
 MODE = {"served": "root", "served-user": "user"}.get(MODE, MODE)
 USUAL_MODES = ("root", "user", "bare", "userns")
-ALL_MODES = (*USUAL_MODES, "container", "delegated")  # for the classes that touch a wall of the engine
+ALL_MODES = (*USUAL_MODES, "container", "delegated", "session")  # for the classes that touch a wall of the engine
 ONE_ID = MODE in ("bare", "userns")  # no uid range: one id inside
 BASE = os.environ.get("CORDON_TEST_TMP", tempfile.gettempdir())
 
@@ -170,7 +172,9 @@ def groups_of(home):
     tag = hashlib.sha256(os.path.realpath(home).encode()).hexdigest()[:6]
     found = set()
     for mount in cgroup_mounts():
-        for place in {mount, *(mount + own for own in Process(os.getpid()).cgroups())}:
+        own = Process(os.getpid()).cgroups()
+        scopes = glob.glob(f"{mount}/user.slice/*/*/app.slice/cordon-{tag}.scope")
+        for place in {mount, *(mount + group for group in own), *scopes}:
             try:
                 names = os.listdir(place)
             except OSError:

@@ -49,6 +49,7 @@ MODES = {
     "userns": "root of a user namespace that maps one id",
     "container": "root of a container: many ids, own mounts and pids, read-only cgroups",
     "delegated": "an ordinary user with a range of ids and a version 2 cgroup",
+    "session": "an ordinary user with a range of ids and a systemd of his own",
     "served": "root whose files are on an overlay, which the kernel's overlay cannot use again",
     "served-user": "an ordinary user with a range of ids, likewise",
 }
@@ -234,6 +235,35 @@ def remove_delegated():
 
 
 # ---------------------------------------------------------------------------------------------
+# the mode "session"
+
+SESSION_SECONDS = 15  # for a systemd to come up, on this machine
+
+
+def can_have_session():
+    """systemd is pid 1, has version 2 groups alone, and lets users have a systemd each."""
+    return os.path.isdir("/run/systemd/system") and shutil.which("loginctl") is not None and \
+        os.path.exists(os.path.join(UNIFIED, "cgroup.controllers"))
+
+
+def begin_session(user):
+    """His systemd runs whether he is logged in or not, as after `ssh` or `loginctl enable-linger`. The
+    tests do not live in his part of the tree of groups, as a login does not."""
+    subprocess.run(["loginctl", "enable-linger", user.pw_name], check=True)
+    bus, end = f"/run/user/{user.pw_uid}/bus", time.monotonic() + SESSION_SECONDS * SLOW
+    while not os.path.exists(bus):
+        if time.monotonic() > end:
+            raise OSError(f"{bus} does not come up")
+        time.sleep(0.1)
+
+
+def end_session(name):
+    uid = pwd.getpwnam(name).pw_uid
+    subprocess.run(["loginctl", "disable-linger", name])
+    subprocess.run(["systemctl", "stop", f"user@{uid}.service"])
+
+
+# ---------------------------------------------------------------------------------------------
 # the modes "served" and "served-user"
 
 
@@ -287,15 +317,26 @@ class Users:
     def __init__(self):
         self.made = []
         for entry in pwd.getpwall():
-            match = re.fullmatch(r"cordon-(?:test|bare)-(\d+)", entry.pw_name)
+            match = re.fullmatch(r"cordon-(?:test|bare|session)-(\d+)", entry.pw_name)
             if match and not os.path.exists(f"/proc/{match[1]}"):
                 self.delete(entry.pw_name)
         self.with_range = self.make("test")
-        if not self.has_range("/etc/subuid", self.with_range) or \
-                not self.has_range("/etc/subgid", self.with_range):
-            subprocess.run(["usermod", "--add-subuids", "1879048192-1879113727",
-                            "--add-subgids", "1879048192-1879113727", self.with_range], check=True)
+        self.give_range(self.with_range, 1879048192)
         self.without_range = self.make("bare", "--system")
+        self.with_session = None
+
+    def session(self):
+        if self.with_session is None:
+            self.with_session = self.make("session")
+            self.give_range(self.with_session, 1879048192 + 65536)
+            begin_session(pwd.getpwnam(self.with_session))
+        return self.with_session
+
+    def give_range(self, name, first):
+        """Unless useradd did."""
+        if not self.has_range("/etc/subuid", name) or not self.has_range("/etc/subgid", name):
+            ids = f"{first}-{first + 65535}"
+            subprocess.run(["usermod", "--add-subuids", ids, "--add-subgids", ids, name], check=True)
 
     def make(self, kind, *options):
         name = f"cordon-{kind}-{os.getpid()}"
@@ -318,6 +359,8 @@ class Users:
         subprocess.run(["userdel", name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def close(self):
+        if self.with_session:
+            end_session(self.with_session)
         for name in self.made:
             self.delete(name)
 
@@ -360,6 +403,8 @@ class Runner:
             return None
         if self.users is None:
             self.users = Users()
+        if mode == "session":
+            return pwd.getpwnam(self.users.session())
         name = self.users.without_range if mode == "bare" else self.users.with_range
         return pwd.getpwnam(name)
 
@@ -619,7 +664,11 @@ def parse(argv):
     possible = list(MODES) if os.geteuid() == 0 else ["user", "userns"]
     if "delegated" in possible and not can_delegate():
         possible.remove("delegated")
-    options.modes = [m for m in (options.modes or possible) if m in possible]
+    if "session" in possible and not can_have_session():
+        possible.remove("session")
+    # the machine of whoever runs this keeps its logins as they are unless that is asked for
+    usual = [m for m in possible if m != "session"]
+    options.modes = [m for m in (options.modes or usual) if m in possible]
     return options
 
 

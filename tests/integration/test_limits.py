@@ -10,14 +10,14 @@ EAT = ("/usr/bin/python3", "-c", "x = bytearray(400 << 20)")  # 400 MiB of touch
 
 
 def cgroups_usable():
-    return MODE == "delegated" or \
+    return MODE in ("delegated", "session") or \
         MODE == "root" and any(os.access(m, os.W_OK) for m in cgroup_mounts())
 
 
 class Enforced(CordonTest):
     """Where there are cgroups for us."""
 
-    modes = (*USUAL_MODES, "delegated")
+    modes = (*USUAL_MODES, "delegated", "session")
 
     def setUp(self):
         super().setUp()

@@ -8,6 +8,9 @@ a Debian 12 server has: Linux 6.1, version 2 cgroups only, root on a plain file 
 It needs no hardware help (QEMU translates, some ten times slower than this machine), no root and no
 network once the packages are there. Without a PATTERN it runs SMOKE; --all takes everything there is.
 
+It boots twice: the second time with systemd as pid 1, for the tests in the mode "session" and those of
+test_session (SESSION).
+
 How it works. Four files are made below build/kernel, each only when what it is made of changed:
 
   vmlinuz       from the kernel package, which is fetched and unpacked, not installed
@@ -17,8 +20,8 @@ How it works. Four files are made below build/kernel, each only when what it is 
 
 The first script (INITRD) loads modules and mounts; the second (INIT) is pid 1 of that system, on a
 sparse copy of root.ext4 that is thrown away: it makes it look like a booted one and runs
-tests/integration/run.py, whose output comes out of the serial line and ends with its status. A run
-that says nothing for too long is ended.
+tests/integration/run.py, whose output comes out of the serial line and ends with its status. Under
+systemd a service does that (SERVICE). A run that says nothing for too long is ended.
 """
 
 import argparse
@@ -49,7 +52,8 @@ MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "tun", "veth", "lo
 PACKAGES = ("base-files", "base-passwd", "bash", "bash-static", "busybox-static", "coreutils", "dash",
             "e2fsprogs", "findutils", "fuse-overlayfs", "grep", "hostname", "iproute2", "libarchive13", "libc-bin",
             "libcap2-bin", "libcurl4", "libpcre2-8-0", "libslirp0", "libyaml-0-2", "login", "mawk", "mount",
-            "passwd", "procps", "publicsuffix", "python3", "sed", "strace", "uidmap", "util-linux")
+            "passwd", "procps", "publicsuffix", "python3", "sed", "strace", "uidmap", "util-linux",
+            "dbus", "dbus-user-session", "libpam-systemd", "systemd")
 DISK_BYTES = 4 << 30
 MEMORY_MIB = 2048
 SILENCE_SECONDS = 600  # QEMU shares the machine with whatever else runs
@@ -76,6 +80,14 @@ SMOKE = (
     "test_rootdisk.ProjectQuota",
 )
 SMOKE_MODES = ("root", "user", "delegated")
+# Under systemd, as a user whose own systemd runs; and as one who has none.
+SESSION = (
+    "test_session.", "test_kernel.Machine.test_doctor", "test_kernel.Limits",
+    "test_limits.Enforced.test_memory_kills", "test_limits.Enforced.test_pids",
+    "test_limits.Enforced.test_cpus", "test_limits.Enforced.test_limits_survive_start",
+    "test_doctor.Doctor.test_says_how_limits_hold_as_inspect_does", "test_modify.Limits",
+)
+SESSION_TESTS = "test_session"  # what needs that boot whatever its mode
 WITHOUT_OVERLAY = "test_without_overlay"  # what runs last, when the module is gone
 
 INITRD = """#!/bin/sh
@@ -88,6 +100,10 @@ mount -t ext4 -o prjquota /dev/vda /root || exec sh
 mount --move /dev /root/dev
 mount --move /proc /root/proc
 mount --move /sys /root/sys
+read -r line </root/proc/cmdline
+case "$line" in
+*cordon.systemd*) exec switch_root /root /lib/systemd/systemd ;;
+esac
 exec switch_root /root /kernel/init
 """
 
@@ -113,13 +129,52 @@ exec </dev/null >/dev/ttyS0 2>&1
   cat /kernel/tests/sysctl | while read -r name value; do echo "$value" >"/proc/sys/$name"; done
 } || echo "init: the system is not as it should be"
 echo "kernel: $(uname -r), up after $(cut -d ' ' -f 1 /proc/uptime) s"
-sh /kernel/tests/command
+exec sh /kernel/end /kernel/tests/command
+"""
+
+# Both end so: what the tests said and how they ended, then the machine is off.
+END = """#!/bin/sh
+sh "$1"
 status=$?
 dmesg --level=emerg,alert,crit,err 2>/dev/null | grep -v "Memory cgroup out of memory" | tail -n 20
 echo "kernel: ended with $status"
 sync
 busybox poweroff -f
 """
+
+SERVICE = """#!/bin/sh
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
+stty -F /dev/ttyS0 raw -echo
+exec </dev/null >/dev/ttyS0 2>&1
+{
+  chmod 666 /dev/fuse
+  mount -t squashfs -o ro /dev/vdb /kernel/tests
+  ip link set lo up
+  cat /kernel/tests/sysctl | while read -r name value; do echo "$value" >"/proc/sys/$name"; done
+} || echo "init: the system is not as it should be"
+echo "kernel: $(uname -r) under $(systemctl --version | head -n 1), up after $(cut -d ' ' -f 1 /proc/uptime) s"
+exec sh /kernel/end /kernel/tests/session
+"""
+
+# What the packages' scripts would have written when they were installed, as far as a login needs it.
+SYSTEMD_FILES = {
+    "etc/machine-id": "00112233445566778899aabbccddeeff\n",
+    "etc/pam.d/common-account": "account required pam_permit.so\n",
+    "etc/pam.d/common-auth": "auth required pam_permit.so\n",
+    "etc/pam.d/common-password": "password required pam_permit.so\n",
+    "etc/pam.d/common-session": "session optional pam_systemd.so\n",
+    "etc/pam.d/common-session-noninteractive": "session optional pam_permit.so\n",
+    "etc/systemd/system/cordon-test.service": "[Unit]\nAfter=dbus.service systemd-logind.service "
+                                              "systemd-user-sessions.service\n"
+                                              "Wants=systemd-logind.service\n"
+                                              "[Service]\nType=oneshot\nTasksMax=infinity\n"
+                                              "TimeoutStartSec=infinity\nExecStart=/kernel/service\n",
+}
+SYSTEMD_LINKS = {
+    "etc/systemd/system/default.target": "/lib/systemd/system/multi-user.target",
+    "etc/systemd/system/multi-user.target.wants/cordon-test.service": "../cordon-test.service",
+}
+SYSTEM_USERS = ("messagebus", "systemd-network", "systemd-resolve", "systemd-timesync")
 
 SYSCTL = {  # what Debian's systemd sets, where it matters here
     "kernel/core_pattern": "core",
@@ -272,7 +327,8 @@ def make_root(path):
     lacking = [p for p in PACKAGES if p not in packages]
     if lacking:
         say(f"going on without: {' '.join(lacking)}")
-    if cached(path, (sorted(packages.items()), PACKAGES, LEAVE_OUT.pattern, INIT)):
+    if cached(path, (sorted(packages.items()), PACKAGES, LEAVE_OUT.pattern, INIT, END, SERVICE,
+                     SYSTEMD_FILES, SYSTEMD_LINKS)):
         return
     say(f"making a root file system of {len(packages)} packages")
     with tempfile.TemporaryDirectory(dir=WORK) as tree:
@@ -291,7 +347,27 @@ def make_root(path):
         if not os.path.lexists(os.path.join(tree, "usr/bin/awk")):  # here it may be another's
             os.symlink("mawk", os.path.join(tree, "usr/bin/awk"))
         write_file(os.path.join(tree, "kernel/init"), INIT, 0o755)
+        write_file(os.path.join(tree, "kernel/end"), END, 0o755)
+        prepare_systemd(tree)
         replace(path, lambda new: format_disk(tree, new))
+
+
+def prepare_systemd(tree):
+    write_file(os.path.join(tree, "kernel/service"), SERVICE, 0o755)
+    for name, text in SYSTEMD_FILES.items():
+        os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
+        write_file(os.path.join(tree, name), text)
+    for name, target in SYSTEMD_LINKS.items():
+        path = os.path.join(tree, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.lexists(path):
+            os.unlink(path)
+        os.symlink(target, path)
+    for number, name in enumerate(SYSTEM_USERS, 901):
+        for table, line in (("passwd", f"{name}:x:{number}:{number}::/nonexistent:/usr/sbin/nologin\n"),
+                            ("group", f"{name}:x:{number}:\n")):
+            with open(os.path.join(tree, "etc", table), "a") as handle:
+                handle.write(line)
 
 
 def format_disk(tree, path):
@@ -339,23 +415,63 @@ def make_tests(path, options):
         write_file(os.path.join(tree, "sysctl"),
                    "".join(f"{name} {value}\n" for name, value in SYSCTL.items()))
         write_file(os.path.join(tree, "command"), options.shell or suite_command(options))
+        write_file(os.path.join(tree, "session"), options.shell or session_command(options))
         run("chmod", "-R", "a+rX", tree)
         replace(path, lambda new: squash(tree, new))
 
 
-def suite_command(options):
+def run_words(modes):
     words = ["python3", "/kernel/tests/tests/integration/run.py", "--prefix", "/kernel/tests/prefix",
              "--kernel", "--integration", "--security", "-j", "2"]
-    for mode in options.modes or (() if options.all else SMOKE_MODES):
+    for mode in modes:
         words += ["--mode", mode]
+    return words
+
+
+def first_lines():
     strict = os.environ.get("CORDON_TEST_STRICT", "0")
-    lines = [f"export CORDON_TEST_STRICT={strict} CORDON_TEST_SLOW=8 TMPDIR=/tmp", "status=0"]
-    with_it = [p for p in options.patterns if not p.startswith(WITHOUT_OVERLAY)]
-    without = [p for p in options.patterns if p.startswith(WITHOUT_OVERLAY)]
-    if with_it or not options.patterns:
+    return [f"export CORDON_TEST_STRICT={strict} CORDON_TEST_SLOW=8 TMPDIR=/tmp", "status=0"]
+
+
+def wants_session(options):
+    """Something of what is asked for needs the boot with systemd."""
+    if options.shell:
+        return options.systemd
+    return not (options.patterns or options.modes or options.all) or "session" in (options.modes or ()) or \
+        any(p.startswith(SESSION_TESTS) for p in options.patterns)
+
+
+def wants_plain(options):
+    """… the one without."""
+    if options.shell:
+        return not options.systemd
+    if options.modes and set(options.modes) == {"session"}:
+        return False
+    return not options.patterns or any(not p.startswith(SESSION_TESTS) for p in options.patterns)
+
+
+def session_command(options):
+    modes = [m for m in options.modes or () if m in ("session", "user")] or ("session", "user")
+    patterns = options.patterns or SESSION
+    lines = first_lines()
+    for mode in modes:
+        # a user without a systemd of his own has the same tests in the other boot
+        chosen = patterns if mode == "session" else [p for p in patterns if p.startswith(SESSION_TESTS)]
+        if chosen:
+            lines.append(shlex.join([*run_words([mode]), *chosen]) + " || status=$?")
+    return "\n".join([*lines, "exit $status", ""])
+
+
+def suite_command(options):
+    words = run_words(options.modes or (() if options.all else SMOKE_MODES))
+    lines = first_lines()
+    patterns = [p for p in options.patterns if not p.startswith(SESSION_TESTS)]
+    with_it = [p for p in patterns if not p.startswith(WITHOUT_OVERLAY)]
+    without = [p for p in patterns if p.startswith(WITHOUT_OVERLAY)]
+    if with_it or not patterns:
         rest = with_it or ([] if options.all else SMOKE)
         lines.append(shlex.join([*words, *rest]) + " || status=$?")
-    if without or not options.patterns:
+    if without or not patterns:
         lines.append("busybox rmmod overlay || status=$?")
         lines.append(shlex.join([*words, *(without or [WITHOUT_OVERLAY])]) + " || status=$?")
     return "\n".join([*lines, "exit $status", ""])
@@ -365,14 +481,14 @@ def suite_command(options):
 # the machine
 
 
-def qemu_command(kernel, disk):
+def qemu_command(kernel, disk, words):
     image, = (n for n in os.listdir(os.path.join(kernel, "boot")) if n.startswith("vmlinuz-"))
     command = ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
                "-smp", "2", "-m", str(MEMORY_MIB), "-nodefaults", "-no-user-config", "-display", "none",
                "-no-reboot", "-kernel", os.path.join(kernel, "boot", image),
                "-initrd", os.path.join(WORK, "initrd"),
                "-append", "console=ttyS0 loglevel=2 panic=-1 mitigations=off cryptomgr.notests tsc=reliable "
-                          "no_timer_check",
+                          "no_timer_check" + "".join(f" {word}" for word in words),
                "-chardev", "stdio,id=line,signal=off", "-serial", "chardev:line"]
     for name, path, option in (("root", disk, "cache=unsafe"),
                                ("tests", os.path.join(WORK, "tests.sqfs"), "readonly=on")):
@@ -381,11 +497,11 @@ def qemu_command(kernel, disk):
     return command
 
 
-def boot(kernel):
-    """Runs the machine to its end, passing on what it says. Its status."""
+def boot(kernel, *words):
+    """Runs the machine to its end, passing on what it says. Its status. The kernel gets WORDS."""
     with tempfile.NamedTemporaryFile(dir=WORK, prefix="disk") as disk:
         run("cp", "--sparse=always", os.path.join(WORK, "root.ext4"), disk.name)
-        machine = subprocess.Popen(qemu_command(kernel, disk.name), stdin=subprocess.DEVNULL,
+        machine = subprocess.Popen(qemu_command(kernel, disk.name, words), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE)
         try:
             return listen(machine)
@@ -427,6 +543,7 @@ def main(argv):
     parser.add_argument("--mode", action="append", dest="modes")
     parser.add_argument("--all", action="store_true", help="every test, not only SMOKE: hours")
     parser.add_argument("--shell", metavar="SCRIPT", help="run this instead of tests")
+    parser.add_argument("--systemd", action="store_true", help="… and with systemd as pid 1")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN")
     options = parser.parse_args(argv)
     started = time.monotonic()
@@ -435,7 +552,11 @@ def main(argv):
     make_initrd(os.path.join(WORK, "initrd"), kernel)
     make_root(os.path.join(WORK, "root.ext4"))
     make_tests(os.path.join(WORK, "tests.sqfs"), options)
-    status = boot(kernel)
+    status = 0
+    if wants_plain(options):
+        status = boot(kernel)
+    if wants_session(options):
+        status = boot(kernel, "cordon.systemd", "systemd.getty_auto=no", "systemd.show_status=no") or status
     say(f"{time.monotonic() - started:.0f} s")
     return status
 

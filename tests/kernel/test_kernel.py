@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 from harness import MODE, CordonTest, kill_quietly, unique_number  # noqa: E402
 
-LIMITED = MODE in ("root", "delegated")  # else the machine gives this user no cgroup
+LIMITED = MODE in ("root", "delegated", "session")  # else the machine gives this user no cgroup
 
 
 def own_group():
@@ -25,7 +25,7 @@ def own_group():
 
 
 class KernelTest(CordonTest):
-    modes = ("root", "user", "delegated")
+    modes = ("root", "user", "delegated", "session")
 
     def group(self, box):
         """The sandbox's directory below the cgroup mount."""

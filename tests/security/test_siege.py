@@ -1033,6 +1033,42 @@ class WatcherAtRest(WatchedTest):
 
 # --- 6. limits of ordinary users --------------------------------------------------------------
 
+
+class LimitsOfUsers(CordonTest):
+    """What the user's systemd gives is in tests/kernel/test_session.py; this is where nobody gives anything:
+    su, cron, containers. Nothing that does not hold goes unsaid."""
+
+    modes = ("root", "user", "bare", "userns", "container", "delegated")
+
+    def warnings(self, *words):
+        got = self.cordon(*words)
+        self.assertEqual(got.code, 0, got)
+        return [line for line in got.errtext.splitlines() if line.startswith("warn: ")]
+
+    def test_create_says_once_which_limits_do_not_hold(self):
+        box = self.box()
+        said = self.warnings("create", "-n", box.name, "--no-net", "host")
+        held = box.inspect()["limits"]
+        wanted = [text for text, key in (("memory is not limited", "memory"),
+                                         ("CPU time is not limited", "cpus"))
+                  if not held[key].startswith("cgroup")]
+        self.assertEqual(len(said), 1 if wanted else 0, said)
+        self.assertEqual(wanted != [], MODE not in ("root", "delegated"))
+        for text in wanted:
+            self.assertIn(text, said[0])
+
+    def test_what_was_asked_for_is_in_the_same_line(self):
+        said = self.warnings("create", "-n", self.box().name, "-m", "256M", "--no-net", "host")
+        self.assertEqual(len(said), 0 if MODE in ("root", "delegated") else 1, said)
+        for line in said:
+            self.assertIn("--memory holds for each process alone, CPU time is not limited", line)
+
+    def test_who_did_not_ask_is_not_told(self):
+        """A run of a moment, and whoever wants quiet."""
+        self.assertEqual(self.warnings("run", "--no-net", "host", "--", "true"), [])
+        self.assertEqual(self.warnings("create", "-q", "-n", self.box().name, "--no-net", "host"), [])
+
+
 # --- 7. registry, image host, descriptors, names, logs -----------------------------------------
 
 

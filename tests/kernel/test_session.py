@@ -1,0 +1,198 @@
+"""Limits of ordinary users: a scope from the user's systemd, and what happens where there is none. boot.py
+runs these under systemd; the tests themselves live outside of the user's part of the tree of groups, as a
+login does."""
+
+import glob
+import os
+import re
+import signal
+import socket
+import struct
+import threading
+
+from harness import CordonTest, kill_quietly, unique_number
+from test_kernel import KernelTest
+
+CONTROLLERS = {"cpu", "memory", "pids"}
+EAT = ("/usr/bin/python3", "-c", "x = bytearray(400 << 20)")
+
+
+def scopes():
+    """Of this user, whoever's home they are for."""
+    uid = os.getuid()
+    return set(glob.glob(f"/sys/fs/cgroup/user.slice/user-{uid}.slice/user@{uid}.service/app.slice/"
+                         "cordon-*.scope"))
+
+
+class Scope(KernelTest):
+    modes = ("session",)
+
+    def scope(self, box):
+        return os.path.dirname(self.group(box))
+
+    def test_it_delegates_and_create_says_nothing(self):
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("create", "-n", box.name, "host")
+        self.assertEqual((got.code, got.errtext.count("warn:")), (0, 0), got)
+        scope = self.scope(box)
+        self.assertIn(scope, scopes())
+        with open(os.path.join(scope, "cgroup.subtree_control")) as handle:
+            self.assertEqual(set(handle.read().split()), CONTROLLERS)
+        self.assertEqual("/sys/fs/cgroup" + box.supervisor().cgroups()[0], scope + "/cordon-callers")
+
+    def test_one_serves_all_of_a_home_and_goes_with_the_last(self):
+        first, second = self.create(), self.create()
+        scope = self.scope(first)
+        self.assertEqual(self.scope(second), scope)
+        self.assertEqual(first.stop().code, 0)
+        self.assertTrue(os.path.isdir(scope))
+        self.assertEqual(second.exec("echo", "alive").text, "alive\n")
+        self.assertEqual(second.stop().code, 0)
+        self.eventually(lambda: not os.path.exists(scope))
+        self.assertEqual(first.start().code, 0)  # asks for another one
+        self.assertEqual(self.scope(first), scope)
+        self.assertEqual(self.cordon("inspect", first.name).text.count("cgroup v2"), 3)
+
+    def test_many_at_once_meet_in_one(self):
+        before = scopes()
+        for proc in [self.spawn("create", "-q", "-n", self.box().name, "-m", "96M", "host")
+                     for _ in range(3)]:
+            got = self.finish(proc)
+            self.assertEqual((got.code, got.err), (0, b""), got)
+        scope, = scopes() - before
+        limits = glob.glob(f"{scope}/cordon-????????????????/payload/memory.max")
+        self.assertEqual([open(path).read() for path in limits], [f"{96 << 20}\n"] * 3)
+
+    def test_a_run_takes_what_is_there_and_asks_for_nothing(self):
+        number = unique_number()
+        before = scopes()
+        self.assertEqual(self.cordon("run", "-q", "host", "--", "true").code, 0)
+        self.assertEqual(scopes() - before, set())
+        scope = self.scope(self.create())
+        proc = self.spawn("run", "-q", "host", "--", "sleep", str(number))
+        self.eventually(lambda: self.sleepers(number))
+        sleeper, = self.sleepers(number)
+        self.assertEqual(os.path.commonpath([scope, "/sys/fs/cgroup" + sleeper.cgroups()[0]]), scope)
+        kill_quietly(sleeper.pid, signal.SIGKILL)
+        self.finish(proc)
+
+    def test_a_run_that_asks_for_a_limit_gets_it(self):
+        got = self.cordon("run", "-m", "96M", "host", "--", *EAT)
+        self.assertEqual((got.code, got.errtext.count("warn:")), (137, 0), got)
+
+    def test_what_a_killed_supervisor_left_goes_with_its_sandbox(self):
+        """Another one keeps the scope."""
+        killed, other = self.create(), self.create()
+        group = self.group(killed)
+        kill_quietly(killed.supervisor().pid, signal.SIGKILL)
+        self.eventually(lambda: not killed.host_processes())
+        self.assertEqual(killed.remove("-f").code, 0)
+        self.assertFalse(os.path.exists(group))
+        self.assertEqual(other.exec("echo", "alive").text, "alive\n")
+
+
+class FakeBus:
+    """A socket where a bus would be. It lets the caller in and then does what BEHAVE says."""
+
+    def __init__(self, directory, behave):
+        self.dir, self.behave, self.calls = directory, behave, 0
+        os.makedirs(directory)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(os.path.join(directory, "bus"))
+        self.listener.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            self.calls += 1
+            try:
+                self.behave(peer)
+            except OSError:
+                pass
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def be_silent(peer):
+    while peer.recv(4096):
+        pass
+
+
+def talk_nonsense(peer):
+    peer.recv(4096)
+    peer.sendall(os.urandom(4096).replace(b"\n", b"\r"))
+
+
+def send_garbage_messages(peer):
+    peer.recv(4096)
+    peer.sendall(b"OK 00\r\n")
+    peer.recv(4096)
+    peer.sendall(b"l\4\1\1" + b"\xff" * 4096)
+
+
+def never_stop_talking(peer):
+    """Signals that nobody asked for, each well-formed: the deadline must end it."""
+    field = b"\3\1s\0\4\0\0\0Nope\0\0\0\0"
+    signal_message = b"l\4\1\1" + struct.pack("<III", 0, 1, 13) + field
+    peer.recv(4096)
+    peer.sendall(b"OK 00\r\n")
+    while True:
+        peer.sendall(signal_message * 64)
+
+
+class OddBus(CordonTest):
+    """A create comes to its end whatever answers; and what does not hold is said."""
+
+    modes = ("user",)
+
+    def create_with(self, behave):
+        bus = FakeBus(os.path.join(self.dir, "runtime"), behave)
+        self.addCleanup(bus.close)
+        box = self.box()
+        got = self.cordon("create", "-n", box.name, "--no-net", "host",
+                          env={"XDG_RUNTIME_DIR": bus.dir})
+        self.assertEqual((got.code, got.errtext.count("warn:")), (0, 1), got)
+        self.assertIn("memory is not limited, CPU time is not limited", got.errtext)
+        self.assertGreaterEqual(bus.calls, 1)
+        self.assertEqual(box.exec("echo", "alive").text, "alive\n")
+
+    def test_silence(self):
+        self.create_with(be_silent)
+
+    def test_nonsense(self):
+        self.create_with(talk_nonsense)
+
+    def test_messages_that_are_none(self):
+        self.create_with(send_garbage_messages)
+
+    def test_messages_without_end(self):
+        self.create_with(never_stop_talking)
+
+    def test_a_run_does_not_even_call(self):
+        bus = FakeBus(os.path.join(self.dir, "runtime"), be_silent)
+        self.addCleanup(bus.close)
+        got = self.cordon("run", "--no-net", "host", "--", "true", env={"XDG_RUNTIME_DIR": bus.dir})
+        self.assertEqual((got.code, got.err, bus.calls), (0, b"", 0), got)
+
+
+class NoBus(CordonTest):
+    """su, cron: no systemd of the user's runs."""
+
+    modes = ("user",)
+
+    def test_create_says_what_does_not_hold(self):
+        self.assertFalse(os.path.exists(f"/run/user/{os.getuid()}"))
+        box = self.box()
+        got = self.cordon("create", "-n", box.name, "host")
+        warnings = [line for line in got.errtext.splitlines() if line.startswith("warn:")]
+        self.assertEqual((got.code, len(warnings)), (0, 1), got)
+        self.assertIn("memory is not limited, CPU time is not limited", warnings[0])
+        shown = self.cordon("inspect", box.name).text
+        self.assertEqual(len(re.findall(r"(?m)^  (?:CPUs|Memory): +not enforced$", shown)), 2, shown)
