@@ -69,6 +69,14 @@ void call_detach(const struct call *c, struct buf *b)
 	frame_put(b, FRAME_DETACH, 0, c->stream, NULL, 0);
 }
 
+void call_signal(const struct call *c, int sig, bool scope, struct buf *b)
+{
+	size_t at = frame_begin(b, FRAME_SIGNAL, scope ? FRAME_FLAG_SCOPE : 0, c->stream);
+
+	number_encode(b, (uint64_t)sig);
+	frame_end(b, at);
+}
+
 bool call_took(struct call *c, size_t n, struct buf *b)
 {
 	size_t at;

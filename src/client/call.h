@@ -46,6 +46,8 @@ size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
 void call_input_end(const struct call *c, struct buf *b);
 void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf *b);
 void call_detach(const struct call *c, struct buf *b);
+/* To the command itself, or to everything that it started. A pid 1 of protocol 1 ignores it. */
+void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
 /* The owner has disposed of N bytes of output. Grants credit back when there is enough of it: returns true
  * if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);

@@ -351,7 +351,6 @@ pid_t exec_start(struct exec_job *j)
 {
 	static bool others; /* a command was started before */
 	struct clone_args args = {
-		.flags = j->mark ? CLONE_NEWUTS : 0,
 		.exit_signal = SIGCHLD,
 	};
 	long pid;

@@ -37,7 +37,6 @@ struct exec_job {
 	const struct exec_rlimit *rlimit;
 	size_t n_rlimits;
 	int cgroup; /* directory of this command's own group, or -1 */
-	bool mark;  /* give it a UTS namespace as its mark */
 	/* Instead of a program: code of ours, behind the same walls, in a copy of our memory. It
 	 * works on stdio and its result is the exit status; paths, argv and envp are not used. */
 	int (*agent)(const void *arg);

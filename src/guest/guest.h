@@ -124,8 +124,10 @@ struct session {
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
-	bool finished; /* its end is told */
-	int held[3];   /* piped: what the command has as 0, 1, 2. A launcher needs them until it has
+	bool emptying;    /* EXEC_WHOLE: its end is told when nobody is left in its scope */
+	bool finished;    /* its end is told */
+	int early_signal; /* came before its launcher had started it, or 0 */
+	int held[3]; /* piped: what the command has as 0, 1, 2. A launcher needs them until it has
 			* started it; the last two are held until it has ended, so that its end closes
 			* nothing that wakes the client, who then wakes once, for the news */
 	struct exit_message end;
@@ -149,6 +151,8 @@ struct session *session_find(struct guest *g, struct connection *c, uint32_t str
 void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);
 void session_resize(struct session *s, struct str body);
+/* FLAGS are the frame's. */
+void session_signal(struct session *s, unsigned flags, struct str body);
 void session_detach(struct session *s);
 /* The client left normally; descriptors are read ends that are not at EOF: stdout then stderr, or
  * one of them as the frame's flags say. */

@@ -104,16 +104,18 @@ static bool is_free(struct scopes *s, struct scope *c)
 
 /* --- from one command to the next ------------------------------------------------------------ */
 
-static void open_mark(struct scope *c, pid_t pid)
+/* Takes the UTS namespace of a process that lives as the mark of C. */
+static bool open_mark(struct scope *c, pid_t pid)
 {
 	char path[48];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/uts", (int)pid);
 	c->mark = open(path, O_RDONLY | O_CLOEXEC);
-	/* it may have ended already: then there is nobody left to kill */
-	if (c->mark >= 0 && fstat(c->mark, &st) == 0)
-		c->mark_ino = st.st_ino;
+	if (c->mark < 0 || fstat(c->mark, &st) < 0)
+		return false;
+	c->mark_ino = st.st_ino;
+	return true;
 }
 
 static void make_group(struct scopes *s, struct scope *ret)
@@ -235,21 +237,22 @@ static void stay(struct scopes *s, const struct launcher *l)
 	s->stays |= sched_setaffinity(launcher_pid(l), sizeof(here), &here) == 0;
 }
 
+/* Enters a new UTS namespace ourselves, so that the next process we make is born with that mark: a short
+ * command has ended before anybody could look at its own, and its children would carry an unknown one. */
+static bool make_mark(struct scope *c)
+{
+	return unshare(CLONE_NEWUTS) == 0 && open_mark(c, getpid());
+}
+
 static pid_t start_here(struct scopes *s, struct scope *c, struct exec_job *j)
 {
-	pid_t pid;
-
 	j->cgroup = c->group;
-	j->mark = s->payload < 0;
-	if (j->cgroup < 0 && !j->mark) { /* no group to be had: it could not be killed for sure */
+	if (s->payload < 0 ? !make_mark(c) : j->cgroup < 0) { /* it could not be killed for sure */
 		j->failure = EXEC_RESOURCE;
-		j->err = ENOSPC;
+		j->err = s->payload < 0 ? errno : ENOSPC;
 		return -1;
 	}
-	pid = exec_start(j);
-	if (pid > 0 && j->mark && (j->agent || !j->failure))
-		open_mark(c, pid);
-	return pid;
+	return exec_start(j);
 }
 
 pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
@@ -289,10 +292,8 @@ pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *
 
 /* --- killing --------------------------------------------------------------------------------- */
 
-/* cgroup.kill signals first threads only, so a process whose first thread has ended and whose others
- * run survives it: each is killed as a whole besides. Frozen before that, none can bear another. The
- * number of those that were still there. */
-static unsigned kill_group(int group)
+/* Signals each process of the group but LAUNCHER, if that is not 0. The number of those that were there. */
+static unsigned signal_group(int group, int sig, pid_t launcher)
 {
 	AUTO_BUF b = BUF_INIT(PROCS_MAX_BYTES);
 	struct str rest;
@@ -304,7 +305,7 @@ static unsigned kill_group(int group)
 	rest = str_of(buf_str(&b));
 	while (rest.n)
 		if (parse_u64_str(str_cut(&rest, '\n'), 2, INT32_MAX, &pid) == 0)
-			n += kill((pid_t)pid, SIGKILL) == 0;
+			n += (pid_t)pid != launcher && kill((pid_t)pid, sig) == 0;
 	return n;
 }
 
@@ -345,8 +346,8 @@ static bool is_marked(unsigned pid, uint64_t ino)
 	return shown == SHOWN_THIS;
 }
 
-/* One pass over /proc; the number of processes killed. */
-static unsigned kill_marked(uint64_t ino)
+/* One pass over /proc, likewise. */
+static unsigned signal_marked(uint64_t ino, int sig, pid_t launcher)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *d;
@@ -355,7 +356,7 @@ static unsigned kill_marked(uint64_t ino)
 
 	while (proc && (d = readdir(proc)))
 		if (parse_u64(d->d_name, 2, INT32_MAX, &pid) == 0 && is_marked((unsigned)pid, ino))
-			n += kill((pid_t)pid, SIGKILL) == 0;
+			n += (pid_t)pid != launcher && kill((pid_t)pid, sig) == 0;
 	if (proc)
 		closedir(proc);
 	return n;
@@ -387,6 +388,16 @@ void scopes_kill(const struct scopes *s)
 		kill(-1, SIGKILL);
 }
 
+void scope_signal(const struct scope *c, int sig)
+{
+	pid_t launcher = c->launcher ? launcher_pid(c->launcher) : 0;
+
+	if (c->group >= 0)
+		signal_group(c->group, sig, launcher);
+	else if (c->mark >= 0)
+		signal_marked(c->mark_ino, sig, launcher);
+}
+
 enum scope_state scope_kill(struct scope *c)
 {
 	uint64_t now = clock_mono_ns();
@@ -397,10 +408,13 @@ enum scope_state scope_kill(struct scope *c)
 	if (c->group >= 0) {
 		IGNORE(io_write_file(c->group, "cgroup.freeze", "1"));
 		IGNORE(io_write_file(c->group, "cgroup.kill", "1")); /* who is being born, too */
-		/* what is still there at the deadline waits in the kernel, and does not run */
-		return kill_group(c->group) && now < c->deadline ? SCOPE_AGAIN : SCOPE_DONE;
+		/* cgroup.kill signals first threads only, so a process whose first thread has ended and
+		 * whose others run survives it: each is killed as a whole besides. Frozen before that, none
+		 * can bear another. What is still there at the deadline waits in the kernel, and does not run */
+		return signal_group(c->group, SIGKILL, 0) && now < c->deadline ? SCOPE_AGAIN
+									       : SCOPE_DONE;
 	}
-	if (c->mark < 0 || kill_marked(c->mark_ino) == 0)
+	if (c->mark < 0 || signal_marked(c->mark_ino, SIGKILL, 0) == 0)
 		return SCOPE_DONE;
 	if (now < c->deadline)
 		return SCOPE_AGAIN;

@@ -2,7 +2,7 @@
  * A kill scope: everything one command started, however it hid.
  *
  * Where pid 1 holds a delegated cgroup v2 directory, each command gets a group of its own, which is
- * frozen and killed. Elsewhere each command is cloned with a UTS namespace that nothing
+ * frozen and killed. Elsewhere each command is born in a UTS namespace of its own that nothing
  * inside can leave (the payload owns no namespace, and the filter refuses unshare and setns); pid 1
  * kills whatever still shows that namespace, pass after pass, until a pass finds none. A fork bomb
  * can outrun such passes, so after SCOPE_PASSES_NS everything in the sandbox is ended instead.
@@ -68,6 +68,8 @@ enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 enum scope_state scope_kill(struct scope *c);
 /* Kills everyone but us and the deputy. */
 void scopes_kill(const struct scopes *s);
+/* Sends a signal to everything in it but its launcher; SIGKILL is scope_kill()'s. */
+void scope_signal(const struct scope *c, int sig);
 /* The command ended. True when it surely left nobody behind. */
 bool scope_is_over(struct scopes *s, const struct scope *c);
 /* The command ended, its background children may live on. */

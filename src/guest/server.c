@@ -162,6 +162,10 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		if (s)
 			session_resize(s, f->body);
 		return true;
+	case FRAME_SIGNAL:
+		if (s)
+			session_signal(s, f->flags, f->body);
+		return true;
 	case FRAME_DETACH:
 		if (s)
 			session_detach(s);

@@ -180,23 +180,16 @@ static void rest_if_idle(struct guest *g)
 	quit_if_idle(g);
 }
 
-static void session_ended(struct session *s, int status)
+/* The command is over, and so is what it left behind if that was asked for: passes on the last output and
+ * tells the end. */
+static void session_conclude(struct session *s)
 {
 	struct guest *g = s->guest;
 
-	s->ended = true;
-	s->pid = -1;
+	s->emptying = false;
+	g->n_running--;
 	s->end.timed_out = s->timed_out;
 	s->end.swept = s->swept;
-	if (WIFSIGNALED(status))
-		s->end.signal = (uint32_t)WTERMSIG(status);
-	else
-		s->end.code = (uint32_t)WEXITSTATUS(status);
-	if (s->end.signal == SIGKILL || s->end.code == 128 + SIGKILL)
-		s->end.out_of_memory = memory_was_short(g);
-	g->n_running--;
-	loop_remove(g->loop, &s->timer);
-	loop_remove(g->loop, &s->order_timer);
 	s->end.alone = s->held[1] >= 0 && scope_is_over(&g->scopes, &s->scope);
 	if (!s->end.alone) /* else the client need not be woken by the ends of its pipes */
 		drop_held(s);
@@ -205,6 +198,30 @@ static void session_ended(struct session *s, int status)
 	else
 		session_finish(s);
 	rest_if_idle(g);
+}
+
+static void session_kill(struct session *s);
+
+static void session_ended(struct session *s, int status)
+{
+	struct guest *g = s->guest;
+
+	s->ended = true;
+	s->pid = -1;
+	if (WIFSIGNALED(status))
+		s->end.signal = (uint32_t)WTERMSIG(status);
+	else
+		s->end.code = (uint32_t)WEXITSTATUS(status);
+	if (s->end.signal == SIGKILL || s->end.code == 128 + SIGKILL)
+		s->end.out_of_memory = memory_was_short(g);
+	loop_remove(g->loop, &s->timer);
+	loop_remove(g->loop, &s->order_timer);
+	if (!(s->flags & EXEC_WHOLE) || scope_is_over(&g->scopes, &s->scope)) {
+		session_conclude(s);
+		return;
+	}
+	s->emptying = true;
+	session_kill(s);
 }
 
 /* The program could not be executed: such a command has no number. */
@@ -271,6 +288,9 @@ static void settle_order(struct session *s, bool had_time)
 		return;
 	}
 	fd_closep(&s->held[0]); /* or the client would not see that the command closed it */
+	if (s->early_signal && s->pid > 0)
+		kill(s->pid, s->early_signal);
+	s->early_signal = 0;
 }
 
 static void on_order_due(void *arg)
@@ -338,7 +358,7 @@ static void kill_pass(void *arg)
 	switch (scope_kill(&s->scope)) {
 	case SCOPE_AGAIN:
 		s->kill_timer = loop_add_timer(s->guest->loop, clock_mono_ns(), kill_pass, s);
-		break;
+		return;
 	case SCOPE_SWEPT:
 		for (struct session *o = s->guest->sessions; o; o = o->next)
 			o->swept = true;
@@ -346,7 +366,10 @@ static void kill_pass(void *arg)
 	case SCOPE_DONE:
 		break;
 	}
-	session_release(s);
+	if (s->emptying)
+		session_conclude(s); /* may free it */
+	else
+		session_release(s);
 }
 
 static void session_kill(struct session *s)
@@ -365,6 +388,23 @@ void sessions_end(struct guest *g, enum end_reason why)
 		if (!s->ended)
 			s->end.ended = why;
 	scopes_kill(&g->scopes);
+}
+
+void session_signal(struct session *s, unsigned flags, struct str body)
+{
+	pid_t pid = command_of(s);
+	uint64_t sig;
+
+	if (s->ended || number_decode(body, &sig) < 0 || sig == 0 || sig > SIGRTMAX)
+		return;
+	if (flags & FRAME_FLAG_SCOPE && sig == SIGKILL)
+		session_kill(s);
+	else if (pid == 0)
+		s->early_signal = (int)sig; /* its launcher is about to start it */
+	else if (flags & FRAME_FLAG_SCOPE)
+		scope_signal(&s->scope, (int)sig);
+	else
+		kill(pid, (int)sig);
 }
 
 static void on_timeout(void *arg)
@@ -846,7 +886,8 @@ void sessions_drop(struct connection *c, bool unread)
 		next = s->next;
 		if (s->connection != c)
 			continue;
-		bool waits = s->ended && !s->finished; /* for credit, which nobody will grant now */
+		/* for credit, which nobody will grant now */
+		bool waits = s->ended && !s->finished && !s->emptying;
 
 		quits |= (s->flags & EXEC_QUITS) != 0;
 		s->connection = NULL;

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 #define WIRE_OLDEST 1u
 
 #define FRAME_HEADER_BYTES 12u
@@ -48,6 +48,8 @@ enum frame_type {
 	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
 	FRAME_QUIT =
 		17, /* client: end the sandbox when its commands are over; PONG tells how many */
+	FRAME_SIGNAL =
+		18, /* client: a number for the stream's command; flags: for all it started */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,
@@ -76,6 +78,7 @@ enum frame_flag {
 	FRAME_FLAG_SERVED = 1 << 3, /* ERROR of a start: with fuse-overlayfs it may succeed */
 	FRAME_FLAG_MEMORY = 1 << 4, /* … and what failed was in memory */
 	FRAME_FLAG_KEPT = 1 << 5,   /* OUTPUT: was logged when it came, while nobody was there */
+	FRAME_FLAG_SCOPE = 1 << 6,  /* SIGNAL: to everything that the command started */
 };
 
 struct frame {

@@ -32,6 +32,8 @@ enum exec_flag {
 	EXEC_QUITS = 1 << 5,
 	/* the client has nothing to do before the end: of a short command STARTED comes with that */
 	EXEC_PATIENT = 1 << 6,
+	/* pid 1 ends what the command left behind before it tells EXIT (protocol 2) */
+	EXEC_WHOLE = 1 << 7,
 };
 
 struct exec_rlimit {
@@ -179,6 +181,6 @@ enum update_what {
 	UPDATE_ALL = (1 << 4) - 1
 };
 
-/* CREDIT, STOP, ATTACH, SHUTDOWN, END, FULL, COUNTED, UPDATE: one number each. */
+/* CREDIT, STOP, ATTACH, SHUTDOWN, END, FULL, COUNTED, UPDATE, SIGNAL: one number each. */
 void number_encode(struct buf *b, uint64_t v);
 MUST_USE int number_decode(struct str body, uint64_t *ret);

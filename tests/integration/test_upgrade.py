@@ -102,6 +102,9 @@ class Clients(WireTest):
         return struct.unpack("<Q", fields(got[1])[CODE])[0], text
 
     def test_of_the_same_version(self):
+        self.assertEqual(self.run_command(self.create(), hello(2, 1)), (7, b"spoken\n"))
+
+    def test_of_the_first_version(self):
         self.assertEqual(self.run_command(self.create(), hello(1, 1)), (7, b"spoken\n"))
 
     def test_a_newer_one_that_still_speaks_ours(self):
@@ -116,13 +119,13 @@ class Clients(WireTest):
     def test_a_newer_one_that_does_not(self):
         box = self.create()
         sock = self.connect(box)
-        sock.sendall(hello(9, 2) + frame(PING, b"", 3))
+        sock.sendall(hello(9, 3) + frame(PING, b"", 3))
         seen, got = self.read_until(sock, ERROR)
         self.assertEqual([kind for kind, _, _ in seen], [HELLO, ERROR])
-        self.assertEqual(struct.unpack("<Q", fields(seen[0][1])[VERSION])[0], 1)
+        self.assertEqual(struct.unpack("<Q", fields(seen[0][1])[VERSION])[0], 2)
         said = fields(got[1])[TEXT]
-        self.assertIn(b"protocol 1 to 1", said)
-        self.assertIn(b"2 to 9", said)
+        self.assertIn(b"protocol 1 to 2", said)
+        self.assertIn(b"3 to 9", said)
         self.assertEqual(self.read_until(sock, PONG)[1], None)  # and it hung up
         self.assertEqual(box.out("echo unharmed"), "unharmed")
 

@@ -183,6 +183,23 @@ static void a_silent_pid_1_is_late(void)
 	T_INT(exec_exit_status(&call.end), 124);
 }
 
+static void a_signal_names_its_target(void)
+{
+	AUTO_BUF b = BUF_INIT(256), other = BUF_INIT(256);
+	struct frame f;
+	uint64_t n;
+
+	call_init(&call, "box", STREAM);
+	call_signal(&call, 15, true, &b);
+	T_INT(sent(&b, &f), FRAME_SIGNAL);
+	T_INT(f.flags, FRAME_FLAG_SCOPE);
+	T_INT(number_decode(f.body, &n), 0);
+	T_INT(n, 15);
+	call_signal(&call, 9, false, &other);
+	T_INT(sent(&other, &f), FRAME_SIGNAL);
+	T_INT(f.flags, 0);
+}
+
 /* --- what is read after the end ----------------------------------------------------------------- */
 
 static void a_lonely_command_is_read_to_what_it_left(void)
@@ -251,6 +268,7 @@ int main(void)
 	T_RUN(output_stays_within_what_was_granted);
 	T_RUN(input_stays_within_the_credit);
 	T_RUN(a_silent_pid_1_is_late);
+	T_RUN(a_signal_names_its_target);
 	T_RUN(a_lonely_command_is_read_to_what_it_left);
 	T_RUN(background_processes_get_a_short_while);
 	T_RUN(detach_keys);

@@ -1,0 +1,141 @@
+"""What protocol 2 adds (cordon-protocol(7)), spoken to pid 1 by hand: no command of ours uses it yet."""
+
+import os
+import signal
+import socket
+import struct
+
+from harness import ALL_MODES, unique_number
+from test_upgrade import (ARGUMENT, CODE, EXEC, EXIT, FLAGS, HELLO, NUMBER, VERSION, WireTest, field,
+                          fields, frame, hello, take_frames)
+
+SIGNAL, SIGNALLED, SCOPE = 18, 16, 64
+JOINED, WHOLE = 4, 128
+
+
+class Line:
+    """A connection that several commands run over, one stream each."""
+
+    def __init__(self, test, box):
+        self.test, self.sock, self.data, self.seen = test, test.connect(box), b"", []
+        self.outputs = {}
+        self.sock.sendall(hello(2, 1))
+
+    def start(self, stream, script, flags=0):
+        """Runs a script; waits until it has printed a line."""
+        out, theirs = os.pipe()
+        null = os.open(os.devnull, os.O_RDWR)
+        body = field(FLAGS, JOINED | flags) + b"".join(
+            field(ARGUMENT, w.encode() + b"\0") for w in ("sh", "-c", script))
+        socket.send_fds(self.sock, [frame(EXEC, body, stream)], [null, theirs])
+        os.close(theirs)
+        os.close(null)
+        self.outputs[stream] = os.fdopen(out, "rb")
+        self.test.addCleanup(self.outputs[stream].close)
+        self.test.assertEqual(self.outputs[stream].readline(), b"ready\n")
+
+    def signal(self, stream, number, flags=0):
+        body = field(NUMBER, int(number))
+        self.sock.sendall(struct.pack("<IBBHI", len(body), SIGNAL, flags, 0, stream) + body)
+
+    def end(self, stream):
+        """(code, signal) of a command."""
+        while True:
+            for kind, body, of in self.seen:
+                if kind == EXIT and of == stream:
+                    got = fields(body)
+                    return tuple(struct.unpack("<Q", got[tag])[0] if tag in got else 0
+                                 for tag in (CODE, SIGNALLED))
+            chunk = self.sock.recv(65536)
+            self.test.assertTrue(chunk, f"the connection ended, seen: {self.seen}")
+            found, self.data = take_frames(self.data + chunk)
+            self.seen += found
+
+
+class Signals(WireTest):
+    modes = ALL_MODES
+
+    def test_the_version_is_told(self):
+        line = Line(self, self.create())
+        line.start(1, "echo ready")
+        line.end(1)
+        told = fields(next(body for kind, body, _ in line.seen if kind == HELLO))
+        self.assertEqual(struct.unpack("<Q", told[VERSION])[0], 2)
+
+    def test_to_the_command_itself(self):
+        number = unique_number()
+        box = self.create()
+        line = Line(self, box)
+        # the shell answers the signal; the process in its background never hears of it
+        line.start(1, f"trap 'exit 5' USR1; sleep {number} & echo ready; wait")
+        line.signal(1, signal.SIGUSR1)
+        self.assertEqual(line.end(1), (5, 0))
+        self.eventually(lambda: len(self.sleepers(number)) == 1)
+
+    def test_to_everything_that_it_started(self):
+        number = unique_number()
+        line = Line(self, self.create())
+        # the shell ignores it, its children have it by default, also in a session of their own
+        line.start(1, f"trap '' USR2; setsid sh -c 'trap - USR2; sleep {number}' & p=$!; echo ready; wait $p;"
+                      " echo over; exit 6")
+        self.eventually(lambda: self.sleepers(number))
+        line.signal(1, signal.SIGUSR2, SCOPE)
+        line.signal(1, signal.SIGKILL, SCOPE)
+        self.assertEqual(line.end(1), (0, signal.SIGKILL))
+        self.eventually(lambda: not self.sleepers(number))
+
+    def test_of_one_stream_leaves_the_others_alone(self):
+        line = Line(self, self.create())
+        numbers = [unique_number() for _ in range(3)]
+        for stream, number in enumerate(numbers, 1):
+            line.start(stream, f"echo ready; sleep {number}; exit 4")
+        for number in numbers:
+            self.eventually(lambda: self.sleepers(number))
+        line.signal(2, signal.SIGKILL, SCOPE)
+        self.assertEqual(line.end(2), (0, signal.SIGKILL))
+        self.eventually(lambda: not self.sleepers(numbers[1]))
+        self.assertTrue(self.sleepers(numbers[0]) and self.sleepers(numbers[2]))
+        line.signal(7, signal.SIGKILL, SCOPE)  # nobody's stream
+        line.signal(1, 0)  # no signal
+        line.signal(1, 4711)
+        line.signal(1, signal.SIGTERM)
+        self.assertEqual(line.end(1), (0, signal.SIGTERM))
+        self.assertEqual(len(self.sleepers(numbers[2])), 1)
+
+
+class Whole(WireTest):
+    modes = ALL_MODES
+
+    def test_nothing_is_left_when_the_end_is_told(self):
+        """A command in the background, in a session of its own, and one whose parent has ended."""
+        number = unique_number()
+        line = Line(self, self.create())
+        line.start(1, f"sleep {number} & setsid sleep {number} & (sleep {number} &); echo ready; exit 3",
+                   WHOLE)
+        self.assertEqual(line.end(1), (3, 0))
+        self.assertEqual(self.sleepers(number), [])
+
+    def test_without_it_they_live_on(self):
+        number = unique_number()
+        line = Line(self, self.create())
+        line.start(1, f"sleep {number} & echo ready; exit 3")
+        self.assertEqual(line.end(1), (3, 0))
+        self.eventually(lambda: len(self.sleepers(number)) == 1)
+
+    def test_a_command_of_another_stream_lives_on(self):
+        mine, other = unique_number(), unique_number()
+        line = Line(self, self.create())
+        line.start(1, f"sleep {other} & echo ready; wait")
+        line.start(2, f"sleep {mine} & echo ready; exit 0", WHOLE)
+        self.assertEqual(line.end(2), (0, 0))
+        self.assertEqual(self.sleepers(mine), [])
+        self.eventually(lambda: len(self.sleepers(other)) == 1)
+
+    def test_the_client_goes_while_the_rest_is_being_ended(self):
+        number = unique_number()
+        box = self.create()
+        line = Line(self, box)
+        line.start(1, f"sleep {number} & echo ready; exit 0", WHOLE)
+        line.sock.close()
+        self.eventually(lambda: not self.sleepers(number))
+        self.assertEqual(box.out("echo alive"), "alive")
