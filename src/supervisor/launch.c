@@ -546,13 +546,13 @@ static int boot_guest(struct supervisor *s, const struct rootfs *root, struct er
 		.user = spec->user,
 		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
 		.restricted = spec->restricted,
-		.switches = spec->own_filters ? SWITCH_FILTERS : 0,
+		.switches =
+			(spec->own_filters ? SWITCH_FILTERS : 0) | (s->sentry ? SWITCH_WATCHED : 0),
 		.lent_shell = root->fallback_shell >= 0,
 		.report_activity = spec->idle_timeout_s > 0,
 		.inner_map = ids_inner_map(&s->ids),
 		.single_id = s->ids.mode == IDS_SINGLE,
 		.id_shift = ids_shift(&s->ids),
-		.switches = s->sentry ? SWITCH_WATCHED : 0,
 	};
 	struct rlimit nofile;
 	int r;
