@@ -397,7 +397,10 @@ static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	[CONTROLLER_PIDS] = { NULL, "pids.max", "pids.max" },
 };
 
-#define FIX_DELEGATE "systemd-run --user --scope -p Delegate=yes -- COMMAND, or run as root"
+#define FIX_DELEGATE                                                                             \
+	"log in by ssh or on a console, not by su; or as root: loginctl enable-linger USER; or " \
+	"in a "                                                                                  \
+	"login: systemd-run --user --scope -p Delegate=yes -- COMMAND; or run as root"
 
 /* In version 2 a child has a controller only once its parent hands it down, which a cgroup with
  * processes in it may not do unless it is the root: the engine then moves them out of the way. */

@@ -37,7 +37,7 @@ class Doctor(CordonTest):
             line = re.search(rf"(?m)^   (.) {check} +(.*)$", text)
             self.assertIsNotNone(line, text)
             self.assertIn(held[key], line[2])
-            self.assertEqual(line[1] == "✓", held[key].startswith("cgroup"), text)
+            self.assertEqual(line[1] == "✓", held[key].startswith(("cgroup", "user namespace")), text)
 
     def test_what_a_create_proves_is_not_denied(self):
         """Who has one id, or root of a container, needs no mapped mounts and is told of none missing."""

@@ -226,7 +226,7 @@ class Output(CordonTest):
     def test_a_sandbox_whose_name_is_lost_is_none(self):
         """A create that failed has made nothing; one with a name has nothing to print."""
         with open("/dev/full", "wb") as full:
-            self.assertEqual(self.finish(self.spawn("create", "host", stdout=full)).errtext,
+            self.assertEqual(self.finish(self.spawn("create", "-q", "host", stdout=full)).errtext,
                              "error: write to stdout: No space left on device\n")
             self.assertEqual(self.names(), [])
             box = self.box()

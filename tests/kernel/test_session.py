@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 
 from harness import CordonTest, kill_quietly, unique_number
@@ -90,6 +91,17 @@ class Scope(KernelTest):
         self.assertEqual(killed.remove("-f").code, 0)
         self.assertFalse(os.path.exists(group))
         self.assertEqual(other.exec("echo", "alive").text, "alive\n")
+
+    def test_the_end_of_the_scope_is_a_stop(self):
+        """As at the end of the last login of somebody who does not linger."""
+        box = self.create()
+        unit = os.path.basename(self.scope(box))
+        done = subprocess.run(["systemctl", "--user", "stop", unit], capture_output=True, text=True,
+                              env={**os.environ, "XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"})
+        self.assertEqual(done.returncode, 0, done)
+        self.eventually(lambda: box.status() == "Stopped")
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(os.path.basename(self.scope(box)), unit)
 
 
 class FakeBus:
