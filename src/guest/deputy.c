@@ -563,6 +563,7 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 	int kept[KEPT_MAX];
 	size_t n = 0;
 
+	IGNORE(prctl(PR_SET_NAME, "cordon-deputy"));
 	o.walls = w;
 	o.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	kept[n++] = o.proc;

@@ -765,24 +765,30 @@ static void attack_pid1(void)
 	attack_ours(1);
 }
 
-/* Who waits behind the walls to start commands, if there is one: as near to us as ours come. */
-static void attack_launcher(void)
+/* Calls WHAT with every process of this name but pid 1; the number of them. */
+static unsigned for_each_named(const char *name, void (*what)(pid_t pid))
 {
-	int found = 0;
+	unsigned found = 0;
 
 	for (pid_t pid = 2; pid < 4096; pid++) {
-		char name[32] = "";
+		char text[32] = "";
 		int fd = open_of(pid, "comm", O_RDONLY);
 
 		if (fd < 0)
 			continue;
-		if (read(fd, name, sizeof(name) - 1) > 0 && !strcmp(name, "cordon-guest\n")) {
-			found = 1;
-			attack_ours(pid);
+		if (read(fd, text, sizeof(text) - 1) > 0 && !strcmp(strtok(text, "\n"), name)) {
+			found++;
+			what(pid);
 		}
 		close(fd);
 	}
-	if (!found)
+	return found;
+}
+
+/* Who waits behind the walls to start commands, if there is one: as near to us as ours come. */
+static void attack_launcher(void)
+{
+	if (!for_each_named("cordon-guest", attack_ours))
 		opened_n("no launcher to attack", 0);
 }
 
@@ -1620,6 +1626,71 @@ static void attack_hoard_in_flight(void)
 	hold("descriptors", n, errno);
 }
 
+/* --- the deputy ------------------------------------------------------------------------------ */
+
+static void kill_it(pid_t pid)
+{
+	for (int sig = 1; sig <= 64; sig++)
+		(void)kill(pid, sig);
+}
+
+/* It must do what it does after this, too: see the caller. */
+static void attack_deputy(void)
+{
+	if (for_each_named("cordon-deputy", attack_ours) != 1 ||
+	    for_each_named("cordon-deputy", kill_it) != 1)
+		opened("not one deputy");
+}
+
+static char state_of(pid_t pid)
+{
+	char text[128] = "";
+	int fd = open_of(pid, "stat", O_RDONLY);
+	const char *end;
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	end = strrchr(text, ')');
+	return end ? end[2] : '?';
+}
+
+/* More calls at a time than it has tasks for, and some of those are stopped. Each call must end, and say why when it
+ * was not done. */
+static void attack_deputy_flood(void)
+{
+	enum { CALLERS = 24, CALLS = 20, STOPPED = 8 };
+	unsigned stopped = 0;
+	pid_t last = 0;
+	int status;
+
+	mkdir("/r", 0755);
+	make_file("/r/a");
+	for (unsigned i = 0; i < CALLERS; i++) {
+		last = fork();
+		if (last)
+			continue;
+		raise(SIGSTOP);
+		for (unsigned k = 0; k < CALLS; k++)
+			if (chmod("/r/a", 04755) < 0 && errno != EIO)
+				_exit(1);
+		_exit(0);
+	}
+	for (unsigned i = 0; i < CALLERS; i++)
+		waitpid(-1, &status, WUNTRACED);
+	kill(0, SIGCONT);
+	while (stopped < STOPPED && waitpid(-1, &status, WNOHANG) == 0)
+		for (pid_t pid = last + 1; pid < last + 2 * CALLERS * CALLS; pid++)
+			stopped += kill(pid, SIGSTOP) ==
+				   0; /* whoever is born after the callers is a task */
+	if (!stopped)
+		opened("no task was stopped");
+	while (waitpid(-1, &status, 0) > 0)
+		if (status)
+			opened_n("a call failed otherwise", status);
+	must_be(chmod("/r/a", 06755), 0, "chmod after a flood");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -1667,6 +1738,8 @@ static const struct {
 	{ "hoard-in-flight", attack_hoard_in_flight },
 	{ "privileges", attack_privileges },
 	{ "privileges-allowed", attack_privileges_allowed },
+	{ "deputy", attack_deputy },
+	{ "deputy-flood", attack_deputy_flood },
 };
 
 int main(int argc, char **argv)

@@ -11,6 +11,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import socket
 import ssl
 import stat
@@ -441,6 +442,62 @@ class FilePrivileges(AttackTest):
 
     def test_own_files_and_directories_keep_them(self):
         self.attack(self.shared_box(), "privileges-allowed")
+
+    def test_each_kind_of_mount(self):
+        box = self.shared_box("--tmpfs", "/tmpfs", "--tmpfs", "/w/tmpfs", "-v", "named:/named",
+                              "-v", "disk:/disk:kind=disk,size=16M")
+        for place, mode in {"/root": "6755", "/tmpfs": "6755", "/w/tmpfs": "6755", "/disk": "6755",
+                            "/w": "755", "/named": "755"}.items():
+            self.assertEqual(box.out(f"cd {place}; cp /bin/true x; chmod 6755 x; stat -c %a x"), mode, place)
+
+    test_each_kind_of_mount.modes = ("root",)
+
+    def test_a_root_directory_is_the_hosts(self):
+        root = self.make_root("chmod", "cp")
+        os.chmod(os.path.join(root, "bin"), 0o2755)
+        box = self.create(image=root)
+        box.out("cp /bin/chmod /root/x; chmod 6755 /root/x /root")
+        modes = [os.stat(os.path.join(root, name)).st_mode & 0o7777 for name in ("root/x", "root")]
+        self.assertEqual(modes, [0o755, 0o6755])
+
+    test_a_root_directory_is_the_hosts.modes = ("root",)
+
+    def test_copies_into_a_sandbox(self):
+        box = self.shared_box()
+        source = os.path.join(self.dir, "source")
+        with open(source, "w"):
+            pass
+        os.chmod(source, 0o4755)
+        for place, mode in (("/root", "4755"), ("/w", "755")):
+            got = self.cordon("copy", source, f"{box.name}:{place}/x")
+            self.assertEqual(got.code, 0, got)
+            self.assertEqual(box.out(f"stat -c %a {place}/x"), mode)
+
+    test_copies_into_a_sandbox.modes = ("root", "user")
+
+    def test_the_deputy_cannot_be_read_traced_or_ended(self):
+        box = self.shared_box()
+        self.attack(box, "deputy")
+        self.assertEqual(box.out("cp /bin/true x; chmod 4755 x; stat -c %a x"), "4755")
+
+    test_the_deputy_cannot_be_read_traced_or_ended.modes = ("root", "user")
+
+    def test_a_flood_of_calls_and_stopped_tasks(self):
+        self.attack(self.shared_box(), "deputy-flood")
+
+    test_a_flood_of_calls_and_stopped_tasks.modes = ("root",)
+
+    def test_without_the_deputy_nothing_gets_a_privilege(self):
+        box = self.shared_box()
+        deputy, = (p for p in box.host_processes() if p.comm == "cordon-deputy")
+        os.kill(deputy.pid, signal.SIGKILL)
+        self.eventually(lambda: "cordon-deputy" not in [p.comm for p in box.host_processes()])
+        for place in ("/root", "/w"):
+            got = box.sh(f"cd {place}; cp /bin/true x; chmod 700 x; chmod 4755 x; echo $?; stat -c %a x")
+            self.assertEqual(got.text, "1\n700\n", got)
+            self.assertIn("not implemented", got.errtext)
+
+    test_without_the_deputy_nothing_gets_a_privilege.modes = ("root", "bare")
 
 
 class HostileAgent(threading.Thread):
