@@ -12,7 +12,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* Pid 1, its launchers, a waiter and a command at its birth: they count, and nothing inside is refused for them. */
+/* Pid 1, its deputy and that one's child, a launcher, a waiter and a command at its birth: they count, and nothing inside
+ * is refused for them. */
 #define OWN_PROCESSES 8
 #define ENVIRONMENT_MAX_BYTES 256
 #define SETTING_MAX_BYTES 64

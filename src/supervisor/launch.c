@@ -20,6 +20,7 @@
 #include "base/compat.h"
 #include "base/fdpass.h"
 #include "base/io.h"
+#include "host/hugepages.h"
 #include "host/idmap.h"
 #include "host/subid.h"
 #include "image/store.h"
@@ -538,6 +539,14 @@ static void name_own_mounts(const struct spec *spec, const struct rootfs *r,
 	}
 }
 
+/* Those that name_own_mounts() does not find. */
+static unsigned filter_switches(const struct supervisor *s)
+{
+	return (s->sentry ? SWITCH_WATCHED : 0u) |
+	       (s->record.spec.own_filters ? SWITCH_FILTERS : 0u) |
+	       (hugepages_reserved() ? SWITCH_HUGEPAGES : 0u);
+}
+
 static int boot_guest(struct supervisor *s, const struct rootfs *root, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
@@ -546,8 +555,7 @@ static int boot_guest(struct supervisor *s, const struct rootfs *root, struct er
 		.user = spec->user,
 		.shell = spec->shell ? spec->shell : SPEC_DEFAULT_SHELL,
 		.restricted = spec->restricted,
-		.switches =
-			(spec->own_filters ? SWITCH_FILTERS : 0) | (s->sentry ? SWITCH_WATCHED : 0),
+		.switches = filter_switches(s),
 		.lent_shell = root->fallback_shell >= 0,
 		.report_activity = spec->idle_timeout_s > 0,
 		.inner_map = ids_inner_map(&s->ids),

@@ -29,6 +29,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -1527,6 +1528,21 @@ static void attack_filters_allowed(void)
 	attach_programs();
 }
 
+/* Pages that were set aside for somebody else. */
+static void attack_huge_pages(void)
+{
+	size_t size = 2 << 20;
+	int fd = memfd_create("x", MFD_HUGETLB), id = shmget(IPC_PRIVATE, size, SHM_HUGETLB | 0600);
+
+	if (mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1,
+		 0) != MAP_FAILED)
+		opened("mmap");
+	if (fd >= 0 && mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED)
+		opened("memfd_create");
+	if (id >= 0)
+		opened("shmget");
+}
+
 #define WATCHED_FILES 1600 /* in each of 128 instances: as many watches as a user usually has */
 
 static void watched_name(int i, char out[64])
@@ -1734,6 +1750,7 @@ static const struct {
 	{ "hoard-processes", attack_hoard_processes },
 	{ "filters", attack_filters },
 	{ "filters-allowed", attack_filters_allowed },
+	{ "huge-pages", attack_huge_pages },
 	{ "hoard-per-user", attack_hoard_per_user },
 	{ "hoard-in-flight", attack_hoard_in_flight },
 	{ "privileges", attack_privileges },

@@ -7,7 +7,9 @@ import ctypes
 import errno
 import glob
 import json
+import netlab
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -19,15 +21,13 @@ import struct
 import subprocess
 import tempfile
 import threading
-
-import netlab
-from attack import AttackTest, compiled
-from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES,
-                     CordonTest, Process, below, cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
 from test_gateway import GatewayTest
 from test_network import USER, NetworkTest
+
+from attack import AttackTest, compiled
+from harness import ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES
 
 # --- 1. a host path means one object ---------------------------------------------------------
 
@@ -790,6 +790,18 @@ class Pools(AttackTest):
         self.assertEqual(host.stdout, "65536\n", host)
 
     test_pipe_pages.modes = ("root",)
+
+    def test_huge_pages(self):
+        """Set aside by somebody for a program of the host."""
+        setting = pathlib.Path("/proc/sys/vm/nr_hugepages")
+        before = setting.read_text()
+        self.addCleanup(setting.write_text, before)
+        setting.write_text(str(int(before) + 4))
+        if setting.read_text() == before:
+            self.not_run("the machine has no huge page left")
+        self.attack(self.armed(), "huge-pages")
+
+    test_huge_pages.modes = ("root",)
 
     def test_neighbours(self):
         box = self.armed()

@@ -17,6 +17,8 @@
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -330,6 +332,24 @@ static void kernel_programs(void)
 	judged = seccomp_choose(0);
 }
 
+static void huge_pages(void)
+{
+	enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS };
+	struct seccomp_data d = { .nr = SYS_mmap, .arch = AUDIT_ARCH_X86_64 };
+
+	d.args[3] = FLAGS | MAP_HUGETLB;
+	T_INT(run(&d, NULL), ALLOW);
+	judged = seccomp_choose(SWITCH_HUGEPAGES);
+	T_INT(run(&d, NULL), NO(ENOMEM));
+	d.args[3] = FLAGS;
+	T_INT(run(&d, NULL), ALLOW);
+	T_INT(ask(SYS_memfd_create, 0, MFD_HUGETLB | MFD_CLOEXEC, 0), NO(ENOMEM));
+	T_INT(ask(SYS_memfd_create, 0, MFD_CLOEXEC, 0), ALLOW);
+	T_INT(ask(SYS_shmget, 0, 0, HIGH_BITS | SHM_HUGETLB | 0600), NO(ENOMEM));
+	T_INT(ask(SYS_shmget, 0, 0, IPC_CREAT | 0600), ALLOW);
+	judged = seccomp_choose(0);
+}
+
 static void other_entries(void)
 {
 	static const unsigned archs[] = { AUDIT_ARCH_I386, AUDIT_ARCH_AARCH64, 0, UINT32_MAX };
@@ -505,6 +525,7 @@ int main(void)
 	T_RUN(terminals_and_personalities);
 	T_RUN(switches);
 	T_RUN(kernel_programs);
+	T_RUN(huge_pages);
 	T_RUN(other_entries);
 	T_RUN(shape);
 	T_RUN(in_the_kernel);
