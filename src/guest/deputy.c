@@ -590,7 +590,7 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 int deputy_start(const struct exec_walls *w, const struct boot_message *boot, struct deputy *ret,
 		 struct err *e)
 {
-	struct clone_args args = { .exit_signal = SIGCHLD };
+	struct clone_args args = { 0 }; /* no signal at its end: sessions_reap() */
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)

@@ -398,7 +398,7 @@ void scope_signal(const struct scope *c, int sig)
 		signal_marked(c->mark_ino, sig, launcher);
 }
 
-enum scope_state scope_kill(struct scope *c)
+enum scope_state scope_kill(const struct scopes *s, struct scope *c)
 {
 	uint64_t now = clock_mono_ns();
 
@@ -418,6 +418,6 @@ enum scope_state scope_kill(struct scope *c)
 		return SCOPE_DONE;
 	if (now < c->deadline)
 		return SCOPE_AGAIN;
-	kill(-1, SIGKILL); /* everyone but us: also the deputy, if there is one */
+	scopes_kill(s);
 	return SCOPE_SWEPT;
 }

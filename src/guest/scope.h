@@ -65,7 +65,7 @@ pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *
 			  int *ret_err);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 /* Kills. AGAIN: call once more after letting the loop turn; SWEPT: everything was ended. */
-enum scope_state scope_kill(struct scope *c);
+enum scope_state scope_kill(const struct scopes *s, struct scope *c);
 /* Kills everyone but us and the deputy. */
 void scopes_kill(const struct scopes *s);
 /* Sends a signal to everything in it but its launcher; SIGKILL is scope_kill()'s. */

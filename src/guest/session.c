@@ -327,6 +327,13 @@ static void command_ended(struct session *s, int status)
 		connection_end(last);
 }
 
+/* The deputy does not count: it was born without a signal for its end, as nobody else is. */
+static bool has_children(void)
+{
+	return waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT) == 0 ||
+	       errno != ECHILD;
+}
+
 void sessions_reap(struct guest *g)
 {
 	int status;
@@ -343,7 +350,7 @@ void sessions_reap(struct guest *g)
 				break;
 			}
 		}
-	if (g->stopping && pid < 0 && errno == ECHILD)
+	if (g->stopping && !has_children())
 		_exit(0);
 	presence_may_end(g);
 }
@@ -355,7 +362,7 @@ static void kill_pass(void *arg)
 	struct session *s = arg;
 
 	s->kill_timer = 0;
-	switch (scope_kill(&s->scope)) {
+	switch (scope_kill(&s->guest->scopes, &s->scope)) {
 	case SCOPE_AGAIN:
 		s->kill_timer = loop_add_timer(s->guest->loop, clock_mono_ns(), kill_pass, s);
 		return;

@@ -482,6 +482,14 @@ class FilePrivileges(AttackTest):
 
     test_the_deputy_cannot_be_read_traced_or_ended.modes = ("root", "user")
 
+    def test_nobody_waits_for_the_deputy_to_end(self):
+        box = self.shared_box()
+        box.out("sleep 1000 & sleep 1000 > /dev/null 2>&1 &")
+        got = self.cordon("stop", "--timeout", "600", box.name)  # longer than a command may take
+        self.assertEqual(got.code, 0, got)
+
+    test_nobody_waits_for_the_deputy_to_end.modes = ("root", "bare")
+
     def test_a_flood_of_calls_and_stopped_tasks(self):
         self.attack(self.shared_box(), "deputy-flood")
 
