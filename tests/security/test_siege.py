@@ -7,7 +7,6 @@ import ctypes
 import errno
 import glob
 import json
-import netlab
 import os
 import pathlib
 import re
@@ -21,13 +20,15 @@ import struct
 import subprocess
 import tempfile
 import threading
+
+import netlab
+from attack import AttackTest, compiled
+from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES,
+                     CordonTest, Process, below, cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
 from test_gateway import GatewayTest
 from test_network import USER, NetworkTest
-
-from attack import AttackTest, compiled
-from harness import ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES
 
 # --- 1. a host path means one object ---------------------------------------------------------
 
