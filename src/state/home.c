@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/str.h"
 #include "state/places.h"
@@ -24,7 +25,8 @@
 #define MARKER ".cordon-home"
 #define MARKER_HEAD "cordon state directory, format "
 #define HOME_FORMAT 1
-#define MARKER_MAX_BYTES 192
+#define MARKER_MAX_BYTES (4096u + HOME_PLACES_MAX * (PATH_MAX * 2u + 1024u)) /* see below */
+#define PLACE_WORD "place "
 #define LISTEN_BACKLOG 1024 /* clients beyond what pid 1 accepts at once wait here */
 
 /* From the environment, or put together in JOINED. */
@@ -141,7 +143,7 @@ static int adopt(const char *path, int fd, struct err *e)
 	return 0;
 }
 
-/* The second line of the marker: one of these, and the kernel's release. */
+/* The second line of the marker: one of these and the kernel's release, or nothing. */
 static const char *const served_words[] = {
 	[HOME_SERVED_ON_DISK] = "layers on disk by fuse-overlayfs: Linux ",
 	[HOME_SERVED_ALL] = "layers by fuse-overlayfs: Linux ",
@@ -159,49 +161,124 @@ static enum home_served read_served(const char *line)
 	return HOME_SERVED_NOTHING;
 }
 
-int home_set_served(const struct home *h, enum home_served served, struct err *e)
+/* Each further line is "place " and an object with name, path and identity. A line that says something
+ * else is a newer cordon's. */
+static void read_place(struct home *h, const char *line)
 {
-	AUTO_BUF text = BUF_INIT(MARKER_MAX_BYTES);
-	struct utsname u;
-	int r;
+	AUTO_JSON doc = NULL;
+	const char *name, *path;
+	struct identity id;
+	struct err ignored;
 
+	if (!starts_with(line, PLACE_WORD) || h->n_places == HOME_PLACES_MAX ||
+	    json_parse(line + strlen(PLACE_WORD), strlen(line) - strlen(PLACE_WORD), &doc,
+		       &ignored) < 0)
+		return;
+	name = json_get_str(json_root(doc), "name", NULL);
+	path = json_get_str(json_root(doc), "path", NULL);
+	if (!name || !path || *path != '/' ||
+	    identity_read_json(json_get(json_root(doc), "identity"), "identity", &id, &ignored) < 0)
+		return;
+	h->place[h->n_places++] = (struct home_place){ xstrdup(name), xstrdup(path), id };
+}
+
+static void write_place(struct buf *text, const char *name, const char *path,
+			const struct identity *id)
+{
+	struct json_writer w;
+
+	buf_add_str(text, PLACE_WORD);
+	json_writer_init(&w, text, 0);
+	json_begin_object(&w);
+	json_key(&w, "identity");
+	identity_write_json(id, &w);
+	json_key_str(&w, "name", name);
+	json_key_str(&w, "path", path);
+	json_end_object(&w);
+	buf_add_char(text, '\n');
+}
+
+/* What a newer cordon wrote may mean something else: hands off. A marker that says nothing is being
+ * written right now. TEXT is taken apart. */
+static int check_format(struct home *h, const char *path, char *text, struct err *e)
+{
+	char *served, *rest = text;
+	uint64_t format;
+
+	if (!*text)
+		return 0;
+	strsep(&rest, "\n");
+	if (!starts_with(text, MARKER_HEAD) ||
+	    parse_u64(text + strlen(MARKER_HEAD), 1, UINT64_MAX, &format) < 0)
+		return refuse(path, "has a '" MARKER "' that is not cordon's", e);
+	if (format != HOME_FORMAT) {
+		err_set(e, ERR_UNSUPPORTED,
+			"state directory '%s' has format %llu, this cordon knows %d: a newer one "
+			"made it",
+			path, (unsigned long long)format, HOME_FORMAT);
+		return err_hint(e, "update cordon, or set CORDON_HOME to another directory");
+	}
+	served = rest ? strsep(&rest, "\n") : NULL;
+	h->served = served ? read_served(served) : HOME_SERVED_NOTHING;
+	while (rest && *rest)
+		read_place(h, strsep(&rest, "\n"));
+	return 0;
+}
+
+static int read_marker(struct home *h, const char *path, int marker, struct err *e)
+{
+	char text[MARKER_MAX_BYTES];
+	ssize_t n = read(marker, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return err_sys(e, errno, "read '%s/%s'", path, MARKER);
+	text[n] = '\0';
+	return check_format(h, path, text, e);
+}
+
+/* What the marker says now, with another SERVED, or with PLACE instead of the one of that name. */
+static int rewrite(const struct home *h, const enum home_served *served,
+		   const struct home_place *place, struct err *e)
+{
+	AUTO_FD marker = openat(h->fd, MARKER, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	AUTO_BUF text = BUF_INIT(MARKER_MAX_BYTES - 1);
+	struct home now = { .fd = -1 };
+	enum home_served is;
+	struct utsname u;
+	int r = 0;
+
+	if (marker >= 0 && read_marker(&now, h->path, marker, e) < 0)
+		return -1;
+	is = served ? *served : now.served;
 	buf_addf(&text, MARKER_HEAD "%d\n", HOME_FORMAT);
-	if (served != HOME_SERVED_NOTHING && uname(&u) == 0)
-		buf_addf(&text, "%s%s\n", served_words[served], u.release);
+	if (is != HOME_SERVED_NOTHING && uname(&u) == 0)
+		buf_addf(&text, "%s%s", served_words[is], u.release);
+	buf_add_char(&text, '\n');
+	for (size_t i = 0; i < now.n_places; i++)
+		if (!place || strcmp(now.place[i].name, place->name) != 0)
+			write_place(&text, now.place[i].name, now.place[i].path,
+				    &now.place[i].identity);
+	if (place)
+		write_place(&text, place->name, place->path, &place->identity);
+	home_done(&now);
 	r = buf_failed(&text) ? -EFBIG : io_replace_file(h->fd, MARKER, text.p, text.n, 0600);
 	return r < 0 ? err_sys(e, -r, "write '%s/%s'", h->path, MARKER) : 0;
 }
 
-/* What a newer cordon wrote may mean something else: hands off. A marker that says nothing is being
- * written right now. */
-static int check_format(const char *path, int marker, enum home_served *ret_served, struct err *e)
+int home_set_served(const struct home *h, enum home_served served, struct err *e)
 {
-	char text[MARKER_MAX_BYTES] = { 0 };
-	char *rest;
-	ssize_t n = read(marker, text, sizeof(text) - 1);
-	uint64_t format;
-
-	if (n < 0)
-		return err_sys(e, errno, "read '%s/%s'", path, MARKER);
-	if (n == 0)
-		return 0;
-	rest = text + strcspn(text, "\n");
-	if (*rest)
-		*rest++ = '\0';
-	rest[strcspn(rest, "\n")] = '\0';
-	*ret_served = read_served(rest);
-	if (!starts_with(text, MARKER_HEAD) ||
-	    parse_u64(text + strlen(MARKER_HEAD), 1, UINT64_MAX, &format) < 0)
-		return refuse(path, "has a '" MARKER "' that is not cordon's", e);
-	if (format == HOME_FORMAT)
-		return 0;
-	err_set(e, ERR_UNSUPPORTED,
-		"state directory '%s' has format %llu, this cordon knows %d: a newer one made it",
-		path, (unsigned long long)format, HOME_FORMAT);
-	return err_hint(e, "update cordon, or set CORDON_HOME to another directory");
+	return rewrite(h, &served, NULL, e);
 }
 
-static int check_ours(const char *path, int fd, enum home_served *ret_served, struct err *e)
+int home_set_place(const struct home *h, const char *name, const char *path,
+		   const struct identity *id, struct err *e)
+{
+	const struct home_place p = { (char *)name, (char *)path, *id };
+
+	return rewrite(h, NULL, &p, e);
+}
+
+static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 {
 	AUTO_FD marker = openat(fd, MARKER, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -222,11 +299,46 @@ static int check_ours(const char *path, int fd, enum home_served *ret_served, st
 	}
 	if (st.st_uid != geteuid())
 		return refuse(path, "belongs to another user", e);
-	if (marker >= 0 && check_format(path, marker, ret_served, e) < 0)
+	if (marker >= 0 && read_marker(h, path, marker, e) < 0)
 		return -1;
 	if ((st.st_mode & 077) && fchmodat(fd, ".", 0700, 0) < 0)
 		return err_sys(e, errno, "close '%s' to others", path);
 	return 0;
+}
+
+/* --- parts that live elsewhere --------------------------------------------------------------- */
+
+/* Its owner says that DIR is what is meant now: places_settle() will write that down. */
+static bool is_meant(const char *path)
+{
+	struct identity unknown = { 0 };
+	AUTO_FD dir = -1;
+	struct stat st, mark;
+	struct err ignored;
+
+	return identity_open(path, &unknown, &dir, &ignored) == 0 && fstat(dir, &st) == 0 &&
+	       S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       fstatat(dir, HOME_PLACE_MARK, &mark, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(mark.st_mode) && mark.st_size == 0;
+}
+
+/* The link in the home leads to the directory that it led to when it was made. A link that leads
+ * elsewhere was made by a cordon that kept no identities, or not to its end. */
+static int check_place(const struct home *h, struct home_place *p, struct err *e)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(h->fd, p->name, target, sizeof(target));
+	AUTO_FD fd = -1;
+
+	if (n < 0 || (size_t)n != strlen(p->path) || memcmp(target, p->path, (size_t)n) != 0)
+		return 0;
+	if (identity_open(p->path, &p->identity, &fd, e) == 0)
+		return 0;
+	/* one that is not there, or not for us, leads nowhere: what needs it will say so */
+	if (e->code != ERR_DENIED || is_meant(p->path))
+		return 0;
+	err_wrap(e, "'%s/%s' is not the directory that it was", h->path, p->name);
+	return err_hint(e, "is its disk mounted? If it is: touch " HOME_PLACE_MARK " there");
 }
 
 /* Programs made for another backend ask for it by a variable; there is only this machine. */
@@ -266,17 +378,25 @@ int home_open(struct home *h, struct err *e)
 		err_sys(e, errno, "open state directory '%s'", path);
 		return advise(e);
 	}
-	if (check_ours(path, fd, &h->served, e) < 0)
+	if (check_ours(h, path, fd, e) < 0)
 		return -1;
 	if (!realpath(path, h->path))
 		return err_sys(e, errno, "resolve state directory '%s'", path);
 	h->fd = fd_take(&fd);
+	for (size_t i = 0; i < h->n_places; i++)
+		if (check_place(h, &h->place[i], e) < 0)
+			return -1;
 	return 0;
 }
 
 void home_done(struct home *h)
 {
 	fd_closep(&h->fd);
+	for (size_t i = 0; i < h->n_places; i++) {
+		free_p(&h->place[i].name);
+		free_p(&h->place[i].path);
+	}
+	h->n_places = 0;
 }
 
 void home_socket_id(const char *name, char out[HOME_ID_BYTES])

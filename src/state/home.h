@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/identity.h"
 
 #define HOME_ID_BYTES 17 /* 16 hex digits and the terminator */
 
@@ -26,19 +27,34 @@ enum home_served {
 	HOME_SERVED_ALL,
 };
 
+/* A part of the home that lives elsewhere (places.h): which directory its link led to when it was made. */
+#define HOME_PLACES_MAX 4
+struct home_place {
+	char *name, *path;
+	struct identity identity;
+};
+
 struct home {
 	char path[PATH_MAX];     /* canonical, absolute; "" until it is known */
 	int fd;                  /* O_PATH directory */
 	enum home_served served; /* what this kernel's overlay does not do here */
+	struct home_place place[HOME_PLACES_MAX];
+	size_t n_places;
 };
 
-/* Opens the home, making it when it is missing. */
+/* Opens the home, making it when it is missing. Refuses one of whose parts elsewhere is another directory
+ * now than when it was named. */
 MUST_USE int home_open(struct home *h, struct err *e);
 void home_done(struct home *h);
 #define AUTO_HOME __attribute__((cleanup(home_done))) struct home
 
 /* Remembers in the marker, which every command reads, what the kernel that runs now does not do. */
 MUST_USE int home_set_served(const struct home *h, enum home_served served, struct err *e);
+/* The same for the directory PATH that part NAME lives in from now on. */
+MUST_USE int home_set_place(const struct home *h, const char *name, const char *path,
+			    const struct identity *id, struct err *e);
+/* An empty file of this name in a directory says that its owner means it to be a place of ours. */
+#define HOME_PLACE_MARK ".cordon-place"
 
 /* The short name of sandbox NAME inside this home (sockets). */
 void home_socket_id(const char *name, char out[HOME_ID_BYTES]);

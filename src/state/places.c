@@ -19,7 +19,7 @@
 #include "base/io.h"
 #include "state/record.h"
 
-#define MARKER ".cordon-place"
+#define MARKER HOME_PLACE_MARK
 #define MARKER_HEAD "cordon place, format 1\n"
 #define MARKER_MAX_BYTES 8192u /* a path and a few words */
 
@@ -290,6 +290,21 @@ static int put_link(const struct home *h, const char *name, const char *real)
 	return r;
 }
 
+/* Writes down which directory DIR is, unless that is known. */
+static int keep(const struct home *h, const char *name, const char *real, int dir, struct err *e)
+{
+	struct identity now;
+	int r = identity_take(dir, &now);
+
+	if (r < 0)
+		return err_sys(e, -r, "look at '%s'", real);
+	for (size_t i = 0; i < h->n_places; i++)
+		if (strcmp(h->place[i].name, name) == 0 && strcmp(h->place[i].path, real) == 0 &&
+		    identity_equal(&h->place[i].identity, &now))
+			return 0;
+	return home_set_place(h, name, real, &now, e);
+}
+
 static int settle(const struct home *h, const char *name, const char *to, struct err *e)
 {
 	AUTO_FD dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -323,7 +338,9 @@ static int settle(const struct home *h, const char *name, const char *to, struct
 	if (take(h, name, real, dir, in_force, e) < 0)
 		return -1;
 	r = in_force ? 0 : put_link(h, name, real);
-	return r < 0 ? err_sys(e, -r, "link '%s/%s' to '%s'", h->path, name, real) : 0;
+	if (r < 0)
+		return err_sys(e, -r, "link '%s/%s' to '%s'", h->path, name, real);
+	return keep(h, name, real, dir, e);
 }
 
 int places_settle(const struct home *h, const struct config *c, struct err *e)

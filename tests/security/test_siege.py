@@ -193,6 +193,32 @@ class HostPaths(AttackTest):
         self.assertEqual(box.start().code, 0)
 
 
+    def test_parts_of_the_home_that_live_elsewhere(self):
+        """`paths` puts links into the home: what they lead to is held like the source of a volume."""
+        place = os.path.join(self.ws, "a/vols")
+        os.mkdir(self.home, mode=0o700)
+        self.write(os.path.join(self.home, "config.json"),
+                   json.dumps({"paths": {"volumes": place}}))
+        box = self.create("-v", "kept:/data")
+        box.stop()
+        os.rename(os.path.join(self.ws, "a"), os.path.join(self.ws, "x"))
+        os.makedirs(os.path.join(self.secret, "vols/kept"))
+        self.addCleanup(shutil.rmtree, os.path.join(self.secret, "vols"))
+        os.symlink(self.secret, os.path.join(self.ws, "a"))
+        os.symlink(self.secret, os.path.join(self.secret, "vols/kept/data"))
+        for args in (("start", box.name), ("create", "-v", "kept:/data", "host"),
+                     ("volume", "list")):
+            got = self.cordon(*args)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("symbolic link", got.errtext)
+        os.unlink(os.path.join(self.ws, "a"))
+        shutil.copytree(os.path.join(self.ws, "x"), os.path.join(self.ws, "a"))
+        self.assertIn("not the directory that it was", box.start().errtext)
+        shutil.rmtree(os.path.join(self.ws, "a"))
+        os.rename(os.path.join(self.ws, "x"), os.path.join(self.ws, "a"))
+        self.assertEqual(box.start().code, 0)
+
+
 class OurState(AttackTest):
     """What a volume shows of our own state directory."""
 
