@@ -34,16 +34,17 @@ def compiled(source):
 class Swapper(threading.Thread):
     """Watches a directory and is told by the kernel when somebody touches what is in it: at every touch
     NAME there turns from a directory into a link to OUTSIDE, or back. Hits the gap between a check and a
-    use more surely than blind speed."""
+    use more surely than blind speed. With TRIGGER it is that file which is watched, for its first opening."""
 
-    def __init__(self, directory, name, outside):
+    def __init__(self, directory, name, outside, trigger=None):
         super().__init__(daemon=True)
         self.place, self.outside = os.path.join(directory, name), outside
         self.swaps, self.stop = 0, False
         libc = ctypes.CDLL(None, use_errno=True)
         self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.once = trigger is not None
         # IN_OPEN, IN_ACCESS, IN_CLOSE, IN_CREATE, IN_ATTRIB: of the directory and of its entries
-        for path in (directory, self.place):
+        for path in (trigger,) if trigger else (directory, self.place):
             libc.inotify_add_watch(self.fd, os.fsencode(path), 0x20 | 0x01 | 0x18 | 0x100 | 0x04)
         self.start()
 
@@ -60,6 +61,7 @@ class Swapper(threading.Thread):
                     os.rename(self.place, self.place + ".real")
                     os.symlink(self.outside, self.place)
                 self.swaps += 1
+                self.stop |= self.once
             except OSError:
                 pass
 

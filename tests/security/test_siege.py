@@ -22,7 +22,7 @@ import tempfile
 import threading
 
 import netlab
-from attack import AttackTest, compiled
+from attack import AttackTest, Swapper, compiled
 from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USUAL_MODES,
                      CordonTest, Process, below, cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
@@ -193,6 +193,91 @@ class HostPaths(AttackTest):
         self.assertEqual(box.start().code, 0)
 
 
+    def test_disks(self):
+        """A volume's disk image and a root disk lie in a directory that somebody inside can write."""
+        for name in ("volume", "root"):
+            path = os.path.join(self.ws, f"data/{name}.raw")
+            subprocess.run(["truncate", "-s", "8M", path], check=True)
+            subprocess.run(["mke2fs", "-q", "-t", "ext4", path], check=True)
+            shutil.copy(path, self.secret)
+        data = os.path.join(self.ws, "data")
+        other = self.create("-v", f"{self.ws}:/ws")
+        for opts in (("--mount-disk", f"{data}/volume.raw:/disk"),
+                     ("--root-disk", f"{data}/root.raw")):
+            box = self.create(*opts)
+            box.stop()
+            other.out(f"mv /ws/data /ws/d && ln -s {self.secret} /ws/data")
+            got = box.start()
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("symbolic link", got.errtext)
+            other.out("rm /ws/data && mv /ws/d /ws/data")
+            with open(os.path.join(data, "in the way"), "w"):
+                pass  # a neighbour of the file does not matter
+            self.assertEqual(box.start().code, 0)
+            box.remove("-f")
+
+    test_disks.modes = ("root",)  # who else can mount one
+
+    def swapping(self, box, script):
+        """A command inside that does SCRIPT over and over, until the sandbox ends."""
+        command = box.popen("sh", "-c", f"echo up; while :; do {script}; done")
+        self.assertEqual(command.stdout.readline(), b"up\n")
+        return command
+
+    def test_a_swap_while_others_start_and_copy(self):
+        """A race: a process inside turns a directory into a link to outside and back, all the time."""
+        data, outside = os.path.join(self.ws, "data"), os.path.join(self.secret, "key")
+        attacker = self.create("-v", f"{self.ws}:/ws")
+        victim = self.create("-v", f"{data}:/data")
+        victim.stop()
+        racer = self.swapping(attacker, f"mv -T /ws/data /ws/d; ln -s {self.secret} /ws/data; "
+                                        "rm /ws/data; mv -T /ws/d /ws/data")
+        for _ in range(5):
+            if victim.start().code == 0:
+                self.assertEqual(victim.out("ls /data; touch /data/mine"), "mine")
+                victim.stop()
+            box = self.box()
+            with self.claiming(box):
+                got = self.cordon("create", "-q", "-n", box.name, "-v", f"{data}:/data:ro",
+                                  "--copy", f"{data}:/root/copy", "host")
+            # what a person names while it is swapped may be either; it is one thing from then on
+            if got.code == 0:
+                seen = box.out("cat /data/*")
+                self.assertIn(seen, ("mine", "secret"))
+                box.stop()
+                if box.start().code == 0:
+                    self.assertEqual(box.out("cat /data/*"), seen)
+            self.assertIn(box.remove("-f").code, (0, 1))
+            self.assertEqual(os.listdir(self.secret), ["key"])
+        attacker.remove("-f")
+        racer.wait(10)
+        with open(outside) as handle:
+            self.assertEqual(handle.read(), "secret")
+
+    test_a_swap_while_others_start_and_copy.modes = ("root", "user")  # who mounts: parent or child
+
+    def test_what_is_copied_in_is_what_was_named(self):
+        """`--copy` reads its sources one by one when the sandbox is up. A swap when the first is read."""
+        first, data = os.path.join(self.dir, "first"), os.path.join(self.ws, "data")
+        theirs = os.path.join(self.dir, "theirs")
+        os.mkdir(theirs)
+        self.write(os.path.join(theirs, "mine"), "theirs")
+        self.write(first, "x" * (24 << 20))
+        swapper = Swapper(self.ws, "data", theirs, first)
+        self.addCleanup(swapper.close)
+        box = self.box()
+        with self.claiming(box):
+            got = self.cordon("create", "-q", "-n", box.name, "--copy", f"{first}:/root/first",
+                              "--copy", f"{data}/mine:/root/copy", "host")
+        self.assertTrue(swapper.swaps)
+        self.refused(got, data, "symbolic link")
+        link = os.path.join(self.ws, "link")
+        os.symlink(self.secret, link)  # links are followed once; the name is the one that was written
+        box = self.create("--copy", f"{link}:/root", "--copy-file", f"{link}/key:/root/file")
+        self.assertEqual(box.out("cat /root/link/key /root/file"), "secretsecret")
+
+    test_what_is_copied_in_is_what_was_named.modes = ("root", "user")
+
     def test_parts_of_the_home_that_live_elsewhere(self):
         """`paths` puts links into the home: what they lead to is held like the source of a volume."""
         place = os.path.join(self.ws, "a/vols")
@@ -217,6 +302,8 @@ class HostPaths(AttackTest):
         shutil.rmtree(os.path.join(self.ws, "a"))
         os.rename(os.path.join(self.ws, "x"), os.path.join(self.ws, "a"))
         self.assertEqual(box.start().code, 0)
+
+    test_parts_of_the_home_that_live_elsewhere.modes = ("root", "user")
 
 
 class OurState(AttackTest):
