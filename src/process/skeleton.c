@@ -16,7 +16,7 @@
 #include "base/io.h"
 #include "base/sha256.h"
 
-#define SKELETON_VERSION 4
+#define SKELETON_VERSION 5
 #define PLACES "places-2"              /* another number when there are others */
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096

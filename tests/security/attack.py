@@ -12,7 +12,7 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "integration"))
 
-from harness import BASE, CordonTest  # noqa: E402  (the path is set above)
+from harness import BASE, SERVED, CordonTest  # noqa: E402  (the path is set above)
 
 
 @functools.lru_cache(maxsize=None)
@@ -22,7 +22,9 @@ def compiled(source):
     ready = os.path.join(HERE, "compiled")
     if os.path.exists(os.path.join(ready, source[:-2])):
         return ready
-    place = os.path.join(BASE, f"attacks-{os.getpid()}")
+    # root cannot share a directory on an overlay, which all else is on in the mode `served`
+    beside = SERVED and os.geteuid() == 0
+    place = os.path.join(os.path.dirname(BASE) if beside else BASE, f"attacks-{os.getpid()}")
     os.makedirs(place, exist_ok=True)
     target = os.path.join(place, source[:-2])
     compiler = shutil.which("gcc") or shutil.which("musl-gcc") or "cc"
