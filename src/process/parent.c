@@ -427,6 +427,12 @@ static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 	return 0;
 }
 
+/* May an id of the sandbox's make its outer user namespace? See clone_as_owner(). */
+static bool has_own_share(const struct process_request *r)
+{
+	return r->rootfs.ids->mode == IDS_RANGE && !r->rootfs.served;
+}
+
 static int make_plan(struct process_instance *i, const struct process_request *r, int guest_end,
 		     const struct serving *serving, struct tree_map *maps, size_t *ret_n_maps,
 		     struct err *e)
@@ -444,7 +450,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	}
 	/* until then we are an id the namespace does not know, and could make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
-	shares_plan(i->plan, r->rootfs.ids);
+	shares_plan(i->plan, has_own_share(r));
 	if (!i->netns)
 		add_network(i, r->rootfs.ids);
 	if (!r->rootfs.parent_mounts && add_group(i, &group, e) < 0)
@@ -463,7 +469,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	}
 	s = plan_add(i->plan, STEP_EXEC);
 	s->fd = r->guest_program;
-	s->envp = shares_environment(i->plan, r->rootfs.ids, r->limits.pids);
+	s->envp = shares_environment(i->plan, has_own_share(r), r->limits.pids);
 	return plan_check(i->plan, e);
 }
 
@@ -482,7 +488,7 @@ static int make_child(struct process_instance *i, const struct process_request *
 		      struct err *e)
 {
 	cgroup_prepare(&i->cgroup, r->cgroup_id);
-	if (r->rootfs.ids->mode == IDS_RANGE && !r->rootfs.served)
+	if (has_own_share(r))
 		i->owner = r->rootfs.ids->uid_base + IDS_PER_SANDBOX - 1;
 	birth_prepare(i, i->channel, NAMESPACES_OF_CHILD | (i->netns ? 0 : CLONE_NEWNET),
 		      guest_end);

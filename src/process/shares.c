@@ -18,13 +18,6 @@
 #define ENVIRONMENT_MAX_BYTES 256
 #define SETTING_MAX_BYTES 64
 
-/* Root's sandboxes have a share of their own, because an id of theirs made the outer namespace. A user's take from what
- * that user has: a half, so that one sandbox alone never takes all of it. */
-static bool takes_from_caller(const struct ids *ids)
-{
-	return ids->mode != IDS_RANGE;
-}
-
 static void add_half_of(struct buf *text, int resource, unsigned unit)
 {
 	struct rlimit l;
@@ -33,7 +26,7 @@ static void add_half_of(struct buf *text, int resource, unsigned unit)
 		buf_addf(text, " %d:%llu", resource, (unsigned long long)(l.rlim_cur / 2 / unit));
 }
 
-const char *const *shares_environment(struct plan *p, const struct ids *ids, uint64_t pids)
+const char *const *shares_environment(struct plan *p, bool own, uint64_t pids)
 {
 	const char **list = plan_room(p, 2 * sizeof(*list));
 	char room[ENVIRONMENT_MAX_BYTES + 1];
@@ -41,7 +34,7 @@ const char *const *shares_environment(struct plan *p, const struct ids *ids, uin
 
 	buf_addf(&text, HOLDER_LIMITS "=%d:%llu", RLIMIT_NPROC,
 		 (unsigned long long)(pids + OWN_PROCESSES));
-	if (takes_from_caller(ids)) {
+	if (!own) {
 		add_half_of(&text, RLIMIT_SIGPENDING, 1);
 		add_half_of(&text, RLIMIT_MSGQUEUE, 1);
 		/* the kernel compares the namespace's limit, in bytes, with the number of locked pages */
@@ -71,9 +64,9 @@ static void add_half(struct plan *p, const char *path)
 	s->text_n = strlen(half);
 }
 
-void shares_plan(struct plan *p, const struct ids *ids)
+void shares_plan(struct plan *p, bool own)
 {
-	if (!takes_from_caller(ids))
+	if (own)
 		return;
 	add_half(p, "/proc/sys/user/max_inotify_instances");
 	add_half(p, "/proc/sys/user/max_inotify_watches");

@@ -946,17 +946,18 @@ class Pools(AttackTest):
     def test_what_is_counted_per_user(self):
         """Inotify instances and watches, queued signals and POSIX queues, taken by several ids inside, of which one
         is the caller's own."""
-        box = self.armed()
+        # a volume cannot be had where the root is served
+        box = self.create("--mkdir", "/attack", "--copy", f"{compiled('attacks.c')}/attacks:/attack/attacks")
         self.hoard(box, "hoard-per-user")
         host = subprocess.run(["python3", "-c", TAKE_ONE], capture_output=True, text=True)
         self.assertEqual(host.stdout, "True True True True True\n", host)
 
-    test_what_is_counted_per_user.modes = ("user", "bare")  # of root's: test_dos.Counted
+    test_what_is_counted_per_user.modes = ("user", "bare", "served")  # of root's: test_dos.Counted
 
     def test_descriptors_in_flight(self):
         """Those of root's sandboxes count for ids that nobody else has."""
         box, neighbour = self.armed(), self.create()
-        self.assertGreater(self.hoard(box, "hoard-in-flight")[0], 10_000)
+        self.assertGreater(self.hoard(box, "hoard-in-flight")[0], 1000)
         self.assertEqual(neighbour.exec("python3", "-c", PASS_ONE).text, "passed\n")
         for user in (0, 65534):
             host = subprocess.run(["python3", "-c", PASS_ONE], capture_output=True, text=True, user=user,
