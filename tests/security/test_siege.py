@@ -596,6 +596,19 @@ class FilePrivileges(AttackTest):
 
     test_the_deputy_cannot_be_read_traced_or_ended.modes = ("root", "user")
 
+    def test_the_deputy_keeps_what_it_needs(self):
+        box = self.shared_box()
+        deputy, = (p for p in box.host_processes() if p.comm == "cordon-deputy")
+        kept = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
+        self.eventually(lambda: deputy.status("Seccomp") == ["2"])  # which comes last
+        self.assertEqual([int(deputy.status(key)[0], 16) for key in ("CapPrm", "CapEff", "CapInh", "CapAmb")],
+                         [kept, kept, 0, 0])
+        self.assertEqual((deputy.status("NoNewPrivs"), deputy.status("NSpid")[-1] != "1"), (["1"], True))
+        self.assertEqual(os.stat(f"/proc/{deputy.pid}/ns/user").st_ino,
+                         os.stat(f"/proc/{box.pid1().pid}/ns/user").st_ino)
+
+    test_the_deputy_keeps_what_it_needs.modes = ("root",)
+
     def test_nobody_waits_for_the_deputy_to_end(self):
         box = self.shared_box()
         box.out("sleep 1000 & sleep 1000 > /dev/null 2>&1 &")
