@@ -1610,13 +1610,14 @@ class HostImage(CordonTest):
     modes = ("root", "served")
 
     def inside(self, script, *opts):
-        """Runs SCRIPT in a sandbox whose /usr/local is one of this test's own making, in a mount
-        namespace of its own: the machine's is left alone."""
+        """Runs SCRIPT in a sandbox whose /usr/local and /etc/ssl are of this test's own making, in a mount
+        namespace of its own: the machine's are left alone."""
         make = ("mount -t tmpfs -o mode=755 t /usr/local && cd /usr/local && mkdir -m 700 hidden && "
                 "mkdir bin etc && echo secret >secret && chmod 600 secret && "
                 "echo secret >hidden/file && echo secret >etc/file && echo public >public && "
                 "cp /usr/bin/id bin/sid && cp /usr/bin/id bin/mine && chmod 6755 bin/sid && "
-                "chmod 700 bin/mine && exec \"$@\"")
+                "chmod 700 bin/mine && if [ -d /etc/ssl ]; then mount -t tmpfs -o mode=700 t /etc/ssl && "
+                "mkdir /etc/ssl/certs && echo secret >/etc/ssl/certs/file; fi && exec \"$@\"")
         done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-ec", make,
                                "sh", CORDON, "run", "-q", "--no-net", *opts, "host", "--", "sh", "-c", script],
                               env=self.environment(), cwd="/", capture_output=True, text=True,
@@ -1627,6 +1628,10 @@ class HostImage(CordonTest):
         out, err = self.inside("cd /usr/local; cat public secret hidden/file; ls hidden; bin/mine; true")
         self.assertEqual(out, "public\n", err)
         self.assertEqual(err.count("ermission denied"), 4, err)
+
+    def test_what_lies_below_a_closed_directory_is_not_shown(self):
+        out, err = self.inside("cat /etc/ssl/certs/file; ls /etc/ssl/certs; true")
+        self.assertEqual(out, "", err)
 
     def test_files_belong_to_nobody_and_set_user_id_has_no_effect(self):
         out, err = self.inside("stat -c %u:%g /usr/bin/env /usr/local/public; /usr/local/bin/sid -u; "
