@@ -248,7 +248,7 @@ static int check_here(const struct args *a, const struct home *h, struct spec *s
 
 	/* paths are looked up once, here: what is missing is found before anything is made */
 	if (replace_grace(a, &ignored, e) < 0 || spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
-	    spec_hold_sources(s, e) < 0)
+	    mounts_expect(a, s, e) < 0 || spec_hold_sources(s, e) < 0)
 		return -1;
 	return mounts_check(s, a, h, e);
 }

@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "base/spawn.h"
 #include "cli/commands.h"
+#include "cli/mounts.h"
 #include "cli/ui.h"
 #include "client/program.h"
 #include "client/sandbox.h"
@@ -52,7 +53,16 @@ static void add_option(struct buf *b, const char *name, const char *value)
 	add_word(b, value);
 }
 
-/* Checks a mount and writes it so that it means the same from any directory. */
+static void add_identity(struct buf *b, const struct identity *id, const char *path)
+{
+	AUTO_BUF value = BUF_INIT(WRAPPER_MAX_BYTES);
+
+	mounts_write_identity(id, path, &value);
+	add_option(b, "identity", buf_str(&value));
+}
+
+/* Looks a mount up and writes it so that it means the same object from any directory, whenever the
+ * command is run. */
 static int add_mount(struct buf *b, const char *name, enum mount_flag flag, const char *value,
 		     struct err *e)
 {
@@ -61,11 +71,12 @@ static int add_mount(struct buf *b, const char *name, enum mount_flag flag, cons
 
 	if (r == 0 && s.mount[0].kind == MOUNT_NAMED) {
 		add_option(b, name, value);
-	} else if (r == 0) {
+	} else if (r == 0 && (r = spec_hold_mount(&s.mount[0], e)) == 0) {
 		AUTO_FREE char *absolute =
 			xasprintf("%s%s", s.mount[0].source, strstr(value, ":/"));
 
 		add_option(b, name, absolute);
+		add_identity(b, &s.mount[0].identity, s.mount[0].source);
 	}
 	spec_done(&s);
 	return r;
@@ -135,6 +146,8 @@ static int write_script(const struct args *a, const struct home *h, const char *
 		add_option(b, "name", name);
 	if (add_options(b, a, e) < 0)
 		return -1;
+	if (image->kind == IMAGE_DIR && image->reference)
+		add_identity(b, &image->identity, image->reference);
 	if (image->reference)
 		add_next(b, image->kind == IMAGE_DIR ? image->reference : a->word.v[0]);
 	buf_add_str(b, " --");
@@ -189,7 +202,9 @@ static int install(const struct args *a, const struct home *h, char **ret_name, 
 	name = args_has(a, "name") ? xstrdup(args_str(a, "name"))
 	       : a->word.n         ? default_name(a->word.v[0])
 				   : xstrdup("");
-	r = spec_check_name("command", name, e);
+	r = image.kind == IMAGE_DIR && image.reference ? spec_hold_image(&image, e) : 0;
+	if (r == 0)
+		r = spec_check_name("command", name, e);
 	if (r < 0 && !args_has(a, "name"))
 		r = err_set(e, ERR_INVALID, "no name for the command: give one by --name");
 	if (r == 0)

@@ -231,6 +231,47 @@ int mounts_check(struct spec *s, const struct args *a, const struct home *h, str
 	return check_root_disk(s, &v, e);
 }
 
+/* --- paths that were looked up before -------------------------------------------------------- */
+
+void mounts_write_identity(const struct identity *id, const char *path, struct buf *out)
+{
+	struct json_writer w;
+
+	json_writer_init(&w, out, 0);
+	identity_write_json(id, &w);
+	buf_add_str(out, path);
+}
+
+static void expect(struct identity *id, const struct identity *is, const char *path,
+		   const char *named)
+{
+	if (path && strcmp(path, named) == 0)
+		*id = *is;
+}
+
+int mounts_expect(const struct args *a, struct spec *s, struct err *e)
+{
+	const struct strv *all = args_list(a, "identity");
+
+	for (size_t i = 0; i < all->n; i++) {
+		const char *end = strstr(all->v[i], "}/"), *path = end ? end + 1 : NULL;
+		AUTO_JSON doc = NULL;
+		struct identity id;
+
+		if (!path)
+			return err_set(e, ERR_INVALID, "--identity: bad value '%s'", all->v[i]);
+		if (json_parse(all->v[i], (size_t)(path - all->v[i]), &doc, e) < 0 ||
+		    identity_read_json(json_root(doc), "--identity", &id, e) < 0)
+			return err_wrap(e, "--identity");
+		if (s->image.kind == IMAGE_DIR)
+			expect(&s->image.identity, &id, s->image.reference, path);
+		for (size_t k = 0; k < s->n_mounts; k++)
+			if (s->mount[k].kind == MOUNT_BIND || s->mount[k].kind == MOUNT_DISK)
+				expect(&s->mount[k].identity, &id, s->mount[k].source, path);
+	}
+	return 0;
+}
+
 /* --- changes --------------------------------------------------------------------------------- */
 
 /* Takes *M. */

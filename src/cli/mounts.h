@@ -2,12 +2,17 @@
  * promised and against our own state. */
 #pragma once
 
+#include "base/buf.h"
 #include "cli/args.h"
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
 /* Adds those of the options. */
 MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *e);
+/* Which objects the paths of S are to be: --identity, which 'install' writes into its scripts. */
+MUST_USE int mounts_expect(const struct args *a, struct spec *s, struct err *e);
+/* The value of that option for PATH, which is canonical. */
+void mounts_write_identity(const struct identity *id, const char *path, struct buf *out);
 /* After spec_hold_sources(): volumes, the root directory and the root disk of S. */
 MUST_USE int mounts_check(struct spec *s, const struct args *a, const struct home *h,
 			  struct err *e);

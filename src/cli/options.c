@@ -108,6 +108,7 @@ const struct opt mount_opts[] = {
 		     "fstype=. Mount only what you trust: the kernel reads it."),
 	LIST(0, "mount-named", "NAME:PATH[:OPTS]", "Mount a named volume"),
 	LIST(0, "tmpfs", "PATH[:SIZE][:OPTS]", "Mount an empty file system held in memory"),
+	LIST(0, "identity", "IDENTITY/PATH", "What a path was when 'install' looked it up", .marks = OPT_HIDDEN),
 	OPT_END
 };
 

@@ -190,10 +190,12 @@ void spec_mount_done(struct spec_mount *m);
 /* What no single flag can see: an image is named, ceilings are not below their values. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
 /* Looks up every path of the host's that the spec names, once: they become canonical, and their
- * identities say which objects they are from now on. Fails where one is not of the kind asked for. */
+ * identities say which objects they are from now on; one whose identity is known already must be that
+ * object. Fails where one is not of the kind asked for. */
 MUST_USE int spec_hold_sources(struct spec *s, struct err *e);
-/* The same for one mount. */
+/* The same for one mount, and for an image that is a path. */
 MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);
+MUST_USE int spec_hold_image(struct spec_image *i, struct err *e);
 
 /* The `config` object of `inspect`, keys sorted. */
 void spec_write_json(const struct spec *s, struct json_writer *w);

@@ -46,7 +46,9 @@ static int hold(const char *flag, const char *what, char **path, struct identity
 	char *real = NULL;
 	AUTO_FD fd = -1;
 
-	if (identity_hold(what, *path, &real, id, &fd, e) < 0)
+	/* one that was looked up before must be the same still */
+	if (id->known ? identity_open(*path, id, &fd, e) < 0
+		      : identity_hold(what, *path, &real, id, &fd, e) < 0)
 		return flag ? err_wrap(e, "%s", flag) : -1;
 	if (want == WANT_DIR && id->of_parent)
 		err_set(e, ERR_INVALID, "%s '%s' is not a directory", what, *path);
@@ -54,8 +56,10 @@ static int hold(const char *flag, const char *what, char **path, struct identity
 		err_set(e, ERR_INVALID, "%s '%s' is not a file", what, *path);
 	else
 		want = WANT_ANY;
-	free(*path);
-	*path = real;
+	if (real) {
+		free(*path);
+		*path = real;
+	}
 	if (want == WANT_ANY)
 		return 0;
 	return flag ? err_wrap(e, "%s", flag) : -1;
@@ -85,18 +89,23 @@ static int hold_patch(struct spec_patch *p, struct err *e)
 	return 0;
 }
 
+int spec_hold_image(struct spec_image *i, struct err *e)
+{
+	if (i->kind == IMAGE_DIR)
+		return hold(NULL, "image directory", &i->reference, &i->identity, WANT_DIR, e);
+	if (i->kind == IMAGE_DISK)
+		return hold(NULL, "disk image", &i->reference, &i->identity, WANT_FILE, e);
+	return 0;
+}
+
 int spec_hold_sources(struct spec *s, struct err *e)
 {
-	struct spec_image *i = &s->image;
+	struct spec_root_disk *d = &s->image.root_disk;
 
-	if (i->kind == IMAGE_DIR &&
-	    hold(NULL, "image directory", &i->reference, &i->identity, WANT_DIR, e) < 0)
+	if (spec_hold_image(&s->image, e) < 0)
 		return -1;
-	if (i->kind == IMAGE_DISK &&
-	    hold(NULL, "disk image", &i->reference, &i->identity, WANT_FILE, e) < 0)
-		return -1;
-	if (i->root_disk.kind == ROOT_DISK_PATH && hold(NULL, "--root-disk:", &i->root_disk.path,
-							&i->root_disk.identity, WANT_FILE, e) < 0)
+	if (d->kind == ROOT_DISK_PATH &&
+	    hold(NULL, "--root-disk:", &d->path, &d->identity, WANT_FILE, e) < 0)
 		return -1;
 	for (size_t k = 0; k < s->n_mounts; k++)
 		if (spec_hold_mount(&s->mount[k], e) < 0)

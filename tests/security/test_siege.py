@@ -278,6 +278,19 @@ class HostPaths(AttackTest):
 
     test_what_is_copied_in_is_what_was_named.modes = ("root", "user")
 
+    def test_a_command_that_was_installed(self):
+        """Its script names the paths again at every run; a person named them once."""
+        data = os.path.join(self.ws, "data")
+        got = self.cordon("install", "--tmp", "-n", "tool", "-v", f"{self.ws}:/ws", "-v", f"{data}:/data",
+                          "host", "--", "sh", "-c")
+        self.assertEqual(got.code, 0, got)
+        tool = os.path.join(self.home, "bin/tool")
+        swap = f"cat /data/mine && mv /ws/data /ws/d && ln -s {self.secret} /ws/data"
+        self.assertEqual(self.cordon(swap, program=tool).text, "mine")
+        self.refused(self.cordon("cat /data/key", program=tool), data, "symbolic link")
+
+    test_a_command_that_was_installed.modes = ("root", "user")
+
     def test_parts_of_the_home_that_live_elsewhere(self):
         """`paths` puts links into the home: what they lead to is held like the source of a volume."""
         place = os.path.join(self.ws, "a/vols")
