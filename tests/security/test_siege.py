@@ -1604,10 +1604,18 @@ class CallersPriority(AttackTest):
     def test_a_limit_that_was_asked_for_is_given(self):
         if resource.getrlimit(resource.RLIMIT_RTPRIO)[1] < 7 and not self.status_has_resource():
             self.not_run("root may raise its limits only with CAP_SYS_RESOURCE")
-        got = self.cordon("run", "--quiet", "--rlimit", "rtprio=7", "host", "--", "sh", "-c",
-                          "awk '/realtime prio/ { print $(NF-1) }' /proc/self/limits",
+        conf = os.path.join(self.dir, "conf.json")
+        with open(conf, "w") as handle:
+            json.dump({"rlimits": [{"resource": "rtprio", "soft": 7, "hard": 7}]}, handle)
+        show = ("sh", "-c", "awk '/realtime prio/ { print $(NF-1) }' /proc/self/limits")
+        got = self.cordon("run", "--quiet", "--resource-conf", conf, "host", "--", *show,
                           preexec_fn=lambda: self.with_resources("0"))
         self.assertEqual((got.code, got.text), (0, "7\n"), got)
+        # a command alone cannot have what its sandbox was not made for
+        got = self.cordon("run", "--quiet", "--rlimit", "rtprio=7", "host", "--", *show,
+                          preexec_fn=lambda: self.with_resources("0"))
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("asks for more than the sandbox may have", got.errtext)
 
     @staticmethod
     def status_has_resource():
