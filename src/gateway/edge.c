@@ -80,16 +80,31 @@ static void refuse_for(struct gateway *g, const struct packet *p, const char *wh
 	refuse(g, p);
 }
 
-/* Ends P's connection inside the stack, as if the guest had reset it. */
-static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t seq, uint32_t ack)
+/* The two ends of a segment in the guest's name, or in that of its peer. */
+static struct packet_ends ends_of(const struct gateway *g, const struct flow_key *k, bool to_stack)
 {
 	bool v4 = k->peer.family == ADDR_V4;
-	struct packet_ends ends = { .src_mac = g->lease.guest_mac,
-				    .dst_mac = g->lease.gateway_mac,
-				    .src = v4 ? g->lease.guest_v4 : g->lease.guest_v6,
-				    .dst = k->peer,
-				    .src_port = k->guest_port,
-				    .dst_port = k->peer_port };
+	const struct addr *guest = v4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
+
+	if (to_stack)
+		return (struct packet_ends){ .src_mac = g->lease.guest_mac,
+					     .dst_mac = g->lease.gateway_mac,
+					     .src = *guest,
+					     .dst = k->peer,
+					     .src_port = k->guest_port,
+					     .dst_port = k->peer_port };
+	return (struct packet_ends){ .src_mac = g->lease.gateway_mac,
+				     .dst_mac = g->lease.guest_mac,
+				     .src = k->peer,
+				     .dst = *guest,
+				     .src_port = k->peer_port,
+				     .dst_port = k->guest_port };
+}
+
+/* Ends a connection inside the stack, as if the guest had reset it. */
+static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t seq, uint32_t ack)
+{
+	struct packet_ends ends = ends_of(g, k, true);
 	struct tcp_fields tcp = { .seq = seq, .ack = ack, .flags = TCP_RST | TCP_ACK };
 
 	if (g->n_resets == GATEWAY_RESETS_MAX)
@@ -97,13 +112,6 @@ static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t se
 	g->reset[g->n_resets].n =
 		(uint8_t)packet_make_tcp(g->reset[g->n_resets].frame, &ends, &tcp, NULL, 0);
 	g->n_resets++;
-}
-
-void edge_flush_resets(struct gateway *g)
-{
-	for (unsigned i = 0; i < g->n_resets; i++)
-		stack_input(g->stack, g->reset[i].frame, g->reset[i].n);
-	g->n_resets = 0;
 }
 
 /* --- judging ------------------------------------------------------------------------------------- */
@@ -162,18 +170,19 @@ static struct verdict decide(struct gateway *g, const struct policy_flow *f, enu
 	return policy_decide(&g->policy, &g->host, &to_host, NULL);
 }
 
-static bool judge(struct gateway *g, const struct policy_flow *f, enum route_kind route)
+/* Tells what it refuses. */
+static struct verdict judge(struct gateway *g, const struct policy_flow *f, enum route_kind route)
 {
 	struct verdict v = decide(g, f, route);
 	char text[DENIED_TEXT_BYTES];
 
 	if (v.action == POLICY_ALLOW)
-		return true;
+		return v;
 	g->counters.denied++;
 	if (denied_flow(&g->denied, &g->policy, &g->host, f, v,
 			names_of(g->names, &f->peer, g->now_ns), text))
 		tell(g, text);
-	return false;
+	return v;
 }
 
 static enum policy_proto proto_of(const struct packet *p)
@@ -206,14 +215,23 @@ static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 	return memcmp(a->b, g->lease.gateway_v6.b, 8) == 0;
 }
 
-/* May the guest begin this? Says no itself. */
-static bool may_begin(struct gateway *g, const struct packet *p)
+static bool is_by_name(const struct gateway *g, struct verdict v)
+{
+	return v.rule != POLICY_BY_DEFAULT && rule_is_named(&g->policy.rule[v.rule]);
+}
+
+static const char by_name[] = "connection allowed by name";
+static const char no_name[] = "it shows no name, and --net-strict asks for one";
+
+/* May the guest begin this? Says no itself. RET_MINDS: what it shows may change the verdict. */
+static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds)
 {
 	struct policy_flow f = { .direction = POLICY_EGRESS,
 				 .proto = proto_of(p),
 				 .peer = p->dst,
 				 .port = p->dst_port };
 	enum route_kind route;
+	struct verdict v;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(never); i++)
 		if (never[i].proto == f.proto && never[i].port == f.port) {
@@ -227,14 +245,21 @@ static bool may_begin(struct gateway *g, const struct packet *p)
 		refuse(g, p);
 		return false;
 	}
-	if (!judge(g, &f, route)) {
+	v = judge(g, &f, route);
+	if (v.action == POLICY_DENY) {
 		refuse(g, p);
+		return false;
+	}
+	/* a name in one datagram says nothing of the next */
+	if (g->policy.strict && f.proto != PROTO_TCP && is_by_name(g, v)) {
+		refuse_for(g, p, by_name, no_name);
 		return false;
 	}
 	if (stack_sockets(g->stack) >= g->policy.max_connections + GATEWAY_SPARE_SOCKETS) {
 		refuse_for(g, p, "connection", "too many open sockets");
 		return false;
 	}
+	*ret_minds = policy_minds_names(&g->policy, &f, v);
 	return true;
 }
 
@@ -247,17 +272,49 @@ static struct flow *begin_flow(struct gateway *g, const struct flow_key *key)
 	return f;
 }
 
+/* What a client shows is judged as if it had been known from the start. */
+static bool is_shown_allowed(struct gateway *g, const struct flow_key *k, const struct hello *h)
+{
+	struct policy_flow f = { .direction = POLICY_EGRESS,
+				 .proto = k->kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
+				 .peer = k->peer,
+				 .port = k->peer_port };
+	bool unread = h->kind == HELLO_BAD || h->kind == HELLO_HIDDEN;
+	char text[DENIED_TEXT_BYTES];
+	struct verdict v;
+
+	if (h->kind == HELLO_TLS || h->kind == HELLO_HTTP)
+		f.authority = h->name;
+	v = judge(g, &f, leads_to(g, &f));
+	if (v.action == POLICY_DENY || f.authority)
+		return v.action == POLICY_ALLOW;
+	if (unread ? !policy_minds_names(&g->policy, &f, v)
+		   : !g->policy.strict || !is_by_name(g, v))
+		return true;
+	g->counters.denied++;
+	if (denied_other(&g->denied,
+			 is_by_name(g, v) ? by_name
+					  : "connection that a rule about a name may deny",
+			 h->kind == HELLO_BAD      ? "what it shows cannot be read"
+			 : h->kind == HELLO_HIDDEN ? "QUIC hides its name; over TCP it is shown"
+						   : no_name,
+			 text))
+		tell(g, text);
+	return false;
+}
+
 /* --- TCP from the guest ---------------------------------------------------------------------------- */
 
 static struct flow *begin_tcp(struct gateway *g, struct packet *p, const struct flow_key *key)
 {
 	struct flow *f;
+	bool minds;
 
 	if ((p->flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN) {
 		refuse(g, p);
 		return NULL;
 	}
-	if (!may_begin(g, p))
+	if (!may_begin(g, p, &minds))
 		return NULL;
 	f = begin_flow(g, key);
 	if (!f) {
@@ -266,75 +323,178 @@ static struct flow *begin_tcp(struct gateway *g, struct packet *p, const struct 
 		return NULL;
 	}
 	f->start = p->seq;
-	if (g->names_matter)
-		f->gate = gate_new(p->seq + 1);
+	if (minds)
+		f->gate = gate_new(p->seq + 1, g->policy.strict);
 	return f;
 }
 
 static void end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack)
 {
-	reset_stack(g, &f->key, seq, ack);
+	struct tcp_fields tcp = { .seq = seq, .ack = ack };
+
+	if (f->gate)
+		gate_speak(f->gate, true, &tcp);
+	reset_stack(g, &f->key, tcp.seq, tcp.ack);
 	flow_remove(&g->flows, f);
 }
 
-/* The name a client shows is judged as if it had been known from the start. */
-static bool name_is_allowed(struct gateway *g, const struct packet *p, enum hello_kind kind,
-			    const char *name)
-{
-	struct policy_flow f = {
-		.direction = POLICY_EGRESS, .proto = PROTO_TCP, .peer = p->dst, .port = p->dst_port
-	};
-	struct policy_names names = { .resolved = resolved, .arg = g };
-	struct verdict v;
-	char text[DENIED_TEXT_BYTES];
+/* --- connections with a gate -------------------------------------------------------------------------- */
 
-	if (kind == HELLO_TLS || (kind == HELLO_HTTP && g->policy.strict)) {
-		f.authority = name;
-		return judge(g, &f, leads_to(g, &f));
-	}
-	v = policy_decide(&g->policy, &g->host, &f, &names);
-	if (v.action == POLICY_DENY)
-		return judge(g, &f, leads_to(g, &f)); /* the policy changed since the SYN: say so */
-	if (v.rule == POLICY_BY_DEFAULT || !rule_is_named(&g->policy.rule[v.rule]))
-		return true;
-	if (kind != HELLO_BAD && !g->policy.strict)
-		return true;
-	g->counters.denied++;
-	if (denied_other(&g->denied, "connection allowed by name",
-			 kind == HELLO_BAD ? "its TLS hello cannot be read"
-					   : "it shows no name, and --net-strict asks for one",
-			 text))
-		tell(g, text);
-	return false;
+/* A segment to the stack, made of what the gate lets through. F may be gone afterwards. */
+static void give(struct gateway *g, struct flow *f, uint8_t flags, size_t n)
+{
+	uint8_t frame[ETH_BYTES + 64 + GATE_GIVE_MAX_BYTES];
+	struct packet_ends ends = ends_of(g, &f->key, true);
+	struct tcp_fields tcp;
+	size_t most, len;
+
+	gate_speak(f->gate, true, &tcp);
+	tcp.flags |= flags;
+	len = packet_make_tcp(frame, &ends, &tcp, gate_bytes(f->gate, &most), n);
+	gate_gave(f->gate, n);
+	if (n > 0)
+		f->probed_ns = 0;
+	if (flags & TCP_FIN)
+		gate_gave_end(f->gate);
+	stack_input(g->stack, frame, len);
 }
 
-/* True when the segment may pass; the flow may be gone when not. */
-static bool pass_gate(struct gateway *g, struct flow *f, const struct packet *p)
+static void acknowledge(struct gateway *g, const struct flow *f, uint8_t flags)
 {
-	enum hello_kind kind = HELLO_MORE;
-	char name[HELLO_NAME_BYTES];
+	struct packet_ends ends = ends_of(g, &f->key, false);
+	uint8_t frame[REPLY_MAX_BYTES];
+	struct tcp_fields tcp;
 
-	if (p->data_n == 0)
-		return true;
-	/* the gate insists on what it has seen, so damaged bytes must not be it */
-	if (!packet_checksum_ok(p)) {
-		g->counters.dropped++;
-		return false;
+	gate_speak(f->gate, false, &tcp);
+	tcp.flags |= flags;
+	edge_send(g, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
+}
+
+static void cut_off(struct gateway *g, struct flow *f)
+{
+	acknowledge(g, f, TCP_RST);
+	end_flow(g, f, 0, 0);
+}
+
+/* Gives the stack what may pass. Returns the flow, or NULL: it is over. */
+static struct flow *work_gate(struct gateway *g, struct flow *f)
+{
+	struct flow_key key = f->key;
+	struct hello h;
+	size_t n;
+
+	while (f && f->gate) {
+		switch (gate_next(f->gate, &h)) {
+		case GATE_WAIT:
+			return f;
+		case GATE_JUDGE:
+			if (!is_shown_allowed(g, &key, &h)) {
+				cut_off(g, f);
+				return NULL;
+			}
+			gate_allow(f->gate, &h);
+			break;
+		case GATE_GIVE:
+			IGNORE(gate_bytes(f->gate, &n));
+			give(g, f, TCP_PSH, n);
+			f = flow_find(&g->flows, &key);
+			break;
+		}
 	}
-	switch (gate_feed(f->gate, p->seq, p->frame + p->data, p->data_n, &kind, name)) {
-	case GATE_PASS:
-		return true;
-	case GATE_DROP:
-		g->counters.dropped++;
-		return false;
-	case GATE_JUDGE:
-		break;
+	return f;
+}
+
+/* The end of the guest's bytes. What it began to show and did not finish is not worth waiting for. */
+static void end_of_gated(struct gateway *g, struct flow *f)
+{
+	struct hello unfinished = { .kind = HELLO_BAD };
+
+	if (gate_is_unfinished(f->gate)) {
+		if (!is_shown_allowed(g, &f->key, &unfinished)) {
+			cut_off(g, f);
+			return;
+		}
+		gate_allow(f->gate, &unfinished);
+		f = work_gate(g, f);
 	}
-	if (name_is_allowed(g, p, kind, name))
-		return true;
-	refuse(g, p);
-	end_flow(g, f, p->seq, p->ack);
-	return false;
+	if (f && f->gate && !gate_holds(f->gate))
+		give(g, f, TCP_FIN, 0);
+}
+
+static void gated_from_guest(struct gateway *g, struct flow *f, const struct packet *p)
+{
+	/* only what is right is looked at, and nothing before the stack has said where it begins */
+	if (!packet_checksum_ok(p) || !f->open) {
+		g->counters.dropped++;
+		return;
+	}
+	if (flow_track(f, p, true)) {
+		end_flow(g, f, 0, 0);
+		return;
+	}
+	gate_take(f->gate, p);
+	f = work_gate(g, f);
+	if (!f || !f->gate)
+		return; /* what it did not take of P comes again */
+	if (p->data_n > 0 || p->seq != gate_taken(f->gate))
+		acknowledge(g, f, 0);
+	if (p->flags & TCP_FIN && p->seq + (uint32_t)p->data_n == gate_taken(f->gate)) {
+		end_of_gated(g, f);
+		return;
+	}
+	g->gates_wait |= gate_is_passing(f->gate);
+	give(g, f, 0, 0); /* its acknowledgement */
+}
+
+/* Asks the stack what it takes: it does not tell when it takes more again. F may be gone afterwards. */
+static void probe(struct gateway *g, struct flow *f)
+{
+	struct packet_ends ends = ends_of(g, &f->key, true);
+	uint8_t frame[REPLY_MAX_BYTES];
+	struct tcp_fields tcp;
+
+	f->probed_ns = g->now_ns;
+	gate_speak(f->gate, true, &tcp);
+	tcp.seq--; /* old, so it is answered */
+	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
+}
+
+/* The stack has had time to take or acknowledge something. A gate is probed again once the stack took
+ * something, else once a turn. */
+static void work_waiting_gates(struct gateway *g)
+{
+	g->gates_wait = false;
+	for (unsigned i = 0; i < FLOW_BUCKETS; i++) {
+		struct flow *f = g->flows.bucket[i];
+
+		while (f) {
+			if (!f->gate || !gate_is_passing(f->gate)) {
+				f = f->next;
+				continue;
+			}
+			if (gate_can_give(f->gate)) {
+				f = work_gate(g, f);
+				if (f && f->gate)
+					acknowledge(g, f, 0); /* there is room again */
+			} else if (f->probed_ns != g->now_ns) {
+				probe(g, f);
+			} else {
+				g->gates_wait = true;
+				f = f->next;
+				continue;
+			}
+			f = g->flows.bucket[i]; /* others may have gone with it */
+		}
+	}
+}
+
+void edge_flush(struct gateway *g)
+{
+	for (unsigned i = 0; i < g->n_resets; i++)
+		stack_input(g->stack, g->reset[i].frame, g->reset[i].n);
+	g->n_resets = 0;
+	if (g->gates_wait)
+		work_waiting_gates(g);
 }
 
 static void tcp_from_guest(struct gateway *g, struct packet *p)
@@ -359,19 +519,21 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
 		/* the guest forgot this connection and dials again: end it, the next attempt is judged */
 		refuse(g, p);
-		end_flow(g, f, f->gate ? f->start + 1 : p->seq, p->ack);
+		end_flow(g, f, p->seq, p->ack);
 		return;
 	}
 	f->last_ns = g->now_ns;
 	if (p->flags & TCP_SYN)
 		f->mss = packet_take_mss(p, g->link.vnet ? TRAIN_MSS : 0);
-	if (f->gate && !pass_gate(g, f, p))
-		return;
 	if (p->flags & TCP_SYN && !f->open) {
 		stack_input(g->stack, p->frame, p->n);
 		f = flow_find(&g->flows, &key); /* it may have been refused at once */
 		if (f && f->dial < 0)
 			f->dial = stack_dialled(g->stack);
+		return;
+	}
+	if (f->gate) {
+		gated_from_guest(g, f, p);
 		return;
 	}
 	if (flow_track(f, p, true))
@@ -419,6 +581,8 @@ static void udp_from_guest(struct gateway *g, struct packet *p)
 {
 	struct flow_key key = { PACKET_UDP, p->dst, p->dst_port, p->src_port };
 	struct flow *f;
+	struct hello h;
+	bool minds;
 
 	if (p->dst_port == DNS_PORT) {
 		question_by_udp(g, p);
@@ -426,12 +590,20 @@ static void udp_from_guest(struct gateway *g, struct packet *p)
 	}
 	f = flow_find(&g->flows, &key);
 	if (!f) {
-		if (!may_begin(g, p))
+		if (!may_begin(g, p, &minds))
 			return;
 		f = begin_flow(g, &key);
 		if (!f) {
 			refuse_for(g, p, "connection",
 				   "the limit is reached; raise it with --max-connections");
+			return;
+		}
+		f->minds_names = minds;
+	}
+	if (f->minds_names && !f->ingress) {
+		hello_read_datagram(p->frame + p->data, p->data_n, &h);
+		if (h.kind != HELLO_OPAQUE && !is_shown_allowed(g, &key, &h)) {
+			refuse(g, p);
 			return;
 		}
 	}
@@ -441,11 +613,13 @@ static void udp_from_guest(struct gateway *g, struct packet *p)
 
 static void icmp4_from_guest(struct gateway *g, struct packet *p)
 {
+	bool minds;
+
 	if (p->icmp_type != ICMP4_ECHO || p->icmp_code != 0) {
 		g->counters.dropped++;
 		return;
 	}
-	if (!may_begin(g, p))
+	if (!may_begin(g, p, &minds))
 		return;
 	/* without ping sockets libslirp falls back to UDP port 7, which nobody allowed */
 	if (!g->can_ping && addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
@@ -478,6 +652,8 @@ static void neighbour_from_guest(struct gateway *g, const struct packet *p)
 
 static void icmp6_from_guest(struct gateway *g, struct packet *p)
 {
+	bool minds;
+
 	if (p->icmp_type == ICMP6_NEIGHBOUR_SOLICIT) {
 		neighbour_from_guest(g, p);
 		return;
@@ -486,7 +662,7 @@ static void icmp6_from_guest(struct gateway *g, struct packet *p)
 		g->counters.dropped++;
 		return;
 	}
-	if (!may_begin(g, p))
+	if (!may_begin(g, p, &minds))
 		return;
 	if (addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
 		refuse_for(g, p, "ping", "echo over IPv6 beyond the gateway is not supported");
@@ -567,7 +743,8 @@ static struct flow *begin_ingress(struct gateway *g, const struct packet *p,
 				 .proto = proto_of(p),
 				 .peer = p->src,
 				 .port = p->dst_port };
-	struct flow *flow = judge(g, &f, ROUTE_OUT) ? begin_flow(g, key) : NULL;
+	struct verdict v = judge(g, &f, ROUTE_OUT);
+	struct flow *flow = v.action == POLICY_ALLOW ? begin_flow(g, key) : NULL;
 
 	if (flow)
 		flow->ingress = true;
@@ -588,15 +765,21 @@ static bool tcp_from_stack(struct gateway *g, struct packet *p, unsigned *ret_ms
 		return false;
 	f->last_ns = g->now_ns;
 	*ret_mss = f->mss;
-	if (f->gate && p->flags & TCP_ACK && gate_is_over(f->gate, p->ack)) {
-		gate_free(f->gate);
-		f->gate = NULL;
+	if (f->gate) {
+		gate_hear(f->gate, p);
+		g->gates_wait |= gate_is_passing(f->gate);
+		if (gate_is_over(f->gate)) {
+			gate_free(f->gate);
+			f->gate = NULL;
+		}
 	}
 	if (flow_track(f, p, false)) {
 		if (p->flags & TCP_RST)
 			flow_remove(&g->flows, f);
 		else
 			end_flow(g, f, p->ack, p->seq + packet_seq_len(p));
+	} else if (f->gate) {
+		gate_mark(f->gate, p);
 	}
 	return true;
 }

@@ -11,7 +11,7 @@ void edge_from_guest(struct gateway *g, uint8_t *frame, size_t n);
 void edge_from_stack(struct gateway *g, uint8_t *frame, size_t n);
 /* The host may have new addresses: ends what leads to one of them. */
 void edge_ask_again(struct gateway *g);
-/* Hands queued resets to the stack; never from inside its callbacks. */
-void edge_flush_resets(struct gateway *g);
+/* Hands the stack what waits for it, resets and bytes of gates; never from inside its callbacks. */
+void edge_flush(struct gateway *g);
 /* Our own frames to the guest. */
 void edge_send(struct gateway *g, uint8_t *frame, size_t n);

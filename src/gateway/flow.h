@@ -28,7 +28,9 @@ struct flow {
 	bool guest_fin, host_fin;
 	bool guest_fin_acked, host_fin_acked;
 	uint32_t guest_end, host_end; /* sequence number after the FIN */
-	struct gate *gate;            /* owned; NULL when nothing needs to be read */
+	bool minds_names;             /* UDP: what a datagram shows may change the verdict */
+	uint64_t probed_ns; /* TCP with a gate: when the stack was last asked what it takes */
+	struct gate *gate;  /* owned; NULL when nothing needs to be read */
 };
 
 #define FLOW_BUCKETS 1024u

@@ -80,7 +80,6 @@ void gateway_set_policy(struct gateway *g, struct policy *p)
 	g->policy = *p;
 	p->rule = NULL; /* taken over */
 	p->n_rules = 0;
-	g->names_matter = policy_has_names(&g->policy);
 	g->flows.max = g->policy.max_connections;
 	resolver_flush(g->resolver);
 	denied_reset(&g->denied); /* what is refused now may be refused for another reason */
@@ -133,7 +132,7 @@ static int read_link(struct gateway *g)
 		r = link_read(&g->link, &frame, &n);
 		if (r > 0)
 			edge_from_guest(g, frame, n);
-		edge_flush_resets(g);
+		edge_flush(g);
 	}
 	return r < 0 ? r : 0;
 }
@@ -189,7 +188,7 @@ static int turn(struct gateway *g)
 		edge_ask_again(g);
 	/* the stack first: its answers refer to the set that was just polled */
 	stack_poll(g->stack, &g->set);
-	edge_flush_resets(g);
+	edge_flush(g);
 	resolver_poll(g->resolver, &g->set, g->now_ns);
 	dnstcp_due(g->dnstcp, g->now_ns);
 	link = g->set.fd[SLOT_LINK].revents;

@@ -51,7 +51,7 @@ struct gateway {
 	struct bucket egress_bytes, egress_ops, ingress_bytes, ingress_ops, echo;
 	struct control control;
 	const struct gateway_config *config; /* borrowed; published ports, host_addresses */
-	bool names_matter;                   /* some rule is about a name */
+	bool gates_wait;                     /* the stack may take more of what some gate holds */
 	bool can_ping;
 	bool has_v6_route;
 	uint64_t v6_checked_ns;

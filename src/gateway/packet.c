@@ -291,6 +291,19 @@ unsigned packet_take_mss(struct packet *p, unsigned raise_to)
 	return mss < TCP_DEFAULT_MSS ? TCP_DEFAULT_MSS : mss;
 }
 
+void packet_set_ack(struct packet *p, uint32_t ack, uint16_t window)
+{
+	const unsigned at[] = { 8, 10, 14 }, now[] = { ack >> 16, ack & 0xffff, window };
+	uint8_t *h = p->frame + p->l4;
+
+	for (unsigned i = 0; i < 3; i++) {
+		checksum_update(h + 16, get16(h + at[i]), now[i]);
+		put16(h + at[i], now[i]);
+	}
+	p->ack = ack;
+	p->window = window;
+}
+
 bool packet_checksum_ok(const struct packet *p)
 {
 	size_t n = p->n - p->l4;

@@ -57,6 +57,8 @@ enum packet_fault packet_parse(uint8_t *frame, size_t n, struct packet *ret);
 void packet_clear_urgent(struct packet *p);
 /* The MSS a SYN offers (536 when it says nothing); with RAISE_TO it is made to offer that instead. */
 unsigned packet_take_mss(struct packet *p, unsigned raise_to);
+/* Another acknowledgement and window of a TCP segment, checksum kept right. */
+void packet_set_ack(struct packet *p, uint32_t ack, uint16_t window);
 /* True when the checksum of a TCP segment is right. */
 bool packet_checksum_ok(const struct packet *p);
 /* Which TCP or UDP packet of the guest an ICMP "unreachable" is about; false when it is about none. */

@@ -149,10 +149,19 @@ bool policy_is_closed(const struct policy *p)
 	return true;
 }
 
-bool policy_has_names(const struct policy *p)
+bool policy_minds_names(const struct policy *p, const struct policy_flow *f, struct verdict v)
 {
-	for (size_t i = 0; i < p->n_rules; i++)
-		if (rule_is_named(&p->rule[i]))
+	size_t n = v.rule == POLICY_BY_DEFAULT ? p->n_rules : (size_t)v.rule;
+
+	if (v.rule != POLICY_BY_DEFAULT && rule_is_named(&p->rule[v.rule]))
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		const struct rule *r = &p->rule[i];
+
+		if (rule_is_named(r) && r->action == POLICY_DENY &&
+		    (r->direction == f->direction || r->direction == POLICY_BOTH) &&
+		    rule_covers_port(r, f->proto, f->port))
 			return true;
+	}
 	return false;
 }

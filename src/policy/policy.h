@@ -97,8 +97,9 @@ bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 
 /* True when no packet can ever pass in either direction: the sandbox needs no interface. */
 bool policy_is_closed(const struct policy *p);
-/* True when some rule is about a name (then what clients show is worth reading). */
-bool policy_has_names(const struct policy *p);
+/* True when V, the verdict about F by its address, may turn out otherwise once a name is shown: a rule about
+ * a name gave it, or one in front of the rule that did denies a name. */
+bool policy_minds_names(const struct policy *p, const struct policy_flow *f, struct verdict v);
 
 /* --- as JSON -------------------------------------------------------------------------------- */
 

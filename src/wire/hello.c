@@ -60,8 +60,15 @@ static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 
 /* --- TLS ------------------------------------------------------------------------------------- */
 
-enum { RECORD_HANDSHAKE = 22, CLIENT_HELLO = 1, EXT_SERVER_NAME = 0, NAME_HOST = 0 };
+enum {
+	RECORD_HANDSHAKE = 22,
+	CLIENT_HELLO = 1,
+	EXT_SERVER_NAME = 0,
+	EXT_EARLY_DATA = 42,
+	NAME_HOST = 0,
+};
 #define RECORD_MAX 16384u
+#define RECORD_HEADER_BYTES 5u
 #define HANDSHAKE_HEADER_BYTES 4u
 
 static enum hello_kind read_server_name(struct cursor ext, char name[HELLO_NAME_BYTES])
@@ -76,157 +83,344 @@ static enum hello_kind read_server_name(struct cursor ext, char name[HELLO_NAME_
 	return HELLO_TLS;
 }
 
-static enum hello_kind read_client_hello(struct cursor c, char name[HELLO_NAME_BYTES])
+static enum hello_kind read_extensions(struct cursor exts, struct hello *h)
 {
-	enum hello_kind kind = HELLO_TLS_BARE;
-	struct cursor exts;
+	enum hello_kind kind = HELLO_BARE;
 
-	take(&c, 2 + 32); /* version, random */
-	take(&c, take_int(&c, 1));
-	take(&c, take_int(&c, 2));
-	take(&c, take_int(&c, 1));
-	if (!c.bad && c.n == 0)
-		return kind; /* no extensions at all */
-	exts = take(&c, take_int(&c, 2));
-	if (c.bad || c.n)
-		return HELLO_BAD;
 	while (exts.n) {
 		uint32_t type = take_int(&exts, 2);
 		struct cursor ext = take(&exts, take_int(&exts, 2));
 
 		if (exts.bad)
 			return HELLO_BAD;
+		h->early |= type == EXT_EARLY_DATA;
 		if (type != EXT_SERVER_NAME)
 			continue;
-		if (kind != HELLO_TLS_BARE)
+		if (kind != HELLO_BARE)
 			return HELLO_BAD; /* two names */
-		kind = read_server_name(ext, name);
+		kind = read_server_name(ext, h->name);
 		if (kind == HELLO_BAD)
 			return kind;
 	}
 	return kind;
 }
 
-/* Strips the record layer: a hello may be spread over several records. */
-static enum hello_kind parse_tls(const uint8_t *p, size_t n, char name[HELLO_NAME_BYTES])
+static enum hello_kind read_client_hello(struct cursor c, bool datagram, struct hello *h)
+{
+	struct cursor exts;
+
+	take(&c, 2 + 32); /* version, random */
+	take(&c, take_int(&c, 1));
+	if (datagram)
+		take(&c, take_int(&c, 1)); /* cookie */
+	take(&c, take_int(&c, 2));
+	take(&c, take_int(&c, 1));
+	if (!c.bad && c.n == 0)
+		return HELLO_BARE; /* no extensions at all */
+	exts = take(&c, take_int(&c, 2));
+	return c.bad || c.n ? HELLO_BAD : read_extensions(exts, h);
+}
+
+bool hello_is_tls(uint8_t first)
+{
+	return first == RECORD_HANDSHAKE;
+}
+
+/* Strips the record layer: a hello may be spread over several records, and nothing may follow it in its last. */
+static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 {
 	uint8_t body[HELLO_MAX_BYTES];
 	size_t used = 0, want = HANDSHAKE_HEADER_BYTES;
 	struct cursor c = { p, n, false };
 
 	while (used < want) {
-		size_t len, here;
+		size_t len;
 
+		h->n = n + 1;
 		if (c.n == 0)
 			return HELLO_MORE;
 		if (c.p[0] != RECORD_HANDSHAKE || (c.n > 1 && c.p[1] != 3))
 			return HELLO_BAD;
-		if (c.n < 5)
+		if (c.n < RECORD_HEADER_BYTES)
 			return HELLO_MORE;
 		take_int(&c, 3);
 		len = take_int(&c, 2);
-		if (len == 0 || len > RECORD_MAX)
+		if (len == 0 || len > RECORD_MAX || len > sizeof(body) - used)
 			return HELLO_BAD;
-		here = len < c.n ? len : c.n;
-		if (here > sizeof(body) - used)
+		/* what is no hello shall not be waited for */
+		if (used == 0 && c.n > 0 && c.p[0] != CLIENT_HELLO)
 			return HELLO_BAD;
-		memcpy(body + used, c.p, here);
-		used += here;
-		c.p += here;
-		c.n -= here;
-		if (used >= HANDSHAKE_HEADER_BYTES && want == HANDSHAKE_HEADER_BYTES) {
-			if (body[0] != CLIENT_HELLO)
-				return HELLO_BAD;
-			want += (size_t)body[1] << 16 | (size_t)body[2] << 8 | body[3];
-			if (want > sizeof(body))
-				return HELLO_BAD;
-		}
-		if (here < len && used < want)
+		if (used > 0 || c.n > 0)
+			h->n = (size_t)(c.p - p) + len;
+		if (c.n < len)
 			return HELLO_MORE;
+		memcpy(body + used, c.p, len);
+		take(&c, len);
+		used += len;
+		if (used < HANDSHAKE_HEADER_BYTES || want > HANDSHAKE_HEADER_BYTES)
+			continue;
+		want += (size_t)body[1] << 16 | (size_t)body[2] << 8 | body[3];
+		if (want > sizeof(body))
+			return HELLO_BAD;
 	}
+	if (used > want)
+		return HELLO_BAD;
 	return read_client_hello((struct cursor){ body + HANDSHAKE_HEADER_BYTES,
 						  want - HANDSHAKE_HEADER_BYTES, false },
-				 name);
+				 false, h);
+}
+
+void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret)
+{
+	*ret = (struct hello){ 0 };
+	ret->kind = read_records(p, n, ret);
+	if (ret->kind == HELLO_MORE && (n >= HELLO_MAX_BYTES || ret->n > HELLO_MAX_BYTES))
+		ret->kind = HELLO_BAD;
+}
+
+/* --- datagrams --------------------------------------------------------------------------------- */
+
+/* RFC 6347 and 9147: the client's hello, in one record and unbroken; others are bad. */
+static enum hello_kind read_dtls(struct cursor c, struct hello *h)
+{
+	struct cursor record;
+	uint32_t len, at, here;
+
+	take(&c, 1 + 2 + 2 + 6); /* type, version, epoch, number */
+	record = take(&c, take_int(&c, 2));
+	if (take_int(&record, 1) != CLIENT_HELLO)
+		return record.bad ? HELLO_BAD : HELLO_OPAQUE; /* later in a handshake */
+	len = take_int(&record, 3);
+	take_int(&record, 2);
+	at = take_int(&record, 3);
+	here = take_int(&record, 3);
+	if (record.bad || at != 0 || here != len || record.n != len)
+		return HELLO_BAD;
+	return read_client_hello(record, true, h);
+}
+
+/* The versions that servers of the internet speak, their drafts and forerunners among them. Only packets that
+ * make a connection carry one. */
+static bool is_quic(const uint8_t *p, size_t n)
+{
+	uint32_t version;
+
+	if (n < 5 || !(p[0] & 0x80))
+		return false;
+	version = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
+	return version == 1 || version == 0x6b3343cf ||
+	       version >> 8 == 0xff0000 ||                             /* 1, 2, drafts */
+	       version >> 24 == 'Q' || version >> 24 == 'T' ||         /* Google's */
+	       version >> 8 == 0xfaceb0 || version >> 8 == 0x709a50 || /* mvfst, drafts of 2 */
+	       (version & 0x0f0f0f0f) == 0x0a0a0a0a;                   /* asks which there are */
+}
+
+void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret)
+{
+	*ret = (struct hello){ .kind = HELLO_OPAQUE, .n = n };
+	if (is_quic(p, n))
+		ret->kind = HELLO_HIDDEN;
+	else if (n > 2 && p[0] == RECORD_HANDSHAKE && p[1] == 0xfe)
+		ret->kind = read_dtls((struct cursor){ p, n, false }, ret);
 }
 
 /* --- HTTP/1 ----------------------------------------------------------------------------------- */
 
-#define METHOD_MAX_BYTES 16u
+#define METHOD_MAX_BYTES 32u
 
-static bool same_word(const uint8_t *p, const char *lower, size_t n)
+static bool same_word(struct cursor c, const char *lower)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint8_t c = p[i] >= 'A' && p[i] <= 'Z' ? (uint8_t)(p[i] - 'A' + 'a') : p[i];
+	size_t n = strlen(lower);
 
-		if (c != (uint8_t)lower[i])
+	if (c.n != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		uint8_t b = c.p[i] >= 'A' && c.p[i] <= 'Z' ? (uint8_t)(c.p[i] - 'A' + 'a') : c.p[i];
+
+		if (b != (uint8_t)lower[i])
 			return false;
 	}
 	return true;
 }
 
-static bool host_value(const uint8_t *p, size_t n, char name[HELLO_NAME_BYTES])
+/* What names of methods and of header lines consist of (RFC 9110, 5.6.2). */
+static bool is_token(uint8_t c)
 {
-	const uint8_t *colon;
-
-	while (n && (*p == ' ' || *p == '\t'))
-		p++, n--;
-	while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
-		n--;
-	colon = memchr(p, ':', n);
-	return clean_name(p, colon ? (size_t)(colon - p) : n, name);
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* Method and space, or the beginning of that. */
-static enum hello_kind parse_method(const uint8_t *p, size_t n)
+/* Everything before the first C goes into the result, which C follows; false: there is none. */
+static bool cut(struct cursor *c, uint8_t at, struct cursor *ret)
+{
+	const uint8_t *end = memchr(c->p, at, c->n);
+
+	if (!end)
+		return false;
+	*ret = take(c, (size_t)(end - c->p));
+	take(c, 1);
+	return true;
+}
+
+static struct cursor trim(struct cursor c)
+{
+	while (c.n && (*c.p == ' ' || *c.p == '\t'))
+		c.p++, c.n--;
+	while (c.n && (c.p[c.n - 1] == ' ' || c.p[c.n - 1] == '\t'))
+		c.n--;
+	return c;
+}
+
+/* HOST[:PORT] */
+static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
+{
+	const uint8_t *colon = c.n ? memchr(c.p, ':', c.n) : NULL;
+
+	return clean_name(c.p, colon ? (size_t)(colon - c.p) : c.n, name);
+}
+
+/* Some servers end a line at a lone carriage return, or a text at a NUL. */
+static bool is_clean_line(struct cursor c)
+{
+	for (size_t i = 0; i < c.n; i++)
+		if ((c.p[i] < ' ' && c.p[i] != '\t') || c.p[i] == 0x7f)
+			return false;
+	return true;
+}
+
+struct request {
+	bool has_host, has_length, has_coding, has_target;
+	char target[HELLO_NAME_BYTES]; /* of "GET http://name/" */
+};
+
+/* Meant as HTTP by somebody, in whatever spelling. */
+static bool speaks_of_http(struct cursor line)
+{
+	const size_t n = 5;
+
+	for (size_t i = 0; i + n <= line.n; i++)
+		if (same_word((struct cursor){ line.p + i, n, false }, "http/"))
+			return true;
+	return false;
+}
+
+/* METHOD TARGET HTTP/1.x. A server takes the name of a whole URL and not that of Host, so that must agree. */
+static enum hello_kind read_first_line(struct cursor line, struct request *r)
+{
+	struct cursor method, target, rest = line;
+
+	if (!speaks_of_http(line))
+		return HELLO_OPAQUE; /* HTTP/0.9 too: it has no place for a name */
+	if (!is_clean_line(line) || !cut(&rest, ' ', &method) || !cut(&rest, ' ', &target) ||
+	    method.n == 0 || target.n == 0 || same_word(method, "connect") ||
+	    (!same_word(rest, "http/1.1") && !same_word(rest, "http/1.0")))
+		return HELLO_BAD;
+	if (target.p[0] == '/' || (target.n == 1 && target.p[0] == '*'))
+		return HELLO_HTTP;
+	for (unsigned i = 0; i < 2; i++) {
+		static const char *const scheme[] = { "http://", "https://" };
+		size_t n = strlen(scheme[i]);
+		struct cursor begin = { target.p, target.n < n ? target.n : n, false }, rest_of,
+			      name;
+
+		if (!same_word(begin, scheme[i]))
+			continue;
+		rest_of = (struct cursor){ target.p + n, target.n - n, false };
+		if (!cut(&rest_of, '/', &name))
+			name = rest_of;
+		r->has_target = authority(name, r->target);
+		return r->has_target ? HELLO_HTTP : HELLO_BAD;
+	}
+	return HELLO_BAD;
+}
+
+static bool read_length(struct cursor c, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (c.n == 0 || c.n > 18)
+		return false;
+	for (size_t i = 0; i < c.n; i++) {
+		if (c.p[i] < '0' || c.p[i] > '9')
+			return false;
+		v = 10 * v + (uint64_t)(c.p[i] - '0');
+	}
+	*ret = v;
+	return true;
+}
+
+/* False: it can be read in two ways. Lines that decide where a request ends may be there once, and alone. */
+static bool read_line(struct cursor line, struct request *r, struct hello *h)
+{
+	struct cursor name, value = line;
+
+	if (!is_clean_line(line) || !cut(&value, ':', &name) || name.n == 0)
+		return false;
+	for (size_t i = 0; i < name.n; i++)
+		if (!is_token(name.p[i]))
+			return false; /* folded lines begin with a space */
+	value = trim(value);
+	if (same_word(name, "host")) {
+		if (r->has_host || !authority(value, h->name))
+			return false;
+		r->has_host = true;
+	} else if (same_word(name, "content-length")) {
+		if (r->has_length || !read_length(value, &h->body))
+			return false;
+		r->has_length = true;
+	} else if (same_word(name, "transfer-encoding")) {
+		if (r->has_coding || !same_word(value, "chunked"))
+			return false;
+		r->has_coding = h->chunked = true;
+	}
+	return true;
+}
+
+static enum hello_kind read_request(const uint8_t *p, size_t n, struct hello *h)
+{
+	struct cursor c = { p, n, false }, line;
+	struct request r = { 0 };
+	enum hello_kind kind = HELLO_MORE;
+
+	while (cut(&c, '\n', &line)) {
+		if (line.n && line.p[line.n - 1] == '\r')
+			line.n--;
+		if (kind == HELLO_MORE) {
+			kind = read_first_line(line, &r);
+			if (kind != HELLO_HTTP)
+				return kind;
+			continue;
+		}
+		if (line.n > 0) {
+			if (!read_line(line, &r, h))
+				return HELLO_BAD;
+			continue;
+		}
+		h->n = (size_t)(c.p - p);
+		if ((r.has_length && r.has_coding) ||
+		    (r.has_target && (!r.has_host || strcmp(r.target, h->name) != 0)))
+			return HELLO_BAD;
+		return r.has_host ? HELLO_HTTP : HELLO_BARE;
+	}
+	return HELLO_MORE;
+}
+
+/* What cannot become "METHOD " need not be waited for. */
+static bool begins_like_a_method(const uint8_t *p, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n && i < METHOD_MAX_BYTES && p[i] >= 'A' && p[i] <= 'Z')
+	while (i < n && i < METHOD_MAX_BYTES && is_token(p[i]))
 		i++;
-	if (i == n && i < METHOD_MAX_BYTES)
-		return HELLO_MORE;
-	/* a word that is too long stays so, whatever follows: the answer may not depend on where the bytes
-	 * were cut */
-	return i > 0 && i < METHOD_MAX_BYTES && p[i] == ' ' ? HELLO_HTTP : HELLO_OPAQUE;
+	return i < METHOD_MAX_BYTES && (i == n || (i > 0 && (p[i] == ' ' || p[i] == '\t')));
 }
 
-static enum hello_kind parse_http(const uint8_t *p, size_t n, char name[HELLO_NAME_BYTES])
+void hello_read_http(const uint8_t *p, size_t n, struct hello *ret)
 {
-	enum hello_kind kind = parse_method(p, n);
-	bool first = true, found = false;
-
-	if (kind != HELLO_HTTP)
-		return kind;
-	for (;;) {
-		const uint8_t *end = memchr(p, '\n', n);
-		size_t line;
-
-		if (!end)
-			return HELLO_MORE;
-		line = (size_t)(end - p);
-		if (line && p[line - 1] == '\r')
-			line--;
-		if (!first && line == 0)
-			return found ? HELLO_HTTP : HELLO_BAD;
-		if (!first && line > 5 && same_word(p, "host:", 5)) {
-			if (found || !host_value(p + 5, line - 5, name))
-				return HELLO_BAD;
-			found = true;
-		}
-		if (!first && (p[0] == ' ' || p[0] == '\t'))
-			return HELLO_BAD; /* folded lines are read differently by different servers */
-		first = false;
-		n -= (size_t)(end - p) + 1;
-		p = end + 1;
-	}
-}
-
-enum hello_kind hello_parse(const uint8_t *p, size_t n, char name[HELLO_NAME_BYTES])
-{
-	enum hello_kind kind;
-
-	if (n == 0)
-		return HELLO_MORE;
-	kind = p[0] == RECORD_HANDSHAKE ? parse_tls(p, n, name) : parse_http(p, n, name);
-	return kind == HELLO_MORE && n >= HELLO_MAX_BYTES ? HELLO_BAD : kind;
+	*ret = (struct hello){ .n = n + 1 };
+	ret->kind = begins_like_a_method(p, n) ? read_request(p, n, ret) : HELLO_OPAQUE;
+	if (ret->kind == HELLO_MORE && n >= HELLO_MAX_BYTES)
+		ret->kind = HELLO_BAD;
+	if (ret->kind == HELLO_OPAQUE)
+		ret->n = n;
 }

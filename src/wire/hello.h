@@ -1,7 +1,7 @@
 /*
- * Which name the first bytes of a connection show: the server name of a TLS ClientHello, or the
- * Host of an HTTP/1 request. Nothing else is understood, and nothing is trusted: a hello that does
- * not parse, or a name that could be read in two ways, is said to be bad.
+ * Which name the first bytes of something show: the server name of a TLS or DTLS ClientHello, or the
+ * Host of an HTTP/1 request. Nothing else is understood, and nothing is trusted: what does not parse,
+ * or could be read in two ways by two servers, is said to be bad.
  */
 #pragma once
 
@@ -9,18 +9,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HELLO_MAX_BYTES \
-	16384u /* what is looked at; a ClientHello is far below, post-quantum ones too */
+/* What is looked at and held meanwhile: a ClientHello of 20 KB exists, a head of a request of 40 KB is taken
+ * by no server we know. Below the window of the stack behind us (64 KiB), which so takes all of it at once. */
+#define HELLO_MAX_BYTES (48u << 10)
 #define HELLO_NAME_BYTES 254
 
 enum hello_kind {
-	HELLO_MORE,     /* may become one: more bytes are needed */
-	HELLO_TLS,      /* the name is in the hello */
-	HELLO_TLS_BARE, /* a TLS hello without a name */
-	HELLO_HTTP,     /* the name is in Host */
-	HELLO_OPAQUE,   /* neither TLS nor HTTP/1 */
-	HELLO_BAD,      /* malformed, or longer than HELLO_MAX_BYTES */
+	HELLO_MORE,   /* may become one: more bytes are needed */
+	HELLO_TLS,    /* the name is in the hello */
+	HELLO_HTTP,   /* the name is in Host */
+	HELLO_BARE,   /* TLS or HTTP, and it shows no name */
+	HELLO_HIDDEN, /* QUIC: there is a name, which only its two ends read */
+	HELLO_OPAQUE, /* none of these */
+	HELLO_BAD,    /* malformed, or longer than HELLO_MAX_BYTES */
 };
 
-/* NAME is lower case without trailing dot; set for HELLO_TLS and HELLO_HTTP. Host may be an address. */
-enum hello_kind hello_parse(const uint8_t *p, size_t n, char name[HELLO_NAME_BYTES]);
+struct hello {
+	enum hello_kind kind;
+	size_t n; /* bytes it takes; HELLO_MORE: bytes without which it cannot be known */
+	char name
+		[HELLO_NAME_BYTES]; /* TLS, HTTP: lower case without trailing dot; Host may be an address */
+	bool early;                 /* TLS: data may follow before the server has answered */
+	bool chunked;               /* HTTP: so is what follows; else it has BODY bytes */
+	uint64_t body;
+};
+
+/* A TLS record: its first byte says so. */
+bool hello_is_tls(uint8_t first);
+void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
+/* The head of a request, with the empty line that ends it. */
+void hello_read_http(const uint8_t *p, size_t n, struct hello *ret);
+/* A datagram, whole: never HELLO_MORE. */
+void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret);

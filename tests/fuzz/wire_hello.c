@@ -1,4 +1,5 @@
-/* First bytes of a connection: what a prefix already says for certain, the whole must not take back. */
+/* First bytes of a connection, and datagrams: what a prefix already says for certain, the whole must not take
+ * back. */
 #include "wire/hello.h"
 
 #include <stdlib.h>
@@ -6,16 +7,32 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void compare(const struct hello *early, size_t early_n, const struct hello *whole)
+{
+	if (early->kind == HELLO_MORE) {
+		if (early->n <= early_n)
+			abort(); /* it would be asked for ever */
+		return;
+	}
+	if (early->kind != HELLO_BAD && early->kind != whole->kind)
+		abort();
+	if ((early->kind == HELLO_TLS || early->kind == HELLO_HTTP) &&
+	    (strcmp(early->name, whole->name) != 0 || early->n != whole->n || early->n > early_n))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char name[HELLO_NAME_BYTES], first[HELLO_NAME_BYTES];
-	enum hello_kind kind, early;
+	struct hello whole, early;
 
-	kind = hello_parse(data, size, name);
-	early = hello_parse(data, size / 2, first);
-	if (early != HELLO_MORE && early != HELLO_BAD && early != kind)
-		abort();
-	if ((early == HELLO_TLS || early == HELLO_HTTP) && strcmp(name, first) != 0)
+	hello_read_http(data, size, &whole);
+	hello_read_http(data, size / 2, &early);
+	compare(&early, size / 2, &whole);
+	hello_read_tls(data, size, &whole);
+	hello_read_tls(data, size / 2, &early);
+	compare(&early, size / 2, &whole);
+	hello_read_datagram(data, size, &whole);
+	if (whole.kind == HELLO_MORE)
 		abort();
 	return 0;
 }

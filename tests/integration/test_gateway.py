@@ -522,8 +522,8 @@ def client_hello(name):
     return outgoing.read()
 
 
-class Shown(GatewayTest):
-    """The name a client shows must be one the rule allows, however the bytes arrive."""
+class ShownTest(GatewayTest):
+    """A server that keeps what it gets, at an address with two names of which one is allowed."""
 
     def setUp(self):
         super().setUp()
@@ -558,6 +558,10 @@ class Shown(GatewayTest):
                 return True
             except (ConnectionError, AssertionError):
                 return False
+
+
+class Shown(ShownTest):
+    """The name a client shows must be one the rule allows, however the bytes arrive."""
 
     def test_sni_must_match(self):
         self.start(network(self.rules))

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -27,7 +28,7 @@ from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USU
                      CordonTest, Process, below, cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
-from test_gateway import GatewayTest
+from test_gateway import GatewayTest, ShownTest, client_hello
 from test_network import USER, NetworkTest
 
 # --- 1. a host path means one object ---------------------------------------------------------
@@ -550,6 +551,79 @@ class TranslatedAddresses(NetworkTest):
 
 class UserTranslatedAddresses(TranslatedAddresses):
     user = USER
+
+
+class DnsOverTcp(GatewayTest):
+    """The gateway's own small TCP server, which answers on port 53 of whatever address is dialled."""
+
+    def setUp(self):
+        super().setUp()
+        self.dns = self.resolver({"good.example": [PUBLIC]})
+
+    @staticmethod
+    def question(name="good.example"):
+        query = netlab.dns_query(name)
+        return struct.pack(">H", len(query)) + query
+
+    def answer(self, s):
+        return netlab.parse_reply(netlab.receive_exactly(s, struct.unpack(">H", netlab.receive_exactly(s, 2))[0]))
+
+    def test_it_is_the_gateway_that_answers(self):
+        """Neither the host's own resolver nor another is reached by it, and a denied name is not asked for."""
+        own = Server(self.lab.outside, netlab.HOST, 53, hello)
+        self.addCleanup(own.close)
+        self.start(netlab.network([netlab.rule("deny", {"domain": "evil.example"}), netlab.ALLOW_DNS]))
+        for server in (netlab.GATEWAY, netlab.HOST, PUBLIC2, netlab.GATEWAY6):
+            self.assertEqual(self.lab.resolve("good.example", server=server, tcp=True), (0, [PUBLIC], False))
+        self.assertEqual(self.lab.resolve("evil.example", tcp=True)[0], 3)
+        self.assertEqual(own.seen, [])
+        self.assertEqual({name for name, _, _ in self.dns.asked}, {"good.example"})
+
+    def test_odd_clients(self):
+        self.start()
+        with self.lab.connect(netlab.GATEWAY, 53) as s:  # in pieces, then two at once, then the end
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in self.question():
+                s.send(bytes([byte]))
+            self.assertEqual(self.answer(s), (0, [PUBLIC], False))
+            s.sendall(self.question() + self.question("no.example"))
+            s.shutdown(socket.SHUT_WR)
+            self.assertEqual([self.answer(s)[0] for _ in range(2)], [0, 3])
+            self.assertEqual(s.recv(1), b"")
+        for wrong in (b"\0\0", b"\0\1x", b"\xff\xff" + bytes(4000)):
+            with self.lab.connect(netlab.GATEWAY, 53) as s, self.assertRaises(ConnectionError, msg=wrong[:2]):
+                s.sendall(wrong)
+                netlab.receive_exactly(s, 1)
+        self.assertEqual(self.lab.resolve("good.example", tcp=True)[0], 0)
+
+    def test_more_clients_than_it_serves(self):
+        self.start()
+        clients = [self.lab.connect(netlab.GATEWAY, 53) for _ in range(32)]
+        for s in clients:
+            self.addCleanup(s.close)
+        self.refused(netlab.GATEWAY, 53)
+        self.assertEqual(self.lab.resolve("good.example")[0], 0)
+        clients[7].close()
+        self.assertTrue(eventually(self.served))
+
+    def served(self):
+        try:
+            return self.lab.resolve("good.example", tcp=True)[0] == 0
+        except ConnectionError:
+            return False
+
+    def test_a_client_that_does_not_read(self):
+        """Its questions stop being taken; nobody else notices."""
+        self.start()
+        with self.lab.inside.socket(timeout=1) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            s.connect((netlab.GATEWAY, 53))
+            with self.assertRaises(OSError):
+                for _ in range(100_000):
+                    s.sendall(self.question())
+            self.assertEqual(self.lab.resolve("good.example", tcp=True)[0], 0)
+        self.assertEqual(self.lab.process.poll(), None)
+
 
 # --- 3. privileges in shared directories, copies out ------------------------------------------
 
@@ -1288,6 +1362,168 @@ class LimitsOfUsers(CordonTest):
 
 
 # --- 7. registry, image host, descriptors, names, logs -----------------------------------------
+
+
+class ShownNames(ShownTest):
+    """Rules about names hold for every datagram and from the first byte of a connection to its last."""
+
+    GOOD = b"GET / HTTP/1.1\r\nHost: good.example\r\n\r\n"
+    EVIL = b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+    PADDING, EARLY_DATA = 21, 42  # extensions of TLS
+    QUIC = b"\xc3\0\0\0\1\x08" + bytes(1194)
+
+    def setUp(self):
+        super().setUp()
+        self.upstream = self.lab.world.socket(kind=socket.SOCK_DGRAM)
+        self.upstream.bind((PUBLIC, 443))
+        self.addCleanup(self.upstream.close)
+
+    def serve(self, *rules, **more):
+        self.start(netlab.network(rules or self.rules, **more))
+        self.lab.resolve("good.example")
+
+    def passes(self, data, proto=0):
+        """True when a datagram (or an echo request) gets its answer, False when it is refused."""
+        with self.lab.inside.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, proto) as s:
+            s.settimeout(5)
+            s.connect((PUBLIC, 443))
+            s.send(data)
+            try:
+                if not proto:
+                    eventually(lambda: self.refused_or_there(s))
+                    got, peer = self.upstream.recvfrom(65536)
+                    self.assertEqual(got, data)
+                    self.upstream.sendto(b"answer", peer)
+                return bool(s.recv(100))
+            except OSError as exc:
+                self.assertEqual(exc.errno, errno.EHOSTUNREACH, exc)
+                return False
+
+    def refused_or_there(self, s):
+        code = s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, "refused")
+        return select.select([self.upstream], [], [], 0)[0]
+
+    @staticmethod
+    def extended(hello, kind, n=0):
+        """The ClientHello of a TLS record with one extension more, of N bytes, over several records."""
+        body = hello[5:]
+        size = 4 + 2 + 32
+        size += 1 + body[size]
+        size += 2 + struct.unpack(">H", body[size:size + 2])[0]
+        size += 1 + body[size]
+        extensions = body[size + 2:] + struct.pack(">HH", kind, n) + bytes(n)
+        body = body[4:size] + struct.pack(">H", len(extensions)) + extensions
+        body = b"\1" + struct.pack(">I", len(body))[1:] + body
+        parts = (body[i:i + 16000] for i in range(0, len(body), 16000))
+        return b"".join(b"\x16\3\1" + struct.pack(">H", len(p)) + p for p in parts)
+
+    @staticmethod
+    def dtls(hello):
+        """The same ClientHello as the first datagram of DTLS 1.2."""
+        body = hello[9:]
+        session = 34 + 1 + body[34]
+        body = b"\xfe\xfd" + body[2:session] + b"\0" + body[session:]
+        size = struct.pack(">I", len(body))[1:]
+        message = b"\1" + size + b"\0\0" + b"\0\0\0" + size + body
+        return b"\x16\xfe\xfd" + bytes(8) + struct.pack(">H", len(message)) + message
+
+    def test_strict_and_datagrams(self):
+        self.lab.inside.sysctl("ipv4/ping_group_range", "0 2147483647")
+        echo = bytes([8, 0, 0, 0, 0, 0, 0, 1]) + b"payload"
+        self.serve()
+        self.assertTrue(self.passes(b"nameless"))
+        self.assertTrue(self.passes(echo, socket.IPPROTO_ICMP))
+        self.lab.ask(type="policy", network=netlab.network(self.rules, strict=True))
+        for proto, data in ((0, b"nameless"), (0, self.QUIC), (0, self.dtls(client_hello("good.example"))),
+                            (socket.IPPROTO_ICMP, echo)):
+            self.assertFalse(self.passes(data, proto), data[:20])
+        self.assertIn("asks for one", "".join(self.lab.refusals()))
+
+    def test_quic_hides_its_name(self):
+        self.serve()
+        self.assertFalse(self.passes(self.QUIC))
+        self.assertTrue(self.passes(b"something else"))
+        self.lab.ask(type="policy", network=netlab.network(
+            [netlab.rule("deny", {"domain": "evil.example"}, ports=[(443, 443)]), netlab.ALLOW_DNS, netlab.ALLOW_PUBLIC]))
+        self.assertFalse(self.passes(self.QUIC))
+        self.lab.ask(type="policy", network=netlab.network(
+            [netlab.rule("deny", {"domain": "evil.example"}, ports=[(80, 80)]), netlab.ALLOW_DNS, netlab.ALLOW_PUBLIC]))
+        self.assertTrue(self.passes(self.QUIC))  # no rule about a name is about this port
+
+    def test_hellos_in_datagrams(self):
+        self.serve()
+        self.assertTrue(self.passes(self.dtls(client_hello("good.example"))))
+        self.assertFalse(self.passes(self.dtls(client_hello("evil.example"))))
+
+    def test_a_second_request(self):
+        self.serve(strict=True)
+        post = b"POST / HTTP/1.1\r\nHost: good.example\r\n"
+        self.assertTrue(self.try_bytes([self.GOOD, self.GOOD]))
+        self.assertTrue(self.try_bytes([post + b"Content-Length: 1000000\r\n\r\n" + bytes(1000000) + self.GOOD]))
+        chunked = post + b"Transfer-Encoding: chunked\r\n\r\n4;x=y\r\nHost\r\n70000\r\n" + bytes(0x70000) + b"\r\n0\r\n\r\n"
+        self.assertTrue(self.try_bytes([chunked + self.GOOD, self.GOOD]))
+        for first in (self.GOOD, self.GOOD + b"\r\n", post + b"Content-Length: 5\r\n\r\n12345", chunked,
+                      post + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n\r\n"):
+            for chunks in ([first, self.EVIL], [first + self.EVIL], [first + self.EVIL[:30], self.EVIL[30:]]):
+                self.assertFalse(self.try_bytes(chunks), (first[:80], chunks[-1][:20]))
+                self.assertNotIn(b"evil", b"".join(self.received))
+
+    def test_requests_that_are_read_in_two_ways(self):
+        self.serve(strict=True)
+        for lines in (b"GET http://evil.example/ HTTP/1.1\r\nHost: good.example", b"CONNECT x:1 HTTP/1.1\r\nHost: good.example",
+                      b"GET / HTTP/1.1\r\nX: y\rHost: evil.example\r\nHost: good.example",
+                      b"GET / HTTP/1.1\r\nHost: good.example\r\nContent-Length: 5\r\nContent-Length: 6",
+                      b"GET / HTTP/1.1\r\nHost: good.example\r\nContent-Length: 5\r\nTransfer-Encoding: chunked",
+                      b"GET / HTTP/1.1\r\nHost: good.example\r\nTransfer-Encoding: gzip, chunked",
+                      b"GET / HTTP/1.1\r\nHost : good.example", b"GET / HTTP/2.0\r\nHost: good.example"):
+            self.assertFalse(self.try_bytes([lines + b"\r\n\r\n"]), lines)
+            self.assertEqual(self.received, [], lines)
+
+    def test_an_unfinished_request(self):
+        """What looks like the beginning of a request is not passed on because it may become one."""
+        self.serve(strict=True)
+        for data in (b"EHLO me\r\nMAIL FROM:<a@b>\r\n", b"GET /secret", b"GET /secret\r\n", self.EVIL[:-2], self.GOOD[:-2],
+                     client_hello("evil.example")[:-1]):
+            self.received.clear()
+            with self.lab.connect(PUBLIC, 443) as s:
+                s.sendall(data)
+                with self.assertRaises(OSError, msg=data[:20]) as caught:
+                    s.shutdown(socket.SHUT_WR)
+                    s.recv(1)
+                self.assertIn(caught.exception.errno, (errno.ECONNRESET, errno.ENOTCONN))
+            self.assertEqual(self.received, [], data[:20])
+
+    def test_a_hello_of_20_kb(self):
+        good, evil = (self.extended(client_hello(n), self.PADDING, 20000) for n in ("good.example", "evil.example"))
+        self.serve()
+        self.assertTrue(self.try_bytes([good]))
+        self.assertFalse(self.try_bytes([evil]))
+        self.lab.ask(type="policy", network=netlab.network(
+            [netlab.rule("deny", {"domain": "evil.example"}), netlab.ALLOW_DNS, netlab.ALLOW_PUBLIC]))
+        self.assertTrue(self.try_bytes([good + bytes(100)]))
+        self.assertFalse(self.try_bytes([evil]))
+        self.assertEqual(self.received, [])
+        self.assertFalse(self.try_bytes([self.extended(client_hello("evil.example"), self.PADDING, 60000)]))  # longer than we look
+        self.assertEqual(self.received, [])
+
+    def test_a_second_hello(self):
+        """A server that turns the first hello down takes the name of the second."""
+        self.serve()
+        good, evil = client_hello("good.example"), client_hello("evil.example")
+        change, data = b"\x14\3\3\0\1\1", b"\x17\3\3\0\3abc"
+        finished = b"\x16\3\3\0\x28\1" + bytes(39)  # encrypted: any bytes
+        self.assertTrue(self.try_bytes([good, change, finished, data, b"anything"]))
+        self.assertTrue(self.try_bytes([good, change + good, data]))
+        body = evil[5:]
+        for second in (evil, change + evil, *((change + b"\x16\3\3\0\3" + body[:3] + b"\x16\3\3"
+                                               + struct.pack(">H", len(body) - 3) + body[3:],))):
+            self.assertFalse(self.try_bytes([good, second]))
+            self.assertNotIn(b"evil", b"".join(self.received))
+        early = self.extended(good, self.EARLY_DATA)
+        self.assertFalse(self.try_bytes([early, change + data + evil]))
+        self.assertNotIn(b"evil", b"".join(self.received))
 
 
 class HostileRegistry(ImageMixin, AttackTest):

@@ -127,29 +127,112 @@ static void a_bucket_fills_and_owes(void)
 	T_INT(bucket_wait_ns(&b, 1), 0);
 }
 
-static enum gate_step feed(struct gate *g, uint32_t seq, const char *s, enum hello_kind *kind)
+static struct packet data(uint32_t seq, uint32_t ack, const char *text)
 {
-	char name[HELLO_NAME_BYTES];
+	struct packet p = segment(TCP_ACK, seq, ack, strlen(text));
 
-	return gate_feed(g, seq, (const uint8_t *)s, strlen(s), kind, name);
+	p.frame = (uint8_t *)text;
+	p.window = 1000;
+	return p;
 }
 
-static void a_gate_holds_what_it_has_seen(void)
+/* What the guest sends at SEQ; the step that follows. */
+static enum gate_step take(struct gate *g, uint32_t seq, const char *text, struct hello *h)
 {
-	struct gate *g = gate_new(0xfffffffe); /* sequence numbers wrap */
-	enum hello_kind kind = HELLO_MORE;
+	struct packet p = data(seq, 701, text);
 
-	T_INT(feed(g, 5, "late", &kind), GATE_DROP); /* a gap */
-	T_INT(feed(g, 0xfffffffe, "GET / HTTP/1.1\r\n", &kind), GATE_PASS);
-	T_INT(feed(g, 0xfffffffe, "PUT / HTTP/1.1\r\n", &kind), GATE_DROP); /* other bytes */
-	T_INT(feed(g, 0xfffffffe, "GET /", &kind), GATE_PASS);
-	T_INT(feed(g, 12, "\r\nHost: x\r\n\r\n", &kind),
-	      GATE_JUDGE); /* overlaps, agrees, completes */
-	T_INT(kind, HELLO_HTTP);
-	T_INT(feed(g, 14, "Host: y\r\n\r\n", &kind), GATE_DROP);
-	T_INT(feed(g, 500, "more", &kind), GATE_PASS);
-	T_TRUE(!gate_is_over(g, 13));
-	T_TRUE(gate_is_over(g, 25));
+	gate_take(g, &p);
+	return gate_next(g, h);
+}
+
+static struct gate *open_gate(uint32_t start, bool http, uint16_t window)
+{
+	struct packet answer = segment(TCP_SYN | TCP_ACK, 700, start, 0);
+	struct gate *g = gate_new(start, http);
+
+	answer.window = window;
+	gate_hear(g, &answer);
+	return g;
+}
+
+static void a_gate_holds_until_it_was_judged(void)
+{
+	struct gate *g = open_gate(0xfffffffe, true, 65535); /* sequence numbers wrap */
+	const uint8_t *bytes;
+	struct tcp_fields tcp;
+	struct packet p;
+	struct hello h;
+	size_t n;
+
+	T_INT(take(g, 5, "late", &h), GATE_WAIT); /* a gap: nothing of it is taken */
+	T_INT(gate_taken(g), 0xfffffffe);
+	T_INT(take(g, 0xfffffffe, "GET / HTTP/1.1\r\n", &h), GATE_WAIT);
+	T_INT(gate_taken(g), 14);
+	T_TRUE(gate_is_unfinished(g));
+	T_INT(take(g, 0xfffffffe, "PUT / HTTP/1.1\r\n", &h), GATE_WAIT); /* other bytes: too late */
+	gate_speak(g, false, &tcp);
+	T_INT(tcp.ack, 14);
+	T_INT(tcp.seq, 701);
+	T_INT(tcp.window, HELLO_MAX_BYTES - 16);
+	T_INT(take(g, 12, "xxHost: x\r\n\r\nmore", &h),
+	      GATE_JUDGE); /* overlaps: the first counts */
+	T_INT(h.kind, HELLO_HTTP);
+	T_STR(h.name, "x");
+	gate_allow(g, &h);
+	T_INT(gate_next(g, &h), GATE_GIVE);
+	bytes = gate_bytes(g, &n);
+	T_INT(n, 27);
+	T_TRUE(memcmp(bytes, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27) == 0);
+	gate_gave(g, n);
+	T_INT(gate_next(g, &h), GATE_WAIT); /* for the rest of the next request */
+	T_TRUE(gate_is_unfinished(g) && !gate_is_over(g));
+	gate_speak(g, true, &tcp);
+	T_INT(tcp.seq, 25);
+	T_INT(tcp.ack, 701);
+	p = segment(TCP_ACK, 701, 25, 0);
+	p.window = 100;
+	gate_hear(g, &p);
+	T_TRUE(!gate_is_over(g));
+	gate_free(g);
+}
+
+static void a_gate_gives_what_the_stack_takes(void)
+{
+	struct gate *g = open_gate(100, false, 4);
+	struct packet p;
+	struct hello h;
+	size_t n;
+
+	T_INT(take(g, 100, "opaque", &h), GATE_JUDGE);
+	T_INT(h.kind, HELLO_OPAQUE);
+	gate_allow(g, &h);
+	T_INT(gate_next(g, &h), GATE_GIVE);
+	gate_bytes(g, &n);
+	T_INT(n, 4);
+	gate_gave(g, n);
+	T_INT(gate_next(g, &h), GATE_WAIT);
+	T_TRUE(gate_is_passing(g) && !gate_can_give(g));
+	p = segment(TCP_ACK, 701, 104, 0);
+	p.window = 4;
+	gate_hear(g, &p);
+	T_INT(gate_next(g, &h), GATE_GIVE);
+	gate_gave(g, 2);
+	T_TRUE(!gate_is_over(g)); /* not acknowledged */
+	p = segment(TCP_ACK, 701, 106, 0);
+	gate_hear(g, &p);
+	T_TRUE(gate_is_over(g));
+	gate_free(g);
+}
+
+static void a_gate_believes_no_acknowledgement_of_the_future(void)
+{
+	struct gate *g = open_gate(100, false, 65535);
+	struct packet p = data(100, 90000, "a");
+	struct tcp_fields tcp;
+
+	gate_take(g, &p);
+	gate_speak(g, true, &tcp);
+	T_INT(tcp.ack, 701);
 	gate_free(g);
 }
 
@@ -190,7 +273,9 @@ int main(void)
 	T_RUN(a_connection_is_over_when_both_sides_said_so);
 	T_RUN(names_are_remembered_and_forgotten);
 	T_RUN(a_bucket_fills_and_owes);
-	T_RUN(a_gate_holds_what_it_has_seen);
+	T_RUN(a_gate_holds_until_it_was_judged);
+	T_RUN(a_gate_gives_what_the_stack_takes);
+	T_RUN(a_gate_believes_no_acknowledgement_of_the_future);
 	T_RUN(refusals_are_told_once);
 	return t_end();
 }

@@ -319,9 +319,40 @@ static void an_empty_policy_denies(void)
 	policy_done(&p);
 }
 
+static void a_name_may_change_the_verdict(void)
+{
+	static const char *const rules[] = { "deny@evil.example:tcp:443", "allow@good.example:tcp",
+					     "deny:ingress@other.example", "allow@public" };
+	struct policy_flow f = { .direction = POLICY_EGRESS, .proto = PROTO_TCP, .port = 443 };
+	struct verdict by_default = { POLICY_ALLOW, POLICY_BY_DEFAULT };
+	struct policy p;
+	struct err e;
+
+	policy_init(&p);
+	T_TRUE(!policy_minds_names(&p, &f, by_default));
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		struct rule r;
+
+		T_INT(rule_parse(str_of(rules[i]), &r, &e), 0);
+		T_INT(policy_add_rule(&p, &r, &e), 0);
+	}
+	T_TRUE(policy_minds_names(&p, &f,
+				  (struct verdict){ POLICY_ALLOW, 1 })); /* allowed by a name */
+	T_TRUE(policy_minds_names(&p, &f,
+				  (struct verdict){ POLICY_ALLOW, 3 })); /* one may deny it */
+	T_TRUE(policy_minds_names(&p, &f, by_default));
+	f.port = 80;
+	T_TRUE(policy_minds_names(&p, &f, (struct verdict){ POLICY_ALLOW, 1 }));
+	T_TRUE(!policy_minds_names(&p, &f, (struct verdict){ POLICY_ALLOW, 3 }));
+	f.proto = PROTO_UDP, f.port = 443;
+	T_TRUE(!policy_minds_names(&p, &f, (struct verdict){ POLICY_ALLOW, 3 }));
+	policy_done(&p);
+}
+
 int main(void)
 {
 	T_RUN(an_empty_policy_denies);
 	T_RUN(the_verdict_is_the_references);
+	T_RUN(a_name_may_change_the_verdict);
 	return t_end();
 }

@@ -1,0 +1,68 @@
+/* A stream of bytes, whole and in pieces: where it is cut changes neither what is shown nor what passes. */
+#include "wire/shown.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define SHOWN_MAX 64
+
+struct seen {
+	size_t passed;
+	unsigned n;
+	struct {
+		enum hello_kind kind;
+		size_t at;
+	} hello[SHOWN_MAX];
+};
+
+/* As a gate does it: PIECE bytes more each time, everything is allowed but what is bad, which ends it. */
+static void follow(const uint8_t *p, size_t n, size_t piece, bool http, struct seen *ret)
+{
+	struct shown s = { .http = http };
+	size_t have = 0, wanted = 0, more;
+	struct hello h;
+
+	*ret = (struct seen){ 0 };
+	while (have < n) {
+		have = n - have < piece ? n : have + piece;
+		while (have > ret->passed && have - ret->passed >= wanted) {
+			enum shown_step step =
+				shown_next(&s, p + ret->passed, have - ret->passed, &more, &h);
+
+			wanted = 0;
+			if (step == SHOWN_WAIT) {
+				wanted = h.n;
+				break;
+			}
+			if (step == SHOWN_PASS) {
+				if (more == 0 || more > have - ret->passed)
+					abort();
+				ret->passed += more;
+				continue;
+			}
+			if (ret->n < SHOWN_MAX) {
+				ret->hello[ret->n].kind = h.kind;
+				ret->hello[ret->n++].at = ret->passed;
+			}
+			if (h.kind == HELLO_BAD || h.kind == HELLO_MORE)
+				return;
+			shown_allow(&s, &h);
+		}
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct seen whole, parts;
+
+	if (size < 2)
+		return 0;
+	follow(data + 1, size - 1, size, data[0] & 1, &whole);
+	follow(data + 1, size - 1, 1 + (data[0] >> 1) % 16, data[0] & 1, &parts);
+	if (parts.passed != whole.passed || parts.n != whole.n ||
+	    memcmp(parts.hello, whole.hello, sizeof(whole.hello)) != 0)
+		abort();
+	return 0;
+}
