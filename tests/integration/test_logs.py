@@ -109,7 +109,7 @@ class Shown(LogsTest):
         box = self.create("-v", source + ":/v")
         box.sh("echo ran")
         box.stop()
-        os.rmdir(source)
+        os.rename(source, source + ".away")
         self.assertEqual(box.start().code, 1)
         first = self.records(box)[0]
         self.assertEqual((list(first), first["s"], first["id"], first["e"]),
@@ -121,7 +121,7 @@ class Shown(LogsTest):
         lines = self.logs(box).text.splitlines()
         self.assertRegex(lines[0], r"^--- boot failed: .*---$")
         self.assertEqual(lines[1:], ["ran"])
-        os.mkdir(source)
+        os.rename(source + ".away", source)  # the same directory: another one would not do
         self.assertEqual(box.start().code, 0)
         self.assertEqual(self.logs(box).text, "ran\n")
 
