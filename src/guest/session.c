@@ -402,7 +402,7 @@ void session_signal(struct session *s, unsigned flags, struct str body)
 	pid_t pid = command_of(s);
 	uint64_t sig;
 
-	if (s->ended || number_decode(body, &sig) < 0 || sig == 0 || sig > SIGRTMAX)
+	if (s->ended || number_decode(body, &sig) < 0 || sig == 0 || sig > (uint64_t)SIGRTMAX)
 		return;
 	if (flags & FRAME_FLAG_SCOPE && sig == SIGKILL)
 		session_kill(s);
