@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/compat.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -332,7 +333,8 @@ static int check_place(const struct home *h, struct home_place *p, struct err *e
 
 	if (n < 0 || (size_t)n != strlen(p->path) || memcmp(target, p->path, (size_t)n) != 0)
 		return 0;
-	if (identity_open(p->path, &p->identity, &fd, e) == 0)
+	p->held = identity_open(p->path, &p->identity, &fd, e) == 0;
+	if (p->held)
 		return 0;
 	/* one that is not there, or not for us, leads nowhere: what needs it will say so */
 	if (e->code != ERR_DENIED || is_meant(p->path))
@@ -439,6 +441,31 @@ int home_open_part(const struct home *h, const char *part)
 		fd = openat(h->fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (fd < 0 && errno == ENOENT && home_mend(h));
 	return fd;
+}
+
+int home_open_in(const struct home *h, const char *part, const char *rest, int flags)
+{
+	struct open_how how = { .flags = (uint64_t)flags | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < h->n_places; i++) {
+		struct identity id = h->place[i].identity;
+		struct err changed;
+		AUTO_FD fd = -1;
+
+		if (!h->place[i].held || strcmp(h->place[i].name, part) != 0)
+			continue;
+		if (identity_open(h->place[i].path, &id, &fd, &changed) == 0)
+			return sys_openat2(fd, rest, &how);
+		errno = changed.sys ? changed.sys : ESTALE;
+		return -1;
+	}
+	if (snprintf(path, sizeof(path), "%s/%s", part, rest) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return openat(h->fd, path, flags | O_CLOEXEC | O_NOFOLLOW);
 }
 
 int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)

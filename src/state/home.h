@@ -32,6 +32,7 @@ enum home_served {
 struct home_place {
 	char *name, *path;
 	struct identity identity;
+	bool held; /* the link leads there, and it is that directory */
 };
 
 struct home {
@@ -69,6 +70,9 @@ MUST_USE int home_dir(const struct home *h, const char *dir, int *ret_fd, struct
 bool home_mend(const struct home *h);
 /* PART of the home, to be read, made if it is missing. -1 with errno. */
 int home_open_part(const struct home *h, const char *part);
+/* REST in PART of the home, an existing directory or file. The link to a part that lives elsewhere is not
+ * followed: the directory that is held is opened, and no link below it is followed. -1 with errno. */
+int home_open_in(const struct home *h, const char *part, const char *rest, int flags);
 
 /* "run/ID.sock" and "run/ID.ctl": connects or listens; long homes work. */
 MUST_USE int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd);

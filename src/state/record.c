@@ -303,12 +303,9 @@ int record_is_live(int dir)
 
 static int open_record(const struct home *h, const char *name, int *ret_dir, struct err *e)
 {
-	AUTO_FREE char *path = NULL;
-
 	if (spec_check_name("sandbox", name, e) < 0)
 		return -1;
-	path = xasprintf("sandboxes/%s", name);
-	*ret_dir = openat(h->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	*ret_dir = home_open_in(h, "sandboxes", name, O_RDONLY | O_DIRECTORY);
 	if (*ret_dir >= 0)
 		return 0;
 	if (errno == ENOENT)

@@ -29,9 +29,10 @@ struct disk_hold {
 
 int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file, struct err *e)
 {
-	int flags = d->readonly ? O_RDONLY : O_RDWR;
-	AUTO_FD fd = d->ours ? openat(d->dir, d->path, flags | O_NOFOLLOW | O_CLOEXEC)
-			     : identity_reopen(d->source, flags | O_NONBLOCK);
+	/* O_NONBLOCK: a FIFO in the place of a file of ours must not hold us */
+	AUTO_FD fd = d->source < 0 ? -1
+				   : identity_reopen(d->source, (d->readonly ? O_RDONLY : O_RDWR) |
+									O_NONBLOCK);
 	uint64_t deadline = clock_mono_ns() + LOCK_WAIT_NS;
 	struct disk_hold *hold;
 	struct stat st;
@@ -150,14 +151,11 @@ int disk_mount(struct supervisor *s, const struct disk *d, int file, int *ret_fd
 int disk_mount_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd, struct err *e)
 {
 	bool image = m->kind == MOUNT_DISK;
-	AUTO_FREE char *path = xasprintf("volumes/%s/disk.raw", image ? "" : m->source);
+	AUTO_FREE char *named = image ? NULL : xasprintf("%s/disk.raw", m->source);
 	AUTO_FREE char *what =
 		xasprintf("%s '%s'", image ? "disk image" : "disk volume", m->source);
 	struct disk d = {
 		.what = what,
-		.dir = s->home.fd,
-		.path = path,
-		.source = -1,
 		.readonly = m->readonly,
 		.ours = !image,
 		.fstype = m->fstype,
@@ -165,8 +163,9 @@ int disk_mount_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd, s
 	AUTO_FD source = -1;
 	int file;
 
-	if (image &&
-	    source_open("disk image", m->source, &m->identity, VOLUME_HINT, &source, e) < 0)
+	if (!image)
+		source = home_open_in(&s->home, "volumes", named, O_PATH);
+	else if (source_open("disk image", m->source, &m->identity, VOLUME_HINT, &source, e) < 0)
 		return -1;
 	d.source = source;
 	return disk_lock(s, &d, &file, e) < 0 ? -1 : disk_mount(s, &d, file, ret_fd, e);

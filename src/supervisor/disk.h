@@ -12,9 +12,7 @@
 
 struct disk {
 	const char *what; /* "disk volume 'x'": for messages */
-	int dir;          /* of a file of ours: the directory … */
-	const char *path; /* … and its name there */
-	int source; /* of a file that the user named: as source_open() opened it; -1 if ours */
+	int source;       /* the file, open by O_PATH */
 	bool readonly;
 	bool ours;          /* mke2fs made it for us */
 	const char *fstype; /* NULL: what its first blocks say */

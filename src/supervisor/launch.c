@@ -150,8 +150,8 @@ static int open_source(struct supervisor *s, struct spec_mount *m, int *ret_fd, 
 	if (m->kind == MOUNT_BIND)
 		return source_open("volume source", m->source, &m->identity, VOLUME_HINT, ret_fd,
 				   e);
-	named = xasprintf("volumes/%s/data", m->source);
-	*ret_fd = openat(s->home.fd, named, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	named = xasprintf("%s/data", m->source);
+	*ret_fd = home_open_in(&s->home, "volumes", named, O_PATH | O_DIRECTORY);
 	return *ret_fd < 0 ? err_sys(e, errno, "volume '%s'", m->source) : 0;
 }
 

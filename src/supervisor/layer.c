@@ -140,9 +140,8 @@ static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, b
 static int use_own_disk(struct supervisor *s, struct rootfs *r, int layer, uint64_t mib,
 			struct err *e)
 {
-	const struct disk d = {
-		.what = "the root disk", .dir = layer, .path = DISK_FILE, .ours = true
-	};
+	AUTO_FD source = openat(layer, DISK_FILE, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	const struct disk d = { .what = "the root disk", .source = source, .ours = true };
 	int file;
 
 	if (disk_lock(s, &d, &file, e) < 0 || grow(s, layer, file, mib, false, e) < 0)
@@ -321,9 +320,10 @@ static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *
 
 int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e)
 {
-	struct disk disk = { .what = "the root disk", .path = DISK_FILE, .ours = true };
+	struct disk disk = { .what = "the root disk", .ours = true };
 	uint64_t mib = spec_root_disk_mib(&s->record.spec);
 	AUTO_FD layer = -1;
+	AUTO_FD source = -1;
 	AUTO_FD mount = -1;
 	int file;
 
@@ -333,7 +333,8 @@ int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (open_directory(s, &layer, e) < 0 ||
 	    (!is_there(layer, DISK_FILE) && make_flat(s, layer, mib, e) < 0))
 		return -1;
-	disk.dir = layer;
+	source = openat(layer, DISK_FILE, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	disk.source = source;
 	if (disk_lock(s, &disk, &file, e) < 0 || grow(s, layer, file, mib, true, e) < 0 ||
 	    disk_mount(s, &disk, file, &mount, e) < 0)
 		return -1;
