@@ -1,10 +1,11 @@
 /*
  * From the guest:   parse -> is it really from the guest -> ARP, neighbours, port 53: answered here
- *                   -> part of a flow, or the begin of one that policy allows -> the stack
+ *                   -> part of a flow, or the begin of one that policy allows -> where a name may
+ *                   change that, a gate -> the stack
  * From the stack:   parse -> part of a flow, or the begin of one to a published port -> the link
  *
  * Whatever else it is, it is refused where there is somebody to tell (RST, ICMP unreachable) and
- * dropped where not. The stack is given no frame outside of this file.
+ * dropped where not. The stack is given no frame outside of this file and gated.c.
  *
  * When both sides of a connection have finished, the stack is sent a reset in the guest's name: it
  * would otherwise keep socket and state for ten seconds of TIME_WAIT, and a guest that makes a
@@ -16,6 +17,8 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "gateway/gated.h"
+#include "gateway/judge.h"
 #include "gateway/question.h"
 
 #define TRAIN_MSS 32768u /* libslirp's own upper limit */
@@ -80,8 +83,7 @@ static void refuse_for(struct gateway *g, const struct packet *p, const char *wh
 	refuse(g, p);
 }
 
-/* The two ends of a segment in the guest's name, or in that of its peer. */
-static struct packet_ends ends_of(const struct gateway *g, const struct flow_key *k, bool to_stack)
+struct packet_ends edge_ends(const struct gateway *g, const struct flow_key *k, bool to_stack)
 {
 	bool v4 = k->peer.family == ADDR_V4;
 	const struct addr *guest = v4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
@@ -104,7 +106,7 @@ static struct packet_ends ends_of(const struct gateway *g, const struct flow_key
 /* Ends a connection inside the stack, as if the guest had reset it. */
 static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t seq, uint32_t ack)
 {
-	struct packet_ends ends = ends_of(g, k, true);
+	struct packet_ends ends = edge_ends(g, k, true);
 	struct tcp_fields tcp = { .seq = seq, .ack = ack, .flags = TCP_RST | TCP_ACK };
 
 	if (g->n_resets == GATEWAY_RESETS_MAX)
@@ -114,76 +116,7 @@ static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t se
 	g->n_resets++;
 }
 
-/* --- judging ------------------------------------------------------------------------------------- */
-
-static bool resolved(void *arg, const struct rule *r, const struct addr *a)
-{
-	struct gateway *g = arg;
-
-	return names_covered(g->names, r, a, g->now_ns);
-}
-
-/* Addresses that somebody on the way turns into one of the host. */
-static bool is_translated(const struct gateway *g, const struct addr *a)
-{
-	for (size_t i = 0; i < g->config->n_host_addresses; i++)
-		if (cidr_has(&g->config->host_address[i], a))
-			return true;
-	return false;
-}
-
-static enum route_kind route_of(struct gateway *g, const struct policy_flow *f,
-				const struct addr *a)
-{
-	return is_translated(g, a) ? ROUTE_HOST : route_to(&g->route, a, f->proto, f->port);
-}
-
-/* Where the flow would end. The gateway's own addresses are a matter of policy alone. */
-static enum route_kind leads_to(struct gateway *g, const struct policy_flow *f)
-{
-	enum route_kind kind = ROUTE_OUT;
-	struct addr carried;
-
-	if (addr_group_of(&f->peer, &g->host) != GROUP_HOST)
-		kind = route_of(g, f, &f->peer);
-	if (kind == ROUTE_OUT && addr_carried(&f->peer, &carried))
-		kind = route_of(g, f, &carried);
-	return kind;
-}
-
-/*
- * The host's own addresses lead to its services past every firewall, so they count as the group
- * host even where they look public or private. Only a rule that names the address itself, not a
- * network around it, overrides that.
- */
-static struct verdict decide(struct gateway *g, const struct policy_flow *f, enum route_kind route)
-{
-	struct policy_names names = { .resolved = resolved, .arg = g };
-	struct verdict v = policy_decide(&g->policy, &g->host, f, &names);
-	struct policy_flow to_host = *f;
-
-	if (v.action == POLICY_DENY || route != ROUTE_HOST ||
-	    (v.rule != POLICY_BY_DEFAULT && g->policy.rule[v.rule].target == TARGET_CIDR &&
-	     cidr_is_single(&g->policy.rule[v.rule].cidr)))
-		return v;
-	to_host.peer = f->peer.family == ADDR_V4 ? g->lease.gateway_v4 : g->lease.gateway_v6;
-	return policy_decide(&g->policy, &g->host, &to_host, NULL);
-}
-
-/* Tells what it refuses. */
-static struct verdict judge(struct gateway *g, const struct policy_flow *f, enum route_kind route)
-{
-	struct verdict v = decide(g, f, route);
-	char text[DENIED_TEXT_BYTES];
-
-	if (v.action == POLICY_ALLOW)
-		return v;
-	g->counters.denied++;
-	if (denied_flow(&g->denied, &g->policy, &g->host, f, v,
-			names_of(g->names, &f->peer, g->now_ns), text))
-		tell(g, text);
-	return v;
-}
+/* --- what the guest may begin ---------------------------------------------------------------------- */
 
 static enum policy_proto proto_of(const struct packet *p)
 {
@@ -215,14 +148,6 @@ static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 	return memcmp(a->b, g->lease.gateway_v6.b, 8) == 0;
 }
 
-static bool is_by_name(const struct gateway *g, struct verdict v)
-{
-	return v.rule != POLICY_BY_DEFAULT && rule_is_named(&g->policy.rule[v.rule]);
-}
-
-static const char by_name[] = "connection allowed by name";
-static const char no_name[] = "it shows no name, and --net-strict asks for one";
-
 /* May the guest begin this? Says no itself. RET_MINDS: what it shows may change the verdict. */
 static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds)
 {
@@ -238,21 +163,21 @@ static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds
 			refuse_for(g, p, never[i].what, "names are resolved by the gateway only");
 			return false;
 		}
-	route = leads_to(g, &f);
+	route = judge_route(g, &f);
 	if (goes_nowhere(g, &p->dst) || is_stack_service(g, p) || route == ROUTE_MANY ||
 	    route == ROUTE_UNKNOWN) {
 		g->counters.dropped++;
 		refuse(g, p);
 		return false;
 	}
-	v = judge(g, &f, route);
+	v = judge_flow(g, &f, route);
 	if (v.action == POLICY_DENY) {
 		refuse(g, p);
 		return false;
 	}
 	/* a name in one datagram says nothing of the next */
-	if (g->policy.strict && f.proto != PROTO_TCP && is_by_name(g, v)) {
-		refuse_for(g, p, by_name, no_name);
+	if (g->policy.strict && f.proto != PROTO_TCP && judge_is_by_name(g, v)) {
+		refuse_for(g, p, JUDGE_BY_NAME, JUDGE_NO_NAME);
 		return false;
 	}
 	if (stack_sockets(g->stack) >= g->policy.max_connections + GATEWAY_SPARE_SOCKETS) {
@@ -270,37 +195,6 @@ static struct flow *begin_flow(struct gateway *g, const struct flow_key *key)
 	if (f)
 		g->counters.connections++;
 	return f;
-}
-
-/* What a client shows is judged as if it had been known from the start. */
-static bool is_shown_allowed(struct gateway *g, const struct flow_key *k, const struct hello *h)
-{
-	struct policy_flow f = { .direction = POLICY_EGRESS,
-				 .proto = k->kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
-				 .peer = k->peer,
-				 .port = k->peer_port };
-	bool unread = h->kind == HELLO_BAD || h->kind == HELLO_HIDDEN;
-	char text[DENIED_TEXT_BYTES];
-	struct verdict v;
-
-	if (h->kind == HELLO_TLS || h->kind == HELLO_HTTP)
-		f.authority = h->name;
-	v = judge(g, &f, leads_to(g, &f));
-	if (v.action == POLICY_DENY || f.authority)
-		return v.action == POLICY_ALLOW;
-	if (unread ? !policy_minds_names(&g->policy, &f, v)
-		   : !g->policy.strict || !is_by_name(g, v))
-		return true;
-	g->counters.denied++;
-	if (denied_other(&g->denied,
-			 is_by_name(g, v) ? by_name
-					  : "connection that a rule about a name may deny",
-			 h->kind == HELLO_BAD      ? "what it shows cannot be read"
-			 : h->kind == HELLO_HIDDEN ? "QUIC hides its name; over TCP it is shown"
-						   : no_name,
-			 text))
-		tell(g, text);
-	return false;
 }
 
 /* --- TCP from the guest ---------------------------------------------------------------------------- */
@@ -328,7 +222,7 @@ static struct flow *begin_tcp(struct gateway *g, struct packet *p, const struct 
 	return f;
 }
 
-static void end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack)
+void edge_end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack)
 {
 	struct tcp_fields tcp = { .seq = seq, .ack = ack };
 
@@ -338,163 +232,13 @@ static void end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t a
 	flow_remove(&g->flows, f);
 }
 
-/* --- connections with a gate -------------------------------------------------------------------------- */
-
-/* A segment to the stack, made of what the gate lets through. F may be gone afterwards. */
-static void give(struct gateway *g, struct flow *f, uint8_t flags, size_t n)
-{
-	uint8_t frame[ETH_BYTES + 64 + GATE_GIVE_MAX_BYTES];
-	struct packet_ends ends = ends_of(g, &f->key, true);
-	struct tcp_fields tcp;
-	size_t most, len;
-
-	gate_speak(f->gate, true, &tcp);
-	tcp.flags |= flags;
-	len = packet_make_tcp(frame, &ends, &tcp, gate_bytes(f->gate, &most), n);
-	gate_gave(f->gate, n);
-	if (n > 0)
-		f->probed_ns = 0;
-	if (flags & TCP_FIN)
-		gate_gave_end(f->gate);
-	stack_input(g->stack, frame, len);
-}
-
-static void acknowledge(struct gateway *g, const struct flow *f, uint8_t flags)
-{
-	struct packet_ends ends = ends_of(g, &f->key, false);
-	uint8_t frame[REPLY_MAX_BYTES];
-	struct tcp_fields tcp;
-
-	gate_speak(f->gate, false, &tcp);
-	tcp.flags |= flags;
-	edge_send(g, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
-}
-
-static void cut_off(struct gateway *g, struct flow *f)
-{
-	acknowledge(g, f, TCP_RST);
-	end_flow(g, f, 0, 0);
-}
-
-/* Gives the stack what may pass. Returns the flow, or NULL: it is over. */
-static struct flow *work_gate(struct gateway *g, struct flow *f)
-{
-	struct flow_key key = f->key;
-	struct hello h;
-	size_t n;
-
-	while (f && f->gate) {
-		switch (gate_next(f->gate, &h)) {
-		case GATE_WAIT:
-			return f;
-		case GATE_JUDGE:
-			if (!is_shown_allowed(g, &key, &h)) {
-				cut_off(g, f);
-				return NULL;
-			}
-			gate_allow(f->gate, &h);
-			break;
-		case GATE_GIVE:
-			IGNORE(gate_bytes(f->gate, &n));
-			give(g, f, TCP_PSH, n);
-			f = flow_find(&g->flows, &key);
-			break;
-		}
-	}
-	return f;
-}
-
-/* The end of the guest's bytes. What it began to show and did not finish is not worth waiting for. */
-static void end_of_gated(struct gateway *g, struct flow *f)
-{
-	struct hello unfinished = { .kind = HELLO_BAD };
-
-	if (gate_is_unfinished(f->gate)) {
-		if (!is_shown_allowed(g, &f->key, &unfinished)) {
-			cut_off(g, f);
-			return;
-		}
-		gate_allow(f->gate, &unfinished);
-		f = work_gate(g, f);
-	}
-	if (f && f->gate && !gate_holds(f->gate))
-		give(g, f, TCP_FIN, 0);
-}
-
-static void gated_from_guest(struct gateway *g, struct flow *f, const struct packet *p)
-{
-	/* only what is right is looked at, and nothing before the stack has said where it begins */
-	if (!packet_checksum_ok(p) || !f->open) {
-		g->counters.dropped++;
-		return;
-	}
-	if (flow_track(f, p, true)) {
-		end_flow(g, f, 0, 0);
-		return;
-	}
-	gate_take(f->gate, p);
-	f = work_gate(g, f);
-	if (!f || !f->gate)
-		return; /* what it did not take of P comes again */
-	if (p->data_n > 0 || p->seq != gate_taken(f->gate))
-		acknowledge(g, f, 0);
-	if (p->flags & TCP_FIN && p->seq + (uint32_t)p->data_n == gate_taken(f->gate)) {
-		end_of_gated(g, f);
-		return;
-	}
-	g->gates_wait |= gate_is_passing(f->gate);
-	give(g, f, 0, 0); /* its acknowledgement */
-}
-
-/* Asks the stack what it takes: it does not tell when it takes more again. F may be gone afterwards. */
-static void probe(struct gateway *g, struct flow *f)
-{
-	struct packet_ends ends = ends_of(g, &f->key, true);
-	uint8_t frame[REPLY_MAX_BYTES];
-	struct tcp_fields tcp;
-
-	f->probed_ns = g->now_ns;
-	gate_speak(f->gate, true, &tcp);
-	tcp.seq--; /* old, so it is answered */
-	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
-}
-
-/* The stack has had time to take or acknowledge something. A gate is probed again once the stack took
- * something, else once a turn. */
-static void work_waiting_gates(struct gateway *g)
-{
-	g->gates_wait = false;
-	for (unsigned i = 0; i < FLOW_BUCKETS; i++) {
-		struct flow *f = g->flows.bucket[i];
-
-		while (f) {
-			if (!f->gate || !gate_is_passing(f->gate)) {
-				f = f->next;
-				continue;
-			}
-			if (gate_can_give(f->gate)) {
-				f = work_gate(g, f);
-				if (f && f->gate)
-					acknowledge(g, f, 0); /* there is room again */
-			} else if (f->probed_ns != g->now_ns) {
-				probe(g, f);
-			} else {
-				g->gates_wait = true;
-				f = f->next;
-				continue;
-			}
-			f = g->flows.bucket[i]; /* others may have gone with it */
-		}
-	}
-}
-
 void edge_flush(struct gateway *g)
 {
 	for (unsigned i = 0; i < g->n_resets; i++)
 		stack_input(g->stack, g->reset[i].frame, g->reset[i].n);
 	g->n_resets = 0;
 	if (g->gates_wait)
-		work_waiting_gates(g);
+		gated_go_on(g);
 }
 
 static void tcp_from_guest(struct gateway *g, struct packet *p)
@@ -519,7 +263,7 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
 		/* the guest forgot this connection and dials again: end it, the next attempt is judged */
 		refuse(g, p);
-		end_flow(g, f, p->seq, p->ack);
+		edge_end_flow(g, f, p->seq, p->ack);
 		return;
 	}
 	f->last_ns = g->now_ns;
@@ -537,24 +281,11 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		return;
 	}
 	if (flow_track(f, p, true))
-		end_flow(g, f, p->seq + packet_seq_len(p), p->ack);
+		edge_end_flow(g, f, p->seq + packet_seq_len(p), p->ack);
 	stack_input(g->stack, p->frame, p->n); /* f may be gone now */
 }
 
 /* --- when the host's addresses change ------------------------------------------------------------- */
-
-/* True when it may stay: it leads out as before, or policy lets the sandbox reach the host. */
-static bool may_go_on(struct gateway *g, const struct flow *f)
-{
-	struct policy_flow flow = { .direction = POLICY_EGRESS,
-				    .proto = f->key.kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
-				    .peer = f->key.peer,
-				    .port = f->key.peer_port };
-	enum route_kind route = leads_to(g, &flow);
-
-	return route == ROUTE_OUT ||
-	       (route == ROUTE_HOST && decide(g, &flow, route).action == POLICY_ALLOW);
-}
 
 /*
  * A conversation over UDP is forgotten, so that its next datagram is judged. A TCP connection that is
@@ -566,7 +297,8 @@ void edge_ask_again(struct gateway *g)
 	for (unsigned i = 0; i < FLOW_BUCKETS; i++)
 		for (struct flow *f = g->flows.bucket[i], *next; f; f = next) {
 			next = f->next;
-			if (f->ingress || (f->key.kind == PACKET_TCP && f->open) || may_go_on(g, f))
+			if (f->ingress || (f->key.kind == PACKET_TCP && f->open) ||
+			    judge_again(g, f))
 				continue;
 			if (f->key.kind == PACKET_UDP)
 				flow_remove(&g->flows, f);
@@ -602,7 +334,7 @@ static void udp_from_guest(struct gateway *g, struct packet *p)
 	}
 	if (f->minds_names && !f->ingress) {
 		hello_read_datagram(p->frame + p->data, p->data_n, &h);
-		if (h.kind != HELLO_OPAQUE && !is_shown_allowed(g, &key, &h)) {
+		if (h.kind != HELLO_OPAQUE && !judge_shown(g, &key, &h)) {
 			refuse(g, p);
 			return;
 		}
@@ -743,7 +475,7 @@ static struct flow *begin_ingress(struct gateway *g, const struct packet *p,
 				 .proto = proto_of(p),
 				 .peer = p->src,
 				 .port = p->dst_port };
-	struct verdict v = judge(g, &f, ROUTE_OUT);
+	struct verdict v = judge_flow(g, &f, ROUTE_OUT);
 	struct flow *flow = v.action == POLICY_ALLOW ? begin_flow(g, key) : NULL;
 
 	if (flow)
@@ -777,7 +509,7 @@ static bool tcp_from_stack(struct gateway *g, struct packet *p, unsigned *ret_ms
 		if (p->flags & TCP_RST)
 			flow_remove(&g->flows, f);
 		else
-			end_flow(g, f, p->ack, p->seq + packet_seq_len(p));
+			edge_end_flow(g, f, p->ack, p->seq + packet_seq_len(p));
 	} else if (f->gate) {
 		gate_mark(f->gate, p);
 	}

@@ -13,5 +13,9 @@ void edge_from_stack(struct gateway *g, uint8_t *frame, size_t n);
 void edge_ask_again(struct gateway *g);
 /* Hands the stack what waits for it, resets and bytes of gates; never from inside its callbacks. */
 void edge_flush(struct gateway *g);
+/* The two ends of a segment in the guest's name (to the stack), or in that of its peer. */
+struct packet_ends edge_ends(const struct gateway *g, const struct flow_key *k, bool to_stack);
+/* Ends a connection here and inside the stack, where SEQ and ACK are next, unless a gate knows better. */
+void edge_end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack);
 /* Our own frames to the guest. */
 void edge_send(struct gateway *g, uint8_t *frame, size_t n);

@@ -1,0 +1,120 @@
+/*
+ * The host's own addresses lead to its services past every firewall, so they count as the group host even where
+ * they look public or private. Only a rule that names the address itself, not a network around it, overrides
+ * that.
+ */
+#include "gateway/judge.h"
+
+static void tell(struct gateway *g, const char *text)
+{
+	control_send_denied(&g->control, text);
+}
+
+static bool resolved(void *arg, const struct rule *r, const struct addr *a)
+{
+	struct gateway *g = arg;
+
+	return names_covered(g->names, r, a, g->now_ns);
+}
+
+/* Addresses that somebody on the way turns into one of the host. */
+static bool is_translated(const struct gateway *g, const struct addr *a)
+{
+	for (size_t i = 0; i < g->config->n_host_addresses; i++)
+		if (cidr_has(&g->config->host_address[i], a))
+			return true;
+	return false;
+}
+
+static enum route_kind route_of(struct gateway *g, const struct policy_flow *f,
+				const struct addr *a)
+{
+	return is_translated(g, a) ? ROUTE_HOST : route_to(&g->route, a, f->proto, f->port);
+}
+
+enum route_kind judge_route(struct gateway *g, const struct policy_flow *f)
+{
+	enum route_kind kind = ROUTE_OUT;
+	struct addr carried;
+
+	if (addr_group_of(&f->peer, &g->host) != GROUP_HOST)
+		kind = route_of(g, f, &f->peer);
+	if (kind == ROUTE_OUT && addr_carried(&f->peer, &carried))
+		kind = route_of(g, f, &carried);
+	return kind;
+}
+
+static struct verdict decide(struct gateway *g, const struct policy_flow *f, enum route_kind route)
+{
+	struct policy_names names = { .resolved = resolved, .arg = g };
+	struct verdict v = policy_decide(&g->policy, &g->host, f, &names);
+	struct policy_flow to_host = *f;
+
+	if (v.action == POLICY_DENY || route != ROUTE_HOST ||
+	    (v.rule != POLICY_BY_DEFAULT && g->policy.rule[v.rule].target == TARGET_CIDR &&
+	     cidr_is_single(&g->policy.rule[v.rule].cidr)))
+		return v;
+	to_host.peer = f->peer.family == ADDR_V4 ? g->lease.gateway_v4 : g->lease.gateway_v6;
+	return policy_decide(&g->policy, &g->host, &to_host, NULL);
+}
+
+struct verdict judge_flow(struct gateway *g, const struct policy_flow *f, enum route_kind route)
+{
+	struct verdict v = decide(g, f, route);
+	char text[DENIED_TEXT_BYTES];
+
+	if (v.action == POLICY_ALLOW)
+		return v;
+	g->counters.denied++;
+	if (denied_flow(&g->denied, &g->policy, &g->host, f, v,
+			names_of(g->names, &f->peer, g->now_ns), text))
+		tell(g, text);
+	return v;
+}
+
+bool judge_is_by_name(const struct gateway *g, struct verdict v)
+{
+	return v.rule != POLICY_BY_DEFAULT && rule_is_named(&g->policy.rule[v.rule]);
+}
+
+bool judge_shown(struct gateway *g, const struct flow_key *k, const struct hello *h)
+{
+	struct policy_flow f = { .direction = POLICY_EGRESS,
+				 .proto = k->kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
+				 .peer = k->peer,
+				 .port = k->peer_port };
+	bool unread = h->kind == HELLO_BAD || h->kind == HELLO_HIDDEN;
+	char text[DENIED_TEXT_BYTES];
+	struct verdict v;
+
+	if (h->kind == HELLO_TLS || h->kind == HELLO_HTTP)
+		f.authority = h->name;
+	v = judge_flow(g, &f, judge_route(g, &f));
+	if (v.action == POLICY_DENY || f.authority)
+		return v.action == POLICY_ALLOW;
+	if (unread ? !policy_minds_names(&g->policy, &f, v)
+		   : !g->policy.strict || !judge_is_by_name(g, v))
+		return true;
+	g->counters.denied++;
+	if (denied_other(&g->denied,
+			 judge_is_by_name(g, v) ? JUDGE_BY_NAME
+						: "connection that a rule about a name may deny",
+			 h->kind == HELLO_BAD      ? "what it shows cannot be read"
+			 : h->kind == HELLO_HIDDEN ? "QUIC hides its name; over TCP it is shown"
+						   : JUDGE_NO_NAME,
+			 text))
+		tell(g, text);
+	return false;
+}
+
+bool judge_again(struct gateway *g, const struct flow *f)
+{
+	struct policy_flow flow = { .direction = POLICY_EGRESS,
+				    .proto = f->key.kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
+				    .peer = f->key.peer,
+				    .port = f->key.peer_port };
+	enum route_kind route = judge_route(g, &flow);
+
+	return route == ROUTE_OUT ||
+	       (route == ROUTE_HOST && decide(g, &flow, route).action == POLICY_ALLOW);
+}
