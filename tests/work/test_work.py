@@ -85,15 +85,24 @@ class Work(WorkTest):
 
     def test_dpkg_installs_a_local_package(self):
         self.needs("dpkg-deb", "dpkg")
-        box = self.create("-w", "/root")
+        shared = os.path.join(self.dir, "shared")
+        os.mkdir(shared)
+        box = self.create("-w", "/root", "-v", f"{shared}:/w")
         got = box.sh("""set -e
             mkdir -p p/DEBIAN p/opt/hello
             printf 'Package: hello-local\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b>\n' > c
             printf 'Description: x\n' >> c; mv c p/DEBIAN/control; echo hi > p/opt/hello/f
+            cp /bin/true p/opt/hello/program; chmod 6755 p/opt/hello/program
             dpkg-deb -b p hello.deb >/dev/null
             mkdir -p adm/info adm/updates; : > adm/status; : > adm/available
-            dpkg --admindir=/root/adm -i hello.deb >/dev/null; cat /opt/hello/f""")
-        self.assertEqual((got.code, got.text), (0, "hi\n"), got)
+            dpkg --admindir=/root/adm -i hello.deb >/dev/null; cat /opt/hello/f
+            stat -c %a /opt/hello/program""")
+        self.assertEqual((got.code, got.text), (0, "hi\n6755\n"), got)
+        # what brings it to a directory of the host's works, and leaves the bits out
+        got = box.sh("""set -e; cd /w; cp -a /opt/hello/program cp; install -m 4755 /opt/hello/program install
+            mkdir tar; tar -C /opt/hello -cf - program | tar -C tar -xpf -
+            cp -a /opt/hello dir; stat -c %a cp install tar/program dir/program""")
+        self.assertEqual((got.code, got.text), (0, "755\n" * 4), got)
 
     def test_su_and_ids(self):
         self.needs("su", "setpriv")
