@@ -128,19 +128,25 @@ static void add_clean(struct buf *out, struct render *r, const struct entry *e)
 	render_clean(out, (struct str){ whole.p, whole.n - r->n_held });
 }
 
+void render_json_line(struct buf *out, const struct render *r, struct str line)
+{
+	if (r->bytes == RENDER_TERMINAL)
+		render_clean_json(out, line);
+	else
+		buf_add(out, line.p, line.n);
+	buf_add_char(out, '\n');
+}
+
 static void add_json(struct buf *out, const struct render *r, const struct entry *e)
 {
+	AUTO_BUF line = BUF_INIT(6 * ENTRY_LINE_MAX_BYTES + 256); /* a control takes six bytes */
 	struct json_writer w;
 
 	if (e->line.n) { /* stored in exactly this shape */
-		if (r->bytes == RENDER_TERMINAL)
-			render_clean_json(out, e->line);
-		else
-			buf_add(out, e->line.p, e->line.n);
-		buf_add_char(out, '\n');
+		render_json_line(out, r, e->line);
 		return;
 	}
-	json_writer_init(&w, out, 0);
+	json_writer_init(&w, &line, 0);
 	json_begin_object(&w);
 	json_key(&w, "d");
 	json_strn(&w, e->body.p, e->body.n);
@@ -149,7 +155,7 @@ static void add_json(struct buf *out, const struct render *r, const struct entry
 	json_key_str(&w, "s", execlog_source_name(e->source));
 	json_key_str(&w, "t", e->time);
 	json_end_object(&w);
-	buf_add_char(out, '\n');
+	render_json_line(out, r, (struct str){ line.p, line.n });
 }
 
 static unsigned colour_of(const struct entry *e)

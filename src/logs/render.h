@@ -32,3 +32,5 @@ void render_strip(struct buf *out, struct str body);
 void render_clean(struct buf *out, struct str body);
 /* A line of JSON for a terminal: controls that JSON allows as they are become \\u escapes. */
 void render_clean_json(struct buf *out, struct str line);
+/* LINE of JSON and a line feed, cleaned if R is for a terminal. */
+void render_json_line(struct buf *out, const struct render *r, struct str line);

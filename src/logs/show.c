@@ -69,7 +69,7 @@ static int show_history(struct out *o, const struct history *h, struct err *e)
 /* Why the last start failed, before everything else. */
 static void add_boot_error(struct out *o, int record_dir)
 {
-	AUTO_BUF text = BUF_INIT(65536);
+	AUTO_BUF text = BUF_INIT(65536), line = BUF_INIT(8 * 65536);
 	AUTO_JSON doc = NULL;
 	const struct json_value *v;
 	struct json_writer w;
@@ -88,7 +88,7 @@ static void add_boot_error(struct out *o, int record_dir)
 		buf_add_str(&o->b, " ---\n");
 		return;
 	}
-	json_writer_init(&w, &o->b, 0);
+	json_writer_init(&w, &line, 0);
 	json_begin_object(&w);
 	json_key_str(&w, "d", buf_str(&text));
 	json_key_null(&w, "e");
@@ -96,7 +96,7 @@ static void add_boot_error(struct out *o, int record_dir)
 	json_key_str(&w, "s", "boot-error");
 	json_key_str(&w, "t", json_get_str(v, "t", ""));
 	json_end_object(&w);
-	buf_add_char(&o->b, '\n');
+	render_json_line(&o->b, &o->show->render, (struct str){ line.p, line.n });
 }
 
 /* --- following ------------------------------------------------------------------------------- */
