@@ -95,19 +95,27 @@ static void end_of_gated(struct gateway *g, struct flow *f)
 
 void gated_from_guest(struct gateway *g, struct flow *f, const struct packet *p)
 {
-	/* only what is right is looked at, and nothing before the stack has said where it begins */
-	if (!packet_checksum_ok(p) || !f->open) {
-		g->counters.dropped++;
+	if (!packet_checksum_ok(p)) {
+		g->counters.dropped++; /* only what is right is looked at */
 		return;
 	}
 	if (flow_track(f, p, true)) {
 		edge_end_flow(g, f, 0, 0);
 		return;
 	}
+	if (!f->open) {
+		g->counters.dropped++; /* the stack has not said yet where it begins */
+		return;
+	}
 	gate_take(f->gate, p);
 	f = work_gate(g, f);
-	if (!f || !f->gate)
-		return; /* what it did not take of P comes again */
+	if (!f)
+		return;
+	if (!f->gate) {
+		stack_input(g->stack, p->frame,
+			    p->n); /* the gate is over: for what it did not take, or its end */
+		return;
+	}
 	if (p->data_n > 0 || p->seq != gate_taken(f->gate))
 		acknowledge(g, f, 0);
 	if (p->flags & TCP_FIN && p->seq + (uint32_t)p->data_n == gate_taken(f->gate)) {
