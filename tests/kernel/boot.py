@@ -84,10 +84,9 @@ SMOKE = (
 SMOKE_MODES = ("root", "user", "delegated")
 # Under systemd, as a user whose own systemd runs; and as one who has none.
 SESSION = (
-    "test_session.", "test_kernel.Machine.test_doctor", "test_kernel.Limits",
+    "test_session.", "test_kernel.Machine.test_doctor", "test_kernel.Limits.test_they_are",
     "test_limits.Enforced.test_memory_kills", "test_limits.Enforced.test_pids",
-    "test_limits.Enforced.test_cpus", "test_limits.Enforced.test_limits_survive_start",
-    "test_doctor.Doctor.test_says_how_limits_hold_as_inspect_does", "test_modify.Limits",
+    "test_limits.Enforced.test_cpus",
 )
 SESSION_TESTS = "test_session"  # what needs that boot whatever its mode
 WITHOUT_OVERLAY = "test_without_overlay"  # what runs last, when the module is gone

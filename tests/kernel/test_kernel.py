@@ -55,7 +55,12 @@ class Machine(KernelTest):
         self.assertEqual(got.code, 0, got)
         self.assertRegex(got.errtext, r"✓ Engine +process: ran a command")
         for check in ("Memory", "CPUs", "Processes"):
-            wanted = rf"✓ {check} +limited by cgroup v2" if LIMITED else rf"! {check} "
+            if LIMITED:
+                wanted = rf"✓ {check} +limited by cgroup v2"
+            elif check == "Processes":
+                wanted = "✓ Processes +limited by user namespace"
+            else:
+                wanted = rf"! {check} "
             self.assertRegex(got.errtext, wanted)
         self.assertEqual("systemd-run --user --scope -p Delegate=yes" in got.errtext, not LIMITED)
 

@@ -3,6 +3,7 @@ runs these under systemd; the tests themselves live outside of the user's part o
 login does."""
 
 import glob
+import hashlib
 import os
 import re
 import signal
@@ -11,70 +12,66 @@ import struct
 import subprocess
 import threading
 
-from harness import CordonTest, kill_quietly, unique_number
+from harness import CORDON, CordonTest, kill_quietly, unique_number
 from test_kernel import KernelTest
 
 CONTROLLERS = {"cpu", "memory", "pids"}
 EAT = ("/usr/bin/python3", "-c", "x = bytearray(400 << 20)")
 
 
-def scopes():
-    """Of this user, whoever's home they are for."""
-    uid = os.getuid()
-    return set(glob.glob(f"/sys/fs/cgroup/user.slice/user-{uid}.slice/user@{uid}.service/app.slice/"
-                         "cordon-*.scope"))
-
-
 class Scope(KernelTest):
     modes = ("session",)
 
-    def scope(self, box):
-        return os.path.dirname(self.group(box))
+    def setUp(self):
+        super().setUp()
+        tag = hashlib.sha256(os.path.realpath(self.home).encode()).hexdigest()[:6]
+        self.unit = f"cordon-{tag}.scope"
+        self.scope = "/sys/fs/cgroup/user.slice/user-{0}.slice/user@{0}.service/app.slice/{1}".format(
+            os.getuid(), self.unit)
+
+    def assert_in_scope(self, *boxes):
+        for box in boxes:
+            self.assertEqual(os.path.dirname(self.group(box)), self.scope)
 
     def test_it_delegates_and_create_says_nothing(self):
         box = self.box()
         with self.claiming(box):
             got = self.cordon("create", "-n", box.name, "host")
         self.assertEqual((got.code, got.errtext.count("warn:")), (0, 0), got)
-        scope = self.scope(box)
-        self.assertIn(scope, scopes())
-        with open(os.path.join(scope, "cgroup.subtree_control")) as handle:
+        self.assert_in_scope(box)
+        with open(os.path.join(self.scope, "cgroup.subtree_control")) as handle:
             self.assertEqual(set(handle.read().split()), CONTROLLERS)
-        self.assertEqual("/sys/fs/cgroup" + box.supervisor().cgroups()[0], scope + "/cordon-callers")
+        self.assertEqual("/sys/fs/cgroup" + box.supervisor().cgroups()[0], self.scope + "/cordon-callers")
 
     def test_one_serves_all_of_a_home_and_goes_with_the_last(self):
         first, second = self.create(), self.create()
-        scope = self.scope(first)
-        self.assertEqual(self.scope(second), scope)
+        self.assert_in_scope(first, second)
         self.assertEqual(first.stop().code, 0)
-        self.assertTrue(os.path.isdir(scope))
+        self.assertTrue(os.path.isdir(self.scope))
         self.assertEqual(second.exec("echo", "alive").text, "alive\n")
         self.assertEqual(second.stop().code, 0)
-        self.eventually(lambda: not os.path.exists(scope))
+        self.eventually(lambda: not os.path.exists(self.scope))
         self.assertEqual(first.start().code, 0)  # asks for another one
-        self.assertEqual(self.scope(first), scope)
+        self.assert_in_scope(first)
         self.assertEqual(self.cordon("inspect", first.name).text.count("cgroup v2"), 3)
 
     def test_many_at_once_meet_in_one(self):
-        before = scopes()
         for proc in [self.spawn("create", "-q", "-n", self.box().name, "-m", "96M", "host")
                      for _ in range(3)]:
             got = self.finish(proc)
             self.assertEqual((got.code, got.err), (0, b""), got)
-        scope, = scopes() - before
-        limits = glob.glob(f"{scope}/cordon-????????????????/payload/memory.max")
+        limits = glob.glob(f"{self.scope}/cordon-????????????????/payload/memory.max")
         self.assertEqual([open(path).read() for path in limits], [f"{96 << 20}\n"] * 3)
 
     def test_a_run_takes_what_is_there_and_asks_for_nothing(self):
         number = unique_number()
-        before = scopes()
         self.assertEqual(self.cordon("run", "-q", "host", "--", "true").code, 0)
-        self.assertEqual(scopes() - before, set())
-        scope = self.scope(self.create())
+        self.assertFalse(os.path.exists(self.scope))
+        self.create()
         proc = self.spawn("run", "-q", "host", "--", "sleep", str(number))
         self.eventually(lambda: self.sleepers(number))
         sleeper, = self.sleepers(number)
-        self.assertEqual(os.path.commonpath([scope, "/sys/fs/cgroup" + sleeper.cgroups()[0]]), scope)
+        self.assertTrue(("/sys/fs/cgroup" + sleeper.cgroups()[0]).startswith(self.scope + "/"))
         kill_quietly(sleeper.pid, signal.SIGKILL)
         self.finish(proc)
 
@@ -92,16 +89,41 @@ class Scope(KernelTest):
         self.assertFalse(os.path.exists(group))
         self.assertEqual(other.exec("echo", "alive").text, "alive\n")
 
+    def in_unit(self, *words, options=()):
+        """Has systemd run cordon in a scope, as a desktop runs programs: in the user's part of the tree."""
+        return self.ask("systemd-run", "--user", "--scope", "--quiet", *options, CORDON, *words)
+
+    def ask(self, *argv):
+        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              env={**self.environment(None, None),
+                                   "XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"})
+        self.assertEqual(done.returncode, 0, done)
+        return done.stdout
+
+    def test_from_within_the_users_part_of_the_tree(self):
+        """No group of another unit is touched: not the one the caller lives in, either."""
+        self.create()
+        self.in_unit("run", "-q", "-d", "-n", "x", "host", "--", "sleep", "900",
+                     options=("--unit", "cordon-test-caller"))
+        names = glob.glob(f"{self.scope}/cordon-????????????????")
+        self.assertEqual(len(names), 2, names)
+        self.assertEqual(glob.glob(os.path.dirname(self.scope) + "/cordon-test-caller.scope/*/"), [])
+
+    def test_a_group_that_was_given_to_the_caller_is_kept(self):
+        self.in_unit("create", "-q", "-n", "x", "host",
+                     options=("-p", "Delegate=yes", "--unit", "cordon-test-given"))
+        self.assertFalse(os.path.exists(self.scope))
+        place = os.path.dirname(self.scope) + "/cordon-test-given.scope"
+        limit, = glob.glob(f"{place}/cordon-????????????????/payload/memory.max")
+        self.assertEqual(open(limit).read(), f"{512 << 20}\n")
+
     def test_the_end_of_the_scope_is_a_stop(self):
         """As at the end of the last login of somebody who does not linger."""
         box = self.create()
-        unit = os.path.basename(self.scope(box))
-        done = subprocess.run(["systemctl", "--user", "stop", unit], capture_output=True, text=True,
-                              env={**os.environ, "XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"})
-        self.assertEqual(done.returncode, 0, done)
+        self.ask("systemctl", "--user", "stop", self.unit)
         self.eventually(lambda: box.status() == "Stopped")
         self.assertEqual(box.start().code, 0)
-        self.assertEqual(os.path.basename(self.scope(box)), unit)
+        self.assert_in_scope(box)
 
 
 class FakeBus:
