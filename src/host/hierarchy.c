@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -22,7 +21,6 @@
 
 #define UNIFIED_MOUNT "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
-#define DELEGATED_MARK "user.delegate" /* systemd's, since 251 */
 
 static const char *const controller_names[] = {
 	[CONTROLLER_MEMORY] = "memory",
@@ -183,20 +181,32 @@ bool hierarchy_is_unified(void)
 	return statfs(UNIFIED_MOUNT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
 }
 
-bool hierarchy_is_delegated(void)
+/* Where a user's systemd lives, and all its units below. */
+static void manager_path(char out[128])
+{
+	unsigned uid = geteuid();
+
+	snprintf(out, 128, "/user.slice/user-%u.slice/user@%u.service/", uid, uid);
+}
+
+enum hierarchy_owner hierarchy_owner(void)
 {
 	AUTO_BUF self = BUF_INIT(HIERARCHY_SELF_MAX_BYTES);
-	AUTO_FREE char *dir = NULL;
+	AUTO_FREE char *control = NULL;
+	char manager[128];
 	struct str path;
-	char mark = 0;
 
 	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", &self) < 0 ||
 	    !own_path((struct str){ self.p, self.n }, NULL, &path))
-		return false;
+		return HIERARCHY_OTHERS;
 	path = hierarchy_base(path);
-	dir = xasprintf(UNIFIED_MOUNT "%.*s", (int)path.n, path.p);
-	return getxattr(dir, DELEGATED_MARK, &mark, 1) == 1 && mark == '1' &&
-	       faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) == 0;
+	control = xasprintf(UNIFIED_MOUNT "%.*s/cgroup.subtree_control", (int)path.n, path.p);
+	if (faccessat(AT_FDCWD, control, W_OK, AT_EACCESS) < 0)
+		return HIERARCHY_OTHERS;
+	manager_path(manager);
+	return path.n > strlen(manager) && memcmp(path.p, manager, strlen(manager)) == 0
+		       ? HIERARCHY_UNIT
+		       : HIERARCHY_GIVEN;
 }
 
 void hierarchy_scope_name(const char *id, char out[HIERARCHY_SCOPE_BYTES])
@@ -206,18 +216,15 @@ void hierarchy_scope_name(const char *id, char out[HIERARCHY_SCOPE_BYTES])
 
 int hierarchy_open_scope(const char *id)
 {
-	unsigned uid = geteuid();
-	char name[HIERARCHY_SCOPE_BYTES], path[256];
+	char name[HIERARCHY_SCOPE_BYTES], manager[128], path[256];
 	AUTO_FD fd = -1;
 	struct stat st;
 
 	hierarchy_scope_name(id, name);
-	snprintf(path, sizeof(path),
-		 UNIFIED_MOUNT "/user.slice/user-%u.slice/user@%u.service/" HIERARCHY_SCOPE_SLICE
-			       "/%s",
-		 uid, uid, name);
+	manager_path(manager);
+	snprintf(path, sizeof(path), UNIFIED_MOUNT "%s" HIERARCHY_SCOPE_SLICE "/%s", manager, name);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != uid)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		return -1;
 	return fd_take(&fd);
 }

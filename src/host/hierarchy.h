@@ -50,9 +50,13 @@ struct str hierarchy_base(struct str own);
 
 /* Only version 2 groups are mounted, where they always are. */
 bool hierarchy_is_unified(void);
-/* The group that we live in was given to us by a service manager: nobody else changes it, and limits below
- * it may be ours to set. */
-bool hierarchy_is_delegated(void);
+/* Whose the version 2 group is that we live in, as far as its place and its rights tell. */
+enum hierarchy_owner {
+	HIERARCHY_OTHERS, /* we may not make groups in it: a login's */
+	HIERARCHY_GIVEN,  /* we may, so somebody gave it to us */
+	HIERARCHY_UNIT, /* a unit of this user's systemd, which may or may not have given it away */
+};
+enum hierarchy_owner hierarchy_owner(void);
 /* "cordon-HOME.scope", for the group ID of a sandbox. */
 void hierarchy_scope_name(const char *id, char out[HIERARCHY_SCOPE_BYTES]);
 /* Its directory where systemd puts it for this user; -1 when it is not there, or not the user's. */

@@ -176,6 +176,8 @@ int bus_call(struct bus *b, const struct dbus_call *c, const struct buf *body,
 
 	if (buf_failed(body))
 		return err_set(e, ERR_LIMIT, "a message to the bus is too long");
+	if (clock_mono_ns() >= b->deadline_ns) /* nobody would hear what came of it */
+		return err_set(e, ERR_TIMEOUT, "%s: the bus did not answer in time", c->member);
 	numbered.serial = ++b->serial;
 	dbus_put_call(&out, &numbered, body);
 	if (send_all(b, &out, e) < 0)

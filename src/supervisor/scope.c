@@ -1,27 +1,25 @@
 /*
- * Three ways lead into the scope, tried in this order:
+ * Two calls lead into the scope:
  *
  *   StartTransientUnit    makes it, with us in it; fails where it exists
  *   AttachProcessesToUnit moves us into one that exists; fails while it starts and when it is about to go
- *   a write               of our pid into the leaf; works only from within the user's part of the tree
  *
- * Who waits goes round the first two until one succeeds or the time is up, so two commands that start at
- * once, or one that starts while the last sandbox ends, meet in one scope. Who does not wait writes, or
- * asks once.
+ * Who waits goes round both until one succeeds or the time is up, so two commands that start at once, or
+ * one that starts while the last sandbox ends, meet in one scope. Who does not wait asks once for the
+ * second.
+ *
+ * A caller who lives in a unit of the user's systemd that was made with Delegate=yes stays there: what
+ * limits the unit shall limit his sandboxes. Only systemd knows which units are.
  */
 #include "supervisor/scope.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "host/hierarchy.h"
 #include "state/home.h"
@@ -196,40 +194,93 @@ static int start_or_attach(struct bus *b, const char *name, struct err *e)
 	return -1;
 }
 
-/* From within the user's part of the tree. */
-static bool write_ourselves(int scope)
+static bool ends_with(struct str s, const char *end)
 {
-	char pid[16];
+	size_t n = strlen(end);
 
-	if (mkdirat(scope, HIERARCHY_CALLERS, 0755) < 0 && errno != EEXIST)
-		return false;
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	return io_write_file(scope, HIERARCHY_CALLERS "/cgroup.procs", pid) == 0;
+	return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
 }
 
-static int ask(const char *name, bool waits, struct err *e)
+/* Which object of systemd's the unit is that we live in, and which interface it has. "": none. */
+static int find_unit(struct bus *b, struct buf *path, const char **ret_interface, struct err *e)
+{
+	AUTO_BUF body = BUF_INIT(BODY_MAX_BYTES);
+	struct dbus_message m;
+	struct dbus_reader r;
+	struct str found;
+
+	dbus_put_u32(&body, (uint32_t)getpid());
+	if (call_manager(b, "GetUnitByPID", "u", &body, &m, e) < 0)
+		return e->code == ERR_DENIED ? 0 : -1;
+	r = dbus_read(&m);
+	found = str_eq(m.signature, "o") ? dbus_get_string(&r) : (struct str){ "", 0 };
+	buf_add(path, found.p, found.n);
+	*ret_interface = ends_with(found, "_2escope") ? MANAGER ".Scope" : MANAGER ".Service";
+	return 0;
+}
+
+/* Was the unit that we live in given away? What systemd refuses to say means no; a bus that does not
+ * answer is an error, or the next call would move us out of a place that is ours. */
+static int find_delegation(struct bus *b, bool *ret, struct err *e)
+{
+	AUTO_BUF path = BUF_INIT(BODY_MAX_BYTES), body = BUF_INIT(BODY_MAX_BYTES);
+	struct dbus_call c = { .destination = MANAGER,
+			       .interface = "org.freedesktop.DBus.Properties",
+			       .member = "Get",
+			       .signature = "ss" };
+	const char *interface = NULL;
+	struct dbus_message m;
+	struct dbus_reader r;
+
+	*ret = false;
+	if (find_unit(b, &path, &interface, e) < 0)
+		return -1;
+	if (path.n == 0)
+		return 0;
+	c.path = buf_str(&path);
+	dbus_put_string(&body, interface);
+	dbus_put_string(&body, "Delegate");
+	if (bus_call(b, &c, &body, &m, e) < 0)
+		return -1;
+	r = dbus_read(&m);
+	*ret = m.type == DBUS_RETURN && str_eq(m.signature, "v") &&
+	       str_eq(dbus_get_variant(&r), "b") && dbus_get_u32(&r) == 1;
+	return 0;
+}
+
+static int ask(const char *name, bool waits, bool in_unit, struct err *e)
 {
 	AUTO_BUS b = BUS_NONE;
+	bool stays = false;
 
-	if (bus_open(&b, clock_mono_ns() + (waits ? WAIT_NS : JOIN_NS), e) < 0)
+	if (bus_open(&b, clock_mono_ns() + (waits ? WAIT_NS : JOIN_NS), e) < 0 ||
+	    (in_unit && find_delegation(&b, &stays, e) < 0))
 		return -1;
+	if (stays)
+		return 0;
 	return waits ? start_or_attach(&b, name, e) : attach(&b, name, e);
+}
+
+/* One that is there already, where it usually is: no call is needed to see it. */
+static bool exists(const char *id)
+{
+	AUTO_FD fd = hierarchy_open_scope(id);
+
+	return fd >= 0;
 }
 
 void scope_enter(const char *id, bool waits)
 {
 	char name[HIERARCHY_SCOPE_BYTES];
+	enum hierarchy_owner owner;
 	struct err e = { 0 };
-	AUTO_FD scope = -1;
 
-	if (geteuid() == 0 || !hierarchy_is_unified())
+	if (geteuid() == 0 || !hierarchy_is_unified() || (!waits && !exists(id)))
 		return;
-	scope = hierarchy_open_scope(id);
-	if ((scope < 0 && !waits) || hierarchy_is_delegated())
+	owner = hierarchy_owner();
+	if (owner == HIERARCHY_GIVEN)
 		return;
 	hierarchy_scope_name(id, name);
-	if (!waits && write_ourselves(scope))
-		return;
-	if (ask(name, waits, &e) < 0)
+	if (ask(name, waits, owner == HIERARCHY_UNIT, &e) < 0)
 		log_line(LOG_INFO, "no control group of the user's systemd: %s", e.msg);
 }

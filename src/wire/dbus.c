@@ -238,7 +238,7 @@ static unsigned get_byte(struct dbus_reader *r)
 	return p ? (unsigned char)*p : 0;
 }
 
-static struct str get_signature(struct dbus_reader *r)
+struct str dbus_get_variant(struct dbus_reader *r)
 {
 	unsigned n = get_byte(r);
 
@@ -275,7 +275,7 @@ static void read_field(struct dbus_reader *r, struct dbus_message *m)
 
 	take(r, 0, 8);
 	code = get_byte(r);
-	type = get_signature(r);
+	type = dbus_get_variant(r);
 	if (type.n != 1 || !strchr("osgu", *type.p)) {
 		r->bad = true;
 	} else if (*type.p == 'u') {
@@ -283,7 +283,7 @@ static void read_field(struct dbus_reader *r, struct dbus_message *m)
 		if (code == FIELD_REPLY_SERIAL)
 			m->reply_serial = v;
 	} else {
-		text = *type.p == 'g' ? get_signature(r) : dbus_get_string(r);
+		text = *type.p == 'g' ? dbus_get_variant(r) : dbus_get_string(r);
 		kept = text_field(m, code, *type.p);
 		if (kept)
 			*kept = text;

@@ -77,4 +77,5 @@ struct dbus_reader {
 };
 struct dbus_reader dbus_read(const struct dbus_message *m);
 uint32_t dbus_get_u32(struct dbus_reader *r);
-struct str dbus_get_string(struct dbus_reader *r); /* object paths too */
+struct str dbus_get_string(struct dbus_reader *r);  /* object paths too */
+struct str dbus_get_variant(struct dbus_reader *r); /* its type; the value follows */

@@ -183,6 +183,26 @@ static void broken_messages(void)
 	is_bad(16 + 8 + 13, 1);   /* padding that is none */
 }
 
+static void a_variant_names_its_type(void)
+{
+	AUTO_BUF out = BUF_INIT(1024), body = BUF_INIT(64);
+	struct dbus_message m;
+	struct dbus_reader r;
+	struct str rest;
+
+	dbus_put_variant(&body, "b");
+	dbus_put_u32(&body, 1);
+	dbus_put_call(&out, &call, &body);
+	rest = (struct str){ out.p, out.n };
+	T_INT(dbus_next(&rest, &m), 1);
+	r = dbus_read(&m);
+	T_TRUE(str_eq(dbus_get_variant(&r), "b"));
+	T_INT(dbus_get_u32(&r), 1);
+	T_TRUE(!r.bad);
+	dbus_get_variant(&r);
+	T_TRUE(r.bad);
+}
+
 int main(void)
 {
 	T_RUN(login_is_one_line_and_its_answer_another);
@@ -191,5 +211,6 @@ int main(void)
 	T_RUN(every_cut_is_more_and_two_are_two);
 	T_RUN(both_byte_orders);
 	T_RUN(broken_messages);
+	T_RUN(a_variant_names_its_type);
 	return t_end();
 }
