@@ -27,7 +27,7 @@
 
 static_assert(HIERARCHY_SCOPE_DIGITS == HOME_TAG_DIGITS, "a scope is not one home's");
 
-#define WAIT_NS (5 * NS_PER_SEC) /* a login that is just beginning starts that systemd, too */
+#define WAIT_NS (10 * NS_PER_SEC) /* a login that is just beginning starts that systemd, too */
 #define JOIN_NS (2 * NS_PER_SEC) /* who made the scope that is there answers in some milliseconds */
 #define RETRY_MS 20              /* a scope that starts or ends takes a few of these … */
 #define TRIES_MAX 50             /* … and one that refuses us shall not cost a create more */
