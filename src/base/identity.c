@@ -103,7 +103,7 @@ static int open_unlinked(int dir, const char *path, int flags)
 	return sys_openat2(dir, path, &how);
 }
 
-static char *path_of(int fd)
+char *identity_path(int fd)
 {
 	char link[64], path[PATH_BYTES];
 	ssize_t n;
@@ -222,7 +222,7 @@ int identity_hold(const char *what, const char *path, char **ret_path, struct id
 	if (kind_of(&named) != KIND_DIR && kind_of(&named) != KIND_FILE)
 		return err_set(e, ERR_INVALID, "%s '%s' is neither a file nor a directory", what,
 			       path);
-	real = path_of(fd);
+	real = identity_path(fd);
 	if (!real)
 		return err_set(e, ERR_LIMIT, "%s '%s' has no path that can be kept", what, path);
 	/* the path that later starts use must lead to what was named just now */

@@ -51,6 +51,9 @@ MUST_USE int identity_hold(const char *what, const char *path, char **ret_path,
 /* Opens the canonical PATH with O_PATH, without following any link. ID is what is expected there; where
  * it is not known, it is learned. ERR_DENIED says what has changed since the path was named. */
 MUST_USE int identity_open(const char *path, struct identity *id, int *ret_fd, struct err *e);
+/* The path that leads to what FD has open now, allocated; NULL where there is none, or a longer one than a
+ * path may be. */
+char *identity_path(int fd);
 /* Opens for use what FD has open by O_PATH: FLAGS as for open(2). -1 with errno. */
 int identity_reopen(int fd, int flags);
 

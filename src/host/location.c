@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/stat.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/identity.h"
 #include "base/io.h"
 #include "base/str.h"
 #include "host/mountinfo.h"
@@ -97,19 +97,9 @@ int mounts_read(struct mounts *ret, struct err *e)
 
 /* --- where something is ---------------------------------------------------------------------- */
 
-static char *path_of(int fd)
-{
-	char link[64], path[PATH_BYTES];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path));
-	return n <= 0 || n == sizeof(path) || path[0] != '/' ? NULL : xstrndup(path, (size_t)n);
-}
-
 int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct err *e)
 {
-	AUTO_FREE char *path = path_of(fd);
+	AUTO_FREE char *path = identity_path(fd);
 	struct statx st;
 
 	if (!path || syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0)
@@ -174,7 +164,7 @@ int mounts_find(const struct mounts *m, int fd, const struct location *what,
 		void (*found)(void *arg, const char *below), void *arg, struct err *e)
 {
 	const struct search s = { .m = m, .fd = fd, .what = what, .found = found, .arg = arg };
-	AUTO_FREE char *path = path_of(fd);
+	AUTO_FREE char *path = identity_path(fd);
 	AUTO_LOCATION here = { 0 };
 
 	if (!path)

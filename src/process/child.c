@@ -51,7 +51,8 @@ static long in_root(const struct walker *w, const char *path, unsigned long flag
 
 static long set_attr(int fd, unsigned long set, unsigned recursive)
 {
-	struct mount_attr attr = { .attr_set = set };
+	/* private: what the host mounts below it later stays outside, with none of these attributes */
+	struct mount_attr attr = { .attr_set = set, .propagation = MS_PRIVATE };
 
 	return RAW5(SYS_mount_setattr, fd, "", AT_EMPTY_PATH_ | recursive, &attr, sizeof(attr));
 }
@@ -73,7 +74,7 @@ static long clone_tree(struct walker *w, const struct step *s)
 	if (st.stx_ino != s->ino ||
 	    (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
 		return -ESTALE;
-	return s->flags ? set_attr((int)fd, s->flags, AT_RECURSIVE_) : 0;
+	return set_attr((int)fd, s->flags, AT_RECURSIVE_);
 }
 
 static long stage(const struct step *s)

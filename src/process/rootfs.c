@@ -49,10 +49,11 @@ struct builder {
 static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, struct tree_map map,
 			     int *ret)
 {
-	struct mount_attr attr = { .attr_set = attrs };
+	/* private: what the host mounts below it later stays outside, with none of these attributes */
+	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	AUTO_FD tree = mount;
 
-	if (attrs && sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
 		return err_sys(b->e, errno, "set attributes of mount source");
 	*ret = plan_tree(b->p, fd_take(&tree));
 	if (map.kind != MAP_NONE && b->n_maps < TREE_MAPS_MAX) {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "host/location.h"
@@ -14,13 +13,6 @@ struct search {
 	bool seen;
 };
 
-static bool lies_in(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
 static void hide(void *arg, const char *below)
 {
 	const struct search *s = arg;
@@ -28,7 +20,7 @@ static void hide(void *arg, const char *below)
 	struct rootfs_hidden *grown;
 
 	for (size_t i = 0; i < r->n_hidden; i++)
-		if (r->hidden[i].mount == s->mount && lies_in(below, r->hidden[i].below))
+		if (r->hidden[i].mount == s->mount && path_is_within(below, r->hidden[i].below))
 			return; /* covered with what it lies in */
 	grown = realloc(r->hidden, (r->n_hidden + 1) * sizeof(*grown));
 	if (!grown)

@@ -371,6 +371,20 @@ class OurState(AttackTest):
 
     test_under_another_name.modes = ("root", "container")  # who else could mount one
 
+    def test_what_is_mounted_later_stays_outside(self):
+        """A mount of the host's below a volume would come in without the volume's read-only, nodev …"""
+        base, volume = os.path.join(self.dir, "base"), os.path.join(self.dir, "base/volume")
+        self.mounted(self.top, base)
+        subprocess.run(["mount", "--make-shared", base], check=True)
+        os.makedirs(os.path.join(volume, "later"))
+        box = self.create("-v", f"{volume}:/v:ro")
+        os.makedirs(os.path.join(self.dir, "source/seen"))
+        self.mounted(os.path.join(self.dir, "source"), os.path.join(volume, "later"))
+        self.assertEqual(box.out("ls -A /v/later; touch /v/later/x 2>/dev/null && echo OPEN; true"), "")
+        box.remove("-f")
+
+    test_what_is_mounted_later_stays_outside.modes = ("root", "container")
+
 
 # --- 2. addresses of the host ----------------------------------------------------------------
 
