@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/ioprio.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/str.h"
 
 #define HOST_INIT 1 /* its processors are those that are for everybody */
 #define OOM_FILE "/proc/self/oom_score_adj"
@@ -61,13 +63,22 @@ static void leave_kept_cpus(void)
 		IGNORE(sched_setaffinity(0, sizeof(both), &both)); /* a cpuset may forbid it */
 }
 
-static void leave_oom_protection(void)
+/* What a payload makes the kernel hold need not count as its memory: buffers of netlink sockets are in no
+ * group. When the machine runs out of memory, the sandbox goes before the host's own processes. */
+static void go_first_for_memory(void)
 {
-	AUTO_BUF score = BUF_INIT(64);
+	AUTO_BUF text = BUF_INIT(64);
+	char first[16];
+	struct str rest;
+	uint64_t score;
 
-	/* raising the score is always allowed */
-	if (io_read_file(AT_FDCWD, OOM_FILE, &score) == 0 && buf_str(&score)[0] == '-')
-		IGNORE(io_write_file(AT_FDCWD, OOM_FILE, "0"));
+	if (io_read_file(AT_FDCWD, OOM_FILE, &text) < 0)
+		return;
+	rest = str_of(buf_str(&text));
+	if (parse_u64_str(str_cut(&rest, '\n'), NEUTRAL_OOM_SCORE, 1000, &score) == 0)
+		return; /* the caller's own choice is no better */
+	snprintf(first, sizeof(first), "%d", NEUTRAL_OOM_SCORE);
+	IGNORE(io_write_file(AT_FDCWD, OOM_FILE, first)); /* raising it is always allowed */
 }
 
 void neutral_priorities(void)
@@ -77,5 +88,5 @@ void neutral_priorities(void)
 		IGNORE(setpriority(PRIO_PROCESS, 0, 0)); /* always allowed */
 	lower_io();
 	leave_kept_cpus();
-	leave_oom_protection();
+	go_first_for_memory();
 }

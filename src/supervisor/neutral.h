@@ -11,6 +11,10 @@
 
 #include <sched.h>
 
+/* Of 1000. The kernel adds half of the machine's memory to what a process uses when it looks for one to
+ * end: more than any well-behaved process of the host's has. */
+#define NEUTRAL_OOM_SCORE 500
+
 /* Takes the advantages from this process. Must come before the first child and while the capabilities are
  * still there: only CAP_SYS_RESOURCE takes the right to be spared again from the children too. Never
  * fails: each of these can always be given up. */

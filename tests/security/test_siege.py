@@ -1797,7 +1797,7 @@ class CallersPriority(AttackTest):
             "(echo -1 > /proc/self/oom_score_adj) 2> /dev/null && echo spared again; "
             "nice -n -1 sh -c 'cut -d\" \" -f19 /proc/self/stat' 2> /dev/null; "
             "chrt -f 1 true 2> /dev/null && echo real-time; true")
-    NEUTRAL = ["0 0 0", "0", "none: prio 0", "0 0", "0 0", "0"]  # nice, rt priority and policy are the first
+    NEUTRAL = ["0 0 0", "500", "none: prio 0", "0 0", "0 0", "0"]  # nice, rt priority and policy are the first
 
     def privileged(self):
         """In the client before it is executed: every advantage that root can give it."""
@@ -1833,7 +1833,7 @@ class CallersPriority(AttackTest):
             with open(f"/proc/{process.pid}/stat") as stat_file, \
                     open(f"/proc/{process.pid}/oom_score_adj") as score:
                 fields = stat_file.read().rpartition(")")[2].split()
-                self.assertEqual((fields[16], fields[38], score.read()), ("0", "0", "0\n"), process)
+                self.assertEqual((fields[16], fields[38], score.read()), ("0", "0", "500\n"), process)
         self.assertEqual(box.stop().code, 0)
         got = self.cordon("start", "--quiet", box.name, preexec_fn=self.privileged)
         self.assertEqual(got.code, 0, got)
@@ -1844,12 +1844,12 @@ class CallersPriority(AttackTest):
         def disadvantaged():
             os.setpriority(os.PRIO_PROCESS, 0, 5)
             with open("/proc/self/oom_score_adj", "w") as handle:
-                handle.write("300")
+                handle.write("700")
 
         got = self.cordon("run", "--quiet", "host", "--", "sh", "-c",
                           "cut -d' ' -f19 /proc/self/stat; cat /proc/self/oom_score_adj",
                           preexec_fn=disadvantaged)
-        self.assertEqual((got.code, got.text), (0, "5\n300\n"), got)
+        self.assertEqual((got.code, got.text), (0, "5\n700\n"), got)
 
     def test_a_limit_that_was_asked_for_is_given(self):
         if resource.getrlimit(resource.RLIMIT_RTPRIO)[1] < 7 and not self.status_has_resource():
