@@ -10,6 +10,7 @@
 #include "guest/guest.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,29 +55,57 @@ void presence_may_end(struct guest *g)
 
 /* --- how much was written -------------------------------------------------------------------- */
 
-/* What the process wrote to storage, with what children wrote that it has waited for. A process that does
- * not show it counts as its own number: it comes and goes, and each change is taken for a write. */
-static uint64_t written_by(unsigned pid)
+/* -errno, or the length of what is in TEXT. */
+static int read_of(uint64_t pid, const char *file, char *text, size_t size)
 {
-	char path[32], text[IO_MAX_BYTES];
+	char path[48];
 	AUTO_FD fd = -1;
-	ssize_t n = -1;
-	uint64_t v;
-	char *at;
+	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%u/io", pid);
+	snprintf(path, sizeof(path), "/proc/%u/%s", (unsigned)pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return pid;
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	if (n < 0)
+		return -errno;
 	text[n] = '\0';
-	at = strstr(text, "\nwrite_bytes: ");
+	return (int)n;
+}
+
+/* A command that has not executed its program yet still has our name. */
+static bool is_being_born(uint64_t pid)
+{
+	char ours[32], theirs[32];
+
+	return read_of(1, "comm", ours, sizeof(ours)) > 0 &&
+	       read_of(pid, "comm", theirs, sizeof(theirs)) > 0 && strcmp(ours, theirs) == 0;
+}
+
+/* What the process wrote to storage, with what children wrote that it has waited for. One that runs a program
+ * which nobody may read does not show it, and counts as its own number: it comes and goes, and each change
+ * is taken for a write. */
+static uint64_t written_by(uint64_t pid)
+{
+	static const char key[] = "\nwrite_bytes: ";
+	char text[IO_MAX_BYTES];
+	int r = read_of(pid, "io", text, sizeof(text));
+	char *at = r > 0 ? strstr(text, key) : NULL;
+	uint64_t v;
+
+	if (r == -ENOENT || r == -ESRCH)
+		return 0; /* it has ended, and is counted where it was waited for */
 	if (!at)
-		return pid;
-	at += strlen("\nwrite_bytes: ");
+		return is_being_born(pid) ? 0 : pid;
+	at += strlen(key);
 	at[strcspn(at, "\n")] = '\0';
 	return parse_u64(at, 0, UINT64_MAX, &v) < 0 ? pid : v;
+}
+
+static bool is_ours(const struct guest *g, uint64_t pid)
+{
+	for (const struct session *s = g->sessions; s; s = s->next)
+		if (s->scope.launcher && (uint64_t)launcher_pid(s->scope.launcher) == pid)
+			return true;
+	return scopes_own(&g->scopes, pid);
 }
 
 void presence_count(struct guest *g)
@@ -87,8 +116,8 @@ void presence_count(struct guest *g)
 	uint64_t pid, sum = 0;
 
 	while (proc && (d = readdir(proc)))
-		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) == 0)
-			sum += written_by((unsigned)pid);
+		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) == 0 && !is_ours(g, pid))
+			sum += written_by(pid);
 	if (proc)
 		closedir(proc);
 	number_encode(&body, sum);

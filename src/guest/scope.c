@@ -189,6 +189,11 @@ static void equip(struct scopes *s, struct scope *c)
 		open_mark(c, launcher_pid(c->launcher));
 }
 
+bool scopes_own(const struct scopes *s, uint64_t pid)
+{
+	return is_helper(s, NULL, pid);
+}
+
 bool scopes_are_free(const struct scopes *s)
 {
 	return sandbox_is_free(s, NULL);

@@ -51,6 +51,8 @@ struct scopes {
 /* PAYLOAD is taken; groups are used only if the kernel can kill by group. WALLS stays the caller's. WATCHED:
  * scopes_are_free() will be asked. */
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls);
+/* PID is the deputy, or a launcher that waits. */
+bool scopes_own(const struct scopes *s, uint64_t pid);
 /* Nobody is in the sandbox but launchers that wait; false where the kernel does not tell. */
 bool scopes_are_free(const struct scopes *s);
 /* Starts J in a scope of its own; as exec_start(). */

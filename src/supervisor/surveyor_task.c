@@ -1,5 +1,6 @@
 #include "supervisor/surveyor_task.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
@@ -7,13 +8,15 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/raw.h"
 
 /* Its own numbers for what it keeps; everything else is closed, the lock of the record first of all. */
-enum { SOCKET, LAYER, KEPT_MAX };
+enum { SOCKET, LAYER, PID_1, RULESET, KEPT_MAX };
 
 #define NAME "cordon-survey"
+#define RETRY_NS 1000000 /* 1 ms */
 
 static long drop_capabilities(void)
 {
@@ -24,32 +27,48 @@ static long drop_capabilities(void)
 	return RAW2(SYS_capset, &head, data);
 }
 
-/* Descriptors that are not kept are used before they are closed. */
 static long keep_descriptors(const struct surveyor_memory *m)
 {
 	long r = RAW3(SYS_dup3, m->socket, SOCKET, 0);
 
 	if (r >= 0)
 		r = RAW3(SYS_dup3, m->layer, LAYER, 0);
+	if (r >= 0)
+		r = RAW3(SYS_dup3, m->pidfd, PID_1, 0);
+	if (r >= 0 && m->ruleset >= 0 && m->ruleset != RULESET)
+		r = RAW3(SYS_dup3, m->ruleset, RULESET, 0);
 	return r < 0 ? r : RAW3(SYS_close_range, KEPT_MAX, ~0u, 0);
 }
 
-/* In the sandbox's user namespace directories of its ids can be read whatever their modes are, and
- * nobody else's. */
+/* In the sandbox's user namespace directories of its ids can be read whatever their modes are, and nobody
+ * else's. A user may not enter it while pid 1 has changed its id and still has our memory, until it has executed
+ * its program: then we try again. Nothing runs inside before that. */
+static long enter_namespace(void)
+{
+	const struct timespec pause = { .tv_nsec = RETRY_NS };
+	long r;
+
+	while ((r = RAW2(SYS_setns, PID_1, CLONE_NEWUSER)) == -EPERM)
+		RAW2(SYS_nanosleep, &pause, NULL);
+	return r;
+}
+
 static long confine(const struct surveyor_memory *m)
 {
 	long r;
 
+	RAW5(SYS_prctl, PR_SET_NAME, NAME, 0, 0, 0);
+	/* Landlock comes after the namespace: behind it pid 1 is a stranger */
 	if ((r = RAW5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) < 0 ||
-	    (r = RAW2(SYS_setns, m->pidfd, CLONE_NEWUSER)) < 0 || (r = drop_capabilities()) < 0)
+	    (r = keep_descriptors(m)) < 0 || (r = enter_namespace()) < 0 ||
+	    (r = drop_capabilities()) < 0)
 		return r;
-	if (m->ruleset >= 0 && (r = RAW2(SYS_landlock_restrict_self, m->ruleset, 0)) < 0)
+	if (m->ruleset >= 0 && (r = RAW2(SYS_landlock_restrict_self, RULESET, 0)) < 0)
 		return r;
 	/* after the last change of credentials, which may clear it */
-	if ((r = RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) < 0 ||
-	    (r = keep_descriptors(m)) < 0)
+	if ((r = RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) < 0)
 		return r;
-	RAW5(SYS_prctl, PR_SET_NAME, NAME, 0, 0, 0);
+	RAW3(SYS_close_range, PID_1, ~0u, 0);
 	return m->filter.len ? RAW3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &m->filter) : 0;
 }
 

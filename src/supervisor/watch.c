@@ -51,7 +51,7 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->measuring = true;
 	w->then = now->free;
 	w->files_then = now->files_free;
-	w->then_counted = w->late = false;
+	w->then_counted = w->late = w->again = false;
 }
 
 /* Below the floor: true when pid 1 must be asked. The first answer is what later ones are compared with. */
@@ -133,9 +133,11 @@ struct watch_order watch_look(struct watch *w, const struct watch_space *now, bo
 	w->files_high = max(w->files_high, now->files_free);
 	lost = w->high - now->free;
 	files_lost = w->files_high - now->files_free;
-	o.ask = judge_space(w, now);
+	o.ask = judge_space(w, now) || (w->over && w->grew) || w->settling;
+	if (w->settling)
+		w->settling--;
 	must = judge_files(w, now) || lost > bytes_left(w) || files_lost > files_left(w) ||
-	       may_be_smaller(w, now, idle);
+	       may_be_smaller(w, now, idle) || w->again;
 	if (must && !w->measuring) {
 		begin_measuring(w, now);
 		o.measure = o.ask = true;
@@ -158,6 +160,10 @@ static enum end_reason become_over(struct watch *w, enum end_reason why)
 {
 	w->over = true;
 	w->over_size = (struct watch_size){ UINT64_MAX / 2, UINT64_MAX / 2 };
+	w->grew = false;
+	w->ended |= why != END_NONE;
+	w->again = w->measuring;
+	w->settling = WATCH_SETTLING_LOOKS;
 	return why;
 }
 
@@ -167,13 +173,18 @@ static enum end_reason judge_over(struct watch *w, bool knew)
 	struct watch_size grown = { w->over_size.bytes + w->most.bytes / WATCH_SLACK_PART,
 				    w->over_size.files + w->most.files / WATCH_SLACK_PART };
 
-	if (w->over ? exceeds(&w->size, &grown) : knew)
+	if (!w->over && knew && !w->ended)
 		return become_over(w, w->size.bytes > w->most.bytes ? END_LAYER : END_FILES);
-	if (!w->over || w->size.bytes < w->over_size.bytes)
+	if (w->over)
+		w->grew |= exceeds(&w->size, &grown);
+	else if (w->ended) /* what was written before the last end may have arrived late */
+		w->over = w->grew = true;
+	else
+		become_over(w, END_NONE);
+	if (w->size.bytes < w->over_size.bytes)
 		w->over_size.bytes = w->size.bytes;
-	if (!w->over || w->size.files < w->over_size.files)
+	if (w->size.files < w->over_size.files)
 		w->over_size.files = w->size.files;
-	w->over = true;
 	return END_NONE;
 }
 
@@ -181,6 +192,10 @@ enum end_reason watch_measured(struct watch *w, const struct watch_size *size)
 {
 	bool knew = w->known, files_grew;
 
+	if (w->again) {
+		w->measuring = false;
+		return END_NONE;
+	}
 	files_grew = w->low_files && w->based && size->files > w->low_files_size;
 	if (w->low_files) {
 		w->based = !files_grew; /* until they are ended more are made */
@@ -206,16 +221,33 @@ enum end_reason watch_unmeasured(struct watch *w)
 	return become_over(w, END_LAYER);
 }
 
+/* True when a layer that is too large has grown, and by commands that wrote since it became so. */
+static bool judge_growth(struct watch *w, uint64_t written)
+{
+	bool wrote = !w->settling && written != w->over_written;
+	bool grew = w->grew;
+
+	if (grew && !wrote)
+		w->over_size = w->size; /* not their doing: what was written before has arrived */
+	w->grew = false;
+	return grew && wrote;
+}
+
 enum end_reason watch_counted(struct watch *w, uint64_t written)
 {
 	bool wrote = w->counted && written != w->written;
-	bool late = w->late && w->then_counted && !w->over && written != w->then_written;
+	bool late = w->late && w->then_counted && !w->over && !w->settling &&
+		    written != w->then_written;
 
 	w->asked = false;
 	if (w->measuring && !w->then_counted) {
 		w->then_counted = true;
 		w->then_written = written;
 	}
+	if (w->settling)
+		w->over_written = written;
+	if (w->over && judge_growth(w, written))
+		return become_over(w, END_LAYER);
 	if (late)
 		return become_over(w, END_LAYER); /* it keeps us from knowing */
 	if (!w->low)

@@ -12,7 +12,8 @@
  * waited for while the file system goes on losing and the sandbox goes on writing.
  *
  * A layer that is too large stays, or nobody could clean it up: commands that start afterwards run on,
- * but may not write to files until it is smaller, and are ended again when it has grown nevertheless. The
+ * but may not write to files until it is smaller, and are ended again when it has grown nevertheless and they
+ * wrote (fuse-overlayfs writes what it kept after the commands have ended). The
  * same holds below the floor for the sandbox that wrote there, until there is space again.
  */
 #pragma once
@@ -32,6 +33,7 @@
 #define WATCH_BYTES_PER_FILE 4096     /* a layer has at most so many files as it has blocks */
 #define WATCH_FALL_BYTES (1ull << 20) /* below the floor, less is noise: a log, a journal */
 #define WATCH_FALL_FILES 64
+#define WATCH_SETTLING_LOOKS 20
 #define WATCH_PATIENCE_PART 8 /* of its size may be lost while it is being measured */
 
 /* What a file system has. */
@@ -50,8 +52,13 @@ struct watch {
 	struct watch_size size; /* what it took when it was last measured … */
 	bool known;             /* … if it ever was */
 	bool measuring;
+	bool again;                  /* … and once more: commands were ended since that began */
 	bool over;                   /* it is too large */
-	struct watch_size over_size; /* and is not to grow beyond this */
+	struct watch_size over_size; /* and is not to grow beyond this … */
+	bool grew;                   /* … which it did: by its commands? */
+	bool ended;                  /* commands were, because of it */
+	unsigned settling;           /* looks until those that were ended have written their last */
+	uint64_t over_written;       /* by commands, when that was over */
 	uint64_t high, files_high;   /* the most that was free since it was last measured */
 	uint64_t then, files_then;   /* what was free when the measuring began */
 	bool asked;                  /* pid 1, who has not answered yet */

@@ -1198,7 +1198,7 @@ class WatchedTest(CordonTest):
 class WatchedLayer(WatchedTest):
     """A size that neither a quota nor a disk keeps is kept by the supervisor."""
 
-    modes = ("user", "bare", "userns", "container")
+    modes = ("user", "bare", "userns", "container", "delegated", "served-user")
     TOO_LARGE = r"the writable layer of sandbox '[^']+' is larger than 24 MiB"
 
     def test_beyond_its_size_commands_end_and_can_only_clean_up(self):
@@ -1221,10 +1221,9 @@ class WatchedLayer(WatchedTest):
 
     def test_what_a_command_left_behind_is_watched(self):
         box = self.watched(24)
-        box.out(f"({WRITER}) > /dev/null 2>&1 &")
-        self.eventually(lambda: "larger than it may be" in self.said(box),
-                        within=30)
-        self.eventually(lambda: box.out("ps -e -o comm= | grep -cw head || :") == "0")
+        box.out(f"(sleep 86397 & {WRITER}) > /dev/null 2>&1 &")
+        self.eventually(lambda: "larger than it may be" in self.said(box), within=30)
+        self.eventually(lambda: not self.sleepers(86397))
 
     def test_the_deputy_outlives_the_commands(self):
         box = self.watched(24, "-v", f"{self.dir}:/shared")

@@ -85,25 +85,55 @@ static void test_others_give_space_back(void)
 static void test_too_large(void)
 {
 	struct watch w = fresh(500000);
+	struct watch_order o;
 
 	T_TRUE(look(&w, 490000).measure);
+	T_INT(watch_counted(&w, 60), END_NONE);
 	T_INT(measured(&w, 4097), END_LAYER);
 	T_TRUE(watch_is_full(&w));
 	/* what was still written before the end is no growth after it */
-	T_TRUE(look(&w, 480000).measure);
+	o = look(&w, 480000);
+	T_TRUE(o.measure && o.ask);
+	T_INT(watch_counted(&w, 65), END_NONE);
 	T_INT(measured(&w, 6000), END_NONE);
+	for (unsigned i = 1; i < WATCH_SETTLING_LOOKS; i++) {
+		T_TRUE(look(&w, 480000).ask);
+		T_INT(watch_counted(&w, 70), END_NONE);
+	}
+	T_TRUE(!look(&w, 480000).ask);
 	/* cleaning up goes on … */
 	T_TRUE(!look(&w, 480010).measure);
 	T_TRUE(look(&w, 481000).measure);
 	T_INT(measured(&w, 5000), END_NONE);
 	T_TRUE(watch_is_full(&w));
-	/* … growing does not … */
+	/* … also when what was written before arrives only now … */
 	T_TRUE(look(&w, 480800).measure);
-	T_INT(measured(&w, 5200), END_LAYER);
+	T_INT(watch_counted(&w, 70), END_NONE);
+	T_INT(measured(&w, 5200), END_NONE);
+	T_TRUE(look(&w, 480800).ask);
+	T_INT(watch_counted(&w, 70), END_NONE);
+	/* … growing does not … */
+	T_TRUE(look(&w, 480600).measure);
+	T_INT(watch_counted(&w, 70), END_NONE);
+	T_INT(measured(&w, 5400), END_NONE);
+	T_TRUE(look(&w, 480600).ask);
+	T_INT(watch_counted(&w, 71), END_LAYER);
 	/* … and in the end all is as before */
 	T_TRUE(look(&w, 486000).measure);
 	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(!watch_is_full(&w));
+	/* what arrives late after an end ends nobody, what is written does */
+	for (unsigned i = 0; i < WATCH_SETTLING_LOOKS; i++) {
+		look(&w, 470000);
+		T_INT(watch_counted(&w, 72), END_NONE);
+		T_INT(measured(&w, 5000), END_NONE);
+		T_TRUE(watch_is_full(&w));
+	}
+	look(&w, 460000);
+	T_INT(watch_counted(&w, 72), END_NONE);
+	T_INT(measured(&w, 6000), END_NONE);
+	T_TRUE(look(&w, 460000).ask);
+	T_INT(watch_counted(&w, 73), END_LAYER);
 }
 
 /* Nobody told how large it was when the sandbox started. */
@@ -117,8 +147,16 @@ static void test_found_too_large(void)
 	T_TRUE(look(&w, 500000 - 70).measure);
 	T_INT(measured(&w, 5000), END_NONE);
 	T_TRUE(watch_is_full(&w));
-	T_TRUE(look(&w, 500000 - 200).measure);
-	T_INT(measured(&w, 5100), END_LAYER);
+	T_INT(watch_counted(&w, 1), END_NONE);
+	for (unsigned i = 1; i < WATCH_SETTLING_LOOKS; i++) {
+		T_TRUE(look(&w, 500000 - 70).ask);
+		T_INT(watch_counted(&w, 1), END_NONE);
+	}
+	T_TRUE(look(&w, 500000 - 200).ask);
+	T_INT(watch_counted(&w, 1), END_NONE);
+	T_INT(measured(&w, 5100), END_NONE);
+	T_TRUE(look(&w, 500000 - 200).ask);
+	T_INT(watch_counted(&w, 2), END_LAYER);
 }
 
 static void test_too_many_files(void)
@@ -215,6 +253,9 @@ static void test_a_measurement_that_does_not_end(void)
 	T_TRUE(look(&w, 495000 - 700).ask);
 	T_INT(watch_counted(&w, 200), END_LAYER);
 	T_TRUE(watch_is_full(&w));
+	T_INT(measured(&w, 100), END_NONE); /* began before the end: it does not count */
+	T_TRUE(watch_is_full(&w));
+	T_TRUE(look(&w, 495000 - 700).measure);
 	T_INT(measured(&w, 100), END_NONE); /* it was not so after all */
 	T_TRUE(!watch_is_full(&w));
 }
