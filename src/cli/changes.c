@@ -138,7 +138,8 @@ static int add_mounts(struct changes *c, const struct spec *was, const struct sp
 		AUTO_FREE char *before = mount_text(mount_at(was, m->guest));
 		AUTO_FREE char *after = mount_text(m);
 
-		if (m->origin && put(c, CHANGE_VOLUME, field, before, after, e) < 0)
+		if ((m->origin || !before || strcmp(before, after) != 0) &&
+		    put(c, CHANGE_VOLUME, field, before, after, e) < 0)
 			return -1;
 	}
 	return 0;

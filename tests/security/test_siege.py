@@ -81,6 +81,8 @@ class HostPaths(AttackTest):
         box.stop()
         self.refused(box.start(), data, "another directory")
 
+    test_another_directory_of_that_name.modes = (*ALL_MODES, "served-user")  # … and on an overlay
+
     def test_a_directory_on_the_way(self):
         """Two sandboxes: the first can move what the second's source lies in."""
         deep = os.path.join(self.ws, "a/b")
@@ -192,6 +194,8 @@ class HostPaths(AttackTest):
         self.refused(box.start(), data, "another directory")
         self.assertEqual(self.cordon("modify", box.name, "-v", f"{data}:/data").code, 0)
         self.assertEqual(box.start().code, 0)
+        self.cordon("modify", box.name, "-v", f"{self.ws}:/data", "--next-start")
+        self.assertIn("volumes./data", str(box.inspect()["pending_changes"]))
 
 
     def test_disks(self):
