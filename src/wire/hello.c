@@ -47,6 +47,9 @@ static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 	for (size_t i = 0; i < n; i++) {
 		uint8_t c = p[i];
 
+		/* some servers take dots away that others take for a part of the name */
+		if (c == '.' && (i == 0 || i == n - 1 || p[i - 1] == '.'))
+			return false;
 		if (c >= 'A' && c <= 'Z')
 			c = (uint8_t)(c - 'A' + 'a');
 		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
@@ -61,7 +64,9 @@ static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 /* --- TLS ------------------------------------------------------------------------------------- */
 
 enum {
+	RECORD_FIRST = 20, /* change of cipher, alert, handshake, data, heartbeat */
 	RECORD_HANDSHAKE = 22,
+	RECORD_LAST = 24,
 	CLIENT_HELLO = 1,
 	EXT_SERVER_NAME = 0,
 	EXT_EARLY_DATA = 42,
@@ -126,6 +131,18 @@ bool hello_is_tls(uint8_t first)
 	return first == RECORD_HANDSHAKE;
 }
 
+static bool is_record(uint32_t type)
+{
+	return type >= RECORD_FIRST && type <= RECORD_LAST;
+}
+
+enum hello_kind hello_look_ahead(const uint8_t *p, size_t n)
+{
+	if (!is_record(p[0]) || p[0] == RECORD_HANDSHAKE || (n > 1 && p[1] != 3))
+		return HELLO_OPAQUE;
+	return n > 1 ? HELLO_BAD : HELLO_MORE;
+}
+
 /* Strips the record layer: a hello may be spread over several records, and nothing may follow it in its last. */
 static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 {
@@ -181,13 +198,10 @@ void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret)
 /* --- datagrams --------------------------------------------------------------------------------- */
 
 /* RFC 6347 and 9147: the client's hello, in one record and unbroken; others are bad. */
-static enum hello_kind read_dtls(struct cursor c, struct hello *h)
+static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h)
 {
-	struct cursor record;
 	uint32_t len, at, here;
 
-	take(&c, 1 + 2 + 2 + 6); /* type, version, epoch, number */
-	record = take(&c, take_int(&c, 2));
 	if (take_int(&record, 1) != CLIENT_HELLO)
 		return record.bad ? HELLO_BAD : HELLO_OPAQUE; /* later in a handshake */
 	len = take_int(&record, 3);
@@ -197,6 +211,27 @@ static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 	if (record.bad || at != 0 || here != len || record.n != len)
 		return HELLO_BAD;
 	return read_client_hello(record, true, h);
+}
+
+/* A datagram has one record or more, and a server skips some kinds of them. */
+static enum hello_kind read_dtls(struct cursor c, struct hello *h)
+{
+	enum hello_kind kind = HELLO_OPAQUE;
+
+	while (c.n && kind == HELLO_OPAQUE) {
+		uint32_t type = take_int(&c, 1), epoch;
+		struct cursor record;
+
+		take_int(&c, 2); /* version */
+		epoch = take_int(&c, 2);
+		take(&c, 6); /* number */
+		record = take(&c, take_int(&c, 2));
+		if (c.bad || !is_record(type))
+			return HELLO_BAD;
+		if (type == RECORD_HANDSHAKE && epoch == 0) /* later ones are encrypted */
+			kind = read_dtls_handshake(record, h);
+	}
+	return kind;
 }
 
 /* The versions that servers of the internet speak, their drafts and forerunners among them. Only packets that
@@ -220,7 +255,7 @@ void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret)
 	*ret = (struct hello){ .kind = HELLO_OPAQUE, .n = n };
 	if (is_quic(p, n))
 		ret->kind = HELLO_HIDDEN;
-	else if (n > 2 && p[0] == RECORD_HANDSHAKE && p[1] == 0xfe)
+	else if (n > 2 && is_record(p[0]) && p[1] == 0xfe)
 		ret->kind = read_dtls((struct cursor){ p, n, false }, ret);
 }
 
@@ -271,12 +306,16 @@ static struct cursor trim(struct cursor c)
 	return c;
 }
 
-/* HOST[:PORT] */
+/* HOST[:PORT]. What stands in front of a colon may else be a user, as in "good:x@evil". */
 static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
 {
 	const uint8_t *colon = c.n ? memchr(c.p, ':', c.n) : NULL;
+	size_t n = colon ? (size_t)(colon - c.p) : c.n;
 
-	return clean_name(c.p, colon ? (size_t)(colon - c.p) : c.n, name);
+	for (size_t i = n + 1; i < c.n; i++)
+		if (c.p[i] < '0' || c.p[i] > '9')
+			return false;
+	return clean_name(c.p, n, name);
 }
 
 /* Some servers end a line at a lone carriage return, or a text at a NUL. */
@@ -289,6 +328,7 @@ static bool is_clean_line(struct cursor c)
 }
 
 struct request {
+	bool is_old; /* HTTP/1.0, which has no chunks: servers disagree on where such a body ends */
 	bool has_host, has_length, has_coding, has_target;
 	char target[HELLO_NAME_BYTES]; /* of "GET http://name/" */
 };
@@ -315,6 +355,7 @@ static enum hello_kind read_first_line(struct cursor line, struct request *r)
 	    method.n == 0 || target.n == 0 || same_word(method, "connect") ||
 	    (!same_word(rest, "http/1.1") && !same_word(rest, "http/1.0")))
 		return HELLO_BAD;
+	r->is_old = same_word(rest, "http/1.0");
 	if (target.p[0] == '/' || (target.n == 1 && target.p[0] == '*'))
 		return HELLO_HTTP;
 	for (unsigned i = 0; i < 2; i++) {
@@ -397,7 +438,7 @@ static enum hello_kind read_request(const uint8_t *p, size_t n, struct hello *h)
 			continue;
 		}
 		h->n = (size_t)(c.p - p);
-		if ((r.has_length && r.has_coding) ||
+		if ((r.has_coding && (r.has_length || r.is_old)) ||
 		    (r.has_target && (!r.has_host || strcmp(r.target, h->name) != 0)))
 			return HELLO_BAD;
 		return r.has_host ? HELLO_HTTP : HELLO_BARE;
@@ -405,20 +446,27 @@ static enum hello_kind read_request(const uint8_t *p, size_t n, struct hello *h)
 	return HELLO_MORE;
 }
 
-/* What cannot become "METHOD " need not be waited for. */
-static bool begins_like_a_method(const uint8_t *p, size_t n)
+/* What cannot become "METHOD " need not be waited for. A word without an end may be one: some servers take
+ * methods of any length. */
+static enum hello_kind look_at_method(const uint8_t *p, size_t n)
 {
 	size_t i = 0;
 
 	while (i < n && i < METHOD_MAX_BYTES && is_token(p[i]))
 		i++;
-	return i < METHOD_MAX_BYTES && (i == n || (i > 0 && (p[i] == ' ' || p[i] == '\t')));
+	if (i == METHOD_MAX_BYTES)
+		return HELLO_BAD;
+	if (i == n)
+		return HELLO_MORE;
+	return i > 0 && (p[i] == ' ' || p[i] == '\t') ? HELLO_HTTP : HELLO_OPAQUE;
 }
 
 void hello_read_http(const uint8_t *p, size_t n, struct hello *ret)
 {
 	*ret = (struct hello){ .n = n + 1 };
-	ret->kind = begins_like_a_method(p, n) ? read_request(p, n, ret) : HELLO_OPAQUE;
+	ret->kind = look_at_method(p, n);
+	if (ret->kind == HELLO_HTTP)
+		ret->kind = read_request(p, n, ret);
 	if (ret->kind == HELLO_MORE && n >= HELLO_MAX_BYTES)
 		ret->kind = HELLO_BAD;
 	if (ret->kind == HELLO_OPAQUE)

@@ -36,6 +36,9 @@ struct hello {
 
 /* A TLS record: its first byte says so. */
 bool hello_is_tls(uint8_t first);
+/* The first bytes of a connection: HELLO_BAD for another record of TLS, which no client begins with and some
+ * servers skip, so that the hello comes unseen behind it. HELLO_MORE, or HELLO_OPAQUE for all else. */
+enum hello_kind hello_look_ahead(const uint8_t *p, size_t n);
 void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
 /* The head of a request, with the empty line that ends it. */
 void hello_read_http(const uint8_t *p, size_t n, struct hello *ret);

@@ -27,15 +27,11 @@ static enum shown_step pass(struct shown *s, uint64_t n, enum shown_state then)
 
 /* --- HTTP ---------------------------------------------------------------------------------------- */
 
-/* Servers skip empty lines before a request. */
+/* Servers skip empty lines before a request, and some any white space, lone carriage returns too. */
 static enum shown_step next_head(struct shown *s, const uint8_t *p, size_t n, struct hello *h)
 {
-	if (p[0] == '\n')
+	if (p[0] == ' ' || (p[0] >= '\t' && p[0] <= '\r'))
 		return pass(s, 1, SHOWN_HEAD);
-	if (p[0] == '\r' && n == 1)
-		return SHOWN_WAIT;
-	if (p[0] == '\r' && p[1] == '\n')
-		return pass(s, 2, SHOWN_HEAD);
 	hello_read_http(p, n, h);
 	return judge(h);
 }
@@ -126,10 +122,12 @@ static enum shown_step next_record(struct shown *s, const uint8_t *p, size_t n, 
 
 /* --- the whole ------------------------------------------------------------------------------------- */
 
-static enum shown_step begin(struct shown *s, uint8_t first, struct hello *h)
+static enum shown_step begin(struct shown *s, const uint8_t *p, size_t n, struct hello *h)
 {
-	s->state = hello_is_tls(first) ? SHOWN_HELLO : s->http ? SHOWN_HEAD : SHOWN_OVER;
-	*h = (struct hello){ .kind = HELLO_OPAQUE };
+	h->kind = hello_look_ahead(p, n);
+	if (h->kind != HELLO_OPAQUE)
+		return judge(h);
+	s->state = hello_is_tls(p[0]) ? SHOWN_HELLO : s->http ? SHOWN_HEAD : SHOWN_OVER;
 	return s->state == SHOWN_OVER ? SHOWN_JUDGE : SHOWN_PASS;
 }
 
@@ -166,7 +164,7 @@ enum shown_step shown_next(struct shown *s, const uint8_t *p, size_t n, size_t *
 	if (n == 0)
 		return SHOWN_WAIT;
 	if (s->state == SHOWN_BEGIN)
-		step = begin(s, p[0], ret_hello);
+		step = begin(s, p, n, ret_hello);
 	if (step == SHOWN_PASS && s->left == 0)
 		step = look(s, p, n, ret_hello);
 	if (step != SHOWN_PASS)

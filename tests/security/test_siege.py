@@ -1494,9 +1494,27 @@ class ShownNames(ShownTest):
                       b"GET / HTTP/1.1\r\nHost: good.example\r\nContent-Length: 5\r\nContent-Length: 6",
                       b"GET / HTTP/1.1\r\nHost: good.example\r\nContent-Length: 5\r\nTransfer-Encoding: chunked",
                       b"GET / HTTP/1.1\r\nHost: good.example\r\nTransfer-Encoding: gzip, chunked",
+                      b"GET http://good.example:x@evil.example/ HTTP/1.1\r\nHost: good.example",
+                      b"POST / HTTP/1.0\r\nHost: good.example\r\nTransfer-Encoding: chunked",
                       b"GET / HTTP/1.1\r\nHost : good.example", b"GET / HTTP/2.0\r\nHost: good.example"):
             self.assertFalse(self.try_bytes([lines + b"\r\n\r\n"]), lines)
             self.assertEqual(self.received, [], lines)
+
+    def test_something_in_front_of_a_name(self):
+        """Some servers skip what comes first: warnings of TLS, white space; some take any word for a method."""
+        warning = b"\x15\3\1\0\2\1\x5a"
+        self.serve()
+        self.assertFalse(self.try_bytes([warning, client_hello("evil.example")]))
+        self.assertEqual(self.received, [])
+        datagram = b"\x15\xfe\xfd" + bytes(8) + b"\0\2\1\x5a" + self.dtls(client_hello("evil.example"))
+        self.assertFalse(self.passes(datagram))
+        self.lab.ask(type="policy", network=netlab.network(
+            [netlab.rule("deny", {"domain": "evil.example"}), netlab.ALLOW_DNS, netlab.ALLOW_PUBLIC], strict=True))
+        self.assertTrue(self.try_bytes([b"\r \r\n" + self.GOOD]))
+        for data in (warning + client_hello("evil.example"), b"\r" + self.EVIL, b" " + self.EVIL, b"G" * 40 + self.EVIL[3:],
+                     self.GOOD + b"\r" + self.EVIL, self.EVIL.replace(b".example", b".example..")):
+            self.assertFalse(self.try_bytes([data]), data[:20])
+            self.assertNotIn(b"evil", b"".join(self.received))
 
     def test_an_unfinished_request(self):
         """What looks like the beginning of a request is not passed on because it may become one."""

@@ -161,8 +161,11 @@ static void datagrams(void)
 		{ "\x80\x00\x12\x34\x56", 5, HELLO_OPAQUE }, /* RTP */
 		{ "\x16\xfe\xfd", 3, HELLO_BAD },
 		{ "\x16\xfe\xfd\0\0\0\0\0\0\0\0\0\1\x10", 14, HELLO_OPAQUE },
+		{ "\x16\xfe\xfd\0\1\0\0\0\0\0\0\0\1\1", 14, HELLO_OPAQUE }, /* encrypted */
+		{ "\x17\xfe\xfd\0\1\0\0\0\0\0\0\0\1x", 14, HELLO_OPAQUE },
+		{ "\x19\xfe\xfd\0\1\0\0\0\0\0\0\0\1x", 14, HELLO_OPAQUE }, /* with an id */
 	};
-	struct msg m = hello_for("good.example", 16384), d = { .n = 0 };
+	struct msg m = hello_for("good.example", 16384), d = { .n = 0 }, two = { .n = 0 };
 	struct hello h;
 
 	for (size_t i = 0; i < sizeof(c) / sizeof(*c); i++) {
@@ -185,6 +188,10 @@ static void datagrams(void)
 		hello_read_datagram(d.b, n, &h);
 		T_INT(h.kind, HELLO_BAD); /* cut off */
 	}
+	add(&two, "\x15\xfe\xfd\0\0\0\0\0\0\0\0\0\2\1\x5a", 15); /* a warning in front */
+	add(&two, d.b, d.n);
+	hello_read_datagram(two.b, two.n, &h);
+	T_STR(h.name, "good.example");
 }
 
 static struct hello http_of(const char *text)
@@ -229,7 +236,16 @@ static void http(void)
 		{ "OPTION", HELLO_MORE, NULL },
 		{ "SSH-2.0-OpenSSH\r\n", HELLO_OPAQUE, NULL },
 		{ "GET", HELLO_MORE, NULL },
-		{ "GETLOTSOFLETTERSWITHOUTANYENDTHATONECOULDSEE", HELLO_OPAQUE, NULL },
+		{ "GETLOTSOFLETTERSWITHOUTANYENDTHATONECOULDSEE", HELLO_BAD, NULL },
+		{ "GET http://a:x@b/ HTTP/1.1\r\nHost: a\r\n\r\n", HELLO_BAD, NULL },
+		{ "GET http://a:80@b/ HTTP/1.1\r\nHost: a\r\n\r\n", HELLO_BAD, NULL },
+		{ "GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", HELLO_BAD, NULL },
+		{ "GET / HTTP/1.1\r\nHost: a.b.:80\r\n\r\n", HELLO_HTTP, "a.b" },
+		{ "GET / HTTP/1.1\r\nHost: a.b..\r\n\r\n", HELLO_BAD, NULL },
+		{ "GET / HTTP/1.1\r\nHost: a..b\r\n\r\n", HELLO_BAD, NULL },
+		{ "GET / HTTP/1.1\r\nHost: .a\r\n\r\n", HELLO_BAD, NULL },
+		{ "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", HELLO_BAD,
+		  NULL },
 		{ "\x80\x2e\x01", HELLO_OPAQUE, NULL },
 	};
 	struct hello h;

@@ -59,6 +59,11 @@ static void requests(void)
 	} c[] = {
 		{ A B, "a b +54" },
 		{ A "\r\n\n" B, "a b +57" },
+		{ "\r" B, "b +28" },
+		{ A " \t\r" B, "a b +57" },
+		{ A "ANENDLESSMETHODTHATSOMESERVERSTAKE / HTTP/1.1\r\nHost: b\r\n\r\n",
+		  "a BAD +27" },
+		{ " \x03 binary", "OPAQUE +9" },
 		{ POST "Content-Length: 27\r\n\r\n" B A, "a a +102" }, /* a body is no request */
 		{ CHUNKED "1b\r\n" B "\r\n0\r\n\r\n" B, "a b +121" },
 		{ CHUNKED "1B;x=y\r\n" B "\r\n0;\r\nX: y\r\n\r\n" A, "a a +132" },
@@ -104,6 +109,7 @@ static size_t hello(uint8_t *out, const char *name, bool early)
 static void second_hellos(void)
 {
 	static const char change[] = "\x14\3\3\0\1\1", data[] = "\x17\3\3\0\2hi";
+	static const char warning[] = "\x15\3\1\0\2\1\x5a";
 	static const char finished[] = "\x16\3\3\0\x08\1\xf0\3\4\5\6\7\x08";
 	uint8_t b[512];
 	size_t n;
@@ -122,6 +128,11 @@ static void second_hellos(void)
 	memcpy(b + n + 6, finished, 13);
 	memcpy(b + n + 19, data, 7);
 	everywhere(b, n + 26, false, "a.b +90");
+	memcpy(b, warning, 7);
+	n = 7 + hello(b + 7, "a.b", false);
+	everywhere(b, n, false, "BAD +0");
+	everywhere(b, n, true, "BAD +0");
+	everywhere("\x15\4", 2, false, "OPAQUE +2");
 	n = hello(b, "a.b", true);
 	memcpy(b + n, data, 7);
 	n += 7 + hello(b + n + 7, "c.d", false);
