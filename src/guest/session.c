@@ -507,7 +507,7 @@ static void on_master(void *arg, int fd, uint32_t events)
 		}
 		pass_output(s, chunk, (size_t)n);
 	}
-	if (s->ended) {
+	if (s->ended && !s->emptying) { /* else session_conclude() comes here again */
 		session_finish(s);
 		return;
 	}

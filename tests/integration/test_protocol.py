@@ -6,11 +6,11 @@ import socket
 import struct
 
 from harness import ALL_MODES, unique_number
-from test_upgrade import (ARGUMENT, CODE, EXEC, EXIT, FLAGS, HELLO, NUMBER, VERSION, WireTest, field,
-                          fields, frame, hello, take_frames)
+from test_upgrade import (ARGUMENT, CODE, EXEC, EXIT, FLAGS, HELLO, NUMBER, PING, PONG, VERSION, WireTest,
+                          field, fields, frame, hello, take_frames)
 
 SIGNAL, SIGNALLED, SCOPE = 18, 16, 64
-JOINED, WHOLE = 4, 128
+TTY, JOINED, WHOLE = 1, 4, 128
 
 
 class Line:
@@ -34,22 +34,30 @@ class Line:
         self.test.addCleanup(self.outputs[stream].close)
         self.test.assertEqual(self.outputs[stream].readline(), b"ready\n")
 
+    def start_at_a_terminal(self, stream, script, flags=0):
+        body = field(FLAGS, TTY | flags) + b"".join(
+            field(ARGUMENT, w.encode() + b"\0") for w in ("sh", "-c", script))
+        self.sock.sendall(frame(EXEC, body, stream))
+
     def signal(self, stream, number, flags=0):
         body = field(NUMBER, int(number))
         self.sock.sendall(struct.pack("<IBBHI", len(body), SIGNAL, flags, 0, stream) + body)
 
-    def end(self, stream):
-        """(code, signal) of a command."""
+    def take(self, kind, stream):
+        """The body of the first frame of that kind."""
         while True:
-            for kind, body, of in self.seen:
-                if kind == EXIT and of == stream:
-                    got = fields(body)
-                    return tuple(struct.unpack("<Q", got[tag])[0] if tag in got else 0
-                                 for tag in (CODE, SIGNALLED))
+            for found, body, of in self.seen:
+                if found == kind and of == stream:
+                    return body
             chunk = self.sock.recv(65536)
             self.test.assertTrue(chunk, f"the connection ended, seen: {self.seen}")
             found, self.data = take_frames(self.data + chunk)
             self.seen += found
+
+    def end(self, stream):
+        """(code, signal) of a command."""
+        got = fields(self.take(EXIT, stream))
+        return tuple(struct.unpack("<Q", got[tag])[0] if tag in got else 0 for tag in (CODE, SIGNALLED))
 
 
 class Signals(WireTest):
@@ -114,6 +122,17 @@ class Whole(WireTest):
                    WHOLE)
         self.assertEqual(line.end(1), (3, 0))
         self.assertEqual(self.sleepers(number), [])
+
+    def test_the_same_at_a_terminal(self):
+        """Its hang-up comes while the rest is being ended. The end is told once, and not before."""
+        number = unique_number()
+        line = Line(self, self.create())
+        line.start_at_a_terminal(1, f"for i in $(seq 100); do setsid sleep {number} & done; echo ready; exit 3", WHOLE)
+        self.assertEqual(line.end(1), (3, 0))
+        self.assertEqual(self.sleepers(number), [])
+        line.sock.sendall(frame(PING, b"", 2))
+        line.take(PONG, 2)
+        self.assertEqual([of for kind, _, of in line.seen if kind == EXIT], [1])
 
     def test_without_it_they_live_on(self):
         number = unique_number()
