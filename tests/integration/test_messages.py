@@ -38,12 +38,14 @@ class FailedStarts(CordonTest):
                       ("run", "-n", box.name, "--", "true"), ("copy", f"{box.name}:/etc/passwd", ".")):
             with self.subTest(words=words):
                 self.assert_block(self.cordon(*words), box.name, f"mount: .*'{source}'",
+                                  "if you moved it yourself, name it again: cordon modify NAME --volume ",
                                   f"more: cordon logs --source system {box.name}$")
         self.assertIn(source, self.cordon("logs", "--source", "system", box.name).text)
         first = json.loads(self.cordon("logs", "--json", box.name).text.splitlines()[0])
         self.assertEqual(first["s"], "boot-error")
         self.assertEqual(json.loads(first["d"])["stage"], "mount")
-        os.mkdir(source, 0o700)
+        os.mkdir(source, 0o700)  # another directory, until a person names it
+        self.assertEqual(self.cordon("modify", box.name, "--volume", f"{source}:/m").code, 0)
         self.assertEqual(box.start().code, 0)
 
     def test_a_taken_port(self):

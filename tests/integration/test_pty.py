@@ -328,7 +328,7 @@ class Progress(CordonTest):
         self.assertEqual(box.stop().code, 0)
         for args in (("exec", box.name, "--", "echo", "he" + "re"),
                      ("run", "-n", box.name, "--", "echo", "here"),
-                     ("copy", f"{box.name}:/etc/hostname", self.dir + "/out")):
+                     ("copy", f"{box.name}:/etc/passwd", self.dir + "/out")):
             with self.subTest(args=args):
                 tty = self.terminal(*args)
                 tty.expect(self.drawn.replace("NAME", box.name))
