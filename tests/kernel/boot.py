@@ -515,6 +515,7 @@ def boot(kernel, *words):
 def listen(machine):
     """To its end; prints what all runs of tests in there counted together."""
     status, pending, counted = None, b"", collections.Counter()
+    runs, unsteady = set(), 0
     while True:
         if not select.select([machine.stdout], [], [], SILENCE_SECONDS)[0]:
             say(f"no word for {SILENCE_SECONDS} s, ended")
@@ -530,11 +531,17 @@ def listen(machine):
                 status = int(ended[1])
                 continue
             print(text, flush=True)
+            run = re.match(r"(?:ok|failed|FAILED) +\[([\w-]+)\] (\S+)", text)
+            if run:
+                runs.add(run.groups())
+            unsteady += sum(map(int, re.findall(r"^\d+ cases, .*, (\d+) unsteady$", text)))
             counts = re.fullmatch(r"(\d+ passed), (\d+ failed)(?:, (\d+ skipped))?", text)
             for number, word in (c.split() for c in counts.groups() if c) if counts else ():
                 counted[word] += int(number)
     if status is None:
         say("the machine ended before the tests did")
+    print(f"{len({test for _, test in runs})} cases, {len(runs)} runs in {len({mode for mode, _ in runs})} modes, "
+          f"{unsteady} unsteady")
     print(", ".join(f"{counted[word]} {word}" for word in ("passed", "failed", "skipped")), flush=True)
     return 1 if status is None else status
 
