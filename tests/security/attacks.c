@@ -17,6 +17,7 @@
 #include <linux/perf_event.h>
 #include <mqueue.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -1528,6 +1529,30 @@ static void attack_filters_allowed(void)
 	attach_programs();
 }
 
+/* Tables that the kernel makes for who waits, and leases of flow labels: memory and numbers of the machine. */
+static void attack_waiting(void)
+{
+	struct pollfd *set = calloc(8192, sizeof(*set));
+	struct timespec none = { 0 };
+	char sets[3][1024] = { { 0 } };
+	char label[32] = { [15] = 1, [20] = 0, [23] = 1 }; /* of ::1; get, create */
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	FAILS_WITH(EINVAL, syscall(SYS_poll, set, 4096, 0));
+	FAILS_WITH(EINVAL, syscall(SYS_poll, set, 4096 | 1ul << 32, 0));
+	FAILS_WITH(EINVAL, syscall(SYS_ppoll, set, 8192, &none, NULL, 0));
+	FAILS_WITH(EINVAL,
+		   syscall(SYS_select, 4096, sets[0], sets[1], sets[2], &(struct timeval){ 0 }));
+	FAILS_WITH(EINVAL, syscall(SYS_pselect6, 8192, sets[0], sets[1], sets[2], &none, NULL));
+	if (syscall(SYS_poll, set, 1000, 0) < 0 ||
+	    syscall(SYS_select, 1024, sets[0], NULL, NULL, &(struct timeval){ 0 }) < 0)
+		opened("nobody can wait");
+	if (fd >= 0)
+		FAILS_WITH(ENOBUFS, setsockopt(fd, IPPROTO_IPV6, 32, label, sizeof(label)));
+	close(fd);
+	free(set);
+}
+
 /* Pages that were set aside for somebody else. */
 static void attack_huge_pages(void)
 {
@@ -1760,6 +1785,7 @@ static const struct {
 	{ "hoard-processes", attack_hoard_processes },
 	{ "filters", attack_filters },
 	{ "filters-allowed", attack_filters_allowed },
+	{ "waiting", attack_waiting },
 	{ "huge-pages", attack_huge_pages },
 	{ "hoard-per-user", attack_hoard_per_user },
 	{ "hoard-in-flight", attack_hoard_in_flight },

@@ -1031,6 +1031,12 @@ class Pools(AttackTest):
 
     test_pipe_pages.modes = ("root",)
 
+    def test_tables_of_who_waits(self):
+        """Memory of poll and select, which no group counts, and leases of flow labels."""
+        self.attack(self.armed(), "waiting")
+
+    test_tables_of_who_waits.modes = ("root", "bare")
+
     def test_huge_pages(self):
         """Set aside by somebody for a program of the host."""
         setting = pathlib.Path("/proc/sys/vm/nr_hugepages")

@@ -382,7 +382,7 @@ static void shape(void)
 	}
 	printf("# %u instructions, at most %u steps where arguments do not matter\n",
 	       seccomp_filter_len, worst);
-	T_TRUE(seccomp_filter_len <= 200);
+	T_TRUE(seccomp_filter_len <= 224);
 	T_TRUE(worst <= 12);
 }
 
