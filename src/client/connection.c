@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
+#include "state/home.h"
 #include "wire/message.h"
 
 #define FRAMES_BYTES 8192 /* read at once of what pid 1 says */

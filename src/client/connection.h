@@ -8,8 +8,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "state/home.h"
 #include "wire/frame.h"
+
+struct home;
 
 struct client {
 	const struct home *home; /* borrowed; outlives us */

@@ -1,12 +1,15 @@
 /* Requests to a live sandbox's supervisor and pings to its pid 1. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
-#include "state/home.h"
-#include "state/record.h"
 #include "wire/message.h"
+
+struct home;
+struct record;
+struct spec;
 
 #define CONTROL_GRACE_DEFAULT UINT32_MAX
 

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "policy/addr.h"
 #include "spec/grammar.h"
 #include "spec/list.h"
 #include "spec/root_disk.h"

@@ -6,8 +6,9 @@
  */
 #pragma once
 
-#include "policy/addr.h"
 #include "spec/spec.h"
+
+struct cidr; /* policy/addr.h */
 
 #define CONFIG_HOST_ADDRESSES_MAX 64u /* as gateway/config.h has it */
 
