@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fdpass.h"
+#include "guest/notebook.h"
 
 #define READ_CHUNK_BYTES 8192        /* small: it stays resident in every idle sandbox */
 #define SPARE_FDS 32                 /* what the commands of a few clients take while they start */
@@ -165,6 +166,12 @@ static bool on_frame(struct connection *c, const struct frame *f)
 	case FRAME_SIGNAL:
 		if (s)
 			session_signal(s, f->flags, f->body);
+		return true;
+	case FRAME_STATE_GET:
+		notebook_get(c, f->stream);
+		return true;
+	case FRAME_STATE_PUT:
+		notebook_put(c, f->stream, f->body);
 		return true;
 	case FRAME_DETACH:
 		if (s)

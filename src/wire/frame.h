@@ -50,6 +50,9 @@ enum frame_type {
 		17, /* client: end the sandbox when its commands are over; PONG tells how many */
 	FRAME_SIGNAL =
 		18, /* client: a number for the stream's command; flags: for all it started */
+	FRAME_STATE_GET = 19, /* client: what is kept for the next client? */
+	FRAME_STATE_PUT = 20, /* client: keep this instead of the version that it names */
+	FRAME_STATE = 21,     /* guest: answer to both, with the version that is kept now */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,

@@ -62,6 +62,7 @@ enum tag {
 	TAG_OWN_MOUNT = 76,
 	TAG_OWN_DEVICE = 77,
 	TAG_ENDED = 78,
+	TAG_BLOB = 79,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -543,6 +544,32 @@ int started_decode(struct str body, uint64_t *ret_id)
 int number_decode(struct str body, uint64_t *ret)
 {
 	return one_number(body, TAG_NUMBER, ret);
+}
+
+void state_encode(struct buf *b, const struct state_message *m)
+{
+	field_put_u64(b, TAG_VERSION, m->version);
+	if (m->blob.n)
+		field_put(b, TAG_BLOB, m->blob.p, m->blob.n);
+}
+
+int state_decode(struct str body, struct state_message *ret)
+{
+	bool found = false;
+	struct field f;
+	int r;
+
+	*ret = (struct state_message){ 0 };
+	while ((r = field_next(&body, &f)) > 0) {
+		if (f.tag == TAG_VERSION) {
+			if (!field_u64(&f, &ret->version))
+				return -EPROTO;
+			found = true;
+		} else if (f.tag == TAG_BLOB) {
+			ret->blob = f.value;
+		}
+	}
+	return r < 0 || !found ? -EPROTO : 0;
 }
 
 void error_encode(struct buf *b, unsigned code, const char *text)

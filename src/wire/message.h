@@ -150,6 +150,16 @@ void boot_message_done(struct boot_message *m);
 void started_encode(struct buf *b, uint64_t id);
 MUST_USE int started_decode(struct str body, uint64_t *ret_id);
 
+/* STATE_PUT and STATE: bytes that a client leaves with pid 1 for the next one; pid 1 does not look at them.
+ * The version grows with every PUT and is 0 while nothing was put. */
+#define STATE_MAX_BYTES (4u << 20)
+struct state_message {
+	uint64_t version; /* PUT: the one to replace */
+	struct str blob;  /* borrowed from the frame */
+};
+void state_encode(struct buf *b, const struct state_message *m);
+MUST_USE int state_decode(struct str body, struct state_message *ret);
+
 /* A refusal with an error code of ours (enum err_code) and a text. */
 void error_encode(struct buf *b, unsigned code, const char *text);
 MUST_USE int error_decode(struct str body, unsigned *ret_code, const char **ret_text);

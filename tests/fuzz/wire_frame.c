@@ -10,6 +10,7 @@ static int decode(void *arg, const struct frame *f)
 	struct exec_message exec;
 	struct boot_message boot;
 	struct exit_message end;
+	struct state_message state;
 	struct hello hello;
 	struct usage_message usage;
 	uint64_t number;
@@ -22,6 +23,7 @@ static int decode(void *arg, const struct frame *f)
 	if (boot_decode(f->body, &boot) == 0)
 		boot_message_done(&boot);
 	IGNORE(exit_decode(f->body, &end));
+	IGNORE(state_decode(f->body, &state));
 	IGNORE(hello_decode(f->body, &hello) == 0 && hello_agree(&hello));
 	IGNORE(started_decode(f->body, &number));
 	IGNORE(number_decode(f->body, &number));

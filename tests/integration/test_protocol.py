@@ -6,8 +6,8 @@ import socket
 import struct
 
 from harness import ALL_MODES, unique_number
-from test_upgrade import (ARGUMENT, CODE, EXEC, EXIT, FLAGS, HELLO, NUMBER, PING, PONG, VERSION, WireTest,
-                          field, fields, frame, hello, take_frames)
+from test_upgrade import (ARGUMENT, CODE, ERROR, EXEC, EXIT, FLAGS, HELLO, NUMBER, PING, PONG, TEXT, VERSION,
+                          WireTest, field, fields, frame, hello, take_frames)
 
 SIGNAL, SIGNALLED, SCOPE = 18, 16, 64
 TTY, JOINED, WHOLE = 1, 4, 128
@@ -109,6 +109,75 @@ class Signals(WireTest):
         line.signal(1, signal.SIGTERM)
         self.assertEqual(line.end(1), (0, signal.SIGTERM))
         self.assertEqual(len(self.sleepers(numbers[2])), 1)
+
+
+class State(WireTest):
+    """Bytes that one client leaves for the next."""
+
+    GET, PUT, STATE, BLOB = 19, 20, 21, 79
+
+    def ask(self, sock, request):
+        sock.sendall(request)
+        kinds = {self.STATE, ERROR}
+        seen, data = [], b""
+        while not any(kind in kinds for kind, _, _ in seen):
+            chunk = sock.recv(1 << 20)
+            self.assertTrue(chunk, "the connection ended")
+            found, data = take_frames(data + chunk)
+            seen += found
+        kind, body, stream = next(f for f in seen if f[0] in kinds)
+        self.assertEqual(stream, 5)
+        got = fields(body)
+        if kind == ERROR:
+            return got[TEXT].rstrip(b"\0").decode()
+        return struct.unpack("<Q", got[VERSION])[0], got.get(self.BLOB, b"")
+
+    def get(self, sock):
+        return self.ask(sock, frame(self.GET, b"", 5))
+
+    def put(self, sock, version, blob):
+        return self.ask(sock, frame(self.PUT, field(VERSION, version) + field(self.BLOB, blob), 5))
+
+    def greeted(self, box):
+        sock = self.connect(box)
+        sock.sendall(hello(2, 1))
+        return sock
+
+    def test_what_one_client_puts_the_next_one_gets(self):
+        box = self.create()
+        first = self.greeted(box)
+        self.assertEqual(self.get(first), (0, b""))
+        self.assertEqual(self.put(first, 0, b"any \0 bytes"), (1, b""))
+        first.close()
+        second = self.greeted(box)
+        self.assertEqual(self.get(second), (1, b"any \0 bytes"))
+        self.assertEqual(self.put(second, 1, b""), (2, b""))
+        self.assertEqual(self.get(second), (2, b""))
+
+    def test_of_two_that_change_it_one_was_late(self):
+        box = self.create()
+        one, other = self.greeted(box), self.greeted(box)
+        self.assertEqual(self.put(one, 0, b"one"), (1, b""))
+        self.assertEqual(self.put(other, 0, b"other"), "the state was changed meanwhile")
+        self.assertEqual(self.get(other), (1, b"one"))
+
+    def test_its_size_is_bounded(self):
+        box = self.create()
+        sock = self.greeted(box)
+        most = os.urandom(4 << 20)
+        self.assertEqual(self.put(sock, 0, most + b"x"), "the state is larger than 4 MiB")
+        self.assertEqual(self.put(sock, 0, most), (1, b""))
+        self.assertEqual(self.get(sock), (1, most))
+        for version in range(1, 20):  # what is replaced is given back
+            self.assertEqual(self.put(sock, version, most), (version + 1, b""))
+        self.assertLess(box.pid1().rss_kib, 24 << 10)
+
+    def test_it_ends_with_the_boot(self):
+        box = self.create()
+        self.assertEqual(self.put(self.greeted(box), 0, b"kept"), (1, b""))
+        self.assertEqual(box.stop().code, 0)
+        self.assertEqual(box.start().code, 0)
+        self.assertEqual(self.get(self.greeted(box)), (0, b""))
 
 
 class Whole(WireTest):

@@ -1,0 +1,56 @@
+#include "guest/notebook.h"
+
+#include "base/cleanup.h"
+
+static void answer(struct connection *c, uint32_t stream, struct str blob)
+{
+	AUTO_BUF b = BUF_INIT(STATE_MAX_BYTES + 64);
+
+	state_encode(&b, &(struct state_message){ c->guest->notebook_version, blob });
+	connection_send(c, FRAME_STATE, 0, stream, b.p, b.n);
+}
+
+static void refuse(struct connection *c, uint32_t stream, enum err_code code, const char *text)
+{
+	AUTO_BUF b = BUF_INIT(512);
+
+	error_encode(&b, (unsigned)code, text);
+	connection_send(c, FRAME_ERROR, 0, stream, b.p, b.n);
+}
+
+void notebook_get(struct connection *c, uint32_t stream)
+{
+	const struct buf *kept = &c->guest->notebook;
+
+	answer(c, stream, (struct str){ kept->p, kept->n });
+}
+
+void notebook_put(struct connection *c, uint32_t stream, struct str body)
+{
+	struct guest *g = c->guest;
+	struct state_message m;
+	AUTO_BUF fresh = BUF_INIT(STATE_MAX_BYTES);
+
+	if (state_decode(body, &m) < 0) {
+		refuse(c, stream, ERR_PROTOCOL, "bad state message");
+		return;
+	}
+	if (m.blob.n > STATE_MAX_BYTES) {
+		refuse(c, stream, ERR_LIMIT, "the state is larger than 4 MiB");
+		return;
+	}
+	if (m.version != g->notebook_version) {
+		refuse(c, stream, ERR_BUSY, "the state was changed meanwhile");
+		return;
+	}
+	buf_add(&fresh, m.blob.p, m.blob.n);
+	if (buf_failed(&fresh)) { /* the old state stays */
+		refuse(c, stream, ERR_LIMIT, "no memory for the state");
+		return;
+	}
+	buf_done(&g->notebook);
+	g->notebook = fresh;
+	buf_init(&fresh, 0); /* handed over */
+	g->notebook_version++;
+	answer(c, stream, (struct str){ 0 });
+}
