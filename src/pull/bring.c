@@ -10,17 +10,18 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "pull/command.h"
-#include "pull/depot.h"
 #include "pull/flat.h"
 #include "pull/load.h"
 #include "pull/pull.h"
 #include "pull/save.h"
 #include "pull/say.h"
 #include "pull/settings.h"
+#include "pull/store.h"
 
 /* --- pull ----------------------------------------------------------------------------------- */
 
-static int pull_one(const struct options *o, const struct depot *d, bool *ret_cached, struct err *e)
+static int pull_one(const struct options *o, const struct store *store, bool *ret_cached,
+		    struct err *e)
 {
 	const struct pull_options po = {
 		.registry = { .insecure = o->insecure,
@@ -36,9 +37,9 @@ static int pull_one(const struct options *o, const struct depot *d, bool *ret_ca
 
 	if (o->ca_certs && access(o->ca_certs, R_OK) < 0)
 		return err_sys(e, errno, "--ca-certs: read '%s'", o->ca_certs);
-	if (settings_read(d->home_fd, &s, e) < 0)
+	if (settings_read(store->home_fd, &s, e) < 0)
 		return -1;
-	r = pull_image(d, &s, o->arg[0], &po, ret_cached, e);
+	r = pull_image(store, &s, o->arg[0], &po, ret_cached, e);
 	settings_done(&s);
 	return r;
 }
@@ -47,15 +48,15 @@ int run_pull(const struct options *o, struct err *e)
 {
 	uint64_t since_ns = clock_mono_ns();
 	bool cached = false;
-	struct depot d;
+	struct store store;
 	int r;
 
-	if (depot_open(o->home, &d, e) < 0)
+	if (store_open(o->home, &store, e) < 0)
 		return -1;
 	curl_global_init(CURL_GLOBAL_DEFAULT);
-	r = pull_one(o, &d, &cached, e);
+	r = pull_one(o, &store, &cached, e);
 	curl_global_cleanup();
-	depot_done(&d);
+	store_done(&store);
 	if (r < 0 && !o->quiet)
 		say_failed("Pulling", o->arg[0]);
 	else if (r == 0 && !o->quiet)
@@ -71,20 +72,20 @@ int run_flatten(const struct options *o, struct err *e)
 	uint64_t since_ns = clock_mono_ns(), mib;
 	struct image_record record;
 	bool cached = false;
-	struct depot d;
+	struct store store;
 	int r;
 
-	if (depot_open(o->home, &d, e) < 0)
+	if (store_open(o->home, &store, e) < 0)
 		return -1;
-	r = image_store_find(d.home_fd, o->arg[0], &record, e);
+	r = image_store_find(store.home_fd, o->arg[0], &record, e);
 	if (r == 0) {
-		cached = image_store_flat(d.home_fd, &record, &mib) > 0;
-		r = flat_make(&d, o->home, &record, e);
+		cached = image_store_flat(store.home_fd, &record, &mib) > 0;
+		r = flat_make(&store, o->home, &record, e);
 		if (r < 0)
 			err_wrap(e, "image '%s'", o->arg[0]);
 		image_record_done(&record);
 	}
-	depot_done(&d);
+	store_done(&store);
 	if (r == 0 && !o->quiet)
 		say_done("Flattened", o->arg[0], cached ? "already cached" : NULL,
 			 clock_mono_ns() - since_ns);
@@ -115,7 +116,7 @@ int run_load(const struct options *o, struct err *e)
 		.report_arg = &since_ns,
 	};
 	AUTO_FD input = -1;
-	struct depot d;
+	struct store store;
 	int r;
 
 	if (o->input) {
@@ -127,10 +128,10 @@ int run_load(const struct options *o, struct err *e)
 		err_set(e, ERR_INVALID, "an archive cannot be read from a terminal");
 		return err_hint(e, "name it with --input FILE");
 	}
-	if (depot_open(o->home, &d, e) < 0)
+	if (store_open(o->home, &store, e) < 0)
 		return -1;
-	r = load_archive(&d, &lo, e);
-	depot_done(&d);
+	r = load_archive(&store, &lo, e);
+	store_done(&store);
 	if (r < 0)
 		err_wrap(e, "load '%s'", o->input ? o->input : "stdin");
 	return r;
@@ -180,7 +181,7 @@ int run_save(const struct options *o, struct err *e)
 {
 	uint64_t since_ns = clock_mono_ns();
 	enum save_format format = SAVE_DOCKER;
-	struct depot d;
+	struct store store;
 	int r;
 
 	if (save_format(o, &format, e) < 0)
@@ -189,11 +190,11 @@ int run_save(const struct options *o, struct err *e)
 		err_set(e, ERR_INVALID, "an archive is not for a terminal");
 		return err_hint(e, "name a file with --output FILE, or redirect stdout");
 	}
-	if (depot_open(o->home, &d, e) < 0) /* the lock keeps what we read in place */
+	if (store_open(o->home, &store, e) < 0) /* the lock keeps what we read in place */
 		return -1;
-	r = o->output ? save_to_file(o, d.home_fd, format, e)
-		      : save_images(d.home_fd, o->arg, o->n_args, format, STDOUT_FILENO, e);
-	depot_done(&d);
+	r = o->output ? save_to_file(o, store.home_fd, format, e)
+		      : save_images(store.home_fd, o->arg, o->n_args, format, STDOUT_FILENO, e);
+	store_done(&store);
 	if (r == 0 && o->output && !o->quiet)
 		say_done("Saved", o->output, NULL, clock_mono_ns() - since_ns);
 	return r;

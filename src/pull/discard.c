@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "image/store.h"
 #include "pull/command.h"
-#include "pull/depot.h"
 #include "pull/say.h"
+#include "pull/store.h"
 #include "pull/sweep.h"
 #include "pull/usage.h"
 
@@ -22,14 +22,14 @@
 /* --- remove --------------------------------------------------------------------------------- */
 
 /* A damaged record can be removed too; what it refers to is found by the sweep. */
-static int check_unused(const struct depot *d, const struct usage *u, const char *reference,
+static int check_unused(const struct store *store, const struct usage *u, const char *reference,
 			struct err *e)
 {
 	AUTO_BUF names = BUF_INIT(ERR_MSG_BYTES);
 	struct image_record r;
 	bool used;
 
-	if (image_store_find(d->home_fd, reference, &r, e) < 0)
+	if (image_store_find(store->home_fd, reference, &r, e) < 0)
 		return e->code == ERR_NOT_FOUND || !e->hint ? -1 : 0;
 	used = usage_of(u, r.manifest_digest, &names);
 	image_record_done(&r);
@@ -38,15 +38,15 @@ static int check_unused(const struct depot *d, const struct usage *u, const char
 	return 0;
 }
 
-static int remove_one(const struct depot *d, const struct usage *u, const char *reference,
+static int remove_one(const struct store *store, const struct usage *u, const char *reference,
 		      bool force, struct err *e)
 {
 	char path[IMAGE_PATH_BYTES];
 
 	if (image_record_path(reference, path, e) < 0 ||
-	    (!force && check_unused(d, u, reference, e) < 0))
+	    (!force && check_unused(store, u, reference, e) < 0))
 		return -1;
-	if (unlinkat(d->home_fd, path, 0) == 0)
+	if (unlinkat(store->home_fd, path, 0) == 0)
 		return 0;
 	if (errno == ENOENT)
 		return err_set(e, ERR_NOT_FOUND, "image not found: %s", reference);
@@ -54,31 +54,31 @@ static int remove_one(const struct depot *d, const struct usage *u, const char *
 }
 
 /* Content goes when nobody is adding any; else the next removal takes it along. */
-static void sweep_if_idle(const struct depot *d)
+static void sweep_if_idle(const struct store *store)
 {
 	struct sweep_result ignored = { 0 };
 	struct err e;
 
-	if (depot_try_exclusive(d) && sweep(d, false, &ignored, &e) < 0)
+	if (store_try_exclusive(store) && sweep(store, false, &ignored, &e) < 0)
 		say_warning("%s", e.msg);
 }
 
 int run_remove(const struct options *o, struct err *e)
 {
 	struct usage u;
-	struct depot d;
+	struct store store;
 	size_t failed = 0;
 
-	if (depot_open(o->home, &d, e) < 0)
+	if (store_open(o->home, &store, e) < 0)
 		return -1;
-	if (usage_read(d.home_fd, &u, e) < 0) {
-		depot_done(&d);
+	if (usage_read(store.home_fd, &u, e) < 0) {
+		store_done(&store);
 		return -1;
 	}
 	for (size_t i = 0; i < o->n_args; i++) {
 		struct err one;
 
-		if (remove_one(&d, &u, o->arg[i], o->force, &one) == 0) {
+		if (remove_one(&store, &u, o->arg[i], o->force, &one) == 0) {
 			if (!o->quiet)
 				say_done("Removed", o->arg[i], NULL, 0);
 			continue;
@@ -88,9 +88,9 @@ int run_remove(const struct options *o, struct err *e)
 			say_error(&one);
 	}
 	if (failed < o->n_args)
-		sweep_if_idle(&d);
+		sweep_if_idle(&store);
 	usage_done(&u);
-	depot_done(&d);
+	store_done(&store);
 	if (failed == 0)
 		return 0;
 	e->code = ERR_NONE;
@@ -116,12 +116,12 @@ static int confirm(bool *ret_agreed, struct err *e)
 	return 0;
 }
 
-static int wait_exclusive(const struct depot *d, struct err *e)
+static int wait_exclusive(const struct store *store, struct err *e)
 {
 	const struct timespec pause = { 0, (long)PRUNE_RETRY_NS };
 	uint64_t until_ns = clock_mono_ns() + PRUNE_WAIT_NS;
 
-	while (!depot_try_exclusive(d)) {
+	while (!store_try_exclusive(store)) {
 		if (clock_mono_ns() > until_ns)
 			return err_set(e, ERR_BUSY,
 				       "the image store is in use: a pull, load or create");
@@ -160,7 +160,7 @@ static int print_result(const struct options *o, const struct sweep_result *s, b
 int run_prune(const struct options *o, struct err *e)
 {
 	struct sweep_result s = { 0 };
-	struct depot d;
+	struct store store;
 	bool agreed = o->yes;
 	bool json;
 	int r;
@@ -172,13 +172,13 @@ int run_prune(const struct options *o, struct err *e)
 			fputs("Nothing was removed.\n", stderr);
 		return 0;
 	}
-	if (depot_open(o->home, &d, e) < 0)
+	if (store_open(o->home, &store, e) < 0)
 		return -1;
-	r = wait_exclusive(&d, e);
+	r = wait_exclusive(&store, e);
 	if (r == 0)
-		r = sweep_references(&d, &s, e);
+		r = sweep_references(&store, &s, e);
 	if (r == 0)
-		r = sweep(&d, true, &s, e);
-	depot_done(&d);
+		r = sweep(&store, true, &s, e);
+	store_done(&store);
 	return r < 0 ? -1 : print_result(o, &s, json, e);
 }

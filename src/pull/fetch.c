@@ -9,9 +9,9 @@
 #define BUSY_PAUSE_MS 50 /* between looks at a blob that another process is fetching */
 #define EXTRA_MAX 16
 
-int fetch_init(struct fetch *f, const struct depot *d, struct registry *r, struct err *e)
+int fetch_init(struct fetch *f, const struct store *store, struct registry *r, struct err *e)
 {
-	*f = (struct fetch){ .depot = d, .registry = r, .multi = curl_multi_init() };
+	*f = (struct fetch){ .store = store, .registry = r, .multi = curl_multi_init() };
 	return f->multi ? 0 : err_set(e, ERR_SYSTEM, "no memory for transfers");
 }
 
@@ -96,12 +96,12 @@ static int begin_attempt(struct fetch *f, struct fetch_job *j, struct err *e)
 {
 	bool busy;
 
-	if (depot_has_blob(f->depot, j->digest, j->size_bytes)) {
+	if (store_has_blob(f->store, j->digest, j->size_bytes)) {
 		j->state = FETCH_DONE;
 		j->done_bytes = j->size_bytes;
 		return 0;
 	}
-	if (blob_part_open(f->depot, j->digest, &j->part, &busy, e) < 0)
+	if (blob_part_open(f->store, j->digest, &j->part, &busy, e) < 0)
 		return -1;
 	if (busy) {
 		j->part.fd = -1;
@@ -141,7 +141,7 @@ static int complete(struct fetch *f, struct fetch_job *j, struct err *e)
 		retry_in(j, REGISTRY_PAUSE_MS);
 		return 0;
 	}
-	if (blob_part_commit(f->depot, &j->part, j->size_bytes, e) == 0) {
+	if (blob_part_commit(f->store, &j->part, j->size_bytes, e) == 0) {
 		end_attempt(f, j);
 		j->state = FETCH_DONE;
 		return 0;

@@ -10,8 +10,8 @@
 #include <poll.h>
 
 #include "base/err.h"
-#include "pull/depot.h"
 #include "pull/registry.h"
+#include "pull/store.h"
 
 #define FETCH_PARALLEL_MAX 4u /* more from one registry is impolite, and rarely faster */
 
@@ -34,14 +34,15 @@ struct fetch_job {
 };
 
 struct fetch {
-	const struct depot *depot;
+	const struct store *store;
 	struct registry *registry;
 	CURLM *multi;
 	struct fetch_job *job;
 	size_t n_jobs;
 };
 
-MUST_USE int fetch_init(struct fetch *f, const struct depot *d, struct registry *r, struct err *e);
+MUST_USE int fetch_init(struct fetch *f, const struct store *store, struct registry *r,
+			struct err *e);
 /* ENDPOINT is where to begin; the ones after it are tried when it fails. Call before advancing. */
 void fetch_add(struct fetch *f, const char *digest, uint64_t size_bytes, size_t endpoint);
 /* Does what can be done without waiting. *RET_DONE when all blobs are in the store. */

@@ -36,7 +36,7 @@
 #define RETRY_NS (20 * NS_PER_MS)
 
 struct workshop {
-	const struct depot *depot;
+	const struct store *store;
 	const struct image_record *image;
 	char hex[DIGEST_HEX_CHARS + 1];
 	char name[DIGEST_HEX_CHARS + sizeof(WORKSHOP_SUFFIX)];
@@ -53,7 +53,7 @@ static void pause_a_moment(void)
 
 static bool is_made(const struct workshop *w)
 {
-	return faccessat(w->depot->flat_fd, w->hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(w->store->flat_fd, w->hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* --- how large ------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 	for (size_t i = 0; i < w->image->n_layers; i++) {
 		struct image_layer_info info;
 
-		if (image_store_layer_info(w->depot->home_fd, w->image->layer[i].digest, &info, e) <
+		if (image_store_layer_info(w->store->home_fd, w->image->layer[i].digest, &info, e) <
 		    0)
 			return -1;
 		if (info.disk_bytes < info.tar_bytes) /* small blocks, or compressed ones */
@@ -129,7 +129,7 @@ static int fill(const struct workshop *w, int mount, struct err *e)
 	AUTO_BUF list = BUF_INIT(IMAGE_LAYERS_MAX * (DIGEST_HEX_CHARS + 1) + 1);
 	AUTO_FD root = -1;
 	struct worker_job job = {
-		.op = "merge", .in_fd = w->depot->layers_fd, .out_fd = -1, .dir_fd = mount
+		.op = "merge", .in_fd = w->store->layers_fd, .out_fd = -1, .dir_fd = mount
 	};
 
 	for (size_t i = 0; i < w->image->n_layers; i++)
@@ -185,8 +185,8 @@ static int build(const struct workshop *w, struct err *e)
 	file = openat(w->dir, DISK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (file < 0 || wait_unmounted(file, e) < 0)
 		return file < 0 ? err_sys(e, errno, "open it") : -1;
-	if (fsync(file) < 0 || renameat(w->dir, DISK_FILE, w->depot->flat_fd, w->hex) < 0 ||
-	    fsync(w->depot->flat_fd) < 0)
+	if (fsync(file) < 0 || renameat(w->dir, DISK_FILE, w->store->flat_fd, w->hex) < 0 ||
+	    fsync(w->store->flat_fd) < 0)
 		return err_sys(e, errno, "put it in place");
 	return 0;
 }
@@ -199,11 +199,11 @@ static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 	struct stat ours, theirs;
 	AUTO_FD fd = -1;
 
-	if (mkdirat(w->depot->tmp_fd, w->name, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(w->store->tmp_fd, w->name, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make room in the image store");
-	fd = openat(w->depot->tmp_fd, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(w->store->tmp_fd, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	*ret_busy = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
-		    fstatat(w->depot->tmp_fd, w->name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    fstatat(w->store->tmp_fd, w->name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    ours.st_ino != theirs.st_ino;
 	if (*ret_busy)
 		return 0;
@@ -229,13 +229,14 @@ static int make_once(struct workshop *w, struct err *e)
 	if (busy)
 		return 0;
 	r = is_made(w) ? 0 : build(w, e); /* finished between our look and our lock */
-	IGNORE(depot_remove_tmp(w->depot, w->name, &ignored));
+	IGNORE(store_remove_tmp(w->store, w->name, &ignored));
 	return r;
 }
 
-int flat_make(const struct depot *d, const char *home, const struct image_record *r, struct err *e)
+int flat_make(const struct store *store, const char *home, const struct image_record *r,
+	      struct err *e)
 {
-	struct workshop w = { .depot = d, .image = r, .dir = -1 };
+	struct workshop w = { .store = store, .image = r, .dir = -1 };
 	int rc;
 
 	if (r->n_layers == 0)

@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 #include "image/store.h"
-#include "pull/depot.h"
+#include "pull/store.h"
 
-/* Returns at once when it is there; waits while somebody else makes it. HOME is D's path. */
-MUST_USE int flat_make(const struct depot *d, const char *home, const struct image_record *r,
+/* Returns at once when it is there; waits while somebody else makes it. HOME is STORE's path. */
+MUST_USE int flat_make(const struct store *store, const char *home, const struct image_record *r,
 		       struct err *e);

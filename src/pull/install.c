@@ -26,11 +26,11 @@ static int check_platform(const struct image_config *c, struct err *e)
 		       os, architecture, IMAGE_OS, IMAGE_ARCHITECTURE);
 }
 
-int install_read_config(const struct depot *d, struct install *i, struct err *e)
+int install_read_config(const struct store *store, struct install *i, struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(IMAGE_CONFIG_MAX_BYTES);
 
-	if (depot_read_blob(d, i->manifest.config.digest, &text, e) < 0 ||
+	if (store_read_blob(store, i->manifest.config.digest, &text, e) < 0 ||
 	    image_config_parse(buf_str(&text), text.n, &i->config, e) < 0)
 		return -1;
 	if (i->config.diff_ids.n != i->manifest.n_items)
@@ -46,12 +46,12 @@ void install_add_layers(const struct install *i, struct layers *l)
 			   i->manifest.item[k].size_bytes);
 }
 
-static int add_up_sizes(const struct depot *d, struct image_record *r, struct err *e)
+static int add_up_sizes(const struct store *store, struct image_record *r, struct err *e)
 {
 	for (size_t i = 0; i < r->n_layers; i++) {
 		struct image_layer_info info;
 
-		if (image_store_layer_info(d->home_fd, r->layer[i].digest, &info, e) < 0)
+		if (image_store_layer_info(store->home_fd, r->layer[i].digest, &info, e) < 0)
 			return -1;
 		r->size_bytes += image_layer_comes_again(r, i) ? 0 : info.disk_bytes;
 	}
@@ -59,7 +59,7 @@ static int add_up_sizes(const struct depot *d, struct image_record *r, struct er
 }
 
 /* What every create from it would have to find out again. */
-static int put_passed(const struct depot *d, const struct image_record *r, struct err *e)
+static int put_passed(const struct store *store, const struct image_record *r, struct err *e)
 {
 	AUTO_FREE struct image_passed *found = xcalloc(IMAGE_PASSED_MAX, sizeof(*found));
 	AUTO_BUF text = BUF_INIT(IMAGE_PASSED_MAX_BYTES);
@@ -71,7 +71,7 @@ static int put_passed(const struct depot *d, const struct image_record *r, struc
 
 	if (r->n_layers == 0)
 		return 0; /* nothing can be created from it */
-	result = image_store_open_layers(d->home_fd, r, fd, &n, &named, e);
+	result = image_store_open_layers(store->home_fd, r, fd, &n, &named, e);
 	if (result == 0)
 		image_passed_write(found, image_passed_find(fd, n, found), &text);
 	for (size_t i = 0; i < n; i++)
@@ -79,26 +79,26 @@ static int put_passed(const struct depot *d, const struct image_record *r, struc
 	if (result < 0)
 		return -1;
 	image_passed_path(r, path);
-	result = io_replace_file(d->home_fd, path, buf_str(&text), text.n, 0600);
+	result = io_replace_file(store->home_fd, path, buf_str(&text), text.n, 0600);
 	return result < 0 ? err_sys(e, -result, "write '%s'", path) : 0;
 }
 
-int install_put_record(const struct depot *d, const struct install *i, const char *reference,
+int install_put_record(const struct store *store, const struct install *i, const char *reference,
 		       struct err *e)
 {
 	struct image_record r;
 	int result;
 
 	/* from what is in the store, as every later reader will see it */
-	if (image_store_find_digest(d->home_fd, i->manifest_digest, &r, e) < 0)
+	if (image_store_find_digest(store->home_fd, i->manifest_digest, &r, e) < 0)
 		return -1;
 	r.reference = xstrdup(reference);
 	r.created_at_ns = clock_real_ns();
-	result = add_up_sizes(d, &r, e);
+	result = add_up_sizes(store, &r, e);
 	if (result == 0)
-		result = put_passed(d, &r, e);
+		result = put_passed(store, &r, e);
 	if (result == 0)
-		result = depot_put_record(d, &r, e);
+		result = store_put_record(store, &r, e);
 	image_record_done(&r);
 	return result;
 }

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "image/config.h"
 #include "image/manifest.h"
-#include "pull/depot.h"
 #include "pull/layers.h"
+#include "pull/store.h"
 
 struct install {
 	char manifest_digest[DIGEST_BYTES];
@@ -19,8 +19,8 @@ struct install {
 void install_done(struct install *i);
 /* Reads the configuration from the store and checks that it and the manifest belong together and
  * to this machine. */
-MUST_USE int install_read_config(const struct depot *d, struct install *i, struct err *e);
+MUST_USE int install_read_config(const struct store *store, struct install *i, struct err *e);
 void install_add_layers(const struct install *i, struct layers *l);
 /* All layers must be ready. */
-MUST_USE int install_put_record(const struct depot *d, const struct install *i,
+MUST_USE int install_put_record(const struct store *store, const struct install *i,
 				const char *reference, struct err *e);

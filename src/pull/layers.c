@@ -17,11 +17,11 @@ static void tmp_name(const struct layer_job *j, char out[IMAGE_PATH_BYTES])
 	snprintf(out, IMAGE_PATH_BYTES, "%s.layer", digest_hex(j->digest));
 }
 
-void layers_init(struct layers *l, const struct depot *d)
+void layers_init(struct layers *l, const struct store *store)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	*l = (struct layers){ .depot = d };
+	*l = (struct layers){ .store = store };
 	allowance_init(&l->left);
 	l->parallel = cpus < 1                     ? 1
 		      : cpus > LAYERS_PARALLEL_MAX ? LAYERS_PARALLEL_MAX
@@ -56,7 +56,7 @@ static int check_diff_id(const struct layer_job *j, const char *got, struct err 
 /* A tree that is there already must be the one this image means. */
 static int use_present(struct layers *l, struct layer_job *j, struct err *e)
 {
-	if (image_store_layer_info(l->depot->home_fd, j->digest, &j->info, e) < 0)
+	if (image_store_layer_info(l->store->home_fd, j->digest, &j->info, e) < 0)
 		return -1;
 	j->state = LAYER_READY;
 	if (check_diff_id(j, j->info.diff_id, e) < 0)
@@ -73,11 +73,11 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 	AUTO_FD fd = -1;
 
 	tmp_name(j, name);
-	if (mkdirat(l->depot->tmp_fd, name, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(l->store->tmp_fd, name, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make room for layer %s", j->digest);
-	fd = openat(l->depot->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(l->store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	j->wait = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
-		  fstatat(l->depot->tmp_fd, name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||
+		  fstatat(l->store->tmp_fd, name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||
 		  ours.st_ino != theirs.st_ino;
 	if (j->wait)
 		return 0;
@@ -98,22 +98,22 @@ static int start(struct layers *l, struct layer_job *j, struct err *e)
 	AUTO_FD blob = -1;
 	struct worker_job job = { .op = "unpack", .out_fd = -1 };
 
-	if (depot_has_layer(l->depot, j->digest))
+	if (store_has_layer(l->store, j->digest))
 		return use_present(l, j, e);
 	if (claim(l, j, e) < 0)
 		return -1;
 	if (j->wait)
 		return 0;
-	if (depot_has_layer(l->depot, j->digest)) { /* finished between our look and our lock */
+	if (store_has_layer(l->store, j->digest)) { /* finished between our look and our lock */
 		struct err ignored;
 		char name[IMAGE_PATH_BYTES];
 
 		tmp_name(j, name);
-		IGNORE(depot_remove_tmp(l->depot, name, &ignored)); /* swept up later otherwise */
+		IGNORE(store_remove_tmp(l->store, name, &ignored)); /* swept up later otherwise */
 		fd_closep(&j->tmp_fd);
 		return use_present(l, j, e);
 	}
-	blob = openat(l->depot->blobs_fd, digest_hex(j->digest), O_RDONLY | O_CLOEXEC);
+	blob = openat(l->store->blobs_fd, digest_hex(j->digest), O_RDONLY | O_CLOEXEC);
 	if (blob < 0)
 		return err_sys(e, errno, "open layer %s", j->digest);
 	allowance_write(&l->left, &arg);
@@ -166,17 +166,17 @@ static int publish(struct layers *l, struct err *e)
 
 		if (j->state != LAYER_UNPACKED)
 			continue;
-		if (!synced && syncfs(l->depot->layers_fd) < 0)
+		if (!synced && syncfs(l->store->layers_fd) < 0)
 			return err_sys(e, errno, "write layers to disk");
 		synced = true;
 		tmp_name(j, name);
-		if (renameat(l->depot->tmp_fd, name, l->depot->layers_fd, digest_hex(j->digest)) <
+		if (renameat(l->store->tmp_fd, name, l->store->layers_fd, digest_hex(j->digest)) <
 		    0)
 			return err_sys(e, errno, "put layer %s in place", j->digest);
 		fd_closep(&j->tmp_fd);
 		j->state = LAYER_READY;
 	}
-	if (synced && fsync(l->depot->layers_fd) < 0)
+	if (synced && fsync(l->store->layers_fd) < 0)
 		return err_sys(e, errno, "write layers to disk");
 	return 0;
 }
@@ -243,7 +243,7 @@ void layers_done(struct layers *l)
 			worker_stop(&j->worker);
 		if (j->tmp_fd >= 0) {
 			tmp_name(j, name);
-			IGNORE(depot_remove_tmp(l->depot, name, &ignored));
+			IGNORE(store_remove_tmp(l->store, name, &ignored));
 			fd_closep(&j->tmp_fd);
 		}
 	}

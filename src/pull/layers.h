@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "pull/allowance.h"
-#include "pull/depot.h"
+#include "pull/store.h"
 #include "pull/worker.h"
 
 #define LAYERS_PARALLEL_MAX 4u /* more workers than that wait for the disk */
@@ -32,14 +32,14 @@ struct layer_job {
 };
 
 struct layers {
-	const struct depot *depot;
+	const struct store *store;
 	struct layer_job *job;
 	size_t n_jobs;
 	unsigned parallel;
 	struct allowance left; /* after the layers that are ready or unpacked */
 };
 
-void layers_init(struct layers *l, const struct depot *d);
+void layers_init(struct layers *l, const struct store *store);
 /* The blob must be in the store. The same layer may be added twice. */
 void layers_add(struct layers *l, const char *digest, const char *diff_id, uint64_t blob_bytes);
 /* Starts, collects and publishes what can be without waiting. *RET_READY when all are. */

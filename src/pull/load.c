@@ -39,7 +39,7 @@ struct staged {
 };
 
 struct load {
-	const struct depot *depot;
+	const struct store *store;
 	const struct load_options *options;
 	int dir_fd; /* the staging directory, locked */
 	char dir_name[32];
@@ -61,13 +61,13 @@ static int make_staging(struct load *l, struct err *e)
 		if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
 			return err_sys(e, errno, "get a random name");
 		snprintf(l->dir_name, sizeof(l->dir_name), "load-%llx", (unsigned long long)tag);
-		if (mkdirat(l->depot->tmp_fd, l->dir_name, 0700) < 0)
+		if (mkdirat(l->store->tmp_fd, l->dir_name, 0700) < 0)
 			return err_sys(e, errno, "make room in the image store");
-		l->dir_fd = openat(l->depot->tmp_fd, l->dir_name,
+		l->dir_fd = openat(l->store->tmp_fd, l->dir_name,
 				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (l->dir_fd >= 0 && flock(l->dir_fd, LOCK_EX) == 0 &&
 		    fstat(l->dir_fd, &ours) == 0 &&
-		    fstatat(l->depot->tmp_fd, l->dir_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    fstatat(l->store->tmp_fd, l->dir_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    ours.st_ino == theirs.st_ino)
 			return 0;
 		fd_closep(
@@ -150,7 +150,7 @@ static int adopt(struct load *l, const char *name, const char *want, struct stag
 		return err_set(e, ERR_INVALID, "the archive lacks '%.200s'", name);
 	if (!s->digest[0]) {
 		snprintf(number, sizeof(number), "%u", s->number);
-		if (depot_adopt_blob(l->depot, l->dir_fd, number, want, s->digest, &s->size_bytes,
+		if (store_adopt_blob(l->store, l->dir_fd, number, want, s->digest, &s->size_bytes,
 				     e) < 0) {
 			s->digest[0] = '\0';
 			return err_wrap(e, "'%.200s'", name);
@@ -186,7 +186,7 @@ static int read_small(struct load *l, const char *name, size_t max, struct json_
 static int put_one_record(struct load *l, const struct install *i, const char *reference,
 			  struct err *e)
 {
-	if (install_put_record(l->depot, i, reference, e) < 0)
+	if (install_put_record(l->store, i, reference, e) < 0)
 		return -1;
 	l->options->report(reference, l->options->report_arg);
 	return 0;
@@ -213,9 +213,9 @@ static int finish_image(struct load *l, struct install *i, const struct image_st
 	struct layers layers;
 	int r;
 
-	if (check_names(l, names, e) < 0 || install_read_config(l->depot, i, e) < 0)
+	if (check_names(l, names, e) < 0 || install_read_config(l->store, i, e) < 0)
 		return -1;
-	layers_init(&layers, l->depot);
+	layers_init(&layers, l->store);
 	install_add_layers(i, &layers);
 	r = layers_run(&layers, e);
 	layers_done(&layers);
@@ -316,7 +316,7 @@ static int load_oci_item(struct load *l, const struct image_descriptor *named,
 	if (adopt(l, name, found->digest, &s, e) < 0)
 		return -1;
 	buf_init(&text, MANIFEST_MAX_BYTES);
-	if (depot_read_blob(l->depot, found->digest, &text, e) < 0 ||
+	if (store_read_blob(l->store, found->digest, &text, e) < 0 ||
 	    manifest_parse(buf_str(&text), text.n, &i.manifest, e) < 0)
 		return err_wrap(e, "%s", found->digest);
 	memcpy(i.manifest_digest, found->digest, DIGEST_BYTES);
@@ -362,7 +362,7 @@ static int load_oci(struct load *l, struct err *e)
 static const char *layer_media_type(struct load *l, const struct staged *s)
 {
 	unsigned char magic[4] = { 0 };
-	AUTO_FD fd = openat(l->depot->blobs_fd, digest_hex(s->digest), O_RDONLY | O_CLOEXEC);
+	AUTO_FD fd = openat(l->store->blobs_fd, digest_hex(s->digest), O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || io_read_exact(fd, magic, sizeof(magic)) < 0)
 		return MEDIA_DOCKER_LAYER;
@@ -427,7 +427,7 @@ static int load_classic_item(struct load *l, const struct json_value *item, stru
 		if (tags->array.item[k].type == JSON_STRING && names.n < IMAGE_LIST_MAX)
 			image_strings_add(&names, tags->array.item[k].string.p);
 	if (write_manifest(l, item, &text, e) == 0 &&
-	    depot_put_blob(l->depot, buf_str(&text), text.n, i.manifest_digest, e) == 0 &&
+	    store_put_blob(l->store, buf_str(&text), text.n, i.manifest_digest, e) == 0 &&
 	    manifest_parse(buf_str(&text), text.n, &i.manifest, e) == 0)
 		r = finish_image(l, &i, &names, e);
 	install_done(&i);
@@ -474,9 +474,9 @@ static int check_tags(const struct load_options *o, struct err *e)
 	return 0;
 }
 
-int load_archive(const struct depot *d, const struct load_options *o, struct err *e)
+int load_archive(const struct store *store, const struct load_options *o, struct err *e)
 {
-	struct load l = { .depot = d, .options = o, .dir_fd = -1 };
+	struct load l = { .store = store, .options = o, .dir_fd = -1 };
 	struct err ignored;
 	int r;
 
@@ -485,7 +485,7 @@ int load_archive(const struct depot *d, const struct load_options *o, struct err
 	r = stage(&l, e);
 	if (r == 0)
 		r = load_staged(&l, e);
-	IGNORE(depot_remove_tmp(d, l.dir_name, &ignored)); /* the next writer would do it */
+	IGNORE(store_remove_tmp(store, l.dir_name, &ignored)); /* the next writer would do it */
 	fd_closep(&l.dir_fd);
 	for (size_t i = 0; i < l.n_files; i++) {
 		free(l.file[i].name);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "pull/depot.h"
+#include "pull/store.h"
 
 struct load_options {
 	int fd;
@@ -17,4 +17,4 @@ struct load_options {
 	void *report_arg;
 };
 
-MUST_USE int load_archive(const struct depot *d, const struct load_options *o, struct err *e);
+MUST_USE int load_archive(const struct store *store, const struct load_options *o, struct err *e);

@@ -17,7 +17,7 @@
 #include "pull/progress.h"
 
 struct pull {
-	const struct depot *depot;
+	const struct store *store;
 	const struct pull_options *options;
 	struct registry registry;
 	struct install install;
@@ -41,7 +41,7 @@ static int get_manifest(struct pull *p, const char *target, struct image_manifes
 	    manifest_parse(buf_str(&text), text.n, &m, e) < 0)
 		return -1;
 	if (m.kind == MANIFEST_IMAGE &&
-	    depot_put_blob(p->depot, buf_str(&text), text.n, digest, e) < 0) {
+	    store_put_blob(p->store, buf_str(&text), text.n, digest, e) < 0) {
 		manifest_done(&m);
 		return -1;
 	}
@@ -74,9 +74,9 @@ static int resolve(struct pull *p, struct err *e)
 }
 
 /* With --force a blob is only as good as its digest. */
-static void drop_if_wrong(const struct depot *d, const char *digest)
+static void drop_if_wrong(const struct store *store, const char *digest)
 {
-	AUTO_FD fd = openat(d->blobs_fd, digest_hex(digest), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD fd = openat(store->blobs_fd, digest_hex(digest), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct err ignored; /* what cannot be hashed is fetched */
 	char got[DIGEST_BYTES];
 	struct hash h;
@@ -90,13 +90,14 @@ static void drop_if_wrong(const struct depot *d, const char *digest)
 		hash_end(&h, got);
 	hash_done(&h);
 	if (strcmp(got, digest) != 0)
-		IGNORE(unlinkat(d->blobs_fd, digest_hex(digest), 0)); /* then it is used as it is */
+		/* a failure leaves the blob in use */
+		IGNORE(unlinkat(store->blobs_fd, digest_hex(digest), 0));
 }
 
 static void add_blob(struct pull *p, const struct image_descriptor *d)
 {
 	if (p->options->verify)
-		drop_if_wrong(p->depot, d->digest);
+		drop_if_wrong(p->store, d->digest);
 	fetch_add(&p->fetch, d->digest, d->size_bytes, p->endpoint);
 }
 
@@ -109,7 +110,7 @@ static int queue_layers(struct pull *p, struct err *e)
 	if (!p->have_config) {
 		if (!fetch_has(&p->fetch, m->config.digest))
 			return 0;
-		if (install_read_config(p->depot, &p->install, e) < 0)
+		if (install_read_config(p->store, &p->install, e) < 0)
 			return -1;
 		p->have_config = true;
 	}
@@ -146,11 +147,11 @@ static int run_queues(struct pull *p, struct err *e)
 static bool all_present(const struct pull *p)
 {
 	const struct image_manifest *m = &p->install.manifest;
-	bool all = depot_has_blob(p->depot, m->config.digest, m->config.size_bytes);
+	bool all = store_has_blob(p->store, m->config.digest, m->config.size_bytes);
 
 	for (size_t i = 0; all && i < m->n_items; i++)
-		all = depot_has_blob(p->depot, m->item[i].digest, m->item[i].size_bytes) &&
-		      depot_has_layer(p->depot, m->item[i].digest);
+		all = store_has_blob(p->store, m->item[i].digest, m->item[i].size_bytes) &&
+		      store_has_layer(p->store, m->item[i].digest);
 	return all;
 }
 
@@ -158,9 +159,9 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 {
 	int r;
 
-	if (resolve(p, e) < 0 || fetch_init(&p->fetch, p->depot, &p->registry, e) < 0)
+	if (resolve(p, e) < 0 || fetch_init(&p->fetch, p->store, &p->registry, e) < 0)
 		return -1;
-	layers_init(&p->layers, p->depot);
+	layers_init(&p->layers, p->store);
 	add_blob(p, &p->install.manifest.config);
 	for (size_t i = 0; i < p->install.manifest.n_items; i++)
 		add_blob(p, &p->install.manifest.item[i]);
@@ -170,25 +171,26 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 	progress_end(&p->progress);
 	fetch_done(&p->fetch);
 	layers_done(&p->layers);
-	return r < 0 ? -1 : install_put_record(p->depot, &p->install, reference, e);
+	return r < 0 ? -1 : install_put_record(p->store, &p->install, reference, e);
 }
 
-int pull_image(const struct depot *d, const struct settings *s, const char *reference,
+int pull_image(const struct store *store, const struct settings *s, const char *reference,
 	       const struct pull_options *o, bool *ret_cached, struct err *e)
 {
-	struct pull p = { .depot = d, .options = o };
+	struct pull p = { .store = store, .options = o };
 	struct image_record record;
 	struct reference ref;
 	int r;
 
 	if (reference_parse(reference, &ref, e) < 0)
 		return -1;
-	if (!o->update && !o->verify && image_store_find(d->home_fd, reference, &record, e) == 0) {
+	if (!o->update && !o->verify &&
+	    image_store_find(store->home_fd, reference, &record, e) == 0) {
 		image_record_done(&record);
 		*ret_cached = true;
 		return 0;
 	}
-	if (registry_open(d->home_fd, s, &ref, &o->registry, &p.registry, e) < 0)
+	if (registry_open(store->home_fd, s, &ref, &o->registry, &p.registry, e) < 0)
 		return -1;
 	r = pull_all(&p, reference, ret_cached, e);
 	install_done(&p.install);

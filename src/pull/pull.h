@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/err.h"
-#include "pull/depot.h"
 #include "pull/registry.h"
 #include "pull/settings.h"
+#include "pull/store.h"
 
 struct pull_options {
 	struct registry_options registry;
@@ -14,5 +14,5 @@ struct pull_options {
 };
 
 /* *RET_CACHED when nothing had to be fetched. */
-MUST_USE int pull_image(const struct depot *d, const struct settings *s, const char *reference,
+MUST_USE int pull_image(const struct store *store, const struct settings *s, const char *reference,
 			const struct pull_options *o, bool *ret_cached, struct err *e);

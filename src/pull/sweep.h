@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "pull/depot.h"
+#include "pull/store.h"
 
 struct sweep_result {
 	uint64_t bytes_reclaimed;
@@ -18,6 +18,6 @@ struct sweep_result {
 };
 
 /* PARTS also takes what interrupted pulls left to be resumed. */
-MUST_USE int sweep(const struct depot *d, bool parts, struct sweep_result *ret, struct err *e);
+MUST_USE int sweep(const struct store *store, bool parts, struct sweep_result *ret, struct err *e);
 /* Forgets every reference that no sandbox uses; adds to RET. */
-MUST_USE int sweep_references(const struct depot *d, struct sweep_result *ret, struct err *e);
+MUST_USE int sweep_references(const struct store *store, struct sweep_result *ret, struct err *e);

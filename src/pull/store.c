@@ -1,4 +1,4 @@
-#include "pull/depot.h"
+#include "pull/store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,102 +37,102 @@ static bool still_there(int dir_fd, const char *name, int fd)
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-int depot_remove_tmp(const struct depot *d, const char *name, struct err *e)
+int store_remove_tmp(const struct store *store, const char *name, struct err *e)
 {
-	const struct worker_job job = { "remove", name, -1, -1, d->tmp_fd };
+	const struct worker_job job = { "remove", name, -1, -1, store->tmp_fd };
 
 	return worker_run(&job, NULL, e);
 }
 
-static void remove_if_stale(const struct depot *d, const char *name)
+static void remove_if_stale(const struct store *store, const char *name)
 {
-	AUTO_FD fd = openat(d->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD fd = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct err ignored; /* what cannot be removed now can be later */
 
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && still_there(d->tmp_fd, name, fd))
-		IGNORE(depot_remove_tmp(d, name, &ignored));
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && still_there(store->tmp_fd, name, fd))
+		IGNORE(store_remove_tmp(store, name, &ignored));
 }
 
 /* Directories only: parts are worth keeping, `prune` removes them. */
-static void remove_stale(const struct depot *d)
+static void remove_stale(const struct store *store)
 {
-	int fd = openat(d->cache_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(store->cache_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
 		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
 		    strcmp(entry->d_name, "..") != 0)
-			remove_if_stale(d, entry->d_name);
+			remove_if_stale(store, entry->d_name);
 	if (dir)
 		closedir(dir);
 	else
 		fd_closep(&fd);
 }
 
-static int open_directories(const char *home, struct depot *d, struct err *e)
+static int open_directories(const char *home, struct store *store, struct err *e)
 {
 	AUTO_FD blobs = -1;
 
-	d->home_fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d->home_fd < 0)
+	store->home_fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->home_fd < 0)
 		return err_sys(e, errno, "open the state directory '%s'", home);
-	if (make_directory(d->home_fd, "cache", &d->cache_fd, e) < 0 ||
-	    make_directory(d->cache_fd, "tmp", &d->tmp_fd, e) < 0 ||
-	    make_directory(d->cache_fd, "layers", &d->layers_fd, e) < 0 ||
-	    make_directory(d->cache_fd, "images", &d->images_fd, e) < 0 ||
-	    make_directory(d->cache_fd, "flat", &d->flat_fd, e) < 0 ||
-	    make_directory(d->cache_fd, "blobs", &blobs, e) < 0)
+	if (make_directory(store->home_fd, "cache", &store->cache_fd, e) < 0 ||
+	    make_directory(store->cache_fd, "tmp", &store->tmp_fd, e) < 0 ||
+	    make_directory(store->cache_fd, "layers", &store->layers_fd, e) < 0 ||
+	    make_directory(store->cache_fd, "images", &store->images_fd, e) < 0 ||
+	    make_directory(store->cache_fd, "flat", &store->flat_fd, e) < 0 ||
+	    make_directory(store->cache_fd, "blobs", &blobs, e) < 0)
 		return -1;
-	return make_directory(blobs, "sha256", &d->blobs_fd, e);
+	return make_directory(blobs, "sha256", &store->blobs_fd, e);
 }
 
-int depot_open(const char *home, struct depot *d, struct err *e)
+int store_open(const char *home, struct store *store, struct err *e)
 {
-	*d = (struct depot)DEPOT_INIT;
-	if (open_directories(home, d, e) < 0 ||
-	    image_store_lock(d->home_fd, false, &d->lock_fd, e) < 0) {
-		depot_done(d);
+	*store = (struct store)STORE_INIT;
+	if (open_directories(home, store, e) < 0 ||
+	    image_store_lock(store->home_fd, false, &store->lock_fd, e) < 0) {
+		store_done(store);
 		return -1;
 	}
-	remove_stale(d);
+	remove_stale(store);
 	return 0;
 }
 
-bool depot_try_exclusive(const struct depot *d)
+bool store_try_exclusive(const struct store *store)
 {
-	return flock(d->lock_fd, LOCK_EX | LOCK_NB) == 0;
+	return flock(store->lock_fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-void depot_done(struct depot *d)
+void store_done(struct store *store)
 {
-	fd_closep(&d->lock_fd);
-	fd_closep(&d->flat_fd);
-	fd_closep(&d->images_fd);
-	fd_closep(&d->layers_fd);
-	fd_closep(&d->blobs_fd);
-	fd_closep(&d->tmp_fd);
-	fd_closep(&d->cache_fd);
-	fd_closep(&d->home_fd);
+	fd_closep(&store->lock_fd);
+	fd_closep(&store->flat_fd);
+	fd_closep(&store->images_fd);
+	fd_closep(&store->layers_fd);
+	fd_closep(&store->blobs_fd);
+	fd_closep(&store->tmp_fd);
+	fd_closep(&store->cache_fd);
+	fd_closep(&store->home_fd);
 }
 
-bool depot_has_blob(const struct depot *d, const char *digest, uint64_t size_bytes)
+bool store_has_blob(const struct store *store, const char *digest, uint64_t size_bytes)
 {
 	struct stat st;
 
-	return fstatat(d->blobs_fd, digest_hex(digest), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(store->blobs_fd, digest_hex(digest), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == size_bytes;
 }
 
-bool depot_has_layer(const struct depot *d, const char *digest)
+bool store_has_layer(const struct store *store, const char *digest)
 {
-	return faccessat(d->layers_fd, digest_hex(digest), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(store->layers_fd, digest_hex(digest), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int depot_read_blob(const struct depot *d, const char *digest, struct buf *b, struct err *e)
+int store_read_blob(const struct store *store, const char *digest, struct buf *b, struct err *e)
 {
 	char got[DIGEST_BYTES];
-	int r = io_read_file(d->blobs_fd, digest_hex(digest), b);
+	int r = io_read_file(store->blobs_fd, digest_hex(digest), b);
 
 	if (r < 0)
 		return err_sys(e, -r, "read %s from the image store", digest);
@@ -152,36 +152,36 @@ static int settle(int fd, int from_fd, const char *from, int to_fd, const char *
 	return 0;
 }
 
-static int put_file(const struct depot *d, const void *p, size_t n, int to_fd, const char *to)
+static int put_file(const struct store *store, const void *p, size_t n, int to_fd, const char *to)
 {
 	AUTO_FREE char *temp = xasprintf("%s.%d.new", to, (int)getpid());
-	AUTO_FD fd = openat(d->tmp_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-			    0600);
+	AUTO_FD fd = openat(store->tmp_fd, temp,
+			    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int r;
 
 	if (fd < 0)
 		return -errno;
 	r = io_write_all(fd, p, n);
 	if (r == 0)
-		r = settle(fd, d->tmp_fd, temp, to_fd, to);
+		r = settle(fd, store->tmp_fd, temp, to_fd, to);
 	if (r < 0)
-		IGNORE(unlinkat(d->tmp_fd, temp, 0)); /* the first error is the one to report */
+		IGNORE(unlinkat(store->tmp_fd, temp, 0)); /* the first error is the one to report */
 	return r;
 }
 
-int depot_put_blob(const struct depot *d, const void *p, size_t n, char ret[DIGEST_BYTES],
+int store_put_blob(const struct store *store, const void *p, size_t n, char ret[DIGEST_BYTES],
 		   struct err *e)
 {
 	int r;
 
 	hash_bytes(p, n, ret);
-	if (depot_has_blob(d, ret, n))
+	if (store_has_blob(store, ret, n))
 		return 0;
-	r = put_file(d, p, n, d->blobs_fd, digest_hex(ret));
+	r = put_file(store, p, n, store->blobs_fd, digest_hex(ret));
 	return r < 0 ? err_sys(e, -r, "write %s to the image store", ret) : 0;
 }
 
-int depot_adopt_blob(const struct depot *d, int dir_fd, const char *name, const char *want,
+int store_adopt_blob(const struct store *store, int dir_fd, const char *name, const char *want,
 		     char ret[DIGEST_BYTES], uint64_t *ret_size, struct err *e)
 {
 	AUTO_FD fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -199,13 +199,13 @@ int depot_adopt_blob(const struct depot *d, int dir_fd, const char *name, const 
 		return err_sys(e, -r, "read a staged file");
 	if (want && strcmp(want, ret) != 0)
 		return err_set(e, ERR_PROTOCOL, "%s has the digest %s", want, ret);
-	if (depot_has_blob(d, ret, *ret_size))
+	if (store_has_blob(store, ret, *ret_size))
 		return 0;
-	r = settle(fd, dir_fd, name, d->blobs_fd, digest_hex(ret));
+	r = settle(fd, dir_fd, name, store->blobs_fd, digest_hex(ret));
 	return r < 0 ? err_sys(e, -r, "write %s to the image store", ret) : 0;
 }
 
-int depot_put_record(const struct depot *d, const struct image_record *r, struct err *e)
+int store_put_record(const struct store *store, const struct image_record *r, struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(IMAGE_RECORD_MAX_BYTES);
 	char path[IMAGE_PATH_BYTES];
@@ -219,7 +219,7 @@ int depot_put_record(const struct depot *d, const struct image_record *r, struct
 	if (buf_failed(&text))
 		return err_set(e, ERR_LIMIT, "the record of image '%s' grows too long",
 			       r->reference);
-	n = put_file(d, text.p, text.n, d->images_fd, strrchr(path, '/') + 1);
+	n = put_file(store, text.p, text.n, store->images_fd, strrchr(path, '/') + 1);
 	return n < 0 ? err_sys(e, -n, "write the record of image '%s'", r->reference) : 0;
 }
 
@@ -230,8 +230,8 @@ static void part_name(const char *digest, char out[IMAGE_PATH_BYTES])
 	snprintf(out, IMAGE_PATH_BYTES, "%s.part", digest_hex(digest));
 }
 
-int blob_part_open(const struct depot *d, const char *digest, struct blob_part *ret, bool *ret_busy,
-		   struct err *e)
+int blob_part_open(const struct store *store, const char *digest, struct blob_part *ret,
+		   bool *ret_busy, struct err *e)
 {
 	struct blob_part p = { .fd = -1 };
 	char name[IMAGE_PATH_BYTES];
@@ -240,10 +240,10 @@ int blob_part_open(const struct depot *d, const char *digest, struct blob_part *
 
 	part_name(digest, name);
 	*ret_busy = false;
-	fd = openat(d->tmp_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(store->tmp_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_sys(e, errno, "open the image store for %s", digest);
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !still_there(d->tmp_fd, name, fd)) {
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !still_there(store->tmp_fd, name, fd)) {
 		*ret_busy = true;
 		return 0;
 	}
@@ -280,7 +280,8 @@ int blob_part_restart(struct blob_part *p, struct err *e)
 	return 0;
 }
 
-int blob_part_commit(const struct depot *d, struct blob_part *p, uint64_t size_bytes, struct err *e)
+int blob_part_commit(const struct store *store, struct blob_part *p, uint64_t size_bytes,
+		     struct err *e)
 {
 	char got[DIGEST_BYTES], name[IMAGE_PATH_BYTES];
 	int r;
@@ -288,7 +289,7 @@ int blob_part_commit(const struct depot *d, struct blob_part *p, uint64_t size_b
 	part_name(p->digest, name);
 	hash_end(&p->hash, got);
 	if (p->n != size_bytes || strcmp(got, p->digest) != 0) {
-		IGNORE(unlinkat(d->tmp_fd, name, 0)); /* a wrong part must not be resumed */
+		IGNORE(unlinkat(store->tmp_fd, name, 0)); /* a wrong part must not be resumed */
 		if (p->n != size_bytes)
 			return err_set(e, ERR_PROTOCOL, "%s has %llu bytes instead of %llu",
 				       p->digest, (unsigned long long)p->n,
@@ -296,7 +297,7 @@ int blob_part_commit(const struct depot *d, struct blob_part *p, uint64_t size_b
 		return err_set(e, ERR_PROTOCOL, "what came for %s has the digest %s", p->digest,
 			       got);
 	}
-	r = settle(p->fd, d->tmp_fd, name, d->blobs_fd, digest_hex(p->digest));
+	r = settle(p->fd, store->tmp_fd, name, store->blobs_fd, digest_hex(p->digest));
 	return r < 0 ? err_sys(e, -r, "write %s to the image store", p->digest) : 0;
 }
 
