@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/str.h"
-#include "pull/plain.h"
+#include "pull/inflate.h"
 #include "pull/worker.h"
 
 #define READ_BLOCK_BYTES (128u << 10)

@@ -1,5 +1,5 @@
 /*
- * Two readers in a row: plain.c decompresses and hashes, and feeds libarchive's tar reader through
+ * Two readers in a row: inflate.c decompresses and hashes, and feeds libarchive's tar reader through
  * a callback; so the whole stream is seen once and its digest covers also what follows the tar's
  * end mark. Nothing here is undone on failure: the parent removes the whole directory.
  *
@@ -23,8 +23,8 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/str.h"
+#include "pull/inflate.h"
 #include "pull/owners.h"
-#include "pull/plain.h"
 #include "pull/tree.h"
 #include "pull/worker.h"
 
@@ -42,7 +42,7 @@ struct directory {
 
 struct unpack {
 	int root_fd;
-	struct plain plain;
+	struct inflate inflate;
 	struct err *read_err; /* of the callback; code ERR_NONE while all is well */
 	struct archive *tar;
 	struct image_layer_info info;
@@ -597,7 +597,7 @@ static la_ssize_t feed_tar(struct archive *a, void *arg, const void **ret)
 	struct unpack *u = arg;
 	size_t n;
 
-	if (plain_read(&u->plain, ret, &n, u->read_err) < 0) {
+	if (inflate_read(&u->inflate, ret, &n, u->read_err) < 0) {
 		archive_set_error(a, EIO, "%s", u->read_err->msg);
 		return -1;
 	}
@@ -633,11 +633,11 @@ static int read_rest(struct unpack *u, struct err *e)
 	size_t n;
 
 	do
-		if (plain_read(&u->plain, &piece, &n, e) < 0)
+		if (inflate_read(&u->inflate, &piece, &n, e) < 0)
 			return -1;
 	while (n > 0);
-	u->info.tar_bytes = u->plain.n;
-	hash_end(&u->plain.hash, u->info.diff_id);
+	u->info.tar_bytes = u->inflate.n;
+	hash_end(&u->inflate.hash, u->info.diff_id);
 	return 0;
 }
 
@@ -730,11 +730,11 @@ static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int di
 	r = tree_mark(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0);
 	if (r < 0)
 		return err_sys(e, -r, "mark the layer's directory");
-	if (plain_open(&u->plain, blob_fd, blob_bytes, e) < 0)
+	if (inflate_open(&u->inflate, blob_fd, blob_bytes, e) < 0)
 		return -1;
-	if (u->plain.max_n > u->left.plain) {
-		u->plain.max_n = u->left.plain;
-		u->plain.why = "and an image may have 256 GiB in all layers together";
+	if (u->inflate.max_n > u->left.plain) {
+		u->inflate.max_n = u->left.plain;
+		u->inflate.why = "and an image may have 256 GiB in all layers together";
 	}
 	if (read_tar(u, e) < 0 || read_rest(u, e) < 0 || hide(u, e) < 0)
 		return -1;
@@ -763,7 +763,7 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 		*ret = u.info;
 	if (u.tar)
 		archive_read_free(u.tar);
-	plain_done(&u.plain);
+	inflate_done(&u.inflate);
 	forget_parent(&u);
 	for (size_t i = 0; i < u.n_directories; i++)
 		free(u.directory[i].path);

@@ -14,9 +14,9 @@
 #include "base/io.h"
 #include "image/store.h"
 #include "pull/confine.h"
+#include "pull/inflate.h"
 #include "pull/merge.h"
 #include "pull/owners.h"
-#include "pull/plain.h"
 #include "pull/stage.h"
 #include "pull/tree.h"
 #include "pull/unpack.h"
@@ -174,7 +174,7 @@ static const struct {
 	int (*run)(const char *arg, enum layer_owners owners, struct json_writer *reply,
 		   struct err *e);
 } ops[] = {
-	{ "unpack", unpack_run }, { "inflate", plain_run }, { "stage", stage_run },
+	{ "unpack", unpack_run }, { "inflate", inflate_run }, { "stage", stage_run },
 	{ "merge", merge_run },   { "remove", tree_run },
 };
 

@@ -20,7 +20,7 @@
 
 struct archive;
 
-struct plain {
+struct inflate {
 	struct archive *reader;
 	struct hash hash;
 	uint64_t n;      /* plain bytes so far */
@@ -30,10 +30,11 @@ struct plain {
 };
 
 /* BLOB_BYTES is the length of what FD gives, for the bomb's sake; 0 when unknown. */
-MUST_USE int plain_open(struct plain *p, int fd, uint64_t blob_bytes, struct err *e);
+MUST_USE int inflate_open(struct inflate *p, int fd, uint64_t blob_bytes, struct err *e);
 /* The next piece, valid until the next call; *RET_N is 0 at the end. */
-MUST_USE int plain_read(struct plain *p, const void **ret, size_t *ret_n, struct err *e);
-void plain_done(struct plain *p);
+MUST_USE int inflate_read(struct inflate *p, const void **ret, size_t *ret_n, struct err *e);
+void inflate_done(struct inflate *p);
 
 /* The worker `inflate`. */
-int plain_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);
+int inflate_run(const char *arg, enum layer_owners owners, struct json_writer *reply,
+		struct err *e);

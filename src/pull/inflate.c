@@ -1,4 +1,4 @@
-#include "pull/plain.h"
+#include "pull/inflate.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -11,20 +11,20 @@
 
 #define READ_BLOCK_BYTES (128u << 10)
 
-static int archive_err(struct plain *p, const char *what, struct err *e)
+static int archive_err(struct inflate *p, const char *what, struct err *e)
 {
 	const char *why = archive_error_string(p->reader);
 
 	return err_set(e, ERR_PROTOCOL, "%s: %s", what, why ? why : "damaged data");
 }
 
-int plain_open(struct plain *p, int fd, uint64_t blob_bytes, struct err *e)
+int inflate_open(struct inflate *p, int fd, uint64_t blob_bytes, struct err *e)
 {
 	struct archive_entry *entry;
 	int r;
 
-	*p = (struct plain){ .max_n = LAYER_PLAIN_MAX_BYTES,
-			     .why = "more than its size can honestly hold" };
+	*p = (struct inflate){ .max_n = LAYER_PLAIN_MAX_BYTES,
+			       .why = "more than its size can honestly hold" };
 	if (blob_bytes && blob_bytes < LAYER_PLAIN_MAX_BYTES / LAYER_RATIO_MAX)
 		p->max_n = LAYER_RATIO_FREE_BYTES + blob_bytes * LAYER_RATIO_MAX;
 	if (hash_init(&p->hash, e) < 0)
@@ -45,7 +45,7 @@ int plain_open(struct plain *p, int fd, uint64_t blob_bytes, struct err *e)
 	return 0;
 }
 
-int plain_read(struct plain *p, const void **ret, size_t *ret_n, struct err *e)
+int inflate_read(struct inflate *p, const void **ret, size_t *ret_n, struct err *e)
 {
 	la_int64_t at;
 	int r;
@@ -71,7 +71,7 @@ int plain_read(struct plain *p, const void **ret, size_t *ret_n, struct err *e)
 	return 0;
 }
 
-void plain_done(struct plain *p)
+void inflate_done(struct inflate *p)
 {
 	if (p->reader)
 		archive_read_free(p->reader);
@@ -79,14 +79,14 @@ void plain_done(struct plain *p)
 	hash_done(&p->hash);
 }
 
-static int inflate(struct plain *p, struct err *e)
+static int write_tar(struct inflate *p, struct err *e)
 {
 	const void *piece;
 	size_t n;
 	int r;
 
 	for (;;) {
-		if (plain_read(p, &piece, &n, e) < 0)
+		if (inflate_read(p, &piece, &n, e) < 0)
 			return -1;
 		if (n == 0)
 			return 0;
@@ -96,18 +96,18 @@ static int inflate(struct plain *p, struct err *e)
 	}
 }
 
-int plain_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e)
+int inflate_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e)
 {
-	struct plain p;
-	int r = plain_open(&p, STDIN_FILENO, 0, e);
+	struct inflate p;
+	int r = inflate_open(&p, STDIN_FILENO, 0, e);
 
 	if (r == 0)
-		r = inflate(&p, e);
+		r = write_tar(&p, e);
 	if (r == 0) {
 		json_begin_object(reply);
 		json_key_int(reply, "tar_bytes", (int64_t)p.n);
 		json_end_object(reply);
 	}
-	plain_done(&p);
+	inflate_done(&p);
 	return r;
 }
