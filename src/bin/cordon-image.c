@@ -2,13 +2,25 @@
  * cordon-image: pull, load, save and look after images. Called by `cordon`, which has parsed and
  * checked the user's command line; the one here is small and strict on purpose.
  */
+#include <limits.h>
 #include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/confine.h"
-#include "pull/command.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "pull/commands.h"
+#include "pull/registry_commands.h"
+#include "pull/say.h"
 #include "pull/worker.h"
 
 /* Root's keeps what gives files of layers their owners and modes (its workers inherit no more). An
@@ -28,6 +40,100 @@ static int drop_capabilities(bool mounts, struct err *e)
 static bool is_flatten(int argc, char **argv)
 {
 	return argc > 1 && strcmp(argv[1], "flatten") == 0;
+}
+
+static const struct {
+	const char *name;
+	size_t min_args, max_args;
+	int (*run)(const struct options *o, struct err *e);
+} commands[] = {
+	// clang-format off
+	{ "pull",       1, 1,        run_pull },
+	{ "flatten",    1, 1,        run_flatten },
+	{ "load",       0, 0,        run_load },
+	{ "save",       1, SIZE_MAX, run_save },
+	{ "list",       0, 0,        run_list },
+	{ "inspect",    1, 1,        run_inspect },
+	{ "remove",     1, SIZE_MAX, run_remove },
+	{ "prune",      0, 0,        run_prune },
+	{ "login",      1, 1,        run_login },
+	{ "logout",     1, 1,        run_logout },
+	{ "registries", 0, 0,        run_registries },
+	// clang-format on
+};
+
+static int dispatch(const struct options *all, struct err *e)
+{
+	const char *name = all->arg[0];
+	struct options o = *all;
+
+	o.arg++;
+	o.n_args--;
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(name, commands[i].name) != 0)
+			continue;
+		if (o.n_args < commands[i].min_args || o.n_args > commands[i].max_args)
+			return err_set(e, ERR_USAGE, "cordon-image %s: wrong number of arguments",
+				       name);
+		return commands[i].run(&o, e);
+	}
+	return err_set(e, ERR_USAGE, "cordon-image: no command '%s'", name);
+}
+
+/* Whoever waits for our report, or -1. */
+static int report_fd(const struct options *o)
+{
+	uint64_t fd;
+
+	return o->report_fd && parse_u64(o->report_fd, 0, INT_MAX, &fd) == 0 ? (int)fd : -1;
+}
+
+/* What is fetched for a command that is killed meanwhile is for nobody. */
+static void end_with_caller(const struct options *o)
+{
+	struct pollfd p = { .fd = report_fd(o) };
+
+	if (p.fd < 0)
+		return;
+	IGNORE(prctl(PR_SET_PDEATHSIG, SIGTERM)); /* cannot fail */
+	if (poll(&p, 1, 0) > 0 && p.revents & POLLERR)
+		exit(1); /* it was faster */
+}
+
+/* The caller shows it, with what only it knows. */
+static int report(const struct options *o, const struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(8192);
+	struct json_writer w;
+	int fd = report_fd(o);
+
+	if (fd < 0)
+		return say_error(e);
+	json_writer_init(&w, &text, 0);
+	json_begin_object(&w);
+	json_key_int(&w, "code", e->code);
+	json_key_str(&w, "error", e->msg);
+	if (e->hint)
+		json_key_str(&w, "hint", e->hint);
+	json_end_object(&w);
+	if (io_write_all(fd, buf_str(&text), text.n) < 0)
+		return say_error(e);
+	return err_exit_status(e->code);
+}
+
+static int command_main(int argc, char **argv)
+{
+	struct err e = { .code = ERR_NONE };
+	struct options o = { 0 };
+	int r = 0;
+
+	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
+	r = options_parse(argc, argv, &o, &e);
+	end_with_caller(&o);
+	if (r < 0 || dispatch(&o, &e) < 0)
+		r = e.code == ERR_NONE ? 1 : report(&o, &e);
+	options_done(&o);
+	return r;
 }
 
 int main(int argc, char **argv)

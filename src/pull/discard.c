@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "image/store.h"
-#include "pull/command.h"
+#include "pull/commands.h"
 #include "pull/say.h"
 #include "pull/store.h"
 #include "pull/sweep.h"
@@ -165,7 +165,7 @@ int run_prune(const struct options *o, struct err *e)
 	bool json;
 	int r;
 
-	if (command_wants_json(o, &json, e) < 0 || (!agreed && confirm(&agreed, e) < 0))
+	if (options_want_json(o, &json, e) < 0 || (!agreed && confirm(&agreed, e) < 0))
 		return -1;
 	if (!agreed) {
 		if (!o->quiet)

@@ -1,12 +1,15 @@
 /*
+ * The command flatten. The flat form of an image is one ext4 file system in a file with all layers
+ * merged; every sandbox that asks for it gets a copy of its own. It is made once for each stack of
+ * layers and lies in cache/flat (image/store.h). The file system is mounted while it is filled, so
+ * only root makes one; nobody else could use it.
+ *
  * cache/tmp/HEX.flat is the workshop, locked by whoever works there. The file is made empty by
  * mke2fs, mounted through a loop device without being attached anywhere, filled by a confined worker
  * that sees nothing but the layers and this mount, and moved to cache/flat when it is unmounted and
  * on disk. Whoever is killed on the way takes mount and loop device along; the workshop is swept out by
  * the next writer.
  */
-#include "pull/flat.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,6 +25,10 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/diskfile.h"
+#include "image/store.h"
+#include "pull/commands.h"
+#include "pull/say.h"
+#include "pull/store.h"
 #include "pull/worker.h"
 
 #define MIB (1ull << 20)
@@ -233,8 +240,9 @@ static int make_once(struct workshop *w, struct err *e)
 	return r;
 }
 
-int flat_make(const struct store *store, const char *home, const struct image_record *r,
-	      struct err *e)
+/* Returns at once when it is there; waits while somebody else makes it. HOME is STORE's path. */
+static int make(const struct store *store, const char *home, const struct image_record *r,
+		struct err *e)
 {
 	struct workshop w = { .store = store, .image = r, .dir = -1 };
 	int rc;
@@ -248,4 +256,29 @@ int flat_make(const struct store *store, const char *home, const struct image_re
 	fd_closep(&w.dir);
 	free(w.path);
 	return rc < 0 ? err_wrap(e, "make the flat form") : 0;
+}
+
+int run_flatten(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns(), mib;
+	struct image_record record;
+	bool cached = false;
+	struct store store;
+	int r;
+
+	if (store_open(o->home, &store, e) < 0)
+		return -1;
+	r = image_store_find(store.home_fd, o->arg[0], &record, e);
+	if (r == 0) {
+		cached = image_store_flat(store.home_fd, &record, &mib) > 0;
+		r = make(&store, o->home, &record, e);
+		if (r < 0)
+			err_wrap(e, "image '%s'", o->arg[0]);
+		image_record_done(&record);
+	}
+	store_done(&store);
+	if (r == 0 && !o->quiet)
+		say_done("Flattened", o->arg[0], cached ? "already cached" : NULL,
+			 clock_mono_ns() - since_ns);
+	return r;
 }

@@ -13,8 +13,8 @@
 #include "base/io.h"
 #include "base/str.h"
 #include "image/reference.h"
-#include "pull/command.h"
 #include "pull/credentials.h"
+#include "pull/registry_commands.h"
 #include "pull/say.h"
 #include "pull/settings.h"
 #include "pull/table.h"
@@ -129,7 +129,7 @@ int run_login(const struct options *o, struct err *e)
 
 	if (!o->username || !*o->username || strchr(o->username, ':'))
 		return err_set(e, ERR_INVALID, "--username: a name without ':' is needed");
-	if (read_host(o->arg[0], &host, e) < 0 || command_open_home(o, &home, e) < 0 ||
+	if (read_host(o->arg[0], &host, e) < 0 || options_open_home(o, &home, e) < 0 ||
 	    get_password(o, &password, e) < 0)
 		return -1;
 	r = credentials_store(home, host, o->username, password.p, e);
@@ -148,7 +148,7 @@ int run_logout(const struct options *o, struct err *e)
 	/* what cannot be a registry has no login either */
 	if (read_host(o->arg[0], &host, e) < 0)
 		host = xstrdup(o->arg[0]);
-	if (command_open_home(o, &home, e) < 0 || credentials_forget(home, host, &known, e) < 0)
+	if (options_open_home(o, &home, e) < 0 || credentials_forget(home, host, &known, e) < 0)
 		return -1;
 	if (o->quiet)
 		return 0;
@@ -169,7 +169,7 @@ int run_registries(const struct options *o, struct err *e)
 	size_t n;
 	int r;
 
-	if (command_open_home(o, &home, e) < 0 || settings_read(home, &s, e) < 0)
+	if (options_open_home(o, &home, e) < 0 || settings_read(home, &s, e) < 0)
 		return -1;
 	r = credentials_list(home, &s, &line, &n, e);
 	settings_done(&s);

@@ -1,20 +1,35 @@
 /*
+ * The command pull: an image from a registry into the store, ready to be used.
+ *
  * Manifest, then configuration and layers side by side; layers are unpacked as they arrive, once
  * the configuration has said what they should unpack to. The record comes last.
  */
-#include "pull/pull.h"
-
+#include <curl/curl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "image/manifest.h"
 #include "image/store.h"
 #include "pull/fetch.h"
 #include "pull/install.h"
 #include "pull/layers.h"
 #include "pull/progress.h"
+#include "pull/registry.h"
+#include "pull/registry_commands.h"
+#include "pull/say.h"
+#include "pull/settings.h"
+#include "pull/store.h"
+
+struct pull_options {
+	struct registry_options registry;
+	bool update; /* ask the registry although the reference is in the store */
+	bool verify; /* hash what is in the store before using it, and fetch again what is wrong */
+	bool quiet;
+};
 
 struct pull {
 	const struct store *store;
@@ -174,8 +189,9 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 	return r < 0 ? -1 : install_put_record(p->store, &p->install, reference, e);
 }
 
-int pull_image(const struct store *store, const struct settings *s, const char *reference,
-	       const struct pull_options *o, bool *ret_cached, struct err *e)
+/* *RET_CACHED when nothing had to be fetched. */
+static int pull_image(const struct store *store, const struct settings *s, const char *reference,
+		      const struct pull_options *o, bool *ret_cached, struct err *e)
 {
 	struct pull p = { .store = store, .options = o };
 	struct image_record record;
@@ -196,4 +212,51 @@ int pull_image(const struct store *store, const struct settings *s, const char *
 	install_done(&p.install);
 	registry_done(&p.registry);
 	return r < 0 ? err_wrap(e, "pull '%s'", reference) : 0;
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int pull_one(const struct options *o, const struct store *store, bool *ret_cached,
+		    struct err *e)
+{
+	const struct pull_options po = {
+		.registry = { .insecure = o->insecure,
+			      .ca_certs = o->ca_certs,
+			      .username = o->password_env ? o->username : NULL,
+			      .password_env = o->password_env },
+		.update = o->update,
+		.verify = o->force,
+		.quiet = o->quiet,
+	};
+	struct settings s;
+	int r;
+
+	if (o->ca_certs && access(o->ca_certs, R_OK) < 0)
+		return err_sys(e, errno, "--ca-certs: read '%s'", o->ca_certs);
+	if (settings_read(store->home_fd, &s, e) < 0)
+		return -1;
+	r = pull_image(store, &s, o->arg[0], &po, ret_cached, e);
+	settings_done(&s);
+	return r;
+}
+
+int run_pull(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns();
+	bool cached = false;
+	struct store store;
+	int r;
+
+	if (store_open(o->home, &store, e) < 0)
+		return -1;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	r = pull_one(o, &store, &cached, e);
+	curl_global_cleanup();
+	store_done(&store);
+	if (r < 0 && !o->quiet)
+		say_failed("Pulling", o->arg[0]);
+	else if (r == 0 && !o->quiet)
+		say_done("Pulled", o->arg[0], cached ? "already cached" : NULL,
+			 clock_mono_ns() - since_ns);
+	return r;
 }

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "image/store.h"
-#include "pull/command.h"
+#include "pull/commands.h"
 #include "pull/say.h"
 #include "pull/table.h"
 
@@ -98,7 +98,7 @@ int run_list(const struct options *o, struct err *e)
 	bool json;
 	size_t n;
 
-	if (command_wants_json(o, &json, e) < 0 || command_open_home(o, &home, e) < 0 ||
+	if (options_want_json(o, &json, e) < 0 || options_open_home(o, &home, e) < 0 ||
 	    image_store_list(home, &r, &n, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)
@@ -316,7 +316,7 @@ int run_inspect(const struct options *o, struct err *e)
 	bool json;
 	int rc;
 
-	if (command_wants_json(o, &json, e) < 0 || command_open_home(o, &home, e) < 0 ||
+	if (options_want_json(o, &json, e) < 0 || options_open_home(o, &home, e) < 0 ||
 	    image_store_find(home, o->arg[0], &r, e) < 0)
 		return -1;
 	add_flat(home, &r);

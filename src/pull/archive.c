@@ -1,5 +1,4 @@
-/* Images in and out: pull, load, save. */
-#include <curl/curl.h>
+/* The commands load and save: images from archives and to archives. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,88 +8,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "pull/command.h"
-#include "pull/flat.h"
+#include "pull/commands.h"
 #include "pull/load.h"
-#include "pull/pull.h"
 #include "pull/save.h"
 #include "pull/say.h"
-#include "pull/settings.h"
 #include "pull/store.h"
-
-/* --- pull ----------------------------------------------------------------------------------- */
-
-static int pull_one(const struct options *o, const struct store *store, bool *ret_cached,
-		    struct err *e)
-{
-	const struct pull_options po = {
-		.registry = { .insecure = o->insecure,
-			      .ca_certs = o->ca_certs,
-			      .username = o->password_env ? o->username : NULL,
-			      .password_env = o->password_env },
-		.update = o->update,
-		.verify = o->force,
-		.quiet = o->quiet,
-	};
-	struct settings s;
-	int r;
-
-	if (o->ca_certs && access(o->ca_certs, R_OK) < 0)
-		return err_sys(e, errno, "--ca-certs: read '%s'", o->ca_certs);
-	if (settings_read(store->home_fd, &s, e) < 0)
-		return -1;
-	r = pull_image(store, &s, o->arg[0], &po, ret_cached, e);
-	settings_done(&s);
-	return r;
-}
-
-int run_pull(const struct options *o, struct err *e)
-{
-	uint64_t since_ns = clock_mono_ns();
-	bool cached = false;
-	struct store store;
-	int r;
-
-	if (store_open(o->home, &store, e) < 0)
-		return -1;
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	r = pull_one(o, &store, &cached, e);
-	curl_global_cleanup();
-	store_done(&store);
-	if (r < 0 && !o->quiet)
-		say_failed("Pulling", o->arg[0]);
-	else if (r == 0 && !o->quiet)
-		say_done("Pulled", o->arg[0], cached ? "already cached" : NULL,
-			 clock_mono_ns() - since_ns);
-	return r;
-}
-
-/* --- flatten -------------------------------------------------------------------------------- */
-
-int run_flatten(const struct options *o, struct err *e)
-{
-	uint64_t since_ns = clock_mono_ns(), mib;
-	struct image_record record;
-	bool cached = false;
-	struct store store;
-	int r;
-
-	if (store_open(o->home, &store, e) < 0)
-		return -1;
-	r = image_store_find(store.home_fd, o->arg[0], &record, e);
-	if (r == 0) {
-		cached = image_store_flat(store.home_fd, &record, &mib) > 0;
-		r = flat_make(&store, o->home, &record, e);
-		if (r < 0)
-			err_wrap(e, "image '%s'", o->arg[0]);
-		image_record_done(&record);
-	}
-	store_done(&store);
-	if (r == 0 && !o->quiet)
-		say_done("Flattened", o->arg[0], cached ? "already cached" : NULL,
-			 clock_mono_ns() - since_ns);
-	return r;
-}
 
 /* --- load ----------------------------------------------------------------------------------- */
 

@@ -30,33 +30,23 @@
 
 #include "base/err.h"
 
-#define COMMAND_TAGS_MAX 64 /* of one `load` */
+#define OPTIONS_TAGS_MAX 64 /* of one `load` */
 
 struct options {
 	const char *home;
 	bool quiet, force, update, insecure, yes, password_stdin;
 	const char *input, *output, *format, *ca_certs, *username, *password_env, *report_fd;
-	const char *tag[COMMAND_TAGS_MAX];
+	const char *tag[OPTIONS_TAGS_MAX];
 	size_t n_tags;
-	const char **arg; /* what is no option; NULL-terminated */
+	const char *
+		*arg; /* words that are no options; without the command, once that has been found */
 	size_t n_args;
 };
 
-int command_main(int argc, char **argv);
+/* O must be zeroed. The strings are borrowed from ARGV. */
+MUST_USE int options_parse(int argc, char **argv, struct options *o, struct err *e);
+void options_done(struct options *o);
 
-/* Each returns 0, or -1 with E filled; code ERR_NONE means that everything has been said. */
-MUST_USE int run_pull(const struct options *o, struct err *e);
-MUST_USE int run_flatten(const struct options *o, struct err *e);
-MUST_USE int run_load(const struct options *o, struct err *e);
-MUST_USE int run_save(const struct options *o, struct err *e);
-MUST_USE int run_list(const struct options *o, struct err *e);
-MUST_USE int run_inspect(const struct options *o, struct err *e);
-MUST_USE int run_remove(const struct options *o, struct err *e);
-MUST_USE int run_prune(const struct options *o, struct err *e);
-MUST_USE int run_login(const struct options *o, struct err *e);
-MUST_USE int run_logout(const struct options *o, struct err *e);
-MUST_USE int run_registries(const struct options *o, struct err *e);
-
-/* "json" or nothing. */
-MUST_USE int command_wants_json(const struct options *o, bool *ret, struct err *e);
-MUST_USE int command_open_home(const struct options *o, int *ret_fd, struct err *e);
+/* --format json or no --format at all; every other word is an error. */
+MUST_USE int options_want_json(const struct options *o, bool *ret, struct err *e);
+MUST_USE int options_open_home(const struct options *o, int *ret_fd, struct err *e);
