@@ -18,10 +18,10 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pull/commands.h"
-#include "pull/registry_commands.h"
-#include "pull/say.h"
-#include "pull/worker.h"
+#include "registry/commands.h"
+#include "store/commands.h"
+#include "store/say.h"
+#include "store/worker.h"
 
 /* Root's keeps what gives files of layers their owners and modes (its workers inherit no more). An
  * ordinary user's has nothing to give up, and needs the set-user-id newuidmap for its workers. */

@@ -124,7 +124,7 @@ MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct imag
 /* Takes HOME/cache/lock, waiting for it; the lock ends when the descriptor is closed. */
 MUST_USE int image_store_lock(int home_fd, bool exclusive, int *ret_fd, struct err *e);
 
-/* The forms on disk. Writing is pull/'s business, but a format lives in one file. */
+/* The forms on disk. Writing is the business of the room store, but a format lives in one file. */
 void image_record_write_json(const struct image_record *r, struct json_writer *w);
 MUST_USE int image_record_read_json(const char *p, size_t n, struct image_record *ret,
 				    struct err *e);

@@ -1,0 +1,194 @@
+/* Logins of registries: login, logout, registries. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/str.h"
+#include "image/reference.h"
+#include "registry/commands.h"
+#include "registry/credentials.h"
+#include "registry/settings.h"
+#include "store/say.h"
+#include "store/table.h"
+
+/* The host as references name it: people paste addresses. */
+static int read_host(const char *word, char **ret, struct err *e)
+{
+	AUTO_FREE char *probe = NULL;
+	struct str host = str_of(word);
+	struct reference r;
+	struct err ignored;
+
+	if (starts_with(word, "https://"))
+		host = str_of(word + 8);
+	else if (starts_with(word, "http://"))
+		host = str_of(word + 7);
+	host = str_cut(&host, '/');
+	probe = xasprintf("%.*s/x", (int)host.n, host.p);
+	/* a word that is no host would be read as a directory of the default registry */
+	if (reference_parse(probe, &r, &ignored) < 0 ||
+	    (!str_eq(host, r.registry) && !str_eq(host, "index." REFERENCE_DEFAULT_REGISTRY)))
+		return err_set(e, ERR_INVALID, "bad registry host '%.200s'", word);
+	*ret = xstrdup(r.registry);
+	return 0;
+}
+
+static void strip_newline(struct buf *b)
+{
+	while (b->n > 0 && (b->p[b->n - 1] == '\n' || b->p[b->n - 1] == '\r'))
+		b->p[--b->n] = '\0';
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	interrupted = sig;
+}
+
+static void read_line(int tty, struct buf *out)
+{
+	char c;
+
+	while (!interrupted && read(tty, &c, 1) == 1 && c != '\n')
+		buf_add_char(out, c);
+}
+
+/* Whoever is interrupted meanwhile ends by that, but not before the terminal is as it was. */
+static void read_hidden(int tty, const struct termios *before, struct buf *out)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	const struct sigaction catch = { .sa_handler = on_interrupt }; /* and interrupt the read */
+	struct sigaction was[ARRAY_SIZE(signals)];
+	struct termios hidden = *before;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (sigaction(signals[i], NULL, &was[i]) == 0 && was[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &catch, NULL);
+	hidden.c_lflag &= ~(tcflag_t)ECHO;
+	tcsetattr(tty, TCSAFLUSH, &hidden);
+	read_line(tty, out);
+	tcsetattr(tty, TCSAFLUSH, before);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &was[i], NULL);
+	if (interrupted)
+		raise(interrupted);
+}
+
+static int ask_password(struct buf *out, struct err *e)
+{
+	AUTO_FD tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	struct termios before;
+
+	if (tty < 0 || tcgetattr(tty, &before) < 0) {
+		err_set(e, ERR_INVALID, "there is no terminal to ask for a password");
+		return err_hint(e, "give it with --password-stdin");
+	}
+	IGNORE(io_write_all(tty,
+			    "Password: ", strlen("Password: "))); /* reading shows what is wrong */
+	read_hidden(tty, &before, out);
+	IGNORE(io_write_all(tty, "\n", 1)); /* as above */
+	return 0;
+}
+
+static int get_password(const struct options *o, struct buf *out, struct err *e)
+{
+	int r;
+
+	if (!o->password_stdin)
+		r = ask_password(out, e);
+	else {
+		r = io_read_to_end(STDIN_FILENO, out);
+		if (r < 0)
+			return err_sys(e, -r, "read the password from stdin");
+	}
+	if (r < 0)
+		return -1;
+	strip_newline(out);
+	if (buf_failed(out) || (out->n && strlen(out->p) != out->n))
+		return err_set(e, ERR_INVALID, "this cannot be a password");
+	if (out->n == 0)
+		return err_set(e, ERR_INVALID, "the password is empty");
+	return 0;
+}
+
+int run_login(const struct options *o, struct err *e)
+{
+	AUTO_BUF password = BUF_INIT(CREDENTIAL_SECRET_MAX_BYTES);
+	AUTO_FREE char *host = NULL;
+	AUTO_FD home = -1;
+	int r;
+
+	if (!o->username || !*o->username || strchr(o->username, ':'))
+		return err_set(e, ERR_INVALID, "--username: a name without ':' is needed");
+	if (read_host(o->arg[0], &host, e) < 0 || options_open_home(o, &home, e) < 0 ||
+	    get_password(o, &password, e) < 0)
+		return -1;
+	r = credentials_store(home, host, o->username, password.p, e);
+	explicit_bzero(password.p, password.n);
+	if (r == 0 && !o->quiet)
+		say_done("Logged in", host, NULL, 0);
+	return r;
+}
+
+int run_logout(const struct options *o, struct err *e)
+{
+	AUTO_FREE char *host = NULL;
+	AUTO_FD home = -1;
+	bool known;
+
+	/* what cannot be a registry has no login either */
+	if (read_host(o->arg[0], &host, e) < 0)
+		host = xstrdup(o->arg[0]);
+	if (options_open_home(o, &home, e) < 0 || credentials_forget(home, host, &known, e) < 0)
+		return -1;
+	if (o->quiet)
+		return 0;
+	if (known)
+		say_done("Logged out", host, NULL, 0);
+	else
+		say_warning("no login stored for '%s'", host);
+	return 0;
+}
+
+int run_registries(const struct options *o, struct err *e)
+{
+	AUTO_BUF out = BUF_INIT(CREDENTIALS_MAX_BYTES);
+	struct credential_line *line;
+	struct settings s;
+	struct table t;
+	AUTO_FD home = -1;
+	size_t n;
+	int r;
+
+	if (options_open_home(o, &home, e) < 0 || settings_read(home, &s, e) < 0)
+		return -1;
+	r = credentials_list(home, &s, &line, &n, e);
+	settings_done(&s);
+	if (r < 0)
+		return -1;
+	table_init(&t, 3);
+	table_add(&t, "REGISTRY");
+	table_add(&t, "USERNAME");
+	table_add(&t, "SOURCE");
+	for (size_t i = 0; i < n; i++) {
+		table_add(&t, line[i].host);
+		table_add(&t, line[i].username);
+		table_add(&t, line[i].source);
+	}
+	credential_lines_free(line, n);
+	table_end(&t, &out);
+	if (n == 0) {
+		buf_clear(&out);
+		buf_add_str(&out, "No registries configured.\n");
+	}
+	return say_data(&out, e);
+}

@@ -1,0 +1,262 @@
+/*
+ * The command pull: an image from a registry into the store, ready to be used.
+ *
+ * Manifest, then configuration and layers side by side; layers are unpacked as they arrive, once
+ * the configuration has said what they should unpack to. The record comes last.
+ */
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "image/manifest.h"
+#include "image/store.h"
+#include "registry/commands.h"
+#include "registry/fetch.h"
+#include "registry/progress.h"
+#include "registry/registry.h"
+#include "registry/settings.h"
+#include "store/install.h"
+#include "store/layers.h"
+#include "store/say.h"
+#include "store/store.h"
+
+struct pull_options {
+	struct registry_options registry;
+	bool update; /* ask the registry although the reference is in the store */
+	bool verify; /* hash what is in the store before using it, and fetch again what is wrong */
+	bool quiet;
+};
+
+struct pull {
+	const struct store *store;
+	const struct pull_options *options;
+	struct registry registry;
+	struct install install;
+	size_t endpoint; /* that had the manifest */
+	struct fetch fetch;
+	struct layers layers;
+	size_t n_queued; /* of the manifest's layers, for unpacking */
+	bool have_config;
+	struct progress progress;
+};
+
+/* --- what to fetch --------------------------------------------------------------------------- */
+
+static int get_manifest(struct pull *p, const char *target, struct image_manifest *ret,
+			char digest[DIGEST_BYTES], struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(MANIFEST_MAX_BYTES);
+	struct image_manifest m;
+
+	if (registry_get_manifest(&p->registry, target, &text, &p->endpoint, e) < 0 ||
+	    manifest_parse(buf_str(&text), text.n, &m, e) < 0)
+		return -1;
+	if (m.kind == MANIFEST_IMAGE &&
+	    store_put_blob(p->store, buf_str(&text), text.n, digest, e) < 0) {
+		manifest_done(&m);
+		return -1;
+	}
+	*ret = m;
+	return 0;
+}
+
+/* An index leads to a manifest and to nothing else: no further steps, so no circles. */
+static int resolve(struct pull *p, struct err *e)
+{
+	const struct image_descriptor *chosen;
+	struct image_manifest index;
+	int r;
+
+	if (get_manifest(p, reference_target(&p->registry.reference), &p->install.manifest,
+			 p->install.manifest_digest, e) < 0)
+		return -1;
+	if (p->install.manifest.kind == MANIFEST_IMAGE)
+		return 0;
+	index = p->install.manifest;
+	p->install.manifest = (struct image_manifest){ 0 };
+	r = manifest_select(&index, IMAGE_OS, IMAGE_ARCHITECTURE, &chosen, e);
+	if (r == 0)
+		r = get_manifest(p, chosen->digest, &p->install.manifest,
+				 p->install.manifest_digest, e);
+	manifest_done(&index);
+	if (r == 0 && p->install.manifest.kind != MANIFEST_IMAGE)
+		return err_set(e, ERR_INVALID, "an index leads to another index");
+	return r;
+}
+
+/* With --force a blob is only as good as its digest. */
+static void drop_if_wrong(const struct store *store, const char *digest)
+{
+	AUTO_FD fd = openat(store->blobs_fd, digest_hex(digest), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct err ignored; /* what cannot be hashed is fetched */
+	char got[DIGEST_BYTES];
+	struct hash h;
+	uint64_t n;
+
+	if (fd < 0 || hash_init(&h, &ignored) < 0)
+		return;
+	if (hash_fd(&h, fd, &n) < 0)
+		got[0] = '\0';
+	else
+		hash_end(&h, got);
+	hash_done(&h);
+	if (strcmp(got, digest) != 0)
+		/* a failure leaves the blob in use */
+		IGNORE(unlinkat(store->blobs_fd, digest_hex(digest), 0));
+}
+
+static void add_blob(struct pull *p, const struct image_descriptor *d)
+{
+	if (p->options->verify)
+		drop_if_wrong(p->store, d->digest);
+	fetch_add(&p->fetch, d->digest, d->size_bytes, p->endpoint);
+}
+
+/* --- the two queues -------------------------------------------------------------------------- */
+
+static int queue_layers(struct pull *p, struct err *e)
+{
+	const struct image_manifest *m = &p->install.manifest;
+
+	if (!p->have_config) {
+		if (!fetch_has(&p->fetch, m->config.digest))
+			return 0;
+		if (install_read_config(p->store, &p->install, e) < 0)
+			return -1;
+		p->have_config = true;
+	}
+	/* in the manifest's order: the lowest layer is the largest and takes longest */
+	while (p->n_queued < m->n_items && fetch_has(&p->fetch, m->item[p->n_queued].digest)) {
+		layers_add(&p->layers, m->item[p->n_queued].digest,
+			   p->install.config.diff_ids.v[p->n_queued],
+			   m->item[p->n_queued].size_bytes);
+		p->n_queued++;
+	}
+	return 0;
+}
+
+static int run_queues(struct pull *p, struct err *e)
+{
+	struct pollfd fds[LAYERS_PARALLEL_MAX];
+	bool fetched = false, unpacked = false;
+
+	for (;;) {
+		size_t n;
+
+		if (fetch_advance(&p->fetch, &fetched, e) < 0 || queue_layers(p, e) < 0 ||
+		    layers_advance(&p->layers, &unpacked, e) < 0)
+			return -1;
+		if (fetched && unpacked && p->n_queued == p->install.manifest.n_items &&
+		    p->have_config)
+			return 0;
+		progress_draw(&p->progress, &p->fetch, &p->layers);
+		n = layers_poll(&p->layers, fds);
+		fetch_wait(&p->fetch, fds, n, LAYERS_RETRY_MS);
+	}
+}
+
+static bool all_present(const struct pull *p)
+{
+	const struct image_manifest *m = &p->install.manifest;
+	bool all = store_has_blob(p->store, m->config.digest, m->config.size_bytes);
+
+	for (size_t i = 0; all && i < m->n_items; i++)
+		all = store_has_blob(p->store, m->item[i].digest, m->item[i].size_bytes) &&
+		      store_has_layer(p->store, m->item[i].digest);
+	return all;
+}
+
+static int pull_all(struct pull *p, const char *reference, bool *ret_cached, struct err *e)
+{
+	int r;
+
+	if (resolve(p, e) < 0 || fetch_init(&p->fetch, p->store, &p->registry, e) < 0)
+		return -1;
+	layers_init(&p->layers, p->store);
+	add_blob(p, &p->install.manifest.config);
+	for (size_t i = 0; i < p->install.manifest.n_items; i++)
+		add_blob(p, &p->install.manifest.item[i]);
+	*ret_cached = all_present(p);
+	progress_begin(&p->progress, p->options->quiet);
+	r = run_queues(p, e);
+	progress_end(&p->progress);
+	fetch_done(&p->fetch);
+	layers_done(&p->layers);
+	return r < 0 ? -1 : install_put_record(p->store, &p->install, reference, e);
+}
+
+/* *RET_CACHED when nothing had to be fetched. */
+static int pull_image(const struct store *store, const struct settings *s, const char *reference,
+		      const struct pull_options *o, bool *ret_cached, struct err *e)
+{
+	struct pull p = { .store = store, .options = o };
+	struct image_record record;
+	struct reference ref;
+	int r;
+
+	if (reference_parse(reference, &ref, e) < 0)
+		return -1;
+	if (!o->update && !o->verify &&
+	    image_store_find(store->home_fd, reference, &record, e) == 0) {
+		image_record_done(&record);
+		*ret_cached = true;
+		return 0;
+	}
+	if (registry_open(store->home_fd, s, &ref, &o->registry, &p.registry, e) < 0)
+		return -1;
+	r = pull_all(&p, reference, ret_cached, e);
+	install_done(&p.install);
+	registry_done(&p.registry);
+	return r < 0 ? err_wrap(e, "pull '%s'", reference) : 0;
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int pull_one(const struct options *o, const struct store *store, bool *ret_cached,
+		    struct err *e)
+{
+	const struct pull_options po = {
+		.registry = { .insecure = o->insecure,
+			      .ca_certs = o->ca_certs,
+			      .username = o->password_env ? o->username : NULL,
+			      .password_env = o->password_env },
+		.update = o->update,
+		.verify = o->force,
+		.quiet = o->quiet,
+	};
+	struct settings s;
+	int r;
+
+	if (o->ca_certs && access(o->ca_certs, R_OK) < 0)
+		return err_sys(e, errno, "--ca-certs: read '%s'", o->ca_certs);
+	if (settings_read(store->home_fd, &s, e) < 0)
+		return -1;
+	r = pull_image(store, &s, o->arg[0], &po, ret_cached, e);
+	settings_done(&s);
+	return r;
+}
+
+int run_pull(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns();
+	bool cached = false;
+	struct store store;
+	int r;
+
+	if (store_open(o->home, &store, e) < 0)
+		return -1;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	r = pull_one(o, &store, &cached, e);
+	curl_global_cleanup();
+	store_done(&store);
+	if (r < 0 && !o->quiet)
+		say_failed("Pulling", o->arg[0]);
+	else if (r == 0 && !o->quiet)
+		say_done("Pulled", o->arg[0], cached ? "already cached" : NULL,
+			 clock_mono_ns() - since_ns);
+	return r;
+}

@@ -1,0 +1,284 @@
+/*
+ * The command flatten. The flat form of an image is one ext4 file system in a file with all layers
+ * merged; every sandbox that asks for it gets a copy of its own. It is made once for each stack of
+ * layers and lies in cache/flat (image/store.h). The file system is mounted while it is filled, so
+ * only root makes one; nobody else could use it.
+ *
+ * cache/tmp/HEX.flat is the workshop, locked by whoever works there. The file is made empty by
+ * mke2fs, mounted through a loop device without being attached anywhere, filled by a confined worker
+ * that sees nothing but the layers and this mount, and moved to cache/flat when it is unmounted and
+ * on disk. Whoever is killed on the way takes mount and loop device along; the workshop is swept out by
+ * the next writer.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compat.h"
+#include "base/diskfile.h"
+#include "image/store.h"
+#include "store/commands.h"
+#include "store/say.h"
+#include "store/store.h"
+#include "store/worker.h"
+
+#define MIB (1ull << 20)
+#define WORKSHOP_SUFFIX ".flat"
+#define DISK_FILE "disk.raw"
+#define DISK_MIN_MIB 4096u     /* as large as the writable layer of other sandboxes */
+#define ENTRY_BYTES 8192u      /* a file's last block and its share of metadata, at most */
+#define DISK_SPARE_MIB 64u     /* journal, tables */
+#define DISK_JOURNAL_MIB 16u   /* for 4 GiB it would be more than the smallest sandboxes have */
+#define BYTES_PER_INODE 16384u /* as mke2fs has it */
+#define RELEASE_WAIT_NS (30 * NS_PER_SEC)
+#define RETRY_NS (20 * NS_PER_MS)
+
+struct workshop {
+	const struct store *store;
+	const struct image_record *image;
+	char hex[DIGEST_HEX_CHARS + 1];
+	char name[DIGEST_HEX_CHARS + sizeof(WORKSHOP_SUFFIX)];
+	char *path; /* of the file, for mke2fs */
+	int dir;    /* locked */
+};
+
+static void pause_a_moment(void)
+{
+	const struct timespec pause = { 0, (long)RETRY_NS };
+
+	nanosleep(&pause, NULL);
+}
+
+static bool is_made(const struct workshop *w)
+{
+	return faccessat(w->store->flat_fd, w->hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* --- how large ------------------------------------------------------------------------------- */
+
+/* From above, by what the layers were before they were merged: holes and what is not used cost
+ * nothing in a sparse file. *RET_LEAST is what the host must have room for at least. */
+static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *ret_least,
+		   struct err *e)
+{
+	uint64_t bytes = 0, entries = 0, least = 0;
+
+	for (size_t i = 0; i < w->image->n_layers; i++) {
+		struct image_layer_info info;
+
+		if (image_store_layer_info(w->store->home_fd, w->image->layer[i].digest, &info, e) <
+		    0)
+			return -1;
+		if (info.disk_bytes < info.tar_bytes) /* small blocks, or compressed ones */
+			info.disk_bytes = info.tar_bytes;
+		bytes += info.disk_bytes;
+		entries += info.entries;
+		if (info.disk_bytes > least) /* what it hides of others is given back */
+			least = info.disk_bytes;
+	}
+	*ret_least = least;
+	bytes += entries * ENTRY_BYTES;
+	*ret = (struct disk_make){ .size_mib = (bytes + bytes / 16) / MIB + DISK_SPARE_MIB,
+				   .journal_mib = DISK_JOURNAL_MIB };
+	if (ret->size_mib < DISK_MIN_MIB)
+		ret->size_mib = DISK_MIN_MIB;
+	ret->inodes = ret->size_mib * MIB / BYTES_PER_INODE;
+	if (ret->inodes < 2 * entries)
+		ret->inodes = 2 * entries;
+	return 0;
+}
+
+/* The file system in the file believes in its size: that the host has none left it can only call an
+ * input/output error, and late. */
+static int check_room(const struct workshop *w, uint64_t bytes, struct err *e)
+{
+	struct statvfs v;
+
+	if (fstatvfs(w->dir, &v) < 0 || v.f_blocks == 0 || /* it has no size */
+	    (uint64_t)v.f_bavail * v.f_frsize >= bytes)
+		return 0;
+	return err_sys(e, ENOSPC, "%llu MiB are needed", (unsigned long long)(bytes / MIB + 1));
+}
+
+/* --- making one ------------------------------------------------------------------------------ */
+
+static int mount_disk(int file, int *ret_fd, struct err *e)
+{
+	char device[DISK_DEVICE_BYTES];
+	AUTO_FD loop = -1;
+	AUTO_FD fs = -1;
+
+	if (disk_file_attach(file, false, device, &loop, e) < 0)
+		return -1;
+	fs = sys_fsopen("ext4", FSOPEN_CLOEXEC);
+	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
+	    /* what one layer brings and another hides leaves nothing behind */
+	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0 ||
+	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return err_sys(e, errno, "mount it");
+	*ret_fd = sys_fsmount(fs, FSMOUNT_CLOEXEC,
+			      MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	return *ret_fd < 0 ? err_sys(e, errno, "mount it") : 0;
+}
+
+static int fill(const struct workshop *w, int mount, struct err *e)
+{
+	AUTO_BUF list = BUF_INIT(IMAGE_LAYERS_MAX * (DIGEST_HEX_CHARS + 1) + 1);
+	AUTO_FD root = -1;
+	struct worker_job job = {
+		.op = "merge", .in_fd = w->store->layers_fd, .out_fd = -1, .dir_fd = mount
+	};
+
+	for (size_t i = 0; i < w->image->n_layers; i++)
+		buf_addf(&list, "%s%s", i ? "," : "", digest_hex(w->image->layer[i].digest));
+	job.arg = buf_str(&list);
+	if (worker_run(&job, NULL, e) < 0)
+		return -1;
+	root = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0 || syncfs(root) < 0)
+		return err_sys(e, errno, "write it");
+	return 0;
+}
+
+static int mount_and_fill(const struct workshop *w, struct err *e)
+{
+	AUTO_FD file = openat(w->dir, DISK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD mount = -1;
+
+	/* the loop device shares this description, and with it the lock */
+	if (file < 0 || flock(file, LOCK_EX | LOCK_NB) < 0)
+		return err_sys(e, errno, "open it");
+	if (mount_disk(file, &mount, e) < 0)
+		return -1;
+	return fill(w, mount, e);
+}
+
+/* The mount is gone with its descriptor; the loop device follows, and then the lock. */
+static int wait_unmounted(int file, struct err *e)
+{
+	uint64_t until_ns = clock_mono_ns() + RELEASE_WAIT_NS;
+
+	while (flock(file, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || clock_mono_ns() > until_ns)
+			return err_sys(e, errno, "unmount it");
+		pause_a_moment();
+	}
+	return 0;
+}
+
+static int build(const struct workshop *w, struct err *e)
+{
+	struct disk_make make;
+	AUTO_FD file = -1;
+	uint64_t least;
+
+	if (measure(w, &make, &least, e) < 0 || check_room(w, least, e) < 0 ||
+	    disk_file_make(w->dir, DISK_FILE, w->path, &make, e) < 0)
+		return -1;
+	if (mount_and_fill(w, e) < 0) {
+		IGNORE(check_room(w, DISK_SPARE_MIB * MIB, e)); /* then that is why */
+		return -1;
+	}
+	file = openat(w->dir, DISK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (file < 0 || wait_unmounted(file, e) < 0)
+		return file < 0 ? err_sys(e, errno, "open it") : -1;
+	if (fsync(file) < 0 || renameat(w->dir, DISK_FILE, w->store->flat_fd, w->hex) < 0 ||
+	    fsync(w->store->flat_fd) < 0)
+		return err_sys(e, errno, "put it in place");
+	return 0;
+}
+
+/* --- once, whoever asks ---------------------------------------------------------------------- */
+
+/* *RET_BUSY when somebody else is at it. */
+static int claim(struct workshop *w, bool *ret_busy, struct err *e)
+{
+	struct stat ours, theirs;
+	AUTO_FD fd = -1;
+
+	if (mkdirat(w->store->tmp_fd, w->name, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make room in the image store");
+	fd = openat(w->store->tmp_fd, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	*ret_busy = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
+		    fstatat(w->store->tmp_fd, w->name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    ours.st_ino != theirs.st_ino;
+	if (*ret_busy)
+		return 0;
+	if (unlinkat(fd, DISK_FILE, 0) < 0 && errno != ENOENT) /* of one who was killed */
+		return err_sys(e, errno, "clear away what is left");
+	w->dir = fd_take(&fd);
+	return 0;
+}
+
+static int make_once(struct workshop *w, struct err *e)
+{
+	bool busy = true;
+	struct err ignored; /* what stays is removed by the next writer */
+	int r;
+
+	while (!is_made(w)) {
+		if (claim(w, &busy, e) < 0)
+			return -1;
+		if (!busy)
+			break;
+		pause_a_moment();
+	}
+	if (busy)
+		return 0;
+	r = is_made(w) ? 0 : build(w, e); /* finished between our look and our lock */
+	IGNORE(store_remove_tmp(w->store, w->name, &ignored));
+	return r;
+}
+
+/* Returns at once when it is there; waits while somebody else makes it. HOME is STORE's path. */
+static int make(const struct store *store, const char *home, const struct image_record *r,
+		struct err *e)
+{
+	struct workshop w = { .store = store, .image = r, .dir = -1 };
+	int rc;
+
+	if (r->n_layers == 0)
+		return err_set(e, ERR_INVALID, "it has no layers");
+	image_flat_hex(r, w.hex);
+	snprintf(w.name, sizeof(w.name), "%s" WORKSHOP_SUFFIX, w.hex);
+	w.path = xasprintf("%s/cache/tmp/%s/" DISK_FILE, home, w.name);
+	rc = make_once(&w, e);
+	fd_closep(&w.dir);
+	free(w.path);
+	return rc < 0 ? err_wrap(e, "make the flat form") : 0;
+}
+
+int run_flatten(const struct options *o, struct err *e)
+{
+	uint64_t since_ns = clock_mono_ns(), mib;
+	struct image_record record;
+	bool cached = false;
+	struct store store;
+	int r;
+
+	if (store_open(o->home, &store, e) < 0)
+		return -1;
+	r = image_store_find(store.home_fd, o->arg[0], &record, e);
+	if (r == 0) {
+		cached = image_store_flat(store.home_fd, &record, &mib) > 0;
+		r = make(&store, o->home, &record, e);
+		if (r < 0)
+			err_wrap(e, "image '%s'", o->arg[0]);
+		image_record_done(&record);
+	}
+	store_done(&store);
+	if (r == 0 && !o->quiet)
+		say_done("Flattened", o->arg[0], cached ? "already cached" : NULL,
+			 clock_mono_ns() - since_ns);
+	return r;
+}

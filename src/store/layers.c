@@ -1,0 +1,252 @@
+#include "store/layers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "image/store.h"
+
+static void tmp_name(const struct layer_job *j, char out[IMAGE_PATH_BYTES])
+{
+	snprintf(out, IMAGE_PATH_BYTES, "%s.layer", digest_hex(j->digest));
+}
+
+void layers_init(struct layers *l, const struct store *store)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*l = (struct layers){ .store = store };
+	allowance_init(&l->left);
+	l->parallel = cpus < 1                     ? 1
+		      : cpus > LAYERS_PARALLEL_MAX ? LAYERS_PARALLEL_MAX
+						   : (unsigned)cpus;
+}
+
+void layers_add(struct layers *l, const char *digest, const char *diff_id, uint64_t blob_bytes)
+{
+	struct layer_job *j;
+
+	for (size_t i = 0; i < l->n_jobs; i++)
+		if (strcmp(l->job[i].digest, digest) == 0 &&
+		    strcmp(l->job[i].diff_id, diff_id) == 0)
+			return;
+	l->job = reallocarray(l->job, l->n_jobs + 1, sizeof(*l->job));
+	if (!l->job)
+		abort(); /* bounded by IMAGE_LAYERS_MAX */
+	j = &l->job[l->n_jobs++];
+	*j = (struct layer_job){ .tmp_fd = -1, .worker.control_fd = -1, .blob_bytes = blob_bytes };
+	memcpy(j->digest, digest, DIGEST_BYTES);
+	memcpy(j->diff_id, diff_id, DIGEST_BYTES);
+}
+
+static int check_diff_id(const struct layer_job *j, const char *got, struct err *e)
+{
+	if (strcmp(got, j->diff_id) == 0)
+		return 0;
+	return err_set(e, ERR_PROTOCOL, "layer %s unpacks to %s, but the image says %s", j->digest,
+		       got, j->diff_id);
+}
+
+/* A tree that is there already must be the one this image means. */
+static int use_present(struct layers *l, struct layer_job *j, struct err *e)
+{
+	if (image_store_layer_info(l->store->home_fd, j->digest, &j->info, e) < 0)
+		return -1;
+	j->state = LAYER_READY;
+	if (check_diff_id(j, j->info.diff_id, e) < 0)
+		return -1;
+	return allowance_take_layer(&l->left, &j->info, e);
+}
+
+/* Takes HEX.layer for ourselves: the lock goes to whoever makes or finds it first. */
+static int claim(const struct layers *l, struct layer_job *j, struct err *e)
+{
+	static const char *const trees[] = { IMAGE_LAYER_TREE, IMAGE_LAYER_NAMED };
+	char name[IMAGE_PATH_BYTES];
+	struct stat ours, theirs;
+	AUTO_FD fd = -1;
+
+	tmp_name(j, name);
+	if (mkdirat(l->store->tmp_fd, name, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make room for layer %s", j->digest);
+	fd = openat(l->store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	j->wait = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
+		  fstatat(l->store->tmp_fd, name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||
+		  ours.st_ino != theirs.st_ino;
+	if (j->wait)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(trees); i++) {
+		const struct worker_job job = { "remove", trees[i], -1, -1, fd };
+
+		if (faccessat(fd, trees[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    worker_run(&job, NULL, e) < 0) /* of one who was killed */
+			return err_wrap(e, "clear away what is left of layer %s", j->digest);
+	}
+	j->tmp_fd = fd_take(&fd);
+	return 0;
+}
+
+static int start(struct layers *l, struct layer_job *j, struct err *e)
+{
+	AUTO_BUF arg = BUF_INIT(256);
+	AUTO_FD blob = -1;
+	struct worker_job job = { .op = "unpack", .out_fd = -1 };
+
+	if (store_has_layer(l->store, j->digest))
+		return use_present(l, j, e);
+	if (claim(l, j, e) < 0)
+		return -1;
+	if (j->wait)
+		return 0;
+	if (store_has_layer(l->store, j->digest)) { /* finished between our look and our lock */
+		struct err ignored;
+		char name[IMAGE_PATH_BYTES];
+
+		tmp_name(j, name);
+		IGNORE(store_remove_tmp(l->store, name, &ignored)); /* swept up later otherwise */
+		fd_closep(&j->tmp_fd);
+		return use_present(l, j, e);
+	}
+	blob = openat(l->store->blobs_fd, digest_hex(j->digest), O_RDONLY | O_CLOEXEC);
+	if (blob < 0)
+		return err_sys(e, errno, "open layer %s", j->digest);
+	allowance_write(&l->left, &arg);
+	buf_addf(&arg, "%llu", (unsigned long long)j->blob_bytes);
+	job.arg = buf_str(&arg);
+	job.in_fd = blob;
+	job.dir_fd = j->tmp_fd;
+	if (worker_start(&job, &j->worker, e) < 0)
+		return -1;
+	j->state = LAYER_RUNNING;
+	return 0;
+}
+
+static int collect(struct layers *l, struct layer_job *j, struct err *e)
+{
+	AUTO_JSON reply = NULL;
+
+	if (worker_finish(&j->worker, &reply, e) < 0 ||
+	    image_layer_info_read_json(json_root(reply), &j->info, e) < 0)
+		return err_wrap(e, "unpack layer %s", j->digest);
+	if (check_diff_id(j, j->info.diff_id, e) < 0 ||
+	    allowance_take_layer(&l->left, &j->info, e) < 0)
+		return -1;
+	j->state = LAYER_UNPACKED;
+	return 0;
+}
+
+static int write_info(const struct layer_job *j, struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(4096);
+	struct json_writer w;
+	int r;
+
+	json_writer_init(&w, &text, 0);
+	image_layer_info_write_json(&j->info, &w);
+	r = io_replace_file(j->tmp_fd, "layer.json", buf_str(&text), text.n, 0600);
+	return r < 0 ? err_sys(e, -r, "write about layer %s", j->digest) : 0;
+}
+
+static int publish(struct layers *l, struct err *e)
+{
+	bool synced = false;
+
+	for (size_t i = 0; i < l->n_jobs; i++)
+		if (l->job[i].state == LAYER_UNPACKED && write_info(&l->job[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < l->n_jobs; i++) {
+		struct layer_job *j = &l->job[i];
+		char name[IMAGE_PATH_BYTES];
+
+		if (j->state != LAYER_UNPACKED)
+			continue;
+		if (!synced && syncfs(l->store->layers_fd) < 0)
+			return err_sys(e, errno, "write layers to disk");
+		synced = true;
+		tmp_name(j, name);
+		if (renameat(l->store->tmp_fd, name, l->store->layers_fd, digest_hex(j->digest)) <
+		    0)
+			return err_sys(e, errno, "put layer %s in place", j->digest);
+		fd_closep(&j->tmp_fd);
+		j->state = LAYER_READY;
+	}
+	if (synced && fsync(l->store->layers_fd) < 0)
+		return err_sys(e, errno, "write layers to disk");
+	return 0;
+}
+
+static size_t count(const struct layers *l, enum layer_state state)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_jobs; i++)
+		n += l->job[i].state == state;
+	return n;
+}
+
+int layers_advance(struct layers *l, bool *ret_ready, struct err *e)
+{
+	for (size_t i = 0; i < l->n_jobs; i++)
+		if (l->job[i].state == LAYER_RUNNING && worker_advance(&l->job[i].worker) &&
+		    collect(l, &l->job[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < l->n_jobs; i++)
+		if (l->job[i].state == LAYER_QUEUED && count(l, LAYER_RUNNING) < l->parallel &&
+		    start(l, &l->job[i], e) < 0)
+			return -1;
+	/* nothing of ours runs: hand out what we hold, then wait for others if we must */
+	if (count(l, LAYER_RUNNING) == 0 && publish(l, e) < 0)
+		return -1;
+	*ret_ready = count(l, LAYER_READY) == l->n_jobs;
+	return 0;
+}
+
+size_t layers_poll(const struct layers *l, struct pollfd out[LAYERS_PARALLEL_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_jobs && n < LAYERS_PARALLEL_MAX; i++)
+		if (l->job[i].state == LAYER_RUNNING)
+			out[n++] = (struct pollfd){ l->job[i].worker.control_fd, POLLIN, 0 };
+	return n;
+}
+
+int layers_run(struct layers *l, struct err *e)
+{
+	struct pollfd fds[LAYERS_PARALLEL_MAX];
+	bool ready = false;
+
+	for (;;) {
+		if (layers_advance(l, &ready, e) < 0)
+			return -1;
+		if (ready)
+			return 0;
+		if (poll(fds, layers_poll(l, fds), LAYERS_RETRY_MS) < 0 && errno != EINTR)
+			return err_sys(e, errno, "wait for layers");
+	}
+}
+
+void layers_done(struct layers *l)
+{
+	for (size_t i = 0; i < l->n_jobs; i++) {
+		struct layer_job *j = &l->job[i];
+		struct err ignored; /* what stays is removed by the next writer */
+		char name[IMAGE_PATH_BYTES];
+
+		if (j->state == LAYER_RUNNING)
+			worker_stop(&j->worker);
+		if (j->tmp_fd >= 0) {
+			tmp_name(j, name);
+			IGNORE(store_remove_tmp(l->store, name, &ignored));
+			fd_closep(&j->tmp_fd);
+		}
+	}
+	free(l->job);
+	*l = (struct layers){ 0 };
+}

@@ -1,0 +1,20 @@
+/*
+ * Images from archives: what `docker save` writes (manifest.json) and OCI layouts (index.json), as
+ * a tar, plain or compressed, from a file or a pipe.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "store/store.h"
+
+struct load_options {
+	int fd;
+	const char *const *tags; /* more references for the first image */
+	size_t n_tags;
+	void (*report)(const char *reference, void *arg); /* for each reference as it is written */
+	void *report_arg;
+};
+
+MUST_USE int load_archive(const struct store *store, const struct load_options *o, struct err *e);

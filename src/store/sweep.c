@@ -1,0 +1,245 @@
+#include "store/sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "image/manifest.h"
+#include "image/store.h"
+#include "store/usage.h"
+
+/* The digests that must stay, sorted before they are asked. */
+struct live {
+	char (*hex)[DIGEST_HEX_CHARS + 1];
+	size_t n, room;
+};
+
+static void live_add_hex(struct live *l, const char *hex)
+{
+	if (l->n == l->room) {
+		l->room = l->room ? l->room * 2 : 256;
+		l->hex = reallocarray(l->hex, l->room, sizeof(*l->hex));
+		if (!l->hex)
+			abort(); /* bounded by IMAGE_RECORDS_MAX × IMAGE_LAYERS_MAX */
+	}
+	memcpy(l->hex[l->n++], hex, sizeof(*l->hex));
+}
+
+static void live_add(struct live *l, const char *digest)
+{
+	live_add_hex(l, digest_hex(digest));
+}
+
+static void live_add_image(struct live *l, const struct image_record *r)
+{
+	char hex[DIGEST_HEX_CHARS + 1];
+
+	live_add(l, r->manifest_digest);
+	live_add(l, r->config_digest);
+	for (size_t i = 0; i < r->n_layers; i++)
+		live_add(l, r->layer[i].digest);
+	image_flat_hex(r, hex);
+	live_add_hex(l, hex);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static bool live_has(const struct live *l, const char *hex)
+{
+	return l->n && bsearch(hex, l->hex, l->n, sizeof(*l->hex), compare);
+}
+
+static int collect_live(const struct store *store, struct live *l, struct err *e)
+{
+	struct image_record *records;
+	struct usage u;
+	size_t n;
+
+	if (image_store_list(store->home_fd, &records, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		live_add_image(l, &records[i]);
+	image_records_free(records, n);
+	if (usage_read(store->home_fd, &u, e) < 0)
+		return -1;
+	for (size_t i = 0; i < u.n; i++) {
+		struct image_record r;
+		struct err ignored; /* an image that is gone already cannot be kept */
+
+		if (image_store_find_digest(store->home_fd, u.line[i].digest, &r, &ignored) < 0)
+			continue;
+		live_add_image(l, &r);
+		image_record_done(&r);
+	}
+	usage_done(&u);
+	if (l->n)
+		qsort(l->hex, l->n, sizeof(*l->hex), compare);
+	return 0;
+}
+
+static DIR *open_list(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+
+	if (!dir)
+		fd_closep(&again);
+	return dir;
+}
+
+static bool is_manifest(const struct store *store, const char *hex)
+{
+	AUTO_BUF text = BUF_INIT(MANIFEST_MAX_BYTES);
+	char digest[DIGEST_BYTES];
+	struct image_manifest m;
+	struct err ignored;
+
+	digest_from_hex(hex, digest);
+	if (store_read_blob(store, digest, &text, &ignored) < 0 ||
+	    manifest_parse(buf_str(&text), text.n, &m, &ignored) < 0)
+		return false;
+	manifest_done(&m);
+	return true;
+}
+
+/* Files named by digest that nobody needs: flat forms, or blobs. */
+static int sweep_files(const struct store *store, bool flat, const struct live *l,
+		       struct sweep_result *ret, struct err *e)
+{
+	int fd = flat ? store->flat_fd : store->blobs_fd;
+	DIR *dir = open_list(fd);
+	struct dirent *entry;
+	int r = 0;
+
+	if (!dir)
+		return err_sys(e, errno, "read the image store");
+	while (r == 0 && (entry = readdir(dir))) {
+		struct stat st;
+
+		if (!digest_hex_valid(entry->d_name) || live_has(l, entry->d_name) ||
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		ret->manifests_removed += !flat && is_manifest(store, entry->d_name);
+		if (unlinkat(fd, entry->d_name, 0) < 0)
+			r = err_sys(e, errno, "remove %s from the image store",
+				    flat ? "a flat form" : entry->d_name);
+		else
+			ret->bytes_reclaimed += (uint64_t)st.st_blocks * 512;
+	}
+	closedir(dir);
+	return r;
+}
+
+/* All dead trees are moved aside first, each by one rename; one worker then removes them. */
+static int sweep_layers(const struct store *store, const struct live *l, struct sweep_result *ret,
+			struct err *e)
+{
+	DIR *dir = open_list(store->layers_fd);
+	struct dirent *entry;
+	char name[32];
+	AUTO_FD dead = -1;
+	int r = 0;
+
+	if (!dir)
+		return err_sys(e, errno, "read the image store");
+	snprintf(name, sizeof(name), "dead-%d", (int)getpid());
+	if ((mkdirat(store->tmp_fd, name, 0700) < 0 && errno != EEXIST) ||
+	    (dead = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		r = err_sys(e, errno, "make room in the image store");
+	while (r == 0 && (entry = readdir(dir))) {
+		struct image_layer_info info = { 0 };
+		char digest[DIGEST_BYTES];
+		struct err ignored; /* without its note its size stays uncounted */
+
+		if (!digest_hex_valid(entry->d_name) || live_has(l, entry->d_name))
+			continue;
+		digest_from_hex(entry->d_name, digest);
+		IGNORE(image_store_layer_info(store->home_fd, digest, &info, &ignored));
+		if (renameat(store->layers_fd, entry->d_name, dead, entry->d_name) < 0) {
+			r = err_sys(e, errno, "remove layer %s", digest);
+		} else {
+			ret->bytes_reclaimed += info.disk_bytes;
+			ret->layers_removed++;
+		}
+	}
+	closedir(dir);
+	if (dead >= 0 && store_remove_tmp(store, name, e) < 0)
+		r = -1;
+	return r;
+}
+
+/* With the store to ourselves nobody else's part can be in use. */
+static void sweep_parts(const struct store *store, struct sweep_result *ret)
+{
+	DIR *dir = open_list(store->tmp_fd);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		struct stat st;
+
+		if (fstatat(store->tmp_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode) && unlinkat(store->tmp_fd, entry->d_name, 0) == 0)
+			ret->bytes_reclaimed += (uint64_t)st.st_blocks * 512;
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int sweep(const struct store *store, bool parts, struct sweep_result *ret, struct err *e)
+{
+	struct live l = { 0 };
+	int r = collect_live(store, &l, e);
+
+	/* trees before blobs: a sandbox's image is recognised by its manifest */
+	if (r == 0)
+		r = sweep_layers(store, &l, ret, e);
+	if (r == 0)
+		r = sweep_files(store, true, &l, ret, e);
+	if (r == 0)
+		r = sweep_files(store, false, &l, ret, e);
+	if (r == 0 && parts)
+		sweep_parts(store, ret);
+	free(l.hex);
+	return r;
+}
+
+int sweep_references(const struct store *store, struct sweep_result *ret, struct err *e)
+{
+	struct image_record *records;
+	struct usage u;
+	size_t n;
+	int r = 0;
+
+	if (usage_read(store->home_fd, &u, e) < 0)
+		return -1;
+	if (image_store_list(store->home_fd, &records, &n, e) < 0) {
+		usage_done(&u);
+		return -1;
+	}
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		AUTO_BUF ignored = BUF_INIT(0);
+		char path[IMAGE_PATH_BYTES];
+
+		if (usage_of(&u, records[i].manifest_digest, &ignored))
+			continue;
+		r = image_record_path(records[i].reference, path, e);
+		if (r == 0 && unlinkat(store->home_fd, path, 0) < 0)
+			r = err_sys(e, errno, "forget image '%s'", records[i].reference);
+		ret->references_removed += r == 0;
+	}
+	image_records_free(records, n);
+	usage_done(&u);
+	return r;
+}

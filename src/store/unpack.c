@@ -1,0 +1,795 @@
+/*
+ * Two readers in a row: inflate.c decompresses and hashes, and feeds libarchive's tar reader through
+ * a callback; so the whole stream is seen once and its digest covers also what follows the tar's
+ * end mark. Nothing here is undone on failure: the parent removes the whole directory.
+ *
+ * The tar's order is the truth: a later entry replaces an earlier one of the same name. Only
+ * whiteouts are different, they speak about the layers below and never about this one; so an entry
+ * and its own whiteout in one layer mean "replaced", whichever comes first.
+ */
+#include "store/unpack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/str.h"
+#include "store/inflate.h"
+#include "store/owners.h"
+#include "store/tree.h"
+#include "store/worker.h"
+
+#define WHITEOUT_PREFIX ".wh."
+#define WHITEOUT_OPAQUE ".wh..wh..opq"
+#define DISK_BLOCK_BYTES 4096u /* what a file's last block costs on every usual file system */
+
+/* Times of directories are set at the very end: every entry made inside changes them. */
+#define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; the rest stay as they were made */
+
+struct directory {
+	char *path;
+	struct timespec mtime;
+};
+
+struct unpack {
+	int root_fd;
+	struct inflate inflate;
+	struct err *read_err; /* of the callback; code ERR_NONE while all is well */
+	struct archive *tar;
+	struct image_layer_info info;
+	struct allowance left; /* of the image */
+	struct directory *directory;
+	size_t n_directories, room_directories;
+	/* Where the file system takes no whiteouts (it is an overlay itself): paths they were for. */
+	char **hidden;
+	size_t n_hidden, room_hidden;
+	bool named; /* such a form is in the tree */
+	/* The directory of the last entry, or NULL: most entries follow one from the same directory.
+	 * It cannot have been replaced, since an entry only replaces what is inside its own. */
+	char *parent_path;
+	int parent_fd;
+	struct buf ways; /* directories that may have no entry of their own, as a list of strings */
+};
+
+struct place {
+	const char *path; /* for messages */
+	int parent_fd;    /* borrowed from struct unpack */
+	const char *base;
+};
+
+static void forget_parent(struct unpack *u)
+{
+	free(TAKE(u->parent_path));
+	fd_closep(&u->parent_fd);
+}
+
+static int entry_err(int errnum, const char *what, const char *path, struct err *e)
+{
+	return err_sys(e, errnum, "%s '%.200s'", what, path);
+}
+
+/* --- names ---------------------------------------------------------------------------------- */
+
+/* Strips what leads to the root and refuses what leads out of it. *RET points into PATH, which
+ * loses a trailing slash; "" is the root itself. */
+static int clean_path(char *path, const char **ret, struct err *e)
+{
+	size_t n = strlen(path);
+	char *at = path;
+
+	if (n > TREE_PATH_MAX_BYTES)
+		return err_set(e, ERR_LIMIT, "layer has a path of %zu bytes, more than %u", n,
+			       TREE_PATH_MAX_BYTES);
+	while (n > 0 && path[n - 1] == '/')
+		path[--n] = '\0';
+	while (at[0] == '/' || (at[0] == '.' && (at[1] == '/' || at[1] == '\0')))
+		at++;
+	for (struct str rest = str_of(at); rest.p;)
+		if (str_eq(str_cut(&rest, '/'), ".."))
+			return err_set(e, ERR_DENIED, "layer has a path that climbs: '%.200s'",
+				       path);
+	n = strlen(at);
+	if (n > 1 && at[n - 1] == '.' && at[n - 2] == '/')
+		return err_set(e, ERR_INVALID, "layer has a path that ends in '/.': '%.200s'",
+			       path);
+	*ret = at;
+	return 0;
+}
+
+/* Entries count whether the tar names them or only passes through them. */
+static int count_entries(struct unpack *u, unsigned n, struct err *e)
+{
+	u->info.entries += n;
+	if (u->info.entries > UNPACK_ENTRIES_MAX)
+		return err_set(e, ERR_LIMIT, "layer has more than %u entries", UNPACK_ENTRIES_MAX);
+	return allowance_take_entries(&u->left, n, e);
+}
+
+static int count_name(struct unpack *u, const char *name, struct err *e)
+{
+	size_t n = name ? strlen(name) : 0;
+
+	u->info.name_bytes += n;
+	return allowance_take_names(&u->left, n, e);
+}
+
+/* Every directory on the way to one that had to be made; which were is looked at in the end. */
+static void note_ways(struct unpack *u)
+{
+	const char *path = u->parent_path, *end = path;
+
+	while (*end) {
+		end += strspn(end, "/");
+		end += strcspn(end, "/");
+		if (u->ways.n + (size_t)(end - path) + 1 > WAYS_MAX_BYTES)
+			return;
+		buf_add(&u->ways, path, (size_t)(end - path));
+		buf_add_char(&u->ways, '\0');
+	}
+}
+
+static int open_parent(struct unpack *u, const char *path, struct place *ret, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup("");
+	unsigned made = 0;
+
+	if (!u->parent_path || strcmp(u->parent_path, parent) != 0) {
+		int fd = tree_make_path(u->root_fd, parent, &made);
+
+		if (fd < 0)
+			return entry_err(-fd, "make the directory of", path, e);
+		forget_parent(u);
+		u->parent_fd = fd;
+		u->parent_path = TAKE(parent);
+		u->info.disk_bytes += made * DISK_BLOCK_BYTES;
+		if (made)
+			note_ways(u);
+		if (count_entries(u, made, e) < 0)
+			return -1;
+	}
+	*ret = (struct place){ path, u->parent_fd, slash ? slash + 1 : path };
+	return 0;
+}
+
+enum standing { STANDING_NONE, STANDING_DIRECTORY, STANDING_WHITEOUT, STANDING_OTHER };
+
+static int look(const struct place *p, enum standing *ret, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(p->parent_fd, p->base, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			return entry_err(errno, "look at", p->path, e);
+		*ret = STANDING_NONE;
+	} else if (S_ISDIR(st.st_mode)) {
+		*ret = STANDING_DIRECTORY;
+	} else if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0)) {
+		*ret = STANDING_WHITEOUT;
+	} else {
+		*ret = STANDING_OTHER;
+	}
+	return 0;
+}
+
+/* Makes room for an entry that is not a directory. */
+static int clear_place(const struct place *p, struct err *e)
+{
+	enum standing was;
+	int r;
+
+	if (look(p, &was, e) < 0)
+		return -1;
+	r = was == STANDING_NONE ? 0 : tree_remove(p->parent_fd, p->base);
+	if (r < 0)
+		return entry_err(-r, "replace", p->path, e);
+	return 0;
+}
+
+/* --- what entries carry --------------------------------------------------------------------- */
+
+struct looks {
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
+	bool chown;
+	struct timespec mtime;
+};
+
+static uint32_t keep_id(la_int64_t id, bool *squashed)
+{
+	if (id >= 0 && id <= OWNERS_ID_MAX)
+		return (uint32_t)id;
+	*squashed = true;
+	return OWNERS_ID_SQUASHED;
+}
+
+static struct looks entry_looks(struct unpack *u, struct archive_entry *entry)
+{
+	struct looks l = {
+		.mode = archive_entry_perm(entry) & 07777,
+		.chown = u->info.owners != LAYER_OWNERS_SINGLE,
+		.mtime = { archive_entry_mtime(entry), archive_entry_mtime_nsec(entry) },
+	};
+	bool squashed = false;
+
+	l.uid = keep_id(archive_entry_uid(entry), &squashed);
+	l.gid = keep_id(archive_entry_gid(entry), &squashed);
+	if (!l.chown && (l.uid != 0 || l.gid != 0))
+		squashed = true;
+	if (squashed) {
+		u->info.squashed++;
+		l.mode &= ~(mode_t)(S_ISUID | S_ISGID);
+	}
+	return l;
+}
+
+/* Ids that this namespace lacks cannot be stored; the file stays ours and loses its powers. */
+static int set_owner(struct unpack *u, int fd, const char *base, int flags, struct looks *l)
+{
+	if (!l->chown || fchownat(fd, base, l->uid, l->gid, flags) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	l->mode &= ~(mode_t)(S_ISUID | S_ISGID);
+	u->info.squashed++;
+	return 0;
+}
+
+/* Attributes that the file system does not take are left out, as they are when a file is copied. */
+static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
+{
+	const char *name;
+	const void *value;
+	size_t n;
+
+	archive_entry_xattr_reset(entry);
+	while (archive_entry_xattr_next(entry, &name, &value, &n) == ARCHIVE_OK)
+		if (!tree_keeps_xattr(name) || n > UNPACK_XATTR_MAX_BYTES ||
+		    fsetxattr(fd, name, value, n, 0) < 0)
+			u->info.skipped++;
+}
+
+/* chown takes setuid and capabilities away, so it comes first. */
+static int dress_fd(struct unpack *u, int fd, struct archive_entry *entry, struct looks *l)
+{
+	const struct timespec times[2] = { l->mtime, l->mtime };
+	int r = set_owner(u, fd, "", AT_EMPTY_PATH, l);
+
+	if (r < 0)
+		return r;
+	set_xattrs(u, fd, entry);
+	if (fchmod(fd, l->mode) < 0 || futimens(fd, times) < 0)
+		return -errno;
+	return 0;
+}
+
+/* --- kinds of entries ----------------------------------------------------------------------- */
+
+static int make_name(struct unpack *u, int dir_fd, const char *name, const char *path,
+		     struct err *e)
+{
+	AUTO_FD fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	u->named = true;
+	return fd < 0 ? entry_err(errno, "hide what is below", path, e) : 0;
+}
+
+static int set_opaque(struct unpack *u, int dir_fd, const char *path, struct err *e)
+{
+	/* an O_PATH descriptor takes no attributes */
+	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0)
+		return 0;
+	if (fd < 0 || (errno != EPERM && errno != EOPNOTSUPP))
+		return entry_err(errno, "hide what is below", path, e);
+	return make_name(u, fd, WHITEOUT_OPAQUE, path, e); /* that of an overlay */
+}
+
+static void remember_hidden(struct unpack *u, const char *path, const char *base)
+{
+	if (u->n_hidden == u->room_hidden) {
+		u->room_hidden = u->room_hidden ? u->room_hidden * 2 : 64;
+		u->hidden = reallocarray(u->hidden, u->room_hidden, sizeof(*u->hidden));
+		if (!u->hidden)
+			abort(); /* the worker's limit on memory: the parent reports its death */
+	}
+	u->hidden[u->n_hidden++] =
+		xasprintf("%.*s%s", (int)(base - strlen(WHITEOUT_PREFIX) - path), path, base);
+}
+
+/* Overlayfs shows the whiteouts of a directory that no layer below has, by name and as nothing else:
+ * who removes the directory fails at them. It looks for them only in one that it believes to be a copy.
+ * Where from does not matter, so there is no value. */
+static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
+{
+	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	int r = fd < 0 ? -errno : tree_mark(fd, "user.overlay.origin", "", 0);
+
+	return r < 0 ? entry_err(-r, "mark the directory of", path, e) : 0;
+}
+
+static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
+{
+	struct place hidden = { p->path, p->parent_fd, p->base + strlen(WHITEOUT_PREFIX) };
+	enum standing was;
+	AUTO_FD dir = -1;
+
+	if (strcmp(p->base, WHITEOUT_OPAQUE) == 0)
+		return set_opaque(u, p->parent_fd, p->path, e);
+	if (starts_with(hidden.base, WHITEOUT_PREFIX))
+		return 0; /* bookkeeping of old union file systems */
+	if (!*hidden.base || strcmp(hidden.base, ".") == 0 || strcmp(hidden.base, "..") == 0)
+		return err_set(e, ERR_INVALID, "layer has a whiteout of nothing: '%.200s'",
+			       p->path);
+	if (look(&hidden, &was, e) < 0)
+		return -1;
+	if (was == STANDING_NONE) {
+		if (mknodat(p->parent_fd, hidden.base, S_IFCHR, makedev(0, 0)) == 0)
+			return hide_whiteouts(p->parent_fd, p->path, e);
+		if (errno != EPERM)
+			return entry_err(errno, "make the whiteout", p->path, e);
+		remember_hidden(u, p->path, hidden.base);
+		return 0;
+	}
+	if (was != STANDING_DIRECTORY)
+		return 0; /* hides what is below by being there */
+	dir = openat(p->parent_fd, hidden.base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir < 0 ? entry_err(errno, "open", p->path, e) : set_opaque(u, dir, p->path, e);
+}
+
+static void remember_directory(struct unpack *u, const char *path, struct timespec mtime)
+{
+	if (u->n_directories == u->room_directories) {
+		u->room_directories = u->room_directories ? u->room_directories * 2 : 256;
+		u->directory =
+			reallocarray(u->directory, u->room_directories, sizeof(*u->directory));
+		if (!u->directory)
+			abort(); /* the worker's limit on memory: the parent reports its death */
+	}
+	u->directory[u->n_directories++] = (struct directory){ xstrdup(path), mtime };
+}
+
+static int dress_directory(struct unpack *u, int fd, const char *path, struct archive_entry *entry,
+			   struct err *e)
+{
+	struct looks l = entry_looks(u, entry);
+	int r = dress_fd(u, fd, entry, &l);
+
+	if (r == 0 && fremovexattr(fd, IMAGE_IMPLIED_XATTR) < 0 && errno != ENODATA &&
+	    errno != ENOTSUP)
+		r = -errno;
+	if (r < 0)
+		return entry_err(-r, "set owner and mode of", path, e);
+	remember_directory(u, path, l.mtime);
+	return 0;
+}
+
+static int make_directory(struct unpack *u, const struct place *p, struct archive_entry *entry,
+			  struct err *e)
+{
+	enum standing was;
+	AUTO_FD fd = -1;
+
+	if (look(p, &was, e) < 0)
+		return -1;
+	if (was != STANDING_DIRECTORY) {
+		if (was != STANDING_NONE && unlinkat(p->parent_fd, p->base, 0) < 0)
+			return entry_err(errno, "replace", p->path, e);
+		if (mkdirat(p->parent_fd, p->base, 0700) < 0)
+			return entry_err(errno, "make the directory", p->path, e);
+		u->info.disk_bytes += DISK_BLOCK_BYTES;
+	}
+	fd = openat(p->parent_fd, p->base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return entry_err(errno, "open the directory", p->path, e);
+	if (was == STANDING_WHITEOUT && set_opaque(u, fd, p->path, e) < 0)
+		return -1;
+	return dress_directory(u, fd, p->path, entry, e);
+}
+
+static int write_at(int fd, const char *p, size_t n, off_t at)
+{
+	while (n > 0) {
+		ssize_t k = pwrite(fd, p, n, at);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return -errno;
+		p += k;
+		at += k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+static int tar_err(struct unpack *u, const char *what, struct err *e)
+{
+	const char *why = archive_error_string(u->tar);
+
+	if (u->read_err->code != ERR_NONE) { /* the bytes themselves ended badly */
+		*e = *u->read_err;
+		return -1;
+	}
+	return err_set(e, ERR_PROTOCOL, "%s: %s", what, why ? why : "damaged tar");
+}
+
+static int write_data(struct unpack *u, int fd, const char *path, la_int64_t size, struct err *e)
+{
+	la_int64_t end = 0;
+
+	for (;;) {
+		const void *block;
+		la_int64_t at;
+		size_t n;
+		int r = archive_read_data_block(u->tar, &block, &n, &at);
+
+		if (r == ARCHIVE_EOF)
+			break;
+		if (r < ARCHIVE_WARN)
+			return tar_err(u, "read a layer's tar", e);
+		r = write_at(fd, block, n, at);
+		if (r < 0)
+			return entry_err(-r, "write", path, e);
+		u->info.disk_bytes += n;
+		end = at + (la_int64_t)n;
+	}
+	/* a hole at the end has no block of its own */
+	if (end < size && ftruncate(fd, size) < 0)
+		return entry_err(errno, "set the length of", path, e);
+	u->info.disk_bytes += -u->info.disk_bytes % DISK_BLOCK_BYTES;
+	return 0;
+}
+
+static int make_file(struct unpack *u, const struct place *p, struct archive_entry *entry,
+		     struct err *e)
+{
+	struct looks l;
+	AUTO_FD fd = openat(p->parent_fd, p->base,
+			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0 && errno == EEXIST) {
+		if (clear_place(p, e) < 0)
+			return -1;
+		fd = openat(p->parent_fd, p->base,
+			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	if (fd < 0)
+		return entry_err(errno, "make", p->path, e);
+	if (write_data(u, fd, p->path, archive_entry_size(entry), e) < 0)
+		return -1;
+	l = entry_looks(u, entry);
+	r = dress_fd(u, fd, entry, &l);
+	return r < 0 ? entry_err(-r, "set owner and mode of", p->path, e) : 0;
+}
+
+static int make_symlink(struct unpack *u, const struct place *p, struct archive_entry *entry,
+			struct err *e)
+{
+	struct looks l = entry_looks(u, entry);
+	const struct timespec times[2] = { l.mtime, l.mtime };
+	const char *target = archive_entry_symlink(entry);
+	int r;
+
+	if (!target || !*target)
+		return err_set(e, ERR_INVALID, "layer has a link to nothing: '%.200s'", p->path);
+	if (clear_place(p, e) < 0)
+		return -1;
+	if (symlinkat(target, p->parent_fd, p->base) < 0)
+		return entry_err(errno, "make the link", p->path, e);
+	r = set_owner(u, p->parent_fd, p->base, AT_SYMLINK_NOFOLLOW, &l);
+	if (r == 0 && utimensat(p->parent_fd, p->base, times, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
+	return r < 0 ? entry_err(-r, "set the owner of", p->path, e) : 0;
+}
+
+static int make_fifo(struct unpack *u, const struct place *p, struct archive_entry *entry,
+		     struct err *e)
+{
+	struct looks l = entry_looks(u, entry);
+	const struct timespec times[2] = { l.mtime, l.mtime };
+	int r;
+
+	if (clear_place(p, e) < 0)
+		return -1;
+	if (mknodat(p->parent_fd, p->base, S_IFIFO | 0600, 0) < 0)
+		return entry_err(errno, "make the FIFO", p->path, e);
+	r = set_owner(u, p->parent_fd, p->base, AT_SYMLINK_NOFOLLOW, &l);
+	/* nobody else writes here, so this is the FIFO we made and no link */
+	if (r == 0 && (fchmodat(p->parent_fd, p->base, l.mode, 0) < 0 ||
+		       utimensat(p->parent_fd, p->base, times, AT_SYMLINK_NOFOLLOW) < 0))
+		r = -errno;
+	return r < 0 ? entry_err(-r, "set owner and mode of", p->path, e) : 0;
+}
+
+/* The target is named from the root of this very layer. */
+static int make_hard_link(struct unpack *u, const struct place *p, const char *raw_target,
+			  struct err *e)
+{
+	AUTO_FREE char *copy = xstrdup(raw_target);
+	AUTO_FREE char *parent = NULL;
+	AUTO_FD dir = -1;
+	const char *target, *slash, *base;
+	struct stat from, to;
+
+	if (clean_path(copy, &target, e) < 0)
+		return -1;
+	slash = strrchr(target, '/');
+	base = slash ? slash + 1 : target;
+	parent = slash ? xstrndup(target, (size_t)(slash - target)) : xstrdup(".");
+	dir = tree_open(u->root_fd, parent, O_PATH | O_DIRECTORY);
+	if (dir < 0 || fstatat(dir, base, &from, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(e, ERR_INVALID, "layer links '%.150s' to '%.150s', which it lacks",
+			       p->path, target);
+	if (fstatat(p->parent_fd, p->base, &to, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+		return 0; /* to itself, or written twice */
+	if (clear_place(p, e) < 0)
+		return -1;
+	if (linkat(dir, base, p->parent_fd, p->base, 0) < 0)
+		return entry_err(errno, "make the hard link", p->path, e);
+	return 0;
+}
+
+/* --- the whole ------------------------------------------------------------------------------ */
+
+static int make_entry(struct unpack *u, struct place *p, struct archive_entry *entry, struct err *e)
+{
+	const char *link = archive_entry_hardlink(entry);
+
+	if (starts_with(p->base, WHITEOUT_PREFIX))
+		return make_whiteout(u, p, e);
+	if (link)
+		return make_hard_link(u, p, link, e);
+	switch (archive_entry_filetype(entry)) {
+	case AE_IFREG:
+		return make_file(u, p, entry, e);
+	case AE_IFDIR:
+		return make_directory(u, p, entry, e);
+	case AE_IFLNK:
+		return make_symlink(u, p, entry, e);
+	case AE_IFIFO:
+		return make_fifo(u, p, entry, e);
+	default:
+		u->info.skipped++;
+		return 0;
+	}
+}
+
+static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct err *e)
+{
+	const char *raw = archive_entry_pathname(entry);
+	AUTO_FREE char *copy = NULL;
+	const char *path;
+	struct place p = { 0 };
+
+	if (!raw)
+		return err_set(e, ERR_INVALID, "layer has an entry without a name");
+	if (count_entries(u, 1, e) < 0 || count_name(u, raw, e) < 0 ||
+	    count_name(u, archive_entry_symlink(entry), e) < 0)
+		return -1;
+	copy = xstrdup(raw);
+	if (clean_path(copy, &path, e) < 0)
+		return -1;
+	if (!*path) {
+		if (archive_entry_filetype(entry) != AE_IFDIR)
+			return err_set(e, ERR_INVALID, "layer's root is not a directory");
+		return dress_directory(u, u->root_fd, ".", entry, e);
+	}
+	return open_parent(u, path, &p, e) < 0 ? -1 : make_entry(u, &p, entry, e);
+}
+
+static la_ssize_t feed_tar(struct archive *a, void *arg, const void **ret)
+{
+	struct unpack *u = arg;
+	size_t n;
+
+	if (inflate_read(&u->inflate, ret, &n, u->read_err) < 0) {
+		archive_set_error(a, EIO, "%s", u->read_err->msg);
+		return -1;
+	}
+	return (la_ssize_t)n;
+}
+
+static int read_tar(struct unpack *u, struct err *e)
+{
+	struct archive_entry *entry;
+
+	u->tar = archive_read_new();
+	if (!u->tar || archive_read_support_format_tar(u->tar) != ARCHIVE_OK ||
+	    archive_read_support_format_empty(u->tar) != ARCHIVE_OK)
+		return err_set(e, ERR_SYSTEM, "no memory for a tar reader");
+	if (archive_read_open(u->tar, u, NULL, feed_tar, NULL) != ARCHIVE_OK)
+		return tar_err(u, "open a layer's tar", e);
+	for (;;) {
+		int r = archive_read_next_header(u->tar, &entry);
+
+		if (r == ARCHIVE_EOF)
+			return 0;
+		if (r < ARCHIVE_WARN)
+			return tar_err(u, "read a layer's tar", e);
+		if (unpack_entry(u, entry, e) < 0)
+			return -1;
+	}
+}
+
+/* What stands behind the tar's end mark belongs to the digest too. */
+static int read_rest(struct unpack *u, struct err *e)
+{
+	const void *piece;
+	size_t n;
+
+	do
+		if (inflate_read(&u->inflate, &piece, &n, e) < 0)
+			return -1;
+	while (n > 0);
+	u->info.tar_bytes = u->inflate.n;
+	hash_end(&u->inflate.hash, u->info.diff_id);
+	return 0;
+}
+
+/* What the whole layer has at a hidden path decides, whichever came first. */
+static int hide_one(struct unpack *u, const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+	const char *base = slash ? slash + 1 : path;
+	AUTO_FREE char *name = xasprintf(WHITEOUT_PREFIX "%s", base);
+	AUTO_FD dir = tree_open(u->root_fd, parent, O_PATH | O_DIRECTORY);
+	AUTO_FD inner = -1;
+	struct stat st;
+
+	if (dir < 0)
+		return 0; /* its directory has become something else, and hides as much */
+	if (fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? make_name(u, dir, name, path, e)
+				       : entry_err(errno, "look at", path, e);
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	inner = openat(dir, base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return inner < 0 ? entry_err(errno, "open", path, e) : set_opaque(u, inner, path, e);
+}
+
+static int hide(struct unpack *u, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < u->n_hidden; i++)
+		r = hide_one(u, u->hidden[i], e);
+	return r;
+}
+
+/* Latest last, so a directory written twice ends with its last time. One that was replaced since
+ * has no claim any more. */
+static void set_directory_times(struct unpack *u)
+{
+	for (size_t i = 0; i < u->n_directories; i++) {
+		const struct timespec times[2] = { u->directory[i].mtime, u->directory[i].mtime };
+		AUTO_FD fd = tree_open(u->root_fd, u->directory[i].path,
+				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+
+		if (fd >= 0)
+			IGNORE(futimens(fd, times)); /* only a time */
+	}
+}
+
+static bool is_implied(const struct unpack *u, const char *path)
+{
+	AUTO_FD fd = tree_open(u->root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	char none;
+
+	return fd >= 0 && fgetxattr(fd, IMAGE_IMPLIED_XATTR, &none, 0) >= 0;
+}
+
+static bool listed(const struct buf *list, const char *path)
+{
+	for (size_t i = 0; i < list->n; i += strlen(list->p + i) + 1)
+		if (strcmp(list->p + i, path) == 0)
+			return true;
+	return false;
+}
+
+static int write_ways(struct unpack *u, struct err *e)
+{
+	AUTO_BUF list = BUF_INIT(IMAGE_IMPLIED_LIST_MAX_BYTES);
+	int r;
+
+	for (size_t i = 0, n; i < u->ways.n; i += n) {
+		n = strlen(u->ways.p + i) + 1;
+		if (list.n + n <= IMAGE_IMPLIED_LIST_MAX_BYTES && is_implied(u, u->ways.p + i) &&
+		    !listed(&list, u->ways.p + i))
+			buf_add(&list, u->ways.p + i, n);
+	}
+	r = list.n ? tree_mark(u->root_fd, IMAGE_IMPLIED_LIST_XATTR, list.p, list.n) : 0;
+	return r < 0 ? err_sys(e, -r, "mark the layer's directory") : 0;
+}
+
+static int unpack_all(struct unpack *u, int blob_fd, uint64_t blob_bytes, int dir_fd, struct err *e)
+{
+	int r;
+
+	if (mkdirat(dir_fd, IMAGE_LAYER_TREE, 0755) < 0)
+		return err_sys(e, errno, "make the layer's directory");
+	u->root_fd =
+		openat(dir_fd, IMAGE_LAYER_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (u->root_fd < 0)
+		return err_sys(e, errno, "open the layer's directory");
+	r = tree_mark(u->root_fd, IMAGE_IMPLIED_XATTR, "", 0);
+	if (r < 0)
+		return err_sys(e, -r, "mark the layer's directory");
+	if (inflate_open(&u->inflate, blob_fd, blob_bytes, e) < 0)
+		return -1;
+	if (u->inflate.max_n > u->left.plain) {
+		u->inflate.max_n = u->left.plain;
+		u->inflate.why = "and an image may have 256 GiB in all layers together";
+	}
+	if (read_tar(u, e) < 0 || read_rest(u, e) < 0 || hide(u, e) < 0)
+		return -1;
+	if (write_ways(u, e) < 0)
+		return -1;
+	set_directory_times(u);
+	if (u->named && renameat(dir_fd, IMAGE_LAYER_TREE, dir_fd, IMAGE_LAYER_NAMED) < 0)
+		return err_sys(e, errno, "name the layer's directory");
+	return 0;
+}
+
+int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners owners,
+		 const struct allowance *left, struct image_layer_info *ret, struct err *e)
+{
+	struct err read_err = { .code = ERR_NONE };
+	struct unpack u = { .root_fd = -1,
+			    .parent_fd = -1,
+			    .read_err = &read_err,
+			    .left = *left,
+			    .ways = BUF_INIT(WAYS_MAX_BYTES) };
+	int r;
+
+	u.info.owners = owners;
+	r = unpack_all(&u, blob_fd, blob_bytes, dir_fd, e);
+	if (r == 0)
+		*ret = u.info;
+	if (u.tar)
+		archive_read_free(u.tar);
+	inflate_done(&u.inflate);
+	forget_parent(&u);
+	for (size_t i = 0; i < u.n_directories; i++)
+		free(u.directory[i].path);
+	free(u.directory);
+	buf_done(&u.ways);
+	for (size_t i = 0; i < u.n_hidden; i++)
+		free(u.hidden[i]);
+	free(u.hidden);
+	fd_closep(&u.root_fd);
+	return r;
+}
+
+int unpack_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e)
+{
+	struct image_layer_info info;
+	struct allowance left;
+	uint64_t blob_bytes;
+	const char *length = arg ? strrchr(arg, ',') : NULL;
+	AUTO_FREE char *allowed = length ? xstrndup(arg, (size_t)(length + 1 - arg)) : NULL;
+
+	if (!allowed || allowance_read(allowed, &left) < 0 ||
+	    parse_u64(length + 1, 0, UINT64_MAX, &blob_bytes) < 0)
+		return err_set(e, ERR_USAGE, "unpack needs what is allowed and the blob's length");
+	umask(0);
+	if (unpack_layer(STDIN_FILENO, blob_bytes, WORKER_DIR_FD, owners, &left, &info, e) < 0)
+		return -1;
+	image_layer_info_write_json(&info, reply);
+	return 0;
+}

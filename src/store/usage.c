@@ -1,0 +1,84 @@
+#include "store/usage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+
+#define SANDBOX_CONFIG_MAX_BYTES (4u << 20) /* as the program that writes it allows */
+
+static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/config.json", name);
+	AUTO_BUF text = BUF_INIT(SANDBOX_CONFIG_MAX_BYTES);
+	AUTO_JSON doc = NULL;
+	struct err torn;
+	const char *digest;
+	int r = io_read_file(dir_fd, path, &text);
+
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+		return err_sys(e, -r, "read the configuration of sandbox '%s'", name);
+	/* what cannot be understood cannot be started either, so it needs no image */
+	if (r < 0 || json_parse(buf_str(&text), text.n, &doc, &torn) < 0)
+		return 0;
+	digest = json_get_str(json_get(json_root(doc), "config"), "manifest_digest", "");
+	if (!digest_valid(digest))
+		return 0;
+	u->line = reallocarray(u->line, u->n + 1, sizeof(*u->line));
+	if (!u->line)
+		abort(); /* a line per sandbox of this user */
+	u->line[u->n].sandbox = xstrdup(name);
+	memcpy(u->line[u->n++].digest, digest, DIGEST_BYTES);
+	return 0;
+}
+
+int usage_read(int home_fd, struct usage *ret, struct err *e)
+{
+	int fd = openat(home_fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct usage u = { 0 };
+	struct dirent *d;
+	int r = 0;
+
+	if (!dir && errno != ENOENT) {
+		err_sys(e, errno, "read the list of sandboxes");
+		fd_closep(&fd);
+		return -1;
+	}
+	while (r == 0 && dir && (d = readdir(dir)))
+		if (d->d_name[0] != '.')
+			r = read_one(dirfd(dir), d->d_name, &u, e);
+	if (dir)
+		closedir(dir);
+	if (r < 0)
+		usage_done(&u);
+	else
+		*ret = u;
+	return r;
+}
+
+void usage_done(struct usage *u)
+{
+	for (size_t i = 0; i < u->n; i++)
+		free(u->line[i].sandbox);
+	free(u->line);
+	*u = (struct usage){ 0 };
+}
+
+bool usage_of(const struct usage *u, const char *manifest_digest, struct buf *names)
+{
+	bool used = false;
+
+	for (size_t i = 0; i < u->n; i++) {
+		if (strcmp(u->line[i].digest, manifest_digest) != 0)
+			continue;
+		buf_addf(names, "%s%s", used ? ", " : "", u->line[i].sandbox);
+		used = true;
+	}
+	return used;
+}

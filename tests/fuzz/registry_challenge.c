@@ -1,0 +1,17 @@
+#include "registry/challenge.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_FREE char *s = xstrndup((const char *)data, size);
+	struct challenge c;
+
+	IGNORE(challenge_parse(s, &c)); /* only that it ends and stays in bounds */
+	return 0;
+}

@@ -1,0 +1,37 @@
+#include "store/unpack.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "store/tree.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Whatever the layer says, only DIR/root may have changed when it is done. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char path[] = "/dev/shm/cordon-fuzz-XXXXXX";
+	AUTO_FD blob = memfd_create("blob", MFD_CLOEXEC);
+	struct image_layer_info info;
+	struct allowance left;
+	AUTO_FD dir = -1;
+	struct err e;
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	if (blob < 0 || io_write_all(blob, data, size) < 0 || lseek(blob, 0, SEEK_SET) < 0 ||
+	    !mkdtemp(path) || (dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		abort();
+	allowance_init(&left);
+	IGNORE(unpack_layer(blob, size, dir, LAYER_OWNERS_SINGLE, &left, &info,
+			    &e)); /* most are refused */
+	if (tree_remove(dir, "root") < 0 || rmdir(path) < 0)
+		abort();
+	return 0;
+}

@@ -1,0 +1,106 @@
+#include "store/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "t.h"
+
+static char top_path[] = "/tmp/cordon-unit-XXXXXX";
+static int top = -1;
+
+static bool exists(const char *path)
+{
+	return faccessat(top, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void make(const char *path)
+{
+	unsigned made;
+	AUTO_FD fd = tree_make_path(top, path, &made);
+
+	T_TRUE(fd >= 0);
+}
+
+static void links_stay_inside(void)
+{
+	unsigned made;
+	AUTO_FD a = -1, b = -1, c = -1;
+
+	make("root");
+	AUTO_FD root = openat(top, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	T_INT(symlinkat("/etc", root, "absolute"), 0);
+	T_INT(symlinkat("../../../../..", root, "climbing"), 0);
+	T_INT(symlinkat("/proc/self/root", root, "magic"), 0);
+	T_INT(tree_open(root, "absolute/passwd", O_RDONLY), -ENOENT);
+	a = tree_make_path(root, "absolute/inside", &made);
+	T_TRUE(a >= 0);
+	T_INT(made, 2);
+	T_TRUE(exists("root/etc/inside"));
+	b = tree_make_path(root, "climbing/here", &made);
+	T_TRUE(b >= 0);
+	T_TRUE(exists("root/here"));
+	c = tree_make_path(root, "magic/tmp", &made);
+	T_TRUE(c >= 0);
+	T_TRUE(exists("root/proc/self/root/tmp"));
+	T_TRUE(!exists("here"));
+}
+
+static void loops_end(void)
+{
+	AUTO_FD root = openat(top, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned made;
+
+	T_INT(symlinkat("loop2", root, "loop1"), 0);
+	T_INT(symlinkat("loop1", root, "loop2"), 0);
+	T_TRUE(tree_make_path(root, "loop1/x", &made) < 0);
+	/* each link leads nowhere to the next, and the last to itself with one step more */
+	T_INT(symlinkat("grow/x", root, "grow"), 0);
+	T_TRUE(tree_make_path(root, "grow/y", &made) < 0);
+}
+
+static void removal_of_anything(void)
+{
+	AUTO_FD deep = -1;
+
+	make("victim/a/b/.0/.1");
+	make("victim/.0/.0/.0");
+	make("keep");
+	AUTO_FD victim = openat(top, "victim", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	T_INT(symlinkat("../keep", victim, "link"), 0);
+	mknodat(victim, "fifo", S_IFIFO | 0600, 0);
+	mkdirat(victim, "shut", 0700);
+	mkdirat(victim, "shut/in", 0700);
+	T_INT(fchmodat(victim, "shut", 0, 0), 0);
+	/* deeper than there are descriptors or bytes in a path */
+	mkdirat(victim, "d", 0700);
+	deep = openat(victim, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 5000; i++) {
+		int next;
+
+		T_INT(mkdirat(deep, "d", 0700), 0);
+		next = openat(deep, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(deep);
+		deep = next;
+	}
+	T_INT(tree_remove(top, "victim"), 0);
+	T_TRUE(!exists("victim"));
+	T_TRUE(exists("keep"));
+	T_INT(tree_remove(top, "victim"), 0);
+}
+
+int main(void)
+{
+	if (!mkdtemp(top_path) || (top = open(top_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return 1;
+	T_RUN(links_stay_inside);
+	T_RUN(loops_end);
+	T_RUN(removal_of_anything);
+	T_INT(tree_remove(AT_FDCWD, top_path), 0);
+	return t_end();
+}
