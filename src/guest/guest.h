@@ -49,7 +49,7 @@ struct guest {
 	uint64_t oom_seen;
 	struct boot_message boot;
 	struct buf boot_body, update_body; /* what boot's strings point into */
-	struct buf notebook; /* notebook.h */
+	struct buf notebook;               /* notebook.h */
 	uint64_t notebook_version;
 	struct connection *connections;
 	unsigned n_connections;
