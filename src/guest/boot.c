@@ -176,6 +176,17 @@ static int start_deputy(struct guest *g, struct err *e)
 	return 0;
 }
 
+/* Where there can be none, no sandbox has a writable directory of the host, and so none has a file to lend. */
+static int engage_deputy(struct guest *g, struct err *e)
+{
+	if (!g->deputy.pid || deputy_engage(&g->deputy, e) == 0)
+		return 0;
+	if (e->code != ERR_UNSUPPORTED || g->boot.switches & SWITCH_WRITABLE)
+		return -1;
+	*e = (struct err){ 0 };
+	return 0;
+}
+
 static int drop_privileges(const struct guest *g, struct err *e)
 {
 	/* else a program that we ran as the namespace's root would have all of them again; joining the
@@ -263,7 +274,7 @@ int guest_boot(struct guest *g, struct err *e)
 	raise_own_nofile();
 	drop_priority_limits(g);
 	if (map_inner_namespace(g, &holder, e) < 0 || start_deputy(g, e) < 0 ||
-	    drop_privileges(g, e) < 0 || (g->deputy.pid && deputy_engage(&g->deputy, e) < 0))
+	    drop_privileges(g, e) < 0 || engage_deputy(g, e) < 0)
 		return -1;
 	/* after the last change of credentials, which clears it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

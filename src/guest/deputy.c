@@ -271,10 +271,12 @@ int deputy_engage(struct deputy *d, struct err *e)
 
 	if (listener < 0 && errno == EINVAL)
 		listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-	if (listener < 0 && errno == EBUSY)
+	if (listener < 0 && errno == EBUSY) {
+		fd_closep(&d->link); /* it ends */
 		return err_set(e, ERR_UNSUPPORTED,
 			       "a program above us is handed system calls already (seccomp), so "
 			       "directories of the host can only be shared read-only here");
+	}
 	if (listener < 0)
 		return err_sys(e, errno, "have calls handed to the deputy");
 	r = fdpass_send(d->link, "", 1, &listener, 1);

@@ -4,10 +4,11 @@
  * A set-user-id or set-group-id file, or one with capabilities, that a command makes in a directory of the
  * host's counts for every user of the host. Nobody may make one there, and package managers must
  * be able to make them in the sandbox's own layer. Which of the two a call is about depends on its path,
- * and no filter sees that. So in sandboxes where a directory of the host is writable, the kernel hands such
+ * and no filter sees that. So in sandboxes that can have files of the host open for writing, the kernel hands such
  * calls (tools/notify.table) to the deputy: a process of ours beside pid 1. For each of them it starts a
  * task which does the call as the caller would have, and leaves the privilege out where it would be the
- * host's.
+ * host's. Those are sandboxes where a directory of the host is writable, and a user's where one is readable: another
+ * sandbox can lend them its descriptors through a socket there.
  *
  * The deputy lives as pid 1 does, in the outer user namespace, and cannot be read or traced from inside. When it
  * dies the calls get ENOSYS; nothing else changes.

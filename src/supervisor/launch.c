@@ -511,26 +511,37 @@ static bool is_disk(const struct spec_mount *m)
 	return m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk);
 }
 
+/* How much of the host's files a mount can bring in that is not the sandbox's own. Another sandbox that may write to a
+ * directory makes sockets there, and whoever connects is handed its descriptors; a read-only mount does not keep
+ * anybody from that. Root's sandboxes can do nothing with them, as they have no id in common. */
+static unsigned brought_in(const struct supervisor *s, const struct spec_mount *m)
+{
+	if (!m->readonly)
+		return SWITCH_SHARED | SWITCH_WRITABLE;
+	return s->ids.mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
+}
+
 /* Files with privileges may be made in what belongs to the sandbox alone, and nowhere else. */
-static void name_own_mounts(const struct spec *spec, const struct rootfs *r,
+static void name_own_mounts(const struct supervisor *s, const struct rootfs *r,
 			    struct boot_message *boot)
 {
+	const struct spec *spec = &s->record.spec;
 	bool shared_root = spec->image.kind == IMAGE_DIR;
 	struct stat st;
 
-	boot->switches |= shared_root ? SWITCH_SHARED : 0;
+	boot->switches |= shared_root ? SWITCH_SHARED | SWITCH_WRITABLE : 0;
 	boot->own_mount = xcalloc(spec->n_mounts + 1, sizeof(*boot->own_mount));
 	if (!shared_root)
 		boot->own_mount[boot->n_own_mounts++] = "/";
 	for (size_t i = 0; i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 
-		if (m->readonly)
-			continue;
 		if (m->kind != MOUNT_TMPFS && !is_disk(m)) {
-			boot->switches |= SWITCH_SHARED;
+			boot->switches |= brought_in(s, m);
 			continue;
 		}
+		if (m->readonly)
+			continue;
 		boot->own_mount[boot->n_own_mounts++] = m->guest;
 		if (is_disk(m) && boot->n_own_devices < BOOT_DEVICES_MAX &&
 		    fstat(r->volume_fd[i], &st) == 0)
@@ -575,7 +586,7 @@ static int boot_guest(struct supervisor *s, const struct rootfs *root, struct er
 					      spec->rlimit[i].soft, spec->rlimit[i].hard };
 	boot.env = supervisor_env(spec, &boot.n_env);
 	settle_limits(s, &boot);
-	name_own_mounts(spec, root, &boot);
+	name_own_mounts(s, root, &boot);
 	r = send_boot(s, &boot, e);
 	for (size_t i = 0; i < boot.n_env; i++)
 		free((char *)boot.env[i]);

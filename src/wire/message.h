@@ -104,10 +104,13 @@ MUST_USE int exit_decode(struct str body, struct exit_message *ret);
 /* What this sandbox's commands are refused or allowed beyond what all are: a set of clauses of
  * tools/seccomp.table. */
 enum boot_switch {
-	SWITCH_SHARED = 1 << 0,    /* a directory of the host is writable inside */
+	SWITCH_SHARED = 1 << 0,    /* commands can have files of the host open for writing */
 	SWITCH_FILTERS = 1 << 1,   /* commands may install system call filters of their own */
 	SWITCH_WATCHED = 1 << 2,   /* only the supervisor bounds the size of the writable layer */
 	SWITCH_HUGEPAGES = 1 << 3, /* the machine has huge pages that a program could take */
+	SWITCH_WRITABLE =
+		1
+		<< 4, /* a directory of the host is writable inside, so no start without a deputy */
 };
 
 #define BOOT_DEVICES_MAX 32 /* disks whose files may have privileges; more have none */

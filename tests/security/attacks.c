@@ -382,6 +382,65 @@ static void attack_privileges(void)
 	races();
 }
 
+/* A sandbox that may write to the shared directory hands its descriptors to whoever connects. */
+static void attack_lend(void)
+{
+	struct sockaddr_un place = { .sun_family = AF_UNIX, .sun_path = SHARED "/socket" };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), fds[2], s;
+	char room[CMSG_SPACE(sizeof(fds))] = { 0 }, byte = 0;
+	struct iovec io = { &byte, 1 };
+	struct msghdr m = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	make_file(SHARED "/lent");
+	fds[0] = open(SHARED "/lent", O_RDWR);
+	fds[1] = open(SHARED, O_RDONLY | O_DIRECTORY);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(c), fds, sizeof(fds));
+	if (bind(listener, (struct sockaddr *)&place, sizeof(place)) < 0 ||
+	    listen(listener, 1) < 0 || chmod(SHARED "/socket", 0777) < 0)
+		opened("no socket can be made");
+	s = accept(listener, NULL, NULL);
+	if (s < 0 || sendmsg(s, &m, 0) != 1 || read(s, &byte, 1) != 0)
+		opened("no descriptor can be sent");
+}
+
+/* Another sandbox, to which the directory is read-only, does with them what the first one may not do. */
+static void attack_borrow(void)
+{
+	struct sockaddr_un place = { .sun_family = AF_UNIX, .sun_path = SHARED "/socket" };
+	struct how how = { O_RDWR | O_CREAT, 06755, 0 };
+	struct attribute_args args = { (uintptr_t)capable, 20, 0 };
+	int s = socket(AF_UNIX, SOCK_STREAM, 0), fds[2];
+	char room[CMSG_SPACE(sizeof(fds))] = { 0 }, byte;
+	struct iovec io = { &byte, 1 };
+	struct msghdr m = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)
+	};
+
+	if (connect(s, (struct sockaddr *)&place, sizeof(place)) < 0)
+		return; /* what nobody can take nobody can use */
+	if (recvmsg(s, &m, 0) != 1 || !CMSG_FIRSTHDR(&m)) {
+		opened("no descriptor came");
+		return;
+	}
+	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fds));
+	umask(0);
+	fchmod(fds[0], 06755);
+	fsetxattr(fds[0], "security.capability", capable, 20, 0);
+	syscall(SYS_setxattrat, fds[0], "", AT_EMPTY_PATH, "security.capability", &args,
+		sizeof(args));
+	must_be_plain(SHARED "/lent", "a file that was lent");
+	syscall(SYS_openat2, fds[1], "b", &how, sizeof(how));
+	must_be_plain(SHARED "/b", "openat2 in a directory that was lent");
+	syscall(SYS_mknodat, fds[1], "c", 06755, 0);
+	must_be_plain(SHARED "/c", "mknodat in a directory that was lent");
+}
+
 /* As user USER: what is asked for as somebody else is done as that one. */
 static int as_user(unsigned user, int (*what)(void))
 {
@@ -1791,6 +1850,8 @@ static const struct {
 	{ "hoard-in-flight", attack_hoard_in_flight },
 	{ "privileges", attack_privileges },
 	{ "privileges-allowed", attack_privileges_allowed },
+	{ "lend", attack_lend },
+	{ "borrow", attack_borrow },
 	{ "deputy", attack_deputy },
 	{ "deputy-flood", attack_deputy_flood },
 };

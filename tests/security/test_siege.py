@@ -694,6 +694,18 @@ class FilePrivileges(AttackTest):
 
     test_copies_into_a_sandbox.modes = ("root", "user")
 
+    def test_descriptors_that_another_sandbox_lends(self):
+        """To the second sandbox the directory is read-only, but not what the first one hands it there."""
+        lender = self.shared_box()
+        borrower = self.armed("-v", f"{self.shared}:/w:ro")
+        lending = lender.popen("/attack/attacks", "lend")
+        self.eventually(lambda: os.path.exists(os.path.join(self.shared, "socket")) and
+                        os.stat(os.path.join(self.shared, "socket")).st_mode & 0o777 == 0o777)
+        self.attack(borrower, "borrow")
+        lending.kill()
+
+    test_descriptors_that_another_sandbox_lends.modes = ("root", "user", "bare", "container")
+
     def test_the_deputy_cannot_be_read_traced_or_ended(self):
         box = self.shared_box()
         self.attack(box, "deputy")
