@@ -28,7 +28,7 @@ void base64_encode(struct buf *out, const void *p, size_t n)
 	out->p[out->n] = '\0';
 }
 
-/* Six bits, or -1. */
+/* Returns the six bits that C stands for, or -1. */
 static int sextet(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -40,7 +40,7 @@ static int sextet(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes four characters into up to three bytes at TO; their number, or -1. */
+/* Decodes four characters into up to three bytes at TO. Returns how many bytes, or -1. */
 static int quartet(const char *p, bool last, unsigned char *to)
 {
 	int pad = last && p[3] == '=' ? (p[2] == '=' ? 2 : 1) : 0;
@@ -53,7 +53,8 @@ static int quartet(const char *p, bool last, unsigned char *to)
 			return -1;
 		v |= (unsigned)six << (18 - 6 * i);
 	}
-	/* bits below the last whole byte must be zero, or two texts would mean the same bytes */
+	/* the bits below the last whole byte must be zero, or two texts would decode to the same
+	 * bytes */
 	if (v & ((1u << 8 * pad) - 1))
 		return -1;
 	for (int i = 0; i < 3 - pad; i++)
@@ -70,7 +71,7 @@ int base64_decode(struct buf *out, const char *p, size_t n)
 		return -EINVAL;
 	if (n == 0)
 		return 0;
-	/* padding is not known to be valid yet, but decides how much room to ask for */
+	/* the padding is not checked yet; it is only used to estimate how much room to ask for */
 	to = buf_room(out, n / 4 * 3 - (p[n - 1] == '=') - (p[n - 2] == '='));
 	if (!to)
 		return -ENOSPC;

@@ -19,12 +19,12 @@ struct buf {
 	size_t cap; /* bytes allocated, without the terminator */
 	size_t max; /* ceiling for n */
 	bool failed;
-	bool lent; /* p is not ours to free */
+	bool lent; /* the caller owns p; do not free it */
 };
 
 // clang-format off
 #define BUF_INIT(ceiling) { .max = (ceiling) }
-/* Begins in ARRAY, which outlives it: what fits there needs no memory of its own. */
+/* Starts the buffer in ARRAY, which must outlive it. Contents that fit there need no allocation. */
 #define BUF_IN(array, ceiling) \
 	{ .p = ((array)[0] = '\0', (array)), .cap = sizeof(array) - 1, .max = (ceiling), .lent = true }
 // clang-format on
@@ -49,11 +49,12 @@ void buf_add_str(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* S with everything that could drive a terminal shown as \\xNN. */
+/* Appends S; every byte that could drive a terminal appears as \\xNN. */
 void buf_add_clean(struct buf *b, const char *s);
-/* The same of N bytes that may hold NULs. The bytes of KEEP (at most controls) pass as they are. */
+/* Does the same for N bytes that may hold NULs. The bytes listed in KEEP pass unchanged, even if
+ * they are control characters. */
 void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep);
 /* Removes the first N bytes. */
 void buf_drop(struct buf *b, size_t n);
-/* Keeps the first N bytes, which must be there. */
+/* Keeps the first N bytes; the buffer must hold at least N. */
 void buf_cut(struct buf *b, size_t n);

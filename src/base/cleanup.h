@@ -47,10 +47,10 @@ static inline int fd_take(int *fd)
 		taken_;                     \
 	})
 
-/* Says so on stderr and ends the program. */
+/* Prints "out of memory" on stderr and ends the program. */
 __attribute__((noreturn)) void out_of_memory(void);
 
-/* Small fixed allocations: no memory for them means no way on, so these end the program. */
+/* Small fixed allocations. A program that cannot get one cannot go on, so these end it. */
 static inline void *xcalloc(size_t n, size_t size)
 {
 	void *p = calloc(n, size);
@@ -70,6 +70,6 @@ static inline void *xmalloc(size_t n)
 }
 
 char *xstrdup(const char *s);
-char *xstrndup(const char *s, size_t n); /* at most N bytes, fewer when S ends before */
+char *xstrndup(const char *s, size_t n); /* copies at most N bytes, fewer when S ends earlier */
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));

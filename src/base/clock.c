@@ -66,7 +66,7 @@ void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES])
 /* Seconds since the epoch of a UTC calendar date. */
 static int64_t utc_seconds(int year, int month, int day, int hour, int min, int sec)
 {
-	/* days from civil date; years run from March so that the leap day comes last */
+	/* days from civil date; years are counted from March so that the leap day comes last */
 	int64_t y = month <= 2 ? year - 1 : year;
 	int64_t era = (y >= 0 ? y : y - 399) / 400;
 	int64_t yoe = y - era * 400;
@@ -76,7 +76,7 @@ static int64_t utc_seconds(int year, int month, int day, int hour, int min, int 
 	return (era * 146097 + doe - 719468) * 86400 + hour * 3600 + min * 60 + sec;
 }
 
-/* Fixed-width decimal field; advances S. */
+/* Reads a decimal field of fixed width and advances S. */
 static bool digits(const char **s, int width, int lo, int hi, int *ret)
 {
 	int v = 0;

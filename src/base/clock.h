@@ -1,4 +1,4 @@
-/* Time: monotonic for deadlines, real for people. */
+/* Time: the monotonic clock for deadlines, the real one for people. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 uint64_t clock_mono_ns(void);
 uint64_t clock_real_ns(void);
-/* For poll(): milliseconds until that monotonic moment, rounded up; as many as it takes when they are more. */
+/* For poll(): milliseconds until that monotonic moment, rounded up, at most INT_MAX. */
 int clock_poll_ms(uint64_t deadline_ns);
 
 #define CLOCK_RFC3339_BYTES 40

@@ -50,8 +50,9 @@ static inline int sys_openat2(int dirfd, const char *path, struct open_how *how)
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
 }
 
-/* read(2) that fails with EAGAIN where it would wait, also on a descriptor that blocks. EOPNOTSUPP: not
- * on this one (pipes: Linux 6.5). */
+/* read(2) that fails with EAGAIN instead of waiting, even on a blocking descriptor. Fails with
+ * EOPNOTSUPP where the kernel cannot do that for this kind of descriptor (pipes: since Linux
+ * 6.5). */
 static inline ssize_t sys_read_nowait(int fd, void *p, size_t n)
 {
 	struct iovec v = { p, n };

@@ -23,7 +23,8 @@ int confine_capabilities(uint64_t keep, struct err *e)
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
 
-	/* also what keeps uid 0 from regaining them by exec, without 41 calls on the bounding set */
+	/* this also keeps uid 0 from regaining capabilities by exec, without 41 calls on the
+	 * bounding set */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "give up gaining privileges");
 	if (syscall(SYS_capget, &head, data) < 0)
@@ -54,7 +55,7 @@ int confine_files_begin(struct confine_files *f, struct err *e)
 	if (version < 1)
 		return 0;
 	f->handled = RIGHTS_V1;
-	/* without REFER version 1 forbids what we do not do: moving between directories */
+	/* Landlock version 1 has no REFER and forbids moves between directories; we make none */
 	if (version >= 2)
 		f->handled |= LANDLOCK_ACCESS_FS_REFER;
 	if (version >= 3)

@@ -22,29 +22,31 @@
 
 #define CONFINE_CAP(c) (1ull << (c))
 
-/* Keeps of the capabilities only those of KEEP (bits), and gains none by running a program. */
+/* Drops every capability that is not in KEEP (a set of bits). Programs we start gain none
+ * either. */
 MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
 
-/* Rights on files, given tree by tree; nothing else can be opened, made or removed from
- * confine_files_end() on. What is open stays usable. */
+/* Rights on files, given tree by tree. After confine_files_end() this process can open, make or
+ * remove nothing outside those trees. Descriptors that are already open stay usable. */
 struct confine_files {
 	int ruleset;      /* -1: this host has no Landlock, and all calls do nothing */
 	uint64_t handled; /* the rights this kernel knows */
 };
 
 MUST_USE int confine_files_begin(struct confine_files *f, struct err *e);
-/* RIGHTS (LANDLOCK_ACCESS_FS_*) on what FD is and everything beneath it. A plain file takes
- * only rights on files. Rights that the kernel does not know are not restricted either. */
+/* Gives RIGHTS (LANDLOCK_ACCESS_FS_*) on the file or directory FD and everything beneath it. A
+ * plain file takes only rights on files. The kernel does not restrict rights that it does not
+ * know. */
 MUST_USE int confine_files_allow(struct confine_files *f, int fd, uint64_t rights, struct err *e);
-/* The same by path; one that does not exist is no error. */
+/* Does the same by path. A missing path is no error. */
 MUST_USE int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t rights,
 				      struct err *e);
 MUST_USE int confine_files_end(struct confine_files *f, struct err *e);
-/* Gives a half-built one up. */
+/* Frees a ruleset that was begun and not ended. */
 void confine_files_drop(struct confine_files *f);
 
-/* Installs a filter made by tools/gen-seccomp.py; after confine_capabilities(). The run-time of a
- * sanitizer makes calls of its own: builds with one do without. */
+/* Installs a filter made by tools/gen-seccomp.py. Call it after confine_capabilities(). A
+ * sanitizer's run-time makes system calls of its own, so sanitizer builds install no filter. */
 MUST_USE int confine_calls(const struct sock_filter *filter, unsigned short n, struct err *e);
 
 /* Compiled from tools/reader.table: for programs that read something and write text. */

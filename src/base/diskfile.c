@@ -21,7 +21,7 @@
 static int make_file_system(const char *path, const struct disk_make *m, struct err *e)
 {
 	char inodes[24], journal[32];
-	/* the file is all zeros already: nothing to discard, and no zeros to write */
+	/* the file is all zeros already: mke2fs need not discard blocks or write zeros */
 	const char *argv[16] = { "mke2fs", "-q",   "-F",
 				 "-t",     "ext4", "-m",
 				 "0",      "-E",   "root_owner=0:0,nodiscard,lazy_journal_init=1" };
@@ -80,14 +80,15 @@ int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check 
 	static const char *const words[] = {
 		[DISK_CHECK] = "-fp", [DISK_REPLAY] = "-pEjournal_only", [DISK_REPAIR] = "-fy"
 	};
-	/* growing a mounted one would need a capability that root of a container lacks */
+	/* the file system must not be mounted: growing a mounted one takes a capability that a
+	 * container's root lacks */
 	const char *check[] = { "e2fsck", words[how], path, NULL };
 	const char *resize[] = { "resize2fs", "-f", path, NULL };
 
 	if (ftruncate(fd, (off_t)(size_mib * MIB)) < 0)
 		return err_sys(e, errno, "grow '%s' to %llu MiB", path,
 			       (unsigned long long)size_mib);
-	/* 1: it repaired something, such as the journal of a killed sandbox */
+	/* exit status 1: e2fsck repaired something, such as the journal of a killed sandbox */
 	return run_on_disk(check, fd, 1, e) < 0 ? -1 : run_on_disk(resize, fd, 0, e);
 }
 

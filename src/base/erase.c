@@ -1,7 +1,8 @@
 /*
- * Depth is the attacker's to choose, so this does not recurse: it walks down and up by "..", which
- * cannot be moved under us because nobody else has the directory any more (the sandbox is dead and
- * its directory is below a 0700 home). Two commands may delete the same tree: what is gone is done.
+ * The attacker chooses the depth of the tree, so this does not recurse: it walks down by name and
+ * up by "..". Nobody can move ".." under us, because nobody else can reach the directory any more
+ * (the sandbox is dead and its directory is below a 0700 home). Two commands may delete the same
+ * tree: an entry that is already gone is no error.
  */
 #include "base/erase.h"
 
@@ -15,10 +16,10 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define ROUNDS_MAX 16 /* of who still writes into what is being deleted: a process that ends */
+#define ROUNDS_MAX 16 /* a dying process may still write into the tree: start again so often */
 
-/* Opens a directory for emptying; a mode that keeps its owner out is lifted first. What is mounted
- * on it is not ours to empty. */
+/* Opens a directory to empty it, after adding the owner's permissions if they are missing. Refuses
+ * a mount point: the mounted file system is not ours to empty. */
 static int open_dir(int parent, const char *name)
 {
 	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
@@ -31,7 +32,7 @@ static int open_dir(int parent, const char *name)
 	return fd;
 }
 
-/* Deletes the plain entries of FD; puts the name of one sub-directory that is not empty in SUB. */
+/* Deletes the plain entries of FD. Puts the name of one non-empty sub-directory in SUB. */
 static int empty_one(int fd, char sub[256], bool *ret_descend)
 {
 	DIR *d = fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
@@ -69,7 +70,8 @@ static int empty_one(int fd, char sub[256], bool *ret_descend)
 	return first;
 }
 
-/* An empty directory can be replaced by a rename: its name leads to what is not ours then. */
+/* A rename can replace an empty directory by another one. Its name then leads to something that is
+ * not ours. */
 static bool is_gone(int fd)
 {
 	int saved = errno;
@@ -104,14 +106,14 @@ int erase_tree(int dirfd, const char *name)
 				return -errno;
 			depth++;
 		} else if (r < 0) {
-			return r; /* what cannot be removed keeps all above it */
+			return r; /* an entry that stays keeps all directories above it */
 		} else if (depth == 0) {
 			if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||
 			    is_gone(at))
 				return 0;
 			if (errno != ENOTEMPTY || ++rounds == ROUNDS_MAX)
 				return -errno;
-			continue; /* somebody had still to write something */
+			continue; /* a dying process wrote another entry meanwhile */
 		} else {
 			next = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 			if (next < 0)

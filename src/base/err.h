@@ -12,7 +12,7 @@
 #define MUST_USE __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 
-/* Ignoring a result on purpose; write the reason next to it. */
+/* Ignores a result on purpose; write the reason next to it. */
 #define IGNORE(call)        \
 	do {                \
 		if (call) { \
@@ -22,7 +22,7 @@
 enum err_code {
 	ERR_NONE,
 	ERR_USAGE,       /* the command line itself is wrong: unknown flag, conflict */
-	ERR_INVALID,     /* a value was understood to be a value, and is a bad one */
+	ERR_INVALID,     /* the value is well-formed as an option and not acceptable */
 	ERR_NOT_FOUND,   /* the named thing does not exist */
 	ERR_EXISTS,      /* the name is taken */
 	ERR_BUSY,        /* the thing is in a state that forbids this: still running, in use */
@@ -45,14 +45,14 @@ struct err {
 	char msg[ERR_MSG_BYTES];
 };
 
-/* Each returns -1, so that `return err_set(e, …);` reads as it acts. */
+/* Each returns -1, so that a function can end with `return err_set(e, …);`. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Puts "context: " in front of the text; code, sys and hint stay. */
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Adds the line that says what to do. HINT must be static. */
+/* Adds the line that tells the user what to do. HINT must be static. */
 int err_hint(struct err *e, const char *hint);
 
-/* The one place where codes become what front ends speak. */
+/* The only functions that turn codes into exit statuses and words of front ends. */
 int err_exit_status(enum err_code code);
 const char *err_code_name(enum err_code code);

@@ -33,8 +33,8 @@ int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fd
 	do
 		k = sendmsg(sock, &m, MSG_NOSIGNAL);
 	while (k < 0 && errno == EINTR);
-	/* the kernel counts what is on its way against the limit of open files, and the C library has no words for
-	 * the error it gives then */
+	/* the kernel counts descriptors in flight against the limit of open files; the C library
+	 * has no text for ETOOMANYREFS */
 	if (k < 0)
 		return errno == ETOOMANYREFS ? -EMFILE : -errno;
 	rest = (const char *)p + k;

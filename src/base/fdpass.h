@@ -8,9 +8,11 @@
 
 #define FDPASS_MAX 16
 
-/* Sends all N bytes (N > 0); the descriptors travel with the first. Blocking sockets. 0 or -errno. */
+/* Sends all N bytes (N > 0); the descriptors travel with the first byte. For blocking sockets.
+ * Returns 0 or -errno. */
 MUST_USE int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fds);
-/* One recvmsg: bytes received, 0 at the end, -errno. At most FDPASS_MAX descriptors, close-on-exec;
- * more than MAX_FDS is -EPROTO and closes them all. */
+/* Makes one recvmsg. Returns the number of bytes, 0 at the end of the stream, or -errno. Received
+ * descriptors (at most FDPASS_MAX) are close-on-exec. If more than MAX_FDS came, closes them all
+ * and returns -EPROTO. */
 MUST_USE ssize_t fdpass_recv(int sock, void *p, size_t n, int *fds, unsigned max_fds,
 			     unsigned *ret_n_fds);

@@ -1,7 +1,7 @@
 /*
- * A task whose only purpose is to be in a new user namespace while somebody writes its maps and
- * opens it. It shares our memory and waits for a pipe to close, so it costs no page tables and
- * cannot outlive us.
+ * A task whose only purpose is to be in a new user namespace while we write the maps of that
+ * namespace and open it. The task shares our memory and waits until a pipe closes, so it costs no
+ * page tables and cannot outlive us.
  */
 #pragma once
 
@@ -9,26 +9,28 @@
 
 #include "base/err.h"
 
-#define HOLDER_STACK_BYTES 4096 /* three system calls */
-#define HOLDER_LIMITS_MAX 4     /* what the kernel counts per namespace */
+#define HOLDER_STACK_BYTES 4096 /* the task makes three system calls */
+#define HOLDER_LIMITS_MAX 4     /* resources that the kernel counts per user namespace */
 
 struct holder {
 	pid_t pid;
-	int keep;      /* our end of the pipe: it waits for this to close */
-	int theirs[2]; /* the pipe as the task knows it; never changed while it runs */
+	int keep;      /* our end of the pipe; the task waits until it closes */
+	int theirs[2]; /* the pipe as the task sees it; constant while the task runs */
 	_Alignas(16) char stack[HOLDER_STACK_BYTES];
 };
 
-/* Starts it in a new user namespace. 0 or -errno. H must stay where it is until holder_end(). */
+/* Starts the task in a new user namespace. Returns 0 or -errno. H must not move before
+ * holder_end(). */
 MUST_USE int holder_start(struct holder *h);
-/* The same under the soft limits of the list LIMITS, "RESOURCE:NUMBER RESOURCE:NUMBER …": the kernel keeps them for the
- * namespace, where they hold for all ids together. We have our own ones again afterwards. */
+/* Does the same under the soft limits of the list LIMITS, "RESOURCE:NUMBER RESOURCE:NUMBER …". The
+ * kernel keeps these limits for the namespace and counts all its ids together. Our own limits are
+ * restored afterwards. */
 MUST_USE int holder_start_within(struct holder *h, const char *limits);
-/* In this variable whoever starts pid 1 passes such a list to it. */
+/* The program that starts pid 1 passes such a list to it in this environment variable. */
 #define HOLDER_LIMITS "LIMITS"
-/* A descriptor of its namespace, or -errno. */
+/* Returns a descriptor of the task's namespace, or -errno. */
 MUST_USE int holder_namespace(const struct holder *h);
-/* Lets it go; it ends by itself, and takes a moment. */
+/* Lets the task end; it ends a moment later by itself. */
 void holder_release(struct holder *h);
-/* The same if need be, and reaps it. */
+/* Lets the task end if holder_release() did not, and reaps it. */
 void holder_end(struct holder *h);

@@ -53,7 +53,7 @@ int io_read_exact(int fd, void *p, size_t n)
 int io_read_to_end(int fd, struct buf *b)
 {
 	for (;;) {
-		/* small files, small reads: most of what is read whole is a page or two */
+		/* most files that are read whole are a page or two: begin small */
 		size_t chunk = b->n < b->cap           ? b->cap - b->n
 			       : b->n < IO_FIRST_BYTES ? IO_FIRST_BYTES
 						       : IO_CHUNK_BYTES;
@@ -82,7 +82,7 @@ int io_read_to_end(int fd, struct buf *b)
 
 int io_read_file(int dirfd, const char *path, struct buf *b)
 {
-	/* O_NONBLOCK: a FIFO planted under this name must not hold us */
+	/* O_NONBLOCK: opening a FIFO that somebody planted under this name must not block */
 	AUTO_FD fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
@@ -92,7 +92,7 @@ int io_read_file(int dirfd, const char *path, struct buf *b)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	/* one read that is shorter than asked for is the whole of it; /proc's files have no size */
+	/* a read shorter than asked for is the end: files of /proc report no size */
 	if (st.st_size > 0 && st.st_size < IO_CHUNK_BYTES &&
 	    (size_t)st.st_size + 1 < b->max - b->n) {
 		char *room = buf_room(b, (size_t)st.st_size + 1);

@@ -104,8 +104,8 @@ static bool skip_digits(struct parser *p)
 	return p->at > start;
 }
 
-/* The integer in TOKEN, which has only digits behind an optional minus; false when it does not fit.
- */
+/* Reads the integer in TOKEN: digits behind an optional minus. Returns false when it does not
+ * fit. */
 static bool fits_int64(const char *token, const char *end, int64_t *ret)
 {
 	bool negative = *token == '-';
@@ -114,7 +114,7 @@ static bool fits_int64(const char *token, const char *end, int64_t *ret)
 	for (const char *s = token + negative; s < end; s++) {
 		int d = *s - '0';
 
-		/* downwards, because the negative side reaches one further */
+		/* counts downwards, because the negative range is larger by one */
 		if (v < (INT64_MIN + d) / 10)
 			return false;
 		v = v * 10 - d;
@@ -181,7 +181,7 @@ static int hex4(struct parser *p)
 	return v;
 }
 
-/* Behind "\u": appends the character, joining the two halves of a surrogate pair. */
+/* Reads the digits behind "\u" and appends the character; joins the halves of a surrogate pair. */
 static int parse_unicode(struct parser *p)
 {
 	const char *start = p->at - 2;
@@ -265,7 +265,7 @@ static void push(struct parser *p, const struct json_member *m)
 	p->doc->slot[--p->top] = *m;
 }
 
-/* Takes the values pushed since the stack stood at MARK off it, oldest first. */
+/* Takes the values that were pushed since the stack stood at MARK off it, oldest first. */
 static struct json_member *pop_all(struct parser *p, size_t mark, size_t *ret_n)
 {
 	struct json_member *m = &p->doc->slot[p->top];
@@ -532,7 +532,7 @@ static void new_line(struct json_writer *w)
 	buf_add_fill(w->out, ' ', (size_t)w->indent * w->depth);
 }
 
-/* What stands between the previous thing and the next key or array item. */
+/* Writes the separator between the previous item and the next key or array item. */
 static void separate(struct json_writer *w)
 {
 	if (w->depth == 0)
@@ -588,7 +588,7 @@ void json_end_array(struct json_writer *w)
 	end(w, ']');
 }
 
-/* Not by a format: a log may be full of these. */
+/* Written by hand because a log may hold many numbers and snprintf is slow. */
 static void add_escaped(struct buf *out, unsigned char c)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t";
@@ -602,7 +602,7 @@ static void add_escaped(struct buf *out, unsigned char c)
 	buf_add(out, text, found ? 2 : sizeof(text));
 }
 
-/* Length of the UTF-8 sequence at P, 0 when there is none. */
+/* Returns the length of the UTF-8 sequence at P, or 0 when there is none. */
 static size_t utf8_length(const char *p, size_t n)
 {
 	unsigned char c = (unsigned char)*p;
@@ -690,7 +690,7 @@ void json_double(struct json_writer *w, double v)
 	}
 	buf_add_str(w->out, s);
 	if (!strpbrk(s, ".e"))
-		buf_add_str(w->out, ".0"); /* a reader shall see that it is no integer */
+		buf_add_str(w->out, ".0"); /* shows the reader that it is not an integer */
 }
 
 void json_strn(struct json_writer *w, const char *p, size_t n)
@@ -779,7 +779,7 @@ static const char *type_name(const struct json_value *v)
 	return v ? names[v->type] : "nothing";
 }
 
-/* "path.key" with the dot only where both sides are. */
+/* Joins path and key with a dot; without a dot where one of them is empty. */
 #define AT_FMT "%s%s%s"
 #define AT(path, key) (path), *(path) ? "." : "", (key)
 
@@ -837,7 +837,7 @@ static void store_field(const struct json_value *v, const struct json_field *f, 
 	}
 }
 
-/* The member F speaks of, or NULL when there is nothing to store. */
+/* Returns the member that F describes, or NULL when there is nothing to store. */
 static const struct json_value *field_value(const struct json_value *v, const struct json_field *f)
 {
 	const struct json_value *m = json_get(v, f->key);

@@ -33,10 +33,9 @@ struct json_value {
 	enum json_type type;
 	union {
 		bool boolean;
-		int64_t integer; /* a number without fraction or exponent that fits */
-		double number;   /* every other number */
-		struct str
-			string; /* NUL-terminated besides; may contain NUL when \u0000 was written */
+		int64_t integer;   /* a number without fraction or exponent that fits */
+		double number;     /* every other number */
+		struct str string; /* also NUL-terminated; contains NULs if the text had \u0000 */
 		struct {
 			size_t n;
 			const struct json_value *item;
@@ -55,8 +54,8 @@ struct json_member {
 
 struct json_doc;
 
-/* Parses exactly one value with optional white space around it. ERR_INVALID with line and column,
- * ERR_LIMIT for a text beyond JSON_TEXT_MAX. */
+/* Parses exactly one value with optional white space around it. Fails with ERR_INVALID, line and
+ * column, or with ERR_LIMIT for a text beyond JSON_TEXT_MAX. */
 MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
 const struct json_value *json_root(const struct json_doc *d);
@@ -69,7 +68,7 @@ static inline void json_freep(struct json_doc **d)
 
 /* The member's value, or NULL when V is not an object or lacks it. */
 const struct json_value *json_get(const struct json_value *v, const char *key);
-/* Shorthands that return the fallback when absent, null or of another type. */
+/* These return the fallback when the member is absent, null or of another type. */
 const char *json_get_str(const struct json_value *v, const char *key, const char *fallback);
 int64_t json_get_int(const struct json_value *v, const char *key, int64_t fallback);
 bool json_get_bool(const struct json_value *v, const char *key, bool fallback);

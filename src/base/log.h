@@ -1,7 +1,7 @@
 /*
- * Lines for whoever wants to know what a program of ours does: off unless asked for, one event a line,
- * on stderr (which is a file for those that nobody watches). Values of variables, input and output never
- * go here; names and numbers do.
+ * Log lines of our programs: off unless asked for, one event per line, on stderr (for background
+ * programs that is a file). A line holds names and numbers, never values of variables, input or
+ * output.
  */
 #pragma once
 
@@ -16,5 +16,5 @@ extern const char *const log_words[]; /* "error" … "trace", ended by NULL */
 /* WORD is one of log_words, or NULL: off. COMPONENT is static; DATED puts the time in front. */
 void log_set(const char *word, const char *component, bool dated);
 bool log_on(enum log_level level);
-/* "debug cordon: TEXT". What could drive a terminal is shown as '?'. */
+/* Prints "debug cordon: TEXT". A byte that could drive a terminal appears as '?'. */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -59,13 +59,14 @@ static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(
 	return ret;
 }
 
-/* The same by the older call, whose FLAGS a system call filter can see: for what runs behind one.
- * RET_ID is written with CLONE_PIDFD or CLONE_PARENT_SETTID. */
+/* Does the same with clone(2), whose FLAGS a system call filter can see (it cannot see those of
+ * clone3): for code that runs behind a filter. RET_ID is written with CLONE_PIDFD or
+ * CLONE_PARENT_SETTID. */
 static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, int *ret_id,
 					  void (*fn)(void *), void *arg)
 {
 	register long child_tid __asm__("r10") = 0;
-	register long fn_reg __asm__("r8") = (long)fn; /* the place of a TLS that is not set */
+	register long fn_reg __asm__("r8") = (long)fn; /* clone's unused TLS argument */
 	register long arg_reg __asm__("r9") = (long)arg;
 	long ret;
 

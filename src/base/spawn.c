@@ -1,7 +1,7 @@
 /*
- * A vfork-style clone: the child borrows our memory and stack space of its own, makes system calls
- * until exec, and we sleep until then. Its failure is read from the shared struct; nothing can be
- * lost on the way.
+ * A vfork-style clone. The child runs in our memory on a stack of its own and makes only system
+ * calls until exec; we sleep meanwhile. It writes a failure into the shared struct, so no failure
+ * can get lost.
  */
 #include "base/spawn.h"
 
@@ -32,7 +32,7 @@ struct spawning {
 	struct job job;
 	struct child child;
 	volatile int
-		shares; /* the child's thread id; the kernel clears it when our memory is ours alone */
+		shares; /* thread id of the child; the kernel clears it when it leaves our memory */
 	_Alignas(16) char stack[STACK_BYTES];
 };
 
@@ -43,7 +43,7 @@ struct kernel_sigaction {
 	unsigned long mask;
 };
 
-/* Sources are lifted above every target before they are put in place. */
+/* Duplicates every source above all targets first, so that no target overwrites a source. */
 static long place_fds(const struct spawn *s)
 {
 	int lifted[SPAWN_FDS_MAX];
@@ -77,14 +77,14 @@ static void run(void *arg)
 	unsigned long none = 0;
 	long r;
 
-	/* handlers end with exec; what may have been ignored by whoever started us does not */
+	/* exec resets handlers; it does not reset signals that our own parent ignored */
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++)
 		RAW4(SYS_rt_sigaction, inherited[i], &dfl, NULL, KERNEL_SIGSET_BYTES);
 	if (j->s->new_session)
 		RAW0(SYS_setsid);
-	/* mark everything, then un-flag the short list by placing it */
+	/* mark all descriptors close-on-exec; place_fds() then clears that for the listed ones */
 	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
-	if (r >= 0 && j->s->cwd_fd >= 0) /* before something else is placed on its number */
+	if (r >= 0 && j->s->cwd_fd >= 0) /* before place_fds() may reuse its number */
 		r = RAW1(SYS_fchdir, j->s->cwd_fd);
 	if (r >= 0)
 		r = place_fds(j->s);
@@ -96,14 +96,14 @@ static void run(void *arg)
 	raw_exit(127);
 }
 
-/* What became of it once the exec happened or failed. */
+/* Says how the start ended, once the exec happened or failed. */
 static int outcome(const struct job *j, struct child *c, struct err *e)
 {
 	int status;
 
 	if (!j->err)
 		return 0;
-	IGNORE(child_wait(c, &status)); /* it exited; j->err says why */
+	IGNORE(child_wait(c, &status)); /* the child exited; j->err says why */
 	return err_sys(e, j->err, "start '%s'", j->s->path);
 }
 
@@ -115,7 +115,7 @@ int spawn(const struct spawn *s, struct child *ret, struct err *e)
 	sigset_t all, before;
 	long pid;
 
-	/* a handler of ours must not run on the child's side of the shared memory */
+	/* a handler of ours must not run in the child, which shares our memory */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = raw_old_clone_on_stack(CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
@@ -129,7 +129,7 @@ int spawn(const struct spawn *s, struct child *ret, struct err *e)
 
 int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e)
 {
-	struct spawning *p = xmalloc(sizeof(*p)); /* calloc() would look at every page */
+	struct spawning *p = xmalloc(sizeof(*p)); /* calloc() would touch every page */
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_PIDFD | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
 		.pidfd = (uintptr_t)&p->child.pidfd,

@@ -1,6 +1,7 @@
 /*
- * Starting other programs: the only general way in the project to make a process that executes
- * something. The child gets exactly the descriptors listed, default signals and an empty mask.
+ * Starts other programs: the only general way in the project to make a process that executes
+ * something. The child gets exactly the listed descriptors, default signal actions and an empty
+ * signal mask.
  */
 #pragma once
 
@@ -30,21 +31,22 @@ struct spawn {
 	int cwd_fd;       /* fchdir there when >= 0; zero-initialised structs must set -1 */
 };
 
-/* Waits until the exec happened: a missing program is this call's error. */
+/* Returns after the exec: a missing program is an error of this call. */
 MUST_USE int spawn(const struct spawn *s, struct child *ret, struct err *e);
 
-/* The same in two calls, for who has something to do meanwhile. Until the second neither the struct
- * nor what it points to may change; descriptors may. */
+/* The same in two calls, for a caller that has work to do meanwhile. Until the second call the
+ * struct and everything it points to must not change; the caller may close descriptors. */
 struct spawning;
 MUST_USE int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e);
 MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);
 
-/* Where the fixed system path has NAME, allocated; or NULL. Not the caller's PATH: what is run from
- * there may be set-user-id or hold our descriptors. */
+/* Returns the path of NAME in the fixed system path, allocated, or NULL. The caller's PATH is not
+ * used: the programs that we look up may be set-user-id or get descriptors of ours. */
 char *program_path(const char *name);
-/* argv[0] looked up in the fixed system path, stdio on /dev/null. */
+/* Looks argv[0] up in the fixed system path and runs it with stdio on /dev/null. */
 MUST_USE int spawn_path(const char *const *argv, struct child *ret, struct err *e);
-/* The same with IN as its stdin, also to hold for it what IN holds: a lock, say. */
+/* Does the same with IN as the program's stdin. While the program runs, it also keeps alive what IN
+ * holds, such as a lock. */
 MUST_USE int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e);
-/* Reaps; the wait status. -errno. */
+/* Waits for the child and gives its wait status. Returns 0 or -errno. */
 MUST_USE int child_wait(struct child *c, int *ret_status);

@@ -51,13 +51,14 @@ bool utf8_valid(const char *p, size_t n)
 		unsigned char c = s[i];
 		size_t more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
 
-		/* a continuation byte or an over-long two-byte form; a byte that never occurs */
+		/* a continuation byte or an over-long two-byte form; then a byte that never
+		 * occurs */
 		if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more > n - i - 1)
 			return false;
 		for (size_t k = 1; k <= more; k++)
 			if ((s[i + k] & 0xc0) != 0x80)
 				return false;
-		/* over-long, surrogate and beyond U+10FFFF show in the second byte */
+		/* the second byte tells over-long forms, surrogates and values beyond U+10FFFF */
 		if ((c == 0xe0 && s[i + 1] < 0xa0) || (c == 0xed && s[i + 1] > 0x9f) ||
 		    (c == 0xf0 && s[i + 1] < 0x90) || (c == 0xf4 && s[i + 1] > 0x8f))
 			return false;
@@ -68,7 +69,7 @@ bool utf8_valid(const char *p, size_t n)
 
 unsigned str_distance(const char *a, const char *b, unsigned cap)
 {
-	enum { WORD_MAX = 32 }; /* option and rule words are short; longer ones are "far" */
+	enum { WORD_MAX = 32 }; /* option and rule words are short; a longer word counts as "far" */
 	unsigned row[3][WORD_MAX + 1];
 	size_t na = strlen(a), nb = strlen(b);
 

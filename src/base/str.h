@@ -30,8 +30,8 @@ static inline bool starts_with(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* Cuts REST at the first SEP: returns what stood before it and leaves what follows.
- * Without SEP the whole of REST is returned and rest->p becomes NULL. */
+/* Cuts REST at the first SEP: returns the part in front of it and leaves the part behind it. If
+ * there is no SEP, returns all of REST and sets rest->p to NULL. */
 struct str str_cut(struct str *rest, char sep);
 
 /* Decimal digits only, the whole string, within [min, max]. 0, -EINVAL or -ERANGE. */
