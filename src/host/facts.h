@@ -15,13 +15,13 @@ enum fact_id {
 	FACT_SUBIDS,          /* 65536 ids of the caller's own */
 	FACT_OVERLAY,         /* mounted inside a user namespace */
 	FACT_OVERLAY_ON_DISK, /* … with its writable layer in the directory asked about */
-	FACT_FUSE_OVERLAYFS,  /* the program that does it otherwise, and its device */
+	FACT_FUSE_OVERLAYFS,  /* the program that replaces the kernel's overlay, and its device */
 	FACT_MOUNT_API,       /* fsopen, open_tree, mount_setattr */
 	FACT_IDMAPPED_MOUNT,  /* of the directory asked about */
 	FACT_CGROUP_MEMORY,   /* a cgroup can be made that limits memory */
 	FACT_CGROUP_CPU,      /* … CPU time */
 	FACT_CGROUP_PIDS,     /* … the number of processes */
-	FACT_CGROUP_KILL,     /* a version 2 cgroup, to end all that is in it at once */
+	FACT_CGROUP_KILL,     /* a version 2 cgroup, which cgroup.kill ends at once */
 	FACT_SETUID_PROGRAMS, /* no_new_privs is not set on the caller */
 	FACT_LANDLOCK,
 	FACT_TUN,
@@ -38,17 +38,17 @@ struct fact {
 	int sys;                    /* errno of what was tried, or 0 */
 	char text[FACT_TEXT_BYTES]; /* how, or why not: "ABI 7", "open '/dev/kvm': No such device"
 				     */
-	char fix[FACT_TEXT_BYTES];  /* the command or setting that would change a no, or "" */
+	char fix[FACT_TEXT_BYTES];  /* the command or setting that turns a no into a yes, or "" */
 };
 
 struct facts {
 	struct fact fact[FACT_COUNT];
 };
 
-/* "user namespaces": for people. */
+/* The name for people: "user namespaces". */
 const char *fact_name(enum fact_id id);
-/* "user-namespace": for scripts and for the tests' list of reasons. */
+/* The name for scripts and for the tests' list of reasons: "user-namespace". */
 const char *fact_key(enum fact_id id);
-/* DIR is where sandboxes keep their files; it must exist. */
+/* Probes everything. DIR is the directory where sandboxes keep their files; it must exist. */
 void facts_probe(const char *dir, struct facts *ret);
 void fact_probe(enum fact_id id, const char *dir, struct fact *ret);

@@ -12,14 +12,15 @@
 #include "base/str.h"
 #include "host/hierarchy.h"
 
-#define DEPTH_MAX 8 /* what a sandbox can nest below its own */
+#define DEPTH_MAX 8 /* how deep a sandbox can nest groups below its own */
 
 static int open_dir(int parent, const char *name)
 {
 	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* No process in it, nor in any group below. What cannot be read counts as used. */
+/* True when no process is in the group or in any group below. A group that cannot be read counts as
+ * used. */
 static bool is_empty(int parent, const char *name, unsigned depth)
 {
 	AUTO_FD dir = open_dir(parent, name);
@@ -79,7 +80,7 @@ void groups_find(void (*seen)(void *arg, const char *id, bool idle), void *arg)
 
 	if (hierarchy_find(&l) == 0 && l.unified.version)
 		look_in(l.unified.dir, seen, arg);
-	/* version 1 groups are root's, and at the top */
+	/* version 1 groups belong to root and lie at the top */
 	for (unsigned i = 0; i < CONTROLLER_COUNT; i++) {
 		char path[64];
 

@@ -1,16 +1,17 @@
 /*
- * Control groups that sandboxes left behind. A supervisor that is killed leaves its groups to the next
- * command that names its sandbox; when the whole state directory was deleted meanwhile, nobody is left
- * to do it. Looking changes nothing.
+ * Control groups that sandboxes left behind. When a supervisor is killed, the next command that
+ * names its sandbox removes its groups. If the whole state directory was deleted meanwhile, no
+ * command ever does, and this file finds them. It changes nothing.
  */
 #pragma once
 
 #include <stdbool.h>
 
 #define GROUPS_ID_BYTES 17      /* 16 hex digits and the terminator: home_machine_id() */
-#define GROUPS_START_SECONDS 60 /* one as old as this and empty belongs to no sandbox that starts */
-#define GROUPS_PREFIX "cordon-" /* … and the ID is its name */
+#define GROUPS_START_SECONDS 60 /* no sandbox is starting in an empty group this old */
+#define GROUPS_PREFIX "cordon-" /* a group's name is this prefix and the ID */
 
-/* Calls SEEN for every group of ours; IDLE: no process is in it and it is older than a start takes. A
- * sandbox has groups in several hierarchies, is reported for each, and lives while one is not idle. */
+/* Calls SEEN for every group of ours. IDLE: no process is in the group, and the group is older than
+ * a start takes. A sandbox has groups in several hierarchies. Each is reported; the sandbox lives
+ * as long as one of them is not idle. */
 void groups_find(void (*seen)(void *arg, const char *id, bool idle), void *arg);

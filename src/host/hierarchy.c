@@ -1,8 +1,8 @@
 /*
  * /proc/self/cgroup gives a path per hierarchy, relative to the root of the cgroup namespace;
  * mountinfo gives, per mount, which subtree ("root") is mounted where. Our directory is the mount
- * point plus what our path has beyond that root. A path that does not lie under it ("/../x", or a
- * container that sees another's subtree) is one we cannot reach.
+ * point plus the part of our path below that root. If our path does not lie below that root
+ * ("/../x", or a container that sees another's subtree), we cannot reach our group by that mount.
  */
 #include "host/hierarchy.h"
 
@@ -34,7 +34,7 @@ const char *controller_name(enum controller c)
 	return controller_names[c];
 }
 
-/* Our path in the hierarchy that has CONTROLLER, or in the unified one for NULL. */
+/* Returns our path in the hierarchy that has CONTROLLER, or in the unified one for NULL. */
 static bool own_path(struct str self, const char *controller, struct str *ret)
 {
 	while (self.p) {
@@ -55,7 +55,7 @@ static bool own_path(struct str self, const char *controller, struct str *ret)
 	return false;
 }
 
-/* True for a path whose components might leave the directory it is appended to. */
+/* True when a component of the path might lead out of the directory it is appended to. */
 static bool has_dotdot(const char *path)
 {
 	for (struct str rest = str_of(path); rest.p;)
@@ -93,7 +93,7 @@ static int place_make(const struct mountinfo *m, struct str path, unsigned versi
 	return 0;
 }
 
-/* The first mount of the hierarchy under which we can be found. */
+/* Finds the first mount of the hierarchy that shows our group. */
 static void place_find(struct str self, struct str mounts, const char *controller,
 		       struct hierarchy_place *ret)
 {
@@ -143,7 +143,7 @@ static void add_unified_controllers(struct hierarchy_layout *l)
 	struct str rest;
 
 	if (io_read_file(AT_FDCWD, path, &text) < 0)
-		return; /* no such file: as good as an empty one */
+		return; /* a missing file counts as an empty one */
 	rest = str_of(buf_str(&text));
 	if (rest.n > 0 && rest.p[rest.n - 1] == '\n')
 		rest.n--;
@@ -181,7 +181,7 @@ bool hierarchy_is_unified(void)
 	return statfs(UNIFIED_MOUNT, &fs) == 0 && fs.f_type == CGROUP2_MAGIC;
 }
 
-/* Where a user's systemd lives, and all its units below. */
+/* The group of the user's systemd; all its units are below it. */
 static void manager_path(char out[128])
 {
 	unsigned uid = geteuid();

@@ -1,10 +1,11 @@
 /*
- * Huge pages that somebody set aside for programs of this machine, for a database or a virtual machine. Any program can map them
- * without a privilege, and only a group of a controller that few machines mount would count them.
+ * Huge pages that an administrator reserved on this machine, for a database or a virtual machine.
+ * Any program can map them without a privilege, and the kernel counts them only in groups of a
+ * controller that few machines mount.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* True when there are some, of any size, or when the kernel makes them on demand. */
+/* True when huge pages of any size are reserved, or when the kernel makes them on demand. */
 bool hugepages_reserved(void);

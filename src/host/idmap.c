@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 
-/* A run of blanks, then digits. */
+/* Skips blanks, then reads digits. */
 static int number_cut(struct str *rest, uint64_t max, uint32_t *ret)
 {
 	struct str digits;

@@ -21,12 +21,14 @@ struct idmap {
 	struct idmap_line line[IDMAP_LINES_MAX];
 };
 
-/* 0, or -EINVAL for text no kernel writes. A map may be empty: nobody has written it yet. */
+/* Returns 0, or -EINVAL for text that no kernel writes. A map that nobody has written yet is
+ * empty. */
 MUST_USE int idmap_parse(struct str text, struct idmap *ret);
-/* /proc/self/uid_map or gid_map. 0 or -errno. */
+/* Reads /proc/self/uid_map or gid_map. Returns 0 or -errno. */
 MUST_USE int idmap_read(const char *path, struct idmap *ret);
-/* The longest run of inside ids from FROM upwards that a single line maps: where a namespace of
- * ours can find its range, since a line of a child's map may not span two of its parent's. */
+/* Finds the longest run of inside ids from FROM upwards that a single line maps. A namespace of
+ * ours takes its range from such a run, because a line of a child's map may not span two lines of
+ * its parent's. */
 MUST_USE int idmap_longest_run(const struct idmap *m, uint32_t from, struct idmap_line *ret);
-/* Every id of the machine is known here: this is no container's user namespace. */
+/* True when every id of the machine is mapped: we are not in a container's user namespace. */
 bool idmap_is_whole(void);

@@ -20,7 +20,7 @@ void location_done(struct location *l)
 	free_p(&l->path);
 }
 
-/* What of PATH is below DIR: "" or "/…"; NULL when it is not. */
+/* Returns the part of PATH below DIR ("" or "/…"), or NULL when PATH is not below it. */
 static const char *rest_below(const char *path, const char *dir)
 {
 	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
@@ -54,7 +54,7 @@ static char *unescaped(struct str s)
 	return mountinfo_unescape(s, path, sizeof(path)) < 0 ? NULL : xstrdup(path);
 }
 
-/* A line whose paths cannot be is passed over: no path of ours leads there. */
+/* Skips a line whose paths do not parse: no path of ours leads to that mount. */
 static bool read_line(const struct mountinfo *info, struct mounts_line *ret)
 {
 	struct str minor = info->device;
@@ -115,7 +115,8 @@ int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct e
 							       : xstrdup(*rest ? rest : l->root);
 		return 0;
 	}
-	/* a changed root hides the mount that it lies in: then paths are all there is */
+	/* after a chroot the table may lack the mount that the root is in: then only the path is
+	 * known */
 	ret->device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
 	ret->path = TAKE(path);
 	return 0;
@@ -131,7 +132,7 @@ struct search {
 	void *arg;
 };
 
-/* What the table says is tried: another mount may cover it. */
+/* Opens the path that the table gives: another mount may cover it. */
 static int try(const struct search *s, const char *below, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -148,7 +149,8 @@ static int try(const struct search *s, const char *below, struct err *e)
 	return 0;
 }
 
-/* WHAT in the part ROOT of its file system, which is at AT below the directory. */
+/* Tries the place of WHAT, if ROOT, which is mounted at AT below the directory, is a part of its
+ * file system. */
 static int try_part(const struct search *s, const char *root, const char *at, struct err *e)
 {
 	const char *rest = rest_below(s->what->path, root);

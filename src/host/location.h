@@ -20,15 +20,15 @@ struct location {
 };
 void location_done(struct location *l);
 #define AUTO_LOCATION __attribute__((cleanup(location_done))) struct location
-/* A is DIR or below it. */
+/* True when A is DIR or below it. */
 bool location_is_within(const struct location *a, const struct location *dir);
 
-/* The mounts that this process sees, at one moment. */
+/* The mounts that this process sees at one moment. */
 struct mounts {
 	struct mounts_line {
 		uint64_t id, device;
-		char *root;  /* what of the file system is mounted */
-		char *point; /* where */
+		char *root;  /* the part of the file system that is mounted */
+		char *point; /* the path where it is mounted */
 	} * line;
 	size_t n;
 };
@@ -36,9 +36,10 @@ MUST_USE int mounts_read(struct mounts *ret, struct err *e);
 void mounts_done(struct mounts *m);
 #define AUTO_MOUNTS __attribute__((cleanup(mounts_done))) struct mounts
 
-/* The location of what FD has open. */
+/* Gives the location of the file or directory that FD has open. */
 MUST_USE int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct err *e);
-/* Calls FOUND with every path below the directory FD, beginning with a slash, at which what lies in WHAT shows:
- * by the directory's own file system, or by a file system that is mounted below it. */
+/* Calls FOUND with every path below the directory FD (beginning with a slash) at which something
+ * that lies in WHAT is visible: through the directory's own file system, or through one mounted
+ * below it. */
 MUST_USE int mounts_find(const struct mounts *m, int fd, const struct location *what,
 			 void (*found)(void *arg, const char *below), void *arg, struct err *e);

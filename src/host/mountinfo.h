@@ -14,18 +14,18 @@
 struct mountinfo {
 	struct str id;
 	struct str device;  /* of the file system, "MAJOR:MINOR" */
-	struct str root;    /* what of the file system is mounted; escaped */
-	struct str point;   /* where; escaped */
+	struct str root;    /* the part of the file system that is mounted; escaped */
+	struct str point;   /* the mount point; escaped */
 	struct str options; /* per mount */
 	struct str fstype;
 	struct str source; /* escaped */
 	struct str super;  /* options of the file system */
 };
 
-/* Takes the next well-formed line off REST; false at the end. Other lines are passed over. */
+/* Takes the next well-formed line off REST and skips others. Returns false at the end. */
 bool mountinfo_next(struct str *rest, struct mountinfo *ret);
-/* The kernel writes blanks and backslashes as octal. 0, -ENAMETOOLONG when OUT is too small, -EINVAL
- * for a NUL, which no path has. */
+/* Undoes the kernel's octal escapes of blanks and backslashes. Returns 0, -ENAMETOOLONG when OUT is
+ * too small, or -EINVAL for a NUL, which no path has. */
 MUST_USE int mountinfo_unescape(struct str s, char *out, size_t out_bytes);
 /* True when WORD is one of the members of a comma-separated list. */
 bool mountinfo_has_option(struct str options, const char *word);

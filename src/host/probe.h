@@ -31,5 +31,5 @@ void probe_kvm(const char *dir, struct fact *f);
 void probe_loop(const char *dir, struct fact *f);
 void probe_project_quota(const char *dir, struct fact *f);
 
-/* Which KVM module /proc/modules' text names: "kvm_intel", "kvm_amd", "kvm_pvm", or NULL. */
+/* Finds a KVM module in the text of /proc/modules: "kvm_intel", "kvm_amd", "kvm_pvm", or NULL. */
 const char *probe_kvm_vendor(const char *modules);

@@ -24,7 +24,7 @@
 #define MODULES_MAX_BYTES (1u << 20)
 #define KVM_MAJOR 10
 #define KVM_MINOR 232
-#define KVM_API 12 /* the only version there has been since 2007 */
+#define KVM_API 12 /* the only version since 2007 */
 
 void probe_setuid_programs(const char *dir, struct fact *f)
 {
@@ -78,7 +78,7 @@ const char *probe_kvm_vendor(const char *modules)
 	return NULL;
 }
 
-/* Loaded, or built into the kernel; NULL when neither shows. */
+/* Names the module, if it is loaded or built into the kernel; NULL when neither is visible. */
 static const char *kvm_vendor(void)
 {
 	AUTO_BUF text = BUF_INIT(MODULES_MAX_BYTES);
@@ -94,7 +94,7 @@ static const char *kvm_vendor(void)
 	return NULL;
 }
 
-/* Says only that the device answers. Whether a guest runs under it is for the vm engine to try. */
+/* Shows only that the device answers. Whether a guest runs with it, the vm engine has to try. */
 void probe_kvm(const char *dir, struct fact *f)
 {
 	AUTO_FD fd = -1;

@@ -21,7 +21,7 @@
 #include "host/subid.h"
 #include "host/trial.h"
 
-#define RANGE_IDS 65536 /* what a sandbox maps */
+#define RANGE_IDS 65536 /* how many ids a sandbox maps */
 #define LINE_BYTES 64
 
 /* --- user namespaces ----------------------------------------------------------------------------
@@ -139,7 +139,7 @@ static int run_map_program(const char *program, pid_t pid, uint32_t own, struct 
 	char pid_text[16], own_text[16], start[16], count[16];
 	const char *argv[] = { program, pid_text, "0", own_text, "1", "1", start, count, NULL };
 	struct child child;
-	struct err e = { 0 }; /* any failure reads as a refusal */
+	struct err e = { 0 }; /* every failure counts as a refusal */
 	int status;
 
 	snprintf(pid_text, sizeof(pid_text), "%d", pid);
@@ -225,7 +225,7 @@ static const char *try_mount_api(const void *arg)
 	return NULL;
 }
 
-/* Of three directories in the current one. */
+/* Mounts an overlay of three directories in the current one. */
 static const char *mount_overlay(void)
 {
 	int fs = sys_fsopen("overlay", FSOPEN_CLOEXEC);
@@ -241,7 +241,8 @@ static const char *mount_overlay(void)
 	return sys_fsmount(fs, FSMOUNT_CLOEXEC, 0) < 0 ? "mount an overlay" : NULL;
 }
 
-/* A tmpfs over DIR of a private mount namespace, and an overlay of three directories in it. */
+/* Mounts a tmpfs over DIR in a private mount namespace, and an overlay of three directories in
+ * it. */
 static const char *try_overlay(const void *arg)
 {
 	const struct ns_trial *t = arg;
@@ -313,7 +314,7 @@ void probe_overlay_on_disk(const char *dir, struct fact *f)
 	}
 	made = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		IGNORE(mkdirat(made, names[i], 0700)); /* the mount tells */
+		IGNORE(mkdirat(made, names[i], 0700)); /* if this fails, so does the mount */
 	run_ns_trial(try_overlay_on_disk, own, f);
 	IGNORE(erase_tree(parent, name));
 }
@@ -402,8 +403,8 @@ static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	"in a "                                                                                  \
 	"login: systemd-run --user --scope -p Delegate=yes -- COMMAND; or run as root"
 
-/* In version 2 a child has a controller only once its parent hands it down, which a cgroup with
- * processes in it may not do unless it is the root: the engine then moves them out of the way. */
+/* In version 2 a child has a controller only if its parent hands it down. A cgroup with processes
+ * in it may not do so unless it is the root; the engine then moves the processes away. */
 static void try_child(const struct hierarchy_place *p, const char *file, struct fact *f)
 {
 	AUTO_FREE char *dir = xasprintf("%s/cordon-probe-%d", p->dir, getpid());

@@ -69,8 +69,8 @@ static int range_find(const char *path, const char *user, uid_t uid, uint32_t wa
 			   "FIRST-LAST --add-subgids FIRST-LAST USER");
 }
 
-/* Only a program that gains the right by its file can write the map: setuid root or a capability,
- * on a file system that honours them. */
+/* Only a program that gets the privilege from its file can write the map: set-user-id root or a
+ * file capability, on a file system that honours them. */
 static int program_find(const char *name, char out[SUBID_PROGRAM_BYTES], struct err *e)
 {
 	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/local/bin" };

@@ -1,6 +1,6 @@
 /*
- * The ids an ordinary user may map into a user namespace: ranges granted in /etc/subuid and
- * /etc/subgid, and the two setuid programs that write such maps for him.
+ * The ids that an ordinary user may map into a user namespace: ranges granted in /etc/subuid and
+ * /etc/subgid, and the two set-user-id programs that write such maps for the user.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ struct subid {
 	char newuidmap[SUBID_PROGRAM_BYTES], newgidmap[SUBID_PROGRAM_BYTES]; /* absolute */
 };
 
-/* The first range of at least WANT ids that TEXT grants to USER (may be NULL) or to UID in digits.
- * 0; -ENOENT when nothing is granted; -ERANGE when everything granted is shorter. Lines that are
- * not NAME:START:COUNT are passed over, as newuidmap does. */
+/* Finds the first range of at least WANT ids that TEXT grants to USER (may be NULL) or to UID in
+ * digits. Returns 0; -ENOENT when nothing is granted; -ERANGE when every granted range is shorter.
+ * Skips lines that are not NAME:START:COUNT, as newuidmap does. */
 MUST_USE int subid_pick(struct str text, const char *user, uid_t uid, uint32_t want,
 			struct subid_range *ret);
-/* Ranges and programs for UID. Fails with ERR_UNSUPPORTED and the command that helps. */
+/* Finds ranges and programs for UID. Fails with ERR_UNSUPPORTED and the command that helps. */
 MUST_USE int subid_find(uid_t uid, uint32_t want, struct subid *ret, struct err *e);

@@ -24,7 +24,7 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-/* As fork(), or -errno. The child writes to *RET_END, we read from it. */
+/* Works like fork(), or returns -errno. The child writes to *RET_END; we read from it. */
 static pid_t fork_with_pipe(int *ret_end)
 {
 	int fds[2];
@@ -54,7 +54,7 @@ int trial_run(trial_fn *fn, const void *arg, struct trial *ret)
 		return pid;
 	if (pid == 0) {
 		alarm(TRIAL_SECONDS);
-		t.step = fn(arg); /* a static string: the same address on both sides */
+		t.step = fn(arg); /* a static string has the same address in parent and child */
 		t.sys = t.step ? errno : 0;
 		_exit(io_write_all(end, &t, sizeof(t)) < 0);
 	}
@@ -93,5 +93,5 @@ int trial_holder_start(pid_t *ret)
 void trial_holder_end(pid_t pid)
 {
 	kill(pid, SIGKILL);
-	IGNORE(wait_for(pid)); /* it is ours and dying */
+	IGNORE(wait_for(pid)); /* the child is ours and dying */
 }

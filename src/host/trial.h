@@ -1,6 +1,6 @@
 /*
- * Trying an operation in a child, so that what it does to the process or to its namespaces is gone
- * afterwards.
+ * Tries an operation in a child process, so that its effects on the process and its namespaces end
+ * with the child.
  */
 #pragma once
 
@@ -9,18 +9,18 @@
 #include "base/err.h"
 
 struct trial {
-	const char *step; /* static: which step failed, NULL when all went well */
-	int sys;          /* its errno */
+	const char *step; /* static name of the step that failed; NULL when all went well */
+	int sys;          /* errno of that step */
 };
 
-/* The child's side: a list of system calls. Returns the step that failed, with errno set, or NULL.
- * It must not allocate or print. */
+/* What the child runs: a list of system calls. Returns the name of the step that failed, with errno
+ * set, or NULL. It must not allocate or print. */
 typedef const char *trial_fn(const void *arg);
 
-/* Runs FN in a child and brings home how far it got. 0 or -errno when the child could not be run.
- */
+/* Runs FN in a child and reports how far it got. Returns 0, or -errno when the child could not
+ * run. */
 MUST_USE int trial_run(trial_fn *fn, const void *arg, struct trial *ret);
-/* Starts a child that makes a user namespace and waits; 0 and its pid, or -errno. It ends with
- * trial_holder_end(), or when the caller dies. */
+/* Starts a child that makes a user namespace and waits. Gives 0 and its pid, or -errno. The child
+ * ends with trial_holder_end(), or when the caller dies. */
 MUST_USE int trial_holder_start(pid_t *ret);
 void trial_holder_end(pid_t pid);
