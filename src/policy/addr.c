@@ -90,7 +90,8 @@ static int hex_group_parse(struct str s, uint8_t out[2])
 	return 0;
 }
 
-/* Colon-separated groups, the last of which may be dotted IPv4, into OUT; how many bytes, or -1. */
+/* Reads colon-separated groups, the last of which may be dotted IPv4, into OUT. Returns the number
+ * of bytes, or -1. */
 static int hex_groups_parse(struct str s, uint8_t out[ADDR_V6_BYTES])
 {
 	unsigned n = 0;
@@ -126,7 +127,7 @@ static int v6_parse(struct str s, uint8_t out[ADDR_V6_BYTES])
 			break;
 		}
 	if (after.p && memchr(s.p, '.', s.n))
-		return -EINVAL; /* dotted IPv4 belongs at the very end */
+		return -EINVAL; /* dotted IPv4 is allowed only at the very end */
 	n_head = hex_groups_parse(s, head);
 	if (after.p)
 		n_tail = hex_groups_parse(after, tail);
@@ -208,7 +209,7 @@ int cidr_parse(struct str s, struct cidr *ret)
 		return -EINVAL;
 	len = addr_bits(&a);
 	if (rest.p) {
-		/* the length of ::ffff:10.0.0.0/104 counts in the long form it was written in */
+		/* the prefix length of ::ffff:10.0.0.0/104 counts the bits of the IPv6 form */
 		bool unmapped = a.family == ADDR_V4 && memchr(host.p, ':', host.n);
 
 		if (rest.n > 3 || parse_u64_str(rest, 0, unmapped ? 128 : len, &len) < 0)
@@ -276,10 +277,10 @@ static const struct range {
 	{ GROUP_MULTICAST, V4(224, 0, 0, 0, 4) },
 	{ GROUP_MULTICAST, V6(8, 0xff) },
 };
-/* IPv6 ranges that a translator on the way turns back into the IPv4 address they carry. */
+/* IPv6 ranges that a translator in the network turns back into the IPv4 address inside them. */
 static const struct carrier {
 	struct cidr cidr;
-	unsigned at; /* where the IPv4 address sits */
+	unsigned at; /* offset of the IPv4 address */
 } carriers[] = {
 	{ V6(96, 0x00, 0x64, 0xff, 0x9b), 12 }, /* NAT64, RFC 6052 */
 	{ V6(16, 0x20, 0x02), 2 },              /* 6to4 */

@@ -1,10 +1,10 @@
 /*
- * Internet addresses as rules see them: one type for both families, prefixes, and the groups
- * people write rules about.
+ * Internet addresses as rules see them: one type for both families, prefixes, and the groups people
+ * write rules about.
  *
- * An IPv4 address that arrives dressed as IPv6 (::ffff:a.b.c.d) is stored as IPv4, so no rule can
- * be dodged by the longer spelling. Parsing is strict: four decimal octets without leading zeros,
- * RFC 4291 text without zone; there is one meaning per text.
+ * An IPv4 address in IPv6 form (::ffff:a.b.c.d) is stored as IPv4, so nobody can dodge a rule by
+ * the longer spelling. Parsing is strict: four decimal octets without leading zeros, RFC 4291 text
+ * without zone. Each text has one meaning.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ enum addr_group {
 	GROUP_COUNT
 };
 
-/* What is "the host" for one sandbox; either may be absent. */
+/* The addresses that count as "the host" for one sandbox; either may be absent. */
 struct addr_host {
 	bool has_v4, has_v6;
 	struct addr v4, v6;
@@ -57,18 +57,18 @@ bool addr_eq(const struct addr *a, const struct addr *b);
 
 /* 0 or -EINVAL. */
 MUST_USE int addr_parse(struct str s, struct addr *ret);
-/* The shortest RFC 5952 text. */
+/* Writes the shortest RFC 5952 text. */
 void addr_format(const struct addr *a, char out[ADDR_TEXT_BYTES]);
 
-/* "a.b.c.d/len", "v6/len", or an address alone; host bits are cleared. 0 or -EINVAL. */
+/* Reads "a.b.c.d/len", "v6/len" or an address alone; clears the host bits. Returns 0 or -EINVAL. */
 MUST_USE int cidr_parse(struct str s, struct cidr *ret);
-/* "10.0.0.0/8"; a single address is written without its length. */
+/* Writes "10.0.0.0/8"; a single address without its length. */
 void cidr_format(const struct cidr *c, char out[CIDR_TEXT_BYTES]);
-/* True when it is one address. */
+/* True when the prefix covers one address only. */
 bool cidr_is_single(const struct cidr *c);
 bool cidr_has(const struct cidr *c, const struct addr *a);
 
-/* The IPv4 address that a translator on the way makes of an IPv6 one (NAT64, 6to4); false: none. */
+/* Gives the IPv4 address that a translator (NAT64, 6to4) makes of an IPv6 one. False: none. */
 bool addr_carried(const struct addr *a, struct addr *ret);
 /* HOST may be NULL: then nothing is in GROUP_HOST. */
 enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host);

@@ -1,9 +1,9 @@
 /*
- * Host names in the one form in which they are compared, judged and asked for.
+ * Host names in the one form in which we compare, judge and resolve them.
  *
- * Lower case, no trailing dot, letters, digits, hyphens and dots only. Whatever does not fit
- * (NUL, spaces, raw UTF-8, empty labels, more than 253 bytes) is refused where it enters, so the
- * value that was judged is the value that is used.
+ * Lower case, no trailing dot, letters, digits, hyphens and dots only. Any other name (NUL, spaces,
+ * raw UTF-8, empty labels, more than 253 bytes) is refused where it enters, so the gateway uses
+ * exactly the name that was judged.
  */
 #pragma once
 
@@ -19,13 +19,14 @@
 
 enum name_kind {
 	NAME_HOST,  /* what a rule may hold */
-	NAME_QUERY, /* what may be asked: also underscores, as in _https._tcp */
+	NAME_QUERY, /* a name in a DNS question: also underscores, as in _https._tcp */
 };
 
 /* 0 or -EINVAL. */
 MUST_USE int name_normalise(struct str s, enum name_kind kind, char out[NAME_TEXT_BYTES]);
-/* Both normalised. True for the suffix itself and everything below it, never for evilexample.com. */
+/* Both must be normalised. True for the suffix itself and for names below it, never for
+ * evilexample.com. */
 bool name_is_under(const char *name, const char *suffix);
-/* True when anybody may register a name below this one (co.uk, github.io); NAME is normalised.
- * The list is compiled in; a single label always counts. */
+/* True when anybody may register a name below this one (co.uk, github.io). NAME is normalised. The
+ * list is compiled in; a single label always counts as one. */
 bool name_is_public_suffix(const char *name);

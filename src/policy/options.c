@@ -7,7 +7,7 @@
 
 #define RATE_INTERVAL_MS 1000u
 #define RATE_INTERVAL_MAX_MS \
-	(24u * 3600 * 1000)          /* a bucket that fills slower than daily is a typo */
+	(24u * 3600 * 1000)          /* a bucket that takes longer than a day to fill is a typo */
 #define RATE_AMOUNT_MAX (1ull << 50) /* keeps amount × time within 64 bits */
 
 /* --- profiles --------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static int parse_profile(struct str s, enum profile *ret, struct err *e)
 		       (int)(s.n < 64 ? s.n : 64), s.p);
 }
 
-/* The set of profiles given, as bits. */
+/* Reads the given profiles as a set of bits. */
 static int parse_profiles(const struct policy_strings *net, unsigned *ret, struct err *e)
 {
 	unsigned set = 0;
@@ -114,8 +114,8 @@ static int add_tokens(struct policy *p, const char *value, struct err *e)
 }
 
 /*
- * Among tenants no rule of one may open more than the public internet: whatever is not public is
- * denied before any rule is asked, except the resolver.
+ * With several tenants no tenant's rule may open more than the public internet: every address that
+ * is not public is denied before the rules are asked, except the resolver.
  */
 static int add_tenant_walls(struct policy *p, struct err *e)
 {
@@ -153,7 +153,7 @@ static int check_tenant(const struct policy_options *o, struct err *e)
 	return 0;
 }
 
-/* The baseline that the options choose, behind the explicit rules. */
+/* Adds the baseline that the options choose, behind the explicit rules. */
 static int add_baseline(const struct policy_options *o, struct policy *p, struct err *e)
 {
 	unsigned profiles = 0;
@@ -270,7 +270,7 @@ static int set_pool(const char *flag, const char *s, enum addr_family family, un
 
 /* --- rates -------------------------------------------------------------------------------------- */
 
-/* N with an optional unit from UNITS, whose i-th letter means factor[i]. */
+/* Reads N with an optional unit; the i-th letter of UNITS means factor[i]. */
 static int parse_scaled(struct str s, const char *const units[], const uint64_t factor[],
 			uint64_t max, uint64_t *ret)
 {

@@ -1,5 +1,5 @@
 /*
- * From the network options of the command line to a policy.
+ * Makes a policy from the network options of the command line.
  *
  * The caller fills struct policy_options with the values as the user wrote them; repeatable ones in
  * order. Conflicts are ERR_USAGE, bad values ERR_INVALID, and every message names its flag.
@@ -32,7 +32,7 @@ struct policy_options {
 	const char *ingress_bandwidth, *ingress_bandwidth_burst, *ingress_ops, *ingress_ops_burst;
 };
 
-/* P is initialised here. */
+/* Initialises P. */
 MUST_USE int policy_from_options(const struct policy_options *o, struct policy *p, struct err *e);
-/* Only the rules and defaults, as `modify` gives them: everything else of P stays. */
+/* Applies only rules and defaults, as `modify` gives them; the rest of P stays. */
 MUST_USE int policy_change_rules(const struct policy_options *o, struct policy *p, struct err *e);

@@ -12,7 +12,7 @@ void policy_init(struct policy *p)
 			      .max_connections = POLICY_MAX_CONNECTIONS,
 			      .query_timeout_ms = POLICY_QUERY_TIMEOUT_MS,
 			      .rebind_protection = true };
-	IGNORE(cidr_parse(str_of(POLICY_IPV4_POOL), &p->ipv4_pool)); /* constants of ours */
+	IGNORE(cidr_parse(str_of(POLICY_IPV4_POOL), &p->ipv4_pool)); /* valid constants */
 	IGNORE(cidr_parse(str_of(POLICY_IPV6_POOL), &p->ipv6_pool));
 }
 
@@ -33,7 +33,7 @@ int policy_add_rule(struct policy *p, const struct rule *r, struct err *e)
 		return err_set(e, ERR_LIMIT, "more than %u network rules", POLICY_RULES_MAX);
 	more = reallocarray(p->rule, p->n_rules + 1, sizeof(*more));
 	if (!more)
-		out_of_memory(); /* as xcalloc: small and bounded */
+		out_of_memory(); /* as xcalloc does: the list is small */
 	p->rule = more;
 	p->rule[p->n_rules++] = *r;
 	return 0;
@@ -83,10 +83,11 @@ struct verdict policy_decide(const struct policy *p, const struct addr_host *hos
 }
 
 /*
- * A question goes to the gateway itself, port 53, so rules about the host group or about anything
- * match as they would for a connection there. Rules about names match the name that is asked for:
- * an allow regardless of its ports (who may connect to example.com:443 must be able to find it), a
- * deny only when it is not limited to some ports. Rules about addresses never match.
+ * A DNS question goes to the gateway itself, port 53, so rules about the host group or about "any"
+ * match as they would for a connection there. Rules about names match the name that is asked for.
+ * An allow rule matches whatever its ports: a client that may connect to example.com:443 must be
+ * able to resolve example.com. A deny rule matches only if it is not limited to some ports. Rules
+ * about addresses never match.
  */
 static bool matches_query(const struct rule *r, enum policy_proto proto, const char *name)
 {
@@ -117,8 +118,8 @@ struct verdict policy_decide_query(const struct policy *p, enum policy_proto pro
 }
 
 /*
- * Rebinding: a public name that answers with an inside address. Only a rule that is about addresses
- * alone (a group or a prefix, no ports) says that the user meant such addresses to be reached.
+ * Rebinding: a public name resolves to an internal address. Only a rule about addresses alone (a
+ * group or a prefix, no ports) shows that the user wants the sandbox to reach such addresses.
  */
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 			  const struct addr *a)

@@ -1,9 +1,9 @@
 /*
- * What a sandbox may reach and who may reach it.
+ * What a sandbox may reach, and which peers may reach it.
  *
  * A policy is a default per direction and an ordered list of rules; the first that matches wins.
- * Deciding is a pure function: no clock, no sockets, no allocation. What it cannot know, namely
- * which names this sandbox has resolved to which address, is asked of the caller.
+ * Deciding is a pure function: no clock, no sockets, no allocation. It asks the caller for the one
+ * thing it cannot know: which names this sandbox has resolved to which address.
  *
  * The struct also carries the other members of the `network` object that shape traffic (resolver,
  * address pools, limits), because they travel together: options build it, the sandbox's record
@@ -18,8 +18,8 @@
 #include "base/json.h"
 #include "policy/rule.h"
 
-#define POLICY_RULES_MAX 512u       /* more than anybody wrote by hand; bounds a decision */
-#define POLICY_NAMESERVERS_MAX 8u   /* each is tried in turn with a timeout */
+#define POLICY_RULES_MAX 512u       /* more than people write by hand; bounds a decision */
+#define POLICY_NAMESERVERS_MAX 8u   /* the gateway tries each in turn, with a timeout */
 #define POLICY_NAMESERVER_BYTES 264 /* HOST:PORT */
 #define POLICY_MAX_CONNECTIONS 256u /* --max-connections by default */
 #define POLICY_CONNECTIONS_LIMIT 16384u
@@ -43,7 +43,7 @@ struct policy {
 	enum policy_action default_egress, default_ingress;
 	struct rule *rule; /* owned */
 	size_t n_rules;
-	bool strict; /* a name allows only what shows that name (TLS SNI, HTTP Host) */
+	bool strict; /* a client must show the name that a rule allows (TLS SNI, HTTP Host) */
 	uint32_t max_connections;
 
 	char nameserver[POLICY_NAMESERVERS_MAX][POLICY_NAMESERVER_BYTES];
@@ -55,7 +55,7 @@ struct policy {
 	struct policy_rates rates;
 };
 
-/* Denies everything; all else at its default. */
+/* Makes a policy that denies everything and has defaults for the rest. */
 void policy_init(struct policy *p);
 void policy_done(struct policy *p);
 /* ERR_LIMIT beyond POLICY_RULES_MAX. */
@@ -63,7 +63,7 @@ MUST_USE int policy_add_rule(struct policy *p, const struct rule *r, struct err 
 
 /* --- deciding ------------------------------------------------------------------------------- */
 
-/* What the caller knows about names. */
+/* Answers what only the caller knows about names. */
 struct policy_names {
 	/* Did this sandbox resolve a name that R covers to ADDR? */
 	bool (*resolved)(void *arg, const struct rule *r, const struct addr *addr);
@@ -73,7 +73,7 @@ struct policy_names {
 struct policy_flow {
 	enum policy_direction direction; /* EGRESS or INGRESS */
 	enum policy_proto proto;         /* one bit */
-	struct addr peer;                /* destination, or who connects to us */
+	struct addr peer;                /* egress: the destination; ingress: the source */
 	uint16_t port;                   /* the guest's port for ingress, else the destination's */
 	const char *authority;           /* the name the client showed (SNI, Host), or NULL */
 };
@@ -84,29 +84,30 @@ struct verdict {
 	int rule; /* index of the rule that matched, or POLICY_BY_DEFAULT */
 };
 
-/* NAMES may be NULL: then no rule about a name matches. With an authority, an allow needs the name
- * both resolved to this address and shown; a deny needs either. */
+/* NAMES may be NULL: then no rule about a name matches. With an authority, an allow rule needs
+ * both: the name was resolved to this address, and the client showed it. A deny rule needs one of
+ * them. */
 struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
 			     const struct policy_flow *f, const struct policy_names *names);
-/* May the name be asked for? PROTO is how the question came. */
+/* May the sandbox ask for this name? PROTO is the protocol of the question. */
 struct verdict policy_decide_query(const struct policy *p, enum policy_proto proto,
 				   const char *name);
-/* May an answer hold this address? False only under rebind protection. */
+/* May an answer hold this address? False only because of rebind protection. */
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 			  const struct addr *a);
 
 /* True when no packet can ever pass in either direction: the sandbox needs no interface. */
 bool policy_is_closed(const struct policy *p);
-/* True when V, the verdict about F by its address, may turn out otherwise once a name is shown: a rule about
- * a name gave it, or one in front of the rule that did denies a name. */
+/* True when V, the verdict about F by its address, may change once the client shows a name: either
+ * a rule about a name gave V, or a rule in front of the one that gave V denies a name. */
 bool policy_minds_names(const struct policy *p, const struct policy_flow *f, struct verdict v);
 
 /* --- as JSON -------------------------------------------------------------------------------- */
 
-/* One object whose members belong to `network`, keys sorted: dns, interface, max_connections,
- * policy, rates, strict. */
+/* Writes one object whose members belong to `network`, keys sorted: dns, interface,
+ * max_connections, policy, rates, strict. */
 void policy_write_json(const struct policy *p, struct json_writer *w);
-/* Reads what policy_write_json wrote, or the members of a whole `network` object; unknown members
- * are ignored, absent ones keep their defaults. P is initialised here and is policy_init()ed on
- * failure too. */
+/* Reads the output of policy_write_json, or the members of a whole `network` object. Ignores
+ * unknown members; absent ones keep their defaults. Initialises P, also on failure: then P is as
+ * policy_init() leaves it. */
 MUST_USE int policy_read_json(const struct json_value *v, struct policy *p, struct err *e);

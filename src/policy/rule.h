@@ -1,11 +1,8 @@
 /*
- * One rule of a network policy: what it is about and what it says.
+ * One rule of a network policy: which traffic it matches, and whether it allows or denies that.
  *
  * A rule is a plain value: it can be copied and compared. Its text form is the token people write,
- *
- *     ACTION[:DIR]@TARGET[:PROTO[:PORTS]]
- *
- * and whatever is denied is reported in that form too.
+ * ACTION[:DIR]@TARGET[:PROTO[:PORTS]], and messages about denied traffic use the same form.
  */
 #pragma once
 
@@ -19,7 +16,7 @@
 enum policy_action { POLICY_DENY, POLICY_ALLOW };
 enum policy_direction { POLICY_EGRESS, POLICY_INGRESS, POLICY_BOTH };
 
-/* Bits, because a rule may name several; none set means any. */
+/* Bits, because a rule may name several; no bit means any. */
 enum policy_proto {
 	PROTO_TCP = 1 << 0,
 	PROTO_UDP = 1 << 1,
@@ -50,7 +47,7 @@ struct rule {
 	struct port_range port[RULE_PORTS_MAX];
 };
 
-/* Egress to the gateway's resolver, UDP and TCP. */
+/* DNS questions from the sandbox to the gateway's resolver, by UDP and TCP. */
 struct rule rule_allow_dns(void);
 struct rule rule_allow_group(enum addr_group g);
 
@@ -68,5 +65,6 @@ bool rule_covers_port(const struct rule *r, enum policy_proto proto, uint16_t po
 #define RULE_TEXT_BYTES 384
 void rule_format(const struct rule *r, char out[RULE_TEXT_BYTES]);
 
-/* One token. ERR_INVALID with a suggestion where one is near; messages name --net-rule. */
+/* Parses one token. Fails with ERR_INVALID, and suggests a word where one is similar. Messages name
+ * --net-rule. */
 MUST_USE int rule_parse(struct str token, struct rule *ret, struct err *e);

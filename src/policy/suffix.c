@@ -1,9 +1,9 @@
 /*
  * The public suffix list, as sorted 64-bit hashes of its names.
  *
- * The list is needed only to refuse a wildcard, so a table of 76 KiB that is searched and never
- * walked will do; the generator makes sure that no two names share a hash. It lives in an object
- * of its own: programs that only match rules (the gateway) do not link it.
+ * We need the list only to refuse a wildcard, so a table of 76 KiB that can be searched but not
+ * listed is enough. The generator makes sure that no two names share a hash. The table is in an
+ * object of its own: programs that only match rules (the gateway) do not link it.
  */
 #include "policy/name.h"
 

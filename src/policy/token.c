@@ -1,8 +1,8 @@
 /*
  * The grammar of --net-rule: ACTION[:DIR]@TARGET[:PROTO[:PORTS]].
  *
- * People write these by hand, so every way to get one wrong that we know of has its own answer,
- * with what to write instead. Parsing goes left to right and stops at the first thing wrong.
+ * People write these by hand, so each mistake that we know of gets a message of its own that says
+ * what to write instead. The parser goes from left to right and stops at the first mistake.
  */
 #include "policy/rule.h"
 
@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 
-#define WORD_BYTES 24 /* longer than any keyword; longer words are not near one */
+#define WORD_BYTES 24 /* longer than any keyword; a longer word gets no suggestion */
 #define SUGGEST_MAX_EDITS 2
 #define SHOWN_BYTES 120 /* of the user's token in a message */
 
@@ -29,7 +29,7 @@ struct token {
 	struct err *e;
 };
 
-/* The C string of a short slice; "" when it is too long to be a keyword. */
+/* Copies a short slice as a C string; "" when it is too long to be a keyword. */
 static const char *word_of(struct str s, char out[WORD_BYTES])
 {
 	if (s.n >= WORD_BYTES)
@@ -167,7 +167,7 @@ static int parse_address(const struct token *t, struct str s, struct rule *r)
 	return 0;
 }
 
-/* dns is a target, a protocol and a port at once, so what follows may only repeat that. */
+/* dns is a target, a protocol and a port at once, so the words behind it may only repeat those. */
 static int parse_dns(const struct token *t, struct rule *r)
 {
 	enum policy_action action = r->action;
@@ -279,7 +279,7 @@ static int parse_dns_scope(const struct token *t, const struct rule *scope, stru
 	return 0;
 }
 
-/* What follows the target: [:PROTO[:PORTS]]. */
+/* Parses [:PROTO[:PORTS]] behind the target. */
 static int parse_scope(const struct token *t, struct str scope, struct str target, struct rule *r)
 {
 	bool is_dns = str_eq(target, "dns");
@@ -307,7 +307,7 @@ static int parse_scope(const struct token *t, struct str scope, struct str targe
 	return 0;
 }
 
-/* True when the text up to its last or any later colon reads as an IPv6 address. */
+/* True when the text up to one of its colons reads as an IPv6 address. */
 static bool looks_like_ipv6(struct str s)
 {
 	struct cidr c;
