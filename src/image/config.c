@@ -10,7 +10,7 @@ void image_strings_add(struct image_strings *l, const char *s)
 	char **v = realloc(l->v, (l->n + 2) * sizeof(*v));
 
 	if (!v)
-		out_of_memory(); /* as xcalloc: lists are bounded by their callers */
+		out_of_memory(); /* ends the program, as xcalloc does: callers bound the lists */
 	l->v = v;
 	l->v[l->n++] = xstrdup(s);
 	l->v[l->n] = NULL;
@@ -155,7 +155,8 @@ static int read_labels(const struct json_value *v, struct image_config *c, struc
 	return 0;
 }
 
-/* What is not KEY=VALUE cannot be put into an environment and is dropped, as engines do. */
+/* An entry that is not KEY=VALUE cannot be put into an environment and is dropped, as other engines
+ * do. */
 static void drop_bad_env(struct image_strings *env)
 {
 	size_t kept = 0;

@@ -34,7 +34,7 @@ struct image_config {
 	struct image_strings env; /* each KEY=VALUE */
 	struct image_strings entrypoint, cmd;
 	char *user;        /* to be looked up in the image's own passwd */
-	char *working_dir; /* may be relative or strange: the user of it resolves it in the root */
+	char *working_dir; /* may be relative or odd: its user resolves it inside the root */
 	char *stop_signal;
 	struct image_strings volumes;       /* paths */
 	struct image_strings exposed_ports; /* "80/tcp" */
@@ -43,10 +43,10 @@ struct image_config {
 	struct image_strings diff_ids; /* valid digests, lowest layer first */
 };
 
-/* ERR_INVALID saying which member is wrong. */
+/* Fails with ERR_INVALID that says which member is wrong. */
 MUST_USE int image_config_parse(const char *p, size_t n, struct image_config *ret, struct err *e);
 void image_config_done(struct image_config *c);
 
-/* Lists of owned strings, shared with the rest of this room. */
+/* Lists of owned strings, for the rest of this room. */
 void image_strings_add(struct image_strings *l, const char *s);
 void image_strings_done(struct image_strings *l);

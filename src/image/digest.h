@@ -13,8 +13,8 @@
 #define DIGEST_BYTES (sizeof(DIGEST_PREFIX) + DIGEST_HEX_CHARS) /* with the terminator */
 
 bool digest_valid(const char *s);
-/* The digits alone, the way the store names files. S must be valid. */
+/* Returns the digits alone, as the store names its files. S must be valid. */
 const char *digest_hex(const char *s);
-/* 64 lower-case hex digits and nothing else: a name in the store. */
+/* True for 64 lower-case hex digits and nothing else: a file name of the store. */
 bool digest_hex_valid(const char *s);
 void digest_from_hex(const char *hex, char out[DIGEST_BYTES]);

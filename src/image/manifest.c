@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
-/* Layers we know how to unpack. Compression is found by looking at the bytes, so the list only
- * tells layers from everything else a manifest may carry. */
+/* Layers we know how to unpack. We find the compression by looking at the bytes, so this list only
+ * tells layers from the other things that a manifest may carry. */
 static const char *const layer_types[] = {
 	MEDIA_OCI_LAYER,    MEDIA_OCI_LAYER "+gzip",    MEDIA_OCI_LAYER "+zstd",
 	MEDIA_DOCKER_LAYER, MEDIA_DOCKER_LAYER ".gzip", MEDIA_DOCKER_LAYER ".zstd",
@@ -183,13 +183,14 @@ int manifest_select(const struct image_manifest *index, const char *os, const ch
 		    const struct image_descriptor **ret, struct err *e)
 {
 	const struct image_descriptor *best = NULL;
-	AUTO_BUF offer = BUF_INIT(ERR_MSG_BYTES / 2); /* a cut list is still a useful one */
+	AUTO_BUF offer = BUF_INIT(ERR_MSG_BYTES / 2); /* a list that is cut is still useful */
 
 	for (size_t i = 0; i < index->n_items; i++) {
 		const struct image_descriptor *d = &index->item[i];
 
 		if (platform_matches(d, os, architecture)) {
-			/* a variant means newer instructions than every machine has */
+			/* prefer an item without a variant: a variant may need instructions that
+			 * this machine lacks */
 			if (!best || (best->variant && !d->variant))
 				best = d;
 		} else if (d->os && d->architecture && strcmp(d->os, "unknown") != 0) {

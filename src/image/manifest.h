@@ -42,7 +42,7 @@ enum manifest_kind { MANIFEST_IMAGE, MANIFEST_INDEX };
 
 struct image_manifest {
 	enum manifest_kind kind;
-	char *media_type;               /* what the document says of itself, or NULL */
+	char *media_type;               /* as the document calls itself, or NULL */
 	struct image_descriptor config; /* MANIFEST_IMAGE */
 	struct image_descriptor *item;  /* layers, lowest first, or an index's images */
 	size_t n_items;
@@ -51,12 +51,12 @@ struct image_manifest {
 MUST_USE int manifest_parse(const char *p, size_t n, struct image_manifest *ret, struct err *e);
 void manifest_done(struct image_manifest *m);
 
-/* The item of an index for OS/ARCHITECTURE, else its only item when that names no platform.
- * ERR_NOT_FOUND lists what there is. The result is borrowed from INDEX. */
+/* Returns the item of an index for OS/ARCHITECTURE, or else its only item if that one names no
+ * platform. ERR_NOT_FOUND lists what there is. INDEX owns the result. */
 MUST_USE int manifest_select(const struct image_manifest *index, const char *os,
 			     const char *architecture, const struct image_descriptor **ret,
 			     struct err *e);
 
-/* The platform this build runs images of. */
+/* The platform whose images this build runs. */
 #define IMAGE_OS "linux"
 #define IMAGE_ARCHITECTURE "amd64"

@@ -19,8 +19,8 @@ struct search {
 	size_t n;
 };
 
-/* FD may be one that gives no access: what a directory of the payload's users is like can be seen, but
- * not what is in it. Those that are marked are open to all. */
+/* Reads an extended attribute of FD, which may be an O_PATH descriptor: some directories of the
+ * payload's users we cannot open for reading. Marked directories are readable for everybody. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];
@@ -36,7 +36,7 @@ static bool is_implied(int fd)
 	return attribute(fd, IMAGE_IMPLIED_XATTR, &none, 0) >= 0;
 }
 
-/* PATH of a layer, and nothing that a link leads to. -errno; -ENOTDIR also for a whiteout. */
+/* Opens PATH of a layer without following a link. Returns -errno; -ENOTDIR also for a whiteout. */
 static int open_in(int layer_fd, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -46,7 +46,7 @@ static int open_in(int layer_fd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What a directory is anyway need not be said. */
+/* Lists PATH with the attributes of FD, unless these are the ones a directory has by default. */
 static void add(struct search *s, const char *path, int fd, unsigned at_least)
 {
 	struct image_passed *p = &s->out[s->n];
@@ -61,7 +61,7 @@ static void add(struct search *s, const char *path, int fd, unsigned at_least)
 	s->n += p->mode != 0755 || p->uid != geteuid() || p->gid != getegid();
 }
 
-/* A layer above LAYER has something at PATH: that one decides, or was asked before. */
+/* True when a layer above LAYER has something at PATH: that layer decides, or was asked before. */
 static bool is_decided(const struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer + 1; i < s->n_layers; i++) {
@@ -73,8 +73,8 @@ static bool is_decided(const struct search *s, size_t layer, const char *path)
 	return false;
 }
 
-/* PATH is passed through by LAYER: the next one below that says more decides. Most often there is none,
- * so that is asked first. */
+/* LAYER only passes through PATH: the next lower layer that has attributes for PATH decides.
+ * Usually no layer has, so that is checked first. */
 static void consider(struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer; i-- > 0;) {
@@ -118,7 +118,7 @@ void image_passed_path(const struct image_record *r, char out[IMAGE_PATH_BYTES])
 		 digest_hex(r->layer[r->n_layers - 1].digest), digest_hex(r->manifest_digest));
 }
 
-/* Names have any bytes but the terminator, so that one ends each. */
+/* A name may hold any byte but NUL, so a NUL ends each name. */
 void image_passed_write(const struct image_passed *p, size_t n, struct buf *out)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -2,8 +2,8 @@
  * Image references: [host[:port]/]path[:tag][@digest].
  *
  * Parsing fills in what was left out (default registry, `library/` for its short names, tag
- * `latest`), so two spellings of one image compare equal by reference_key(). What the user wrote is
- * kept by whoever shows it; it is not in here.
+ * `latest`), so two spellings of one image compare equal by reference_key(). Programs that show a
+ * reference keep the user's own text; it is not in here.
  */
 #pragma once
 
@@ -25,9 +25,9 @@ struct reference {
 
 #define REFERENCE_KEY_BYTES (2 * REFERENCE_NAME_MAX_BYTES + REFERENCE_TAG_MAX_BYTES + DIGEST_BYTES)
 
-/* ERR_INVALID naming the reference and what is wrong with it. */
+/* Fails with ERR_INVALID that names the reference and says what is wrong with it. */
 MUST_USE int reference_parse(const char *s, struct reference *ret, struct err *e);
 /* "registry/repository:tag", or "…@digest" when there is a digest: equal keys, equal images. */
 void reference_key(const struct reference *r, char out[REFERENCE_KEY_BYTES]);
-/* What stands after /manifests/ in a registry's address: the digest, else the tag. */
+/* Returns the part after /manifests/ in a registry's address: the digest, else the tag. */
 const char *reference_target(const struct reference *r);

@@ -20,7 +20,7 @@
 
 #define LAYER_INFO_MAX_BYTES 4096u
 #define FLAT_FORM \
-	"flat ext4 1" /* another number when the same layers would be laid out otherwise */
+	"flat ext4 1" /* change the number whenever the same layers would be laid out differently */
 #define FLAT_KEY_MAX_BYTES (IMAGE_LAYERS_MAX * DIGEST_BYTES + 64)
 
 static const char *const owner_names[] = {
@@ -306,7 +306,7 @@ static int newest_first(const void *a, const void *b)
 static void read_into_list(int dir_fd, const char *name, struct image_record *list, size_t *n)
 {
 	AUTO_BUF text = BUF_INIT(IMAGE_RECORD_MAX_BYTES);
-	struct err ignored; /* a damaged record is as good as none; its name can be pulled again */
+	struct err ignored; /* a damaged record counts as missing; its name can be pulled again */
 
 	if (io_read_file(dir_fd, name, &text) == 0 &&
 	    image_record_read_json(buf_str(&text), text.n, &list[*n], &ignored) == 0)

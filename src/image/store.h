@@ -51,20 +51,20 @@ struct image_record {
 	char config_digest[DIGEST_BYTES];
 	char *media_type; /* of the manifest */
 	char *architecture, *os;
-	uint64_t created_at_ns;    /* when it came into this store */
+	uint64_t created_at_ns;    /* when the image came into this store */
 	uint64_t size_bytes;       /* bytes on disk of its unpacked layers */
 	struct image_layer *layer; /* lowest first */
 	size_t n_layers;
 };
 
-/* ERR_NOT_FOUND "image not found: REF". */
+/* Fails with ERR_NOT_FOUND "image not found: REF". */
 MUST_USE int image_store_find(int home_fd, const char *reference, struct image_record *ret,
 			      struct err *e);
-/* The image a sandbox was made from, whatever its reference means by now or whether it still
- * exists. */
+/* Finds the image that a sandbox was made from, by digest: its reference may mean another image by
+ * now, or be gone. */
 MUST_USE int image_store_find_digest(int home_fd, const char *manifest_digest,
 				     struct image_record *ret, struct err *e);
-/* All records, newest first. Damaged ones are left out. */
+/* Lists all records, newest first. Leaves damaged ones out. */
 MUST_USE int image_store_list(int home_fd, struct image_record **ret, size_t *ret_n, struct err *e);
 MUST_USE int image_store_config(int home_fd, const struct image_record *r, struct image_config *ret,
 				struct err *e);
@@ -76,27 +76,30 @@ void image_records_free(struct image_record *r, size_t n);
 #define IMAGE_PATH_BYTES 128
 /* Paths relative to HOME, for openat. DIGEST is the blob's (image_layer.digest). */
 void image_blob_path(const char *digest, char out[IMAGE_PATH_BYTES]);
-/* The name of the flat form in cache/flat: the same for all images of the same layers. */
+/* Writes the name of the flat form in cache/flat. All images with the same layers share it. */
 void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]);
 void image_flat_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
 MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e);
 
-/* An image may hold one layer more than once. True when layer I of R is there above I, too. */
+/* True when layer I of R occurs again above I: an image may hold one layer more than once. */
 bool image_layer_comes_again(const struct image_record *r, size_t i);
-/* The trees of R's layers as O_PATH descriptors, the lowest first, each once: overlayfs refuses one that
- * comes twice, and the upper hides the lower anyway. *RET_NAMED: one of them is of the served kind. What
- * was opened before a failure is counted too, and the caller's to close. */
+/* Opens the trees of R's layers as O_PATH descriptors, the lowest first, each once: overlayfs
+ * refuses a layer that comes twice, and the upper one hides the lower anyway. *RET_NAMED: one of
+ * them is of the served kind. After a failure the caller closes what was opened before it; the
+ * count says how many. */
 MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r,
 				     int fd[IMAGE_LAYERS_MAX], size_t *ret_n, bool *ret_named,
 				     struct err *e);
 
-/* An attribute of the directories of a layer that its tar has no entry for: owner and mode are those of
- * a layer below. Overlayfs shows nothing of that name. */
+/* An extended attribute on directories of a layer that its tar has no entry for: their owner and
+ * mode come from a layer below. Overlayfs hides attributes of that name. */
 #define IMAGE_IMPLIED_XATTR "user.overlay.implied"
-/* One of a layer's root: their paths, each with its terminator; as many as fit. */
+/* An extended attribute on a layer's root: the paths of those directories, each with its
+ * terminator; as many as fit. */
 #define IMAGE_IMPLIED_LIST_XATTR "user.overlay.implied_list"
 #define IMAGE_IMPLIED_LIST_MAX_BYTES 3072u /* all attributes of a file must fit a block of ext4's */
-/* What the root of a sandbox may at least be: pid 1 is nobody in there, and must find its way. */
+/* The least mode that the root of a sandbox gets: pid 1 is an ordinary user there and must be able
+ * to pass. */
 #define IMAGE_ROOT_MODE 0755u
 
 /* How the owners of a layer's files are stored. */
@@ -110,21 +113,22 @@ struct image_layer_info {
 	char diff_id[DIGEST_BYTES]; /* of the tar that was unpacked */
 	uint64_t disk_bytes;        /* allocated by the tree */
 	uint64_t tar_bytes;         /* length of the plain tar */
-	uint64_t entries;           /* also directories that were only passed through */
+	uint64_t entries;           /* including directories that were only passed through */
 	uint64_t name_bytes;        /* of their paths and link targets */
 	uint64_t squashed;          /* entries whose owner could not be kept */
 	uint64_t skipped;           /* device nodes, sockets and attributes left out */
 	enum layer_owners owners;
 };
-/* Bytes on disk of the flat form of R, 0 when there is none; *RET_MIB is how large it may get. */
+/* Returns the bytes on disk of R's flat form, or 0 when there is none. *RET_MIB is how large it may
+ * get. */
 uint64_t image_store_flat(int home_fd, const struct image_record *r, uint64_t *ret_mib);
 MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
 				    struct err *e);
 
-/* Takes HOME/cache/lock, waiting for it; the lock ends when the descriptor is closed. */
+/* Takes HOME/cache/lock and waits for it. Closing the descriptor gives the lock back. */
 MUST_USE int image_store_lock(int home_fd, bool exclusive, int *ret_fd, struct err *e);
 
-/* The forms on disk. Writing is the business of the room store, but a format lives in one file. */
+/* The formats on disk. Only the room store writes them, but each format is kept in one file. */
 void image_record_write_json(const struct image_record *r, struct json_writer *w);
 MUST_USE int image_record_read_json(const char *p, size_t n, struct image_record *ret,
 				    struct err *e);
