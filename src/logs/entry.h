@@ -1,6 +1,6 @@
 /*
- * One record of a sandbox's log, read back. What commands printed is in it, so nothing about a line
- * is believed: it parses as a record or it is passed over.
+ * Reads one record of a sandbox's log back. It holds what commands printed, so nothing about a line
+ * is trusted: a line that does not parse as a record is skipped.
  */
 #pragma once
 
@@ -10,8 +10,7 @@
 #include "base/str.h"
 #include "state/execlog.h"
 
-#define ENTRY_LINE_MAX_BYTES \
-	(2u << 20) /* twice what a writer makes; longer lines are passed over */
+#define ENTRY_LINE_MAX_BYTES (2u << 20) /* twice what a writer makes; readers skip longer lines */
 
 struct entry {
 	struct str line; /* as stored, without its line feed; borrowed */
@@ -28,7 +27,8 @@ struct entry {
 
 void entry_init(struct entry *e);
 void entry_done(struct entry *e);
-/* 0, or -EINVAL for a line that is no record. E may have held another one. */
+/* Returns 0, or -EINVAL for a line that is no record. E may hold another record before. */
 MUST_USE int entry_parse(struct entry *e, struct str line);
-/* A line of a log that has no records, as a system record of its own time, or of that one. */
+/* Makes a system record of a line of a log without records. Its time is that of the line, or else
+ * T_NS. */
 void entry_from_text(struct entry *e, struct str line, uint64_t t_ns);

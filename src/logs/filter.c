@@ -23,7 +23,7 @@ static void grep_free(struct grep *g)
 
 int filter_grep(struct filter *f, const char *pattern, struct err *e)
 {
-	/* ^ and $ mean lines, as with any grep; bodies may be any bytes */
+	/* ^ and $ match at lines, as in grep; bodies may hold any bytes */
 	const uint32_t options =
 		PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
 	struct grep *g = xcalloc(1, sizeof(*g));
@@ -43,7 +43,7 @@ int filter_grep(struct filter *f, const char *pattern, struct err *e)
 	g->data = pcre2_match_data_create_from_pattern(g->code, NULL);
 	g->context = pcre2_match_context_create(NULL);
 	if (!g->data || !g->context)
-		out_of_memory(); /* small fixed allocations, as xcalloc */
+		out_of_memory(); /* ends the program, as xcalloc does: small fixed allocations */
 	pcre2_set_match_limit(g->context, GREP_MATCH_LIMIT);
 	pcre2_set_depth_limit(g->context, GREP_DEPTH_LIMIT);
 	pcre2_set_heap_limit(g->context, GREP_HEAP_LIMIT_KIB);

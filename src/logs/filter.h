@@ -1,5 +1,5 @@
-/* Which records are shown. The expression is somebody's input over a guest's output: it runs with
- * limits and gives up rather than go on for ever. */
+/* Chooses the records to show. The expression comes from a user and runs over a guest's output, so
+ * matching has limits: it gives up instead of running for ever. */
 #pragma once
 
 #include "logs/entry.h"
@@ -16,8 +16,8 @@ struct filter {
 
 #define FILTER_SOURCES_DEFAULT (1u << LOG_STDOUT | 1u << LOG_STDERR | 1u << LOG_OUTPUT)
 
-/* Compiles the expression; ERR_INVALID with the place where it is wrong. */
+/* Compiles the expression. Fails with ERR_INVALID and the place of the mistake. */
 MUST_USE int filter_grep(struct filter *f, const char *pattern, struct err *e);
 void filter_done(struct filter *f);
-/* 1, 0, or -1 when the expression gave up on this record. */
+/* Returns 1, 0, or -1 when the expression gave up on this record. */
 MUST_USE int filter_passes(const struct filter *f, const struct entry *x, struct err *e);

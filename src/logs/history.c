@@ -29,7 +29,8 @@ static int open_log(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/* Under the lock that rotation takes, so that no file is seen twice or never. */
+/* Opens the files under the lock that rotation takes, so that it sees no file twice and misses
+ * none. */
 static void open_files(struct history *h, int dir)
 {
 	AUTO_FD lock =
@@ -37,7 +38,7 @@ static void open_files(struct history *h, int dir)
 	char name[32];
 
 	if (lock >= 0)
-		IGNORE(flock(lock, LOCK_SH)); /* held for as long as a few renames take */
+		IGNORE(flock(lock, LOCK_SH)); /* the other side holds it only for a few renames */
 	for (unsigned i = 0; i < EXECLOG_OLD_FILES; i++) {
 		snprintf(name, sizeof(name), EXECLOG_FILE ".%u", EXECLOG_OLD_FILES - i);
 		h->fd[i] = open_log(dir, name);
@@ -129,7 +130,7 @@ int history_get(const struct history *h, size_t i, struct buf *bytes, struct ent
 	ssize_t n;
 
 	buf_clear(bytes);
-	room = buf_room(bytes, s->length + 1); /* never nothing */
+	room = buf_room(bytes, s->length + 1); /* always at least one byte */
 	if (!room)
 		return -ENOMEM;
 	n = pread(h->fd[s->file], room, s->length, (off_t)s->offset);

@@ -13,13 +13,14 @@ struct history {
 	int fd[HISTORY_FILES]; /* -1: there is none; the last but one is exec.log */
 	uint64_t text_ns;      /* when runtime.log was last written: the time of its lines */
 	struct buf index;
-	uint64_t end; /* where in exec.log the first record starts that is not indexed */
+	uint64_t end; /* offset in exec.log of the first record that is not indexed */
 };
 #define HISTORY_LIVE_FILE (HISTORY_FILES - 2)
 
-/* Reads the files in LOGS_DIR, which may have none. Release with history_done() in any case. */
+/* Reads the files in LOGS_DIR, which may have none. Call history_done() in any case. */
 MUST_USE int history_load(struct history *h, int logs_dir, const struct filter *f, struct err *e);
 void history_done(struct history *h);
 size_t history_count(const struct history *h);
-/* The I-th record, read again, in X; its slices live until BYTES changes. -errno. */
+/* Reads the I-th record again into X, whose slices live until BYTES changes. Returns 0 or
+ * -errno. */
 MUST_USE int history_get(const struct history *h, size_t i, struct buf *bytes, struct entry *x);

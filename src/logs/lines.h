@@ -1,4 +1,4 @@
-/* The lines of a growing file: at its end one can ask again later. */
+/* Reads the lines of a growing file: a reader at its end may ask again later. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,11 +15,11 @@ struct lines {
 	bool skipping; /* inside a line beyond the limit */
 };
 
-/* From OFFSET on, which is the start of a line. */
+/* Starts at OFFSET, the start of a line. */
 void lines_init(struct lines *l, int fd, uint64_t offset);
 void lines_done(struct lines *l);
-/* 1, *RET without its line feed until the next call and its place; 0 when there is no whole line
- * yet; -errno. Lines beyond ENTRY_LINE_MAX_BYTES are passed over. */
+/* Returns 1 with the line in *RET (without its line feed, until the next call) and its offset; 0
+ * when there is no whole line yet; or -errno. Skips lines beyond ENTRY_LINE_MAX_BYTES. */
 MUST_USE int lines_next(struct lines *l, struct str *ret, uint64_t *ret_offset);
-/* Where the first line starts that has not been handed out. */
+/* Returns the offset of the first line that has not been handed out. */
 uint64_t lines_offset(const struct lines *l);

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-/* Readable on dark and light; red and yellow are left to errors and warnings. */
+/* Readable on dark and light; red and yellow are reserved for errors and warnings. */
 static const unsigned char colours[] = { 36, 35, 32, 34, 96, 95, 92, 94 };
 
 #define ESC '\033'
 
-/* The byte after the sequence that starts at P, which is an ESC. */
+/* Returns the byte after the escape sequence that starts at P, which is an ESC. */
 static const char *skip_sequence(const char *p, const char *end)
 {
 	if (++p == end)
@@ -51,7 +51,7 @@ void render_strip(struct buf *out, struct str body)
 }
 
 /* "\r\n" and a lone "\r" both end a line: a command that draws over its own line would hide what it
- * printed before. In place, since lines only become shorter. */
+ * printed before. Works in place, since lines only become shorter. */
 static size_t end_lines(char *p, size_t n)
 {
 	size_t k = 0;
@@ -78,7 +78,7 @@ void render_clean_json(struct buf *out, struct str line)
 		unsigned char c = (unsigned char)line.p[i];
 		unsigned char next = i + 1 < line.n ? (unsigned char)line.p[i + 1] : 0;
 
-		if (c < 0x20) { /* between values: space to JSON, too */
+		if (c < 0x20) { /* between JSON values a control counts as a blank */
 			buf_add_char(out, ' ');
 		} else if (c == 0x7f) {
 			buf_add_str(out, "\\u007f");
@@ -91,7 +91,7 @@ void render_clean_json(struct buf *out, struct str line)
 	}
 }
 
-/* How many bytes at the end of P begin a character of UTF-8 that is not complete. */
+/* Counts the bytes at the end of P that begin an incomplete UTF-8 character. */
 static unsigned open_character(const char *p, size_t n)
 {
 	for (unsigned k = 1; k <= 3 && k <= n; k++) {
@@ -105,7 +105,8 @@ static unsigned open_character(const char *p, size_t n)
 	return 0;
 }
 
-/* The body of E for a terminal. Records end anywhere, also inside a character or between "\r" and "\n". */
+/* Renders the body of E for a terminal. A record may end inside a character or between "\r" and
+ * "\n". */
 static void add_clean(struct buf *out, struct render *r, const struct entry *e)
 {
 	AUTO_BUF whole = BUF_INIT(ENTRY_LINE_MAX_BYTES + sizeof(r->held));
@@ -142,7 +143,7 @@ static void add_json(struct buf *out, const struct render *r, const struct entry
 	AUTO_BUF line = BUF_INIT(6 * ENTRY_LINE_MAX_BYTES + 256); /* a control takes six bytes */
 	struct json_writer w;
 
-	if (e->line.n) { /* stored in exactly this shape */
+	if (e->line.n) { /* stored in exactly this form */
 		render_json_line(out, r, e->line);
 		return;
 	}
@@ -220,10 +221,11 @@ static void add_text(struct buf *out, const struct render *r, const struct entry
 
 void render_entry(struct buf *out, struct render *r, const struct entry *e)
 {
-	/* a byte that is shown by its number takes four */
+	/* a byte shown as \\xNN takes four */
 	AUTO_BUF plain = BUF_INIT(4 * ENTRY_LINE_MAX_BYTES);
 	struct str body = e->body;
-	/* records that are lines of their own: ours, and all when something stands in front of each */
+	/* these records are lines of their own: ours, and every record if a prefix stands in front
+	 * of each */
 	bool whole = r->timestamps || r->show_id || e->source == LOG_SYSTEM || e->source == LOG_NET;
 
 	if (r->json) {

@@ -1,13 +1,13 @@
-/* Records as text or JSON lines. Text is what was printed, put together again: half a line in one
- * record goes on in the next. */
+/* Renders records as text or as JSON lines. Text is what commands printed, joined again: a line
+ * that begins in one record goes on in the next. */
 #pragma once
 
 #include "logs/entry.h"
 
-/* What becomes of the bytes that commands printed. */
+/* What happens to the bytes that commands printed. */
 enum render_bytes {
 	RENDER_STRIP,    /* escape sequences are taken out, for a file or another program */
-	RENDER_RAW,      /* all of them pass */
+	RENDER_RAW,      /* everything passes */
 	RENDER_TERMINAL, /* nothing that drives a terminal passes: what strip leaves of it is shown
 			  * as \\xNN, and a carriage return begins a new line */
 };
@@ -16,9 +16,9 @@ struct render {
 	bool json, timestamps, show_id;
 	enum render_bytes bytes;
 	bool colour_sessions; /* each session in a colour of its own */
-	/* ours, from one record to the next */
-	bool midline;      /* what was written last did not end its line */
-	bool after_return; /* … it ended it because of a carriage return */
+	/* state kept from one record to the next */
+	bool midline;      /* the last output did not end its line */
+	bool after_return; /* … it did, with a carriage return */
 	char held[4];      /* TERMINAL: the beginning of a character that the next record may end */
 	unsigned n_held;
 	uint64_t held_id;
@@ -26,11 +26,11 @@ struct render {
 };
 
 void render_entry(struct buf *out, struct render *r, const struct entry *e);
-/* BODY without terminal escape sequences: CSI, OSC and the like, and two-byte ones. */
+/* Removes terminal escape sequences from BODY: CSI, OSC and the like, and two-byte ones. */
 void render_strip(struct buf *out, struct str body);
-/* BODY for a terminal, as above. */
+/* Renders BODY for a terminal, as above. */
 void render_clean(struct buf *out, struct str body);
-/* A line of JSON for a terminal: controls that JSON allows as they are become \\u escapes. */
+/* Cleans a line of JSON for a terminal: control characters that JSON allows become \\u escapes. */
 void render_clean_json(struct buf *out, struct str line);
-/* LINE of JSON and a line feed, cleaned if R is for a terminal. */
+/* Adds LINE of JSON and a line feed; cleaned if R is for a terminal. */
 void render_json_line(struct buf *out, const struct render *r, struct str line);

@@ -1,8 +1,9 @@
 /*
- * Following waits for events only. The directory of the logs tells of appended records and of
- * rotation; the record's lock file tells of the end: whoever held it for writing closed it, by
- * whatever death. The kernel reports that close a moment before it drops the lock, so after such an
- * event the lock is looked at a few times more.
+ * Following waits for events only. inotify on the directory of the logs reports appended records
+ * and rotation. inotify on the record's lock file reports the sandbox's end: the supervisor held
+ * that file open for writing, and however it dies, the kernel closes it. The kernel reports that
+ * close a moment before it drops the lock, so after such an event we look at the lock a few times
+ * more.
  */
 #include "logs/show.h"
 
@@ -24,7 +25,7 @@
 #include "state/record.h"
 
 #define FLUSH_BYTES (256u << 10)
-#define OUT_MAX_BYTES (16u << 20) /* a record in text, every line of it prefixed, and what waits */
+#define OUT_MAX_BYTES (16u << 20) /* a record in text with all its prefixes, and what waits */
 #define LOOK_AGAIN_MS 20
 #define LOOK_AGAIN_TIMES 25 /* half a second for the kernel to drop a lock */
 
@@ -33,7 +34,7 @@ struct out {
 	struct buf b;
 };
 
-/* 1 when our reader left. */
+/* Returns 1 when the reader of our output left. */
 static int flush(struct out *o, struct err *e)
 {
 	int r = buf_failed(&o->b) ? -EFBIG : io_write_all(STDOUT_FILENO, buf_str(&o->b), o->b.n);
@@ -60,13 +61,13 @@ static int show_history(struct out *o, const struct history *h, struct err *e)
 
 	entry_init(&x);
 	for (; r == 0 && i < n; i++)
-		if (history_get(h, i, &bytes, &x) == 0) /* else somebody damages the file: go on */
+		if (history_get(h, i, &bytes, &x) == 0) /* else the file is damaged: go on */
 			r = put(o, &x, e);
 	entry_done(&x);
 	return r == 0 ? flush(o, e) : r;
 }
 
-/* Why the last start failed, before everything else. */
+/* Shows why the last start failed, before everything else. */
 static void add_boot_error(struct out *o, int record_dir)
 {
 	AUTO_BUF text = BUF_INIT(65536), line = BUF_INIT(8 * 65536);
@@ -106,7 +107,7 @@ struct follow {
 	int record_dir, logs_dir; /* borrowed */
 	int events, signals;
 	int lock_watch;
-	/* exec.log, and the one before it: a writer may not have noticed its renaming yet */
+	/* exec.log and its predecessor: a writer may not have noticed the renaming yet */
 	struct lines now, before;
 	unsigned look_again;
 };
@@ -151,7 +152,7 @@ static void reopen(struct follow *f)
 		0);
 }
 
-/* Everything that is there by now. 0, 1 when our reader left, -1. */
+/* Shows everything that is there by now. Returns 0, 1 when the reader of our output left, or -1. */
 static int catch_up(struct follow *f, struct err *e)
 {
 	int r = drain(f, &f->before, e);
@@ -179,7 +180,7 @@ static void take_events(struct follow *f)
 	}
 }
 
-/* 1 when following is over, without an error. */
+/* Returns 1 when following is over without an error. */
 static int wait_for_more(struct follow *f)
 {
 	struct pollfd p[] = { { .fd = f->events, .events = POLLIN },
@@ -224,7 +225,8 @@ static int watch(struct follow *f, struct err *e)
 static int follow_loop(struct follow *f, struct err *e)
 {
 	for (;;) {
-		/* asked first: what a sandbox wrote before its end is shown */
+		/* asked before reading: so we show everything that the sandbox wrote before its
+		 * end */
 		bool live = record_is_live(f->record_dir) > 0;
 		int r = catch_up(f, e);
 
@@ -267,7 +269,7 @@ int show_logs(struct show *s, int record_dir, struct err *e)
 	int r;
 
 	set_interrupt(&interrupt);
-	if (s->follow) /* whoever sees the first line may interrupt us and expects success */
+	if (s->follow) /* a user who sees the first line may interrupt us and expects success */
 		sigprocmask(SIG_BLOCK, &interrupt, NULL);
 	if (logs < 0 && errno == ENOENT)
 		return 0; /* capture is off: nothing was ever printed into a log */

@@ -1,4 +1,4 @@
-/* The whole of `cordon logs`: what there is, then what comes. */
+/* All of `cordon logs`: shows the records that exist, then follows new ones. */
 #pragma once
 
 #include "logs/filter.h"
@@ -7,9 +7,10 @@
 struct show {
 	struct filter filter;
 	struct render render;
-	uint64_t tail; /* the last so many; UINT64_MAX: all */
+	uint64_t tail; /* show only the last so many; UINT64_MAX: all */
 	bool follow;   /* until the sandbox stops, an interrupt, or our reader leaves */
 };
 
-/* Prints to stdout. RECORD_DIR is the sandbox's directory. A reader that leaves is success. */
+/* Prints to stdout. RECORD_DIR is the sandbox's directory. If the reader of our output leaves, that
+ * is success. */
 MUST_USE int show_logs(struct show *s, int record_dir, struct err *e);
