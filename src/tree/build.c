@@ -12,7 +12,7 @@
 #include "base/io.h"
 
 #define WHERE_MAX_BYTES ((TREE_DEPTH_MAX + 2) * (FILE_NAME_MAX_BYTES + 1))
-#define LINK_MAX_BYTES 8192u /* a target with the climb to the top in front */
+#define LINK_MAX_BYTES 8192u /* a target with the climb to the top in front of it */
 
 /* A file of this stream that SAME may name. */
 struct tree_shared {
@@ -55,9 +55,9 @@ void tree_build_free(struct tree_build *b)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-/* Adds PATH's components to REST without "." and empty ones. ".." after a name is resolved by the
- * letter: through a link inside the tree it could otherwise still lead out of it. *RET_UPS counts those
- * that have no name in front. False when there are too many components. */
+/* Adds PATH's components to REST without "." and empty ones. ".." after a name removes that name,
+ * even if it is a link: following a link inside the tree could lead out of it. *RET_UPS counts the
+ * ".." that have no name in front. Returns false when there are too many components. */
 static bool clean_path(const char *path, struct buf *rest, unsigned *ret_ups)
 {
 	size_t part[FILE_TARGET_MAX_BYTES / 2 + 1]; /* where each component starts in `rest` */
@@ -176,7 +176,7 @@ static int open_below(const struct tree_build *b, int dir, const char *name, uin
 	return sys_openat2(dir, name, &how);
 }
 
-/* Makes way for a file or link. */
+/* Removes what is in the way of a file or link. */
 static bool make_way(const struct tree_build *b, int dir, const char *name)
 {
 	return b->flags & TREE_OWN || unlinkat(dir, name, 0) == 0 || errno == ENOENT;
@@ -217,8 +217,7 @@ static int make_file(struct tree_build *b, int dir, const char *name, struct err
 	if (make_way(b, dir, name)) {
 		b->fresh = true;
 		b->file = open_below(b, dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	} else if (errno ==
-		   EBUSY) { /* a mounted file cannot be replaced, but it can be written to */
+	} else if (errno == EBUSY) { /* a mounted file cannot be replaced, only written to */
 		b->file = open_below(b, dir, name, O_WRONLY | O_TRUNC | O_NONBLOCK, 0);
 		if (b->file >= 0 && (fstat(b->file, &st) < 0 || !S_ISREG(st.st_mode))) {
 			fd_closep(&b->file);
@@ -244,7 +243,7 @@ static int make_link(struct tree_build *b, int dir, const char *name, struct err
 
 		buf_addf(&why, "is not copied: it is a link to '%s', outside the copied tree",
 			 b->record.target);
-		/* a link alone: nothing of what the caller asked for was copied */
+		/* the stream is one link, and it is left out: nothing was copied */
 		note(b, b->depth == 0 ? FILE_MISS : FILE_NOTE, buf_str(&why));
 		return 0;
 	}
@@ -260,7 +259,8 @@ static int bad_stream(struct err *e)
 	return err_set(e, ERR_PROTOCOL, "the stream of files makes no sense");
 }
 
-/* The file that is being written will be named again. Its path is that below the pinned top. */
+/* Notes that the stream will name the file being written again. Keeps its path below the pinned
+ * top. */
 static int on_shared(struct tree_build *b, struct err *e)
 {
 	struct tree_shared s = { .path = b->shared_paths.n };
@@ -270,7 +270,7 @@ static int on_shared(struct tree_build *b, struct err *e)
 		return bad_stream(e);
 	if (fstat(b->file, &st) < 0)
 		return failed(b, "look at", e);
-	if (b->fresh) { /* else it is a file that was there before: no name of ours leads to it */
+	if (b->fresh) { /* otherwise the file existed before us, and no name of ours leads to it */
 		s.dev = st.st_dev;
 		s.ino = st.st_ino;
 	}
@@ -284,7 +284,7 @@ static int on_shared(struct tree_build *b, struct err *e)
 	return 0;
 }
 
-/* The directory of PATH, which is below the top, and its last component. */
+/* Opens the directory of PATH, which is below the top, and gives PATH's last component. */
 static int open_shared(const struct tree_build *b, const char *path, const char **ret_base)
 {
 	const char *slash = strrchr(path, '/');
@@ -294,8 +294,8 @@ static int open_shared(const struct tree_build *b, const char *path, const char 
 	return open_below(b, b->level[0].fd, parent, O_PATH | O_DIRECTORY, 0);
 }
 
-/* A stream could have put a link in the place of the file meanwhile: as another name of that link,
- * in a directory further up, it would lead out of the tree. So the inode must still be the file's. */
+/* Meanwhile the stream could have replaced the file by a link. A second name of that link, in a
+ * directory further up, would lead out of the tree. So the inode must still be the file's. */
 static int link_shared(struct tree_build *b, const struct tree_shared *s, int dir, const char *name)
 {
 	const char *base;
@@ -356,7 +356,7 @@ static int make_entry(struct tree_build *b, int dir, const char *name, struct er
 	}
 }
 
-/* The outermost entry: now its name is known, and so is the place. */
+/* The outermost entry: its name is known now, so the place can be pinned. */
 static int place_entry(struct tree_build *b, struct err *e)
 {
 	const char *name = b->name ? b->name : b->record.name;
@@ -425,7 +425,7 @@ static int on_end(struct tree_build *b, struct err *e)
 	struct tree_level *l;
 
 	if (b->file >= 0) {
-		if (ftruncate(b->file, b->file_at) < 0) /* a hole at the end */
+		if (ftruncate(b->file, b->file_at) < 0) /* the file ends in a hole */
 			return failed(b, "write", e);
 		set_mode(b, b->file, b->file_mode);
 		fd_closep(&b->file);

@@ -33,19 +33,19 @@ enum tree_build_flag {
 struct tree_level {
 	int fd;
 	unsigned mode;
-	bool ours; /* made by us: its mode is set when it is full */
+	bool ours; /* we made it: its mode is set when it is full */
 	size_t where_n;
 };
 
 struct tree_build {
-	const char *path; /* borrowed; outlives us */
+	const char *path; /* borrowed; must outlive this struct */
 	unsigned flags;
-	/* Set by the caller before the first byte; borrowed. */
+	/* The caller sets these before the first byte and keeps owning them. */
 	const char *
 		name; /* of the outermost entry instead of the stream's, "" for its contents; NULL: the stream's */
 	const char
 		*source; /* OUTSIDE: what the tree is called inside, for absolute links; or NULL */
-	/* NOTE and MISS, the stream's and our own */
+	/* called with NOTE and MISS, both the stream's and our own */
 	void (*note)(void *arg, enum file_record_type type, const char *text);
 	void *arg;
 
@@ -55,28 +55,29 @@ struct tree_build {
 	unsigned file_mode;
 	off_t file_at;
 	bool placed; /* the outermost entry was made */
-	bool fresh;  /* the file is ours and has no bytes yet: SHARED may follow */
+	bool fresh;  /* we made the file and it has no bytes yet: SHARED may follow */
 	struct buf shared,
 		shared_paths; /* struct tree_shared; their paths below the top, with NULs */
 	struct room room;
-	bool ended; /* DONE was seen */
+	bool ended; /* DONE has come */
 	size_t top_n; /* of `where`: the outermost entry's name and a slash, which SAME's paths lack */
 	struct buf in, where;
 	struct file_record record;
 };
 
-/* Heap: it is large. NOTE may be called from tree_build_feed(). */
+/* On the heap because it is large. tree_build_feed() may call NOTE. */
 struct tree_build *
 tree_build_new(const char *path, unsigned flags,
 	       void (*note)(void *arg, enum file_record_type type, const char *text), void *arg);
 void tree_build_free(struct tree_build *b);
-/* The next bytes of the stream, cut anywhere. A FAIL in it is our error. */
+/* Takes the next bytes of the stream, cut anywhere. A FAIL in the stream becomes our error. */
 MUST_USE int tree_build_feed(struct tree_build *b, const void *p, size_t n, struct err *e);
 
-/* TARGET of a link that sits DEPTH directories below the top of a tree, kept inside it: written to
- * OUT. The tree is called SOURCE where it comes from, so an absolute target below SOURCE is in the
- * tree. False when the target is outside. SOURCE may be NULL: every absolute target is outside. */
+/* Writes TARGET, the target of a link DEPTH directories below the top of a tree, to OUT so that it
+ * stays inside the tree. The tree is called SOURCE where it comes from, so an absolute target below
+ * SOURCE is in the tree. Returns false when the target is outside. SOURCE may be NULL: then every
+ * absolute target is outside. */
 bool tree_confine_link(const char *target, const char *source, unsigned depth, struct buf *out);
-/* The name that a tree from PATH has by itself: the last component, or "" where PATH names contents
- * ("/", "." or ".." at the end). At most FILE_NAME_MAX_BYTES; -ENAMETOOLONG. */
+/* Writes the name that a tree from PATH gets by default: the last component, or "" if PATH names
+ * contents ("/", "." or ".." at the end). At most FILE_NAME_MAX_BYTES; -ENAMETOOLONG. */
 MUST_USE int tree_name_of(const char *path, char ret[FILE_NAME_MAX_BYTES + 1]);

@@ -1,4 +1,4 @@
-/* A hash table with open addressing: nothing is ever taken out. */
+/* A hash table with open addressing. Entries are never removed. */
 #include "tree/inodes.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void inodes_done(struct inodes *s)
 	*s = (struct inodes){ 0 };
 }
 
-/* Where the inode is, or the free slot where it belongs. The table is never full. */
+/* Returns the slot of the inode, or the free slot where it belongs. The table is never full. */
 static struct inode_slot *slot_of(const struct inodes *s, dev_t dev, ino_t ino)
 {
 	uint64_t hash = ((uint64_t)ino ^ (uint64_t)dev << 40) * 0x9e3779b97f4a7c15ull;

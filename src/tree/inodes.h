@@ -1,6 +1,7 @@
 /*
- * Inodes that were met, each with a number in the order of their coming: how a walk knows that two
- * names are one file. At most FILE_SHARED_MAX of them, 24 bytes each with as much again to spare.
+ * The inodes that a walk has met, numbered in the order of first sight. With them a walk knows that
+ * two names are one file. At most FILE_SHARED_MAX entries of 24 bytes; up to half of the table is
+ * free.
  */
 #pragma once
 
@@ -15,5 +16,5 @@ struct inodes {
 
 void inodes_done(struct inodes *s);
 bool inodes_find(const struct inodes *s, dev_t dev, ino_t ino, uint32_t *ret_number);
-/* One that is not there yet; its number is the old value of s->n. */
+/* Adds an inode that is not in the set; its number is the old value of s->n. */
 void inodes_add(struct inodes *s, dev_t dev, ino_t ino);

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* PATH without trailing slashes and its last component. "/" has none. */
+/* Splits PATH without its trailing slashes in front of the last component. "/" has none. */
 static void split(const char *path, char **ret_parent, const char **ret_last)
 {
 	char *copy = xstrdup(path);

@@ -1,5 +1,6 @@
 /*
- * Where a tree goes: the directory it is put in, pinned by descriptor, and the name it gets there.
+ * The place where a tree goes: a directory, pinned by descriptor, and the name that the tree gets
+ * there.
  *
  * The path is resolved once, as its user would resolve it. Everything after that happens relative
  * to the descriptor and follows no link.
@@ -13,16 +14,17 @@
 
 struct tree_place {
 	int dir;
-	char name[FILE_NAME_MAX_BYTES + 1]; /* empty: the directory itself takes the contents */
+	char name[FILE_NAME_MAX_BYTES + 1]; /* empty: the contents go into the directory itself */
 };
 
-/* The usual rule of copying: into PATH as NAME if PATH is a directory or ends in '/' (then made
- * if it is missing), else at PATH. EXACT: at PATH, whatever is there. NAME may be empty. */
+/* Applies the usual rule of copying. If PATH is a directory or ends in '/', the tree goes into it
+ * as NAME; a missing directory is made. Otherwise the tree goes to PATH. EXACT: always to PATH.
+ * NAME may be empty. */
 MUST_USE int tree_place(const char *path, const char *name, bool exact, struct tree_place *ret,
 			struct err *e);
-/* The same below the root and across no mount, with missing directories on the way made. Links are
- * resolved within the root. */
+/* Does the same below the root and across no mount, and makes missing directories on the way. Links
+ * are resolved within the root. */
 MUST_USE int tree_place_own(const char *path, const char *name, bool exact, struct tree_place *ret,
 			    struct err *e);
-/* Directory PATH and all on the way to it, below the root and across no mount. */
+/* Makes the directory PATH and all on the way to it, below the root and across no mount. */
 MUST_USE int tree_make_own(const char *path, int *ret_fd, struct err *e);

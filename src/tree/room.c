@@ -7,7 +7,7 @@ uint64_t room_left(const struct statvfs *fs)
 
 	if (fs->f_files && fs->f_favail < fs->f_files / 100 * ROOM_LEFT_PERCENT)
 		return 0;
-	if (!unit || !fs->f_blocks) /* a file system that has no size */
+	if (!unit || !fs->f_blocks) /* this file system reports no size */
 		return UINT64_MAX;
 	if (least > ROOM_LEFT_BYTES / unit)
 		least = ROOM_LEFT_BYTES / unit;

@@ -50,7 +50,7 @@ static int flush_when_full(struct walk *w)
 	return w->out.n >= BATCH_BYTES || buf_failed(&w->out) ? flush(w) : 0;
 }
 
-/* Something stays behind; the rest goes on. */
+/* Reports something that cannot be copied; the walk goes on. */
 static int skip(struct walk *w, enum file_record_type type, const char *why)
 {
 	AUTO_BUF text = BUF_INIT(PATH_MAX_BYTES + 256);
@@ -67,7 +67,7 @@ static int miss(struct walk *w, int errnum)
 
 static int open_entry(int dirfd, const char *name, unsigned flags)
 {
-	/* O_NONBLOCK: a FIFO put in the place of a file must not hold us */
+	/* O_NONBLOCK: a FIFO in the place of a file must not block us */
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags,
 				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
 
@@ -76,19 +76,19 @@ static int open_entry(int dirfd, const char *name, unsigned flags)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* Where the next bytes are and where they end; says what lies between as a hole. */
+/* Finds the next bytes of data and their end, and sends the gap before them as a hole. */
 static bool next_data(struct walk *w, int fd, off_t *at, off_t *ret_end)
 {
 	off_t data = lseek(fd, *at, SEEK_DATA);
 	struct stat st;
 
-	if (data < 0 && errno == ENXIO) { /* nothing but a hole, up to the end */
+	if (data < 0 && errno == ENXIO) { /* only a hole, up to the end */
 		if (fstat(fd, &st) == 0 && st.st_size > *at)
 			file_put_hole(&w->out, (uint64_t)(st.st_size - *at));
 		return false;
 	}
 	if (data < 0)
-		data = *at; /* this file system does not know its holes */
+		data = *at; /* this file system does not report holes */
 	if (data > *at)
 		file_put_hole(&w->out, (uint64_t)(data - *at));
 	*at = data;
@@ -122,8 +122,8 @@ static int send_bytes(struct walk *w, int fd, bool sparse)
 	}
 }
 
-/* A file of several names is sent once, if the other side asked for that. Beyond the limits it is sent
- * under each name. Returns true when SAME took the file's place. */
+/* Sends a file with several names once, if the other side asked for that. Beyond the limits the
+ * file is sent under each name. Returns true when SAME was sent instead of the file. */
 static bool send_same(struct walk *w, const struct stat *st, const char *name, bool *ret_first)
 {
 	uint32_t number;
@@ -144,7 +144,7 @@ static bool send_same(struct walk *w, const struct stat *st, const char *name, b
 	return false;
 }
 
-/* Takes FD. */
+/* Takes over FD. */
 static int send_open_file(struct walk *w, int fd, const char *as)
 {
 	AUTO_FD file = fd;
@@ -161,7 +161,7 @@ static int send_open_file(struct walk *w, int fd, const char *as)
 	file_put_file(&w->out, st.st_mode & 07777, as);
 	if (first)
 		file_put_shared(&w->out);
-	/* pseudo files have no size and no blocks: they are simply read */
+	/* pseudo files report no size and no blocks: just read them */
 	r = send_bytes(w, file, st.st_size > 0 && st.st_blocks * 512 < st.st_size);
 	file_put_end(&w->out);
 	return r < 0 ? -1 : flush_when_full(w);
@@ -190,7 +190,7 @@ static int send_link(struct walk *w, int dirfd, const char *name)
 
 static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_dev);
 
-/* Kernel interfaces are no files: some never end, and reading some has effects. */
+/* Kernel interfaces are not copied: some never end, and reading some has effects. */
 static bool is_pseudo(int fd)
 {
 	struct statfs fs;
@@ -238,7 +238,7 @@ static int send_entries(struct walk *w, int fd, dev_t dev)
 	return r;
 }
 
-/* Takes FD. */
+/* Takes over FD. */
 static int send_dir(struct walk *w, int fd, const char *as, dev_t parent_dev)
 {
 	AUTO_FD dir = fd;
@@ -269,7 +269,7 @@ static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_
 	struct stat st;
 
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : miss(w, errno); /* gone since it was listed */
+		return errno == ENOENT ? 0 : miss(w, errno); /* deleted since it was listed */
 	if (S_ISDIR(st.st_mode)) {
 		int fd = open_entry(dirfd, name, O_DIRECTORY);
 
@@ -284,7 +284,8 @@ static int send_entry(struct walk *w, int dirfd, const char *name, dev_t parent_
 
 /* --- the source itself ----------------------------------------------------------------------- */
 
-/* What was named must be there and be copyable: here it is an error, not a note. */
+/* The path that the user named must exist and be copyable: here a failure is an error, not a
+ * note. */
 static int send_source(struct walk *w, const char *path, int dirfd, const char *name, bool follow)
 {
 	struct stat st;
@@ -302,7 +303,7 @@ static int send_source(struct walk *w, const char *path, int dirfd, const char *
 	if (follow)
 		return err_sys(w->e, ENOTDIR, "'%s'", path);
 	if (S_ISREG(st.st_mode)) {
-		/* unreadable: said as an error, since there is nothing else to copy */
+		/* an unreadable source is an error, since there is nothing else to copy */
 		if (faccessat(dirfd, name, R_OK, AT_EACCESS) < 0)
 			return err_sys(w->e, errno, "'%s'", path);
 		return send_file(w, dirfd, name);
@@ -326,7 +327,7 @@ static int walk_from(struct walk *w, const char *path)
 	}
 	slash = strrchr(parent, '/');
 	if (!slash || !file_name_valid(slash + 1)) {
-		/* one word, or contents: looked up from here as it stands */
+		/* a single word, or contents: look it up from the current directory as it stands */
 		buf_add_str(&w->path, file_name_valid(parent) ? parent : "");
 		return send_source(w, path, AT_FDCWD, parent, follow || !file_name_valid(parent));
 	}
@@ -338,7 +339,7 @@ static int walk_from(struct walk *w, const char *path)
 	return send_source(w, path, dirfd, slash + 1, follow);
 }
 
-/* Takes FD. */
+/* Takes over FD. */
 static int walk_fd(struct walk *w, int fd, const char *as)
 {
 	struct stat st;
@@ -349,7 +350,7 @@ static int walk_fd(struct walk *w, int fd, const char *as)
 	return send_open_file(w, fd, as);
 }
 
-/* From PATH, or from FD where that is NULL. */
+/* Walks from PATH, or from FD if PATH is NULL. */
 static int walk(const char *path, int fd, const char *as, const struct tree_sink *s, struct err *e)
 {
 	AUTO_FREE char *chunk = xcalloc(1, FILE_RECORD_MAX_BYTES);
