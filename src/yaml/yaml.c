@@ -1,7 +1,7 @@
 /*
- * libyaml parses into events; we walk them once, recursively within YAML_DEPTH_MAX, and write JSON
- * as we go. Nothing is kept but the keys of the mappings we are in, to find duplicates: they are
- * sorted when their mapping ends, because comparing all pairs would let a large file take hours.
+ * libyaml parses into events. We walk them once, recursively within YAML_DEPTH_MAX, and write JSON
+ * on the way. We keep only the keys of the enclosing mappings, to find duplicates. Keys are sorted
+ * when their mapping ends: comparing all pairs would take hours for a large file.
  */
 #include "yaml/yaml.h"
 
@@ -50,7 +50,7 @@ static bool is_word(const char *s, const char *const *words)
 	return false;
 }
 
-/* What JSON calls a number: no plus sign, no leading zeros, digits on both sides of the point. */
+/* True for a number of JSON: no plus sign, no leading zeros, digits on both sides of the point. */
 static bool is_json_number(const char *s)
 {
 	size_t n;
@@ -77,7 +77,7 @@ static bool is_json_number(const char *s)
 	return *s == '\0';
 }
 
-/* Digits all right, but some reader somewhere sees another number in them, or a string. */
+/* True for digits that some YAML reader takes for another number, or for a string. */
 static bool is_doubtful_number(const char *s)
 {
 	static const char *const specials[] = { ".inf", "-.inf", "+.inf", ".nan", NULL };
@@ -98,7 +98,7 @@ static bool is_doubtful_number(const char *s)
 	return *s == '\0';
 }
 
-/* 64-bit integers exactly, the rest as the nearest double. */
+/* Writes 64-bit integers exactly, other numbers as the nearest double. */
 static int write_number(struct converter *c, const yaml_event_t *ev, const char *s)
 {
 	bool negative = *s == '-';
@@ -137,7 +137,7 @@ static int plain_scalar(struct converter *c, const yaml_event_t *ev)
 	return 0;
 }
 
-/* What every scalar must be, keys too. */
+/* Checks that hold for every scalar, keys too. */
 static int check_scalar(struct converter *c, const yaml_event_t *ev)
 {
 	if (ev->data.scalar.anchor)
