@@ -1,6 +1,8 @@
 """What protocol 2 adds (cordon-protocol(7)), spoken to pid 1 by hand: no command of ours uses it yet."""
 
+import contextlib
 import os
+import random
 import signal
 import socket
 import struct
@@ -227,3 +229,66 @@ class Whole(WireTest):
         line.sock.close()
         self.eventually(lambda: not self.sleepers(number))
         self.assertEqual(box.out("echo alive"), "alive")
+
+
+class AnyOrder(WireTest):
+    """Commands of every kind, and every word about them, in an order that no client of ours has."""
+
+    modes = ("root", "bare")
+    SCRIPTS = ("true", "exit 3", "kill -9 $$", "sleep 9 & exit 1", "for i in 1 2 3 4 5; do setsid sleep 9 & done", "nosuch",
+               "head -c 300000 /dev/zero", "trap '' TERM HUP; sleep 9", "kill -9 -1")
+    DETACHED, LAST, PATIENT = 2, 16, 64
+    STDIN, CREDIT, RESIZE, DETACH, ATTACH, TOUCH = 5, 7, 8, 9, 10, 14
+
+    def command(self, rng, sock):
+        flags = rng.choice((JOINED, JOINED, TTY, TTY, self.DETACHED)) | rng.choice((0, WHOLE)) | rng.choice((0, self.LAST, self.PATIENT))
+        body = field(FLAGS, flags) + b"".join(field(ARGUMENT, w.encode() + b"\0") for w in ("sh", "-c", rng.choice(self.SCRIPTS)))
+        message = frame(EXEC, body, rng.randrange(1, 50))
+        if not flags & JOINED:
+            sock.send(message)
+            return
+        null = os.open(os.devnull, os.O_RDWR)
+        try:
+            socket.send_fds(sock, [message], [null, null])
+        finally:
+            os.close(null)
+
+    def word(self, rng, sock):
+        kind = rng.choice((SIGNAL, SIGNAL, PING, self.STDIN, self.CREDIT, self.RESIZE, self.DETACH, self.ATTACH, self.TOUCH))
+        body = field(NUMBER, rng.choice((0, 1, 9, 15, 18, 19, 64, 65536))) if kind in (SIGNAL, self.CREDIT, self.ATTACH) else b""
+        sock.send(struct.pack("<IBBHI", len(body), kind, rng.choice((0, SCOPE)), 0, rng.randrange(1, 50)) + body)
+
+    def test_pid_1_lives_on(self):
+        box = self.create()
+        before = [p.pid for p in box.host_processes() if p.comm == "cordon-guest"][:1]
+        rng = random.Random(23)
+        with contextlib.ExitStack() as stack:
+            socks = []
+            for _ in range(400):
+                if len(socks) < 4:
+                    socks.append(stack.enter_context(self.eventually(lambda: self.try_connect(box))))
+                sock = rng.choice(socks)
+                try:
+                    for _ in range(rng.randrange(1, 5)):
+                        rng.choice((self.command, self.word))(rng, sock)
+                    if rng.random() < 0.5:
+                        sock.recv(1 << 16)
+                    if rng.random() < 0.1:
+                        raise BrokenPipeError
+                except BlockingIOError:
+                    pass
+                except ConnectionError:
+                    sock.close()
+                    socks.remove(sock)
+        self.eventually(lambda: box.out("echo alive") == "alive")
+        self.assertEqual([p.pid for p in box.host_processes() if p.comm == "cordon-guest"][:1], before)
+
+    def try_connect(self, box):
+        """None while its queue is full."""
+        try:
+            sock = self.connect(box)
+        except BlockingIOError:
+            return None
+        sock.sendall(hello(2, 1))
+        sock.setblocking(False)
+        return sock
