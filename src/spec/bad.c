@@ -9,7 +9,7 @@
 /* A value is cut so that the reason after it always fits into a message. */
 #define SHOWN_VALUE_BYTES 120
 
-/* A line feed of the value's would begin a line of advice. */
+/* A line feed in the value would begin a line of advice. */
 static void make_one_line(char *s)
 {
 	while ((s = strchr(s, '\n')))

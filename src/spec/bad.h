@@ -1,10 +1,11 @@
-/* How every grammar says no: flag, kind of value, the value itself, and why. Private to spec/. */
+/* How every grammar refuses a value: it names the flag, the kind of value, the value and the
+ * reason. Private to spec/. */
 #pragma once
 
 #include "base/err.h"
 
-/* "--volume: bad mount 'A:B'", allocated. */
+/* Returns "--volume: bad mount 'A:B'", allocated. */
 char *bad_beginning(const char *flag, const char *noun, const char *value);
-/* ERR_INVALID: "--memory: bad size '12Q': unknown unit 'Q', use K, M, G or T". Returns -1. */
+/* Sets ERR_INVALID "--memory: bad size '12Q': unknown unit 'Q', use K, M, G or T". Returns -1. */
 int bad_value(struct err *e, const char *flag, const char *noun, const char *value, const char *why,
 	      ...) PRINTF_LIKE(5, 6);

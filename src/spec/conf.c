@@ -90,7 +90,7 @@ static int expand_text(struct str s, const char *place, struct buf *out, struct 
 	return 0;
 }
 
-/* Does a host path stand at PLACE? ONLY_LOOKING_LIKE: only if it looks like one. */
+/* Returns whether a host path stands at PLACE. ONLY_LOOKING_LIKE: only if it looks like one. */
 static bool is_host_path(const char *place, bool *ret_only_looking_like)
 {
 	static const struct {
@@ -194,7 +194,7 @@ static char *directory_of(const char *path)
 			     : xstrdup(".");
 }
 
-/* Reads PATH and writes what INSIDE makes of it, with the paths in it relative to it. */
+/* Reads PATH and writes what INSIDE makes of it; relative paths in it are relative to PATH. */
 static int expand_file(struct expander *x, const char *path,
 		       int (*inside)(struct expander *, const struct json_value *))
 {
@@ -213,7 +213,7 @@ static int expand_file(struct expander *x, const char *path,
 	return 0;
 }
 
-/* The key a scoped file's contents stand below in a root file, or NULL. */
+/* Returns the root file's key that holds the contents of a scoped file, or NULL. */
 static const char *wrapper(enum conf_scope scope)
 {
 	return scope == CONF_NET      ? "network"

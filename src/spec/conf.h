@@ -22,8 +22,8 @@ enum conf_scope {
 	CONF_SCRIPT,   /* --script-conf: the inside of `scripts` */
 };
 
-/* Turns the YAML file PATH into JSON: the program cordon-yaml does it, and who runs that is not
- * our business. Errors name the file. */
+/* Turns the YAML file PATH into JSON. The caller gives this function, because the program
+ * cordon-yaml does the work and this room starts no programs. Errors name the file. */
 struct conf_loader {
 	int (*load)(void *arg, const char *path, struct json_doc **ret, struct err *e);
 	void *arg;
@@ -37,11 +37,11 @@ void conf_done(struct conf *c);
 MUST_USE int conf_add(struct conf *c, enum conf_scope scope, const char *path,
 		      const struct conf_loader *l, struct err *e);
 
-/* What files may say that is no part of a spec. */
+/* Settings of files that are not part of a spec. */
 struct conf_extra {
 	char *registry_username, *registry_password_env;
 	char *net;             /* as --net takes it: "none", "public" or "all"; NULL: not said */
-	bool net_allow_list;   /* egress is denied but for the rules, whatever net says */
+	bool net_allow_list;   /* egress is denied except by the rules, whatever net says */
 	struct strv net_rules; /* tokens as --net-rule takes them, denials first */
 	struct strv nameservers;
 	uint64_t query_timeout_ms; /* 0: not said */
@@ -50,7 +50,7 @@ struct conf_extra {
 };
 void conf_extra_done(struct conf_extra *x);
 
-/* SHELL is the value of --shell, or NULL: it chooses the shebang of scripts, as it would for
- * --script. X must be zeroed. */
+/* SHELL is the value of --shell, or NULL; scripts get their shebang from it, as with --script. X
+ * must be zeroed. */
 MUST_USE int conf_apply(const struct conf *c, const char *shell, struct spec *s,
 			struct conf_extra *x, struct err *e);

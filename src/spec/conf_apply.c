@@ -1,7 +1,7 @@
 /*
  * One table holds the root's keys in the order they are applied (the shell before the scripts), and
- * which scoped files may hold them. What is understood but not built says so: nothing a file asks
- * for is passed over in silence.
+ * which scoped files may hold them. A key that we understand but have not built is refused with a
+ * message: no request of a file is ignored in silence.
  */
 #include "spec/conf_apply.h"
 

@@ -14,7 +14,7 @@ struct conf_target {
 	const char *shell; /* --shell's value, or NULL */
 };
 
-/* Are V's keys those of a file of this scope? The message lists the known ones. */
+/* Checks that V has only keys of a file of this scope. The message lists the known ones. */
 MUST_USE int conf_check_keys(const struct json_value *v, enum conf_scope scope, struct err *e);
 /* Applies a root-shaped, expanded document. */
 MUST_USE int conf_apply_value(const struct json_value *v, const char *shell, struct spec *s,
@@ -37,15 +37,16 @@ extern const struct json_field conf_net_fields[]; /* the inside of `network` */
 
 /* --- conf_read.c: values ------------------------------------------------------------------- */
 
-/* V is a map whose keys are all in KNOWN, which ends in NULL; else the message lists those. */
+/* Checks that V is a map whose keys are all in KNOWN, which ends in NULL. The message lists
+ * KNOWN. */
 MUST_USE int conf_refuse_unknown(const struct json_value *v, const char *path,
 				 const char *const *known, struct err *e);
-/* json_decode, with unknown keys refused and the known ones listed. */
+/* Does json_decode, refuses unknown keys and lists the known ones. */
 MUST_USE int conf_decode(const struct json_value *v, const char *path, const struct json_field *f,
 			 size_t n, void *out, struct err *e);
-/* V's characters, or NULL with a message. Without NUL: expansion refused those. */
+/* Returns V's characters, or NULL with a message. They hold no NUL: expansion refuses that. */
 const char *conf_text(const struct json_value *v, const char *path, struct err *e);
-/* A list of strings, each with PREFIX in front, added to RET. */
+/* Adds a list of strings to RET, each with PREFIX in front. */
 MUST_USE int conf_texts(const struct json_value *v, const char *path, const char *prefix,
 			struct strv *ret, struct err *e);
 /* Calls ONE for each item of a list. */

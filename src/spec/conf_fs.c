@@ -48,7 +48,7 @@ static int mount_tmpfs_size(const struct json_value *v, const char *path, struct
 	return in.size ? parse_size_mib(at, in.size, &m->size_mib, e) : 0;
 }
 
-/* Which of the options goes with which kind of mount. */
+/* Which option is allowed for which kind of mount. */
 static int check_mount(const struct mount_in *in, const char *path, struct err *e)
 {
 	if (!!in->bind + !!in->named + !!in->tmpfs + !!in->disk != 1)
@@ -211,7 +211,7 @@ int conf_apply_patches(const struct json_value *v, const char *path, struct conf
 	return conf_each(v, path, a, apply_patch, e);
 }
 
-/* By now each file's name has become its list of patches. */
+/* Expansion has replaced each file's name by its list of patches. */
 int conf_apply_patch_files(const struct json_value *v, const char *path, struct conf_target *a,
 			   struct err *e)
 {

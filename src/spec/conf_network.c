@@ -1,4 +1,5 @@
-/* The network of configuration files: ports for the spec, the rest for whoever makes the policy. */
+/* The network of configuration files. The spec takes the ports; cli/network.c makes the policy of
+ * the rest. */
 #include "spec/conf_apply.h"
 
 #include "base/cleanup.h"
@@ -44,7 +45,7 @@ static int apply_dns(const struct json_value *v, struct conf_target *a, struct e
 		return 0;
 	if (parse_duration_ms(QUERY_TIMEOUT, in.query_timeout, &a->x->query_timeout_ms, e) < 0)
 		return -1;
-	if (a->x->query_timeout_ms == 0) /* which would mean that nothing was said */
+	if (a->x->query_timeout_ms == 0) /* 0 would mean that the file does not set it */
 		return bad_value(e, QUERY_TIMEOUT, "duration", in.query_timeout, "at least 1 ms");
 	return 0;
 }
@@ -81,7 +82,8 @@ static int apply_preset(const char *word, struct conf_target *a, struct err *e)
 	return 0;
 }
 
-/* Targets of rules, which the flag would find wrong as well, but not in this file. */
+/* Adds the targets of rules. Checks them here although the flag would, too: so the message names
+ * this file. */
 static int apply_targets(const struct json_value *v, const char *path, const char *action,
 			 struct conf_target *a, struct err *e)
 {

@@ -118,7 +118,7 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 	return read_oci(in.oci, c, e);
 }
 
-/* Absolute, below the caller's home directory, or below ours. */
+/* Makes PATH absolute: as it is, below the caller's home directory, or below our home. */
 static char *below(const char *home, const char *path)
 {
 	const char *user = getenv("HOME");

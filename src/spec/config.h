@@ -47,15 +47,15 @@ struct config {
 	size_t n_registries;
 };
 
-/* MSB_CONFIG_PATH, else HOME/config.json, which may be missing. Bad JSON and bad values are
- * ERR_INVALID, naming the file and the place. RET is initialised in every case. */
+/* Reads MSB_CONFIG_PATH, else HOME/config.json, which may be missing. Bad JSON and bad values are
+ * ERR_INVALID, naming the file and the place. Initialises RET in every case. */
 MUST_USE int config_load(const char *home, struct config *ret, struct err *e);
-/* The same from a parsed document; HOME is what relative paths are below. */
+/* Does the same from a parsed document; relative paths are below HOME. */
 MUST_USE int config_read(const struct json_value *v, const char *home, struct config *ret,
 			 struct err *e);
 void config_done(struct config *c);
 /* Puts the defaults into a fresh spec, before configuration files and flags. They do not count as
  * explicit requests: a default that the host cannot enforce is shown, not fatal. */
 void config_apply(const struct config *c, struct spec *s);
-/* The entry for a registry's HOST[:PORT], or NULL. */
+/* Returns the entry for a registry's HOST[:PORT], or NULL. */
 const struct config_registry *config_find_registry(const struct config *c, const char *host);

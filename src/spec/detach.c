@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "spec/bad.h"
 
-/* One ctrl-X or character, or 0: NUL can only be written ctrl-@, which is told apart by OK. */
+/* Reads one ctrl-X or character. Returns 0 for ctrl-@ too; OK tells that from a mistake. */
 static unsigned char key(struct str word, bool *ok)
 {
 	unsigned char c = word.n ? (unsigned char)word.p[word.n - 1] : 0;

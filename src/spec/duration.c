@@ -18,8 +18,8 @@ static const struct {
 	      { "s", MS_PER_S },
 	      { "ms", 1 } };
 
-/* One "30m" of a compound. LEAST is the smallest unit so far: units go from large to small, each
- * once, so that "1m1h" is seen as the mistake it is. */
+/* Reads one "30m" of a compound. LEAST is the smallest unit so far: units go from large to small,
+ * each once, so "1m1h" is a mistake. */
 static int part(const char *flag, const char *whole, const char **p, size_t *least, uint64_t *ms,
 		struct err *e)
 {

@@ -31,14 +31,15 @@ enum mount_flag {
  */
 MUST_USE int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, struct err *e);
 MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
-/* Adds *M, filled but for its guest path, as spec_add_mount would; *M is zeroed in any case. */
+/* Adds *M, which is complete except for its guest path, as spec_add_mount would. Always zeroes
+ * *M. */
 MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest,
 			     struct spec_mount *m, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
 /* K=V, or K copied from the caller's environment. FLAG is "--env". Later keys replace earlier. */
 MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
 			  struct err *e);
-/* The same with the parts at hand; cannot fail. KEY is N_KEY bytes. */
+/* Does the same with the parts already split; cannot fail. KEY is N_KEY bytes. */
 void spec_set_env(struct spec_env **list, size_t *n, const char *key, size_t n_key,
 		  const char *value);
 MUST_USE int spec_add_label(struct spec *s, const char *value, struct err *e);
@@ -50,7 +51,7 @@ int signal_number(const char *text);
 /* FLAG is --script, --script-raw or --script-path. --script takes its shebang from s->shell, so
  * --shell must be in the spec before. */
 MUST_USE int spec_add_script(struct spec *s, const char *flag, const char *value, struct err *e);
-/* BODY becomes the spec's, or is freed on failure. */
+/* The spec takes over BODY; on failure it is freed. */
 MUST_USE int spec_set_script(struct spec *s, const char *flag, const char *name, char *body,
 			     struct err *e);
 #define SCRIPT_MAX_BYTES (1u << 20) /* the guest's runtime directory holds 16 MiB in all */
@@ -58,12 +59,12 @@ MUST_USE int spec_set_script(struct spec *s, const char *flag, const char *name,
 void script_shebang(struct buf *b, const char *shell);
 /* FLAG is --copy, --copy-file, --copy-dir (SRC:DST), --mkdir or --rm (PATH). */
 MUST_USE int spec_add_patch(struct spec *s, const char *flag, const char *value, struct err *e);
-/* The same with the parts at hand: OP as in struct spec_patch, SOURCE may be NULL. */
+/* Does the same with the parts already split: OP as in struct spec_patch, SOURCE may be NULL. */
 MUST_USE int spec_put_patch(struct spec *s, const char *flag, const char *op, const char *source,
 			    const char *path, struct err *e);
 MUST_USE int parse_hostname(const char *s, struct err *e);
 MUST_USE int parse_shell(const char *s, struct err *e);
-/* name, uid, name:group, uid:gid: the shape only; look-up happens in the guest. */
+/* Reads name, uid, name:group or uid:gid. Checks the shape only; pid 1 looks the names up. */
 MUST_USE int parse_user(const char *s, struct err *e);
 
 #define DETACH_KEYS_MAX 16
@@ -76,11 +77,12 @@ bool spec_matches_labels(const struct spec *s, const struct strv *selectors); /*
 
 /* Absolute guest path without //, . or .. components; NULL when it is not absolute. */
 char *path_normalise(const char *p);
-/* Starts with / ./ ../ or is . or .. : how -v and IMAGE tell a path from a name. */
+/* True for a path that starts with / ./ ../ or is . or .. : so -v and IMAGE tell a path from a
+ * name. */
 bool path_is_host(const char *p);
 /* P below the current directory unless absolute, without // and . but with .. kept. */
 MUST_USE int path_absolute(const char *p, char **ret, struct err *e);
-/* "raw", "qcow2" or "vmdk", by the name of a disk image. */
+/* Returns "raw", "qcow2" or "vmdk", by the name of a disk image. */
 const char *disk_format(const char *path);
-/* The shape of a file system's name: "ext4". */
+/* True when S could be the name of a file system: "ext4". */
 bool fstype_valid(const char *s);

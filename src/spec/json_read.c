@@ -46,7 +46,7 @@ static int read_text(const struct json_value *v, const char *path, char **ret, s
 	return 0;
 }
 
-/* KEY_base64 if there, else KEY; absent and null give NULL. */
+/* Reads KEY_base64 if it is there, else KEY. Gives NULL when both are absent or null. */
 static int read_bytes(const struct json_value *o, const char *path, const char *key, char **ret,
 		      struct err *e)
 {
@@ -350,7 +350,8 @@ static int read_port(const struct json_value *v, const char *path, struct spec *
 	return 0;
 }
 
-/* What is not ours of `network` becomes net_extra_doc, the document policy/ reads. */
+/* The members of `network` that are not ours become net_extra_doc, the document that policy/
+ * reads. */
 static int read_net_extra(const struct json_value *v, struct spec *s, struct err *e)
 {
 	char room[1024];
@@ -507,7 +508,7 @@ static int read_scripts(const struct json_value *runtime, struct spec *s, struct
 	return 0;
 }
 
-/* What the flags check: the same functions. */
+/* Runs the same checks as the flags. */
 static int check_runtime(const struct spec *s, struct err *e)
 {
 	if ((s->shell && parse_shell(s->shell, e) < 0) || (s->user && parse_user(s->user, e) < 0) ||

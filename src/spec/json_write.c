@@ -1,9 +1,9 @@
 /*
- * A spec as the `config` object of `inspect`.
+ * Writes a spec as the `config` object of `inspect`.
  *
- * Keys come out sorted because they are written in that order; whoever adds one keeps it so (a test
- * checks). Bytes that are not UTF-8 are shown with replacement characters under their own key and
- * kept exactly under KEY_base64, which the reader prefers.
+ * Keys are sorted because they are written in that order; keep the order when you add one (a test
+ * checks it). Bytes that are not UTF-8 are shown with replacement characters under their own key
+ * and kept exactly under KEY_base64, which the reader prefers.
  */
 #include "spec/spec.h"
 
@@ -26,7 +26,7 @@ static void base64_str(struct json_writer *w, const char *s)
 	json_str(w, buf_str(&b));
 }
 
-/* KEY and, for a string that JSON cannot hold, KEY_base64. */
+/* Writes KEY and, for a string that JSON cannot hold, KEY_base64. */
 static void key_bytes(struct json_writer *w, const char *key, const char *s)
 {
 	json_key_str(w, key, s);
@@ -68,7 +68,7 @@ static void key_identity(struct json_writer *w, const struct identity *id)
 	identity_write_json(id, w);
 }
 
-/* Numbers for which 0 means "none". */
+/* Writes a number for which 0 means "none". */
 static void key_count(struct json_writer *w, const char *key, uint64_t v)
 {
 	json_key(w, key);

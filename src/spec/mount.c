@@ -101,7 +101,7 @@ static int parse_id(struct mount_parse *p, const char *key, const char *value, u
 	return 0;
 }
 
-/* The index of VALUE in a NULL-terminated list, or -1 with a message. */
+/* Returns the index of VALUE in a NULL-terminated list, or -1 with a message. */
 static int choose(struct mount_parse *p, const char *key, const char *value,
 		  const char *const *choices, struct err *e)
 {
@@ -198,7 +198,8 @@ static int apply_option(struct mount_parse *p, enum mount_opt o, const char *val
 	}
 }
 
-/* Words other tools use: some are harmless, some ask for what we would not give. */
+/* Words of other tools: some are harmless and ignored, some ask for rights that we do not give and
+ * are refused. */
 static int foreign_option(struct mount_parse *p, const char *word, struct err *e)
 {
 	static const char *const ignored[] = { "z", "Z", "cached", "delegated", "consistent" };
@@ -237,7 +238,7 @@ static int one_option(struct mount_parse *p, const char *word, struct err *e)
 	return foreign_option(p, word, e);
 }
 
-/* OPTIONS is ours to cut. */
+/* May change OPTIONS. */
 static int all_options(struct mount_parse *p, char *options, struct err *e)
 {
 	char *word;
@@ -267,13 +268,14 @@ static bool path_below(const char *dir, const char *path)
 	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* What pid 1 and every program rely on: something else there breaks the sandbox in odd ways. */
+/* Returns the directory that holds GUEST if pid 1 and all programs depend on it: another mount
+ * there would break the sandbox in odd ways. */
 static const char *reserved_place(const char *guest)
 {
 	static const char *const places[] = { "/proc", "/sys", "/dev", "/.msb" };
 
 	if (path_below("/dev/shm", guest))
-		return NULL; /* the one that people resize */
+		return NULL; /* people resize this one */
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		if (path_below(places[i], guest))
 			return places[i];
@@ -326,7 +328,7 @@ static int take_source(struct mount_parse *p, enum mount_flag flag, const char *
 	return 0;
 }
 
-/* Moves the finished mount into S, or says why it cannot be there. */
+/* Moves the finished mount into S, or says why S cannot have it. */
 static int commit(struct spec *s, struct mount_parse *p, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)

@@ -39,7 +39,7 @@ static int set_word(struct disk_parse *p, char **field, const char *key, const c
 	return 0;
 }
 
-/* The comma list behind flat or a path. OPTIONS is ours to cut. */
+/* Reads the comma list behind flat or a path. May change OPTIONS. */
 static int options(struct disk_parse *p, char *list, struct err *e)
 {
 	static const char *const clones[] = { "auto", "copy", "reflink", NULL };
@@ -82,7 +82,7 @@ static int parse_path(struct disk_parse *p, char *text, struct err *e)
 	return colon ? options(p, colon, e) : 0;
 }
 
-/* What follows "flat": "", ":SIZE", ",opts" or ":SIZE,opts". */
+/* Reads the part behind "flat": "", ":SIZE", ",opts" or ":SIZE,opts". */
 static int parse_flat(struct disk_parse *p, char *text, struct err *e)
 {
 	char *comma = strchr(text, ',');

@@ -6,7 +6,8 @@
 #include "base/str.h"
 #include "spec/grammar.h"
 
-/* As programs inside count them; musl, which we are linked with, keeps one more to itself. */
+/* As glibc programs inside count real-time signals; musl, which we link, reserves one more for
+ * itself. */
 #define RTMIN_OF_GUESTS 34
 #define SIGNAL_MAX 64
 

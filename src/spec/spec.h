@@ -45,7 +45,7 @@ enum spec_root_disk_kind { ROOT_DISK_MANAGED, ROOT_DISK_TMPFS, ROOT_DISK_FLAT, R
 
 struct spec_root_disk {
 	enum spec_root_disk_kind kind;
-	bool explicit;     /* asked for: fail where it cannot be enforced, do not merely show it */
+	bool explicit;     /* asked for by the user: fail where it cannot be enforced */
 	bool configured;   /* a default of the user's own: enforce it where that is possible */
 	uint64_t size_mib; /* 0: the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
@@ -175,23 +175,23 @@ struct spec {
 extern const char *const spec_engine_words[];    /* "auto" "process" "vm" */
 extern const char *const spec_pull_words[];      /* "if-missing" "always" "never" */
 extern const char *const spec_stat_virt_names[]; /* "strict" "relaxed" "off" */
-/* The index of WORD, which is its enum value, or -1. */
+/* Returns the index of WORD, which is its enum value, or -1. */
 int word_index(const char *const *words, const char *word);
 
 void spec_init(struct spec *s);
 void spec_done(struct spec *s);
 void spec_image_done(struct spec_image *i);
 void spec_root_disk_done(struct spec_root_disk *d);
-/* The size that is meant, also where none was given. */
+/* Returns the size in force, also where the user gave none. */
 uint64_t spec_root_disk_mib(const struct spec *s);
 #define AUTO_ROOT_DISK __attribute__((cleanup(spec_root_disk_done))) struct spec_root_disk
 void spec_mount_done(struct spec_mount *m);
 
-/* What no single flag can see: an image is named, ceilings are not below their values. */
+/* Checks what no single flag can see: an image is named, no ceiling is below its value. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
-/* Looks up every path of the host's that the spec names, once: they become canonical, and their
- * identities say which objects they are from now on; one whose identity is known already must be that
- * object. Fails where one is not of the kind asked for. */
+/* Looks up every path of the host's that the spec names, once. The paths become canonical, and
+ * their identities say which objects they mean from now on. If an identity is known already, the
+ * path must lead to that object. Fails where an object is not of the kind asked for. */
 MUST_USE int spec_hold_sources(struct spec *s, struct err *e);
 /* The same for one mount, and for an image that is a path. */
 MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);

@@ -39,14 +39,14 @@ int spec_validate(const struct spec *s, struct err *e)
 	return check_resources(s, e);
 }
 
-/* FLAG wants *PATH to be a directory, a regular file, or either. Its links are followed, this once. */
+/* Looks *PATH up, following its links this once. WANT: a directory, a regular file, or either. */
 static int hold(const char *flag, const char *what, char **path, struct identity *id,
 		enum spec_want want, struct err *e)
 {
 	char *real = NULL;
 	AUTO_FD fd = -1;
 
-	/* one that was looked up before must be the same still */
+	/* a path that was looked up before must still lead to the same object */
 	if (id->known ? identity_open(*path, id, &fd, e) < 0
 		      : identity_hold(what, *path, &real, id, &fd, e) < 0)
 		return flag ? err_wrap(e, "%s", flag) : -1;
