@@ -1,11 +1,12 @@
 /*
- * D-Bus as far as one client needs it that asks a service manager for something: the login, calls
+ * The part of D-Bus that one client needs to ask a service manager for something: the login, calls
  * out, and replies, errors and signals in.
  *
- * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types
- * the signature names. Values are aligned to their size, counted from the start of the message; a body
- * starts at a multiple of 8, so a body is built and read as if it began at 0. We write little endian and
- * read both orders. Encode and decode only: no descriptors, no clock; nothing here trusts its input.
+ * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose
+ * types the signature names. Values are aligned to their size, counted from the start of the
+ * message; a body starts at a multiple of 8, so a body is built and read as if it began at 0. We
+ * write little endian and read both orders. Encode and decode only: no descriptors, no clock;
+ * nothing here trusts its input.
  */
 #pragma once
 
@@ -24,12 +25,12 @@ enum dbus_type { DBUS_CALL = 1, DBUS_RETURN = 2, DBUS_ERROR = 3, DBUS_SIGNAL = 4
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Who we are, by the credentials of the socket; what the peer answers is one line. */
+/* Writes the login: the socket's credentials say who we are. The peer answers with one line. */
 void dbus_put_login(struct buf *b, uint32_t uid);
-/* Cuts the answer off the front of IN: 1 we are let in, 0 more bytes are needed, -EACCES we are not,
- * -EPROTO for anything else. */
+/* Cuts the answer off the front of IN. Returns 1 when the peer accepts us, 0 when more bytes are
+ * needed, -EACCES when it refuses us, -EPROTO for anything else. */
 MUST_USE int dbus_login_answer(struct str *in);
-/* Ends the login: messages follow. */
+/* Ends the login; messages follow. */
 void dbus_put_begin(struct buf *b);
 
 /* --- out ------------------------------------------------------------------------------------- */
@@ -43,12 +44,12 @@ struct dbus_call {
 /* The arguments, in a buffer that holds nothing else. */
 void dbus_put_u32(struct buf *body, uint32_t v);
 void dbus_put_string(struct buf *body, const char *s); /* object paths too */
-/* Before each element of an array of structures. */
+/* Call it before each element of an array of structures. */
 void dbus_put_struct(struct buf *body);
 /* The type of a variant; its value follows. TYPE is shorter than 256 bytes. */
 void dbus_put_variant(struct buf *body, const char *type);
-/* Elements follow that are aligned to ALIGN bytes (4 for strings and numbers, 8 for structures), then
- * dbus_end_array() with what this returned. */
+/* Begins an array whose elements are aligned to ALIGN bytes (4 for strings and numbers, 8 for
+ * structures). End it by dbus_end_array() with the returned value. */
 size_t dbus_begin_array(struct buf *body, size_t align);
 void dbus_end_array(struct buf *body, size_t at, size_t align);
 /* Appends the call with BODY, which must not have failed. The bus starts no service for it. */
@@ -69,7 +70,7 @@ struct dbus_message {
 /* Cuts one message off the front of IN: 1, 0 when more bytes are needed, -EPROTO. */
 MUST_USE int dbus_next(struct str *in, struct dbus_message *ret);
 
-/* Reads a body forward. Running out, or a string that is none, is sticky. */
+/* Reads a body forward. Reading beyond the end, or a malformed string, is sticky. */
 struct dbus_reader {
 	struct str s;
 	size_t at;

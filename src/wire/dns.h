@@ -53,21 +53,23 @@ struct dns_query {
 	bool dnssec;        /* DO */
 };
 
-/* 0; -EBADMSG: not a question at all, say nothing; -EINVAL: answer FORMERR; -EOPNOTSUPP: answer
- * NOTIMP. In the last two cases ret->id is set and ret->question_n is 0. */
+/* Returns 0; -EBADMSG: not a question at all, do not answer; -EINVAL: answer FORMERR; -EOPNOTSUPP:
+ * answer NOTIMP. In the last two cases ret->id is set and ret->question_n is 0. */
 MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret);
-/* The question as we ask it, under our own id. Returns its length. */
+/* Writes the question as we ask it, under our own id. Returns its length. */
 size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* An answer without records: a refusal, "no such name", "no data" or, with TRUNCATED, "ask by TCP". */
+/* Writes an answer without records: a refusal, "no such name", "no data" or, with TRUNCATED, "ask
+ * by TCP". */
 size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool truncated,
 			uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Is this the answer to Q that we asked under ID? 0 or -EBADMSG. All records are walked. */
+/* Checks that this is the answer to Q that we asked under ID, and walks all its records. Returns 0
+ * or -EBADMSG. */
 MUST_USE int dns_answer_check(const uint8_t *p, size_t n, const struct dns_query *q, uint16_t id);
 enum dns_rcode dns_answer_rcode(const uint8_t *p);
 bool dns_answer_truncated(const uint8_t *p);
-/* Makes a checked answer the answer to Q: its id and its spelling of the name. */
+/* Makes a checked answer the answer to Q: sets Q's id and Q's spelling of the name. */
 void dns_answer_address_to(uint8_t *p, const struct dns_query *q);
 
 enum dns_section { DNS_SECTION_ANSWER, DNS_SECTION_AUTHORITY, DNS_SECTION_ADDITIONAL };

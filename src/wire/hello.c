@@ -37,7 +37,7 @@ static struct cursor take(struct cursor *c, size_t n)
 	return part;
 }
 
-/* A name in the one form we compare; false for anything else. */
+/* Copies a name in the one form that we compare. False for anything else. */
 static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 {
 	if (n > 0 && p[n - 1] == '.')
@@ -47,7 +47,7 @@ static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 	for (size_t i = 0; i < n; i++) {
 		uint8_t c = p[i];
 
-		/* some servers take dots away that others take for a part of the name */
+		/* some servers strip trailing dots, others take them for a part of the name */
 		if (c == '.' && (i == 0 || i == n - 1 || p[i - 1] == '.'))
 			return false;
 		if (c >= 'A' && c <= 'Z')
@@ -143,7 +143,8 @@ enum hello_kind hello_look_ahead(const uint8_t *p, size_t n)
 	return n > 1 ? HELLO_BAD : HELLO_MORE;
 }
 
-/* Strips the record layer: a hello may be spread over several records, and nothing may follow it in its last. */
+/* Strips the record layer. A hello may be spread over several records, and nothing may follow it in
+ * the last one. */
 static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 {
 	uint8_t body[HELLO_MAX_BYTES];
@@ -164,7 +165,7 @@ static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 		len = take_int(&c, 2);
 		if (len == 0 || len > RECORD_MAX || len > sizeof(body) - used)
 			return HELLO_BAD;
-		/* what is no hello shall not be waited for */
+		/* do not wait for more of something that is not a hello */
 		if (used == 0 && c.n > 0 && c.p[0] != CLIENT_HELLO)
 			return HELLO_BAD;
 		if (used > 0 || c.n > 0)
@@ -213,7 +214,7 @@ static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h
 	return read_client_hello(record, true, h);
 }
 
-/* A datagram has one record or more, and a server skips some kinds of them. */
+/* A datagram has one or more records, and a server skips some kinds of records. */
 static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 {
 	enum hello_kind kind = HELLO_OPAQUE;
@@ -234,8 +235,8 @@ static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 	return kind;
 }
 
-/* The versions that servers of the internet speak, their drafts and forerunners among them. Only packets that
- * make a connection carry one. */
+/* The versions that servers on the internet speak, with drafts and predecessors. Only packets that
+ * open a connection carry a version. */
 static bool is_quic(const uint8_t *p, size_t n)
 {
 	uint32_t version;
@@ -285,7 +286,7 @@ static bool is_token(uint8_t c)
 	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* Everything before the first C goes into the result, which C follows; false: there is none. */
+/* Cuts S at the first C: the part before goes into the result. False: there is no C. */
 static bool cut(struct cursor *c, uint8_t at, struct cursor *ret)
 {
 	const uint8_t *end = memchr(c->p, at, c->n);
@@ -333,7 +334,7 @@ struct request {
 	char target[HELLO_NAME_BYTES]; /* of "GET http://name/" */
 };
 
-/* Meant as HTTP by somebody, in whatever spelling. */
+/* True for a text that somebody means as HTTP, in whatever spelling. */
 static bool speaks_of_http(struct cursor line)
 {
 	const size_t n = 5;
@@ -390,7 +391,8 @@ static bool read_length(struct cursor c, uint64_t *ret)
 	return true;
 }
 
-/* False: it can be read in two ways. Lines that decide where a request ends may be there once, and alone. */
+/* False: servers may read it in two ways. A line that decides where a request ends may occur once,
+ * and only one such line. */
 static bool read_line(struct cursor line, struct request *r, struct hello *h)
 {
 	struct cursor name, value = line;

@@ -1,7 +1,7 @@
 /*
- * Which name the first bytes of something show: the server name of a TLS or DTLS ClientHello, or the
- * Host of an HTTP/1 request. Nothing else is understood, and nothing is trusted: what does not parse,
- * or could be read in two ways by two servers, is said to be bad.
+ * Reads which name the first bytes of a connection show: the server name of a TLS or DTLS
+ * ClientHello, or the Host of an HTTP/1 request. It understands nothing else and trusts nothing:
+ * bytes that do not parse, or that two servers could read in two ways, are reported as bad.
  */
 #pragma once
 
@@ -15,11 +15,11 @@
 #define HELLO_NAME_BYTES 254
 
 enum hello_kind {
-	HELLO_MORE,   /* may become one: more bytes are needed */
+	HELLO_MORE,   /* may become a hello: more bytes are needed */
 	HELLO_TLS,    /* the name is in the hello */
 	HELLO_HTTP,   /* the name is in Host */
 	HELLO_BARE,   /* TLS or HTTP, and it shows no name */
-	HELLO_HIDDEN, /* QUIC: there is a name, which only its two ends read */
+	HELLO_HIDDEN, /* QUIC: there is a name that only the two ends can read */
 	HELLO_OPAQUE, /* none of these */
 	HELLO_BAD,    /* malformed, or longer than HELLO_MAX_BYTES */
 };
@@ -34,13 +34,13 @@ struct hello {
 	uint64_t body;
 };
 
-/* A TLS record: its first byte says so. */
+/* True for a TLS record, by its first byte. */
 bool hello_is_tls(uint8_t first);
 /* The first bytes of a connection: HELLO_BAD for another record of TLS, which no client begins with and some
  * servers skip, so that the hello comes unseen behind it. HELLO_MORE, or HELLO_OPAQUE for all else. */
 enum hello_kind hello_look_ahead(const uint8_t *p, size_t n);
 void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
-/* The head of a request, with the empty line that ends it. */
+/* Reads the head of a request, with the empty line that ends it. */
 void hello_read_http(const uint8_t *p, size_t n, struct hello *ret);
-/* A datagram, whole: never HELLO_MORE. */
+/* Reads a whole datagram. Never HELLO_MORE. */
 void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret);

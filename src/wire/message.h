@@ -2,7 +2,7 @@
  * The bodies of control frames as structs.
  *
  * Decoded strings are borrowed from the frame. Decoders bound every list, refuse strings with NUL
- * inside and numbers out of range, and answer -EPROTO; what a field means is the caller's affair.
+ * inside and numbers out of range, and answer -EPROTO. The caller decides what a field means.
  */
 #pragma once
 
@@ -25,12 +25,14 @@ enum exec_flag {
 	EXEC_JOINED =
 		1 << 2,     /* stdout and stderr are one pipe; two descriptors travel, not three */
 	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command does (run -d) */
-	/* no other follows on this connection: pid 1 closes it after EXIT when nothing of it is left, and is
-	 * not woken once more to hear that the client did. One that does not know this waits for that. */
+	/* no other request follows on this connection: pid 1 closes it after EXIT, if nothing of
+	 * the command is left. So pid 1 need not wake up once more when the client closes it. An
+	 * older pid 1, which does not know this flag, waits for that close. */
 	EXEC_LAST = 1 << 4,
-	/* the sandbox was started for this one: if the client dies, that is its QUIT */
+	/* the sandbox was started for this command: when the client dies, pid 1 acts as on QUIT */
 	EXEC_QUITS = 1 << 5,
-	/* the client has nothing to do before the end: of a short command STARTED comes with that */
+	/* the client does nothing before the end: pid 1 may send STARTED of a short command with
+	 * EXIT */
 	EXEC_PATIENT = 1 << 6,
 	/* pid 1 ends what the command left behind before it tells EXIT (protocol 2) */
 	EXEC_WHOLE = 1 << 7,

@@ -27,7 +27,8 @@ static enum shown_step pass(struct shown *s, uint64_t n, enum shown_state then)
 
 /* --- HTTP ---------------------------------------------------------------------------------------- */
 
-/* Servers skip empty lines before a request, and some any white space, lone carriage returns too. */
+/* Skips empty lines before a request, as servers do. Some skip any white space, also lone carriage
+ * returns. */
 static enum shown_step next_head(struct shown *s, const uint8_t *p, size_t n, struct hello *h)
 {
 	if (p[0] == ' ' || (p[0] >= '\t' && p[0] <= '\r'))
@@ -36,7 +37,7 @@ static enum shown_step next_head(struct shown *s, const uint8_t *p, size_t n, st
 	return judge(h);
 }
 
-/* A line that ends in CR LF, which all servers agree on. RET_LEN is without that. */
+/* Finds a line that ends in CR LF, on which all servers agree. RET_LEN does not count these two. */
 static enum shown_step next_line(const uint8_t *p, size_t n, size_t *ret_len, struct hello *h)
 {
 	const uint8_t *end = memchr(p, '\n', n < LINE_MAX_BYTES ? n : LINE_MAX_BYTES);
@@ -174,7 +175,7 @@ enum shown_step shown_next(struct shown *s, const uint8_t *p, size_t n, size_t *
 	return SHOWN_PASS;
 }
 
-/* Where no name is minded, what cannot be read is as good as opaque. */
+/* If no rule needs a name, bytes that cannot be read count as opaque. */
 void shown_allow(struct shown *s, const struct hello *h)
 {
 	if (h->kind == HELLO_OPAQUE || h->kind == HELLO_BAD) {
