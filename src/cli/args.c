@@ -196,7 +196,7 @@ const char *args_next_value(const struct args *a, size_t *at, const char **ret_n
 
 /* --- usage errors --------------------------------------------------------------------------- */
 
-/* Prints "error: TEXT" and the way to the help; returns -1 with the parser finished. */
+/* Prints "error: TEXT" and how to get help. Returns -1 with the parser finished. */
 static int fail(struct parser *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static int fail(struct parser *p, const char *fmt, ...)
 {
@@ -213,7 +213,7 @@ static int fail(struct parser *p, const char *fmt, ...)
 	return -1;
 }
 
-/* What the user typed, short enough for a message. */
+/* Shortens the user's text for a message. */
 static const char *shown(struct buf *b, const char *s)
 {
 	ui_cut(b, s, SHOWN_VALUE_CHARS);
@@ -347,8 +347,8 @@ static int take(struct parser *p, const struct opt *o, const char *s)
 	return 0;
 }
 
-/* The value of O from the next word. A word with a dash is more likely an option that lost its
- * place than a value; `--opt=-x` says it without doubt. A lone '-' is a value. */
+/* Takes the value of O from the next word. A word with a dash is more likely a misplaced option
+ * than a value; `--opt=-x` is unambiguous. A lone '-' is a value. */
 static int take_next(struct parser *p, const struct opt *o)
 {
 	const char *next = p->at + 1 < p->argc ? p->argv[p->at + 1] : NULL;
@@ -376,7 +376,7 @@ static void finish_help(struct parser *p, bool long_form)
 	p->status = ui_write_stdout(&out);
 }
 
-/* Flags that are about us rather than about the command. True when O was one of them. */
+/* Handles flags about this program rather than the command. True when O was one of them. */
 static bool take_global(struct parser *p, const struct opt *o, bool by_letter)
 {
 	if (o == find_in(args_global_sets, STR("help"), 0)) {
@@ -451,7 +451,8 @@ static int parse_word(struct parser *p, const char *word)
 		return fail_unknown_command(p, word);
 	if (!utf8_valid(word, strlen(word)))
 		return fail(p, "argument '%s' is not UTF-8", shown(&b, word));
-	/* kept in argv, of which more has been read by now: most lines need no memory of their own */
+	/* the value stays in argv, of which more has been read by now: most lines need no memory of
+	 * their own */
 	p->argv[p->args.word.n++] = (char *)word;
 	return 0;
 }
@@ -488,7 +489,7 @@ static int parse_line(struct parser *p)
 
 /* --- what only the whole line shows --------------------------------------------------------- */
 
-/* What the usage line calls the positional I. */
+/* Returns the usage line's word for the positional I. */
 static struct str usage_word(const struct command *c, size_t i)
 {
 	struct str rest = str_of(c->usage);
@@ -593,8 +594,7 @@ static int check_supported(struct parser *p)
 	return 0;
 }
 
-/* A group without subcommand is a question, but also a line that does nothing: help and status 2.
- */
+/* A group without a subcommand prints its help, and the status is 2 because nothing was done. */
 static int answer_group(struct parser *p)
 {
 	AUTO_BUF out = BUF_INIT(HELP_MAX_BYTES);

@@ -79,8 +79,8 @@ struct command {
 	const char *const (*conflicts)[2]; /* never both: exit 2 */
 	const char *const (*requires)[2];  /* the first needs the second: exit 2 */
 	const struct command *sub;         /* subcommands, ended by a NULL name, or NULL */
-	/* Returns the exit status. NULL for a group; a command with both takes a first word that is
-	 * no subcommand as its own. */
+	/* Returns the exit status. NULL for a group. A command with both a handler and subcommands
+	 * takes a first word that is no subcommand as its own. */
 	int (*run)(const struct args *a);
 };
 
@@ -100,8 +100,8 @@ bool args_has(const struct args *a, const char *name);
 const char *args_str(const struct args *a, const char *name); /* NULL when absent */
 uint64_t args_uint(const struct args *a, const char *name, uint64_t fallback);
 const struct strv *args_list(const struct args *a, const char *name); /* never NULL */
-/* All values in the order of the line, where that matters between options: *AT is 0 at first, NULL
- * is the end. A comma list is one value here. */
+/* Walks all values in the order of the line, for options whose order matters. *AT is 0 at first;
+ * returns NULL at the end. A comma list is one value here. */
 const char *args_next_value(const struct args *a, size_t *at, const char **ret_name);
 
 /* Parses argv, prints help, tree or usage errors itself, otherwise runs the handler found.

@@ -10,13 +10,14 @@
 const char *cell_image(const struct spec *s);
 /* "512 MiB", "2 GiB" when it is whole. */
 void cell_mib(struct buf *out, uint64_t mib);
-/* "512 MiB / 1 GiB": what it has and how far it may grow. */
+/* Writes "512 MiB / 1 GiB": the size and the ceiling it may grow to. */
 void cell_memory(struct buf *out, const struct spec *s);
-/* What it runs by itself, in double quotes, or "-". */
+/* Writes the command that the sandbox runs by itself, in double quotes, or "-". */
 void cell_command(struct buf *out, const struct spec *s);
 /* "127.0.0.1:8080->80/tcp" */
 void cell_port(struct buf *out, const struct spec_port *p);
-/* An array of those of the sandbox as it runs: where the host's port was to be picked, the one that was. */
+/* Writes an array of the published ports of the running sandbox. Where the user let us choose the
+ * host's port, it shows the chosen one. */
 void cells_write_ports(struct json_writer *w, const struct record *r);
 /* "2026-01-02 03:04:05" in the local zone. */
 void cell_time(struct buf *out, uint64_t real_ns);

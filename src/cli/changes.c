@@ -127,8 +127,8 @@ static char *mount_text(const struct spec_mount *m)
 	return xstrdup(buf_str(&b));
 }
 
-/* Mounts are only ever added or named anew. One that was named anew is a change even where it reads the
- * same: the object may be another one, or have options that are not shown. */
+/* Mounts are only added or replaced by name. A mount that was named again is a change even if its
+ * text is the same: the path may lead to another object, or have options that are not shown. */
 static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
 		      struct err *e)
 {

@@ -32,7 +32,7 @@ struct changes {
 };
 #define AUTO_CHANGES __attribute__((cleanup(changes_done))) struct changes
 
-/* ERR_LIMIT when there are more than anybody reads. */
+/* Fails with ERR_LIMIT when there are more changes than anybody reads. */
 MUST_USE int changes_between(const struct spec *was, const struct spec *now, struct changes *ret,
 			     struct err *e);
 void changes_done(struct changes *c);

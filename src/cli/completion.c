@@ -30,7 +30,7 @@ static void walk(struct buf *out, const char *at, const struct command *c, visit
 	}
 }
 
-/* "image/list SEP image/ls": all that leads from AT to its subcommand S. */
+/* Writes "image/list SEP image/ls": all words that lead from AT to its subcommand S. */
 static void add_ways(struct buf *out, const char *at, const struct command *s, const char *sep)
 {
 	const char *lists[] = { s->name, s->aliases, s->hidden_aliases };
@@ -54,13 +54,13 @@ static bool wants_file(const struct opt *o)
 	       starts_with(o->value, "SRC:");
 }
 
-/* The commands that a word may name here: those below C, or for `help` all. */
+/* Returns the commands that a word may name here: those below C, or all of them for `help`. */
 static const struct command *offered(const struct command *c)
 {
 	return c->words == WORD_COMMAND ? cordon_root.sub : c->sub;
 }
 
-/* The command whose -q lists what the positionals of C name, or NULL. */
+/* Returns the command whose -q lists what the positionals of C name, or NULL. */
 static const char *lister(const struct command *c)
 {
 	return c->words == WORD_SANDBOX  ? "list"
@@ -69,7 +69,7 @@ static const char *lister(const struct command *c)
 					 : NULL;
 }
 
-/* S between single quotes; QUOTE is how the shell writes one inside. */
+/* Writes S between single quotes; QUOTE is how the shell writes a single quote inside. */
 static void add_quoted(struct buf *out, const char *s, const char *quote)
 {
 	buf_add_char(out, '\'');

@@ -15,8 +15,8 @@ static volatile sig_atomic_t terminal_is_raw;
 static void restore_terminal(void)
 {
 	if (terminal_is_raw) {
-		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* nothing left to do about it */
-		terminal_is_raw = 0; /* not before: a signal would find nothing to do */
+		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* nothing to do if it fails */
+		terminal_is_raw = 0; /* last: a signal handler must still see it */
 	}
 }
 
@@ -27,7 +27,7 @@ static void on_fatal_signal(int sig)
 	_exit(128 + sig);
 }
 
-/* The log grew to the caller's limit of file sizes: the error of the write is enough. */
+/* The log grew to the caller's limit of file sizes: the failed write reports it. */
 static void on_large_file(int sig)
 {
 }
@@ -55,7 +55,7 @@ static void make_raw(int fd)
 		return;
 	t = saved_terminal;
 	cfmakeraw(&t);
-	terminal_is_raw = 1; /* or will be: a signal may come at once */
+	terminal_is_raw = 1; /* set first: a signal may come at once */
 	if (tcsetattr(fd, TCSADRAIN, &t) < 0)
 		terminal_is_raw = 0;
 }

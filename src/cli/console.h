@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 
-/* A signal that ends us needs no word to the command: our death closes the connection, and pid 1 kills what
- * it ran. The handler restores the terminal and sets the exit status. With TERMINAL, and if standard input
- * is one, that is raw from now on. Returns a descriptor that becomes readable when the size of that
- * terminal changes, or -1. */
+/* If a signal ends us, we need not tell the command: our death closes the connection, and pid 1
+ * kills what it ran. The handler restores the terminal and sets the exit status. With TERMINAL,
+ * standard input becomes raw if it is a terminal. Returns a descriptor that becomes readable when
+ * that terminal's size changes, or -1. */
 int console_begin(bool terminal);
-/* The terminal is as it was; RESIZED is what console_begin() returned. */
+/* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);

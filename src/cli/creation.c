@@ -180,8 +180,8 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-/* Before anything is fetched. What only the configuration file wanted is a layer where it cannot be
- * had, and shown as that. */
+/* Checks a flat root disk before anything is fetched. If only the configuration file asks for one
+ * and the host cannot mount it, the sandbox gets a plain layer and shows that. */
 static int check_flat(struct spec *s, struct err *e)
 {
 	struct spec_root_disk *d = &s->image.root_disk;
@@ -220,7 +220,7 @@ static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-/* The command line, laid over what files said. */
+/* Applies the command line, over the settings of files. */
 static int apply_flags(struct spec *s, const struct args *a, const struct conf_extra *x,
 		       struct err *e)
 {
@@ -241,7 +241,7 @@ static int replace_grace(const struct args *a, uint64_t *ret_ms, struct err *e)
 	return v ? parse_duration_ms("--replace-with-timeout", v, ret_ms, e) : 0;
 }
 
-/* All that can be told on this machine. */
+/* Checks everything that can be checked on this machine. */
 static int check_here(const struct args *a, const struct home *h, struct spec *s, struct err *e)
 {
 	uint64_t ignored;

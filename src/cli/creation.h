@@ -1,12 +1,12 @@
-/* From the creation options of `create` and `run` to a validated spec. */
+/* Makes a validated spec from the creation options of `create` and `run`. */
 #pragma once
 
 #include "cli/args.h"
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* Fills S (initialised here). Everything that can be found wrong without starting anything is
- * found here, before any state is touched. */
+/* Initialises and fills S. Finds every mistake that can be found without starting anything, before
+ * any state is touched. */
 MUST_USE int creation_spec(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);
 /* Stops and deletes a sandbox of that name if --replace says so. */

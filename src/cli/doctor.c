@@ -103,7 +103,8 @@ static void add_fix(struct report *r, const char *fix)
 		strv_add(&r->fixes, fix);
 }
 
-/* What the engine stands on. Without a vital one there are no sandboxes; the others cost something. */
+/* What the engine depends on. Without a vital fact no sandbox can run; without another one
+ * something is slower or not enforced. */
 static const struct {
 	enum fact_id id;
 	const char *check;
@@ -120,7 +121,8 @@ static const struct {
 	// clang-format on
 };
 
-/* The sandbox that ran had a group which the probe, in our own place, could not make: systemd's scope. */
+/* True if the sandbox that ran had a group in systemd's scope. The probe, which tries in our own
+ * group, may have failed to make one. */
 static bool has_scope(const struct report *r)
 {
 	return starts_with(r->proof.limits.pids, "cgroup v2");
@@ -145,7 +147,8 @@ static void report_walls(struct report *r)
 	}
 }
 
-/* Sandboxes get ids of their own, which are nobody's outside. What they share is mapped then. */
+/* True if sandboxes get ids of their own, which belong to nobody on the host. Owners of shared files
+ * are mapped then. */
 static bool has_own_range(const struct report *r)
 {
 	if (!r->proof.ran)
@@ -167,12 +170,12 @@ static void report_volumes(struct report *r)
 	}
 }
 
-/* Why the kernel's overlay does not do for a sandbox that stays, or NULL: then it does. */
+/* Returns why a sandbox that stays cannot use the kernel's overlay, or NULL when it can. */
 static const struct fact *overlay_refused(const struct report *r)
 {
 	static const enum fact_id ids[] = { FACT_OVERLAY, FACT_OVERLAY_ON_DISK,
 					    FACT_IDMAPPED_MOUNT };
-	/* only in a range of its own are a layer's owners others on disk than inside */
+	/* only with an id range of its own do a layer's owners on disk differ from those inside */
 	size_t n = ARRAY_SIZE(ids) - (has_own_range(r) ? 0 : 1);
 
 	for (size_t i = 0; i < n; i++)
@@ -215,7 +218,7 @@ static const struct {
 	// clang-format on
 };
 
-/* What held for the sandbox that ran says more than what a probe could do. */
+/* The limits that held for the sandbox that ran count more than the probes. */
 static void report_limits(struct report *r)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
@@ -233,7 +236,7 @@ static void report_limits(struct report *r)
 	}
 }
 
-/* What keeps a writable layer within its size, from the best to the least. */
+/* What keeps a writable layer within its size, from the best way to the weakest. */
 static void report_sizes(struct report *r)
 {
 	const struct fact *quota = &r->facts.fact[FACT_PROJECT_QUOTA];
@@ -327,7 +330,7 @@ static void report_machine(const struct home *h)
 	}
 }
 
-/* Every part of the state is there and can be written. */
+/* Checks that every part of the state exists and can be written. */
 static void report_state(const struct home *h)
 {
 	for (size_t i = 0; places_names[i]; i++)
@@ -363,7 +366,7 @@ static void note_group(void *arg, const char *id, bool idle)
 		strv_add(list, id);
 }
 
-/* Control groups that nobody will remove, since the home of their sandbox is gone. */
+/* Finds control groups that nobody will remove, since the home of their sandbox is gone. */
 static void report_leftovers(struct report *r, const struct home *h)
 {
 	AUTO_SANDBOX_LIST all = { 0 };
@@ -404,7 +407,7 @@ int cmd_doctor(const struct args *a)
 	AUTO_HOME home = { .fd = -1 };
 	struct err e = { 0 };
 
-	/* opening makes a missing one: the one repair that needs nobody's consent */
+	/* opening makes a missing home: the one repair that needs no consent */
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
 		report_machine(home.path[0] ? &home : NULL);
 		ui_check(UI_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
@@ -417,7 +420,7 @@ int cmd_doctor(const struct args *a)
 	report_state(&home);
 	sandboxes = xasprintf("%s/sandboxes", home.path);
 	facts_probe(sandboxes, &r.facts);
-	/* what was refused once may have been put right: find out anew */
+	/* an operation that the kernel refused once may work now: forget that and find out anew */
 	if (home.served != HOME_SERVED_NOTHING &&
 	    home_set_served(&home, HOME_SERVED_NOTHING, &e) == 0)
 		home.served = HOME_SERVED_NOTHING;

@@ -47,7 +47,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
-/* The last one of a name holds: set one after the other, the first would forbid the second. */
+/* The last limit of a name wins. Setting one after the other would not work: the first could forbid
+ * the second. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;
@@ -156,7 +157,7 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 	return m->n_argv > 0;
 }
 
-/* "exit 137" alone tells nobody why. */
+/* The status 137 alone does not tell why. */
 static void report_memory(const struct home *h, const char *name)
 {
 	AUTO_RECORD record = RECORD_NONE;
@@ -172,7 +173,8 @@ static void report_memory(const struct home *h, const char *name)
 		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }
 
-/* The supervisor ended everything in the sandbox to keep its writable layer, or the host's disk. */
+/* The supervisor ended everything in the sandbox, because its writable layer or the host's disk
+ * became too full. */
 static void report_end(const struct home *h, const char *name, enum end_reason why)
 {
 	static const char until[] =

@@ -16,12 +16,12 @@ struct execution {
 /* Reads -e, -w, -u, -t, --timeout, --rlimit and the streams. Validates everything first. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
-/* The words to run: COMMAND, or what the spec says without one. False: nothing to run. */
+/* Chooses the words to run: COMMAND, or else what the spec says. False: nothing to run. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
-/* Runs it over C, with our terminal and our signals. */
+/* Runs the command over C, with our terminal and our signals. */
 MUST_USE int execution_run(struct execution *x, struct client *c, struct exec_result *ret,
 			   struct err *e);
-/* Prints what must be said about the end and returns the exit status. */
+/* Prints a message about the end where one is needed, and returns the exit status. */
 int execution_report(const struct execution *x, const struct home *h, const char *name,
 		     const struct exec_result *r);

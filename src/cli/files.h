@@ -1,5 +1,5 @@
-/* What files say about a new sandbox: the installation's config.json, and YAML named by --conf and
- * its relatives. The command line goes over all of it. */
+/* Reads what files say about a new sandbox: the installation's config.json, and YAML named by
+ * --conf and its relatives. The command line overrides both. */
 #pragma once
 
 #include "cli/args.h"
@@ -7,6 +7,6 @@
 #include "spec/conf.h"
 #include "spec/spec.h"
 
-/* S is freshly initialised, X zeroed and released by the caller in any case. */
+/* S is freshly initialised. X is zeroed; the caller releases it in any case. */
 MUST_USE int files_apply(const struct args *a, const struct home *h, struct spec *s,
 			 struct conf_extra *x, struct err *e);

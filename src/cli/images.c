@@ -1,6 +1,7 @@
 /*
- * Images are cordon-image's business: the commands below hand over their words and become it. Only
- * what `create` needs on its hot path is read here, straight from the store.
+ * The program cordon-image does the work on images: the commands below pass their options to it and
+ * execute it in their place. Only what `create` needs on its hot path is read here, straight from
+ * the store.
  */
 #include "cli/images.h"
 
@@ -83,7 +84,7 @@ static void add_words(struct strv *argv, const struct args *a, const char *home,
 		strv_add(argv, a->word.v[i]);
 }
 
-/* cordon-image draws its own progress; its error comes back as an object on a descriptor. */
+/* cordon-image draws its own progress. Its error comes back as a JSON object on a descriptor. */
 static int read_report(int fd, struct err *e)
 {
 	static char hint[256]; /* err.hint must outlive us; a command fails once */
@@ -165,7 +166,7 @@ int images_check_flat(const char *flag, const char *value, struct err *e)
 			   "cordon as root");
 }
 
-/* Pulls, and comes back. */
+/* Pulls in a child process and returns. */
 static int pull_first(const struct args *a, struct handover o, struct err *e)
 {
 	AUTO_HOME home = { .fd = -1 };
@@ -301,7 +302,7 @@ static char *guest_path(const char *s)
 	return path_normalise(absolute);
 }
 
-/* The command line was here first. */
+/* True if the command line set this label: the image's label does not replace it. */
 static bool has_label(const struct spec *s, const char *key)
 {
 	for (size_t i = 0; i < s->n_labels; i++)
@@ -310,7 +311,7 @@ static bool has_label(const struct spec *s, const char *key)
 	return false;
 }
 
-/* Registry images get a /tmp in memory unless something else is mounted there. */
+/* Gives registry images a /tmp in memory unless something else is mounted there. */
 static int add_default_tmp(struct spec *s, struct err *e)
 {
 	uint64_t size =
@@ -323,7 +324,7 @@ static int add_default_tmp(struct spec *s, struct err *e)
 	return spec_add_tmpfs(s, value, e);
 }
 
-/* What an image calls a volume is kept in the sandbox's own layer; its directory must be there, and
+/* An image's volume is kept in the sandbox's own layer. Its directory must exist, and image
  * builders do not always make it. */
 static int add_volumes(struct spec *s, const struct image_config *c, struct err *e)
 {

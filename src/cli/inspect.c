@@ -34,7 +34,7 @@ static const struct {
 	// clang-format on
 };
 
-/* NULL before the first start: nobody knows yet. */
+/* Returns NULL before the first start: then nothing is known yet. */
 static const char *limit_text(const struct record *r, size_t i)
 {
 	const char *text = (const char *)&r->state.enforced + limits[i].offset;
@@ -52,7 +52,7 @@ static uint64_t updated_ns(const struct record *r)
 	return r->state.updated_ns > r->updated_ns ? r->state.updated_ns : r->updated_ns;
 }
 
-/* Those that the next start of a live one brings. */
+/* Writes the changes that a live sandbox gets at its next start. */
 static void write_pending(struct json_writer *w, const struct changes *pending)
 {
 	json_begin_array(w);

@@ -16,7 +16,7 @@
 
 #define RECORD_FD 3 /* where cordon-logs expects the sandbox's directory */
 
-/* RFC 3339, or so long ago. */
+/* Reads an RFC 3339 time, or a duration before now. */
 static int parse_time(const char *flag, const char *s, uint64_t *ret_ns, struct err *e)
 {
 	uint64_t now = clock_real_ns(), ms;
@@ -62,8 +62,8 @@ static void add_sources(struct strv *argv, const struct args *a)
 		strv_add(argv, text);
 }
 
-/* What a command printed must not drive the caller's terminal: it could hide lines, retitle the window or
- * have the terminal answer. Into a pipe its colours go if they are asked for. */
+/* What a command printed must not drive the caller's terminal: it could hide lines, retitle the
+ * window or make the terminal answer. Colours go into a pipe only if the user asks for them. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");

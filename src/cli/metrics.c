@@ -155,7 +155,7 @@ static int by_memory(const void *a, const void *b)
 	return x != y ? (x < y ? 1 : -1) : by_name(a, b);
 }
 
-/* Replaces *ROWS, the ones before, by those of now. */
+/* Replaces *ROWS, the rows of the last tick, by those of now. */
 static int collect(const struct args *a, const struct home *h, struct rows *rows, struct err *e)
 {
 	const char *sort = args_str(a, "sort");
@@ -361,7 +361,7 @@ static void to_terminal(const char *s)
 	IGNORE(ui_write_stdout(&b)); /* decoration */
 }
 
-/* Sleeps. 0, or the signal that ended it, or -1 when our reader left. */
+/* Sleeps. Returns 0, the signal that ended the sleep, or -1 when the reader of our output left. */
 static int nap(int signals, uint64_t ms)
 {
 	uint64_t end = clock_mono_ns() + ms * NS_PER_MS;
@@ -408,7 +408,7 @@ static int go_on(const struct args *a, const struct home *h, struct rows *rows, 
 	}
 	if (watch)
 		to_terminal(SHOW_CURSOR);
-	/* the one that was watched has ended: so do we */
+	/* the sandbox that we watched has ended: end too */
 	if (e.code && e.code != ERR_NOT_RUNNING && e.code != ERR_NOT_FOUND)
 		return ui_error(&e);
 	return ended == SIGTERM ? 128 + SIGTERM : status;

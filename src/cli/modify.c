@@ -73,7 +73,8 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	return spec_validate(s, e);
 }
 
-/* A layer keeps what holds its size; what can be changed is the size, and a disk only grows. */
+/* A layer keeps the way in which its size is held. Only the size can change, and a disk only
+ * grows. */
 static int change_root_disk(const struct record *r, const struct args *a, struct spec *to,
 			    struct err *e)
 {
@@ -147,7 +148,8 @@ static int change_pairs(struct spec *s, const struct args *a, bool must_be_set, 
 	return 0;
 }
 
-/* FROM with what the line asks for. MUST_BE_SET: what is to be removed has to be there. */
+/* Makes a spec from FROM and the line's requests. MUST_BE_SET: a setting that is to be removed must
+ * exist. */
 static int change_spec(const struct home *h, const struct spec *from, const struct args *a,
 		       bool must_be_set, struct spec *to, struct err *e)
 {
@@ -171,8 +173,8 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	return network_change(a, to, e);
 }
 
-/* What is changed is what runs, unless the line speaks of the next start; other changes that wait for
- * that stay. */
+/* Changes the running configuration, unless the line speaks of the next start. Other changes that
+ * wait for the next start stay. */
 static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;
@@ -192,7 +194,7 @@ static int make_plan(struct plan *p, const struct args *a, const struct home *h,
 	return changes_between(&r->spec, &p->next, &p->changes, e);
 }
 
-/* A limit can change live only where a group of the kernel holds it. */
+/* A limit can change live only if a control group holds it. */
 static bool is_group(const char *how)
 {
 	return starts_with(how, "cgroup");
@@ -232,7 +234,7 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 	return can ? LIVE : NEEDS_RESTART;
 }
 
-/* What the supervisor must be told. */
+/* Says what the supervisor must be told. */
 static unsigned live_parts(const struct plan *p)
 {
 	static const unsigned parts[] = {
@@ -342,7 +344,7 @@ static int refuse(const struct plan *p, const struct args *a)
 
 /* --- doing it -------------------------------------------------------------------------------- */
 
-/* Nothing of a change that was refused stays. */
+/* Removes everything that a refused change has made. */
 static void drop_volumes(const struct home *h, const struct strv *made)
 {
 	struct err ignored;

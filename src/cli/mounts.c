@@ -38,8 +38,8 @@ int mounts_from_args(const struct args *a, struct spec *s, struct err *e)
 	return 0;
 }
 
-/* What the process engine cannot keep is not promised. Whether owners and quotas can be had depends
- * on who starts it: the supervisor says. */
+/* Refuses what the process engine cannot do. Whether owners and quotas are possible depends on the
+ * user who starts the sandbox: the supervisor decides. */
 static int check_promises(const struct spec_mount *m, struct err *e)
 {
 	if (m->quota_mib && m->kind == MOUNT_BIND) {
@@ -76,7 +76,7 @@ static int check_raw(const char *what, const char *path, const char *format, str
 
 /* --- our own state --------------------------------------------------------------------------- */
 
-/* What the machine has mounted, and where in it our own state lies. */
+/* The mounts of this machine, and where our own state lies in them. */
 struct view {
 	struct mounts mounts;
 	struct strv place;      /* paths … */
@@ -113,7 +113,7 @@ static void note(void *arg, const char *below)
 	*(bool *)arg = true;
 }
 
-/* The part of our state that PATH lies in, or that it SHOWS where that is asked too; or NULL. */
+/* Returns the part of our state that PATH lies in, or that PATH shows if SHOWS is set; or NULL. */
 static int find_state(const struct view *v, const char *path, const struct identity *id, bool shows,
 		      const char **ret, struct err *e)
 {
@@ -136,7 +136,8 @@ static int find_state(const struct view *v, const char *path, const struct ident
 	return r;
 }
 
-/* A path of the host's that the sandbox will write to is not ours. The start looks again. */
+/* Refuses a path that the sandbox will write to if it is part of our state. The start checks
+ * again. */
 static int check_not_ours(const struct view *v, const char *path, const struct identity *id,
 			  const char *what, struct err *e)
 {
@@ -149,7 +150,7 @@ static int check_not_ours(const struct view *v, const char *path, const struct i
 	return 0;
 }
 
-/* A root directory is used in place: it must not be the host's, nor hold our own state. */
+/* A root directory is used in place. It must not be the host's root, nor contain our own state. */
 static int check_root_dir(const struct spec_image *i, const struct view *v, const char *word,
 			  struct err *e)
 {
@@ -274,7 +275,7 @@ int mounts_expect(const struct args *a, struct spec *s, struct err *e)
 
 /* --- changes --------------------------------------------------------------------------------- */
 
-/* Takes *M. */
+/* Takes over *M. */
 static int put(struct spec *s, struct spec_mount *m, struct err *e)
 {
 	size_t i = 0;

@@ -7,7 +7,7 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* Adds those of the options. */
+/* Adds the mounts of the options. */
 MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *e);
 /* Which objects the paths of S are to be: --identity, which 'install' writes into its scripts. */
 MUST_USE int mounts_expect(const struct args *a, struct spec *s, struct err *e);

@@ -48,7 +48,7 @@ static struct policy_options options_from_args(const struct args *a)
 	return o;
 }
 
-/* What files said, where no option said otherwise. */
+/* Applies the settings of files where no option overrides them. */
 static void add_conf(struct policy_options *o, const struct conf_extra *x)
 {
 	bool said = o->net.n || o->no_net || o->net_default || o->net_default_egress ||
@@ -143,7 +143,7 @@ int network_from_args(const struct args *a, const struct conf_extra *x, struct s
 
 /* --- what a sandbox has ----------------------------------------------------------------------- */
 
-/* P is initialised here. A record from before there were networks has none of it: the defaults. */
+/* Initialises P. A record from before networks existed gets the defaults. */
 static int policy_of(const struct spec *s, struct policy *p, struct err *e)
 {
 	static const struct policy_options none;

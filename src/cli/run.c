@@ -31,7 +31,8 @@ struct job {
 	struct exec_result result;
 };
 
-/* A boot that failed is the better story than the connection it broke. True: a second one has not. */
+/* Prefers the reason why the boot failed over "connection lost". Returns true if a second launch
+ * succeeded. */
 static bool explain(struct job *j, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
@@ -60,7 +61,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 	return 0;
 }
 
-/* The supervisor may have something to say of it: limits that hold in part, files of root's. */
+/* True if the supervisor may warn about S: limits that hold only in part, files that belong to root. */
 static bool may_warn(const struct spec *s)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -71,7 +72,7 @@ static bool may_warn(const struct spec *s)
 
 static int run_new(struct job *j, struct err *e)
 {
-	/* for what must be there before the command: files, and ports that may be taken */
+	/* wait for the work before the command: files to copy, and ports that may be taken */
 	bool waits =
 		j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches || j->spec.n_ports;
 
@@ -84,7 +85,7 @@ static int run_new(struct job *j, struct err *e)
 	return execute(j, j->spec.name, e);
 }
 
-/* The name of the first option that only a new sandbox would heed, or NULL. */
+/* Returns the name of the first option that has a meaning only for a new sandbox, or NULL. */
 static const char *ignored_option(const struct args *a)
 {
 	static const struct opt_set sets[] = { CREATION_SETS, { NULL, NULL } };
@@ -97,7 +98,7 @@ static const char *ignored_option(const struct args *a)
 	return NULL;
 }
 
-/* Is the IMAGE that was given another one than the sandbox has? */
+/* Returns whether the given IMAGE differs from the sandbox's. */
 static bool other_image(const struct args *a, const struct spec *has)
 {
 	const char *word = a->word.n ? a->word.v[0] : NULL;
@@ -125,7 +126,7 @@ static bool other_image(const struct args *a, const struct spec *has)
 	return !same;
 }
 
-/* The name exists: use what is there; creation options have no say. */
+/* The name exists: use that sandbox; creation options have no effect. */
 static int run_existing(struct job *j, struct err *e)
 {
 	const struct record *r = &j->record;
@@ -182,7 +183,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	return exists ? run_existing(j, e) : run_new(j, e);
 }
 
-/* What we started ends with us; an ephemeral one is out of sight before we return. */
+/* Ends a sandbox that we started. An ephemeral one is hidden before we return. */
 static void finish(struct job *j, const char *name)
 {
 	struct err ignored;

@@ -1,5 +1,5 @@
-/* `cordon update` and `downgrade`: programs do not replace themselves here, packages do. And what
- * undoes an installation: its state. */
+/* `cordon update` and `downgrade`: they refer to the package manager, because our programs do not
+ * replace themselves. `uninstall` removes the state of an installation. */
 #include "cli/commands.h"
 
 #include <errno.h>

@@ -34,7 +34,7 @@ bool ui_colour(int fd)
 	return !(no && *no) && isatty(fd) == 1;
 }
 
-/* A reader that went away must not kill us by signal: what we were doing still has to end well. */
+/* If the reader of our output leaves, no signal must kill us: our work still has to end well. */
 static int write_fd(int fd, const struct buf *b)
 {
 	if (b->n == 0)
@@ -63,7 +63,7 @@ int ui_write_name(const char *name)
 	return ui_write_stdout(&b);
 }
 
-/* S with its first line after what is already in OUT, and every further one as a detail. */
+/* Adds the first line of S to OUT, and every further line as a detail. */
 static void add_lines(struct buf *out, const char *s)
 {
 	struct str rest = str_of(s);

@@ -13,7 +13,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* -q: from now on no warnings, no progress, no ✓ lines. Errors stay; what hides those decides. */
+/* -q: no warnings, no progress, no ✓ lines from now on. Errors stay, unless the command hides
+ * them. */
 void ui_set_quiet(bool quiet);
 
 /* "error: TEXT" and "  → hint" lines. Returns the exit status that belongs to the code. */
@@ -32,8 +33,8 @@ void ui_check(enum ui_mark mark, const char *check, const char *fmt, ...) PRINTF
 /* "  → TEXT" */
 void ui_hint(const char *text);
 
-/* A spinner with elapsed time on a TTY, nothing elsewhere; leaves no trace. QUIET disables it.
- * Nothing runs by itself: whoever waits calls ui_spin_tick() every UI_SPIN_MS while s->on. */
+/* A spinner with elapsed time on a TTY, nothing elsewhere; it leaves no trace. QUIET disables it.
+ * It has no timer: a caller that waits calls ui_spin_tick() every UI_SPIN_MS while s->on. */
 #define UI_SPIN_MS 100
 struct ui_spin {
 	bool on;
