@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/fdpass.h"
 #include "base/log.h"
+#include "state/record_config.h"
 #include "supervisor/neutral.h"
 #include "supervisor/supervisor.h"
 

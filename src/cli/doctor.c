@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/ui.h"
 #include "client/call.h"
+#include "client/control.h"
 #include "client/exec.h"
 #include "client/launch.h"
 #include "client/sandbox.h"
@@ -80,7 +81,7 @@ static void prove(const struct home *h, struct proof *p)
 			p->limits = r.state.enforced;
 			p->served = strcmp(r.state.root, ROOT_SERVED) == 0;
 		}
-		IGNORE(record_retire(h, s.name)); /* out of sight now; its supervisor deletes it */
+		control_hide(h, s.name);
 	}
 	launch_done(&l); /* lets go of the leash, which ends it */
 	spec_done(&s);

@@ -196,7 +196,7 @@ static void finish(struct job *j, const char *name)
 		return;
 	}
 	if (j->spec.ephemeral)
-		IGNORE(record_retire(&j->home, name)); /* its supervisor does it too */
+		control_hide(&j->home, name);
 	else
 		IGNORE(control_stop(&j->home, name, CONTROL_GRACE_DEFAULT, &ignored));
 }

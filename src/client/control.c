@@ -20,6 +20,9 @@
 #include "client/program.h"
 #include "client/usage.h"
 #include "state/record.h"
+#include "state/record_config.h"
+#include "state/record_lock.h"
+#include "state/removal.h"
 #include "wire/message.h"
 
 #define SUPERVISOR "cordon-supervisor"
@@ -403,6 +406,11 @@ int control_claim(const struct home *h, const struct spec *s, int *ret_dir, int 
 		return r;
 	control_bury(h, s->name); /* unless another command did */
 	return record_create(h, s, ret_dir, ret_lock, e);
+}
+
+void control_hide(const struct home *h, const char *name)
+{
+	IGNORE(record_retire(h, name)); /* then its supervisor is the first to do so */
 }
 
 int control_remove(const struct home *h, const char *name, bool force, struct err *e)

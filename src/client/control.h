@@ -34,6 +34,9 @@ MUST_USE int control_claim(const struct home *h, const struct spec *s, int *ret_
 			   struct err *e);
 /* Deletes NAME if it is what a killed create left; true when it is gone by that. */
 bool control_bury(const struct home *h, const char *name);
+/* Takes an ephemeral sandbox that is about to end out of all lists. Its supervisor does the same, a little later,
+ * and deletes it. */
+void control_hide(const struct home *h, const char *name);
 /* Deletes a stopped sandbox. FORCE stops it first. */
 MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);
 /* Removes what dead commands left. */

@@ -21,6 +21,8 @@
 #include "client/volumes.h"
 #include "state/execlog.h"
 #include "state/record.h"
+#include "state/record_config.h"
+#include "state/removal.h"
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "client/control.h"
+#include "state/record_list.h"
 
 int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err *e)
 {

@@ -23,6 +23,7 @@
 #include "logs/lines.h"
 #include "state/boot_error.h"
 #include "state/record.h"
+#include "state/record_lock.h"
 
 #define FLUSH_BYTES (256u << 10)
 #define OUT_MAX_BYTES (16u << 20) /* a record in text with all its prefixes, and what waits */

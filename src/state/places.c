@@ -18,6 +18,9 @@
 #include "base/compat.h"
 #include "base/io.h"
 #include "state/record.h"
+#include "state/record_config.h"
+#include "state/record_list.h"
+#include "state/record_lock.h"
 
 #define MARKER HOME_PLACE_MARK
 #define MARKER_HEAD "cordon place, format 1\n"

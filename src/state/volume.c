@@ -21,6 +21,8 @@
 #include "base/json.h"
 #include "state/quota.h"
 #include "state/record.h"
+#include "state/record_config.h"
+#include "state/record_list.h"
 
 #define VOLUME_FILE_MAX_BYTES 65536u
 #define DEPTH_MAX 256u /* of what volume_used_bytes() counts; deeper is not worth the descriptors */

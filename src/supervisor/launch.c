@@ -30,6 +30,7 @@
 #include "state/places.h"
 #include "state/quota.h"
 #include "state/range.h"
+#include "state/record_lock.h"
 #include "state/volume.h"
 #include "supervisor/disk.h"
 #include "supervisor/hidden.h"

@@ -13,6 +13,7 @@
 #include "base/erase.h"
 #include "image/store.h"
 #include "state/quota.h"
+#include "state/removal.h"
 #include "supervisor/disk.h"
 #include "supervisor/sentry.h"
 #include "supervisor/source.h"

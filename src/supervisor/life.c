@@ -25,6 +25,7 @@
 #include "process/server.h"
 #include "spec/grammar.h"
 #include "state/boot_error.h"
+#include "state/removal.h"
 #include "supervisor/confine.h"
 #include "supervisor/disk.h"
 #include "supervisor/layer.h"

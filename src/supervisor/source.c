@@ -1,6 +1,7 @@
 #include "supervisor/source.h"
 
 #include "base/cleanup.h"
+#include "state/record_config.h"
 
 int source_open(const char *what, const char *path, struct identity *id, const char *hint,
 		int *ret_fd, struct err *e)

@@ -13,6 +13,8 @@
 #include "base/cleanup.h"
 #include "base/erase.h"
 #include "state/places.h"
+#include "state/record_config.h"
+#include "state/removal.h"
 #include "state/volume.h"
 #include "supervisor/supervisor.h"
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "state/record_config.h"
 #include "supervisor/supervisor.h"
 
 #define MIB (1ull << 20)

@@ -1,0 +1,26 @@
+/*
+ * config.json and active.json of a record: what the sandbox was asked to be. Create and modify write the files
+ * and replace them atomically.
+ *
+ * config.json is what the next start takes. active.json is there while a live sandbox runs with another
+ * configuration; a start removes it. The functions take the directory of the record.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct record;
+struct spec;
+
+MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
+MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e);
+/* Writes config.json of a record that nobody can see yet: there is no file to be replaced. */
+MUST_USE int record_write_first_config(int dir, const struct spec *s, struct err *e);
+/* One writer of the configuration at a time; the descriptor holds the lock. */
+MUST_USE int record_lock_config(int dir, int *ret_fd, struct err *e);
+/* S NULL removes active.json. */
+MUST_USE int record_write_active(int dir, const struct spec *s, struct err *e);
+/* Success where there is no active.json. */
+MUST_USE int record_read_active(int dir, struct record *ret, struct err *e);

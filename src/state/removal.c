@@ -1,0 +1,146 @@
+#include "state/removal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/erase.h"
+#include "state/quota.h"
+#include "state/range.h"
+#include "state/record.h"
+#include "state/record_config.h"
+#include "state/record_lock.h"
+
+static void retired_path(const char *name, char *out, size_t n)
+{
+	char id[HOME_ID_BYTES];
+
+	home_socket_id(name, id);
+	snprintf(out, n, RECORD_FOLDER ".gone-%s", id);
+}
+
+bool record_is_retired(const struct home *h, const char *name, int dir)
+{
+	AUTO_FREE char *path = xasprintf(RECORD_FOLDER "%s", name);
+	struct stat a, b;
+
+	return fstat(dir, &a) < 0 || fstatat(h->fd, path, &b, AT_SYMLINK_NOFOLLOW) < 0 ||
+	       a.st_ino != b.st_ino || a.st_dev != b.st_dev;
+}
+
+int record_retire(const struct home *h, const char *name)
+{
+	AUTO_FREE char *path = xasprintf(RECORD_FOLDER "%s", name);
+	char gone[64];
+	int r;
+
+	retired_path(name, gone, sizeof(gone));
+	r = renameat(h->fd, path, h->fd, gone);
+	if (r < 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
+		/* an earlier one of this name is still being deleted: make way */
+		char other[RECORD_PATH_BYTES];
+
+		record_temporary_path(other, "gone");
+		r = renameat(h->fd, path, h->fd, other); /* the sweep deletes it */
+	}
+	return r < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* The quota of the layer goes first: nothing leads to it once the record is gone. A confined supervisor may not
+ * lift the quota. It frees the space only, and the next command does the rest. */
+static int erase_record(int dirfd, const char *path)
+{
+	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);
+	AUTO_FREE char *layer = xasprintf("%s/layers/0", path);
+	AUTO_FREE char *upper = xasprintf("%s/upper", layer);
+
+	if (faccessat(dirfd, mark, F_OK, 0) < 0 || quota_forget(dirfd, layer))
+		return erase_tree(dirfd, path);
+	IGNORE(erase_tree(dirfd, upper)); /* as much as goes */
+	return -EPERM;
+}
+
+int record_erase(const struct home *h, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", h->path, name);
+	/* O_PATH: a confined supervisor cannot list the directory */
+	AUTO_FD all = openat(h->fd, "sandboxes", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char gone[64];
+	int r;
+
+	retired_path(name, gone, sizeof(gone));
+	range_release(path);
+	r = all < 0 ? -errno : erase_record(all, gone + strlen(RECORD_FOLDER));
+	if (r == -EACCES || r == -EPERM)
+		return err_set(e, ERR_DENIED, "files of sandbox '%s' belong to its uid range",
+			       name);
+	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
+}
+
+/* Removes what is left of a retired record outside of it. Its supervisor may have been killed on the way out, and
+ * then sockets, a claimed range of ids and more are found by the name of the sandbox. A new sandbox may have that
+ * name by now: the lock of the directory keeps it from appearing while we look. False: try again next time. */
+static bool bury_retired(const struct home *h, int sandboxes, int dir, const char *entry,
+			 record_reap *reap)
+{
+	AUTO_RECORD r = RECORD_NONE;
+	struct err e;
+
+	if (!reap || record_read_config(dir, &r, &e) < 0 || !r.spec.name)
+		return true; /* its deletion had begun, and before that this was done */
+	if (flock(sandboxes, LOCK_EX | LOCK_NB) < 0)
+		return false;
+	if (faccessat(sandboxes, r.spec.name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {
+		AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", h->path, r.spec.name);
+
+		reap(h, entry);
+		home_unlink_sockets(h, r.spec.name);
+		range_release(path);
+	}
+	IGNORE(flock(sandboxes, LOCK_UN)); /* it is ours */
+	return true;
+}
+
+bool record_sweep(const struct home *h, record_reap *reap)
+{
+	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	struct dirent *entry;
+	bool enough = true;
+
+	while (d && (entry = readdir(d))) {
+		bool is_new = starts_with(entry->d_name, ".new-");
+		AUTO_FD one = -1;
+
+		if (!is_new && !starts_with(entry->d_name, ".gone-"))
+			continue;
+		if (is_new && flock(fd, LOCK_EX | LOCK_NB) < 0)
+			continue; /* it may be in the making: next time */
+		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (one >= 0 && record_is_live(one) == 0 &&
+		    (is_new || bury_retired(h, fd, one, entry->d_name, reap))) {
+			int r = erase_record(fd, entry->d_name); /* or next time */
+
+			enough &= r != -EACCES && r != -EPERM;
+		}
+		if (is_new)
+			IGNORE(flock(fd, LOCK_UN)); /* it is ours */
+	}
+	if (d)
+		closedir(d);
+	return enough;
+}
+
+bool record_is_unborn(int dir)
+{
+	struct state now;
+	int r = state_read(dir, &now);
+
+	return (r == 0 || r == -ENOENT) && !now.booted_once;
+}
