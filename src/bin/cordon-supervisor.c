@@ -45,8 +45,12 @@ static bool get_record(struct supervisor *s)
 	r = state_read(s->record_dir, &s->record.state);
 	if (r == 0 || r == -ENOENT || r == -EINVAL)
 		return true;
-	/* absent at the first start; but who cannot read it must not take it for that */
-	log_line(LOG_ERROR, "read 'state.json': %s", strerror(-r));
+	/* At the first start there is none. One that cannot be read must not be taken for that: the state would be
+	 * lost. */
+	if (r == -ENOTSUP)
+		log_line(LOG_ERROR, "this sandbox was last run by a newer cordon");
+	else
+		log_line(LOG_ERROR, "read 'state.json': %s", strerror(-r));
 	return false;
 }
 

@@ -143,6 +143,9 @@ static int look(const char *name, struct record *r, struct err *e)
 		live = record_is_live(r->dir);
 	if (live < 0)
 		return err_sys(e, -live, "look at the lock of sandbox '%s'", name);
+	if (known == -ENOTSUP)
+		return err_set(e, ERR_UNSUPPORTED, "sandbox '%s' was last run by a newer cordon",
+			       name);
 	if (known < 0 && known != -ENOENT && known != -EINVAL)
 		return err_sys(e, -known, "read the state of sandbox '%s'", name);
 	r->status = reconcile(live > 0, &r->state);

@@ -88,7 +88,7 @@ static int read_spec(int dir, const char *file, struct spec *ret, uint64_t *ret_
 		return err_sys(e, -r, "read '%s'", file);
 	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
 		return err_wrap(e, "'%s'", file);
-	if (json_get_int(json_root(doc), "format", 0) > RECORD_FORMAT)
+	if (format_is_newer(json_root(doc), RECORD_FORMAT))
 		return err_set(e, ERR_UNSUPPORTED, "this sandbox was made by a newer cordon");
 	*ret_created = (uint64_t)json_get_int(json_root(doc), "created_ns", 0);
 	*ret_updated = (uint64_t)json_get_int(json_root(doc), "updated_ns", 0);

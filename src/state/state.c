@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "state/format.h"
 
 #define STATE_FILE "state.json"
@@ -56,59 +57,134 @@ static void state_init(struct state *s)
 	*s = (struct state){ .status = STATUS_CREATED, .uid_base = -1 };
 }
 
-static void copy_text(char *to, size_t n, const struct json_value *v, const char *key)
+/* The members of state.json, as they are written. */
+struct state_json {
+	const char *status, *stop_reason, *root;
+	bool booted_once;
+	int64_t boots, supervisor, started_ns, updated_ns, wire, uid_base;
+	const struct json_value *host_ports, *limits;
+};
+/* All are optional: older versions of this format did not write all of them. */
+static const struct json_field state_fields[] = {
+	FIELD_STR(struct state_json, status, JSON_OPTIONAL),
+	FIELD_STR(struct state_json, stop_reason, JSON_OPTIONAL),
+	FIELD_STR(struct state_json, root, JSON_OPTIONAL),
+	FIELD_BOOL(struct state_json, booted_once, JSON_OPTIONAL),
+	FIELD_INT(struct state_json, boots, JSON_OPTIONAL, 0, INT64_MAX),
+	FIELD_INT(struct state_json, supervisor, JSON_OPTIONAL, 0, INT32_MAX),
+	FIELD_INT(struct state_json, started_ns, JSON_OPTIONAL, 0, INT64_MAX),
+	FIELD_INT(struct state_json, updated_ns, JSON_OPTIONAL, 0, INT64_MAX),
+	FIELD_INT(struct state_json, wire, JSON_OPTIONAL, 0, UINT32_MAX),
+	FIELD_INT(struct state_json, uid_base, JSON_OPTIONAL, -1, UINT32_MAX),
+	FIELD_VALUE(struct state_json, host_ports, JSON_OPTIONAL),
+	FIELD_VALUE(struct state_json, limits, JSON_OPTIONAL),
+};
+
+struct limits_json {
+	const char *memory, *cpus, *pids, *root_disk, *volumes, *ids;
+};
+static const struct json_field limits_fields[] = {
+	FIELD_STR(struct limits_json, memory, JSON_OPTIONAL),
+	FIELD_STR(struct limits_json, cpus, JSON_OPTIONAL),
+	FIELD_STR(struct limits_json, pids, JSON_OPTIONAL),
+	FIELD_STR(struct limits_json, root_disk, JSON_OPTIONAL),
+	FIELD_STR(struct limits_json, volumes, JSON_OPTIONAL),
+	FIELD_STR(struct limits_json, ids, JSON_OPTIONAL),
+};
+
+#define COPY_TEXT(to, from) snprintf(to, sizeof(to), "%s", (from) ? (from) : "")
+
+static int decode_status(const char *name, enum status *ret, struct err *e)
 {
-	snprintf(to, n, "%s", json_get_str(v, key, ""));
+	for (unsigned i = 0; name && i < STATUS_COUNT; i++)
+		if (strcmp(name, status_names[i]) == 0) {
+			*ret = (enum status)i;
+			return 0;
+		}
+	return name ? err_set(e, ERR_INVALID, "status: '%s' is none", name) : 0;
 }
 
-static void read_ports(const struct json_value *v, struct state *ret)
+static int decode_limits(const struct json_value *v, struct enforcement *ret, struct err *e)
 {
-	for (size_t i = 0; v && v->type == JSON_ARRAY && i < v->array.n && i < STATE_PORTS_MAX; i++)
-		if (v->array.item[i].type == JSON_INT)
-			ret->host_port[ret->n_ports++] = (uint16_t)v->array.item[i].integer;
+	struct limits_json in = { 0 };
+
+	if (v &&
+	    json_decode(v, "limits", limits_fields, ARRAY_SIZE(limits_fields), false, &in, e) < 0)
+		return -1;
+	COPY_TEXT(ret->memory, in.memory);
+	COPY_TEXT(ret->cpus, in.cpus);
+	COPY_TEXT(ret->pids, in.pids);
+	COPY_TEXT(ret->root_disk, in.root_disk);
+	COPY_TEXT(ret->volumes, in.volumes);
+	COPY_TEXT(ret->ids, in.ids);
+	return 0;
+}
+
+static int decode_ports(const struct json_value *v, struct state *ret, struct err *e)
+{
+	if (v && (v->type != JSON_ARRAY || v->array.n > STATE_PORTS_MAX))
+		return err_set(e, ERR_INVALID, "host_ports: expected an array of at most %u",
+			       STATE_PORTS_MAX);
+	for (size_t i = 0; v && i < v->array.n; i++) {
+		const struct json_value *port = &v->array.item[i];
+
+		if (port->type != JSON_INT || port->integer < 0 || port->integer > UINT16_MAX)
+			return err_set(e, ERR_INVALID, "host_ports: expected ports");
+		ret->host_port[ret->n_ports++] = (uint16_t)port->integer;
+	}
+	return 0;
+}
+
+static int decode(const struct json_value *v, struct state *ret, struct err *e)
+{
+	struct state_json in = { .uid_base = -1 };
+
+	if (json_decode(v, "", state_fields, ARRAY_SIZE(state_fields), false, &in, e) < 0 ||
+	    decode_status(in.status, &ret->status, e) < 0 ||
+	    decode_limits(in.limits, &ret->enforced, e) < 0 ||
+	    decode_ports(in.host_ports, ret, e) < 0)
+		return -1;
+	COPY_TEXT(ret->stop_reason, in.stop_reason);
+	COPY_TEXT(ret->root, in.root);
+	ret->booted_once = in.booted_once;
+	ret->boots = (uint64_t)in.boots;
+	ret->supervisor = (pid_t)in.supervisor;
+	ret->started_ns = (uint64_t)in.started_ns;
+	ret->updated_ns = (uint64_t)in.updated_ns;
+	ret->wire = (uint32_t)in.wire;
+	ret->uid_base = in.uid_base;
+	return 0;
+}
+
+/* The file is there, so somebody was told of the sandbox; more of it is not known. */
+static void know_only_that_it_ran(struct state *ret)
+{
+	state_init(ret);
+	ret->booted_once = true;
+	ret->boots = 1;
 }
 
 int state_read(int dir, struct state *ret)
 {
 	AUTO_BUF b = BUF_INIT(FILE_MAX_BYTES);
 	AUTO_JSON doc = NULL;
-	const struct json_value *v, *limits;
-	struct err ignored;
-	const char *status;
+	struct err why;
 	int r = io_read_file(dir, STATE_FILE, &b);
 
 	state_init(ret);
 	if (r < 0)
 		return r;
-	if (json_parse(buf_str(&b), b.n, &doc, &ignored) < 0) {
-		/* torn by a power cut. It was written, so somebody was told of the sandbox */
-		ret->booted_once = true;
-		ret->boots = 1;
-		return -EINVAL;
+	r = -EINVAL; /* as after a power cut */
+	if (json_parse(buf_str(&b), b.n, &doc, &why) == 0) {
+		if (format_is_newer(json_root(doc), RECORD_FORMAT))
+			r = -ENOTSUP;
+		else if (decode(json_root(doc), ret, &why) == 0)
+			return 0;
+		else
+			log_line(LOG_DEBUG, "'" STATE_FILE "' is damaged: %s", why.msg);
 	}
-	v = json_root(doc);
-	status = json_get_str(v, "status", "");
-	for (unsigned i = 0; i < STATUS_COUNT; i++)
-		if (strcmp(status, status_names[i]) == 0)
-			ret->status = (enum status)i;
-	ret->booted_once = json_get_bool(v, "booted_once", false);
-	ret->boots = (uint64_t)json_get_int(v, "boots", 0);
-	ret->supervisor = (pid_t)json_get_int(v, "supervisor", 0);
-	ret->started_ns = (uint64_t)json_get_int(v, "started_ns", 0);
-	ret->updated_ns = (uint64_t)json_get_int(v, "updated_ns", 0);
-	ret->wire = (uint32_t)json_get_int(v, "wire", 0);
-	ret->uid_base = json_get_int(v, "uid_base", -1);
-	copy_text(ret->stop_reason, sizeof(ret->stop_reason), v, "stop_reason");
-	read_ports(json_get(v, "host_ports"), ret);
-	limits = json_get(v, "limits");
-	copy_text(ret->enforced.memory, sizeof(ret->enforced.memory), limits, "memory");
-	copy_text(ret->enforced.cpus, sizeof(ret->enforced.cpus), limits, "cpus");
-	copy_text(ret->enforced.pids, sizeof(ret->enforced.pids), limits, "pids");
-	copy_text(ret->enforced.root_disk, sizeof(ret->enforced.root_disk), limits, "root_disk");
-	copy_text(ret->enforced.volumes, sizeof(ret->enforced.volumes), limits, "volumes");
-	copy_text(ret->enforced.ids, sizeof(ret->enforced.ids), limits, "ids");
-	copy_text(ret->root, sizeof(ret->root), v, "root");
-	return 0;
+	know_only_that_it_ran(ret);
+	return r;
 }
 
 int state_write(int dir, const struct state *s, struct err *e)

@@ -19,6 +19,7 @@
 #include "base/erase.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "state/format.h"
 #include "state/quota.h"
 #include "state/record.h"
 #include "state/record_config.h"
@@ -204,7 +205,7 @@ int volume_load(const struct home *h, const char *name, struct volume *ret, stru
 	if (json_parse(buf_str(&b), b.n, &doc, e) < 0)
 		return err_wrap(e, "volume '%s'", name);
 	v = json_root(doc);
-	if (json_get_int(v, "format", 0) > VOLUME_FORMAT)
+	if (format_is_newer(v, VOLUME_FORMAT))
 		return err_set(e, ERR_UNSUPPORTED, "volume '%s' was made by a newer cordon", name);
 	ret->kind = strcmp(json_get_str(v, "kind", "dir"), "disk") == 0 ? VOLUME_DISK : VOLUME_DIR;
 	ret->created_ns = (uint64_t)json_get_int(v, "created_ns", 0);

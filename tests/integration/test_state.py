@@ -3,6 +3,7 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import resource
 import shutil
@@ -757,6 +758,26 @@ class Foreign(CordonTest):
         self.assertEqual(box.status(), "Crashed")
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("cat /root/f"), "kept")
+
+    def test_the_state_of_a_newer_cordon_is_refused_and_kept(self):
+        box = self.create()
+        box.stop()
+        path = os.path.join(self.records(box), "state.json")
+        with open(path) as handle:
+            old = handle.read()
+        new = json.dumps({**json.loads(old), "format": 2, "status": ["another", "type"]})
+        with open(path, "w") as handle:
+            handle.write(new)
+        for command in (("start", box.name), ("exec", box.name, "--", "true"), ("inspect", box.name)):
+            got = self.cordon(*command)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn(f"sandbox '{box.name}' was last run by a newer cordon", got.errtext)
+        with open(path) as handle:
+            self.assertEqual(handle.read(), new)
+        with open(path, "w") as handle:
+            handle.write(old)
+        self.assertEqual(box.start().code, 0)
+    test_the_state_of_a_newer_cordon_is_refused_and_kept.modes = ("root", "user")
 
     def test_whoever_cannot_look_touches_nothing(self):
         """A command that runs out of descriptors takes no live sandbox for a leftover."""
