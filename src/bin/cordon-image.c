@@ -1,6 +1,6 @@
 /*
- * cordon-image: pull, load, save and look after images. Called by `cordon`, which has parsed and
- * checked the user's command line; the one here is small and strict on purpose.
+ * cordon-image pulls, loads, saves and manages images. Only `cordon` calls it and has checked the
+ * user's command line before, so the command line here is small and strict.
  */
 #include <limits.h>
 #include <linux/capability.h>
@@ -23,8 +23,9 @@
 #include "store/say.h"
 #include "store/worker.h"
 
-/* Root's keeps what gives files of layers their owners and modes (its workers inherit no more). An
- * ordinary user's has nothing to give up, and needs the set-user-id newuidmap for its workers. */
+/* Root's process keeps the capabilities that set owners and modes of files in layers; its workers
+ * inherit no others. An ordinary user's process has nothing to give up, and its workers need the
+ * set-user-id program newuidmap. */
 static int drop_capabilities(bool mounts, struct err *e)
 {
 	uint64_t keep = CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |
@@ -36,7 +37,7 @@ static int drop_capabilities(bool mounts, struct err *e)
 	return geteuid() != 0 ? 0 : confine_capabilities(keep, e);
 }
 
-/* It mounts a disk that it has just made, and speaks to no network. */
+/* flatten mounts a disk that it has just made, and uses no network. */
 static bool is_flatten(int argc, char **argv)
 {
 	return argc > 1 && strcmp(argv[1], "flatten") == 0;
@@ -80,7 +81,7 @@ static int dispatch(const struct options *all, struct err *e)
 	return err_set(e, ERR_USAGE, "cordon-image: no command '%s'", name);
 }
 
-/* Whoever waits for our report, or -1. */
+/* The descriptor on which the caller waits for our report, or -1. */
 static int report_fd(const struct options *o)
 {
 	uint64_t fd;
@@ -88,7 +89,7 @@ static int report_fd(const struct options *o)
 	return o->report_fd && parse_u64(o->report_fd, 0, INT_MAX, &fd) == 0 ? (int)fd : -1;
 }
 
-/* What is fetched for a command that is killed meanwhile is for nobody. */
+/* If the caller is killed, nobody needs what we fetch: end with it. */
 static void end_with_caller(const struct options *o)
 {
 	struct pollfd p = { .fd = report_fd(o) };
@@ -97,10 +98,10 @@ static void end_with_caller(const struct options *o)
 		return;
 	IGNORE(prctl(PR_SET_PDEATHSIG, SIGTERM)); /* cannot fail */
 	if (poll(&p, 1, 0) > 0 && p.revents & POLLERR)
-		exit(1); /* it was faster */
+		exit(1); /* the caller died before prctl() */
 }
 
-/* The caller shows it, with what only it knows. */
+/* Gives the error to the caller, which shows it to the user and may add to it. */
 static int report(const struct options *o, const struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(8192);

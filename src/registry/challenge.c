@@ -16,7 +16,8 @@ static void skip(const char **p, const char *set)
 	*p += strspn(*p, set);
 }
 
-/* A token, or a quoted string with its backslashes resolved. -EINVAL when too long or unended. */
+/* Reads a token, or a quoted string with its backslashes resolved. Returns -EINVAL when the value
+ * is too long or its closing quote is missing. */
 static int read_value(const char **p, char out[CHALLENGE_FIELD_BYTES])
 {
 	bool quoted = **p == '"';
@@ -48,7 +49,8 @@ static char *field_of(struct challenge *c, struct str name)
 	return NULL;
 }
 
-/* Parameters up to the end or to the next scheme, which is a word without '='. */
+/* Reads parameters up to the end of the header or up to the next scheme, which is a word without
+ * '='. */
 static int read_parameters(const char **p, struct challenge *c)
 {
 	for (;;) {

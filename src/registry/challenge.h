@@ -1,21 +1,23 @@
 /*
- * What a registry asks for when it says 401: the value of WWW-Authenticate.
- * A server's text: bounded and fuzzed.
+ * The WWW-Authenticate header of a registry's 401 answer: it says how the client must log in. The
+ * server wrote the text, so every field is bounded and the parser is fuzzed.
  */
 #pragma once
 
 #include "base/err.h"
 
-#define CHALLENGE_FIELD_BYTES 1024 /* realm, service and scope; the longest seen have 150 */
+/* of realm, service and scope each; the longest seen have 150 */
+#define CHALLENGE_FIELD_BYTES 1024
 
 enum challenge_kind { CHALLENGE_BASIC, CHALLENGE_BEARER };
 
 struct challenge {
 	enum challenge_kind kind;
-	char realm[CHALLENGE_FIELD_BYTES]; /* of BEARER: an address */
+	char realm[CHALLENGE_FIELD_BYTES]; /* for BEARER: the token server */
 	char service[CHALLENGE_FIELD_BYTES];
 	char scope[CHALLENGE_FIELD_BYTES];
 };
 
-/* 0, or -EINVAL when it asks for neither or makes no sense. The first that we can do counts. */
+/* Takes the first scheme of VALUE that we support. Returns 0, or -EINVAL when VALUE has no such
+ * scheme or is malformed. */
 MUST_USE int challenge_parse(const char *value, struct challenge *ret);

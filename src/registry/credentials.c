@@ -21,7 +21,7 @@
 
 #define STORE_NAME "registries.json"
 #define STORE_FORMAT 1
-#define HELPER_TOKEN_USER "<token>" /* what helpers and Docker write for an identity token */
+#define HELPER_TOKEN_USER "<token>" /* the user that stands for an identity token */
 
 extern char **environ;
 
@@ -48,7 +48,8 @@ static void set(struct credentials *c, const char *username, const char *passwor
 	c->source = source;
 }
 
-/* The names one registry goes by in files that people wrote. */
+/* True when KEY, as people write it in configuration files (with a scheme, a path or another name
+ * of the default registry), means HOST. */
 static bool same_host(struct str key, const char *host)
 {
 	const char *scheme = memmem(key.p, key.n, "://", 3);
@@ -80,7 +81,7 @@ static int open_secrets(int home_fd, bool create, int *ret_fd, struct err *e)
 	return 0;
 }
 
-/* *RET is NULL when nothing is stored. */
+/* Sets *RET to NULL when no login is stored. */
 static int read_store(int secrets_fd, struct json_doc **ret, struct err *e)
 {
 	AUTO_BUF text = BUF_INIT(CREDENTIALS_MAX_BYTES);
@@ -132,7 +133,7 @@ static void write_hosts(struct json_writer *w, const struct json_value *hosts, c
 	}
 }
 
-/* Rewrites the store with HOST replaced, or left out when USERNAME is NULL. */
+/* Writes the file again with HOST replaced, or without HOST when USERNAME is NULL. */
 static int rewrite_store(int secrets_fd, const struct json_doc *old, const char *host,
 			 const char *username, const char *password, struct err *e)
 {
@@ -162,7 +163,7 @@ static int rewrite_store(int secrets_fd, const struct json_doc *old, const char 
 	return r < 0 ? err_sys(e, -r, "write the registry logins") : 0;
 }
 
-/* The directory itself is the lock: two logins at once must not lose one. */
+/* Locks the directory, so that two logins at the same time do not overwrite each other. */
 static int open_locked(int home_fd, int *ret_fd, struct json_doc **ret, struct err *e)
 {
 	AUTO_FD fd = -1;
@@ -261,7 +262,7 @@ static int read_docker_config(struct json_doc **ret, struct err *e)
 		path = xasprintf("%s/.docker/config.json", home);
 	r = path ? io_read_file(AT_FDCWD, path, &text) : -ENOENT;
 	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
-		return 0; /* somebody else's file: not there is fine */
+		return 0; /* the file belongs to Docker: we do without it */
 	if (r < 0)
 		return err_sys(e, -r, "read '%s'", path);
 	if (json_parse(buf_str(&text), text.n, ret, e) < 0)
@@ -345,18 +346,19 @@ static int ask_helper(const char *path, const char *host, struct buf *answer, st
 	close(in[0]);
 	close(out[1]);
 	if (r == 0) {
-		/* a pipe holds it, and a helper that does not read is one that needs none */
+		/* the pipe has room for the host's name, so this does not block; a helper need
+		 * not read it */
 		IGNORE(io_write_all(in[1], host, strlen(host)));
 		close(in[1]);
 		r = read_until(out[0], answer,
 			       clock_mono_ns() + CREDENTIAL_HELPER_SECONDS * NS_PER_SEC);
 		if (r < 0)
 			kill(child.pid, SIGKILL);
-		IGNORE(child_wait(&child, &status)); /* a bad status is read below */
+		IGNORE(child_wait(&child, &status)); /* STATUS is judged below */
 		if (r < 0)
 			r = err_sys(e, -r, "ask '%s'", path);
 		else if (status != 0)
-			answer->n = 0; /* "not found" is how helpers say that they know nothing */
+			answer->n = 0; /* helpers fail when they know no login for this host */
 	} else {
 		close(in[1]);
 	}
@@ -378,7 +380,7 @@ static int find_by_helper(const char *helper, const char *key, struct credential
 		return err_set(e, ERR_INVALID, "Docker's config.json: bad helper '%.100s'", helper);
 	name = xasprintf("docker-credential-%s", helper);
 	if (!find_program(name, path, sizeof(path)))
-		return 0; /* left over from another machine's configuration */
+		return 0; /* a helper that is not installed is no error */
 	if (ask_helper(path, key, &answer, e) < 0)
 		return -1;
 	if (answer.n == 0)
@@ -406,7 +408,7 @@ static int find_docker(const char *host, struct credentials *ret, struct err *e)
 	AUTO_JSON doc = NULL;
 	const struct json_member *helper, *entry;
 	const char *store, *auth, *token;
-	/* the default registry's name in Docker's own files */
+	/* Docker's own files name the default registry like this */
 	const char *key = strcmp(host, REFERENCE_DEFAULT_REGISTRY) == 0
 				  ? "https://index." REFERENCE_DEFAULT_REGISTRY "/v1/"
 				  : host;
@@ -504,7 +506,7 @@ static void add_docker(struct lines *l, const struct json_doc *docker)
 		const struct json_member *m = &auths->object.member[i];
 		const char *auth = json_get_str(&m->value, "auth", "");
 		struct credentials c = { 0 };
-		struct err ignored; /* a list says what it can */
+		struct err ignored; /* the list shows the logins it can read */
 
 		if (decode_auth(m->key.p, auth, &c, &ignored) == 0)
 			add_line(l, m->key.p, c.username, "docker");

@@ -1,9 +1,11 @@
 /*
- * Who we are to a registry. Asked in this order: what this one command was given, what `registry
- * login` stored, config.json, Docker's configuration (a login, or the helper it names), nobody.
+ * The user name and password that we send to a registry. The first of these sources that has a
+ * login for the host is used: the options of this command, the login that `registry login`
+ * stored, config.json, Docker's configuration (a login, or the helper it names). Without a login
+ * we are anonymous.
  *
- * Logins are kept in HOME/secrets/registries.json, 0600 in a 0700 directory. Nothing here is ever
- * printed or logged, and memory that held a secret is wiped.
+ * Logins are kept in HOME/secrets/registries.json, 0600 in a 0700 directory. No function here
+ * prints or logs a secret, and memory that held one is wiped.
  */
 #pragma once
 
@@ -14,32 +16,33 @@
 
 #define CREDENTIALS_MAX_BYTES (1u << 20)
 #define CREDENTIAL_SECRET_MAX_BYTES (64u << 10) /* some clouds' passwords are long tokens */
-#define CREDENTIAL_HELPER_SECONDS 30            /* a helper that asks nobody answers at once */
+#define CREDENTIAL_HELPER_SECONDS 30 /* a helper that does not wait for a person answers at once */
 
 struct credentials {
 	char *username; /* NULL: anonymous */
-	char *password; /* a password, or with TOKEN what is exchanged for one */
+	/* a password; if TOKEN is set, an identity token that the token server exchanges */
+	char *password;
 	bool token;
 	const char *source; /* "given", "login", "config", "docker"; NULL: anonymous */
 };
 
 MUST_USE int credentials_find(int home_fd, const struct settings *s, const char *host,
 			      struct credentials *ret, struct err *e);
-/* For one command: the password is in an environment variable. */
+/* The login of this one command: its password is in the environment variable VARIABLE. */
 MUST_USE int credentials_given(const char *username, const char *variable, struct credentials *ret,
 			       struct err *e);
 void credentials_done(struct credentials *c);
 
 MUST_USE int credentials_store(int home_fd, const char *host, const char *username,
 			       const char *password, struct err *e);
-/* *RET_KNOWN is false when there was nothing to forget. */
+/* Sets *RET_KNOWN to false when no login was stored for HOST. */
 MUST_USE int credentials_forget(int home_fd, const char *host, bool *ret_known, struct err *e);
 
 struct credential_line {
 	char *host, *username;
 	const char *source;
 };
-/* Every host we know a login for, by name. */
+/* Lists every host that has a login, sorted by name. */
 MUST_USE int credentials_list(int home_fd, const struct settings *s, struct credential_line **ret,
 			      size_t *ret_n, struct err *e);
 void credential_lines_free(struct credential_line *l, size_t n);

@@ -40,7 +40,8 @@ bool fetch_has(const struct fetch *f, const char *digest)
 
 /* --- one attempt ----------------------------------------------------------------------------- */
 
-/* The body of an error page is nobody's layer; a server that ignores Range begins anew. */
+/* Writes only the body of a success to the part, never that of an error page. If the server
+ * ignored Range and sends the whole blob, the part starts over. */
 static int check_answer(struct fetch_job *j)
 {
 	long status = 0;
@@ -115,7 +116,7 @@ static int begin_attempt(struct fetch *f, struct fetch_job *j, struct err *e)
 	j->answered = false;
 	j->done_bytes = j->part.n;
 	j->write_err.code = ERR_NONE;
-	if (j->part.n == j->size_bytes) { /* only the last step was missing */
+	if (j->part.n == j->size_bytes) { /* fetched before, not committed */
 		j->state = FETCH_RUNNING;
 		return 0;
 	}
@@ -131,13 +132,13 @@ static int begin_attempt(struct fetch *f, struct fetch_job *j, struct err *e)
 	return 0;
 }
 
-/* All bytes are here, as far as the server is concerned. */
+/* The server says that the transfer is complete. */
 static int complete(struct fetch *f, struct fetch_job *j, struct err *e)
 {
 	bool resumed = j->resumed;
 
 	if (j->part.n < j->size_bytes && j->n_tries < REGISTRY_TRIES_MAX) {
-		end_attempt(f, j); /* cut short without saying so: ask for the rest */
+		end_attempt(f, j); /* the body was too short: ask for the rest */
 		retry_in(j, REGISTRY_PAUSE_MS);
 		return 0;
 	}
@@ -147,7 +148,7 @@ static int complete(struct fetch *f, struct fetch_job *j, struct err *e)
 		return 0;
 	}
 	end_attempt(f, j);
-	/* the beginning may be what a power cut left of it */
+	/* a power cut may have damaged the bytes that were there before */
 	if (e->code != ERR_PROTOCOL || !resumed || j->restart_tried)
 		return -1;
 	j->restart_tried = true;
@@ -167,7 +168,7 @@ static int finish_attempt(struct fetch *f, struct fetch_job *j, CURLcode result,
 	}
 	curl_easy_getinfo(j->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status == 416 && j->resumed &&
-	    !j->restart_tried) { /* it has less than we do: start over */
+	    !j->restart_tried) { /* the server's blob is shorter than our part: start over */
 		int r = blob_part_restart(&j->part, e);
 
 		j->restart_tried = true;

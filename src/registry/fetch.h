@@ -1,9 +1,9 @@
 /*
- * Blobs from a registry into the store, several at once.
+ * Fetches blobs from a registry into the store, several at once.
  *
- * Each is checked against size and digest before it is there. A transfer that breaks goes on where
- * it stopped, in this process or in the next. A blob that another process is fetching is waited
- * for.
+ * A blob appears in the store only after its size and digest were checked. If a transfer breaks,
+ * this process or the next one resumes it. If another process is fetching the same blob, fetch
+ * waits for that process.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "registry/registry.h"
 #include "store/store.h"
 
-#define FETCH_PARALLEL_MAX 4u /* more from one registry is impolite, and rarely faster */
+#define FETCH_PARALLEL_MAX 4u /* more at once is impolite to the registry and rarely faster */
 
 enum fetch_state { FETCH_WAITING, FETCH_RUNNING, FETCH_DONE };
 
@@ -22,12 +22,12 @@ struct fetch_job {
 	char digest[DIGEST_BYTES];
 	uint64_t size_bytes, done_bytes;
 	size_t endpoint;
-	/* of one attempt */
+	/* state of one attempt */
 	struct blob_part part; /* fd -1 while none is open */
 	CURL *easy;
 	bool resumed, answered, restart_tried;
 	struct err write_err; /* code ERR_NONE while all is well */
-	/* over all attempts */
+	/* state over all attempts */
 	unsigned n_tries;
 	bool authenticated;
 	uint64_t not_before_ns;
@@ -43,11 +43,12 @@ struct fetch {
 
 MUST_USE int fetch_init(struct fetch *f, const struct store *store, struct registry *r,
 			struct err *e);
-/* ENDPOINT is where to begin; the ones after it are tried when it fails. Call before advancing. */
+/* Adds a blob. ENDPOINT is asked first, then the endpoints after it. Add all blobs before the
+ * first call of fetch_advance(). */
 void fetch_add(struct fetch *f, const char *digest, uint64_t size_bytes, size_t endpoint);
-/* Does what can be done without waiting. *RET_DONE when all blobs are in the store. */
+/* Does what is possible without waiting. Sets *RET_DONE when all blobs are in the store. */
 MUST_USE int fetch_advance(struct fetch *f, bool *ret_done, struct err *e);
 bool fetch_has(const struct fetch *f, const char *digest);
-/* Waits for a transfer or one of EXTRA, at most MS. */
+/* Waits until a transfer or one of EXTRA is ready, at most MS milliseconds. */
 void fetch_wait(struct fetch *f, struct pollfd *extra, size_t n_extra, int ms);
 void fetch_done(struct fetch *f);

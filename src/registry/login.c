@@ -1,4 +1,4 @@
-/* Logins of registries: login, logout, registries. */
+/* The commands login, logout and registries. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "store/say.h"
 #include "store/table.h"
 
-/* The host as references name it: people paste addresses. */
+/* Takes the host from WORD, which may be an address with a scheme, since people paste addresses. */
 static int read_host(const char *word, char **ret, struct err *e)
 {
 	AUTO_FREE char *probe = NULL;
@@ -33,7 +33,7 @@ static int read_host(const char *word, char **ret, struct err *e)
 		host = str_of(word + 7);
 	host = str_cut(&host, '/');
 	probe = xasprintf("%.*s/x", (int)host.n, host.p);
-	/* a word that is no host would be read as a directory of the default registry */
+	/* the parser would read a word that is no host as a directory of the default registry */
 	if (reference_parse(probe, &r, &ignored) < 0 ||
 	    (!str_eq(host, r.registry) && !str_eq(host, "index." REFERENCE_DEFAULT_REGISTRY)))
 		return err_set(e, ERR_INVALID, "bad registry host '%.200s'", word);
@@ -62,11 +62,11 @@ static void read_line(int tty, struct buf *out)
 		buf_add_char(out, c);
 }
 
-/* Whoever is interrupted meanwhile ends by that, but not before the terminal is as it was. */
+/* Ctrl-C while the password is read: restore the terminal first, then die by the signal. */
 static void read_hidden(int tty, const struct termios *before, struct buf *out)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	const struct sigaction catch = { .sa_handler = on_interrupt }; /* and interrupt the read */
+	const struct sigaction catch = { .sa_handler = on_interrupt }; /* interrupts the read */
 	struct sigaction was[ARRAY_SIZE(signals)];
 	struct termios hidden = *before;
 
@@ -92,8 +92,8 @@ static int ask_password(struct buf *out, struct err *e)
 		err_set(e, ERR_INVALID, "there is no terminal to ask for a password");
 		return err_hint(e, "give it with --password-stdin");
 	}
-	IGNORE(io_write_all(tty,
-			    "Password: ", strlen("Password: "))); /* reading shows what is wrong */
+	/* if the terminal is gone, the read below fails */
+	IGNORE(io_write_all(tty, "Password: ", strlen("Password: ")));
 	read_hidden(tty, &before, out);
 	IGNORE(io_write_all(tty, "\n", 1)); /* as above */
 	return 0;
@@ -145,7 +145,7 @@ int run_logout(const struct options *o, struct err *e)
 	AUTO_FD home = -1;
 	bool known;
 
-	/* what cannot be a registry has no login either */
+	/* a word that cannot name a registry has no login either */
 	if (read_host(o->arg[0], &host, e) < 0)
 		host = xstrdup(o->arg[0]);
 	if (options_open_home(o, &home, e) < 0 || credentials_forget(home, host, &known, e) < 0)

@@ -76,7 +76,7 @@ static size_t lines_that_fit(void)
 	return w.ws_row - LINES_SPARE - 1;
 }
 
-/* A terminal that does not take it is not worth an error. */
+/* Progress is decoration: a terminal that cannot be written to is no error. */
 static void put(const struct buf *b)
 {
 	if (b->n > 0)

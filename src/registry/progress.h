@@ -1,5 +1,6 @@
 /*
- * One line per layer on a terminal, redrawn in place and wiped at the end; nothing elsewhere.
+ * Shows one line per layer on a terminal, redraws the lines in place and wipes them at the end.
+ * Shows nothing when stderr is no terminal.
  *
  *   0123456789ab  ━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌  12.3 / 45.6 MiB  5.1 MiB/s  7s
  */
@@ -14,12 +15,12 @@
 
 struct progress {
 	bool on;
-	unsigned n_lines; /* drawn last time */
+	unsigned n_lines; /* the lines that were drawn last time */
 	uint64_t start_ns, last_ns;
-	uint64_t start_bytes; /* what was there before we began is no speed of ours */
+	uint64_t start_bytes; /* in the store before we began: does not count for the speed */
 };
 
 void progress_begin(struct progress *p, bool quiet);
-/* Draws when the last time is long enough ago. */
+/* Draws again when enough time has passed since the last drawing. */
 void progress_draw(struct progress *p, const struct fetch *f, const struct layers *l);
 void progress_end(struct progress *p);

@@ -1,8 +1,9 @@
 /*
- * The command pull: an image from a registry into the store, ready to be used.
+ * The command pull: brings an image from a registry into the store and makes it ready for use.
  *
- * Manifest, then configuration and layers side by side; layers are unpacked as they arrive, once
- * the configuration has said what they should unpack to. The record comes last.
+ * The manifest is fetched first, then the configuration and the layers side by side. As soon as
+ * the configuration is here, which says what each layer must unpack to, layers are unpacked as
+ * they arrive. The record is written last.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -26,8 +27,8 @@
 
 struct pull_options {
 	struct registry_options registry;
-	bool update; /* ask the registry although the reference is in the store */
-	bool verify; /* hash what is in the store before using it, and fetch again what is wrong */
+	bool update; /* ask the registry even if the store has the reference */
+	bool verify; /* check the digests of blobs in the store and fetch damaged ones again */
 	bool quiet;
 };
 
@@ -36,10 +37,10 @@ struct pull {
 	const struct pull_options *options;
 	struct registry registry;
 	struct install install;
-	size_t endpoint; /* that had the manifest */
+	size_t endpoint; /* the endpoint that had the manifest */
 	struct fetch fetch;
 	struct layers layers;
-	size_t n_queued; /* of the manifest's layers, for unpacking */
+	size_t n_queued; /* so many layers of the manifest wait to be unpacked or are unpacked */
 	bool have_config;
 	struct progress progress;
 };
@@ -64,7 +65,8 @@ static int get_manifest(struct pull *p, const char *target, struct image_manifes
 	return 0;
 }
 
-/* An index leads to a manifest and to nothing else: no further steps, so no circles. */
+/* Follows an index one step to the manifest for this machine. An index inside an index is an
+ * error, so there are no cycles. */
 static int resolve(struct pull *p, struct err *e)
 {
 	const struct image_descriptor *chosen;
@@ -88,11 +90,12 @@ static int resolve(struct pull *p, struct err *e)
 	return r;
 }
 
-/* With --force a blob is only as good as its digest. */
+/* With --force: removes a blob whose content does not match its digest, so that it is fetched
+ * again. */
 static void drop_if_wrong(const struct store *store, const char *digest)
 {
 	AUTO_FD fd = openat(store->blobs_fd, digest_hex(digest), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct err ignored; /* what cannot be hashed is fetched */
+	struct err ignored; /* if hashing fails, the blob is fetched again */
 	char got[DIGEST_BYTES];
 	struct hash h;
 	uint64_t n;
@@ -105,7 +108,7 @@ static void drop_if_wrong(const struct store *store, const char *digest)
 		hash_end(&h, got);
 	hash_done(&h);
 	if (strcmp(got, digest) != 0)
-		/* a failure leaves the blob in use */
+		/* if this fails, the old blob is used */
 		IGNORE(unlinkat(store->blobs_fd, digest_hex(digest), 0));
 }
 
@@ -129,7 +132,7 @@ static int queue_layers(struct pull *p, struct err *e)
 			return -1;
 		p->have_config = true;
 	}
-	/* in the manifest's order: the lowest layer is the largest and takes longest */
+	/* in the manifest's order: the lowest layer is usually the largest, so it starts first */
 	while (p->n_queued < m->n_items && fetch_has(&p->fetch, m->item[p->n_queued].digest)) {
 		layers_add(&p->layers, m->item[p->n_queued].digest,
 			   p->install.config.diff_ids.v[p->n_queued],
@@ -189,7 +192,7 @@ static int pull_all(struct pull *p, const char *reference, bool *ret_cached, str
 	return r < 0 ? -1 : install_put_record(p->store, &p->install, reference, e);
 }
 
-/* *RET_CACHED when nothing had to be fetched. */
+/* Sets *RET_CACHED when nothing had to be fetched. */
 static int pull_image(const struct store *store, const struct settings *s, const char *reference,
 		      const struct pull_options *o, bool *ret_cached, struct err *e)
 {

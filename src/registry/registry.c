@@ -28,8 +28,8 @@ static const char *api_host(const char *host)
 	return strcmp(host, REFERENCE_DEFAULT_REGISTRY) == 0 ? DEFAULT_REGISTRY_API : host;
 }
 
-/* NAME is a host, or an address when a mirror is written as one. O is what the command says about the
- * registry itself; NULL for a mirror. */
+/* NAME is a host; a mirror may also be written as an address with a scheme. O holds the command's
+ * options for the registry itself and is NULL for a mirror. */
 static int add_endpoint(struct registry *r, int home_fd, const struct settings *s, const char *name,
 			const struct registry_options *o, struct err *e)
 {
@@ -96,8 +96,8 @@ void registry_done(struct registry *r)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* An answer that brings no content may be long, but not without end: curl reads the body of a redirect
- * to its end, and so do we with the body of an error. */
+/* Bounds the body of an answer without content: curl reads the body of a redirect to its end, and
+ * we read the body of an error to its end. */
 static int watch_body(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
 		      curl_off_t up)
 {
@@ -139,7 +139,7 @@ static CURL *new_request(const struct registry *r, const struct endpoint *p, con
 	curl_easy_setopt(c, CURLOPT_XFERINFODATA, c);
 	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, watch_headers);
 	curl_easy_setopt(c, CURLOPT_HEADERDATA, c);
-	if (r->ca_certs) /* besides the system's, which are a directory */
+	if (r->ca_certs) /* added to the system's certificates */
 		curl_easy_setopt(c, CURLOPT_CAINFO, r->ca_certs);
 	return c;
 }
@@ -167,7 +167,7 @@ CURL *registry_blob_request(struct registry *r, size_t endpoint, const char *dig
 	if (!c)
 		return NULL;
 	identify(c, p);
-	if (from > 0) { /* not RESUME_FROM, which makes an error of a server that sends the whole */
+	if (from > 0) { /* not RESUME_FROM: curl then fails if the server sends the whole blob */
 		snprintf(range, sizeof(range), "%llu-", (unsigned long long)from);
 		curl_easy_setopt(c, CURLOPT_RANGE, range);
 	}
@@ -201,7 +201,7 @@ static bool passes_by_itself(CURLcode result)
 	}
 }
 
-/* Trouble that is likely to be over soon. */
+/* True when the same request may succeed a little later. */
 static bool may_pass(CURLcode result, long status)
 {
 	return result == CURLE_OK ? status == 408 || status == 429 || status >= 500
@@ -254,7 +254,7 @@ static void post_identity(CURL *c, const struct endpoint *p, const struct challe
 			  "&refresh_token=%s",
 			  service, scope, token);
 
-	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* it would be posted there too */
+	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* curl would post it there too */
 	curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, body);
 	explicit_bzero(body, strlen(body));
 	curl_free(service);
@@ -317,7 +317,7 @@ static int ask_for_token(struct registry *r, struct endpoint *p, const struct ch
 	return read_token(p, &body, e);
 }
 
-/* Scheme, host and port of two addresses are the same. */
+/* True when both addresses have the same scheme, host and port. */
 static bool same_origin(const char *a, const char *b)
 {
 	static const CURLUPart parts[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
@@ -342,7 +342,7 @@ static bool same_origin(const char *a, const char *b)
 	return same;
 }
 
-/* Answers a 401. */
+/* Gets what a 401 asks for: a token, or the decision to send the password. */
 static int authenticate(struct registry *r, struct endpoint *p, CURL *easy, struct err *e)
 {
 	struct curl_header *h;
@@ -380,7 +380,7 @@ static int fail_transfer(const struct endpoint *p, CURLcode result, struct err *
 	if (result == CURLE_ABORTED_BY_CALLBACK)
 		return err_set(e, ERR_LIMIT, "'%s' sends an error or redirect of more than %u KiB",
 			       p->host, REGISTRY_REST_MAX_BYTES >> 10);
-	if (result == CURLE_WRITE_ERROR) /* bodies that grow too long were told by their readers */
+	if (result == CURLE_WRITE_ERROR) /* only headers: the readers of bodies report those */
 		return err_set(e, ERR_LIMIT, "'%s' sends headers of more than %u KiB", p->host,
 			       REGISTRY_HEADERS_MAX_BYTES >> 10);
 	err_set(e, ERR_SYSTEM, "'%s': %s", p->host, curl_easy_strerror(result));
@@ -522,5 +522,5 @@ int registry_get_manifest(struct registry *r, const char *target, struct buf *re
 			*ret_endpoint = i;
 			return 0;
 		}
-	return -1; /* the registry's own word is the last one, and the one that counts */
+	return -1; /* E holds the registry's own error: it is asked after its mirrors */
 }

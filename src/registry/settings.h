@@ -21,10 +21,11 @@ struct settings {
 	struct json_doc *doc; /* NULL when there is no file */
 };
 
-/* MSB_CONFIG_PATH, else HOME/config.json; a missing one is an empty one. */
+/* Reads $MSB_CONFIG_PATH, or HOME/config.json when it is not set. A missing file counts as an
+ * empty one. */
 MUST_USE int settings_read(int home_fd, struct settings *ret, struct err *e);
 void settings_done(struct settings *s);
 
 const char *settings_ca_certs(const struct settings *s);
-/* The object of one host, or NULL. */
+/* Returns the settings of HOST, or NULL when there are none. */
 const struct json_value *settings_host(const struct settings *s, const char *host);

@@ -72,7 +72,8 @@ static int save_format(const struct options *o, enum save_format *ret, struct er
 	return 0;
 }
 
-/* The file appears whole or not at all; a pipe or a device is written to as it is. */
+/* Writes to a temporary file and renames it, so that the file appears whole or not at all. A pipe
+ * or a device is written to directly. */
 static int save_to_file(const struct options *o, int home_fd, enum save_format format,
 			struct err *e)
 {
@@ -109,10 +110,11 @@ int run_save(const struct options *o, struct err *e)
 	if (save_format(o, &format, e) < 0)
 		return -1;
 	if (!o->output && isatty(STDOUT_FILENO)) {
-		err_set(e, ERR_INVALID, "an archive is not for a terminal");
+		err_set(e, ERR_INVALID, "an archive cannot be written to a terminal");
 		return err_hint(e, "name a file with --output FILE, or redirect stdout");
 	}
-	if (store_open(o->home, &store, e) < 0) /* the lock keeps what we read in place */
+	/* the store's lock keeps what we read from being swept */
+	if (store_open(o->home, &store, e) < 0)
 		return -1;
 	r = o->output ? save_to_file(o, store.home_fd, format, e)
 		      : save_images(store.home_fd, o->arg, o->n_args, format, STDOUT_FILENO, e);

@@ -17,8 +17,8 @@
 #include "base/compat.h"
 #include "base/confine.h"
 
-/* Every call the workers make. First those with a path, for a worker that has a tree: one that has none keeps
- * the host's root directory. */
+/* The system calls that workers make. These take a path. A worker without a tree may not make
+ * them, because its root directory is still the host's. */
 static const unsigned tree_calls[] = {
 	// clang-format off
 	__NR_openat, __NR_openat2, __NR_mkdirat, __NR_mknodat,
@@ -26,7 +26,7 @@ static const unsigned tree_calls[] = {
 	__NR_fchownat, __NR_fchmodat, __NR_utimensat, __NR_readlinkat,
 	// clang-format on
 };
-/* Open files, memory, and what libc and sanitizers need to end. */
+/* Calls on open files and memory, and what libc and the sanitizers need at exit. */
 static const unsigned other_calls[] = {
 	// clang-format off
 	__NR_read, __NR_write, __NR_pread64, __NR_pwrite64, __NR_readv, __NR_writev,
@@ -70,7 +70,7 @@ static int filter_calls(bool has_tree, struct err *e)
 		n += add_calls(code + n, tree_calls, ARRAY_SIZE(tree_calls),
 			       ARRAY_SIZE(other_calls));
 	n += add_calls(code + n, other_calls, ARRAY_SIZE(other_calls), 0);
-	/* an error and no kill: libc tries things it can live without */
+	/* EPERM rather than a kill, because libc tries calls that it can do without */
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	program.len = n;
@@ -79,7 +79,7 @@ static int filter_calls(bool has_tree, struct err *e)
 	return 0;
 }
 
-/* Not every worker has one. */
+/* The parent passes /dev/null where a worker needs no directory. */
 static bool is_directory(int fd)
 {
 	struct stat st;
@@ -87,7 +87,7 @@ static bool is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Puts a detached clone of FD's mount, where `..` ends, in the place of FD. */
+/* Replaces FD by a detached clone of its mount, in which `..` cannot lead above FD. */
 static int enclose(int fd)
 {
 	AUTO_FD tree = sys_open_tree(
@@ -97,9 +97,10 @@ static int enclose(int fd)
 	return dir < 0 || dup3(dir, fd, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* Landlock bounds what is opened, not what is given another owner or mode. With DIR_FD as its root directory,
- * and `..` of READ_FD ending there, the worker names nothing else. A worker that may do neither (an ordinary
- * user's, without a user namespace) has no capability: the files of others are out of its reach anyway. */
+/* Landlock restricts opening files, but not chown and chmod. So DIR_FD becomes the root directory
+ * and `..` of READ_FD ends there: the worker can name nothing else. An ordinary user's worker
+ * without a user namespace may do neither, but it has no capabilities and cannot change other
+ * users' files. */
 static int leave_the_host(int dir_fd, int read_fd, struct err *e)
 {
 	int r = is_directory(read_fd) ? enclose(read_fd) : 0;
@@ -120,7 +121,7 @@ static int limit_files(int dir_fd, int read_fd, struct err *e)
 
 	if (confine_files_begin(&f, e) < 0)
 		return -1;
-	/* the first version of Landlock forbids every link between directories */
+	/* Landlock's first version forbids every link and rename between directories */
 	if (!(f.handled & LANDLOCK_ACCESS_FS_REFER)) {
 		confine_files_drop(&f);
 		return 0;
@@ -142,7 +143,7 @@ static int drop_privilege(struct err *e)
 				    e);
 }
 
-/* Never raises: a caller who allows himself less than we would has his reasons. */
+/* Only lowers a limit: the caller may have set a lower one on purpose. */
 static int lower_limit(int resource, rlim_t max, struct err *e)
 {
 	struct rlimit l;
@@ -163,7 +164,7 @@ static int limit_resources(struct err *e)
 	if (lower_limit(RLIMIT_CORE, 0, e) < 0 ||
 	    lower_limit(RLIMIT_NOFILE, WORKER_OPEN_FILES_MAX, e) < 0)
 		return -1;
-#ifndef __SANITIZE_ADDRESS__ /* its shadow memory is larger than any limit */
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer's shadow memory is larger than any limit */
 	if (lower_limit(RLIMIT_DATA, WORKER_MEMORY_MAX_BYTES, e) < 0)
 		return -1;
 #endif
@@ -172,7 +173,8 @@ static int limit_resources(struct err *e)
 
 int confine(int dir_fd, int read_fd, struct err *e)
 {
-	/* capabilities come before Landlock, which then needs no_new_privs; the filter forbids all */
+	/* capabilities are dropped before Landlock, which needs no_new_privs without them; the
+	 * filter comes last, since it forbids the other steps */
 	if (limit_resources(e) < 0 || leave_the_host(dir_fd, read_fd, e) < 0 ||
 	    drop_privilege(e) < 0 || limit_files(dir_fd, read_fd, e) < 0)
 		return -1;

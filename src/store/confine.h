@@ -1,13 +1,14 @@
 /*
- * The walls around a worker, after its start and before its first hostile byte:
+ * The walls around a worker. The worker raises them after its start, before it reads a hostile
+ * byte:
  *
- *   root         DIR_FD is its root directory, and `..` of READ_FD, where it is a directory, ends there
- *   files        Landlock: nothing can be opened but beneath DIR_FD, and beneath READ_FD, where it is
- *                a directory, for reading (kernels without it: openat2
- *                with RESOLVE_IN_ROOT in the code that uses the names is the only wall)
- *   privilege    only the capabilities that give files their owners, modes and attributes
- *   calls        an allow-list without sockets, processes, mounts or anything about them
- *   resources    memory, descriptors, no core files
+ *   root         DIR_FD is the worker's root directory; if READ_FD is a directory, its `..` ends there
+ *   files        Landlock: the worker opens files beneath DIR_FD only and, if READ_FD is a directory,
+ *                reads files beneath it (without Landlock the only wall is openat2 with
+ *                RESOLVE_IN_ROOT in the code that uses the names)
+ *   privilege    the worker keeps only the capabilities that set owners, modes and attributes
+ *   calls        a list of allowed calls without sockets, processes or mounts
+ *   resources    limits on memory and descriptors, no core files
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Images that are no longer wanted: remove and prune. */
+/* The commands remove and prune. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +16,12 @@
 #include "store/sweep.h"
 #include "store/usage.h"
 
-#define PRUNE_WAIT_NS (10 * NS_PER_SEC) /* for a pull or a create that is nearly done */
+#define PRUNE_WAIT_NS (10 * NS_PER_SEC) /* until a pull or a create has ended */
 #define PRUNE_RETRY_NS (50 * NS_PER_MS)
 
 /* --- remove --------------------------------------------------------------------------------- */
 
-/* A damaged record can be removed too; what it refers to is found by the sweep. */
+/* A damaged record can be removed too; the sweep then finds the content it referred to. */
 static int check_unused(const struct store *store, const struct usage *u, const char *reference,
 			struct err *e)
 {
@@ -53,7 +53,7 @@ static int remove_one(const struct store *store, const struct usage *u, const ch
 	return err_sys(e, errno, "remove image '%s'", reference);
 }
 
-/* Content goes when nobody is adding any; else the next removal takes it along. */
+/* Sweeps unless another process is adding content; in that case the next removal sweeps. */
 static void sweep_if_idle(const struct store *store)
 {
 	struct sweep_result ignored = { 0 };
@@ -147,7 +147,7 @@ static int print_result(const struct options *o, const struct sweep_result *s, b
 	json_writer_init(&w, &out, 2);
 	json_begin_object(&w);
 	json_key_int(&w, "bytes_reclaimed", (int64_t)s->bytes_reclaimed);
-	json_key_int(&w, "fsmeta_removed", 0); /* msb's own kinds of files; we have none */
+	json_key_int(&w, "fsmeta_removed", 0); /* a kind of file that only msb has */
 	json_key_int(&w, "image_refs_removed", (int64_t)s->references_removed);
 	json_key_int(&w, "layers_removed", (int64_t)s->layers_removed);
 	json_key_int(&w, "manifests_removed", (int64_t)s->manifests_removed);

@@ -1,14 +1,14 @@
 /*
- * The command flatten. The flat form of an image is one ext4 file system in a file with all layers
- * merged; every sandbox that asks for it gets a copy of its own. It is made once for each stack of
- * layers and lies in cache/flat (image/store.h). The file system is mounted while it is filled, so
- * only root makes one; nobody else could use it.
+ * The command flatten. The flat form of an image is one file with an ext4 file system that holds
+ * all layers merged. Every sandbox that asks for it gets a copy. The flat form is made once for
+ * each stack of layers and kept in cache/flat (image/store.h). Only root can make and use it,
+ * because the file system must be mounted.
  *
- * cache/tmp/HEX.flat is the workshop, locked by whoever works there. The file is made empty by
- * mke2fs, mounted through a loop device without being attached anywhere, filled by a confined worker
- * that sees nothing but the layers and this mount, and moved to cache/flat when it is unmounted and
- * on disk. Whoever is killed on the way takes mount and loop device along; the workshop is swept out by
- * the next writer.
+ * The file is made in the directory cache/tmp/HEX.flat, which the process that makes it locks.
+ * mke2fs makes an empty file system; it is mounted through a loop device without a mount point; a
+ * confined worker, which sees only the layers and this mount, fills it. When it is unmounted and
+ * on disk, the file moves to cache/flat. If the process is killed, the kernel removes the mount
+ * and the loop device, and the next writer removes the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,10 +35,10 @@
 #define WORKSHOP_SUFFIX ".flat"
 #define DISK_FILE "disk.raw"
 #define DISK_MIN_MIB 4096u     /* as large as the writable layer of other sandboxes */
-#define ENTRY_BYTES 8192u      /* a file's last block and its share of metadata, at most */
+#define ENTRY_BYTES 8192u      /* upper bound for a file's last block and its metadata */
 #define DISK_SPARE_MIB 64u     /* journal, tables */
-#define DISK_JOURNAL_MIB 16u   /* for 4 GiB it would be more than the smallest sandboxes have */
-#define BYTES_PER_INODE 16384u /* as mke2fs has it */
+#define DISK_JOURNAL_MIB 16u   /* mke2fs would take more for 4 GiB */
+#define BYTES_PER_INODE 16384u /* the default of mke2fs */
 #define RELEASE_WAIT_NS (30 * NS_PER_SEC)
 #define RETRY_NS (20 * NS_PER_MS)
 
@@ -65,8 +65,8 @@ static bool is_made(const struct workshop *w)
 
 /* --- how large ------------------------------------------------------------------------------- */
 
-/* From above, by what the layers were before they were merged: holes and what is not used cost
- * nothing in a sparse file. *RET_LEAST is what the host must have room for at least. */
+/* Computes an upper bound from the sizes of the unmerged layers. Too large is harmless: unused
+ * space costs nothing in a sparse file. *RET_LEAST is the space that the host must have free. */
 static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *ret_least,
 		   struct err *e)
 {
@@ -78,11 +78,12 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 		if (image_store_layer_info(w->store->home_fd, w->image->layer[i].digest, &info, e) <
 		    0)
 			return -1;
-		if (info.disk_bytes < info.tar_bytes) /* small blocks, or compressed ones */
+		if (info.disk_bytes < info.tar_bytes) /* small blocks, or compression */
 			info.disk_bytes = info.tar_bytes;
 		bytes += info.disk_bytes;
 		entries += info.entries;
-		if (info.disk_bytes > least) /* what it hides of others is given back */
+		/* space of files that a higher layer hides is given back */
+		if (info.disk_bytes > least)
 			least = info.disk_bytes;
 	}
 	*ret_least = least;
@@ -97,13 +98,13 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 	return 0;
 }
 
-/* The file system in the file believes in its size: that the host has none left it can only call an
- * input/output error, and late. */
+/* Checks that the host has BYTES free. The file system in the file knows only its own size: it
+ * would report a full host late, as an input/output error. */
 static int check_room(const struct workshop *w, uint64_t bytes, struct err *e)
 {
 	struct statvfs v;
 
-	if (fstatvfs(w->dir, &v) < 0 || v.f_blocks == 0 || /* it has no size */
+	if (fstatvfs(w->dir, &v) < 0 || v.f_blocks == 0 || /* no size known */
 	    (uint64_t)v.f_bavail * v.f_frsize >= bytes)
 		return 0;
 	return err_sys(e, ENOSPC, "%llu MiB are needed", (unsigned long long)(bytes / MIB + 1));
@@ -121,7 +122,7 @@ static int mount_disk(int file, int *ret_fd, struct err *e)
 		return -1;
 	fs = sys_fsopen("ext4", FSOPEN_CLOEXEC);
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
-	    /* what one layer brings and another hides leaves nothing behind */
+	    /* the space of files that a higher layer hides is given back to the host */
 	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 	    sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0 ||
 	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
@@ -155,7 +156,7 @@ static int mount_and_fill(const struct workshop *w, struct err *e)
 	AUTO_FD file = openat(w->dir, DISK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	AUTO_FD mount = -1;
 
-	/* the loop device shares this description, and with it the lock */
+	/* the loop device shares this open file and with it the lock */
 	if (file < 0 || flock(file, LOCK_EX | LOCK_NB) < 0)
 		return err_sys(e, errno, "open it");
 	if (mount_disk(file, &mount, e) < 0)
@@ -163,7 +164,8 @@ static int mount_and_fill(const struct workshop *w, struct err *e)
 	return fill(w, mount, e);
 }
 
-/* The mount is gone with its descriptor; the loop device follows, and then the lock. */
+/* The mount ended when its descriptor was closed. The loop device is released a little later, and
+ * its lock with it: wait for the lock. */
 static int wait_unmounted(int file, struct err *e)
 {
 	uint64_t until_ns = clock_mono_ns() + RELEASE_WAIT_NS;
@@ -186,7 +188,8 @@ static int build(const struct workshop *w, struct err *e)
 	    disk_file_make(w->dir, DISK_FILE, w->path, &make, e) < 0)
 		return -1;
 	if (mount_and_fill(w, e) < 0) {
-		IGNORE(check_room(w, DISK_SPARE_MIB * MIB, e)); /* then that is why */
+		/* if the host is full, E says so instead */
+		IGNORE(check_room(w, DISK_SPARE_MIB * MIB, e));
 		return -1;
 	}
 	file = openat(w->dir, DISK_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -200,7 +203,7 @@ static int build(const struct workshop *w, struct err *e)
 
 /* --- once, whoever asks ---------------------------------------------------------------------- */
 
-/* *RET_BUSY when somebody else is at it. */
+/* Locks the working directory. Sets *RET_BUSY when another process holds it. */
 static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 {
 	struct stat ours, theirs;
@@ -214,7 +217,8 @@ static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 		    ours.st_ino != theirs.st_ino;
 	if (*ret_busy)
 		return 0;
-	if (unlinkat(fd, DISK_FILE, 0) < 0 && errno != ENOENT) /* of one who was killed */
+	/* left over from a process that was killed */
+	if (unlinkat(fd, DISK_FILE, 0) < 0 && errno != ENOENT)
 		return err_sys(e, errno, "clear away what is left");
 	w->dir = fd_take(&fd);
 	return 0;
@@ -235,12 +239,14 @@ static int make_once(struct workshop *w, struct err *e)
 	}
 	if (busy)
 		return 0;
-	r = is_made(w) ? 0 : build(w, e); /* finished between our look and our lock */
+	/* another process may have finished it before we got the lock */
+	r = is_made(w) ? 0 : build(w, e);
 	IGNORE(store_remove_tmp(w->store, w->name, &ignored));
 	return r;
 }
 
-/* Returns at once when it is there; waits while somebody else makes it. HOME is STORE's path. */
+/* Returns at once if the flat form exists; waits while another process makes it. HOME is STORE's
+ * path. */
 static int make(const struct store *store, const char *home, const struct image_record *r,
 		struct err *e)
 {

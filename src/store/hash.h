@@ -1,4 +1,4 @@
-/* SHA-256 by OpenSSL, which uses the processor's own instructions: layers are large. */
+/* SHA-256 by OpenSSL. Layers are large, and OpenSSL uses the processor's SHA instructions. */
 #pragma once
 
 #include <stddef.h>
@@ -17,10 +17,10 @@ MUST_USE int hash_init(struct hash *h, struct err *e);
 /* Starts over. */
 void hash_reset(struct hash *h);
 void hash_add(struct hash *h, const void *p, size_t n);
-/* "sha256:…" of what was added; afterwards only reset and done. */
+/* Writes "sha256:…" of all added bytes. Only hash_reset() and hash_done() may follow. */
 void hash_end(struct hash *h, char out[DIGEST_BYTES]);
 void hash_done(struct hash *h);
 
 void hash_bytes(const void *p, size_t n, char out[DIGEST_BYTES]);
-/* Hashes FD from its beginning to its end: 0 or -errno. The offset is left at the end. */
+/* Hashes FD from its beginning to its end and leaves the offset there. Returns 0 or -errno. */
 MUST_USE int hash_fd(struct hash *h, int fd, uint64_t *ret_n);

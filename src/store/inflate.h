@@ -1,6 +1,7 @@
 /*
- * A blob as the plain tar it holds: gzip and zstd are recognised by their first bytes, everything
- * else passes as it is. The digest of the plain bytes (diff_id) is computed on the way.
+ * Reads the plain tar in a blob. gzip and zstd are recognised by their first bytes; everything
+ * else is passed through unchanged. The digest of the plain bytes (diff_id) is computed on the
+ * way.
  */
 #pragma once
 
@@ -12,9 +13,10 @@
 #include "image/store.h"
 #include "store/hash.h"
 
-#define LAYER_PLAIN_MAX_BYTES (128ull << 30) /* of one layer: twice the largest blob we accept */
-/* What real layers never reach: 200 times the blob's size, counted beyond 256 MiB. gzip can do
- * 1000, zstd a million. */
+/* of one layer: twice the largest blob that we accept */
+#define LAYER_PLAIN_MAX_BYTES (128ull << 30)
+/* A plain tar may be 256 MiB and 200 times the size of its blob. Real layers stay below that; a
+ * gzip bomb can reach 1000 times, a zstd bomb a million times. */
 #define LAYER_RATIO_MAX 200u
 #define LAYER_RATIO_FREE_BYTES (256ull << 20)
 
@@ -24,14 +26,14 @@ struct inflate {
 	struct archive *reader;
 	struct hash hash;
 	uint64_t n;      /* plain bytes so far */
-	uint64_t max_n;  /* a bomb beyond this, */
-	const char *why; /* because this is so */
+	uint64_t max_n;  /* reading fails beyond this number of bytes */
+	const char *why; /* the reason for max_n, for the message */
 	bool ended;
 };
 
-/* BLOB_BYTES is the length of what FD gives, for the bomb's sake; 0 when unknown. */
+/* BLOB_BYTES is the length of what FD gives, from which the limit follows; 0 when unknown. */
 MUST_USE int inflate_open(struct inflate *p, int fd, uint64_t blob_bytes, struct err *e);
-/* The next piece, valid until the next call; *RET_N is 0 at the end. */
+/* Returns the next piece, which is valid until the next call. *RET_N is 0 at the end. */
 MUST_USE int inflate_read(struct inflate *p, const void **ret, size_t *ret_n, struct err *e);
 void inflate_done(struct inflate *p);
 

@@ -58,7 +58,8 @@ static int add_up_sizes(const struct store *store, struct image_record *r, struc
 	return 0;
 }
 
-/* What every create from it would have to find out again. */
+/* Finds the directories that layers only pass through and stores the list, so that no create from
+ * this image has to search again. */
 static int put_passed(const struct store *store, const struct image_record *r, struct err *e)
 {
 	AUTO_FREE struct image_passed *found = xcalloc(IMAGE_PASSED_MAX, sizeof(*found));
@@ -70,7 +71,7 @@ static int put_passed(const struct store *store, const struct image_record *r, s
 	int result;
 
 	if (r->n_layers == 0)
-		return 0; /* nothing can be created from it */
+		return 0; /* no sandbox can be created from an image without layers */
 	result = image_store_open_layers(store->home_fd, r, fd, &n, &named, e);
 	if (result == 0)
 		image_passed_write(found, image_passed_find(fd, n, found), &text);
@@ -89,7 +90,7 @@ int install_put_record(const struct store *store, const struct install *i, const
 	struct image_record r;
 	int result;
 
-	/* from what is in the store, as every later reader will see it */
+	/* read it from the store, as every later reader will */
 	if (image_store_find_digest(store->home_fd, i->manifest_digest, &r, e) < 0)
 		return -1;
 	r.reference = xstrdup(reference);

@@ -1,6 +1,6 @@
 /*
- * An image whose blobs are in the store becomes usable: its layers are unpacked, then a record
- * names it.
+ * Makes an image usable once its blobs are in the store: its layers are unpacked, then a record
+ * with its name is written.
  */
 #pragma once
 
@@ -17,10 +17,10 @@ struct install {
 };
 
 void install_done(struct install *i);
-/* Reads the configuration from the store and checks that it and the manifest belong together and
- * to this machine. */
+/* Reads the configuration from the store. Checks that it fits the manifest and that the image is
+ * for this machine. */
 MUST_USE int install_read_config(const struct store *store, struct install *i, struct err *e);
 void install_add_layers(const struct install *i, struct layers *l);
-/* All layers must be ready. */
+/* Writes the record. All layers must be ready. */
 MUST_USE int install_put_record(const struct store *store, const struct install *i,
 				const char *reference, struct err *e);

@@ -53,7 +53,7 @@ static int check_diff_id(const struct layer_job *j, const char *got, struct err 
 		       got, j->diff_id);
 }
 
-/* A tree that is there already must be the one this image means. */
+/* Uses a tree that is in the store already, after checking that this image means the same tree. */
 static int use_present(struct layers *l, struct layer_job *j, struct err *e)
 {
 	if (image_store_layer_info(l->store->home_fd, j->digest, &j->info, e) < 0)
@@ -64,7 +64,7 @@ static int use_present(struct layers *l, struct layer_job *j, struct err *e)
 	return allowance_take_layer(&l->left, &j->info, e);
 }
 
-/* Takes HEX.layer for ourselves: the lock goes to whoever makes or finds it first. */
+/* Makes and locks the directory HEX.layer. Sets j->wait when another process holds the lock. */
 static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 {
 	static const char *const trees[] = { IMAGE_LAYER_TREE, IMAGE_LAYER_NAMED };
@@ -85,7 +85,7 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 		const struct worker_job job = { "remove", trees[i], -1, -1, fd };
 
 		if (faccessat(fd, trees[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    worker_run(&job, NULL, e) < 0) /* of one who was killed */
+		    worker_run(&job, NULL, e) < 0) /* left over from a process that was killed */
 			return err_wrap(e, "clear away what is left of layer %s", j->digest);
 	}
 	j->tmp_fd = fd_take(&fd);
@@ -104,12 +104,14 @@ static int start(struct layers *l, struct layer_job *j, struct err *e)
 		return -1;
 	if (j->wait)
 		return 0;
-	if (store_has_layer(l->store, j->digest)) { /* finished between our look and our lock */
+	/* another process may have finished it before we got the lock */
+	if (store_has_layer(l->store, j->digest)) {
 		struct err ignored;
 		char name[IMAGE_PATH_BYTES];
 
 		tmp_name(j, name);
-		IGNORE(store_remove_tmp(l->store, name, &ignored)); /* swept up later otherwise */
+		/* if this fails, the next writer removes it */
+		IGNORE(store_remove_tmp(l->store, name, &ignored));
 		fd_closep(&j->tmp_fd);
 		return use_present(l, j, e);
 	}
@@ -200,7 +202,8 @@ int layers_advance(struct layers *l, bool *ret_ready, struct err *e)
 		if (l->job[i].state == LAYER_QUEUED && count(l, LAYER_RUNNING) < l->parallel &&
 		    start(l, &l->job[i], e) < 0)
 			return -1;
-	/* nothing of ours runs: hand out what we hold, then wait for others if we must */
+	/* no worker of ours runs: publish our finished layers, then wait for other processes if
+	 * we must */
 	if (count(l, LAYER_RUNNING) == 0 && publish(l, e) < 0)
 		return -1;
 	*ret_ready = count(l, LAYER_READY) == l->n_jobs;
@@ -236,7 +239,7 @@ void layers_done(struct layers *l)
 {
 	for (size_t i = 0; i < l->n_jobs; i++) {
 		struct layer_job *j = &l->job[i];
-		struct err ignored; /* what stays is removed by the next writer */
+		struct err ignored; /* the next writer removes what stays */
 		char name[IMAGE_PATH_BYTES];
 
 		if (j->state == LAYER_RUNNING)

@@ -1,9 +1,9 @@
 /*
  * A queue of layers to be unpacked, several at once, each by its own worker.
  *
- * Layers are shared: one that another process is unpacking is waited for. Finished trees become
- * visible together, after one syncfs; before waiting for somebody else's layer our own finished
- * ones are handed out, so two processes never wait for each other.
+ * Processes share layers: if another process is unpacking a layer, this one waits for it.
+ * Finished trees become visible together, after one syncfs. Before a process waits for another
+ * one it publishes its own finished layers, so two processes never wait for each other.
  */
 #pragma once
 
@@ -17,13 +17,13 @@
 #include "store/store.h"
 #include "store/worker.h"
 
-#define LAYERS_PARALLEL_MAX 4u /* more workers than that wait for the disk */
+#define LAYERS_PARALLEL_MAX 4u /* more workers would only wait for the disk */
 
 enum layer_state { LAYER_QUEUED, LAYER_RUNNING, LAYER_UNPACKED, LAYER_READY };
 
 struct layer_job {
 	enum layer_state state;
-	bool wait; /* somebody else is at it */
+	bool wait; /* another process is unpacking this layer */
 	char digest[DIGEST_BYTES], diff_id[DIGEST_BYTES];
 	uint64_t blob_bytes;
 	int tmp_fd; /* HEX.layer, locked */
@@ -36,18 +36,20 @@ struct layers {
 	struct layer_job *job;
 	size_t n_jobs;
 	unsigned parallel;
-	struct allowance left; /* after the layers that are ready or unpacked */
+	struct allowance left; /* what is left after the layers that are ready or unpacked */
 };
 
 void layers_init(struct layers *l, const struct store *store);
-/* The blob must be in the store. The same layer may be added twice. */
+/* Adds a layer whose blob is in the store. Adding the same layer twice is harmless. */
 void layers_add(struct layers *l, const char *digest, const char *diff_id, uint64_t blob_bytes);
-/* Starts, collects and publishes what can be without waiting. *RET_READY when all are. */
+/* Starts workers, collects their results and publishes layers as far as possible without waiting.
+ * Sets *RET_READY when all layers are ready. */
 MUST_USE int layers_advance(struct layers *l, bool *ret_ready, struct err *e);
-/* What to poll until there is something to advance; retry every LAYERS_RETRY_MS besides. */
+/* Fills OUT with the descriptors to poll before the next layers_advance(). Call that every
+ * LAYERS_RETRY_MS anyway, because other processes cannot wake us. */
 size_t layers_poll(const struct layers *l, struct pollfd out[LAYERS_PARALLEL_MAX]);
 #define LAYERS_RETRY_MS 50
-/* Until all are ready. */
+/* Advances and waits until all layers are ready. */
 MUST_USE int layers_run(struct layers *l, struct err *e);
-/* Kills what runs and removes what is not whole. */
+/* Kills running workers and removes unfinished trees. */
 void layers_done(struct layers *l);

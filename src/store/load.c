@@ -1,7 +1,8 @@
 /*
- * A worker has laid the archive's files out under numbers (stage.h); here their names get a
- * meaning. An OCI layout is preferred where an archive is both, since it keeps the manifest as it
- * was. A classic archive has no manifest: one is made, always the same for the same content.
+ * A worker has written the archive's files to disk under numbers (stage.h); the code here finds
+ * out from their names what they are. If an archive is both an OCI layout and a classic archive,
+ * the OCI layout is used, since it keeps the original manifest. For a classic archive a manifest
+ * is made; the same content always gives the same manifest.
  */
 #include "store/load.h"
 
@@ -46,7 +47,7 @@ struct load {
 	struct staged *file;
 	size_t n_files;
 	struct json_doc *classic; /* manifest.json, or NULL */
-	bool first_done;          /* the extra tags are spent */
+	bool first_done;          /* the first image got the tags of --tag */
 	size_t n_images;
 };
 
@@ -70,8 +71,8 @@ static int make_staging(struct load *l, struct err *e)
 		    fstatat(l->store->tmp_fd, l->dir_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    ours.st_ino == theirs.st_ino)
 			return 0;
-		fd_closep(
-			&l->dir_fd); /* another writer took it for left over before we locked it */
+		/* before we had the lock, another writer removed it as left over */
+		fd_closep(&l->dir_fd);
 	}
 }
 
@@ -105,7 +106,8 @@ static int stage(struct load *l, struct err *e)
 	return read_table(l, json_root(reply), e);
 }
 
-/* "a/b" and "../c/d" make "c/d". Only what old archives do: one step up, then down. */
+/* Resolves TARGET from the directory of NAME: "a/b" and "../c/d" make "c/d". Old archives use
+ * only such links: up first, then down. */
 static char *resolve_link(const char *name, const char *target)
 {
 	const char *slash = strrchr(name, '/');
@@ -120,7 +122,7 @@ static char *resolve_link(const char *name, const char *target)
 	return dir ? xasprintf("%.*s/%s", (int)dir, name, target) : xstrdup(target);
 }
 
-/* The last one of a name counts, as in any tar. */
+/* If several files have the same name, the last one counts, as in any tar. */
 static struct staged *find_file(struct load *l, const char *name, unsigned links)
 {
 	for (size_t i = l->n_files; i-- > 0;) {
@@ -139,7 +141,7 @@ static struct staged *find_file(struct load *l, const char *name, unsigned links
 	return NULL;
 }
 
-/* Into the store it goes; the staged name is gone afterwards. */
+/* Moves a staged file into the store as a blob. */
 static int adopt(struct load *l, const char *name, const char *want, struct staged **ret,
 		 struct err *e)
 {
@@ -206,7 +208,8 @@ static int check_names(struct load *l, const struct image_strings *names, struct
 	return 0;
 }
 
-/* Blobs are in the store; NAMES are the archive's own. */
+/* Unpacks the layers of an image whose blobs are in the store and writes its records. NAMES are
+ * the names in the archive. */
 static int finish_image(struct load *l, struct install *i, const struct image_strings *names,
 			struct err *e)
 {
@@ -243,7 +246,8 @@ static int adopt_blob(struct load *l, const char *digest, struct err *e)
 	return adopt(l, name, digest, &ignored, e);
 }
 
-/* manifest.json, when there is one, knows names that index.json has no place for. */
+/* Adds the names of manifest.json, if the archive has one: index.json has no place for some of
+ * them. */
 static void add_classic_names(struct load *l, const char *config_digest,
 			      struct image_strings *names)
 {
@@ -261,7 +265,8 @@ static void add_classic_names(struct load *l, const char *config_digest,
 	}
 }
 
-/* ref.name is often a tag alone; where it spells the same image it is the better spelling. */
+/* Takes the image name of the index. ref.name is often just a tag; if it names the same image, it
+ * is used, because it is the user's own spelling. */
 static void add_annotated_name(const struct image_descriptor *d, struct image_strings *names)
 {
 	char full[REFERENCE_KEY_BYTES], key[REFERENCE_KEY_BYTES];
@@ -300,7 +305,7 @@ static int install_oci(struct load *l, const struct image_descriptor *named, str
 	return r;
 }
 
-/* NAMED is index.json's item, FOUND what it led to. */
+/* NAMED is the item of index.json, FOUND the manifest or index that it led to. */
 static int load_oci_item(struct load *l, const struct image_descriptor *named,
 			 const struct image_descriptor *found, unsigned depth, struct err *e)
 {
@@ -485,7 +490,8 @@ int load_archive(const struct store *store, const struct load_options *o, struct
 	r = stage(&l, e);
 	if (r == 0)
 		r = load_staged(&l, e);
-	IGNORE(store_remove_tmp(store, l.dir_name, &ignored)); /* the next writer would do it */
+	/* if this fails, the next writer removes it */
+	IGNORE(store_remove_tmp(store, l.dir_name, &ignored));
 	fd_closep(&l.dir_fd);
 	for (size_t i = 0; i < l.n_files; i++) {
 		free(l.file[i].name);

@@ -1,6 +1,6 @@
 /*
- * Images from archives: what `docker save` writes (manifest.json) and OCI layouts (index.json), as
- * a tar, plain or compressed, from a file or a pipe.
+ * Loads images from archives: what `docker save` writes (manifest.json) and OCI layouts
+ * (index.json). An archive is a tar, plain or compressed, from a file or a pipe.
  */
 #pragma once
 
@@ -11,9 +11,10 @@
 
 struct load_options {
 	int fd;
-	const char *const *tags; /* more references for the first image */
+	const char *const *tags; /* further references for the first image */
 	size_t n_tags;
-	void (*report)(const char *reference, void *arg); /* for each reference as it is written */
+	/* called for each reference after it was written */
+	void (*report)(const char *reference, void *arg);
 	void *report_arg;
 };
 

@@ -1,13 +1,14 @@
 /*
- * One layer after the other, each in two passes. The first goes through its directories and makes,
- * replaces and removes names; a directory that both sides have is entered. The second gives the
- * directories of the layer their owners, modes, attributes and times, which the first kept changing;
- * those that the layer only passes through keep what they are.
+ * Merges one layer after the other, each in two passes. The first pass walks through the layer's
+ * directories and makes, replaces and removes names; it enters directories that exist on both
+ * sides. The second pass sets owners, modes, attributes and times of the layer's directories,
+ * because the first pass changes those times. A directory that the layer only passes through
+ * (IMAGE_IMPLIED_XATTR) keeps what it has.
  *
- * Directories are kept as (parent, name) and opened from their parents, without following anything.
- * The last few stay open, and a tree is gone through depth first, so that its depth takes neither
- * descriptors nor much time. A directory that a walk has made cannot become anything else before the
- * layer ends, since every name of a layer comes once.
+ * A directory is stored as (parent, name) and opened from its parent without following links. The
+ * walk is depth first and the last few directories stay open, so a deep tree needs neither many
+ * descriptors nor much time. A directory that the walk has made stays a directory until the layer
+ * ends, since every name occurs once in a layer.
  */
 #include "store/merge.h"
 
@@ -36,12 +37,12 @@
 #define LOST_AND_FOUND "lost+found"
 
 struct directory {
-	size_t parent; /* index; the root is its own */
+	size_t parent; /* an index; the root is its own parent */
 	char *name;
-	bool new; /* nothing below has it */
+	bool new; /* no lower layer has this directory */
 };
 
-/* A file with several names, by the inode it has in the layer. */
+/* A file with several names, found by its inode number in the layer. */
 struct shared_file {
 	ino_t ino;
 	size_t directory;
@@ -50,7 +51,7 @@ struct shared_file {
 
 #define OPEN_DIRS 16 /* of each tree */
 
-/* A tree, and the directories of the layer that are open in it: the last used first. */
+/* A tree and its open directories, the last used first. */
 struct side {
 	int root; /* borrowed */
 	struct {
@@ -64,9 +65,10 @@ struct merge {
 	struct side from, to; /* the layer, and the tree that it is laid over */
 	struct directory *dir;
 	size_t n_dirs, room_dirs;
-	size_t *stack; /* directories to be gone through; room as for DIR */
+	size_t *stack; /* directories that the walk has still to enter; as much room as DIR has */
 	size_t n_stack;
-	struct shared_file *shared; /* an open table; ino 0 is free */
+	/* a hash table with open addressing; ino 0 marks a free slot */
+	struct shared_file *shared;
 	size_t n_shared, room_shared;
 	char *buffer, *list, *value;
 };
@@ -120,7 +122,7 @@ static int use(struct side *s, size_t dir, int fd)
 	return fd;
 }
 
-/* The descriptor stays S's, and only until others are asked for. */
+/* Opens directory DIR of S. S keeps the descriptor and may close it at the next call. */
 static int open_directory(struct merge *m, struct side *s, size_t dir, int *ret_fd, struct err *e)
 {
 	int parent, fd;
@@ -150,7 +152,7 @@ static int open_directory(struct merge *m, struct side *s, size_t dir, int *ret_
 
 /* --- what a file looks like ------------------------------------------------------------------ */
 
-/* A directory may have the attributes of the one below it in another layer. */
+/* Removes attributes that the directory got from a lower layer. */
 static int drop_xattrs(struct merge *m, int fd)
 {
 	ssize_t n = flistxattr(fd, m->list, XATTR_LIST_MAX_BYTES);
@@ -161,7 +163,7 @@ static int drop_xattrs(struct merge *m, int fd)
 	return n < 0 && errno != ENOTSUP ? -errno : 0;
 }
 
-/* What the file system has no room for is left out, as when a layer is unpacked. */
+/* Copies attributes. One that does not fit into the file system is left out, as in unpack.c. */
 static int copy_xattrs(struct merge *m, int from, int to)
 {
 	ssize_t n = flistxattr(from, m->list, XATTR_LIST_MAX_BYTES);
@@ -226,7 +228,7 @@ static void share(struct merge *m, ino_t ino, size_t directory, const char *name
 	m->n_shared++;
 }
 
-/* True when NAME is there now, as another name of a file that was copied before. */
+/* Sets *RET when the file was copied before under another name and NAME is now a link to it. */
 static int link_shared(struct merge *m, ino_t ino, int to, const char *name, bool *ret,
 		       struct err *e)
 {
@@ -290,7 +292,7 @@ static int copy_file(struct merge *m, int from_dir, int to_dir, const char *name
 	return r < 0 ? file_err(-r, "copy", name, e) : 0;
 }
 
-/* A link or a pipe: it has nothing but an owner, a mode and a time. */
+/* Copies a symbolic link or a FIFO, which have only an owner, a mode and a time. */
 static int copy_special(int from_dir, int to_dir, const char *name, const struct stat *st,
 			struct err *e)
 {
@@ -357,7 +359,9 @@ static int merge_file(struct merge *m, size_t parent, int from, int to, const ch
 	if (S_ISLNK(st->st_mode) || S_ISFIFO(st->st_mode))
 		return copy_special(from, to, name, st, e);
 	if (!S_ISREG(st->st_mode))
-		return 0; /* no device of a stranger's; sockets mean nothing without who listens */
+		/* devices of an image are not trusted, and a socket is useless without its
+		 * server */
+		return 0;
 	if (st->st_nlink > 1 && link_shared(m, st->st_ino, to, name, &linked, e) < 0)
 		return -1;
 	if (linked)
@@ -375,7 +379,7 @@ static int merge_name(struct merge *m, size_t parent, int from, int to, const ch
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return file_err(errno, "look at", name, e);
 	if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
-		return clear(to, name, e); /* hides what is below */
+		return clear(to, name, e); /* a whiteout: it hides the lower file */
 	if (S_ISDIR(st.st_mode))
 		return merge_directory(m, parent, from, to, name, e);
 	return merge_file(m, parent, from, to, name, &st, e);
@@ -403,7 +407,7 @@ static int merge_names(struct merge *m, size_t i, struct err *e)
 	if (open_directory(m, &m->from, i, &from_fd, e) < 0 ||
 	    open_directory(m, &m->to, i, &to_fd, e) < 0)
 		return -1;
-	/* our own, since others are opened meanwhile */
+	/* descriptors of our own, because open_directory() may close its ones during the walk */
 	from = openat(from_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	to = openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = from < 0 ? NULL : fdopendir(from);
@@ -462,16 +466,16 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 	return r < 0 ? err_wrap(e, "layer %.12s", hex) : 0;
 }
 
-/* Empties TO of what mke2fs puts there and copies the trees LAYERS_FD/HEX/root into it, in the order
- * of LIST, the lowest first: "HEX,HEX,…". */
+/* Removes what mke2fs made in TO and copies the trees LAYERS_FD/HEX/root into it. LIST is
+ * "HEX,HEX,…", the lowest layer first. */
 static int merge_layers(int layers_fd, const char *list, int to_fd, struct err *e)
 {
 	AUTO_FREE char *words = xstrdup(list);
 	AUTO_FREE char *buffer = xcalloc(1, COPY_BUFFER_BYTES);
 	AUTO_FREE char *names = xcalloc(1, XATTR_LIST_MAX_BYTES);
 	AUTO_FREE char *value = xcalloc(1, XATTR_VALUE_MAX_BYTES);
-	AUTO_FD to =
-		openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* that one has no rights */
+	/* TO_FD may be a mount's O_PATH descriptor, which cannot be read */
+	AUTO_FD to = openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct merge m = { .to.root = to, .buffer = buffer, .list = names, .value = value };
 	char *rest = words, *hex;
 	int r = to < 0 ? err_sys(e, errno, "open the new tree") : clear(to, LOST_AND_FOUND, e);

@@ -1,6 +1,6 @@
 /*
- * Layers laid over each other in one tree, as the overlay of a sandbox shows them: the flat form of
- * an image is made by this. Layers are only read.
+ * Merges layers into one tree with the content that a sandbox's overlay would show. The flat form
+ * of an image is made this way. The layers are only read.
  */
 #pragma once
 
@@ -8,5 +8,5 @@
 #include "base/json.h"
 #include "image/store.h"
 
-/* The worker `merge`: LIST is its argument, the layers are its stdin. */
+/* The worker `merge`: ARG is the list of layers, stdin the directory that holds them. */
 int merge_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

@@ -3,8 +3,8 @@
  *
  *   cordon-image COMMAND --home DIR [OPTION…] [--] [ARGUMENT…]
  *
- * Options are long and take their value as the next word. `cordon` is the only caller; it has
- * already said what is wrong with a user's command line.
+ * Options are long and take their value as the next word. `cordon` is the only caller and has
+ * checked the user's command line before.
  *
  *   pull REF         --quiet --force --update --insecure --ca-certs FILE
  *                    --username USER --password-env VARIABLE
@@ -20,7 +20,7 @@
  *   registries
  *
  * --report-fd N gives an error as {"code","error","hint"} to that descriptor and not to stderr.
- * `pull` without --update or --force is content with what is in the store. --update asks the
+ * `pull` without --update or --force asks no registry if the store has the image. --update asks the
  * registry and fetches what changed; --force also checks every blob again.
  */
 #pragma once

@@ -15,7 +15,7 @@ static bool run_mapper(const char *program, pid_t pid, uint32_t caller, uint32_t
 	char target[16], own[16], first[16], count[16];
 	const char *argv[] = { program, target, "0", own, "1", "1", first, count, NULL };
 	struct child child;
-	struct err ignored; /* there is a way to go on without */
+	struct err ignored; /* the worker can go on with one id */
 	int status;
 
 	snprintf(target, sizeof(target), "%d", (int)pid);

@@ -1,7 +1,7 @@
 /*
- * Everything is written with the same owner and time, in a fixed order: the same images make the
- * same archive. Blobs are copied as they are, so an OCI layout keeps every digest; the classic form
- * wants plain tars, which a worker makes from the blobs.
+ * All entries have the same owner and time and a fixed order: the same images make the same
+ * archive. An OCI layout gets the blobs unchanged and so keeps every digest. A classic archive
+ * needs plain tars, which a worker makes from the blobs.
  */
 #include "store/save.h"
 
@@ -32,7 +32,7 @@ struct save {
 	struct archive *a;
 	struct image_record *record;
 	size_t n_records;
-	char (*written)[DIGEST_BYTES]; /* what is in the archive already */
+	char (*written)[DIGEST_BYTES]; /* the digests that are in the archive already */
 	size_t n_written;
 };
 
@@ -54,7 +54,7 @@ static bool first_time(struct save *s, const char *digest)
 			return false;
 	s->written = reallocarray(s->written, s->n_written + 1, sizeof(*s->written));
 	if (!s->written)
-		abort(); /* bounded by what one command line names */
+		abort(); /* bounded by the number of images that one command line can name */
 	memcpy(s->written[s->n_written++], digest, DIGEST_BYTES);
 	return true;
 }
@@ -89,7 +89,7 @@ static int add_text(struct save *s, const char *name, const void *p, size_t n, s
 	return n ? add_bytes(s, p, n, e) : 0;
 }
 
-/* Copies N bytes of FD, which must be what DIGEST says. */
+/* Copies N bytes of FD and fails if their digest is not DIGEST. */
 static int add_stream(struct save *s, int fd, const char *digest, uint64_t n, struct err *e)
 {
 	AUTO_FREE char *chunk = xcalloc(1, COPY_BYTES);
@@ -279,7 +279,7 @@ static int add_classic_layer(struct save *s, const struct image_layer *l, const 
 	return add_plain_layer(s, l, tar, e);
 }
 
-/* NAME:TAG as the user wrote it; a reference by digest alone has no such name. */
+/* Writes NAME:TAG as the user wrote it. A reference by digest alone has no such name. */
 static void write_repo_tag(struct json_writer *w, const struct image_record *r)
 {
 	AUTO_FREE char *name = xstrdup(r->reference);
@@ -299,7 +299,7 @@ static void write_repo_tag(struct json_writer *w, const struct image_record *r)
 		json_str(w, tagged = xasprintf("%s:%s", name, ref.tag));
 }
 
-/* One item per image, with all names that were asked for. */
+/* Writes one item for each image, with all references to it that were asked for. */
 static void write_classic_item(struct save *s, size_t first, struct json_writer *w)
 {
 	const struct image_record *r = &s->record[first];

@@ -1,4 +1,4 @@
-/* Images to an archive: the classic one that every engine loads, or an OCI layout. */
+/* Saves images to an archive: the classic format that every engine loads, or an OCI layout. */
 #pragma once
 
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 enum save_format { SAVE_DOCKER, SAVE_OCI };
 
-/* Writes to FD, which may be a pipe. What is read from the store is checked against its digests. */
+/* Writes to FD, which may be a pipe. Everything read from the store is checked against its
+ * digest. */
 MUST_USE int save_images(int home_fd, const char *const *references, size_t n,
 			 enum save_format format, int fd, struct err *e);

@@ -10,9 +10,9 @@
 #include "base/io.h"
 
 #define SAY_TIME_FROM_NS (500 * NS_PER_MS)
-#define SAY_MAX_BYTES (4 * ERR_MSG_BYTES) /* each byte of an error written in four */
+#define SAY_MAX_BYTES (4 * ERR_MSG_BYTES) /* an escaped byte takes four */
 
-/* What an archive, a layer or a registry says may be in it. */
+/* Writes S with control characters escaped: an archive, a layer or a registry may have put them in. */
 static void put_clean(const char *s)
 {
 	AUTO_BUF b = BUF_INIT(SAY_MAX_BYTES);

@@ -1,4 +1,4 @@
-/* What people see of cordon-image, on stderr: data alone goes to stdout. */
+/* What cordon-image shows to people. It goes to stderr; stdout carries data only. */
 #pragma once
 
 #include <stdint.h>
@@ -14,5 +14,5 @@ void say_failed(const char *verb, const char *target);
 void say_warning(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* "error: …" and its hint. Returns the exit status. */
 int say_error(const struct err *e);
-/* The data, to stdout. A reader that has seen enough is no error. */
+/* Writes data to stdout. A reader that closed the pipe is no error. */
 MUST_USE int say_data(const struct buf *b, struct err *e);

@@ -1,4 +1,4 @@
-/* What is in the store: list and inspect. */
+/* The commands list and inspect. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,7 @@ static void add_mib(struct buf *b, uint64_t bytes)
 
 /* --- list ----------------------------------------------------------------------------------- */
 
-/* The members that list and inspect share come in the order of the alphabet; inspect puts its own
- * between them. */
+/* JSON members are in alphabetical order; inspect puts further members between those of list. */
 static void write_time(struct json_writer *w, uint64_t ns)
 {
 	char time[CLOCK_RFC3339_BYTES];
@@ -81,7 +80,8 @@ static void add_list_table(struct buf *out, const struct image_record *r, size_t
 	table_end(&t, out);
 }
 
-/* Everything that would go with it; what it shares with others included. */
+/* Adds the size of the flat form: the size shown counts everything the image uses, also what it
+ * shares with other images. */
 static void add_flat(int home, struct image_record *r)
 {
 	uint64_t mib;
@@ -180,7 +180,7 @@ static void write_layers(struct json_writer *w, const struct view *v)
 		json_key_str(w, "blob_digest", l->digest);
 		json_key_int(w, "compressed_size_bytes", (int64_t)l->size_bytes);
 		json_key_str(w, "diff_id", l->diff_id);
-		/* msb's name; here the size of the unpacked tree */
+		/* the name is msb's; the value is the size of the unpacked tree */
 		json_key_int(w, "erofs_size_bytes", (int64_t)v->info[i].disk_bytes);
 		json_key_str(w, "media_type", l->media_type);
 		json_key_int(w, "position", (int64_t)i);

@@ -1,6 +1,6 @@
 /*
- * An archive of images laid out on disk: its files under numbers, their names in the answer. What
- * the files mean is decided later, by who reads none of the archive's own format.
+ * Writes the files of an image archive to disk under numbers and returns their names. The parent
+ * decides what the files mean (load.c), so it never parses the archive's own format.
  */
 #pragma once
 

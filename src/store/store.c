@@ -28,7 +28,7 @@ static int make_directory(int at_fd, const char *name, int *ret_fd, struct err *
 	return 0;
 }
 
-/* True when FD, just locked, is still what DIR_FD/NAME means. */
+/* True when the locked file FD is still the one that DIR_FD/NAME names. */
 static bool still_there(int dir_fd, const char *name, int fd)
 {
 	struct stat ours, theirs;
@@ -47,13 +47,13 @@ int store_remove_tmp(const struct store *store, const char *name, struct err *e)
 static void remove_if_stale(const struct store *store, const char *name)
 {
 	AUTO_FD fd = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct err ignored; /* what cannot be removed now can be later */
+	struct err ignored; /* the next writer tries again */
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && still_there(store->tmp_fd, name, fd))
 		IGNORE(store_remove_tmp(store, name, &ignored));
 }
 
-/* Directories only: parts are worth keeping, `prune` removes them. */
+/* Removes directories only: parts can be resumed, and `prune` removes them. */
 static void remove_stale(const struct store *store)
 {
 	int fd = openat(store->cache_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -143,7 +143,7 @@ int store_read_blob(const struct store *store, const char *digest, struct buf *b
 	return 0;
 }
 
-/* A file that is to survive a power cut under its new name. */
+/* Moves a file to its final name so that it survives a power cut. */
 static int settle(int fd, int from_fd, const char *from, int to_fd, const char *to)
 {
 	if (fchmod(fd, 0600) < 0 || fsync(fd) < 0 || renameat(from_fd, from, to_fd, to) < 0 ||

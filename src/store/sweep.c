@@ -17,7 +17,7 @@
 #include "image/store.h"
 #include "store/usage.h"
 
-/* The digests that must stay, sorted before they are asked. */
+/* The digests that must stay, sorted for the search. */
 struct live {
 	char (*hex)[DIGEST_HEX_CHARS + 1];
 	size_t n, room;
@@ -76,7 +76,7 @@ static int collect_live(const struct store *store, struct live *l, struct err *e
 		return -1;
 	for (size_t i = 0; i < u.n; i++) {
 		struct image_record r;
-		struct err ignored; /* an image that is gone already cannot be kept */
+		struct err ignored; /* an image that is not in the store any more keeps nothing */
 
 		if (image_store_find_digest(store->home_fd, u.line[i].digest, &r, &ignored) < 0)
 			continue;
@@ -114,7 +114,7 @@ static bool is_manifest(const struct store *store, const char *hex)
 	return true;
 }
 
-/* Files named by digest that nobody needs: flat forms, or blobs. */
+/* Removes files named by a digest that nothing refers to: flat forms, or blobs. */
 static int sweep_files(const struct store *store, bool flat, const struct live *l,
 		       struct sweep_result *ret, struct err *e)
 {
@@ -142,7 +142,7 @@ static int sweep_files(const struct store *store, bool flat, const struct live *
 	return r;
 }
 
-/* All dead trees are moved aside first, each by one rename; one worker then removes them. */
+/* Moves each unused tree aside by one rename; afterwards one worker removes them all. */
 static int sweep_layers(const struct store *store, const struct live *l, struct sweep_result *ret,
 			struct err *e)
 {
@@ -161,7 +161,7 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 	while (r == 0 && (entry = readdir(dir))) {
 		struct image_layer_info info = { 0 };
 		char digest[DIGEST_BYTES];
-		struct err ignored; /* without its note its size stays uncounted */
+		struct err ignored; /* without layer.json the size of this tree is not counted */
 
 		if (!digest_hex_valid(entry->d_name) || live_has(l, entry->d_name))
 			continue;
@@ -180,7 +180,7 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 	return r;
 }
 
-/* With the store to ourselves nobody else's part can be in use. */
+/* Removes all parts. We hold the store exclusively, so no other process uses one. */
 static void sweep_parts(const struct store *store, struct sweep_result *ret)
 {
 	DIR *dir = open_list(store->tmp_fd);
@@ -202,7 +202,7 @@ int sweep(const struct store *store, bool parts, struct sweep_result *ret, struc
 	struct live l = { 0 };
 	int r = collect_live(store, &l, e);
 
-	/* trees before blobs: a sandbox's image is recognised by its manifest */
+	/* trees before blobs: the manifest blob is needed to find the trees of a sandbox's image */
 	if (r == 0)
 		r = sweep_layers(store, &l, ret, e);
 	if (r == 0)

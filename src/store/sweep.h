@@ -1,8 +1,8 @@
 /*
- * Content that no reference and no sandbox leads to any more leaves the store.
+ * Removes content from the store that no reference and no sandbox uses.
  *
- * Needs the store's lock exclusively: whoever adds content, or makes a sandbox of it, holds it
- * shared until the record that refers to it is written.
+ * The caller holds the store's lock exclusively. A process that adds content or creates a sandbox
+ * from it holds the lock shared until it has written the record that refers to the content.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct sweep_result {
 	size_t layers_removed, manifests_removed, references_removed;
 };
 
-/* PARTS also takes what interrupted pulls left to be resumed. */
+/* PARTS also removes what interrupted pulls left to be resumed. */
 MUST_USE int sweep(const struct store *store, bool parts, struct sweep_result *ret, struct err *e);
-/* Forgets every reference that no sandbox uses; adds to RET. */
+/* Removes every reference that no sandbox uses and adds to RET. */
 MUST_USE int sweep_references(const struct store *store, struct sweep_result *ret, struct err *e);

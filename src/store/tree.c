@@ -1,7 +1,7 @@
 /*
- * Removal of a tree of any depth takes a constant number of descriptors: passes over the top
- * directory empty each of its subdirectories, and what is not empty inside those is moved up to the
- * top under a name of ours, for the next pass.
+ * Removing a tree of any depth needs a constant number of descriptors. Each pass over the top
+ * directory empties its subdirectories. A directory inside those that is not empty is moved up to
+ * the top under a new name, for the next pass.
  */
 #include "store/tree.h"
 
@@ -36,7 +36,8 @@ int tree_open(int root_fd, const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* The rest of PATH behind a link that leads nowhere: its target, seen from the link's directory. */
+/* Returns the path to go on with after a link to a missing target: the target, as seen from the
+ * link's directory, and the rest of PATH. */
 static char *follow_dangling(int dir_fd, const char *path, size_t prefix, size_t base)
 {
 	char target[TREE_PATH_MAX_BYTES + 1];
@@ -53,7 +54,7 @@ static char *follow_dangling(int dir_fd, const char *path, size_t prefix, size_t
 
 int tree_mark(int fd, const char *name, const void *value, size_t n)
 {
-	/* a file system in memory before Linux 6.6, say */
+	/* tmpfs before Linux 6.6, for example */
 	return fsetxattr(fd, name, value, n, 0) < 0 && errno != ENOTSUP ? -errno : 0;
 }
 
@@ -130,8 +131,8 @@ bool tree_keeps_xattr(const char *name)
 	return strcmp(name, "security.capability") == 0;
 }
 
-/* Without privilege a directory of mode 0 can be read, or moved (its ".." changes), only after
- * this. Failure shows in what follows. */
+/* Without privilege, a directory of mode 0 can be read or moved (moving changes its "..") only
+ * after this chmod. If it fails, the next step fails too. */
 static int open_for_removal(int dir_fd, const char *name)
 {
 	int fd;
@@ -141,7 +142,8 @@ static int open_for_removal(int dir_fd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* True when nothing is left of the entry; false with *RET_ERR 0 when it is a full directory. */
+/* Returns true when the entry is removed. Returns false with *RET_ERR 0 when it is a directory
+ * that is not empty. */
 static bool remove_entry(int dir_fd, const char *name, int *ret_err)
 {
 	*ret_err = 0;
@@ -170,8 +172,8 @@ static int move_up(int from_fd, const char *name, int to_fd, unsigned *number)
 	return r;
 }
 
-/* Goes once through the directory FD (which it closes). Full subdirectories are moved up to TOP_FD,
- * or, when FD is the top itself, emptied by another pass. */
+/* Makes one pass over the directory FD and closes it. Subdirectories that are not empty are moved
+ * up to TOP_FD; if FD is the top itself, another pass empties them. */
 static int sweep(int fd, int top_fd, unsigned *number, unsigned *ret_left)
 {
 	DIR *dir = fdopendir(fd);

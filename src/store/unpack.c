@@ -1,11 +1,12 @@
 /*
- * Two readers in a row: inflate.c decompresses and hashes, and feeds libarchive's tar reader through
- * a callback; so the whole stream is seen once and its digest covers also what follows the tar's
- * end mark. Nothing here is undone on failure: the parent removes the whole directory.
+ * Two readers work in a row: inflate.c decompresses and hashes, and libarchive's tar reader gets
+ * its output through a callback. So the stream is read once, and its digest also covers what
+ * follows the tar's end mark. Nothing is undone on failure: the parent removes the whole
+ * directory.
  *
- * The tar's order is the truth: a later entry replaces an earlier one of the same name. Only
- * whiteouts are different, they speak about the layers below and never about this one; so an entry
- * and its own whiteout in one layer mean "replaced", whichever comes first.
+ * The order of the tar decides: a later entry replaces an earlier one of the same name. Whiteouts
+ * are different: they delete files of lower layers and never files of this one. So an entry and
+ * its own whiteout in one layer mean "replaced", whichever comes first.
  */
 #include "store/unpack.h"
 
@@ -30,10 +31,10 @@
 
 #define WHITEOUT_PREFIX ".wh."
 #define WHITEOUT_OPAQUE ".wh..wh..opq"
-#define DISK_BLOCK_BYTES 4096u /* what a file's last block costs on every usual file system */
+#define DISK_BLOCK_BYTES 4096u /* what a file's last block costs on common file systems */
 
-/* Times of directories are set at the very end: every entry made inside changes them. */
-#define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; the rest stay as they were made */
+/* Times of directories are set at the end, because every entry made inside changes them. */
+#define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; those beyond are not listed */
 
 struct directory {
 	char *path;
@@ -43,21 +44,23 @@ struct directory {
 struct unpack {
 	int root_fd;
 	struct inflate inflate;
-	struct err *read_err; /* of the callback; code ERR_NONE while all is well */
+	struct err *read_err; /* the error of the callback; code ERR_NONE while all is well */
 	struct archive *tar;
 	struct image_layer_info info;
-	struct allowance left; /* of the image */
+	struct allowance left; /* what the image may still have */
 	struct directory *directory;
 	size_t n_directories, room_directories;
-	/* Where the file system takes no whiteouts (it is an overlay itself): paths they were for. */
+	/* Paths of whiteouts that the file system cannot store, because it is an overlay itself. */
 	char **hidden;
 	size_t n_hidden, room_hidden;
-	bool named; /* such a form is in the tree */
-	/* The directory of the last entry, or NULL: most entries follow one from the same directory.
-	 * It cannot have been replaced, since an entry only replaces what is inside its own. */
+	bool named; /* the tree has whiteouts by name */
+	/* The directory of the last entry, or NULL, because most entries follow one from the same
+	 * directory. It cannot have been replaced since: an entry replaces only what is inside
+	 * its own directory. */
 	char *parent_path;
 	int parent_fd;
-	struct buf ways; /* directories that may have no entry of their own, as a list of strings */
+	/* directories that may have no entry of their own, each path ending in NUL */
+	struct buf ways;
 };
 
 struct place {
@@ -79,8 +82,8 @@ static int entry_err(int errnum, const char *what, const char *path, struct err 
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-/* Strips what leads to the root and refuses what leads out of it. *RET points into PATH, which
- * loses a trailing slash; "" is the root itself. */
+/* Removes leading "/" and "./" and refuses "..". *RET points into PATH, which loses a trailing
+ * slash; "" is the root itself. */
 static int clean_path(char *path, const char **ret, struct err *e)
 {
 	size_t n = strlen(path);
@@ -105,7 +108,7 @@ static int clean_path(char *path, const char **ret, struct err *e)
 	return 0;
 }
 
-/* Entries count whether the tar names them or only passes through them. */
+/* Counts entries that the tar names and directories that are made on the way to them. */
 static int count_entries(struct unpack *u, unsigned n, struct err *e)
 {
 	u->info.entries += n;
@@ -122,7 +125,8 @@ static int count_name(struct unpack *u, const char *name, struct err *e)
 	return allowance_take_names(&u->left, n, e);
 }
 
-/* Every directory on the way to one that had to be made; which were is looked at in the end. */
+/* Notes every directory on the way to a new one. write_ways() looks later which of them have no
+ * entry of their own. */
 static void note_ways(struct unpack *u)
 {
 	const char *path = u->parent_path, *end = path;
@@ -181,7 +185,7 @@ static int look(const struct place *p, enum standing *ret, struct err *e)
 	return 0;
 }
 
-/* Makes room for an entry that is not a directory. */
+/* Removes what stands in the place of an entry that is not a directory. */
 static int clear_place(const struct place *p, struct err *e)
 {
 	enum standing was;
@@ -233,7 +237,8 @@ static struct looks entry_looks(struct unpack *u, struct archive_entry *entry)
 	return l;
 }
 
-/* Ids that this namespace lacks cannot be stored; the file stays ours and loses its powers. */
+/* An id that this namespace lacks cannot be stored. The file then keeps the caller as its owner
+ * and loses setuid and setgid. */
 static int set_owner(struct unpack *u, int fd, const char *base, int flags, struct looks *l)
 {
 	if (!l->chown || fchownat(fd, base, l->uid, l->gid, flags) == 0)
@@ -245,7 +250,7 @@ static int set_owner(struct unpack *u, int fd, const char *base, int flags, stru
 	return 0;
 }
 
-/* Attributes that the file system does not take are left out, as they are when a file is copied. */
+/* Attributes that the file system does not support are left out, as `cp` does. */
 static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 {
 	const char *name;
@@ -286,14 +291,14 @@ static int make_name(struct unpack *u, int dir_fd, const char *name, const char 
 
 static int set_opaque(struct unpack *u, int dir_fd, const char *path, struct err *e)
 {
-	/* an O_PATH descriptor takes no attributes */
+	/* attributes cannot be set through an O_PATH descriptor */
 	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0 && fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0)
 		return 0;
 	if (fd < 0 || (errno != EPERM && errno != EOPNOTSUPP))
 		return entry_err(errno, "hide what is below", path, e);
-	return make_name(u, fd, WHITEOUT_OPAQUE, path, e); /* that of an overlay */
+	return make_name(u, fd, WHITEOUT_OPAQUE, path, e); /* fuse-overlayfs reads this name */
 }
 
 static void remember_hidden(struct unpack *u, const char *path, const char *base)
@@ -302,15 +307,16 @@ static void remember_hidden(struct unpack *u, const char *path, const char *base
 		u->room_hidden = u->room_hidden ? u->room_hidden * 2 : 64;
 		u->hidden = reallocarray(u->hidden, u->room_hidden, sizeof(*u->hidden));
 		if (!u->hidden)
-			abort(); /* the worker's limit on memory: the parent reports its death */
+			/* the worker reached its memory limit: the parent reports its death */
+			abort();
 	}
 	u->hidden[u->n_hidden++] =
 		xasprintf("%.*s%s", (int)(base - strlen(WHITEOUT_PREFIX) - path), path, base);
 }
 
-/* Overlayfs shows the whiteouts of a directory that no layer below has, by name and as nothing else:
- * who removes the directory fails at them. It looks for them only in one that it believes to be a copy.
- * Where from does not matter, so there is no value. */
+/* Marks the directory as a copy. Overlayfs hides whiteouts only in a directory that it believes
+ * to be merged or copied; elsewhere it lists them, and removing the directory fails. The origin
+ * does not matter, so the attribute has no value. */
 static int hide_whiteouts(int dir_fd, const char *path, struct err *e)
 {
 	AUTO_FD fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -329,7 +335,7 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 	if (strcmp(p->base, WHITEOUT_OPAQUE) == 0)
 		return set_opaque(u, p->parent_fd, p->path, e);
 	if (starts_with(hidden.base, WHITEOUT_PREFIX))
-		return 0; /* bookkeeping of old union file systems */
+		return 0; /* old union file systems kept their own data under such names */
 	if (!*hidden.base || strcmp(hidden.base, ".") == 0 || strcmp(hidden.base, "..") == 0)
 		return err_set(e, ERR_INVALID, "layer has a whiteout of nothing: '%.200s'",
 			       p->path);
@@ -344,7 +350,7 @@ static int make_whiteout(struct unpack *u, const struct place *p, struct err *e)
 		return 0;
 	}
 	if (was != STANDING_DIRECTORY)
-		return 0; /* hides what is below by being there */
+		return 0; /* the entry itself hides the lower file */
 	dir = openat(p->parent_fd, hidden.base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return dir < 0 ? entry_err(errno, "open", p->path, e) : set_opaque(u, dir, p->path, e);
 }
@@ -356,7 +362,8 @@ static void remember_directory(struct unpack *u, const char *path, struct timesp
 		u->directory =
 			reallocarray(u->directory, u->room_directories, sizeof(*u->directory));
 		if (!u->directory)
-			abort(); /* the worker's limit on memory: the parent reports its death */
+			/* the worker reached its memory limit: the parent reports its death */
+			abort();
 	}
 	u->directory[u->n_directories++] = (struct directory){ xstrdup(path), mtime };
 }
@@ -419,7 +426,7 @@ static int tar_err(struct unpack *u, const char *what, struct err *e)
 {
 	const char *why = archive_error_string(u->tar);
 
-	if (u->read_err->code != ERR_NONE) { /* the bytes themselves ended badly */
+	if (u->read_err->code != ERR_NONE) { /* the decompressor failed, not the tar reader */
 		*e = *u->read_err;
 		return -1;
 	}
@@ -446,7 +453,7 @@ static int write_data(struct unpack *u, int fd, const char *path, la_int64_t siz
 		u->info.disk_bytes += n;
 		end = at + (la_int64_t)n;
 	}
-	/* a hole at the end has no block of its own */
+	/* a hole at the end comes without a block */
 	if (end < size && ftruncate(fd, size) < 0)
 		return entry_err(errno, "set the length of", path, e);
 	u->info.disk_bytes += -u->info.disk_bytes % DISK_BLOCK_BYTES;
@@ -508,14 +515,14 @@ static int make_fifo(struct unpack *u, const struct place *p, struct archive_ent
 	if (mknodat(p->parent_fd, p->base, S_IFIFO | 0600, 0) < 0)
 		return entry_err(errno, "make the FIFO", p->path, e);
 	r = set_owner(u, p->parent_fd, p->base, AT_SYMLINK_NOFOLLOW, &l);
-	/* nobody else writes here, so this is the FIFO we made and no link */
+	/* only this worker writes here, so this is the FIFO that we made and not a link */
 	if (r == 0 && (fchmodat(p->parent_fd, p->base, l.mode, 0) < 0 ||
 		       utimensat(p->parent_fd, p->base, times, AT_SYMLINK_NOFOLLOW) < 0))
 		r = -errno;
 	return r < 0 ? entry_err(-r, "set owner and mode of", p->path, e) : 0;
 }
 
-/* The target is named from the root of this very layer. */
+/* The target is a path from the root of this layer. */
 static int make_hard_link(struct unpack *u, const struct place *p, const char *raw_target,
 			  struct err *e)
 {
@@ -536,7 +543,7 @@ static int make_hard_link(struct unpack *u, const struct place *p, const char *r
 			       p->path, target);
 	if (fstatat(p->parent_fd, p->base, &to, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-		return 0; /* to itself, or written twice */
+		return 0; /* a link to itself, or the same link twice */
 	if (clear_place(p, e) < 0)
 		return -1;
 	if (linkat(dir, base, p->parent_fd, p->base, 0) < 0)
@@ -626,7 +633,7 @@ static int read_tar(struct unpack *u, struct err *e)
 	}
 }
 
-/* What stands behind the tar's end mark belongs to the digest too. */
+/* Reads what follows the tar's end mark: the digest covers it too. */
 static int read_rest(struct unpack *u, struct err *e)
 {
 	const void *piece;
@@ -641,7 +648,7 @@ static int read_rest(struct unpack *u, struct err *e)
 	return 0;
 }
 
-/* What the whole layer has at a hidden path decides, whichever came first. */
+/* Makes the whiteout of PATH at the end, when it is known what the whole layer has there. */
 static int hide_one(struct unpack *u, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -653,7 +660,8 @@ static int hide_one(struct unpack *u, const char *path, struct err *e)
 	struct stat st;
 
 	if (dir < 0)
-		return 0; /* its directory has become something else, and hides as much */
+		/* an entry of this layer replaced the directory and hides the lower file */
+		return 0;
 	if (fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? make_name(u, dir, name, path, e)
 				       : entry_err(errno, "look at", path, e);
@@ -672,8 +680,8 @@ static int hide(struct unpack *u, struct err *e)
 	return r;
 }
 
-/* Latest last, so a directory written twice ends with its last time. One that was replaced since
- * has no claim any more. */
+/* Sets the times in the tar's order, so that a directory that occurs twice gets its last time. A
+ * directory that was replaced meanwhile is skipped. */
 static void set_directory_times(struct unpack *u)
 {
 	for (size_t i = 0; i < u->n_directories; i++) {
@@ -682,7 +690,7 @@ static void set_directory_times(struct unpack *u)
 				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 
 		if (fd >= 0)
-			IGNORE(futimens(fd, times)); /* only a time */
+			IGNORE(futimens(fd, times)); /* a wrong time is no reason to fail */
 	}
 }
 

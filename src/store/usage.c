@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "base/json.h"
 
-#define SANDBOX_CONFIG_MAX_BYTES (4u << 20) /* as the program that writes it allows */
+#define SANDBOX_CONFIG_MAX_BYTES (4u << 20) /* the limit of the program that writes it */
 
 static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e)
 {
@@ -23,7 +23,8 @@ static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e
 
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
 		return err_sys(e, -r, "read the configuration of sandbox '%s'", name);
-	/* what cannot be understood cannot be started either, so it needs no image */
+	/* a sandbox whose configuration cannot be read cannot be started either, so it needs no
+	 * image */
 	if (r < 0 || json_parse(buf_str(&text), text.n, &doc, &torn) < 0)
 		return 0;
 	digest = json_get_str(json_get(json_root(doc), "config"), "manifest_digest", "");
@@ -31,7 +32,7 @@ static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e
 		return 0;
 	u->line = reallocarray(u->line, u->n + 1, sizeof(*u->line));
 	if (!u->line)
-		abort(); /* a line per sandbox of this user */
+		abort(); /* one line for each sandbox of this user */
 	u->line[u->n].sandbox = xstrdup(name);
 	memcpy(u->line[u->n++].digest, digest, DIGEST_BYTES);
 	return 0;

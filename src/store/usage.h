@@ -1,6 +1,6 @@
 /*
- * Which images sandboxes are made of: sandboxes/NAME/config.json names the manifest's digest. One
- * that cannot be read belongs to a sandbox that cannot be started either, and is passed over.
+ * Which sandbox uses which image: sandboxes/NAME/config.json names the digest of the manifest. A
+ * sandbox whose config.json cannot be read is skipped, because it cannot be started either.
  */
 #pragma once
 
@@ -23,5 +23,6 @@ struct usage {
 
 MUST_USE int usage_read(int home_fd, struct usage *ret, struct err *e);
 void usage_done(struct usage *u);
-/* Appends the names of the sandboxes that use it, divided by ", ". False when none does. */
+/* Appends the names of the sandboxes that use the image, separated by ", ". Returns false when
+ * none does. */
 bool usage_of(const struct usage *u, const char *manifest_digest, struct buf *names);

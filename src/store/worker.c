@@ -21,9 +21,10 @@
 #include "store/tree.h"
 #include "store/unpack.h"
 
-/* One byte each way before the worker begins, only for callers that are not root. */
+/* If the caller is not root, worker and parent exchange one byte each way before the worker
+ * begins. */
 #define SAYS_NAMESPACE 'u' /* worker: I am in a user namespace without ids */
-#define SAYS_PLAIN 'p'     /* worker: the host gives me none, I go on as I am */
+#define SAYS_PLAIN 'p'     /* worker: the host allows me no user namespace, I go on without */
 #define SAYS_MAPPED 'm'    /* parent: you have the subordinate ids */
 #define SAYS_SINGLE 's'    /* parent: map yourself */
 
@@ -96,8 +97,8 @@ bool worker_advance(struct worker *w)
 		ssize_t k;
 
 		if (!room) {
-			kill(w->child.pid,
-			     SIGKILL); /* it babbles; finish() reports the broken answer */
+			/* the reply is too long: worker_finish() reports it as broken */
+			kill(w->child.pid, SIGKILL);
 			return true;
 		}
 		k = read(w->control_fd, room, 4096);
@@ -200,7 +201,7 @@ static int enter_namespace(enum layer_owners *ret_owners, struct err *e)
 		*ret_owners = LAYER_OWNERS_MAPPED;
 	else if ((r = owners_map_self(uid, gid)) < 0)
 		return err_sys(e, -r, "map the caller into a user namespace");
-	/* new files take the namespace's root as their owner, also where ids were mapped for us */
+	/* new files shall belong to the namespace's root, also when the parent mapped ids for us */
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return err_sys(e, errno, "become root of the worker's user namespace");
 	return 0;
@@ -210,13 +211,13 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 {
 	enum layer_owners owners = LAYER_OWNERS_NATIVE;
 
-	/* a dead parent's lock is free, and somebody else may be writing where we write */
+	/* if the parent dies, its lock is free and another process may write where we write */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "bind the worker's life to its parent's");
-	setlocale(LC_CTYPE, "C.UTF-8"); /* or libarchive stumbles over names beyond ASCII */
+	setlocale(LC_CTYPE, "C.UTF-8"); /* otherwise libarchive fails on names beyond ASCII */
 	if (geteuid() != 0 && enter_namespace(&owners, e) < 0)
 		return -1;
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* again: a change of ids clears it */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* again, because a change of ids clears it */
 		return err_sys(e, errno, "bind the worker's life to its parent's");
 	if (confine(WORKER_DIR_FD, STDIN_FILENO, e) < 0)
 		return -1;

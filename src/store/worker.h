@@ -1,17 +1,18 @@
 /*
- * Hostile bytes are parsed by a worker: this same program, executed again with `--worker OP`, the
- * few descriptors it needs, and after its start nothing else (see confine.h). It answers with one
- * JSON object and ends.
+ * A worker parses hostile bytes. It is this same program, executed again with `--worker OP` and
+ * the few descriptors it needs; after its start it can reach nothing else (confine.h). It answers
+ * with one JSON object and exits.
  *
  *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers as layer.json;
  *               ARG is what the image may still have (allowance.h) and the blob's length
  *   inflate     reads a blob on stdin, writes the plain tar to stdout
  *   stage       reads an archive on stdin, writes its files to DIR/0, DIR/1 …, answers with names
- *   merge ARG   lays the layers ARG of the directory on stdin over each other in DIR
- *   remove ARG  removes DIR/ARG, whoever owns what is in it
+ *   merge ARG   merges the layers ARG of the directory on stdin into DIR
+ *   remove ARG  removes DIR/ARG, whoever owns the files in it
  *
- * For an ordinary user the worker lives in a user namespace with the caller's subordinate ids, or
- * with the caller's own id alone where there are none, so that owners are kept as far as they can be.
+ * An ordinary user's worker runs in a user namespace with the caller's subordinate ids, so that
+ * files keep their owners. Where the caller has no such ids, the namespace has only the caller's
+ * own.
  */
 #pragma once
 
@@ -34,19 +35,20 @@ struct worker_job {
 
 struct worker {
 	struct child child; /* pid 0 when not running */
-	int control_fd;     /* readable until the worker has answered and ended */
+	int control_fd;     /* reaches its end of file when the worker has answered and exited */
 	struct buf reply;
 };
 
 MUST_USE int worker_start(const struct worker_job *j, struct worker *ret, struct err *e);
-/* Reads what is there without waiting. True when the answer is complete: now finish. */
+/* Reads what has arrived, without waiting. Returns true when the answer is complete; then call
+ * worker_finish(). */
 bool worker_advance(struct worker *w);
-/* Waits for the end. The worker's own error becomes ours; *RET may be NULL when there is nothing
- * of interest in the answer. */
+/* Waits until the worker exits. Its error, if any, is copied to E. RET may be NULL when the
+ * answer does not matter. */
 MUST_USE int worker_finish(struct worker *w, struct json_doc **ret, struct err *e);
-/* Kills and reaps what still runs. */
+/* Kills the worker if it still runs, and reaps it. */
 void worker_stop(struct worker *w);
-/* start and finish in one. */
+/* worker_start() and worker_finish() in one. */
 MUST_USE int worker_run(const struct worker_job *j, struct json_doc **ret, struct err *e);
 
 /* main() of the worker. */
