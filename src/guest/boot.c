@@ -156,13 +156,15 @@ static int keep_capabilities(uint64_t keep, struct err *e)
 }
 
 /* For good: CHOWN gives a terminal to its user; SYS_ADMIN makes the mark where there is no cgroup;
- * SYS_PTRACE lets us see the marks. */
+ * SYS_PTRACE lets us see the marks, and with DAC_READ_SEARCH how much each process of a watched sandbox wrote. */
 static uint64_t needed_capabilities(const struct guest *g)
 {
 	uint64_t keep = CAP_BIT(CAP_CHOWN);
 
 	if (g->scopes.payload < 0)
 		keep |= CAP_BIT(CAP_SYS_ADMIN) | CAP_BIT(CAP_SYS_PTRACE) | CAP_BIT(CAP_KILL);
+	if (g->boot.switches & SWITCH_WATCHED)
+		keep |= CAP_BIT(CAP_SYS_PTRACE) | CAP_BIT(CAP_DAC_READ_SEARCH);
 	return keep;
 }
 

@@ -204,6 +204,12 @@ pid_t launcher_pid(const struct launcher *l)
 	return l->pid;
 }
 
+void launcher_reaped(struct launcher *l, pid_t pid)
+{
+	if (l->pid == pid)
+		l->pid = -1;
+}
+
 pid_t launcher_end(const struct launcher *l)
 {
 	IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* it may be gone, and reaped */

@@ -19,7 +19,10 @@ struct launcher;
 
 /* In the group CGROUP, or with a mark of its own (-1). NULL: do without. */
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
+/* -1 once it was reaped. */
 pid_t launcher_pid(const struct launcher *l);
+/* PID was reaped: from here on a command can have the number. */
+void launcher_reaped(struct launcher *l, pid_t pid);
 /* Orders the command of J, whose descriptors must stay open until there is one. It is free to run on CPUS
  * or, with NULL, where the launcher may. Nobody waits for it: a command that cannot be executed ends at
  * once, as every other does. False: it is too long for us. */

@@ -81,8 +81,7 @@ static bool is_being_born(uint64_t pid)
 }
 
 /* What the process wrote to storage, with what children wrote that it has waited for. One that runs a program
- * which nobody may read does not show it, and counts as its own number: it comes and goes, and each change
- * is taken for a write. */
+ * which nobody may read does not show it, and is taken for one that writes all the time. */
 static uint64_t written_by(uint64_t pid)
 {
 	static const char key[] = "\nwrite_bytes: ";
@@ -94,10 +93,10 @@ static uint64_t written_by(uint64_t pid)
 	if (r == -ENOENT || r == -ESRCH)
 		return 0; /* it has ended, and is counted where it was waited for */
 	if (!at)
-		return is_being_born(pid) ? 0 : pid;
+		return is_being_born(pid) ? 0 : clock_mono_ns();
 	at += strlen(key);
 	at[strcspn(at, "\n")] = '\0';
-	return parse_u64(at, 0, UINT64_MAX, &v) < 0 ? pid : v;
+	return parse_u64(at, 0, UINT64_MAX, &v) < 0 ? clock_mono_ns() : v;
 }
 
 static bool is_ours(const struct guest *g, uint64_t pid)

@@ -194,6 +194,15 @@ bool scopes_own(const struct scopes *s, uint64_t pid)
 	return is_helper(s, NULL, pid);
 }
 
+void scopes_reaped(struct scopes *s, pid_t pid)
+{
+	if (s->deputy == pid)
+		s->deputy = 0;
+	for (unsigned i = 0; i < s->n_spare; i++)
+		if (s->spare[i].launcher)
+			launcher_reaped(s->spare[i].launcher, pid);
+}
+
 bool scopes_are_free(const struct scopes *s)
 {
 	return sandbox_is_free(s, NULL);

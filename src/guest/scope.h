@@ -53,6 +53,8 @@ struct scopes {
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls);
 /* PID is the deputy, or a launcher that waits. */
 bool scopes_own(const struct scopes *s, uint64_t pid);
+/* PID was reaped. Whoever gets the number now is neither the deputy nor a launcher. */
+void scopes_reaped(struct scopes *s, pid_t pid);
 /* Nobody is in the sandbox but launchers that wait; false where the kernel does not tell. */
 bool scopes_are_free(const struct scopes *s);
 /* Starts J in a scope of its own; as exec_start(). */

@@ -334,22 +334,31 @@ static bool has_children(void)
 	       errno != ECHILD;
 }
 
+static void reaped(struct guest *g, pid_t pid, int status)
+{
+	scopes_reaped(&g->scopes, pid);
+	for (struct session *s = g->sessions; s; s = s->next) {
+		if (command_of(s) == pid) { /* ended ones have -1 */
+			command_ended(s, status);
+			return;
+		}
+		if (!s->scope.launcher || launcher_pid(s->scope.launcher) != pid)
+			continue;
+		launcher_reaped(s->scope.launcher, pid);
+		if (s->ordered && s->pid == 0)
+			settle_order(s, true);
+		return;
+	}
+}
+
 void sessions_reap(struct guest *g)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0 || (pid < 0 && errno == EINTR))
-		for (struct session *s = g->sessions; s && pid > 0; s = s->next) {
-			if (command_of(s) == pid) { /* ended ones have -1 */
-				command_ended(s, status);
-				break;
-			}
-			if (s->ordered && s->pid == 0 && launcher_pid(s->scope.launcher) == pid) {
-				settle_order(s, true);
-				break;
-			}
-		}
+		if (pid > 0)
+			reaped(g, pid, status);
 	if (g->stopping && !has_children())
 		_exit(0);
 	presence_may_end(g);

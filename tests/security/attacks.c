@@ -38,6 +38,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
@@ -851,6 +852,76 @@ static void attack_launcher(void)
 {
 	if (!for_each_named("cordon-guest", attack_ours))
 		opened_n("no launcher to attack", 0);
+}
+
+#define NUMBERS_RESERVED 400 /* the kernel gives those below 300 out once */
+
+static pid_t launchers_number;
+
+static void kill_launcher(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	launchers_number = pid;
+}
+
+static pid_t use_up_a_number(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+static void attack_numbers(void)
+{
+	while (use_up_a_number() < NUMBERS_RESERVED)
+		;
+}
+
+/* All of the disk, once nobody looks. */
+static void fill_layer(void)
+{
+	static char data[1 << 20];
+	struct statvfs fs;
+	int fd;
+
+	setsid();
+	while (getppid() != 1)
+		usleep(1000);
+	sleep(1);
+	fd = open("/root/fill", O_WRONLY | O_CREAT, 0600);
+	memset(data, 'x', sizeof(data));
+	/* first fast, then so slowly that there is something to see at each look */
+	while (statvfs("/root", &fs) == 0 && fs.f_bavail * fs.f_frsize > 32 << 20)
+		if (write(fd, data, sizeof(data)) < 0)
+			_exit(1);
+	while (write(fd, data, 1 << 15) > 0)
+		usleep(2000);
+	sleep(1000);
+}
+
+/* A process that writes and has the number of a launcher which lives no more. */
+static void attack_launchers_number(void)
+{
+	for_each_named("cordon-guest", kill_launcher);
+	if (launchers_number < NUMBERS_RESERVED) {
+		opened_n("no launcher to kill", launchers_number);
+		return;
+	}
+	for (pid_t pid = 0; pid != launchers_number;) {
+		if (use_up_a_number() != launchers_number - 1)
+			continue;
+		pid = fork();
+		if (pid == 0 && getpid() == launchers_number) {
+			for (int fd = 0; fd < 3; fd++)
+				close(fd);
+			fill_layer();
+		}
+		if (pid == 0)
+			_exit(0);
+	}
 }
 
 /* Every signal to pid 1: none may have an effect (the caller looks whether it still answers). */
@@ -1814,6 +1885,8 @@ static const struct {
 	{ "sockets-allowed", attack_sockets_allowed },
 	{ "pid1", attack_pid1 },
 	{ "launcher", attack_launcher },
+	{ "numbers", attack_numbers },
+	{ "launchers-number", attack_launchers_number },
 	{ "signals", attack_signals },
 	{ "kill-all", attack_kill_all },
 	{ "stop-all", attack_stop_all },

@@ -9,7 +9,7 @@ import subprocess
 import attack  # noqa: F401  (sets the path)
 from harness import ALL_MODES, CORDON, MODE, CordonTest, below
 
-CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID = (1 << n for n in (0, 1, 3, 5, 6, 7))
+CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, SETGID, SETUID = (1 << n for n in (0, 1, 2, 3, 5, 6, 7))
 NET_BIND_SERVICE, SYS_PTRACE, SYS_ADMIN = 1 << 10, 1 << 19, 1 << 21
 ROOTS = ("root", "userns", "container")  # whose supervisors have capabilities to give up
 LIBEXEC = os.path.join(os.path.dirname(os.path.dirname(CORDON)), "libexec", "cordon")
@@ -110,11 +110,12 @@ class Pid1(CordonTest):
 
     def check(self, p):
         kept = capabilities(p)
+        watches = kept & DAC_READ_SEARCH and SYS_PTRACE | DAC_READ_SEARCH  # what each process wrote
         if kept & SYS_ADMIN:  # no cgroup: commands are told apart by marks
-            self.assertEqual(kept, CHOWN | SYS_ADMIN | SYS_PTRACE | KILL)
+            self.assertEqual(kept, CHOWN | SYS_ADMIN | SYS_PTRACE | KILL | watches)
             self.assertFalse(any("cordon-" in g for g in p.cgroups()), p.cgroups())
         else:
-            self.assertEqual(kept, CHOWN)
+            self.assertEqual(kept, CHOWN | watches)
         self.assertGreaterEqual(int(p.status("Seccomp_filters")[0]), 1)
 
     def test_before_the_first_command(self):

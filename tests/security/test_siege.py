@@ -1170,6 +1170,14 @@ while True:
     if n % 16 == 0:
         time.sleep(0.004)
 """
+# Fast until the disk is nearly full, then so slowly that there is something to see at each look.
+ONE_WRITER = """
+import os, time
+fd = os.open("/root/fill", os.O_CREAT | os.O_WRONLY)
+while os.write(fd, bytes(1 << 15)):
+    space = os.statvfs("/root")
+    time.sleep(0 if space.f_bavail * space.f_frsize > 16 << 20 else 0.004)
+"""
 # Ways to take blocks without writing them; prints one word for each.
 TAKE_BLOCKS = """
 import ctypes, errno, fcntl, os, struct
@@ -1318,12 +1326,31 @@ class FloorOfTheDisk(WatchedTest):
         self.eventually(lambda: box.sh("echo fine > /root/fine").code == 0)
         other.kill()
 
+    def test_one_process_that_only_writes(self):
+        """No other process comes or goes: what it wrote is all there is to see."""
+        self.mount()
+        self.ended(self.made().exec("python3", "-c", ONE_WRITER), "is nearly full")
+
     def test_inodes(self):
         self.mount("-N", "8192")
         box = self.made()
         got = box.exec("python3", "-c", FILE_MAKER)
         self.ended(got, "has nearly no inodes left")
         box.out("find /root -name 'n*' -delete")
+
+    def test_who_has_the_number_of_a_dead_launcher_is_watched(self):
+        """Launchers do not count as something that runs; a process that kills one and takes its number does."""
+        self.mount()
+        box = self.made("-v", f"{compiled('attacks.c')}:/attack:ro")
+        write = "echo 5000 > /proc/sys/kernel/pid_max"  # of this pid namespace, so that numbers come again soon
+        with open("/proc/sys/kernel/pid_max") as handle:
+            before = handle.read()
+        subprocess.run(["nsenter", "--target", str(box.pid1().pid), "--mount", "--pid", "sh", "-c", write], check=True)
+        with open("/proc/sys/kernel/pid_max") as handle:
+            self.assertEqual(handle.read(), before)
+        for attack in ("numbers", "true", "true", "true", "launchers-number"):
+            self.assertEqual(box.exec(*(("true",) if attack == "true" else ("/attack/attacks", attack))).code, 0)
+        self.eventually(lambda: "nearly full" in self.said(box), within=30)
 
 
 class WatcherAtRest(WatchedTest):
