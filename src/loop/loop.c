@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -58,6 +59,8 @@ struct loop {
 	uint32_t timer_room;
 	uint64_t looked_at;
 	bool stop;
+	loop_blocked_fn *on_blocked; /* NULL: nobody asks */
+	void *blocked_arg;
 };
 
 #define SIGNAL_COOKIE UINT64_MAX
@@ -337,12 +340,38 @@ void loop_stop(struct loop *l)
 	l->stop = true;
 }
 
+/* --- handlers -------------------------------------------------------------------------------- */
+
+void loop_watch_blocking(struct loop *l, loop_blocked_fn *fn, void *arg)
+{
+	l->on_blocked = fn;
+	l->blocked_arg = arg;
+}
+
+static long switches(const struct loop *l)
+{
+	struct rusage u;
+
+	return l->on_blocked && getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
+}
+
+/* HANDLER ran since the thread had BEFORE switches. */
+static void check_blocking(struct loop *l, long before, const void *handler)
+{
+	if (l->on_blocked && switches(l) != before)
+		l->on_blocked(l->blocked_arg, handler);
+}
+
 static void call_signal(struct loop *l, int sig)
 {
 	for (uint32_t i = l->signal_slot; i != NO_SLOT; i = l->slot[i].next) {
 		l->looked_at++;
 		if (l->slot[i].fd == sig) {
-			l->slot[i].on_signal(l->slot[i].arg, sig);
+			loop_signal_fn *fn = l->slot[i].on_signal;
+			long before = switches(l);
+
+			fn(l->slot[i].arg, sig);
+			check_blocking(l, before, (const void *)fn);
 			return; /* the handler may have changed the list */
 		}
 	}
@@ -366,11 +395,13 @@ static int run_timers(struct loop *l)
 		uint32_t slot = l->timer[0];
 		loop_timer_fn *fn = l->slot[slot].on_timer;
 		void *arg = l->slot[slot].arg;
+		long before = switches(l);
 
 		heap_remove(l, slot); /* one shot: gone before it runs, so it may add a new one */
 		give_back(l, slot);
 		l->n_live--;
 		fn(arg);
+		check_blocking(l, before, (const void *)fn);
 	}
 	if (!l->n_timers)
 		return -1;
@@ -380,6 +411,15 @@ static int run_timers(struct loop *l)
 	left = (heap_deadline(l, 0) - now + NS_PER_MS - 1) /
 	       NS_PER_MS; /* round up: never wake too early */
 	return left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+static void call_fd(struct loop *l, const struct slot *s, uint32_t events)
+{
+	loop_fd_fn *fn = s->on_fd; /* the slots may move while it runs */
+	long before = switches(l);
+
+	fn(s->arg, s->fd, events);
+	check_blocking(l, before, (const void *)fn);
 }
 
 int loop_run(struct loop *l)
@@ -405,7 +445,7 @@ int loop_run(struct loop *l)
 			}
 			s = find(l, ev[i].data.u64);
 			if (s && s->kind == SLOT_FD)
-				s->on_fd(s->arg, s->fd, ev[i].events);
+				call_fd(l, s, ev[i].events);
 		}
 	}
 	return 0;

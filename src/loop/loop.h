@@ -46,3 +46,10 @@ void loop_stop(struct loop *l);
 /* How many slots the loop has looked at since it was made. A test counts with it: adding, removing and a
  * turn do not grow with the number of idle entries (timers: with its logarithm). */
 uint64_t loop_looked_at(const struct loop *l);
+
+/* For tests: a handler that gave up the CPU by itself, for a lock, a disk, a program or a peer, has blocked.
+ * HANDLER is its address. */
+typedef void loop_blocked_fn(void *arg, const void *handler);
+/* From now on the loop compares the thread's voluntary context switches before and after each handler, and tells
+ * FN of every handler that blocked. NULL ends that; without it the loop does not look. */
+void loop_watch_blocking(struct loop *l, loop_blocked_fn *fn, void *arg);

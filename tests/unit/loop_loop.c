@@ -170,6 +170,76 @@ static void timers_survive_removals(void)
 	loop_free(l);
 }
 
+/* --- handlers that block --------------------------------------------------------------------- */
+
+static const void *blocked[4];
+static unsigned n_blocked;
+
+static void note_blocked(void *arg, const void *handler)
+{
+	if (n_blocked < 4)
+		blocked[n_blocked++] = handler;
+}
+
+static void nap(void *arg)
+{
+	usleep(1000);
+}
+
+static void nap_on_fd(void *arg, int fd, uint32_t events)
+{
+	usleep(1000);
+	loop_stop(arg);
+}
+
+static void nap_on_signal(void *arg, int sig)
+{
+	usleep(1000);
+	loop_stop(arg);
+}
+
+static void work(void *arg)
+{
+	for (volatile unsigned i = 0; i < 100000; i++)
+		;
+}
+
+static void handlers_that_block_are_told(void)
+{
+	struct loop *l;
+	loop_id id;
+	int p[2];
+
+	T_INT(loop_new(&l), 0);
+	T_INT(pipe(p), 0);
+	T_INT(write(p[1], "x", 1), 1);
+	loop_add_timer(l, 0, nap, NULL); /* nobody asks yet */
+	T_INT(loop_run(l), 0);
+	T_INT(n_blocked, 0);
+	loop_watch_blocking(l, note_blocked, NULL);
+	loop_add_timer(l, 0, work, NULL);
+	loop_add_timer(l, 1, nap, NULL);
+	T_INT(loop_run(l), 0);
+	id = loop_add_fd(l, p[0], LOOP_READ, nap_on_fd, l);
+	T_INT(loop_run(l), 0);
+	loop_remove(l, &id);
+	id = loop_add_signal(l, SIGUSR1, nap_on_signal, l);
+	raise(SIGUSR1);
+	T_INT(loop_run(l), 0);
+	T_INT(n_blocked, 3);
+	T_TRUE(blocked[0] == (const void *)nap);
+	T_TRUE(blocked[1] == (const void *)nap_on_fd);
+	T_TRUE(blocked[2] == (const void *)nap_on_signal);
+	loop_watch_blocking(l, NULL, NULL);
+	loop_add_timer(l, 0, nap, NULL);
+	loop_remove(l, &id);
+	T_INT(loop_run(l), 0);
+	T_INT(n_blocked, 3);
+	loop_free(l);
+	close(p[0]);
+	close(p[1]);
+}
+
 int main(void)
 {
 	T_RUN(stale_events_are_dropped);
@@ -177,5 +247,6 @@ int main(void)
 	T_RUN(signals_arrive_as_events);
 	T_RUN(timers_survive_removals);
 	T_RUN(work_does_not_grow_with_idle_entries);
+	T_RUN(handlers_that_block_are_told);
 	return t_end();
 }
