@@ -12,12 +12,12 @@ union control {
 	char bytes[CMSG_SPACE(FDPASS_MAX * sizeof(int))];
 };
 
-int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fds)
+static ssize_t send_first(int sock, const void *p, size_t n, const int *fds, unsigned n_fds,
+			  int flags)
 {
 	union control c = { 0 };
 	struct iovec iov = { (void *)p, n };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-	const char *rest;
 	ssize_t k;
 
 	if (n_fds > FDPASS_MAX)
@@ -31,12 +31,25 @@ int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fd
 		memcpy(CMSG_DATA(&c.head), fds, n_fds * sizeof(int));
 	}
 	do
-		k = sendmsg(sock, &m, MSG_NOSIGNAL);
+		k = sendmsg(sock, &m, MSG_NOSIGNAL | flags);
 	while (k < 0 && errno == EINTR);
+	return k < 0 ? -errno : k;
+}
+
+ssize_t fdpass_try(int sock, const void *p, size_t n, const int *fds, unsigned n_fds)
+{
+	return send_first(sock, p, n, fds, n_fds, MSG_DONTWAIT);
+}
+
+int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fds)
+{
+	const char *rest;
+	ssize_t k = send_first(sock, p, n, fds, n_fds, 0);
+
 	/* the kernel counts descriptors in flight against the limit of open files; the C library
 	 * has no text for ETOOMANYREFS */
 	if (k < 0)
-		return errno == ETOOMANYREFS ? -EMFILE : -errno;
+		return k == -ETOOMANYREFS ? -EMFILE : (int)k;
 	rest = (const char *)p + k;
 	n -= (size_t)k;
 	while (n > 0) {

@@ -3,9 +3,7 @@
  * only tells the start and the end.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include "base/fdpass.h"
 #include "client/drain.h"
 #include "client/outlet.h"
+#include "client/pipes.h"
 #include "client/run.h"
 
 #define CHUNK_BYTES 65536
@@ -141,13 +140,6 @@ static void pump_in(struct piped *p, bool readable)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-static uint64_t held(int pipe_fd)
-{
-	int n;
-
-	return pipe_fd >= 0 && ioctl(pipe_fd, FIONREAD, &n) == 0 ? (uint64_t)n : 0;
-}
-
 static int drain(struct piped *p)
 {
 	struct run *r = p->run;
@@ -156,7 +148,8 @@ static int drain(struct piped *p)
 	/* the first look at the clock is dear, and a command that left nobody behind needs none */
 	bool alone = r->call.end.alone;
 
-	drain_begin(d, alone, alone ? 0 : clock_mono_ns(), held(out->pipe), held(err->pipe));
+	drain_begin(d, alone, alone ? 0 : clock_mono_ns(), pipe_held(out->pipe),
+		    pipe_held(err->pipe));
 	for (;;) {
 		bool hear = drain_hears(d, alone ? 0 : clock_mono_ns());
 		bool some = hear ? pump_out(p, out) | pump_out(p, err) : false;
@@ -185,17 +178,11 @@ static void leave(struct piped *p)
 {
 	struct run *r = p->run;
 	AUTO_BUF b = BUF_INIT(64);
-	unsigned flags = r->q->message.flags & EXEC_JOINED ? FRAME_FLAG_JOINED : 0;
+	bool joined = r->q->message.flags & EXEC_JOINED;
+	unsigned flags, n;
 	int fds[2];
-	unsigned n = 0;
 
-	if (p->out.pipe >= 0)
-		fds[n++] = p->out.pipe;
-	if (p->err.pipe >= 0) {
-		if (n == 0)
-			flags |= FRAME_FLAG_STDERR;
-		fds[n++] = p->err.pipe;
-	}
+	n = pipes_to_leave(p->out.pipe, p->err.pipe, joined, fds, &flags);
 	if (n == 0)
 		return;
 	call_leave(&r->call, flags, &b);
@@ -253,29 +240,6 @@ static int copy_until_end(struct piped *p)
 	return 0;
 }
 
-struct pipes {
-	int in[2], out[2], err[2];
-};
-
-static void pipes_done(struct pipes *p)
-{
-	for (int i = 0; i < 2; i++) {
-		fd_closep(&p->in[i]);
-		fd_closep(&p->out[i]);
-		fd_closep(&p->err[i]);
-	}
-}
-
-static int open_pipe(int pair[2], int ours)
-{
-	if (pipe2(pair, O_CLOEXEC) < 0)
-		return -1;
-	/* 0666: the command reopens /dev/stdout under its own ids */
-	if (fchmod(pair[0], 0666) < 0)
-		return -1;
-	return fcntl(pair[ours], F_SETFL, O_NONBLOCK);
-}
-
 static bool is_dev_null(int fd)
 {
 	struct stat st;
@@ -288,21 +252,19 @@ static int start(struct piped *p)
 	struct run *r = p->run;
 	const struct exec_request *q = r->q;
 	bool joined = q->message.flags & EXEC_JOINED;
-	struct pipes made = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	struct pipes made;
 	int fds[3];
-	int k = -1;
+	int k;
 
 	/* a terminal with --no-tty and /dev/null are an immediate end of input */
 	r->in_open = q->in >= 0 && !is_dev_null(q->in) && !isatty(q->in);
-	if (open_pipe(made.in, 1) < 0 || open_pipe(made.out, 0) < 0 ||
-	    (!joined && open_pipe(made.err, 0) < 0)) {
-		err_sys(r->e, errno, "make pipes");
-	} else {
-		fds[0] = made.in[0];
-		fds[1] = made.out[1];
-		fds[2] = made.err[1];
-		k = run_send_exec(r, r->in_open ? 0 : EXEC_PATIENT, fds, joined ? 2 : 3);
-	}
+	k = pipes_open(&made, joined);
+	if (k < 0)
+		return err_sys(r->e, -k, "make pipes");
+	fds[0] = made.in[0];
+	fds[1] = made.out[1];
+	fds[2] = made.err[1];
+	k = run_send_exec(r, r->in_open ? 0 : EXEC_PATIENT, fds, joined ? 2 : 3);
 	if (k == 0) {
 		p->in_pipe = r->in_open ? fd_take(&made.in[1]) : -1;
 		p->out.pipe = fd_take(&made.out[0]);

@@ -1,0 +1,62 @@
+/*
+ * One command over a line (client/line), on the loop: its pipes, its input, its output, its end. A command at a
+ * terminal (EXEC_TTY) has a framed stream instead of pipes; its owner sees no difference.
+ *
+ * The owner gets the end exactly once, unless it frees the job before. Callbacks come only from the loop, from
+ * line_hear() and from line_free(), never from a function of this file. Any function may be called from any
+ * callback, job_free() too: memory goes when the last callback returned.
+ *
+ * Writing to a command that closed its input raises SIGPIPE, and a library does not touch signals: the program
+ * that uses jobs with input must ignore SIGPIPE.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "client/line.h"
+#include "wire/message.h"
+
+struct job;
+
+enum job_output { JOB_STDOUT, JOB_STDERR };
+
+struct job_end {
+	const struct err *err;   /* why nothing is known of the end, or NULL: */
+	struct exit_message end; /* how the command ended, or why it did not start */
+	uint64_t id;             /* the command's number; 0: unknown */
+	bool cancelled;          /* job_cancel() was called */
+	/* pid 1 did not tell the end in time. The job closed the line, and END says "timed out". The owner must
+	 * end the sandbox: pid 1 hangs, or is not ours any more. */
+	bool hung;
+};
+
+struct job_owner {
+	/* N bytes of output, borrowed for the call. False: no more for now, until job_resume(). */
+	bool (*output)(void *arg, enum job_output which, const char *p, size_t n);
+	/* There is room for input again, or nobody reads it any more: job_input() tells. May be NULL. */
+	void (*room)(void *arg);
+	/* The command is over. END is borrowed for the call; the owner still has to free the job. */
+	void (*end)(void *arg, const struct job_end *end);
+	void *arg;
+};
+
+/* Starts a command; not one that is detached. M is borrowed for the call. Without INPUT the command finds the end
+ * of its input at once. ERR_NOT_RUNNING, ERR_LIMIT. */
+MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
+		       const struct job_owner *o, struct job **ret, struct err *e);
+/* A command that runs is killed with everything that it started, as by job_cancel(); its end is not told. */
+void job_free(struct job *j);
+
+/* Bytes taken, or -EPIPE: nobody reads them any more. Less than N: wait for `room`. */
+MUST_USE ssize_t job_input(struct job *j, const void *p, size_t n);
+void job_input_end(struct job *j);
+/* Output may come again. */
+void job_resume(struct job *j);
+/* Sends a signal to the command itself, or to everything that it started. ERR_UNSUPPORTED: pid 1 is too old. */
+MUST_USE int job_signal(struct job *j, int sig, bool scope, struct err *e);
+/* Kills everything that the command started. The end is told as always, with what the pipes hold before it. A
+ * pid 1 of protocol 1 cannot do that: the job closes the line then, which ends the other jobs too. */
+void job_cancel(struct job *j);

@@ -1,0 +1,77 @@
+/*
+ * A kept connection to the pid 1 of one sandbox, on the loop. Several commands run over it at once, each on a
+ * stream of its own (client/job). A line never waits: messages that the socket does not take now are queued,
+ * each with its descriptors, and the loop sends them later.
+ *
+ * The hang-up of a line is how a server learns that the sandbox ended. The line then tells every stream that
+ * it is gone, with ERR_NOT_RUNNING, and after the streams its owner. pid 1 is not trusted: a frame that makes
+ * no sense ends the line with ERR_PROTOCOL.
+ *
+ * Any function may be called from any callback, line_free() too: memory goes when the last callback returned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "loop/loop.h"
+#include "wire/frame.h"
+
+struct line;
+
+#define LINE_STREAMS_MAX 256u            /* commands at once on one sandbox */
+#define LINE_QUEUE_MESSAGES_MAX 512u     /* requests that wait for the socket … */
+#define LINE_QUEUE_BYTES_MAX (16u << 20) /* … and their bytes: two of the largest, with room */
+
+/* The user of a stream. After line_close() neither function is called. */
+struct line_user {
+	void (*frame)(void *arg, const struct frame *f);
+	/* The line is down; the stream is closed already. WHY is borrowed for the call. */
+	void (*gone)(void *arg, const struct err *why);
+	void *arg;
+};
+
+/* The owner of a line learns that the line went down by itself. It still has to free the line. */
+typedef void line_gone_fn(void *arg, const struct err *why);
+
+/* Takes FD, a connection to the pid 1 of sandbox NAME, in any case. LOOP must live longer than the line. */
+MUST_USE int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, void *arg,
+		      struct line **ret, struct err *e);
+/* Streams that are open are told ERR_NOT_RUNNING during this call; the owner is told nothing. */
+void line_free(struct line *n);
+
+const char *line_name(const struct line *n);
+struct loop *line_loop(const struct line *n);
+bool line_is_up(const struct line *n);
+/* The protocol that both sides speak; 0 until pid 1 said so. */
+uint32_t line_version(const struct line *n);
+
+/* Opens a stream: ERR_NOT_RUNNING when the line is down, ERR_LIMIT when it has too many. */
+MUST_USE int line_open(struct line *n, const struct line_user *u, uint32_t *ret_stream,
+		       struct err *e);
+/* Frames that still come for this stream are dropped. */
+void line_close(struct line *n, uint32_t stream);
+
+enum line_message {
+	LINE_REQUEST, /* refused with ERR_LIMIT when the queue is full */
+	/* never refused for that; the sender bounds how many of them there are by the requests, or by the
+	 * credit that pid 1 granted */
+	LINE_FOLLOW_UP,
+};
+
+/* Queues the frames in B and sends what the socket takes. The line takes the memory of B and the descriptors,
+ * also when it fails. */
+MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds,
+		       unsigned n_fds, struct err *e);
+
+/* Reads what pid 1 has said by now. A user whose deadline passed calls this before it gives up: the loop may
+ * have been late itself. Callbacks run. */
+void line_hear(struct line *n);
+/* Closes the connection at once, which makes pid 1 kill every command of it. Streams and owner are told WHY in
+ * a later turn of the loop. */
+void line_hang_up(struct line *n, const struct err *why);
+/* Some command can only go on with protocol VERSION. If pid 1 speaks an older one, the line hangs up: now, or
+ * when pid 1 says so. */
+void line_need(struct line *n, uint32_t version);

@@ -1,0 +1,21 @@
+/* The pipes of a command: the client makes them, pid 1 gets the command's ends. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct pipes {
+	int in[2], out[2], err[2];
+};
+
+/* Our ends do not block. With JOINED there is no pipe for errors. -errno: nothing is open. */
+MUST_USE int pipes_open(struct pipes *p, bool joined);
+void pipes_done(struct pipes *p);
+
+/* How many bytes wait in a pipe; 0 for -1. */
+uint64_t pipe_held(int fd);
+/* The read ends (-1: closed) that pid 1 shall read on, and the flags of the LEAVE that carries them: returns how
+ * many. */
+unsigned pipes_to_leave(int out, int err, bool joined, int fds[2], unsigned *ret_flags);
