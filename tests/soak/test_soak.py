@@ -10,7 +10,15 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "integration"))
 
+import test_line  # noqa: E402
 from harness import CordonTest, below, kill_quietly  # noqa: E402
+
+
+class Crowd(test_line.Crowd):
+    """500 commands at once on 100 sandboxes, and a server that is killed thirty times."""
+
+    timeout = 600
+    boxes_at_once, kills = 100, 30
 
 
 class Soak(CordonTest):
