@@ -128,7 +128,8 @@ class Replace(CordonTest):
 
     def test_a_timeout_of_days_is_not_one_of_seconds(self):
         box = self.create("--log-level", "info")
-        box.out("(trap '' TERM; while :; do sleep 1000; done) > /dev/null 2>&1 &")
+        box.out("(trap '' TERM; mkdir /root/deaf; while :; do sleep 1000; done) > /dev/null 2>&1 & "
+                "until [ -d /root/deaf ]; do :; done")
         proc = self.spawn("create", "-q", "--replace-with-timeout", "2d", "-n", box.name, "host")
         with open(os.path.join(self.home, "sandboxes", box.name, "logs", "runtime.log"), encoding="utf-8") as log:
             said = self.eventually(lambda: [line for line in log if "stopping within" in line])
