@@ -391,8 +391,9 @@ class Box:
         """The process of ours outside the sandbox that owns it."""
         found = [p for p in self.host_processes() if len(p.status("NSpid")) == own_depth()
                  and p.comm.startswith("cordon-superv")]
-        # a task that the supervisor has just made has its name until it takes its own
-        found = [p for p in found if p.ppid not in {q.pid for q in found}]
+        # a task that the supervisor has just made has its name until it takes its own, and the supervisor of
+        # the last start may still be ending: it has given its memory back, so it shows no arguments
+        found = [p for p in found if p.cmdline and p.ppid not in {q.pid for q in found}]
         self.test.assertEqual(len(found), 1, f"one supervisor expected: {self.host_processes()}")
         return found[0]
 
