@@ -433,7 +433,7 @@ int control_remove(const struct home *h, const char *name, bool force, struct er
 	return erase(h, name, dir, &lock, e);
 }
 
-/* Two that change one record take turns; a supervisor only ever reads it. */
+/* Has a live supervisor take over what changed: the bits of LIVE (enum update_what). */
 static int tell_supervisor(const struct home *h, const char *name, unsigned live, struct err *e)
 {
 	AUTO_BUF number = BUF_INIT(64), frame = BUF_INIT(128), body = BUF_INIT(4096);
