@@ -1,4 +1,4 @@
-/* Parts of parent.c that every process in namespaces of its own is made with: pid 1, and server.c's. */
+/* Parts of parent.c that every process in namespaces of its own is made with: pid 1, and fuse_overlay.c. */
 #pragma once
 
 #include "process/process.h"

@@ -58,7 +58,7 @@ struct ids_writing {
 };
 MUST_USE int ids_begin_maps(const struct ids *i, pid_t pid, struct ids_writing *ret, struct err *e);
 MUST_USE int ids_end_maps(struct ids_writing *w, struct err *e);
-/* Of a range, for whoever shows the layers to it (server.h): the owners that they have on disk, which
+/* Of a range, for whoever shows the layers to it (fuse_overlay.h): the owners that they have on disk, which
  * are the host's first ids, go by the numbers of the range. */
 MUST_USE int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e);
 /* A user namespace that exists to map mounts: ids INSIDE.. of the disk are OUTSIDE.. here. */

@@ -31,7 +31,7 @@
 #include "base/io.h"
 #include "base/raw.h"
 #include "process/birth.h"
-#include "process/server.h"
+#include "process/fuse_overlay.h"
 #include "process/shares.h"
 
 #define CHILD_STACK_BYTES 65536
@@ -404,12 +404,12 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	fd_closep(&v->device);
 	n = fdpass_recv(v->home, &byte, 1, &device, 1, &n_fds);
 	if (n < 0)
-		return err_sys(e, (int)-n, "receive '" SERVER_DEVICE "'");
+		return err_sys(e, (int)-n, "receive '" FUSE_DEVICE "'");
 	if (n == 0 || n_fds == 0)
 		return 0; /* a child that failed says why in its report */
-	if (server_start(r, device, &i->server, e) < 0)
+	if (fuse_overlay_start(r, device, &i->fuse, e) < 0)
 		return -1;
-	for (struct process_instance *s = i->server; s; s = s->server)
+	for (struct process_instance *s = i->fuse; s; s = s->fuse)
 		cgroup_join(&i->cgroup, s->pid);
 	return 0;
 }
@@ -444,7 +444,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		plan_add(i->plan, STEP_GROUPS);
 	if (serving->device >= 0) { /* as the caller, who has the right to */
 		s = plan_add(i->plan, STEP_DEVICE);
-		s->path = plan_str(i->plan, SERVER_DEVICE);
+		s->path = plan_str(i->plan, FUSE_DEVICE);
 		s->fd = serving->device;
 		s->mode = (unsigned)serving->theirs;
 	}
@@ -618,8 +618,8 @@ int process_failure(struct process_instance *i, struct err *e)
 
 		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "",
 			what, *what ? "'" : "");
-		if (i->server && (e->sys == ENOTCONN || e->sys == ECONNABORTED))
-			return server_failure(i->server, e);
+		if (i->fuse && (e->sys == ENOTCONN || e->sys == ECONNABORTED))
+			return fuse_overlay_failure(i->fuse, e);
 		if (s->op == STEP_BELOW && e->sys == EBUSY)
 			return err_hint(e, "a link in the image leads from there to its root: "
 					   "choose another target");
@@ -662,8 +662,8 @@ int process_failure(struct process_instance *i, struct err *e)
 
 void process_started(struct process_instance *i)
 {
-	if (i->server)
-		process_started(i->server);
+	if (i->fuse)
+		process_started(i->fuse);
 	if (i->mapping)
 		holder_end(i->mapping);
 	if (i->netns)
@@ -704,8 +704,8 @@ void process_done(struct process_instance *i)
 		i->pid = -1;
 	}
 	process_started(i); /* mounts that are nowhere, too: a server ends with the last */
-	if (i->server)
-		server_end(TAKE(i->server));
+	if (i->fuse)
+		fuse_overlay_end(TAKE(i->fuse));
 	fd_closep(&i->pidfd);
 	if (i->cgroup.id[0])
 		cgroup_clear(&i->cgroup);

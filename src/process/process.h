@@ -16,7 +16,7 @@
 
 struct process_request {
 	struct rootfs rootfs;
-	int server_program; /* from server_program(), where rootfs.served; or -1 */
+	int fuse_overlay_program; /* from fuse_overlay_program(), where rootfs.served; or -1 */
 	const char *cgroup_id;
 	struct cgroup_limits limits;
 	int guest_program;         /* from process_guest_program() */
@@ -33,13 +33,13 @@ struct process_instance {
 	struct child_args *child;
 	void *stack;
 	struct netif_job *netif;
-	struct netns *netns;             /* made ahead, or NULL */
-	struct holder *mapping;          /* of the namespace that maps the layers' ids, or NULL */
-	uid_t owner;                     /* of its user namespace; 0: whoever we are */
-	int link_from;                   /* pid 1 sends the link here, or -1 */
-	int link_report;                 /* its end of that, until it is born */
-	int link;                        /* the gateway's end of eth0, once it is known, or -1 */
-	struct process_instance *server; /* of its root, see server.h; or NULL */
+	struct netns *netns;           /* made ahead, or NULL */
+	struct holder *mapping;        /* of the namespace that maps the layers' ids, or NULL */
+	uid_t owner;                   /* of its user namespace; 0: whoever we are */
+	int link_from;                 /* pid 1 sends the link here, or -1 */
+	int link_report;               /* its end of that, until it is born */
+	int link;                      /* the gateway's end of eth0, once it is known, or -1 */
+	struct process_instance *fuse; /* of its root, see fuse_overlay.h; or NULL */
 	bool refused; /* the kernel cannot unite these layers: rootfs.served may help */
 };
 

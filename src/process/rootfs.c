@@ -739,7 +739,7 @@ static void add_libraries(struct builder *b, const int tree[ARRAY_SIZE(libraries
 	}
 }
 
-void rootfs_server_options(const struct rootfs *r, bool writes, struct buf *out)
+void rootfs_fuse_overlay_options(const struct rootfs *r, bool writes, struct buf *out)
 {
 	name_layers(r, out);
 	/* what a command has written must not be lost with a server that is killed */
@@ -747,8 +747,8 @@ void rootfs_server_options(const struct rootfs *r, bool writes, struct buf *out)
 		buf_add_str(out, WRITABLE_LAYER ",writeback=0");
 }
 
-int rootfs_plan_server(const struct rootfs *r, bool writes, struct plan *p,
-		       struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e)
+int rootfs_plan_fuse_overlay(const struct rootfs *r, bool writes, struct plan *p,
+			     struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e)
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
 	AUTO_FREE struct trees *t = xcalloc(1, sizeof(*t));

@@ -54,7 +54,7 @@ struct rootfs {
 	int layer_fd
 		[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
 	size_t n_layers;
-	bool layers_shown; /* layer_fd[0] is a mount with all of them in it, see server.h */
+	bool layers_shown; /* layer_fd[0] is a mount with all of them in it, see fuse_overlay.h */
 	bool one_disk; /* the only layer is the whole root: a mount of its own, as upper_is_mount */
 	int upper_fd;  /* directory with upper/ and work/, or -1: in memory */
 	bool upper_is_mount; /* it is a mount of its own, which nobody else has */
@@ -83,8 +83,8 @@ MUST_USE int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 			 struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e);
 /* The same for whoever serves R: a root that holds the layers (with WRITES the writable one too), what a
  * dynamic program needs to start, and nothing else of the host. */
-MUST_USE int rootfs_plan_server(const struct rootfs *r, bool writes, struct plan *p,
-				struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps,
-				struct err *e);
-/* What it is told: where rootfs_plan_server() has put everything. */
-void rootfs_server_options(const struct rootfs *r, bool writes, struct buf *out);
+MUST_USE int rootfs_plan_fuse_overlay(const struct rootfs *r, bool writes, struct plan *p,
+				      struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps,
+				      struct err *e);
+/* What it is told: where rootfs_plan_fuse_overlay() has put everything. */
+void rootfs_fuse_overlay_options(const struct rootfs *r, bool writes, struct buf *out);

@@ -25,7 +25,7 @@
 #include "host/subid.h"
 #include "image/store.h"
 #include "process/fixtures.h"
-#include "process/server.h"
+#include "process/fuse_overlay.h"
 #include "process/skeleton.h"
 #include "state/places.h"
 #include "state/quota.h"
@@ -398,7 +398,7 @@ static const char *root_form(const struct supervisor *s)
 		return ROOT_DIRECTORY;
 	if (s->record.spec.image.root_disk.kind == ROOT_DISK_FLAT)
 		return ROOT_DISK;
-	return s->instance.server ? ROOT_SERVED : ROOT_OVERLAY;
+	return s->instance.fuse ? ROOT_SERVED : ROOT_OVERLAY;
 }
 
 /* One line with every limit that does not hold. Whoever makes a sandbox that stays hears of the defaults
@@ -635,7 +635,7 @@ static int start_instance(struct supervisor *s, struct process_request *q, struc
 	if (!q->rootfs.served) {
 		r = process_start(q, &s->instance, e);
 		if (r == 0 || !s->instance.refused ||
-		    server_program(&q->server_program, &missing) < 0)
+		    fuse_overlay_program(&q->fuse_overlay_program, &missing) < 0)
 			return r;
 		process_done(&s->instance);
 		process_init(&s->instance);
@@ -643,11 +643,11 @@ static int start_instance(struct supervisor *s, struct process_request *q, struc
 		q->rootfs.served = true;
 		if (process_begin(q, &s->instance, e) < 0)
 			return -1;
-	} else if (server_program(&q->server_program, e) < 0) {
+	} else if (fuse_overlay_program(&q->fuse_overlay_program, e) < 0) {
 		return -1;
 	}
 	r = process_start(q, &s->instance, e);
-	fd_closep(&q->server_program);
+	fd_closep(&q->fuse_overlay_program);
 	return r;
 }
 

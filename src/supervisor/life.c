@@ -22,7 +22,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/stack.h"
-#include "process/server.h"
+#include "process/fuse_overlay.h"
 #include "spec/grammar.h"
 #include "state/boot_error.h"
 #include "state/removal.h"
@@ -104,7 +104,7 @@ static bool report(struct supervisor *s, enum frame_type type, unsigned flags, c
 static void report_failure(struct supervisor *s)
 {
 	AUTO_BUF text = BUF_INIT(4096), body = BUF_INIT(8192);
-	bool again = s->instance.refused && server_is_there();
+	bool again = s->instance.refused && fuse_overlay_is_there();
 	bool memory = s->layer && strcmp(s->layer, LAYER_MEMORY) == 0;
 
 	if (s->failure.code != ERR_EXISTS) /* another command's doing, not a stage of ours */
@@ -469,11 +469,11 @@ static void on_server_gone(void *arg, int fd, uint32_t events)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(s->server_watch); i++)
 		loop_remove(s->loop, &s->server_watch[i]);
-	for (gone = s->instance.server; gone->server && gone->pidfd != fd; gone = gone->server)
+	for (gone = s->instance.fuse; gone->fuse && gone->pidfd != fd; gone = gone->fuse)
 		;
 	if (s->life != LIFE_STARTING && s->life != LIFE_RUNNING)
 		return;
-	server_failure(gone, &e);
+	fuse_overlay_failure(gone, &e);
 	supervisor_note(s, e.msg);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", e.msg);
 	if (s->life == LIFE_STARTING)
@@ -530,9 +530,9 @@ static void clean_up(struct supervisor *s)
 
 static int watch_servers(struct supervisor *s)
 {
-	struct process_instance *server = s->instance.server;
+	struct process_instance *server = s->instance.fuse;
 
-	for (unsigned i = 0; server; server = server->server, i++) {
+	for (unsigned i = 0; server; server = server->fuse, i++) {
 		assert(i < ARRAY_SIZE(s->server_watch));
 		s->server_watch[i] =
 			loop_add_fd(s->loop, server->pidfd, LOOP_READ, on_server_gone, s);

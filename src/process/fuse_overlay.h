@@ -20,21 +20,21 @@
 
 #include "process/process.h"
 
-#define SERVER_DEVICE "/dev/fuse"
+#define FUSE_DEVICE "/dev/fuse"
 
 /* The program, in the system's own directories. ERR_NOT_FOUND with what to install. */
-MUST_USE int server_program(int *ret_fd, struct err *e);
+MUST_USE int fuse_overlay_program(int *ret_fd, struct err *e);
 /* Whether that would find one; opens nothing. */
-bool server_is_there(void);
-/* Serves the root of Q on DEVICE (/dev/fuse, stays the caller's). RET is the writer, and its server the
+bool fuse_overlay_is_there(void);
+/* Serves the root of Q on DEVICE (/dev/fuse, stays the caller's). RET is the writer, and its fuse the
  * reader, if any; it is set on failure too. */
-MUST_USE int server_start(const struct process_request *q, int device,
-			  struct process_instance **ret, struct err *e);
+MUST_USE int fuse_overlay_start(const struct process_request *q, int device,
+				struct process_instance **ret, struct err *e);
 /* It has ended, and was not asked to: why, as far as it said. Always -1. */
-int server_failure(struct process_instance *s, struct err *e);
+int fuse_overlay_failure(struct process_instance *s, struct err *e);
 /* Waits until it has written everything, and ends it if that takes too long. */
-void server_end(struct process_instance *s);
+void fuse_overlay_end(struct process_instance *s);
 
-/* Compiled from tools/server.table. */
-extern const struct sock_filter server_filter[];
-extern const unsigned short server_filter_len;
+/* Compiled from tools/fuse_overlay.table. */
+extern const struct sock_filter fuse_overlay_filter[];
+extern const unsigned short fuse_overlay_filter_len;

@@ -1,4 +1,4 @@
-#include "process/server.h"
+#include "process/fuse_overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,14 +34,14 @@
 	(1ul << CAP_CHOWN | 1ul << CAP_DAC_OVERRIDE | 1ul << CAP_DAC_READ_SEARCH | \
 	 1ul << CAP_FOWNER | 1ul << CAP_FSETID | 1ul << CAP_SETFCAP)
 
-bool server_is_there(void)
+bool fuse_overlay_is_there(void)
 {
 	AUTO_FREE char *path = program_path(PROGRAM);
 
 	return path != NULL;
 }
 
-int server_program(int *ret_fd, struct err *e)
+int fuse_overlay_program(int *ret_fd, struct err *e)
 {
 	AUTO_FREE char *path = program_path(PROGRAM);
 
@@ -53,7 +53,7 @@ int server_program(int *ret_fd, struct err *e)
 }
 
 /* With what its plan points to. */
-struct server {
+struct fuse_overlay {
 	struct process_instance instance;
 	struct sock_fprog filter;
 	const char *argv[6];
@@ -66,13 +66,13 @@ struct job {
 	bool writes;
 };
 
-static void add_exec(struct server *v, const struct job *j)
+static void add_exec(struct fuse_overlay *v, const struct job *j)
 {
 	struct plan *p = v->instance.plan;
 	AUTO_BUF options = BUF_INIT(OPTIONS_MAX_BYTES);
 	struct step *s = plan_add(p, STEP_EXEC);
 
-	rootfs_server_options(j->rootfs, j->writes, &options);
+	rootfs_fuse_overlay_options(j->rootfs, j->writes, &options);
 	if (buf_failed(&options))
 		p->full = true;
 	v->argv[0] = PROGRAM;
@@ -92,20 +92,21 @@ static void add_keep(struct plan *p, int fd, unsigned number)
 	s->mode = number;
 }
 
-static int make_plan(struct server *v, const struct job *j, int words, struct tree_map *maps,
+static int make_plan(struct fuse_overlay *v, const struct job *j, int words, struct tree_map *maps,
 		     size_t *ret_n_maps, struct err *e)
 {
 	struct process_instance *s = &v->instance;
 	const struct ids *ids = j->rootfs->ids;
 	struct step *step;
 
-	v->filter = (struct sock_fprog){ server_filter_len, (struct sock_filter *)server_filter };
+	v->filter = (struct sock_fprog){ fuse_overlay_filter_len,
+					 (struct sock_filter *)fuse_overlay_filter };
 	s->plan = plan_new();
 	if (ids->mode != IDS_SINGLE)
 		plan_add(s->plan, STEP_GROUPS);
 	/* as pid 1 does: what it makes in memory is the payload's root's */
 	plan_add(s->plan, STEP_IDS)->mode = j->writes ? ids_shift(ids) : 0;
-	if (rootfs_plan_server(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
+	if (rootfs_plan_fuse_overlay(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_add(s->plan, STEP_IDS)->mode = 0;
 	add_keep(s->plan, words, STDERR_FD);
@@ -161,7 +162,7 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 }
 
 /* What it says goes into a pipe that nobody reads until it ends: one that is full blocks nobody. */
-static int begin(struct server *v, const struct job *j, struct err *e)
+static int begin(struct fuse_overlay *v, const struct job *j, struct err *e)
 {
 	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
 	struct process_instance *s = &v->instance;
@@ -191,7 +192,7 @@ static int begin(struct server *v, const struct job *j, struct err *e)
 
 static int start(const struct job *j, struct process_instance **ret, struct err *e)
 {
-	struct server *v = xcalloc(1, sizeof(*v));
+	struct fuse_overlay *v = xcalloc(1, sizeof(*v));
 
 	*ret = &v->instance; /* and is freed as such */
 	process_init(*ret);
@@ -225,11 +226,11 @@ static int mount_device(int device, int *ret_mount, struct err *e)
 static int show_layers(struct rootfs *r, int program, struct process_instance **ret, int *ret_mount,
 		       struct err *e)
 {
-	AUTO_FD device = open(SERVER_DEVICE, O_RDWR | O_CLOEXEC);
+	AUTO_FD device = open(FUSE_DEVICE, O_RDWR | O_CLOEXEC);
 	const struct job j = { .rootfs = r, .program = program, .device = device };
 
 	if (device < 0)
-		return err_sys(e, errno, "open '" SERVER_DEVICE "'");
+		return err_sys(e, errno, "open '" FUSE_DEVICE "'");
 	if (mount_device(device, ret_mount, e) < 0 || start(&j, ret, e) < 0)
 		return -1;
 	r->layer_fd[0] = *ret_mount;
@@ -238,11 +239,11 @@ static int show_layers(struct rootfs *r, int program, struct process_instance **
 	return 0;
 }
 
-int server_start(const struct process_request *q, int device, struct process_instance **ret,
-		 struct err *e)
+int fuse_overlay_start(const struct process_request *q, int device, struct process_instance **ret,
+		       struct err *e)
 {
 	AUTO_FREE struct rootfs *r = xcalloc(1, sizeof(*r));
-	const struct job j = { r, q->server_program, device, true };
+	const struct job j = { r, q->fuse_overlay_program, device, true };
 	struct process_instance *reader = NULL;
 	AUTO_FD mount = -1;
 	int rc;
@@ -252,12 +253,12 @@ int server_start(const struct process_request *q, int device, struct process_ins
 	if (rc == 0 || e->code != ERR_UNSUPPORTED)
 		return rc;
 	*e = (struct err){ 0 }; /* there is another way */
-	server_end(TAKE(*ret));
-	rc = show_layers(r, q->server_program, &reader, &mount, e);
+	fuse_overlay_end(TAKE(*ret));
+	rc = show_layers(r, q->fuse_overlay_program, &reader, &mount, e);
 	if (rc == 0)
 		rc = start(&j, ret, e);
 	if (*ret)
-		(*ret)->server = reader;
+		(*ret)->fuse = reader;
 	else
 		*ret = reader;
 	return rc;
@@ -279,7 +280,7 @@ static const char *last_words(char *text)
 	return last;
 }
 
-int server_failure(struct process_instance *s, struct err *e)
+int fuse_overlay_failure(struct process_instance *s, struct err *e)
 {
 	char text[WORDS_MAX_BYTES];
 	ssize_t n = read(s->channel, text, sizeof(text) - 1);
@@ -291,7 +292,7 @@ int server_failure(struct process_instance *s, struct err *e)
 		       *words ? ": " : "", words);
 }
 
-void server_end(struct process_instance *s)
+void fuse_overlay_end(struct process_instance *s)
 {
 	struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
 
