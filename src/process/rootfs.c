@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "process/fixtures.h"
-#include "process/skeleton.h"
+#include "process/host_image.h"
 
 #define MSB_AREA_MIB 16     /* the runtime directory /.msb; scripts and our files are far below */
 #define INODES_PER_MIB 256u /* of file systems in memory: one for each page … */

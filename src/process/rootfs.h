@@ -50,9 +50,8 @@ struct rootfs_hidden {
 struct rootfs {
 	const struct spec *spec;
 	const struct ids *ids;
-	bool parent_mounts; /* we hold CAP_SYS_ADMIN where our mounts are */
-	int layer_fd
-		[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: the skeleton; directory image: it */
+	bool parent_mounts;              /* we hold CAP_SYS_ADMIN where our mounts are */
+	int layer_fd[ROOTFS_LAYERS_MAX]; /* lowest first; `host`: its base; directory image: it */
 	size_t n_layers;
 	bool layers_shown; /* layer_fd[0] is a mount with all of them in it, see fuse_overlay.h */
 	bool one_disk; /* the only layer is the whole root: a mount of its own, as upper_is_mount */

@@ -26,7 +26,7 @@
 #include "image/store.h"
 #include "process/fixtures.h"
 #include "process/fuse_overlay.h"
-#include "process/skeleton.h"
+#include "process/host_image.h"
 #include "state/places.h"
 #include "state/quota.h"
 #include "state/range.h"
@@ -200,7 +200,7 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 	int rc;
 
 	if (home_dir(&s->home, "cache", &cache, e) < 0 ||
-	    skeleton_open_places(cache, &r->layer_fd[0], e) < 0)
+	    host_image_open_places(cache, &r->layer_fd[0], e) < 0)
 		return -1;
 	r->n_layers = 1;
 	if (supervisor_find_image(s, &lock, &record, e) < 0)
@@ -223,7 +223,7 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 	switch (spec->image.kind) {
 	case IMAGE_HOST:
 		if (home_dir(&s->home, "cache", &cache, e) < 0 ||
-		    skeleton_open(cache, &r->layer_fd[0], e) < 0)
+		    host_image_open_base(cache, &r->layer_fd[0], e) < 0)
 			return -1;
 		r->n_layers = 1;
 		break;

@@ -1,4 +1,4 @@
-#include "process/skeleton.h"
+#include "process/host_image.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/io.h"
 #include "base/sha256.h"
 
-#define SKELETON_VERSION 5
+#define HOST_IMAGE_VERSION 5
 #define PLACES "places-2"              /* another number when there are others */
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096
@@ -85,13 +85,13 @@ static const char *const copied_files[] = {
 };
 static const char *const copied_dirs[] = { "perl", "python3", "python3.11" };
 
-static void skeleton_key(char out[17])
+static void base_key(char out[17])
 {
 	char hex[SHA256_HEX_BYTES];
 	AUTO_BUF b = BUF_INIT(8192);
 	struct stat st;
 
-	buf_addf(&b, "v%d", SKELETON_VERSION);
+	buf_addf(&b, "v%d", HOST_IMAGE_VERSION);
 	for (size_t i = 0; i < ARRAY_SIZE(program_dirs); i++) {
 		char path[32];
 
@@ -364,17 +364,17 @@ static int open_made_once(int cache_fd, const char *name, int (*build_it)(int ro
 	return r < 0 ? err_sys(e, -r, "make '%s'", path) : 0;
 }
 
-int skeleton_open(int cache_fd, int *ret_fd, struct err *e)
+int host_image_open_base(int cache_fd, int *ret_fd, struct err *e)
 {
 	char key[17];
 
-	skeleton_key(key);
+	base_key(key);
 	if (open_made_once(cache_fd, key, build, ret_fd, e) < 0)
 		return err_wrap(e, "the base of image 'host'");
 	return 0;
 }
 
-int skeleton_open_places(int cache_fd, int *ret_fd, struct err *e)
+int host_image_open_places(int cache_fd, int *ret_fd, struct err *e)
 {
 	if (open_made_once(cache_fd, PLACES, build_places, ret_fd, e) < 0)
 		return err_wrap(e, "the base of images");

@@ -1,0 +1,28 @@
+/*
+ * The image `host`: the programs of this machine, read-only, over a base of our own.
+ *
+ * The base is a small directory tree with a synthetic /etc, an empty /root and mount points. It is made
+ * once per home and is the lowest layer of the overlay. When the libraries of the host change
+ * (ld.so.cache), a new base is made under another name. Only files that every user of the host can read
+ * are copied, and nothing that identifies the users of the host.
+ */
+#pragma once
+
+#include "base/err.h"
+
+/* Opens (making it if needed) the current base below CACHE_FD. */
+MUST_USE int host_image_open_base(int cache_fd, int *ret_fd, struct err *e);
+/* The lowest layer of all other images: the mount points that every sandbox needs and nothing else. They show
+ * where the image lacks them, so no sandbox has to make them in its writable layer. */
+MUST_USE int host_image_open_places(int cache_fd, int *ret_fd, struct err *e);
+
+/* Directories of the host that are shown as they are, read-only: /usr, /bin where it is a real
+ * directory, and so on. Directories that users of the host cannot reach are left out. */
+#define HOST_DIRS_MAX 10
+struct host_dirs {
+	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */
+	unsigned n;
+	char local_etc
+		[4096]; /* where one of them shows /usr/local/etc, which is configuration; or "" */
+};
+void host_dirs_find(struct host_dirs *ret);
