@@ -554,7 +554,7 @@ static void name_own_mounts(const struct supervisor *s, const struct rootfs *r,
 /* Those that name_own_mounts() does not find. */
 static unsigned filter_switches(const struct supervisor *s)
 {
-	return (s->sentry ? SWITCH_WATCHED : 0u) |
+	return (s->watched ? SWITCH_WATCHED : 0u) |
 	       (s->record.spec.own_filters ? SWITCH_FILTERS : 0u) |
 	       (hugepages_reserved() ? SWITCH_HUGEPAGES : 0u);
 }

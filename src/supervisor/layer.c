@@ -15,7 +15,7 @@
 #include "state/quota.h"
 #include "state/removal.h"
 #include "supervisor/disk.h"
-#include "supervisor/sentry.h"
+#include "supervisor/watched_layer.h"
 #include "supervisor/source.h"
 
 #define MIB (1ull << 20)
@@ -229,7 +229,7 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	}
 	if (asked->explicit)
 		return refuse(s, fresh, e);
-	if (sentry_post(s, layer, fresh, e) < 0)
+	if (watched_layer_new(s, layer, fresh, e) < 0)
 		return -1;
 	return use_directory(s, r, fd_take(&layer), LAYER_WATCHED, e);
 }

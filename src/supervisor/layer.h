@@ -2,7 +2,7 @@
  * The writable layer of a sandbox, and what keeps its size.
  *
  *   layers/0/{upper,work}   a directory: under a project quota where the file system has them, else
- *                           watched (sentry.h)
+ *                           watched (watched_layer.h)
  *   layers/0/disk.raw       a file system in a file, for a size that was asked for
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   in memory               ephemeral sandboxes, and --root-disk tmpfs

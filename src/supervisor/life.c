@@ -29,7 +29,7 @@
 #include "supervisor/confine.h"
 #include "supervisor/disk.h"
 #include "supervisor/layer.h"
-#include "supervisor/sentry.h"
+#include "supervisor/watched_layer.h"
 #include "supervisor/supervisor.h"
 
 #define BIT(n) (1u << (n))
@@ -405,10 +405,10 @@ static int on_frame(void *arg, const struct frame *f)
 		supervisor_touch(s);
 		break;
 	case FRAME_PRESENCE:
-		sentry_presence(s, f->flags & FRAME_FLAG_BUSY);
+		watched_layer_presence(s, f->flags & FRAME_FLAG_BUSY);
 		break;
 	case FRAME_COUNTED:
-		sentry_counted(s, f->body);
+		watched_layer_counted(s, f->body);
 		break;
 	case FRAME_LOG:
 		on_log(s, f);
@@ -502,7 +502,7 @@ static void clean_up(struct supervisor *s)
 	bool vanish = s->record.spec.ephemeral || !s->record.state.booted_once;
 	struct err e;
 
-	sentry_stop(s);
+	watched_layer_stop(s);
 	link_close(s);
 	process_done(&s->instance);
 	free_p(&s->request);
@@ -587,7 +587,8 @@ int supervisor_run(struct supervisor *s)
 	if (r < 0)
 		err_sys(&s->failure, -r, "make an event loop");
 	else if (supervisor_launch(s, &s->failure) == 0 && watch_all(s) == 0 &&
-		 sentry_start(s, &s->failure) == 0 && supervisor_confine(s, &s->failure) == 0) {
+		 watched_layer_start(s, &s->failure) == 0 &&
+		 supervisor_confine(s, &s->failure) == 0) {
 		r = loop_run(s->loop);
 		if (r < 0)
 			err_sys(&s->failure, -r, "wait for events");

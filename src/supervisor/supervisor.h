@@ -45,7 +45,7 @@ struct supervisor {
 	struct stubs stubs;      /* of a directory image */
 	struct disk_hold *disks; /* see disk.h */
 	const char *layer;       /* how the size of the writable layer holds; NULL: there is none */
-	struct sentry *sentry;   /* NULL: something else keeps that size */
+	struct watched_layer *watched; /* NULL: something else keeps that size */
 	bool parent_mounts;
 	struct process_instance instance;
 	struct process_request *request; /* until it is up: freeing it would interrupt the child */

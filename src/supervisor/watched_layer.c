@@ -1,4 +1,4 @@
-#include "supervisor/sentry.h"
+#include "supervisor/watched_layer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define MIB (1ull << 20)
 #define STARVED_MS 1000 /* between looks while nothing runs and the sandbox waits for space */
 
-struct sentry {
+struct watched_layer {
 	int layer;
 	bool fresh;
 	bool busy;      /* something runs in the sandbox */
@@ -41,7 +41,7 @@ static const char *const reason_text[] = {
 };
 static_assert(ARRAY_SIZE(reason_text) == END_REASON_COUNT, "a reason has no text");
 
-static int read_space(const struct sentry *y, struct watch_space *ret, long *ret_type)
+static int read_space(const struct watched_layer *y, struct watch_space *ret, long *ret_type)
 {
 	struct statfs f;
 
@@ -73,7 +73,7 @@ static void tell(struct supervisor *s, enum frame_type type, uint64_t number)
 /* Acts on what watch.h said. */
 static void carry_out(struct supervisor *s, enum end_reason why)
 {
-	struct sentry *y = s->sentry;
+	struct watched_layer *y = s->watched;
 	bool full = watch_is_full(&y->watch);
 
 	if (full != y->full) {
@@ -93,19 +93,19 @@ static void on_due(void *arg)
 {
 	struct supervisor *s = arg;
 
-	s->sentry->timer = 0;
+	s->watched->timer = 0;
 	look(s, false);
 }
 
 static void order_survey(struct supervisor *s)
 {
-	if (!surveyor_order(&s->sentry->surveyor))
-		carry_out(s, watch_unmeasured(&s->sentry->watch));
+	if (!surveyor_order(&s->watched->surveyor))
+		carry_out(s, watch_unmeasured(&s->watched->watch));
 }
 
 static void look(struct supervisor *s, bool idle)
 {
-	struct sentry *y = s->sentry;
+	struct watched_layer *y = s->watched;
 	struct watch_space now;
 	struct watch_order o;
 
@@ -130,7 +130,7 @@ static void look(struct supervisor *s, bool idle)
 static void on_answer(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
-	struct sentry *y = s->sentry;
+	struct watched_layer *y = s->watched;
 	struct survey found;
 	int r = surveyor_answer(&y->surveyor, &found);
 
@@ -148,21 +148,21 @@ static void on_answer(void *arg, int fd, uint32_t events)
 	carry_out(s, watch_measured(&y->watch, &(struct watch_size){ found.bytes, found.files }));
 }
 
-int sentry_post(struct supervisor *s, int layer, bool fresh, struct err *e)
+int watched_layer_new(struct supervisor *s, int layer, bool fresh, struct err *e)
 {
-	struct sentry *y = xcalloc(1, sizeof(*y));
+	struct watched_layer *y = xcalloc(1, sizeof(*y));
 
-	s->sentry = y;
+	s->watched = y;
 	y->surveyor = SURVEYOR_NONE;
 	y->fresh = fresh;
 	y->layer = fcntl(layer, F_DUPFD_CLOEXEC, 3);
 	return y->layer < 0 ? err_sys(e, errno, "open the writable layer") : 0;
 }
 
-int sentry_start(struct supervisor *s, struct err *e)
+int watched_layer_start(struct supervisor *s, struct err *e)
 {
 	uint64_t most = spec_root_disk_mib(&s->record.spec) * MIB;
-	struct sentry *y = s->sentry;
+	struct watched_layer *y = s->watched;
 	struct watch_space now;
 	long type;
 	int r;
@@ -180,26 +180,26 @@ int sentry_start(struct supervisor *s, struct err *e)
 	return y->answer_watch ? 0 : err_sys(e, errno, "watch the writable layer");
 }
 
-void sentry_presence(struct supervisor *s, bool busy)
+void watched_layer_presence(struct supervisor *s, bool busy)
 {
-	if (!s->sentry)
+	if (!s->watched)
 		return;
 	log_line(LOG_DEBUG, "the writable layer is %s", busy ? "in use" : "at rest");
-	s->sentry->busy = busy;
+	s->watched->busy = busy;
 	look(s, !busy);
 }
 
-void sentry_counted(struct supervisor *s, struct str body)
+void watched_layer_counted(struct supervisor *s, struct str body)
 {
 	uint64_t written;
 
-	if (s->sentry && number_decode(body, &written) == 0)
-		carry_out(s, watch_counted(&s->sentry->watch, written));
+	if (s->watched && number_decode(body, &written) == 0)
+		carry_out(s, watch_counted(&s->watched->watch, written));
 }
 
-void sentry_stop(struct supervisor *s)
+void watched_layer_stop(struct supervisor *s)
 {
-	struct sentry *y = s->sentry;
+	struct watched_layer *y = s->watched;
 
 	if (!y)
 		return;
@@ -207,5 +207,5 @@ void sentry_stop(struct supervisor *s)
 	loop_remove(s->loop, &y->answer_watch);
 	surveyor_end(&y->surveyor);
 	fd_closep(&y->layer);
-	free_p(&s->sentry);
+	free_p(&s->watched);
 }
