@@ -26,7 +26,9 @@
 #include "image/store.h"
 #include "process/fixtures.h"
 #include "process/fuse_overlay.h"
+#include "process/host_cas.h"
 #include "process/host_image.h"
+#include "process/login_shell.h"
 #include "state/places.h"
 #include "state/quota.h"
 #include "state/range.h"
@@ -34,9 +36,7 @@
 #include "state/volume.h"
 #include "supervisor/disk.h"
 #include "supervisor/hidden.h"
-#include "supervisor/hostcas.h"
 #include "supervisor/layer.h"
-#include "supervisor/loginshell.h"
 #include "supervisor/passed.h"
 #include "supervisor/scope.h"
 #include "supervisor/source.h"
@@ -251,13 +251,13 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
 
-	if (spec->trust_host_cas && hostcas_read(r, e) < 0)
+	if (spec->trust_host_cas && host_cas_read(r, e) < 0)
 		return -1;
 	if (spec->image.kind == IMAGE_HOST)
 		return 0; /* its base has all of it */
-	if (spec->shell_fallback && loginshell_fallback(r, &r->fallback_shell, e) < 0)
+	if (spec->shell_fallback && login_shell_fallback(r, &r->fallback_shell, e) < 0)
 		return -1;
-	r->profile = loginshell_profile(r, r->fallback_shell >= 0);
+	r->profile = login_shell_profile(r, r->fallback_shell >= 0);
 	return 0;
 }
 

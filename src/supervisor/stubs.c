@@ -15,7 +15,7 @@
 #include "base/compat.h"
 #include "base/io.h"
 #include "base/str.h"
-#include "supervisor/hostcas.h"
+#include "process/host_cas.h"
 
 #define NOTES_MAX_BYTES (1u << 20) /* lines "INODE PATH", in the order made */
 #define LOCK_WAIT_NS NS_PER_SEC    /* whoever removes stubs is quick */
@@ -90,8 +90,8 @@ static bool has_bundle(int root)
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 
-	for (size_t i = 0; hostcas_places[i]; i++) {
-		AUTO_FD fd = sys_openat2(root, hostcas_places[i], &how);
+	for (size_t i = 0; host_cas_places[i]; i++) {
+		AUTO_FD fd = sys_openat2(root, host_cas_places[i], &how);
 
 		if (fd >= 0)
 			return true;
@@ -116,7 +116,7 @@ int stubs_make(const struct stubs *s, int root, const struct spec *spec, struct 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ours); i++)
 		r = make_path(s, root, ours[i].path, ours[i].is_dir, e);
 	if (r == 0 && spec->trust_host_cas && !has_bundle(root)) {
-		AUTO_FREE char *path = xasprintf("/%s", hostcas_places[0]);
+		AUTO_FREE char *path = xasprintf("/%s", host_cas_places[0]);
 
 		r = make_path(s, root, path, false, e);
 	}

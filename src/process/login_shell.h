@@ -10,7 +10,7 @@
 #include "process/rootfs.h"
 
 /* The text of /etc/profile for this root, or NULL when the image has none to speak of. Allocated. */
-char *loginshell_profile(const struct rootfs *r, bool with_fallback);
+char *login_shell_profile(const struct rootfs *r, bool with_fallback);
 /* A descriptor of the static bash to lend, or -1: the image has its own. ERR_UNSUPPORTED when the
  * host has none to lend. */
-MUST_USE int loginshell_fallback(const struct rootfs *r, int *ret_fd, struct err *e);
+MUST_USE int login_shell_fallback(const struct rootfs *r, int *ret_fd, struct err *e);

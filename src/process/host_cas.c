@@ -1,4 +1,4 @@
-#include "supervisor/hostcas.h"
+#include "process/host_cas.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,19 +7,19 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "supervisor/topmost.h"
+#include "process/image_file.h"
 
 #define BUNDLE_MAX_BYTES \
 	(4u << 20) /* Mozilla's is a quarter of one; both fit the 16 MiB of /.msb */
 
-const char *const hostcas_places[] = { "etc/ssl/certs/ca-certificates.crt",
-				       "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/cert.pem",
-				       NULL };
+const char *const host_cas_places[] = { "etc/ssl/certs/ca-certificates.crt",
+					"etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/cert.pem",
+					NULL };
 
 static int read_host(struct buf *out, struct err *e)
 {
-	for (size_t i = 0; hostcas_places[i]; i++) {
-		AUTO_FREE char *path = xasprintf("/%s", hostcas_places[i]);
+	for (size_t i = 0; host_cas_places[i]; i++) {
+		AUTO_FREE char *path = xasprintf("/%s", host_cas_places[i]);
 		int r = io_read_file(AT_FDCWD, path, out);
 
 		if (r == 0 && out->n)
@@ -35,14 +35,14 @@ static int read_host(struct buf *out, struct err *e)
 /* The image's own come first; whoever reads the file takes all of it. */
 static void read_image(const struct rootfs *r, struct buf *out, const char **ret_place)
 {
-	*ret_place = hostcas_places[0];
-	for (size_t i = 0; hostcas_places[i]; i++) {
+	*ret_place = host_cas_places[0];
+	for (size_t i = 0; host_cas_places[i]; i++) {
 		struct stat st;
-		AUTO_FD fd = topmost_open(r, hostcas_places[i], &st);
+		AUTO_FD fd = image_file_open(r, host_cas_places[i], &st);
 
 		if (fd < 0)
 			continue;
-		*ret_place = hostcas_places[i];
+		*ret_place = host_cas_places[i];
 		if (io_read_to_end(fd, out) < 0)
 			buf_clear(out);
 		break;
@@ -51,7 +51,7 @@ static void read_image(const struct rootfs *r, struct buf *out, const char **ret
 		buf_add_char(out, '\n');
 }
 
-int hostcas_read(struct rootfs *r, struct err *e)
+int host_cas_read(struct rootfs *r, struct err *e)
 {
 	AUTO_BUF host = BUF_INIT(BUNDLE_MAX_BYTES), all = BUF_INIT(2 * BUNDLE_MAX_BYTES);
 	const char *place;

@@ -1,4 +1,4 @@
-#include "supervisor/topmost.h"
+#include "process/image_file.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static int open_in(const struct rootfs *r, int layer, const char *below, const c
 	return 1;
 }
 
-int topmost_open(const struct rootfs *r, const char *path, struct stat *ret)
+int image_file_open(const struct rootfs *r, const char *path, struct stat *ret)
 {
 	int found = 0, fd = -1;
 

@@ -1,4 +1,4 @@
-#include "supervisor/loginshell.h"
+#include "process/login_shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,15 +9,15 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "supervisor/topmost.h"
+#include "process/image_file.h"
 
 #define PROFILE_MAX_BYTES 65536
 
-char *loginshell_profile(const struct rootfs *r, bool with_fallback)
+char *login_shell_profile(const struct rootfs *r, bool with_fallback)
 {
 	AUTO_BUF text = BUF_INIT(PROFILE_MAX_BYTES);
 	struct stat st;
-	AUTO_FD fd = topmost_open(r, "etc/profile", &st);
+	AUTO_FD fd = image_file_open(r, "etc/profile", &st);
 
 	if (fd < 0 || io_read_to_end(fd, &text) < 0)
 		return NULL;
@@ -29,7 +29,7 @@ char *loginshell_profile(const struct rootfs *r, bool with_fallback)
 	return buf_failed(&text) || strlen(buf_str(&text)) != text.n ? NULL : buf_take(&text);
 }
 
-int loginshell_fallback(const struct rootfs *r, int *ret_fd, struct err *e)
+int login_shell_fallback(const struct rootfs *r, int *ret_fd, struct err *e)
 {
 	static const char *const inside[] = { "bin/bash", "usr/bin/bash", "usr/local/bin/bash" };
 	static const char *const lent[] = { "/bin/bash-static", "/usr/bin/bash-static" };
@@ -37,7 +37,7 @@ int loginshell_fallback(const struct rootfs *r, int *ret_fd, struct err *e)
 
 	*ret_fd = -1;
 	for (size_t i = 0; i < ARRAY_SIZE(inside); i++) {
-		AUTO_FD fd = topmost_open(r, inside[i], &st);
+		AUTO_FD fd = image_file_open(r, inside[i], &st);
 
 		if (fd >= 0)
 			return 0;
