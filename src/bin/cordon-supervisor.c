@@ -11,7 +11,7 @@
 #include "base/fdpass.h"
 #include "base/log.h"
 #include "state/record_config.h"
-#include "supervisor/neutral.h"
+#include "supervisor/priority.h"
 #include "supervisor/supervisor.h"
 
 /* False: whoever started us got no record, and has told why. */
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	for (int fd = SUPERVISOR_FD_LEASH; fd <= SUPERVISOR_FD_CONNECTION; fd++)
 		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */
 	s.record.dir = -1;
-	neutral_priorities(); /* before the first process of the sandbox */
+	priority_give_up(); /* before the first process of the sandbox */
 	supervisor_ahead(&s);
 	if (get_record(&s))
 		return supervisor_run(&s);

@@ -1,4 +1,4 @@
-#include "supervisor/neutral.h"
+#include "supervisor/priority.h"
 
 #include <fcntl.h>
 #include <linux/ioprio.h>
@@ -44,7 +44,7 @@ static void lower_io(void)
 		IGNORE(syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, 0)); /* always allowed */
 }
 
-void neutral_cpus(const cpu_set_t *mine, const cpu_set_t *theirs, cpu_set_t *ret)
+void priority_cpus(const cpu_set_t *mine, const cpu_set_t *theirs, cpu_set_t *ret)
 {
 	CPU_AND(ret, mine, theirs);
 	if (CPU_COUNT(ret) == 0)
@@ -58,7 +58,7 @@ static void leave_kept_cpus(void)
 	if (sched_getaffinity(0, sizeof(mine), &mine) < 0 ||
 	    sched_getaffinity(HOST_INIT, sizeof(theirs), &theirs) < 0)
 		return;
-	neutral_cpus(&mine, &theirs, &both);
+	priority_cpus(&mine, &theirs, &both);
 	if (!CPU_EQUAL(&mine, &both))
 		IGNORE(sched_setaffinity(0, sizeof(both), &both)); /* a cpuset may forbid it */
 }
@@ -75,13 +75,13 @@ static void go_first_for_memory(void)
 	if (io_read_file(AT_FDCWD, OOM_FILE, &text) < 0)
 		return;
 	rest = str_of(buf_str(&text));
-	if (parse_u64_str(str_cut(&rest, '\n'), NEUTRAL_OOM_SCORE, 1000, &score) == 0)
+	if (parse_u64_str(str_cut(&rest, '\n'), PRIORITY_OOM_SCORE, 1000, &score) == 0)
 		return; /* the caller's own choice is no better */
-	snprintf(first, sizeof(first), "%d", NEUTRAL_OOM_SCORE);
+	snprintf(first, sizeof(first), "%d", PRIORITY_OOM_SCORE);
 	IGNORE(io_write_file(AT_FDCWD, OOM_FILE, first)); /* raising it is always allowed */
 }
 
-void neutral_priorities(void)
+void priority_give_up(void)
 {
 	leave_real_time();
 	if (getpriority(PRIO_PROCESS, 0) < 0)

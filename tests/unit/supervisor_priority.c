@@ -1,5 +1,5 @@
 /* Which processors a sandbox may have, of those that its caller has. */
-#include "supervisor/neutral.h"
+#include "supervisor/priority.h"
 
 #include "t.h"
 
@@ -29,7 +29,7 @@ static void processors(void)
 		cpu_set_t mine = set(cases[i].mine), theirs = set(cases[i].theirs), got;
 		cpu_set_t want = set(cases[i].want);
 
-		neutral_cpus(&mine, &theirs, &got);
+		priority_cpus(&mine, &theirs, &got);
 		T_TRUE(CPU_EQUAL(&got, &want));
 	}
 }
