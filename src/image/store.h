@@ -8,7 +8,7 @@
  *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), where the file system takes
  *                              no others; only fuse-overlayfs understands them
  *   cache/layers/HEX/layer.json  what is worth knowing about it
- *   cache/layers/HEX/passed-HEX  what passed.h knows about an image whose topmost layer this is
+ *   cache/layers/HEX/passed-HEX  what implied.h knows about an image whose topmost layer this is
  *   cache/flat/HEX             all layers of an image in one file system, by what they are; only if
  *                              somebody asked for it
  *   cache/images/KEY.json      one record per reference; KEY is the SHA-256 of reference_key()
@@ -113,7 +113,7 @@ struct image_layer_info {
 	char diff_id[DIGEST_BYTES]; /* of the tar that was unpacked */
 	uint64_t disk_bytes;        /* allocated by the tree */
 	uint64_t tar_bytes;         /* length of the plain tar */
-	uint64_t entries;           /* including directories that were only passed through */
+	uint64_t entries;           /* including directories that were only implied */
 	uint64_t name_bytes;        /* of their paths and link targets */
 	uint64_t squashed;          /* entries whose owner could not be kept */
 	uint64_t skipped;           /* device nodes, sockets and attributes left out */

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "image/passed.h"
+#include "image/implied.h"
 #include "image/store.h"
 
 void install_done(struct install *i)
@@ -58,12 +58,12 @@ static int add_up_sizes(const struct store *store, struct image_record *r, struc
 	return 0;
 }
 
-/* Finds the directories that layers only pass through and stores the list, so that no create from
+/* Finds the directories that layers only imply and stores the list, so that no create from
  * this image has to search again. */
-static int put_passed(const struct store *store, const struct image_record *r, struct err *e)
+static int put_implied(const struct store *store, const struct image_record *r, struct err *e)
 {
-	AUTO_FREE struct image_passed *found = xcalloc(IMAGE_PASSED_MAX, sizeof(*found));
-	AUTO_BUF text = BUF_INIT(IMAGE_PASSED_MAX_BYTES);
+	AUTO_FREE struct image_implied *found = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*found));
+	AUTO_BUF text = BUF_INIT(IMAGE_IMPLIED_MAX_BYTES);
 	char path[IMAGE_PATH_BYTES];
 	int fd[IMAGE_LAYERS_MAX];
 	bool named;
@@ -74,12 +74,12 @@ static int put_passed(const struct store *store, const struct image_record *r, s
 		return 0; /* no sandbox can be created from an image without layers */
 	result = image_store_open_layers(store->home_fd, r, fd, &n, &named, e);
 	if (result == 0)
-		image_passed_write(found, image_passed_find(fd, n, found), &text);
+		image_implied_write(found, image_implied_find(fd, n, found), &text);
 	for (size_t i = 0; i < n; i++)
 		fd_closep(&fd[i]);
 	if (result < 0)
 		return -1;
-	image_passed_path(r, path);
+	image_implied_path(r, path);
 	result = io_replace_file(store->home_fd, path, buf_str(&text), text.n, 0600);
 	return result < 0 ? err_sys(e, -result, "write '%s'", path) : 0;
 }
@@ -97,7 +97,7 @@ int install_put_record(const struct store *store, const struct install *i, const
 	r.created_at_ns = clock_real_ns();
 	result = add_up_sizes(store, &r, e);
 	if (result == 0)
-		result = put_passed(store, &r, e);
+		result = put_implied(store, &r, e);
 	if (result == 0)
 		result = store_put_record(store, &r, e);
 	image_record_done(&r);

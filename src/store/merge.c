@@ -2,7 +2,7 @@
  * Merges one layer after the other, each in two passes. The first pass walks through the layer's
  * directories and makes, replaces and removes names; it enters directories that exist on both
  * sides. The second pass sets owners, modes, attributes and times of the layer's directories,
- * because the first pass changes those times. A directory that the layer only passes through
+ * because the first pass changes those times. A directory that the layer only implies
  * (IMAGE_IMPLIED_XATTR) keeps what it has.
  *
  * A directory is stored as (parent, name) and opened from its parent without following links. The

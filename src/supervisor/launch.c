@@ -35,9 +35,9 @@
 #include "state/record_lock.h"
 #include "state/volume.h"
 #include "supervisor/disk.h"
+#include "supervisor/engine_process_implied.h"
 #include "supervisor/hidden.h"
 #include "supervisor/layer.h"
-#include "supervisor/passed.h"
 #include "supervisor/scope.h"
 #include "supervisor/source.h"
 #include "supervisor/supervisor.h"
@@ -208,7 +208,7 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 	rc = image_store_open_layers(s->home.fd, &record, r->layer_fd + 1, &n, &r->served, e);
 	r->n_layers += n;
 	if (rc == 0)
-		passed_find(s, &record, r);
+		implied_find(s, &record, r);
 	else
 		err_wrap(e, "image '%s'", s->record.spec.image.reference);
 	image_record_done(&record);

@@ -1,4 +1,4 @@
-#include "image/passed.h"
+#include "image/implied.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What was read is written as it was. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct image_passed found[IMAGE_PASSED_MAX], again[IMAGE_PASSED_MAX];
-	struct buf text = BUF_INIT(IMAGE_PASSED_MAX_BYTES);
-	int n = image_passed_read((const char *)data, size, found);
+	static struct image_implied found[IMAGE_IMPLIED_MAX], again[IMAGE_IMPLIED_MAX];
+	struct buf text = BUF_INIT(IMAGE_IMPLIED_MAX_BYTES);
+	int n = image_implied_read((const char *)data, size, found);
 
 	if (n < 0)
 		return 0;
-	image_passed_write(found, (size_t)n, &text);
-	if (!buf_failed(&text) && image_passed_read(buf_str(&text), text.n, again) != n)
+	image_implied_write(found, (size_t)n, &text);
+	if (!buf_failed(&text) && image_implied_read(buf_str(&text), text.n, again) != n)
 		abort();
 	for (int i = 0; i < n; i++)
 		if (strcmp(found[i].path, again[i].path) != 0 || found[i].mode != again[i].mode ||

@@ -1,11 +1,11 @@
-#include "supervisor/passed.h"
+#include "supervisor/engine_process_implied.h"
 
 #include <stdio.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "image/passed.h"
+#include "image/implied.h"
 
 /* What id N of a layer's files is to the payload; 0, root, for one that it cannot be told of. */
 static uint32_t inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
@@ -22,12 +22,12 @@ static uint32_t inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_
 	return 0;
 }
 
-static void add(struct rootfs *r, const struct image_passed *p)
+static void add(struct rootfs *r, const struct image_implied *p)
 {
 	struct rootfs_dress *d;
 
 	if (!r->dress)
-		r->dress = xcalloc(IMAGE_PASSED_MAX, sizeof(*r->dress));
+		r->dress = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*r->dress));
 	d = &r->dress[r->n_dress];
 	d->mode = p->mode;
 	d->uid = inside(r->ids, p->uid, r->ids->caller_uid, r->ids->uid_base);
@@ -36,18 +36,18 @@ static void add(struct rootfs *r, const struct image_passed *p)
 	r->n_dress += d->mode != 0755 || d->uid || d->gid;
 }
 
-void passed_find(const struct supervisor *s, const struct image_record *record, struct rootfs *r)
+void implied_find(const struct supervisor *s, const struct image_record *record, struct rootfs *r)
 {
-	AUTO_FREE struct image_passed *found = xcalloc(IMAGE_PASSED_MAX, sizeof(*found));
-	AUTO_BUF text = BUF_INIT(IMAGE_PASSED_MAX_BYTES);
+	AUTO_FREE struct image_implied *found = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*found));
+	AUTO_BUF text = BUF_INIT(IMAGE_IMPLIED_MAX_BYTES);
 	char path[IMAGE_PATH_BYTES];
 	int n = -1;
 
-	image_passed_path(record, path);
+	image_implied_path(record, path);
 	if (io_read_file(s->home.fd, path, &text) == 0)
-		n = image_passed_read(buf_str(&text), text.n, found);
+		n = image_implied_read(buf_str(&text), text.n, found);
 	if (n < 0) /* a store that an earlier cordon has filled */
-		n = (int)image_passed_find(r->layer_fd + 1, r->n_layers - 1, found);
+		n = (int)image_implied_find(r->layer_fd + 1, r->n_layers - 1, found);
 	for (int i = 0; i < n; i++)
 		add(r, &found[i]);
 }

@@ -1,4 +1,4 @@
-#include "image/passed.h"
+#include "image/implied.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 struct search {
 	const int *layer_fd;
 	size_t n_layers;
-	struct image_passed *out;
+	struct image_implied *out;
 	size_t n;
 };
 
@@ -49,10 +49,10 @@ static int open_in(int layer_fd, const char *path)
 /* Lists PATH with the attributes of FD, unless these are the ones a directory has by default. */
 static void add(struct search *s, const char *path, int fd, unsigned at_least)
 {
-	struct image_passed *p = &s->out[s->n];
+	struct image_implied *p = &s->out[s->n];
 	struct stat st;
 
-	if (s->n == IMAGE_PASSED_MAX || strlen(path) >= sizeof(p->path) || fstat(fd, &st) < 0)
+	if (s->n == IMAGE_IMPLIED_MAX || strlen(path) >= sizeof(p->path) || fstat(fd, &st) < 0)
 		return;
 	p->mode = (st.st_mode & 07777) | at_least;
 	p->uid = st.st_uid;
@@ -73,7 +73,7 @@ static bool is_decided(const struct search *s, size_t layer, const char *path)
 	return false;
 }
 
-/* LAYER only passes through PATH: the next lower layer that has attributes for PATH decides.
+/* LAYER only implies PATH: the next lower layer that has attributes for PATH decides.
  * Usually no layer has, so that is checked first. */
 static void consider(struct search *s, size_t layer, const char *path)
 {
@@ -88,8 +88,8 @@ static void consider(struct search *s, size_t layer, const char *path)
 	}
 }
 
-size_t image_passed_find(const int *layer_fd, size_t n_layers,
-			 struct image_passed out[IMAGE_PASSED_MAX])
+size_t image_implied_find(const int *layer_fd, size_t n_layers,
+			  struct image_implied out[IMAGE_IMPLIED_MAX])
 {
 	struct search s = { .layer_fd = layer_fd, .n_layers = n_layers, .out = out };
 	char list[IMAGE_IMPLIED_LIST_MAX_BYTES];
@@ -112,14 +112,15 @@ size_t image_passed_find(const int *layer_fd, size_t n_layers,
 
 /* --- on disk --------------------------------------------------------------------------------- */
 
-void image_passed_path(const struct image_record *r, char out[IMAGE_PATH_BYTES])
+void image_implied_path(const struct image_record *r, char out[IMAGE_PATH_BYTES])
 {
+	/* the name on disk is older than the word in the code */
 	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/passed-%.16s",
 		 digest_hex(r->layer[r->n_layers - 1].digest), digest_hex(r->manifest_digest));
 }
 
 /* A name may hold any byte but NUL, so a NUL ends each name. */
-void image_passed_write(const struct image_passed *p, size_t n, struct buf *out)
+void image_implied_write(const struct image_implied *p, size_t n, struct buf *out)
 {
 	for (size_t i = 0; i < n; i++) {
 		buf_addf(out, "%u %u %u %s", p[i].mode, p[i].uid, p[i].gid, p[i].path);
@@ -127,7 +128,7 @@ void image_passed_write(const struct image_passed *p, size_t n, struct buf *out)
 	}
 }
 
-static int read_one(struct str line, struct image_passed *out)
+static int read_one(struct str line, struct image_implied *out)
 {
 	uint64_t mode, uid, gid;
 
@@ -143,14 +144,14 @@ static int read_one(struct str line, struct image_passed *out)
 	return 0;
 }
 
-int image_passed_read(const char *p, size_t n, struct image_passed out[IMAGE_PASSED_MAX])
+int image_implied_read(const char *p, size_t n, struct image_implied out[IMAGE_IMPLIED_MAX])
 {
 	int found = 0;
 
 	if (n > 0 && p[n - 1] != '\0')
 		return -EBADMSG;
 	for (size_t at = 0; at < n; at += strlen(p + at) + 1)
-		if (found == IMAGE_PASSED_MAX || read_one(str_of(p + at), &out[found++]) < 0)
+		if (found == IMAGE_IMPLIED_MAX || read_one(str_of(p + at), &out[found++]) < 0)
 			return -EBADMSG;
 	return found;
 }

@@ -1,0 +1,37 @@
+/*
+ * Directories that a layer of an image only implies: its tar has entries below them and none for them.
+ * Owner and mode should be those of a layer below, but overlayfs shows those of the
+ * topmost layer. Unpacking marks such directories (store.h). The root of the image is the most
+ * frequent one.
+ *
+ * Finding them takes a look into each layer for each directory, so it is done once, when an image
+ * comes into the store. The result lies beside the image's topmost layer.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "image/store.h"
+
+#define IMAGE_IMPLIED_PATH_BYTES 256
+#define IMAGE_IMPLIED_MAX 64 /* of one image */
+#define IMAGE_IMPLIED_MAX_BYTES (IMAGE_IMPLIED_MAX * (IMAGE_IMPLIED_PATH_BYTES + 32))
+
+struct image_implied {
+	char path[IMAGE_IMPLIED_PATH_BYTES];
+	unsigned mode;
+	uint32_t uid, gid; /* as on disk; root's ids are the caller's */
+};
+
+/* Lists those that are not simply root's with mode 0755. Layers may be O_PATH, the lowest first. */
+size_t image_implied_find(const int *layer_fd, size_t n_layers,
+			  struct image_implied out[IMAGE_IMPLIED_MAX]);
+
+/* The file of the list, relative to HOME, and its format. */
+void image_implied_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
+void image_implied_write(const struct image_implied *p, size_t n, struct buf *out);
+/* Returns the number of entries, or -EBADMSG. */
+MUST_USE int image_implied_read(const char *p, size_t n,
+				struct image_implied out[IMAGE_IMPLIED_MAX]);
