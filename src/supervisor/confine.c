@@ -163,8 +163,9 @@ static int confine_files(struct supervisor *s, struct err *e)
 		r = allow_record(&f, s, e);
 	if (r == 0)
 		r = allow_groups(&f, &s->instance.cgroup, e);
-	if (r == 0 && s->stubs.root >= 0)
-		r = confine_files_allow(&f, s->stubs.root, READ_DIR | REMOVE_FILE | REMOVE_DIR, e);
+	if (r == 0 && s->mount_points.root >= 0)
+		r = confine_files_allow(&f, s->mount_points.root,
+					READ_DIR | REMOVE_FILE | REMOVE_DIR, e);
 	if (r == 0 && s->network)
 		r = allow_gateway(&f, s, e);
 	if (r == 0)

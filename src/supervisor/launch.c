@@ -36,11 +36,11 @@
 #include "state/volume.h"
 #include "supervisor/disk.h"
 #include "supervisor/engine_process_implied.h"
-#include "supervisor/hidden.h"
-#include "supervisor/layer.h"
-#include "supervisor/scope.h"
+#include "supervisor/engine_process_layer.h"
+#include "supervisor/engine_process_own_state.h"
 #include "supervisor/source.h"
 #include "supervisor/supervisor.h"
+#include "supervisor/systemd_scope.h"
 
 #define DESCRIPTORS_AHEAD 256 /* an image of a hundred layers; 2 KiB */
 #define BOOT_USUAL_BYTES 1024 /* of the message to pid 1 */
@@ -233,8 +233,8 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 			return -1;
 		r->n_layers = 1;
 		/* used in place: no layer of its own, but mount points must be there */
-		stubs_enter(&s->home, r->layer_fd[0], &s->stubs);
-		return stubs_make(&s->stubs, r->layer_fd[0], spec, e);
+		mount_points_enter(&s->home, r->layer_fd[0], &s->mount_points);
+		return mount_points_make(&s->mount_points, r->layer_fd[0], spec, e);
 	case IMAGE_OCI:
 		if (spec->image.root_disk.kind == ROOT_DISK_FLAT)
 			return layer_open_flat(s, r, e);
@@ -316,7 +316,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
 		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
 			return -1;
-	return hidden_find(s, r, e);
+	return own_state_find(s, r, e);
 }
 
 static void close_rootfs(struct rootfs *r)
@@ -688,7 +688,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	home_machine_id(&s->home, s->record.spec.name, cgroup_id);
 	q->cgroup_id = cgroup_id;
 	/* a client who waits for a first command and asked for no limit does not wait for one either */
-	scope_enter(cgroup_id, !s->attended || has_explicit_limit(&s->record.spec));
+	systemd_scope_enter(cgroup_id, !s->attended || has_explicit_limit(&s->record.spec));
 	q->guest_program = program;
 	q->limits = (struct cgroup_limits){
 		.memory_bytes = s->record.spec.memory_mib * MIB,

@@ -28,9 +28,9 @@
 #include "state/removal.h"
 #include "supervisor/confine.h"
 #include "supervisor/disk.h"
-#include "supervisor/layer.h"
-#include "supervisor/watched_layer.h"
+#include "supervisor/engine_process_layer.h"
 #include "supervisor/supervisor.h"
+#include "supervisor/watched_layer.h"
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
@@ -508,7 +508,7 @@ static void clean_up(struct supervisor *s)
 	free_p(&s->request);
 	disks_release(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
-	stubs_leave(&s->home, &s->stubs);
+	mount_points_leave(&s->home, &s->mount_points);
 	if (vanish) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			IGNORE(record_retire(&s->home, s->record.spec.name)); /* buried by others */
@@ -578,7 +578,7 @@ int supervisor_run(struct supervisor *s)
 	buf_init(&s->resolv_conf, 1024);
 	buf_init(&s->hosts_line, 256);
 	s->old_link = -1;
-	s->stubs = STUBS_NONE;
+	s->mount_points = MOUNT_POINTS_NONE;
 	s->stage = "other";
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;

@@ -14,7 +14,7 @@
 #include "state/execlog.h"
 #include "state/home.h"
 #include "state/record.h"
-#include "supervisor/stubs.h"
+#include "supervisor/engine_process_mount_points.h"
 #include "wire/message.h"
 
 enum supervisor_fd {
@@ -42,9 +42,9 @@ struct supervisor {
 	int guest_listener, control;
 	struct record record;
 	struct ids ids;
-	struct stubs stubs;      /* of a directory image */
-	struct disk_hold *disks; /* see disk.h */
-	const char *layer;       /* how the size of the writable layer holds; NULL: there is none */
+	struct mount_points mount_points; /* of a directory image */
+	struct disk_hold *disks;          /* see disk.h */
+	const char *layer; /* how the size of the writable layer holds; NULL: there is none */
 	struct watched_layer *watched; /* NULL: something else keeps that size */
 	bool parent_mounts;
 	struct process_instance instance;

@@ -75,7 +75,7 @@ int supervisor_reap(const char *entry)
 	AUTO_RECORD record = RECORD_NONE;
 	AUTO_FREE char *path = NULL;
 	char id[HOME_ID_BYTES];
-	struct stubs stubs;
+	struct mount_points points;
 	struct err e;
 	bool readable;
 
@@ -94,8 +94,8 @@ int supervisor_reap(const char *entry)
 
 		/* another directory has nothing of ours in it */
 		if (identity_open(image->reference, &image->identity, &root, &e) == 0) {
-			stubs_enter(&home, root, &stubs);
-			stubs_leave(&home, &stubs);
+			mount_points_enter(&home, root, &points);
+			mount_points_leave(&home, &points);
 		}
 	}
 	return 0;

@@ -71,7 +71,7 @@ static int confined(struct supervisor *s)
 	struct err e = { 0 };
 
 	*s = (struct supervisor){ .record_dir = path("sandboxes/mine", O_RDONLY | O_DIRECTORY),
-				  .stubs = { .root = -1 },
+				  .mount_points = { .root = -1 },
 				  .ids = { .mode = IDS_SINGLE } };
 	s->home = (struct home){ .fd = path(".", O_PATH | O_DIRECTORY) };
 	snprintf(s->home.path, sizeof(s->home.path), "%s", dir);

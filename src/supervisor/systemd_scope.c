@@ -11,7 +11,7 @@
  * A caller who lives in a unit of the user's systemd that was made with Delegate=yes stays there: what
  * limits the unit shall limit his sandboxes. Only systemd knows which units are.
  */
-#include "supervisor/scope.h"
+#include "supervisor/systemd_scope.h"
 
 #include <assert.h>
 #include <poll.h>
@@ -269,7 +269,7 @@ static bool exists(const char *id)
 	return fd >= 0;
 }
 
-void scope_enter(const char *id, bool waits)
+void systemd_scope_enter(const char *id, bool waits)
 {
 	char name[HIERARCHY_SCOPE_BYTES];
 	enum hierarchy_owner owner;

@@ -10,17 +10,18 @@
 #include "spec/spec.h"
 #include "state/home.h"
 
-struct stubs {
+struct mount_points {
 	int root;      /* the directory, locked; or -1 */
 	int notes;     /* or -1 */
 	char name[64]; /* of the notes, below the home */
 };
-#define STUBS_NONE ((struct stubs){ .root = -1, .notes = -1 })
+#define MOUNT_POINTS_NONE ((struct mount_points){ .root = -1, .notes = -1 })
 
-/* Nobody removes stubs in the directory ROOT_FD until stubs_leave(). What is left of sandboxes that were killed goes,
+/* Nobody removes mount points of ours in the directory ROOT_FD until mount_points_leave(). What is left of sandboxes that were killed goes,
  * if no other is there. */
-void stubs_enter(const struct home *h, int root_fd, struct stubs *ret);
+void mount_points_enter(const struct home *h, int root_fd, struct mount_points *ret);
 /* Makes what is missing for SPEC below ROOT. The identities of its mounts are known. */
-MUST_USE int stubs_make(const struct stubs *s, int root, const struct spec *spec, struct err *e);
+MUST_USE int mount_points_make(const struct mount_points *s, int root, const struct spec *spec,
+			       struct err *e);
 /* The last one removes what all have made. Harmless when there is nothing. */
-void stubs_leave(const struct home *h, struct stubs *s);
+void mount_points_leave(const struct home *h, struct mount_points *s);

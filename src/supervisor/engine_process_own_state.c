@@ -1,4 +1,4 @@
-#include "supervisor/hidden.h"
+#include "supervisor/engine_process_own_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +94,7 @@ static bool is_needed(const struct spec *s)
 	return s->image.kind == IMAGE_DIR;
 }
 
-int hidden_find(const struct supervisor *s, struct rootfs *r, struct err *e)
+int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	struct strv places = { 0 };
 	AUTO_MOUNTS mounts = { 0 };

@@ -18,4 +18,4 @@
  * a scope that is not there is asked for, and waited for. Otherwise only one that is there is taken. Does
  * nothing for root, on a machine without version 2 groups, without a bus, and where the caller lives in a
  * group that somebody gave him. Never fails: limits that do not hold are shown by who sets them. */
-void scope_enter(const char *id, bool waits);
+void systemd_scope_enter(const char *id, bool waits);

@@ -10,4 +10,4 @@
 #include "supervisor/supervisor.h"
 
 /* Looks at what R has open: fills R->hidden, or refuses. */
-MUST_USE int hidden_find(const struct supervisor *s, struct rootfs *r, struct err *e);
+MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e);

@@ -1,4 +1,4 @@
-#include "supervisor/stubs.h"
+#include "supervisor/engine_process_mount_points.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "process/host_cas.h"
 
 #define NOTES_MAX_BYTES (1u << 20) /* lines "INODE PATH", in the order made */
-#define LOCK_WAIT_NS NS_PER_SEC    /* whoever removes stubs is quick */
+#define LOCK_WAIT_NS NS_PER_SEC    /* whoever removes mount points is quick */
 #define LOCK_RETRY_MS 1
 
 static int open_in_root(int root, const char *path)
@@ -30,7 +30,7 @@ static int open_in_root(int root, const char *path)
 }
 
 /* Noted one by one: whoever is killed meanwhile leaves one at most that nobody knows of. */
-static int note(const struct stubs *s, uint64_t inode, const char *path)
+static int note(const struct mount_points *s, uint64_t inode, const char *path)
 {
 	AUTO_FREE char *line = xasprintf("%llu %s\n", (unsigned long long)inode, path);
 
@@ -49,7 +49,8 @@ static int make_one(int parent, const char *name, bool is_dir)
 }
 
 /* Every missing component of PATH, the last one a file unless IS_DIR. */
-static int make_path(const struct stubs *s, int root, const char *path, bool is_dir, struct err *e)
+static int make_path(const struct mount_points *s, int root, const char *path, bool is_dir,
+		     struct err *e)
 {
 	AUTO_FD parent = open_in_root(root, "/");
 
@@ -99,7 +100,8 @@ static bool has_bundle(int root)
 	return false;
 }
 
-int stubs_make(const struct stubs *s, int root, const struct spec *spec, struct err *e)
+int mount_points_make(const struct mount_points *s, int root, const struct spec *spec,
+		      struct err *e)
 {
 	static const struct {
 		const char *path;
@@ -188,12 +190,12 @@ static int lock_shared(int root)
 	return 0;
 }
 
-void stubs_enter(const struct home *h, int root_fd, struct stubs *ret)
+void mount_points_enter(const struct home *h, int root_fd, struct mount_points *ret)
 {
 	AUTO_FD root = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
-	*ret = STUBS_NONE;
+	*ret = MOUNT_POINTS_NONE;
 	if (root < 0 || fstat(root, &st) < 0)
 		return;
 	snprintf(ret->name, sizeof(ret->name), "run/%llx-%llx.stubs", (unsigned long long)st.st_dev,
@@ -212,7 +214,7 @@ void stubs_enter(const struct home *h, int root_fd, struct stubs *ret)
 	ret->root = fd_take(&root);
 }
 
-void stubs_leave(const struct home *h, struct stubs *s)
+void mount_points_leave(const struct home *h, struct mount_points *s)
 {
 	if (s->root >= 0 && flock(s->root, LOCK_EX | LOCK_NB) == 0) {
 		remove_all(s->root, s->notes);

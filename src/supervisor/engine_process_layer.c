@@ -1,4 +1,4 @@
-#include "supervisor/layer.h"
+#include "supervisor/engine_process_layer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "state/quota.h"
 #include "state/removal.h"
 #include "supervisor/disk.h"
-#include "supervisor/watched_layer.h"
 #include "supervisor/source.h"
+#include "supervisor/watched_layer.h"
 
 #define MIB (1ull << 20)
 #define DISK_FILE "disk.raw"
