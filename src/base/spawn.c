@@ -10,7 +10,6 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/program.h"
 #include "base/raw.h"
 
 #define STACK_BYTES 16384
@@ -174,23 +174,9 @@ int spawn_path(const char *const *argv, struct child *ret, struct err *e)
 	return spawn_path_with(argv, -1, ret, e);
 }
 
-char *program_path(const char *name)
-{
-	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin",
-					    "/usr/local/bin" };
-	char path[256];
-
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
-		if (access(path, X_OK) == 0)
-			return xstrdup(path);
-	}
-	return NULL;
-}
-
 int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e)
 {
-	AUTO_FREE char *path = program_path(argv[0]);
+	AUTO_FREE char *path = program_of_system(argv[0]);
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct spawn s = { .path = path, .argv = argv, .cwd_fd = -1 };
 

@@ -40,10 +40,7 @@ struct spawning;
 MUST_USE int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e);
 MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);
 
-/* Returns the path of NAME in the fixed system path, allocated, or NULL. The caller's PATH is not
- * used: the programs that we look up may be set-user-id or get descriptors of ours. */
-char *program_path(const char *name);
-/* Looks argv[0] up in the fixed system path and runs it with stdio on /dev/null. */
+/* Runs argv[0], a program of the system (base/program.h), with stdio on /dev/null. */
 MUST_USE int spawn_path(const char *const *argv, struct child *ret, struct err *e);
 /* Does the same with IN as the program's stdin. While the program runs, it also keeps alive what IN
  * holds, such as a lock. */

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/spawn.h"
-#include "client/program.h"
 #include "client/sandbox.h"
 #include "spec/config.h"
 
@@ -80,7 +80,7 @@ static int load_yaml(void *arg, const char *path, struct json_doc **ret, struct 
 	if (in < 0)
 		return err_sys(e, errno, "read '%s'", path);
 	log_line(LOG_DEBUG, "read '%s'", path);
-	if (program_find("cordon-yaml", &program, e) < 0 ||
+	if (program_ours("cordon-yaml", &program, e) < 0 ||
 	    run_converter(program, in, &out, &said, &status, e) < 0)
 		return err_wrap(e, "%s", path);
 	if (status != 0)

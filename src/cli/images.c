@@ -17,10 +17,10 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/spawn.h"
 #include "cli/commands.h"
 #include "cli/ui.h"
-#include "client/program.h"
 #include "client/sandbox.h"
 #include "host/idmap.h"
 #include "image/store.h"
@@ -107,6 +107,27 @@ static int read_report(int fd, struct err *e)
 	return -1;
 }
 
+/* Sets MSB_PATH for programs that call us back: credential helpers, and what they start. A value that the
+ * caller has set stays. Sandboxes do not get the variable. */
+static void tell_children(void)
+{
+	const char *given = getenv("MSB_PATH");
+	AUTO_FREE char *own = NULL;
+	AUTO_FREE char *bin = NULL;
+	AUTO_FREE char *msb = NULL;
+	struct err ignored;
+
+	if ((given && *given) || program_ours("cordon", &own, &ignored) < 0)
+		return;
+	/* as installed: the link 'msb' is in PREFIX/bin, the programs are in PREFIX/libexec/cordon */
+	msb = xasprintf("%.*s/../../bin", (int)(strrchr(own, '/') - own), own);
+	bin = realpath(msb, NULL);
+	free_p(&msb);
+	msb = bin ? xasprintf("%s/msb", bin) : NULL;
+	/* without the variable, such a program looks in PATH */
+	IGNORE(setenv("MSB_PATH", msb && access(msb, X_OK) == 0 ? msb : own, 1));
+}
+
 static int run_image(const char *program, const struct strv *argv, struct err *e)
 {
 	struct spawn s = { .path = program, .argv = (const char *const *)argv->v, .cwd_fd = -1 };
@@ -120,7 +141,7 @@ static int run_image(const char *program, const struct strv *argv, struct err *e
 	from = fds[0];
 	to = fds[1];
 	s.fd[s.n_fds++] = (struct spawn_fd){ to, REPORT_FD_NUMBER };
-	program_tell_children();
+	tell_children();
 	s.envp = (const char *const *)environ; /* which that may have moved */
 	if (spawn(&s, &child, e) < 0)
 		return -1;
@@ -139,9 +160,9 @@ static int become(const struct args *a, const struct handover *o)
 	struct err e = { 0 };
 
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0 ||
-	    program_find("cordon-image", &program, &e) < 0)
+	    program_ours("cordon-image", &program, &e) < 0)
 		return ui_error(&e);
-	program_tell_children();
+	tell_children();
 	add_words(&argv, a, home.path, o);
 	execve(program, argv.v, environ);
 	err_sys(&e, errno, "execute '%s'", program);
@@ -175,7 +196,7 @@ static int pull_first(const struct args *a, struct handover o, struct err *e)
 	int r;
 
 	if (home_open(&home, e) < 0 || places_follow(&home, e) < 0 ||
-	    program_find("cordon-image", &program, e) < 0)
+	    program_ours("cordon-image", &program, e) < 0)
 		return -1;
 	o.report_fd = REPORT_FD;
 	add_words(&argv, a, home.path, &o);
@@ -270,7 +291,7 @@ static int pull(const struct args *a, const struct home *h, const struct conf_ex
 	struct strv argv = { 0 };
 	int r;
 
-	if (program_find("cordon-image", &program, e) < 0)
+	if (program_ours("cordon-image", &program, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(head); i++)
 		strv_add(&argv, head[i]);
@@ -401,7 +422,7 @@ static int find_flat(const struct home *h, const struct image_record *r, struct 
 	int rc = 0;
 
 	if (image_store_flat(h->fd, r, &mib) == 0) {
-		if (program_find("cordon-image", &program, e) < 0)
+		if (program_ours("cordon-image", &program, e) < 0)
 			return -1;
 		for (size_t i = 0; i < ARRAY_SIZE(head); i++)
 			strv_add(&argv, head[i]);

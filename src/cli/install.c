@@ -13,11 +13,11 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/program.h"
 #include "base/spawn.h"
 #include "cli/commands.h"
 #include "cli/mounts.h"
 #include "cli/ui.h"
-#include "client/program.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
@@ -135,7 +135,7 @@ static int write_script(const struct args *a, const struct home *h, const char *
 {
 	AUTO_FREE char *program = NULL;
 
-	if (program_find("cordon", &program, e) < 0)
+	if (program_ours("cordon", &program, e) < 0)
 		return -1;
 	buf_addf(b, "#!/bin/sh\n%s\nexport CORDON_HOME=", MARK);
 	add_word(b, h->path);
@@ -176,7 +176,7 @@ static int fetch(const struct args *a, const struct spec_image *image, struct er
 
 	if (image->kind != IMAGE_OCI || !image->reference || args_has(a, "no-pull"))
 		return 0;
-	if (program_find("cordon", &program, e) < 0)
+	if (program_ours("cordon", &program, e) < 0)
 		return -1;
 	s.path = program;
 	if (spawn(&s, &c, e) < 0)

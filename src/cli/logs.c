@@ -8,9 +8,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/program.h"
 #include "cli/commands.h"
 #include "cli/ui.h"
-#include "client/program.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
@@ -120,7 +120,7 @@ int cmd_logs(const struct args *a)
 	strv_add(&argv, "cordon-logs");
 	if (add_options(&argv, a, &e) == 0 && home_open(&home, &e) == 0 &&
 	    record_load(&home, a->word.v[0], &r, &e) == 0 &&
-	    program_find("cordon-logs", &program, &e) == 0) {
+	    program_ours("cordon-logs", &program, &e) == 0) {
 		/* allowed: the copy is for cordon-logs, so it stays open across exec */
 		int fd = r.dir == RECORD_FD ? fcntl(r.dir, F_SETFD, 0) : dup2(r.dir, RECORD_FD);
 

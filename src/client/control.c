@@ -16,8 +16,8 @@
 #include "base/fdpass.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/spawn.h"
-#include "client/program.h"
 #include "client/usage.h"
 #include "state/record.h"
 #include "state/record_config.h"
@@ -290,7 +290,7 @@ static int ask_supervisor(const struct home *h, const char *what, const char *na
 	struct child c;
 	int status;
 
-	if (program_find(SUPERVISOR, &program, e) < 0)
+	if (program_ours(SUPERVISOR, &program, e) < 0)
 		return -1;
 	struct spawn s = { .path = program, .argv = argv, .envp = env, .cwd_fd = -1 };
 	if (spawn(&s, &c, e) < 0)

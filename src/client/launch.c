@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "base/fdpass.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "client/control.h"
 #include "client/copy.h"
-#include "client/program.h"
 #include "client/volumes.h"
 #include "state/execlog.h"
 #include "state/record.h"
@@ -162,7 +162,7 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	supervisor_env(l->home, s->env);
 	if (s->null < 0 || s->root < 0)
 		return err_sys(e, errno, "open '/dev/null'");
-	if (program_find("cordon-supervisor", &s->program, e) < 0)
+	if (program_ours("cordon-supervisor", &s->program, e) < 0)
 		return -1;
 	s->spawn = (struct spawn){
 		.path = s->program,

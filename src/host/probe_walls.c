@@ -14,6 +14,7 @@
 #include "base/compat.h"
 #include "base/erase.h"
 #include "base/io.h"
+#include "base/program.h"
 #include "base/spawn.h"
 #include "base/str.h"
 #include "host/hierarchy.h"
@@ -321,7 +322,7 @@ void probe_overlay_on_disk(const char *dir, struct fact *f)
 
 void probe_fuse_overlayfs(const char *dir, struct fact *f)
 {
-	AUTO_FREE char *program = program_path("fuse-overlayfs");
+	AUTO_FREE char *program = program_of_system("fuse-overlayfs");
 	AUTO_FD device = -1;
 
 	if (!program) {

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/program.h"
 
 #define PASSWD_LINE_BYTES 4096
 
@@ -71,30 +72,26 @@ static int range_find(const char *path, const char *user, uid_t uid, uint32_t wa
 
 /* Only a program that gets the privilege from its file can write the map: set-user-id root or a
  * file capability, on a file system that honours them. */
-static int program_find(const char *name, char out[SUBID_PROGRAM_BYTES], struct err *e)
+static int find_mapper(const char *name, char out[SUBID_PROGRAM_BYTES], struct err *e)
 {
-	static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/local/bin" };
+	AUTO_FREE char *path = program_of_system(name);
+	struct statvfs fs;
+	struct stat st;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(dirs); i++) {
-		struct statvfs fs;
-		struct stat st;
-
-		snprintf(out, SUBID_PROGRAM_BYTES, "%s/%s", dirs[i], name);
-		if (stat(out, &st) < 0 || !S_ISREG(st.st_mode) || access(out, X_OK) < 0)
-			continue;
-		if (!(st.st_mode & S_ISUID && st.st_uid == 0) &&
-		    getxattr(out, "security.capability", NULL, 0) <= 0) {
-			err_set(e, ERR_UNSUPPORTED,
-				"'%s' is neither setuid root nor has capabilities", out);
-			return err_hint(e, "reinstall it: apt-get install --reinstall uidmap");
-		}
-		if (statvfs(out, &fs) == 0 && fs.f_flag & ST_NOSUID)
-			return err_set(e, ERR_UNSUPPORTED,
-				       "'%s' is on a file system mounted nosuid", out);
-		return 0;
+	if (!path || stat(path, &st) < 0) {
+		err_set(e, ERR_UNSUPPORTED, "'%s' is not installed", name);
+		return err_hint(e, "install it: apt-get install uidmap");
 	}
-	err_set(e, ERR_UNSUPPORTED, "'%s' is not installed", name);
-	return err_hint(e, "install it: apt-get install uidmap");
+	if (!(st.st_mode & S_ISUID && st.st_uid == 0) &&
+	    getxattr(path, "security.capability", NULL, 0) <= 0) {
+		err_set(e, ERR_UNSUPPORTED, "'%s' is neither setuid root nor has capabilities",
+			path);
+		return err_hint(e, "reinstall it: apt-get install --reinstall uidmap");
+	}
+	if (statvfs(path, &fs) == 0 && fs.f_flag & ST_NOSUID)
+		return err_set(e, ERR_UNSUPPORTED, "'%s' is on a file system mounted nosuid", path);
+	snprintf(out, SUBID_PROGRAM_BYTES, "%s", path);
+	return 0;
 }
 
 int subid_find(uid_t uid, uint32_t want, struct subid *ret, struct err *e)
@@ -108,8 +105,8 @@ int subid_find(uid_t uid, uint32_t want, struct subid *ret, struct err *e)
 	user = getpwuid_r(uid, &pw, line, sizeof(line), &found) == 0 && found ? pw.pw_name : NULL;
 	if (range_find("/etc/subuid", user, uid, want, &s.uid, e) < 0 ||
 	    range_find("/etc/subgid", user, uid, want, &s.gid, e) < 0 ||
-	    program_find("newuidmap", s.newuidmap, e) < 0 ||
-	    program_find("newgidmap", s.newgidmap, e) < 0)
+	    find_mapper("newuidmap", s.newuidmap, e) < 0 ||
+	    find_mapper("newgidmap", s.newgidmap, e) < 0)
 		return -1;
 	*ret = s;
 	return 0;

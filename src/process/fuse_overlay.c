@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/io.h"
+#include "base/program.h"
 #include "base/spawn.h"
 #include "base/str.h"
 #include "process/birth.h"
@@ -36,14 +37,14 @@
 
 bool fuse_overlay_is_there(void)
 {
-	AUTO_FREE char *path = program_path(PROGRAM);
+	AUTO_FREE char *path = program_of_system(PROGRAM);
 
 	return path != NULL;
 }
 
 int fuse_overlay_program(int *ret_fd, struct err *e)
 {
-	AUTO_FREE char *path = program_path(PROGRAM);
+	AUTO_FREE char *path = program_of_system(PROGRAM);
 
 	*ret_fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (*ret_fd >= 0)

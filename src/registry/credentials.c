@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/program.h"
 #include "base/spawn.h"
 #include "base/str.h"
 #include "image/reference.h"
@@ -285,22 +286,6 @@ static int decode_auth(const char *host, const char *auth, struct credentials *r
 	return 0;
 }
 
-static const char *find_program(const char *name, char *out, size_t n)
-{
-	const char *path = getenv("PATH");
-	struct str rest = str_of(path ? path : "/usr/local/bin:/usr/bin:/bin");
-
-	while (rest.p) {
-		struct str dir = str_cut(&rest, ':');
-
-		if (dir.n > 0 && dir.p[0] == '/' &&
-		    snprintf(out, n, "%.*s/%s", (int)dir.n, dir.p, name) < (int)n &&
-		    access(out, X_OK) == 0)
-			return out;
-	}
-	return NULL;
-}
-
 /* Reads until the end of file, the buffer's ceiling or the deadline. */
 static int read_until(int fd, struct buf *b, uint64_t deadline_ns)
 {
@@ -372,14 +357,15 @@ static int find_by_helper(const char *helper, const char *key, struct credential
 	AUTO_BUF answer = BUF_INIT(CREDENTIAL_SECRET_MAX_BYTES);
 	AUTO_JSON doc = NULL;
 	AUTO_FREE char *name = NULL;
-	char path[4096];
+	AUTO_FREE char *path = NULL;
 	const char *username, *secret;
 
 	if (helper[strspn(helper,
 			  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
 		return err_set(e, ERR_INVALID, "Docker's config.json: bad helper '%.100s'", helper);
 	name = xasprintf("docker-credential-%s", helper);
-	if (!find_program(name, path, sizeof(path)))
+	path = program_of_user(name);
+	if (!path)
 		return 0; /* a helper that is not installed is no error */
 	if (ask_helper(path, key, &answer, e) < 0)
 		return -1;

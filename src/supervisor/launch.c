@@ -20,6 +20,7 @@
 #include "base/compat.h"
 #include "base/fdpass.h"
 #include "base/io.h"
+#include "base/program.h"
 #include "host/hugepages.h"
 #include "host/idmap.h"
 #include "host/subid.h"
@@ -595,24 +596,11 @@ static int boot_guest(struct supervisor *s, const struct rootfs *root, struct er
 	return r;
 }
 
-int supervisor_program(const char *name, char **ret_path, struct err *e)
-{
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (n <= 0)
-		return err_sys(e, errno, "find our own program");
-	self[n] = '\0';
-	strrchr(self, '/')[1] = '\0';
-	*ret_path = xasprintf("%s%s", self, name);
-	return 0;
-}
-
 static int guest_program(const struct supervisor *s, int *ret_fd, struct err *e)
 {
 	AUTO_FREE char *path = NULL;
 
-	if (supervisor_program("cordon-guest", &path, e) < 0)
+	if (program_ours("cordon-guest", &path, e) < 0)
 		return -1;
 	return process_guest_program(path, s->parent_mounts, ret_fd, e);
 }

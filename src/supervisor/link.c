@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/program.h"
 #include "spec/config.h"
 #include "supervisor/network.h"
 #include "supervisor/supervisor.h"
@@ -88,7 +89,7 @@ int link_prepare(struct supervisor *s, struct process_request *q, struct err *e)
 
 	if (!s->record.spec.net_enabled)
 		return 0;
-	if (supervisor_program("cordon-gateway", &program, e) < 0 ||
+	if (program_ours("cordon-gateway", &program, e) < 0 ||
 	    network_new(s->loop, &s->record.spec, program, &ids, &events, &s->network, e) < 0 ||
 	    read_host_addresses(s, e) < 0)
 		return -1;

@@ -84,8 +84,6 @@ MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
  * images: it either sees our record, or has removed what we look for and we say so. */
 MUST_USE int supervisor_find_image(const struct supervisor *s, int *ret_lock,
 				   struct image_record *ret, struct err *e);
-/* The path of one of our other programs, which lie beside this one. */
-MUST_USE int supervisor_program(const char *name, char **ret_path, struct err *e);
 /* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
 int supervisor_sweep(void);
 /* … or everything in the home, which holds no sandbox any more. */

@@ -1,0 +1,13 @@
+/* Where programs are. There are three answers, because what we start must not depend on the caller's PATH unless
+ * the caller chose the program. All return an absolute path that the caller frees. */
+#pragma once
+
+#include "base/err.h"
+
+/* Finds one of our own programs: beside the program that runs, else where they were installed. */
+MUST_USE int program_ours(const char *name, char **ret, struct err *e);
+/* Finds a program of the system in a fixed list of directories, or returns NULL. The programs that we look up
+ * here may be set-user-id or get descriptors of ours. */
+char *program_of_system(const char *name);
+/* Finds a program of the user in the absolute directories of PATH, or returns NULL. */
+char *program_of_user(const char *name);
