@@ -96,10 +96,10 @@ static void missing_directory(void)
 {
 	struct fact f;
 
-	fact_probe(FACT_PROJECT_QUOTA, "/nonexistent", &f);
+	fact_probe(FACT_PROJECT_QUOTA, "/proc/nothing", &f);
 	T_TRUE(!f.yes);
 	T_INT(f.sys, ENOENT);
-	T_STR(f.text, "open '/nonexistent': No such file or directory");
+	T_STR(f.text, "open '/proc/nothing': No such file or directory");
 }
 
 static void own_cgroups(void)
