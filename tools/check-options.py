@@ -119,7 +119,7 @@ def parser_knows_the_tables():
                     r, want = run(CORDON, *path, form), "--%s needs a value" % o["name"]
                 check(r.returncode == 2 and want in r.stderr and not r.stdout,
                       "%s %s: status %d, said %r" % (" ".join(path), form, r.returncode, r.stderr))
-            for bad in (["bogus"] if o["choices"] else []) + (["", "x", "1.5"] if o["number"] else []):
+            for bad in (["bogus"] if o["choices"] else []) + (["", "x", "1.5.5" if o["kind"] == "cpus" else "1.5"] if o["number"] else []):
                 r = run(CORDON, *path, "--%s=%s" % (o["name"], bad))
                 check(r.returncode == 2 and "--%s: bad value" % o["name"] in r.stderr,
                       "%s --%s=%s: status %d, said %r" % (" ".join(path), o["name"], bad, r.returncode,

@@ -44,7 +44,8 @@ static void write_pairs(struct json_writer *w, const char *key, const char *cons
 static void write_opts(struct json_writer *w, const struct opt_set *sets)
 {
 	static const char *const kinds[] = {
-		[OPT_FLAG] = "flag", [OPT_STR] = "str", [OPT_LIST] = "list", [OPT_UINT] = "uint"
+		[OPT_FLAG] = "flag", [OPT_STR] = "str",   [OPT_LIST] = "list",
+		[OPT_UINT] = "uint", [OPT_CPUS] = "cpus",
 	};
 
 	json_begin_array(w);

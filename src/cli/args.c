@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "cli/help.h"
 #include "cli/ui.h"
+#include "spec/cpus.h"
 
 #define SUGGEST_DISTANCE 2
 #define SHOWN_VALUE_CHARS 60 /* of a bad value in a message */
@@ -284,6 +285,21 @@ static int check_choice(struct parser *p, const char *what, const char *const *c
 	return fail(p, "%s: bad value '%s': use one of %s", what, shown(&b, s), buf_str(&all));
 }
 
+/* The command line of msb knows whole CPUs only. */
+static int check_cpus(struct parser *p, const struct opt *o, const char *s, uint64_t *ret_milli)
+{
+	bool msb = strcmp(p->args.program, "msb") == 0;
+	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
+	uint32_t milli = 0;
+
+	if (cpus_parse(s, (uint32_t)o->max, &milli) < 0 || (msb && strchr(s, '.')))
+		return fail(p, "--%s: bad value '%s': expected a %snumber from 0 to %u%s", o->name,
+			    shown(&b, s), msb ? "whole " : "", (unsigned)o->max,
+			    msb ? "" : ", such as 2 or 0.5");
+	*ret_milli = milli;
+	return 0;
+}
+
 static int check_value(struct parser *p, const struct opt *o, const char *s, uint64_t *ret_number)
 {
 	AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
@@ -295,6 +311,8 @@ static int check_value(struct parser *p, const struct opt *o, const char *s, uin
 	}
 	if (o->max == 0) /* text */
 		return 0;
+	if (o->kind == OPT_CPUS)
+		return check_cpus(p, o, s, ret_number);
 	if (parse_u64(s, o->min, o->max, ret_number) < 0)
 		return fail(p, "--%s: bad value '%s': expected a whole number from %llu to %llu",
 			    o->name, shown(&b, s), (unsigned long long)o->min,

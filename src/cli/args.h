@@ -25,6 +25,7 @@ enum opt_kind {
 	OPT_STR,  /* one value, once */
 	OPT_LIST, /* repeatable, in order; numbers within [min, max] when max is not 0 */
 	OPT_UINT, /* one decimal number within [min, max], checked by the parser */
+	OPT_CPUS, /* a number of CPUs up to max, in thousandths (spec/cpus.h); of msb a whole one */
 };
 
 enum opt_mark {

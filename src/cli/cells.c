@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/ui.h"
+#include "spec/cpus.h"
 
 #define PORT_MAX_BYTES 128          /* the longest address, two ports */
 #define NAMES_MAX_BYTES (64u << 20) /* of half a million sandboxes */
@@ -28,6 +29,14 @@ void cell_memory(struct buf *out, const struct spec *s)
 	cell_mib(out, s->memory_mib);
 	buf_add_str(out, " / ");
 	cell_mib(out, s->max_memory_mib);
+}
+
+void cell_cpus(struct buf *out, const struct spec *s)
+{
+	char text[CPUS_TEXT_BYTES];
+
+	buf_add_str(out, cpus_text(s->cpu_milli, text));
+	buf_addf(out, " / %s", cpus_text(s->max_cpu_milli, text));
 }
 
 static void add_words(struct buf *out, const struct strv *l)

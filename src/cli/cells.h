@@ -12,6 +12,8 @@ const char *cell_image(const struct spec *s);
 void cell_mib(struct buf *out, uint64_t mib);
 /* Writes "512 MiB / 1 GiB": the size and the ceiling it may grow to. */
 void cell_memory(struct buf *out, const struct spec *s);
+/* Writes "0.5 / 2": the CPUs and their ceiling. */
+void cell_cpus(struct buf *out, const struct spec *s);
 /* Writes the command that the sandbox runs by itself, in double quotes, or "-". */
 void cell_command(struct buf *out, const struct spec *s);
 /* "127.0.0.1:8080->80/tcp" */

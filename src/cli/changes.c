@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "cli/network.h"
+#include "spec/cpus.h"
 
 #define MOUNT_TEXT_BYTES 8192u
 #define CHANGES_MAX 4096u /* far beyond any line a shell takes seriously */
@@ -78,6 +79,14 @@ static int add_number(struct changes *c, enum change_field what, const char *fie
 	snprintf(a, sizeof(a), "%llu%s", (unsigned long long)before, unit);
 	snprintf(b, sizeof(b), "%llu%s", (unsigned long long)after, unit);
 	return add(c, what, field, a, b, e);
+}
+
+static int add_cpus(struct changes *c, enum change_field what, const char *field, uint32_t before,
+		    uint32_t after, struct err *e)
+{
+	char a[CPUS_TEXT_BYTES], b[CPUS_TEXT_BYTES];
+
+	return add(c, what, field, cpus_text(before, a), cpus_text(after, b), e);
 }
 
 static const char *find(const struct spec_env *list, size_t n, const char *key)
@@ -153,8 +162,9 @@ int changes_between(const struct spec *was, const struct spec *now, struct chang
 	struct changes *c = ret;
 
 	*c = (struct changes){ 0 };
-	if (add_number(c, CHANGE_CPUS, "cpus", was->cpus, now->cpus, "", e) == 0 &&
-	    add_number(c, CHANGE_MAX_CPUS, "max_cpus", was->max_cpus, now->max_cpus, "", e) == 0 &&
+	if (add_cpus(c, CHANGE_CPUS, "cpus", was->cpu_milli, now->cpu_milli, e) == 0 &&
+	    add_cpus(c, CHANGE_MAX_CPUS, "max_cpus", was->max_cpu_milli, now->max_cpu_milli, e) ==
+		    0 &&
 	    add_number(c, CHANGE_MEMORY, "memory", was->memory_mib, now->memory_mib, " MiB", e) ==
 		    0 &&
 	    add_number(c, CHANGE_MAX_MEMORY, "max_memory", was->max_memory_mib, now->max_memory_mib,

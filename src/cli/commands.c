@@ -168,8 +168,8 @@ static const struct opt_set names_sets[] = {
 };
 
 static const struct opt modify_opts[] = {
-	NUMBER('c', "cpus", "N", 0, 255, "Processors"),
-	NUMBER(0, "max-cpus", "N", 0, 255, "Ceiling of --cpus"),
+	CPUS('c', "cpus", "Processors"),
+	CPUS(0, "max-cpus", "Ceiling of --cpus"),
 	VALUE('m', "memory", "SIZE", "Memory"),
 	VALUE(0, "max-memory", "SIZE", "Ceiling of --memory"),
 	LIST('v', "volume", "SRC:PATH[:OPTS]", "Mount this at PATH from the next start",
@@ -482,7 +482,7 @@ static const struct opt_set doctor_sets[] = { { NULL, doctor_opts }, { NULL, NUL
 
 static const struct opt install_opts[] = {
 	VALUE('n', "name", "NAME", "Name of the command (default: from the image)"),
-	NUMBER('c', "cpus", "N", 0, 255, "Processors"),
+	CPUS('c', "cpus", "Processors"),
 	VALUE('m', "memory", "SIZE", "Memory"),
 	VALUE('w', "workdir", "DIR", "Working directory"),
 	VALUE(0, "shell", "PROGRAM", "Interactive shell"),

@@ -13,6 +13,7 @@
 #include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
+#include "spec/cpus.h"
 #include "spec/grammar.h"
 
 #define REPLACE_GRACE_MS 10000
@@ -61,13 +62,15 @@ static int add_files(struct spec *s, const struct args *a, struct err *e)
 
 static int set_resources(struct spec *s, const struct args *a, struct err *e)
 {
+	char cpus[CPUS_TEXT_BYTES], max[CPUS_TEXT_BYTES];
 	const char *v;
 
 	if (args_has(a, "cpus")) {
-		s->cpus = s->max_cpus = (uint32_t)args_uint(a, "cpus", 0);
+		s->cpu_milli = s->max_cpu_milli = (uint32_t)args_uint(a, "cpus", 0);
 		s->cpus_set = true;
-		if (s->cpus == 0)
-			return err_set(e, ERR_INVALID, "--cpus: bad value '0': at least 1");
+		if (s->cpu_milli < CPUS_MIN_MILLI)
+			return err_set(e, ERR_INVALID, "--cpus: bad value '%s': at least 0.01",
+				       args_str(a, "cpus"));
 	}
 	if ((v = args_str(a, "memory"))) {
 		if (parse_size_mib("--memory", v, &s->memory_mib, e) < 0)
@@ -76,10 +79,10 @@ static int set_resources(struct spec *s, const struct args *a, struct err *e)
 		s->memory_set = true;
 	}
 	if (args_has(a, "max-cpus"))
-		s->max_cpus = (uint32_t)args_uint(a, "max-cpus", 0);
-	if (s->max_cpus < s->cpus)
-		return err_set(e, ERR_INVALID, "--max-cpus: %u is below --cpus %u", s->max_cpus,
-			       s->cpus);
+		s->max_cpu_milli = (uint32_t)args_uint(a, "max-cpus", 0);
+	if (s->max_cpu_milli < s->cpu_milli)
+		return err_set(e, ERR_INVALID, "--max-cpus: %s is below --cpus %s",
+			       cpus_text(s->max_cpu_milli, max), cpus_text(s->cpu_milli, cpus));
 	if ((v = args_str(a, "max-memory")) &&
 	    parse_size_mib("--max-memory", v, &s->max_memory_mib, e) < 0)
 		return -1;
@@ -93,6 +96,8 @@ static int set_resources(struct spec *s, const struct args *a, struct err *e)
 		if (s->pids_limit == 0)
 			return err_set(e, ERR_INVALID, "--pids-limit: bad value '0': at least 1");
 	}
+	if (args_has(a, "soft-limits"))
+		s->soft_limits = true;
 	if ((v = args_str(a, "max-duration")) &&
 	    parse_duration_s("--max-duration", v, &s->max_duration_s, e) < 0)
 		return -1;

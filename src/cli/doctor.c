@@ -213,7 +213,7 @@ static const struct {
 	{ FACT_CGROUP_MEMORY, "Memory", offsetof(struct enforcement, memory),
 	  "the default is not enforced, --memory holds for each process alone" },
 	{ FACT_CGROUP_CPU, "CPUs", offsetof(struct enforcement, cpus),
-	  "the default is not enforced, --cpus pins to so many" },
+	  "the default is not enforced, --cpus pins to so many, whole ones only" },
 	{ FACT_CGROUP_PIDS, "Processes", offsetof(struct enforcement, pids),
 	  "the limit of each sandbox's user namespace holds" },
 	// clang-format on

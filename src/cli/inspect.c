@@ -201,10 +201,12 @@ static void add_root_disk(struct buf *b, const struct spec *s)
 static void add_resources(struct buf *b, const struct spec *s)
 {
 	AUTO_BUF memory = BUF_INIT(128);
+	AUTO_BUF cpus = BUF_INIT(128);
 
 	cell_memory(&memory, s);
+	cell_cpus(&cpus, s);
 	buf_add_str(b, "Resources:\n");
-	linef(b, INDENT, "CPUs", "%u / %u", s->cpus, s->max_cpus);
+	line(b, INDENT, "CPUs", buf_str(&cpus));
 	line(b, INDENT, "Memory", buf_str(&memory));
 	linef(b, INDENT, "Processes", "%llu", (unsigned long long)s->pids_limit);
 	add_root_disk(b, s);
@@ -212,7 +214,7 @@ static void add_resources(struct buf *b, const struct spec *s)
 
 static void add_limits(struct buf *b, const struct record *r)
 {
-	buf_add_str(b, "Limits:\n");
+	buf_add_str(b, record_in_force(r)->soft_limits ? "Limits (soft):\n" : "Limits:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		const char *text = limit_text(r, i);
 

@@ -16,6 +16,7 @@
 #include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
+#include "spec/cpus.h"
 #include "spec/grammar.h"
 
 #define OUTPUT_MAX_BYTES (64u << 20)
@@ -29,7 +30,7 @@ struct row {
 	char *name; /* owned */
 	uint64_t boots;
 	const char *state;
-	uint32_t cpus;
+	uint32_t cpu_milli;
 	uint64_t memory_limit;    /* USAGE_UNKNOWN where none is enforced */
 	struct usage_message use; /* all unknown unless the state is "running" */
 	uint64_t at_mono, at_real;
@@ -62,7 +63,7 @@ static void sample(const struct home *h, const struct record *r, struct row *ret
 		.name = xstrdup(r->spec.name),
 		.boots = r->state.boots,
 		.state = "exited",
-		.cpus = record_in_force(r)->cpus,
+		.cpu_milli = record_in_force(r)->cpu_milli,
 		.memory_limit = limited ? record_in_force(r)->memory_mib * MIB : USAGE_UNKNOWN,
 		.cpu_percent = -1,
 		.disk_read = -1,
@@ -206,7 +207,7 @@ static void write_row(struct json_writer *w, const struct row *r)
 	clock_rfc3339_ns(r->at_real, when);
 	json_begin_object(w);
 	key_real(w, "cpu_percent", r->cpu_percent);
-	json_key_int(w, "cpus", r->cpus);
+	cpus_write_json(w, "cpus", r->cpu_milli);
 	key_number(w, "disk_read_bytes", r->use.disk_read_bytes);
 	key_number(w, "disk_write_bytes", r->use.disk_write_bytes);
 	key_number(w, "memory_available_bytes",
@@ -315,6 +316,7 @@ static int print_table(const struct rows *rows)
 	static const char *const head[] = { "NAME",        "STATE",        "CPU",   "MEM",
 					    "DISK R/W /s", "NET RX/TX /s", "UPTIME" };
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
+	char cpus[CPUS_TEXT_BYTES];
 	struct ui_table t;
 
 	ui_table_init(&t, ARRAY_SIZE(head));
@@ -327,7 +329,7 @@ static int print_table(const struct rows *rows)
 		ui_table_add(&t, r->name);
 		ui_table_add(&t, r->state);
 		buf_clear(&cell);
-		buf_addf(&cell, "%.2f / %uc", r->cpu_percent / 100, r->cpus);
+		buf_addf(&cell, "%.2f / %sc", r->cpu_percent / 100, cpus_text(r->cpu_milli, cpus));
 		ui_table_add(&t, r->cpu_percent < 0 ? NULL : buf_str(&cell));
 		add_pair(&t, known(r->use.memory_bytes), running ? known(r->memory_limit) : -1);
 		add_pair(&t, r->disk_read, r->disk_write);

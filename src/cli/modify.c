@@ -20,6 +20,7 @@
 #include "client/control.h"
 #include "client/sandbox.h"
 #include "client/volumes.h"
+#include "spec/cpus.h"
 #include "spec/grammar.h"
 
 #define OUTPUT_MAX_BYTES (16u << 20)
@@ -46,6 +47,12 @@ static void plan_done(struct plan *p)
 	spec_done(&p->active);
 }
 
+/* A limit can change live only if a control group holds it. */
+static bool is_group(const char *how)
+{
+	return starts_with(how, "cgroup");
+}
+
 /* --- the plan -------------------------------------------------------------------------------- */
 
 static int change_resources(struct spec *s, const struct args *a, struct err *e)
@@ -53,13 +60,13 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	const char *v;
 
 	if (args_has(a, "cpus")) {
-		s->cpus = (uint32_t)args_uint(a, "cpus", 0);
+		s->cpu_milli = (uint32_t)args_uint(a, "cpus", 0);
 		s->cpus_set = true;
-		if (s->max_cpus < s->cpus && !args_has(a, "max-cpus"))
-			s->max_cpus = s->cpus;
+		if (s->max_cpu_milli < s->cpu_milli && !args_has(a, "max-cpus"))
+			s->max_cpu_milli = s->cpu_milli;
 	}
 	if (args_has(a, "max-cpus"))
-		s->max_cpus = (uint32_t)args_uint(a, "max-cpus", 0);
+		s->max_cpu_milli = (uint32_t)args_uint(a, "max-cpus", 0);
 	if ((v = args_str(a, "memory"))) {
 		if (parse_size_mib("--memory", v, &s->memory_mib, e) < 0)
 			return -1;
@@ -71,6 +78,21 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	    parse_size_mib("--max-memory", v, &s->max_memory_mib, e) < 0)
 		return -1;
 	return spec_validate(s, e);
+}
+
+/* A start would be refused. Of a sandbox that has never run nobody knows what holds. */
+static int check_cpus(const struct record *r, const struct spec *to, const struct args *a,
+		      struct err *e)
+{
+	const char *how = r->state.enforced.cpus;
+	char text[CPUS_TEXT_BYTES];
+
+	if (!args_has(a, "cpus") || cpus_are_whole(to->cpu_milli) || to->soft_limits || !*how ||
+	    is_group(how))
+		return 0;
+	err_set(e, ERR_UNSUPPORTED, "--cpus %s: no control group holds the CPUs of '%s'",
+		cpus_text(to->cpu_milli, text), r->spec.name);
+	return err_hint(e, "ask for whole CPUs, which hold by affinity");
 }
 
 /* A layer keeps the way in which its size is held. Only the size can change, and a disk only
@@ -185,19 +207,13 @@ static int make_plan(struct plan *p, const struct args *a, const struct home *h,
 	live = p->up && !p->next_start;
 	p->has_active = p->up && (p->next_start || r->has_active);
 	if (change_spec(h, &r->spec, a, !live || !r->has_active, &p->next, e) < 0 ||
-	    change_root_disk(r, a, &p->next, e) < 0)
+	    change_root_disk(r, a, &p->next, e) < 0 || check_cpus(r, &p->next, a, e) < 0)
 		return -1;
 	if (live && r->has_active)
 		return change_spec(h, &r->active, a, true, &p->active, e) < 0
 			       ? -1
 			       : changes_between(&r->active, &p->active, &p->changes, e);
 	return changes_between(&r->spec, &p->next, &p->changes, e);
-}
-
-/* A limit can change live only if a control group holds it. */
-static bool is_group(const char *how)
-{
-	return starts_with(how, "cgroup");
 }
 
 /* New rules hold for new connections at once; an interface is made only by a start. */
@@ -212,7 +228,7 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 		return NEXT_START;
 	switch (c->what) {
 	case CHANGE_CPUS:
-		can = now->cpus <= was->max_cpus && is_group(how->cpus);
+		can = now->cpu_milli <= was->max_cpu_milli && is_group(how->cpus);
 		break;
 	case CHANGE_MEMORY:
 		can = now->memory_mib <= was->max_memory_mib && is_group(how->memory);

@@ -1,7 +1,6 @@
 #include "cli/options.h"
 
 /* Numbers that the grammar bounds by their type alone; commands judge them further. */
-#define CPUS_MAX 255u
 #define PIDS_MAX 4194304u /* the kernel's own ceiling for pid_max */
 #define PORT_MAX 65535u
 
@@ -81,12 +80,16 @@ const struct opt create_opts[] = {
 };
 
 const struct opt resource_opts[] = {
-	NUMBER('c', "cpus", "N", 0, CPUS_MAX, "Processors (default 1)"),
+	CPUS('c', "cpus", "Processors (default 1)",
+	     .more = "A part of one is fine, such as 0.5, where control groups hold it."),
 	VALUE('m', "memory", "SIZE", "Memory (default 512M)",
 	      .more = "A plain number means MiB; K, M, G and T are understood."),
-	NUMBER(0, "max-cpus", "N", 0, CPUS_MAX, "Ceiling for later changes of --cpus"),
+	CPUS(0, "max-cpus", "Ceiling for later changes of --cpus"),
 	VALUE(0, "max-memory", "SIZE", "Ceiling for later changes of --memory"),
 	NUMBER(0, "pids-limit", "N", 0, PIDS_MAX, "Processes and threads (default 1024)"),
+	FLAG(0, "soft-limits", "Take --cpus, --memory and --pids-limit as defaults",
+	     .more = "What this machine cannot enforce is shown by 'inspect'. It is neither an error nor a "
+		     "warning, and nothing else is done instead."),
 	VALUE(0, "max-duration", "DURATION", "Stop the sandbox this long after each start"),
 	VALUE(0, "idle-timeout", "DURATION", "Stop the sandbox after this long without activity",
 	      .more = "A running command is activity, however quiet. 'touch' resets the clock."),

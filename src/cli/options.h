@@ -9,6 +9,7 @@
 #define VALUE(l, n, v, h, ...)         { .name = n, .letter = l, .kind = OPT_STR, .value = v, .help = h, __VA_ARGS__ }
 #define LIST(l, n, v, h, ...)          { .name = n, .letter = l, .kind = OPT_LIST, .value = v, .help = h, __VA_ARGS__ }
 #define NUMBER(l, n, v, lo, hi, h, ...) { .name = n, .letter = l, .kind = OPT_UINT, .value = v, .min = lo, .max = hi, .help = h, __VA_ARGS__ }
+#define CPUS(l, n, h, ...)             { .name = n, .letter = l, .kind = OPT_CPUS, .value = "N", .max = SPEC_CPUS_MAX, .help = h, __VA_ARGS__ }
 #define OPT_END                        { .name = NULL }
 #define NOT_YET                        .marks = OPT_UNSUPPORTED
 // clang-format on

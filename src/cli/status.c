@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/ui.h"
 #include "client/sandbox.h"
+#include "spec/cpus.h"
 #include "spec/grammar.h"
 
 #define OUTPUT_MAX_BYTES (64u << 20)
@@ -25,9 +26,9 @@ static void write_json(struct json_writer *w, const struct record *r)
 	json_begin_object(w);
 	cell_command(&cell, s);
 	json_key_str(w, "command", buf_str(&cell));
-	json_key_int(w, "cpus", s->cpus);
+	cpus_write_json(w, "cpus", s->cpu_milli);
 	json_key_str(w, "image", cell_image(s));
-	json_key_int(w, "max_cpus", s->max_cpus);
+	cpus_write_json(w, "max_cpus", s->max_cpu_milli);
 	json_key_int(w, "max_memory_mib", (int64_t)s->max_memory_mib);
 	json_key_int(w, "memory_mib", (int64_t)s->memory_mib);
 	json_key_str(w, "name", s->name);
@@ -74,7 +75,7 @@ static void add_row(struct ui_table *t, const struct record *r)
 	cell_command(&cell, s);
 	add_cut(t, buf_str(&cell), COMMAND_WIDTH);
 	buf_clear(&cell);
-	buf_addf(&cell, "%u / %u", s->cpus, s->max_cpus);
+	cell_cpus(&cell, s);
 	ui_table_add(t, buf_str(&cell));
 	buf_clear(&cell);
 	cell_memory(&cell, s);

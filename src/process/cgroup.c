@@ -184,12 +184,17 @@ static bool set_number(int dir, const char *file, uint64_t v)
 	return io_write_file(dir, file, text) == 0;
 }
 
-static bool set_cpu_v2(int dir, uint32_t cpus)
+/* How much of a period MILLI thousandths of a CPU may run. */
+static uint64_t quota_us(uint32_t milli)
+{
+	return (uint64_t)milli * CPU_PERIOD_US / 1000;
+}
+
+static bool set_cpu_v2(int dir, uint32_t milli)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "%llu %u", (unsigned long long)cpus * CPU_PERIOD_US,
-		 CPU_PERIOD_US);
+	snprintf(text, sizeof(text), "%llu %u", (unsigned long long)quota_us(milli), CPU_PERIOD_US);
 	return io_write_file(dir, "cpu.max", text) == 0;
 }
 
@@ -227,7 +232,7 @@ static void apply_v2(struct cgroup *c, int dir, const struct cgroup_limits *l)
 		c->enforced[CGROUP_MEMORY] = true;
 	if (l->pids && set_number(dir, "pids.max", l->pids))
 		c->enforced[CGROUP_PIDS] = true;
-	if (l->cpus && set_cpu_v2(dir, l->cpus))
+	if (l->cpu_milli && set_cpu_v2(dir, l->cpu_milli))
 		c->enforced[CGROUP_CPU] = true;
 }
 
@@ -244,8 +249,8 @@ static void apply_v1(struct cgroup *c, int dir, unsigned kind, const struct cgro
 		c->enforced[kind] |= l->pids && set_number(dir, "pids.max", l->pids);
 		break;
 	case CGROUP_CPU:
-		c->enforced[kind] |= l->cpus && set_number(dir, "cpu.cfs_quota_us",
-							   (uint64_t)l->cpus * CPU_PERIOD_US);
+		c->enforced[kind] |=
+			l->cpu_milli && set_number(dir, "cpu.cfs_quota_us", quota_us(l->cpu_milli));
 		break;
 	}
 }
@@ -407,7 +412,8 @@ int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 	for (unsigned i = 0; i < copy.n_v1; i++)
 		apply_v1(&copy, copy.v1[i], copy.kind[i], l);
 	if ((l->memory_bytes && !copy.enforced[CGROUP_MEMORY]) ||
-	    (l->pids && !copy.enforced[CGROUP_PIDS]) || (l->cpus && !copy.enforced[CGROUP_CPU]))
+	    (l->pids && !copy.enforced[CGROUP_PIDS]) ||
+	    (l->cpu_milli && !copy.enforced[CGROUP_CPU]))
 		return -EOPNOTSUPP;
 	return 0;
 }

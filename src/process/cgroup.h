@@ -22,7 +22,7 @@ enum cgroup_limit { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_LIMIT_COUNT }
 
 struct cgroup_limits {
 	uint64_t memory_bytes, pids; /* 0: unlimited */
-	uint32_t cpus;
+	uint32_t cpu_milli;          /* thousandths of a CPU; 0: unlimited */
 };
 
 struct cgroup {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "spec/cpus.h"
 #include "spec/grammar.h"
 #include "spec/list.h"
 #include "spec/words.h"
@@ -110,10 +111,9 @@ static int apply_registry(const struct json_value *v, const char *path, struct c
 static int apply_cpus(const struct json_value *v, const char *path, struct conf_target *a,
 		      struct err *e)
 {
-	if (v->type != JSON_INT || v->integer < 1 || v->integer > SPEC_CPUS_MAX)
-		return err_set(e, ERR_INVALID, "%s: expected a number from 1 to %u", path,
-			       SPEC_CPUS_MAX);
-	a->s->cpus = a->s->max_cpus = (uint32_t)v->integer;
+	if (cpus_read_json(v, path, &a->s->cpu_milli, e) < 0)
+		return -1;
+	a->s->max_cpu_milli = a->s->cpu_milli;
 	a->s->cpus_set = true;
 	return 0;
 }
@@ -127,6 +127,26 @@ static int apply_memory(const struct json_value *v, const char *path, struct con
 		return -1;
 	a->s->max_memory_mib = a->s->memory_mib;
 	a->s->memory_set = true;
+	return 0;
+}
+
+static int apply_pids_limit(const struct json_value *v, const char *path, struct conf_target *a,
+			    struct err *e)
+{
+	if (v->type != JSON_INT || v->integer < 1 || v->integer > SPEC_PIDS_MAX)
+		return err_set(e, ERR_INVALID, "%s: expected a whole number from 1 to %u", path,
+			       SPEC_PIDS_MAX);
+	a->s->pids_limit = (uint64_t)v->integer;
+	a->s->pids_set = true;
+	return 0;
+}
+
+static int apply_soft_limits(const struct json_value *v, const char *path, struct conf_target *a,
+			     struct err *e)
+{
+	if (v->type != JSON_BOOL)
+		return err_set(e, ERR_INVALID, "%s: expected true or false", path);
+	a->s->soft_limits = v->boolean;
 	return 0;
 }
 
@@ -360,6 +380,8 @@ static const struct {
 	{ "registry",     0,                 apply_registry },
 	{ "cpus",         IN(CONF_RESOURCE), apply_cpus },
 	{ "memory",       IN(CONF_RESOURCE), apply_memory },
+	{ "pids_limit",   IN(CONF_RESOURCE), apply_pids_limit },
+	{ "soft_limits",  IN(CONF_RESOURCE), apply_soft_limits },
 	{ "max_duration", IN(CONF_RESOURCE), apply_max_duration },
 	{ "idle_timeout", IN(CONF_RESOURCE), apply_idle_timeout },
 	{ "rlimits",      IN(CONF_RESOURCE), apply_rlimits },

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "policy/addr.h"
+#include "spec/cpus.h"
 #include "spec/grammar.h"
 #include "spec/list.h"
 #include "spec/root_disk.h"
@@ -80,9 +81,9 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 {
 	struct {
 		const char *shell, *workdir, *thp, *cpu_placement, *placement_profile;
-		int64_t cpus, memory_mib, metrics_sample_interval_ms;
+		int64_t memory_mib, metrics_sample_interval_ms;
 		bool disable_metrics_sample;
-		const struct json_value *oci;
+		const struct json_value *cpus, *oci;
 	} in = { .metrics_sample_interval_ms = -1 };
 	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), shell, JSON_OPTIONAL),
@@ -90,7 +91,7 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 		FIELD_STR(__typeof__(in), thp, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), cpu_placement, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), placement_profile, JSON_OPTIONAL),
-		FIELD_INT(__typeof__(in), cpus, JSON_OPTIONAL, 1, SPEC_CPUS_MAX),
+		FIELD_VALUE(__typeof__(in), cpus, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), memory_mib, JSON_OPTIONAL, 1, SPEC_SIZE_MAX_MIB),
 		FIELD_INT(__typeof__(in), metrics_sample_interval_ms, JSON_OPTIONAL, 0, UINT32_MAX),
 		FIELD_BOOL(__typeof__(in), disable_metrics_sample, JSON_OPTIONAL),
@@ -99,7 +100,8 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 
 	if (!v)
 		return 0;
-	if (json_decode(v, "sandbox_defaults", fields, ARRAY_SIZE(fields), false, &in, e) < 0)
+	if (json_decode(v, "sandbox_defaults", fields, ARRAY_SIZE(fields), false, &in, e) < 0 ||
+	    cpus_read_json(in.cpus, "sandbox_defaults.cpus", &c->cpu_milli, e) < 0)
 		return -1;
 	if (in.shell && parse_shell(in.shell, e) < 0)
 		return err_wrap(e, "sandbox_defaults.shell");
@@ -111,7 +113,6 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 	c->thp = copy(in.thp);
 	c->cpu_placement = copy(in.cpu_placement);
 	c->placement_profile = copy(in.placement_profile);
-	c->cpus = (uint32_t)in.cpus;
 	c->memory_mib = (uint64_t)in.memory_mib;
 	c->metrics_interval_ms = in.metrics_sample_interval_ms;
 	c->metrics_disabled = in.disable_metrics_sample;
@@ -364,8 +365,8 @@ void config_apply(const struct config *c, struct spec *s)
 	s->engine = c->engine;
 	s->multi_tenant = c->multi_tenant;
 	s->shell_fallback = c->shell_fallback;
-	if (c->cpus)
-		s->cpus = s->max_cpus = c->cpus;
+	if (c->cpu_milli)
+		s->cpu_milli = s->max_cpu_milli = c->cpu_milli;
 	if (c->memory_mib)
 		s->memory_mib = s->max_memory_mib = c->memory_mib;
 	replace(&s->log_level, c->log_level);

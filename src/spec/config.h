@@ -28,7 +28,7 @@ struct config {
 	bool multi_tenant;
 
 	/* sandbox_defaults */
-	uint32_t cpus;
+	uint32_t cpu_milli;
 	uint64_t memory_mib;
 	char *shell, *workdir, *thp, *cpu_placement, *placement_profile;
 	struct spec_root_disk root_disk; /* of OCI images; size_mib 0 and kind managed: not given */

@@ -13,6 +13,7 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "spec/cpus.h"
 #include "spec/grammar.h"
 #include "spec/list.h"
 #include "spec/root_disk.h"
@@ -431,27 +432,31 @@ static int read_resources(const struct json_value *v, struct spec *s, struct err
 {
 	struct {
 		const char *cpu_placement, *placement_profile, *thp;
-		int64_t cpus, max_cpus, memory_mib, max_memory_mib, pids_limit;
-	} in = { .cpus = s->cpus,
-		 .memory_mib = (int64_t)s->memory_mib,
-		 .pids_limit = SPEC_DEFAULT_PIDS };
+		int64_t memory_mib, max_memory_mib, pids_limit;
+		const struct json_value *cpus, *max_cpus;
+		bool soft_limits;
+	} in = { .memory_mib = (int64_t)s->memory_mib, .pids_limit = SPEC_DEFAULT_PIDS };
 	static const struct json_field fields[] = {
 		FIELD_STR(__typeof__(in), cpu_placement, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), placement_profile, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), thp, JSON_OPTIONAL),
-		FIELD_INT(__typeof__(in), cpus, JSON_OPTIONAL, 1, SPEC_CPUS_MAX),
-		FIELD_INT(__typeof__(in), max_cpus, JSON_OPTIONAL, 1, SPEC_CPUS_MAX),
+		FIELD_VALUE(__typeof__(in), cpus, JSON_OPTIONAL),
+		FIELD_VALUE(__typeof__(in), max_cpus, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), memory_mib, JSON_OPTIONAL, 1, SPEC_SIZE_MAX_MIB),
 		FIELD_INT(__typeof__(in), max_memory_mib, JSON_OPTIONAL, 1, SPEC_SIZE_MAX_MIB),
 		FIELD_INT(__typeof__(in), pids_limit, JSON_OPTIONAL, 1, SPEC_PIDS_MAX),
+		FIELD_BOOL(__typeof__(in), soft_limits, JSON_OPTIONAL),
 	};
 
 	if (!v)
 		return 0;
-	if (json_decode(v, "resources", fields, ARRAY_SIZE(fields), false, &in, e) < 0)
+	if (json_decode(v, "resources", fields, ARRAY_SIZE(fields), false, &in, e) < 0 ||
+	    cpus_read_json(in.cpus, "resources.cpus", &s->cpu_milli, e) < 0)
 		return -1;
-	s->cpus = (uint32_t)in.cpus;
-	s->max_cpus = (uint32_t)(in.max_cpus ? in.max_cpus : in.cpus);
+	s->max_cpu_milli = s->cpu_milli;
+	if (cpus_read_json(in.max_cpus, "resources.max_cpus", &s->max_cpu_milli, e) < 0)
+		return -1;
+	s->soft_limits = in.soft_limits;
 	s->memory_mib = (uint64_t)in.memory_mib;
 	s->max_memory_mib = (uint64_t)(in.max_memory_mib ? in.max_memory_mib : in.memory_mib);
 	s->pids_limit = (uint64_t)in.pids_limit;

@@ -13,6 +13,7 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "spec/cpus.h"
 #include "spec/grammar.h"
 #include "spec/words.h"
 
@@ -318,12 +319,14 @@ static void write_resources(struct json_writer *w, const struct spec *s)
 	json_key(w, "resources");
 	json_begin_object(w);
 	json_key_str(w, "cpu_placement", s->cpu_placement);
-	json_key_int(w, "cpus", s->cpus);
-	json_key_int(w, "max_cpus", s->max_cpus);
+	cpus_write_json(w, "cpus", s->cpu_milli);
+	cpus_write_json(w, "max_cpus", s->max_cpu_milli);
 	json_key_int(w, "max_memory_mib", (int64_t)s->max_memory_mib);
 	json_key_int(w, "memory_mib", (int64_t)s->memory_mib);
 	json_key_int(w, "pids_limit", (int64_t)s->pids_limit);
 	json_key_str(w, "placement_profile", s->placement_profile);
+	if (s->soft_limits)
+		json_key_bool(w, "soft_limits", true);
 	json_key_str(w, "thp", s->thp);
 	json_end_object(w);
 }

@@ -76,8 +76,8 @@ void spec_init(struct spec *s)
 {
 	*s = (struct spec){
 		.image.kind = IMAGE_OCI,
-		.cpus = SPEC_DEFAULT_CPUS,
-		.max_cpus = SPEC_DEFAULT_CPUS,
+		.cpu_milli = SPEC_DEFAULT_CPU_MILLI,
+		.max_cpu_milli = SPEC_DEFAULT_CPU_MILLI,
 		.memory_mib = SPEC_DEFAULT_MEMORY_MIB,
 		.max_memory_mib = SPEC_DEFAULT_MEMORY_MIB,
 		.pids_limit = SPEC_DEFAULT_PIDS,

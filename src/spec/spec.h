@@ -18,7 +18,7 @@
 
 #define SPEC_NAME_MAX_BYTES 128
 #define SPEC_HOSTNAME_MAX_BYTES 64
-#define SPEC_DEFAULT_CPUS 1u
+#define SPEC_DEFAULT_CPU_MILLI 1000u /* thousandths of a CPU, see spec/cpus.h */
 #define SPEC_DEFAULT_MEMORY_MIB 512u
 #define SPEC_DEFAULT_PIDS 1024u
 #define SPEC_DEFAULT_ROOT_DISK_MIB 4096u
@@ -123,10 +123,11 @@ struct spec {
 	enum spec_engine engine; /* asked */
 	bool ephemeral;
 
-	uint32_t cpus, max_cpus;
+	uint32_t cpu_milli, max_cpu_milli; /* thousandths of a CPU */
 	uint64_t memory_mib, max_memory_mib;
 	uint64_t pids_limit;
-	bool cpus_set, memory_set, pids_set; /* explicit: a limit that must hold or be refused */
+	bool cpus_set, memory_set, pids_set; /* explicit: a limit that must hold or be refused … */
+	bool soft_limits; /* … unless these three are soft: what cannot hold is only shown */
 
 	struct spec_mount *mount;
 	size_t n_mounts;

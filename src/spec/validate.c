@@ -4,16 +4,21 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "spec/cpus.h"
 
 static int check_resources(const struct spec *s, struct err *e)
 {
-	if (s->cpus < 1 || s->cpus > SPEC_CPUS_MAX)
-		return err_set(e, ERR_INVALID, "--cpus: bad number '%u': expected 1 to %u", s->cpus,
+	char cpus[CPUS_TEXT_BYTES], max[CPUS_TEXT_BYTES];
+
+	cpus_text(s->cpu_milli, cpus);
+	cpus_text(s->max_cpu_milli, max);
+	if (s->cpu_milli < CPUS_MIN_MILLI || s->cpu_milli > SPEC_CPUS_MAX * CPUS_ONE)
+		return err_set(e, ERR_INVALID, "--cpus: bad number '%s': expected 0.01 to %u", cpus,
 			       SPEC_CPUS_MAX);
-	if (s->max_cpus < s->cpus || s->max_cpus > SPEC_CPUS_MAX)
+	if (s->max_cpu_milli < s->cpu_milli || s->max_cpu_milli > SPEC_CPUS_MAX * CPUS_ONE)
 		return err_set(e, ERR_INVALID,
-			       "--max-cpus: bad number '%u': expected %u (--cpus) to %u",
-			       s->max_cpus, s->cpus, SPEC_CPUS_MAX);
+			       "--max-cpus: bad number '%s': expected %s (--cpus) to %u", max, cpus,
+			       SPEC_CPUS_MAX);
 	if (s->memory_mib < 1)
 		return err_set(e, ERR_INVALID, "--memory: bad size '0': must be greater than 0");
 	if (s->max_memory_mib < s->memory_mib)

@@ -30,6 +30,7 @@
 #include "process/host_cas.h"
 #include "process/host_image.h"
 #include "process/login_shell.h"
+#include "spec/cpus.h"
 #include "state/places.h"
 #include "state/quota.h"
 #include "state/range.h"
@@ -353,7 +354,7 @@ static void say(char out[24], const char *how)
 }
 
 /* Without a cpu controller an explicit request pins to that many CPUs, spread over sandboxes. */
-static bool pin_cpus(const struct supervisor *s, uint32_t cpus)
+static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 {
 	cpu_set_t all, mine;
 	unsigned first, n = 0, have;
@@ -411,6 +412,8 @@ static void warn_of_limits(struct supervisor *s)
 	bool stays = !spec->ephemeral && !s->attended;
 	const char *memory = NULL, *cpus = NULL;
 
+	if (spec->soft_limits)
+		return;
 	if (!starts_with(f->memory, BY_CGROUP) && (spec->memory_set || stays))
 		memory = spec->memory_set ? "--memory holds for each process alone"
 					  : "memory is not limited";
@@ -423,8 +426,29 @@ static void warn_of_limits(struct supervisor *s)
 			 memory ? memory : "", memory && cpus ? ", " : "", cpus ? cpus : "");
 }
 
+/* Without a cpu controller only whole CPUs can be held, and only because somebody asked for them. */
+static int settle_cpus(struct supervisor *s, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+	char asked[CPUS_TEXT_BYTES];
+
+	if (!spec->cpus_set || spec->soft_limits)
+		return 0;
+	if (!cpus_are_whole(spec->cpu_milli)) {
+		err_set(e, ERR_UNSUPPORTED,
+			"--cpus %s: a part of a CPU takes a control group, and the caller gets "
+			"none",
+			cpus_text(spec->cpu_milli, asked));
+		return err_hint(e, "ask for whole CPUs, which hold by affinity; 'cordon doctor' "
+				   "says what a control group takes");
+	}
+	if (pin_cpus(s, spec->cpu_milli / CPUS_ONE))
+		say(s->record.state.enforced.cpus, "affinity");
+	return 0;
+}
+
 /* What the cgroups did not take is done otherwise where asked for, and shown either way. */
-static void settle_limits(struct supervisor *s, struct boot_message *boot)
+static int settle_limits(struct supervisor *s, struct boot_message *boot, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
 	const struct cgroup *c = &s->instance.cgroup;
@@ -434,19 +458,20 @@ static void settle_limits(struct supervisor *s, struct boot_message *boot)
 	say(f->memory, c->enforced[CGROUP_MEMORY] ? group : NOT_ENFORCED);
 	say(f->cpus, c->enforced[CGROUP_CPU] ? group : NOT_ENFORCED);
 	say(f->pids, c->enforced[CGROUP_PIDS] ? group : "user namespace");
-	if (!c->enforced[CGROUP_MEMORY] && spec->memory_set) {
+	if (!c->enforced[CGROUP_MEMORY] && spec->memory_set && !spec->soft_limits) {
 		boot->data_limit = spec->memory_mib * MIB;
 		say(f->memory, "rlimit, per process");
 	}
 	if (!c->enforced[CGROUP_PIDS])
 		boot->nproc_limit = spec->pids_limit;
-	if (!c->enforced[CGROUP_CPU] && spec->cpus_set && pin_cpus(s, spec->cpus))
-		say(f->cpus, "affinity");
+	if (!c->enforced[CGROUP_CPU] && settle_cpus(s, e) < 0)
+		return -1;
 	warn_of_limits(s);
 	say(f->root_disk, s->layer ? s->layer : "none");
 	say(f->volumes, volumes_held(spec));
 	say(f->ids, ids_mode_name(s->ids.mode));
 	say(s->record.state.root, root_form(s));
+	return 0;
 }
 
 /* --- boot message ---------------------------------------------------------------------------- */
@@ -587,9 +612,11 @@ static int boot_guest(struct supervisor *s, const struct rootfs *root, struct er
 			(struct exec_rlimit){ (uint32_t)spec->rlimit[i].resource,
 					      spec->rlimit[i].soft, spec->rlimit[i].hard };
 	boot.env = supervisor_env(spec, &boot.n_env);
-	settle_limits(s, &boot);
-	name_own_mounts(s, root, &boot);
-	r = send_boot(s, &boot, e);
+	r = settle_limits(s, &boot, e);
+	if (r == 0) {
+		name_own_mounts(s, root, &boot);
+		r = send_boot(s, &boot, e);
+	}
 	for (size_t i = 0; i < boot.n_env; i++)
 		free((char *)boot.env[i]);
 	boot_message_done(&boot);
@@ -681,7 +708,7 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	q->limits = (struct cgroup_limits){
 		.memory_bytes = s->record.spec.memory_mib * MIB,
 		.pids = s->record.spec.pids_limit,
-		.cpus = s->record.spec.cpus,
+		.cpu_milli = s->record.spec.cpu_milli,
 	};
 	init_rootfs(s, &q->rootfs);
 	s->stage = "network";

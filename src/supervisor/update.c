@@ -18,7 +18,7 @@ static int update_limits(struct supervisor *s, const struct spec *now, unsigned 
 	struct spec *spec = &s->record.spec;
 	const struct cgroup_limits limits = {
 		.memory_bytes = what & UPDATE_MEMORY ? now->memory_mib * MIB : 0,
-		.cpus = what & UPDATE_CPUS ? now->cpus : 0,
+		.cpu_milli = what & UPDATE_CPUS ? now->cpu_milli : 0,
 	};
 	int r = cgroup_update(&s->instance.cgroup, &limits);
 
@@ -29,7 +29,7 @@ static int update_limits(struct supervisor *s, const struct spec *now, unsigned 
 	if (what & UPDATE_MEMORY)
 		spec->memory_mib = now->memory_mib;
 	if (what & UPDATE_CPUS)
-		spec->cpus = now->cpus;
+		spec->cpu_milli = now->cpu_milli;
 	return 0;
 }
 

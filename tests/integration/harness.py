@@ -184,6 +184,33 @@ def groups_of(home):
     return found
 
 
+def limits_of(home):
+    """What the kernel was told about the only sandbox in HOME: cpus, memory in bytes, pids."""
+    found = {}
+
+    def read(path):
+        try:
+            with open(path) as handle:
+                return handle.read().split()
+        except OSError:
+            return None
+
+    for group in groups_of(home):
+        for where in (group, os.path.join(group, "payload")):
+            quota, most = read(f"{where}/cpu.cfs_quota_us"), read(f"{where}/cpu.max")
+            if quota and quota[0] != "-1":
+                found["cpus"] = int(quota[0]) / int(read(f"{where}/cpu.cfs_period_us")[0])
+            if most and most[0] != "max":
+                found["cpus"] = int(most[0]) / int(most[1])
+            for key, names in (("memory", ("memory.limit_in_bytes", "memory.max")),
+                               ("pids", ("pids.max",))):
+                for name in names:
+                    value = read(f"{where}/{name}")
+                    if value and value[0] != "max" and int(value[0]) < 1 << 60:
+                        found[key] = int(value[0])
+    return found
+
+
 def remove_groups(groups):
     for group in groups:
         for where, _, _ in os.walk(group, topdown=False):

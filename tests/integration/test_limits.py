@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 
-from harness import MODE, USUAL_MODES, CordonTest, cgroup_mounts
+from harness import MODE, USUAL_MODES, CordonTest, cgroup_mounts, limits_of
 
 EAT = ("/usr/bin/python3", "-c", "x = bytearray(400 << 20)")  # 400 MiB of touched memory
 
@@ -87,6 +87,38 @@ class Enforced(CordonTest):
         used = float(box.exec("/usr/bin/python3", "-c", script).text)
         self.assertLess(used, 3)  # of the four seconds that two processes would take
 
+    def test_part_of_a_cpu(self):
+        box = self.create("--cpus", "0.25")
+        self.assertEqual(limits_of(self.home)["cpus"], 0.25)
+        self.assertTrue(box.inspect()["limits"]["cpus"].startswith("cgroup"))
+        self.assertEqual(box.inspect()["config"]["resources"]["cpus"], 0.25)
+        self.assertRegex(self.cordon("inspect", box.name).text, r"CPUs: +0\.25 / 0\.25\n")
+        self.assertIn(" 0.25 / 0.25 ", self.cordon("status", box.name).text)
+        self.assertEqual(self.cordon("status", box.name, "--format", "json").json()["cpus"], 0.25)
+        self.assertEqual(self.cordon("metrics", box.name, "--format", "json").json()["cpus"], 0.25)
+        self.assertIn("/ 0.25c", self.cordon("metrics", box.name).text)
+
+    def test_part_of_a_cpu_survives_start_and_changes_live(self):
+        box = self.create("--cpus", "0.1", "--max-cpus", "1.5")
+        box.stop()
+        box.start()
+        self.assertEqual(limits_of(self.home)["cpus"], 0.1)
+        got = self.cordon("modify", box.name, "--cpus", "1.5", "--format", "json")
+        self.assertEqual(got.code, 0, got)
+        change = got.json()["changes"][0]
+        self.assertEqual((change["before"], change["after"], change["disposition"]),
+                         ("0.1", "1.5", "live"))
+        self.assertEqual(limits_of(self.home)["cpus"], 1.5)
+        self.assertEqual(box.inspect()["config"]["resources"]["cpus"], 1.5)
+        self.assertIn("1.6", self.cordon("modify", box.name, "--cpus", "1.6").errtext)
+
+    def test_soft_limits_hold_where_they_can(self):
+        box = self.create("-m", "96M", "--cpus", "0.25", "--pids-limit", "40", "--soft-limits")
+        self.assertEqual(box.exec(*EAT).code, 137)
+        self.assertEqual(limits_of(self.home), {"cpus": 0.25, "memory": 96 << 20, "pids": 40})
+        self.assertNotIn("not enforced", [box.inspect()["limits"][k]
+                                          for k in ("memory", "cpus", "pids")])
+
     def test_limits_survive_start(self):
         box = self.create("-m", "96M")
         box.stop()
@@ -147,6 +179,61 @@ class Unprivileged(CordonTest):
         wanted = len(os.sched_getaffinity(0))
         self.assertEqual(self.create().out("nproc"), str(wanted))
         self.assertEqual(self.create("--cpus", "1").out("nproc"), "1")
+
+    def test_part_of_a_cpu_is_refused(self):
+        for words in (("create", "-n", "x", "--cpus", "0.5", "host"),
+                      ("run", "--cpus", "1.5", "host", "--", "true")):
+            got = self.cordon(*words)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn(f"--cpus {words[-2] if words[0] == 'create' else '1.5'}", got.errtext)
+            self.assertIn("control group", got.errtext)
+        self.assertEqual(self.names(), [])
+        self.eventually(lambda: not self.left_running())
+
+    def test_part_of_a_cpu_is_no_change_of_a_sandbox_without_a_group(self):
+        box = self.create("--cpus", "1")
+        for more in ((), ("--next-start",), ("--restart",)):
+            got = self.cordon("modify", box.name, "--cpus", "0.5", *more)
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("--cpus 0.5", got.errtext)
+        self.assertEqual((box.stop().code, box.start().code), (0, 0))
+        self.assertEqual(box.inspect()["config"]["resources"]["cpus"], 1)
+
+    def test_a_configured_part_of_a_cpu_is_shown_as_not_enforced(self):
+        os.makedirs(self.home, 0o700, exist_ok=True)
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            handle.write('{"sandbox_defaults": {"cpus": 0.5}}')
+        box = self.create()
+        self.assertEqual(box.inspect()["config"]["resources"]["cpus"], 0.5)
+        self.assertEqual(box.inspect()["limits"]["cpus"], "not enforced")
+
+    def test_soft_limits_are_shown_and_never_complained_of(self):
+        box = self.box()
+        got = self.cordon("create", "-n", box.name, "-m", "128M", "--cpus", "0.5", "--pids-limit",
+                          "50", "--soft-limits", "host")
+        self.assertEqual((got.code, got.errtext.count("warn")), (0, 0), got)
+        limits = box.inspect()["limits"]
+        self.assertEqual((limits["memory"], limits["cpus"], limits["pids"]),
+                         ("not enforced", "not enforced", "user namespace"))
+        self.assertEqual(box.out("ulimit -d; nproc"),
+                         f"unlimited\n{len(os.sched_getaffinity(0))}")
+        self.assertTrue(box.inspect()["config"]["resources"]["soft_limits"])
+        self.assertIn("Limits (soft):", self.cordon("inspect", box.name).text)
+        box.sh("i=0; while [ $i -lt 100 ]; do sleep 100 >/dev/null 2>&1 & i=$((i+1)); done")
+        self.assertLess(len(box.host_processes()), 60)
+        got = self.cordon("run", "-m", "128M", "--cpus", "1.5", "--soft-limits", "host", "--",
+                          "sh", "-c", "ulimit -d")
+        self.assertEqual((got.code, got.text, got.err), (0, "unlimited\n", b""), got)
+
+    def test_soft_limits_by_configuration_file(self):
+        conf = os.path.join(self.dir, "c.yaml")
+        with open(conf, "w") as handle:
+            handle.write("image: host\ncpus: 0.5\npids_limit: 77\nsoft_limits: true\n")
+        box = self.box()
+        self.assertEqual(self.cordon("create", "-n", box.name, "--conf", conf).code, 0)
+        resources = box.inspect()["config"]["resources"]
+        self.assertEqual((resources["cpus"], resources["pids_limit"], resources["soft_limits"]),
+                         (0.5, 77, True))
 
     def test_doctor_prints_the_command_that_delegates(self):
         got = self.built(self.cordon("doctor"))

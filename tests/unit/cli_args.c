@@ -17,6 +17,7 @@ static const struct opt plain[] = {
 	{ .name = "force", .letter = 'f', .help = "f" },
 	{ .name = "memory", .letter = 'm', .kind = OPT_STR, .value = "SIZE", .help = "m", .more = "About memory." },
 	{ .name = "cpus", .letter = 'c', .kind = OPT_UINT, .value = "N", .min = 1, .max = 255, .help = "c" },
+	{ .name = "parts", .kind = OPT_CPUS, .value = "N", .max = 255, .help = "c" },
 	{ .name = "env", .letter = 'e', .kind = OPT_LIST, .value = "K=V", .help = "e" },
 	{ .name = "port", .kind = OPT_LIST, .value = "N", .min = 1, .max = 65535, .help = "p" },
 	{ .name = "colour", .kind = OPT_STR, .value = "C", .choices = colours, .help = "x" },
@@ -56,7 +57,7 @@ static int probe(const struct args *a)
 			continue;
 		if (o->kind == OPT_FLAG) {
 			see(o->name, "");
-		} else if (o->kind == OPT_UINT) {
+		} else if (o->kind == OPT_UINT || o->kind == OPT_CPUS) {
 			snprintf(number, sizeof(number), "%" PRIu64, args_uint(a, o->name, 0));
 			see(o->name, number);
 		} else {
@@ -200,6 +201,13 @@ static void bad_values(void)
 	refused("exec box --memory", 2, "--memory needs a value: SIZE");
 	refused("exec box --memory --", 2, "--memory needs a value");
 	refused("exec box -m", 2, "--memory needs a value");
+	understood("exec --parts 0.5 box", "cmd[exec] word[box] parts[500]");
+	understood("exec --parts 255 box", "cmd[exec] word[box] parts[255000]");
+	refused("exec --parts 256 box", 2, "--parts: bad value '256': expected a number from 0");
+	refused("exec --parts 1.5005 box", 2, "--parts: bad value '1.5005'");
+	T_INT(run("msb", "exec --parts 2 box"), 7);
+	T_INT(run("msb", "exec --parts 1.5 box"), 2);
+	T_TRUE(strstr(errors, "expected a whole number from 0 to 255") != NULL);
 	refused("exec -c 256 -m 1 box", 2, "--cpus: bad value '256'");
 	refused("exec -c 0 -m 1 box", 2, "--cpus: bad value '0'");
 	refused("exec -c 1.5 -m 1 box", 2, "--cpus: bad value '1.5'");

@@ -51,8 +51,8 @@ static void whole_file(void)
 	T_STR(config_find_registry(&c, "r.example:5000")->password_env, "P");
 	spec_init(&s);
 	config_apply(&c, &s);
-	T_INT(s.cpus, 2);
-	T_INT(s.max_cpus, 2);
+	T_INT(s.cpu_milli, 2000);
+	T_INT(s.max_cpu_milli, 2000);
 	T_INT(s.memory_mib, 1024);
 	T_TRUE(!s.cpus_set && !s.memory_set);
 	T_STR(s.shell, "/bin/bash");
@@ -74,7 +74,7 @@ static void nothing_given_changes_nothing(void)
 	T_INT(read_text("{}", &c), 0);
 	spec_init(&s);
 	config_apply(&c, &s);
-	T_INT(s.cpus, SPEC_DEFAULT_CPUS);
+	T_INT(s.cpu_milli, SPEC_DEFAULT_CPU_MILLI);
 	T_INT(s.memory_mib, SPEC_DEFAULT_MEMORY_MIB);
 	T_INT(s.metrics_interval_ms, SPEC_DEFAULT_METRICS_INTERVAL_MS);
 	T_TRUE(!s.metrics_disabled && s.shell == NULL);
@@ -92,7 +92,7 @@ static void bad_values(void)
 		{ "{\"deployment_profile\":\"x\"}", "deployment_profile" },
 		{ "{\"sandbox_defaults\":1}", "sandbox_defaults: expected object" },
 		{ "{\"sandbox_defaults\":{\"cpus\":\"2\"}}",
-		  "sandbox_defaults.cpus: expected integer 1..255, got string" },
+		  "sandbox_defaults.cpus: expected a number from 0.01 to 255" },
 		{ "{\"sandbox_defaults\":{\"memory_mib\":0}}", "sandbox_defaults.memory_mib" },
 		{ "{\"sandbox_defaults\":{\"shell\":\"a b\"}}", "sandbox_defaults.shell" },
 		{ "{\"sandbox_defaults\":{\"workdir\":\"a\"}}", "not absolute" },

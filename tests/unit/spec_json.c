@@ -49,12 +49,12 @@ static void fill(struct spec *s)
 	s->image.manifest_digest = xstrdup("sha256:00");
 	s->engine = ENGINE_PROCESS;
 	s->ephemeral = s->restricted = s->own_filters = s->multi_tenant = s->log_disabled = true;
-	s->cpus = 2;
-	s->max_cpus = 4;
+	s->cpu_milli = 1250;
+	s->max_cpu_milli = 4000;
 	s->memory_mib = 1024;
 	s->max_memory_mib = 2048;
 	s->pids_limit = 77;
-	s->cpus_set = s->memory_set = s->pids_set = true;
+	s->cpus_set = s->memory_set = s->pids_set = s->soft_limits = true;
 	OK(spec_add_mount(s, MOUNT_FLAG_VOLUME,
 			  "/a:/b:ro,noexec,nosuid,nodev,uid=1,gid=2,quota=5G,stat-virt=relaxed,"
 			  "host-perms=mirror,follow-root-symlinks",
@@ -126,7 +126,8 @@ static void there_and_back(void)
 	T_TRUE(back.image.root_disk.explicit && back.image.root_disk.kind == ROOT_DISK_FLAT);
 	T_TRUE(back.image.root_disk.configured);
 	T_TRUE(back.restricted && back.own_filters && back.multi_tenant && back.log_disabled &&
-	       back.cpus_set);
+	       back.cpus_set && back.soft_limits);
+	T_INT(back.cpu_milli, 1250);
 	T_TRUE(json_get_bool(json_root(back.net_extra_doc), "strict", false));
 	T_INT(back.pids_limit, 77);
 }
@@ -274,7 +275,10 @@ static void damaged_records(void)
 		  "unknown value 'strong'" },
 		{ "{\"image\":{\"Host\":{}},\"engine\":\"x\"}", "unknown value 'x'" },
 		{ "{\"image\":{\"Host\":{}},\"resources\":{\"cpus\":0}}", "resources.cpus" },
-		{ "{\"image\":{\"Host\":{}},\"resources\":{\"cpus\":1.5}}", "resources.cpus" },
+		{ "{\"image\":{\"Host\":{}},\"resources\":{\"cpus\":1.5005}}", "resources.cpus" },
+		{ "{\"image\":{\"Host\":{}},\"resources\":{\"cpus\":1e300}}", "resources.cpus" },
+		{ "{\"image\":{\"Host\":{}},\"resources\":{\"max_cpus\":-1}}",
+		  "resources.max_cpus" },
 		{ "{\"image\":{\"Host\":{}},\"mounts\":{}}", "mounts: expected an array" },
 		{ "{\"image\":{\"Host\":{}},\"mounts\":[1]}", "mounts[0]: expected an object" },
 		{ "{\"image\":{\"Host\":{}},\"mounts\":[{\"type\":\"Tmpfs\",\"guest\":\"/a/..\"}]}",
@@ -313,7 +317,7 @@ static void damaged_records(void)
 			T_FAIL("accepted %s", rows[i].text);
 		else if (e.code != ERR_INVALID || !strstr(e.msg, rows[i].says))
 			T_FAIL("%s: got \"%s\", want \"%s\"", rows[i].text, e.msg, rows[i].says);
-		T_INT(s.cpus, SPEC_DEFAULT_CPUS);
+		T_INT(s.cpu_milli, SPEC_DEFAULT_CPU_MILLI);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "spec/cpus.h"
 #include "t.h"
 
 static struct err e;
@@ -319,6 +320,61 @@ static void labels(void)
 	spec_done(&s);
 }
 
+static uint32_t milli_of(const char *s)
+{
+	uint32_t v = 0;
+
+	return cpus_parse(s, 255, &v) < 0 ? UINT32_MAX : v;
+}
+
+static void cpus(void)
+{
+	static const char *const bad[] = { "",     "-1",     "x",       "1.",
+					   ".5",   "1.5.5",  "1,5",     "1e1",
+					   "0x1",  "1.2345", "255.001", "256",
+					   " 1",   "1 ",     "+1",      "1.-5",
+					   "1.+5", "\xff",   "1.\xff",  "99999999999999999999" };
+	static const struct {
+		const char *text, *shown;
+		uint32_t milli;
+	} good[] = { { "2", "2", 2000 },         { "0.5", "0.5", 500 },   { "1.25", "1.25", 1250 },
+		     { "0.010", "0.01", 10 },    { "0.001", "0.001", 1 }, { "255", "255", 255000 },
+		     { "255.0", "255", 255000 }, { "1.10", "1.1", 1100 }, { "0", "0", 0 },
+		     { "10", "10", 10000 },      { "007.5", "7.5", 7500 } };
+	char text[CPUS_TEXT_BYTES];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (milli_of(bad[i]) != UINT32_MAX)
+			T_FAIL("'%s' is %u", bad[i], milli_of(bad[i]));
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		T_INT(milli_of(good[i].text), good[i].milli);
+		T_STR(cpus_text(good[i].milli, text), good[i].shown);
+	}
+}
+
+/* Every number of thousandths is read as it was written. */
+static void cpus_in_json(void)
+{
+	for (uint32_t milli = CPUS_MIN_MILLI; milli <= 255000; milli++) {
+		char room[64];
+		AUTO_BUF b = BUF_IN(room, 256);
+		AUTO_JSON doc = NULL;
+		struct json_writer w;
+		uint32_t back = 0;
+
+		json_writer_init(&w, &b, 0);
+		json_begin_object(&w);
+		cpus_write_json(&w, "c", milli);
+		json_end_object(&w);
+		if (json_parse(b.p, b.n, &doc, &e) < 0 ||
+		    cpus_read_json(json_get(json_root(doc), "c"), "c", &back, &e) < 0 ||
+		    back != milli || (milli % 1000 == 0) == (strchr(buf_str(&b), '.') != NULL)) {
+			T_FAIL("%u as '%s'", milli, buf_str(&b));
+			break;
+		}
+	}
+}
+
 static void lists(void)
 {
 	struct strv a = { 0 }, b = { 0 };
@@ -348,6 +404,8 @@ int main(void)
 	T_RUN(detach_keys);
 	T_RUN(environment);
 	T_RUN(labels);
+	T_RUN(cpus);
+	T_RUN(cpus_in_json);
 	T_RUN(lists);
 	return t_end();
 }
