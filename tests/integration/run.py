@@ -715,6 +715,8 @@ def main(argv):
               file=sys.stderr)
         return 2
     become_subreaper()
+    # A shell starts background commands with SIGINT ignored, and every program of the tests would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for sig in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(sig, lambda *_: sys.exit(130))
     runner = Runner(options)
