@@ -7,11 +7,11 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/files.h"
-#include "cli/images.h"
 #include "cli/mounts.h"
 #include "cli/network.h"
 #include "cli/ui.h"
 #include "client/control.h"
+#include "client/prepare.h"
 #include "client/sandbox.h"
 #include "spec/cpus.h"
 #include "spec/grammar.h"
@@ -185,30 +185,6 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
-/* Checks a flat root disk before anything is fetched. If only the configuration file asks for one
- * and the host cannot mount it, the sandbox gets a plain layer and shows that. */
-static int check_flat(struct spec *s, struct err *e)
-{
-	struct spec_root_disk *d = &s->image.root_disk;
-
-	if (d->kind != ROOT_DISK_FLAT)
-		return 0;
-	if (!d->explicit && (s->image.kind != IMAGE_OCI || !images_flat_usable())) {
-		d->kind = ROOT_DISK_MANAGED;
-		return 0;
-	}
-	if (s->image.kind != IMAGE_OCI)
-		return err_set(e, ERR_INVALID,
-			       "--root-disk flat: only an image of a registry has a flat form, "
-			       "'%s' is none",
-			       s->image.reference ? s->image.reference : "host");
-	if (d->fstype && strcmp(d->fstype, "ext4") != 0)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "--root-disk flat: 'fstype=%s': flat root disks are ext4",
-			       d->fstype);
-	return images_check_flat("--root-disk", "flat", e);
-}
-
 static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 {
 	const char *flag = args_has(a, "root-disk") ? "--root-disk" : "--oci-upper-size";
@@ -246,16 +222,23 @@ static int replace_grace(const struct args *a, uint64_t *ret_ms, struct err *e)
 	return v ? parse_duration_ms("--replace-with-timeout", v, ret_ms, e) : 0;
 }
 
-/* Checks everything that can be checked on this machine. */
-static int check_here(const struct args *a, const struct home *h, struct spec *s, struct err *e)
+/* Makes the spec of options and files one that can be launched. */
+static int prepare_spec(const struct args *a, const struct home *h, const struct conf_extra *x,
+			struct spec *s, struct err *e)
 {
+	static char hint[IMAGER_HINT_BYTES]; /* E keeps a pointer to it; a command fails once */
+	const struct preparation p = {
+		.image_word = a->word.n ? a->word.v[0] : NULL,
+		.fetch = { .quiet = args_has(a, "quiet"),
+			   .username = x->registry_username,
+			   .password_env = x->registry_password_env,
+			   .hint = hint },
+	};
 	uint64_t ignored;
 
-	/* paths are looked up once, here: what is missing is found before anything is made */
-	if (replace_grace(a, &ignored, e) < 0 || spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
-	    mounts_expect(a, s, e) < 0 || spec_hold_sources(s, e) < 0)
+	if (replace_grace(a, &ignored, e) < 0 || mounts_expect(a, s, e) < 0)
 		return -1;
-	return mounts_check(s, a, h, e);
+	return prepare(h, &p, s, e);
 }
 
 int creation_spec(const struct args *a, const struct home *h, struct spec *s, struct err *e)
@@ -272,9 +255,7 @@ int creation_spec(const struct args *a, const struct home *h, struct spec *s, st
 	if (r == 0)
 		r = apply_flags(s, a, &x, e);
 	if (r == 0)
-		r = check_here(a, h, s, e);
-	if (r == 0 && s->image.kind == IMAGE_OCI) /* last: it may have to be fetched */
-		r = images_resolve(a, h, &x, s, e);
+		r = prepare_spec(a, h, &x, s, e);
 	conf_extra_done(&x);
 	return r;
 }

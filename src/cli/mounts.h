@@ -1,5 +1,4 @@
-/* Mounts as creation options and `modify` name them: read, looked up, and checked against what can be
- * promised and against our own state. */
+/* Mounts as creation options and `modify` name them. client/sources looks them up and checks them. */
 #pragma once
 
 #include "base/buf.h"
@@ -13,9 +12,6 @@ MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *
 MUST_USE int mounts_expect(const struct args *a, struct spec *s, struct err *e);
 /* The value of that option for PATH, which is canonical. */
 void mounts_write_identity(const struct identity *id, const char *path, struct buf *out);
-/* After spec_hold_sources(): volumes, the root directory and the root disk of S. */
-MUST_USE int mounts_check(struct spec *s, const struct args *a, const struct home *h,
-			  struct err *e);
 /* `modify --volume`: puts them in the place of those with the same target, or adds them. */
 MUST_USE int mounts_change(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);

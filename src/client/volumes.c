@@ -55,7 +55,7 @@ int volumes_prepare(const struct home *h, const struct spec *s, int *ret_lock, s
 		if (volume_create(h, m->source, &form, e) == 0)
 			strv_add(made, m->source);
 		else if (e->code != ERR_EXISTS)
-			return err_wrap(e, "%s", m->origin);
+			return m->origin ? err_wrap(e, "%s", m->origin) : -1;
 	}
 	return 0;
 }

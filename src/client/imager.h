@@ -1,0 +1,16 @@
+/* Runs the program cordon-image, which does the work on images, and waits for it. */
+#pragma once
+
+#include "base/err.h"
+#include "spec/spec.h"
+
+#define IMAGER_HINT_BYTES 256
+
+/* Adds "cordon-image COMMAND --home HOME" to ARGV; the options and words of the command follow. */
+void imager_words(struct strv *argv, const char *command, const char *home);
+/* Our own environment with MSB_PATH, for programs that call us back: credential helpers, and what they start. An
+ * MSB_PATH that the caller has set stays. MSB_PATH is not a variable of sandboxes. */
+void imager_environment(struct strv *ret);
+/* Runs it with our standard input, outputs and environment. It draws its own progress. It says on a channel of its
+ * own why it failed: E is filled from that, with the advice in HINT, which must live as long as E. */
+MUST_USE int imager_run(const struct strv *argv, char hint[IMAGER_HINT_BYTES], struct err *e);

@@ -1,0 +1,39 @@
+#include "client/prepare.h"
+
+#include <string.h>
+
+#include "client/sources.h"
+
+/* Checks a flat root disk before anything is fetched. If only the configuration file asks for one
+ * and the host cannot mount it, the sandbox gets a plain layer and shows that. */
+static int check_flat(struct spec *s, struct err *e)
+{
+	struct spec_root_disk *d = &s->image.root_disk;
+
+	if (d->kind != ROOT_DISK_FLAT)
+		return 0;
+	if (!d->explicit && (s->image.kind != IMAGE_OCI || !image_flat_usable())) {
+		d->kind = ROOT_DISK_MANAGED;
+		return 0;
+	}
+	if (s->image.kind != IMAGE_OCI)
+		return err_set(e, ERR_INVALID,
+			       "--root-disk flat: only an image of a registry has a flat form, "
+			       "'%s' is none",
+			       s->image.reference ? s->image.reference : "host");
+	if (d->fstype && strcmp(d->fstype, "ext4") != 0)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "--root-disk flat: 'fstype=%s': flat root disks are ext4",
+			       d->fstype);
+	return image_check_flat("--root-disk", "flat", e);
+}
+
+int prepare(const struct home *h, const struct preparation *p, struct spec *s, struct err *e)
+{
+	if (spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
+	    sources_hold(s, p->image_word, h, e) < 0)
+		return -1;
+	if (s->image.kind != IMAGE_OCI)
+		return 0;
+	return image_resolve(h, &p->fetch, s, e); /* last: it may have to be fetched */
+}

@@ -1,0 +1,21 @@
+/*
+ * From a spec, as options, files or a server say it, to one that can be launched: it is checked, every path that it
+ * names is looked up once and held, and its image is found or fetched. Mistakes are found here, before anything of
+ * the sandbox is made. May take long, because an image may have to be fetched.
+ */
+#pragma once
+
+#include "client/image.h"
+#include "spec/spec.h"
+
+struct home;
+
+/* What is not part of the spec. Everything is borrowed. */
+struct preparation {
+	const char *
+		image_word; /* the image as the caller wrote it, for messages; NULL: as the spec has it */
+	struct image_fetch fetch;
+};
+
+MUST_USE int prepare(const struct home *h, const struct preparation *p, struct spec *s,
+		     struct err *e);
