@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/stack.h"
-#include "guest/guest.h"
+#include "guest/connection.h"
 
 static void on_child(void *arg, int sig)
 {

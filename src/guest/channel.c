@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "guest/session.h"
 
 #define READ_CHUNK_BYTES 4096
 #define SIGNAL_MAX 64 /* the kernel's */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "guest/guest.h"
+#include "guest/connection.h"
 
 void notebook_get(struct connection *c, uint32_t stream);
 void notebook_put(struct connection *c, uint32_t stream, struct str body);

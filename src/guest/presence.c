@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "guest/session.h"
 
 #define REPORT_AFTER_NS (50 * NS_PER_MS) /* at 2 GiB/s 100 MiB are written by then */
 #define IO_MAX_BYTES 512                 /* of /proc/PID/io: seven lines */

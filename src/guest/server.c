@@ -1,9 +1,8 @@
 /*
- * Clients. A connection speaks frames; descriptors that arrive belong to the next EXEC or LEAVE.
  * A client whose process is visible in our pid namespace is part of the payload (it can have the
  * socket only through a mistake outside) and is refused.
  */
-#include "guest/guest.h"
+#include "guest/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fdpass.h"
 #include "guest/notebook.h"
+#include "guest/session.h"
 
 #define READ_CHUNK_BYTES 8192        /* small: it stays resident in every idle sandbox */
 #define SPARE_FDS 32                 /* what the commands of a few clients take while they start */
@@ -80,6 +80,22 @@ void connection_send(struct connection *c, enum frame_type type, unsigned flags,
 {
 	connection_add(c, type, flags, stream, p, n);
 	connection_flush(c);
+}
+
+void connection_send_exit(struct connection *c, uint32_t stream, const struct exit_message *m)
+{
+	AUTO_BUF b = BUF_INIT(4096);
+
+	exit_encode(&b, m);
+	connection_send(c, FRAME_EXIT, 0, stream, b.p, b.n);
+}
+
+void connection_send_error(struct connection *c, uint32_t stream, const struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(4096);
+
+	error_encode(&b, (unsigned)e->code, e->msg);
+	connection_send(c, FRAME_ERROR, 0, stream, b.p, b.n);
 }
 
 void connection_end(struct connection *c)

@@ -1,0 +1,17 @@
+/* The descriptors that a command begins with: the three that it gets, and the ends that pid 1 keeps. */
+#pragma once
+
+#include "guest/connection.h"
+#include "guest/users.h"
+
+struct endpoints {
+	int child[3];           /* what the command gets; closed by us after the clone */
+	int read_out, read_err; /* detached: ours to read */
+	int master;
+};
+
+/* Takes the client's descriptors, or opens a terminal, or makes pipes of our own. 0 or -errno; the caller calls
+ * endpoints_done() in both cases. */
+MUST_USE int endpoints_open(struct connection *c, const struct exec_message *m,
+			    const struct user *u, struct endpoints *f);
+void endpoints_done(struct endpoints *f);

@@ -1,0 +1,59 @@
+/* FILE: a file agent (guest/agent.h) takes the place of a command. */
+#include "guest/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "guest/agent.h"
+#include "wire/file.h"
+
+/* The agent is a command of the sandbox's root: same namespace, groups, filter and kill scope. */
+static void run_agent(struct connection *c, uint32_t stream, const struct file_message *m,
+		      int pair[2])
+{
+	static const struct user root = { .home = "/" };
+	struct guest *g = c->guest;
+	struct session *s = session_new(c, stream, 0);
+	struct exec_job j = {
+		.walls = &g->walls,
+		.cwd = "/",
+		.user = &root,
+		.stdio = { pair[1], pair[1], pair[1] },
+		.agent = agent_main,
+		.agent_arg = m,
+	};
+
+	s->files = true;
+	s->pid = scope_start(&g->scopes, &s->scope, &j);
+	fd_closep(&pair[1]);
+	if (s->pid < 0) {
+		connection_send_exit(c, stream,
+				     &(struct exit_message){ .failure = j.failure, .sys = j.err });
+		session_free(s);
+		return;
+	}
+	session_watch(s, fd_take(&pair[0]));
+	session_send_started(s, c);
+	session_began(s);
+}
+
+void session_files(struct connection *c, uint32_t stream, struct str body)
+{
+	struct file_message m;
+	int pair[2] = { -1, -1 };
+	int r = file_decode(body, &m);
+
+	if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		r = -errno;
+	if (r == 0 && fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+		r = -errno;
+	if (r < 0)
+		connection_send_exit(c, stream,
+				     &(struct exit_message){ .failure = EXEC_INTERNAL, .sys = -r });
+	else
+		run_agent(c, stream, &m, pair);
+	fd_closep(&pair[0]);
+	fd_closep(&pair[1]);
+}

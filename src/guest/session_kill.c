@@ -1,0 +1,82 @@
+/*
+ * Signals to a command, and the end of everything that it started.
+ *
+ * Its scope (guest/scope.h) is killed in passes. The loop turns between two of them, so that other clients do
+ * not wait.
+ */
+#include "guest/session.h"
+
+#include <signal.h>
+
+#include "base/clock.h"
+
+static void kill_pass(void *arg)
+{
+	struct session *s = arg;
+
+	s->kill_timer = 0;
+	switch (scope_kill(&s->guest->scopes, &s->scope)) {
+	case SCOPE_AGAIN:
+		s->kill_timer = loop_add_timer(s->guest->loop, clock_mono_ns(), kill_pass, s);
+		return;
+	case SCOPE_SWEPT:
+		for (struct session *o = s->guest->sessions; o; o = o->next)
+			o->swept = true;
+		break;
+	case SCOPE_DONE:
+		break;
+	}
+	if (s->emptying)
+		session_conclude(s); /* may free it */
+	else
+		session_release(s);
+}
+
+void session_kill(struct session *s)
+{
+	pid_t pid = session_command(s);
+
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	if (!s->kill_timer)
+		kill_pass(s);
+}
+
+void sessions_end(struct guest *g, enum end_reason why)
+{
+	for (struct session *s = g->sessions; s; s = s->next)
+		if (!s->ended)
+			s->end.ended = why;
+	scopes_kill(&g->scopes);
+}
+
+void session_signal(struct session *s, unsigned flags, struct str body)
+{
+	pid_t pid = session_command(s);
+	uint64_t sig;
+
+	if (s->ended || number_decode(body, &sig) < 0 || sig == 0 || sig > (uint64_t)SIGRTMAX)
+		return;
+	if (flags & FRAME_FLAG_SCOPE && sig == SIGKILL)
+		session_kill(s);
+	else if (pid == 0)
+		s->early_signal = (int)sig; /* its launcher is about to start it */
+	else if (flags & FRAME_FLAG_SCOPE)
+		scope_signal(&s->scope, (int)sig);
+	else
+		kill(pid, (int)sig);
+}
+
+static void on_timeout(void *arg)
+{
+	struct session *s = arg;
+
+	s->timer = 0;
+	s->timed_out = true;
+	session_kill(s);
+}
+
+void session_kill_after(struct session *s, uint64_t ms)
+{
+	s->timer = loop_add_timer(s->guest->loop, clock_mono_ns() + ms * NS_PER_MS, on_timeout, s);
+}
