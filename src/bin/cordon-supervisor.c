@@ -13,24 +13,25 @@
 #include "state/record_config.h"
 #include "supervisor/priority.h"
 #include "supervisor/supervisor.h"
+#include "wire/leash.h"
 
 /* False: whoever started us got no record, and has told why. */
 static bool receive_record(struct supervisor *s)
 {
-	int fds[3];
+	int fds[LEASH_RECORD_FDS];
 	unsigned n = 0;
-	char byte;
+	char word;
 	ssize_t got;
 
 	do
-		got = fdpass_recv(s->leash, &byte, 1, fds, ARRAY_SIZE(fds), &n);
+		got = fdpass_recv(s->leash, &word, 1, fds, ARRAY_SIZE(fds), &n);
 	while (got == -EINTR);
-	if (got != 1 || n < 2)
+	if (got != 1 || n < LEASH_RECORD_LOG)
 		return false;
-	s->record_dir = fds[0];
-	s->lock = fds[1];
-	if (n == 3)
-		IGNORE(dup2(fds[2], STDERR_FILENO)); /* without it there are no messages */
+	s->record_dir = fds[LEASH_RECORD_DIR];
+	s->lock = fds[LEASH_RECORD_LOCK];
+	if (n > LEASH_RECORD_LOG) /* without it there are no messages */
+		IGNORE(dup2(fds[LEASH_RECORD_LOG], STDERR_FILENO));
 	return true;
 }
 
@@ -73,15 +74,15 @@ int main(int argc, char **argv)
 		return supervisor_wipe();
 	if (argc == 3 && strcmp(argv[1], "--reap") == 0)
 		return supervisor_reap(argv[2]);
-	if (argc != 2 || fcntl(SUPERVISOR_FD_LEASH, F_GETFD) < 0) {
+	if (argc != 2 || fcntl(LEASH_FD, F_GETFD) < 0) {
 		fprintf(stderr, "cordon-supervisor: started by cordon, not by hand\n");
 		return 2;
 	}
-	s.leash = SUPERVISOR_FD_LEASH;
-	s.connection = fcntl(SUPERVISOR_FD_CONNECTION, F_GETFD) < 0 ? -1 : SUPERVISOR_FD_CONNECTION;
+	s.leash = LEASH_FD;
+	s.connection = fcntl(LEASH_FD_CONNECTION, F_GETFD) < 0 ? -1 : LEASH_FD_CONNECTION;
 	s.attended = s.connection >= 0;
 	s.guest_listener = s.control = -1;
-	for (int fd = SUPERVISOR_FD_LEASH; fd <= SUPERVISOR_FD_CONNECTION; fd++)
+	for (int fd = LEASH_FD; fd <= LEASH_FD_CONNECTION; fd++)
 		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */
 	s.record.dir = -1;
 	priority_give_up(); /* before the first process of the sandbox */

@@ -23,15 +23,13 @@
 #include "state/record.h"
 #include "state/record_config.h"
 #include "state/removal.h"
+#include "wire/leash.h"
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
 #define STAGE_OTHER "other" /* the supervisor names its own */
 #define EXIT_WAIT_MS 2000
 #define SUPERVISOR_VARIABLES_MAX 4
-
-/* The numbers supervisor/supervisor.h expects them under. */
-enum { FD_LEASH = 3, FD_CONNECTION };
 
 /* A supervisor that is being started: it comes up while its record is made. */
 struct starting {
@@ -42,10 +40,16 @@ struct starting {
 	struct spawning *spawning;
 };
 
+/* Says WORD to the supervisor. False if it has ended. */
+static bool say(const struct launch *l, enum leash_word word)
+{
+	return send(l->leash, &(char){ (char)word }, 1, MSG_NOSIGNAL) == 1;
+}
+
 void launch_release(struct launch *l)
 {
 	if (l->leash >= 0)
-		IGNORE(send(l->leash, "r", 1, MSG_NOSIGNAL) < 0); /* it may have ended already */
+		IGNORE(!say(l, LEASH_RELEASE)); /* it may have ended already */
 }
 
 void launch_done(struct launch *l)
@@ -141,13 +145,13 @@ static int make_channels(struct launch *l, bool connect, struct starting *s, str
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, leash) < 0)
 		return err_sys(e, errno, "make a channel to the supervisor");
 	l->leash = leash[0];
-	s->spawn.fd[s->spawn.n_fds++] = (struct spawn_fd){ leash[1], FD_LEASH };
+	s->spawn.fd[s->spawn.n_fds++] = (struct spawn_fd){ leash[1], LEASH_FD };
 	if (!connect)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection) < 0)
 		return err_sys(e, errno, "make a channel to the supervisor");
 	l->connection = connection[0];
-	s->spawn.fd[s->spawn.n_fds++] = (struct spawn_fd){ connection[1], FD_CONNECTION };
+	s->spawn.fd[s->spawn.n_fds++] = (struct spawn_fd){ connection[1], LEASH_FD_CONNECTION };
 	return 0;
 }
 
@@ -189,7 +193,9 @@ static bool has_messages(const struct spec *s)
 static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, struct err *e)
 {
 	AUTO_FD log = keep_log ? open_runtime_log(dir) : -1;
-	int r = fdpass_send(l->leash, "r", 1, (int[]){ dir, lock, log }, log >= 0 ? 3 : 2);
+	const int fds[LEASH_RECORD_FDS] = { dir, lock, log };
+	int r = fdpass_send(l->leash, &(char){ LEASH_RECORD }, 1, fds,
+			    LEASH_RECORD_FDS - (log < 0));
 
 	return r < 0 ? err_sys(e, -r, "hand the record to the supervisor") : 0;
 }
@@ -400,7 +406,7 @@ int launch_settle(struct launch *l, const struct spec *s, struct err *e)
 	if (s->n_patches == 0)
 		return 0;
 	r = apply_patches(l->home, s, e);
-	if (r == 0 && send(l->leash, "s", 1, MSG_NOSIGNAL) < 0)
+	if (r == 0 && !say(l, LEASH_SETTLED))
 		r = err_sys(e, errno, "tell the supervisor");
 	if (r == 0)
 		r = wait_for_answer(l, &none, e);

@@ -31,6 +31,7 @@
 #include "supervisor/engine_process_layer.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/watched_layer.h"
+#include "wire/leash.h"
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
@@ -182,7 +183,7 @@ static void on_leash(void *arg, int fd, uint32_t events)
 		return;
 	}
 	loop_remove(s->loop, &s->leash_watch);
-	if (word == LEASH_RELEASED)
+	if (word == LEASH_RELEASE)
 		return; /* let go on purpose (run -d): it lives as long as its command */
 	if (s->record.spec.ephemeral || s->life == LIFE_STARTING || s->unsettled)
 		supervisor_stop(s, 0, "the command that owned it ended");

@@ -1,9 +1,7 @@
 /*
  * The life of one sandbox. One process per live sandbox, single-threaded, event-driven; it holds
- * the record's lock for as long as it lives, so its death is visible to everyone at once.
- *
- * Descriptors it is born with (client/launch.c makes them). The record comes over the leash, when there is
- * one: its directory, its lock, held, and a file for messages unless it is ephemeral. */
+ * the record's lock for as long as it lives, so its death is visible to everyone at once. wire/leash.h says
+ * what it is started with. */
 #pragma once
 
 #include "base/buf.h"
@@ -17,17 +15,7 @@
 #include "supervisor/engine_process_mount_points.h"
 #include "wire/message.h"
 
-enum supervisor_fd {
-	SUPERVISOR_FD_LEASH = 3,      /* to the command that started us: OK or ERROR goes there; an
-				     ephemeral sandbox ends when it closes, and a new one
-				     that still waits for files to be put in (LEASH_SETTLED) */
-	SUPERVISOR_FD_CONNECTION = 4, /* the first client's, handed to pid 1; may be absent */
-};
-
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
-/* What the command that started us may say on the leash. */
-#define LEASH_RELEASED 'r'    /* live on after me */
-#define LEASH_SETTLED 's'     /* the changes before the first command are made */
 #define STOP_USUAL UINT32_MAX /* a stop that does not say how long to wait … */
 #define STOP_GRACE_MS 2000    /* … between SIGTERM and SIGKILL, unless our environment does */
 #define STOP_TERM_MS 1000 /* before SIGKILL at most, where the image has a stop signal of its own */

@@ -1,6 +1,7 @@
 """A sandbox started by an older or newer build stays usable: the programs are replaced under it, and the
 other side of its sockets speaks another version of the protocol (cordon-protocol(7))."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ from harness import PREFIX, CordonTest
 HELLO, EXEC, STARTED, EXIT, PING, PONG, ERROR, STOP, STOPPED = 1, 2, 3, 4, 12, 13, 15, 48, 49
 VERSION, OLDEST, FLAGS, ARGUMENT, CODE, TEXT, NUMBER = 1, 2, 3, 4, 15, 32, 33
 UNKNOWN_TYPE, UNKNOWN_TAG = 250, 251
-OUTPUT, SESSION = 6, 31
+OUTPUT, SESSION, OK = 6, 31, 51
 LOST = "[output lost: the log was slower than the command]\n"
 
 
@@ -136,6 +137,37 @@ class Clients(WireTest):
                      frame(STOP, field(NUMBER, 0) + field(UNKNOWN_TAG, 1)))
         self.assertIsNotNone(self.read_until(sock, STOPPED)[1])
         self.eventually(lambda: box.status() == "Stopped")  # its lock goes with it, a moment later
+
+
+class Starters(WireTest):
+    """Commands that start a supervisor of another version: a command that ran during an upgrade does."""
+
+    def start(self, box, word):
+        """What the supervisor answers on its leash to a command that hands the record over with WORD."""
+        record = os.open(os.path.join(self.home, "sandboxes", box.name), os.O_RDONLY | os.O_DIRECTORY)
+        lock = os.open("lock", os.O_RDWR, dir_fd=record)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        leash, theirs = socket.socketpair()
+        self.addCleanup(leash.close)
+        leash.settimeout(10)
+        program = os.path.join(PREFIX, "libexec/cordon/cordon-supervisor")
+        supervisor = subprocess.Popen([program, box.name], env=self.environment(), stdin=subprocess.DEVNULL,
+                                      preexec_fn=lambda: os.dup2(theirs.fileno(), 3), pass_fds=(3,))
+        theirs.close()
+        self.addCleanup(supervisor.wait)
+        self.addCleanup(box.stop)
+        socket.send_fds(leash, [word], [record, lock])
+        os.close(record)
+        os.close(lock)
+        return self.read_until(leash, OK)[1]
+
+    def test_words_for_the_record(self):
+        box = self.create("--no-net")
+        for word in (b"r", b"d"):  # the first release, and now
+            with self.subTest(word):
+                self.assertEqual(box.stop().code, 0)
+                self.assertIsNotNone(self.start(box, word))
+                self.assertEqual(box.out("echo here"), "here")
 
 
 class Between(threading.Thread):

@@ -1,0 +1,32 @@
+/*
+ * The leash: a socket between a supervisor and the command that started it. Both sides take the numbers and
+ * words from here.
+ *
+ * The supervisor is started with the leash as a descriptor, and with a connection for pid 1 if the command
+ * already has something to say to it. The command sends LEASH_RECORD with the descriptors of the record, and
+ * later a word of one byte. The supervisor answers with frames: OK or ERROR when the start is over, and once
+ * more after LEASH_SETTLED. It ends an ephemeral sandbox, or one that is not settled, when the leash closes.
+ *
+ * A command that was running during an upgrade starts the new supervisor. So the meaning of a word never
+ * changes, and the supervisor does not look at the byte that comes with the record: older commands send
+ * another one.
+ */
+#pragma once
+
+enum leash_fd {
+	LEASH_FD = 3,
+	LEASH_FD_CONNECTION = 4, /* of the first client, handed on to pid 1; may be absent */
+};
+
+enum leash_record_fd {
+	LEASH_RECORD_DIR,
+	LEASH_RECORD_LOCK, /* held */
+	LEASH_RECORD_LOG,  /* for messages; may be absent */
+	LEASH_RECORD_FDS
+};
+
+enum leash_word {
+	LEASH_RECORD = 'd',  /* here is the record: its descriptors come along */
+	LEASH_SETTLED = 's', /* the changes before the first command are made */
+	LEASH_RELEASE = 'r', /* live on after me */
+};
