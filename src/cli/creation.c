@@ -196,7 +196,8 @@ static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
 	if (parse_root_disk(flag, v, &s->image.root_disk, e) < 0)
 		return -1;
-	if (strcmp(flag, "--oci-upper-size") == 0 && s->image.root_disk.kind != ROOT_DISK_MANAGED)
+	if (strcmp(flag, "--oci-upper-size") == 0 &&
+	    (s->image.root_disk.kind != ROOT_DISK_MANAGED || s->image.root_disk.on_disk))
 		return err_set(e, ERR_INVALID, "--oci-upper-size: bad size '%s'", v);
 	return 0;
 }

@@ -195,6 +195,8 @@ static void add_root_disk(struct buf *b, const struct spec *s)
 	cell_mib(&size, spec_root_disk_mib(s));
 	if (d->kind == ROOT_DISK_FLAT)
 		buf_add_str(&size, ", flat");
+	if (d->on_disk)
+		buf_add_str(&size, ", on disk");
 	line(b, INDENT, "Root disk", d->kind == ROOT_DISK_PATH ? d->path : buf_str(&size));
 }
 

@@ -114,9 +114,10 @@ static int change_root_disk(const struct record *r, const struct args *a, struct
 		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
 	if (next.kind == ROOT_DISK_MANAGED && was->kind == ROOT_DISK_FLAT)
 		next.kind = ROOT_DISK_FLAT; /* a size is all that is said */
-	if (next.fstype || next.clone)
+	if (next.fstype || next.clone || next.on_disk)
 		return err_set(e, ERR_UNSUPPORTED,
-			       "%s: 'fstype=' and 'clone=' are for a disk that is made", flag);
+			       "%s: 'fstype=', 'clone=' and 'disk' are for a layer that is made",
+			       flag);
 	if (next.kind != was->kind || was->kind == ROOT_DISK_PATH)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "%s: the kind of an existing root disk cannot be changed", flag);

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
@@ -195,10 +196,16 @@ static void finish(struct job *j, const char *name)
 		launch_release(&j->launch); /* it lives as long as the command we left */
 		return;
 	}
-	if (j->spec.ephemeral)
-		control_hide(&j->home, name);
-	else
+	if (!j->spec.ephemeral) {
 		IGNORE(control_stop(&j->home, name, CONTROL_GRACE_DEFAULT, &ignored));
+		return;
+	}
+	control_hide(&j->home, name);
+	/* A user's supervisor cannot delete what other ids of the sandbox own; newuidmap helps us to. */
+	if (j->spec.image.root_disk.on_disk && geteuid() != 0) {
+		launch_end(&j->launch);
+		control_tidy(&j->home);
+	}
 }
 
 int cmd_run(const struct args *a)

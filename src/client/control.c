@@ -390,7 +390,7 @@ bool control_bury(const struct home *h, const char *name)
 	struct err e;
 
 	return record_open_lock(h, name, &dir, &lock, &e) == 0 &&
-	       record_lock(h, name, dir, lock, LOCK_WAIT_MS, &e) == 0 && record_is_unborn(dir) &&
+	       record_lock(h, name, dir, lock, LOCK_WAIT_MS, &e) == 0 && record_is_leftover(dir) &&
 	       erase(h, name, dir, &lock, &e) == 0;
 }
 

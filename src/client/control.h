@@ -32,7 +32,8 @@ MUST_USE int control_usage(const struct home *h, const char *name, struct usage_
 /* Claims the name of a new sandbox, as record_create() does; what a killed create left there goes. */
 MUST_USE int control_claim(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 			   struct err *e);
-/* Deletes NAME if it is what a killed create left; true when it is gone by that. */
+/* Deletes NAME if it is what a killed create left, or the killed supervisor of an ephemeral sandbox; true when it
+ * is gone by that. */
 bool control_bury(const struct home *h, const char *name);
 /* Takes an ephemeral sandbox that is about to end out of all lists. Its supervisor does the same, a little later,
  * and deletes it. */

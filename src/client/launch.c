@@ -52,6 +52,14 @@ void launch_release(struct launch *l)
 		IGNORE(!say(l, LEASH_RELEASE)); /* it may have ended already */
 }
 
+void launch_end(struct launch *l)
+{
+	fd_closep(&l->leash);
+	if (l->child.pidfd >= 0)
+		IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1,
+			    EXIT_WAIT_MS)); /* then a later command tidies up */
+}
+
 void launch_done(struct launch *l)
 {
 	fd_closep(&l->leash);

@@ -47,6 +47,8 @@ MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
 /* After launch_wait() of a new one: the changes its spec asks for before the first command. What
  * cannot be made is an error, and the sandbox is gone. */
 MUST_USE int launch_settle(struct launch *l, const struct spec *s, struct err *e);
+/* Ends an ephemeral sandbox and waits a while until its supervisor has deleted what it can. */
+void launch_end(struct launch *l);
 /* Lets an ephemeral sandbox live on after us. */
 void launch_release(struct launch *l);
 void launch_done(struct launch *l);

@@ -102,6 +102,7 @@ static bool is_host_path(const char *place, bool *ret_only_looking_like)
 		{ "image.disk", false },
 		{ "mounts[]", false }, /* "./src:/app": what is in front is the same */
 		{ "mounts[].bind", false },
+		{ "root_disk", true },
 		{ "mounts[].disk", false },
 		{ "patch_files[]", false },
 		{ "patches[].copy_file.src", false },

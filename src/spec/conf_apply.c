@@ -397,6 +397,7 @@ static const struct {
 	{ "labels",       IN(CONF_RUNTIME),  apply_labels },
 	{ "init",         IN(CONF_RUNTIME),  apply_init },
 	{ "mounts",       IN(CONF_FS),       conf_apply_mounts },
+	{ "root_disk",    IN(CONF_FS),       conf_apply_root_disk },
 	{ "patch_files",  IN(CONF_FS),       conf_apply_patch_files },
 	{ "patches",      IN(CONF_FS),       conf_apply_patches },
 	{ "network",      0,                 conf_apply_network },

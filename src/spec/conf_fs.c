@@ -152,6 +152,14 @@ int conf_apply_mounts(const struct json_value *v, const char *path, struct conf_
 	return conf_each(v, path, a, apply_mount, e);
 }
 
+int conf_apply_root_disk(const struct json_value *v, const char *path, struct conf_target *a,
+			 struct err *e)
+{
+	const char *s = conf_text(v, path, e);
+
+	return s ? parse_root_disk(path, s, &a->s->image.root_disk, e) : -1;
+}
+
 /* --- patches ------------------------------------------------------------------------------- */
 
 struct patch_in {

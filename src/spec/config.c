@@ -375,6 +375,7 @@ void config_apply(const struct config *c, struct spec *s)
 	replace(&s->thp, c->thp);
 	replace(&s->cpu_placement, c->cpu_placement);
 	replace(&s->placement_profile, c->placement_profile);
+	s->image.root_disk.on_disk = d->on_disk;
 	if (d->kind != ROOT_DISK_MANAGED || d->size_mib) {
 		s->image.root_disk.configured = true;
 		s->image.root_disk.kind = d->kind;

@@ -148,6 +148,7 @@ int root_disk_read_json(const struct json_value *v, const char *path, struct spe
 	struct {
 		const char *kind, *format, *fstype, *clone;
 		int64_t size_mib;
+		bool on_disk;
 		const struct json_value *identity;
 	} in = { 0 };
 	static const struct json_field fields[] = {
@@ -156,6 +157,7 @@ int root_disk_read_json(const struct json_value *v, const char *path, struct spe
 		FIELD_STR(__typeof__(in), fstype, JSON_OPTIONAL),
 		FIELD_STR(__typeof__(in), clone, JSON_OPTIONAL),
 		FIELD_INT(__typeof__(in), size_mib, JSON_OPTIONAL, 0, SPEC_SIZE_MAX_MIB),
+		FIELD_BOOL(__typeof__(in), on_disk, JSON_OPTIONAL),
 		FIELD_VALUE(__typeof__(in), identity, JSON_OPTIONAL),
 	};
 	int kind;
@@ -169,6 +171,7 @@ int root_disk_read_json(const struct json_value *v, const char *path, struct spe
 		return bad(e, path, "expected an absolute path");
 	d->kind = (enum spec_root_disk_kind)kind;
 	d->size_mib = (uint64_t)in.size_mib;
+	d->on_disk = in.on_disk;
 	d->format = in.format ? xstrdup(in.format) : NULL;
 	d->fstype = in.fstype ? xstrdup(in.fstype) : NULL;
 	d->clone = in.clone ? xstrdup(in.clone) : NULL;

@@ -121,6 +121,8 @@ static void write_root_disk(struct json_writer *w, const struct spec_root_disk *
 	if (d->path)
 		key_identity(w, &d->identity);
 	json_key_str(w, "kind", spec_root_disk_names[d->kind]);
+	if (d->on_disk)
+		json_key_bool(w, "on_disk", true);
 	if (d->path)
 		key_bytes(w, "path", d->path);
 	if (d->kind != ROOT_DISK_PATH)
@@ -147,7 +149,7 @@ static void write_image(struct json_writer *w, const struct spec_image *i)
 	}
 	if (i->kind == IMAGE_OCI)
 		json_key_str(w, "reference", i->reference);
-	if (i->kind == IMAGE_OCI || i->root_disk.explicit ||
+	if (i->kind == IMAGE_OCI || i->root_disk.explicit || i->root_disk.on_disk ||
 	    (i->kind == IMAGE_HOST && i->root_disk.configured))
 		write_root_disk(w, &i->root_disk);
 	json_end_object(w);

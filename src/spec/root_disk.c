@@ -1,5 +1,5 @@
 /*
- * --root-disk: SIZE | tmpfs[:SIZE] | flat[:SIZE][,fstype=T][,clone=C] | PATH[:format=F,fstype=T]
+ * --root-disk: SIZE | disk[:SIZE] | tmpfs[:SIZE] | flat[:SIZE][,fstype=T][,clone=C] | PATH[:format=F,fstype=T]
  *
  * A value with a '/' in it, or one that starts with '.', is a path; its options begin at the last
  * ':' that has a '=' behind it, so that paths may hold colons.
@@ -106,6 +106,11 @@ static int parse_any(struct disk_parse *p, char *text, struct err *e)
 		return text[5] ? parse_size_mib(p->flag, text + 6, &p->d->size_mib, e) : 0;
 	}
 	p->d->kind = ROOT_DISK_MANAGED;
+	if (starts_with(text, "disk") && (!text[4] || text[4] == ':')) {
+		p->d->on_disk = true;
+		p->d->explicit = text[4] != '\0'; /* of a size that is asked for */
+		return text[4] ? parse_size_mib(p->flag, text + 5, &p->d->size_mib, e) : 0;
+	}
 	if (strchr(text, ':') || strchr(text, ','))
 		return bad_value(e, p->flag, "root disk", p->whole,
 				 "options go with flat or a path only");

@@ -47,6 +47,7 @@ struct spec_root_disk {
 	enum spec_root_disk_kind kind;
 	bool explicit;     /* asked for by the user: fail where it cannot be enforced */
 	bool configured;   /* a default of the user's own: enforce it where that is possible */
+	bool on_disk;      /* the layer is never in memory, also if the sandbox is ephemeral */
 	uint64_t size_mib; /* 0: the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
 	struct identity identity; /* of the path */

@@ -173,6 +173,9 @@ int record_load(const struct home *h, const char *name, struct record *ret, stru
 	    ((ret->status == STATUS_RUNNING || ret->status == STATUS_DRAINING) &&
 	     record_read_active(ret->dir, ret, e) < 0))
 		return err_wrap(e, "sandbox '%s'", name);
+	/* only a killed supervisor leaves such a record: it is a leftover, and list removes it */
+	if (ret->spec.ephemeral && (ret->status == STATUS_CRASHED || ret->status == STATUS_STOPPED))
+		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
 	look_closer(ret);
 	return 0;
 }

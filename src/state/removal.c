@@ -137,10 +137,13 @@ bool record_sweep(const struct home *h, record_reap *reap)
 	return enough;
 }
 
-bool record_is_unborn(int dir)
+bool record_is_leftover(int dir)
 {
-	struct state now;
-	int r = state_read(dir, &now);
+	AUTO_RECORD r = RECORD_NONE;
+	int known = state_read(dir, &r.state);
+	struct err e;
 
-	return (r == 0 || r == -ENOENT) && !now.booted_once;
+	if ((known == 0 || known == -ENOENT) && !r.state.booted_once)
+		return true;
+	return record_read_config(dir, &r, &e) == 0 && r.spec.ephemeral;
 }

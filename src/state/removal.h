@@ -17,8 +17,9 @@ struct home;
 MUST_USE int record_retire(const struct home *h, const char *name);
 /* True when DIR is no longer what NAME names. */
 bool record_is_retired(const struct home *h, const char *name, int dir);
-/* True for what a killed create left: its sandbox never ran. The caller holds the lock. */
-bool record_is_unborn(int dir);
+/* True for the record of a sandbox that never ran, which a killed create left, and for that of an ephemeral one,
+ * which a killed supervisor left. The caller holds the lock. */
+bool record_is_leftover(int dir);
 /* Deletes the retired record and its claims. ERR_DENIED: files of a uid range need help. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
 /* REAP removes what a killed supervisor left outside of the home. It gets the name of the record's directory. */

@@ -207,7 +207,7 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	AUTO_FD layer = -1;
 	bool fresh;
 
-	if (ephemeral && !(wanted && s->parent_mounts))
+	if (ephemeral && !asked->on_disk && !(wanted && s->parent_mounts))
 		return in_memory(s, r, mib);
 	if (open_directory(s, &layer, e) < 0)
 		return -1;
@@ -222,7 +222,7 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (fresh && wanted && s->parent_mounts) {
 		if (make_disk(s, layer, mib, e) == 0)
 			return use_own_disk(s, r, layer, mib, e);
-		if (ephemeral)
+		if (ephemeral && !asked->on_disk)
 			return in_memory(s, r, mib);
 		if (asked->explicit)
 			return err_wrap(e, "--root-disk");

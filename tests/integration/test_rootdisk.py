@@ -2,6 +2,7 @@
 nothing can. Disk images and the owners of shared files need the same privilege and are here too."""
 
 import ctypes
+import glob
 import json
 import os
 import shutil
@@ -11,7 +12,8 @@ import subprocess
 import tempfile
 import threading
 
-from harness import ALL_MODES, BASE, MODE, CordonTest, loops_below
+from harness import (ALL_MODES, BASE, MODE, CordonTest, below, groups_of, loops_below,
+                     unique_number)
 
 FULL = r"No space left on device|Disk quota exceeded"  # the second by project quotas of ext4
 ON_DISK = ("project quota", "loop image")
@@ -220,6 +222,117 @@ class InMemory(SizeTest):
         got = self.cordon("run", "--root-disk", "tmpfs", "-m", "64M", "host", "--",
                           "df", "--output=size", "-m", "/")
         self.assertEqual(got.text.split()[-1], "32", got)
+
+
+class Ephemeral(SizeTest):
+    """A layer on disk that is gone with its sandbox."""
+
+    modes = ALL_MODES
+    timeout = 120
+
+    def left(self):
+        return os.listdir(os.path.join(self.home, "sandboxes"))
+
+    def run_sleeper(self):
+        number = unique_number()
+        proc = self.spawn("run", "-q", "--root-disk", "disk", "host", "--", "sh", "-c",
+                          "cp /bin/sh /root/sh; mkdir -m 0 /root/none; mkdir -p /root/a/b/c;"
+                          f"chown 1000 /root/a/b /root/none 2> /dev/null; exec sleep {number}")
+        self.eventually(lambda: self.sleepers(number))
+        return proc, [p.pid for p in below([proc.pid]) if p.comm.startswith("cordon-superv")]
+
+    def test_it_holds_more_than_its_memory(self):
+        script = "head -c 256M /dev/zero > /root/fill && stat -c %s /root/fill"
+        got = self.cordon("run", "-q", "--root-disk", "disk", "-m", "64M", "host", "--", "sh", "-c",
+                          script)
+        self.assertEqual((got.code, got.text), (0, f"{256 << 20}\n"), got)
+        self.eventually(lambda: not self.left())
+
+    def test_nothing_is_left_whoever_owned_it(self):
+        script = ("mkdir -p /root/a/b/c; mkdir -m 0 /root/none; mknod /root/p p; ln -s / /root/l;"
+                  "touch /root/a/b/f; chown -R 1000:1000 /root/a /root/none 2> /dev/null; true")
+        got = self.cordon("run", "-q", "--root-disk", "disk", "host", "--", "sh", "-c", script)
+        self.assertEqual(got.code, 0, got)
+        self.eventually(lambda: not self.left())
+
+    def test_it_is_shown(self):
+        got = self.cordon("run", "-q", "-d", "--root-disk", "disk", "host", "--", "sleep", "600")
+        self.assertEqual(got.code, 0, got)
+        box = self.box(got.text.strip())
+        self.assertEqual(self.held(box), "watched")
+        seen = box.inspect()["config"]
+        self.assertEqual(seen["image"]["Host"]["root_disk"],
+                         {"kind": "managed", "on_disk": True, "size_mib": 4096})
+        self.assertTrue(seen["lifecycle"]["ephemeral"])
+        self.assertRegex(self.cordon("inspect", box.name).text,
+                         r"(?m)^  Root disk: +4 GiB, on disk$")
+        box.stop()
+        self.cordon("list")
+        self.eventually(lambda: not self.left())
+
+    def test_without_the_option_it_is_in_memory(self):
+        got = self.cordon("run", "-q", "host", "--", "df", "--output=fstype,size", "-m", "/")
+        self.assertEqual(got.code, 0, got)
+        got = self.cordon("run", "-q", "-d", "host", "--", "sleep", "600")
+        box = self.box(got.text.strip())
+        self.assertEqual(self.held(box), "tmpfs")
+        box.stop()
+
+    def test_a_configured_size_holds(self):
+        os.makedirs(self.home, 0o700, exist_ok=True)
+        with open(os.path.join(self.home, "config.json"), "w") as handle:
+            json.dump({"sandbox_defaults": {"oci": {"root_disk": "disk:48M"}}}, handle)
+        got = self.cordon("run", "-q", "-d", "host", "--", "sleep", "600")
+        box = self.box(got.text.strip())
+        held = self.held(box)
+        self.assertIn(held, ("watched", "loop image"))
+        got = box.sh("while :; do head -c 8M /dev/zero >> /root/fill || exit 3; done")
+        self.assertEqual(got.code, 137 if held == "watched" else 3, got)
+        self.cordon("stop", "-q", box.name)  # a watched one has ended with its command
+        self.cordon("list")
+        self.eventually(lambda: not self.left())
+
+    def test_an_explicit_size_holds_or_is_refused(self):
+        got = self.cordon("run", "-q", "--root-disk", "disk:24M", "host", "--", "sh", "-c",
+                          "head -c 60M /dev/zero > /root/fill; stat -c %s /root/fill")
+        if MODE == "root":
+            self.assertRegex(got.errtext, FULL)
+            self.assertLess(int(got.text), 24 << 20)
+        else:
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("--root-disk", got.errtext)
+        self.eventually(lambda: not self.left())
+
+    def test_the_client_is_killed(self):
+        proc, _ = self.run_sleeper()
+        proc.kill()
+        proc.wait()
+        self.eventually(lambda: not self.names() and not self.left())
+
+    def test_the_supervisor_is_killed(self):
+        proc, supervisors = self.run_sleeper()
+        for pid in supervisors:
+            os.kill(pid, signal.SIGKILL)
+        self.finish(proc)
+        self.eventually(lambda: not self.names() and not self.left())
+
+    def test_both_are_killed(self):
+        proc, supervisors = self.run_sleeper()
+        self.eventually(lambda: glob.glob(os.path.join(self.home, "sandboxes/*/state.json")))
+        for pid in [proc.pid, *supervisors]:
+            os.kill(pid, signal.SIGKILL)
+        proc.wait()
+        self.eventually(lambda: not self.names() and not self.left())
+        self.assertEqual((groups_of(self.home), self.uid_claims()), (set(), []))
+
+    def test_what_is_refused(self):
+        for value in ("disk:x", "disk:0", "disk:", "disk,clone=copy", "disks"):
+            got = self.cordon("run", "-q", "--root-disk", value, "host", "--", "true")
+            self.assertEqual(got.code, 1, got)
+            self.assertIn("--root-disk", got.errtext)
+        box = self.create()
+        got = self.cordon("modify", box.name, "--root-disk", "disk", "--next-start")
+        self.assertEqual(got.code, 1, got)
 
 
 class Shown(SizeTest):

@@ -45,7 +45,7 @@ static void fill(struct spec *s)
 	OK(parse_image("img:1", &s->image, &e));
 	OK(parse_root_disk("--root-disk", "flat:2G,fstype=ext4,clone=copy", &s->image.root_disk,
 			   &e));
-	s->image.root_disk.configured = true;
+	s->image.root_disk.configured = s->image.root_disk.on_disk = true;
 	s->image.manifest_digest = xstrdup("sha256:00");
 	s->engine = ENGINE_PROCESS;
 	s->ephemeral = s->restricted = s->own_filters = s->multi_tenant = s->log_disabled = true;
@@ -124,7 +124,7 @@ static void there_and_back(void)
 	T_INT(back.rlimit[0].resource, RLIMIT_NOFILE);
 	T_TRUE(back.rlimit[0].hard == UINT64_MAX);
 	T_TRUE(back.image.root_disk.explicit && back.image.root_disk.kind == ROOT_DISK_FLAT);
-	T_TRUE(back.image.root_disk.configured);
+	T_TRUE(back.image.root_disk.configured && back.image.root_disk.on_disk);
 	T_TRUE(back.restricted && back.own_filters && back.multi_tenant && back.log_disabled &&
 	       back.cpus_set && back.soft_limits);
 	T_INT(back.cpu_milli, 1250);

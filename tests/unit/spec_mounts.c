@@ -319,7 +319,12 @@ static void root_disks(void)
 	T_INT(d.kind, ROOT_DISK_MANAGED);
 	T_INT(d.size_mib, 8192);
 	T_TRUE(d.explicit);
+	T_INT(parse_root_disk("--root-disk", "disk", &d, &e), 0);
+	T_TRUE(d.on_disk && !d.explicit && d.kind == ROOT_DISK_MANAGED && d.size_mib == 0);
+	T_INT(parse_root_disk("--root-disk", "disk:2G", &d, &e), 0);
+	T_TRUE(d.on_disk && d.explicit && d.kind == ROOT_DISK_MANAGED && d.size_mib == 2048);
 	T_INT(parse_root_disk("--root-disk", "tmpfs", &d, &e), 0);
+	T_TRUE(!d.on_disk && d.explicit);
 	T_INT(d.kind, ROOT_DISK_TMPFS);
 	T_INT(d.size_mib, 0);
 	T_INT(parse_root_disk("--root-disk", "tmpfs:1G", &d, &e), 0);

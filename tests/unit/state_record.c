@@ -123,14 +123,14 @@ static void what_a_killed_create_left_is_not_there(void)
 
 	T_INT(record_create(&home, &s, &dir, &lock, &e), 0);
 	T_TRUE(record_is_starting(dir));
-	T_TRUE(record_is_unborn(dir));
+	T_TRUE(record_is_leftover(dir));
 	T_INT(load("a", &status, &e), 0);
 	T_INT(status, STATUS_STARTING);
 	fd_closep(&lock);
 	T_TRUE(!record_is_starting(dir));
 	load_fails("a", ERR_NOT_FOUND, "sandbox not found: a");
 	put(dir, "state.json", "{"); /* it was written, so the sandbox ran */
-	T_TRUE(!record_is_unborn(dir));
+	T_TRUE(!record_is_leftover(dir));
 	T_INT(load("a", &status, &e), 0);
 	T_INT(status, STATUS_CRASHED);
 	spec_done(&s);
@@ -145,7 +145,7 @@ static void newer_formats_are_refused(void)
 	make("a", STATUS_STOPPED);
 	T_INT(record_open(&home, "a", &dir, &e), 0);
 	put(dir, "state.json", "{\"format\":2}");
-	T_TRUE(!record_is_unborn(dir));
+	T_TRUE(!record_is_leftover(dir));
 	load_fails("a", ERR_UNSUPPORTED, "sandbox 'a' was last run by a newer cordon");
 	put(dir, "state.json", "{\"format\":1,\"booted_once\":true}");
 	put(dir, "config.json", "{\"format\":2}");
