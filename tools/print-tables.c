@@ -1,7 +1,7 @@
 /* Prints the command tables as JSON, for gen-man.py and check-options.py. Not installed. */
 #include "base/json.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
+#include "base/say.h"
 
 #define OUTPUT_MAX_BYTES (16u << 20)
 
@@ -113,5 +113,5 @@ int main(void)
 	write_command(&w, &cordon_root);
 	json_end_object(&w);
 	buf_add_char(&out, '\n');
-	return ui_write_stdout(&out);
+	return say_output(&out);
 }

@@ -165,6 +165,14 @@ void buf_add_clean(struct buf *b, const char *s)
 	buf_add_clean_n(b, s, strlen(s), "");
 }
 
+void buf_add_cut(struct buf *b, const char *s, size_t width)
+{
+	size_t dots = *utf8_skip(s, width) ? (width > 3 ? 3 : width) : 0;
+
+	buf_add(b, s, (size_t)(utf8_skip(s, width - dots) - s));
+	buf_add_fill(b, '.', dots);
+}
+
 void buf_drop(struct buf *b, size_t n)
 {
 	if (n == 0)

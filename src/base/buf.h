@@ -54,6 +54,8 @@ void buf_add_clean(struct buf *b, const char *s);
 /* Does the same for N bytes that may hold NULs. The bytes listed in KEEP pass unchanged, even if
  * they are control characters. */
 void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep);
+/* Appends S, cut to WIDTH code points; it ends in "..." if something was lost. */
+void buf_add_cut(struct buf *b, const char *s, size_t width);
 /* Removes the first N bytes. */
 void buf_drop(struct buf *b, size_t n);
 /* Keeps the first N bytes; the buffer must hold at least N. */

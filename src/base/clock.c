@@ -76,6 +76,16 @@ static int64_t utc_seconds(int year, int month, int day, int hour, int min, int 
 	return (era * 146097 + doe - 719468) * 86400 + hour * 3600 + min * 60 + sec;
 }
 
+void clock_local(uint64_t real_ns, char out[CLOCK_LOCAL_BYTES])
+{
+	time_t t = (time_t)(real_ns / NS_PER_SEC);
+	struct tm tm;
+
+	if (!localtime_r(&t, &tm) ||
+	    strftime(out, CLOCK_LOCAL_BYTES, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		snprintf(out, CLOCK_LOCAL_BYTES, "-");
+}
+
 /* Reads a decimal field of fixed width and advances S. */
 static bool digits(const char **s, int width, int lo, int hi, int *ret)
 {

@@ -17,5 +17,8 @@ int clock_poll_ms(uint64_t deadline_ns);
 void clock_rfc3339_ns(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
 /* "2026-01-02T03:04:05.678Z", as log records carry it */
 void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
+#define CLOCK_LOCAL_BYTES 32
+/* "2026-01-02 03:04:05" in the local zone */
+void clock_local(uint64_t real_ns, char out[CLOCK_LOCAL_BYTES]);
 /* Reads either form, any fraction, Z or numeric offset. 0 or -EINVAL. */
 int clock_parse_rfc3339(const char *s, uint64_t *ret_ns);

@@ -67,6 +67,30 @@ bool utf8_valid(const char *p, size_t n)
 	return true;
 }
 
+/* A byte inside a code point, but not its first. */
+static bool is_continuation(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+const char *utf8_skip(const char *s, size_t n)
+{
+	for (; n > 0 && *s; n--)
+		do
+			s++;
+		while (is_continuation(*s));
+	return s;
+}
+
+size_t utf8_width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += !is_continuation(*s);
+	return n;
+}
+
 unsigned str_distance(const char *a, const char *b, unsigned cap)
 {
 	enum { WORD_MAX = 32 }; /* option and rule words are short; a longer word counts as "far" */

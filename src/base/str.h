@@ -40,5 +40,9 @@ int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret);
 
 /* True for well-formed UTF-8 without surrogates or over-long forms; NUL is allowed. */
 bool utf8_valid(const char *p, size_t n);
+/* Returns the place in S behind its first N code points, or its end. */
+const char *utf8_skip(const char *s, size_t n);
+/* Returns the number of code points in S. */
+size_t utf8_width(const char *s);
 /* Damerau-Levenshtein distance of short words, capped: returns CAP + 1 for anything further. */
 unsigned str_distance(const char *a, const char *b, unsigned cap);

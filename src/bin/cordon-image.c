@@ -17,10 +17,10 @@
 #include "base/confine.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/say.h"
 #include "base/str.h"
 #include "registry/commands.h"
 #include "store/commands.h"
-#include "store/say.h"
 #include "store/worker.h"
 
 /* Root's process keeps the capabilities that set owners and modes of files in layers; its workers
@@ -130,6 +130,8 @@ static int command_main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
 	r = options_parse(argc, argv, &o, &e);
+	say_set_quiet(o.quiet);
+	say_set_plain(); /* archives and registries put text into our messages: it makes no lines */
 	end_with_caller(&o);
 	if (r < 0 || dispatch(&o, &e) < 0)
 		r = e.code == ERR_NONE ? 1 : report(&o, &e);
@@ -143,9 +145,7 @@ int main(int argc, char **argv)
 
 	if (argc >= 3 && strcmp(argv[1], "--worker") == 0)
 		return worker_main(argc - 2, argv + 2);
-	if (drop_capabilities(is_flatten(argc, argv), &e) < 0) {
-		fprintf(stderr, "error: %s\n", e.msg);
-		return 1;
-	}
+	if (drop_capabilities(is_flatten(argc, argv), &e) < 0)
+		return say_error(&e);
 	return command_main(argc, argv);
 }

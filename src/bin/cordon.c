@@ -12,6 +12,7 @@ int main(int argc, char **argv)
 	while (fcntl(0, F_GETFD) < 0 || fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0)
 		if (open("/dev/null", O_RDWR) < 0) /* allowed: stays open for our children */
 			return 1;
+	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
 	signal(SIGCHLD, SIG_DFL); /* a caller may ignore it: then nobody learns how a child ended */
 	return args_main(&cordon_root, argc, argv);
 }

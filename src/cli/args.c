@@ -18,8 +18,8 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "cli/help.h"
-#include "cli/ui.h"
 #include "spec/cpus.h"
 
 #define SUGGEST_DISTANCE 2
@@ -210,14 +210,14 @@ static int fail(struct parser *p, const char *fmt, ...)
 	va_end(ap);
 	help_add_path(&way, p->args.program, &p->path);
 	p->finished = true;
-	p->status = ui_errorf(ERR_USAGE, "%s\ntry '%s --help'", text, buf_str(&way));
+	p->status = say_errorf(ERR_USAGE, "%s\ntry '%s --help'", text, buf_str(&way));
 	return -1;
 }
 
 /* Shortens the user's text for a message. */
 static const char *shown(struct buf *b, const char *s)
 {
-	ui_cut(b, s, SHOWN_VALUE_CHARS);
+	buf_add_cut(b, s, SHOWN_VALUE_CHARS);
 	for (char *nl = b->p; nl && (nl = strchr(nl, '\n'));)
 		*nl = ' '; /* a line feed would start a detail line */
 	return buf_str(b);
@@ -391,7 +391,7 @@ static void finish_help(struct parser *p, bool long_form)
 
 	help_render(&out, p->args.program, &p->path, long_form);
 	p->finished = true;
-	p->status = ui_write_stdout(&out);
+	p->status = say_output(&out);
 }
 
 /* Handles flags about this program rather than the command. True when O was one of them. */
@@ -605,8 +605,8 @@ static int check_supported(struct parser *p)
 		if (!(p->values.given[i].opt->marks & OPT_UNSUPPORTED))
 			continue;
 		p->finished = true;
-		p->status = ui_errorf(ERR_UNSUPPORTED, "--%s is not supported yet",
-				      p->values.given[i].opt->name);
+		p->status = say_errorf(ERR_UNSUPPORTED, "--%s is not supported yet",
+				       p->values.given[i].opt->name);
 		return -1;
 	}
 	return 0;
@@ -619,7 +619,7 @@ static int answer_group(struct parser *p)
 
 	help_render(&out, p->args.program, &p->path, false);
 	if (p->path.n == 1 && p->argc <= 1)
-		return ui_write_stdout(&out);
+		return say_output(&out);
 	IGNORE(io_write_all(STDERR_FILENO, buf_str(&out), out.n)); /* the status tells as well */
 	return err_exit_status(ERR_USAGE);
 }
@@ -631,7 +631,7 @@ static int answer(struct parser *p)
 		AUTO_BUF out = BUF_INIT(HELP_MAX_BYTES);
 
 		help_tree(&out, p->args.program, &p->path);
-		return ui_write_stdout(&out);
+		return say_output(&out);
 	}
 	if (check_log_level(p) < 0)
 		return p->status;
@@ -641,7 +641,7 @@ static int answer(struct parser *p)
 		return p->status;
 	log_set(p->args.log_level, "cordon", false);
 	if (find_in(p->args.command->sets, STR("quiet"), 0))
-		ui_set_quiet(args_has(&p->args, "quiet"));
+		say_set_quiet(args_has(&p->args, "quiet"));
 	return p->args.command->run(&p->args);
 }
 
@@ -651,7 +651,7 @@ int args_version(const struct args *a)
 	bool msb = strcmp(a->program, "msb") == 0;
 
 	buf_addf(&out, "%s %s\n", a->program, msb ? MSB_VERSION : CORDON_VERSION);
-	return ui_write_stdout(&out);
+	return say_output(&out);
 }
 
 static const char *program_name(const char *argv0)

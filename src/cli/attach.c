@@ -1,8 +1,8 @@
 #include "base/cleanup.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/execution.h"
-#include "cli/ui.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
@@ -49,6 +49,6 @@ int cmd_attach(const struct args *a)
 
 	x.request.message.flags = EXEC_TTY;
 	if (home_open(&home, &e) < 0 || attach(a, &home, &x, &result, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	return execution_report(&x, &home, a->word.v[0], &result);
 }

@@ -1,11 +1,9 @@
 #include "cli/cells.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "cli/ui.h"
+#include "base/say.h"
 #include "spec/cpus.h"
 
 #define PORT_MAX_BYTES 128          /* the longest address, two ports */
@@ -84,22 +82,11 @@ void cells_write_ports(struct json_writer *w, const struct record *r)
 	json_end_array(w);
 }
 
-void cell_time(struct buf *out, uint64_t real_ns)
-{
-	time_t t = (time_t)(real_ns / NS_PER_SEC);
-	char text[32];
-	struct tm tm;
-
-	localtime_r(&t, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	buf_add_str(out, text);
-}
-
 int cells_print_names(const struct record *r, size_t n)
 {
 	AUTO_BUF b = BUF_INIT(NAMES_MAX_BYTES);
 
 	for (size_t i = 0; i < n; i++)
 		buf_addf(&b, "%s\n", r[i].spec.name);
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }

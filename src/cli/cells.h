@@ -21,7 +21,5 @@ void cell_port(struct buf *out, const struct spec_port *p);
 /* Writes an array of the published ports of the running sandbox. Where the user let us choose the
  * host's port, it shows the chosen one. */
 void cells_write_ports(struct json_writer *w, const struct record *r);
-/* "2026-01-02 03:04:05" in the local zone. */
-void cell_time(struct buf *out, uint64_t real_ns);
-/* What -q prints: one name per line, to stdout as ui_write_stdout(). */
+/* What -q prints: one name per line, to stdout as say_output(). */
 int cells_print_names(const struct record *r, size_t n);

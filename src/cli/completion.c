@@ -7,11 +7,11 @@
  * sandboxes, images and volumes come from running the program itself with -q. Behind `--` the
  * shell's own completion takes over. Each script serves both names of the program.
  */
+#include "base/say.h"
 #include "cli/commands.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/ui.h"
 
 #define SCRIPT_MAX_BYTES (4u << 20)
 #define PLACE_MAX_BYTES 64 /* "snapshot inspect" and its like */
@@ -617,5 +617,5 @@ int cmd_completion(const struct args *a)
 	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
 		if (strcmp(scripts[i].shell, a->word.v[0]) == 0)
 			scripts[i].add(&out);
-	return ui_write_stdout(&out);
+	return say_output(&out);
 }

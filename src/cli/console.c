@@ -36,14 +36,12 @@ static void catch_signals(void)
 {
 	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction fatal = { .sa_handler = on_fatal_signal };
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
-	struct sigaction large = { .sa_handler = on_large_file };
+	struct sigaction large = { .sa_handler = on_large_file }, before;
 
 	/* a signal that is ignored stays so: nohup, or a shell's background */
 	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
 		if (sigaction(ends_us[i], &fatal, &before) == 0 && before.sa_handler == SIG_IGN)
 			sigaction(ends_us[i], &before, NULL);
-	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGXFSZ, &large, NULL);
 }
 

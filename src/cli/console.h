@@ -10,7 +10,7 @@
 /* If a signal ends us, we need not tell the command: our death closes the connection, and pid 1
  * kills what it ran. The handler restores the terminal and sets the exit status. With TERMINAL,
  * standard input becomes raw if it is a terminal. Returns a descriptor that becomes readable when
- * that terminal's size changes, or -1. */
+ * that terminal's size changes, or -1. main() has ignored SIGPIPE. */
 int console_begin(bool terminal);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);

@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/start.h"
-#include "cli/ui.h"
 #include "client/copy.h"
 #include "client/sandbox.h"
 #include "client/visit.h"
@@ -59,9 +59,9 @@ static void show_note(void *arg, bool missed, const char *text)
 	}
 	n->shown++;
 	if (missed)
-		ui_errorf(ERR_SYSTEM, "%s", text);
+		say_errorf(ERR_SYSTEM, "%s", text);
 	else
-		ui_warn("%s", text);
+		say_warn("%s", text);
 }
 
 static int copy(const struct home *h, const struct endpoint *from, const struct endpoint *to,
@@ -101,17 +101,17 @@ int cmd_copy(const struct args *a)
 
 	if (parse_endpoint(a->word.v[0], &from, &e) < 0 ||
 	    parse_endpoint(a->word.v[1], &to, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (!from.name && !to.name)
-		return ui_errorf(ERR_INVALID,
-				 "neither '%s' nor '%s' is in a sandbox\n"
-				 "write NAME:/path for the side that is",
-				 from.path, to.path);
+		return say_errorf(ERR_INVALID,
+				  "neither '%s' nor '%s' is in a sandbox\n"
+				  "write NAME:/path for the side that is",
+				  from.path, to.path);
 	if (home_open(&home, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (copy(&home, &from, &to, &notes, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (seen.hidden)
-		ui_warn("and %u more", seen.hidden);
+		say_warn("and %u more", seen.hidden);
 	return seen.missed;
 }

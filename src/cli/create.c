@@ -1,9 +1,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/creation.h"
 #include "cli/start.h"
-#include "cli/ui.h"
 #include "client/control.h"
 
 static int create(const struct args *a, const struct home *h, const struct spec *s, struct err *e)
@@ -29,16 +29,16 @@ int cmd_create(const struct args *a)
 	int status = 0;
 
 	if (home_open(&home, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (creation_spec(a, &home, &s, &e) < 0 || create(a, &home, &s, &e) < 0) {
-		status = ui_error(&e);
+		status = say_error(&e);
 	} else {
 		if (!args_has(a, "name"))
-			status = ui_write_name(s.name);
+			status = say_name(s.name);
 		if (status == 0)
-			ui_done("Created", s.name, clock_mono_ns() - start);
+			say_done("Created", s.name, clock_mono_ns() - start);
 		else if (control_remove(&home, s.name, true, &e) < 0) /* nobody knows its name */
-			ui_error(&e);
+			say_error(&e);
 	}
 	spec_done(&s);
 	return status;

@@ -9,7 +9,6 @@
 #include "cli/files.h"
 #include "cli/mounts.h"
 #include "cli/network.h"
-#include "cli/ui.h"
 #include "client/control.h"
 #include "client/prepare.h"
 #include "client/sandbox.h"

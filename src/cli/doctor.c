@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 #include "client/call.h"
 #include "client/control.h"
 #include "client/exec.h"
@@ -135,15 +135,15 @@ static void report_walls(struct report *r)
 		const struct fact *f = &r->facts.fact[walls[i].id];
 
 		if (!f->yes && walls[i].id == FACT_CGROUP_KILL && has_scope(r)) {
-			ui_check(UI_GOOD, walls[i].check, "in the scope of the user's systemd");
+			say_check(SAY_GOOD, walls[i].check, "in the scope of the user's systemd");
 			continue;
 		}
 		if (f->yes) {
-			ui_check(UI_GOOD, walls[i].check, "%s", f->text);
+			say_check(SAY_GOOD, walls[i].check, "%s", f->text);
 			continue;
 		}
-		ui_check(walls[i].vital ? UI_BAD : UI_SOSO, walls[i].check, "%s (%s)", f->text,
-			 walls[i].without);
+		say_check(walls[i].vital ? SAY_BAD : SAY_SOSO, walls[i].check, "%s (%s)", f->text,
+			  walls[i].without);
 		add_fix(r, f->fix);
 	}
 }
@@ -162,11 +162,11 @@ static void report_volumes(struct report *r)
 	const struct fact *f = &r->facts.fact[FACT_IDMAPPED_MOUNT];
 
 	if (!has_own_range(r)) {
-		ui_check(UI_GOOD, "Volumes", "your files are root's inside");
+		say_check(SAY_GOOD, "Volumes", "your files are root's inside");
 	} else if (f->yes) {
-		ui_check(UI_GOOD, "Volumes", "%s", f->text);
+		say_check(SAY_GOOD, "Volumes", "%s", f->text);
 	} else {
-		ui_check(UI_SOSO, "Volumes", "%s (volumes there are refused)", f->text);
+		say_check(SAY_SOSO, "Volumes", "%s (volumes there are refused)", f->text);
 		add_fix(r, f->fix);
 	}
 }
@@ -190,14 +190,14 @@ static void report_root(struct report *r)
 	const struct fact *why = overlay_refused(r), *fuse = &r->facts.fact[FACT_FUSE_OVERLAYFS];
 
 	if (!why && !r->proof.served) {
-		ui_check(UI_GOOD, "Root", "overlay");
+		say_check(SAY_GOOD, "Root", "overlay");
 	} else if (fuse->yes || r->proof.served) {
-		ui_check(UI_SOSO, "Root", "fuse-overlayfs, slower than the kernel's overlay: %s",
-			 why ? why->text : "refused");
+		say_check(SAY_SOSO, "Root", "fuse-overlayfs, slower than the kernel's overlay: %s",
+			  why ? why->text : "refused");
 		add_fix(r, why ? why->fix : "");
 	} else {
-		ui_check(UI_BAD, "Root", "%s, and %s (sandboxes cannot be created)", why->text,
-			 fuse->text);
+		say_check(SAY_BAD, "Root", "%s, and %s (sandboxes cannot be created)", why->text,
+			  fuse->text);
 		add_fix(r, why->fix);
 		add_fix(r, fuse->fix);
 	}
@@ -228,11 +228,12 @@ static void report_limits(struct report *r)
 
 		if (starts_with(held, "cgroup") || starts_with(held, "user namespace") ||
 		    (!r->proof.ran && f->yes)) {
-			ui_check(UI_GOOD, limits[i].check, "limited by %s", *held ? held : f->text);
+			say_check(SAY_GOOD, limits[i].check, "limited by %s",
+				  *held ? held : f->text);
 			continue;
 		}
-		ui_check(UI_SOSO, limits[i].check, "%s: %s", *held ? held : f->text,
-			 limits[i].without);
+		say_check(SAY_SOSO, limits[i].check, "%s: %s", *held ? held : f->text,
+			  limits[i].without);
 		add_fix(r, f->fix);
 	}
 }
@@ -245,18 +246,19 @@ static void report_sizes(struct report *r)
 	bool root = has_own_range(r);
 
 	if (root && quota->yes) {
-		ui_check(UI_GOOD, "Root disk", "limited by project quota, volumes too where asked");
+		say_check(SAY_GOOD, "Root disk",
+			  "limited by project quota, volumes too where asked");
 		return;
 	}
 	if (root && loop->yes)
-		ui_check(UI_SOSO, "Root disk",
-			 "the default is watched; --root-disk SIZE is enforced by a loop image; "
-			 "quota= of volumes is refused");
+		say_check(SAY_SOSO, "Root disk",
+			  "the default is watched; --root-disk SIZE is enforced by a loop image; "
+			  "quota= of volumes is refused");
 	else
-		ui_check(UI_SOSO, "Root disk",
-			 "the default is watched; enforced only in memory (ephemeral sandboxes, "
-			 "--root-disk tmpfs:SIZE); a size on disk and quota= of volumes are "
-			 "refused");
+		say_check(SAY_SOSO, "Root disk",
+			  "the default is watched; enforced only in memory (ephemeral sandboxes, "
+			  "--root-disk tmpfs:SIZE); a size on disk and quota= of volumes are "
+			  "refused");
 	if (root)
 		add_fix(r, quota->fix);
 }
@@ -266,10 +268,10 @@ static void report_kvm(const struct report *r)
 	const struct fact *f = &r->facts.fact[FACT_KVM];
 
 	if (f->yes)
-		ui_check(UI_SOSO, "KVM", "%s, but the vm engine is not built yet: process engine",
-			 f->text);
+		say_check(SAY_SOSO, "KVM", "%s, but the vm engine is not built yet: process engine",
+			  f->text);
 	else
-		ui_check(UI_SOSO, "KVM", "%s; sandboxes use the process engine", f->text);
+		say_check(SAY_SOSO, "KVM", "%s; sandboxes use the process engine", f->text);
 }
 
 static void hint_lines(const char *lines)
@@ -280,21 +282,21 @@ static void hint_lines(const char *lines)
 		struct str one = str_cut(&rest, '\n');
 		AUTO_FREE char *text = xstrndup(one.p, one.n);
 
-		ui_hint(text);
+		say_hint(text);
 	}
 }
 
 static void report_proof(const struct report *r)
 {
 	if (r->proof.ran)
-		ui_check(UI_GOOD, "Engine", "process: ran a command in a sandbox in %.1f ms",
-			 (double)r->proof.took_ns / NS_PER_MS);
+		say_check(SAY_GOOD, "Engine", "process: ran a command in a sandbox in %.1f ms",
+			  (double)r->proof.took_ns / NS_PER_MS);
 	else
-		ui_check(UI_BAD, "Engine", "process: no command could be run");
+		say_check(SAY_BAD, "Engine", "process: no command could be run");
 	if (r->proof.e.code) {
 		hint_lines(r->proof.e.msg);
 		if (r->proof.e.hint)
-			ui_hint(r->proof.e.hint);
+			say_hint(r->proof.e.hint);
 	}
 }
 
@@ -302,32 +304,33 @@ static void report_fixes(const struct args *a, const struct report *r)
 {
 	if (r->fixes.n == 0) {
 		if (args_has(a, "fix"))
-			ui_note("Nothing to repair.");
+			say_note("Nothing to repair.");
 		return;
 	}
 	/* each changes the machine or the session, so none is run for you */
-	ui_note(args_has(a, "fix") ? "Nothing here can be repaired by itself; to get more, run:"
-				   : "To get more:");
+	say_note(args_has(a, "fix") ? "Nothing here can be repaired by itself; to get more, run:"
+				    : "To get more:");
 	for (size_t i = 0; i < r->fixes.n; i++)
-		ui_hint(r->fixes.v[i]);
+		say_hint(r->fixes.v[i]);
 }
 
 static void report_machine(const struct home *h)
 {
 	struct utsname u;
 
-	ui_info("Version", "cordon %s", CORDON_VERSION); /* also when msb is what it is called by */
+	say_info("Version", "cordon %s",
+		 CORDON_VERSION); /* also when msb is what it is called by */
 	if (uname(&u) == 0)
-		ui_info("Machine", "%s %s %s", u.sysname, u.release, u.machine);
-	ui_info("Caller", "uid %u", (unsigned)geteuid());
+		say_info("Machine", "%s %s %s", u.sysname, u.release, u.machine);
+	say_info("Caller", "uid %u", (unsigned)geteuid());
 	if (h)
-		ui_info("State", "%s", h->path);
+		say_info("State", "%s", h->path);
 	for (size_t i = 0; h && places_names[i]; i++) {
 		AUTO_FREE char *path = xasprintf("%s/%s", h->path, places_names[i]);
 		AUTO_FREE char *real = realpath(path, NULL);
 
 		if (real && strcmp(path, real) != 0)
-			ui_info("Elsewhere", "%s in %s", places_names[i], real);
+			say_info("Elsewhere", "%s in %s", places_names[i], real);
 	}
 }
 
@@ -337,11 +340,11 @@ static void report_state(const struct home *h)
 	for (size_t i = 0; places_names[i]; i++)
 		if (faccessat(h->fd, places_names[i], W_OK, AT_EACCESS) < 0 &&
 		    (errno != ENOENT || strcmp(places_names[i], "secrets") != 0)) {
-			ui_check(UI_BAD, "State", "'%s/%s': %s", h->path, places_names[i],
-				 strerror(errno));
+			say_check(SAY_BAD, "State", "'%s/%s': %s", h->path, places_names[i],
+				  strerror(errno));
 			return;
 		}
-	ui_check(UI_GOOD, "State", "writable");
+	say_check(SAY_GOOD, "State", "writable");
 }
 
 struct leftovers {
@@ -394,7 +397,7 @@ static void report_leftovers(struct report *r, const struct home *h)
 			xasprintf("find /sys/fs/cgroup -depth -type d \\( %s \\) -exec rmdir {} +",
 				  buf_str(&names));
 
-		ui_check(UI_SOSO, "Cgroups", "%zu of no sandbox here, without processes", n);
+		say_check(SAY_SOSO, "Cgroups", "%zu of no sandbox here, without processes", n);
 		strv_add(&r->fixes, command);
 	}
 	strv_done(&l.used);
@@ -411,10 +414,10 @@ int cmd_doctor(const struct args *a)
 	/* opening makes a missing home: the one repair that needs no consent */
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
 		report_machine(home.path[0] ? &home : NULL);
-		ui_check(UI_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
+		say_check(SAY_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
 		hint_lines(strchr(e.msg, '\n') ? strchr(e.msg, '\n') + 1 : "");
 		if (e.hint)
-			ui_hint(e.hint);
+			say_hint(e.hint);
 		return 1;
 	}
 	report_machine(&home);

@@ -1,8 +1,8 @@
 #include "base/cleanup.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/execution.h"
 #include "cli/start.h"
-#include "cli/ui.h"
 #include "client/sandbox.h"
 #include "client/visit.h"
 
@@ -37,11 +37,11 @@ int cmd_exec(const struct args *a)
 	int status;
 
 	if (execution_options(&x, a, &e) < 0)
-		status = ui_error(&e);
+		status = say_error(&e);
 	else if (home_open(&home, &e) < 0 || run(&x, a, &home, &record, &result, &ran, &e) < 0)
-		status = ui_error(&e);
+		status = say_error(&e);
 	else if (!ran) {
-		ui_warn("nothing to run: give a command after --");
+		say_warn("nothing to run: give a command after --");
 		status = 0;
 	} else {
 		status = execution_report(&x, &home, a->word.v[0], &result);

@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "cli/console.h"
-#include "cli/ui.h"
 #include "client/call.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
@@ -164,13 +164,13 @@ static void report_memory(const struct home *h, const char *name)
 	struct err e;
 
 	if (record_load(h, name, &record, &e) == 0)
-		ui_errorf(ERR_LIMIT,
-			  "the memory limit of sandbox '%s' (%llu MiB) was reached and the kernel "
-			  "killed "
-			  "the command; give it more with --memory",
-			  name, (unsigned long long)record_in_force(&record)->memory_mib);
+		say_errorf(ERR_LIMIT,
+			   "the memory limit of sandbox '%s' (%llu MiB) was reached and the kernel "
+			   "killed "
+			   "the command; give it more with --memory",
+			   name, (unsigned long long)record_in_force(&record)->memory_mib);
 	else
-		ui_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
+		say_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }
 
 /* The supervisor ended everything in the sandbox, because its writable layer or the host's disk
@@ -187,28 +187,29 @@ static void report_end(const struct home *h, const char *name, enum end_reason w
 		mib = spec_root_disk_mib(record_in_force(&record));
 	switch (why) {
 	case END_LAYER:
-		ui_errorf(ERR_LIMIT,
-			  "the writable layer of sandbox '%s' is larger than %llu MiB; %s files "
-			  "are removed",
-			  name, mib, until);
+		say_errorf(ERR_LIMIT,
+			   "the writable layer of sandbox '%s' is larger than %llu MiB; %s files "
+			   "are removed",
+			   name, mib, until);
 		break;
 	case END_FILES:
-		ui_errorf(ERR_LIMIT,
-			  "the writable layer of sandbox '%s' has more files than a layer of %llu "
-			  "MiB may have; %s files are removed",
-			  name, mib, until);
+		say_errorf(ERR_LIMIT,
+			   "the writable layer of sandbox '%s' has more files than a layer of %llu "
+			   "MiB may have; %s files are removed",
+			   name, mib, until);
 		break;
 	case END_SPACE:
-		ui_errorf(ERR_LIMIT,
-			  "the file system with the writable layer of sandbox '%s' is nearly full; "
-			  "%s there is more space",
-			  name, until);
+		say_errorf(
+			ERR_LIMIT,
+			"the file system with the writable layer of sandbox '%s' is nearly full; "
+			"%s there is more space",
+			name, until);
 		break;
 	case END_INODES:
-		ui_errorf(ERR_LIMIT,
-			  "the file system with the writable layer of sandbox '%s' has nearly no "
-			  "inodes left; %s there are more",
-			  name, until);
+		say_errorf(ERR_LIMIT,
+			   "the file system with the writable layer of sandbox '%s' has nearly no "
+			   "inodes left; %s there are more",
+			   name, until);
 		break;
 	case END_NONE:
 	case END_REASON_COUNT:
@@ -233,11 +234,11 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 	if (m->failure == EXEC_RESOURCE && m->sys == EPERM) /* nothing else gives it */
 		why = "--rlimit asks for more than the sandbox may have";
 	if (on)
-		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: '%s': %s",
-			  x->request.message.argv[0], exec_failure_text(m->failure), on, why);
+		say_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: '%s': %s",
+			   x->request.message.argv[0], exec_failure_text(m->failure), on, why);
 	else
-		ui_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: %s", x->request.message.argv[0],
-			  exec_failure_text(m->failure), why);
+		say_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: %s", x->request.message.argv[0],
+			   exec_failure_text(m->failure), why);
 }
 
 int execution_run(struct execution *x, struct client *c, struct exec_result *ret, struct err *e)
@@ -261,8 +262,8 @@ int execution_report(const struct execution *x, const struct home *h, const char
 	if (r->broken_output)
 		return 0;
 	if (r->detached) {
-		ui_note("detached from session %llu; return with: cordon attach %s %llu",
-			(unsigned long long)r->id, name, (unsigned long long)r->id);
+		say_note("detached from session %llu; return with: cordon attach %s %llu",
+			 (unsigned long long)r->id, name, (unsigned long long)r->id);
 		return 0;
 	}
 	if (m->failure) {
@@ -270,10 +271,10 @@ int execution_report(const struct execution *x, const struct home *h, const char
 		return exec_exit_status(m);
 	}
 	if (m->swept)
-		ui_warn("everything in sandbox '%s' was ended to stop this command", name);
+		say_warn("everything in sandbox '%s' was ended to stop this command", name);
 	if (m->timed_out)
-		ui_errorf(ERR_TIMEOUT, "exec timed out after %gs",
-			  (double)x->request.message.timeout_ms / 1000);
+		say_errorf(ERR_TIMEOUT, "exec timed out after %gs",
+			   (double)x->request.message.timeout_ms / 1000);
 	else if (m->ended)
 		report_end(h, name, m->ended);
 	else if (m->out_of_memory)

@@ -4,8 +4,8 @@
  */
 #include "cli/help.h"
 
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 
 #define TEXT_WIDTH 92  /* columns */
 #define OPT_COLUMN 34  /* where one-line descriptions start */
@@ -235,10 +235,10 @@ int cmd_help(const struct args *a)
 			args_find_command(command_path_end(&path)->sub, a->word.v[i]);
 
 		if (!c)
-			return ui_errorf(ERR_USAGE, "unknown command '%s'\ntry '%s --help'",
-					 a->word.v[i], a->program);
+			return say_errorf(ERR_USAGE, "unknown command '%s'\ntry '%s --help'",
+					  a->word.v[i], a->program);
 		path.at[path.n++] = c;
 	}
 	help_render(&out, a->program, &path, true);
-	return ui_write_stdout(&out);
+	return say_output(&out);
 }

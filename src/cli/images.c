@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/program.h"
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 #include "client/image.h"
 #include "client/sandbox.h"
 
@@ -62,14 +62,14 @@ static int become(const struct args *a, const struct handover *o)
 
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0 ||
 	    program_ours("cordon-image", &program, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	add_words(&argv, a, home.path, o);
 	imager_environment(&env);
 	execve(program, argv.v, env.v);
 	err_sys(&e, errno, "execute '%s'", program);
 	strv_done(&argv);
 	strv_done(&env);
-	return ui_error(&e);
+	return say_error(&e);
 }
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -102,7 +102,7 @@ int cmd_pull(const struct args *a)
 		return become(a, &pull);
 	/* two programs, since what speaks to a network may not mount */
 	if (image_check_flat("--materialize", how, &e) < 0 || pull_first(a, &pull, hint, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	return become(a, &(struct handover){ .command = "flatten", .flags = WORDS("quiet") });
 }
 

@@ -7,11 +7,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
 #include "cli/cells.h"
 #include "cli/changes.h"
 #include "cli/commands.h"
 #include "cli/network.h"
-#include "cli/ui.h"
 #include "client/sandbox.h"
 
 #define OUTPUT_MAX_BYTES (16u << 20) /* a record's file and its indentation */
@@ -105,7 +105,7 @@ static int print_json(const struct record *r, const struct changes *pending)
 	json_key_str(&w, "updated_at", when);
 	json_end_object(&w);
 	buf_add_char(&b, '\n');
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 /* --- text ------------------------------------------------------------------------------------ */
@@ -138,11 +138,11 @@ static void PRINTF_LIKE(4, 5)
 
 static void add_head(struct buf *b, const struct record *r, const struct spec *s)
 {
-	AUTO_BUF created = BUF_INIT(64), updated = BUF_INIT(64);
+	char created[CLOCK_LOCAL_BYTES], updated[CLOCK_LOCAL_BYTES];
 	AUTO_FREE char *network = network_text(s);
 
-	cell_time(&created, r->created_ns);
-	cell_time(&updated, updated_ns(r));
+	clock_local(r->created_ns, created);
+	clock_local(updated_ns(r), updated);
 	line(b, 0, "Name", s->name);
 	line(b, 0, "Status", status_lower(r->status));
 	if (r->status != STATUS_RUNNING && r->state.stop_reason[0])
@@ -151,8 +151,8 @@ static void add_head(struct buf *b, const struct record *r, const struct spec *s
 	line(b, 0, "Engine", engine_in_force(s));
 	if (*r->state.root)
 		line(b, 0, "Root", r->state.root);
-	line(b, 0, "Created", buf_str(&created));
-	line(b, 0, "Updated", buf_str(&updated));
+	line(b, 0, "Created", created);
+	line(b, 0, "Updated", updated);
 	linef(b, 0, "Security", "%s%s", s->restricted ? "restricted" : "default",
 	      s->own_filters ? ", own filters" : "");
 	line(b, 0, "Network", network);
@@ -292,7 +292,7 @@ static int print_text(const struct record *r, const struct changes *pending)
 	add_pairs(&b, "Labels", s->label, s->n_labels);
 	add_mounts(&b, s);
 	add_pending(&b, pending);
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 int cmd_inspect(const struct args *a)
@@ -304,6 +304,6 @@ int cmd_inspect(const struct args *a)
 
 	if (home_open(&home, &e) < 0 || record_load(&home, a->word.v[0], &r, &e) < 0 ||
 	    changes_between(record_in_force(&r), &r.spec, &pending, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	return args_has(a, "format") ? print_json(&r, &pending) : print_text(&r, &pending);
 }

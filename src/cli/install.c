@@ -14,10 +14,11 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/program.h"
+#include "base/say.h"
 #include "base/spawn.h"
+#include "base/table.h"
 #include "cli/commands.h"
 #include "cli/mounts.h"
-#include "cli/ui.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
@@ -233,33 +234,30 @@ static int install(const struct args *a, const struct home *h, char **ret_name, 
 
 static int list(const struct home *h, struct err *e)
 {
-	struct ui_table t;
+	struct table t;
 	AUTO_FD bin = -1;
 	struct dirent *entry;
 	unsigned n = 0;
 	DIR *d;
 
 	if (home_dir(h, "bin", &bin, e) < 0)
-		return ui_error(e);
+		return say_error(e);
 	d = fdopendir(fcntl(bin, F_DUPFD_CLOEXEC, 3));
-	ui_table_init(&t, 2);
-	ui_table_add(&t, "NAME");
-	ui_table_add(&t, "PATH");
+	TABLE_BEGIN(&t, "NAME", "PATH");
 	while (d && (entry = readdir(d))) {
 		AUTO_FREE char *path = xasprintf("%s/bin/%s", h->path, entry->d_name);
 
 		if (!is_ours(bin, entry->d_name))
 			continue;
-		ui_table_add(&t, entry->d_name);
-		ui_table_add(&t, path);
+		TABLE_ROW(&t, entry->d_name, path);
 		n++;
 	}
 	if (d)
 		closedir(d);
 	if (n)
-		return ui_table_print(&t);
+		return table_print(&t);
 	buf_done(&t.cells);
-	ui_note("No commands installed.");
+	say_note("No commands installed.");
 	return 0;
 }
 
@@ -282,15 +280,15 @@ int cmd_install(const struct args *a)
 	struct err e = { 0 };
 
 	if (home_open(&home, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (args_has(a, "list"))
 		return list(&home, &e);
 	if (install(a, &home, &name, &e) < 0)
-		return ui_error(&e);
-	ui_done("Installed", name, 0);
+		return say_error(&e);
+	say_done("Installed", name, 0);
 	bin = xasprintf("%s/bin", home.path);
 	if (!on_path(bin))
-		ui_warn("'%s' is not on your PATH", bin);
+		say_warn("'%s' is not on your PATH", bin);
 	return 0;
 }
 
@@ -302,21 +300,21 @@ int cmd_uninstall(const struct args *a)
 	int status = 0;
 
 	if (home_open(&home, &e) < 0 || home_dir(&home, "bin", &bin, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	for (size_t i = 0; i < a->word.n; i++) {
 		const char *name = a->word.v[i];
 		struct stat st;
 
 		if (spec_check_name("command", name, &e) < 0 ||
 		    fstatat(bin, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			status = ui_errorf(ERR_NOT_FOUND, "command not found: %s", name);
+			status = say_errorf(ERR_NOT_FOUND, "command not found: %s", name);
 		else if (!is_ours(bin, name))
-			status = ui_errorf(ERR_DENIED, "'%s' was not made by install and stays",
-					   name);
+			status = say_errorf(ERR_DENIED, "'%s' was not made by install and stays",
+					    name);
 		else if (unlinkat(bin, name, 0) < 0)
-			status = ui_errorf(ERR_SYSTEM, "remove '%s': %s", name, strerror(errno));
+			status = say_errorf(ERR_SYSTEM, "remove '%s': %s", name, strerror(errno));
 		else
-			ui_done("Uninstalled", name, 0);
+			say_done("Uninstalled", name, 0);
 	}
 	return status;
 }

@@ -1,12 +1,12 @@
 #include "base/clock.h"
+#include "base/say.h"
+#include "base/table.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
 #define JSON_MAX_BYTES (64u << 20) /* a hundred thousand sandboxes */
-#define CELL_MAX_BYTES 4096
 
 static bool wanted(const struct args *a, const struct record *r)
 {
@@ -52,28 +52,21 @@ static int print_json(const struct record *r, size_t n)
 	}
 	json_end_array(&w);
 	buf_add_char(&b, '\n');
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 static int print_table(const struct record *r, size_t n)
 {
-	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
-	struct ui_table t;
+	char created[CLOCK_LOCAL_BYTES];
+	struct table t;
 
-	ui_table_init(&t, 4);
-	ui_table_add(&t, "NAME");
-	ui_table_add(&t, "IMAGE");
-	ui_table_add(&t, "STATUS");
-	ui_table_add(&t, "CREATED");
+	TABLE_BEGIN(&t, "NAME", "IMAGE", "STATUS", "CREATED");
 	for (size_t i = 0; i < n; i++) {
-		ui_table_add(&t, r[i].spec.name);
-		ui_table_add(&t, cell_image(&r[i].spec));
-		ui_table_add(&t, status_lower(r[i].status));
-		buf_clear(&cell);
-		cell_time(&cell, r[i].created_ns);
-		ui_table_add(&t, buf_str(&cell));
+		clock_local(r[i].created_ns, created);
+		TABLE_ROW(&t, r[i].spec.name, cell_image(&r[i].spec), status_lower(r[i].status),
+			  created);
 	}
-	return ui_table_print(&t);
+	return table_print(&t);
 }
 
 int cmd_list(const struct args *a)
@@ -84,7 +77,7 @@ int cmd_list(const struct args *a)
 	size_t n;
 
 	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	n = choose(a, &all);
 	if (args_has(a, "format"))
 		return print_json(all.item, n);
@@ -92,6 +85,6 @@ int cmd_list(const struct args *a)
 		return cells_print_names(all.item, n);
 	if (n)
 		return print_table(all.item, n);
-	ui_note("No sandboxes found.");
+	say_note("No sandboxes found.");
 	return 0;
 }

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/program.h"
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
@@ -76,7 +76,7 @@ static void add_bytes(struct strv *argv, const struct args *a)
 		strv_add(argv, "--terminal");
 	else if (always)
 		strv_add(argv, "--raw");
-	if (args_has(a, "color-sessions") && !never && (always || ui_colour(STDOUT_FILENO)))
+	if (args_has(a, "color-sessions") && !never && (always || say_in_colour(STDOUT_FILENO)))
 		strv_add(argv, "--color-sessions");
 }
 
@@ -129,5 +129,5 @@ int cmd_logs(const struct args *a)
 		err_sys(&e, errno, "run '%s'", program);
 	}
 	strv_done(&argv);
-	return ui_error(&e);
+	return say_error(&e);
 }

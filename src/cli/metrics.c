@@ -12,8 +12,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
+#include "base/table.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
 #include "spec/cpus.h"
@@ -245,7 +246,7 @@ static int print_json(const struct rows *rows, bool one)
 	if (!one)
 		json_end_array(&w);
 	buf_add_char(&b, '\n');
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 static int print_lines(const struct rows *rows)
@@ -259,7 +260,7 @@ static int print_lines(const struct rows *rows)
 		write_row(&w, &rows->item[i]);
 		buf_add_char(&b, '\n');
 	}
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 /* --- the table ------------------------------------------------------------------------------- */
@@ -283,17 +284,17 @@ static double known(uint64_t v)
 	return v == USAGE_UNKNOWN ? -1 : (double)v;
 }
 
-static void add_pair(struct ui_table *t, double a, double b)
+static void add_pair(struct table *t, double a, double b)
 {
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 
 	add_bytes(&cell, a);
 	buf_add_str(&cell, " / ");
 	add_bytes(&cell, b);
-	ui_table_add(t, a < 0 && b < 0 ? "-" : buf_str(&cell));
+	table_add(t, a < 0 && b < 0 ? "-" : buf_str(&cell));
 }
 
-static void add_uptime(struct ui_table *t, uint64_t ns)
+static void add_uptime(struct table *t, uint64_t ns)
 {
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 	unsigned long long s = ns / NS_PER_SEC;
@@ -308,35 +309,31 @@ static void add_uptime(struct ui_table *t, uint64_t ns)
 		buf_addf(&cell, "%lluh %llum", s / 3600, s / 60 % 60);
 	else
 		buf_addf(&cell, "%llud %lluh", s / 86400, s / 3600 % 24);
-	ui_table_add(t, buf_str(&cell));
+	table_add(t, buf_str(&cell));
 }
 
 static int print_table(const struct rows *rows)
 {
-	static const char *const head[] = { "NAME",        "STATE",        "CPU",   "MEM",
-					    "DISK R/W /s", "NET RX/TX /s", "UPTIME" };
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 	char cpus[CPUS_TEXT_BYTES];
-	struct ui_table t;
+	struct table t;
 
-	ui_table_init(&t, ARRAY_SIZE(head));
-	for (size_t i = 0; i < ARRAY_SIZE(head); i++)
-		ui_table_add(&t, head[i]);
+	TABLE_BEGIN(&t, "NAME", "STATE", "CPU", "MEM", "DISK R/W /s", "NET RX/TX /s", "UPTIME");
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct row *r = &rows->item[i];
 		bool running = strcmp(r->state, "running") == 0;
 
-		ui_table_add(&t, r->name);
-		ui_table_add(&t, r->state);
+		table_add(&t, r->name);
+		table_add(&t, r->state);
 		buf_clear(&cell);
 		buf_addf(&cell, "%.2f / %sc", r->cpu_percent / 100, cpus_text(r->cpu_milli, cpus));
-		ui_table_add(&t, r->cpu_percent < 0 ? NULL : buf_str(&cell));
+		table_add(&t, r->cpu_percent < 0 ? NULL : buf_str(&cell));
 		add_pair(&t, known(r->use.memory_bytes), running ? known(r->memory_limit) : -1);
 		add_pair(&t, r->disk_read, r->disk_write);
 		add_pair(&t, r->net_rx, r->net_tx);
 		add_uptime(&t, r->use.uptime_ns);
 	}
-	return ui_table_print(&t);
+	return table_print(&t);
 }
 
 static int print_snapshot(const struct args *a, const struct rows *rows)
@@ -345,7 +342,7 @@ static int print_snapshot(const struct args *a, const struct rows *rows)
 		return print_json(rows, a->word.n > 0);
 	if (rows->n)
 		return print_table(rows);
-	ui_note(args_has(a, "all") ? "No sandboxes found." : "No running sandboxes.");
+	say_note(args_has(a, "all") ? "No sandboxes found." : "No running sandboxes.");
 	return 0;
 }
 
@@ -360,7 +357,7 @@ static void to_terminal(const char *s)
 	AUTO_BUF b = BUF_INIT(64);
 
 	buf_add_str(&b, s);
-	IGNORE(ui_write_stdout(&b)); /* decoration */
+	IGNORE(say_output(&b)); /* decoration */
 }
 
 /* Sleeps. Returns 0, the signal that ended the sleep, or -1 when the reader of our output left. */
@@ -398,7 +395,7 @@ static int go_on(const struct args *a, const struct home *h, struct rows *rows, 
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	if (signals < 0)
-		return ui_errorf(ERR_SYSTEM, "wait for signals: %s", strerror(errno));
+		return say_errorf(ERR_SYSTEM, "wait for signals: %s", strerror(errno));
 	if (watch)
 		to_terminal(HIDE_CURSOR);
 	ended = nap(signals, interval < FIRST_WINDOW_MS ? interval : FIRST_WINDOW_MS);
@@ -412,7 +409,7 @@ static int go_on(const struct args *a, const struct home *h, struct rows *rows, 
 		to_terminal(SHOW_CURSOR);
 	/* the sandbox that we watched has ended: end too */
 	if (e.code && e.code != ERR_NOT_RUNNING && e.code != ERR_NOT_FOUND)
-		return ui_error(&e);
+		return say_error(&e);
 	return ended == SIGTERM ? 128 + SIGTERM : status;
 }
 
@@ -441,19 +438,19 @@ int cmd_metrics(const struct args *a)
 	uint64_t interval;
 
 	if (parse_interval(a, &interval, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (args_has(a, "watch") && isatty(STDOUT_FILENO) != 1)
-		return ui_errorf(ERR_INVALID,
-				 "--watch needs a terminal on stdout; --follow does not");
+		return say_errorf(ERR_INVALID,
+				  "--watch needs a terminal on stdout; --follow does not");
 	if (home_open(&home, &e) < 0 || collect(a, &home, &rows, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (args_has(a, "watch") || args_has(a, "follow"))
 		return go_on(a, &home, &rows, interval);
 	if (rows.n) { /* nothing to compare, nothing to wait for */
 		IGNORE(poll(NULL, 0,
 			    FIRST_WINDOW_MS)); /* cut short by a signal: a shorter window */
 		if (collect(a, &home, &rows, &e) < 0)
-			return ui_error(&e);
+			return say_error(&e);
 	}
 	return print_snapshot(a, &rows);
 }

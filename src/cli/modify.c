@@ -10,13 +10,14 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
+#include "base/table.h"
 #include "cli/cells.h"
 #include "cli/changes.h"
 #include "cli/commands.h"
 #include "cli/mounts.h"
 #include "cli/network.h"
 #include "cli/start.h"
-#include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
 #include "client/volumes.h"
@@ -279,22 +280,16 @@ static bool needs_restart(const struct plan *p)
 
 static int print_table(const struct plan *p)
 {
-	struct ui_table t;
+	struct table t;
 
-	ui_table_init(&t, 5);
-	ui_table_add(&t, "FIELD");
-	ui_table_add(&t, "CHANGE");
-	ui_table_add(&t, "BEFORE");
-	ui_table_add(&t, "AFTER");
-	ui_table_add(&t, "EFFECT");
+	TABLE_BEGIN(&t, "FIELD", "CHANGE", "BEFORE", "AFTER", "EFFECT");
 	for (size_t i = 0; i < p->changes.n; i++) {
-		ui_table_add(&t, p->changes.v[i].field);
-		ui_table_add(&t, change_word(&p->changes.v[i]));
-		ui_table_add(&t, p->changes.v[i].before);
-		ui_table_add(&t, p->changes.v[i].after);
-		ui_table_add(&t, disposition_words[disposition(p, &p->changes.v[i])]);
+		const struct change *c = &p->changes.v[i];
+
+		TABLE_ROW(&t, c->field, change_word(c), c->before, c->after,
+			  disposition_words[disposition(p, c)]);
 	}
-	return ui_table_print(&t);
+	return table_print(&t);
 }
 
 static int print_json(const struct plan *p, const struct args *a, bool applied)
@@ -340,7 +335,7 @@ static int print_json(const struct plan *p, const struct args *a, bool applied)
 	json_end_array(&w);
 	json_end_object(&w);
 	buf_add_char(&b, '\n');
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 static int refuse(const struct plan *p, const struct args *a)
@@ -356,7 +351,7 @@ static int refuse(const struct plan *p, const struct args *a)
 				 p->changes.v[i].after);
 	buf_addf(&text, "\nnow: %s modify %s … --restart\nlater: %s modify %s … --next-start",
 		 a->program, name, a->program, name);
-	return ui_errorf(ERR_BUSY, "%s", buf_str(&text));
+	return say_errorf(ERR_BUSY, "%s", buf_str(&text));
 }
 
 /* --- doing it -------------------------------------------------------------------------------- */
@@ -403,9 +398,9 @@ static int modify(struct plan *p, const struct args *a, const struct home *h, st
 		return -1;
 	if (dry) {
 		if (!json && p->changes.n == 0)
-			ui_note("Nothing would change.");
+			say_note("Nothing would change.");
 		else if (!json)
-			ui_note("Nothing was changed: this is what would be.");
+			say_note("Nothing was changed: this is what would be.");
 		return json ? print_json(p, a, false) : p->changes.n ? print_table(p) : 0;
 	}
 	if (needs_restart(p) && !args_has(a, "restart")) {
@@ -418,9 +413,9 @@ static int modify(struct plan *p, const struct args *a, const struct home *h, st
 	if (json)
 		return print_json(p, a, true);
 	if (p->changes.n == 0)
-		ui_note("Nothing to change.");
+		say_note("Nothing to change.");
 	else
-		ui_done("Modified", p->record->spec.name, clock_mono_ns() - begin);
+		say_done("Modified", p->record->spec.name, clock_mono_ns() - begin);
 	return 0;
 }
 
@@ -433,10 +428,10 @@ int cmd_modify(const struct args *a)
 	int status;
 
 	if (home_open(&home, &e) < 0 || record_load(&home, a->word.v[0], &record, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	spec_init(&p.next);
 	spec_init(&p.active);
 	status = modify(&p, a, &home, &e);
 	plan_done(&p);
-	return status < 0 ? ui_error(&e) : status;
+	return status < 0 ? say_error(&e) : status;
 }

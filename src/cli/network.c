@@ -1,7 +1,7 @@
 #include "cli/network.h"
 
 #include "base/cleanup.h"
-#include "cli/ui.h"
+#include "base/say.h"
 #include "policy/options.h"
 #include "spec/grammar.h"
 
@@ -98,8 +98,8 @@ static int apply(const struct policy *p, struct spec *s, struct err *e)
 	s->max_connections = p->max_connections;
 	s->net_enabled = !policy_is_closed(p) || s->n_ports > 0;
 	if (s->n_ports && p->default_ingress == POLICY_DENY)
-		ui_warn("published ports refuse every connection that no rule allows: "
-			"incoming traffic is denied");
+		say_warn("published ports refuse every connection that no rule allows: "
+			 "incoming traffic is denied");
 	return keep_policy(p, s, e);
 }
 

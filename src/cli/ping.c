@@ -1,9 +1,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/targets.h"
-#include "cli/ui.h"
 #include "client/control.h"
 
 struct ping {
@@ -33,9 +33,9 @@ static int ping(const struct args *a, const struct home *h, const char *name, vo
 		snprintf(text, sizeof(text), "%s (%llums)", name,
 			 (unsigned long long)(ns / NS_PER_MS));
 	if (p->verb[0] == 'p')
-		ui_done("Reachable", text, 0);
+		say_done("Reachable", text, 0);
 	else
-		ui_done("Touched", name, 0);
+		say_done("Touched", name, 0);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 #include "base/clock.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/targets.h"
-#include "cli/ui.h"
 #include "client/control.h"
 
 static int remove_one(const struct args *a, const struct home *h, const char *name, void *data,
@@ -11,7 +11,7 @@ static int remove_one(const struct args *a, const struct home *h, const char *na
 
 	if (control_remove(h, name, args_has(a, "force"), e) < 0)
 		return -1;
-	ui_done("Removed", name, clock_mono_ns() - begin);
+	say_done("Removed", name, clock_mono_ns() - begin);
 	return 0;
 }
 

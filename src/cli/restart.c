@@ -1,9 +1,9 @@
 #include "base/clock.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/start.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
-#include "cli/ui.h"
 #include "client/control.h"
 
 static int restart(const struct args *a, const struct home *h, const char *name, void *data,
@@ -18,7 +18,7 @@ static int restart(const struct args *a, const struct home *h, const char *name,
 		return err_set(e, ERR_BUSY, "sandbox '%s' is starting", name);
 	if (control_stop(h, name, *(uint32_t *)data, e) < 0 || start_one(h, name, e) < 0)
 		return -1;
-	ui_done("Restarted", name, clock_mono_ns() - begin);
+	say_done("Restarted", name, clock_mono_ns() - begin);
 	return 0;
 }
 
@@ -28,6 +28,6 @@ int cmd_restart(const struct args *a)
 	uint32_t grace;
 
 	if (stop_grace(a, &grace, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	return targets_each(a, restart, &grace, true);
 }

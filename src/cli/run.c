@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/creation.h"
 #include "cli/execution.h"
 #include "cli/options.h"
 #include "cli/start.h"
-#include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
 #include "image/reference.h"
@@ -134,19 +134,19 @@ static int run_existing(struct job *j, struct err *e)
 	const char *name = r->spec.name, *option = ignored_option(j->args);
 
 	if (option)
-		ui_warn("sandbox '%s' exists: --%s and other options of a new one are ignored",
-			name, option);
+		say_warn("sandbox '%s' exists: --%s and other options of a new one are ignored",
+			 name, option);
 	else if (other_image(j->args, &r->spec))
-		ui_warn("sandbox '%s' exists with the image '%s': '%s' is ignored", name,
-			r->spec.image.kind == IMAGE_HOST ? "host" : r->spec.image.reference,
-			j->args->word.v[0]);
+		say_warn("sandbox '%s' exists with the image '%s': '%s' is ignored", name,
+			 r->spec.image.kind == IMAGE_HOST ? "host" : r->spec.image.reference,
+			 j->args->word.v[0]);
 	if (!sandbox_is_up(r)) {
 		if (launch_start(&j->home, name, &j->launch, e) < 0 ||
 		    start_wait(&j->launch, "Starting", NULL, e) < 0)
 			return -1;
 		j->started = true;
 	} else if (j->x.request.message.flags & EXEC_DETACHED) {
-		ui_warn("sandbox '%s' was running before and goes on when the command ends", name);
+		say_warn("sandbox '%s' was running before and goes on when the command ends", name);
 	}
 	return execute(j, name, e);
 }
@@ -169,7 +169,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	j->spec.ephemeral = !name;
 	j->x.request.log = exists || name; /* an ephemeral one's log would go with it */
 	if (!execution_command(&j->x, exists ? &j->record.spec : &j->spec, &a->rest, true)) {
-		ui_warn("nothing to run: give a command after --");
+		say_warn("nothing to run: give a command after --");
 		return 0;
 	}
 	/* a sandbox that we start ends with its command, also when we have left by then */
@@ -219,10 +219,10 @@ int cmd_run(const struct args *a)
 
 	if (execution_options(&j.x, a, &e) < 0 || home_open(&j.home, &e) < 0 ||
 	    run(&j, &name, &e) < 0) {
-		status = ui_error(&e);
+		status = say_error(&e);
 	} else if (j.ran) {
 		if ((j.x.request.message.flags & EXEC_DETACHED) && !j.result.end.failure)
-			status = ui_write_name(name);
+			status = say_name(name);
 		else
 			status = execution_report(&j.x, &j.home, name, &j.result);
 	}

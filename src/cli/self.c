@@ -1,5 +1,6 @@
 /* `cordon update` and `downgrade`: they refer to the package manager, because our programs do not
  * replace themselves. `uninstall` removes the state of an installation. */
+#include "base/say.h"
 #include "cli/commands.h"
 
 #include <errno.h>
@@ -8,13 +9,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/ui.h"
 #include "client/control.h"
 #include "client/sandbox.h"
 
 int cmd_self_update(const struct args *a)
 {
-	return ui_errorf(
+	return say_errorf(
 		ERR_UNSUPPORTED,
 		"%s does not update itself\n"
 		"install another version with the package manager, or build it from source",
@@ -38,10 +38,10 @@ int cmd_self_uninstall(const struct args *a)
 	struct err e = { 0 };
 
 	if (home_open(&home, &e) < 0 || sandbox_list_load(&home, &all, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (!args_has(a, "yes")) {
 		if (!isatty(STDIN_FILENO))
-			return ui_errorf(
+			return say_errorf(
 				ERR_INVALID,
 				"not without --yes: this removes '%s' and everything in it",
 				home.path);
@@ -51,9 +51,9 @@ int cmd_self_uninstall(const struct args *a)
 	for (size_t i = 0; i < all.n; i++)
 		if (control_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
 		    e.code != ERR_NOT_FOUND)
-			return ui_error(&e);
+			return say_error(&e);
 	if (control_wipe(&home, &e) < 0)
-		return ui_error(&e);
-	ui_done("Removed", home.path, 0);
+		return say_error(&e);
+	say_done("Removed", home.path, 0);
 	return 0;
 }

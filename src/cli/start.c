@@ -1,9 +1,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/start.h"
+#include "cli/spinner.h"
 #include "cli/targets.h"
-#include "cli/ui.h"
 
 static void show_warnings(const struct buf *warnings)
 {
@@ -13,23 +14,23 @@ static void show_warnings(const struct buf *warnings)
 		struct str line = str_cut(&rest, '\n');
 
 		if (line.n)
-			ui_warn("%.*s", (int)line.n, line.p);
+			say_warn("%.*s", (int)line.n, line.p);
 	}
 }
 
 int start_wait(struct launch *l, const char *verb, const struct spec *s, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
-	struct ui_spin spin;
+	struct spinner spin;
 	int r;
 
-	ui_spin_begin(&spin, false, verb, l->name);
-	l->tick = spin.on ? ui_spin_tick : NULL;
+	spinner_begin(&spin, false, verb, l->name);
+	l->tick = spin.on ? spinner_tick : NULL;
 	l->tick_arg = &spin;
 	r = launch_wait(l, &warnings, e);
 	if (r == 0 && s)
 		r = launch_settle(l, s, e);
-	ui_spin_end(&spin);
+	spinner_end(&spin);
 	l->tick = NULL;
 	if (s)
 		show_warnings(&warnings);
@@ -60,7 +61,7 @@ static int start(const struct args *a, const struct home *h, const char *name, v
 			       status_lower(r.status));
 	if (start_one(h, name, e) < 0)
 		return -1;
-	ui_done("Started", name, clock_mono_ns() - begin);
+	say_done("Started", name, clock_mono_ns() - begin);
 	return 0;
 }
 

@@ -1,10 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/say.h"
+#include "base/table.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 #include "client/sandbox.h"
 #include "spec/cpus.h"
 #include "spec/grammar.h"
@@ -54,33 +56,33 @@ static int print_json(const struct record *r, size_t n, bool one)
 		json_end_array(&w);
 	}
 	buf_add_char(&b, '\n');
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
-static void add_cut(struct ui_table *t, const char *s, unsigned width)
+static void add_cut(struct table *t, const char *s, unsigned width)
 {
 	AUTO_BUF cut = BUF_INIT(CELL_MAX_BYTES);
 
-	ui_cut(&cut, s, width);
-	ui_table_add(t, buf_str(&cut));
+	buf_add_cut(&cut, s, width);
+	table_add(t, buf_str(&cut));
 }
 
-static void add_row(struct ui_table *t, const struct record *r)
+static void add_row(struct table *t, const struct record *r)
 {
 	const struct spec *s = record_in_force(r);
 	AUTO_BUF cell = BUF_INIT(CELL_MAX_BYTES);
 
-	ui_table_add(t, s->name);
+	table_add(t, s->name);
 	add_cut(t, cell_image(s), IMAGE_WIDTH);
 	cell_command(&cell, s);
 	add_cut(t, buf_str(&cell), COMMAND_WIDTH);
 	buf_clear(&cell);
 	cell_cpus(&cell, s);
-	ui_table_add(t, buf_str(&cell));
+	table_add(t, buf_str(&cell));
 	buf_clear(&cell);
 	cell_memory(&cell, s);
-	ui_table_add(t, buf_str(&cell));
-	ui_table_add(t, status_lower(r->status));
+	table_add(t, buf_str(&cell));
+	table_add(t, status_lower(r->status));
 	buf_clear(&cell);
 	for (size_t i = 0; i < s->n_ports; i++) {
 		struct spec_port port = record_port(r, i);
@@ -94,16 +96,12 @@ static void add_row(struct ui_table *t, const struct record *r)
 
 static int print_table(const struct record *r, size_t n)
 {
-	static const char *const head[] = { "NAME", "IMAGE",  "COMMAND", "CPUS",
-					    "MEM",  "STATUS", "PORTS" };
-	struct ui_table t;
+	struct table t;
 
-	ui_table_init(&t, sizeof(head) / sizeof(head[0]));
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		ui_table_add(&t, head[i]);
+	TABLE_BEGIN(&t, "NAME", "IMAGE", "COMMAND", "CPUS", "MEM", "STATUS", "PORTS");
 	for (size_t i = 0; i < n; i++)
 		add_row(&t, &r[i]);
-	return ui_table_print(&t);
+	return table_print(&t);
 }
 
 static int print(const struct args *a, const struct record *r, size_t n)
@@ -114,7 +112,7 @@ static int print(const struct args *a, const struct record *r, size_t n)
 		return cells_print_names(r, n);
 	if (n)
 		return print_table(r, n);
-	ui_note(args_has(a, "all") ? "No sandboxes found." : "No running sandboxes.");
+	say_note(args_has(a, "all") ? "No sandboxes found." : "No running sandboxes.");
 	return 0;
 }
 
@@ -127,7 +125,7 @@ static int print_all(const struct args *a, const struct home *h)
 	int status;
 
 	if (sandbox_list_load(h, &all, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	/* a borrowing array: the list keeps owning its records */
 	chosen = xcalloc(all.n + 1, sizeof(*chosen));
 	for (size_t i = 0; i < all.n; i++)
@@ -147,10 +145,10 @@ int cmd_status(const struct args *a)
 	struct err e = { 0 };
 
 	if (home_open(&home, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	if (a->word.n == 0)
 		return print_all(a, &home);
 	if (record_load(&home, a->word.v[0], &r, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	return print(a, &r, 1);
 }

@@ -1,9 +1,9 @@
 #include "cli/stop.h"
 
 #include "base/clock.h"
+#include "base/say.h"
 #include "cli/commands.h"
 #include "cli/targets.h"
-#include "cli/ui.h"
 #include "client/control.h"
 
 #define GRACE_MAX_S (24u * 3600)
@@ -33,7 +33,7 @@ static int stop(const struct args *a, const struct home *h, const char *name, vo
 
 	if (record_load(h, name, &r, e) < 0 || control_stop(h, name, *(uint32_t *)data, e) < 0)
 		return -1;
-	ui_done("Stopped", name, clock_mono_ns() - begin);
+	say_done("Stopped", name, clock_mono_ns() - begin);
 	return 0;
 }
 
@@ -43,6 +43,6 @@ int cmd_stop(const struct args *a)
 	uint32_t grace;
 
 	if (stop_grace(a, &grace, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	return targets_each(a, stop, &grace, false);
 }

@@ -1,11 +1,11 @@
 /* Commands whose file does not exist yet: one clear line each. */
+#include "base/say.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 
-#define STUB(fn, name)                                                              \
-	int fn(const struct args *a)                                                \
-	{                                                                           \
-		return ui_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
+#define STUB(fn, name)                                                               \
+	int fn(const struct args *a)                                                 \
+	{                                                                            \
+		return say_errorf(ERR_UNSUPPORTED, "%s is not supported yet", name); \
 	}
 
 STUB(cmd_ssh, "ssh")

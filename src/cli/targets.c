@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/ui.h"
+#include "base/say.h"
 #include "spec/grammar.h"
 
 static bool has(const struct strv *l, const char *name)
@@ -32,7 +32,7 @@ static int add_labelled(const struct home *h, const struct strv *labels, struct 
 			strv_add(names, s->name);
 	}
 	if (!matched)
-		ui_warn("no sandboxes matched the given labels");
+		say_warn("no sandboxes matched the given labels");
 	return 0;
 }
 
@@ -46,17 +46,17 @@ int targets_each(const struct args *a, target_fn *fn, void *data, bool quiet_err
 	int status = 0;
 
 	if (home_open(&home, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	for (size_t i = 0; i < a->word.n; i++)
 		if (!has(&names, a->word.v[i]))
 			strv_add(&names, a->word.v[i]);
 	if (labels->n && add_labelled(&home, labels, &names, &e) < 0)
-		status = ui_error(&e);
+		status = say_error(&e);
 	for (size_t i = 0; i < names.n; i++)
 		if (fn(a, &home, names.v[i], data, &e) < 0) {
 			status = 1;
 			if (!silent)
-				ui_error(&e);
+				say_error(&e);
 		}
 	strv_done(&names);
 	return status;

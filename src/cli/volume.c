@@ -2,9 +2,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
+#include "base/table.h"
 #include "cli/cells.h"
 #include "cli/commands.h"
-#include "cli/ui.h"
 #include "client/sandbox.h"
 #include "client/volumes.h"
 #include "spec/grammar.h"
@@ -42,12 +43,12 @@ int cmd_volume_create(const struct args *a)
 	struct err e = { 0 };
 
 	if (option && strcmp(option, name) != 0)
-		return ui_errorf(ERR_INVALID, "--name: '%s' and '%s' are two names for one volume",
-				 option, name);
+		return say_errorf(ERR_INVALID, "--name: '%s' and '%s' are two names for one volume",
+				  option, name);
 	if (spec_check_name("volume", name, &e) < 0 || home_open(&home, &e) < 0 ||
 	    places_follow(&home, &e) < 0 || create(a, &home, name, &e) < 0)
-		return ui_error(&e);
-	return args_has(a, "quiet") ? 0 : ui_write_name(name);
+		return say_error(&e);
+	return args_has(a, "quiet") ? 0 : say_name(name);
 }
 
 /* --- list ------------------------------------------------------------------------------------ */
@@ -92,32 +93,25 @@ static int print_json(const struct volume_list *l)
 	}
 	json_end_array(&w);
 	buf_add_char(&b, '\n');
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 static int print_table(const struct volume_list *l)
 {
-	AUTO_BUF cell = BUF_INIT(256);
-	struct ui_table t;
+	AUTO_BUF size = BUF_INIT(256);
+	char created[CLOCK_LOCAL_BYTES];
+	struct table t;
 
-	ui_table_init(&t, 4);
-	ui_table_add(&t, "NAME");
-	ui_table_add(&t, "KIND");
-	ui_table_add(&t, "SIZE");
-	ui_table_add(&t, "CREATED");
+	TABLE_BEGIN(&t, "NAME", "KIND", "SIZE", "CREATED");
 	for (size_t i = 0; i < l->n; i++) {
 		const struct volume *v = &l->item[i];
 
-		ui_table_add(&t, v->name);
-		ui_table_add(&t, volume_kind_name(v->kind));
-		buf_clear(&cell);
-		add_size(&cell, v->kind == VOLUME_DISK ? v->size_mib * MIB : volume_used_bytes(v));
-		ui_table_add(&t, buf_str(&cell));
-		buf_clear(&cell);
-		cell_time(&cell, v->created_ns);
-		ui_table_add(&t, buf_str(&cell));
+		buf_clear(&size);
+		add_size(&size, v->kind == VOLUME_DISK ? v->size_mib * MIB : volume_used_bytes(v));
+		clock_local(v->created_ns, created);
+		TABLE_ROW(&t, v->name, volume_kind_name(v->kind), buf_str(&size), created);
 	}
-	return ui_table_print(&t);
+	return table_print(&t);
 }
 
 static int print_names(const struct volume_list *l)
@@ -126,7 +120,7 @@ static int print_names(const struct volume_list *l)
 
 	for (size_t i = 0; i < l->n; i++)
 		buf_addf(&b, "%s\n", l->item[i].name);
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 int cmd_volume_list(const struct args *a)
@@ -136,7 +130,7 @@ int cmd_volume_list(const struct args *a)
 	struct err e = { 0 };
 
 	if (home_open(&home, &e) < 0 || volume_list_load(&home, &all, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	volumes_sweep(&home);
 	if (args_has(a, "format"))
 		return print_json(&all);
@@ -144,7 +138,7 @@ int cmd_volume_list(const struct args *a)
 		return print_names(&all);
 	if (all.n)
 		return print_table(&all);
-	ui_note("No volumes found.");
+	say_note("No volumes found.");
 	return 0;
 }
 
@@ -165,10 +159,11 @@ int cmd_volume_inspect(const struct args *a)
 	AUTO_BUF b = BUF_INIT(OUTPUT_MAX_BYTES), cell = BUF_INIT(256);
 	AUTO_HOME home = { .fd = -1 };
 	AUTO_VOLUME v = { 0 };
+	char created[CLOCK_LOCAL_BYTES];
 	struct err e = { 0 };
 
 	if (home_open(&home, &e) < 0 || volume_load(&home, a->word.v[0], &v, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	line(&b, "Name", v.name);
 	line(&b, "Kind", volume_kind_name(v.kind));
 	if (v.kind == VOLUME_DISK) {
@@ -185,11 +180,10 @@ int cmd_volume_inspect(const struct args *a)
 	add_size(&cell, volume_used_bytes(&v));
 	line(&b, "Used", buf_str(&cell));
 	line(&b, "Path", v.path);
-	buf_clear(&cell);
-	cell_time(&cell, v.created_ns);
-	line(&b, "Created", buf_str(&cell));
+	clock_local(v.created_ns, created);
+	line(&b, "Created", created);
 	line(&b, "Labels", "none");
-	return ui_write_stdout(&b);
+	return say_output(&b);
 }
 
 /* --- remove ---------------------------------------------------------------------------------- */
@@ -201,17 +195,17 @@ int cmd_volume_remove(const struct args *a)
 	int status = 0;
 
 	if (home_open(&home, &e) < 0)
-		return ui_error(&e);
+		return say_error(&e);
 	for (size_t i = 0; i < a->word.n; i++) {
 		uint64_t begin = clock_mono_ns();
 
 		if (volumes_remove(&home, a->word.v[i], &e) == 0) {
-			ui_done("Removed", a->word.v[i], clock_mono_ns() - begin);
+			say_done("Removed", a->word.v[i], clock_mono_ns() - begin);
 			continue;
 		}
 		status = 1;
 		if (!args_has(a, "quiet"))
-			ui_error(&e);
+			say_error(&e);
 	}
 	return status;
 }

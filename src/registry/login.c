@@ -11,13 +11,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/say.h"
 #include "base/str.h"
+#include "base/table.h"
 #include "image/reference.h"
 #include "registry/commands.h"
 #include "registry/credentials.h"
 #include "registry/settings.h"
-#include "store/say.h"
-#include "store/table.h"
 
 /* Takes the host from WORD, which may be an address with a scheme, since people paste addresses. */
 static int read_host(const char *word, char **ret, struct err *e)
@@ -134,8 +134,8 @@ int run_login(const struct options *o, struct err *e)
 		return -1;
 	r = credentials_store(home, host, o->username, password.p, e);
 	explicit_bzero(password.p, password.n);
-	if (r == 0 && !o->quiet)
-		say_done("Logged in", host, NULL, 0);
+	if (r == 0)
+		say_done("Logged in", host, 0);
 	return r;
 }
 
@@ -150,12 +150,10 @@ int run_logout(const struct options *o, struct err *e)
 		host = xstrdup(o->arg[0]);
 	if (options_open_home(o, &home, e) < 0 || credentials_forget(home, host, &known, e) < 0)
 		return -1;
-	if (o->quiet)
-		return 0;
 	if (known)
-		say_done("Logged out", host, NULL, 0);
+		say_done("Logged out", host, 0);
 	else
-		say_warning("no login stored for '%s'", host);
+		say_warn("no login stored for '%s'", host);
 	return 0;
 }
 
@@ -175,15 +173,9 @@ int run_registries(const struct options *o, struct err *e)
 	settings_done(&s);
 	if (r < 0)
 		return -1;
-	table_init(&t, 3);
-	table_add(&t, "REGISTRY");
-	table_add(&t, "USERNAME");
-	table_add(&t, "SOURCE");
-	for (size_t i = 0; i < n; i++) {
-		table_add(&t, line[i].host);
-		table_add(&t, line[i].username);
-		table_add(&t, line[i].source);
-	}
+	TABLE_BEGIN(&t, "REGISTRY", "USERNAME", "SOURCE");
+	for (size_t i = 0; i < n; i++)
+		TABLE_ROW(&t, line[i].host, line[i].username, line[i].source);
 	credential_lines_free(line, n);
 	table_end(&t, &out);
 	if (n == 0) {

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
 #include "image/manifest.h"
 #include "image/store.h"
 #include "registry/commands.h"
@@ -22,7 +23,6 @@
 #include "registry/settings.h"
 #include "store/install.h"
 #include "store/layers.h"
-#include "store/say.h"
 #include "store/store.h"
 
 struct pull_options {
@@ -256,10 +256,11 @@ int run_pull(const struct options *o, struct err *e)
 	r = pull_one(o, &store, &cached, e);
 	curl_global_cleanup();
 	store_done(&store);
-	if (r < 0 && !o->quiet)
+	if (r < 0)
 		say_failed("Pulling", o->arg[0]);
-	else if (r == 0 && !o->quiet)
-		say_done("Pulled", o->arg[0], cached ? "already cached" : NULL,
-			 clock_mono_ns() - since_ns);
+	else if (cached)
+		say_already("Pulled", o->arg[0], "already cached");
+	else
+		say_done("Pulled", o->arg[0], clock_mono_ns() - since_ns);
 	return r;
 }

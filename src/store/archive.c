@@ -8,10 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/say.h"
 #include "store/commands.h"
 #include "store/load.h"
 #include "store/save.h"
-#include "store/say.h"
 #include "store/store.h"
 
 /* --- load ----------------------------------------------------------------------------------- */
@@ -20,11 +20,7 @@ static void report_loaded(const char *reference, void *arg)
 {
 	const uint64_t *since_ns = arg;
 
-	say_done("Loaded", reference, NULL, clock_mono_ns() - *since_ns);
-}
-
-static void report_nothing(const char *reference, void *arg)
-{
+	say_done("Loaded", reference, clock_mono_ns() - *since_ns);
 }
 
 int run_load(const struct options *o, struct err *e)
@@ -34,7 +30,7 @@ int run_load(const struct options *o, struct err *e)
 		.fd = STDIN_FILENO,
 		.tags = o->tag,
 		.n_tags = o->n_tags,
-		.report = o->quiet ? report_nothing : report_loaded,
+		.report = report_loaded,
 		.report_arg = &since_ns,
 	};
 	AUTO_FD input = -1;
@@ -119,7 +115,7 @@ int run_save(const struct options *o, struct err *e)
 	r = o->output ? save_to_file(o, store.home_fd, format, e)
 		      : save_images(store.home_fd, o->arg, o->n_args, format, STDOUT_FILENO, e);
 	store_done(&store);
-	if (r == 0 && o->output && !o->quiet)
-		say_done("Saved", o->output, NULL, clock_mono_ns() - since_ns);
+	if (r == 0 && o->output)
+		say_done("Saved", o->output, clock_mono_ns() - since_ns);
 	return r;
 }

@@ -9,9 +9,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/say.h"
 #include "image/store.h"
 #include "store/commands.h"
-#include "store/say.h"
 #include "store/store.h"
 #include "store/sweep.h"
 #include "store/usage.h"
@@ -60,7 +60,7 @@ static void sweep_if_idle(const struct store *store)
 	struct err e;
 
 	if (store_try_exclusive(store) && sweep(store, false, &ignored, &e) < 0)
-		say_warning("%s", e.msg);
+		say_warn("%s", e.msg);
 }
 
 int run_remove(const struct options *o, struct err *e)
@@ -79,8 +79,7 @@ int run_remove(const struct options *o, struct err *e)
 		struct err one;
 
 		if (remove_one(&store, &u, o->arg[i], o->force, &one) == 0) {
-			if (!o->quiet)
-				say_done("Removed", o->arg[i], NULL, 0);
+			say_done("Removed", o->arg[i], 0);
 			continue;
 		}
 		failed++;
@@ -130,8 +129,7 @@ static int wait_exclusive(const struct store *store, struct err *e)
 	return 0;
 }
 
-static int print_result(const struct options *o, const struct sweep_result *s, bool json,
-			struct err *e)
+static int print_result(const struct sweep_result *s, bool json, struct err *e)
 {
 	AUTO_BUF out = BUF_INIT(4096);
 	AUTO_BUF text = BUF_INIT(128);
@@ -140,8 +138,7 @@ static int print_result(const struct options *o, const struct sweep_result *s, b
 	if (!json) {
 		buf_addf(&text, "%zu image(s), %.1f MiB", s->references_removed,
 			 (double)s->bytes_reclaimed / (1 << 20));
-		if (!o->quiet)
-			say_done("Pruned", buf_str(&text), NULL, 0);
+		say_done("Pruned", buf_str(&text), 0);
 		return 0;
 	}
 	json_writer_init(&w, &out, 2);
@@ -169,7 +166,7 @@ int run_prune(const struct options *o, struct err *e)
 		return -1;
 	if (!agreed) {
 		if (!o->quiet)
-			fputs("Nothing was removed.\n", stderr);
+			say_note("Nothing was removed.");
 		return 0;
 	}
 	if (store_open(o->home, &store, e) < 0)
@@ -180,5 +177,5 @@ int run_prune(const struct options *o, struct err *e)
 	if (r == 0)
 		r = sweep(&store, true, &s, e);
 	store_done(&store);
-	return r < 0 ? -1 : print_result(o, &s, json, e);
+	return r < 0 ? -1 : print_result(&s, json, e);
 }

@@ -25,9 +25,9 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/diskfile.h"
+#include "base/say.h"
 #include "image/store.h"
 #include "store/commands.h"
-#include "store/say.h"
 #include "store/store.h"
 #include "store/worker.h"
 
@@ -283,8 +283,9 @@ int run_flatten(const struct options *o, struct err *e)
 		image_record_done(&record);
 	}
 	store_done(&store);
-	if (r == 0 && !o->quiet)
-		say_done("Flattened", o->arg[0], cached ? "already cached" : NULL,
-			 clock_mono_ns() - since_ns);
+	if (r == 0 && cached)
+		say_already("Flattened", o->arg[0], "already cached");
+	else if (r == 0)
+		say_done("Flattened", o->arg[0], clock_mono_ns() - since_ns);
 	return r;
 }

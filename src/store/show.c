@@ -2,30 +2,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/say.h"
+#include "base/table.h"
 #include "image/store.h"
 #include "store/commands.h"
-#include "store/say.h"
-#include "store/table.h"
 
 #define SHOW_MAX_BYTES (256u << 20) /* every record of the largest store */
 #define DIGEST_SHOWN (sizeof(DIGEST_PREFIX) - 1 + 12)
-#define TIME_BYTES 32
-
-static void local_time(uint64_t real_ns, char out[TIME_BYTES])
-{
-	time_t t = (time_t)(real_ns / NS_PER_SEC);
-	struct tm tm;
-
-	if (!localtime_r(&t, &tm) || strftime(out, TIME_BYTES, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-		snprintf(out, TIME_BYTES, "-");
-}
 
 static void add_mib(struct buf *b, uint64_t bytes)
 {
@@ -60,22 +49,15 @@ static void add_list_table(struct buf *out, const struct image_record *r, size_t
 {
 	struct table t;
 
-	table_init(&t, 4);
-	table_add(&t, "REFERENCE");
-	table_add(&t, "DIGEST");
-	table_add(&t, "SIZE");
-	table_add(&t, "CREATED");
+	TABLE_BEGIN(&t, "REFERENCE", "DIGEST", "SIZE", "CREATED");
 	for (size_t i = 0; i < n; i++) {
 		AUTO_BUF size = BUF_INIT(64);
-		char time[TIME_BYTES], digest[DIGEST_SHOWN + 1];
+		char time[CLOCK_LOCAL_BYTES], digest[DIGEST_SHOWN + 1];
 
 		add_mib(&size, r[i].size_bytes);
-		local_time(r[i].created_at_ns, time);
+		clock_local(r[i].created_at_ns, time);
 		snprintf(digest, sizeof(digest), "%s", r[i].manifest_digest);
-		table_add(&t, r[i].reference);
-		table_add(&t, digest);
-		table_add(&t, buf_str(&size));
-		table_add(&t, time);
+		TABLE_ROW(&t, r[i].reference, digest, buf_str(&size), time);
 	}
 	table_end(&t, out);
 }
@@ -114,7 +96,7 @@ int run_list(const struct options *o, struct err *e)
 		for (size_t i = 0; i < n; i++)
 			buf_addf(&out, "%s\n", r[i].reference);
 	} else if (n == 0) {
-		fputs("No images found.\n", stderr);
+		say_note("No images found.");
 	} else {
 		add_list_table(&out, r, n);
 	}
@@ -252,9 +234,9 @@ static void add_text(struct buf *b, const struct view *v)
 	const struct image_record *r = v->record;
 	const struct image_config *c = v->config;
 	AUTO_BUF size = BUF_INIT(64);
-	char time[TIME_BYTES];
+	char time[CLOCK_LOCAL_BYTES];
 
-	local_time(r->created_at_ns, time);
+	clock_local(r->created_at_ns, time);
 	add_mib(&size, r->size_bytes);
 	add_line(b, "Reference:", r->reference);
 	add_line(b, "Digest:", r->manifest_digest);

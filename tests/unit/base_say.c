@@ -1,12 +1,14 @@
 /* Tables, cutting and messages, read back from real descriptors. */
-#include "cli/ui.h"
+#include "base/say.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/table.h"
 #include "t.h"
 
 static char text[4096];
@@ -35,15 +37,15 @@ static const char *end(void)
 
 static void table(void)
 {
-	static const char *const cells[] = { "NAME",    "IMAGE",  "STATUS", "bö",      "host",
-					     "running", "longer", NULL,     "x\033[1m" };
-	struct ui_table t;
+	struct table t;
 
-	ui_table_init(&t, 3);
-	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
-		ui_table_add(&t, cells[i]);
+	TABLE_BEGIN(&t, "NAME", "IMAGE", "STATUS");
+	TABLE_ROW(&t, "bö", "host", "running");
+	table_add(&t, "longer");
+	table_add(&t, NULL);
+	table_add(&t, "x\033[1m");
 	begin(STDOUT_FILENO);
-	T_INT(ui_table_print(&t), 0);
+	T_INT(table_print(&t), 0);
 	T_STR(end(), "NAME      IMAGE    STATUS\n"
 		     "bö        host     running\n"
 		     "longer    -        x\\x1b[1m\n");
@@ -63,7 +65,7 @@ static void cut(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		AUTO_BUF b = BUF_INIT(100);
 
-		ui_cut(&b, cases[i].s, cases[i].width);
+		buf_add_cut(&b, cases[i].s, cases[i].width);
 		T_STR(buf_str(&b), cases[i].want);
 	}
 }
@@ -75,33 +77,41 @@ static void messages(void)
 	err_set(&e, ERR_NOT_FOUND, "sandbox not found: %s", "b\nox\xff");
 	err_hint(&e, "look again");
 	begin(STDERR_FILENO);
-	T_INT(ui_error(&e), 1);
+	T_INT(say_error(&e), 1);
 	T_STR(end(), "error: sandbox not found: b\n  → ox\\xff\n  → look again\n");
 	begin(STDERR_FILENO);
-	T_INT(ui_errorf(ERR_USAGE, "no"), 2);
-	ui_warn("careful");
-	ui_note("No sandboxes found.");
-	ui_done("Stopped", "box", 0);
-	ui_done("Started", "box", 1234 * NS_PER_MS);
+	T_INT(say_errorf(ERR_USAGE, "no"), 2);
+	say_warn("careful");
+	say_note("No sandboxes found.");
+	say_done("Stopped", "box", 0);
+	say_done("Started", "box", 1234 * NS_PER_MS);
+	say_already("Pulled", "i\nm", "already cached");
+	say_failed("Pulling", "img");
 	T_STR(end(), "error: no\nwarn: careful\nNo sandboxes found.\n"
 		     "   ✓ Stopped      box\n"
-		     "   ✓ Started      box (1.2s)\n");
+		     "   ✓ Started      box (1.2s)\n"
+		     "   ✓ Pulled       i\\x0am (already cached)\n"
+		     "   ✗ Pulling      img\n");
 }
 
 static void quiet(void)
 {
-	struct ui_spin spin;
-
-	ui_set_quiet(true);
+	say_set_quiet(true);
 	begin(STDERR_FILENO);
-	ui_warn("careful");
-	ui_done("Stopped", "box", 0);
-	ui_spin_begin(&spin, false, "Waiting", "box");
-	ui_spin_tick(&spin);
-	ui_spin_end(&spin);
-	ui_errorf(ERR_SYSTEM, "still said");
+	say_warn("careful");
+	say_done("Stopped", "box", 0);
+	say_errorf(ERR_SYSTEM, "still said");
 	T_STR(end(), "error: still said\n");
-	ui_set_quiet(false);
+	say_set_quiet(false);
+}
+
+/* A line feed of a hostile image makes no line that looks like ours. */
+static void plain(void)
+{
+	say_set_plain();
+	begin(STDERR_FILENO);
+	T_INT(say_errorf(ERR_INVALID, "bad tag 'a\nb'"), 1);
+	T_STR(end(), "error: bad tag 'a\\x0ab'\n");
 }
 
 static void reader_gone(void)
@@ -114,7 +124,7 @@ static void reader_gone(void)
 	T_INT(pipe2(ends, O_CLOEXEC), 0);
 	close(ends[0]);
 	dup2(ends[1], STDOUT_FILENO);
-	status = ui_write_stdout(&b);
+	status = say_output(&b);
 	dup2(keep, STDOUT_FILENO);
 	close(keep);
 	close(ends[1]);
@@ -123,10 +133,12 @@ static void reader_gone(void)
 
 int main(void)
 {
+	signal(SIGPIPE, SIG_IGN);
 	T_RUN(table);
 	T_RUN(cut);
 	T_RUN(messages);
 	T_RUN(quiet);
+	T_RUN(plain);
 	T_RUN(reader_gone);
 	return t_end();
 }

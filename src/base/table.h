@@ -1,0 +1,29 @@
+/* A table for people: columns are padded to their widest cell, four spaces lie between them, and the last column
+ * is not padded. A width counts code points. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct table {
+	size_t n_columns, n_cells;
+	struct buf cells; /* each ends in NUL */
+};
+
+/* Begins a table with the cells of its first row: TABLE_BEGIN(&t, "NAME", "IMAGE"). */
+#define TABLE_BEGIN(t, ...)                                  \
+	table_begin(t, (const char *const[]){ __VA_ARGS__ }, \
+		    sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(const char *))
+/* Adds a whole row. */
+#define TABLE_ROW(t, ...) table_add_row(t, (const char *const[]){ __VA_ARGS__ })
+
+void table_begin(struct table *t, const char *const *head, size_t n_columns);
+/* Adds the next cell. Control characters appear as \xNN, and NULL as "-". */
+void table_add(struct table *t, const char *cell);
+/* CELLS has as many elements as there are columns. */
+void table_add_row(struct table *t, const char *const *cells);
+/* Appends the table to OUT and releases it. */
+void table_end(struct table *t, struct buf *out);
+/* Writes the table to stdout as say_output() does, and releases it. Returns the exit status. */
+int table_print(struct table *t);
