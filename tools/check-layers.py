@@ -20,7 +20,6 @@ DOORS = {
     # would be a layer that does nothing.
     "client/sandbox.h": {"state/execlog.h", "state/home.h", "state/places.h", "state/record.h"},
     "client/volumes.h": {"state/volume.h"},  # the same for volumes
-    "client/launch.h": {"state/home.h"},  # struct launch has an enum of it as a member
 }
 
 

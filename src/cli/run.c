@@ -32,16 +32,14 @@ struct job {
 	struct exec_result result;
 };
 
-/* Prefers the reason why the boot failed over "connection lost". Returns true if a second launch
- * succeeded. */
-static bool explain(struct job *j, struct err *e)
+/* Prefers the reason why the boot failed over "connection lost". */
+static void explain(struct job *j, struct err *e)
 {
 	AUTO_BUF warnings = BUF_INIT(65536);
 	struct err why = { 0 };
 
 	if (j->started && !j->launch.answered && launch_wait(&j->launch, &warnings, &why) < 0)
 		*e = why;
-	return j->launch.connection >= 0;
 }
 
 static int execute(struct job *j, const char *name, struct err *e)
@@ -57,9 +55,9 @@ static int execute(struct job *j, const char *name, struct err *e)
 		r = execution_run(&j->x, &c, &j->result, e);
 	client_done(&c);
 	if (r < 0)
-		return explain(j, e) ? execute(j, name, e) : -1;
-	j->ran = true;
-	return 0;
+		explain(j, e);
+	j->ran = r == 0;
+	return r;
 }
 
 /* True if the supervisor may warn about S: limits that hold only in part, files that belong to root. */

@@ -252,8 +252,6 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 	*ret = (struct launch)LAUNCH_NONE;
 	ret->home = h;
 	ret->name = s->name;
-	ret->spec = s;
-	ret->connect = connect;
 	r = begin_start(ret, connect, &start, e);
 	if (r == 0)
 		r = make_record(ret, s, &dir, &lock, e);
@@ -334,8 +332,6 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 		buf_add(warnings, f.body.p, f.body.n);
 		return 0;
 	}
-	if (f.flags & FRAME_FLAG_SERVED)
-		l->refused = f.flags & FRAME_FLAG_MEMORY ? HOME_SERVED_ALL : HOME_SERVED_ON_DISK;
 	/* its lock goes with it: until then the sandbox would still look as if it were starting */
 	IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS));
 	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
@@ -344,23 +340,7 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 	return code == ERR_EXISTS ? -1 : failed(l, NULL, e);
 }
 
-static int launch_again(struct launch *l, struct err *e)
-{
-	struct launch first = *l;
-	int r;
-
-	log_line(LOG_INFO, "fuse-overlayfs serves roots from here on: %s", e->msg);
-	if (home_set_served(l->home, l->refused, e) < 0)
-		return -1;
-	r = first.spec ? launch_create(first.home, first.spec, first.connect, l, e)
-		       : launch_start(first.home, first.name, l, e);
-	launch_done(&first);
-	l->tick = first.tick;
-	l->tick_arg = first.tick_arg;
-	return r;
-}
-
-static int wait_once(struct launch *l, struct buf *warnings, struct err *e)
+int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 {
 	uint64_t begin = clock_mono_ns();
 	int r = wait_for_answer(l, warnings, e);
@@ -372,15 +352,6 @@ static int wait_once(struct launch *l, struct buf *warnings, struct err *e)
 		control_tidy(l->home); /* what its supervisor may not delete any more */
 	}
 	return r;
-}
-
-int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
-{
-	int r = wait_once(l, warnings, e);
-
-	if (r == 0 || l->refused <= l->home->served)
-		return r;
-	return launch_again(l, e) < 0 ? -1 : wait_once(l, warnings, e);
 }
 
 static void ignore_note(void *arg, bool missed, const char *text)

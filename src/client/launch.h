@@ -9,9 +9,10 @@
 #include "base/buf.h"
 #include "base/spawn.h"
 #include "spec/spec.h"
-#include "state/home.h"
 
 #define LAUNCH_TICK_MS 100
+
+struct home;
 
 struct launch {
 	int leash;               /* closing it ends an ephemeral sandbox */
@@ -23,10 +24,7 @@ struct launch {
 	const struct home *home; /* borrowed from launch_create() */
 	const char *name;        /* borrowed likewise */
 	bool stays;              /* its record does, also when it never comes up */
-	const struct spec *spec; /* of a new one; borrowed likewise */
-	bool connect;
-	enum home_served refused; /* what the kernel has refused: it may be launched once more */
-	struct strv volumes;      /* made for it: they go if it never comes up */
+	struct strv volumes;     /* made for it: they go if it never comes up */
 };
 #define LAUNCH_NONE                                                \
 	{                                                          \
@@ -40,9 +38,7 @@ MUST_USE int launch_create(const struct home *h, const struct spec *s, bool conn
 /* The supervisor of an existing, stopped record. ERR_BUSY when it is up. */
 MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret,
 			  struct err *e);
-/* Waits until the sandbox answers commands, or says why it never will. WARNINGS gets lines. Where the
- * kernel's overlay turns out not to do in this home, that is remembered and it is launched once more;
- * what was sent on the first connection is lost then, and there is a new one. */
+/* Waits until the sandbox answers commands, or says why it never will. WARNINGS gets lines. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
 /* After launch_wait() of a new one: the changes its spec asks for before the first command. What
  * cannot be made is an error, and the sandbox is gone. */

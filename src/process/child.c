@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/prctl.h>
@@ -386,6 +387,12 @@ static _Noreturn void fail(struct child_args *a, int step, long r)
 	raw_exit(1);
 }
 
+static void tell_of_overlay(struct child_args *a)
+{
+	__atomic_store_n(&a->rootless, 0, __ATOMIC_RELEASE);
+	RAW3(SYS_futex, &a->rootless, FUTEX_WAKE, 1);
+}
+
 void child_run(void *arg)
 {
 	struct child_args *a = arg;
@@ -401,8 +408,11 @@ void child_run(void *arg)
 	w.root = w.target = w.parent = w.device_report = -1;
 	for (size_t i = 0; i < a->plan->n_trees; i++)
 		w.tree[i] = a->plan->tree[i];
-	for (size_t i = 0; i < a->plan->n_steps; i++)
+	for (size_t i = 0; i < a->plan->n_steps; i++) {
 		if ((r = apply(&w, &a->plan->step[i])) < 0)
 			fail(a, (int)i, r);
+		if (a->plan->step[i].op == STEP_OVERLAY)
+			tell_of_overlay(a);
+	}
 	raw_exit(1); /* a plan ends in STEP_EXEC, which does not come back */
 }

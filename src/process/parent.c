@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/securebits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -35,6 +37,7 @@
 #include "process/shares.h"
 
 #define CHILD_STACK_BYTES 65536
+#define OVERLAY_WAIT_S 10  /* a file system that hangs: its failure is seen later then */
 #define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
 #define GUEST_GROUP_FD 4   /* … and the group of its commands, if the child opened it */
 
@@ -157,8 +160,11 @@ static long clone_as_owner(const struct process_instance *i, struct clone_args *
 int birth_clone(struct process_instance *i, struct err *e)
 {
 	struct clone_args args = {
-		.flags = NAMESPACES_OF_CLONE | CLONE_VM | CLONE_PIDFD,
+		.flags = NAMESPACES_OF_CLONE | CLONE_VM | CLONE_PIDFD | CLONE_PARENT_SETTID |
+			 CLONE_CHILD_CLEARTID,
 		.pidfd = (uintptr_t)&i->pidfd,
+		.parent_tid = (uintptr_t)&i->child->rootless,
+		.child_tid = (uintptr_t)&i->child->rootless, /* the kernel clears it if it dies */
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)i->stack,
 		.stack_size = CHILD_STACK_BYTES,
@@ -252,7 +258,7 @@ static int map_trees(struct process_instance *i, const struct ids *ids, const st
 	holder_release(i->mapping);
 	if (birth_map_trees(i->plan, ids, whole, maps, n, e) == 0)
 		return 0;
-	i->refused = e->code == ERR_UNSUPPORTED;
+	i->unmappable = e->code == ERR_UNSUPPORTED;
 	return -1;
 }
 
@@ -601,6 +607,21 @@ static bool is_refusal(int errnum)
 	       errnum == EOPNOTSUPP;
 }
 
+bool process_overlay_refused(const struct process_request *r, const struct process_instance *i)
+{
+	const struct timespec most = { .tv_sec = OVERLAY_WAIT_S };
+	const struct child_report *report = &i->child->report;
+	int task, timed_out = 0;
+
+	if (!rootfs_is_overlay(&r->rootfs))
+		return false;
+	while (!timed_out && (task = __atomic_load_n(&i->child->rootless, __ATOMIC_ACQUIRE)) != 0)
+		timed_out =
+			RAW4(SYS_futex, &i->child->rootless, FUTEX_WAIT, task, &most) == -ETIMEDOUT;
+	return report->err && report->step >= 0 && i->plan->step[report->step].op == STEP_OVERLAY &&
+	       is_refusal(report->err);
+}
+
 int process_failure(struct process_instance *i, struct err *e)
 {
 	int status = 0;
@@ -641,12 +662,10 @@ int process_failure(struct process_instance *i, struct err *e)
 				   "then the kernel mounts no fresh one; start the container with "
 				   "--security-opt systempaths=unconfined (Docker) or "
 				   "--security-opt unmask=ALL (Podman)");
-		if (s->op == STEP_OVERLAY && is_refusal(e->sys)) {
-			i->refused = true;
+		if (s->op == STEP_OVERLAY && is_refusal(e->sys))
 			return err_hint(e, "the kernel's overlay does not do here (no module, a "
 					   "file system it cannot use, or a kernel before 5.19 for "
 					   "root): install the package 'fuse-overlayfs'");
-		}
 		if (s->op == STEP_NETIF)
 			return err_hint(e,
 					"load the module: modprobe veth; or do without a network: "

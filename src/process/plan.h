@@ -122,6 +122,7 @@ struct child_args {
 	unsigned long namespaces;
 	int go; /* one byte: ids are mapped and the plan is complete. Until then it is not looked at */
 	struct plan *plan;
+	int rootless; /* its id until the overlay is mounted; 0 also when it has ended. A futex */
 	struct child_report report;
 };
 

@@ -40,7 +40,7 @@ struct process_instance {
 	int link_report;               /* its end of that, until it is born */
 	int link;                      /* the gateway's end of eth0, once it is known, or -1 */
 	struct process_instance *fuse; /* of its root, see fuse_overlay.h; or NULL */
-	bool refused; /* the kernel cannot unite these layers: rootfs.served may help */
+	bool unmappable; /* the ids of the layers cannot be mapped: rootfs.served may help */
 };
 
 void process_init(struct process_instance *i);
@@ -53,6 +53,9 @@ MUST_USE int process_begin(const struct process_request *r, struct process_insta
 /* The rest, with the same request complete. */
 MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
+/* After process_start(): waits until the child has mounted the overlay, or could not. True if the kernel
+ * refuses this overlay: the caller ends the instance and may start it again with rootfs.served. */
+bool process_overlay_refused(const struct process_request *r, const struct process_instance *i);
 /* After the channel closed before READY: why. Always returns -1. */
 int process_failure(struct process_instance *i, struct err *e);
 /* Where it failed, in a word: "mount", "network" or "other". */

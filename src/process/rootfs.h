@@ -76,6 +76,12 @@ struct rootfs {
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };
 
+/* The kernel's overlay unites the layers of R. */
+static inline bool rootfs_is_overlay(const struct rootfs *r)
+{
+	return !r->served && !r->one_disk && r->spec->image.kind != IMAGE_DIR;
+}
+
 /* Adds everything from opening trees to changing root. IDMAPS gets the trees to map. DEVICE: where
  * R->served, the number that /dev/fuse has in the child. */
 MUST_USE int rootfs_plan(const struct rootfs *r, int device, struct plan *p,

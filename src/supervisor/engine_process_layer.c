@@ -41,14 +41,29 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open the writable layer") : 0;
 }
 
+/* Makes work/ anew: what the last mount left there would refuse the next, its `volatile` mark above all. */
+static int clean(const struct ids *i, int layer, bool host_ids, struct err *e)
+{
+	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
+		return err_sys(e, errno, "clean the work area of the writable layer");
+	if (host_ids && i->mode == IDS_RANGE &&
+	    fchownat(layer, "work", i->uid_base, i->gid_base, 0) < 0)
+		return err_sys(e, errno, "give the work area to its range");
+	return 0;
+}
+
+int layer_clean(const struct supervisor *s, const struct rootfs *r, struct err *e)
+{
+	return r->upper_fd < 0 ? 0 : clean(&s->ids, r->upper_fd, !r->upper_is_mount, e);
+}
+
 /* upper/ and work/ in LAYER; files on the host's own file system carry the ids of the range. */
 static int prepare(const struct ids *i, struct rootfs *r, int layer, bool host_ids, struct err *e)
 {
 	bool give = host_ids && i->mode == IDS_RANGE;
 
-	/* scratch of the last mount; its `volatile` mark would refuse the next */
-	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
-		return err_sys(e, errno, "clean the work area of the writable layer");
+	if (clean(i, layer, host_ids, e) < 0)
+		return -1;
 	if (mkdirat(layer, "upper", 0755) == 0) {
 		if (fchmodat(layer, "upper", 0755, 0) < 0)
 			return err_sys(e, errno, "make the writable layer");
@@ -60,8 +75,6 @@ static int prepare(const struct ids *i, struct rootfs *r, int layer, bool host_i
 		r->n_dress =
 			0; /* an earlier start did, and the payload may have changed it since */
 	}
-	if (give && fchownat(layer, "work", i->uid_base, i->gid_base, 0) < 0)
-		return err_sys(e, errno, "give the work area to its range");
 	return 0;
 }
 

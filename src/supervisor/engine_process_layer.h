@@ -19,5 +19,7 @@
 
 /* Fills in the upper of R, and how its size holds in S. */
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
+/* Empties the work area of R's layer, if that is on disk: scratch of an overlay that is not mounted. */
+MUST_USE int layer_clean(const struct supervisor *s, const struct rootfs *r, struct err *e);
 /* … where there is no layer but one disk with everything: fills in the only layer of R. */
 MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);

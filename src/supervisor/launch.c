@@ -20,6 +20,7 @@
 #include "base/compat.h"
 #include "base/fdpass.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/program.h"
 #include "host/hugepages.h"
 #include "host/idmap.h"
@@ -265,8 +266,8 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 
 static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
 {
-	if (s->record.spec.image.kind == IMAGE_DIR || r->one_disk)
-		return false;
+	if (!rootfs_is_overlay(r))
+		return r->served;
 	if (r->upper_fd < 0)
 		return s->home.served == HOME_SERVED_ALL;
 	/* what one of the two has written the other does not read */
@@ -310,7 +311,7 @@ static int open_rootfs(struct supervisor *s, struct rootfs *r, struct err *e)
 	s->stage = "image";
 	if (open_layers(s, r, e) < 0)
 		return -1;
-	r->served |= must_be_served(s, r);
+	r->served = must_be_served(s, r);
 	if (lend_files(s, r, e) < 0)
 		return -1;
 	s->stage = "mount";
@@ -641,29 +642,65 @@ static int open_sockets(struct supervisor *s, struct err *e)
 	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
 }
 
-/* The kernel's overlay first, unless the writable layer is already in the other's form. */
-static int start_instance(struct supervisor *s, struct process_request *q, struct err *e)
+/* fuse-overlayfs unites the layers. */
+static int start_served(struct supervisor *s, struct process_request *q, struct err *e)
 {
-	struct err missing;
-	int r = -1;
+	int r;
 
-	if (!q->rootfs.served) {
-		r = process_start(q, &s->instance, e);
-		if (r == 0 || !s->instance.refused ||
-		    fuse_overlay_program(&q->fuse_overlay_program, &missing) < 0)
-			return r;
-		process_done(&s->instance);
-		process_init(&s->instance);
-		*e = (struct err){ 0 };
-		q->rootfs.served = true;
-		if (process_begin(q, &s->instance, e) < 0)
-			return -1;
-	} else if (fuse_overlay_program(&q->fuse_overlay_program, e) < 0) {
+	if (fuse_overlay_program(&q->fuse_overlay_program, e) < 0)
 		return -1;
-	}
 	r = process_start(q, &s->instance, e);
 	fd_closep(&q->fuse_overlay_program);
 	return r;
+}
+
+/* The kernel does not unite the layers, for the reason E. Starts again with fuse-overlayfs, if it is there. */
+static int start_again(struct supervisor *s, struct process_request *q, struct err *e)
+{
+	if (!fuse_overlay_is_there())
+		return -1;
+	log_line(LOG_INFO, "fuse-overlayfs serves the root: %s", e->msg);
+	*e = (struct err){ 0 };
+	process_done(&s->instance);
+	process_init(&s->instance);
+	q->rootfs.served = true;
+	if (layer_clean(s, &q->rootfs, e) < 0 || process_begin(q, &s->instance, e) < 0)
+		return -1;
+	return start_served(s, q, e);
+}
+
+static int start_instance(struct supervisor *s, struct process_request *q, struct err *e)
+{
+	if (q->rootfs.served)
+		return start_served(s, q, e);
+	if (process_start(q, &s->instance, e) == 0)
+		return 0;
+	return s->instance.unmappable ? start_again(s, q, e) : -1;
+}
+
+/* Later starts in this home need not find out. One that cannot be told finds out again. */
+static void remember_refusal(struct supervisor *s)
+{
+	bool memory = strcmp(s->layer, LAYER_MEMORY) == 0;
+	enum home_served served = memory ? HOME_SERVED_ALL : HOME_SERVED_ON_DISK;
+	struct err ignored;
+
+	if (served > s->home.served)
+		IGNORE(home_set_served(&s->home, served, &ignored));
+}
+
+/* The child has mounted its root, or somebody else serves it: from here on nothing is tried again. Before, pid 1
+ * was sent nothing, so all that the first client has sent is still there for it. */
+static int await_root(struct supervisor *s, struct process_request *q, struct err *e)
+{
+	if (!process_overlay_refused(q, &s->instance))
+		return 0;
+	s->stage = process_failed_stage(&s->instance);
+	IGNORE(process_failure(&s->instance, e)); /* E says why */
+	if (start_again(s, q, e) < 0)
+		return -1;
+	remember_refusal(s);
+	return 0;
 }
 
 /* A task of process_ahead() shares our descriptors. If their table had to grow meanwhile, the kernel would
@@ -724,6 +761,8 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 	if (r == 0) /* the child is mounting meanwhile */
 		r = open_sockets(s, e);
 	record_start_ends(s->lock); /* who waited to talk to us can */
+	if (r == 0)
+		r = await_root(s, q, e);
 	if (r == 0)
 		r = boot_guest(s, &q->rootfs, e);
 	fd_closep(&s->guest_listener); /* pid 1 has them now */

@@ -28,7 +28,6 @@
 #include "state/removal.h"
 #include "supervisor/confine.h"
 #include "supervisor/disk.h"
-#include "supervisor/engine_process_layer.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/watched_layer.h"
 #include "wire/leash.h"
@@ -89,13 +88,12 @@ static bool send_on_leash(const struct supervisor *s, const struct buf *b)
 }
 
 /* False when it cannot be told: whoever waits for it sees the leash end. */
-static bool report(struct supervisor *s, enum frame_type type, unsigned flags, const void *p,
-		   size_t n)
+static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
 {
 	char room[REPORT_USUAL_BYTES];
 	AUTO_BUF b = BUF_IN(room, 65536);
 
-	frame_put(&b, type, flags, 0, p, n);
+	frame_put(&b, type, 0, 0, p, n);
 	if (send_on_leash(s, &b))
 		return true;
 	IGNORE(shutdown(s->leash, SHUT_RDWR)); /* also for our own watch */
@@ -105,8 +103,6 @@ static bool report(struct supervisor *s, enum frame_type type, unsigned flags, c
 static void report_failure(struct supervisor *s)
 {
 	AUTO_BUF text = BUF_INIT(4096), body = BUF_INIT(8192);
-	bool again = s->instance.refused && fuse_overlay_is_there();
-	bool memory = s->layer && strcmp(s->layer, LAYER_MEMORY) == 0;
 
 	if (s->failure.code != ERR_EXISTS) /* another command's doing, not a stage of ours */
 		buf_addf(&text, "%s: ", s->stage);
@@ -114,9 +110,7 @@ static void report_failure(struct supervisor *s)
 	if (s->failure.hint)
 		buf_addf(&text, "\n%s", s->failure.hint);
 	error_encode(&body, (unsigned)s->failure.code, buf_str(&text));
-	IGNORE(!report(s, FRAME_ERROR,
-		       (again ? FRAME_FLAG_SERVED : 0) | (memory ? FRAME_FLAG_MEMORY : 0), body.p,
-		       body.n)); /* our end tells as much */
+	IGNORE(!report(s, FRAME_ERROR, body.p, body.n)); /* our end tells as much */
 }
 
 /* Most of these are over before anybody could ask for them. */
@@ -158,7 +152,7 @@ static void settle(struct supervisor *s)
 /* Tells whoever started us that it is up. A new sandbox that nobody heard of does not stay. */
 static void promise(struct supervisor *s)
 {
-	bool told = report(s, FRAME_OK, 0, buf_str(&s->warnings), s->warnings.n);
+	bool told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 
 	buf_clear(&s->warnings); /* each once */
 	if (told || s->record.state.boots > 1)
@@ -318,7 +312,7 @@ static void start_is_over(struct supervisor *s)
 	s->record.state.stop_reason[0] = '\0';
 	/* whoever runs an ephemeral one is talking to pid 1 by now: its record can wait */
 	if (s->record.spec.ephemeral)
-		IGNORE(!report(s, FRAME_OK, 0, buf_str(&s->warnings),
+		IGNORE(!report(s, FRAME_OK, buf_str(&s->warnings),
 			       s->warnings.n)); /* it ends with its leash */
 	if (s->unsettled)
 		save(s, STATUS_STARTING);

@@ -78,10 +78,9 @@ enum frame_flag {
 	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: not stdout */
 	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: both at once (a terminal, or 2>&1) */
 	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
-	FRAME_FLAG_SERVED = 1 << 3, /* ERROR of a start: with fuse-overlayfs it may succeed */
-	FRAME_FLAG_MEMORY = 1 << 4, /* … and what failed was in memory */
-	FRAME_FLAG_KEPT = 1 << 5,   /* OUTPUT: was logged when it came, while nobody was there */
-	FRAME_FLAG_SCOPE = 1 << 6,  /* SIGNAL: to everything that the command started */
+	/* 1 << 3, 1 << 4: commands of before 0.1 understand them in the ERROR of a start */
+	FRAME_FLAG_KEPT = 1 << 5,  /* OUTPUT: was logged when it came, while nobody was there */
+	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: to everything that the command started */
 };
 
 struct frame {

@@ -278,7 +278,7 @@ def end_session(name):
 
 def enter_served(uid, gid, argv):
     """Executes ARGV where CORDON_TEST_TMP is on an overlay, as everything in most containers is, and
-    /dev/fuse as open as distributions have it."""
+    /dev/fuse as open as distributions have it. CORDON_TEST_DEEP is on an overlay of an overlay."""
     place = os.environ["CORDON_TEST_TMP"]
     if ctypes.CDLL(None).unshare(0x00020000) != 0:  # CLONE_NEWNS
         raise OSError("unshare")
@@ -286,16 +286,18 @@ def enter_served(uid, gid, argv):
                     ["mount", "-t", "tmpfs", "-o", "mode=755", "tmp", place]):
         subprocess.run(command, check=True)
     os.chdir(place)
-    for name in ("lower", "upper", "work", "files"):
-        os.mkdir(name)
-    subprocess.run(["mount", "-t", "overlay", "-o", "lowerdir=lower,upperdir=upper,workdir=work",
-                    "overlay", "files"], check=True)
+    for name, lower in (("files", "lower"), ("deep", "files")):
+        for part in (name, f"{name}-upper", f"{name}-work", lower):
+            os.makedirs(part, exist_ok=True)
+        subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={lower},upperdir={name}-upper,workdir={name}-work",
+                        "overlay", name], check=True)
+        os.chown(name, uid, gid)
     if os.path.exists("/dev/fuse"):
         os.mknod("fuse", 0o666 | stat.S_IFCHR, os.stat("/dev/fuse").st_rdev)
         os.chmod("fuse", 0o666)
         subprocess.run(["mount", "--bind", "fuse", "/dev/fuse"], check=True)
     os.environ["CORDON_TEST_TMP"] = os.environ["HOME"] = os.path.join(place, "files")
-    os.chown("files", uid, gid)
+    os.environ["CORDON_TEST_DEEP"] = os.path.join(place, "deep")
     os.chdir("files")
     os.setgroups([])
     os.setgid(gid)

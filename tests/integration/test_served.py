@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tarfile
+import tempfile
 
 from harness import CORDON, MODE, CordonTest, Process, below
 from image_fixtures import ImageMixin, Layer, Layout, busybox_layer
@@ -144,6 +145,30 @@ class ServedRoots(ServedSetUp):
 class Served(ServedRoots, CordonTest):
     modes = ("served", "served-user")
     READS = ("root",)
+
+    def marker(self, home):
+        with open(os.path.join(home, ".cordon-home")) as handle:
+            return handle.read()
+
+    def test_one_launch_finds_out(self):
+        # the kernel's overlay takes no layer that is two overlays deep, not even below memory
+        home = tempfile.mkdtemp(dir=os.environ["CORDON_TEST_DEEP"])
+        self.addCleanup(shutil.rmtree, home)
+        for _ in range(2):
+            got = self.cordon("--info", "run", "--no-net", "host", "--", "sh", "-c", "cat; grep ' / ' /proc/mounts",
+                              stdin=b"in\n", home=home)
+            self.assertRegex(got.text, "^in\nfuse-overlayfs / fuse ", got)
+            self.assertEqual(got.errtext.count("started supervisor"), 1, got)
+        if MODE == "user":  # root's are not mapped, which takes nobody any time to see
+            self.assertIn("\nlayers by fuse-overlayfs: Linux ", self.marker(home))
+
+    def test_a_home_is_told_once(self):
+        self.create("--no-net")
+        self.assertIn("\nlayers on disk by fuse-overlayfs: Linux ", self.marker(self.home))
+        got = self.cordon("run", "--no-net", "host", "--", "grep", " / ", "/proc/mounts")
+        self.assertTrue(got.text.startswith("overlay / overlay "), got)
+
+    test_a_home_is_told_once.modes = ("served-user",)  # root's ids cannot be mapped, in memory or not
 
     def test_a_missing_program_is_named(self):
         hide = ["unshare", "-m", "sh", "-c",
