@@ -78,6 +78,7 @@ static void shut_down(struct guest *g, struct str body)
 	if (number_decode(body, &signal) < 0 || signal < 1 || signal > SIGNAL_MAX)
 		signal = SIGTERM;
 	g->stopping = true;
+	sessions_cancel(g);
 	scopes_end(&g->scopes);
 	kill(-1, (int)signal);
 	kill(-1, SIGCONT); /* a stopped process would not hear it */

@@ -1,28 +1,21 @@
 /*
- * The child borrows pid 1's memory until it executes (CLONE_VM | CLONE_VFORK): cheap, and its failure is
- * simply written into the job. That memory is non-dumpable and belongs to the outer namespace, so the payload
- * can neither trace nor read the child while it shares it. The child makes system calls only. An agent
- * is forked instead: it stays in our code for long, on a copy of our memory that is as unreadable to the
- * payload as the original.
+ * The child is a copy of pid 1, which the payload can neither trace nor read: its memory is non-dumpable and belongs to
+ * the outer namespace. It makes system calls only. It does not share pid 1's memory (CLONE_VM), because then the
+ * out-of-memory killer of the payload's group could choose the child and kill pid 1 with it. vfork would prevent
+ * that, but pid 1 would wait for the exec, and root inside can stop the child before that.
  *
- * Order matters. The filter goes in while we still have CAP_SYS_ADMIN over the namespace just joined;
- * all that follows must pass it. Descriptors of pid 1 are closed before chdir, or a working directory
- * such as /proc/self/fd/7 would lead out (CVE-2024-21626).
+ * Order matters. The child installs the filter while it still has CAP_SYS_ADMIN over the namespace that it has just joined;
+ * the filter must allow all that follows. It closes the descriptors of pid 1 before chdir: a working directory
+ * such as /proc/self/fd/7 would lead out of the sandbox (CVE-2024-21626).
  *
- * Two halves: what all commands share, which a launcher enters once for many (guest/launcher.c), and
+ * There are two halves: what all commands share, which a launcher enters once for many (guest/launcher.c), and
  * what is this command's own.
- *
- * Once it has joined the payload's namespace, root in there can stop it, and whoever waits for its exec waits for
- * ever. So that is not pid 1, unless nobody else is there yet, but a process which does nothing else
- * (struct waiter). Not to wait that way at all would not do: only of a process that somebody waits for does
- * the kernel know, when it looks for one to kill for memory, that the memory is another's.
  */
 #include "guest/exec.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,21 +23,11 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/raw.h"
 
-#define STACK_BYTES 32768
-#define WAITER_STACK_BYTES 4096
-#define WAITERS_MAX 100 /* for one command: who kills them all, without a break, ends it as well */
-#define LOOK_AFTER_NS (10 * NS_PER_MS) /* long after a command has begun: is it stopped? */
-#define CAPABILITY_LAST 63             /* dropping stops at the first the kernel does not know */
-
-static _Alignas(16) char child_stack[STACK_BYTES];
-static _Alignas(16) char waiter_stack[WAITER_STACK_BYTES];
+#define CAPABILITY_LAST 63 /* dropping stops at the first the kernel does not know */
+#define REPORT_FD 3        /* the only descriptor besides 0, 1 and 2, until the exec closes it */
 
 static long join_cgroups(const struct exec_walls *w)
 {
@@ -67,6 +50,20 @@ static long take_stdio(const struct exec_job *j)
 			return r;
 	}
 	return j->tty ? RAW3(SYS_ioctl, 0, TIOCSCTTY, 0) : 0;
+}
+
+static long close_others(struct exec_job *j)
+{
+	if (j->report_fd < 0)
+		return RAW3(SYS_close_range, REPORT_FD, ~0u, 0);
+	if (j->report_fd != REPORT_FD) {
+		long r = RAW3(SYS_dup3, j->report_fd, REPORT_FD, O_CLOEXEC);
+
+		if (r < 0)
+			return r;
+	}
+	j->report_fd = REPORT_FD;
+	return RAW3(SYS_close_range, REPORT_FD + 1, ~0u, 0);
 }
 
 static long install_filter(const struct exec_walls *w, const struct sock_filter *filter)
@@ -199,8 +196,9 @@ static long execute(const struct exec_job *j)
 
 static _Noreturn void fail(struct exec_job *j, enum exec_failure f, long r)
 {
-	j->failure = f;
-	j->err = (int)-r;
+	j->report = (struct exec_report){ f, (int)-r };
+	if (j->report_fd >= 0)
+		RAW3(SYS_write, j->report_fd, &j->report, sizeof(j->report));
 	raw_exit(EXEC_AGENT_FAILED);
 }
 
@@ -236,7 +234,7 @@ _Noreturn void exec_become(struct exec_job *j)
 	RAW0(SYS_setsid);
 	if ((r = take_stdio(j)) < 0)
 		fail(j, j->tty ? EXEC_PTY : EXEC_INTERNAL, r);
-	if ((r = RAW3(SYS_close_range, 3, ~0u, 0)) < 0)
+	if ((r = close_others(j)) < 0)
 		fail(j, EXEC_INTERNAL, r);
 	if ((r = set_limits(j)) < 0)
 		fail(j, EXEC_RESOURCE, r);
@@ -251,9 +249,8 @@ _Noreturn void exec_become(struct exec_job *j)
 	fail(j, spawn_failure(r), r);
 }
 
-static void run(void *arg)
+static _Noreturn void run(struct exec_job *j)
 {
-	struct exec_job *j = arg;
 	enum exec_failure failure;
 	/* our own code gives no file a privilege but by calls that the deputy sees, and opens files by a call that
 	 * is refused to commands for that reason */
@@ -264,92 +261,16 @@ static void run(void *arg)
 	exec_become(j);
 }
 
-enum exec_failure exec_clone_failure(long r)
+struct exec_report exec_clone_report(long r)
 {
-	return r == -EAGAIN ? EXEC_RESOURCE : r == -ENOMEM ? EXEC_NO_MEMORY : EXEC_INTERNAL;
-}
-
-struct waiter {
-	struct clone_args args; /* of the command */
-	struct exec_job *job;
-	long r;              /* of its clone */
-	volatile pid_t pid;  /* of the command, once there is one */
-	volatile int shares; /* it has our memory; the kernel clears this when that is over */
-	volatile int waits;  /* the waiter's own pid; likewise */
-};
-
-static void wait_for_exec(void *arg)
-{
-	struct waiter *w = arg;
-
-	w->r = raw_clone_on_stack(&w->args, run, w->job);
-	raw_exit(0);
-}
-
-static void kill_if_stopped(pid_t pid)
-{
-	siginfo_t si = { 0 };
-
-	if (pid > 0 && waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 &&
-	    si.si_pid == pid)
-		kill(pid, SIGKILL);
-}
-
-/* Until the kernel has cleared WORD. Who was stopped on the way is killed: with one id only that can be the
- * waiter, too. */
-static void await(const struct waiter *w, const volatile int *word)
-{
-	const struct timespec look_after = { .tv_nsec = LOOK_AFTER_NS };
-	int now;
-
-	while ((now = *word) != 0)
-		if (RAW4(SYS_futex, word, FUTEX_WAIT, now, &look_after) == -ETIMEDOUT) {
-			kill_if_stopped(w->pid);
-			kill_if_stopped(w->waits);
-		}
-}
-
-/* The command's pid or -errno; -EINTR: somebody killed the waiter before there was a command. */
-static long try_by_waiter(const struct clone_args *command, struct exec_job *j)
-{
-	struct waiter w = { .args = *command, .job = j, .r = -EINTR, .shares = 1 };
-	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_FILES | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
-		.parent_tid = (uintptr_t)&w.waits,
-		.child_tid = (uintptr_t)&w.waits,
-		.exit_signal = SIGCHLD, /* and so is that of its sibling */
-		.stack = (uintptr_t)waiter_stack,
-		.stack_size = sizeof(waiter_stack),
-	};
-	long waiter;
-
-	w.args.flags |= CLONE_PARENT | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-	w.args.parent_tid = (uintptr_t)&w.pid;
-	w.args.child_tid = (uintptr_t)&w.shares;
-	w.args.exit_signal = 0;
-	waiter = raw_clone_on_stack(&args, wait_for_exec, &w);
-	if (waiter < 0)
-		return waiter;
-	await(&w, &w.waits);
-	if (w.pid > 0)
-		await(&w, &w.shares); /* also when somebody killed the waiter */
-	IGNORE(waitpid((pid_t)waiter, NULL, __WALL));
-	return w.pid > 0 ? w.pid : w.r;
-}
-
-/* As raw_clone_on_stack() with CLONE_VFORK, but whoever stops the command does not stop us. */
-static long clone_by_waiter(const struct clone_args *command, struct exec_job *j)
-{
-	long r = -EINTR;
-
-	for (unsigned i = 0; r == -EINTR && i < WAITERS_MAX; i++)
-		r = try_by_waiter(command, j);
-	return r == -EINTR ? -EAGAIN : r;
+	return (struct exec_report){ r == -EAGAIN   ? EXEC_RESOURCE
+				     : r == -ENOMEM ? EXEC_NO_MEMORY
+						    : EXEC_INTERNAL,
+				     (int)-r };
 }
 
 pid_t exec_start(struct exec_job *j)
 {
-	static bool others; /* a command was started before */
 	struct clone_args args = {
 		.exit_signal = SIGCHLD,
 	};
@@ -359,23 +280,13 @@ pid_t exec_start(struct exec_job *j)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)j->cgroup;
 	}
-	j->failure = EXEC_OK;
-	j->err = 0;
-	/* signals stay blocked in pid 1 for good (signalfd), so none can run in the child */
-	if (j->agent) {
-		pid = RAW2(SYS_clone3, &args, sizeof(args)); /* a plain fork */
-		if (pid == 0)
-			run(j);
-	} else {
-		args.flags |= CLONE_VM | CLONE_VFORK;
-		args.stack = (uintptr_t)child_stack;
-		args.stack_size = sizeof(child_stack);
-		pid = others ? clone_by_waiter(&args, j) : raw_clone_on_stack(&args, run, j);
-	}
-	others = true;
+	j->report = (struct exec_report){ EXEC_OK, 0 };
+	/* all signals stay blocked in pid 1, which reads them from a signalfd: no handler can run in the child */
+	pid = RAW2(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		run(j);
 	if (pid < 0) {
-		j->failure = exec_clone_failure(pid);
-		j->err = (int)-pid;
+		j->report = exec_clone_report(pid);
 		return -1;
 	}
 	return (pid_t)pid;

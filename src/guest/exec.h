@@ -25,6 +25,12 @@ struct exec_walls {
 	size_t n_rlimits;
 };
 
+/* Why a command could not be executed, or EXEC_OK. */
+struct exec_report {
+	enum exec_failure failure;
+	int err;
+};
+
 struct exec_job {
 	const struct exec_walls *walls;
 	const char *const *paths; /* candidates to execute, in order, NULL-terminated */
@@ -41,14 +47,14 @@ struct exec_job {
 	 * works on stdio and its result is the exit status; paths, argv and envp are not used. */
 	int (*agent)(const void *arg);
 	const void *agent_arg;
-	/* results */
-	enum exec_failure failure;
-	int err;
+	int report_fd; /* a pipe for the report, which the exec closes; or -1 */
+	struct exec_report report;
 };
 
-/* The command's pid, or -1 with failure and err set. Returns after the exec happened. An agent tells
- * of no failure but by its exit status: EXEC_AGENT_FAILED when it was never called. */
-#define EXEC_AGENT_FAILED 127
+#define EXEC_AGENT_FAILED \
+	127 /* the exit status of a child that could execute nothing and call no agent */
+/* Clones the process and returns its pid without waiting for the exec, or -1 with the report set. The child
+ * writes a later failure into its own copy of J and to report_fd. */
 pid_t exec_start(struct exec_job *j);
 
 /* The halves of it, for a process that is not pid 1 any more. System calls only. */
@@ -57,8 +63,8 @@ long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filt
 		      enum exec_failure *ret);
 /* The command of J; a failure is written there. */
 _Noreturn void exec_become(struct exec_job *j);
-/* What a clone that answered R means to whoever wanted a command. */
-enum exec_failure exec_clone_failure(long r);
+/* What it means for a command that a clone returned R. */
+struct exec_report exec_clone_report(long r);
 
 /* Capabilities a command has over its own user namespace. */
 #define EXEC_CAPABILITIES                                                                    \

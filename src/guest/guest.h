@@ -23,11 +23,7 @@
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
 #define GUEST_RING_BYTES (256u << 10)            /* output kept for a detached terminal */
-#define GUEST_HELD_MAX 64 /* commands whose descriptors we hold on to: see struct session */
-/* When a launcher is asked what became of an order: long after it starts a command, and not long for a
- * client that waits for the command to close its input; then it was stopped, or is starved. */
-#define GUEST_ORDER_MS 10
-#define GUEST_ORDER_PATIENCE_MS 2000
+#define GUEST_HELD_MAX 64         /* commands whose descriptors we hold on to: see struct session */
 #define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background children we read on */
 
 struct guest {

@@ -84,10 +84,8 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 			CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
 			command_stack + sizeof(command_stack), (int *)&o->pid, become, o);
 
-		if (r < 0) {
-			o->job.failure = exec_clone_failure(r);
-			o->job.err = (int)-r;
-		}
+		if (r < 0)
+			o->job.report = exec_clone_report(r);
 	}
 	raw_exit(1);
 }
@@ -158,8 +156,8 @@ static bool write_order(struct order *o, const struct exec_job *j)
 	o->used = 0;
 	o->pid = 0;
 	o->job = *j;
-	o->job.failure = EXEC_OK;
-	o->job.err = 0;
+	o->job.report_fd = -1;
+	o->job.report = (struct exec_report){ EXEC_OK, 0 };
 	o->walls = *j->walls;
 	o->job.walls = &o->walls;
 	o->user = *j->user;
@@ -196,7 +194,7 @@ pid_t launcher_command(const struct launcher *l)
 
 bool launcher_tries(const struct launcher *l)
 {
-	return !l->order->job.failure && sys_pidfd_send_signal(l->pidfd, 0) == 0;
+	return !l->order->job.report.failure && sys_pidfd_send_signal(l->pidfd, 0) == 0;
 }
 
 pid_t launcher_pid(const struct launcher *l)
@@ -210,14 +208,14 @@ void launcher_reaped(struct launcher *l, pid_t pid)
 		l->pid = -1;
 }
 
-pid_t launcher_end(const struct launcher *l)
+void launcher_end(struct launcher *l)
 {
 	IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* it may be gone, and reaped */
 	/* by its descriptor: its number may be another's by now */
 	while (waitid(P_PIDFD, (id_t)l->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL) < 0 &&
 	       errno == EINTR)
 		;
-	return launcher_command(l);
+	l->pid = -1;
 }
 
 void launcher_free(struct launcher *l)

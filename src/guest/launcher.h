@@ -35,6 +35,5 @@ pid_t launcher_command(const struct launcher *l);
 bool launcher_tries(const struct launcher *l);
 /* Ends it; NULL is fine. */
 void launcher_free(struct launcher *l);
-/* Has it end and be gone: it does not count as one of the sandbox's processes any more, and starts nothing
- * later, with descriptors that are others' by then. The command that it started in the last moment, or 0. */
-pid_t launcher_end(const struct launcher *l);
+/* Kills the launcher and waits for it. Afterwards launcher_command() does not change any more. */
+void launcher_end(struct launcher *l);

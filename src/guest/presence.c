@@ -103,7 +103,7 @@ static uint64_t written_by(uint64_t pid)
 static bool is_ours(const struct guest *g, uint64_t pid)
 {
 	for (const struct session *s = g->sessions; s; s = s->next)
-		if (s->scope.launcher && (uint64_t)launcher_pid(s->scope.launcher) == pid)
+		if (scope_owns(&s->scope, pid))
 			return true;
 	return scopes_own(&g->scopes, pid);
 }

@@ -258,28 +258,20 @@ static bool make_mark(struct scope *c)
 	return unshare(CLONE_NEWUTS) == 0 && open_mark(c, getpid());
 }
 
-static pid_t start_here(struct scopes *s, struct scope *c, struct exec_job *j)
+pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j)
 {
+	if (s->payload >= 0 && c->group < 0 && !find_spare(s, false, c) && !find_spare(s, true, c))
+		make_group(s, c);
 	j->cgroup = c->group;
 	if (s->payload < 0 ? !make_mark(c) : j->cgroup < 0) { /* it could not be killed for sure */
-		j->failure = EXEC_RESOURCE;
-		j->err = s->payload < 0 ? errno : ENOSPC;
+		j->report = (struct exec_report){ EXEC_RESOURCE, s->payload < 0 ? errno : ENOSPC };
 		return -1;
 	}
 	return exec_start(j);
 }
 
-pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j)
-{
-	*ret = SCOPE_NONE;
-	if (s->payload >= 0 && !find_spare(s, false, ret) && !find_spare(s, true, ret))
-		make_group(s, ret);
-	return start_here(s, ret, j);
-}
-
 bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, bool client_is_kept)
 {
-	*ret = SCOPE_NONE;
 	if (!find_spare(s, true, ret))
 		return false;
 	if (ret->launcher && client_is_kept)
@@ -290,18 +282,16 @@ bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, 
 	return false;
 }
 
-pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,
-			  int *ret_err)
+struct launcher *scope_release_launcher(struct scopes *s, struct scope *c)
 {
-	struct exec_job *j = launcher_job(c->launcher);
-	pid_t pid;
+	fd_closep(&c->mark); /* it was the launcher's */
+	s->n_launchers--;
+	return TAKE(c->launcher);
+}
 
-	fd_closep(&c->mark); /* went with it */
-	pid = start_here(s, c, j);
-	*ret_failure = j->failure;
-	*ret_err = j->err;
-	drop_launcher(s, c);
-	return pid;
+bool scope_owns(const struct scope *c, uint64_t pid)
+{
+	return c->launcher && (uint64_t)launcher_pid(c->launcher) == pid;
 }
 
 /* --- killing --------------------------------------------------------------------------------- */

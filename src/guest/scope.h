@@ -57,16 +57,16 @@ bool scopes_own(const struct scopes *s, uint64_t pid);
 void scopes_reaped(struct scopes *s, pid_t pid);
 /* Nobody is in the sandbox but launchers that wait; false where the kernel does not tell. */
 bool scopes_are_free(const struct scopes *s);
-/* Starts J in a scope of its own; as exec_start(). */
-pid_t scope_start(struct scopes *s, struct scope *ret, struct exec_job *j);
+/* Starts J in C, or in a scope of its own if C is SCOPE_NONE; as exec_start(). */
+pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j);
 /* Has a launcher start it, if one is free: launcher_order(). For a client that has one command after another it does
  * so on our CPU: another one would have to be woken first. */
 bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j,
 		 bool client_is_kept);
-/* The launcher of C has ended without starting what was ordered: the command is started without. The failure of
- * that is in RET_FAILURE and RET_ERR. */
-pid_t scope_start_ordered(struct scopes *s, struct scope *c, enum exec_failure *ret_failure,
-			  int *ret_err);
+/* Takes the launcher, which has ended, out of C. The caller frees it. */
+struct launcher *scope_release_launcher(struct scopes *s, struct scope *c);
+/* PID is the launcher of C. */
+bool scope_owns(const struct scope *c, uint64_t pid);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 /* Kills. AGAIN: call once more after letting the loop turn; SWEPT: everything was ended. */
 enum scope_state scope_kill(const struct scopes *s, struct scope *c);

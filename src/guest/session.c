@@ -106,8 +106,8 @@ void session_free(struct session *s)
 		at = &(*at)->next;
 	if (*at)
 		*at = s->next;
+	start_done(&s->start);
 	loop_remove(g->loop, &s->timer);
-	loop_remove(g->loop, &s->order_timer);
 	loop_remove(g->loop, &s->kill_timer);
 	loop_remove(g->loop, &s->master_watch);
 	fd_closep(&s->master);
@@ -170,7 +170,6 @@ static void session_ended(struct session *s, int status)
 	struct guest *g = s->guest;
 
 	s->ended = true;
-	s->pid = -1;
 	if (WIFSIGNALED(status))
 		s->end.signal = (uint32_t)WTERMSIG(status);
 	else
@@ -178,7 +177,6 @@ static void session_ended(struct session *s, int status)
 	if (s->end.signal == SIGKILL || s->end.code == 128 + SIGKILL)
 		s->end.out_of_memory = memory_was_short(g);
 	loop_remove(g->loop, &s->timer);
-	loop_remove(g->loop, &s->order_timer);
 	if (!(s->flags & EXEC_WHOLE) || scope_is_over(&g->scopes, &s->scope)) {
 		session_conclude(s);
 		return;
@@ -188,83 +186,43 @@ static void session_ended(struct session *s, int status)
 }
 
 /* The program could not be executed: such a command has no number. */
-static void session_failed(struct session *s, struct connection *c, enum exec_failure failure,
-			   int err)
+static void session_failed(struct session *s, const struct exec_report *why)
 {
 	struct guest *g = s->guest;
+	struct connection *c = s->asker ? s->asker : s->connection;
 
-	if (s->pid > 0)
-		IGNORE(waitpid(s->pid, NULL, __WALL)); /* it exited at once */
 	if (c)
-		connection_send_exit(c, s->stream,
-				     &(struct exit_message){ .failure = failure, .sys = err });
+		connection_send_exit(
+			c, s->stream,
+			&(struct exit_message){ .failure = why->failure, .sys = why->err });
 	if (g->next_session == s->id)
 		g->next_session--;
 	session_free(s);
 }
 
-/* --- what a launcher was told to start ------------------------------------------------------- */
+/* --- what becomes of the start --------------------------------------------------------------- */
 
-pid_t session_command(const struct session *s)
+static void on_began(void *arg)
 {
-	return s->ordered && s->pid == 0 ? launcher_command(s->scope.launcher) : s->pid;
+	struct session *s = arg;
+
+	fd_closep(&s->held[0]); /* or the client would not see that the command closed it */
+	if (s->asker)
+		session_send_started(s, TAKE(s->asker));
+	else if (s->connection)
+		connection_flush(s->connection); /* STARTED waits there */
+	if (s->master >= 0)
+		session_watch(s);
 }
 
-static void ordered_failed(struct session *s, enum exec_failure failure, int err)
+static void on_failed(void *arg, const struct exec_report *why)
 {
+	struct session *s = arg;
 	struct guest *g = s->guest;
 
 	g->n_running--;
-	session_failed(s, s->connection, failure, err);
+	session_failed(s, why);
 	rest_if_idle(g);
-}
-
-static void on_order_overdue(void *arg);
-
-/* Finds out whether there is a command. If not, and if its launcher had time enough, starts it here. */
-static void settle_order(struct session *s, bool had_time)
-{
-	struct guest *g = s->guest;
-	enum exec_failure failure = EXEC_OK;
-	int err = 0;
-
-	loop_remove(g->loop, &s->order_timer);
-	if (s->connection)
-		connection_flush(s->connection);
-	s->pid = launcher_command(s->scope.launcher);
-	if (s->pid == 0 && !had_time && launcher_tries(s->scope.launcher)) {
-		s->order_timer = loop_add_timer(
-			g->loop, clock_mono_ns() + GUEST_ORDER_PATIENCE_MS * NS_PER_MS,
-			on_order_overdue, s);
-		return;
-	}
-	if (s->pid == 0)
-		s->pid = launcher_end(s->scope.launcher);
-	if (s->pid == 0 && (s->scope.killed || s->swept || s->end.ended || g->stopping)) {
-		session_ended(s, SIGKILL); /* as a status of wait() */
-		return;
-	}
-	if (s->pid == 0)
-		s->pid = scope_start_ordered(&g->scopes, &s->scope, &failure, &err);
-	s->ordered = s->scope.launcher;
-	if (failure) {
-		ordered_failed(s, failure, err);
-		return;
-	}
-	fd_closep(&s->held[0]); /* or the client would not see that the command closed it */
-	if (s->early_signal && s->pid > 0)
-		kill(s->pid, s->early_signal);
-	s->early_signal = 0;
-}
-
-static void on_order_due(void *arg)
-{
-	settle_order(arg, false);
-}
-
-static void on_order_overdue(void *arg)
-{
-	settle_order(arg, true);
 }
 
 static bool is_in_use(const struct connection *c)
@@ -276,20 +234,17 @@ static bool is_in_use(const struct connection *c)
 	return s != NULL;
 }
 
-static void command_ended(struct session *s, int status)
+static void on_ended(void *arg, int status)
 {
-	const struct exec_job *j = s->ordered ? launcher_job(s->scope.launcher) : NULL;
+	struct session *s = arg;
 	struct connection *last = s->flags & EXEC_LAST ? s->connection : NULL;
 
-	s->pid = -1;
-	if (j && j->failure) {
-		ordered_failed(s, j->failure, j->err);
-		return;
-	}
 	session_ended(s, status);
 	if (last && s->end.alone && !is_in_use(last)) /* a session with a client is not freed */
 		connection_end(last);
 }
+
+static const struct start_calls calls = { on_began, on_failed, on_ended };
 
 /* The deputy does not count: it was born without a signal for its end, as nobody else is. */
 static bool has_children(void)
@@ -301,18 +256,9 @@ static bool has_children(void)
 static void reaped(struct guest *g, pid_t pid, int status)
 {
 	scopes_reaped(&g->scopes, pid);
-	for (struct session *s = g->sessions; s; s = s->next) {
-		if (session_command(s) == pid) { /* ended ones have -1 */
-			command_ended(s, status);
-			return;
-		}
-		if (!s->scope.launcher || launcher_pid(s->scope.launcher) != pid)
-			continue;
-		launcher_reaped(s->scope.launcher, pid);
-		if (s->ordered && s->pid == 0)
-			settle_order(s, true);
-		return;
-	}
+	for (struct session *s = g->sessions; s; s = s->next)
+		if (start_reaped(&s->start, pid, status))
+			return; /* the session may be gone */
 }
 
 void sessions_reap(struct guest *g)
@@ -342,6 +288,7 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 	s->master = -1;
 	s->held[0] = s->held[1] = s->held[2] = -1;
 	s->credit = FRAME_CREDIT_BYTES;
+	start_init(&s->start, s->guest->loop, &s->guest->scopes, &s->scope, &calls, s);
 	buf_init(&s->input, FRAME_CREDIT_BYTES + 2); /* and the ends of file */
 	buf_init(&s->ring, 2 * GUEST_RING_BYTES);
 	s->next = c->guest->sessions;
@@ -358,26 +305,23 @@ void session_began(struct session *s)
 	presence_began(g);
 }
 
-/* The command runs: watch it. */
-static void session_running(struct session *s, struct connection *c, struct endpoints *f,
-			    const struct exec_message *m)
+/* In a crowd descriptors are worth more than what it gains to hold on to them. */
+static bool keeps_stdio(const struct guest *g, unsigned exec_flags)
+{
+	return !(exec_flags & (EXEC_TTY | EXEC_DETACHED)) && g->n_running < GUEST_HELD_MAX;
+}
+
+/* The command was started: takes what the session keeps of F. */
+static void session_running(struct session *s, struct endpoints *f, const struct exec_message *m)
 {
 	struct guest *g = s->guest;
 
-	if (m->flags & EXEC_TTY)
-		session_watch(s, fd_take(&f->master));
+	s->master = fd_take(&f->master);
 	if (m->timeout_ms)
 		session_kill_after(s, m->timeout_ms);
-	if (m->flags & (EXEC_TTY | EXEC_DETACHED))
-		session_send_started(s, c);
-	else if (g->n_running < GUEST_HELD_MAX) /* in a crowd descriptors are worth more */
+	if (keeps_stdio(g, m->flags))
 		for (int i = 0; i < 3; i++)
 			s->held[i] = fd_take(&f->child[i]);
-	if (s->ordered)
-		s->order_timer = loop_add_timer(
-			g->loop, clock_mono_ns() + GUEST_ORDER_MS * NS_PER_MS, on_order_due, s);
-	else
-		fd_closep(&s->held[0]); /* or the client would not see that the command closed it */
 	if (f->read_out >= 0) {
 		pipes_adopt(g, fd_take(&f->read_out), s->id, 0);
 		pipes_adopt(g, fd_take(&f->read_err), s->id, FRAME_FLAG_STDERR);
@@ -391,6 +335,7 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	struct guest *g = c->guest;
 	struct environ_list env, paths;
 	struct session *s = session_new(c, stream, m->flags);
+	unsigned flags = keeps_stdio(g, m->flags) ? START_KEEPS_STDIO : 0;
 	struct exec_job j = {
 		.walls = &g->walls,
 		.argv = m->argv,
@@ -408,24 +353,20 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 	environ_candidates(&paths, &env, m->argv[0]);
 	j.envp = (const char *const *)env.v;
 	j.paths = (const char *const *)paths.v;
-	if (!(m->flags & (EXEC_TTY | EXEC_DETACHED))) {
+	if (m->flags & (EXEC_TTY | EXEC_DETACHED)) {
+		s->asker = c;
+	} else {
 		add_started(s, c);
 		/* now, while the client is awake: later it would wake for it */
 		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
-		/* others need the descriptors, or the success, at once */
-		s->ordered = g->n_running < GUEST_HELD_MAX &&
-			     scope_order(&g->scopes, &s->scope, &j, c->served);
+		flags |= c->served ? START_CLIENT_STAYS : 0;
 		c->served = true;
-		if (!s->ordered)
-			connection_flush(c); /* nothing tells us when such a one takes its time */
 	}
-	if (!s->ordered)
-		s->pid = scope_start(&g->scopes, &s->scope, &j);
-	if (j.failure)
-		session_failed(s, c, j.failure, j.err);
+	if (start_begin(&s->start, &j, flags) < 0)
+		session_failed(s, &s->start.report);
 	else
-		session_running(s, c, f, m);
+		session_running(s, f, m);
 	environ_done(&env);
 	environ_done(&paths);
 }
@@ -497,6 +438,8 @@ void sessions_drop(struct connection *c, bool unread)
 		sessions_settle(c);
 	for (struct session *s = g->sessions, *next; s; s = next) {
 		next = s->next;
+		if (s->asker == c)
+			s->asker = NULL;
 		if (s->connection != c)
 			continue;
 		/* for credit, which nobody will grant now */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "guest/connection.h"
+#include "guest/start.h"
 
 struct session {
 	struct session *next;
@@ -11,19 +12,17 @@ struct session {
 	struct connection *connection; /* NULL: detached */
 	uint32_t stream;
 	uint64_t id;
-	pid_t pid;           /* 0 while a launcher has not been heard of */
-	bool ordered;        /* from the launcher of its scope */
-	loop_id order_timer; /* until it is asked what became of that */
-	unsigned flags;      /* enum exec_flag */
+	struct connection *asker; /* gets STARTED when the command began; or NULL */
+	unsigned flags;           /* enum exec_flag */
+	struct start start;
 	struct scope scope;
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* next pass */
 	bool timed_out, swept, ended;
-	bool emptying;    /* EXEC_WHOLE: its end is told when nobody is left in its scope */
-	bool finished;    /* its end is told */
-	int early_signal; /* came before its launcher had started it, or 0 */
-	int held[3]; /* piped: what the command has as 0, 1, 2. A launcher needs them until it has
-			* started it; the last two are held until it has ended, so that its end closes
+	bool emptying; /* EXEC_WHOLE: its end is told when nobody is left in its scope */
+	bool finished; /* its end is told */
+	int held[3];   /* piped: what the command has as 0, 1, 2. Its start needs them until it
+			* began; the last two are held until it has ended, so that its end closes
 			* nothing that wakes the client, who then wakes once, for the news */
 	struct exit_message end;
 	/* terminal, or the socket of a file agent */
@@ -57,6 +56,8 @@ void sessions_settle(struct connection *c);
 /* The connection is gone: what it ran and did not detach dies; with UNREAD, when the client never
  * took what we sent last, also what a command had left running when it ended. */
 void sessions_drop(struct connection *c, bool unread);
+/* No command that has not begun yet will begin. */
+void sessions_cancel(struct guest *g);
 /* Kills every process of the payload's; clients are told the reason. */
 void sessions_end(struct guest *g, enum end_reason why);
 
@@ -66,10 +67,8 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 /* The command runs: counts it. */
 void session_began(struct session *s);
 void session_send_started(const struct session *s, struct connection *c);
-/* The command's pid; 0 while it is not known, -1 after its end. */
-pid_t session_command(const struct session *s);
-/* Begins to pass on what comes from MASTER, which is taken. */
-void session_watch(struct session *s, int master);
+/* Passes on what comes from the master, once the command has begun. */
+void session_watch(struct session *s);
 /* The command has ended: passes on what MASTER still holds, and then finishes. */
 void session_pass_rest(struct session *s);
 /* Kills the command and everything that it started. */

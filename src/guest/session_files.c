@@ -24,17 +24,20 @@ static void run_agent(struct connection *c, uint32_t stream, const struct file_m
 		.agent = agent_main,
 		.agent_arg = m,
 	};
+	int r;
 
 	s->files = true;
-	s->pid = scope_start(&g->scopes, &s->scope, &j);
+	r = start_begin(&s->start, &j, 0);
 	fd_closep(&pair[1]);
-	if (s->pid < 0) {
+	if (r < 0) {
 		connection_send_exit(c, stream,
-				     &(struct exit_message){ .failure = j.failure, .sys = j.err });
+				     &(struct exit_message){ .failure = s->start.report.failure,
+							     .sys = s->start.report.err });
 		session_free(s);
 		return;
 	}
-	session_watch(s, fd_take(&pair[0]));
+	s->master = fd_take(&pair[0]);
+	session_watch(s);
 	session_send_started(s, c);
 	session_began(s);
 }

@@ -22,6 +22,7 @@ static void kill_pass(void *arg)
 	case SCOPE_SWEPT:
 		for (struct session *o = s->guest->sessions; o; o = o->next)
 			o->swept = true;
+		sessions_cancel(s->guest);
 		break;
 	case SCOPE_DONE:
 		break;
@@ -34,12 +35,19 @@ static void kill_pass(void *arg)
 
 void session_kill(struct session *s)
 {
-	pid_t pid = session_command(s);
+	pid_t pid = start_pid(&s->start);
 
 	if (pid > 0)
 		kill(pid, SIGKILL);
+	start_cancel(&s->start);
 	if (!s->kill_timer)
 		kill_pass(s);
+}
+
+void sessions_cancel(struct guest *g)
+{
+	for (struct session *s = g->sessions; s; s = s->next)
+		start_cancel(&s->start);
 }
 
 void sessions_end(struct guest *g, enum end_reason why)
@@ -47,24 +55,22 @@ void sessions_end(struct guest *g, enum end_reason why)
 	for (struct session *s = g->sessions; s; s = s->next)
 		if (!s->ended)
 			s->end.ended = why;
+	sessions_cancel(g);
 	scopes_kill(&g->scopes);
 }
 
 void session_signal(struct session *s, unsigned flags, struct str body)
 {
-	pid_t pid = session_command(s);
 	uint64_t sig;
 
 	if (s->ended || number_decode(body, &sig) < 0 || sig == 0 || sig > (uint64_t)SIGRTMAX)
 		return;
 	if (flags & FRAME_FLAG_SCOPE && sig == SIGKILL)
 		session_kill(s);
-	else if (pid == 0)
-		s->early_signal = (int)sig; /* its launcher is about to start it */
-	else if (flags & FRAME_FLAG_SCOPE)
+	else if (flags & FRAME_FLAG_SCOPE && start_pid(&s->start) > 0)
 		scope_signal(&s->scope, (int)sig);
 	else
-		kill(pid, (int)sig);
+		start_signal(&s->start, (int)sig);
 }
 
 static void on_timeout(void *arg)

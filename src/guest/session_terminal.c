@@ -20,12 +20,14 @@
 
 static void on_master(void *arg, int fd, uint32_t events);
 
-static void watch_master(struct session *s)
+void session_watch(struct session *s)
 {
 	bool may_read = !s->connection || s->credit > 0;
 	uint32_t events = (may_read ? LOOP_READ : 0) | (s->input.n ? LOOP_WRITE : 0) |
 			  (s->hung_up ? LOOP_EDGE : 0); /* else told again and again */
 
+	if (!start_has_begun(&s->start)) /* STARTED comes before the first output */
+		return;
 	if (s->master_watch)
 		loop_change_fd(s->guest->loop, s->master_watch, events);
 	else if (events)
@@ -91,7 +93,7 @@ static void on_master(void *arg, int fd, uint32_t events)
 			if (events & LOOP_HANGUP) /* told again and again, whatever is asked for */
 				loop_remove(s->guest->loop, &s->master_watch);
 			else
-				watch_master(s);
+				session_watch(s);
 			return;
 		}
 		if (n < 0 && errno == EINTR)
@@ -107,13 +109,7 @@ static void on_master(void *arg, int fd, uint32_t events)
 		return;
 	}
 	s->hung_up = gone; /* not for good: who has it as controlling terminal can open it again */
-	watch_master(s);
-}
-
-void session_watch(struct session *s, int master)
-{
-	s->master = master;
-	s->master_watch = loop_add_fd(s->guest->loop, master, LOOP_READ, on_master, s);
+	session_watch(s);
 }
 
 void session_pass_rest(struct session *s)
@@ -143,8 +139,9 @@ void session_input(struct session *s, struct str data)
 		session_kill(s);
 		return;
 	}
-	feed_terminal(s);
-	watch_master(s);
+	if (start_has_begun(&s->start)) /* STARTED comes before the first CREDIT, too */
+		feed_terminal(s);
+	session_watch(s);
 }
 
 void session_credit(struct session *s, struct str body)
@@ -158,7 +155,7 @@ void session_credit(struct session *s, struct str body)
 	if (s->ended)
 		on_master(s, s->master, LOOP_READ);
 	else
-		watch_master(s);
+		session_watch(s);
 }
 
 void session_resize(struct session *s, struct str body)
@@ -174,7 +171,7 @@ void session_detach(struct session *s)
 	if (s->master < 0 || s->files)
 		return;
 	s->connection = NULL;
-	watch_master(s);
+	session_watch(s);
 	if (s->ended)
 		on_master(s, s->master, LOOP_READ);
 }
@@ -188,7 +185,7 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 	if (number_decode(body, &id) < 0)
 		id = 0;
 	for (struct session *s = c->guest->sessions; s; s = s->next)
-		if (s->master >= 0 && !s->files && !s->ended &&
+		if (s->master >= 0 && !s->files && !s->ended && start_has_begun(&s->start) &&
 		    (id ? s->id == id : !s->connection) && (!found || s->id > found->id))
 			found = s;
 	if (!found || found->connection) {
@@ -219,5 +216,5 @@ void session_attach(struct connection *c, uint32_t stream, struct str body)
 				found->ring.p + at, n);
 	}
 	buf_clear(&found->ring);
-	watch_master(found);
+	session_watch(found);
 }

@@ -113,6 +113,63 @@ class Signals(WireTest):
         self.assertEqual(len(self.sleepers(numbers[2])), 1)
 
 
+class Starts(WireTest):
+    """Frames that come right behind the EXEC, before pid 1 can know that the program runs."""
+    modes = ALL_MODES
+    DETACHED, STARTED, STDIN, OUTPUT, FAILURE = 2, 3, 5, 6, 13
+
+    def exec_frame(self, stream, *words, flags=TTY):
+        return frame(EXEC, field(FLAGS, flags) + b"".join(field(ARGUMENT, w.encode() + b"\0") for w in words), stream)
+
+    def kinds(self, line, stream):
+        return [kind for kind, _, of in line.seen if of == stream]
+
+    def test_a_terminal_is_told_of_before_it_shows_anything(self):
+        line = Line(self, self.create())
+        for stream in range(1, 21):
+            line.sock.sendall(self.exec_frame(stream, "sh", "-c", "read x; echo got-$x; exit 3") +
+                              frame(self.STDIN, b"%d\n" % stream, stream))
+        for stream in range(1, 21):
+            self.assertEqual(line.end(stream), (3, 0))
+            got = self.kinds(line, stream)
+            self.assertEqual((got[0], got[-1], got.count(self.STARTED)), (self.STARTED, EXIT, 1), got)
+            shown = b"".join(body for kind, body, of in line.seen if (kind, of) == (self.OUTPUT, stream))
+            self.assertIn(b"got-%d\r\n" % stream, shown)
+
+    def test_what_cannot_be_executed_was_never_started(self):
+        line = Line(self, self.create())
+        for stream, flags in ((1, TTY), (2, self.DETACHED), (3, TTY | self.DETACHED)):
+            line.sock.sendall(self.exec_frame(stream, "/no/such", flags=flags))
+            got = fields(line.take(EXIT, stream))
+            self.assertEqual(self.kinds(line, stream), [EXIT])
+            self.assertTrue(any(got.get(self.FAILURE, b"")), got)
+
+    def test_a_signal_right_behind_the_command(self):
+        box = self.create()
+        line = Line(self, box)
+        for stream in range(1, 12):  # from the third one on a launcher starts them
+            for sig, flags in ((signal.SIGTERM, 0), (signal.SIGKILL, SCOPE)):
+                null = os.open(os.devnull, os.O_RDWR)
+                body = field(NUMBER, int(sig))
+                socket.send_fds(line.sock, [self.exec_frame(stream, "sleep", "1000", flags=JOINED) +
+                                            struct.pack("<IBBHI", len(body), SIGNAL, flags, 0, stream) + body],
+                                [null, null])
+                os.close(null)
+                self.assertEqual(line.end(stream), (0, sig))
+                line.seen.clear()
+
+    def test_a_client_that_goes_at_once(self):
+        number = unique_number()
+        box = self.create()
+        for _ in range(8):
+            line = Line(self, box)
+            for stream in range(1, 5):
+                line.sock.sendall(self.exec_frame(stream, "sleep", str(number)))
+            line.sock.close()
+        self.assertEqual(box.exec("echo", "next").text, "next\n")
+        self.eventually(lambda: not self.sleepers(number))
+
+
 class State(WireTest):
     """Bytes that one client leaves for the next."""
 
