@@ -1,22 +1,45 @@
 /*
- * The attacker chooses the depth of the tree, so this does not recurse: it walks down by name and
- * up by "..". Nobody can move ".." under us, because nobody else can reach the directory any more
- * (the sandbox is dead and its directory is below a 0700 home). Two commands may delete the same
- * tree: an entry that is already gone is no error.
+ * The attacker chooses the depth and the width of the tree. So this neither recurses nor keeps a descriptor per
+ * level: it goes down by name and up by "..". For each level above it remembers which directory that is, and where
+ * reading it goes on. Without that place each return would read the directory from its start, and the time would
+ * grow with the square of its entries.
+ *
+ * Two commands may delete the same tree: an entry that is already gone is no error. A dying process may still write
+ * into it: a directory that is not empty after all is read again.
  */
 #include "base/erase.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define ROUNDS_MAX 16 /* a dying process may still write into the tree: start again so often */
+#define TRIES_MAX 64 /* how often a directory is read again; tmpfs before 6.6 forgets places */
+#define ENTRIES_BYTES 4096u /* what one getdents64() reads */
+
+/* A directory that we are in, or came through. */
+struct level {
+	dev_t dev;
+	ino_t ino;
+	off_t here, next; /* where the entry that we are at stands, and the one behind it */
+	unsigned tries;   /* how often we went down at that entry */
+	int error;        /* the first one here or below: the directory cannot go */
+};
+
+struct walk {
+	int at; /* the directory of the last level */
+	struct level *level;
+	size_t n, room;
+	unsigned rounds; /* how often the top was read to its end and was not empty */
+};
 
 /* Opens a directory to empty it, after adding the owner's permissions if they are missing. Refuses
  * a mount point: the mounted file system is not ours to empty. */
@@ -29,98 +52,169 @@ static int open_dir(int parent, const char *name)
 
 	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
 		fd = sys_openat2(parent, name, &how);
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
-/* Deletes the plain entries of FD. Puts the name of one non-empty sub-directory in SUB. */
-static int empty_one(int fd, char sub[256], bool *ret_descend)
+/* The entry that we are at stays, or is gone with ERROR 0: goes on behind it. */
+static void skip(struct level *l, int error)
 {
-	DIR *d = fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-	struct dirent *entry;
-	int first = d ? 0 : -errno;
+	l->error = l->error ? l->error : error;
+	l->here = l->next;
+	l->tries = 0;
+}
 
-	*ret_descend = false;
-	if (d)
-		rewinddir(d);
-	while (d && (entry = readdir(d))) {
-		const char *name = entry->d_name;
+/* Goes down into FD, which the walk owns from now on. */
+static int enter(struct walk *w, int fd)
+{
+	struct stat st;
 
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-			continue;
-		if (unlinkat(fd, name, 0) == 0 || errno == ENOENT)
-			continue;
-		if (errno == EACCES && fchmod(fd, 0700) == 0 && unlinkat(fd, name, 0) == 0)
-			continue;
-		if (errno != EISDIR && errno != EPERM && errno != EACCES) {
-			first = first ? first : -errno;
-			continue;
-		}
-		if (unlinkat(fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-			continue;
-		if (errno != ENOTEMPTY && errno != EEXIST) {
-			first = first ? first : -errno;
-			continue;
-		}
-		memcpy(sub, name, strnlen(name, 255) + 1); /* d_name holds at most 255 bytes */
-		*ret_descend = true;
-		break;
+	if (fd < 0)
+		return fd;
+	if (w->n == w->room) {
+		w->room = w->room ? 2 * w->room : 16;
+		w->level = reallocarray(w->level, w->room, sizeof(*w->level));
+		if (!w->level)
+			out_of_memory(); /* a few bytes for each directory that exists */
 	}
-	if (d)
-		closedir(d);
-	return first;
+	if (fstat(fd, &st) < 0) {
+		fd_closep(&fd);
+		return -errno;
+	}
+	w->level[w->n++] = (struct level){ .dev = st.st_dev, .ino = st.st_ino };
+	fd_closep(&w->at);
+	w->at = fd;
+	return 0;
+}
+
+/* Goes up. If somebody has moved the directory, ".." is not where we came from and not ours to empty. */
+static int leave(struct walk *w)
+{
+	AUTO_FD up = openat(w->at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct level *below = &w->level[--w->n];
+	struct level *l = &w->level[w->n - 1];
+	struct stat st;
+
+	if (up < 0 || fstat(up, &st) < 0)
+		return -errno;
+	if (st.st_dev != l->dev || st.st_ino != l->ino)
+		return -EBUSY;
+	if (below->error)
+		skip(l, below->error);
+	fd_closep(&w->at);
+	w->at = fd_take(&up);
+	return 0;
+}
+
+/* Returns -ENOTEMPTY for a directory that is not empty. */
+static int remove_entry(int dir, const char *name)
+{
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno == EACCES && fchmod(dir, 0700) == 0 && unlinkat(dir, name, 0) == 0)
+		return 0;
+	if (errno != EISDIR && errno != EPERM && errno != EACCES)
+		return -errno;
+	if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	return errno == EEXIST ? -ENOTEMPTY : -errno;
+}
+
+/* Removes the entries of the last level, from its place on. Stops at the first directory that is not
+ * empty, and copies its name to SUB. At the end SUB is empty. */
+static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
+{
+	_Alignas(struct dirent) char entries[ENTRIES_BYTES];
+	struct level *l = &w->level[w->n - 1];
+	long n;
+
+	sub[0] = '\0';
+	if (lseek(w->at, l->here, SEEK_SET) < 0)
+		return -errno;
+	while ((n = syscall(SYS_getdents64, w->at, entries, sizeof(entries))) > 0) {
+		for (const char *p = entries; p < entries + n;) {
+			const struct dirent *d = (const void *)p;
+			size_t len = strlen(d->d_name);
+			bool dots = strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0;
+			int r = dots ? 0 : remove_entry(w->at, d->d_name);
+
+			l->next = d->d_off;
+			if (r == -ENOTEMPTY && len <= NAME_MAX && l->tries < TRIES_MAX) {
+				memcpy(sub, d->d_name, len + 1);
+				l->tries++;
+				return 0;
+			}
+			skip(l, r);
+			p += d->d_reclen;
+		}
+	}
+	return n < 0 && errno != ENOENT ? -errno : 0; /* ENOENT: another has removed it */
 }
 
 /* A rename can replace an empty directory by another one. Its name then leads to something that is
  * not ours. */
 static bool is_gone(int fd)
 {
-	int saved = errno;
 	struct stat st;
-	bool gone = fstat(fd, &st) == 0 && st.st_nlink == 0;
 
-	errno = saved;
-	return gone;
+	return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* Removes the top, which we have emptied. Sets *RET_AGAIN if it must be read once more. */
+static int remove_top(struct walk *w, int dirfd, const char *name, bool *ret_again)
+{
+	int r = w->level[0].error;
+
+	*ret_again = false;
+	if (r || unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return r;
+	r = -errno;
+	if (is_gone(w->at))
+		return 0;
+	*ret_again = r == -ENOTEMPTY && ++w->rounds < TRIES_MAX;
+	w->level[0].here = 0;
+	return r;
+}
+
+static int walk_down_and_up(struct walk *w, int dirfd, const char *name)
+{
+	char sub[NAME_MAX + 1];
+	bool again;
+	int r;
+
+	for (;;) {
+		r = empty_level(w, sub);
+		if (r < 0)
+			return r;
+		if (sub[0]) {
+			r = enter(w, open_dir(w->at, sub));
+			if (r < 0 && r != -ENOENT)
+				skip(&w->level[w->n - 1], r);
+		} else if (w->n > 1) {
+			r = leave(w);
+			if (r < 0)
+				return r;
+		} else {
+			r = remove_top(w, dirfd, name, &again);
+			if (!again)
+				return r;
+		}
+	}
 }
 
 int erase_tree(int dirfd, const char *name)
 {
-	AUTO_FD at = -1;
-	unsigned depth = 0, rounds = 0;
-	char sub[256];
-	bool descend;
+	struct walk w = { .at = -1 };
+	int refused, r;
 
 	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
 		return 0;
-	at = open_dir(dirfd, name);
-	if (at < 0)
-		return errno == ENOENT ? 0 : -errno;
-	for (;;) {
-		int r = empty_one(at, sub, &descend);
-		int next;
-
-		if (descend) {
-			next = open_dir(at, sub);
-			if (next < 0 && errno == ENOENT)
-				continue;
-			if (next < 0)
-				return -errno;
-			depth++;
-		} else if (r < 0) {
-			return r; /* an entry that stays keeps all directories above it */
-		} else if (depth == 0) {
-			if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||
-			    is_gone(at))
-				return 0;
-			if (errno != ENOTEMPTY || ++rounds == ROUNDS_MAX)
-				return -errno;
-			continue; /* a dying process wrote another entry meanwhile */
-		} else {
-			next = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			if (next < 0)
-				return -errno;
-			depth--;
-		}
-		close(at);
-		at = next;
-	}
+	refused = -errno;
+	r = enter(&w, open_dir(dirfd, name));
+	if (r == 0)
+		r = walk_down_and_up(&w, dirfd, name);
+	else if (r == -ENOTDIR)
+		r = refused;
+	fd_closep(&w.at);
+	free(w.level);
+	return r == -ENOENT ? 0 : r;
 }

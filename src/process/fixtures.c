@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -76,16 +77,18 @@ static int make_dev(int root)
 static void make_place(void)
 {
 	char temp[sizeof(PLACE) + 32];
+	AUTO_FD parent = -1;
 	AUTO_FD fd = -1;
 
 	IGNORE(mkdir(PARENT, 0755)); /* it may be there */
+	parent = open(PARENT, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(temp, sizeof(temp), PLACE ".new-%d", (int)getpid());
 	if (mkdir(temp, 0755) < 0)
 		return;
 	fd = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || make_sys(fd) < 0 || make_dev(fd) < 0 ||
 	    sys_renameat2(AT_FDCWD, temp, AT_FDCWD, PLACE, RENAME_NOREPLACE) < 0)
-		IGNORE(erase_tree(AT_FDCWD, temp));
+		IGNORE(erase_tree(parent, temp + strlen(PARENT "/")));
 }
 
 /* All nodes are what they should be, on a file system that lets them be used. */

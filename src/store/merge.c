@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/erase.h"
 #include "base/io.h"
 #include "base/str.h"
 #include "image/store.h"
@@ -319,7 +320,7 @@ static int copy_special(int from_dir, int to_dir, const char *name, const struct
 
 static int clear(int dir, const char *name, struct err *e)
 {
-	int r = tree_remove(dir, name);
+	int r = erase_tree(dir, name);
 
 	return r < 0 ? file_err(-r, "replace", name, e) : 0;
 }

@@ -1,15 +1,8 @@
-/*
- * Removing a tree of any depth needs a constant number of descriptors. Each pass over the top
- * directory empties its subdirectories. A directory inside those that is not empty is moved up to
- * the top under a new name, for the next pass.
- */
 #include "store/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/erase.h"
 #include "base/str.h"
 #include "store/worker.h"
 
@@ -131,100 +125,9 @@ bool tree_keeps_xattr(const char *name)
 	return strcmp(name, "security.capability") == 0;
 }
 
-/* Without privilege, a directory of mode 0 can be read or moved (moving changes its "..") only
- * after this chmod. If it fails, the next step fails too. */
-static int open_for_removal(int dir_fd, const char *name)
-{
-	int fd;
-
-	IGNORE(fchmodat(dir_fd, name, 0700, 0));
-	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Returns true when the entry is removed. Returns false with *RET_ERR 0 when it is a directory
- * that is not empty. */
-static bool remove_entry(int dir_fd, const char *name, int *ret_err)
-{
-	*ret_err = 0;
-	if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
-		return true;
-	if (errno == EISDIR) {
-		if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0)
-			return true;
-		if (errno == ENOTEMPTY)
-			return false;
-	}
-	*ret_err = -errno;
-	return false;
-}
-
-static int move_up(int from_fd, const char *name, int to_fd, unsigned *number)
-{
-	char moved[32];
-	int r;
-
-	IGNORE(fchmodat(from_fd, name, 0700, 0)); /* see open_for_removal */
-	do {
-		snprintf(moved, sizeof(moved), ".%u", (*number)++);
-		r = renameat2(from_fd, name, to_fd, moved, RENAME_NOREPLACE) < 0 ? -errno : 0;
-	} while (r == -EEXIST);
-	return r;
-}
-
-/* Makes one pass over the directory FD and closes it. Subdirectories that are not empty are moved
- * up to TOP_FD; if FD is the top itself, another pass empties them. */
-static int sweep(int fd, int top_fd, unsigned *number, unsigned *ret_left)
-{
-	DIR *dir = fdopendir(fd);
-	struct dirent *d;
-	int r = 0;
-
-	if (!dir) {
-		r = -errno;
-		fd_closep(&fd);
-		return r;
-	}
-	while (r == 0 && (d = readdir(dir))) {
-		unsigned ignored;
-		int sub;
-
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
-		    remove_entry(fd, d->d_name, &r) || r < 0)
-			continue;
-		(*ret_left)++;
-		if (top_fd >= 0) {
-			r = move_up(fd, d->d_name, top_fd, number);
-			continue;
-		}
-		sub = open_for_removal(fd, d->d_name);
-		r = sub < 0 ? sub : sweep(sub, fd, number, &ignored);
-	}
-	closedir(dir);
-	return r;
-}
-
-int tree_remove(int dir_fd, const char *name)
-{
-	unsigned number = 0, left;
-	int r;
-
-	if (remove_entry(dir_fd, name, &r) || r < 0)
-		return r;
-	do {
-		int fd = open_for_removal(dir_fd, name);
-
-		left = 0;
-		r = fd < 0 ? fd : sweep(fd, -1, &number, &left);
-	} while (r == 0 && left > 0);
-	if (r == 0 && unlinkat(dir_fd, name, AT_REMOVEDIR) < 0)
-		r = -errno;
-	return r;
-}
-
 int tree_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e)
 {
-	int r = arg ? tree_remove(WORKER_DIR_FD, arg) : -EINVAL;
+	int r = arg ? erase_tree(WORKER_DIR_FD, arg) : -EINVAL;
 
 	if (r < 0)
 		return err_sys(e, -r, "remove '%s'", arg ? arg : "");

@@ -26,9 +26,5 @@ int tree_mark(int fd, const char *name, const void *value, size_t n);
 /* True for attributes that images may give their files. Others would be instructions to the
  * host's overlayfs or security modules. */
 bool tree_keeps_xattr(const char *name);
-/* Removes NAME in DIR_FD with everything below it, without following links. Returns 0 or -errno;
- * a missing NAME is success. */
-MUST_USE int tree_remove(int dir_fd, const char *name);
-
-/* The worker `remove`. */
+/* The worker `remove`: erases a tree (base/erase.h). */
 int tree_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/erase.h"
 #include "base/io.h"
 #include "base/str.h"
 #include "store/inflate.h"
@@ -193,7 +194,7 @@ static int clear_place(const struct place *p, struct err *e)
 
 	if (look(p, &was, e) < 0)
 		return -1;
-	r = was == STANDING_NONE ? 0 : tree_remove(p->parent_fd, p->base);
+	r = was == STANDING_NONE ? 0 : erase_tree(p->parent_fd, p->base);
 	if (r < 0)
 		return entry_err(-r, "replace", p->path, e);
 	return 0;

@@ -1,3 +1,4 @@
+#include "base/erase.h"
 #include "store/unpack.h"
 
 #include <fcntl.h>
@@ -31,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	allowance_init(&left);
 	IGNORE(unpack_layer(blob, size, dir, LAYER_OWNERS_SINGLE, &left, &info,
 			    &e)); /* most are refused */
-	if (tree_remove(dir, "root") < 0 || rmdir(path) < 0)
+	if (erase_tree(dir, "root") < 0 || rmdir(path) < 0)
 		abort();
 	return 0;
 }

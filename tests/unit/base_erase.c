@@ -1,37 +1,103 @@
-/* Trees that go, also while somebody puts the next one in their place. */
+/* Trees are erased whatever is in them, and nothing else is: also while others change them. */
+#include "base/erase.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/erase.h"
 #include "t.h"
 
-#define TREES 3000
+#define TREES 1000
+#define DEPTH 2500 /* deeper than there are descriptors or bytes in a path */
+#define WIDTH 500  /* more entries than one read of a directory returns */
 
+static char path[] = "/tmp/cordon-unit-XXXXXX";
 static int top = -1;
+
+static bool exists(const char *name)
+{
+	return faccessat(top, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void make_dir(const char *name)
+{
+	T_INT(mkdirat(top, name, 0700), 0);
+}
+
+static void make_file(const char *name)
+{
+	T_INT(mknodat(top, name, S_IFREG | 0600, 0), 0);
+}
 
 static void make(const char *name)
 {
 	AUTO_FREE char *below = xasprintf("%s/a", name);
 	AUTO_FREE char *file = xasprintf("%s/a/f", name);
 
-	T_INT(mkdirat(top, name, 0700), 0);
-	T_INT(mkdirat(top, below, 0700), 0);
-	T_INT(mknodat(top, file, S_IFREG | 0600, 0), 0);
+	make_dir(name);
+	make_dir(below);
+	make_file(file);
 }
 
 static void whole_trees(void)
 {
 	make("one");
+	T_INT(symlinkat("../kept", top, "one/link"), 0);
+	T_INT(mknodat(top, "one/fifo", S_IFIFO | 0600, 0), 0);
 	T_INT(fchmodat(top, "one/a", 0, 0), 0);
+	make_dir("kept");
+	make_file("kept/f");
 	T_INT(erase_tree(top, "one"), 0);
-	T_INT(faccessat(top, "one", F_OK, 0), -1);
+	T_TRUE(!exists("one"));
 	T_INT(erase_tree(top, "one"), 0);
+	T_INT(symlinkat("kept", top, "link"), 0);
+	T_INT(erase_tree(top, "link"), 0);
+	T_TRUE(exists("kept/f"));
+	T_INT(erase_tree(top, "kept/f/x"), -ENOTDIR);
+	T_INT(erase_tree(top, "kept"), 0);
+}
+
+static void deep_trees(void)
+{
+	AUTO_FD at = -1;
+	struct rlimit few = { 64, 64 }, before;
+
+	make_dir("deep");
+	at = openat(top, "deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < DEPTH; i++) {
+		int next;
+
+		T_INT(mkdirat(at, "d", 0700), 0);
+		next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = next;
+	}
+	T_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few.rlim_max = before.rlim_max;
+	T_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
+	T_INT(erase_tree(top, "deep"), 0);
+	T_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+	T_TRUE(!exists("deep"));
+}
+
+static void wide_trees(void)
+{
+	make_dir("wide");
+	for (int i = 0; i < WIDTH; i++) {
+		AUTO_FREE char *name = xasprintf("wide/%d", i);
+
+		make(name);
+	}
+	T_INT(erase_tree(top, "wide"), 0);
+	T_TRUE(!exists("wide"));
 }
 
 /* As two commands do that replace one sandbox: a rename takes the place of a directory that is empty. */
@@ -60,15 +126,80 @@ static void a_name_that_is_taken_again(void)
 	T_INT(erase_tree(top, "gone"), 0);
 }
 
+/* A process of a live sandbox moves the directory that is being emptied, so that its ".." is another one. */
+static void a_directory_that_is_moved(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	make_dir("others");
+	for (int i = 0; i < 100; i++) {
+		AUTO_FREE char *name = xasprintf("others/%d", i);
+
+		make_file(name);
+	}
+	pid = fork();
+	if (pid == 0)
+		for (;;) {
+			IGNORE(renameat(top, "live/a", top, "others/a"));
+			IGNORE(renameat(top, "others/a", top, "live/a"));
+		}
+	for (int i = 0; i < TREES / 20; i++) {
+		IGNORE(mkdirat(top, "live", 0700));
+		IGNORE(mkdirat(top, "live/a", 0700));
+		for (int k = 0; k < 50; k++) {
+			AUTO_FREE char *name = xasprintf("live/a/%d", k);
+
+			IGNORE(mknodat(top, name, S_IFREG | 0600, 0));
+		}
+		IGNORE(erase_tree(top, "live")); /* it may fail: the other interferes */
+	}
+	kill(pid, SIGKILL);
+	T_INT(waitpid(pid, &status, 0), pid);
+	for (int i = 0; i < 100; i++) {
+		AUTO_FREE char *name = xasprintf("others/%d", i);
+
+		T_TRUE(exists(name));
+	}
+	T_INT(erase_tree(top, "live"), 0);
+	T_INT(erase_tree(top, "others"), 0);
+}
+
+/* What cannot go stays, with the directories above it; everything else goes. */
+static void mounts_are_not_entered(void)
+{
+	AUTO_FREE char *mount_point = xasprintf("%s/some/b/mounted", path);
+
+	make_dir("some");
+	make("some/a");
+	make_dir("some/b");
+	make_dir("some/b/mounted");
+	make("some/c");
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", mount_point, "tmpfs", 0, NULL) < 0) {
+		printf("# mounts: not run: %s\n", strerror(errno));
+	} else {
+		make_file("some/b/mounted/f");
+		T_TRUE(erase_tree(top, "some") < 0);
+		T_TRUE(exists("some/b/mounted/f"));
+		T_TRUE(!exists("some/a"));
+		T_TRUE(!exists("some/c"));
+		T_INT(umount2(mount_point, MNT_DETACH), 0);
+	}
+	T_INT(erase_tree(top, "some"), 0);
+}
+
 int main(void)
 {
-	char path[] = "/tmp/cordon-unit-XXXXXX";
-
 	if (!mkdtemp(path))
 		return 1;
 	top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	T_RUN(whole_trees);
+	T_RUN(deep_trees);
+	T_RUN(wide_trees);
 	T_RUN(a_name_that_is_taken_again);
+	T_RUN(a_directory_that_is_moved);
+	T_RUN(mounts_are_not_entered);
 	close(top);
 	if (rmdir(path) < 0)
 		return 1;

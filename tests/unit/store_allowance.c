@@ -1,4 +1,5 @@
 /* What all layers of an image may have together, and how one of them is held to it. */
+#include "base/erase.h"
 #include "store/allowance.h"
 
 #include <archive.h>
@@ -86,7 +87,7 @@ static int unpack(const char *path, const struct allowance *left, struct image_l
 	T_TRUE(mkdtemp(place) != NULL);
 	dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = unpack_layer(tar, 0, dir, LAYER_OWNERS_SINGLE, left, ret, e);
-	T_INT(tree_remove(dir, "root"), 0);
+	T_INT(erase_tree(dir, "root"), 0);
 	T_INT(rmdir(place), 0);
 	return r;
 }

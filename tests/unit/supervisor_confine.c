@@ -186,6 +186,7 @@ int main(void)
 					    "run" };
 	static const char *const empty[] = { "sandboxes/mine/config.json",
 					     "sandboxes/other/config.json", "run/mine.sock" };
+	AUTO_FD tmp = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int at;
 
 	if (!mkdtemp(dir))
@@ -200,6 +201,6 @@ int main(void)
 	T_RUN(no_network_no_door);
 	T_RUN(the_door_is_for_the_gateway);
 	T_RUN(files_are_the_sandboxs_own);
-	IGNORE(erase_tree(AT_FDCWD, dir));
+	IGNORE(erase_tree(tmp, dir + strlen("/tmp/"))); /* a leftover in /tmp is no failure */
 	return t_end();
 }
