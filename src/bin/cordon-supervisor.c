@@ -86,9 +86,10 @@ int main(int argc, char **argv)
 		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */
 	s.record.dir = -1;
 	priority_give_up(); /* before the first process of the sandbox */
-	supervisor_ahead(&s);
+	s.engine = &engine_process;
+	s.engine->begin(&s);
 	if (get_record(&s))
 		return supervisor_run(&s);
-	process_done(&s.instance);
+	s.engine->done(&s);
 	return 1;
 }

@@ -28,7 +28,6 @@
 
 #include "base/cleanup.h"
 #include "base/confine.h"
-#include "state/range.h"
 #include "supervisor/network.h"
 
 #define READ_FILE LANDLOCK_ACCESS_FS_READ_FILE
@@ -39,8 +38,6 @@
 #define MAKE_DIR LANDLOCK_ACCESS_FS_MAKE_DIR
 #define MAKE_REG LANDLOCK_ACCESS_FS_MAKE_REG
 #define EXECUTE LANDLOCK_ACCESS_FS_EXECUTE
-
-#define CGROUP_ROOT "/sys/fs/cgroup"
 
 static uint64_t capabilities(const struct supervisor *s)
 {
@@ -73,27 +70,8 @@ static int allow_record(struct confine_files *f, const struct supervisor *s, str
 				e) < 0 ||
 	    allow_home(f, s, "run", REMOVE_FILE, e) < 0)
 		return -1;
-	/* one that was up before stays in the list: only `remove` deletes it */
-	if (s->record.state.booted_once && !s->record.spec.ephemeral)
-		return 0;
-	if (s->ids.mode == IDS_RANGE && range_keep(f, e) < 0)
-		return -1;
-	return allow_home(f, s, "sandboxes", MAKE_DIR | REMOVE_DIR, e);
-}
-
-static int allow_groups(struct confine_files *f, const struct cgroup *c, struct err *e)
-{
-	const uint64_t rights = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_DIR;
-
-	if (c->v2_home < 0 && c->n_v1 == 0)
-		return 0;
-	if (c->v2_home >= 0 && confine_files_allow(f, c->v2_home, rights, e) < 0)
-		return -1;
-	for (unsigned i = 0; i < c->n_v1; i++)
-		if (confine_files_allow(f, c->v1[i], rights, e) < 0)
-			return -1;
-	/* the groups themselves go from the directories above them; only empty ones can go */
-	return confine_files_allow_path(f, CGROUP_ROOT, REMOVE_DIR, e);
+	return !supervisor_may_vanish(s) ? 0
+					 : allow_home(f, s, "sandboxes", MAKE_DIR | REMOVE_DIR, e);
 }
 
 /* The host's list of resolvers is often replaced, and then another file. Where it is a link out of
@@ -162,10 +140,7 @@ static int confine_files(struct supervisor *s, struct err *e)
 	if (r == 0)
 		r = allow_record(&f, s, e);
 	if (r == 0)
-		r = allow_groups(&f, &s->instance.cgroup, e);
-	if (r == 0 && s->mount_points.root >= 0)
-		r = confine_files_allow(&f, s->mount_points.root,
-					READ_DIR | REMOVE_FILE | REMOVE_DIR, e);
+		r = s->engine->confine(s, &f, e);
 	if (r == 0 && s->network)
 		r = allow_gateway(&f, s, e);
 	if (r == 0)

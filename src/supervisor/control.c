@@ -58,19 +58,15 @@ static void answer_usage(struct control_client *c)
 	uint64_t now = clock_real_ns(), started = s->record.state.started_ns;
 	AUTO_BUF body = BUF_INIT(256);
 	AUTO_BUF b = BUF_INIT(512);
-	struct cgroup_usage u;
 
-	cgroup_read_usage(&s->instance.cgroup, &u);
 	m = (struct usage_message){
 		.uptime_ns = now > started ? now - started : 0,
-		.cpu_ns = u.has_cpu ? u.cpu_ns : USAGE_UNKNOWN,
-		.memory_bytes = u.has_memory ? u.memory_bytes : USAGE_UNKNOWN,
 		.disk_read_bytes = USAGE_UNKNOWN, /* client/usage.c knows where to look */
 		.disk_write_bytes = USAGE_UNKNOWN,
-		.pids = u.has_pids ? u.pids : USAGE_UNKNOWN,
 		.supervisor = (uint64_t)getpid(),
-		.pid_1 = (uint64_t)s->instance.pid,
+		.pid_1 = (uint64_t)s->instance->pid,
 	};
+	s->engine->usage(s, &m);
 	link_count(s, &m);
 	usage_encode(&body, &m);
 	frame_put(&b, FRAME_USAGE_ANSWER, 0, 0, body.p, body.n);

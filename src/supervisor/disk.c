@@ -27,7 +27,7 @@ struct disk_hold {
 	int fd; /* locked */
 };
 
-int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file, struct err *e)
+int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e)
 {
 	/* O_NONBLOCK: a FIFO in the place of a file of ours must not hold us */
 	AUTO_FD fd = d->source < 0 ? -1
@@ -37,7 +37,7 @@ int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file, struct 
 	struct disk_hold *hold;
 	struct stat st;
 
-	if (!s->parent_mounts) {
+	if (!all->may_mount) {
 		err_set(e, ERR_UNSUPPORTED, "%s cannot be mounted without root", d->what);
 		return err_hint(e, "use a directory: nothing else can be mounted by a user");
 	}
@@ -58,20 +58,20 @@ int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file, struct 
 			   "read-only in all of them");
 	}
 	hold = xcalloc(1, sizeof(*hold));
-	hold->next = s->disks;
+	hold->next = all->held;
 	hold->fd = *ret_file = fd_take(&fd);
-	s->disks = hold;
+	all->held = hold;
 	return 0;
 }
 
-void disks_release(struct supervisor *s)
+void disks_release(struct disks *all)
 {
-	while (s->disks) {
-		struct disk_hold *next = s->disks->next;
+	while (all->held) {
+		struct disk_hold *next = all->held->next;
 
-		fd_closep(&s->disks->fd);
-		free(s->disks);
-		s->disks = next;
+		fd_closep(&all->held->fd);
+		free(all->held);
+		all->held = next;
 	}
 }
 
@@ -134,7 +134,7 @@ static int mount_device(const char *device, const char *driver, const struct dis
 	return *ret_fd;
 }
 
-int disk_mount(struct supervisor *s, const struct disk *d, int file, int *ret_fd, struct err *e)
+int disk_mount(const struct disk *d, int file, int *ret_fd, struct err *e)
 {
 	const char *driver = "ext4";
 	AUTO_FD loop = -1;
@@ -148,7 +148,8 @@ int disk_mount(struct supervisor *s, const struct disk *d, int file, int *ret_fd
 	return 0;
 }
 
-int disk_mount_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd, struct err *e)
+int disk_mount_volume(struct disks *all, const struct home *h, struct spec_mount *m, int *ret_fd,
+		      struct err *e)
 {
 	bool image = m->kind == MOUNT_DISK;
 	AUTO_FREE char *named = image ? NULL : xasprintf("%s/disk.raw", m->source);
@@ -164,9 +165,9 @@ int disk_mount_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd, s
 	int file;
 
 	if (!image)
-		source = home_open_in(&s->home, "volumes", named, O_PATH);
+		source = home_open_in(h, "volumes", named, O_PATH);
 	else if (source_open("disk image", m->source, &m->identity, VOLUME_HINT, &source, e) < 0)
 		return -1;
 	d.source = source;
-	return disk_lock(s, &d, &file, e) < 0 ? -1 : disk_mount(s, &d, file, ret_fd, e);
+	return disk_lock(all, &d, &file, e) < 0 ? -1 : disk_mount(&d, file, ret_fd, e);
 }

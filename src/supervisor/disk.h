@@ -8,7 +8,9 @@
  */
 #pragma once
 
-#include "supervisor/supervisor.h"
+#include "base/err.h"
+#include "spec/spec.h"
+#include "state/home.h"
 
 struct disk {
 	const char *what; /* "disk volume 'x'": for messages */
@@ -18,13 +20,18 @@ struct disk {
 	const char *fstype; /* NULL: what its first blocks say */
 };
 
-/* Opens the file and locks it; it stays S's. */
-MUST_USE int disk_lock(struct supervisor *s, const struct disk *d, int *ret_file, struct err *e);
+/* The files that are locked for one sandbox. */
+struct disks {
+	bool may_mount;
+	struct disk_hold *held;
+};
+
+/* Opens the file and locks it; it belongs to ALL. */
+MUST_USE int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e);
 /* A mount nobody else sees, of a FILE that is locked. */
-MUST_USE int disk_mount(struct supervisor *s, const struct disk *d, int file, int *ret_fd,
-			struct err *e);
-/* … of the volume or image that M names. */
-MUST_USE int disk_mount_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd,
-			       struct err *e);
+MUST_USE int disk_mount(const struct disk *d, int file, int *ret_fd, struct err *e);
+/* … of the volume in H or the image that M names. */
+MUST_USE int disk_mount_volume(struct disks *all, const struct home *h, struct spec_mount *m,
+			       int *ret_fd, struct err *e);
 /* Lets the files go; their mounts are gone by then. */
-void disks_release(struct supervisor *s);
+void disks_release(struct disks *all);

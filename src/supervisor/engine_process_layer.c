@@ -14,7 +14,7 @@
 #include "image/store.h"
 #include "state/quota.h"
 #include "state/removal.h"
-#include "supervisor/disk.h"
+#include "supervisor/engine_process.h"
 #include "supervisor/source.h"
 #include "supervisor/watched_layer.h"
 
@@ -26,7 +26,7 @@
 static int in_memory(struct supervisor *s, struct rootfs *r, uint64_t mib)
 {
 	r->memory_mib = mib;
-	s->layer = LAYER_MEMORY;
+	engine_process_of(s)->layer = LAYER_MEMORY;
 	return 0;
 }
 
@@ -52,14 +52,15 @@ static int clean(const struct ids *i, int layer, bool host_ids, struct err *e)
 	return 0;
 }
 
-int layer_clean(const struct supervisor *s, const struct rootfs *r, struct err *e)
+int layer_clean(const struct rootfs *r, struct err *e)
 {
-	return r->upper_fd < 0 ? 0 : clean(&s->ids, r->upper_fd, !r->upper_is_mount, e);
+	return r->upper_fd < 0 ? 0 : clean(r->ids, r->upper_fd, !r->upper_is_mount, e);
 }
 
 /* upper/ and work/ in LAYER; files on the host's own file system carry the ids of the range. */
-static int prepare(const struct ids *i, struct rootfs *r, int layer, bool host_ids, struct err *e)
+static int prepare(struct rootfs *r, int layer, bool host_ids, struct err *e)
 {
+	const struct ids *i = r->ids;
 	bool give = host_ids && i->mode == IDS_RANGE;
 
 	if (clean(i, layer, host_ids, e) < 0)
@@ -83,10 +84,10 @@ static int use_directory(struct supervisor *s, struct rootfs *r, int layer, cons
 {
 	AUTO_FD fd = layer;
 
-	if (prepare(&s->ids, r, fd, true, e) < 0)
+	if (prepare(r, fd, true, e) < 0)
 		return -1;
 	r->upper_fd = fd_take(&fd);
-	s->layer = how;
+	engine_process_of(s)->layer = how;
 	return 0;
 }
 
@@ -97,11 +98,11 @@ static int use_disk(struct supervisor *s, struct rootfs *r, const struct disk *d
 {
 	AUTO_FD mount = -1;
 
-	if (disk_mount(s, d, file, &mount, e) < 0 || prepare(&s->ids, r, mount, false, e) < 0)
+	if (disk_mount(d, file, &mount, e) < 0 || prepare(r, mount, false, e) < 0)
 		return -1;
 	r->upper_fd = fd_take(&mount);
 	r->upper_is_mount = r->upper_limited = true;
-	s->layer = "loop image";
+	engine_process_of(s)->layer = "loop image";
 	return 0;
 }
 
@@ -158,7 +159,8 @@ static int use_own_disk(struct supervisor *s, struct rootfs *r, int layer, uint6
 	const struct disk d = { .what = "the root disk", .source = source, .ours = true };
 	int file;
 
-	if (disk_lock(s, &d, &file, e) < 0 || grow(s, layer, file, mib, false, e) < 0)
+	if (disk_lock(&engine_process_of(s)->disks, &d, &file, e) < 0 ||
+	    grow(s, layer, file, mib, false, e) < 0)
 		return -1;
 	return use_disk(s, r, &d, file, e);
 }
@@ -174,7 +176,9 @@ static int use_users_disk(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (source_open("--root-disk", asked->path, &asked->identity, ANEW_HINT, &source, e) < 0)
 		return -1;
 	d.source = source;
-	return disk_lock(s, &d, &file, e) < 0 ? -1 : use_disk(s, r, &d, file, e);
+	return disk_lock(&engine_process_of(s)->disks, &d, &file, e) < 0
+		       ? -1
+		       : use_disk(s, r, &d, file, e);
 }
 
 /* --- the size of a managed layer ------------------------------------------------------------- */
@@ -207,7 +211,8 @@ static bool adopt(const struct supervisor *s, int layer)
 /* True when the kernel keeps the layer within MIB from now on. */
 static bool quota_holds(const struct supervisor *s, int layer, bool fresh, uint64_t mib)
 {
-	if (s->ids.mode != IDS_RANGE || (fresh ? !quota_enforced(layer) : !quota_project(layer)))
+	if (engine_process_of(s)->ids.mode != IDS_RANGE ||
+	    (fresh ? !quota_enforced(layer) : !quota_project(layer)))
 		return false;
 	return (!fresh || adopt(s, layer)) && quota_limit(layer, mib * MIB) == 0;
 }
@@ -220,7 +225,7 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	AUTO_FD layer = -1;
 	bool fresh;
 
-	if (ephemeral && !asked->on_disk && !(wanted && s->parent_mounts))
+	if (ephemeral && !asked->on_disk && !(wanted && r->parent_mounts))
 		return in_memory(s, r, mib);
 	if (open_directory(s, &layer, e) < 0)
 		return -1;
@@ -232,7 +237,7 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 		r->upper_limited = true;
 		return use_directory(s, r, fd_take(&layer), "project quota", e);
 	}
-	if (fresh && wanted && s->parent_mounts) {
+	if (fresh && wanted && r->parent_mounts) {
 		if (make_disk(s, layer, mib, e) == 0)
 			return use_own_disk(s, r, layer, mib, e);
 		if (ephemeral && !asked->on_disk)
@@ -271,7 +276,7 @@ static int open_flat_form(struct supervisor *s, int *ret_fd, struct err *e)
 	struct image_record record;
 	AUTO_FD lock = -1;
 
-	if (supervisor_find_image(s, &lock, &record, e) < 0)
+	if (root_find_image(s, &lock, &record, e) < 0)
 		return -1;
 	image_flat_path(&record, path);
 	image_record_done(&record);
@@ -341,7 +346,7 @@ int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e)
 	AUTO_FD mount = -1;
 	int file;
 
-	if (!s->parent_mounts)
+	if (!r->parent_mounts)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "--root-disk flat: a disk cannot be mounted without root");
 	if (open_directory(s, &layer, e) < 0 ||
@@ -349,12 +354,12 @@ int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e)
 		return -1;
 	source = openat(layer, DISK_FILE, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 	disk.source = source;
-	if (disk_lock(s, &disk, &file, e) < 0 || grow(s, layer, file, mib, true, e) < 0 ||
-	    disk_mount(s, &disk, file, &mount, e) < 0)
+	if (disk_lock(&engine_process_of(s)->disks, &disk, &file, e) < 0 ||
+	    grow(s, layer, file, mib, true, e) < 0 || disk_mount(&disk, file, &mount, e) < 0)
 		return -1;
 	r->layer_fd[0] = fd_take(&mount);
 	r->n_layers = 1;
 	r->one_disk = true;
-	s->layer = "loop image";
+	engine_process_of(s)->layer = "loop image";
 	return 0;
 }

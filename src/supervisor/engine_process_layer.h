@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "process/rootfs.h"
 #include "supervisor/supervisor.h"
 
 #define LAYER_MEMORY "tmpfs" /* how the size of one in memory holds */
@@ -20,6 +21,6 @@
 /* Fills in the upper of R, and how its size holds in S. */
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
 /* Empties the work area of R's layer, if that is on disk: scratch of an overlay that is not mounted. */
-MUST_USE int layer_clean(const struct supervisor *s, const struct rootfs *r, struct err *e);
+MUST_USE int layer_clean(const struct rootfs *r, struct err *e);
 /* … where there is no layer but one disk with everything: fills in the only layer of R. */
 MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "process/rootfs.h"
 #include "supervisor/supervisor.h"
 
 /* Looks at what R has open: fills R->hidden, or refuses. */

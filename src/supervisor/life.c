@@ -22,12 +22,10 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/stack.h"
-#include "process/fuse_overlay.h"
 #include "spec/grammar.h"
 #include "state/boot_error.h"
 #include "state/removal.h"
 #include "supervisor/confine.h"
-#include "supervisor/disk.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/watched_layer.h"
 #include "wire/leash.h"
@@ -217,19 +215,14 @@ static void on_grace_over(void *arg)
 	struct supervisor *s = arg;
 
 	s->stop_timer = 0;
-	process_kill(&s->instance);
+	s->engine->kill(s);
 }
 
 /* Has pid 1 send SIGNAL to everything, and kills what is there GRACE_MS later. */
 static void ask_to_end(struct supervisor *s, int signal, unsigned grace_ms, loop_timer_fn *then)
 {
-	AUTO_BUF body = BUF_INIT(16);
-	AUTO_BUF b = BUF_INIT(64);
-
-	number_encode(&body, (uint64_t)signal);
-	frame_put(&b, FRAME_SHUTDOWN, 0, 0, body.p, body.n);
-	if (send(s->instance.channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		process_kill(&s->instance);
+	if (!s->engine->stop(s, signal))
+		s->engine->kill(s);
 	else
 		s->stop_timer =
 			loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS, then, s);
@@ -269,7 +262,7 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 	if (grace_ms == STOP_USUAL)
 		grace_ms = default_grace_ms();
 	if (s->life == LIFE_STOPPING && grace_ms == 0)
-		process_kill(&s->instance); /* somebody lost patience */
+		s->engine->kill(s); /* somebody lost patience */
 	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
 		return;
 	if (s->life == LIFE_STARTING && !s->failure.code) /* another command took the name over */
@@ -283,7 +276,7 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 	loop_remove(s->loop, &s->idle_timer);
 	loop_remove(s->loop, &s->duration_timer);
 	if (grace_ms == 0) {
-		process_kill(&s->instance);
+		s->engine->kill(s);
 		return;
 	}
 	if (!s->record.spec.ephemeral) /* that one is about to have no record */
@@ -300,8 +293,7 @@ static void start_is_over(struct supervisor *s)
 
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
-	process_started(&s->instance);
-	free_p(&s->request);
+	s->engine->ready(s);
 	/* not earlier: a user's own child must stay his to map */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	if (s->record.state.booted_once)
@@ -324,7 +316,7 @@ static void start_is_over(struct supervisor *s)
 		promise(s);
 	supervisor_note(s, "--- sandbox started ---");
 	log_line(LOG_INFO, "running: pid 1 is %d, memory %s, cpus %s, processes %s, ids %s",
-		 (int)s->instance.pid, s->record.state.enforced.memory,
+		 (int)s->instance->pid, s->record.state.enforced.memory,
 		 s->record.state.enforced.cpus, s->record.state.enforced.pids,
 		 s->record.state.enforced.ids);
 	if (longest)
@@ -337,7 +329,18 @@ void supervisor_fail(struct supervisor *s, const struct err *why)
 {
 	if (!s->failure.code)
 		s->failure = *why;
-	process_kill(&s->instance);
+	s->engine->kill(s);
+}
+
+void supervisor_lost(struct supervisor *s, const struct err *why)
+{
+	if (s->life != LIFE_STARTING && s->life != LIFE_RUNNING)
+		return;
+	supervisor_note(s, why->msg);
+	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", why->msg);
+	if (s->life == LIFE_STARTING)
+		supervisor_fail(s, why);
+	s->engine->kill(s);
 }
 
 static void on_ready(struct supervisor *s)
@@ -428,12 +431,12 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	if (n <= 0) {
 		/* its end follows; the pidfd tells */
 		loop_remove(s->loop, &s->channel_watch);
-		process_kill(&s->instance);
+		s->engine->kill(s);
 		return;
 	}
 	if (frame_feed(&s->channel_in, chunk, (size_t)n, on_frame, s) < 0) {
 		supervisor_note(s, "pid 1 sent what it must not; ending the sandbox");
-		process_kill(&s->instance);
+		s->engine->kill(s);
 		loop_remove(s->loop, &s->channel_watch);
 	}
 }
@@ -445,8 +448,7 @@ static void on_pid_1_gone(void *arg, int fd, uint32_t events)
 
 	loop_remove(s->loop, &s->pidfd_watch);
 	if (s->life == LIFE_STARTING && !s->failure.code) {
-		process_failure(&s->instance, &s->failure);
-		s->stage = process_failed_stage(&s->instance);
+		s->engine->explain(s, &s->stage, &s->failure);
 	}
 	become(s, LIFE_DEAD);
 	if (s->record.state.booted_once)
@@ -455,33 +457,12 @@ static void on_pid_1_gone(void *arg, int fd, uint32_t events)
 	loop_stop(s->loop);
 }
 
-/* Whatever the sandbox does with its files fails from here on. */
-static void on_server_gone(void *arg, int fd, uint32_t events)
-{
-	struct process_instance *gone;
-	struct supervisor *s = arg;
-	struct err e;
-
-	for (unsigned i = 0; i < ARRAY_SIZE(s->server_watch); i++)
-		loop_remove(s->loop, &s->server_watch[i]);
-	for (gone = s->instance.fuse; gone->fuse && gone->pidfd != fd; gone = gone->fuse)
-		;
-	if (s->life != LIFE_STARTING && s->life != LIFE_RUNNING)
-		return;
-	fuse_overlay_failure(gone, &e);
-	supervisor_note(s, e.msg);
-	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", e.msg);
-	if (s->life == LIFE_STARTING)
-		supervisor_fail(s, &e);
-	process_kill(&s->instance);
-}
-
 static void on_not_ready(void *arg)
 {
 	struct supervisor *s = arg;
 
 	err_set(&s->failure, ERR_TIMEOUT, "pid 1 did not answer within 180 s");
-	process_kill(&s->instance);
+	s->engine->kill(s);
 }
 
 static void on_terminate(void *arg, int sig)
@@ -494,17 +475,13 @@ static void on_terminate(void *arg, int sig)
 /* After DEAD: nothing of the instance remains; what the record becomes depends on how far it got. */
 static void clean_up(struct supervisor *s)
 {
-	bool vanish = s->record.spec.ephemeral || !s->record.state.booted_once;
 	struct err e;
 
 	watched_layer_stop(s);
 	link_close(s);
-	process_done(&s->instance);
-	free_p(&s->request);
-	disks_release(s);
+	s->engine->done(s);
 	home_unlink_sockets(&s->home, s->record.spec.name);
-	mount_points_leave(&s->home, &s->mount_points);
-	if (vanish) {
+	if (supervisor_may_vanish(s)) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			IGNORE(record_retire(&s->home, s->record.spec.name)); /* buried by others */
 		/* files of a sub-range: the next command erases them with help */
@@ -523,24 +500,10 @@ static void clean_up(struct supervisor *s)
 	control_stopped(s);
 }
 
-static int watch_servers(struct supervisor *s)
-{
-	struct process_instance *server = s->instance.fuse;
-
-	for (unsigned i = 0; server; server = server->fuse, i++) {
-		assert(i < ARRAY_SIZE(s->server_watch));
-		s->server_watch[i] =
-			loop_add_fd(s->loop, server->pidfd, LOOP_READ, on_server_gone, s);
-		if (!s->server_watch[i])
-			return err_sys(&s->failure, errno, "watch the sandbox");
-	}
-	return 0;
-}
-
 static int watch_all(struct supervisor *s)
 {
-	s->pidfd_watch = loop_add_fd(s->loop, s->instance.pidfd, LOOP_READ, on_pid_1_gone, s);
-	s->channel_watch = loop_add_fd(s->loop, s->instance.channel, LOOP_READ, on_channel, s);
+	s->pidfd_watch = loop_add_fd(s->loop, s->instance->pidfd, LOOP_READ, on_pid_1_gone, s);
+	s->channel_watch = loop_add_fd(s->loop, s->instance->channel, LOOP_READ, on_channel, s);
 	s->leash_watch = loop_add_fd(s->loop, s->leash, LOOP_READ, on_leash, s);
 	s->ready_timer =
 		loop_add_timer(s->loop, clock_mono_ns() + READY_TIMEOUT_NS, on_not_ready, s);
@@ -549,7 +512,7 @@ static int watch_all(struct supervisor *s)
 	    !loop_add_signal(s->loop, SIGINT, on_terminate, s) ||
 	    !loop_add_signal(s->loop, SIGHUP, on_terminate, s))
 		return err_sys(&s->failure, errno, "watch the sandbox");
-	return watch_servers(s) < 0 ? -1 : control_open(s);
+	return control_open(s);
 }
 
 /* Whoever is killed from here on leaves more than files, and whoever removes it must know. A start that
@@ -570,10 +533,7 @@ int supervisor_run(struct supervisor *s)
 
 	buf_init(&s->channel_in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
 	buf_init(&s->warnings, 4096);
-	buf_init(&s->resolv_conf, 1024);
-	buf_init(&s->hosts_line, 256);
 	s->old_link = -1;
-	s->mount_points = MOUNT_POINTS_NONE;
 	s->stage = "other";
 	s->record.state.supervisor = getpid();
 	s->record.state.wire = WIRE_VERSION;

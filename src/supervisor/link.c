@@ -17,13 +17,18 @@
 #include "supervisor/network.h"
 #include "supervisor/supervisor.h"
 
-#define GATEWAY_ID 65534 /* of the sandbox's own range: nobody's inside, and nobody's outside */
-
 static void on_denied(void *arg, const char *text)
 {
 	struct supervisor *s = arg;
 
 	execlog_add(&s->log, 0, LOG_NET, text, strlen(text));
+}
+
+static void on_born(void *arg, pid_t pid)
+{
+	struct supervisor *s = arg;
+
+	s->engine->adopt(s, pid);
 }
 
 /* The numbers come in the order in which the record has the ports. */
@@ -59,16 +64,6 @@ static void on_started(void *arg, const struct json_value *ports, const struct e
 	s->gateway_failed = true;
 }
 
-/* Root's gateway gives its privileges up for an id that only this sandbox has. */
-static struct network_ids gateway_ids(const struct ids *i)
-{
-	bool ours = i->mode == IDS_RANGE || (i->mode == IDS_SUBID && i->direct);
-
-	return (struct network_ids){ .set = ours,
-				     .uid = i->uid_base + GATEWAY_ID,
-				     .gid = i->gid_base + GATEWAY_ID };
-}
-
 /* Read at each start: they are of the machine, not of the sandbox. */
 static int read_host_addresses(struct supervisor *s, struct err *e)
 {
@@ -81,28 +76,19 @@ static int read_host_addresses(struct supervisor *s, struct err *e)
 	return 0;
 }
 
-int link_prepare(struct supervisor *s, struct process_request *q, struct err *e)
+int link_prepare(struct supervisor *s, struct err *e)
 {
-	struct network_events events = { .denied = on_denied, .started = on_started, .arg = s };
-	struct network_ids ids = gateway_ids(&s->ids);
+	struct network_events events = {
+		.denied = on_denied, .born = on_born, .started = on_started, .arg = s
+	};
 	AUTO_FREE char *program = NULL;
 
 	if (!s->record.spec.net_enabled)
 		return 0;
 	if (program_ours("cordon-gateway", &program, e) < 0 ||
-	    network_new(s->loop, &s->record.spec, program, &ids, &events, &s->network, e) < 0 ||
-	    read_host_addresses(s, e) < 0)
+	    network_new(s->loop, &s->record.spec, program, &events, &s->network, e) < 0)
 		return -1;
-	network_set_cgroup(s->network, &s->instance.cgroup);
-	network_addresses(s->network, &s->netif);
-	network_resolv_conf(s->network, &s->resolv_conf);
-	network_hosts_line(s->network, &s->hosts_line);
-	q->netif = &s->netif;
-	q->tap = s->parent_mounts && s->ids.mode == IDS_RANGE &&
-		 access(TUN_DEVICE, R_OK | W_OK) == 0;
-	q->rootfs.resolv_conf = buf_str(&s->resolv_conf);
-	q->rootfs.hosts_line = buf_str(&s->hosts_line);
-	return 0;
+	return read_host_addresses(s, e);
 }
 
 int link_open(struct supervisor *s, bool *ret_waits, struct err *e)
@@ -112,8 +98,7 @@ int link_open(struct supervisor *s, bool *ret_waits, struct err *e)
 	*ret_waits = false;
 	if (!s->network)
 		return 0;
-	if (process_take_link(&s->instance, &link, e) < 0 ||
-	    network_set_link(s->network, link, e) < 0)
+	if (s->engine->link(s, &link, e) < 0 || network_set_link(s->network, link, e) < 0)
 		return err_wrap(e, "network");
 	*ret_waits = s->record.spec.n_ports > 0;
 	return 0;
@@ -142,6 +127,4 @@ void link_close(struct supervisor *s)
 	if (s->network)
 		s->old_link = network_end(s->network);
 	network_free(TAKE(s->network));
-	buf_done(&s->resolv_conf);
-	buf_done(&s->hosts_line);
 }

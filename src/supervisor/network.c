@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/spawn.h"
-#include "policy/lease.h"
 #include "policy/options.h"
 
 #define RESTART_NS NS_PER_SEC
@@ -40,7 +39,6 @@ struct network {
 	size_t n_ports;
 	struct cidr *host_address; /* owned */
 	size_t n_host_addresses;
-	const struct cgroup *cgroup; /* borrowed; NULL: none */
 
 	int link;
 	int resolv_conf; /* or -1 */
@@ -71,15 +69,13 @@ static int read_policy(const struct spec *spec, struct policy *p, struct err *e)
 }
 
 int network_new(struct loop *loop, const struct spec *spec, const char *program,
-		const struct network_ids *ids, const struct network_events *events,
-		struct network **ret, struct err *e)
+		const struct network_events *events, struct network **ret, struct err *e)
 {
 	struct network *n = xcalloc(1, sizeof(*n));
 
 	n->loop = loop;
 	n->link = n->control = n->child.pidfd = n->resolv_conf = -1;
 	n->program = xstrdup(program);
-	n->ids = *ids;
 	n->events = *events;
 	if (read_policy(spec, &n->policy, e) < 0) {
 		network_free(n);
@@ -144,16 +140,14 @@ void network_free(struct network *n)
 
 /* --- what the engine asks --------------------------------------------------------------------- */
 
-void network_addresses(const struct network *n, struct netif *ret)
+const struct lease *network_lease(const struct network *n)
 {
-	const struct lease *l = &n->lease;
+	return &n->lease;
+}
 
-	memcpy(ret->guest_mac, l->guest_mac, sizeof(ret->guest_mac));
-	memcpy(ret->gateway_mac, l->gateway_mac, sizeof(ret->gateway_mac));
-	memcpy(ret->guest_v4, l->guest_v4.b, sizeof(ret->guest_v4));
-	memcpy(ret->gateway_v4, l->gateway_v4.b, sizeof(ret->gateway_v4));
-	memcpy(ret->guest_v6, l->guest_v6.b, sizeof(ret->guest_v6));
-	memcpy(ret->gateway_v6, l->gateway_v6.b, sizeof(ret->gateway_v6));
+void network_set_ids(struct network *n, struct network_ids ids)
+{
+	n->ids = ids;
 }
 
 const char *network_program(const struct network *n)
@@ -178,11 +172,6 @@ void network_set_host_addresses(struct network *n, const struct cidr *list, size
 	n->host_address = xcalloc(count + 1, sizeof(*list));
 	memcpy(n->host_address, list, count * sizeof(*list));
 	n->n_host_addresses = count;
-}
-
-void network_set_cgroup(struct network *n, const struct cgroup *c)
-{
-	n->cgroup = c;
 }
 
 void network_resolv_conf(const struct network *n, struct buf *out)
@@ -344,9 +333,7 @@ static int start_gateway(struct network *n, struct err *e)
 		n->child.pidfd = -1;
 		return err_wrap(e, "start the gateway");
 	}
-	/* it waits for its configuration and has opened nothing yet: all of its sockets are charged there */
-	if (n->cgroup)
-		cgroup_join(n->cgroup, n->child.pid);
+	n->events.born(n->events.arg, n->child.pid);
 	n->state = GATEWAY_STARTING;
 	n->told = false;
 	n->control_watch = loop_add_fd(n->loop, n->control, LOOP_READ, on_control, n);

@@ -7,12 +7,13 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "base/json.h"
 #include "loop/loop.h"
 #include "policy/addr.h"
-#include "process/cgroup.h"
-#include "process/netlink.h"
+#include "policy/lease.h"
 #include "spec/spec.h"
 
 struct network;
@@ -21,6 +22,8 @@ struct network;
 struct network_events {
 	/* A refusal, for the log: told once by each gateway. */
 	void (*denied)(void *arg, const char *text);
+	/* A gateway runs. It waits for its configuration and has opened nothing yet. */
+	void (*born)(void *arg, pid_t pid);
 	/* The gateway serves: PORTS is the array of ports with their real numbers. Or it could not
 	 * start: FAILURE says why (a taken port, mostly), and PORTS is NULL. */
 	void (*started)(void *arg, const struct json_value *ports, const struct err *failure);
@@ -39,15 +42,16 @@ struct network_ids {
 
 /* PROGRAM is the path of cordon-gateway. EVENTS is copied. */
 MUST_USE int network_new(struct loop *loop, const struct spec *spec, const char *program,
-			 const struct network_ids *ids, const struct network_events *events,
-			 struct network **ret, struct err *e);
+			 const struct network_events *events, struct network **ret, struct err *e);
 /* Ends the gateway and gives the link back, or -1. Only network_free() may follow. */
 int network_end(struct network *n);
 /* Ends the gateway and closes the link. */
 void network_free(struct network *n);
 
-/* What the engine needs to make the interface. */
-void network_addresses(const struct network *n, struct netif *ret);
+/* The addresses of both ends of the link, borrowed. */
+const struct lease *network_lease(const struct network *n);
+/* Before the first gateway: whom it becomes. */
+void network_set_ids(struct network *n, struct network_ids ids);
 /* /etc/resolv.conf inside, and the line of /etc/hosts for host.microsandbox.internal. */
 void network_resolv_conf(const struct network *n, struct buf *out);
 void network_hosts_line(const struct network *n, struct buf *out);
@@ -60,8 +64,6 @@ bool network_has_resolver(const struct network *n);
 void network_set_resolv_conf(struct network *n, int fd);
 /* Addresses that lead to this host though it does not have them; copied. */
 void network_set_host_addresses(struct network *n, const struct cidr *list, size_t count);
-/* Gateways use memory and time of the sandbox's groups. Borrowed. */
-void network_set_cgroup(struct network *n, const struct cgroup *c);
 /* Takes the link over and begins to wait for its first frame, or starts the gateway. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
 /* The policy of SPEC, from now on, for new connections. */

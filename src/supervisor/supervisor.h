@@ -5,14 +5,12 @@
 #pragma once
 
 #include "base/buf.h"
-#include "image/store.h"
 #include "loop/loop.h"
-#include "process/process.h"
 #include "spec/spec.h"
 #include "state/execlog.h"
 #include "state/home.h"
 #include "state/record.h"
-#include "supervisor/engine_process_mount_points.h"
+#include "supervisor/engine.h"
 #include "wire/message.h"
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
@@ -29,18 +27,13 @@ struct supervisor {
 	int connection; /* or -1 */
 	int guest_listener, control;
 	struct record record;
-	struct ids ids;
-	struct mount_points mount_points; /* of a directory image */
-	struct disk_hold *disks;          /* see disk.h */
-	const char *layer; /* how the size of the writable layer holds; NULL: there is none */
-	struct watched_layer *watched; /* NULL: something else keeps that size */
-	bool parent_mounts;
-	struct process_instance instance;
-	struct process_request *request; /* until it is up: freeing it would interrupt the child */
+	const struct engine *engine;
+	struct engine_instance *instance; /* the engine's own */
+	struct watched_layer
+		*watched; /* NULL: something else keeps the size of the writable layer */
 	struct loop *loop;
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
-	loop_id server_watch[2]; /* writer and reader of the root, where it is served */
 	loop_id ready_timer, stop_timer, duration_timer, idle_timer, lasting_timer;
 	unsigned last_grace_ms; /* between SIGTERM and SIGKILL, where another signal came first */
 	struct buf channel_in;
@@ -52,26 +45,16 @@ struct supervisor {
 	unsigned n_clients;
 	struct buf warnings;     /* lines for the command that started us */
 	struct network *network; /* NULL: loopback only */
-	struct netif netif;
-	struct buf resolv_conf, hosts_line; /* texts inside */
-	bool gateway_failed;                /* and that was told */
+	bool gateway_failed;     /* and that was told */
 	int old_link;      /* closed by our end: the kernel takes tens of milliseconds for it */
 	const char *stage; /* of the start, for a record of its failure */
 	struct err failure;
 };
 
-/* launch.c: before there is a record, what the kernel takes longest for begins. */
-void supervisor_ahead(struct supervisor *s);
-/* From the record to a started instance (not yet ready). */
+/* launch.c: from the record to a started instance (not yet ready). */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* "K=V" strings of the image and the user, allocated each. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
-/* After supervisor_ahead(), if we are root. */
-MUST_USE int supervisor_choose_ids(struct supervisor *s, struct err *e);
-/* By the digest in our record, whatever the reference means by now. The lock is for whoever removes
- * images: it either sees our record, or has removed what we look for and we say so. */
-MUST_USE int supervisor_find_image(const struct supervisor *s, int *ret_lock,
-				   struct image_record *ret, struct err *e);
 /* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
 int supervisor_sweep(void);
 /* … or everything in the home, which holds no sandbox any more. */
@@ -92,9 +75,16 @@ MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *
 void supervisor_serves(struct supervisor *s);
 /* The start fails for this reason. */
 void supervisor_fail(struct supervisor *s, const struct err *why);
+/* Something has ended that the sandbox cannot do without: it ends, for this reason. */
+void supervisor_lost(struct supervisor *s, const struct err *why);
+/* The record goes when the sandbox ends. One that was up before stays, and only `remove` deletes it. */
+static inline bool supervisor_may_vanish(const struct supervisor *s)
+{
+	return s->record.spec.ephemeral || !s->record.state.booted_once;
+}
 /* link.c: the network of the sandbox; all do nothing where it has none. */
-/* Tells Q what interface to make. */
-MUST_USE int link_prepare(struct supervisor *s, struct process_request *q, struct err *e);
+/* Makes S->network. */
+MUST_USE int link_prepare(struct supervisor *s, struct err *e);
 /* Pid 1 is ready. WAITS: supervisor_serves() or supervisor_fail() will follow. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
 /* The policy of NOW, for new connections. */

@@ -74,8 +74,6 @@ int supervisor_reap(const char *entry)
 	AUTO_HOME home = { .fd = -1 };
 	AUTO_RECORD record = RECORD_NONE;
 	AUTO_FREE char *path = NULL;
-	char id[HOME_ID_BYTES];
-	struct mount_points points;
 	struct err e;
 	bool readable;
 
@@ -86,42 +84,27 @@ int supervisor_reap(const char *entry)
 	record.dir = openat(home.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	readable = record.dir >= 0 && record_read_config(record.dir, &record, &e) == 0 &&
 		   record.spec.name;
-	home_machine_id(&home, entry[0] == '.' && readable ? record.spec.name : entry, id);
-	cgroup_remove(id);
-	if (readable && record.spec.image.kind == IMAGE_DIR) {
-		struct spec_image *image = &record.spec.image;
-		AUTO_FD root = -1;
-
-		/* another directory has nothing of ours in it */
-		if (identity_open(image->reference, &image->identity, &root, &e) == 0) {
-			mount_points_enter(&home, root, &points);
-			mount_points_leave(&home, &points);
-		}
-	}
+	engine_process.reap(&home, entry[0] == '.' && readable ? record.spec.name : entry,
+			    readable ? &record.spec : NULL);
 	return 0;
 }
 
-/* Does it with the ids that files of ours may have. */
-static int with_our_ids(int (*work)(void *arg))
+static int run_in_home(int (*work)(void *arg))
 {
-	struct supervisor s = { 0 };
+	AUTO_HOME home = { .fd = -1 };
 	struct err e;
-	int r = home_open(&s.home, &e);
 
-	if (r == 0 && geteuid() != 0 && (r = supervisor_choose_ids(&s, &e)) == 0)
-		r = ids_run(&s.ids, work, &s.home, &e);
-	else if (r == 0)
-		r = work(&s.home);
-	home_done(&s.home);
-	return r != 0;
+	if (home_open(&home, &e) < 0)
+		return 1;
+	return engine_process.run_as_owner(work, &home, &e) != 0;
 }
 
 int supervisor_sweep(void)
 {
-	return with_our_ids(sweep);
+	return run_in_home(sweep);
 }
 
 int supervisor_wipe(void)
 {
-	return with_our_ids(wipe);
+	return run_in_home(wipe);
 }

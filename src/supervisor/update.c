@@ -10,22 +10,14 @@
 #include "state/record_config.h"
 #include "supervisor/supervisor.h"
 
-#define MIB (1ull << 20)
 #define UPDATE_MAX_BYTES (128u << 10) /* fits the socket's buffer: we never wait for pid 1 */
 
 static int update_limits(struct supervisor *s, const struct spec *now, unsigned what, struct err *e)
 {
 	struct spec *spec = &s->record.spec;
-	const struct cgroup_limits limits = {
-		.memory_bytes = what & UPDATE_MEMORY ? now->memory_mib * MIB : 0,
-		.cpu_milli = what & UPDATE_CPUS ? now->cpu_milli : 0,
-	};
-	int r = cgroup_update(&s->instance.cgroup, &limits);
 
-	if (r < 0)
-		return err_set(
-			e, ERR_UNSUPPORTED,
-			"the kernel refused the new limit; memory in use cannot be taken away");
+	if (s->engine->update_limits(s, now, what, e) < 0)
+		return -1;
 	if (what & UPDATE_MEMORY)
 		spec->memory_mib = now->memory_mib;
 	if (what & UPDATE_CPUS)
@@ -48,11 +40,11 @@ static int update_commands(struct supervisor *s, const struct spec *now, struct 
 		r = err_set(e, ERR_LIMIT,
 			    "an environment this large can only be changed at the next start");
 	else
-		sent = send(s->instance.channel, frame.p, frame.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+		sent = send(s->instance->channel, frame.p, frame.n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (r == 0 && sent != (ssize_t)frame.n)
 		r = err_sys(e, sent < 0 ? errno : EPIPE, "tell pid 1");
 	if (sent > 0 && sent != (ssize_t)frame.n)
-		process_kill(&s->instance); /* half a frame: nothing after it would be understood */
+		s->engine->kill(s); /* half a frame: nothing after it would be understood */
 	for (size_t i = 0; i < m.n_env; i++)
 		free((char *)m.env[i]);
 	boot_message_done(&m);

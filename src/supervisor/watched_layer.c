@@ -66,8 +66,8 @@ static void tell(struct supervisor *s, enum frame_type type, uint64_t number)
 	number_encode(&body, number);
 	frame_put(&b, type, 0, 0, body.p, body.n);
 	/* a pid 1 that takes no frame is broken, and its commands must not go on unwatched */
-	if (send(s->instance.channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)b.n)
-		process_kill(&s->instance);
+	if (send(s->instance->channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)b.n)
+		s->engine->kill(s);
 }
 
 /* Acts on what watch.h said. */
@@ -174,7 +174,7 @@ int watched_layer_start(struct supervisor *s, struct err *e)
 		return err_sys(e, -r, "ask what the file system of the writable layer has");
 	y->uncounted = type == TMPFS_MAGIC || type == RAMFS_MAGIC;
 	watch_init(&y->watch, most, y->fresh, &now);
-	if (surveyor_start(&y->surveyor, y->layer, s->instance.pidfd, y->watch.most.files, e) < 0)
+	if (surveyor_start(&y->surveyor, y->layer, s->instance->pidfd, y->watch.most.files, e) < 0)
 		return -1;
 	y->answer_watch = loop_add_fd(s->loop, y->surveyor.socket, LOOP_READ, on_answer, s);
 	return y->answer_watch ? 0 : err_sys(e, errno, "watch the writable layer");

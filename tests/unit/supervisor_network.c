@@ -15,7 +15,7 @@
 #include "base/clock.h"
 
 static struct loop *loop;
-static unsigned n_started, n_denied, n_failed;
+static unsigned n_born, n_started, n_denied, n_failed;
 static char last_text[ERR_MSG_BYTES];
 
 /* Reads the configuration, says so, and ends at the first byte on the link. */
@@ -47,6 +47,11 @@ static void on_started(void *arg, const struct json_value *ports, const struct e
 	loop_stop(loop);
 }
 
+static void on_born(void *arg, pid_t pid)
+{
+	n_born++;
+}
+
 static void on_late(void *arg)
 {
 	loop_stop(loop);
@@ -65,13 +70,12 @@ static char script[] = "/tmp/cordon-test-gateway-XXXXXX";
 
 static struct network *make(struct spec *s, int pipe_fds[2])
 {
-	const struct network_events events = { on_denied, on_started, NULL };
-	const struct network_ids ids = { 0 };
+	const struct network_events events = { on_denied, on_born, on_started, NULL };
 	struct network *n = NULL;
 	struct err e = { 0 };
 
 	T_INT(pipe2(pipe_fds, O_CLOEXEC), 0);
-	if (network_new(loop, s, script, &ids, &events, &n, &e) < 0)
+	if (network_new(loop, s, script, &events, &n, &e) < 0)
 		T_FAIL("%s", e.msg);
 	if (network_set_link(n, pipe_fds[0], &e) < 0)
 		T_FAIL("%s", e.msg);
@@ -84,7 +88,7 @@ static void started_by_the_first_frame_and_again_by_the_next(void)
 	struct network *n;
 	int link[2];
 
-	n_started = n_denied = 0;
+	n_born = n_started = n_denied = 0;
 	spec_init(&s);
 	s.name = xstrdup("box");
 	n = make(&s, link);
@@ -100,6 +104,7 @@ static void started_by_the_first_frame_and_again_by_the_next(void)
 	T_INT(write(link[1], "x", 1), 1);
 	turn(5000);
 	T_INT(n_started, 2);
+	T_INT(n_born, 2);
 	network_free(n);
 	close(link[1]);
 	spec_done(&s);
@@ -166,7 +171,7 @@ static void one_that_cannot_be_started_is_tried_again_later(void)
 static void the_files_name_the_gateway(void)
 {
 	AUTO_BUF b = BUF_INIT(1024);
-	struct netif netif;
+	const struct lease *lease;
 	struct spec s;
 	struct network *n;
 	char want[64];
@@ -175,12 +180,12 @@ static void the_files_name_the_gateway(void)
 	spec_init(&s);
 	s.name = xstrdup("box");
 	n = make(&s, link);
-	network_addresses(n, &netif);
-	snprintf(want, sizeof(want), "nameserver %u.%u.%u.%u\n", netif.gateway_v4[0],
-		 netif.gateway_v4[1], netif.gateway_v4[2], netif.gateway_v4[3]);
+	lease = network_lease(n);
+	snprintf(want, sizeof(want), "nameserver %u.%u.%u.%u\n", lease->gateway_v4.b[0],
+		 lease->gateway_v4.b[1], lease->gateway_v4.b[2], lease->gateway_v4.b[3]);
 	network_resolv_conf(n, &b);
 	T_STR(buf_str(&b), want);
-	T_INT(netif.guest_v4[3] & 3, 2);
+	T_INT(lease->guest_v4.b[3] & 3, 2);
 	network_free(n);
 	close(link[1]);
 	spec_done(&s);

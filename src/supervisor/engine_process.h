@@ -1,0 +1,66 @@
+/* What the files of the process engine share. Only they include this. */
+#pragma once
+
+#include "image/store.h"
+#include "process/process.h"
+#include "supervisor/disk.h"
+#include "supervisor/engine.h"
+#include "supervisor/engine_process_mount_points.h"
+#include "supervisor/supervisor.h"
+
+/* What only a start needs. It is freed after READY: to free it earlier would interrupt the child, which shares our
+ * memory. */
+struct engine_process_start {
+	struct process_request request;
+	char group_id[HOME_ID_BYTES];
+	struct netif netif;
+	struct buf resolv_conf, hosts_line; /* texts inside */
+};
+
+struct engine_process {
+	struct engine_instance instance; /* first, so that S->instance points to all of it */
+	bool parent_mounts; /* we may mount where our own mounts are: root, and not in a container */
+	struct ids ids;
+	struct process_instance process;
+	struct engine_process_start *start; /* NULL after READY */
+	struct mount_points mount_points;   /* of a directory image */
+	struct disks disks;
+	const char *layer;     /* how the size of the writable layer holds; NULL: there is none */
+	loop_id fuse_watch[2]; /* writer and reader of the root, where fuse-overlayfs serves it */
+};
+
+static inline struct engine_process *engine_process_of(const struct supervisor *s)
+{
+	return (struct engine_process *)s->instance;
+}
+
+/* engine_process_ids.c: we are root, and not of a container. */
+bool ids_may_mount(void);
+/* … and can give each sandbox a range of ids of its own. */
+bool ids_have_range(const struct engine_process *p);
+/* Chooses the ids of the sandbox. A range is claimed for it and stands in its record from now on. */
+MUST_USE int ids_choose(struct supervisor *s, struct err *e);
+/* The ids of every sandbox of an ordinary user. */
+void ids_of_user(struct ids *ret);
+
+/* engine_process_rootfs.c: from the record to open layers, volumes and files. */
+void root_init(const struct supervisor *s, struct rootfs *r);
+MUST_USE int root_open(struct supervisor *s, struct rootfs *r, struct err *e);
+void root_close(struct rootfs *r);
+/* The image by the digest in our record, whatever its name means by now. Whoever removes images waits for the
+ * lock: it sees our record then, or it has removed the image before and we say so. */
+MUST_USE int root_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
+			     struct err *e);
+
+/* engine_process_limits.c */
+/* The control groups are there. Writes into the record how each limit holds; what they do not hold BOOT asks of
+ * pid 1, as far as somebody asked for it. */
+MUST_USE int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e);
+struct cgroup_limits limits_of(const struct spec *spec);
+/* Two rows of the table. */
+MUST_USE int limits_update(struct supervisor *s, const struct spec *now, unsigned what,
+			   struct err *e);
+void limits_usage(const struct supervisor *s, struct usage_message *u);
+
+/* engine_process_boot.c: completes BOOT and sends it to pid 1, with the sockets of S and the control groups. */
+MUST_USE int boot_send(struct supervisor *s, struct boot_message *boot, struct err *e);

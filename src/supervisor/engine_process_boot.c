@@ -1,0 +1,111 @@
+/* What the process engine adds to the message that tells pid 1 what to be, and the descriptors with it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/cleanup.h"
+#include "base/fdpass.h"
+#include "supervisor/engine_process.h"
+
+#define BOOT_USUAL_BYTES 1024
+
+static bool is_disk(const struct spec_mount *m)
+{
+	return m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk);
+}
+
+/* How much of the host's files a mount can bring in that is not the sandbox's own. Another sandbox that may write to a
+ * directory makes sockets there, and whoever connects is handed its descriptors; a read-only mount does not keep
+ * anybody from that. Root's sandboxes can do nothing with them, as they have no id in common. */
+static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
+{
+	if (!m->readonly)
+		return SWITCH_SHARED | SWITCH_WRITABLE;
+	return i->mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
+}
+
+/* Files with privileges may be made in what belongs to the sandbox alone, and nowhere else. */
+static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
+{
+	const struct spec *spec = r->spec;
+	bool shared_root = spec->image.kind == IMAGE_DIR;
+	struct stat st;
+
+	boot->switches |= shared_root ? SWITCH_SHARED | SWITCH_WRITABLE : 0;
+	boot->own_mount = xcalloc(spec->n_mounts + 1, sizeof(*boot->own_mount));
+	if (!shared_root)
+		boot->own_mount[boot->n_own_mounts++] = "/";
+	for (size_t i = 0; i < spec->n_mounts; i++) {
+		const struct spec_mount *m = &spec->mount[i];
+
+		if (m->kind != MOUNT_TMPFS && !is_disk(m)) {
+			boot->switches |= brought_in(r->ids, m);
+			continue;
+		}
+		if (m->readonly)
+			continue;
+		boot->own_mount[boot->n_own_mounts++] = m->guest;
+		if (is_disk(m) && boot->n_own_devices < BOOT_DEVICES_MAX &&
+		    fstat(r->volume_fd[i], &st) == 0)
+			boot->own_device[boot->n_own_devices++] =
+				(uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	}
+}
+
+static int send_boot(struct supervisor *s, struct boot_message *boot, struct err *e)
+{
+	const struct cgroup *c = &engine_process_of(s)->process.cgroup;
+	char room[BOOT_USUAL_BYTES];
+	AUTO_BUF frame = BUF_IN(room, FRAME_BODY_MAX_BYTES);
+	size_t at = frame_begin(&frame, FRAME_BOOT, 0, 0);
+	int fds[FDPASS_MAX];
+	AUTO_FD procs = -1;
+	unsigned n = 0;
+	int r;
+
+	fds[n++] = s->guest_listener;
+	boot->has_connection = s->connection >= 0;
+	if (boot->has_connection)
+		fds[n++] = s->connection;
+	boot->has_cgroup = c->v2_enclosed >= 0;
+	if (boot->has_cgroup)
+		fds[n++] = c->v2_enclosed;
+	procs = c->v2_payload < 0 || boot->has_cgroup
+			? -1
+			: openat(c->v2_home, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	boot->born_with_cgroup = procs >= 0;
+	if (boot->born_with_cgroup)
+		fds[n++] = procs;
+	boot->has_oom = c->oom >= 0;
+	if (boot->has_oom)
+		fds[n++] = c->oom;
+	boot->n_task_fds = c->n_v1;
+	for (unsigned i = 0; i < c->n_v1; i++)
+		fds[n++] = c->tasks[i];
+	boot_encode(&frame, boot);
+	frame_end(&frame, at);
+	if (buf_failed(&frame))
+		return err_set(e, ERR_LIMIT, "the environment of the sandbox is too large");
+	r = fdpass_send(s->instance->channel, frame.p, frame.n, fds, n);
+	if (r == 0)
+		return 0;
+	if (r != -EPIPE && r != -ECONNRESET)
+		return err_sys(e, -r, "tell pid 1 what to be");
+	/* a child that failed closed its end: whoever hears of its end finds out why */
+	s->engine->kill(s);
+	return 0;
+}
+
+int boot_send(struct supervisor *s, struct boot_message *boot, struct err *e)
+{
+	const struct engine_process *p = engine_process_of(s);
+	const struct rootfs *root = &p->start->request.rootfs;
+
+	boot->lent_shell = root->fallback_shell >= 0;
+	boot->inner_map = ids_inner_map(&p->ids);
+	boot->single_id = p->ids.mode == IDS_SINGLE;
+	boot->id_shift = ids_shift(&p->ids);
+	name_own_mounts(root, boot);
+	return send_boot(s, boot, e);
+}

@@ -1,0 +1,172 @@
+/*
+ * The limits of a sandbox: by control groups where there are any, otherwise by what pid 1 can do, and how each of
+ * them holds as words in the record.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "spec/cpus.h"
+#include "supervisor/engine_process.h"
+
+#define MIB (1ull << 20)
+/* Words of a record: how a limit holds. */
+#define NOT_ENFORCED "not enforced"
+#define BY_CGROUP "cgroup"
+
+struct cgroup_limits limits_of(const struct spec *spec)
+{
+	return (struct cgroup_limits){ .memory_bytes = spec->memory_mib * MIB,
+				       .pids = spec->pids_limit,
+				       .cpu_milli = spec->cpu_milli };
+}
+
+static void say(char out[24], const char *how)
+{
+	snprintf(out, 24, "%s", how);
+}
+
+/* Without a cpu controller an explicit request pins to that many CPUs, spread over sandboxes. */
+static bool pin_cpus(const struct supervisor *s, unsigned cpus)
+{
+	cpu_set_t all, mine;
+	unsigned first, n = 0, have;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		return false;
+	have = (unsigned)CPU_COUNT(&all);
+	if (cpus >= have)
+		return true;
+	first = (unsigned)(s->record.created_ns / 1000 % have);
+	CPU_ZERO(&mine);
+	for (unsigned k = 0, seen = 0; n < cpus && k < 2 * CPU_SETSIZE; k++) {
+		unsigned cpu = k % CPU_SETSIZE;
+
+		if (!CPU_ISSET(cpu, &all) || CPU_ISSET(cpu, &mine) || seen++ < first)
+			continue;
+		CPU_SET(cpu, &mine);
+		n++;
+	}
+	return sched_setaffinity(s->instance->pid, sizeof(mine), &mine) == 0;
+}
+
+/* How much a sandbox can add to directories that it shares. */
+static const char *volumes_held(const struct spec *spec)
+{
+	const char *how = "none";
+
+	for (size_t i = 0; i < spec->n_mounts; i++) {
+		const struct spec_mount *m = &spec->mount[i];
+
+		if (m->readonly || m->kind == MOUNT_TMPFS || m->kind == MOUNT_DISK || m->kind_disk)
+			continue; /* bounded by themselves */
+		if (!m->quota_mib)
+			return NOT_ENFORCED;
+		how = "project quota";
+	}
+	return how;
+}
+
+static const char *root_form(const struct supervisor *s)
+{
+	if (s->record.spec.image.kind == IMAGE_DIR)
+		return ROOT_DIRECTORY;
+	if (s->record.spec.image.root_disk.kind == ROOT_DISK_FLAT)
+		return ROOT_DISK;
+	return engine_process_of(s)->process.fuse ? ROOT_SERVED : ROOT_OVERLAY;
+}
+
+/* One line with every limit that does not hold. Whoever makes a sandbox that stays hears of the defaults
+ * too; a run hears only of what it asked for. */
+static void warn_of_limits(struct supervisor *s)
+{
+	const struct spec *spec = &s->record.spec;
+	const struct enforcement *f = &s->record.state.enforced;
+	bool stays = !spec->ephemeral && !s->attended;
+	const char *memory = NULL, *cpus = NULL;
+
+	if (spec->soft_limits)
+		return;
+	if (!starts_with(f->memory, BY_CGROUP) && (spec->memory_set || stays))
+		memory = spec->memory_set ? "--memory holds for each process alone"
+					  : "memory is not limited";
+	if (strcmp(f->cpus, NOT_ENFORCED) == 0 && stays)
+		cpus = spec->cpus_set ? "--cpus does not hold" : "CPU time is not limited";
+	if (memory || cpus)
+		buf_addf(&s->warnings,
+			 "%s%s%s: the caller gets no control group for it ('cordon doctor' "
+			 "says why)\n",
+			 memory ? memory : "", memory && cpus ? ", " : "", cpus ? cpus : "");
+}
+
+/* Without a cpu controller only whole CPUs can be held, and only because somebody asked for them. */
+static int hold_cpus(struct supervisor *s, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+	char asked[CPUS_TEXT_BYTES];
+
+	if (!spec->cpus_set || spec->soft_limits)
+		return 0;
+	if (!cpus_are_whole(spec->cpu_milli)) {
+		err_set(e, ERR_UNSUPPORTED,
+			"--cpus %s: a part of a CPU takes a control group, and the caller gets "
+			"none",
+			cpus_text(spec->cpu_milli, asked));
+		return err_hint(e, "ask for whole CPUs, which hold by affinity; 'cordon doctor' "
+				   "says what a control group takes");
+	}
+	if (pin_cpus(s, spec->cpu_milli / CPUS_ONE))
+		say(s->record.state.enforced.cpus, "affinity");
+	return 0;
+}
+
+int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e)
+{
+	const struct engine_process *p = engine_process_of(s);
+	const struct spec *spec = &s->record.spec;
+	const struct cgroup *c = &p->process.cgroup;
+	struct enforcement *f = &s->record.state.enforced;
+	const char *group = c->n_v1 ? BY_CGROUP " v1" : BY_CGROUP " v2";
+
+	say(f->memory, c->enforced[CGROUP_MEMORY] ? group : NOT_ENFORCED);
+	say(f->cpus, c->enforced[CGROUP_CPU] ? group : NOT_ENFORCED);
+	say(f->pids, c->enforced[CGROUP_PIDS] ? group : "user namespace");
+	if (!c->enforced[CGROUP_MEMORY] && spec->memory_set && !spec->soft_limits) {
+		boot->data_limit = spec->memory_mib * MIB;
+		say(f->memory, "rlimit, per process");
+	}
+	if (!c->enforced[CGROUP_PIDS])
+		boot->nproc_limit = spec->pids_limit;
+	if (!c->enforced[CGROUP_CPU] && hold_cpus(s, e) < 0)
+		return -1;
+	warn_of_limits(s);
+	say(f->root_disk, p->layer ? p->layer : "none");
+	say(f->volumes, volumes_held(spec));
+	say(f->ids, ids_mode_name(p->ids.mode));
+	say(s->record.state.root, root_form(s));
+	return 0;
+}
+
+int limits_update(struct supervisor *s, const struct spec *now, unsigned what, struct err *e)
+{
+	const struct cgroup_limits limits = {
+		.memory_bytes = what & UPDATE_MEMORY ? now->memory_mib * MIB : 0,
+		.cpu_milli = what & UPDATE_CPUS ? now->cpu_milli : 0,
+	};
+
+	if (cgroup_update(&engine_process_of(s)->process.cgroup, &limits) == 0)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+		       "the kernel refused the new limit; memory in use cannot be taken away");
+}
+
+void limits_usage(const struct supervisor *s, struct usage_message *u)
+{
+	struct cgroup_usage now;
+
+	cgroup_read_usage(&engine_process_of(s)->process.cgroup, &now);
+	u->cpu_ns = now.has_cpu ? now.cpu_ns : USAGE_UNKNOWN;
+	u->memory_bytes = now.has_memory ? now.memory_bytes : USAGE_UNKNOWN;
+	u->pids = now.has_pids ? now.pids : USAGE_UNKNOWN;
+}

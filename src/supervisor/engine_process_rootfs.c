@@ -1,0 +1,254 @@
+/*
+ * From a record to the open layers, volumes and files that process/rootfs.h makes a root file system of. Every
+ * path is opened once, here, and is a descriptor from then on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "image/store.h"
+#include "process/fixtures.h"
+#include "process/host_cas.h"
+#include "process/host_image.h"
+#include "process/login_shell.h"
+#include "state/quota.h"
+#include "state/volume.h"
+#include "supervisor/engine_process.h"
+#include "supervisor/engine_process_implied.h"
+#include "supervisor/engine_process_layer.h"
+#include "supervisor/engine_process_own_state.h"
+#include "supervisor/source.h"
+
+/* Other owners inside than outside need a mount of root's. */
+static int check_owner(const struct ids *i, const struct spec_mount *m, struct err *e)
+{
+	if (!m->has_owner && m->stat_virt != STAT_VIRT_OFF)
+		return 0;
+	if (i->mode != IDS_RANGE) {
+		err_set(e, ERR_UNSUPPORTED,
+			"the owners of files in '%s' cannot be chosen without root", m->guest);
+		return err_hint(e, "leave uid=, gid= and stat-virt= out: your files are root's "
+				   "inside");
+	}
+	if (m->has_owner && (m->uid >= IDS_PER_SANDBOX || m->gid >= IDS_PER_SANDBOX))
+		return err_set(e, ERR_INVALID, "uid= and gid= of '%s' must be below %u", m->guest,
+			       IDS_PER_SANDBOX);
+	return 0;
+}
+
+/* The volume was made with a quota; the file system may have been mounted otherwise since. */
+static int check_quota(const struct supervisor *s, int volume, const struct spec_mount *m,
+		       struct err *e)
+{
+	AUTO_FD dir = openat(volume, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir >= 0 && quota_enforced(dir) && quota_project(dir))
+		return 0;
+	volume_quota_missing(&s->home, e);
+	return err_wrap(e, "volume '%s'", m->source);
+}
+
+static int open_source(struct supervisor *s, struct spec_mount *m, int *ret_fd, struct err *e)
+{
+	AUTO_FREE char *named = NULL;
+
+	if (m->kind == MOUNT_BIND)
+		return source_open("volume source", m->source, &m->identity, VOLUME_HINT, ret_fd,
+				   e);
+	named = xasprintf("%s/data", m->source);
+	*ret_fd = home_open_in(&s->home, "volumes", named, O_PATH | O_DIRECTORY);
+	return *ret_fd < 0 ? err_sys(e, errno, "volume '%s'", m->source) : 0;
+}
+
+static int open_volume(struct supervisor *s, struct spec_mount *m, int *ret_fd, struct err *e)
+{
+	struct engine_process *p = engine_process_of(s);
+	struct stat st;
+	AUTO_FD fd = -1;
+
+	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk))
+		return disk_mount_volume(&p->disks, &s->home, m, ret_fd, e);
+	if (check_owner(&p->ids, m, e) < 0 || open_source(s, m, &fd, e) < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return err_sys(e, errno, "mount source '%s'", m->source);
+	if (m->want == WANT_DIR && !S_ISDIR(st.st_mode))
+		return err_set(e, ERR_INVALID, "mount source '%s' is not a directory", m->source);
+	if (m->want == WANT_FILE && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "mount source '%s' is not a file", m->source);
+	if (m->quota_mib && check_quota(s, fd, m, e) < 0)
+		return -1;
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+int root_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
+		    struct err *e)
+{
+	const struct spec_image *image = &s->record.spec.image;
+
+	if (!image->manifest_digest)
+		return err_set(e, ERR_INVALID, "the record does not say which image this is");
+	if (image_store_lock(s->home.fd, false, ret_lock, e) < 0)
+		return -1;
+	if (image_store_find_digest(s->home.fd, image->manifest_digest, ret, e) < 0)
+		return err_wrap(e, "image '%s'", image->reference);
+	return 0;
+}
+
+static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	struct image_record record;
+	AUTO_FD cache = -1;
+	AUTO_FD lock = -1;
+	size_t n = 0;
+	int rc;
+
+	if (home_dir(&s->home, "cache", &cache, e) < 0 ||
+	    host_image_open_places(cache, &r->layer_fd[0], e) < 0)
+		return -1;
+	r->n_layers = 1;
+	if (root_find_image(s, &lock, &record, e) < 0)
+		return -1;
+	rc = image_store_open_layers(s->home.fd, &record, r->layer_fd + 1, &n, &r->served, e);
+	r->n_layers += n;
+	if (rc == 0)
+		implied_find(s, &record, r);
+	else
+		err_wrap(e, "image '%s'", s->record.spec.image.reference);
+	image_record_done(&record);
+	return rc;
+}
+
+static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	struct mount_points *points = &engine_process_of(s)->mount_points;
+	struct spec *spec = &s->record.spec;
+	AUTO_FD cache = -1;
+
+	switch (spec->image.kind) {
+	case IMAGE_HOST:
+		if (home_dir(&s->home, "cache", &cache, e) < 0 ||
+		    host_image_open_base(cache, &r->layer_fd[0], e) < 0)
+			return -1;
+		r->n_layers = 1;
+		break;
+	case IMAGE_DIR:
+		if (source_open("image directory", spec->image.reference, &spec->image.identity,
+				ANEW_HINT, &r->layer_fd[0], e) < 0)
+			return -1;
+		r->n_layers = 1;
+		/* used in place: no layer of its own, but mount points must be there */
+		mount_points_enter(&s->home, r->layer_fd[0], points);
+		return mount_points_make(points, r->layer_fd[0], spec, e);
+	case IMAGE_OCI:
+		if (spec->image.root_disk.kind == ROOT_DISK_FLAT)
+			return layer_open_flat(s, r, e);
+		if (open_image(s, r, e) < 0)
+			return -1;
+		break;
+	default:
+		return err_set(e, ERR_UNSUPPORTED, "this kind of image is not supported yet");
+	}
+	return layer_open(s, r, e);
+}
+
+static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	const struct spec *spec = &s->record.spec;
+
+	if (spec->trust_host_cas && host_cas_read(r, e) < 0)
+		return -1;
+	if (spec->image.kind == IMAGE_HOST)
+		return 0; /* its base has all of it */
+	if (spec->shell_fallback && login_shell_fallback(r, &r->fallback_shell, e) < 0)
+		return -1;
+	r->profile = login_shell_profile(r, r->fallback_shell >= 0);
+	return 0;
+}
+
+static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
+{
+	if (!rootfs_is_overlay(r))
+		return r->served;
+	if (r->upper_fd < 0)
+		return s->home.served == HOME_SERVED_ALL;
+	/* what one of the two has written the other does not read */
+	return s->home.served != HOME_SERVED_NOTHING ||
+	       strcmp(s->record.state.root, ROOT_SERVED) == 0;
+}
+
+void root_init(const struct supervisor *s, struct rootfs *r)
+{
+	const struct engine_process *p = engine_process_of(s);
+	const struct spec *spec = &s->record.spec;
+
+	*r = (struct rootfs){
+		.spec = spec,
+		.ids = &p->ids,
+		.parent_mounts = p->parent_mounts,
+		.upper_fd = -1,
+		.sys_fd = -1,
+		.dev_fd = -1,
+		.fallback_shell = -1,
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(r->layer_fd); i++)
+		r->layer_fd[i] = -1;
+	if (spec->hostname)
+		snprintf(r->hostname, sizeof(r->hostname), "%s", spec->hostname);
+	else
+		spec_default_hostname(spec->name, r->hostname);
+	r->volume_fd = xcalloc(spec->n_mounts + 1, sizeof(int));
+	for (size_t i = 0; i < spec->n_mounts; i++)
+		r->volume_fd[i] = -1;
+}
+
+int root_open(struct supervisor *s, struct rootfs *r, struct err *e)
+{
+	struct spec *spec = &s->record.spec;
+
+	if (r->parent_mounts)
+		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd)); /* then they are made anew */
+	s->stage = "mount";
+	if (sources_learn(s, e) < 0)
+		return -1;
+	s->stage = "image";
+	if (open_layers(s, r, e) < 0)
+		return -1;
+	r->served = must_be_served(s, r);
+	if (lend_files(s, r, e) < 0)
+		return -1;
+	s->stage = "mount";
+	for (size_t i = 0; i < spec->n_mounts; i++)
+		if (spec->mount[i].kind != MOUNT_TMPFS &&
+		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
+			return -1;
+	return own_state_find(s, r, e);
+}
+
+void root_close(struct rootfs *r)
+{
+	for (size_t i = 0; i < r->n_layers; i++)
+		fd_closep(&r->layer_fd[i]);
+	fd_closep(&r->upper_fd);
+	fd_closep(&r->sys_fd);
+	fd_closep(&r->dev_fd);
+	fd_closep(&r->fallback_shell);
+	free_p(&r->profile);
+	free_p(&r->dress);
+	free_p(&r->host_cas);
+	free_p(&r->ca_bundle);
+	free_p(&r->ca_place);
+	for (size_t i = 0; i < r->n_hidden; i++)
+		free(r->hidden[i].below);
+	free_p(&r->hidden);
+	r->n_hidden = 0;
+	for (size_t i = 0; r->volume_fd && i < r->spec->n_mounts; i++)
+		fd_closep(&r->volume_fd[i]);
+	free_p(&r->volume_fd);
+}
