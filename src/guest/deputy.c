@@ -49,7 +49,7 @@ struct task {
 	uint64_t deadline;
 };
 
-struct office {
+struct deputy_state {
 	struct errand_means means;
 	struct task task[DEPUTY_TASKS_MAX];
 	unsigned n_tasks;
@@ -63,7 +63,7 @@ union note {
 	char room[NOTE_BYTES];
 };
 
-static void answer(const struct office *o, uint64_t id, int error)
+static void answer(const struct deputy_state *o, uint64_t id, int error)
 {
 	union note n = { .answer = { .id = id, .error = error } };
 
@@ -71,7 +71,7 @@ static void answer(const struct office *o, uint64_t id, int error)
 	IGNORE(ioctl(o->means.listener, (int)SECCOMP_IOCTL_NOTIF_SEND, &n.answer));
 }
 
-static void begin(struct office *o, const struct seccomp_notif *n)
+static void begin(struct deputy_state *o, const struct seccomp_notif *n)
 {
 	struct task t = { .pidfd = -1,
 			  .id = n->id,
@@ -87,7 +87,7 @@ static void begin(struct office *o, const struct seccomp_notif *n)
 		o->task[o->n_tasks++] = t;
 }
 
-static void take_call(struct office *o)
+static void take_call(struct deputy_state *o)
 {
 	union note n = { 0 };
 
@@ -97,7 +97,7 @@ static void take_call(struct office *o)
 }
 
 /* EIO: it was killed, by root inside or because it took too long. */
-static void finish(struct office *o, unsigned i)
+static void finish(struct deputy_state *o, unsigned i)
 {
 	struct task t = o->task[i];
 	siginfo_t si = { 0 };
@@ -110,7 +110,7 @@ static void finish(struct office *o, unsigned i)
 }
 
 /* Milliseconds until a task has had its time; those that had are ended. */
-static int next_deadline(const struct office *o)
+static int next_deadline(const struct deputy_state *o)
 {
 	uint64_t now = clock_mono_ns(), first = UINT64_MAX;
 
@@ -122,7 +122,7 @@ static int next_deadline(const struct office *o)
 	return first == UINT64_MAX ? -1 : (int)((first - now) / NS_PER_MS + 1);
 }
 
-static void turn(struct office *o)
+static void turn(struct deputy_state *o)
 {
 	struct pollfd p[1 + DEPUTY_TASKS_MAX];
 	unsigned n = o->n_tasks;
@@ -209,7 +209,7 @@ static bool confine(void)
 
 static _Noreturn void serve(const struct exec_walls *w, const struct boot_message *boot, int link)
 {
-	static struct office o;
+	static struct deputy_state o;
 	struct seccomp_notif_sizes sizes;
 	int kept[KEPT_MAX];
 	size_t n = 0;

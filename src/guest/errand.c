@@ -60,7 +60,7 @@ static const struct form forms[] = {
 	// clang-format on
 };
 
-struct wish {
+struct request {
 	const struct form *form;
 	int dir; /* number of the caller's descriptor, or AT_FDCWD */
 	bool no_follow;
@@ -103,7 +103,7 @@ static int read_string(pid_t tid, uint64_t at, char *to, size_t n, int long_err)
 	return -long_err;
 }
 
-static int read_attribute(pid_t tid, const __u64 *arg, struct wish *w)
+static int read_attribute(pid_t tid, const __u64 *arg, struct request *w)
 {
 	int r = read_string(tid, arg[1], w->name, sizeof(w->name), ERANGE);
 
@@ -118,7 +118,7 @@ static int read_attribute(pid_t tid, const __u64 *arg, struct wish *w)
 	return 0;
 }
 
-static int read_wish(const struct seccomp_notif *n, struct wish *w)
+static int read_request(const struct seccomp_notif *n, struct request *w)
 {
 	const __u64 *arg = n->data.args;
 	const struct form *f = NULL;
@@ -159,7 +159,8 @@ static int join_cgroups(const struct exec_walls *w)
 	return 0;
 }
 
-static int open_of(const struct errand_means *m, pid_t tid, const char *what, int number, int flags)
+static int open_in_proc(const struct errand_means *m, pid_t tid, const char *what, int number,
+			int flags)
 {
 	char path[64];
 	int fd;
@@ -173,15 +174,15 @@ static int open_of(const struct errand_means *m, pid_t tid, const char *what, in
 }
 
 /* What the kernel would take NUMBER for: a descriptor of the caller, or its directory. */
-static int open_start(const struct errand_means *m, pid_t tid, int number)
+static int open_base(const struct errand_means *m, pid_t tid, int number)
 {
 	int fd;
 
 	if (number == AT_FDCWD)
-		return open_of(m, tid, "cwd", -1, O_PATH);
+		return open_in_proc(m, tid, "cwd", -1, O_PATH);
 	if (number < 0)
 		return -EBADF;
-	fd = open_of(m, tid, "fd", number, O_PATH);
+	fd = open_in_proc(m, tid, "fd", number, O_PATH);
 	return fd == -ENOENT ? -EBADF : fd;
 }
 
@@ -212,7 +213,7 @@ static int set_capabilities(uint64_t effective, uint64_t permitted)
 static int read_caller(const struct errand_means *m, pid_t tid, struct caller *ret)
 {
 	static char text[CALLER_STATUS_BYTES];
-	AUTO_FD fd = open_of(m, tid, "status", -1, O_RDONLY);
+	AUTO_FD fd = open_in_proc(m, tid, "status", -1, O_RDONLY);
 	size_t have = 0;
 	ssize_t n;
 
@@ -225,7 +226,7 @@ static int read_caller(const struct errand_means *m, pid_t tid, struct caller *r
 }
 
 /* What it may still become: the caller plus the right to follow links of the caller's process. */
-static uint64_t reserve(const struct caller *c)
+static uint64_t permitted(const struct caller *c)
 {
 	return c->capabilities | CAP_BIT(CAP_SYS_PTRACE);
 }
@@ -241,7 +242,7 @@ static int become(const struct exec_walls *w, const struct caller *c)
 	if ((uint32_t)syscall(SYS_setfsgid, -1) != c->gid ||
 	    (uint32_t)syscall(SYS_setfsuid, -1) != c->uid)
 		return -EPERM;
-	return set_capabilities(c->capabilities, reserve(c));
+	return set_capabilities(c->capabilities, permitted(c));
 }
 
 /* --- the target ------------------------------------------------------------------------------ */
@@ -267,27 +268,27 @@ static int open_through_link(const struct caller *c, const char *link, const cha
 		return proc;
 	if (fstatfs(proc, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
 		return -ELOOP;
-	if (set_capabilities(reserve(c), reserve(c)) < 0)
+	if (set_capabilities(permitted(c), permitted(c)) < 0)
 		return -EPERM;
 	fd = openat(proc, link, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (set_capabilities(c->capabilities, reserve(c)) < 0)
+	if (set_capabilities(c->capabilities, permitted(c)) < 0)
 		return -EPERM;
 	return *rest ? open_path(fd, rest, no_follow) : fd_take(&fd);
 }
 
 /* /proc/self would be ours: no path goes through links of /proc but one that begins with the caller's own. */
-static int open_target(const struct caller *c, const struct wish *w, int start)
+static int open_target(const struct caller *c, const struct request *w, int base)
 {
 	char link[CALLER_LINK_BYTES];
 	const char *rest;
 
 	if (w->form->by == BY_FD || (w->empty_path && !w->path[0]))
-		return start;
+		return base;
 	if (caller_owns_link(c, w->path, link, &rest) && (*rest || !w->no_follow))
 		return open_through_link(c, link, rest, w->no_follow);
-	return open_path(start < 0 ? AT_FDCWD : start, w->path, w->no_follow);
+	return open_path(base < 0 ? AT_FDCWD : base, w->path, w->no_follow);
 }
 
 /* --- acting ---------------------------------------------------------------------------------- */
@@ -301,7 +302,7 @@ static bool is_own(const struct errand_means *m, uint64_t mount)
 }
 
 /* On what TARGET is. Neither call takes a descriptor that only names a file; its link in /proc does. */
-static int act(const struct errand_means *m, const struct wish *w, int target)
+static int act(const struct errand_means *m, const struct request *w, int target)
 {
 	char link[32];
 	struct statx st;
@@ -327,22 +328,22 @@ static int act(const struct errand_means *m, const struct wish *w, int target)
 int errand_run(const struct errand_means *m, const struct seccomp_notif *n)
 {
 	static struct caller caller;
-	static struct wish wish;
+	static struct request request;
 	pid_t tid = (pid_t)n->pid;
 	uint64_t id = n->id;
-	int root, start = -1, target, r;
+	int root, base = -1, target, r;
 
-	if ((r = join_cgroups(m->walls)) < 0 || (r = read_wish(n, &wish)) < 0)
+	if ((r = join_cgroups(m->walls)) < 0 || (r = read_request(n, &request)) < 0)
 		return r;
-	if (wish.form->by == BY_FD && (r = check_usable(m, tid, wish.dir)) < 0)
+	if (request.form->by == BY_FD && (r = check_usable(m, tid, request.dir)) < 0)
 		return r;
-	root = open_of(m, tid, "root", -1, O_PATH);
+	root = open_in_proc(m, tid, "root", -1, O_PATH);
 	if (root < 0)
 		return root;
-	if (wish.form->by == BY_FD || wish.path[0] != '/') {
-		start = open_start(m, tid, wish.dir);
-		if (start < 0)
-			return start;
+	if (request.form->by == BY_FD || request.path[0] != '/') {
+		base = open_base(m, tid, request.dir);
+		if (base < 0)
+			return base;
 	}
 	/* its ids as the payload's namespace has them */
 	if (setns(m->walls->userns, CLONE_NEWUSER) < 0)
@@ -353,10 +354,10 @@ int errand_run(const struct errand_means *m, const struct seccomp_notif *n)
 		return -errno;
 	if ((r = become(m->walls, &caller)) < 0)
 		return r;
-	target = open_target(&caller, &wish, start);
+	target = open_target(&caller, &request, base);
 	if (target < 0)
 		return target;
 	if (ioctl(m->listener, (int)SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0)
 		return -errno;
-	return act(m, &wish, target);
+	return act(m, &request, target);
 }

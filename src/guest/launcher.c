@@ -32,7 +32,7 @@ struct order {
 	struct exec_walls walls;
 	struct user user;
 	volatile pid_t pid; /* of the command, once there is one */
-	bool roams;         /* it may run on … */
+	bool has_cpus;      /* it may run on … */
 	cpu_set_t cpus;
 	size_t used; /* of text */
 	_Alignas(16) char text[];
@@ -50,11 +50,11 @@ struct launcher {
 /* Of one command at a time: the next order comes after its end. */
 static _Alignas(16) char command_stack[STACK_BYTES];
 
-static void become(void *arg)
+static void run_order(void *arg)
 {
 	struct order *o = arg;
 
-	if (o->roams)
+	if (o->has_cpus)
 		RAW3(SYS_sched_setaffinity, 0, sizeof(o->cpus), &o->cpus);
 	exec_become(&o->job);
 }
@@ -82,7 +82,7 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 		/* not as vfork does it: to be woken by the exec would cost the command its CPU */
 		long r = raw_old_clone_on_stack(
 			CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
-			command_stack + sizeof(command_stack), (int *)&o->pid, become, o);
+			command_stack + sizeof(command_stack), (int *)&o->pid, run_order, o);
 
 		if (r < 0)
 			o->job.report = exec_clone_report(r);
@@ -176,7 +176,7 @@ bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_
 {
 	const uint64_t one = 1;
 
-	l->order->roams = cpus != NULL;
+	l->order->has_cpus = cpus != NULL;
 	if (cpus)
 		l->order->cpus = *cpus;
 	return write_order(l->order, j) && write(l->go, &one, sizeof(one)) == sizeof(one);
@@ -192,7 +192,7 @@ pid_t launcher_command(const struct launcher *l)
 	return l->order->pid;
 }
 
-bool launcher_tries(const struct launcher *l)
+bool launcher_may_begin(const struct launcher *l)
 {
 	return !l->order->job.report.failure && sys_pidfd_send_signal(l->pidfd, 0) == 0;
 }

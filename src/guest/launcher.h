@@ -32,7 +32,7 @@ struct exec_job *launcher_job(const struct launcher *l);
 /* Its command's pid, or 0 while there is none. */
 pid_t launcher_command(const struct launcher *l);
 /* There may be one yet: it lives, and has not failed. */
-bool launcher_tries(const struct launcher *l);
+bool launcher_may_begin(const struct launcher *l);
 /* Ends it; NULL is fine. */
 void launcher_free(struct launcher *l);
 /* Kills the launcher and waits for it. Afterwards launcher_command() does not change any more. */

@@ -164,7 +164,7 @@ static void discard(struct scopes *s, struct scope *c)
 	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }
 
-static void keep(struct scopes *s, struct scope *c)
+static void keep_spare(struct scopes *s, struct scope *c)
 {
 	if (s->n_spare == SCOPES_SPARE_MAX) {
 		discard(s, c);
@@ -175,11 +175,11 @@ static void keep(struct scopes *s, struct scope *c)
 }
 
 /* The next command finds a launcher in C. With marks one is all that can ever be used at a time. */
-static void equip(struct scopes *s, struct scope *c)
+static void add_launcher(struct scopes *s, struct scope *c)
 {
 	unsigned most = s->payload < 0 ? 1 : SCOPES_LAUNCHERS_MAX;
 
-	if (s->n_launchers >= most || !s->worth_it || !is_free(s, c))
+	if (s->n_launchers >= most || !s->expects_more || !is_free(s, c))
 		return;
 	c->launcher = launcher_new(s->walls, c->group);
 	if (!c->launcher)
@@ -225,11 +225,11 @@ void scope_close(struct scopes *s, struct scope *c)
 		c->procs = openat(c->group, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	if (!c->launcher) {
 		fd_closep(&c->mark);
-		equip(s, c);
+		add_launcher(s, c);
 	}
-	s->worth_it = true;
+	s->expects_more = true;
 	if (c->group >= 0 || c->launcher)
-		keep(s, c);
+		keep_spare(s, c);
 }
 
 void scopes_end(struct scopes *s)
@@ -239,7 +239,7 @@ void scopes_end(struct scopes *s)
 		discard(s, &s->spare[--s->n_spare]);
 }
 
-static void stay(struct scopes *s, const struct launcher *l)
+static void pin(struct scopes *s, const struct launcher *l)
 {
 	int cpu = sched_getcpu();
 	cpu_set_t here;
@@ -248,7 +248,7 @@ static void stay(struct scopes *s, const struct launcher *l)
 		return;
 	CPU_ZERO(&here);
 	CPU_SET((unsigned)cpu, &here);
-	s->stays |= sched_setaffinity(launcher_pid(l), sizeof(here), &here) == 0;
+	s->pinned |= sched_setaffinity(launcher_pid(l), sizeof(here), &here) == 0;
 }
 
 /* Enters a new UTS namespace ourselves, so that the next process we make is born with that mark: a short
@@ -275,10 +275,10 @@ bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, 
 	if (!find_spare(s, true, ret))
 		return false;
 	if (ret->launcher && client_is_kept)
-		stay(s, ret->launcher);
-	if (ret->launcher && launcher_order(ret->launcher, j, s->stays ? &s->cpus : NULL))
+		pin(s, ret->launcher);
+	if (ret->launcher && launcher_order(ret->launcher, j, s->pinned ? &s->cpus : NULL))
 		return true;
-	keep(s, ret);
+	keep_spare(s, ret);
 	return false;
 }
 

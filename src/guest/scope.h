@@ -42,9 +42,9 @@ struct scopes {
 	unsigned next;
 	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands, to be used again when empty */
 	unsigned n_spare, n_launchers;
-	bool worth_it;  /* a second command came: there will be more */
-	bool stays;     /* a launcher was put where we are: scope_order() */
-	cpu_set_t cpus; /* … and its commands may run there */
+	bool expects_more; /* a second command came: there will be more */
+	bool pinned;       /* a launcher was put where we are: scope_order() */
+	cpu_set_t cpus;    /* … and its commands may run there */
 	bool ending;
 };
 

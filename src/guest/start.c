@@ -135,9 +135,9 @@ static int clone_here(struct start *s, struct exec_job *j)
 static void look(struct start *s)
 {
 	step(s,
-	     launcher_command(s->launcher) ? START_SEEN
-	     : launcher_tries(s->launcher) ? START_NOT_SEEN
-					   : START_STUCK,
+	     launcher_command(s->launcher)     ? START_SEEN
+	     : launcher_may_begin(s->launcher) ? START_NOT_SEEN
+					       : START_STUCK,
 	     0);
 }
 

@@ -150,7 +150,7 @@ static bool unchanged(const struct stat *a, const struct stat *b)
 
 /* Nobody can set a change time, but two changes within one tick of the clock have the same. So what was
  * changed just now is not kept; one change later the times differ. */
-static bool settled(const struct stat *st)
+static bool is_old_enough(const struct stat *st)
 {
 	struct timespec now;
 
@@ -176,11 +176,11 @@ static void read_users(const char *path, struct users_file *f)
 			b.p[i] = '?';
 	f->text = xstrdup(buf_str(&b));
 	if (known && b.n <= USERS_KEPT_MAX_BYTES && stat(path, &after) == 0 &&
-	    unchanged(&before, &after) && settled(&after))
+	    unchanged(&before, &after) && is_old_enough(&after))
 		f->seen = after;
 }
 
-static void forget_unsettled(struct users_file *f)
+static void forget_unkept(struct users_file *f)
 {
 	if (f->seen.st_ino)
 		return;
@@ -195,7 +195,7 @@ int user_find(struct users *u, const char *spec, struct user *ret, struct err *e
 	read_users("/etc/passwd", &u->passwd);
 	read_users("/etc/group", &u->group);
 	r = user_find_in(spec, u->passwd.text, u->group.text, ret, e);
-	forget_unsettled(&u->passwd);
-	forget_unsettled(&u->group);
+	forget_unkept(&u->passwd);
+	forget_unkept(&u->group);
 	return r;
 }
