@@ -27,7 +27,7 @@ static void pass_note(void *arg, enum file_record_type type, const char *text)
 	struct err ignored;
 
 	file_put_note(&b, type, text);
-	IGNORE(write_out(NULL, b.p, b.n, &ignored)); /* a client that left ends us soon enough */
+	IGNORE(write_out(NULL, b.p, b.n, &ignored)); /* if the client left, pid 1 kills the agent */
 }
 
 static int get(const struct file_message *m, struct err *e)
@@ -93,7 +93,7 @@ int agent_main(const void *arg)
 	struct err e = { 0 }, ignored;
 	int r = -1;
 
-	umask(022); /* of directories made on the way; everything else gets its mode */
+	umask(022); /* for directories made on the way; all other files get an explicit mode */
 	switch (m->op) {
 	case FILE_GET:
 		r = get(m, &e);

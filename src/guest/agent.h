@@ -1,11 +1,11 @@
 /*
- * The file agent: copies files in and out of the sandbox from inside it.
+ * The file agent copies files into and out of the sandbox, from inside.
  *
- * It runs as a command would, as the sandbox's root behind all walls, so whatever the files in here
- * make it do, the payload could have done itself. No program of the image takes part. It speaks
- * records (wire/file.h) on its standard input and output.
+ * It runs as a command does, as the sandbox's root behind all walls. So whatever the files in the sandbox make it do, the
+ * payload could do itself. It uses no program of the image. It speaks records (wire/file.h) on its
+ * standard input and output.
  */
 #pragma once
 
-/* ARG is a struct file_message. Returns the exit status; everything else was said in records. */
+/* ARG is a struct file_message. Returns the exit status; records have told everything else. */
 int agent_main(const void *arg);

@@ -1,9 +1,9 @@
 /*
- * From exec to ready. We start as root of the outer namespace with every capability over it and
- * nobody else here. In this order: make the payload's namespace (its owner is our id, which is what
- * lets us act on its processes later), hear what to be (BOOT), map it, give up the capabilities, become
- * non-dumpable. Only then may a command run. The filter on our own calls comes while the first one
- * starts, or before that when nobody waits: it costs 40 us, and until then nothing inside has run.
+ * From exec to ready. pid 1 begins as root of the outer namespace, with every capability over it and alone in the
+ * sandbox. In this order it makes the payload's namespace (its owner is pid 1's id, so pid 1 may act on its processes
+ * later), receives the BOOT message, writes the id maps, gives up capabilities and becomes non-dumpable. Only then may
+ * a command run. pid 1 installs the filter on its own calls while the first command starts, or before that if no client
+ * waits: the filter costs 40 us, and until then no code of the payload has run.
  */
 #include "guest/guest.h"
 
@@ -62,10 +62,10 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 	}
 }
 
-/* May we make groups in PAYLOAD and put commands there? A user's supervisor owns it and cannot give it
- * to our id; we can let ourselves in by its group, and it can still remove what we made. PAYLOAD is a mount
- * of its own, whose `..` leads nowhere. PROCS is the file of the group above both ours and theirs: the kernel
- * asks who moves a process from one to the other. */
+/* Makes sure that pid 1 may make groups in PAYLOAD and put commands there. If the supervisor is a user, it owns PAYLOAD and
+ * cannot give it to pid 1's id. Then pid 1 gives its own group id the right, and the supervisor can still remove what
+ * pid 1 makes. PAYLOAD is a mount of its own, so its `..` leads nowhere. PROCS is cgroup.procs of the group above that of
+ * pid 1 and PAYLOAD: the kernel demands write access to it from a process that moves another between the two. */
 static bool enter_group(int payload, int procs)
 {
 	struct stat st;
@@ -78,7 +78,7 @@ static bool enter_group(int payload, int procs)
 		fchmod(procs, 0664) == 0);
 }
 
-/* The descriptor for the groups of commands, or -1. *AT counts those that came with the message. */
+/* The directory for the groups of commands, or -1. *AT counts the descriptors taken from FDS. */
 static int take_group(const struct guest *g, const int *fds, unsigned *at)
 {
 	int payload = g->boot.born_with_cgroup ? GUEST_GROUP_FD
@@ -89,7 +89,7 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 	if (payload == GUEST_GROUP_FD && fcntl(payload, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;
 	if (!enter_group(payload, procs))
-		fd_closep(&payload); /* then marks are used */
+		fd_closep(&payload); /* then scopes are marks */
 	return payload;
 }
 
@@ -142,7 +142,7 @@ static int map_inner_namespace(struct guest *g, struct holder *h, struct err *e)
 	g->walls.userns = holder_namespace(h);
 	if (r == 0 && g->walls.userns < 0)
 		r = err_sys(e, -g->walls.userns, "open the payload's user namespace");
-	holder_release(h); /* reaped as everything is */
+	holder_release(h); /* sessions_reap() reaps it */
 	return r;
 }
 
@@ -155,8 +155,8 @@ static int keep_capabilities(uint64_t keep, struct err *e)
 	return syscall(SYS_capset, &head, data) < 0 ? err_sys(e, errno, "drop capabilities") : 0;
 }
 
-/* For good: CHOWN gives a terminal to its user; SYS_ADMIN makes the mark where there is no cgroup;
- * SYS_PTRACE lets us see the marks, and with DAC_READ_SEARCH how much each process of a watched sandbox wrote. */
+/* What pid 1 keeps for good. It gives a terminal to its user with CHOWN. Without cgroups it makes marks with SYS_ADMIN and
+ * sees them with SYS_PTRACE. In a watched sandbox SYS_PTRACE and DAC_READ_SEARCH show how much each process wrote. */
 static uint64_t needed_capabilities(const struct guest *g)
 {
 	uint64_t keep = CAP_BIT(CAP_CHOWN);
@@ -178,7 +178,8 @@ static int start_deputy(struct guest *g, struct err *e)
 	return 0;
 }
 
-/* Where there can be none, no sandbox has a writable directory of the host, and so none has a file to lend. */
+/* Where no deputy is possible, sandboxes get no writable directory of the host. So no sandbox can lend another one a
+ * descriptor of such a file, and a sandbox with read-only ones needs no deputy. */
 static int engage_deputy(struct guest *g, struct err *e)
 {
 	if (!g->deputy.pid || deputy_engage(&g->deputy, e) == 0)
@@ -191,12 +192,12 @@ static int engage_deputy(struct guest *g, struct err *e)
 
 static int drop_privileges(const struct guest *g, struct err *e)
 {
-	/* else a program that we ran as the namespace's root would have all of them again; joining the
-	 * payload's namespace starts anew, so set-user-id programs in there are as ever */
+	/* otherwise a program that pid 1 executes as root of the namespace would get all capabilities back. A process that
+	 * joins the payload's namespace loses this setting, so set-user-id programs work as usual there */
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) < 0)
 		return err_sys(e, errno, "give up root's way to capabilities");
-	/* SYS_ADMIN is what guest_confine() installs the filter with: no_new_privs, the other way,
-	 * would be inherited */
+	/* guest_confine() needs SYS_ADMIN to install the filter. The other way, no_new_privs, would be inherited by
+	 * commands */
 	if (keep_capabilities(needed_capabilities(g) | CAP_BIT(CAP_SYS_ADMIN), e) < 0)
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)
@@ -213,11 +214,11 @@ void guest_confine(struct guest *g)
 		return;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ||
 	    keep_capabilities(needed_capabilities(g), &e) < 0)
-		_exit(1); /* never half confined; the sandbox ends with us */
+		_exit(1); /* never half confined: the sandbox ends */
 	g->confined = true;
 }
 
-/* WANTED, or what whoever started us may have: nobody inside could raise that. */
+/* WANTED, or the hard limit that pid 1 inherited if that is lower: no process inside could raise it. */
 static uint64_t at_most(int resource, uint64_t wanted)
 {
 	struct rlimit l;
@@ -231,12 +232,12 @@ static void raise_own_nofile(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
 		l.rlim_cur = l.rlim_max;
-		IGNORE(setrlimit(RLIMIT_NOFILE, &l)); /* then fewer clients at once */
+		IGNORE(setrlimit(RLIMIT_NOFILE, &l)); /* if that fails, fewer clients fit at once */
 	}
 }
 
-/* The caller's right to real-time scheduling and negative nice values, as some users of the host have, is
- * for commands only if the sandbox was created with these limits. */
+/* Some users of the host may use real-time scheduling and negative nice values. Commands get that right only if
+ * the sandbox was created with these limits. */
 static void drop_priority_limits(const struct guest *g)
 {
 	static const int resources[] = { RLIMIT_NICE, RLIMIT_RTPRIO };
@@ -254,10 +255,10 @@ static void drop_priority_limits(const struct guest *g)
 
 int guest_boot(struct guest *g, struct err *e)
 {
-	static struct holder holder; /* its stack is used for a moment after we let it go */
+	static struct holder holder; /* the holder uses its stack for a moment after its release */
 	int fds[FDPASS_MAX];
 	unsigned n_fds = 0;
-	/* it comes up while we wait to hear what to be */
+	/* the holder starts while pid 1 waits for the BOOT message */
 	int r = holder_start_within(&holder, getenv(HOLDER_LIMITS));
 
 	if (r < 0)
@@ -278,7 +279,7 @@ int guest_boot(struct guest *g, struct err *e)
 	if (map_inner_namespace(g, &holder, e) < 0 || start_deputy(g, e) < 0 ||
 	    drop_privileges(g, e) < 0 || engage_deputy(g, e) < 0)
 		return -1;
-	/* after the last change of credentials, which clears it */
+	/* last, because a change of credentials clears it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "follow the supervisor's death");
 	return 0;

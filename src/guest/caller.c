@@ -8,7 +8,7 @@
 
 /* --- /proc/TID/status ------------------------------------------------------------------------ */
 
-/* The text after NAME, which begins a line; the kernel escapes line ends in the name of a program. */
+/* Finds the line that begins with NAME and returns the rest of it. The kernel escapes line ends in program names. */
 static bool find_line(struct str text, const char *name, struct str *ret)
 {
 	while (text.n) {
@@ -22,7 +22,7 @@ static bool find_line(struct str text, const char *name, struct str *ret)
 	return false;
 }
 
-/* The next word of a line, in which tabs and blanks stand between words. */
+/* The next word of a line; tabs and blanks separate words. */
 static struct str next_word(struct str *rest)
 {
 	size_t n = 0;
@@ -100,7 +100,7 @@ static int capabilities(struct str text, uint64_t *ret)
 
 int caller_parse(struct str status, struct caller *ret)
 {
-	enum { FS_COLUMN = 3 }; /* real, effective, saved, of the file system */
+	enum { FS_COLUMN = 3 }; /* the columns are real, effective, saved, file system */
 	uint32_t tgid = 0;
 	int r = number(status, "Tgid:", 0, &tgid);
 
@@ -116,7 +116,7 @@ int caller_parse(struct str status, struct caller *ret)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-/* Takes PREFIX off PATH, and the slashes after it, of which there is one or more, or the end. */
+/* Takes PREFIX and the slashes after it off PATH. False if PREFIX is not a whole component there. */
 static bool take_prefix(const char **path, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -127,7 +127,7 @@ static bool take_prefix(const char **path, const char *prefix)
 	return true;
 }
 
-/* "self", or one of the caller's numbers: WHO is the directory of the process, or of the thread. */
+/* Takes "self" or one of the caller's numbers off PATH. WHO is the directory of the process or thread below /proc. */
 static bool take_process(const struct caller *c, const char **path, char who[CALLER_LINK_BYTES])
 {
 	char tgid[16], tid[16];

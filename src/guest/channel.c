@@ -46,7 +46,7 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 	frame_put(&g->channel_out, type, flags, stream, p, n);
 	if (buf_failed(&g->channel_out)) {
 		if (type != FRAME_LOG)
-			_exit(1); /* the supervisor would wait for what never comes */
+			_exit(1); /* or the supervisor would wait for a message that never comes */
 		g->channel_out.n = before;
 		g->channel_out.failed = false;
 		g->channel_dropped = true;
@@ -54,8 +54,8 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 	flush(g);
 }
 
-/* Never blocks and never grows: when the supervisor is slower than the output, records are lost
- * and a marker says so. */
+/* Never blocks, and the queue never grows beyond its bound: if the supervisor is slower than the output, records are
+ * lost, and a marker in the log says so. */
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n)
 {
 	static const char marker[] = "\n[output lost: the log was slower than the command]\n";
@@ -81,18 +81,18 @@ static void shut_down(struct guest *g, struct str body)
 	sessions_cancel(g);
 	scopes_end(&g->scopes);
 	kill(-1, (int)signal);
-	kill(-1, SIGCONT); /* a stopped process would not hear it */
+	kill(-1, SIGCONT); /* a stopped process gets no other signal */
 	sessions_reap(g);
 }
 
-/* Later commands get another environment and directory; running ones keep theirs. */
+/* Later commands get the new environment and directory; running ones keep theirs. */
 static void update(struct guest *g, struct str body)
 {
 	struct boot_message now;
 	struct buf kept;
 
 	buf_init(&kept, FRAME_BODY_MAX_BYTES);
-	buf_add(&kept, body.p, body.n); /* the strings are borrowed from it */
+	buf_add(&kept, body.p, body.n); /* the decoded strings point into it */
 	if (buf_failed(&kept) || boot_decode((struct str){ kept.p, kept.n }, &now) < 0) {
 		buf_done(&kept);
 		return;
@@ -113,8 +113,8 @@ static void end_commands(struct guest *g, struct str body)
 		sessions_end(g, (enum end_reason)why);
 }
 
-/* Commands that start from now on make no file longer than nothing, or may do so again. A limit of the
- * same name that the caller gives a command counts instead: the caller is no attacker. */
+/* The layer is full: commands that start from now on get a file size limit of 0. Or it is not any more: they get none. If the
+ * client sets that limit for a command, the client's value counts: the client is no attacker. */
 static void forbid_writing(struct guest *g, struct str body)
 {
 	struct boot_message *b = &g->boot;
@@ -170,7 +170,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
-		_exit(1); /* the supervisor is gone: so are we, and with us everything inside */
+		_exit(1); /* the supervisor is gone: pid 1 ends, and with it every process inside */
 	if (frame_feed(&g->channel_in, chunk, (size_t)n, on_frame, g) < 0)
 		_exit(1);
 }

@@ -1,8 +1,8 @@
 /*
- * One process waits for calls and starts a task for each (guest/errand.h), DEPUTY_TASKS_MAX at a time; those that come
- * meanwhile wait in the kernel. The exit status of a task is the answer. Root inside can stop or kill one, as it is
- * in the payload's namespace then: the deputy waits for none of them, and ends those that take too long. Nobody
- * inside can read one: its memory is a copy of pid 1's.
+ * One process waits for calls and starts a task for each (guest/errand.h), DEPUTY_TASKS_MAX at a time; further calls
+ * wait in the kernel. The exit status of a task is the answer. A task joins the payload's namespace, so root inside can stop or
+ * kill it: the deputy blocks on none of them, and kills tasks that take too long. No process inside can read a
+ * task, because its memory is a copy of pid 1's.
  */
 #include "guest/deputy.h"
 
@@ -30,10 +30,10 @@
 #include "guest/errand.h"
 #include "guest/seccomp.h"
 
-#define DEPUTY_TASKS_MAX 8 /* more would only take memory: a call takes 0.2 ms */
+#define DEPUTY_TASKS_MAX 8 /* more would only take memory: a task takes 0.2 ms */
 #define TASK_PATIENCE_NS \
-	(2000 * NS_PER_MS) /* a stopped one is ended then; a slow disk may take a while */
-#define KEPT_MAX (4 + EXEC_TASK_FDS_MAX) /* descriptors of ours */
+	(2000 * NS_PER_MS) /* then a task is killed: it was stopped. A slow disk needs less */
+#define KEPT_MAX (4 + EXEC_TASK_FDS_MAX) /* descriptors that the deputy keeps */
 #define NOTE_BYTES 512                   /* room for what newer kernels add to their messages */
 #ifndef FSPICK_CLOEXEC
 #define FSPICK_CLOEXEC 1
@@ -67,7 +67,7 @@ static void answer(const struct deputy_state *o, uint64_t id, int error)
 {
 	union note n = { .answer = { .id = id, .error = error } };
 
-	/* the caller may be gone */
+	/* fails if the caller is gone */
 	IGNORE(ioctl(o->means.listener, (int)SECCOMP_IOCTL_NOTIF_SEND, &n.answer));
 }
 
@@ -91,12 +91,12 @@ static void take_call(struct deputy_state *o)
 {
 	union note n = { 0 };
 
-	/* ENOENT: it was killed meanwhile */
+	/* ENOENT: the caller was killed meanwhile */
 	if (ioctl(o->means.listener, (int)SECCOMP_IOCTL_NOTIF_RECV, &n.call) == 0)
 		begin(o, &n.call);
 }
 
-/* EIO: it was killed, by root inside or because it took too long. */
+/* Answers for a task that has ended. EIO: it was killed, by root inside or because it took too long. */
 static void finish(struct deputy_state *o, unsigned i)
 {
 	struct task t = o->task[i];
@@ -109,7 +109,7 @@ static void finish(struct deputy_state *o, unsigned i)
 	answer(o, t.id, si.si_code == CLD_EXITED ? -si.si_status : -EIO);
 }
 
-/* Milliseconds until a task has had its time; those that had are ended. */
+/* Kills the tasks that took too long. Returns the milliseconds until the next one does, or -1. */
 static int next_deadline(const struct deputy_state *o)
 {
 	uint64_t now = clock_mono_ns(), first = UINT64_MAX;
@@ -139,11 +139,11 @@ static void turn(struct deputy_state *o)
 	if (p[0].revents & POLLIN)
 		take_call(o);
 	else if (p[0].revents)
-		_exit(0); /* nobody is left who could call */
+		_exit(0); /* no process is left that could call */
 }
 
-/* Whether the file system that FD is on belongs to a user namespace of the sandbox: its privileges mean nothing to
- * others. The kernel is asked to change no option of it, which takes the owner's right. */
+/* True if the file system of FD belongs to a user namespace of the sandbox: then privileges on it mean nothing outside.
+ * The deputy asks the kernel for a change of the file system's options that changes nothing; only an owner may. */
 static bool is_ours(int fd)
 {
 	AUTO_FD fs = (int)syscall(SYS_fspick, fd, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
@@ -173,7 +173,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What pid 1 had open is not ours. */
+/* Closes what the deputy inherited from pid 1, except KEPT. */
 static void close_others(int *kept, size_t n)
 {
 	unsigned from = 0;
@@ -196,8 +196,8 @@ static int receive_listener(int link)
 	return fdpass_recv(link, &byte, 1, &fd, 1, &n) == 1 && n == 1 ? fd : -1;
 }
 
-/* To look into /proc/TID of everyone inside, file agents (guest/agent.h) among them: they are copies of pid 1, as
- * unreadable. All else comes from owning the payload's namespace. */
+/* Keeps what it takes to look into /proc/TID of every process inside. File agents (guest/agent.h) are copies of pid 1, and as
+ * unreadable. All other rights come from owning the payload's namespace. */
 static bool confine(void)
 {
 	struct err ignored;
@@ -243,7 +243,7 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 int deputy_start(const struct exec_walls *w, const struct boot_message *boot, struct deputy *ret,
 		 struct err *e)
 {
-	struct clone_args args = { 0 }; /* no signal at its end: sessions_reap() */
+	struct clone_args args = { 0 }; /* no SIGCHLD: sessions_reap() must not count it */
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -264,7 +264,7 @@ int deputy_engage(struct deputy *d, struct err *e)
 {
 	struct sock_fprog program = { notify_filter_len, (struct sock_filter *)notify_filter };
 	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* else every signal to a caller would make it call anew, while the first call is done */
+	/* then only a fatal signal interrupts a caller; after any other it would call again while the first call runs */
 	AUTO_FD listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 					flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
 	int r;
@@ -272,7 +272,7 @@ int deputy_engage(struct deputy *d, struct err *e)
 	if (listener < 0 && errno == EINVAL)
 		listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 	if (listener < 0 && errno == EBUSY) {
-		fd_closep(&d->link); /* it ends */
+		fd_closep(&d->link); /* the deputy ends */
 		return err_set(e, ERR_UNSUPPORTED,
 			       "a program above us is handed system calls already (seccomp), so "
 			       "directories of the host can only be shared read-only here");

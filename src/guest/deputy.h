@@ -1,17 +1,17 @@
 /*
- * Who does in the commands' stead what could leave a privilege on the host.
+ * The deputy makes system calls for commands that could leave a privilege on the host.
  *
- * A set-user-id or set-group-id file, or one with capabilities, that a command makes in a directory of the
- * host's counts for every user of the host. Nobody may make one there, and package managers must
- * be able to make them in the sandbox's own layer. Which of the two a call is about depends on its path,
- * and no filter sees that. So in sandboxes that can have files of the host open for writing, the kernel hands such
- * calls (tools/notify.table) to the deputy: a process of ours beside pid 1. For each of them it starts a
- * task which does the call as the caller would have, and leaves the privilege out where it would be the
- * host's. Those are sandboxes where a directory of the host is writable, and a user's where one is readable: another
- * sandbox can lend them its descriptors through a socket there.
+ * If a command makes a set-user-id or set-group-id file, or a file with capabilities, in a directory of the host, every user
+ * of the host has that privilege. So commands must not make such files there, but package managers must be able to make
+ * them in the sandbox's own layer. Which of the two a call means depends on its path, and no filter sees paths. So where
+ * commands can have files of the host open for writing, the kernel hands such calls (tools/notify.table) to the deputy, a
+ * process of ours beside pid 1. For each call the deputy starts a task. The task makes the call with the caller's rights,
+ * and leaves the privilege out if the file is on the host. A sandbox has a deputy if a directory of the host is
+ * writable in it. A user's sandbox also has one if a directory is readable: another sandbox can pass it
+ * descriptors through a socket there.
  *
- * The deputy lives as pid 1 does, in the outer user namespace, and cannot be read or traced from inside. When it
- * dies the calls get ENOSYS; nothing else changes.
+ * The deputy lives in the outer user namespace as pid 1 does, and no process inside can read or trace it. If it dies,
+ * these calls fail with ENOSYS; nothing else changes.
  */
 #pragma once
 
@@ -21,17 +21,17 @@
 #include "guest/exec.h"
 
 #define DEPUTY_OWN_MAX \
-	64 /* mounts of the sandbox's own besides its root; others keep no privilege */
+	64 /* mounts of the sandbox's own besides its root; privileges are left out on all others */
 
 struct deputy {
 	pid_t pid;
-	int link; /* the deputy waits at the other end for what to listen to */
+	int link; /* socket: deputy_engage() sends the listener of the calls to the deputy */
 };
 
-/* Makes the process. Our capabilities over the sandbox's namespaces are still all there: the deputy finds out
- * with them which mounts are the sandbox's own. The filter of the calls is not there yet: it must not
- * hold for the deputy. */
+/* Makes the process. Call it while pid 1 still has all capabilities over the sandbox's namespaces: the deputy needs them to
+ * find out which mounts are the sandbox's own. Call it before deputy_engage(), whose filter must not hold for the
+ * deputy. */
 MUST_USE int deputy_start(const struct exec_walls *w, const struct boot_message *boot,
 			  struct deputy *ret, struct err *e);
-/* From here on our calls and those of all we start go to it. */
+/* From now on the kernel hands such calls of pid 1 and of all later processes to the deputy. */
 MUST_USE int deputy_engage(struct deputy *d, struct err *e);

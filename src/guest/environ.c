@@ -35,14 +35,14 @@ static char **find(const struct environ_list *l, const char *key, size_t n)
 	return NULL;
 }
 
-/* "K=V", replacing an earlier K. */
+/* Adds "K=V" and replaces an earlier K. */
 static void set(struct environ_list *l, const char *kv)
 {
 	const char *eq = strchr(kv, '=');
 	char **old = eq ? find(l, kv, (size_t)(eq - kv)) : NULL;
 
 	if (!eq || eq == kv)
-		return; /* clients check; what slips through has no meaning */
+		return; /* our clients check this; others get no such variable */
 	if (old) {
 		free(*old);
 		*old = xstrdup(kv);
@@ -99,7 +99,7 @@ void environ_candidates(struct environ_list *l, const struct environ_list *env, 
 	while (rest.p) {
 		struct str dir = str_cut(&rest, ':');
 
-		/* an empty entry would mean the working directory: never what is meant here */
+		/* an empty entry would mean the working directory, which may belong to anyone */
 		if (dir.n)
 			push(l, xasprintf("%.*s/%s", (int)dir.n, dir.p, program));
 	}

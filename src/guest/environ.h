@@ -1,4 +1,4 @@
-/* The environment and the program of a command, composed from what the sandbox and the call say. */
+/* The environment and the program of a command, made from the sandbox's settings and the EXEC message. */
 #pragma once
 
 #include "base/err.h"
@@ -14,10 +14,10 @@ struct environ_list {
 	size_t n;
 };
 
-/* Sandbox's own, then the call's; PATH gets our scripts in front; HOME and TERM where missing. */
+/* Takes the sandbox's variables, then the message's. Puts SCRIPTS_DIR first in PATH. Adds HOME and TERM if missing. */
 void environ_compose(struct environ_list *l, const struct boot_message *boot,
 		     const struct exec_message *m, const struct user *u);
-/* The files to try for PROGRAM: itself when it has a slash, else one per directory of PATH. */
+/* The files to try for PROGRAM: PROGRAM itself if it has a slash, else one file per directory of PATH. */
 void environ_candidates(struct environ_list *l, const struct environ_list *env,
 			const char *program);
 void environ_done(struct environ_list *l);

@@ -1,12 +1,12 @@
 /*
  * What must hold:
- * - Everything that decides is read once. Paths lead where the caller's rights lead: its root, directory, ids,
- *   groups and capabilities are ours while we open the target.
- * - After the last thing that was read from the caller comes the question whether the call waits. If it does, the
- *   number of the caller meant the caller all along.
- * - Which mount the target is on decides, not its path: it is asked of the descriptor that is acted on.
- * - The kernel is never told to go on with the call itself: its arguments lie in memory that the caller's other
- *   threads may have changed since.
+ * - The task reads everything that decides once. It opens the target with the caller's root, working directory, ids, groups
+ *   and capabilities, so a path leads where the caller's rights lead.
+ * - After it has read the last thing from the caller, it asks whether the call still waits. If so, the caller's thread id
+ *   meant the caller all the time.
+ * - The mount of the target decides, not its path. The task asks the descriptor that it acts on for the mount.
+ * - The task never lets the kernel continue the call: other threads of the caller may have changed the arguments
+ *   in memory since.
  */
 #include "guest/errand.h"
 
@@ -29,7 +29,7 @@
 #include "base/compat.h"
 #include "guest/caller.h"
 
-#define NAME_BYTES 256 /* of an attribute, its end included */
+#define NAME_BYTES 256 /* name of an attribute with its NUL */
 #define PAGE_BYTES 4096u
 #define PRIVILEGE_BITS 06000u
 #define CAP_BIT(c) (1ull << (c))
@@ -39,7 +39,7 @@
 
 /* --- what is asked for ----------------------------------------------------------------------- */
 
-/* Where the arguments of a call are. */
+/* Which arguments a call has. */
 struct form {
 	int nr;
 	enum { BY_PATH, BY_DIR, BY_FD } by; /* a path; a directory and a path; a descriptor */
@@ -73,7 +73,7 @@ struct request {
 	int flags; /* XATTR_CREATE, XATTR_REPLACE */
 };
 
-/* N bytes at AT of the caller's memory; fewer when the rest cannot be read. */
+/* Reads N bytes at AT of the caller's memory, or fewer if the rest cannot be read. */
 static ssize_t read_memory(pid_t tid, uint64_t at, void *to, size_t n)
 {
 	struct iovec here = { to, n }, there = { (void *)(uintptr_t)at, n };
@@ -81,8 +81,8 @@ static ssize_t read_memory(pid_t tid, uint64_t at, void *to, size_t n)
 	return process_vm_readv(tid, &here, 1, &there, 1, 0);
 }
 
-/* A string of fewer than N bytes; LONG_ERR when it is longer. Page by page: what follows the last one may not be
- * there. */
+/* Reads a string of fewer than N bytes; a longer one is LONG_ERR. It reads page by page, because the page after the string
+ * may not exist. */
 static int read_string(pid_t tid, uint64_t at, char *to, size_t n, int long_err)
 {
 	size_t have = 0;
@@ -110,7 +110,7 @@ static int read_attribute(pid_t tid, const __u64 *arg, struct request *w)
 	if (r < 0)
 		return r;
 	if (arg[3] > sizeof(w->value))
-		return -E2BIG; /* the filter saw half of the number */
+		return -E2BIG; /* the filter sees only 32 bits of the size */
 	w->size = (size_t)arg[3];
 	w->flags = (int)arg[4];
 	if (read_memory(tid, arg[2], w->value, w->size) != (ssize_t)w->size)
@@ -173,7 +173,7 @@ static int open_in_proc(const struct errand_means *m, pid_t tid, const char *wha
 	return fd < 0 ? -errno : fd;
 }
 
-/* What the kernel would take NUMBER for: a descriptor of the caller, or its directory. */
+/* Opens what NUMBER means for the caller: one of its descriptors, or its working directory. */
 static int open_base(const struct errand_means *m, pid_t tid, int number)
 {
 	int fd;
@@ -186,7 +186,7 @@ static int open_base(const struct errand_means *m, pid_t tid, int number)
 	return fd == -ENOENT ? -EBADF : fd;
 }
 
-/* A descriptor that only names a file does for a path to start from, and for nothing else. */
+/* An O_PATH descriptor of the caller is good as the start of a path, and for nothing else. */
 static int check_usable(const struct errand_means *m, pid_t tid, int number)
 {
 	char path[64];
@@ -195,7 +195,7 @@ static int check_usable(const struct errand_means *m, pid_t tid, int number)
 	snprintf(path, sizeof(path), "%d/fd/%d", (int)tid, number);
 	if (syscall(SYS_statx, m->proc, path, AT_SYMLINK_NOFOLLOW, STATX_MODE, &st) < 0)
 		return -EBADF;
-	return st.stx_mode & 0700 ? 0 : -EBADF; /* the link shows what it was opened for */
+	return st.stx_mode & 0700 ? 0 : -EBADF; /* the link's mode is how the file was opened */
 }
 
 static int set_capabilities(uint64_t effective, uint64_t permitted)
@@ -225,14 +225,14 @@ static int read_caller(const struct errand_means *m, pid_t tid, struct caller *r
 	return caller_parse((struct str){ text, have }, ret);
 }
 
-/* What it may still become: the caller plus the right to follow links of the caller's process. */
+/* The permitted set: the caller's capabilities, and SYS_PTRACE to follow links of the caller's process. */
 static uint64_t permitted(const struct caller *c)
 {
 	return c->capabilities | CAP_BIT(CAP_SYS_PTRACE);
 }
 
-/* Of its ids we take those that the kernel asks about files. With its real ones, too, the caller's user could signal
- * us; so only root inside can. */
+/* Takes the ids that the kernel checks for files, and not the real ones: with those the caller's user could send signals to
+ * the task. Now only root inside can. */
 static int become(const struct exec_walls *w, const struct caller *c)
 {
 	if (!w->single_id && syscall(SYS_setgroups, c->n_groups, c->group) < 0)
@@ -256,11 +256,11 @@ static int open_path(int from, const char *path, bool no_follow)
 	return fd < 0 ? -errno : fd;
 }
 
-/* LINK of the caller's own process, which the caller may follow always, and REST from there. */
+/* Opens LINK of the caller's own process, which the caller may always follow, and REST below it. */
 static int open_through_link(const struct caller *c, const char *link, const char *rest,
 			     bool no_follow)
 {
-	AUTO_FD proc = open_path(AT_FDCWD, "/proc", true); /* of the caller's root */
+	AUTO_FD proc = open_path(AT_FDCWD, "/proc", true); /* below the caller's root */
 	struct statfs fs;
 	AUTO_FD fd = -1;
 
@@ -278,7 +278,8 @@ static int open_through_link(const struct caller *c, const char *link, const cha
 	return *rest ? open_path(fd, rest, no_follow) : fd_take(&fd);
 }
 
-/* /proc/self would be ours: no path goes through links of /proc but one that begins with the caller's own. */
+/* /proc/self would mean the task. So a path goes through magic links of /proc only if it begins with one of the
+ * caller's own. */
 static int open_target(const struct caller *c, const struct request *w, int base)
 {
 	char link[CALLER_LINK_BYTES];
@@ -301,7 +302,7 @@ static bool is_own(const struct errand_means *m, uint64_t mount)
 	return false;
 }
 
-/* On what TARGET is. Neither call takes a descriptor that only names a file; its link in /proc does. */
+/* Makes the call on TARGET. Neither call takes an O_PATH descriptor, but both take its link in /proc. */
 static int act(const struct errand_means *m, const struct request *w, int target)
 {
 	char link[32];
@@ -310,7 +311,7 @@ static int act(const struct errand_means *m, const struct request *w, int target
 
 	if (syscall(SYS_statx, target, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, &st) < 0)
 		return -errno;
-	/* bits of a directory say whose its new files are */
+	/* on a directory these bits only decide which group its new files get */
 	keeps = S_ISDIR(st.stx_mode) || (st.stx_mask & STATX_MNT_ID && is_own(m, st.stx_mnt_id));
 	snprintf(link, sizeof(link), "self/fd/%d", target);
 	if (fchdir(m->proc) < 0)
@@ -345,7 +346,7 @@ int errand_run(const struct errand_means *m, const struct seccomp_notif *n)
 		if (base < 0)
 			return base;
 	}
-	/* its ids as the payload's namespace has them */
+	/* inside the payload's namespace /proc shows the caller's ids as that namespace has them */
 	if (setns(m->walls->userns, CLONE_NEWUSER) < 0)
 		return -errno;
 	if ((r = read_caller(m, tid, &caller)) < 0)

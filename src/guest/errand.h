@@ -1,6 +1,6 @@
 /*
- * One call that the deputy (guest/deputy.h) does: as its caller would have done it, but for a privilege that would
- * be the host's. Whoever runs an errand is somebody else afterwards and ends.
+ * An errand is one system call that the deputy (guest/deputy.h) makes for a caller: with the caller's rights, but without a
+ * privilege on files of the host. The task that runs an errand takes the caller's identity and must end afterwards.
  */
 #pragma once
 
@@ -11,15 +11,15 @@
 #include "base/err.h"
 #include "guest/exec.h"
 
-#define ERRAND_OWN_MAX 64 /* mounts of the sandbox's own; others keep no privilege */
+#define ERRAND_OWN_MAX 64 /* mounts of the sandbox's own; privileges are left out on all others */
 
 struct errand_means {
 	const struct exec_walls *walls;
-	int listener;                 /* where calls come from */
-	int proc;                     /* the sandbox's /proc, whatever the caller's root is */
+	int listener;                 /* the kernel hands calls over here */
+	int proc;                     /* the sandbox's /proc, also if the caller has another root */
 	uint64_t own[ERRAND_OWN_MAX]; /* numbers of mounts whose files may have privileges */
 	size_t n_own;
 };
 
-/* 0 or -errno: the call's result. */
+/* Returns 0 or -errno: the result of the call. */
 MUST_USE int errand_run(const struct errand_means *m, const struct seccomp_notif *n);

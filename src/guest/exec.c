@@ -32,7 +32,7 @@
 static long join_cgroups(const struct exec_walls *w)
 {
 	for (unsigned i = 0; i < w->n_task_fds; i++) {
-		/* `tasks`, not cgroup.procs: a single thread moves without the global lock */
+		/* `tasks`, not cgroup.procs: for a single thread the kernel takes no global lock */
 		long r = RAW3(SYS_write, w->task_fd[i], "0", 1);
 
 		if (r < 0)
@@ -109,7 +109,7 @@ static long set_limits(const struct exec_job *j)
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
 	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
-		if (!has_own_limit(j, w->rlimit[i].resource)) /* which may be above it */
+		if (!has_own_limit(j, w->rlimit[i].resource)) /* its own may be higher */
 			r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
 		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
@@ -177,7 +177,8 @@ static enum exec_failure spawn_failure(long r)
 	}
 }
 
-/* Tries each candidate like a shell: a permission error is remembered, the search goes on. */
+/* Tries each candidate as a shell does: after a permission error the search goes on, and the error counts if no later
+ * candidate is found. */
 static long execute(const struct exec_job *j)
 {
 	long worst = -ENOENT;
@@ -217,8 +218,8 @@ long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filt
 		*ret = EXEC_USER;
 		return r;
 	}
-	/* hides the host's names of groups in /proc/self/cgroup. The only namespace of the payload's own:
-	 * it is good for nothing but mounting, which takes the mount namespace too */
+	/* hides the host's names of groups in /proc/self/cgroup. This is the only namespace that the payload owns, and it
+	 * is harmless: it would only help to mount cgroups, which takes the mount namespace too */
 	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
 		return r;
 	if ((r = install_filter(w, filter)) < 0)
@@ -252,8 +253,8 @@ _Noreturn void exec_become(struct exec_job *j)
 static _Noreturn void run(struct exec_job *j)
 {
 	enum exec_failure failure;
-	/* our own code gives no file a privilege but by calls that the deputy sees, and opens files by a call that
-	 * is refused to commands for that reason */
+	/* an agent gets the plain filter: it opens files with a call that is refused to commands if a deputy serves the
+	 * sandbox (SWITCH_SHARED), and it gives files privileges only by calls that the deputy sees */
 	long r = exec_enter_walls(j->walls, j->agent ? seccomp_filter : j->walls->filter, &failure);
 
 	if (r < 0)

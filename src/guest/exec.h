@@ -1,4 +1,4 @@
-/* Clones a command into the payload's user namespace, its cgroups and its filter, and executes it. */
+/* Clones a process that enters the payload's user namespace, cgroups and filter, and executes a command there. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct exec_walls {
 	bool single_id; /* groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;
 	uint64_t data_limit, nproc_limit;
-	const struct exec_rlimit *rlimit; /* before a command's own */
+	const struct exec_rlimit *rlimit; /* of the sandbox; a command's own ones replace them */
 	size_t n_rlimits;
 };
 
@@ -39,12 +39,12 @@ struct exec_job {
 	const char *cwd;
 	const struct user *user;
 	int stdio[3];
-	bool tty; /* stdio[0] is a terminal to be controlled */
+	bool tty; /* stdio[0] becomes the controlling terminal */
 	const struct exec_rlimit *rlimit;
 	size_t n_rlimits;
 	int cgroup; /* directory of this command's own group, or -1 */
-	/* Instead of a program: code of ours, behind the same walls, in a copy of our memory. It
-	 * works on stdio and its result is the exit status; paths, argv and envp are not used. */
+	/* A function of ours that runs instead of a program, behind the same walls, in the copy of pid 1's memory. It
+	 * works on stdio, and its result is the exit status; paths, argv and envp are not used. */
 	int (*agent)(const void *arg);
 	const void *agent_arg;
 	int report_fd; /* a pipe for the report, which the exec closes; or -1 */
@@ -57,11 +57,11 @@ struct exec_job {
  * writes a later failure into its own copy of J and to report_fd. */
 pid_t exec_start(struct exec_job *j);
 
-/* The halves of it, for a process that is not pid 1 any more. System calls only. */
-/* Behind what all commands share, and FILTER: 0, or -errno and what failed. */
+/* The two halves, for a process that was cloned from pid 1. They make system calls only. */
+/* Enters what all commands share, and FILTER. Returns 0, or -errno and what failed in RET. */
 long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filter,
 		      enum exec_failure *ret);
-/* The command of J; a failure is written there. */
+/* Becomes the command of J. If that fails, the report of J says why. */
 _Noreturn void exec_become(struct exec_job *j);
 /* What it means for a command that a clone returned R. */
 struct exec_report exec_clone_report(long r);

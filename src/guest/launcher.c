@@ -1,8 +1,8 @@
 /*
- * An order is a job with everything it points to, copied into shared memory: the launcher has that at
- * the same address. It is told by an eventfd and tells nothing: waking pid 1 would hold up the command
- * that has just begun. That is cloned by the older call, since the filter refuses the newer one, and its
- * pid is in the order before it runs: whenever pid 1 looks, it knows whether there is a command.
+ * An order is a job with everything that it points to, in memory that pid 1 and the launcher share at the same address.
+ * pid 1 wakes the launcher through an eventfd. The launcher answers nothing: waking pid 1 would hold up the
+ * command that has just begun. The launcher clones with clone(2), because the filter refuses clone3, and the kernel writes the
+ * new pid into the order before the process runs. So whenever pid 1 looks, it knows whether there is a command.
  */
 #include "guest/launcher.h"
 
@@ -23,7 +23,7 @@
 #include "base/compat.h"
 #include "base/raw.h"
 
-#define ORDER_BYTES (128u << 10) /* of a command and its environment; longer ones go without us */
+#define ORDER_BYTES (128u << 10) /* with all its strings; pid 1 starts longer commands itself */
 #define STACK_BYTES 32768
 #define CAP_BIT(c) (1u << (c))
 
@@ -32,7 +32,7 @@ struct order {
 	struct exec_walls walls;
 	struct user user;
 	volatile pid_t pid; /* of the command, once there is one */
-	bool has_cpus;      /* it may run on … */
+	bool has_cpus;      /* the command may run on other CPUs than the launcher: */
 	cpu_set_t cpus;
 	size_t used; /* of text */
 	_Alignas(16) char text[];
@@ -47,7 +47,7 @@ struct launcher {
 
 /* --- the launcher ---------------------------------------------------------------------------- */
 
-/* Of one command at a time: the next order comes after its end. */
+/* One stack is enough: the next order comes after the end of this command. */
 static _Alignas(16) char command_stack[STACK_BYTES];
 
 static void run_order(void *arg)
@@ -59,7 +59,7 @@ static void run_order(void *arg)
 	exec_become(&o->job);
 }
 
-/* Enough to become any user; what a command gets is decided by the bounding set. */
+/* Keeps what it takes to become any user. What a command gets is decided by the bounding set. */
 static long keep_capabilities(void)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -79,7 +79,7 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 		raw_exit(1);
 	while (RAW3(SYS_read, l->go, &n, sizeof(n)) == sizeof(n)) {
 		struct order *o = l->order;
-		/* not as vfork does it: to be woken by the exec would cost the command its CPU */
+		/* without CLONE_VFORK: if the exec woke the launcher, that could take the CPU from the command */
 		long r = raw_old_clone_on_stack(
 			CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
 			command_stack + sizeof(command_stack), (int *)&o->pid, run_order, o);
@@ -122,7 +122,7 @@ struct launcher *launcher_new(const struct exec_walls *w, int cgroup)
 
 /* --- pid 1 ----------------------------------------------------------------------------------- */
 
-/* N bytes at P, or NULL when they do not fit. */
+/* Copies N bytes at P into the order. NULL: they do not fit. */
 static void *put(struct order *o, const void *p, size_t n)
 {
 	size_t at = (o->used + 15) & ~(size_t)15;
@@ -210,8 +210,8 @@ void launcher_reaped(struct launcher *l, pid_t pid)
 
 void launcher_end(struct launcher *l)
 {
-	IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* it may be gone, and reaped */
-	/* by its descriptor: its number may be another's by now */
+	IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* fails if it is dead already */
+	/* by descriptor: if it was reaped, its number may belong to another process */
 	while (waitid(P_PIDFD, (id_t)l->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL) < 0 &&
 	       errno == EINTR)
 		;

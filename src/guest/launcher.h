@@ -1,11 +1,11 @@
 /*
- * A process of ours that waits behind the walls and starts commands there: a filter, a namespace and
- * groups are entered once instead of by each of them, which is a quarter of what a short one takes.
+ * A launcher is a process of ours that waits behind the walls and clones commands there. It enters the filter, the
+ * namespaces and the groups once, so that its commands need not: that saves a quarter of a short command's time.
  *
- * It belongs to one kill scope, whose group or mark its commands inherit. They are children of pid 1
- * all the same. It has a copy of pid 1's memory, as unreadable to the payload as the original, and
- * shares its descriptors; an order is written into memory that both see. The payload's root can
- * kill or stop it, being root of the namespace that it joined: then commands are started without one.
+ * A launcher belongs to one kill scope, and its commands inherit the group or mark of that scope; still they are children of
+ * pid 1. It has a copy of pid 1's memory, which the payload cannot read either, and shares pid 1's descriptors. pid 1 writes
+ * an order into memory that both see. Root inside can kill or stop a launcher, because the launcher is in
+ * the payload's user namespace. Then pid 1 starts the command itself (guest/start.c).
  */
 #pragma once
 
@@ -17,23 +17,23 @@
 
 struct launcher;
 
-/* In the group CGROUP, or with a mark of its own (-1). NULL: do without. */
+/* Makes a launcher in the group CGROUP or, with -1, with a mark of its own. NULL: it failed, start commands without. */
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
-/* -1 once it was reaped. */
+/* The launcher's pid, or -1 after it was reaped. */
 pid_t launcher_pid(const struct launcher *l);
-/* PID was reaped: from here on a command can have the number. */
+/* PID was reaped: from now on the number can belong to a command. */
 void launcher_reaped(struct launcher *l, pid_t pid);
-/* Orders the command of J, whose descriptors must stay open until there is one. It is free to run on CPUS
- * or, with NULL, where the launcher may. Nobody waits for it: a command that cannot be executed ends at
- * once, as every other does. False: it is too long for us. */
+/* Orders the command of J and does not wait for it. The caller keeps the descriptors of J open until launcher_command() is
+ * not 0. The command may run on CPUS or, with NULL, where the launcher may. If its program cannot be executed, the
+ * process ends at once. Returns false if J is too long for an order. */
 bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus);
-/* What was ordered last, with its failure if the command has ended. */
+/* The last order. Its report is final when the process has ended. */
 struct exec_job *launcher_job(const struct launcher *l);
-/* Its command's pid, or 0 while there is none. */
+/* The pid of the ordered command, or 0 while there is none. */
 pid_t launcher_command(const struct launcher *l);
-/* There may be one yet: it lives, and has not failed. */
+/* True if the launcher lives, and its clone has not failed: the command may still come. */
 bool launcher_may_begin(const struct launcher *l);
-/* Ends it; NULL is fine. */
+/* Kills the launcher and frees L, which may be NULL. sessions_reap() reaps the process. */
 void launcher_free(struct launcher *l);
 /* Kills the launcher and waits for it. Afterwards launcher_command() does not change any more. */
 void launcher_end(struct launcher *l);

@@ -1,7 +1,7 @@
 /*
- * Pipes nobody outside reads any more: those of background children whose client left, and those of
- * detached commands. pid 1 reads on, so that no writer ever meets SIGPIPE, and sends what comes to
- * the supervisor's log under the command's number.
+ * Pipes that no client reads any more: those of background children whose client left, and those of detached commands.
+ * pid 1 reads them, so that no writer gets SIGPIPE, and sends the data to the supervisor's log under the command's
+ * number.
  */
 #include "guest/pipes.h"
 
@@ -61,7 +61,7 @@ void pipes_adopt(struct guest *g, int fd, uint64_t id, unsigned flags)
 	IGNORE(fcntl(fd, F_SETFL, O_NONBLOCK)); /* cannot fail on a pipe */
 	p->watch = loop_add_fd(g->loop, fd, LOOP_READ, on_readable, p);
 	if (!p->watch) {
-		close(fd); /* not something that can be waited for: no pipe of a command */
+		close(fd); /* it cannot be polled, so it is no pipe of a command */
 		free(p);
 		return;
 	}

@@ -1,11 +1,10 @@
 /*
- * What a supervisor that watches the size of the writable layer hears from us: whether anything runs
- * that could write, and how much was written.
+ * A supervisor that watches the size of the writable layer hears from pid 1 whether any process runs that could
+ * write, and how much was written.
  *
- * Presence is reported late, from a timer: a command that is over by then costs an exec neither a
- * system call nor a wake-up of the supervisor. The report still comes when such a command has ended
- * meanwhile, or many short commands could write unseen. Only the processes count: one that a command
- * left behind is watched like the command.
+ * pid 1 reports presence late, from a timer, so that a short exec costs no extra system call and does not wake the
+ * supervisor. pid 1 sends the report also if the command has ended meanwhile; otherwise many short commands could write
+ * unseen. Every process counts, also one that a command left behind.
  */
 #include "guest/guest.h"
 
@@ -20,8 +19,8 @@
 #include "base/clock.h"
 #include "guest/session.h"
 
-#define REPORT_AFTER_NS (50 * NS_PER_MS) /* at 2 GiB/s 100 MiB are written by then */
-#define IO_MAX_BYTES 512                 /* of /proc/PID/io: seven lines */
+#define REPORT_AFTER_NS (50 * NS_PER_MS) /* at 2 GiB/s a command has written 100 MiB by then */
+#define IO_MAX_BYTES 512                 /* /proc/PID/io has seven lines */
 
 static void on_due(void *arg)
 {
@@ -30,7 +29,7 @@ static void on_due(void *arg)
 
 	g->presence_timer = 0;
 	if (present && g->presence_told)
-		return; /* the end of another process makes us look again */
+		return; /* pid 1 looks again when another process has ended */
 	g->presence_told = present;
 	channel_send(g, FRAME_PRESENCE, present ? FRAME_FLAG_BUSY : 0, 0, NULL, 0);
 }
@@ -56,7 +55,7 @@ void presence_may_end(struct guest *g)
 
 /* --- how much was written -------------------------------------------------------------------- */
 
-/* -errno, or the length of what is in TEXT. */
+/* Reads /proc/PID/FILE. Returns the length of TEXT, or -errno. */
 static int read_of(uint64_t pid, const char *file, char *text, size_t size)
 {
 	char path[48];
@@ -72,7 +71,7 @@ static int read_of(uint64_t pid, const char *file, char *text, size_t size)
 	return (int)n;
 }
 
-/* A command that has not executed its program yet still has our name. */
+/* A process that has not executed its program yet still has the name of pid 1. */
 static bool is_being_born(uint64_t pid)
 {
 	char ours[32], theirs[32];
@@ -81,8 +80,8 @@ static bool is_being_born(uint64_t pid)
 	       read_of(pid, "comm", theirs, sizeof(theirs)) > 0 && strcmp(ours, theirs) == 0;
 }
 
-/* What the process wrote to storage, with what children wrote that it has waited for. One that runs a program
- * which nobody may read does not show it, and is taken for one that writes all the time. */
+/* How much the process wrote to storage, including its children that it has waited for. A process that runs an unreadable
+ * program does not show that; pid 1 assumes that it writes all the time. */
 static uint64_t written_by(uint64_t pid)
 {
 	static const char key[] = "\nwrite_bytes: ";
@@ -92,7 +91,7 @@ static uint64_t written_by(uint64_t pid)
 	uint64_t v;
 
 	if (r == -ENOENT || r == -ESRCH)
-		return 0; /* it has ended, and is counted where it was waited for */
+		return 0; /* it has ended, and its parent's number includes it */
 	if (!at)
 		return is_being_born(pid) ? 0 : clock_mono_ns();
 	at += strlen(key);

@@ -15,16 +15,16 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define CHILDREN_MAX_BYTES 256     /* more of them than launchers is all that matters */
+#define CHILDREN_MAX_BYTES 256     /* a longer list has more processes than our helpers are */
 #define PROCS_MAX_BYTES (8u << 20) /* of cgroup.procs: a million processes, the most there are */
 
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls)
 {
 	*s = (struct scopes){ .payload = payload, .children = -1, .walls = walls };
-	/* 5.14 brought cgroup.kill; without it a group is no better than a mark */
+	/* without cgroup.kill (Linux 5.14) a group is no better than a mark */
 	if (payload >= 0 && faccessat(payload, "cgroup.kill", F_OK, 0) < 0)
 		fd_closep(&s->payload);
-	if (s->payload < 0 || watched) /* a kernel without that file: no scope serves again */
+	if (s->payload < 0 || watched) /* if the kernel lacks this file, no scope is used twice */
 		s->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 }
 
@@ -41,7 +41,7 @@ static void drop_launcher(struct scopes *s, struct scope *c)
 	s->n_launchers--;
 }
 
-/* --- who is left ----------------------------------------------------------------------------- */
+/* --- which processes are left ---------------------------------------------------------------- */
 
 enum members { MEMBERS_NONE, MEMBERS_LAUNCHER, MEMBERS_OTHERS };
 
@@ -56,17 +56,17 @@ static enum members look_at_group(const struct scope *c)
 	return strcmp(text, alone) == 0 ? MEMBERS_LAUNCHER : MEMBERS_OTHERS;
 }
 
-/* Nobody is in the group but its launcher. */
+/* True if the group is empty except for its launcher. */
 static bool group_is_free(struct scopes *s, struct scope *c)
 {
 	enum members m = look_at_group(c);
 
 	if (m == MEMBERS_NONE)
-		drop_launcher(s, c); /* somebody killed it */
+		drop_launcher(s, c); /* the payload killed it */
 	return m != MEMBERS_OTHERS;
 }
 
-/* PID is the deputy, a launcher that waits, or that of BUSY. */
+/* True if PID is the deputy, a waiting launcher, or the launcher of BUSY. */
 static bool is_helper(const struct scopes *s, const struct scope *busy, uint64_t pid)
 {
 	if ((uint64_t)s->deputy == pid)
@@ -79,7 +79,7 @@ static bool is_helper(const struct scopes *s, const struct scope *busy, uint64_t
 	return false;
 }
 
-/* Nobody is in the sandbox but launchers and the deputy: all that lives descends from our children. */
+/* True if pid 1 has no children except launchers and the deputy. Every other process descends from another child. */
 static bool sandbox_is_free(const struct scopes *s, const struct scope *busy)
 {
 	char text[CHILDREN_MAX_BYTES];
@@ -104,7 +104,7 @@ static bool is_free(struct scopes *s, struct scope *c)
 
 /* --- from one command to the next ------------------------------------------------------------ */
 
-/* Takes the UTS namespace of a process that lives as the mark of C. */
+/* The UTS namespace of PID, which is alive, becomes the mark of C. */
 static bool open_mark(struct scope *c, pid_t pid)
 {
 	char path[48];
@@ -123,7 +123,7 @@ static void make_group(struct scopes *s, struct scope *ret)
 	char name[32];
 	int r;
 
-	do { /* a sandbox whose supervisor was killed finds its old groups */
+	do { /* if the supervisor was killed before, its old groups are still there */
 		ret->number = s->next++;
 		group_name(ret->number, name);
 		r = mkdirat(s->payload, name, 0755);
@@ -138,7 +138,7 @@ static void take_spare(struct scopes *s, unsigned i, struct scope *ret)
 	s->spare[i] = s->spare[--s->n_spare];
 }
 
-/* One that serves again, or none; its launcher may turn out to be dead, and is gone then. */
+/* Takes an empty spare scope. If its launcher turns out to be dead, the scope comes without one. */
 static bool find_spare(struct scopes *s, bool with_launcher, struct scope *ret)
 {
 	for (unsigned i = s->n_spare; i-- > 0;)
@@ -160,7 +160,7 @@ static void discard(struct scopes *s, struct scope *c)
 		return;
 	fd_closep(&c->group);
 	group_name(c->number, name);
-	/* one that somebody still dies in stays until the sandbox ends; the supervisor removes it */
+	/* fails while a process still dies in it; then the supervisor removes it with the sandbox */
 	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }
 
@@ -174,7 +174,7 @@ static void keep_spare(struct scopes *s, struct scope *c)
 	*c = SCOPE_NONE;
 }
 
-/* The next command finds a launcher in C. With marks one is all that can ever be used at a time. */
+/* Gives C a launcher for the next command. With marks only one launcher can ever be used at a time. */
 static void add_launcher(struct scopes *s, struct scope *c)
 {
 	unsigned most = s->payload < 0 ? 1 : SCOPES_LAUNCHERS_MAX;
@@ -215,8 +215,8 @@ bool scope_is_over(struct scopes *s, const struct scope *c)
 
 void scope_close(struct scopes *s, struct scope *c)
 {
-	/* kernels that count kills (6.14 on) compare the count of pid 1's own group with that of the
-	 * group cloned into: whatever is born into a group that was ever killed dies at once */
+	/* Linux 6.14 and later count kills per group and compare the counts of pid 1's group and of the new group
+	 * at each clone: a process that is born into a group that was ever killed dies at once */
 	if (c->killed || s->ending) {
 		discard(s, c);
 		return;
@@ -251,8 +251,8 @@ static void pin(struct scopes *s, const struct launcher *l)
 	s->pinned |= sched_setaffinity(launcher_pid(l), sizeof(here), &here) == 0;
 }
 
-/* Enters a new UTS namespace ourselves, so that the next process we make is born with that mark: a short
- * command has ended before anybody could look at its own, and its children would carry an unknown one. */
+/* pid 1 itself enters a new UTS namespace, so that the next process is born with that mark. If the command made the
+ * namespace, it could end before pid 1 looks, and its children would have a mark that pid 1 does not know. */
 static bool make_mark(struct scope *c)
 {
 	return unshare(CLONE_NEWUTS) == 0 && open_mark(c, getpid());
@@ -263,7 +263,8 @@ pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j)
 	if (s->payload >= 0 && c->group < 0 && !find_spare(s, false, c) && !find_spare(s, true, c))
 		make_group(s, c);
 	j->cgroup = c->group;
-	if (s->payload < 0 ? !make_mark(c) : j->cgroup < 0) { /* it could not be killed for sure */
+	/* without a group or mark pid 1 could not be sure to kill the command */
+	if (s->payload < 0 ? !make_mark(c) : j->cgroup < 0) {
 		j->report = (struct exec_report){ EXEC_RESOURCE, s->payload < 0 ? errno : ENOSPC };
 		return -1;
 	}
@@ -296,7 +297,7 @@ bool scope_owns(const struct scope *c, uint64_t pid)
 
 /* --- killing --------------------------------------------------------------------------------- */
 
-/* Signals each process of the group but LAUNCHER, if that is not 0. The number of those that were there. */
+/* Sends SIG to each process of the group except LAUNCHER (0: none). Returns how many it reached. */
 static unsigned signal_group(int group, int sig, pid_t launcher)
 {
 	AUTO_BUF b = BUF_INIT(PROCS_MAX_BYTES);
@@ -319,14 +320,14 @@ static enum shown look_at_mark(const char *path, uint64_t ino)
 {
 	struct stat st;
 
-	/* what will not show its mark (an unreadable program's process) is ended with the rest: better
-	 * too much than a survivor */
+	/* a process that runs an unreadable program does not show its mark: it is killed with the rest, because a
+	 * survivor would be worse than a victim too many */
 	if (stat(path, &st) < 0)
 		return errno == EACCES || errno == EPERM ? SHOWN_THIS : SHOWN_NOTHING;
 	return st.st_ino == ino ? SHOWN_THIS : SHOWN_OTHER;
 }
 
-/* One thread's is that of all. The first may have ended, and shows none then, while others run. */
+/* All threads of a process have the same mark. The first thread may have ended, and shows none then. */
 static bool is_marked(unsigned pid, uint64_t ino)
 {
 	enum shown shown;
@@ -350,7 +351,7 @@ static bool is_marked(unsigned pid, uint64_t ino)
 	return shown == SHOWN_THIS;
 }
 
-/* One pass over /proc, likewise. */
+/* Does the same for each process in /proc with that mark. */
 static unsigned signal_marked(uint64_t ino, int sig, pid_t launcher)
 {
 	DIR *proc = opendir("/proc");
@@ -366,8 +367,8 @@ static unsigned signal_marked(uint64_t ino, int sig, pid_t launcher)
 	return n;
 }
 
-/* A stopped process bears no other, and nobody is left who could have one go on: whoever is found in one pass
- * is everyone. */
+/* Stops every process first: a stopped process forks no other, and no process is left that could continue one. So one
+ * pass over /proc finds them all. */
 static bool kill_all_but(pid_t spared)
 {
 	DIR *proc = opendir("/proc");
@@ -387,7 +388,7 @@ static bool kill_all_but(pid_t spared)
 
 void scopes_kill(const struct scopes *s)
 {
-	/* one call reaches all, also those that are being born: a fork ends before the signal or not at all */
+	/* one call reaches all, also children that are just being forked: the kernel signals them or restarts the fork */
 	if (!s->deputy || !kill_all_but(s->deputy))
 		kill(-1, SIGKILL);
 }
@@ -411,10 +412,10 @@ enum scope_state scope_kill(const struct scopes *s, struct scope *c)
 		c->deadline = now + SCOPE_PASSES_NS;
 	if (c->group >= 0) {
 		IGNORE(io_write_file(c->group, "cgroup.freeze", "1"));
-		IGNORE(io_write_file(c->group, "cgroup.kill", "1")); /* who is being born, too */
-		/* cgroup.kill signals first threads only, so a process whose first thread has ended and
-		 * whose others run survives it: each is killed as a whole besides. Frozen before that, none
-		 * can bear another. What is still there at the deadline waits in the kernel, and does not run */
+		IGNORE(io_write_file(c->group, "cgroup.kill", "1")); /* also newborn children */
+		/* cgroup.kill signals first threads only. A process whose first thread has ended survives that, so each
+		 * process is killed by its pid as well; being frozen, none of them can fork meanwhile. A process that is
+		 * still there at the deadline waits in the kernel and does not run */
 		return signal_group(c->group, SIGKILL, 0) && now < c->deadline ? SCOPE_AGAIN
 									       : SCOPE_DONE;
 	}

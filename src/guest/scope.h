@@ -1,13 +1,13 @@
 /*
- * A kill scope: everything one command started, however it hid.
+ * A kill scope: all processes that one command started, however they hide.
  *
- * Where pid 1 holds a delegated cgroup v2 directory, each command gets a group of its own, which is
- * frozen and killed. Elsewhere each command is born in a UTS namespace of its own that nothing
- * inside can leave (the payload owns no namespace, and the filter refuses unshare and setns); pid 1
- * kills whatever still shows that namespace, pass after pass, until a pass finds none. A fork bomb
- * can outrun such passes, so after SCOPE_PASSES_NS everything in the sandbox is ended instead.
+ * If pid 1 has a delegated cgroup v2 directory, each command gets a group of its own, and pid 1 freezes and kills
+ * the group. Otherwise each command is born in a UTS namespace of its own, its mark, which no process
+ * inside can leave: the payload owns no namespace, and the filter refuses unshare and setns. pid 1 then kills all processes
+ * with that mark, pass after pass, until a pass finds none. A fork bomb can be faster than such passes, so after
+ * SCOPE_PASSES_NS pid 1 kills every process in the sandbox.
  *
- * A scope that nobody is left in serves again, with the launcher that it got meanwhile.
+ * When a scope is empty, a later command uses it again, with the launcher that it got meanwhile.
  */
 #pragma once
 
@@ -19,48 +19,48 @@
 
 #define SCOPE_PASSES_NS 1000000000ull
 #define SCOPES_SPARE_MAX 16
-#define SCOPES_LAUNCHERS_MAX 4 /* each has some 60 KiB; that many commands at once start fast */
+#define SCOPES_LAUNCHERS_MAX 4 /* each takes some 60 KiB; so many commands at once start fast */
 
 struct scope {
-	int group;       /* directory, or -1 */
-	int procs;       /* its cgroup.procs once it was used: is anybody left? */
-	unsigned number; /* of the group: its name */
-	bool killed; /* such a group is never used again: newer kernels kill who is born in it */
-	int mark;    /* open UTS namespace, or -1; holding it keeps its number from reuse */
+	int group;       /* the cgroup's directory, or -1 */
+	int procs;       /* its cgroup.procs, opened after the first command; or -1 */
+	unsigned number; /* the group is exec-NUMBER */
+	bool killed; /* never use the group again: newer kernels kill every process born in it */
+	int mark; /* the UTS namespace, or -1; while it is open, no other one gets its inode number */
 	uint64_t mark_ino;
-	uint64_t deadline;         /* of the passes */
+	uint64_t deadline;         /* when the passes end */
 	struct launcher *launcher; /* or NULL */
 };
 
 #define SCOPE_NONE ((struct scope){ .group = -1, .procs = -1, .mark = -1 })
 
 struct scopes {
-	int payload;  /* delegated cgroup directory, or -1: marks are used */
-	int children; /* with marks, or watched: the list of our own children; or -1 */
-	pid_t deputy; /* our child that is no command (guest/deputy.h), or 0 */
+	int payload; /* delegated cgroup directory, or -1: then scopes are marks */
+	int children; /* lists the children of pid 1; open with marks or in a watched sandbox, else -1 */
+	pid_t deputy; /* a child of pid 1 that is no command (guest/deputy.h), or 0 */
 	const struct exec_walls *walls;
 	unsigned next;
-	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands, to be used again when empty */
+	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands; used again when empty */
 	unsigned n_spare, n_launchers;
-	bool expects_more; /* a second command came: there will be more */
-	bool pinned;       /* a launcher was put where we are: scope_order() */
-	cpu_set_t cpus;    /* … and its commands may run there */
+	bool expects_more; /* a command has ended: if a second one comes, more will follow */
+	bool pinned;       /* a launcher was moved to the CPU of pid 1 (scope_order()) … */
+	cpu_set_t cpus;    /* … but its commands may run on these */
 	bool ending;
 };
 
-/* PAYLOAD is taken; groups are used only if the kernel can kill by group. WALLS stays the caller's. WATCHED:
- * scopes_are_free() will be asked. */
+/* Takes PAYLOAD, and uses groups only if the kernel can kill by group. WALLS must outlive the scopes. With WATCHED
+ * the caller will call scopes_are_free(). */
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls);
-/* PID is the deputy, or a launcher that waits. */
+/* True if PID is the deputy, or a launcher that waits for an order. */
 bool scopes_own(const struct scopes *s, uint64_t pid);
-/* PID was reaped. Whoever gets the number now is neither the deputy nor a launcher. */
+/* PID was reaped: from now on the number can belong to any other process. */
 void scopes_reaped(struct scopes *s, pid_t pid);
-/* Nobody is in the sandbox but launchers that wait; false where the kernel does not tell. */
+/* True if the sandbox has no process except waiting launchers and the deputy. False if the kernel cannot tell. */
 bool scopes_are_free(const struct scopes *s);
-/* Starts J in C, or in a scope of its own if C is SCOPE_NONE; as exec_start(). */
+/* Starts J in C, or in a new scope if C is SCOPE_NONE. Returns what exec_start() returns. */
 pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j);
-/* Has a launcher start it, if one is free: launcher_order(). For a client that has one command after another it does
- * so on our CPU: another one would have to be woken first. */
+/* Orders J from a launcher (launcher_order()). Returns false if none is free. For a client that sends one command after
+ * another the launcher moves to the CPU of pid 1 first, because another CPU would have to wake up. */
 bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j,
 		 bool client_is_kept);
 /* Takes the launcher, which has ended, out of C. The caller frees it. */
@@ -68,15 +68,16 @@ struct launcher *scope_release_launcher(struct scopes *s, struct scope *c);
 /* PID is the launcher of C. */
 bool scope_owns(const struct scope *c, uint64_t pid);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
-/* Kills. AGAIN: call once more after letting the loop turn; SWEPT: everything was ended. */
+/* Kills what is in C. SCOPE_AGAIN: let the loop turn, then call again. SCOPE_SWEPT: the passes took too long, and every
+ * process in the sandbox was killed. */
 enum scope_state scope_kill(const struct scopes *s, struct scope *c);
-/* Kills everyone but us and the deputy. */
+/* Kills every process in the sandbox except pid 1 and the deputy. */
 void scopes_kill(const struct scopes *s);
-/* Sends a signal to everything in it but its launcher; SIGKILL is scope_kill()'s. */
+/* Sends SIG to every process in C except the launcher. For SIGKILL use scope_kill(). */
 void scope_signal(const struct scope *c, int sig);
-/* The command ended. True when it surely left nobody behind. */
+/* True if the command, which has ended, surely left no process behind. */
 bool scope_is_over(struct scopes *s, const struct scope *c);
-/* The command ended, its background children may live on. */
+/* The command has ended; its background children may live on. Keeps the scope for a later command, or removes it. */
 void scope_close(struct scopes *s, struct scope *c);
-/* No command will start any more: ends what waits for one. */
+/* No command will start any more: ends the waiting launchers. */
 void scopes_end(struct scopes *s);

@@ -1,9 +1,9 @@
 /*
- * A process that pid 1 cloned reports through a pipe: end-of-file says that the program was executed, because that
- * closes the pipe, and a struct exec_report says why it was not. A launcher reports nothing, or pid 1 would
- * wake up while the command has just begun; pid 1 looks at its order when a timer rings or a child has ended.
+ * A process that pid 1 cloned reports through a pipe: the exec closes the pipe, so end-of-file means that the program
+ * runs; a struct exec_report says why it could not be executed. A launcher reports nothing, because that would wake pid 1
+ * when the command has just begun. pid 1 looks at the launcher's order when a timer rings or a child has ended.
  *
- * In both cases a failure is told when the process has been reaped.
+ * In both cases the owner hears of a failure when the process has been reaped.
  */
 #include "guest/start.h"
 
@@ -84,7 +84,7 @@ static void close_news(struct start *s)
 	fd_closep(&s->news);
 }
 
-/* True when the pipe has said everything. */
+/* Reads the pipe. Returns true if nothing more will come. */
 static bool take_news(struct start *s)
 {
 	ssize_t n = s->news < 0 ? 0 : read(s->news, &s->report, sizeof(s->report));
@@ -147,13 +147,13 @@ static void end_launcher(struct start *s)
 	step(s, launcher_command(s->launcher) ? START_SEEN : START_GONE, 0);
 }
 
-/* The job with everything that it points to is in the launcher's memory. */
+/* Clones the process from the launcher's order, which holds the job with everything that it points to. */
 static void clone_ordered(struct start *s)
 {
 	struct launcher *l = scope_release_launcher(s->scopes, s->scope);
 
 	s->launcher = NULL;
-	IGNORE(clone_here(s, launcher_job(l))); /* a failure was told */
+	IGNORE(clone_here(s, launcher_job(l))); /* the owner has heard of a failure */
 	launcher_free(l);
 }
 
@@ -193,7 +193,7 @@ static void tell_ended(struct start *s, int status)
 	s->calls->ended(s->arg, status);
 }
 
-/* The start may be gone afterwards. */
+/* The owner may free S in here: nothing touches it after the last call. */
 static void step(struct start *s, enum start_event event, int status)
 {
 	struct start_step next = start_next(s->state, event);
@@ -277,7 +277,7 @@ bool start_reaped(struct start *s, pid_t pid, int status)
 	if (!l || launcher_pid(l) != pid)
 		return false;
 	launcher_reaped(l, pid);
-	if (s->launcher) /* it has the order; else it only came with the scope */
+	if (s->launcher) /* otherwise the launcher came with the scope and has no order of ours */
 		step(s, launcher_command(l) ? START_SEEN : START_GONE, 0);
 	return true;
 }

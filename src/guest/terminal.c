@@ -19,11 +19,11 @@ int terminal_open(uint32_t owner, uint32_t rows, uint32_t cols, int *ret_master,
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
 		return -errno;
-	/* by descriptor: no path inside the sandbox is trusted */
+	/* by descriptor: pid 1 trusts no path inside the sandbox */
 	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0)
 		return -errno;
-	IGNORE(fchown(slave, owner, (gid_t)-1)); /* a single-id map: it is theirs already */
+	IGNORE(fchown(slave, owner, (gid_t)-1)); /* with one id only the owner is right */
 	terminal_resize(master, rows, cols);
 	*ret_master = fd_take(&master);
 	*ret_slave = fd_take(&slave);
@@ -35,5 +35,5 @@ void terminal_resize(int master, uint32_t rows, uint32_t cols)
 	struct winsize w = { .ws_row = (unsigned short)rows, .ws_col = (unsigned short)cols };
 
 	if (rows && cols)
-		IGNORE(ioctl(master, TIOCSWINSZ, &w)); /* a wrong size is no reason to fail */
+		IGNORE(ioctl(master, TIOCSWINSZ, &w)); /* a command can live with a wrong size */
 }

@@ -12,8 +12,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define USERS_KEPT_MAX_BYTES 8192       /* what an image has; longer ones are read every time */
-#define USERS_FILE_MAX_BYTES (1u << 20) /* thousands of users; more is not a passwd file */
+#define USERS_KEPT_MAX_BYTES 8192       /* images have less; a longer file is read every time */
+#define USERS_FILE_MAX_BYTES (1u << 20) /* thousands of users; a longer file counts as empty */
 
 static bool all_digits(struct str s)
 {
@@ -28,7 +28,7 @@ static bool same(struct str a, struct str b)
 	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
-/* Colon-separated fields of the next line; false at the end. Missing fields are empty. */
+/* Splits the next line into fields at colons; missing fields are empty. False at the end of the text. */
 static bool next_entry(struct str *text, struct str *field, unsigned n)
 {
 	struct str line;
@@ -45,7 +45,7 @@ static bool id_of(struct str s, uint32_t *ret)
 {
 	uint64_t v;
 
-	/* -1 means "leave alone" to the kernel: never an id */
+	/* the kernel takes -1 for "do not change": it is never an id */
 	if (parse_u64_str(s, 0, UINT32_MAX - 1, &v) < 0)
 		return false;
 	*ret = (uint32_t)v;
@@ -148,8 +148,8 @@ static bool unchanged(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Nobody can set a change time, but two changes within one tick of the clock have the same. So what was
- * changed just now is not kept; one change later the times differ. */
+/* No process can set a change time, but two changes within one tick of the clock have the same time. So pid 1 does not keep a
+ * file that was changed just now. */
 static bool is_old_enough(const struct stat *st)
 {
 	struct timespec now;
@@ -167,7 +167,7 @@ static void read_users(const char *path, struct users_file *f)
 		return;
 	free(f->text);
 	*f = (struct users_file){ 0 };
-	/* a missing or odd file is an empty one: numeric users still work */
+	/* a file that is missing or cannot be read counts as empty: numeric users still work */
 	if (io_read_file(AT_FDCWD, path, &b) < 0)
 		buf_clear(&b);
 	/* NUL bytes would hide the rest of the text from str_of() */

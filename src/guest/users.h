@@ -1,8 +1,8 @@
 /*
- * Users as the sandbox's own /etc/passwd and /etc/group tell them.
+ * Users, as the sandbox's own /etc/passwd and /etc/group name them.
  *
- * Both files belong to hostile code: they are read whole, bounded, never through a FIFO or device,
- * and parsed without trust. A digit string is a number or an error, never a name.
+ * Hostile code may have written both files. pid 1 reads them whole and bounded, never from a FIFO or device, and
+ * trusts nothing in them. A string of digits is a number or an error, never a name.
  */
 #pragma once
 
@@ -19,21 +19,21 @@ struct user {
 	uint32_t uid, gid;
 	uint32_t group[USER_GROUPS_MAX];
 	unsigned n_groups;
-	char home[USER_HOME_BYTES]; /* "/" when unknown */
+	char home[USER_HOME_BYTES]; /* "/" if unknown */
 };
 
-/* A file as it was read, kept while it is the same. */
+/* A file that pid 1 has read, kept as long as the file does not change. */
 struct users_file {
-	struct stat seen; /* all zero: not kept */
-	char *text;       /* as long as it must be: it stays in an idle sandbox's memory */
+	struct stat seen; /* all zero: the text is not kept */
+	char *text;       /* allocated as short as possible: an idle sandbox keeps it */
 };
 
 struct users {
 	struct users_file passwd, group;
 };
 
-/* SPEC is name, uid, name:group, uid:gid or a mixture; NULL is root. ERR_INVALID, ERR_NOT_FOUND. */
+/* SPEC is NAME, UID, NAME:GROUP, UID:GID or a mixture; NULL is root. Fails with ERR_INVALID or ERR_NOT_FOUND. */
 MUST_USE int user_find(struct users *u, const char *spec, struct user *ret, struct err *e);
-/* The same over texts; what user_find() calls, and what the tests and the fuzzer see. */
+/* Does the same with the texts of the files. */
 MUST_USE int user_find_in(const char *spec, const char *passwd, const char *group, struct user *ret,
 			  struct err *e);
