@@ -184,6 +184,17 @@ static int set_words(struct spec *s, const struct args *a, struct err *e)
 	return 0;
 }
 
+static int set_writable(struct spec *s, const struct args *a, struct err *e)
+{
+	const struct strv *places = args_list(a, "writable");
+
+	s->read_only |= args_has(a, "read-only");
+	for (size_t i = 0; i < places->n; i++)
+		if (spec_add_writable(s, "--writable", places->v[i], e) < 0)
+			return -1;
+	return 0;
+}
+
 static int set_root_disk(struct spec *s, const struct args *a, struct err *e)
 {
 	const char *flag = args_has(a, "root-disk") ? "--root-disk" : "--oci-upper-size";
@@ -211,7 +222,7 @@ static int apply_flags(struct spec *s, const struct args *a, const struct conf_e
 		return -1;
 	if (a->word.n && parse_image(a->word.v[0], &s->image, e) < 0)
 		return -1;
-	return set_root_disk(s, a, e);
+	return set_root_disk(s, a, e) < 0 ? -1 : set_writable(s, a, e);
 }
 
 static int replace_grace(const struct args *a, uint64_t *ret_ms, struct err *e)

@@ -136,6 +136,18 @@ static void PRINTF_LIKE(4, 5)
 	free(value);
 }
 
+static void add_read_only(struct buf *b, const struct spec *s)
+{
+	AUTO_BUF text = BUF_INIT(OUTPUT_MAX_BYTES);
+
+	if (!s->read_only)
+		return;
+	buf_add_str(&text, "yes");
+	for (size_t i = 0; i < s->writable.n; i++)
+		buf_addf(&text, "%s%s", i ? ", " : ", but for ", s->writable.v[i]);
+	line(b, 0, "Read-only", buf_str(&text));
+}
+
 static void add_head(struct buf *b, const struct record *r, const struct spec *s)
 {
 	char created[CLOCK_LOCAL_BYTES], updated[CLOCK_LOCAL_BYTES];
@@ -151,6 +163,7 @@ static void add_head(struct buf *b, const struct record *r, const struct spec *s
 	line(b, 0, "Engine", engine_in_force(s));
 	if (*r->state.root)
 		line(b, 0, "Root", r->state.root);
+	add_read_only(b, s);
 	line(b, 0, "Created", created);
 	line(b, 0, "Updated", updated);
 	linef(b, 0, "Security", "%s%s", s->restricted ? "restricted" : "default",

@@ -121,6 +121,11 @@ const struct opt storage_opts[] = {
 		      "enforced where that costs nothing; 'inspect' says how. See "
 		      "cordon-create(1)."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
+	FLAG(0, "read-only", "Make the root file system read-only",
+	     .more = "Mounts are as they say, and /dev/shm stays writable. Does not go with --copy, --mkdir and --rm."),
+	LIST(0, "writable", "PATH", "A directory of the root that stays writable",
+	     .more = "A part of the sandbox's own layer, made if it is missing; also a /tmp that would be in "
+		     "memory otherwise."),
 	LIST(0, "copy", "SRC:DST", "Copy something in before the first start",
 	     .more = "Into DST when that is a directory already. Nothing that exists is overwritten; these "
 		     "changes happen in the order given, in the sandbox's own files only."),

@@ -38,7 +38,7 @@ static bool has_label(const struct spec *s, const char *key)
 	return false;
 }
 
-/* Gives registry images a /tmp in memory unless something else is mounted there. */
+/* Gives registry images a /tmp in memory unless something else is mounted there, or it shall be in the layer. */
 static int add_default_tmp(struct spec *s, struct err *e)
 {
 	uint64_t size =
@@ -48,7 +48,26 @@ static int add_default_tmp(struct spec *s, struct err *e)
 	for (size_t i = 0; i < s->n_mounts; i++)
 		if (strcmp(s->mount[i].guest, "/tmp") == 0)
 			return 0;
+	for (size_t i = 0; i < s->writable.n; i++)
+		if (path_below(s->writable.v[i], "/tmp"))
+			return 0;
 	return spec_add_tmpfs(s, value, e);
+}
+
+static bool is_on_mount(const struct spec *s, const char *path)
+{
+	for (size_t i = 0; i < s->n_mounts; i++)
+		if (path_below(s->mount[i].guest, path))
+			return true;
+	return false;
+}
+
+/* Makes the directory, which stays writable if the root does not. */
+static int add_volume(struct spec *s, const char *path, struct err *e)
+{
+	if (!s->read_only)
+		return spec_add_patch(s, "--mkdir", path, e);
+	return is_on_mount(s, path) ? 0 : spec_add_writable(s, "--writable", path, e);
 }
 
 /* An image's volume is kept in the sandbox's own layer. Its directory must exist, and image
@@ -60,7 +79,7 @@ static int add_volumes(struct spec *s, const struct image_config *c, struct err 
 
 		if (path && strcmp(path, "/") == 0)
 			continue;
-		if (!path || spec_add_patch(s, "--mkdir", path, e) < 0)
+		if (!path || add_volume(s, path, e) < 0)
 			return err_set(e, ERR_INVALID, "volume of image '%s': bad path '%.200s'",
 				       s->image.reference, c->volumes.v[i]);
 	}

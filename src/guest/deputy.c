@@ -151,17 +151,25 @@ static bool is_ours(int fd)
 	return fs >= 0 && sys_fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0;
 }
 
-static void add_own(struct errand_means *m, const char *path, const struct boot_message *boot)
+/* *ROOT is the device of "/", once that is known to be the sandbox's own: writable places of a read-only root are
+ * other mounts of it. */
+static void add_own(struct errand_means *m, const char *path, const struct boot_message *boot,
+		    uint64_t *root)
 {
 	AUTO_FD fd = open(path, O_PATH | O_CLOEXEC);
-	struct statx st;
 	bool own = strcmp(path, "/") == 0;
+	struct statx st;
+	uint64_t device;
 
 	if (fd < 0 || syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0 ||
 	    !(st.stx_mask & STATX_MNT_ID))
 		return;
+	device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+	if (own)
+		*root = device;
+	own |= device == *root;
 	for (size_t i = 0; i < boot->n_own_devices; i++)
-		own |= boot->own_device[i] == ((uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor);
+		own |= boot->own_device[i] == device;
 	if (own || is_ours(fd))
 		m->own[m->n_own++] = st.stx_mnt_id;
 }
@@ -211,6 +219,7 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 {
 	static struct deputy_state o;
 	struct seccomp_notif_sizes sizes;
+	uint64_t root = UINT64_MAX; /* no device has this number */
 	int kept[KEPT_MAX];
 	size_t n = 0;
 
@@ -226,7 +235,7 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 		kept[n++] = w->task_fd[i];
 	close_others(kept, n);
 	for (size_t i = 0; i < boot->n_own_mounts && i < ERRAND_OWN_MAX; i++)
-		add_own(&o.means, boot->own_mount[i], boot);
+		add_own(&o.means, boot->own_mount[i], boot, &root);
 	if (o.means.proc < 0 || syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0 ||
 	    sizes.seccomp_notif > NOTE_BYTES || sizes.seccomp_notif_resp > NOTE_BYTES)
 		_exit(1);

@@ -19,6 +19,9 @@
 #include <linux/stat.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
 
 #include "base/raw.h"
 #include "process/netlink.h"
@@ -85,6 +88,15 @@ static long stage(const struct step *s)
 	return r < 0 ? r : RAW1(SYS_chdir, "/proc");
 }
 
+static long make_dir(const struct walker *w, const struct step *s)
+{
+	long r = RAW3(SYS_mkdirat, w->parent, s->text, s->mode);
+
+	if (r < 0 || !(s->mode & S_ISVTX))
+		return r;
+	return RAW3(SYS_fchmodat, w->parent, s->text, s->mode); /* everybody's, past the umask */
+}
+
 static long ensure(struct walker *w, const struct step *s, int is_dir)
 {
 	long fd = in_root(w, s->path, O_PATH | (is_dir ? O_DIRECTORY : 0));
@@ -92,7 +104,7 @@ static long ensure(struct walker *w, const struct step *s, int is_dir)
 
 	if (fd == -ENOENT && w->parent >= 0) {
 		if (is_dir) {
-			r = RAW3(SYS_mkdirat, w->parent, s->text, s->mode);
+			r = make_dir(w, s);
 		} else {
 			r = RAW4(SYS_openat, w->parent, s->text,
 				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, s->mode);
@@ -129,6 +141,14 @@ static long retarget(struct walker *w, const char *path)
 	return 0;
 }
 
+/* Also false for a directory of a mount that is read-only. */
+static int is_writable(long fd)
+{
+	struct statfs fs;
+
+	return RAW2(SYS_fstatfs, fd, &fs) >= 0 && !(fs.f_flags & ST_RDONLY);
+}
+
 /* A link of the image may lead there: what is mounted on it would cover /proc and all else that we need. */
 static long check_below(const struct walker *w, const struct step *s)
 {
@@ -138,6 +158,8 @@ static long check_below(const struct walker *w, const struct step *s)
 	long r = fd < 0 ? fd : RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, wanted, &place);
 
 	r = r < 0 ? r : RAW5(SYS_statx, w->root, "", AT_EMPTY_PATH_, wanted, &root);
+	if (r >= 0 && s->flags && !is_writable(fd))
+		r = -EROFS;
 	if (fd >= 0)
 		RAW1(SYS_close, fd);
 	if (r < 0)

@@ -33,7 +33,7 @@ enum step_op {
 	STEP_ROOT,   /* path becomes the root all targets are resolved in */
 	STEP_DIR,    /* make sure directory path exists in root; text is its last component */
 	STEP_FILE,   /* same for an empty file */
-	STEP_BELOW,  /* path in root must not be the root itself */
+	STEP_BELOW,  /* path in root must not be the root itself; flags: and can be written to */
 	STEP_TARGET, /* path in root becomes the target */
 	STEP_MOUNT,  /* file system text with data and flags on the target; then re-target path */
 	STEP_COVER, /* empty read-only directory over text in directory path of root, if reachable */

@@ -305,6 +305,10 @@ static void add_msb(struct builder *b, int shell)
 		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
 		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
 	}
+	if (b->r->spec->read_only) { /* … and so are the clones that are made of it below */
+		add_path(b, STEP_TARGET, "/.msb");
+		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
+	}
 	if (b->r->spec->image.kind == IMAGE_HOST)
 		return; /* its /etc has links to them, and its certificates are the host's */
 	if (b->r->ca_bundle) {
@@ -414,6 +418,30 @@ static void hide_state(struct builder *b, size_t mount)
 		add_mount(b, inside, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
 			  "mode=000,size=4k");
 	}
+}
+
+/* Places that are made if they are missing. When the root is read-only they become mounts of their own of the same
+ * file system, and stay writable by that. */
+static void add_writable_places(struct builder *b)
+{
+	const struct strv *l = &b->r->spec->writable;
+
+	for (size_t i = 0; i < l->n; i++) {
+		bool shared = strcmp(l->v[i], "/tmp") == 0 || strcmp(l->v[i], "/var/tmp") == 0;
+
+		add_way(b, l->v[i], true, false);
+		if (shared)
+			b->p->step[b->p->n_steps - 1].mode = 01777;
+		add_path(b, STEP_BELOW, l->v[i])->flags = 1;
+		if (b->r->spec->read_only)
+			pin(b, l->v[i]);
+	}
+}
+
+static void close_root(struct builder *b)
+{
+	add_path(b, STEP_TARGET, "/");
+	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 }
 
 static int by_guest_path(const void *a, const void *b, void *arg)
@@ -691,7 +719,10 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 	cover_keys(&b);
 	add_sys(&b, t->sys, t->cpu, t->numa);
 	add_msb(&b, t->shell);
+	add_writable_places(&b);
 	add_volumes(&b, t);
+	if (r->spec->read_only)
+		close_root(&b);
 	struct step *name = plan_add(p, STEP_HOSTNAME);
 	name->text = plan_str(p, r->hostname);
 	name->text_n = strlen(r->hostname);

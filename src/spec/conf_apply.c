@@ -397,6 +397,8 @@ static const struct {
 	{ "labels",       IN(CONF_RUNTIME),  apply_labels },
 	{ "init",         IN(CONF_RUNTIME),  apply_init },
 	{ "mounts",       IN(CONF_FS),       conf_apply_mounts },
+	{ "read_only",    IN(CONF_FS),       conf_apply_read_only },
+	{ "writable",     IN(CONF_FS),       conf_apply_writable },
 	{ "root_disk",    IN(CONF_FS),       conf_apply_root_disk },
 	{ "patch_files",  IN(CONF_FS),       conf_apply_patch_files },
 	{ "patches",      IN(CONF_FS),       conf_apply_patches },

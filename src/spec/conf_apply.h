@@ -24,6 +24,10 @@ MUST_USE int conf_apply_value(const struct json_value *v, const char *shell, str
 
 MUST_USE int conf_apply_mounts(const struct json_value *v, const char *path, struct conf_target *a,
 			       struct err *e);
+MUST_USE int conf_apply_read_only(const struct json_value *v, const char *path,
+				  struct conf_target *a, struct err *e);
+MUST_USE int conf_apply_writable(const struct json_value *v, const char *path,
+				 struct conf_target *a, struct err *e);
 MUST_USE int conf_apply_root_disk(const struct json_value *v, const char *path,
 				  struct conf_target *a, struct err *e);
 MUST_USE int conf_apply_patches(const struct json_value *v, const char *path, struct conf_target *a,

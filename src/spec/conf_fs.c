@@ -152,6 +152,29 @@ int conf_apply_mounts(const struct json_value *v, const char *path, struct conf_
 	return conf_each(v, path, a, apply_mount, e);
 }
 
+int conf_apply_read_only(const struct json_value *v, const char *path, struct conf_target *a,
+			 struct err *e)
+{
+	if (v->type != JSON_BOOL)
+		return err_set(e, ERR_INVALID, "%s: expected true or false", path);
+	a->s->read_only = v->boolean;
+	return 0;
+}
+
+static int apply_writable(const struct json_value *v, const char *path, struct conf_target *a,
+			  struct err *e)
+{
+	const char *s = conf_text(v, path, e);
+
+	return s ? spec_add_writable(a->s, path, s, e) : -1;
+}
+
+int conf_apply_writable(const struct json_value *v, const char *path, struct conf_target *a,
+			struct err *e)
+{
+	return conf_each(v, path, a, apply_writable, e);
+}
+
 int conf_apply_root_disk(const struct json_value *v, const char *path, struct conf_target *a,
 			 struct err *e)
 {

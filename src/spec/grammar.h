@@ -35,6 +35,8 @@ MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
  * *M. */
 MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest,
 			     struct spec_mount *m, struct err *e);
+/* A place that stays writable while the root is read-only. One that lies below another is covered by it. */
+MUST_USE int spec_add_writable(struct spec *s, const char *flag, const char *value, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
 /* K=V, or K copied from the caller's environment. FLAG is "--env". Later keys replace earlier. */
 MUST_USE int spec_add_env(struct spec_env **list, size_t *n, const char *flag, const char *value,
@@ -77,6 +79,11 @@ bool spec_matches_labels(const struct spec *s, const struct strv *selectors); /*
 
 /* Absolute guest path without //, . or .. components; NULL when it is not absolute. */
 char *path_normalise(const char *p);
+/* True when PATH, which is normalised, is DIR or lies below it. */
+bool path_below(const char *dir, const char *path);
+/* Returns the directory that holds GUEST if pid 1 and all programs depend on it: another mount
+ * there would break the sandbox in odd ways. NULL for all other paths. */
+const char *path_reserved(const char *guest);
 /* True for a path that starts with / ./ ../ or is . or .. : so -v and IMAGE tell a path from a
  * name. */
 bool path_is_host(const char *p);

@@ -324,6 +324,17 @@ static int read_mount(const struct json_value *v, const char *path, struct spec 
 	return 0;
 }
 
+static int read_writable(const struct json_value *v, struct spec *s, struct err *e)
+{
+	struct strv paths = { 0 };
+	int r = read_strv(v, "writable", &paths, e);
+
+	for (size_t i = 0; r == 0 && i < paths.n; i++)
+		r = spec_add_writable(s, "writable", paths.v[i], e);
+	strv_done(&paths);
+	return r;
+}
+
 static int read_port(const struct json_value *v, const char *path, struct spec *s, struct err *e)
 {
 	static const char *const protocols[] = { "tcp", "udp", NULL };
@@ -589,7 +600,7 @@ static int read_lifecycle(const struct json_value *v, struct spec *s, struct err
 struct root_in {
 	const char *deployment_profile, *engine, *manifest_digest, *name, *pull_policy;
 	const char *security_profile;
-	bool seccomp_filters;
+	bool read_only, seccomp_filters;
 	const struct json_value *explicit, *image, *labels, *lifecycle, *network, *resources;
 	const struct json_value *runtime;
 };
@@ -600,6 +611,7 @@ static const struct json_field root_fields[] = {
 	FIELD_STR(struct root_in, manifest_digest, JSON_OPTIONAL),
 	FIELD_STR(struct root_in, name, JSON_OPTIONAL),
 	FIELD_STR(struct root_in, pull_policy, JSON_OPTIONAL),
+	FIELD_BOOL(struct root_in, read_only, JSON_OPTIONAL),
 	FIELD_BOOL(struct root_in, seccomp_filters, JSON_OPTIONAL),
 	FIELD_STR(struct root_in, security_profile, JSON_OPTIONAL),
 	FIELD_VALUE(struct root_in, explicit, JSON_OPTIONAL),
@@ -628,7 +640,7 @@ static int read_root(const struct json_value *v, const struct root_in *in, struc
 	    read_resources(in->resources, s, e) < 0 || read_runtime(in->runtime, s, e) < 0 ||
 	    each(v, "env", s, read_env, e) < 0 || each(v, "mounts", s, read_mount, e) < 0 ||
 	    each(v, "patches", s, read_patch, e) < 0 || each(v, "rlimits", s, read_rlimit, e) < 0 ||
-	    read_strv(v, "image_env", &s->image_env, e) < 0)
+	    read_strv(v, "image_env", &s->image_env, e) < 0 || read_writable(v, s, e) < 0)
 		return -1;
 	s->engine = (enum spec_engine)engine;
 	s->pull = (enum spec_pull)pull;
@@ -637,6 +649,7 @@ static int read_root(const struct json_value *v, const struct root_in *in, struc
 	s->multi_tenant = tenancy;
 	s->restricted = profile;
 	s->own_filters = in->seccomp_filters;
+	s->read_only = in->read_only;
 	s->cpus_set = json_get_bool(in->explicit, "cpus", false);
 	s->memory_set = json_get_bool(in->explicit, "memory", false);
 	s->pids_set = json_get_bool(in->explicit, "pids_limit", false);

@@ -446,11 +446,15 @@ void spec_write_json(const struct spec *s, struct json_writer *w)
 	write_network(w, s);
 	write_patches(w, s);
 	json_key_str(w, "pull_policy", spec_pull_names[s->pull]);
+	if (s->read_only)
+		json_key_bool(w, "read_only", true);
 	write_resources(w, s);
 	write_rlimits(w, s);
 	write_runtime(w, s);
 	if (s->own_filters)
 		json_key_bool(w, "seccomp_filters", true);
 	json_key_str(w, "security_profile", s->restricted ? "restricted" : "default");
+	if (s->writable.n)
+		key_strv(w, "writable", &s->writable);
 	json_end_object(w);
 }

@@ -15,8 +15,7 @@
 #include "spec/bad.h"
 #include "spec/list.h"
 
-#define GUEST_PATH_MAX_BYTES 4095u /* the kernel's PATH_MAX without the terminator */
-#define ID_MAX (UINT32_MAX - 1)    /* (uid_t)-1 means "no change" to the kernel */
+#define ID_MAX (UINT32_MAX - 1) /* (uid_t)-1 means "no change" to the kernel */
 
 enum mount_class { HOST = 1 << 0, NAMED = 1 << 1, DISK = 1 << 2, TMPFS = 1 << 3 };
 
@@ -261,27 +260,6 @@ static int all_options(struct mount_parse *p, char *options, struct err *e)
 	return 0;
 }
 
-static bool path_below(const char *dir, const char *path)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
-/* Returns the directory that holds GUEST if pid 1 and all programs depend on it: another mount
- * there would break the sandbox in odd ways. */
-static const char *reserved_place(const char *guest)
-{
-	static const char *const places[] = { "/proc", "/sys", "/dev", "/.msb" };
-
-	if (path_below("/dev/shm", guest))
-		return NULL; /* people resize this one */
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
-		if (path_below(places[i], guest))
-			return places[i];
-	return NULL;
-}
-
 static int take_guest(struct mount_parse *p, const char *guest, struct err *e)
 {
 	const char *reserved;
@@ -290,12 +268,13 @@ static int take_guest(struct mount_parse *p, const char *guest, struct err *e)
 		return BAD(p, e, "the guest path is empty");
 	if (*guest != '/')
 		return BAD(p, e, "the guest path '%.64s' must be absolute", guest);
-	if (strlen(guest) > GUEST_PATH_MAX_BYTES)
-		return BAD(p, e, "the guest path is longer than %u bytes", GUEST_PATH_MAX_BYTES);
+	if (strlen(guest) > SPEC_GUEST_PATH_MAX_BYTES)
+		return BAD(p, e, "the guest path is longer than %u bytes",
+			   SPEC_GUEST_PATH_MAX_BYTES);
 	p->m.guest = path_normalise(guest);
 	if (strcmp(p->m.guest, "/") == 0)
 		return BAD(p, e, "the guest path must not be '/'");
-	reserved = reserved_place(p->m.guest);
+	reserved = path_reserved(p->m.guest);
 	if (reserved)
 		return BAD(p, e, "'%s' is the sandbox's own, nothing can be mounted there",
 			   reserved);

@@ -44,6 +44,25 @@ char *path_normalise(const char *p)
 	return out;
 }
 
+bool path_below(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+const char *path_reserved(const char *guest)
+{
+	static const char *const places[] = { "/proc", "/sys", "/dev", "/.msb" };
+
+	if (path_below("/dev/shm", guest))
+		return NULL; /* people resize this one */
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (path_below(places[i], guest))
+			return places[i];
+	return NULL;
+}
+
 bool path_is_host(const char *p)
 {
 	return *p == '/' || starts_with(p, "./") || starts_with(p, "../") || strcmp(p, ".") == 0 ||

@@ -94,6 +94,7 @@ void spec_done(struct spec *s)
 	free(s->name);
 	spec_image_done(&s->image);
 	lists_done(s);
+	strv_done(&s->writable);
 	strv_done(&s->image_env);
 	strv_done(&s->entrypoint);
 	strv_done(&s->cmd);

@@ -28,6 +28,8 @@
 #define SPEC_SIZE_MAX_MIB (1ll << 40) /* 1 EiB: as bytes it still fits a signed 64-bit number */
 #define SPEC_PIDS_MAX (4u << 20)      /* the kernel's PID_MAX_LIMIT */
 #define SPEC_MOUNTS_MAX 128u
+#define SPEC_WRITABLE_MAX 32u           /* places of a read-only root; Box names six */
+#define SPEC_GUEST_PATH_MAX_BYTES 4095u /* the kernel's PATH_MAX without the terminator */
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SPEC_DEFAULT_SHELL "/bin/sh"
 
@@ -130,6 +132,10 @@ struct spec {
 	bool cpus_set, memory_set, pids_set; /* explicit: a limit that must hold or be refused … */
 	bool soft_limits; /* … unless these three are soft: what cannot hold is only shown */
 
+	bool read_only; /* the root, but for … */
+	struct strv
+		writable; /* … these directories of its own layer, which are made if they are missing:
+				 absolute, normalised, none below another */
 	struct spec_mount *mount;
 	size_t n_mounts;
 	struct spec_env *env; /* the user's; the image's env is kept apart */
@@ -191,6 +197,8 @@ void spec_mount_done(struct spec_mount *m);
 
 /* Checks what no single flag can see: an image is named, no ceiling is below its value. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
+/* The part of it that concerns writable places of a read-only root. */
+MUST_USE int spec_check_writable(const struct spec *s, struct err *e);
 /* Looks up every path of the host's that the spec names, once. The paths become canonical, and
  * their identities say which objects they mean from now on. If an identity is known already, the
  * path must lead to that object. Fails where an object is not of the kind asked for. */

@@ -41,7 +41,7 @@ int spec_validate(const struct spec *s, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "--root-disk: '%s' is used in place and takes no root disk",
 			       s->image.reference);
-	return check_resources(s, e);
+	return check_resources(s, e) < 0 ? -1 : spec_check_writable(s, e);
 }
 
 /* Looks *PATH up, following its links this once. WANT: a directory, a regular file, or either. */

@@ -33,9 +33,11 @@ static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 	struct stat st;
 
 	boot->switches |= shared_root ? SWITCH_SHARED | SWITCH_WRITABLE : 0;
-	boot->own_mount = xcalloc(spec->n_mounts + 1, sizeof(*boot->own_mount));
+	boot->own_mount = xcalloc(1 + spec->writable.n + spec->n_mounts, sizeof(*boot->own_mount));
 	if (!shared_root)
 		boot->own_mount[boot->n_own_mounts++] = "/";
+	for (size_t i = 0; !shared_root && i < spec->writable.n; i++)
+		boot->own_mount[boot->n_own_mounts++] = spec->writable.v[i];
 	for (size_t i = 0; i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 

@@ -122,6 +122,8 @@ int mount_points_make(const struct mount_points *s, int root, const struct spec 
 
 		r = make_path(s, root, path, false, e);
 	}
+	for (size_t i = 0; r == 0 && i < spec->writable.n; i++)
+		r = make_path(s, root, spec->writable.v[i], true, e);
 	for (size_t i = 0; r == 0 && i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 

@@ -56,7 +56,8 @@ static void whole_file(void)
 		"{\"image\":\"python:3.12\",\"pull_policy\":\"never\",\"cpus\":2.5,\"memory\":"
 		"\"1G\","
 		"\"registry\":{\"username\":\"u\",\"password_env\":\"P\"},"
-		"\"root_disk\":\"disk\",\"pids_limit\":77,\"soft_limits\":true,"
+		"\"read_only\":true,\"writable\":[\"/tmp/../var/\",\"/"
+		"home\"],\"root_disk\":\"disk\",\"pids_limit\":77,\"soft_limits\":true,"
 		"\"max_duration\":\"12h\",\"idle_timeout\":\"10m\","
 		"\"rlimits\":[{\"resource\":\"nofile\",\"soft\":5,\"hard\":9},"
 		"{\"resource\":\"nproc\",\"soft\":7}],"
@@ -90,6 +91,8 @@ static void whole_file(void)
 	T_TRUE(w.s.cpus_set && w.s.memory_set && w.s.restricted && w.s.own_filters &&
 	       w.s.has_entrypoint);
 	T_TRUE(w.s.pids_set && w.s.soft_limits && w.s.pids_limit == 77);
+	T_TRUE(w.s.read_only && w.s.writable.n == 2);
+	T_STR(w.s.writable.v[0], "/var");
 	T_TRUE(w.s.image.root_disk.on_disk);
 	T_INT(w.s.max_duration_s, 43200);
 	T_INT(w.s.idle_timeout_s, 600);
@@ -242,13 +245,16 @@ static void refusals(void)
 		  "rlimits" },
 		{ CONF_RUNTIME, "{\"cpus\":1}", "known keys are workdir" },
 		{ CONF_FS, "{\"image\":\"x\"}",
-		  "known keys are mounts, root_disk, patch_files, patches" },
+		  "known keys are mounts, read_only, writable, root_disk, "
+		  "patch_files, patches" },
 		{ CONF_ROOT, "{\"memory\":512}", "memory: expected a string; put it in quotes" },
 		{ CONF_ROOT, "{\"memory\":\"x\"}", "memory: bad size 'x'" },
 		{ CONF_ROOT, "{\"cpus\":\"2\"}", "cpus: expected a number" },
 		{ CONF_ROOT, "{\"cpus\":0}", "cpus: expected a number" },
 		{ CONF_ROOT, "{\"cpus\":0.0015}", "cpus: expected a number" },
 		{ CONF_ROOT, "{\"pids_limit\":0}", "pids_limit: expected a whole number" },
+		{ CONF_ROOT, "{\"read_only\":\"yes\"}", "read_only: expected true or false" },
+		{ CONF_ROOT, "{\"writable\":[\"x\"]}", "writable[0]: bad path 'x'" },
 		{ CONF_ROOT, "{\"root_disk\":\"disk:x\"}", "root_disk: bad size" },
 		{ CONF_ROOT, "{\"soft_limits\":1}", "soft_limits: expected true or false" },
 		{ CONF_ROOT, "{\"env\":{\"A\":1}}", "env.A: expected a string" },

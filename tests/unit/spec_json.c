@@ -85,6 +85,9 @@ static void fill(struct spec *s)
 	s->user = xstrdup("me:1");
 	s->hostname = xstrdup("h");
 	s->stop_signal = xstrdup("SIGQUIT");
+	s->read_only = true;
+	OK(spec_add_writable(s, "-", "/w\xff", &e));
+	OK(spec_add_writable(s, "-", "/tmp", &e));
 	s->pull = PULL_NEVER;
 	s->log_level = xstrdup("debug");
 	s->thp = xstrdup("never");
@@ -130,6 +133,8 @@ static void there_and_back(void)
 	T_INT(back.cpu_milli, 1250);
 	T_TRUE(json_get_bool(json_root(back.net_extra_doc), "strict", false));
 	T_INT(back.pids_limit, 77);
+	T_TRUE(back.read_only && back.writable.n == 2);
+	T_STR(back.writable.v[0], "/w\xff");
 }
 
 /* Names the first object whose keys are out of order. */

@@ -292,6 +292,48 @@ static void images(void)
 	spec_image_done(&i);
 }
 
+static void writable_places(void)
+{
+	static const char *const bad[] = { "",       "tmp",     "/",         "/..",
+					   "/proc",  "/proc/x", "/sys",      "/dev",
+					   "/dev/x", "/.msb/a", "/a/../proc" };
+	static const char *const good[] = { "/a/b",     "/a/b/", "/a//b/c", "/x/./y",
+					    "/dev/shm", "/ab",   "/a/../q" };
+	struct spec s;
+
+	spec_init(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		if (spec_add_writable(&s, "--writable", bad[i], &e) == 0 || e.code != ERR_INVALID)
+			T_FAIL("writable place '%s' was accepted", bad[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		T_INT(spec_add_writable(&s, "--writable", good[i], &e), 0);
+	T_INT(s.writable.n, 4);
+	T_STR(s.writable.v[0], "/a/b");
+	T_STR(s.writable.v[1], "/x/y");
+	T_STR(s.writable.v[3], "/q");
+	T_INT(spec_add_writable(&s, "--writable", "/a", &e), 0); /* covers the first */
+	T_INT(s.writable.n, 4);
+	T_STR(s.writable.v[0], "/x/y");
+	T_STR(s.writable.v[3], "/a");
+	T_TRUE(s.writable.v[4] == NULL);
+	s.read_only = true;
+	T_INT(spec_check_writable(&s, &e), 0);
+	T_INT(spec_add_tmpfs(&s, "/a/below", &e), 0);
+	T_INT(spec_check_writable(&s, &e), 0);
+	T_INT(spec_add_tmpfs(&s, "/x", &e), 0);
+	T_INT(spec_check_writable(&s, &e), -1);
+	T_TRUE(strstr(e.msg, "'/x' is a mount") != NULL);
+	for (unsigned i = 0; s.writable.n < SPEC_WRITABLE_MAX; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "/n%u", i);
+		T_INT(spec_add_writable(&s, "--writable", path, &e), 0);
+	}
+	T_INT(spec_add_writable(&s, "--writable", "/one/more", &e), -1);
+	T_INT(e.code, ERR_LIMIT);
+	spec_done(&s);
+}
+
 static void root_disks(void)
 {
 	static const char *const bad[] = { "",
@@ -415,6 +457,7 @@ int main(void)
 	T_RUN(tmpfs);
 	T_RUN(ports);
 	T_RUN(images);
+	T_RUN(writable_places);
 	T_RUN(root_disks);
 	T_RUN(scripts);
 	T_RUN(patches);
