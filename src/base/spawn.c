@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 
 struct job {
 	const struct spawn *s;
+	pid_t parent;
 	int err;
 };
 
@@ -82,6 +84,11 @@ static void run(void *arg)
 		RAW4(SYS_rt_sigaction, inherited[i], &dfl, NULL, KERNEL_SIGSET_BYTES);
 	if (j->s->new_session)
 		RAW0(SYS_setsid);
+	if (j->s->tied) {
+		RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		if (RAW0(SYS_getppid) != j->parent)
+			raw_exit(127); /* our parent ended before the call: no signal comes */
+	}
 	/* mark all descriptors close-on-exec; place_fds() then clears that for the listed ones */
 	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (r >= 0 && j->s->cwd_fd >= 0) /* before place_fds() may reuse its number */
@@ -110,7 +117,7 @@ static int outcome(const struct job *j, struct child *c, struct err *e)
 int spawn(const struct spawn *s, struct child *ret, struct err *e)
 {
 	_Alignas(16) char stack[STACK_BYTES];
-	struct job j = { .s = s };
+	struct job j = { .s = s, .parent = s->tied ? getpid() : 0 };
 	int pidfd = -1;
 	sigset_t all, before;
 	long pid;
@@ -142,7 +149,7 @@ int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e)
 	sigset_t all, before;
 	long pid;
 
-	p->job = (struct job){ .s = s };
+	p->job = (struct job){ .s = s, .parent = s->tied ? getpid() : 0 };
 	p->shares = 0;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);

@@ -28,6 +28,7 @@ struct spawn {
 	struct spawn_fd fd[SPAWN_FDS_MAX]; /* everything else but 0..2 is closed */
 	size_t n_fds;
 	bool new_session; /* setsid: survives the caller's terminal */
+	bool tied;        /* the kernel kills it when the thread that starts it ends */
 	int cwd_fd;       /* fchdir there when >= 0; zero-initialised structs must set -1 */
 };
 

@@ -85,10 +85,40 @@ static void a_missing_program(void)
 	T_INT(errno, ECHILD);
 }
 
+/* A parent that starts a program and ends takes the program with it: nobody holds the pipe any more. */
+static void tied_to_its_parent(void)
+{
+	static const char *const sleeper[] = { "sh", "-c", "echo up; exec sleep 1000", NULL };
+	char text[8];
+	int pair[2], status;
+	pid_t parent;
+
+	for (int tied = 0; tied < 2; tied++) {
+		T_INT(pipe2(pair, O_CLOEXEC), 0);
+		parent = fork();
+		if (parent == 0) {
+			struct spawn s = job(pair[1]);
+			struct child c;
+			struct err e;
+
+			s.argv = tied ? sleeper : shell;
+			s.tied = tied;
+			_exit(spawn(&s, &c, &e) < 0 || read(pair[0], text, 3) != 3);
+		}
+		close(pair[1]);
+		T_INT(waitpid(parent, &status, 0), parent);
+		T_INT(status, 0);
+		while (read(pair[0], text, sizeof(text)) > 0) /* to its end */
+			;
+		close(pair[0]);
+	}
+}
+
 int main(void)
 {
 	T_RUN(at_once);
 	T_RUN(in_two_calls);
 	T_RUN(a_missing_program);
+	T_RUN(tied_to_its_parent);
 	return t_end();
 }
