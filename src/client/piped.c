@@ -152,9 +152,11 @@ static int drain(struct piped *p)
 		    pipe_held(err->pipe));
 	for (;;) {
 		bool hear = drain_hears(d, alone ? 0 : clock_mono_ns());
-		bool some = hear ? pump_out(p, out) | pump_out(p, err) : false;
+		bool of_out = hear ? pump_out(p, out) : flush(p, out);
+		bool of_err = hear ? pump_out(p, err) : flush(p, err);
+		bool some = hear && (of_out || of_err);
 		bool waits = hear ? outlet_waits(&out->to) || outlet_waits(&err->to)
-				  : !flush(p, out) | !flush(p, err);
+				  : !of_out || !of_err;
 		struct pollfd fds[] = { awaited(out), awaited(err) };
 
 		if (r->result->broken_output)
