@@ -72,6 +72,9 @@ enum frame_type {
 	FRAME_OK = 51,
 	FRAME_USAGE = 56,        /* what does it use? */
 	FRAME_USAGE_ANSWER = 57, /* supervisor: this */
+	/* between a server and its hands; see wire/hand.h */
+	FRAME_HAND_REQUEST = 64,
+	FRAME_HAND_ANSWER = 65,
 };
 
 enum frame_flag {

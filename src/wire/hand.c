@@ -1,0 +1,184 @@
+#include "wire/hand.h"
+
+#include <errno.h>
+
+/* Tags are the protocol: never reuse a number, add at the end. A server may be older than the hands that it starts
+ * after an upgrade. */
+enum tag {
+	TAG_TASK = 1,
+	TAG_SPEC = 2,
+	TAG_NAME = 3,
+	TAG_PATH = 4,
+	TAG_MAX_BYTES = 5,
+	TAG_MAX_ENTRIES = 6,
+	TAG_REFUSED = 7,
+	TAG_ROOT = 8,
+	TAG_MAKE_MISSING = 9,
+	TAG_CODE = 10,
+	TAG_TEXT = 11,
+	TAG_HINT = 12,
+	TAG_WARNINGS = 13,
+	TAG_BYTES = 14,
+	TAG_ENTRIES = 15,
+};
+
+static int get_number(const struct field *f, uint64_t max, uint64_t *ret)
+{
+	uint64_t v;
+
+	if (!field_u64(f, &v) || v > max)
+		return -EPROTO;
+	*ret = v;
+	return 0;
+}
+
+static int get_str(const struct field *f, const char **ret)
+{
+	*ret = field_str(f);
+	return *ret ? 0 : -EPROTO;
+}
+
+static int get_path(const struct field *f, const char **ret)
+{
+	return get_str(f, ret) < 0 || **ret != '/' ? -EPROTO : 0;
+}
+
+static int add_path(const struct field *f, const char *list[HAND_PATHS_MAX], size_t *n)
+{
+	return *n == HAND_PATHS_MAX ? -EPROTO : get_path(f, &list[(*n)++]);
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+void hand_request_encode(struct buf *b, const struct hand_request *m)
+{
+	field_put_u64(b, TAG_TASK, (uint64_t)m->task);
+	if (m->spec.n)
+		field_put(b, TAG_SPEC, m->spec.p, m->spec.n);
+	if (m->name)
+		field_put_str(b, TAG_NAME, m->name);
+	if (m->path)
+		field_put_str(b, TAG_PATH, m->path);
+	field_put_u64(b, TAG_MAX_BYTES, m->max_bytes);
+	field_put_u64(b, TAG_MAX_ENTRIES, m->max_entries);
+	for (size_t i = 0; i < m->n_refused; i++)
+		field_put_str(b, TAG_REFUSED, m->refused[i]);
+	for (size_t i = 0; i < m->n_roots; i++)
+		field_put_str(b, TAG_ROOT, m->root[i]);
+	field_put_u64(b, TAG_MAKE_MISSING, m->make_missing);
+}
+
+static int request_field(const struct field *f, struct hand_request *m)
+{
+	uint64_t v;
+
+	switch (f->tag) {
+	case TAG_TASK:
+		if (get_number(f, HAND_TASK_COUNT - 1, &v) < 0)
+			return -EPROTO;
+		m->task = (enum hand_task)v;
+		return 0;
+	case TAG_SPEC:
+		m->spec = f->value;
+		return 0;
+	case TAG_NAME:
+		return get_str(f, &m->name);
+	case TAG_PATH:
+		return get_path(f, &m->path);
+	case TAG_MAX_BYTES:
+		return get_number(f, UINT64_MAX, &m->max_bytes);
+	case TAG_MAX_ENTRIES:
+		return get_number(f, UINT64_MAX, &m->max_entries);
+	case TAG_REFUSED:
+		return add_path(f, m->refused, &m->n_refused);
+	case TAG_ROOT:
+		return add_path(f, m->root, &m->n_roots);
+	case TAG_MAKE_MISSING:
+		if (get_number(f, 1, &v) < 0)
+			return -EPROTO;
+		m->make_missing = v;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static bool is_whole(const struct hand_request *m)
+{
+	switch (m->task) {
+	case HAND_CREATE:
+		return m->spec.n > 0;
+	case HAND_START:
+		return m->name;
+	case HAND_TIDY:
+		return true;
+	case HAND_SIZE:
+		return m->path;
+	default:
+		return false;
+	}
+}
+
+int hand_request_decode(struct str body, struct hand_request *ret)
+{
+	struct field f;
+	int r;
+
+	*ret = (struct hand_request){ 0 };
+	while ((r = field_next(&body, &f)) > 0)
+		if (request_field(&f, ret) < 0)
+			return -EPROTO;
+	return r < 0 || !is_whole(ret) ? -EPROTO : 0;
+}
+
+/* --- answers --------------------------------------------------------------------------------- */
+
+void hand_answer_encode(struct buf *b, const struct hand_answer *m)
+{
+	field_put_u64(b, TAG_CODE, m->code);
+	if (m->text && *m->text)
+		field_put_str(b, TAG_TEXT, m->text);
+	if (m->hint)
+		field_put_str(b, TAG_HINT, m->hint);
+	if (m->warnings && *m->warnings)
+		field_put_str(b, TAG_WARNINGS, m->warnings);
+	field_put_u64(b, TAG_BYTES, m->bytes);
+	field_put_u64(b, TAG_ENTRIES, m->entries);
+}
+
+static int answer_field(const struct field *f, struct hand_answer *m)
+{
+	uint64_t v;
+
+	switch (f->tag) {
+	case TAG_CODE:
+		if (get_number(f, ERR_CODE_COUNT - 1, &v) < 0)
+			return -EPROTO;
+		m->code = (unsigned)v;
+		return 0;
+	case TAG_TEXT:
+		return get_str(f, &m->text);
+	case TAG_HINT:
+		return get_str(f, &m->hint);
+	case TAG_WARNINGS:
+		return get_str(f, &m->warnings);
+	case TAG_BYTES:
+		return get_number(f, UINT64_MAX, &m->bytes);
+	case TAG_ENTRIES:
+		return get_number(f, UINT64_MAX, &m->entries);
+	default:
+		return 0;
+	}
+}
+
+int hand_answer_decode(struct str body, struct hand_answer *ret)
+{
+	struct field f;
+	int r;
+
+	*ret = (struct hand_answer){ .text = "", .warnings = "" };
+	while ((r = field_next(&body, &f)) > 0)
+		if (answer_field(&f, ret) < 0)
+			return -EPROTO;
+	return r < 0 ? -EPROTO : 0;
+}

@@ -1,0 +1,48 @@
+/*
+ * What a server asks of its hands (the program cordon-hand), and what a hand answers: the bodies of
+ * FRAME_HAND_REQUEST and FRAME_HAND_ANSWER. One request is under way at a time, so an answer needs no number. The
+ * answer to HAND_CREATE and HAND_START comes with two descriptors if it succeeded: the sandbox's leash and a
+ * connection to its pid 1.
+ *
+ * Decoded strings are borrowed from the frame. Decoders answer -EPROTO.
+ */
+#pragma once
+
+#include "wire/frame.h"
+
+#define HAND_PATHS_MAX 64u /* of each list of a request: a server's configuration names a few */
+#define HAND_FDS 2u
+
+enum hand_task {
+	HAND_CREATE = 1, /* prepare and launch the sandbox of this spec */
+	HAND_START = 2,  /* start the sandbox of this name, which is stopped */
+	HAND_TIDY = 3,   /* remove what killed commands left */
+	HAND_SIZE = 4,   /* how much is in the directory of this path? */
+	HAND_TASK_COUNT
+};
+
+struct hand_request {
+	enum hand_task task;
+	struct str spec;  /* CREATE: JSON, as spec/ writes it */
+	const char *name; /* START */
+	const char *path; /* SIZE: absolute and canonical; no link in it is followed */
+	/* SIZE: the count may stop when one of these is exceeded; 0: no limit */
+	uint64_t max_bytes, max_entries;
+	/* CREATE: what paths of the host the sandbox may have (client/sources.h) */
+	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
+	size_t n_refused, n_roots;
+	bool make_missing;
+};
+void hand_request_encode(struct buf *b, const struct hand_request *m);
+MUST_USE int hand_request_decode(struct str body, struct hand_request *ret);
+
+struct hand_answer {
+	unsigned code;        /* enum err_code; 0: success */
+	const char *text;     /* of the error; never NULL */
+	const char *hint;     /* of the error, or NULL */
+	const char *warnings; /* of a sandbox that is up: lines; never NULL */
+	/* SIZE */
+	uint64_t bytes, entries;
+};
+void hand_answer_encode(struct buf *b, const struct hand_answer *m);
+MUST_USE int hand_answer_decode(struct str body, struct hand_answer *ret);
