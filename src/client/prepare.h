@@ -9,11 +9,13 @@
 #include "spec/spec.h"
 
 struct home;
+struct source_rules;
 
 /* What is not part of the spec. Everything is borrowed. */
 struct preparation {
 	const char *
 		image_word; /* the image as the caller wrote it, for messages; NULL: as the spec has it */
+	const struct source_rules *rules; /* NULL: every path of the host may be named */
 	struct image_fetch fetch;
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "client/source_rules.h"
 #include "client/volumes.h"
 #include "host/location.h"
 #include "spec/grammar.h"
@@ -188,20 +189,61 @@ static int check_root_disk(const struct spec *s, const struct view *v, struct er
 	return check_raw("--root-disk:", d->path, d->format ? d->format : disk_format(d->path), e);
 }
 
+/* --- the whole ------------------------------------------------------------------------------- */
+
+static bool is_path(const struct spec_mount *m)
+{
+	return m->kind == MOUNT_BIND || m->kind == MOUNT_DISK;
+}
+
+static int make_missing(const struct spec *s, const struct source_rules *r, struct err *e)
+{
+	for (size_t i = 0; r && r->make_missing && i < s->n_mounts; i++) {
+		const struct spec_mount *m = &s->mount[i];
+
+		if (m->kind == MOUNT_BIND && !m->readonly && m->want != WANT_FILE &&
+		    source_rules_make(r, m->source, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Applies the rules to every path that is held by now. */
+static int judge(const struct spec *s, const struct source_rules *r, struct err *e)
+{
+	const struct spec_image *i = &s->image;
+
+	if (!r)
+		return 0;
+	if (((i->kind == IMAGE_DIR || i->kind == IMAGE_DISK) &&
+	     source_rules_check(r, i->reference, e) < 0) ||
+	    (i->root_disk.kind == ROOT_DISK_PATH &&
+	     source_rules_check(r, i->root_disk.path, e) < 0))
+		return -1;
+	for (size_t k = 0; k < s->n_mounts; k++)
+		if (is_path(&s->mount[k]) && source_rules_check(r, s->mount[k].source, e) < 0)
+			return -1;
+	for (size_t k = 0; k < s->n_patches; k++)
+		if (s->patch[k].source && source_rules_check(r, s->patch[k].source, e) < 0)
+			return -1;
+	return 0;
+}
+
 static bool names_paths(const struct spec *s)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
-		if (s->mount[i].kind == MOUNT_BIND || s->mount[i].kind == MOUNT_DISK)
+		if (is_path(&s->mount[i]))
 			return true;
 	return s->image.kind == IMAGE_DIR || s->image.root_disk.kind == ROOT_DISK_PATH;
 }
 
-int sources_hold(struct spec *s, const char *image_word, const struct home *h, struct err *e)
+int sources_hold(struct spec *s, const char *image_word, const struct source_rules *rules,
+		 const struct home *h, struct err *e)
 {
 	AUTO_VIEW v = { 0 };
 
 	/* paths are looked up once, here: what is missing is found before anything is made */
-	if (spec_hold_sources(s, e) < 0)
+	if (make_missing(s, rules, e) < 0 || spec_hold_sources(s, e) < 0 || judge(s, rules, e) < 0)
 		return -1;
 	if (names_paths(s) && view_open(&v, h, e) < 0)
 		return -1;

@@ -8,11 +8,12 @@
 #include "base/err.h"
 
 struct home;
+struct source_rules;
 struct spec;
 
 /* Looks up and checks everything that S names. IMAGE_WORD is the image as the caller wrote it, for messages, or
- * NULL. */
-MUST_USE int sources_hold(struct spec *s, const char *image_word, const struct home *h,
-			  struct err *e);
+ * NULL. RULES say what a server allows; NULL: a person may name anything. */
+MUST_USE int sources_hold(struct spec *s, const char *image_word, const struct source_rules *rules,
+			  const struct home *h, struct err *e);
 /* Does the same for the mounts of S only; for a change of a sandbox that exists. */
 MUST_USE int sources_hold_mounts(struct spec *s, const struct home *h, struct err *e);

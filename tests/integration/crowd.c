@@ -1,23 +1,13 @@
-/*
- * A small server: many commands at once over lines to many sandboxes, in one thread on the loop. A third feeds a
- * command and compares what comes back, a third prints on both outputs, a third is cancelled. It fails if an output
- * or a status is wrong, or if any handler of the loop gave up the CPU.
- *
- * usage: crowd ROUNDS COMMANDS MARK SANDBOX…    (CORDON_HOME says where they are)
- *
- * COMMANDS run in each sandbox at once, ROUNDS times; 0 rounds never end. Those to be cancelled sleep for MARK seconds.
- * Prints a line for each round.
- */
+#include "crowd.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "client/call.h"
 #include "client/job.h"
-#include "state/home.h"
 
 #define FED_BYTES 200000 /* more than a pipe holds: input has to wait for output */
 
@@ -25,22 +15,19 @@ enum kind { FED, TALKER, CANCELLED, KINDS };
 
 struct command {
 	struct job *job;
-	struct server *server;
+	struct crowd *crowd;
 	struct line *line;
 	unsigned number;
 	enum kind kind;
 	size_t fed, out, err;
+	bool closed; /* it reads no more of its input */
 	bool bad;
 };
 
-struct server {
-	struct loop *loop;
-	struct line **line;
-	unsigned n_lines, n_commands, left;
-	uint64_t rounds, round;
-	const char *mark;
+struct crowd {
+	struct crowd_plan plan;
+	unsigned n_commands, left, round, swept, wrong;
 	struct command *command;
-	unsigned blocked, wrong;
 };
 
 static _Noreturn void die(const char *what)
@@ -59,7 +46,7 @@ static void wrong(struct command *c, const char *what)
 	if (!c->bad)
 		fprintf(stderr, "crowd: command %u: %s\n", c->number, what);
 	c->bad = true;
-	c->server->wrong++;
+	c->crowd->wrong++;
 }
 
 static void feed(void *arg)
@@ -74,8 +61,10 @@ static void feed(void *arg)
 		for (size_t i = 0; i < n; i++)
 			chunk[i] = fed_byte(c->fed + i);
 		k = job_input(c->job, chunk, n);
-		if (k < 0)
-			return wrong(c, "its input was closed");
+		if (k < 0) {
+			c->closed = true;
+			return;
+		}
 		c->fed += (size_t)k;
 		if ((size_t)k < n)
 			return;
@@ -101,22 +90,18 @@ static bool on_output(void *arg, enum job_output which, const char *p, size_t n)
 		job_cancel(c->job); /* it runs: its children are there */
 	if (c->kind != FED || c->out % 3)
 		return true;
-	loop_add_timer(c->server->loop, 1, resume, c); /* no more for now */
+	loop_add_timer(c->crowd->plan.loop, 1, resume, c); /* no more for now */
 	return false;
 }
 
 static void start_round(void *arg);
 
-static void on_end(void *arg, const struct job_end *end)
+static void check_end(struct command *c, const struct job_end *end)
 {
-	struct command *c = arg;
-	struct server *s = c->server;
 	int want = (int)(c->number % 100);
 
-	if (end->err)
-		wrong(c, end->err->msg);
-	else if (c->kind == CANCELLED ? end->end.signal != SIGKILL || !end->cancelled
-				      : exec_exit_status(&end->end) != want) {
+	if (c->kind == CANCELLED ? end->end.signal != SIGKILL || !end->cancelled
+				 : exec_exit_status(&end->end) != want) {
 		char text[128];
 
 		snprintf(text, sizeof(text),
@@ -125,20 +110,38 @@ static void on_end(void *arg, const struct job_end *end)
 			 end->end.timed_out);
 		wrong(c, text);
 	}
-	if (c->kind == FED && (c->out != FED_BYTES || c->err))
+	if (c->kind == FED && (c->closed || c->out != FED_BYTES || c->err))
 		wrong(c, "less output than input");
 	if (c->kind == TALKER && (c->out != 20000 || c->err != 10000))
 		wrong(c, "less output than it printed");
+}
+
+static void on_end(void *arg, const struct job_end *end)
+{
+	struct command *c = arg;
+	struct crowd *s = c->crowd;
+
+	/* Without cgroups a cancelled command that does not get the time to die within a second takes everything in its
+	 * sandbox with it, and the end says so. That is no fault of the server's. */
+	if (end->err)
+		wrong(c, end->err->msg);
+	else if (end->end.swept)
+		s->swept++;
+	else
+		check_end(c, end);
 	job_free(c->job);
 	c->job = NULL;
 	if (--s->left > 0)
 		return;
-	printf("round %u: %u commands\n", (unsigned)s->round, s->n_commands);
+	printf("round %u: %u commands, %u swept\n", s->round, s->n_commands, s->swept);
 	fflush(stdout);
-	if (s->wrong || (s->rounds && s->round == s->rounds))
-		loop_stop(s->loop);
-	else
-		loop_add_timer(s->loop, 1, start_round, s);
+	if (!s->wrong && (!s->plan.rounds || s->round < s->plan.rounds)) {
+		loop_add_timer(s->plan.loop, 1, start_round, s);
+		return;
+	}
+	s->plan.end(s->plan.arg, s->wrong);
+	free(s->command);
+	free(s);
 }
 
 static void start_command(struct command *c)
@@ -151,7 +154,7 @@ static void start_command(struct command *c)
 			   "i=$((i+1)); done; exit $1",
 		[CANCELLED] = "sleep $2 & setsid sleep $2 & echo ready; wait",
 	};
-	const char *argv[] = { "sh", "-c", script[c->kind], "sh", code, c->server->mark, NULL };
+	const char *argv[] = { "sh", "-c", script[c->kind], "sh", code, c->crowd->plan.mark, NULL };
 	struct exec_message m = { .argv = argv,
 				  .n_argv = ARRAY_SIZE(argv) - 1,
 				  .flags = EXEC_WHOLE,
@@ -168,68 +171,26 @@ static void start_command(struct command *c)
 
 static void start_round(void *arg)
 {
-	struct server *s = arg;
+	struct crowd *s = arg;
 
 	s->round++;
 	s->left = s->n_commands;
 	for (unsigned i = 0; i < s->n_commands; i++) {
 		s->command[i] =
-			(struct command){ .server = s,
-					  .line = s->line[i % s->n_lines],
+			(struct command){ .crowd = s,
+					  .line = s->plan.line[i % s->plan.n_lines],
 					  .number = i,
-					  .kind = (enum kind)((i + i / s->n_lines) % KINDS) };
+					  .kind = (enum kind)((i + i / s->plan.n_lines) % KINDS) };
 		start_command(&s->command[i]);
 	}
 }
 
-static void on_gone(void *arg, const struct err *why)
+void crowd_start(const struct crowd_plan *p)
 {
-	die(why->msg);
-}
+	struct crowd *s = xcalloc(1, sizeof(*s));
 
-static void on_blocked(void *arg, const void *handler)
-{
-	struct server *s = arg;
-
-	if (s->blocked++ < 5)
-		fprintf(stderr, "crowd: the handler at %p gave up the CPU\n", handler);
-}
-
-int main(int argc, char **argv)
-{
-	struct server s = { 0 };
-	AUTO_HOME home = { .fd = -1 };
-	struct err e = { 0 };
-	uint64_t each;
-
-	if (argc < 5 || parse_u64(argv[1], 0, 1000000, &s.rounds) < 0 ||
-	    parse_u64(argv[2], 1, LINE_STREAMS_MAX, &each) < 0)
-		die("usage: crowd ROUNDS COMMANDS MARK SANDBOX…");
-	signal(SIGPIPE, SIG_IGN);
-	s.mark = argv[3];
-	s.n_lines = (unsigned)argc - 4;
-	s.n_commands = s.n_lines * (unsigned)each;
-	s.line = xcalloc(s.n_lines, sizeof(*s.line));
-	s.command = xcalloc(s.n_commands, sizeof(*s.command));
-	if (loop_new(&s.loop) < 0 || home_open(&home, &e) < 0)
-		die(e.msg);
-	for (unsigned i = 0; i < s.n_lines; i++) {
-		int fd;
-
-		if (home_connect(&home, argv[4 + i], "sock", &fd) < 0)
-			die("cannot connect");
-		if (line_new(s.loop, argv[4 + i], fd, on_gone, NULL, &s.line[i], &e) < 0)
-			die(e.msg);
-	}
-	loop_watch_blocking(s.loop, on_blocked, &s);
-	loop_add_timer(s.loop, 1, start_round, &s);
-	if (loop_run(s.loop) < 0)
-		die("the loop failed");
-	for (unsigned i = 0; i < s.n_lines; i++)
-		line_free(s.line[i]);
-	loop_free(s.loop);
-	free(s.line);
-	free(s.command);
-	printf("wrong: %u, blocked: %u\n", s.wrong, s.blocked);
-	return s.wrong || s.blocked;
+	s->plan = *p;
+	s->n_commands = p->n_lines * p->each;
+	s->command = xcalloc(s->n_commands, sizeof(*s->command));
+	loop_add_timer(p->loop, 1, start_round, s);
 }

@@ -1,55 +1,394 @@
-"""Servers on client/line and client/job: crowd.c runs many commands at once on many sandboxes."""
+"""Servers on client/hands, client/line and client/job: server.c makes sandboxes by hands and runs commands in them.
 
+Whatever the server does, it reports every handler of its loop that gave up the CPU, and no test accepts one.
+"""
+
+import fcntl
 import os
 import random
+import resource
+import signal
+import stat
 import subprocess
 
-from harness import CordonTest, unique_number
+from harness import (PREFIX, CordonTest, Reader, all_processes, below, groups_of, kill_quietly, unique_number)
 
-PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "crowd")
+PROGRAM = os.path.join(PREFIX, "libexec", "cordon", "test-server")
 
 
-class Crowd(CordonTest):
-    """20 sandboxes with five commands each; the soak suite has 100 of them."""
+class Server:
+    """A server that runs: the process that the test started is the foreman."""
 
+    def __init__(self, test, **popen):
+        self.test = test
+        self.proc = test.spawn(program=PROGRAM, stdin=subprocess.PIPE, **popen)
+        self.out, self.err = Reader(self.proc.stdout), Reader(self.proc.stderr)
+
+    def say(self, *lines):
+        self.proc.stdin.write("".join(line + "\n" for line in lines).encode())
+        self.proc.stdin.flush()
+
+    def lines(self):
+        return self.out.data.decode().splitlines()
+
+    def expect(self, *wanted, within=30):
+        """Every line of WANTED comes; a line may be given by its beginning and "…"."""
+        def missing():
+            lines = self.lines()
+            return [w for w in wanted if not any(line == w or (w.endswith("…") and line.startswith(w[:-1]))
+                                                 for line in lines)]
+
+        self.test.eventually(lambda: not missing(), within, lambda: f"no {missing()} in {self.lines()} {self.err.data}")
+
+    def answer(self, line, within=30):
+        """Says a line while nothing else is asked: what is answered."""
+        before = len(self.lines())
+        self.say(line)
+        self.test.eventually(lambda: len(self.lines()) > before, within, lambda: f"no answer: {self.err.data}")
+        return self.lines()[before]
+
+    def ask(self, line, answer):
+        self.test.assertEqual(self.answer(line), answer)
+
+    def processes(self, name):
+        """Those of the foreman's children that have this name."""
+        return [p for p in all_processes().values() if p.ppid == self.proc.pid and p.state != "Z"
+                and name in (p.comm, *p.cmdline)]
+
+    def hands(self):
+        return self.processes("cordon-hand")
+
+    def all_hands(self):
+        """When the foreman has started all."""
+        wanted = min(8, 2 * len(os.sched_getaffinity(0)))
+        return self.test.eventually(lambda: len(self.hands()) == wanted and self.hands())
+
+    def server(self):
+        return self.test.eventually(lambda: self.processes("--serve"))[0]
+
+    def end(self):
+        self.proc.stdin.close()
+        self.proc.wait(60)
+        self.test.assertEqual((self.proc.returncode, self.err.data), (0, b""))
+        self.out.join()
+        self.test.assertEqual(self.lines()[-1], "blocked 0")
+
+
+class ServerTest(CordonTest):
     modes = ("root", "user")
     timeout = 120
-    boxes_at_once, commands_each, kills = 20, 5, 6
 
     def setUp(self):
         super().setUp()
         if not os.path.exists(PROGRAM):
             self.not_run("the server of this test was not built")
-        self.mark = str(unique_number())
-        self.served = [self.create() for _ in range(self.boxes_at_once)]
 
-    def serve(self, rounds):
-        return self.spawn(str(rounds), str(self.commands_each), self.mark, *(b.name for b in self.served),
-                          program=PROGRAM)
+    def server(self, **popen):
+        return Server(self, **popen)
+
+    def directory(self, *parts):
+        path = os.path.join(self.dir, *parts)
+        os.makedirs(path)
+        return path
+
+    def records(self):
+        return os.listdir(os.path.join(self.home, "sandboxes"))
+
+    def stopped(self, server, name):
+        """A sandbox that stays, made by the server and stopped."""
+        server.ask(f"create {name} stays", f"created {name}")
+        got = self.cordon("stop", "-q", name)
+        self.assertEqual(got.code, 0, got)
+        server.expect(f"gone {name}")
+
+    def lock(self, name):
+        """Holds the lock of a stopped sandbox, as another command would."""
+        handle = open(os.path.join(self.home, "sandboxes", name, "lock"), "r+")
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        self.addCleanup(handle.close)
+        return handle
+
+    def hand_at(self, server, lock):
+        """The hand that waits for a lock."""
+        def holds(p):
+            try:
+                return any(os.path.samestat(os.stat(f"/proc/{p.pid}/fd/{fd}"), os.fstat(lock.fileno()))
+                           for fd in os.listdir(f"/proc/{p.pid}/fd"))
+            except OSError:
+                return False
+
+        return self.eventually(lambda: [p for p in server.hands() if holds(p)])[0]
+
+
+class Requests(ServerTest):
+    def test_a_sandbox_hangs_on_its_leash(self):
+        server = self.server()
+        server.ask("create a", "created a")
+        self.assertEqual(self.cordon("exec", "a", "--", "sh", "-c", "echo here | tee /var/tmp/file").text, "here\n")
+        self.assertTrue(os.path.exists(f"{self.home}/sandboxes/a/layers/0/upper/var/tmp/file"))
+        server.ask("delete a", "gone a")
+        self.assertEqual((self.records(), groups_of(self.home)), ([], set()))
+        server.ask("create a", "created a")
+        server.end()
+        self.eventually(lambda: not self.left_running(), within=3)
+        self.assertEqual(self.records(), [])
+
+    def test_what_only_newuidmap_can_delete(self):
+        """Files of other ids of a user's range stay when the sandbox is gone, until the server tidies up."""
+        server = self.server()
+        server.ask("create a", "created a")
+        got = self.cordon("exec", "a", "--", "sh", "-c", "mkdir -m 700 /var/tmp/d && touch /var/tmp/d/f && chown -R 7:7 "
+                          "/var/tmp/d")
+        self.assertEqual(got.code, 0, got)
+        server.ask("delete a", "gone a")
+        server.ask("tidy", "tidied")
+        self.assertEqual(self.records(), [])
+        server.end()
+
+    def test_one_that_stays(self):
+        server = self.server()
+        self.stopped(server, "s")
+        server.ask("start s", "started s")
+        server.ask("start s", "failed start s busy sandbox 's' is in use by another command")
+        server.end()
+        self.assertEqual(self.cordon("exec", "s", "--", "echo", "here").text, "here\n")
+
+    def test_answers_are_errors_of_ours(self):
+        server = self.server()
+        server.ask("start nobody", "failed start nobody not_found sandbox not found: nobody")
+        server.ask("create a", "created a")
+        server.ask("create a", "failed create a exists sandbox already exists: 'a' already exists")
+        server.ask("create -bad", "failed create -bad invalid config: name: bad name '-bad': it must start with a letter or "
+                   "digit")
+        server.ask(f"size {self.dir}/none", f"failed size {self.dir}/none not_found '{self.dir}/none': No such file or "
+                   "directory")
+        server.ask("tidy", "tidied")
+        server.end()
+
+    def test_sizes(self):
+        tree = self.directory("tree", "in")
+        for name, size in (("a", 1000), ("in/b", 234), ("in/c", 0)):
+            with open(os.path.join(self.dir, "tree", name), "wb") as handle:
+                handle.write(bytes(size))
+        os.symlink("/usr", os.path.join(tree, "link"))  # of 4 bytes
+        os.symlink(os.path.join(self.dir, "tree"), os.path.join(self.dir, "named"))
+        server = self.server()
+        server.ask(f"size {self.dir}/tree", "size 1238 5")
+        self.assertEqual(server.answer(f"size {self.dir}/tree entries:2").split()[2], "3")  # the first one too many
+        self.assertGreater(int(server.answer(f"size {self.dir}/tree bytes:100").split()[1]), 100)
+        server.ask(f"size {self.dir}/named",
+                   f"failed size {self.dir}/named denied '{self.dir}/named' leads over a symbolic link")
+        deep = os.path.join(self.dir, "deep")
+        os.makedirs("/".join([deep, *["d"] * 300]))
+        server.ask(f"size {deep}", f"failed size {deep} limit '{deep}' has more than 256 directories in each other")
+        server.end()
+
+    def test_what_paths_a_sandbox_may_have(self):
+        allowed, other, near = self.directory("allowed"), self.directory("other"), self.directory("allowed2")
+        self.directory("allowed", "in")
+        self.directory("allowed", "secret", "part")
+        os.symlink(other, f"{allowed}/out")
+        os.symlink(f"{allowed}/secret/part", f"{allowed}/in/link")
+        os.symlink(allowed, f"{self.dir}/way")
+        server, rules = self.server(), f"root:{self.dir}/way refuse:{self.dir}/way/secret"
+        outside = "is in none of the directories that sandboxes may share"
+        for source, real, why in ((other, other, outside), (f"{allowed}/out", other, outside), (near, near, outside),
+                                  (f"{allowed}/../other", other, outside), ("/", "/", None), (self.dir, self.dir, outside),
+                                  (f"{allowed}/secret", f"{allowed}/secret", None),
+                                  (f"{allowed}/in/link", f"{allowed}/secret/part", None)):
+            for how in ("ro", "rw"):
+                server.ask(f"create a {rules} {how}:{source}:/m",
+                           f"failed create a denied '{real}' {why or 'cannot be shared with a sandbox'}")
+        server.ask(f"create a {rules} rw:{self.dir}/way/in:/m", "created a")
+        self.assertEqual(self.cordon("exec", "a", "--", "touch", "/m/file").code, 0)
+        self.assertIn("file", os.listdir(f"{allowed}/in"))
+        server.end()
+
+    def test_missing_sources_are_made_where_that_is_allowed(self):
+        allowed, other = self.directory("allowed"), self.directory("other")
+        os.symlink(other, os.path.join(allowed, "out"))
+        os.symlink(os.path.join(other, "new"), os.path.join(allowed, "hole"))
+        server, rules = self.server(), f"make root:{allowed}"
+        server.ask(f"create a {rules} rw:{allowed}/x/y/z:/m", "created a")
+        self.assertTrue(stat.S_ISDIR(os.lstat(f"{allowed}/x/y/z").st_mode))
+        self.assertEqual(self.cordon("exec", "a", "--", "touch", "/m/file").code, 0)
+        self.assertEqual(os.listdir(f"{allowed}/x/y/z"), ["file"])
+        server.ask(f"create b {rules} rw:{allowed}/out/new:/m",
+                   f"failed create b denied '{other}/new' is in none of the directories that sandboxes may share")
+        server.say(f"create c {rules} rw:{allowed}/hole:/m")
+        server.expect(f"failed create c system make '{allowed}/hole': …")
+        server.say(f"create d {rules} ro:{allowed}/none:/m", f"create e root:{allowed} rw:{allowed}/none:/m")
+        server.expect("failed create d not_found …", "failed create e not_found …")
+        self.assertEqual((os.listdir(other), sorted(os.listdir(allowed))), ([], ["hole", "out", "x"]))
+        server.end()
+
+    def test_commands_get_the_limits_of_the_servers_caller(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        server = self.server(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (345, hard)))
+        server.ask("create a", "created a")
+        self.assertEqual(resource.prlimit(server.server().pid, resource.RLIMIT_NOFILE), (hard, hard))
+        self.assertEqual(self.cordon("exec", "a", "--", "sh", "-c", "ulimit -Sn; ulimit -Hn").text, f"345\n{hard}\n")
+        server.end()
+
+    def test_nothing_grows(self):
+        """Descriptors of server and hands, and supervisors that nobody reaped."""
+        server = self.server()
+        server.all_hands()
+        for i in range(3):
+            names = [f"b{n}" for n in range(10)]
+            server.say(*(f"create {n}" for n in names))
+            self.eventually(lambda: server.lines().count("created b9") == i + 1 and
+                            all(server.lines().count(f"created {n}") == i + 1 for n in names), within=60)
+            server.say(*(f"delete {n}" for n in names))
+            self.eventually(lambda: all(server.lines().count(f"gone {n}") == i + 1 for n in names), within=60)
+            self.eventually(lambda: not below([h.pid for h in server.hands()])[len(server.hands()):])
+            now = [len(os.listdir(f"/proc/{p.pid}/fd")) for p in [server.server(), *server.hands()]]
+            before = now if i == 0 else before
+        self.assertEqual(now, before)
+        server.end()
+
+
+class Deadlines(ServerTest):
+    def test_a_hand_that_waits_for_a_lock(self):
+        server = self.server()
+        self.stopped(server, "s")
+        lock = self.lock("s")
+        server.say("start s within:500")
+        hand = self.hand_at(server, lock)
+        server.ask("create a", "created a")
+        server.expect("failed start s timeout it took too long and was given up")
+        self.eventually(lambda: not os.path.exists(f"/proc/{hand.pid}"))
+        lock.close()
+        server.ask("start s", "started s")
+        server.end()
+
+    def test_a_request_that_no_hand_is_free_for(self):
+        server = self.server()
+        names = [f"s{i}" for i in range(len(server.all_hands()))]
+        for name in names:
+            self.stopped(server, name)
+        locks = [self.lock(name) for name in names]
+        before = {h.pid for h in server.hands()}
+        server.say(*(f"start {name}" for name in names))
+        for lock in locks:
+            self.hand_at(server, lock)
+        server.ask("tidy within:100", "failed tidy - timeout too many requests were in front of this one")
+        for lock in locks:
+            lock.close()
+        server.expect(*(f"started {name}" for name in names))
+        self.assertEqual({h.pid for h in server.hands()}, before)  # none was killed for it
+        server.end()
+
+
+class Killed(ServerTest):
+    def nothing_runs(self):
+        self.reap()
+        return not self.left_running() and not groups_of(self.home)
+
+    def test_a_hand_fails_one_request(self):
+        server = self.server()
+        self.stopped(server, "s")
+        lock = self.lock("s")
+        server.say("start s", "create a")
+        hand = self.hand_at(server, lock)
+        kill_quietly(hand.pid)
+        server.expect("failed start s system a worker process (cordon-hand) ended before it answered", "created a")
+        lock.close()
+        server.ask("start s", "started s")
+        self.assertNotIn(hand.pid, [h.pid for h in server.all_hands()])
+        server.end()
+
+    def test_hands_at_any_instant(self):
+        """Each kill fails one request at most, and what was made stays usable."""
+        chance, server = random.Random(unique_number()), self.server()
+        names, kills = [f"b{i}" for i in range(24)], 6
+        self.eventually(server.hands)
+        server.say(*(f"create {name}" for name in names))
+        for _ in range(kills):
+            hands = self.eventually(server.hands)
+            kill_quietly(chance.choice(hands).pid)
+            done = len(server.lines())
+            self.eventually(lambda: len(server.lines()) > min(done + chance.randrange(3), len(names) - 1), within=60)
+        self.eventually(lambda: len(server.lines()) >= len(names), within=60)
+        lost = [line for line in server.lines() if not line.startswith("created ")]
+        self.assertLessEqual(len(lost), kills)
+        for line in lost:
+            self.assertRegex(line, r"^failed create b\d+ system a worker process")
+        made = [line.split()[1] for line in server.lines() if line.startswith("created ")]
+        for name in made[:3]:
+            self.assertEqual(self.cordon("exec", name, "--", "echo", name).text, name + "\n")
+        server.say("tidy")
+        server.expect("tidied")
+        self.eventually(lambda: sorted(self.records()) == sorted(made), message=self.records)
+        server.say(*(f"delete {name}" for name in made))
+        server.expect(*(f"gone {name}" for name in made))
+        server.end()
+
+    def test_a_server_without_foreman_ends(self):
+        server = self.server()
+        server.ask("create a", "created a")
+        kill_quietly(server.proc.pid)
+        server.proc.wait()
+        self.eventually(lambda: b"the foreman ended" in server.err.data)
+        self.eventually(self.nothing_runs, within=3, message=self.left_running)
+
+    def test_half_made_sandboxes_end(self):
+        """The hand is stopped while it makes a sandbox: the kernel ends it with its foreman all the same."""
+        server = self.server()
+        for hand in server.all_hands():
+            os.kill(hand.pid, signal.SIGSTOP)
+        server.say(*(f"create b{i}" for i in range(4)))
+        kill_quietly(server.server().pid)
+        server.proc.wait(20)
+        self.eventually(self.nothing_runs, within=3, message=self.left_running)
+
+
+class Crowd(ServerTest):
+    """20 sandboxes with five commands each; the soak suite has 100 of them."""
+
+    boxes_at_once, commands_each, kills = 20, 5, 6
+
+    def setUp(self):
+        super().setUp()
+        self.mark = str(unique_number())
+        self.names = [f"b{i}" for i in range(self.boxes_at_once)]
+
+    def started(self):
+        server = self.server()
+        server.say(*(f"create {name}" for name in self.names))
+        return server
 
     def test_commands_at_once(self):
-        got = self.finish(self.serve(2), within=100)
-        self.assertEqual((got.code, got.errtext), (0, ""), got)
-        self.assertEqual(got.text.splitlines()[-1], "wrong: 0, blocked: 0")
+        server = self.started()
+        server.expect(*(f"created {name}" for name in self.names), within=90)
+        server.say(f"crowd 2 {self.commands_each} {self.mark}")
+        server.expect("wrong 0", within=100)
         self.assertEqual(self.sleepers(self.mark), [])  # EXEC_WHOLE: also what was in the background
+        server.say(*(f"delete {name}" for name in self.names))
+        server.expect(*(f"gone {name}" for name in self.names), within=60)
+        self.assertEqual(self.records(), [])
+        server.end()
 
     def test_killed_at_any_instant(self):
-        """The sandboxes stay, and nothing that the server ran in them does."""
+        """Server or foreman dies while sandboxes are made and used: nothing stays, and the next server works."""
         chance = random.Random(self.mark)
-        for _ in range(self.kills):
-            server = self.serve(0)
-            delay = chance.random() * 0.5
-            try:
-                server.wait(delay)
-                self.fail(f"ended by itself: {server.communicate()}")
-            except subprocess.TimeoutExpired:
-                server.kill()
-            self.finish(server)
-            self.eventually(lambda: not self.commands(), within=20, message=lambda: self.commands())
-        for box in self.served[:3]:
-            self.assertEqual(box.out("echo here"), "here")
+        for i in range(self.kills):
+            server = self.started()
+            made = chance.randrange(len(self.names) + 1)
+            self.eventually(lambda: len(server.lines()) >= made, within=90)
+            if made == len(self.names):
+                server.say(f"crowd 0 {self.commands_each} {self.mark}")
+                rounds = len(self.names) + chance.randrange(3)
+                self.eventually(lambda: len(server.lines()) >= rounds, within=90)
+            kill_quietly(server.proc.pid if i % 2 else server.server().pid)
+            server.proc.wait()
+            self.eventually(self.nothing_runs, within=3, message=self.left_running)
+        server = self.server()
+        server.ask("tidy", "tidied")
+        self.assertEqual(self.records(), [])
+        server.ask("create again", "created again")
+        server.end()
 
-    def commands(self):
-        """Shells and sleepers of the server's that are left."""
-        return self.sleepers(self.mark) + [
-            p for box in self.served[:1] for p in box.host_processes() if p.state != "Z" and self.mark in p.cmdline]
+    def nothing_runs(self):
+        self.reap()
+        return not self.left_running() and not groups_of(self.home)

@@ -10,11 +10,11 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "integration"))
 
-import test_line  # noqa: E402
+import test_hands  # noqa: E402
 from harness import CordonTest, below, kill_quietly  # noqa: E402
 
 
-class Crowd(test_line.Crowd):
+class Crowd(test_hands.Crowd):
     """500 commands at once on 100 sandboxes, and a server that is killed thirty times."""
 
     timeout = 600

@@ -1,0 +1,100 @@
+/* A hand of a server (client/hands.h): does one request after another and may wait for it. Started by client/foreman.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/fdpass.h"
+#include "base/str.h"
+#include "client/hand.h"
+#include "loop/loop.h"
+
+#define READ_BYTES 65536
+#define ANSWER_MAX_BYTES (256u << 10) /* as client/hands.c takes them */
+#define CROWDED_WAIT_MS 10
+
+struct hand {
+	struct loop *loop;
+	struct buf in;
+};
+
+/* The supervisors of sandboxes that have ended. */
+static void reap(void *arg, int sig)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+/* Too many descriptors of this user are on their way, which is for a short time: the server is given the answer later.
+ * The server kills us when that takes too long. */
+static int send_answer(const struct buf *b, const int *fds, unsigned n)
+{
+	int r;
+
+	while ((r = fdpass_send(HAND_FD, b->p, b->n, fds, n)) == -EMFILE)
+		IGNORE(poll(NULL, 0, CROWDED_WAIT_MS)); /* a pause */
+	return r;
+}
+
+/* Anything but 0 ends us: the server speaks another language, or is gone. */
+static int on_frame(void *arg, const struct frame *f)
+{
+	AUTO_BUF answer = BUF_INIT(ANSWER_MAX_BYTES);
+	unsigned n = 0;
+	int fds[HAND_FDS], r;
+
+	if (f->type != FRAME_HAND_REQUEST || hand_do(f->body, &answer, fds, &n) < 0)
+		return -EPROTO;
+	r = send_answer(&answer, fds, n);
+	while (n > 0)
+		fd_closep(&fds[--n]);
+	reap(NULL, SIGCHLD); /* what ended meanwhile */
+	return r;
+}
+
+static void on_server(void *arg, int fd, uint32_t events)
+{
+	struct hand *h = arg;
+	char chunk[READ_BYTES];
+	ssize_t n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || frame_feed(&h->in, chunk, (size_t)n, on_frame, NULL) != 0)
+		loop_stop(h->loop);
+}
+
+/* The server raised its own soft limit of open files; what we start shall have the one that the server's caller had. */
+static void set_open_files(uint64_t soft)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || soft > l.rlim_max)
+		return;
+	l.rlim_cur = soft;
+	IGNORE(setrlimit(RLIMIT_NOFILE, &l)); /* lowering cannot fail */
+}
+
+int main(int argc, char **argv)
+{
+	struct hand h = { .in = BUF_INIT(FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + READ_BYTES) };
+	uint64_t soft;
+
+	if (argc != 2 || parse_u64(argv[1], 1, UINT64_MAX, &soft) < 0 ||
+	    fcntl(HAND_FD, F_SETFD, FD_CLOEXEC) < 0) {
+		fprintf(stderr, "cordon-hand: started by a server of cordon, not by hand\n");
+		return 2;
+	}
+	set_open_files(soft);
+	if (loop_new(&h.loop) < 0 || !loop_add_fd(h.loop, HAND_FD, LOOP_READ, on_server, &h) ||
+	    !loop_add_signal(h.loop, SIGCHLD, reap, NULL) || loop_run(h.loop) < 0)
+		return 1;
+	loop_free(h.loop);
+	buf_done(&h.in);
+	return 0;
+}

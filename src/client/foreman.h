@@ -1,0 +1,30 @@
+/*
+ * Starts the hands of a server (client/hands.h), and starts a hand again when it ended. The foreman is a process of
+ * its own, on a loop of its own: the server confines itself and can start no program then. The foreman reads nothing
+ * that a peer or a sandbox says.
+ *
+ * The foreman tells the server of each hand on a channel. When the server ends, the channel hangs up and the foreman's
+ * owner learns it. The kernel kills the hands when the foreman ends, however it ends.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "loop/loop.h"
+
+struct foreman;
+
+/* Hands that are of use on this machine: what they wait for is a CPU half of the time. */
+#define FOREMAN_HANDS_MAX 8u
+unsigned foreman_usual_hands(void);
+
+/* The server has ended. The owner still has to free the foreman. */
+typedef void foreman_gone_fn(void *arg);
+
+/* Starts N hands. Takes CHANNEL, a unix socket whose other end is for hands_new(). NOFILE is the soft limit of open
+ * files that hands, supervisors and commands get: the one that the server's own caller had before the server raised
+ * it. */
+MUST_USE int foreman_new(struct loop *loop, int channel, unsigned n, uint64_t nofile,
+			 foreman_gone_fn *gone, void *arg, struct foreman **ret, struct err *e);
+void foreman_free(struct foreman *f);

@@ -1,0 +1,161 @@
+#include "client/hand.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "client/connection.h"
+#include "client/control.h"
+#include "client/launch.h"
+#include "client/prepare.h"
+#include "client/source_rules.h"
+#include "client/tree_size.h"
+#include "state/places.h"
+
+#define WARNINGS_MAX_BYTES 65536
+
+struct work {
+	const struct hand_request *request;
+	const struct home *home;
+	struct buf warnings;
+	struct tree_size size;
+	int leash, connection;
+	char hint[IMAGER_HINT_BYTES];
+};
+
+/* Waits until the sandbox of L takes commands, and opens a connection to it. S is the spec of a new one, or NULL. */
+static int bring_up(struct work *w, struct launch *l, const struct spec *s, struct err *e)
+{
+	struct client c;
+
+	if (launch_wait(l, &w->warnings, e) < 0 || (s && launch_settle(l, s, e) < 0) ||
+	    client_open(&c, w->home, l->name, e) < 0)
+		return -1;
+	w->connection = fd_take(&c.fd);
+	w->leash = fd_take(&l->leash);
+	client_done(&c);
+	return 0;
+}
+
+static int read_spec(struct str text, struct spec *s, struct err *e)
+{
+	AUTO_JSON doc = NULL;
+
+	if (json_parse(text.p, text.n, &doc, e) < 0 || spec_read_json(json_root(doc), s, e) < 0)
+		return -1;
+	if (!s->name)
+		return err_set(e, ERR_INVALID, "the spec of a sandbox has no name");
+	for (size_t i = 0; i < s->n_patches; i++)
+		if (s->patch[i].source && !s->patch[i].name)
+			s->patch[i].name = xstrdup(strrchr(s->patch[i].source, '/') + 1);
+	return 0;
+}
+
+static int prepare_spec(struct work *w, struct spec *s, struct err *e)
+{
+	const struct hand_request *q = w->request;
+	const struct source_rules rules = { .refused = q->refused,
+					    .n_refused = q->n_refused,
+					    .root = q->root,
+					    .n_roots = q->n_roots,
+					    .make_missing = q->make_missing };
+	const struct preparation p = { .rules = &rules,
+				       .fetch = { .quiet = true, .hint = w->hint } };
+
+	/* a creation puts the parts of the home where the user's configuration says */
+	return places_follow(w->home, e) < 0 ? -1 : prepare(w->home, &p, s, e);
+}
+
+static int do_create(struct work *w, struct err *e)
+{
+	struct launch l = LAUNCH_NONE;
+	struct spec s;
+	int r;
+
+	spec_init(&s);
+	r = read_spec(w->request->spec, &s, e);
+	if (r == 0)
+		r = prepare_spec(w, &s, e);
+	if (r == 0)
+		r = launch_create(w->home, &s, false, &l, e);
+	if (r == 0)
+		r = bring_up(w, &l, &s, e);
+	launch_done(&l);
+	spec_done(&s);
+	return r;
+}
+
+static int do_start(struct work *w, struct err *e)
+{
+	struct launch l = LAUNCH_NONE;
+	int r = launch_start(w->home, w->request->name, &l, e);
+
+	if (r == 0)
+		r = bring_up(w, &l, NULL, e);
+	launch_done(&l);
+	return r;
+}
+
+static int do_tidy(struct work *w, struct err *e)
+{
+	control_tidy(w->home);
+	return 0;
+}
+
+static int do_size(struct work *w, struct err *e)
+{
+	const struct hand_request *q = w->request;
+
+	return tree_measure(q->path, q->max_bytes, q->max_entries, &w->size, e);
+}
+
+static int run(struct work *w, struct err *e)
+{
+	static int (*const tasks[])(struct work * w, struct err * e) = {
+		[HAND_CREATE] = do_create,
+		[HAND_START] = do_start,
+		[HAND_TIDY] = do_tidy,
+		[HAND_SIZE] = do_size,
+	};
+	AUTO_HOME home = { .fd = -1 };
+
+	static_assert(ARRAY_SIZE(tasks) == HAND_TASK_COUNT, "a task has no function");
+	if (home_open(&home, e) < 0)
+		return -1;
+	w->home = &home;
+	return tasks[w->request->task](w, e);
+}
+
+int hand_do(struct str body, struct buf *answer, int fds[HAND_FDS], unsigned *ret_n_fds)
+{
+	struct hand_request q;
+	struct work w = { .request = &q,
+			  .warnings = BUF_INIT(WARNINGS_MAX_BYTES),
+			  .leash = -1,
+			  .connection = -1 };
+	struct err e = { 0 };
+	size_t at;
+	bool ok;
+
+	if (hand_request_decode(body, &q) < 0)
+		return -EPROTO;
+	ok = run(&w, &e) == 0;
+	at = frame_begin(answer, FRAME_HAND_ANSWER, 0, 0);
+	hand_answer_encode(answer, &(struct hand_answer){ .code = ok ? ERR_NONE : e.code,
+							  .text = ok ? NULL : e.msg,
+							  .hint = ok ? NULL : e.hint,
+							  .warnings = buf_str(&w.warnings),
+							  .bytes = w.size.bytes,
+							  .entries = w.size.entries });
+	frame_end(answer, at);
+	*ret_n_fds = 0;
+	if (w.leash >= 0) {
+		fds[0] = w.leash;
+		fds[1] = w.connection;
+		*ret_n_fds = HAND_FDS;
+	}
+	buf_done(&w.warnings);
+	return 0;
+}

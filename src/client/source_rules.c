@@ -1,0 +1,105 @@
+#include "client/source_rules.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/identity.h"
+#include "base/str.h"
+#include "spec/grammar.h"
+#include "state/places.h"
+
+#define DIRECTORY_MODE 0755
+
+/* DIR may be a link: both its own path and the path that it leads to count. */
+static bool covers(const char *dir, const char *path)
+{
+	AUTO_FREE char *real = realpath(dir, NULL);
+
+	return path_is_within(path, dir) || (real && path_is_within(path, real));
+}
+
+int source_rules_check(const struct source_rules *r, const char *path, struct err *e)
+{
+	bool inside = r->n_roots == 0;
+
+	if (strcmp(path, "/") == 0)
+		return err_set(e, ERR_DENIED, "'/' cannot be shared with a sandbox");
+	for (size_t i = 0; i < r->n_refused; i++)
+		if (covers(r->refused[i], path))
+			return err_set(e, ERR_DENIED, "'%s' cannot be shared with a sandbox", path);
+	for (size_t i = 0; i < r->n_roots; i++)
+		inside = inside || covers(r->root[i], path);
+	return inside ? 0
+		      : err_set(e, ERR_DENIED,
+				"'%s' is in none of the directories that sandboxes may share",
+				path);
+}
+
+/* Opens the deepest directory on the way to PATH that is there. *RET_REST is the part of PATH below it. */
+static int open_existing(const char *path, const char **ret_rest, struct err *e)
+{
+	AUTO_FREE char *above = xstrdup(path);
+	size_t n = strlen(above);
+
+	for (;;) {
+		int fd = open(n ? above : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd >= 0) {
+			*ret_rest = path + n;
+			return fd;
+		}
+		if (errno != ENOENT || n == 0)
+			return err_sys(e, errno, "'%s'", path);
+		while (above[n - 1] != '/')
+			n--;
+		above[--n] = '\0';
+	}
+}
+
+static int make_below(int *dir, const char *rest, const char *path, struct err *e)
+{
+	struct str left = str_of(rest);
+
+	while (left.p) {
+		struct str part = str_cut(&left, '/');
+		AUTO_FREE char *name = xstrndup(part.p, part.n);
+		int next;
+
+		if (part.n == 0)
+			continue;
+		if (mkdirat(*dir, name, DIRECTORY_MODE) < 0 && errno != EEXIST)
+			return err_sys(e, errno, "make '%s'", path);
+		next = openat(*dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return err_sys(e, errno, "make '%s'", path);
+		fd_closep(dir);
+		*dir = next;
+	}
+	return 0;
+}
+
+int source_rules_make(const struct source_rules *r, const char *path, struct err *e)
+{
+	AUTO_FREE char *normal = path_normalise(path);
+	AUTO_FREE char *above = NULL;
+	AUTO_FREE char *whole = NULL;
+	const char *rest = "";
+	AUTO_FD dir = -1;
+
+	if (!normal)
+		return err_set(e, ERR_INVALID, "'%s' is not an absolute path", path);
+	if (access(normal, F_OK) == 0)
+		return 0;
+	dir = open_existing(normal, &rest, e);
+	if (dir < 0)
+		return -1;
+	above = identity_path(dir);
+	whole = xasprintf("%s%s", above && strcmp(above, "/") != 0 ? above : "", rest);
+	if (!above || source_rules_check(r, whole, e) < 0)
+		return above ? -1 : err_set(e, ERR_LIMIT, "'%s' is too long", path);
+	return make_below(&dir, rest, path, e);
+}
