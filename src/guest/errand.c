@@ -151,14 +151,6 @@ static int read_request(const struct seccomp_notif *n, struct request *w)
 
 /* --- becoming the caller --------------------------------------------------------------------- */
 
-static int join_cgroups(const struct exec_walls *w)
-{
-	for (unsigned i = 0; i < w->n_task_fds; i++)
-		if (write(w->task_fd[i], "0", 1) < 0)
-			return -errno;
-	return 0;
-}
-
 static int open_in_proc(const struct errand_means *m, pid_t tid, const char *what, int number,
 			int flags)
 {
@@ -334,7 +326,7 @@ int errand_run(const struct errand_means *m, const struct seccomp_notif *n)
 	uint64_t id = n->id;
 	int root, base = -1, target, r;
 
-	if ((r = join_cgroups(m->walls)) < 0 || (r = read_request(n, &request)) < 0)
+	if ((r = (int)exec_join_cgroups(m->walls)) < 0 || (r = read_request(n, &request)) < 0)
 		return r;
 	if (request.form->by == BY_FD && (r = check_usable(m, tid, request.dir)) < 0)
 		return r;

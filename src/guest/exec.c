@@ -29,7 +29,7 @@
 #define CAPABILITY_LAST 63 /* dropping stops at the first the kernel does not know */
 #define REPORT_FD 3        /* the only descriptor besides 0, 1 and 2, until the exec closes it */
 
-static long join_cgroups(const struct exec_walls *w)
+long exec_join_cgroups(const struct exec_walls *w)
 {
 	for (unsigned i = 0; i < w->n_task_fds; i++) {
 		/* `tasks`, not cgroup.procs: for a single thread the kernel takes no global lock */
@@ -209,7 +209,7 @@ long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filt
 	long r;
 
 	*ret = EXEC_INTERNAL;
-	if ((r = join_cgroups(w)) < 0) {
+	if ((r = exec_join_cgroups(w)) < 0) {
 		if (r == -EAGAIN)
 			*ret = EXEC_RESOURCE;
 		return r;

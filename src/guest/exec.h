@@ -57,6 +57,8 @@ struct exec_job {
  * writes a later failure into its own copy of J and to report_fd. */
 pid_t exec_start(struct exec_job *j);
 
+/* Joins the cgroup v1 groups of the payload. 0 or -errno. */
+long exec_join_cgroups(const struct exec_walls *w);
 /* The two halves, for a process that was cloned from pid 1. They make system calls only. */
 /* Enters what all commands share, and FILTER. Returns 0, or -errno and what failed in RET. */
 long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filter,

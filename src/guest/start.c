@@ -45,7 +45,7 @@ static const struct start_step table[START_STATE_COUNT][START_EVENT_COUNT] = {
 		[START_SEEN]       = { START_RUNNING,   START_TELL_BEGAN },
 		[START_NOT_SEEN]   = { START_CANCELLED, START_END_LAUNCHER },
 		[START_STUCK]      = { START_CANCELLED, START_END_LAUNCHER },
-		[START_GONE]       = { START_ENDED,     START_TELL_KILLED },
+		[START_GONE]       = { START_ENDED,     START_TELL_ENDED },
 		[START_EXITED]     = { START_ENDED,     START_TELL_ENDED },
 		[START_UNEXECUTED] = { START_FAILED,    START_TELL_FAILED },
 	},
@@ -141,10 +141,16 @@ static void look(struct start *s)
 	     0);
 }
 
+/* The launcher is dead. If it never began a cancelled command, the command counts as killed. */
+static void look_at_dead_launcher(struct start *s)
+{
+	step(s, launcher_command(s->launcher) ? START_SEEN : START_GONE, SIGKILL);
+}
+
 static void end_launcher(struct start *s)
 {
 	launcher_end(s->launcher);
-	step(s, launcher_command(s->launcher) ? START_SEEN : START_GONE, 0);
+	look_at_dead_launcher(s);
 }
 
 /* Clones the process from the launcher's order, which holds the job with everything that it points to. */
@@ -193,7 +199,7 @@ static void tell_ended(struct start *s, int status)
 	s->calls->ended(s->arg, status);
 }
 
-/* The owner may free S in here: nothing touches it after the last call. */
+/* STATUS is for START_TELL_ENDED. The owner may free S in here: nothing touches it after the last call. */
 static void step(struct start *s, enum start_event event, int status)
 {
 	struct start_step next = start_next(s->state, event);
@@ -226,9 +232,6 @@ static void step(struct start *s, enum start_event event, int status)
 		return;
 	case START_TELL_ENDED:
 		tell_ended(s, status);
-		return;
-	case START_TELL_KILLED:
-		tell_ended(s, SIGKILL);
 		return;
 	}
 }
@@ -278,7 +281,7 @@ bool start_reaped(struct start *s, pid_t pid, int status)
 		return false;
 	launcher_reaped(l, pid);
 	if (s->launcher) /* otherwise the launcher came with the scope and has no order of ours */
-		step(s, launcher_command(l) ? START_SEEN : START_GONE, 0);
+		look_at_dead_launcher(s);
 	return true;
 }
 

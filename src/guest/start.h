@@ -60,8 +60,7 @@ enum start_action {
 	START_TELL_BEGAN,
 	START_TELL_FAILED,
 	START_TELL_ENDED,
-	START_TELL_BOTH,   /* tell that it began, then that it ended */
-	START_TELL_KILLED, /* tell that SIGKILL ended it, though it never began */
+	START_TELL_BOTH, /* tell that it began, then that it ended */
 };
 
 struct start_step {

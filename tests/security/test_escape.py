@@ -210,14 +210,17 @@ class OurProcesses(AttackTest):
         self.assertEqual(neighbour.exec("echo", "alive").text, "alive\n")
 
     def test_whoever_stops_commands_at_birth_does_not_stop_pid_1(self):
-        """It waits for nobody that root inside can stop: its clients and time-outs depend on it."""
+        """pid 1 waits for no process that root inside can stop: clients, signals and time-outs depend on it."""
         box = self.armed()
         stopper = box.popen("/attack/attacks", "stop-all")
         stopper.stdout.readline()
         stopped = [box.popen("true") for _ in range(10)]
+        terminals = [box.terminal("true") for _ in range(3)]
         self.eventually(lambda: any(p.state == "T" for p in box.host_processes()) or
                         any(p.poll() is not None for p in stopped))
-        for proc in [stopper, *stopped]:
+        # 124: the command was stopped, and the time-out ended it
+        self.assertIn(box.exec("true", opts=("--timeout", "1s"), timeout=30).code, (0, 124))
+        for proc in [stopper, *stopped, *(t.proc for t in terminals)]:
             proc.kill()
             proc.wait()
         self.assertEqual(box.exec("echo", "alive").text, "alive\n")

@@ -76,18 +76,18 @@ static const struct story stories[] = {
 	{ "killed before the start: pid 1 does not clone", {
 		{ START_TAKEN,      START_ORDERED,   START_LOOK_SOON },
 		{ START_CANCEL,     START_CANCELLED, START_DO_NOTHING },
-		{ START_GONE,       START_ENDED,     START_TELL_KILLED } }, 3 },
+		{ START_GONE,       START_ENDED,     START_TELL_ENDED } }, 3 },
 	{ "killed while the launcher was late", {
 		{ START_TAKEN,      START_ORDERED,   START_LOOK_SOON },
 		{ START_NOT_SEEN,   START_LATE,      START_LOOK_LATE },
 		{ START_CANCEL,     START_CANCELLED, START_DO_NOTHING },
 		{ START_NOT_SEEN,   START_CANCELLED, START_END_LAUNCHER },
-		{ START_GONE,       START_ENDED,     START_TELL_KILLED } }, 5 },
+		{ START_GONE,       START_ENDED,     START_TELL_ENDED } }, 5 },
 	{ "killed, and the launcher could not clone", {
 		{ START_TAKEN,      START_ORDERED,   START_LOOK_SOON },
 		{ START_CANCEL,     START_CANCELLED, START_DO_NOTHING },
 		{ START_STUCK,      START_CANCELLED, START_END_LAUNCHER },
-		{ START_GONE,       START_ENDED,     START_TELL_KILLED } }, 4 },
+		{ START_GONE,       START_ENDED,     START_TELL_ENDED } }, 4 },
 	{ "killed, but the launcher had begun: the command is seen", {
 		{ START_TAKEN,      START_ORDERED,   START_LOOK_SOON },
 		{ START_CANCEL,     START_CANCELLED, START_DO_NOTHING },
