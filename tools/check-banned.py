@@ -33,7 +33,7 @@ MAY_FORK = {
     "src/host/trial.c",      # probes, which try an operation where it does no harm
     "src/process/ids.c",     # work done as root of a user namespace
     "src/process/netns.c",   # a task in a network namespace while it is being made
-    "src/process/parent.c",  # pid 1
+    "src/process/birth.c",   # pid 1, fuse-overlayfs
     "src/supervisor/surveyor.c",  # who counts what the writable layer takes
 }
 NEEDS = {

@@ -1,4 +1,4 @@
-/* Parts of parent.c that every process in namespaces of its own is made with: pid 1, and fuse_overlay.c. */
+/* How a process in namespaces of its own is made: pid 1, and fuse-overlayfs where it serves a root. */
 #pragma once
 
 #include "process/process.h"

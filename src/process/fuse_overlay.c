@@ -85,14 +85,6 @@ static void add_exec(struct fuse_overlay *v, const struct job *j)
 	s->argv = v->argv;
 }
 
-static void add_keep(struct plan *p, int fd, unsigned number)
-{
-	struct step *s = plan_add(p, STEP_KEEP);
-
-	s->fd = fd;
-	s->mode = number;
-}
-
 static int make_plan(struct fuse_overlay *v, const struct job *j, int words, struct tree_map *maps,
 		     size_t *ret_n_maps, struct err *e)
 {
@@ -110,8 +102,8 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	if (rootfs_plan_fuse_overlay(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_add(s->plan, STEP_IDS)->mode = 0;
-	add_keep(s->plan, words, STDERR_FD);
-	add_keep(s->plan, j->device, DEVICE_FD);
+	plan_keep(s->plan, words, STDERR_FD);
+	plan_keep(s->plan, j->device, DEVICE_FD);
 	step = plan_add(s->plan, STEP_CONFINE);
 	step->flags = j->writes ? WRITER_CAPABILITIES : READER_CAPABILITIES;
 	step->filter = &v->filter;

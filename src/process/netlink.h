@@ -63,7 +63,7 @@ void netif_sysctl(const char *path, const char *text, size_t n);
 /*
  * Where /dev/net/tun may be opened: a task of the parent's makes the interface in the network
  * namespace that it makes ahead for the child (netns.h). Where not, because the caller is an ordinary user: the child makes a veth and
- * sends the packet socket home (netif_run_child, netif_receive); no privilege outside its own
+ * sends the packet socket home (netif_run_child); no privilege outside its own
  * namespace is needed for that.
  */
 struct netif_job {
@@ -77,5 +77,3 @@ void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, i
 MUST_USE long netif_send_descriptor(int to, int fd);
 /* In the child. 0 or -errno. */
 MUST_USE long netif_run_child(const struct netif_job *job);
-/* In the parent, after the child has done its part. */
-MUST_USE int netif_receive(int from, int *ret_link, struct err *e);

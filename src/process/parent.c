@@ -12,19 +12,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
-#include <linux/securebits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -36,16 +29,7 @@
 #include "process/fuse_overlay.h"
 #include "process/shares.h"
 
-#define CHILD_STACK_BYTES 65536
-#define OVERLAY_WAIT_S 10  /* a file system that hangs: its failure is seen later then */
-#define GUEST_CHANNEL_FD 3 /* where pid 1 expects it */
-#define GUEST_GROUP_FD 4   /* … and the group of its commands, if the child opened it */
-
-/* No cgroup namespace: its root would be our own group, and where namespaces bound delegation (the
- * mount option nsdelegate, as systemd has it) pid 1 could then put no command into a group outside of
- * that. Commands get one each (guest/exec.c). */
-#define NAMESPACES_OF_CLONE (CLONE_NEWUSER | CLONE_NEWPID)
-/* … and those that the child makes itself, while its ids are being mapped. */
+/* Those that the child makes itself, while its ids are being mapped. */
 #define NAMESPACES_OF_CHILD (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
 void process_init(struct process_instance *i)
@@ -59,133 +43,6 @@ void process_init(struct process_instance *i)
 	cgroup_init(&i->cgroup);
 }
 
-static int sealed_copy(int from, off_t size, const char *path, int *ret_fd, struct err *e)
-{
-	AUTO_FD to = memfd_create("cordon-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	off_t done = 0;
-
-	if (to < 0)
-		return err_sys(e, errno, "make a sealed copy of '%s'", path);
-	while (done < size) {
-		ssize_t n = sendfile(to, from, &done, (size_t)(size - done));
-
-		if (n <= 0)
-			return err_sys(e, n < 0 ? errno : EIO, "copy '%s'", path);
-	}
-	if (fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return err_sys(e, errno, "seal the copy of '%s'", path);
-	*ret_fd = fd_take(&to);
-	return 0;
-}
-
-/* Root's program, through a mount of its own that nothing inside can change: its pages are shared by
- * all sandboxes, and its owner is nobody in there. */
-static int readonly_mount(const char *path, int *ret_fd)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-					       MOUNT_ATTR_NODEV };
-	AUTO_FD tree = sys_open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-
-	if (tree < 0 || sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) < 0)
-		return -errno;
-	*ret_fd = fd_take(&tree);
-	return 0;
-}
-
-/* Only root can write to it; an access list that says otherwise would show in the group's bits. */
-static bool is_roots_alone(const struct stat *st)
-{
-	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
-static int open_guest_program(const char *path, bool parent_mounts, int *ret_fd, struct err *e)
-{
-	AUTO_FD from = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-
-	if (from < 0 || fstat(from, &st) < 0)
-		return err_sys(e, errno, "open '%s'", path);
-	if (parent_mounts && is_roots_alone(&st) && readonly_mount(path, ret_fd) == 0)
-		return 0;
-	if (geteuid() == 0 || !is_roots_alone(&st))
-		return sealed_copy(from, st.st_size, path, ret_fd, e);
-	*ret_fd = fd_take(&from);
-	return 0;
-}
-
-int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, struct err *e)
-{
-	AUTO_FD fd = -1;
-
-	if (open_guest_program(path, parent_mounts, &fd, e) < 0)
-		return -1;
-	/* the child puts other descriptors at the numbers that pid 1 knows before it executes this one */
-	*ret_fd =
-		fd > GUEST_GROUP_FD ? fd_take(&fd) : fcntl(fd, F_DUPFD_CLOEXEC, GUEST_GROUP_FD + 1);
-	return *ret_fd < 0 ? err_sys(e, errno, "keep '%s' open", path) : 0;
-}
-
-void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go)
-{
-	i->child = plan_room(i->plan, sizeof(*i->child));
-	*i->child = (struct child_args){
-		.parents_end = parents_end,
-		.namespaces = namespaces,
-		.go = go,
-		.plan = i->plan,
-	};
-	i->stack = plan_room(i->plan, CHILD_STACK_BYTES);
-}
-
-/* What is used in a user namespace (queued signals, inotify instances, POSIX queues …) counts for whoever
- * made it, too: for root it would be what is there for the whole machine. So for this one call we are an id
- * of the sandbox's, with all that we may. Where that cannot be done it is root's. */
-static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
-{
-	int bits = i->owner ? prctl(PR_GET_SECUREBITS) : -1;
-	bool other = bits >= 0 && prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) == 0;
-	uid_t self = geteuid();
-	long pid;
-
-	if (other)
-		IGNORE(setresuid((uid_t)-1, i->owner, (uid_t)-1));
-	pid = raw_clone_on_stack(args, child_run, i->child);
-	/* if not: the child ends with its channel, as we do */
-	if (other &&
-	    (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0))
-		return pid < 0 ? pid : -errno;
-	return pid;
-}
-
-int birth_clone(struct process_instance *i, struct err *e)
-{
-	struct clone_args args = {
-		.flags = NAMESPACES_OF_CLONE | CLONE_VM | CLONE_PIDFD | CLONE_PARENT_SETTID |
-			 CLONE_CHILD_CLEARTID,
-		.pidfd = (uintptr_t)&i->pidfd,
-		.parent_tid = (uintptr_t)&i->child->rootless,
-		.child_tid = (uintptr_t)&i->child->rootless, /* the kernel clears it if it dies */
-		.exit_signal = SIGCHLD,
-		.stack = (uintptr_t)i->stack,
-		.stack_size = CHILD_STACK_BYTES,
-	};
-	sigset_t all, before;
-	long pid;
-
-	if (i->cgroup.v2_init >= 0) {
-		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)i->cgroup.v2_init;
-	}
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = clone_as_owner(i, &args);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (pid < 0)
-		return ids_refused((int)-pid, e);
-	i->pid = (pid_t)pid;
-	return 0;
-}
-
 static int clone_in_network(struct process_instance *i, struct err *e)
 {
 	int r;
@@ -197,50 +54,6 @@ static int clone_in_network(struct process_instance *i, struct err *e)
 	r = birth_clone(i, e);
 	netns_leave(i->netns);
 	return r;
-}
-
-static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns };
-
-	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) == 0)
-		return 0;
-	/* a submount that cannot be mapped must not lose us the tree: map its top alone */
-	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
-		return 0;
-	/* a container's overlay, squashfs before 6.2 */
-	if (errno == EINVAL && kind == MAP_FIXTURES)
-		return 0;
-	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");
-	if (e->sys != EINVAL)
-		return -1;
-	if (kind != MAP_LAYER)
-		return err_hint(e, "its file system cannot do that: keep volumes and root "
-				   "directories on ext4, xfs or btrfs (tmpfs from Linux 6.3 on)");
-	e->code = ERR_UNSUPPORTED;
-	return err_hint(e,
-			"the file system of CORDON_HOME cannot do that: install the package "
-			"'fuse-overlayfs', or keep CORDON_HOME on ext4, xfs or btrfs (tmpfs from "
-			"Linux 6.3 on)");
-}
-
-int birth_map_trees(const struct plan *p, const struct ids *ids, int whole,
-		    const struct tree_map *maps, size_t n, struct err *e)
-{
-	for (size_t k = 0; k < n; k++) {
-		AUTO_FD own = -1;
-
-		if (maps[k].kind == MAP_OWNER) {
-			struct id_line uid = { maps[k].uid, ids->uid_base + maps[k].inside_uid, 1 };
-			struct id_line gid = { maps[k].gid, ids->gid_base + maps[k].inside_gid, 1 };
-
-			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
-				return -1;
-		}
-		if (map_tree(p->tree[maps[k].tree], own >= 0 ? own : whole, maps[k].kind, e) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 /* Trees show the payload its own ids: layers all of them, volumes one owner. */
@@ -277,15 +90,6 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-static void add_sysctl(struct plan *p, const char *path, const char *text)
-{
-	struct step *s = plan_add(p, STEP_SYSCTL);
-
-	s->path = plan_str(p, path);
-	s->text = plan_str(p, text);
-	s->text_n = strlen(text);
-}
-
 /* The payload's groups, which the kernel wants in its own order (see ids.h for the maps): where that
  * cannot hold all of them, only root's. */
 static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
@@ -306,7 +110,7 @@ static void add_network(struct process_instance *i, const struct ids *ids)
 	ping_groups(ids, &first, &last);
 	netns_sysctls(sysctl, first, last);
 	for (unsigned k = 0; k < NETNS_SYSCTLS; k++)
-		add_sysctl(i->plan, sysctl[k].path, sysctl[k].text);
+		plan_sysctl(i->plan, sysctl[k].path, sysctl[k].text);
 	plan_add(i->plan, STEP_LOOPBACK);
 	if (i->link_from >= 0)
 		plan_add(i->plan, STEP_NETIF)->netif = i->netif;
@@ -465,14 +269,9 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		return -1;
 	plan_add(i->plan, STEP_IDS)->mode =
 		0; /* only the namespace's root keeps capabilities over exec */
-	s = plan_add(i->plan, STEP_KEEP);
-	s->fd = guest_end;
-	s->mode = GUEST_CHANNEL_FD;
-	if (group >= 0) {
-		s = plan_add(i->plan, STEP_KEEP);
-		s->tree = group;
-		s->mode = GUEST_GROUP_FD;
-	}
+	plan_keep(i->plan, guest_end, GUEST_CHANNEL_FD);
+	if (group >= 0)
+		plan_keep(i->plan, -1, GUEST_GROUP_FD)->tree = group;
 	s = plan_add(i->plan, STEP_EXEC);
 	s->fd = r->guest_program;
 	s->envp = shares_environment(i->plan, has_own_share(r), r->limits.pids);
@@ -580,105 +379,6 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	return r->rootfs.served ? serve(ret, r, &serving, e) : 0;
 }
 
-const char *process_failed_stage(const struct process_instance *i)
-{
-	if (!i->child || !i->child->report.err || i->child->report.step < 0)
-		return "other";
-	switch (i->plan->step[i->child->report.step].op) {
-	case STEP_LOOPBACK:
-	case STEP_NETIF:
-	case STEP_SYSCTL:
-		return "network";
-	case STEP_HOSTNAME:
-	case STEP_GROUPS:
-	case STEP_IDS:
-	case STEP_KEEP:
-	case STEP_EXEC:
-		return "other";
-	default:
-		return "mount";
-	}
-}
-
-/* Not for want of room or memory: it would not do it another time either. */
-static bool is_refusal(int errnum)
-{
-	return errnum == EINVAL || errnum == ENODEV || errnum == EPERM || errnum == EACCES ||
-	       errnum == EOPNOTSUPP;
-}
-
-bool process_overlay_refused(const struct process_request *r, const struct process_instance *i)
-{
-	const struct timespec most = { .tv_sec = OVERLAY_WAIT_S };
-	const struct child_report *report = &i->child->report;
-	int task, timed_out = 0;
-
-	if (!rootfs_is_overlay(&r->rootfs))
-		return false;
-	while (!timed_out && (task = __atomic_load_n(&i->child->rootless, __ATOMIC_ACQUIRE)) != 0)
-		timed_out =
-			RAW4(SYS_futex, &i->child->rootless, FUTEX_WAIT, task, &most) == -ETIMEDOUT;
-	return report->err && report->step >= 0 && i->plan->step[report->step].op == STEP_OVERLAY &&
-	       is_refusal(report->err);
-}
-
-int process_failure(struct process_instance *i, struct err *e)
-{
-	int status = 0;
-
-	while (i->pid > 0 && waitpid(i->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	i->pid = -1;
-	if (i->child && i->child->report.err && i->child->report.step == CHILD_NAMESPACES)
-		return ids_refused(i->child->report.err, e);
-	if (i->child && i->child->report.err && i->child->report.step == CHILD_WAIT)
-		return err_sys(e, i->child->report.err, "wait for id maps");
-	if (i->child && i->child->report.err) {
-		const struct step *s = &i->plan->step[i->child->report.step];
-		const char *what = s->path ? s->path : "";
-
-		err_sys(e, i->child->report.err, "%s%s%s%s", step_name(s->op), *what ? " '" : "",
-			what, *what ? "'" : "");
-		if (i->fuse && (e->sys == ENOTCONN || e->sys == ECONNABORTED))
-			return fuse_overlay_failure(i->fuse, e);
-		if (s->op == STEP_BELOW && e->sys == EBUSY)
-			return err_hint(e, "a link in the image leads from there to its root: "
-					   "choose another target");
-		if (s->op == STEP_DEVICE)
-			return err_hint(e,
-					"fuse-overlayfs, which serves the root where the "
-					"kernel's overlay cannot, needs it: modprobe fuse, and in "
-					"a container --device /dev/fuse");
-		if (e->sys == ESTALE)
-			return err_hint(e, "a mount source was replaced while the sandbox started");
-		if ((s->op == STEP_OVERLAY || s->op == STEP_MKDIR || s->op == STEP_DIR ||
-		     s->op == STEP_FILE) &&
-		    (e->sys == ENOSPC || e->sys == EDQUOT))
-			return err_hint(e, "the writable layer is full; make it larger: "
-					   "cordon modify NAME --root-disk SIZE");
-		if (s->op == STEP_MOUNT && e->sys == EPERM && strcmp(s->text, "proc") == 0)
-			return err_hint(
-				e, "parts of /proc are covered here, as container engines do, and "
-				   "then the kernel mounts no fresh one; start the container with "
-				   "--security-opt systempaths=unconfined (Docker) or "
-				   "--security-opt unmask=ALL (Podman)");
-		if (s->op == STEP_OVERLAY && is_refusal(e->sys))
-			return err_hint(e, "the kernel's overlay does not do here (no module, a "
-					   "file system it cannot use, or a kernel before 5.19 for "
-					   "root): install the package 'fuse-overlayfs'");
-		if (s->op == STEP_NETIF)
-			return err_hint(e,
-					"load the module: modprobe veth; or do without a network: "
-					"--no-net");
-		return -1;
-	}
-	if (WIFSIGNALED(status))
-		return err_set(e, ERR_SYSTEM, "pid 1 was killed by signal %d while starting",
-			       WTERMSIG(status));
-	return err_set(e, ERR_SYSTEM, "pid 1 ended while starting (status %d)",
-		       WEXITSTATUS(status));
-}
-
 void process_started(struct process_instance *i)
 {
 	if (i->fuse)
@@ -697,8 +397,12 @@ void process_started(struct process_instance *i)
 
 int process_take_link(struct process_instance *i, int *ret_link, struct err *e)
 {
-	if (i->link < 0 && netif_receive(i->link_from, &i->link, e) < 0)
-		return -1;
+	unsigned n_fds = 0;
+	char byte;
+
+	if (i->link < 0 &&
+	    (fdpass_recv(i->link_from, &byte, 1, &i->link, 1, &n_fds) != 1 || n_fds == 0))
+		return err_set(e, ERR_PROTOCOL, "the sandbox's link was not sent");
 	fd_closep(&i->link_from);
 	*ret_link = fd_take(&i->link);
 	return 0;

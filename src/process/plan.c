@@ -90,6 +90,24 @@ struct step *plan_add(struct plan *p, enum step_op op)
 	return s;
 }
 
+struct step *plan_keep(struct plan *p, int fd, unsigned number)
+{
+	struct step *s = plan_add(p, STEP_KEEP);
+
+	s->fd = fd;
+	s->mode = number;
+	return s;
+}
+
+void plan_sysctl(struct plan *p, const char *path, const char *text)
+{
+	struct step *s = plan_add(p, STEP_SYSCTL);
+
+	s->path = plan_str(p, path);
+	s->text_n = strlen(text);
+	s->text = plan_text(p, text, s->text_n);
+}
+
 int plan_tree(struct plan *p, int fd)
 {
 	if (p->n_trees == PLAN_TREES_MAX) {

@@ -98,6 +98,8 @@ void *plan_room(struct plan *p, size_t n);
 const char *plan_text(struct plan *p, const char *s, size_t n);
 const char *plan_str(struct plan *p, const char *s);
 struct step *plan_add(struct plan *p, enum step_op op);
+struct step *plan_keep(struct plan *p, int fd, unsigned number);
+void plan_sysctl(struct plan *p, const char *path, const char *text);
 /* A tree slot holding FD (taken), or -1 to be filled by a step. */
 int plan_tree(struct plan *p, int fd);
 /* A tree slot, and the step with which the child fills it: a clone of the mount that FD is in, from FD down,

@@ -43,6 +43,12 @@ struct process_instance {
 	bool unmappable; /* the ids of the layers cannot be mapped: rootfs.served may help */
 };
 
+/* The numbers that pid 1 finds its descriptors under (guest/guest.h). */
+enum guest_fd {
+	GUEST_CHANNEL_FD = 3,
+	GUEST_GROUP_FD, /* the group of its commands, if the child opened it */
+};
+
 void process_init(struct process_instance *i);
 /* For an instance with root's range of ids, after process_init(): what needs no request begins. */
 void process_ahead(struct process_instance *i);

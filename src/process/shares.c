@@ -50,18 +50,14 @@ static void add_half(struct plan *p, const char *path)
 	char room[SETTING_MAX_BYTES + 1], half[32];
 	AUTO_BUF now = BUF_IN(room, SETTING_MAX_BYTES);
 	struct str text;
-	struct step *s;
 	uint64_t n;
 	int r = io_read_file(AT_FDCWD, path, &now);
 
 	text = (struct str){ buf_str(&now), now.n };
 	if (r < 0 || parse_u64_str(str_cut(&text, '\n'), 0, INT32_MAX, &n) < 0)
 		return; /* a kernel without inotify */
-	s = plan_add(p, STEP_SYSCTL);
-	s->path = path;
 	snprintf(half, sizeof(half), "%llu", (unsigned long long)(n / 2));
-	s->text = plan_str(p, half);
-	s->text_n = strlen(half);
+	plan_sysctl(p, path, half);
 }
 
 void shares_plan(struct plan *p, bool own)

@@ -1,0 +1,124 @@
+#include "process/birth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/raw.h"
+
+#define CHILD_STACK_BYTES 65536
+
+/* No cgroup namespace: its root would be our own group, and where namespaces bound delegation (the
+ * mount option nsdelegate, as systemd has it) pid 1 could then put no command into a group outside of
+ * that. Commands get one each (guest/exec.c). */
+#define NAMESPACES_OF_CLONE (CLONE_NEWUSER | CLONE_NEWPID)
+
+void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go)
+{
+	i->child = plan_room(i->plan, sizeof(*i->child));
+	*i->child = (struct child_args){
+		.parents_end = parents_end,
+		.namespaces = namespaces,
+		.go = go,
+		.plan = i->plan,
+	};
+	i->stack = plan_room(i->plan, CHILD_STACK_BYTES);
+}
+
+/* What is used in a user namespace (queued signals, inotify instances, POSIX queues …) counts for whoever
+ * made it, too: for root it would be what is there for the whole machine. So for this one call we are an id
+ * of the sandbox's, with all that we may. Where that cannot be done it is root's. */
+static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
+{
+	int bits = i->owner ? prctl(PR_GET_SECUREBITS) : -1;
+	bool other = bits >= 0 && prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) == 0;
+	uid_t self = geteuid();
+	long pid;
+
+	if (other)
+		IGNORE(setresuid((uid_t)-1, i->owner, (uid_t)-1));
+	pid = raw_clone_on_stack(args, child_run, i->child);
+	/* if not: the child ends with its channel, as we do */
+	if (other &&
+	    (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0))
+		return pid < 0 ? pid : -errno;
+	return pid;
+}
+
+int birth_clone(struct process_instance *i, struct err *e)
+{
+	struct clone_args args = {
+		.flags = NAMESPACES_OF_CLONE | CLONE_VM | CLONE_PIDFD | CLONE_PARENT_SETTID |
+			 CLONE_CHILD_CLEARTID,
+		.pidfd = (uintptr_t)&i->pidfd,
+		.parent_tid = (uintptr_t)&i->child->rootless,
+		.child_tid = (uintptr_t)&i->child->rootless, /* the kernel clears it if it dies */
+		.exit_signal = SIGCHLD,
+		.stack = (uintptr_t)i->stack,
+		.stack_size = CHILD_STACK_BYTES,
+	};
+	sigset_t all, before;
+	long pid;
+
+	if (i->cgroup.v2_init >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)i->cgroup.v2_init;
+	}
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = clone_as_owner(i, &args);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return ids_refused((int)-pid, e);
+	i->pid = (pid_t)pid;
+	return 0;
+}
+
+static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns };
+
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) == 0)
+		return 0;
+	/* a submount that cannot be mapped must not lose us the tree: map its top alone */
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
+		return 0;
+	/* a container's overlay, squashfs before 6.2 */
+	if (errno == EINVAL && kind == MAP_FIXTURES)
+		return 0;
+	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");
+	if (e->sys != EINVAL)
+		return -1;
+	if (kind != MAP_LAYER)
+		return err_hint(e, "its file system cannot do that: keep volumes and root "
+				   "directories on ext4, xfs or btrfs (tmpfs from Linux 6.3 on)");
+	e->code = ERR_UNSUPPORTED;
+	return err_hint(e,
+			"the file system of CORDON_HOME cannot do that: install the package "
+			"'fuse-overlayfs', or keep CORDON_HOME on ext4, xfs or btrfs (tmpfs from "
+			"Linux 6.3 on)");
+}
+
+int birth_map_trees(const struct plan *p, const struct ids *ids, int whole,
+		    const struct tree_map *maps, size_t n, struct err *e)
+{
+	for (size_t k = 0; k < n; k++) {
+		AUTO_FD own = -1;
+
+		if (maps[k].kind == MAP_OWNER) {
+			struct id_line uid = { maps[k].uid, ids->uid_base + maps[k].inside_uid, 1 };
+			struct id_line gid = { maps[k].gid, ids->gid_base + maps[k].inside_gid, 1 };
+
+			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
+				return -1;
+		}
+		if (map_tree(p->tree[maps[k].tree], own >= 0 ? own : whole, maps[k].kind, e) < 0)
+			return -1;
+	}
+	return 0;
+}
