@@ -43,11 +43,11 @@ static void drop(struct control_client *c)
 	free(c);
 }
 
-static void answer(struct control_client *c, enum frame_type type)
+static void answer(struct control_client *c, enum frame_type type, const void *p, size_t n)
 {
-	AUTO_BUF b = BUF_INIT(64);
+	AUTO_BUF b = BUF_INIT(1024);
 
-	frame_put(&b, type, 0, 0, NULL, 0);
+	frame_put(&b, type, 0, 0, p, n);
 	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
 }
 
@@ -57,7 +57,6 @@ static void answer_usage(struct control_client *c)
 	struct usage_message m;
 	uint64_t now = clock_real_ns(), started = s->record.state.started_ns;
 	AUTO_BUF body = BUF_INIT(256);
-	AUTO_BUF b = BUF_INIT(512);
 
 	m = (struct usage_message){
 		.uptime_ns = now > started ? now - started : 0,
@@ -69,14 +68,12 @@ static void answer_usage(struct control_client *c)
 	s->engine->usage(s, &m);
 	link_count(s, &m);
 	usage_encode(&body, &m);
-	frame_put(&b, FRAME_USAGE_ANSWER, 0, 0, body.p, body.n);
-	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
+	answer(c, FRAME_USAGE_ANSWER, body.p, body.n);
 }
 
 /* OK with an empty body, or with the reason why not. */
 static void answer_update(struct control_client *c, struct str body)
 {
-	AUTO_BUF b = BUF_INIT(1024);
 	struct err e = { 0 };
 	uint64_t what;
 	const char *why = "";
@@ -85,8 +82,7 @@ static void answer_update(struct control_client *c, struct str body)
 		why = "the request is not understood";
 	else if (supervisor_update(c->supervisor, (unsigned)what, &e) < 0)
 		why = e.msg;
-	frame_put(&b, FRAME_OK, 0, 0, why, strlen(why));
-	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
+	answer(c, FRAME_OK, why, strlen(why));
 }
 
 static int on_request(void *arg, const struct frame *f)
@@ -106,7 +102,7 @@ static int on_request(void *arg, const struct frame *f)
 		break;
 	case FRAME_TOUCH:
 		supervisor_touch(c->supervisor);
-		answer(c, FRAME_OK);
+		answer(c, FRAME_OK, NULL, 0);
 		break;
 	case FRAME_USAGE:
 		answer_usage(c);
@@ -171,7 +167,7 @@ void control_stopped(struct supervisor *s)
 {
 	for (struct control_client *c = s->clients; c; c = c->next)
 		if (c->waits_for_stop)
-			answer(c, FRAME_STOPPED);
+			answer(c, FRAME_STOPPED, NULL, 0);
 }
 
 void control_hang_up(struct supervisor *s)

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -20,7 +19,6 @@
 #include "base/program.h"
 #include "process/fuse_overlay.h"
 #include "state/range.h"
-#include "supervisor/engine_process_layer.h"
 #include "supervisor/network.h"
 #include "supervisor/systemd_scope.h"
 
@@ -307,12 +305,7 @@ static void adopt(const struct supervisor *s, pid_t pid)
 
 static bool stop(struct supervisor *s, int signal)
 {
-	AUTO_BUF body = BUF_INIT(16);
-	AUTO_BUF b = BUF_INIT(64);
-
-	number_encode(&body, (uint64_t)signal);
-	frame_put(&b, FRAME_SHUTDOWN, 0, 0, body.p, body.n);
-	return send(s->instance->channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+	return supervisor_tell(s, FRAME_SHUTDOWN, (uint64_t)signal);
 }
 
 static void kill_all(struct supervisor *s)

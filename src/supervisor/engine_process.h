@@ -52,6 +52,20 @@ void root_close(struct rootfs *r);
 MUST_USE int root_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
 			     struct err *e);
 
+/* engine_process_layer.c: fills in the writable layer of R, and how its size holds. */
+#define LAYER_MEMORY "tmpfs" /* how the size of a layer in memory holds */
+MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
+/* … where there is no layer but one disk with everything: fills in the only layer of R. */
+MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);
+/* Empties the work area of R's layer, if that is on disk: scratch of an overlay that is not mounted. */
+MUST_USE int layer_clean(const struct rootfs *r, struct err *e);
+
+/* engine_process_implied.c: R has the layers of the image RECORD above one layer of ours. Lists the directories
+ * that those only imply. */
+void implied_find(const struct supervisor *s, const struct image_record *record, struct rootfs *r);
+/* engine_process_own_state.c: lists the places where volumes of R show our own state, or refuses them. */
+MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e);
+
 /* engine_process_limits.c */
 /* The control groups are there. Writes into the record how each limit holds; what they do not hold BOOT asks of
  * pid 1, as far as somebody asked for it. */

@@ -1,11 +1,11 @@
-#include "supervisor/engine_process_implied.h"
-
+/* Owners and modes of directories that the layers of an image only imply (image/implied.h). */
 #include <stdio.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "image/implied.h"
+#include "supervisor/engine_process.h"
 
 /* What id N of a layer's files is to the payload; 0, root, for one that it cannot be told of. */
 static uint32_t inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)

@@ -1,5 +1,16 @@
-#include "supervisor/engine_process_layer.h"
-
+/*
+ * The writable layer of a sandbox, and what keeps its size.
+ *
+ *   layers/0/{upper,work}   a directory: under a project quota where the file system has them, else
+ *                           watched (watched_layer.h)
+ *   layers/0/disk.raw       a file system in a file, for a size that was asked for
+ *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
+ *   in memory               ephemeral sandboxes without --root-disk disk, and --root-disk tmpfs
+ *
+ * The choice is made at the first start and is found again by what is there. A size that was not
+ * asked for costs nearly nothing: where only a disk would hold it, the layer is a plain directory, and we
+ * watch it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,11 +1,17 @@
-#include "supervisor/engine_process_own_state.h"
-
+/*
+ * Our own state, as far as volumes and root directories show it.
+ *
+ * Another sandbox's record in the hands of a payload is that sandbox in its hands. So a volume is
+ * refused that lies in our state, a root directory that shows it, and where a volume shows it, by
+ * whatever name, the sandbox gets a cover in its place (process/rootfs.h).
+ */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "base/cleanup.h"
 #include "host/location.h"
 #include "state/places.h"
+#include "supervisor/engine_process.h"
 
 struct search {
 	struct rootfs *r;

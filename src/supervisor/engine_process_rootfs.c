@@ -19,9 +19,6 @@
 #include "state/quota.h"
 #include "state/volume.h"
 #include "supervisor/engine_process.h"
-#include "supervisor/engine_process_implied.h"
-#include "supervisor/engine_process_layer.h"
-#include "supervisor/engine_process_own_state.h"
 #include "supervisor/source.h"
 
 /* Other owners inside than outside need a mount of root's. */

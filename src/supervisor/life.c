@@ -8,7 +8,6 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,14 +27,10 @@
 #include "supervisor/confine.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/watched_layer.h"
-#include "wire/leash.h"
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-#define REPORT_USUAL_BYTES 512
-#define REPORT_TRIES 100
-#define REPORT_RETRY_MS 10
-#define LASTS_AFTER_NS \
+#define TIDY_AFTER_NS \
 	(20 * NS_PER_MS) /* of its life: what is over by then was not worth tidying up */
 
 static const unsigned may_become[] = {
@@ -68,69 +63,35 @@ void supervisor_note(struct supervisor *s, const char *text)
 	execlog_add(&s->log, 0, LOG_SYSTEM, text, strlen(text));
 }
 
-/* --- the leash ------------------------------------------------------------------------------- */
-
-static bool send_on_leash(const struct supervisor *s, const struct buf *b)
+bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t number)
 {
-	for (unsigned tries = 0; !buf_failed(b) && tries < REPORT_TRIES;) {
-		if (send(s->leash, b->p, b->n, MSG_NOSIGNAL) >= 0)
-			return true;
-		if (errno == EINTR)
-			continue;
-		if (errno != ENOBUFS && errno != ENOMEM)
-			return false;
-		tries++;
-		IGNORE(poll(NULL, 0, REPORT_RETRY_MS)); /* the machine is short of memory */
-	}
-	return false;
+	AUTO_BUF body = BUF_INIT(16);
+	AUTO_BUF b = BUF_INIT(64);
+
+	number_encode(&body, number);
+	frame_put(&b, type, 0, 0, body.p, body.n);
+	return send(s->instance->channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)b.n;
 }
 
-/* False when it cannot be told: whoever waits for it sees the leash end. */
-static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
-{
-	char room[REPORT_USUAL_BYTES];
-	AUTO_BUF b = BUF_IN(room, 65536);
-
-	frame_put(&b, type, 0, 0, p, n);
-	if (send_on_leash(s, &b))
-		return true;
-	IGNORE(shutdown(s->leash, SHUT_RDWR)); /* also for our own watch */
-	return false;
-}
-
-static void report_failure(struct supervisor *s)
-{
-	AUTO_BUF text = BUF_INIT(4096), body = BUF_INIT(8192);
-
-	if (s->failure.code != ERR_EXISTS) /* another command's doing, not a stage of ours */
-		buf_addf(&text, "%s: ", s->stage);
-	buf_add_str(&text, s->failure.msg);
-	if (s->failure.hint)
-		buf_addf(&text, "\n%s", s->failure.hint);
-	error_encode(&body, (unsigned)s->failure.code, buf_str(&text));
-	IGNORE(!report(s, FRAME_ERROR, body.p, body.n)); /* our end tells as much */
-}
-
-/* Most of these are over before anybody could ask for them. */
-static bool is_passing(const struct supervisor *s)
+/* Ephemeral runs usually end before anyone could query them. */
+static bool is_brief(const struct supervisor *s)
 {
 	return s->record.spec.ephemeral && s->attended;
 }
 
-static void on_lasting(void *arg)
+static void on_tidy(void *arg)
 {
 	struct supervisor *s = arg;
 
-	s->lasting_timer = 0;
-	if (s->life == LIFE_RUNNING && is_passing(s))
+	s->tidy_timer = 0;
+	if (s->life == LIFE_RUNNING && is_brief(s))
 		save(s, STATUS_RUNNING);
 	stack_trim();
 }
 
-/* From now on it exists: its record stays whatever happens. One that cannot even write this down would
- * be taken for a leftover: a new sandbox fails then. An ephemeral one's record does not stay, and most are
- * over before anybody could ask. */
-static void settle(struct supervisor *s)
+/* If a new sandbox cannot write down that it stays, the next command would take its record for a leftover. So its
+ * start fails. The record of an ephemeral one never stays. */
+void supervisor_settle(struct supervisor *s)
 {
 	struct state *state = &s->record.state;
 	struct err e = { 0 };
@@ -138,47 +99,13 @@ static void settle(struct supervisor *s)
 	s->unsettled = false;
 	state->booted_once = true;
 	state->status = STATUS_RUNNING;
-	s->lasting_timer = loop_add_timer(s->loop, clock_mono_ns() + LASTS_AFTER_NS, on_lasting, s);
-	if ((s->lasting_timer && is_passing(s)) || state_write(s->record_dir, state, &e) == 0 ||
+	s->tidy_timer = loop_add_timer(s->loop, clock_mono_ns() + TIDY_AFTER_NS, on_tidy, s);
+	if ((s->tidy_timer && is_brief(s)) || state_write(s->record_dir, state, &e) == 0 ||
 	    s->record.spec.ephemeral || state->boots > 1)
 		return;
 	state->booted_once = false;
 	s->stage = "other";
 	supervisor_fail(s, &e);
-}
-
-/* Tells whoever started us that it is up. A new sandbox that nobody heard of does not stay. */
-static void promise(struct supervisor *s)
-{
-	bool told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
-
-	buf_clear(&s->warnings); /* each once */
-	if (told || s->record.state.boots > 1)
-		return;
-	s->unsettled = true;
-	s->record.state.booted_once = false;
-}
-
-static void on_leash(void *arg, int fd, uint32_t events)
-{
-	struct supervisor *s = arg;
-	char word = 0;
-	ssize_t n = recv(fd, &word, 1, MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n == 1 && word == LEASH_SETTLED) {
-		if (s->life == LIFE_RUNNING)
-			settle(s);
-		if (s->life == LIFE_RUNNING && s->record.state.booted_once)
-			promise(s);
-		return;
-	}
-	loop_remove(s->loop, &s->leash_watch);
-	if (word == LEASH_RELEASE)
-		return; /* let go on purpose (run -d): it lives as long as its command */
-	if (s->record.spec.ephemeral || s->life == LIFE_STARTING || s->unsettled)
-		supervisor_stop(s, 0, "the command that owned it ended");
 }
 
 /* --- timers ---------------------------------------------------------------------------------- */
@@ -302,18 +229,17 @@ static void start_is_over(struct supervisor *s)
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
 	s->record.state.stop_reason[0] = '\0';
-	/* whoever runs an ephemeral one is talking to pid 1 by now: its record can wait */
+	/* the client of an ephemeral one is talking to pid 1 by now: its record can wait */
 	if (s->record.spec.ephemeral)
-		IGNORE(!report(s, FRAME_OK, buf_str(&s->warnings),
-			       s->warnings.n)); /* it ends with its leash */
+		leash_tell_up(s);
 	if (s->unsettled)
 		save(s, STATUS_STARTING);
 	else
-		settle(s);
+		supervisor_settle(s);
 	if (s->failure.code)
 		return;
 	if (!s->record.spec.ephemeral)
-		promise(s);
+		leash_tell_up(s);
 	supervisor_note(s, "--- sandbox started ---");
 	log_line(LOG_INFO, "running: pid 1 is %d, memory %s, cpus %s, processes %s, ids %s",
 		 (int)s->instance->pid, s->record.state.enforced.memory,
@@ -494,7 +420,7 @@ static void clean_up(struct supervisor *s)
 	}
 	if (s->failure.code) {
 		log_line(LOG_ERROR, "%s: %s", s->stage, s->failure.msg);
-		report_failure(s);
+		leash_tell_failure(s);
 	}
 	log_line(LOG_INFO, "ended");
 	control_stopped(s);
@@ -504,10 +430,9 @@ static int watch_all(struct supervisor *s)
 {
 	s->pidfd_watch = loop_add_fd(s->loop, s->instance->pidfd, LOOP_READ, on_pid_1_gone, s);
 	s->channel_watch = loop_add_fd(s->loop, s->instance->channel, LOOP_READ, on_channel, s);
-	s->leash_watch = loop_add_fd(s->loop, s->leash, LOOP_READ, on_leash, s);
 	s->ready_timer =
 		loop_add_timer(s->loop, clock_mono_ns() + READY_TIMEOUT_NS, on_not_ready, s);
-	if (!s->pidfd_watch || !s->channel_watch || !s->leash_watch || !s->ready_timer ||
+	if (!s->pidfd_watch || !s->channel_watch || !leash_watch(s) || !s->ready_timer ||
 	    !loop_add_signal(s->loop, SIGTERM, on_terminate, s) ||
 	    !loop_add_signal(s->loop, SIGINT, on_terminate, s) ||
 	    !loop_add_signal(s->loop, SIGHUP, on_terminate, s))

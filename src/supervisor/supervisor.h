@@ -34,7 +34,7 @@ struct supervisor {
 	struct loop *loop;
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
-	loop_id ready_timer, stop_timer, duration_timer, idle_timer, lasting_timer;
+	loop_id ready_timer, stop_timer, duration_timer, idle_timer, tidy_timer;
 	unsigned last_grace_ms; /* between SIGTERM and SIGKILL, where another signal came first */
 	struct buf channel_in;
 	bool busy;
@@ -67,8 +67,18 @@ MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once, or STOP_USUAL. REASON goes to the log and the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
+/* The changes before the first command are made: the sandbox and its record stay. */
+void supervisor_settle(struct supervisor *s);
+/* Sends pid 1 a frame of TYPE with a NUMBER. False if it does not take it. */
+bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t number);
 /* A line for whoever reads the sandbox's log. */
 void supervisor_note(struct supervisor *s, const char *text);
+/* leash.c: watches the leash. False if that cannot be done. */
+bool leash_watch(struct supervisor *s);
+/* The sandbox is up. A new one that nobody can be told of does not stay. */
+void leash_tell_up(struct supervisor *s);
+/* The start has failed, for the reason in S. */
+void leash_tell_failure(struct supervisor *s);
 /* update.c: WHAT is of enum update_what. */
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
 /* The gateway holds the ports: a start that waited for that is over. */

@@ -6,7 +6,6 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/statfs.h>
 
 #include "base/cleanup.h"
@@ -60,13 +59,8 @@ static int read_space(const struct watched_layer *y, struct watch_space *ret, lo
 
 static void tell(struct supervisor *s, enum frame_type type, uint64_t number)
 {
-	AUTO_BUF body = BUF_INIT(16);
-	AUTO_BUF b = BUF_INIT(64);
-
-	number_encode(&body, number);
-	frame_put(&b, type, 0, 0, body.p, body.n);
 	/* a pid 1 that takes no frame is broken, and its commands must not go on unwatched */
-	if (send(s->instance->channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)b.n)
+	if (!supervisor_tell(s, type, number))
 		s->engine->kill(s);
 }
 
