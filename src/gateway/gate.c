@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 
 struct gate {
-	struct shown shown;
+	struct sniff sniff;
 	struct buf held; /* taken and not given */
 	size_t passed;   /* of those, judged: may be given */
 	size_t wanted;   /* bytes without which looking again is useless */
@@ -21,7 +21,7 @@ struct gate *gate_new(uint32_t start, bool http)
 	struct gate *g = xcalloc(1, sizeof(*g));
 
 	buf_init(&g->held, HELLO_MAX_BYTES);
-	g->shown.http = http;
+	g->sniff.http = http;
 	g->given = g->acked = g->takes = start;
 	return g;
 }
@@ -85,15 +85,15 @@ enum gate_step gate_next(struct gate *g, struct hello *ret_hello)
 	size_t n;
 
 	while (g->passed < g->held.n && g->held.n - g->passed >= g->wanted) {
-		switch (shown_next(&g->shown, p + g->passed, g->held.n - g->passed, &n,
+		switch (sniff_next(&g->sniff, p + g->passed, g->held.n - g->passed, &n,
 				   ret_hello)) {
-		case SHOWN_PASS:
+		case SNIFF_PASS:
 			g->passed += n;
 			g->wanted = 0;
 			continue;
-		case SHOWN_JUDGE:
+		case SNIFF_JUDGE:
 			return GATE_JUDGE;
-		case SHOWN_WAIT:
+		case SNIFF_WAIT:
 			g->wanted = ret_hello->n;
 			break;
 		}
@@ -104,7 +104,7 @@ enum gate_step gate_next(struct gate *g, struct hello *ret_hello)
 
 void gate_allow(struct gate *g, const struct hello *h)
 {
-	shown_allow(&g->shown, h);
+	sniff_allow(&g->sniff, h);
 	g->wanted = 0;
 }
 
@@ -154,7 +154,7 @@ bool gate_is_unfinished(const struct gate *g)
 
 bool gate_is_over(const struct gate *g)
 {
-	return g->shown.state == SHOWN_OVER && g->shown.left == 0 && g->held.n == 0 &&
+	return g->sniff.state == SNIFF_OVER && g->sniff.left == 0 && g->held.n == 0 &&
 	       !is_after(g->given, g->acked);
 }
 

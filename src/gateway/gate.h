@@ -10,7 +10,7 @@
 #pragma once
 
 #include "gateway/packet.h"
-#include "wire/shown.h"
+#include "wire/sniff.h"
 
 #define GATE_GIVE_MAX_BYTES 16384u /* in one segment */
 

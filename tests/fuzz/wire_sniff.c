@@ -1,12 +1,12 @@
 /* A stream of bytes, whole and in pieces: where it is cut changes neither what is shown nor what passes. */
-#include "wire/shown.h"
+#include "wire/sniff.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define SHOWN_MAX 64
+#define SNIFF_MAX 64
 
 struct seen {
 	size_t passed;
@@ -14,13 +14,13 @@ struct seen {
 	struct {
 		enum hello_kind kind;
 		size_t at;
-	} hello[SHOWN_MAX];
+	} hello[SNIFF_MAX];
 };
 
 /* As a gate does it: PIECE bytes more each time, everything is allowed but what is bad, which ends it. */
 static void follow(const uint8_t *p, size_t n, size_t piece, bool http, struct seen *ret)
 {
-	struct shown s = { .http = http };
+	struct sniff s = { .http = http };
 	size_t have = 0, wanted = 0, more;
 	struct hello h;
 
@@ -28,27 +28,27 @@ static void follow(const uint8_t *p, size_t n, size_t piece, bool http, struct s
 	while (have < n) {
 		have = n - have < piece ? n : have + piece;
 		while (have > ret->passed && have - ret->passed >= wanted) {
-			enum shown_step step =
-				shown_next(&s, p + ret->passed, have - ret->passed, &more, &h);
+			enum sniff_step step =
+				sniff_next(&s, p + ret->passed, have - ret->passed, &more, &h);
 
 			wanted = 0;
-			if (step == SHOWN_WAIT) {
+			if (step == SNIFF_WAIT) {
 				wanted = h.n;
 				break;
 			}
-			if (step == SHOWN_PASS) {
+			if (step == SNIFF_PASS) {
 				if (more == 0 || more > have - ret->passed)
 					abort();
 				ret->passed += more;
 				continue;
 			}
-			if (ret->n < SHOWN_MAX) {
+			if (ret->n < SNIFF_MAX) {
 				ret->hello[ret->n].kind = h.kind;
 				ret->hello[ret->n++].at = ret->passed;
 			}
 			if (h.kind == HELLO_BAD || h.kind == HELLO_MORE)
 				return;
-			shown_allow(&s, &h);
+			sniff_allow(&s, &h);
 		}
 	}
 }

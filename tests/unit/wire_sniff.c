@@ -1,4 +1,4 @@
-#include "wire/shown.h"
+#include "wire/sniff.h"
 #include "t.h"
 
 /* Follows TEXT as a gate does, in pieces; writes what was shown as "name name BAD OPAQUE", and "+" and how many
@@ -6,7 +6,7 @@
 static const char *follow(const void *text, size_t n, bool http, size_t piece)
 {
 	static char out[256];
-	struct shown s = { .http = http };
+	struct sniff s = { .http = http };
 	size_t have = 0, passed = 0, more;
 	struct hello h;
 
@@ -15,12 +15,12 @@ static const char *follow(const void *text, size_t n, bool http, size_t piece)
 		have = n - have < piece ? n : have + piece;
 		for (;;) {
 			const uint8_t *p = (const uint8_t *)text + passed;
-			enum shown_step step = shown_next(&s, p, have - passed, &more, &h);
+			enum sniff_step step = sniff_next(&s, p, have - passed, &more, &h);
 			size_t at = strlen(out);
 
-			if (step == SHOWN_WAIT)
+			if (step == SNIFF_WAIT)
 				break;
-			if (step == SHOWN_PASS) {
+			if (step == SNIFF_PASS) {
 				passed += more;
 				continue;
 			}
@@ -31,7 +31,7 @@ static const char *follow(const void *text, size_t n, bool http, size_t piece)
 							  : h.name);
 			if (h.kind == HELLO_BAD)
 				goto end;
-			shown_allow(&s, &h);
+			sniff_allow(&s, &h);
 		}
 	}
 end:

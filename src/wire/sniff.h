@@ -19,32 +19,32 @@
 
 #include "wire/hello.h"
 
-enum shown_state {
-	SHOWN_BEGIN,
-	SHOWN_HEAD,
-	SHOWN_CHUNK,
-	SHOWN_AFTER,
-	SHOWN_TRAILER,
-	SHOWN_HELLO,
-	SHOWN_RECORDS,
-	SHOWN_OVER,
+enum sniff_state {
+	SNIFF_BEGIN,
+	SNIFF_HEAD,
+	SNIFF_CHUNK,
+	SNIFF_AFTER,
+	SNIFF_TRAILER,
+	SNIFF_HELLO,
+	SNIFF_RECORDS,
+	SNIFF_OVER,
 };
 
 /* Zero but for HTTP at first. */
-struct shown {
-	enum shown_state state;
+struct sniff {
+	enum sniff_state state;
 	bool http;     /* the Host of requests counts */
 	bool early;    /* data of TLS is no sign that the handshake is over */
 	uint64_t left; /* bytes that pass unseen before STATE counts */
 };
 
-enum shown_step {
-	SHOWN_WAIT, /* for more bytes; HELLO's N is how many there must be to go on, if that is known */
-	SHOWN_PASS, /* RET_N bytes may pass; call again with the rest */
-	SHOWN_JUDGE, /* HELLO tells what is shown; if that is allowed, shown_allow(), and then again */
+enum sniff_step {
+	SNIFF_WAIT, /* for more bytes; HELLO's N is how many there must be to go on, if that is known */
+	SNIFF_PASS, /* RET_N bytes may pass; call again with the rest */
+	SNIFF_JUDGE, /* HELLO tells what is shown; if that is allowed, sniff_allow(), and then again */
 };
 
 /* N may be 0. */
-enum shown_step shown_next(struct shown *s, const uint8_t *p, size_t n, size_t *ret_n,
+enum sniff_step sniff_next(struct sniff *s, const uint8_t *p, size_t n, size_t *ret_n,
 			   struct hello *ret_hello);
-void shown_allow(struct shown *s, const struct hello *h);
+void sniff_allow(struct sniff *s, const struct hello *h);
