@@ -82,7 +82,7 @@ void flow_remove(struct flow_table *t, struct flow *f)
 		at = &(*at)->next;
 	*at = f->next;
 	t->n--;
-	gate_free(f->gate);
+	hold_free(f->hold);
 	free(f);
 }
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "gateway/gate.h"
+#include "gateway/hold.h"
 #include "gateway/packet.h"
 
 struct flow_key {
@@ -30,7 +30,7 @@ struct flow {
 	uint32_t guest_end, host_end; /* sequence number after the FIN */
 	bool minds_names;             /* UDP: what a datagram shows may change the verdict */
 	uint64_t probed_ns; /* TCP with a gate: when the stack was last asked what it takes */
-	struct gate *gate;  /* owned; NULL when nothing needs to be read */
+	struct hold *hold;  /* owned; NULL when nothing needs to be read */
 };
 
 #define FLOW_BUCKETS 1024u

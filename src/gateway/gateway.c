@@ -8,20 +8,20 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "gateway/edge.h"
-#include "gateway/question.h"
+#include "gateway/dns_question.h"
+#include "gateway/firewall.h"
 
 #define EXPIRE_EVERY_NS (5 * NS_PER_SEC)
 #define V6_CHECK_NS (10 * NS_PER_SEC)
 
 static void from_stack(void *arg, uint8_t *frame, size_t n)
 {
-	edge_from_stack(arg, frame, n);
+	firewall_from_stack(arg, frame, n);
 }
 
-static void from_dnstcp(void *arg, uint8_t *frame, size_t n)
+static void from_dns_tcp(void *arg, uint8_t *frame, size_t n)
 {
-	edge_send(arg, frame, n);
+	firewall_send(arg, frame, n);
 }
 
 static void start_rates(struct gateway *g)
@@ -38,7 +38,7 @@ static void start_rates(struct gateway *g)
 
 int gateway_start(struct gateway *g, struct gateway_config *config, int link_fd, struct err *e)
 {
-	struct dnstcp_ops ops = { .send = from_dnstcp, .query = question_by_tcp, .arg = g };
+	struct dns_tcp_ops ops = { .send = from_dns_tcp, .query = dns_question_by_tcp, .arg = g };
 
 	if (link_init(&g->link, link_fd, e) < 0 || route_open(&g->route, e) < 0)
 		return -1;
@@ -47,9 +47,9 @@ int gateway_start(struct gateway *g, struct gateway_config *config, int link_fd,
 	g->lease = config->lease;
 	g->host = (struct addr_host){ true, true, config->lease.gateway_v4,
 				      config->lease.gateway_v6 };
-	g->names = names_new();
-	g->resolver = resolver_new(question_answered, g);
-	g->dnstcp = dnstcp_new(&g->lease, &ops);
+	g->resolved = resolved_new();
+	g->resolver = resolver_new(dns_question_answered, g);
+	g->dns_tcp = dns_tcp_new(&g->lease, &ops);
 	flow_table_init(&g->flows, config->policy.max_connections);
 	g->stack = stack_new(&g->lease, g->link.vnet, from_stack, g);
 	g->can_ping = stack_can_ping();
@@ -67,8 +67,8 @@ void gateway_stop(struct gateway *g)
 	route_done(&g->route);
 	stack_free(g->stack);
 	resolver_free(g->resolver);
-	dnstcp_free(g->dnstcp);
-	names_free(g->names);
+	dns_tcp_free(g->dns_tcp);
+	resolved_free(g->resolved);
 	flow_table_done(&g->flows);
 	policy_done(&g->policy);
 	free(g->set.fd);
@@ -82,7 +82,7 @@ void gateway_set_policy(struct gateway *g, struct policy *p)
 	p->n_rules = 0;
 	g->flows.max = g->policy.max_connections;
 	resolver_flush(g->resolver);
-	denied_reset(&g->denied); /* what is refused now may be refused for another reason */
+	denials_reset(&g->denials); /* what is refused now may be refused for another reason */
 	start_rates(g);
 }
 
@@ -131,8 +131,8 @@ static int read_link(struct gateway *g)
 	for (unsigned i = 0; i < GATEWAY_BATCH && r > 0 && egress_wait(g) == 0; i++) {
 		r = link_read(&g->link, &frame, &n);
 		if (r > 0)
-			edge_from_guest(g, frame, n);
-		edge_flush(g);
+			firewall_from_guest(g, frame, n);
+		firewall_flush(g);
 	}
 	return r < 0 ? r : 0;
 }
@@ -154,7 +154,7 @@ static void fill(struct gateway *g)
 	if (in)
 		pollset_wake_at(s, g->now_ns + in);
 	resolver_fill(g->resolver, s);
-	dnstcp_fill(g->dnstcp, s);
+	dns_tcp_fill(g->dns_tcp, s);
 	stack_fill(g->stack, s, g->now_ns, in > 0);
 	if (g->flows.n > 0)
 		pollset_wake_at(s, g->expire_ns);
@@ -185,12 +185,12 @@ static int turn(struct gateway *g)
 		control_handle(g);
 	/* before anything is sent to what may have become the host */
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
-		edge_ask_again(g);
+		firewall_recheck(g);
 	/* the stack first: its answers refer to the set that was just polled */
 	stack_poll(g->stack, &g->set);
-	edge_flush(g);
+	firewall_flush(g);
 	resolver_poll(g->resolver, &g->set, g->now_ns);
-	dnstcp_due(g->dnstcp, g->now_ns);
+	dns_tcp_due(g->dns_tcp, g->now_ns);
 	link = g->set.fd[SLOT_LINK].revents;
 	r = link ? read_link(g) : 0;
 	if (g->now_ns >= g->expire_ns) {

@@ -9,14 +9,14 @@
 #pragma once
 
 #include "base/clock.h"
+#include "gateway/bucket.h"
 #include "gateway/config.h"
 #include "gateway/control.h"
-#include "gateway/denied.h"
-#include "gateway/dnstcp.h"
+#include "gateway/denials.h"
+#include "gateway/dns_tcp.h"
 #include "gateway/flow.h"
 #include "gateway/link.h"
-#include "gateway/names.h"
-#include "gateway/rate.h"
+#include "gateway/resolved.h"
 #include "gateway/resolver.h"
 #include "gateway/route.h"
 #include "gateway/stack.h"
@@ -43,15 +43,15 @@ struct gateway {
 	struct route route;
 	struct stack *stack;
 	struct resolver *resolver;
-	struct dnstcp *dnstcp;
-	struct names *names;
+	struct dns_tcp *dns_tcp;
+	struct resolved *resolved;
 	struct flow_table flows;
-	struct denied denied;
+	struct denials denials;
 	struct counters counters;
 	struct bucket egress_bytes, egress_ops, ingress_bytes, ingress_ops, echo;
 	struct control control;
 	const struct gateway_config *config; /* borrowed; published ports, host_addresses */
-	bool gates_wait;                     /* the stack may take more of what some gate holds */
+	bool holds_wait;                     /* the stack may take more of what some gate holds */
 	bool can_ping;
 	bool has_v6_route;
 	uint64_t v6_checked_ns;

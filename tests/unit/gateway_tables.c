@@ -1,9 +1,9 @@
 /* Flows, names, rates, gates and refusals: the gateway's memories, all bounded, all without a clock. */
-#include "gateway/denied.h"
+#include "gateway/denials.h"
 #include "gateway/flow.h"
-#include "gateway/gate.h"
-#include "gateway/names.h"
-#include "gateway/rate.h"
+#include "gateway/hold.h"
+#include "gateway/resolved.h"
+#include "gateway/bucket.h"
 #include "t.h"
 
 #include <stdlib.h>
@@ -83,27 +83,27 @@ static void a_connection_is_over_when_both_sides_said_so(void)
 
 static void names_are_remembered_and_forgotten(void)
 {
-	struct names *n = names_new();
+	struct resolved *n = resolved_new();
 	struct rule r = { .target = TARGET_SUFFIX, .name = "example.com" };
 	struct addr a = A("1.2.3.4"), b = A("1.2.3.5");
 
-	names_remember(n, "www.example.com", &a, 60, 0);
-	T_TRUE(names_covered(n, &r, &a, SECOND));
-	T_TRUE(!names_covered(n, &r, &b, SECOND));
-	T_TRUE(names_covered(n, &r, &a, 1700 * SECOND)); /* use keeps it */
-	T_TRUE(names_covered(n, &r, &a, 3400 * SECOND));
-	T_TRUE(!names_covered(n, &r, &a, 5300 * SECOND));
-	names_remember(n, "www.example.com", &b, 7200, 0);
-	T_TRUE(names_covered(n, &r, &b, 7100 * SECOND)); /* a long TTL holds by itself */
-	T_STR(names_of(n, &b, 7100 * SECOND), "www.example.com");
-	for (unsigned i = 0; i < 2 * NAMES_MAX; i++) {
+	resolved_remember(n, "www.example.com", &a, 60, 0);
+	T_TRUE(resolved_covers(n, &r, &a, SECOND));
+	T_TRUE(!resolved_covers(n, &r, &b, SECOND));
+	T_TRUE(resolved_covers(n, &r, &a, 1700 * SECOND)); /* use keeps it */
+	T_TRUE(resolved_covers(n, &r, &a, 3400 * SECOND));
+	T_TRUE(!resolved_covers(n, &r, &a, 5300 * SECOND));
+	resolved_remember(n, "www.example.com", &b, 7200, 0);
+	T_TRUE(resolved_covers(n, &r, &b, 7100 * SECOND)); /* a long TTL holds by itself */
+	T_STR(resolved_name_of(n, &b, 7100 * SECOND), "www.example.com");
+	for (unsigned i = 0; i < 2 * RESOLVED_MAX; i++) {
 		struct addr other = { ADDR_V4,
 				      { 9, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i } };
 
-		names_remember(n, "filler.example", &other, 60, 7200 * SECOND);
+		resolved_remember(n, "filler.example", &other, 60, 7200 * SECOND);
 	}
-	T_TRUE(!names_covered(n, &r, &b, 7200 * SECOND)); /* pushed out */
-	names_free(n);
+	T_TRUE(!resolved_covers(n, &r, &b, 7200 * SECOND)); /* pushed out */
+	resolved_free(n);
 }
 
 static void a_bucket_fills_and_owes(void)
@@ -137,131 +137,131 @@ static struct packet data(uint32_t seq, uint32_t ack, const char *text)
 }
 
 /* What the guest sends at SEQ; the step that follows. */
-static enum gate_step take(struct gate *g, uint32_t seq, const char *text, struct hello *h)
+static enum hold_step take(struct hold *g, uint32_t seq, const char *text, struct hello *h)
 {
 	struct packet p = data(seq, 701, text);
 
-	gate_take(g, &p);
-	return gate_next(g, h);
+	hold_take(g, &p);
+	return hold_next(g, h);
 }
 
-static struct gate *open_gate(uint32_t start, bool http, uint16_t window)
+static struct hold *open_hold(uint32_t start, bool http, uint16_t window)
 {
 	struct packet answer = segment(TCP_SYN | TCP_ACK, 700, start, 0);
-	struct gate *g = gate_new(start, http);
+	struct hold *g = hold_new(start, http);
 
 	answer.window = window;
-	gate_hear(g, &answer);
+	hold_hear_stack(g, &answer);
 	return g;
 }
 
-static void a_gate_holds_until_it_was_judged(void)
+static void a_hold_holds_until_it_was_judged(void)
 {
-	struct gate *g = open_gate(0xfffffffe, true, 65535); /* sequence numbers wrap */
+	struct hold *g = open_hold(0xfffffffe, true, 65535); /* sequence numbers wrap */
 	const uint8_t *bytes;
 	struct tcp_fields tcp;
 	struct packet p;
 	struct hello h;
 	size_t n;
 
-	T_INT(take(g, 5, "late", &h), GATE_WAIT); /* a gap: nothing of it is taken */
-	T_INT(gate_taken(g), 0xfffffffe);
-	T_INT(take(g, 0xfffffffe, "GET / HTTP/1.1\r\n", &h), GATE_WAIT);
-	T_INT(gate_taken(g), 14);
-	T_TRUE(gate_is_unfinished(g));
-	T_INT(take(g, 0xfffffffe, "PUT / HTTP/1.1\r\n", &h), GATE_WAIT); /* other bytes: too late */
-	gate_speak(g, false, &tcp);
+	T_INT(take(g, 5, "late", &h), HOLD_WAIT); /* a gap: nothing of it is taken */
+	T_INT(hold_taken(g), 0xfffffffe);
+	T_INT(take(g, 0xfffffffe, "GET / HTTP/1.1\r\n", &h), HOLD_WAIT);
+	T_INT(hold_taken(g), 14);
+	T_TRUE(hold_is_unfinished(g));
+	T_INT(take(g, 0xfffffffe, "PUT / HTTP/1.1\r\n", &h), HOLD_WAIT); /* other bytes: too late */
+	hold_fill_tcp(g, false, &tcp);
 	T_INT(tcp.ack, 14);
 	T_INT(tcp.seq, 701);
 	T_INT(tcp.window, HELLO_MAX_BYTES - 16);
 	T_INT(take(g, 12, "xxHost: x\r\n\r\nmore", &h),
-	      GATE_JUDGE); /* overlaps: the first counts */
+	      HOLD_JUDGE); /* overlaps: the first counts */
 	T_INT(h.kind, HELLO_HTTP);
 	T_STR(h.name, "x");
-	gate_allow(g, &h);
-	T_INT(gate_next(g, &h), GATE_GIVE);
-	bytes = gate_bytes(g, &n);
+	hold_allow(g, &h);
+	T_INT(hold_next(g, &h), HOLD_GIVE);
+	bytes = hold_bytes(g, &n);
 	T_INT(n, 27);
 	T_TRUE(memcmp(bytes, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27) == 0);
-	gate_gave(g, n);
-	T_INT(gate_next(g, &h), GATE_WAIT); /* for the rest of the next request */
-	T_TRUE(gate_is_unfinished(g) && !gate_is_over(g));
-	gate_speak(g, true, &tcp);
+	hold_gave(g, n);
+	T_INT(hold_next(g, &h), HOLD_WAIT); /* for the rest of the next request */
+	T_TRUE(hold_is_unfinished(g) && !hold_is_over(g));
+	hold_fill_tcp(g, true, &tcp);
 	T_INT(tcp.seq, 25);
 	T_INT(tcp.ack, 701);
 	p = segment(TCP_ACK, 701, 25, 0);
 	p.window = 100;
-	gate_hear(g, &p);
-	T_TRUE(!gate_is_over(g));
-	gate_free(g);
+	hold_hear_stack(g, &p);
+	T_TRUE(!hold_is_over(g));
+	hold_free(g);
 }
 
-static void a_gate_gives_what_the_stack_takes(void)
+static void a_hold_gives_what_the_stack_takes(void)
 {
-	struct gate *g = open_gate(100, false, 4);
+	struct hold *g = open_hold(100, false, 4);
 	struct packet p;
 	struct hello h;
 	size_t n;
 
-	T_INT(take(g, 100, "opaque", &h), GATE_JUDGE);
+	T_INT(take(g, 100, "opaque", &h), HOLD_JUDGE);
 	T_INT(h.kind, HELLO_OPAQUE);
-	gate_allow(g, &h);
-	T_INT(gate_next(g, &h), GATE_GIVE);
-	gate_bytes(g, &n);
+	hold_allow(g, &h);
+	T_INT(hold_next(g, &h), HOLD_GIVE);
+	hold_bytes(g, &n);
 	T_INT(n, 4);
-	gate_gave(g, n);
-	T_INT(gate_next(g, &h), GATE_WAIT);
-	T_TRUE(gate_is_passing(g) && !gate_can_give(g));
+	hold_gave(g, n);
+	T_INT(hold_next(g, &h), HOLD_WAIT);
+	T_TRUE(hold_is_passing(g) && !hold_can_give(g));
 	p = segment(TCP_ACK, 701, 104, 0);
 	p.window = 4;
-	gate_hear(g, &p);
-	T_INT(gate_next(g, &h), GATE_GIVE);
-	gate_gave(g, 2);
-	T_TRUE(!gate_is_over(g)); /* not acknowledged */
+	hold_hear_stack(g, &p);
+	T_INT(hold_next(g, &h), HOLD_GIVE);
+	hold_gave(g, 2);
+	T_TRUE(!hold_is_over(g)); /* not acknowledged */
 	p = segment(TCP_ACK, 701, 106, 0);
-	gate_hear(g, &p);
-	T_TRUE(gate_is_over(g));
-	gate_free(g);
+	hold_hear_stack(g, &p);
+	T_TRUE(hold_is_over(g));
+	hold_free(g);
 }
 
-static void a_gate_believes_no_acknowledgement_of_the_future(void)
+static void a_hold_believes_no_acknowledgement_of_the_future(void)
 {
-	struct gate *g = open_gate(100, false, 65535);
+	struct hold *g = open_hold(100, false, 65535);
 	struct packet p = data(100, 90000, "a");
 	struct tcp_fields tcp;
 
-	gate_take(g, &p);
-	gate_speak(g, true, &tcp);
+	hold_take(g, &p);
+	hold_fill_tcp(g, true, &tcp);
 	T_INT(tcp.ack, 701);
-	gate_free(g);
+	hold_free(g);
 }
 
 static void refusals_are_told_once(void)
 {
-	struct denied *d = calloc(1, sizeof(*d));
+	struct denials *d = calloc(1, sizeof(*d));
 	struct policy p;
 	struct policy_flow f = { .direction = POLICY_EGRESS, .proto = PROTO_TCP, .port = 22 };
 	struct verdict v = { POLICY_DENY, POLICY_BY_DEFAULT };
-	char text[DENIED_TEXT_BYTES];
+	char text[DENIAL_TEXT_BYTES];
 	unsigned told = 0;
 
 	policy_init(&p);
 	f.peer = A("fd00::1");
-	T_TRUE(denied_flow(d, &p, NULL, &f, v, "box.example", text));
+	T_TRUE(denials_add_flow(d, &p, NULL, &f, v, "box.example", text));
 	T_STR(text, "denied tcp to [fd00::1]:22 (box.example): rule 'default egress deny'; to "
 		    "allow it: --net-rule "
 		    "allow@box.example:tcp:22 or --net private");
-	T_TRUE(!denied_flow(d, &p, NULL, &f, v, NULL, text));
+	T_TRUE(!denials_add_flow(d, &p, NULL, &f, v, NULL, text));
 	f.port = 23;
-	T_TRUE(denied_flow(d, &p, NULL, &f, v, NULL, text));
-	T_TRUE(denied_query(d, &p, "registry", v, text));
+	T_TRUE(denials_add_flow(d, &p, NULL, &f, v, NULL, text));
+	T_TRUE(denials_add_query(d, &p, "registry", v, text));
 	T_STR(text, "denied name registry: rule 'default egress deny'; to allow it: --net-rule "
 		    "allow@domain=registry");
-	for (unsigned i = 0; i < 3 * DENIED_MAX; i++) {
+	for (unsigned i = 0; i < 3 * DENIALS_MAX; i++) {
 		f.peer.b[14] = (uint8_t)(i >> 8), f.peer.b[13] = (uint8_t)i;
-		told += denied_flow(d, &p, NULL, &f, v, NULL, text);
+		told += denials_add_flow(d, &p, NULL, &f, v, NULL, text);
 	}
-	T_TRUE(told <= DENIED_MAX);
+	T_TRUE(told <= DENIALS_MAX);
 	T_TRUE(strncmp(text, "more than 1024", 14) == 0);
 	policy_done(&p);
 	free(d);
@@ -273,9 +273,9 @@ int main(void)
 	T_RUN(a_connection_is_over_when_both_sides_said_so);
 	T_RUN(names_are_remembered_and_forgotten);
 	T_RUN(a_bucket_fills_and_owes);
-	T_RUN(a_gate_holds_until_it_was_judged);
-	T_RUN(a_gate_gives_what_the_stack_takes);
-	T_RUN(a_gate_believes_no_acknowledgement_of_the_future);
+	T_RUN(a_hold_holds_until_it_was_judged);
+	T_RUN(a_hold_gives_what_the_stack_takes);
+	T_RUN(a_hold_believes_no_acknowledgement_of_the_future);
 	T_RUN(refusals_are_told_once);
 	return t_end();
 }

@@ -1,4 +1,4 @@
-#include "gateway/rate.h"
+#include "gateway/bucket.h"
 
 #include "base/clock.h"
 

@@ -1,9 +1,9 @@
-#include "gateway/question.h"
+#include "gateway/dns_question.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "gateway/edge.h"
+#include "gateway/firewall.h"
 
 #define DNS_TYPE_AXFR 252u
 #define DNS_TYPE_IXFR 251u
@@ -22,14 +22,14 @@ static void reply(struct gateway *g, const struct dns_query *q, const struct dns
 	size_t most = q->udp_bytes < DNS_UDP_EDNS_BYTES ? q->udp_bytes : DNS_UDP_EDNS_BYTES;
 
 	if (o->tcp) {
-		dnstcp_answer(g->dnstcp, o->conn, o->generation, msg, n, g->now_ns);
+		dns_tcp_answer(g->dns_tcp, o->conn, o->generation, msg, n, g->now_ns);
 		return;
 	}
 	if (n > most) {
 		n = dns_reply_encode(q, DNS_NOERROR, true, cut);
 		msg = cut;
 	}
-	edge_send(g, frame, packet_make_udp(frame, &ends, msg, n));
+	firewall_send(g, frame, packet_make_udp(frame, &ends, msg, n));
 }
 
 static void reply_code(struct gateway *g, const struct dns_query *q, const struct dns_origin *o,
@@ -62,7 +62,7 @@ static bool answered_without_asking(struct gateway *g, const struct dns_query *q
 static void question(struct gateway *g, const struct dns_origin *o, const uint8_t *p, size_t n)
 {
 	enum policy_proto proto = o->tcp ? PROTO_TCP : PROTO_UDP;
-	char text[DENIED_TEXT_BYTES];
+	char text[DENIAL_TEXT_BYTES];
 	struct dns_query q = { 0 };
 	struct verdict v;
 	int r = dns_query_decode(p, n, &q);
@@ -77,7 +77,7 @@ static void question(struct gateway *g, const struct dns_origin *o, const uint8_
 	v = policy_decide_query(&g->policy, proto, q.name);
 	if (v.action == POLICY_DENY) {
 		g->counters.queries_denied++;
-		if (denied_query(&g->denied, &g->policy, q.name, v, text))
+		if (denials_add_query(&g->denials, &g->policy, q.name, v, text))
 			control_send_denied(&g->control, text);
 		reply_code(g, &q, o, DNS_NXDOMAIN);
 		return;
@@ -86,15 +86,15 @@ static void question(struct gateway *g, const struct dns_origin *o, const uint8_
 		resolver_ask(g->resolver, &q, o, g->now_ns);
 }
 
-void question_by_udp(struct gateway *g, const struct packet *p)
+void dns_question_by_udp(struct gateway *g, const struct packet *p)
 {
 	struct dns_origin o = { .server = p->dst, .guest_port = p->src_port };
 
 	question(g, &o, p->frame + p->data, p->data_n);
 }
 
-void question_by_tcp(void *gateway, const struct addr *server, unsigned conn, uint32_t generation,
-		     const uint8_t *p, size_t n)
+void dns_question_by_tcp(void *gateway, const struct addr *server, unsigned conn,
+			 uint32_t generation, const uint8_t *p, size_t n)
 {
 	struct dns_origin o = {
 		.tcp = true, .server = *server, .conn = conn, .generation = generation
@@ -115,7 +115,7 @@ static bool record_address(const struct dns_record *rec, const uint8_t *msg, str
 static bool answer_is_allowed(struct gateway *g, const struct dns_query *q, const uint8_t *msg,
 			      size_t n)
 {
-	char text[DENIED_TEXT_BYTES];
+	char text[DENIAL_TEXT_BYTES];
 	struct dns_record rec;
 	struct dns_walk w;
 	struct addr a;
@@ -124,7 +124,7 @@ static bool answer_is_allowed(struct gateway *g, const struct dns_query *q, cons
 	while (dns_walk_next(&w, &rec))
 		if (record_address(&rec, msg, &a) &&
 		    !policy_allows_answer(&g->policy, &g->host, &a)) {
-			if (denied_answer(&g->denied, q->name, &a, text))
+			if (denials_add_answer(&g->denials, q->name, &a, text))
 				control_send_denied(&g->control, text);
 			return false;
 		}
@@ -140,11 +140,11 @@ static void remember(struct gateway *g, const struct dns_query *q, const uint8_t
 	dns_walk_start(&w, msg, n);
 	while (dns_walk_next(&w, &rec))
 		if (rec.section == DNS_SECTION_ANSWER && record_address(&rec, msg, &a))
-			names_remember(g->names, q->name, &a, rec.ttl, g->now_ns);
+			resolved_remember(g->resolved, q->name, &a, rec.ttl, g->now_ns);
 }
 
-void question_answered(void *gateway, const struct dns_query *q, const struct dns_origin *o,
-		       uint8_t *msg, size_t n)
+void dns_question_answered(void *gateway, const struct dns_query *q, const struct dns_origin *o,
+			   uint8_t *msg, size_t n)
 {
 	struct gateway *g = gateway;
 

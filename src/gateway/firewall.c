@@ -11,15 +11,15 @@
  * would otherwise keep socket and state for ten seconds of TIME_WAIT, and a guest that makes a
  * thousand short connections a second would fill it with the dead.
  */
-#include "gateway/edge.h"
+#include "gateway/firewall.h"
 
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "gateway/gated.h"
-#include "gateway/judge.h"
-#include "gateway/question.h"
+#include "gateway/dns_question.h"
+#include "gateway/held_flow.h"
+#include "gateway/verdict.h"
 
 #define TRAIN_MSS 32768u /* libslirp's own upper limit */
 
@@ -43,7 +43,7 @@ static bool is_stack_service(const struct gateway *g, const struct packet *p)
 	       (p->dst_port == BOOTP || p->dst_port == TFTP || p->dst_port == DHCP6);
 }
 
-void edge_send(struct gateway *g, uint8_t *frame, size_t n)
+void firewall_send(struct gateway *g, uint8_t *frame, size_t n)
 {
 	if (n == 0)
 		return;
@@ -70,20 +70,20 @@ static void refuse(struct gateway *g, const struct packet *p)
 			   ? packet_make_reset(frame, p, g->lease.gateway_mac)
 			   : packet_make_unreachable(frame, p, from, g->lease.gateway_mac);
 
-	edge_send(g, frame, n);
+	firewall_send(g, frame, n);
 }
 
 static void refuse_for(struct gateway *g, const struct packet *p, const char *what, const char *why)
 {
-	char text[DENIED_TEXT_BYTES];
+	char text[DENIAL_TEXT_BYTES];
 
 	g->counters.denied++;
-	if (denied_other(&g->denied, what, why, text))
+	if (denials_add_other(&g->denials, what, why, text))
 		tell(g, text);
 	refuse(g, p);
 }
 
-struct packet_ends edge_ends(const struct gateway *g, const struct flow_key *k, bool to_stack)
+struct packet_ends firewall_ends(const struct gateway *g, const struct flow_key *k, bool to_stack)
 {
 	bool v4 = k->peer.family == ADDR_V4;
 	const struct addr *guest = v4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
@@ -106,7 +106,7 @@ struct packet_ends edge_ends(const struct gateway *g, const struct flow_key *k, 
 /* Ends a connection inside the stack, as if the guest had reset it. */
 static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t seq, uint32_t ack)
 {
-	struct packet_ends ends = edge_ends(g, k, true);
+	struct packet_ends ends = firewall_ends(g, k, true);
 	struct tcp_fields tcp = { .seq = seq, .ack = ack, .flags = TCP_RST | TCP_ACK };
 
 	if (g->n_resets == GATEWAY_RESETS_MAX)
@@ -163,21 +163,21 @@ static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds
 			refuse_for(g, p, never[i].what, "names are resolved by the gateway only");
 			return false;
 		}
-	route = judge_route(g, &f);
+	route = verdict_route(g, &f);
 	if (goes_nowhere(g, &p->dst) || is_stack_service(g, p) || route == ROUTE_MANY ||
 	    route == ROUTE_UNKNOWN) {
 		g->counters.dropped++;
 		refuse(g, p);
 		return false;
 	}
-	v = judge_flow(g, &f, route);
+	v = verdict_on_flow(g, &f, route);
 	if (v.action == POLICY_DENY) {
 		refuse(g, p);
 		return false;
 	}
 	/* a name in one datagram says nothing of the next */
-	if (g->policy.strict && f.proto != PROTO_TCP && judge_is_by_name(g, v)) {
-		refuse_for(g, p, JUDGE_BY_NAME, JUDGE_NO_NAME);
+	if (g->policy.strict && f.proto != PROTO_TCP && verdict_is_by_name(g, v)) {
+		refuse_for(g, p, VERDICT_BY_NAME, VERDICT_NO_NAME);
 		return false;
 	}
 	if (stack_sockets(g->stack) >= g->policy.max_connections + GATEWAY_SPARE_SOCKETS) {
@@ -218,27 +218,27 @@ static struct flow *begin_tcp(struct gateway *g, struct packet *p, const struct 
 	}
 	f->start = p->seq;
 	if (minds)
-		f->gate = gate_new(p->seq + 1, g->policy.strict);
+		f->hold = hold_new(p->seq + 1, g->policy.strict);
 	return f;
 }
 
-void edge_end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack)
+void firewall_end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack)
 {
 	struct tcp_fields tcp = { .seq = seq, .ack = ack };
 
-	if (f->gate)
-		gate_speak(f->gate, true, &tcp);
+	if (f->hold)
+		hold_fill_tcp(f->hold, true, &tcp);
 	reset_stack(g, &f->key, tcp.seq, tcp.ack);
 	flow_remove(&g->flows, f);
 }
 
-void edge_flush(struct gateway *g)
+void firewall_flush(struct gateway *g)
 {
 	for (unsigned i = 0; i < g->n_resets; i++)
 		stack_input(g->stack, g->reset[i].frame, g->reset[i].n);
 	g->n_resets = 0;
-	if (g->gates_wait)
-		gated_go_on(g);
+	if (g->holds_wait)
+		held_flows_go_on(g);
 }
 
 static void tcp_from_guest(struct gateway *g, struct packet *p)
@@ -252,7 +252,7 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		return;
 	}
 	if (p->dst_port == DNS_PORT) {
-		dnstcp_input(g->dnstcp, p, g->now_ns);
+		dns_tcp_input(g->dns_tcp, p, g->now_ns);
 		return;
 	}
 	f = flow_find(&g->flows, &key);
@@ -263,7 +263,7 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
 		/* the guest forgot this connection and dials again: end it, the next attempt is judged */
 		refuse(g, p);
-		edge_end_flow(g, f, p->seq, p->ack);
+		firewall_end_flow(g, f, p->seq, p->ack);
 		return;
 	}
 	f->last_ns = g->now_ns;
@@ -276,12 +276,12 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 			f->dial = stack_dialled(g->stack);
 		return;
 	}
-	if (f->gate) {
-		gated_from_guest(g, f, p);
+	if (f->hold) {
+		held_flow_from_guest(g, f, p);
 		return;
 	}
 	if (flow_track(f, p, true))
-		edge_end_flow(g, f, p->seq + packet_seq_len(p), p->ack);
+		firewall_end_flow(g, f, p->seq + packet_seq_len(p), p->ack);
 	stack_input(g->stack, p->frame, p->n); /* f may be gone now */
 }
 
@@ -292,13 +292,13 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
  * open does not move: the kernel resets it. One that is being dialled would: its next SYN finds the
  * host, so the dial ends, and the stack tells the guest.
  */
-void edge_ask_again(struct gateway *g)
+void firewall_recheck(struct gateway *g)
 {
 	for (unsigned i = 0; i < FLOW_BUCKETS; i++)
 		for (struct flow *f = g->flows.bucket[i], *next; f; f = next) {
 			next = f->next;
 			if (f->ingress || (f->key.kind == PACKET_TCP && f->open) ||
-			    judge_again(g, f))
+			    verdict_still_allows(g, f))
 				continue;
 			if (f->key.kind == PACKET_UDP)
 				flow_remove(&g->flows, f);
@@ -317,7 +317,7 @@ static void udp_from_guest(struct gateway *g, struct packet *p)
 	bool minds;
 
 	if (p->dst_port == DNS_PORT) {
-		question_by_udp(g, p);
+		dns_question_by_udp(g, p);
 		return;
 	}
 	f = flow_find(&g->flows, &key);
@@ -334,7 +334,7 @@ static void udp_from_guest(struct gateway *g, struct packet *p)
 	}
 	if (f->minds_names && !f->ingress) {
 		hello_read_datagram(p->frame + p->data, p->data_n, &h);
-		if (h.kind != HELLO_OPAQUE && !judge_shown(g, &key, &h)) {
+		if (h.kind != HELLO_OPAQUE && !verdict_on_hello(g, &key, &h)) {
 			refuse(g, p);
 			return;
 		}
@@ -377,7 +377,7 @@ static void neighbour_from_guest(struct gateway *g, const struct packet *p)
 
 	if (p->data_n >= ADDR_V6_BYTES &&
 	    memcmp(p->frame + p->data, g->lease.gateway_v6.b, ADDR_V6_BYTES) == 0)
-		edge_send(g, frame, packet_make_neighbour(frame, &ends));
+		firewall_send(g, frame, packet_make_neighbour(frame, &ends));
 	else
 		g->counters.dropped++;
 }
@@ -410,9 +410,9 @@ static void arp_from_guest(struct gateway *g, const struct packet *p)
 
 	if (h[6] == 0 && h[7] == 1 && memcmp(h + 8, g->lease.guest_mac, MAC_BYTES) == 0 &&
 	    addr_eq(&p->src, &g->lease.guest_v4) && addr_eq(&p->dst, &g->lease.gateway_v4))
-		edge_send(g, frame,
-			  packet_make_arp(frame, 2, g->lease.gateway_mac, &g->lease.gateway_v4,
-					  g->lease.guest_mac, &g->lease.guest_v4));
+		firewall_send(g, frame,
+			      packet_make_arp(frame, 2, g->lease.gateway_mac, &g->lease.gateway_v4,
+					      g->lease.guest_mac, &g->lease.guest_v4));
 	else
 		g->counters.dropped++;
 }
@@ -429,7 +429,7 @@ static bool is_from_guest(const struct gateway *g, const struct packet *p)
 	       addr_eq(&p->src, own) && (to_us || asks);
 }
 
-void edge_from_guest(struct gateway *g, uint8_t *frame, size_t n)
+void firewall_from_guest(struct gateway *g, uint8_t *frame, size_t n)
 {
 	struct packet p;
 	enum packet_fault fault = packet_parse(frame, n, &p);
@@ -475,7 +475,7 @@ static struct flow *begin_ingress(struct gateway *g, const struct packet *p,
 				 .proto = proto_of(p),
 				 .peer = p->src,
 				 .port = p->dst_port };
-	struct verdict v = judge_flow(g, &f, ROUTE_OUT);
+	struct verdict v = verdict_on_flow(g, &f, ROUTE_OUT);
 	struct flow *flow = v.action == POLICY_ALLOW ? begin_flow(g, key) : NULL;
 
 	if (flow)
@@ -497,21 +497,21 @@ static bool tcp_from_stack(struct gateway *g, struct packet *p, unsigned *ret_ms
 		return false;
 	f->last_ns = g->now_ns;
 	*ret_mss = f->mss;
-	if (f->gate) {
-		gate_hear(f->gate, p);
-		g->gates_wait |= gate_is_passing(f->gate);
-		if (gate_is_over(f->gate)) {
-			gate_free(f->gate);
-			f->gate = NULL;
+	if (f->hold) {
+		hold_hear_stack(f->hold, p);
+		g->holds_wait |= hold_is_passing(f->hold);
+		if (hold_is_over(f->hold)) {
+			hold_free(f->hold);
+			f->hold = NULL;
 		}
 	}
 	if (flow_track(f, p, false)) {
 		if (p->flags & TCP_RST)
 			flow_remove(&g->flows, f);
 		else
-			edge_end_flow(g, f, p->ack, p->seq + packet_seq_len(p));
-	} else if (f->gate) {
-		gate_mark(f->gate, p);
+			firewall_end_flow(g, f, p->ack, p->seq + packet_seq_len(p));
+	} else if (f->hold) {
+		hold_mark_to_guest(f->hold, p);
 	}
 	return true;
 }
@@ -559,7 +559,7 @@ static bool icmp_from_stack(struct gateway *g, const struct packet *p)
 	return p->icmp_type < ICMP6_ECHO || p->icmp_type == ICMP6_ECHO_REPLY;
 }
 
-void edge_from_stack(struct gateway *g, uint8_t *frame, size_t n)
+void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n)
 {
 	const struct addr *own;
 	struct packet p;

@@ -3,18 +3,18 @@
  * they look public or private. Only a rule that names the address itself, not a network around it, overrides
  * that.
  */
-#include "gateway/judge.h"
+#include "gateway/verdict.h"
 
 static void tell(struct gateway *g, const char *text)
 {
 	control_send_denied(&g->control, text);
 }
 
-static bool resolved(void *arg, const struct rule *r, const struct addr *a)
+static bool was_resolved(void *arg, const struct rule *r, const struct addr *a)
 {
 	struct gateway *g = arg;
 
-	return names_covered(g->names, r, a, g->now_ns);
+	return resolved_covers(g->resolved, r, a, g->now_ns);
 }
 
 /* Addresses that somebody on the way turns into one of the host. */
@@ -32,7 +32,7 @@ static enum route_kind route_of(struct gateway *g, const struct policy_flow *f,
 	return is_translated(g, a) ? ROUTE_HOST : route_to(&g->route, a, f->proto, f->port);
 }
 
-enum route_kind judge_route(struct gateway *g, const struct policy_flow *f)
+enum route_kind verdict_route(struct gateway *g, const struct policy_flow *f)
 {
 	enum route_kind kind = ROUTE_OUT;
 	struct addr carried;
@@ -46,7 +46,7 @@ enum route_kind judge_route(struct gateway *g, const struct policy_flow *f)
 
 static struct verdict decide(struct gateway *g, const struct policy_flow *f, enum route_kind route)
 {
-	struct policy_names names = { .resolved = resolved, .arg = g };
+	struct policy_names names = { .resolved = was_resolved, .arg = g };
 	struct verdict v = policy_decide(&g->policy, &g->host, f, &names);
 	struct policy_flow to_host = *f;
 
@@ -58,62 +58,64 @@ static struct verdict decide(struct gateway *g, const struct policy_flow *f, enu
 	return policy_decide(&g->policy, &g->host, &to_host, NULL);
 }
 
-struct verdict judge_flow(struct gateway *g, const struct policy_flow *f, enum route_kind route)
+struct verdict verdict_on_flow(struct gateway *g, const struct policy_flow *f,
+			       enum route_kind route)
 {
 	struct verdict v = decide(g, f, route);
-	char text[DENIED_TEXT_BYTES];
+	char text[DENIAL_TEXT_BYTES];
 
 	if (v.action == POLICY_ALLOW)
 		return v;
 	g->counters.denied++;
-	if (denied_flow(&g->denied, &g->policy, &g->host, f, v,
-			names_of(g->names, &f->peer, g->now_ns), text))
+	if (denials_add_flow(&g->denials, &g->policy, &g->host, f, v,
+			     resolved_name_of(g->resolved, &f->peer, g->now_ns), text))
 		tell(g, text);
 	return v;
 }
 
-bool judge_is_by_name(const struct gateway *g, struct verdict v)
+bool verdict_is_by_name(const struct gateway *g, struct verdict v)
 {
 	return v.rule != POLICY_BY_DEFAULT && rule_is_named(&g->policy.rule[v.rule]);
 }
 
-bool judge_shown(struct gateway *g, const struct flow_key *k, const struct hello *h)
+bool verdict_on_hello(struct gateway *g, const struct flow_key *k, const struct hello *h)
 {
 	struct policy_flow f = { .direction = POLICY_EGRESS,
 				 .proto = k->kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
 				 .peer = k->peer,
 				 .port = k->peer_port };
 	bool unread = h->kind == HELLO_BAD || h->kind == HELLO_HIDDEN;
-	char text[DENIED_TEXT_BYTES];
+	char text[DENIAL_TEXT_BYTES];
 	struct verdict v;
 
 	if (h->kind == HELLO_TLS || h->kind == HELLO_HTTP)
 		f.authority = h->name;
-	v = judge_flow(g, &f, judge_route(g, &f));
+	v = verdict_on_flow(g, &f, verdict_route(g, &f));
 	if (v.action == POLICY_DENY || f.authority)
 		return v.action == POLICY_ALLOW;
 	if (unread ? !policy_minds_names(&g->policy, &f, v)
-		   : !g->policy.strict || !judge_is_by_name(g, v))
+		   : !g->policy.strict || !verdict_is_by_name(g, v))
 		return true;
 	g->counters.denied++;
-	if (denied_other(&g->denied,
-			 judge_is_by_name(g, v) ? JUDGE_BY_NAME
-						: "connection that a rule about a name may deny",
-			 h->kind == HELLO_BAD      ? "what it shows cannot be read"
-			 : h->kind == HELLO_HIDDEN ? "QUIC hides its name; over TCP it is shown"
-						   : JUDGE_NO_NAME,
-			 text))
+	if (denials_add_other(
+		    &g->denials,
+		    verdict_is_by_name(g, v) ? VERDICT_BY_NAME
+					     : "connection that a rule about a name may deny",
+		    h->kind == HELLO_BAD      ? "what it shows cannot be read"
+		    : h->kind == HELLO_HIDDEN ? "QUIC hides its name; over TCP it is shown"
+					      : VERDICT_NO_NAME,
+		    text))
 		tell(g, text);
 	return false;
 }
 
-bool judge_again(struct gateway *g, const struct flow *f)
+bool verdict_still_allows(struct gateway *g, const struct flow *f)
 {
 	struct policy_flow flow = { .direction = POLICY_EGRESS,
 				    .proto = f->key.kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
 				    .peer = f->key.peer,
 				    .port = f->key.peer_port };
-	enum route_kind route = judge_route(g, &flow);
+	enum route_kind route = verdict_route(g, &flow);
 
 	return route == ROUTE_OUT ||
 	       (route == ROUTE_HOST && decide(g, &flow, route).action == POLICY_ALLOW);

@@ -6,68 +6,68 @@
  * seems worth it to libslirp. So a gate with bytes that may pass asks, after each turn in which the stack had
  * something to do.
  */
-#include "gateway/gated.h"
+#include "gateway/held_flow.h"
 
 #include "base/cleanup.h"
-#include "gateway/edge.h"
-#include "gateway/judge.h"
+#include "gateway/firewall.h"
+#include "gateway/verdict.h"
 
 /* A segment to the stack, made of what the gate lets through. F may be gone afterwards. */
 static void give(struct gateway *g, struct flow *f, uint8_t flags, size_t n)
 {
-	uint8_t frame[ETH_BYTES + 64 + GATE_GIVE_MAX_BYTES];
-	struct packet_ends ends = edge_ends(g, &f->key, true);
+	uint8_t frame[ETH_BYTES + 64 + HOLD_GIVE_MAX_BYTES];
+	struct packet_ends ends = firewall_ends(g, &f->key, true);
 	struct tcp_fields tcp;
 	size_t most, len;
 
-	gate_speak(f->gate, true, &tcp);
+	hold_fill_tcp(f->hold, true, &tcp);
 	tcp.flags |= flags;
-	len = packet_make_tcp(frame, &ends, &tcp, gate_bytes(f->gate, &most), n);
-	gate_gave(f->gate, n);
+	len = packet_make_tcp(frame, &ends, &tcp, hold_bytes(f->hold, &most), n);
+	hold_gave(f->hold, n);
 	if (n > 0)
 		f->probed_ns = 0;
 	if (flags & TCP_FIN)
-		gate_gave_end(f->gate);
+		hold_gave_end(f->hold);
 	stack_input(g->stack, frame, len);
 }
 
 static void acknowledge(struct gateway *g, const struct flow *f, uint8_t flags)
 {
-	struct packet_ends ends = edge_ends(g, &f->key, false);
+	struct packet_ends ends = firewall_ends(g, &f->key, false);
 	uint8_t frame[REPLY_MAX_BYTES];
 	struct tcp_fields tcp;
 
-	gate_speak(f->gate, false, &tcp);
+	hold_fill_tcp(f->hold, false, &tcp);
 	tcp.flags |= flags;
-	edge_send(g, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
+	firewall_send(g, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }
 
 static void cut_off(struct gateway *g, struct flow *f)
 {
 	acknowledge(g, f, TCP_RST);
-	edge_end_flow(g, f, 0, 0);
+	firewall_end_flow(g, f, 0, 0);
 }
 
 /* Gives the stack what may pass. Returns the flow, or NULL: it is over. */
-static struct flow *work_gate(struct gateway *g, struct flow *f)
+static struct flow *work_hold(struct gateway *g, struct flow *f)
 {
 	struct flow_key key = f->key;
 	struct hello h;
 	size_t n;
 
-	while (f && f->gate) {
-		switch (gate_next(f->gate, &h)) {
-		case GATE_WAIT:
+	while (f && f->hold) {
+		switch (hold_next(f->hold, &h)) {
+		case HOLD_WAIT:
 			return f;
-		case GATE_JUDGE:
-			if (!judge_shown(g, &key, &h)) {
+		case HOLD_JUDGE:
+			if (!verdict_on_hello(g, &key, &h)) {
 				cut_off(g, f);
 				return NULL;
 			}
-			gate_allow(f->gate, &h);
+			hold_allow(f->hold, &h);
 			break;
-		case GATE_GIVE:
-			IGNORE(gate_bytes(f->gate, &n));
+		case HOLD_GIVE:
+			IGNORE(hold_bytes(f->hold, &n));
 			give(g, f, TCP_PSH, n);
 			f = flow_find(&g->flows, &key);
 			break;
@@ -77,88 +77,88 @@ static struct flow *work_gate(struct gateway *g, struct flow *f)
 }
 
 /* The end of the guest's bytes. What it began to show and did not finish is not worth waiting for. */
-static void end_of_gated(struct gateway *g, struct flow *f)
+static void end_of_held(struct gateway *g, struct flow *f)
 {
 	struct hello unfinished = { .kind = HELLO_BAD };
 
-	if (gate_is_unfinished(f->gate)) {
-		if (!judge_shown(g, &f->key, &unfinished)) {
+	if (hold_is_unfinished(f->hold)) {
+		if (!verdict_on_hello(g, &f->key, &unfinished)) {
 			cut_off(g, f);
 			return;
 		}
-		gate_allow(f->gate, &unfinished);
-		f = work_gate(g, f);
+		hold_allow(f->hold, &unfinished);
+		f = work_hold(g, f);
 	}
-	if (f && f->gate && !gate_holds(f->gate))
+	if (f && f->hold && !hold_has_bytes(f->hold))
 		give(g, f, TCP_FIN, 0);
 }
 
-void gated_from_guest(struct gateway *g, struct flow *f, const struct packet *p)
+void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet *p)
 {
 	if (!packet_checksum_ok(p)) {
 		g->counters.dropped++; /* only what is right is looked at */
 		return;
 	}
 	if (flow_track(f, p, true)) {
-		edge_end_flow(g, f, 0, 0);
+		firewall_end_flow(g, f, 0, 0);
 		return;
 	}
 	if (!f->open) {
 		g->counters.dropped++; /* the stack has not said yet where it begins */
 		return;
 	}
-	gate_take(f->gate, p);
-	f = work_gate(g, f);
+	hold_take(f->hold, p);
+	f = work_hold(g, f);
 	if (!f)
 		return;
-	if (!f->gate) {
+	if (!f->hold) {
 		stack_input(g->stack, p->frame,
 			    p->n); /* the gate is over: for what it did not take, or its end */
 		return;
 	}
-	if (p->data_n > 0 || p->seq != gate_taken(f->gate))
+	if (p->data_n > 0 || p->seq != hold_taken(f->hold))
 		acknowledge(g, f, 0);
-	if (p->flags & TCP_FIN && p->seq + (uint32_t)p->data_n == gate_taken(f->gate)) {
-		end_of_gated(g, f);
+	if (p->flags & TCP_FIN && p->seq + (uint32_t)p->data_n == hold_taken(f->hold)) {
+		end_of_held(g, f);
 		return;
 	}
-	g->gates_wait |= gate_is_passing(f->gate);
+	g->holds_wait |= hold_is_passing(f->hold);
 	give(g, f, 0, 0); /* its acknowledgement */
 }
 
 /* Asks the stack what it takes: it does not tell when it takes more again. F may be gone afterwards. */
 static void probe(struct gateway *g, struct flow *f)
 {
-	struct packet_ends ends = edge_ends(g, &f->key, true);
+	struct packet_ends ends = firewall_ends(g, &f->key, true);
 	uint8_t frame[REPLY_MAX_BYTES];
 	struct tcp_fields tcp;
 
 	f->probed_ns = g->now_ns;
-	gate_speak(f->gate, true, &tcp);
+	hold_fill_tcp(f->hold, true, &tcp);
 	tcp.seq--; /* old, so it is answered */
 	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }
 
 /* A gate is probed again once the stack took something, else once a turn. */
-void gated_go_on(struct gateway *g)
+void held_flows_go_on(struct gateway *g)
 {
-	g->gates_wait = false;
+	g->holds_wait = false;
 	for (unsigned i = 0; i < FLOW_BUCKETS; i++) {
 		struct flow *f = g->flows.bucket[i];
 
 		while (f) {
-			if (!f->gate || !gate_is_passing(f->gate)) {
+			if (!f->hold || !hold_is_passing(f->hold)) {
 				f = f->next;
 				continue;
 			}
-			if (gate_can_give(f->gate)) {
-				f = work_gate(g, f);
-				if (f && f->gate)
+			if (hold_can_give(f->hold)) {
+				f = work_hold(g, f);
+				if (f && f->hold)
 					acknowledge(g, f, 0); /* there is room again */
 			} else if (f->probed_ns != g->now_ns) {
 				probe(g, f);
 			} else {
-				g->gates_wait = true;
+				g->holds_wait = true;
 				f = f->next;
 				continue;
 			}

@@ -1,15 +1,15 @@
-#include "gateway/denied.h"
+#include "gateway/denials.h"
 
 #include <stdio.h>
 #include <string.h>
 
-void denied_reset(struct denied *d)
+void denials_reset(struct denials *d)
 {
 	memset(d, 0, sizeof(*d));
 }
 
 /* True when KEY is new; at the limit one more true is given for the closing line. */
-static bool is_news(struct denied *d, const char *key)
+static bool is_news(struct denials *d, const char *key)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 	size_t at;
@@ -17,23 +17,23 @@ static bool is_news(struct denied *d, const char *key)
 	for (const char *s = key; *s; s++)
 		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
 	h |= 1; /* never the empty mark */
-	at = (size_t)(h >> 20) % (2 * DENIED_MAX);
+	at = (size_t)(h >> 20) % (2 * DENIALS_MAX);
 	while (d->seen[at] && d->seen[at] != h)
-		at = (at + 1) % (2 * DENIED_MAX);
-	if (d->seen[at] || d->n > DENIED_MAX)
+		at = (at + 1) % (2 * DENIALS_MAX);
+	if (d->seen[at] || d->n > DENIALS_MAX)
 		return false;
 	d->n++;
-	if (d->n <= DENIED_MAX)
+	if (d->n <= DENIALS_MAX)
 		d->seen[at] = h;
 	return true;
 }
 
-static bool close_list(const struct denied *d, char text[DENIED_TEXT_BYTES])
+static bool close_list(const struct denials *d, char text[DENIAL_TEXT_BYTES])
 {
-	if (d->n <= DENIED_MAX)
+	if (d->n <= DENIALS_MAX)
 		return false;
-	snprintf(text, DENIED_TEXT_BYTES,
-		 "more than %u different refusals; further ones are only counted", DENIED_MAX);
+	snprintf(text, DENIAL_TEXT_BYTES,
+		 "more than %u different refusals; further ones are only counted", DENIALS_MAX);
 	return true;
 }
 
@@ -82,9 +82,9 @@ static void allow_text(const struct policy_flow *f, const char *name, char out[R
 	rule_format(&r, out);
 }
 
-bool denied_flow(struct denied *d, const struct policy *p, const struct addr_host *host,
-		 const struct policy_flow *f, struct verdict v, const char *name,
-		 char text[DENIED_TEXT_BYTES])
+bool denials_add_flow(struct denials *d, const struct policy *p, const struct addr_host *host,
+		      const struct policy_flow *f, struct verdict v, const char *name,
+		      char text[DENIAL_TEXT_BYTES])
 {
 	char peer[ADDR_TEXT_BYTES + 10], rule[RULE_TEXT_BYTES], allow[RULE_TEXT_BYTES], key[192];
 	enum addr_group g = addr_group_of(&f->peer, host);
@@ -102,15 +102,15 @@ bool denied_flow(struct denied *d, const struct policy *p, const struct addr_hos
 		return true;
 	rule_text(p, v, f->direction, rule);
 	allow_text(f, shown, allow);
-	snprintf(text, DENIED_TEXT_BYTES,
+	snprintf(text, DENIAL_TEXT_BYTES,
 		 "denied %s %s %s%s%s%s: rule '%s'; to allow it: --net-rule %s%s",
 		 proto_name(f->proto), f->direction == POLICY_EGRESS ? "to" : "from", peer,
 		 shown ? " (" : "", shown ? shown : "", shown ? ")" : "", rule, allow, profile);
 	return true;
 }
 
-bool denied_query(struct denied *d, const struct policy *p, const char *name, struct verdict v,
-		  char text[DENIED_TEXT_BYTES])
+bool denials_add_query(struct denials *d, const struct policy *p, const char *name,
+		       struct verdict v, char text[DENIAL_TEXT_BYTES])
 {
 	char rule[RULE_TEXT_BYTES], key[300];
 
@@ -120,14 +120,14 @@ bool denied_query(struct denied *d, const struct policy *p, const char *name, st
 	if (close_list(d, text))
 		return true;
 	rule_text(p, v, POLICY_EGRESS, rule);
-	snprintf(text, DENIED_TEXT_BYTES,
+	snprintf(text, DENIAL_TEXT_BYTES,
 		 "denied name %s: rule '%s'; to allow it: --net-rule allow@%s%s", name, rule,
 		 strchr(name, '.') ? "" : "domain=", name);
 	return true;
 }
 
-bool denied_answer(struct denied *d, const char *name, const struct addr *a,
-		   char text[DENIED_TEXT_BYTES])
+bool denials_add_answer(struct denials *d, const char *name, const struct addr *a,
+			char text[DENIAL_TEXT_BYTES])
 {
 	char addr[ADDR_TEXT_BYTES], key[360];
 	bool v6 = a->family == ADDR_V6;
@@ -138,14 +138,15 @@ bool denied_answer(struct denied *d, const char *name, const struct addr *a,
 		return false;
 	if (close_list(d, text))
 		return true;
-	snprintf(text, DENIED_TEXT_BYTES,
+	snprintf(text, DENIAL_TEXT_BYTES,
 		 "denied answer %s for name %s: rebind protection; to allow it: --net-rule "
 		 "allow@%s%s%s",
 		 addr, name, v6 ? "[" : "", addr, v6 ? "]" : "");
 	return true;
 }
 
-bool denied_other(struct denied *d, const char *what, const char *why, char text[DENIED_TEXT_BYTES])
+bool denials_add_other(struct denials *d, const char *what, const char *why,
+		       char text[DENIAL_TEXT_BYTES])
 {
 	char key[400];
 
@@ -153,6 +154,6 @@ bool denied_other(struct denied *d, const char *what, const char *why, char text
 	if (!is_news(d, key))
 		return false;
 	if (!close_list(d, text))
-		snprintf(text, DENIED_TEXT_BYTES, "denied %s: %s", what, why);
+		snprintf(text, DENIAL_TEXT_BYTES, "denied %s: %s", what, why);
 	return true;
 }

@@ -1,11 +1,11 @@
-#include "gateway/names.h"
+#include "gateway/resolved.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 
-#define NAMES_BUCKETS 1024u
+#define RESOLVED_BUCKETS 1024u
 
 struct entry {
 	struct entry *next; /* in its bucket, newest first */
@@ -15,33 +15,33 @@ struct entry {
 	char name[NAME_TEXT_BYTES];
 };
 
-struct names {
-	struct entry *bucket[NAMES_BUCKETS];
+struct resolved {
+	struct entry *bucket[RESOLVED_BUCKETS];
 	struct entry *oldest, *newest; /* by last use */
 	unsigned n;
 };
 
-struct names *names_new(void)
+struct resolved *resolved_new(void)
 {
-	return xcalloc(1, sizeof(struct names));
+	return xcalloc(1, sizeof(struct resolved));
 }
 
-static struct entry **bucket_of(struct names *n, const struct addr *a)
+static struct entry **bucket_of(struct resolved *n, const struct addr *a)
 {
 	uint32_t h = 0;
 
 	for (unsigned i = 0; i < ADDR_V6_BYTES; i++)
 		h = (h ^ a->b[i]) * 0x01000193u;
-	return &n->bucket[(h ^ h >> 16) % NAMES_BUCKETS];
+	return &n->bucket[(h ^ h >> 16) % RESOLVED_BUCKETS];
 }
 
-static void unlink_age(struct names *n, struct entry *e)
+static void unlink_age(struct resolved *n, struct entry *e)
 {
 	*(e->older ? &e->older->newer : &n->oldest) = e->newer;
 	*(e->newer ? &e->newer->older : &n->newest) = e->older;
 }
 
-static void link_newest(struct names *n, struct entry *e)
+static void link_newest(struct resolved *n, struct entry *e)
 {
 	e->newer = NULL;
 	e->older = n->newest;
@@ -49,7 +49,7 @@ static void link_newest(struct names *n, struct entry *e)
 	n->newest = e;
 }
 
-static void drop(struct names *n, struct entry *e)
+static void drop(struct resolved *n, struct entry *e)
 {
 	struct entry **at = bucket_of(n, &e->addr);
 
@@ -61,7 +61,7 @@ static void drop(struct names *n, struct entry *e)
 	n->n--;
 }
 
-void names_free(struct names *n)
+void resolved_free(struct resolved *n)
 {
 	if (!n)
 		return;
@@ -70,7 +70,7 @@ void names_free(struct names *n)
 	free(n);
 }
 
-static void touch(struct names *n, struct entry *e, uint64_t until_ns)
+static void touch(struct resolved *n, struct entry *e, uint64_t until_ns)
 {
 	if (e->until_ns < until_ns)
 		e->until_ns = until_ns;
@@ -78,12 +78,12 @@ static void touch(struct names *n, struct entry *e, uint64_t until_ns)
 	link_newest(n, e);
 }
 
-void names_remember(struct names *n, const char *name, const struct addr *a, uint32_t ttl_s,
-		    uint64_t now_ns)
+void resolved_remember(struct resolved *n, const char *name, const struct addr *a, uint32_t ttl_s,
+		       uint64_t now_ns)
 {
 	uint64_t ttl_ns =
-		(uint64_t)(ttl_s < NAMES_TTL_MAX_S ? ttl_s : NAMES_TTL_MAX_S) * 1000000000;
-	uint64_t until = now_ns + (ttl_ns > NAMES_KEEP_NS ? ttl_ns : NAMES_KEEP_NS);
+		(uint64_t)(ttl_s < RESOLVED_TTL_MAX_S ? ttl_s : RESOLVED_TTL_MAX_S) * 1000000000;
+	uint64_t until = now_ns + (ttl_ns > RESOLVED_KEEP_NS ? ttl_ns : RESOLVED_KEEP_NS);
 	struct entry **bucket = bucket_of(n, a), *e;
 
 	for (e = *bucket; e; e = e->next)
@@ -91,7 +91,7 @@ void names_remember(struct names *n, const char *name, const struct addr *a, uin
 			touch(n, e, until);
 			return;
 		}
-	if (n->n >= NAMES_MAX)
+	if (n->n >= RESOLVED_MAX)
 		drop(n, n->oldest);
 	e = xcalloc(1, sizeof(*e));
 	e->addr = *a;
@@ -103,17 +103,18 @@ void names_remember(struct names *n, const char *name, const struct addr *a, uin
 	n->n++;
 }
 
-bool names_covered(struct names *n, const struct rule *r, const struct addr *a, uint64_t now_ns)
+bool resolved_covers(struct resolved *n, const struct rule *r, const struct addr *a,
+		     uint64_t now_ns)
 {
 	for (struct entry *e = *bucket_of(n, a); e; e = e->next)
 		if (e->until_ns > now_ns && addr_eq(&e->addr, a) && rule_covers_name(r, e->name)) {
-			touch(n, e, now_ns + NAMES_KEEP_NS);
+			touch(n, e, now_ns + RESOLVED_KEEP_NS);
 			return true;
 		}
 	return false;
 }
 
-const char *names_of(struct names *n, const struct addr *a, uint64_t now_ns)
+const char *resolved_name_of(struct resolved *n, const struct addr *a, uint64_t now_ns)
 {
 	for (struct entry *e = *bucket_of(n, a); e; e = e->next)
 		if (e->until_ns > now_ns && addr_eq(&e->addr, a))

@@ -9,9 +9,9 @@
 
 #include "gateway/gateway.h"
 
-void question_by_udp(struct gateway *g, const struct packet *p);
-void question_by_tcp(void *gateway, const struct addr *server, unsigned conn, uint32_t generation,
-		     const uint8_t *p, size_t n);
+void dns_question_by_udp(struct gateway *g, const struct packet *p);
+void dns_question_by_tcp(void *gateway, const struct addr *server, unsigned conn,
+			 uint32_t generation, const uint8_t *p, size_t n);
 /* resolver_done_fn */
-void question_answered(void *gateway, const struct dns_query *q, const struct dns_origin *o,
-		       uint8_t *msg, size_t n);
+void dns_question_answered(void *gateway, const struct dns_query *q, const struct dns_origin *o,
+			   uint8_t *msg, size_t n);

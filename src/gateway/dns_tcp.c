@@ -7,7 +7,7 @@
  *   FIN in        -> `ended`; when nothing is left to answer or send, FIN out -> CLOSING
  *   ACK of it     -> free.  RST, silence, too many resends, too much data -> free at once
  */
-#include "gateway/dnstcp.h"
+#include "gateway/dns_tcp.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -17,7 +17,7 @@
 
 #define MSS_V4 1460u
 #define MSS_V6 1440u
-#define OUR_WINDOW DNSTCP_QUERY_MAX_BYTES
+#define OUR_WINDOW DNS_TCP_QUERY_MAX_BYTES
 
 enum conn_state { CONN_FREE, CONN_OPENING, CONN_OPEN, CONN_CLOSING };
 
@@ -34,16 +34,16 @@ struct conn {
 	struct buf rx, tx;
 };
 
-struct dnstcp {
+struct dns_tcp {
 	struct lease lease;
-	struct dnstcp_ops ops;
-	struct conn conn[DNSTCP_CONNS_MAX];
+	struct dns_tcp_ops ops;
+	struct conn conn[DNS_TCP_CONNS_MAX];
 	uint32_t generation;
 };
 
-struct dnstcp *dnstcp_new(const struct lease *lease, const struct dnstcp_ops *ops)
+struct dns_tcp *dns_tcp_new(const struct lease *lease, const struct dns_tcp_ops *ops)
 {
-	struct dnstcp *d = xcalloc(1, sizeof(*d));
+	struct dns_tcp *d = xcalloc(1, sizeof(*d));
 
 	d->lease = *lease;
 	d->ops = *ops;
@@ -57,16 +57,16 @@ static void conn_free(struct conn *c)
 	c->state = CONN_FREE;
 }
 
-void dnstcp_free(struct dnstcp *d)
+void dns_tcp_free(struct dns_tcp *d)
 {
 	if (!d)
 		return;
-	for (unsigned i = 0; i < DNSTCP_CONNS_MAX; i++)
+	for (unsigned i = 0; i < DNS_TCP_CONNS_MAX; i++)
 		conn_free(&d->conn[i]);
 	free(d);
 }
 
-static void send_segment(struct dnstcp *d, const struct conn *c, uint32_t seq, unsigned flags,
+static void send_segment(struct dns_tcp *d, const struct conn *c, uint32_t seq, unsigned flags,
 			 const char *data, size_t n)
 {
 	bool v4 = c->server.family == ADDR_V4;
@@ -86,14 +86,14 @@ static void send_segment(struct dnstcp *d, const struct conn *c, uint32_t seq, u
 	d->ops.send(d->ops.arg, frame, packet_make_tcp(frame, &ends, &tcp, data, n));
 }
 
-static void conn_reset(struct dnstcp *d, struct conn *c)
+static void conn_reset(struct dns_tcp *d, struct conn *c)
 {
 	send_segment(d, c, c->nxt, TCP_RST | TCP_ACK, NULL, 0);
 	conn_free(c);
 }
 
 /* Sends what the window allows and, when all is said, the FIN. */
-static void conn_push(struct dnstcp *d, struct conn *c, uint64_t now_ns)
+static void conn_push(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 {
 	size_t mss = c->server.family == ADDR_V4 ? MSS_V4 : MSS_V6;
 	size_t out = c->nxt - c->una;
@@ -115,24 +115,24 @@ static void conn_push(struct dnstcp *d, struct conn *c, uint64_t now_ns)
 		c->state = CONN_CLOSING;
 	}
 	/* with a closed window the timer also sends the probe that opens it */
-	c->resend_ns = c->nxt != c->una || c->tx.n ? now_ns + DNSTCP_RESEND_NS : 0;
+	c->resend_ns = c->nxt != c->una || c->tx.n ? now_ns + DNS_TCP_RESEND_NS : 0;
 }
 
 /* Turns the next whole message into a question; one at a time keeps answers in order. */
-static void conn_read(struct dnstcp *d, struct conn *c)
+static void conn_read(struct dns_tcp *d, struct conn *c)
 {
 	size_t n;
 
 	if (c->asking || c->rx.n < 2)
 		return;
 	n = (size_t)(uint8_t)c->rx.p[0] << 8 | (uint8_t)c->rx.p[1];
-	if (n < DNS_HEADER_BYTES || n + 2 > DNSTCP_QUERY_MAX_BYTES) {
+	if (n < DNS_HEADER_BYTES || n + 2 > DNS_TCP_QUERY_MAX_BYTES) {
 		conn_reset(d, c);
 		return;
 	}
 	if (c->rx.n < n + 2)
 		return;
-	uint8_t msg[DNSTCP_QUERY_MAX_BYTES];
+	uint8_t msg[DNS_TCP_QUERY_MAX_BYTES];
 
 	memcpy(msg, c->rx.p + 2, n);
 	buf_drop(&c->rx, n + 2);
@@ -140,9 +140,9 @@ static void conn_read(struct dnstcp *d, struct conn *c)
 	d->ops.query(d->ops.arg, &c->server, (unsigned)(c - d->conn), c->generation, msg, n);
 }
 
-static struct conn *conn_find(struct dnstcp *d, const struct packet *p)
+static struct conn *conn_find(struct dns_tcp *d, const struct packet *p)
 {
-	for (unsigned i = 0; i < DNSTCP_CONNS_MAX; i++) {
+	for (unsigned i = 0; i < DNS_TCP_CONNS_MAX; i++) {
 		struct conn *c = &d->conn[i];
 
 		if (c->state != CONN_FREE && c->guest_port == p->src_port &&
@@ -152,13 +152,13 @@ static struct conn *conn_find(struct dnstcp *d, const struct packet *p)
 	return NULL;
 }
 
-static void conn_open(struct dnstcp *d, const struct packet *p, uint64_t now_ns)
+static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns)
 {
 	struct conn *c = d->conn;
 
-	while (c < d->conn + DNSTCP_CONNS_MAX && c->state != CONN_FREE)
+	while (c < d->conn + DNS_TCP_CONNS_MAX && c->state != CONN_FREE)
 		c++;
-	if (c == d->conn + DNSTCP_CONNS_MAX) {
+	if (c == d->conn + DNS_TCP_CONNS_MAX) {
 		uint8_t frame[REPLY_MAX_BYTES];
 		size_t n = packet_make_reset(frame, p, d->lease.gateway_mac);
 
@@ -171,9 +171,9 @@ static void conn_open(struct dnstcp *d, const struct packet *p, uint64_t now_ns)
 			    .guest_port = p->src_port,
 			    .rcv = p->seq + 1,
 			    .window = p->window,
-			    .idle_ns = now_ns + DNSTCP_IDLE_NS,
-			    .resend_ns = now_ns + DNSTCP_RESEND_NS };
-	buf_init(&c->rx, DNSTCP_QUERY_MAX_BYTES);
+			    .idle_ns = now_ns + DNS_TCP_IDLE_NS,
+			    .resend_ns = now_ns + DNS_TCP_RESEND_NS };
+	buf_init(&c->rx, DNS_TCP_QUERY_MAX_BYTES);
 	buf_init(&c->tx, 2 + DNS_MESSAGE_MAX);
 	if (getrandom(&c->una, sizeof(c->una), 0) < 0)
 		c->una = (uint32_t)now_ns; /* only the guest could guess it, against itself */
@@ -206,7 +206,7 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 }
 
 /* False when the connection ended with it. */
-static bool take_data(struct dnstcp *d, struct conn *c, const struct packet *p)
+static bool take_data(struct dns_tcp *d, struct conn *c, const struct packet *p)
 {
 	if (p->seq != c->rcv || c->state != CONN_OPEN)
 		return true; /* a repetition or a gap: our ACK says where we are */
@@ -224,7 +224,7 @@ static bool take_data(struct dnstcp *d, struct conn *c, const struct packet *p)
 	return c->state != CONN_FREE;
 }
 
-void dnstcp_input(struct dnstcp *d, const struct packet *p, uint64_t now_ns)
+void dns_tcp_input(struct dns_tcp *d, const struct packet *p, uint64_t now_ns)
 {
 	struct conn *c = conn_find(d, p);
 
@@ -249,7 +249,7 @@ void dnstcp_input(struct dnstcp *d, const struct packet *p, uint64_t now_ns)
 	}
 	if (!(p->flags & TCP_ACK))
 		return;
-	c->idle_ns = now_ns + DNSTCP_IDLE_NS;
+	c->idle_ns = now_ns + DNS_TCP_IDLE_NS;
 	if (!take_ack(c, p, now_ns)) {
 		conn_free(c);
 		return;
@@ -262,8 +262,8 @@ void dnstcp_input(struct dnstcp *d, const struct packet *p, uint64_t now_ns)
 	conn_push(d, c, now_ns);
 }
 
-void dnstcp_answer(struct dnstcp *d, unsigned conn, uint32_t generation, const uint8_t *p, size_t n,
-		   uint64_t now_ns)
+void dns_tcp_answer(struct dns_tcp *d, unsigned conn, uint32_t generation, const uint8_t *p,
+		    size_t n, uint64_t now_ns)
 {
 	struct conn *c = &d->conn[conn];
 
@@ -282,9 +282,9 @@ void dnstcp_answer(struct dnstcp *d, unsigned conn, uint32_t generation, const u
 		conn_push(d, c, now_ns);
 }
 
-void dnstcp_fill(struct dnstcp *d, struct pollset *set)
+void dns_tcp_fill(struct dns_tcp *d, struct pollset *set)
 {
-	for (unsigned i = 0; i < DNSTCP_CONNS_MAX; i++) {
+	for (unsigned i = 0; i < DNS_TCP_CONNS_MAX; i++) {
 		struct conn *c = &d->conn[i];
 
 		if (c->state == CONN_FREE)
@@ -295,13 +295,13 @@ void dnstcp_fill(struct dnstcp *d, struct pollset *set)
 	}
 }
 
-static void conn_resend(struct dnstcp *d, struct conn *c, uint64_t now_ns)
+static void conn_resend(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 {
-	if (++c->resends > DNSTCP_RESENDS_MAX) {
+	if (++c->resends > DNS_TCP_RESENDS_MAX) {
 		conn_reset(d, c);
 		return;
 	}
-	c->resend_ns = now_ns + (DNSTCP_RESEND_NS << c->resends);
+	c->resend_ns = now_ns + (DNS_TCP_RESEND_NS << c->resends);
 	if (c->state == CONN_OPENING) {
 		send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);
 	} else if (c->state == CONN_CLOSING) {
@@ -317,9 +317,9 @@ static void conn_resend(struct dnstcp *d, struct conn *c, uint64_t now_ns)
 	}
 }
 
-void dnstcp_due(struct dnstcp *d, uint64_t now_ns)
+void dns_tcp_due(struct dns_tcp *d, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < DNSTCP_CONNS_MAX; i++) {
+	for (unsigned i = 0; i < DNS_TCP_CONNS_MAX; i++) {
 		struct conn *c = &d->conn[i];
 
 		if (c->state == CONN_FREE)

@@ -1,11 +1,11 @@
-#include "gateway/gate.h"
+#include "gateway/hold.h"
 
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-struct gate {
+struct hold {
 	struct sniff sniff;
 	struct buf held; /* taken and not given */
 	size_t passed;   /* of those, judged: may be given */
@@ -16,9 +16,9 @@ struct gate {
 	uint16_t guest_window;
 };
 
-struct gate *gate_new(uint32_t start, bool http)
+struct hold *hold_new(uint32_t start, bool http)
 {
-	struct gate *g = xcalloc(1, sizeof(*g));
+	struct hold *g = xcalloc(1, sizeof(*g));
 
 	buf_init(&g->held, HELLO_MAX_BYTES);
 	g->sniff.http = http;
@@ -26,14 +26,14 @@ struct gate *gate_new(uint32_t start, bool http)
 	return g;
 }
 
-void gate_free(struct gate *g)
+void hold_free(struct hold *g)
 {
 	if (g)
 		buf_done(&g->held);
 	free(g);
 }
 
-static uint16_t gate_window(const struct gate *g)
+static uint16_t hold_window(const struct hold *g)
 {
 	return (uint16_t)(HELLO_MAX_BYTES - g->held.n);
 }
@@ -43,7 +43,7 @@ static bool is_after(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) > 0;
 }
 
-void gate_hear(struct gate *g, const struct packet *p)
+void hold_hear_stack(struct hold *g, const struct packet *p)
 {
 	uint32_t end = p->seq + packet_seq_len(p);
 
@@ -57,16 +57,16 @@ void gate_hear(struct gate *g, const struct packet *p)
 	g->takes = p->ack + p->window;
 }
 
-void gate_mark(const struct gate *g, struct packet *p)
+void hold_mark_to_guest(const struct hold *g, struct packet *p)
 {
 	/* an acknowledgement of the guest's end is beyond the bytes that we count */
-	if (p->flags & TCP_ACK && !is_after(p->ack, gate_taken(g)))
-		packet_set_ack(p, gate_taken(g), gate_window(g));
+	if (p->flags & TCP_ACK && !is_after(p->ack, hold_taken(g)))
+		packet_set_ack(p, hold_taken(g), hold_window(g));
 }
 
-void gate_take(struct gate *g, const struct packet *p)
+void hold_take(struct hold *g, const struct packet *p)
 {
-	uint32_t again = gate_taken(g) - p->seq;
+	uint32_t again = hold_taken(g) - p->seq;
 	size_t n = p->data_n;
 
 	if (p->flags & TCP_ACK && !is_after(p->ack, g->heard) && !is_after(g->guest_ack, p->ack)) {
@@ -76,10 +76,10 @@ void gate_take(struct gate *g, const struct packet *p)
 	if (again >= n)
 		return; /* all of it was there before, or something before it is missing */
 	n -= again;
-	buf_add(&g->held, p->frame + p->data + again, n < gate_window(g) ? n : gate_window(g));
+	buf_add(&g->held, p->frame + p->data + again, n < hold_window(g) ? n : hold_window(g));
 }
 
-enum gate_step gate_next(struct gate *g, struct hello *ret_hello)
+enum hold_step hold_next(struct hold *g, struct hello *ret_hello)
 {
 	const uint8_t *p = (const uint8_t *)g->held.p;
 	size_t n;
@@ -92,85 +92,85 @@ enum gate_step gate_next(struct gate *g, struct hello *ret_hello)
 			g->wanted = 0;
 			continue;
 		case SNIFF_JUDGE:
-			return GATE_JUDGE;
+			return HOLD_JUDGE;
 		case SNIFF_WAIT:
 			g->wanted = ret_hello->n;
 			break;
 		}
 		break;
 	}
-	return gate_can_give(g) ? GATE_GIVE : GATE_WAIT;
+	return hold_can_give(g) ? HOLD_GIVE : HOLD_WAIT;
 }
 
-void gate_allow(struct gate *g, const struct hello *h)
+void hold_allow(struct hold *g, const struct hello *h)
 {
 	sniff_allow(&g->sniff, h);
 	g->wanted = 0;
 }
 
-const uint8_t *gate_bytes(const struct gate *g, size_t *ret_n)
+const uint8_t *hold_bytes(const struct hold *g, size_t *ret_n)
 {
 	uint32_t room = is_after(g->takes, g->given) ? g->takes - g->given : 0;
 	size_t n = g->passed < room ? g->passed : room;
 
-	*ret_n = n < GATE_GIVE_MAX_BYTES ? n : GATE_GIVE_MAX_BYTES;
+	*ret_n = n < HOLD_GIVE_MAX_BYTES ? n : HOLD_GIVE_MAX_BYTES;
 	return (const uint8_t *)g->held.p;
 }
 
-void gate_gave(struct gate *g, size_t n)
+void hold_gave(struct hold *g, size_t n)
 {
 	buf_drop(&g->held, n);
 	g->passed -= n;
 	g->given += (uint32_t)n;
 }
 
-void gate_gave_end(struct gate *g)
+void hold_gave_end(struct hold *g)
 {
 	g->given++;
 }
 
-bool gate_can_give(const struct gate *g)
+bool hold_can_give(const struct hold *g)
 {
 	size_t n;
 
-	IGNORE(gate_bytes(g, &n));
+	IGNORE(hold_bytes(g, &n));
 	return n > 0;
 }
 
-bool gate_holds(const struct gate *g)
+bool hold_has_bytes(const struct hold *g)
 {
 	return g->held.n > 0;
 }
 
-bool gate_is_passing(const struct gate *g)
+bool hold_is_passing(const struct hold *g)
 {
 	return g->passed > 0;
 }
 
-bool gate_is_unfinished(const struct gate *g)
+bool hold_is_unfinished(const struct hold *g)
 {
 	return g->passed < g->held.n;
 }
 
-bool gate_is_over(const struct gate *g)
+bool hold_is_over(const struct hold *g)
 {
 	return g->sniff.state == SNIFF_OVER && g->sniff.left == 0 && g->held.n == 0 &&
 	       !is_after(g->given, g->acked);
 }
 
-void gate_speak(const struct gate *g, bool to_stack, struct tcp_fields *ret)
+void hold_fill_tcp(const struct hold *g, bool to_stack, struct tcp_fields *ret)
 {
 	*ret = (struct tcp_fields){
 		.seq = g->given, .ack = g->guest_ack, .window = g->guest_window, .flags = TCP_ACK
 	};
 	if (!to_stack)
 		*ret = (struct tcp_fields){ .seq = g->heard,
-					    .ack = gate_taken(g),
-					    .window = gate_window(g),
+					    .ack = hold_taken(g),
+					    .window = hold_window(g),
 					    .flags = TCP_ACK };
 }
 
-uint32_t gate_taken(const struct gate *g)
+uint32_t hold_taken(const struct hold *g)
 {
 	return g->given + (uint32_t)g->held.n;
 }

@@ -1,0 +1,30 @@
+/*
+ * What was refused, told once each: the name or address, the rule that refused it, and the option
+ * that would allow it. The memory of what was told is bounded; when it is full, one last line says
+ * that there is more.
+ */
+#pragma once
+
+#include "policy/policy.h"
+
+#define DENIALS_MAX 1024u
+#define DENIAL_TEXT_BYTES 1024
+
+struct denials {
+	uint64_t seen[2 * DENIALS_MAX]; /* open addressing; 0 is empty */
+	unsigned n;
+};
+
+void denials_reset(struct denials *d);
+
+/* Each returns true and fills TEXT when this is news. NAME may be NULL. */
+bool denials_add_flow(struct denials *d, const struct policy *p, const struct addr_host *host,
+		      const struct policy_flow *f, struct verdict v, const char *name,
+		      char text[DENIAL_TEXT_BYTES]);
+bool denials_add_query(struct denials *d, const struct policy *p, const char *name,
+		       struct verdict v, char text[DENIAL_TEXT_BYTES]);
+bool denials_add_answer(struct denials *d, const char *name, const struct addr *a,
+			char text[DENIAL_TEXT_BYTES]);
+/* WHAT was refused for a reason that is no rule: WHY. */
+bool denials_add_other(struct denials *d, const char *what, const char *why,
+		       char text[DENIAL_TEXT_BYTES]);

@@ -1,0 +1,39 @@
+/*
+ * A TCP server for one purpose: DNS over TCP, on port 53 of whatever address the guest dials.
+ *
+ * libslirp can only connect such a dial to a real server, so these connections never reach it: they
+ * end here. The link loses nothing on its own and queries are short, so this is the smallest TCP
+ * that is correct: in-order data only, no options but MSS, one retransmission timer.
+ */
+#pragma once
+
+#include "gateway/packet.h"
+#include "gateway/pollset.h"
+#include "wire/dns.h"
+
+#define DNS_TCP_CONNS_MAX 32u
+#define DNS_TCP_QUERY_MAX_BYTES 2048u /* one pipelined batch of questions, with room */
+#define DNS_TCP_IDLE_NS (20ull * 1000000000)
+#define DNS_TCP_RESEND_NS (300ull * 1000000)
+#define DNS_TCP_RESENDS_MAX 8u
+
+struct dns_tcp;
+
+struct dns_tcp_ops {
+	void (*send)(void *arg, uint8_t *frame, size_t n);
+	/* A whole message; answer later with dns_tcp_answer(), exactly once. */
+	void (*query)(void *arg, const struct addr *server, unsigned conn, uint32_t generation,
+		      const uint8_t *p, size_t n);
+	void *arg;
+};
+
+struct dns_tcp *dns_tcp_new(const struct lease *lease, const struct dns_tcp_ops *ops);
+void dns_tcp_free(struct dns_tcp *d);
+
+/* A segment of the guest to port 53. */
+void dns_tcp_input(struct dns_tcp *d, const struct packet *p, uint64_t now_ns);
+/* Ignored when the connection is gone. */
+void dns_tcp_answer(struct dns_tcp *d, unsigned conn, uint32_t generation, const uint8_t *p,
+		    size_t n, uint64_t now_ns);
+void dns_tcp_fill(struct dns_tcp *d, struct pollset *set);
+void dns_tcp_due(struct dns_tcp *d, uint64_t now_ns);
