@@ -1,6 +1,4 @@
-/*
- * A client's connection. It speaks frames; descriptors that arrive belong to the next EXEC or LEAVE.
- */
+/* The connection of a client. It carries frames; descriptors that arrive belong to the next EXEC or LEAVE. */
 #pragma once
 
 #include "guest/guest.h"
@@ -14,20 +12,21 @@ struct connection {
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool greeted;
-	bool served; /* a command was started for it */
+	bool served; /* it has sent a command before */
 	bool dead;
 };
 
-/* For later: goes with what is sent next. */
+/* Queues a frame, which goes with the next one that is sent. */
 void connection_add(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		    const void *p, size_t n);
-/* Writes what the socket takes. */
+/* Sends as much of the queue as the socket takes. */
 void connection_flush(struct connection *c);
 void connection_send(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		     const void *p, size_t n);
-/* Its last command is over. Not for who was called with the connection: it is gone then. */
+/* Closes the connection after its last command. Frees it: callers that were passed the connection must not touch it
+ * afterwards. */
 void connection_end(struct connection *c);
-/* EXIT and ERROR for one stream. */
+/* Send EXIT or ERROR for one stream. */
 void connection_send_exit(struct connection *c, uint32_t stream, const struct exit_message *m);
 void connection_send_error(struct connection *c, uint32_t stream, const struct err *e);
 /* Accepts clients from now on. */

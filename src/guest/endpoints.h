@@ -10,8 +10,7 @@ struct endpoints {
 	int master;
 };
 
-/* Takes the client's descriptors, or opens a terminal, or makes pipes of our own. 0 or -errno; the caller calls
- * endpoints_done() in both cases. */
+/* Takes the client's descriptors, opens a terminal, or makes pipes. 0 or -errno; call endpoints_done() in both cases. */
 MUST_USE int endpoints_open(struct connection *c, const struct exec_message *m,
 			    const struct user *u, struct endpoints *f);
 void endpoints_done(struct endpoints *f);

@@ -1,9 +1,9 @@
 /*
- * pid 1 of a sandbox: spawns commands, reaps everything, moves bytes.
+ * pid 1 of a sandbox: starts commands, reaps every process, moves bytes.
  *
- * It lives in the outer user namespace under an id the payload's namespace lacks, non-dumpable,
- * from a program nobody inside can write to. Its peers are clients (over the listener the supervisor made) and the
- * supervisor (over the channel it was born with); it trusts neither more than its decoder does.
+ * It lives in the outer user namespace, under an id that the payload's namespace does not have. It is non-dumpable, and no
+ * process inside can write to its program. It talks to clients over the listener that the supervisor made, and to the
+ * supervisor over the channel that it was born with. It trusts what they send only after decoding it.
  */
 #pragma once
 
@@ -31,20 +31,20 @@ struct guest {
 	int channel;
 	loop_id channel_watch;
 	struct buf channel_in, channel_out;
-	size_t channel_sent; /* bytes of channel_out already gone: moving the rest each time is quadratic */
+	size_t channel_sent; /* sent bytes of channel_out; they are dropped seldom, as that moves the rest */
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
-	uint64_t max_fds, base_fds; /* how many we may have; had before the first client */
-	int first_connection;       /* of the command that started us, or -1 */
+	uint64_t max_fds, base_fds; /* descriptors: the limit; in use before the first client */
+	int first_connection;       /* of the client that started the sandbox, or -1 */
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;
-	struct deputy deputy; /* pid 0: there is none */
+	struct deputy deputy; /* its pid is 0 if there is none */
 	struct users users;
 	int oom_fd;
 	uint64_t oom_seen;
 	struct boot_message boot;
-	struct buf boot_body, update_body; /* what boot's strings point into */
+	struct buf boot_body, update_body; /* the strings of boot point into them */
 	struct buf notebook;               /* notebook.h */
 	uint64_t notebook_version;
 	struct connection *connections;
@@ -55,16 +55,16 @@ struct guest {
 	uint64_t next_session;
 	unsigned n_running;
 	loop_id presence_timer;
-	bool presence_told; /* the supervisor knows that there is somebody */
-	bool quits;         /* with its last command */
+	bool presence_told; /* the supervisor knows that a process may write */
+	bool quits;         /* the sandbox ends with its last command */
 	bool stopping;
-	bool may_not_write; /* commands: the layer is full */
+	bool may_not_write; /* the layer is full: new commands cannot write to files */
 	bool confined;
 };
 
-/* boot.c: takes the BOOT message, builds the inner walls, drops what is no longer needed. */
+/* boot.c: takes the BOOT message, makes the payload's namespace, gives up capabilities. */
 MUST_USE int guest_boot(struct guest *g, struct err *e);
-/* The last of it, due before a command can influence what we read; ends us if it cannot be. */
+/* Installs pid 1's own filter, once; must come before a command can influence what pid 1 reads. Ends pid 1 on failure. */
 void guest_confine(struct guest *g);
 /* channel.c: frames to and from the supervisor */
 MUST_USE int channel_open(struct guest *g);
@@ -72,11 +72,11 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 		  const void *p, size_t n);
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n);
 /* presence.c: for a supervisor that watches the writable layer */
-/* A command began; nothing where nobody watches. */
+/* A command began. Does nothing in a sandbox that is not watched. */
 void presence_began(struct guest *g);
-/* A process ended, perhaps the last. */
+/* A process ended, perhaps the last one. */
 void presence_may_end(struct guest *g);
 /* Answers COUNT. */
 void presence_count(struct guest *g);
-/* session.c: takes the exit status of every child that ended. */
+/* session.c: reaps every child that has ended. */
 void sessions_reap(struct guest *g);

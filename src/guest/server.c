@@ -1,6 +1,6 @@
 /*
- * A client whose process is visible in our pid namespace is part of the payload (it can have the
- * socket only through a mistake outside) and is refused.
+ * pid 1 refuses a client whose process is in the sandbox's pid namespace: it belongs to the payload, and got the socket
+ * only through a mistake outside.
  */
 #include "guest/connection.h"
 
@@ -48,11 +48,11 @@ static void connection_close(struct connection *c, bool unread)
 	buf_done(&c->in);
 	buf_done(&c->out);
 	free(c);
-	/* a place is free again for whoever waits in the backlog */
+	/* there is room again for a client in the backlog */
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
-/* Never closes: callers up the stack still hold the connection; a broken socket shows as a hangup event. */
+/* Never closes the connection, because callers still use it; a broken socket shows as a hangup event. */
 void connection_flush(struct connection *c)
 {
 	while (c->out.n) {
@@ -71,7 +71,7 @@ void connection_add(struct connection *c, enum frame_type type, unsigned flags, 
 		    const void *p, size_t n)
 {
 	frame_put(&c->out, type, flags, stream, p, n);
-	if (buf_failed(&c->out)) /* no memory: it must not wait for what will never come */
+	if (buf_failed(&c->out)) /* no memory: the client must not wait for this frame */
 		IGNORE(shutdown(c->fd, SHUT_RDWR));
 }
 
@@ -100,7 +100,7 @@ void connection_send_error(struct connection *c, uint32_t stream, const struct e
 
 void connection_end(struct connection *c)
 {
-	if (c->out.n == 0) /* else its hang-up comes, as from one that did not say so */
+	if (c->out.n == 0) /* otherwise the client closes it after it has read the rest */
 		connection_close(c, false);
 }
 
@@ -124,7 +124,7 @@ static bool on_hello(struct connection *c, struct str body)
 	return c->greeted;
 }
 
-/* Whoever started the sandbox for a command of his own goes first. */
+/* The client that started the sandbox for its own command leaves while other commands still run. */
 static void on_quit(struct connection *c, uint32_t stream)
 {
 	AUTO_BUF b = BUF_INIT(64);
@@ -205,7 +205,7 @@ static bool on_frame(struct connection *c, const struct frame *f)
 		on_quit(c, f->stream);
 		return true;
 	default:
-		return true; /* a newer client's word: ignored, as the protocol says */
+		return true; /* the protocol says: ignore what only newer clients know */
 	}
 }
 
@@ -231,7 +231,7 @@ static void on_connection(void *arg, int fd, uint32_t events)
 		return;
 	c->n_fds += got;
 	if (n <= 0) {
-		connection_close(c, n < 0); /* ECONNRESET: it closed with our bytes unread */
+		connection_close(c, n < 0); /* ECONNRESET: it left without reading what we sent */
 		return;
 	}
 	sessions_settle(c);
@@ -265,9 +265,9 @@ static void listen_again(void *arg)
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
-/* A client whose descriptors find no room is lost: better that it waits for its turn. A client has its
- * socket and its command's scope, a running command its terminal, and some their pipes; a scope kept for
- * later has two, and a launcher two and its command's input. */
+/* If pid 1 has no room for the descriptors of a client, that client fails. So a client waits in the backlog before it
+ * comes to that. Each client takes a socket and its command's scope, each running command a terminal, some their pipes;
+ * a spare scope takes two, and a launcher two and its command's input. */
 static bool is_crowded(const struct guest *g)
 {
 	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;
@@ -285,7 +285,7 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	socklen_t len = sizeof(peer);
 
 	if (sock < 0) {
-		/* no descriptors or memory: let them queue until somebody leaves, or a while if nobody can */
+		/* no descriptors or memory: clients wait until another one leaves or, without others, a while */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_change_fd(g->loop, g->listener_watch, 0);
 			if (!g->connections)
@@ -301,7 +301,7 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	}
 	connection_open(g, sock);
 	if (g->connections && is_crowded(g))
-		loop_change_fd(g->loop, g->listener_watch, 0); /* until somebody leaves */
+		loop_change_fd(g->loop, g->listener_watch, 0); /* until a client leaves */
 }
 
 int server_open(struct guest *g)
@@ -310,7 +310,7 @@ int server_open(struct guest *g)
 	int lowest;
 
 	g->max_fds = getrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur : UINT64_MAX;
-	lowest = fcntl(g->listener, F_DUPFD_CLOEXEC, 0); /* all below are taken */
+	lowest = fcntl(g->listener, F_DUPFD_CLOEXEC, 0); /* all lower numbers are in use */
 	g->base_fds = lowest < 0 ? 0 : (uint64_t)lowest;
 	fd_closep(&lowest);
 	g->listener_watch = loop_add_fd(g->loop, g->listener, LOOP_READ, on_listener, g);

@@ -48,7 +48,7 @@ static void report_activity(struct guest *g)
 		channel_send(g, FRAME_ACTIVITY, g->n_running ? FRAME_FLAG_BUSY : 0, 0, NULL, 0);
 }
 
-/* True when the kernel killed for memory since we last looked. */
+/* True if the kernel has killed for lack of memory since the last call. */
 static bool memory_was_short(struct guest *g)
 {
 	char text[512] = "";
@@ -74,7 +74,7 @@ static void drop_held(struct session *s)
 		fd_closep(&s->held[i]);
 }
 
-/* Everything is over, and nobody has yet to take what came last. */
+/* If the sandbox shall end with its last command: ends it when no command runs and no client has yet to read an end. */
 static void quit_if_idle(struct guest *g)
 {
 	const struct session *s = g->sessions;
@@ -85,14 +85,14 @@ static void quit_if_idle(struct guest *g)
 		channel_send(g, FRAME_EXIT, 0, 0, NULL, 0);
 }
 
-/* The supervisor ends the sandbox, and us. */
+/* Tells the supervisor that the main command has ended. The supervisor then ends the sandbox. */
 static void tell_supervisor(struct session *s)
 {
 	AUTO_BUF b = BUF_INIT(4096);
 
 	exit_encode(&b, &s->end);
 	channel_send(s->guest, FRAME_EXIT, 0, (uint32_t)s->id, b.p, b.n);
-	s->flags &= ~(unsigned)EXEC_MAIN; /* once */
+	s->flags &= ~(unsigned)EXEC_MAIN; /* tell it once */
 }
 
 void session_free(struct session *s)
@@ -129,7 +129,7 @@ void session_finish(struct session *s)
 {
 	if (s->connection)
 		connection_send_exit(s->connection, s->stream, &s->end);
-	/* while something waits for a slow client, it could not be told any more: session_free() does it */
+	/* if data still waits for a slow client, the sandbox must not end yet: session_free() tells the supervisor */
 	if (s->flags & EXEC_MAIN && !(s->connection && s->connection->out.n))
 		tell_supervisor(s);
 	loop_remove(s->guest->loop, &s->master_watch);
@@ -156,7 +156,7 @@ void session_conclude(struct session *s)
 	s->end.timed_out = s->timed_out;
 	s->end.swept = s->swept;
 	s->end.alone = s->held[1] >= 0 && scope_is_over(&g->scopes, &s->scope);
-	if (!s->end.alone) /* else the client need not be woken by the ends of its pipes */
+	if (!s->end.alone) /* otherwise the pipes stay open until EXIT is sent, so that the client wakes once */
 		drop_held(s);
 	if (s->master >= 0)
 		session_pass_rest(s);
@@ -185,7 +185,7 @@ static void session_ended(struct session *s, int status)
 	session_kill(s);
 }
 
-/* The program could not be executed: such a command has no number. */
+/* The program could not be executed. Such a command has no number, so the next one gets it. */
 static void session_failed(struct session *s, const struct exec_report *why)
 {
 	struct guest *g = s->guest;
@@ -206,7 +206,7 @@ static void on_began(void *arg)
 {
 	struct session *s = arg;
 
-	fd_closep(&s->held[0]); /* or the client would not see that the command closed it */
+	fd_closep(&s->held[0]); /* so that the client sees when the command closes its input */
 	if (s->asker)
 		session_send_started(s, TAKE(s->asker));
 	else if (s->connection)
@@ -240,13 +240,13 @@ static void on_ended(void *arg, int status)
 	struct connection *last = s->flags & EXEC_LAST ? s->connection : NULL;
 
 	session_ended(s, status);
-	if (last && s->end.alone && !is_in_use(last)) /* a session with a client is not freed */
+	if (last && s->end.alone && !is_in_use(last)) /* S has a client, so it is not freed */
 		connection_end(last);
 }
 
 static const struct start_calls calls = { on_began, on_failed, on_ended };
 
-/* The deputy does not count: it was born without a signal for its end, as nobody else is. */
+/* Counts no deputy: it is the only child that was cloned without SIGCHLD, and waitid() ignores such children. */
 static bool has_children(void)
 {
 	return waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT) == 0 ||
@@ -305,7 +305,7 @@ void session_began(struct session *s)
 	presence_began(g);
 }
 
-/* In a crowd descriptors are worth more than what it gains to hold on to them. */
+/* With many commands pid 1 needs the descriptors more than the speed. */
 static bool keeps_stdio(const struct guest *g, unsigned exec_flags)
 {
 	return !(exec_flags & (EXEC_TTY | EXEC_DETACHED)) && g->n_running < GUEST_HELD_MAX;
@@ -357,7 +357,7 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		s->asker = c;
 	} else {
 		add_started(s, c);
-		/* now, while the client is awake: later it would wake for it */
+		/* now, while the client is awake; later this frame would wake it */
 		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
 		flags |= c->served ? START_CLIENT_STAYS : 0;
@@ -411,14 +411,14 @@ struct session *session_find(struct guest *g, struct connection *c, uint32_t str
 
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n)
 {
-	/* the session itself is gone by now: its number travels in the stream's place */
+	/* the session may be gone: the frame has its number in the place of the stream */
 	for (unsigned i = 0; i < n; i++)
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
 void sessions_settle(struct connection *c)
 {
-	if (c->out.n) /* it said so before it could hear of the last ones */
+	if (c->out.n) /* the client wrote before it could read the last ends */
 		return;
 	for (struct session *s = c->guest->sessions, *next; s; s = next) {
 		next = s->next;
@@ -452,5 +452,5 @@ void sessions_drop(struct connection *c, bool unread)
 			session_finish(s);
 	}
 	g->quits |= quits;
-	quit_if_idle(g); /* or the last of them does */
+	quit_if_idle(g); /* if a session is left, its end calls this again */
 }

@@ -12,18 +12,19 @@ struct session {
 	struct connection *connection; /* NULL: detached */
 	uint32_t stream;
 	uint64_t id;
-	struct connection *asker; /* gets STARTED when the command began; or NULL */
+	struct connection *asker; /* waits for STARTED, or NULL */
 	unsigned flags;           /* enum exec_flag */
 	struct start start;
 	struct scope scope;
 	loop_id timer;      /* --timeout */
-	loop_id kill_timer; /* next pass */
+	loop_id kill_timer; /* rings for the next pass of session_kill() */
 	bool timed_out, swept, ended;
-	bool emptying; /* EXEC_WHOLE: its end is told when nobody is left in its scope */
-	bool finished; /* its end is told */
-	int held[3];   /* piped: what the command has as 0, 1, 2. Its start needs them until it
-			* began; the last two are held until it has ended, so that its end closes
-			* nothing that wakes the client, who then wakes once, for the news */
+	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
+	bool finished; /* EXIT was sent */
+	/* piped: what the command has as 0, 1 and 2. The start needs them until the command began. pid 1 keeps
+	 * the last two until EXIT is sent: so the end of the command closes no pipe, and the client wakes
+	 * once, for EXIT */
+	int held[3];
 	struct exit_message end;
 	/* terminal, or the socket of a file agent */
 	bool files;

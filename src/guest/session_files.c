@@ -1,4 +1,4 @@
-/* FILE: a file agent (guest/agent.h) takes the place of a command. */
+/* Sessions that run a file agent (guest/agent.h) instead of a command. */
 #include "guest/session.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "guest/agent.h"
 #include "wire/file.h"
 
-/* The agent is a command of the sandbox's root: same namespace, groups, filter and kill scope. */
+/* The agent runs as a command of the sandbox's root does: in its namespace, groups, filter and a kill scope. */
 static void run_agent(struct connection *c, uint32_t stream, const struct file_message *m,
 		      int pair[2])
 {

@@ -1,8 +1,8 @@
 /*
- * Signals to a command, and the end of everything that it started.
+ * Signals to a command, and the killing of everything that it started.
  *
- * Its scope (guest/scope.h) is killed in passes. The loop turns between two of them, so that other clients do
- * not wait.
+ * pid 1 kills a scope (guest/scope.h) in passes. Between two passes the loop turns, so that other clients do not
+ * wait.
  */
 #include "guest/session.h"
 
