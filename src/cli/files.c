@@ -122,7 +122,7 @@ static int apply_config(const struct home *h, struct spec *s, struct err *e)
 	int r = config_load(h->path, &c, e);
 
 	if (r == 0)
-		r = places_settle(h, &c, e);
+		r = places_apply(h, &c, e);
 	if (r == 0) {
 		config_apply(&c, s);
 		s->shell_fallback = c.shell_fallback;

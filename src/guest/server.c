@@ -234,7 +234,7 @@ static void on_connection(void *arg, int fd, uint32_t events)
 		connection_close(c, n < 0); /* ECONNRESET: it left without reading what we sent */
 		return;
 	}
-	sessions_settle(c);
+	sessions_release_known(c);
 	if (frame_feed(&c->in, chunk, (size_t)n, take_frame, c) < 0 || buf_failed(&c->out))
 		connection_close(c, false);
 }

@@ -416,7 +416,7 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
-void sessions_settle(struct connection *c)
+void sessions_release_known(struct connection *c)
 {
 	if (c->out.n) /* the client wrote before it could read the last ends */
 		return;
@@ -435,7 +435,7 @@ void sessions_drop(struct connection *c, bool unread)
 	bool quits = false;
 
 	if (!unread)
-		sessions_settle(c);
+		sessions_release_known(c);
 	for (struct session *s = g->sessions, *next; s; s = next) {
 		next = s->next;
 		if (s->asker == c)

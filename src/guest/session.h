@@ -53,7 +53,7 @@ void session_detach(struct session *s);
  * one of them as the frame's flags say. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
 /* The client is alive after what it was told so far: ends it knows of are final. */
-void sessions_settle(struct connection *c);
+void sessions_release_known(struct connection *c);
 /* The connection is gone: what it ran and did not detach dies; with UNREAD, when the client never
  * took what we sent last, also what a command had left running when it ended. */
 void sessions_drop(struct connection *c, bool unread);

@@ -309,7 +309,7 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 
 /* --- parts that live elsewhere --------------------------------------------------------------- */
 
-/* Its owner says that DIR is what is meant now: places_settle() will write that down. */
+/* Its owner says that DIR is what is meant now: places_apply() will write that down. */
 static bool is_meant(const char *path)
 {
 	struct identity unknown = { 0 };

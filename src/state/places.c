@@ -308,7 +308,7 @@ static int keep(const struct home *h, const char *name, const char *real, int di
 	return home_set_place(h, name, real, &now, e);
 }
 
-static int settle(const struct home *h, const char *name, const char *to, struct err *e)
+static int move_to(const struct home *h, const char *name, const char *to, struct err *e)
 {
 	AUTO_FD dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_FREE char *real = NULL;
@@ -346,7 +346,7 @@ static int settle(const struct home *h, const char *name, const char *to, struct
 	return keep(h, name, real, dir, e);
 }
 
-int places_settle(const struct home *h, const struct config *c, struct err *e)
+int places_apply(const struct home *h, const struct config *c, struct err *e)
 {
 	const struct {
 		const char *name, *to;
@@ -374,7 +374,7 @@ int places_settle(const struct home *h, const struct config *c, struct err *e)
 			if (lock < 0 || flock(lock, LOCK_EX) < 0)
 				return err_sys(e, errno, "lock '%s'", h->path);
 		}
-		if (settle(h, want[i].name, want[i].to, e) < 0)
+		if (move_to(h, want[i].name, want[i].to, e) < 0)
 			return err_wrap(e, "config.json: paths.%s", want[i].name);
 	}
 	return 0;
@@ -386,7 +386,7 @@ int places_follow(const struct home *h, struct err *e)
 	int r = config_load(h->path, &c, e);
 
 	if (r == 0)
-		r = places_settle(h, &c, e);
+		r = places_apply(h, &c, e);
 	config_done(&c);
 	return r;
 }

@@ -15,7 +15,7 @@
 #include "state/home.h"
 
 /* Makes every part lie where C says. Parts that C does not mention stay where they are. */
-MUST_USE int places_settle(const struct home *h, const struct config *c, struct err *e);
+MUST_USE int places_apply(const struct home *h, const struct config *c, struct err *e);
 /* The same, reading the configuration. */
 MUST_USE int places_follow(const struct home *h, struct err *e);
 /* Adds the canonical paths of the home and of the parts that live elsewhere. */

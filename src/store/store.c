@@ -144,7 +144,7 @@ int store_read_blob(const struct store *store, const char *digest, struct buf *b
 }
 
 /* Moves a file to its final name so that it survives a power cut. */
-static int settle(int fd, int from_fd, const char *from, int to_fd, const char *to)
+static int publish(int fd, int from_fd, const char *from, int to_fd, const char *to)
 {
 	if (fchmod(fd, 0600) < 0 || fsync(fd) < 0 || renameat(from_fd, from, to_fd, to) < 0 ||
 	    fsync(to_fd) < 0)
@@ -163,7 +163,7 @@ static int put_file(const struct store *store, const void *p, size_t n, int to_f
 		return -errno;
 	r = io_write_all(fd, p, n);
 	if (r == 0)
-		r = settle(fd, store->tmp_fd, temp, to_fd, to);
+		r = publish(fd, store->tmp_fd, temp, to_fd, to);
 	if (r < 0)
 		IGNORE(unlinkat(store->tmp_fd, temp, 0)); /* the first error is the one to report */
 	return r;
@@ -201,7 +201,7 @@ int store_adopt_blob(const struct store *store, int dir_fd, const char *name, co
 		return err_set(e, ERR_PROTOCOL, "%s has the digest %s", want, ret);
 	if (store_has_blob(store, ret, *ret_size))
 		return 0;
-	r = settle(fd, dir_fd, name, store->blobs_fd, digest_hex(ret));
+	r = publish(fd, dir_fd, name, store->blobs_fd, digest_hex(ret));
 	return r < 0 ? err_sys(e, -r, "write %s to the image store", ret) : 0;
 }
 
@@ -297,7 +297,7 @@ int blob_part_commit(const struct store *store, struct blob_part *p, uint64_t si
 		return err_set(e, ERR_PROTOCOL, "what came for %s has the digest %s", p->digest,
 			       got);
 	}
-	r = settle(p->fd, store->tmp_fd, name, store->blobs_fd, digest_hex(p->digest));
+	r = publish(p->fd, store->tmp_fd, name, store->blobs_fd, digest_hex(p->digest));
 	return r < 0 ? err_sys(e, -r, "write %s to the image store", p->digest) : 0;
 }
 

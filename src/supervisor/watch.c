@@ -133,9 +133,9 @@ struct watch_order watch_look(struct watch *w, const struct watch_space *now, bo
 	w->files_high = max(w->files_high, now->files_free);
 	lost = w->high - now->free;
 	files_lost = w->files_high - now->files_free;
-	o.ask = judge_space(w, now) || (w->over && w->grew) || w->settling;
-	if (w->settling)
-		w->settling--;
+	o.ask = judge_space(w, now) || (w->over && w->grew) || w->last_writes;
+	if (w->last_writes)
+		w->last_writes--;
 	must = judge_files(w, now) || lost > bytes_left(w) || files_lost > files_left(w) ||
 	       may_be_smaller(w, now, idle) || w->again;
 	if (must && !w->measuring) {
@@ -163,7 +163,7 @@ static enum end_reason become_over(struct watch *w, enum end_reason why)
 	w->grew = false;
 	w->ended |= why != END_NONE;
 	w->again = w->measuring;
-	w->settling = WATCH_SETTLING_LOOKS;
+	w->last_writes = WATCH_LAST_LOOKS;
 	return why;
 }
 
@@ -224,7 +224,7 @@ enum end_reason watch_unmeasured(struct watch *w)
 /* True when a layer that is too large has grown, and by commands that wrote since it became so. */
 static bool judge_growth(struct watch *w, uint64_t written)
 {
-	bool wrote = !w->settling && written != w->over_written;
+	bool wrote = !w->last_writes && written != w->over_written;
 	bool grew = w->grew;
 
 	if (grew && !wrote)
@@ -236,7 +236,7 @@ static bool judge_growth(struct watch *w, uint64_t written)
 enum end_reason watch_counted(struct watch *w, uint64_t written)
 {
 	bool wrote = w->counted && written != w->written;
-	bool late = w->late && w->then_counted && !w->over && !w->settling &&
+	bool late = w->late && w->then_counted && !w->over && !w->last_writes &&
 		    written != w->then_written;
 
 	w->asked = false;
@@ -244,7 +244,7 @@ enum end_reason watch_counted(struct watch *w, uint64_t written)
 		w->then_counted = true;
 		w->then_written = written;
 	}
-	if (w->settling)
+	if (w->last_writes)
 		w->over_written = written;
 	if (w->over && judge_growth(w, written))
 		return become_over(w, END_LAYER);

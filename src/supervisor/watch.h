@@ -33,7 +33,7 @@
 #define WATCH_BYTES_PER_FILE 4096     /* a layer has at most so many files as it has blocks */
 #define WATCH_FALL_BYTES (1ull << 20) /* below the floor, less is noise: a log, a journal */
 #define WATCH_FALL_FILES 64
-#define WATCH_SETTLING_LOOKS 20
+#define WATCH_LAST_LOOKS 20
 #define WATCH_PATIENCE_PART 8 /* of its size may be lost while it is being measured */
 
 /* What a file system has. */
@@ -57,7 +57,7 @@ struct watch {
 	struct watch_size over_size; /* and is not to grow beyond this … */
 	bool grew;                   /* … which it did: by its commands? */
 	bool ended;                  /* commands were, because of it */
-	unsigned settling;           /* looks until those that were ended have written their last */
+	unsigned last_writes;        /* looks until those that were ended have written their last */
 	uint64_t over_written;       /* by commands, when that was over */
 	uint64_t high, files_high;   /* the most that was free since it was last measured */
 	uint64_t then, files_then;   /* what was free when the measuring began */

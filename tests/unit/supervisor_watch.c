@@ -96,7 +96,7 @@ static void test_too_large(void)
 	T_TRUE(o.measure && o.ask);
 	T_INT(watch_counted(&w, 65), END_NONE);
 	T_INT(measured(&w, 6000), END_NONE);
-	for (unsigned i = 1; i < WATCH_SETTLING_LOOKS; i++) {
+	for (unsigned i = 1; i < WATCH_LAST_LOOKS; i++) {
 		T_TRUE(look(&w, 480000).ask);
 		T_INT(watch_counted(&w, 70), END_NONE);
 	}
@@ -123,7 +123,7 @@ static void test_too_large(void)
 	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(!watch_is_full(&w));
 	/* what arrives late after an end ends nobody, what is written does */
-	for (unsigned i = 0; i < WATCH_SETTLING_LOOKS; i++) {
+	for (unsigned i = 0; i < WATCH_LAST_LOOKS; i++) {
 		look(&w, 470000);
 		T_INT(watch_counted(&w, 72), END_NONE);
 		T_INT(measured(&w, 5000), END_NONE);
@@ -148,7 +148,7 @@ static void test_found_too_large(void)
 	T_INT(measured(&w, 5000), END_NONE);
 	T_TRUE(watch_is_full(&w));
 	T_INT(watch_counted(&w, 1), END_NONE);
-	for (unsigned i = 1; i < WATCH_SETTLING_LOOKS; i++) {
+	for (unsigned i = 1; i < WATCH_LAST_LOOKS; i++) {
 		T_TRUE(look(&w, 500000 - 70).ask);
 		T_INT(watch_counted(&w, 1), END_NONE);
 	}
