@@ -56,8 +56,9 @@ int birth_clone(struct process_instance *i, struct err *e)
 		.flags = NAMESPACES_OF_CLONE | CLONE_VM | CLONE_PIDFD | CLONE_PARENT_SETTID |
 			 CLONE_CHILD_CLEARTID,
 		.pidfd = (uintptr_t)&i->pidfd,
-		.parent_tid = (uintptr_t)&i->child->rootless,
-		.child_tid = (uintptr_t)&i->child->rootless, /* the kernel clears it if it dies */
+		.parent_tid = (uintptr_t)&i->child->overlay_pending,
+		.child_tid =
+			(uintptr_t)&i->child->overlay_pending, /* the kernel clears it if it dies */
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)i->stack,
 		.stack_size = CHILD_STACK_BYTES,

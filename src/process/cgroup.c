@@ -39,7 +39,7 @@ void cgroup_init(struct cgroup *c)
 			      .v2_init = -1,
 			      .v2_payload = -1,
 			      .v2_enclosed = -1,
-			      .v2_beside = -1,
+			      .v2_helpers = -1,
 			      .oom = -1 };
 	for (unsigned i = 0; i < CGROUP_V1_MAX; i++)
 		c->v1[i] = c->tasks[i] = -1;
@@ -50,7 +50,7 @@ void cgroup_done(struct cgroup *c)
 	fd_closep(&c->v2_home);
 	fd_closep(&c->v2_init);
 	fd_closep(&c->v2_payload);
-	fd_closep(&c->v2_beside);
+	fd_closep(&c->v2_helpers);
 	fd_closep(&c->v2_enclosed);
 	fd_closep(&c->oom);
 	for (unsigned i = 0; i < CGROUP_V1_MAX; i++) {
@@ -382,13 +382,13 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 }
 
 /* A group with groups in it takes no process: one of its own, beside those of commands. */
-void cgroup_make_beside(struct cgroup *c)
+void cgroup_make_helpers(struct cgroup *c)
 {
 	AUTO_FD dir = c->v2_payload < 0 ? -1 : make_dir(c->v2_payload, "server");
 
-	fd_closep(&c->v2_beside);
+	fd_closep(&c->v2_helpers);
 	if (dir >= 0)
-		c->v2_beside = openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+		c->v2_helpers = openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 }
 
 void cgroup_join(const struct cgroup *c, pid_t pid)
@@ -396,8 +396,8 @@ void cgroup_join(const struct cgroup *c, pid_t pid)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (c->v2_beside >= 0)
-		IGNORE(io_write_all(c->v2_beside, text, strlen(text)));
+	if (c->v2_helpers >= 0)
+		IGNORE(io_write_all(c->v2_helpers, text, strlen(text)));
 	for (unsigned i = 0; i < c->n_v1; i++)
 		IGNORE(io_write_all(c->tasks[i], text, strlen(text)));
 }

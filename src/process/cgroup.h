@@ -30,7 +30,7 @@ struct cgroup {
 	int v2_home;    /* directory of cordon-ID in v2; or -1 */
 	bool v2_limits; /* it has controllers: on a hybrid host they are v1's, and v2 only kills */
 	int v2_init; /* where pid 1 is born: below it, beside the limited group; without limits it; or -1 */
-	int v2_beside;   /* cgroup.procs of the payload's child for what works for it; or -1 */
+	int v2_helpers;  /* cgroup.procs of the payload's child for what works for it; or -1 */
 	int v2_payload;  /* delegated to pid 1: per-exec groups are made below; or -1 */
 	int v2_enclosed; /* the same as a mount of its own, for pid 1: `..` ends there; or -1 */
 	int v1[CGROUP_V1_MAX];        /* directories of cordon-ID in v1 hierarchies */
@@ -50,7 +50,7 @@ int cgroup_payload(struct cgroup *c);
 /* Second half: limits, and delegation to OWNER (pid 1's id outside). */
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
 /* Makes the group of those that work for the payload, where one is needed: a confined supervisor cannot. */
-void cgroup_make_beside(struct cgroup *c);
+void cgroup_make_helpers(struct cgroup *c);
 /* After both, if we may mount: opens v2_enclosed. -errno. */
 MUST_USE int cgroup_enclose(struct cgroup *c);
 /* PID works for the payload: what it uses counts as the payload's. As far as there are groups. */

@@ -236,7 +236,7 @@ static long source(struct walker *w, const struct step *s)
 	return 0;
 }
 
-static long dress(const struct walker *w, const struct step *s)
+static long set_owner(const struct walker *w, const struct step *s)
 {
 	long fd = in_root(w, s->path, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 	long r;
@@ -363,8 +363,8 @@ static long apply(struct walker *w, const struct step *s)
 		return source(w, s);
 	case STEP_ATTR:
 		return set_attr(w->target, s->flags, 0);
-	case STEP_DRESS:
-		return dress(w, s);
+	case STEP_OWNER:
+		return set_owner(w, s);
 	case STEP_HOSTNAME:
 		return RAW2(SYS_sethostname, s->text, s->text_n);
 	case STEP_LOOPBACK:
@@ -411,8 +411,8 @@ static _Noreturn void fail(struct child_args *a, int step, long r)
 
 static void tell_of_overlay(struct child_args *a)
 {
-	__atomic_store_n(&a->rootless, 0, __ATOMIC_RELEASE);
-	RAW3(SYS_futex, &a->rootless, FUTEX_WAKE, 1);
+	__atomic_store_n(&a->overlay_pending, 0, __ATOMIC_RELEASE);
+	RAW3(SYS_futex, &a->overlay_pending, FUTEX_WAKE, 1);
 }
 
 void child_run(void *arg)

@@ -47,9 +47,10 @@ bool process_overlay_refused(const struct process_request *r, const struct proce
 
 	if (!rootfs_is_overlay(&r->rootfs))
 		return false;
-	while (!timed_out && (task = __atomic_load_n(&i->child->rootless, __ATOMIC_ACQUIRE)) != 0)
-		timed_out =
-			RAW4(SYS_futex, &i->child->rootless, FUTEX_WAIT, task, &most) == -ETIMEDOUT;
+	while (!timed_out &&
+	       (task = __atomic_load_n(&i->child->overlay_pending, __ATOMIC_ACQUIRE)) != 0)
+		timed_out = RAW4(SYS_futex, &i->child->overlay_pending, FUTEX_WAIT, task, &most) ==
+			    -ETIMEDOUT;
 	return report->err && report->step >= 0 && i->plan->step[report->step].op == STEP_OVERLAY &&
 	       is_refusal(report->err);
 }

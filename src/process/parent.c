@@ -329,7 +329,7 @@ static int make_child_and_plan(struct process_instance *i, const struct process_
 								       : k;
 }
 
-void process_ahead(struct process_instance *ret)
+void process_begin_early(struct process_instance *ret)
 {
 	struct err later; /* process_begin() tries again, and tells */
 
@@ -372,7 +372,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());
 	/* where v2 only kills, a gateway needs none: it ends with its supervisor */
 	if (r->rootfs.served || (r->netif && ret->cgroup.v2_limits))
-		cgroup_make_beside(&ret->cgroup);
+		cgroup_make_helpers(&ret->cgroup);
 	k = r->rootfs.parent_mounts ? cgroup_enclose(&ret->cgroup) : 0;
 	if (k < 0)
 		return err_sys(e, -k, "clone the group of commands");

@@ -44,7 +44,7 @@ enum step_op {
 	STEP_WRITE,  /* file path in the target with text, mode */
 	STEP_SOURCE, /* tree: clone of path in the target; flags AT_RECURSIVE: with what is mounted below */
 	STEP_ATTR,     /* mount attributes (flags) on the target */
-	STEP_DRESS,    /* directory path in root, if it is there: uid, gid, mode */
+	STEP_OWNER,    /* directory path in root, if it is there: uid, gid, mode */
 	STEP_HOSTNAME, /* text */
 	STEP_LOOPBACK, /* lo up */
 	STEP_SYSCTL,   /* text into path of the old root; what cannot be set stays as it is */
@@ -124,7 +124,7 @@ struct child_args {
 	unsigned long namespaces;
 	int go; /* one byte: ids are mapped and the plan is complete. Until then it is not looked at */
 	struct plan *plan;
-	int rootless; /* its id until the overlay is mounted; 0 also when it has ended. A futex */
+	int overlay_pending; /* its id until the overlay is mounted; 0 also when it has ended. A futex */
 	struct child_report report;
 };
 

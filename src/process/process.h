@@ -51,7 +51,7 @@ enum guest_fd {
 
 void process_init(struct process_instance *i);
 /* For an instance with root's range of ids, after process_init(): what needs no request begins. */
-void process_ahead(struct process_instance *i);
+void process_begin_early(struct process_instance *i);
 /* What the kernel takes long for begins, while the caller opens layers and volumes; of the request ids,
  * netif, tap and parent_mounts are known. */
 MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,

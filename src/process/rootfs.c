@@ -167,9 +167,9 @@ static void add_write(struct builder *b, const char *name, const char *text, uns
 	s->mode = mode;
 }
 
-static void add_dress(struct builder *b, const struct rootfs_dress *d)
+static void add_owner(struct builder *b, const struct rootfs_owner *d)
 {
-	struct step *s = add_path(b, STEP_DRESS, d->path);
+	struct step *s = add_path(b, STEP_OWNER, d->path);
 
 	s->mode = d->mode;
 	s->uid = d->uid + ids_shift(b->r->ids);
@@ -708,8 +708,8 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 		add_overlay(&b, t);
 	}
 	add_path(&b, STEP_ROOT, "root");
-	for (size_t i = 0; i < r->n_dress; i++)
-		add_dress(&b, &r->dress[i]);
+	for (size_t i = 0; i < r->n_owners; i++)
+		add_owner(&b, &r->owners[i]);
 	add_host_dirs(&b, t);
 	add_place(&b, "/proc");
 	add_mount(&b, "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);

@@ -35,7 +35,7 @@ struct tree_map {
 #define TREE_MAPS_MAX PLAN_TREES_MAX
 
 /* A directory of the new root and what it shall be; one that is not there need not be. */
-struct rootfs_dress {
+struct rootfs_owner {
 	char path[256];
 	unsigned mode;
 	uint32_t uid, gid; /* inside */
@@ -59,8 +59,8 @@ struct rootfs {
 	bool upper_is_mount; /* it is a mount of its own, which nobody else has */
 	bool upper_limited;  /* the payload can fill it: a start must find room for its own needs */
 	uint64_t memory_mib; /* size of the in-memory upper */
-	struct rootfs_dress *dress; /* allocated, or NULL */
-	size_t n_dress;
+	struct rootfs_owner *owners; /* allocated, or NULL */
+	size_t n_owners;
 	int sys_fd, dev_fd; /* see fixtures.h; or -1 */
 	bool served;        /* the union of both is fuse-overlayfs's, not the kernel's */
 	int *volume_fd;     /* one per spec->mount, -1 for tmpfs; a disk: a mount of its own */

@@ -28,7 +28,7 @@
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-/* A task of process_ahead() shares our descriptors. If their table had to grow meanwhile, the kernel would
+/* A task of process_begin_early() shares our descriptors. If their table had to grow meanwhile, the kernel would
  * wait until every CPU has seen it: 10 to 30 ms. Each layer takes two of them, each volume too. */
 static void make_room(void)
 {
@@ -48,7 +48,7 @@ static void begin(struct supervisor *s)
 	if (!ids_have_range(p))
 		return;
 	make_room();
-	process_ahead(&p->process);
+	process_begin_early(&p->process);
 }
 
 static int open_guest_program(const struct engine_process *p, int *ret_fd, struct err *e)

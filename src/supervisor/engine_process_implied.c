@@ -24,16 +24,16 @@ static uint32_t inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_
 
 static void add(struct rootfs *r, const struct image_implied *p)
 {
-	struct rootfs_dress *d;
+	struct rootfs_owner *d;
 
-	if (!r->dress)
-		r->dress = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*r->dress));
-	d = &r->dress[r->n_dress];
+	if (!r->owners)
+		r->owners = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*r->owners));
+	d = &r->owners[r->n_owners];
 	d->mode = p->mode;
 	d->uid = inside(r->ids, p->uid, r->ids->caller_uid, r->ids->uid_base);
 	d->gid = inside(r->ids, p->gid, r->ids->caller_gid, r->ids->gid_base);
 	snprintf(d->path, sizeof(d->path), "%s", p->path);
-	r->n_dress += d->mode != 0755 || d->uid || d->gid;
+	r->n_owners += d->mode != 0755 || d->uid || d->gid;
 }
 
 void implied_find(const struct supervisor *s, const struct image_record *record, struct rootfs *r)

@@ -84,7 +84,7 @@ static int prepare(struct rootfs *r, int layer, bool host_ids, struct err *e)
 	} else if (errno != EEXIST) {
 		return err_sys(e, errno, "make the writable layer");
 	} else {
-		r->n_dress =
+		r->n_owners =
 			0; /* an earlier start did, and the payload may have changed it since */
 	}
 	return 0;

@@ -237,7 +237,7 @@ void root_close(struct rootfs *r)
 	fd_closep(&r->dev_fd);
 	fd_closep(&r->fallback_shell);
 	free_p(&r->profile);
-	free_p(&r->dress);
+	free_p(&r->owners);
 	free_p(&r->host_cas);
 	free_p(&r->ca_bundle);
 	free_p(&r->ca_place);

@@ -281,7 +281,7 @@ static void on_ready(struct supervisor *s)
 		start_is_over(s);
 }
 
-void supervisor_serves(struct supervisor *s)
+void supervisor_gateway_up(struct supervisor *s)
 {
 	if (s->life == LIFE_STARTING)
 		start_is_over(s);

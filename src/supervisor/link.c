@@ -51,7 +51,7 @@ static void on_started(void *arg, const struct json_value *ports, const struct e
 		s->gateway_failed = false;
 		keep_ports(s, ports);
 		if (s->record.spec.n_ports > 0)
-			supervisor_serves(s);
+			supervisor_gateway_up(s);
 		return;
 	}
 	if (s->life == LIFE_STARTING) {

@@ -82,7 +82,7 @@ void leash_tell_failure(struct supervisor *s);
 /* update.c: WHAT is of enum update_what. */
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
 /* The gateway holds the ports: a start that waited for that is over. */
-void supervisor_serves(struct supervisor *s);
+void supervisor_gateway_up(struct supervisor *s);
 /* The start fails for this reason. */
 void supervisor_fail(struct supervisor *s, const struct err *why);
 /* Something has ended that the sandbox cannot do without: it ends, for this reason. */
@@ -95,7 +95,7 @@ static inline bool supervisor_may_vanish(const struct supervisor *s)
 /* link.c: the network of the sandbox; all do nothing where it has none. */
 /* Makes S->network. */
 MUST_USE int link_prepare(struct supervisor *s, struct err *e);
-/* Pid 1 is ready. WAITS: supervisor_serves() or supervisor_fail() will follow. */
+/* Pid 1 is ready. WAITS: supervisor_gateway_up() or supervisor_fail() will follow. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
 /* The policy of NOW, for new connections. */
 MUST_USE int link_update(struct supervisor *s, const struct spec *now, struct err *e);
