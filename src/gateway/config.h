@@ -8,9 +8,9 @@
  *    "ports":   [{"host_bind": "127.0.0.1", "host_port": 8080, "guest_port": 80, "protocol": "tcp"}],
  *    "uid": 65534, "gid": 65534}
  *
- * host_addresses lead to this host though it does not have them: somebody on the way translates them.
- * They, ports, uid and gid are optional; the ids are what the gateway becomes once its ports are bound,
- * when it was started as root.
+ * host_addresses lead to this host although no interface has them, because a router translates them.
+ * host_addresses, ports, uid and gid are optional. A gateway that was started as root changes to uid
+ * and gid once its ports are bound.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "policy/policy.h"
 
 #define CONFIG_PORTS_MAX 256u
-#define CONFIG_HOST_ADDRESSES_MAX 64u /* addresses and networks */
+#define CONFIG_HOST_ADDRESSES_MAX 64u /* addresses and networks together */
 
 struct gateway_config {
 	struct policy policy;
@@ -29,9 +29,9 @@ struct gateway_config {
 	size_t n_host_addresses;
 	bool has_ids;
 	uint32_t uid, gid;
-	int resolv_conf; /* the host's list of resolvers, open, or -1: not a part of the message */
+	int resolv_conf; /* the host's list of resolvers, open, or -1; it is not in the message */
 };
 
-/* C is initialised here; config_done() it in any case. */
+/* Initialises C. The caller calls config_done() in any case. */
 MUST_USE int config_read(const struct json_value *v, struct gateway_config *c, struct err *e);
 void config_done(struct gateway_config *c);

@@ -18,7 +18,8 @@
 
 static int give_up_ids(const struct gateway_config *c, struct err *e)
 {
-	/* needs CAP_SETPCAP, which goes with the ids; an ordinary user's set is no danger: no_new_privs */
+	/* this needs CAP_SETPCAP, which goes with the ids; for an ordinary user no_new_privs makes
+	 * the set harmless */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
 	if (!c->has_ids)
@@ -31,7 +32,7 @@ static int give_up_ids(const struct gateway_config *c, struct err *e)
 
 static int give_up_capabilities(struct err *e)
 {
-	/* empty for most callers */
+	/* most callers have none */
 	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 	if (confine_capabilities(0, e) < 0)
 		return -1;
@@ -64,7 +65,7 @@ static int set_limits(struct err *e)
 	return 0;
 }
 
-/* No right on any file. Where the host has no Landlock the filter below is the wall. */
+/* Leaves no right on any file. On a host without Landlock, the filter below is the only wall. */
 static int hide_files(struct err *e)
 {
 	struct confine_files f;
@@ -74,7 +75,7 @@ static int hide_files(struct err *e)
 
 /* --- system calls ---------------------------------------------------------------------------------- */
 
-/* What serving needs. Sorted by use, because the filter asks in this order. */
+/* What serving needs, the most frequent first, because the filter compares in this order. */
 static const int allowed[] = {
 	SYS_ppoll,        SYS_read,          SYS_writev,          SYS_recvfrom,
 	SYS_sendto,       SYS_clock_gettime, SYS_recvmsg,         SYS_sendmsg,
@@ -88,7 +89,8 @@ static const int allowed[] = {
 	SYS_getpid,       SYS_tgkill,        SYS_restart_syscall, SYS_gettimeofday,
 	SYS_newfstatat,   SYS_fstat,
 };
-/* Asked for by libraries on odd paths (a message to stderr, ports of a raw socket); no is enough. */
+/* Libraries try these in rare cases (a message to stderr, the port of a raw socket). An error is
+ * enough for them. */
 static const int refused[] = {
 	SYS_ioctl, SYS_openat, SYS_access, SYS_readlink, SYS_prctl, SYS_uname
 };
@@ -124,7 +126,8 @@ static void emit_case(struct program *p, uint32_t value, uint32_t answer)
 	emit_return(p, answer);
 }
 
-/* socket(): the internet families, stream and datagram. Raw ones get the error libslirp expects. */
+/* Allows socket() for the internet families, stream and datagram. A raw socket gets the error that
+ * libslirp expects. */
 static void emit_socket_check(struct program *p)
 {
 	const uint32_t no = SECCOMP_RET_ERRNO | EPERM;
@@ -141,8 +144,8 @@ static void emit_socket_check(struct program *p)
 	emit_return(p, no);
 }
 
-/* The sanitizers' run-time makes calls of its own; builds with them are for finding bugs, and the
- * filter is tested in the ordinary one. */
+/* The sanitizers' run-time makes calls of its own. A build with sanitizers has no filter; tests of
+ * the filter use the ordinary build. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SANITIZED = 1 };
 #else
@@ -160,7 +163,7 @@ static int filter_calls(struct err *e)
 	emit_load(&p, offsetof(struct seccomp_data, nr));
 	for (unsigned i = 0; i < ARRAY_SIZE(allowed); i++)
 		emit_case(&p, (uint32_t)allowed[i], SECCOMP_RET_ALLOW);
-	/* ioctl(FIONREAD) is allowed, every other one refused */
+	/* ioctl(FIONREAD) is allowed; every other ioctl is refused */
 	emit(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4));
 	emit_load(&p, offsetof(struct seccomp_data, args[1]));
 	emit_case(&p, FIONREAD_REQUEST, SECCOMP_RET_ALLOW);

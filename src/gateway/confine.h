@@ -1,14 +1,15 @@
 /*
- * The walls a gateway puts around itself, in stages.
+ * The walls that a gateway puts around itself, in stages.
  *
- *   start       may do what its caller may: read the configuration and resolv.conf, bind ports
- *   configured  confine(): ids given up, no capability, no file reachable (Landlock), few descriptors
- *   serving     system calls limited to sockets of the internet families, reading and writing what
- *               is open, memory and time; no file, process or namespace call exists any more
+ *   start       it may do what its caller may: read the configuration and resolv.conf, bind ports
+ *   configured  it has given up its ids and all capabilities, reaches no file (Landlock) and has few
+ *               descriptors
+ *   serving     its system calls are limited to sockets of the internet families, reading and writing
+ *               open descriptors, memory and time; it has no call for files, processes or namespaces
  *
- * confine() does the last two at once, before the first frame of the guest is read. Anything that
- * fails is an error: a gateway does not serve half confined. Landlock alone may be missing on the
- * host; the filter has no call left that takes a path.
+ * confine() does the last two at once, before the first frame of the guest is read. A gateway does not
+ * serve half confined: each failure is an error. Only Landlock may be missing on the host, because the
+ * filter has no call left that takes a path.
  */
 #pragma once
 

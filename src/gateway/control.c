@@ -24,7 +24,8 @@ int control_receive(int fd, struct json_doc **ret, struct err *e)
 	return json_parse(text, (size_t)n, ret, e);
 }
 
-/* Never waits: a supervisor that does not read loses messages, not the sandbox its network. */
+/* Never waits. If the supervisor does not read, messages are lost and the sandbox keeps its
+ * network. */
 static void send_text(struct control *c, const struct buf *b)
 {
 	if (buf_failed(b) || send(c->fd, buf_str(b), b->n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -131,7 +132,7 @@ static void change_policy(struct gateway *g, const struct json_value *v)
 		return;
 	}
 	if (policy_read_json(network, &p, &e) < 0) {
-		control_send_error(&g->control, &e); /* the old one stays in force */
+		control_send_error(&g->control, &e); /* the old policy stays in force */
 		return;
 	}
 	gateway_set_policy(g, &p);

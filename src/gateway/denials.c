@@ -8,7 +8,7 @@ void denials_reset(struct denials *d)
 	memset(d, 0, sizeof(*d));
 }
 
-/* True when KEY is new; at the limit one more true is given for the closing line. */
+/* True if KEY is new. When the table is full, it is true once more, for the last line. */
 static bool is_news(struct denials *d, const char *key)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
@@ -16,7 +16,7 @@ static bool is_news(struct denials *d, const char *key)
 
 	for (const char *s = key; *s; s++)
 		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
-	h |= 1; /* never the empty mark */
+	h |= 1; /* 0 marks an empty slot */
 	at = (size_t)(h >> 20) % (2 * DENIALS_MAX);
 	while (d->seen[at] && d->seen[at] != h)
 		at = (at + 1) % (2 * DENIALS_MAX);
@@ -61,7 +61,7 @@ static void peer_text(const struct policy_flow *f, char out[ADDR_TEXT_BYTES + 10
 		snprintf(out, ADDR_TEXT_BYTES + 10, "%s", addr);
 }
 
-/* The token that would let this through. */
+/* Writes the token of --net-rule that would allow this flow. */
 static void allow_text(const struct policy_flow *f, const char *name, char out[RULE_TEXT_BYTES])
 {
 	struct rule r = { .action = POLICY_ALLOW,

@@ -1,7 +1,6 @@
 /*
- * What was refused, told once each: the name or address, the rule that refused it, and the option
- * that would allow it. The memory of what was told is bounded; when it is full, one last line says
- * that there is more.
+ * Tells each refusal once: the name or address, the rule that refused it, and the option that would allow
+ * it. The memory of what was told is bounded. When it is full, one last line says that there are more.
  */
 #pragma once
 
@@ -11,13 +10,14 @@
 #define DENIAL_TEXT_BYTES 1024
 
 struct denials {
-	uint64_t seen[2 * DENIALS_MAX]; /* open addressing; 0 is empty */
+	uint64_t seen[2 *
+		      DENIALS_MAX]; /* a hash table with open addressing; 0 marks an empty slot */
 	unsigned n;
 };
 
 void denials_reset(struct denials *d);
 
-/* Each returns true and fills TEXT when this is news. NAME may be NULL. */
+/* Each returns true and fills TEXT if this refusal was not told before. NAME may be NULL. */
 bool denials_add_flow(struct denials *d, const struct policy *p, const struct addr_host *host,
 		      const struct policy_flow *f, struct verdict v, const char *name,
 		      char text[DENIAL_TEXT_BYTES]);
@@ -25,6 +25,6 @@ bool denials_add_query(struct denials *d, const struct policy *p, const char *na
 		       struct verdict v, char text[DENIAL_TEXT_BYTES]);
 bool denials_add_answer(struct denials *d, const char *name, const struct addr *a,
 			char text[DENIAL_TEXT_BYTES]);
-/* WHAT was refused for a reason that is no rule: WHY. */
+/* WHAT was refused because of WHY, which is no rule. */
 bool denials_add_other(struct denials *d, const char *what, const char *why,
 		       char text[DENIAL_TEXT_BYTES]);

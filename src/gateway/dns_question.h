@@ -1,9 +1,11 @@
 /*
- * Questions of the guest on port 53, by UDP and TCP: judged, forwarded, their answers judged.
+ * DNS questions of the guest on port 53, by UDP and TCP. We judge the question, forward it, and judge the
+ * answer.
  *
- * A name that policy does not allow is answered NXDOMAIN at once and never leaves. An answer that
- * holds an inside address is NXDOMAIN too, unless a rule about addresses allows that one. What does
- * reach the guest is remembered, because rules about names match connections through it.
+ * If policy does not allow the name, the guest gets NXDOMAIN at once and the question never leaves. If
+ * the answer holds an address of the inside, the guest gets NXDOMAIN too, unless a rule about addresses
+ * allows that address. Answers that reach the guest are remembered (resolved.h), because rules about
+ * names match connections through them.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * Sequence numbers: `una` is the first byte not acknowledged, `nxt` the next to send; tx holds the
- * data from `una` on. A SYN or FIN of ours takes one number before or after the data.
+ * Sequence numbers: `una` is the first byte that is not acknowledged, `nxt` is the next to send. tx holds
+ * the data from `una` on. A SYN or FIN of ours takes one number before or after the data.
  *
- *   SYN in        -> OPENING, SYN+ACK out
- *   its ACK       -> OPEN; data in order is collected, whole messages become questions one by one
- *   FIN in        -> `ended`; when nothing is left to answer or send, FIN out -> CLOSING
+ *   SYN in        -> OPENING; we send SYN+ACK
+ *   its ACK       -> OPEN; data is collected in order, and whole messages become questions one by one
+ *   FIN in        -> `ended`; when nothing is left to answer or send, we send FIN -> CLOSING
  *   ACK of it     -> free.  RST, silence, too many resends, too much data -> free at once
  */
 #include "gateway/dns_tcp.h"
@@ -27,10 +27,10 @@ struct conn {
 	struct addr server;
 	uint16_t guest_port;
 	uint32_t una, nxt, rcv;
-	uint32_t window; /* what the guest takes */
+	uint32_t window; /* the guest's window */
 	bool asking, ended;
 	unsigned resends;
-	uint64_t idle_ns, resend_ns; /* deadlines; resend_ns 0: nothing outstanding */
+	uint64_t idle_ns, resend_ns; /* deadlines; resend_ns 0: everything is acknowledged */
 	struct buf rx, tx;
 };
 
@@ -92,7 +92,7 @@ static void conn_reset(struct dns_tcp *d, struct conn *c)
 	conn_free(c);
 }
 
-/* Sends what the window allows and, when all is said, the FIN. */
+/* Sends as much as the window allows, and the FIN after the last answer. */
 static void conn_push(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 {
 	size_t mss = c->server.family == ADDR_V4 ? MSS_V4 : MSS_V6;
@@ -114,11 +114,12 @@ static void conn_push(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 		c->nxt++;
 		c->state = CONN_CLOSING;
 	}
-	/* with a closed window the timer also sends the probe that opens it */
+	/* while the window is closed, this timer sends the byte that asks whether it opened */
 	c->resend_ns = c->nxt != c->una || c->tx.n ? now_ns + DNS_TCP_RESEND_NS : 0;
 }
 
-/* Turns the next whole message into a question; one at a time keeps answers in order. */
+/* Turns the next whole message into a question. One question at a time keeps the answers in
+ * order. */
 static void conn_read(struct dns_tcp *d, struct conn *c)
 {
 	size_t n;
@@ -176,18 +177,19 @@ static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns
 	buf_init(&c->rx, DNS_TCP_QUERY_MAX_BYTES);
 	buf_init(&c->tx, 2 + DNS_MESSAGE_MAX);
 	if (getrandom(&c->una, sizeof(c->una), 0) < 0)
-		c->una = (uint32_t)now_ns; /* only the guest could guess it, against itself */
+		c->una = (uint32_t)
+			now_ns; /* only the guest could guess this number, and would hurt itself only */
 	c->nxt = c->una + 1;
 	send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);
 }
 
-/* False when the connection ended with it. */
+/* False if the connection ended. */
 static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 {
 	uint32_t acked = p->ack - c->una;
 
 	if (acked > c->nxt - c->una)
-		return true; /* old, or for something never sent */
+		return true; /* old, or for something that we never sent */
 	c->window = p->window;
 	if (acked == 0)
 		return true;
@@ -196,7 +198,7 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 		return false;
 	if (c->state == CONN_OPENING) {
 		c->state = CONN_OPEN;
-		acked--; /* our SYN */
+		acked--; /* one number of these is our SYN */
 		c->una++;
 	}
 	if (c->tx.n > 0)
@@ -205,11 +207,11 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 	return true;
 }
 
-/* False when the connection ended with it. */
+/* False if the connection ended. */
 static bool take_data(struct dns_tcp *d, struct conn *c, const struct packet *p)
 {
 	if (p->seq != c->rcv || c->state != CONN_OPEN)
-		return true; /* a repetition or a gap: our ACK says where we are */
+		return true; /* a repetition or a gap: our ACK tells the guest where we are */
 	buf_add(&c->rx, p->frame + p->data, p->data_n);
 	if (buf_failed(&c->rx)) {
 		conn_reset(d, c);
@@ -274,7 +276,7 @@ void dns_tcp_answer(struct dns_tcp *d, unsigned conn, uint32_t generation, const
 	buf_add_char(&c->tx, (char)n);
 	buf_add(&c->tx, p, n);
 	if (buf_failed(&c->tx)) {
-		conn_reset(d, c); /* asks without reading the answers */
+		conn_reset(d, c); /* the guest asks and never reads the answers */
 		return;
 	}
 	conn_read(d, c);

@@ -1,9 +1,9 @@
 /*
- * A TCP server for one purpose: DNS over TCP, on port 53 of whatever address the guest dials.
+ * A TCP server for DNS over TCP only, on port 53 of every address that the guest dials.
  *
- * libslirp can only connect such a dial to a real server, so these connections never reach it: they
- * end here. The link loses nothing on its own and queries are short, so this is the smallest TCP
- * that is correct: in-order data only, no options but MSS, one retransmission timer.
+ * libslirp can only connect such a dial to a real server, so these connections end here and never reach
+ * it. The link itself loses nothing and questions are short, so this is the smallest correct TCP:
+ * in-order data only, no options but MSS, one retransmission timer.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct dns_tcp;
 
 struct dns_tcp_ops {
 	void (*send)(void *arg, uint8_t *frame, size_t n);
-	/* A whole message; answer later with dns_tcp_answer(), exactly once. */
+	/* Gets a whole message. The receiver answers later with dns_tcp_answer(), exactly once. */
 	void (*query)(void *arg, const struct addr *server, unsigned conn, uint32_t generation,
 		      const uint8_t *p, size_t n);
 	void *arg;
@@ -30,9 +30,9 @@ struct dns_tcp_ops {
 struct dns_tcp *dns_tcp_new(const struct lease *lease, const struct dns_tcp_ops *ops);
 void dns_tcp_free(struct dns_tcp *d);
 
-/* A segment of the guest to port 53. */
+/* Takes a segment of the guest to port 53. */
 void dns_tcp_input(struct dns_tcp *d, const struct packet *p, uint64_t now_ns);
-/* Ignored when the connection is gone. */
+/* Does nothing if the connection has ended. */
 void dns_tcp_answer(struct dns_tcp *d, unsigned conn, uint32_t generation, const uint8_t *p,
 		    size_t n, uint64_t now_ns);
 void dns_tcp_fill(struct dns_tcp *d, struct pollset *set);

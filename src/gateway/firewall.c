@@ -1,15 +1,15 @@
 /*
- * From the guest:   parse -> is it really from the guest -> ARP, neighbours, port 53: answered here
- *                   -> part of a flow, or the begin of one that policy allows -> where a name may
- *                   change that, a gate -> the stack
- * From the stack:   parse -> part of a flow, or the begin of one to a published port -> the link
+ * From the guest:   parse -> check that the source is the guest -> answer ARP, neighbour messages and
+ *                   port 53 here -> find the flow, or begin one that policy allows -> pass the bytes
+ *                   through a hold if a name in them may change the verdict -> the stack
+ * From the stack:   parse -> find the flow, or begin one to a published port -> the link
  *
- * Whatever else it is, it is refused where there is somebody to tell (RST, ICMP unreachable) and
- * dropped where not. The stack is given no frame outside of this file and gated.c.
+ * Everything else is refused with a RST or an ICMP "unreachable" where the sender understands one, and
+ * dropped otherwise. Only this file and held_flow.c give frames to the stack.
  *
- * When both sides of a connection have finished, the stack is sent a reset in the guest's name: it
- * would otherwise keep socket and state for ten seconds of TIME_WAIT, and a guest that makes a
- * thousand short connections a second would fill it with the dead.
+ * When both sides of a connection have finished, we send the stack a reset in the guest's name.
+ * Otherwise the stack would keep the socket and its state for ten seconds of TIME_WAIT, and a guest
+ * that makes a thousand short connections a second would fill it.
  */
 #include "gateway/firewall.h"
 
@@ -23,7 +23,8 @@
 
 #define TRAIN_MSS 32768u /* libslirp's own upper limit */
 
-/* Protocols that find other machines, or resolve names past us; refused under every policy. */
+/* Protocols that find other machines, or resolve names without us. They are refused under every
+ * policy. */
 static const struct {
 	enum policy_proto proto;
 	uint16_t port;
@@ -34,7 +35,7 @@ static const struct {
 	{ PROTO_TCP, 5355, "LLMNR" },         { PROTO_UDP, 137, "NetBIOS names" },
 };
 
-/* Services libslirp runs itself on the gateway's address. */
+/* True for services that libslirp itself runs on the gateway's address. */
 static bool is_stack_service(const struct gateway *g, const struct packet *p)
 {
 	enum { BOOTP = 67, TFTP = 69, DHCP6 = 547 };
@@ -110,7 +111,7 @@ static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t se
 	struct tcp_fields tcp = { .seq = seq, .ack = ack, .flags = TCP_RST | TCP_ACK };
 
 	if (g->n_resets == GATEWAY_RESETS_MAX)
-		return; /* the stack's own timers will do it */
+		return; /* the stack's own timers will end it */
 	g->reset[g->n_resets].n =
 		(uint8_t)packet_make_tcp(g->reset[g->n_resets].frame, &ends, &tcp, NULL, 0);
 	g->n_resets++;
@@ -132,7 +133,8 @@ static enum policy_proto proto_of(const struct packet *p)
 	}
 }
 
-/* Destinations that no route leads to, whatever policy says: ourselves, everybody, nobody. */
+/* True for destinations that we never route to, whatever policy says: loopback, multicast, reserved
+ * addresses and the link's own network. */
 static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 {
 	enum addr_group group = addr_group_of(a, &g->host);
@@ -148,7 +150,8 @@ static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 	return memcmp(a->b, g->lease.gateway_v6.b, 8) == 0;
 }
 
-/* May the guest begin this? Says no itself. RET_MINDS: what it shows may change the verdict. */
+/* True if the guest may begin this flow; otherwise the guest has been told. *RET_MINDS: names in
+ * its bytes may change the verdict. */
 static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds)
 {
 	struct policy_flow f = { .direction = POLICY_EGRESS,
@@ -175,7 +178,7 @@ static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds
 		refuse(g, p);
 		return false;
 	}
-	/* a name in one datagram says nothing of the next */
+	/* each datagram would have to show the name again */
 	if (g->policy.strict && f.proto != PROTO_TCP && verdict_is_by_name(g, v)) {
 		refuse_for(g, p, VERDICT_BY_NAME, VERDICT_NO_NAME);
 		return false;
@@ -261,7 +264,8 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		if (!f)
 			return;
 	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
-		/* the guest forgot this connection and dials again: end it, the next attempt is judged */
+		/* the guest forgot this connection and dials again: end it; the guest's next
+		 * attempt is judged */
 		refuse(g, p);
 		firewall_end_flow(g, f, p->seq, p->ack);
 		return;
@@ -271,7 +275,7 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		f->mss = packet_take_mss(p, g->link.vnet ? TRAIN_MSS : 0);
 	if (p->flags & TCP_SYN && !f->open) {
 		stack_input(g->stack, p->frame, p->n);
-		f = flow_find(&g->flows, &key); /* it may have been refused at once */
+		f = flow_find(&g->flows, &key); /* the stack may have refused it at once */
 		if (f && f->dial < 0)
 			f->dial = stack_dialled(g->stack);
 		return;
@@ -282,15 +286,15 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 	}
 	if (flow_track(f, p, true))
 		firewall_end_flow(g, f, p->seq + packet_seq_len(p), p->ack);
-	stack_input(g->stack, p->frame, p->n); /* f may be gone now */
+	stack_input(g->stack, p->frame, p->n); /* f may be freed by now */
 }
 
 /* --- when the host's addresses change ------------------------------------------------------------- */
 
 /*
- * A conversation over UDP is forgotten, so that its next datagram is judged. A TCP connection that is
- * open does not move: the kernel resets it. One that is being dialled would: its next SYN finds the
- * host, so the dial ends, and the stack tells the guest.
+ * A UDP conversation is forgotten, so that its next datagram is judged. An open TCP connection cannot
+ * reach the host's new address: the kernel resets it. A connection that is still being dialled could,
+ * with its next SYN. So we end the dial, and the stack tells the guest.
  */
 void firewall_recheck(struct gateway *g)
 {
@@ -303,7 +307,8 @@ void firewall_recheck(struct gateway *g)
 			if (f->key.kind == PACKET_UDP)
 				flow_remove(&g->flows, f);
 			else if (f->dial >= 0)
-				IGNORE(shutdown(f->dial, SHUT_RDWR)); /* or it has ended */
+				IGNORE(shutdown(f->dial,
+						SHUT_RDWR)); /* it may have ended already */
 		}
 }
 
@@ -353,7 +358,8 @@ static void icmp4_from_guest(struct gateway *g, struct packet *p)
 	}
 	if (!may_begin(g, p, &minds))
 		return;
-	/* without ping sockets libslirp falls back to UDP port 7, which nobody allowed */
+	/* without ping sockets libslirp sends to UDP port 7 instead, which policy has not
+	 * allowed */
 	if (!g->can_ping && addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
 		refuse_for(g, p, "ping",
 			   "this host allows no ping sockets (sysctl net.ipv4.ping_group_range)");
@@ -417,12 +423,12 @@ static void arp_from_guest(struct gateway *g, const struct packet *p)
 		g->counters.dropped++;
 }
 
-/* The guest has one MAC and one address per family; everything else is forged. */
+/* The guest has one MAC and one address per family. A frame with others is forged. */
 static bool is_from_guest(const struct gateway *g, const struct packet *p)
 {
 	const struct addr *own = p->src.family == ADDR_V4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
 	bool to_us = memcmp(p->frame, g->lease.gateway_mac, MAC_BYTES) == 0;
-	/* broadcast and multicast only to ask for our address */
+	/* a broadcast or multicast frame may only ask for our address */
 	bool asks = p->frame[0] & 1 && (p->kind == PACKET_ARP || p->kind == PACKET_ICMP6);
 
 	return memcmp(p->frame + MAC_BYTES, g->lease.guest_mac, MAC_BYTES) == 0 &&
@@ -467,7 +473,7 @@ void firewall_from_guest(struct gateway *g, uint8_t *frame, size_t n)
 
 /* --- from the stack ------------------------------------------------------------------------------------ */
 
-/* Somebody dialled a published port. */
+/* Begins a flow for a connection from outside to a published port. */
 static struct flow *begin_ingress(struct gateway *g, const struct packet *p,
 				  const struct flow_key *key)
 {
@@ -491,7 +497,7 @@ static bool tcp_from_stack(struct gateway *g, struct packet *p, unsigned *ret_ms
 	if (!f && (p->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN) {
 		f = begin_ingress(g, p, &key);
 		if (!f)
-			reset_stack(g, &key, 0, p->seq + 1); /* the host's side sees a reset */
+			reset_stack(g, &key, 0, p->seq + 1); /* the client outside sees a reset */
 	}
 	if (!f)
 		return false;
@@ -529,7 +535,8 @@ static bool udp_from_stack(struct gateway *g, const struct packet *p)
 	struct flow_key key = { PACKET_UDP, p->src, p->src_port, p->dst_port };
 	struct flow *f = flow_find(&g->flows, &key);
 
-	/* the stack's sockets take datagrams from anybody; only who was spoken to may answer */
+	/* the stack's sockets take datagrams from any sender; only an address that the guest has
+	 * sent to may answer */
 	if (!f && is_published(g, p->dst_port))
 		f = begin_ingress(g, p, &key);
 	if (!f)
@@ -539,7 +546,8 @@ static bool udp_from_stack(struct gateway *g, const struct packet *p)
 	return true;
 }
 
-/* "Unreachable" ends the connection it quotes: the stack has closed it already. */
+/* An ICMP "unreachable" ends the connection that it quotes, because the stack has closed it
+ * already. */
 static void end_quoted(struct gateway *g, const struct packet *p)
 {
 	struct flow_key key;
@@ -550,7 +558,8 @@ static void end_quoted(struct gateway *g, const struct packet *p)
 		flow_remove(&g->flows, f);
 }
 
-/* libslirp's router advertisements and neighbour messages stay here: the guest needs none. */
+/* The guest needs none of libslirp's router advertisements and neighbour messages: they are
+ * dropped. */
 static bool icmp_from_stack(struct gateway *g, const struct packet *p)
 {
 	end_quoted(g, p);

@@ -1,21 +1,24 @@
 /*
- * The edge: every frame between the guest and the rest passes here, in both directions, and is let
- * through only as part of something policy allowed.
+ * The firewall: each frame between the guest and the rest passes here, in both directions. It lets a
+ * frame through only if the frame belongs to a flow that policy allowed.
  */
 #pragma once
 
 #include "gateway/gateway.h"
 
 void firewall_from_guest(struct gateway *g, uint8_t *frame, size_t n);
-/* What the stack made for the guest; the frame is changed in place. */
+/* Judges a frame that the stack made for the guest. Changes the frame in place. */
 void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n);
-/* The host may have new addresses: ends what leads to one of them. */
+/* The host may have new addresses: ends the flows that lead to one of them. */
 void firewall_recheck(struct gateway *g);
-/* Hands the stack what waits for it, resets and bytes of gates; never from inside its callbacks. */
+/* Gives the stack what waits for it: resets, and bytes of holds. Must not be called from inside a
+ * callback of the stack. */
 void firewall_flush(struct gateway *g);
-/* The two ends of a segment in the guest's name (to the stack), or in that of its peer. */
+/* Returns the two ends of a segment: from the guest to its peer if TO_STACK, else from the peer to
+ * the guest. */
 struct packet_ends firewall_ends(const struct gateway *g, const struct flow_key *k, bool to_stack);
-/* Ends a connection here and inside the stack, where SEQ and ACK are next, unless a gate knows better. */
+/* Ends a connection here and inside the stack. SEQ and ACK are its next numbers; a flow with a hold
+ * uses the numbers of the hold instead. */
 void firewall_end_flow(struct gateway *g, struct flow *f, uint32_t seq, uint32_t ack);
-/* Our own frames to the guest. */
+/* Sends the guest a frame that we made. */
 void firewall_send(struct gateway *g, uint8_t *frame, size_t n);

@@ -78,15 +78,16 @@ void gateway_set_policy(struct gateway *g, struct policy *p)
 {
 	policy_done(&g->policy);
 	g->policy = *p;
-	p->rule = NULL; /* taken over */
+	p->rule = NULL; /* the rules belong to G now */
 	p->n_rules = 0;
 	g->flows.max = g->policy.max_connections;
 	resolver_flush(g->resolver);
-	denials_reset(&g->denials); /* what is refused now may be refused for another reason */
+	denials_reset(
+		&g->denials); /* a repeated refusal may have another reason now, so it is told again */
 	start_rates(g);
 }
 
-/* Connecting a datagram socket sends nothing; it only asks for a route. */
+/* Connecting a datagram socket sends nothing: it only asks the kernel for a route. */
 bool gateway_has_v6_route(struct gateway *g)
 {
 	struct sockaddr_in6 somewhere = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
@@ -95,7 +96,7 @@ bool gateway_has_v6_route(struct gateway *g)
 		return g->has_v6_route;
 	AUTO_FD fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	somewhere.sin6_addr.s6_addr[0] = 0x20; /* 2000::1: any global address does */
+	somewhere.sin6_addr.s6_addr[0] = 0x20; /* 2000::1 stands for any global address */
 	somewhere.sin6_addr.s6_addr[15] = 1;
 	g->v6_checked_ns = g->now_ns;
 	g->has_v6_route =
@@ -105,7 +106,8 @@ bool gateway_has_v6_route(struct gateway *g)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* How long the link must not be read, for the guest sends more than it may. */
+/* Returns for how long the link must not be read, because the guest has sent more than its rate
+ * allows. */
 static uint64_t egress_wait(struct gateway *g)
 {
 	uint64_t bytes = bucket_wait_ns(&g->egress_bytes, g->now_ns);
@@ -183,10 +185,10 @@ static int turn(struct gateway *g)
 	g->now_ns = clock_mono_ns();
 	if (g->set.fd[SLOT_CONTROL].revents)
 		control_handle(g);
-	/* before anything is sent to what may have become the host */
+	/* must come before anything is sent: an address of a flow may have become the host's */
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
 		firewall_recheck(g);
-	/* the stack first: its answers refer to the set that was just polled */
+	/* must come first: its results refer to the set that was just polled */
 	stack_poll(g->stack, &g->set);
 	firewall_flush(g);
 	resolver_poll(g->resolver, &g->set, g->now_ns);

@@ -1,10 +1,10 @@
 /*
  * The gateway of one sandbox: everything between its link and the host's sockets.
  *
- * Frames of the guest come in at the edge, which parses and judges them; what is allowed goes to the
- * stack (libslirp), questions on port 53 go to the resolver, the rest is refused. What the stack and
- * the resolver make goes out through the edge again. One thread, one poll(2): libslirp says anew each
- * turn what it waits for, so the project's epoll loop would only be rebuilt around it.
+ * The firewall parses and judges each frame of the guest. It passes what is allowed to the stack
+ * (libslirp), passes DNS questions to the resolver and refuses the rest. The frames that the stack and
+ * the resolver make go out through the firewall too. There is one thread and one poll(2). libslirp
+ * says anew each turn what it waits for, so the project's epoll loop would not help.
  */
 #pragma once
 
@@ -21,18 +21,20 @@
 #include "gateway/route.h"
 #include "gateway/stack.h"
 
-#define GATEWAY_BATCH 64u       /* frames read from the link per turn, so nothing else starves */
-#define GATEWAY_RESETS_MAX 256u /* queued for the stack per turn */
+#define GATEWAY_BATCH \
+	64u /* frames read from the link per turn, so that the rest of the turn is not delayed */
+#define GATEWAY_RESETS_MAX 256u /* resets that wait for the stack in one turn */
 #define GATEWAY_ECHO_PER_S 50u  /* each echo request holds a socket for a while */
-#define GATEWAY_SPARE_SOCKETS 1024u /* of the stack beyond live connections: closing, UDP, echo */
+#define GATEWAY_SPARE_SOCKETS \
+	1024u /* sockets of the stack beyond live connections: closing ones, UDP, echo */
 
 struct counters {
-	uint64_t tx_bytes, tx_packets; /* of the guest */
-	uint64_t rx_bytes, rx_packets; /* to the guest */
+	uint64_t tx_bytes, tx_packets; /* sent by the guest */
+	uint64_t rx_bytes, rx_packets; /* sent to the guest */
 	uint64_t connections, denied, queries, queries_denied;
 	uint64_t fault[FAULT_COUNT]; /* frames that did not parse */
-	uint64_t spoofed;            /* wrong MAC or source address */
-	uint64_t dropped;            /* anything else that went nowhere */
+	uint64_t spoofed;            /* frames with a wrong MAC or source address */
+	uint64_t dropped;            /* other frames that were not passed on */
 };
 
 struct gateway {
@@ -50,14 +52,15 @@ struct gateway {
 	struct counters counters;
 	struct bucket egress_bytes, egress_ops, ingress_bytes, ingress_ops, echo;
 	struct control control;
-	const struct gateway_config *config; /* borrowed; published ports, host_addresses */
-	bool holds_wait;                     /* the stack may take more of what some gate holds */
+	const struct gateway_config *config; /* borrowed; its ports and host addresses are read */
+	bool holds_wait;                     /* some hold has bytes that the stack may take now */
 	bool can_ping;
 	bool has_v6_route;
 	uint64_t v6_checked_ns;
-	uint64_t now_ns; /* of this turn */
+	uint64_t now_ns; /* the time when this turn began */
 	uint64_t expire_ns;
-	/* Resets that end a connection inside the stack; it must not be called from its own callback. */
+	/* Resets that end a connection inside the stack. They wait here, because the stack must not
+	 * be called from inside its own callback. */
 	struct {
 		uint8_t frame[80];
 		uint8_t n;
@@ -67,14 +70,16 @@ struct gateway {
 	bool quit;
 };
 
-/* Binds ports, reads the host's resolvers and opens the way to ask for routes: before confinement. */
+/* Binds ports, reads the host's list of resolvers and opens the sockets that ask for routes. Must
+ * run before confine(). */
 MUST_USE int gateway_start(struct gateway *g, struct gateway_config *config, int link_fd,
 			   struct err *e);
-/* Serves until told to quit or the supervisor or the link is gone. */
+/* Serves until it is told to quit, or until the supervisor or the link is gone. */
 MUST_USE int gateway_serve(struct gateway *g, struct err *e);
 void gateway_stop(struct gateway *g);
 
-/* The other policy holds from now on, for new connections. Takes over P's contents. */
+/* New connections follow policy P from now on. Takes over P's contents. */
 void gateway_set_policy(struct gateway *g, struct policy *p);
-/* Is there a way to the IPv6 internet at all? Asked anew every few seconds. */
+/* True if this host has a route to the IPv6 internet. The kernel is asked again every few
+ * seconds. */
 bool gateway_has_v6_route(struct gateway *g);

@@ -1,10 +1,11 @@
 /*
- * One connection:   the guest's segment -> the gate takes its bytes -> what is whole is judged -> segments of ours
- * with what may pass -> the stack. We acknowledge to the guest what the gate took, in the name of its peer.
+ * The guest's segment -> the hold takes its bytes -> names in them are judged once they are whole -> we
+ * make segments of the bytes that may pass -> the stack. We acknowledge to the guest the bytes that the
+ * hold took, in the name of the guest's peer.
  *
- * The stack does not tell when its window opens again, since with the large segments that we offer no opening
- * seems worth it to libslirp. So a gate with bytes that may pass asks, after each turn in which the stack had
- * something to do.
+ * The stack does not tell us when its window opens again: we offer large segments, so libslirp never
+ * finds an opening large enough to announce. So while a hold has bytes that may pass, we ask the stack
+ * after each turn in which it had something to do.
  */
 #include "gateway/held_flow.h"
 
@@ -12,7 +13,7 @@
 #include "gateway/firewall.h"
 #include "gateway/verdict.h"
 
-/* A segment to the stack, made of what the gate lets through. F may be gone afterwards. */
+/* Sends the stack a segment of N bytes that may pass. F may be freed. */
 static void give(struct gateway *g, struct flow *f, uint8_t flags, size_t n)
 {
 	uint8_t frame[ETH_BYTES + 64 + HOLD_GIVE_MAX_BYTES];
@@ -48,7 +49,7 @@ static void cut_off(struct gateway *g, struct flow *f)
 	firewall_end_flow(g, f, 0, 0);
 }
 
-/* Gives the stack what may pass. Returns the flow, or NULL: it is over. */
+/* Gives the stack the bytes that may pass. Returns the flow, or NULL if it has ended. */
 static struct flow *work_hold(struct gateway *g, struct flow *f)
 {
 	struct flow_key key = f->key;
@@ -76,7 +77,8 @@ static struct flow *work_hold(struct gateway *g, struct flow *f)
 	return f;
 }
 
-/* The end of the guest's bytes. What it began to show and did not finish is not worth waiting for. */
+/* The guest has sent its FIN. A name that it began to send and did not finish counts as
+ * unreadable. */
 static void end_of_held(struct gateway *g, struct flow *f)
 {
 	struct hello unfinished = { .kind = HELLO_BAD };
@@ -96,7 +98,8 @@ static void end_of_held(struct gateway *g, struct flow *f)
 void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet *p)
 {
 	if (!packet_checksum_ok(p)) {
-		g->counters.dropped++; /* only what is right is looked at */
+		g->counters
+			.dropped++; /* the stack would ignore it, so we must not read it either */
 		return;
 	}
 	if (flow_track(f, p, true)) {
@@ -104,7 +107,7 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 		return;
 	}
 	if (!f->open) {
-		g->counters.dropped++; /* the stack has not said yet where it begins */
+		g->counters.dropped++; /* the stack has not sent its first sequence number yet */
 		return;
 	}
 	hold_take(f->hold, p);
@@ -112,8 +115,9 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 	if (!f)
 		return;
 	if (!f->hold) {
-		stack_input(g->stack, p->frame,
-			    p->n); /* the gate is over: for what it did not take, or its end */
+		stack_input(
+			g->stack, p->frame,
+			p->n); /* the hold is over: this segment has bytes that it did not take, or the FIN */
 		return;
 	}
 	if (p->data_n > 0 || p->seq != hold_taken(f->hold))
@@ -123,10 +127,10 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 		return;
 	}
 	g->holds_wait |= hold_is_passing(f->hold);
-	give(g, f, 0, 0); /* its acknowledgement */
+	give(g, f, 0, 0); /* passes the guest's acknowledgement on */
 }
 
-/* Asks the stack what it takes: it does not tell when it takes more again. F may be gone afterwards. */
+/* Asks the stack how much it takes, because it does not tell when that grows. F may be freed. */
 static void probe(struct gateway *g, struct flow *f)
 {
 	struct packet_ends ends = firewall_ends(g, &f->key, true);
@@ -135,11 +139,11 @@ static void probe(struct gateway *g, struct flow *f)
 
 	f->probed_ns = g->now_ns;
 	hold_fill_tcp(f->hold, true, &tcp);
-	tcp.seq--; /* old, so it is answered */
+	tcp.seq--; /* an old number, so the stack answers */
 	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }
 
-/* A gate is probed again once the stack took something, else once a turn. */
+/* Asks for each hold again if the stack took something since, else once a turn. */
 void held_flows_go_on(struct gateway *g)
 {
 	g->holds_wait = false;
@@ -154,7 +158,9 @@ void held_flows_go_on(struct gateway *g)
 			if (hold_can_give(f->hold)) {
 				f = work_hold(g, f);
 				if (f && f->hold)
-					acknowledge(g, f, 0); /* there is room again */
+					acknowledge(
+						g, f,
+						0); /* tells the guest that there is room again */
 			} else if (f->probed_ns != g->now_ns) {
 				probe(g, f);
 			} else {
@@ -162,7 +168,8 @@ void held_flows_go_on(struct gateway *g)
 				f = f->next;
 				continue;
 			}
-			f = g->flows.bucket[i]; /* others may have gone with it */
+			f = g->flows.bucket
+				    [i]; /* begin again: other flows may have been removed too */
 		}
 	}
 }

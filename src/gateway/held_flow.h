@@ -1,9 +1,10 @@
-/* Connections whose bytes pass a gate (gate.h) on their way to the stack. */
+/* TCP connections whose bytes pass through a hold (hold.h) on their way to the stack. */
 #pragma once
 
 #include "gateway/gateway.h"
 
-/* A segment of the guest, not a SYN. F may be gone afterwards. */
+/* Handles a segment of the guest that is no SYN. F may be freed. */
 void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet *p);
-/* The stack has had time to take or acknowledge something; never from inside its callbacks. */
+/* Continues all holds after the stack may have taken or acknowledged something. Must not be called
+ * from inside a callback of the stack. */
 void held_flows_go_on(struct gateway *g);

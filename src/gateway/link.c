@@ -65,7 +65,7 @@ static bool finish_checksum(const struct virtio_net_hdr *h, uint8_t *frame, size
 
 	if (start > n || at > n || n - at < 2)
 		return false;
-	/* the field holds the pseudo header's sum, so it takes part */
+	/* the field holds the sum of the pseudo header, so it is a part of the sum */
 	sum = checksum(frame + start, n - start, 0);
 	frame[at] = (uint8_t)(sum >> 8);
 	frame[at + 1] = (uint8_t)sum;
@@ -78,8 +78,8 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 	struct virtio_net_hdr h;
 	ssize_t n;
 
-	/* a packet socket also hears what we send: those are marked by the socket option the creator
-	 * sets (PACKET_IGNORE_OUTGOING), not here */
+	/* a packet socket would also hear what we send; its creator has set
+	 * PACKET_IGNORE_OUTGOING */
 	do
 		n = l->packet ? recv(l->fd, l->buf, sizeof(l->buf), 0)
 			      : read(l->fd, l->buf, sizeof(l->buf));
@@ -99,7 +99,7 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 	return 1;
 }
 
-/* Tells the guest's kernel how to cut a large segment, and that its checksum is only begun. */
+/* Tells the guest's kernel how to cut a large segment, and that it must complete the checksum. */
 static void mark_train(struct virtio_net_hdr *h, uint8_t *frame, size_t n, unsigned mss)
 {
 	struct packet p;
@@ -127,6 +127,6 @@ void link_write(struct link *l, uint8_t *frame, size_t n, unsigned mss)
 
 	if (l->vnet && mss)
 		mark_train(&h, frame, n, mss);
-	/* a full queue loses the frame; TCP repeats it */
+	/* if the queue is full, the frame is lost and TCP repeats it */
 	IGNORE(writev(l->fd, l->vnet ? v : v + 1, l->vnet ? 2 : 1) < 0);
 }

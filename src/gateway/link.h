@@ -1,10 +1,11 @@
 /*
- * The wire to the guest: a tap device, or a packet socket on a veth, as a descriptor we inherit.
+ * The wire to the guest: a tap device, or a packet socket on a veth. The supervisor passes it to us as a
+ * descriptor.
  *
- * Where the device was set up with a virtio header (IFF_VNET_HDR, PACKET_VNET_HDR), checksums are
- * completed here and the guest's large TCP segments arrive whole; towards the guest, segments above
- * its MSS are marked for its kernel to treat as a train of ordinary ones. Without it frames are
- * what they are. The difference ends in this file.
+ * If the device was set up with a virtio header (IFF_VNET_HDR, PACKET_VNET_HDR), we complete checksums
+ * here, and the guest's large TCP segments arrive whole. We mark segments to the guest that are larger
+ * than its MSS, and its kernel treats them as a train of ordinary segments. Without the header, frames
+ * are passed as they are. No other file knows of this difference.
  */
 #pragma once
 
@@ -25,8 +26,9 @@ struct link {
 };
 
 MUST_USE int link_init(struct link *l, int fd, struct err *e);
-/* 1 and a frame that is valid until the next call; 0 when there is none now; -errno: the link is gone. */
+/* Returns 1 and a frame that is valid until the next call, 0 if there is none now, or -errno if the
+ * link is gone. */
 MUST_USE int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n);
-/* Frames that the guest's queue has no room for are lost, as on any wire. MSS is the most TCP data
- * one frame may hold there, 0 when the frame is known to be small. */
+/* If the guest's queue is full, the frame is lost, as on any wire. MSS is the most TCP data that
+ * one frame may hold there, or 0 if the frame is known to be small. */
 void link_write(struct link *l, uint8_t *frame, size_t n, unsigned mss);

@@ -12,7 +12,7 @@ enum { IP_TCP = 6, IP_UDP = 17, IP_ICMP4 = 1, IP_ICMP6 = 58 };
 #define TCP_BYTES 20u
 #define UDP_BYTES 8u
 #define ICMP_BYTES 8u
-#define QUOTE_MAX_BYTES 512u /* of the offending packet in an ICMP error */
+#define QUOTE_MAX_BYTES 512u /* how much of the refused packet an ICMP error quotes */
 #define OUR_TTL 64
 #define TCP_DEFAULT_MSS 536u
 
@@ -49,7 +49,7 @@ uint16_t checksum(const void *data, size_t n, uint32_t start)
 		sum += get16(p);
 	if (n)
 		sum += (uint64_t)p[0] << 8;
-	/* 32-bit words were added: folding twice at 32 and 16 bits gives the 16-bit sum */
+	/* we added 32-bit words: folding twice at 32 and at 16 bits gives the 16-bit sum */
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -189,7 +189,7 @@ static enum packet_fault parse_ipv6(struct packet *p)
 	p->src = addr_v6(h + 8);
 	p->dst = addr_v6(h + 24);
 	if (p->src.family != ADDR_V6 || p->dst.family != ADDR_V6)
-		return FAULT_HEADER; /* a mapped address has no business on the wire */
+		return FAULT_HEADER; /* a mapped address does not belong on a wire */
 	p->l4 = ETH_BYTES + IPV6_BYTES;
 	return parse_l4(p, h[6]);
 }
@@ -225,7 +225,7 @@ enum packet_fault packet_parse(uint8_t *frame, size_t n, struct packet *ret)
 	return FAULT_TYPE;
 }
 
-/* RFC 1624: what the checksum becomes when one 16-bit word changes. */
+/* RFC 1624: updates a checksum after one 16-bit word of the data changed. */
 static void checksum_update(uint8_t *field, unsigned old, unsigned new)
 {
 	uint32_t sum = (uint32_t)(~get16(field) & 0xffff) + (~old & 0xffff) + new;
@@ -251,7 +251,7 @@ void packet_clear_urgent(struct packet *p)
 	}
 }
 
-/* Offset of the MSS option's value, or 0. */
+/* Returns the offset of the MSS option's value, or 0. */
 static size_t find_mss(const struct packet *p)
 {
 	enum { END = 0, NOP = 1, MSS = 2 };
@@ -283,7 +283,8 @@ unsigned packet_take_mss(struct packet *p, unsigned raise_to)
 	if (!at)
 		return TCP_DEFAULT_MSS;
 	mss = get16(p->frame + at);
-	/* an odd offset would change two words of the sum; nobody sends that, so it is left alone */
+	/* at an odd offset two words of the sum would change; no system sends that, so it is left
+	 * alone */
 	if (raise_to > mss && (at - p->l4) % 2 == 0) {
 		put16(p->frame + at, raise_to);
 		checksum_update(p->frame + p->l4 + 16, mss, raise_to);
@@ -346,7 +347,7 @@ static size_t put_ethernet(uint8_t *out, const uint8_t *dst, const uint8_t *src,
 	return ETH_BYTES;
 }
 
-/* Ethernet and IP headers for N bytes of PROTOCOL; returns where those go. */
+/* Writes Ethernet and IP headers for N bytes of PROTOCOL. Returns the offset of these bytes. */
 static size_t put_ip(uint8_t *out, const struct packet_ends *ends, uint8_t protocol, size_t n)
 {
 	uint8_t *h = out + ETH_BYTES;

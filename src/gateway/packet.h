@@ -1,10 +1,10 @@
 /*
  * One Ethernet frame, taken apart and put together.
  *
- * packet_parse() is the only place where bytes of the guest become numbers: every length is checked
- * against the frame before anything past it is read, and only what the gateway carries gets
- * through: ARP, IPv4 without options or fragments, IPv6 without extension headers, and in them TCP,
- * UDP and ICMP. The rest of the room works on the struct.
+ * packet_parse() is the only place where bytes of the guest become numbers. It checks every length
+ * against the frame before it reads further. It accepts only what the gateway carries: ARP, IPv4
+ * without options or fragments, IPv6 without extension headers, and in these TCP, UDP and ICMP. The
+ * rest of the room works on the struct.
  */
 #pragma once
 
@@ -19,11 +19,11 @@
 #define IP_PACKET_MAX 65535u
 #define FRAME_MAX_BYTES (ETH_BYTES + IP_PACKET_MAX)
 #define REPLY_MAX_BYTES \
-	640u /* the longest frame made here: an ICMPv6 error that quotes its cause */
+	640u /* the longest frame that we make: an ICMPv6 error that quotes its cause */
 
 enum packet_kind { PACKET_ARP, PACKET_TCP, PACKET_UDP, PACKET_ICMP4, PACKET_ICMP6 };
 
-/* Why a frame was not taken; also the counters' names. */
+/* Why a frame was refused. The counters have the same names. */
 enum packet_fault {
 	FAULT_NONE,
 	FAULT_SHORT,   /* less than its headers say */
@@ -39,7 +39,7 @@ enum tcp_flags { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_PSH = 8, TCP_ACK = 1
 
 struct packet {
 	uint8_t *frame;
-	size_t n; /* without the padding that may follow */
+	size_t n; /* length without the padding that may follow */
 	enum packet_kind kind;
 	struct addr src, dst;
 	size_t l4; /* offset of the TCP, UDP or ICMP header */
@@ -53,18 +53,19 @@ struct packet {
 
 enum packet_fault packet_parse(uint8_t *frame, size_t n, struct packet *ret);
 
-/* Removes the urgent flag and pointer of a TCP segment, checksum kept right. */
+/* Removes the urgent flag and pointer of a TCP segment, and corrects the checksum. */
 void packet_clear_urgent(struct packet *p);
-/* The MSS a SYN offers (536 when it says nothing); with RAISE_TO it is made to offer that instead. */
+/* Returns the MSS that a SYN offers, or 536 if it offers none. With RAISE_TO, the SYN offers that
+ * instead. */
 unsigned packet_take_mss(struct packet *p, unsigned raise_to);
-/* Another acknowledgement and window of a TCP segment, checksum kept right. */
+/* Sets acknowledgement and window of a TCP segment, and corrects the checksum. */
 void packet_set_ack(struct packet *p, uint32_t ack, uint16_t window);
-/* True when the checksum of a TCP segment is right. */
+/* True if the checksum of a TCP segment is right. */
 bool packet_checksum_ok(const struct packet *p);
-/* Which TCP or UDP packet of the guest an ICMP "unreachable" is about; false when it is about none. */
+/* Returns which TCP or UDP flow of the guest an ICMP "unreachable" is about. False: about none. */
 bool packet_quoted_flow(const struct packet *p, enum packet_kind *ret_kind, struct addr *ret_peer,
 			uint16_t *ret_guest_port, uint16_t *ret_peer_port);
-/* The bytes of sequence space a segment takes. */
+/* How many sequence numbers a segment takes. */
 uint32_t packet_seq_len(const struct packet *p);
 
 enum {
@@ -80,7 +81,7 @@ enum {
 
 /* --- frames we make; each returns its length ------------------------------------------------- */
 
-/* The two ends as the new frame has them. */
+/* The two ends, as they stand in the new frame. */
 struct packet_ends {
 	const uint8_t *src_mac, *dst_mac;
 	struct addr src, dst;
@@ -91,29 +92,29 @@ struct tcp_fields {
 	uint32_t seq, ack;
 	uint8_t flags;
 	uint16_t window;
-	uint16_t mss; /* 0: no option */
+	uint16_t mss; /* 0: without the option */
 };
 
 /* OUT holds at least ETH_BYTES + 40 + 24 + N bytes; DATA may be NULL when N is 0. */
 size_t packet_make_tcp(uint8_t *out, const struct packet_ends *ends, const struct tcp_fields *tcp,
 		       const void *data, size_t n);
 size_t packet_make_udp(uint8_t *out, const struct packet_ends *ends, const void *data, size_t n);
-/* "Administratively prohibited" about P, from FROM back to its sender. */
+/* Makes an ICMP "administratively prohibited" about P, from FROM back to P's sender. */
 size_t packet_make_unreachable(uint8_t out[REPLY_MAX_BYTES], const struct packet *p,
 			       const struct addr *from, const uint8_t from_mac[MAC_BYTES]);
-/* The reset that a segment deserves (RFC 9293 3.10.7.1), or 0 when it is a reset itself. */
+/* Makes the reset that answers P (RFC 9293 3.10.7.1). Returns 0 if P is a reset itself. */
 size_t packet_make_reset(uint8_t out[REPLY_MAX_BYTES], const struct packet *p,
 			 const uint8_t from_mac[MAC_BYTES]);
 /* ARP: OP 1 asks, 2 answers. */
 size_t packet_make_arp(uint8_t out[ARP_FRAME_BYTES], unsigned op, const uint8_t src_mac[MAC_BYTES],
 		       const struct addr *src, const uint8_t dst_mac[MAC_BYTES],
 		       const struct addr *dst);
-/* Neighbour advertisement: SRC has SRC_MAC. */
+/* Makes a neighbour advertisement: SRC has SRC_MAC. */
 size_t packet_make_neighbour(uint8_t out[REPLY_MAX_BYTES], const struct packet_ends *ends);
 
 /* --- checksums --------------------------------------------------------------------------------- */
 
 uint16_t checksum(const void *p, size_t n, uint32_t sum);
-/* The partial sum of a pseudo header; feed it to checksum(). */
+/* Returns the partial sum of a pseudo header, for checksum(). */
 uint32_t checksum_pseudo(const struct addr *src, const struct addr *dst, uint8_t protocol,
 			 size_t n);

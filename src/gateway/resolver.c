@@ -3,11 +3,11 @@
  *
  *   UDP  --answer-->  done            --truncated-->  TCP
  *   UDP  --half the timeout-->  sent once more
- *   UDP, TCP  --timeout, error-->  next server, or done with nothing
+ *   UDP, TCP  --timeout, error-->  next server, or done without an answer
  *   TCP  --connected-->  write  -->  read length and message  -->  done
  *
- * A UDP socket is connected, so the kernel takes answers only from the server; a wrong id or
- * question is ignored and the wait goes on.
+ * A UDP socket is connected, so the kernel takes datagrams only from that server. A datagram with a
+ * wrong id or question is ignored, and the ask goes on waiting.
  */
 #include "gateway/resolver.h"
 
@@ -34,12 +34,12 @@ struct ask {
 	enum ask_state state;
 	struct dns_query query;
 	struct dns_origin origin;
-	unsigned server; /* index of the one being asked */
+	unsigned server; /* index of the server that is asked now */
 	uint16_t id;
 	int fd;
 	size_t poll_index;
-	uint64_t deadline_ns, resend_ns;      /* resend_ns 0: not again */
-	uint8_t out[2 + DNS_QUERY_MAX_BYTES]; /* TCP length, message */
+	uint64_t deadline_ns, resend_ns;      /* resend_ns 0: it was sent twice */
+	uint8_t out[2 + DNS_QUERY_MAX_BYTES]; /* the length, as TCP has it, then the message */
 	size_t out_n, sent;
 	struct buf in;
 };
@@ -54,7 +54,7 @@ struct cached {
 	struct dns_query query;
 	uint64_t since_ns, until_ns;
 	size_t n;
-	uint8_t *msg; /* owned; NULL: empty */
+	uint8_t *msg; /* owned; NULL: the slot is empty */
 };
 
 struct resolver {
@@ -138,7 +138,7 @@ static int add_host(struct resolver *r, const char *host, const char *port, stru
 	return 0;
 }
 
-/* IP, IP:PORT, [IP]:PORT, HOST or HOST:PORT, already checked for shape. */
+/* TEXT is IP, IP:PORT, [IP]:PORT, HOST or HOST:PORT; its form was checked before. */
 static int add_server(struct resolver *r, const char *text, struct err *e)
 {
 	char host[POLICY_NAMESERVER_BYTES];
@@ -170,17 +170,19 @@ static int add_server(struct resolver *r, const char *text, struct err *e)
 	return add_host(r, host, port_text, e);
 }
 
-/* The host's own: "nameserver ADDRESS" lines. Link-local ones with a zone are skipped. */
+/* Adds the host's own servers from lines "nameserver ADDRESS". Skips link-local addresses with a
+ * zone. */
 static void add_host_servers(struct resolver *r, int resolv_conf)
 {
 	AUTO_BUF text = BUF_INIT(RESOLV_CONF_MAX_BYTES);
 	struct str rest;
 
-	/* a file that was replaced is out of our starter's sight: then the one it was before */
+	/* if the host replaces the file, the supervisor's file view does not show the new one: read
+	 * the old one, which it opened */
 	if (io_read_file(AT_FDCWD, RESOLV_CONF, &text) < 0 &&
 	    (resolv_conf < 0 || lseek(resolv_conf, 0, SEEK_SET) < 0 ||
 	     io_read_to_end(resolv_conf, &text) < 0))
-		return; /* no file, no servers: every question gets SERVFAIL */
+		return; /* without servers every question gets SERVFAIL */
 	rest = (struct str){ buf_str(&text), text.n };
 	while (rest.p) {
 		struct str line = str_cut(&rest, '\n');
@@ -271,7 +273,7 @@ static void cache_put(struct resolver *r, const struct dns_query *q, const uint8
 	memcpy(c->msg, msg, n);
 }
 
-/* The kept answer with its TTLs aged, in r->msg; its length or 0. */
+/* Copies the kept answer to r->msg and reduces its TTLs by its age. Returns its length, or 0. */
 static size_t cache_get(struct resolver *r, const struct dns_query *q, uint64_t now_ns)
 {
 	struct cached *c = cache_slot(r, q);
@@ -351,7 +353,7 @@ static bool ask_by_tcp(struct resolver *r, struct ask *a, uint64_t now_ns)
 	return true;
 }
 
-/* The first server from FROM on that is not known to be dead; failing that, FROM itself. */
+/* Returns the first server from FROM on that has not timed out lately, or FROM if all have. */
 static unsigned pick_server(const struct resolver *r, unsigned from, uint64_t now_ns)
 {
 	for (unsigned i = from; i < r->n_servers; i++)
@@ -416,7 +418,7 @@ static void read_udp(struct resolver *r, struct ask *a, uint64_t now_ns)
 		return;
 	}
 	if (dns_answer_check(r->msg, (size_t)n, &a->query, a->id) < 0)
-		return; /* not for us: the true one may still come */
+		return; /* not our answer, which may still come */
 	if (!dns_answer_truncated(r->msg)) {
 		ask_answered(r, a, r->msg, (size_t)n, now_ns);
 	} else if (!ask_by_tcp(r, a, now_ns)) {
@@ -493,7 +495,7 @@ void resolver_poll(struct resolver *r, const struct pollset *set, uint64_t now_n
 
 		if (a->state == ASK_FREE)
 			continue;
-		/* an ask begun after the set was filled has no entry there */
+		/* an ask that began after the set was filled has no entry there */
 		ready = a->poll_index < set->n && set->fd[a->poll_index].fd == a->fd &&
 			set->fd[a->poll_index].revents;
 		if (ready && a->state == ASK_UDP)

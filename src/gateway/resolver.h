@@ -1,10 +1,10 @@
 /*
  * Asks the host's resolvers on behalf of the guest.
  *
- * It forwards questions that policy allowed, under its own ids and from fresh sockets, and hands
- * back messages that were checked to be their answers. Servers are tried in order; the next only
- * after a timeout or a refused connection. Truncated answers are fetched by TCP. The number of
- * questions in flight and of answers kept is bounded.
+ * It forwards questions that policy allowed, with ids of its own and from new sockets. It hands back
+ * only messages that it has checked to be the answers. It asks one server after the other, and goes on
+ * to the next after a timeout or a refused connection. It fetches truncated answers by TCP. The number
+ * of questions in flight and of kept answers is bounded.
  */
 #pragma once
 
@@ -13,22 +13,22 @@
 #include "policy/policy.h"
 #include "wire/dns.h"
 
-#define RESOLVER_ASKS_MAX 256u /* in flight; beyond that the guest gets SERVFAIL */
+#define RESOLVER_ASKS_MAX 256u /* questions in flight; for more the guest gets SERVFAIL */
 #define RESOLVER_CACHE_SLOTS 256u
-#define RESOLVER_CACHED_BYTES 4096u /* longer answers are not worth keeping */
-#define RESOLVER_CACHE_MAX_S 300u   /* whatever the TTL says: a live change upstream shows soon */
-#define RESOLVER_DEAD_NS (30ull * 1000000000) /* a server that timed out is skipped this long */
+#define RESOLVER_CACHED_BYTES 4096u /* longer answers are not kept */
+#define RESOLVER_CACHE_MAX_S 300u   /* even if the TTL is longer: so a change upstream shows soon */
+#define RESOLVER_DEAD_NS (30ull * 1000000000) /* a server that timed out is skipped for so long */
 
-/* Where the answer goes; the resolver only carries it. */
+/* Where the answer goes. The resolver does not read it. */
 struct dns_origin {
 	bool tcp;
-	struct addr server; /* the address the guest asked */
+	struct addr server; /* the address that the guest asked */
 	uint16_t guest_port;
-	unsigned conn; /* TCP: slot and generation */
+	unsigned conn; /* TCP: slot and generation of the connection */
 	uint32_t generation;
 };
 
-/* MSG is the answer to Q, checked, and may be changed; NULL: no server answered. */
+/* MSG is the checked answer to Q and may be changed. NULL: no server answered. */
 typedef void resolver_done_fn(void *arg, const struct dns_query *q, const struct dns_origin *o,
 			      uint8_t *msg, size_t n);
 
@@ -37,14 +37,14 @@ struct resolver;
 struct resolver *resolver_new(resolver_done_fn *done, void *arg);
 void resolver_free(struct resolver *r);
 
-/* From policy, or /etc/resolv.conf when it names none. Host names are looked up here, so this is
- * for the time before confinement. ERR_NOT_FOUND when a name does not resolve. */
+/* Takes the servers from policy, or from /etc/resolv.conf if policy names none. It looks up host
+ * names, so it must run before confine(). ERR_NOT_FOUND: a name does not resolve. */
 MUST_USE int resolver_configure(struct resolver *r, const struct policy *p, int resolv_conf,
 				struct err *e);
-/* Forgets cached answers: they were judged under another policy. */
+/* Removes the kept answers, because they were judged under another policy. */
 void resolver_flush(struct resolver *r);
 
-/* DONE may be called at once. */
+/* The answer may come before this returns. */
 void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dns_origin *o,
 		  uint64_t now_ns);
 void resolver_fill(struct resolver *r, struct pollset *set);

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-#define ANSWER_BYTES 4096 /* one route; the kernel's answers have some two hundred */
+#define ANSWER_BYTES 4096 /* for one route; the kernel's answers have about 200 bytes */
 #define NEWS_BYTES 16384
 #define NEWS_PER_TURN \
 	64u /* a host that changes its routes all the time must not keep us from the link */
@@ -26,7 +26,8 @@ static int open_socket(uint32_t groups)
 
 int route_open(struct route *r, struct err *e)
 {
-	/* forwarding makes anycast addresses and local networks need no address: routes tell of both */
+	/* anycast addresses and local networks exist without an address of an interface; routes
+	 * tell of both */
 	const int rules[] = { RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE };
 
 	r->ask = open_socket(0);
@@ -65,7 +66,7 @@ static void add_attribute(struct question *q, unsigned type, const void *p, size
 	q->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(a->rta_len));
 }
 
-/* Rules of the host may send protocols and ports different ways, so they are told. */
+/* Asks with protocol and port, because the host's rules may route them in different ways. */
 static void make_question(struct question *q, const struct addr *a, enum policy_proto proto,
 			  uint16_t port)
 {
@@ -102,7 +103,8 @@ static enum route_kind kind_of(unsigned type)
 	}
 }
 
-/* An error that means "there is no way", also because the kernel has no such family. */
+/* True for errors that mean "no route", also because the kernel does not have that address
+ * family. */
 static bool means_no_way(int errnum)
 {
 	return errnum == ENETUNREACH || errnum == EHOSTUNREACH || errnum == EACCES ||
@@ -134,7 +136,8 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 	q.head.nlmsg_seq = ++r->number;
 	if (sendto(r->ask, &q, q.head.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
 		return ROUTE_UNKNOWN;
-	/* the kernel has answered when sendto() is over; what is not the answer is one to an older question */
+	/* the kernel answers before sendto() returns; a message with another number answers an
+	 * older question */
 	do
 		n = recv(r->ask, answer, sizeof(answer), 0);
 	while ((n < 0 && errno == EINTR) ||
@@ -144,7 +147,7 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 
 /* --- the news ----------------------------------------------------------------------------------- */
 
-/* Most routes come and go without becoming the host's. */
+/* Most routes come and go and do not lead to the host. */
 static bool matters(const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = NLMSG_DATA(h);
@@ -174,7 +177,7 @@ bool route_changed(struct route *r)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
 		if (n < 0 || n > (ssize_t)sizeof(news)) {
-			changed = true; /* some were lost: they may have mattered */
+			changed = true; /* messages were lost: they may have mattered */
 			continue;
 		}
 		for (unsigned left = (unsigned)n; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left))

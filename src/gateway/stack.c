@@ -12,10 +12,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LISTEN_BACKLOG 128 /* libslirp asks for one, which loses parallel connections */
+#define LISTEN_BACKLOG 128 /* libslirp uses one, and parallel connections get lost */
 #define PUBLISHED_MAX 256u
-#define HEAP_KEPT_BYTES (2 << 20)     /* of free memory that is not given back at once */
-#define HEAP_MMAP_MIN_BYTES (1 << 20) /* what the stack allocates is smaller */
+#define HEAP_KEPT_BYTES (2 << 20)     /* free memory that the heap keeps */
+#define HEAP_MMAP_MIN_BYTES (1 << 20) /* the stack's allocations are smaller */
 
 struct stack {
 	Slirp *slirp;
@@ -53,7 +53,7 @@ static int64_t on_clock(void *opaque)
 	return (int64_t)clock_mono_ns();
 }
 
-/* The only timer sends router advertisements, which nobody here wants. */
+/* The only timer sends router advertisements, which we do not want. */
 static void *on_timer_new(SlirpTimerId id, void *cb_opaque, void *opaque)
 {
 	static char none;
@@ -119,8 +119,8 @@ static struct in6_addr in6(const struct addr *a)
 	return r;
 }
 
-/* libslirp learns where the guest is from its ARP and neighbour messages. The guest's own are never
- * passed on, so it is told once, by us. */
+/* libslirp learns the guest's address from its ARP and neighbour messages. We never pass the
+ * guest's own on, so we make one of each here. */
 static void introduce_guest(struct stack *s)
 {
 	const struct lease *l = &s->lease;
@@ -136,8 +136,8 @@ static void introduce_guest(struct stack *s)
 	stack_input(s, frame, packet_make_neighbour(frame, &ends));
 }
 
-/* Every connection of the stack has two buffers of 128 KiB. Given back to the kernel with each one
- * that ends, and faulted in for the next, they cost a short connection a fifth of its time. */
+/* Each connection of the stack has two buffers of 128 KiB. If the heap gave them back to the kernel
+ * each time, that would be a fifth of the time of a short connection. */
 static void keep_heap(void)
 {
 	IGNORE(mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES));
@@ -157,7 +157,7 @@ struct stack *stack_new(const struct lease *lease, bool trains, stack_output_fn 
 	s->lease = *lease;
 	s->to_guest = to_guest;
 	s->arg = arg;
-	unused_v4.b[3] |= 3; /* its resolver: never asked, packets to it never get here */
+	unused_v4.b[3] |= 3; /* the address of libslirp's resolver: we never pass packets to it */
 	unused_v6.b[15] = 3;
 	memset(net_v6.b + 8, 0, 8);
 	c.in_enabled = c.in6_enabled = true;
@@ -174,7 +174,7 @@ struct stack *stack_new(const struct lease *lease, bool trains, stack_output_fn 
 	c.disable_dns = c.disable_dhcp = true;
 	s->slirp = slirp_new(&c, &callbacks, s);
 	if (!s->slirp)
-		abort(); /* only a configuration of ours that makes no sense */
+		abort(); /* only our own bug can cause this */
 	introduce_guest(s);
 	return s;
 }
@@ -253,7 +253,7 @@ void stack_fill(struct stack *s, struct pollset *set, uint64_t now_ns, bool paus
 	s->filling = paused ? NULL : set;
 	slirp_pollfds_fill(s->slirp, &timeout_ms, on_add_poll, s);
 	s->filling = NULL;
-	/* it asks to be called every second even when it has nothing to do */
+	/* it asks to be called every second even if it has no socket */
 	if (s->n_sockets > 0)
 		pollset_wake_at(set, now_ns + timeout_ms * NS_PER_MS);
 }
@@ -286,7 +286,8 @@ static socklen_t to_sockaddr(const struct addr *a, uint16_t port, struct sockadd
 	return sizeof(*in);
 }
 
-/* Called for every socket the stack waits for: the one that is not among the known listeners is new. */
+/* libslirp calls this for each socket that it waits for. The one that is not in our list is the new
+ * listener. */
 static int on_find_listener(int fd, int events, void *opaque)
 {
 	struct stack *s = opaque;
@@ -298,8 +299,8 @@ static int on_find_listener(int fd, int events, void *opaque)
 	return -1;
 }
 
-/* The stack does not tell which descriptor it listens on; before the first frame all it has are
- * listeners, so the new one can be found. */
+/* libslirp does not tell which descriptor it listens on. Before the first frame all its sockets are
+ * listeners, so we can find the new one. */
 static int find_listener(struct stack *s)
 {
 	uint32_t timeout_ms = UINT32_MAX;
@@ -350,8 +351,9 @@ int stack_publish(struct stack *s, struct published *p, struct err *e)
 			       p->host_port);
 	s->listener[s->n_listeners++] = fd;
 	if (!p->udp)
-		IGNORE(listen(fd,
-			      LISTEN_BACKLOG)); /* it listens already; a longer queue is a bonus */
+		IGNORE(listen(
+			fd,
+			LISTEN_BACKLOG)); /* it listens already; this only makes the queue longer */
 	p->host_port = port_of(fd);
 	return 0;
 }

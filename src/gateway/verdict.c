@@ -1,7 +1,7 @@
 /*
- * The host's own addresses lead to its services past every firewall, so they count as the group host even where
- * they look public or private. Only a rule that names the address itself, not a network around it, overrides
- * that.
+ * An address of the host leads to the host's services without passing a firewall. So it counts as group
+ * "host", even if it looks public or private. Only a rule that names the address itself overrides that;
+ * a rule about a network around it does not.
  */
 #include "gateway/verdict.h"
 
@@ -17,7 +17,7 @@ static bool was_resolved(void *arg, const struct rule *r, const struct addr *a)
 	return resolved_covers(g->resolved, r, a, g->now_ns);
 }
 
-/* Addresses that somebody on the way turns into one of the host. */
+/* True for addresses that a router on the way translates to an address of the host. */
 static bool is_translated(const struct gateway *g, const struct addr *a)
 {
 	for (size_t i = 0; i < g->config->n_host_addresses; i++)
