@@ -12,13 +12,8 @@ static void reply(struct gateway *g, const struct dns_query *q, const struct dns
 		  uint8_t *msg, size_t n)
 {
 	uint8_t frame[ETH_BYTES + 48 + DNS_UDP_EDNS_BYTES], cut[DNS_QUERY_MAX_BYTES];
-	bool v4 = o->server.family == ADDR_V4;
-	struct packet_ends ends = { .src_mac = g->lease.gateway_mac,
-				    .dst_mac = g->lease.guest_mac,
-				    .src = o->server,
-				    .dst = v4 ? g->lease.guest_v4 : g->lease.guest_v6,
-				    .src_port = DNS_PORT,
-				    .dst_port = o->guest_port };
+	const struct flow_key key = { PACKET_UDP, o->server, DNS_PORT, o->guest_port };
+	struct packet_ends ends = firewall_ends(g, &key, false);
 	size_t most = q->udp_bytes < DNS_UDP_EDNS_BYTES ? q->udp_bytes : DNS_UDP_EDNS_BYTES;
 
 	if (o->tcp) {

@@ -44,20 +44,20 @@ static bool is_stack_service(const struct gateway *g, const struct packet *p)
 	       (p->dst_port == BOOTP || p->dst_port == TFTP || p->dst_port == DHCP6);
 }
 
-void firewall_send(struct gateway *g, uint8_t *frame, size_t n)
+/* MSS: as link_write() has it. */
+static void send_frame(struct gateway *g, uint8_t *frame, size_t n, unsigned mss)
 {
-	if (n == 0)
-		return;
 	g->counters.rx_bytes += n;
 	g->counters.rx_packets++;
 	bucket_take(&g->ingress_bytes, n);
 	bucket_take(&g->ingress_ops, 1);
-	link_write(&g->link, frame, n, 0);
+	link_write(&g->link, frame, n, mss);
 }
 
-static void tell(struct gateway *g, const char *text)
+void firewall_send(struct gateway *g, uint8_t *frame, size_t n)
 {
-	control_send_denied(&g->control, text);
+	if (n > 0)
+		send_frame(g, frame, n, 0);
 }
 
 /* --- refusing ------------------------------------------------------------------------------------ */
@@ -80,7 +80,7 @@ static void refuse_for(struct gateway *g, const struct packet *p, const char *wh
 
 	g->counters.denied++;
 	if (denials_add_other(&g->denials, what, why, text))
-		tell(g, text);
+		control_send_denied(&g->control, text);
 	refuse(g, p);
 }
 
@@ -191,12 +191,26 @@ static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds
 	return true;
 }
 
-static struct flow *begin_flow(struct gateway *g, const struct flow_key *key)
+static struct flow *add_flow(struct gateway *g, const struct flow_key *key)
 {
 	struct flow *f = flow_add(&g->flows, key, g->now_ns);
 
-	if (f)
-		g->counters.connections++;
+	g->counters.connections += f != NULL;
+	return f;
+}
+
+/* Begins a flow of the guest, or refuses P. *RET_MINDS: as in may_begin(). */
+static struct flow *begin_flow(struct gateway *g, const struct packet *p,
+			       const struct flow_key *key, bool *ret_minds)
+{
+	struct flow *f = NULL;
+
+	if (may_begin(g, p, ret_minds)) {
+		f = add_flow(g, key);
+		if (!f)
+			refuse_for(g, p, "connection",
+				   "the limit is reached; raise it with --max-connections");
+	}
 	return f;
 }
 
@@ -211,14 +225,9 @@ static struct flow *begin_tcp(struct gateway *g, struct packet *p, const struct 
 		refuse(g, p);
 		return NULL;
 	}
-	if (!may_begin(g, p, &minds))
+	f = begin_flow(g, p, key, &minds);
+	if (!f)
 		return NULL;
-	f = begin_flow(g, key);
-	if (!f) {
-		refuse_for(g, p, "connection",
-			   "the limit is reached; raise it with --max-connections");
-		return NULL;
-	}
 	f->start = p->seq;
 	if (minds)
 		f->hold = hold_new(p->seq + 1, g->policy.strict);
@@ -327,14 +336,9 @@ static void udp_from_guest(struct gateway *g, struct packet *p)
 	}
 	f = flow_find(&g->flows, &key);
 	if (!f) {
-		if (!may_begin(g, p, &minds))
+		f = begin_flow(g, p, &key, &minds);
+		if (!f)
 			return;
-		f = begin_flow(g, &key);
-		if (!f) {
-			refuse_for(g, p, "connection",
-				   "the limit is reached; raise it with --max-connections");
-			return;
-		}
 		f->minds_names = minds;
 	}
 	if (f->minds_names && !f->ingress) {
@@ -482,7 +486,7 @@ static struct flow *begin_ingress(struct gateway *g, const struct packet *p,
 				 .peer = p->src,
 				 .port = p->dst_port };
 	struct verdict v = verdict_on_flow(g, &f, ROUTE_OUT);
-	struct flow *flow = v.action == POLICY_ALLOW ? begin_flow(g, key) : NULL;
+	struct flow *flow = v.action == POLICY_ALLOW ? add_flow(g, key) : NULL;
 
 	if (flow)
 		flow->ingress = true;
@@ -592,9 +596,5 @@ void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n)
 	}
 	memcpy(frame, g->lease.guest_mac, MAC_BYTES);
 	memcpy(frame + MAC_BYTES, g->lease.gateway_mac, MAC_BYTES);
-	g->counters.rx_bytes += p.n;
-	g->counters.rx_packets++;
-	bucket_take(&g->ingress_bytes, p.n);
-	bucket_take(&g->ingress_ops, 1);
-	link_write(&g->link, frame, p.n, mss);
+	send_frame(g, frame, p.n, mss);
 }

@@ -106,22 +106,18 @@ bool gateway_has_v6_route(struct gateway *g)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
+static uint64_t wait_ns(struct gateway *g, struct bucket *bytes, struct bucket *ops)
+{
+	uint64_t a = bucket_wait_ns(bytes, g->now_ns), b = bucket_wait_ns(ops, g->now_ns);
+
+	return a > b ? a : b;
+}
+
 /* Returns for how long the link must not be read, because the guest has sent more than its rate
  * allows. */
 static uint64_t egress_wait(struct gateway *g)
 {
-	uint64_t bytes = bucket_wait_ns(&g->egress_bytes, g->now_ns);
-	uint64_t ops = bucket_wait_ns(&g->egress_ops, g->now_ns);
-
-	return bytes > ops ? bytes : ops;
-}
-
-static uint64_t ingress_wait(struct gateway *g)
-{
-	uint64_t bytes = bucket_wait_ns(&g->ingress_bytes, g->now_ns);
-	uint64_t ops = bucket_wait_ns(&g->ingress_ops, g->now_ns);
-
-	return bytes > ops ? bytes : ops;
+	return wait_ns(g, &g->egress_bytes, &g->egress_ops);
 }
 
 static int read_link(struct gateway *g)
@@ -143,7 +139,7 @@ enum { SLOT_LINK, SLOT_CONTROL, SLOT_ROUTES };
 
 static void fill(struct gateway *g)
 {
-	uint64_t out = egress_wait(g), in = ingress_wait(g);
+	uint64_t out = egress_wait(g), in = wait_ns(g, &g->ingress_bytes, &g->ingress_ops);
 	struct pollset *s = &g->set;
 
 	s->n = 0;

@@ -5,11 +5,6 @@
  */
 #include "gateway/verdict.h"
 
-static void tell(struct gateway *g, const char *text)
-{
-	control_send_denied(&g->control, text);
-}
-
 static bool was_resolved(void *arg, const struct rule *r, const struct addr *a)
 {
 	struct gateway *g = arg;
@@ -69,7 +64,7 @@ struct verdict verdict_on_flow(struct gateway *g, const struct policy_flow *f,
 	g->counters.denied++;
 	if (denials_add_flow(&g->denials, &g->policy, &g->host, f, v,
 			     resolved_name_of(g->resolved, &f->peer, g->now_ns), text))
-		tell(g, text);
+		control_send_denied(&g->control, text);
 	return v;
 }
 
@@ -78,12 +73,17 @@ bool verdict_is_by_name(const struct gateway *g, struct verdict v)
 	return v.rule != POLICY_BY_DEFAULT && rule_is_named(&g->policy.rule[v.rule]);
 }
 
+static struct policy_flow egress_flow(const struct flow_key *k)
+{
+	return (struct policy_flow){ .direction = POLICY_EGRESS,
+				     .proto = k->kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
+				     .peer = k->peer,
+				     .port = k->peer_port };
+}
+
 bool verdict_on_hello(struct gateway *g, const struct flow_key *k, const struct hello *h)
 {
-	struct policy_flow f = { .direction = POLICY_EGRESS,
-				 .proto = k->kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
-				 .peer = k->peer,
-				 .port = k->peer_port };
+	struct policy_flow f = egress_flow(k);
 	bool unread = h->kind == HELLO_BAD || h->kind == HELLO_HIDDEN;
 	char text[DENIAL_TEXT_BYTES];
 	struct verdict v;
@@ -105,16 +105,13 @@ bool verdict_on_hello(struct gateway *g, const struct flow_key *k, const struct 
 		    : h->kind == HELLO_HIDDEN ? "QUIC hides its name; over TCP it is shown"
 					      : VERDICT_NO_NAME,
 		    text))
-		tell(g, text);
+		control_send_denied(&g->control, text);
 	return false;
 }
 
 bool verdict_still_allows(struct gateway *g, const struct flow *f)
 {
-	struct policy_flow flow = { .direction = POLICY_EGRESS,
-				    .proto = f->key.kind == PACKET_TCP ? PROTO_TCP : PROTO_UDP,
-				    .peer = f->key.peer,
-				    .port = f->key.peer_port };
+	struct policy_flow flow = egress_flow(&f->key);
 	enum route_kind route = verdict_route(g, &flow);
 
 	return route == ROUTE_OUT ||
