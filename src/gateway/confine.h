@@ -13,6 +13,11 @@
  */
 #pragma once
 
+#include "base/confine.h"
 #include "gateway/config.h"
+
+/* made from tools/gateway.table */
+extern const struct sock_filter gateway_filter[];
+extern const unsigned short gateway_filter_len;
 
 MUST_USE int confine(const struct gateway_config *c, struct err *e);

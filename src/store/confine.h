@@ -12,9 +12,13 @@
  */
 #pragma once
 
-#include "base/err.h"
+#include "base/confine.h"
 
 #define WORKER_MEMORY_MAX_BYTES (1ull << 30) /* zstd's largest usual window is 128 MiB */
 #define WORKER_OPEN_FILES_MAX 64u
+
+/* made from tools/worker.table */
+extern const struct sock_filter tree_filter[], treeless_filter[];
+extern const unsigned short tree_filter_len, treeless_filter_len;
 
 MUST_USE int confine(int dir_fd, int read_fd, struct err *e);
