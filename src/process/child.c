@@ -75,6 +75,8 @@ static long clone_tree(struct walker *w, const struct step *s)
 	if (r < 0)
 		return r;
 	/* the parent looked at this path before; what it judged is what must be mounted */
+	if (!s->ino)
+		return set_attr((int)fd, s->flags, AT_RECURSIVE_);
 	if (st.stx_ino != s->ino ||
 	    (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
 		return -ESTALE;
@@ -86,6 +88,25 @@ static long stage(const struct step *s)
 	long r = RAW5(SYS_mount, "tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, s->data);
 
 	return r < 0 ? r : RAW1(SYS_chdir, "/proc");
+}
+
+/* One that an earlier step made stays. */
+static long make_stub(const struct step *s)
+{
+	unsigned mode = s->mode & 07777;
+	long r;
+
+	if (S_ISDIR(s->mode)) {
+		r = RAW3(SYS_mkdirat, AT_FDCWD, s->path, mode);
+	} else {
+		r = RAW4(SYS_openat, AT_FDCWD, s->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			 mode);
+		if (r >= 0)
+			r = RAW1(SYS_close, r);
+	}
+	if (r == -EEXIST)
+		return 0;
+	return r < 0 ? r : RAW3(SYS_fchmodat, AT_FDCWD, s->path, mode);
 }
 
 static long make_dir(const struct walker *w, const struct step *s)
@@ -327,6 +348,9 @@ static long apply(struct walker *w, const struct step *s)
 		return RAW3(SYS_mkdirat, AT_FDCWD, s->path, s->mode);
 	case STEP_ATTACH:
 		return move_tree(w->tree[s->tree], AT_FDCWD, s->path);
+	case STEP_STUB:
+		return make_stub(s);
+	case STEP_UNITE:
 	case STEP_OVERLAY:
 		return RAW5(SYS_mount, "overlay", s->path, "overlay", s->flags, s->data);
 	case STEP_DEVICE:

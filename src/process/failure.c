@@ -73,6 +73,10 @@ static const char *hint_for(const struct step *step, int errnum)
 	if (step->op == STEP_DEVICE)
 		return "fuse-overlayfs, which serves the root where the kernel's overlay cannot, "
 		       "needs it: modprobe fuse, and in a container --device /dev/fuse";
+	if (step->op == STEP_UNITE)
+		return "the kernel's overlay cannot use this file system: make the directories on "
+		       "which "
+		       "other volumes are mounted in it";
 	if (step->op == STEP_BELOW && errnum == EBUSY)
 		return "a link in the image leads from there to its root: choose another target";
 	if (step->op == STEP_MOUNT && errnum == EPERM && strcmp(step->text, "proc") == 0)
@@ -96,7 +100,7 @@ static int explain_report(const struct process_instance *i, struct err *e)
 	if (i->child->report.step == CHILD_WAIT)
 		return err_sys(e, errnum, "wait for id maps");
 	step = &i->plan->step[i->child->report.step];
-	what = step->path ? step->path : "";
+	what = step->op == STEP_UNITE ? step->text : step->path ? step->path : "";
 	if (i->fuse && (errnum == ENOTCONN || errnum == ECONNABORTED))
 		return fuse_overlay_failure(i->fuse, e);
 	err_sys(e, errnum, "%s%s%s%s", step_name(step->op), *what ? " '" : "", what,

@@ -23,11 +23,13 @@ struct netif_job;  /* process/netlink.h; the plan's */
 struct sock_fprog; /* linux/filter.h */
 
 enum step_op {
-	STEP_CLONE_TREE, /* tree: open_tree(path), must be dev:ino, then attrs */
+	STEP_CLONE_TREE, /* tree: open_tree(path), must be dev:ino unless ino is 0, then attrs */
 	STEP_STAGE,      /* tmpfs (data) over /proc, and cd there */
 	STEP_MKDIR,      /* path (below the working directory), mode */
 	STEP_ATTACH,     /* tree at path below the working directory */
 	STEP_OVERLAY,    /* overlay on path with data, flags */
+	STEP_STUB,       /* empty directory or file (mode) at path, below the working directory */
+	STEP_UNITE, /* overlay on path with data, flags: a volume with stubs for the guest's text */
 	STEP_DEVICE, /* file path becomes descriptor fd; STEP_FUSE sends it to the socket mode */
 	STEP_FUSE,   /* fuse on path with data, flags; then fd is closed */
 	STEP_ROOT,   /* path becomes the root all targets are resolved in */

@@ -14,6 +14,7 @@
 #include "base/compat.h"
 #include "process/fixtures.h"
 #include "process/host_image.h"
+#include "process/stub_layer.h"
 
 #define MSB_AREA_MIB 16     /* the runtime directory /.msb; scripts and our files are far below */
 #define INODES_PER_MIB 256u /* of file systems in memory: one for each page … */
@@ -324,7 +325,7 @@ static void add_msb(struct builder *b, int shell)
 
 /* --- volumes --------------------------------------------------------------------------------- */
 
-static unsigned long volume_attrs(const struct spec_mount *m, bool restricted)
+unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted)
 {
 	return MOUNT_ATTR_NODEV | (m->readonly ? MOUNT_ATTR_RDONLY : 0) |
 	       (m->noexec ? MOUNT_ATTR_NOEXEC : 0) |
@@ -342,8 +343,9 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 	*ret_is_dir = S_ISDIR(st.st_mode);
 	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk)) {
 		/* it holds all ids of the sandbox */
-		if (add_mount_taken(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted),
-				    MAP_SANDBOX, ret_tree) < 0)
+		if (add_mount_taken(b, b->r->volume_fd[i],
+				    rootfs_volume_attrs(m, b->r->spec->restricted), MAP_SANDBOX,
+				    ret_tree) < 0)
 			return err_wrap(b->e, "volume '%s'", m->source);
 		return 0;
 	}
@@ -354,7 +356,7 @@ static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_
 					 .gid = st.st_gid,
 					 .inside_uid = m->has_owner ? m->uid : 0,
 					 .inside_gid = m->has_owner ? m->gid : 0 };
-	if (add_tree(b, b->r->volume_fd[i], volume_attrs(m, b->r->spec->restricted), map,
+	if (add_tree(b, b->r->volume_fd[i], rootfs_volume_attrs(m, b->r->spec->restricted), map,
 		     ret_tree) < 0)
 		return err_wrap(b->e, "volume '%s'", m->source);
 	return 0;
@@ -707,6 +709,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 	} else {
 		add_overlay(&b, t);
 	}
+	stub_layers_add(r, p, t->volume, t->volume_is_dir);
 	add_path(&b, STEP_ROOT, "root");
 	for (size_t i = 0; i < r->n_owners; i++)
 		add_owner(&b, &r->owners[i]);

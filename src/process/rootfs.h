@@ -82,6 +82,8 @@ static inline bool rootfs_is_overlay(const struct rootfs *r)
 	return !r->served && !r->one_disk && r->spec->image.kind != IMAGE_DIR;
 }
 
+/* Attributes of the mount of M. */
+unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted);
 /* Adds everything from opening trees to changing root. IDMAPS gets the trees to map. DEVICE: where
  * R->served, the number that /dev/fuse has in the child. */
 MUST_USE int rootfs_plan(const struct rootfs *r, int device, struct plan *p,

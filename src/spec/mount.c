@@ -321,6 +321,21 @@ static int commit(struct spec *s, struct mount_parse *p, struct err *e)
 	return 0;
 }
 
+size_t spec_mount_above(const struct spec *s, size_t i)
+{
+	size_t best = SIZE_MAX, most = 0;
+
+	for (size_t k = 0; k < s->n_mounts; k++) {
+		size_t n = strlen(s->mount[k].guest);
+
+		if (k != i && n > most && path_below(s->mount[k].guest, s->mount[i].guest)) {
+			best = k;
+			most = n;
+		}
+	}
+	return best;
+}
+
 int spec_take_mount(struct spec *s, const char *flag, const char *guest, struct spec_mount *m,
 		    struct err *e)
 {

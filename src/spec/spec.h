@@ -194,6 +194,8 @@ void spec_root_disk_done(struct spec_root_disk *d);
 uint64_t spec_root_disk_mib(const struct spec *s);
 #define AUTO_ROOT_DISK __attribute__((cleanup(spec_root_disk_done))) struct spec_root_disk
 void spec_mount_done(struct spec_mount *m);
+/* The index of the nearest mount that mount I lies below, or SIZE_MAX. */
+size_t spec_mount_above(const struct spec *s, size_t i);
 
 /* Checks what no single flag can see: an image is named, no ceiling is below its value. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);

@@ -9,7 +9,7 @@
  *                 SETUID, SETGID        its gateway becomes an id of the range
  *                 NET_BIND_SERVICE      … and may publish a port below 1024
  *   files         its record; to take it out of the list, the right to make and remove directories
- *                 beside it; its sockets; its control groups; the directory image, to take our mount
+ *                 beside it; its sockets; its control groups; directories of the user, to take our mount
  *                 points out; the table of uid ranges. With a network the gateway, the loader, the
  *                 libraries, and where the host's resolvers are written.
  *   calls         tools/supervisor.table

@@ -269,18 +269,15 @@ static int allow_groups(const struct cgroup *c, struct confine_files *f, struct 
 	return confine_files_allow_path(f, CGROUP_ROOT, LANDLOCK_ACCESS_FS_REMOVE_DIR, e);
 }
 
-/* Control groups; the directory image, to take our mount points out; the table of ranges, to give ours back. */
+/* Control groups; the directory image and volumes, to take our mount points out; the table of ranges, to give ours back. */
 static int confine(const struct supervisor *s, struct confine_files *f, struct err *e)
 {
 	const struct engine_process *p = engine_process_of(s);
 
 	if (allow_groups(&p->process.cgroup, f, e) < 0)
 		return -1;
-	if (p->mount_points.root >= 0 &&
-	    confine_files_allow(f, p->mount_points.root,
-				LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-					LANDLOCK_ACCESS_FS_REMOVE_DIR,
-				e) < 0)
+	if (mount_points_confine(&p->mount_points, f, e) < 0 ||
+	    nested_confine(&p->nested, f, e) < 0)
 		return -1;
 	return p->ids.mode == IDS_RANGE && supervisor_may_vanish(s) ? range_keep(f, e) : 0;
 }
@@ -324,6 +321,7 @@ static void done(struct supervisor *s)
 	free_p(&p->start);
 	disks_release(&p->disks);
 	mount_points_leave(&s->home, &p->mount_points);
+	nested_leave(&s->home, &p->nested);
 	free(p);
 	s->instance = NULL;
 }
@@ -332,7 +330,6 @@ static void done(struct supervisor *s)
 
 static void reap(const struct home *h, const char *name, struct spec *spec)
 {
-	struct mount_points points;
 	char id[HOME_ID_BYTES];
 	struct err ignored;
 	AUTO_FD root = -1;
@@ -341,10 +338,10 @@ static void reap(const struct home *h, const char *name, struct spec *spec)
 	cgroup_remove(id);
 	/* another directory has nothing of ours in it */
 	if (spec && spec->image.kind == IMAGE_DIR &&
-	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0) {
-		mount_points_enter(h, root, &points);
-		mount_points_leave(h, &points);
-	}
+	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0)
+		mount_points_reap(h, root);
+	if (spec)
+		nested_reap(h, spec);
 }
 
 static int run_as_owner(int (*work)(void *arg), void *arg, struct err *e)

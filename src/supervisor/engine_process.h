@@ -6,6 +6,7 @@
 #include "supervisor/disk.h"
 #include "supervisor/engine.h"
 #include "supervisor/engine_process_mount_points.h"
+#include "supervisor/engine_process_nested.h"
 #include "supervisor/supervisor.h"
 
 /* What only a start needs. It is freed after READY: to free it earlier would interrupt the child, which shares our
@@ -24,6 +25,7 @@ struct engine_process {
 	struct process_instance process;
 	struct engine_process_start *start; /* NULL after READY */
 	struct mount_points mount_points;   /* of a directory image */
+	struct nested nested;               /* mount points in writable volumes */
 	struct disks disks;
 	const char *layer;     /* how the size of the writable layer holds; NULL: there is none */
 	loop_id fuse_watch[2]; /* writer and reader of the root, where fuse-overlayfs serves it */

@@ -48,9 +48,15 @@ static int make_one(int parent, const char *name, bool is_dir)
 	return fd < 0 ? -errno : 0;
 }
 
-/* Every missing component of PATH, the last one a file unless IS_DIR. */
-static int make_path(const struct mount_points *s, int root, const char *path, bool is_dir,
-		     struct err *e)
+bool mount_points_has(int root, const char *path)
+{
+	AUTO_FD fd = open_in_root(root, path);
+
+	return fd >= 0;
+}
+
+int mount_points_make_one(const struct mount_points *s, int root, const char *path, bool is_dir,
+			  const char *where, struct err *e)
 {
 	AUTO_FD parent = open_in_root(root, "/");
 
@@ -66,9 +72,8 @@ static int make_path(const struct mount_points *s, int root, const char *path, b
 			int r = make_one(parent, strrchr(prefix, '/') + 1, dir);
 
 			if (r < 0 && r != -EEXIST) /* another sandbox may have been faster */
-				return err_sys(e, -r,
-					       "make mount point '%s' in the image directory",
-					       prefix);
+				return err_sys(e, -r, "make mount point '%s' in '%s'", prefix + 1,
+					       where);
 			fd = open_in_root(root, prefix);
 			if (r == 0 && fd >= 0 && fstat(fd, &st) == 0)
 				r = note(s, st.st_ino, prefix);
@@ -78,7 +83,7 @@ static int make_path(const struct mount_points *s, int root, const char *path, b
 			}
 		}
 		if (fd < 0)
-			return err_sys(e, errno, "mount point '%s' in the image directory", prefix);
+			return err_sys(e, errno, "mount point '%s' in '%s'", prefix + 1, where);
 		fd_closep(&parent);
 		parent = fd;
 		at = next;
@@ -113,22 +118,25 @@ int mount_points_make(const struct mount_points *s, int root, const struct spec 
 		     { "/etc/hostname", false },
 		     { "/etc/hosts", false },
 		     { "/etc/resolv.conf", false } };
+	const char *where = spec->image.reference;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ours); i++)
-		r = make_path(s, root, ours[i].path, ours[i].is_dir, e);
+		r = mount_points_make_one(s, root, ours[i].path, ours[i].is_dir, where, e);
 	if (r == 0 && spec->trust_host_cas && !has_bundle(root)) {
 		AUTO_FREE char *path = xasprintf("/%s", host_cas_places[0]);
 
-		r = make_path(s, root, path, false, e);
+		r = mount_points_make_one(s, root, path, false, where, e);
 	}
 	for (size_t i = 0; r == 0 && i < spec->writable.n; i++)
-		r = make_path(s, root, spec->writable.v[i], true, e);
+		r = mount_points_make_one(s, root, spec->writable.v[i], true, where, e);
 	for (size_t i = 0; r == 0 && i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 
-		r = make_path(s, root, m->guest, m->kind != MOUNT_BIND || !m->identity.of_parent,
-			      e);
+		if (spec_mount_above(spec, i) == SIZE_MAX) /* else it is made elsewhere */
+			r = mount_points_make_one(s, root, m->guest,
+						  m->kind != MOUNT_BIND || !m->identity.of_parent,
+						  where, e);
 	}
 	return r; /* what was made before a failure goes again: it is noted */
 }
@@ -192,16 +200,31 @@ static int lock_shared(int root)
 	return 0;
 }
 
+static bool name_notes(int root, char name[MOUNT_POINTS_NAME_BYTES])
+{
+	struct stat st;
+
+	if (fstat(root, &st) < 0)
+		return false;
+	snprintf(name, MOUNT_POINTS_NAME_BYTES, "run/%llx-%llx.stubs",
+		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	return true;
+}
+
+bool mount_points_noted(const struct home *h, int root)
+{
+	char name[MOUNT_POINTS_NAME_BYTES];
+
+	return name_notes(root, name) && faccessat(h->fd, name, F_OK, 0) == 0;
+}
+
 void mount_points_enter(const struct home *h, int root_fd, struct mount_points *ret)
 {
 	AUTO_FD root = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
 
 	*ret = MOUNT_POINTS_NONE;
-	if (root < 0 || fstat(root, &st) < 0)
+	if (root < 0 || !name_notes(root, ret->name))
 		return;
-	snprintf(ret->name, sizeof(ret->name), "run/%llx-%llx.stubs", (unsigned long long)st.st_dev,
-		 (unsigned long long)st.st_ino);
 	if (flock(root, LOCK_EX | LOCK_NB) == 0) {
 		AUTO_FD left = openat(h->fd, ret->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -224,4 +247,22 @@ void mount_points_leave(const struct home *h, struct mount_points *s)
 	}
 	fd_closep(&s->root);
 	fd_closep(&s->notes);
+}
+
+int mount_points_confine(const struct mount_points *s, struct confine_files *f, struct err *e)
+{
+	if (s->root < 0)
+		return 0;
+	return confine_files_allow(f, s->root,
+				   LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+					   LANDLOCK_ACCESS_FS_REMOVE_DIR,
+				   e);
+}
+
+void mount_points_reap(const struct home *h, int root)
+{
+	struct mount_points points;
+
+	mount_points_enter(h, root, &points);
+	mount_points_leave(h, &points);
 }

@@ -225,6 +225,8 @@ int root_open(struct supervisor *s, struct rootfs *r, struct err *e)
 		if (spec->mount[i].kind != MOUNT_TMPFS &&
 		    open_volume(s, &spec->mount[i], &r->volume_fd[i], e) < 0)
 			return -1;
+	if (nested_make(&s->home, r, &engine_process_of(s)->nested, e) < 0)
+		return -1;
 	return own_state_find(s, r, e);
 }
 

@@ -1,8 +1,9 @@
 """Directories and files of the host inside a sandbox, and tmpfs (spec §5.2, §5.3, §11)."""
 
 import os
+import signal
 
-from harness import ALL_MODES, MODE, CordonTest
+from harness import ALL_MODES, MODE, CordonTest, below, unique_number
 
 
 class MountTest(CordonTest):
@@ -187,6 +188,200 @@ class Nested(MountTest):
             got = self.cordon("create", "-n", "x", "-v", f"{src}:{a}", "-v", f"{src}:{b}", "host")
             self.assertEqual(got.code, 1, got)
         self.assertEqual(self.names(), [])
+
+
+def tree(top):
+    """Everything below TOP, with its kind and mode."""
+    found = {}
+    for where, dirs, files in os.walk(top):
+        for name in dirs + files:
+            path = os.path.join(where, name)
+            found[os.path.relpath(path, top)] = oct(os.lstat(path).st_mode)
+    return found
+
+
+class Below(MountTest):
+    """Mounts below other mounts, whose sources lack the places to mount on."""
+
+    modes = ALL_MODES
+
+    def setUp(self):
+        super().setUp()
+        self.outer, self.inner = self.source("outer"), self.source("inner")
+        with open(os.path.join(self.inner, "mark"), "w") as handle:
+            handle.write("inner\n")
+        self.before = tree(self.outer)
+
+    def unchanged(self):
+        return tree(self.outer) == self.before
+
+    def test_a_read_only_one_is_never_touched(self):
+        box = self.create("-v", f"{self.inner}:/w/.skills/x:ro", "-v", f"{self.outer}:/w:ro",
+                          "-v", f"{self.inner}:/w/.skills/y", "-v", f"{self.inner}/mark:/w/etc/f",
+                          "--tmpfs", "/w/t")
+        self.assertTrue(self.unchanged())
+        self.assertEqual(box.out("cat /w/in.txt /w/.skills/x/mark /w/.skills/y/mark /w/etc/f"),
+                         "from host\ninner\ninner\ninner")
+        self.assertEqual(box.out("ls -A /w /w/.skills"), "/w:\n.skills\netc\nin.txt\nt\n\n"
+                         "/w/.skills:\nx\ny")
+        for path in ("/w/f", "/w/.skills/f", "/w/.skills/x/f", "/w/in.txt"):
+            self.assertIn("Read-only", box.sh(f"touch {path}; echo >> {path}").errtext, path)
+        box.out("touch /w/.skills/y/new /w/t/new")
+        self.assertTrue(os.path.exists(os.path.join(self.inner, "new")))
+        self.assertEqual((box.stop().code, box.start().code), (0, 0))
+        self.assertEqual(box.out("cat /w/.skills/x/mark"), "inner")
+        self.assertTrue(self.unchanged())
+
+    def test_what_is_there_keeps_its_mode(self):
+        os.mkdir(os.path.join(self.outer, "d"))
+        os.chmod(os.path.join(self.outer, "d"), 0o750)
+        with open(os.path.join(self.outer, "d/f"), "w") as handle:
+            handle.write("in d\n")
+        os.chmod(self.outer, 0o711)
+        box = self.create("-v", f"{self.outer}:/w:ro", "-v", f"{self.inner}:/w/d/new")
+        self.assertEqual(box.out("stat -c %a /w /w/d /w/d/new; cat /w/d/f"),
+                         f"711\n750\n{oct(os.stat(self.inner).st_mode & 0o7777)[2:]}\nin d")
+        os.chmod(self.outer, 0o755)
+
+    def test_a_read_only_one_shows_what_the_host_adds(self):
+        box = self.create("-v", f"{self.outer}:/w:ro", "-v", f"{self.inner}:/w/a/b")
+        with open(os.path.join(self.outer, "later"), "w") as handle:
+            handle.write("late\n")
+        with open(os.path.join(self.outer, "in.txt"), "a") as handle:
+            handle.write("more\n")
+        self.assertEqual(box.out("ls /w; cat /w/later /w/in.txt"),
+                         "a\nin.txt\nlater\nlate\nfrom host\nmore")
+
+    def test_in_a_writable_one_it_is_made_and_taken_out_again(self):
+        box = self.create("-v", f"{self.inner}:/w/.skills/x:ro", "-v", f"{self.outer}:/w", "-v",
+                          f"{self.inner}/mark:/w/etc/f", "--tmpfs", "/w/t")
+        self.assertEqual(box.out("cat /w/in.txt /w/.skills/x/mark /w/etc/f; stat -c %u /w/.skills"),
+                         "from host\ninner\ninner\n0")
+        owner = os.stat(self.outer)
+        for path in (".skills", ".skills/x", "etc", "t"):
+            made = os.stat(os.path.join(self.outer, path))
+            self.assertEqual((made.st_uid, made.st_gid), (owner.st_uid, owner.st_gid), path)
+        box.out("echo 1 > /w/.skills/mine; rm /w/.skills/mine; mkdir /w/.skills/d; rmdir /w/.skills/d")
+        self.assertEqual(os.listdir(os.path.join(self.outer, ".skills/x")), [])
+        box.stop()
+        self.assertTrue(self.unchanged(), tree(self.outer))
+
+    def test_in_a_directory_of_somebody_else(self):
+        """Root makes it as the owner of the source, who the sandbox is there, and may do no more."""
+        if os.geteuid() != 0 or MODE == "userns":
+            return
+        os.makedirs(os.path.join(self.outer, "roots"))
+        os.chmod(os.path.join(self.outer, "roots"), 0o755)
+        os.chown(self.outer, 1234, 1235)
+        self.before = tree(self.outer)
+        box = self.create("-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w")
+        made = os.stat(os.path.join(self.outer, "a"))
+        self.assertEqual((made.st_uid, made.st_gid), (1234, 1235))
+        box.out("touch /w/a/f; rm /w/a/f")
+        box.stop()
+        self.assertTrue(self.unchanged())
+        got = self.cordon("create", "-q", "-v", f"{self.inner}:/w/roots/b", "-v", f"{self.outer}:/w",
+                          "host")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("Permission denied", got.errtext)
+        self.assertTrue(self.unchanged())
+
+    def test_what_the_sandbox_put_there_stays(self):
+        box = self.create("-v", f"{self.inner}:/w/.skills/x:ro", "-v", f"{self.outer}:/w")
+        box.out("echo 1 > /w/.skills/mine")
+        box.stop()
+        self.assertEqual(sorted(set(tree(self.outer)) - set(self.before)),
+                         [".skills", ".skills/mine"])
+
+    def test_what_was_there_stays(self):
+        os.makedirs(os.path.join(self.outer, "a/b"))
+        self.before = tree(self.outer)
+        for mode in ("rw", "ro"):
+            box = self.create("-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w:{mode}")
+            self.assertEqual(box.out("cat /w/a/b/mark"), "inner")
+            box.stop()
+            self.assertTrue(self.unchanged())
+
+    def test_several_levels(self):
+        middle = self.source("middle")
+        box = self.create("-v", f"{self.inner}:/w/a/m/b/i", "-v", f"{middle}:/w/a/m", "-v",
+                          f"{self.outer}:/w:ro", "--tmpfs", "/w/a/m/b/i/t/u")
+        self.assertEqual(box.out("cat /w/in.txt /w/a/m/in.txt /w/a/m/b/i/mark; touch /w/a/m/b/i/t/u/f"),
+                         "from host\nfrom host\ninner")
+        self.assertTrue(self.unchanged())
+        box.stop()
+        self.assertEqual((sorted(tree(middle)), sorted(tree(self.inner))),
+                         (["in.txt"], ["in.txt", "mark"]))
+
+    def test_named_volumes(self):
+        box = self.create("-v", "data:/w", "-v", f"{self.inner}:/w/a/b")
+        self.assertEqual(box.out("cat /w/a/b/mark"), "inner")
+        box.stop()
+        self.assertEqual(os.listdir(os.path.join(self.home, "volumes/data/data")), [])
+
+    def test_two_sandboxes_share_a_place(self):
+        opts = ("-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w")
+        one, two = self.create(*opts), self.create(*opts)
+        one.stop()
+        self.assertEqual(two.out("cat /w/a/b/mark"), "inner")
+        two.stop()
+        self.assertTrue(self.unchanged())
+
+    def test_a_killed_supervisor(self):
+        box = self.create("-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w")
+        os.kill(box.supervisor().pid, signal.SIGKILL)
+        self.eventually(lambda: not box.host_processes())
+        self.assertEqual(box.remove().code, 0)
+        self.assertTrue(self.unchanged())
+
+    def test_a_killed_run(self):
+        number = unique_number()
+        proc = self.spawn("run", "-q", "-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w", "host",
+                          "--", "sleep", str(number))
+        self.eventually(lambda: self.sleepers(number))
+        for p in below([proc.pid]):
+            if p.comm.startswith("cordon-superv"):
+                os.kill(p.pid, signal.SIGKILL)
+        self.finish(proc)
+        self.eventually(lambda: not self.names() and self.unchanged())
+
+    def test_a_start_that_fails_leaves_nothing(self):
+        got = self.cordon("create", "-q", "-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w", "-v",
+                          f"{self.inner}:/w/in.txt/x", "host")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("in.txt", got.errtext)
+        self.assertTrue(self.unchanged())
+        self.assertEqual(self.names(), [])
+
+    def test_a_directory_image(self):
+        root = self.make_root()
+        before = tree(root)
+        box = self.create("-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w:ro", image=root)
+        self.assertEqual(box.exec("/bin/cat", "/w/a/b/mark").text, "inner\n")
+        self.assertEqual(os.listdir(os.path.join(root, "w")), [])
+        box.stop()
+        self.assertEqual(tree(root), before)
+        self.assertTrue(self.unchanged())
+
+    def test_links_in_the_source_lead_nowhere(self):
+        """They were put there by another sandbox, which may write to the source."""
+        victim = self.source("victim")
+        for name, to in (("up", "../victim"), ("abs", victim), ("etc", "/etc"), ("gone", "/no/such"),
+                         ("loop", "loop"), ("top", "/")):
+            os.symlink(to, os.path.join(self.outer, name))
+        self.before, victims = tree(self.outer), tree(victim)
+        for mode in ("ro", "rw"):
+            for name in ("up", "abs", "etc", "gone", "loop", "top"):
+                with self.subTest(mode=mode, name=name):
+                    box = self.box()
+                    got = self.cordon("create", "-q", "-n", box.name, "-v",
+                                      f"{self.inner}:/w/{name}/x", "-v", f"{self.outer}:/w:{mode}",
+                                      "host")
+                    if got.code == 0:
+                        box.remove("-f")
+                    self.assertTrue(self.unchanged(), tree(self.outer))
+                    self.assertEqual(tree(victim), victims)
+                    self.assertFalse(os.path.exists("/etc/x"))
 
 
 class Files(MountTest):

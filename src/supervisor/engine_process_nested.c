@@ -1,0 +1,137 @@
+#include "supervisor/engine_process_nested.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static bool is_shared_directory(const struct spec_mount *m)
+{
+	return (m->kind == MOUNT_BIND && !m->identity.of_parent) ||
+	       (m->kind == MOUNT_NAMED && !m->kind_disk);
+}
+
+/* The writable source that mount I lies in, or SIZE_MAX. */
+static size_t source_of(const struct spec *spec, size_t i)
+{
+	size_t outer = spec_mount_above(spec, i);
+
+	if (outer == SIZE_MAX || spec->mount[outer].readonly ||
+	    !is_shared_directory(&spec->mount[outer]))
+		return SIZE_MAX;
+	return outer;
+}
+
+static const char *path_in(const struct spec *spec, size_t i, size_t outer)
+{
+	return spec->mount[i].guest + strlen(spec->mount[outer].guest);
+}
+
+/* Root makes it as the owner of the source: that is who the sandbox writes there as, and no more is done than the
+ * sandbox could do itself. */
+static int make(const struct mount_points *points, const struct rootfs *r, size_t i, size_t outer,
+		struct err *e)
+{
+	const struct spec_mount *m = &r->spec->mount[i];
+	bool is_dir = m->kind != MOUNT_BIND || !m->identity.of_parent;
+	bool root = geteuid() == 0;
+	struct stat st;
+	int made;
+
+	if (fstat(r->volume_fd[outer], &st) < 0)
+		return err_sys(e, errno, "look at volume '%s'", r->spec->mount[outer].source);
+	if (root) {
+		setfsgid(st.st_gid);
+		setfsuid(st.st_uid);
+	}
+	made = mount_points_make_one(points, r->volume_fd[outer], path_in(r->spec, i, outer),
+				     is_dir, r->spec->mount[outer].source, e);
+	if (root) {
+		setfsuid(0);
+		setfsgid(0);
+	}
+	return made;
+}
+
+/* The entry of N for the source of mount OUTER. */
+static struct mount_points *enter(const struct home *h, const struct rootfs *r, size_t outer,
+				  size_t *entry, struct nested *n)
+{
+	if (!n->source)
+		n->source = xcalloc(r->spec->n_mounts, sizeof(*n->source));
+	if (entry[outer] == 0) {
+		mount_points_enter(h, r->volume_fd[outer], &n->source[n->n]);
+		entry[outer] = ++n->n;
+	}
+	return &n->source[entry[outer] - 1];
+}
+
+/* True when the source itself has the place. One that another sandbox made is noted, and goes with the last sandbox
+ * that has entered: then we must enter, too. The notes come before the place and go after it. */
+static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)
+{
+	int source = r->volume_fd[outer];
+
+	return !mount_points_noted(h, source) &&
+	       mount_points_has(source, path_in(r->spec, i, outer)) &&
+	       !mount_points_noted(h, source);
+}
+
+int nested_make(const struct home *h, const struct rootfs *r, struct nested *n, struct err *e)
+{
+	AUTO_FREE size_t *entry = xcalloc(r->spec->n_mounts + 1, sizeof(*entry));
+
+	for (size_t i = 0; i < r->spec->n_mounts; i++) {
+		size_t outer = source_of(r->spec, i);
+
+		if (outer == SIZE_MAX || is_theirs(h, r, i, outer))
+			continue;
+		if (make(enter(h, r, outer, entry, n), r, i, outer, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int nested_confine(const struct nested *n, struct confine_files *f, struct err *e)
+{
+	for (size_t i = 0; i < n->n; i++)
+		if (mount_points_confine(&n->source[i], f, e) < 0)
+			return -1;
+	return 0;
+}
+
+void nested_leave(const struct home *h, struct nested *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		mount_points_leave(h, &n->source[i]);
+	free_p(&n->source);
+	n->n = 0;
+}
+
+static int open_source(const struct home *h, struct spec_mount *m)
+{
+	AUTO_FREE char *named = NULL;
+	struct err ignored;
+	int fd = -1;
+
+	if (m->kind == MOUNT_BIND)
+		return identity_open(m->source, &m->identity, &fd, &ignored) < 0 ? -1 : fd;
+	named = xasprintf("%s/data", m->source);
+	return home_open_in(h, "volumes", named, O_PATH | O_DIRECTORY);
+}
+
+void nested_reap(const struct home *h, struct spec *spec)
+{
+	for (size_t i = 0; i < spec->n_mounts; i++) {
+		size_t outer = source_of(spec, i);
+		AUTO_FD source = outer == SIZE_MAX ? -1 : open_source(h, &spec->mount[outer]);
+
+		if (source >= 0)
+			mount_points_reap(h, source);
+	}
+}
