@@ -97,11 +97,11 @@ int confine_files_end(struct confine_files *f, struct err *e)
 {
 	if (f->ruleset >= 0 && syscall(SYS_landlock_restrict_self, f->ruleset, 0) < 0)
 		return err_sys(e, errno, "restrict the files we may use");
-	confine_files_drop(f);
+	confine_files_done(f);
 	return 0;
 }
 
-void confine_files_drop(struct confine_files *f)
+void confine_files_done(struct confine_files *f)
 {
 	fd_closep(&f->ruleset);
 }

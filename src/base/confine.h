@@ -43,7 +43,7 @@ MUST_USE int confine_files_allow_path(struct confine_files *f, const char *path,
 				      struct err *e);
 MUST_USE int confine_files_end(struct confine_files *f, struct err *e);
 /* Frees a ruleset that was begun and not ended. */
-void confine_files_drop(struct confine_files *f);
+void confine_files_done(struct confine_files *f);
 
 /* Installs a filter made by tools/gen-seccomp.py. Call it after confine_capabilities(). A
  * sanitizer's run-time makes system calls of its own, so sanitizer builds install no filter. */

@@ -118,7 +118,7 @@ static int confine(struct err *e)
 		    (logs < 0 || confine_files_allow(&f, logs, lock, e) == 0) &&
 		    confine_files_end(&f, e) == 0)
 			r = confine_calls(reader_filter, reader_filter_len, e);
-		confine_files_drop(&f);
+		confine_files_done(&f);
 	}
 	return r < 0 ? err_wrap(e, "confine cordon-logs") : 0;
 }

@@ -70,10 +70,10 @@ int main(int argc, char **argv)
 	umask(022); /* what we make for the sandbox, and its commands, do not depend on the caller's */
 	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
 		return supervisor_sweep();
-	if (argc == 2 && strcmp(argv[1], "--wipe") == 0)
-		return supervisor_wipe();
-	if (argc == 3 && strcmp(argv[1], "--reap") == 0)
-		return supervisor_reap(argv[2]);
+	if (argc == 2 && strcmp(argv[1], "--erase-home") == 0)
+		return supervisor_erase_home();
+	if (argc == 3 && strcmp(argv[1], "--release") == 0)
+		return supervisor_release(argv[2]);
 	if (argc != 2 || fcntl(LEASH_FD, F_GETFD) < 0) {
 		fprintf(stderr, "cordon-supervisor: started by cordon, not by hand\n");
 		return 2;

@@ -81,7 +81,7 @@ static void prove(const struct home *h, struct proof *p)
 			p->limits = r.state.enforced;
 			p->served = strcmp(r.state.root, ROOT_SERVED) == 0;
 		}
-		control_hide(h, s.name);
+		control_retire(h, s.name);
 	}
 	launch_done(&l); /* lets go of the leash, which ends it */
 	spec_done(&s);

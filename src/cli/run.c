@@ -198,11 +198,11 @@ static void finish(struct job *j, const char *name)
 		IGNORE(control_stop(&j->home, name, CONTROL_GRACE_DEFAULT, &ignored));
 		return;
 	}
-	control_hide(&j->home, name);
+	control_retire(&j->home, name);
 	/* A user's supervisor cannot delete what other ids of the sandbox own; newuidmap helps us to. */
 	if (j->spec.image.root_disk.on_disk && geteuid() != 0) {
 		launch_end(&j->launch);
-		control_tidy(&j->home);
+		control_sweep(&j->home);
 	}
 }
 

@@ -52,7 +52,7 @@ int cmd_self_uninstall(const struct args *a)
 		if (control_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
 		    e.code != ERR_NOT_FOUND)
 			return say_error(&e);
-	if (control_wipe(&home, &e) < 0)
+	if (control_erase_home(&home, &e) < 0)
 		return say_error(&e);
 	say_done("Removed", home.path, 0);
 	return 0;

@@ -300,24 +300,26 @@ static int ask_supervisor(const struct home *h, const char *what, const char *na
 	return 0;
 }
 
-static void reap(const struct home *h, const char *entry)
+static void release(const struct home *h, const char *entry)
 {
 	struct err ignored;
 
-	IGNORE(ask_supervisor(h, "--reap", entry, &ignored)); /* its files shall go all the same */
+	IGNORE(ask_supervisor(h, "--release", entry,
+			      &ignored)); /* its files shall go all the same */
 }
 
-void control_tidy(const struct home *h)
+void control_sweep(const struct home *h)
 {
 	struct err ignored;
 
-	if (!record_sweep(h, reap))
+	if (!record_sweep(h, release))
 		IGNORE(ask_supervisor(h, "--sweep", NULL, &ignored)); /* next time */
 }
 
-int control_sweep(const struct home *h, struct err *e)
+int control_sweep_range(const struct home *h, struct err *e)
 {
-	IGNORE(record_sweep(h, reap)); /* what is left to do for them is not done with other ids */
+	IGNORE(record_sweep(h,
+			    release)); /* what is left to do for them is not done with other ids */
 	return ask_supervisor(h, "--sweep", NULL, e);
 }
 
@@ -363,17 +365,17 @@ static int erase(const struct home *h, const char *name, int dir, int *lock, str
 	int r;
 
 	if ((state_read(dir, &last) < 0 || last.status != STATUS_STOPPED) &&
-	    ask_supervisor(h, "--reap", name, e) < 0)
+	    ask_supervisor(h, "--release", name, e) < 0)
 		return -1;
 	log_line(LOG_INFO, "remove sandbox '%s'", name);
-	home_unlink_sockets(h, name);
+	home_erase_sockets(h, name);
 	r = record_retire(h, name);
 	if (r < 0)
 		return err_sys(e, -r, "take sandbox '%s' out of the list", name);
 	if (record_erase(h, name, e) == 0)
 		return 0;
 	fd_closep(lock); /* a sweep leaves alone what somebody holds */
-	if (e->code != ERR_DENIED || control_sweep(h, e) < 0)
+	if (e->code != ERR_DENIED || control_sweep_range(h, e) < 0)
 		return -1;
 	if (record_erase(h, name, e) == 0)
 		return 0;
@@ -383,7 +385,7 @@ static int erase(const struct home *h, const char *name, int dir, int *lock, str
 		       : -1;
 }
 
-bool control_bury(const struct home *h, const char *name)
+bool control_sweep_one(const struct home *h, const char *name)
 {
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
@@ -404,11 +406,11 @@ int control_claim(const struct home *h, const struct spec *s, int *ret_dir, int 
 	if (r == 0 || e->code != ERR_EXISTS || record_load(h, s->name, &there, &none) == 0 ||
 	    none.code != ERR_NOT_FOUND)
 		return r;
-	control_bury(h, s->name); /* unless another command did */
+	control_sweep_one(h, s->name); /* unless another command did */
 	return record_create(h, s, ret_dir, ret_lock, e);
 }
 
-void control_hide(const struct home *h, const char *name)
+void control_retire(const struct home *h, const char *name)
 {
 	IGNORE(record_retire(h, name)); /* then its supervisor is the first to do so */
 }
@@ -489,9 +491,9 @@ int control_update(const struct home *h, const struct record *r, const struct sp
 	return -1;
 }
 
-int control_wipe(const struct home *h, struct err *e)
+int control_erase_home(const struct home *h, struct err *e)
 {
-	if (ask_supervisor(h, "--wipe", NULL, e) < 0)
+	if (ask_supervisor(h, "--erase-home", NULL, e) < 0)
 		return -1;
 	return rmdir(h->path) < 0 ? err_sys(e, errno, "remove '%s'", h->path) : 0;
 }

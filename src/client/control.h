@@ -34,20 +34,20 @@ MUST_USE int control_claim(const struct home *h, const struct spec *s, int *ret_
 			   struct err *e);
 /* Deletes NAME if it is what a killed create left, or the killed supervisor of an ephemeral sandbox; true when it
  * is gone by that. */
-bool control_bury(const struct home *h, const char *name);
+bool control_sweep_one(const struct home *h, const char *name);
 /* Takes an ephemeral sandbox that is about to end out of all lists. Its supervisor does the same, a little later,
  * and deletes it. */
-void control_hide(const struct home *h, const char *name);
+void control_retire(const struct home *h, const char *name);
 /* Deletes a stopped sandbox. FORCE stops it first. */
 MUST_USE int control_remove(const struct home *h, const char *name, bool force, struct err *e);
 /* Removes what dead commands left. */
-void control_tidy(const struct home *h);
+void control_sweep(const struct home *h);
 /* Deletes what belongs to a sub-range of ids and was taken out of sight. */
-MUST_USE int control_sweep(const struct home *h, struct err *e);
+MUST_USE int control_sweep_range(const struct home *h, struct err *e);
 /* Replaces the configuration of R, which was loaded before, by NEXT, and says what runs meanwhile: ACTIVE,
  * or NULL when that is the same. LIVE (enum update_what) is what of it a running sandbox takes over now.
  * All or nothing. ERR_BUSY when it changed meanwhile. */
 MUST_USE int control_update(const struct home *h, const struct record *r, const struct spec *next,
 			    const struct spec *active, unsigned live, struct err *e);
 /* Deletes the home itself and all that is in it. No sandbox may be left. */
-MUST_USE int control_wipe(const struct home *h, struct err *e);
+MUST_USE int control_erase_home(const struct home *h, struct err *e);

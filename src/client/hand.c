@@ -100,7 +100,7 @@ static int do_start(struct work *w, struct err *e)
 
 static int do_tidy(struct work *w, struct err *e)
 {
-	control_tidy(w->home);
+	control_sweep(w->home);
 	return 0;
 }
 

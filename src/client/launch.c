@@ -349,7 +349,7 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 		 (unsigned long long)(clock_mono_ns() - begin) / 1000);
 	if (r < 0) {
 		drop_volumes(l);
-		control_tidy(l->home); /* what its supervisor may not delete any more */
+		control_sweep(l->home); /* what its supervisor may not delete any more */
 	}
 	return r;
 }

@@ -11,7 +11,7 @@ int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err
 	struct record_list names;
 
 	*ret = (struct sandbox_list){ 0 };
-	control_tidy(h);
+	control_sweep(h);
 	if (record_list_all(h, &names, e) < 0)
 		return -1;
 	ret->item = xcalloc(names.n + 1, sizeof(*ret->item));
@@ -21,7 +21,7 @@ int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err
 		if (record_load(h, names.name[i], &ret->item[ret->n], &broken) < 0) {
 			record_done(&ret->item[ret->n]);
 			if (broken.code == ERR_NOT_FOUND)
-				control_bury(h, names.name[i]);
+				control_sweep_one(h, names.name[i]);
 			continue;
 		}
 		/* lists of hundreds must not hold hundreds of descriptors */

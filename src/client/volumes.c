@@ -64,5 +64,5 @@ int volumes_remove(const struct home *h, const char *name, struct err *e)
 {
 	if (volume_remove(h, name, e) == 0)
 		return 0;
-	return e->code == ERR_DENIED ? control_sweep(h, e) : -1;
+	return e->code == ERR_DENIED ? control_sweep_range(h, e) : -1;
 }

@@ -190,7 +190,7 @@ int credentials_store(int home_fd, const char *host, const char *username, const
 	return rewrite_store(fd, old, host, username, password, e);
 }
 
-int credentials_forget(int home_fd, const char *host, bool *ret_known, struct err *e)
+int credentials_remove(int home_fd, const char *host, bool *ret_known, struct err *e)
 {
 	AUTO_FD fd = -1;
 	AUTO_JSON old = NULL;

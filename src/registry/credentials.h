@@ -36,7 +36,7 @@ void credentials_done(struct credentials *c);
 MUST_USE int credentials_store(int home_fd, const char *host, const char *username,
 			       const char *password, struct err *e);
 /* Sets *RET_KNOWN to false when no login was stored for HOST. */
-MUST_USE int credentials_forget(int home_fd, const char *host, bool *ret_known, struct err *e);
+MUST_USE int credentials_remove(int home_fd, const char *host, bool *ret_known, struct err *e);
 
 struct credential_line {
 	char *host, *username;

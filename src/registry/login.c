@@ -148,7 +148,7 @@ int run_logout(const struct options *o, struct err *e)
 	/* a word that cannot name a registry has no login either */
 	if (read_host(o->arg[0], &host, e) < 0)
 		host = xstrdup(o->arg[0]);
-	if (options_open_home(o, &home, e) < 0 || credentials_forget(home, host, &known, e) < 0)
+	if (options_open_home(o, &home, e) < 0 || credentials_remove(home, host, &known, e) < 0)
 		return -1;
 	if (known)
 		say_done("Logged out", host, 0);

@@ -92,7 +92,7 @@ static int resolve(struct pull *p, struct err *e)
 
 /* With --force: removes a blob whose content does not match its digest, so that it is fetched
  * again. */
-static void drop_if_wrong(const struct store *store, const char *digest)
+static void erase_if_wrong(const struct store *store, const char *digest)
 {
 	AUTO_FD fd = openat(store->blobs_fd, digest_hex(digest), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct err ignored; /* if hashing fails, the blob is fetched again */
@@ -115,7 +115,7 @@ static void drop_if_wrong(const struct store *store, const char *digest)
 static void add_blob(struct pull *p, const struct image_descriptor *d)
 {
 	if (p->options->verify)
-		drop_if_wrong(p->store, d->digest);
+		erase_if_wrong(p->store, d->digest);
 	fetch_add(&p->fetch, d->digest, d->size_bytes, p->endpoint);
 }
 

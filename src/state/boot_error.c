@@ -28,7 +28,7 @@ void boot_error_write(int record_dir, const char *stage, const struct err *why)
 	IGNORE(io_replace_file(record_dir, BOOT_ERROR_FILE, buf_str(&b), b.n, 0600));
 }
 
-void boot_error_clear(int record_dir)
+void boot_error_erase(int record_dir)
 {
 	IGNORE(unlinkat(record_dir, BOOT_ERROR_FILE, 0)); /* mostly there is none */
 }

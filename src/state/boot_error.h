@@ -7,4 +7,4 @@
 
 /* {errno, message, stage, t}. Without space for it there is none: the starter was told anyway. */
 void boot_error_write(int record_dir, const char *stage, const struct err *why);
-void boot_error_clear(int record_dir);
+void boot_error_erase(int record_dir);

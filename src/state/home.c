@@ -529,7 +529,7 @@ int home_listen(const struct home *h, const char *name, const char *suffix, int 
 	return 0;
 }
 
-void home_unlink_sockets(const struct home *h, const char *name)
+void home_erase_sockets(const struct home *h, const char *name)
 {
 	char id[HOME_ID_BYTES], path[64];
 

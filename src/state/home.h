@@ -77,4 +77,4 @@ int home_open_in(const struct home *h, const char *part, const char *rest, int f
 /* "run/ID.sock" and "run/ID.ctl": connects or listens; long homes work. */
 MUST_USE int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd);
 MUST_USE int home_listen(const struct home *h, const char *name, const char *suffix, int *ret_fd);
-void home_unlink_sockets(const struct home *h, const char *name);
+void home_erase_sockets(const struct home *h, const char *name);

@@ -256,7 +256,7 @@ static int check_left(const struct home *h, const char *name, const char *to, st
 }
 
 /* What is left of a part that moved, ours to remove: a link, or a directory with nothing in it. */
-static int drop(const struct home *h, const char *temp, bool release)
+static int remove_old(const struct home *h, const char *temp, bool release)
 {
 	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);
 	AUTO_FREE char *mark = xasprintf("%s/" MARKER, temp);
@@ -274,7 +274,7 @@ static int put_link(const struct home *h, const char *name, const char *real)
 {
 	AUTO_FREE char *temp = xasprintf(".%s.new", name);
 	struct stat st;
-	int r = drop(h, temp, false); /* of one who was killed here */
+	int r = remove_old(h, temp, false); /* of one who was killed here */
 
 	if (r < 0)
 		return r;
@@ -284,7 +284,7 @@ static int put_link(const struct home *h, const char *name, const char *real)
 		return renameat(h->fd, temp, h->fd, name) < 0 ? -errno : 0;
 	if (sys_renameat2(h->fd, temp, h->fd, name, RENAME_EXCHANGE) < 0)
 		return -errno;
-	r = drop(h, temp, true);
+	r = remove_old(h, temp, true);
 	if (r == 0)
 		return 0;
 	/* somebody put something there meanwhile: as it was */

@@ -93,7 +93,7 @@ int quota_limit(int dir, uint64_t bytes)
 	return quota_call(dir, Q_SETQUOTA, project, &q);
 }
 
-bool quota_forget(int dirfd, const char *path)
+bool quota_release(int dirfd, const char *path)
 {
 	AUTO_FD dir = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct if_dqblk none = { .dqb_valid = QIF_LIMITS };

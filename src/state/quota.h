@@ -31,4 +31,4 @@ MUST_USE int quota_adopt(int dir);
 MUST_USE int quota_limit(int dir, uint64_t bytes);
 /* Lifts the limit of PATH, which is about to be deleted, if there is one. False: it would need more
  * privilege, and must be tried again before PATH is gone. */
-bool quota_forget(int dirfd, const char *path);
+bool quota_release(int dirfd, const char *path);

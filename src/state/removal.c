@@ -60,7 +60,7 @@ static int erase_record(int dirfd, const char *path)
 	AUTO_FREE char *layer = xasprintf("%s/layers/0", path);
 	AUTO_FREE char *upper = xasprintf("%s/upper", layer);
 
-	if (faccessat(dirfd, mark, F_OK, 0) < 0 || quota_forget(dirfd, layer))
+	if (faccessat(dirfd, mark, F_OK, 0) < 0 || quota_release(dirfd, layer))
 		return erase_tree(dirfd, path);
 	IGNORE(erase_tree(dirfd, upper)); /* as much as goes */
 	return -EPERM;
@@ -86,28 +86,28 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 /* Removes what is left of a retired record outside of it. Its supervisor may have been killed on the way out, and
  * then sockets, a claimed range of ids and more are found by the name of the sandbox. A new sandbox may have that
  * name by now: the lock of the directory keeps it from appearing while we look. False: try again next time. */
-static bool bury_retired(const struct home *h, int sandboxes, int dir, const char *entry,
-			 record_reap *reap)
+static bool release_claims(const struct home *h, int sandboxes, int dir, const char *entry,
+			   record_release *release)
 {
 	AUTO_RECORD r = RECORD_NONE;
 	struct err e;
 
-	if (!reap || record_read_config(dir, &r, &e) < 0 || !r.spec.name)
+	if (!release || record_read_config(dir, &r, &e) < 0 || !r.spec.name)
 		return true; /* its deletion had begun, and before that this was done */
 	if (flock(sandboxes, LOCK_EX | LOCK_NB) < 0)
 		return false;
 	if (faccessat(sandboxes, r.spec.name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {
 		AUTO_FREE char *path = xasprintf("%s/sandboxes/%s", h->path, r.spec.name);
 
-		reap(h, entry);
-		home_unlink_sockets(h, r.spec.name);
+		release(h, entry);
+		home_erase_sockets(h, r.spec.name);
 		range_release(path);
 	}
 	IGNORE(flock(sandboxes, LOCK_UN)); /* it is ours */
 	return true;
 }
 
-bool record_sweep(const struct home *h, record_reap *reap)
+bool record_sweep(const struct home *h, record_release *release)
 {
 	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
@@ -124,7 +124,7 @@ bool record_sweep(const struct home *h, record_reap *reap)
 			continue; /* it may be in the making: next time */
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (one >= 0 && record_is_live(one) == 0 &&
-		    (is_new || bury_retired(h, fd, one, entry->d_name, reap))) {
+		    (is_new || release_claims(h, fd, one, entry->d_name, release))) {
 			int r = erase_record(fd, entry->d_name); /* or next time */
 
 			enough &= r != -EACCES && r != -EPERM;

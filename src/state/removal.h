@@ -22,8 +22,8 @@ bool record_is_retired(const struct home *h, const char *name, int dir);
 bool record_is_leftover(int dir);
 /* Deletes the retired record and its claims. ERR_DENIED: files of a uid range need help. */
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
-/* REAP removes what a killed supervisor left outside of the home. It gets the name of the record's directory. */
-typedef void record_reap(const struct home *h, const char *entry);
-/* Erases retired and half-made records that nobody holds. REAP may be NULL. False: files of a uid range need
+/* RELEASE removes what a killed supervisor left outside of the home. It gets the name of the record's directory. */
+typedef void record_release(const struct home *h, const char *entry);
+/* Erases retired and half-made records that nobody holds. RELEASE may be NULL. False: files of a uid range need
  * help. */
-bool record_sweep(const struct home *h, record_reap *reap);
+bool record_sweep(const struct home *h, record_release *release);

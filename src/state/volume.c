@@ -69,7 +69,7 @@ static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
 
-	IGNORE(!quota_forget(dirfd, data)); /* whoever deletes volumes is who made them */
+	IGNORE(!quota_release(dirfd, data)); /* whoever deletes volumes is who made them */
 	return erase_tree(dirfd, name);
 }
 
@@ -368,7 +368,7 @@ int volume_remove(const struct home *h, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "remove volume '%s'", name) : 0;
 }
 
-void volumes_forget(const struct home *h)
+void volumes_release_quotas(const struct home *h)
 {
 	struct volume_list all;
 	struct err ignored;
@@ -377,8 +377,8 @@ void volumes_forget(const struct home *h)
 		return;
 	for (size_t i = 0; i < all.n; i++)
 		if (all.item[i].kind == VOLUME_DIR)
-			IGNORE(!quota_forget(AT_FDCWD,
-					     all.item[i].path)); /* it goes all the same */
+			IGNORE(!quota_release(AT_FDCWD,
+					      all.item[i].path)); /* it goes all the same */
 	volume_list_done(&all);
 }
 

@@ -63,6 +63,6 @@ MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, str
  * ERR_DENIED: out of sight, but files of a uid range need help. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
 /* Lifts the quotas of all volumes, which are about to be deleted with the home. */
-void volumes_forget(const struct home *h);
+void volumes_release_quotas(const struct home *h);
 /* Removes what dead commands left, half-made or half-deleted. */
 void volumes_sweep(const struct home *h);

@@ -54,13 +54,13 @@ static int limit_files(int dir_fd, int read_fd, struct err *e)
 		return -1;
 	/* Landlock's first version forbids every link and rename between directories */
 	if (!(f.handled & LANDLOCK_ACCESS_FS_REFER)) {
-		confine_files_drop(&f);
+		confine_files_done(&f);
 		return 0;
 	}
 	if ((is_directory(dir_fd) && confine_files_allow(&f, dir_fd, f.handled, e) < 0) ||
 	    (is_directory(read_fd) && confine_files_allow(&f, read_fd, read, e) < 0) ||
 	    confine_files_end(&f, e) < 0) {
-		confine_files_drop(&f);
+		confine_files_done(&f);
 		return -1;
 	}
 	return 0;

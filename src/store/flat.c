@@ -241,7 +241,7 @@ static int make_once(struct workshop *w, struct err *e)
 		return 0;
 	/* another process may have finished it before we got the lock */
 	r = is_made(w) ? 0 : build(w, e);
-	IGNORE(store_remove_tmp(w->store, w->name, &ignored));
+	IGNORE(store_erase_tmp(w->store, w->name, &ignored));
 	return r;
 }
 

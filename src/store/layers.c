@@ -82,7 +82,7 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 	if (j->wait)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(trees); i++) {
-		const struct worker_job job = { "remove", trees[i], -1, -1, fd };
+		const struct worker_job job = { "erase", trees[i], -1, -1, fd };
 
 		if (faccessat(fd, trees[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    worker_run(&job, NULL, e) < 0) /* left over from a process that was killed */
@@ -111,7 +111,7 @@ static int start(struct layers *l, struct layer_job *j, struct err *e)
 
 		tmp_name(j, name);
 		/* if this fails, the next writer removes it */
-		IGNORE(store_remove_tmp(l->store, name, &ignored));
+		IGNORE(store_erase_tmp(l->store, name, &ignored));
 		fd_closep(&j->tmp_fd);
 		return use_present(l, j, e);
 	}
@@ -246,7 +246,7 @@ void layers_done(struct layers *l)
 			worker_stop(&j->worker);
 		if (j->tmp_fd >= 0) {
 			tmp_name(j, name);
-			IGNORE(store_remove_tmp(l->store, name, &ignored));
+			IGNORE(store_erase_tmp(l->store, name, &ignored));
 			fd_closep(&j->tmp_fd);
 		}
 	}

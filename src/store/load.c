@@ -491,7 +491,7 @@ int load_archive(const struct store *store, const struct load_options *o, struct
 	if (r == 0)
 		r = load_staged(&l, e);
 	/* if this fails, the next writer removes it */
-	IGNORE(store_remove_tmp(store, l.dir_name, &ignored));
+	IGNORE(store_erase_tmp(store, l.dir_name, &ignored));
 	fd_closep(&l.dir_fd);
 	for (size_t i = 0; i < l.n_files; i++) {
 		free(l.file[i].name);

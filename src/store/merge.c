@@ -80,7 +80,7 @@ static void close_side(struct side *s)
 		fd_closep(&s->open[--s->n_open].fd);
 }
 
-static void forget_layer(struct merge *m)
+static void close_layer(struct merge *m)
 {
 	for (size_t i = 0; i < m->n_dirs; i++)
 		free(m->dir[i].name);
@@ -318,7 +318,7 @@ static int copy_special(int from_dir, int to_dir, const char *name, const struct
 	return 0;
 }
 
-static int clear(int dir, const char *name, struct err *e)
+static int erase(int dir, const char *name, struct err *e)
 {
 	int r = erase_tree(dir, name);
 
@@ -340,7 +340,7 @@ static int merge_directory(struct merge *m, size_t parent, int from, int to, con
 	bool there = fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
 	if (there && (!S_ISDIR(st.st_mode) || is_opaque(from, name))) {
-		if (clear(to, name, e) < 0)
+		if (erase(to, name, e) < 0)
 			return -1;
 		there = false;
 	}
@@ -355,7 +355,7 @@ static int merge_file(struct merge *m, size_t parent, int from, int to, const ch
 {
 	bool linked = false;
 
-	if (clear(to, name, e) < 0)
+	if (erase(to, name, e) < 0)
 		return -1;
 	if (S_ISLNK(st->st_mode) || S_ISFIFO(st->st_mode))
 		return copy_special(from, to, name, st, e);
@@ -380,7 +380,7 @@ static int merge_name(struct merge *m, size_t parent, int from, int to, const ch
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return file_err(errno, "look at", name, e);
 	if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
-		return clear(to, name, e); /* a whiteout: it hides the lower file */
+		return erase(to, name, e); /* a whiteout: it hides the lower file */
 	if (S_ISDIR(st.st_mode))
 		return merge_directory(m, parent, from, to, name, e);
 	return merge_file(m, parent, from, to, name, &st, e);
@@ -463,7 +463,7 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 		r = merge_names(m, m->stack[--m->n_stack], e);
 	for (size_t i = 0; r == 0 && i < m->n_dirs; i++)
 		r = dress_directory(m, i, e);
-	forget_layer(m);
+	close_layer(m);
 	return r < 0 ? err_wrap(e, "layer %.12s", hex) : 0;
 }
 
@@ -479,7 +479,7 @@ static int merge_layers(int layers_fd, const char *list, int to_fd, struct err *
 	AUTO_FD to = openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct merge m = { .to.root = to, .buffer = buffer, .list = names, .value = value };
 	char *rest = words, *hex;
-	int r = to < 0 ? err_sys(e, errno, "open the new tree") : clear(to, LOST_AND_FOUND, e);
+	int r = to < 0 ? err_sys(e, errno, "open the new tree") : erase(to, LOST_AND_FOUND, e);
 
 	while (r == 0 && (hex = strsep(&rest, ",")))
 		r = digest_hex_valid(hex) ? merge_layer(&m, layers_fd, hex, e)

@@ -37,24 +37,24 @@ static bool still_there(int dir_fd, const char *name, int fd)
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-int store_remove_tmp(const struct store *store, const char *name, struct err *e)
+int store_erase_tmp(const struct store *store, const char *name, struct err *e)
 {
-	const struct worker_job job = { "remove", name, -1, -1, store->tmp_fd };
+	const struct worker_job job = { "erase", name, -1, -1, store->tmp_fd };
 
 	return worker_run(&job, NULL, e);
 }
 
-static void remove_if_stale(const struct store *store, const char *name)
+static void sweep_one(const struct store *store, const char *name)
 {
 	AUTO_FD fd = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct err ignored; /* the next writer tries again */
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && still_there(store->tmp_fd, name, fd))
-		IGNORE(store_remove_tmp(store, name, &ignored));
+		IGNORE(store_erase_tmp(store, name, &ignored));
 }
 
 /* Removes directories only: parts can be resumed, and `prune` removes them. */
-static void remove_stale(const struct store *store)
+static void sweep_tmp(const struct store *store)
 {
 	int fd = openat(store->cache_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -63,7 +63,7 @@ static void remove_stale(const struct store *store)
 	while (dir && (entry = readdir(dir)))
 		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
 		    strcmp(entry->d_name, "..") != 0)
-			remove_if_stale(store, entry->d_name);
+			sweep_one(store, entry->d_name);
 	if (dir)
 		closedir(dir);
 	else
@@ -95,7 +95,7 @@ int store_open(const char *home, struct store *store, struct err *e)
 		store_done(store);
 		return -1;
 	}
-	remove_stale(store);
+	sweep_tmp(store);
 	return 0;
 }
 

@@ -48,7 +48,7 @@ MUST_USE int store_adopt_blob(const struct store *store, int dir_fd, const char 
 MUST_USE int store_put_record(const struct store *store, const struct image_record *r,
 			      struct err *e);
 /* Removes tmp/NAME. A worker does it, since the files may belong to any id. */
-MUST_USE int store_remove_tmp(const struct store *store, const char *name, struct err *e);
+MUST_USE int store_erase_tmp(const struct store *store, const char *name, struct err *e);
 
 /* A blob that is being fetched. It is hashed as it arrives. The part of a broken transfer is used
  * again. */

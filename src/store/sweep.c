@@ -175,7 +175,7 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 		}
 	}
 	closedir(dir);
-	if (dead >= 0 && store_remove_tmp(store, name, e) < 0)
+	if (dead >= 0 && store_erase_tmp(store, name, e) < 0)
 		r = -1;
 	return r;
 }

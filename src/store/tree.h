@@ -26,5 +26,5 @@ int tree_mark(int fd, const char *name, const void *value, size_t n);
 /* True for attributes that images may give their files. Others would be instructions to the
  * host's overlayfs or security modules. */
 bool tree_keeps_xattr(const char *name);
-/* The worker `remove`: erases a tree (base/erase.h). */
+/* The worker `erase`: erases a tree (base/erase.h). */
 int tree_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

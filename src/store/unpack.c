@@ -70,7 +70,7 @@ struct place {
 	const char *base;
 };
 
-static void forget_parent(struct unpack *u)
+static void close_parent(struct unpack *u)
 {
 	free(TAKE(u->parent_path));
 	fd_closep(&u->parent_fd);
@@ -153,7 +153,7 @@ static int open_parent(struct unpack *u, const char *path, struct place *ret, st
 
 		if (fd < 0)
 			return entry_err(-fd, "make the directory of", path, e);
-		forget_parent(u);
+		close_parent(u);
 		u->parent_fd = fd;
 		u->parent_path = TAKE(parent);
 		u->info.disk_bytes += made * DISK_BLOCK_BYTES;
@@ -187,7 +187,7 @@ static int look(const struct place *p, enum standing *ret, struct err *e)
 }
 
 /* Removes what stands in the place of an entry that is not a directory. */
-static int clear_place(const struct place *p, struct err *e)
+static int erase_place(const struct place *p, struct err *e)
 {
 	enum standing was;
 	int r;
@@ -470,7 +470,7 @@ static int make_file(struct unpack *u, const struct place *p, struct archive_ent
 	int r;
 
 	if (fd < 0 && errno == EEXIST) {
-		if (clear_place(p, e) < 0)
+		if (erase_place(p, e) < 0)
 			return -1;
 		fd = openat(p->parent_fd, p->base,
 			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -494,7 +494,7 @@ static int make_symlink(struct unpack *u, const struct place *p, struct archive_
 
 	if (!target || !*target)
 		return err_set(e, ERR_INVALID, "layer has a link to nothing: '%.200s'", p->path);
-	if (clear_place(p, e) < 0)
+	if (erase_place(p, e) < 0)
 		return -1;
 	if (symlinkat(target, p->parent_fd, p->base) < 0)
 		return entry_err(errno, "make the link", p->path, e);
@@ -511,7 +511,7 @@ static int make_fifo(struct unpack *u, const struct place *p, struct archive_ent
 	const struct timespec times[2] = { l.mtime, l.mtime };
 	int r;
 
-	if (clear_place(p, e) < 0)
+	if (erase_place(p, e) < 0)
 		return -1;
 	if (mknodat(p->parent_fd, p->base, S_IFIFO | 0600, 0) < 0)
 		return entry_err(errno, "make the FIFO", p->path, e);
@@ -545,7 +545,7 @@ static int make_hard_link(struct unpack *u, const struct place *p, const char *r
 	if (fstatat(p->parent_fd, p->base, &to, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    from.st_dev == to.st_dev && from.st_ino == to.st_ino)
 		return 0; /* a link to itself, or the same link twice */
-	if (clear_place(p, e) < 0)
+	if (erase_place(p, e) < 0)
 		return -1;
 	if (linkat(dir, base, p->parent_fd, p->base, 0) < 0)
 		return entry_err(errno, "make the hard link", p->path, e);
@@ -773,7 +773,7 @@ int unpack_layer(int blob_fd, uint64_t blob_bytes, int dir_fd, enum layer_owners
 	if (u.tar)
 		archive_read_free(u.tar);
 	inflate_done(&u.inflate);
-	forget_parent(&u);
+	close_parent(&u);
 	for (size_t i = 0; i < u.n_directories; i++)
 		free(u.directory[i].path);
 	free(u.directory);

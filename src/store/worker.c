@@ -176,7 +176,7 @@ static const struct {
 		   struct err *e);
 } ops[] = {
 	{ "unpack", unpack_run }, { "inflate", inflate_run }, { "stage", stage_run },
-	{ "merge", merge_run },   { "remove", tree_run },
+	{ "merge", merge_run },   { "erase", tree_run },
 };
 
 static int enter_namespace(enum layer_owners *ret_owners, struct err *e)

@@ -145,7 +145,7 @@ static int confine_files(struct supervisor *s, struct err *e)
 		r = allow_gateway(&f, s, e);
 	if (r == 0)
 		r = confine_files_end(&f, e);
-	confine_files_drop(&f);
+	confine_files_done(&f);
 	return r;
 }
 

@@ -64,7 +64,7 @@ struct engine {
 
 	/* Removes what a supervisor that was killed has left of the sandbox NAME: SPEC is what its record says,
 	 * or NULL if that cannot be read. */
-	void (*reap)(const struct home *h, const char *name, struct spec *spec);
+	void (*release)(const struct home *h, const char *name, struct spec *spec);
 	/* Runs WORK, in another process, as the owner of all files that the caller's sandboxes have made. */
 	int (*run_as_owner)(int (*work)(void *arg), void *arg, struct err *e);
 };

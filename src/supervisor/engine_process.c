@@ -328,7 +328,7 @@ static void done(struct supervisor *s)
 
 /* --- without an instance ---------------------------------------------------------------------- */
 
-static void reap(const struct home *h, const char *name, struct spec *spec)
+static void release(const struct home *h, const char *name, struct spec *spec)
 {
 	char id[HOME_ID_BYTES];
 	struct err ignored;
@@ -369,6 +369,6 @@ const struct engine engine_process = {
 	.kill = kill_all,
 	.explain = explain,
 	.done = done,
-	.reap = reap,
+	.release = release,
 	.run_as_owner = run_as_owner,
 };

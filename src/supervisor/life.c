@@ -224,7 +224,7 @@ static void start_is_over(struct supervisor *s)
 	/* not earlier: a user's own child must stay his to map */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	if (s->record.state.booted_once)
-		boot_error_clear(s->record_dir);
+		boot_error_erase(s->record_dir);
 	s->unsettled = s->record.spec.n_patches > 0 && !s->record.state.booted_once;
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
@@ -406,7 +406,7 @@ static void clean_up(struct supervisor *s)
 	watched_layer_stop(s);
 	link_close(s);
 	s->engine->done(s);
-	home_unlink_sockets(&s->home, s->record.spec.name);
+	home_erase_sockets(&s->home, s->record.spec.name);
 	if (supervisor_may_vanish(s)) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
 			IGNORE(record_retire(&s->home, s->record.spec.name)); /* buried by others */

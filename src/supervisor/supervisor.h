@@ -58,10 +58,10 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 /* sweep.c: deletes retired records whose files belong to a sub-range; the exit status. */
 int supervisor_sweep(void);
 /* … or everything in the home, which holds no sandbox any more. */
-int supervisor_wipe(void);
+int supervisor_erase_home(void);
 /* … and removes the control groups of a sandbox whose supervisor was killed; ENTRY is where its record
  * is, by its name or retired. */
-int supervisor_reap(const char *entry);
+int supervisor_release(const char *entry);
 /* life.c */
 MUST_USE int supervisor_run(struct supervisor *s);
 /* Graceful stop; GRACE_MS 0 kills at once, or STOP_USUAL. REASON goes to the log and the record. */

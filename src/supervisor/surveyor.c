@@ -72,7 +72,7 @@ int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files
 	s->socket = pair[0];
 	/* it has descriptors of its own */
 	fd_closep(&pair[1]);
-	confine_files_drop(&rules);
+	confine_files_done(&rules);
 	if (r < 0)
 		surveyor_end(s);
 	return r;

@@ -26,7 +26,7 @@ static int sweep(void *arg)
 }
 
 /* Deletes the entries whose names start with a dot, or the others. */
-static bool wipe_some(int fd, bool dotted)
+static bool erase_some(int fd, bool dotted)
 {
 	DIR *d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	struct dirent *entry;
@@ -42,7 +42,7 @@ static bool wipe_some(int fd, bool dotted)
 }
 
 /* A part of the home that lives elsewhere, with its directory where that can go. */
-static bool wipe_moved(const struct home *h, const char *name)
+static bool erase_moved(const struct home *h, const char *name)
 {
 	AUTO_FD fd = places_open_moved(h, name);
 	AUTO_FREE char *path = xasprintf("%s/%s", h->path, name);
@@ -50,26 +50,26 @@ static bool wipe_moved(const struct home *h, const char *name)
 
 	if (fd < 0)
 		return true;
-	if (!wipe_some(fd, false) || !wipe_some(fd, true))
+	if (!erase_some(fd, false) || !erase_some(fd, true))
 		return false;
 	IGNORE(real && rmdir(real) < 0); /* it may be a mount point, or its parent another's */
 	return true;
 }
 
-/* The marker that makes the home ours goes last: half a wipe can be finished by another. */
-static int wipe(void *arg)
+/* The marker that makes the home ours goes last: half of it can be finished by another. */
+static int erase_home(void *arg)
 {
 	const struct home *h = arg;
 	AUTO_FD fd = openat(h->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	volumes_forget(h);
+	volumes_release_quotas(h);
 	for (size_t i = 0; places_names[i]; i++)
-		if (!wipe_moved(h, places_names[i]))
+		if (!erase_moved(h, places_names[i]))
 			return 1;
-	return fd < 0 || !wipe_some(fd, false) || !wipe_some(fd, true);
+	return fd < 0 || !erase_some(fd, false) || !erase_some(fd, true);
 }
 
-int supervisor_reap(const char *entry)
+int supervisor_release(const char *entry)
 {
 	AUTO_HOME home = { .fd = -1 };
 	AUTO_RECORD record = RECORD_NONE;
@@ -84,8 +84,8 @@ int supervisor_reap(const char *entry)
 	record.dir = openat(home.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	readable = record.dir >= 0 && record_read_config(record.dir, &record, &e) == 0 &&
 		   record.spec.name;
-	engine_process.reap(&home, entry[0] == '.' && readable ? record.spec.name : entry,
-			    readable ? &record.spec : NULL);
+	engine_process.release(&home, entry[0] == '.' && readable ? record.spec.name : entry,
+			       readable ? &record.spec : NULL);
 	return 0;
 }
 
@@ -104,7 +104,7 @@ int supervisor_sweep(void)
 	return run_in_home(sweep);
 }
 
-int supervisor_wipe(void)
+int supervisor_erase_home(void)
 {
-	return run_in_home(wipe);
+	return run_in_home(erase_home);
 }
