@@ -170,7 +170,8 @@ void network_set_host_addresses(struct network *n, const struct cidr *list, size
 {
 	free(n->host_address);
 	n->host_address = xcalloc(count + 1, sizeof(*list));
-	memcpy(n->host_address, list, count * sizeof(*list));
+	if (count) /* else LIST may be NULL, which memcpy() does not take */
+		memcpy(n->host_address, list, count * sizeof(*list));
 	n->n_host_addresses = count;
 }
 
