@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/creation.h"
 #include "cli/start.h"
-#include "client/control.h"
+#include "client/removal.h"
 
 static int create(const struct args *a, const struct home *h, const struct spec *s, struct err *e)
 {
@@ -37,7 +37,7 @@ int cmd_create(const struct args *a)
 			status = say_name(s.name);
 		if (status == 0)
 			say_done("Created", s.name, clock_mono_ns() - start);
-		else if (control_remove(&home, s.name, true, &e) < 0) /* nobody knows its name */
+		else if (sandbox_remove(&home, s.name, true, &e) < 0) /* nobody knows its name */
 			say_error(&e);
 	}
 	spec_done(&s);

@@ -9,9 +9,10 @@
 #include "cli/files.h"
 #include "cli/mounts.h"
 #include "cli/network.h"
-#include "client/control.h"
 #include "client/prepare.h"
+#include "client/removal.h"
 #include "client/sandbox.h"
+#include "client/stop.h"
 #include "spec/cpus.h"
 #include "spec/grammar.h"
 
@@ -279,8 +280,8 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 		return -1;
 	if (!args_has(a, "replace-with-timeout") && !args_has(a, "replace"))
 		return 0;
-	if (control_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
-	    (control_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
+	if (sandbox_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
+	    (sandbox_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
 		return 0;
 	if (e->code == ERR_BUSY) /* another command replaces it too, and was first */
 		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);

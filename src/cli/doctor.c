@@ -14,12 +14,12 @@
 #include "base/say.h"
 #include "cli/commands.h"
 #include "client/call.h"
-#include "client/control.h"
 #include "client/exec.h"
 #include "client/launch.h"
+#include "client/removal.h"
 #include "client/sandbox.h"
-#include "host/groups.h"
 #include "host/facts.h"
+#include "host/groups.h"
 #include "host/idmap.h"
 
 #define NAMES_MAX_BYTES (64u << 10) /* of a thousand groups, in one command */
@@ -81,7 +81,7 @@ static void prove(const struct home *h, struct proof *p)
 			p->limits = r.state.enforced;
 			p->served = strcmp(r.state.root, ROOT_SERVED) == 0;
 		}
-		control_retire(h, s.name);
+		sandbox_retire(h, s.name);
 	}
 	launch_done(&l); /* lets go of the leash, which ends it */
 	spec_done(&s);

@@ -18,8 +18,9 @@
 #include "cli/mounts.h"
 #include "cli/network.h"
 #include "cli/start.h"
-#include "client/control.h"
 #include "client/sandbox.h"
+#include "client/stop.h"
+#include "client/update.h"
 #include "client/volumes.h"
 #include "spec/cpus.h"
 #include "spec/grammar.h"
@@ -379,14 +380,14 @@ static int apply(const struct plan *p, const struct args *a, const struct home *
 								 : record_in_force(p->record);
 	r = args_has(a, "volume") ? volumes_prepare(h, &p->next, &volumes, &made, e) : 0;
 	if (r == 0)
-		r = control_update(h, p->record, &p->next, active, restart ? 0 : live_parts(p), e);
+		r = sandbox_update(h, p->record, &p->next, active, restart ? 0 : live_parts(p), e);
 	fd_closep(&volumes);
 	if (r < 0)
 		drop_volumes(h, &made);
 	strv_done(&made);
 	if (r < 0 || !restart)
 		return r;
-	return control_stop(h, name, CONTROL_GRACE_DEFAULT, e) < 0 ? -1 : start_one(h, name, e);
+	return sandbox_stop(h, name, STOP_GRACE_DEFAULT, e) < 0 ? -1 : start_one(h, name, e);
 }
 
 static int modify(struct plan *p, const struct args *a, const struct home *h, struct err *e)

@@ -2,14 +2,14 @@
 #include "base/say.h"
 #include "cli/commands.h"
 #include "cli/targets.h"
-#include "client/control.h"
+#include "client/removal.h"
 
 static int remove_one(const struct args *a, const struct home *h, const char *name, void *data,
 		      struct err *e)
 {
 	uint64_t begin = clock_mono_ns();
 
-	if (control_remove(h, name, args_has(a, "force"), e) < 0)
+	if (sandbox_remove(h, name, args_has(a, "force"), e) < 0)
 		return -1;
 	say_done("Removed", name, clock_mono_ns() - begin);
 	return 0;

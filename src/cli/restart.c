@@ -4,7 +4,7 @@
 #include "cli/start.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
-#include "client/control.h"
+#include "client/stop.h"
 
 static int restart(const struct args *a, const struct home *h, const char *name, void *data,
 		   struct err *e)
@@ -16,7 +16,7 @@ static int restart(const struct args *a, const struct home *h, const char *name,
 		return -1;
 	if (r.status == STATUS_STARTING)
 		return err_set(e, ERR_BUSY, "sandbox '%s' is starting", name);
-	if (control_stop(h, name, *(uint32_t *)data, e) < 0 || start_one(h, name, e) < 0)
+	if (sandbox_stop(h, name, *(uint32_t *)data, e) < 0 || start_one(h, name, e) < 0)
 		return -1;
 	say_done("Restarted", name, clock_mono_ns() - begin);
 	return 0;

@@ -15,8 +15,9 @@
 #include "cli/execution.h"
 #include "cli/options.h"
 #include "cli/start.h"
-#include "client/control.h"
+#include "client/removal.h"
 #include "client/sandbox.h"
+#include "client/stop.h"
 #include "image/reference.h"
 #include "spec/grammar.h"
 
@@ -195,14 +196,14 @@ static void finish(struct job *j, const char *name)
 		return;
 	}
 	if (!j->spec.ephemeral) {
-		IGNORE(control_stop(&j->home, name, CONTROL_GRACE_DEFAULT, &ignored));
+		IGNORE(sandbox_stop(&j->home, name, STOP_GRACE_DEFAULT, &ignored));
 		return;
 	}
-	control_retire(&j->home, name);
+	sandbox_retire(&j->home, name);
 	/* A user's supervisor cannot delete what other ids of the sandbox own; newuidmap helps us to. */
 	if (j->spec.image.root_disk.on_disk && geteuid() != 0) {
 		launch_end(&j->launch);
-		control_sweep(&j->home);
+		leftovers_sweep(&j->home);
 	}
 }
 

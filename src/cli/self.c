@@ -1,15 +1,14 @@
 /* `cordon update` and `downgrade`: they refer to the package manager, because our programs do not
  * replace themselves. `uninstall` removes the state of an installation. */
-#include "base/say.h"
-#include "cli/commands.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "client/control.h"
+#include "base/say.h"
+#include "cli/commands.h"
+#include "client/removal.h"
 #include "client/sandbox.h"
 
 int cmd_self_update(const struct args *a)
@@ -49,10 +48,10 @@ int cmd_self_uninstall(const struct args *a)
 			return 1;
 	}
 	for (size_t i = 0; i < all.n; i++)
-		if (control_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
+		if (sandbox_remove(&home, all.item[i].spec.name, true, &e) < 0 &&
 		    e.code != ERR_NOT_FOUND)
 			return say_error(&e);
-	if (control_erase_home(&home, &e) < 0)
+	if (home_erase(&home, &e) < 0)
 		return say_error(&e);
 	say_done("Removed", home.path, 0);
 	return 0;

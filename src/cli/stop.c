@@ -4,7 +4,7 @@
 #include "base/say.h"
 #include "cli/commands.h"
 #include "cli/targets.h"
-#include "client/control.h"
+#include "client/stop.h"
 
 #define GRACE_MAX_S (24u * 3600)
 
@@ -12,7 +12,7 @@ int stop_grace(const struct args *a, uint32_t *ret_ms, struct err *e)
 {
 	uint64_t s = args_uint(a, "timeout", 0);
 
-	*ret_ms = CONTROL_GRACE_DEFAULT;
+	*ret_ms = STOP_GRACE_DEFAULT;
 	if (args_has(a, "timeout")) {
 		if (s > GRACE_MAX_S)
 			return err_set(e, ERR_INVALID,
@@ -31,7 +31,7 @@ static int stop(const struct args *a, const struct home *h, const char *name, vo
 	uint64_t begin = clock_mono_ns();
 	AUTO_RECORD r = RECORD_NONE;
 
-	if (record_load(h, name, &r, e) < 0 || control_stop(h, name, *(uint32_t *)data, e) < 0)
+	if (record_load(h, name, &r, e) < 0 || sandbox_stop(h, name, *(uint32_t *)data, e) < 0)
 		return -1;
 	say_done("Stopped", name, clock_mono_ns() - begin);
 	return 0;

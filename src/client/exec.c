@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "client/control.h"
 #include "client/run.h"
+#include "client/stop.h"
 
 #define REQUEST_BYTES 1024 /* as much of a request needs no memory of its own: most are smaller */
 
@@ -82,7 +82,7 @@ int run_check_deadline(struct run *r, bool answered)
 	r->call.deadline = 0;
 	if (r->call.ended)
 		return 0;
-	IGNORE(control_stop(r->c->home, r->c->name, 0, &ignored));
+	IGNORE(sandbox_stop(r->c->home, r->c->name, 0, &ignored));
 	call_give_up(&r->call);
 	return 0;
 }

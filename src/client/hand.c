@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "client/connection.h"
-#include "client/control.h"
 #include "client/launch.h"
 #include "client/prepare.h"
+#include "client/removal.h"
 #include "client/source_rules.h"
 #include "client/tree_size.h"
 #include "state/places.h"
@@ -100,7 +100,7 @@ static int do_start(struct work *w, struct err *e)
 
 static int do_tidy(struct work *w, struct err *e)
 {
-	control_sweep(w->home);
+	leftovers_sweep(w->home);
 	return 0;
 }
 

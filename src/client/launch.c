@@ -18,6 +18,8 @@
 #include "base/program.h"
 #include "client/control.h"
 #include "client/copy.h"
+#include "client/removal.h"
+#include "client/stop.h"
 #include "client/volumes.h"
 #include "state/execlog.h"
 #include "state/record.h"
@@ -230,6 +232,21 @@ static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 	return r;
 }
 
+/* Claims the name of a new sandbox, as record_create() does. What a killed create left there goes. */
+static int claim(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
+		 struct err *e)
+{
+	AUTO_RECORD there = RECORD_NONE;
+	struct err none;
+	int r = record_create(h, s, ret_dir, ret_lock, e);
+
+	if (r == 0 || e->code != ERR_EXISTS || record_load(h, s->name, &there, &none) == 0 ||
+	    none.code != ERR_NOT_FOUND)
+		return r;
+	leftover_sweep(h, s->name); /* unless another command did */
+	return record_create(h, s, ret_dir, ret_lock, e);
+}
+
 static int make_record(struct launch *l, const struct spec *s, int *ret_dir, int *ret_lock,
 		       struct err *e)
 {
@@ -237,7 +254,7 @@ static int make_record(struct launch *l, const struct spec *s, int *ret_dir, int
 
 	if (volumes_prepare(l->home, s, &volumes, &l->volumes, e) < 0)
 		return -1;
-	return control_claim(l->home, s, ret_dir, ret_lock, e);
+	return claim(l->home, s, ret_dir, ret_lock, e);
 }
 
 int launch_create(const struct home *h, const struct spec *s, bool connect, struct launch *ret,
@@ -349,7 +366,7 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 		 (unsigned long long)(clock_mono_ns() - begin) / 1000);
 	if (r < 0) {
 		drop_volumes(l);
-		control_sweep(l->home); /* what its supervisor may not delete any more */
+		leftovers_sweep(l->home); /* what its supervisor may not delete any more */
 	}
 	return r;
 }
@@ -391,7 +408,7 @@ int launch_settle(struct launch *l, const struct spec *s, struct err *e)
 		r = wait_for_answer(l, &none, e);
 	if (r == 0)
 		return 0;
-	IGNORE(control_stop(l->home, s->name, 0, &ignored)); /* the closed leash ends it too */
+	IGNORE(sandbox_stop(l->home, s->name, 0, &ignored)); /* the closed leash ends it too */
 	drop_volumes(l);
 	return is_question(e->code) ? -1 : failed(l, STAGE_OTHER, e);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "client/control.h"
+#include "client/removal.h"
 #include "state/record_list.h"
 
 int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err *e)
@@ -11,7 +11,7 @@ int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err
 	struct record_list names;
 
 	*ret = (struct sandbox_list){ 0 };
-	control_sweep(h);
+	leftovers_sweep(h);
 	if (record_list_all(h, &names, e) < 0)
 		return -1;
 	ret->item = xcalloc(names.n + 1, sizeof(*ret->item));
@@ -21,7 +21,7 @@ int sandbox_list_load(const struct home *h, struct sandbox_list *ret, struct err
 		if (record_load(h, names.name[i], &ret->item[ret->n], &broken) < 0) {
 			record_done(&ret->item[ret->n]);
 			if (broken.code == ERR_NOT_FOUND)
-				control_sweep_one(h, names.name[i]);
+				leftover_sweep(h, names.name[i]);
 			continue;
 		}
 		/* lists of hundreds must not hold hundreds of descriptors */

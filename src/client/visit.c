@@ -1,8 +1,8 @@
 #include "client/visit.h"
 
 #include "base/cleanup.h"
-#include "client/control.h"
 #include "client/sandbox.h"
+#include "client/stop.h"
 
 /* START waits for one that is on its way out. */
 static int start_it(const struct home *h, const char *name, visit_start *start, struct err *e)
@@ -42,6 +42,6 @@ void visit_done(struct visit *v)
 
 	client_done(&v->client);
 	if (v->started)
-		IGNORE(control_quit(v->client.home, v->client.name, &ignored));
+		IGNORE(sandbox_quit(v->client.home, v->client.name, &ignored));
 	v->started = false;
 }

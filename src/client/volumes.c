@@ -1,7 +1,7 @@
 #include "client/volumes.h"
 
 #include "base/cleanup.h"
-#include "client/control.h"
+#include "client/removal.h"
 
 int volumes_check(const struct home *h, struct spec_mount *m, struct err *e)
 {
@@ -64,5 +64,5 @@ int volumes_remove(const struct home *h, const char *name, struct err *e)
 {
 	if (volume_remove(h, name, e) == 0)
 		return 0;
-	return e->code == ERR_DENIED ? control_sweep_range(h, e) : -1;
+	return e->code == ERR_DENIED ? leftovers_sweep_range(h, e) : -1;
 }

@@ -1,0 +1,129 @@
+#include "client/removal.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "base/spawn.h"
+#include "client/control.h"
+#include "client/stop.h"
+#include "state/record.h"
+#include "state/record_lock.h"
+#include "state/removal.h"
+
+#define SUPERVISOR "cordon-supervisor"
+
+/* Has the program cordon-supervisor do WHAT, which needs the engine. */
+static int ask_supervisor(const struct home *h, const char *what, const char *name, struct err *e)
+{
+	AUTO_FREE char *program = NULL;
+	AUTO_FREE char *home_var = xasprintf("CORDON_HOME=%s", h->path);
+	const char *argv[] = { SUPERVISOR, what, name, NULL };
+	const char *env[] = { home_var, NULL };
+	struct child c;
+	int status;
+
+	if (program_ours(SUPERVISOR, &program, e) < 0)
+		return -1;
+	struct spawn s = { .path = program, .argv = argv, .envp = env, .cwd_fd = -1 };
+	if (spawn(&s, &c, e) < 0)
+		return -1;
+	if (child_wait(&c, &status) < 0 || status != 0)
+		return err_set(e, ERR_SYSTEM, "cannot clean up after a sandbox ('%s')", what);
+	return 0;
+}
+
+static void release(const struct home *h, const char *entry)
+{
+	struct err ignored;
+
+	IGNORE(ask_supervisor(h, "--release", entry,
+			      &ignored)); /* the files of the record are erased in any case */
+}
+
+void leftovers_sweep(const struct home *h)
+{
+	struct err ignored;
+
+	if (!record_sweep(h, release))
+		IGNORE(ask_supervisor(h, "--sweep", NULL,
+				      &ignored)); /* the next command tries again */
+}
+
+int leftovers_sweep_range(const struct home *h, struct err *e)
+{
+	IGNORE(record_sweep(h, release)); /* the files that it could not erase are what follows */
+	return ask_supervisor(h, "--sweep", NULL, e);
+}
+
+/* Deletes everything of a sandbox that is down. The caller holds LOCK, which may be closed here. */
+static int erase(const struct home *h, const char *name, int dir, int *lock, struct err *e)
+{
+	struct state last;
+	int r;
+
+	if ((state_read(dir, &last) < 0 || last.status != STATUS_STOPPED) &&
+	    ask_supervisor(h, "--release", name, e) < 0)
+		return -1;
+	log_line(LOG_INFO, "remove sandbox '%s'", name);
+	home_erase_sockets(h, name);
+	r = record_retire(h, name);
+	if (r < 0)
+		return err_sys(e, -r, "take sandbox '%s' out of the list", name);
+	if (record_erase(h, name, e) == 0)
+		return 0;
+	fd_closep(lock); /* the help below does not touch a record that somebody holds */
+	if (e->code != ERR_DENIED || leftovers_sweep_range(h, e) < 0)
+		return -1;
+	if (record_erase(h, name, e) == 0)
+		return 0;
+	return e->code == ERR_DENIED
+		       ? err_hint(e,
+				  "only newuidmap helps to delete them; 'cordon list' tries again")
+		       : -1;
+}
+
+bool leftover_sweep(const struct home *h, const char *name)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+	struct err e;
+
+	return record_open_lock(h, name, &dir, &lock, &e) == 0 &&
+	       record_lock(h, name, dir, lock, CONTROL_LOCK_MS, &e) == 0 &&
+	       record_is_leftover(dir) && erase(h, name, dir, &lock, &e) == 0;
+}
+
+void sandbox_retire(const struct home *h, const char *name)
+{
+	IGNORE(record_retire(h, name)); /* else its supervisor has done so already */
+}
+
+int sandbox_remove(const struct home *h, const char *name, bool force, struct err *e)
+{
+	AUTO_FD dir = -1;
+	AUTO_FD lock = -1;
+	int r;
+
+	if (spec_check_name("sandbox", name, e) < 0)
+		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
+	if (force && sandbox_stop(h, name, 0, e) < 0)
+		return -1;
+	r = control_lock(h, name, false, &dir, &lock, e);
+	if (r < 0) {
+		if (e->code == ERR_BUSY && !force)
+			err_set(e, ERR_BUSY,
+				"sandbox still running: %s; stop it first or use --force", name);
+		return -1;
+	}
+	return erase(h, name, dir, &lock, e);
+}
+
+int home_erase(const struct home *h, struct err *e)
+{
+	if (ask_supervisor(h, "--erase-home", NULL, e) < 0)
+		return -1;
+	return rmdir(h->path) < 0 ? err_sys(e, errno, "remove '%s'", h->path) : 0;
+}

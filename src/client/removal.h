@@ -1,0 +1,30 @@
+/*
+ * The removal of sandboxes, as commands ask for it: a sandbox by its name, and what killed commands and supervisors
+ * left. The steps themselves are in state/removal.h. Some of the work needs the engine, and the program
+ * cordon-supervisor does it: releasing what a killed supervisor left outside of the home, and deleting files that belong
+ * to other ids of a user's range.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct home;
+
+/* Deletes a stopped sandbox. FORCE stops it first. */
+MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, struct err *e);
+/* Takes an ephemeral sandbox that is about to end out of all lists. Its supervisor would do the same a little later,
+ * and deletes it. */
+void sandbox_retire(const struct home *h, const char *name);
+
+/* Erases NAME if a killed create left it, or the killed supervisor of an ephemeral sandbox. True if it is gone by
+ * this. */
+bool leftover_sweep(const struct home *h, const char *name);
+/* Erases everything that killed commands left. */
+void leftovers_sweep(const struct home *h);
+/* Erases retired records with the help of newuidmap: files in them belong to other ids of the user's range. */
+MUST_USE int leftovers_sweep_range(const struct home *h, struct err *e);
+
+/* Erases the home itself with everything in it. No sandbox may be left. */
+MUST_USE int home_erase(const struct home *h, struct err *e);
