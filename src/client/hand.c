@@ -98,7 +98,7 @@ static int do_start(struct work *w, struct err *e)
 	return r;
 }
 
-static int do_tidy(struct work *w, struct err *e)
+static int do_sweep(struct work *w, struct err *e)
 {
 	leftovers_sweep(w->home);
 	return 0;
@@ -116,7 +116,7 @@ static int run(struct work *w, struct err *e)
 	static int (*const tasks[])(struct work * w, struct err * e) = {
 		[HAND_CREATE] = do_create,
 		[HAND_START] = do_start,
-		[HAND_TIDY] = do_tidy,
+		[HAND_SWEEP] = do_sweep,
 		[HAND_SIZE] = do_size,
 	};
 	AUTO_HOME home = { .fd = -1 };

@@ -5,7 +5,7 @@
  * A foreman starts the hands and tells the pool of each on a channel. A hand that ends fails the request that it had,
  * with ERR_SYSTEM, and the foreman starts another. Every request has a deadline, counted from the moment when it is
  * asked: a request that is still queued then fails; a hand that is still at it is killed, and a sandbox that it was
- * making dies with its leash. Both fail with ERR_TIMEOUT. What a killed hand left on disk, HAND_TIDY removes.
+ * making dies with its leash. Both fail with ERR_TIMEOUT. What a killed hand left on disk, HAND_SWEEP removes.
  *
  * Any function may be called from any callback, hands_free() too.
  */

@@ -110,7 +110,7 @@ static bool is_whole(const struct hand_request *m)
 		return m->spec.n > 0;
 	case HAND_START:
 		return m->name;
-	case HAND_TIDY:
+	case HAND_SWEEP:
 		return true;
 	case HAND_SIZE:
 		return m->path;

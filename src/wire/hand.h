@@ -16,7 +16,7 @@
 enum hand_task {
 	HAND_CREATE = 1, /* prepare and launch the sandbox of this spec */
 	HAND_START = 2,  /* start the sandbox of this name, which is stopped */
-	HAND_TIDY = 3,   /* remove what killed commands left */
+	HAND_SWEEP = 3,  /* erase what killed commands left */
 	HAND_SIZE = 4,   /* how much is in the directory of this path? */
 	HAND_TASK_COUNT
 };

@@ -5,7 +5,7 @@
  *   start NAME [OPTION]…       a stopped one; prints "started NAME"
  *   delete NAME                prints "gone NAME" when the sandbox is gone
  *   size PATH [OPTION]…        prints "size BYTES ENTRIES"
- *   tidy [OPTION]…             prints "tidied"
+ *   sweep [OPTION]…            prints "swept"
  *   crowd ROUNDS EACH MARK     commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
  * OPTION is stays, net, ro:HOST:GUEST, rw:HOST:GUEST, refuse:PATH, root:PATH, make, bytes:N, entries:N, or within:MS,
@@ -136,12 +136,12 @@ static void on_sandbox(void *arg, const struct hands_answer *a)
 	say("%s%s %s", b->word, strcmp(b->word, "create") == 0 ? "d" : "ed", b->name);
 }
 
-static void on_tidied(void *arg, const struct hands_answer *a)
+static void on_swept(void *arg, const struct hands_answer *a)
 {
 	if (a->err)
 		failed(arg, a->err);
 	else
-		say("tidied");
+		say("swept");
 	sandbox_free(arg);
 }
 
@@ -211,12 +211,12 @@ static const struct {
 	hands_answer_fn *fn;
 } tasks[] = { { "create", HAND_CREATE, on_sandbox },
 	      { "start", HAND_START, on_sandbox },
-	      { "tidy", HAND_TIDY, on_tidied },
+	      { "sweep", HAND_SWEEP, on_swept },
 	      { "size", HAND_SIZE, on_size } };
 
 static void ask(struct server *s, unsigned task, char **word, unsigned n)
 {
-	bool named = tasks[task].task != HAND_TIDY;
+	bool named = tasks[task].task != HAND_SWEEP;
 	struct asked a = { .q = { .task = tasks[task].task }, .within_ms = USUAL_DEADLINE_MS };
 	struct sandbox *b = xcalloc(1, sizeof(*b));
 	AUTO_BUF spec = BUF_INIT(1 << 20);

@@ -134,14 +134,14 @@ class Requests(ServerTest):
         self.assertEqual(self.records(), [])
 
     def test_what_only_newuidmap_can_delete(self):
-        """Files of other ids of a user's range stay when the sandbox is gone, until the server tidies up."""
+        """Files of other ids of a user's range stay when the sandbox is gone, until the server sweeps."""
         server = self.server()
         server.ask("create a", "created a")
         got = self.cordon("exec", "a", "--", "sh", "-c", "mkdir -m 700 /var/tmp/d && touch /var/tmp/d/f && chown -R 7:7 "
                           "/var/tmp/d")
         self.assertEqual(got.code, 0, got)
         server.ask("delete a", "gone a")
-        server.ask("tidy", "tidied")
+        server.ask("sweep", "swept")
         self.assertEqual(self.records(), [])
         server.end()
 
@@ -162,7 +162,7 @@ class Requests(ServerTest):
                    "digit")
         server.ask(f"size {self.dir}/none", f"failed size {self.dir}/none not_found '{self.dir}/none': No such file or "
                    "directory")
-        server.ask("tidy", "tidied")
+        server.ask("sweep", "swept")
         server.end()
 
     def test_sizes(self):
@@ -272,7 +272,7 @@ class Deadlines(ServerTest):
         server.say(*(f"start {name}" for name in names))
         for lock in locks:
             self.hand_at(server, lock)
-        server.ask("tidy within:100", "failed tidy - timeout too many requests were in front of this one")
+        server.ask("sweep within:100", "failed sweep - timeout too many requests were in front of this one")
         for lock in locks:
             lock.close()
         server.expect(*(f"started {name}" for name in names))
@@ -317,8 +317,8 @@ class Killed(ServerTest):
         made = [line.split()[1] for line in server.lines() if line.startswith("created ")]
         for name in made[:3]:
             self.assertEqual(self.cordon("exec", name, "--", "echo", name).text, name + "\n")
-        server.say("tidy")
-        server.expect("tidied")
+        server.say("sweep")
+        server.expect("swept")
         self.eventually(lambda: sorted(self.records()) == sorted(made), message=self.records)
         server.say(*(f"delete {name}" for name in made))
         server.expect(*(f"gone {name}" for name in made))
@@ -384,7 +384,7 @@ class Crowd(ServerTest):
             server.proc.wait()
             self.eventually(self.nothing_runs, within=3, message=self.left_running)
         server = self.server()
-        server.ask("tidy", "tidied")
+        server.ask("sweep", "swept")
         self.assertEqual(self.records(), [])
         server.ask("create again", "created again")
         server.end()

@@ -238,11 +238,11 @@ static void start(struct owned *o, const char *name)
 	      0);
 }
 
-static void tidy(struct owned *o, uint64_t ns)
+static void sweep(struct owned *o, uint64_t ns)
 {
 	struct err e = { 0 };
 
-	T_INT(ask_within(o, &(struct hand_request){ .task = HAND_TIDY }, ns, &e), 0);
+	T_INT(ask_within(o, &(struct hand_request){ .task = HAND_SWEEP }, ns, &e), 0);
 }
 
 /* A pool with N hands. */
@@ -320,7 +320,7 @@ static void an_error_is_passed_on(void)
 static void requests_wait_for_a_hand(void)
 {
 	begin(1);
-	tidy(&one, WAIT_NS);
+	sweep(&one, WAIT_NS);
 	start(&two, "later");
 	T_TRUE(until(first_asked));
 	turns();
@@ -337,7 +337,7 @@ static void requests_wait_for_a_hand(void)
 static void hands_may_come_late(void)
 {
 	begin(0);
-	tidy(&one, WAIT_NS);
+	sweep(&one, WAIT_NS);
 	turns();
 	add_fake(&fake[0]);
 	T_TRUE(until(first_asked));
@@ -352,7 +352,7 @@ static void an_answer_in_single_bytes(void)
 	AUTO_BUF b = BUF_INIT(256);
 
 	begin(1);
-	tidy(&one, WAIT_NS);
+	sweep(&one, WAIT_NS);
 	T_TRUE(until(first_asked));
 	answer_frame(&b, &(struct hand_answer){ .bytes = 77 });
 	for (size_t i = 0; i < b.n; i++) {
@@ -384,8 +384,8 @@ static void a_request_larger_than_a_socket_takes(void)
 static void a_hand_ends(void)
 {
 	begin(2);
-	tidy(&one, WAIT_NS);
-	tidy(&two, WAIT_NS);
+	sweep(&one, WAIT_NS);
+	sweep(&two, WAIT_NS);
 	T_TRUE(until(first_asked));
 	T_TRUE(until(second_asked));
 	fd_closep(&fake[0].sock);
@@ -447,7 +447,7 @@ static void garbage_ends_a_hand(void)
 	for (int i = 0; i < 4; i++) {
 		begin(1);
 		if (i < 3) {
-			tidy(&one, WAIT_NS);
+			sweep(&one, WAIT_NS);
 			T_TRUE(until(first_asked));
 		} else {
 			turns();
@@ -488,7 +488,7 @@ static void descriptors_that_do_not_fit(void)
 		if (cases[i].sandbox)
 			start(&one, "a");
 		else
-			tidy(&one, WAIT_NS);
+			sweep(&one, WAIT_NS);
 		T_TRUE(until(first_asked));
 		say(&fake[0], &(struct hand_answer){ .code = cases[i].code }, cases[i].n, kept);
 		T_TRUE(until(first_answered));
@@ -505,8 +505,8 @@ static void descriptors_that_do_not_fit(void)
 static void a_deadline_kills_the_hand(void)
 {
 	begin(1);
-	tidy(&one, 20 * NS_PER_MS);
-	tidy(&two, WAIT_NS);
+	sweep(&one, 20 * NS_PER_MS);
+	sweep(&two, WAIT_NS);
 	T_TRUE(until(first_answered));
 	T_INT(one.code, ERR_TIMEOUT);
 	T_STR(one.text, "it took too long and was given up");
@@ -520,9 +520,9 @@ static void a_deadline_kills_the_hand(void)
 static void a_deadline_in_the_queue_kills_nobody(void)
 {
 	begin(1);
-	tidy(&two, WAIT_NS);
+	sweep(&two, WAIT_NS);
 	T_TRUE(until(first_asked));
-	tidy(&one, 20 * NS_PER_MS);
+	sweep(&one, 20 * NS_PER_MS);
 	T_TRUE(until(first_answered));
 	T_INT(one.code, ERR_TIMEOUT);
 	T_STR(one.text, "too many requests were in front of this one");
@@ -539,7 +539,7 @@ static void dropped_requests(void)
 
 	begin(1);
 	start(&one, "a");
-	tidy(&two, WAIT_NS);
+	sweep(&two, WAIT_NS);
 	T_TRUE(until(first_asked));
 	hands_drop(two.request); /* queued */
 	hands_drop(one.request); /* under way */
@@ -564,8 +564,8 @@ static void the_queue_is_bounded(void)
 
 	begin(0);
 	for (unsigned i = 0; i < HANDS_QUEUE_MAX; i++)
-		tidy(&many[i], WAIT_NS);
-	T_INT(ask_within(&one, &(struct hand_request){ .task = HAND_TIDY }, WAIT_NS, &e), -1);
+		sweep(&many[i], WAIT_NS);
+	T_INT(ask_within(&one, &(struct hand_request){ .task = HAND_SWEEP }, WAIT_NS, &e), -1);
 	T_INT(e.code, ERR_LIMIT);
 	for (unsigned i = 0; i < HANDS_QUEUE_MAX; i++)
 		hands_drop(many[i].request);
@@ -587,8 +587,8 @@ static void freed_from_a_callback(void)
 {
 	for (int i = 0; i < 2; i++) {
 		begin(2);
-		tidy(&one, i ? 20 * NS_PER_MS : WAIT_NS);
-		tidy(&two, WAIT_NS);
+		sweep(&one, i ? 20 * NS_PER_MS : WAIT_NS);
+		sweep(&two, WAIT_NS);
 		one.frees_pool = true;
 		T_TRUE(until(first_asked));
 		if (i == 0)
@@ -604,7 +604,7 @@ static void freed_from_a_callback(void)
 static void the_foreman_ends(void)
 {
 	begin(1);
-	tidy(&one, WAIT_NS);
+	sweep(&one, WAIT_NS);
 	T_TRUE(until(first_asked));
 	fd_closep(&channel);
 	T_TRUE(until(foreman_is_gone));

@@ -43,7 +43,7 @@ static int try_request(const struct hand_request *q)
 
 static void a_request_is_whole(void)
 {
-	T_INT(try_request(&(struct hand_request){ .task = HAND_TIDY }), 0);
+	T_INT(try_request(&(struct hand_request){ .task = HAND_SWEEP }), 0);
 	T_INT(try_request(&(struct hand_request){ .task = HAND_CREATE }), -EPROTO);
 	T_INT(try_request(&(struct hand_request){ .task = HAND_START }), -EPROTO);
 	T_INT(try_request(&(struct hand_request){ .task = HAND_START, .name = "a" }), 0);
@@ -56,7 +56,7 @@ static void a_request_is_whole(void)
 
 static void lists_are_bounded(void)
 {
-	struct hand_request q = { .task = HAND_TIDY, .n_roots = HAND_PATHS_MAX }, got;
+	struct hand_request q = { .task = HAND_SWEEP, .n_roots = HAND_PATHS_MAX }, got;
 	AUTO_BUF b = BUF_INIT(65536);
 
 	for (size_t i = 0; i < HAND_PATHS_MAX; i++)
@@ -109,7 +109,7 @@ static void unknown_fields_are_skipped(void)
 	AUTO_BUF b = BUF_INIT(256);
 
 	field_put_u64(&b, 200, 1);
-	hand_request_encode(&b, &(struct hand_request){ .task = HAND_TIDY });
+	hand_request_encode(&b, &(struct hand_request){ .task = HAND_SWEEP });
 	T_INT(hand_request_decode((struct str){ b.p, b.n }, &q), 0);
 	T_INT(hand_request_decode((struct str){ b.p, b.n - 1 }, &q), -EPROTO);
 }
