@@ -100,6 +100,28 @@ static void wide_trees(void)
 	T_TRUE(!exists("wide"));
 }
 
+/* As a list and a removal do: each removes what the other is reading. */
+static void two_that_erase_the_same(void)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		int status = 0;
+		pid_t pid;
+
+		make_dir("both");
+		for (unsigned k = 0; k < 30; k++) {
+			AUTO_FREE char *name = xasprintf("both/%u", k);
+
+			make(name);
+		}
+		pid = fork();
+		if (pid == 0)
+			_exit(erase_tree(top, "both") != 0);
+		T_INT(erase_tree(top, "both"), 0);
+		T_INT(waitpid(pid, &status, 0), pid);
+		T_INT(status, 0);
+	}
+}
+
 /* As two commands do that replace one sandbox: a rename takes the place of a directory that is empty. */
 static void a_name_that_is_taken_again(void)
 {
@@ -197,6 +219,7 @@ int main(void)
 	T_RUN(whole_trees);
 	T_RUN(deep_trees);
 	T_RUN(wide_trees);
+	T_RUN(two_that_erase_the_same);
 	T_RUN(a_name_that_is_taken_again);
 	T_RUN(a_directory_that_is_moved);
 	T_RUN(mounts_are_not_entered);
