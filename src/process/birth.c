@@ -105,20 +105,32 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 			"Linux 6.3 on)");
 }
 
+/* Volumes mostly have one owner. A user namespace for each would take a start of hundreds of them long. */
+static bool same_owner(const struct tree_map *a, const struct tree_map *b)
+{
+	return a->uid == b->uid && a->gid == b->gid && a->inside_uid == b->inside_uid &&
+	       a->inside_gid == b->inside_gid;
+}
+
 int birth_map_trees(const struct plan *p, const struct ids *ids, int whole,
 		    const struct tree_map *maps, size_t n, struct err *e)
 {
+	const struct tree_map *last = NULL; /* whose ids OWN maps */
+	AUTO_FD own = -1;
+
 	for (size_t k = 0; k < n; k++) {
-		AUTO_FD own = -1;
+		const struct tree_map *m = &maps[k];
 
-		if (maps[k].kind == MAP_OWNER) {
-			struct id_line uid = { maps[k].uid, ids->uid_base + maps[k].inside_uid, 1 };
-			struct id_line gid = { maps[k].gid, ids->gid_base + maps[k].inside_gid, 1 };
+		if (m->kind == MAP_OWNER && (!last || !same_owner(m, last))) {
+			struct id_line uid = { m->uid, ids->uid_base + m->inside_uid, 1 };
+			struct id_line gid = { m->gid, ids->gid_base + m->inside_gid, 1 };
 
+			fd_closep(&own);
 			if (ids_map_namespace(&uid, &gid, &own, e) < 0)
 				return -1;
+			last = m;
 		}
-		if (map_tree(p->tree[maps[k].tree], own >= 0 ? own : whole, maps[k].kind, e) < 0)
+		if (map_tree(p->tree[m->tree], m->kind == MAP_OWNER ? own : whole, m->kind, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -15,9 +15,9 @@
 
 #include "base/err.h"
 
-#define PLAN_STEPS_MAX 2048           /* 128 volumes at depth 8, with room */
-#define PLAN_TREES_MAX 768            /* 500 layers (the kernel's limit), volumes and our own */
-#define PLAN_FIRST_BYTES (128u << 10) /* the stacks of three tasks, and what a usual plan says */
+#define PLAN_STEPS_MAX 8192 /* 512 volumes at depth 10, with room; unused ones cost nothing */
+#define PLAN_TREES_MAX 1536 /* 500 layers (the kernel's limit), 512 volumes, stubs and our own */
+#define PLAN_FIRST_BYTES (192u << 10) /* the stacks of three tasks, and what a usual plan says */
 
 struct netif_job;  /* process/netlink.h; the plan's */
 struct sock_fprog; /* linux/filter.h */

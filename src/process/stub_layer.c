@@ -104,12 +104,15 @@ static int end(const struct rootfs *r, struct plan *p, size_t volume)
 void stub_layers_add(const struct rootfs *r, struct plan *p, int tree[], const bool is_dir[])
 {
 	const struct spec *spec = r->spec;
+	AUTO_FREE size_t *above = xcalloc(spec->n_mounts + 1, sizeof(*above));
 
+	for (size_t i = 0; i < spec->n_mounts; i++)
+		above[i] = spec_mount_above(spec, i);
 	for (size_t outer = 0; outer < spec->n_mounts; outer++) {
 		bool begun = false;
 
 		for (size_t i = 0; is_dir[outer] && i < spec->n_mounts; i++) {
-			if (spec_mount_above(spec, i) != outer || !lacks(r, i, outer))
+			if (above[i] != outer || !lacks(r, i, outer))
 				continue;
 			if (!begun)
 				begin(r, p, outer, tree[outer]);

@@ -27,7 +27,8 @@
 #define SPEC_CPUS_MAX 255u
 #define SPEC_SIZE_MAX_MIB (1ll << 40) /* 1 EiB: as bytes it still fits a signed 64-bit number */
 #define SPEC_PIDS_MAX (4u << 20)      /* the kernel's PID_MAX_LIMIT */
-#define SPEC_MOUNTS_MAX 128u
+#define SPEC_MOUNTS_MAX \
+	512u /* a server mounts hundreds of skills; each costs two descriptors for a start */
 #define SPEC_WRITABLE_MAX 32u           /* places of a read-only root; Box names six */
 #define SPEC_GUEST_PATH_MAX_BYTES 4095u /* the kernel's PATH_MAX without the terminator */
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

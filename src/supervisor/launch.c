@@ -33,7 +33,7 @@ static unsigned filter_switches(const struct supervisor *s)
 	       (hugepages_reserved() ? SWITCH_HUGEPAGES : 0u);
 }
 
-static int boot_guest(struct supervisor *s, struct err *e)
+static int boot_guest(struct supervisor *s, const struct rlimit *nofile, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
 	struct boot_message boot = {
@@ -44,13 +44,10 @@ static int boot_guest(struct supervisor *s, struct err *e)
 		.switches = filter_switches(s),
 		.report_activity = spec->idle_timeout_s > 0,
 	};
-	struct rlimit nofile;
 	int r;
 
-	if (getrlimit(RLIMIT_NOFILE, &nofile) < 0)
-		return err_sys(e, errno, "read the limit of open files");
-	boot.nofile_soft = nofile.rlim_cur;
-	boot.nofile_hard = nofile.rlim_max;
+	boot.nofile_soft = nofile->rlim_cur;
+	boot.nofile_hard = nofile->rlim_max;
 	for (size_t i = 0; i < spec->n_rlimits && i < EXEC_RLIMITS_MAX; i++)
 		boot.rlimit[boot.n_rlimits++] =
 			(struct exec_rlimit){ (uint32_t)spec->rlimit[i].resource,
@@ -72,10 +69,25 @@ static int open_sockets(struct supervisor *s, struct err *e)
 	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
 }
 
+/* A start holds every layer and volume open, and the child inherits the limit. Commands get what RET says. */
+static int raise_nofile(struct rlimit *ret, struct err *e)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, ret) < 0)
+		return err_sys(e, errno, "read the limit of open files");
+	most = (struct rlimit){ ret->rlim_max, ret->rlim_max };
+	IGNORE(setrlimit(RLIMIT_NOFILE, &most) < 0); /* then fewer volumes fit */
+	return 0;
+}
+
 int supervisor_launch(struct supervisor *s, struct err *e)
 {
+	struct rlimit nofile;
 	int r;
 
+	if (raise_nofile(&nofile, e) < 0)
+		return -1;
 	s->stage = "network";
 	r = link_prepare(s, e);
 	if (r == 0)
@@ -88,8 +100,9 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		r = open_sockets(s, e);
 	record_start_ends(s->lock); /* who waited to talk to us can */
 	if (r == 0)
-		r = boot_guest(s, e);
-	fd_closep(&s->guest_listener); /* pid 1 has them now */
+		r = boot_guest(s, &nofile, e);
+	IGNORE(setrlimit(RLIMIT_NOFILE, &nofile) < 0); /* lowering cannot fail */
+	fd_closep(&s->guest_listener);                 /* pid 1 has them now */
 	fd_closep(&s->connection);
 	return r;
 }

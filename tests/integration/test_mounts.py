@@ -1,6 +1,7 @@
 """Directories and files of the host inside a sandbox, and tmpfs (spec §5.2, §5.3, §11)."""
 
 import os
+import resource
 import signal
 
 from harness import ALL_MODES, MODE, CordonTest, below, unique_number
@@ -382,6 +383,60 @@ class Below(MountTest):
                     self.assertTrue(self.unchanged(), tree(self.outer))
                     self.assertEqual(tree(victim), victims)
                     self.assertFalse(os.path.exists("/etc/x"))
+
+
+class Many(MountTest):
+    """As many mounts as there may be."""
+
+    modes = ALL_MODES
+    timeout = 120
+    MOST = 512
+
+    def sources(self, n):
+        for i in range(n):
+            os.makedirs(os.path.join(self.dir, f"s{i}"))
+            with open(os.path.join(self.dir, f"s{i}/n"), "w") as handle:
+                handle.write(f"{i}\n")
+        return [f"{self.dir}/s{i}" for i in range(n)]
+
+    def volumes(self, sources, place="/w/deep/down/in/here/s{}", opts="ro"):
+        return [w for i, s in enumerate(sources) for w in ("-v", f"{s}:{place.format(i)}:{opts}")]
+
+    def few_descriptors(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+
+    def test_they_are_all_there(self):
+        """Also for a caller with the usual limit of open files, which commands get as it was."""
+        words = self.volumes(self.sources(self.MOST))
+        got = self.finish(self.spawn("run", "-q", *words, "host", "--", "sh", "-c",
+                                     "cat /w/deep/down/in/here/*/n | wc -l; ulimit -Sn",
+                                     preexec_fn=self.few_descriptors))
+        self.assertEqual(got.text, f"{self.MOST}\n1024\n", got)
+
+    def test_no_more_than_that(self):
+        words = self.volumes(self.sources(1) * (self.MOST + 1))
+        got = self.cordon("create", "-q", *words, "host")
+        self.assertEqual(got.code, 1, got)
+        self.assertIn(f"more than {self.MOST} mounts", got.errtext)
+
+    def test_below_one_that_lacks_their_places(self):
+        outer = self.source("outer")
+        words = self.volumes(self.sources(self.MOST - 1), place="/w/.skills/s{}")
+        for mode in ("ro", "rw"):
+            box = self.create(*words, "-v", f"{outer}:/w:{mode}")
+            self.assertEqual(box.out("cat /w/.skills/*/n | wc -l; cat /w/in.txt"),
+                             f"{self.MOST - 1}\nfrom host")
+            self.assertEqual((box.stop().code, box.start().code), (0, 0))
+            self.assertEqual(box.out("cat /w/.skills/*/n | wc -l"), str(self.MOST - 1))
+            box.remove("-f")
+            self.assertEqual(os.listdir(outer), ["in.txt"])
+
+    def test_file_systems_in_memory(self):
+        words = [w for i in range(self.MOST) for w in ("--tmpfs", f"/t/{i}:1M")]
+        got = self.cordon("run", "-q", *words, "host", "--", "sh", "-c",
+                          "for d in /t/*; do echo > $d/f || exit 1; done; ls -d /t/*/f | wc -l")
+        self.assertEqual(got.text, f"{self.MOST}\n", got)
 
 
 class Files(MountTest):
