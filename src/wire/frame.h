@@ -53,6 +53,13 @@ enum frame_type {
 	FRAME_STATE_GET = 19, /* client: what is kept for the next client? */
 	FRAME_STATE_PUT = 20, /* client: keep this instead of the version that it names */
 	FRAME_STATE = 21,     /* guest: answer to both, with the version that is kept now */
+	/* background commands, by number; see wire/background.h */
+	FRAME_LIST = 22, /* client: tell of every command; a PONG ends the answer */
+	FRAME_LOOK = 23, /* client: how is this one, and what did it print? */
+	FRAME_FEED = 24, /* client: input for this one */
+	FRAME_COMMAND =
+		25, /* guest: how a command is; the answer to these, and to a SIGNAL by number */
+	FRAME_REPORT = 26, /* guest: bytes that the stream's command reported, before its EXIT */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,

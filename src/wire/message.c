@@ -63,6 +63,8 @@ enum tag {
 	TAG_OWN_DEVICE = 77,
 	TAG_ENDED = 78,
 	TAG_BLOB = 79,
+	TAG_OFFSET = 80,
+	TAG_KEEP_MS = 81,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -184,6 +186,8 @@ void exec_encode(struct buf *b, const struct exec_message *m)
 	}
 	if (m->timeout_ms)
 		field_put_u64(b, TAG_TIMEOUT_MS, m->timeout_ms);
+	if (m->keep_ms)
+		field_put_u64(b, TAG_KEEP_MS, m->keep_ms);
 	put_rlimits(b, m->rlimit, m->n_rlimits);
 }
 
@@ -230,6 +234,8 @@ static int exec_field(const struct field *f, struct exec_message *m)
 		return get_u32(f, &m->cols);
 	case TAG_TIMEOUT_MS:
 		return get_number(f, UINT64_MAX / 2000000, &m->timeout_ms);
+	case TAG_KEEP_MS:
+		return get_number(f, UINT64_MAX / 2000000, &m->keep_ms);
 	case TAG_RLIMIT:
 		return get_rlimit(f, m->rlimit, &m->n_rlimits);
 	default:
@@ -544,6 +550,57 @@ int started_decode(struct str body, uint64_t *ret_id)
 int number_decode(struct str body, uint64_t *ret)
 {
 	return one_number(body, TAG_NUMBER, ret);
+}
+
+void signal_encode(struct buf *b, const struct signal_message *m)
+{
+	field_put_u64(b, TAG_NUMBER, m->signal);
+	if (m->id)
+		field_put_u64(b, TAG_ID, m->id);
+}
+
+/* The numbers of two tags, each of which may be missing; which of them were there. */
+enum { HAS_FIRST = 1, HAS_SECOND = 2 };
+static int two_numbers(struct str body, uint8_t first, uint64_t *ret_first, uint8_t second,
+		       uint64_t *ret_second)
+{
+	struct field f;
+	int r, has = 0;
+
+	while ((r = field_next(&body, &f)) > 0) {
+		if (f.tag != first && f.tag != second)
+			continue;
+		if (!field_u64(&f, f.tag == first ? ret_first : ret_second))
+			return -EPROTO;
+		has |= f.tag == first ? HAS_FIRST : HAS_SECOND;
+	}
+	return r < 0 ? r : has;
+}
+
+int signal_decode(struct str body, struct signal_message *ret)
+{
+	int has;
+
+	*ret = (struct signal_message){ 0 };
+	has = two_numbers(body, TAG_NUMBER, &ret->signal, TAG_ID, &ret->id);
+	return has < 0 || !(has & HAS_FIRST) ? -EPROTO : 0;
+}
+
+void attach_encode(struct buf *b, const struct attach_message *m)
+{
+	field_put_u64(b, TAG_NUMBER, m->id);
+	if (m->has_offset)
+		field_put_u64(b, TAG_OFFSET, m->offset);
+}
+
+int attach_decode(struct str body, struct attach_message *ret)
+{
+	int has;
+
+	*ret = (struct attach_message){ 0 };
+	has = two_numbers(body, TAG_NUMBER, &ret->id, TAG_OFFSET, &ret->offset);
+	ret->has_offset = has > 0 && has & HAS_SECOND;
+	return has < 0 || !(has & HAS_FIRST) ? -EPROTO : 0;
 }
 
 void state_encode(struct buf *b, const struct state_message *m)

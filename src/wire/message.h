@@ -36,6 +36,11 @@ enum exec_flag {
 	EXEC_PATIENT = 1 << 6,
 	/* pid 1 ends what the command left behind before it tells EXIT (protocol 2) */
 	EXEC_WHOLE = 1 << 7,
+	/* pid 1 keeps the command for later clients: input, output and status (protocol 2). No client stays
+	 * with it, no descriptors travel; STARTED says its number. See wire/background.h */
+	EXEC_BACKGROUND = 1 << 8,
+	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
+	EXEC_REPORTS = 1 << 9,
 };
 
 struct exec_rlimit {
@@ -54,6 +59,7 @@ struct exec_message {
 	const char *term; /* EXEC_TTY */
 	uint32_t rows, cols;
 	uint64_t timeout_ms; /* 0: none */
+	uint64_t keep_ms;    /* EXEC_BACKGROUND: how long after its end; 0: as long as pid 1 does */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX];
 	size_t n_rlimits;
 };
@@ -197,6 +203,28 @@ enum update_what {
 	UPDATE_ALL = (1 << 4) - 1
 };
 
-/* CREDIT, STOP, ATTACH, SHUTDOWN, END, FULL, COUNTED, UPDATE, SIGNAL: one number each. */
+/* SIGNAL: to the command of the frame's stream, or to the command with the number ID. A client of protocol 1
+ * sends none. */
+struct signal_message {
+	uint64_t signal;
+	uint64_t id; /* 0: by stream */
+};
+void signal_encode(struct buf *b, const struct signal_message *m);
+MUST_USE int signal_decode(struct str body, struct signal_message *ret);
+
+/* ATTACH: to the command with this number; 0: to the terminal that was left last. */
+struct attach_message {
+	uint64_t id;
+	bool has_offset;
+	uint64_t
+		offset; /* of the first byte of output that is wanted; else what no client was sent yet */
+};
+void attach_encode(struct buf *b, const struct attach_message *m);
+MUST_USE int attach_decode(struct str body, struct attach_message *ret);
+
+/* The body of REPORT is bytes that pid 1 does not look at. */
+#define REPORT_MAX_BYTES (4u << 20) /* as much as a client can keep in the state */
+
+/* CREDIT, STOP, SHUTDOWN, END, FULL, COUNTED, UPDATE: one number each. */
 void number_encode(struct buf *b, uint64_t v);
 MUST_USE int number_decode(struct str body, uint64_t *ret);

@@ -1,7 +1,7 @@
 /* Any bytes as a stream of frames, in two pieces: every decoder of both sides sees every body. */
 #include <stdint.h>
 
-#include "wire/message.h"
+#include "wire/background.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -11,6 +11,11 @@ static int decode(void *arg, const struct frame *f)
 	struct boot_message boot;
 	struct exit_message end;
 	struct state_message state;
+	struct look_message look;
+	struct feed_message feed;
+	struct command_message command;
+	struct signal_message signal;
+	struct attach_message attach;
 	struct hello hello;
 	struct usage_message usage;
 	uint64_t number;
@@ -24,6 +29,11 @@ static int decode(void *arg, const struct frame *f)
 		boot_message_done(&boot);
 	IGNORE(exit_decode(f->body, &end));
 	IGNORE(state_decode(f->body, &state));
+	IGNORE(look_decode(f->body, &look));
+	IGNORE(feed_decode(f->body, &feed));
+	IGNORE(command_decode(f->body, &command));
+	IGNORE(signal_decode(f->body, &signal));
+	IGNORE(attach_decode(f->body, &attach));
 	IGNORE(hello_decode(f->body, &hello) == 0 && hello_agree(&hello));
 	IGNORE(started_decode(f->body, &number));
 	IGNORE(number_decode(f->body, &number));
