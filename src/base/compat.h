@@ -41,6 +41,10 @@
 #define RENAME_EXCHANGE (1 << 1)
 #endif
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8
 #endif

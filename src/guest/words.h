@@ -1,0 +1,17 @@
+/* The words of a command as a list of commands shows them: as many as fit into BACKGROUND_WORDS_MAX_BYTES, each with
+ * its terminator. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct words {
+	char *p; /* NULL: none */
+	size_t n;
+	bool cut; /* there were more words, or longer ones */
+};
+
+/* ARGV ends with NULL. */
+void words_take(struct words *w, const char *const *argv);
+void words_copy(struct words *w, const struct words *from);
+void words_done(struct words *w);

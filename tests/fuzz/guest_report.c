@@ -1,0 +1,35 @@
+/* Any bytes as a report, in two pieces: it never takes more of the pool than it may, and gives everything back. */
+#include "guest/report.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "wire/message.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct pool pool = { .used = POOL_BYTES - (1u << 20) };
+	const size_t before = pool.used;
+	size_t cut = size ? data[size - 1] % (size + 1) : 0, n = 0;
+	struct report r = { 0 };
+	char *whole;
+
+	report_add(&r, &pool, (const char *)data, cut);
+	report_add(&r, &pool, (const char *)data + cut, size - cut);
+	check(pool.used <= POOL_BYTES && r.n <= r.want && r.want <= REPORT_MAX_BYTES);
+	whole = report_take(&r, &n);
+	check(!whole == (r.state != REPORT_WHOLE));
+	check(!whole || n + REPORT_HEAD_BYTES <= size);
+	report_done(&r, &pool);
+	check(pool.used == before + n);
+	free(whole);
+	return 0;
+}
