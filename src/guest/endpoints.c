@@ -13,9 +13,39 @@ void endpoints_done(struct endpoints *f)
 {
 	for (int i = 0; i < 3; i++)
 		fd_closep(&f->child[i]);
+	fd_closep(&f->write_in);
 	fd_closep(&f->read_out);
 	fd_closep(&f->read_err);
 	fd_closep(&f->master);
+}
+
+/* A pipe that the command can open again by name, as whoever it becomes. -errno. */
+static int open_pipe(int *ret_read, int *ret_write)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	*ret_read = fds[0];
+	*ret_write = fds[1];
+	return fchmod(fds[1], 0666) < 0 ? -errno : 0;
+}
+
+/* The other ends are ours. A background command has input; a detached one has none. */
+static int open_pipes(unsigned flags, struct endpoints *f)
+{
+	int r = 0;
+
+	if (flags & EXEC_BACKGROUND)
+		r = open_pipe(&f->child[0], &f->write_in);
+	else if ((f->child[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
+		r = -errno;
+	if (r == 0)
+		r = open_pipe(&f->read_out, &f->child[1]);
+	if (r == 0 && !(flags & EXEC_JOINED))
+		return open_pipe(&f->read_err, &f->child[2]);
+	f->child[2] = r == 0 ? fcntl(f->child[1], F_DUPFD_CLOEXEC, 3) : -1;
+	return r == 0 && f->child[2] < 0 ? -errno : r;
 }
 
 int endpoints_open(struct connection *c, const struct exec_message *m, const struct user *u,
@@ -24,7 +54,7 @@ int endpoints_open(struct connection *c, const struct exec_message *m, const str
 	unsigned want = m->flags & (EXEC_TTY | EXEC_DETACHED) ? 0 : m->flags & EXEC_JOINED ? 2 : 3;
 	int r;
 
-	*f = (struct endpoints){ { -1, -1, -1 }, -1, -1, -1 };
+	*f = (struct endpoints){ { -1, -1, -1 }, -1, -1, -1, -1 };
 	if (c->n_fds != want)
 		return -EPROTO;
 	if (m->flags & EXEC_TTY) {
@@ -36,22 +66,8 @@ int endpoints_open(struct connection *c, const struct exec_message *m, const str
 		}
 		return r;
 	}
-	if (m->flags & EXEC_DETACHED) {
-		int out[2] = { -1, -1 }, err[2] = { -1, -1 };
-
-		f->child[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		r = f->child[0] < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0
-			    ? -errno
-			    : 0;
-		f->read_out = out[0];
-		f->child[1] = out[1];
-		f->read_err = err[0];
-		f->child[2] = err[1];
-		/* the command reopens /dev/stdout as whoever it becomes */
-		if (r == 0 && (fchmod(out[1], 0666) < 0 || fchmod(err[1], 0666) < 0))
-			r = -errno;
-		return r;
-	}
+	if (m->flags & EXEC_DETACHED)
+		return open_pipes(m->flags, f);
 	for (unsigned i = 0; i < want; i++)
 		f->child[i] = c->fds[i];
 	c->n_fds = 0;

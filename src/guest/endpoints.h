@@ -6,7 +6,8 @@
 
 struct endpoints {
 	int child[3];           /* what the command gets; closed by us after the clone */
-	int read_out, read_err; /* detached: ours to read */
+	int write_in;           /* background: ours to write */
+	int read_out, read_err; /* background or detached: ours to read */
 	int master;
 };
 

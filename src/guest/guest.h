@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "guest/background.h"
 #include "guest/deputy.h"
 #include "guest/exec.h"
 #include "guest/scope.h"
@@ -22,7 +23,6 @@
 #define GUEST_GROUP_FD 4                        /* see boot_message.born_with_cgroup */
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
-#define GUEST_RING_BYTES (256u << 10)            /* output kept for a detached terminal */
 #define GUEST_HELD_MAX 64         /* commands whose descriptors we hold on to: see struct session */
 #define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background children we read on */
 
@@ -47,6 +47,15 @@ struct guest {
 	struct buf boot_body, update_body; /* the strings of boot point into them */
 	struct buf notebook;               /* notebook.h */
 	uint64_t notebook_version;
+	struct backgrounds backgrounds;
+	loop_id expiry_timer; /* when the next of them is dropped */
+	struct look *looks;   /* inquiry.h */
+	unsigned n_looks;
+	struct reporters {
+		int listener; /* -1: no command was allowed to report yet */
+		loop_id watch;
+		unsigned n; /* commands that may */
+	} reporters;        /* session_report.c */
 	struct connection *connections;
 	unsigned n_connections;
 	struct session *sessions;

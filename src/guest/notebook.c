@@ -29,6 +29,7 @@ void notebook_put(struct connection *c, uint32_t stream, struct str body)
 {
 	struct guest *g = c->guest;
 	struct state_message m;
+	struct pool *pool = &g->backgrounds.pool;
 	AUTO_BUF fresh = BUF_INIT(STATE_MAX_BYTES);
 
 	if (state_decode(body, &m) < 0) {
@@ -43,8 +44,18 @@ void notebook_put(struct connection *c, uint32_t stream, struct str body)
 		refuse(c, stream, ERR_BUSY, "the state was changed meanwhile");
 		return;
 	}
+	/* what is replaced makes room for what replaces it */
+	pool_give(pool, g->notebook.n);
+	if (!pool_take(pool, m.blob.n)) {
+		IGNORE(pool_take(pool, g->notebook.n)); /* as before: it fits */
+		refuse(c, stream, ERR_LIMIT, POOL_REFUSAL);
+		return;
+	}
+	fresh.max = m.blob.n; /* so that it takes no more memory than was counted */
 	buf_add(&fresh, m.blob.p, m.blob.n);
 	if (buf_failed(&fresh)) { /* the old state stays */
+		pool_give(pool, m.blob.n);
+		IGNORE(pool_take(pool, g->notebook.n));
 		refuse(c, stream, ERR_LIMIT, "no memory for the state");
 		return;
 	}

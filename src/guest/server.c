@@ -15,11 +15,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fdpass.h"
+#include "guest/inquiry.h"
 #include "guest/notebook.h"
 #include "guest/session.h"
 
 #define READ_CHUNK_BYTES 8192        /* small: it stays resident in every idle sandbox */
 #define SPARE_FDS 32                 /* what the commands of a few clients take while they start */
+#define BACKGROUND_FDS 3             /* ends of a background command's pipes */
 #define ACCEPT_RETRY_NS 100000000ull /* 100 ms: the machine is short of descriptors */
 
 static void drop_fds(struct connection *c)
@@ -36,6 +38,7 @@ static void connection_close(struct connection *c, bool unread)
 	if (c->dead)
 		return;
 	c->dead = true;
+	looks_drop(c);
 	sessions_drop(c, unread || c->out.n > 0);
 	while (*at && *at != c)
 		at = &(*at)->next;
@@ -134,6 +137,19 @@ static void on_quit(struct connection *c, uint32_t stream)
 	connection_send(c, FRAME_PONG, 0, stream, b.p, b.n);
 }
 
+/* S has the frame's stream, if any has. */
+static void on_signal(struct connection *c, struct session *s, const struct frame *f)
+{
+	struct signal_message m;
+
+	if (signal_decode(f->body, &m) < 0)
+		return;
+	if (m.id)
+		inquiry_signal(c, f->stream, &m, f->flags & FRAME_FLAG_SCOPE);
+	else if (s)
+		session_signal(s, m.signal, f->flags & FRAME_FLAG_SCOPE);
+}
+
 /* False ends the connection. */
 static bool on_frame(struct connection *c, const struct frame *f)
 {
@@ -180,8 +196,16 @@ static bool on_frame(struct connection *c, const struct frame *f)
 			session_resize(s, f->body);
 		return true;
 	case FRAME_SIGNAL:
-		if (s)
-			session_signal(s, f->flags, f->body);
+		on_signal(c, s, f);
+		return true;
+	case FRAME_LIST:
+		inquiry_list(c, f->stream);
+		return true;
+	case FRAME_LOOK:
+		inquiry_look(c, f->stream, f->body);
+		return true;
+	case FRAME_FEED:
+		inquiry_feed(c, f->stream, f->body);
 		return true;
 	case FRAME_STATE_GET:
 		notebook_get(c, f->stream);
@@ -272,7 +296,8 @@ static bool is_crowded(const struct guest *g)
 {
 	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;
 	uint64_t used = g->base_fds + 2 * g->n_connections + g->n_running + held + g->n_left_pipes +
-			2 * g->scopes.n_spare + 3 * g->scopes.n_launchers;
+			2 * g->scopes.n_spare + 3 * g->scopes.n_launchers +
+			BACKGROUND_FDS * g->backgrounds.n + g->reporters.n;
 
 	return used + SPARE_FDS >= g->max_fds;
 }

@@ -2,9 +2,9 @@
  * A session is one command: from EXEC to EXIT, on a stream of a connection or detached.
  *
  *   piped     the client holds the other ends of the command's pipes; we only watch the process
- *   terminal  we hold the master; output flows as frames within the client's credit, and into a
- *             ring while nobody is attached
+ *   terminal  we hold the master; output flows as frames within the client's credit
  *   detached  we hold the pipes; output goes to the log
+ *   background  we hold the pipes or the master, and keep output and status for clients to come
  *   files     our own file agent instead of a program; we relay between its socket and the client
  *             within credits, exactly as for a terminal, but never without the client
  *
@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "guest/endpoints.h"
 #include "guest/environ.h"
+#include "guest/inquiry.h"
 #include "guest/pipes.h"
 
 /* --- reporting ------------------------------------------------------------------------------- */
@@ -109,12 +110,14 @@ void session_free(struct session *s)
 	start_done(&s->start);
 	loop_remove(g->loop, &s->timer);
 	loop_remove(g->loop, &s->kill_timer);
-	loop_remove(g->loop, &s->master_watch);
-	fd_closep(&s->master);
+	session_end_relay(s);
+	session_end_reporter(s);
 	drop_held(s);
 	scope_close(&g->scopes, &s->scope);
 	buf_done(&s->input);
-	buf_done(&s->ring);
+	words_done(&s->words);
+	background_free(&g->backgrounds,
+			s->background); /* there is one only if the command never began */
 	free(s);
 	quit_if_idle(g);
 }
@@ -125,17 +128,55 @@ void session_release(struct session *s)
 		session_free(s);
 }
 
+static void on_expiry(void *arg);
+
+static void set_expiry(struct guest *g)
+{
+	uint64_t due = backgrounds_due(&g->backgrounds);
+
+	loop_remove(g->loop, &g->expiry_timer);
+	if (due)
+		g->expiry_timer = loop_add_timer(g->loop, due, on_expiry, g);
+}
+
+static void on_expiry(void *arg)
+{
+	struct guest *g = arg;
+
+	g->expiry_timer = 0;
+	backgrounds_expire(&g->backgrounds, clock_mono_ns());
+	set_expiry(g);
+}
+
+/* Keeps the end for later clients. */
+static void keep_end(struct session *s)
+{
+	struct background *b = s->background;
+
+	if (!b)
+		return;
+	buf_done(&s->input);
+	background_let_go(&s->guest->backgrounds, b);
+	background_end(b, &s->end, clock_mono_ns());
+	b->taker = s->connection;
+	s->background = NULL;
+	set_expiry(s->guest);
+	looks_answer(s->guest, b->id);
+}
+
 void session_finish(struct session *s)
 {
+	s->finished = true;
+	session_send_report(s);
+	session_end_reporter(s);
+	keep_end(s);
 	if (s->connection)
 		connection_send_exit(s->connection, s->stream, &s->end);
 	/* if data still waits for a slow client, the sandbox must not end yet: session_free() tells the supervisor */
 	if (s->flags & EXEC_MAIN && !(s->connection && s->connection->out.n))
 		tell_supervisor(s);
-	loop_remove(s->guest->loop, &s->master_watch);
-	fd_closep(&s->master);
+	session_end_relay(s);
 	drop_held(s);
-	s->finished = true;
 	session_release(s);
 }
 
@@ -158,7 +199,8 @@ void session_conclude(struct session *s)
 	s->end.alone = s->held[1] >= 0 && scope_is_over(&g->scopes, &s->scope);
 	if (!s->end.alone) /* otherwise the pipes stay open until EXIT is sent, so that the client wakes once */
 		drop_held(s);
-	if (s->master >= 0)
+	session_read_report(s);
+	if (s->relay)
 		session_pass_rest(s);
 	else
 		session_finish(s);
@@ -211,8 +253,8 @@ static void on_began(void *arg)
 		session_send_started(s, TAKE(s->asker));
 	else if (s->connection)
 		connection_flush(s->connection); /* STARTED waits there */
-	if (s->master >= 0)
-		session_watch(s);
+	if (s->relay)
+		session_feed(s);
 }
 
 static void on_failed(void *arg, const struct exec_report *why)
@@ -261,12 +303,29 @@ static void reaped(struct guest *g, pid_t pid, int status)
 			return; /* the session may be gone */
 }
 
+/* A child that has ended; -1: any that has; 0: none has. A report counts only while the process of its command is not
+ * reaped, so reports are collected first. */
+static pid_t next_to_reap(struct guest *g)
+{
+	siginfo_t si = { 0 };
+
+	if (!g->reporters.n)
+		return -1;
+	if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return 0;
+	if (si.si_pid > 0)
+		reporters_collect(g);
+	return si.si_pid;
+}
+
 void sessions_reap(struct guest *g)
 {
 	int status;
-	pid_t pid;
+	pid_t pid, next;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0 || (pid < 0 && errno == EINTR))
+	while ((next = next_to_reap(g)) != 0 &&
+	       ((pid = waitpid(next, &status, WNOHANG | __WALL)) > 0 ||
+		(pid < 0 && errno == EINTR)))
 		if (pid > 0)
 			reaped(g, pid, status);
 	if (g->stopping && !has_children())
@@ -285,12 +344,14 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 	s->stream = stream;
 	s->flags = flags;
 	s->id = ++c->guest->next_session;
-	s->master = -1;
+	s->scope = SCOPE_NONE;
+	s->out[0] = s->out[1] = (struct outlet){ .session = s, .fd = -1 };
+	s->in = -1;
 	s->held[0] = s->held[1] = s->held[2] = -1;
 	s->credit = FRAME_CREDIT_BYTES;
+	s->began_ns = clock_mono_ns();
 	start_init(&s->start, s->guest->loop, &s->guest->scopes, &s->scope, &calls, s);
 	buf_init(&s->input, FRAME_CREDIT_BYTES + 2); /* and the ends of file */
-	buf_init(&s->ring, 2 * GUEST_RING_BYTES);
 	s->next = c->guest->sessions;
 	c->guest->sessions = s;
 	return s;
@@ -316,17 +377,41 @@ static void session_running(struct session *s, struct endpoints *f, const struct
 {
 	struct guest *g = s->guest;
 
-	s->master = fd_take(&f->master);
+	if (m->flags & EXEC_TTY)
+		session_relay(s, fd_take(&f->master), false);
+	else if (m->flags & EXEC_BACKGROUND)
+		session_relay_pipes(s, fd_take(&f->write_in), fd_take(&f->read_out),
+				    fd_take(&f->read_err));
+	if (m->flags & EXEC_TTY && m->flags & EXEC_DETACHED)
+		session_keep(s);
 	if (m->timeout_ms)
 		session_kill_after(s, m->timeout_ms);
 	if (keeps_stdio(g, m->flags))
 		for (int i = 0; i < 3; i++)
 			s->held[i] = fd_take(&f->child[i]);
-	if (f->read_out >= 0) {
-		pipes_adopt(g, fd_take(&f->read_out), s->id, 0);
+	if (f->read_out >= 0)
+		pipes_adopt(g, fd_take(&f->read_out), s->id,
+			    m->flags & EXEC_JOINED ? FRAME_FLAG_JOINED : 0);
+	if (f->read_err >= 0)
 		pipes_adopt(g, fd_take(&f->read_err), s->id, FRAME_FLAG_STDERR);
-	}
 	session_began(s);
+}
+
+/* What pid 1 needs for this command besides its process: 0 or -1. */
+static int provide(struct session *s, const struct exec_message *m, struct err *e)
+{
+	struct background_spec spec = { .id = s->id,
+					.terminal = m->flags & EXEC_TTY,
+					.joined = m->flags & EXEC_JOINED,
+					.keep_ms = m->keep_ms,
+					.words = &s->words,
+					.began_ns = s->began_ns };
+
+	words_take(&s->words, m->argv);
+	if (m->flags & EXEC_BACKGROUND &&
+	    background_new(&s->guest->backgrounds, &spec, &s->background, e) < 0)
+		return -1;
+	return m->flags & EXEC_REPORTS ? session_may_report(s, e) : 0;
 }
 
 static void run_command(struct connection *c, uint32_t stream, const struct exec_message *m,
@@ -348,7 +433,14 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		.rlimit = m->rlimit,
 		.n_rlimits = m->n_rlimits,
 	};
+	struct err e;
 
+	if (provide(s, m, &e) < 0) {
+		connection_send_error(c, stream, &e);
+		g->next_session--;
+		session_free(s);
+		return;
+	}
 	environ_compose(&env, &g->boot, m, u);
 	environ_candidates(&paths, &env, m->argv[0]);
 	j.envp = (const char *const *)env.v;
@@ -385,6 +477,8 @@ void session_start(struct connection *c, uint32_t stream, struct str body)
 				     &(struct exit_message){ .failure = EXEC_BAD_ARGS, .sys = -r });
 		return;
 	}
+	if (m.flags & EXEC_BACKGROUND)
+		m.flags |= EXEC_DETACHED; /* no client stays with it */
 	if (user_find(&g->users, m.user ? m.user : g->boot.user, &u, &e) < 0) {
 		connection_send_error(c, stream, &e);
 	} else if ((r = endpoints_open(c, &m, &u, &f)) < 0) {
@@ -409,6 +503,22 @@ struct session *session_find(struct guest *g, struct connection *c, uint32_t str
 	return NULL;
 }
 
+/* There is a process, which executes its program if it has not done so yet. A launcher's command counts before pid 1
+ * has looked at it. */
+static bool is_there(const struct session *s)
+{
+	return start_has_begun(&s->start) || (s->start.launcher && start_pid(&s->start) > 0);
+}
+
+struct session *session_by_number(struct guest *g, uint64_t id)
+{
+	struct session *s = g->sessions;
+
+	while (s && (s->id != id || s->finished || s->relay == RELAY_FILES || !is_there(s)))
+		s = s->next;
+	return s;
+}
+
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n)
 {
 	/* the session may be gone: the frame has its number in the place of the stream */
@@ -416,10 +526,26 @@ void session_leave(struct connection *c, const struct frame *f, const int *fds, 
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
+/* The background commands whose end C was told: it took the news, or it is gone and did not. */
+static void take_ends(struct connection *c, bool heard)
+{
+	struct backgrounds *all = &c->guest->backgrounds;
+
+	for (struct background *b = all->first, *next; b; b = next) {
+		next = b->next;
+		if (b->taker != c)
+			continue;
+		b->taker = NULL;
+		if (heard)
+			background_free(all, b);
+	}
+}
+
 void sessions_release_known(struct connection *c)
 {
 	if (c->out.n) /* the client wrote before it could read the last ends */
 		return;
+	take_ends(c, true);
 	for (struct session *s = c->guest->sessions, *next; s; s = next) {
 		next = s->next;
 		if (s->connection != c || !s->finished)
@@ -442,6 +568,10 @@ void sessions_drop(struct connection *c, bool unread)
 			s->asker = NULL;
 		if (s->connection != c)
 			continue;
+		if (s->background) { /* it goes on without a client */
+			session_part(s);
+			continue;
+		}
 		/* for credit, which nobody will grant now */
 		bool waits = s->ended && !s->finished && !s->emptying;
 
@@ -451,6 +581,7 @@ void sessions_drop(struct connection *c, bool unread)
 		if (waits)
 			session_finish(s);
 	}
+	take_ends(c, false);
 	g->quits |= quits;
 	quit_if_idle(g); /* if a session is left, its end calls this again */
 }

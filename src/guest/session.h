@@ -3,8 +3,19 @@
  */
 #pragma once
 
+#include "guest/background.h"
 #include "guest/connection.h"
 #include "guest/start.h"
+#include "guest/words.h"
+
+/* A descriptor whose bytes we pass on. */
+struct outlet {
+	struct session *session;
+	int fd; /* or -1 */
+	loop_id watch;
+	bool is_error; /* the command's standard error, on a pipe of its own */
+	bool hung_up;  /* nobody has the terminal open */
+};
 
 struct session {
 	struct session *next;
@@ -26,14 +37,17 @@ struct session {
 	 * once, for EXIT */
 	int held[3];
 	struct exit_message end;
-	/* terminal, or the socket of a file agent */
-	bool files;
-	int master;
-	loop_id master_watch;
+	struct words words;
+	uint64_t began_ns;
+	struct background *background; /* what is kept of it without a client, or NULL */
+	struct reporter *reporter;     /* it may report: session_report.c; or NULL */
+	/* bytes that we relay: those of a terminal, of a file agent, of a background command's pipes */
+	enum { RELAY_NONE, RELAY_TERMINAL, RELAY_FILES, RELAY_PIPES } relay;
+	struct outlet out[2];
+	int in; /* of pipes; the others take input where their output comes from */
+	loop_id in_watch;
 	uint32_t credit;  /* bytes we may still send */
-	struct buf input; /* for the terminal, not yet taken by it */
-	struct buf ring;  /* output while nobody is attached */
-	bool hung_up;     /* nobody has the terminal open */
+	struct buf input; /* that the command has not taken yet */
 	bool input_closed;
 	bool within_line; /* the last of its input did not end one */
 };
@@ -43,11 +57,13 @@ void session_attach(struct connection *c, uint32_t stream, struct str body);
 /* FILE: a file agent takes the place of a command; its records flow as a terminal's bytes do. */
 void session_files(struct connection *c, uint32_t stream, struct str body);
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream);
+/* The command with this number, if it has begun and its end is not told yet; no file agent. */
+struct session *session_by_number(struct guest *g, uint64_t id);
 void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);
 void session_resize(struct session *s, struct str body);
-/* FLAGS are the frame's. */
-void session_signal(struct session *s, unsigned flags, struct str body);
+/* To the command itself, or to everything that it started. */
+void session_signal(struct session *s, uint64_t sig, bool scope);
 void session_detach(struct session *s);
 /* The client left normally; descriptors are read ends that are not at EOF: stdout then stderr, or
  * one of them as the frame's flags say. */
@@ -68,10 +84,46 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 /* The command runs: counts it. */
 void session_began(struct session *s);
 void session_send_started(const struct session *s, struct connection *c);
-/* Passes on what comes from the master, once the command has begun. */
+
+/* session_output.c */
+/* Passes on what comes from MASTER, which is taken: a terminal, or with FILES the socket of an agent. */
+void session_relay(struct session *s, int master, bool files);
+/* Passes on what comes from the pipes of a background command, which are taken; ERROR may be -1. */
+void session_relay_pipes(struct session *s, int in, int out, int error);
+/* Asks the loop for what this session wants to hear of its descriptors, once the command has begun. */
 void session_watch(struct session *s);
-/* The command has ended: passes on what MASTER still holds, and then finishes. */
+/* The command has ended: passes on what its descriptors still hold, and then finishes. */
 void session_pass_rest(struct session *s);
+/* Closes what is left of them. A pipe that other processes still write to is read on, for the log. */
+void session_end_relay(struct session *s);
+/* Nobody is attached any more, and the command goes on. */
+void session_part(struct session *s);
+/* Makes an entry for a terminal that runs without a client. If there is no room for one, its output goes to the
+ * log only, and its status is not kept. */
+void session_keep(struct session *s);
+
+/* session_report.c */
+/* Lets the command report, before it starts. */
+MUST_USE int session_may_report(struct session *s, struct err *e);
+/* Takes what commands that may report have left in the queue: before one of them is reaped. */
+void reporters_collect(struct guest *g);
+/* The command has ended: reads what it has sent. */
+void session_read_report(struct session *s);
+/* Hands a whole report to the client and to the entry that is kept. */
+void session_send_report(struct session *s);
+void session_end_reporter(struct session *s);
+
+/* session_input.c */
+/* Gives the command what it takes of its input, once it has begun. */
+void session_feed(struct session *s);
+/* The command's pipe has no reader any more. */
+void session_input_gone(struct session *s);
+/* Takes up to N bytes of input for a command that nobody is attached to: how many, or -1 (ERR_LIMIT). */
+ssize_t session_hold(struct session *s, const char *p, size_t n, struct err *e);
+void session_input_end(struct session *s);
+/* How many bytes session_hold() would take; 0 if nobody reads them. */
+size_t session_room(const struct session *s);
+
 /* Kills the command and everything that it started. */
 void session_kill(struct session *s);
 /* Has the session killed after MS. */

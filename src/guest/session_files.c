@@ -26,7 +26,6 @@ static void run_agent(struct connection *c, uint32_t stream, const struct file_m
 	};
 	int r;
 
-	s->files = true;
 	r = start_begin(&s->start, &j, 0);
 	fd_closep(&pair[1]);
 	if (r < 0) {
@@ -36,8 +35,7 @@ static void run_agent(struct connection *c, uint32_t stream, const struct file_m
 		session_free(s);
 		return;
 	}
-	s->master = fd_take(&pair[0]);
-	session_watch(s);
+	session_relay(s, fd_take(&pair[0]), true);
 	session_send_started(s, c);
 	session_began(s);
 }

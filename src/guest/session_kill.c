@@ -59,15 +59,13 @@ void sessions_end(struct guest *g, enum end_reason why)
 	scopes_kill(&g->scopes);
 }
 
-void session_signal(struct session *s, unsigned flags, struct str body)
+void session_signal(struct session *s, uint64_t sig, bool scope)
 {
-	uint64_t sig;
-
-	if (s->ended || number_decode(body, &sig) < 0 || sig == 0 || sig > (uint64_t)SIGRTMAX)
+	if (s->ended || sig == 0 || sig > (uint64_t)SIGRTMAX)
 		return;
-	if (flags & FRAME_FLAG_SCOPE && sig == SIGKILL)
+	if (scope && sig == SIGKILL)
 		session_kill(s);
-	else if (flags & FRAME_FLAG_SCOPE && start_pid(&s->start) > 0)
+	else if (scope && start_pid(&s->start) > 0)
 		scope_signal(&s->scope, (int)sig);
 	else
 		start_signal(&s->start, (int)sig);

@@ -294,12 +294,15 @@ class AnyOrder(WireTest):
     modes = ("root", "bare")
     SCRIPTS = ("true", "exit 3", "kill -9 $$", "sleep 9 & exit 1", "for i in 1 2 3 4 5; do setsid sleep 9 & done", "nosuch",
                "head -c 300000 /dev/zero", "trap '' TERM HUP; sleep 9", "kill -9 -1")
-    DETACHED, LAST, PATIENT = 2, 16, 64
+    DETACHED, LAST, PATIENT, BACKGROUND, REPORTS = 2, 16, 64, 256, 512
     STDIN, CREDIT, RESIZE, DETACH, ATTACH, TOUCH = 5, 7, 8, 9, 10, 14
+    LIST, LOOK, FEED, ID, KEEP = 22, 23, 24, 31, 81
 
     def command(self, rng, sock):
-        flags = rng.choice((JOINED, JOINED, TTY, TTY, self.DETACHED)) | rng.choice((0, WHOLE)) | rng.choice((0, self.LAST, self.PATIENT))
-        body = field(FLAGS, flags) + b"".join(field(ARGUMENT, w.encode() + b"\0") for w in ("sh", "-c", rng.choice(self.SCRIPTS)))
+        flags = rng.choice((JOINED, JOINED, TTY, TTY, self.DETACHED, self.BACKGROUND, self.BACKGROUND | TTY)) | rng.choice((0, WHOLE)) | rng.choice(
+            (0, self.LAST, self.PATIENT, self.REPORTS))
+        body = field(FLAGS, flags) + field(self.KEEP, rng.choice((1, 1000000))) + b"".join(
+            field(ARGUMENT, w.encode() + b"\0") for w in ("sh", "-c", rng.choice(self.SCRIPTS)))
         message = frame(EXEC, body, rng.randrange(1, 50))
         if not flags & JOINED:
             sock.send(message)
@@ -311,8 +314,20 @@ class AnyOrder(WireTest):
             os.close(null)
 
     def word(self, rng, sock):
-        kind = rng.choice((SIGNAL, SIGNAL, PING, self.STDIN, self.CREDIT, self.RESIZE, self.DETACH, self.ATTACH, self.TOUCH))
-        body = field(NUMBER, rng.choice((0, 1, 9, 15, 18, 19, 64, 65536))) if kind in (SIGNAL, self.CREDIT, self.ATTACH) else b""
+        kind = rng.choice((SIGNAL, SIGNAL, PING, self.STDIN, self.CREDIT, self.RESIZE, self.DETACH, self.ATTACH, self.TOUCH,
+                           self.LIST, self.LOOK, self.LOOK, self.FEED))
+        ident = rng.choice((0, 1, 9, 15, 18, 19, 64, 65536, rng.randrange(1, 200)))
+        body = b""
+        if kind in (SIGNAL, self.CREDIT, self.ATTACH):
+            body = field(NUMBER, ident)
+        if kind == SIGNAL and rng.random() < 0.5:
+            body = field(NUMBER, rng.choice((1, 9, 15, 64))) + field(self.ID, ident)
+        if kind == self.LOOK:  # number, flags, offset, most
+            body = field(1, ident) + field(2, rng.randrange(32)) + field(3, rng.choice((0, 5, 1 << 40))) + field(4, 1000)
+        if kind == self.FEED:  # number, end, data
+            body = field(1, ident) + field(9, rng.randrange(2)) + field(5, b"x" * rng.choice((0, 1, 65536)))
+        if kind == self.STDIN:
+            body = b"typed\n" * rng.randrange(3)
         sock.send(struct.pack("<IBBHI", len(body), kind, rng.choice((0, SCOPE)), 0, rng.randrange(1, 50)) + body)
 
     def test_pid_1_lives_on(self):

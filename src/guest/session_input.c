@@ -1,0 +1,190 @@
+/*
+ * Input that we relay: to a terminal, to a file agent, to the pipe of a background command. What the command does not
+ * take at once is held here. An attached client keeps within its credit; for the others session_hold() says how much it
+ * takes. The memory of a command that is kept comes from the pool and goes back when everything was taken.
+ */
+#include "guest/session.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "guest/inquiry.h"
+#include "guest/terminal.h"
+
+#define TERMINAL_EOF "\x04"
+#define TERMINAL_EOFS_MAX 2 /* one hands over an unfinished line, the other is the end */
+
+/* Where input goes; -1: nobody reads it. */
+static int inlet(const struct session *s)
+{
+	return s->relay == RELAY_PIPES ? s->in : s->out[0].fd;
+}
+
+static void close_inlet(struct session *s)
+{
+	s->input_closed = true;
+	s->input.n = 0;
+	if (s->relay == RELAY_FILES)
+		IGNORE(shutdown(s->out[0].fd, SHUT_WR)); /* it may have gone already */
+	if (s->relay != RELAY_PIPES)
+		return;
+	loop_remove(s->guest->loop, &s->in_watch);
+	fd_closep(&s->in);
+}
+
+/* Bytes that were taken; *RET_GONE: nobody will read the rest. */
+static size_t push(const struct session *s, const char *p, size_t n, bool *ret_gone)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t k = write(inlet(s), p + done, n - done);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		*ret_gone = k < 0 && errno != EAGAIN && s->relay == RELAY_PIPES;
+		if (k <= 0)
+			break;
+		done += (size_t)k;
+	}
+	return done;
+}
+
+static void grant(const struct session *s, size_t n)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	if (!s->connection || n == 0)
+		return;
+	number_encode(&b, n);
+	connection_send(s->connection, FRAME_CREDIT, 0, s->stream, b.p, b.n);
+}
+
+void session_feed(struct session *s)
+{
+	size_t before = s->input.n;
+	bool gone = false;
+
+	if (!start_has_begun(&s->start)) /* STARTED comes before the first CREDIT, too */
+		return;
+	buf_drop(&s->input, push(s, s->input.p, s->input.n, &gone));
+	if (gone)
+		close_inlet(s);
+	grant(s, before - s->input.n);
+	if (s->input.n == 0) {
+		if (s->input_closed && s->relay != RELAY_TERMINAL)
+			close_inlet(s);
+		if (s->background && !s->connection) {
+			buf_done(&s->input);
+			background_let_go(&s->guest->backgrounds, s->background);
+		}
+	}
+	session_watch(s);
+	if (s->background)
+		looks_answer(s->guest, s->background->id);
+}
+
+void session_input_gone(struct session *s)
+{
+	size_t left = s->input.n;
+
+	close_inlet(s);
+	grant(s, left);
+	session_feed(s);
+}
+
+static bool ends_line(char c)
+{
+	return c == '\n' || c == '\r' || c == TERMINAL_EOF[0];
+}
+
+static void note_line(struct session *s, char last)
+{
+	s->within_line = s->relay == RELAY_TERMINAL && !ends_line(last);
+}
+
+void session_input_end(struct session *s)
+{
+	if (s->input_closed)
+		return;
+	s->input_closed = true;
+	if (s->within_line) /* this one only hands over what there is of it */
+		buf_add_str(&s->input, TERMINAL_EOF);
+	if (s->relay == RELAY_TERMINAL)
+		buf_add_str(&s->input, TERMINAL_EOF);
+	session_feed(s);
+}
+
+void session_input(struct session *s, struct str data)
+{
+	if (!s->relay || s->ended || s->input_closed)
+		return;
+	if (data.n == 0) {
+		session_input_end(s);
+		return;
+	}
+	/* the ends of file of a terminal have room of their own */
+	if (s->input.n + data.n > FRAME_CREDIT_BYTES)
+		s->input.failed = true; /* beyond its credit: a broken client */
+	buf_add(&s->input, data.p, data.n);
+	if (buf_failed(&s->input)) {
+		session_kill(s);
+		return;
+	}
+	note_line(s, data.p[data.n - 1]);
+	session_feed(s);
+}
+
+size_t session_room(const struct session *s)
+{
+	return s->ended || s->input_closed || inlet(s) < 0 ? 0
+							   : BACKGROUND_INPUT_BYTES - s->input.n;
+}
+
+/* What of the N bytes is held until the command takes it. */
+static ssize_t hold(struct session *s, const char *p, size_t n, struct err *e)
+{
+	size_t room = session_room(s);
+
+	if (n > room)
+		n = room;
+	if (n == 0)
+		return 0;
+	if (!background_hold(&s->guest->backgrounds, s->background))
+		return err_set(e, ERR_LIMIT, POOL_REFUSAL);
+	buf_add(&s->input, p, n);
+	if (buf_failed(&s->input)) {
+		s->input.failed = false;
+		return err_set(e, ERR_LIMIT, "no memory for the command's input");
+	}
+	return (ssize_t)n;
+}
+
+ssize_t session_hold(struct session *s, const char *p, size_t n, struct err *e)
+{
+	bool gone = false;
+	size_t done = s->input.n ? 0 : push(s, p, n, &gone);
+	ssize_t held;
+
+	if (gone)
+		close_inlet(s);
+	held = hold(s, p + done, n - done, e);
+	if (held < 0 && done == 0)
+		return -1;
+	if (held > 0)
+		done += (size_t)held;
+	if (done > 0)
+		note_line(s, p[done - 1]);
+	session_watch(s);
+	return (ssize_t)done;
+}
+
+void session_resize(struct session *s, struct str body)
+{
+	uint32_t rows, cols;
+
+	if (s->relay == RELAY_TERMINAL && size_decode(body, &rows, &cols) == 0)
+		terminal_resize(s->out[0].fd, rows, cols);
+}

@@ -1,0 +1,826 @@
+"""Background commands and reports (cordon-protocol(7)), spoken to pid 1 by hand: no command of ours uses them yet."""
+
+import contextlib
+import hashlib
+import itertools
+import os
+import signal
+import socket
+import struct
+import subprocess
+import types
+
+from harness import ALL_MODES, unique_number
+from test_upgrade import (ARGUMENT, CODE, ERROR, EXEC, EXIT, FLAGS, NUMBER, PING, PONG, STARTED, TEXT, VERSION,
+                          WireTest, field, fields, hello)
+
+STDIN, OUTPUT, CREDIT, DETACH, ATTACH, SIGNAL = 5, 6, 7, 9, 10, 18
+STATE_GET, STATE_PUT, STATE, LIST, LOOK, FEED, COMMAND, REPORT = 19, 20, 21, 22, 23, 24, 25, 26
+TTY, JOINED, WHOLE, BACKGROUND, REPORTS = 1, 4, 128, 256, 512  # flags of EXEC
+STDERR, KEPT, SCOPE = 1, 32, 64  # flags of frames
+SIGNALLED, SESSION, BLOB, OFFSET, KEEP = 16, 31, 79, 80, 81  # tags
+# tags of LOOK, FEED and COMMAND
+C_ID, C_FLAGS, C_OFFSET, C_MOST, C_DATA, C_PID, C_AGE, C_ENDED, C_END, C_WORDS, C_TOTAL, C_FIRST, C_ROOM, C_REPORT, \
+    C_TAKEN = range(1, 16)
+UNTIL_OUTPUT, UNTIL_END, UNTIL_ROOM, TAIL, TAKE = 1, 2, 4, 8, 16
+IS_BACKGROUND, IS_TERMINAL, IS_ATTACHED, HAS_ENDED, NO_INPUT, IS_CUT = 1, 2, 4, 8, 16, 32
+NOT_FOUND, BUSY, LIMIT = 3, 5, 8  # codes of errors
+RING = INPUT = 256 << 10
+MOST = 64
+POOL = 32 << 20
+POOL_REFUSAL = "background commands and the state take all of their 32 MiB"
+
+
+class Refused(Exception):
+    def __init__(self, body):
+        got = fields(body)
+        self.code, = struct.unpack("<Q", got[CODE])
+        super().__init__(got[TEXT].rstrip(b"\0").decode())
+
+
+def number(got, tag):
+    return struct.unpack("<Q", got[tag])[0] if tag in got else 0
+
+
+def end_of(body):
+    """(failure, code, signal) of an EXIT."""
+    got = fields(body)
+    return number(got, 13), number(got, CODE), number(got, SIGNALLED)
+
+
+def command_of(body):
+    got = fields(body)
+    return types.SimpleNamespace(
+        id=number(got, C_ID), flags=number(got, C_FLAGS), pid=number(got, C_PID), age=number(got, C_AGE),
+        words=got.get(C_WORDS, b"").split(b"\0")[:-1], total=number(got, C_TOTAL), first=number(got, C_FIRST),
+        room=number(got, C_ROOM), report=number(got, C_REPORT), offset=number(got, C_OFFSET), data=got.get(C_DATA, b""),
+        taken=number(got, C_TAKEN), end=end_of(got[C_END])[1:] if C_END in got else None)
+
+
+class Client:
+    """A connection; each question has a stream of its own."""
+
+    def __init__(self, test, box):
+        self.test, self.sock, self.data, self.seen = test, test.connect(box), b"", []
+        self.sock.settimeout(30)
+        self.streams = itertools.count(1)
+        self.sock.sendall(hello(2, 1))
+
+    def send(self, kind, body=b"", stream=0, flags=0):
+        self.sock.sendall(struct.pack("<IBBHI", len(body), kind, flags, 0, stream) + body)
+
+    def take(self, stream, *kinds):
+        """(kind, flags, body) of the next frame of that stream; others of other streams wait."""
+        while True:
+            for i, (kind, flags, of, body) in enumerate(self.seen):
+                if of == stream and (not kinds or kind in kinds or kind == ERROR):
+                    del self.seen[i]
+                    if kind == ERROR:
+                        raise Refused(body)
+                    return kind, flags, body
+            chunk = self.sock.recv(1 << 20)
+            self.test.assertTrue(chunk, f"the connection ended, seen: {self.seen}")
+            self.data += chunk
+            while len(self.data) >= 12:
+                n, kind, flags, _, of = struct.unpack("<IBBHI", self.data[:12])
+                if len(self.data) < 12 + n:
+                    break
+                self.seen.append((kind, flags, of, self.data[12:12 + n]))
+                self.data = self.data[12 + n:]
+
+    def exec(self, *words, flags=BACKGROUND | JOINED, keep=0, more=b""):
+        """Asks for a command: its stream."""
+        stream = next(self.streams)
+        body = field(FLAGS, flags) + b"".join(field(ARGUMENT, w.encode() + b"\0") for w in words) + more
+        self.send(EXEC, body + (field(KEEP, keep) if keep else b""), stream)
+        return stream
+
+    def start(self, *words, **more):
+        """Starts a background command: its number."""
+        kind, _, body = self.take(self.exec(*words, **more), STARTED, EXIT)
+        self.test.assertEqual(kind, STARTED, end_of(body) if kind == EXIT else body)
+        return number(fields(body), SESSION)
+
+    def sh(self, script, **more):
+        return self.start("sh", "-c", script, **more)
+
+    def ask(self, kind, body, flags=0):
+        stream = next(self.streams)
+        self.send(kind, body, stream, flags)
+        return command_of(self.take(stream, COMMAND)[2])
+
+    def ask_look(self, ident, flags=0, offset=0, most=RING):
+        """Asks and does not wait for the answer: its stream."""
+        stream = next(self.streams)
+        self.send(LOOK, field(C_ID, ident) + field(C_FLAGS, flags) + field(C_OFFSET, offset) + field(C_MOST, most),
+                  stream)
+        return stream
+
+    def look(self, *args, **more):
+        return command_of(self.take(self.ask_look(*args, **more), COMMAND)[2])
+
+    def ended(self, ident):
+        return self.look(ident, UNTIL_END)
+
+    def output(self, ident, text):
+        """Waits until the output has TEXT."""
+        while True:
+            now = self.look(ident)
+            if text in now.data:
+                return now
+            self.test.assertFalse(now.flags & HAS_ENDED, now)
+            self.look(ident, UNTIL_OUTPUT, now.total)
+
+    def feed(self, ident, data, end=False):
+        return self.ask(FEED, field(C_ID, ident) + field(C_END, int(end)) + field(C_DATA, data))
+
+    def signal(self, ident, sig, flags=0):
+        return self.ask(SIGNAL, field(NUMBER, int(sig)) + field(SESSION, ident), flags)
+
+    def list(self):
+        stream, found = next(self.streams), {}
+        self.send(LIST, b"", stream)
+        while True:
+            kind, _, body = self.take(stream, COMMAND, PONG)
+            if kind == PONG:
+                return found
+            got = command_of(body)
+            self.test.assertNotIn(got.id, found)
+            found[got.id] = got
+
+    def attach(self, ident, offset=None):
+        """Its stream."""
+        stream = next(self.streams)
+        self.send(ATTACH, field(NUMBER, ident) + (field(OFFSET, offset) if offset is not None else b""), stream)
+        self.take(stream, STARTED)
+        return stream
+
+    def read(self, stream, until, grants=True):
+        """(stdout, stderr) of a framed stream until a condition of both, or its end, which comes last."""
+        out = {0: b"", STDERR: b""}
+        while not until(out[0], out[STDERR]):
+            kind, flags, body = self.take(stream, OUTPUT, EXIT)
+            if kind == EXIT:
+                return out[0], out[STDERR], end_of(body)[1:]
+            out[flags & STDERR] += body
+            if grants:
+                self.send(CREDIT, field(NUMBER, len(body)), stream)
+        return out[0], out[STDERR], None
+
+    def ping(self):
+        stream = next(self.streams)
+        self.send(PING, b"", stream)
+        self.take(stream, PONG)
+
+    def put_state(self, version, blob):
+        stream = next(self.streams)
+        self.send(STATE_PUT, field(VERSION, version) + field(BLOB, blob), stream)
+        return number(fields(self.take(stream, STATE)[2]), VERSION)
+
+    def close(self):
+        self.sock.close()
+
+
+def to_the_end(out, err):
+    return False
+
+
+class BackgroundTest(WireTest):
+    modes = ("root", "user")
+
+    def client(self, box):
+        return Client(self, box)
+
+    def refused(self, code, text, call, *args, **more):
+        with self.assertRaises(Refused) as got:
+            call(*args, **more)
+        self.assertEqual((got.exception.code, str(got.exception)), (code, text))
+
+    def gone(self, client, ident):
+        with self.assertRaises(Refused) as got:
+            client.look(ident)
+        self.assertEqual(got.exception.code, NOT_FOUND)
+
+
+class Life(BackgroundTest):
+    modes = ALL_MODES
+
+    def test_it_outlives_a_client_that_is_killed(self):
+        box, count = self.create(), unique_number()
+        told, tells = os.pipe()
+        child = os.fork()
+        if child == 0:
+            ident = self.client(box).sh(f"echo begun; sleep {count}")
+            os.write(tells, str(ident).encode())
+            signal.pause()
+        os.close(tells)
+        ident = int(os.read(told, 32))
+        os.close(told)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        self.assertEqual(box.out("echo another"), "another")
+        later = self.client(box)
+        later.output(ident, b"begun\n")
+        self.eventually(lambda: len(self.sleepers(count)) == 1)
+        self.assertEqual(later.list()[ident].words, [b"sh", b"-c", f"echo begun; sleep {count}".encode()])
+        self.assertEqual(later.signal(ident, signal.SIGKILL, SCOPE).id, ident)
+        self.assertEqual(later.ended(ident).end, (0, signal.SIGKILL))
+        self.eventually(lambda: not self.sleepers(count))
+
+    def test_its_status_waits_for_the_next_client(self):
+        box = self.create()
+        first = self.client(box)
+        ident = first.sh("echo out; exit 7")
+        first.close()
+        second = self.client(box)
+        got = second.ended(ident)
+        self.assertEqual((got.end, got.data, got.pid), ((7, 0), b"out\n", 0))
+        self.assertEqual(got.flags, IS_BACKGROUND | HAS_ENDED | NO_INPUT)
+        # looking takes nothing away, attaching takes all
+        self.assertEqual(second.look(ident).end, (7, 0))
+        third = self.client(box)
+        self.assertEqual(third.read(third.attach(ident), to_the_end), (b"out\n", b"", (7, 0)))
+        third.ping()
+        self.gone(second, ident)
+        self.assertEqual(second.list(), {})
+
+    def test_a_status_that_nobody_heard_stays(self):
+        box = self.create()
+        ident = self.client(box).sh("exit 4")
+        self.client(box).ended(ident)
+        deaf = self.client(box)
+        deaf.send(ATTACH, field(NUMBER, ident), 1)
+        deaf.sock.recv(1, socket.MSG_PEEK)
+        deaf.close()  # with everything unread
+        self.assertEqual(self.client(box).look(ident).end, (4, 0))
+
+    def test_one_look_can_take_it(self):
+        box = self.create()
+        client = self.client(box)
+        ident = client.sh("exit 9")
+        # while it runs, nothing is taken
+        self.assertEqual(client.look(ident, UNTIL_END | TAKE).end, (9, 0))
+        self.gone(client, ident)
+
+    def test_it_is_forgotten_after_a_while(self):
+        box = self.create()
+        client = self.client(box)
+        short, long = client.sh("exit 1", keep=100), client.sh("exit 2", keep=1 << 40)
+        for ident in short, long:
+            client.ended(ident)
+        self.eventually(lambda: short not in client.list())
+        self.assertEqual(client.look(long).end, (2, 0))
+
+    def test_one_that_cannot_start_leaves_nothing(self):
+        client = self.client(self.create())
+        for _ in range(MOST + 1):
+            kind, _, body = client.take(client.exec("/no/such"), STARTED, EXIT)
+            self.assertEqual((kind, end_of(body)[0]), (EXIT, 1))  # not found
+        self.assertEqual(client.list(), {})
+        self.assertEqual(client.ended(client.sh("exit 3")).end, (3, 0))
+
+    def test_a_timeout_and_its_whole_scope(self):
+        count = unique_number()
+        client = self.client(self.create())
+        ident = client.sh(f"setsid sleep {count} & sleep {count}", more=field(11, 300))
+        self.assertEqual(client.ended(ident).end, (0, signal.SIGKILL))
+        self.eventually(lambda: not self.sleepers(count))
+        ident = client.sh(f"setsid sleep {count} & echo on; exit 5", flags=BACKGROUND | JOINED | WHOLE)
+        self.assertEqual(client.ended(ident).end, (5, 0))
+        self.assertEqual(self.sleepers(count), [])
+
+    def test_what_it_leaves_behind_lives_on_and_never_meets_a_broken_pipe(self):
+        box, count = self.create(), unique_number()
+        client = self.client(box)
+        ident = client.sh(f"(sleep 0.2; echo late; exec sleep {count}) & exit 0")
+        self.assertEqual(client.look(ident, UNTIL_END | TAKE).end, (0, 0))
+        self.eventually(lambda: len(self.sleepers(count)) == 1)
+        self.eventually(lambda: "late" in box.cordon("logs", box.name).text)
+
+
+class Output(BackgroundTest):
+    def test_the_ring_drops_the_oldest_and_counts(self):
+        client = self.client(self.create())
+        ident = client.sh("seq 100000")
+        want = "".join(f"{i}\n" for i in range(1, 100001)).encode()
+        got = client.ended(ident)
+        self.assertEqual((got.total, got.first), (len(want), len(want) - RING))
+        self.assertEqual((got.offset, got.data), (got.first, want[-RING:]))
+        part = client.look(ident, offset=got.total - 100, most=10)
+        self.assertEqual((part.offset, part.data), (got.total - 100, want[-100:-90]))
+        self.assertEqual(client.look(ident, TAIL, most=7).data, want[-7:])
+        self.assertEqual(client.look(ident, offset=got.total + 5).data, b"")
+
+    def test_a_look_waits_for_output_and_for_the_end(self):
+        box = self.create()
+        client, other = self.client(box), self.client(box)
+        ident = client.sh("read x; echo got-$x; read x; exit 6")
+        waits = client.ask_look(ident, UNTIL_OUTPUT)
+        ends = client.ask_look(ident, UNTIL_END)
+        again = client.ask_look(ident, UNTIL_END)
+        client.send(LOOK, field(C_ID, ident), again)  # in its place one that does not wait
+        self.assertIsNone(command_of(client.take(again)[2]).end)
+        self.assertEqual(other.feed(ident, b"word\n").taken, 5)
+        self.assertEqual(command_of(client.take(waits)[2]).data, b"got-word\n")
+        self.assertFalse([f for f in client.seen if f[2] == ends])
+        other.feed(ident, b"\n")
+        self.assertEqual(command_of(client.take(ends)[2]).end, (6, 0))
+
+    def test_attached_clients_get_the_streams_apart(self):
+        box = self.create()
+        client = self.client(box)
+        ident = client.sh("echo one; echo two >&2; echo three; read x; echo four >&2; exit 2", flags=BACKGROUND)
+        self.eventually(lambda: client.look(ident).total == 14)
+        self.assertEqual(sorted(client.look(ident).data.split()), [b"one", b"three", b"two"])
+        stream = client.attach(ident)
+        out, err, _ = client.read(stream, lambda out, err: len(out + err) == 14)
+        self.assertEqual((out, err), (b"one\nthree\n", b"two\n"))
+        client.send(STDIN, b"\n", stream)
+        self.assertEqual(client.read(stream, to_the_end), (b"", b"four\n", (2, 0)))
+
+    def test_who_attaches_again_gets_what_is_new_or_what_it_asks_for(self):
+        box = self.create()
+        client = self.client(box)
+        ident = client.sh("echo first; read x; echo second; read x")
+        stream = client.attach(ident)
+        client.read(stream, lambda out, err: out == b"first\n")
+        client.close()  # an attached client that dies leaves it
+        client = self.client(box)
+        client.feed(ident, b"\n")
+        client.output(ident, b"second\n")
+        stream = client.attach(ident)
+        self.assertEqual(client.read(stream, lambda out, err: out)[0], b"second\n")
+        client.send(DETACH, b"", stream)
+        stream = client.attach(ident, 0)
+        self.assertEqual(client.read(stream, lambda out, err: len(out) == 13)[0], b"first\nsecond\n")
+
+    def test_an_attached_client_loses_nothing_however_slow(self):
+        box = self.create()
+        client = self.client(box)
+        ident = client.sh("read x; head -c 3000000 /dev/zero | tr '\\0' x; exit 1")
+        stream = client.attach(ident)
+        client.send(STDIN, b"\n", stream)
+        # without credit the command waits
+        client.read(stream, lambda out, err: len(out) == RING, grants=False)
+        self.assertEqual(client.look(ident).total, RING)
+        client.send(CREDIT, field(NUMBER, RING), stream)
+        out, _, end = client.read(stream, to_the_end)
+        self.assertEqual((len(out), set(out), end), (3000000 - RING, {ord("x")}, (1, 0)))
+
+    def test_a_flood_keeps_pid_1_small(self):
+        box = self.create()
+        client = self.client(box)
+        before = box.pid1().rss_kib
+        idents = [client.sh("yes", flags=BACKGROUND) for _ in range(8)]
+        for ident in idents:
+            client.look(ident, UNTIL_OUTPUT, 4 << 20)
+        self.assertEqual(box.out("echo alive"), "alive")
+        self.assertLess(box.pid1().rss_kib, before + 8 * 320 + 4096)
+        for ident in idents:
+            client.signal(ident, signal.SIGKILL, SCOPE)
+        for ident in idents:
+            self.assertEqual(client.look(ident, UNTIL_END | TAKE).end, (0, signal.SIGKILL))
+        self.eventually(lambda: box.pid1().rss_kib < before + 4096)
+
+
+class Input(BackgroundTest):
+    def test_it_is_held_open_for_later_clients(self):
+        box = self.create()
+        first = self.client(box)
+        ident = first.sh("cat; echo end")
+        first.close()
+        for word in b"one\n", b"two\n":
+            client = self.client(box)
+            got = client.feed(ident, word)
+            self.assertEqual((got.taken, got.flags & NO_INPUT, got.room), (4, 0, INPUT))
+            client.output(ident, word)
+            client.close()
+        last = self.client(box)
+        self.assertEqual(last.feed(ident, b"three\n", end=True).flags & NO_INPUT, NO_INPUT)
+        got = last.ended(ident)
+        self.assertEqual((got.data, got.end), (b"one\ntwo\nthree\nend\n", (0, 0)))
+        self.assertEqual(last.feed(ident, b"late").taken, 0)
+
+    def test_a_reader_that_closed_its_input(self):
+        client = self.client(self.create())
+        ident = client.sh("exec <&-; echo closed; sleep 9")
+        client.output(ident, b"closed")
+        self.eventually(lambda: client.look(ident).flags & NO_INPUT)
+        got = client.feed(ident, b"x")
+        self.assertEqual((got.taken, got.room), (0, 0))
+
+    def test_what_does_not_fit_waits_outside(self):
+        client = self.client(self.create())
+        ident = client.sh("trap : USR1; echo ready; sleep 99 & wait; exec sha256sum")
+        client.output(ident, b"ready")
+        piece = os.urandom(1 << 16)
+        sent, digest = 0, hashlib.sha256()
+        while True:
+            got = client.feed(ident, piece)
+            digest.update(piece[:got.taken])
+            sent += got.taken
+            if got.taken < len(piece):
+                break
+        self.assertEqual(sent, INPUT + (1 << 16))  # what pid 1 holds, and the pipe
+        self.assertEqual(client.look(ident).room, 0)
+        waits = client.ask_look(ident, UNTIL_ROOM)
+        client.ping()
+        self.assertFalse([f for f in client.seen if f[2] == waits])
+        client.signal(ident, signal.SIGUSR1)
+        self.assertGreater(command_of(client.take(waits)[2]).room, 0)
+        while sent < 3_000_000:
+            got = client.feed(ident, piece)
+            digest.update(piece[:got.taken])
+            sent += got.taken
+            if got.taken < len(piece):
+                client.look(ident, UNTIL_ROOM)
+        self.assertEqual(client.feed(ident, b"", end=True).taken, 0)
+        got = client.output(ident, b"-")
+        self.assertIn(digest.hexdigest().encode(), got.data)
+
+    def test_an_attached_client_is_the_only_one(self):
+        box = self.create()
+        one, other = self.client(box), self.client(box)
+        ident = one.sh("cat")
+        stream = one.attach(ident)
+        self.refused(BUSY, f"session {ident} is attached elsewhere", other.attach, ident)
+        self.refused(BUSY, f"session {ident} is attached elsewhere", other.feed, ident, b"x")
+        self.assertEqual(other.look(ident).flags, IS_BACKGROUND | IS_ATTACHED)
+        one.send(STDIN, b"mine\n", stream)
+        one.read(stream, lambda out, err: out == b"mine\n")
+        self.assertEqual(other.look(ident).data, b"mine\n")  # looking is not attaching
+        one.send(DETACH, b"", stream)
+        one.ping()
+        theirs = other.attach(ident)
+        other.send(STDIN, b"", theirs)
+        self.assertEqual(other.read(theirs, to_the_end)[2], (0, 0))
+
+    def test_at_a_terminal(self):
+        client = self.client(self.create())
+        ident = client.sh("stty -echo size; read x; echo got-$x; read x || echo end", flags=BACKGROUND | TTY,
+                          more=field(9, 30) + field(10, 120))
+        got = client.output(ident, b"30 120")
+        self.assertEqual(got.flags, IS_BACKGROUND | IS_TERMINAL)
+        client.feed(ident, b"word\n")
+        client.output(ident, b"got-word")
+        client.feed(ident, b"", end=True)
+        self.assertIn(b"end", client.ended(ident).data)
+
+
+class Lists(BackgroundTest):
+    def test_every_command_is_in_it(self):
+        box = self.create()
+        client = self.client(box)
+        piped, tty = client.start("cat"), client.sh("cat", flags=BACKGROUND | TTY)
+        over = client.sh("exit 8")
+        client.ended(over)
+        attached = client.sh("cat")
+        client.attach(attached)
+        front = box.popen("sh", "-c", "echo up; exec cat", stdin=-1)
+        self.assertEqual(front.stdout.readline(), b"up\n")
+        mine = self.client(box)
+        stream = mine.exec("cat", flags=TTY)
+        mine.take(stream, STARTED)
+        found = self.client(box).list()
+        self.assertEqual(len(found), 6)
+        self.assertEqual(found[piped].flags, IS_BACKGROUND)
+        self.assertEqual(found[tty].flags, IS_BACKGROUND | IS_TERMINAL)
+        self.assertEqual((found[over].flags, found[over].end), (IS_BACKGROUND | HAS_ENDED | NO_INPUT, (8, 0)))
+        self.assertEqual(found[attached].flags, IS_BACKGROUND | IS_ATTACHED)
+        others = [c for i, c in found.items() if i not in (piped, tty, over, attached)]
+        self.assertEqual(sorted((c.flags, c.words) for c in others),
+                         [(IS_ATTACHED | NO_INPUT, [b"sh", b"-c", b"echo up; exec cat"]),
+                          (IS_ATTACHED | IS_TERMINAL | NO_INPUT, [b"cat"])])
+        for command in found.values():
+            self.assertLess(command.age, 60_000)
+            self.assertEqual(command.pid > 1, not command.flags & HAS_ENDED)
+        self.assertEqual(box.out(f"cat /proc/{found[piped].pid}/comm"), "cat")
+        # signals by number reach foreground commands, too
+        client.signal(others[0].id, signal.SIGTERM)
+        client.signal(others[1].id, signal.SIGTERM)
+        self.assertEqual(front.wait(10), 143)
+
+    def test_long_commands_are_cut(self):
+        client = self.client(self.create())
+        ident = client.sh("cat; : " + "x" * 5000)
+        got = client.list()[ident]
+        self.assertEqual(got.flags, IS_BACKGROUND | IS_CUT)
+        self.assertEqual(sum(len(w) + 1 for w in got.words), 1024)
+
+    def test_no_such_command(self):
+        client = self.client(self.create())
+        for call in (client.look, client.attach, lambda i: client.feed(i, b""), lambda i: client.signal(i, 9)):
+            self.refused(NOT_FOUND, "session not found: 4711", call, 4711)
+
+    def test_a_terminal_that_was_left_is_one(self):
+        box = self.create()
+        client = self.client(box)
+        stream = client.exec("sh", "-c", "stty -echo; read x; echo got-$x; exit 5", flags=TTY)
+        ident = number(fields(client.take(stream, STARTED)[2]), SESSION)
+        client.send(DETACH, b"", stream)
+        client.ping()
+        client.close()
+        later = self.client(box)
+        self.assertEqual(later.list()[ident].flags, IS_BACKGROUND | IS_TERMINAL)
+        later.feed(ident, b"word\n")
+        self.assertEqual(later.ended(ident).end, (5, 0))
+        out, _, end = later.read(later.attach(ident), to_the_end)
+        self.assertEqual(end, (5, 0))
+        self.assertIn(b"got-word", out)
+
+
+class Bounds(BackgroundTest):
+    timeout = 120
+
+    def test_one_more_than_there_may_be(self):
+        box = self.create()
+        client = self.client(box)
+        before = len(box.host_processes())
+        idents = [client.start("cat") for _ in range(MOST)]
+        stream = client.exec("cat")
+        self.refused(LIMIT, "there are 64 background commands already", client.take, stream, STARTED)
+        self.assertEqual(sorted(client.list()), idents)
+        self.eventually(lambda: len(box.host_processes()) == before + MOST)
+        # one that has ended counts until somebody takes it
+        client.feed(idents[0], b"", end=True)
+        client.ended(idents[0])
+        self.refused(LIMIT, "there are 64 background commands already", client.take, client.exec("true"), STARTED)
+        client.look(idents[0], TAKE)
+        self.assertEqual(client.start("true"), idents[-1] + 1)
+
+    def test_all_together_and_the_state(self):
+        """Output and input of 64 commands and the largest state are more than 32 MiB."""
+        box = self.create()
+        client = self.client(box)
+        before = box.pid1().rss_kib
+        script = "head -c 300000 /dev/zero; sleep 999"
+        idents = [client.sh(script, flags=BACKGROUND) for _ in range(MOST)]
+        for ident in idents:
+            client.look(ident, UNTIL_OUTPUT, 299_999)
+        other = self.client(box)
+        self.assertEqual(other.put_state(0, bytes(4 << 20)), 1)
+        other.close()  # with the frame that the state came in
+        piece, full = bytes(1 << 16), []
+        for ident in idents:
+            try:
+                while client.feed(ident, piece).taken == len(piece):
+                    pass
+                full.append(ident)
+            except Refused as got:
+                self.assertEqual((got.code, str(got)), (LIMIT, POOL_REFUSAL))
+                break
+        each = RING + RING // 8
+        left = POOL - (4 << 20) - MOST * (each + 2048)
+        self.assertIn(len(full), range(left // INPUT, left // INPUT + 2))
+        self.assertLess(box.pid1().rss_kib, before + (POOL >> 10) + 4096)
+        # nothing more fits: no input, no attachment, no larger state; what is replaced makes room
+        self.refused(LIMIT, POOL_REFUSAL, client.attach, idents[-1])
+        self.assertEqual(client.put_state(1, bytes(4 << 20)), 2)
+        self.assertEqual(client.put_state(2, b"small"), 3)
+        other = self.client(box)
+        stream = other.attach(idents[-1])
+        self.refused(LIMIT, POOL_REFUSAL, client.put_state, 3, bytes(4 << 20))
+        self.assertEqual(client.put_state(3, b"still works"), 4)
+        other.send(DETACH, b"", stream)
+        # and no command, when others have the room of its output
+        for ident in idents[-8:]:
+            client.signal(ident, signal.SIGKILL, SCOPE)
+            client.look(ident, UNTIL_END | TAKE)
+        self.assertEqual(client.put_state(4, bytes(4 << 20)), 5)
+        held = 0
+        with contextlib.suppress(Refused):
+            for ident in idents[:-8]:
+                if ident not in full:
+                    while client.feed(ident, piece).taken == len(piece):
+                        pass
+                    held += 1
+        self.assertGreater(held, 0)
+        before_list = sorted(client.list())
+        with self.assertRaises(Refused) as got:
+            for _ in range(9):
+                client.start("cat")
+        self.assertEqual(str(got.exception), POOL_REFUSAL)
+        self.assertLess(len(client.list()), MOST)
+        self.assertEqual(sorted(client.list())[:len(before_list)], before_list)
+        for ident in client.list():
+            client.signal(ident, signal.SIGKILL, SCOPE)
+        for ident in client.list():
+            client.look(ident, UNTIL_END | TAKE)
+        self.assertEqual(client.put_state(5, b""), 6)
+        client.close()
+        self.eventually(lambda: box.pid1().rss_kib < before + 8192)
+
+    def test_reports_count_as_well(self):
+        box = self.create()
+        client = self.client(box)
+        before = box.pid1().rss_kib
+        lines = REPORT_LINES + "report(b'x' * (4 << 20))"
+        kept = []
+        for _ in range(12):
+            ident = client.start("/usr/bin/python3", "-c", lines, flags=BACKGROUND | JOINED | REPORTS)
+            kept.append(client.ended(ident).report)
+        self.assertEqual(kept, [4 << 20] * 7 + [0] * 5)
+        self.assertLess(box.pid1().rss_kib, before + (POOL >> 10) + 4096)
+        self.refused(LIMIT, POOL_REFUSAL, client.put_state, 0, bytes(4 << 20))
+        for ident in client.list():
+            client.look(ident, TAKE)
+        self.assertEqual(client.put_state(0, bytes(4 << 20)), 1)
+
+    def test_those_who_wait(self):
+        box = self.create()
+        client = self.client(box)
+        ident = client.start("cat")
+        waits = [client.ask_look(ident, UNTIL_END) for _ in range(256)]
+        self.refused(LIMIT, "too many clients wait for background commands", client.look, ident, UNTIL_END)
+        client.feed(ident, b"", end=True)
+        for stream in waits:
+            self.assertEqual(command_of(client.take(stream)[2]).end, (0, 0))
+        # those of a client that is gone wait no more
+        ident = client.start("cat")
+        for _ in range(256):
+            client.ask_look(ident, UNTIL_END)
+        client.ping()
+        client.close()
+        later = self.client(box)
+        later.feed(ident, b"", end=True)
+        self.assertEqual(later.ended(ident).end, (0, 0))
+
+
+# Connects to the socket of reports and says TEXT; then does what follows.
+REPORT_LINES = """
+import os, socket, struct, sys, time
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\\0cordon/report")
+    return s
+def report(text, s=None):
+    s = s or connect()
+    s.sendall(struct.pack("<I", len(text)) + text)
+    return s
+"""
+
+
+class Reports(BackgroundTest):
+    modes = ALL_MODES
+
+    def run_reporter(self, box, lines, flags=REPORTS, client=None):
+        """(report, exit) of a foreground command that runs these lines of Python."""
+        client = client or self.client(box)
+        null, stream = os.open(os.devnull, os.O_RDWR), next(client.streams)
+        words = ("/usr/bin/python3", "-c", REPORT_LINES + lines)
+        body = field(FLAGS, JOINED | flags) + b"".join(field(ARGUMENT, w.encode() + b"\0") for w in words)
+        socket.send_fds(client.sock, [struct.pack("<IBBHI", len(body), EXEC, 0, 0, stream) + body], [null, null])
+        os.close(null)
+        client.take(stream, STARTED)
+        report = None
+        while True:
+            kind, _, body = client.take(stream, REPORT, EXIT)
+            if kind == EXIT:
+                return report, end_of(body)[1:]
+            self.assertIsNone(report)
+            report = body
+
+    def test_it_comes_before_the_end(self):
+        box = self.create()
+        client = self.client(box)
+        for size in 0, 5, 100_000, 4 << 20:
+            lines = f"report(b'x' * {size}); sys.exit(3)"
+            self.assertEqual(self.run_reporter(box, lines, client=client), (b"x" * size, (3, 0)))
+        # as the shell itself, by a program that takes its place
+        lines = "os.execv('/usr/bin/python3', ['python3', '-c', %r])" % (REPORT_LINES + "report(b'state')")
+        self.assertEqual(self.run_reporter(box, lines), (b"state", (0, 0)))
+
+    def test_only_a_whole_one_counts(self):
+        box = self.create()
+        for lines in ("connect()", "connect().sendall(b'\\5\\0')", "connect().sendall(b'\\5\\0\\0\\0stat')",
+                      "connect().sendall(b'\\1\\0\\x40\\0' + b'x' * 100)", "pass"):
+            self.assertEqual(self.run_reporter(box, lines), (None, (0, 0)), lines)
+        # one is all there is, and the first that says something counts
+        lines = "a = report(b'first'); time.sleep(0.2)\ntry:\n  report(b'second')\nexcept OSError: pass"
+        self.assertEqual(self.run_reporter(box, lines), (b"first", (0, 0)))
+
+    def test_without_the_flag_there_is_none(self):
+        box = self.create()
+        self.assertEqual(self.run_reporter(box, "report(b'kept')")[0], b"kept")  # the socket is there
+        lines = "s = connect(); s.settimeout(0.5)\ntry: report(b'forged', s)\nexcept OSError: pass"
+        self.assertEqual(self.run_reporter(box, lines, flags=0), (None, (0, 0)))
+
+    def test_of_a_background_command(self):
+        box = self.create()
+        client = self.client(box)
+        ident = client.start("/usr/bin/python3", "-c", REPORT_LINES + "report(b'state'); sys.exit(2)",
+                             flags=BACKGROUND | JOINED | REPORTS)
+        got = client.ended(ident)
+        self.assertEqual((got.report, got.end, got.data), (5, (2, 0), b""))
+        stream = client.attach(ident)
+        self.assertEqual(client.take(stream)[::2], (REPORT, b"state"))
+        self.assertEqual(client.take(stream)[0], EXIT)
+
+    def test_other_processes_are_not_heard(self):
+        """A child of the command, one that another command left, and another command."""
+        box = self.create()
+        self.assertEqual(self.run_reporter(box, "if os.fork() == 0:\n  report(b'forged')\n  os._exit(0)\nos.wait()"),
+                         (None, (0, 0)))
+        client = self.client(box)
+        forger = REPORT_LINES + """
+while True:
+    try: report(b'forged').close()
+    except OSError: pass
+"""
+        forgers = [client.start("/usr/bin/python3", "-c", forger, flags=BACKGROUND | JOINED) for _ in range(2)]
+        for _ in range(5):
+            self.assertEqual(self.run_reporter(box, "pass"), (None, (0, 0)))
+            self.assertEqual(self.run_reporter(box, "report(b'true')"), (b"true", (0, 0)))
+        for ident in forgers:
+            client.signal(ident, signal.SIGKILL, SCOPE)
+
+    def test_connections_that_waited_before_the_command(self):
+        """Their processes are gone and their numbers may be the command's by now."""
+        box = self.create()
+        self.assertEqual(self.run_reporter(box, "report(b'first')")[0], b"first")
+        fill = REPORT_LINES + """
+for i in range(200):
+    if os.fork() == 0:
+        s = socket.socket(socket.AF_UNIX)
+        s.setblocking(False)
+        try: report_to = s.connect("\\0cordon/report") or s.send(struct.pack("<I", 6) + b"forged")
+        except OSError: pass
+        os._exit(0)
+    os.wait()
+"""
+        self.assertEqual(box.exec("/usr/bin/python3", "-c", fill).code, 0)
+        self.assertEqual(self.run_reporter(box, "pass"), (None, (0, 0)))
+        self.assertEqual(self.run_reporter(box, "report(b'true')")[0], b"true")
+
+    def test_two_at_once_do_not_mix(self):
+        box = self.create()
+        clients = [self.client(box) for _ in range(4)]
+        idents = [c.start("/usr/bin/python3", "-c", REPORT_LINES + f"report(b'{i}' * {i + 1})",
+                          flags=BACKGROUND | JOINED | REPORTS) for i, c in enumerate(clients)]
+        for i, (client, ident) in enumerate(zip(clients, idents)):
+            client.ended(ident)
+            self.assertEqual(client.take(client.attach(ident), REPORT)[2], str(i).encode() * (i + 1))
+
+    def test_many_that_end_at_once(self):
+        """Some end while pid 1 reaps others: their connections have waited for nobody yet."""
+        client = self.client(self.create())
+        lines = REPORT_LINES + "sys.stdin.read(); report(b'state'); os._exit(0)"
+        for _ in range(2):
+            idents = [client.start("/usr/bin/python3", "-c", lines, flags=BACKGROUND | JOINED | REPORTS)
+                      for _ in range(MOST)]
+            for ident in idents:
+                client.feed(ident, b"", end=True)
+            ends = [client.look(ident, UNTIL_END | TAKE) for ident in idents]
+            self.assertEqual([(got.report, got.end) for got in ends], [(5, (0, 0))] * MOST)
+
+    def test_the_name_is_taken(self):
+        """A process inside that was first keeps commands from reporting, and hears nothing that pid 1 decides by."""
+        box = self.create()
+        client = self.client(box)
+        squat = "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0cordon/report'); print('bound', flush=True); time.sleep(99)"
+        ident = client.start("/usr/bin/python3", "-c", squat)
+        client.output(ident, b"bound")
+        stream = client.exec("true", flags=BACKGROUND | REPORTS)
+        self.refused(BUSY, "a process inside has taken the name of the socket for reports", client.take, stream, STARTED)
+        self.assertEqual(sorted(client.list()), [ident])
+        client.signal(ident, signal.SIGKILL)
+        client.look(ident, UNTIL_END | TAKE)
+        self.assertEqual(self.run_reporter(box, "report(b'now')")[0], b"now")
+
+
+class ReusedNumbers(BackgroundTest):
+    modes = ("root",)
+
+    def test_a_reaped_process_of_that_number(self):
+        """A process connects, ends and is reaped; the command that comes next gets its number. The connection
+        waits in the queue at that time, or is made while the command starts."""
+        box = self.create()
+        client = self.client(box)
+        self.assertEqual(Reports.run_reporter(self, box, "report(b'first')", client=client)[0], b"first")
+        idents = [client.start("sleep", "0.1") for _ in range(8)]  # pid 1 has all the helpers then that it will have
+        for ident in idents:
+            client.look(ident, UNTIL_END | TAKE)
+        script = REPORT_LINES + """
+for i in range(40):  # so that its number is not among the first
+    if os.fork() == 0:
+        if i == 39:
+            print(os.getpid(), flush=True)
+            s = socket.socket(socket.AF_UNIX)
+            s.setblocking(False)
+            s.connect("\\0cordon/report")
+            s.send(struct.pack("<I", 6) + b"forged")
+        os._exit(0)
+    os.wait()
+"""
+        pid = int(box.exec("/usr/bin/python3", "-c", script).text)
+        for k in range(50):  # helpers of pid 1 take numbers as well
+            # of the namespace that whoever writes is in
+            got = subprocess.run(["nsenter", "-p", "-t", str(box.pid1().pid), "sh", "-c",
+                                  f"echo {pid - 1 - k % 8} > /proc/sys/kernel/ns_last_pid"], capture_output=True, check=False)
+            if got.returncode:
+                self.not_run("the next process number cannot be chosen here")
+            ident = client.start("sh", "-c", "echo $$", flags=BACKGROUND | JOINED | REPORTS)
+            got = client.look(ident, UNTIL_END | TAKE)
+            if int(got.data) == pid:
+                break
+        self.assertEqual((int(got.data), got.report), (pid, 0))
