@@ -23,11 +23,11 @@ void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, st
 		c->deadline = now_ns + m->timeout_ms * NS_PER_MS + CALL_BACKSTOP_NS;
 }
 
-void call_attach(struct call *c, uint64_t id, struct buf *b)
+void call_attach(struct call *c, const struct attach_message *m, struct buf *b)
 {
 	size_t at = frame_begin(b, FRAME_ATTACH, 0, c->stream);
 
-	number_encode(b, id);
+	attach_encode(b, m);
 	frame_end(b, at);
 }
 
@@ -69,11 +69,42 @@ void call_detach(const struct call *c, struct buf *b)
 	frame_put(b, FRAME_DETACH, 0, c->stream, NULL, 0);
 }
 
-void call_signal(const struct call *c, int sig, bool scope, struct buf *b)
+static void put_signal(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b)
 {
 	size_t at = frame_begin(b, FRAME_SIGNAL, scope ? FRAME_FLAG_SCOPE : 0, c->stream);
 
-	number_encode(b, (uint64_t)sig);
+	signal_encode(b, &(struct signal_message){ (uint64_t)sig, id });
+	frame_end(b, at);
+}
+
+void call_signal(const struct call *c, int sig, bool scope, struct buf *b)
+{
+	put_signal(c, 0, sig, scope, b);
+}
+
+void call_signal_to(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b)
+{
+	put_signal(c, id, sig, scope, b);
+}
+
+void call_list(const struct call *c, struct buf *b)
+{
+	frame_put(b, FRAME_LIST, 0, c->stream, NULL, 0);
+}
+
+void call_look(const struct call *c, const struct look_message *m, struct buf *b)
+{
+	size_t at = frame_begin(b, FRAME_LOOK, 0, c->stream);
+
+	look_encode(b, m);
+	frame_end(b, at);
+}
+
+void call_feed(const struct call *c, const struct feed_message *m, struct buf *b)
+{
+	size_t at = frame_begin(b, FRAME_FEED, 0, c->stream);
+
+	feed_encode(b, m);
 	frame_end(b, at);
 }
 
@@ -113,6 +144,24 @@ static int take_output(struct call *c, const struct frame *f, struct err *e)
 	return CALL_OUTPUT;
 }
 
+static int take_report(struct call *c, const struct frame *f, struct err *e)
+{
+	if (c->reported || f->body.n > REPORT_MAX_BYTES)
+		return bad(c, "more reports than it may", e);
+	c->reported = true;
+	return CALL_REPORT;
+}
+
+static int take_command(struct call *c, const struct frame *f, struct err *e)
+{
+	if (c->told == CALL_TOLD_MAX)
+		return bad(c, "a list without an end", e);
+	if (command_decode(f->body, &c->command) < 0)
+		return bad(c, "a bad answer", e);
+	c->told++;
+	return CALL_COMMAND;
+}
+
 static int take_error(const struct call *c, const struct frame *f, struct err *e)
 {
 	const char *text;
@@ -144,6 +193,12 @@ int call_take(struct call *c, const struct frame *f, struct err *e)
 		return CALL_ENDED;
 	case FRAME_OUTPUT:
 		return take_output(c, f, e);
+	case FRAME_REPORT:
+		return take_report(c, f, e);
+	case FRAME_COMMAND:
+		return take_command(c, f, e);
+	case FRAME_PONG:
+		return CALL_TOLD;
 	case FRAME_CREDIT:
 		if (number_decode(f->body, &n) == 0 && n <= FRAME_CREDIT_BYTES - c->credit)
 			c->credit += (uint32_t)n;

@@ -1,6 +1,6 @@
 /*
- * One command, one attach or one file operation on one stream of a connection to pid 1, as pure state:
- * a call has no descriptor and no clock (the time is an argument). Its owner sends what the call writes
+ * One command, one attach, one file operation or one question about background commands, on one stream of a
+ * connection to pid 1, as pure state: a call has no descriptor and no clock (the time is an argument). Its owner sends what the call writes
  * into a buffer and gives it every frame of its stream; the call says what that means and by when the
  * end must have been told.
  *
@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "wire/background.h"
 #include "wire/file.h"
 #include "wire/message.h"
 
@@ -27,7 +28,13 @@ struct call {
 	uint32_t taken;    /* output that the owner took and that was not granted back yet */
 	bool ended;
 	struct exit_message end;
+	bool reported; /* pid 1 told the report; it tells one at most */
+	uint32_t told; /* commands that pid 1 has told of */
+	struct command_message
+		command; /* after CALL_COMMAND; its strings are borrowed from the frame */
 };
+
+#define CALL_TOLD_MAX 65536u /* commands in one list: more than a sandbox runs */
 
 /* Beyond the time-out that pid 1 enforces: a pid 1 that has not answered by then hangs, or is not ours
  * any more. */
@@ -39,7 +46,7 @@ void call_init(struct call *c, const char *name, uint32_t stream);
 
 /* NOW counts only if the message has a time-out. */
 void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, struct buf *b);
-void call_attach(struct call *c, uint64_t id, struct buf *b);
+void call_attach(struct call *c, const struct attach_message *m, struct buf *b);
 void call_file(struct call *c, const struct file_message *m, struct buf *b);
 /* As much of the N bytes as pid 1 takes now, in one frame: returns how many. */
 size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
@@ -48,6 +55,12 @@ void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf 
 void call_detach(const struct call *c, struct buf *b);
 /* To the command itself, or to everything that it started. A pid 1 of protocol 1 ignores it. */
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
+/* The questions: a pid 1 of protocol 1 does not answer them. */
+void call_list(const struct call *c, struct buf *b);
+void call_look(const struct call *c, const struct look_message *m, struct buf *b);
+void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
+/* As call_signal(), to a command by its number. */
+void call_signal_to(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b);
 /* The owner has disposed of N bytes of output. Grants credit back when there is enough of it: returns true
  * if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);
@@ -61,6 +74,9 @@ enum call_news {
 	CALL_STARTED, /* c->id is known */
 	CALL_OUTPUT,  /* the frame's body is output; call_took() when it has been disposed of */
 	CALL_ENDED,   /* c->end says how */
+	CALL_REPORT,  /* the frame's body is what the command reported */
+	CALL_COMMAND, /* c->command is a background command, or one of a list */
+	CALL_TOLD,    /* the list is complete */
 };
 
 /* enum call_news, or -1: the call failed and is over. */

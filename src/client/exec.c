@@ -162,7 +162,7 @@ int client_attach(struct client *c, const struct exec_request *q, struct exec_re
 
 	run_init(&r, c, q, ret, e);
 	client_greet(c, &b);
-	call_attach(&r.call, q->attach_id, &b);
+	call_attach(&r.call, &(struct attach_message){ .id = q->attach_id }, &b);
 	k = client_request(c, &b, NULL, 0, e);
 	if (k == 0)
 		k = run_terminal(&r);

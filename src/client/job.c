@@ -43,12 +43,15 @@ struct job {
 	struct job_owner owner;
 	struct call call;
 	unsigned flags; /* of the EXEC */
+	bool attached;  /* the command is not ours: it lives on without us */
 	struct output out[DRAIN_STREAMS];
 	int in;
 	loop_id in_watch, timer, soon;
 	bool wants_room;
 	bool paused;
-	struct buf held; /* framed output that the owner did not want yet */
+	struct buf held[DRAIN_STREAMS]; /* framed output that the owner did not want yet */
+	struct buf report;
+	bool reported;
 	struct drain drain;
 	bool cancelled, hung;
 	unsigned depth; /* callbacks that are running */
@@ -57,7 +60,12 @@ struct job {
 
 static bool is_framed(const struct job *j)
 {
-	return j->flags & EXEC_TTY;
+	return j->attached || j->flags & EXEC_TTY;
+}
+
+static bool holds_output(const struct job *j)
+{
+	return j->held[JOB_STDOUT].n > 0 || j->held[JOB_STDERR].n > 0;
 }
 
 static void enter(struct job *j)
@@ -67,8 +75,10 @@ static void enter(struct job *j)
 
 static void leave(struct job *j)
 {
-	if (--j->depth == 0 && j->freed)
-		free(j);
+	if (--j->depth > 0 || !j->freed)
+		return;
+	buf_done(&j->report);
+	free(j);
 }
 
 /* --- letting go ------------------------------------------------------------------------------ */
@@ -124,7 +134,8 @@ static void release(struct job *j)
 	close_output(&j->out[JOB_STDERR]);
 	loop_remove(j->loop, &j->timer);
 	loop_remove(j->loop, &j->soon);
-	buf_done(&j->held);
+	buf_done(&j->held[JOB_STDOUT]);
+	buf_done(&j->held[JOB_STDERR]);
 	if (j->line)
 		line_close(j->line, j->call.stream);
 	j->line = NULL;
@@ -141,8 +152,11 @@ static void finish(struct job *j, const struct err *why)
 
 	if (j->state == JOB_OVER)
 		return;
+	if (j->reported)
+		end.report = (struct str){ buf_str(&j->report), j->report.n };
 	release(j);
 	j->owner.end(j->owner.arg, &end);
+	buf_done(&j->report);
 }
 
 static void kill_scope(struct job *j)
@@ -156,11 +170,23 @@ static void kill_scope(struct job *j)
 	line_need(j->line, 2);
 }
 
-/* We cannot go on: the command must not either. */
+/* Leaves a command that runs: it must not go on without us, unless it did so before. */
+static void let_go(struct job *j)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	if (!j->attached) {
+		kill_scope(j);
+		return;
+	}
+	call_detach(&j->call, &b);
+	follow_up(j, &b, NULL, 0);
+}
+
 static void fail(struct job *j, const struct err *why)
 {
 	if (j->state == JOB_RUNNING)
-		kill_scope(j);
+		let_go(j);
 	finish(j, why);
 }
 
@@ -218,7 +244,7 @@ static bool is_drained(const struct job *j, uint64_t now)
 	const struct output *out = &j->out[JOB_STDOUT], *err = &j->out[JOB_STDERR];
 
 	if (is_framed(j))
-		return j->held.n == 0;
+		return !holds_output(j);
 	if ((out->fd < 0 && err->fd < 0) || !drain_hears(&j->drain, now))
 		return true;
 	return !j->paused && drain_is_silent(&j->drain, now) && pipe_held(out->fd) == 0 &&
@@ -331,14 +357,28 @@ static void took(struct job *j, size_t n)
 
 static void take_output(struct job *j, const struct frame *f)
 {
+	enum job_output which = f->flags & FRAME_FLAG_STDERR ? JOB_STDERR : JOB_STDOUT;
+
 	if (!is_framed(j))
 		return; /* pid 1 has nothing to say here; beyond its credit that ends the line */
 	if (j->paused) {
-		buf_add(&j->held, f->body.p, f->body.n);
+		buf_add(&j->held[which], f->body.p, f->body.n);
 		return;
 	}
 	took(j, f->body.n);
-	give(j, JOB_STDOUT, f->body.p, f->body.n);
+	give(j, which, f->body.p, f->body.n);
+}
+
+static void take_report(struct job *j, const struct frame *f)
+{
+	struct err e = { 0 };
+
+	buf_add(&j->report, f->body.p, f->body.n);
+	j->reported = true;
+	if (!buf_failed(&j->report))
+		return;
+	err_set(&e, ERR_LIMIT, "no memory for what the command reported");
+	fail(j, &e);
 }
 
 static void take_frame(struct job *j, const struct frame *f)
@@ -351,6 +391,9 @@ static void take_frame(struct job *j, const struct frame *f)
 		break;
 	case CALL_ENDED:
 		begin_drain(j);
+		break;
+	case CALL_REPORT:
+		take_report(j, f);
 		break;
 	case -1:
 		/* a pid 1 that breaks the rules for one stream is not trusted with the others */
@@ -461,6 +504,20 @@ void job_input_end(struct job *j)
 
 /* --- what the owner wants -------------------------------------------------------------------- */
 
+static void give_held(struct job *j)
+{
+	for (unsigned i = 0; i < DRAIN_STREAMS && !j->paused && j->state != JOB_OVER; i++) {
+		struct buf held = j->held[i];
+
+		if (held.n == 0)
+			continue;
+		buf_init(&j->held[i], FRAME_CREDIT_BYTES);
+		took(j, held.n);
+		give(j, (enum job_output)i, held.p, held.n);
+		buf_done(&held);
+	}
+}
+
 /* Later, from the loop: the owner called us, maybe from a callback. */
 static void on_soon(void *arg)
 {
@@ -471,13 +528,8 @@ static void on_soon(void *arg)
 	enter(j);
 	if (j->cancelled && j->state == JOB_DRAINING) {
 		finish(j, NULL);
-	} else if (!j->paused && j->held.n > 0) {
-		struct buf held = j->held;
-
-		buf_init(&j->held, FRAME_CREDIT_BYTES);
-		took(j, held.n);
-		give(j, JOB_STDOUT, held.p, held.n);
-		buf_done(&held);
+	} else {
+		give_held(j);
 	}
 	if (!j->paused && j->state != JOB_OVER && !watch_output(j)) {
 		err_sys(&e, errno, "watch the command's output");
@@ -502,6 +554,16 @@ void job_resume(struct job *j)
 		return;
 	j->paused = false;
 	do_soon(j);
+}
+
+void job_resize(struct job *j, uint32_t rows, uint32_t cols)
+{
+	AUTO_BUF b = BUF_INIT(64);
+
+	if (!is_framed(j) || j->state != JOB_RUNNING)
+		return;
+	call_resize(&j->call, rows, cols, &b);
+	follow_up(j, &b, NULL, 0);
 }
 
 int job_signal(struct job *j, int sig, bool scope, struct err *e)
@@ -588,32 +650,50 @@ static int watch_all(struct job *j, struct err *e)
 	return 0;
 }
 
-int job_start(struct line *n, const struct exec_message *m, bool input, const struct job_owner *o,
-	      struct job **ret, struct err *e)
+/* A job with a stream of its own, and nothing sent yet. */
+static int job_new(struct line *n, const struct job_owner *o, struct job **ret, struct err *e)
 {
 	struct job *j = xcalloc(1, sizeof(*j));
 	struct line_user u = { .frame = on_frame, .gone = on_gone, .arg = j };
 	uint32_t stream;
 
-	assert(!(m->flags & EXEC_DETACHED));
 	j->loop = line_loop(n);
 	j->owner = *o;
-	j->flags = m->flags;
 	j->in = -1;
-	for (unsigned i = 0; i < DRAIN_STREAMS; i++)
+	for (unsigned i = 0; i < DRAIN_STREAMS; i++) {
 		j->out[i] = (struct output){ .job = j, .which = (enum job_output)i, .fd = -1 };
-	buf_init(&j->held, FRAME_CREDIT_BYTES);
+		buf_init(&j->held[i], FRAME_CREDIT_BYTES);
+	}
+	buf_init(&j->report, REPORT_MAX_BYTES);
 	if (line_open(n, &u, &stream, e) < 0) {
 		free(j);
 		return -1;
 	}
 	j->line = n;
 	call_init(&j->call, line_name(n), stream);
-	if (send_exec(j, m, input, e) < 0) {
-		release(j);
-		free(j);
+	*ret = j;
+	return 0;
+}
+
+/* Nothing was sent: nobody need be told. */
+static int job_unmake(struct job *j)
+{
+	release(j);
+	free(j);
+	return -1;
+}
+
+int job_start(struct line *n, const struct exec_message *m, bool input, const struct job_owner *o,
+	      struct job **ret, struct err *e)
+{
+	struct job *j;
+
+	assert(!(m->flags & (EXEC_DETACHED | EXEC_BACKGROUND)));
+	if (job_new(n, o, &j, e) < 0)
 		return -1;
-	}
+	j->flags = m->flags;
+	if (send_exec(j, m, input, e) < 0)
+		return job_unmake(j);
 	if (watch_all(j, e) < 0) {
 		job_free(j);
 		return -1;
@@ -623,12 +703,28 @@ int job_start(struct line *n, const struct exec_message *m, bool input, const st
 	return 0;
 }
 
+int job_attach(struct line *n, const struct attach_message *m, const struct job_owner *o,
+	       struct job **ret, struct err *e)
+{
+	AUTO_BUF b = BUF_INIT(256);
+	struct job *j;
+
+	if (job_new(n, o, &j, e) < 0)
+		return -1;
+	j->attached = true;
+	call_attach(&j->call, m, &b);
+	if (line_ask(n, 2, &b, e) < 0)
+		return job_unmake(j);
+	*ret = j;
+	return 0;
+}
+
 void job_free(struct job *j)
 {
 	if (!j || j->freed)
 		return;
 	if (j->state == JOB_RUNNING)
-		kill_scope(j);
+		let_go(j);
 	if (j->state != JOB_OVER)
 		release(j);
 	j->freed = true;

@@ -31,6 +31,8 @@ struct job_end {
 	/* pid 1 did not tell the end in time. The job closed the line, and END says "timed out". The owner must
 	 * end the sandbox: pid 1 hangs, or is not ours any more. */
 	bool hung;
+	struct str
+		report; /* what the command reported (EXEC_REPORTS); p is NULL: nothing. Borrowed for the call */
 };
 
 struct job_owner {
@@ -43,16 +45,24 @@ struct job_owner {
 	void *arg;
 };
 
-/* Starts a command; not one that is detached. M is borrowed for the call. Without INPUT the command finds the end
+/* Starts a command; not one that is detached or in the background (client/ask starts those). M is borrowed for the call. Without INPUT the command finds the end
  * of its input at once. ERR_NOT_RUNNING, ERR_LIMIT. */
 MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
 		       const struct job_owner *o, struct job **ret, struct err *e);
-/* A command that runs is killed with everything that it started, as by job_cancel(); its end is not told. */
+/* Attaches to a background command: its output, input and end are the job's from here on, and no other client can
+ * attach. Only pid 1 knows whether there is such a command: ERR_NOT_FOUND, ERR_BUSY, ERR_LIMIT and ERR_UNSUPPORTED may
+ * also come as the end. If the line is lost, the command runs on. */
+MUST_USE int job_attach(struct line *n, const struct attach_message *m, const struct job_owner *o,
+			struct job **ret, struct err *e);
+/* A command that runs is killed with everything that it started, as by job_cancel(); its end is not told. A command
+ * that the job had attached to runs on, for others to attach to. */
 void job_free(struct job *j);
 
 /* Bytes taken, or -EPIPE: nobody reads them any more. Less than N: wait for `room`. */
 MUST_USE ssize_t job_input(struct job *j, const void *p, size_t n);
 void job_input_end(struct job *j);
+/* The size of the command's terminal, if it has one. */
+void job_resize(struct job *j, uint32_t rows, uint32_t cols);
 /* Output may come again. */
 void job_resume(struct job *j);
 /* Sends a signal to the command itself, or to everything that it started. ERR_UNSUPPORTED: pid 1 is too old. */

@@ -36,7 +36,8 @@ struct message {
 	size_t at; /* so many bytes went */
 	int fd[FRAME_FDS_MAX];
 	unsigned n_fds;
-	bool pings; /* it ends with a PING that later descriptors wait for */
+	bool pings;     /* it ends with a PING that later descriptors wait for */
+	uint32_t needs; /* pid 1 must speak this protocol, or 0 */
 };
 
 struct stream {
@@ -128,10 +129,18 @@ static void on_retry(void *arg)
 	flush(n);
 }
 
+/* The next message must wait for something that pid 1 says. */
+static bool is_held(const struct line *n)
+{
+	const struct message *m = n->first;
+
+	return m && ((m->n_fds > 0 && n->pings > 0) || (m->needs && !n->version));
+}
+
 /* What the loop shall tell us. */
 static void watch(struct line *n)
 {
-	bool held = n->first && n->first->n_fds > 0 && n->pings > 0;
+	bool held = is_held(n);
 
 	loop_change_fd(n->loop, n->watch,
 		       LOOP_READ | (n->first && !held && !n->retry ? LOOP_WRITE : 0));
@@ -143,7 +152,7 @@ static void flush(struct line *n)
 		struct message *m = n->first;
 		ssize_t k;
 
-		if (m->n_fds > 0 && n->pings > 0)
+		if (is_held(n))
 			break;
 		k = send_some(n, m);
 		if (k >= 0) {
@@ -175,12 +184,13 @@ static bool is_bare_exec(const struct buf *b, unsigned n_fds)
 	return n_fds == 0 && frame_next(&in, &f) > 0 && f.type == FRAME_EXEC;
 }
 
-int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds, unsigned n_fds,
-	      struct err *e)
+static int queue(struct line *n, enum line_message kind, uint32_t needs, struct buf *b,
+		 const int *fds, unsigned n_fds, struct err *e)
 {
 	struct message *m = xcalloc(1, sizeof(*m));
 	bool first = !n->first;
 
+	m->needs = needs;
 	if (is_bare_exec(b, n_fds)) {
 		frame_put(b, FRAME_PING, 0, 0, NULL, 0);
 		m->pings = true;
@@ -210,6 +220,28 @@ int line_send(struct line *n, enum line_message kind, struct buf *b, const int *
 	if (first)
 		flush(n);
 	return 0;
+}
+
+int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds, unsigned n_fds,
+	      struct err *e)
+{
+	return queue(n, kind, 0, b, fds, n_fds, e);
+}
+
+static int too_old_for(const struct line *n, struct err *e)
+{
+	return err_set(e, ERR_UNSUPPORTED,
+		       "sandbox '%s' was started by an older version, which keeps no background "
+		       "commands",
+		       n->name);
+}
+
+int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e)
+{
+	if (!n->version || n->version >= version)
+		return queue(n, LINE_REQUEST, version, b, NULL, 0, e);
+	buf_done(b);
+	return too_old_for(n, e);
 }
 
 /* --- streams --------------------------------------------------------------------------------- */
@@ -352,6 +384,59 @@ static int too_old(struct line *n)
 	return 1;
 }
 
+/* Takes the first message that pid 1 is too old for out of the queue. */
+static struct message *take_misfit(struct line *n)
+{
+	struct message **at = &n->first, *m;
+
+	while (*at && (*at)->needs <= n->version)
+		at = &(*at)->next;
+	m = *at;
+	if (!m)
+		return NULL;
+	*at = m->next;
+	if (n->last == &m->next)
+		n->last = at;
+	n->n_messages--;
+	n->n_bytes -= m->b.n;
+	return m;
+}
+
+/* Tells the streams of such messages. */
+static void refuse_misfits(struct line *n)
+{
+	struct message *m;
+
+	while (n->fd >= 0 && (m = take_misfit(n))) {
+		struct str in = { m->b.p, m->b.n };
+		AUTO_BUF body = BUF_INIT(1024);
+		struct stream *s;
+		struct frame f;
+		struct err e;
+
+		IGNORE(frame_next(&in, &f)); /* it is ours, and whole */
+		s = find(n, f.stream);
+		message_free(m);
+		too_old_for(n, &e);
+		error_encode(&body, (unsigned)e.code, e.msg);
+		f = (struct frame){ .type = FRAME_ERROR,
+				    .stream = f.stream,
+				    .body = { body.p, body.n } };
+		if (s)
+			s->user.frame(s->user.arg, &f);
+	}
+}
+
+static int take_version(struct line *n)
+{
+	if (n->version < n->needs && too_old(n))
+		return fail(n);
+	refuse_misfits(n);
+	if (n->fd >= 0)
+		flush(n);
+	return n->fd < 0; /* a user may have closed the line */
+}
+
 static int take_hello(struct line *n, const struct frame *f)
 {
 	struct hello h;
@@ -360,7 +445,7 @@ static int take_hello(struct line *n, const struct frame *f)
 		return garbage(n);
 	n->version = hello_agree(&h);
 	if (n->version)
-		return n->version < n->needs && too_old(n) ? fail(n) : 0;
+		return take_version(n);
 	err_set(&n->why, ERR_PROTOCOL,
 		"sandbox '%s' speaks protocol %u to %u and this program %u to %u; restart the "
 		"sandbox",

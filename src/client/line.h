@@ -66,6 +66,11 @@ enum line_message {
 MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds,
 		       unsigned n_fds, struct err *e);
 
+/* Queues a request without descriptors that pid 1 understands from protocol VERSION on. ERR_UNSUPPORTED if pid 1 is
+ * older. While that is not known, the message waits; if pid 1 turns out to be older, the stream gets an ERROR frame
+ * with that code, and pid 1 gets nothing. The line takes the memory of B, also when it fails. */
+MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e);
+
 /* Reads what pid 1 has said by now. A user whose deadline passed calls this before it gives up: the loop may
  * have been late itself. Callbacks run. */
 void line_hear(struct line *n);

@@ -32,6 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(c.credit <= FRAME_CREDIT_BYTES && c.granted <= FRAME_CREDIT_BYTES);
 		check(!before.id || c.id == before.id);
 		check(!before.ended || news == CALL_NOTHING);
+		check(news != CALL_REPORT || (!before.reported && f.body.n <= REPORT_MAX_BYTES));
+		check(news != CALL_COMMAND || (c.command.id && c.told <= CALL_TOLD_MAX));
 		check(news != CALL_OUTPUT || f.body.n <= before.granted);
 		check((news == CALL_ENDED) == (c.ended && !before.ended));
 		if (news == CALL_OUTPUT)

@@ -390,13 +390,14 @@ class Runner:
 
     # -- preparation --------------------------------------------------------------------------
 
-    def copy_server(self):
-        """The server of test_hands, which was built beside the programs; none where only these were installed. It
-        finds them as a server of ours would: beside itself."""
+    def copy_programs(self):
+        """The server of test_hands and the client of test_background, which were built beside the programs; none where
+        only these were installed. They find them as a server of ours would: beside themselves."""
         flavour = "asan" if os.path.basename(self.options.prefix).startswith("asan") else "rest"
-        built = os.path.join(os.path.dirname(self.options.prefix), flavour, "tests", "server")
-        if os.path.exists(built):
-            shutil.copy(built, os.path.join(self.prefix, "libexec", "cordon", "test-server"))
+        for name in "server", "clerk":
+            built = os.path.join(os.path.dirname(self.options.prefix), flavour, "tests", name)
+            if os.path.exists(built):
+                shutil.copy(built, os.path.join(self.prefix, "libexec", "cordon", f"test-{name}"))
 
     def prepare(self):
         """A copy of programs and tests that every mode can read, and that nobody rebuilds
@@ -408,7 +409,7 @@ class Runner:
             if os.path.isdir(os.path.join(TESTS, suite)):
                 shutil.copytree(os.path.join(TESTS, suite), os.path.join(self.tests, suite),
                                 ignore=shutil.ignore_patterns("__pycache__"))
-        self.copy_server()
+        self.copy_programs()
         subprocess.run(["chmod", "-R", "a+rX", self.arena], check=True)
         for mode in self.options.modes:
             place = os.path.join(self.arena, mode)

@@ -10,10 +10,11 @@ import struct
 import subprocess
 import types
 
-from harness import ALL_MODES, unique_number
-from test_upgrade import (ARGUMENT, CODE, ERROR, EXEC, EXIT, FLAGS, NUMBER, PING, PONG, STARTED, TEXT, VERSION,
-                          WireTest, field, fields, hello)
+from harness import ALL_MODES, PREFIX, unique_number
+from test_upgrade import (ARGUMENT, CODE, ERROR, EXEC, EXIT, FLAGS, HELLO, NUMBER, OLDEST, PING, PONG, STARTED, TEXT,
+                          VERSION, Between, WireTest, field, fields, frame, hello)
 
+CLERK = os.path.join(PREFIX, "libexec/cordon/test-clerk")
 STDIN, OUTPUT, CREDIT, DETACH, ATTACH, SIGNAL = 5, 6, 7, 9, 10, 18
 STATE_GET, STATE_PUT, STATE, LIST, LOOK, FEED, COMMAND, REPORT = 19, 20, 21, 22, 23, 24, 25, 26
 TTY, JOINED, WHOLE, BACKGROUND, REPORTS = 1, 4, 128, 256, 512  # flags of EXEC
@@ -824,3 +825,53 @@ for i in range(40):  # so that its number is not among the first
             if int(got.data) == pid:
                 break
         self.assertEqual((int(got.data), got.report), (pid, 0))
+
+
+class Clerk(WireTest):
+    """The same by client/ask and client/job: clerk.c does one thing after the other."""
+
+    modes = ("root", "user")
+
+    def ask(self, box, *words):
+        if not os.path.exists(CLERK):
+            self.not_run("the client of this test was not built")
+        got = self.cordon(box.name, *words, program=CLERK)
+        self.assertEqual((got.code, got.errtext), (0, ""), got)
+        return got.text.splitlines()
+
+    def test_from_start_to_end(self):
+        box = self.create()
+        script = "import sys; print(sys.stdin.readline(), end='', flush=True); sys.stdin.read(); sys.exit(3)"
+        self.assertEqual(
+            self.ask(box, f"start:{script}", "feed:hello", "until:hello", "list", "end", "wait", "list"),
+            ["started", "taken: 6", "output: hello", "command 0: background /usr/bin/python3", "ended: 3"])
+
+    def test_attached(self):
+        box = self.create()
+        script = ("import os, socket, sys; print('out', flush=True); print('err', file=sys.stderr)\n"
+                  "s = socket.socket(socket.AF_UNIX); s.connect('\\0cordon/report'); s.sendall(b'\\5\\0\\0\\0state'); sys.exit(4)")
+        got = self.ask(box, f"start:{script}", "attach")
+        self.assertEqual(got[0], "started")
+        self.assertEqual(sorted(got[1:3]), ["stderr: err", "stdout: out"])
+        self.assertEqual(got[3:], ["ended: 4", "report: state"])
+
+    def test_by_number(self):
+        box, count = self.create(), unique_number()
+        script = f"import subprocess; print('up', flush=True); subprocess.run(['sleep', '{count}'])"
+        self.assertEqual(self.ask(box, f"start:{script}", "until:up", "term", "wait"),
+                         ["started", "output: up", "ended: 143"])
+        self.eventually(lambda: not self.sleepers(count))
+        self.assertEqual(self.ask(box, "attach", "term", "wait"),
+                         ["error 3: no detached session"] + ["error 3: session not found: 0"] * 2)
+
+    def test_where_pid_1_is_old(self):
+        """It is asked nothing, and what it knows still works."""
+        box = self.create()
+
+        def older(kind, body, stream):
+            return frame(kind, field(VERSION, 1) + field(OLDEST, 1) if kind == HELLO else body, stream)
+
+        Between(self, box, older)
+        said = f"error 9: sandbox '{box.name}' was started by an older version, which keeps no background commands"
+        self.assertEqual(self.ask(box, "start:print()", "list", "attach", "wait", "feed:x"), [said] * 5)
+        self.assertEqual(box.out("echo as ever"), "as ever")

@@ -200,6 +200,93 @@ static void a_signal_names_its_target(void)
 	T_INT(f.flags, 0);
 }
 
+/* --- background commands ----------------------------------------------------------------------- */
+
+static int hear_command(const struct command_message *m)
+{
+	AUTO_BUF b = BUF_INIT(1 << 20);
+	size_t at = frame_begin(&b, FRAME_COMMAND, 0, STREAM);
+
+	command_encode(&b, m);
+	frame_end(&b, at);
+	return hear(&b);
+}
+
+static void a_list_ends_with_a_pong(void)
+{
+	AUTO_BUF b = BUF_INIT(256), pong = BUF_INIT(256);
+	struct frame f;
+
+	call_init(&call, "box", STREAM);
+	call_list(&call, &b);
+	T_INT(sent(&b, &f), FRAME_LIST);
+	T_INT(hear_command(&(struct command_message){ .id = 4 }), CALL_COMMAND);
+	T_INT(call.command.id, 4);
+	T_INT(hear_command(&(struct command_message){ .id = 9, .flags = COMMAND_ATTACHED }),
+	      CALL_COMMAND);
+	T_INT(call.command.flags, COMMAND_ATTACHED);
+	frame_put(&pong, FRAME_PONG, 0, STREAM, NULL, 0);
+	T_INT(hear(&pong), CALL_TOLD);
+}
+
+static void a_list_without_an_end(void)
+{
+	call_init(&call, "box", STREAM);
+	for (unsigned i = 0; i < CALL_TOLD_MAX; i++)
+		if (hear_command(&(struct command_message){ .id = i + 1 }) != CALL_COMMAND)
+			T_FAIL("command %u", i);
+	T_INT(hear_command(&(struct command_message){ .id = 1 }), -1);
+	T_STR(err.msg, "sandbox 'box' sent a list without an end");
+}
+
+static void questions_name_their_command(void)
+{
+	AUTO_BUF look = BUF_INIT(256), feed = BUF_INIT(256), kill = BUF_INIT(256);
+	struct signal_message s;
+	struct look_message l;
+	struct feed_message d;
+	struct frame f;
+
+	call_init(&call, "box", STREAM);
+	call_look(&call, &(struct look_message){ .id = 5, .flags = LOOK_UNTIL_END, .most = 10 },
+		  &look);
+	T_INT(sent(&look, &f), FRAME_LOOK);
+	T_INT(look_decode(f.body, &l), 0);
+	T_INT(l.id, 5);
+	call_feed(&call, &(struct feed_message){ .id = 5, .data = { "yes\n", 4 } }, &feed);
+	T_INT(sent(&feed, &f), FRAME_FEED);
+	T_INT(feed_decode(f.body, &d), 0);
+	T_TRUE(d.id == 5 && !d.end && str_eq(d.data, "yes\n"));
+	call_signal_to(&call, 5, 15, true, &kill);
+	T_INT(sent(&kill, &f), FRAME_SIGNAL);
+	T_INT(f.flags, FRAME_FLAG_SCOPE);
+	T_INT(signal_decode(f.body, &s), 0);
+	T_TRUE(s.id == 5 && s.signal == 15);
+}
+
+static void a_bad_answer_fails_the_call(void)
+{
+	call_init(&call, "box", STREAM);
+	T_INT(hear_command(&(struct command_message){ .id = 0 }), -1);
+	T_INT(err.code, ERR_PROTOCOL);
+}
+
+static void one_report_and_no_more(void)
+{
+	AUTO_BUF b = BUF_INIT(256), much = BUF_INIT(FRAME_BODY_MAX_BYTES),
+		 long_one = BUF_INIT(FRAME_BODY_MAX_BYTES);
+
+	call_init(&call, "box", STREAM);
+	frame_put(&b, FRAME_REPORT, 0, STREAM, "state", 5);
+	T_INT(hear(&b), CALL_REPORT);
+	T_INT(hear(&b), -1);
+	T_STR(err.msg, "sandbox 'box' sent more reports than it may");
+	call_init(&call, "box", STREAM);
+	buf_add_fill(&much, 'x', REPORT_MAX_BYTES + 1);
+	frame_put(&long_one, FRAME_REPORT, 0, STREAM, much.p, much.n);
+	T_INT(hear(&long_one), -1);
+}
+
 /* --- what is read after the end ----------------------------------------------------------------- */
 
 static void a_lonely_command_is_read_to_what_it_left(void)
@@ -269,6 +356,11 @@ int main(void)
 	T_RUN(input_stays_within_the_credit);
 	T_RUN(a_silent_pid_1_is_late);
 	T_RUN(a_signal_names_its_target);
+	T_RUN(a_list_ends_with_a_pong);
+	T_RUN(a_list_without_an_end);
+	T_RUN(questions_name_their_command);
+	T_RUN(a_bad_answer_fails_the_call);
+	T_RUN(one_report_and_no_more);
 	T_RUN(a_lonely_command_is_read_to_what_it_left);
 	T_RUN(background_processes_get_a_short_while);
 	T_RUN(detach_keys);
