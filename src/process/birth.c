@@ -13,9 +13,9 @@
 
 #define CHILD_STACK_BYTES 65536
 
-/* No cgroup namespace: its root would be our own group, and where namespaces bound delegation (the
- * mount option nsdelegate, as systemd has it) pid 1 could then put no command into a group outside of
- * that. Commands get one each (guest/exec.c). */
+/* No cgroup namespace: its root would be the supervisor's own group. Under the mount option nsdelegate,
+ * which systemd uses, pid 1 could then not move a command into a group outside of that root. Each command
+ * gets a cgroup namespace of its own (guest/exec.c). */
 #define NAMESPACES_OF_CLONE (CLONE_NEWUSER | CLONE_NEWPID)
 
 void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go)
@@ -30,9 +30,10 @@ void birth_prepare(struct process_instance *i, int parents_end, unsigned long na
 	i->stack = plan_room(i->plan, CHILD_STACK_BYTES);
 }
 
-/* What is used in a user namespace (queued signals, inotify instances, POSIX queues …) counts for whoever
- * made it, too: for root it would be what is there for the whole machine. So for this one call we are an id
- * of the sandbox's, with all that we may. Where that cannot be done it is root's. */
+/* The kernel also charges what is used in a user namespace (queued signals, inotify instances, POSIX queues
+ * …) to the user that made the namespace. If root made it, a sandbox could use up what the whole machine
+ * has. So we take on an id of the sandbox for this one call and keep our capabilities. Where that is
+ * impossible, root is charged. */
 static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
 {
 	int bits = i->owner ? prctl(PR_GET_SECUREBITS) : -1;
@@ -43,7 +44,7 @@ static long clone_as_owner(const struct process_instance *i, struct clone_args *
 	if (other)
 		IGNORE(setresuid((uid_t)-1, i->owner, (uid_t)-1));
 	pid = raw_clone_on_stack(args, child_run, i->child);
-	/* if not: the child ends with its channel, as we do */
+	/* if this fails we end, and the child ends with its channel */
 	if (other &&
 	    (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0))
 		return pid < 0 ? pid : -errno;
@@ -57,8 +58,7 @@ int birth_clone(struct process_instance *i, struct err *e)
 			 CLONE_CHILD_CLEARTID,
 		.pidfd = (uintptr_t)&i->pidfd,
 		.parent_tid = (uintptr_t)&i->child->overlay_pending,
-		.child_tid =
-			(uintptr_t)&i->child->overlay_pending, /* the kernel clears it if it dies */
+		.child_tid = (uintptr_t)&i->child->overlay_pending, /* cleared if it dies */
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)i->stack,
 		.stack_size = CHILD_STACK_BYTES,
@@ -86,10 +86,11 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) == 0)
 		return 0;
-	/* a submount that cannot be mapped must not lose us the tree: map its top alone */
+	/* if a submount cannot be mapped, map the top of the tree alone */
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
 		return 0;
-	/* a container's overlay, squashfs before 6.2 */
+	/* the overlay of a container, or squashfs before Linux 6.2, cannot map ids: the files belong to
+	 * nobody then */
 	if (errno == EINVAL && kind == MAP_FIXTURES)
 		return 0;
 	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");

@@ -22,14 +22,14 @@
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
 #define BUFFERS_PART \
-	8 /* of the memory limit: 64 MiB of 512, so a dozen connections at full speed */
-#define REMOVE_TRIES 400 /* a killed supervisor's processes take a moment on a busy machine */
+	8 /* one part in 8 of the memory limit: 64 MiB of 512, enough for a dozen connections at full speed */
+#define REMOVE_TRIES 400 /* killed processes take a moment to die on a busy machine */
 #define REMOVE_RETRY_MS 5
-#define REMOVE_DEPTH_MAX 8 /* what a payload-owned subtree can nest under its delegation */
+#define REMOVE_DEPTH_MAX 8 /* the payload owns its subtree and can nest groups in it */
 #define CONTROL_FILE_MAX_BYTES 65536
 #define CONTROL_FILE_USUAL_BYTES 512
 #define WORDS_MAX_BYTES 512 /* the kernel has some fifteen controllers */
-#define MOVE_PASSES_MAX 8   /* over a group whose members fork meanwhile */
+#define MOVE_PASSES_MAX 8   /* members may fork between two passes */
 
 static const char *const v1_names[] = { "memory", "pids", "cpu" };
 
@@ -72,7 +72,8 @@ static int open_dir(int dirfd, const char *path)
 	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Makes it unless it is there. One that cannot be opened does not stay: nobody would remove it. */
+/* Makes the group NAME unless it exists, and opens it. If it cannot be opened, it is removed again: nobody
+ * else would. */
 static int make_dir(int parent, const char *name)
 {
 	bool made = mkdirat(parent, name, 0755) == 0;
@@ -83,7 +84,7 @@ static int make_dir(int parent, const char *name)
 	return fd;
 }
 
-/* Our own v2 group below the mount, "/" or "" for the root: where a user may have delegation. */
+/* The path of our own v2 group below the mount: a user may have it delegated. "/" or "" is the root. */
 static void own_v2_path(struct buf *out)
 {
 	char room[CONTROL_FILE_USUAL_BYTES];
@@ -103,7 +104,8 @@ static void own_v2_path(struct buf *out)
 	}
 }
 
-/* Where v2 groups of ours go: the mount's root for root, the caller's own group for a user. */
+/* The v2 group that sandboxes' groups are made in: the root of the mount for root, the caller's own group
+ * for a user. */
 static int open_v2_base(void)
 {
 	static const char *const mounts[] = { CGROUP_ROOT, CGROUP_ROOT "/unified" };
@@ -128,7 +130,7 @@ static void group_name(const char *id, char out[64])
 	snprintf(out, 64, "cordon-%s", id);
 }
 
-/* The words of DIR's FILE; "" when there is none. */
+/* Reads the words of FILE in DIR; "" if the file does not exist. */
 static void read_words(int dir, const char *file, char out[WORDS_MAX_BYTES])
 {
 	AUTO_FD fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
@@ -147,7 +149,7 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	group_name(id, name);
 	base = open_v2_base();
-	/* left by a supervisor that was killed: its members are dying, its groups are in the way */
+	/* a supervisor that was killed left this group: its members are dying, and it must go first */
 	if (base >= 0 && faccessat(base, name, F_OK, 0) == 0)
 		cgroup_remove(id);
 	if (base >= 0)
@@ -198,8 +200,8 @@ static bool set_cpu_v2(int dir, uint32_t milli)
 	return io_write_file(dir, "cpu.max", text) == 0;
 }
 
-/* Swap is memory too: what may not be had as the one shall not be had as the other. Kernels without
- * swap accounting lack the files. */
+/* The payload gets no swap: it could otherwise use swap beyond its memory limit. Kernels without swap
+ * accounting lack the file. */
 static bool set_memory_v2(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.max", bytes))
@@ -208,14 +210,16 @@ static bool set_memory_v2(int dir, uint64_t bytes)
 	return true;
 }
 
-/* Buffers of connections are no memory to version 1, which counts them by themselves; version 2 counts them as any memory. The
- * kernel counts a socket only if the limit was there before it. Newer kernels may be built without the file. */
+/* Version 1 does not count the buffers of connections as memory but on their own; version 2 counts them as
+ * memory. The kernel counts a socket only if this limit was set before the socket was made. Newer kernels
+ * may be built without the file. */
 static void set_buffers_v1(int dir, uint64_t memory_bytes)
 {
 	IGNORE(set_number(dir, "memory.kmem.tcp.limit_in_bytes", memory_bytes / BUFFERS_PART));
 }
 
-/* v1 wants memory <= memory + swap at every moment, so the order depends on the direction. */
+/* Version 1 demands memory <= memory + swap at every moment: which of the two is set first depends on the
+ * direction. */
 static bool set_memory_v1(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.limit_in_bytes", bytes)) {
@@ -236,7 +240,7 @@ static void apply_v2(struct cgroup *c, int dir, const struct cgroup_limits *l)
 		c->enforced[CGROUP_CPU] = true;
 }
 
-/* What the hierarchy of KIND can hold. */
+/* Sets the limit that the hierarchy KIND is for. */
 static void apply_v1(struct cgroup *c, int dir, unsigned kind, const struct cgroup_limits *l)
 {
 	switch (kind) {
@@ -283,18 +287,18 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 	c->tasks[c->n_v1++] = fd_take(&tasks);
 }
 
-/* Hands DIR to pid 1: it may make groups in it and put processes there, not change its limits. */
+/* Gives DIR to pid 1: it may make groups in it and move processes there, but not change the limits of DIR. */
 static void delegate(int dir, uid_t owner, gid_t group)
 {
 	static const char *const files[] = { "cgroup.procs", "cgroup.threads",
 					     "cgroup.subtree_control" };
 
-	IGNORE(fchown(dir, owner, group)); /* without it per-exec groups fail and marks are used */
+	IGNORE(fchown(dir, owner, group)); /* else pid 1 marks processes */
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		IGNORE(fchownat(dir, files[i], owner, group, 0));
 }
 
-/* Moves every member of the group BASE into a child of it. -errno when one could not be moved. */
+/* Moves every member of the group BASE into a child of it. -errno if one cannot be moved. */
 static int move_members(int base)
 {
 	AUTO_FD callers = make_dir(base, HIERARCHY_CALLERS);
@@ -327,18 +331,18 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* Has BASE hand CONTROLLER ("+memory") down to its children. A user's own group cannot while somebody
- * lives in it; root's is the top, which may. */
+/* Makes BASE hand CONTROLLER ("+memory") down to its children. A group with members cannot do that, so
+ * those of a user's own group are moved first. The top group, which is root's, can. */
 static void hand_down(int base, const char *controller)
 {
 	int r = io_write_file(base, "cgroup.subtree_control", controller);
 
 	if (r == -EBUSY && geteuid() != 0 && move_members(base) == 0)
 		r = io_write_file(base, "cgroup.subtree_control", controller);
-	IGNORE(r); /* then that limit is shown as not enforced */
+	IGNORE(r); /* if it failed, the limit is shown as not enforced */
 }
 
-/* False: the ones we want are not to be had. */
+/* False if none of the controllers that we want can be had. */
 static bool enable_controllers(const struct cgroup *c)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
@@ -381,7 +385,8 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 			limit_v1(c, i, l);
 }
 
-/* A group with groups in it takes no process: one of its own, beside those of commands. */
+/* The payload's group has groups in it and can take no process itself: helpers get a group beside those of
+ * the commands. */
 void cgroup_make_helpers(struct cgroup *c)
 {
 	AUTO_FD dir = c->v2_payload < 0 ? -1 : make_dir(c->v2_payload, "server");
@@ -418,7 +423,8 @@ int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 	return 0;
 }
 
-/* Depth first; groups only, their files go with them. False while a member is still dying. */
+/* Removes the group NAME and all groups below it, depth first. The kernel removes their files. False while
+ * a member is still dying. */
 static bool remove_groups(int parent, const char *name, unsigned depth)
 {
 	AUTO_FD dir = -1;
@@ -426,14 +432,14 @@ static bool remove_groups(int parent, const char *name, unsigned depth)
 	DIR *list;
 
 	if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
-		return true; /* most have none below */
+		return true; /* most groups have no group below */
 	dir = open_dir(parent, name);
 	if (dir < 0 || depth == 0)
 		return true;
 	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
 	while (list && (d = readdir(list)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			IGNORE(remove_groups(dir, d->d_name, depth - 1)); /* ours shows it */
+			IGNORE(remove_groups(dir, d->d_name, depth - 1)); /* NAME shows it */
 	if (list)
 		closedir(list);
 	return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != EBUSY;
@@ -444,7 +450,7 @@ static void remove_one(int base, const char *name)
 	char kill_file[96];
 
 	snprintf(kill_file, sizeof(kill_file), "%s/cgroup.kill", name);
-	IGNORE(io_write_file(base, kill_file, "1")); /* v1 has no such file */
+	IGNORE(io_write_file(base, kill_file, "1")); /* version 1 has no such file */
 	for (unsigned i = 0; i < REMOVE_TRIES && !remove_groups(base, name, REMOVE_DEPTH_MAX); i++)
 		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
 }
@@ -470,7 +476,7 @@ void cgroup_remove(const char *id)
 	}
 }
 
-/* GROUP itself, by its descriptor: no path is needed. */
+/* Removes the open GROUP through its parent directory, without a path. */
 static void clear_one(int group, const char *name)
 {
 	AUTO_FD parent = group < 0 ? -1 : openat(group, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -513,7 +519,7 @@ static bool read_number(int dir, const char *file, const char *key, uint64_t *re
 	return false;
 }
 
-/* What one directory, v1 or v2, tells as far as its files exist. */
+/* Reads what the files of one group tell. Version 1 and 2 have different files. */
 static void usage_of(int dir, struct cgroup_usage *u)
 {
 	uint64_t v;

@@ -1,11 +1,11 @@
 /*
  * The control groups of one sandbox: limits, kill, usage.
  *
- * Works with v2, v1 and the hybrid of both, for whoever may create groups. Names are flat,
- * `cordon-ID` at the root of each hierarchy (for root) or below our own group (v2, for a user
- * to whom it is delegated; a scope of his systemd's is one), so that a later command of the same caller finds and removes what a killed
- * supervisor left. pid 1 stays outside the limited group: a memory kill must hit the payload, never
- * the agent.
+ * Works with version 2, version 1 and the hybrid of both, for every caller who may create groups. The groups
+ * are called `cordon-ID` and lie at the root of each hierarchy if the caller is root. A user's lie below the
+ * user's own group, if that is delegated; a scope of the user's systemd is. So a later command of the same
+ * caller finds and removes what a killed supervisor left. Pid 1 stays outside the limited group: a kill for
+ * memory must hit the payload and never pid 1.
  */
 #pragma once
 
@@ -27,39 +27,40 @@ struct cgroup_limits {
 
 struct cgroup {
 	char id[CGROUP_ID_BYTES];
-	int v2_home;    /* directory of cordon-ID in v2; or -1 */
-	bool v2_limits; /* it has controllers: on a hybrid host they are v1's, and v2 only kills */
-	int v2_init; /* where pid 1 is born: below it, beside the limited group; without limits it; or -1 */
-	int v2_helpers;  /* cgroup.procs of the payload's child for what works for it; or -1 */
-	int v2_payload;  /* delegated to pid 1: per-exec groups are made below; or -1 */
-	int v2_enclosed; /* the same as a mount of its own, for pid 1: `..` ends there; or -1 */
+	int v2_home; /* directory of cordon-ID in v2; or -1 */
+	bool v2_limits; /* it has controllers; on a hybrid host v1 has them, and v2 is only for killing */
+	int v2_init; /* the group pid 1 is born in: a child of v2_home, or v2_home if it has no controllers; or -1 */
+	int v2_helpers; /* cgroup.procs of the group for processes that work for the payload; or -1 */
+	int v2_payload; /* the limited group, delegated to pid 1, which makes a group per exec in it; or -1 */
+	int v2_enclosed; /* the same as a mount of its own for pid 1, whose `..` leads nowhere; or -1 */
 	int v1[CGROUP_V1_MAX];        /* directories of cordon-ID in v1 hierarchies */
-	unsigned kind[CGROUP_V1_MAX]; /* of each, enum cgroup_limit */
-	int tasks[CGROUP_V1_MAX];     /* their `tasks`, for pid 1 to put commands in */
+	unsigned kind[CGROUP_V1_MAX]; /* enum cgroup_limit of each */
+	int tasks[CGROUP_V1_MAX];     /* their `tasks` files: pid 1 writes commands into them */
 	unsigned n_v1;
-	int oom; /* memory.events or memory.oom_control, readable; or -1 */
+	int oom; /* memory.events or memory.oom_control, open for reading; or -1 */
 	bool enforced[CGROUP_LIMIT_COUNT];
 };
 
 void cgroup_init(struct cgroup *c);
-void cgroup_done(struct cgroup *c); /* closes; removes nothing */
-/* First half, before the clone: the v2 home of pid 1. Never fails: absent is a state. */
+void cgroup_done(struct cgroup *c); /* closes the descriptors; removes no group */
+/* Before the clone: makes the v2 group that pid 1 is born in. Without one, C just has no such group. */
 void cgroup_prepare(struct cgroup *c, const char *id);
-/* v2_payload, made if it is not there yet; or -1. */
+/* Returns v2_payload, and makes it first if necessary; or -1. */
 int cgroup_payload(struct cgroup *c);
-/* Second half: limits, and delegation to OWNER (pid 1's id outside). */
+/* After the clone: sets the limits and delegates to OWNER, the id of pid 1 outside. */
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
-/* Makes the group of those that work for the payload, where one is needed: a confined supervisor cannot. */
+/* Makes the group for processes that work for the payload. It is made before it is needed: a confined
+ * supervisor cannot make groups. */
 void cgroup_make_helpers(struct cgroup *c);
-/* After both, if we may mount: opens v2_enclosed. -errno. */
+/* After cgroup_limit(), if we may mount: opens v2_enclosed. -errno. */
 MUST_USE int cgroup_enclose(struct cgroup *c);
-/* PID works for the payload: what it uses counts as the payload's. As far as there are groups. */
+/* The process PID works for the payload: counts what it uses as the payload's, as far as there are groups. */
 void cgroup_join(const struct cgroup *c, pid_t pid);
 /* Changes limits of a live sandbox. -errno of the first that failed. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
-/* Kills all members (v2) and removes every directory of ID, wherever it is. Idempotent. */
+/* Kills all members (v2) and removes every group of ID, wherever it is. Harmless if there is none. */
 void cgroup_remove(const char *id);
-/* The same for the groups that C holds, which takes no path: a confined supervisor has none. */
+/* The same for the groups that C has open. It needs no path, so a confined supervisor can do it. */
 void cgroup_clear(const struct cgroup *c);
 
 struct cgroup_usage {

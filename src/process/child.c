@@ -31,11 +31,11 @@
 
 struct walker {
 	const struct plan *plan;
-	int tree[PLAN_TREES_MAX]; /* ours: the plan's memory is the parent's too, its descriptors are not */
+	int tree[PLAN_TREES_MAX]; /* our own copy: we share memory with the parent, but not descriptors */
 	int root;                 /* O_PATH of the new root */
 	int target;               /* O_PATH of the current mount target */
-	int device_report; /* where the descriptor of a served root goes */
-	int parent;        /* the directory STEP_DIR found last: where a missing child is made */
+	int device_report;        /* socket that /dev/fuse is sent to */
+	int parent; /* the directory that STEP_DIR found last: STEP_DIR makes a missing one in it */
 };
 
 static void close_fd(int *fd)
@@ -55,7 +55,8 @@ static long in_root(const struct walker *w, const char *path, unsigned long flag
 
 static long set_attr(int fd, unsigned long set, unsigned recursive)
 {
-	/* private: what the host mounts below it later stays outside, with none of these attributes */
+	/* private: what the host mounts below this later does not appear here, where it would lack these
+	 * attributes */
 	struct mount_attr attr = { .attr_set = set, .propagation = MS_PRIVATE };
 
 	return RAW5(SYS_mount_setattr, fd, "", AT_EMPTY_PATH_ | recursive, &attr, sizeof(attr));
@@ -74,9 +75,9 @@ static long clone_tree(struct walker *w, const struct step *s)
 	r = RAW5(SYS_statx, fd, "", AT_EMPTY_PATH_, STATX_INO, &st);
 	if (r < 0)
 		return r;
-	/* the parent looked at this path before; what it judged is what must be mounted */
 	if (!s->ino)
 		return set_attr((int)fd, s->flags, AT_RECURSIVE_);
+	/* the parent has judged the file at this path: only that file may be mounted */
 	if (st.stx_ino != s->ino ||
 	    (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
 		return -ESTALE;
@@ -135,7 +136,7 @@ static long ensure(struct walker *w, const struct step *s, int is_dir)
 		if (r < 0 && r != -EEXIST)
 			return r;
 		fd = in_root(w, s->path, O_PATH | (is_dir ? O_DIRECTORY : 0));
-		if (fd == -ENOENT && s->flags) { /* a dangling link in our own layer: replace it */
+		if (fd == -ENOENT && s->flags) { /* replace a dangling link in our layer */
 			RAW3(SYS_unlinkat, w->parent, s->text, 0);
 			r = RAW4(SYS_openat, w->parent, s->text,
 				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, s->mode);
@@ -170,7 +171,8 @@ static int is_writable(long fd)
 	return RAW2(SYS_fstatfs, fd, &fs) >= 0 && !(fs.f_flags & ST_RDONLY);
 }
 
-/* A link of the image may lead there: what is mounted on it would cover /proc and all else that we need. */
+/* A link in the image may lead to the root. A mount there would cover /proc and everything else that we
+ * need. */
 static long check_below(const struct walker *w, const struct step *s)
 {
 	const unsigned wanted = STATX_INO | STATX_MNT_ID;
@@ -197,8 +199,8 @@ static long mount_fs(struct walker *w, const struct step *s)
 	return r < 0 ? r : retarget(w, s->path);
 }
 
-/* From the directory above, as the payload may be allowed to list PATH and not to enter it. If we cannot
- * get there, the payload, which has no more rights, cannot either. */
+/* Mounts from the directory above, because the payload may be allowed to list PATH but not to enter it. If
+ * we cannot reach the directory, the payload cannot either: it has no more rights than we have. */
 static long cover(struct walker *w, const struct step *s)
 {
 	long r = retarget(w, s->path);
@@ -297,8 +299,8 @@ static long open_device(struct walker *w, const struct step *s)
 	return r < 0 ? r : 0;
 }
 
-/* Who serves it gets the descriptor when it is mounted: before, there is nothing to be read from it.
- * As long as we had it too, its end would go unnoticed. */
+/* fuse-overlayfs gets the descriptor after the mount: before, it could read nothing from it. We close ours:
+ * as long as we have it, nobody notices when fuse-overlayfs ends. */
 static long mount_fuse(const struct walker *w, const struct step *s)
 {
 	long r = RAW5(SYS_mount, "fuse-overlayfs", s->path, "fuse", s->flags, s->data);
@@ -319,7 +321,7 @@ static long confine(const struct step *s)
 		data[i].permitted = data[i].effective = (unsigned)(keep >> (32 * i));
 		data[i].inheritable = 0;
 	}
-	/* a program that root executes gets no more than we have, because of the first */
+	/* with no_new_privs a program that root executes gets no more capabilities than we have */
 	r = r < 0 ? r : RAW5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	r = r < 0 ? r : RAW2(SYS_capset, &head, data);
 	return r < 0 ? r : RAW3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, s->filter);
@@ -327,7 +329,7 @@ static long confine(const struct step *s)
 
 static long execute(const struct step *s)
 {
-	/* the program's name is all that shows of us in ps */
+	/* ps shows the name of the program and nothing else of us */
 	static const char *const guest[] = { "cordon-guest", NULL };
 	static const char *const none[] = { NULL };
 
@@ -460,5 +462,5 @@ void child_run(void *arg)
 		if (a->plan->step[i].op == STEP_OVERLAY)
 			tell_of_overlay(a);
 	}
-	raw_exit(1); /* a plan ends in STEP_EXEC, which does not come back */
+	raw_exit(1); /* not reached: a plan ends in STEP_EXEC */
 }

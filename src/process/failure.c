@@ -10,7 +10,7 @@
 #include "process/fuse_overlay.h"
 #include "process/process.h"
 
-#define OVERLAY_WAIT_S 10 /* a file system that hangs: its failure is seen later then */
+#define OVERLAY_WAIT_S 10 /* a hanging file system: its failure is reported later */
 
 const char *process_failed_stage(const struct process_instance *i)
 {
@@ -32,7 +32,7 @@ const char *process_failed_stage(const struct process_instance *i)
 	}
 }
 
-/* Not for want of room or memory: it would not do it another time either. */
+/* True if another try would fail too: the error is not for want of space or memory. */
 static bool is_refusal(int errnum)
 {
 	return errnum == EINVAL || errnum == ENODEV || errnum == EPERM || errnum == EACCES ||
@@ -55,7 +55,7 @@ bool process_overlay_refused(const struct process_request *r, const struct proce
 	       is_refusal(report->err);
 }
 
-/* What to do about STEP, which failed with ERRNUM; or NULL. */
+/* What the user can do about STEP, which failed with ERRNUM; or NULL. */
 static const char *hint_for(const struct step *step, int errnum)
 {
 	const bool full = errnum == ENOSPC || errnum == EDQUOT;
@@ -88,7 +88,7 @@ static const char *hint_for(const struct step *step, int errnum)
 	return NULL;
 }
 
-/* The child's own report. */
+/* Explains what the child reported. */
 static int explain_report(const struct process_instance *i, struct err *e)
 {
 	int errnum = i->child->report.err;

@@ -14,7 +14,7 @@
 #include "base/erase.h"
 
 #define PARENT "/var/lib/cordon"
-#define PLACE PARENT "/fixtures-1" /* another number when its contents change */
+#define PLACE PARENT "/fixtures-1" /* takes another number when the contents change */
 
 const struct fixture_node fixture_nodes[FIXTURE_NODES] = {
 	{ "/dev/null", "null", 1, 3 },       { "/dev/zero", "zero", 1, 5 },
@@ -30,7 +30,7 @@ const struct fixture_link fixture_links[FIXTURE_LINKS] = {
 
 static int make(int root, const char *path, mode_t mode)
 {
-	/* mkdirat obeys the umask, so the mode is set on its own */
+	/* mkdirat obeys the umask, so fchmodat sets the mode */
 	if (mkdirat(root, path, 0700) < 0 || fchmodat(root, path, mode, 0) < 0)
 		return -errno;
 	return 0;
@@ -72,15 +72,15 @@ static int make_dev(int root)
 	return 0;
 }
 
-/* Under a name of its own first: others see all of it or nothing. Two that make it at once make the
- * same, and one of them in vain. */
+/* Makes the directory under a temporary name first, so others see all of it or nothing. If two supervisors
+ * do this at once, the first rename wins: both have made the same. */
 static void make_place(void)
 {
 	char temp[sizeof(PLACE) + 32];
 	AUTO_FD parent = -1;
 	AUTO_FD fd = -1;
 
-	IGNORE(mkdir(PARENT, 0755)); /* it may be there */
+	IGNORE(mkdir(PARENT, 0755)); /* it may exist */
 	parent = open(PARENT, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(temp, sizeof(temp), PLACE ".new-%d", (int)getpid());
 	if (mkdir(temp, 0755) < 0)
@@ -91,7 +91,7 @@ static void make_place(void)
 		IGNORE(erase_tree(parent, temp + strlen(PARENT "/")));
 }
 
-/* All nodes are what they should be, on a file system that lets them be used. */
+/* True if all nodes are the right devices, on a file system that lets them be used. */
 static bool nodes_work(int dev)
 {
 	struct statvfs fs;
@@ -112,7 +112,7 @@ bool fixtures_open(int *ret_sys, int *ret_dev)
 	AUTO_FD sys = -1;
 	AUTO_FD dev = open(PLACE "/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (dev < 0 && errno == ENOENT) { /* not for want of a descriptor, say: it is there then */
+	if (dev < 0 && errno == ENOENT) { /* any other error: it exists */
 		make_place();
 		dev = open(PLACE "/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}

@@ -1,7 +1,7 @@
 /*
- * Directories that are the same in every sandbox of root's, made once per machine and shown read-only:
- * /dev, and /sys with its two mount points. They are in a place that says nothing of whose sandbox it is,
- * since /proc/self/mountinfo tells it.
+ * Directories that are the same in every sandbox of root: /dev, and /sys with its two mount points. They are made
+ * once per machine and shown read-only. Their path names no sandbox and no user, because /proc/self/mountinfo
+ * shows it inside.
  */
 #pragma once
 
@@ -22,6 +22,6 @@ struct fixture_link {
 extern const struct fixture_link fixture_links[];
 #define FIXTURE_LINKS 5
 
-/* Opens them, making what is missing. False: no nodes can be made or used there; then /dev shows the
- * host's one by one, and /sys is made anew. */
+/* Opens both and makes what is missing. False if device nodes cannot be made or used there: the sandbox's
+ * /dev then shows the nodes of the host one by one, and its /sys is a new file system. */
 bool fixtures_open(int *ret_sys, int *ret_dev);

@@ -23,13 +23,13 @@
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
 #define OOM_SCORE "-900"
 #define DEVICE_FD 3
-#define DEVICE_NAME "/dev/fd/3" /* how its library is told of a descriptor */
+#define DEVICE_NAME "/dev/fd/3" /* libfuse takes this for an open descriptor of /dev/fuse */
 #define STDERR_FD 2
 #define OPTIONS_MAX_BYTES 8192u /* 500 layers of five bytes */
-#define WORDS_MAX_BYTES 4096u   /* of what it said before it ended */
-#define END_WAIT_MS 5000        /* for what commands had mapped and not written back */
+#define WORDS_MAX_BYTES 4096u   /* what it may say before it ends */
+#define END_WAIT_MS 5000        /* time to write back what commands had mapped */
 
-/* Over files of ids of its own namespace only. */
+/* These hold only for files whose ids are mapped in its own namespace. */
 #define READER_CAPABILITIES (1ul << CAP_DAC_READ_SEARCH)
 #define WRITER_CAPABILITIES                                                        \
 	(1ul << CAP_CHOWN | 1ul << CAP_DAC_OVERRIDE | 1ul << CAP_DAC_READ_SEARCH | \
@@ -53,14 +53,14 @@ int fuse_overlay_program(int *ret_fd, struct err *e)
 	return err_hint(e, "install the package '" PROGRAM "'");
 }
 
-/* With what its plan points to. */
+/* One fuse-overlayfs, and memory that its plan points to. */
 struct fuse_overlay {
 	struct process_instance instance;
 	struct sock_fprog filter;
 	const char *argv[6];
 };
 
-/* One of the two. ROOTFS: with the layers as they are for it. */
+/* What the writer or the reader is to do. ROOTFS has the layers as this one sees them. */
 struct job {
 	const struct rootfs *rootfs;
 	int program, device;
@@ -97,7 +97,7 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	s->plan = plan_new();
 	if (ids->mode != IDS_SINGLE)
 		plan_add(s->plan, STEP_GROUPS);
-	/* as pid 1 does: what it makes in memory is the payload's root's */
+	/* as pid 1 does: files that it makes in memory belong to the root of the payload */
 	plan_add(s->plan, STEP_IDS)->mode = j->writes ? ids_shift(ids) : 0;
 	if (rootfs_plan_fuse_overlay(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
 		return -1;
@@ -111,16 +111,18 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	return plan_check(s->plan, e);
 }
 
-/* It is under the payload's limit of memory, and is not what shall end when that is reached. */
+/* It counts against the payload's memory limit. When that is reached, the OOM killer should end a command,
+ * not this. */
 static void spare_from_oom(pid_t pid)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
-	IGNORE(io_write_file(AT_FDCWD, path, OOM_SCORE)); /* only root may */
+	IGNORE(io_write_file(AT_FDCWD, path, OOM_SCORE)); /* only root may lower it */
 }
 
-/* Maps the clone and lets it go; until it has executed the program, HOLD's other end is open. */
+/* Maps the ids of the clone and lets it run. Waits until it has executed the program: that closes the other
+ * end of HOLD. */
 static int release(struct process_instance *s, const struct job *j, int hold, struct err *e)
 {
 	const struct ids *ids = j->rootfs->ids;
@@ -130,16 +132,17 @@ static int release(struct process_instance *s, const struct job *j, int hold, st
 	    0)
 		return -1;
 	if (write(hold, "g", 1) != 1)
-		return err_sys(e, errno, "release the server");
+		return err_sys(e, errno, "let '" PROGRAM "' run");
 	while (read(hold, &c, 1) < 0 && errno == EINTR)
 		;
 	if (s->child->report.err)
 		return process_failure(s, e);
-	spare_from_oom(s->pid); /* its memory is its own by now */
+	spare_from_oom(s->pid); /* after the exec it no longer shares our memory */
 	return 0;
 }
 
-/* Of the sandbox's ids, and of its own, which is pid 1's: it makes files before it gives them away. */
+/* Maps the ids of the sandbox and that of pid 1, which the writer runs as: it makes files before it gives
+ * them away. */
 static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {
@@ -154,7 +157,7 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 	return birth_map_trees(p, ids, whole, maps, n, e);
 }
 
-/* What it says goes into a pipe that nobody reads until it ends: one that is full blocks nobody. */
+/* Its messages go into a pipe that nobody reads until it ends. The pipe does not block when it is full. */
 static int begin(struct fuse_overlay *v, const struct job *j, struct err *e)
 {
 	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
@@ -187,12 +190,12 @@ static int start(const struct job *j, struct process_instance **ret, struct err 
 {
 	struct fuse_overlay *v = xcalloc(1, sizeof(*v));
 
-	*ret = &v->instance; /* and is freed as such */
+	*ret = &v->instance; /* the first member: freeing it frees V */
 	process_init(*ret);
 	return begin(v, j, e) < 0 ? err_wrap(e, "start '" PROGRAM "'") : 0;
 }
 
-/* A mount of DEVICE that is nowhere yet. */
+/* Makes a mount of DEVICE that is not attached anywhere. */
 static int mount_device(int device, int *ret_mount, struct err *e)
 {
 	static const char *const pairs[][2] = { { "source", PROGRAM },
@@ -215,7 +218,8 @@ static int mount_device(int device, int *ret_mount, struct err *e)
 	return *ret_mount < 0 ? err_sys(e, errno, "mount what '" PROGRAM "' serves") : 0;
 }
 
-/* Has the layers of R shown with the ids of the range, and R have that instead. */
+/* Starts the reader, which shows the layers of R with the ids of the range. R then has its mount instead of
+ * the layers. */
 static int show_layers(struct rootfs *r, int program, struct process_instance **ret, int *ret_mount,
 		       struct err *e)
 {
@@ -245,7 +249,7 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 	rc = start(&j, ret, e);
 	if (rc == 0 || e->code != ERR_UNSUPPORTED)
 		return rc;
-	*e = (struct err){ 0 }; /* there is another way */
+	*e = (struct err){ 0 }; /* the reader can show the layers */
 	fuse_overlay_end(TAKE(*ret));
 	rc = show_layers(r, q->fuse_overlay_program, &reader, &mount, e);
 	if (rc == 0)
@@ -257,7 +261,7 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 	return rc;
 }
 
-/* The last line it wrote that is no warning of its start. */
+/* The last line that is not a warning from its start. */
 static const char *last_words(char *text)
 {
 	const char *last = "";

@@ -1,4 +1,4 @@
-/* The program of pid 1, as nobody inside can change it. */
+/* Opens the program of pid 1 so that nobody inside can change it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -29,8 +29,8 @@ static int sealed_copy(int from, off_t size, const char *path, int *ret_fd, stru
 	return 0;
 }
 
-/* Root's program, through a mount of its own that nothing inside can change: its pages are shared by
- * all sandboxes, and its owner is nobody in there. */
+/* Opens root's file through a read-only mount of its own. All sandboxes share its pages, and its owner is nobody
+ * inside. */
 static int readonly_mount(const char *path, int *ret_fd)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
@@ -43,7 +43,7 @@ static int readonly_mount(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* Only root can write to it; an access list that says otherwise would show in the group's bits. */
+/* True if only root can write to the file. An access list that lets others write would show in the group's bits. */
 static bool is_roots_alone(const struct stat *st)
 {
 	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));
@@ -70,7 +70,8 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 
 	if (open_guest_program(path, parent_mounts, &fd, e) < 0)
 		return -1;
-	/* the child puts other descriptors at the numbers that pid 1 knows before it executes this one */
+	/* before the child executes this, it puts other descriptors at the numbers that pid 1 knows: ours must be
+	 * above them */
 	*ret_fd =
 		fd > GUEST_GROUP_FD ? fd_take(&fd) : fcntl(fd, F_DUPFD_CLOEXEC, GUEST_GROUP_FD + 1);
 	return *ret_fd < 0 ? err_sys(e, errno, "keep '%s' open", path) : 0;

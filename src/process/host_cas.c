@@ -10,7 +10,7 @@
 #include "process/image_file.h"
 
 #define BUNDLE_MAX_BYTES \
-	(4u << 20) /* Mozilla's is a quarter of one; both fit the 16 MiB of /.msb */
+	(4u << 20) /* Mozilla's list takes 0.25 MiB; two files fit the 16 MiB of /.msb */
 
 const char *const host_cas_places[] = { "etc/ssl/certs/ca-certificates.crt",
 					"etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/cert.pem",
@@ -32,7 +32,7 @@ static int read_host(struct buf *out, struct err *e)
 	return err_hint(e, "install the package 'ca-certificates'");
 }
 
-/* The image's own come first; whoever reads the file takes all of it. */
+/* The certificates of the image come first. Programs trust every certificate in the file. */
 static void read_image(const struct rootfs *r, struct buf *out, const char **ret_place)
 {
 	*ret_place = host_cas_places[0];

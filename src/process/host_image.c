@@ -17,13 +17,13 @@
 #include "base/sha256.h"
 
 #define HOST_IMAGE_VERSION 5
-#define PLACES "places-2"              /* another number when there are others */
+#define PLACES "places-2"              /* takes another number when the places change */
 #define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
 #define COPY_ENTRIES_MAX 4096
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
-/* Everybody may search the directories above PATH. */
+/* True if everybody may search all directories above PATH. */
 static bool is_reachable(const char *path)
 {
 	char above[64];
@@ -37,7 +37,7 @@ static bool is_reachable(const char *path)
 	return true;
 }
 
-/* A link may stand for /usr/local/etc: the directory that it leads to is the configuration. */
+/* /usr/local/etc may be a link. The directory that it leads to has the configuration. */
 static void find_local_etc(struct host_dirs *d)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ void host_dirs_find(struct host_dirs *ret)
 		"/lib32",
 		"/lib64",
 		"/libx32",
-		/* hundreds of links each, public: shared rather than copied */
+		/* hundreds of links each, readable by everybody: shown instead of copied */
 		"/etc/alternatives",
 		"/etc/ssl/certs",
 	};
@@ -77,7 +77,7 @@ void host_dirs_find(struct host_dirs *ret)
 	find_local_etc(ret);
 }
 
-/* What of the host's /etc programs need to run at all; files and links, no secrets. */
+/* Files and links of the host's /etc that programs need to run at all. None is a secret. */
 static const char *const copied_files[] = {
 	"ld.so.cache",     "ld.so.conf",      "localtime",  "timezone",       "mime.types",
 	"services",        "protocols",       "os-release", "debian_version", "inputrc",
@@ -107,7 +107,7 @@ static void base_key(char out[17])
 
 static int make(int root, const char *path, mode_t mode)
 {
-	/* mkdirat obeys the umask, so the mode is set on its own */
+	/* mkdirat obeys the umask, so fchmodat sets the mode */
 	if (mkdirat(root, path, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	return fchmodat(root, path, mode, 0) < 0 ? -errno : 0;
@@ -121,7 +121,7 @@ static int put(int root, const char *path, const char *text, mode_t mode)
 	return r < 0 ? r : fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-/* FD is a directory that everybody may search and list. */
+/* True if FD is a directory that everybody may search and list. */
 static bool is_public(int fd)
 {
 	const mode_t wanted = S_IROTH | S_IXOTH;
@@ -130,7 +130,7 @@ static bool is_public(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & wanted) == wanted;
 }
 
-/* One file or link; what is missing, special or not for everyone is left out. */
+/* Copies one file or link. Leaves out what is missing, is a special file or is not readable by everybody. */
 static void copy_entry(int from, int to, const char *name)
 {
 	char link[4096];
@@ -144,7 +144,7 @@ static void copy_entry(int from, int to, const char *name)
 		if (n > 0) {
 			link[n] = '\0';
 			IGNORE(symlinkat(link, to,
-					 name)); /* convenience: its absence shows itself */
+					 name)); /* if it fails, programs do without the link */
 		}
 	} else if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH)) {
 		AUTO_BUF b = BUF_INIT(COPY_FILE_MAX_BYTES);
@@ -264,7 +264,7 @@ static int build(int root)
 			return r;
 		}
 	}
-	/* files that differ per sandbox live in its runtime directory */
+	/* files that differ between sandboxes are in the runtime directory of each */
 	if (symlinkat("/.msb/hosts", root, "etc/hosts") < 0 ||
 	    symlinkat("/.msb/hostname", root, "etc/hostname") < 0 ||
 	    symlinkat("/.msb/resolv.conf", root, "etc/resolv.conf") < 0)
@@ -288,7 +288,7 @@ static int build(int root)
 	return 0;
 }
 
-/* What every sandbox needs and an image may lack. */
+/* Makes the mount points that every sandbox needs and an image may lack. */
 static int build_places(int root)
 {
 	static const char *const places[] = {
@@ -309,7 +309,7 @@ static int open_directory(int dirfd, const char *path)
 	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Makes HOST/NAME under another name first, so that there is all of it or nothing. */
+/* Makes HOST/NAME under another name and renames it, so others see all of it or nothing. The caller holds the lock. */
 static int make_alone(int host, const char *name, int (*build_it)(int root), int *ret_fd)
 {
 	char temp[64];
@@ -317,7 +317,7 @@ static int make_alone(int host, const char *name, int (*build_it)(int root), int
 	int r;
 
 	snprintf(temp, sizeof(temp), "new-%s", name);
-	r = erase_tree(host, temp); /* of one who was killed */
+	r = erase_tree(host, temp); /* left by a process that was killed */
 	if (r == 0 && mkdirat(host, temp, 0755) < 0)
 		r = -errno;
 	if (r < 0)
@@ -327,7 +327,7 @@ static int make_alone(int host, const char *name, int (*build_it)(int root), int
 	if (r == 0 && renameat(host, temp, host, name) < 0)
 		r = -errno;
 	if (r < 0)
-		IGNORE(erase_tree(host, temp)); /* the next one does */
+		IGNORE(erase_tree(host, temp)); /* if it fails, the next command erases it */
 	else
 		*ret_fd = fd_take(&fd);
 	return r;
@@ -346,7 +346,7 @@ static int make_once(int cache_fd, const char *name, int (*build_it)(int root), 
 	while (r == -EINTR);
 	if (r < 0)
 		return r;
-	*ret_fd = open_directory(host, name); /* another first create was quicker */
+	*ret_fd = open_directory(host, name); /* another command may have made it meanwhile */
 	return *ret_fd >= 0 ? 0 : make_alone(host, name, build_it, ret_fd);
 }
 

@@ -27,7 +27,7 @@ const char *ids_inner_map(const struct ids *i)
 	case IDS_RANGE:
 		return "0 1 65536\n";
 	case IDS_SUBID:
-		return "0 1 1\n1 2 65534\n"; /* a line may not span two lines of the outer map */
+		return "0 1 1\n1 2 65534\n"; /* the kernel lets no line span two lines of the outer map */
 	case IDS_SINGLE:
 		break;
 	}
@@ -96,7 +96,7 @@ static int range_refused(unsigned k, struct err *e)
 			   "/etc/subgid give you 65536 ids");
 }
 
-/* The two set-id helpers run side by side: each costs a dynamic program's start. */
+/* newuidmap and newgidmap run at the same time, because each takes the start of a dynamic program. */
 static int begin_subid(const struct ids *i, pid_t pid, struct ids_writing *w, struct err *e)
 {
 	const uint32_t own[] = { i->caller_uid, i->caller_gid };
@@ -114,7 +114,7 @@ static int begin_subid(const struct ids *i, pid_t pid, struct ids_writing *w, st
 		if (spawn_path(argv, &w->helper[k], e) < 0) {
 			struct err ignored;
 
-			IGNORE(ids_end_maps(w, &ignored)); /* the other one */
+			IGNORE(ids_end_maps(w, &ignored)); /* the other program */
 			return range_refused(k, e);
 		}
 	}
@@ -131,7 +131,7 @@ int ids_end_maps(struct ids_writing *w, struct err *e)
 	return bad < 0 ? 0 : range_refused((unsigned)bad, e);
 }
 
-/* The same three lines written by ourselves. */
+/* Writes the same three lines without newuidmap. */
 static int write_sub_direct(const struct ids *i, pid_t pid, struct err *e)
 {
 	const struct id_line uid[] = { { 0, i->uid_base + IDS_PER_SANDBOX - 1, 1 },
@@ -184,7 +184,7 @@ int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e)
 	return write_both(pid, uid, gid, ARRAY_SIZE(uid), e);
 }
 
-/* Forks a child into a new user namespace; it waits for the byte that says its maps are written, and
+/* Forks a child into a new user namespace. The child waits for the byte that says that its maps are written, and
  * ends without it. Returns twice: 0 in the child, the pid or -1 in the parent. */
 static pid_t fork_into_namespace(int hold[2])
 {
@@ -218,7 +218,7 @@ int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e)
 		return ids_refused(errno, e);
 	r = ids_write_maps(i, pid, e);
 	if (r == 0)
-		IGNORE(write(hold[1], "g", 1)); /* a child that died shows in its status */
+		IGNORE(write(hold[1], "g", 1)); /* if the child has died, its status shows that */
 	fd_closep(&hold[1]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

@@ -1,10 +1,10 @@
 /*
- * Which ids a sandbox's users are outside, and how its two nested user namespaces are mapped.
+ * Which ids the users of a sandbox have outside, and how its two nested user namespaces are mapped.
  *
- * The outer namespace owns mounts, network, everything; the inner one is the payload's. Outer 0 is
- * pid 1 and nobody else: whatever the kernel gives to the root of the outer namespace (/proc/1, the
- * sysctls of its network and ipc namespaces) is then out of the payload's reach, and so is pid 1
- * itself. With a single id this is impossible, and it hurts only the payload.
+ * The outer namespace owns mounts, network and everything else; the inner one is the payload's. Outer id 0 is pid 1 and
+ * nobody else. The kernel gives some things to the root of the outer namespace, such as /proc/1 and the sysctls of its
+ * network and ipc namespaces: the payload cannot reach these, and cannot reach pid 1. With a single id this is
+ * impossible, and a payload that uses it hurts only itself.
  *
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
@@ -22,12 +22,12 @@
 #include "base/spawn.h"
 
 #define IDS_PER_SANDBOX 65536u
-#define IDS_STRIDE (IDS_PER_SANDBOX + 1) /* and one for pid 1 */
+#define IDS_STRIDE (IDS_PER_SANDBOX + 1) /* one more for pid 1 */
 
 enum ids_mode {
-	IDS_RANGE,  /* root: a range of its own per sandbox */
-	IDS_SUBID,  /* ordinary user with /etc/subuid: the caller is root inside */
-	IDS_SINGLE, /* ordinary user without: one id, no chown to others */
+	IDS_RANGE,  /* root: each sandbox has a range of its own */
+	IDS_SUBID,  /* a user in /etc/subuid: the caller is root inside */
+	IDS_SINGLE, /* a user without a range: one id, no other users inside */
 };
 
 struct ids {
@@ -35,10 +35,10 @@ struct ids {
 	uint32_t uid_base, gid_base; /* RANGE: first id; SUBID: first of the sub-range */
 	uid_t caller_uid;
 	gid_t caller_gid;
-	bool direct; /* SUBID without newuidmap: the ids are ours to map */
+	bool direct; /* SUBID: we may write the maps ourselves, without newuidmap */
 };
 
-/* Outer id of the payload's root, and so the distance between inner and outer ids. */
+/* The outer id of the payload's root. It is also the distance between inner and outer ids. */
 static inline uint32_t ids_shift(const struct ids *i)
 {
 	return i->mode == IDS_SINGLE ? 0 : 1;
@@ -48,20 +48,20 @@ static inline uint32_t ids_shift(const struct ids *i)
 const char *ids_inner_map(const struct ids *i);
 
 const char *ids_mode_name(enum ids_mode m);
-/* The kernel refused a namespace with ERRNUM: what to change. Always -1. */
+/* The kernel refused a namespace with ERRNUM: E says what to change. Always -1. */
 int ids_refused(int errnum, struct err *e);
-/* Writes both maps of PID's namespace (child of ours). ERR_DENIED with what to change. */
+/* Writes both maps of the user namespace of our child PID. ERR_DENIED says what to change. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
-/* The same in two calls: where programs do it, they run meanwhile. */
+/* The same in two calls. If newuidmap does it, it runs between the two. */
 struct ids_writing {
 	struct child helper[2];
 };
 MUST_USE int ids_begin_maps(const struct ids *i, pid_t pid, struct ids_writing *ret, struct err *e);
 MUST_USE int ids_end_maps(struct ids_writing *w, struct err *e);
-/* Of a range, for whoever shows the layers to it (fuse_overlay.h): the owners that they have on disk, which
- * are the host's first ids, go by the numbers of the range. */
+/* Writes the maps of the reader of fuse_overlay.h: it shows files, whose owners on disk are the first ids of the
+ * host, with the ids of the range I. */
 MUST_USE int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e);
-/* A user namespace that exists to map mounts: ids INSIDE.. of the disk are OUTSIDE.. here. */
+/* A user namespace that exists only to map the ids of mounts: ids INSIDE.. of the disk are OUTSIDE.. here. */
 struct id_line {
 	uint32_t inside, outside, count;
 };
@@ -70,5 +70,5 @@ MUST_USE int ids_map_namespace(const struct id_line *uid, const struct id_line *
 /* Maps the namespace that H holds and opens it. */
 MUST_USE int ids_map_held(const struct holder *h, const struct id_line *uid,
 			  const struct id_line *gid, int *ret_fd, struct err *e);
-/* Runs FN in a forked child that is root of a namespace with these ids; 0 when it returned 0. */
+/* Runs FN in a forked child that is root of a user namespace with these ids. 0 if FN returned 0. */
 MUST_USE int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* A whiteout that is a name, as fuse-overlayfs makes them where it can make no other. */
+/* True if LAYER has a whiteout `.wh.NAME` for PATH. fuse-overlayfs makes these where it can make no other. */
 static bool hidden_by_name(int layer, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -21,7 +21,7 @@ static bool hidden_by_name(int layer, const char *path)
 	return fd >= 0;
 }
 
-/* 1 and the file, 0 when this layer does not know the name, -1 when it has no file there. */
+/* Returns 1 and the file, 0 if LAYER does not have the name, -1 if LAYER has something else under the name. */
 static int open_in(const struct rootfs *r, int layer, const char *below, const char *path,
 		   struct stat *ret, int *ret_fd)
 {
@@ -33,7 +33,7 @@ static int open_in(const struct rootfs *r, int layer, const char *below, const c
 	if (fd < 0 || fstat(fd, ret) < 0)
 		return r->served && probe >= 0 && hidden_by_name(probe, path) ? -1 : 0;
 	if (!S_ISREG(ret->st_mode))
-		return -1; /* removed by a whiteout, or nothing for us */
+		return -1; /* a whiteout, or no regular file */
 	*ret_fd = fd_take(&fd);
 	return 1;
 }

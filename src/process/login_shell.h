@@ -1,6 +1,6 @@
 /*
- * What login shells and shell-less images need: /etc/profile with our block in it, and a bash for
- * images that have none. Both are put beside the image's files, never into them.
+ * /etc/profile with our block in it, and a bash for images that have none. Both are mounted over or beside the
+ * files of the image, which are never changed.
  */
 #pragma once
 
@@ -9,8 +9,9 @@
 #include "base/err.h"
 #include "process/rootfs.h"
 
-/* The text of /etc/profile for this root, or NULL when the image has none to speak of. Allocated. */
+/* Returns the allocated text of /etc/profile for the root R, or NULL if the image has no such file or an unusual
+ * one. */
 char *login_shell_profile(const struct rootfs *r, bool with_fallback);
-/* A descriptor of the static bash to lend, or -1: the image has its own. ERR_UNSUPPORTED when the
- * host has none to lend. */
+/* Opens the static bash that R is lent, or sets -1 if the image has a bash. ERR_UNSUPPORTED if this host has no
+ * static bash. */
 MUST_USE int login_shell_fallback(const struct rootfs *r, int *ret_fd, struct err *e);

@@ -21,7 +21,7 @@
 
 #define ETHERTYPE_ALL 0x0300 /* ETH_P_ALL in network order */
 
-/* Reads acknowledgements until all COUNT are in; the first error that matters. */
+/* Reads COUNT acknowledgements. Returns the first error of a request that must not fail, or 0. */
 static long read_acks(int fd, uint32_t count)
 {
 	uint8_t buf[4096] __attribute__((aligned(4)));
@@ -71,8 +71,8 @@ static long set_option(long fd, int option, int value)
 	return RAW5(SYS_setsockopt, fd, SOL_PACKET, option, &value, sizeof(value));
 }
 
-/* A packet socket on gw0: what the gateway reads and writes. With TRAINS large segments pass whole
- * behind a virtio header. The descriptor or -errno. */
+/* Opens the packet socket on gw0 that the gateway reads and writes. With TRAINS large segments pass whole, behind a
+ * virtio header. Returns the descriptor or -errno. */
 static long open_packet(bool trains)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET,
@@ -80,7 +80,7 @@ static long open_packet(bool trains)
 				  .sll_ifindex = NETIF_PEER_INDEX };
 	long fd, r;
 
-	/* protocol 0: nothing is received before the socket is bound to the one interface */
+	/* protocol 0: the socket receives nothing before it is bound to the interface */
 	fd = RAW3(SYS_socket, AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return fd;
@@ -94,7 +94,7 @@ static long open_packet(bool trains)
 	return fd;
 }
 
-/* A tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened. 0 or -errno. */
+/* Makes the tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened. 0 or -errno. */
 static long make_tap(int tun, bool trains)
 {
 	struct ifreq ifr = { .ifr_flags =
@@ -134,14 +134,14 @@ void netif_sysctl(const char *path, const char *text, size_t n)
 	RAW1(SYS_close, fd);
 }
 
-/* The namespace and a descriptor of it. */
+/* Makes the namespace and opens it. */
 static long make_netns(struct netns *n)
 {
 	long r;
 
 	n->failed = NETNS_MAKE;
 	r = RAW1(SYS_unshare,
-		 CLONE_NEWNET); /* not by the clone: that would be in the parent's time */
+		 CLONE_NEWNET); /* not a flag of the clone: the parent would wait for it */
 	if (r < 0)
 		return r;
 	n->failed = NETNS_OPEN;
@@ -164,7 +164,7 @@ static long make_interface(struct netns *n)
 	return r < 0 ? r : netlink_run(&n->job->configure);
 }
 
-/* What is in it. */
+/* Makes what is in the namespace. */
 static long furnish(struct netns *n)
 {
 	int order;
@@ -186,12 +186,12 @@ void netns_task(void *arg)
 	struct netns *n = arg;
 	long r;
 
-	/* it may have to wait for an order, and must not do so for ever */
+	/* this task may wait for an order: it must end with its parent */
 	RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (RAW0(SYS_getppid) != n->parent)
 		raw_exit(1);
 	r = make_netns(n);
-	n->err = r < 0 ? (int)-r : ECHILD; /* if we do not get to the end */
+	n->err = r < 0 ? (int)-r : ECHILD; /* what the parent sees if this task is killed */
 	__atomic_store_n(&n->coming, 0, __ATOMIC_RELEASE);
 	RAW3(SYS_futex, &n->coming, FUTEX_WAKE, 1);
 	if (r >= 0) {

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* As long as gateway and guest allow: each further address on the link that the payload sends to takes an entry in the
- * table of neighbours, which all network namespaces of the machine share. */
+/* The prefixes are as long as gateway and guest allow. If the payload sends to another address on the link, that
+ * takes an entry in the table of neighbours, which all network namespaces of the machine share. */
 #define GUEST_V4_LEN 30u
 #define GUEST_V6_LEN 126u
 
@@ -34,7 +34,7 @@ static uint8_t *reserve(struct netlink_batch *b, uint32_t n)
 	return p;
 }
 
-/* Starts a request; returns its offset for end(). */
+/* Starts a request. Returns its offset, which end() needs. */
 static uint32_t begin(struct netlink_batch *b, unsigned type, unsigned flags, bool optional,
 		      const void *body, uint32_t body_n)
 {
@@ -60,7 +60,7 @@ static void end(struct netlink_batch *b, uint32_t at)
 		memcpy(b->b + at, &len, sizeof(len)); /* nlmsg_len comes first */
 }
 
-/* Returns its offset, for attributes that hold others. */
+/* Adds an attribute. Returns its offset, for attributes that hold others. */
 static uint32_t attr(struct netlink_batch *b, unsigned type, const void *data, uint32_t n)
 {
 	struct rtattr a = { .rta_len = (uint16_t)RTA_LENGTH(n), .rta_type = (uint16_t)type };
@@ -106,7 +106,8 @@ void netlink_add_veth(struct netlink_batch *b)
 	end(b, at);
 }
 
-/* No link-local address: then nothing solicits routers or detects duplicates by itself. */
+/* Gives the interface no link-local address: the kernel then neither solicits routers nor detects duplicates by
+ * itself. */
 static void add_quiet_v6(struct netlink_batch *b, int index)
 {
 	struct ifinfomsg link = { .ifi_index = index };
@@ -122,7 +123,7 @@ static void add_quiet_v6(struct netlink_batch *b, int index)
 	end(b, at);
 }
 
-/* MAC may be NULL: then it stays as it is. */
+/* Brings the interface up. MAC may be NULL: the address stays as it is. */
 static void add_up(struct netlink_batch *b, int index, const uint8_t *mac)
 {
 	struct ifinfomsg link = { .ifi_index = index,
@@ -189,7 +190,7 @@ static void add_default_route(struct netlink_batch *b, int family, const uint8_t
 
 void netlink_add_interface(struct netlink_batch *b, const struct netif *n)
 {
-	add_quiet_v6(b, NETIF_INDEX); /* before it comes up */
+	add_quiet_v6(b, NETIF_INDEX); /* must come before the interface is up */
 	add_up(b, NETIF_INDEX, n->guest_mac);
 	add_address(b, AF_INET, n->guest_v4, GUEST_V4_LEN);
 	add_neighbour(b, AF_INET, n->gateway_v4, n->gateway_mac);

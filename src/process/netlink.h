@@ -14,8 +14,8 @@
 #include "base/err.h"
 
 #define NETLINK_BATCH_BYTES 2048u
-#define NETLINK_SEQ_OPTIONAL 0x80000000u /* in a request's number: it may fail */
-#define NETIF_INDEX 64 /* eth0's; new namespaces may come with tunnel devices at the low numbers */
+#define NETLINK_SEQ_OPTIONAL 0x80000000u /* bit in the number of a request that may fail */
+#define NETIF_INDEX 64 /* of eth0; a new namespace may have tunnel devices at the low numbers */
 #define NETIF_PEER_INDEX 65
 #define NETIF_NAME "eth0"
 #define NETIF_PEER_NAME "gw0"
@@ -26,7 +26,7 @@
 struct netlink_batch {
 	uint32_t n;     /* bytes */
 	uint32_t count; /* requests */
-	bool full;      /* our own mistake; the run fails with EMSGSIZE */
+	bool full; /* too many requests, which is our mistake: netlink_run() fails with EMSGSIZE */
 	uint8_t b[NETLINK_BATCH_BYTES] __attribute__((aligned(4)));
 };
 
@@ -39,12 +39,12 @@ struct netif {
 
 /* --- building ---------------------------------------------------------------------------------- */
 
-/* eth0 and its other end gw0, both in the current namespace and down. */
+/* Adds eth0 and its other end gw0, both in the current namespace and down. */
 void netlink_add_veth(struct netlink_batch *b);
-/* The far end of a veth: no ARP, no IPv6, up. */
+/* Brings up gw0, without ARP and IPv6. */
 void netlink_add_peer(struct netlink_batch *b);
-/* eth0 as the payload finds it: silent (no ARP, no link-local address, no duplicate detection), with
- * addresses, permanent neighbours and default routes. IPv6 is left out where the kernel has none. */
+/* Configures eth0 as the payload finds it: silent (no ARP, no link-local address, no duplicate detection), with
+ * addresses, permanent neighbours and default routes. IPv6 is left out if the kernel has none. */
 void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
 
 /* --- running: netif.c, system calls only ------------------------------------------------------- */
@@ -52,20 +52,17 @@ void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
 /* Sends the requests in the current network namespace. 0 or -errno of the first that failed. */
 MUST_USE long netlink_run(const struct netlink_batch *b);
 
-/* lo up. 0 or -errno. */
+/* Brings lo up. 0 or -errno. */
 MUST_USE long netif_loopback(void);
-/* TEXT into PATH below /proc/sys/net, which is that of whoever looks. It may be read-only there: what
- * cannot be set stays as it is. */
+/* Writes TEXT to PATH below /proc/sys/net, which shows the network namespace of the reader. It may be read-only:
+ * then the setting stays as it is. */
 void netif_sysctl(const char *path, const char *text, size_t n);
 
 /* --- the two ways to a link --------------------------------------------------------------------- */
 
-/*
- * Where /dev/net/tun may be opened: a task of the parent's makes the interface in the network
- * namespace that it makes ahead for the child (netns.h). Where not, because the caller is an ordinary user: the child makes a veth and
- * sends the packet socket home (netif_run_child); no privilege outside its own
- * namespace is needed for that.
- */
+/* If the caller may open /dev/net/tun, the task of netns.h makes a tap device in the network namespace that it
+ * makes for the child. Otherwise, for an ordinary user, the child makes a veth and sends the packet socket to the
+ * parent (netif_run_child). That needs no privilege outside of the child's own namespaces. */
 struct netif_job {
 	struct netlink_batch make;      /* veth and its far end */
 	struct netlink_batch configure; /* eth0 */
@@ -73,7 +70,7 @@ struct netif_job {
 	int report; /* the child's end of a socket pair */
 };
 void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, int report);
-/* In the child. FD to whoever reads TO; what was sent, or -errno. */
+/* In the child: sends FD over the socket TO. Returns the number of bytes sent, or -errno. */
 MUST_USE long netif_send_descriptor(int to, int fd);
-/* In the child. 0 or -errno. */
+/* In the child: makes the veth and sends the packet socket. 0 or -errno. */
 MUST_USE long netif_run_child(const struct netif_job *job);

@@ -32,7 +32,7 @@ int netns_begin(struct netns *n, struct err *e)
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_FILES | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
 		.parent_tid = (uintptr_t)&n->coming,
-		.child_tid = (uintptr_t)&n->coming, /* cleared by the kernel, too, if it dies */
+		.child_tid = (uintptr_t)&n->coming, /* the kernel clears it if the task dies */
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)n->stack,
 		.stack_size = sizeof(n->stack),
@@ -59,8 +59,8 @@ int netns_begin(struct netns *n, struct err *e)
 	return 0;
 }
 
-/* A task that was just made is often put on its maker's CPU and waits for that, although another one idles: some
- * kernels keep the CPUs of a virtual machine together on purpose. If PID waits for ours it gets another. */
+/* The kernel often puts a new task on the CPU of its maker, where it waits although another CPU is idle. Some
+ * kernels do that on purpose in a virtual machine. If PID waits for our CPU, this moves it to another. */
 static void go_elsewhere(pid_t pid)
 {
 	int here = sched_getcpu();
@@ -70,7 +70,7 @@ static void go_elsewhere(pid_t pid)
 		return;
 	others = all;
 	CPU_CLR((unsigned)here, &others);
-	/* it moves at once, and may then run where it likes; or it has ended meanwhile */
+	/* the task moves at once, and may then run on any CPU again; or it has ended meanwhile */
 	if (CPU_COUNT(&others) > 0 && sched_setaffinity(pid, sizeof(others), &others) == 0)
 		IGNORE(sched_setaffinity(pid, sizeof(all), &all));
 }
@@ -87,7 +87,7 @@ void netns_order(struct netns *n, const struct netif_job *job, unsigned first_gr
 	n->job = job;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
-	go_elsewhere(n->pid); /* from now on we are busy; before, we waited for a record */
+	go_elsewhere(n->pid); /* before this, we waited for a record and our CPU was free */
 }
 
 static void wait_for_task(struct netns *n)
@@ -121,7 +121,7 @@ int netns_enter(struct netns *n, struct err *e)
 	int task;
 
 	while ((task = __atomic_load_n(&n->coming, __ATOMIC_ACQUIRE)) != 0)
-		RAW4(SYS_futex, &n->coming, FUTEX_WAIT, task, NULL); /* as the kernel wakes */
+		RAW4(SYS_futex, &n->coming, FUTEX_WAIT, task, NULL); /* the kernel wakes it */
 	if (n->fd < 0)
 		return failed(n, e);
 	if (setns(n->fd, CLONE_NEWNET) < 0)
@@ -132,7 +132,7 @@ int netns_enter(struct netns *n, struct err *e)
 void netns_leave(const struct netns *n)
 {
 	if (setns(n->home, CLONE_NEWNET) < 0)
-		abort(); /* everything after would act on the wrong network */
+		abort(); /* otherwise everything that follows would act on the wrong network */
 }
 
 int netns_finish(struct netns *n, struct err *e)
@@ -145,7 +145,7 @@ void netns_done(struct netns *n)
 {
 	if (n->order == NETNS_WAIT)
 		tell(n, NETNS_GIVE_UP);
-	wait_for_task(n); /* its stack is ours */
+	wait_for_task(n); /* its stack is in our memory */
 	fd_closep(&n->home);
 	fd_closep(&n->fd);
 	fd_closep(&n->link);

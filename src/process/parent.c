@@ -1,12 +1,12 @@
 /*
- * The parent's half of a start, in this order because of what depends on what (see
- * make_child_and_plan() for who is not root):
- *   1. if we are root, a task that makes the network namespace, even before we know what for
- *   2. the plan: all sources opened, all trees cloned and their ids mapped (they need our privilege
- *      and our view)
- *   3. cgroup v2 home, so that the clone is born in it (joining later waits for a grace period)
- *   4. the clone, as soon as there is the namespace; it shares our memory and waits for a byte
- *   5. its id maps, the rest of that task's work, and the byte; then, while it mounts, its cgroup limits
+ * The parent's half of a start. The order follows from what depends on what:
+ *   1. if we are root, a task begins to make the network namespace, before we know for what
+ *   2. the plan is made: we open all sources, clone all trees and map their ids, which needs our privileges and our
+ *      view of the file system
+ *   3. the v2 group of pid 1 is made, so that the clone is born in it: to join later waits for a grace period
+ *   4. the child is cloned as soon as the network namespace exists; it shares our memory and waits for a byte
+ *   5. its ids are mapped, the network is finished, and it gets the byte; while it mounts, its limits are set
+ * If we are not root, 2 comes after 4: see make_child_and_plan().
  */
 #include "process/process.h"
 
@@ -29,7 +29,7 @@
 #include "process/fuse_overlay.h"
 #include "process/shares.h"
 
-/* Those that the child makes itself, while its ids are being mapped. */
+/* The child makes these itself, while its ids are being mapped. */
 #define NAMESPACES_OF_CHILD (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
 void process_init(struct process_instance *i)
@@ -56,7 +56,7 @@ static int clone_in_network(struct process_instance *i, struct err *e)
 	return r;
 }
 
-/* Trees show the payload its own ids: layers all of them, volumes one owner. */
+/* Maps the ids of the trees: a layer shows all ids of the sandbox, a volume one owner. */
 static int map_trees(struct process_instance *i, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {
@@ -90,8 +90,8 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-/* The payload's groups, which the kernel wants in its own order (see ids.h for the maps): where that
- * cannot hold all of them, only root's. */
+/* The groups of the payload that may ping, in outer ids (see ids.h). The kernel wants them as one range of its own
+ * ids. If the groups are no such range, only that of root may. */
 static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
 {
 	*ret_first = *ret_last = ids_shift(ids);
@@ -101,7 +101,7 @@ static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *re
 		*ret_last = IDS_PER_SANDBOX - 1;
 }
 
-/* Where it was not made ahead. */
+/* Adds the steps that make the network, if no task has made it early. */
 static void add_network(struct process_instance *i, const struct ids *ids)
 {
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
@@ -121,7 +121,7 @@ static bool may_make_ahead(const struct process_request *r)
 	return r->rootfs.parent_mounts && r->rootfs.ids->mode == IDS_RANGE && (!r->netif || r->tap);
 }
 
-/* Namespaces that come up while the plan is made, or before. */
+/* Begins the user namespace that maps layers. It is made while the plan is, or before. */
 static int begin_mapping(struct process_instance *i, struct err *e)
 {
 	struct holder *h;
@@ -175,7 +175,7 @@ static int finish_network(struct process_instance *i, struct err *e)
 	return 0;
 }
 
-/* The place of /dev/fuse in the child's table, and a socket to send it home. */
+/* How /dev/fuse comes from the child to us: its number in the child, and both ends of a socket. */
 struct serving {
 	int home, theirs, device;
 };
@@ -210,13 +210,13 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	char byte;
 	ssize_t n;
 
-	fd_closep(&v->theirs); /* so that its end is seen */
+	fd_closep(&v->theirs); /* so that we see when the child closes its end */
 	fd_closep(&v->device);
 	n = fdpass_recv(v->home, &byte, 1, &device, 1, &n_fds);
 	if (n < 0)
 		return err_sys(e, (int)-n, "receive '" FUSE_DEVICE "'");
 	if (n == 0 || n_fds == 0)
-		return 0; /* a child that failed says why in its report */
+		return 0; /* the child has failed: its report says why */
 	if (fuse_overlay_start(r, device, &i->fuse, e) < 0)
 		return -1;
 	for (struct process_instance *s = i->fuse; s; s = s->fuse)
@@ -224,8 +224,8 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	return 0;
 }
 
-/* Pid 1 gets the group of its commands as a mount of its own, whose `..` leads nowhere. If we may not mount,
- * the child makes it in its own mount namespace. */
+/* Pid 1 gets the group of its commands as a mount of its own, whose `..` leads nowhere. If we may not mount, the
+ * child makes that mount in its own mount namespace. */
 static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 {
 	int payload = cgroup_payload(&i->cgroup);
@@ -237,7 +237,7 @@ static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 	return 0;
 }
 
-/* May an id of the sandbox's make its outer user namespace? See clone_as_owner(). */
+/* True if an id of the sandbox can make its outer user namespace: see clone_as_owner() in birth.c. */
 static bool has_own_share(const struct process_request *r)
 {
 	return r->rootfs.ids->mode == IDS_RANGE && !r->rootfs.served;
@@ -252,13 +252,13 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
-	if (serving->device >= 0) { /* as the caller, who has the right to */
+	if (serving->device >= 0) { /* the caller may open it */
 		s = plan_add(i->plan, STEP_DEVICE);
 		s->path = plan_str(i->plan, FUSE_DEVICE);
 		s->fd = serving->device;
 		s->mode = (unsigned)serving->theirs;
 	}
-	/* until then we are an id the namespace does not know, and could make no file */
+	/* before this the child has an id that its namespace does not map, and can make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
 	shares_plan(i->plan, has_own_share(r));
 	if (!i->netns)
@@ -268,7 +268,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 	if (rootfs_plan(&r->rootfs, serving->device, i->plan, maps, ret_n_maps, e) < 0)
 		return -1;
 	plan_add(i->plan, STEP_IDS)->mode =
-		0; /* only the namespace's root keeps capabilities over exec */
+		0; /* only the root of the namespace keeps its capabilities when it executes pid 1 */
 	plan_keep(i->plan, guest_end, GUEST_CHANNEL_FD);
 	if (group >= 0)
 		plan_keep(i->plan, -1, GUEST_GROUP_FD)->tree = group;
@@ -300,14 +300,14 @@ static int make_child(struct process_instance *i, const struct process_request *
 	return clone_in_network(i, e);
 }
 
-/* The ids of a child that is gone cannot be mapped: what it died of is the reason. */
+/* The ids of the child could not be mapped. If the child has died, the reason is what it died of. */
 static int namespaces_refused(const struct process_instance *i, struct err *e)
 {
 	return i->child->report.err ? ids_refused(i->child->report.err, e) : -1;
 }
 
-/* A child that is given trees must be born after they were opened. One that opens them itself is made
- * first: the plan is made while programs map its ids, which takes them as long as all the rest. */
+/* If we clone the trees, the child must be born after that, with their descriptors. If the child clones them
+ * itself, it is made first: we plan while newuidmap maps its ids, which takes as long as everything else. */
 static int make_child_and_plan(struct process_instance *i, const struct process_request *r,
 			       int guest_end, const struct serving *serving, struct err *e)
 {
@@ -331,7 +331,7 @@ static int make_child_and_plan(struct process_instance *i, const struct process_
 
 void process_begin_early(struct process_instance *ret)
 {
-	struct err later; /* process_begin() tries again, and tells */
+	struct err later; /* process_begin() tries again and reports it */
 
 	ret->plan = plan_new();
 	if (begin_network(ret, &later) == 0)
@@ -362,7 +362,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	if (prepare_serving(r, &serving, e) < 0 ||
 	    make_child_and_plan(ret, r, guest_end, &serving, e) < 0)
 		return -1;
-	fd_closep(&ret->link_report); /* the child's */
+	fd_closep(&ret->link_report); /* the child has it now */
 	if (finish_network(ret, e) < 0)
 		return -1;
 	if (write(ret->channel, "g", 1) != 1)
@@ -370,7 +370,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	cgroup_limit(&ret->cgroup, &r->limits,
 		     ids->mode == IDS_RANGE ? ids->uid_base + IDS_PER_SANDBOX : geteuid(),
 		     ids->mode == IDS_RANGE ? ids->gid_base + IDS_PER_SANDBOX : getegid());
-	/* where v2 only kills, a gateway needs none: it ends with its supervisor */
+	/* if v2 has no controllers, a gateway needs no group: it ends with its supervisor */
 	if (r->rootfs.served || (r->netif && ret->cgroup.v2_limits))
 		cgroup_make_helpers(&ret->cgroup);
 	k = r->rootfs.parent_mounts ? cgroup_enclose(&ret->cgroup) : 0;
@@ -387,7 +387,7 @@ void process_started(struct process_instance *i)
 		holder_end(i->mapping);
 	if (i->netns)
 		netns_done(i->netns);
-	plan_free(TAKE(i->plan)); /* and with it: */
+	plan_free(TAKE(i->plan)); /* these are in its memory: */
 	i->mapping = NULL;
 	i->netns = NULL;
 	i->netif = NULL;
@@ -411,7 +411,7 @@ int process_take_link(struct process_instance *i, int *ret_link, struct err *e)
 void process_kill(struct process_instance *i)
 {
 	if (i->pidfd >= 0)
-		IGNORE(sys_pidfd_send_signal(i->pidfd, SIGKILL)); /* ESRCH: already gone */
+		IGNORE(sys_pidfd_send_signal(i->pidfd, SIGKILL)); /* ESRCH: it has ended */
 }
 
 void process_done(struct process_instance *i)
@@ -426,7 +426,7 @@ void process_done(struct process_instance *i)
 			;
 		i->pid = -1;
 	}
-	process_started(i); /* mounts that are nowhere, too: a server ends with the last */
+	process_started(i); /* closes detached mounts too: fuse-overlayfs ends with the last */
 	if (i->fuse)
 		fuse_overlay_end(TAKE(i->fuse));
 	fd_closep(&i->pidfd);

@@ -83,7 +83,7 @@ struct step *plan_add(struct plan *p, enum step_op op)
 
 	if (p->n_steps == PLAN_STEPS_MAX) {
 		p->full = true;
-		p->n_steps--; /* the caller gets a step to write to; the plan is refused as a whole */
+		p->n_steps--; /* the caller overwrites the last step: plan_check() refuses the whole plan */
 	}
 	s = &p->step[p->n_steps++];
 	*s = (struct step){ .op = op, .tree = -1, .fd = -1 };

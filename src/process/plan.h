@@ -15,11 +15,11 @@
 
 #include "base/err.h"
 
-#define PLAN_STEPS_MAX 8192 /* 512 volumes at depth 10, with room; unused ones cost nothing */
+#define PLAN_STEPS_MAX 8192 /* 512 volumes at depth 10, with room; unused steps cost nothing */
 #define PLAN_TREES_MAX 1536 /* 500 layers (the kernel's limit), 512 volumes, stubs and our own */
-#define PLAN_FIRST_BYTES (192u << 10) /* the stacks of three tasks, and what a usual plan says */
+#define PLAN_FIRST_BYTES (192u << 10) /* three stacks, and strings of a usual plan */
 
-struct netif_job;  /* process/netlink.h; the plan's */
+struct netif_job;  /* process/netlink.h */
 struct sock_fprog; /* linux/filter.h */
 
 enum step_op {
@@ -35,28 +35,28 @@ enum step_op {
 	STEP_ROOT,   /* path becomes the root all targets are resolved in */
 	STEP_DIR,    /* make sure directory path exists in root; text is its last component */
 	STEP_FILE,   /* same for an empty file */
-	STEP_BELOW,  /* path in root must not be the root itself; flags: and can be written to */
+	STEP_BELOW,  /* path in root must not be the root itself; flags: it must be writable */
 	STEP_TARGET, /* path in root becomes the target */
 	STEP_MOUNT,  /* file system text with data and flags on the target; then re-target path */
-	STEP_COVER, /* empty read-only directory over text in directory path of root, if reachable */
-	STEP_MOVE,  /* tree onto the target */
-	STEP_NODE,  /* empty file path in the target, tree onto it */
-	STEP_LINK,  /* symbolic link path -> text in the target */
+	STEP_COVER, /* empty read-only directory over text in directory path of root, if we can reach it */
+	STEP_MOVE,   /* tree onto the target */
+	STEP_NODE,   /* empty file path in the target, tree onto it */
+	STEP_LINK,   /* symbolic link path -> text in the target */
 	STEP_SUBDIR, /* directory path in the target, mode */
 	STEP_WRITE,  /* file path in the target with text, mode */
-	STEP_SOURCE, /* tree: clone of path in the target; flags AT_RECURSIVE: with what is mounted below */
+	STEP_SOURCE, /* tree: clone of path in the target; flags AT_RECURSIVE: with the mounts below */
 	STEP_ATTR,     /* mount attributes (flags) on the target */
-	STEP_OWNER,    /* directory path in root, if it is there: uid, gid, mode */
+	STEP_OWNER,    /* directory path in root, if it exists, gets uid, gid, mode */
 	STEP_HOSTNAME, /* text */
 	STEP_LOOPBACK, /* lo up */
-	STEP_SYSCTL,   /* text into path of the old root; what cannot be set stays as it is */
-	STEP_NETIF,    /* eth0 as netif says; the far end goes to the parent */
-	STEP_PIVOT,    /* root becomes /, the old one goes */
+	STEP_SYSCTL,   /* text is written to path of the old root, if that is possible */
+	STEP_NETIF,    /* eth0 as netif says; the gateway's end goes to the parent */
+	STEP_PIVOT,    /* root becomes /, the old root is unmounted */
 	STEP_GROUPS,   /* drop supplementary groups */
 	STEP_IDS,      /* become id mode of the new user namespace */
 	STEP_KEEP,     /* descriptor fd, or tree, becomes number mode, not close-on-exec */
-	STEP_CONFINE, /* ends with the parent; capabilities of flags at most; system calls of filter */
-	STEP_EXEC,    /* the program in fd; argv, or that of pid 1; envp */
+	STEP_CONFINE, /* dies with the parent; keeps capabilities flags; filter allows system calls */
+	STEP_EXEC,    /* execute fd with argv (NULL: as pid 1) and envp */
 	STEP_OP_COUNT
 };
 
@@ -85,16 +85,16 @@ struct plan {
 	size_t n_steps;
 	int tree[PLAN_TREES_MAX]; /* descriptors; -1 until the child clones it */
 	size_t n_trees;
-	bool full;                 /* a limit was hit; plan_check says so */
-	struct arena_block *arena; /* beyond the first */
-	size_t used;               /* of … */
+	bool full;                 /* it did not fit: plan_check() fails */
+	struct arena_block *arena; /* blocks after first[] */
+	size_t used;               /* bytes of first[] */
 	_Alignas(16) char first[PLAN_FIRST_BYTES];
 };
 
 struct plan *plan_new(void);
 void plan_free(struct plan *p); /* closes trees */
-/* N zeroed bytes that live as long as the plan: whatever only the start needs. Each piece of memory that is taken
- * and given back by itself costs some 10 µs, and more while a child shares it. */
+/* Returns N zeroed bytes that live as long as the plan, for what only the start needs. To map and unmap memory
+ * piece by piece costs about 10 µs each time, and more while a child shares it. */
 void *plan_room(struct plan *p, size_t n);
 /* Copies S (N bytes and a terminator) into the plan. */
 const char *plan_text(struct plan *p, const char *s, size_t n);
@@ -102,31 +102,31 @@ const char *plan_str(struct plan *p, const char *s);
 struct step *plan_add(struct plan *p, enum step_op op);
 struct step *plan_keep(struct plan *p, int fd, unsigned number);
 void plan_sysctl(struct plan *p, const char *path, const char *text);
-/* A tree slot holding FD (taken), or -1 to be filled by a step. */
+/* Adds a tree: takes FD, or -1 if a step fills it. */
 int plan_tree(struct plan *p, int fd);
-/* A tree slot, and the step with which the child fills it: a clone of the mount that FD is in, from FD down,
- * with ATTRS. The child opens it by its path and refuses it if that is not FD's file any more. */
+/* Adds a tree, and the step with which the child fills it: a clone of the mount that FD is in, from FD down, with
+ * ATTRS. The child opens the path of FD and fails if another file is there by then. */
 MUST_USE int plan_clone_tree(struct plan *p, int fd, unsigned long attrs, int *ret, struct err *e);
-/* ERR_LIMIT when the plan did not fit. */
+/* ERR_LIMIT if the plan did not fit. */
 MUST_USE int plan_check(const struct plan *p, struct err *e);
 const char *step_name(enum step_op op);
 
 /* --- the child's side ------------------------------------------------------------------------ */
 
-/* Shared with the parent (CLONE_VM): where the child failed. */
-#define CHILD_NAMESPACES (-1) /* before the plan: making them … */
-#define CHILD_WAIT (-2)       /* … and waiting for the word */
+/* Where the child failed. The parent reads it: they share memory (CLONE_VM). */
+#define CHILD_NAMESPACES (-1) /* before the plan: it could not make its namespaces */
+#define CHILD_WAIT (-2)       /* … or read the byte that lets it go */
 struct child_report {
 	volatile int step; /* index of the failing step, or one of the above */
-	volatile int err;  /* errno, 0 while all is well */
+	volatile int err;  /* errno, or 0 */
 };
 
 struct child_args {
-	int parents_end; /* of the channel: closed, so that the parent's death is seen */
+	int parents_end; /* of the channel: the child closes it, to notice the parent's death */
 	unsigned long namespaces;
-	int go; /* one byte: ids are mapped and the plan is complete. Until then it is not looked at */
+	int go; /* a byte comes from here when ids and plan are ready: not before does the child read the plan */
 	struct plan *plan;
-	int overlay_pending; /* its id until the overlay is mounted; 0 also when it has ended. A futex */
+	int overlay_pending; /* a futex: the child's id; 0 when it has mounted the overlay, or has ended */
 	struct child_report report;
 };
 

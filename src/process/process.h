@@ -1,8 +1,8 @@
 /*
  * The process engine: an instance is a pid 1 of ours in namespaces of its own.
  *
- * process_init(), process_begin(), then process_start(), which returns once the clone is made and told to go; the
- * instance is up when pid 1 says READY on the channel. Until then process_failure() explains a channel that closed. The
+ * The caller calls process_init(), process_begin() and process_start(), which returns when the child is cloned and runs.
+ * The instance is up when pid 1 says READY on the channel. If the channel closes before, process_failure() says why. The
  * caller owns the instance and ends it with process_kill() and process_done().
  */
 #pragma once
@@ -16,12 +16,12 @@
 
 struct process_request {
 	struct rootfs rootfs;
-	int fuse_overlay_program; /* from fuse_overlay_program(), where rootfs.served; or -1 */
+	int fuse_overlay_program; /* from fuse_overlay_program() if rootfs.served, else -1 */
 	const char *cgroup_id;
 	struct cgroup_limits limits;
 	int guest_program;         /* from process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL: loopback only */
-	bool tap; /* we may make the interface, if root's range of ids is used; else pid 1 does */
+	bool tap; /* a task of ours makes the interface: root with a range; otherwise the child does */
 };
 
 struct process_instance {
@@ -29,17 +29,17 @@ struct process_instance {
 	int pidfd;
 	int channel; /* frames to and from pid 1 */
 	struct cgroup cgroup;
-	struct plan *plan; /* kept until READY: the child reads it. In its memory are … */
+	struct plan *plan; /* kept until READY, because the child reads it. In its memory: */
 	struct child_args *child;
 	void *stack;
 	struct netif_job *netif;
-	struct netns *netns;           /* made ahead, or NULL */
-	struct holder *mapping;        /* of the namespace that maps the layers' ids, or NULL */
-	uid_t owner;                   /* of its user namespace; 0: whoever we are */
-	int link_from;                 /* pid 1 sends the link here, or -1 */
-	int link_report;               /* its end of that, until it is born */
-	int link;                      /* the gateway's end of eth0, once it is known, or -1 */
-	struct process_instance *fuse; /* of its root, see fuse_overlay.h; or NULL */
+	struct netns *netns;    /* made early, or NULL */
+	struct holder *mapping; /* holds the user namespace that maps the ids of layers, or NULL */
+	uid_t owner;            /* of its user namespace; 0: our own id */
+	int link_from;          /* pid 1 sends the link here, or -1 */
+	int link_report;        /* the other end, until the child is born */
+	int link;               /* the gateway's end of eth0, once it is known, or -1 */
+	struct process_instance *fuse; /* serves its root, see fuse_overlay.h; or NULL */
 	bool unmappable; /* the ids of the layers cannot be mapped: rootfs.served may help */
 };
 
@@ -50,32 +50,33 @@ enum guest_fd {
 };
 
 void process_init(struct process_instance *i);
-/* For an instance with root's range of ids, after process_init(): what needs no request begins. */
+/* After process_init(), if the sandbox will have a range of ids: begins what needs no request. */
 void process_begin_early(struct process_instance *i);
-/* What the kernel takes long for begins, while the caller opens layers and volumes; of the request ids,
- * netif, tap and parent_mounts are known. */
+/* Begins what takes the kernel long, while the caller opens layers and volumes. Of the request only ids, netif, tap
+ * and parent_mounts must be set. */
 MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
-/* The rest, with the same request complete. */
+/* Does the rest. The same request is complete now. */
 MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
 /* After process_start(): waits until the child has mounted the overlay, or could not. True if the kernel
  * refuses this overlay: the caller ends the instance and may start it again with rootfs.served. */
 bool process_overlay_refused(const struct process_request *r, const struct process_instance *i);
-/* After the channel closed before READY: why. Always returns -1. */
+/* The channel has closed before READY: E says why. Always returns -1. */
 int process_failure(struct process_instance *i, struct err *e);
-/* Where it failed, in a word: "mount", "network" or "other". */
+/* The stage that failed: "mount", "network" or "other". */
 const char *process_failed_stage(const struct process_instance *i);
-/* After READY: releases what only the start needed. */
+/* After READY: frees what only the start needed. */
 void process_started(struct process_instance *i);
-/* After READY, where an interface was asked for: the gateway's end, now the caller's. */
+/* After READY, if an interface was asked for: the caller gets the gateway's end. */
 MUST_USE int process_take_link(struct process_instance *i, int *ret_link, struct err *e);
 void process_kill(struct process_instance *i);
-/* Reaps and releases. Removes the cgroups. A server gets time to write what it still has. */
+/* Kills and reaps pid 1, removes the control groups and frees everything. fuse-overlayfs gets time to write what it
+ * still has. */
 void process_done(struct process_instance *i);
 
-/* The program of pid 1 as something that nobody inside can write to, whatever happens there. Root's file
- * serves all sandboxes, and they share its pages: for root through a read-only mount, for others as it is,
- * since host's root is nobody in there. A file of the caller's own is the root's inside: a sealed copy. */
+/* Opens the program of pid 1 so that nobody inside can ever write to it. A file of root's is shared by all
+ * sandboxes, with its pages: root opens it through a read-only mount, others as it is, because the host's root is
+ * nobody inside. A file of the caller's own belongs to root inside: this makes a sealed copy of it. */
 MUST_USE int process_guest_program(const char *path, bool parent_mounts, int *ret_fd,
 				   struct err *e);

@@ -16,24 +16,22 @@
 #include "process/host_image.h"
 #include "process/stub_layer.h"
 
-#define MSB_AREA_MIB 16     /* the runtime directory /.msb; scripts and our files are far below */
-#define INODES_PER_MIB 256u /* of file systems in memory: one for each page … */
-#define INODES_BASE 1024u   /* … and for mount points of ours, one for each layer among them */
-/* Files and blocks that the next start gets back: an overlay's mount needs more than it keeps, and
- * nobody may be able to fill his layer so that it never starts again. */
+#define MSB_AREA_MIB 16     /* /.msb; scripts and our files take far less */
+#define INODES_PER_MIB 256u /* in file systems in memory: one for each page … */
+#define INODES_BASE 1024u   /* … and for our own mount points, such as one for each layer */
+/* These are removed at the next start, which gives it files and blocks: mounting an overlay needs more than it
+ * keeps. Otherwise a payload could fill its layer so that the sandbox never starts again. */
 #define SPARE_DIRS 4
-#define WORK_AREA "u/work" /* of the overlay, below the stage */
+#define WORK_AREA "u/work" /* work directory of the overlay, below the stage */
 #define WRITABLE_LAYER ",upperdir=u/upper,workdir=" WORK_AREA ",volatile"
-#define TTY_GROUP 5u /* as every distribution has it */
-/* The machine has 4096 terminals, 1024 of them for the host alone: two dozen sandboxes that each take all they can
- * do not use up the rest. */
+#define TTY_GROUP 5u /* the same in every distribution */
+/* The machine has 4096 terminals, 1024 of them for the host alone. Two dozen sandboxes can each take this many. */
 #define TERMINALS_MAX 128
 #define PTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=%d"
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
 #define SYS_OPTIONS "mode=555,size=4k,nr_inodes=16"
-/* Trees of the host's programs get no id map. Their files then belong to nobody inside, so root inside has
- * the rights that the permission bits give to others and no more: the kernel lets CAP_DAC_OVERRIDE pass
- * only for files whose owner is mapped. */
+/* Trees with programs of the host get no id map, so their files belong to nobody inside. Root inside then has only
+ * the rights that the permission bits give to others: CAP_DAC_OVERRIDE counts only for files whose owner is mapped. */
 #define HOST_PROGRAMS_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID)
 
 struct builder {
@@ -46,11 +44,11 @@ struct builder {
 
 /* --- trees ----------------------------------------------------------------------------------- */
 
-/* Takes MOUNT, one that nobody else has. */
+/* Takes MOUNT, which is attached nowhere else. */
 static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, struct tree_map map,
 			     int *ret)
 {
-	/* private: what the host mounts below it later stays outside, with none of these attributes */
+	/* private: what the host mounts below this later does not appear here, where it would lack these attributes */
 	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	AUTO_FD tree = mount;
 
@@ -82,7 +80,7 @@ static int add_tree(struct builder *b, int fd, unsigned long attrs, struct tree_
 	return plan_clone_tree(b->p, fd, attrs, ret, b->e);
 }
 
-/* A file system of its own. FD, its mount, stays the caller's. */
+/* Adds the mount FD of a file system that only this sandbox uses. FD stays the caller's. */
 static int add_mount_taken(struct builder *b, int fd, unsigned long attrs, enum tree_map_kind map,
 			   int *ret)
 {
@@ -115,7 +113,7 @@ static struct step *add_path(struct builder *b, enum step_op op, const char *pat
 	return s;
 }
 
-/* Makes every directory on the way to PATH, then PATH itself (a directory, or a file). */
+/* Makes every directory on the way to PATH, then PATH itself, a directory or a file. */
 static void add_way(struct builder *b, const char *path, bool is_dir, bool may_replace)
 {
 	const char *slash = path;
@@ -134,7 +132,8 @@ static void add_way(struct builder *b, const char *path, bool is_dir, bool may_r
 	}
 }
 
-/* A place that is ours: the base of image `host` has all of them, others may lack some. */
+/* Makes a mount point of ours if necessary. The base of the image `host` has all of them, other images may lack
+ * some. */
 static void add_place(struct builder *b, const char *path)
 {
 	if (b->r->spec->image.kind != IMAGE_HOST)
@@ -177,7 +176,7 @@ static void add_owner(struct builder *b, const struct rootfs_owner *d)
 	s->gid = d->gid + ids_shift(b->r->ids);
 }
 
-/* Empty files take memory too: their number is bounded as well. */
+/* Bounds the number of files too: empty files take memory. */
 static void memory_options(char out[64], unsigned mode, uint64_t mib)
 {
 	snprintf(out, 64, "mode=%o,size=%llum,nr_inodes=%llu", mode, (unsigned long long)mib,
@@ -204,7 +203,7 @@ static int open_nodes(struct builder *b, int trees[FIXTURE_NODES])
 	return 0;
 }
 
-/* Where no nodes can be made: those of the host, one by one. */
+/* If no device nodes can be made, shows those of the host, one by one. */
 static void add_host_nodes(struct builder *b, const int trees[FIXTURE_NODES])
 {
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
@@ -227,7 +226,7 @@ static void add_dev(struct builder *b, int whole, const int trees[FIXTURE_NODES]
 		add_move(b, "/dev", whole);
 	else
 		add_host_nodes(b, trees);
-	/* the tty group exists only where the map holds it */
+	/* the tty group exists only if the map has it */
 	snprintf(pts, sizeof(pts), PTS_OPTIONS, TERMINALS_MAX);
 	if (b->r->ids->mode != IDS_SINGLE)
 		snprintf(pts, sizeof(pts), PTS_OPTIONS ",gid=%u", TERMINALS_MAX,
@@ -256,7 +255,7 @@ static void add_sys(struct builder *b, int whole, int cpu, int node)
 		add_move(b, "/sys/devices/system/node", node);
 }
 
-/* A file of /.msb mounted over one of the image's. */
+/* Mounts the file NAME of /.msb over the file PATH of the image. */
 static void add_over(struct builder *b, const char *name, const char *path)
 {
 	int tree = plan_tree(b->p, -1);
@@ -276,7 +275,7 @@ static void add_msb(struct builder *b, int shell)
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
 	if (b->r->spec->image.root_disk.kind == ROOT_DISK_FLAT)
-		add_place(b, "/run/microsandbox"); /* others have it from below their layers */
+		add_place(b, "/run/microsandbox"); /* others: below the image */
 	add_place(b, "/.msb");
 	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
 	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;
@@ -311,7 +310,7 @@ static void add_msb(struct builder *b, int shell)
 		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 	}
 	if (b->r->spec->image.kind == IMAGE_HOST)
-		return; /* its /etc has links to them, and its certificates are the host's */
+		return; /* its /etc has links to these files, and its certificates are the host's */
 	if (b->r->ca_bundle) {
 		add_write(b, "tls/bundle.pem", b->r->ca_bundle, 0644);
 		add_over(b, "tls/bundle.pem", b->r->ca_place);
@@ -335,21 +334,21 @@ unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted)
 static int open_volume(struct builder *b, size_t i, int *ret_tree, bool *ret_is_dir)
 {
 	const struct spec_mount *m = &b->r->spec->mount[i];
-	struct tree_map map = { .kind = MAP_SANDBOX }; /* the numbers of the host, as they are */
+	struct tree_map map = { .kind = MAP_SANDBOX }; /* ids as on the host */
 	struct stat st;
 
 	if (fstat(b->r->volume_fd[i], &st) < 0)
 		return err_sys(b->e, errno, "look at volume source '%s'", m->source);
 	*ret_is_dir = S_ISDIR(st.st_mode);
 	if (m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk)) {
-		/* it holds all ids of the sandbox */
+		/* a disk holds all ids of the sandbox */
 		if (add_mount_taken(b, b->r->volume_fd[i],
 				    rootfs_volume_attrs(m, b->r->spec->restricted), MAP_SANDBOX,
 				    ret_tree) < 0)
 			return err_wrap(b->e, "volume '%s'", m->source);
 		return 0;
 	}
-	/* one id inside is the owner of the source; other ids cannot be stored there */
+	/* one id inside is mapped to the owner of the source; no other id can be stored there */
 	if (m->stat_virt != STAT_VIRT_OFF)
 		map = (struct tree_map){ .kind = MAP_OWNER,
 					 .uid = st.st_uid,
@@ -376,14 +375,14 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 			      (m->nosuid || b->r->spec->restricted ? MS_NOSUID : 0);
 	char data[64];
 
-	/* the kernel's default is half of the host's memory: half of the sandbox's is meant */
+	/* the kernel's default is half of the host's memory; the default here is half of the sandbox's */
 	memory_options(data, shared ? 01777 : 0755,
 		       m->size_mib ? m->size_mib : (b->r->spec->memory_mib + 1) / 2);
 	add_place_of_mount(b, m, true);
 	add_mount(b, m->guest, "tmpfs", flags, data);
 }
 
-/* A directory that is a mount of its own cannot be renamed from inside. */
+/* Makes PATH a mount of its own: then nobody inside can rename it. */
 static void pin(struct builder *b, const char *path)
 {
 	struct step *s;
@@ -396,9 +395,9 @@ static void pin(struct builder *b, const char *path)
 	plan_add(b->p, STEP_MOVE)->tree = tree;
 }
 
-/* A volume that shows our own state would let the payload drive other sandboxes: cover it. The
- * directories on the way stay where they are: a payload that could move one would put a state of its own
- * in the place of ours, for the next command of the caller's. */
+/* Covers our own state in a volume: the payload could drive other sandboxes with it. The directories above it must
+ * stay where they are. If the payload could move one, it could put a state of its own in the place of ours, and the
+ * caller's next command would use that. */
 static void hide_state(struct builder *b, size_t mount)
 {
 	const struct spec_mount *m = &b->r->spec->mount[mount];
@@ -554,7 +553,7 @@ static void name_layers(const struct rootfs *r, struct buf *out)
 		buf_addf(out, "l%zu%s", i, i ? ":" : "");
 }
 
-/* In the stage, where name_layers() and WRITABLE_LAYER say. */
+/* Attaches the layers in the stage, under the names that name_layers() gives. */
 static void add_layers(struct builder *b, const struct trees *t)
 {
 	char name[24];
@@ -634,7 +633,7 @@ static void add_host_dirs(struct builder *b, const struct trees *t)
 {
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(b, t->dirs.path[i], t->host[i]);
-	/* configuration of the host, as /etc is */
+	/* it is configuration of the host, as /etc is */
 	if (t->dirs.local_etc[0])
 		add_cover(b, t->dirs.local_etc);
 }
@@ -661,7 +660,7 @@ static void add_volumes(struct builder *b, const struct trees *t)
 	}
 }
 
-/* With a single id the payload's root is the root that owns the sysctls of its namespaces. */
+/* Makes /proc/sys read-only. With a single id the root of the payload owns the sysctls of its namespaces. */
 static void close_sysctls(struct builder *b)
 {
 	int tree = plan_tree(b->p, -1);
@@ -673,13 +672,13 @@ static void close_sysctls(struct builder *b)
 	plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 }
 
-/* Where the caller is somebody inside, the kernel would list there the names of the caller's keys. */
+/* Covers /proc/keys: if the caller has an id inside, the kernel lists the names of the caller's keys there. */
 static void cover_keys(struct builder *b)
 {
 	int tree;
 
 	if (b->r->ids->mode == IDS_RANGE || access("/proc/keys", F_OK) < 0)
-		return; /* ids of nobody, or a kernel without keys */
+		return; /* no id inside is the caller's, or the kernel has no keys */
 	tree = plan_tree(b->p, -1);
 	add_path(b, STEP_TARGET, "/dev");
 	add_path(b, STEP_SOURCE, "null")->tree = tree;
@@ -691,7 +690,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
 	struct trees *t = plan_room(p, sizeof(*t));
-	char stage[64] = "mode=755,size=1m"; /* holds mount points only */
+	char stage[64] = "mode=755,size=1m"; /* it has only mount points */
 	bool whole = r->one_disk || r->spec->image.kind == IMAGE_DIR;
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)
@@ -736,7 +735,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 
 /* --- the root of a server -------------------------------------------------------------------- */
 
-/* Where the loader of a dynamic program looks. */
+/* Where the loader of dynamic programs looks for libraries. */
 static const char *const libraries[] = { "/usr/lib", "/usr/lib64", "/lib", "/lib64" };
 
 static int open_libraries(struct builder *b, int tree[ARRAY_SIZE(libraries)])
@@ -768,7 +767,7 @@ static void add_libraries(struct builder *b, const int tree[ARRAY_SIZE(libraries
 			continue;
 		}
 		n = readlink(libraries[i], target, sizeof(target));
-		if (n > 0) /* as on the host: /lib is a link on most */
+		if (n > 0) /* a link, as on the host: /lib is one on most machines */
 			add_path(b, STEP_LINK, name)->text = plan_text(b->p, target, (size_t)n);
 	}
 }
@@ -776,7 +775,7 @@ static void add_libraries(struct builder *b, const int tree[ARRAY_SIZE(libraries
 void rootfs_fuse_overlay_options(const struct rootfs *r, bool writes, struct buf *out)
 {
 	name_layers(r, out);
-	/* what a command has written must not be lost with a server that is killed */
+	/* if fuse-overlayfs is killed, what commands have written must not be lost */
 	if (writes)
 		buf_add_str(out, WRITABLE_LAYER ",writeback=0");
 }

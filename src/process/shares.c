@@ -12,8 +12,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* Pid 1, its deputy and that one's child, a launcher, a waiter and a command at its birth: they count, and nothing inside
- * is refused for them. */
+/* Pid 1, its deputy, the deputy's child, a launcher, a waiter and a command being born count as processes too. The
+ * payload gets its full number besides these. */
 #define OWN_PROCESSES 8
 #define ENVIRONMENT_MAX_BYTES 256
 #define SETTING_MAX_BYTES 64
@@ -37,14 +37,14 @@ const char *const *shares_environment(struct plan *p, bool own, uint64_t pids)
 	if (!own) {
 		add_half_of(&text, RLIMIT_SIGPENDING, 1);
 		add_half_of(&text, RLIMIT_MSGQUEUE, 1);
-		/* the kernel compares the namespace's limit, in bytes, with the number of locked pages */
+		/* the kernel compares this limit, which is in bytes, with the number of locked pages */
 		add_half_of(&text, RLIMIT_MEMLOCK, (unsigned)getpagesize());
 	}
 	list[0] = plan_str(p, buf_str(&text));
 	return list;
 }
 
-/* A half of the setting at PATH; it holds for the sum of all ids of the namespace below ours. */
+/* Sets half of the setting at PATH. It holds for all ids of the child's user namespace together. */
 static void add_half(struct plan *p, const char *path)
 {
 	char room[SETTING_MAX_BYTES + 1], half[32];
@@ -55,7 +55,7 @@ static void add_half(struct plan *p, const char *path)
 
 	text = (struct str){ buf_str(&now), now.n };
 	if (r < 0 || parse_u64_str(str_cut(&text, '\n'), 0, INT32_MAX, &n) < 0)
-		return; /* a kernel without inotify */
+		return; /* the kernel has no inotify */
 	snprintf(half, sizeof(half), "%llu", (unsigned long long)(n / 2));
 	plan_sysctl(p, path, half);
 }
