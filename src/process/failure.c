@@ -67,7 +67,8 @@ static const char *hint_for(const struct step *step, int errnum)
 		return "the writable layer is full; make it larger: cordon modify NAME --root-disk "
 		       "SIZE";
 	if (step->op == STEP_OVERLAY && is_refusal(errnum))
-		return "the kernel's overlay does not do here (no module, a file system it cannot "
+		return "the kernel's overlay does not work here (no module, a file system it "
+		       "cannot "
 		       "use, or a kernel before 5.19 for root): install the package "
 		       "'fuse-overlayfs'";
 	if (step->op == STEP_DEVICE)

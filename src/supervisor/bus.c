@@ -16,7 +16,8 @@
 #define IN_MAX_BYTES (2 * DBUS_MESSAGE_MAX_BYTES)
 #define OUT_MAX_BYTES 8192
 
-/* The socket of somebody else would only learn that we called, but what it answers is not systemd's. */
+/* True if the socket belongs to the caller. Another user's socket would learn only that we called, but its answers
+ * are not systemd's. */
 static bool is_ours(int fd)
 {
 	struct ucred peer = { 0 };
@@ -62,7 +63,7 @@ static int send_all(const struct bus *b, const struct buf *out, struct err *e)
 
 	if (buf_failed(out))
 		return err_set(e, ERR_LIMIT, "a message to the bus is too long");
-	do /* all that we ever send fits into an empty socket */
+	do /* all that we send fits into an empty socket */
 		n = send(b->fd, out->p, out->n, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
@@ -70,7 +71,7 @@ static int send_all(const struct bus *b, const struct buf *out, struct err *e)
 	return (size_t)n == out->n ? 0 : err_set(e, ERR_PROTOCOL, "the bus does not read");
 }
 
-/* More bytes, before the deadline, which holds for a peer that never stops talking too. */
+/* Reads more bytes. Fails at the deadline, also if the peer never stops talking. */
 static int receive(struct bus *b, struct err *e)
 {
 	struct pollfd p = { .fd = b->fd, .events = POLLIN };
@@ -82,7 +83,7 @@ static int receive(struct bus *b, struct err *e)
 	while (n < 0) {
 		if (clock_mono_ns() >= b->deadline_ns)
 			return err_set(e, ERR_TIMEOUT, "the bus did not answer in time");
-		IGNORE(poll(&p, 1, clock_poll_ms(b->deadline_ns))); /* the read tells */
+		IGNORE(poll(&p, 1, clock_poll_ms(b->deadline_ns))); /* recv shows it */
 		n = recv(b->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return err_sys(e, errno, "read from the bus");
@@ -176,7 +177,7 @@ int bus_call(struct bus *b, const struct dbus_call *c, const struct buf *body,
 
 	if (buf_failed(body))
 		return err_set(e, ERR_LIMIT, "a message to the bus is too long");
-	if (clock_mono_ns() >= b->deadline_ns) /* nobody would hear what came of it */
+	if (clock_mono_ns() >= b->deadline_ns) /* we would not wait for the answer */
 		return err_set(e, ERR_TIMEOUT, "%s: the bus did not answer in time", c->member);
 	numbered.serial = ++b->serial;
 	dbus_put_call(&out, &numbered, body);

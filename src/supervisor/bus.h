@@ -1,6 +1,6 @@
 /*
- * A conversation on the caller's own message bus, which his systemd answers. Every step ends at one
- * deadline that is given at the start. What comes in is a peer's: wire/dbus.h reads it.
+ * A conversation with the caller's own systemd over the caller's message bus. Every step ends at one deadline, which
+ * is given at the start. We do not trust what comes in: wire/dbus.h decodes it.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 struct bus {
 	int fd;
 	uint64_t deadline_ns; /* monotonic */
-	uint32_t serial;      /* of the last call */
+	uint32_t serial;      /* number of the last call */
 	struct buf in;
-	size_t used; /* bytes of IN that were read already */
+	size_t used; /* bytes of IN that are decoded already */
 };
 // clang-format off
 #define BUS_NONE { .fd = -1 }
@@ -25,9 +25,9 @@ struct bus {
 /* Connects to $XDG_RUNTIME_DIR/bus, else to /run/user/UID/bus, and logs in. */
 MUST_USE int bus_open(struct bus *b, uint64_t deadline_ns, struct err *e);
 void bus_done(struct bus *b);
-/* Calls, and waits for the answer, which may be an error of the other side: RET is of type DBUS_RETURN or
- * DBUS_ERROR and borrows from B until the next call. C's serial is chosen here. */
+/* Calls and waits for the answer: RET is of type DBUS_RETURN, or DBUS_ERROR if the other side refuses. RET borrows
+ * from B until the next call. This function sets the serial of C. */
 MUST_USE int bus_call(struct bus *b, const struct dbus_call *c, const struct buf *body,
 		      struct dbus_message *ret, struct err *e);
-/* The next message of whatever kind; borrows likewise. */
+/* Waits for the next message of any kind. RET borrows from B likewise. */
 MUST_USE int bus_next(struct bus *b, struct dbus_message *ret, struct err *e);

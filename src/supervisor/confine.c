@@ -1,21 +1,20 @@
 /*
- * What a supervisor still does for its sandbox decides what it keeps:
+ * A supervisor keeps what it still needs for its sandbox:
  *
- *   capabilities  DAC_OVERRIDE, FOWNER  to delete what ids of the sandbox's range own: the record
- *                                       of an ephemeral sandbox, and groups that pid 1 made
- *                 KILL                  to end pid 1, whose user namespace belongs to an id of the
- *                                       range; the filter lets us name who we have a descriptor of
+ *   capabilities  DAC_OVERRIDE, FOWNER  to delete files of the sandbox's ids: the record of an ephemeral
+ *                                       sandbox, and groups that pid 1 made
+ *                 KILL                  to kill pid 1, whose user namespace belongs to an id of the range;
+ *                                       the filter allows signals only through a pidfd
  *                 with a network:
- *                 SETUID, SETGID        its gateway becomes an id of the range
+ *                 SETUID, SETGID        its gateway takes on an id of the range
  *                 NET_BIND_SERVICE      … and may publish a port below 1024
- *   files         its record; to take it out of the list, the right to make and remove directories
- *                 beside it; its sockets; its control groups; directories of the user, to take our mount
- *                 points out; the table of uid ranges. With a network the gateway, the loader, the
- *                 libraries, and where the host's resolvers are written.
+ *   files         its record, and to remove the record from the list the right to make and remove
+ *                 directories beside it; its sockets; what the engine asks for. With a network: the gateway,
+ *                 the loader, the libraries, and the files that name the host's resolvers
  *   calls         tools/supervisor.table
  *
- * An ordinary user's supervisor has no capability to begin with; the rest is the same for all.
- * Everything set-user-id that a start needs (newuidmap) ran before: no_new_privs holds from here.
+ * The supervisor of an ordinary user has no capability from the start; the rest is the same. Set-user-id programs
+ * that a start needs (newuidmap) have run before: no_new_privs holds from here on.
  */
 #include "supervisor/confine.h"
 
@@ -51,7 +50,7 @@ static uint64_t capabilities(const struct supervisor *s)
 	return keep;
 }
 
-/* A path below the home. */
+/* Allows the directory NAME of the home. */
 static int allow_home(struct confine_files *f, const struct supervisor *s, const char *name,
 		      uint64_t rights, struct err *e)
 {
@@ -74,8 +73,9 @@ static int allow_record(struct confine_files *f, const struct supervisor *s, str
 					 : allow_home(f, s, "sandboxes", MAKE_DIR | REMOVE_DIR, e);
 }
 
-/* The host's list of resolvers is often replaced, and then another file. Where it is a link out of
- * /etc the gateway follows it; in /etc it gets the file that was there when the sandbox started. */
+/* Programs of the host often replace the list of resolvers by a new file. If it is a link that leads out of /etc,
+ * the gateway may read the directory that it leads to. If it is in /etc, the gateway gets the file of when the
+ * sandbox started. */
 static int allow_resolvers(struct confine_files *f, struct network *net, struct err *e)
 {
 	int fd = openat(AT_FDCWD, "/etc/resolv.conf", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -84,7 +84,7 @@ static int allow_resolvers(struct confine_files *f, struct network *net, struct 
 	ssize_t n;
 
 	if (fd < 0)
-		return 0; /* none: the gateway answers so */
+		return 0; /* there is no list: the gateway answers that */
 	network_set_resolv_conf(net, fd);
 	if (confine_files_allow(f, fd, READ_FILE, e) < 0)
 		return -1;
@@ -113,8 +113,8 @@ static int allow_gateway(struct confine_files *f, struct supervisor *s, struct e
 		{ "/usr/lib64",         READ_FILE | EXECUTE },
 		{ "/usr/local/lib",     READ_FILE | EXECUTE },
 		{ "/etc/ld.so.cache",   READ_FILE },
-		{ "/dev/urandom",       READ_FILE }, /* glib's */
-		/* what getaddrinfo() reads for a resolver that is given by name */
+		{ "/dev/urandom",       READ_FILE }, /* glib reads it */
+		/* getaddrinfo() reads these for a resolver that is given by name */
 		{ "/etc/hosts",         READ_FILE },
 		{ "/etc/nsswitch.conf", READ_FILE },
 		{ "/etc/host.conf",     READ_FILE },

@@ -1,6 +1,6 @@
 /*
- * The walls a supervisor puts around itself, while pid 1 boots and before it reads anything that a
- * command inside can influence. See confine.c for what it keeps and why.
+ * The walls that a supervisor puts around itself. It does that while pid 1 boots, before it reads anything that a
+ * command inside can influence. confine.c lists what it keeps and why.
  */
 #pragma once
 
@@ -8,11 +8,11 @@
 
 #include "supervisor/supervisor.h"
 
-/* The record, the sockets and the control groups of S are there and open. */
+/* Confines this process. The record and the sockets of S are open, and its engine has sent BOOT. */
 MUST_USE int supervisor_confine(struct supervisor *s, struct err *e);
 
-/* Compiled from tools/supervisor.table: with the door to the gateway, and without; for whoever can delete
- * any directory of the sandbox as it is, and for ordinary users. */
+/* Compiled from tools/supervisor.table. A door_filter allows starting a gateway, a closed_filter does not. Those of
+ * root lack the calls with which an ordinary user makes a directory of the sandbox deletable. */
 extern const struct sock_filter door_filter[], roots_door_filter[];
 extern const unsigned short door_filter_len, roots_door_filter_len;
 extern const struct sock_filter closed_filter[], roots_closed_filter[];

@@ -1,6 +1,6 @@
 /*
- * The supervisor's own socket: stop, touch, usage, update. Its clients are commands of the same user (the home is
- * 0700). They are held until the sandbox is down if they asked for that.
+ * The supervisor's own socket: stop, touch, usage, update. Its clients are commands of the same user, because the home
+ * has mode 0700. A client that asked for a stop keeps its connection until the sandbox is down.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define REQUEST_MAX_BYTES 4096
 #define GRACE_MAX_MS (24u * 3600 * 1000)
-#define ACCEPT_RETRY_NS (100 * NS_PER_MS) /* descriptors or memory are short */
+#define ACCEPT_RETRY_NS (100 * NS_PER_MS) /* descriptors or memory are scarce */
 
 struct control_client {
 	struct control_client *next;
@@ -60,7 +60,7 @@ static void answer_usage(struct control_client *c)
 
 	m = (struct usage_message){
 		.uptime_ns = now > started ? now - started : 0,
-		.disk_read_bytes = USAGE_UNKNOWN, /* client/usage.c knows where to look */
+		.disk_read_bytes = USAGE_UNKNOWN, /* client/usage.c finds these out */
 		.disk_write_bytes = USAGE_UNKNOWN,
 		.supervisor = (uint64_t)getpid(),
 		.pid_1 = (uint64_t)s->instance->pid,
@@ -71,7 +71,7 @@ static void answer_usage(struct control_client *c)
 	answer(c, FRAME_USAGE_ANSWER, body.p, body.n);
 }
 
-/* OK with an empty body, or with the reason why not. */
+/* Answers OK with an empty body, or with the reason why the update failed. */
 static void answer_update(struct control_client *c, struct str body)
 {
 	struct err e = { 0 };
@@ -142,7 +142,7 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	struct control_client *c;
 
 	if (sock < 0 && loop_add_timer(s->loop, clock_mono_ns() + ACCEPT_RETRY_NS, listen_again, s))
-		loop_change_fd(s->loop, s->control_watch, 0); /* who waits would wake us for ever */
+		loop_change_fd(s->loop, s->control_watch, 0); /* a client would wake us again */
 	if (sock < 0 || s->n_clients >= CONTROL_CLIENTS_MAX)
 		return;
 	c = xcalloc(1, sizeof(*c));
@@ -173,5 +173,5 @@ void control_stopped(struct supervisor *s)
 void control_hang_up(struct supervisor *s)
 {
 	for (struct control_client *c = s->clients; c; c = c->next)
-		IGNORE(shutdown(c->fd, SHUT_RDWR)); /* it may have left before us */
+		IGNORE(shutdown(c->fd, SHUT_RDWR)); /* the client may have left before */
 }

@@ -17,8 +17,8 @@
 #include "base/diskfile.h"
 #include "supervisor/source.h"
 
-/* The loop device shares the description that is locked, so the lock outlives even a killed
- * supervisor until the file system is unmounted. That takes a moment after a stop. */
+/* The loop device shares the locked file description. So the lock is held until the file system is unmounted, even
+ * if the supervisor is killed. After a stop that takes a moment. */
 #define LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 5
 
@@ -29,7 +29,7 @@ struct disk_hold {
 
 int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e)
 {
-	/* O_NONBLOCK: a FIFO in the place of a file of ours must not hold us */
+	/* O_NONBLOCK: if a FIFO is in the place of the file, we must not wait for it */
 	AUTO_FD fd = d->source < 0 ? -1
 				   : identity_reopen(d->source, (d->readonly ? O_RDONLY : O_RDWR) |
 									O_NONBLOCK);
@@ -75,12 +75,12 @@ void disks_release(struct disks *all)
 	}
 }
 
-/* What can be mounted, and how its first blocks look. Not more: the kernel has many file systems
- * that were never meant to meet a stranger's blocks. */
+/* The file systems that can be mounted, and how their first blocks look. There are no others: many file systems of
+ * the kernel were never meant to read blocks that a stranger wrote. */
 static const struct {
 	const char *name, *driver;
 	off_t at;
-	const char *magic; /* NULL: another name of one above */
+	const char *magic; /* NULL: another name of a type above */
 	size_t n;
 } types[] = {
 	{ "ext4", "ext4", 1080, "\x53\xef", 2 },
@@ -122,10 +122,10 @@ static int mount_device(const char *device, const char *driver, const struct dis
 
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
 	    (d->readonly && sys_fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0) ||
-	    /* an image may ask for a panic when it is found damaged */
+	    /* otherwise a damaged image could ask for a kernel panic */
 	    (strcmp(driver, "ext4") == 0 &&
 	     sys_fsconfig(fs, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0) ||
-	    /* what is deleted inside is given back to the host; zeros need no writing of zeros */
+	    /* blocks of deleted files go back to the host; our file has zeros already */
 	    (d->ours && (sys_fsconfig(fs, FSCONFIG_SET_FLAG, "discard", NULL, 0) < 0 ||
 			 sys_fsconfig(fs, FSCONFIG_SET_FLAG, "noinit_itable", NULL, 0) < 0)) ||
 	    sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)

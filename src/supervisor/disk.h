@@ -1,10 +1,9 @@
 /*
- * File systems in files, mounted through loop devices: disk volumes, disk images of the user's, and
- * the writable layer where it has a size and the host has nothing cheaper.
+ * File systems in files, mounted through loop devices: disk volumes, disk images of the user, and the writable layer if
+ * it has a size and the host has no cheaper way to hold it.
  *
- * Only a supervisor that may mount can do this. The payload never writes the blocks itself. The file is
- * locked for as long as the supervisor lives: one writer, or any number of readers. The loop device
- * clears itself when the mount goes.
+ * Only a supervisor that may mount can do this. The payload never writes the blocks itself. The file stays locked as long
+ * as the supervisor lives: for one writer, or for any number of readers. The loop device goes with its mount.
  */
 #pragma once
 
@@ -14,10 +13,10 @@
 
 struct disk {
 	const char *what; /* "disk volume 'x'": for messages */
-	int source;       /* the file, open by O_PATH */
+	int source;       /* the file, opened with O_PATH */
 	bool readonly;
 	bool ours;          /* mke2fs made it for us */
-	const char *fstype; /* NULL: what its first blocks say */
+	const char *fstype; /* NULL: found out from its first blocks */
 };
 
 /* The files that are locked for one sandbox. */
@@ -26,12 +25,12 @@ struct disks {
 	struct disk_hold *held;
 };
 
-/* Opens the file and locks it; it belongs to ALL. */
+/* Opens the file and locks it. ALL owns RET_FILE. */
 MUST_USE int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e);
-/* A mount nobody else sees, of a FILE that is locked. */
+/* Mounts the locked FILE. The mount is not attached anywhere. */
 MUST_USE int disk_mount(const struct disk *d, int file, int *ret_fd, struct err *e);
-/* … of the volume in H or the image that M names. */
+/* The same for the volume in H or the disk image that M names; locks it first. */
 MUST_USE int disk_mount_volume(struct disks *all, const struct home *h, struct spec_mount *m,
 			       int *ret_fd, struct err *e);
-/* Lets the files go; their mounts are gone by then. */
+/* Closes the files. Their mounts are gone by then. */
 void disks_release(struct disks *all);

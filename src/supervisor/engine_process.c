@@ -1,10 +1,11 @@
 /*
  * The process engine: a sandbox is a pid 1 of ours in namespaces of its own (process/process.h).
  *
- * begin() → prepare() → start() → boot() → ready() … done(), which may come at any time. The layers are united by
- * the kernel's overlay, or by fuse-overlayfs where the kernel refuses. This is the only place that decides it. If
- * the ids of a layer cannot be mapped, start() knows. If the child cannot mount the overlay, boot() knows before
- * it tells pid 1 anything: then all that the first client has sent is still there for the next pid 1.
+ * begin() → prepare() → start() → boot() → ready(). done() may come at any time.
+ *
+ * The kernel's overlay unites the layers, or fuse-overlayfs if the kernel refuses. Only this file decides which. If the
+ * ids of a layer cannot be mapped, start() finds out. If the child cannot mount the overlay, boot() finds out before it
+ * tells pid 1 anything: what the first client has sent is then still unread, and the next pid 1 gets it.
  */
 #include "supervisor/engine_process.h"
 
@@ -22,14 +23,15 @@
 #include "supervisor/network.h"
 #include "supervisor/systemd_scope.h"
 
-#define DESCRIPTORS_AHEAD 256 /* an image of a hundred layers; 2 KiB */
-#define GATEWAY_ID 65534 /* of the sandbox's own range: nobody's inside, and nobody's outside */
+#define DESCRIPTORS_AHEAD 256 /* enough for an image of a hundred layers; takes 2 KiB */
+#define GATEWAY_ID 65534      /* in the sandbox's own range: `nobody` inside, and no user outside */
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-/* A task of process_begin_early() shares our descriptors. If their table had to grow meanwhile, the kernel would
- * wait until every CPU has seen it: 10 to 30 ms. Each layer takes two of them, each volume too. */
+/* Makes the table of descriptors large before process_begin_early() starts a task that shares it. If the table had
+ * to grow later, the kernel would wait until every CPU has noticed: 10 to 30 ms. Each layer and each volume takes
+ * two. */
 static void make_room(void)
 {
 	int last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS_AHEAD - 1);
@@ -65,7 +67,7 @@ static bool has_explicit_limit(const struct spec *spec)
 	return spec->memory_set || spec->cpus_set || spec->pids_set;
 }
 
-/* Root's gateway gives its privileges up for an id that only this sandbox has. */
+/* The gateway of root gives up its privileges and takes on an id that only this sandbox has. */
 static struct network_ids gateway_ids(const struct ids *i)
 {
 	bool ours = i->mode == IDS_RANGE || (i->mode == IDS_SUBID && i->direct);
@@ -85,7 +87,7 @@ static void copy_addresses(const struct lease *from, struct netif *to)
 	memcpy(to->gateway_v6, from->gateway_v6.b, sizeof(to->gateway_v6));
 }
 
-/* What interface to make, and what the sandbox finds in /etc about it. */
+/* Describes the interface that is made, and what the sandbox finds in /etc about it. */
 static void prepare_link(struct supervisor *s, struct engine_process *p)
 {
 	struct engine_process_start *t = p->start;
@@ -119,7 +121,7 @@ static int prepare(struct supervisor *s, struct err *e)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, t->group_id);
 	q->cgroup_id = t->group_id;
-	/* a client who waits for a first command and asked for no limit does not wait for one either */
+	/* a client that waits for its first command and asked for no limit need not wait for a new scope */
 	systemd_scope_enter(t->group_id, !s->attended || has_explicit_limit(&s->record.spec));
 	q->limits = limits_of(&s->record.spec);
 	s->stage = "network";
@@ -141,7 +143,7 @@ static int start_process(struct engine_process *p, struct err *e)
 	return r;
 }
 
-/* The kernel does not unite the layers, for the reason E. Starts again with fuse-overlayfs, if it is there. */
+/* The kernel cannot unite the layers, for the reason E. Starts again with fuse-overlayfs, if that is installed. */
 static int start_again(struct supervisor *s, struct err *e)
 {
 	struct engine_process *p = engine_process_of(s);
@@ -176,7 +178,7 @@ static void explain(struct supervisor *s, const char **ret_stage, struct err *e)
 	*ret_stage = process_failed_stage(&p->process);
 }
 
-/* Later starts in this home need not find out. One that cannot be told finds out again. */
+/* Notes in the home that the kernel refuses, so that later starts need not try. If that fails, they try again. */
 static void remember_refusal(struct supervisor *s)
 {
 	bool memory = strcmp(engine_process_of(s)->layer, LAYER_MEMORY) == 0;
@@ -187,7 +189,7 @@ static void remember_refusal(struct supervisor *s)
 		IGNORE(home_set_served(&s->home, served, &ignored));
 }
 
-/* The child has mounted its root, or fuse-overlayfs serves it: from here on nothing is tried again. */
+/* Waits until the child has mounted its root. If the kernel refuses the overlay, starts again with fuse-overlayfs. */
 static int await_root(struct supervisor *s, struct err *e)
 {
 	struct engine_process *p = engine_process_of(s);
@@ -202,7 +204,7 @@ static int await_root(struct supervisor *s, struct err *e)
 	return 0;
 }
 
-/* Whatever the sandbox does with its files fails from here on. */
+/* fuse-overlayfs has ended: from now on every file operation in the sandbox fails. */
 static void on_fuse_gone(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
@@ -265,11 +267,12 @@ static int allow_groups(const struct cgroup *c, struct confine_files *f, struct 
 	for (unsigned i = 0; i < c->n_v1; i++)
 		if (confine_files_allow(f, c->v1[i], rights, e) < 0)
 			return -1;
-	/* the groups themselves go from the directories above them; only empty ones can go */
+	/* a group is removed through the directory above it; the kernel removes only empty groups */
 	return confine_files_allow_path(f, CGROUP_ROOT, LANDLOCK_ACCESS_FS_REMOVE_DIR, e);
 }
 
-/* Control groups; the directory image and volumes, to take our mount points out; the table of ranges, to give ours back. */
+/* The supervisor keeps its control groups; directories of the user, to remove our mount points; and the table of
+ * ranges, to give its own back. */
 static int confine(const struct supervisor *s, struct confine_files *f, struct err *e)
 {
 	const struct engine_process *p = engine_process_of(s);
@@ -336,7 +339,7 @@ static void release(const struct home *h, const char *name, struct spec *spec)
 
 	home_machine_id(h, name, id);
 	cgroup_remove(id);
-	/* another directory has nothing of ours in it */
+	/* if another directory is there now, it has nothing of ours in it */
 	if (spec && spec->image.kind == IMAGE_DIR &&
 	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0)
 		mount_points_reap(h, root);

@@ -9,8 +9,7 @@
 #include "supervisor/engine_process_nested.h"
 #include "supervisor/supervisor.h"
 
-/* What only a start needs. It is freed after READY: to free it earlier would interrupt the child, which shares our
- * memory. */
+/* What only a start needs. It is freed after READY: the child shares our memory, and freeing would interrupt it. */
 struct engine_process_start {
 	struct process_request request;
 	char group_id[HOME_ID_BYTES];
@@ -19,16 +18,16 @@ struct engine_process_start {
 };
 
 struct engine_process {
-	struct engine_instance instance; /* first, so that S->instance points to all of it */
-	bool parent_mounts; /* we may mount where our own mounts are: root, and not in a container */
+	struct engine_instance instance; /* first: S->instance points to it */
+	bool parent_mounts; /* we may mount in our own mount namespace: root, but not of a container */
 	struct ids ids;
 	struct process_instance process;
 	struct engine_process_start *start; /* NULL after READY */
 	struct mount_points mount_points;   /* of a directory image */
 	struct nested nested;               /* mount points in writable volumes */
 	struct disks disks;
-	const char *layer;     /* how the size of the writable layer holds; NULL: there is none */
-	loop_id fuse_watch[2]; /* writer and reader of the root, where fuse-overlayfs serves it */
+	const char *layer;     /* how its size is enforced; NULL: there is none */
+	loop_id fuse_watch[2]; /* writer and reader of fuse_overlay.h */
 };
 
 static inline struct engine_process *engine_process_of(const struct supervisor *s)
@@ -36,11 +35,11 @@ static inline struct engine_process *engine_process_of(const struct supervisor *
 	return (struct engine_process *)s->instance;
 }
 
-/* engine_process_ids.c: we are root, and not of a container. */
+/* engine_process_ids.c: true if we are root, but not of a container. */
 bool ids_may_mount(void);
-/* … and can give each sandbox a range of ids of its own. */
+/* True if we can also give each sandbox a range of ids of its own. */
 bool ids_have_range(const struct engine_process *p);
-/* Chooses the ids of the sandbox. A range is claimed for it and stands in its record from now on. */
+/* Chooses the ids of the sandbox. Claims a range, if it gets one, and writes that into its record. */
 MUST_USE int ids_choose(struct supervisor *s, struct err *e);
 /* The ids of every sandbox of an ordinary user. */
 void ids_of_user(struct ids *ret);
@@ -49,31 +48,31 @@ void ids_of_user(struct ids *ret);
 void root_init(const struct supervisor *s, struct rootfs *r);
 MUST_USE int root_open(struct supervisor *s, struct rootfs *r, struct err *e);
 void root_close(struct rootfs *r);
-/* The image by the digest in our record, whatever its name means by now. Whoever removes images waits for the
- * lock: it sees our record then, or it has removed the image before and we say so. */
+/* Finds the image by the digest in our record: its name may mean another image by now. A command that removes
+ * images takes the same lock: either it sees our record, or it has removed the image before and this fails. */
 MUST_USE int root_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
 			     struct err *e);
 
-/* engine_process_layer.c: fills in the writable layer of R, and how its size holds. */
-#define LAYER_MEMORY "tmpfs" /* how the size of a layer in memory holds */
+/* engine_process_layer.c: opens the writable layer and fills it in in R. */
+#define LAYER_MEMORY "tmpfs" /* how the size of a layer in memory is enforced */
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
-/* … where there is no layer but one disk with everything: fills in the only layer of R. */
+/* The same for --root-disk flat: one disk has everything and is the only layer of R. */
 MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);
-/* Empties the work area of R's layer, if that is on disk: scratch of an overlay that is not mounted. */
+/* Empties the work area of R's layer, if that is on disk. No overlay uses it. */
 MUST_USE int layer_clean(const struct rootfs *r, struct err *e);
 
-/* engine_process_implied.c: R has the layers of the image RECORD above one layer of ours. Lists the directories
- * that those only imply. */
+/* engine_process_implied.c: R has the layers of the image RECORD above one layer of ours. Lists in R the
+ * directories that the image only implies. */
 void implied_find(const struct supervisor *s, const struct image_record *record, struct rootfs *r);
-/* engine_process_own_state.c: lists the places where volumes of R show our own state, or refuses them. */
+/* engine_process_own_state.c: lists in R the places where volumes show our own state, or refuses the volume. */
 MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e);
 
 /* engine_process_limits.c */
-/* The control groups are there. Writes into the record how each limit holds; what they do not hold BOOT asks of
- * pid 1, as far as somebody asked for it. */
+/* The control groups are made. Writes into the record how each limit holds. If a control group does not hold a
+ * limit that the user asked for, BOOT tells pid 1 to. */
 MUST_USE int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e);
 struct cgroup_limits limits_of(const struct spec *spec);
-/* Two rows of the table. */
+/* Two operations of the row. */
 MUST_USE int limits_update(struct supervisor *s, const struct spec *now, unsigned what,
 			   struct err *e);
 void limits_usage(const struct supervisor *s, struct usage_message *u);

@@ -1,4 +1,4 @@
-/* What the process engine adds to the message that tells pid 1 what to be, and the descriptors with it. */
+/* Completes the message that tells pid 1 what to be, and sends it with its descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,9 +15,9 @@ static bool is_disk(const struct spec_mount *m)
 	return m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk);
 }
 
-/* How much of the host's files a mount can bring in that is not the sandbox's own. Another sandbox that may write to a
- * directory makes sockets there, and whoever connects is handed its descriptors; a read-only mount does not keep
- * anybody from that. Root's sandboxes can do nothing with them, as they have no id in common. */
+/* What of the host's files the mount M can bring in. If another sandbox may write to the directory, it can make a
+ * socket there and pass descriptors to a process that connects; a read-only mount does not prevent that. Sandboxes
+ * of root have no id in common, so these descriptors are of no use to them. */
 static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 {
 	if (!m->readonly)
@@ -25,7 +25,7 @@ static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 	return i->mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
 }
 
-/* Files with privileges may be made in what belongs to the sandbox alone, and nowhere else. */
+/* Names the mounts that only this sandbox uses: files with privileges may be made there and nowhere else. */
 static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 {
 	const struct spec *spec = r->spec;
@@ -94,7 +94,7 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 		return 0;
 	if (r != -EPIPE && r != -ECONNRESET)
 		return err_sys(e, -r, "tell pid 1 what to be");
-	/* a child that failed closed its end: whoever hears of its end finds out why */
+	/* the child has failed and closed its end: on_pid_1_gone() finds out why */
 	s->engine->kill(s);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Which ids a sandbox gets: a range of its own, a part of the caller's, or the caller's only id. */
+/* Chooses the ids of a sandbox: a range of its own, the caller's sub-range, or the caller's only id. */
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ static bool has_capability(unsigned cap)
 	       (data[cap / 32].effective >> (cap % 32) & 1);
 }
 
-/* Root of a user namespace whose map is long enough maps its own ids without help. */
+/* The root of a container can give away ids without help, if the map of its user namespace is long enough. */
 static void find_own_sub_range(struct ids *i)
 {
 	struct idmap m;
@@ -48,10 +48,10 @@ static void use_single(struct ids *i)
 void ids_of_user(struct ids *ret)
 {
 	struct subid sub;
-	struct err none; /* without a range there is still the single id; inspect shows it */
+	struct err none; /* without a range the sandbox gets a single id, and inspect shows that */
 
 	use_single(ret);
-	/* newuidmap does nothing for a process that gains no privileges */
+	/* under no_new_privs newuidmap has no effect */
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 0 ||
 	    subid_find(geteuid(), IDS_PER_SANDBOX, &sub, &none) < 0)
 		return;
@@ -85,7 +85,7 @@ int ids_choose(struct supervisor *s, struct err *e)
 	if (ids_have_range(p))
 		return claim_range(s, &p->ids, e);
 	if (has_capability(CAP_SETUID))
-		find_own_sub_range(&p->ids); /* in a container: no mapped mounts, but ids to give */
+		find_own_sub_range(&p->ids); /* in a container */
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #include "image/implied.h"
 #include "supervisor/engine_process.h"
 
-/* What id N of a layer's files is to the payload; 0, root, for one that it cannot be told of. */
+/* The id inside of a file that belongs to N on disk. 0, which is root, if the payload has no id for N. */
 static uint32_t inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
 {
 	switch (i->mode) {
@@ -46,7 +46,7 @@ void implied_find(const struct supervisor *s, const struct image_record *record,
 	image_implied_path(record, path);
 	if (io_read_file(s->home.fd, path, &text) == 0)
 		n = image_implied_read(buf_str(&text), text.n, found);
-	if (n < 0) /* a store that an earlier cordon has filled */
+	if (n < 0) /* an earlier cordon has filled the store */
 		n = (int)image_implied_find(r->layer_fd + 1, r->n_layers - 1, found);
 	for (int i = 0; i < n; i++)
 		add(r, &found[i]);

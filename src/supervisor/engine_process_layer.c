@@ -1,15 +1,14 @@
 /*
- * The writable layer of a sandbox, and what keeps its size.
+ * The writable layer of a sandbox, and how its size is enforced.
  *
- *   layers/0/{upper,work}   a directory: under a project quota where the file system has them, else
+ *   layers/0/{upper,work}   a directory: under a project quota if the file system has them, else
  *                           watched (watched_layer.h)
- *   layers/0/disk.raw       a file system in a file, for a size that was asked for
+ *   layers/0/disk.raw       a file system in a file, if the user asked for a size
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   in memory               ephemeral sandboxes without --root-disk disk, and --root-disk tmpfs
  *
- * The choice is made at the first start and is found again by what is there. A size that was not
- * asked for costs nearly nothing: where only a disk would hold it, the layer is a plain directory, and we
- * watch it.
+ * The first start chooses; later starts recognise the choice by what is there. A size that nobody asked for must cost
+ * nearly nothing: if only a disk could enforce it, the layer is a plain directory, and we watch it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +51,8 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open the writable layer") : 0;
 }
 
-/* Makes work/ anew: what the last mount left there would refuse the next, its `volatile` mark above all. */
+/* Makes work/ anew: because of what the last mount left there, such as its `volatile` mark, the next mount would
+ * fail. */
 static int clean(const struct ids *i, int layer, bool host_ids, struct err *e)
 {
 	if (erase_tree(layer, "work") < 0 || mkdirat(layer, "work", 0700) < 0)
@@ -68,7 +68,8 @@ int layer_clean(const struct rootfs *r, struct err *e)
 	return r->upper_fd < 0 ? 0 : clean(r->ids, r->upper_fd, !r->upper_is_mount, e);
 }
 
-/* upper/ and work/ in LAYER; files on the host's own file system carry the ids of the range. */
+/* Makes upper/ and work/ in LAYER. With HOST_IDS the files are on a file system of the host and belong to ids of
+ * the range. */
 static int prepare(struct rootfs *r, int layer, bool host_ids, struct err *e)
 {
 	const struct ids *i = r->ids;
@@ -85,7 +86,7 @@ static int prepare(struct rootfs *r, int layer, bool host_ids, struct err *e)
 		return err_sys(e, errno, "make the writable layer");
 	} else {
 		r->n_owners =
-			0; /* an earlier start did, and the payload may have changed it since */
+			0; /* an earlier start set them, and the payload may have changed them */
 	}
 	return 0;
 }
@@ -126,10 +127,10 @@ static int make_disk(const struct supervisor *s, int layer, uint64_t mib, struct
 {
 	AUTO_FREE char *path = path_in_layer(s, DISK_UNFINISHED);
 
-	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a start that was killed */
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a killed start */
 	if (disk_file_make(layer, DISK_UNFINISHED, path, &(struct disk_make){ .size_mib = mib },
 			   e) < 0) {
-		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* it goes with the record */
+		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* else it goes with the record */
 		return -1;
 	}
 	return renameat(layer, DISK_UNFINISHED, layer, DISK_FILE) < 0
@@ -142,12 +143,12 @@ static bool is_there(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* `modify` may have asked for more. A mark tells the next start of a growth that was killed. */
+/* Grows the disk if `modify` asked for more. A mark file tells the next start if this one is killed meanwhile. */
 static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, bool flat,
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
-	/* what the payload has in its root is not ours to judge */
+	/* with flat the whole file system is the payload's: we do not judge what is in it */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
@@ -210,7 +211,7 @@ static int refuse(const struct supervisor *s, bool fresh, struct err *e)
 			   "leave it out; or run cordon as root");
 }
 
-/* Who deletes the record looks for the mark: there is a quota to be lifted. */
+/* Puts the layer under a quota. A mark in the record tells whoever deletes it to lift the quota. */
 static bool adopt(const struct supervisor *s, int layer)
 {
 	AUTO_FD mark = openat(s->record_dir, RECORD_QUOTA_MARK,
@@ -219,7 +220,7 @@ static bool adopt(const struct supervisor *s, int layer)
 	return mark >= 0 && quota_adopt(layer) == 0;
 }
 
-/* True when the kernel keeps the layer within MIB from now on. */
+/* True if the kernel keeps the layer within MIB from now on. */
 static bool quota_holds(const struct supervisor *s, int layer, bool fresh, uint64_t mib)
 {
 	if (engine_process_of(s)->ids.mode != IDS_RANGE ||
@@ -243,7 +244,7 @@ static int open_managed(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (is_there(layer, DISK_FILE))
 		return use_own_disk(s, r, layer, mib, e);
 	fresh = !is_there(layer, "upper");
-	/* of an ephemeral one we delete the record ourselves, when we may lift no quota any more */
+	/* an ephemeral sandbox gets no quota: we delete its record when we are confined and cannot lift it */
 	if (!ephemeral && quota_holds(s, layer, fresh, mib)) {
 		r->upper_limited = true;
 		return use_directory(s, r, fd_take(&layer), "project quota", e);
@@ -335,7 +336,7 @@ static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *
 
 	if (open_flat_form(s, &from, e) < 0)
 		return -1;
-	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a start that was killed */
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a killed start */
 	to = openat(layer, DISK_UNFINISHED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
 	if (to < 0)
@@ -344,7 +345,7 @@ static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *
 	if (r == 0 && renameat(layer, DISK_UNFINISHED, layer, DISK_FILE) < 0)
 		r = err_sys(e, errno, "make the root disk");
 	if (r < 0)
-		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* it goes with the record */
+		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* else it goes with the record */
 	return r;
 }
 

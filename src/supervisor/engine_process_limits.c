@@ -1,6 +1,6 @@
 /*
- * The limits of a sandbox: by control groups where there are any, otherwise by what pid 1 can do, and how each of
- * them holds as words in the record.
+ * The limits of a sandbox. Control groups hold them, or what pid 1 can do if there are no groups. The record says in
+ * words how each of them holds.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void say(char out[24], const char *how)
 	snprintf(out, 24, "%s", how);
 }
 
-/* Without a cpu controller an explicit request pins to that many CPUs, spread over sandboxes. */
+/* Without a cpu controller, pins pid 1 to that many CPUs. Sandboxes begin at different CPUs. */
 static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 {
 	cpu_set_t all, mine;
@@ -51,7 +51,7 @@ static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 	return sched_setaffinity(s->instance->pid, sizeof(mine), &mine) == 0;
 }
 
-/* How much a sandbox can add to directories that it shares. */
+/* What bounds how much the sandbox can add to directories of the host. */
 static const char *volumes_held(const struct spec *spec)
 {
 	const char *how = "none";
@@ -60,7 +60,7 @@ static const char *volumes_held(const struct spec *spec)
 		const struct spec_mount *m = &spec->mount[i];
 
 		if (m->readonly || m->kind == MOUNT_TMPFS || m->kind == MOUNT_DISK || m->kind_disk)
-			continue; /* bounded by themselves */
+			continue; /* these are bounded by themselves */
 		if (!m->quota_mib)
 			return NOT_ENFORCED;
 		how = "project quota";
@@ -77,8 +77,8 @@ static const char *root_form(const struct supervisor *s)
 	return engine_process_of(s)->process.fuse ? ROOT_SERVED : ROOT_OVERLAY;
 }
 
-/* One line with every limit that does not hold. Whoever makes a sandbox that stays hears of the defaults
- * too; a run hears only of what it asked for. */
+/* Adds one line that names every limit that does not hold. `run` names only limits that the user asked for,
+ * `create` the defaults too. */
 static void warn_of_limits(struct supervisor *s)
 {
 	const struct spec *spec = &s->record.spec;
@@ -100,7 +100,7 @@ static void warn_of_limits(struct supervisor *s)
 			 memory ? memory : "", memory && cpus ? ", " : "", cpus ? cpus : "");
 }
 
-/* Without a cpu controller only whole CPUs can be held, and only because somebody asked for them. */
+/* There is no cpu controller. Holds whole CPUs by affinity, and only if the user asked for them. */
 static int hold_cpus(struct supervisor *s, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;

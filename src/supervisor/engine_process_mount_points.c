@@ -17,8 +17,8 @@
 #include "base/str.h"
 #include "process/host_cas.h"
 
-#define NOTES_MAX_BYTES (1u << 20) /* lines "INODE PATH", in the order made */
-#define LOCK_WAIT_NS NS_PER_SEC    /* whoever removes mount points is quick */
+#define NOTES_MAX_BYTES (1u << 20) /* lines "INODE PATH", in the order in which they were made */
+#define LOCK_WAIT_NS NS_PER_SEC    /* removing mount points takes no longer */
 #define LOCK_RETRY_MS 1
 
 static int open_in_root(int root, const char *path)
@@ -29,7 +29,7 @@ static int open_in_root(int root, const char *path)
 	return sys_openat2(root, path, &how);
 }
 
-/* Noted one by one: whoever is killed meanwhile leaves one at most that nobody knows of. */
+/* Notes each mount point as soon as it is made: if we are killed, at most one is not noted. */
 static int note(const struct mount_points *s, uint64_t inode, const char *path)
 {
 	AUTO_FREE char *line = xasprintf("%llu %s\n", (unsigned long long)inode, path);
@@ -37,7 +37,7 @@ static int note(const struct mount_points *s, uint64_t inode, const char *path)
 	return s->notes < 0 ? 0 : io_write_all(s->notes, line, strlen(line));
 }
 
-/* One component; PARENT is open. */
+/* Makes the directory or empty file NAME in PARENT. */
 static int make_one(int parent, const char *name, bool is_dir)
 {
 	AUTO_FD fd = -1;
@@ -71,7 +71,7 @@ int mount_points_make_one(const struct mount_points *s, int root, const char *pa
 			struct stat st;
 			int r = make_one(parent, strrchr(prefix, '/') + 1, dir);
 
-			if (r < 0 && r != -EEXIST) /* another sandbox may have been faster */
+			if (r < 0 && r != -EEXIST) /* another sandbox may have made it meanwhile */
 				return err_sys(e, -r, "make mount point '%s' in '%s'", prefix + 1,
 					       where);
 			fd = open_in_root(root, prefix);
@@ -138,7 +138,7 @@ int mount_points_make(const struct mount_points *s, int root, const struct spec 
 						  m->kind != MOUNT_BIND || !m->identity.of_parent,
 						  where, e);
 	}
-	return r; /* what was made before a failure goes again: it is noted */
+	return r; /* after a failure, mount_points_leave() removes what is noted */
 }
 
 static void remove_one(int root, struct str line)
@@ -163,12 +163,12 @@ static void remove_one(int root, struct str line)
 	    st.st_ino != ino)
 		return;
 	if (S_ISDIR(st.st_mode))
-		IGNORE(unlinkat(parent, slash + 1, AT_REMOVEDIR)); /* not empty: somebody's now */
+		IGNORE(unlinkat(parent, slash + 1, AT_REMOVEDIR)); /* not empty: it is used */
 	else if (S_ISREG(st.st_mode) && st.st_size == 0)
 		IGNORE(unlinkat(parent, slash + 1, 0));
 }
 
-/* With the directory to ourselves. */
+/* Removes what the notes list. No other sandbox uses the directory. */
 static void remove_all(int root, int notes)
 {
 	AUTO_BUF text = BUF_INIT(NOTES_MAX_BYTES);
@@ -176,7 +176,7 @@ static void remove_all(int root, int notes)
 
 	if (notes < 0 || lseek(notes, 0, SEEK_SET) < 0 || io_read_to_end(notes, &text) < 0)
 		return;
-	/* last made, first removed */
+	/* the last one made is removed first */
 	end = text.n;
 	while (end > 0) {
 		size_t start = end - 1;
@@ -229,11 +229,11 @@ void mount_points_enter(const struct home *h, int root_fd, struct mount_points *
 		AUTO_FD left = openat(h->fd, ret->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 		remove_all(root, left);
-		IGNORE(left >= 0 && unlinkat(h->fd, ret->name, 0) < 0); /* read again, no harm */
+		IGNORE(left >= 0 && unlinkat(h->fd, ret->name, 0) < 0); /* harmless if it stays */
 	}
 	if (lock_shared(root) < 0)
 		return;
-	/* not before: who is alone there deletes them */
+	/* only with the shared lock: a sandbox that has the exclusive lock deletes the notes */
 	ret->notes = openat(h->fd, ret->name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
 	ret->root = fd_take(&root);
@@ -243,7 +243,7 @@ void mount_points_leave(const struct home *h, struct mount_points *s)
 {
 	if (s->root >= 0 && flock(s->root, LOCK_EX | LOCK_NB) == 0) {
 		remove_all(s->root, s->notes);
-		IGNORE(unlinkat(h->fd, s->name, 0)); /* reading them again does no harm */
+		IGNORE(unlinkat(h->fd, s->name, 0)); /* harmless if it stays */
 	}
 	fd_closep(&s->root);
 	fd_closep(&s->notes);

@@ -1,9 +1,9 @@
 /*
  * Our own state, as far as volumes and root directories show it.
  *
- * Another sandbox's record in the hands of a payload is that sandbox in its hands. So a volume is
- * refused that lies in our state, a root directory that shows it, and where a volume shows it, by
- * whatever name, the sandbox gets a cover in its place (process/rootfs.h).
+ * A payload that can write another sandbox's record controls that sandbox. So a volume that lies in our state is refused,
+ * and so is a root directory that shows our state. If a volume shows our state somewhere, under any name, that place is
+ * covered in the sandbox (process/rootfs.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static void hide(void *arg, const char *below)
 
 	for (size_t i = 0; i < r->n_hidden; i++)
 		if (r->hidden[i].mount == s->mount && path_is_within(below, r->hidden[i].below))
-			return; /* covered with what it lies in */
+			return; /* the cover of an outer place hides this one too */
 	grown = realloc(r->hidden, (r->n_hidden + 1) * sizeof(*grown));
 	if (!grown)
 		out_of_memory();

@@ -1,6 +1,6 @@
 /*
- * From a record to the open layers, volumes and files that process/rootfs.h makes a root file system of. Every
- * path is opened once, here, and is a descriptor from then on.
+ * From a record to open layers, volumes and files: process/rootfs.h makes a root file system of them. Every path is
+ * opened once, here, and is a descriptor from then on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "supervisor/engine_process.h"
 #include "supervisor/source.h"
 
-/* Other owners inside than outside need a mount of root's. */
+/* Only root can mount a directory so that its files have other owners inside. */
 static int check_owner(const struct ids *i, const struct spec_mount *m, struct err *e)
 {
 	if (!m->has_owner && m->stat_virt != STAT_VIRT_OFF)
@@ -38,7 +38,7 @@ static int check_owner(const struct ids *i, const struct spec_mount *m, struct e
 	return 0;
 }
 
-/* The volume was made with a quota; the file system may have been mounted otherwise since. */
+/* The volume was made with a quota. Checks that the file system is still mounted with quotas. */
 static int check_quota(const struct supervisor *s, int volume, const struct spec_mount *m,
 		       struct err *e)
 {
@@ -140,7 +140,7 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 				ANEW_HINT, &r->layer_fd[0], e) < 0)
 			return -1;
 		r->n_layers = 1;
-		/* used in place: no layer of its own, but mount points must be there */
+		/* used in place: it has no writable layer, but it must have the mount points */
 		mount_points_enter(&s->home, r->layer_fd[0], points);
 		return mount_points_make(points, r->layer_fd[0], spec, e);
 	case IMAGE_OCI:
@@ -162,7 +162,7 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (spec->trust_host_cas && host_cas_read(r, e) < 0)
 		return -1;
 	if (spec->image.kind == IMAGE_HOST)
-		return 0; /* its base has all of it */
+		return 0; /* its base has these files */
 	if (spec->shell_fallback && login_shell_fallback(r, &r->fallback_shell, e) < 0)
 		return -1;
 	r->profile = login_shell_profile(r, r->fallback_shell >= 0);
@@ -175,7 +175,7 @@ static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
 		return r->served;
 	if (r->upper_fd < 0)
 		return s->home.served == HOME_SERVED_ALL;
-	/* what one of the two has written the other does not read */
+	/* fuse-overlayfs and the kernel do not read each other's whiteouts */
 	return s->home.served != HOME_SERVED_NOTHING ||
 	       strcmp(s->record.state.root, ROOT_SERVED) == 0;
 }
@@ -210,7 +210,7 @@ int root_open(struct supervisor *s, struct rootfs *r, struct err *e)
 	struct spec *spec = &s->record.spec;
 
 	if (r->parent_mounts)
-		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd)); /* then they are made anew */
+		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd)); /* if not, the child makes them */
 	s->stage = "mount";
 	if (sources_learn(s, e) < 0)
 		return -1;

@@ -1,6 +1,6 @@
 /*
- * From a record to a started instance: the order in which the engine is asked, the sockets, and what the record
- * says to pid 1.
+ * From a record to a started instance: asks the engine for each step, opens the sockets, and tells pid 1 what the record
+ * says.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 	return env;
 }
 
-/* Those that need no look at the mounts. */
+/* The switches that do not depend on mounts; the engine adds the others. */
 static unsigned filter_switches(const struct supervisor *s)
 {
 	return (s->watched ? SWITCH_WATCHED : 0u) |
@@ -96,9 +96,9 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		s->stage = "other";
 		r = s->engine->start(s, e);
 	}
-	if (r == 0) /* pid 1 comes up meanwhile */
+	if (r == 0) /* the child is mounting meanwhile */
 		r = open_sockets(s, e);
-	record_start_ends(s->lock); /* who waited to talk to us can */
+	record_start_ends(s->lock); /* commands that waited to talk to us can do so now */
 	if (r == 0)
 		r = boot_guest(s, &nofile, e);
 	IGNORE(setrlimit(RLIMIT_NOFILE, &nofile) < 0); /* lowering cannot fail */

@@ -26,7 +26,7 @@ static bool send_all(const struct supervisor *s, const struct buf *b)
 	return false;
 }
 
-/* False if the command cannot be told. The leash is closed then: the command sees that, and on_leash() does. */
+/* False if the command cannot be told. The leash is closed then: the command and on_leash() both see that. */
 static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
 {
 	char room[REPORT_USUAL_BYTES];
@@ -43,20 +43,20 @@ void leash_tell_failure(struct supervisor *s)
 {
 	AUTO_BUF text = BUF_INIT(4096), body = BUF_INIT(8192);
 
-	if (s->failure.code != ERR_EXISTS) /* another command's doing, not a stage of ours */
+	if (s->failure.code != ERR_EXISTS) /* no stage of ours has failed then */
 		buf_addf(&text, "%s: ", s->stage);
 	buf_add_str(&text, s->failure.msg);
 	if (s->failure.hint)
 		buf_addf(&text, "\n%s", s->failure.hint);
 	error_encode(&body, (unsigned)s->failure.code, buf_str(&text));
-	IGNORE(!report(s, FRAME_ERROR, body.p, body.n)); /* our end tells as much */
+	IGNORE(!report(s, FRAME_ERROR, body.p, body.n)); /* the command sees our end */
 }
 
 void leash_tell_up(struct supervisor *s)
 {
 	bool told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 
-	buf_clear(&s->warnings); /* each once */
+	buf_clear(&s->warnings); /* each is told once */
 	if (told || s->record.state.boots > 1)
 		return;
 	s->unsettled = true;

@@ -1,10 +1,9 @@
 /*
- * STARTING → RUNNING → STOPPING → DEAD, and from every one straight to DEAD when pid 1 goes.
+ * STARTING → RUNNING → STOPPING → DEAD, and from each of them straight to DEAD when pid 1 ends.
  *
- * STARTING ends with READY, an error or the time-out, and is reported on the leash. STOPPING asks
- * pid 1 to end its commands and kills it when the grace is over. DEAD cleans up: an ephemeral
- * record disappears, any other says Stopped if we meant it and Crashed if not. The lock goes with
- * the process, last.
+ * STARTING ends with READY, an error or a time-out, which is reported on the leash. In STOPPING pid 1 is asked to end its
+ * commands, and killed when the grace is over. DEAD cleans up: the record of an ephemeral sandbox disappears; any other
+ * says Stopped if the end was meant, else Crashed. The lock is released last, when this process ends.
  */
 #include <assert.h>
 #include <errno.h>
@@ -30,8 +29,7 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-#define TIDY_AFTER_NS \
-	(20 * NS_PER_MS) /* of its life: what is over by then was not worth tidying up */
+#define TIDY_AFTER_NS (20 * NS_PER_MS) /* not worth it for a sandbox that ends sooner */
 
 static const unsigned may_become[] = {
 	[LIFE_STARTING] = BIT(LIFE_RUNNING) | BIT(LIFE_STOPPING) | BIT(LIFE_DEAD),
@@ -52,14 +50,14 @@ static void save(struct supervisor *s, enum status status)
 	struct err e;
 
 	s->record.state.status = status;
-	/* a full disk must not end a sandbox that works; the lock still tells that it lives */
+	/* a full disk must not end a sandbox that works; the lock still says that it lives */
 	IGNORE(state_write(s->record_dir, &s->record.state, &e));
 }
 
 void supervisor_note(struct supervisor *s, const char *text)
 {
 	if (s->record.spec.ephemeral)
-		return; /* its log goes with it: not worth a file for marks */
+		return; /* its log is deleted with it */
 	execlog_add(&s->log, 0, LOG_SYSTEM, text, strlen(text));
 }
 
@@ -110,7 +108,7 @@ void supervisor_settle(struct supervisor *s)
 
 /* --- timers ---------------------------------------------------------------------------------- */
 
-/* Nobody asked for this end: whoever wonders finds the reason in the log. */
+/* Stops the sandbox. No command asked for it, so the log gets the reason. */
 static void time_is_up(struct supervisor *s, const char *reason)
 {
 	supervisor_note(s, reason);
@@ -145,7 +143,7 @@ static void on_grace_over(void *arg)
 	s->engine->kill(s);
 }
 
-/* Has pid 1 send SIGNAL to everything, and kills what is there GRACE_MS later. */
+/* Asks everything inside to end by SIGNAL, and calls THEN after GRACE_MS. */
 static void ask_to_end(struct supervisor *s, int signal, unsigned grace_ms, loop_timer_fn *then)
 {
 	if (!s->engine->stop(s, signal))
@@ -155,7 +153,7 @@ static void ask_to_end(struct supervisor *s, int signal, unsigned grace_ms, loop
 			loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS, then, s);
 }
 
-/* The image's stop signal means something to its main program; the rest may not have heard it. */
+/* The image's stop signal is meant for its main program. Other processes may ignore it: they get SIGTERM too. */
 static void on_stop_signal_over(void *arg)
 {
 	struct supervisor *s = arg;
@@ -189,10 +187,10 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 	if (grace_ms == STOP_USUAL)
 		grace_ms = default_grace_ms();
 	if (s->life == LIFE_STOPPING && grace_ms == 0)
-		s->engine->kill(s); /* somebody lost patience */
+		s->engine->kill(s); /* the client does not want to wait any longer */
 	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
 		return;
-	if (s->life == LIFE_STARTING && !s->failure.code) /* another command took the name over */
+	if (s->life == LIFE_STARTING && !s->failure.code) /* it is replaced */
 		err_set(&s->failure, ERR_EXISTS,
 			"sandbox already exists: '%s' was replaced while it "
 			"started (%s)",
@@ -206,14 +204,14 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 		s->engine->kill(s);
 		return;
 	}
-	if (!s->record.spec.ephemeral) /* that one is about to have no record */
+	if (!s->record.spec.ephemeral) /* its record is about to be deleted */
 		save(s, STATUS_DRAINING);
 	begin_stop(s, grace_ms);
 }
 
 /* --- pid 1 ----------------------------------------------------------------------------------- */
 
-/* STARTING ends well. */
+/* The sandbox is up: STARTING becomes RUNNING. */
 static void start_is_over(struct supervisor *s)
 {
 	uint64_t longest = s->record.spec.max_duration_s;
@@ -221,7 +219,7 @@ static void start_is_over(struct supervisor *s)
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
 	s->engine->ready(s);
-	/* not earlier: a user's own child must stay his to map */
+	/* not earlier: newuidmap must still be allowed to map our child */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	if (s->record.state.booted_once)
 		boot_error_erase(s->record_dir);
@@ -229,7 +227,7 @@ static void start_is_over(struct supervisor *s)
 	s->record.state.boots++;
 	s->record.state.started_ns = clock_real_ns();
 	s->record.state.stop_reason[0] = '\0';
-	/* the client of an ephemeral one is talking to pid 1 by now: its record can wait */
+	/* the client of an ephemeral sandbox talks to pid 1 already: its record can wait */
 	if (s->record.spec.ephemeral)
 		leash_tell_up(s);
 	if (s->unsettled)
@@ -308,8 +306,8 @@ static void on_guest_error(struct supervisor *s, const struct frame *f)
 		err_set(&s->failure, (enum err_code)code, "%s", text);
 }
 
-/* Requests are a table in spirit: what is not listed for this state is ignored, so a pid 1 that is
- * no longer ours can only lie about itself. */
+/* Frames that do not fit the state are ignored. If a payload has taken over pid 1, it can only lie about its own
+ * sandbox. */
 static int on_frame(void *arg, const struct frame *f)
 {
 	struct supervisor *s = arg;
@@ -337,7 +335,7 @@ static int on_frame(void *arg, const struct frame *f)
 	case FRAME_LOG:
 		on_log(s, f);
 		break;
-	case FRAME_EXIT: /* of the command of `run -d` */
+	case FRAME_EXIT: /* the command of `run -d` has ended */
 		supervisor_stop(s, STOP_USUAL, "its command ended");
 		break;
 	default:
@@ -355,13 +353,13 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		/* its end follows; the pidfd tells */
+		/* pid 1 is ending: its pidfd will tell */
 		loop_remove(s->loop, &s->channel_watch);
 		s->engine->kill(s);
 		return;
 	}
 	if (frame_feed(&s->channel_in, chunk, (size_t)n, on_frame, s) < 0) {
-		supervisor_note(s, "pid 1 sent what it must not; ending the sandbox");
+		supervisor_note(s, "pid 1 broke the protocol; ending the sandbox");
 		s->engine->kill(s);
 		loop_remove(s->loop, &s->channel_watch);
 	}
@@ -398,7 +396,7 @@ static void on_terminate(void *arg, int sig)
 
 /* --- the whole ------------------------------------------------------------------------------- */
 
-/* After DEAD: nothing of the instance remains; what the record becomes depends on how far it got. */
+/* After DEAD: removes everything of the instance. What the record becomes depends on how far the sandbox got. */
 static void clean_up(struct supervisor *s)
 {
 	struct err e;
@@ -409,8 +407,8 @@ static void clean_up(struct supervisor *s)
 	home_erase_sockets(&s->home, s->record.spec.name);
 	if (supervisor_may_vanish(s)) {
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
-			IGNORE(record_retire(&s->home, s->record.spec.name)); /* buried by others */
-		/* files of a sub-range: the next command erases them with help */
+			IGNORE(record_retire(&s->home, s->record.spec.name)); /* others delete it */
+		/* files of a sub-range stay: the next command erases them */
 		IGNORE(record_erase(&s->home, s->record.spec.name, &e));
 	} else {
 		if (s->failure.code)
@@ -440,16 +438,16 @@ static int watch_all(struct supervisor *s)
 	return control_open(s);
 }
 
-/* Whoever is killed from here on leaves more than files, and whoever removes it must know. A start that
- * fails in order is what it was before. */
+/* Notes in the record that a start is under way. If we are killed from here on, we leave more than files, and the
+ * command that removes the sandbox must know. A start that fails writes the old state back. */
 static void note_start(const struct supervisor *s)
 {
 	struct state begun = s->record.state;
 	struct err e;
 
 	begun.status = STATUS_STARTING;
-	if (begun.booted_once) /* else there is no state yet, which says as much */
-		IGNORE(state_write(s->record_dir, &begun, &e)); /* the disk is full */
+	if (begun.booted_once) /* a new one has no state yet, which means the same */
+		IGNORE(state_write(s->record_dir, &begun, &e)); /* the disk may be full */
 }
 
 int supervisor_run(struct supervisor *s)
@@ -475,7 +473,7 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
-	fd_closep(&s->lock); /* whoever waits for it need not wait for our link to go as well */
+	fd_closep(&s->lock); /* others need not wait until our link is closed, too */
 	control_hang_up(s);
 	return s->failure.code ? 1 : 0;
 }

@@ -1,10 +1,8 @@
 /*
- * Between the sandbox's network (network.c) and its life: what the engine must make, what the
- * sandbox finds in /etc, and when a start with published ports is over.
+ * Connects the network of a sandbox (network.c) with its life, and knows when a start with published ports is over.
  *
- * Such a start is over when the gateway holds the ports: whoever asked for one may connect as soon
- * as `create` returns, and learns of a taken port from it. Without ports nothing waits; the gateway
- * does not even run.
+ * Such a start is over when the gateway holds the ports: a user may connect as soon as `create` returns, and learns from
+ * `create` if a port is taken. Without ports nothing waits, and the gateway does not even run.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +29,7 @@ static void on_born(void *arg, pid_t pid)
 	s->engine->adopt(s, pid);
 }
 
-/* The numbers come in the order in which the record has the ports. */
+/* The gateway sends the numbers in the order of the ports in the record. */
 static void keep_ports(struct supervisor *s, const struct json_value *ports)
 {
 	struct state *state = &s->record.state;
@@ -58,13 +56,13 @@ static void on_started(void *arg, const struct json_value *ports, const struct e
 		supervisor_fail(s, failure);
 		return;
 	}
-	/* it is tried again, perhaps for ever: say it once */
+	/* a start is tried again and again: log the failure once */
 	if (!s->gateway_failed)
 		execlog_add(&s->log, 0, LOG_NET, failure->msg, strlen(failure->msg));
 	s->gateway_failed = true;
 }
 
-/* Read at each start: they are of the machine, not of the sandbox. */
+/* The addresses are read at each start: they belong to the machine, not to the sandbox. */
 static int read_host_addresses(struct supervisor *s, struct err *e)
 {
 	struct config c;

@@ -1,10 +1,10 @@
 /*
- *   IDLE      no gateway; the link is watched, or (ports) a start is due
- *   STARTING  the program runs and has its configuration; its first message is awaited
+ *   IDLE      there is no gateway; the link is watched, or (with ports) a start is due
+ *   STARTING  the program runs and has its configuration; we wait for its first message
  *   SERVING   it has said ready
  *
- * Whatever ends the process leads back to IDLE; starts are at least RESTART_NS apart, so that a
- * frame which kills gateways costs one a second.
+ * When the process ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame kills gateways, that
+ * costs one gateway a second.
  */
 #include "supervisor/network.h"
 
@@ -21,7 +21,7 @@
 #include "policy/options.h"
 
 #define RESTART_NS NS_PER_SEC
-#define MESSAGE_MAX_BYTES (192u << 10) /* as gateway/control.h has it */
+#define MESSAGE_MAX_BYTES (192u << 10) /* the same as in gateway/control.h */
 #define LINK_FD 3
 #define CONTROL_FD 4
 #define RESOLV_CONF_FD 5
@@ -35,7 +35,7 @@ struct network {
 	struct network_events events;
 	struct policy policy;
 	struct lease lease;
-	struct spec_port *port; /* owned; the strings are ours too */
+	struct spec_port *port; /* owned, with its strings */
 	size_t n_ports;
 	struct cidr *host_address; /* owned */
 	size_t n_host_addresses;
@@ -43,12 +43,12 @@ struct network {
 	int link;
 	int resolv_conf; /* or -1 */
 	enum gateway_state state;
-	bool told; /* how its start went */
+	bool told; /* EVENTS heard how its start went */
 	struct child child;
 	int control;
 	loop_id link_watch, control_watch, exit_watch, restart_timer;
 	uint64_t started_ns;
-	struct network_counters now, before; /* of this gateway, and of those before it */
+	struct network_counters now, before; /* of this gateway, and of all before it */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ int network_new(struct loop *loop, const struct spec *spec, const char *program,
 	return 0;
 }
 
-/* Forgets a gateway that has ended, or ends it. */
+/* Kills the gateway if it still runs, and forgets it. */
 static void drop_gateway(struct network *n)
 {
 	int status;
@@ -101,7 +101,7 @@ static void drop_gateway(struct network *n)
 	loop_remove(n->loop, &n->exit_watch);
 	fd_closep(&n->control);
 	if (n->child.pidfd >= 0) {
-		/* it keeps nothing that an orderly end would save, and may not be ours any more */
+		/* an orderly end would save nothing, and strangers may have taken it over */
 		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL)); /* or it has ended */
 		IGNORE(child_wait(&n->child, &status) < 0);
 	}
@@ -273,7 +273,8 @@ static void on_message(struct network *n, const struct json_value *v)
 	}
 }
 
-/* Bytes of a process that strangers talk to: bounded, parsed strictly, and only what is above used. */
+/* Strangers talk to the gateway, so we do not trust it: its messages are bounded, parsed strictly, and used only as
+ * on_message() does. */
 static void on_control(void *arg, int fd, uint32_t events)
 {
 	AUTO_FREE char *text = xcalloc(1, MESSAGE_MAX_BYTES);
@@ -284,7 +285,7 @@ static void on_control(void *arg, int fd, uint32_t events)
 
 	if (got <= 0) {
 		if (got == 0 || (errno != EAGAIN && errno != EINTR))
-			loop_remove(n->loop, &n->control_watch); /* its end is told by the pidfd */
+			loop_remove(n->loop, &n->control_watch); /* the pidfd tells of its end */
 		return;
 	}
 	if (json_parse(text, (size_t)got, &doc, &e) == 0)
@@ -301,7 +302,7 @@ static void on_gateway_gone(void *arg, int fd, uint32_t events)
 	struct err failure = { 0 };
 
 	if (n->control >= 0)
-		on_control(n, n->control, 0); /* its last words may still be there */
+		on_control(n, n->control, 0); /* it may have sent a last message */
 	if (!n->told) {
 		err_set(&failure, ERR_SYSTEM, "the gateway ended while it started");
 		n->events.started(n->events.arg, NULL, &failure);
@@ -314,7 +315,7 @@ static int start_gateway(struct network *n, struct err *e)
 {
 	int pair[2];
 
-	n->started_ns = clock_mono_ns(); /* or tried to: the next try is a while after */
+	n->started_ns = clock_mono_ns(); /* also if it fails: the next try comes a while later */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a channel to the gateway");
 	AUTO_FD theirs = pair[1];
@@ -364,7 +365,8 @@ static void on_link(void *arg, int fd, uint32_t events)
 	start_or_tell(n);
 }
 
-/* With ports somebody may knock at any time; else the guest's next frame is the reason to start. */
+/* With ports somebody may connect at any time, so a gateway is started at once. Without, the next frame of the
+ * sandbox starts it. */
 static void await_frame(void *arg)
 {
 	struct network *n = arg;
@@ -406,7 +408,7 @@ int network_set_policy(struct network *n, const struct spec *spec, struct err *e
 	policy_done(&n->policy);
 	n->policy = p;
 	if (n->state == GATEWAY_IDLE)
-		return 0; /* the next one is told */
+		return 0; /* the next gateway gets it */
 	json_writer_init(&w, &b, 0);
 	json_begin_object(&w);
 	json_key_str(&w, "type", "policy");
@@ -423,7 +425,7 @@ struct network_counters network_count(struct network *n)
 
 	buf_add_str(&b, "{\"type\":\"counters\"}");
 	if (n->state == GATEWAY_SERVING)
-		IGNORE(send_message(n, &b, &e)); /* the older numbers are true too */
+		IGNORE(send_message(n, &b, &e)); /* without an answer the older numbers are shown */
 	return (struct network_counters){ n->before.rx_bytes + n->now.rx_bytes,
 					  n->before.tx_bytes + n->now.tx_bytes };
 }

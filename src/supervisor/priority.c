@@ -13,14 +13,14 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define HOST_INIT 1 /* its processors are those that are for everybody */
+#define HOST_INIT 1 /* its processors are the ones that everybody may use */
 #define OOM_FILE "/proc/self/oom_score_adj"
 
 #ifndef SCHED_RESET_ON_FORK
 #define SCHED_RESET_ON_FORK 0x40000000
 #endif
 
-/* musl's functions for this are stubs. */
+/* Uses system calls because the functions of musl do nothing. */
 static void leave_real_time(void)
 {
 	const struct sched_param none = { 0 };
@@ -33,7 +33,8 @@ static void leave_real_time(void)
 		IGNORE(syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none)); /* always allowed */
 }
 
-/* After nice and scheduling: the kernel derives it from them where nobody has set it. */
+/* Called after nice and scheduling are changed: if nobody has set an I/O priority, the kernel derives it from
+ * those. */
 static void lower_io(void)
 {
 	long now = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
@@ -63,8 +64,8 @@ static void leave_kept_cpus(void)
 		IGNORE(sched_setaffinity(0, sizeof(both), &both)); /* a cpuset may forbid it */
 }
 
-/* What a payload makes the kernel hold need not count as its memory: buffers of netlink sockets are in no
- * group. When the machine runs out of memory, the sandbox goes before the host's own processes. */
+/* A payload can make the kernel use memory that no control group counts, such as buffers of netlink sockets. So if
+ * the machine runs out of memory, the sandbox must be killed before the host's own processes. */
 static void go_first_for_memory(void)
 {
 	AUTO_BUF text = BUF_INIT(64);
@@ -76,7 +77,7 @@ static void go_first_for_memory(void)
 		return;
 	rest = str_of(buf_str(&text));
 	if (parse_u64_str(str_cut(&rest, '\n'), PRIORITY_OOM_SCORE, 1000, &score) == 0)
-		return; /* the caller's own choice is no better */
+		return; /* the caller has chosen this or more */
 	snprintf(first, sizeof(first), "%d", PRIORITY_OOM_SCORE);
 	IGNORE(io_write_file(AT_FDCWD, OOM_FILE, first)); /* raising it is always allowed */
 }

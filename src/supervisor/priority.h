@@ -11,8 +11,8 @@
 
 #include <sched.h>
 
-/* Of 1000. The kernel adds half of the machine's memory to what a process uses when it looks for one to
- * end: more than any well-behaved process of the host's has. */
+/* Of 1000. When the kernel looks for a process to kill, it adds half of the machine's memory to what this one uses:
+ * more than any well-behaved process of the host has. */
 #define PRIORITY_OOM_SCORE 500
 
 /* Gives up the advantages of this process. The caller calls it before it makes the first child and while it
@@ -20,5 +20,5 @@
  * their OOM score again. Cannot fail: a process may always give these up. */
 void priority_give_up(void);
 
-/* The processors of MINE that THEIRS has too; all of THEIRS if there are none. */
+/* The processors that are in MINE and in THEIRS; all of THEIRS if there are none. */
 void priority_cpus(const cpu_set_t *mine, const cpu_set_t *theirs, cpu_set_t *ret);

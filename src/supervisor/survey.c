@@ -8,7 +8,7 @@
 
 #include "base/raw.h"
 
-#define BLOCK_BYTES 512 /* the unit of st_blocks, whatever the file system's own is */
+#define BLOCK_BYTES 512 /* the unit of st_blocks on every file system */
 
 struct entry { /* as the kernel writes it */
 	uint64_t ino;
@@ -28,7 +28,7 @@ static int open_directory(int dir, const char *name)
 	return (int)RAW4(SYS_openat, dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, 0);
 }
 
-/* True when it is a directory. What vanished meanwhile counts nothing. */
+/* Counts NAME. True if it is a directory. A file that has vanished counts nothing. */
 static bool count(int dir, const char *name, struct survey *s)
 {
 	struct stat st;
@@ -60,7 +60,7 @@ static const char *next_name(struct survey_room *r, unsigned level)
 	return d->name;
 }
 
-/* Without a descriptor a tree as deep as this one cannot be counted. */
+/* Opens the directory NAME as the next LEVEL. If descriptors run out, the tree is too deep to be counted. */
 static bool enter(struct survey_room *r, unsigned level, int dir, const char *name,
 		  struct survey *s)
 {

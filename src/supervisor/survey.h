@@ -1,20 +1,20 @@
 /*
- * Counts what a file tree takes that hostile processes change meanwhile. System calls only, by base/raw.h:
- * the caller may share its memory with somebody who runs.
+ * Counts how much a file tree takes while hostile processes change it. It makes only system calls, by base/raw.h: the
+ * caller may share its memory with a process that runs.
  *
- * Of a file with several names each name counts for its part, so that all together are the file once.
- * Every tree ends: the number of files is bounded, and so is the depth, because each level holds a
- * descriptor. A tree beyond either counts as having more files than anybody allows.
+ * If a file has several names, each name counts for a part of it, so all together count it once. The walk always ends: the
+ * number of files is bounded, and so is the depth, because each level holds a descriptor. A tree beyond either bound counts
+ * as having too many files.
  */
 #pragma once
 
 #include <stdint.h>
 
 #define SURVEY_DEPTH_MAX 256
-#define SURVEY_CHUNK_BYTES 4096 /* of names, per level */
+#define SURVEY_CHUNK_BYTES 4096 /* names per level */
 #define SURVEY_TOO_MANY UINT64_MAX
 
-/* Touched no deeper than the tree is. */
+/* Memory for the walk. Levels deeper than the tree are never touched. */
 struct survey_room {
 	struct {
 		int fd;
@@ -27,7 +27,7 @@ struct survey {
 	uint64_t bytes, files;
 };
 
-/* Adds what is below the directory NAME in DIR, itself included, to RET. FILES of it become SURVEY_TOO_MANY
- * when there are more than MOST. */
+/* Adds to RET what the directory NAME in DIR takes, with everything below. If there are more than MOST files,
+ * RET->files is SURVEY_TOO_MANY. */
 void survey_tree(int dir, const char *name, uint64_t most, struct survey_room *room,
 		 struct survey *ret);

@@ -33,7 +33,7 @@ static int make_task(struct surveyor *s, struct err *e)
 	long pid = raw_clone_on_stack(&args, surveyor_task, s->memory);
 
 	if (pid < 0)
-		return err_sys(e, (int)-pid, "start who measures the writable layer");
+		return err_sys(e, (int)-pid, "start the task that measures the writable layer");
 	s->pid = (pid_t)pid;
 	return 0;
 }
@@ -45,7 +45,7 @@ static int set_up(struct surveyor *s, int layer, int pidfd, uint64_t most_files,
 		mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (m == MAP_FAILED)
-		return err_sys(e, errno, "start who measures the writable layer");
+		return err_sys(e, errno, "start the task that measures the writable layer");
 	s->memory = m;
 	m->socket = theirs;
 	m->layer = layer;
@@ -66,11 +66,11 @@ int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files
 	*s = SURVEYOR_NONE;
 	r = make_rules(&rules, layer, e);
 	if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		r = err_sys(e, errno, "start who measures the writable layer");
+		r = err_sys(e, errno, "start the task that measures the writable layer");
 	if (r == 0)
 		r = set_up(s, layer, pidfd, most_files, pair[1], rules.ruleset, e);
 	s->socket = pair[0];
-	/* it has descriptors of its own */
+	/* the task has copies of these */
 	fd_closep(&pair[1]);
 	confine_files_done(&rules);
 	if (r < 0)
@@ -104,7 +104,7 @@ void surveyor_end(struct surveyor *s)
 			;
 	}
 	if (s->memory)
-		IGNORE(munmap(s->memory, sizeof(*s->memory))); /* nobody uses it any more */
+		IGNORE(munmap(s->memory, sizeof(*s->memory))); /* the task has ended */
 	fd_closep(&s->pidfd);
 	fd_closep(&s->socket);
 	*s = SURVEYOR_NONE;

@@ -1,11 +1,11 @@
 /*
- * A task that counts what the writable layer takes, when it is told to. A supervisor that has confined
- * itself makes no processes, so this one is born before and sleeps on a socket.
+ * A task that counts, on order, how much the writable layer takes. A confined supervisor cannot make processes, so this one
+ * is made before and sleeps on a socket.
  *
- * It shares our memory, so an idle sandbox pays for a kernel stack and not for page tables; whoever
- * took over one of the two has both, and so it keeps less than we do: in the sandbox's user namespace the
- * right to read directories of the sandbox's ids, by Landlock the directories of the layer, by its filter
- * the calls of tools/surveyor.table. It ends with us.
+ * It shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An attacker who takes over one
+ * of the two has both; so the task keeps less than we do: in the sandbox's user namespace the right to read directories of
+ * the sandbox's ids; by Landlock the directories of the layer; by its filter the calls of tools/surveyor.table. It ends with
+ * us.
  */
 #pragma once
 
@@ -18,19 +18,19 @@
 struct surveyor {
 	pid_t pid; /* 0: there is none */
 	int pidfd;
-	int socket; /* readable when it has an answer, or has ended */
+	int socket; /* readable when the task has an answer, or has ended */
 	struct surveyor_memory *memory;
 };
 
 #define SURVEYOR_NONE ((struct surveyor){ .pidfd = -1, .socket = -1 })
 
-/* LAYER is a directory with upper/ and work/; the sandbox's pid 1 is behind PIDFD. More than MOST_FILES
- * are too many. */
+/* LAYER is a directory with upper/ and work/. PIDFD is that of the sandbox's pid 1. More than MOST_FILES are too
+ * many. */
 MUST_USE int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files,
 			    struct err *e);
-/* Has it count; once at a time. False when it is gone. */
+/* Orders one count. The last one must be answered. False if the task has ended. */
 bool surveyor_order(const struct surveyor *s);
-/* After the socket became readable: 1 and *RET, 0 when there is nothing yet, -1 when it is gone. */
+/* The socket is readable: returns 1 and *RET, 0 if there is no answer yet, -1 if the task has ended. */
 int surveyor_answer(const struct surveyor *s, struct survey *ret);
 void surveyor_end(struct surveyor *s);
 

@@ -12,7 +12,8 @@
 
 #include "base/raw.h"
 
-/* Its own numbers for what it keeps; everything else is closed, the lock of the record first of all. */
+/* The descriptors that the task keeps, under its own numbers. It closes all others, above all the lock of the
+ * record. */
 enum { SOCKET, LAYER, PID_1, RULESET, KEPT_MAX };
 
 #define NAME "cordon-survey"
@@ -40,9 +41,9 @@ static long keep_descriptors(const struct surveyor_memory *m)
 	return r < 0 ? r : RAW3(SYS_close_range, KEPT_MAX, ~0u, 0);
 }
 
-/* In the sandbox's user namespace directories of its ids can be read whatever their modes are, and nobody
- * else's. A user may not enter it while pid 1 has changed its id and still has our memory, until it has executed
- * its program: then we try again. Nothing runs inside before that. */
+/* In the sandbox's user namespace the task can read directories of the sandbox's ids, whatever their modes are, and
+ * no others. The kernel lets an ordinary user in only after pid 1 has executed its program: before, pid 1 has
+ * another id and shares our memory. So the task tries again until then. No command runs before that. */
 static long enter_namespace(void)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
@@ -58,14 +59,14 @@ static long confine(const struct surveyor_memory *m)
 	long r;
 
 	RAW5(SYS_prctl, PR_SET_NAME, NAME, 0, 0, 0);
-	/* Landlock comes after the namespace: behind it pid 1 is a stranger */
+	/* Landlock must come after the namespace: under Landlock the task may not enter that of pid 1 */
 	if ((r = RAW5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) < 0 ||
 	    (r = keep_descriptors(m)) < 0 || (r = enter_namespace()) < 0 ||
 	    (r = drop_capabilities()) < 0)
 		return r;
 	if (m->ruleset >= 0 && (r = RAW2(SYS_landlock_restrict_self, RULESET, 0)) < 0)
 		return r;
-	/* after the last change of credentials, which may clear it */
+	/* must come after the last change of credentials, which may clear it */
 	if ((r = RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) < 0)
 		return r;
 	RAW3(SYS_close_range, PID_1, ~0u, 0);
@@ -78,7 +79,7 @@ static void count(struct surveyor_memory *m)
 	survey_tree(LAYER, "upper", m->most_files, &m->room, &m->result);
 	survey_tree(LAYER, "work", m->most_files, &m->room, &m->result);
 	RAW3(SYS_madvise, &m->room, sizeof(m->room),
-	     MADV_DONTNEED); /* none of it is needed again */
+	     MADV_DONTNEED); /* its contents are not needed again */
 }
 
 void surveyor_task(void *memory)

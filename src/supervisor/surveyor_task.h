@@ -1,4 +1,4 @@
-/* The task of surveyor.h itself: system calls only, because it shares our memory. Private to surveyor.c. */
+/* The task of surveyor.h. It makes only system calls, because it shares our memory. Private to surveyor.c. */
 #pragma once
 
 #include <linux/filter.h>
@@ -7,15 +7,15 @@
 
 #define SURVEYOR_STACK_BYTES 8192
 
-/* What it shares with us; of the rooms only what a tree needs is ever touched. */
+/* The memory that the task shares with us. Of ROOM only as much as the tree is deep is ever touched. */
 struct surveyor_memory {
 	_Alignas(16) char stack[SURVEYOR_STACK_BYTES];
-	/* written before it is born */
+	/* set before the task is made */
 	int socket, layer, pidfd;
-	int ruleset; /* Landlock's, or -1 */
+	int ruleset; /* of Landlock, or -1 */
 	uint64_t most_files;
-	struct sock_fprog filter; /* no instructions: none is installed */
-	/* its answer */
+	struct sock_fprog filter; /* if it is empty, none is installed */
+	/* the answer of the task */
 	struct survey result;
 	struct survey_room room;
 };

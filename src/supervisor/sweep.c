@@ -1,8 +1,9 @@
 /*
- * What is left to do for the dead. A supervisor that was killed leaves its control groups behind,
- * and the mount points it made in a directory image.
- * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace
- * that has the range. The record's owner cannot; so whoever removes such a sandbox runs us.
+ * What is left to do when sandboxes are dead. A supervisor that was killed leaves its control groups, and the mount points
+ * that it made in a directory image.
+ *
+ * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace that has the range. The
+ * owner of the record cannot do that, so a command that removes such a sandbox runs us.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,12 +21,12 @@
 
 static int sweep(void *arg)
 {
-	IGNORE(record_sweep(arg, NULL)); /* next time */
+	IGNORE(record_sweep(arg, NULL)); /* what is left goes next time */
 	volumes_sweep(arg);
 	return 0;
 }
 
-/* Deletes the entries whose names start with a dot, or the others. */
+/* Deletes the entries whose names begin with a dot, or all others. */
 static bool erase_some(int fd, bool dotted)
 {
 	DIR *d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -41,7 +42,7 @@ static bool erase_some(int fd, bool dotted)
 	return good;
 }
 
-/* A part of the home that lives elsewhere, with its directory where that can go. */
+/* Deletes a part of the home that lives elsewhere, and its directory if possible. */
 static bool erase_moved(const struct home *h, const char *name)
 {
 	AUTO_FD fd = places_open_moved(h, name);
@@ -52,11 +53,11 @@ static bool erase_moved(const struct home *h, const char *name)
 		return true;
 	if (!erase_some(fd, false) || !erase_some(fd, true))
 		return false;
-	IGNORE(real && rmdir(real) < 0); /* it may be a mount point, or its parent another's */
+	IGNORE(real && rmdir(real) < 0); /* it may be a mount point, or not ours to remove */
 	return true;
 }
 
-/* The marker that makes the home ours goes last: half of it can be finished by another. */
+/* The marker that makes the home ours is deleted last: if this is interrupted, another command can finish it. */
 static int erase_home(void *arg)
 {
 	const struct home *h = arg;
@@ -79,7 +80,7 @@ int supervisor_release(const char *entry)
 
 	if (home_open(&home, &e) < 0)
 		return 1;
-	/* the caller sees to it that nobody has the name; read the record whatever state it is in */
+	/* the caller makes sure that no sandbox uses the name; the record may be in any state */
 	path = xasprintf("sandboxes/%s", entry);
 	record.dir = openat(home.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	readable = record.dir >= 0 && record_read_config(record.dir, &record, &e) == 0 &&

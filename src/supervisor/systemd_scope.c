@@ -1,15 +1,15 @@
 /*
  * Two calls lead into the scope:
  *
- *   StartTransientUnit    makes it, with us in it; fails where it exists
- *   AttachProcessesToUnit moves us into one that exists; fails while it starts and when it is about to go
+ *   StartTransientUnit    makes the scope with us in it; fails if it exists
+ *   AttachProcessesToUnit moves us into a scope that exists; fails while it starts, and when it is about to end
  *
- * Who waits goes round both until one succeeds or the time is up, so two commands that start at once, or
- * one that starts while the last sandbox ends, meet in one scope. Who does not wait asks once for the
- * second.
+ * A supervisor that waits tries both in turn until one succeeds or the time is up. So two commands that start at once meet
+ * in one scope, and so does a command that starts while the last sandbox ends. A supervisor that does not wait tries the
+ * second once.
  *
- * A caller who lives in a unit of the user's systemd that was made with Delegate=yes stays there: what
- * limits the unit shall limit his sandboxes. Only systemd knows which units are.
+ * If the caller lives in a unit of the user's systemd that was made with Delegate=yes, we stay there: what limits the unit
+ * must limit the caller's sandboxes. Only systemd knows which units are delegated.
  */
 #include "supervisor/systemd_scope.h"
 
@@ -27,10 +27,10 @@
 
 static_assert(HIERARCHY_SCOPE_DIGITS == HOME_TAG_DIGITS, "a scope is not one home's");
 
-#define WAIT_NS (10 * NS_PER_SEC) /* a login that is just beginning starts that systemd, too */
-#define JOIN_NS (2 * NS_PER_SEC) /* who made the scope that is there answers in some milliseconds */
-#define RETRY_MS 20              /* a scope that starts or ends takes a few of these … */
-#define TRIES_MAX 50             /* … and one that refuses us shall not cost a create more */
+#define WAIT_NS (10 * NS_PER_SEC) /* a login that is just beginning also starts that systemd */
+#define JOIN_NS (2 * NS_PER_SEC)  /* the scope exists: systemd answers in some milliseconds */
+#define RETRY_MS 20               /* a scope takes a few of these to start or to end … */
+#define TRIES_MAX 50              /* … and if it refuses us, a create waits no longer than this */
 #define BODY_MAX_BYTES 4096
 #define MANAGER "org.freedesktop.systemd1"
 #define MANAGER_PATH "/org/freedesktop/systemd1"
@@ -60,7 +60,7 @@ static void put_pids(struct buf *b)
 	dbus_end_array(b, at, 4);
 }
 
-/* Name, mode, properties, and units that come along: none. */
+/* The arguments: name, mode, properties, and no other units. */
 static void put_scope(struct buf *b, const char *name)
 {
 	size_t at, list;
@@ -70,7 +70,7 @@ static void put_scope(struct buf *b, const char *name)
 	at = dbus_begin_array(b, 8);
 	put_text_property(b, "Description", "cordon sandboxes");
 	put_text_property(b, "Slice", HIERARCHY_SCOPE_SLICE);
-	put_text_property(b, "CollectMode", "inactive-or-failed"); /* or its name stays taken */
+	put_text_property(b, "CollectMode", "inactive-or-failed"); /* else its name stays taken */
 	put_property(b, "DelegateControllers", "as");
 	list = dbus_begin_array(b, 4);
 	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
@@ -107,8 +107,8 @@ static int call_manager(struct bus *b, const char *member, const char *signature
 	return ret->type == DBUS_RETURN ? 0 : refused(ret, member, e);
 }
 
-/* Until systemd says how starting NAME ended. Only the owner of the manager's name is matched, and a bus
- * that lies could as well give us no scope. */
+/* Waits until systemd says how the start of NAME ended. The match admits only signals of systemd. A bus that lies
+ * could also simply give us no scope. */
 static int wait_for_job(struct bus *b, const char *name, struct err *e)
 {
 	struct dbus_message m;
@@ -135,7 +135,7 @@ static int wait_for_job(struct bus *b, const char *name, struct err *e)
 	}
 }
 
-/* Signals come only to who asked for them. */
+/* Asks the bus for signals about jobs: it sends them only on request. */
 static int subscribe(struct bus *b, struct err *e)
 {
 	static const struct dbus_call c = { .destination = "org.freedesktop.DBus",
@@ -175,7 +175,7 @@ static int attach(struct bus *b, const char *name, struct err *e)
 	return call_manager(b, "AttachProcessesToUnit", "ssau", &body, &m, e);
 }
 
-/* Starts it or joins it, whichever it takes, until the deadline. */
+/* Starts the scope or joins it, whichever succeeds, until the deadline. */
 static int start_or_attach(struct bus *b, const char *name, struct err *e)
 {
 	if (subscribe(b, e) < 0)
@@ -189,7 +189,7 @@ static int start_or_attach(struct bus *b, const char *name, struct err *e)
 			return 0;
 		if (e->code != ERR_DENIED)
 			return -1;
-		IGNORE(poll(NULL, 0, RETRY_MS)); /* it is starting, or ending */
+		IGNORE(poll(NULL, 0, RETRY_MS)); /* the scope is starting or ending */
 	}
 	return -1;
 }
@@ -201,7 +201,7 @@ static bool ends_with(struct str s, const char *end)
 	return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
 }
 
-/* Which object of systemd's the unit is that we live in, and which interface it has. "": none. */
+/* Finds the unit that we live in: its object of systemd, or "", and the interface of that object. */
 static int find_unit(struct bus *b, struct buf *path, const char **ret_interface, struct err *e)
 {
 	AUTO_BUF body = BUF_INIT(BODY_MAX_BYTES);
@@ -219,8 +219,8 @@ static int find_unit(struct bus *b, struct buf *path, const char **ret_interface
 	return 0;
 }
 
-/* Was the unit that we live in given away? What systemd refuses to say means no; a bus that does not
- * answer is an error, or the next call would move us out of a place that is ours. */
+/* Is the unit that we live in delegated? If systemd refuses to say, it is not. If the bus does not answer, this is
+ * an error: the next call would otherwise move us out of a unit that may be delegated. */
 static int find_delegation(struct bus *b, bool *ret, struct err *e)
 {
 	AUTO_BUF path = BUF_INIT(BODY_MAX_BYTES), body = BUF_INIT(BODY_MAX_BYTES);
@@ -261,7 +261,7 @@ static int ask(const char *name, bool waits, bool in_unit, struct err *e)
 	return waits ? start_or_attach(&b, name, e) : attach(&b, name, e);
 }
 
-/* One that is there already, where it usually is: no call is needed to see it. */
+/* True if the scope exists already at its usual place. That needs no call. */
 static bool exists(const char *id)
 {
 	AUTO_FD fd = hierarchy_open_scope(id);

@@ -1,21 +1,19 @@
 /*
- * Control groups for an ordinary user, from his own systemd.
+ * Control groups for an ordinary user, from the user's own systemd.
  *
- * The group of a login belongs to root, so no limit can be set below it. The user's systemd has a part of
- * the tree that is the user's, and gives a piece of it away: a scope, a unit that has processes which
- * systemd did not start. One scope serves all sandboxes of a home. Supervisors live in a leaf of it, the
- * groups of their sandboxes beside that leaf; systemd removes the scope when the last process in it has
- * ended.
+ * The group of a login belongs to root, so no limit can be set below it. The user's systemd owns a part of the tree and can
+ * give away a piece of it: a scope, which is a unit with processes that systemd did not start. All sandboxes of a home share
+ * one scope. Supervisors live in a leaf of it, and the groups of their sandboxes lie beside that leaf. Systemd removes the
+ * scope when the last process in it has ended.
  *
- * A process that lives outside of the user's part of the tree cannot move itself in: the kernel wants a
- * right on the closest group above both places. So systemd does it, and is asked by D-Bus.
+ * A process outside of the user's part of the tree cannot move itself into it: the kernel demands a right on the closest
+ * group above both places. So we ask systemd over D-Bus to move us.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Moves this process into the scope of the home that ID, a name of process/cgroup.h, belongs to. WAITS:
- * a scope that is not there is asked for, and waited for. Otherwise only one that is there is taken. Does
- * nothing for root, on a machine without version 2 groups, without a bus, and where the caller lives in a
- * group that somebody gave him. Never fails: limits that do not hold are shown by who sets them. */
+/* Moves this process into the scope of the home that ID, a name of process/cgroup.h, belongs to. With WAITS, asks
+ * for a scope that does not exist, and waits for it. Does nothing for root, without version 2 groups, without a
+ * bus, and if the caller's own group is delegated. Never fails: if limits do not hold, the record says so. */
 void systemd_scope_enter(const char *id, bool waits);

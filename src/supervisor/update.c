@@ -1,6 +1,6 @@
 /*
- * Changes of a live sandbox. The record holds the new configuration already (see active.json in
- * state/record.h); the request says which parts of it changed.
+ * Changes of a live sandbox. The record has the new configuration already (active.json in state/record.h). The request says
+ * which parts of it changed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "state/record_config.h"
 #include "supervisor/supervisor.h"
 
-#define UPDATE_MAX_BYTES (128u << 10) /* fits the socket's buffer: we never wait for pid 1 */
+#define UPDATE_MAX_BYTES (128u << 10) /* fits the buffer of the socket: we never wait for pid 1 */
 
 static int update_limits(struct supervisor *s, const struct spec *now, unsigned what, struct err *e)
 {
@@ -25,7 +25,7 @@ static int update_limits(struct supervisor *s, const struct spec *now, unsigned 
 	return 0;
 }
 
-/* What later commands get. pid 1 takes the variables and the directory out of it. */
+/* Changes what later commands get. Pid 1 takes the variables and the working directory from the message. */
 static int update_commands(struct supervisor *s, const struct spec *now, struct err *e)
 {
 	struct boot_message m = { .workdir = now->workdir };
@@ -44,7 +44,7 @@ static int update_commands(struct supervisor *s, const struct spec *now, struct 
 	if (r == 0 && sent != (ssize_t)frame.n)
 		r = err_sys(e, sent < 0 ? errno : EPIPE, "tell pid 1");
 	if (sent > 0 && sent != (ssize_t)frame.n)
-		s->engine->kill(s); /* half a frame: nothing after it would be understood */
+		s->engine->kill(s); /* half a frame: it would understand nothing more */
 	for (size_t i = 0; i < m.n_env; i++)
 		free((char *)m.env[i]);
 	boot_message_done(&m);

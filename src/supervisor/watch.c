@@ -25,7 +25,7 @@ void watch_init(struct watch *w, uint64_t most_bytes, bool fresh, const struct w
 			     .files_high = now->files_free };
 }
 
-/* What the file system may lose before the layer is measured. */
+/* How many bytes the file system may lose before the layer must be measured. */
 static uint64_t bytes_left(const struct watch *w)
 {
 	uint64_t slack = w->most.bytes / WATCH_SLACK_PART;
@@ -40,7 +40,7 @@ static uint64_t files_left(const struct watch *w)
 	return max(w->known ? less(w->most.files, w->size.files) : 0, slack);
 }
 
-/* One that was too large may have been cleaned up: who does that waits to be allowed to write. */
+/* True if a layer that was too large may have been cleaned up since: its commands wait until they may write again. */
 static bool may_be_smaller(const struct watch *w, const struct watch_space *now, bool idle)
 {
 	return w->over && (idle || less(now->free, w->then) > w->most.bytes / WATCH_SLACK_PART);
@@ -54,7 +54,7 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->then_counted = w->late = w->again = false;
 }
 
-/* Below the floor: true when pid 1 must be asked. The first answer is what later ones are compared with. */
+/* True if the file system is below the floor and pid 1 must be asked. Later answers are compared with the first. */
 static bool judge_space(struct watch *w, const struct watch_space *now)
 {
 	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
@@ -72,7 +72,7 @@ static bool judge_space(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* The same of inodes: true when the layer must be measured. Making an empty file is no write. */
+/* The same for inodes: true if the layer must be measured. To make an empty file is no write, so pid 1 cannot tell. */
 static bool judge_files(struct watch *w, const struct watch_space *now)
 {
 	bool low =
@@ -92,7 +92,7 @@ static bool judge_files(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* How long until BYTES and FILES can be gone. */
+/* The shortest time in which BYTES or FILES can be used up. */
 static unsigned time_for(uint64_t bytes, uint64_t files)
 {
 	uint64_t ms = bytes / WATCH_BYTES_PER_MS, for_files = files / WATCH_FILES_PER_MS;
@@ -103,7 +103,7 @@ static unsigned time_for(uint64_t bytes, uint64_t files)
 				      : (unsigned)ms;
 }
 
-/* Of N that are free: until the floor, or below it until none is left. */
+/* How much of N can be used up until the floor; below the floor, until nothing is left. */
 static uint64_t until_floor(uint64_t n, uint64_t floor)
 {
 	return n > floor ? n - floor : n;
@@ -118,7 +118,7 @@ static unsigned next_look(const struct watch *w, const struct watch_space *now, 
 		until_floor(now->files_free, floor_of(now->files_total, now->files_total));
 
 	if (waits)
-		return WATCH_SOONEST_MS; /* for an answer: what comes next depends on it */
+		return WATCH_SOONEST_MS; /* we wait for an answer, on which the next step depends */
 	return time_for(bytes < free ? bytes : free,
 			!now->files_total || files < files_free ? files : files_free);
 }
@@ -155,7 +155,7 @@ static bool exceeds(const struct watch_size *a, const struct watch_size *b)
 	return a->bytes > b->bytes || a->files > b->files;
 }
 
-/* The commands are ended. What they still wrote until then is found when the layer is measured next. */
+/* The commands are ended, for the reason WHY. The next measurement finds what they wrote until then. */
 static enum end_reason become_over(struct watch *w, enum end_reason why)
 {
 	w->over = true;
@@ -167,7 +167,7 @@ static enum end_reason become_over(struct watch *w, enum end_reason why)
 	return why;
 }
 
-/* Too large. What was so already when this sandbox started is let be until it grows. */
+/* The layer is too large. If it was so when the sandbox started, nothing is ended until it grows. */
 static enum end_reason judge_over(struct watch *w, bool knew)
 {
 	struct watch_size grown = { w->over_size.bytes + w->most.bytes / WATCH_SLACK_PART,
@@ -177,7 +177,7 @@ static enum end_reason judge_over(struct watch *w, bool knew)
 		return become_over(w, w->size.bytes > w->most.bytes ? END_LAYER : END_FILES);
 	if (w->over)
 		w->grew |= exceeds(&w->size, &grown);
-	else if (w->ended) /* what was written before the last end may have arrived late */
+	else if (w->ended) /* writes from before the last end may have arrived late */
 		w->over = w->grew = true;
 	else
 		become_over(w, END_NONE);
@@ -198,7 +198,7 @@ enum end_reason watch_measured(struct watch *w, const struct watch_size *size)
 	}
 	files_grew = w->low_files && w->based && size->files > w->low_files_size;
 	if (w->low_files) {
-		w->based = !files_grew; /* until they are ended more are made */
+		w->based = !files_grew; /* commands make more files until they have ended */
 		w->low_files_size = size->files;
 	}
 	w->measuring = false;
@@ -221,14 +221,14 @@ enum end_reason watch_unmeasured(struct watch *w)
 	return become_over(w, END_LAYER);
 }
 
-/* True when a layer that is too large has grown, and by commands that wrote since it became so. */
+/* True if a layer that is too large has grown, and commands have written since it became too large. */
 static bool judge_growth(struct watch *w, uint64_t written)
 {
 	bool wrote = !w->last_writes && written != w->over_written;
 	bool grew = w->grew;
 
 	if (grew && !wrote)
-		w->over_size = w->size; /* not their doing: what was written before has arrived */
+		w->over_size = w->size; /* commands did not do this: earlier writes have arrived */
 	w->grew = false;
 	return grew && wrote;
 }
@@ -249,10 +249,10 @@ enum end_reason watch_counted(struct watch *w, uint64_t written)
 	if (w->over && judge_growth(w, written))
 		return become_over(w, END_LAYER);
 	if (late)
-		return become_over(w, END_LAYER); /* it keeps us from knowing */
+		return become_over(w, END_LAYER); /* commands write while we cannot measure */
 	if (!w->low)
 		return END_NONE;
-	w->counted = !wrote; /* what is written until they are ended does not count */
+	w->counted = !wrote; /* what commands write until they have ended does not count */
 	w->written = written;
 	w->starved |= wrote;
 	return wrote ? END_SPACE : END_NONE;

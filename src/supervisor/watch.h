@@ -1,20 +1,18 @@
 /*
- * Judges whether a writable layer whose size nothing else bounds is still within it. A state machine
- * without a clock and without files: the caller says what the file system has left, how large the
- * layer was when a child measured it and how much its commands wrote, and is told when to look again,
- * whether to measure, whether to ask pid 1, and whether to end the commands.
+ * Judges whether a writable layer is within its size, if nothing else bounds it. This is a state machine without a clock and
+ * without files. The caller says what the file system has left, how large the layer was when it was measured, and how much
+ * its commands wrote. It is told when to look again, whether to measure, whether to ask pid 1, and whether to end the
+ * commands.
  *
- * Looking costs 2 us, measuring as long as the tree is large. So the layer is measured only when the file
- * system has lost more, since the last time, than the layer may still grow: until then it cannot have
- * become too large, whoever took the space. What that misses, files that are in no tree because they
- * were deleted while open, ends at the floor: a part of the file system that no sandbox takes.
- * A measurement that takes long, because hostile processes starve it or the tree is huge, is not
- * waited for while the file system goes on losing and the sandbox goes on writing.
+ * To look costs 2 us; to measure takes longer the larger the tree is. So the layer is measured only if the file system has
+ * lost more since the last measurement than the layer may still grow: before that the layer cannot be too large, whoever
+ * took the space. Files that were deleted while open are in no tree and are missed by this. They are stopped at the floor, a
+ * part of the file system that no sandbox may take. A measurement can take long because hostile processes starve it, or
+ * because the tree is huge. If the file system goes on losing space and the sandbox goes on writing, its end is not awaited.
  *
- * A layer that is too large stays, or nobody could clean it up: commands that start afterwards run on,
- * but may not write to files until it is smaller, and are ended again when it has grown nevertheless and they
- * wrote (fuse-overlayfs writes what it kept after the commands have ended). The
- * same holds below the floor for the sandbox that wrote there, until there is space again.
+ * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until it is
+ * smaller. They are ended if the layer has grown nevertheless and they wrote (fuse-overlayfs still writes after commands have
+ * ended). The same holds below the floor for the sandbox that wrote there, until there is space again.
  */
 #pragma once
 
@@ -23,23 +21,23 @@
 
 #include "wire/message.h"
 
-#define WATCH_FLOOR_BYTES (1ull << 30) /* kept free, or one part in … where that is less */
+#define WATCH_FLOOR_BYTES (1ull << 30) /* kept free, or one part in 20 if that is less */
 #define WATCH_FLOOR_PART 20
-#define WATCH_SLACK_PART 64 /* of its size a layer may be larger before it is measured again */
-#define WATCH_BYTES_PER_MS (4ull << 20) /* nothing writes faster: 4 GiB/s … */
-#define WATCH_FILES_PER_MS 200          /* … or makes more files */
+#define WATCH_SLACK_PART 64             /* one part in 64 of its size is not worth a measurement */
+#define WATCH_BYTES_PER_MS (4ull << 20) /* nothing writes faster than 4 GiB/s … */
+#define WATCH_FILES_PER_MS 200          /* … or makes more files than this */
 #define WATCH_SOONEST_MS 10
 #define WATCH_LATEST_MS 1000
-#define WATCH_BYTES_PER_FILE 4096     /* a layer has at most so many files as it has blocks */
-#define WATCH_FALL_BYTES (1ull << 20) /* below the floor, less is noise: a log, a journal */
+#define WATCH_BYTES_PER_FILE 4096     /* a layer may have as many files as it has blocks */
+#define WATCH_FALL_BYTES (1ull << 20) /* a smaller loss is noise: a log, a journal */
 #define WATCH_FALL_FILES 64
 #define WATCH_LAST_LOOKS 20
-#define WATCH_PATIENCE_PART 8 /* of its size may be lost while it is being measured */
+#define WATCH_PATIENCE_PART 8 /* one part in 8 of its size may be lost during a measurement */
 
-/* What a file system has. */
+/* What a file system has left. */
 struct watch_space {
 	uint64_t free, total;
-	uint64_t files_free, files_total; /* total 0: it does not count them */
+	uint64_t files_free, files_total; /* files_total 0: the file system does not count files */
 };
 
 /* What a layer takes. */
@@ -48,50 +46,50 @@ struct watch_size {
 };
 
 struct watch {
-	struct watch_size most; /* what it may take */
-	struct watch_size size; /* what it took when it was last measured … */
-	bool known;             /* … if it ever was */
+	struct watch_size most; /* what the layer may take */
+	struct watch_size size; /* what it took at the last measurement */
+	bool known;             /* it was measured, or is new and empty */
 	bool measuring;
-	bool again;                  /* … and once more: commands were ended since that began */
-	bool over;                   /* it is too large */
-	struct watch_size over_size; /* and is not to grow beyond this … */
-	bool grew;                   /* … which it did: by its commands? */
-	bool ended;                  /* commands were, because of it */
-	unsigned last_writes;        /* looks until those that were ended have written their last */
-	uint64_t over_written;       /* by commands, when that was over */
-	uint64_t high, files_high;   /* the most that was free since it was last measured */
-	uint64_t then, files_then;   /* what was free when the measuring began */
-	bool asked;                  /* pid 1, who has not answered yet */
-	/* what commands had written when the measuring began, once that is known */
+	bool again;                  /* commands were ended since that began: measure again */
+	bool over;                   /* the layer is too large */
+	struct watch_size over_size; /* if it is too large: it must not grow beyond this */
+	bool grew;            /* it has grown beyond that; pid 1 must say whether commands wrote */
+	bool ended;           /* commands were ended because it was too large */
+	unsigned last_writes; /* looks that are left until ended commands have written their last */
+	uint64_t over_written;     /* what commands had written after that */
+	uint64_t high, files_high; /* the most that was free since the last measurement */
+	uint64_t then, files_then; /* what was free when the measurement began */
+	bool asked;                /* pid 1 was asked and has not answered yet */
+	/* what commands had written when the measurement began, if that is known */
 	bool then_counted;
 	uint64_t then_written;
-	bool late; /* the file system lost much since */
+	bool late; /* the file system has lost much since then */
 	/* below the floor */
 	bool low, counted;
-	uint64_t written;  /* by its commands, when pid 1 was last asked */
+	uint64_t written;  /* what commands had written when pid 1 was last asked */
 	uint64_t low_free; /* what was free then */
 	bool low_files, based;
-	uint64_t low_files_size; /* how many files it had when that began */
+	uint64_t low_files_size; /* how many files the layer had when that began */
 	uint64_t low_files_free;
-	bool starved; /* its commands were ended for that */
+	bool starved; /* commands were ended because of that */
 };
 
 /* What to do now. */
 struct watch_order {
-	unsigned next_ms; /* look again then, if anything runs */
-	bool measure;     /* and tell watch_measured() */
-	bool ask;         /* pid 1, and tell watch_counted() */
+	unsigned next_ms; /* look again after this time, if anything runs */
+	bool measure;     /* measure, and call watch_measured() */
+	bool ask;         /* ask pid 1, and call watch_counted() */
 };
 
-/* FRESH: the layer is empty. NOW is what is free before the first command. */
+/* FRESH: the layer is empty. NOW is what is free before the first command runs. */
 void watch_init(struct watch *w, uint64_t most_bytes, bool fresh, const struct watch_space *now);
 /* IDLE: nothing runs any more. */
 struct watch_order watch_look(struct watch *w, const struct watch_space *now, bool idle);
-/* The child counted SIZE. Why the commands are to be ended, if they are. */
+/* The layer takes SIZE. Returns why the commands must be ended, or END_NONE. */
 enum end_reason watch_measured(struct watch *w, const struct watch_size *size);
-/* Nobody can measure any more: what the layer takes must be taken for too much. */
+/* The layer can no longer be measured, so it counts as too large. */
 enum end_reason watch_unmeasured(struct watch *w);
-/* Commands wrote WRITTEN bytes so far. */
+/* Pid 1 says that commands have written WRITTEN bytes so far. */
 enum end_reason watch_counted(struct watch *w, uint64_t written);
-/* Commands that start may not write to files. */
+/* True if new commands may not write to files. */
 bool watch_is_full(const struct watch *w);

@@ -15,7 +15,7 @@
 #include "supervisor/watch.h"
 
 #define MIB (1ull << 20)
-#define STARVED_MS 1000 /* between looks while nothing runs and the sandbox waits for space */
+#define STARVED_MS 1000 /* time between looks while nothing runs and the sandbox waits for space */
 
 struct watched_layer {
 	int layer;
@@ -59,12 +59,12 @@ static int read_space(const struct watched_layer *y, struct watch_space *ret, lo
 
 static void tell(struct supervisor *s, enum frame_type type, uint64_t number)
 {
-	/* a pid 1 that takes no frame is broken, and its commands must not go on unwatched */
+	/* if pid 1 takes no frame it is broken, and its commands must not go on unwatched */
 	if (!supervisor_tell(s, type, number))
 		s->engine->kill(s);
 }
 
-/* Acts on what watch.h said. */
+/* Does what watch.h decided. */
 static void carry_out(struct supervisor *s, enum end_reason why)
 {
 	struct watched_layer *y = s->watched;
@@ -132,7 +132,7 @@ static void on_answer(void *arg, int fd, uint32_t events)
 		return;
 	if (r < 0) {
 		loop_remove(s->loop, &y->answer_watch);
-		log_line(LOG_WARN, "who measures the writable layer ended");
+		log_line(LOG_WARN, "the task that measures the writable layer has ended");
 		if (y->watch.measuring)
 			carry_out(s, watch_unmeasured(&y->watch));
 		return;
