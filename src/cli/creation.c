@@ -37,7 +37,7 @@ static int add_all(struct spec *s, const struct args *a, const char *name,
 	return 0;
 }
 
-/* Scripts and changes to the root, in the order of the line: one may build on another. */
+/* Adds scripts and changes to the root in the order of the command line, because one may build on another. */
 static int add_files(struct spec *s, const struct args *a, struct err *e)
 {
 	static const struct {
@@ -283,7 +283,7 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 	if (sandbox_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
 	    (sandbox_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
 		return 0;
-	if (e->code == ERR_BUSY) /* another command replaces it too, and was first */
+	if (e->code == ERR_BUSY) /* another command replaces it too, and was faster */
 		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);
 	return -1;
 }

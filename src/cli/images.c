@@ -13,7 +13,7 @@
 #include "client/image.h"
 #include "client/sandbox.h"
 
-/* Options go over under their own names. Lists end in NULL. */
+/* Which options a command passes on. They keep their names. Lists end in NULL. */
 struct handover {
 	const char *command;
 	const char *const *flags, *const *values;
@@ -100,7 +100,7 @@ int cmd_pull(const struct args *a)
 
 	if (!how || strcmp(how, "layered") == 0)
 		return become(a, &pull);
-	/* two programs, since what speaks to a network may not mount */
+	/* two runs of the program, because what speaks to a network may not mount */
 	if (image_check_flat("--materialize", how, &e) < 0 || pull_first(a, &pull, hint, &e) < 0)
 		return say_error(&e);
 	return become(a, &(struct handover){ .command = "flatten", .flags = WORDS("quiet") });

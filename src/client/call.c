@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define GRANT_BYTES (FRAME_CREDIT_BYTES / 4) /* one CREDIT for so much output */
+#define GRANT_BYTES (FRAME_CREDIT_BYTES / 4) /* output for which one CREDIT is sent */
 
 void call_init(struct call *c, const char *name, uint32_t stream)
 {

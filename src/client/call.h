@@ -21,7 +21,7 @@
 struct call {
 	const char *name; /* of the sandbox, for messages; borrowed */
 	uint32_t stream;
-	uint64_t id;       /* the session's number; 0 until pid 1 told it */
+	uint64_t id;       /* the session's number; 0 until pid 1 tells it */
 	uint64_t deadline; /* by when the end must have been told; 0: no limit */
 	uint32_t credit;   /* bytes of input that pid 1 still takes */
 	uint32_t granted;  /* bytes of output that pid 1 may still send */
@@ -36,35 +36,34 @@ struct call {
 
 #define CALL_TOLD_MAX 65536u /* commands in one list: more than a sandbox runs */
 
-/* Beyond the time-out that pid 1 enforces: a pid 1 that has not answered by then hangs, or is not ours
- * any more. */
+/* Added to the time-out that pid 1 enforces. A pid 1 that has not answered by then hangs, or is not ours any more. */
 #define CALL_BACKSTOP_NS 3000000000ull
 
 void call_init(struct call *c, const char *name, uint32_t stream);
 
 /* --- what the owner sends: each adds frames to B, whose failure the owner checks ---------------- */
 
-/* NOW counts only if the message has a time-out. */
+/* NOW is used only if the message has a time-out. */
 void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, struct buf *b);
 void call_attach(struct call *c, const struct attach_message *m, struct buf *b);
 void call_file(struct call *c, const struct file_message *m, struct buf *b);
-/* As much of the N bytes as pid 1 takes now, in one frame: returns how many. */
+/* Puts as many of the N bytes as pid 1 takes now into one frame. Returns how many. */
 size_t call_input(struct call *c, const void *p, size_t n, struct buf *b);
 void call_input_end(const struct call *c, struct buf *b);
 void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf *b);
 void call_detach(const struct call *c, struct buf *b);
-/* To the command itself, or to everything that it started. A pid 1 of protocol 1 ignores it. */
+/* Signals the command itself, or everything that it started. A pid 1 of protocol 1 ignores it. */
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
 /* The questions: a pid 1 of protocol 1 does not answer them. */
 void call_list(const struct call *c, struct buf *b);
 void call_look(const struct call *c, const struct look_message *m, struct buf *b);
 void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
-/* As call_signal(), to a command by its number. */
+/* Does what call_signal() does, for a command by its number. */
 void call_signal_to(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b);
-/* The owner has disposed of N bytes of output. Grants credit back when there is enough of it: returns true
- * if B has something to send. */
+/* The owner has disposed of N bytes of output. Grants them back as credit when there are enough. True if B has
+ * something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);
-/* The end was told and pid 1 shall read on what travels with this frame: flags of FRAME_LEAVE. */
+/* After the end: pid 1 shall read on the pipes that travel with this frame. FLAGS are those of FRAME_LEAVE. */
 void call_leave(const struct call *c, unsigned flags, struct buf *b);
 
 /* --- what pid 1 says ---------------------------------------------------------------------------- */
@@ -79,13 +78,13 @@ enum call_news {
 	CALL_TOLD,    /* the list is complete */
 };
 
-/* enum call_news, or -1: the call failed and is over. */
+/* Returns an enum call_news, or -1 if the call failed and is over. */
 MUST_USE int call_take(struct call *c, const struct frame *f, struct err *e);
 
-/* The deadline has passed without an end. */
+/* True if the deadline has passed and pid 1 has not told the end. */
 bool call_is_late(const struct call *c, uint64_t now_ns);
-/* What a command counts as whose pid 1 did not answer and whose sandbox was ended for that. */
+/* Ends the call as timed out: pid 1 did not answer, and the owner ends the sandbox for that. */
 void call_give_up(struct call *c);
 
-/* 128+N, 124, 126, 127 … as the contract of `exec` says. */
+/* The exit status that `exec` promises: 128+N, 124, 126, 127 … */
 int exec_exit_status(const struct exit_message *m);

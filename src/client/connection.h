@@ -1,6 +1,5 @@
 /*
- * A connection to the pid 1 of a live sandbox, for one request after another. The command line uses it;
- * whoever owns it waits for it.
+ * A connection to the pid 1 of a live sandbox, for one request after another. The command line uses it, and waits.
  */
 #pragma once
 
@@ -22,21 +21,20 @@ struct client {
 
 #define CLIENT_STREAM 1u /* one request at a time: one stream is enough */
 
-/* ERR_NOT_RUNNING when nobody listens. */
+/* ERR_NOT_RUNNING: nobody listens. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);
-/* Over a connection made by launch_create(); takes it. */
+/* Takes FD, a connection that launch_create() made. */
 void client_adopt(struct client *c, const struct home *h, const char *name, int fd);
 void client_done(struct client *c);
 
-/* HELLO, if pid 1 has not had it: a request begins with this. */
+/* Adds HELLO, unless pid 1 has had it. Every request begins with this call. */
 void client_greet(struct client *c, struct buf *b);
-/* Sends a request with its descriptors. ERR_LIMIT when B grew beyond what a frame may be. */
+/* Sends a request with its descriptors. ERR_LIMIT: B became larger than a frame may be. */
 MUST_USE int client_request(struct client *c, const struct buf *b, const int *fds, unsigned n_fds,
 			    struct err *e);
 /* Sends what follows a request. The result may be ignored: a lost connection shows up as end of file on
  * the next read, after everything that pid 1 said before. */
 bool client_send(struct client *c, const struct buf *b);
-/* Gives FN every frame that has come; does not wait. FN says 0 to go on, anything else ends the reading
- * and is returned: FN has filled E then. Else 0, or -1: the connection was lost, or pid 1 sent what is no
- * frame. */
+/* Gives FN every frame that has come; does not wait. If FN returns something else than 0, the reading ends and that is
+ * returned; FN has filled E then. Else returns 0, or -1: the connection was lost, or pid 1 sent no frame. */
 MUST_USE int client_receive(struct client *c, frame_fn *fn, void *arg, struct err *e);

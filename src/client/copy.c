@@ -11,7 +11,7 @@
 
 /* --- the answer of an agent that takes files ------------------------------------------------- */
 
-/* Notes, then DONE or FAIL. A FAIL is kept: the write it made stop reports less. */
+/* What the agent answers: notes, then DONE or FAIL. A FAIL is kept, because the write that it stopped says less. */
 struct answer {
 	const struct copy_notes *notes;
 	struct buf in;
@@ -58,7 +58,7 @@ static int on_answer(void *arg, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* R is what sending came to; the agent's own word counts more. */
+/* R says how the sending went. The agent's own answer says more and wins. */
 static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
 {
 	if (r == 0)
@@ -84,7 +84,7 @@ static int send_done(struct transfer *t, struct err *e)
 	return transfer_write(t, b.p, b.n, e);
 }
 
-/* What goes in: a path as its user wrote it, or (path NULL) what FD has open, under the name AS. */
+/* What is copied in: PATH as its user wrote it, or, if that is NULL, what FD has open, under the name AS. */
 struct source {
 	const char *path;
 	int fd;
@@ -133,7 +133,7 @@ static const char *option_of(const struct spec_patch *p)
 	return p->op;
 }
 
-/* The source was looked up when it was named: that object is read, whatever its path leads to now. */
+/* Copies the object that the source was when it was named, whatever its path leads to now. */
 static int put_patch(struct client *c, const struct spec_patch *p, const struct file_message *m,
 		     const struct copy_notes *n, struct err *e)
 {
@@ -222,8 +222,8 @@ int copy_across(struct client *from_client, const char *from, struct client *to_
 	struct answer a;
 	int r;
 
-	/* The bytes pass through unread: the sandbox that takes them checks them. The name is not the
-	 * other sandbox's to choose. */
+	/* We pass the bytes on unread: the sandbox that takes them checks them. We choose the name, not the sandbox
+	 * that sends them. */
 	if (tree_name_of(from, name) < 0)
 		return err_sys(e, ENAMETOOLONG, "'%s'", from);
 	answer_init(&a, n);

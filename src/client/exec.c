@@ -13,7 +13,7 @@
 #include "client/run.h"
 #include "client/stop.h"
 
-#define REQUEST_BYTES 1024 /* as much of a request needs no memory of its own: most are smaller */
+#define REQUEST_BYTES 1024 /* a request of this size needs no heap; most are smaller */
 
 /* --- for both ways of moving bytes ----------------------------------------------------------- */
 
@@ -22,7 +22,8 @@ bool run_wrote(struct run *r, int k)
 	if (k == 0)
 		return true;
 	r->result->broken_output = true;
-	r->output_error = k == -EPIPE ? 0 : k; /* a reader that left is no error, a full disk is */
+	r->output_error =
+		k == -EPIPE ? 0 : k; /* a full disk is an error, a reader that left is none */
 	r->output_step = "write";
 	return false;
 }
@@ -110,7 +111,7 @@ static void run_init(struct run *r, struct client *c, const struct exec_request 
 	tap_init(&r->tap, c->home, c->name, q->log);
 }
 
-/* K is how it went so far; our own output may have something to say as well. */
+/* K says how it went so far. A failure of our own output is an error too. */
 static int run_done(struct run *r, int k)
 {
 	r->result->id = r->call.id;
@@ -122,7 +123,7 @@ static int run_done(struct run *r, int k)
 	return err_sys(r->e, -r->output_error, "%s the command's output", r->output_step);
 }
 
-/* Detached: only the start is waited for. */
+/* For a detached command the client waits for the start only. */
 static int wait_started(struct run *r)
 {
 	while (!r->call.id && !r->call.ended) {

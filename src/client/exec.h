@@ -1,9 +1,8 @@
 /*
- * Running a command in a live sandbox for somebody who waits for it, as the command line does.
+ * Runs a command in a live sandbox for a caller that waits for it, as the command line does.
  *
- * client_exec() moves bytes until the command ends; it trusts nothing that pid 1 says: no descriptor is
- * taken from it, every frame is bounded (client/call), and a deadline of our own backs its time-out. The
- * caller ignores SIGPIPE.
+ * client_exec() moves bytes until the command ends. It does not trust pid 1: it takes no descriptor from pid 1, bounds
+ * every frame (client/call), and has a deadline of its own behind pid 1's time-out. The caller must ignore SIGPIPE.
  */
 #pragma once
 
@@ -16,8 +15,8 @@
 
 struct exec_request {
 	struct exec_message message;
-	int in, out, err; /* ours: read from, write to; -1 where there is none */
-	/* readable when the size of IN, a terminal, changed; read until it is empty. -1: IN is none */
+	int in, out, err; /* descriptors of ours to read from and to write to; -1: none */
+	/* readable when IN is a terminal and its size changed; it is read until it is empty. -1: IN is no terminal */
 	int resized;
 	bool log; /* append what it prints to the sandbox's log */
 	unsigned char detach_keys[DETACH_KEYS_MAX];
@@ -34,6 +33,6 @@ struct exec_result {
 
 MUST_USE int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			 struct err *e);
-/* Back to a detached terminal. */
+/* Goes back to a detached terminal. */
 MUST_USE int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			   struct err *e);

@@ -38,7 +38,8 @@ ssize_t inlet_read(struct inlet *i, char *p, size_t n)
 		k = sys_read_nowait(i->fd, p, n);
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		i->own = io_reopen_nowait(i->fd, O_RDONLY); /* an old kernel */
+		i->own = io_reopen_nowait(
+			i->fd, O_RDONLY); /* an old kernel cannot be asked read by read */
 		i->kind = INLET_PLAIN;
 	}
 	return read(i->own >= 0 ? i->own : i->fd, p, n);

@@ -1,7 +1,7 @@
 /*
- * Where a command's input comes from: a descriptor of ours that others may read too, so it cannot be told
- * not to wait. Pipes and sockets are asked for each read not to wait: another reader may have been faster,
- * and the end of our command must be heard meanwhile.
+ * Where a command's input comes from: a descriptor of ours that other processes may share, so we must not make it
+ * non-blocking. Of pipes and sockets each single read is asked not to wait: another reader may have been faster, and we
+ * must hear the end of our command meanwhile.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct inlet {
 	int fd; /* borrowed */
 	enum { INLET_UNSEEN, INLET_PLAIN, INLET_PIPE, INLET_SOCKET } kind;
-	int own; /* a second descriptor of a pipe, which does not wait, or -1 */
+	int own; /* a second, non-blocking descriptor of a pipe, or -1 */
 };
 
 // clang-format off
@@ -19,5 +19,5 @@ struct inlet {
 // clang-format on
 void inlet_done(struct inlet *i);
 
-/* As read(2). */
+/* Like read(2). */
 ssize_t inlet_read(struct inlet *i, char *p, size_t n);

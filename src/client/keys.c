@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Gives up the first keys that were matched, so many that the rest may still begin the sequence. */
+/* Lets go of the first matched keys: as many as it takes until the rest may still begin the sequence. */
 static void release(struct keys *k, struct buf *out)
 {
 	size_t n = 1;

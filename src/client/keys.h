@@ -1,4 +1,4 @@
-/* The detach keys, looked for in what is typed, across reads. */
+/* Looks for the detach keys in what is typed, also across reads. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +9,11 @@
 struct keys {
 	const unsigned char *key; /* borrowed */
 	size_t n;                 /* 0: there are none */
-	size_t matched;           /* so many were typed and are held back */
+	size_t matched;           /* how many were typed and are held back */
 };
 
-/* Adds to OUT what turned out not to be the detach keys; true when they are complete. What follows them is
+/* Adds to OUT everything that is not part of the detach keys. True when the keys are complete; what follows them is
  * dropped. */
 bool keys_scan(struct keys *k, const char *p, size_t n, struct buf *out);
-/* The input ended: the keys that were held back are input like any other. */
+/* At the end of the input: adds the keys that were held back, which are ordinary input. */
 void keys_flush(struct keys *k, struct buf *out);

@@ -29,11 +29,11 @@
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
-#define STAGE_OTHER "other" /* the supervisor names its own */
+#define STAGE_OTHER "other" /* of a failure on our side; the supervisor names its own stages */
 #define EXIT_WAIT_MS 2000
 #define SUPERVISOR_VARIABLES_MAX 4
 
-/* A supervisor that is being started: it comes up while its record is made. */
+/* A supervisor that is being started. It comes up while we make its record. */
 struct starting {
 	struct spawn spawn;
 	const char *argv[3], *env[SUPERVISOR_VARIABLES_MAX + 1];
@@ -59,7 +59,7 @@ void launch_end(struct launch *l)
 	fd_closep(&l->leash);
 	if (l->child.pidfd >= 0)
 		IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1,
-			    EXIT_WAIT_MS)); /* then a later command tidies up */
+			    EXIT_WAIT_MS)); /* if that is not enough, a later command sweeps */
 }
 
 void launch_done(struct launch *l)
@@ -70,14 +70,14 @@ void launch_done(struct launch *l)
 	strv_done(&l->volumes);
 }
 
-/* Questions of the name or of a value, asked before anything was started. */
+/* True for an error that the name or a value caused, before anything was started. */
 static bool is_question(enum err_code code)
 {
 	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||
 	       code == ERR_INVALID || code == ERR_UNSUPPORTED;
 }
 
-/* "failed to start" and why, a line each. STAGE is NULL where the supervisor has named it. */
+/* Makes E say "failed to start" on one line and why on the next. STAGE is NULL if the supervisor has named the stage. */
 static int failed(const struct launch *l, const char *stage, struct err *e)
 {
 	AUTO_FREE char *why = xasprintf("%s%s%s", stage ? stage : "", stage ? ": " : "", e->msg);
@@ -87,18 +87,18 @@ static int failed(const struct launch *l, const char *stage, struct err *e)
 	return -1;
 }
 
-/* It never came up: nothing it made stays. */
+/* Removes the volumes that were made for a sandbox which never came up. */
 static void drop_volumes(struct launch *l)
 {
 	struct err ignored;
 
 	for (size_t i = 0; i < l->volumes.n; i++)
 		IGNORE(volumes_remove(l->home, l->volumes.v[i],
-				      &ignored)); /* empty ones stay at worst */
+				      &ignored)); /* at worst empty volumes stay */
 	strv_done(&l->volumes);
 }
 
-/* Variables a supervisor needs; nothing else of the caller's environment goes down. */
+/* The variables that a supervisor needs. It gets nothing else of the caller's environment. */
 static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARIABLES_MAX + 1])
 {
 	static const char *const passed[] = { "MSB_SHUTDOWN_FLUSH_TIMEOUT_MS", "XDG_RUNTIME_DIR" };
@@ -113,7 +113,7 @@ static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARI
 			env[n++] = xasprintf("%s=%s", passed[i], v);
 	}
 	if (config && *config) {
-		/* the supervisor's working directory is another one */
+		/* the supervisor has another working directory */
 		AUTO_FREE char *here = *config == '/' ? NULL : getcwd(NULL, 0);
 
 		env[n++] = xasprintf("MSB_CONFIG_PATH=%s%s%s", here ? here : "", here ? "/" : "",
@@ -122,7 +122,7 @@ static void supervisor_env(const struct home *h, const char *env[SUPERVISOR_VARI
 	env[n] = NULL;
 }
 
-/* The supervisor's own messages, beside what commands print. */
+/* Opens the file for the supervisor's own messages, beside the log of what commands print. */
 static int open_runtime_log(int dir)
 {
 	AUTO_FD logs = -1;
@@ -165,7 +165,7 @@ static int make_channels(struct launch *l, bool connect, struct starting *s, str
 	return 0;
 }
 
-/* The supervisor of NAME begins to come up; it waits for hand_over(). */
+/* Starts the supervisor of L. It comes up and waits for hand_over(). */
 static int begin_start(struct launch *l, bool connect, struct starting *s, struct err *e)
 {
 	int r;
@@ -193,13 +193,13 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	return r;
 }
 
-/* Without a level a supervisor says nothing, unless a sanitizer does. */
+/* True if the supervisor may say something: with a log level, or if it is built with a sanitizer. */
 static bool has_messages(const struct spec *s)
 {
 	return s->log_level || getenv("ASAN_OPTIONS");
 }
 
-/* The record is its now. */
+/* Gives the record to the supervisor, with the lock and the file for messages. */
 static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, struct err *e)
 {
 	AUTO_FD log = keep_log ? open_runtime_log(dir) : -1;
@@ -210,7 +210,7 @@ static int hand_over(const struct launch *l, int dir, int lock, bool keep_log, s
 	return r < 0 ? err_sys(e, -r, "hand the record to the supervisor") : 0;
 }
 
-/* R says how it went up to here: without a record the supervisor ends by itself. */
+/* Ends a start. R says how it went up to here. If it failed, the supervisor has no record and ends by itself. */
 static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 {
 	struct err ignored;
@@ -221,7 +221,8 @@ static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 	if (s->spawning && spawn_end(s->spawning, &l->child, r < 0 ? &ignored : e) < 0)
 		r = -1;
 	else if (s->spawning && r < 0)
-		IGNORE(child_wait(&l->child, &status)); /* nothing of it is of interest */
+		IGNORE(child_wait(&l->child,
+				  &status)); /* its status says nothing that R does not */
 	if (r == 0) {
 		log_line(LOG_INFO, "started supervisor %d of sandbox '%s'", (int)l->child.pid,
 			 l->name);
@@ -232,7 +233,7 @@ static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 	return r;
 }
 
-/* Claims the name of a new sandbox, as record_create() does. What a killed create left there goes. */
+/* Claims the name of a new sandbox, as record_create() does. Erases what a killed create left under that name. */
 static int claim(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 		 struct err *e)
 {
@@ -243,14 +244,14 @@ static int claim(const struct home *h, const struct spec *s, int *ret_dir, int *
 	if (r == 0 || e->code != ERR_EXISTS || record_load(h, s->name, &there, &none) == 0 ||
 	    none.code != ERR_NOT_FOUND)
 		return r;
-	leftover_sweep(h, s->name); /* unless another command did */
+	leftover_sweep(h, s->name); /* unless another command has done it */
 	return record_create(h, s, ret_dir, ret_lock, e);
 }
 
 static int make_record(struct launch *l, const struct spec *s, int *ret_dir, int *ret_lock,
 		       struct err *e)
 {
-	AUTO_FD volumes = -1; /* locked until the record names them */
+	AUTO_FD volumes = -1; /* keeps the volumes there until the record names them */
 
 	if (volumes_prepare(l->home, s, &volumes, &l->volumes, e) < 0)
 		return -1;
@@ -278,9 +279,8 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 	if (r == 0)
 		return 0;
 	if (dir >= 0) {
-		IGNORE(record_retire(h, s->name)); /* then it is buried */
-		IGNORE(record_erase(h, s->name,
-				    &ignored)); /* the first error is the one to report */
+		IGNORE(record_retire(h, s->name)); /* if that fails, a later command sweeps */
+		IGNORE(record_erase(h, s->name, &ignored)); /* the first error is told */
 	}
 	drop_volumes(ret);
 	return is_question(e->code) ? -1 : failed(ret, STAGE_OTHER, e);
@@ -307,7 +307,7 @@ int launch_start(const struct home *h, const char *name, struct launch *ret, str
 	return end_start(ret, &start, r, e) < 0 ? failed(ret, STAGE_OTHER, e) : 0;
 }
 
-/* Until something can be read; whoever watches is kept entertained. */
+/* Waits until something can be read. Calls the tick meanwhile, so that a person sees progress. */
 static void wait_readable(const struct launch *l)
 {
 	struct pollfd p = { .fd = l->leash, .events = POLLIN };
@@ -320,7 +320,7 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 {
 	AUTO_BUF in = BUF_INIT(ANSWER_MAX_BYTES);
 	const char *text;
-	struct frame f = { 0 }; /* of no answer that can be understood, too */
+	struct frame f = { 0 }; /* stays empty if no answer can be understood */
 	unsigned code;
 	int r;
 
@@ -349,7 +349,7 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 		buf_add(warnings, f.body.p, f.body.n);
 		return 0;
 	}
-	/* its lock goes with it: until then the sandbox would still look as if it were starting */
+	/* The supervisor gives up its lock when it ends. Until then the sandbox would look as if it were starting. */
 	IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1, EXIT_WAIT_MS));
 	if (r < 0 || f.type != FRAME_ERROR || error_decode(f.body, &code, &text) < 0)
 		return err_set(e, ERR_PROTOCOL, "the supervisor's answer is not understood");
@@ -366,7 +366,8 @@ int launch_wait(struct launch *l, struct buf *warnings, struct err *e)
 		 (unsigned long long)(clock_mono_ns() - begin) / 1000);
 	if (r < 0) {
 		drop_volumes(l);
-		leftovers_sweep(l->home); /* what its supervisor may not delete any more */
+		leftovers_sweep(
+			l->home); /* the supervisor is confined and may not be able to erase everything */
 	}
 	return r;
 }
@@ -408,7 +409,8 @@ int launch_settle(struct launch *l, const struct spec *s, struct err *e)
 		r = wait_for_answer(l, &none, e);
 	if (r == 0)
 		return 0;
-	IGNORE(sandbox_stop(l->home, s->name, 0, &ignored)); /* the closed leash ends it too */
+	IGNORE(sandbox_stop(l->home, s->name, 0,
+			    &ignored)); /* if that fails, the closed leash ends it */
 	drop_volumes(l);
 	return is_question(e->code) ? -1 : failed(l, STAGE_OTHER, e);
 }

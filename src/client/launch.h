@@ -1,8 +1,8 @@
 /*
- * Bringing a sandbox up: the sockets, the supervisor, the wait for its answer.
+ * Brings a sandbox up: makes the sockets, starts the supervisor, waits for its answer.
  *
- * A launch may carry a first connection: the caller sends its command on it at once, and pid 1
- * finds it waiting. Such a caller does not wait for the answer.
+ * A launch may have a first connection. The caller sends its command on it at once, pid 1 finds the command waiting, and
+ * the caller does not wait for the supervisor's answer.
  */
 #pragma once
 
@@ -23,25 +23,25 @@ struct launch {
 	bool answered;
 	const struct home *home; /* borrowed from launch_create() */
 	const char *name;        /* borrowed likewise */
-	bool stays;              /* its record does, also when it never comes up */
-	struct strv volumes;     /* made for it: they go if it never comes up */
+	bool stays;              /* the record stays even if the sandbox never comes up */
+	struct strv volumes;     /* made for it; they are removed if it never comes up */
 };
 #define LAUNCH_NONE                                                \
 	{                                                          \
 		.leash = -1, .connection = -1, .child = { -1, -1 } \
 	}
 
-/* A new record and its supervisor, with a first connection if CONNECT. Volumes it names are made if
- * they are missing. ERR_EXISTS when the name is taken. */
+/* Makes a record and starts its supervisor, with a first connection if CONNECT. Makes the volumes that the spec names
+ * and that are missing. ERR_EXISTS: the name is taken. */
 MUST_USE int launch_create(const struct home *h, const struct spec *s, bool connect,
 			   struct launch *ret, struct err *e);
-/* The supervisor of an existing, stopped record. ERR_BUSY when it is up. */
+/* Starts the supervisor of a stopped sandbox. ERR_BUSY: the sandbox is up. */
 MUST_USE int launch_start(const struct home *h, const char *name, struct launch *ret,
 			  struct err *e);
-/* Waits until the sandbox answers commands, or says why it never will. WARNINGS gets lines. */
+/* Waits until the sandbox takes commands, or fails and says why it never will. Adds lines to WARNINGS. */
 MUST_USE int launch_wait(struct launch *l, struct buf *warnings, struct err *e);
-/* After launch_wait() of a new one: the changes its spec asks for before the first command. What
- * cannot be made is an error, and the sandbox is gone. */
+/* After launch_wait() of a new sandbox: makes the changes that the spec asks for before the first command. If one
+ * fails, the sandbox is removed. */
 MUST_USE int launch_settle(struct launch *l, const struct spec *s, struct err *e);
 /* Ends an ephemeral sandbox and waits a while until its supervisor has deleted what it can. */
 void launch_end(struct launch *l);

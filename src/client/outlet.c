@@ -12,7 +12,7 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-#define FLOOD_PIPE_BYTES (1 << 20) /* fewer turns; the most a user may ask for */
+#define FLOOD_PIPE_BYTES (1 << 20) /* fewer turns of the loop; the most that a user may ask for */
 
 void outlet_done(struct outlet *o)
 {
@@ -36,7 +36,7 @@ static void look(struct outlet *o)
 					 : OUTLET_PLAIN;
 }
 
-/* As write(2): what goes at once. */
+/* Like write(2), for what goes at once. */
 static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 {
 	int r;
@@ -50,7 +50,8 @@ static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		o->own = io_reopen_nowait(o->fd, O_WRONLY); /* an old kernel */
+		o->own = io_reopen_nowait(
+			o->fd, O_WRONLY); /* an old kernel cannot be asked write by write */
 		if (o->own < 0)
 			o->kind = OUTLET_PLAIN;
 	}
@@ -61,7 +62,7 @@ static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 	return r < 0 ? -1 : (ssize_t)n;
 }
 
-/* *N of the bytes at P, or as many as go. -errno; full is not an error. */
+/* Writes *N bytes at P, or as many as go at once. -errno; a full descriptor is no error. */
 static int write_some(struct outlet *o, const char *p, size_t *n)
 {
 	size_t done = 0;
@@ -114,7 +115,7 @@ size_t outlet_pass(struct outlet *o, int from)
 		look(o);
 	if (o->kind != OUTLET_PIPE)
 		return 0;
-	if (!o->widened) { /* or they stay as they are */
+	if (!o->widened) { /* if the kernel refuses, they keep their size */
 		IGNORE(fcntl(from, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
 		IGNORE(fcntl(o->fd, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
 		o->widened = true;

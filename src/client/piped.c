@@ -1,6 +1,6 @@
 /*
- * Piped: we hold the far ends of the command's pipes and copy between them and our own descriptors; pid 1
- * only tells the start and the end.
+ * A command with pipes: we hold our ends of the command's pipes and copy between them and our own descriptors. pid 1 only
+ * tells the start and the end.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,22 +28,22 @@ struct stream {
 struct piped {
 	struct run *run;
 	struct stream out, err;
-	int in_pipe; /* where the command's input is fed, or -1 */
+	int in_pipe; /* our end of the command's input, or -1 */
 	char *in_chunk;
-	size_t in_at, in_n; /* what waits to be fed */
+	size_t in_at, in_n; /* the bytes that the command has not taken yet */
 	struct drain drain;
 };
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-/* The clock is looked at only after the end: before it, nobody asks when output came. */
+/* We read the clock only after the end: before it, nobody asks when output came. */
 static void count(struct piped *p, const struct stream *s, size_t n)
 {
 	if (p->run->call.ended)
 		drain_read(&p->drain, s->which, n, p->drain.alone ? 0 : clock_mono_ns());
 }
 
-/* A flood that nobody logs goes from pipe to pipe. True while there was something. */
+/* A flood that is not logged goes from pipe to pipe. True if there was something. */
 static bool pass_flood(struct piped *p, struct stream *s)
 {
 	size_t n = outlet_pass(&s->to, s->pipe);
@@ -55,14 +55,14 @@ static bool pass_flood(struct piped *p, struct stream *s)
 	return n > 0;
 }
 
-/* True when nothing waits for our output. */
+/* True if our output has taken everything. */
 static bool flush(struct piped *p, struct stream *s)
 {
 	return !outlet_waits(&s->to) ||
 	       (run_wrote(p->run, outlet_flush(&s->to)) && !outlet_waits(&s->to));
 }
 
-/* Copies one chunk; closes the pipe at its end. True while there was something. */
+/* Copies one chunk, and closes the pipe at its end. True if there was something. */
 static bool pump_out(struct piped *p, struct stream *s)
 {
 	struct run *r = p->run;
@@ -125,7 +125,7 @@ static void pump_in(struct piped *p, bool readable)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n < 0) { /* nobody reads it any more */
+		if (n < 0) { /* the command does not read its input any more */
 			fd_closep(&p->in_pipe);
 			r->in_open = false;
 			p->in_n = 0;
@@ -145,7 +145,7 @@ static int drain(struct piped *p)
 	struct run *r = p->run;
 	struct stream *out = &p->out, *err = &p->err;
 	struct drain *d = &p->drain;
-	/* the first look at the clock is dear, and a command that left nobody behind needs none */
+	/* the first look at the clock costs much, and a command without background processes needs none */
 	bool alone = r->call.end.alone;
 
 	drain_begin(d, alone, alone ? 0 : clock_mono_ns(), pipe_held(out->pipe),
@@ -175,7 +175,7 @@ static int drain(struct piped *p)
 	}
 }
 
-/* Hands pid 1 the read ends that are not at EOF, so background children never meet SIGPIPE. */
+/* Hands pid 1 the read ends that are not at their end, so that background processes never get SIGPIPE. */
 static void leave(struct piped *p)
 {
 	struct run *r = p->run;
@@ -200,7 +200,7 @@ static int copy_until_end(struct piped *p)
 
 	while (!r->call.ended) {
 		bool hear = !tap_waits(&r->tap);
-		/* a command that never starts consumes no input: run tries twice */
+		/* a command that never starts must consume no input: `run` may try once more */
 		bool want_in = r->call.id && p->in_pipe >= 0 && p->in_n == 0 && r->in_open;
 		struct pollfd fds[] = {
 			{ .fd = r->c->fd, .events = POLLIN },
@@ -258,7 +258,7 @@ static int start(struct piped *p)
 	int fds[3];
 	int k;
 
-	/* a terminal with --no-tty and /dev/null are an immediate end of input */
+	/* a terminal with --no-tty, or /dev/null: the command finds the end of its input at once */
 	r->in_open = q->in >= 0 && !is_dev_null(q->in) && !isatty(q->in);
 	k = pipes_open(&made, joined);
 	if (k < 0)

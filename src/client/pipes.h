@@ -1,4 +1,4 @@
-/* The pipes of a command: the client makes them, pid 1 gets the command's ends. */
+/* The pipes of a command. The client makes them and passes the command's ends to pid 1. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,6 +16,6 @@ void pipes_done(struct pipes *p);
 
 /* How many bytes wait in a pipe; 0 for -1. */
 uint64_t pipe_held(int fd);
-/* The read ends (-1: closed) that pid 1 shall read on, and the flags of the LEAVE that carries them: returns how
- * many. */
+/* Collects the read ends (-1: closed) that pid 1 shall read on, and the flags of the LEAVE that carries them. Returns
+ * how many there are. */
 unsigned pipes_to_leave(int out, int err, bool joined, int fds[2], unsigned *ret_flags);

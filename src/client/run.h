@@ -1,4 +1,4 @@
-/* One command of the command line while it runs: what client/piped and client/terminal share. Internal to
+/* One command of the command line while it runs. client/piped and client/terminal share this; it is internal to
  * client/exec. */
 #pragma once
 
@@ -15,14 +15,14 @@ struct run {
 	struct call call;
 	struct tap tap;
 	struct inlet in;
-	bool in_open;            /* our own input is still worth reading */
+	bool in_open;            /* our own input has not ended, and the command reads it */
 	int output_error;        /* -errno: the output did not get through */
 	const char *output_step; /* … because this failed */
 };
 
-/* Pipes of ours: sends EXEC with the command's ends and copies until the end. */
+/* Makes pipes, sends EXEC with the command's ends, and copies until the end. */
 MUST_USE int run_piped(struct run *r);
-/* Frames within credits, on a request that was sent. */
+/* Moves frames within credits, for a request that was sent before. */
 MUST_USE int run_terminal(struct run *r);
 
 /* --- for both ------------------------------------------------------------------------------------ */
@@ -36,5 +36,5 @@ int run_poll_ms(const struct run *r, uint64_t until_ns);
 /* If pid 1 should have told the end by now, ends the sandbox, because pid 1 hangs or is not ours any more.
  * Reads its answer first if there is one (ANSWERED): we may have got no time ourselves. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
-/* K is what writing to our own output gave; false when that output went away. */
+/* K is the result of writing to our own output. False if nobody takes that output any more. */
 bool run_wrote(struct run *r, int k);

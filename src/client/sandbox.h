@@ -1,6 +1,6 @@
 /*
- * Sandboxes as front ends see them: their records, found and reconciled with the truth. Front ends
- * reach state/ only through here.
+ * Sandboxes as front ends see them: their records, with the state that they are really in. Front ends reach state/ only
+ * through here.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "state/places.h"
 #include "state/record.h"
 
-/* All records that load, newest first; broken ones are skipped. */
+/* All records that can be loaded, newest first. Broken ones are skipped. */
 struct sandbox_list {
 	struct record *item;
 	size_t n;
@@ -18,7 +18,7 @@ MUST_USE int sandbox_list_load(const struct home *h, struct sandbox_list *ret, s
 void sandbox_list_done(struct sandbox_list *l);
 #define AUTO_SANDBOX_LIST __attribute__((cleanup(sandbox_list_done))) struct sandbox_list
 
-/* A live one: pid 1 can be asked. */
+/* True for a live sandbox: its pid 1 can be asked. */
 static inline bool sandbox_is_up(const struct record *r)
 {
 	return r->status == STATUS_RUNNING || r->status == STATUS_DRAINING;

@@ -6,9 +6,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define HELD_BYTES 65536                 /* before the number is known: read no more */
-#define EARLY_MAX_BYTES (4 * HELD_BYTES) /* less than that, and one more chunk of each output */
-/* Beyond this share of the time, log records are dropped rather than slow the command down. */
+#define HELD_BYTES \
+	65536 /* at this much output before the number is known, the client reads no more */
+#define EARLY_MAX_BYTES (4 * HELD_BYTES) /* room for that and one more chunk of each output */
+/* Beyond this share of the time log records are dropped, so that the log does not slow the command down. */
 #define LOG_SHARE_DIVISOR 8
 #define LOG_FREE_NS (100 * NS_PER_MS) /* as much as rotation keeps: only floods lose records */
 
@@ -28,7 +29,7 @@ bool tap_is_full(const struct tap *t)
 			  t->spent > (clock_mono_ns() - t->start) / LOG_SHARE_DIVISOR);
 }
 
-/* Keeps a piece of output whole or not at all, however much pid 1 says before it tells the number. */
+/* Keeps a piece of output whole or not at all, however much comes before pid 1 tells the number. */
 static void tap_hold(struct tap *t, enum execlog_source source, const char *p, size_t n)
 {
 	struct held h = { source, n };
@@ -100,7 +101,7 @@ void tap_number(struct tap *t, uint64_t id)
 void tap_done(struct tap *t)
 {
 	if (!t->numbered)
-		tap_number(t, 0); /* pid 1 never told it: the records have none */
+		tap_number(t, 0); /* pid 1 never told the number: the records have none */
 	if (t->open) {
 		execlog_close(&t->log);
 		fd_closep(&t->dir);

@@ -1,7 +1,7 @@
 /*
- * What a command prints, on its way into the sandbox's log. Whoever reads the output writes the log; the
- * tap opens the log at the first output and spends a bounded share of the command's time on it: records
- * beyond that are dropped with a marker, the command never waits.
+ * Writes what a command prints into the sandbox's log. The client that reads the output writes the log. The tap opens the
+ * log at the first output and spends a bounded share of the command's time on it. Beyond that share it drops records and
+ * leaves a marker: the command never waits for the log.
  */
 #pragma once
 
@@ -17,19 +17,20 @@ struct tap {
 	struct execlog log;
 	uint64_t id, start, spent;
 	bool numbered;    /* id is known; until then output is held back: */
-	struct buf early; /* a struct held each, and its bytes */
+	struct buf early; /* a struct held for each piece, and its bytes */
 };
 
 void tap_init(struct tap *t, const struct home *h, const char *name, bool on);
-/* Logs what was held back as well. */
+/* Also logs what was held back. */
 void tap_done(struct tap *t);
 
 void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n);
-/* The command's number: records carry it. */
+/* Tells the command's number, which the records carry. */
 void tap_number(struct tap *t, uint64_t id);
-/* The log has had its share of the time: output need not be shown to it now. */
+/* True if the log has had its share of the time: the client need not show it output now. */
 bool tap_is_full(const struct tap *t);
-/* Output went past the log. */
+/* Tells that output was not shown to the log. */
 void tap_missed(struct tap *t);
-/* The buffer for output before the command's number is known is full: read no more until then. */
+/* True if the buffer for output before the command's number is full: the client reads no more until it knows the
+ * number. */
 bool tap_waits(const struct tap *t);

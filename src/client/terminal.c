@@ -1,6 +1,6 @@
 /*
- * Terminal: everything travels as frames within credits. The caller has made its own terminal raw
- * (cli/console) and tells by a descriptor when its size changes.
+ * A command with a terminal: everything travels as frames within credits. The caller has made its own terminal raw
+ * (cli/console) and tells by a descriptor when the size of that terminal changes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "client/keys.h"
 #include "client/run.h"
 
-#define READ_BYTES 2048 /* of what is typed, or pasted */
+#define READ_BYTES 2048 /* typed or pasted at once */
 
 static void send_size(struct run *r)
 {
@@ -33,7 +33,7 @@ static void read_keys(struct run *r, struct keys *keys)
 	AUTO_BUF input = BUF_INIT(READ_BYTES + DETACH_KEYS_MAX);
 	AUTO_BUF b = BUF_INIT(2 * READ_BYTES);
 	char chunk[READ_BYTES];
-	/* the keys that are held back may have to go as well */
+	/* room for the keys that are held back */
 	size_t room = r->call.credit - keys->matched;
 	ssize_t n = inlet_read(&r->in, chunk, room < sizeof(chunk) ? room : sizeof(chunk));
 	bool leaves = false;
@@ -61,7 +61,7 @@ int run_terminal(struct run *r)
 
 	r->in_open = r->q->in >= 0;
 	if (r->q->resized >= 0)
-		send_size(r); /* whoever comes back may sit at another terminal */
+		send_size(r); /* a caller that comes back may sit at another terminal */
 	while (!r->call.ended && !r->result->detached && !r->result->broken_output) {
 		struct pollfd p[] = {
 			{ .fd = r->c->fd, .events = POLLIN },

@@ -1,9 +1,8 @@
 /*
  * One operation of a sandbox's file agent over a connection, from FILE to EXIT.
  *
- * Nothing here runs by itself: writing waits for the peer's credit and takes what comes back
- * meanwhile; what comes back goes to on_data within the credit we grant, so a slow taker slows the
- * sandbox and nobody's memory grows.
+ * Nothing here runs by itself. Writing waits for the peer's credit and meanwhile takes what comes back. What comes back
+ * goes to on_data within the credit that we grant, so a slow taker slows the sandbox down, and no memory grows.
  */
 #pragma once
 
@@ -23,8 +22,7 @@ struct transfer {
 MUST_USE int transfer_open(struct transfer *t, struct client *c, const struct file_message *m,
 			   int (*on_data)(void *arg, const char *p, size_t n, struct err *e),
 			   void *arg, struct err *e);
-/* Sends all of it. ERR_NOT_RUNNING "…" when the agent ended first; what it said is in on_data's
- * hands. */
+/* Sends all bytes. ERR_NOT_RUNNING: the agent ended before; on_data has got what it said. */
 MUST_USE int transfer_write(struct transfer *t, const void *p, size_t n, struct err *e);
-/* Waits for the agent's end. */
+/* Waits until the agent has ended. */
 MUST_USE int transfer_finish(struct transfer *t, struct err *e);

@@ -13,7 +13,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define PROC_FILE_MAX_BYTES (1u << 20) /* the children of one that forked all there may be */
+#define PROC_FILE_MAX_BYTES \
+	(1u << 20) /* the list of children of a process that has as many as there can be */
 
 /* Fields of /proc/PID/stat after the name, which may hold anything and ends with the last ')'. */
 enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME };
@@ -21,11 +22,11 @@ enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME };
 struct walk {
 	struct buf todo; /* pids, as a stack */
 	uint64_t ticks, own_pages, read_bytes, write_bytes, processes;
-	bool complete;   /* nobody was left out */
-	bool io_visible; /* the kernel shows their disk traffic to us */
+	bool complete;   /* no process was left out */
+	bool io_visible; /* the kernel shows us how much they read and write */
 };
 
-/* The whole of a file below PROC, in B. False when it is gone. */
+/* Reads a file below PROC into B. False if it is gone. */
 static bool slurp(int proc, const char *file, struct buf *b)
 {
 	buf_clear(b);
@@ -37,7 +38,7 @@ static uint64_t number_at(struct str *rest)
 	struct str word = str_cut(rest, ' ');
 	uint64_t v = 0;
 
-	IGNORE(parse_u64_str(word, 0, UINT64_MAX, &v)); /* some fields are negative: none we want */
+	IGNORE(parse_u64_str(word, 0, UINT64_MAX, &v)); /* a negative field is none that we want */
 	return v;
 }
 
@@ -57,7 +58,7 @@ static void add_stat(struct walk *w, const struct buf *text)
 	}
 }
 
-/* What is not shared with anybody: pages counted in several processes would be counted twice. */
+/* Counts pages that no other process shares: shared ones would be counted twice. */
 static void add_memory(struct walk *w, const struct buf *text)
 {
 	struct str rest = str_of(buf_str(text));
@@ -125,7 +126,7 @@ static void add_process(struct walk *w, uint64_t pid)
 	snprintf(path, sizeof(path), "/proc/%llu", (unsigned long long)pid);
 	proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
-		return; /* ended meanwhile: its parent has its figures */
+		return; /* it ended meanwhile, and its parent has its figures */
 	w->processes++;
 	if (slurp(proc, "stat", &text))
 		add_stat(w, &text);

@@ -4,7 +4,7 @@
 #include "client/sandbox.h"
 #include "client/stop.h"
 
-/* START waits for one that is on its way out. */
+/* Starts the sandbox. START waits for a sandbox that is on its way down. */
 static int start_it(const struct home *h, const char *name, visit_start *start, struct err *e)
 {
 	AUTO_RECORD r = RECORD_NONE;
@@ -30,7 +30,7 @@ int visit_open(struct visit *v, const struct home *h, const char *name, visit_st
 	if (r == 0 || e->code != ERR_NOT_RUNNING)
 		return r;
 	client_done(&v->client);
-	if (start_it(h, name, start, e) < 0) /* or another command was faster */
+	if (start_it(h, name, start, e) < 0) /* another command may have been faster */
 		return e->code == ERR_BUSY ? client_open(&v->client, h, name, &late) : -1;
 	v->started = true;
 	return client_open(&v->client, h, name, e);

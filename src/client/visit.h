@@ -1,18 +1,18 @@
-/* A sandbox for the time of one request: used as it is when it is up, else started and, when the
- * visit ends, stopped again. */
+/* The use of a sandbox for one request. A sandbox that is up is used as it is. Else the visit starts it, and stops it
+ * again at its end. */
 #pragma once
 
 #include "client/connection.h"
 
 struct visit {
 	struct client client;
-	bool started; /* by us: ours to stop */
+	bool started; /* by this visit, which has to stop it */
 };
 
-/* How the front end starts a stopped one, with whatever it shows meanwhile. */
+/* How the front end starts a stopped sandbox, and shows that. */
 typedef int visit_start(const struct home *h, const char *name, struct err *e);
 
-/* HOME and NAME are borrowed until visit_done(). ERR_BUSY while it is neither up nor down. */
+/* HOME and NAME are borrowed until visit_done(). ERR_BUSY: the sandbox is neither up nor down. */
 MUST_USE int visit_open(struct visit *v, const struct home *h, const char *name, visit_start *start,
 			struct err *e);
 void visit_done(struct visit *v);
