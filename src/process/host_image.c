@@ -162,20 +162,12 @@ static void copy_entry(int from, int to, const char *name)
 static void copy_dir(int etc, int to_etc, const char *path)
 {
 	AUTO_FD from = openat(etc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_FREE char *parent = xstrdup(path);
 	AUTO_FD to = -1;
 	struct dirent *d;
 	unsigned n = 0;
 	DIR *list;
 
-	if (from < 0 || !is_public(from))
-		return;
-	for (char *slash = strchr(parent, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		IGNORE(make(to_etc, parent, 0755));
-		*slash = '/';
-	}
-	if (make(to_etc, path, 0755) < 0)
+	if (from < 0 || !is_public(from) || make(to_etc, path, 0755) < 0)
 		return;
 	to = openat(to_etc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	list = to < 0 ? NULL : fdopendir(fcntl(from, F_DUPFD_CLOEXEC, 0));

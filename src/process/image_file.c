@@ -7,6 +7,14 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
+static int open_below(int layer, const char *path, unsigned flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+
+	return sys_openat2(layer, path, &how);
+}
+
 /* True if LAYER has a whiteout `.wh.NAME` for PATH. fuse-overlayfs makes these where it can make no other. */
 static bool hidden_by_name(int layer, const char *path)
 {
@@ -14,9 +22,7 @@ static bool hidden_by_name(int layer, const char *path)
 	AUTO_FREE char *name =
 		slash ? xasprintf("%.*s/.wh.%s", (int)(slash - path), path, slash + 1)
 		      : xasprintf(".wh.%s", path);
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	AUTO_FD fd = sys_openat2(layer, name, &how);
+	AUTO_FD fd = open_below(layer, name, O_PATH | O_NOFOLLOW);
 
 	return fd >= 0;
 }
@@ -25,10 +31,8 @@ static bool hidden_by_name(int layer, const char *path)
 static int open_in(const struct rootfs *r, int layer, const char *below, const char *path,
 		   struct stat *ret, int *ret_fd)
 {
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	AUTO_FD probe = openat(layer, below, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	AUTO_FD fd = probe < 0 ? -1 : sys_openat2(probe, path, &how);
+	AUTO_FD fd = probe < 0 ? -1 : open_below(probe, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 || fstat(fd, ret) < 0)
 		return r->served && probe >= 0 && hidden_by_name(probe, path) ? -1 : 0;

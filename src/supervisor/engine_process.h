@@ -61,9 +61,6 @@ MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err 
 /* Empties the work area of R's layer, if that is on disk. No overlay uses it. */
 MUST_USE int layer_clean(const struct rootfs *r, struct err *e);
 
-/* engine_process_implied.c: R has the layers of the image RECORD above one layer of ours. Lists in R the
- * directories that the image only implies. */
-void implied_find(const struct supervisor *s, const struct image_record *record, struct rootfs *r);
 /* engine_process_own_state.c: lists in R the places where volumes show our own state, or refuses the volume. */
 MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e);
 

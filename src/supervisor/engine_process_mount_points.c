@@ -93,16 +93,11 @@ int mount_points_make_one(const struct mount_points *s, int root, const char *pa
 
 static bool has_bundle(int root)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	size_t i = 0;
 
-	for (size_t i = 0; host_cas_places[i]; i++) {
-		AUTO_FD fd = sys_openat2(root, host_cas_places[i], &how);
-
-		if (fd >= 0)
-			return true;
-	}
-	return false;
+	while (host_cas_places[i] && !mount_points_has(root, host_cas_places[i]))
+		i++;
+	return host_cas_places[i];
 }
 
 int mount_points_make(const struct mount_points *s, int root, const struct spec *spec,

@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
+#include "image/implied.h"
 #include "image/store.h"
 #include "process/fixtures.h"
 #include "process/host_cas.h"
@@ -98,6 +101,54 @@ int root_find_image(const struct supervisor *s, int *ret_lock, struct image_reco
 	return 0;
 }
 
+/* The id inside of a file that belongs to N on disk. 0, which is root, if the payload has no id for N. */
+static uint32_t id_inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
+{
+	switch (i->mode) {
+	case IDS_RANGE:
+		return n < IDS_PER_SANDBOX ? n : 0;
+	case IDS_SUBID:
+		return n != caller && n >= base && n - base < IDS_PER_SANDBOX - 2 ? n - base + 1
+										  : 0;
+	case IDS_SINGLE:
+		break;
+	}
+	return 0;
+}
+
+static void add_implied(struct rootfs *r, const struct image_implied *p)
+{
+	struct rootfs_owner *d;
+
+	if (!r->owners)
+		r->owners = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*r->owners));
+	d = &r->owners[r->n_owners];
+	d->mode = p->mode;
+	d->uid = id_inside(r->ids, p->uid, r->ids->caller_uid, r->ids->uid_base);
+	d->gid = id_inside(r->ids, p->gid, r->ids->caller_gid, r->ids->gid_base);
+	snprintf(d->path, sizeof(d->path), "%s", p->path);
+	r->n_owners += d->mode != 0755 || d->uid || d->gid;
+}
+
+/* R has the layers of the image RECORD above one layer of ours. Lists in R owners and modes of the directories that the
+ * image only implies (image/implied.h). */
+static void find_implied(const struct supervisor *s, const struct image_record *record,
+			 struct rootfs *r)
+{
+	AUTO_FREE struct image_implied *found = xcalloc(IMAGE_IMPLIED_MAX, sizeof(*found));
+	AUTO_BUF text = BUF_INIT(IMAGE_IMPLIED_MAX_BYTES);
+	char path[IMAGE_PATH_BYTES];
+	int n = -1;
+
+	image_implied_path(record, path);
+	if (io_read_file(s->home.fd, path, &text) == 0)
+		n = image_implied_read(buf_str(&text), text.n, found);
+	if (n < 0) /* an earlier cordon has filled the store */
+		n = (int)image_implied_find(r->layer_fd + 1, r->n_layers - 1, found);
+	for (int i = 0; i < n; i++)
+		add_implied(r, &found[i]);
+}
+
 static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	struct image_record record;
@@ -115,7 +166,7 @@ static int open_image(struct supervisor *s, struct rootfs *r, struct err *e)
 	rc = image_store_open_layers(s->home.fd, &record, r->layer_fd + 1, &n, &r->served, e);
 	r->n_layers += n;
 	if (rc == 0)
-		implied_find(s, &record, r);
+		find_implied(s, &record, r);
 	else
 		err_wrap(e, "image '%s'", s->record.spec.image.reference);
 	image_record_done(&record);

@@ -30,14 +30,12 @@ static long drop_capabilities(void)
 
 static long keep_descriptors(const struct surveyor_memory *m)
 {
-	long r = RAW3(SYS_dup3, m->socket, SOCKET, 0);
+	const int keep[] = { m->socket, m->layer, m->pidfd, m->ruleset };
+	long r = 0;
 
-	if (r >= 0)
-		r = RAW3(SYS_dup3, m->layer, LAYER, 0);
-	if (r >= 0)
-		r = RAW3(SYS_dup3, m->pidfd, PID_1, 0);
-	if (r >= 0 && m->ruleset >= 0 && m->ruleset != RULESET)
-		r = RAW3(SYS_dup3, m->ruleset, RULESET, 0);
+	for (int i = 0; r >= 0 && i < KEPT_MAX; i++)
+		if (keep[i] >= 0 && keep[i] != i)
+			r = RAW3(SYS_dup3, keep[i], i, 0);
 	return r < 0 ? r : RAW3(SYS_close_range, KEPT_MAX, ~0u, 0);
 }
 
