@@ -15,6 +15,8 @@ import threading
 
 from attack import AttackTest
 from harness import MODE, below, unique_number
+from test_background import BACKGROUND, JOINED, REPORT_LINES, REPORTS, Client
+from test_upgrade import WireTest
 
 
 class Floods(AttackTest):
@@ -248,6 +250,42 @@ class Handed(AttackTest):
             self.assertLess(size, 8 << 20)  # two pipes of a MiB each, and what came before the end
             box.exec("true")  # the pipe is full again
         self.assertEqual(proc.wait(), 0)
+
+
+class Reporting(WireTest, AttackTest):
+    """Everybody inside can connect to the socket for reports."""
+
+    STORM = REPORT_LINES + """
+for _ in range(20):
+    if os.fork() == 0:
+        held = []
+        while True:
+            try: held.append(report(b'f' * 1000))
+            except OSError: pass
+            if len(held) > 100: held = []
+time.sleep(999)
+"""
+    # one byte at a time, and never the last
+    DRIP = REPORT_LINES + """
+s = connect()
+s.sendall(struct.pack("<I", 4 << 20))
+while True: s.sendall(b'x')
+"""
+
+    def test_a_storm_of_connections_and_reports_without_an_end(self):
+        box = self.create()
+        client = Client(self, box)
+        before = box.pid1().rss_kib
+        for script in self.STORM, self.DRIP, self.DRIP:
+            client.start("/usr/bin/python3", "-c", script, flags=BACKGROUND | JOINED | REPORTS)
+        for _ in range(5):
+            self.assertEqual(box.exec("echo", "alive").text, "alive\n")
+            ident = client.start("/usr/bin/python3", "-c", REPORT_LINES + "report(b'state')",
+                                 flags=BACKGROUND | JOINED | REPORTS)
+            got = client.ended(ident)
+            self.assertEqual((got.report, got.end), (5, (0, 0)))
+        self.assertLess(box.pid1().rss_kib, before + 2 * 4096 + 8 * 320 + 4096)
+        self.assertEqual(box.remove("-f").code, 0)
 
 
 class HostileGuest(AttackTest):
