@@ -1,14 +1,6 @@
 /*
- * A stream's number is {serial, slot}: a frame that comes after its stream was closed compares unequal to
- * whatever has the slot by then.
- *
- * How descriptors are sent. pid 1 keeps the descriptors that it received in one place until an EXEC or a LEAVE
- * takes them, and it has room for those of one frame. So two things must not happen: descriptors of a second
- * frame arrive while the first frame is incomplete, or descriptors arrive together with an EXEC that has none
- * (a terminal's). Against the first, the descriptors travel with the last byte of their message, which goes
- * alone: a recvmsg never reads past bytes that carry descriptors, so pid 1 has the whole frame then and
- * nothing after it. Against the second, an EXEC without descriptors is followed by a PING, and the next
- * message with descriptors waits for the PONG.
+ * A stream's number is {serial, slot}. A frame that comes after its stream was closed has another number than the stream
+ * that uses the slot by then.
  */
 #include "client/line.h"
 
@@ -20,25 +12,15 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fdpass.h"
+#include "client/outbox.h"
 #include "wire/message.h"
 
 #define READ_BYTES 16384
-#define HEAR_READS 64             /* line_hear() is bounded work */
-#define RETRY_NS (20 * NS_PER_MS) /* when no event tells that sending is possible again */
-#define NOBODYS_STREAM 1u         /* serials begin with 1: no stream has this number */
+#define HEAR_READS 64             /* so that line_hear() is bounded work */
+#define RETRY_NS (20 * NS_PER_MS) /* when no event tells that the kernel takes descriptors again */
+#define NOBODYS_STREAM 1u         /* serials begin with 1, so no stream has this number */
 #define SLOT_BITS 8
 static_assert(LINE_STREAMS_MAX == 1u << SLOT_BITS, "a stream's number holds its slot");
-
-struct message {
-	struct message *next;
-	struct buf b;
-	size_t at; /* so many bytes went */
-	int fd[FRAME_FDS_MAX];
-	unsigned n_fds;
-	bool pings;     /* it ends with a PING that later descriptors wait for */
-	uint32_t needs; /* pid 1 must speak this protocol, or 0 */
-};
 
 struct stream {
 	uint32_t number; /* 0: free */
@@ -51,12 +33,9 @@ struct line {
 	int fd; /* -1: down */
 	loop_id watch, retry, telling;
 	struct buf in;
-	uint32_t version, needs;
-	uint32_t pings; /* PONGs that have not come */
-	struct message *first, **last;
-	unsigned n_messages;
-	size_t n_bytes;
-	bool deaf; /* pid 1 takes nothing any more: its end of file comes, after all that it said */
+	uint32_t needs; /* the protocol that some command can only go on with */
+	struct outbox out;
+	bool deaf; /* pid 1 takes nothing any more; its end of file comes after everything that it said */
 	uint32_t serial;
 	struct stream *stream;
 	uint32_t n_streams;
@@ -84,41 +63,6 @@ static void leave(struct line *n)
 
 /* --- sending --------------------------------------------------------------------------------- */
 
-static void message_free(struct message *m)
-{
-	while (m->n_fds > 0)
-		close(m->fd[--m->n_fds]);
-	buf_done(&m->b);
-	free(m);
-}
-
-static void drop_first(struct line *n)
-{
-	struct message *m = n->first;
-
-	n->first = m->next;
-	if (!n->first)
-		n->last = &n->first;
-	n->n_messages--;
-	n->n_bytes -= m->b.n;
-	message_free(m);
-}
-
-static void drop_queue(struct line *n)
-{
-	while (n->first)
-		drop_first(n);
-}
-
-/* Sends some of a message: bytes, or -errno. */
-static ssize_t send_some(const struct line *n, const struct message *m)
-{
-	bool last = m->at + 1 == m->b.n;
-	size_t some = m->b.n - m->at - (m->n_fds > 0 && !last);
-
-	return fdpass_try(n->fd, m->b.p + m->at, some, m->fd, last ? m->n_fds : 0);
-}
-
 static void flush(struct line *n);
 
 static void on_retry(void *arg)
@@ -129,94 +73,50 @@ static void on_retry(void *arg)
 	flush(n);
 }
 
-/* The next message must wait for something that pid 1 says. */
-static bool is_held(const struct line *n)
-{
-	const struct message *m = n->first;
-
-	return m && ((m->n_fds > 0 && n->pings > 0) || (m->needs && !n->version));
-}
-
-/* What the loop shall tell us. */
-static void watch(struct line *n)
-{
-	bool held = is_held(n);
-
-	loop_change_fd(n->loop, n->watch,
-		       LOOP_READ | (n->first && !held && !n->retry ? LOOP_WRITE : 0));
-}
-
+/* Sends what goes now, and arranges to be called again for the rest. */
 static void flush(struct line *n)
 {
-	while (n->first && n->fd >= 0 && !n->retry) {
-		struct message *m = n->first;
-		ssize_t k;
+	enum outbox_result r;
 
-		if (is_held(n))
-			break;
-		k = send_some(n, m);
-		if (k >= 0) {
-			m->at += (size_t)k;
-			if (m->at < m->b.n)
-				continue;
-			n->pings += m->pings;
-			drop_first(n);
-		} else if (k == -EAGAIN) {
-			break;
-		} else if (k == -ETOOMANYREFS || k == -ENOBUFS || k == -ENOMEM) {
-			n->retry = loop_add_timer(n->loop, clock_mono_ns() + RETRY_NS, on_retry, n);
-			if (!n->retry)
-				out_of_memory();
-		} else {
-			n->deaf = true;
-			drop_queue(n);
-		}
+	if (n->fd < 0 || n->retry)
+		return;
+	r = outbox_flush(&n->out, n->fd);
+	if (r == OUTBOX_CROWDED) {
+		n->retry = loop_add_timer(n->loop, clock_mono_ns() + RETRY_NS, on_retry, n);
+		if (!n->retry)
+			out_of_memory();
+	} else if (r == OUTBOX_LOST) {
+		n->deaf = true;
+		outbox_clear(&n->out);
 	}
-	if (n->fd >= 0)
-		watch(n);
+	loop_change_fd(n->loop, n->watch, LOOP_READ | (r == OUTBOX_FULL ? LOOP_WRITE : 0));
 }
 
-static bool is_bare_exec(const struct buf *b, unsigned n_fds)
+static int check_room(const struct line *n, enum line_message kind, const struct buf *b,
+		      struct err *e)
 {
-	struct str in = { b->p, b->n };
-	struct frame f;
-
-	return n_fds == 0 && frame_next(&in, &f) > 0 && f.type == FRAME_EXEC;
+	if (n->fd < 0 || n->deaf)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", n->name);
+	if (buf_failed(b) || b->n == 0)
+		return err_set(e, ERR_LIMIT, "the command and its environment are too long");
+	if (kind == LINE_REQUEST && (n->out.n_messages >= LINE_QUEUE_MESSAGES_MAX ||
+				     n->out.n_bytes + b->n > LINE_QUEUE_BYTES_MAX))
+		return err_set(e, ERR_LIMIT, "too many requests wait for sandbox '%s'", n->name);
+	return 0;
 }
 
 static int queue(struct line *n, enum line_message kind, uint32_t needs, struct buf *b,
 		 const int *fds, unsigned n_fds, struct err *e)
 {
-	struct message *m = xcalloc(1, sizeof(*m));
-	bool first = !n->first;
+	bool first = !n->out.first;
 
-	m->needs = needs;
-	if (is_bare_exec(b, n_fds)) {
-		frame_put(b, FRAME_PING, 0, 0, NULL, 0);
-		m->pings = true;
+	if (check_room(n, kind, b, e) < 0) {
+		buf_done(b);
+		while (n_fds > 0)
+			close(fds[--n_fds]);
+		return -1;
 	}
-	m->b = *b;
-	buf_init(b, b->max);
-	m->n_fds = n_fds;
-	for (unsigned i = 0; i < n_fds; i++)
-		m->fd[i] = fds[i];
-	if (n->fd < 0 || n->deaf || buf_failed(&m->b) || m->b.n == 0 ||
-	    (kind == LINE_REQUEST && (n->n_messages >= LINE_QUEUE_MESSAGES_MAX ||
-				      n->n_bytes + m->b.n > LINE_QUEUE_BYTES_MAX))) {
-		bool long_one = buf_failed(&m->b);
-
-		message_free(m);
-		if (n->fd < 0 || n->deaf)
-			return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running", n->name);
-		return long_one ? err_set(e, ERR_LIMIT,
-					  "the command and its environment are too long")
-				: err_set(e, ERR_LIMIT, "too many requests wait for sandbox '%s'",
-					  n->name);
-	}
-	*n->last = m;
-	n->last = &m->next;
-	n->n_messages++;
-	n->n_bytes += m->b.n;
+	outbox_add(&n->out, b, fds, n_fds, needs);
 	if (first)
 		flush(n);
 	return 0;
@@ -238,7 +138,7 @@ static int too_old_for(const struct line *n, struct err *e)
 
 int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e)
 {
-	if (!n->version || n->version >= version)
+	if (!n->out.version || n->out.version >= version)
 		return queue(n, LINE_REQUEST, version, b, NULL, 0, e);
 	buf_done(b);
 	return too_old_for(n, e);
@@ -254,7 +154,7 @@ static struct stream *find(struct line *n, uint32_t number)
 										 : NULL;
 }
 
-/* A free slot, or NULL. */
+/* Returns a free slot, or NULL. */
 static struct stream *claim(struct line *n)
 {
 	uint32_t more = n->n_streams ? 2 * n->n_streams : 4;
@@ -307,10 +207,10 @@ static void cut(struct line *n)
 	loop_remove(n->loop, &n->watch);
 	loop_remove(n->loop, &n->retry);
 	fd_closep(&n->fd);
-	drop_queue(n);
+	outbox_clear(&n->out);
 }
 
-/* A callback may open no stream any more, but close any. */
+/* Tells every stream and the owner that the line is down. A callback cannot open a stream any more, but may close any. */
 static void tell(struct line *n)
 {
 	loop_remove(n->loop, &n->telling);
@@ -360,7 +260,7 @@ void line_free(struct line *n)
 	leave(n);
 }
 
-/* Told at once: we are in a callback of the loop. Returns 1. */
+/* Ends the line and tells so at once, because we are in a callback of the loop. Returns 1. */
 static int fail(struct line *n)
 {
 	cut(n);
@@ -384,43 +284,21 @@ static int too_old(struct line *n)
 	return 1;
 }
 
-/* Takes the first message that pid 1 is too old for out of the queue. */
-static struct message *take_misfit(struct line *n)
-{
-	struct message **at = &n->first, *m;
-
-	while (*at && (*at)->needs <= n->version)
-		at = &(*at)->next;
-	m = *at;
-	if (!m)
-		return NULL;
-	*at = m->next;
-	if (n->last == &m->next)
-		n->last = at;
-	n->n_messages--;
-	n->n_bytes -= m->b.n;
-	return m;
-}
-
-/* Tells the streams of such messages. */
+/* Tells the streams whose messages pid 1 is too old for. */
 static void refuse_misfits(struct line *n)
 {
-	struct message *m;
+	uint32_t stream;
 
-	while (n->fd >= 0 && (m = take_misfit(n))) {
-		struct str in = { m->b.p, m->b.n };
+	while (n->fd >= 0 && outbox_drop_misfit(&n->out, &stream)) {
+		struct stream *s = find(n, stream);
 		AUTO_BUF body = BUF_INIT(1024);
-		struct stream *s;
 		struct frame f;
 		struct err e;
 
-		IGNORE(frame_next(&in, &f)); /* it is ours, and whole */
-		s = find(n, f.stream);
-		message_free(m);
 		too_old_for(n, &e);
 		error_encode(&body, (unsigned)e.code, e.msg);
 		f = (struct frame){ .type = FRAME_ERROR,
-				    .stream = f.stream,
+				    .stream = stream,
 				    .body = { body.p, body.n } };
 		if (s)
 			s->user.frame(s->user.arg, &f);
@@ -429,7 +307,7 @@ static void refuse_misfits(struct line *n)
 
 static int take_version(struct line *n)
 {
-	if (n->version < n->needs && too_old(n))
+	if (n->out.version < n->needs && too_old(n))
 		return fail(n);
 	refuse_misfits(n);
 	if (n->fd >= 0)
@@ -441,10 +319,10 @@ static int take_hello(struct line *n, const struct frame *f)
 {
 	struct hello h;
 
-	if (hello_decode(f->body, &h) < 0 || n->version)
+	if (hello_decode(f->body, &h) < 0 || n->out.version)
 		return garbage(n);
-	n->version = hello_agree(&h);
-	if (n->version)
+	outbox_take_version(&n->out, hello_agree(&h));
+	if (n->out.version)
 		return take_version(n);
 	err_set(&n->why, ERR_PROTOCOL,
 		"sandbox '%s' speaks protocol %u to %u and this program %u to %u; restart the "
@@ -453,7 +331,7 @@ static int take_hello(struct line *n, const struct frame *f)
 	return fail(n);
 }
 
-/* An error that belongs to no stream: pid 1 does not want this connection. */
+/* An error without a stream: pid 1 does not want this connection. */
 static int take_refusal(struct line *n, const struct frame *f)
 {
 	const char *text;
@@ -474,11 +352,11 @@ static int take_frame(void *arg, const struct frame *f)
 		return take_hello(n, f);
 	if (f->type == FRAME_ERROR && f->stream == 0)
 		return take_refusal(n, f);
-	if (!n->version)
+	if (!n->out.version)
 		return garbage(n);
 	if (f->type == FRAME_PONG && f->stream == 0) {
-		if (n->pings > 0 && --n->pings == 0)
-			flush(n);
+		outbox_take_pong(&n->out);
+		flush(n);
 		return 0;
 	}
 	s = find(n, f->stream);
@@ -487,7 +365,7 @@ static int take_frame(void *arg, const struct frame *f)
 	return n->fd < 0; /* the user may have closed the line */
 }
 
-/* True while there may be more. */
+/* Reads once. True if there may be more. */
 static bool hear(struct line *n)
 {
 	char chunk[READ_BYTES];
@@ -533,7 +411,7 @@ void line_need(struct line *n, uint32_t version)
 
 	if (version > n->needs)
 		n->needs = version;
-	if (n->fd < 0 || !n->version || n->version >= n->needs)
+	if (n->fd < 0 || !n->out.version || n->out.version >= n->needs)
 		return;
 	too_old(n);
 	why = n->why;
@@ -551,7 +429,7 @@ int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, vo
 	n->loop = loop;
 	n->name = xstrdup(name);
 	n->fd = fd;
-	n->last = &n->first;
+	outbox_init(&n->out);
 	n->gone = gone;
 	n->arg = arg;
 	buf_init(&n->in, FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + READ_BYTES);
@@ -561,7 +439,7 @@ int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, vo
 		line_free(n);
 		return -1;
 	}
-	/* pid 1 says its HELLO together with its first answer: the PING makes it answer at once */
+	/* pid 1 says its HELLO together with its first answer. The PING makes it answer at once. */
 	hello_encode(&hello);
 	frame_put(&hello, FRAME_PING, 0, NOBODYS_STREAM, NULL, 0);
 	if (line_send(n, LINE_REQUEST, &hello, NULL, 0, e) < 0) {
@@ -589,5 +467,5 @@ bool line_is_up(const struct line *n)
 
 uint32_t line_version(const struct line *n)
 {
-	return n->version;
+	return n->out.version;
 }

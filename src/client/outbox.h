@@ -1,0 +1,54 @@
+/*
+ * Messages to one pid 1 that wait for the socket, each with its descriptors. Sending never waits.
+ *
+ * pid 1 keeps the descriptors that it received in one place until an EXEC or a LEAVE takes them, and it has room for those of
+ * one frame. So two things must not happen: descriptors of a second frame arrive while the first frame is incomplete, or
+ * descriptors arrive together with an EXEC that has none (a terminal's). Against the first, the descriptors travel with the
+ * last byte of their message, which goes alone: a recvmsg never reads past bytes that carry descriptors, so pid 1 has the
+ * whole frame then and nothing after it. Against the second, an EXEC without descriptors is followed by a PING, and the next
+ * message with descriptors waits for the PONG.
+ *
+ * A message may need a protocol. It waits until pid 1 has said which one it speaks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "wire/frame.h"
+
+struct outbox_message;
+
+struct outbox {
+	struct outbox_message *first, **last;
+	unsigned n_messages;
+	size_t n_bytes;
+	uint32_t pings;   /* PONGs that have not come */
+	uint32_t version; /* that pid 1 and we speak; 0: not known yet */
+};
+
+void outbox_init(struct outbox *o);
+/* Drops every message and closes its descriptors. The outbox is empty then and can be used again. */
+void outbox_clear(struct outbox *o);
+
+/* Adds the frames in B, which must not be empty or failed. Takes the memory of B and the descriptors. NEEDS is the
+ * protocol that the frames need, or 0. */
+void outbox_add(struct outbox *o, struct buf *b, const int *fds, unsigned n_fds, uint32_t needs);
+
+enum outbox_result {
+	OUTBOX_EMPTY, /* everything went */
+	OUTBOX_FULL,  /* the socket takes no more now: again when it is writable */
+	OUTBOX_HELD,  /* the next message waits for something that pid 1 says */
+	OUTBOX_CROWDED, /* the kernel takes no more now, and no event tells when it does: again a little later */
+	OUTBOX_LOST, /* pid 1 takes nothing any more */
+};
+/* Sends as much as goes now. */
+enum outbox_result outbox_flush(struct outbox *o, int sock);
+
+/* A PONG for one of our PINGs came. */
+void outbox_take_pong(struct outbox *o);
+/* pid 1 said which protocol it speaks. */
+void outbox_take_version(struct outbox *o, uint32_t version);
+/* Drops the first message whose protocol pid 1 does not speak, and tells its stream. False if there is none. */
+bool outbox_drop_misfit(struct outbox *o, uint32_t *ret_stream);

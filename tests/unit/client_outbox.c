@@ -1,0 +1,208 @@
+/* An outbox against a peer that looks at every recvmsg: which bytes and which descriptors came together. */
+#include "client/outbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fdpass.h"
+#include "t.h"
+
+static struct outbox out;
+static int ours, theirs;
+
+static void begin(void)
+{
+	int pair[2];
+
+	T_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	ours = pair[0];
+	theirs = pair[1];
+	fcntl(theirs, F_SETFL, O_NONBLOCK);
+	outbox_init(&out);
+}
+
+static void end(void)
+{
+	outbox_clear(&out);
+	T_INT(out.n_messages, 0);
+	T_INT(out.n_bytes, 0);
+	fd_closep(&ours);
+	fd_closep(&theirs);
+}
+
+/* Adds a frame of N bytes for STREAM, with N_FDS descriptors. */
+static void add(enum frame_type type, uint32_t stream, size_t n, unsigned n_fds, uint32_t needs)
+{
+	AUTO_BUF b = BUF_INIT(FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES);
+	AUTO_BUF body = BUF_INIT(FRAME_BODY_MAX_BYTES);
+	int fds[FRAME_FDS_MAX];
+
+	buf_add_fill(&body, 'x', n);
+	frame_put(&b, type, 0, stream, body.p, body.n);
+	for (unsigned i = 0; i < n_fds; i++)
+		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	outbox_add(&out, &b, fds, n_fds, needs);
+	T_INT(b.n, 0);
+}
+
+/* One recvmsg: bytes, and in *RET_FDS how many descriptors. */
+static ssize_t take(unsigned *ret_fds)
+{
+	char chunk[65536];
+	int fds[FRAME_FDS_MAX];
+	ssize_t n = fdpass_recv(theirs, chunk, sizeof(chunk), fds, FRAME_FDS_MAX, ret_fds);
+
+	for (unsigned i = 0; i < *ret_fds; i++)
+		close(fds[i]);
+	return n;
+}
+
+/* pid 1 has the whole frame when it gets the descriptors, and nothing behind it, however it reads. */
+static void descriptors_come_with_the_last_byte(void)
+{
+	unsigned n = 0;
+
+	begin();
+	add(FRAME_EXEC, 7, 100000, 3, 0);
+	add(FRAME_EXEC, 8, 50, 2, 0);
+	T_INT(outbox_flush(&out, ours), OUTBOX_EMPTY);
+	T_INT(take(&n), 65536);
+	T_INT(n, 0);
+	T_INT(take(&n), FRAME_HEADER_BYTES + 100000 - 65536);
+	T_INT(n, 3);
+	T_INT(take(&n), FRAME_HEADER_BYTES + 50);
+	T_INT(n, 2);
+	end();
+}
+
+static void descriptors_wait_behind_an_exec_without_any(void)
+{
+	unsigned n = 0;
+
+	begin();
+	add(FRAME_EXEC, 7, 10, 0, 0);
+	add(FRAME_STDIN, 7, 10, 0, 0);
+	add(FRAME_EXEC, 8, 10, 3, 0);
+	T_INT(outbox_flush(&out, ours), OUTBOX_HELD);
+	T_INT(take(&n), 3 * FRAME_HEADER_BYTES + 20); /* a PING follows the EXEC */
+	T_INT(n, 0);
+	T_INT(out.pings, 1);
+	outbox_take_pong(&out);
+	T_INT(outbox_flush(&out, ours), OUTBOX_EMPTY);
+	outbox_take_pong(&out); /* one that nobody waits for */
+	T_INT(out.pings, 0);
+	end();
+}
+
+static void a_full_socket(void)
+{
+	unsigned n = 0, got = 0;
+	ssize_t k;
+
+	begin();
+	for (unsigned i = 0; i < 20; i++)
+		add(FRAME_STDIN, 7, 65536, 0, 0);
+	T_INT(outbox_flush(&out, ours), OUTBOX_FULL);
+	T_TRUE(out.n_messages > 0 && out.n_messages < 20);
+	while (out.n_messages > 0) {
+		while ((k = take(&n)) > 0)
+			got += (unsigned)k;
+		outbox_flush(&out, ours);
+	}
+	while ((k = take(&n)) > 0)
+		got += (unsigned)k;
+	T_INT(got, 20 * (65536 + FRAME_HEADER_BYTES));
+	end();
+}
+
+static void a_peer_that_is_gone(void)
+{
+	begin();
+	fd_closep(&theirs);
+	add(FRAME_STDIN, 7, 10, 0, 0);
+	T_INT(outbox_flush(&out, ours), OUTBOX_LOST);
+	end();
+}
+
+static void a_message_waits_for_the_protocol(void)
+{
+	uint32_t stream;
+	unsigned n = 0;
+
+	begin();
+	add(FRAME_STDIN, 7, 1, 0, 2);
+	add(FRAME_STDIN, 8, 1, 0, 0);
+	T_INT(outbox_flush(&out, ours), OUTBOX_HELD);
+	T_INT(take(&n), -EAGAIN);
+	outbox_take_version(&out, 2);
+	T_TRUE(!outbox_drop_misfit(&out, &stream));
+	T_INT(outbox_flush(&out, ours), OUTBOX_EMPTY);
+	end();
+}
+
+static void messages_that_pid_1_is_too_old_for(void)
+{
+	uint32_t stream = 0;
+	unsigned n = 0;
+
+	begin();
+	add(FRAME_STDIN, 6, 1, 0, 0);
+	add(FRAME_STDIN, 7, 1, 0, 2);
+	add(FRAME_STDIN, 8, 1, 0, 0);
+	add(FRAME_STDIN, 9, 1, 0, 2);
+	outbox_take_version(&out, 1);
+	T_TRUE(outbox_drop_misfit(&out, &stream));
+	T_INT(stream, 7);
+	T_TRUE(outbox_drop_misfit(&out, &stream));
+	T_INT(stream, 9);
+	T_TRUE(!outbox_drop_misfit(&out, &stream));
+	add(FRAME_STDIN, 10, 1, 0, 0); /* the end of the queue is where it was */
+	T_INT(out.n_messages, 3);
+	T_INT(outbox_flush(&out, ours), OUTBOX_EMPTY);
+	T_INT(take(&n), 3 * (FRAME_HEADER_BYTES + 1));
+	end();
+}
+
+/* What is dropped holds no descriptor any more. */
+static void cleared(void)
+{
+	int before, after;
+
+	begin();
+	before = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close(before);
+	add(FRAME_EXEC, 7, 10, 3, 0);
+	outbox_clear(&out);
+	after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	T_INT(after, before);
+	close(after);
+	end();
+}
+
+/* The largest EXEC that there can be, without descriptors: its PING still fits. */
+static void the_largest_message(void)
+{
+	begin();
+	add(FRAME_EXEC, 7, FRAME_BODY_MAX_BYTES, 0, 0);
+	T_INT(out.n_bytes, FRAME_BODY_MAX_BYTES + 2 * FRAME_HEADER_BYTES);
+	end();
+}
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	T_RUN(descriptors_come_with_the_last_byte);
+	T_RUN(descriptors_wait_behind_an_exec_without_any);
+	T_RUN(a_full_socket);
+	T_RUN(a_peer_that_is_gone);
+	T_RUN(a_message_waits_for_the_protocol);
+	T_RUN(messages_that_pid_1_is_too_old_for);
+	T_RUN(cleared);
+	T_RUN(the_largest_message);
+	return t_end();
+}
