@@ -31,8 +31,8 @@ struct job_end {
 	/* pid 1 did not tell the end in time. The job closed the line, and END says "timed out". The owner must
 	 * end the sandbox: pid 1 hangs, or is not ours any more. */
 	bool hung;
-	struct str
-		report; /* what the command reported (EXEC_REPORTS); p is NULL: nothing. Borrowed for the call */
+	/* what the command reported (EXEC_REPORTS), borrowed for the call; p is NULL: nothing */
+	struct str report;
 };
 
 struct job_owner {
@@ -45,8 +45,8 @@ struct job_owner {
 	void *arg;
 };
 
-/* Starts a command; not one that is detached or in the background (client/ask starts those). M is borrowed for the call. Without INPUT the command finds the end
- * of its input at once. ERR_NOT_RUNNING, ERR_LIMIT. */
+/* Starts a command that is neither detached nor in the background; client/ask starts those. M is borrowed for the call.
+ * Without INPUT the command finds the end of its input at once. ERR_NOT_RUNNING, ERR_LIMIT. */
 MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
 		       const struct job_owner *o, struct job **ret, struct err *e);
 /* Attaches to a background command: its output, input and end are the job's from here on, and no other client can
@@ -58,12 +58,13 @@ MUST_USE int job_attach(struct line *n, const struct attach_message *m, const st
  * that the job had attached to runs on, for others to attach to. */
 void job_free(struct job *j);
 
-/* Bytes taken, or -EPIPE: nobody reads them any more. Less than N: wait for `room`. */
+/* Returns how many bytes were taken, or -EPIPE if nobody reads them any more. If that is less than N, `room` tells when
+ * there is room again. */
 MUST_USE ssize_t job_input(struct job *j, const void *p, size_t n);
 void job_input_end(struct job *j);
-/* The size of the command's terminal, if it has one. */
+/* Sets the size of the command's terminal, if it has one. */
 void job_resize(struct job *j, uint32_t rows, uint32_t cols);
-/* Output may come again. */
+/* The owner takes output again. */
 void job_resume(struct job *j);
 /* Sends a signal to the command itself, or to everything that it started. ERR_UNSUPPORTED: pid 1 is too old. */
 MUST_USE int job_signal(struct job *j, int sig, bool scope, struct err *e);

@@ -1,0 +1,88 @@
+/* A job while it lives: what client/job, client/job_pipes and client/job_frames share. Internal to client/job. */
+#pragma once
+
+#include "base/buf.h"
+#include "client/call.h"
+#include "client/drain.h"
+#include "client/job.h"
+
+enum job_state { JOB_RUNNING, JOB_DRAINING, JOB_OVER };
+
+struct job_pipe {
+	struct job *job;
+	enum job_output which;
+	int fd; /* our end, or -1 */
+	loop_id watch;
+};
+
+struct job {
+	enum job_state state;
+	struct line *line; /* NULL when it is gone; outlives us otherwise */
+	struct loop *loop; /* borrowed */
+	struct job_owner owner;
+	struct call call;
+	unsigned flags; /* of the EXEC */
+	bool attached;  /* the command is not ours: it lives on without us */
+	bool wants_room;
+	bool paused; /* the owner wants no output for now */
+	/* pipes: */
+	struct job_pipe out[DRAIN_STREAMS];
+	int in; /* our end of the command's input, or -1 */
+	loop_id in_watch;
+	struct drain drain;
+	/* frames: */
+	struct buf held[DRAIN_STREAMS]; /* output that the owner did not want yet */
+
+	struct buf report;
+	bool reported;
+	loop_id timer, soon;
+	bool cancelled, hung;
+	unsigned depth; /* callbacks that are running */
+	bool freed;
+};
+
+/* --- job.c ----------------------------------------------------------------------------------- */
+
+/* Every callback of the loop or the line begins and ends with these: memory goes with the last one. */
+void job_enter(struct job *j);
+void job_leave(struct job *j);
+/* Sends what follows the request. */
+void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds);
+/* Gives the owner output. The owner may have freed anything when this returns, and may have paused the job. */
+void job_give(struct job *j, enum job_output which, const char *p, size_t n);
+/* Sets the one timer of the job; what it is for follows from the state. 0: none. */
+void job_set_timer(struct job *j, uint64_t at);
+/* Tells the owner the end. WHY: it is not known how the command ended. */
+void job_finish(struct job *j, const struct err *why);
+/* Something of ours failed: the command must not go on without us. */
+void job_fail(struct job *j, const struct err *why);
+/* After pid 1 told the end: finishes the job if everything was read. */
+void job_drain(struct job *j);
+
+/* --- job_pipes.c ------------------------------------------------------------------------------ */
+
+void job_pipes_init(struct job *j);
+/* Makes the pipes. FDS gets the command's ends. */
+MUST_USE int job_pipes_open(struct job *j, bool input, int fds[3], struct err *e);
+/* Watches the ends that are not watched. False with errno. */
+MUST_USE bool job_pipes_watch(struct job *j);
+void job_pipes_pause(struct job *j);
+/* As job_input(). */
+ssize_t job_pipes_feed(struct job *j, const void *p, size_t n);
+void job_pipes_close_input(struct job *j);
+/* After pid 1 told the end. */
+void job_pipes_begin_drain(struct job *j);
+/* Nothing is to be read any more. Otherwise sets the timer for the moment when that may change. */
+bool job_pipes_are_drained(struct job *j);
+/* Hands pid 1 the pipes that background processes still hold, and closes the others. */
+void job_pipes_release(struct job *j);
+
+/* --- job_frames.c ----------------------------------------------------------------------------- */
+
+void job_frames_init(struct job *j);
+void job_frames_take(struct job *j, const struct frame *f);
+ssize_t job_frames_feed(struct job *j, const char *p, size_t n);
+/* Gives the owner what was held back. */
+void job_frames_give_held(struct job *j);
+bool job_frames_are_drained(const struct job *j);
+void job_frames_release(struct job *j);
