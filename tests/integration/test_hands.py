@@ -253,11 +253,10 @@ class Deadlines(ServerTest):
         server = self.server()
         self.stopped(server, "s")
         lock = self.lock("s")
-        server.say("start s within:500")
-        hand = self.hand_at(server, lock)
-        server.ask("create a", "created a")
-        server.expect("failed start s timeout it took too long and was given up")
-        self.eventually(lambda: not os.path.exists(f"/proc/{hand.pid}"))
+        before = {h.pid for h in server.all_hands()}
+        server.say("start s within:500", "create a")
+        server.expect("failed start s timeout it took too long and was given up", "created a")
+        self.eventually(lambda: len(before - {h.pid for h in server.hands()}) == 1)  # the one that waited
         lock.close()
         server.ask("start s", "started s")
         server.end()
