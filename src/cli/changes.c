@@ -17,6 +17,7 @@ static const char *const kinds[] = {
 	[CHANGE_MAX_CPUS]   = "resource",
 	[CHANGE_MEMORY]     = "resource",
 	[CHANGE_MAX_MEMORY] = "resource",
+	[CHANGE_PIDS]       = "resource",
 	[CHANGE_ROOT_DISK]  = "resource",
 	[CHANGE_ENV]        = "env",
 	[CHANGE_LABEL]      = "labels",
@@ -169,6 +170,8 @@ int changes_between(const struct spec *was, const struct spec *now, struct chang
 		    0 &&
 	    add_number(c, CHANGE_MAX_MEMORY, "max_memory", was->max_memory_mib, now->max_memory_mib,
 		       " MiB", e) == 0 &&
+	    add_number(c, CHANGE_PIDS, "pids_limit", was->pids_limit, now->pids_limit, "", e) ==
+		    0 &&
 	    add_number(c, CHANGE_ROOT_DISK, "root_disk", spec_root_disk_mib(was),
 		       spec_root_disk_mib(now), " MiB", e) == 0 &&
 	    add_pairs(c, CHANGE_ENV, was->env, was->n_env, now->env, now->n_env, e) == 0 &&

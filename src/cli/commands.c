@@ -172,6 +172,7 @@ static const struct opt modify_opts[] = {
 	CPUS(0, "max-cpus", "Ceiling of --cpus"),
 	VALUE('m', "memory", "SIZE", "Memory"),
 	VALUE(0, "max-memory", "SIZE", "Ceiling of --memory"),
+	NUMBER(0, "pids-limit", "N", 0, SPEC_PIDS_MAX, "Processes and threads"),
 	LIST('v', "volume", "SRC:PATH[:OPTS]", "Mount this at PATH from the next start",
 	     .more = "In the place of what is mounted at PATH now, or besides. SRC is looked up as by "
 		     "'create': a directory that was moved or replaced is named again this way."),

@@ -79,6 +79,10 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	if ((v = args_str(a, "max-memory")) &&
 	    parse_size_mib("--max-memory", v, &s->max_memory_mib, e) < 0)
 		return -1;
+	if (args_has(a, "pids-limit")) {
+		s->pids_limit = args_uint(a, "pids-limit", 0);
+		s->pids_set = true;
+	}
 	return spec_validate(s, e);
 }
 
@@ -236,6 +240,9 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 	case CHANGE_MEMORY:
 		can = now->memory_mib <= was->max_memory_mib && is_group(how->memory);
 		break;
+	case CHANGE_PIDS:
+		can = is_group(how->pids);
+		break;
 	case CHANGE_MAX_CPUS:
 	case CHANGE_MAX_MEMORY:
 	case CHANGE_ROOT_DISK:
@@ -259,7 +266,7 @@ static unsigned live_parts(const struct plan *p)
 	static const unsigned parts[] = {
 		[CHANGE_CPUS] = UPDATE_CPUS,       [CHANGE_MEMORY] = UPDATE_MEMORY,
 		[CHANGE_ENV] = UPDATE_COMMANDS,    [CHANGE_WORKDIR] = UPDATE_COMMANDS,
-		[CHANGE_NETWORK] = UPDATE_NETWORK,
+		[CHANGE_NETWORK] = UPDATE_NETWORK, [CHANGE_PIDS] = UPDATE_PIDS,
 	};
 	unsigned live = 0;
 

@@ -148,13 +148,41 @@ int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e)
 	return 0;
 }
 
+/* Soft limits that no group holds are let be; others are refused. Returns the part of WHAT that can be set, or -1. */
+static int held(const struct supervisor *s, unsigned what, struct err *e)
+{
+	static const struct {
+		unsigned what;
+		enum cgroup_limit kind;
+		const char *name;
+	} rows[] = { { UPDATE_MEMORY, CGROUP_MEMORY, "memory" },
+		     { UPDATE_CPUS, CGROUP_CPU, "CPUs" },
+		     { UPDATE_PIDS, CGROUP_PIDS, "processes" } };
+	const struct cgroup *c = &engine_process_of(s)->process.cgroup;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!(what & rows[i].what) || c->enforced[rows[i].kind])
+			continue;
+		if (!s->record.spec.soft_limits)
+			return err_set(e, ERR_UNSUPPORTED,
+				       "no control group holds the %s of sandbox '%s'",
+				       rows[i].name, s->record.spec.name);
+		what &= ~rows[i].what;
+	}
+	return (int)what;
+}
+
 int limits_update(struct supervisor *s, const struct spec *now, unsigned what, struct err *e)
 {
+	int set = held(s, what, e);
 	const struct cgroup_limits limits = {
-		.memory_bytes = what & UPDATE_MEMORY ? now->memory_mib * MIB : 0,
-		.cpu_milli = what & UPDATE_CPUS ? now->cpu_milli : 0,
+		.memory_bytes = set & UPDATE_MEMORY ? now->memory_mib * MIB : 0,
+		.cpu_milli = set & UPDATE_CPUS ? now->cpu_milli : 0,
+		.pids = set & UPDATE_PIDS ? now->pids_limit : 0,
 	};
 
+	if (set < 0)
+		return -1;
 	if (cgroup_update(&engine_process_of(s)->process.cgroup, &limits) == 0)
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED,

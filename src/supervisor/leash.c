@@ -10,6 +10,8 @@
 #define REPORT_USUAL_BYTES 512
 #define REPORT_TRIES 100
 #define REPORT_RETRY_MS 10
+#define REQUEST_MAX_BYTES 256u /* LIMITS has three numbers; several may come at once */
+#define REQUESTS_MAX_BYTES (4u << 10)
 
 static bool send_all(const struct supervisor *s, const struct buf *b)
 {
@@ -63,30 +65,94 @@ void leash_tell_up(struct supervisor *s)
 	s->record.state.booted_once = false;
 }
 
-static void on_leash(void *arg, int fd, uint32_t events)
+/* A command that does not read its answers loses the leash: we never wait for it. */
+static void answer_limits(struct supervisor *s, const struct frame *f)
 {
-	struct supervisor *s = arg;
-	char word = 0;
-	ssize_t n = recv(fd, &word, 1, MSG_DONTWAIT);
+	AUTO_BUF body = BUF_INIT(1024), b = BUF_INIT(1024 + FRAME_HEADER_BYTES);
+	struct limits_message m;
+	struct err e = { 0 };
+	bool good = false;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n == 1 && word == LEASH_SETTLED) {
-		if (s->life == LIFE_RUNNING)
-			supervisor_settle(s);
-		if (s->life == LIFE_RUNNING && s->record.state.booted_once)
-			leash_tell_up(s);
-		return;
+	if (f->type != FRAME_LIMITS || limits_decode(f->body, &m) < 0)
+		err_set(&e, ERR_PROTOCOL, "the request is not understood");
+	else
+		good = supervisor_limit(s, &m, &e) == 0;
+	if (!good)
+		error_encode(&body, (unsigned)e.code, e.msg);
+	frame_put(&b, good ? FRAME_OK : FRAME_ERROR, 0, 0, body.p, body.n);
+	if (send(s->leash, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)b.n)
+		IGNORE(shutdown(s->leash, SHUT_RDWR));
+}
+
+static void on_settled(struct supervisor *s)
+{
+	if (s->life == LIFE_RUNNING)
+		supervisor_settle(s);
+	if (s->life == LIFE_RUNNING && s->record.state.booted_once)
+		leash_tell_up(s);
+}
+
+/* Takes one request off the front of what came: how many bytes it had, 0 if not all of it is there, or -1 if it makes
+ * no sense. */
+static int take_request(struct supervisor *s)
+{
+	const struct buf *in = &s->leash_in;
+	struct str rest = { in->p + 1, in->n - 1 };
+	struct frame f;
+	int r;
+
+	switch (in->p[0]) {
+	case LEASH_SETTLED:
+		on_settled(s);
+		return 1;
+	case LEASH_LIMITS:
+		r = frame_next(&rest, &f);
+		if (r <= 0)
+			return r;
+		answer_limits(s, &f);
+		return (int)(in->n - rest.n);
+	default:
+		return -1;
 	}
+}
+
+/* The command has closed its end, or speaks nonsense. */
+static void let_go(struct supervisor *s)
+{
 	loop_remove(s->loop, &s->leash_watch);
-	if (word == LEASH_RELEASE)
-		return; /* `run -d`: the sandbox lives as long as its command */
 	if (s->record.spec.ephemeral || s->life == LIFE_STARTING || s->unsettled)
 		supervisor_stop(s, 0, "the command that owned it ended");
 }
 
+static void on_leash(void *arg, int fd, uint32_t events)
+{
+	struct supervisor *s = arg;
+	char chunk[REQUEST_MAX_BYTES];
+	ssize_t n = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+	int used = 1;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		return let_go(s);
+	buf_add(&s->leash_in, chunk, (size_t)n);
+	while (!buf_failed(&s->leash_in) && s->leash_in.n > 0 && used > 0) {
+		if (s->leash_in.p[0] == LEASH_RELEASE) {
+			/* `run -d`: the sandbox lives as long as its command */
+			loop_remove(s->loop, &s->leash_watch);
+			return;
+		}
+		used = take_request(s);
+		if (used > 0)
+			buf_drop(&s->leash_in, (size_t)used);
+	}
+	if (buf_failed(&s->leash_in) || used < 0)
+		let_go(s);
+}
+
 bool leash_watch(struct supervisor *s)
 {
+	buf_init(&s->leash_in, REQUESTS_MAX_BYTES);
 	s->leash_watch = loop_add_fd(s->loop, s->leash, LOOP_READ, on_leash, s);
 	return s->leash_watch != 0;
 }

@@ -35,7 +35,7 @@ struct supervisor {
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
 	loop_id ready_timer, stop_timer, duration_timer, idle_timer, tidy_timer;
 	unsigned last_grace_ms; /* between SIGTERM and SIGKILL, after another stop signal */
-	struct buf channel_in;
+	struct buf channel_in, leash_in;
 	bool busy;
 	bool attended;  /* a first client waits for its command, not for our answer */
 	bool unsettled; /* up, but not settled: see wire/leash.h */
@@ -79,6 +79,8 @@ void leash_tell_up(struct supervisor *s);
 void leash_tell_failure(struct supervisor *s);
 /* update.c: puts the parts of the record into force that WHAT names (enum update_what). */
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
+/* Sets limits of the running sandbox, all that M names or none. */
+MUST_USE int supervisor_limit(struct supervisor *s, const struct limits_message *m, struct err *e);
 /* The gateway holds the ports. If the start waited for that, it is over. */
 void supervisor_gateway_up(struct supervisor *s);
 /* The start fails, for the reason WHY. */

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "spec/cpus.h"
 #include "state/record_config.h"
 #include "supervisor/supervisor.h"
 
@@ -15,14 +16,58 @@
 static int update_limits(struct supervisor *s, const struct spec *now, unsigned what, struct err *e)
 {
 	struct spec *spec = &s->record.spec;
+	struct err ignored;
 
-	if (s->engine->update_limits(s, now, what, e) < 0)
+	if (s->engine->update_limits(s, now, what, e) < 0) {
+		/* all or none: those that were set before one was refused */
+		IGNORE(s->engine->update_limits(s, spec, what, &ignored));
 		return -1;
+	}
 	if (what & UPDATE_MEMORY)
 		spec->memory_mib = now->memory_mib;
 	if (what & UPDATE_CPUS)
 		spec->cpu_milli = now->cpu_milli;
+	if (what & UPDATE_PIDS)
+		spec->pids_limit = now->pids_limit;
 	return 0;
+}
+
+static int check_numbers(const struct limits_message *m, struct err *e)
+{
+	if (m->memory_mib > (uint64_t)SPEC_SIZE_MAX_MIB)
+		return err_set(e, ERR_INVALID, "memory: too large");
+	if (m->cpu_milli &&
+	    (m->cpu_milli < CPUS_MIN_MILLI || m->cpu_milli > SPEC_CPUS_MAX * CPUS_ONE))
+		return err_set(e, ERR_INVALID, "cpus: expected 0.01 to %u", SPEC_CPUS_MAX);
+	if (m->pids > SPEC_PIDS_MAX)
+		return err_set(e, ERR_INVALID, "pids: expected 1 to %u", SPEC_PIDS_MAX);
+	return 0;
+}
+
+/* Ceilings are for others: the owner of the leash has made the sandbox. The record stays as it is. */
+int supervisor_limit(struct supervisor *s, const struct limits_message *m, struct err *e)
+{
+	struct spec now = s->record.spec; /* borrows everything */
+	unsigned what = 0;
+
+	if (s->life != LIFE_RUNNING)
+		return err_set(e, ERR_NOT_RUNNING, "sandbox '%s' is not running",
+			       s->record.spec.name);
+	if (check_numbers(m, e) < 0)
+		return -1;
+	if (m->memory_mib) {
+		now.memory_mib = m->memory_mib;
+		what |= UPDATE_MEMORY;
+	}
+	if (m->cpu_milli) {
+		now.cpu_milli = (uint32_t)m->cpu_milli;
+		what |= UPDATE_CPUS;
+	}
+	if (m->pids) {
+		now.pids_limit = m->pids;
+		what |= UPDATE_PIDS;
+	}
+	return update_limits(s, &now, what, e);
 }
 
 /* Changes what later commands get. Pid 1 takes the variables and the working directory from the message. */
@@ -65,7 +110,8 @@ int supervisor_update(struct supervisor *s, unsigned what, struct err *e)
 	now = record_in_force(&record);
 	if (what & UPDATE_NETWORK && link_update(s, now, e) < 0)
 		return -1;
-	if (what & (UPDATE_CPUS | UPDATE_MEMORY) && update_limits(s, now, what, e) < 0)
+	if (what & (UPDATE_CPUS | UPDATE_MEMORY | UPDATE_PIDS) &&
+	    update_limits(s, now, what, e) < 0)
 		return -1;
 	return what & UPDATE_COMMANDS ? update_commands(s, now, e) : 0;
 }

@@ -79,6 +79,7 @@ enum frame_type {
 	FRAME_OK = 51,
 	FRAME_USAGE = 56,        /* what does it use? */
 	FRAME_USAGE_ANSWER = 57, /* supervisor: this */
+	FRAME_LIMITS = 58,       /* on the leash: limits of the running sandbox */
 	/* between a server and its hands; see wire/hand.h */
 	FRAME_HAND_REQUEST = 64,
 	FRAME_HAND_ANSWER = 65,

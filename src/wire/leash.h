@@ -4,8 +4,8 @@
  *
  * The supervisor is started with the leash as a descriptor, and with a connection for pid 1 if the command
  * already has something to say to it. The command sends LEASH_RECORD with the descriptors of the record, and
- * later a word of one byte. The supervisor answers with frames: OK or ERROR when the start is over, and once
- * more after LEASH_SETTLED. It ends an ephemeral sandbox, or one that is not settled, when the leash closes.
+ * later words of one byte. The supervisor answers with frames: OK or ERROR when the start is over, and once
+ * more after LEASH_SETTLED and each LEASH_LIMITS. It ends an ephemeral sandbox, or one that is not settled, when the leash closes.
  *
  * A command that was running during an upgrade starts the new supervisor. So the meaning of a word never
  * changes, and the supervisor does not look at the byte that comes with the record: older commands send
@@ -29,4 +29,5 @@ enum leash_word {
 	LEASH_RECORD = 'd',  /* here is the record: its descriptors come along */
 	LEASH_SETTLED = 's', /* the changes before the first command are made */
 	LEASH_RELEASE = 'r', /* live on after me */
+	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these, and answer OK or ERROR */
 };

@@ -65,6 +65,9 @@ enum tag {
 	TAG_BLOB = 79,
 	TAG_OFFSET = 80,
 	TAG_KEEP_MS = 81,
+	TAG_MEMORY_MIB = 82,
+	TAG_CPU_MILLI = 83,
+	TAG_PIDS_LIMIT = 84,
 };
 
 /* A growing NULL-terminated array of borrowed strings. */
@@ -475,10 +478,42 @@ void started_encode(struct buf *b, uint64_t id)
 	field_put_u64(b, TAG_ID, id);
 }
 
-static const struct {
+/* Numbers of a message, by tag. One that is absent from the wire has the same value in all of them. */
+struct number_field {
 	uint8_t tag;
 	size_t offset;
-} usage_fields[] = {
+};
+
+static void numbers_encode(struct buf *b, const struct number_field *field, size_t n,
+			   const void *message, uint64_t absent)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t v;
+
+		memcpy(&v, (const char *)message + field[i].offset, sizeof(v));
+		if (v != absent)
+			field_put_u64(b, field[i].tag, v);
+	}
+}
+
+static int numbers_decode(struct str body, const struct number_field *field, size_t n,
+			  void *message)
+{
+	struct field f;
+	uint64_t v;
+	int r;
+
+	while ((r = field_next(&body, &f)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (f.tag == field[i].tag) {
+				if (!field_u64(&f, &v))
+					return -EPROTO;
+				memcpy((char *)message + field[i].offset, &v, sizeof(v));
+			}
+	return r;
+}
+
+static const struct number_field usage_fields[] = {
 	// clang-format off
 	{ TAG_UPTIME_NS,        offsetof(struct usage_message, uptime_ns) },
 	{ TAG_CPU_NS,           offsetof(struct usage_message, cpu_ns) },
@@ -495,30 +530,30 @@ static const struct {
 
 void usage_encode(struct buf *b, const struct usage_message *m)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(usage_fields); i++) {
-		uint64_t v;
-
-		memcpy(&v, (const char *)m + usage_fields[i].offset, sizeof(v));
-		if (v != USAGE_UNKNOWN)
-			field_put_u64(b, usage_fields[i].tag, v);
-	}
+	numbers_encode(b, usage_fields, ARRAY_SIZE(usage_fields), m, USAGE_UNKNOWN);
 }
 
 int usage_decode(struct str body, struct usage_message *ret)
 {
-	struct field f;
-	uint64_t v;
-	int r;
-
 	memset(ret, 0xff, sizeof(*ret)); /* USAGE_UNKNOWN everywhere */
-	while ((r = field_next(&body, &f)) > 0)
-		for (size_t i = 0; i < ARRAY_SIZE(usage_fields); i++)
-			if (f.tag == usage_fields[i].tag) {
-				if (!field_u64(&f, &v))
-					return -EPROTO;
-				memcpy((char *)ret + usage_fields[i].offset, &v, sizeof(v));
-			}
-	return r;
+	return numbers_decode(body, usage_fields, ARRAY_SIZE(usage_fields), ret);
+}
+
+static const struct number_field limits_fields[] = {
+	{ TAG_MEMORY_MIB, offsetof(struct limits_message, memory_mib) },
+	{ TAG_CPU_MILLI, offsetof(struct limits_message, cpu_milli) },
+	{ TAG_PIDS_LIMIT, offsetof(struct limits_message, pids) },
+};
+
+void limits_encode(struct buf *b, const struct limits_message *m)
+{
+	numbers_encode(b, limits_fields, ARRAY_SIZE(limits_fields), m, 0);
+}
+
+int limits_decode(struct str body, struct limits_message *ret)
+{
+	*ret = (struct limits_message){ 0 };
+	return numbers_decode(body, limits_fields, ARRAY_SIZE(limits_fields), ret);
 }
 
 void number_encode(struct buf *b, uint64_t v)

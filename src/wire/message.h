@@ -189,6 +189,13 @@ struct usage_message {
 void usage_encode(struct buf *b, const struct usage_message *m);
 MUST_USE int usage_decode(struct str body, struct usage_message *ret);
 
+/* LIMITS. 0: stays as it is. */
+struct limits_message {
+	uint64_t memory_mib, cpu_milli, pids; /* CPUs in thousandths */
+};
+void limits_encode(struct buf *b, const struct limits_message *m);
+MUST_USE int limits_decode(struct str body, struct limits_message *ret);
+
 /* RESIZE */
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
@@ -200,7 +207,8 @@ enum update_what {
 	UPDATE_MEMORY = 1 << 1,
 	UPDATE_COMMANDS = 1 << 2,
 	UPDATE_NETWORK = 1 << 3, /* the policy; ports and interface stay */
-	UPDATE_ALL = (1 << 4) - 1
+	UPDATE_PIDS = 1 << 4,
+	UPDATE_ALL = (1 << 5) - 1
 };
 
 /* SIGNAL: to the command of the frame's stream, or to the command with the number ID. A client of protocol 1

@@ -18,6 +18,7 @@ static int decode(void *arg, const struct frame *f)
 	struct attach_message attach;
 	struct hello hello;
 	struct usage_message usage;
+	struct limits_message limits;
 	uint64_t number;
 	uint32_t rows, cols;
 	unsigned code;
@@ -38,6 +39,7 @@ static int decode(void *arg, const struct frame *f)
 	IGNORE(started_decode(f->body, &number));
 	IGNORE(number_decode(f->body, &number));
 	IGNORE(usage_decode(f->body, &usage));
+	IGNORE(limits_decode(f->body, &limits));
 	IGNORE(error_decode(f->body, &code, &text));
 	IGNORE(size_decode(f->body, &rows, &cols));
 	return 0;

@@ -4,11 +4,12 @@
  *   create NAME [OPTION]…      a sandbox of the image `host` that hangs on its leash, its layer on disk; prints "created NAME"
  *   start NAME [OPTION]…       a stopped one; prints "started NAME"
  *   delete NAME                prints "gone NAME" when the sandbox is gone
+ *   limits NAME [OPTION]…      memory:MIB, cpus:THOUSANDTHS, pids:N of a sandbox that runs; prints "limited NAME"
  *   size PATH [OPTION]…        prints "size BYTES ENTRIES"
  *   sweep [OPTION]…            prints "swept"
  *   crowd ROUNDS EACH MARK     commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
- * OPTION is stays, net, ro:HOST:GUEST, rw:HOST:GUEST, refuse:PATH, root:PATH, make, bytes:N, entries:N, or within:MS,
+ * OPTION is stays, soft (limits), net, ro:HOST:GUEST, rw:HOST:GUEST, refuse:PATH, root:PATH, make, bytes:N, entries:N, or within:MS,
  * the deadline. A failure prints "failed WORD NAME CODE TEXT". Commands run at once; the end of the input ends the
  * server, which prints how many handlers of its loop gave up the CPU.
  *
@@ -30,6 +31,7 @@
 #include "base/str.h"
 #include "client/foreman.h"
 #include "client/hands.h"
+#include "client/leash.h"
 #include "client/line.h"
 #include "crowd.h"
 #include "spec/spec.h"
@@ -62,8 +64,7 @@ struct sandbox {
 	struct server *server;
 	const char *word; /* what was asked for */
 	char *name;
-	int leash;
-	loop_id watch;
+	struct leash *leash;
 	struct line *line;
 };
 
@@ -92,21 +93,16 @@ static void sandbox_free(struct sandbox *b)
 		at = &(*at)->next;
 	if (*at)
 		*at = b->next;
-	loop_remove(b->server->loop, &b->watch);
-	fd_closep(&b->leash);
+	leash_free(b->leash);
 	line_free(b->line);
 	free(b->name);
 	free(b);
 }
 
-static void on_leash(void *arg, int fd, uint32_t events)
+static void on_gone(void *arg)
 {
 	struct sandbox *b = arg;
-	char bytes[64];
-	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-	if (n > 0 || (n < 0 && errno == EAGAIN))
-		return;
 	say("gone %s", b->name);
 	sandbox_free(b);
 }
@@ -127,9 +123,8 @@ static void on_sandbox(void *arg, const struct hands_answer *a)
 		sandbox_free(b);
 		return;
 	}
-	b->leash = a->leash;
-	b->watch = loop_add_fd(s->loop, b->leash, LOOP_READ, on_leash, b);
-	if (line_new(s->loop, b->name, a->connection, on_line_gone, b, &b->line, &e) < 0)
+	if (leash_new(s->loop, a->leash, on_gone, b, &b->leash, &e) < 0 ||
+	    line_new(s->loop, b->name, a->connection, on_line_gone, b, &b->line, &e) < 0)
 		die(e.msg);
 	b->next = s->sandbox;
 	s->sandbox = b;
@@ -186,6 +181,8 @@ static void take_option(struct asked *a, char *word)
 		*value++ = '\0';
 	if (strcmp(word, "stays") == 0)
 		a->spec.ephemeral = false;
+	else if (strcmp(word, "soft") == 0)
+		a->spec.soft_limits = true;
 	else if (strcmp(word, "net") == 0)
 		a->spec.net_enabled = true;
 	else if (strcmp(word, "make") == 0)
@@ -223,7 +220,7 @@ static void ask(struct server *s, unsigned task, char **word, unsigned n)
 	struct hands_request *ignored;
 	struct err e = { 0 };
 
-	*b = (struct sandbox){ .server = s, .word = tasks[task].word, .leash = -1 };
+	*b = (struct sandbox){ .server = s, .word = tasks[task].word };
 	b->name = xstrdup(named && n > 1 ? word[1] : "-");
 	spec_init(&a.spec);
 	a.spec.name = xstrdup(b->name);
@@ -249,14 +246,42 @@ static void ask(struct server *s, unsigned task, char **word, unsigned n)
 	spec_done(&a.spec);
 }
 
-static void remove_sandbox(struct server *s, const char *name)
+static struct sandbox *find(const struct server *s, const char *name)
 {
 	for (struct sandbox *b = s->sandbox; b; b = b->next)
-		if (strcmp(b->name, name) == 0) {
-			shutdown(b->leash, SHUT_WR);
-			return;
-		}
+		if (strcmp(b->name, name) == 0)
+			return b;
 	die("no such sandbox");
+}
+
+static void on_limits(void *arg, const struct err *why)
+{
+	struct sandbox *b = arg;
+
+	b->word = "limits";
+	if (why)
+		failed(b, why);
+	else
+		say("limited %s", b->name);
+}
+
+static void set_limits(struct server *s, char **word, unsigned n)
+{
+	struct sandbox *b = find(s, word[1]);
+	struct limits_message m = { 0 };
+	struct err e = { 0 };
+
+	for (unsigned i = 2; i < n; i++) {
+		char *value = strchr(word[i], ':');
+
+		if (!value || parse_u64(value + 1, 0, UINT64_MAX,
+					word[i][0] == 'm'   ? &m.memory_mib
+					: word[i][0] == 'c' ? &m.cpu_milli
+							    : &m.pids) < 0)
+			die("bad number");
+	}
+	if (leash_set_limits(b->leash, &m, on_limits, b, &e) < 0)
+		on_limits(b, &e);
 }
 
 static void on_crowd(void *arg, unsigned wrong)
@@ -302,7 +327,9 @@ static void command(struct server *s, char *text)
 	while (n < WORDS_MAX && (word[n] = strsep(&rest, " ")))
 		n++;
 	if (n > 1 && strcmp(word[0], "delete") == 0)
-		return remove_sandbox(s, word[1]);
+		return leash_end(find(s, word[1])->leash);
+	if (n > 1 && strcmp(word[0], "limits") == 0)
+		return set_limits(s, word, n);
 	if (strcmp(word[0], "crowd") == 0)
 		return start_crowd(s, word, n);
 	for (unsigned i = 0; i < ARRAY_SIZE(tasks); i++)

@@ -11,7 +11,8 @@ import signal
 import stat
 import subprocess
 
-from harness import (PREFIX, CordonTest, Reader, all_processes, below, groups_of, kill_quietly, unique_number)
+from harness import (PREFIX, CordonTest, Reader, all_processes, below, groups_of, kill_quietly, limits_of,
+                     unique_number)
 
 PROGRAM = os.path.join(PREFIX, "libexec", "cordon", "test-server")
 
@@ -118,6 +119,76 @@ class ServerTest(CordonTest):
                 return False
 
         return self.eventually(lambda: [p for p in server.hands() if holds(p)])[0]
+
+
+class Limits(ServerTest):
+    """A server changes the limits of a sandbox that runs, over its leash."""
+
+    modes = ("root", "user", "delegated", "session")
+
+    def held(self, name):
+        return self.cordon("inspect", name, "--format", "json").json()["limits"]["memory"].startswith("cgroup")
+
+    def test_they_change_live(self):
+        server = self.server()
+        server.ask("create a", "created a")
+        if not self.held("a"):
+            self.not_run("no cgroup is delegated to this user")
+        hungry = ("exec", "a", "--", "python3", "-c", "x = bytearray(300 << 20); print('fits')")
+        for memory, code in ((128, 137), (600, 0), (128, 137)):
+            server.ask(f"limits a memory:{memory}", "limited a")
+            self.assertEqual(self.cordon(*hungry).code, code)
+        server.ask("limits a memory:200 cpus:1500 pids:60", "limited a")
+        self.assertEqual(limits_of(self.home), {"memory": 200 << 20, "cpus": 1.5, "pids": 60})
+        server.ask("limits a pids:70", "limited a")
+        self.assertEqual(limits_of(self.home), {"memory": 200 << 20, "cpus": 1.5, "pids": 70})
+        server.ask("delete a", "gone a")
+        server.end()
+
+    def test_all_or_none(self):
+        server = self.server()
+        server.ask("create a", "created a")
+        before = limits_of(self.home)
+        for words in ("memory:300 cpus:5", "memory:300 cpus:255001", "memory:300 pids:4194305",
+                      f"pids:9 memory:{1 << 41}"):
+            self.assertRegex(server.answer(f"limits a {words}"), "^failed limits a (invalid|unsupported) ")
+        self.assertEqual(limits_of(self.home), before)
+        server.end()
+
+    def test_memory_in_use_is_not_taken_away(self):
+        """Version 1 refuses; version 2 would end commands instead."""
+        server = self.server()
+        server.ask("create a", "created a")
+        if self.cordon("inspect", "a", "--format", "json").json()["limits"]["memory"] != "cgroup v1":
+            return
+        before = limits_of(self.home)
+        proc = self.spawn("exec", "a", "--", "python3", "-c",
+                          "x = bytearray(100 << 20); print('ready', flush=True); input()", stdin=subprocess.PIPE)
+        self.assertEqual(proc.stdout.readline(), b"ready\n")
+        self.assertRegex(server.answer("limits a memory:8 pids:33 cpus:500"), "^failed limits a unsupported ")
+        self.assertEqual(limits_of(self.home), before)
+        proc.stdin.close()
+        self.assertEqual(proc.wait(10), 1)
+        server.end()
+
+    def test_many_at_once(self):
+        server = self.server()
+        server.ask("create a soft", "created a")
+        server.say(*(f"limits a pids:{100 + i}" for i in range(50)))
+        self.eventually(lambda: server.lines().count("limited a") == 50)
+        if self.held("a"):
+            self.assertEqual(limits_of(self.home)["pids"], 149)
+        server.end()
+
+    def test_what_no_group_holds(self):
+        server = self.server()
+        server.ask("create a", "created a")
+        if self.held("a"):
+            return
+        self.assertRegex(server.answer("limits a memory:300"), "^failed limits a unsupported no control group")
+        server.ask("create b soft", "created b")
+        server.ask("limits b memory:300 cpus:500 pids:40", "limited b")
+        server.end()
 
 
 class Requests(ServerTest):

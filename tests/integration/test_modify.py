@@ -162,6 +162,21 @@ class Limits(ModifyTest):
         self.modify(box, "--memory", "2G", code=1)
 
 
+class Processes(ModifyTest):
+    def test_their_number(self):
+        box = self.create("--pids-limit", "200")
+        live = box.inspect()["limits"]["pids"].startswith("cgroup")
+        got = self.modify(box, "--pids-limit", "30", code=0 if live else 1)
+        if not live:
+            self.assertIn("needs a restart", got.errtext)
+            with self.claiming(box):
+                self.modify(box, "--pids-limit", "30", "--restart")
+        box.sh("i=0; while [ $i -lt 60 ]; do sleep 900 >/dev/null 2>&1 & i=$((i+1)); done")
+        self.assertLess(len(box.host_processes()), 45)
+        self.assertEqual(box.inspect()["config"]["resources"]["pids_limit"], 30)
+        self.modify(box, "--pids-limit", "0", code=1)
+
+
 class Install(ModifyTest):
     def bin(self, name):
         return os.path.join(self.home, "bin", name)

@@ -146,6 +146,19 @@ static void versions_agree_on_the_smaller(void)
 	T_INT(hello_agree(&(struct hello){ WIRE_VERSION + 5, WIRE_VERSION + 1 }), 0);
 }
 
+static void limits(void)
+{
+	struct limits_message in = { 512, 0, 64 }, out;
+	AUTO_BUF b = BUF_INIT(256);
+
+	limits_encode(&b, &in);
+	T_INT(limits_decode((struct str){ b.p, b.n }, &out), 0);
+	T_TRUE(out.memory_mib == 512 && out.cpu_milli == 0 && out.pids == 64);
+	T_INT(limits_decode((struct str){ b.p, b.n - 1 }, &out), -EPROTO);
+	T_INT(limits_decode((struct str){ NULL, 0 }, &out), 0);
+	T_TRUE(out.memory_mib == 0 && out.cpu_milli == 0 && out.pids == 0);
+}
+
 static void usage(void)
 {
 	struct usage_message in = { 7, USAGE_UNKNOWN, 0, 1, USAGE_UNKNOWN, UINT64_MAX - 1 }, out;
@@ -171,5 +184,6 @@ int main(void)
 	T_RUN(unknown_fields_are_skipped);
 	T_RUN(versions_agree_on_the_smaller);
 	T_RUN(usage);
+	T_RUN(limits);
 	return t_end();
 }

@@ -1,0 +1,34 @@
+/*
+ * The leash of a sandbox that a server made (client/hands), on the loop. The sandbox ends when the leash is closed; the
+ * supervisor closes its own end when the sandbox is gone. Over the leash the server changes the limits of the running
+ * sandbox: a request and an answer, without files, locks or another connection.
+ *
+ * Any function may be called from any callback, leash_free() too.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "loop/loop.h"
+#include "wire/message.h"
+
+struct leash;
+
+#define LEASH_REQUESTS_MAX \
+	64u /* that wait for their answers; each is tiny, so the socket takes them all */
+
+/* The sandbox is gone. The owner still has to free the leash. */
+typedef void leash_gone_fn(void *arg);
+/* The limits hold from now on; or WHY not, borrowed for the call. */
+typedef void leash_answer_fn(void *arg, const struct err *why);
+
+/* Takes FD, the leash of a sandbox that is up, in any case. */
+MUST_USE int leash_new(struct loop *loop, int fd, leash_gone_fn *gone, void *arg,
+		       struct leash **ret, struct err *e);
+/* Closes it, which ends the sandbox. Requests are not answered any more. */
+void leash_free(struct leash *l);
+/* Ends the sandbox; GONE tells when it is gone. */
+void leash_end(struct leash *l);
+/* Sets the limits that M names, all or none. FN is called exactly once, later, unless the leash is freed before;
+ * answers come in the order of the requests. ERR_NOT_RUNNING: the sandbox is gone or ends. */
+MUST_USE int leash_set_limits(struct leash *l, const struct limits_message *m, leash_answer_fn *fn,
+			      void *arg, struct err *e);
