@@ -1,10 +1,11 @@
-/* boot-error.json: why the last start of a sandbox failed. Gone once it runs again. */
+/* boot-error.json: why the last start of a sandbox failed. The next start that succeeds erases it. */
 #pragma once
 
 #include "base/err.h"
 
 #define BOOT_ERROR_FILE "boot-error.json"
 
-/* {errno, message, stage, t}. Without space for it there is none: the starter was told anyway. */
+/* Writes {errno, message, stage, t}. If the disk is full, there is no file: the command that started the sandbox
+ * was told anyway. */
 void boot_error_write(int record_dir, const char *stage, const struct err *why);
 void boot_error_erase(int record_dir);

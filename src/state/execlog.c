@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/str.h"
 
-#define LINE_MAX_BYTES (1u << 20) /* a 64 KiB chunk, every byte escaped, with room */
-#define CHECK_EVERY 32            /* records between looks at size and identity */
+#define LINE_MAX_BYTES (1u << 20) /* a 64 KiB chunk with every byte escaped, and some room */
+#define CHECK_EVERY 32            /* so many records are written between two checks of the file */
 
 static const char *const source_names[] = { "stdout", "stderr", "output", "system", "net" };
 
@@ -39,7 +39,7 @@ void execlog_open(struct execlog *l, int record_dir)
 static void open_files(struct execlog *l)
 {
 	l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	/* the supervisor and clients write, and one of them is the first */
+	/* the supervisor and clients write, and the first of them makes the directory */
 	if (l->dir < 0 && errno == ENOENT &&
 	    (mkdirat(l->record, "logs", 0700) == 0 || errno == EEXIST))
 		l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -65,7 +65,7 @@ void execlog_rotate(int logs_dir, const char *file)
 	lock = openat(logs_dir, EXECLOG_ROTATE_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		      0600);
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
-		return; /* somebody else is at it, or reads: the next look will do */
+		return; /* another process rotates or reads the file: the next check will do */
 	if (fstatat(logs_dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size < EXECLOG_MAX_BYTES)
 		return;
 	for (unsigned i = EXECLOG_OLD_FILES; i > 0; i--) {
@@ -74,11 +74,12 @@ void execlog_rotate(int logs_dir, const char *file)
 			snprintf(from, sizeof(from), "%s.%u", file, i - 1);
 		else
 			snprintf(from, sizeof(from), "%s", file);
-		IGNORE(renameat(logs_dir, from, logs_dir, to)); /* older ones may not exist yet */
+		IGNORE(renameat(logs_dir, from, logs_dir,
+				to)); /* the older ones may not exist yet */
 	}
 }
 
-/* Now and then: rotate when full, follow when somebody else did. */
+/* Rotates the file if it is full. If another process rotated it, opens the new one. */
 static void check(struct execlog *l)
 {
 	struct stat mine, named;

@@ -1,10 +1,10 @@
 /*
- * exec.log: what commands printed, one JSON record per line (spec: logs).
+ * exec.log: what commands printed, one JSON record per line.
  *
- * Whoever reads the output writes the log: clients for their own commands, the supervisor for
- * detached ones. A record is one write in append mode, so writers need no lock; a file that crosses
- * EXECLOG_MAX_BYTES is rotated under flock by whoever notices, and writers reopen when the name
- * means another file.
+ * The process that reads the output writes the log: a client for its own command, the supervisor for detached
+ * commands. A record is one write in append mode, so writers need no lock. A writer that sees the file grow beyond
+ * EXECLOG_MAX_BYTES rotates it under flock. The other writers notice that the name leads to another file and open
+ * it again.
  */
 #pragma once
 
@@ -24,18 +24,19 @@ const char *execlog_source_name(enum execlog_source s);
 
 struct execlog {
 	int record; /* borrowed */
-	int dir;    /* logs/ of the sandbox, or -1: not opened yet, or off */
+	int dir;    /* logs/ of the sandbox, or -1 if it is not opened yet or cannot be */
 	int fd;
 	unsigned since_check;
 	struct buf line;
 };
 
-/* RECORD_DIR stays the caller's and open. Files are made at the first record. Never fails: a log
- * that cannot be opened is off. */
+/* The caller keeps RECORD_DIR open. Files are made at the first record. Never fails: if a log cannot be opened,
+ * nothing is logged. */
 void execlog_open(struct execlog *l, int record_dir);
 void execlog_close(struct execlog *l);
 /* ID 0 is written as null (system records). */
 void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const void *p, size_t n);
 
-/* Renames FILE of LOGS_DIR away when it has grown beyond EXECLOG_MAX_BYTES: FILE.1 … are older. */
+/* If FILE in LOGS_DIR has grown beyond EXECLOG_MAX_BYTES, renames it to FILE.1, and the older ones to FILE.2 and so
+ * on. */
 void execlog_rotate(int logs_dir, const char *file);

@@ -10,8 +10,8 @@
 
 #define RECORD_FORMAT 1 /* config.json, active.json and state.json of a sandbox */
 
-/* Asked before anything else of V is read: a newer format may give every other member another type. A file
- * without a number is as old as it gets. */
+/* Must be asked before anything else of V is read, because a newer format may give every other member another type.
+ * A file without a number has the oldest format. */
 static inline bool format_is_newer(const struct json_value *v, int64_t known)
 {
 	return json_get_int(v, "format", 0) > known;

@@ -26,11 +26,14 @@
 #define MARKER ".cordon-home"
 #define MARKER_HEAD "cordon state directory, format "
 #define HOME_FORMAT 1
-#define MARKER_MAX_BYTES (4096u + HOME_PLACES_MAX * (PATH_MAX * 2u + 1024u)) /* see below */
+#define MARKER_MAX_BYTES   \
+	(4096u +           \
+	 HOME_PLACES_MAX * \
+		 (PATH_MAX * 2u + 1024u)) /* each place takes a path, escaped, and its identity */
 #define PLACE_WORD "place "
 #define LISTEN_BACKLOG 1024 /* clients beyond what pid 1 accepts at once wait here */
 
-/* From the environment, or put together in JOINED. */
+/* Takes the path from the environment, or builds it in JOINED. */
 static const char *wanted_path(char joined[PATH_MAX], struct err *e)
 {
 	const char *home = getenv("CORDON_HOME");
@@ -67,8 +70,8 @@ static bool is_empty(int fd, const char *name)
 	return empty;
 }
 
-/* Empty, or another command is adopting it right now; or it has the configuration, which people write
- * before they start anything. */
+/* True for what an empty home may hold: what another command makes while it adopts the home right now, and the
+ * configuration, which people write before they start anything. */
 static bool is_known(int fd, const char *name)
 {
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "config.json") == 0)
@@ -89,7 +92,7 @@ static bool is_fresh(int fd)
 		fresh = is_known(fd, entry->d_name);
 	if (d)
 		closedir(d);
-	/* who adopts it makes the marker last, and may have filled it since */
+	/* a command that adopts the home makes the marker last, and may have made other files since */
 	return fresh || faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -104,9 +107,9 @@ static int refuse(const char *path, const char *why, struct err *e)
 	return advise(e);
 }
 
-/* Sandboxes have nothing to do with each other: ext4 shall not put all of them in one place of the disk.
- * Without a journal, as in many virtual machines, it passes over every file deleted there in the last
- * minutes whenever it makes one. Other file systems have no such mark. */
+/* Tells ext4 to spread sandboxes over the disk, because they have nothing to do with each other. Without a journal,
+ * as in many virtual machines, ext4 skips all recently deleted inodes of a block group whenever it makes a file
+ * there. Other file systems do not know the flag. */
 static void spread(int fd, const char *dir)
 {
 	AUTO_FD one = openat(fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -115,7 +118,7 @@ static void spread(int fd, const char *dir)
 	if (one < 0 || ioctl(one, FS_IOC_GETFLAGS, &flags) < 0)
 		return;
 	flags |= FS_TOPDIR_FL;
-	IGNORE(ioctl(one, FS_IOC_SETFLAGS, &flags)); /* then it is slower */
+	IGNORE(ioctl(one, FS_IOC_SETFLAGS, &flags)); /* without the flag it is only slower */
 }
 
 /* False with errno. */
@@ -144,13 +147,13 @@ static int adopt(const char *path, int fd, struct err *e)
 	return 0;
 }
 
-/* The second line of the marker: one of these and the kernel's release, or nothing. */
+/* The second line of the marker: one of these words and the kernel's release, or nothing. */
 static const char *const served_words[] = {
 	[HOME_SERVED_ON_DISK] = "layers on disk by fuse-overlayfs: Linux ",
 	[HOME_SERVED_ALL] = "layers by fuse-overlayfs: Linux ",
 };
 
-/* Another kernel may do what that one could not. */
+/* The note is void under another kernel, which may do what the old one could not. */
 static enum home_served read_served(const char *line)
 {
 	struct utsname u;
@@ -162,8 +165,8 @@ static enum home_served read_served(const char *line)
 	return HOME_SERVED_NOTHING;
 }
 
-/* Each further line is "place " and an object with name, path and identity. A line that says something
- * else is a newer cordon's. */
+/* Each further line is "place " and an object with name, path and identity. A line with another word is from a
+ * newer cordon. */
 static void read_place(struct home *h, const char *line)
 {
 	AUTO_JSON doc = NULL;
@@ -199,8 +202,8 @@ static void write_place(struct buf *text, const char *name, const char *path,
 	buf_add_char(text, '\n');
 }
 
-/* What a newer cordon wrote may mean something else: hands off. A marker that says nothing is being
- * written right now. TEXT is taken apart. */
+/* A newer format may mean something else, so it is refused. An empty marker is being written right now. Changes
+ * TEXT. */
 static int check_format(struct home *h, const char *path, char *text, struct err *e)
 {
 	char *served, *rest = text;
@@ -237,7 +240,7 @@ static int read_marker(struct home *h, const char *path, int marker, struct err 
 	return check_format(h, path, text, e);
 }
 
-/* What the marker says now, with another SERVED, or with PLACE instead of the one of that name. */
+/* Writes the marker anew, with another SERVED, or with PLACE instead of the place of that name. */
 static int rewrite(const struct home *h, const enum home_served *served,
 		   const struct home_place *place, struct err *e)
 {
@@ -309,7 +312,7 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 
 /* --- parts that live elsewhere --------------------------------------------------------------- */
 
-/* Its owner says that DIR is what is meant now: places_apply() will write that down. */
+/* True if the owner of the directory has marked it as a new place. places_apply() will note that. */
 static bool is_meant(const char *path)
 {
 	struct identity unknown = { 0 };
@@ -323,8 +326,8 @@ static bool is_meant(const char *path)
 	       S_ISREG(mark.st_mode) && mark.st_size == 0;
 }
 
-/* The link in the home leads to the directory that it led to when it was made. A link that leads
- * elsewhere was made by a cordon that kept no identities, or not to its end. */
+/* Checks that the link in the home leads to the directory that it led to when it was made. A link that leads to
+ * another path was made by a cordon that kept no identities, or was not finished. */
 static int check_place(const struct home *h, struct home_place *p, struct err *e)
 {
 	char target[PATH_MAX];
@@ -336,14 +339,15 @@ static int check_place(const struct home *h, struct home_place *p, struct err *e
 	p->held = identity_open(p->path, &p->identity, &fd, e) == 0;
 	if (p->held)
 		return 0;
-	/* one that is not there, or not for us, leads nowhere: what needs it will say so */
+	/* if the target is missing or not readable, the link leads nowhere, and the command that needs it will say
+	 * so */
 	if (e->code != ERR_DENIED || is_meant(p->path))
 		return 0;
 	err_wrap(e, "'%s/%s' is not the directory that it was", h->path, p->name);
 	return err_hint(e, "is its disk mounted? If it is: touch " HOME_PLACE_MARK " there");
 }
 
-/* Programs made for another backend ask for it by a variable; there is only this machine. */
+/* Programs made for another backend choose it by a variable. Only the local backend exists. */
 static int check_backend(struct err *e)
 {
 	const char *backend = getenv("MSB_BACKEND");
@@ -415,8 +419,8 @@ void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BY
 	char tag[HOME_ID_BYTES];
 	struct stat st = { 0 };
 
-	/* by its path alone it could be two: services with a /tmp each */
-	IGNORE(fstat(h->fd, &st) < 0); /* the path tells nearly as much */
+	/* the path alone is not enough: two services may have a /tmp of their own each */
+	IGNORE(fstat(h->fd, &st) < 0); /* the path alone is nearly as good */
 	full = xasprintf("%llx:%llx %s/%s", (unsigned long long)st.st_dev,
 			 (unsigned long long)st.st_ino, h->path, name);
 	home_socket_id(full, out);
@@ -474,14 +478,16 @@ int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
 
 	if (mkdirat(h->fd, dir, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make '%s/%s'", h->path, dir);
-	fd = openat(h->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* a link is ours: places.h */
+	fd = openat(h->fd, dir,
+		    O_RDONLY | O_DIRECTORY |
+			    O_CLOEXEC); /* follows a link, which is ours: places.h */
 	if (fd < 0)
 		return err_sys(e, errno, "open '%s/%s'", h->path, dir);
 	*ret_fd = fd;
 	return 0;
 }
 
-/* Fits sun_path whatever the home's length: through a descriptor when the plain path does not. */
+/* Writes an address that fits sun_path. If the home's path is too long, the address goes through a descriptor. */
 static int socket_address(const struct home *h, const char *name, const char *suffix,
 			  struct sockaddr_un *ret)
 {
@@ -518,7 +524,7 @@ int home_listen(const struct home *h, const char *name, const char *suffix, int 
 
 	if (fd < 0 || socket_address(h, name, suffix, &a) < 0)
 		return -errno;
-	/* whoever calls holds the sandbox's lock: a socket that is there is a dead one's */
+	/* the caller holds the sandbox's lock, so an existing socket belongs to a dead process */
 	IGNORE(unlink(a.sun_path));
 	while (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
 		if (errno != ENOENT || !home_mend(h))
@@ -536,6 +542,6 @@ void home_erase_sockets(const struct home *h, const char *name)
 	home_socket_id(name, id);
 	for (size_t i = 0; i < ARRAY_SIZE(socket_kinds); i++) {
 		snprintf(path, sizeof(path), "run/%s.%s", id, socket_kinds[i]);
-		IGNORE(unlinkat(h->fd, path, 0)); /* absent is fine */
+		IGNORE(unlinkat(h->fd, path, 0)); /* usually there is none */
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * How a part moves: the new directory is checked and marked as ours, then one rename puts the link in
- * place. Each step can be the last one before a crash, and is done again by the next command.
+ * How a part moves: we check the new directory and mark it as ours, then one rename puts the link in place. A crash
+ * may come after any step: the next command does the steps again.
  */
 #include "state/places.h"
 
@@ -28,7 +28,7 @@
 
 const char *const places_names[] = { "sandboxes", "volumes", "cache", "secrets", NULL };
 
-/* Everything below the home that has a meaning. */
+/* All directories below the home. */
 static const char *const parts[] = { "sandboxes", "volumes", "cache", "secrets", "run", "bin" };
 
 bool path_is_within(const char *path, const char *dir)
@@ -84,7 +84,7 @@ static int not_ours(const char *path, const char *why, struct err *e)
 	return err_hint(e, "name a directory that is empty or does not exist");
 }
 
-/* The first thing in it that is neither the mark nor a lock of an idle volume store; "" for none. */
+/* Finds the first entry that is neither the mark nor the lock of an idle volume store; "" if there is none. */
 static int find_content(int dirfd, const char *name, char **ret)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -123,7 +123,8 @@ static int read_mark(const struct home *h, int dir, const char *name, enum mark 
 	return 0;
 }
 
-/* PATH, open as DIR and locked, is or becomes the place of NAME. IN_FORCE: the link is there. */
+/* The directory PATH, which is open as DIR and locked, is or becomes the place of NAME. IN_FORCE: the link is there
+ * already. */
 static int take(const struct home *h, const char *name, const char *path, int dir, bool in_force,
 		struct err *e)
 {
@@ -205,7 +206,7 @@ static int check_apart(const struct home *h, const char *real, struct err *e)
 	return 0;
 }
 
-/* What a sandbox can reach already would stay in its reach. */
+/* A directory that a sandbox can reach already would stay within its reach. */
 static int check_unseen(const struct home *h, const char *real, struct err *e)
 {
 	struct record_list all;
@@ -222,7 +223,7 @@ static int check_unseen(const struct home *h, const char *real, struct err *e)
 			continue;
 		seen = box.spec.image.kind == IMAGE_DIR &&
 		       path_is_within(real, box.spec.image.reference);
-		/* the next start hides it; one that is up has it mounted */
+		/* the next start hides the directory; a live sandbox has it mounted already */
 		for (size_t k = 0; k < box.spec.n_mounts && record_is_live(box.dir); k++)
 			seen |= box.spec.mount[k].kind == MOUNT_BIND &&
 				path_is_within(real, box.spec.mount[k].source);
@@ -234,7 +235,7 @@ static int check_unseen(const struct home *h, const char *real, struct err *e)
 	return r;
 }
 
-/* Nothing is left behind: what HOME/NAME is now must hold nothing. */
+/* Checks that HOME/NAME holds nothing now, so that nothing is left behind. */
 static int check_left(const struct home *h, const char *name, const char *to, struct err *e)
 {
 	AUTO_FREE char *content = NULL;
@@ -255,13 +256,13 @@ static int check_left(const struct home *h, const char *name, const char *to, st
 		       h->path, name, content, h->path, name, to, to);
 }
 
-/* What is left of a part that moved, ours to remove: a link, or a directory with nothing in it. */
+/* Removes the old link, or the old empty directory, of a part that has moved. */
 static int remove_old(const struct home *h, const char *temp, bool release)
 {
 	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);
 	AUTO_FREE char *mark = xasprintf("%s/" MARKER, temp);
 
-	if (release || !is_link(h, temp)) { /* the directory that is left is nobody's now */
+	if (release || !is_link(h, temp)) { /* the directory that is left belongs to nobody now */
 		IGNORE(unlinkat(h->fd, lock, 0));
 		IGNORE(unlinkat(h->fd, mark, 0));
 	}
@@ -274,7 +275,7 @@ static int put_link(const struct home *h, const char *name, const char *real)
 {
 	AUTO_FREE char *temp = xasprintf(".%s.new", name);
 	struct stat st;
-	int r = remove_old(h, temp, false); /* of one who was killed here */
+	int r = remove_old(h, temp, false); /* left by a command that was killed here */
 
 	if (r < 0)
 		return r;
@@ -287,13 +288,13 @@ static int put_link(const struct home *h, const char *name, const char *real)
 	r = remove_old(h, temp, true);
 	if (r == 0)
 		return 0;
-	/* somebody put something there meanwhile: as it was */
+	/* somebody put a file there meanwhile: undo the exchange */
 	IGNORE(sys_renameat2(h->fd, temp, h->fd, name, RENAME_EXCHANGE));
 	IGNORE(unlinkat(h->fd, temp, 0));
 	return r;
 }
 
-/* Writes down which directory DIR is, unless that is known. */
+/* Notes in the marker which directory DIR is, unless it says so already. */
 static int keep(const struct home *h, const char *name, const char *real, int dir, struct err *e)
 {
 	struct identity now;
@@ -335,7 +336,7 @@ static int move_to(const struct home *h, const char *name, const char *to, struc
 	if (dir < 0 || !real || flock(dir, LOCK_EX) < 0)
 		return err_sys(e, errno, "open '%s'", to);
 	if (!in_force && ((made && check_apart(h, real, e) < 0) || check_unseen(h, real, e) < 0)) {
-		IGNORE(made && rmdir(to) < 0); /* nothing of a refusal stays */
+		IGNORE(made && rmdir(to) < 0); /* a refused directory must not stay behind */
 		return -1;
 	}
 	if (take(h, name, real, dir, in_force, e) < 0)

@@ -103,9 +103,9 @@ bool quota_release(int dirfd, const char *path)
 	if (dir < 0)
 		return errno == ENOENT || errno == ENOTDIR;
 	if (ioctl(dir, FS_IOC_FSGETXATTR, &x) < 0)
-		return errno == ENOTTY || errno == EOPNOTSUPP; /* no file system with quotas */
+		return errno == ENOTTY || errno == EOPNOTSUPP; /* a file system without quotas */
 	if (!is_ours(&x))
 		return true;
 	r = quota_call(dir, Q_SETQUOTA, x.fsx_projid, &none);
-	return r == 0 || r == -ESRCH; /* not mounted with them at the moment: nothing limits */
+	return r == 0 || r == -ESRCH; /* ESRCH: mounted without quotas now, so nothing limits */
 }

@@ -1,13 +1,13 @@
 /*
- * Project quotas: a limit that the kernel keeps on everything below one directory.
+ * Project quotas: the kernel limits the size of everything below one directory.
  *
- * A directory gets a project's number while it is empty, and all that is made in it inherits the
- * number; who lives in another user namespace can neither read past it nor change it. The number is
- * kept in the directory itself, so a record needs no copy of it. Only root can do any of this, and
- * only where the file system is mounted with prjquota.
+ * A directory gets the number of a project while it is empty, and all files that are made in it inherit the number.
+ * A process in another user namespace can neither avoid the limit nor change it. The number is kept in the
+ * directory itself, so a record needs no copy. Only root can do any of this, and only on a file system that is
+ * mounted with prjquota.
  *
- * Numbers are chosen at random among the unused and never given to another: who finds one on what is
- * left of a dead sandbox may lift its limit without asking whose it is now.
+ * Numbers are chosen at random among the unused ones, and are never given to another directory. So a command that
+ * finds a number on the leftovers of a dead sandbox may lift its limit.
  */
 #pragma once
 
@@ -16,19 +16,19 @@
 
 #include "base/err.h"
 
-#define QUOTA_FIRST 0x60000000u /* far from what people and other programs count up to */
+#define QUOTA_FIRST 0x60000000u /* far above the numbers that people and other programs use */
 #define QUOTA_COUNT 0x10000000u
-#define QUOTA_INODE_BYTES 4096u /* one file for each of these bytes may be made */
+#define QUOTA_INODE_BYTES 4096u /* the limit allows one file for so many bytes */
 
-/* Are they enforced on the file system that DIR is on? One system call. */
+/* True if quotas are enforced on the file system of DIR. Takes one system call. */
 bool quota_enforced(int dir);
-/* The number DIR hands down if it is one of ours, else 0. */
+/* Returns the number that DIR hands down if it is one of ours, else 0. */
 uint32_t quota_project(int dir);
-/* Puts the empty DIR under a number of its own. -errno. */
+/* Gives the empty DIR a number of its own. Returns 0 or -errno. */
 MUST_USE int quota_adopt(int dir);
-/* At most so many bytes, and files in proportion, below a DIR of ours; where there are more already,
- * no more than that. -errno. */
+/* Limits a DIR of ours to BYTES, and to files in proportion. If there are more already, none can be added. Returns
+ * 0 or -errno. */
 MUST_USE int quota_limit(int dir, uint64_t bytes);
-/* Lifts the limit of PATH, which is about to be deleted, if there is one. False: it would need more
- * privilege, and must be tried again before PATH is gone. */
+/* Lifts the limit of PATH, which is about to be erased, if it has one. False: that needs more privilege, and must
+ * be tried again before PATH is erased. */
 bool quota_release(int dirfd, const char *path);

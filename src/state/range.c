@@ -10,21 +10,24 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 
-/* ids no distribution hands out: above container managers' ranges, below the sign bit */
+/* ids that no distribution hands out: above the ranges of container managers, below the sign bit */
 #define RANGE_FIRST 0x70000000u
-#define RELEASE_LOOK 64u /* slots past its own at which a claim of a crowded table is looked for */
-#define SLOT_BYTES 4096  /* the longest path, and a block of the file: a sparse table stays small */
+#define RELEASE_LOOK \
+	64u /* how many slots behind its own a claim is looked for when it is released */
+#define SLOT_BYTES \
+	4096 /* holds the longest path, and is a block of the file: a sparse table stays small */
 
-/* Each has slots of its own: were one used today and the other tomorrow, no two sandboxes would meet. */
+/* Each table has slots of its own, so sandboxes of both never share a range. */
 static const struct table {
 	const char *dir, *file;
-	uint32_t first, count; /* of 4090 that there is room for */
+	uint32_t first, count; /* of the 4090 ranges that there is room for */
 } tables[] = {
 	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges", 0, 4000 },
-	{ "/run/cordon", "/run/cordon/uid-ranges", 4000, 90 }, /* a read-only /var: until reboot */
+	{ "/run/cordon", "/run/cordon/uid-ranges", 4000,
+	  90 }, /* for a read-only /var: until reboot */
 };
 
-/* Opens T and takes its lock, which goes with the descriptor. -errno. */
+/* Opens table T and takes its lock, which the descriptor holds. Returns -errno. */
 static int open_table(const struct table *t, int flags)
 {
 	AUTO_FD fd = open(t->file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
@@ -38,7 +41,7 @@ static int open_table(const struct table *t, int flags)
 	return r < 0 ? -errno : fd_take(&fd);
 }
 
-/* Claims start where the name hashes to, so that they rarely meet. */
+/* A claim starts at the hash of the path, so that two claims rarely meet. */
 static uint32_t place_of(const char *record_path)
 {
 	unsigned char hash[SHA256_BYTES];
@@ -60,7 +63,7 @@ static off_t slot_offset(uint32_t slot)
 	return (off_t)slot * SLOT_BYTES;
 }
 
-/* What a slot holds: "" when it is free. */
+/* Reads what a slot holds: "" if it is free. */
 static void read_slot(int table, uint32_t slot, char path[SLOT_BYTES])
 {
 	ssize_t n = pread(table, path, SLOT_BYTES - 1, slot_offset(slot));
@@ -81,8 +84,8 @@ static int write_slot(int table, uint32_t slot, const char *path)
 	return k < 0 ? -errno : k == (ssize_t)n ? 0 : -ENOSPC;
 }
 
-/* One slot: ours already, free, or left by a record that is gone. 1, 0 when it is another's, or
- * -errno. */
+/* Takes a slot that is ours already, free, or left by a record that is gone. Returns 1, 0 if another record has it,
+ * or -errno. */
 static int take_slot(int table, uint32_t slot, const char *record)
 {
 	int r;
@@ -119,7 +122,7 @@ static int claim_in(const struct table *t, int fd, const char *record_path, int6
 	}
 	if (r > 0)
 		return 0;
-	if (r < 0) /* not another slot then: a release looks no further than the first free one */
+	if (r < 0) /* do not try another slot: a release looks no further than the first free one */
 		return err_sys(e, -r, "claim a range of uids");
 	return err_set(e, ERR_LIMIT, "all %u uid ranges of this machine are in use", t->count);
 }
@@ -139,8 +142,8 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 	return err_sys(e, -r, "open the table of uid ranges '%s'", tables[0].file);
 }
 
-/* Ours is where a claim would look, or a little further: whoever was in the way may have gone since. One
- * that is further still is stale from now on, and taken over. */
+/* Finds the slot where a claim would start, or a little further: the claim that was in the way may be gone. A slot
+ * that is still further away becomes stale, and another claim takes it over. */
 static bool release_in(const struct table *t, int fd, const char *record_path)
 {
 	uint32_t place = place_of(record_path);
@@ -152,7 +155,9 @@ static bool release_in(const struct table *t, int fd, const char *record_path)
 		read_slot(fd, slot, path);
 		if (strcmp(path, record_path) != 0)
 			continue;
-		IGNORE(write_slot(fd, slot, "")); /* else it is stale, and taken over */
+		IGNORE(write_slot(
+			fd, slot,
+			"")); /* if this fails, the slot is stale, and another claim takes it over */
 		return true;
 	}
 	return false;
@@ -165,7 +170,7 @@ void range_release(const char *record_path)
 	for (size_t i = 0; !done && i < ARRAY_SIZE(tables); i++) {
 		AUTO_FD fd = open_table(&tables[i], 0);
 
-		/* the next one of this name has taken the claim over with it */
+		/* another sandbox of this name may have taken the claim over with the record's path */
 		done = fd >= 0 &&
 		       (access(record_path, F_OK) == 0 || release_in(&tables[i], fd, record_path));
 	}

@@ -52,7 +52,8 @@ void record_temporary_path(char out[RECORD_PATH_BYTES], const char *what)
 {
 	uint64_t tag = 0;
 
-	IGNORE(getrandom(&tag, sizeof(tag), 0) < 0); /* a repeated tag shows as EEXIST */
+	IGNORE(getrandom(&tag, sizeof(tag), 0) <
+	       0); /* if the tag repeats, the mkdir fails with EEXIST */
 	snprintf(out, RECORD_PATH_BYTES, RECORD_FOLDER ".%s-%016llx", what,
 		 (unsigned long long)tag);
 }
@@ -70,9 +71,8 @@ static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 	return 0;
 }
 
-/* Until a new record has a lock of its own, it looks like what a killed command left. So a command that makes a
- * record holds the lock of the whole directory shared, and a sweep deletes such records only under the exclusive
- * lock. */
+/* A new record without its lock looks like the leftover of a killed command. So a command that makes a record holds
+ * the lock of the whole directory shared, and a sweep erases such records only under the exclusive lock. */
 static int hold_sandboxes(const struct home *h, struct err *e)
 {
 	AUTO_FD fd = home_open_part(h, "sandboxes");
@@ -130,15 +130,15 @@ static enum status reconcile(bool live, const struct state *s)
 	return STATUS_CRASHED;
 }
 
-/* What the state and the lock say at one moment. If one of them cannot be read, that is an error: a live record that
- * looks dead would be deleted as a leftover. */
+/* Reads state and lock together. If one of them cannot be read, that is an error: a live record that looks dead
+ * would be erased as a leftover. */
 static int look(const char *name, struct record *r, struct err *e)
 {
 	int live = record_is_live(r->dir);
 	int known = state_read(r->dir, &r->state);
 
 	/* A supervisor writes its last state before it gives the lock back. If the state says something else, the
-	 * sandbox may have been started since the first look. */
+	 * sandbox may have been started after we looked at the lock. */
 	if (live == 0 && r->state.status != STATUS_STOPPED)
 		live = record_is_live(r->dir);
 	if (live < 0)
@@ -152,7 +152,7 @@ static int look(const char *name, struct record *r, struct err *e)
 	return 0;
 }
 
-/* The supervisor of an ephemeral sandbox writes no state when it is up; the lock of its start tells. */
+/* The supervisor of an ephemeral sandbox writes no state when it is up. The lock of its start tells. */
 static void look_closer(struct record *r)
 {
 	if (r->status == STATUS_STARTING && r->spec.ephemeral && !r->state.booted_once &&
@@ -173,7 +173,7 @@ int record_load(const struct home *h, const char *name, struct record *ret, stru
 	    ((ret->status == STATUS_RUNNING || ret->status == STATUS_DRAINING) &&
 	     record_read_active(ret->dir, ret, e) < 0))
 		return err_wrap(e, "sandbox '%s'", name);
-	/* only a killed supervisor leaves such a record: it is a leftover, and list removes it */
+	/* only a killed supervisor leaves such a record: it is a leftover, and `list` removes it */
 	if (ret->spec.ephemeral && (ret->status == STATUS_CRASHED || ret->status == STATUS_STOPPED))
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
 	look_closer(ret);

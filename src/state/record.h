@@ -1,8 +1,8 @@
 /*
- * The on-disk record of one sandbox: a directory below sandboxes/ in the home.
+ * The record of one sandbox on disk: a directory below sandboxes/ in the home.
  *
- * config.json says what the sandbox was asked to be (record_config.h), state.json what became of it
- * (state.h), and `lock` whether it is live (record_lock.h). So the truth survives SIGKILL of any process.
+ * config.json says what the sandbox was asked to be (record_config.h), state.json what became of it (state.h), and
+ * `lock` whether it is live (record_lock.h). So the truth survives SIGKILL of any process.
  */
 #pragma once
 
@@ -16,11 +16,11 @@
 
 struct record {
 	struct spec spec;   /* what the next start takes */
-	struct spec active; /* what a live one has, if that is not the same */
+	struct spec active; /* what the live sandbox runs with, if that differs */
 	bool has_active;
 	uint64_t created_ns, updated_ns;
 	struct state state;
-	enum status status; /* reconciled with the lock */
+	enum status status; /* from state.json and the lock together */
 	int dir;            /* directory descriptor */
 };
 
@@ -31,22 +31,22 @@ void record_done(struct record *r);
 		.dir = -1 \
 	}
 
-/* The directory of the record. ERR_NOT_FOUND "sandbox not found: NAME". */
+/* Opens the directory of the record. ERR_NOT_FOUND "sandbox not found: NAME". */
 MUST_USE int record_open(const struct home *h, const char *name, int *ret_dir, struct err *e);
-/* Loads and reconciles. ERR_NOT_FOUND as above, also for what a killed create left: nobody was told that it
- * exists. ERR_UNSUPPORTED for the record of a newer cordon. */
+/* Loads the record and compares it with its lock. ERR_NOT_FOUND as above, also for the leftover of a killed create,
+ * because no user was told that it exists. ERR_UNSUPPORTED: a newer cordon made the record. */
 MUST_USE int record_load(const struct home *h, const char *name, struct record *ret, struct err *e);
-/* Claims the name: builds the record under a temporary name, locks it, then renames. The returned
- * lock and directory are the caller's; ERR_EXISTS when the name is taken. */
+/* Claims the name: makes the record under a temporary name, locks it, then renames it. The caller owns the lock and
+ * the directory that this returns. ERR_EXISTS: the name is taken. */
 MUST_USE int record_create(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 			   struct err *e);
-/* A path below the home that no record has: "sandboxes/.WHAT-…". A sweep finds it. */
+/* Makes up a path below the home that no record has: "sandboxes/.WHAT-…". A sweep finds it. */
 #define RECORD_PATH_BYTES 48
 #define RECORD_FOLDER "sandboxes/"
 void record_temporary_path(char out[RECORD_PATH_BYTES], const char *what);
 
-/* What the sandbox runs with, or will when it starts. */
+/* What the sandbox runs with, or will run with when it starts. */
 const struct spec *record_in_force(const struct record *r);
-/* Port I of the spec as it is now: where a live sandbox chose a free one, that one. The strings are
- * the record's. */
+/* Port I of the spec as it is now. If a live sandbox chose a free host port, it is that one. The strings belong to
+ * the record. */
 struct spec_port record_port(const struct record *r, size_t i);

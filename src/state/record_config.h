@@ -16,11 +16,11 @@ struct spec;
 
 MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
 MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e);
-/* Writes config.json of a record that nobody can see yet: there is no file to be replaced. */
+/* Writes config.json of a record that nobody can see yet, so there is no file to replace. */
 MUST_USE int record_write_first_config(int dir, const struct spec *s, struct err *e);
-/* One writer of the configuration at a time; the descriptor holds the lock. */
+/* Lets one writer of the configuration in at a time. The descriptor holds the lock. */
 MUST_USE int record_lock_config(int dir, int *ret_fd, struct err *e);
 /* S NULL removes active.json. */
 MUST_USE int record_write_active(int dir, const struct spec *s, struct err *e);
-/* Success where there is no active.json. */
+/* Succeeds without active.json too. */
 MUST_USE int record_read_active(int dir, struct record *ret, struct err *e);

@@ -45,7 +45,7 @@ int record_list_all(const struct home *h, struct record_list *ret, struct err *e
 		if (entry->d_name[0] == '.')
 			continue;
 		config = xasprintf("%s/lock", entry->d_name);
-		/* the lock file is made at create and never touched again: its time orders the list */
+		/* the lock file is made at create and never changed, so its time orders the list */
 		if (fstatat(fd, config, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			st = (struct stat){ 0 };
 		grown = realloc(all, (n + 1) * sizeof(*all));

@@ -20,7 +20,7 @@ int record_is_live(int dir)
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	/* a shared lock that is refused means an exclusive holder; ours goes with the descriptor */
+	/* if a shared lock is refused, somebody holds it exclusively; closing the descriptor gives our lock back */
 	if (flock(fd, LOCK_SH | LOCK_NB) == 0)
 		return 0;
 	return errno == EWOULDBLOCK ? 1 : -errno;
@@ -51,16 +51,17 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 		return err_set(e, ERR_BUSY, "sandbox '%s' is in use by another command", name);
 	if (r < 0)
 		return err_sys(e, -r, "lock sandbox '%s'", name);
-	/* it may have been retired while we waited */
+	/* the record may have been retired while we waited */
 	if (fstat(lock, &st) < 0 || st.st_nlink == 0 || record_is_retired(h, name, dir))
 		return err_set(e, ERR_NOT_FOUND, "sandbox not found: %s", name);
 	return 0;
 }
 
-/* A lock of the kind that belongs to the open file, as flock() does: the supervisor inherits both. */
+/* This lock belongs to the open file, as flock() does, so the supervisor inherits both. */
 void record_start_begins(int lock)
 {
-	IGNORE(lock_first_byte(lock, F_WRLCK, START_WAIT_MS)); /* then nobody waits for us */
+	IGNORE(lock_first_byte(lock, F_WRLCK,
+			       START_WAIT_MS)); /* if it fails, nobody waits for our start */
 }
 
 void record_start_ends(int lock)
@@ -77,7 +78,9 @@ void record_await_start(const struct home *h, const char *name)
 	if (record_open(h, name, &dir, &absent) == 0)
 		fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0)
-		IGNORE(lock_first_byte(fd, F_RDLCK, START_WAIT_MS)); /* goes with the descriptor */
+		IGNORE(lock_first_byte(
+			fd, F_RDLCK,
+			START_WAIT_MS)); /* closing the descriptor gives the lock back */
 }
 
 bool record_is_starting(int dir)

@@ -43,17 +43,17 @@ int record_retire(const struct home *h, const char *name)
 	retired_path(name, gone, sizeof(gone));
 	r = renameat(h->fd, path, h->fd, gone);
 	if (r < 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
-		/* an earlier one of this name is still being deleted: make way */
+		/* an earlier record of this name is still being erased: use another name */
 		char other[RECORD_PATH_BYTES];
 
 		record_temporary_path(other, "gone");
-		r = renameat(h->fd, path, h->fd, other); /* the sweep deletes it */
+		r = renameat(h->fd, path, h->fd, other); /* a sweep erases it */
 	}
 	return r < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* The quota of the layer goes first: nothing leads to it once the record is gone. A confined supervisor may not
- * lift the quota. It frees the space only, and the next command does the rest. */
+/* Releases the quota of the layer first, because nothing leads to it once the record is gone. A confined supervisor
+ * may not do that: it only frees the space, and the next command does the rest. */
 static int erase_record(int dirfd, const char *path)
 {
 	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);
@@ -62,7 +62,7 @@ static int erase_record(int dirfd, const char *path)
 
 	if (faccessat(dirfd, mark, F_OK, 0) < 0 || quota_release(dirfd, layer))
 		return erase_tree(dirfd, path);
-	IGNORE(erase_tree(dirfd, upper)); /* as much as goes */
+	IGNORE(erase_tree(dirfd, upper)); /* erases as much as it can */
 	return -EPERM;
 }
 
@@ -83,9 +83,9 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
 }
 
-/* Removes what is left of a retired record outside of it. Its supervisor may have been killed on the way out, and
- * then sockets, a claimed range of ids and more are found by the name of the sandbox. A new sandbox may have that
- * name by now: the lock of the directory keeps it from appearing while we look. False: try again next time. */
+/* Releases what a retired record holds outside its directory. If its supervisor was killed, its sockets, its range
+ * of ids and more are left, and all are found by the name of the sandbox. A new sandbox may have that name by now:
+ * the lock of the directory keeps it from appearing while we look. False: try again next time. */
 static bool release_claims(const struct home *h, int sandboxes, int dir, const char *entry,
 			   record_release *release)
 {
@@ -93,7 +93,7 @@ static bool release_claims(const struct home *h, int sandboxes, int dir, const c
 	struct err e;
 
 	if (!release || record_read_config(dir, &r, &e) < 0 || !r.spec.name)
-		return true; /* its deletion had begun, and before that this was done */
+		return true; /* its erasing had begun, so its claims were released before */
 	if (flock(sandboxes, LOCK_EX | LOCK_NB) < 0)
 		return false;
 	if (faccessat(sandboxes, r.spec.name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {
@@ -103,7 +103,7 @@ static bool release_claims(const struct home *h, int sandboxes, int dir, const c
 		home_erase_sockets(h, r.spec.name);
 		range_release(path);
 	}
-	IGNORE(flock(sandboxes, LOCK_UN)); /* it is ours */
+	IGNORE(flock(sandboxes, LOCK_UN)); /* the descriptor would release it too */
 	return true;
 }
 
@@ -121,16 +121,17 @@ bool record_sweep(const struct home *h, record_release *release)
 		if (!is_new && !starts_with(entry->d_name, ".gone-"))
 			continue;
 		if (is_new && flock(fd, LOCK_EX | LOCK_NB) < 0)
-			continue; /* it may be in the making: next time */
+			continue; /* it may be in the making: try next time */
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (one >= 0 && record_is_live(one) == 0 &&
 		    (is_new || release_claims(h, fd, one, entry->d_name, release))) {
-			int r = erase_record(fd, entry->d_name); /* or next time */
+			int r = erase_record(
+				fd, entry->d_name); /* if it fails, the next sweep tries again */
 
 			enough &= r != -EACCES && r != -EPERM;
 		}
 		if (is_new)
-			IGNORE(flock(fd, LOCK_UN)); /* it is ours */
+			IGNORE(flock(fd, LOCK_UN)); /* the descriptor would release it too */
 	}
 	if (d)
 		closedir(d);

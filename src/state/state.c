@@ -64,7 +64,7 @@ struct state_json {
 	int64_t boots, supervisor, started_ns, updated_ns, wire, uid_base;
 	const struct json_value *host_ports, *limits;
 };
-/* All are optional: older versions of this format did not write all of them. */
+/* All are optional, because older versions of this format did not write all of them. */
 static const struct json_field state_fields[] = {
 	FIELD_STR(struct state_json, status, JSON_OPTIONAL),
 	FIELD_STR(struct state_json, stop_reason, JSON_OPTIONAL),
@@ -156,7 +156,7 @@ static int decode(const struct json_value *v, struct state *ret, struct err *e)
 	return 0;
 }
 
-/* The file is there, so somebody was told of the sandbox; more of it is not known. */
+/* The file exists, so somebody was told of the sandbox. Nothing else is known. */
 static void know_only_that_it_ran(struct state *ret)
 {
 	state_init(ret);

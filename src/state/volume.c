@@ -26,7 +26,8 @@
 #include "state/record_list.h"
 
 #define VOLUME_FILE_MAX_BYTES 65536u
-#define DEPTH_MAX 256u /* of what volume_used_bytes() counts; deeper is not worth the descriptors */
+#define DEPTH_MAX \
+	256u /* how deep volume_used_bytes() counts; deeper is not worth the descriptors */
 #define MIB (1ull << 20)
 #define VOLUMES "volumes/"
 
@@ -45,7 +46,8 @@ static void temporary_name(char out[48], const char *what)
 {
 	uint64_t tag = 0;
 
-	IGNORE(getrandom(&tag, sizeof(tag), 0) < 0); /* a repeated tag shows as EEXIST */
+	IGNORE(getrandom(&tag, sizeof(tag), 0) <
+	       0); /* if the tag repeats, the mkdir fails with EEXIST */
 	snprintf(out, 48, VOLUMES ".%s-%016llx", what, (unsigned long long)tag);
 }
 
@@ -57,23 +59,24 @@ int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *
 		fd = openat(h->fd, "volumes/.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
 	while (fd < 0 && errno == ENOENT && home_mend(h));
-	/* holders check names and rename: short */
+	/* the holders only check names and rename, so this waits for a short time */
 	if (fd < 0 || flock(fd, exclusive ? LOCK_EX : LOCK_SH) < 0)
 		return err_sys(e, errno, "lock '%s/volumes'", h->path);
 	*ret_fd = fd_take(&fd);
 	return 0;
 }
 
-/* Its quota goes first: nothing would lead to it any more. */
+/* Releases the quota first, because nothing leads to it afterwards. */
 static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
 
-	IGNORE(!quota_release(dirfd, data)); /* whoever deletes volumes is who made them */
+	IGNORE(!quota_release(
+		dirfd, data)); /* the user who removes volumes has made them, and may do this */
 	return erase_tree(dirfd, name);
 }
 
-/* One by its temporary name; the directory that it is in may be a link, what is erased is not. */
+/* Erases a volume by its temporary name. The directory that holds it may be a link. */
 static int erase_temporary(const struct home *h, const char *temp)
 {
 	AUTO_FD all = openat(h->fd, "volumes", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -103,7 +106,7 @@ static int write_description(int dir, const char *name, const struct volume_form
 	return r < 0 ? err_sys(e, -r, "write 'volume.json'") : 0;
 }
 
-/* Before there is anything in it: what is there already would not count. */
+/* Must run before there is anything in DIR: existing files would not count. */
 static int set_quota(const struct home *h, int dir, uint64_t quota_mib, struct err *e)
 {
 	AUTO_FD data = openat(dir, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -126,7 +129,7 @@ static int fill(const struct home *h, const char *temp, int dir, const struct vo
 	AUTO_FD disk = -1;
 
 	if (form->kind == VOLUME_DIR) {
-		/* the mode is what its users see; the home keeps others out */
+		/* sandboxes see this mode; the home keeps other users out */
 		if (mkdirat(dir, "data", 0755) < 0 || fchmodat(dir, "data", 0755, 0) < 0)
 			return err_sys(e, errno, "make 'data'");
 		return form->quota_mib ? set_quota(h, dir, form->quota_mib, e) : 0;
@@ -169,7 +172,7 @@ int volume_create(const struct home *h, const char *name, const struct volume_fo
 	if (dir < 0) {
 		err_sys(e, errno, "make volume '%s'", name);
 	} else if (fill(h, temp, dir, form, e) == 0 && write_description(dir, name, form, e) == 0) {
-		/* data people mean to keep: the one kind of state that is worth the wait */
+		/* a volume holds data that people want to keep, so it is worth waiting for the disk */
 		if (fsync(dir) == 0 &&
 		    sys_renameat2(h->fd, temp, h->fd, path, RENAME_NOREPLACE) == 0)
 			return 0;
@@ -180,7 +183,7 @@ int volume_create(const struct home *h, const char *name, const struct volume_fo
 	} else {
 		err_wrap(e, "make volume '%s'", name);
 	}
-	IGNORE(erase_temporary(h, temp)); /* the sweep finds what stays */
+	IGNORE(erase_temporary(h, temp)); /* a sweep finds what stays */
 	return -1;
 }
 
@@ -317,7 +320,7 @@ static bool names_volume(const struct spec *s, const char *name)
 	return false;
 }
 
-/* The names of sandboxes whose records mention it, separated by commas. */
+/* Lists the sandboxes whose records name the volume, separated by commas. */
 static int users_of(const struct home *h, const char *name, struct buf *out, struct err *e)
 {
 	struct record_list all;
@@ -378,14 +381,15 @@ void volumes_release_quotas(const struct home *h)
 	for (size_t i = 0; i < all.n; i++)
 		if (all.item[i].kind == VOLUME_DIR)
 			IGNORE(!quota_release(AT_FDCWD,
-					      all.item[i].path)); /* it goes all the same */
+					      all.item[i].path)); /* it is erased all the same */
 	volume_list_done(&all);
 }
 
 void volumes_sweep(const struct home *h)
 {
 	AUTO_FD lock = openat(h->fd, "volumes/.lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	/* whoever makes a volume holds the lock: alone with it, what is half made is abandoned */
+	/* a command that makes a volume holds the lock; if we get it exclusively, half-made volumes are
+	 * leftovers */
 	bool alone = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
 	int fd = openat(h->fd, "volumes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -394,7 +398,9 @@ void volumes_sweep(const struct home *h)
 	while (d && (entry = readdir(d)))
 		if (starts_with(entry->d_name, ".gone-") ||
 		    (alone && starts_with(entry->d_name, ".new-")))
-			IGNORE(erase_volume(dirfd(d), entry->d_name)); /* next time, or with help */
+			IGNORE(erase_volume(
+				dirfd(d),
+				entry->d_name)); /* a sweep tries again, perhaps with more privilege */
 	if (d)
 		closedir(d);
 	else

@@ -2,12 +2,12 @@
  * Named volumes: storage that outlives sandboxes.
  *
  *   volumes/NAME/volume.json   what it is
- *   volumes/NAME/data/         a directory volume's files, shared live by all that mount it
- *   volumes/NAME/disk.raw      a disk volume's file system, sparse; one writer at a time (flock)
+ *   volumes/NAME/data/         the files of a directory volume; all sandboxes that mount it share them
+ *   volumes/NAME/disk.raw      the file system of a disk volume, sparse; one writer at a time (flock)
  *
- * A volume appears and disappears by rename. volumes/.lock is held shared from looking a volume up
- * until a record that names it exists, and exclusively while one is removed: so a volume cannot go
- * between the two.
+ * A volume appears and disappears by rename. A command holds volumes/.lock shared from the moment when it looks a
+ * volume up until there is a record that names it. A command that removes a volume holds the lock exclusively. So a
+ * volume cannot disappear in between.
  */
 #pragma once
 
@@ -24,45 +24,45 @@ const char *volume_kind_name(enum volume_kind k); /* "dir", "disk" */
 
 struct volume {
 	char *name;
-	char *path; /* of what users see: data/ or disk.raw, absolute */
+	char *path; /* what users see: data/ or disk.raw, absolute */
 	enum volume_kind kind;
 	uint64_t created_ns;
 	uint64_t size_mib;  /* VOLUME_DISK */
-	uint64_t quota_mib; /* VOLUME_DIR; 0: none */
+	uint64_t quota_mib; /* VOLUME_DIR; 0: no quota */
 };
 void volume_done(struct volume *v);
 #define AUTO_VOLUME __attribute__((cleanup(volume_done))) struct volume
 
-/* What a new one shall be. */
+/* What a new volume shall be. */
 struct volume_form {
 	enum volume_kind kind;
 	uint64_t size_mib;  /* VOLUME_DISK */
-	uint64_t quota_mib; /* VOLUME_DIR; 0: none. Fails where the kernel would not keep it. */
+	uint64_t quota_mib; /* VOLUME_DIR; 0: no quota. An error if the kernel cannot enforce it. */
 };
-/* ERR_EXISTS "volume already exists: NAME". A disk gets a fresh file system. */
+/* ERR_EXISTS "volume already exists: NAME". A disk gets a new file system. */
 MUST_USE int volume_create(const struct home *h, const char *name, const struct volume_form *form,
 			   struct err *e);
-/* Says that quotas cannot be had here, and what to do. Always -1. */
+/* Says that quotas cannot be enforced here, and what to do. Always returns -1. */
 int volume_quota_missing(const struct home *h, struct err *e);
 /* ERR_NOT_FOUND "volume not found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);
-/* What it occupies on this machine. */
+/* How much space it occupies on this machine. */
 uint64_t volume_used_bytes(const struct volume *v);
 
 struct volume_list {
-	struct volume *item; /* newest first; broken ones are left out */
+	struct volume *item; /* newest first; damaged volumes are left out */
 	size_t n;
 };
 MUST_USE int volume_list_load(const struct home *h, struct volume_list *ret, struct err *e);
 void volume_list_done(struct volume_list *l);
 #define AUTO_VOLUME_LIST __attribute__((cleanup(volume_list_done))) struct volume_list
 
-/* See above; the descriptor holds the lock. */
+/* Takes the lock that is described above. The descriptor holds it. */
 MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e);
-/* Takes it out of sight and deletes it, under the exclusive lock. ERR_BUSY when a sandbox names it.
- * ERR_DENIED: out of sight, but files of a uid range need help. */
+/* Renames the volume away and erases it, under the exclusive lock. ERR_BUSY: a sandbox names it. ERR_DENIED: it is
+ * renamed away, but some files belong to a range of ids. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
-/* Lifts the quotas of all volumes, which are about to be deleted with the home. */
+/* Lifts the quotas of all volumes, before they are erased with the home. */
 void volumes_release_quotas(const struct home *h);
-/* Removes what dead commands left, half-made or half-deleted. */
+/* Erases volumes that killed commands left half-made or half-erased. */
 void volumes_sweep(const struct home *h);
