@@ -69,6 +69,15 @@ static inline void *xmalloc(size_t n)
 	return p;
 }
 
+/* Makes an array longer, or shorter. The caller has bounded N. */
+static inline void *xreallocarray(void *p, size_t n, size_t size)
+{
+	p = reallocarray(p, n, size);
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n); /* copies at most N bytes, fewer when S ends earlier */
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -72,9 +72,7 @@ static int enter(struct walk *w, int fd)
 		return fd;
 	if (w->n == w->room) {
 		w->room = w->room ? 2 * w->room : 16;
-		w->level = reallocarray(w->level, w->room, sizeof(*w->level));
-		if (!w->level)
-			out_of_memory(); /* a few bytes for each directory that exists */
+		w->level = xreallocarray(w->level, w->room, sizeof(*w->level));
 	}
 	if (fstat(fd, &st) < 0) {
 		fd_closep(&fd);

@@ -72,14 +72,9 @@ struct parser {
 /* Appends a borrowed string. */
 static void push(struct strv *l, const char *s)
 {
-	if ((l->n & (l->n + 1)) ==
-	    0) { /* full at 0, 1, 3, 7 …: one slot is always the terminator */
-		char **v = realloc(l->v, (2 * l->n + 2) * sizeof(*v));
-
-		if (!v)
-			out_of_memory();
-		l->v = v;
-	}
+	/* full at 0, 1, 3, 7 …: one slot is always the terminator */
+	if ((l->n & (l->n + 1)) == 0)
+		l->v = xreallocarray(l->v, 2 * l->n + 2, sizeof(*l->v));
 	l->v[l->n++] = (char *)s;
 	l->v[l->n] = NULL;
 }
@@ -323,13 +318,8 @@ static int check_value(struct parser *p, const struct opt *o, const char *s, uin
 static struct value *value_add(struct args_values *values, const struct opt *o)
 {
 	if (values->n == values->cap) {
-		size_t cap = values->cap ? values->cap * 2 : 8;
-		struct value *given = realloc(values->given, cap * sizeof(*given));
-
-		if (!given)
-			out_of_memory();
-		values->given = given;
-		values->cap = cap;
+		values->cap = values->cap ? values->cap * 2 : 8;
+		values->given = xreallocarray(values->given, values->cap, sizeof(*values->given));
 	}
 	values->given[values->n] = (struct value){ .opt = o };
 	return &values->given[values->n++];

@@ -2,7 +2,6 @@
  * Sandboxes as commands: small shell scripts in the state directory's bin/. The second line marks
  * them as ours; nothing without the mark is ever replaced or removed.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/io.h"
 #include "base/program.h"
 #include "base/say.h"
@@ -236,15 +236,15 @@ static int list(const struct home *h, struct err *e)
 {
 	struct table t;
 	AUTO_FD bin = -1;
-	struct dirent *entry;
+	const struct dirent *entry;
+	AUTO_DIR d = NULL;
 	unsigned n = 0;
-	DIR *d;
 
 	if (home_dir(h, "bin", &bin, e) < 0)
 		return say_error(e);
-	d = fdopendir(fcntl(bin, F_DUPFD_CLOEXEC, 3));
+	d = dir_open(bin, ".");
 	TABLE_BEGIN(&t, "NAME", "PATH");
-	while (d && (entry = readdir(d))) {
+	while ((entry = dir_next(d))) {
 		AUTO_FREE char *path = xasprintf("%s/bin/%s", h->path, entry->d_name);
 
 		if (!is_ours(bin, entry->d_name))
@@ -252,8 +252,6 @@ static int list(const struct home *h, struct err *e)
 		TABLE_ROW(&t, entry->d_name, path);
 		n++;
 	}
-	if (d)
-		closedir(d);
 	if (n)
 		return table_print(&t);
 	buf_done(&t.cells);

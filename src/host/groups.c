@@ -1,6 +1,5 @@
 #include "host/groups.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/str.h"
 #include "host/hierarchy.h"
 
@@ -25,20 +25,18 @@ static bool is_empty(int parent, const char *name, unsigned depth)
 {
 	AUTO_FD dir = open_dir(parent, name);
 	AUTO_FD members = dir < 0 ? -1 : openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	struct dirent *entry;
+	const struct dirent *entry;
+	AUTO_DIR list = NULL;
 	bool empty;
-	DIR *list;
 	char c;
 
 	if (members < 0 || depth == 0 || read(members, &c, 1) != 0)
 		return false;
-	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 3));
+	list = dir_open(dir, ".");
 	empty = list != NULL;
-	while (empty && (entry = readdir(list)))
-		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+	while (empty && (entry = dir_next(list)))
+		if (entry->d_type == DT_DIR)
 			empty = is_empty(dir, entry->d_name, depth - 1);
-	if (list)
-		closedir(list);
 	return empty;
 }
 
@@ -60,18 +58,14 @@ static bool is_ours(const char *name)
 
 static void look_in(const char *path, void (*seen)(void *arg, const char *id, bool idle), void *arg)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	AUTO_DIR list = dir_open(AT_FDCWD, path);
+	const struct dirent *entry;
 
-	while (list && (entry = readdir(list)))
+	while ((entry = dir_next(list)))
 		if (is_ours(entry->d_name))
 			seen(arg, entry->d_name + strlen(GROUPS_PREFIX),
-			     is_old(fd, entry->d_name) && is_empty(fd, entry->d_name, DEPTH_MAX));
-	if (list)
-		closedir(list);
-	else
-		fd_closep(&fd);
+			     is_old(dirfd(list), entry->d_name) &&
+				     is_empty(dirfd(list), entry->d_name, DEPTH_MAX));
 }
 
 void groups_find(void (*seen)(void *arg, const char *id, bool idle), void *arg)

@@ -1,11 +1,11 @@
 #include "host/hugepages.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 
 #define SIZES "/sys/kernel/mm/hugepages"
 
@@ -22,15 +22,12 @@ static bool is_above_zero(int sizes, const char *dir, const char *file)
 
 bool hugepages_reserved(void)
 {
-	DIR *list = opendir(SIZES);
-	struct dirent *d;
+	AUTO_DIR list = dir_open(AT_FDCWD, SIZES);
+	const struct dirent *d;
 	bool some = false;
 
-	while (list && !some && (d = readdir(list)))
-		some = d->d_name[0] != '.' &&
-		       (is_above_zero(dirfd(list), d->d_name, "nr_hugepages") ||
-			is_above_zero(dirfd(list), d->d_name, "nr_overcommit_hugepages"));
-	if (list)
-		closedir(list);
+	while (!some && (d = dir_next(list)))
+		some = is_above_zero(dirfd(list), d->d_name, "nr_hugepages") ||
+		       is_above_zero(dirfd(list), d->d_name, "nr_overcommit_hugepages");
 	return some;
 }

@@ -7,11 +7,7 @@
 
 void image_strings_add(struct image_strings *l, const char *s)
 {
-	char **v = realloc(l->v, (l->n + 2) * sizeof(*v));
-
-	if (!v)
-		out_of_memory(); /* ends the program, as xcalloc does: callers bound the lists */
-	l->v = v;
+	l->v = xreallocarray(l->v, l->n + 2, sizeof(*l->v));
 	l->v[l->n++] = xstrdup(s);
 	l->v[l->n] = NULL;
 }

@@ -1,7 +1,6 @@
 #include "image/store.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/io.h"
 #include "base/sha256.h"
 #include "base/str.h"
@@ -328,35 +328,22 @@ static bool is_record_name(const char *name)
 
 int image_store_list(int home_fd, struct image_record **ret, size_t *ret_n, struct err *e)
 {
-	int fd = openat(home_fd, "cache/images", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_DIR dir = dir_open(home_fd, "cache/images");
 	struct image_record *list = NULL;
 	size_t n = 0, room = 0;
-	struct dirent *d;
-	DIR *dir;
+	const struct dirent *d;
 
-	if (fd < 0 && errno == ENOENT) {
-		*ret = NULL;
-		*ret_n = 0;
-		return 0;
-	}
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		err_sys(e, errno, "open the store's list of images");
-		fd_closep(&fd);
-		return -1;
-	}
-	while (n < IMAGE_RECORDS_MAX && (d = readdir(dir))) {
+	if (!dir && errno != ENOENT)
+		return err_sys(e, errno, "open the store's list of images");
+	while (n < IMAGE_RECORDS_MAX && (d = dir_next(dir))) {
 		if (!is_record_name(d->d_name))
 			continue;
 		if (n == room) {
 			room = room ? room * 2 : 16;
-			list = reallocarray(list, room, sizeof(*list));
-			if (!list)
-				out_of_memory(); /* bounded by IMAGE_RECORDS_MAX */
+			list = xreallocarray(list, room, sizeof(*list));
 		}
 		read_into_list(dirfd(dir), d->d_name, list, &n);
 	}
-	closedir(dir);
 	if (n > 1)
 		qsort(list, n, sizeof(*list), newest_first);
 	*ret = list;

@@ -27,14 +27,9 @@ void policy_done(struct policy *p)
 
 int policy_add_rule(struct policy *p, const struct rule *r, struct err *e)
 {
-	struct rule *more;
-
 	if (p->n_rules >= POLICY_RULES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u network rules", POLICY_RULES_MAX);
-	more = reallocarray(p->rule, p->n_rules + 1, sizeof(*more));
-	if (!more)
-		out_of_memory(); /* as xcalloc does: the list is small */
-	p->rule = more;
+	p->rule = xreallocarray(p->rule, p->n_rules + 1, sizeof(*p->rule));
 	p->rule[p->n_rules++] = *r;
 	return 0;
 }

@@ -459,9 +459,7 @@ static void add_line(struct lines *l, const char *host, const char *username, co
 	for (size_t i = 0; i < l->n; i++)
 		if (strcmp(l->line[i].host, host) == 0)
 			return; /* an earlier source wins */
-	l->line = reallocarray(l->line, l->n + 1, sizeof(*l->line));
-	if (!l->line)
-		abort(); /* bounded by CREDENTIALS_MAX_BYTES of text */
+	l->line = xreallocarray(l->line, l->n + 1, sizeof(*l->line));
 	l->line[l->n++] = (struct credential_line){ xstrdup(host), xstrdup(username), source };
 }
 

@@ -22,9 +22,7 @@ void fetch_add(struct fetch *f, const char *digest, uint64_t size_bytes, size_t 
 	for (size_t i = 0; i < f->n_jobs; i++)
 		if (strcmp(f->job[i].digest, digest) == 0)
 			return;
-	f->job = reallocarray(f->job, f->n_jobs + 1, sizeof(*f->job));
-	if (!f->job)
-		abort(); /* bounded by IMAGE_LAYERS_MAX */
+	f->job = xreallocarray(f->job, f->n_jobs + 1, sizeof(*f->job));
 	j = &f->job[f->n_jobs++];
 	*j = (struct fetch_job){ .size_bytes = size_bytes, .endpoint = endpoint, .part.fd = -1 };
 	memcpy(j->digest, digest, DIGEST_BYTES);

@@ -6,11 +6,7 @@
 
 void strv_add(struct strv *l, const char *s)
 {
-	char **v = reallocarray(l->v, l->n + 2, sizeof(*v)); /* one for the terminator */
-
-	if (!v)
-		out_of_memory();
-	l->v = v;
+	l->v = xreallocarray(l->v, l->n + 2, sizeof(*l->v)); /* one for the terminator */
 	l->v[l->n++] = xstrdup(s);
 	l->v[l->n] = NULL;
 }

@@ -1,6 +1,5 @@
 #include "state/home.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -8,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/dir.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -59,22 +60,17 @@ static const char *const dirs[] = { "sandboxes", "volumes", "cache", "run", "bin
 
 static bool is_empty(int fd, const char *name)
 {
-	DIR *d = fdopendir(openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-	struct dirent *entry;
-	bool empty = d != NULL;
+	AUTO_FD one = openat(fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_DIR d = one < 0 ? NULL : dir_open(one, ".");
 
-	while (empty && (entry = readdir(d)))
-		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	if (d)
-		closedir(d);
-	return empty;
+	return d && !dir_next(d);
 }
 
 /* True for what an empty home may hold: what another command makes while it adopts the home right now, and the
  * configuration, which people write before they start anything. */
 static bool is_known(int fd, const char *name)
 {
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "config.json") == 0)
+	if (strcmp(name, "config.json") == 0)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		if (strcmp(name, dirs[i]) == 0)
@@ -84,14 +80,12 @@ static bool is_known(int fd, const char *name)
 
 static bool is_fresh(int fd)
 {
-	DIR *d = fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-	struct dirent *entry;
+	AUTO_DIR d = dir_open(fd, ".");
+	const struct dirent *entry;
 	bool fresh = d != NULL;
 
-	while (fresh && (entry = readdir(d)))
+	while (fresh && (entry = dir_next(d)))
 		fresh = is_known(fd, entry->d_name);
-	if (d)
-		closedir(d);
 	/* a command that adopts the home makes the marker last, and may have made other files since */
 	return fresh || faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -485,6 +479,15 @@ int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
 		return err_sys(e, errno, "open '%s/%s'", h->path, dir);
 	*ret_fd = fd;
 	return 0;
+}
+
+void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, const char *what)
+{
+	uint64_t tag = 0;
+
+	/* if the tag repeats, making the directory fails with EEXIST */
+	IGNORE(getrandom(&tag, sizeof(tag), 0) < 0);
+	snprintf(out, HOME_TEMPORARY_BYTES, "%s.%s-%016llx", folder, what, (unsigned long long)tag);
 }
 
 /* Writes an address that fits sun_path. If the home's path is too long, the address goes through a descriptor. */

@@ -76,6 +76,10 @@ int home_open_part(const struct home *h, const char *part);
  * directory that the marker names. No link below it is followed. Returns -1 with errno. */
 int home_open_in(const struct home *h, const char *part, const char *rest, int flags);
 
+#define HOME_TEMPORARY_BYTES 48
+/* Makes up a path below the home that nothing has yet: FOLDER, then ".WHAT-…". A sweep finds what stays there. */
+void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, const char *what);
+
 /* Connects to, or listens on, run/ID.SUFFIX. Also works if the path is longer than a socket address. */
 MUST_USE int home_connect(const struct home *h, const char *name, const char *suffix, int *ret_fd);
 MUST_USE int home_listen(const struct home *h, const char *name, const char *suffix, int *ret_fd);

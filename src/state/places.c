@@ -4,7 +4,6 @@
  */
 #include "state/places.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/compat.h"
+#include "base/dir.h"
 #include "base/io.h"
 #include "state/record.h"
 #include "state/record_config.h"
@@ -87,22 +87,16 @@ static int not_ours(const char *path, const char *why, struct err *e)
 /* Finds the first entry that is neither the mark nor the lock of an idle volume store; "" if there is none. */
 static int find_content(int dirfd, const char *name, char **ret)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	AUTO_DIR d = dir_open(dirfd, name);
+	const struct dirent *entry;
 
-	if (!d) {
-		fd_closep(&fd);
+	if (!d)
 		return -errno;
-	}
-	*ret = NULL;
-	while (!*ret && (entry = readdir(d)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-		    strcmp(entry->d_name, ".lock") != 0 && strcmp(entry->d_name, MARKER) != 0)
-			*ret = xstrdup(entry->d_name);
-	closedir(d);
-	if (!*ret)
-		*ret = xstrdup("");
+	do
+		entry = dir_next(d);
+	while (entry &&
+	       (strcmp(entry->d_name, ".lock") == 0 || strcmp(entry->d_name, MARKER) == 0));
+	*ret = xstrdup(entry ? entry->d_name : "");
 	return 0;
 }
 

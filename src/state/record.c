@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,16 +47,6 @@ int record_open(const struct home *h, const char *name, int *ret_dir, struct err
 	return err_sys(e, errno, "open sandbox '%s'", name);
 }
 
-void record_temporary_path(char out[RECORD_PATH_BYTES], const char *what)
-{
-	uint64_t tag = 0;
-
-	IGNORE(getrandom(&tag, sizeof(tag), 0) <
-	       0); /* if the tag repeats, the mkdir fails with EEXIST */
-	snprintf(out, RECORD_PATH_BYTES, RECORD_FOLDER ".%s-%016llx", what,
-		 (unsigned long long)tag);
-}
-
 static int fill_new(int dir, const struct spec *s, int *ret_lock, struct err *e)
 {
 	AUTO_FD lock = openat(dir, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -93,11 +82,11 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 	AUTO_FD hold = hold_sandboxes(h, e);
 	AUTO_FD dir = -1;
 	AUTO_FD lock = -1;
-	char temp[RECORD_PATH_BYTES];
+	char temp[HOME_TEMPORARY_BYTES];
 
 	if (hold < 0)
 		return -1;
-	record_temporary_path(temp, "new");
+	home_temporary_path(temp, RECORD_FOLDER, "new");
 	if (mkdirat(h->fd, temp, 0700) < 0)
 		return err_sys(e, errno, "make the record of sandbox '%s'", s->name);
 	dir = openat(h->fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

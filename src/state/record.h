@@ -40,10 +40,7 @@ MUST_USE int record_load(const struct home *h, const char *name, struct record *
  * the directory that this returns. ERR_EXISTS: the name is taken. */
 MUST_USE int record_create(const struct home *h, const struct spec *s, int *ret_dir, int *ret_lock,
 			   struct err *e);
-/* Makes up a path below the home that no record has: "sandboxes/.WHAT-…". A sweep finds it. */
-#define RECORD_PATH_BYTES 48
 #define RECORD_FOLDER "sandboxes/"
-void record_temporary_path(char out[RECORD_PATH_BYTES], const char *what);
 
 /* What the sandbox runs with, or will run with when it starts. */
 const struct spec *record_in_force(const struct record *r);

@@ -1,6 +1,5 @@
 #include "state/record_list.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/str.h"
 #include "state/home.h"
 
@@ -30,17 +30,16 @@ int record_list_all(const struct home *h, struct record_list *ret, struct err *e
 {
 	AUTO_FD fd = home_open_part(h, "sandboxes");
 	AUTO_FREE struct dated *all = NULL;
-	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-	struct dirent *entry;
+	AUTO_DIR d = fd < 0 ? NULL : dir_open(fd, ".");
+	const struct dirent *entry;
 	size_t n = 0;
 
 	*ret = (struct record_list){ 0 };
 	if (!d)
 		return err_sys(e, errno, "list '%s/sandboxes'", h->path);
-	while ((entry = readdir(d))) {
+	while ((entry = dir_next(d))) {
 		struct stat st;
 		AUTO_FREE char *config = NULL;
-		struct dated *grown;
 
 		if (entry->d_name[0] == '.')
 			continue;
@@ -48,15 +47,11 @@ int record_list_all(const struct home *h, struct record_list *ret, struct err *e
 		/* the lock file is made at create and never changed, so its time orders the list */
 		if (fstatat(fd, config, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			st = (struct stat){ 0 };
-		grown = realloc(all, (n + 1) * sizeof(*all));
-		if (!grown)
-			out_of_memory();
-		all = grown;
+		all = xreallocarray(all, n + 1, sizeof(*all));
 		all[n++] = (struct dated){ xstrdup(entry->d_name),
 					   (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC +
 						   (uint64_t)st.st_mtim.tv_nsec };
 	}
-	closedir(d);
 	if (n)
 		qsort(all, n, sizeof(*all), newest_first);
 	ret->name = xcalloc(n + 1, sizeof(*ret->name));

@@ -1,6 +1,5 @@
 #include "state/removal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/erase.h"
 #include "state/quota.h"
 #include "state/range.h"
@@ -44,9 +44,9 @@ int record_retire(const struct home *h, const char *name)
 	r = renameat(h->fd, path, h->fd, gone);
 	if (r < 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
 		/* an earlier record of this name is still being erased: use another name */
-		char other[RECORD_PATH_BYTES];
+		char other[HOME_TEMPORARY_BYTES];
 
-		record_temporary_path(other, "gone");
+		home_temporary_path(other, RECORD_FOLDER, "gone");
 		r = renameat(h->fd, path, h->fd, other); /* a sweep erases it */
 	}
 	return r < 0 && errno != ENOENT ? -errno : 0;
@@ -110,11 +110,11 @@ static bool release_claims(const struct home *h, int sandboxes, int dir, const c
 bool record_sweep(const struct home *h, record_release *release)
 {
 	AUTO_FD fd = openat(h->fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-	struct dirent *entry;
+	AUTO_DIR d = fd < 0 ? NULL : dir_open(fd, ".");
+	const struct dirent *entry;
 	bool enough = true;
 
-	while (d && (entry = readdir(d))) {
+	while ((entry = dir_next(d))) {
 		bool is_new = starts_with(entry->d_name, ".new-");
 		AUTO_FD one = -1;
 
@@ -133,8 +133,6 @@ bool record_sweep(const struct home *h, record_release *release)
 		if (is_new)
 			IGNORE(flock(fd, LOCK_UN)); /* the descriptor would release it too */
 	}
-	if (d)
-		closedir(d);
 	return enough;
 }
 

@@ -1,13 +1,11 @@
 #include "state/volume.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/dir.h"
 #include "base/diskfile.h"
 #include "base/erase.h"
 #include "base/io.h"
@@ -40,15 +39,6 @@ void volume_done(struct volume *v)
 {
 	free_p(&v->name);
 	free_p(&v->path);
-}
-
-static void temporary_name(char out[48], const char *what)
-{
-	uint64_t tag = 0;
-
-	IGNORE(getrandom(&tag, sizeof(tag), 0) <
-	       0); /* if the tag repeats, the mkdir fails with EEXIST */
-	snprintf(out, 48, VOLUMES ".%s-%016llx", what, (unsigned long long)tag);
 }
 
 int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e)
@@ -159,13 +149,13 @@ int volume_create(const struct home *h, const char *name, const struct volume_fo
 	AUTO_FREE char *path = xasprintf("volumes/%s", name);
 	AUTO_FD lock = -1;
 	AUTO_FD dir = -1;
-	char temp[48];
+	char temp[HOME_TEMPORARY_BYTES];
 
 	if (spec_check_name("volume", name, e) < 0 || volumes_lock(h, false, &lock, e) < 0)
 		return -1;
 	if (faccessat(h->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return err_set(e, ERR_EXISTS, "volume already exists: %s", name);
-	temporary_name(temp, "new");
+	home_temporary_path(temp, VOLUMES, "new");
 	if (mkdirat(h->fd, temp, 0700) < 0)
 		return err_sys(e, errno, "make volume '%s'", name);
 	dir = openat(h->fd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -222,43 +212,35 @@ int volume_load(const struct home *h, const char *name, struct volume *ret, stru
 
 static uint64_t count_bytes(int dir, unsigned depth)
 {
-	DIR *d = fdopendir(dir);
-	struct dirent *entry;
+	AUTO_DIR d = dir_open(dir, ".");
+	const struct dirent *entry;
 	uint64_t sum = 0;
 
-	if (!d) {
-		fd_closep(&dir);
-		return 0;
-	}
-	while ((entry = readdir(d))) {
+	while ((entry = dir_next(d))) {
+		AUTO_FD below = -1;
 		struct stat st;
-		int below;
 
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-		    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		sum += (uint64_t)st.st_blocks * 512 /
 		       (st.st_nlink && !S_ISDIR(st.st_mode) ? st.st_nlink : 1);
 		if (!S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
 			continue;
-		below = openat(dirfd(d), entry->d_name,
-			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (below >= 0)
-			sum += count_bytes(below, depth + 1);
+		below = openat(dir, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		sum += count_bytes(below, depth + 1);
 	}
-	closedir(d);
 	return sum;
 }
 
 uint64_t volume_used_bytes(const struct volume *v)
 {
+	AUTO_FD dir = -1;
 	struct stat st;
-	int dir;
 
 	if (v->kind == VOLUME_DISK)
 		return stat(v->path, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
-	dir = open(v->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return dir < 0 ? 0 : count_bytes(dir, 0);
+	dir = open(v->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return count_bytes(dir, 0);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -272,31 +254,24 @@ static int newest_first(const void *a, const void *b)
 
 int volume_list_load(const struct home *h, struct volume_list *ret, struct err *e)
 {
-	int fd = home_open_part(h, "volumes");
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	AUTO_FD all = home_open_part(h, "volumes");
+	AUTO_DIR d = all < 0 ? NULL : dir_open(all, ".");
+	const struct dirent *entry;
 
 	*ret = (struct volume_list){ 0 };
-	if (!d) {
-		fd_closep(&fd);
+	if (!d)
 		return err_sys(e, errno, "list '%s/volumes'", h->path);
-	}
-	while ((entry = readdir(d))) {
-		struct volume *grown;
+	while ((entry = dir_next(d))) {
 		struct err broken;
 
 		if (entry->d_name[0] == '.')
 			continue;
-		grown = realloc(ret->item, (ret->n + 1) * sizeof(*grown));
-		if (!grown)
-			out_of_memory();
-		ret->item = grown;
+		ret->item = xreallocarray(ret->item, ret->n + 1, sizeof(*ret->item));
 		if (volume_load(h, entry->d_name, &ret->item[ret->n], &broken) == 0)
 			ret->n++;
 		else
 			volume_done(&ret->item[ret->n]);
 	}
-	closedir(d);
 	if (ret->n)
 		qsort(ret->item, ret->n, sizeof(*ret->item), newest_first);
 	return 0;
@@ -351,7 +326,7 @@ int volume_remove(const struct home *h, const char *name, struct err *e)
 	AUTO_FREE char *path = NULL;
 	AUTO_VOLUME v = { 0 };
 	AUTO_FD lock = -1;
-	char gone[48];
+	char gone[HOME_TEMPORARY_BYTES];
 	int r;
 
 	if (volumes_lock(h, true, &lock, e) < 0 || volume_load(h, name, &v, e) < 0 ||
@@ -361,7 +336,7 @@ int volume_remove(const struct home *h, const char *name, struct err *e)
 		return err_set(e, ERR_BUSY, "volume '%s' is in use by sandbox(es): %s", name,
 			       buf_str(&users));
 	path = xasprintf("volumes/%s", name);
-	temporary_name(gone, "gone");
+	home_temporary_path(gone, VOLUMES, "gone");
 	if (renameat(h->fd, path, h->fd, gone) < 0)
 		return err_sys(e, errno, "remove volume '%s'", name);
 	fd_closep(&lock);
@@ -391,18 +366,12 @@ void volumes_sweep(const struct home *h)
 	/* a command that makes a volume holds the lock; if we get it exclusively, half-made volumes are
 	 * leftovers */
 	bool alone = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
-	int fd = openat(h->fd, "volumes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	AUTO_DIR d = dir_open(h->fd, "volumes");
+	const struct dirent *entry;
 
-	while (d && (entry = readdir(d)))
+	while ((entry = dir_next(d)))
 		if (starts_with(entry->d_name, ".gone-") ||
 		    (alone && starts_with(entry->d_name, ".new-")))
-			IGNORE(erase_volume(
-				dirfd(d),
-				entry->d_name)); /* a sweep tries again, perhaps with more privilege */
-	if (d)
-		closedir(d);
-	else
-		fd_closep(&fd);
+			/* a sweep tries again, perhaps with more privilege */
+			IGNORE(erase_volume(dirfd(d), entry->d_name));
 }

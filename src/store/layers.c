@@ -36,9 +36,7 @@ void layers_add(struct layers *l, const char *digest, const char *diff_id, uint6
 		if (strcmp(l->job[i].digest, digest) == 0 &&
 		    strcmp(l->job[i].diff_id, diff_id) == 0)
 			return;
-	l->job = reallocarray(l->job, l->n_jobs + 1, sizeof(*l->job));
-	if (!l->job)
-		abort(); /* bounded by IMAGE_LAYERS_MAX */
+	l->job = xreallocarray(l->job, l->n_jobs + 1, sizeof(*l->job));
 	j = &l->job[l->n_jobs++];
 	*j = (struct layer_job){ .tmp_fd = -1, .worker.control_fd = -1, .blob_bytes = blob_bytes };
 	memcpy(j->digest, digest, DIGEST_BYTES);

@@ -12,7 +12,6 @@
  */
 #include "store/merge.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/erase.h"
 #include "base/io.h"
 #include "base/str.h"
@@ -105,10 +105,8 @@ static void remember(struct merge *m, size_t parent, const char *name, bool new)
 {
 	if (m->n_dirs == m->room_dirs) {
 		m->room_dirs = m->room_dirs ? m->room_dirs * 2 : 256;
-		m->dir = reallocarray(m->dir, m->room_dirs, sizeof(*m->dir));
-		m->stack = reallocarray(m->stack, m->room_dirs, sizeof(*m->stack));
-		if (!m->dir || !m->stack)
-			abort(); /* bounded by UNPACK_ENTRIES_MAX */
+		m->dir = xreallocarray(m->dir, m->room_dirs, sizeof(*m->dir));
+		m->stack = xreallocarray(m->stack, m->room_dirs, sizeof(*m->stack));
 	}
 	m->stack[m->n_stack++] = m->n_dirs;
 	m->dir[m->n_dirs++] = (struct directory){ parent, xstrdup(name), new };
@@ -401,26 +399,19 @@ static int read_names(struct merge *m, size_t i, DIR *dir, int to, struct err *e
 
 static int merge_names(struct merge *m, size_t i, struct err *e)
 {
+	AUTO_DIR from = NULL;
 	AUTO_FD to = -1;
-	int from_fd, to_fd, from, r;
-	DIR *dir;
+	int from_fd, to_fd;
 
 	if (open_directory(m, &m->from, i, &from_fd, e) < 0 ||
 	    open_directory(m, &m->to, i, &to_fd, e) < 0)
 		return -1;
 	/* descriptors of our own, because open_directory() may close its ones during the walk */
-	from = openat(from_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	from = dir_open(from_fd, ".");
 	to = openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = from < 0 ? NULL : fdopendir(from);
-	if (!dir || to < 0)
-		r = err_sys(e, errno, "read a layer");
-	else
-		r = read_names(m, i, dir, to, e);
-	if (dir)
-		closedir(dir);
-	else
-		fd_closep(&from);
-	return r;
+	if (!from || to < 0)
+		return err_sys(e, errno, "read a layer");
+	return read_names(m, i, from, to, e);
 }
 
 static int dress_directory(struct merge *m, size_t i, struct err *e)

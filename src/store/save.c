@@ -52,9 +52,7 @@ static bool first_time(struct save *s, const char *digest)
 	for (size_t i = 0; i < s->n_written; i++)
 		if (strcmp(s->written[i], digest) == 0)
 			return false;
-	s->written = reallocarray(s->written, s->n_written + 1, sizeof(*s->written));
-	if (!s->written)
-		abort(); /* bounded by the number of images that one command line can name */
+	s->written = xreallocarray(s->written, s->n_written + 1, sizeof(*s->written));
 	memcpy(s->written[s->n_written++], digest, DIGEST_BYTES);
 	return true;
 }

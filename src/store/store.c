@@ -1,6 +1,5 @@
 #include "store/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/io.h"
 #include "base/str.h"
 #include "store/worker.h"
@@ -56,18 +56,12 @@ static void sweep_one(const struct store *store, const char *name)
 /* Removes directories only: parts can be resumed, and `prune` removes them. */
 static void sweep_tmp(const struct store *store)
 {
-	int fd = openat(store->cache_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	AUTO_DIR dir = dir_open(store->tmp_fd, ".");
+	const struct dirent *entry;
 
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
-		    strcmp(entry->d_name, "..") != 0)
+	while ((entry = dir_next(dir)))
+		if (entry->d_type == DT_DIR)
 			sweep_one(store, entry->d_name);
-	if (dir)
-		closedir(dir);
-	else
-		fd_closep(&fd);
 }
 
 static int open_directories(const char *home, struct store *store, struct err *e)

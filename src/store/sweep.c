@@ -1,6 +1,5 @@
 #include "store/sweep.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/str.h"
 #include "image/manifest.h"
 #include "image/store.h"
@@ -27,9 +27,8 @@ static void live_add_hex(struct live *l, const char *hex)
 {
 	if (l->n == l->room) {
 		l->room = l->room ? l->room * 2 : 256;
-		l->hex = reallocarray(l->hex, l->room, sizeof(*l->hex));
-		if (!l->hex)
-			abort(); /* bounded by IMAGE_RECORDS_MAX × IMAGE_LAYERS_MAX */
+		/* bounded by IMAGE_RECORDS_MAX × IMAGE_LAYERS_MAX */
+		l->hex = xreallocarray(l->hex, l->room, sizeof(*l->hex));
 	}
 	memcpy(l->hex[l->n++], hex, sizeof(*l->hex));
 }
@@ -89,16 +88,6 @@ static int collect_live(const struct store *store, struct live *l, struct err *e
 	return 0;
 }
 
-static DIR *open_list(int fd)
-{
-	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = again < 0 ? NULL : fdopendir(again);
-
-	if (!dir)
-		fd_closep(&again);
-	return dir;
-}
-
 static bool is_manifest(const struct store *store, const char *hex)
 {
 	AUTO_BUF text = BUF_INIT(MANIFEST_MAX_BYTES);
@@ -119,13 +108,13 @@ static int sweep_files(const struct store *store, bool flat, const struct live *
 		       struct sweep_result *ret, struct err *e)
 {
 	int fd = flat ? store->flat_fd : store->blobs_fd;
-	DIR *dir = open_list(fd);
-	struct dirent *entry;
+	AUTO_DIR dir = dir_open(fd, ".");
+	const struct dirent *entry;
 	int r = 0;
 
 	if (!dir)
 		return err_sys(e, errno, "read the image store");
-	while (r == 0 && (entry = readdir(dir))) {
+	while (r == 0 && (entry = dir_next(dir))) {
 		struct stat st;
 
 		if (!digest_hex_valid(entry->d_name) || live_has(l, entry->d_name) ||
@@ -138,7 +127,6 @@ static int sweep_files(const struct store *store, bool flat, const struct live *
 		else
 			ret->bytes_reclaimed += (uint64_t)st.st_blocks * 512;
 	}
-	closedir(dir);
 	return r;
 }
 
@@ -146,8 +134,8 @@ static int sweep_files(const struct store *store, bool flat, const struct live *
 static int sweep_layers(const struct store *store, const struct live *l, struct sweep_result *ret,
 			struct err *e)
 {
-	DIR *dir = open_list(store->layers_fd);
-	struct dirent *entry;
+	AUTO_DIR dir = dir_open(store->layers_fd, ".");
+	const struct dirent *entry;
 	char name[32];
 	AUTO_FD dead = -1;
 	int r = 0;
@@ -158,7 +146,7 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 	if ((mkdirat(store->tmp_fd, name, 0700) < 0 && errno != EEXIST) ||
 	    (dead = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		r = err_sys(e, errno, "make room in the image store");
-	while (r == 0 && (entry = readdir(dir))) {
+	while (r == 0 && (entry = dir_next(dir))) {
 		struct image_layer_info info = { 0 };
 		char digest[DIGEST_BYTES];
 		struct err ignored; /* without layer.json the size of this tree is not counted */
@@ -174,7 +162,6 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 			ret->layers_removed++;
 		}
 	}
-	closedir(dir);
 	if (dead >= 0 && store_erase_tmp(store, name, e) < 0)
 		r = -1;
 	return r;
@@ -183,18 +170,16 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 /* Removes all parts. We hold the store exclusively, so no other process uses one. */
 static void sweep_parts(const struct store *store, struct sweep_result *ret)
 {
-	DIR *dir = open_list(store->tmp_fd);
-	struct dirent *entry;
+	AUTO_DIR dir = dir_open(store->tmp_fd, ".");
+	const struct dirent *entry;
 
-	while (dir && (entry = readdir(dir))) {
+	while ((entry = dir_next(dir))) {
 		struct stat st;
 
 		if (fstatat(store->tmp_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode) && unlinkat(store->tmp_fd, entry->d_name, 0) == 0)
 			ret->bytes_reclaimed += (uint64_t)st.st_blocks * 512;
 	}
-	if (dir)
-		closedir(dir);
 }
 
 int sweep(const struct store *store, bool parts, struct sweep_result *ret, struct err *e)

@@ -1,12 +1,12 @@
 #include "store/usage.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/io.h"
 #include "base/json.h"
 
@@ -30,9 +30,7 @@ static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e
 	digest = json_get_str(json_get(json_root(doc), "config"), "manifest_digest", "");
 	if (!digest_valid(digest))
 		return 0;
-	u->line = reallocarray(u->line, u->n + 1, sizeof(*u->line));
-	if (!u->line)
-		abort(); /* one line for each sandbox of this user */
+	u->line = xreallocarray(u->line, u->n + 1, sizeof(*u->line));
 	u->line[u->n].sandbox = xstrdup(name);
 	memcpy(u->line[u->n++].digest, digest, DIGEST_BYTES);
 	return 0;
@@ -40,22 +38,16 @@ static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e
 
 int usage_read(int home_fd, struct usage *ret, struct err *e)
 {
-	int fd = openat(home_fd, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	AUTO_DIR dir = dir_open(home_fd, "sandboxes");
 	struct usage u = { 0 };
-	struct dirent *d;
+	const struct dirent *d;
 	int r = 0;
 
-	if (!dir && errno != ENOENT) {
-		err_sys(e, errno, "read the list of sandboxes");
-		fd_closep(&fd);
-		return -1;
-	}
-	while (r == 0 && dir && (d = readdir(dir)))
+	if (!dir && errno != ENOENT)
+		return err_sys(e, errno, "read the list of sandboxes");
+	while (r == 0 && (d = dir_next(dir)))
 		if (d->d_name[0] != '.')
 			r = read_one(dirfd(dir), d->d_name, &u, e);
-	if (dir)
-		closedir(dir);
 	if (r < 0)
 		usage_done(&u);
 	else

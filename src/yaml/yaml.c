@@ -174,9 +174,7 @@ static void keys_add(struct keys *k, const char *text, yaml_mark_t at)
 {
 	if (k->n == k->room) {
 		k->room = k->room ? 2 * k->room : 8;
-		k->key = reallocarray(k->key, k->room, sizeof(*k->key));
-		if (!k->key)
-			out_of_memory();
+		k->key = xreallocarray(k->key, k->room, sizeof(*k->key));
 	}
 	k->key[k->n++] = (struct key){ xstrdup(text), at };
 }

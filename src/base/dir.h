@@ -1,0 +1,20 @@
+/* Reading directories. */
+#pragma once
+
+#include <dirent.h>
+#include <stddef.h>
+
+/* Opens the directory PATH below DIRFD ("." for DIRFD itself). A link at the end of PATH is followed. Returns NULL
+ * with errno set. */
+DIR *dir_open(int dirfd, const char *path);
+/* Returns the next entry other than "." and "..", or NULL after the last one. D may be NULL. */
+const struct dirent *dir_next(DIR *d);
+
+static inline void dir_closep(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+	*d = NULL;
+}
+
+#define AUTO_DIR __attribute__((cleanup(dir_closep))) DIR *
