@@ -20,5 +20,5 @@ void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
 #define CLOCK_LOCAL_BYTES 32
 /* "2026-01-02 03:04:05" in the local zone */
 void clock_local(uint64_t real_ns, char out[CLOCK_LOCAL_BYTES]);
-/* Reads either form, any fraction, Z or numeric offset. 0 or -EINVAL. */
+/* Parses RFC 3339 with any fraction, and with Z or a numeric offset. Returns 0 or -EINVAL. */
 int clock_parse_rfc3339(const char *s, uint64_t *ret_ns);

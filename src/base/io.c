@@ -92,7 +92,9 @@ int io_read_file(int dirfd, const char *path, struct buf *b)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	/* a read shorter than asked for is the end: files of /proc report no size */
+	/* Ask for one byte more than the size: if the read returns no more than the size, the file
+	 * has ended and no second read is needed. Files of /proc report size 0, so they need
+	 * io_read_to_end(). */
 	if (st.st_size > 0 && st.st_size < IO_CHUNK_BYTES &&
 	    (size_t)st.st_size + 1 < b->max - b->n) {
 		char *room = buf_room(b, (size_t)st.st_size + 1);

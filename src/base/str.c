@@ -51,8 +51,8 @@ bool utf8_valid(const char *p, size_t n)
 		unsigned char c = s[i];
 		size_t more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
 
-		/* a continuation byte or an over-long two-byte form; then a byte that never
-		 * occurs */
+		/* no code point starts with a continuation byte (below 0xc0), an over-long form of
+		 * two bytes (0xc0, 0xc1), or a byte above 0xf4 */
 		if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more > n - i - 1)
 			return false;
 		for (size_t k = 1; k <= more; k++)

@@ -26,22 +26,26 @@ int main(void)
 		fprintf(stderr, "cordon-guest: runs only as pid 1 of a sandbox\n");
 		return 2;
 	}
-	IGNORE(prctl(PR_SET_NAME, "cordon-guest")); /* exec from a descriptor names us after it */
-	/* nothing inside may interrupt us; what we want to hear arrives as descriptors */
+	/* we were executed from a descriptor, so the kernel named us after its number */
+	IGNORE(prctl(PR_SET_NAME, "cordon-guest"));
+	/* no process inside may interrupt us; the loop reads signals from a signalfd */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (guest_boot(&g, &e) < 0) {
 		error_encode(&report, (unsigned)e.code, e.msg);
 		AUTO_BUF out = BUF_INIT(8192);
 		frame_put(&out, FRAME_ERROR, 0, 0, report.p, report.n);
-		IGNORE(write(g.channel, out.p, out.n)); /* without it the exit status speaks */
+		/* if the write fails, the supervisor still sees the exit status */
+		IGNORE(write(g.channel, out.p, out.n));
 		return 1;
 	}
 	if (loop_new(&g.loop) < 0 || channel_open(&g) < 0 || server_open(&g) < 0 ||
 	    !loop_add_signal(g.loop, SIGCHLD, on_child, &g))
 		return 1;
 	channel_send(&g, FRAME_READY, 0, 0, NULL, 0);
-	if (g.first_connection < 0) { /* else its command is waited for more */
+	/* If a client waits for its first command already, pid 1 starts the command first: server.c
+	 * calls guest_confine() after that. */
+	if (g.first_connection < 0) {
 		stack_trim();
 		guest_confine(&g);
 	}

@@ -24,8 +24,8 @@
 #include "store/worker.h"
 
 /* Root's process keeps the capabilities that set owners and modes of files in layers; its workers
- * inherit no others. An ordinary user's process has nothing to give up, and its workers need the
- * set-user-id program newuidmap. */
+ * inherit no others. An ordinary user's process has no capabilities to drop, and must not set
+ * no_new_privs: its workers execute the set-user-id program newuidmap. */
 static int drop_capabilities(bool mounts, struct err *e)
 {
 	uint64_t keep = CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |
@@ -131,7 +131,8 @@ static int command_main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
 	r = options_parse(argc, argv, &o, &e);
 	say_set_quiet(o.quiet);
-	say_set_plain(); /* archives and registries put text into our messages: it makes no lines */
+	/* our messages quote archives and registries, and their text must not start a new line */
+	say_set_plain();
 	end_with_caller(&o);
 	if (r < 0 || dispatch(&o, &e) < 0)
 		r = e.code == ERR_NONE ? 1 : report(&o, &e);

@@ -104,7 +104,7 @@ static int take(struct show *s, int id, struct err *e)
 	}
 }
 
-/* From here on it can read the record, take the lock on its logs, and write its output. */
+/* From here on this program can only read the record, lock the logs, and write its output. */
 static int confine(struct err *e)
 {
 	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
@@ -139,9 +139,11 @@ int main(int argc, char **argv)
 		r = take(&s, id, &e);
 	if (r == 0 && optind < argc)
 		r = err_set(&e, ERR_USAGE, "unexpected '%s'", argv[optind]);
-	/* who follows a sandbox that has just started waits in here for its first line */
+	/* A sandbox that has just started has no logs yet. With --follow we need the directory, to
+	 * wait in it for the first line. If mkdirat() fails because the directory exists, that is
+	 * fine; after any other failure show_logs() finds no directory. */
 	if (r == 0 && s.follow)
-		IGNORE(mkdirat(RECORD_FD, "logs", 0700)); /* it is there, or nothing will be */
+		IGNORE(mkdirat(RECORD_FD, "logs", 0700));
 	if (r == 0)
 		r = confine(&e);
 	if (r == 0)

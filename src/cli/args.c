@@ -1,11 +1,11 @@
 /*
- * One pass over argv with the tables as its only knowledge.
+ * Parses argv in one pass. The tables of commands and options say what is allowed.
  *
  * The current command starts at the root and descends at each word that names a subcommand, so
- * options are always looked up in the command they stand behind. Help is printed where it is met;
- * every other answer waits until the whole line was read: first what is wrong with the line itself
- * (exit 2), then what is not built yet (exit 1), only then the handler. Nothing is allocated for
- * options that were not given, and no table is built: they are constant data.
+ * options are always looked up in the command they stand behind. The parser answers --help as soon
+ * as it meets it. When it has read the whole line without a usage error (exit 2), it refuses
+ * options that are not supported yet (exit 1), and only then runs the handler. Nothing is allocated
+ * for options that were not given, and no table is built: they are constant data.
  */
 #include "cli/args.h"
 
@@ -427,7 +427,8 @@ static int parse_letters(struct parser *p, const char *word)
 		const struct opt *o = find_opt(command_path_end(&p->path), STR(""), *c);
 		AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 
-		if (!o && (!word[2] || (unsigned char)*c >= 0x80)) /* a part of a character */
+		/* a byte of a longer character cannot be shown alone: show the whole word */
+		if (!o && (!word[2] || (unsigned char)*c >= 0x80))
 			return fail(p, "unknown option '%s'", shown(&b, word));
 		if (!o)
 			return fail(p, "unknown option '-%c' in '%s'", *c, shown(&b, word));
@@ -459,8 +460,8 @@ static int parse_word(struct parser *p, const char *word)
 		return fail_unknown_command(p, word);
 	if (!utf8_valid(word, strlen(word)))
 		return fail(p, "argument '%s' is not UTF-8", shown(&b, word));
-	/* the value stays in argv, of which more has been read by now: most lines need no memory of
-	 * their own */
+	/* the word moves to the front of argv, to a slot that the parser has read already: so the
+	 * positionals need no memory of their own */
 	p->argv[p->args.word.n++] = (char *)word;
 	return 0;
 }
@@ -610,7 +611,8 @@ static int answer_group(struct parser *p)
 	help_render(&out, p->args.program, &p->path, false);
 	if (p->path.n == 1 && p->argc <= 1)
 		return say_output(&out);
-	IGNORE(io_write_all(STDERR_FILENO, buf_str(&out), out.n)); /* the status tells as well */
+	/* if nobody reads stderr, the exit status still tells the caller */
+	IGNORE(io_write_all(STDERR_FILENO, buf_str(&out), out.n));
 	return err_exit_status(ERR_USAGE);
 }
 

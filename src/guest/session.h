@@ -32,24 +32,24 @@ struct session {
 	bool timed_out, swept, ended;
 	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
 	bool finished; /* EXIT was sent */
-	/* piped: what the command has as 0, 1 and 2. The start needs them until the command began. pid 1 keeps
-	 * the last two until EXIT is sent: so the end of the command closes no pipe, and the client wakes
-	 * once, for EXIT */
+	/* The pipes that a piped command has as descriptors 0, 1 and 2, or -1. The start needs them
+	 * until the command began. pid 1 keeps the last two until EXIT is sent: so the end of the
+	 * command closes no pipe, and the client wakes once, for EXIT. */
 	int held[3];
 	struct exit_message end;
 	struct words words;
 	uint64_t began_ns;
-	struct background *background; /* what is kept of it without a client, or NULL */
-	struct reporter *reporter;     /* it may report: session_report.c; or NULL */
+	struct background *background; /* keeps output and end for later clients, or NULL */
+	struct reporter *reporter;     /* NULL: the command may not report (session_report.c) */
 	/* bytes that we relay: those of a terminal, of a file agent, of a background command's pipes */
 	enum { RELAY_NONE, RELAY_TERMINAL, RELAY_FILES, RELAY_PIPES } relay;
 	struct outlet out[2];
-	int in; /* of pipes; the others take input where their output comes from */
+	int in; /* RELAY_PIPES: the input pipe. A terminal or agent takes input through out[0]. */
 	loop_id in_watch;
 	uint32_t credit;  /* bytes we may still send */
 	struct buf input; /* that the command has not taken yet */
 	bool input_closed;
-	bool within_line; /* the last of its input did not end one */
+	bool within_line; /* a terminal's input so far does not end with the end of a line */
 };
 
 void session_start(struct connection *c, uint32_t stream, struct str body);
@@ -62,18 +62,21 @@ struct session *session_by_number(struct guest *g, uint64_t id);
 void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);
 void session_resize(struct session *s, struct str body);
-/* To the command itself, or to everything that it started. */
+/* Sends SIG to the command only, or with SCOPE to everything that it started, too. */
 void session_signal(struct session *s, uint64_t sig, bool scope);
 void session_detach(struct session *s);
-/* The client left normally; descriptors are read ends that are not at EOF: stdout then stderr, or
- * one of them as the frame's flags say. */
+/* The client leaves after the normal end of a command. FDS are the read ends that are not at EOF
+ * yet: pid 1 reads on from them. Two of them are stdout and stderr; if there is one, the flags of
+ * the frame say which it is. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
-/* The client is alive after what it was told so far: ends it knows of are final. */
+/* Called when the client has sent something: it was alive after pid 1 told it the last ends, so
+ * those were normal ends. Releases these sessions. */
 void sessions_release_known(struct connection *c);
-/* The connection is gone: what it ran and did not detach dies; with UNREAD, when the client never
- * took what we sent last, also what a command had left running when it ended. */
+/* The connection is gone: kills the commands of the client that are not detached. UNREAD: the
+ * client never read what pid 1 sent last. Then the background processes of commands whose end is
+ * not known to the client are killed, too. */
 void sessions_drop(struct connection *c, bool unread);
-/* No command that has not begun yet will begin. */
+/* Cancels every command that has not begun yet. */
 void sessions_cancel(struct guest *g);
 /* Kills every process of the payload's; clients are told the reason. */
 void sessions_end(struct guest *g, enum end_reason why);
@@ -81,20 +84,24 @@ void sessions_end(struct guest *g, enum end_reason why);
 /* --- for the files of a session only --- */
 
 struct session *session_new(struct connection *c, uint32_t stream, unsigned flags);
-/* The command runs: counts it. */
+/* Counts the command as running. */
 void session_began(struct session *s);
 void session_send_started(const struct session *s, struct connection *c);
 
 /* session_output.c */
-/* Passes on what comes from MASTER, which is taken: a terminal, or with FILES the socket of an agent. */
+/* Passes on the bytes from MASTER: a terminal, or with FILES the socket of an agent. The session
+ * owns MASTER from here on. */
 void session_relay(struct session *s, int master, bool files);
-/* Passes on what comes from the pipes of a background command, which are taken; ERROR may be -1. */
+/* Passes on the bytes from the pipes of a background command. The session owns the pipes from here
+ * on. ERROR may be -1. */
 void session_relay_pipes(struct session *s, int in, int out, int error);
-/* Asks the loop for what this session wants to hear of its descriptors, once the command has begun. */
+/* Tells the loop which events on its descriptors this session needs now. Output is not watched
+ * before the command has begun. */
 void session_watch(struct session *s);
 /* The command has ended: passes on what its descriptors still hold, and then finishes. */
 void session_pass_rest(struct session *s);
-/* Closes what is left of them. A pipe that other processes still write to is read on, for the log. */
+/* Closes the descriptors of the session. If other processes may still write to a pipe, pid 1 reads
+ * on from it for the log. */
 void session_end_relay(struct session *s);
 /* Nobody is attached any more, and the command goes on. */
 void session_part(struct session *s);
@@ -105,7 +112,8 @@ void session_keep(struct session *s);
 /* session_report.c */
 /* Lets the command report, before it starts. */
 MUST_USE int session_may_report(struct session *s, struct err *e);
-/* Takes what commands that may report have left in the queue: before one of them is reaped. */
+/* Accepts the connections that wait in the queue for reports. Call it before a command is reaped: a
+ * report counts only while the process of its command is not reaped. */
 void reporters_collect(struct guest *g);
 /* The command has ended: reads what it has sent. */
 void session_read_report(struct session *s);
@@ -128,12 +136,13 @@ size_t session_room(const struct session *s);
 void session_kill(struct session *s);
 /* Has the session killed after MS. */
 void session_kill_after(struct session *s, uint64_t ms);
-/* The command is over, and so is what it left behind if that was asked for: passes on the last output and
- * tells the end. */
+/* Called when the command has ended and, with EXEC_WHOLE, everything that it started is killed,
+ * too. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
-/* The child is reaped and its output passed on. The session stays while passes over its scope go
- * on, and until the client shows that it took the news: a client's death breaks the pipes too, and
- * the command may die of that before the hang-up comes. That was no normal end. */
+/* Called when the child is reaped and its output passed on: sends EXIT. pid 1 keeps the session
+ * until its scope is killed, if that was begun, and until the client shows that it was alive after
+ * EXIT. A client that dies breaks the command's pipes, and the command may die of that before pid 1
+ * sees the hang-up. That is no normal end: pid 1 then kills what the command left behind, too. */
 void session_finish(struct session *s);
 /* Frees a session that nobody needs any more. */
 void session_release(struct session *s);

@@ -1,7 +1,9 @@
 /*
- * Input that we relay: to a terminal, to a file agent, to the pipe of a background command. What the command does not
- * take at once is held here. An attached client keeps within its credit; for the others session_hold() says how much it
- * takes. The memory of a command that is kept comes from the pool and goes back when everything was taken.
+ * Input that we relay: to a terminal, to a file agent, to the pipe of a background command. What
+ * the command does not take at once is held here. An attached client keeps within its credit. For
+ * clients that are not attached, session_hold() returns how many bytes it took. If the command has
+ * a background entry, the memory for its input is taken from the pool, and is given back when the
+ * command has taken all input and no client is attached.
  */
 #include "guest/session.h"
 
@@ -14,7 +16,8 @@
 #include "guest/terminal.h"
 
 #define TERMINAL_EOF "\x04"
-#define TERMINAL_EOFS_MAX 2 /* one hands over an unfinished line, the other is the end */
+/* the first EOF character hands over an unfinished line, the second ends the input */
+#define TERMINAL_EOFS_MAX 2
 
 /* Where input goes; -1: nobody reads it. */
 static int inlet(const struct session *s)
@@ -27,7 +30,7 @@ static void close_inlet(struct session *s)
 	s->input_closed = true;
 	s->input.n = 0;
 	if (s->relay == RELAY_FILES)
-		IGNORE(shutdown(s->out[0].fd, SHUT_WR)); /* it may have gone already */
+		IGNORE(shutdown(s->out[0].fd, SHUT_WR)); /* the agent may be gone */
 	if (s->relay != RELAY_PIPES)
 		return;
 	loop_remove(s->guest->loop, &s->in_watch);
@@ -67,7 +70,7 @@ void session_feed(struct session *s)
 	size_t before = s->input.n;
 	bool gone = false;
 
-	if (!start_has_begun(&s->start)) /* STARTED comes before the first CREDIT, too */
+	if (!start_has_begun(&s->start)) /* the client hears STARTED before CREDIT */
 		return;
 	buf_drop(&s->input, push(s, s->input.p, s->input.n, &gone));
 	if (gone)
@@ -110,7 +113,7 @@ void session_input_end(struct session *s)
 	if (s->input_closed)
 		return;
 	s->input_closed = true;
-	if (s->within_line) /* this one only hands over what there is of it */
+	if (s->within_line) /* this EOF character only hands over the unfinished line */
 		buf_add_str(&s->input, TERMINAL_EOF);
 	if (s->relay == RELAY_TERMINAL)
 		buf_add_str(&s->input, TERMINAL_EOF);
@@ -125,7 +128,8 @@ void session_input(struct session *s, struct str data)
 		session_input_end(s);
 		return;
 	}
-	/* the ends of file of a terminal have room of their own */
+	/* the buffer is larger than the credit, because it also holds the EOF characters of a
+	 * terminal: so it would not refuse this by itself */
 	if (s->input.n + data.n > FRAME_CREDIT_BYTES)
 		s->input.failed = true; /* beyond its credit: a broken client */
 	buf_add(&s->input, data.p, data.n);
@@ -143,7 +147,8 @@ size_t session_room(const struct session *s)
 							   : BACKGROUND_INPUT_BYTES - s->input.n;
 }
 
-/* What of the N bytes is held until the command takes it. */
+/* Holds as many of the N bytes as there is room for, until the command takes them. Returns how many
+ * it holds, or -1. */
 static ssize_t hold(struct session *s, const char *p, size_t n, struct err *e)
 {
 	size_t room = session_room(s);

@@ -32,8 +32,9 @@ static void watch_outlet(struct outlet *o)
 	struct session *s = o->session;
 	bool may_read = !s->connection || s->credit > 0;
 	bool may_write = s->relay != RELAY_PIPES && s->input.n;
+	/* LOOP_EDGE: the loop reports the hang-up once, and not again and again */
 	uint32_t events = (may_read ? LOOP_READ : 0) | (may_write ? LOOP_WRITE : 0) |
-			  (o->hung_up ? LOOP_EDGE : 0); /* else told again and again */
+			  (o->hung_up ? LOOP_EDGE : 0);
 
 	if (o->fd < 0 || !start_has_begun(&s->start)) /* STARTED comes before the first output */
 		return;
@@ -96,7 +97,8 @@ static bool read_outlet(struct outlet *o)
 	char chunk[CHUNK_BYTES];
 	bool gone = false;
 
-	/* the last time takes what was there at the end, and not what others may add for ever */
+	/* After the end of the command, LAST_TURNS are enough for what was written before the end.
+	 * Other processes may go on writing for ever: we do not wait for them. */
 	for (unsigned turn = 0; o->fd >= 0 && turn < (s->ended ? LAST_TURNS : TURNS); turn++) {
 		size_t room = !s->connection              ? sizeof(chunk)
 			      : s->credit < sizeof(chunk) ? s->credit
@@ -115,7 +117,8 @@ static bool read_outlet(struct outlet *o)
 	}
 	if (gone && s->relay == RELAY_PIPES)
 		close_outlet(o);
-	o->hung_up = gone; /* not for good: who has it as controlling terminal can open it again */
+	/* a terminal can come back: a process can open its controlling terminal again */
+	o->hung_up = gone;
 	return true;
 }
 
@@ -131,7 +134,8 @@ static void on_outlet(void *arg, int fd, uint32_t events)
 		return;
 	}
 	if (!read_outlet(o) && events & LOOP_HANGUP) {
-		/* told again and again, whatever is asked for: watched again when the client grants credit */
+		/* The loop reports a hang-up again and again, whichever events we ask for. So the
+		 * outlet is not watched until the client grants credit. */
 		loop_remove(s->guest->loop, &o->watch);
 		return;
 	}
@@ -243,7 +247,7 @@ void session_part(struct session *s)
 		background_let_go(&s->guest->backgrounds, s->background);
 	}
 	if (s->background)
-		looks_answer(s->guest, s->id); /* others may feed it again */
+		looks_answer(s->guest, s->id); /* other clients may send input again */
 	if (s->ended && !s->emptying)
 		session_pass_rest(s);
 	else
@@ -304,7 +308,7 @@ static void attach(struct session *s, struct connection *c, uint32_t stream,
 	session_watch(s);
 }
 
-/* A command that has ended: all that is left of it. */
+/* Sends C what is kept of a command that has ended: its output, its report and its end. */
 static void attach_ended(struct background *b, struct connection *c, uint32_t stream,
 			 const struct attach_message *m)
 {
@@ -319,7 +323,7 @@ static void attach_ended(struct background *b, struct connection *c, uint32_t st
 	connection_send_exit(c, stream, &b->end);
 }
 
-/* The terminal that was left last. */
+/* Returns the terminal without a client whose command started last, or NULL. */
 static struct session *latest_terminal(struct guest *g)
 {
 	struct session *found = NULL;
@@ -331,7 +335,9 @@ static struct session *latest_terminal(struct guest *g)
 	return found;
 }
 
-/* 0, or -1: the command is not there for this client. */
+/* Finds what a client can attach to: a running command in *RET, or NULL there and an ended command
+ * in *RET_ENDED. Returns -1 if there is no such command, if another client has it, or if the pool
+ * has no room for its input. */
 static int find_attachable(struct guest *g, uint64_t id, struct session **ret,
 			   struct background **ret_ended, struct err *e)
 {

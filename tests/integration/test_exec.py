@@ -16,7 +16,7 @@ SYS_READ, SYS_POLL = 0, 7  # x86-64
 
 
 def system_call(pid):
-    """The call it sleeps in and its arguments."""
+    """The number and the arguments of the system call in which the process sleeps."""
     with open(f"/proc/{pid}/syscall") as handle:
         return [int(word, 0) for word in handle.read().split() if word != "running"]
 
@@ -160,7 +160,8 @@ class Streams(CordonTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_nobody_waits_in_a_stdin_that_others_read_too(self):
-        """Who is told of a byte and finds it taken would not hear of its command's end there."""
+        """A client that sees a byte in a shared stdin may find that another client has read it
+        first. If it blocked in read() then, it would not hear that its command ended."""
         box = self.create()
         theirs, writer = os.pipe()
         procs = [box.popen("sh", "-c", f"echo up; sleep {unique_number()}", stdin=theirs)
@@ -212,7 +213,8 @@ class Streams(CordonTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_an_output_that_does_not_wait(self):
-        """A caller may have made its pipe non-blocking: a full one is waited for all the same."""
+        """The caller may have made its pipe non-blocking: if the pipe is full, the client waits all
+        the same."""
         box, size = self.create(), 300_000
         ours, theirs = os.pipe()
         os.set_blocking(theirs, False)
@@ -324,7 +326,8 @@ class BackPressure(CordonTest):
         proc.wait()
 
     def check_unread(self, ours, theirs, size, read_before=0):
-        """Of SIZE bytes so many are read, then none until all input is taken and the other output heard."""
+        """The command writes SIZE bytes. The test reads READ_BEFORE of them, then none until the
+        command has taken all its input and its stderr has arrived, then the rest."""
         command = f"head -c {size} /dev/zero & echo ready >&2; cat >/dev/null; echo done >&2; wait"
         with open(ours, "rb", buffering=0) as output:
             proc = self.create().popen("sh", "-c", command, stdin=subprocess.PIPE, stdout=theirs)
@@ -371,7 +374,8 @@ def blocked(pid):
 
 
 class Cpus(CordonTest):
-    """From the third command on a process of ours starts them that stays where it is, and so does pid 1."""
+    """From the third command on a launcher starts the commands, and pid 1 may bind the launcher to
+    one CPU. Commands must not inherit that, and pid 1 must not stay bound itself."""
 
     LOOK = ("grep", "Cpus_allowed:", "/proc/self/status")
 
@@ -429,7 +433,8 @@ class End(CordonTest):
             self.assertEqual(got.errtext, "".join(f"{i}\n" for i in range(1, 11)))
 
     def test_nor_when_our_reader_is_slow(self):
-        """However much is in the pipe; background children are heard for a second only."""
+        """The client passes on everything that the pipe held when the command ended, even if that
+        takes longer than the second for which it listens to background children."""
         box, number, size = self.create(), unique_number(), 900_000
         init = box.pid1()
         script = (f"import fcntl, os, subprocess; subprocess.Popen(['sleep', '{number}']); "
@@ -437,8 +442,8 @@ class End(CordonTest):
         proc = box.popen("python3", "-c", script)
         self.eventually(lambda: [p for p in self.sleepers(number) if p.ppid == init.pid])
         got, full = b"", 1 << 16
-        for _ in range(3):  # then the client has heard of the end
-            # more than that where the log had its share of the time and the pipes were made larger
+        for _ in range(3):  # after three reads the client has heard that the command ended
+            # more than FULL can wait: the client enlarges the pipes when it stops logging a flood
             self.eventually(lambda: waiting_in(proc.stdout.fileno()) >= full)
             got += os.read(proc.stdout.fileno(), full)
         threading.Event().wait(1.5)
@@ -575,7 +580,7 @@ class Timeout(CordonTest):
 
     def test_one_that_is_longer_than_a_single_wait_can_be(self):
         box = self.create()
-        most = (1 << 31) - 3000  # ms; with what the client waits beyond it
+        most = (1 << 31) - 3000  # in ms; the client waits 3000 ms longer than the time-out
         for time in [f"{most + n}ms" for n in range(3)] + ["30d", "49d17h2m44s"]:
             got = box.sh("exit 9", opts=("--timeout", time))
             self.assertEqual((got.code, got.err), (9, b""), got)
@@ -746,7 +751,7 @@ class User(CordonTest):
         self.refused("70000")
 
     def refused(self, user):
-        """By an exec that asks for it, and by one in a sandbox whose user it is."""
+        """USER is refused if the exec asks for it, and if it is the user of the sandbox."""
         said = f"error: failed to exec \"true\"\n  → user setup: '{user}': the sandbox has no such id\n"
         got = self.create().exec("true", opts=("-u", user))
         self.assertEqual((got.code, got.errtext), (1, said), got)
@@ -813,7 +818,7 @@ class Descriptors(CordonTest):
 
 
 class Connection:
-    """A client of cordon-protocol(7) by hand: what one that runs many commands says."""
+    """A client that speaks cordon-protocol(7) itself and runs many commands on one connection."""
 
     HELLO, EXEC, EXIT, PING, PONG = 1, 2, 4, 12, 13
     VERSION, OLDEST, FLAGS, ARG = 1, 2, 3, 4
@@ -837,12 +842,12 @@ class Connection:
         return struct.pack("<BIQ", tag, 8, value)
 
     def run(self, *argv, flags=0):
-        """To its EXIT."""
+        """Starts a command and waits for its EXIT."""
         self.begin(*argv, flags=flags)
         self.hear(self.EXIT)
 
     def begin(self, *argv, flags=0):
-        """Where its input goes."""
+        """Starts a command. Returns the write end of the pipe that is its input."""
         self.stream += 1
         inside, outside = zip(*(os.pipe() for _ in range(3)))
         ends = [inside[0], outside[1], outside[2]]
@@ -856,7 +861,7 @@ class Connection:
         return outside[0]
 
     def hear(self, wanted):
-        """Everything up to a frame of that type."""
+        """Reads frames up to the first one of type WANTED."""
         kind = None
         while kind != wanted:
             size, kind = struct.unpack("<IB", self.socket.recv(12, socket.MSG_WAITALL)[:5])
@@ -896,7 +901,8 @@ class Connections(CordonTest):
         self.assertEqual(box.out("echo fine"), "fine")
 
     def test_not_while_somebody_is_left_behind(self):
-        """Whoever leaves somebody behind has pipes to hand over."""
+        """If a command leaves a background process, the client has pipes to hand over to pid 1: so
+        pid 1 must not close the connection."""
         box = self.create()
         connection = self.connect(box)
         connection.run("sh", "-c", "sleep 1000 & :", flags=Connection.LAST)
@@ -943,7 +949,8 @@ class Parallel(CordonTest):
     def test_more_than_there_are_descriptors_for_take_turns(self):
         box = self.box()
         with self.claiming(box):
-            # what other tests of this account have on its way to somebody counts for our limit, too
+            # the kernel counts descriptors in flight per account, so other tests can use up our
+            # limit
             self.eventually(lambda: self.cordon("--nofile=64", CORDON, "create", "-q", "-n", box.name, "host",
                                                 program="prlimit").code == 0)
         procs = [box.popen("sh", "-c", f"sleep 0.1; echo {i}") for i in range(24)]

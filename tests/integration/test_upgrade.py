@@ -63,7 +63,8 @@ class WireTest(CordonTest):
         sock = socket.socket(socket.AF_UNIX)
         self.addCleanup(sock.close)
         sock.settimeout(10)
-        # long temporary directories: through the descriptor of the directory, as the programs do
+        # The kernel refuses long socket paths, and temporary directories can be long: connect
+        # through a descriptor of the directory, as the programs do.
         path = self.socket_path(box, suffix)
         place = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
         sock.connect(f"/proc/self/fd/{place}/{os.path.basename(path)}")
@@ -136,14 +137,16 @@ class Clients(WireTest):
         sock.sendall(frame(UNKNOWN_TYPE, b"later") + frame(UNKNOWN_TYPE + 1) +
                      frame(STOP, field(NUMBER, 0) + field(UNKNOWN_TAG, 1)))
         self.assertIsNotNone(self.read_until(sock, STOPPED)[1])
-        self.eventually(lambda: box.status() == "Stopped")  # its lock goes with it, a moment later
+        # the supervisor holds the lock of the record until it exits, a moment after STOPPED
+        self.eventually(lambda: box.status() == "Stopped")
 
 
 class Starters(WireTest):
-    """Commands that start a supervisor of another version: a command that ran during an upgrade does."""
+    """A command that runs during an upgrade may start a supervisor of another version."""
 
     def start(self, box, word):
-        """What the supervisor answers on its leash to a command that hands the record over with WORD."""
+        """Starts a supervisor and sends it the record with the message WORD on its leash, the
+        socket between the supervisor and the command that starts it. Returns its OK, or None."""
         record = os.open(os.path.join(self.home, "sandboxes", box.name), os.O_RDONLY | os.O_DIRECTORY)
         lock = os.open("lock", os.O_RDWR, dir_fd=record)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -171,8 +174,9 @@ class Starters(WireTest):
 
 
 class Between(threading.Thread):
-    """Stands in for pid 1 of another build: passes everything on to the real one, but for what CHANGE
-    makes of each of its frames (type, body, stream) -> bytes."""
+    """Stands in for a pid 1 of another build, between the clients and the real pid 1. What a client
+    sends is passed on as it is. Each frame of the real pid 1 is replaced by the bytes that
+    CHANGE(type, body, stream) returns."""
 
     def __init__(self, test, box, change):
         super().__init__(daemon=True)
@@ -301,14 +305,17 @@ class Agents(WireTest):
 
 
 class Liars(WireTest):
-    """Pid 1 is no longer ours: what it says of a command's number, and before that, harms nobody."""
+    """A hostile pid 1 gives a wrong number for a command, none, or output before the number: nobody
+    is harmed."""
 
     CHUNK = 65536
 
     def run_past(self, change, *words):
-        """(result, the log's records) of a command whose news CHANGE falsifies."""
+        """Runs a command while CHANGE falsifies what pid 1 says. Returns (result, records of the
+        log)."""
         box = self.create()
-        for _ in range(3):  # a launcher takes the next one, so that its number may come late
+        # after these commands a launcher starts the next one, whose number may then come late
+        for _ in range(3):
             self.assertEqual(box.out("true"), "")
         Between(self, box, change)
         got = box.exec(*words)
@@ -316,7 +323,7 @@ class Liars(WireTest):
             return got, [r for r in map(json.loads, handle) if r["s"] != "system"]
 
     def test_no_number(self):
-        """It must not be taken for one that is yet to come."""
+        """Pid 1 gives the number 0: the client must not go on waiting for a number."""
         def nought(kind, body, stream):
             return frame(kind, field(SESSION, 0) if kind == STARTED else body, stream)
 
@@ -334,7 +341,8 @@ class Liars(WireTest):
         self.assertEqual([(r["d"], r["id"]) for r in log], [("one\n", None)])
 
     def test_a_flood_before_the_number(self):
-        """What does not fit into the 256 KiB that are kept for the log is not in it, rather than half of it."""
+        """Until the number is known, the client keeps up to 256 KiB of output for the log. A piece
+        of output that does not fit is left out as a whole: the log never has a part of a piece."""
         sizes = [self.CHUNK] * 3 + [self.CHUNK - 200] * 3
 
         def flood(kind, body, stream):

@@ -1,5 +1,5 @@
 """list, status, inspect (spec §4.5) beyond their plain form: cut cells, hostile texts, one-run
-sandboxes, what holds on this host."""
+sandboxes, and the limits that this host enforces."""
 
 import json
 import os
