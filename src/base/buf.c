@@ -173,6 +173,25 @@ void buf_add_cut(struct buf *b, const char *s, size_t width)
 	buf_add_fill(b, '.', dots);
 }
 
+void buf_add_utf8(struct buf *b, const char *p, size_t n)
+{
+	while (n) {
+		bool bad;
+		size_t good = utf8_prefix(p, n, &bad);
+
+		buf_add(b, p, good);
+		p += good;
+		n -= good;
+		if (n) {
+			size_t k = (size_t)-utf8_step(p, n);
+
+			buf_add_str(b, "\xef\xbf\xbd");
+			p += k;
+			n -= k;
+		}
+	}
+}
+
 void buf_drop(struct buf *b, size_t n)
 {
 	if (n == 0)

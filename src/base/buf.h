@@ -56,6 +56,8 @@ void buf_add_clean(struct buf *b, const char *s);
 void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep);
 /* Appends S, cut to WIDTH code points; it ends in "..." if something was lost. */
 void buf_add_cut(struct buf *b, const char *s, size_t width);
+/* Appends N bytes as UTF-8. One U+FFFD stands for each part that is not UTF-8, as Python decodes. */
+void buf_add_utf8(struct buf *b, const char *p, size_t n);
 /* Removes the first N bytes. */
 void buf_drop(struct buf *b, size_t n);
 /* Keeps the first N bytes; the buffer must hold at least N. */

@@ -43,28 +43,75 @@ int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 	return parse_u64_str(str_of(s), min, max, ret);
 }
 
-bool utf8_valid(const char *p, size_t n)
+/* The range of a second byte tells over-long forms, surrogates and values beyond U+10FFFF. */
+static bool second_byte_fits(unsigned char first, unsigned char second)
+{
+	unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+	unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+
+	return second >= low && second <= high;
+}
+
+/* True for a byte that can begin a character of several bytes. */
+static bool is_lead(unsigned char c)
+{
+	return c >= 0xc2 && c <= 0xf4;
+}
+
+int utf8_step(const char *p, size_t n)
 {
 	const unsigned char *s = (const unsigned char *)p;
+	int length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 
-	for (size_t i = 0; i < n;) {
-		unsigned char c = s[i];
-		size_t more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+	if (s[0] < 0x80)
+		return 1;
+	if (!is_lead(s[0]))
+		return -1;
+	for (int k = 1; k < length; k++)
+		if ((size_t)k == n || (s[k] & 0xc0) != 0x80 ||
+		    (k == 1 && !second_byte_fits(s[0], s[1])))
+			return -k;
+	return length;
+}
 
-		/* no code point starts with a continuation byte (below 0xc0), an over-long form of
-		 * two bytes (0xc0, 0xc1), or a byte above 0xf4 */
-		if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more > n - i - 1)
-			return false;
-		for (size_t k = 1; k <= more; k++)
-			if ((s[i + k] & 0xc0) != 0x80)
-				return false;
-		/* the second byte tells over-long forms, surrogates and values beyond U+10FFFF */
-		if ((c == 0xe0 && s[i + 1] < 0xa0) || (c == 0xed && s[i + 1] > 0x9f) ||
-		    (c == 0xf0 && s[i + 1] < 0x90) || (c == 0xf4 && s[i + 1] > 0x8f))
-			return false;
-		i += more + 1;
+/* Returns how many ASCII characters N bytes begin with, in steps of eight. */
+static size_t ascii_words(const char *p, size_t n)
+{
+	size_t i = 0;
+	uint64_t word;
+
+	for (; n - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, p + i, sizeof(word));
+		if (word & 0x8080808080808080ull)
+			break;
 	}
-	return true;
+	return i;
+}
+
+size_t utf8_prefix(const char *p, size_t n, bool *ret_bad)
+{
+	size_t i = 0;
+
+	*ret_bad = false;
+	if (n == 0)
+		return 0; /* P may be NULL then */
+	while ((i += ascii_words(p + i, n - i)) < n) {
+		int k = utf8_step(p + i, n - i);
+
+		if (k < 0) {
+			*ret_bad = (size_t)-k < n - i || !is_lead((unsigned char)p[i]);
+			break;
+		}
+		i += (size_t)k;
+	}
+	return i;
+}
+
+bool utf8_valid(const char *p, size_t n)
+{
+	bool bad;
+
+	return utf8_prefix(p, n, &bad) == n;
 }
 
 /* A byte inside a code point, but not its first. */

@@ -44,5 +44,11 @@ bool utf8_valid(const char *p, size_t n);
 const char *utf8_skip(const char *s, size_t n);
 /* Returns the number of code points in S. */
 size_t utf8_width(const char *s);
+/* Looks at the first character of N bytes; N is not 0. Returns its length if it is well formed. Else returns
+ * minus the number of bytes at P that no well-formed character continues: one U+FFFD stands for them. */
+int utf8_step(const char *p, size_t n);
+/* Returns how many of the N bytes are whole, well-formed characters. What follows them is nothing, or a
+ * beginning of at most 3 bytes that more input may complete, or (*RET_BAD is true) never UTF-8. */
+size_t utf8_prefix(const char *p, size_t n, bool *ret_bad);
 /* Damerau-Levenshtein distance of short words, capped: returns CAP + 1 for anything further. */
 unsigned str_distance(const char *a, const char *b, unsigned cap);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "t.h"
@@ -46,6 +47,62 @@ static void utf8(void)
 	T_TRUE(!utf8_valid("\xff", 1));
 	T_TRUE(!utf8_valid("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12));
 	T_TRUE(!utf8_valid("\xf5\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12));
+}
+
+/* What Python's decoder makes of the same bytes. */
+static void utf8_in_pieces(void)
+{
+	static const struct {
+		const char *text;
+		size_t n, prefix;
+		bool bad;
+		const char *replaced;
+	} c[] = {
+		{ "", 0, 0, false, "" },
+		{ "plain", 5, 5, false, "plain" },
+		{ "h\xc3\xa9", 3, 3, false, "h\xc3\xa9" },
+		{ "\xe2\x82", 2, 0, false, "\xef\xbf\xbd" },
+		{ "\xe2\x82x", 3, 0, true, "\xef\xbf\xbdx" },
+		{ "\xf0\x9f\x98", 3, 0, false, "\xef\xbf\xbd" },
+		{ "\xf0\x80\x80\x80", 4, 0, true,
+		  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xed\xa0\x80", 3, 0, true, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xc0\x80", 2, 0, true, "\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xf4\x90\x80\x80", 4, 0, true,
+		  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xff\xfe", 2, 0, true, "\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\x80", 1, 0, true, "\xef\xbf\xbd" },
+		{ "a\xe2\x82\xac"
+		  "b\xe2(\xa1"
+		  "c",
+		  9, 5, true,
+		  "a\xe2\x82\xac"
+		  "b\xef\xbf\xbd(\xef\xbf\xbd"
+		  "c" },
+		{ "\xf0\x9f\x98\x80\xf0\x9f\x98", 7, 4, false, "\xf0\x9f\x98\x80\xef\xbf\xbd" },
+		{ "\xe2\xe2\x82\xac", 4, 0, true, "\xef\xbf\xbd\xe2\x82\xac" },
+		{ "12345678\xc3\xa9"
+		  "12345678\xff",
+		  19, 18, true,
+		  "12345678\xc3\xa9"
+		  "12345678\xef\xbf\xbd" },
+		{ "\xf1\x80\x80", 3, 0, false, "\xef\xbf\xbd" },
+		{ "\xc3", 1, 0, false, "\xef\xbf\xbd" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		AUTO_BUF b = BUF_INIT(256);
+		bool bad;
+
+		T_INT(utf8_prefix(c[i].text, c[i].n, &bad), c[i].prefix);
+		T_INT(bad, c[i].bad);
+		buf_add_utf8(&b, c[i].text, c[i].n);
+		T_STR(buf_str(&b), c[i].replaced);
+	}
+	T_INT(utf8_step("\0", 1), 1);
+	T_INT(utf8_step("\xf0\x9f\x98\x80x", 5), 4);
+	T_INT(utf8_step("\xf0\x9f\x98x", 4), -3);
+	T_INT(utf8_step("\xff\xff", 2), -1);
 }
 
 static void distance(void)
@@ -130,6 +187,7 @@ int main(void)
 	T_RUN(numbers);
 	T_RUN(cutting);
 	T_RUN(utf8);
+	T_RUN(utf8_in_pieces);
 	T_RUN(distance);
 	T_RUN(buffers);
 	T_RUN(a_buffer_begins_in_memory_that_is_lent_to_it);
