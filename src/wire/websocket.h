@@ -1,0 +1,128 @@
+/*
+ * WebSocket (RFC 6455), both roles: the handshake on top of wire/http, a decoder that takes bytes as
+ * they arrive and yields whole messages, and an encoder. Encode and decode only: no descriptors, no
+ * clock, no randomness (a client's owner gives the key and the masks); nothing here trusts its input.
+ *
+ * The decoder never allocates for bytes that have not arrived. When the peer breaks a rule, the
+ * decoder says by which close code, and stays failed: the owner sends that code and closes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "wire/http.h"
+
+#define WEBSOCKET_MESSAGE_MAX_BYTES (16u << 20) /* what LangBot's peers agree on */
+#define WEBSOCKET_FRAGMENTS_MAX 4096u           /* frames of one message */
+#define WEBSOCKET_CONTROL_MAX_BYTES 125u        /* payload of ping, pong and close, by the RFC */
+#define WEBSOCKET_HEAD_MAX_BYTES 14u
+#define WEBSOCKET_KEEP_BYTES \
+	(64u << 10) /* memory that a decoder keeps from one message to the next */
+#define WEBSOCKET_MASK_BYTES 4u
+#define WEBSOCKET_NONCE_BYTES 16u
+#define WEBSOCKET_KEY_BYTES 25u    /* base64 of a nonce, with the terminator */
+#define WEBSOCKET_ACCEPT_BYTES 29u /* base64 of a SHA-1, with the terminator */
+
+enum websocket_code {
+	WEBSOCKET_NORMAL = 1000,
+	WEBSOCKET_GOING_AWAY = 1001,
+	WEBSOCKET_PROTOCOL_ERROR = 1002,
+	WEBSOCKET_UNSUPPORTED_DATA = 1003,
+	WEBSOCKET_NO_CODE = 1005, /* never sent: a close frame without a code */
+	WEBSOCKET_BAD_TEXT = 1007,
+	WEBSOCKET_POLICY = 1008,
+	WEBSOCKET_TOO_BIG = 1009,
+	WEBSOCKET_INTERNAL = 1011,
+};
+
+enum websocket_opcode {
+	WEBSOCKET_CONTINUATION = 0,
+	WEBSOCKET_TEXT = 1,
+	WEBSOCKET_BINARY = 2,
+	WEBSOCKET_CLOSE = 8,
+	WEBSOCKET_PING = 9,
+	WEBSOCKET_PONG = 10,
+};
+
+/* --- handshake ------------------------------------------------------------------------------- */
+
+/* The value of Sec-WebSocket-Accept for a key. */
+void websocket_accept(struct str key, char out[WEBSOCKET_ACCEPT_BYTES]);
+/* A server reads the request: 0 and the key, -400 when it is no proper upgrade, -426 when it asks
+ * for another version (the answer then names ours in Sec-WebSocket-Version: 13). */
+MUST_USE int websocket_check_request(const struct http_request *r, struct str *ret_key);
+/* True if the client offers this subprotocol; the case counts. */
+bool websocket_offers(const struct http_request *r, const char *protocol);
+/* A server agrees. PROTOCOL is one that was offered, or NULL. */
+void websocket_put_agreement(struct buf *b, struct str key, const char *protocol);
+
+/* A client asks. NONCE is random. The owner adds headers of its own behind this one by
+ * http_put_header() and then calls http_put_end(). */
+void websocket_put_request(struct buf *b, struct str host, struct str target,
+			   const unsigned char nonce[WEBSOCKET_NONCE_BYTES]);
+/* A client reads the answer. False unless it agrees to exactly what was asked: a subprotocol only if
+ * PROTOCOL (or NULL) was offered, no extension. */
+MUST_USE bool websocket_check_response(const struct http_response *r,
+				       const unsigned char nonce[WEBSOCKET_NONCE_BYTES],
+				       const char *protocol);
+
+/* --- decoder --------------------------------------------------------------------------------- */
+
+enum websocket_role { WEBSOCKET_SERVER, WEBSOCKET_CLIENT };
+
+struct websocket {
+	enum websocket_role role;
+	enum websocket_code failed; /* the code to close with; 0 while all is well */
+	bool closed;                /* the peer's close frame has come; the rest is ignored */
+	bool delivered;             /* MESSAGE was shown and is dropped by the next call */
+	/* the frame being read */
+	unsigned char head[WEBSOCKET_HEAD_MAX_BYTES];
+	unsigned head_have, head_need;
+	uint64_t left;      /* payload bytes that have not come */
+	unsigned mask_at;   /* which byte of the mask is next */
+	struct buf control; /* payload of a control frame */
+	/* the message being read */
+	struct buf message;
+	enum websocket_opcode type; /* WEBSOCKET_CONTINUATION while there is none */
+	unsigned fragments;
+	size_t checked; /* bytes of MESSAGE that are known to be UTF-8 */
+};
+
+struct websocket_event {
+	enum websocket_opcode type; /* TEXT, BINARY, PING, PONG or CLOSE */
+	struct str payload;         /* valid until the next call; of CLOSE: the reason */
+	enum websocket_code code;   /* of CLOSE; WEBSOCKET_NO_CODE if it has none */
+};
+
+/* MESSAGE_MAX bounds one message; a longer one fails with 1009. */
+void websocket_init(struct websocket *w, enum websocket_role role, size_t message_max);
+void websocket_done(struct websocket *w);
+/* Cuts what it reads off the front of IN: 1 and *RET for an event, 0 when all of IN was read, -EPROTO
+ * when the peer broke a rule (w->failed says how to close). The owner calls it until it returns
+ * something else than 1, or stops in between and keeps the rest of IN for later. */
+MUST_USE int websocket_next(struct websocket *w, struct str *in, struct websocket_event *ret);
+/* Bytes of memory that the decoder holds at the moment. */
+size_t websocket_held_bytes(const struct websocket *w);
+
+/* --- encoder --------------------------------------------------------------------------------- */
+
+/* MASK has WEBSOCKET_MASK_BYTES random bytes from a client and is NULL from a server. */
+void websocket_put(struct buf *b, enum websocket_opcode type, const unsigned char *mask,
+		   const void *p, size_t n);
+/* One frame of a message: FIRST has the type, LAST ends it. */
+void websocket_put_fragment(struct buf *b, enum websocket_opcode type, bool first, bool last,
+			    const unsigned char *mask, const void *p, size_t n);
+/* The head alone of an unmasked, unfragmented frame, so that a server need not copy the payload:
+ * returns its length. */
+size_t websocket_head(enum websocket_opcode type, uint64_t n,
+		      unsigned char out[WEBSOCKET_HEAD_MAX_BYTES]);
+/* CODE WEBSOCKET_NO_CODE writes an empty close frame. The reason is cut to what fits. */
+void websocket_put_close(struct buf *b, const unsigned char *mask, enum websocket_code code,
+			 const char *reason);
+/* Copies N bytes and applies the mask from its byte AT on. FROM and TO may be the same. */
+void websocket_mask(void *to, const void *from, size_t n, const unsigned char *mask, unsigned at);
