@@ -5,7 +5,7 @@
  *                   | finished containers -> | free | <- values being read  |
  *
  * Every value but the root stands behind a '[', a '{' or a ',' outside of strings, so counting
- * those bounds the number of values; and a decoded string with its terminator is never longer than
+ * those (without brackets that are closed at once) bounds the number of values; and a decoded string with its terminator is never longer than
  * it was between its quotes, so the text's length bounds the characters. A container's values
  * collect on a stack that grows down from the end of the slots; when the container closes they
  * move, in order, to the end of what is finished. A value is in one place or the other, so both
@@ -38,6 +38,7 @@ struct parser {
 	size_t top;  /* lowest slot of the stack of values being read */
 	char *chars; /* where the next string goes */
 	unsigned depth;
+	bool lenient;
 	struct err *e;
 };
 
@@ -181,20 +182,8 @@ static int hex4(struct parser *p)
 	return v;
 }
 
-/* Reads the digits behind "\u" and appends the character; joins the halves of a surrogate pair. */
-static int parse_unicode(struct parser *p)
+static void put_character(struct parser *p, int v)
 {
-	const char *start = p->at - 2;
-	int v = hex4(p);
-
-	if (v >= 0xd800 && v < 0xdc00 && take(p, '\\') && take(p, 'u')) {
-		int low = hex4(p);
-
-		v = low >= 0xdc00 && low < 0xe000 ? 0x10000 + (v - 0xd800) * 0x400 + low - 0xdc00
-						  : -1;
-	}
-	if (v < 0 || (v >= 0xd800 && v < 0xe000))
-		return fail_at(p, start, "bad \\u escape");
 	if (v < 0x80) {
 		*p->chars++ = (char)v;
 	} else if (v < 0x800) {
@@ -210,6 +199,28 @@ static int parse_unicode(struct parser *p)
 		*p->chars++ = (char)(0x80 | (v >> 6 & 0x3f));
 		*p->chars++ = (char)(0x80 | (v & 0x3f));
 	}
+}
+
+/* Reads the digits behind "\u" and appends the character; joins the halves of a surrogate pair. */
+static int parse_unicode(struct parser *p)
+{
+	const char *start = p->at - 2;
+	int v = hex4(p);
+
+	if (v >= 0xd800 && v < 0xdc00) {
+		const char *behind = p->at;
+		int low = take(p, '\\') && take(p, 'u') ? hex4(p) : -1;
+
+		if (low >= 0xdc00 && low < 0xe000)
+			v = 0x10000 + (v - 0xd800) * 0x400 + low - 0xdc00;
+		else
+			p->at = behind;
+	}
+	if (v >= 0xd800 && v < 0xe000 && p->lenient)
+		v = 0xfffd;
+	if (v < 0 || (v >= 0xd800 && v < 0xe000))
+		return fail_at(p, start, "bad \\u escape");
+	put_character(p, v);
 	return 0;
 }
 
@@ -324,8 +335,9 @@ static int key_compare(struct str a, struct str b)
 static int by_key(const void *a, const void *b)
 {
 	const struct json_member *const *x = a, *const *y = b;
+	int r = key_compare((*x)->key, (*y)->key);
 
-	return key_compare((*x)->key, (*y)->key);
+	return r ? r : (*x > *y) - (*x < *y);
 }
 
 static int fail_duplicate(struct parser *p, struct str key)
@@ -337,26 +349,79 @@ static int fail_duplicate(struct parser *p, struct str key)
 	return fail_at(p, p->at - 1, what);
 }
 
-static int check_keys(struct parser *p, const struct json_member *m, size_t n)
+static int check_keys(struct parser *p, const struct json_member *m, size_t n,
+		      struct json_member **sorted)
 {
-	AUTO_FREE const struct json_member **sorted = NULL;
-
-	if (n <= SMALL_OBJECT) {
-		for (size_t i = 1; i < n; i++)
-			for (size_t k = 0; k < i; k++)
-				if (key_compare(m[i].key, m[k].key) == 0)
-					return fail_duplicate(p, m[i].key);
-		return 0;
-	}
-	sorted = calloc(n, sizeof(*sorted));
-	if (!sorted)
-		return err_sys(p->e, ENOMEM, "compare the keys of an object");
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = &m[i];
-	qsort(sorted, n, sizeof(*sorted), by_key);
-	for (size_t i = 1; i < n; i++)
-		if (by_key(&sorted[i], &sorted[i - 1]) == 0)
+	for (size_t i = 1; i < n && sorted; i++)
+		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0)
 			return fail_duplicate(p, sorted[i]->key);
+	for (size_t i = 1; i < n && !sorted; i++)
+		for (size_t k = 0; k < i; k++)
+			if (key_compare(m[i].key, m[k].key) == 0)
+				return fail_duplicate(p, m[i].key);
+	return 0;
+}
+
+/* Sorts the members by their keys, equal keys in the order written. NULL without memory. */
+static struct json_member **sort_members(struct json_member *m, size_t n)
+{
+	struct json_member **sorted = calloc(n, sizeof(*sorted));
+
+	for (size_t i = 0; sorted && i < n; i++)
+		sorted[i] = &m[i];
+	if (sorted)
+		qsort(sorted, n, sizeof(*sorted), by_key);
+	return sorted;
+}
+
+/* A later member IT with the key of FIRST: its value counts, in the place of the first. */
+static void replace_first(struct json_member *first, struct json_member *it)
+{
+	first->value = it->value;
+	it->key.p = NULL; /* the caller drops members without a key */
+}
+
+static void join_few(struct json_member *m, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (m[k].key.p && key_compare(m[k].key, m[i].key) == 0) {
+				replace_first(&m[k], &m[i]);
+				break;
+			}
+}
+
+static void join_sorted(struct json_member **sorted, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0) {
+			replace_first(sorted[i - 1], sorted[i]);
+			sorted[i] = sorted[i - 1]; /* for the next one with this key */
+		}
+}
+
+/* Two members with one key are an error or, leniently, one member. *N becomes the number of those
+ * that are left. */
+static int settle_keys(struct parser *p, struct json_member *m, size_t *n)
+{
+	AUTO_FREE struct json_member **sorted = NULL;
+	size_t left = 0;
+
+	if (*n > SMALL_OBJECT) {
+		sorted = sort_members(m, *n);
+		if (!sorted)
+			return err_sys(p->e, ENOMEM, "compare the keys of an object");
+	}
+	if (!p->lenient)
+		return check_keys(p, m, *n, sorted);
+	if (sorted)
+		join_sorted(sorted, *n);
+	else
+		join_few(m, *n);
+	for (size_t i = 0; i < *n; i++)
+		if (m[i].key.p)
+			m[left++] = m[i];
+	*n = left;
 	return 0;
 }
 
@@ -383,7 +448,7 @@ static int parse_object(struct parser *p, struct json_value *ret)
 			return fail(p, "expected ',' or '}'");
 	}
 	m = pop_all(p, mark, &n);
-	if (check_keys(p, m, n) < 0)
+	if (settle_keys(p, m, &n) < 0)
 		return -1;
 	if (n)
 		memmove(p->done, m, n * sizeof(*m));
@@ -434,6 +499,14 @@ static int parse_value(struct parser *p, struct json_value *ret)
 
 /* --- documents ---------------------------------------------------------------------------- */
 
+/* True if the bracket in front of S is closed at once: it holds no value. */
+static bool closes_at_once(const char *s, const char *end)
+{
+	while (s < end && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t'))
+		s++;
+	return s < end && (*s == ']' || *s == '}');
+}
+
 /* How many values besides the root the text can hold; see the top of the file. */
 static size_t count_slots(const char *s, const char *end)
 {
@@ -445,21 +518,25 @@ static size_t count_slots(const char *s, const char *end)
 			s++;
 		else if (*s == '"')
 			quoted = !quoted;
-		else if (!quoted && (*s == '[' || *s == '{' || *s == ','))
+		else if (!quoted &&
+			 (*s == ',' || ((*s == '[' || *s == '{') && !closes_at_once(s + 1, end))))
 			n++;
 	}
 	return n;
 }
 
-int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e)
+static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, struct err *e)
 {
 	AUTO_JSON doc = NULL;
-	struct parser state = { .text = p, .at = p, .end = p + n, .e = e };
+	struct parser state = { .text = p, .at = p, .end = p + n, .lenient = lenient, .e = e };
 
 	if (n > JSON_TEXT_MAX)
 		return err_set(e, ERR_LIMIT, "JSON text of %zu bytes; the limit is %u", n,
 			       JSON_TEXT_MAX);
 	state.top = count_slots(p, state.end);
+	if (lenient && state.top >= JSON_LENIENT_VALUES_MAX)
+		return err_set(e, ERR_LIMIT, "JSON text of %zu values; the limit is %u",
+			       state.top + 1, JSON_LENIENT_VALUES_MAX);
 	/* one character more than the text, for the terminator of a number at its very end */
 	doc = malloc(sizeof(*doc) + state.top * sizeof(doc->slot[0]) + n + 1);
 	if (!doc)
@@ -474,6 +551,16 @@ int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e)
 		return fail(&state, "expected nothing more");
 	*ret = TAKE(doc);
 	return 0;
+}
+
+int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e)
+{
+	return parse(p, n, false, ret, e);
+}
+
+int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e)
+{
+	return parse(p, n, true, ret, e);
 }
 
 void json_free(struct json_doc *d)

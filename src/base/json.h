@@ -54,9 +54,15 @@ struct json_member {
 
 struct json_doc;
 
+#define JSON_LENIENT_VALUES_MAX 1000000u /* 40 MB of values; `[0,0,…` of 16 MiB would be 320 MB */
+
 /* Parses exactly one value with optional white space around it. Fails with ERR_INVALID, line and
  * column, or with ERR_LIMIT for a text beyond JSON_TEXT_MAX. */
 MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
+/* The same for peers that write with Python's json module: half a surrogate pair becomes U+FFFD, the
+ * last of several members with one key counts (in the place of the first), and there may be at most
+ * JSON_LENIENT_VALUES_MAX values: more of them fail with ERR_LIMIT before memory is taken. */
+MUST_USE int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
 const struct json_value *json_root(const struct json_doc *d);
 static inline void json_freep(struct json_doc **d)

@@ -1,4 +1,5 @@
-/* What parses must be written back as something that parses to an equal value. */
+/* What parses must be written back as something that parses to an equal value. What parses strictly
+ * parses leniently to the same; what parses leniently is written as something strict. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,16 +43,11 @@ static bool same(const struct json_value *a, const struct json_value *b)
 	return false;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Writes the document and parses it strictly. */
+static void check_writing(const struct json_doc *d, size_t size)
 {
-	AUTO_JSON d = NULL;
 	struct err e = { 0 };
 
-	if (json_parse((const char *)data, size, &d, &e) < 0) {
-		if (e.code == ERR_NONE || e.msg[0] == '\0')
-			abort();
-		return 0;
-	}
 	for (unsigned indent = 0; indent <= 2; indent += 2) {
 		/* an escape takes up to six bytes, a line of indentation up to twice the depth */
 		AUTO_BUF b = BUF_INIT(size * (6 + 2 * JSON_DEPTH_MAX) + 64);
@@ -64,5 +60,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    !same(json_root(d), json_root(again)))
 			abort();
 	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_JSON d = NULL;
+	AUTO_JSON lenient = NULL;
+	struct err e = { 0 };
+	int strict = json_parse((const char *)data, size, &d, &e);
+
+	if (strict < 0 && (e.code == ERR_NONE || e.msg[0] == '\0'))
+		abort();
+	if (json_parse_lenient((const char *)data, size, &lenient, &e) < 0) {
+		if (strict == 0 && e.code != ERR_LIMIT)
+			abort();
+	} else {
+		check_writing(lenient, size);
+		if (strict == 0 && !same(json_root(d), json_root(lenient)))
+			abort();
+	}
+	if (strict == 0)
+		check_writing(d, size);
 	return 0;
 }

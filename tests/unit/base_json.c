@@ -15,8 +15,8 @@ static bool accepts(const char *p, size_t n)
 	return json_parse(p, n, &d, &e) == 0;
 }
 
-/* Parses and writes back compactly; the message when it does not parse. */
-static const char *round_trip(const char *text)
+static const char *round_trip_by(const char *text, int (*parse)(const char *, size_t,
+								struct json_doc **, struct err *))
 {
 	static char out[4096];
 	AUTO_BUF b = BUF_INIT(sizeof(out) - 1);
@@ -25,12 +25,23 @@ static const char *round_trip(const char *text)
 	struct json_writer w;
 
 	json_writer_init(&w, &b, 0);
-	if (json_parse(text, strlen(text), &d, &e) < 0)
+	if (parse(text, strlen(text), &d, &e) < 0)
 		buf_add_str(&b, e.msg);
 	else
 		json_value_copy(&w, json_root(d));
 	snprintf(out, sizeof(out), "%s", buf_str(&b));
 	return out;
+}
+
+/* Parses and writes back compactly; the message when it does not parse. */
+static const char *round_trip(const char *text)
+{
+	return round_trip_by(text, json_parse);
+}
+
+static const char *lenient(const char *text)
+{
+	return round_trip_by(text, json_parse_lenient);
 }
 
 static void accepted(void)
@@ -352,6 +363,91 @@ static void decoding(void)
 	T_STR(decode("1.5", "", true, &p), "expected object, got number");
 }
 
+/* What Python's json module writes and reads, and we refuse elsewhere. */
+static void lenient_surrogates(void)
+{
+	T_STR(lenient("\"\\ud83d\\uDE00\""), "\"\xf0\x9f\x98\x80\"");
+	T_STR(lenient("\"\\ud800\""), "\"\xef\xbf\xbd\"");
+	T_STR(lenient("\"a\\udc00b\""), "\"a\xef\xbf\xbd"
+					"b\"");
+	T_STR(lenient("\"\\ud800x\""), "\"\xef\xbf\xbdx\"");
+	T_STR(lenient("\"\\ud800\\n\""), "\"\xef\xbf\xbd\\n\"");
+	T_STR(lenient("\"\\ud800\\u0041\""), "\"\xef\xbf\xbd"
+					     "A\"");
+	T_STR(lenient("\"\\ud800\\ud83d\\ude00\""), "\"\xef\xbf\xbd\xf0\x9f\x98\x80\"");
+	T_STR(lenient("\"\\udc00\\ud800\""), "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+	T_STR(lenient("{\"\\ud800\":1}"), "{\"\xef\xbf\xbd\":1}");
+	/* bytes that are not UTF-8, and half escapes, are not JSON here either */
+	T_STR(lenient("\"\\ud800\\u12\""), "line 1 column 8: bad \\u escape");
+	T_STR(lenient("\"\\ud8\""), "line 1 column 2: bad \\u escape");
+	T_STR(lenient("\"\xed\xa0\x80\""), "line 1 column 1: string is not UTF-8");
+	T_STR(lenient("[NaN]"), "line 1 column 2: expected a value");
+	T_STR(lenient("[1e999]"), "line 1 column 2: number out of range");
+}
+
+static void lenient_duplicates(void)
+{
+	AUTO_BUF text = BUF_INIT(1 << 20), want = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
+	AUTO_JSON d = NULL;
+	struct err e = { 0 };
+	struct json_writer w;
+
+	T_STR(lenient("{\"a\":1,\"b\":2,\"a\":3}"), "{\"a\":3,\"b\":2}");
+	T_STR(lenient("{\"a\":1,\"a\":[2],\"a\":{\"a\":4,\"a\":5}}"), "{\"a\":{\"a\":5}}");
+	T_STR(lenient("{\"\":1,\"\":2}"), "{\"\":2}");
+	T_STR(lenient("[{\"x\":1,\"x\":2,\"y\":3},{},4]"), "[{\"x\":2,\"y\":3},{},4]");
+	/* many members take the way of sorting */
+	buf_add_char(&text, '{');
+	for (unsigned i = 0; i < 300; i++)
+		buf_addf(&text, "%s\"k%u\":%u", i ? "," : "", i % 100, i);
+	buf_add_char(&text, '}');
+	buf_add_char(&want, '{');
+	for (unsigned i = 0; i < 100; i++)
+		buf_addf(&want, "%s\"k%u\":%u", i ? "," : "", i, i + 200);
+	buf_add_char(&want, '}');
+	T_INT(json_parse_lenient(text.p, text.n, &d, &e), 0);
+	json_writer_init(&w, &got, 0);
+	json_value_copy(&w, json_root(d));
+	T_STR(buf_str(&got), buf_str(&want));
+}
+
+static enum err_code lenient_code(const struct buf *b)
+{
+	AUTO_JSON d = NULL;
+	struct err e = { 0 };
+
+	return json_parse_lenient(b->p, b->n, &d, &e) < 0 ? e.code : ERR_NONE;
+}
+
+/* Counted before memory is taken: 16 MiB of small values are refused, not held. */
+static void lenient_values(void)
+{
+	enum { BYTES = 16 << 20 };
+	AUTO_BUF b = BUF_INIT(BYTES + 16);
+
+	buf_add_fill(&b, '[', BYTES);
+	T_INT(lenient_code(&b), ERR_LIMIT);
+	buf_clear(&b);
+	buf_add_fill(&b, '[', JSON_DEPTH_MAX + 1);
+	T_INT(lenient_code(&b), ERR_INVALID);
+	buf_clear(&b);
+	buf_add_str(&b, "[0");
+	while (b.n < BYTES)
+		buf_add_str(&b, ",0");
+	buf_add_char(&b, ']');
+	T_INT(lenient_code(&b), ERR_LIMIT);
+	/* exactly the limit, and one more; empty containers count as one value each */
+	buf_clear(&b);
+	buf_add_str(&b, "[[ ]");
+	for (unsigned i = 2; i < JSON_LENIENT_VALUES_MAX; i++)
+		buf_add_str(&b, i % 2 ? ",{}" : ",[\n]");
+	buf_add_char(&b, ']');
+	T_INT(lenient_code(&b), ERR_NONE);
+	buf_cut(&b, b.n - 1);
+	buf_add_str(&b, ",0]");
+	T_INT(lenient_code(&b), ERR_LIMIT);
+}
+
 int main(void)
 {
 	T_RUN(accepted);
@@ -366,5 +462,8 @@ int main(void)
 	T_RUN(writing);
 	T_RUN(writing_bytes);
 	T_RUN(decoding);
+	T_RUN(lenient_surrogates);
+	T_RUN(lenient_duplicates);
+	T_RUN(lenient_values);
 	return t_end();
 }
