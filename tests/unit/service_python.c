@@ -213,7 +213,7 @@ static void booleans(void)
 					  "\"False\"", "\"f\"", "\"no\"", "\"N\"", "\"OFF\"" };
 	static const char *const bad[] = {
 		"2",         "-1",        "0.5",   "\"\"",           "\" true\"",
-		"\"true \"", "\"maybe\"", "\"2\"", "\"yess\"",       "\"truetrue\"",
+		"\"true \"", "\"maybe\"", "\"2\"", "\"yess\"",       "\"truetruetrue\"",
 		"null",      "[]",        "{}",    "\"true\\u0000\""
 	};
 	bool got;

@@ -1,0 +1,62 @@
+/*
+ * A failure as a Box peer sees it: "ClassName: text".
+ *
+ * The peer finds the class by searching the whole message for the names of the classes, so a fault
+ * breaks such names inside of its text: nobody's session id can turn one failure into another. The
+ * text may quote what the peer sent, of any length; a fault keeps at most FAULT_TEXT_MAX characters.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define FAULT_TEXT_MAX 4096u /* characters; the protocol's own limit */
+
+enum fault_class {
+	FAULT_NONE,
+	/* what the peer tells apart */
+	FAULT_ADMISSION,
+	FAULT_READINESS,
+	FAULT_CAPACITY,
+	FAULT_VALIDATION,
+	FAULT_SESSION_NOT_FOUND,
+	FAULT_SESSION_CONFLICT,
+	FAULT_PROCESS_NOT_FOUND,
+	FAULT_PROCESS_CONFLICT,
+	FAULT_BACKEND_UNAVAILABLE,
+	/* what it takes for a general failure */
+	FAULT_RUNTIME_UNAVAILABLE,
+	FAULT_BOX,
+	FAULT_PERMISSION,
+	FAULT_VALUE,
+	FAULT_KEY,
+	FAULT_MODEL, /* a request that is no request: "ValidationError" */
+	FAULT_BARE,  /* text without a class */
+	FAULT_CLASS_COUNT
+};
+
+struct fault {
+	enum fault_class class;
+	char *text; /* owned; UTF-8 that may hold NULs; NULL only of FAULT_NONE */
+	size_t n;
+};
+
+#define AUTO_FAULT __attribute__((cleanup(fault_done))) struct fault
+
+void fault_done(struct fault *f);
+/* Each returns -1, so that a function can end with `return fault_set(…);`. An older fault is replaced. */
+int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Puts a slice of what a peer sent between two texts; either may be "". */
+int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
+		const char *behind);
+/* Hands the fault over: FROM is empty afterwards. */
+void fault_move(struct fault *to, struct fault *from);
+
+/* "BoxValidationError"; "" of FAULT_BARE. The relay's 400 answers carry it as a code. */
+const char *fault_class_name(enum fault_class class);
+/* Appends the whole message, class and text. */
+void fault_print(const struct fault *f, struct buf *out);
