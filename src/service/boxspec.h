@@ -1,0 +1,76 @@
+/*
+ * BoxSpec: what a peer asks a session to be and a command to do, with its defaults and rules.
+ *
+ * A spec owns its texts. The session that a spec creates keeps it: a later spec for the same session
+ * must agree with it in every field that makes a sandbox what it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "service/fault.h"
+#include "service/model.h"
+
+#define BOX_DEFAULT_IMAGE "rockchin/langbot-sandbox:latest"
+#define BOX_DEFAULT_PLACE "/workspace"
+#define BOX_COMMAND_MAX_BYTES (1u << 20)
+#define BOX_MOUNTS_MAX 1024u   /* LangBot sends one per skill, of which a store has 1000 at most */
+#define BOX_SKILL_NAME_MAX 64u /* characters */
+
+enum box_network { BOX_OFFLINE, BOX_ONLINE };
+enum box_mode { BOX_MODE_NONE, BOX_MODE_RO, BOX_MODE_RW };
+
+struct box_mount {
+	char *host_path, *mount_path;
+	enum box_mode mode;
+};
+
+struct box_mounts {
+	size_t n;
+	struct box_mount *item;
+};
+
+struct box_spec {
+	char *session_id;
+	char *cmd; /* may be empty: creating a session runs nothing */
+	char *workdir;
+	int64_t timeout_sec;
+	enum box_network network;
+	struct model_env env;
+	char *image;
+	char *host_path; /* or NULL */
+	enum box_mode host_path_mode;
+	char *mount_path;
+	struct box_mounts extra_mounts;
+	char *skill_name; /* or NULL */
+	bool persistent;
+	double cpus;
+	int64_t memory_mb, pids_limit;
+	bool read_only_rootfs;
+	int64_t workspace_quota_mb; /* 0: no quota */
+};
+
+const char *box_network_name(enum box_network n);
+const char *box_mode_name(enum box_mode m);
+
+/* 0, or -1 with a FAULT_VALIDATION. Unknown members are ignored. */
+MUST_USE int box_spec_decode(const struct json_value *v, struct box_spec *ret, struct fault *f);
+void box_spec_done(struct box_spec *s);
+/* All fields, as an object. */
+void box_spec_encode(const struct box_spec *s, struct json_writer *w);
+/* Bytes of memory that the texts take. */
+size_t box_spec_held_bytes(const struct box_spec *s);
+
+/* What a spec must fulfil besides, for a command to be run: 0, or -1 with a FAULT_VALIDATION. */
+MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
+/* No two mounts may have one target: 0, or -1 with a FAULT_VALIDATION. */
+MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
+/* The session SHOWN_ID was created by HAS and is asked for by WANTS: 0 if they agree, or -1 with a
+ * FAULT_SESSION_CONFLICT that names the first field in which they differ. */
+MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
+			      struct str shown_id, struct fault *f);
+/* True if both have the same set of extra mounts; those with mode none do not count. */
+bool box_spec_same_mounts(const struct box_spec *a, const struct box_spec *b);

@@ -1,0 +1,25 @@
+/* BoxManagedProcessSpec: a process that a peer wants to run in a session, with its defaults and rules.
+ * A spec owns its texts. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/json.h"
+#include "service/fault.h"
+#include "service/model.h"
+
+#define PROCESS_DEFAULT_ID "default"
+
+struct process_spec {
+	char *process_id;
+	char *command;
+	struct model_texts args;
+	struct model_env env;
+	char *cwd;
+	int64_t memory_mb; /* 0: the session's */
+};
+
+/* 0, or -1 with a FAULT_VALIDATION. Unknown members are ignored. */
+MUST_USE int process_spec_decode(const struct json_value *v, struct process_spec *ret,
+				 struct fault *f);
+void process_spec_done(struct process_spec *s);
