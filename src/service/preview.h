@@ -1,0 +1,18 @@
+/* The most recent text of a stream that nobody reads: what a managed process wrote to stderr last. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/buf.h"
+
+#define PREVIEW_CHARACTERS 4000u
+
+struct preview {
+	struct buf tail;
+};
+
+void preview_init(struct preview *p);
+void preview_done(struct preview *p);
+void preview_add(struct preview *p, const void *bytes, size_t n);
+/* Appends at most PREVIEW_CHARACTERS of UTF-8, without blanks at the end. */
+void preview_render(const struct preview *p, struct buf *out);
