@@ -1,0 +1,21 @@
+/* The section box.limits of a configuration: how much a server holds at once. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/json.h"
+#include "service/fault.h"
+
+struct box_limits {
+	int64_t max_sessions;
+	int64_t max_managed_processes;
+	int64_t max_completed_processes;
+	int64_t max_admission_records;
+	int64_t max_rpc_file_bytes;
+	int64_t completed_process_retention_sec;
+};
+
+/* V is NULL when there is no such section; what it lacks has its default. 0, or -1 with a FAULT_VALUE. */
+MUST_USE int box_limits_decode(const struct json_value *v, struct box_limits *ret, struct fault *f);
+/* The object that box_status shows. */
+void box_limits_encode(const struct box_limits *l, struct json_writer *w);
