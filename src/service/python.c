@@ -82,6 +82,14 @@ struct str python_trim(struct str s)
 	return python_trim_end(s);
 }
 
+bool python_has_space(struct str s)
+{
+	while (s.n)
+		if (python_is_space(next_character(&s)))
+			return true;
+	return false;
+}
+
 size_t python_length(struct str s)
 {
 	size_t n = 0;

@@ -21,6 +21,8 @@ bool python_is_alnum(uint32_t c);
 struct str python_trim(struct str s);
 /* str.rstrip() */
 struct str python_trim_end(struct str s);
+/* True if S holds a blank anywhere. */
+bool python_has_space(struct str s);
 /* len(): characters, not bytes. */
 size_t python_length(struct str s);
 /* s[:n]: a slice of at most N characters. */

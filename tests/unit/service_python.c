@@ -60,6 +60,8 @@ static void trimming(void)
 		T_TRUE(str_eq(python_trim_end(str_of(c[i].text)), c[i].want_end));
 	}
 	T_INT(nul.n, 1); /* NUL is no space */
+	T_TRUE(python_has_space(STR("a\xe3\x80\x80z")) && python_has_space(STR(" ")));
+	T_TRUE(!python_has_space(STR("a\xe3\x80\x81z")) && !python_has_space(STR("")));
 }
 
 static void counting(void)
