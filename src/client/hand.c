@@ -21,6 +21,7 @@ struct work {
 	const struct home *home;
 	struct buf warnings;
 	struct tree_size size;
+	size_t mount; /* that the failure is about, as in struct hand_answer */
 	int leash, connection;
 	char hint[IMAGER_HINT_BYTES];
 };
@@ -60,10 +61,15 @@ static int prepare_spec(struct work *w, struct spec *s, struct err *e)
 					    .n_refused = q->n_refused,
 					    .root = q->root,
 					    .n_roots = q->n_roots,
-					    .make_missing = q->make_missing };
+					    .makeable = q->makeable };
 	const struct preparation p = { .rules = &rules,
+				       .ret_mount = &w->mount,
 				       .fetch = { .quiet = true, .hint = w->hint } };
 
+	if (q->judged && source_rules_judge(&rules, q->judged, e) < 0) {
+		w->mount = HAND_MOUNT_JUDGED;
+		return -1;
+	}
 	/* a creation puts the parts of the home where the user's configuration says */
 	return places_follow(w->home, e) < 0 ? -1 : prepare(w->home, &p, s, e);
 }
@@ -147,6 +153,7 @@ int hand_do(struct str body, struct buf *answer, int fds[HAND_FDS], unsigned *re
 							  .text = ok ? NULL : e.msg,
 							  .hint = ok ? NULL : e.hint,
 							  .warnings = buf_str(&w.warnings),
+							  .mount = w.mount,
 							  .bytes = w.size.bytes,
 							  .entries = w.size.entries });
 	frame_end(answer, at);

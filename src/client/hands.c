@@ -229,7 +229,8 @@ static void dispatch(struct hands *h)
 static int take_answer(struct hand *d, const struct hand_answer *m)
 {
 	struct hands_request *r = d->request;
-	struct hands_answer a = { .warnings = m->warnings,
+	struct hands_answer a = { .mount = m->mount,
+				  .warnings = m->warnings,
 				  .leash = -1,
 				  .connection = -1,
 				  .bytes = m->bytes,

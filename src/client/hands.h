@@ -29,7 +29,9 @@ struct spec;
 
 struct hands_answer {
 	const struct err *err; /* why it failed, or NULL; then the rest says nothing */
-	const char *warnings;  /* HAND_CREATE, HAND_START: lines about a sandbox that is up */
+	uint64_t
+		mount; /* HAND_CREATE: the error is about this mount of the spec, as in struct hand_answer */
+	const char *warnings; /* HAND_CREATE, HAND_START: lines about a sandbox that is up */
 	/* HAND_CREATE, HAND_START: now the owner's. An ephemeral sandbox ends when its leash is closed or shut down for
 	 * writing; it is gone when the leash reads as ended. CONNECTION is for line_new(). Else -1. */
 	int leash, connection;

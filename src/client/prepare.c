@@ -30,8 +30,10 @@ static int check_flat(struct spec *s, struct err *e)
 
 int prepare(const struct home *h, const struct preparation *p, struct spec *s, struct err *e)
 {
+	size_t ignored, *ret_mount = p->ret_mount ? p->ret_mount : &ignored;
+
 	if (spec_validate(s, e) < 0 || check_flat(s, e) < 0 ||
-	    sources_hold(s, p->image_word, p->rules, h, e) < 0)
+	    sources_hold(s, p->image_word, p->rules, h, ret_mount, e) < 0)
 		return -1;
 	if (s->image.kind != IMAGE_OCI)
 		return 0;

@@ -16,6 +16,7 @@ struct preparation {
 	const char *
 		image_word; /* the image as the caller wrote it, for messages; NULL: as the spec has it */
 	const struct source_rules *rules; /* NULL: every path of the host may be named */
+	size_t *ret_mount; /* becomes the mount that a failure is about, counted from 1, or 0; NULL: nobody asks */
 	struct image_fetch fetch;
 };
 

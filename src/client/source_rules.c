@@ -82,11 +82,42 @@ static int make_below(int *dir, const char *rest, const char *path, struct err *
 	return 0;
 }
 
+/* Opens what is there of PATH and judges where the whole would be. */
+static int judge_missing(const struct source_rules *r, const char *path, const char **ret_rest,
+			 int *ret_dir, struct err *e)
+{
+	AUTO_FREE char *above = NULL;
+	AUTO_FREE char *whole = NULL;
+	AUTO_FD dir = open_existing(path, ret_rest, e);
+
+	if (dir < 0)
+		return -1;
+	above = identity_path(dir);
+	if (!above)
+		return err_set(e, ERR_LIMIT, "'%s' is too long", path);
+	whole = xasprintf("%s%s", strcmp(above, "/") != 0 || !**ret_rest ? above : "", *ret_rest);
+	if (source_rules_check(r, whole, e) < 0)
+		return -1;
+	*ret_dir = fd_take(&dir);
+	return 0;
+}
+
+int source_rules_judge(const struct source_rules *r, const char *path, struct err *e)
+{
+	AUTO_FREE char *real = realpath(path, NULL);
+	AUTO_FREE char *normal = path_normalise(path);
+	const char *rest;
+	AUTO_FD dir = -1;
+
+	if (real)
+		return source_rules_check(r, real, e);
+	return normal ? judge_missing(r, normal, &rest, &dir, e)
+		      : err_set(e, ERR_INVALID, "'%s' is not an absolute path", path);
+}
+
 int source_rules_make(const struct source_rules *r, const char *path, struct err *e)
 {
 	AUTO_FREE char *normal = path_normalise(path);
-	AUTO_FREE char *above = NULL;
-	AUTO_FREE char *whole = NULL;
 	const char *rest = "";
 	AUTO_FD dir = -1;
 
@@ -94,12 +125,7 @@ int source_rules_make(const struct source_rules *r, const char *path, struct err
 		return err_set(e, ERR_INVALID, "'%s' is not an absolute path", path);
 	if (access(normal, F_OK) == 0)
 		return 0;
-	dir = open_existing(normal, &rest, e);
-	if (dir < 0)
+	if (judge_missing(r, normal, &rest, &dir, e) < 0)
 		return -1;
-	above = identity_path(dir);
-	whole = xasprintf("%s%s", above && strcmp(above, "/") != 0 ? above : "", rest);
-	if (!above || source_rules_check(r, whole, e) < 0)
-		return above ? -1 : err_set(e, ERR_LIMIT, "'%s' is too long", path);
 	return make_below(&dir, rest, path, e);
 }

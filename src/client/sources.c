@@ -196,20 +196,38 @@ static bool is_path(const struct spec_mount *m)
 	return m->kind == MOUNT_BIND || m->kind == MOUNT_DISK;
 }
 
-static int make_missing(const struct spec *s, const struct source_rules *r, struct err *e)
+static int make_missing(const struct spec *s, const struct source_rules *r, size_t *ret_mount,
+			struct err *e)
 {
-	for (size_t i = 0; r && r->make_missing && i < s->n_mounts; i++) {
+	for (size_t i = 0; r && i < r->makeable && i < s->n_mounts; i++) {
 		const struct spec_mount *m = &s->mount[i];
 
+		*ret_mount = i + 1;
 		if (m->kind == MOUNT_BIND && !m->readonly && m->want != WANT_FILE &&
 		    source_rules_make(r, m->source, e) < 0)
 			return -1;
 	}
+	*ret_mount = 0;
+	return 0;
+}
+
+/* What is refused is refused whether it is there or not; judge() says the last word, about what is held. */
+static int foresee(const struct spec *s, const struct source_rules *r, size_t *ret_mount,
+		   struct err *e)
+{
+	for (size_t i = 0; r && i < s->n_mounts; i++) {
+		*ret_mount = i + 1;
+		if (is_path(&s->mount[i]) && source_rules_judge(r, s->mount[i].source, e) < 0 &&
+		    e->code == ERR_DENIED)
+			return -1;
+	}
+	*ret_mount = 0;
 	return 0;
 }
 
 /* Applies the rules to every path that is held by now. */
-static int judge(const struct spec *s, const struct source_rules *r, struct err *e)
+static int judge(const struct spec *s, const struct source_rules *r, size_t *ret_mount,
+		 struct err *e)
 {
 	const struct spec_image *i = &s->image;
 
@@ -220,9 +238,12 @@ static int judge(const struct spec *s, const struct source_rules *r, struct err 
 	    (i->root_disk.kind == ROOT_DISK_PATH &&
 	     source_rules_check(r, i->root_disk.path, e) < 0))
 		return -1;
-	for (size_t k = 0; k < s->n_mounts; k++)
+	for (size_t k = 0; k < s->n_mounts; k++) {
+		*ret_mount = k + 1;
 		if (is_path(&s->mount[k]) && source_rules_check(r, s->mount[k].source, e) < 0)
 			return -1;
+	}
+	*ret_mount = 0;
 	for (size_t k = 0; k < s->n_patches; k++)
 		if (s->patch[k].source && source_rules_check(r, s->patch[k].source, e) < 0)
 			return -1;
@@ -238,20 +259,25 @@ static bool names_paths(const struct spec *s)
 }
 
 int sources_hold(struct spec *s, const char *image_word, const struct source_rules *rules,
-		 const struct home *h, struct err *e)
+		 const struct home *h, size_t *ret_mount, struct err *e)
 {
 	AUTO_VIEW v = { 0 };
 
+	*ret_mount = 0;
 	/* paths are looked up once, here: what is missing is found before anything is made */
-	if (make_missing(s, rules, e) < 0 || spec_hold_sources(s, e) < 0 || judge(s, rules, e) < 0)
+	if (foresee(s, rules, ret_mount, e) < 0 || make_missing(s, rules, ret_mount, e) < 0 ||
+	    spec_hold_sources(s, ret_mount, e) < 0 || judge(s, rules, ret_mount, e) < 0)
 		return -1;
 	if (names_paths(s) && view_open(&v, h, e) < 0)
 		return -1;
 	if (check_image(s, image_word, &v, e) < 0)
 		return -1;
-	for (size_t i = 0; i < s->n_mounts; i++)
+	for (size_t i = 0; i < s->n_mounts; i++) {
+		*ret_mount = i + 1;
 		if (s->mount[i].kind != MOUNT_TMPFS && check_mount(&s->mount[i], &v, h, e) < 0)
 			return -1;
+	}
+	*ret_mount = 0;
 	return check_root_disk(s, &v, e);
 }
 

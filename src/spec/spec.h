@@ -204,8 +204,9 @@ MUST_USE int spec_validate(const struct spec *s, struct err *e);
 MUST_USE int spec_check_writable(const struct spec *s, struct err *e);
 /* Looks up every path of the host's that the spec names, once. The paths become canonical, and
  * their identities say which objects they mean from now on. If an identity is known already, the
- * path must lead to that object. Fails where an object is not of the kind asked for. */
-MUST_USE int spec_hold_sources(struct spec *s, struct err *e);
+ * path must lead to that object. Fails where an object is not of the kind asked for. *RET_MOUNT is the
+ * mount that the failure is about, counted from 1, or 0. */
+MUST_USE int spec_hold_sources(struct spec *s, size_t *ret_mount, struct err *e);
 /* The same for one mount, and for an image that is a path. */
 MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);
 MUST_USE int spec_hold_image(struct spec_image *i, struct err *e);

@@ -103,18 +103,22 @@ int spec_hold_image(struct spec_image *i, struct err *e)
 	return 0;
 }
 
-int spec_hold_sources(struct spec *s, struct err *e)
+int spec_hold_sources(struct spec *s, size_t *ret_mount, struct err *e)
 {
 	struct spec_root_disk *d = &s->image.root_disk;
 
+	*ret_mount = 0;
 	if (spec_hold_image(&s->image, e) < 0)
 		return -1;
 	if (d->kind == ROOT_DISK_PATH &&
 	    hold(NULL, "--root-disk:", &d->path, &d->identity, WANT_FILE, e) < 0)
 		return -1;
-	for (size_t k = 0; k < s->n_mounts; k++)
+	for (size_t k = 0; k < s->n_mounts; k++) {
+		*ret_mount = k + 1;
 		if (spec_hold_mount(&s->mount[k], e) < 0)
 			return -1;
+	}
+	*ret_mount = 0;
 	for (size_t k = 0; k < s->n_patches; k++)
 		if (hold_patch(&s->patch[k], e) < 0)
 			return -1;

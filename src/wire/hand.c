@@ -13,13 +13,15 @@ enum tag {
 	TAG_MAX_ENTRIES = 6,
 	TAG_REFUSED = 7,
 	TAG_ROOT = 8,
-	TAG_MAKE_MISSING = 9,
+	TAG_MAKEABLE = 9,
 	TAG_CODE = 10,
 	TAG_TEXT = 11,
 	TAG_HINT = 12,
 	TAG_WARNINGS = 13,
 	TAG_BYTES = 14,
 	TAG_ENTRIES = 15,
+	TAG_JUDGED = 16,
+	TAG_MOUNT = 17,
 };
 
 static int get_number(const struct field *f, uint64_t max, uint64_t *ret)
@@ -65,7 +67,9 @@ void hand_request_encode(struct buf *b, const struct hand_request *m)
 		field_put_str(b, TAG_REFUSED, m->refused[i]);
 	for (size_t i = 0; i < m->n_roots; i++)
 		field_put_str(b, TAG_ROOT, m->root[i]);
-	field_put_u64(b, TAG_MAKE_MISSING, m->make_missing);
+	field_put_u64(b, TAG_MAKEABLE, m->makeable);
+	if (m->judged)
+		field_put_str(b, TAG_JUDGED, m->judged);
 }
 
 static int request_field(const struct field *f, struct hand_request *m)
@@ -93,11 +97,10 @@ static int request_field(const struct field *f, struct hand_request *m)
 		return add_path(f, m->refused, &m->n_refused);
 	case TAG_ROOT:
 		return add_path(f, m->root, &m->n_roots);
-	case TAG_MAKE_MISSING:
-		if (get_number(f, 1, &v) < 0)
-			return -EPROTO;
-		m->make_missing = v;
-		return 0;
+	case TAG_MAKEABLE:
+		return get_number(f, UINT32_MAX, &m->makeable);
+	case TAG_JUDGED:
+		return get_path(f, &m->judged);
 	default:
 		return 0;
 	}
@@ -142,6 +145,7 @@ void hand_answer_encode(struct buf *b, const struct hand_answer *m)
 		field_put_str(b, TAG_HINT, m->hint);
 	if (m->warnings && *m->warnings)
 		field_put_str(b, TAG_WARNINGS, m->warnings);
+	field_put_u64(b, TAG_MOUNT, m->mount);
 	field_put_u64(b, TAG_BYTES, m->bytes);
 	field_put_u64(b, TAG_ENTRIES, m->entries);
 }
@@ -162,6 +166,8 @@ static int answer_field(const struct field *f, struct hand_answer *m)
 		return get_str(f, &m->hint);
 	case TAG_WARNINGS:
 		return get_str(f, &m->warnings);
+	case TAG_MOUNT:
+		return get_number(f, UINT32_MAX, &m->mount);
 	case TAG_BYTES:
 		return get_number(f, UINT64_MAX, &m->bytes);
 	case TAG_ENTRIES:

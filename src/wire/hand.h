@@ -12,6 +12,7 @@
 
 #define HAND_PATHS_MAX 64u /* of each list of a request: a server's configuration names a few */
 #define HAND_FDS 2u
+#define HAND_MOUNT_JUDGED UINT32_MAX /* in place of a mount: the error is about `judged` */
 
 enum hand_task {
 	HAND_CREATE = 1, /* prepare and launch the sandbox of this spec */
@@ -31,7 +32,10 @@ struct hand_request {
 	/* CREATE: what paths of the host the sandbox may have (client/sources.h) */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
-	bool make_missing;
+	uint64_t
+		makeable; /* the directories of so many mounts, the first ones, are made if they are missing */
+	const char *
+		judged; /* a path that must pass the rules too, though it is not mounted; or NULL */
 };
 void hand_request_encode(struct buf *b, const struct hand_request *m);
 MUST_USE int hand_request_decode(struct str body, struct hand_request *ret);
@@ -41,6 +45,8 @@ struct hand_answer {
 	const char *text;     /* of the error; never NULL */
 	const char *hint;     /* of the error, or NULL */
 	const char *warnings; /* of a sandbox that is up: lines; never NULL */
+	uint64_t
+		mount; /* CREATE: the error is about this mount of the spec, counted from 1; 0: none */
 	/* SIZE */
 	uint64_t bytes, entries;
 };

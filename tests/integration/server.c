@@ -186,7 +186,7 @@ static void take_option(struct asked *a, char *word)
 	else if (strcmp(word, "net") == 0)
 		a->spec.net_enabled = true;
 	else if (strcmp(word, "make") == 0)
-		a->q.make_missing = true;
+		a->q.makeable = UINT32_MAX;
 	else if (!value)
 		die("unknown option");
 	else if (strcmp(word, "ro") == 0 || strcmp(word, "rw") == 0)

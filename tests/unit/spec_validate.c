@@ -57,26 +57,28 @@ static void sources(void)
 		  "--mount-disk: bad mount '/etc:/a': source '/etc' is not a file" },
 	};
 	struct spec s;
+	size_t mount;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		spec_init(&s);
 		T_INT(spec_add_mount(&s, MOUNT_FLAG_VOLUME, "/etc:/ok", &e), 0);
-		T_INT(spec_hold_sources(&s, &e), 0);
+		T_INT(spec_hold_sources(&s, &mount, &e), 0);
 		T_INT(spec_add_mount(&s, rows[i].flag, rows[i].value, &e), 0);
-		T_INT(spec_hold_sources(&s, &e), -1);
+		T_INT(spec_hold_sources(&s, &mount, &e), -1);
+		T_INT(mount, 2);
 		if (!strstr(e.msg, rows[i].says))
 			T_FAIL("got \"%s\", want \"%s\"", e.msg, rows[i].says);
 		spec_done(&s);
 	}
 	spec_init(&s);
 	T_INT(spec_add_patch(&s, "--copy-dir", "/etc:/b", &e), 0);
-	T_INT(spec_hold_sources(&s, &e), 0);
+	T_INT(spec_hold_sources(&s, &mount, &e), 0);
 	T_INT(spec_add_patch(&s, "--copy-dir", "/etc/passwd:/b", &e), 0);
-	T_INT(spec_hold_sources(&s, &e), -1);
+	T_INT(spec_hold_sources(&s, &mount, &e), -1);
 	spec_done(&s);
 	spec_init(&s);
 	T_INT(parse_image("/no/such", &s.image, &e), 0);
-	T_INT(spec_hold_sources(&s, &e), -1);
+	T_INT(spec_hold_sources(&s, &mount, &e), -1);
 	spec_done(&s);
 }
 

@@ -14,7 +14,8 @@ static void requests_round_trip(void)
 				  .n_refused = 2,
 				  .root = { "/srv" },
 				  .n_roots = 1,
-				  .make_missing = true };
+				  .makeable = 3,
+				  .judged = "/x" };
 	struct hand_request got;
 	AUTO_BUF b = BUF_INIT(4096);
 
@@ -28,7 +29,8 @@ static void requests_round_trip(void)
 	T_STR(got.refused[1], "/proc");
 	T_INT(got.n_roots, 1);
 	T_STR(got.root[0], "/srv");
-	T_TRUE(got.make_missing);
+	T_INT(got.makeable, 3);
+	T_STR(got.judged, "/x");
 	T_TRUE(!got.name && !got.path);
 }
 
@@ -74,6 +76,7 @@ static void answers_round_trip(void)
 				 .text = "busy",
 				 .hint = "wait",
 				 .warnings = "w",
+				 .mount = 4,
 				 .bytes = 5,
 				 .entries = 6 };
 	struct hand_answer got;
@@ -85,6 +88,7 @@ static void answers_round_trip(void)
 	T_STR(got.text, "busy");
 	T_STR(got.hint, "wait");
 	T_STR(got.warnings, "w");
+	T_INT(got.mount, 4);
 	T_INT(got.bytes, 5);
 	T_INT(got.entries, 6);
 	T_INT(hand_answer_decode((struct str){ NULL, 0 }, &got), 0);
