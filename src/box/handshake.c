@@ -134,7 +134,8 @@ static bool legacy_fits(const struct handshake_trust *t, const struct http_reque
 {
 	if (!legacy_is_open(t) || !host_is_ours(t, r))
 		return false;
-	return t->legacy == HANDSHAKE_LEGACY_ALWAYS || (peer.loopback && peer.own_user);
+	/* beyond loopback nobody can tell whose socket it is; on loopback the kernel can */
+	return peer.loopback ? peer.own_user : t->legacy == HANDSHAKE_LEGACY_ALWAYS;
 }
 
 /* Both routes ask the same. INSTANCE is what a current peer calls itself. */

@@ -194,7 +194,7 @@ static void legacy_peers(void)
 	t.legacy = HANDSHAKE_LEGACY_ALWAYS;
 	T_INT(rpc(&t, "", ours), HANDSHAKE_LEGACY);
 	T_INT(rpc(&t, "", remote), HANDSHAKE_LEGACY);
-	T_INT(rpc(&t, "", neighbour), HANDSHAKE_LEGACY);
+	T_INT(rpc(&t, "", neighbour), HANDSHAKE_REFUSED);
 	t.configured = true;
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	t.configured = false;
