@@ -794,6 +794,12 @@ void json_str(struct json_writer *w, const char *s)
 		json_null(w);
 }
 
+void json_written(struct json_writer *w, const char *p, size_t n)
+{
+	before_value(w);
+	buf_add(w->out, p, n);
+}
+
 void json_value_copy(struct json_writer *w, const struct json_value *v)
 {
 	switch (v->type) {

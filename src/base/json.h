@@ -105,6 +105,8 @@ void json_double(struct json_writer *w, double v);
 void json_str(struct json_writer *w, const char *s); /* NULL writes null */
 void json_strn(struct json_writer *w, const char *p, size_t n);
 void json_value_copy(struct json_writer *w, const struct json_value *v);
+/* A value that a writer of ours has written already, whole and compact. */
+void json_written(struct json_writer *w, const char *p, size_t n);
 /* key and value at once */
 void json_key_str(struct json_writer *w, const char *key, const char *s);
 void json_key_int(struct json_writer *w, const char *key, int64_t v);

@@ -133,7 +133,10 @@ static void begin_drain(struct job *j)
 		return;
 	}
 	job_pipes_begin_drain(j);
-	job_drain(j);
+	if (j->owner.exited)
+		j->owner.exited(j->owner.arg);
+	if (j->state == JOB_DRAINING) /* else the owner has freed the job */
+		job_drain(j);
 }
 
 /* --- the timer ------------------------------------------------------------------------------- */

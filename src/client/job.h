@@ -40,6 +40,8 @@ struct job_owner {
 	bool (*output)(void *arg, enum job_output which, const char *p, size_t n);
 	/* There is room for input again, or nobody reads it any more: job_input() tells. May be NULL. */
 	void (*room)(void *arg);
+	/* pid 1 told the end; what the pipes hold still comes. May be NULL. */
+	void (*exited)(void *arg);
 	/* The command is over. END is borrowed for the call; the owner still has to free the job. */
 	void (*end)(void *arg, const struct job_end *end);
 	void *arg;
