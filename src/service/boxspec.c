@@ -447,3 +447,37 @@ bool box_spec_same_mounts(const struct box_spec *a, const struct box_spec *b)
 	return has_all_of(&a->extra_mounts, &b->extra_mounts) &&
 	       has_all_of(&b->extra_mounts, &a->extra_mounts);
 }
+
+static void copy_env(const struct model_env *from, struct model_env *to)
+{
+	to->n = from->n;
+	to->item = xcalloc(from->n + 1, sizeof(*to->item));
+	for (size_t i = 0; i < from->n; i++)
+		to->item[i] = (struct model_variable){ xstrdup(from->item[i].name),
+						       xstrdup(from->item[i].value) };
+}
+
+static char *copy_text(const char *s)
+{
+	return s ? xstrdup(s) : NULL;
+}
+
+void box_spec_copy(const struct box_spec *from, struct box_spec *to)
+{
+	*to = *from;
+	to->session_id = xstrdup(from->session_id);
+	to->cmd = xstrdup(from->cmd);
+	to->workdir = xstrdup(from->workdir);
+	to->image = xstrdup(from->image);
+	to->host_path = copy_text(from->host_path);
+	to->mount_path = xstrdup(from->mount_path);
+	to->skill_name = copy_text(from->skill_name);
+	copy_env(&from->env, &to->env);
+	to->extra_mounts.item = xcalloc(from->extra_mounts.n + 1, sizeof(*to->extra_mounts.item));
+	for (size_t i = 0; i < from->extra_mounts.n; i++) {
+		const struct box_mount *m = &from->extra_mounts.item[i];
+
+		to->extra_mounts.item[i] = (struct box_mount){ xstrdup(m->host_path),
+							       xstrdup(m->mount_path), m->mode };
+	}
+}

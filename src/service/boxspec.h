@@ -59,6 +59,7 @@ const char *box_mode_name(enum box_mode m);
 /* 0, or -1 with a FAULT_VALIDATION. Unknown members are ignored. */
 MUST_USE int box_spec_decode(const struct json_value *v, struct box_spec *ret, struct fault *f);
 void box_spec_done(struct box_spec *s);
+void box_spec_copy(const struct box_spec *from, struct box_spec *to);
 /* All fields, as an object. */
 void box_spec_encode(const struct box_spec *s, struct json_writer *w);
 /* Bytes of memory that the texts take. */

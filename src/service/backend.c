@@ -1,0 +1,127 @@
+#include "service/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define PROBE_SECONDS 5
+#define UNSUPPORTED "not supported yet"
+
+enum backend_state { BACKEND_UNKNOWN, BACKEND_TRYING, BACKEND_WORKS, BACKEND_FAILS };
+
+struct asker {
+	struct asker *next;
+	backend_told_fn *fn;
+	void *arg;
+};
+
+struct backend {
+	struct loop *loop;
+	struct sessions *sessions;
+	enum backend_name name;
+	enum backend_state state;
+	char *why; /* it does not work */
+	struct asker *askers;
+};
+
+struct backend *backend_new(struct loop *loop, struct sessions *sessions)
+{
+	struct backend *b = xcalloc(1, sizeof(*b));
+
+	b->loop = loop;
+	b->sessions = sessions;
+	backend_select(b, "");
+	return b;
+}
+
+void backend_free(struct backend *b)
+{
+	while (b->askers) {
+		struct asker *a = b->askers;
+
+		b->askers = a->next;
+		free(a);
+	}
+	free(b->why);
+	free(b);
+}
+
+static void set_state(struct backend *b, enum backend_state state, const char *why)
+{
+	free(b->why);
+	b->why = why ? xstrdup(why) : NULL;
+	b->state = state;
+}
+
+/* Ours comes before Docker: whoever installs this server beside Docker wants ours. */
+void backend_select(struct backend *b, const char *wanted)
+{
+	bool foreign = strcmp(wanted, "docker") == 0 || strcmp(wanted, "e2b") == 0;
+
+	b->name = strcmp(wanted, "cordon") == 0 ? BACKEND_CORDON
+		  : strcmp(wanted, "") == 0 || strcmp(wanted, "local") == 0 ||
+				  strcmp(wanted, "nsjail") == 0
+			  ? BACKEND_NSJAIL
+			  : BACKEND_NONE;
+	set_state(b, b->name == BACKEND_NONE ? BACKEND_FAILS : BACKEND_UNKNOWN,
+		  foreign                   ? UNSUPPORTED
+		  : b->name == BACKEND_NONE ? "no backend has this name"
+					    : NULL);
+	if (b->name == BACKEND_NONE)
+		log_line(LOG_WARN, "backend '%s': %s", wanted, b->why);
+}
+
+const char *backend_shown(const struct backend *b)
+{
+	return b->name == BACKEND_NONE ? NULL : b->name == BACKEND_CORDON ? "cordon" : "nsjail";
+}
+
+static void tell_all(struct backend *b)
+{
+	while (b->askers) {
+		struct asker *a = b->askers;
+
+		b->askers = a->next;
+		a->fn(a->arg, b->state == BACKEND_WORKS, b->why ? b->why : "");
+		free(a);
+	}
+}
+
+static void on_probed(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct backend *b = arg;
+
+	set_state(b, fault ? BACKEND_FAILS : BACKEND_WORKS, fault ? fault->text : NULL);
+	if (fault)
+		log_line(LOG_WARN, "no sandbox can be made: %s", fault->text);
+	tell_all(b);
+}
+
+void backend_ask(struct backend *b, backend_told_fn *fn, void *arg)
+{
+	struct asker *a;
+
+	if (b->state == BACKEND_WORKS || b->name == BACKEND_NONE) {
+		fn(arg, b->state == BACKEND_WORKS, b->why ? b->why : "");
+		return;
+	}
+	a = xcalloc(1, sizeof(*a));
+	a->fn = fn;
+	a->arg = arg;
+	a->next = b->askers;
+	b->askers = a;
+	if (b->state != BACKEND_TRYING) {
+		const struct reply r = { on_probed, b };
+
+		set_state(b, BACKEND_TRYING, NULL);
+		sessions_probe(b->sessions, PROBE_SECONDS, &r);
+	}
+}
+
+void backend_failed(struct backend *b)
+{
+	if (b->state == BACKEND_WORKS)
+		set_state(b, BACKEND_UNKNOWN, NULL);
+}

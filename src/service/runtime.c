@@ -1,0 +1,377 @@
+#include "service/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "service/backend.h"
+#include "service/blueprint.h"
+#include "service/boxconfig.h"
+
+#define ANSWER_MAX_BYTES (1u << 20)
+
+struct runtime {
+	struct loop *loop;
+	struct hands *hands;
+	struct ceiling *ceiling;
+	struct box_config config;
+	struct sessions *sessions;
+	struct backend *backend;
+	struct fence fence;
+	const char *directory, *home;
+	struct model_texts roots; /* where mounts must lie; none: anywhere */
+	struct model_texts net;
+	char instance[RUNTIME_INSTANCE_BYTES]; /* of this process, random */
+};
+
+/* --- sandboxes ------------------------------------------------------------------------------- */
+
+static int plan(void *arg, const struct box_spec *b, const char *sandbox, const char *shown,
+		struct spec *s, struct fault *f)
+{
+	struct runtime *r = arg;
+	AUTO_FREE char *image = NULL;
+	struct str configured = box_config_text(&r->config, "cordon", "image");
+	struct blueprint p = {
+		.backend = backend_shown(r->backend),
+		.log_output = box_config_flag(&r->config, "cordon", "log_output", false),
+		.net = &r->net,
+		.instance = r->instance,
+	};
+
+	image = xstrndup(configured.n ? configured.p : "host", configured.n ? configured.n : 4);
+	p.image = image;
+	return blueprint_draw(&p, b, sandbox, shown, s, f);
+}
+
+static const char *backend_name(void *arg)
+{
+	struct runtime *r = arg;
+
+	return backend_shown(r->backend);
+}
+
+static void on_create_failed(void *arg)
+{
+	struct runtime *r = arg;
+
+	backend_failed(r->backend);
+}
+
+static void list_roots(void *arg, struct hand_request *q)
+{
+	struct runtime *r = arg;
+
+	for (size_t i = 0; i < r->roots.n; i++)
+		q->root[q->n_roots++] = r->roots.item[i];
+}
+
+/* --- configuration --------------------------------------------------------------------------- */
+
+/* Whoever asks for grants must not get a server that has none. */
+static int refuse_admission(const struct json_value *config, struct fault *f)
+{
+	const struct json_value *section = json_get(config, "admission");
+	const struct json_value *required =
+		section && section->type == JSON_OBJECT ? json_get(section, "required") : NULL;
+
+	if (!section || section->type == JSON_NULL ||
+	    (section->type == JSON_OBJECT &&
+	     (!required || (required->type == JSON_BOOL && !required->boolean))))
+		return 0;
+	return fault_set(
+		f, FAULT_READINESS,
+		"Invalid sandbox admission configuration: admission grants are not supported yet");
+}
+
+static char *absolute(const struct runtime *r, const char *path)
+{
+	if (path[0] == '~' && (path[1] == '/' || path[1] == '\0'))
+		return xasprintf("%s%s", r->home, path + 1);
+	return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", r->directory, path);
+}
+
+/* Without a list of its own, the base directory is the only root. */
+static int read_roots(struct runtime *r, struct fault *f)
+{
+	model_texts_done(&r->roots);
+	if (!box_config_list(&r->config, "local", "allowed_mount_roots", &r->roots))
+		box_config_list(&r->config, "local", "host_root", &r->roots);
+	if (r->roots.n > HAND_PATHS_MAX) {
+		model_texts_done(&r->roots);
+		return fault_set(f, FAULT_VALUE,
+				 "box.local.allowed_mount_roots has more than %u entries",
+				 HAND_PATHS_MAX);
+	}
+	for (size_t i = 0; i < r->roots.n; i++) {
+		char *path = absolute(r, r->roots.item[i]);
+
+		free(r->roots.item[i]);
+		r->roots.item[i] = path;
+	}
+	return 0;
+}
+
+static int configure(struct runtime *r, const struct json_value *config, struct fault *f)
+{
+	struct session_counts have;
+	int64_t ceiling_mb;
+	struct str wanted;
+
+	if (refuse_admission(config, f) < 0 || box_config_merge(&r->config, config, f) < 0 ||
+	    read_roots(r, f) < 0 ||
+	    box_config_int(&r->config, "cordon", "memory_ceiling_mb", CEILING_DEFAULT_BYTES >> 20,
+			   16, 1 << 20, &ceiling_mb, f) < 0)
+		return -1;
+	r->ceiling->max = (size_t)ceiling_mb << 20;
+	model_texts_done(&r->net);
+	box_config_list(&r->config, "cordon", "net", &r->net);
+	r->fence.max = (size_t)r->config.limits.max_admission_records;
+	sessions_count(r->sessions, NULL, &have);
+	wanted = box_config_text(&r->config, "", "backend");
+	if (have.sessions + have.creating + have.closing == 0) {
+		AUTO_FREE char *name = xstrndup(wanted.p ? wanted.p : "", wanted.n);
+
+		backend_select(r->backend, name);
+	}
+	return 0;
+}
+
+void runtime_configure(struct runtime *r, const struct json_value *config,
+		       const struct reply *reply)
+{
+	AUTO_BUF data = BUF_INIT(ANSWER_MAX_BYTES);
+	AUTO_FAULT f = { 0 };
+
+	if (configure(r, config, &f) < 0) {
+		reply->done(reply->arg, &f, NULL);
+		return;
+	}
+	buf_add_str(&data, "{\"initialized\":true}");
+	reply->done(reply->arg, NULL, &data);
+}
+
+/* --- what is told ---------------------------------------------------------------------------- */
+
+static void write_backend(const struct runtime *r, bool available, struct json_writer *w)
+{
+	json_begin_object(w);
+	json_key_str(w, "name", available ? backend_shown(r->backend) : NULL);
+	json_key_bool(w, "available", available);
+	json_end_object(w);
+}
+
+/* A question that waits until it is known whether there is a backend. */
+struct question {
+	struct runtime *runtime;
+	struct reply reply;
+	struct tenant tenant;
+	runtime_ready_fn *ready;
+	void *ready_arg;
+};
+
+static void on_backend_info(void *arg, bool available, const char *why)
+{
+	struct question *q = arg;
+	AUTO_BUF data = BUF_INIT(ANSWER_MAX_BYTES);
+	struct json_writer w;
+
+	json_writer_init(&w, &data, 0);
+	write_backend(q->runtime, available, &w);
+	q->reply.done(q->reply.arg, NULL, &data);
+	free(q);
+}
+
+static struct question *question_new(struct runtime *r, const struct reply *reply)
+{
+	struct question *q = xcalloc(1, sizeof(*q));
+
+	q->runtime = r;
+	if (reply)
+		q->reply = *reply;
+	return q;
+}
+
+void runtime_backend_info(struct runtime *r, const struct reply *reply)
+{
+	backend_ask(r->backend, on_backend_info, question_new(r, reply));
+}
+
+static void on_status(void *arg, bool available, const char *why)
+{
+	struct question *q = arg;
+	struct runtime *r = q->runtime;
+	AUTO_BUF data = BUF_INIT(ANSWER_MAX_BYTES);
+	struct session_counts have;
+	struct json_writer w;
+
+	sessions_count(r->sessions, &q->tenant, &have);
+	json_writer_init(&w, &data, 0);
+	json_begin_object(&w);
+	json_key(&w, "backend");
+	write_backend(r, available, &w);
+	json_key_int(&w, "active_sessions", have.sessions);
+	json_key_int(&w, "managed_processes", have.running_processes);
+	json_key_int(&w, "session_ttl_sec", SESSION_TTL_SEC);
+	json_key(&w, "limits");
+	box_limits_encode(&r->config.limits, &w);
+	json_end_object(&w);
+	q->reply.done(q->reply.arg, NULL, &data);
+	free(q);
+}
+
+void runtime_status(struct runtime *r, const struct tenant *t, const struct reply *reply)
+{
+	struct question *q = question_new(r, reply);
+
+	q->tenant = *t;
+	backend_ask(r->backend, on_status, q);
+}
+
+static void write_resources(const struct runtime *r, struct json_writer *w)
+{
+	struct session_counts have;
+
+	sessions_count(r->sessions, NULL, &have);
+	json_begin_object(w);
+	json_key(w, "event_loop");
+	json_begin_object(w);
+	json_end_object(w);
+	json_key(w, "blocking_executor");
+	json_begin_object(w);
+	json_end_object(w);
+	json_key_int(w, "sessions", have.sessions);
+	json_key_int(w, "managed_processes", have.running_processes);
+	json_key_int(w, "completed_processes", have.completed_processes);
+	json_key_int(w, "creating_session_tasks", have.creating);
+	json_key_int(w, "closing_session_tasks", have.closing);
+	json_key_int(w, "background_tasks", 0);
+	json_key_int(w, "memory_held_bytes", (int64_t)r->ceiling->used);
+	json_key_int(w, "memory_ceiling_bytes", (int64_t)r->ceiling->max);
+	json_end_object(w);
+}
+
+void runtime_write_health(const struct runtime *r, struct buf *body)
+{
+	struct json_writer w;
+
+	json_writer_init(&w, body, 0);
+	json_begin_object(&w);
+	json_key_bool(&w, "live", true);
+	json_key(&w, "resources");
+	write_resources(r, &w);
+	json_end_object(&w);
+}
+
+static void on_readiness(void *arg, bool available, const char *why)
+{
+	struct question *q = arg;
+	AUTO_BUF body = BUF_INIT(ANSWER_MAX_BYTES);
+	struct json_writer w;
+
+	json_writer_init(&w, &body, 0);
+	json_begin_object(&w);
+	json_key_bool(&w, "ready", available);
+	json_key_str(&w, "mode", "standard");
+	json_key(&w, "backend");
+	write_backend(q->runtime, available, &w);
+	json_key(&w, "checks");
+	json_begin_object(&w);
+	json_key_bool(&w, "backend_available", available);
+	json_end_object(&w);
+	json_key(&w, "resources");
+	write_resources(q->runtime, &w);
+	if (!available)
+		json_key_str(&w, "error", why);
+	json_end_object(&w);
+	q->ready(q->ready_arg, available, (struct str){ buf_str(&body), body.n });
+	free(q);
+}
+
+void runtime_readiness(struct runtime *r, runtime_ready_fn *fn, void *arg)
+{
+	struct question *q = question_new(r, NULL);
+
+	q->ready = fn;
+	q->ready_arg = arg;
+	backend_ask(r->backend, on_readiness, q);
+}
+
+/* --- the runtime ----------------------------------------------------------------------------- */
+
+static void fill_instance(char out[RUNTIME_INSTANCE_BYTES])
+{
+	unsigned char random[6];
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		out_of_memory();
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(out + 2 * i, 3, "%02x", random[i]);
+}
+
+int runtime_new(const struct runtime_parts *parts, const struct json_value *config,
+		struct runtime **ret, struct fault *f)
+{
+	struct runtime *r = xcalloc(1, sizeof(*r));
+	const struct session_engine engine = { .backend_name = backend_name,
+					       .plan = plan,
+					       .list_roots = list_roots,
+					       .failed = on_create_failed,
+					       .arg = r };
+
+	r->loop = parts->loop;
+	r->hands = parts->hands;
+	r->ceiling = parts->ceiling;
+	r->directory = parts->directory;
+	r->home = parts->home;
+	fill_instance(r->instance);
+	box_config_init(&r->config);
+	r->sessions = sessions_new(r->loop, r->hands, r->ceiling, &r->config.limits, r->instance,
+				   &engine);
+	r->backend = backend_new(r->loop, r->sessions);
+	fence_init(&r->fence, (size_t)r->config.limits.max_admission_records);
+	if (config && configure(r, config, f) < 0) {
+		runtime_free(r);
+		return -1;
+	}
+	*ret = r;
+	return 0;
+}
+
+void runtime_free(struct runtime *r)
+{
+	backend_free(r->backend);
+	sessions_free(r->sessions);
+	fence_done(&r->fence);
+	model_texts_done(&r->roots);
+	model_texts_done(&r->net);
+	box_config_done(&r->config);
+	hands_free(r->hands);
+	free(r);
+}
+
+struct sessions *runtime_sessions(const struct runtime *r)
+{
+	return r->sessions;
+}
+
+struct fence *runtime_fence(struct runtime *r)
+{
+	return &r->fence;
+}
+
+const struct box_limits *runtime_limits(const struct runtime *r)
+{
+	return &r->config.limits;
+}
+
+void runtime_skill(struct runtime *r, const struct reply *reply)
+{
+	AUTO_FAULT f = { 0 };
+
+	fault_set(&f, FAULT_BOX, "skills are not supported yet");
+	reply->done(reply->arg, &f, NULL);
+}

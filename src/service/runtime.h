@@ -1,0 +1,44 @@
+/*
+ * A Box runtime: sessions, skills and the backend behind them, as configured. It knows no transport. Everything that takes
+ * time is answered through a reply, exactly once.
+ */
+#pragma once
+
+#include "service/fence.h"
+#include "service/sessions.h"
+
+#define RUNTIME_INSTANCE_BYTES 13 /* 12 hex digits with the terminator */
+#define RUNTIME_PROBE_MS 5000     /* within which a sandbox must have run a command */
+
+struct runtime;
+
+struct runtime_parts {
+	struct loop *loop;
+	struct hands *hands;     /* taken */
+	struct ceiling *ceiling; /* borrowed */
+	const char *
+		directory; /* the working directory, for relative paths of the configuration; borrowed */
+	const char *home; /* what "~" means; borrowed */
+};
+
+/* CONFIG is the `box` section of the environment, or NULL. */
+MUST_USE int runtime_new(const struct runtime_parts *parts, const struct json_value *config,
+			 struct runtime **ret, struct fault *f);
+void runtime_free(struct runtime *r);
+
+struct sessions *runtime_sessions(const struct runtime *r);
+struct fence *runtime_fence(struct runtime *r);
+const struct box_limits *runtime_limits(const struct runtime *r);
+
+/* Actions about the whole server. */
+void runtime_configure(struct runtime *r, const struct json_value *config,
+		       const struct reply *reply);
+void runtime_backend_info(struct runtime *r, const struct reply *reply);
+void runtime_status(struct runtime *r, const struct tenant *t, const struct reply *reply);
+/* An operation on skills: none is supported yet, and the answer says so. */
+void runtime_skill(struct runtime *r, const struct reply *reply);
+
+/* The bodies of /healthz and /readyz. */
+void runtime_write_health(const struct runtime *r, struct buf *body);
+typedef void runtime_ready_fn(void *arg, bool ready, struct str body);
+void runtime_readiness(struct runtime *r, runtime_ready_fn *fn, void *arg);

@@ -1,0 +1,22 @@
+/*
+ * What a login shell in the sandbox runs for an exec or a managed process: it enters the directory, which is made if it is
+ * missing, and then runs the caller's command. Paths and arguments are quoted; the command of an exec is not.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "service/boxspec.h"
+#include "service/processspec.h"
+#include "wire/message.h"
+
+struct script {
+	struct buf text;
+	const char **argv, **env; /* what the message borrows */
+	char **owned;
+	size_t n_owned;
+};
+
+/* Fills M, which borrows from S and from the argument. */
+void script_for_command(struct script *s, const struct box_spec *b, struct exec_message *m);
+void script_for_process(struct script *s, const struct process_spec *p, struct exec_message *m);
+void script_done(struct script *s);

@@ -1,0 +1,238 @@
+/*
+ * A session's sandbox: its connection, its leash, its processes, its end.
+ *
+ * The end has two steps. First all processes are stopped at once. Then the leash is half-closed, which makes the supervisor
+ * end the sandbox, and the end of file on the leash says that it is gone. No hand and no lock is needed for that.
+ */
+#include "service/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "service/result.h"
+
+#define GONE_MS 10000 /* a supervisor that has not ended its sandbox by then hangs */
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+static bool has_running_process(const struct session *n)
+{
+	for (const struct process *p = n->process; p; p = process_next(p))
+		if (process_is_running(p))
+			return true;
+	return false;
+}
+
+/* The sandbox is gone, or nobody waits for it any more. */
+static void session_gone(struct session *n)
+{
+	struct slot *s = n->slot;
+
+	s->session = NULL;
+	session_free(n);
+	slot_continue(s);
+}
+
+static void on_leash(void *arg, int fd, uint32_t events)
+{
+	struct session *n = arg;
+	char ignored[512];
+	ssize_t got = read(fd, ignored, sizeof(ignored));
+
+	if (got > 0)
+		return;
+	if (n->closing)
+		session_gone(n);
+	else
+		loop_remove(n->slot->all->loop,
+			    &n->leash_watch); /* the line hangs up too, and says so */
+}
+
+static void on_overdue(void *arg)
+{
+	struct session *n = arg;
+
+	n->timer = 0;
+	log_line(LOG_WARN, "sandbox '%s' did not end within %d s; its supervisor goes on with that",
+		 n->sandbox, GONE_MS / 1000);
+	session_gone(n);
+}
+
+static void let_go(struct session *n)
+{
+	struct loop *loop = n->slot->all->loop;
+
+	line_free(n->line);
+	n->line = NULL;
+	IGNORE(shutdown(n->leash,
+			SHUT_WR)); /* it may be gone already: then the end of file is there */
+	if (!n->leash_watch)
+		n->leash_watch = loop_add_fd(loop, n->leash, LOOP_READ, on_leash, n);
+	n->timer = loop_add_timer(loop, clock_mono_ns() + GONE_MS * NS_PER_MS, on_overdue, n);
+	if (!n->leash_watch || !n->timer)
+		out_of_memory();
+}
+
+void session_close(struct session *n)
+{
+	n->closing = true;
+	for (struct process *p = n->process; p; p = process_next(p))
+		process_stop(p);
+	if (!has_running_process(n))
+		let_go(n);
+}
+
+static void on_process_used(void *arg)
+{
+	session_touch(arg);
+}
+
+static void on_process_ended(void *arg, struct process *p)
+{
+	struct session *n = arg;
+	struct work *w = n->slot->queue;
+
+	session_touch(n);
+	sessions_trim_completed(n->slot->all);
+	if (n->closing) {
+		if (!has_running_process(n) && n->line)
+			let_go(n);
+	} else if (w && w->stage == STAGE_ENDING) {
+		slot_continue(n->slot);
+	}
+}
+
+/* The sandbox ended by itself: it ran out of memory as a whole, somebody removed it, its supervisor was killed. */
+static void on_line_gone(void *arg, const struct err *why)
+{
+	struct session *n = arg;
+
+	log_line(LOG_INFO, "sandbox '%s' ended: %s", n->sandbox, why->msg);
+	line_free(n->line);
+	n->line = NULL;
+	if (n->closing)
+		let_go(n);
+	else
+		sessions_expire(n->slot);
+}
+
+/* --- the session ----------------------------------------------------------------------------- */
+
+const char *session_backend_name(const struct sessions *all)
+{
+	return all->engine.backend_name(all->engine.arg);
+}
+
+/* Never by the id itself: an id may be any text of any length. */
+char *session_sandbox_name(const struct slot *s)
+{
+	char digest[TENANT_DIGEST_BYTES];
+
+	tenant_session_digest(&s->tenant, str_of(s->id), digest);
+	return xasprintf("box-%.8s-%s", s->all->instance, digest);
+}
+
+int session_new(struct slot *slot, const struct box_spec *b, int leash, int connection,
+		struct err *e)
+{
+	struct session *n = xcalloc(1, sizeof(*n));
+
+	n->slot = slot;
+	n->sandbox = session_sandbox_name(slot);
+	n->leash = leash;
+	box_spec_copy(b, &n->spec);
+	if (line_new(slot->all->loop, n->sandbox, connection, on_line_gone, n, &n->line, e) < 0) {
+		session_free(n);
+		return -1;
+	}
+	n->created_ns = clock_real_ns();
+	session_touch(n);
+	slot->session = n;
+	return 0;
+}
+
+void session_free(struct session *n)
+{
+	struct loop *loop = n->slot->all->loop;
+
+	while (n->process)
+		session_forget_process(n, n->process);
+	line_free(n->line);
+	loop_remove(loop, &n->leash_watch);
+	loop_remove(loop, &n->timer);
+	fd_closep(&n->leash);
+	box_spec_done(&n->spec);
+	free(n->sandbox);
+	free(n);
+}
+
+void session_touch(struct session *n)
+{
+	n->used_ns = clock_mono_ns();
+	n->last_used_ns = clock_real_ns();
+}
+
+bool session_is_idle(const struct session *n, uint64_t now_ns)
+{
+	return !n->spec.persistent && !has_running_process(n) &&
+	       now_ns - n->used_ns > SESSION_TTL_SEC * NS_PER_SEC;
+}
+
+struct process *session_find_process(const struct session *n, const char *id)
+{
+	struct process *p = n->process;
+
+	while (p && strcmp(process_id(p), id) != 0)
+		p = process_next(p);
+	return p;
+}
+
+void session_forget_process(struct session *n, struct process *p)
+{
+	struct process **at = &n->process;
+
+	while (*at != p)
+		at = process_next_at(*at);
+	*at = process_next(p);
+	process_free(p);
+}
+
+int session_start_process(struct session *n, struct process_spec *spec, struct process **ret,
+			  struct err *e)
+{
+	const struct process_owner o = { on_process_used, on_process_ended, n };
+	struct process **at = &n->process;
+
+	if (process_start(n->line, spec, &o, n->slot->all->ceiling, ret, e) < 0)
+		return -1;
+	while (*at)
+		at = process_next_at(*at);
+	*at = *ret;
+	return 0;
+}
+
+void session_write_members(const struct session *n, struct json_writer *w)
+{
+	const struct session_info info = {
+		.session_id = str_of(n->slot->id),
+		.backend_name = session_backend_name(n->slot->all),
+		.backend_session_id = n->sandbox,
+		.spec = &n->spec,
+		.created_ns = n->created_ns,
+		.last_used_ns = n->last_used_ns,
+	};
+
+	session_info_members(&info, w);
+}
+
+void session_write_info(const struct session *n, struct json_writer *w)
+{
+	json_begin_object(w);
+	session_write_members(n, w);
+	json_end_object(w);
+}

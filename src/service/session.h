@@ -1,0 +1,126 @@
+/*
+ * One session and the work that waits for it. Only the files of service/ that are about sessions include this.
+ *
+ * A slot is an id of a tenant: it has the session, if there is one, and the queue of work. The work at the head of the queue
+ * is active and may wait for a hand, a command or the end of a sandbox. A slot without session and work is freed.
+ */
+#pragma once
+
+#include "client/job.h"
+#include "client/line.h"
+#include "service/capture.h"
+#include "service/process.h"
+#include "service/sessions.h"
+
+#define SLOT_BUCKETS 1024u
+
+struct session {
+	struct slot *slot;
+	struct box_spec spec; /* of the one who made it */
+	char *sandbox;        /* the name of the sandbox */
+	struct line *line;    /* NULL: the sandbox has ended */
+	int leash;
+	loop_id leash_watch;
+	struct process *process;           /* a list, oldest first */
+	uint64_t created_ns, last_used_ns; /* real time, as peers see it */
+	uint64_t used_ns;                  /* the same by the monotonic clock, for the idle time */
+	loop_id timer;                     /* until its end is not waited for any more */
+	bool closing;                      /* not shown any more */
+};
+
+enum work_kind { WORK_CREATE, WORK_EXEC, WORK_DELETE, WORK_START, WORK_STOP, WORK_EXPIRE };
+
+/* What the work at the head of a queue waits for. */
+enum work_stage {
+	STAGE_QUEUED,
+	STAGE_CREATING, /* a hand makes the sandbox */
+	STAGE_RUNNING,  /* a command runs */
+	STAGE_ENDING,   /* a process is being stopped */
+	STAGE_CLOSING,  /* the sandbox is being ended */
+};
+
+struct work {
+	struct work *next;
+	struct slot *slot;
+	enum work_kind kind;
+	enum work_stage stage;
+	bool unwanted; /* cancelled: nobody is to be told */
+	struct reply reply;
+	struct box_spec spec;
+	struct process_spec process;
+	struct buf shown; /* the id as the caller of a deletion wrote it */
+	bool joins;       /* a deletion that waits for another one */
+	size_t output_json_max;
+	/* an exec */
+	struct job *job;
+	struct capture out, err;
+	uint64_t began_ns;
+	loop_id kill_timer;
+	struct hands_request *request;
+	struct fault fault; /* what to answer once the stage is over */
+	struct buf data;
+};
+
+struct slot {
+	struct slot *next; /* of its bucket */
+	struct sessions *all;
+	struct tenant tenant;
+	char *id;
+	struct session *session;
+	struct work *queue;
+	loop_id soon;
+	bool hidden; /* of a probe: it counts nowhere */
+};
+
+struct sessions {
+	struct loop *loop;
+	struct hands *hands;
+	struct ceiling *ceiling;
+	const struct box_limits *limits;
+	char *instance;
+	struct session_engine engine;
+	struct slot *bucket[SLOT_BUCKETS];
+	loop_id reaper;
+	bool refuse;
+};
+
+/* sessions.c */
+struct slot *slot_get(struct sessions *all, const struct tenant *t, const char *id);
+void slot_release(struct slot *s);
+bool session_is_idle(const struct session *n, uint64_t now_ns);
+void session_touch(struct session *n);
+unsigned sessions_running_processes(const struct sessions *all);
+void sessions_trim_completed(struct sessions *all);
+
+/* session.c */
+/* The sandbox is there. Takes the descriptors. */
+MUST_USE int session_new(struct slot *slot, const struct box_spec *b, int leash, int connection,
+			 struct err *e);
+const char *session_backend_name(const struct sessions *all);
+char *session_sandbox_name(const struct slot *s);
+/* Ends the processes, then the sandbox; slot_continue() follows when it is gone. */
+void session_close(struct session *n);
+void session_free(struct session *n);
+struct process *session_find_process(const struct session *n, const char *id);
+/* Removes a process from its session and frees it. */
+void session_forget_process(struct session *n, struct process *p);
+/* The members of a BoxSessionInfo, and the whole object. */
+void session_write_members(const struct session *n, struct json_writer *w);
+void session_write_info(const struct session *n, struct json_writer *w);
+/* Takes SPEC. */
+MUST_USE int session_start_process(struct session *n, struct process_spec *spec,
+				   struct process **ret, struct err *e);
+
+/* work.c */
+/* The session of S is over, or idle for too long: ends it when its turn comes. */
+void sessions_expire(struct slot *s);
+/* The stage that the active work waited for is over. */
+void slot_continue(struct slot *s);
+/* Frees all work of a slot without an answer. */
+void slot_drop_work(struct slot *s);
+/* Ends the active work: success, or w->fault. */
+void work_finish(struct work *w);
+
+/* execution.c: an exec of the active work, whose session is there. */
+void execution_begin(struct work *w);
+void execution_cancel(struct work *w);

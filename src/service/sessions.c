@@ -1,0 +1,387 @@
+/* The table of sessions, the questions about it, the reaper. */
+#include "service/sessions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "service/session.h"
+
+#define PROBE_ID "probe" /* of a tenant that no peer can be: its instance id is none */
+
+/* --- slots ----------------------------------------------------------------------------------- */
+
+static bool same_tenant(const struct tenant *a, const struct tenant *b)
+{
+	return a->legacy == b->legacy && (a->legacy || strcmp(a->placement, b->placement) == 0);
+}
+
+/* FNV-1a. A peer that makes ids collide only slows itself down: there are at most a few thousand. */
+static struct slot **bucket_of(struct sessions *all, const struct tenant *t, const char *id)
+{
+	uint32_t hash = 2166136261u;
+
+	for (const char *at = t->legacy ? "" : t->placement; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 16777619u;
+	for (const char *at = id; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 16777619u;
+	return &all->bucket[hash % SLOT_BUCKETS];
+}
+
+static struct slot *slot_find(struct sessions *all, const struct tenant *t, const char *id)
+{
+	struct slot *s = *bucket_of(all, t, id);
+
+	while (s && (strcmp(s->id, id) != 0 || !same_tenant(&s->tenant, t)))
+		s = s->next;
+	return s;
+}
+
+struct slot *slot_get(struct sessions *all, const struct tenant *t, const char *id)
+{
+	struct slot *s = slot_find(all, t, id), **bucket;
+
+	if (s)
+		return s;
+	s = xcalloc(1, sizeof(*s));
+	s->all = all;
+	s->tenant = *t;
+	s->id = xstrdup(id);
+	bucket = bucket_of(all, t, id);
+	s->next = *bucket;
+	*bucket = s;
+	return s;
+}
+
+static void slot_free(struct slot *s)
+{
+	struct slot **at = bucket_of(s->all, &s->tenant, s->id);
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	loop_remove(s->all->loop, &s->soon);
+	free(s->id);
+	free(s);
+}
+
+void slot_release(struct slot *s)
+{
+	if (!s->session && !s->queue)
+		slot_free(s);
+}
+
+static struct slot *next_slot(const struct sessions *all, size_t *bucket, struct slot *s)
+{
+	if (s && s->next)
+		return s->next;
+	while (*bucket < SLOT_BUCKETS) {
+		struct slot *first = all->bucket[(*bucket)++];
+
+		if (first)
+			return first;
+	}
+	return NULL;
+}
+
+/* What the body does may free the slot S itself and no other. */
+#define FOR_EACH_SLOT(all, s)                                                    \
+	for (size_t at_ = 0, once_ = 1; once_; once_ = 0)                        \
+		for (struct slot *s = next_slot(all, &at_, NULL), *next_ = NULL; \
+		     s && (next_ = next_slot(all, &at_, s), true); s = next_)
+
+static struct session *visible(const struct slot *s)
+{
+	return s && s->session && !s->session->closing ? s->session : NULL;
+}
+
+/* --- questions ------------------------------------------------------------------------------- */
+
+static struct session *find(struct sessions *all, const struct tenant *t, const char *id,
+			    struct fault *f)
+{
+	struct session *n = visible(slot_find(all, t, id));
+
+	if (!n)
+		fault_set(f, FAULT_SESSION_NOT_FOUND, "session %s not found", id);
+	return n;
+}
+
+static void write_with_processes(struct session *n, struct json_writer *w)
+{
+	struct process *plain = session_find_process(n, "default");
+
+	json_begin_object(w);
+	session_write_members(n, w);
+	if (n->process) {
+		json_key(w, "managed_processes");
+		json_begin_object(w);
+		for (struct process *p = n->process; p; p = process_next(p)) {
+			json_key(w, process_id(p));
+			process_write_info(p, n->slot->id, w);
+		}
+		json_end_object(w);
+	}
+	if (plain) {
+		json_key(w, "managed_process");
+		process_write_info(plain, n->slot->id, w);
+	}
+	json_end_object(w);
+}
+
+int sessions_write(struct sessions *all, const struct tenant *t, const char *id,
+		   struct json_writer *w, struct fault *f)
+{
+	struct session *n = find(all, t, id, f);
+
+	if (!n)
+		return -1;
+	write_with_processes(n, w);
+	return 0;
+}
+
+void sessions_write_all(struct sessions *all, const struct tenant *t, struct json_writer *w)
+{
+	FOR_EACH_SLOT(all, s)
+	if (visible(s) && same_tenant(&s->tenant, t))
+		session_write_info(s->session, w);
+}
+
+struct process *sessions_find_process(struct sessions *all, const struct tenant *t, const char *id,
+				      const char *process_id, struct fault *f)
+{
+	struct session *n = find(all, t, id, f);
+	struct process *p = n ? session_find_process(n, process_id) : NULL;
+
+	if (n && !p)
+		fault_set(f, FAULT_PROCESS_NOT_FOUND,
+			  "session %s has no managed process with process_id=%s", id, process_id);
+	return p;
+}
+
+int sessions_write_process(struct sessions *all, const struct tenant *t, const char *id,
+			   const char *process_id, struct json_writer *w, struct fault *f)
+{
+	struct process *p = sessions_find_process(all, t, id, process_id, f);
+
+	if (!p)
+		return -1;
+	process_write_info(p, id, w);
+	return 0;
+}
+
+static void count_slot(const struct slot *s, struct session_counts *c)
+{
+	const struct session *n = s->session;
+
+	c->creating += s->queue && s->queue->stage == STAGE_CREATING;
+	if (!n)
+		return;
+	c->sessions += !n->closing;
+	c->closing += n->closing;
+	for (const struct process *p = n->process; p; p = process_next(p)) {
+		c->running_processes += process_is_running(p);
+		c->completed_processes += !process_is_running(p);
+	}
+}
+
+void sessions_count(const struct sessions *all, const struct tenant *t, struct session_counts *ret)
+{
+	*ret = (struct session_counts){ 0 };
+	FOR_EACH_SLOT(all, s)
+	if (!s->hidden && (!t || same_tenant(&s->tenant, t)))
+		count_slot(s, ret);
+}
+
+/* --- the reaper ------------------------------------------------------------------------------ */
+
+unsigned sessions_running_processes(const struct sessions *all)
+{
+	struct session_counts c;
+
+	sessions_count(all, NULL, &c);
+	return c.running_processes;
+}
+
+/* The record of a process that ended is kept for a while, and of all records only the youngest. */
+static void forget_old_processes(struct sessions *all, uint64_t now_ns)
+{
+	uint64_t keep_ns = (uint64_t)all->limits->completed_process_retention_sec * NS_PER_SEC;
+
+	FOR_EACH_SLOT(all, s)
+	for (struct process *p = s->session ? s->session->process : NULL, *next; p; p = next) {
+		next = process_next(p);
+		if (!process_is_running(p) && now_ns - process_ended_ns(p) >= keep_ns)
+			session_forget_process(s->session, p);
+	}
+}
+
+static struct process *oldest_completed(struct sessions *all, struct session **ret_session)
+{
+	struct process *oldest = NULL;
+
+	FOR_EACH_SLOT(all, s)
+	for (struct process *p = s->session ? s->session->process : NULL; p; p = process_next(p))
+		if (!process_is_running(p) &&
+		    (!oldest || process_ended_ns(p) < process_ended_ns(oldest))) {
+			oldest = p;
+			*ret_session = s->session;
+		}
+	return oldest;
+}
+
+void sessions_trim_completed(struct sessions *all)
+{
+	struct session_counts c;
+	struct session *of = NULL;
+
+	sessions_count(all, NULL, &c);
+	for (unsigned n = c.completed_processes; n > all->limits->max_completed_processes; n--)
+		session_forget_process(of, oldest_completed(all, &of));
+}
+
+static void set_reaper(struct sessions *all);
+
+static void on_reaper(void *arg)
+{
+	struct sessions *all = arg;
+	uint64_t now = clock_mono_ns();
+
+	all->reaper = 0;
+	forget_old_processes(all, now);
+	FOR_EACH_SLOT(all, s)
+	if (visible(s) && !s->queue && session_is_idle(s->session, now))
+		sessions_expire(s);
+	set_reaper(all);
+}
+
+static void set_reaper(struct sessions *all)
+{
+	all->reaper = loop_add_timer(all->loop, clock_mono_ns() + SESSION_REAPER_SEC * NS_PER_SEC,
+				     on_reaper, all);
+	if (!all->reaper)
+		out_of_memory();
+}
+
+/* --- a trial --------------------------------------------------------------------------------- */
+
+struct probe {
+	struct sessions *all;
+	struct tenant tenant;
+	struct reply reply;
+	struct fault fault;
+};
+
+static void on_probe_gone(void *arg, const struct fault *ignored, struct buf *data)
+{
+	struct probe *p = arg;
+
+	p->reply.done(p->reply.arg, p->fault.class == FAULT_NONE ? NULL : &p->fault, data);
+	fault_done(&p->fault);
+	free(p);
+}
+
+static void on_probe_run(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct probe *p = arg;
+	const struct reply r = { on_probe_gone, p };
+
+	if (fault)
+		fault_about(&p->fault, fault->class, "", (struct str){ fault->text, fault->n }, "");
+	sessions_delete(p->all, &p->tenant, PROBE_ID, STR(PROBE_ID), &r);
+}
+
+void sessions_probe(struct sessions *all, unsigned seconds, const struct reply *r)
+{
+	struct probe *p = xcalloc(1, sizeof(*p));
+	const struct reply mine = { on_probe_run, p };
+	AUTO_BUF text = BUF_INIT(256);
+	AUTO_JSON doc = NULL;
+	struct box_spec b;
+	struct fault f = { 0 };
+	struct err e;
+
+	buf_addf(&text, "{\"session_id\":\"%s\",\"cmd\":\"true\",\"timeout_sec\":%u}", PROBE_ID,
+		 seconds);
+	if (json_parse(text.p, text.n, &doc, &e) < 0 || box_spec_decode(json_root(doc), &b, &f) < 0)
+		abort(); /* our own text */
+	p->all = all;
+	p->reply = *r;
+	tenant_init(&p->tenant, STR("!"), STR(PROBE_ID), 1);
+	slot_get(all, &p->tenant, PROBE_ID)->hidden = true;
+	sessions_exec(all, &p->tenant, &b, 0, &mine);
+}
+
+/* --- ending many sessions -------------------------------------------------------------------- */
+
+/* A caller that waits until the sessions of some tenants are gone. */
+struct drop {
+	unsigned left;
+	struct reply reply;
+};
+
+static void drop_told(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct drop *d = arg;
+
+	if (--d->left > 0)
+		return;
+	d->reply.done(d->reply.arg, NULL, data);
+	free(d);
+}
+
+void sessions_drop(struct sessions *all, session_filter *matches, void *arg, const struct reply *r)
+{
+	struct drop *d = xcalloc(1, sizeof(*d));
+	const struct reply each = { drop_told, d };
+	AUTO_BUF none = BUF_INIT(64);
+
+	d->reply = *r;
+	d->left = 1;
+	FOR_EACH_SLOT(all, s)
+	{
+		if (!matches(arg, &s->tenant) || (!s->session && !s->queue))
+			continue;
+		d->left++;
+		sessions_delete(all, &s->tenant, s->id, str_of(s->id), &each);
+	}
+	drop_told(d, NULL, &none);
+}
+
+void sessions_refuse(struct sessions *all, bool refuse)
+{
+	all->refuse = refuse;
+}
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+struct sessions *sessions_new(struct loop *loop, struct hands *hands, struct ceiling *ceiling,
+			      const struct box_limits *limits, const char *instance,
+			      const struct session_engine *engine)
+{
+	struct sessions *all = xcalloc(1, sizeof(*all));
+
+	all->loop = loop;
+	all->hands = hands;
+	all->ceiling = ceiling;
+	all->limits = limits;
+	all->instance = xstrdup(instance);
+	all->engine = *engine;
+	set_reaper(all);
+	return all;
+}
+
+void sessions_free(struct sessions *all)
+{
+	loop_remove(all->loop, &all->reaper);
+	FOR_EACH_SLOT(all, s)
+	{
+		slot_drop_work(s);
+		if (s->session)
+			session_free(s->session);
+		slot_free(s);
+	}
+	free(all->instance);
+	free(all);
+}
