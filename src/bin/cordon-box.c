@@ -1,0 +1,48 @@
+/* The Box server of LangBot, on our engine. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "box/parent.h"
+#include "box/serve.h"
+
+static const char usage[] =
+	"usage: cordon-box [--host ADDR] [--ws-control-port N] [-s]\n"
+	"\n"
+	"Serves LangBot's Box runtime: sandboxes for its agents, by RPC over a WebSocket, or over "
+	"standard input and output.\n"
+	"\n"
+	"      --host ADDR          where to listen (127.0.0.1; 0.0.0.0 if there is a token)\n"
+	"      --ws-control-port N  the port of all routes (5410; 0: the kernel chooses)\n"
+	"  -s, --stdio-control      the RPC is on standard input and output\n"
+	"      --version            print the version\n"
+	"  -h, --help               this text\n"
+	"\n"
+	"LANGBOT_BOX_CONTROL_TOKEN, LANGBOT_BOX_TRUSTED_INSTANCE_UUID, LANGBOT_BOX_CONFIG and\n"
+	"LANGBOT_BOX_ALLOW_LEGACY_CLIENTS are described in cordon-box(1).\n";
+
+int main(int argc, char **argv)
+{
+	struct settings s;
+	char warning[256];
+	struct err e;
+	int status = 0;
+
+	if (settings_read(&s, argc, argv, warning, &e) < 0) {
+		fprintf(stderr, "error: %s\n", e.msg);
+		return err_exit_status(e.code);
+	}
+	log_set("info", s.serve ? "cordon-box" : "cordon-box", true);
+	if (s.help) {
+		fputs(usage, stdout);
+	} else if (s.version) {
+		puts("cordon-box " CORDON_VERSION);
+	} else if (s.serve) {
+		status = serve(&s);
+	} else {
+		if (*warning)
+			fprintf(stderr, "warn: %s\n", warning);
+		status = parent(&s, argc, argv);
+	}
+	settings_done(&s);
+	return status;
+}

@@ -1,0 +1,446 @@
+#include "box/actions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "service/runtime.h"
+
+enum reach {
+	REACH_HOST,    /* about the whole server: needs no context */
+	REACH_TENANT,  /* on behalf of a workspace */
+	REACH_SANDBOX, /* … that may be kept from sandboxes */
+};
+
+struct action_row {
+	const char *name;
+	enum reach reach;
+	void (*run)(struct action *a);
+};
+
+/* --- answers --------------------------------------------------------------------------------- */
+
+/* The end of work that was asked of the service. */
+static void on_done(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct action *a = arg;
+
+	a->work = NULL;
+	if (fault)
+		action_fail(a, fault);
+	else
+		action_succeed(a, (struct str){ buf_str(data), data->n });
+}
+
+static struct reply reply_to(struct action *a)
+{
+	return (struct reply){ on_done, a };
+}
+
+static void fail(struct action *a, struct fault *f)
+{
+	action_fail(a, f);
+	fault_done(f);
+}
+
+/* "KeyError: 'session_id'" and the like, as the reference says it. */
+static bool get_text(struct action *a, const char *key, struct str *ret)
+{
+	const struct json_value *v = json_get(a->request.data, key);
+	struct fault f = { 0 };
+
+	if (v && v->type == JSON_STRING) {
+		*ret = v->string;
+		return true;
+	}
+	if (!v)
+		fault_set(&f, FAULT_KEY, "'%s'", key);
+	else
+		fault_set(&f, FAULT_VALUE, "%s must be a string", key);
+	fail(a, &f);
+	return false;
+}
+
+/* The id of a session, as this tenant's sessions are kept under. */
+static bool get_session(struct action *a, char **ret)
+{
+	AUTO_BUF clean = BUF_INIT(WEBSOCKET_MESSAGE_MAX_BYTES);
+	struct fault f = { 0 };
+	struct str id;
+
+	if (!get_text(a, "session_id", &id))
+		return false;
+	if (tenant_clean_id(&a->tenant, id, &clean, &f) < 0) {
+		fail(a, &f);
+		return false;
+	}
+	*ret = buf_take(&clean);
+	return true;
+}
+
+/* --- actions --------------------------------------------------------------------------------- */
+
+static void act_ping(struct action *a)
+{
+	action_succeed(a, STR("{}"));
+}
+
+static void act_file_chunk(struct action *a)
+{
+	struct fault f = { 0 };
+
+	if (uploads_add(rpc_uploads(a->rpc), a->request.data, &f) < 0)
+		fail(a, &f);
+	else
+		action_succeed(a, STR("{}"));
+}
+
+static void act_init(struct action *a)
+{
+	struct reply r = reply_to(a);
+
+	runtime_configure(a->server->runtime, a->request.data, &r);
+}
+
+static void act_backend_info(struct action *a)
+{
+	struct reply r = reply_to(a);
+
+	runtime_backend_info(a->server->runtime, &r);
+}
+
+static void act_status(struct action *a)
+{
+	struct reply r = reply_to(a);
+
+	runtime_status(a->server->runtime, &a->tenant, &r);
+}
+
+static bool every_tenant(void *arg, const struct tenant *t)
+{
+	return true;
+}
+
+static void on_shut_down(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct action *a = arg;
+
+	sessions_refuse(runtime_sessions(a->server->runtime), false);
+	action_succeed(a, STR("{}"));
+}
+
+static void act_shutdown(struct action *a)
+{
+	struct sessions *all = runtime_sessions(a->server->runtime);
+	const struct reply r = { on_shut_down, a };
+
+	sessions_refuse(all, true);
+	sessions_drop(all, every_tenant, NULL, &r);
+}
+
+/* Decodes and checks the BoxSpec of an action. */
+static bool get_spec(struct action *a, struct box_spec *b)
+{
+	AUTO_BUF clean = BUF_INIT(WEBSOCKET_MESSAGE_MAX_BYTES);
+	struct fault f = { 0 };
+
+	if (box_spec_decode(a->request.data, b, &f) < 0) {
+		fail(a, &f);
+		return false;
+	}
+	if (tenant_clean_id(&a->tenant, str_of(b->session_id), &clean, &f) < 0) {
+		box_spec_done(b);
+		fail(a, &f);
+		return false;
+	}
+	free(b->session_id);
+	b->session_id = buf_take(&clean);
+	return true;
+}
+
+static void act_create(struct action *a)
+{
+	struct reply r = reply_to(a);
+	struct box_spec b;
+
+	if (!get_spec(a, &b))
+		return;
+	a->work = sessions_create(runtime_sessions(a->server->runtime), &a->tenant, &b, &r);
+	box_spec_done(&b);
+}
+
+static void act_exec(struct action *a)
+{
+	struct reply r = reply_to(a);
+	struct fault f = { 0 };
+	struct box_spec b;
+
+	if (!get_spec(a, &b))
+		return;
+	if (box_spec_check_command(&b, &f) < 0)
+		fail(a, &f);
+	else
+		a->work = sessions_exec(runtime_sessions(a->server->runtime), &a->tenant, &b,
+					rpc_output_max(a->rpc), &r);
+	box_spec_done(&b);
+}
+
+static void act_get_session(struct action *a)
+{
+	AUTO_BUF data = BUF_INIT(32u << 20);
+	AUTO_FREE char *id = NULL;
+	struct fault f = { 0 };
+	struct json_writer w;
+
+	if (!get_session(a, &id))
+		return;
+	json_writer_init(&w, &data, 0);
+	if (sessions_write(runtime_sessions(a->server->runtime), &a->tenant, id, &w, &f) < 0)
+		fail(a, &f);
+	else
+		action_succeed(a, (struct str){ data.p, data.n });
+}
+
+static void act_get_sessions(struct action *a)
+{
+	AUTO_BUF data = BUF_INIT(64u << 20);
+	struct json_writer w;
+
+	json_writer_init(&w, &data, 0);
+	json_begin_object(&w);
+	json_key(&w, "sessions");
+	json_begin_array(&w);
+	sessions_write_all(runtime_sessions(a->server->runtime), &a->tenant, &w);
+	json_end_array(&w);
+	json_end_object(&w);
+	action_succeed(a, (struct str){ data.p, data.n });
+}
+
+static void act_delete_session(struct action *a)
+{
+	struct reply r = reply_to(a);
+	AUTO_FREE char *id = NULL;
+
+	if (!get_session(a, &id))
+		return;
+	a->work = sessions_delete(runtime_sessions(a->server->runtime), &a->tenant, id,
+				  json_get(a->request.data, "session_id")->string, &r);
+}
+
+static void act_start_process(struct action *a)
+{
+	const struct json_value *spec = json_get(a->request.data, "spec");
+	struct reply r = reply_to(a);
+	AUTO_FREE char *id = NULL;
+	struct fault f = { 0 };
+	struct process_spec p;
+
+	if (!get_session(a, &id))
+		return;
+	if (!spec) {
+		fault_set(&f, FAULT_KEY, "'spec'");
+		fail(a, &f);
+		return;
+	}
+	if (process_spec_decode(spec, &p, &f) < 0) {
+		fail(a, &f);
+		return;
+	}
+	a->work = sessions_start_process(runtime_sessions(a->server->runtime), &a->tenant, id, &p,
+					 &r);
+	process_spec_done(&p);
+}
+
+/* "default" where the caller names none. */
+static bool get_process(struct action *a, struct str *ret)
+{
+	*ret = STR("default");
+	return !json_get(a->request.data, "process_id") || get_text(a, "process_id", ret);
+}
+
+static void act_get_process(struct action *a)
+{
+	AUTO_BUF data = BUF_INIT(1u << 20);
+	AUTO_FREE char *id = NULL;
+	struct fault f = { 0 };
+	struct json_writer w;
+	struct str process;
+
+	if (!get_session(a, &id) || !get_process(a, &process))
+		return;
+	json_writer_init(&w, &data, 0);
+	if (sessions_write_process(runtime_sessions(a->server->runtime), &a->tenant, id, process.p,
+				   &w, &f) < 0)
+		fail(a, &f);
+	else
+		action_succeed(a, (struct str){ data.p, data.n });
+}
+
+static void act_stop_process(struct action *a)
+{
+	struct reply r = reply_to(a);
+	AUTO_FREE char *id = NULL;
+	struct str process;
+
+	if (!get_session(a, &id) || !get_process(a, &process))
+		return;
+	a->work = sessions_stop_process(runtime_sessions(a->server->runtime), &a->tenant, id,
+					process.p, &r);
+}
+
+static void act_skill(struct action *a)
+{
+	struct reply r = reply_to(a);
+
+	runtime_skill(a->server->runtime, &r);
+}
+
+/* Grants are not enforced, and this is the answer of a server that does not enforce them. */
+static void act_grant(struct action *a)
+{
+	struct fault f = { 0 };
+
+	fault_set(&f, FAULT_ADMISSION, "Sandbox admission enforcement is not enabled");
+	fail(a, &f);
+}
+
+static void act_verify_volume(struct action *a)
+{
+	struct fault f = { 0 };
+
+	fault_set(&f, FAULT_READINESS, "the shared volume probe is not supported yet");
+	fail(a, &f);
+}
+
+// clang-format off
+static const struct action_row rows[] = {
+	{ "__ping",                    REACH_HOST,    act_ping },
+	{ "__file_chunk",              REACH_HOST,    act_file_chunk },
+	{ "box_init",                  REACH_HOST,    act_init },
+	{ "box_health",                REACH_HOST,    act_backend_info },
+	{ "box_get_backend_info",      REACH_HOST,    act_backend_info },
+	{ "box_shutdown",              REACH_HOST,    act_shutdown },
+	{ "box_upsert_sandbox_admission_grant", REACH_HOST, act_grant },
+	{ "box_revoke_sandbox_admission_grant", REACH_HOST, act_grant },
+	{ "box_verify_shared_workspace", REACH_HOST,  act_verify_volume },
+	{ "box_status",                REACH_TENANT,  act_status },
+	{ "box_create_session",        REACH_SANDBOX, act_create },
+	{ "box_exec",                  REACH_SANDBOX, act_exec },
+	{ "box_get_session",           REACH_SANDBOX, act_get_session },
+	{ "box_get_sessions",          REACH_SANDBOX, act_get_sessions },
+	{ "box_delete_session",        REACH_SANDBOX, act_delete_session },
+	{ "box_start_managed_process", REACH_SANDBOX, act_start_process },
+	{ "box_get_managed_process",   REACH_SANDBOX, act_get_process },
+	{ "box_stop_managed_process",  REACH_SANDBOX, act_stop_process },
+	{ "box_list_skills",           REACH_TENANT,  act_skill },
+	{ "box_get_skill",             REACH_TENANT,  act_skill },
+	{ "box_create_skill",          REACH_TENANT,  act_skill },
+	{ "box_update_skill",          REACH_TENANT,  act_skill },
+	{ "box_delete_skill",          REACH_TENANT,  act_skill },
+	{ "box_scan_skill_directory",  REACH_TENANT,  act_skill },
+	{ "box_list_skill_files",      REACH_TENANT,  act_skill },
+	{ "box_read_skill_file",       REACH_TENANT,  act_skill },
+	{ "box_write_skill_file",      REACH_TENANT,  act_skill },
+	{ "box_preview_skill_zip",     REACH_TENANT,  act_skill },
+	{ "box_install_skill_zip",     REACH_TENANT,  act_skill },
+};
+// clang-format on
+
+/* --- before an action runs ------------------------------------------------------------------- */
+
+static const struct action_row *find_row(struct str name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (str_eq(name, rows[i].name))
+			return &rows[i];
+	return NULL;
+}
+
+static bool is_older(void *arg, const struct tenant *t)
+{
+	const struct tenant *newer = arg;
+
+	return !t->legacy && t->generation < newer->generation &&
+	       memcmp(t->key, newer->key, sizeof(t->key)) == 0;
+}
+
+static void on_older_gone(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct action *a = arg;
+
+	if (a->rpc)
+		a->row->run(a);
+	else
+		action_free(a);
+}
+
+/* A higher generation takes over: what lower ones run and have is ended before the action runs. */
+static void take_over(struct action *a)
+{
+	const struct reply r = { on_older_gone, a };
+
+	rpc_end_stale(a->server, &a->tenant);
+	sessions_drop(runtime_sessions(a->server->runtime), is_older, &a->tenant, &r);
+}
+
+static int find_tenant(struct action *a, struct fault *f)
+{
+	struct context c;
+	int r;
+
+	a->of_tenant = a->row->reach != REACH_HOST;
+	if (a->legacy) {
+		tenant_init_legacy(&a->tenant);
+		return 0;
+	}
+	if (context_decode(a->request.context, &c, f) < 0)
+		return -1;
+	r = context_check(&c, a->of_tenant, str_of(a->server->trust.instance), &a->tenant, f);
+	context_done(&c);
+	return r;
+}
+
+void actions_run(struct action *a)
+{
+	struct fault f = { 0 };
+	enum fence_verdict v;
+
+	a->row = find_row(a->request.action);
+	if (!a->row)
+		envelope_unknown_action(a->request.action, &f);
+	if (!a->row || find_tenant(a, &f) < 0) {
+		fail(a, &f);
+		return;
+	}
+	if (!a->of_tenant || a->tenant.legacy) {
+		a->row->run(a);
+		return;
+	}
+	v = fence_observe(runtime_fence(a->server->runtime), &a->tenant);
+	if (v == FENCE_ADVANCED) {
+		take_over(a);
+	} else if (v == FENCE_CURRENT) {
+		a->row->run(a);
+	} else {
+		fence_fault(v, &f);
+		fail(a, &f);
+	}
+}
+
+bool actions_may_answer(struct action *a, struct fault *f)
+{
+	if (!a->of_tenant || a->tenant.legacy ||
+	    fence_is_current(runtime_fence(a->server->runtime), &a->tenant))
+		return true;
+	fence_fault(FENCE_STALE, f);
+	return false;
+}
+
+void actions_cancel(struct action *a)
+{
+	if (!a->work)
+		return; /* it is called back, finds no connection and is freed then */
+	work_cancel(a->work);
+	action_free(a);
+}

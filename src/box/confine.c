@@ -1,0 +1,41 @@
+#include "box/confine.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+static int give_up_capabilities(struct err *e)
+{
+	/* this needs CAP_SETPCAP; for an ordinary user no_new_privs makes the set harmless */
+	for (unsigned cap = 0; cap < 64; cap++)
+		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
+	/* most callers have no ambient capability */
+	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
+	return confine_capabilities(0, e);
+}
+
+/* Nobody of the same user may look into its memory, and it leaves no core: both would show the secret of the peers. */
+static int hide_memory(struct err *e)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
+		return err_sys(e, errno, "hide the memory");
+	return 0;
+}
+
+/* Leaves no right on any file. On a host without Landlock, the filter of calls is the only wall. */
+static int hide_files(struct err *e)
+{
+	struct confine_files f;
+
+	return confine_files_begin(&f, e) < 0 || confine_files_end(&f, e) < 0 ? -1 : 0;
+}
+
+int server_confine(struct err *e)
+{
+	if (give_up_capabilities(e) < 0 || hide_memory(e) < 0 || hide_files(e) < 0 ||
+	    confine_calls(box_filter, box_filter_len, e) < 0)
+		return err_wrap(e, "confine the server");
+	return 0;
+}

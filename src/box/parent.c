@@ -1,0 +1,203 @@
+#include "box/parent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/program.h"
+#include "base/spawn.h"
+#include "base/str.h"
+#include "box/serve.h"
+#include "client/foreman.h"
+
+#define BACKLOG 256
+
+extern char **environ;
+
+struct family {
+	struct loop *loop;
+	struct child server;
+	int status; /* of the server, once it has ended */
+	bool ended;
+};
+
+/* --- the port -------------------------------------------------------------------------------- */
+
+static int listen_at(const struct addrinfo *a, struct err *e)
+{
+	AUTO_FD fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
+		return err_sys(e, errno, "listen");
+	return fd_take(&fd);
+}
+
+/* Says where, for people and for tests that let the kernel choose the port. */
+static void say_where(int fd)
+{
+	struct sockaddr_storage a = { 0 };
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+	socklen_t n = sizeof(a);
+
+	if (getsockname(fd, (struct sockaddr *)&a, &n) == 0 &&
+	    getnameinfo((struct sockaddr *)&a, n, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+		fprintf(stderr, "cordon-box: listening on %s port %s\n", host, port);
+}
+
+static int open_port(const struct settings *s, struct err *e)
+{
+	const struct addrinfo wanted = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+					 .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found = NULL;
+	char port[8];
+	int fd, r;
+
+	snprintf(port, sizeof(port), "%u", s->port);
+	r = getaddrinfo(s->host, port, &wanted, &found);
+	if (r != 0)
+		return err_set(e, ERR_INVALID, "--host '%s': %s", s->host, gai_strerror(r));
+	fd = listen_at(found, e);
+	freeaddrinfo(found);
+	if (fd < 0)
+		return err_wrap(e, "%s port %u", s->host, s->port);
+	say_where(fd);
+	return fd;
+}
+
+static void warn_of_strangers(const struct settings *s)
+{
+	if (s->trust.token || starts_with(s->host, "127.") || strcmp(s->host, "localhost") == 0 ||
+	    strcmp(s->host, "::1") == 0)
+		return;
+	fprintf(stderr,
+		"warn: listening on %s without LANGBOT_BOX_CONTROL_TOKEN: anyone who reaches this "
+		"port can run "
+		"commands in sandboxes and read and write the directories that they may mount\n",
+		s->host);
+}
+
+/* --- processes ------------------------------------------------------------------------------- */
+
+static int start_server(struct family *f, int argc, char **argv, int listener, int hands,
+			struct err *e)
+{
+	AUTO_FREE char *path = NULL;
+	AUTO_FREE const char **args = xcalloc((size_t)argc + 2, sizeof(*args));
+	struct spawn s = {
+		.argv = args, .envp = (const char *const *)environ, .cwd_fd = -1, .tied = true
+	};
+
+	if (program_ours("cordon-box", &path, e) < 0)
+		return -1;
+	memcpy(args, argv, (size_t)argc * sizeof(*args));
+	args[argc] = "--serve";
+	s.path = path;
+	s.fd[s.n_fds++] = (struct spawn_fd){ 0, 0 };
+	s.fd[s.n_fds++] = (struct spawn_fd){ 1, 1 };
+	s.fd[s.n_fds++] = (struct spawn_fd){ 2, 2 };
+	s.fd[s.n_fds++] = (struct spawn_fd){ hands, SERVE_FD_HANDS };
+	if (listener >= 0)
+		s.fd[s.n_fds++] = (struct spawn_fd){ listener, SERVE_FD_LISTENER };
+	return spawn(&s, &f->server, e);
+}
+
+static void on_child(void *arg, int sig)
+{
+	struct family *f = arg;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pid == f->server.pid) {
+			f->status =
+				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+			f->ended = true;
+			loop_stop(f->loop);
+		}
+}
+
+static void on_signal(void *arg, int sig)
+{
+	struct family *f = arg;
+
+	kill(f->server.pid, SIGTERM);
+}
+
+static void on_server_gone(void *arg)
+{
+	/* its end follows by SIGCHLD */
+}
+
+/* The soft limit as we got it, which sandboxes get too; ours becomes the hard one. */
+static uint64_t raise_nofile(void)
+{
+	struct rlimit l;
+	uint64_t soft;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 1024;
+	soft = l.rlim_cur;
+	l.rlim_cur = l.rlim_max;
+	IGNORE(setrlimit(RLIMIT_NOFILE, &l)); /* then fewer sessions fit */
+	return soft;
+}
+
+static int run(const struct settings *s, int argc, char **argv, struct err *e)
+{
+	struct family f = { 0 };
+	struct foreman *foreman;
+	uint64_t nofile = raise_nofile();
+	AUTO_FD listener = open_port(s, e);
+	int hands[2], r;
+
+	if (listener < 0 && !s->stdio)
+		return -1;
+	if (listener < 0)
+		fprintf(stderr, "warn: %s; relays cannot be reached\n", e->msg);
+	warn_of_strangers(s);
+	r = loop_new(&f.loop);
+	if (r < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hands) < 0)
+		return err_sys(e, r < 0 ? -r : errno, "prepare");
+	if (!loop_add_signal(f.loop, SIGCHLD, on_child, &f) ||
+	    !loop_add_signal(f.loop, SIGTERM, on_signal, &f) ||
+	    !loop_add_signal(f.loop, SIGINT, on_signal, &f))
+		return err_sys(e, errno, "signals");
+	if (start_server(&f, argc, argv, listener, hands[1], e) < 0)
+		return -1;
+	fd_closep(&hands[1]);
+	fd_closep(&listener);
+	if (s->stdio) { /* they belong to the server: its peer must see them end */
+		close(STDIN_FILENO);
+		close(STDOUT_FILENO);
+	}
+	if (foreman_new(f.loop, hands[0], foreman_usual_hands(), nofile, on_server_gone, &f,
+			&foreman, e) < 0)
+		return -1;
+	r = loop_run(f.loop);
+	foreman_free(foreman);
+	loop_free(f.loop);
+	return r < 0 ? err_sys(e, -r, "loop") : f.status;
+}
+
+int parent(const struct settings *s, int argc, char **argv)
+{
+	struct err e = { 0 };
+	int r = run(s, argc, argv, &e);
+
+	if (r >= 0)
+		return r;
+	fprintf(stderr, "error: %s\n", e.msg);
+	return 1;
+}

@@ -1,0 +1,318 @@
+#include "box/peer.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "box/routes.h"
+#include "box/stream.h"
+
+enum peer_state {
+	PEER_HEAD,    /* the request has not come whole */
+	PEER_OPEN,    /* a WebSocket */
+	PEER_CLOSING, /* our close frame is sent, theirs is awaited */
+	PEER_LEAVING, /* the last bytes are on their way */
+};
+
+struct peer {
+	struct peer *next;
+	struct server *server;
+	struct stream *stream;
+	enum peer_state state;
+	bool local;
+	bool paused;
+	bool deaf; /* it broke the rules: what it still sends is thrown away */
+	loop_id timer;
+	size_t seen; /* of the head */
+	struct http_request request;
+	struct str key;
+	struct websocket ws;
+	size_t counted; /* bytes of the decoder that the ceiling knows of */
+	struct peer_protocol protocol;
+};
+
+static void peer_free(struct peer *p)
+{
+	struct server *s = p->server;
+	struct peer **at = &s->peers;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	s->n_peers--;
+	s->n_strangers -= p->state == PEER_HEAD;
+	loop_remove(s->loop, &p->timer);
+	stream_free(p->stream);
+	ceiling_give(s->ceiling, p->counted);
+	websocket_done(&p->ws);
+	free(p);
+	server_peer_left(s);
+}
+
+static void leave(struct peer *p)
+{
+	if (p->state == PEER_HEAD)
+		p->server->n_strangers--;
+	p->state = PEER_LEAVING;
+	stream_finish(p->stream);
+}
+
+static void on_timer(void *arg)
+{
+	struct peer *p = arg;
+
+	p->timer = 0;
+	peer_drop(p);
+}
+
+static void set_timer(struct peer *p, unsigned ms)
+{
+	loop_remove(p->server->loop, &p->timer);
+	p->timer = loop_add_timer(p->server->loop, clock_mono_ns() + ms * NS_PER_MS, on_timer, p);
+	if (!p->timer)
+		out_of_memory();
+}
+
+/* --- WebSocket ------------------------------------------------------------------------------- */
+
+void peer_send(struct peer *p, enum websocket_opcode type, const void *data, size_t n)
+{
+	AUTO_BUF b = BUF_INIT(n + WEBSOCKET_HEAD_MAX_BYTES);
+
+	if (p->state != PEER_OPEN)
+		return;
+	websocket_put(&b, type, NULL, data, n);
+	stream_send(p->stream, &b);
+}
+
+size_t peer_queued(const struct peer *p)
+{
+	return stream_queued(p->stream);
+}
+
+void peer_close(struct peer *p, enum websocket_code code, const char *reason)
+{
+	AUTO_BUF b = BUF_INIT(256);
+
+	if (p->state != PEER_OPEN)
+		return;
+	websocket_put_close(&b, NULL, code, reason);
+	stream_send(p->stream, &b);
+	p->state = PEER_CLOSING;
+	p->paused = false;
+	stream_read(p->stream, true);
+	set_timer(p, PEER_CLOSE_MS);
+}
+
+static void take_close(struct peer *p, const struct websocket_event *event)
+{
+	AUTO_BUF b = BUF_INIT(256);
+
+	if (p->state == PEER_OPEN) {
+		websocket_put_close(&b, NULL, event->code, "");
+		stream_send(p->stream, &b);
+	}
+	leave(p);
+}
+
+static void take_event(struct peer *p, const struct websocket_event *event)
+{
+	switch (event->type) {
+	case WEBSOCKET_PING:
+		peer_send(p, WEBSOCKET_PONG, event->payload.p, event->payload.n);
+		break;
+	case WEBSOCKET_PONG:
+		if (p->protocol.pong)
+			p->protocol.pong(p->protocol.arg);
+		break;
+	case WEBSOCKET_CLOSE:
+		take_close(p, event);
+		break;
+	default:
+		if (p->state == PEER_OPEN)
+			p->paused =
+				!p->protocol.message(p->protocol.arg, event->type, event->payload);
+	}
+}
+
+/* What the decoder holds counts; a peer for whose message there is no memory is told so. */
+static bool count_held(struct peer *p)
+{
+	size_t held = websocket_held_bytes(&p->ws);
+
+	if (held < p->counted)
+		ceiling_give(p->server->ceiling, p->counted - held);
+	else if (!ceiling_take(p->server->ceiling, held - p->counted))
+		return false;
+	p->counted = held;
+	return true;
+}
+
+static size_t take_frames(struct peer *p, const char *bytes, size_t n)
+{
+	struct str in = { bytes, n };
+	struct websocket_event event;
+	int r = 0;
+
+	if (p->deaf)
+		return n;
+
+	while ((p->state == PEER_OPEN || p->state == PEER_CLOSING) && !p->paused) {
+		r = websocket_next(&p->ws, &in, &event);
+		if (r <= 0)
+			break;
+		take_event(p, &event);
+	}
+	p->deaf = r < 0;
+	if (r < 0) /* the peer may be in the middle of a message: it must be able to read why */
+		peer_close(p, p->ws.failed, "");
+	else if (!count_held(p))
+		peer_close(p, WEBSOCKET_TOO_BIG, "the server is short of memory");
+	stream_read(p->stream, !p->paused);
+	return n - in.n;
+}
+
+void peer_resume(struct peer *p)
+{
+	if (!p->paused)
+		return;
+	p->paused = false;
+	stream_read(p->stream, true);
+}
+
+/* --- HTTP ------------------------------------------------------------------------------------ */
+
+void peer_await(struct peer *p, void (*gone)(void *arg), void *arg)
+{
+	p->protocol = (struct peer_protocol){ .gone = gone, .arg = arg };
+}
+
+void peer_answer(struct peer *p, unsigned status, const char *type, struct str body)
+{
+	AUTO_BUF b = BUF_INIT(body.n + 1024);
+
+	p->protocol = (struct peer_protocol){ 0 };
+	http_put_response(&b, status, type, body, true);
+	stream_send(p->stream, &b);
+	leave(p);
+}
+
+void peer_upgrade(struct peer *p, const char *subprotocol, const struct peer_protocol *protocol)
+{
+	AUTO_BUF b = BUF_INIT(1024);
+	struct str key;
+
+	IGNORE(websocket_check_request(&p->request, &key)); /* the route has done that */
+	websocket_put_agreement(&b, key, subprotocol);
+	stream_send(p->stream, &b);
+	websocket_init(&p->ws, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
+	p->protocol = *protocol;
+	p->server->n_strangers--;
+	p->state = PEER_OPEN;
+	loop_remove(p->server->loop, &p->timer);
+}
+
+static size_t take_head(struct peer *p, const char *bytes, size_t n)
+{
+	struct str in = { bytes, n };
+	int r = http_request_next(&in, &p->seen, 0, &p->request);
+
+	if (r == 0)
+		return 0; /* the head is bounded, and so is what waits here */
+	if (r < 0)
+		peer_answer(p, (unsigned)-r, "text/plain", STR(""));
+	else
+		routes_take(p);
+	return n - in.n;
+}
+
+static size_t on_input(void *arg, const char *bytes, size_t n)
+{
+	struct peer *p = arg;
+
+	switch (p->state) {
+	case PEER_HEAD: {
+		size_t taken = take_head(p, bytes, n);
+
+		return taken > 0 && taken < n && p->state == PEER_OPEN
+			       ? taken + take_frames(p, bytes + taken, n - taken)
+			       : taken;
+	}
+	case PEER_OPEN:
+	case PEER_CLOSING:
+		return take_frames(p, bytes, n);
+	default:
+		return n;
+	}
+}
+
+static void on_drained(void *arg)
+{
+	struct peer *p = arg;
+
+	if (p->protocol.drained && p->state == PEER_OPEN)
+		p->protocol.drained(p->protocol.arg);
+}
+
+static void on_gone(void *arg)
+{
+	peer_drop(arg);
+}
+
+void peer_drop(struct peer *p)
+{
+	if (p->protocol.gone)
+		p->protocol.gone(p->protocol.arg);
+	peer_free(p);
+}
+
+/* --- the peer -------------------------------------------------------------------------------- */
+
+const struct http_request *peer_request(const struct peer *p)
+{
+	return &p->request;
+}
+
+struct server *peer_server(const struct peer *p)
+{
+	return p->server;
+}
+
+int peer_fd(const struct peer *p)
+{
+	return stream_fd(p->stream);
+}
+
+bool peer_is_local(const struct peer *p)
+{
+	return p->local;
+}
+
+void peer_new(struct server *s, int fd, bool from_loopback)
+{
+	struct peer *p = xcalloc(1, sizeof(*p));
+	const struct stream_user user = { on_input, on_drained, on_gone, p };
+
+	p->server = s;
+	p->local = from_loopback;
+	if (stream_new(s->loop, fd, fd, s->ceiling, &user, &p->stream) < 0) {
+		free(p);
+		return;
+	}
+	p->next = s->peers;
+	s->peers = p;
+	s->n_peers++;
+	s->n_strangers++;
+	set_timer(p, PEER_HANDSHAKE_MS);
+}
+
+void peers_close(struct server *s, enum websocket_code code, const char *reason)
+{
+	for (struct peer *p = s->peers; p; p = p->next)
+		if (p->state == PEER_OPEN)
+			peer_close(p, code, reason);
+		else
+			leave(p);
+}

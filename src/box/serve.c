@@ -1,0 +1,88 @@
+#include "box/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "box/confine.h"
+#include "box/socket_owner.h"
+#include "box/stdio_peer.h"
+
+static void on_signal(void *arg, int sig)
+{
+	server_stop(arg);
+}
+
+/* No sandbox can be made any more, and nobody would start hands again. */
+static void on_parent_gone(void *arg)
+{
+	server_stop(arg);
+}
+
+static int complain(const char *what, const char *why)
+{
+	fprintf(stderr, "error: %s: %s\n", what, why);
+	return 1;
+}
+
+static int open_doors(struct server *s, bool stdio)
+{
+	int r = s->listener < 0 ? 0 : server_listen(s);
+
+	if (r == 0 && stdio)
+		r = stdio_peer_open(s, !s->trust.instance);
+	return r;
+}
+
+int serve(struct settings *settings)
+{
+	struct ceiling ceiling = { .max = CEILING_DEFAULT_BYTES };
+	struct server s = { .trust = settings->trust,
+			    .ceiling = &ceiling,
+			    .listener =
+				    fcntl(SERVE_FD_LISTENER, F_GETFD) < 0 ? -1 : SERVE_FD_LISTENER,
+			    .uid = geteuid() };
+	AUTO_FAULT f = { 0 };
+	AUTO_FREE char *directory = getcwd(NULL, 0);
+	struct runtime_parts parts = { .ceiling = &ceiling,
+				       .directory = directory ? directory : "/",
+				       .home = getenv("HOME") ? getenv("HOME") : "/" };
+	char own_name[HOST_NAME_MAX + 1] = "";
+	const char *const names[] = { settings->host, own_name, NULL };
+	struct err e;
+	int r = loop_new(&s.loop);
+
+	if (r < 0)
+		return complain("loop", strerror(-r));
+	IGNORE(gethostname(own_name, sizeof(own_name) - 1)); /* on failure the name stays empty */
+	s.trust.host_names = names;
+	signal(SIGPIPE, SIG_IGN);
+	parts.loop = s.loop;
+	if (hands_new(s.loop, SERVE_FD_HANDS, on_parent_gone, &s, &parts.hands, &e) < 0)
+		return complain("hands", e.msg);
+	s.diag = socket_owner_open();
+	settings->trust = (struct handshake_trust){ 0 };
+	if (runtime_new(&parts, settings->config ? json_root(settings->config) : NULL, &s.runtime,
+			&f) < 0)
+		return complain("LANGBOT_BOX_CONFIG", f.text);
+	if (!loop_add_signal(s.loop, SIGTERM, on_signal, &s) ||
+	    !loop_add_signal(s.loop, SIGINT, on_signal, &s))
+		return complain("signals", strerror(errno));
+	if (server_confine(&e) < 0)
+		return complain("server", e.msg);
+	r = open_doors(&s, settings->stdio);
+	if (r == 0)
+		r = loop_run(s.loop);
+	runtime_free(s.runtime);
+	handshake_trust_done(&s.trust);
+	fd_closep(&s.diag);
+	loop_free(s.loop);
+	return r < 0 ? complain("serve", strerror(-r)) : 0;
+}

@@ -1,0 +1,81 @@
+/* Accepting connections, and stopping. */
+#include "box/server.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "box/peer.h"
+
+static bool is_loopback(const struct sockaddr_storage *a)
+{
+	const struct sockaddr_in *four = (const void *)a;
+	const struct sockaddr_in6 *six = (const void *)a;
+
+	if (a->ss_family == AF_INET)
+		return ntohl(four->sin_addr.s_addr) >> 24 == 127;
+	if (a->ss_family != AF_INET6)
+		return false;
+	return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
+}
+
+static void on_connection(void *arg, int fd, uint32_t events)
+{
+	struct server *s = arg;
+	struct sockaddr_storage from = { 0 };
+	socklen_t n = sizeof(from);
+	AUTO_FD got = accept4(fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (got < 0)
+		return; /* it went away, or there are too many: the next one may do better */
+	if (s->n_peers >= SERVER_CONNECTIONS_MAX || s->n_strangers >= SERVER_STRANGERS_MAX)
+		return;
+	peer_new(s, fd_take(&got), is_loopback(&from));
+}
+
+int server_listen(struct server *s)
+{
+	s->listen_watch = loop_add_fd(s->loop, s->listener, LOOP_READ, on_connection, s);
+	return s->listen_watch ? 0 : -errno;
+}
+
+static void stop_if_over(struct server *s)
+{
+	if (s->stopping && s->dropped && s->n_peers == 0)
+		loop_stop(s->loop);
+}
+
+void server_peer_left(struct server *s)
+{
+	stop_if_over(s);
+}
+
+static bool every_tenant(void *arg, const struct tenant *t)
+{
+	return true;
+}
+
+static void on_dropped(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct server *s = arg;
+
+	s->dropped = true;
+	stop_if_over(s);
+}
+
+void server_stop(struct server *s)
+{
+	const struct reply r = { on_dropped, s };
+
+	if (s->stopping)
+		return;
+	s->stopping = true;
+	loop_remove(s->loop, &s->listen_watch);
+	peers_close(s, WEBSOCKET_GOING_AWAY, "Box runtime shutting down");
+	sessions_refuse(runtime_sessions(s->runtime), true);
+	sessions_drop(runtime_sessions(s->runtime), every_tenant, NULL, &r);
+}

@@ -1,0 +1,72 @@
+#include "box/stdio_peer.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "box/frame_stdio.h"
+#include "box/rpc.h"
+#include "box/stream.h"
+
+#define LINES_MAX_BYTES (128u << 20) /* a message of which every byte is escaped twice */
+
+struct stdio_peer {
+	struct server *server;
+	struct stream *stream;
+	struct rpc *rpc;
+	struct stdio_reader reader;
+};
+
+static void end(struct stdio_peer *p)
+{
+	rpc_free(p->rpc);
+	stream_free(p->stream);
+	stdio_reader_done(&p->reader);
+	server_stop(p->server);
+	free(p);
+}
+
+static size_t on_input(void *arg, const char *bytes, size_t n)
+{
+	struct stdio_peer *p = arg;
+	struct str in = { bytes, n }, message;
+	int r;
+
+	while ((r = stdio_next(&p->reader, &in, &message)) > 0)
+		if (rpc_take(p->rpc, message) < 0)
+			break;
+	if (r != 0) /* a broken sequence: nothing that follows can be trusted */
+		stream_finish(p->stream);
+	return n;
+}
+
+static void on_gone(void *arg)
+{
+	end(arg);
+}
+
+static void send_message(void *arg, struct str message)
+{
+	struct stdio_peer *p = arg;
+	AUTO_BUF lines = BUF_INIT(LINES_MAX_BYTES);
+
+	stdio_put(&lines, message);
+	stream_send(p->stream, &lines);
+}
+
+int stdio_peer_open(struct server *s, bool legacy)
+{
+	struct stdio_peer *p = xcalloc(1, sizeof(*p));
+	const struct rpc_transport transport = { send_message, p };
+	const struct stream_user user = { .input = on_input, .gone = on_gone, .arg = p };
+	int r = stream_new(s->loop, STDIN_FILENO, STDOUT_FILENO, s->ceiling, &user, &p->stream);
+
+	if (r < 0) {
+		free(p);
+		return r;
+	}
+	p->server = s;
+	stdio_reader_init(&p->reader);
+	p->rpc = rpc_new(s, legacy, &transport);
+	return 0;
+}

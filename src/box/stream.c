@@ -1,0 +1,269 @@
+#include "box/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define CHUNK_BYTES (64u << 10)
+#define QUEUE_MAX_BYTES (512u << 20) /* the ceiling of the process is reached before */
+#define LEFT_MAX_BYTES (32u << 20)   /* input that its taker did not take yet */
+
+struct stream {
+	struct loop *loop;
+	int in, out;
+	loop_id in_watch, out_watch, soon;
+	struct ceiling *ceiling;
+	struct stream_user user;
+	struct buf left; /* input that was not taken */
+	struct buf queue;
+	size_t sent; /* bytes at the front of the queue that are gone */
+	bool wanted, finishing, over;
+	unsigned depth;
+	bool freed;
+};
+
+static void on_in(void *arg, int fd, uint32_t events);
+static void on_out(void *arg, int fd, uint32_t events);
+
+static void enter(struct stream *s)
+{
+	s->depth++;
+}
+
+static void leave(struct stream *s)
+{
+	if (--s->depth > 0 || !s->freed)
+		return;
+	buf_done(&s->left);
+	buf_done(&s->queue);
+	free(s);
+}
+
+/* --- what is watched ------------------------------------------------------------------------- */
+
+static void watch(struct stream *s)
+{
+	bool read = s->wanted && !s->finishing && !s->over &&
+		    stream_queued(s) < STREAM_HIGH_WATER_BYTES;
+	bool write = !s->over && stream_queued(s) > 0;
+
+	if (read && !s->in_watch)
+		s->in_watch = loop_add_fd(s->loop, s->in, LOOP_READ, on_in, s);
+	else if (!read)
+		loop_remove(s->loop, &s->in_watch);
+	if (write && !s->out_watch)
+		s->out_watch = loop_add_fd(s->loop, s->out, LOOP_WRITE, on_out, s);
+	else if (!write)
+		loop_remove(s->loop, &s->out_watch);
+}
+
+static void end(struct stream *s)
+{
+	if (s->over)
+		return;
+	s->over = true;
+	watch(s);
+	loop_remove(s->loop, &s->soon);
+	s->user.gone(s->user.arg);
+}
+
+/* --- output ---------------------------------------------------------------------------------- */
+
+/* False when the connection broke. */
+static bool flush(struct stream *s)
+{
+	while (s->sent < s->queue.n) {
+		ssize_t n = write(s->out, s->queue.p + s->sent, s->queue.n - s->sent);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		s->sent += (size_t)n;
+		ceiling_give(s->ceiling, (size_t)n);
+	}
+	buf_done(&s->queue); /* a queue that was large must not stay so */
+	buf_init(&s->queue, QUEUE_MAX_BYTES);
+	s->sent = 0;
+	return true;
+}
+
+static void on_soon(void *arg);
+
+static void do_soon(struct stream *s)
+{
+	if (!s->soon)
+		s->soon = loop_add_timer(s->loop, clock_mono_ns(), on_soon, s);
+	if (!s->soon)
+		out_of_memory();
+}
+
+/* The owner is told from the loop, not from within its own call. */
+static void give_up(struct stream *s)
+{
+	s->finishing = true;
+	do_soon(s);
+}
+
+void stream_send(struct stream *s, struct buf *b)
+{
+	bool failed = buf_failed(b) || !ceiling_take(s->ceiling, b->n);
+
+	if (s->over || failed) {
+		buf_clear(b);
+		if (failed)
+			give_up(s);
+		return;
+	}
+	buf_add(&s->queue, b->p, b->n);
+	buf_clear(b);
+	if (!s->out_watch && !flush(s))
+		give_up(s);
+	watch(s);
+}
+
+size_t stream_queued(const struct stream *s)
+{
+	return s->queue.n - s->sent;
+}
+
+static void on_out(void *arg, int fd, uint32_t events)
+{
+	struct stream *s = arg;
+	bool high = stream_queued(s) >= STREAM_HIGH_WATER_BYTES;
+
+	enter(s);
+	if (!flush(s)) {
+		end(s);
+	} else if (stream_queued(s) == 0) {
+		if (s->finishing)
+			end(s);
+		else if (s->user.drained)
+			s->user.drained(s->user.arg);
+	}
+	if (!s->over) {
+		watch(s);
+		if (high && s->left.n > 0)
+			do_soon(s);
+	}
+	leave(s);
+}
+
+/* --- input ----------------------------------------------------------------------------------- */
+
+static void give(struct stream *s, const char *p, size_t n)
+{
+	size_t taken = s->user.input(s->user.arg, p, n);
+
+	if (s->over || s->freed)
+		return;
+	if (p == s->left.p)
+		buf_drop(&s->left, taken);
+	else
+		buf_add(&s->left, p + taken, n - taken);
+}
+
+static void on_in(void *arg, int fd, uint32_t events)
+{
+	struct stream *s = arg;
+	char chunk[CHUNK_BYTES];
+	ssize_t n = read(fd, chunk, sizeof(chunk));
+
+	enter(s);
+	if (n > 0 && s->left.n > 0) {
+		buf_add(&s->left, chunk, (size_t)n);
+		give(s, s->left.p, s->left.n);
+	} else if (n > 0) {
+		give(s, chunk, (size_t)n);
+	}
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || buf_failed(&s->left))
+		end(s);
+	else if (!s->over)
+		watch(s);
+	leave(s);
+}
+
+/* Input that was left, and failures, are dealt with from the loop. */
+static void on_soon(void *arg)
+{
+	struct stream *s = arg;
+
+	s->soon = 0;
+	enter(s);
+	if (s->finishing && (stream_queued(s) == 0 || !flush(s)))
+		end(s);
+	else if (s->wanted && !s->finishing && s->left.n > 0 &&
+		 stream_queued(s) < STREAM_HIGH_WATER_BYTES)
+		give(s, s->left.p, s->left.n);
+	if (!s->over)
+		watch(s);
+	leave(s);
+}
+
+void stream_read(struct stream *s, bool want)
+{
+	if (want && !s->wanted && s->left.n > 0)
+		do_soon(s);
+	s->wanted = want;
+	watch(s);
+}
+
+void stream_finish(struct stream *s)
+{
+	s->finishing = true;
+	if (stream_queued(s) == 0)
+		do_soon(s);
+	watch(s);
+}
+
+/* --- the stream ------------------------------------------------------------------------------ */
+
+int stream_fd(const struct stream *s)
+{
+	return s->in;
+}
+
+int stream_new(struct loop *loop, int in, int out, struct ceiling *ceiling,
+	       const struct stream_user *u, struct stream **ret)
+{
+	struct stream *s = xcalloc(1, sizeof(*s));
+
+	s->loop = loop;
+	s->in = in;
+	s->out = out;
+	s->ceiling = ceiling;
+	s->user = *u;
+	s->wanted = true;
+	buf_init(&s->left, LEFT_MAX_BYTES);
+	buf_init(&s->queue, QUEUE_MAX_BYTES);
+	if (fcntl(in, F_SETFL, O_NONBLOCK) < 0 || fcntl(out, F_SETFL, O_NONBLOCK) < 0) {
+		int r = -errno;
+
+		stream_free(s);
+		return r;
+	}
+	watch(s);
+	*ret = s;
+	return 0;
+}
+
+void stream_free(struct stream *s)
+{
+	if (!s || s->freed)
+		return;
+	s->over = true;
+	watch(s);
+	loop_remove(s->loop, &s->soon);
+	ceiling_give(s->ceiling, stream_queued(s));
+	if (s->out != s->in)
+		fd_closep(&s->out);
+	fd_closep(&s->in);
+	s->freed = true;
+	enter(s);
+	leave(s);
+}

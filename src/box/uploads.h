@@ -1,0 +1,25 @@
+/*
+ * Files that a peer uploads piece by piece before an action uses them. They live in memory that belongs to the connection
+ * and counts against the ceiling of the process; an action takes a file by its key.
+ */
+#pragma once
+
+#include "base/json.h"
+#include "service/ceiling.h"
+#include "service/fault.h"
+
+#define UPLOAD_KEYS_MAX 128u
+#define UPLOAD_CHUNK_BYTES 16384u
+#define UPLOAD_CHUNK_CHARS 21848u /* the same in base64 */
+
+struct uploads {
+	struct upload *first;
+	unsigned n;
+	struct ceiling *ceiling;
+	uint64_t max_bytes; /* of one file */
+};
+
+void uploads_init(struct uploads *u, struct ceiling *ceiling, uint64_t max_bytes);
+void uploads_done(struct uploads *u);
+/* Takes a chunk: DATA is the data of the action. */
+MUST_USE int uploads_add(struct uploads *u, const struct json_value *data, struct fault *f);
