@@ -536,6 +536,24 @@ static const struct command self_commands[] = {
 	{ .name = NULL },
 };
 
+static const struct opt box_serve_opts[] = {
+	VALUE(0, "host", "ADDR", "Listen on this address (127.0.0.1; 0.0.0.0 if there is a token)"),
+	VALUE(0, "ws-control-port", "PORT", "Listen on this port (5410; 0: the kernel chooses one)"),
+	FLAG('s', "stdio-control", "Take actions on standard input and answer on standard output"),
+	OPT_END
+};
+static const struct opt_set box_serve_sets[] = { { NULL, box_serve_opts }, { NULL, NULL } };
+static const struct command box_commands[] = {
+	{
+		.name = "serve", .run = cmd_box_serve, .sets = box_serve_sets,
+		.summary = "Serve LangBot's Box protocol",
+		.description =
+			"Runs until SIGTERM, or until standard input ends with --stdio-control. All sandboxes that it made "
+			"end with it.",
+	},
+	{ .name = NULL },
+};
+
 static const char *const shell_choices[] = { "bash", "zsh", "fish", "elvish", "powershell", NULL };
 
 
@@ -684,6 +702,7 @@ static const struct command commands[] = {
 		.name = "snapshot", .aliases = "snap", .group = STORAGE, .sub = snapshot_commands,
 		.summary = "Manage disk snapshots (not supported yet)",
 	},
+	{ .name = "box", .group = SANDBOXES, .sub = box_commands, .summary = "Serve sandboxes to LangBot" },
 	{
 		.name = "install", .group = INSTALLATION, .run = cmd_install,
 		.summary = "Make a sandbox a command of this machine",

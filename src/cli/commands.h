@@ -21,6 +21,7 @@ int cmd_status(const struct args *a);
 int cmd_inspect(const struct args *a);
 int cmd_ping(const struct args *a);
 int cmd_touch(const struct args *a);
+int cmd_box_serve(const struct args *a);
 int cmd_logs(const struct args *a);
 int cmd_metrics(const struct args *a);
 int cmd_copy(const struct args *a);
