@@ -719,8 +719,10 @@ def main(argv):
               file=sys.stderr)
         return 2
     become_subreaper()
-    # A shell starts background commands with SIGINT ignored, and every program of the tests would inherit that.
+    # A shell starts background commands with SIGINT and SIGQUIT ignored, and every program of the tests would
+    # inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     for sig in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(sig, lambda *_: sys.exit(130))
     runner = Runner(options)
