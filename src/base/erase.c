@@ -1,11 +1,12 @@
 /*
- * The attacker chooses the depth and the width of the tree. So this neither recurses nor keeps a descriptor per
- * level: it goes down by name and up by "..". For each level above it remembers which directory that is, and where
- * reading it goes on. Without that place each return would read the directory from its start, and the time would
- * grow with the square of its entries.
+ * The attacker chooses the depth and the width of the tree. So this neither recurses nor keeps a
+ * descriptor per level: it goes down by name and up by "..". For each directory that it came
+ * through, it remembers the inode, to recognise the directory on the way up, and the offset at
+ * which to go on reading. If it read each directory from the start again, the time would grow
+ * with the square of the entries.
  *
- * Two commands may delete the same tree: an entry that is already gone is no error. A dying process may still write
- * into it: a directory that is not empty after all is read again.
+ * Two commands may delete the same tree: an entry that is already gone is no error. A dying
+ * process may still write into it: a directory that is not empty after all is read again.
  */
 #include "base/erase.h"
 
@@ -22,16 +23,16 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define TRIES_MAX 64 /* how often a directory is read again; tmpfs before 6.6 forgets places */
+#define TRIES_MAX 64        /* readings of one directory; tmpfs before 6.6 loses offsets */
 #define ENTRIES_BYTES 4096u /* what one getdents64() reads */
 
 /* A directory that we are in, or came through. */
 struct level {
 	dev_t dev;
 	ino_t ino;
-	off_t here, next; /* where the entry that we are at stands, and the one behind it */
-	unsigned tries;   /* how often we went down at that entry */
-	int error;        /* the first one here or below: the directory cannot go */
+	off_t here, next; /* offsets in the directory: of the current entry, and of the next */
+	unsigned tries;   /* how often we entered the current entry */
+	int error;        /* the first error here or below; then this directory stays too */
 };
 
 struct walk {
@@ -55,7 +56,7 @@ static int open_dir(int parent, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The entry that we are at stays, or is gone with ERROR 0: goes on behind it. */
+/* Moves on to the next entry. ERROR says why the current one stays; 0 means that it is removed. */
 static void skip(struct level *l, int error)
 {
 	l->error = l->error ? l->error : error;
@@ -117,8 +118,8 @@ static int remove_entry(int dir, const char *name)
 	return errno == EEXIST ? -ENOTEMPTY : -errno;
 }
 
-/* Removes the entries of the last level, from its place on. Stops at the first directory that is not
- * empty, and copies its name to SUB. At the end SUB is empty. */
+/* Removes the entries of the last level, from the remembered offset on. Stops at the first
+ * directory that is not empty and copies its name to SUB. Without such a directory SUB is "". */
 static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 {
 	_Alignas(struct dirent) char entries[ENTRIES_BYTES];
@@ -126,7 +127,8 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 	long n;
 
 	sub[0] = '\0';
-	/* ext4 takes no old place in a directory that another command has removed: it reads as empty from its start */
+	/* if another command has removed the directory, ext4 refuses the old offset (EINVAL); we
+	 * then read from the start and find nothing */
 	if (lseek(w->at, l->here, SEEK_SET) < 0 &&
 	    (errno != EINVAL || lseek(w->at, 0, SEEK_SET) < 0))
 		return -errno;
@@ -147,11 +149,12 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 			p += d->d_reclen;
 		}
 	}
-	return n < 0 && errno != ENOENT ? -errno : 0; /* ENOENT: another has removed it */
+	return n < 0 && errno != ENOENT ? -errno : 0; /* ENOENT: another command removed it */
 }
 
-/* A rename can replace an empty directory by another one. Its name then leads to something that is
- * not ours. */
+/* True if the directory FD is deleted. Somebody can do that by a rename that puts another
+ * directory in the place of the empty one. The name then leads to a directory that is not ours to
+ * remove. */
 static bool is_gone(int fd)
 {
 	struct stat st;

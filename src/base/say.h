@@ -43,7 +43,8 @@ void say_check(enum say_mark mark, const char *check, const char *fmt, ...) PRIN
 
 /* True if FD is a terminal and NO_COLOR is not set. */
 bool say_in_colour(int fd);
-/* Appends S in the colour CODE of a terminal; without a change if stderr is not shown in colour. */
+/* Appends S to OUT, in the colour that the terminal code CODE names. If stderr has no colour
+ * (say_in_colour()), appends S alone. */
 void say_add_coloured(struct buf *out, const char *code, const char *s);
 /* Writes B to stderr. Nobody can be told of a failure, so there is no result. */
 void say_to_stderr(const struct buf *b);

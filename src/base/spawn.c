@@ -33,8 +33,8 @@ struct job {
 struct spawning {
 	struct job job;
 	struct child child;
-	volatile int
-		shares; /* thread id of the child; the kernel clears it when it leaves our memory */
+	/* thread id of the child; the kernel sets this to 0 when the child leaves our memory */
+	volatile int shares;
 	_Alignas(16) char stack[STACK_BYTES];
 };
 

@@ -1,4 +1,7 @@
-/* A hand of a server (client/hands.h): does one request after another and may wait for it. Started by client/foreman.c. */
+/*
+ * A hand: a process that does requests for a server, one after another (client/hands.h). A hand may
+ * block, so that the server need not. client/foreman.c starts it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,7 +18,7 @@
 #include "loop/loop.h"
 
 #define READ_BYTES 65536
-#define ANSWER_MAX_BYTES (256u << 10) /* as client/hands.c takes them */
+#define ANSWER_MAX_BYTES (256u << 10) /* the same limit as in client/hands.c */
 #define CROWDED_WAIT_MS 10
 
 struct hand {
@@ -23,15 +26,15 @@ struct hand {
 	struct buf in;
 };
 
-/* The supervisors of sandboxes that have ended. */
+/* Reaps our children: the supervisors of sandboxes that have ended. */
 static void reap(void *arg, int sig)
 {
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 }
 
-/* Too many descriptors of this user are on their way, which is for a short time: the server is given the answer later.
- * The server kills us when that takes too long. */
+/* While too many descriptors of this user are in flight, fdpass_send() fails with EMFILE. That
+ * passes soon, so we wait and send again. If it takes too long, the server kills us. */
 static int send_answer(const struct buf *b, const int *fds, unsigned n)
 {
 	int r;
@@ -41,7 +44,8 @@ static int send_answer(const struct buf *b, const int *fds, unsigned n)
 	return r;
 }
 
-/* Anything but 0 ends us: the server speaks another language, or is gone. */
+/* Does one request. Returns an error if the server broke the protocol or is gone; on_server() then
+ * stops the loop, and this process ends. */
 static int on_frame(void *arg, const struct frame *f)
 {
 	AUTO_BUF answer = BUF_INIT(ANSWER_MAX_BYTES);
@@ -53,7 +57,7 @@ static int on_frame(void *arg, const struct frame *f)
 	r = send_answer(&answer, fds, n);
 	while (n > 0)
 		fd_closep(&fds[--n]);
-	reap(NULL, SIGCHLD); /* what ended meanwhile */
+	reap(NULL, SIGCHLD); /* the supervisors that ended while we did the request */
 	return r;
 }
 
@@ -69,7 +73,8 @@ static void on_server(void *arg, int fd, uint32_t events)
 		loop_stop(h->loop);
 }
 
-/* The server raised its own soft limit of open files; what we start shall have the one that the server's caller had. */
+/* We inherit the soft limit of open files, which the server has raised for itself. SOFT is the
+ * limit that the server's caller had. We set it, so that the supervisors that we start get it. */
 static void set_open_files(uint64_t soft)
 {
 	struct rlimit l;

@@ -28,5 +28,6 @@ MUST_USE int name_normalise(struct str s, enum name_kind kind, char out[NAME_TEX
  * evilexample.com. */
 bool name_is_under(const char *name, const char *suffix);
 /* True when anybody may register a name below this one (co.uk, github.io). NAME is normalised. The
- * list is compiled in; a single label always counts as one. */
+ * list of public suffixes is compiled in. A name of a single label (com) is always a public
+ * suffix. */
 bool name_is_public_suffix(const char *name);

@@ -96,8 +96,8 @@ void registry_done(struct registry *r)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* Bounds the body of an answer without content: curl reads the body of a redirect to its end, and
- * we read the body of an error to its end. */
+/* Ends a transfer if the body of a redirect or of an error grows too large. curl reads the body of
+ * a redirect to its end, and we read the body of an error to its end. */
 static int watch_body(void *arg, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
 		      curl_off_t up)
 {
@@ -254,7 +254,7 @@ static void post_identity(CURL *c, const struct endpoint *p, const struct challe
 			  "&refresh_token=%s",
 			  service, scope, token);
 
-	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* curl would post it there too */
+	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* a redirect would get the token */
 	curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, body);
 	explicit_bzero(body, strlen(body));
 	curl_free(service);
@@ -268,7 +268,7 @@ static CURL *token_request(struct registry *r, const struct endpoint *p, const s
 	CURL *c = new_request(r, p, ch->realm);
 
 	if (!c)
-		abort(); /* small and fixed, as xcalloc */
+		abort(); /* no memory for a small object: xcalloc() aborts too */
 	if (p->credentials.token) {
 		post_identity(c, p, ch);
 		return c;
@@ -380,7 +380,8 @@ static int fail_transfer(const struct endpoint *p, CURLcode result, struct err *
 	if (result == CURLE_ABORTED_BY_CALLBACK)
 		return err_set(e, ERR_LIMIT, "'%s' sends an error or redirect of more than %u KiB",
 			       p->host, REGISTRY_REST_MAX_BYTES >> 10);
-	if (result == CURLE_WRITE_ERROR) /* only headers: the readers of bodies report those */
+	/* watch_headers() failed: our callers report a failed write of a body before they ask us */
+	if (result == CURLE_WRITE_ERROR)
 		return err_set(e, ERR_LIMIT, "'%s' sends headers of more than %u KiB", p->host,
 			       REGISTRY_HEADERS_MAX_BYTES >> 10);
 	err_set(e, ERR_SYSTEM, "'%s': %s", p->host, curl_easy_strerror(result));
@@ -478,7 +479,7 @@ static int get_manifest_once(struct registry *r, size_t endpoint, const char *ta
 	int rc = -1;
 
 	if (!c || !headers)
-		abort(); /* small and fixed, as xcalloc */
+		abort(); /* no memory for a small object: xcalloc() aborts too */
 	*ret_again = false;
 	buf_clear(body);
 	identify(c, p);

@@ -1,9 +1,11 @@
 /*
  * STARTING → RUNNING → STOPPING → DEAD, and from each of them straight to DEAD when pid 1 ends.
  *
- * STARTING ends with READY, an error or a time-out, which is reported on the leash. In STOPPING pid 1 is asked to end its
- * commands, and killed when the grace is over. DEAD cleans up: the record of an ephemeral sandbox disappears; any other
- * says Stopped if the end was meant, else Crashed. The lock is released last, when this process ends.
+ * STARTING ends when pid 1 sends READY or an error, or when neither comes in time. The
+ * supervisor tells the outcome to the command that started it, on the leash (wire/leash.h). In
+ * STOPPING the supervisor asks pid 1 to end its commands, and kills pid 1 when the grace is
+ * over. In DEAD it cleans up: it deletes the record of an ephemeral sandbox; in any other record
+ * it writes Stopped if somebody asked for the stop, else Crashed. It releases the lock last.
  */
 #include <assert.h>
 #include <errno.h>
@@ -29,7 +31,8 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-#define TIDY_AFTER_NS (20 * NS_PER_MS) /* not worth it for a sandbox that ends sooner */
+/* on_tidy() runs this long after the start: a sandbox that ends sooner does not need it */
+#define TIDY_AFTER_NS (20 * NS_PER_MS)
 
 static const unsigned may_become[] = {
 	[LIFE_STARTING] = BIT(LIFE_RUNNING) | BIT(LIFE_STOPPING) | BIT(LIFE_DEAD),
@@ -87,8 +90,9 @@ static void on_tidy(void *arg)
 	stack_trim();
 }
 
-/* If a new sandbox cannot write down that it stays, the next command would take its record for a leftover. So its
- * start fails. The record of an ephemeral one never stays. */
+/* Writes into the record that the sandbox has booted. If we cannot write that for a new sandbox,
+ * its start fails, because the next command would take the record for a leftover and delete it. An
+ * ephemeral sandbox starts all the same: its record is deleted in any case. */
 void supervisor_settle(struct supervisor *s)
 {
 	struct state *state = &s->record.state;
@@ -190,7 +194,9 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 		s->engine->kill(s); /* the client does not want to wait any longer */
 	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
 		return;
-	if (s->life == LIFE_STARTING && !s->failure.code) /* it is replaced */
+	/* a stop this early usually comes from a command that replaces the sandbox; the command
+	 * that started it gets this error */
+	if (s->life == LIFE_STARTING && !s->failure.code)
 		err_set(&s->failure, ERR_EXISTS,
 			"sandbox already exists: '%s' was replaced while it "
 			"started (%s)",
@@ -204,7 +210,7 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 		s->engine->kill(s);
 		return;
 	}
-	if (!s->record.spec.ephemeral) /* its record is about to be deleted */
+	if (!s->record.spec.ephemeral) /* an ephemeral record is deleted soon anyway */
 		save(s, STATUS_DRAINING);
 	begin_stop(s, grace_ms);
 }
@@ -406,9 +412,10 @@ static void clean_up(struct supervisor *s)
 	s->engine->done(s);
 	home_erase_sockets(&s->home, s->record.spec.name);
 	if (supervisor_may_vanish(s)) {
+		/* if one of these fails, the next command erases the rest; we cannot delete files
+		 * that belong to the sandbox's range of ids */
 		if (!record_is_retired(&s->home, s->record.spec.name, s->record_dir))
-			IGNORE(record_retire(&s->home, s->record.spec.name)); /* others delete it */
-		/* files of a sub-range stay: the next command erases them */
+			IGNORE(record_retire(&s->home, s->record.spec.name));
 		IGNORE(record_erase(&s->home, s->record.spec.name, &e));
 	} else {
 		if (s->failure.code)
@@ -438,15 +445,17 @@ static int watch_all(struct supervisor *s)
 	return control_open(s);
 }
 
-/* Notes in the record that a start is under way. If we are killed from here on, we leave more than files, and the
- * command that removes the sandbox must know. A start that fails writes the old state back. */
+/* Notes in the record that a start is under way. If we are killed from here on, we leave cgroups
+ * and other things outside the record, and the command that removes the sandbox must know that it
+ * has to release them (supervisor_release()). A start that fails writes the old state back. */
 static void note_start(const struct supervisor *s)
 {
 	struct state begun = s->record.state;
 	struct err e;
 
 	begun.status = STATUS_STARTING;
-	if (begun.booted_once) /* a new one has no state yet, which means the same */
+	/* a new record has no state yet, and `remove` reads that as a start under way, too */
+	if (begun.booted_once)
 		IGNORE(state_write(s->record_dir, &begun, &e)); /* the disk may be full */
 }
 
@@ -473,7 +482,7 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
-	fd_closep(&s->lock); /* others need not wait until our link is closed, too */
+	fd_closep(&s->lock); /* early: at our exit the kernel takes long to close old_link */
 	control_hang_up(s);
 	return s->failure.code ? 1 : 0;
 }

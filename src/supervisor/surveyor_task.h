@@ -7,7 +7,8 @@
 
 #define SURVEYOR_STACK_BYTES 8192
 
-/* The memory that the task shares with us. Of ROOM only as much as the tree is deep is ever touched. */
+/* The memory that the task shares with us. The task touches as many levels of ROOM as the tree is
+ * deep; the rest of ROOM takes no memory. */
 struct surveyor_memory {
 	_Alignas(16) char stack[SURVEYOR_STACK_BYTES];
 	/* set before the task is made */

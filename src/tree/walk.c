@@ -29,8 +29,8 @@ struct walk {
 	struct buf path; /* of what is being read, below the source */
 	char *chunk;
 	unsigned depth;
-	struct inodes shared; /* files that have further names, by their numbers */
-	size_t shared_bytes;  /* of their paths */
+	struct inodes shared; /* files with several names, in the order of sending */
+	size_t shared_bytes;  /* of the paths of these files */
 	struct err *e;
 };
 
@@ -327,7 +327,8 @@ static int walk_from(struct walk *w, const char *path)
 	}
 	slash = strrchr(parent, '/');
 	if (!slash || !file_name_valid(slash + 1)) {
-		/* a single word, or contents: look it up from the current directory as it stands */
+		/* PATH is a single name, or it gives the copy no name ("/", "..", "a/."): look the
+		 * whole path up from the current directory */
 		buf_add_str(&w->path, file_name_valid(parent) ? parent : "");
 		return send_source(w, path, AT_FDCWD, parent, follow || !file_name_valid(parent));
 	}

@@ -77,7 +77,8 @@ static bool is_json_number(const char *s)
 	return *s == '\0';
 }
 
-/* True for digits that some YAML reader takes for another number, or for a string. */
+/* True for text on which YAML readers disagree: one takes it for a number, another for a string or
+ * a different number. */
 static bool is_doubtful_number(const char *s)
 {
 	static const char *const specials[] = { ".inf", "-.inf", "+.inf", ".nan", NULL };

@@ -18,7 +18,7 @@ static char *in_top(const char *name)
 	return xasprintf("%s/%s", top, name);
 }
 
-/* Which of two descriptions are of one object. */
+/* When identity_equal() takes two identities for the same object. */
 static void equal(void)
 {
 	const struct identity a = { .known = true,
@@ -34,12 +34,12 @@ static void equal(void)
 	T_TRUE(identity_equal(&a, &b));
 	b.inode = 8;
 	b.birth_s = 9;
-	T_TRUE(identity_equal(&a, &b)); /* an equal handle decides … */
+	T_TRUE(identity_equal(&a, &b)); /* equal handles: the same object */
 	b = a;
 	b.handle[1] = 3;
-	T_TRUE(!identity_equal(&a, &b)); /* … and so does another one */
+	T_TRUE(!identity_equal(&a, &b)); /* different handles: different objects */
 	b.handle_n = 0;
-	T_TRUE(identity_equal(&a, &b)); /* without one: inode and birth */
+	T_TRUE(identity_equal(&a, &b)); /* no handle: inode and birth decide */
 	b.birth_ns = 7;
 	T_TRUE(!identity_equal(&a, &b));
 	b.has_birth = false;
@@ -92,7 +92,7 @@ static void json(void)
 	snprintf(handle, sizeof(handle), "{\"inode\":\"7\",\"of\":\"self\",\"handle\":\"%0258d\"}",
 		 0);
 	T_INT(json_parse(handle, strlen(handle), &doc, &e), 0);
-	T_INT(identity_read_json(json_root(doc), "x", &is, &e), -1); /* longer than any */
+	T_INT(identity_read_json(json_root(doc), "x", &is, &e), -1); /* no handle is so long */
 	json_free(doc);
 }
 
@@ -134,7 +134,8 @@ static void directories(void)
 	T_INT(symlink("moved", dir), 0);
 	T_INT(again(real, &id), -1);
 	T_TRUE(strstr(e.msg, "symbolic link") != NULL);
-	T_INT(again(real, &unknown), -1); /* what an older record names is not followed either */
+	/* an older record has no identity; its path must not lead through a link either */
+	T_INT(again(real, &unknown), -1);
 	T_INT(unlink(dir), 0);
 	T_INT(rename(moved, dir), 0);
 	T_INT(again(real, &unknown), 0);

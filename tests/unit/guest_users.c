@@ -1,4 +1,5 @@
-/* Who a command runs as, by the sandbox's own files, which are hostile. */
+/* Tests which user a command runs as. pid 1 looks the user up in the sandbox's own /etc/passwd and
+ * /etc/group, and hostile code may have written both. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "guest/users.h"
@@ -104,7 +105,7 @@ static void empty_files(void)
 	T_TRUE(user_find_in("root", "", "", &u, &e) < 0);
 }
 
-/* More of everything than there is room for. */
+/* A user with more groups and a longer home than struct user has room for. */
 static void too_much(void)
 {
 	AUTO_BUF many = BUF_INIT(1u << 20), far = BUF_INIT(1u << 20);

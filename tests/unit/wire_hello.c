@@ -87,7 +87,7 @@ static void a_name_is_found_however_it_is_cut(void)
 		T_INT(h.kind, HELLO_TLS);
 		T_INT(h.n, m.n);
 		T_STR(h.name, "good.example");
-		m.n += 10; /* what follows is not its */
+		m.n += 10; /* bytes after the hello are not part of it */
 		T_INT(tls(&m, m.n).n, m.n - 10);
 	}
 }
@@ -114,10 +114,10 @@ static void odd_hellos(void)
 	m.b[5] = 2; /* not a ClientHello */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	m = hello_for("a.b", 16384);
-	m.b[6] = 1; /* 64 KiB and more: longer than we look */
+	m.b[6] = 1; /* claims 64 KiB more, beyond HELLO_MAX_BYTES */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	m = hello_for("a.b", 16384);
-	m.b[m.n - 4] += 1; /* the name's length runs past its end */
+	m.b[m.n - 4] += 1; /* the name claims to end behind the extension */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	m = hello_for("a.b", 16384);
 	m.b[4]++; /* something else in the same record */
@@ -157,13 +157,13 @@ static void datagrams(void)
 		{ "\xff\xff\0\0\x1d", 5, HELLO_HIDDEN },
 		{ "\xc0\x1a\x2a\x3a\x4a", 5, HELLO_HIDDEN },
 		{ "\xc0\0\0\0", 4, HELLO_OPAQUE },
-		{ "\x40\0\0\0\1", 5, HELLO_OPAQUE },         /* of a connection that is there */
+		{ "\x40\0\0\0\1", 5, HELLO_OPAQUE },         /* QUIC after its handshake */
 		{ "\x80\x00\x12\x34\x56", 5, HELLO_OPAQUE }, /* RTP */
 		{ "\x16\xfe\xfd", 3, HELLO_BAD },
 		{ "\x16\xfe\xfd\0\0\0\0\0\0\0\0\0\1\x10", 14, HELLO_OPAQUE },
 		{ "\x16\xfe\xfd\0\1\0\0\0\0\0\0\0\1\1", 14, HELLO_OPAQUE }, /* encrypted */
 		{ "\x17\xfe\xfd\0\1\0\0\0\0\0\0\0\1x", 14, HELLO_OPAQUE },
-		{ "\x19\xfe\xfd\0\1\0\0\0\0\0\0\0\1x", 14, HELLO_OPAQUE }, /* with an id */
+		{ "\x19\xfe\xfd\0\1\0\0\0\0\0\0\0\1x", 14, HELLO_OPAQUE }, /* has a connection id */
 	};
 	struct msg m = hello_for("good.example", 16384), d = { .n = 0 }, two = { .n = 0 };
 	struct hello h;
