@@ -26,7 +26,7 @@ static int convert(struct err *e)
 
 	if (r < 0)
 		return err_sys(e, -r, "read the text");
-	if (yaml_to_json(buf_str(&in), in.n, &out, e) < 0)
+	if (yaml_to_json(buf_str(&in), in.n, YAML_TYPED, &out, e) < 0)
 		return -1;
 	r = io_write_all(STDOUT_FILENO, buf_str(&out), out.n);
 	return r < 0 ? err_sys(e, -r, "write the result") : 0;

@@ -18,6 +18,7 @@
 struct converter {
 	yaml_parser_t parser;
 	struct json_writer w;
+	enum yaml_scalars scalars;
 	unsigned depth, nodes;
 	struct err *e;
 };
@@ -125,6 +126,8 @@ static int plain_scalar(struct converter *c, const yaml_event_t *ev)
 
 	if (is_word(s, nulls))
 		json_null(&c->w);
+	else if (c->scalars == YAML_WORDS)
+		json_strn(&c->w, s, ev->data.scalar.length);
 	else if (strcmp(s, "true") == 0 || strcmp(s, "false") == 0)
 		json_bool(&c->w, *s == 't');
 	else if (is_json_number(s))
@@ -349,9 +352,10 @@ static int write_stream(struct converter *c)
 	return 0;
 }
 
-int yaml_to_json(const char *text, size_t n, struct buf *out, struct err *e)
+int yaml_to_json(const char *text, size_t n, enum yaml_scalars scalars, struct buf *out,
+		 struct err *e)
 {
-	struct converter c = { .e = e };
+	struct converter c = { .scalars = scalars, .e = e };
 	int r;
 
 	if (n > YAML_TEXT_MAX_BYTES)

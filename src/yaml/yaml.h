@@ -3,7 +3,8 @@
  *
  * It knows mappings, sequences and scalars of one document. It refuses the surprising parts of YAML
  * with line and column: anchors, aliases, tags, directives, merge keys, duplicate keys, several
- * documents, and plain scalars that different readers read differently (yes, 0755, 0x1f).
+ * documents, and plain scalars that different readers read differently (yes, 0755, 0x1f). A caller that
+ * wants words only gets every scalar as a string, and then no scalar is doubtful.
  */
 #pragma once
 
@@ -16,6 +17,12 @@
 #define YAML_NODES_MAX 100000u
 #define YAML_JSON_MAX_BYTES (8u << 20) /* room for every byte of the text as \u00XX */
 
+enum yaml_scalars {
+	YAML_TYPED, /* numbers, booleans and null as such; doubtful plain scalars are refused */
+	YAML_WORDS, /* null as such, all other scalars as strings */
+};
+
 /* Appends compact JSON to OUT; "null" for an empty document. ERR_INVALID ("3:5: why") or ERR_LIMIT;
  * OUT holds rubbish after a failure. */
-MUST_USE int yaml_to_json(const char *text, size_t n, struct buf *out, struct err *e);
+MUST_USE int yaml_to_json(const char *text, size_t n, enum yaml_scalars scalars, struct buf *out,
+			  struct err *e);

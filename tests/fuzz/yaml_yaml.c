@@ -9,12 +9,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO_BUF out = BUF_INIT(YAML_JSON_MAX_BYTES);
-	AUTO_JSON d = NULL;
-	struct err e;
+	for (enum yaml_scalars how = YAML_TYPED; how <= YAML_WORDS; how++) {
+		AUTO_BUF out = BUF_INIT(YAML_JSON_MAX_BYTES);
+		AUTO_JSON d = NULL;
+		struct err e;
 
-	if (yaml_to_json((const char *)data, size, &out, &e) == 0 &&
-	    json_parse(buf_str(&out), out.n, &d, &e) < 0)
-		abort();
+		if (yaml_to_json((const char *)data, size, how, &out, &e) == 0 &&
+		    json_parse(buf_str(&out), out.n, &d, &e) < 0)
+			abort();
+	}
 	return 0;
 }

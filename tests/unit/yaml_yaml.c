@@ -9,13 +9,18 @@
 static struct err e;
 
 /* The JSON, or the message in angle brackets. */
-static char *json_of(const char *text, size_t n)
+static char *read_as(enum yaml_scalars how, const char *text, size_t n)
 {
 	AUTO_BUF out = BUF_INIT(YAML_JSON_MAX_BYTES);
 
-	if (yaml_to_json(text, n, &out, &e) < 0)
+	if (yaml_to_json(text, n, how, &out, &e) < 0)
 		return xasprintf("<%s>", e.msg);
 	return buf_take(&out);
+}
+
+static char *json_of(const char *text, size_t n)
+{
+	return read_as(YAML_TYPED, text, n);
 }
 
 #define GIVES(text, want)                                           \
@@ -57,6 +62,18 @@ static void scalars(void)
 	GIVES("+5", "<1:1: quote this: not every reader takes it for the same number>");
 	GIVES(".5", "<1:1: quote this: not every reader takes it for the same number>");
 	GIVES(".inf", "<1:1: quote this: not every reader takes it for the same number>");
+}
+
+static void words(void)
+{
+	static const char text[] = "a: yes\nb: 0755\nc: 1.5\nd: true\ne: ~\nf: null\ng:\n"
+				   "h: [0x1f, 'x', ~]\ni: 2026-01-02\n";
+	AUTO_FREE char *got = read_as(YAML_WORDS, text, strlen(text));
+	AUTO_FREE char *anchor = read_as(YAML_WORDS, "a: &x 1", 7);
+
+	T_STR(got, "{\"a\":\"yes\",\"b\":\"0755\",\"c\":\"1.5\",\"d\":\"true\",\"e\":null,"
+		   "\"f\":null,\"g\":null,\"h\":[\"0x1f\",\"x\",null],\"i\":\"2026-01-02\"}");
+	T_STR(anchor, "<1:4: anchors are not allowed>");
 }
 
 static void surprises(void)
@@ -121,6 +138,7 @@ int main(void)
 {
 	T_RUN(documents);
 	T_RUN(scalars);
+	T_RUN(words);
 	T_RUN(surprises);
 	T_RUN(limits);
 	T_RUN(many_keys);
