@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/compat.h"
 
 #define RIGHTS_V1 ((1ull << 13) - 1)
 
@@ -39,6 +40,28 @@ int confine_capabilities(uint64_t keep, struct err *e)
 	if (syscall(SYS_capset, &head, data) < 0)
 		return err_sys(e, errno, "drop capabilities");
 	return 0;
+}
+
+int confine_limit(int resource, rlim_t max, struct err *e)
+{
+	struct rlimit l;
+
+	if (getrlimit(resource, &l) < 0)
+		return err_sys(e, errno, "read our limits");
+	if (l.rlim_max > max)
+		l.rlim_max = max;
+	if (l.rlim_cur > l.rlim_max)
+		l.rlim_cur = l.rlim_max;
+	return setrlimit(resource, &l) < 0 ? err_sys(e, errno, "lower our limits") : 0;
+}
+
+int confine_enclose(int fd)
+{
+	AUTO_FD tree = sys_open_tree(
+		fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	AUTO_FD dir = tree < 0 ? -1 : openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return dir < 0 || dup3(dir, fd, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
 static long landlock_version(void)

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "base/err.h"
 
@@ -25,6 +26,14 @@
 /* Drops every capability that is not in KEEP (a set of bits). Programs we start gain none
  * either. */
 MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
+
+/* Lowers a limit of this process to MAX, also the one that it could raise it to. The caller may have set a lower
+ * limit on purpose: that stays. */
+MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
+
+/* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD. 0 or -errno;
+ * -EPERM for ordinary users. */
+MUST_USE int confine_enclose(int fd);
 
 /* Rights on files, given tree by tree. After confine_files_end() this process can open, make or
  * remove nothing outside those trees. Descriptors that are already open stay usable. */

@@ -18,23 +18,13 @@ static bool is_directory(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Replaces FD by a detached clone of its mount, in which `..` cannot lead above FD. */
-static int enclose(int fd)
-{
-	AUTO_FD tree = sys_open_tree(
-		fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	AUTO_FD dir = tree < 0 ? -1 : openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return dir < 0 || dup3(dir, fd, O_CLOEXEC) < 0 ? -errno : 0;
-}
-
 /* Landlock restricts opening files, but not chown and chmod. So DIR_FD becomes the root directory
  * and `..` of READ_FD ends there: the worker can name nothing else. An ordinary user's worker
  * without a user namespace may do neither, but it has no capabilities and cannot change other
  * users' files. */
 static int leave_the_host(int dir_fd, int read_fd, struct err *e)
 {
-	int r = is_directory(read_fd) ? enclose(read_fd) : 0;
+	int r = is_directory(read_fd) ? confine_enclose(read_fd) : 0;
 
 	if (r < 0 && r != -EPERM)
 		return err_sys(e, -r, "enclose the worker's source");
@@ -74,29 +64,13 @@ static int drop_privilege(struct err *e)
 				    e);
 }
 
-/* Only lowers a limit: the caller may have set a lower one on purpose. */
-static int lower_limit(int resource, rlim_t max, struct err *e)
-{
-	struct rlimit l;
-
-	if (getrlimit(resource, &l) < 0)
-		return err_sys(e, errno, "read the worker's limits");
-	if (l.rlim_max > max)
-		l.rlim_max = max;
-	if (l.rlim_cur > l.rlim_max)
-		l.rlim_cur = l.rlim_max;
-	if (setrlimit(resource, &l) < 0)
-		return err_sys(e, errno, "limit the worker");
-	return 0;
-}
-
 static int limit_resources(struct err *e)
 {
-	if (lower_limit(RLIMIT_CORE, 0, e) < 0 ||
-	    lower_limit(RLIMIT_NOFILE, WORKER_OPEN_FILES_MAX, e) < 0)
+	if (confine_limit(RLIMIT_CORE, 0, e) < 0 ||
+	    confine_limit(RLIMIT_NOFILE, WORKER_OPEN_FILES_MAX, e) < 0)
 		return -1;
 #ifndef __SANITIZE_ADDRESS__ /* the sanitizer's shadow memory is larger than any limit */
-	if (lower_limit(RLIMIT_DATA, WORKER_MEMORY_MAX_BYTES, e) < 0)
+	if (confine_limit(RLIMIT_DATA, WORKER_MEMORY_MAX_BYTES, e) < 0)
 		return -1;
 #endif
 	return 0;
