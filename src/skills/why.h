@@ -1,0 +1,38 @@
+/*
+ * Why an operation on skills failed, in the words that the peer is told.
+ *
+ * The peer gets texts of up to 4096 characters, with lists of paths in them; struct err (base/err.h) is too small
+ * for that. So the functions of this room return -1 and fill a struct why instead.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* The server shows 4096 characters of at most 4 bytes and must see whether there were more. */
+#define WHY_MAX_BYTES (4u * 4097u)
+
+#define WHY_VALUE "ValueError" /* the request asks for something that is not possible */
+#define WHY_KEY "KeyError"     /* a field of the request is missing */
+#define WHY_OS "OSError"       /* the system said no */
+
+struct why {
+	const char *class; /* one of the three above */
+	bool elsewhere;    /* the operation needs a directory that this worker may not read */
+	struct buf text;
+};
+
+// clang-format off
+#define WHY_INIT { .class = WHY_VALUE, .text = BUF_INIT(WHY_MAX_BYTES) }
+// clang-format on
+#define AUTO_WHY __attribute__((cleanup(why_done))) struct why
+
+void why_done(struct why *y);
+/* Each returns -1. Text beyond WHY_MAX_BYTES is cut. */
+int why_set(struct why *y, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int why_sys(struct why *y, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Adds to the text. */
+void why_add(struct why *y, const char *text);
+/* The same for text of a peer's, which may hold NULs. */
+void why_add_str(struct why *y, struct str text);

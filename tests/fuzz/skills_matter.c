@@ -1,0 +1,35 @@
+/* What was read can be written and is then read as the same. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "skills/matter.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int differ(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) != 0 : a != b;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_MATTER one = { 0 }, two = { 0 };
+	AUTO_BUF text = BUF_INIT(8 << 20);
+	struct err e;
+
+	if (!utf8_valid((const char *)data, size) ||
+	    matter_read((struct str){ (const char *)data, size }, &one, &e) < 0 || !one.name)
+		return 0;
+	matter_write(&text, one.name, one.display_name, one.description, one.instructions);
+	if (buf_failed(&text) || matter_read((struct str){ text.p, text.n }, &two, &e) < 0 ||
+	    differ(one.name, two.name) || differ(one.display_name, two.display_name) ||
+	    differ(one.description, two.description))
+		abort();
+	/* line feeds in front of instructions are not kept, and one.instructions has none */
+	if (one.instructions.n != two.instructions.n ||
+	    (one.instructions.n &&
+	     memcmp(one.instructions.p, two.instructions.p, one.instructions.n) != 0))
+		abort();
+	return 0;
+}
