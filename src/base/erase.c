@@ -14,8 +14,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -220,4 +222,74 @@ int erase_tree(int dirfd, const char *name)
 	fd_closep(&w.at);
 	free(w.level);
 	return r == -ENOENT ? 0 : r;
+}
+
+/* --- in pieces ------------------------------------------------------------------------------- */
+
+struct part {
+	int dirfd, at;
+	const char *prefix;
+	unsigned left; /* entries that may still go */
+	int error;     /* the first one */
+};
+
+/* Moves the directory NAME out of P->at. It can move only if its owner may write to it. */
+static int move_out(const struct part *p, const char *name)
+{
+	unsigned long long tag;
+	char fresh[NAME_MAX + 1];
+	int n;
+
+	if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
+		return -errno;
+	n = snprintf(fresh, sizeof(fresh), "%s%016llx", p->prefix, tag);
+	if (n < 0 || (size_t)n >= sizeof(fresh))
+		return -ENAMETOOLONG;
+	if (renameat(p->at, name, p->dirfd, fresh) == 0 || errno == ENOENT)
+		return 0;
+	if (errno == EACCES && fchmodat(p->at, name, 0700, 0) == 0 &&
+	    renameat(p->at, name, p->dirfd, fresh) == 0)
+		return 0;
+	/* Landlock's first version forbids moves between directories; then it takes as long as it takes */
+	return errno == EXDEV ? erase_tree(p->at, name) : -errno;
+}
+
+/* Removes or moves the entries of one piece of the directory. */
+static void handle_entries(struct part *p, const char *entries, long n)
+{
+	for (const char *at = entries; at < entries + n && p->left;) {
+		const struct dirent *d = (const void *)at;
+		int r;
+
+		at += d->d_reclen;
+		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+			continue;
+		r = remove_entry(p->at, d->d_name);
+		if (r == -ENOTEMPTY)
+			r = move_out(p, d->d_name);
+		if (r < 0 && !p->error)
+			p->error = r;
+		/* what stays is met again by the next call, and must not be all that this one does */
+		p->left -= r == 0;
+	}
+}
+
+int erase_part(int dirfd, const char *name, const char *prefix, unsigned max)
+{
+	_Alignas(struct dirent) char entries[ENTRIES_BYTES];
+	struct part p = { .dirfd = dirfd, .prefix = prefix, .left = max };
+	AUTO_FD at = -1;
+	long n;
+
+	if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	at = open_dir(dirfd, name);
+	if (at < 0)
+		return at == -ENOENT ? 0 : at;
+	p.at = at;
+	while (p.left && (n = syscall(SYS_getdents64, at, entries, sizeof(entries))) > 0)
+		handle_entries(&p, entries, n);
+	if (p.left == 0 || p.error)
+		return p.left == 0 ? 1 : p.error;
+	return unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
 }

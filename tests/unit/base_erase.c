@@ -1,6 +1,7 @@
 /* Trees are erased whatever is in them, and nothing else is: also while others change them. */
 #include "base/erase.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "t.h"
 
 #define TREES 1000
@@ -122,6 +124,67 @@ static void two_that_erase_the_same(void)
 	}
 }
 
+/* One call for each piece that has the prefix, until there is none. How many calls it took. */
+static unsigned erase_in_parts(const char *prefix, unsigned max)
+{
+	unsigned calls = 0;
+	bool found = true;
+
+	while (found) {
+		DIR *d = fdopendir(openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+		struct dirent *entry;
+
+		found = false;
+		while ((entry = readdir(d)))
+			if (starts_with(entry->d_name, prefix)) {
+				int r = erase_part(top, entry->d_name, prefix, max);
+
+				T_TRUE(r == 0 || r == 1);
+				found = true;
+				calls++;
+			}
+		closedir(d);
+	}
+	return calls;
+}
+
+static void in_parts(void)
+{
+	AUTO_FD at = -1;
+	unsigned calls;
+
+	T_INT(erase_part(top, "part-nothing", "part-", 10), 0);
+	make_dir("part-wide");
+	for (int i = 0; i < 95; i++) {
+		AUTO_FREE char *name = xasprintf("part-wide/%d", i);
+
+		make_file(name);
+	}
+	T_INT(erase_part(top, "part-wide", "part-", 50), 1);
+	T_INT(erase_part(top, "part-wide", "part-", 50), 0);
+	T_TRUE(!exists("part-wide"));
+	/* each level is moved up once, so no path gets long */
+	make_dir("part-deep");
+	make_dir("part-deep/locked");
+	at = openat(top, "part-deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < DEPTH; i++) {
+		int next;
+
+		T_INT(mkdirat(at, "d", 0700), 0);
+		next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = next;
+	}
+	make("part-deep/locked/in");
+	T_INT(fchmodat(top, "part-deep/locked", 0, 0), 0);
+	T_INT(symlinkat("..", top, "part-deep/link"), 0);
+	make("kept");
+	calls = erase_in_parts("part-", 1000);
+	T_TRUE(calls >= DEPTH && calls < DEPTH + 100);
+	T_TRUE(exists("kept/a/f"));
+	T_INT(erase_tree(top, "kept"), 0);
+}
+
 /* As two commands do that replace one sandbox: a rename takes the place of a directory that is empty. */
 static void a_name_that_is_taken_again(void)
 {
@@ -220,6 +283,7 @@ int main(void)
 	T_RUN(deep_trees);
 	T_RUN(wide_trees);
 	T_RUN(two_that_erase_the_same);
+	T_RUN(in_parts);
 	T_RUN(a_name_that_is_taken_again);
 	T_RUN(a_directory_that_is_moved);
 	T_RUN(mounts_are_not_entered);
