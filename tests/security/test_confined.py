@@ -4,6 +4,7 @@ tried in tests/unit/supervisor_confine.c; here the installed programs are looked
 import os
 import re
 import shutil
+import socket
 import subprocess
 
 import attack  # noqa: F401  (sets the path)
@@ -194,7 +195,7 @@ class Helpers(CordonTest):
             self.not_run("strace is missing")
         out = os.path.join(self.dir, "trace")
         got = subprocess.run(["strace", "-f", "-qq", "-e",
-                              "trace=capset,seccomp,landlock_restrict_self,prctl", "-o", out, *argv],
+                              "trace=capset,seccomp,landlock_restrict_self,prctl,chroot", "-o", out, *argv],
                              capture_output=True, timeout=60, env=self.environment(), **kwargs)
         with open(out) as handle:
             return got, handle.read()
@@ -211,10 +212,22 @@ class Helpers(CordonTest):
         self.assertEqual((got.returncode, got.stdout), (0, b"shown\n"), got)
         self.assert_walls(seen)
 
-    def assert_walls(self, seen):
+    def test_skills(self):
+        ours, theirs = socket.socketpair()
+        ours.shutdown(socket.SHUT_WR)
+        with ours, theirs:
+            got, seen = self.walls([os.path.join(LIBEXEC, "cordon-skills"), os.path.join(self.dir, "skills")],
+                                   stdin=theirs)
+            self.assertEqual((got.returncode, got.stderr), (0, b""), got)
+            self.assertIn(b'{"ok":true', ours.recv(4096))
+        self.assert_walls(seen, keeps=r"1<<CAP_CHOWN\|1<<CAP_DAC_OVERRIDE\|1<<CAP_FOWNER")
+        if MODE in ROOTS:
+            self.assertRegex(seen, r"chroot\(\".\"\) += 0")
+
+    def assert_walls(self, seen, keeps="0"):
         self.assertRegex(seen, r"prctl\(PR_SET_NO_NEW_PRIVS, 1")
         if MODE in ROOTS:
-            self.assertRegex(seen, r"capset\(.*effective=0, permitted=0, inheritable=0")
+            self.assertRegex(seen, rf"capset\(.*effective={keeps}, permitted={keeps}, inheritable=0")
         self.assertRegex(seen, r"landlock_restrict_self\(.*= 0")
         if "ASAN_OPTIONS" not in os.environ:
             self.assertRegex(seen, r"seccomp\(SECCOMP_SET_MODE_FILTER.*= 0")

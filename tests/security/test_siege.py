@@ -28,6 +28,7 @@ from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USU
                      CordonTest, Process, below, cgroup_mounts)
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
+from skills_worker import Worker
 from test_gateway import GatewayTest, ShownTest, client_hello
 from test_network import USER, NetworkTest
 
@@ -2061,6 +2062,17 @@ class Hijacked(CordonTest):
                 self.assertNotEqual(descriptor[5], "yes", descriptor)
 
     test_no_worker_on_images_leads_to_the_hosts_files.modes = ("root", "user", "container")
+
+    def test_the_worker_of_skills_leads_to_no_file_but_skills(self):
+        """Root's has its directory as root; a user's cannot be traced by others of that user, and may open nothing
+        on the way up."""
+        worker = Worker(self, os.path.join(self.dir, "skills"), self.dir)
+        self.assertTrue(worker.hello["ok"], worker.hello)
+        for descriptor in self.reach(worker.process.pid) or ():
+            self.assertNotIn("SAME", descriptor[2:5], descriptor)
+            self.assertNotEqual(descriptor[5], "yes", descriptor)
+
+    test_the_worker_of_skills_leads_to_no_file_but_skills.modes = ("root", "user", "container")
 
     def box_with_everything(self):
         """With a launcher, a gateway, and whatever else a sandbox can have beside it."""

@@ -1,0 +1,58 @@
+/*
+ * cordon-skills ROOT [SOURCE]: does the operations on skills for the process that started it.
+ *
+ * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills. SOURCE is a
+ * directory to import from: a worker that has one serves one request.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compat.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/say.h"
+#include "skills/confine.h"
+#include "skills/serve.h"
+#include "skills/store.h"
+
+static int run(const char *root, const char *source, struct err *e)
+{
+	struct places p;
+	bool ready = places_open(root, source, &p, e) == 0 && skills_confine(&p, e) == 0;
+	int r = serve_hello(STDIN_FILENO, &p, ready ? NULL : e);
+
+	if (r < 0)
+		r = err_sys(e, -r, "speak to the owner of this worker");
+	else
+		r = ready ? serve(STDIN_FILENO, &p, e) : -1;
+	places_done(&p);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e;
+
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		printf("cordon-skills %s\n", CORDON_VERSION);
+		return 0;
+	}
+	if (argc < 2 || argc > 3 || !*argv[1]) {
+		fprintf(stderr,
+			"usage: cordon-skills ROOT [SOURCE], with a socket as standard input\n");
+		return 2;
+	}
+	/* writing to an owner that is gone, or beyond a limit, is an error like others */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	sys_close_range(3, ~0u, 0);
+	say_set_plain(); /* paths make no lines in messages */
+	log_set("warn", "cordon-skills", false);
+	if (run(argv[1], argc > 2 ? argv[2] : NULL, &e) == 0)
+		return 0;
+	err_wrap(&e, "cordon-skills");
+	say_error(&e);
+	return 1;
+}

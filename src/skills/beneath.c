@@ -1,0 +1,233 @@
+#include "skills/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/compat.h"
+#include "base/io.h"
+#include "skills/name.h"
+
+#define LINKS_MAX 8  /* links that beneath_write() follows in the last component */
+#define TRIES_MAX 64 /* while somebody renames directories on the way */
+
+/* --- looking and reading --------------------------------------------------------------------- */
+
+static int open_how(int dir, const char *path, int flags, unsigned long long resolve)
+{
+	struct open_how how = { .flags = (unsigned)flags | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | resolve };
+	unsigned tries = 0;
+	int fd;
+
+	if (!(flags & O_PATH))
+		how.flags |= O_NONBLOCK | O_NOCTTY;
+	/* EAGAIN: a rename while the kernel walked leaves open whether `..` stayed below DIR */
+	do
+		fd = sys_openat2(dir, *path ? path : ".", &how);
+	while (fd < 0 && errno == EAGAIN && ++tries < TRIES_MAX);
+	return fd < 0 ? -errno : fd;
+}
+
+int beneath_open(int dir, const char *path, int flags)
+{
+	return open_how(dir, path, flags, 0);
+}
+
+int beneath_open_unlinked(int dir, const char *path, int flags)
+{
+	return open_how(dir, path, flags, RESOLVE_NO_SYMLINKS);
+}
+
+int beneath_stat(int dir, const char *path, struct stat *ret)
+{
+	AUTO_FD fd = beneath_open(dir, path, O_PATH);
+
+	if (fd < 0)
+		return fd;
+	return fstat(fd, ret) < 0 ? -errno : 0;
+}
+
+bool beneath_has_file(int dir, const char *path)
+{
+	struct stat st;
+
+	return beneath_stat(dir, path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool beneath_has_dir(int dir, const char *path)
+{
+	struct stat st;
+
+	return beneath_stat(dir, path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int beneath_read(int dir, const char *path, struct buf *b, struct stat *ret)
+{
+	AUTO_FD fd = beneath_open(dir, path, O_RDONLY);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (ret)
+		*ret = st;
+	if ((uint64_t)st.st_size > b->max)
+		return -EFBIG;
+	return io_read_to_end(fd, b);
+}
+
+/* --- making ---------------------------------------------------------------------------------- */
+
+char *beneath_fresh_name(const char *prefix)
+{
+	unsigned long long tag;
+
+	if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
+		abort(); /* the kernel never refuses 8 bytes */
+	return xasprintf("%s%016llx", prefix, tag);
+}
+
+/* Gives what FD has open to the owner of DIR. An ordinary user may not, and everything is his own. */
+static void give_to_owner_of(int dir, int fd)
+{
+	struct stat of_dir, of_fd;
+
+	if (fstat(dir, &of_dir) < 0 || fstat(fd, &of_fd) < 0)
+		return;
+	if (of_dir.st_uid != of_fd.st_uid || of_dir.st_gid != of_fd.st_gid)
+		IGNORE(fchown(fd, of_dir.st_uid, of_dir.st_gid)); /* then it stays ours */
+}
+
+int beneath_make_dir(int dir, const char *name)
+{
+	int fd;
+
+	if (mkdirat(dir, name, 0755) < 0)
+		return -errno;
+	fd = beneath_open_unlinked(dir, name, O_RDONLY | O_DIRECTORY);
+	if (fd >= 0)
+		give_to_owner_of(dir, fd);
+	return fd;
+}
+
+int beneath_make_file(int dir, const char *name, mode_t mode)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return -errno;
+	give_to_owner_of(dir, fd);
+	return fd;
+}
+
+/* Opens the directory NAME, or makes it. Follows a link that stays below TOP: PATH leads there from TOP. */
+static int enter(int top, const char *path, int dir, const char *name)
+{
+	int fd = beneath_open(top, path, O_RDONLY | O_DIRECTORY);
+
+	if (fd != -ENOENT)
+		return fd;
+	fd = beneath_make_dir(dir, name);
+	return fd == -EEXIST ? beneath_open(top, path, O_RDONLY | O_DIRECTORY) : fd;
+}
+
+int beneath_make_dirs(int dir, const char *path)
+{
+	AUTO_FREE char *way = xstrdup(path); /* cut behind the component that is entered now */
+	AUTO_FD at = beneath_open(dir, "", O_RDONLY | O_DIRECTORY);
+	char *name = way;
+
+	while (at >= 0 && *name) {
+		char *end = name + strcspn(name, "/"), saved = *end;
+		int next;
+
+		*end = '\0';
+		next = enter(dir, way, at, name);
+		*end = saved;
+		close(at);
+		at = next;
+		name = end + (saved == '/');
+	}
+	return fd_take(&at);
+}
+
+int beneath_replace(int dir, const char *name, struct str content)
+{
+	AUTO_FREE char *temp = beneath_fresh_name(BENEATH_NEW);
+	AUTO_FD fd = -1;
+	struct stat old;
+	mode_t mode = 0644;
+	int r;
+
+	if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISDIR(old.st_mode))
+			return -EISDIR;
+		if (S_ISREG(old.st_mode))
+			mode = old.st_mode & 0777;
+	}
+	fd = beneath_make_file(dir, temp, mode);
+	if (fd < 0)
+		return fd;
+	r = io_write_all(fd, content.p, content.n);
+	if (r == 0 && renameat(dir, temp, dir, name) < 0)
+		r = -errno;
+	if (r < 0)
+		IGNORE(unlinkat(dir, temp, 0)); /* the write's error is the one to report */
+	return r;
+}
+
+/* PATH without its last component, "" if there is none in front of it. */
+static char *parent_of(const char *path)
+{
+	size_t n = (size_t)(path_leaf(path) - path);
+
+	return xstrndup(path, n ? n - 1 : 0);
+}
+
+static bool names_entry(const char *leaf)
+{
+	return *leaf && strcmp(leaf, ".") != 0 && strcmp(leaf, "..") != 0;
+}
+
+/* Why PATH cannot be a file: it is a directory, or leads out of DIR. */
+static int directory_at(int dir, const char *path)
+{
+	AUTO_FD fd = beneath_open(dir, path, O_PATH);
+
+	return fd < 0 ? fd : -EISDIR;
+}
+
+int beneath_write(int dir, const char *path, struct str content)
+{
+	AUTO_FREE char *at = xstrdup(path);
+
+	for (unsigned links = 0; links < LINKS_MAX; links++) {
+		AUTO_FREE char *parent = parent_of(at);
+		AUTO_FD in = beneath_make_dirs(dir, parent);
+		char target[4096], *next; /* the kernel's PATH_MAX */
+		ssize_t n;
+
+		if (in < 0)
+			return in;
+		n = readlinkat(in, path_leaf(at), target, sizeof(target));
+		if (n < 0)
+			return names_entry(path_leaf(at))
+				       ? beneath_replace(in, path_leaf(at), content)
+				       : directory_at(dir, at);
+		if (n == 0 || n == sizeof(target) || target[0] == '/')
+			return -EXDEV;
+		/* the link means this path; the next look decides whether that is below DIR */
+		next = xasprintf("%s%s%.*s", parent, *parent ? "/" : "", (int)n, target);
+		free(at);
+		at = next;
+	}
+	return -ELOOP;
+}

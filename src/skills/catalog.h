@@ -1,0 +1,30 @@
+/* The skills of one store: all of them, or one by its name. */
+#pragma once
+
+#include "skills/package.h"
+#include "skills/store.h"
+
+#define CATALOG_TEXT_MAX_BYTES (16u << 20) /* of all skills in a listing */
+
+struct catalog {
+	struct skill *skill; /* the last modified one first */
+	size_t n;
+};
+
+#define AUTO_CATALOG __attribute__((cleanup(catalog_done))) struct catalog
+
+/* Packages that cannot be read are left out. */
+MUST_USE int catalog_load(const struct store *s, struct catalog *ret, struct why *y);
+void catalog_done(struct catalog *c);
+/* The skill called NAME, or NULL. It belongs to C. */
+struct skill *catalog_find(struct catalog *c, struct str name);
+/* Loads the skill called NAME; fails if there is none. */
+MUST_USE int catalog_get(const struct store *s, struct str name, struct skill *ret, struct why *y);
+
+/* Opens the directory of K. */
+MUST_USE int catalog_open(const struct store *s, const struct skill *k, int *ret_fd, struct why *y);
+/* Loads the package at PATH, which is relative to the store. */
+MUST_USE int catalog_load_at(const struct store *s, const char *path, struct skill *ret,
+			     struct why *y);
+/* Writes K as the peer sees it. */
+void catalog_write_skill(const struct store *s, const struct skill *k, struct json_writer *w);

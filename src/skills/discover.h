@@ -1,0 +1,26 @@
+/* Finding packages in a tree: breadth first, names sorted, never below a package or through a link. */
+#pragma once
+
+#include "skills/package.h"
+#include "skills/why.h"
+
+#define DISCOVER_PACKAGES_MAX 1000u
+#define DISCOVER_ENTRIES_MAX 10000u /* of all directories that are searched */
+
+struct found {
+	char *path;        /* relative, "" for the directory that was searched itself */
+	const char *entry; /* static */
+};
+
+struct discovery {
+	struct found *found;
+	size_t n, room;
+};
+
+#define AUTO_DISCOVERY __attribute__((cleanup(discovery_done))) struct discovery
+
+void discovery_done(struct discovery *d);
+/* Searches DIR and DEPTH directories below it. SKIP decides which directories right below DIR are left out; it
+ * may be NULL. Directories that cannot be read are left out. */
+MUST_USE int discover(int dir, unsigned depth, bool (*skip)(const char *name),
+		      struct discovery *ret, struct why *y);

@@ -1,0 +1,472 @@
+"""cordon-skills against packages that a sandbox has filled, and against an owner that talks nonsense. Packages are
+mounted writable in sandboxes, so what lies in them can be anything and can change at any moment."""
+
+import ctypes
+import fcntl
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import socket
+import stat
+import struct
+import threading
+
+import attack  # noqa: F401  (sets the path)
+from harness import MODE, Process
+from skills_worker import ANSWER_SECONDS, TENANT, Archive, SkillsTest, Worker
+
+SKILL = b"---\nname: s\n---\n\ntext"
+STAY = "path must stay within the skill package root"
+RENAME_EXCHANGE = 2
+CHOWN, DAC_OVERRIDE, FOWNER = (1 << n for n in (0, 1, 3))
+
+
+class HostileTest(SkillsTest):
+    def setUp(self):
+        super().setUp()
+        self.package("s", "s")
+        self.inside = os.path.join(self.store, "s")
+        self.outside = os.path.join(self.dir, "outside")
+        os.makedirs(self.outside + "/dir")
+        for path in ("secret", "dir/file"):
+            self.put(path, "secret", store=self.outside)
+        self.before = self.tree(self.outside)
+
+    def untouched(self):
+        self.assertEqual(self.tree(self.outside), self.before)
+
+
+class Links(HostileTest):
+    def test_no_link_leads_out(self):
+        for name, target in (("absolute", self.outside + "/secret"), ("relative", "../../../../outside/secret"),
+                             ("root", "/"), ("proc", "/proc/self/root/etc/passwd"), ("up", "..")):
+            os.symlink(target, os.path.join(self.inside, name))
+            for op in ("read", "write", "list_files"):
+                self.refused(STAY, op, {"name": "s", "path": name})
+        os.symlink(self.outside, self.inside + "/dir")
+        for op in ("read", "write"):
+            self.refused(STAY, op, {"name": "s", "path": "dir/secret"})
+            self.refused(STAY, op, {"name": "s", "path": "dir/new/file"})
+        self.untouched()
+
+    def test_an_absolute_link_is_none_even_inside(self):
+        """In a sandbox it would mean another file."""
+        os.symlink(self.inside + "/SKILL.md", self.inside + "/link")
+        self.refused(STAY, "read", {"name": "s", "path": "link"})
+
+    def test_links_that_lead_nowhere(self):
+        os.symlink("nowhere", self.inside + "/dangling")
+        os.symlink("loop", self.inside + "/loop")
+        self.refused("Skill file not found: dangling", "read", {"name": "s", "path": "dangling"})
+        self.refused("Skill file not found: loop", "read", {"name": "s", "path": "loop"})
+        self.refused("Skill file loop cannot be written: Too many levels of symbolic links", "write",
+                     {"name": "s", "path": "loop"})
+        self.ok("write", {"name": "s", "path": "dangling", "content": "made"})
+        self.assertEqual(self.tree()["s/nowhere"], b"made")
+
+    def test_an_entry_that_is_a_link(self):
+        """One that leads out makes no package, and nobody reads what is there."""
+        for name, target in (("a", self.outside + "/secret"), ("b", "../s/SKILL.md"), ("c", "/dev/zero")):
+            os.makedirs(os.path.join(self.store, name))
+            os.symlink(target, os.path.join(self.store, name, "SKILL.md"))
+        self.assertEqual(self.names(), ["s"])
+        self.refused(f"No SKILL.md found in {self.store}/a or its subdirectories (max depth: 2)", "scan",
+                     {"path": self.store + "/a"})
+        self.create("a", instructions="ours")
+        self.assertEqual(self.tree()["a/SKILL.md"], b"---\nname: a\n---\n\nours")
+        self.untouched()
+
+    def test_listings_show_links_and_not_what_is_outside(self):
+        os.symlink(self.outside + "/secret", self.inside + "/out")
+        os.symlink(self.outside, self.inside + "/outdir")
+        got = {e["name"]: (e["is_dir"], e["size"]) for e in self.ok("list_files", {"name": "s"})["entries"]}
+        self.assertEqual(got, {"SKILL.md": (False, len("---\nname: s\n---\ntext")),
+                               "out": (False, len(self.outside + "/secret")), "outdir": (False, len(self.outside))})
+
+    def test_a_second_name_of_a_file_is_not_written_to(self):
+        os.link(self.outside + "/secret", self.inside + "/hard")
+        self.ok("write", {"name": "s", "path": "hard", "content": "new"})
+        self.assertEqual(self.tree()["s/hard"], b"new")
+        os.unlink(self.inside + "/SKILL.md")
+        self.put("secret", SKILL, store=self.outside)
+        self.before = self.tree(self.outside)
+        os.link(self.outside + "/secret", self.inside + "/SKILL.md")
+        self.ok("update", {"name": "s", "skill": {"instructions": "new"}})
+        self.untouched()
+
+    def test_links_in_the_way_of_the_store(self):
+        shutil.rmtree(self.store)
+        os.symlink(self.outside, self.store)
+        got = self.worker().ask("list")
+        self.assertEqual((got["ok"], got["class"]), (False, "OSError"))
+        os.unlink(self.store)
+        os.rmdir(self.root + "/tenants")
+        os.symlink(self.outside, self.root + "/tenants")
+        self.assertFalse(self.worker().ask("create", {"skill": {"name": "x"}})["ok"])
+        self.untouched()
+
+
+class Kinds(HostileTest):
+    def test_nobody_waits_for_a_fifo(self):
+        os.mkfifo(self.inside + "/fifo")
+        os.makedirs(self.store + "/f")
+        os.mkfifo(self.store + "/f/SKILL.md")
+        self.assertEqual(self.names(), ["s"])
+        self.refused("Skill file not found: fifo", "read", {"name": "s", "path": "fifo"})
+        self.refused("Skill directory not found: fifo", "list_files", {"name": "s", "path": "fifo"})
+        self.ok("write", {"name": "s", "path": "fifo", "content": "a file now"})
+        self.assertEqual(self.ok("read", {"name": "s", "path": "fifo"})["content"], "a file now")
+        self.ok("delete", {"name": "s"})
+
+    def test_sockets_and_devices(self):
+        place = socket.socket(socket.AF_UNIX)
+        self.addCleanup(place.close)
+        here = os.open(self.inside, os.O_RDONLY)
+        self.addCleanup(os.close, here)
+        place.bind(f"/proc/self/fd/{here}/socket")
+        self.refused("Skill file not found: socket", "read", {"name": "s", "path": "socket"})
+        if MODE == "root":
+            os.mknod(self.inside + "/zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+            self.refused("Skill file not found: zero", "read", {"name": "s", "path": "zero"})
+        self.ok("delete", {"name": "s"})
+        self.assertEqual(self.tree(), {})
+
+    def test_modes_that_keep_the_owner_out(self):
+        self.put("s/locked/file")
+        os.chmod(self.inside + "/locked", 0)
+        self.put("s/unreadable")
+        os.chmod(self.inside + "/unreadable", 0)
+        if MODE != "root":
+            self.refused("Skill file unreadable cannot be read: Permission denied", "read",
+                         {"name": "s", "path": "unreadable"})
+        self.ok("delete", {"name": "s"})
+        self.assertEqual(self.tree(), {})
+
+
+class Swaps(HostileTest):
+    """A process inside exchanges a directory and a link to the outside all the time."""
+
+    ROUNDS = 1500
+
+    def setUp(self):
+        super().setUp()
+        self.put("s/dir/file", "inside")
+        self.stop = threading.Event()
+
+    def beside(self, once):
+        """Does ONCE over and over until the test ends."""
+        def loop():
+            while not self.stop.is_set():
+                once()
+
+        thread = threading.Thread(target=loop, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.stop.set)
+
+    def swap(self, path, target):
+        """PATH becomes a link to TARGET, and a directory again."""
+        link, libc = path + ".link", ctypes.CDLL(None)
+        os.symlink(target, link)
+        self.beside(lambda: libc.renameat2(-100, os.fsencode(path), -100, os.fsencode(link), RENAME_EXCHANGE))
+
+    def test_reading_and_writing(self):
+        self.swap(self.inside + "/dir", self.outside + "/dir")
+        seen = set()
+        for _ in range(self.ROUNDS):
+            got = self.worker().ask("read", {"name": "s", "path": "dir/file"})
+            seen.add(got["data"]["content"] if got["ok"] else got["text"])
+            self.worker().ask("write", {"name": "s", "path": "dir/file", "content": "inside"})
+            got = self.worker().ask("list_files", {"name": "s", "path": "dir"})
+            if got["ok"]:
+                self.assertNotIn("secret", [e["name"] for e in got["data"]["entries"]])
+        self.assertNotIn("secret", seen)
+        self.assertIn("inside", seen)
+        self.assertGreater(len(seen), 1)  # it was hit in both states
+        self.untouched()
+
+    def test_packages_that_become_links(self):
+        """The package itself is the link; listing, updating and deleting go on."""
+        self.put("dir/SKILL.md", b"---\nname: stolen\n---\n", store=self.outside)
+        self.before = self.tree(self.outside)
+        self.put("p/SKILL.md", b"---\nname: p\n---\n")
+        self.swap(self.store + "/p", self.outside + "/dir")
+        for _ in range(self.ROUNDS // 3):
+            for skill in self.ok("list")["skills"]:
+                self.assertNotEqual(skill["name"], "stolen")
+            self.worker().ask("update", {"name": "p", "skill": {"description": "d"}})
+            self.worker().ask("write", {"name": "p", "path": "x/y", "content": "d"})
+        self.untouched()
+
+    def test_deleting_while_directories_move(self):
+        """The directory that is being emptied is in another place a moment later."""
+        moved = self.store + "/other"
+        os.mkdir(moved)
+        self.put("other/keep", "kept")
+
+        def move():
+            for source, target in ((self.inside + "/a/b", moved + "/b"), (moved + "/b", self.inside + "/a/b")):
+                try:
+                    os.rename(source, target)
+                except OSError:
+                    pass
+
+        self.beside(move)
+        for _ in range(20):
+            for number in range(30):
+                try:
+                    self.put(f"s/a/b/c{number}/d/file")
+                except OSError:
+                    pass  # it was moved meanwhile
+            self.put("s/SKILL.md", SKILL)
+            self.assertEqual(self.ok("delete", {"name": "s"}), {"deleted": "s"})
+            self.swept()
+            self.assertTrue(os.path.exists(moved + "/keep"))
+        self.untouched()
+
+
+class Trees(HostileTest):
+    timeout = 180
+
+    def test_a_deep_tree_can_be_deleted(self):
+        here = os.open(self.inside, os.O_RDONLY | os.O_DIRECTORY)
+        for _ in range(3000):
+            os.mkdir("d", dir_fd=here)
+            below = os.open("d", os.O_RDONLY | os.O_DIRECTORY, dir_fd=here)
+            os.close(here)
+            here = below
+        os.close(here)
+        self.assertEqual(self.names(), ["s"])
+        self.ok("delete", {"name": "s"})
+        self.assertEqual(self.tree(), {})
+
+    def test_a_hundred_thousand_files(self):
+        os.mkdir(self.inside + "/many")
+        here = os.open(self.inside + "/many", os.O_RDONLY | os.O_DIRECTORY)
+        for number in range(100_000):
+            os.close(os.open(str(number), os.O_CREAT | os.O_WRONLY, dir_fd=here))
+        os.close(here)
+        self.assertEqual(self.names(), ["s"])  # below a package nobody searches
+        self.refused("Skill directory exceeds the configured entry limit", "list_files", {"name": "s", "path": "many"})
+        self.ok("delete", {"name": "s"})
+        # nobody waits until all are gone
+        self.assertEqual(self.names(), [])
+        self.create("next")
+        self.swept(within=60)
+        self.assertEqual(self.names(), ["next"])
+
+    def test_many_directories_are_no_entries_of_the_store(self):
+        """Erasing moves each of them up into the store; nobody sees or counts them there."""
+        for number in range(10_100):
+            os.makedirs(f"{self.inside}/d/{number}/x")
+        self.ok("delete", {"name": "s"})
+        while self.rubbish():
+            self.assertEqual(self.names(), [])
+        self.assertEqual(self.tree(), {})
+
+    def test_a_tree_that_goes_on_growing(self):
+        """A process inside still has the package and writes on: the worker answers, and gives up erasing it."""
+        stop, here = threading.Event(), os.open(self.inside, os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, here)
+
+        def write():
+            number = 0
+            while not stop.is_set():
+                number += 1
+                try:
+                    os.close(os.open(f"f{number % 50}", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+                except OSError:
+                    return  # it is gone
+
+        thread = threading.Thread(target=write, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(stop.set)
+        self.ok("delete", {"name": "s"})
+        for number in range(50):
+            self.assertEqual(self.create(f"n{number}")["name"], f"n{number}")
+        stop.set()
+        thread.join()
+        self.create("last")
+        self.swept()
+
+
+class Killed(HostileTest):
+    """A worker that is killed at its deadline."""
+
+    timeout = 120
+
+    def test_at_any_instant_of_an_installation(self):
+        files = {f"f{number}": os.urandom(100_000) for number in range(60)}
+        archive = Archive({"SKILL.md": b"---\nname: kit\n---\n", **files})
+        fd, chance = archive.file(self), random.Random(4)
+        for _ in range(25):
+            worker = Worker(self, self.root)
+            worker.send({"op": "install_zip", "tenant": TENANT, "data": {"filename": "kit.zip"}}, fd)
+            threading.Event().wait(chance.random() * 0.15)
+            worker.process.kill()
+            worker.process.wait()
+            names = self.names()
+            self.assertIn(names, (["s"], ["kit", "s"]))
+            if "kit" in names:
+                self.assertEqual(len(os.listdir(self.store + "/kit-upload")), 61)
+                self.ok("delete", {"name": "kit"})
+        self.create("last")
+        self.swept()  # what was half made is gone, too
+        self.assertEqual(sorted(os.listdir(self.store)), ["last", "s"])
+
+    def test_what_another_worker_makes_stays(self):
+        """Two servers may share a root: what the other one is making is locked."""
+        made, left = (os.path.join(self.store, ".cordon-new-" + name) for name in ("made", "left"))
+        for path in (made, left):
+            os.mkdir(path)
+        fd = os.open(made, os.O_RDONLY)
+        self.addCleanup(os.close, fd)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        self.create("x")
+        self.eventually(lambda: not os.path.exists(left))
+        self.assertTrue(os.path.exists(made))
+
+    def test_the_end_of_the_owner_is_its_end(self):
+        worker = Worker(self, self.root)
+        self.assertEqual(worker.end(), 0)
+
+
+class Owners(HostileTest):
+    modes = ("root",)
+
+    def test_what_it_makes_belongs_to_the_owner_of_the_directory(self):
+        os.chown(self.inside, 4321, 4322)
+        os.chown(self.store, 1234, 1235)
+        self.ok("write", {"name": "s", "path": "new/file"})
+        self.ok("update", {"name": "s", "skill": {"description": "d"}})
+        self.create("made")
+        for path, owner in (("s/new", (4321, 4322)), ("s/new/file", (4321, 4322)), ("s/SKILL.md", (4321, 4322)),
+                            ("made", (1234, 1235)), ("made/SKILL.md", (1234, 1235))):
+            st = os.stat(os.path.join(self.store, path))
+            self.assertEqual((st.st_uid, st.st_gid), owner, path)
+
+
+class Walls(HostileTest):
+    """What the worker holds once it serves; tests/security/test_siege.Hijacked tries to get out."""
+
+    modes = ("root", "user", "bare", "userns", "container")
+
+    def test_what_it_keeps(self):
+        p = Process(self.worker().process.pid)
+        kept = {key: int(p.status(key)[0], 16) for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
+        most = 0 if MODE in ("user", "bare") else CHOWN | DAC_OVERRIDE | FOWNER
+        self.assertEqual(kept, {"CapEff": most, "CapPrm": most, "CapInh": 0, "CapAmb": 0})
+        self.assertEqual(p.status("NoNewPrivs"), ["1"])
+        if "ASAN_OPTIONS" not in os.environ:  # a build with sanitizers has no filter
+            self.assertEqual(p.status("Seccomp"), ["2"])
+
+    def test_its_limits(self):
+        pid = self.worker().process.pid
+        with open(f"/proc/{pid}/limits") as handle:
+            limits = {line[:26].strip(): line[26:].split()[:2] for line in handle}
+        self.assertEqual(limits["Max core file size"], ["0", "0"])
+        self.assertEqual(limits["Max file size"], [str(16 << 20)] * 2)
+        if "ASAN_OPTIONS" not in os.environ:  # a sanitizer's memory is larger than any limit
+            self.assertEqual(limits["Max data size"], [str(384 << 20)] * 2)
+        self.assertEqual(limits["Max open files"], ["32", "32"])
+
+    test_its_limits.modes = ("root", "user")
+
+    def test_memory_is_bounded(self):
+        """A request that becomes a large tree of values is answered, or ends this worker and nothing else."""
+        worker = Worker(self, self.root)
+        try:
+            worker.send(b'{"op":"list","data":{"x":[' + b"0," * (8 << 20) + b"0]}}")
+            got = worker.receive()
+        except (BrokenPipeError, ConnectionResetError):
+            got = None
+        self.assertIn(got and got["ok"], (None, False, True), got)
+        self.assertEqual(self.names(), ["s"])
+
+
+class Nonsense(HostileTest):
+    def ended(self, worker):
+        self.assertIsNone(worker.receive())
+        self.assertEqual(worker.process.wait(ANSWER_SECONDS), 1)
+
+    def test_requests_that_are_none(self):
+        worker = self.worker()
+        for body in (b"x", b"[]", b"{}", b'{"op":"list"}', b'{"op":5,"data":{}}', b'{"op":"list","data":[]}',
+                     b'{"op":"nothing","data":{}}', b'{"op":"list","data":{},"more":1}', b'{"op":"list","data":{}}}',
+                     b"[" * 100000, b'{"op":"list","tenant":7,"data":{}}', b"\xff" * 1000):
+            worker.send(body)
+            got = worker.receive()
+            self.assertEqual((got["ok"], got["class"]), (False, "BoxValidationError"), body[:40])
+        self.assertEqual(self.names(), ["s"])
+
+    def test_lengths_that_are_none(self):
+        for head in (0, (17 << 20) + 1, 0xFFFFFFFF):
+            worker = Worker(self, self.root)
+            worker.socket.sendall(struct.pack("<I", head) + b"{}")
+            self.ended(worker)
+
+    def test_half_a_request(self):
+        for piece in (b"\x10", b"\x10\0\0\0", b"\x10\0\0\0{"):
+            worker = Worker(self, self.root)
+            worker.socket.sendall(piece)
+            self.assertEqual(worker.end(), 0)
+
+    def test_byte_by_byte(self):
+        worker = self.worker()
+        body = json.dumps({"op": "list", "tenant": TENANT, "data": {}}).encode()
+        for byte in struct.pack("<I", len(body)) + body:
+            worker.socket.sendall(bytes([byte]))
+        self.assertEqual(worker.receive()["data"]["skills"][0]["name"], "s")
+
+    def test_descriptors_that_nobody_asked_for(self):
+        fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
+        for fd in fds:
+            self.addCleanup(os.close, fd)
+        for _ in range(100):  # more than it may have open
+            self.ok("list", file=fds[0])
+        self.refused("no uploaded file came with the request", "preview_zip", {"filename": "x"}, file=fds[0])
+        worker = Worker(self, self.root)
+        try:
+            worker.send({"op": "list", "data": {}}, *fds)
+        except BrokenPipeError:
+            pass  # it left after the first bytes
+        self.ended(worker)
+
+    def test_a_root_that_cannot_be(self):
+        self.put("file", store=self.dir)
+        worker = Worker(self, self.dir + "/file/x")
+        self.assertEqual(worker.hello, {"ok": False, "class": "OSError", "text":
+                         f"open the skills root '{self.dir}/file/x': Not a directory"})
+        self.assertEqual(worker.process.wait(ANSWER_SECONDS), 1)
+
+    def test_a_root_that_goes_away(self):
+        self.assertEqual(self.names(), ["s"])
+        shutil.rmtree(self.root)
+        self.assertEqual(self.worker().ask("list"), {"again": "root"})
+        self.workers.clear()
+        self.assertEqual(self.names(), [])
+
+    def test_a_file_system_that_is_full(self):
+        """The largest file that it may write stands for the disk's end: nothing half is left."""
+        worker = self.worker()
+        resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (50_000, 16 << 20))
+        before = self.tree()
+        for op, data in (("write", {"name": "s", "path": "new/file", "content": "x" * 60_000}),
+                         ("create", {"skill": {"name": "n", "instructions": "x" * 60_000}})):
+            got = worker.ask(op, data)
+            self.assertIn("File too large", got["text"])
+        got = worker.ask("install_zip", {"filename": "kit.zip"},
+                         file=Archive({"SKILL.md": SKILL, "f": os.urandom(60_000)}).file(self))
+        self.assertEqual(got["text"], "Archive entry cannot be written: f: File too large")
+        self.assertEqual({k: v for k, v in self.tree().items() if k != "s/new"}, before)
+
+    test_a_file_system_that_is_full.modes = ("root",)
+
+    def test_killed_by_a_signal_that_it_can_hear(self):
+        self.names()
+        self.worker().process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.worker().process.wait(ANSWER_SECONDS), -signal.SIGTERM)
