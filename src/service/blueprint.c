@@ -141,18 +141,27 @@ static void add_places(struct spec *s, const struct box_spec *b)
 		strv_add(&s->writable, b->mount_path);
 }
 
-/* Limits of a BoxSpec count as defaults: what this machine cannot enforce is shown, never an error. */
-static void set_limits(struct spec *s, const struct box_spec *b)
+void blueprint_limits(const struct box_spec *b, struct limits_message *ret)
 {
 	double milli = b->cpus * CPUS_ONE;
 
+	ret->cpu_milli = milli < CPUS_MIN_MILLI                     ? CPUS_MIN_MILLI
+			 : milli > SPEC_CPUS_MAX * (double)CPUS_ONE ? SPEC_CPUS_MAX * CPUS_ONE
+								    : (uint64_t)(milli + 0.5);
+	ret->memory_mib = (uint64_t)b->memory_mb;
+	ret->pids = b->pids_limit < SPEC_PIDS_MAX ? (uint64_t)b->pids_limit : SPEC_PIDS_MAX;
+}
+
+/* Limits of a BoxSpec count as defaults: what this machine cannot enforce is shown, never an error. */
+static void set_limits(struct spec *s, const struct box_spec *b)
+{
+	struct limits_message m;
+
+	blueprint_limits(b, &m);
 	s->soft_limits = s->cpus_set = s->memory_set = s->pids_set = true;
-	s->cpu_milli = milli < CPUS_MIN_MILLI                     ? CPUS_MIN_MILLI
-		       : milli > SPEC_CPUS_MAX * (double)CPUS_ONE ? SPEC_CPUS_MAX * CPUS_ONE
-								  : (uint32_t)(milli + 0.5);
-	s->max_cpu_milli = s->cpu_milli;
-	s->memory_mib = s->max_memory_mib = (uint64_t)b->memory_mb;
-	s->pids_limit = b->pids_limit < SPEC_PIDS_MAX ? (uint64_t)b->pids_limit : SPEC_PIDS_MAX;
+	s->cpu_milli = s->max_cpu_milli = (uint32_t)m.cpu_milli;
+	s->memory_mib = s->max_memory_mib = m.memory_mib;
+	s->pids_limit = m.pids;
 }
 
 int blueprint_draw(const struct blueprint *p, const struct box_spec *b, const char *sandbox,

@@ -360,6 +360,11 @@ const char *process_id(const struct process *p)
 	return p->spec.process_id;
 }
 
+int64_t process_memory_mb(const struct process *p)
+{
+	return p->spec.memory_mb;
+}
+
 bool process_is_running(const struct process *p)
 {
 	return p->job != NULL;

@@ -54,6 +54,8 @@ void process_free(struct process *p);
 struct process *process_next(const struct process *p);
 struct process **process_next_at(struct process *p);
 const char *process_id(const struct process *p);
+/* In megabytes, as the spec has it; 0: the session's. */
+int64_t process_memory_mb(const struct process *p);
 bool process_is_running(const struct process *p);
 /* By the monotonic clock; 0 while it runs. */
 uint64_t process_ended_ns(const struct process *p);

@@ -8,15 +8,55 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "service/blueprint.h"
 #include "service/result.h"
+#include "spec/cpus.h"
 
 #define GONE_MS 10000 /* a supervisor that has not ended its sandbox by then hangs */
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void on_limits(void *arg, const struct err *why)
+{
+	struct session *n = arg;
+
+	/* memory that is in use cannot be taken away; the next process that ends tries again */
+	if (why && why->code != ERR_NOT_RUNNING)
+		log_line(LOG_INFO, "sandbox '%s': its limits stay: %s", n->sandbox, why->msg);
+}
+
+/* Each process that runs adds its allowance to the limits of the session, so that one more process takes nothing from the
+ * others. */
+static void session_allow(struct session *n)
+{
+	struct limits_message m;
+	uint64_t running = 0;
+	struct err e;
+
+	if (n->gone || n->closing)
+		return;
+	blueprint_limits(&n->spec, &m);
+	for (const struct process *p = n->process; p; p = process_next(p))
+		if (process_is_running(p)) {
+			running++;
+			m.memory_mib += (uint64_t)(process_memory_mb(p) ? process_memory_mb(p)
+									: n->spec.memory_mb);
+		}
+	m.cpu_milli = least(m.cpu_milli * (running + 1), SPEC_CPUS_MAX * (uint64_t)CPUS_ONE);
+	m.pids = least(m.pids * (running + 1), SPEC_PIDS_MAX);
+	if (leash_set_limits(n->leash, &m, on_limits, n, &e) < 0)
+		log_line(LOG_INFO, "sandbox '%s': its limits stay: %s", n->sandbox, e.msg);
+}
 
 /* --- the end --------------------------------------------------------------------------------- */
 
@@ -38,19 +78,13 @@ static void session_gone(struct session *n)
 	slot_continue(s);
 }
 
-static void on_leash(void *arg, int fd, uint32_t events)
+static void on_leash_gone(void *arg)
 {
 	struct session *n = arg;
-	char ignored[512];
-	ssize_t got = read(fd, ignored, sizeof(ignored));
 
-	if (got > 0)
-		return;
-	if (n->closing)
-		session_gone(n);
-	else
-		loop_remove(n->slot->all->loop,
-			    &n->leash_watch); /* the line hangs up too, and says so */
+	n->gone = true;
+	if (n->closing && !n->line)
+		session_gone(n); /* else the line hangs up too, and says so */
 }
 
 static void on_overdue(void *arg)
@@ -58,23 +92,24 @@ static void on_overdue(void *arg)
 	struct session *n = arg;
 
 	n->timer = 0;
-	log_line(LOG_WARN, "sandbox '%s' did not end within %d s; its supervisor goes on with that",
-		 n->sandbox, GONE_MS / 1000);
+	if (!n->gone)
+		log_line(LOG_WARN,
+			 "sandbox '%s' did not end within %d s; its supervisor goes on with that",
+			 n->sandbox, GONE_MS / 1000);
 	session_gone(n);
 }
 
+/* The end is always told from the loop, so callers may still look at the session. */
 static void let_go(struct session *n)
 {
-	struct loop *loop = n->slot->all->loop;
-
 	line_free(n->line);
 	n->line = NULL;
-	IGNORE(shutdown(n->leash,
-			SHUT_WR)); /* it may be gone already: then the end of file is there */
-	if (!n->leash_watch)
-		n->leash_watch = loop_add_fd(loop, n->leash, LOOP_READ, on_leash, n);
-	n->timer = loop_add_timer(loop, clock_mono_ns() + GONE_MS * NS_PER_MS, on_overdue, n);
-	if (!n->leash_watch || !n->timer)
+	leash_end(n->leash);
+	loop_remove(n->slot->all->loop, &n->timer);
+	n->timer = loop_add_timer(n->slot->all->loop,
+				  clock_mono_ns() + (n->gone ? 0 : GONE_MS * NS_PER_MS), on_overdue,
+				  n);
+	if (!n->timer)
 		out_of_memory();
 }
 
@@ -98,6 +133,7 @@ static void on_process_ended(void *arg, struct process *p)
 	struct work *w = n->slot->queue;
 
 	session_touch(n);
+	session_allow(n);
 	sessions_trim_completed(n->slot->all);
 	if (n->closing) {
 		if (!has_running_process(n) && n->line)
@@ -144,8 +180,12 @@ int session_new(struct slot *slot, const struct box_spec *b, int leash, int conn
 
 	n->slot = slot;
 	n->sandbox = session_sandbox_name(slot);
-	n->leash = leash;
 	box_spec_copy(b, &n->spec);
+	if (leash_new(slot->all->loop, leash, on_leash_gone, n, &n->leash, e) < 0) {
+		close(connection);
+		session_free(n);
+		return -1;
+	}
 	if (line_new(slot->all->loop, n->sandbox, connection, on_line_gone, n, &n->line, e) < 0) {
 		session_free(n);
 		return -1;
@@ -163,9 +203,8 @@ void session_free(struct session *n)
 	while (n->process)
 		session_forget_process(n, n->process);
 	line_free(n->line);
-	loop_remove(loop, &n->leash_watch);
 	loop_remove(loop, &n->timer);
-	fd_closep(&n->leash);
+	leash_free(n->leash);
 	box_spec_done(&n->spec);
 	free(n->sandbox);
 	free(n);
@@ -213,6 +252,7 @@ int session_start_process(struct session *n, struct process_spec *spec, struct p
 	while (*at)
 		at = process_next_at(*at);
 	*at = *ret;
+	session_allow(n);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "client/job.h"
+#include "client/leash.h"
 #include "client/line.h"
 #include "service/capture.h"
 #include "service/process.h"
@@ -19,8 +20,8 @@ struct session {
 	struct box_spec spec; /* of the one who made it */
 	char *sandbox;        /* the name of the sandbox */
 	struct line *line;    /* NULL: the sandbox has ended */
-	int leash;
-	loop_id leash_watch;
+	struct leash *leash;
+	bool gone;                         /* the sandbox: the leash says so */
 	struct process *process;           /* a list, oldest first */
 	uint64_t created_ns, last_used_ns; /* real time, as peers see it */
 	uint64_t used_ns;                  /* the same by the monotonic clock, for the idle time */

@@ -14,7 +14,7 @@ import threading
 
 from boxpeer import (BINARY, CLOSE, PING, PONG, SECONDS, TEXT, BoxFault, Peer, Refused, Socket, StdioTransport,
                      WebSocketTransport, http_get)
-from harness import MODE, PREFIX, CordonTest, Reader, all_processes, unique_number
+from harness import MODE, PREFIX, CordonTest, Reader, all_processes, limits_of, unique_number
 
 PROGRAM = os.path.join(PREFIX, "libexec", "cordon", "cordon-box")
 TOKEN = "t" * 40
@@ -175,7 +175,8 @@ class Life(BoxTest):
         self.assertEqual((caught.exception.code, caught.exception.reason), (1001, "Box runtime shutting down"))
         peer.close()
         self.assertEqual(server.proc.wait(SECONDS), 0)
-        self.assertEqual((self.sandboxes(), self.left_running()), ([], []))
+        self.assertEqual(self.sandboxes(), [])
+        self.eventually(lambda: not self.left_running())
 
     def test_killed_servers_take_their_sandboxes_along(self):
         for victim in ("reader", "parent"):
@@ -600,7 +601,8 @@ class Stdio(Actions, BoxTest):
         peer.exec("a", "true")
         peer.close()
         self.assertEqual(self.running.proc.wait(SECONDS), 0)
-        self.assertEqual((self.sandboxes(), self.left_running()), ([], []))
+        self.assertEqual(self.sandboxes(), [])
+        self.eventually(lambda: not self.left_running())
 
     def test_stray_lines_are_tolerated(self):
         peer = self.peer()
@@ -880,6 +882,12 @@ class Execs(BoxTest):
         self.assertEqual((got["stderr"].count("cannot touch"), got["exit_code"]), (2, 1), got)
         self.assertEqual(peer.exec("b", "touch /f /opt/f", read_only_rootfs=False)["exit_code"], 0)
 
+    def test_much_more_than_memory_can_be_written(self):
+        peer = self.peer()
+        got = peer.exec("a", "for d in /workspace /tmp /home; do head -c 100000000 /dev/zero > $d/big || exit 1; done; "
+                        "cat /workspace/big /tmp/big /home/big | wc -c", memory_mb=64, timeout_sec=120)
+        self.assertEqual((got["stdout"], got["exit_code"]), ("300000000", 0), got)
+
     def test_leftovers_end_with_the_exec(self):
         peer, slow = self.peer(), unique_number()
         peer.exec("a", f"sleep {slow} & echo $!")
@@ -1048,6 +1056,28 @@ class Processes(BoxTest):
         self.start("exit 2", "b")
         self.exited("b")
         self.fails("BoxManagedProcessNotFoundError: session s has no managed process with process_id=a", self.info, "a")
+
+    def test_each_process_brings_its_own_limits(self):
+        """Three servers that need 100 MB each live in a session of 128 MB, and the session gets its limits back."""
+        self.peer.call("box_delete_session", {"session_id": "s"})
+        self.peer.call("box_create_session", {"session_id": "small", "memory_mb": 128})
+        name = self.peer.call("box_get_session", {"session_id": "small"})["backend_session_id"]
+        held = self.eventually(lambda: self.cordon("inspect", name, "--format", "json").json()["limits"]["memory"])
+        if not held.startswith("cgroup"):
+            self.not_run("no cgroup is delegated to this user")
+        before = limits_of(self.home)
+        hungry = "import sys, time; x = bytearray(100 << 20); print('up', flush=True); sys.stdin.read()"
+        for i in range(3):
+            self.peer.call("box_start_managed_process", {"session_id": "small", "spec": {
+                "process_id": f"p{i}", "command": "python3", "args": ["-c", hungry],
+                **({"memory_mb": 200} if i == 2 else {})}})
+        for i in range(3):
+            self.assertEqual(self.box.relay("small", f"p{i}").read_message(), "up")
+        self.assertEqual(limits_of(self.home), {"memory": (128 * 3 + 200) << 20, "cpus": 4.0, "pids": 512})
+        self.assertEqual(before, {"memory": 128 << 20, "cpus": 1.0, "pids": 128})
+        for i in range(3):
+            self.peer.call("box_stop_managed_process", {"session_id": "small", "process_id": f"p{i}"})
+        self.eventually(lambda: limits_of(self.home) == before)
 
     def test_nobody_reads_and_the_process_waits(self):
         self.start("yes | head -c 50000000; echo over >&2; cat")
