@@ -14,8 +14,9 @@
 
 #define HIERARCHY_DIR_BYTES 1024 /* longer paths are treated as not mounted */
 #define HIERARCHY_SELF_MAX_BYTES (1u << 18)
-/* A version 2 group with members may not hand controllers down. If a user's own group is delegated,
- * we move its members into this child of it and make groups for sandboxes beside that child. */
+/* A version 2 group with members may not hand controllers down. If a user's own group is delegated, or
+ * we are root of a container with a group of its own, we move the members into this child of it and make
+ * groups for sandboxes beside that child. */
 #define HIERARCHY_CALLERS "cordon-callers"
 
 /* The scope that a user's systemd gives to all sandboxes of a home. The first

@@ -331,13 +331,15 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* Makes BASE hand CONTROLLER ("+memory") down to its children. A group with members cannot do that, so
- * those of a user's own group are moved first. The top group, which is root's, can. */
+/* Makes BASE hand CONTROLLER ("+memory") down to its children. A group with members cannot do that, so the members
+ * are moved first: those of a user's own group, and in a container everybody, as its top group is not the machine's.
+ * Whoever enters the container later (docker exec) cannot join its top group any more: runc then joins the group of the
+ * container's first process, which is the child. */
 static void hand_down(int base, const char *controller)
 {
 	int r = io_write_file(base, "cgroup.subtree_control", controller);
 
-	if (r == -EBUSY && geteuid() != 0 && move_members(base) == 0)
+	if (r == -EBUSY && move_members(base) == 0)
 		r = io_write_file(base, "cgroup.subtree_control", controller);
 	IGNORE(r); /* if it failed, the limit is shown as not enforced */
 }

@@ -52,7 +52,7 @@ MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "tun", "veth", "lo
 PACKAGES = ("base-files", "base-passwd", "bash", "bash-static", "busybox-static", "coreutils", "dash",
             "e2fsprogs", "findutils", "fuse-overlayfs", "grep", "hostname", "iproute2", "libarchive13", "libc-bin",
             "libcap2-bin", "libcurl4", "libpcre2-8-0", "libslirp0", "libyaml-0-2", "login", "mawk", "mount",
-            "passwd", "procps", "publicsuffix", "python3", "sed", "strace", "uidmap", "util-linux",
+            "passwd", "procps", "publicsuffix", "python3", "runc", "sed", "strace", "uidmap", "util-linux",
             "dbus", "dbus-user-session", "libpam-systemd", "systemd")
 DISK_BYTES = 4 << 30
 MEMORY_MIB = 2048
@@ -69,6 +69,7 @@ SMOKE = (
     "test_exec.Timeout.test_timeout_kills_everything",
     "test_exec.ClientDeath.test_sigkill",
     "test_isolation.UidMaps.test_maps", "test_isolation.Sockets",
+    "test_readonly.ReadOnly.test_named_places", "test_mounts.Below.test_a_read_only_one_is_never_touched",
     "test_mounts.Directories.test_read_only_is_enforced", "test_mounts.Directories.test_owner",
     "test_network.Reach.test_the_public_internet_and_nothing_else",
     "test_state.Killed.test_supervisor_under_load",

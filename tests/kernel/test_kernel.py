@@ -8,13 +8,16 @@ import os
 import platform
 import re
 import signal
+import subprocess
 import sys
 import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "integration"))
 
-from harness import MODE, CordonTest, kill_quietly, unique_number  # noqa: E402
+from harness import BASE, CORDON, MODE, PREFIX, CordonTest, kill_quietly, unique_number  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 LIMITED = MODE in ("root", "delegated", "session")  # else the machine gives this user no cgroup
 
@@ -129,6 +132,90 @@ class Delegated(KernelTest):
         for where, _, names in os.walk(self.group(box)):
             for path in (where, *(os.path.join(where, n) for n in names)):
                 self.assertFalse(os.stat(path).st_mode & 0o002, path)
+
+
+def capabilities():
+    with open("/proc/self/status") as handle:
+        return [line.split()[1] for line in handle if line.startswith("CapEff:")][0]
+
+
+class Container(KernelTest):
+    """Root of a container whose part of the hierarchy is its own and writable, as of `docker run --privileged`."""
+
+    modes = ("root",)
+    timeout = 600
+
+    NAMES = ("chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap linux_immutable "
+             "net_bind_service net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio sys_chroot "
+             "sys_ptrace sys_pacct sys_admin sys_boot sys_nice sys_resource sys_time sys_tty_config mknod lease "
+             "audit_write audit_control setfcap mac_override mac_admin syslog wake_alarm block_suspend audit_read "
+             "perfmon bpf checkpoint_restore").split()
+
+    def setUp(self):
+        super().setUp()
+        self.name = f"c{os.getpid()}"
+        self.bundle = os.path.join(self.dir, "bundle")
+        os.makedirs(os.path.join(self.bundle, "rootfs"))
+        self.host("mount", "--bind", "/", os.path.join(self.bundle, "rootfs"))
+        self.addCleanup(self.host, "umount", "-l", os.path.join(self.bundle, "rootfs"))
+        with open(os.path.join(self.bundle, "config.json"), "w") as handle:
+            json.dump(self.config(), handle)
+        self.host("runc", "run", "-d", "-b", self.bundle, self.name)
+        self.addCleanup(self.host, "runc", "delete", "-f", self.name)
+
+    def host(self, *argv):
+        subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    def config(self):
+        held = int(capabilities(), 16)
+        caps = [f"CAP_{name.upper()}" for i, name in enumerate(self.NAMES) if held >> i & 1]
+        binds = [path for path in ("/dev", "/run", os.path.dirname(os.path.dirname(HERE)), BASE, PREFIX)
+                 if os.path.isdir(path)]
+        return {
+            "ociVersion": "1.0.2",
+            "root": {"path": "rootfs"},
+            "process": {"args": ["sleep", "infinity"], "cwd": "/", "user": {"uid": 0, "gid": 0},
+                        "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+                        "capabilities": {kind: caps for kind in ("bounding", "effective", "permitted")}},
+            "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+                       {"destination": "/sys", "type": "sysfs", "source": "sysfs"},
+                       {"destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup"},
+                       *({"destination": path, "type": "bind", "source": path, "options": ["rbind"]}
+                         for path in binds)],
+            "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts", "cgroup")],
+                      "resources": {"devices": [{"allow": True, "access": "rwm"}]}},
+        }
+
+    def inside(self, *argv):
+        """As `docker exec` does it."""
+        got = subprocess.run(["runc", "exec", "-e", f"CORDON_HOME={self.home}", "-e", "HOME=/root", self.name, *argv],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return got.returncode, got.stdout, got.stderr
+
+    def ours(self, *argv):
+        return self.inside(CORDON, *argv)
+
+    def test_limits_hold_and_the_container_can_still_be_entered(self):
+        self.assertEqual(self.inside("cat", "/proc/self/cgroup"), (0, "0::/\n", ""))
+        code, _, err = self.ours("create", "-n", "box", "--no-net", "-m", "96M", "--cpus", "0.5", "--pids-limit", "77",
+                                 "host")
+        self.assertEqual((code, "warn" in err), (0, False), err)
+        code, out, err = self.ours("inspect", "box", "--format", "json")
+        limits = json.loads(out)["limits"]
+        self.assertEqual({key: limits[key] for key in ("memory", "cpus", "pids")},
+                         dict.fromkeys(("memory", "cpus", "pids"), "cgroup v2"))
+        code, _, err = self.ours("exec", "box", "--", "/usr/bin/python3", "-c", "x = bytearray(400 << 20)")
+        self.assertEqual(code, 137, err)
+        # whoever comes now cannot join the top group, and joins that of the container's first process
+        self.assertEqual(self.inside("cat", "/proc/self/cgroup"), (0, "0::/cordon-callers\n", ""))
+        self.assertEqual(self.inside("cat", "/proc/1/cgroup"), (0, "0::/cordon-callers\n", ""))
+        # a second one, from there
+        code, _, err = self.ours("run", "-q", "--no-net", "-m", "64M", "host", "--", "/usr/bin/python3", "-c",
+                                 "x = bytearray(400 << 20)")
+        self.assertEqual(code, 137, err)
+        self.assertEqual(self.ours("remove", "-f", "-q", "box")[0], 0)
+        code, out, _ = self.inside("sh", "-c", "cd /sys/fs/cgroup; ls -d cordon-*; cat cgroup.procs")
+        self.assertEqual((code, out), (0, "cordon-callers\n"))
 
 
 class Images(KernelTest):
