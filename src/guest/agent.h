@@ -7,5 +7,5 @@
  */
 #pragma once
 
-/* ARG is a struct file_message. Returns the exit status; records have told everything else. */
+/* ARG is a struct file_message. Returns the exit status. The client learns everything else from the records. */
 int agent_main(const void *arg);

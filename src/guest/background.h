@@ -1,10 +1,10 @@
 /*
  * What pid 1 keeps of background commands (wire/background.h): the last of their output, how they ended, what they
- * reported, and what a list says of them. An entry is made before its command starts and stays until a client has
- * taken the status, or for a while after the end.
+ * reported, and what LIST shows of them. pid 1 makes an entry before the command starts. The entry stays until a
+ * client has taken the exit status, or for a limited time after the end.
  *
- * Pure state: no descriptor and no clock, the time is an argument. Every byte is taken from the pool of the table
- * before it is allocated, so an entry is either whole or refused with ERR_LIMIT.
+ * Pure state: these functions use no descriptor and no clock; the caller passes the time. They take every byte from the
+ * pool of the table before they allocate it, so an entry is either complete or refused with ERR_LIMIT.
  */
 #pragma once
 
@@ -23,13 +23,13 @@ struct background {
 	struct words words;
 	struct ring out;
 	uint64_t sent;     /* an attached client was sent all output before this offset */
-	bool holds_input;  /* BACKGROUND_INPUT_BYTES are taken for it */
+	bool holds_input;  /* BACKGROUND_INPUT_BYTES of the pool are taken for its input */
 	struct str report; /* owned */
 	uint64_t began_ns, ended_ns, keep_ns;
 	bool ended;
 	struct exit_message end;
-	size_t cost; /* taken from the pool, without input and report */
-	/* the client that was told the end and has not shown yet that it heard; or NULL */
+	size_t cost; /* bytes taken from the pool, without input and report */
+	/* the client that EXIT was sent to, while pid 1 does not know whether it read that; or NULL */
 	const struct connection *taker;
 };
 
@@ -48,26 +48,27 @@ struct background_spec {
 	uint64_t began_ns;
 };
 
-/* ERR_LIMIT: there are BACKGROUND_MAX commands, or the pool has not enough left. */
+/* Makes an entry. Fails with ERR_LIMIT if there are BACKGROUND_MAX entries or the pool has too few bytes left. */
 MUST_USE int background_new(struct backgrounds *t, const struct background_spec *s,
 			    struct background **ret, struct err *e);
 void background_free(struct backgrounds *t, struct background *b);
 struct background *background_find(const struct backgrounds *t, uint64_t id);
 
-/* May pid 1 hold BACKGROUND_INPUT_BYTES of input for B? They stay taken until background_let_go(). */
+/* Takes BACKGROUND_INPUT_BYTES from the pool for the input of B, until background_let_go(). Returns false if the pool
+ * has too few bytes left. */
 MUST_USE bool background_hold(struct backgrounds *t, struct background *b);
 void background_let_go(struct backgrounds *t, struct background *b);
-/* Keeps the N bytes at P, which were taken from the pool already and are the table's from here on. */
+/* Keeps the N bytes at P as the report of B. The caller has taken them from the pool; B owns them from here on. */
 void background_report(struct backgrounds *t, struct background *b, char *p, size_t n);
 
-/* The command has ended. */
+/* Records that the command has ended, and how. */
 void background_end(struct background *b, const struct exit_message *end, uint64_t now_ns);
-/* When the next entry is due to be dropped; 0: none is. */
+/* Returns the time when the next entry is due to be dropped, or 0 if none is. */
 uint64_t backgrounds_due(const struct backgrounds *t);
-/* Drops what nobody fetched in time. */
+/* Drops the entries that no client has fetched in time. */
 void backgrounds_expire(struct backgrounds *t, uint64_t now_ns);
 
-/* What is known of B without its process; the strings are borrowed from it. */
+/* Fills RET with what is known of B without its process. The strings are borrowed from B. */
 void background_tell(const struct background *b, uint64_t now_ns, struct command_message *ret);
-/* The part of B's output that M asks for: an offset in *RET_AT and a length. */
+/* Finds the part of B's output that M asks for. Returns its length, and its offset in *RET_AT. */
 size_t background_part(const struct background *b, const struct look_message *m, uint64_t *ret_at);

@@ -1,9 +1,9 @@
 /*
- * From exec to ready. pid 1 begins as root of the outer namespace, with every capability over it and alone in the
- * sandbox. In this order it makes the payload's namespace (its owner is pid 1's id, so pid 1 may act on its processes
- * later), receives the BOOT message, writes the id maps, gives up capabilities and becomes non-dumpable. Only then may
- * a command run. pid 1 installs the filter on its own calls while the first command starts, or before that if no client
- * waits: the filter costs 40 us, and until then no code of the payload has run.
+ * What pid 1 does before the first command. pid 1 begins as root of the outer namespace, with every capability over that
+ * namespace and alone in the sandbox. In this order it makes the payload's namespace (pid 1's id owns it, so pid 1 may
+ * act on its processes later), receives the BOOT message, writes the id maps, gives up capabilities and becomes
+ * non-dumpable. Only then may a command run. pid 1 installs the filter on its own calls while the first command starts, or
+ * before that if no client waits: the filter costs 40 us, and until then no code of the payload has run.
  */
 #include "guest/guest.h"
 
@@ -78,7 +78,7 @@ static bool enter_group(int payload, int procs)
 		fchmod(procs, 0664) == 0);
 }
 
-/* The directory for the groups of commands, or -1. *AT counts the descriptors taken from FDS. */
+/* Returns the directory for the groups of commands, or -1. *AT counts the descriptors taken from FDS. */
 static int take_group(const struct guest *g, const int *fds, unsigned *at)
 {
 	int payload = g->boot.born_with_cgroup ? GUEST_GROUP_FD
@@ -93,7 +93,7 @@ static int take_group(const struct guest *g, const int *fds, unsigned *at)
 	return payload;
 }
 
-/* Descriptors come in a fixed order; the message says which are there. */
+/* Takes the descriptors that came with BOOT. They have a fixed order; the message says which of them came. */
 static int take_fds(struct guest *g, const int *fds, unsigned n, struct err *e)
 {
 	unsigned want = 1 + g->boot.has_connection + g->boot.has_cgroup + g->boot.born_with_cgroup +
@@ -142,7 +142,7 @@ static int map_inner_namespace(struct guest *g, struct holder *h, struct err *e)
 	g->walls.userns = holder_namespace(h);
 	if (r == 0 && g->walls.userns < 0)
 		r = err_sys(e, -g->walls.userns, "open the payload's user namespace");
-	holder_release(h); /* sessions_reap() reaps it */
+	holder_release(h); /* sessions_reap() reaps the holder */
 	return r;
 }
 
@@ -155,8 +155,9 @@ static int keep_capabilities(uint64_t keep, struct err *e)
 	return syscall(SYS_capset, &head, data) < 0 ? err_sys(e, errno, "drop capabilities") : 0;
 }
 
-/* What pid 1 keeps for good. It gives a terminal to its user with CHOWN. Without cgroups it makes marks with SYS_ADMIN and
- * sees them with SYS_PTRACE. In a watched sandbox SYS_PTRACE and DAC_READ_SEARCH show how much each process wrote. */
+/* Returns the capabilities that pid 1 keeps for good. pid 1 needs CHOWN to give a terminal to its user. Without cgroups
+ * it needs SYS_ADMIN to make marks and SYS_PTRACE to see them. In a watched sandbox it needs SYS_PTRACE and
+ * DAC_READ_SEARCH to read how much each process wrote. */
 static uint64_t needed_capabilities(const struct guest *g)
 {
 	uint64_t keep = CAP_BIT(CAP_CHOWN);
@@ -178,8 +179,8 @@ static int start_deputy(struct guest *g, struct err *e)
 	return 0;
 }
 
-/* Where no deputy is possible, sandboxes get no writable directory of the host. So no sandbox can lend another one a
- * descriptor of such a file, and a sandbox with read-only ones needs no deputy. */
+/* On a host where no deputy is possible, no sandbox gets a writable directory of the host. So no sandbox can pass another
+ * one a writable descriptor of such a file, and a sandbox with read-only directories is safe without a deputy. */
 static int engage_deputy(struct guest *g, struct err *e)
 {
 	if (!g->deputy.pid || deputy_engage(&g->deputy, e) == 0)
@@ -192,8 +193,8 @@ static int engage_deputy(struct guest *g, struct err *e)
 
 static int drop_privileges(const struct guest *g, struct err *e)
 {
-	/* otherwise a program that pid 1 executes as root of the namespace would get all capabilities back. A process that
-	 * joins the payload's namespace loses this setting, so set-user-id programs work as usual there */
+	/* without this, a program that pid 1 executes as root of the namespace would get all capabilities back. A process
+	 * that joins the payload's namespace loses this setting, so set-user-id programs work as usual there */
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) < 0)
 		return err_sys(e, errno, "give up root's way to capabilities");
 	/* guest_confine() needs SYS_ADMIN to install the filter. The other way, no_new_privs, would be inherited by
@@ -214,11 +215,11 @@ void guest_confine(struct guest *g)
 		return;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ||
 	    keep_capabilities(needed_capabilities(g), &e) < 0)
-		_exit(1); /* never half confined: the sandbox ends */
+		_exit(1); /* pid 1 must not go on half confined: the sandbox ends */
 	g->confined = true;
 }
 
-/* WANTED, or the hard limit that pid 1 inherited if that is lower: no process inside could raise it. */
+/* Returns WANTED, or the hard limit that pid 1 inherited if that is lower: no process inside could raise a hard limit. */
 static uint64_t at_most(int resource, uint64_t wanted)
 {
 	struct rlimit l;
@@ -279,7 +280,7 @@ int guest_boot(struct guest *g, struct err *e)
 	if (map_inner_namespace(g, &holder, e) < 0 || start_deputy(g, e) < 0 ||
 	    drop_privileges(g, e) < 0 || engage_deputy(g, e) < 0)
 		return -1;
-	/* last, because a change of credentials clears it */
+	/* this comes last, because a change of credentials clears the setting */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "follow the supervisor's death");
 	return 0;

@@ -8,7 +8,8 @@
 
 /* --- /proc/TID/status ------------------------------------------------------------------------ */
 
-/* Finds the line that begins with NAME and returns the rest of it. The kernel escapes line ends in program names. */
+/* Finds the line that begins with NAME and returns the rest of it. No program name can look like such a line, because the
+ * kernel escapes line ends in names. */
 static bool find_line(struct str text, const char *name, struct str *ret)
 {
 	while (text.n) {
@@ -22,7 +23,7 @@ static bool find_line(struct str text, const char *name, struct str *ret)
 	return false;
 }
 
-/* The next word of a line; tabs and blanks separate words. */
+/* Cuts the next word off REST; tabs and blanks separate words. */
 static struct str next_word(struct str *rest)
 {
 	size_t n = 0;

@@ -20,8 +20,8 @@ struct caller {
 	size_t n_groups;
 };
 
-/* Parses the text of /proc/TID/status; does not set RET->tid. -E2BIG: there are too many groups, or the text is
- * cut off. */
+/* Parses the text of /proc/TID/status; does not set RET->tid. Returns -E2BIG if there are too many groups or the text
+ * is cut off. */
 MUST_USE int caller_parse(struct str status, struct caller *ret);
 
 /* True if PATH begins with a link of the caller's own process to an open file, its root, its working directory or its

@@ -12,7 +12,7 @@
 #include "guest/session.h"
 
 #define READ_CHUNK_BYTES 4096
-#define SIGNAL_MAX 64 /* the kernel's */
+#define SIGNAL_MAX 64 /* the kernel's highest signal number */
 
 static size_t waiting(const struct guest *g)
 {
@@ -46,7 +46,7 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 	frame_put(&g->channel_out, type, flags, stream, p, n);
 	if (buf_failed(&g->channel_out)) {
 		if (type != FRAME_LOG)
-			_exit(1); /* or the supervisor would wait for a message that never comes */
+			_exit(1); /* the supervisor must not wait for a message that never comes */
 		g->channel_out.n = before;
 		g->channel_out.failed = false;
 		g->channel_dropped = true;
@@ -81,7 +81,7 @@ static void shut_down(struct guest *g, struct str body)
 	sessions_cancel(g);
 	scopes_end(&g->scopes);
 	kill(-1, (int)signal);
-	kill(-1, SIGCONT); /* a stopped process gets no other signal */
+	kill(-1, SIGCONT); /* a stopped process handles SIGNAL only after it continues */
 	sessions_reap(g);
 }
 
@@ -113,8 +113,8 @@ static void end_commands(struct guest *g, struct str body)
 		sessions_end(g, (enum end_reason)why);
 }
 
-/* The layer is full: commands that start from now on get a file size limit of 0. Or it is not any more: they get none. If the
- * client sets that limit for a command, the client's value counts: the client is no attacker. */
+/* Handles FULL. While the writable layer is full, new commands get a file size limit of 0. If the client sets that limit
+ * for a command, the client's value counts: the client is no attacker. */
 static void forbid_writing(struct guest *g, struct str body)
 {
 	struct boot_message *b = &g->boot;

@@ -12,11 +12,11 @@ struct connection {
 	int fds[FRAME_FDS_MAX];
 	unsigned n_fds;
 	bool greeted;
-	bool served; /* it has sent a command before */
+	bool served; /* the client has sent a command before */
 	bool dead;
 };
 
-/* Queues a frame, which goes with the next one that is sent. */
+/* Queues a frame without sending it; connection_flush() sends it. */
 void connection_add(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
 		    const void *p, size_t n);
 /* Sends as much of the queue as the socket takes. */
@@ -29,5 +29,5 @@ void connection_end(struct connection *c);
 /* Send EXIT or ERROR for one stream. */
 void connection_send_exit(struct connection *c, uint32_t stream, const struct exit_message *m);
 void connection_send_error(struct connection *c, uint32_t stream, const struct err *e);
-/* Accepts clients from now on. */
+/* Begins to accept clients. */
 MUST_USE int server_open(struct guest *g);

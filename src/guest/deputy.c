@@ -1,8 +1,8 @@
 /*
- * One process waits for calls and starts a task for each (guest/errand.h), DEPUTY_TASKS_MAX at a time; further calls
- * wait in the kernel. The exit status of a task is the answer. A task joins the payload's namespace, so root inside can stop or
- * kill it: the deputy blocks on none of them, and kills tasks that take too long. No process inside can read a
- * task, because its memory is a copy of pid 1's.
+ * The deputy waits for calls and starts a task for each call (guest/errand.h), at most DEPUTY_TASKS_MAX at a time. Further
+ * calls wait in the kernel. The exit status of a task is the answer. A task joins the payload's namespace, so root inside
+ * can stop or kill it. Therefore the deputy never blocks on a task, and kills tasks that take too long. No process inside
+ * can read a task, because its memory is a copy of pid 1's.
  */
 #include "guest/deputy.h"
 
@@ -32,7 +32,7 @@
 
 #define DEPUTY_TASKS_MAX 8 /* more would only take memory: a task takes 0.2 ms */
 #define TASK_PATIENCE_NS \
-	(2000 * NS_PER_MS) /* then a task is killed: it was stopped. A slow disk needs less */
+	(2000 * NS_PER_MS) /* a slow disk needs less; a task that takes longer was stopped */
 #define KEPT_MAX (4 + EXEC_TASK_FDS_MAX) /* descriptors that the deputy keeps */
 #define NOTE_BYTES 512                   /* room for what newer kernels add to their messages */
 #ifndef FSPICK_CLOEXEC
@@ -45,7 +45,7 @@
 
 struct task {
 	int pidfd;
-	uint64_t id; /* of the call */
+	uint64_t id; /* the kernel's id of the call */
 	uint64_t deadline;
 };
 
@@ -96,7 +96,8 @@ static void take_call(struct deputy_state *o)
 		begin(o, &n.call);
 }
 
-/* Answers for a task that has ended. EIO: it was killed, by root inside or because it took too long. */
+/* Answers the call of a task that has ended. If the task was killed, by root inside or because it took too long, the
+ * answer is EIO. */
 static void finish(struct deputy_state *o, unsigned i)
 {
 	struct task t = o->task[i];
@@ -143,7 +144,7 @@ static void turn(struct deputy_state *o)
 }
 
 /* True if the file system of FD belongs to a user namespace of the sandbox: then privileges on it mean nothing outside.
- * The deputy asks the kernel for a change of the file system's options that changes nothing; only an owner may. */
+ * The deputy asks the kernel to change the file system's options to what they are; only an owner may do that. */
 static bool is_ours(int fd)
 {
 	AUTO_FD fs = (int)syscall(SYS_fspick, fd, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
@@ -151,8 +152,8 @@ static bool is_ours(int fd)
 	return fs >= 0 && sys_fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0;
 }
 
-/* *ROOT is the device of "/", once that is known to be the sandbox's own: writable places of a read-only root are
- * other mounts of it. */
+/* Adds the mount at PATH to M if its files may have privileges. *ROOT is the device of "/" if "/" is the sandbox's own:
+ * the writable places of a read-only root are other mounts of that device. */
 static void add_own(struct errand_means *m, const char *path, const struct boot_message *boot,
 		    uint64_t *root)
 {
@@ -204,8 +205,8 @@ static int receive_listener(int link)
 	return fdpass_recv(link, &byte, 1, &fd, 1, &n) == 1 && n == 1 ? fd : -1;
 }
 
-/* Keeps what it takes to look into /proc/TID of every process inside. File agents (guest/agent.h) are copies of pid 1, and as
- * unreadable. All other rights come from owning the payload's namespace. */
+/* Keeps only the capabilities that the deputy needs to look into /proc/TID of every process inside, also of file agents
+ * (guest/agent.h), which are copies of pid 1. It has all other rights because it owns the payload's namespace. */
 static bool confine(void)
 {
 	struct err ignored;
@@ -252,7 +253,7 @@ static _Noreturn void serve(const struct exec_walls *w, const struct boot_messag
 int deputy_start(const struct exec_walls *w, const struct boot_message *boot, struct deputy *ret,
 		 struct err *e)
 {
-	struct clone_args args = { 0 }; /* no SIGCHLD: sessions_reap() must not count it */
+	struct clone_args args = { 0 }; /* no SIGCHLD: sessions_reap() must not count the deputy */
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -273,7 +274,8 @@ int deputy_engage(struct deputy *d, struct err *e)
 {
 	struct sock_fprog program = { notify_filter_len, (struct sock_filter *)notify_filter };
 	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* then only a fatal signal interrupts a caller; after any other it would call again while the first call runs */
+	/* With WAIT_KILLABLE_RECV only a fatal signal interrupts a caller. Otherwise the caller would repeat its call after
+	 * any signal, while the deputy still makes the first one. */
 	AUTO_FD listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 					flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
 	int r;

@@ -19,7 +19,7 @@ void endpoints_done(struct endpoints *f)
 	fd_closep(&f->master);
 }
 
-/* A pipe that the command can open again by name, as whoever it becomes. -errno. */
+/* Makes a pipe that every user inside may open again by name (/dev/stdout). Returns 0 or -errno. */
 static int open_pipe(int *ret_read, int *ret_write)
 {
 	int fds[2];
@@ -31,7 +31,7 @@ static int open_pipe(int *ret_read, int *ret_write)
 	return fchmod(fds[1], 0666) < 0 ? -errno : 0;
 }
 
-/* The other ends are ours. A background command has input; a detached one has none. */
+/* Makes pipes and keeps their other ends for pid 1. A background command has input; a detached command has none. */
 static int open_pipes(unsigned flags, struct endpoints *f)
 {
 	int r = 0;

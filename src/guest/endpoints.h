@@ -5,13 +5,14 @@
 #include "guest/users.h"
 
 struct endpoints {
-	int child[3];           /* what the command gets; closed by us after the clone */
-	int write_in;           /* background: ours to write */
-	int read_out, read_err; /* background or detached: ours to read */
-	int master;
+	int child[3];           /* what the command gets as 0, 1 and 2 */
+	int write_in;           /* background: pid 1 writes input here */
+	int read_out, read_err; /* background or detached: pid 1 reads output here */
+	int master;             /* terminal */
 };
 
-/* Takes the client's descriptors, opens a terminal, or makes pipes. 0 or -errno; call endpoints_done() in both cases. */
+/* Takes the client's descriptors, opens a terminal, or makes pipes. Returns 0 or -errno; call endpoints_done() in both
+ * cases. */
 MUST_USE int endpoints_open(struct connection *c, const struct exec_message *m,
 			    const struct user *u, struct endpoints *f);
 void endpoints_done(struct endpoints *f);

@@ -17,7 +17,7 @@ struct environ_list {
 /* Takes the sandbox's variables, then the message's. Puts SCRIPTS_DIR first in PATH. Adds HOME and TERM if missing. */
 void environ_compose(struct environ_list *l, const struct boot_message *boot,
 		     const struct exec_message *m, const struct user *u);
-/* The files to try for PROGRAM: PROGRAM itself if it has a slash, else one file per directory of PATH. */
+/* Lists the files to try for PROGRAM: PROGRAM itself if it has a slash, otherwise one file per directory of PATH. */
 void environ_candidates(struct environ_list *l, const struct environ_list *env,
 			const char *program);
 void environ_done(struct environ_list *l);

@@ -1,10 +1,11 @@
 /*
  * What must hold:
- * - The task reads everything that decides once. It opens the target with the caller's root, working directory, ids, groups
- *   and capabilities, so a path leads where the caller's rights lead.
- * - After it has read the last thing from the caller, it asks whether the call still waits. If so, the caller's thread id
- *   meant the caller all the time.
- * - The mount of the target decides, not its path. The task asks the descriptor that it acts on for the mount.
+ * - The task reads each argument of the call only once. It opens the target with the caller's root, working directory,
+ *   ids, groups and capabilities, so a path leads where the caller's rights lead.
+ * - After the task has read the last value from the caller, it asks the kernel whether the call still waits. If it does,
+ *   the thread id has belonged to the caller all the time.
+ * - The mount of the target decides whether a privilege is allowed; the path does not. The task asks the kernel for the
+ *   mount of the descriptor that it acts on.
  * - The task never lets the kernel continue the call: other threads of the caller may have changed the arguments
  *   in memory since.
  */
@@ -81,8 +82,8 @@ static ssize_t read_memory(pid_t tid, uint64_t at, void *to, size_t n)
 	return process_vm_readv(tid, &here, 1, &there, 1, 0);
 }
 
-/* Reads a string of fewer than N bytes; a longer one is LONG_ERR. It reads page by page, because the page after the string
- * may not exist. */
+/* Reads a string of fewer than N bytes. Returns 0 or -errno; -LONG_ERR if the string is longer. Reads page by page,
+ * because the page after the string may not exist. */
 static int read_string(pid_t tid, uint64_t at, char *to, size_t n, int long_err)
 {
 	size_t have = 0;
@@ -178,7 +179,7 @@ static int open_base(const struct errand_means *m, pid_t tid, int number)
 	return fd == -ENOENT ? -EBADF : fd;
 }
 
-/* An O_PATH descriptor of the caller is good as the start of a path, and for nothing else. */
+/* Refuses an O_PATH descriptor of the caller: the kernel allows these calls only on files that are really open. */
 static int check_usable(const struct errand_means *m, pid_t tid, int number)
 {
 	char path[64];
@@ -187,7 +188,7 @@ static int check_usable(const struct errand_means *m, pid_t tid, int number)
 	snprintf(path, sizeof(path), "%d/fd/%d", (int)tid, number);
 	if (syscall(SYS_statx, m->proc, path, AT_SYMLINK_NOFOLLOW, STATX_MODE, &st) < 0)
 		return -EBADF;
-	return st.stx_mode & 0700 ? 0 : -EBADF; /* the link's mode is how the file was opened */
+	return st.stx_mode & 0700 ? 0 : -EBADF; /* the link's mode tells how the file was opened */
 }
 
 static int set_capabilities(uint64_t effective, uint64_t permitted)
@@ -223,8 +224,8 @@ static uint64_t permitted(const struct caller *c)
 	return c->capabilities | CAP_BIT(CAP_SYS_PTRACE);
 }
 
-/* Takes the ids that the kernel checks for files, and not the real ones: with those the caller's user could send signals to
- * the task. Now only root inside can. */
+/* Takes the caller's fsuid and fsgid, which the kernel checks for files, and not the real ids. With the real ids, the
+ * caller's user could send signals to the task; without them, only root inside can. */
 static int become(const struct exec_walls *w, const struct caller *c)
 {
 	if (!w->single_id && syscall(SYS_setgroups, c->n_groups, c->group) < 0)
@@ -270,8 +271,8 @@ static int open_through_link(const struct caller *c, const char *link, const cha
 	return *rest ? open_path(fd, rest, no_follow) : fd_take(&fd);
 }
 
-/* /proc/self would mean the task. So a path goes through magic links of /proc only if it begins with one of the
- * caller's own. */
+/* In a path that the task opens, /proc/self is the task and not the caller. So the task refuses magic links of /proc,
+ * except a link of the caller's own process at the beginning of the path, which it opens under the caller's number. */
 static int open_target(const struct caller *c, const struct request *w, int base)
 {
 	char link[CALLER_LINK_BYTES];

@@ -8,8 +8,8 @@
  * the filter must allow all that follows. It closes the descriptors of pid 1 before chdir: a working directory
  * such as /proc/self/fd/7 would lead out of the sandbox (CVE-2024-21626).
  *
- * There are two halves: what all commands share, which a launcher enters once for many (guest/launcher.c), and
- * what is this command's own.
+ * The work has two halves. exec_enter_walls() does what is the same for all commands; a launcher does that once for many
+ * commands (guest/launcher.c). exec_become() does what belongs to one command.
  */
 #include "guest/exec.h"
 
@@ -26,7 +26,7 @@
 
 #include "base/raw.h"
 
-#define CAPABILITY_LAST 63 /* dropping stops at the first the kernel does not know */
+#define CAPABILITY_LAST 63 /* the loop ends at the first one that the kernel does not know */
 #define REPORT_FD 3        /* the only descriptor besides 0, 1 and 2, until the exec closes it */
 
 long exec_join_cgroups(const struct exec_walls *w)
@@ -109,7 +109,7 @@ static long set_limits(const struct exec_job *j)
 	if (r >= 0 && w->nproc_limit)
 		r = set_limit(RLIMIT_NPROC, w->nproc_limit, w->nproc_limit);
 	for (size_t i = 0; r >= 0 && i < w->n_rlimits; i++)
-		if (!has_own_limit(j, w->rlimit[i].resource)) /* its own may be higher */
+		if (!has_own_limit(j, w->rlimit[i].resource)) /* the command's may be higher */
 			r = set_limit(w->rlimit[i].resource, w->rlimit[i].soft, w->rlimit[i].hard);
 	for (size_t i = 0; r >= 0 && i < j->n_rlimits; i++)
 		r = set_limit(j->rlimit[i].resource, j->rlimit[i].soft, j->rlimit[i].hard);
@@ -219,7 +219,7 @@ long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filt
 		return r;
 	}
 	/* hides the host's names of groups in /proc/self/cgroup. This is the only namespace that the payload owns, and it
-	 * is harmless: it would only help to mount cgroups, which takes the mount namespace too */
+	 * is harmless: it would only help to mount cgroups, and the payload does not own the mount namespace */
 	if ((r = RAW1(SYS_unshare, CLONE_NEWCGROUP)) < 0)
 		return r;
 	if ((r = install_filter(w, filter)) < 0)

@@ -16,12 +16,12 @@ struct exec_walls {
 	int userns;                     /* the payload's */
 	int task_fd[EXEC_TASK_FDS_MAX]; /* cgroup v1 `tasks` files */
 	unsigned n_task_fds;
-	const struct sock_filter *filter; /* the payload's, with this sandbox's switches */
+	const struct sock_filter *filter; /* of commands, with this sandbox's switches */
 	bool restricted;
 	bool single_id; /* groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;
 	uint64_t data_limit, nproc_limit;
-	const struct exec_rlimit *rlimit; /* of the sandbox; a command's own ones replace them */
+	const struct exec_rlimit *rlimit; /* of the sandbox; a command's own limits replace them */
 	size_t n_rlimits;
 };
 
@@ -43,29 +43,29 @@ struct exec_job {
 	const struct exec_rlimit *rlimit;
 	size_t n_rlimits;
 	int cgroup; /* directory of this command's own group, or -1 */
-	/* A function of ours that runs instead of a program, behind the same walls, in the copy of pid 1's memory. It
-	 * works on stdio, and its result is the exit status; paths, argv and envp are not used. */
+	/* A function of ours that runs instead of a program, behind the same walls, in a copy of pid 1's memory. It
+	 * reads and writes stdio, and its result is the exit status; paths, argv and envp are not used. */
 	int (*agent)(const void *arg);
 	const void *agent_arg;
-	int report_fd; /* a pipe for the report, which the exec closes; or -1 */
+	int report_fd; /* pipe for the report, or -1; a successful exec closes it */
 	struct exec_report report;
 };
 
 #define EXEC_AGENT_FAILED \
-	127 /* the exit status of a child that could execute nothing and call no agent */
+	127 /* exit status of a child that could not execute its program or call its agent */
 /* Clones the process and returns its pid without waiting for the exec, or -1 with the report set. The child
  * writes a later failure into its own copy of J and to report_fd. */
 pid_t exec_start(struct exec_job *j);
 
-/* Joins the cgroup v1 groups of the payload. 0 or -errno. */
+/* Joins the cgroup v1 groups of the payload. Returns 0 or -errno. */
 long exec_join_cgroups(const struct exec_walls *w);
-/* The two halves, for a process that was cloned from pid 1. They make system calls only. */
-/* Enters what all commands share, and FILTER. Returns 0, or -errno and what failed in RET. */
+/* The two halves of what a process does after exec_start() has cloned it. They make system calls only. */
+/* Enters the walls that all commands share, and installs FILTER. Returns 0, or -errno and the kind of failure in RET. */
 long exec_enter_walls(const struct exec_walls *w, const struct sock_filter *filter,
 		      enum exec_failure *ret);
 /* Becomes the command of J. If that fails, the report of J says why. */
 _Noreturn void exec_become(struct exec_job *j);
-/* What it means for a command that a clone returned R. */
+/* Returns the report for a command whose clone failed with R (-errno). */
 struct exec_report exec_clone_report(long r);
 
 /* Capabilities a command has over its own user namespace. */

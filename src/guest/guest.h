@@ -1,9 +1,9 @@
 /*
  * pid 1 of a sandbox: starts commands, reaps every process, moves bytes.
  *
- * It lives in the outer user namespace, under an id that the payload's namespace does not have. It is non-dumpable, and no
- * process inside can write to its program. It talks to clients over the listener that the supervisor made, and to the
- * supervisor over the channel that it was born with. It trusts what they send only after decoding it.
+ * pid 1 lives in the outer user namespace, under an id that the payload's namespace does not have. pid 1 is non-dumpable,
+ * and no process inside can write to its program. It talks to clients over the listener that the supervisor made, and to
+ * the supervisor over GUEST_CHANNEL_FD. It trusts what they send only after decoding it.
  */
 #pragma once
 
@@ -20,26 +20,28 @@
 #include "wire/message.h"
 
 #define GUEST_CHANNEL_FD 3
-#define GUEST_GROUP_FD 4                        /* see boot_message.born_with_cgroup */
-#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20) /* log frames waiting; beyond it they are dropped */
-#define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits bound it far lower */
-#define GUEST_HELD_MAX 64         /* commands whose descriptors we hold on to: see struct session */
-#define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background children we read on */
+#define GUEST_GROUP_FD 4                         /* see boot_message.born_with_cgroup */
+#define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20)  /* waiting log frames; further ones are dropped */
+#define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits keep the queue far smaller */
+#define GUEST_HELD_MAX 64         /* commands whose descriptors pid 1 keeps: see struct session */
+#define GUEST_LEFT_PIPES_MAX 4096 /* pipes of background processes that pid 1 reads */
 
 struct guest {
 	struct loop *loop;
 	int channel;
 	loop_id channel_watch;
 	struct buf channel_in, channel_out;
-	size_t channel_sent; /* sent bytes of channel_out; they are dropped seldom, as that moves the rest */
+	/* how many bytes of channel_out are sent; they are dropped seldom, because that moves the rest */
+	size_t channel_sent;
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
-	uint64_t max_fds, base_fds; /* descriptors: the limit; in use before the first client */
-	int first_connection;       /* of the client that started the sandbox, or -1 */
+	uint64_t max_fds,
+		base_fds;     /* limit of descriptors; how many are open before the first client */
+	int first_connection; /* connection of the client that started the sandbox, or -1 */
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;
-	struct deputy deputy; /* its pid is 0 if there is none */
+	struct deputy deputy; /* the pid is 0 if the sandbox has no deputy */
 	struct users users;
 	int oom_fd;
 	uint64_t oom_seen;
@@ -48,13 +50,13 @@ struct guest {
 	struct buf notebook;               /* notebook.h */
 	uint64_t notebook_version;
 	struct backgrounds backgrounds;
-	loop_id expiry_timer; /* when the next of them is dropped */
+	loop_id expiry_timer; /* drops background entries whose time is over */
 	struct look *looks;   /* inquiry.h */
 	unsigned n_looks;
 	struct reporters {
 		int listener; /* -1: no command was allowed to report yet */
 		loop_id watch;
-		unsigned n; /* commands that may */
+		unsigned n; /* commands that may report */
 	} reporters;        /* session_report.c */
 	struct connection *connections;
 	unsigned n_connections;
@@ -81,9 +83,9 @@ void channel_send(struct guest *g, enum frame_type type, unsigned flags, uint32_
 		  const void *p, size_t n);
 void channel_log(struct guest *g, uint64_t id, unsigned flags, const void *p, size_t n);
 /* presence.c: for a supervisor that watches the writable layer */
-/* A command began. Does nothing in a sandbox that is not watched. */
+/* Call it when a command began. Does nothing in a sandbox that is not watched. */
 void presence_began(struct guest *g);
-/* A process ended, perhaps the last one. */
+/* Call it when a process ended: it may have been the last one. */
 void presence_may_end(struct guest *g);
 /* Answers COUNT. */
 void presence_count(struct guest *g);

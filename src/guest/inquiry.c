@@ -57,7 +57,7 @@ static void tell_session(const struct session *s, struct command_message *m)
 		m->flags |= COMMAND_NO_INPUT;
 }
 
-/* What is known of the command with that number; false: nothing. */
+/* Fills M with what pid 1 knows of the command with number ID. Returns false if it knows nothing. */
 static bool tell(struct guest *g, uint64_t id, struct command_message *m)
 {
 	const struct session *s = session_by_number(g, id);
@@ -65,7 +65,7 @@ static bool tell(struct guest *g, uint64_t id, struct command_message *m)
 
 	*m = (struct command_message){ 0 };
 	if (b && !b->ended && !s)
-		return false; /* it has not begun, and may never do */
+		return false; /* the command has not begun, and perhaps never will */
 	if (b)
 		background_tell(b, clock_mono_ns(), m);
 	if (s && !(b && b->ended))
@@ -99,6 +99,7 @@ void inquiry_list(struct connection *c, uint32_t stream)
 
 /* --- LOOK ------------------------------------------------------------------------------------ */
 
+/* True if NOW is what the LOOK waits for, or if the LOOK does not wait. */
 static bool is_so(const struct command_message *now, const struct look_message *m)
 {
 	if (now->flags & COMMAND_ENDED || !(now->flags & COMMAND_BACKGROUND) || !(m->flags & UNTIL))
@@ -107,7 +108,7 @@ static bool is_so(const struct command_message *now, const struct look_message *
 	       (m->flags & LOOK_UNTIL_ROOM && (now->room || now->flags & COMMAND_NO_INPUT));
 }
 
-/* Answers a LOOK; with LOOK_TAKE a command that has ended is forgotten. */
+/* Answers a LOOK. With LOOK_TAKE, pid 1 then forgets the command if it has ended. */
 static void show(struct connection *c, uint32_t stream, const struct look_message *m,
 		 struct command_message *now)
 {
@@ -135,7 +136,7 @@ static void drop_look(struct guest *g, struct look **at)
 	free(l);
 }
 
-/* The question that waits on a stream of C. */
+/* Finds the LOOK that waits on this stream of C; *result is NULL if there is none. */
 static struct look **find_look(struct connection *c, uint32_t stream)
 {
 	struct look **at = &c->guest->looks;
@@ -188,7 +189,7 @@ void looks_answer(struct guest *g, uint64_t id)
 		drop_look(g, at);
 		if (there)
 			show(l.connection, l.stream, &l.message, &now);
-		else /* another client has taken it meanwhile */
+		else /* another client has taken the exit status meanwhile */
 			refuse_number(l.connection, l.stream, id);
 	}
 }
@@ -205,7 +206,7 @@ void looks_drop(struct connection *c)
 
 /* --- FEED and SIGNAL ------------------------------------------------------------------------- */
 
-/* How many bytes were taken, or -1. */
+/* Gives input to a command. Returns how many bytes were taken, or -1. */
 static ssize_t feed(struct session *s, const struct feed_message *m, struct err *e)
 {
 	ssize_t n;
@@ -243,7 +244,7 @@ void inquiry_feed(struct connection *c, uint32_t stream, struct str body)
 		connection_send_error(c, stream, &e);
 		return;
 	}
-	IGNORE(tell(g, m.id, &now)); /* what has changed by that */
+	IGNORE(tell(g, m.id, &now)); /* again, because the input has changed the state */
 	now.taken = (uint64_t)n;
 	answer(c, stream, &now);
 	connection_flush(c);
@@ -259,7 +260,7 @@ void inquiry_signal(struct connection *c, uint32_t stream, const struct signal_m
 		refuse_number(c, stream, m->id);
 		return;
 	}
-	/* first, because the signal may end the command and this connection's view of it */
+	/* pid 1 answers before it sends the signal, because the signal may end the command */
 	answer(c, stream, &now);
 	connection_flush(c);
 	if (s)

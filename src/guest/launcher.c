@@ -23,7 +23,7 @@
 #include "base/compat.h"
 #include "base/raw.h"
 
-#define ORDER_BYTES (128u << 10) /* with all its strings; pid 1 starts longer commands itself */
+#define ORDER_BYTES (128u << 10) /* with all strings; pid 1 starts longer commands itself */
 #define STACK_BYTES 32768
 #define CAP_BIT(c) (1u << (c))
 
@@ -31,10 +31,10 @@ struct order {
 	struct exec_job job;
 	struct exec_walls walls;
 	struct user user;
-	volatile pid_t pid; /* of the command, once there is one */
-	bool has_cpus;      /* the command may run on other CPUs than the launcher: */
+	volatile pid_t pid; /* the command's; 0 while there is none */
+	bool has_cpus;      /* the command runs on these CPUs, not on those of the launcher */
 	cpu_set_t cpus;
-	size_t used; /* of text */
+	size_t used; /* bytes of text */
 	_Alignas(16) char text[];
 };
 
@@ -47,7 +47,7 @@ struct launcher {
 
 /* --- the launcher ---------------------------------------------------------------------------- */
 
-/* One stack is enough: the next order comes after the end of this command. */
+/* One stack is enough, because the next order comes after this command has ended. */
 static _Alignas(16) char command_stack[STACK_BYTES];
 
 static void run_order(void *arg)
@@ -59,7 +59,8 @@ static void run_order(void *arg)
 	exec_become(&o->job);
 }
 
-/* Keeps what it takes to become any user. What a command gets is decided by the bounding set. */
+/* Keeps the capabilities that the launcher needs to start commands as any user. The bounding set decides which
+ * capabilities a command gets. */
 static long keep_capabilities(void)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -69,7 +70,7 @@ static long keep_capabilities(void)
 	return RAW2(SYS_capset, &head, data);
 }
 
-/* System calls only, as everywhere between a clone and an exec. */
+/* Makes system calls only, as all code between a clone and an exec does. */
 static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w)
 {
 	enum exec_failure failure;
@@ -79,7 +80,7 @@ static _Noreturn void serve(const struct launcher *l, const struct exec_walls *w
 		raw_exit(1);
 	while (RAW3(SYS_read, l->go, &n, sizeof(n)) == sizeof(n)) {
 		struct order *o = l->order;
-		/* without CLONE_VFORK: if the exec woke the launcher, that could take the CPU from the command */
+		/* no CLONE_VFORK: the exec would wake the launcher, which could take the CPU from the command */
 		long r = raw_old_clone_on_stack(
 			CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD,
 			command_stack + sizeof(command_stack), (int *)&o->pid, run_order, o);
@@ -122,7 +123,7 @@ struct launcher *launcher_new(const struct exec_walls *w, int cgroup)
 
 /* --- pid 1 ----------------------------------------------------------------------------------- */
 
-/* Copies N bytes at P into the order. NULL: they do not fit. */
+/* Copies N bytes at P into the order. Returns NULL if they do not fit. */
 static void *put(struct order *o, const void *p, size_t n)
 {
 	size_t at = (o->used + 15) & ~(size_t)15;
@@ -210,8 +211,9 @@ void launcher_reaped(struct launcher *l, pid_t pid)
 
 void launcher_end(struct launcher *l)
 {
-	IGNORE(sys_pidfd_send_signal(l->pidfd, SIGKILL)); /* fails if it is dead already */
-	/* by descriptor: if it was reaped, its number may belong to another process */
+	IGNORE(sys_pidfd_send_signal(l->pidfd,
+				     SIGKILL)); /* fails if the launcher is dead already */
+	/* waits by descriptor: if the launcher was reaped, its number may belong to another process */
 	while (waitid(P_PIDFD, (id_t)l->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL) < 0 &&
 	       errno == EINTR)
 		;
@@ -224,7 +226,7 @@ void launcher_free(struct launcher *l)
 		return;
 	if (l->pidfd >= 0)
 		IGNORE(sys_pidfd_send_signal(l->pidfd,
-					     SIGKILL)); /* it may be gone; reaped as all are */
+					     SIGKILL)); /* fails if the launcher is dead already */
 	fd_closep(&l->pidfd);
 	fd_closep(&l->go);
 	if (l->order)

@@ -17,17 +17,18 @@
 
 struct launcher;
 
-/* Makes a launcher in the group CGROUP or, with -1, with a mark of its own. NULL: it failed, start commands without. */
+/* Makes a launcher in the group CGROUP or, with -1, with a mark of its own. Returns NULL on failure; then pid 1 starts
+ * commands without a launcher. */
 struct launcher *launcher_new(const struct exec_walls *w, int cgroup);
 /* The launcher's pid, or -1 after it was reaped. */
 pid_t launcher_pid(const struct launcher *l);
-/* PID was reaped: from now on the number can belong to a command. */
+/* Call it when PID was reaped: from now on the number can belong to a command. */
 void launcher_reaped(struct launcher *l, pid_t pid);
 /* Orders the command of J and does not wait for it. The caller keeps the descriptors of J open until launcher_command() is
  * not 0. The command may run on CPUS or, with NULL, where the launcher may. If its program cannot be executed, the
  * process ends at once. Returns false if J is too long for an order. */
 bool launcher_order(struct launcher *l, const struct exec_job *j, const cpu_set_t *cpus);
-/* The last order. Its report is final when the process has ended. */
+/* Returns the job of the last order. Its report is final when the command's process has ended. */
 struct exec_job *launcher_job(const struct launcher *l);
 /* The pid of the ordered command, or 0 while there is none. */
 pid_t launcher_command(const struct launcher *l);

@@ -44,14 +44,15 @@ void notebook_put(struct connection *c, uint32_t stream, struct str body)
 		refuse(c, stream, ERR_BUSY, "the state was changed meanwhile");
 		return;
 	}
-	/* what is replaced makes room for what replaces it */
+	/* the old blob makes room for the new one */
 	pool_give(pool, g->notebook.n);
 	if (!pool_take(pool, m.blob.n)) {
-		IGNORE(pool_take(pool, g->notebook.n)); /* as before: it fits */
+		IGNORE(pool_take(pool,
+				 g->notebook.n)); /* cannot fail: it was given back just now */
 		refuse(c, stream, ERR_LIMIT, POOL_REFUSAL);
 		return;
 	}
-	fresh.max = m.blob.n; /* so that it takes no more memory than was counted */
+	fresh.max = m.blob.n; /* the buffer must take no more memory than was counted */
 	buf_add(&fresh, m.blob.p, m.blob.n);
 	if (buf_failed(&fresh)) { /* the old state stays */
 		pool_give(pool, m.blob.n);
@@ -61,7 +62,7 @@ void notebook_put(struct connection *c, uint32_t stream, struct str body)
 	}
 	buf_done(&g->notebook);
 	g->notebook = fresh;
-	buf_init(&fresh, 0); /* handed over */
+	buf_init(&fresh, 0); /* the guest owns the memory now */
 	g->notebook_version++;
 	answer(c, stream, (struct str){ 0 });
 }

@@ -1,9 +1,9 @@
 /*
- * What clients leave with pid 1 for whoever comes next: one blob with a version, for the time of this boot.
- * The terminal keeps the state of its shell here, because no file inside or outside may hold it.
+ * The notebook is one blob with a version that clients leave with pid 1 for later clients, until the sandbox stops.
+ * A terminal client keeps the state of its shell here, because no file inside or outside may hold that state.
  *
- * A client replaces the version that it has read, so of two that change it at once one learns that it was
- * late. pid 1 is outside the sandbox's memory limit: the blob has a bound (STATE_MAX_BYTES).
+ * A client names the version that it replaces. If two clients change the blob at once, pid 1 refuses the second.
+ * pid 1 is outside the sandbox's memory limit, so the blob has a bound (STATE_MAX_BYTES).
  */
 #pragma once
 

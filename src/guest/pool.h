@@ -1,7 +1,7 @@
 /*
- * The memory that clients and commands have pid 1 keep: background commands with their output, input and reports,
- * and the state blob. Pid 1 is outside of the sandbox's memory limit, so all of it together has one bound. Whoever
- * wants to keep something takes its bytes here first, and gives them back when the memory is freed.
+ * The memory in which pid 1 keeps things for clients and commands: background commands with their output, input and
+ * reports, and the state blob. pid 1 is outside of the sandbox's memory limit, so all of it together has one bound. Code
+ * that keeps something takes the bytes from the pool first, and gives them back when it frees the memory.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct pool {
 	size_t used;
 };
 
-/* False: they would be too many, and nothing is taken. */
+/* Takes N bytes. Returns false, and takes nothing, if fewer are left. */
 static inline bool pool_take(struct pool *p, size_t n)
 {
 	if (n > POOL_BYTES - p->used)

@@ -80,8 +80,8 @@ static bool is_being_born(uint64_t pid)
 	       read_of(pid, "comm", theirs, sizeof(theirs)) > 0 && strcmp(ours, theirs) == 0;
 }
 
-/* How much the process wrote to storage, including its children that it has waited for. A process that runs an unreadable
- * program does not show that; pid 1 assumes that it writes all the time. */
+/* Returns how many bytes the process wrote to storage, including those of children that it has waited for. A process
+ * that runs an unreadable program does not show its count; pid 1 then assumes that it writes all the time. */
 static uint64_t written_by(uint64_t pid)
 {
 	static const char key[] = "\nwrite_bytes: ";
@@ -91,7 +91,7 @@ static uint64_t written_by(uint64_t pid)
 	uint64_t v;
 
 	if (r == -ENOENT || r == -ESRCH)
-		return 0; /* it has ended, and its parent's number includes it */
+		return 0; /* the process has ended, and its parent's count includes it */
 	if (!at)
 		return is_being_born(pid) ? 0 : clock_mono_ns();
 	at += strlen(key);

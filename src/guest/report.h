@@ -1,17 +1,17 @@
 /*
- * Reports: bytes that a command's own process hands to pid 1 before it ends, for the client that started it. A
- * terminal uses them to learn what its shell exported and where it stands, because nothing that a command prints
- * and no file that it writes may decide that.
+ * A report is bytes that a command's own process hands to pid 1 before it ends, for the client that started the command.
+ * A terminal client learns from the report which variables its shell exported and in which directory it was, because
+ * neither the output of a command nor a file that it writes may decide that.
  *
  * A report comes over a socket inside the sandbox: its length (4 bytes, little endian, at most REPORT_MAX_BYTES), then
  * its bytes. The name of the socket is abstract and lives in the sandbox's own network namespace: nothing outside can
  * reach it, and nothing inside can take it once pid 1 has bound it.
  *
- * Any process inside can connect. Pid 1 hears only the direct child that runs a command which may report. The kernel
- * tells the number of the process that connected, also after that process has ended, so pid 1 judges under three rules:
- * only numbers of children that it has not reaped count, since nobody else can have such a number; it empties the queue
- * of the listener before it starts such a command; and where the kernel has SO_PEERPIDFD, the process that connected
- * must be a child of ours that has not been reaped. A process that may trace the command can speak in its name.
+ * Any process inside can connect, but pid 1 accepts a report only from the direct child that runs a command which may
+ * report. The kernel tells the number of the process that connected, also after that process has ended. So pid 1 follows
+ * three rules. Only numbers of children that it has not reaped count, since no other process can have such a number. It
+ * empties the queue of the listener before it starts such a command. Where the kernel has SO_PEERPIDFD, the process that
+ * connected must be a child of pid 1 that has not been reaped. A process that may trace the command can report for it.
  */
 #pragma once
 
@@ -24,24 +24,24 @@
 
 #define REPORT_SOCKET "cordon/report" /* after the NUL that makes it abstract */
 #define REPORT_HEAD_BYTES 4u
-#define REPORT_BACKLOG 8 /* connections that wait; others wait in connect() */
-/* Taking so many connections takes every one that was there before, because the queue is never longer. */
+#define REPORT_BACKLOG 8 /* connections in the queue; further processes wait in connect() */
+/* The queue is never longer: after this many accepts, all connections that waited before are accepted. */
 #define REPORT_QUEUE_MAX (REPORT_BACKLOG + 1)
 
-/* A socket that listens under the abstract NAME, or -errno; -EADDRINUSE: a process inside has taken it. */
+/* Returns a socket that listens under the abstract NAME, or -errno. -EADDRINUSE: a process inside has taken the name. */
 MUST_USE int report_listen(const char *name);
-/* The process that made this connection: the number of a child of ours that was not reaped, or 0. A kernel without
- * SO_PEERPIDFD also lets numbers of others through, and the number of a process that is gone: the caller compares the
- * number with those of its children. */
+/* Returns the number of the process that made this connection if that is a child of ours that was not reaped, otherwise
+ * 0. On a kernel without SO_PEERPIDFD the result can also be the number of another process, or of a process that is gone,
+ * so the caller must compare it with the numbers of its children. */
 pid_t report_sender(int sock);
 
 enum report_state {
 	REPORT_MORE,  /* more bytes must come */
 	REPORT_WHOLE, /* all of them have come */
-	REPORT_BAD,   /* it is longer than it may be, or than the pool allows */
+	REPORT_BAD,   /* the report is longer than REPORT_MAX_BYTES or than the pool allows */
 };
 
-/* A report that comes in: pure state. */
+/* A report while it arrives. Pure state: no descriptor. */
 struct report {
 	enum report_state state;
 	unsigned char head[REPORT_HEAD_BYTES];
@@ -52,6 +52,6 @@ struct report {
 
 /* Takes N bytes that came. Bytes after the end of the report do not count. */
 enum report_state report_add(struct report *r, struct pool *pool, const char *p, size_t n);
-/* Hands over the bytes of a whole report with their place in the pool; NULL if there are none. */
+/* Hands over the bytes of a complete report; the caller gives them back to the pool later. NULL: it is not complete. */
 char *report_take(struct report *r, size_t *ret_n);
 void report_done(struct report *r, struct pool *pool);

@@ -1,7 +1,7 @@
 /*
- * The last RING_BYTES of a command's output, with the offset of each byte counted from the command's first. What
- * is older is dropped; the offset of the oldest byte says how much. Where standard output and standard error are
- * two pipes, each byte has a mark that says which of them it came from.
+ * The last RING_BYTES of a command's output. The offset of a byte counts from the first byte that the command wrote.
+ * Older bytes are dropped; the offset of the oldest kept byte says how many. Where standard output and standard error
+ * are two pipes, each byte has a mark that says which of them it came from.
  *
  * Pure state: no descriptor, no clock.
  */
@@ -26,14 +26,14 @@ struct ring {
 
 /* Bytes of memory that ring_open() takes. */
 size_t ring_cost(bool marked);
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 MUST_USE int ring_open(struct ring *r, bool marked);
 void ring_done(struct ring *r);
 void ring_add(struct ring *r, const char *p, size_t n, bool mark);
 /* The offset of the oldest byte that is kept; r->total if there is none. */
 uint64_t ring_first(const struct ring *r);
-/* The longest piece from offset AT on that lies in one place and has one mark: its length, 0 at the end. AT lies
- * between ring_first() and r->total. */
+/* Finds the longest piece from offset AT on that lies in one place and has one mark. Returns its length, 0 at the end.
+ * AT lies between ring_first() and r->total. */
 size_t ring_piece(const struct ring *r, uint64_t at, const char **ret, bool *ret_mark);
-/* Copies up to N bytes from offset AT on: how many. */
+/* Copies up to N bytes from offset AT on. Returns how many it copied. */
 size_t ring_copy(const struct ring *r, uint64_t at, char *out, size_t n);

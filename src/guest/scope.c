@@ -15,8 +15,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define CHILDREN_MAX_BYTES 256     /* a longer list has more processes than our helpers are */
-#define PROCS_MAX_BYTES (8u << 20) /* of cgroup.procs: a million processes, the most there are */
+#define CHILDREN_MAX_BYTES 256     /* a longer list has processes that are not our helpers */
+#define PROCS_MAX_BYTES (8u << 20) /* cgroup.procs with a million processes */
 
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls)
 {
@@ -62,7 +62,7 @@ static bool group_is_free(struct scopes *s, struct scope *c)
 	enum members m = look_at_group(c);
 
 	if (m == MEMBERS_NONE)
-		drop_launcher(s, c); /* the payload killed it */
+		drop_launcher(s, c); /* the payload killed the launcher */
 	return m != MEMBERS_OTHERS;
 }
 
@@ -79,7 +79,8 @@ static bool is_helper(const struct scopes *s, const struct scope *busy, uint64_t
 	return false;
 }
 
-/* True if pid 1 has no children except launchers and the deputy. Every other process descends from another child. */
+/* True if pid 1 has no children except launchers and the deputy. Then the sandbox has no other process, because every
+ * process of a command descends from some other child of pid 1. */
 static bool sandbox_is_free(const struct scopes *s, const struct scope *busy)
 {
 	char text[CHILDREN_MAX_BYTES];
@@ -160,7 +161,7 @@ static void discard(struct scopes *s, struct scope *c)
 		return;
 	fd_closep(&c->group);
 	group_name(c->number, name);
-	/* fails while a process still dies in it; then the supervisor removes it with the sandbox */
+	/* fails while a process in the group still dies; then the supervisor removes the group later */
 	IGNORE(unlinkat(s->payload, name, AT_REMOVEDIR));
 }
 
@@ -174,7 +175,7 @@ static void keep_spare(struct scopes *s, struct scope *c)
 	*c = SCOPE_NONE;
 }
 
-/* Gives C a launcher for the next command. With marks only one launcher can ever be used at a time. */
+/* Gives C a launcher for the next command. With marks, pid 1 uses only one launcher at a time. */
 static void add_launcher(struct scopes *s, struct scope *c)
 {
 	unsigned most = s->payload < 0 ? 1 : SCOPES_LAUNCHERS_MAX;
@@ -285,7 +286,7 @@ bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j, 
 
 struct launcher *scope_release_launcher(struct scopes *s, struct scope *c)
 {
-	fd_closep(&c->mark); /* it was the launcher's */
+	fd_closep(&c->mark); /* the mark was the launcher's */
 	s->n_launchers--;
 	return TAKE(c->launcher);
 }
@@ -320,14 +321,15 @@ static enum shown look_at_mark(const char *path, uint64_t ino)
 {
 	struct stat st;
 
-	/* a process that runs an unreadable program does not show its mark: it is killed with the rest, because a
-	 * survivor would be worse than a victim too many */
+	/* a process that runs an unreadable program does not show its mark. It is killed with the rest: to spare a process
+	 * of this scope would be worse than to kill one of another scope */
 	if (stat(path, &st) < 0)
 		return errno == EACCES || errno == EPERM ? SHOWN_THIS : SHOWN_NOTHING;
 	return st.st_ino == ino ? SHOWN_THIS : SHOWN_OTHER;
 }
 
-/* All threads of a process have the same mark. The first thread may have ended, and shows none then. */
+/* True if PID has the mark INO. All threads of a process have the same mark. If the first thread has ended, only the
+ * other threads show it. */
 static bool is_marked(unsigned pid, uint64_t ino)
 {
 	enum shown shown;
@@ -351,7 +353,7 @@ static bool is_marked(unsigned pid, uint64_t ino)
 	return shown == SHOWN_THIS;
 }
 
-/* Does the same for each process in /proc with that mark. */
+/* Sends SIG to each process with the mark INO except LAUNCHER (0: none). Returns how many it reached. */
 static unsigned signal_marked(uint64_t ino, int sig, pid_t launcher)
 {
 	DIR *proc = opendir("/proc");
@@ -367,8 +369,8 @@ static unsigned signal_marked(uint64_t ino, int sig, pid_t launcher)
 	return n;
 }
 
-/* Stops every process first: a stopped process forks no other, and no process is left that could continue one. So one
- * pass over /proc finds them all. */
+/* Kills every process except pid 1 and SPARED. Stops all of them first: stopped processes cannot fork, and no process is
+ * left that could continue them, so one pass over /proc finds them all. */
 static bool kill_all_but(pid_t spared)
 {
 	DIR *proc = opendir("/proc");
@@ -388,7 +390,8 @@ static bool kill_all_but(pid_t spared)
 
 void scopes_kill(const struct scopes *s)
 {
-	/* one call reaches all, also children that are just being forked: the kernel signals them or restarts the fork */
+	/* kill(-1) reaches all processes, also children that are just being forked: the kernel signals them or restarts
+	 * the fork */
 	if (!s->deputy || !kill_all_but(s->deputy))
 		kill(-1, SIGKILL);
 }
@@ -412,7 +415,8 @@ enum scope_state scope_kill(const struct scopes *s, struct scope *c)
 		c->deadline = now + SCOPE_PASSES_NS;
 	if (c->group >= 0) {
 		IGNORE(io_write_file(c->group, "cgroup.freeze", "1"));
-		IGNORE(io_write_file(c->group, "cgroup.kill", "1")); /* also newborn children */
+		IGNORE(io_write_file(c->group, "cgroup.kill",
+				     "1")); /* kills newborn children, too */
 		/* cgroup.kill signals first threads only. A process whose first thread has ended survives that, so each
 		 * process is killed by its pid as well; being frozen, none of them can fork meanwhile. A process that is
 		 * still there at the deadline waits in the kernel and does not run */

@@ -19,14 +19,14 @@
 
 #define SCOPE_PASSES_NS 1000000000ull
 #define SCOPES_SPARE_MAX 16
-#define SCOPES_LAUNCHERS_MAX 4 /* each takes some 60 KiB; so many commands at once start fast */
+#define SCOPES_LAUNCHERS_MAX 4 /* each takes 60 KiB; this many commands at once start fast */
 
 struct scope {
 	int group;       /* the cgroup's directory, or -1 */
 	int procs;       /* its cgroup.procs, opened after the first command; or -1 */
-	unsigned number; /* the group is exec-NUMBER */
+	unsigned number; /* the group's name is exec-NUMBER */
 	bool killed; /* never use the group again: newer kernels kill every process born in it */
-	int mark; /* the UTS namespace, or -1; while it is open, no other one gets its inode number */
+	int mark; /* the UTS namespace, or -1; no other namespace gets its inode number while open */
 	uint64_t mark_ino;
 	uint64_t deadline;         /* when the passes end */
 	struct launcher *launcher; /* or NULL */
@@ -40,32 +40,32 @@ struct scopes {
 	pid_t deputy; /* a child of pid 1 that is no command (guest/deputy.h), or 0 */
 	const struct exec_walls *walls;
 	unsigned next;
-	struct scope spare[SCOPES_SPARE_MAX]; /* of ended commands; used again when empty */
+	struct scope spare[SCOPES_SPARE_MAX]; /* scopes of ended commands; used again when empty */
 	unsigned n_spare, n_launchers;
-	bool expects_more; /* a command has ended: if a second one comes, more will follow */
+	bool expects_more; /* a command has ended: after the next one, launchers are worth it */
 	bool pinned;       /* a launcher was moved to the CPU of pid 1 (scope_order()) … */
 	cpu_set_t cpus;    /* … but its commands may run on these */
 	bool ending;
 };
 
-/* Takes PAYLOAD, and uses groups only if the kernel can kill by group. WALLS must outlive the scopes. With WATCHED
- * the caller will call scopes_are_free(). */
+/* Owns PAYLOAD from here on, and uses groups only if the kernel can kill by group. WALLS must outlive the scopes. Pass
+ * WATCHED if scopes_are_free() will be called. */
 void scopes_init(struct scopes *s, int payload, bool watched, const struct exec_walls *walls);
 /* True if PID is the deputy, or a launcher that waits for an order. */
 bool scopes_own(const struct scopes *s, uint64_t pid);
-/* PID was reaped: from now on the number can belong to any other process. */
+/* Call it when PID was reaped: from now on the number can belong to any other process. */
 void scopes_reaped(struct scopes *s, pid_t pid);
 /* True if the sandbox has no process except waiting launchers and the deputy. False if the kernel cannot tell. */
 bool scopes_are_free(const struct scopes *s);
 /* Starts J in C, or in a new scope if C is SCOPE_NONE. Returns what exec_start() returns. */
 pid_t scope_start(struct scopes *s, struct scope *c, struct exec_job *j);
-/* Orders J from a launcher (launcher_order()). Returns false if none is free. For a client that sends one command after
- * another the launcher moves to the CPU of pid 1 first, because another CPU would have to wake up. */
+/* Orders J from a launcher (launcher_order()). Returns false if no launcher is free. CLIENT_IS_KEPT: the client sends one
+ * command after another. Then the launcher moves to the CPU of pid 1 first, because another CPU would have to wake up. */
 bool scope_order(struct scopes *s, struct scope *ret, const struct exec_job *j,
 		 bool client_is_kept);
 /* Takes the launcher, which has ended, out of C. The caller frees it. */
 struct launcher *scope_release_launcher(struct scopes *s, struct scope *c);
-/* PID is the launcher of C. */
+/* True if PID is the launcher of C. */
 bool scope_owns(const struct scope *c, uint64_t pid);
 enum scope_state { SCOPE_DONE, SCOPE_AGAIN, SCOPE_SWEPT };
 /* Kills what is in C. SCOPE_AGAIN: let the loop turn, then call again. SCOPE_SWEPT: the passes took too long, and every
@@ -77,7 +77,8 @@ void scopes_kill(const struct scopes *s);
 void scope_signal(const struct scope *c, int sig);
 /* True if the command, which has ended, surely left no process behind. */
 bool scope_is_over(struct scopes *s, const struct scope *c);
-/* The command has ended; its background children may live on. Keeps the scope for a later command, or removes it. */
+/* Call it when the command has ended; its background children may live on. Keeps the scope for a later command, or
+ * removes it. */
 void scope_close(struct scopes *s, struct scope *c);
-/* No command will start any more: ends the waiting launchers. */
+/* Call it when no command will start any more. Ends the waiting launchers. */
 void scopes_end(struct scopes *s);

@@ -12,6 +12,6 @@ const struct sock_filter *seccomp_choose(unsigned switches)
 	for (unsigned i = 0; i < seccomp_filter_clauses_len; i++)
 		if (switches & seccomp_filter_clauses[i].boot_switch)
 			copy[seccomp_filter_clauses[i].at].k =
-				0; /* jumps to the clause, not over it */
+				0; /* the jump now leads to the clause, not over it */
 	return copy;
 }

@@ -1,7 +1,7 @@
 /*
- * The system call filter of every command in a sandbox. The build compiles it from tools/seccomp.table. guest/exec
- * installs it while it still has the capability for that; the filter allows the calls that follow (bounding set, groups,
- * ids, exec).
+ * The system call filter of every command in a sandbox. The build compiles it from tools/seccomp.table. The command's
+ * process installs the filter (guest/exec.c) while it still has the capability for that; the filter allows the calls that
+ * follow (bounding set, groups, ids, exec).
  */
 #pragma once
 
@@ -38,7 +38,7 @@ extern const unsigned short notify_filter_len;
 extern const struct sock_filter deputy_filter[];
 extern const unsigned short deputy_filter_len;
 
-/* The table once more, one entry per system call. Only the filter's test links it. */
+/* The same table with one entry per system call. Only the test of the filter links it. */
 struct seccomp_expect {
 	const char *name;
 	unsigned nr;

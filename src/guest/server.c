@@ -1,6 +1,6 @@
 /*
- * pid 1 refuses a client whose process is in the sandbox's pid namespace: it belongs to the payload, and got the socket
- * only through a mistake outside.
+ * The connections of clients. pid 1 refuses a client whose process is in the sandbox's pid namespace: such a process
+ * belongs to the payload, and can have the socket only because of a mistake outside.
  */
 #include "guest/connection.h"
 
@@ -19,10 +19,10 @@
 #include "guest/notebook.h"
 #include "guest/session.h"
 
-#define READ_CHUNK_BYTES 8192        /* small: it stays resident in every idle sandbox */
+#define READ_CHUNK_BYTES 8192        /* small, because it stays resident in idle sandboxes */
 #define SPARE_FDS 32                 /* what the commands of a few clients take while they start */
 #define BACKGROUND_FDS 3             /* ends of a background command's pipes */
-#define ACCEPT_RETRY_NS 100000000ull /* 100 ms: the machine is short of descriptors */
+#define ACCEPT_RETRY_NS 100000000ull /* 100 ms, when the machine is short of descriptors */
 
 static void drop_fds(struct connection *c)
 {
@@ -51,7 +51,7 @@ static void connection_close(struct connection *c, bool unread)
 	buf_done(&c->in);
 	buf_done(&c->out);
 	free(c);
-	/* there is room again for a client in the backlog */
+	/* now pid 1 has room for a client that waits in the backlog */
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
@@ -103,7 +103,8 @@ void connection_send_error(struct connection *c, uint32_t stream, const struct e
 
 void connection_end(struct connection *c)
 {
-	if (c->out.n == 0) /* otherwise the client closes it after it has read the rest */
+	if (c->out.n ==
+	    0) /* otherwise the client closes the connection when it has read the rest */
 		connection_close(c, false);
 }
 
@@ -137,7 +138,7 @@ static void on_quit(struct connection *c, uint32_t stream)
 	connection_send(c, FRAME_PONG, 0, stream, b.p, b.n);
 }
 
-/* S has the frame's stream, if any has. */
+/* S is the session of the frame's stream, or NULL. */
 static void on_signal(struct connection *c, struct session *s, const struct frame *f)
 {
 	struct signal_message m;
@@ -150,7 +151,7 @@ static void on_signal(struct connection *c, struct session *s, const struct fram
 		session_signal(s, m.signal, f->flags & FRAME_FLAG_SCOPE);
 }
 
-/* False ends the connection. */
+/* Returns false if the connection must be closed. */
 static bool on_frame(struct connection *c, const struct frame *f)
 {
 	struct session *s;
@@ -255,7 +256,7 @@ static void on_connection(void *arg, int fd, uint32_t events)
 		return;
 	c->n_fds += got;
 	if (n <= 0) {
-		connection_close(c, n < 0); /* ECONNRESET: it left without reading what we sent */
+		connection_close(c, n < 0); /* ECONNRESET: the client did not read all we sent */
 		return;
 	}
 	sessions_release_known(c);
@@ -289,9 +290,9 @@ static void listen_again(void *arg)
 	loop_change_fd(g->loop, g->listener_watch, LOOP_READ);
 }
 
-/* If pid 1 has no room for the descriptors of a client, that client fails. So a client waits in the backlog before it
- * comes to that. Each client takes a socket and its command's scope, each running command a terminal, some their pipes;
- * a spare scope takes two, and a launcher two and its command's input. */
+/* True if pid 1 is about to run out of descriptors. A command that finds none left would fail, so new clients wait in
+ * the backlog instead. Each client needs two descriptors (its socket, the scope of its command), each running command one
+ * for a terminal, and some commands one for their pipes. A spare scope needs two, a launcher three. */
 static bool is_crowded(const struct guest *g)
 {
 	uint64_t held = g->n_running < GUEST_HELD_MAX ? g->n_running : GUEST_HELD_MAX;
@@ -310,7 +311,8 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	socklen_t len = sizeof(peer);
 
 	if (sock < 0) {
-		/* no descriptors or memory: clients wait until another one leaves or, without others, a while */
+		/* no descriptors or memory: new clients wait until another client leaves or, if there is no other client,
+		 * for ACCEPT_RETRY_NS */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_change_fd(g->loop, g->listener_watch, 0);
 			if (!g->connections)

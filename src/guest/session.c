@@ -1,15 +1,15 @@
 /*
  * A session is one command: from EXEC to EXIT, on a stream of a connection or detached.
  *
- *   piped     the client holds the other ends of the command's pipes; we only watch the process
- *   terminal  we hold the master; output flows as frames within the client's credit
- *   detached  we hold the pipes; output goes to the log
- *   background  we hold the pipes or the master, and keep output and status for clients to come
- *   files     our own file agent instead of a program; we relay between its socket and the client
- *             within credits, exactly as for a terminal, but never without the client
+ *   piped       the client holds the other ends of the command's pipes; pid 1 only watches the process
+ *   terminal    pid 1 holds the master; output goes to the client in frames, within its credit
+ *   detached    pid 1 holds the pipes; output goes to the log
+ *   background  pid 1 holds the pipes or the master, and keeps output and status for later clients
+ *   files       a file agent runs instead of a program; pid 1 relays between the agent's socket and
+ *               the client as for a terminal, but the agent is killed when the client leaves
  *
- * A session ends when its direct child does. If it must be ended (time-out, client gone), its scope
- * is killed first and the end is reported when the child is reaped.
+ * A session ends when the command's own process ends. If pid 1 must end it (time-out, client gone),
+ * pid 1 kills the scope first, and reports the end when it has reaped that process.
  */
 #include "guest/session.h"
 
@@ -49,7 +49,7 @@ static void report_activity(struct guest *g)
 		channel_send(g, FRAME_ACTIVITY, g->n_running ? FRAME_FLAG_BUSY : 0, 0, NULL, 0);
 }
 
-/* True if the kernel has killed for lack of memory since the last call. */
+/* True if the kernel has killed a process for lack of memory since the last call. */
 static bool memory_was_short(struct guest *g)
 {
 	char text[512] = "";
@@ -75,7 +75,8 @@ static void drop_held(struct session *s)
 		fd_closep(&s->held[i]);
 }
 
-/* If the sandbox shall end with its last command: ends it when no command runs and no client has yet to read an end. */
+/* Asks the supervisor to end a sandbox that shall end with its last command. That happens when no command
+ * runs and every client has read how its commands ended. */
 static void quit_if_idle(struct guest *g)
 {
 	const struct session *s = g->sessions;
@@ -93,7 +94,7 @@ static void tell_supervisor(struct session *s)
 
 	exit_encode(&b, &s->end);
 	channel_send(s->guest, FRAME_EXIT, 0, (uint32_t)s->id, b.p, b.n);
-	s->flags &= ~(unsigned)EXEC_MAIN; /* tell it once */
+	s->flags &= ~(unsigned)EXEC_MAIN; /* the supervisor is told once */
 }
 
 void session_free(struct session *s)
@@ -117,7 +118,7 @@ void session_free(struct session *s)
 	buf_done(&s->input);
 	words_done(&s->words);
 	background_free(&g->backgrounds,
-			s->background); /* there is one only if the command never began */
+			s->background); /* not NULL only if the command never began */
 	free(s);
 	quit_if_idle(g);
 }
@@ -148,7 +149,7 @@ static void on_expiry(void *arg)
 	set_expiry(g);
 }
 
-/* Keeps the end for later clients. */
+/* Keeps the exit status for later clients. */
 static void keep_end(struct session *s)
 {
 	struct background *b = s->background;
@@ -227,7 +228,7 @@ static void session_ended(struct session *s, int status)
 	session_kill(s);
 }
 
-/* The program could not be executed. Such a command has no number, so the next one gets it. */
+/* Called if the program could not be executed. The next command then gets this command's number. */
 static void session_failed(struct session *s, const struct exec_report *why)
 {
 	struct guest *g = s->guest;
@@ -252,7 +253,7 @@ static void on_began(void *arg)
 	if (s->asker)
 		session_send_started(s, TAKE(s->asker));
 	else if (s->connection)
-		connection_flush(s->connection); /* STARTED waits there */
+		connection_flush(s->connection); /* STARTED is queued there */
 	if (s->relay)
 		session_feed(s);
 }
@@ -282,13 +283,13 @@ static void on_ended(void *arg, int status)
 	struct connection *last = s->flags & EXEC_LAST ? s->connection : NULL;
 
 	session_ended(s, status);
-	if (last && s->end.alone && !is_in_use(last)) /* S has a client, so it is not freed */
+	if (last && s->end.alone && !is_in_use(last)) /* S is not freed while it has a client */
 		connection_end(last);
 }
 
 static const struct start_calls calls = { on_began, on_failed, on_ended };
 
-/* Counts no deputy: it is the only child that was cloned without SIGCHLD, and waitid() ignores such children. */
+/* Does not count the deputy: waitid() ignores children that were cloned without SIGCHLD, and only the deputy was. */
 static bool has_children(void)
 {
 	return waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT) == 0 ||
@@ -300,11 +301,11 @@ static void reaped(struct guest *g, pid_t pid, int status)
 	scopes_reaped(&g->scopes, pid);
 	for (struct session *s = g->sessions; s; s = s->next)
 		if (start_reaped(&s->start, pid, status))
-			return; /* the session may be gone */
+			return; /* start_reaped() may have freed S */
 }
 
-/* A child that has ended; -1: any that has; 0: none has. A report counts only while the process of its command is not
- * reaped, so reports are collected first. */
+/* Returns the pid of a child that has ended, -1 if any such child may be reaped, or 0 if no child has ended. A report
+ * counts only while the process of its command is not reaped, so pid 1 collects the reports first. */
 static pid_t next_to_reap(struct guest *g)
 {
 	siginfo_t si = { 0 };
@@ -351,7 +352,7 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 	s->credit = FRAME_CREDIT_BYTES;
 	s->began_ns = clock_mono_ns();
 	start_init(&s->start, s->guest->loop, &s->guest->scopes, &s->scope, &calls, s);
-	buf_init(&s->input, FRAME_CREDIT_BYTES + 2); /* and the ends of file */
+	buf_init(&s->input, FRAME_CREDIT_BYTES + 2); /* 2: EOF characters of a terminal */
 	s->next = c->guest->sessions;
 	c->guest->sessions = s;
 	return s;
@@ -366,13 +367,13 @@ void session_began(struct session *s)
 	presence_began(g);
 }
 
-/* With many commands pid 1 needs the descriptors more than the speed. */
+/* A command starts faster if pid 1 keeps its descriptors. With many commands pid 1 needs the descriptors for others. */
 static bool keeps_stdio(const struct guest *g, unsigned exec_flags)
 {
 	return !(exec_flags & (EXEC_TTY | EXEC_DETACHED)) && g->n_running < GUEST_HELD_MAX;
 }
 
-/* The command was started: takes what the session keeps of F. */
+/* Called when the command was started: moves the descriptors that the session keeps out of F. */
 static void session_running(struct session *s, struct endpoints *f, const struct exec_message *m)
 {
 	struct guest *g = s->guest;
@@ -397,7 +398,7 @@ static void session_running(struct session *s, struct endpoints *f, const struct
 	session_began(s);
 }
 
-/* What pid 1 needs for this command besides its process: 0 or -1. */
+/* Makes what pid 1 needs for this command besides its process. Returns 0 or -1. */
 static int provide(struct session *s, const struct exec_message *m, struct err *e)
 {
 	struct background_spec spec = { .id = s->id,
@@ -449,7 +450,7 @@ static void run_command(struct connection *c, uint32_t stream, const struct exec
 		s->asker = c;
 	} else {
 		add_started(s, c);
-		/* now, while the client is awake; later this frame would wake it */
+		/* STARTED is sent now, while the client is awake; sent later, it would wake the client */
 		if (!(m->flags & EXEC_PATIENT))
 			connection_flush(c);
 		flags |= c->served ? START_CLIENT_STAYS : 0;
@@ -478,7 +479,7 @@ void session_start(struct connection *c, uint32_t stream, struct str body)
 		return;
 	}
 	if (m.flags & EXEC_BACKGROUND)
-		m.flags |= EXEC_DETACHED; /* no client stays with it */
+		m.flags |= EXEC_DETACHED; /* no client stays with the command */
 	if (user_find(&g->users, m.user ? m.user : g->boot.user, &u, &e) < 0) {
 		connection_send_error(c, stream, &e);
 	} else if ((r = endpoints_open(c, &m, &u, &f)) < 0) {
@@ -503,8 +504,8 @@ struct session *session_find(struct guest *g, struct connection *c, uint32_t str
 	return NULL;
 }
 
-/* There is a process, which executes its program if it has not done so yet. A launcher's command counts before pid 1
- * has looked at it. */
+/* True if the command has a process. The process of a launcher counts already when it is cloned, before pid 1 has
+ * noticed that. */
 static bool is_there(const struct session *s)
 {
 	return start_has_begun(&s->start) || (s->start.launcher && start_pid(&s->start) > 0);
@@ -521,12 +522,13 @@ struct session *session_by_number(struct guest *g, uint64_t id)
 
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n)
 {
-	/* the session may be gone: the frame has its number in the place of the stream */
+	/* the session may be gone, so the frame carries the session's number as its stream */
 	for (unsigned i = 0; i < n; i++)
 		pipes_adopt(c->guest, fds[i], f->stream, i ? FRAME_FLAG_STDERR : f->flags);
 }
 
-/* The background commands whose end C was told: it took the news, or it is gone and did not. */
+/* Decides about the background commands whose EXIT was sent to C. If C has HEARD it, they are forgotten. If C left
+ * without reading it, they stay for other clients. */
 static void take_ends(struct connection *c, bool heard)
 {
 	struct backgrounds *all = &c->guest->backgrounds;
@@ -568,11 +570,11 @@ void sessions_drop(struct connection *c, bool unread)
 			s->asker = NULL;
 		if (s->connection != c)
 			continue;
-		if (s->background) { /* it goes on without a client */
+		if (s->background) { /* the command goes on without a client */
 			session_part(s);
 			continue;
 		}
-		/* for credit, which nobody will grant now */
+		/* the session waits for credit, which nobody will grant now */
 		bool waits = s->ended && !s->finished && !s->emptying;
 
 		quits |= (s->flags & EXEC_QUITS) != 0;

@@ -8,13 +8,13 @@
 #include "guest/start.h"
 #include "guest/words.h"
 
-/* A descriptor whose bytes we pass on. */
+/* A descriptor whose bytes pid 1 passes on. */
 struct outlet {
 	struct session *session;
 	int fd; /* or -1 */
 	loop_id watch;
 	bool is_error; /* the command's standard error, on a pipe of its own */
-	bool hung_up;  /* nobody has the terminal open */
+	bool hung_up;  /* no process has the other end open */
 };
 
 struct session {
@@ -23,12 +23,12 @@ struct session {
 	struct connection *connection; /* NULL: detached */
 	uint32_t stream;
 	uint64_t id;
-	struct connection *asker; /* waits for STARTED, or NULL */
+	struct connection *asker; /* the connection that waits for STARTED, or NULL */
 	unsigned flags;           /* enum exec_flag */
 	struct start start;
 	struct scope scope;
 	loop_id timer;      /* --timeout */
-	loop_id kill_timer; /* rings for the next pass of session_kill() */
+	loop_id kill_timer; /* runs the next pass of session_kill() */
 	bool timed_out, swept, ended;
 	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
 	bool finished; /* EXIT was sent */
@@ -39,46 +39,48 @@ struct session {
 	struct exit_message end;
 	struct words words;
 	uint64_t began_ns;
-	struct background *background; /* keeps output and end for later clients, or NULL */
+	struct background *background; /* entry with output and end for later clients, or NULL */
 	struct reporter *reporter;     /* NULL: the command may not report (session_report.c) */
-	/* bytes that we relay: those of a terminal, of a file agent, of a background command's pipes */
+	/* whose bytes pid 1 relays: a terminal's, a file agent's, or those of a background command */
 	enum { RELAY_NONE, RELAY_TERMINAL, RELAY_FILES, RELAY_PIPES } relay;
 	struct outlet out[2];
 	int in; /* RELAY_PIPES: the input pipe. A terminal or agent takes input through out[0]. */
 	loop_id in_watch;
-	uint32_t credit;  /* bytes we may still send */
-	struct buf input; /* that the command has not taken yet */
+	uint32_t credit;  /* bytes of output that pid 1 may still send to the client */
+	struct buf input; /* input that the command has not taken yet */
 	bool input_closed;
-	bool within_line; /* a terminal's input so far does not end with the end of a line */
+	bool within_line; /* the last input for a terminal was not the end of a line */
 };
 
 void session_start(struct connection *c, uint32_t stream, struct str body);
 void session_attach(struct connection *c, uint32_t stream, struct str body);
-/* FILE: a file agent takes the place of a command; its records flow as a terminal's bytes do. */
+/* Handles FILE: starts a file agent instead of a command. pid 1 relays the agent's records as it
+ * relays the bytes of a terminal. */
 void session_files(struct connection *c, uint32_t stream, struct str body);
 struct session *session_find(struct guest *g, struct connection *c, uint32_t stream);
-/* The command with this number, if it has begun and its end is not told yet; no file agent. */
+/* Finds the command with this number. Returns NULL if there is none, if the command has not begun,
+ * if its EXIT was sent, or if the session is a file agent. */
 struct session *session_by_number(struct guest *g, uint64_t id);
 void session_input(struct session *s, struct str data);
 void session_credit(struct session *s, struct str body);
 void session_resize(struct session *s, struct str body);
-/* Sends SIG to the command only, or with SCOPE to everything that it started, too. */
+/* Sends SIG to the command or, with SCOPE, to the command and everything that it started. */
 void session_signal(struct session *s, uint64_t sig, bool scope);
 void session_detach(struct session *s);
-/* The client leaves after the normal end of a command. FDS are the read ends that are not at EOF
- * yet: pid 1 reads on from them. Two of them are stdout and stderr; if there is one, the flags of
- * the frame say which it is. */
+/* Handles LEAVE: the client leaves after the normal end of a command. FDS are its read ends that
+ * are not at EOF yet; pid 1 reads on from them. Two descriptors are stdout and stderr; if there is
+ * only one, the flags of the frame say which it is. */
 void session_leave(struct connection *c, const struct frame *f, const int *fds, unsigned n);
-/* Called when the client has sent something: it was alive after pid 1 told it the last ends, so
- * those were normal ends. Releases these sessions. */
+/* Call it when the client has sent something. The client was alive after pid 1 sent the last EXIT,
+ * so all its finished commands ended normally. Releases their sessions. */
 void sessions_release_known(struct connection *c);
-/* The connection is gone: kills the commands of the client that are not detached. UNREAD: the
- * client never read what pid 1 sent last. Then the background processes of commands whose end is
- * not known to the client are killed, too. */
+/* Call it when the connection is gone. Kills the client's commands that are not detached. UNREAD
+ * means that the client never read what pid 1 sent last. Then pid 1 also kills the background
+ * processes of commands whose EXIT the client did not read. */
 void sessions_drop(struct connection *c, bool unread);
 /* Cancels every command that has not begun yet. */
 void sessions_cancel(struct guest *g);
-/* Kills every process of the payload's; clients are told the reason. */
+/* Kills every process of the payload. Clients read the reason WHY in EXIT. */
 void sessions_end(struct guest *g, enum end_reason why);
 
 /* --- for the files of a session only --- */
@@ -98,46 +100,48 @@ void session_relay_pipes(struct session *s, int in, int out, int error);
 /* Tells the loop which events on its descriptors this session needs now. Output is not watched
  * before the command has begun. */
 void session_watch(struct session *s);
-/* The command has ended: passes on what its descriptors still hold, and then finishes. */
+/* Call it when the command has ended. Passes on what its descriptors still hold, then calls
+ * session_finish(). */
 void session_pass_rest(struct session *s);
 /* Closes the descriptors of the session. If other processes may still write to a pipe, pid 1 reads
  * on from it for the log. */
 void session_end_relay(struct session *s);
-/* Nobody is attached any more, and the command goes on. */
+/* Separates the client from the command, which goes on. */
 void session_part(struct session *s);
-/* Makes an entry for a terminal that runs without a client. If there is no room for one, its output goes to the
- * log only, and its status is not kept. */
+/* Makes a background entry for a command that goes on without a client. If there is no room for the
+ * entry, the output goes to the log only, and nobody keeps the status. */
 void session_keep(struct session *s);
 
 /* session_report.c */
-/* Lets the command report, before it starts. */
+/* Allows the command to report. Call it before the command starts. */
 MUST_USE int session_may_report(struct session *s, struct err *e);
 /* Accepts the connections that wait in the queue for reports. Call it before a command is reaped: a
  * report counts only while the process of its command is not reaped. */
 void reporters_collect(struct guest *g);
-/* The command has ended: reads what it has sent. */
+/* Call it when the command has ended. Reads the rest of its report. */
 void session_read_report(struct session *s);
-/* Hands a whole report to the client and to the entry that is kept. */
+/* If the report is complete, sends it to the client and keeps it in the background entry. */
 void session_send_report(struct session *s);
 void session_end_reporter(struct session *s);
 
 /* session_input.c */
-/* Gives the command what it takes of its input, once it has begun. */
+/* Writes as much of the held input as the command takes. Does nothing before the command began. */
 void session_feed(struct session *s);
-/* The command's pipe has no reader any more. */
+/* Call it when no process reads the command's input pipe any more. Drops the held input. */
 void session_input_gone(struct session *s);
-/* Takes up to N bytes of input for a command that nobody is attached to: how many, or -1 (ERR_LIMIT). */
+/* Takes up to N bytes of input for a command without an attached client. Returns how many bytes it
+ * took, or -1 (ERR_LIMIT). */
 ssize_t session_hold(struct session *s, const char *p, size_t n, struct err *e);
 void session_input_end(struct session *s);
-/* How many bytes session_hold() would take; 0 if nobody reads them. */
+/* Returns how many bytes session_hold() would take; 0 if the input is closed. */
 size_t session_room(const struct session *s);
 
 /* Kills the command and everything that it started. */
 void session_kill(struct session *s);
-/* Has the session killed after MS. */
+/* Kills the command as timed out after MS milliseconds. */
 void session_kill_after(struct session *s, uint64_t ms);
-/* Called when the command has ended and, with EXEC_WHOLE, everything that it started is killed,
- * too. Passes on the last output and sends EXIT. */
+/* Called when the command has ended. With EXEC_WHOLE, it is called when everything that the command
+ * started is killed, too. Passes on the last output and sends EXIT. */
 void session_conclude(struct session *s);
 /* Called when the child is reaped and its output passed on: sends EXIT. pid 1 keeps the session
  * until its scope is killed, if that was begun, and until the client shows that it was alive after

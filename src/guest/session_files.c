@@ -9,7 +9,7 @@
 #include "guest/agent.h"
 #include "wire/file.h"
 
-/* The agent runs as a command of the sandbox's root does: in its namespace, groups, filter and a kill scope. */
+/* Starts the agent behind the same walls as a command of root inside: namespace, cgroups, filter and kill scope. */
 static void run_agent(struct connection *c, uint32_t stream, const struct file_message *m,
 		      int pair[2])
 {

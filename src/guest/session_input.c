@@ -1,9 +1,9 @@
 /*
- * Input that we relay: to a terminal, to a file agent, to the pipe of a background command. What
- * the command does not take at once is held here. An attached client keeps within its credit. For
- * clients that are not attached, session_hold() returns how many bytes it took. If the command has
- * a background entry, the memory for its input is taken from the pool, and is given back when the
- * command has taken all input and no client is attached.
+ * pid 1 relays input to a terminal, to a file agent, or to the pipe of a background command. It
+ * holds the bytes that the command does not take at once. An attached client sends no more than its
+ * credit allows. Other clients learn from session_hold() how many bytes it took. If the command has
+ * a background entry, pid 1 takes the memory for its input from the pool, and gives it back when
+ * the command has taken all input and no client is attached.
  */
 #include "guest/session.h"
 
@@ -19,7 +19,7 @@
 /* the first EOF character hands over an unfinished line, the second ends the input */
 #define TERMINAL_EOFS_MAX 2
 
-/* Where input goes; -1: nobody reads it. */
+/* Returns the descriptor that input is written to, or -1 if it is closed. */
 static int inlet(const struct session *s)
 {
 	return s->relay == RELAY_PIPES ? s->in : s->out[0].fd;
@@ -37,7 +37,7 @@ static void close_inlet(struct session *s)
 	fd_closep(&s->in);
 }
 
-/* Bytes that were taken; *RET_GONE: nobody will read the rest. */
+/* Writes to the command. Returns how many bytes it took. Sets *RET_GONE if no process will read the rest. */
 static size_t push(const struct session *s, const char *p, size_t n, bool *ret_gone)
 {
 	size_t done = 0;
@@ -70,7 +70,7 @@ void session_feed(struct session *s)
 	size_t before = s->input.n;
 	bool gone = false;
 
-	if (!start_has_begun(&s->start)) /* the client hears STARTED before CREDIT */
+	if (!start_has_begun(&s->start)) /* the client must get STARTED before CREDIT */
 		return;
 	buf_drop(&s->input, push(s, s->input.p, s->input.n, &gone));
 	if (gone)
@@ -129,9 +129,9 @@ void session_input(struct session *s, struct str data)
 		return;
 	}
 	/* the buffer is larger than the credit, because it also holds the EOF characters of a
-	 * terminal: so it would not refuse this by itself */
+	 * terminal; so the buffer alone does not refuse input beyond the credit */
 	if (s->input.n + data.n > FRAME_CREDIT_BYTES)
-		s->input.failed = true; /* beyond its credit: a broken client */
+		s->input.failed = true; /* the client is broken: it sent more than its credit */
 	buf_add(&s->input, data.p, data.n);
 	if (buf_failed(&s->input)) {
 		session_kill(s);
@@ -147,8 +147,8 @@ size_t session_room(const struct session *s)
 							   : BACKGROUND_INPUT_BYTES - s->input.n;
 }
 
-/* Holds as many of the N bytes as there is room for, until the command takes them. Returns how many
- * it holds, or -1. */
+/* Holds as many of the N bytes as there is room for, until the command takes them. Returns the
+ * number of bytes that it added, or -1. */
 static ssize_t hold(struct session *s, const char *p, size_t n, struct err *e)
 {
 	size_t room = session_room(s);

@@ -28,7 +28,7 @@ static void kill_pass(void *arg)
 		break;
 	}
 	if (s->emptying)
-		session_conclude(s); /* may free it */
+		session_conclude(s); /* may free S */
 	else
 		session_release(s);
 }

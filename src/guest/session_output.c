@@ -1,12 +1,12 @@
 /*
- * Output that we relay: from a terminal, from a file agent, from the pipes of a background command.
+ * pid 1 relays output from a terminal, from a file agent, or from the pipes of a background command.
  *
- * It flows to the client within the client's credit. Output of a command that is kept (guest/background.h) also goes into
- * the ring, which clients can look at and which the next client that attaches gets first. While nobody is attached, it goes
- * to the log, too.
+ * The output goes to the client within the client's credit. While no client is attached, it goes to the log. If the
+ * command has a background entry (guest/background.h), the output also goes into the ring of that entry. Clients can
+ * look at the ring, and the next client that attaches gets its contents first.
  *
- * An attached client has been sent everything that is in the ring: the credit of a new client is as large as the ring,
- * and from then on only so much is read as the credit allows.
+ * pid 1 never reads output for an attached client that it cannot send: the credit of a new client is at least as
+ * large as the ring, and from then on pid 1 reads only as much as the credit allows.
  */
 #include "guest/session.h"
 
@@ -90,15 +90,15 @@ static void pass_output(struct outlet *o, const char *p, size_t n)
 		looks_answer(s->guest, b->id);
 }
 
-/* Passes on what is there; false when the client's credit is used up. */
+/* Passes on the bytes that are there. Returns false when the client's credit is used up. */
 static bool read_outlet(struct outlet *o)
 {
 	struct session *s = o->session;
 	char chunk[CHUNK_BYTES];
 	bool gone = false;
 
-	/* After the end of the command, LAST_TURNS are enough for what was written before the end.
-	 * Other processes may go on writing for ever: we do not wait for them. */
+	/* After the end of the command, LAST_TURNS are enough for everything that the command wrote.
+	 * Other processes may go on writing for ever; pid 1 does not wait for them. */
 	for (unsigned turn = 0; o->fd >= 0 && turn < (s->ended ? LAST_TURNS : TURNS); turn++) {
 		size_t room = !s->connection              ? sizeof(chunk)
 			      : s->credit < sizeof(chunk) ? s->credit
@@ -110,7 +110,7 @@ static bool read_outlet(struct outlet *o)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			gone = n == 0 || errno != EAGAIN; /* EIO: nobody holds the slave */
+			gone = n == 0 || errno != EAGAIN; /* EIO: no process has the slave open */
 			break;
 		}
 		pass_output(o, chunk, (size_t)n);
@@ -129,13 +129,13 @@ static void on_outlet(void *arg, int fd, uint32_t events)
 
 	if (events & LOOP_WRITE)
 		session_feed(s);
-	if (s->ended && !s->emptying) { /* else session_conclude() passes on the rest */
+	if (s->ended && !s->emptying) { /* if emptying, session_conclude() passes on the rest */
 		session_pass_rest(s);
 		return;
 	}
 	if (!read_outlet(o) && events & LOOP_HANGUP) {
-		/* The loop reports a hang-up again and again, whichever events we ask for. So the
-		 * outlet is not watched until the client grants credit. */
+		/* The loop reports a hang-up again and again, whichever events pid 1 asks for. So pid 1
+		 * does not watch the outlet until the client grants credit. */
 		loop_remove(s->guest->loop, &o->watch);
 		return;
 	}
@@ -262,7 +262,7 @@ void session_detach(struct session *s)
 	session_part(s);
 }
 
-/* Sends what is kept from offset AT on. All of it was logged when it came. */
+/* Sends the output in the ring from offset AT on. The flag KEPT tells the client that pid 1 has logged it already. */
 static void send_kept(struct connection *c, uint32_t stream, struct background *b, uint64_t at,
 		      unsigned joined)
 {
@@ -308,7 +308,7 @@ static void attach(struct session *s, struct connection *c, uint32_t stream,
 	session_watch(s);
 }
 
-/* Sends C what is kept of a command that has ended: its output, its report and its end. */
+/* Sends C what pid 1 keeps of a command that has ended: its output, its report and its exit status. */
 static void attach_ended(struct background *b, struct connection *c, uint32_t stream,
 			 const struct attach_message *m)
 {
@@ -335,9 +335,9 @@ static struct session *latest_terminal(struct guest *g)
 	return found;
 }
 
-/* Finds what a client can attach to: a running command in *RET, or NULL there and an ended command
- * in *RET_ENDED. Returns -1 if there is no such command, if another client has it, or if the pool
- * has no room for its input. */
+/* Finds the command that a client wants to attach to. A running command goes into *RET; for a
+ * command that has ended, *RET is NULL and *RET_ENDED is its entry. Returns -1 if there is no such
+ * command, if another client has it, or if the pool has no room for its input. */
 static int find_attachable(struct guest *g, uint64_t id, struct session **ret,
 			   struct background **ret_ended, struct err *e)
 {

@@ -2,9 +2,9 @@
  * Reports of commands (guest/report.h) in the loop of pid 1. The listener is made for the first command that may report,
  * and is watched while such a command runs.
  *
- * A command that has ended may have left a connection in the queue, and bytes in the connection. So pid 1 takes the
- * connections that wait after the command's end and before it reaps the process, and reads the bytes before it tells the
- * end. Everything that the command sent is there by then.
+ * A command that has ended may have left a connection in the queue, and bytes in the connection. So pid 1 accepts the
+ * waiting connections after the command's end and before it reaps the process, and reads the bytes before it sends
+ * EXIT. Everything that the command sent is there by then.
  */
 #include "guest/session.h"
 
@@ -17,11 +17,9 @@
 #include "guest/report.h"
 
 #define CHUNK_BYTES 16384
-#define TURNS 16 /* reads in one turn of the loop */
-#define LAST_TURNS                        \
-	(REPORT_MAX_BYTES / CHUNK_BYTES + \
-	 2) /* a whole report, even if the buffers hold that much */
-/* A client that leaves more than this unread gets no report: it would only wait here as well. */
+#define TURNS 16                                        /* reads in one turn of the loop */
+#define LAST_TURNS (REPORT_MAX_BYTES / CHUNK_BYTES + 2) /* enough to read a whole report at once */
+/* A client that leaves more than this unread gets no report, because the report would only add to the queue. */
 #define QUEUE_BYTES (8u << 20)
 
 struct reporter {
@@ -64,13 +62,13 @@ static void on_report(void *arg, int fd, uint32_t events)
 	read_some(arg, TURNS);
 }
 
-/* The command that made this connection; NULL: none that may report. */
+/* Finds the command that made this connection. Returns NULL if no command that may report made it. */
 static struct reporter *find(struct guest *g, int sock)
 {
 	pid_t pid = report_sender(sock);
 
 	for (struct session *s = g->sessions; s && pid > 1; s = s->next)
-		if (s->reporter && start_pid(&s->start) == pid) /* -1 once it was reaped */
+		if (s->reporter && start_pid(&s->start) == pid) /* start_pid(): -1 once reaped */
 			return s->reporter;
 	return NULL;
 }
@@ -79,7 +77,7 @@ static void take(struct guest *g, int sock)
 {
 	struct reporter *r = find(g, sock);
 
-	if (!r || r->fd >= 0 || r->report.n_head > 0) { /* one report for each command */
+	if (!r || r->fd >= 0 || r->report.n_head > 0) { /* each command may send one report */
 		close(sock);
 		return;
 	}
@@ -89,7 +87,7 @@ static void take(struct guest *g, int sock)
 		hang_up(r);
 }
 
-/* Every connection that waits is judged now; with NOBODY it is nobody's. */
+/* Accepts every waiting connection and finds its command. With NOBODY, no command may report, and all are closed. */
 static void take_all(struct guest *g, bool nobody)
 {
 	for (unsigned i = 0; i < REPORT_QUEUE_MAX; i++) {
@@ -131,7 +129,8 @@ int session_may_report(struct session *s, struct err *e)
 			return err_sys(e, -fd, "listen for reports of commands");
 		all->listener = fd;
 	}
-	/* those of commands that run are taken, and what is left is nobody's: this command has connected to nothing yet */
+	/* Empties the queue: running commands get their connections, all others are closed. This command does not run
+	 * yet, so none of them is its own. */
 	take_all(g, all->n == 0);
 	if (!all->watch)
 		all->watch = loop_add_fd(g->loop, all->listener, LOOP_READ, on_listener, g);

@@ -70,7 +70,7 @@ struct start_step start_next(enum start_state state, enum start_event event)
 {
 	struct start_step next = table[state][event];
 
-	/* no row leads back to START_NEW: such an entry is an empty one */
+	/* no row leads back to START_NEW, so an entry with this state is an empty one */
 	return next.state == START_NEW ? (struct start_step){ state, START_DO_NOTHING } : next;
 }
 
@@ -159,7 +159,7 @@ static void clone_ordered(struct start *s)
 	struct launcher *l = scope_release_launcher(s->scopes, s->scope);
 
 	s->launcher = NULL;
-	IGNORE(clone_here(s, launcher_job(l))); /* the owner has heard of a failure */
+	IGNORE(clone_here(s, launcher_job(l))); /* it tells the owner of a failure */
 	launcher_free(l);
 }
 
@@ -199,7 +199,7 @@ static void tell_ended(struct start *s, int status)
 	s->calls->ended(s->arg, status);
 }
 
-/* STATUS is for START_TELL_ENDED. The owner may free S in here: nothing touches it after the last call. */
+/* START_TELL_ENDED passes STATUS on. The owner may free S when it is told, so nothing here touches S afterwards. */
 static void step(struct start *s, enum start_event event, int status)
 {
 	struct start_step next = start_next(s->state, event);

@@ -22,9 +22,9 @@
 #define START_PATIENCE_MS 2000
 
 enum start_state {
-	START_NEW,     /* nobody was asked yet */
+	START_NEW,     /* nothing was done yet */
 	START_ORDERED, /* a launcher has the order */
-	START_LATE,    /* pid 1 looked once, and the launcher had not begun */
+	START_LATE,    /* pid 1 looked once, and the launcher had not cloned the process */
 	START_CANCELLED, /* the command shall not begin, but the launcher may have cloned it already */
 	START_ALONE,     /* the launcher is gone: pid 1 clones the process itself */
 	START_BORN,      /* pid 1 cloned the process, which has not executed its program yet */
@@ -44,7 +44,7 @@ enum start_event {
 	START_STUCK,      /* the launcher is dead, or could not clone */
 	START_GONE,       /* the launcher is dead, and had not cloned */
 	START_EXECUTED,   /* the program runs */
-	START_SILENT,     /* no news of that within START_PATIENCE_MS */
+	START_SILENT,     /* pid 1 did not hear of the exec within START_PATIENCE_MS */
 	START_EXITED,     /* the process has ended */
 	START_UNEXECUTED, /* the process has ended, and could not execute the program */
 	START_CANCEL,     /* the command shall not begin any more */
@@ -55,7 +55,7 @@ enum start_action {
 	START_DO_NOTHING,
 	START_LOOK_SOON,    /* look after START_LOOK_MS */
 	START_LOOK_LATE,    /* look after START_PATIENCE_MS */
-	START_END_LAUNCHER, /* kill it; START_SEEN or START_GONE follows */
+	START_END_LAUNCHER, /* kill the launcher; START_SEEN or START_GONE follows */
 	START_CLONE,        /* pid 1 clones the process */
 	START_TELL_BEGAN,
 	START_TELL_FAILED,
@@ -81,12 +81,12 @@ struct start {
 	enum start_state state;
 	struct loop *loop;
 	struct scopes *scopes;
-	struct scope *scope; /* the command's; the owner closes it */
+	struct scope *scope; /* the command's scope; the owner closes it */
 	const struct start_calls *calls;
 	void *arg;
-	struct launcher *launcher; /* has the order; or NULL */
+	struct launcher *launcher; /* the launcher that has the order, or NULL */
 	pid_t pid;
-	int early_signal; /* was sent before there was a process; or 0 */
+	int early_signal; /* signal that came before there was a process, or 0 */
 	int news;         /* pipe from the process that pid 1 cloned, or -1 */
 	loop_id news_watch, timer;
 	struct exec_report report;
@@ -103,13 +103,13 @@ enum start_flag {
 };
 /* Starts J. Returns 0, or -1 if nothing was started: then s->report says why, and no call follows. */
 MUST_USE int start_begin(struct start *s, struct exec_job *j, unsigned flags);
-/* PID was reaped. Returns true if it was the command or the launcher of its scope. */
+/* Call it when PID was reaped. Returns true if PID was the command or the launcher of its scope. */
 bool start_reaped(struct start *s, pid_t pid, int status);
 /* The pid of the command; 0 while it is not known, -1 after the end. */
 pid_t start_pid(const struct start *s);
-/* Sends SIG to the command, or keeps it until there is one. */
+/* Sends SIG to the command. If there is no process yet, keeps SIG and sends it later. */
 void start_signal(struct start *s, int sig);
 /* If there is no process yet, pid 1 will not clone one. */
 void start_cancel(struct start *s);
-/* True after the call began. */
+/* True while the command runs, and after its end. False if it never began. */
 bool start_has_begun(const struct start *s);

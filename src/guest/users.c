@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define USERS_KEPT_MAX_BYTES 8192       /* images have less; a longer file is read every time */
+#define USERS_KEPT_MAX_BYTES 8192       /* longer files, which are rare, are read every time */
 #define USERS_FILE_MAX_BYTES (1u << 20) /* thousands of users; a longer file counts as empty */
 
 static bool all_digits(struct str s)

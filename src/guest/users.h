@@ -22,7 +22,7 @@ struct user {
 	char home[USER_HOME_BYTES]; /* "/" if unknown */
 };
 
-/* A file that pid 1 has read, kept as long as the file does not change. */
+/* A file that pid 1 has read. pid 1 keeps the text until the file changes. */
 struct users_file {
 	struct stat seen; /* all zero: the text is not kept */
 	char *text;       /* allocated as short as possible: an idle sandbox keeps it */
@@ -34,6 +34,6 @@ struct users {
 
 /* SPEC is NAME, UID, NAME:GROUP, UID:GID or a mixture; NULL is root. Fails with ERR_INVALID or ERR_NOT_FOUND. */
 MUST_USE int user_find(struct users *u, const char *spec, struct user *ret, struct err *e);
-/* Does the same with the texts of the files. */
+/* Does what user_find() does, with the texts of the two files. */
 MUST_USE int user_find_in(const char *spec, const char *passwd, const char *group, struct user *ret,
 			  struct err *e);

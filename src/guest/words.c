@@ -25,7 +25,7 @@ void words_take(struct words *w, const char *const *argv)
 		memcpy(w->p + at, argv[i], one < room ? one : room);
 		at += one;
 	}
-	w->p[w->n - 1] = '\0'; /* a word that was cut ends here */
+	w->p[w->n - 1] = '\0'; /* terminates a word that was cut */
 }
 
 void words_copy(struct words *w, const struct words *from)

@@ -1,12 +1,11 @@
-/* The words of a command as a list of commands shows them: as many as fit into BACKGROUND_WORDS_MAX_BYTES, each with
- * its terminator. */
+/* The words of a command as LIST shows them: as many as fit into BACKGROUND_WORDS_MAX_BYTES, each with its terminator. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct words {
-	char *p; /* NULL: none */
+	char *p; /* NULL: no words */
 	size_t n;
 	bool cut; /* there were more words, or longer ones */
 };
