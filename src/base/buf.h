@@ -1,9 +1,9 @@
 /*
  * A growing byte buffer with a ceiling.
  *
- * Every size that comes from outside passes through here: the ceiling is set at init, and running
- * into it (or out of memory) is sticky, so a builder appends freely and checks buf_failed() once
- * at the end. After a failure the contents are whatever fitted before.
+ * Every size that comes from outside passes through here. The ceiling is set at init. A buffer that reaches its
+ * ceiling, or gets no memory, has failed from then on, so a caller appends freely and asks buf_failed() once at the
+ * end. A failed buffer keeps what fitted before.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "base/err.h"
 
 struct buf {
-	char *p;    /* always NUL-terminated one past n when not NULL */
+	char *p;    /* if not NULL, it ends in a NUL that n does not count */
 	size_t n;   /* bytes used */
 	size_t cap; /* bytes allocated, without the terminator */
 	size_t max; /* ceiling for n */
@@ -32,24 +32,25 @@ struct buf {
 
 void buf_init(struct buf *b, size_t max);
 void buf_done(struct buf *b);
-void buf_clear(struct buf *b); /* empties and forgets a failure; keeps the memory */
+void buf_clear(struct buf *b); /* empties B, also after a failure; keeps the memory */
 static inline bool buf_failed(const struct buf *b)
 {
 	return b->failed;
 }
-/* The contents as a C string; "" when nothing was ever written. */
+/* The contents as a C string, "" if nothing was written. */
 const char *buf_str(const struct buf *b);
 /* Hands the memory over as a C string (never NULL) and leaves B empty. */
 char *buf_take(struct buf *b);
 
-/* Makes room for N more bytes and returns where they go, or NULL. Commit with b->n += used. */
+/* Makes room for N more bytes and returns where they go, or NULL. The caller then adds the number of bytes that it
+ * wrote to b->n. */
 void *buf_room(struct buf *b, size_t n);
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Appends S; every byte that could drive a terminal appears as \\xNN. */
+/* Appends S. Every byte that could drive a terminal appears as \\xNN. */
 void buf_add_clean(struct buf *b, const char *s);
 /* Does the same for N bytes that may hold NULs. The bytes listed in KEEP pass unchanged, even if
  * they are control characters. */

@@ -10,7 +10,7 @@ void out_of_memory(void)
 {
 	static const char text[] = "error: out of memory\n";
 
-	IGNORE(write(STDERR_FILENO, text, sizeof(text) - 1)); /* nothing more to try */
+	IGNORE(write(STDERR_FILENO, text, sizeof(text) - 1)); /* there is nothing else to try */
 	_exit(err_exit_status(ERR_SYSTEM));
 }
 

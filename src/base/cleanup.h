@@ -1,4 +1,4 @@
-/* Release by scope, transfer by name. */
+/* Releasing at the end of a scope, and handing over by name. */
 #pragma once
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static inline void fd_closep(int *fd)
 {
 	int saved = errno;
 
-	/* never retried: on Linux the number is free again even after EINTR */
+	/* never retried: on Linux the number is free even after EINTR */
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;
@@ -79,6 +79,6 @@ static inline void *xreallocarray(void *p, size_t n, size_t size)
 }
 
 char *xstrdup(const char *s);
-char *xstrndup(const char *s, size_t n); /* copies at most N bytes, fewer when S ends earlier */
+char *xstrndup(const char *s, size_t n); /* copies at most N bytes, or fewer if S ends earlier */
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));

@@ -9,7 +9,7 @@
 
 uint64_t clock_mono_ns(void);
 uint64_t clock_real_ns(void);
-/* For poll(): milliseconds until that monotonic moment, rounded up, at most INT_MAX. */
+/* Milliseconds until that monotonic moment, for poll(): rounded up, at most INT_MAX. */
 int clock_poll_ms(uint64_t deadline_ns);
 
 #define CLOCK_RFC3339_BYTES 40

@@ -1,8 +1,8 @@
 /*
  * System calls and constants that the C libraries we build with do not wrap or know.
  *
- * Thin: each function is the system call, with errno set as usual. Numbers newer than Debian 12's
- * headers (6.1) are guarded and say which kernel brought them.
+ * Each function is only the system call, with errno set as usual. Numbers newer than Debian 12's headers (6.1) are
+ * guarded and say which kernel brought them.
  */
 #pragma once
 
@@ -135,7 +135,7 @@ static inline int sys_renameat2(int from_fd, const char *from, int to_fd, const 
 	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
 }
 
-/* fork()-like: the child returns 0 on its own copy of the stack. Not for CLONE_VM. */
+/* Works like fork(): the child returns 0 on its own copy of the stack. Not for CLONE_VM. */
 static inline pid_t sys_clone3(struct clone_args *args)
 {
 	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));

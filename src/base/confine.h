@@ -1,9 +1,9 @@
 /*
- * Walls that one of our own programs puts around itself once it is set up, before it reads what a
- * stranger can influence.
+ * Walls that one of our own programs puts around itself once it is set up, before it reads what a stranger can
+ * influence.
  *
- * Each takes something away for good, from this process and all it starts. Whatever fails is an
- * error: nobody goes on half confined. Only Landlock may be missing on the host ; `cordon doctor` says so.
+ * Each wall takes something away for good, from this process and from all processes that it starts. Every failure
+ * is an error: no program goes on half confined. Only Landlock may be missing on the host; `cordon doctor` says so.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ MUST_USE int confine_enclose(int fd);
  * remove nothing outside those trees. Descriptors that are already open stay usable. */
 struct confine_files {
 	int ruleset;      /* -1: this host has no Landlock, and all calls do nothing */
-	uint64_t handled; /* the rights this kernel knows */
+	uint64_t handled; /* the rights that this kernel knows */
 };
 
 MUST_USE int confine_files_begin(struct confine_files *f, struct err *e);

@@ -1,9 +1,9 @@
 /*
  * Errors that travel up the stack without allocating.
  *
- * A function that knows what the user was doing returns 0 or -1 and fills the struct err its
- * caller keeps on the stack. The code is what callers branch on; the text is for people. Leaf
- * helpers that cannot know return -errno instead and take no struct err.
+ * A function that knows what the user was doing returns 0 or -1 and fills the struct err that its caller keeps on
+ * the stack. Callers branch on the code; the text is for people. A leaf helper cannot know what the user was doing:
+ * it returns -errno and takes no struct err.
  */
 #pragma once
 
@@ -22,21 +22,21 @@
 enum err_code {
 	ERR_NONE,
 	ERR_USAGE,       /* the command line itself is wrong: unknown flag, conflict */
-	ERR_INVALID,     /* the value is well-formed as an option and not acceptable */
+	ERR_INVALID,     /* the option has the right form, but its value is not acceptable */
 	ERR_NOT_FOUND,   /* the named thing does not exist */
 	ERR_EXISTS,      /* the name is taken */
 	ERR_BUSY,        /* the thing is in a state that forbids this: still running, in use */
 	ERR_NOT_RUNNING, /* needs a live sandbox */
 	ERR_DENIED,      /* the host or its policy says no */
 	ERR_LIMIT,       /* a named limit of ours or of the host was reached */
-	ERR_UNSUPPORTED, /* understood, but not built or not possible on this host */
+	ERR_UNSUPPORTED, /* we understand it, but it is not built or not possible on this host */
 	ERR_TIMEOUT,     /* a deadline passed */
 	ERR_PROTOCOL,    /* a peer sent what it must not */
 	ERR_SYSTEM,      /* a system call failed; err.sys says how */
 	ERR_CODE_COUNT
 };
 
-#define ERR_MSG_BYTES 480 /* one terminal paragraph; longer texts are cut, never overflow */
+#define ERR_MSG_BYTES 480 /* one paragraph on a terminal; a longer text is cut */
 
 struct err {
 	enum err_code code;
@@ -48,9 +48,9 @@ struct err {
 /* Each returns -1, so that a function can end with `return err_set(e, …);`. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Puts "context: " in front of the text; code, sys and hint stay. */
+/* Puts "context: " in front of the text. Code, sys and hint stay. */
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Adds the line that tells the user what to do. HINT must be static. */
+/* Adds a line that tells the user what to do. HINT must be static. */
 int err_hint(struct err *e, const char *hint);
 
 /* The only functions that turn codes into exit statuses and words of front ends. */

@@ -1,4 +1,4 @@
-/* Bytes and descriptors together over a unix socket. */
+/* Sends and receives bytes and descriptors together over a unix socket. */
 #pragma once
 
 #include <stddef.h>
@@ -11,9 +11,9 @@
 /* Sends all N bytes (N > 0); the descriptors travel with the first byte. For blocking sockets.
  * Returns 0 or -errno. */
 MUST_USE int fdpass_send(int sock, const void *p, size_t n, const int *fds, unsigned n_fds);
-/* One sendmsg that does not wait: how many of the N bytes (N > 0) went, with all the descriptors, or -errno.
- * -EAGAIN: the socket is full, and is writable later. -ETOOMANYREFS: more descriptors are on their way than this
- * user may have; no event tells when that changes. */
+/* Makes one sendmsg that does not wait. Returns how many of the N bytes (N > 0) it sent, with all the descriptors,
+ * or -errno. -EAGAIN: the socket is full; it becomes writable later. -ETOOMANYREFS: this user has too many
+ * descriptors in flight; no event tells when that changes. */
 MUST_USE ssize_t fdpass_try(int sock, const void *p, size_t n, const int *fds, unsigned n_fds);
 /* Makes one recvmsg. Returns the number of bytes, 0 at the end of the stream, or -errno. Received
  * descriptors (at most FDPASS_MAX) are close-on-exec. If more than MAX_FDS came, closes them all

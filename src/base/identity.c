@@ -21,7 +21,7 @@
 #define KIND_DIR 0040000u
 #define KIND_FILE 0100000u
 
-/* As the kernel fills it in: a struct file_handle with room for the longest. */
+/* A struct file_handle with room for the longest handle. */
 struct handle_room {
 	uint32_t bytes;
 	int32_t type;
@@ -40,7 +40,7 @@ static unsigned kind_of(const struct statx *st)
 	return st->stx_mode & KIND_MASK;
 }
 
-/* Only of two objects that are open now: until one is closed the kernel gives its number to no other. */
+/* Valid only for two objects that are both open: until one is closed, the kernel gives its number to no other. */
 static bool same_now(const struct statx *a, const struct statx *b)
 {
 	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
@@ -115,7 +115,7 @@ char *identity_path(int fd)
 	return xstrndup(path, (size_t)n);
 }
 
-/* The directory that PATH, which is canonical, lies in; *RET_NAME is its last component. */
+/* Opens the directory that holds PATH, which is canonical. *RET_NAME is its last component. */
 static int open_parent(const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
@@ -138,7 +138,7 @@ static int changed(const char *path, const char *how, struct err *e)
 	return err_set(e, ERR_DENIED, "'%s' %s", path, how);
 }
 
-/* Why the kernel found nothing at PATH. */
+/* Says why the kernel found nothing at PATH. */
 static int not_there(const char *path, int errnum, struct err *e)
 {
 	if (errnum == ELOOP)
@@ -225,7 +225,7 @@ int identity_hold(const char *what, const char *path, char **ret_path, struct id
 	real = identity_path(fd);
 	if (!real)
 		return err_set(e, ERR_LIMIT, "%s '%s' has no path that can be kept", what, path);
-	/* the path that later starts use must lead to what was named just now */
+	/* the path that later starts use must lead to the object that was just named */
 	if (identity_open(real, &id, &again, e) < 0)
 		return err_wrap(e, "%s '%s'", what, path);
 	if (look(again, &held) < 0 || !same_now(&named, &held))
@@ -258,7 +258,7 @@ void identity_write_json(const struct identity *id, struct json_writer *w)
 		json_key_str(w, "handle", hex);
 		json_key_int(w, "handle_type", id->handle_type);
 	}
-	/* as text: not every reader of JSON keeps 64 bits of a number */
+	/* as text, because not every reader of JSON keeps 64 bits of a number */
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)id->inode);
 	json_key_str(w, "inode", number);
 	json_key_str(w, "of", id->of_parent ? "parent" : "self");

@@ -53,7 +53,7 @@ int io_read_exact(int fd, void *p, size_t n)
 int io_read_to_end(int fd, struct buf *b)
 {
 	for (;;) {
-		/* most files that are read whole are a page or two: begin small */
+		/* most files that are read whole have a page or two: begin small */
 		size_t chunk = b->n < b->cap           ? b->cap - b->n
 			       : b->n < IO_FIRST_BYTES ? IO_FIRST_BYTES
 						       : IO_CHUNK_BYTES;
@@ -127,7 +127,7 @@ int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t
 	if (r == 0 && renameat(dirfd, temp, dirfd, path) < 0)
 		r = -errno;
 	if (r < 0)
-		IGNORE(unlinkat(dirfd, temp, 0)); /* the write's error is the one to report */
+		IGNORE(unlinkat(dirfd, temp, 0)); /* report the error of the write */
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Whole reads and writes, and files that appear complete or not at all. Every descriptor opened
- * here is close-on-exec, and every call is repeated after EINTR.
+ * Whole reads and writes, and files that appear complete or not at all. Every descriptor opened here is close-on-
+ * exec, and every call is repeated after EINTR.
  */
 #pragma once
 
@@ -19,10 +19,10 @@ MUST_USE int io_read_exact(int fd, void *p, size_t n);
 MUST_USE int io_read_to_end(int fd, struct buf *b);
 /* Opens PATH, checks that it is a regular file and reads it whole. Returns -errno as above. */
 MUST_USE int io_read_file(int dirfd, const char *path, struct buf *b);
-/* Writes DIRFD/PATH through a temporary name and rename, so readers see old or new. */
+/* Writes DIRFD/PATH under a temporary name and renames it, so a reader sees the old file or the new one. */
 MUST_USE int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode);
 /* Writes a short string to an existing control file (proc, cgroup) in one write. */
 MUST_USE int io_write_file(int dirfd, const char *path, const char *s);
-/* Opens the file behind FD again as a non-blocking descriptor of our own. FD itself is shared with
- * other processes, so its flags must not change. Returns -1 where that is impossible. */
+/* Opens the file behind FD again, as a non-blocking descriptor of our own. FD itself is shared with other
+ * processes, so its flags must not change. Returns -1 if that is impossible. */
 int io_reopen_nowait(int fd, int flags);

@@ -11,7 +11,7 @@
  * move, in order, to the end of what is finished. A value is in one place or the other, so both
  * together never need more slots than were counted, and nothing here can run out half way.
  *
- * Recursion is bounded by JSON_DEPTH_MAX. No failure leaves anything behind but the message.
+ * Recursion is bounded by JSON_DEPTH_MAX. A failure leaves nothing behind but the message.
  */
 #include "base/json.h"
 
@@ -53,7 +53,7 @@ static int fail_at(struct parser *p, const char *at, const char *what)
 			line++;
 			column = 1;
 		} else if (((unsigned char)*s & 0xc0) != 0x80) {
-			column++; /* characters, as editors count; not continuation bytes */
+			column++; /* counts characters, as editors do, not continuation bytes */
 		}
 	}
 	return err_set(p->e, ERR_INVALID, "line %u column %u: %s", line, column, what);
@@ -151,7 +151,7 @@ static int parse_number(struct parser *p, struct json_value *ret)
 		ret->type = JSON_INT;
 		return 0;
 	}
-	/* strtod wants a terminator; the unused end of the characters has room for the token */
+	/* strtod needs a terminator; the unused end of the characters has room for the token */
 	n = (size_t)(p->at - start);
 	memcpy(p->chars, start, n);
 	p->chars[n] = '\0';
@@ -162,7 +162,7 @@ static int parse_number(struct parser *p, struct json_value *ret)
 	return 0;
 }
 
-/* Four hexadecimal digits, or -1. */
+/* Reads four hexadecimal digits. Returns -1 if they are none. */
 static int hex4(struct parser *p)
 {
 	int v = 0;
@@ -276,7 +276,7 @@ static void push(struct parser *p, const struct json_member *m)
 	p->doc->slot[--p->top] = *m;
 }
 
-/* Takes the values that were pushed since the stack stood at MARK off it, oldest first. */
+/* Takes the values off the stack that were pushed since it stood at MARK, oldest first. */
 static struct json_member *pop_all(struct parser *p, size_t mark, size_t *ret_n)
 {
 	struct json_member *m = &p->doc->slot[p->top];
@@ -312,7 +312,7 @@ static int parse_array(struct parser *p, struct json_value *ret)
 	}
 	m = pop_all(p, mark, &n);
 	item = (void *)p->done;
-	/* may overlap, but the target is never ahead of the source */
+	/* both may overlap, but the target is never ahead of the source */
 	for (size_t i = 0; i < n; i++) {
 		struct json_value v = m[i].value;
 

@@ -1,10 +1,10 @@
 /*
  * JSON: the only parser and writer of the project.
  *
- * Parsing is strict (RFC 8259, UTF-8, no duplicate keys, bounded depth and size) and yields a tree
- * of values in one allocation arena, read-only and freed as a whole. Writing goes through a writer
- * that cannot produce invalid JSON. Decoding into a plain struct is by field table, so missing,
- * mistyped and out-of-range members are reported in one place, with a path in the message.
+ * Parsing is strict (RFC 8259, UTF-8, no duplicate keys, bounded depth and size). It yields a read-only tree of
+ * values in one allocation, which is freed as a whole. The writer cannot produce invalid JSON. A table of fields
+ * decodes an object into a plain struct, so missing, mistyped and out-of-range members are reported in one place,
+ * with a path in the message.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ struct json_value {
 	enum json_type type;
 	union {
 		bool boolean;
-		int64_t integer;   /* a number without fraction or exponent that fits */
+		int64_t integer;   /* a number without fraction or exponent, if it fits */
 		double number;     /* every other number */
 		struct str string; /* also NUL-terminated; contains NULs if the text had \u0000 */
 		struct {
@@ -72,9 +72,9 @@ static inline void json_freep(struct json_doc **d)
 }
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json_doc *
 
-/* The member's value, or NULL when V is not an object or lacks it. */
+/* The member's value, or NULL if V is not an object or has no such member. */
 const struct json_value *json_get(const struct json_value *v, const char *key);
-/* These return the fallback when the member is absent, null or of another type. */
+/* These return FALLBACK if the member is absent, null or of another type. */
 const char *json_get_str(const struct json_value *v, const char *key, const char *fallback);
 int64_t json_get_int(const struct json_value *v, const char *key, int64_t fallback);
 bool json_get_bool(const struct json_value *v, const char *key, bool fallback);
@@ -101,7 +101,7 @@ void json_bool(struct json_writer *w, bool v);
 void json_int(struct json_writer *w, int64_t v);
 void json_uint(struct json_writer *w, uint64_t v);
 void json_double(struct json_writer *w, double v);
-/* Bytes that are not UTF-8 are written as U+FFFD; callers that must keep them use base64. */
+/* Bytes that are not UTF-8 are written as U+FFFD. Callers that must keep them use base64. */
 void json_str(struct json_writer *w, const char *s); /* NULL writes null */
 void json_strn(struct json_writer *w, const char *p, size_t n);
 void json_value_copy(struct json_writer *w, const struct json_value *v);
@@ -126,9 +126,8 @@ struct json_field {
 	int64_t min, max;
 };
 
-/* STR fields are `const char *` borrowed from the document and must not contain NUL, INT are
- * int64_t, BOOL are bool, VALUE are `const struct json_value *`. Absent or null optional members
- * leave the struct as the caller initialised it. */
+/* A STR field is a `const char *` into the document and must not contain NUL. INT is int64_t, BOOL is bool, VALUE
+ * is `const struct json_value *`. If an optional member is absent or null, the struct keeps the caller's value. */
 // clang-format off
 #define FIELD_STR(type, name, need) { #name, JSON_FIELD_STR, need, offsetof(type, name), 0, 0 }
 #define FIELD_INT(type, name, need, lo, hi) { #name, JSON_FIELD_INT, need, offsetof(type, name), lo, hi }
@@ -136,7 +135,7 @@ struct json_field {
 #define FIELD_VALUE(type, name, need) { #name, JSON_FIELD_VALUE, need, offsetof(type, name), 0, 0 }
 // clang-format on
 
-/* PATH is put in front of member names in messages ("params.timeout_ms: expected integer 1..9,
- * got string"); unknown members are ignored unless STRICT. */
+/* Messages put PATH in front of a member's name ("params.timeout_ms: expected integer 1..9, got string"). Unknown
+ * members are ignored unless STRICT. */
 MUST_USE int json_decode(const struct json_value *v, const char *path, const struct json_field *f,
 			 size_t n_fields, bool strict, void *out, struct err *e);

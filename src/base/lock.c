@@ -14,9 +14,9 @@
 #include "base/compat.h"
 #include "base/raw.h"
 
-#define STACK_BYTES 4096 /* a few system calls */
+#define STACK_BYTES 4096 /* enough for a few system calls */
 
-/* One way to lock. The task only makes the call: it shares our memory and may not touch errno. */
+/* One way to lock. The task only makes the system call: it shares our memory and must not touch errno. */
 struct attempt {
 	long number; /* of the system call */
 	int fd;
@@ -28,7 +28,8 @@ struct attempt {
 
 static long take(struct attempt *a, long operation)
 {
-	return RAW3(a->number, a->fd, operation, &a->range); /* flock() takes two and ignores it */
+	return RAW3(a->number, a->fd, operation,
+		    &a->range); /* flock() has two arguments and ignores the third */
 }
 
 static void wait_for_lock(void *arg)
@@ -68,13 +69,15 @@ static void await_task(pid_t pid, int pidfd, uint64_t deadline_ns)
 	while (poll(&p, 1, clock_poll_ms(deadline_ns)) < 0 && errno == EINTR)
 		;
 	if (!p.revents)
-		IGNORE(kill(pid, SIGKILL)); /* not reaped yet: the number is its own */
+		IGNORE(kill(
+			pid,
+			SIGKILL)); /* the task is not reaped yet, so the number is still its own */
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 }
 
-/* Asks without waiting, lets a task wait, and asks again: whether the task got the lock before its end or
- * was killed after it, the open file holds it, and asking once more is free. */
+/* Tries without waiting, lets a task wait, and tries again. If the task got the lock before it ended or was killed,
+ * the open file holds it, and the last try succeeds at once. */
 static int lock(struct attempt *a, long at_once, unsigned wait_ms)
 {
 	AUTO_FD pidfd = -1;

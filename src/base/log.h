@@ -1,7 +1,6 @@
 /*
- * Log lines of our programs: off unless asked for, one event per line, on stderr (for background
- * programs that is a file). A line holds names and numbers, never values of variables, input or
- * output.
+ * Log lines of our programs: off unless the user asks for them, one event per line, on stderr. Background programs
+ * write them to a file. A line holds names and numbers, never values of variables, input or output.
  */
 #pragma once
 
@@ -13,7 +12,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_TRACE };
 
 extern const char *const log_words[]; /* "error" … "trace", ended by NULL */
 
-/* WORD is one of log_words, or NULL: off. COMPONENT is static; DATED puts the time in front. */
+/* WORD is one of log_words, or NULL for off. COMPONENT is static. DATED puts the time in front. */
 void log_set(const char *word, const char *component, bool dated);
 bool log_on(enum log_level level);
 /* Prints "debug cordon: TEXT". A byte that could drive a terminal appears as '?'. */

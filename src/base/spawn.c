@@ -91,7 +91,7 @@ static void run(void *arg)
 	}
 	/* mark all descriptors close-on-exec; place_fds() then clears that for the listed ones */
 	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
-	if (r >= 0 && j->s->cwd_fd >= 0) /* before place_fds() may reuse its number */
+	if (r >= 0 && j->s->cwd_fd >= 0) /* place_fds() may reuse its number later */
 		r = RAW1(SYS_fchdir, j->s->cwd_fd);
 	if (r >= 0)
 		r = place_fds(j->s);

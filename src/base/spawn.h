@@ -27,16 +27,16 @@ struct spawn {
 	const char *const *envp;           /* NULL: empty */
 	struct spawn_fd fd[SPAWN_FDS_MAX]; /* everything else but 0..2 is closed */
 	size_t n_fds;
-	bool new_session; /* setsid: survives the caller's terminal */
-	bool tied;        /* the kernel kills it when the thread that starts it ends */
-	int cwd_fd;       /* fchdir there when >= 0; zero-initialised structs must set -1 */
+	bool new_session; /* setsid: the program survives the caller's terminal */
+	bool tied;        /* the kernel kills the program when the thread that started it ends */
+	int cwd_fd; /* if >= 0, the program starts in this directory; zero-initialised structs must set -1 */
 };
 
-/* Returns after the exec: a missing program is an error of this call. */
+/* Returns after the exec, so a missing program is an error of this call. */
 MUST_USE int spawn(const struct spawn *s, struct child *ret, struct err *e);
 
-/* The same in two calls, for a caller that has work to do meanwhile. Until the second call the
- * struct and everything it points to must not change; the caller may close descriptors. */
+/* The same in two calls, for a caller that has work to do meanwhile. The struct and everything that it points to
+ * must not change before the second call. The caller may close descriptors. */
 struct spawning;
 MUST_USE int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e);
 MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);

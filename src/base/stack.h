@@ -2,6 +2,6 @@
  * sandbox lives. */
 #pragma once
 
-/* Gives the pages below the current frame back to the kernel: a program's start goes much deeper
- * than its loop. */
+/* Gives the pages below the current frame back to the kernel: the start of a program goes much deeper than its
+ * loop. */
 void stack_trim(void);

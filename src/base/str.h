@@ -34,7 +34,7 @@ static inline bool starts_with(const char *s, const char *prefix)
  * there is no SEP, returns all of REST and sets rest->p to NULL. */
 struct str str_cut(struct str *rest, char sep);
 
-/* Decimal digits only, the whole string, within [min, max]. 0, -EINVAL or -ERANGE. */
+/* Reads decimal digits only, the whole string, within [min, max]. Returns 0, -EINVAL or -ERANGE. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret);
 

@@ -1,9 +1,8 @@
 /*
- * Slots in one array; the epoll cookie is {slot, generation}. A removed slot bumps its generation
- * and goes to the free list, so late events for it compare unequal. A server keeps thousands of
- * descriptors and timers that mostly do nothing, so no operation walks the slots: free slots are a
- * list, timers a heap ordered by deadline, signals a list of the few slots that have one. Signals
- * share one signalfd.
+ * Slots are one array, and the epoll cookie is {slot, generation}. When a slot is removed, its generation is raised
+ * and the slot goes to the free list, so a late event for it does not match. A server keeps thousands of idle
+ * descriptors and timers, so no operation walks the slots: free slots are a list, timers are a heap ordered by
+ * deadline, and signals are a list of the few slots that have one. All signals share one signalfd.
  */
 #include "loop/loop.h"
 
@@ -32,10 +31,10 @@ enum slot_kind { SLOT_FREE, SLOT_FD, SLOT_TIMER, SLOT_SIGNAL };
 struct slot {
 	enum slot_kind kind;
 	uint32_t gen;
-	int fd;          /* or the signal's number */
-	uint32_t events; /* the kernel knows these */
+	int fd;          /* the descriptor, or the number of the signal */
+	uint32_t events; /* what epoll watches */
 	uint32_t next;   /* free or signal slots: the next one in their list */
-	uint32_t at;     /* timers: their place in the heap */
+	uint32_t at;     /* timers: their index in the heap */
 	uint64_t deadline;
 	union {
 		loop_fd_fn *on_fd;
@@ -47,19 +46,19 @@ struct slot {
 
 struct loop {
 	int epoll;
-	int signals; /* signalfd, or -1 until a signal is asked for */
+	int signals; /* signalfd, or -1 as long as no signal is watched */
 	sigset_t mask;
 	struct slot *slot;
 	uint32_t n_slots;
 	uint32_t n_live;
 	uint32_t free_slot;   /* first of the list, or NO_SLOT */
-	uint32_t signal_slot; /* likewise */
+	uint32_t signal_slot; /* the same for signals */
 	uint32_t *timer;      /* heap of slots, the earliest deadline first */
 	uint32_t n_timers;
 	uint32_t timer_room;
 	uint64_t looked_at;
 	bool stop;
-	loop_blocked_fn *on_blocked; /* NULL: nobody asks */
+	loop_blocked_fn *on_blocked; /* NULL: blocking is not checked */
 	void *blocked_arg;
 };
 
@@ -184,7 +183,7 @@ void loop_change_fd(struct loop *l, loop_id id, uint32_t events)
 	struct slot *s = find(l, id);
 
 	if (!s || s->events == events)
-		return; /* callers say what they want after each turn; mostly it is what they have */
+		return; /* callers say what they want after each turn; usually nothing changes */
 	s->events = events;
 	IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev)); /* the fd is registered */
 }
@@ -245,7 +244,7 @@ static bool heap_add(struct loop *l, uint32_t slot)
 	return true;
 }
 
-/* The last timer takes the place of the one that goes; it may belong above or below that place. */
+/* The last timer takes the place of the removed one. It may belong above or below that place. */
 static void heap_remove(struct loop *l, uint32_t slot)
 {
 	uint32_t at = l->slot[slot].at;
@@ -326,7 +325,8 @@ void loop_remove(struct loop *l, loop_id *id)
 	if (!s)
 		return;
 	if (s->kind == SLOT_FD)
-		IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL)); /* may be closed already */
+		IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd,
+				 NULL)); /* the descriptor may be closed already */
 	else if (s->kind == SLOT_TIMER)
 		heap_remove(l, slot);
 	else
@@ -355,7 +355,7 @@ static long switches(const struct loop *l)
 	return l->on_blocked && getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
 }
 
-/* HANDLER ran since the thread had BEFORE switches. */
+/* HANDLER has run. BEFORE is the number of switches that the thread had before it. */
 static void check_blocking(struct loop *l, long before, const void *handler)
 {
 	if (l->on_blocked && switches(l) != before)
@@ -385,8 +385,9 @@ static void deliver_signals(struct loop *l)
 		call_signal(l, (int)si.ssi_signo);
 }
 
-/* Fires what is due, in the order of deadlines; returns milliseconds until the next timer, or -1. What
- * a timer adds for a later moment than this turn's waits for the next, so that nothing starves. */
+/* Runs the timers that are due, in the order of their deadlines. Returns milliseconds until the next timer, or -1.
+ * A timer that is added meanwhile for a later moment waits for the next turn, so that descriptors get their turn
+ * too. */
 static int run_timers(struct loop *l)
 {
 	uint64_t now = clock_mono_ns(), left;
@@ -397,7 +398,9 @@ static int run_timers(struct loop *l)
 		void *arg = l->slot[slot].arg;
 		long before = switches(l);
 
-		heap_remove(l, slot); /* one shot: gone before it runs, so it may add a new one */
+		heap_remove(
+			l,
+			slot); /* a timer fires once; it is removed before it runs, so it may add a new one */
 		give_back(l, slot);
 		l->n_live--;
 		fn(arg);
@@ -409,7 +412,7 @@ static int run_timers(struct loop *l)
 	if (heap_deadline(l, 0) <= now)
 		return 0;
 	left = (heap_deadline(l, 0) - now + NS_PER_MS - 1) /
-	       NS_PER_MS; /* round up: never wake too early */
+	       NS_PER_MS; /* round up, so that we never wake too early */
 	return left > INT32_MAX ? INT32_MAX : (int)left;
 }
 

@@ -1,10 +1,10 @@
 /*
  * One thread, one epoll, level-triggered.
  *
- * Descriptors, timers, children (by pidfd) and signals (by signalfd) arrive as callbacks. Handles
- * carry a slot and a generation, never a pointer: an event for something removed earlier in the
- * same turn is dropped by comparison, so a callback may remove anything. Callbacks do bounded work
- * and never block. The loop owns no descriptor given to it: remove the watch, then close.
+ * Descriptors, timers, children (by pidfd) and signals (by signalfd) arrive as callbacks. An id holds a slot and a
+ * generation, never a pointer. An event for something that was removed earlier in the same turn does not match and
+ * is dropped, so a callback may remove anything. Callbacks do bounded work and never block. The loop owns no
+ * descriptor: the caller removes the watch, then closes.
  */
 #pragma once
 
@@ -21,35 +21,36 @@ typedef void loop_fd_fn(void *arg, int fd, uint32_t events);
 typedef void loop_timer_fn(void *arg);
 typedef void loop_signal_fn(void *arg, int sig);
 
-#define LOOP_READ 0x001u     /* EPOLLIN */
-#define LOOP_WRITE 0x004u    /* EPOLLOUT */
-#define LOOP_HANGUP 0x010u   /* EPOLLHUP, reported always */
-#define LOOP_EDGE (1u << 31) /* EPOLLET: told when something comes, not while it is there */
+#define LOOP_READ 0x001u   /* EPOLLIN */
+#define LOOP_WRITE 0x004u  /* EPOLLOUT */
+#define LOOP_HANGUP 0x010u /* EPOLLHUP, reported always */
+#define LOOP_EDGE \
+	(1u << 31) /* EPOLLET: reported once when something arrives, not as long as it is there */
 
-MUST_USE int loop_new(struct loop **ret); /* -errno */
+MUST_USE int loop_new(struct loop **ret); /* 0 or -errno */
 void loop_free(struct loop *l);
 
-/* 0 on failure (errno set). */
+/* Returns 0 on failure, with errno set. */
 loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, void *arg);
 void loop_change_fd(struct loop *l, loop_id id, uint32_t events);
-/* One shot after the monotonic deadline (clock_mono_ns). */
+/* Fires once after the monotonic deadline (clock_mono_ns). */
 loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, void *arg);
 /* Blocks SIG for the process and reports it here. A signal has one handler at a time. */
 loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg);
-/* Safe with 0 and with ids already gone; clears the caller's copy. */
+/* Accepts 0, and an id that was removed already. Clears the caller's copy. */
 void loop_remove(struct loop *l, loop_id *id);
 
-/* Runs until loop_stop() or nothing is left to wait for. 0 or -errno. */
+/* Runs until loop_stop(), or until there is nothing to wait for. Returns 0 or -errno. */
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* How many slots the loop has looked at since it was made. A test counts with it: adding, removing and a
- * turn do not grow with the number of idle entries (timers: with its logarithm). */
+/* How many slots the loop has looked at since it was made. A test uses it to show that adding, removing and a turn
+ * do not grow with the number of idle entries (timers: with its logarithm). */
 uint64_t loop_looked_at(const struct loop *l);
 
-/* For tests: a handler that gave up the CPU by itself, for a lock, a disk, a program or a peer, has blocked.
- * HANDLER is its address. */
+/* For tests: called if a handler gave up the CPU by itself, which means that it waited for a lock, a disk, a
+ * program or a peer. HANDLER is its address. */
 typedef void loop_blocked_fn(void *arg, const void *handler);
-/* From now on the loop compares the thread's voluntary context switches before and after each handler, and tells
- * FN of every handler that blocked. NULL ends that; without it the loop does not look. */
+/* From now on the loop compares the thread's voluntary context switches before and after each handler, and tells FN
+ * of every handler that blocked. NULL ends that. */
 void loop_watch_blocking(struct loop *l, loop_blocked_fn *fn, void *arg);
