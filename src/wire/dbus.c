@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define HEADER_BYTES 16u /* up to the first header field */
+#define HEADER_BYTES 16u /* the bytes before the first header field */
 #define PROTOCOL_VERSION 1
 #define FLAG_NO_AUTO_START 2
 
@@ -21,12 +21,12 @@ enum field {
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* The number in decimal, and each digit of that in hexadecimal. */
+/* Writes the number in decimal, and each of these digits in hexadecimal. */
 void dbus_put_login(struct buf *b, uint32_t uid)
 {
 	AUTO_BUF digits = BUF_INIT(16);
 
-	buf_add_char(b, '\0'); /* carries the credentials */
+	buf_add_char(b, '\0'); /* the credentials travel with this byte */
 	buf_add_str(b, "AUTH EXTERNAL ");
 	buf_addf(&digits, "%u", uid);
 	for (size_t i = 0; i < digits.n; i++)
@@ -129,7 +129,7 @@ size_t dbus_begin_array(struct buf *body, size_t align)
 	pad(body, 0, 4);
 	at = body->n;
 	put_u32_raw(body, 0);
-	pad(body, 0, align); /* an empty one has this too */
+	pad(body, 0, align); /* an empty array has this padding too */
 	return at;
 }
 
@@ -189,7 +189,7 @@ static uint32_t u32_at(const char *p, bool big_endian)
 		       : (uint32_t)u[3] << 24 | (uint32_t)u[2] << 16 | (uint32_t)u[1] << 8 | u[0];
 }
 
-/* N bytes at a multiple of ALIGN; NULL when they are not there. Padding is zero. */
+/* Returns N bytes at a multiple of ALIGN, or NULL if they are not there or the padding is not zero. */
 static const char *take(struct dbus_reader *r, size_t n, size_t align)
 {
 	size_t padding = -r->at & (align - 1);
@@ -245,7 +245,7 @@ struct str dbus_get_variant(struct dbus_reader *r)
 	return take_text(r, n);
 }
 
-/* A header field with a text in it, where we keep that one. */
+/* Returns where we keep the text of this header field, or NULL if we do not keep it. */
 static struct str *text_field(struct dbus_message *m, unsigned code, char type)
 {
 	switch (code) {
@@ -266,7 +266,7 @@ static struct str *text_field(struct dbus_message *m, unsigned code, char type)
 	}
 }
 
-/* Fields that we do not know are skipped, if they are of a type that known ones have. */
+/* Skips fields that we do not know, if their type is one that known fields have. */
 static void read_field(struct dbus_reader *r, struct dbus_message *m)
 {
 	struct str type, text, *kept;

@@ -1,12 +1,11 @@
 /*
- * The part of D-Bus that one client needs to ask a service manager for something: the login, calls
- * out, and replies, errors and signals in.
+ * The part of D-Bus that a client needs to ask a service manager for something: the login, calls out, and replies,
+ * errors and signals in.
  *
- * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose
- * types the signature names. Values are aligned to their size, counted from the start of the
- * message; a body starts at a multiple of 8, so a body is built and read as if it began at 0. We
- * write little endian and read both orders. Encode and decode only: no descriptors, no clock;
- * nothing here trusts its input.
+ * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types the signature
+ * names. Values are aligned to their size, counted from the start of the message. A body starts at a multiple of 8,
+ * so it is built and read as if it began at 0. We write little endian and read both orders. This file only encodes
+ * and decodes: it has no descriptors and no clock, and does not trust its input.
  */
 #pragma once
 
@@ -18,7 +17,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define DBUS_MESSAGE_MAX_BYTES 65536u /* what we ask for is answered in some hundred */
+#define DBUS_MESSAGE_MAX_BYTES 65536u /* the answers that we get have some hundred bytes */
 #define DBUS_LOGIN_LINE_MAX_BYTES 512u
 
 enum dbus_type { DBUS_CALL = 1, DBUS_RETURN = 2, DBUS_ERROR = 3, DBUS_SIGNAL = 4 };
@@ -38,15 +37,15 @@ void dbus_put_begin(struct buf *b);
 struct dbus_call {
 	uint32_t serial; /* not 0; the reply names it */
 	const char *destination, *path, *interface, *member;
-	const char *signature; /* of the body; "" where there is none */
+	const char *signature; /* of the body; "" if there is none */
 };
 
-/* The arguments, in a buffer that holds nothing else. */
+/* The arguments go into a buffer that holds nothing else. */
 void dbus_put_u32(struct buf *body, uint32_t v);
 void dbus_put_string(struct buf *body, const char *s); /* object paths too */
 /* Call it before each element of an array of structures. */
 void dbus_put_struct(struct buf *body);
-/* The type of a variant; its value follows. TYPE is shorter than 256 bytes. */
+/* Writes the type of a variant; its value follows. TYPE is shorter than 256 bytes. */
 void dbus_put_variant(struct buf *body, const char *type);
 /* Begins an array whose elements are aligned to ALIGN bytes (4 for strings and numbers, 8 for
  * structures). End it by dbus_end_array() with the returned value. */
@@ -57,20 +56,20 @@ void dbus_put_call(struct buf *b, const struct dbus_call *c, const struct buf *b
 
 /* --- in -------------------------------------------------------------------------------------- */
 
-/* Slices point into the input. A field that the message does not have is empty. Strings hold no NUL and
- * are followed by one. */
+/* Slices point into the input. A field that the message does not have is empty. A string holds no NUL and is
+ * followed by one. */
 struct dbus_message {
-	unsigned type;         /* of enum dbus_type, or one that we do not know */
-	uint32_t reply_serial; /* 0: it is no reply */
+	unsigned type;         /* enum dbus_type, or a type that we do not know */
+	uint32_t reply_serial; /* 0: the message is no reply */
 	struct str path, interface, member, error, sender, signature;
 	struct str body;
 	bool big_endian;
 };
 
-/* Cuts one message off the front of IN: 1, 0 when more bytes are needed, -EPROTO. */
+/* Cuts one message off the front of IN. Returns 1, 0 if more bytes are needed, or -EPROTO. */
 MUST_USE int dbus_next(struct str *in, struct dbus_message *ret);
 
-/* Reads a body forward. Reading beyond the end, or a malformed string, is sticky. */
+/* Reads a body forward. After a read beyond the end, or of a malformed string, every further read fails. */
 struct dbus_reader {
 	struct str s;
 	size_t at;

@@ -33,7 +33,7 @@ static char label_char(uint8_t c)
 	return 0;
 }
 
-/* The name at *AT, not compressed (a question never needs to be), into text. */
+/* Decodes the name at *AT, which must not be compressed: a question never needs that. */
 static int plain_name(const uint8_t *p, size_t n, size_t *at, char out[DNS_NAME_TEXT_BYTES])
 {
 	size_t i = *at, used = 0;
@@ -66,8 +66,8 @@ static int plain_name(const uint8_t *p, size_t n, size_t *at, char out[DNS_NAME_
 }
 
 /*
- * Steps over a name in an answer. A pointer ends it; where it leads is checked to be earlier in the
- * message, and nothing here follows it.
+ * Steps over a name in an answer. A pointer ends the name. We check that it leads to an earlier place in the
+ * message, but do not follow it.
  */
 static int skip_name(const uint8_t *p, size_t n, size_t *at)
 {
@@ -99,7 +99,7 @@ static int skip_name(const uint8_t *p, size_t n, size_t *at)
 	return 0;
 }
 
-/* The one OPT record that may follow a question. */
+/* Decodes the OPT record that may follow a question. */
 static int decode_opt(const uint8_t *p, size_t n, struct dns_query *q)
 {
 	if (n < OPT_BYTES || p[0] != 0 || get16(p + 1) != DNS_OPT || get16(p + 9) != n - OPT_BYTES)
@@ -161,7 +161,7 @@ static size_t add_opt(const struct dns_query *q, uint8_t *out)
 	return OPT_BYTES;
 }
 
-/* Header with its flags clear, question and OPT. */
+/* Writes the header without flags, the question and the OPT record. */
 static size_t encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES])
 {
 	size_t n = DNS_HEADER_BYTES;
@@ -169,7 +169,7 @@ static size_t encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUE
 	memset(out, 0, DNS_HEADER_BYTES);
 	put16(out, id);
 	if (!q->question_n)
-		return n; /* the question was not understood: the header alone answers it */
+		return n; /* the question was not understood, so the answer is only the header */
 	out[5] = 1;
 	memcpy(out + n, q->question, q->question_n);
 	n += q->question_n;
@@ -235,7 +235,7 @@ bool dns_walk_next(struct dns_walk *w, struct dns_record *ret)
 		return false;
 	ret->section = (enum dns_section)s;
 	if (walk_record(w, ret) < 0)
-		return false; /* what is left stays counted, so a cut message is not taken for a whole */
+		return false; /* the remaining records stay counted, so a cut message is not taken for a whole one */
 	w->left[s]--;
 	return true;
 }

@@ -1,11 +1,11 @@
 /*
- * DNS messages, as far as a forwarder needs them: a question is taken apart completely, an answer
- * only walked record by record.
+ * DNS messages, as far as a forwarder needs them. A question is decoded completely; an answer is only walked record
+ * by record.
  *
- * Everything is bounded by the message itself: no recursion, compression pointers may only point
- * backwards, and a message with bytes left over or records cut short is refused. Names come out in
- * lower case with letters, digits, hyphens and underscores only; a label with anything else in it
- * makes the message malformed, so that no name has two readings.
+ * Everything is bounded by the message itself: there is no recursion, a compression pointer may only point
+ * backwards, and a message with surplus bytes or cut records is refused. Names come out in lower case, with
+ * letters, digits, hyphens and underscores only. A label with any other byte makes the message malformed, so that
+ * no name can be read in two ways.
  */
 #pragma once
 
@@ -16,9 +16,10 @@
 #include "base/err.h"
 
 #define DNS_HEADER_BYTES 12u
-#define DNS_MESSAGE_MAX 65535u   /* what the length of a TCP message can say */
+#define DNS_MESSAGE_MAX 65535u   /* the longest that the length field of DNS over TCP can express */
 #define DNS_UDP_PLAIN_BYTES 512u /* without EDNS */
-#define DNS_UDP_EDNS_BYTES 1232u /* what we offer and send at most: never a fragment */
+#define DNS_UDP_EDNS_BYTES \
+	1232u /* what we offer and send at most, so that no datagram is fragmented */
 #define DNS_NAME_TEXT_BYTES 254
 #define DNS_QUESTION_MAX_BYTES 259u /* 255 of name, type, class */
 #define DNS_QUERY_MAX_BYTES (DNS_HEADER_BYTES + DNS_QUESTION_MAX_BYTES + 11u)
@@ -46,15 +47,15 @@ struct dns_query {
 	bool recurse;                   /* RD */
 	char name[DNS_NAME_TEXT_BYTES]; /* lower case, no trailing dot; "" is the root */
 	uint16_t type, class;
-	uint8_t question[DNS_QUESTION_MAX_BYTES]; /* as sent, letter case included */
+	uint8_t question[DNS_QUESTION_MAX_BYTES]; /* as it was sent, with its letter case */
 	size_t question_n;
 	bool edns;
-	uint16_t udp_bytes; /* the most the asker takes by UDP */
+	uint16_t udp_bytes; /* how much the asker takes by UDP */
 	bool dnssec;        /* DO */
 };
 
-/* Returns 0; -EBADMSG: not a question at all, do not answer; -EINVAL: answer FORMERR; -EOPNOTSUPP:
- * answer NOTIMP. In the last two cases ret->id is set and ret->question_n is 0. */
+/* Returns 0; -EBADMSG: this is no question, do not answer it; -EINVAL: answer FORMERR; -EOPNOTSUPP: answer NOTIMP.
+ * In the last two cases ret->id is set and ret->question_n is 0. */
 MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret);
 /* Writes the question as we ask it, under our own id. Returns its length. */
 size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);
@@ -64,8 +65,7 @@ size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_
 size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool truncated,
 			uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Checks that this is the answer to Q that we asked under ID, and walks all its records. Returns 0
- * or -EBADMSG. */
+/* Checks that this answers Q, which we asked under ID, and walks all its records. Returns 0 or -EBADMSG. */
 MUST_USE int dns_answer_check(const uint8_t *p, size_t n, const struct dns_query *q, uint16_t id);
 enum dns_rcode dns_answer_rcode(const uint8_t *p);
 bool dns_answer_truncated(const uint8_t *p);
@@ -86,6 +86,6 @@ struct dns_walk {
 	size_t n, at;
 	unsigned left[3];
 };
-/* Of a checked answer. */
+/* Starts at the first record of a checked answer. */
 void dns_walk_start(struct dns_walk *w, const uint8_t *p, size_t n);
 bool dns_walk_next(struct dns_walk *w, struct dns_record *ret);

@@ -63,7 +63,7 @@ static uint32_t get_u32(const char *p)
 	return (uint32_t)s[0] | (uint32_t)s[1] << 8 | (uint32_t)s[2] << 16 | (uint32_t)s[3] << 24;
 }
 
-/* Copies N bytes that may hold no NUL. */
+/* Copies N bytes, none of which may be NUL. */
 static bool get_text(const char *p, size_t n, char *to, size_t max)
 {
 	if (n > max || memchr(p, '\0', n))

@@ -25,9 +25,10 @@
 #define FRAME_HEADER_BYTES 12u
 #define FRAME_BODY_MAX_BYTES \
 	(8u << 20)                  /* an EXEC with the kernel's largest argument list, with room */
-#define FRAME_DATA_MAX_BYTES 65536u /* one pipe's worth */
+#define FRAME_DATA_MAX_BYTES 65536u /* as much as one pipe holds */
 #define FRAME_FDS_MAX 3u            /* stdin, stdout, stderr */
-#define FRAME_CREDIT_BYTES (256u << 10) /* in flight per stream and direction before a CREDIT */
+#define FRAME_CREDIT_BYTES \
+	(256u << 10) /* bytes that may be sent per stream and direction before a CREDIT comes */
 
 enum frame_type {
 	FRAME_HELLO = 1,
@@ -50,35 +51,34 @@ enum frame_type {
 		17, /* client: end the sandbox when its commands are over; PONG tells how many */
 	FRAME_SIGNAL =
 		18, /* client: a number for the stream's command; flags: for all it started */
-	FRAME_STATE_GET = 19, /* client: what is kept for the next client? */
+	FRAME_STATE_GET = 19, /* client: asks for what is kept for the next client */
 	FRAME_STATE_PUT = 20, /* client: keep this instead of the version that it names */
 	FRAME_STATE = 21,     /* guest: answer to both, with the version that is kept now */
 	/* background commands, by number; see wire/background.h */
-	FRAME_LIST = 22, /* client: tell of every command; a PONG ends the answer */
-	FRAME_LOOK = 23, /* client: how is this one, and what did it print? */
-	FRAME_FEED = 24, /* client: input for this one */
-	FRAME_COMMAND =
-		25, /* guest: how a command is; the answer to these, and to a SIGNAL by number */
-	FRAME_REPORT = 26, /* guest: bytes that the stream's command reported, before its EXIT */
+	FRAME_LIST = 22,    /* client: tell of every command; a PONG ends the answer */
+	FRAME_LOOK = 23,    /* client: asks how this command is and what it printed */
+	FRAME_FEED = 24,    /* client: input for this one */
+	FRAME_COMMAND = 25, /* guest: how a command is; answers these, and a SIGNAL by number */
+	FRAME_REPORT = 26,  /* guest: bytes that the stream's command reported, before its EXIT */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,
 	FRAME_END = 34,   /* end every command, for this reason (enum end_reason) */
 	FRAME_FULL = 35,  /* 1: later commands cannot write to files; 0: they can again */
-	FRAME_COUNT = 36, /* how much did commands write so far? */
+	FRAME_COUNT = 36, /* how much have commands written so far? */
 	/* guest to supervisor */
 	FRAME_READY = 40,
 	FRAME_ACTIVITY = 41, /* flags: busy or idle */
-	FRAME_LOG = 42,      /* output of detached commands and left-over pipes */
-	FRAME_PRESENCE = 43, /* flags: busy while there is any process of the payload's */
+	FRAME_LOG = 42,      /* output of detached commands and of left-over pipes */
+	FRAME_PRESENCE = 43, /* flags: busy while any process of the payload exists */
 	FRAME_COUNTED = 44,  /* answer to COUNT */
 	/* client to supervisor */
 	FRAME_STOP = 48,
 	FRAME_STOPPED = 49,
 	FRAME_UPDATE = 50, /* what changes live; see enum update_what */
 	FRAME_OK = 51,
-	FRAME_USAGE = 56,        /* what does it use? */
-	FRAME_USAGE_ANSWER = 57, /* supervisor: this */
+	FRAME_USAGE = 56,        /* asks what the sandbox uses */
+	FRAME_USAGE_ANSWER = 57, /* supervisor: the answer */
 	FRAME_LIMITS = 58,       /* on the leash: limits of the running sandbox */
 	/* between a server and its hands; see wire/hand.h */
 	FRAME_HAND_REQUEST = 64,
@@ -90,7 +90,8 @@ enum frame_flag {
 	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: both at once (a terminal, or 2>&1) */
 	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
 	/* 1 << 3, 1 << 4: commands of before 0.1 understand them in the ERROR of a start */
-	FRAME_FLAG_KEPT = 1 << 5,  /* OUTPUT: was logged when it came, while nobody was there */
+	FRAME_FLAG_KEPT =
+		1 << 5, /* OUTPUT: it was logged when it came, because no client was attached */
 	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: to everything that the command started */
 };
 
@@ -101,14 +102,13 @@ struct frame {
 	struct str body; /* borrowed from the input */
 };
 
-/* Takes one frame off the front of IN: 1 and *RET, 0 when more bytes are needed, -EPROTO when the
- * header can never become valid. */
+/* Cuts one frame off the front of IN. Returns 1 and *RET, 0 if more bytes are needed, or -EPROTO if the header can
+ * never become valid. */
 MUST_USE int frame_next(struct str *in, struct frame *ret);
 
-/* A reader that keeps what is incomplete: adds the N bytes at P to IN and gives FN every frame that
- * is whole by then. FN says 0 to go on; anything else is returned at once, and IN is not touched
- * any more, so FN may have freed it. Else 0, or -EPROTO when IN can never become valid, or would
- * be larger than it may be. */
+/* A reader that keeps incomplete frames: adds the N bytes at P to IN and calls FN for every frame that is complete.
+ * FN returns 0 to go on. Another result of FN is returned at once, and IN is not touched any more, so FN may have
+ * freed it. Otherwise returns 0, or -EPROTO if IN can never become valid or grows too large. */
 typedef int frame_fn(void *arg, const struct frame *f);
 MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);
 
@@ -128,9 +128,9 @@ struct field {
 	uint8_t tag;
 	struct str value;
 };
-/* 1 and *RET, 0 at the end, -EPROTO. */
+/* Returns 1 and *RET, 0 at the end, or -EPROTO. */
 MUST_USE int field_next(struct str *body, struct field *ret);
-/* The value as a C string: NULL unless it ends in its only NUL. */
+/* The value as a C string, or NULL unless its only NUL is at its end. */
 const char *field_str(const struct field *f);
-/* False unless it is exactly 8 bytes. */
+/* False unless the value has exactly 8 bytes. */
 MUST_USE bool field_u64(const struct field *f, uint64_t *ret);

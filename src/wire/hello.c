@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* A forward cursor over bytes of a stranger; running out is sticky. */
+/* A forward cursor over a stranger's bytes. After a read beyond the end, every further read fails. */
 struct cursor {
 	const uint8_t *p;
 	size_t n;
@@ -37,7 +37,7 @@ static struct cursor take(struct cursor *c, size_t n)
 	return part;
 }
 
-/* Copies a name in the one form that we compare. False for anything else. */
+/* Copies a name in the only form that we compare. False for any other form. */
 static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 {
 	if (n > 0 && p[n - 1] == '.')
@@ -47,7 +47,7 @@ static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 	for (size_t i = 0; i < n; i++) {
 		uint8_t c = p[i];
 
-		/* some servers strip trailing dots, others take them for a part of the name */
+		/* some servers strip trailing dots, others take them as part of the name */
 		if (c == '.' && (i == 0 || i == n - 1 || p[i - 1] == '.'))
 			return false;
 		if (c >= 'A' && c <= 'Z')
@@ -143,8 +143,7 @@ enum hello_kind hello_look_ahead(const uint8_t *p, size_t n)
 	return n > 1 ? HELLO_BAD : HELLO_MORE;
 }
 
-/* Strips the record layer. A hello may be spread over several records, and nothing may follow it in
- * the last one. */
+/* Strips the record layer. A hello may span several records, and nothing may follow it in the last one. */
 static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 {
 	uint8_t body[HELLO_MAX_BYTES];
@@ -165,7 +164,7 @@ static enum hello_kind read_records(const uint8_t *p, size_t n, struct hello *h)
 		len = take_int(&c, 2);
 		if (len == 0 || len > RECORD_MAX || len > sizeof(body) - used)
 			return HELLO_BAD;
-		/* do not wait for more of something that is not a hello */
+		/* if this is no hello, do not wait for more of it */
 		if (used == 0 && c.n > 0 && c.p[0] != CLIENT_HELLO)
 			return HELLO_BAD;
 		if (used > 0 || c.n > 0)
@@ -198,13 +197,13 @@ void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret)
 
 /* --- datagrams --------------------------------------------------------------------------------- */
 
-/* RFC 6347 and 9147: the client's hello, in one record and unbroken; others are bad. */
+/* RFC 6347 and 9147: the client's hello in one record and one piece; otherwise it is bad. */
 static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h)
 {
 	uint32_t len, at, here;
 
 	if (take_int(&record, 1) != CLIENT_HELLO)
-		return record.bad ? HELLO_BAD : HELLO_OPAQUE; /* later in a handshake */
+		return record.bad ? HELLO_BAD : HELLO_OPAQUE; /* a later message of the handshake */
 	len = take_int(&record, 3);
 	take_int(&record, 2);
 	at = take_int(&record, 3);
@@ -229,14 +228,14 @@ static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 		record = take(&c, take_int(&c, 2));
 		if (c.bad || !is_record(type))
 			return HELLO_BAD;
-		if (type == RECORD_HANDSHAKE && epoch == 0) /* later ones are encrypted */
+		if (type == RECORD_HANDSHAKE && epoch == 0) /* later epochs are encrypted */
 			kind = read_dtls_handshake(record, h);
 	}
 	return kind;
 }
 
-/* The versions that servers on the internet speak, with drafts and predecessors. Only packets that
- * open a connection carry a version. */
+/* The versions that servers on the internet speak, with drafts and predecessors. Only packets that open a
+ * connection carry a version. */
 static bool is_quic(const uint8_t *p, size_t n)
 {
 	uint32_t version;
@@ -248,7 +247,7 @@ static bool is_quic(const uint8_t *p, size_t n)
 	       version >> 8 == 0xff0000 ||                             /* 1, 2, drafts */
 	       version >> 24 == 'Q' || version >> 24 == 'T' ||         /* Google's */
 	       version >> 8 == 0xfaceb0 || version >> 8 == 0x709a50 || /* mvfst, drafts of 2 */
-	       (version & 0x0f0f0f0f) == 0x0a0a0a0a;                   /* asks which there are */
+	       (version & 0x0f0f0f0f) == 0x0a0a0a0a; /* asks which versions there are */
 }
 
 void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret)
@@ -286,7 +285,7 @@ static bool is_token(uint8_t c)
 	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* Cuts S at the first C: the part before goes into the result. False: there is no C. */
+/* Cuts C at the first byte AT; *RET gets the part before it. False: there is no such byte. */
 static bool cut(struct cursor *c, uint8_t at, struct cursor *ret)
 {
 	const uint8_t *end = memchr(c->p, at, c->n);
@@ -307,7 +306,7 @@ static struct cursor trim(struct cursor c)
 	return c;
 }
 
-/* HOST[:PORT]. What stands in front of a colon may else be a user, as in "good:x@evil". */
+/* Reads HOST[:PORT]. Anything else is refused: in "good:x@evil", the part before the colon is a user. */
 static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
 {
 	const uint8_t *colon = c.n ? memchr(c.p, ':', c.n) : NULL;
@@ -329,12 +328,12 @@ static bool is_clean_line(struct cursor c)
 }
 
 struct request {
-	bool is_old; /* HTTP/1.0, which has no chunks: servers disagree on where such a body ends */
+	bool is_old; /* HTTP/1.0 has no chunks; servers disagree on where such a body ends */
 	bool has_host, has_length, has_coding, has_target;
-	char target[HELLO_NAME_BYTES]; /* of "GET http://name/" */
+	char target[HELLO_NAME_BYTES]; /* the name in "GET http://name/" */
 };
 
-/* True for a text that somebody means as HTTP, in whatever spelling. */
+/* True for a text that is meant to be HTTP, in whatever spelling. */
 static bool speaks_of_http(struct cursor line)
 {
 	const size_t n = 5;
@@ -345,13 +344,14 @@ static bool speaks_of_http(struct cursor line)
 	return false;
 }
 
-/* METHOD TARGET HTTP/1.x. A server takes the name of a whole URL and not that of Host, so that must agree. */
+/* Reads METHOD TARGET HTTP/1.x. If the target is a whole URL, a server uses its name instead of Host, so both must
+ * agree. */
 static enum hello_kind read_first_line(struct cursor line, struct request *r)
 {
 	struct cursor method, target, rest = line;
 
 	if (!speaks_of_http(line))
-		return HELLO_OPAQUE; /* HTTP/0.9 too: it has no place for a name */
+		return HELLO_OPAQUE; /* so is HTTP/0.9, which has no place for a name */
 	if (!is_clean_line(line) || !cut(&rest, ' ', &method) || !cut(&rest, ' ', &target) ||
 	    method.n == 0 || target.n == 0 || same_word(method, "connect") ||
 	    (!same_word(rest, "http/1.1") && !same_word(rest, "http/1.0")))
@@ -391,8 +391,8 @@ static bool read_length(struct cursor c, uint64_t *ret)
 	return true;
 }
 
-/* False: servers may read it in two ways. A line that decides where a request ends may occur once,
- * and only one such line. */
+/* False: servers may read the line in two ways. Of the lines that decide where a request ends, only one may occur,
+ * and once. */
 static bool read_line(struct cursor line, struct request *r, struct hello *h)
 {
 	struct cursor name, value = line;
@@ -448,8 +448,8 @@ static enum hello_kind read_request(const uint8_t *p, size_t n, struct hello *h)
 	return HELLO_MORE;
 }
 
-/* What cannot become "METHOD " need not be waited for. A word without an end may be one: some servers take
- * methods of any length. */
+/* HELLO_OPAQUE for bytes that cannot become "METHOD ". An unfinished word may become a method, because some servers
+ * take methods of any length. */
 static enum hello_kind look_at_method(const uint8_t *p, size_t n)
 {
 	size_t i = 0;

@@ -15,19 +15,19 @@
 
 enum leash_fd {
 	LEASH_FD = 3,
-	LEASH_FD_CONNECTION = 4, /* of the first client, handed on to pid 1; may be absent */
+	LEASH_FD_CONNECTION = 4, /* of the first client, for pid 1; may be absent */
 };
 
 enum leash_record_fd {
 	LEASH_RECORD_DIR,
-	LEASH_RECORD_LOCK, /* held */
-	LEASH_RECORD_LOG,  /* for messages; may be absent */
+	LEASH_RECORD_LOCK, /* the command holds it */
+	LEASH_RECORD_LOG,  /* where messages go; may be absent */
 	LEASH_RECORD_FDS
 };
 
 enum leash_word {
-	LEASH_RECORD = 'd',  /* here is the record: its descriptors come along */
+	LEASH_RECORD = 'd',  /* the descriptors of the record come with this byte */
 	LEASH_SETTLED = 's', /* the changes before the first command are made */
-	LEASH_RELEASE = 'r', /* live on after me */
+	LEASH_RELEASE = 'r', /* the sandbox shall live on when the command ends */
 	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these, and answer OK or ERROR */
 };

@@ -478,7 +478,7 @@ void started_encode(struct buf *b, uint64_t id)
 	field_put_u64(b, TAG_ID, id);
 }
 
-/* Numbers of a message, by tag. One that is absent from the wire has the same value in all of them. */
+/* The numbers of a message, by tag. All of them have the same value if they are absent. */
 struct number_field {
 	uint8_t tag;
 	size_t offset;

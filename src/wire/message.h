@@ -13,15 +13,16 @@ struct hello {
 };
 void hello_encode(struct buf *b);
 MUST_USE int hello_decode(struct str body, struct hello *ret);
-/* The version both speak, or 0. */
+/* The version that both speak, or 0. */
 uint32_t hello_agree(const struct hello *peer);
 
-#define EXEC_STRINGS_MAX 1000000u /* arguments and variables; the kernel's byte limit bites first */
+#define EXEC_STRINGS_MAX \
+	1000000u /* arguments and variables; the kernel's limit on bytes is reached first */
 #define EXEC_RLIMITS_MAX 32u
 
 enum exec_flag {
-	EXEC_TTY = 1 << 0,      /* open a terminal; stream is framed */
-	EXEC_DETACHED = 1 << 1, /* no client stays: output goes to the log */
+	EXEC_TTY = 1 << 0,      /* pid 1 opens a terminal, and the stream is framed */
+	EXEC_DETACHED = 1 << 1, /* no client stays, and the output goes to the log */
 	EXEC_JOINED =
 		1 << 2,     /* stdout and stderr are one pipe; two descriptors travel, not three */
 	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command does (run -d) */
@@ -58,7 +59,7 @@ struct exec_message {
 	const char *user; /* NULL: the sandbox's */
 	const char *term; /* EXEC_TTY */
 	uint32_t rows, cols;
-	uint64_t timeout_ms; /* 0: none */
+	uint64_t timeout_ms; /* 0: no timeout */
 	uint64_t keep_ms;    /* EXEC_BACKGROUND: how long after its end; 0: as long as pid 1 does */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX];
 	size_t n_rlimits;
@@ -68,7 +69,7 @@ void exec_encode(struct buf *b, const struct exec_message *m);
 MUST_USE int exec_decode(struct str body, struct exec_message *ret); /* -EPROTO, -E2BIG */
 void exec_message_done(struct exec_message *m);
 
-/* Why a command did not start; the texts are spec words users and drivers see. */
+/* Why a command did not start. Users and drivers see the texts. */
 enum exec_failure {
 	EXEC_OK,
 	EXEC_NOT_FOUND,
@@ -89,27 +90,27 @@ const char *exec_failure_text(enum exec_failure f);
 enum end_reason {
 	END_NONE,
 	END_LAYER,  /* the writable layer is larger than it may be */
-	END_FILES,  /* … or has more files */
-	END_SPACE,  /* the file system below the layer is nearly full, and the sandbox wrote */
-	END_INODES, /* … has nearly no inodes left, and the sandbox made files */
+	END_FILES,  /* the writable layer has more files than it may have */
+	END_SPACE,  /* the file system below the layer is nearly full, and the sandbox writes */
+	END_INODES, /* that file system has nearly no inodes left, and the sandbox makes files */
 	END_REASON_COUNT
 };
 
 struct exit_message {
 	enum exec_failure failure;
 	int32_t sys;     /* errno of the failure */
-	uint32_t code;   /* exit status when it exited */
-	uint32_t signal; /* or the signal that ended it */
+	uint32_t code;   /* exit status, if it exited */
+	uint32_t signal; /* the signal that ended it, if one did */
 	bool timed_out;
-	bool out_of_memory;    /* the kernel killed something for the memory limit */
-	bool swept;            /* everything in the sandbox was ended to stop it */
-	enum end_reason ended; /* all commands were, for this */
-	bool alone; /* it left nobody behind: what is in its pipes is all there will be */
+	bool out_of_memory;    /* the kernel killed a process because of the memory limit */
+	bool swept;            /* everything in the sandbox was ended to stop this command */
+	enum end_reason ended; /* why all commands of the sandbox were ended */
+	bool alone;            /* it left no process behind, so its pipes hold all its output */
 };
 void exit_encode(struct buf *b, const struct exit_message *m);
 MUST_USE int exit_decode(struct str body, struct exit_message *ret);
 
-/* What this sandbox's commands are refused or allowed beyond what all are: a set of clauses of
+/* What the commands of this sandbox are allowed or refused, unlike others: each selects clauses of
  * tools/seccomp.table. */
 enum boot_switch {
 	SWITCH_SHARED = 1 << 0,    /* commands can have files of the host open for writing */
@@ -130,24 +131,24 @@ struct boot_message {
 	const char *workdir, *user, *shell;
 	bool restricted;
 	bool report_activity;
-	bool lent_shell;       /* /.msb/bin goes last on PATH */
-	const char *inner_map; /* text of the payload's id maps */
-	bool single_id;        /* one id: groups cannot be set */
+	bool lent_shell;       /* /.msb/bin comes last on PATH */
+	const char *inner_map; /* the payload's id maps, as text */
+	bool single_id;        /* there is one id only, so groups cannot be set */
 	uint32_t id_shift;     /* outer id = inner id + this */
 	bool has_connection;   /* a client's connection follows */
-	uint32_t n_task_fds;   /* cgroup v1 `tasks` descriptors that follow */
+	uint32_t n_task_fds;   /* how many descriptors of cgroup v1 `tasks` files follow */
 	bool has_cgroup;       /* a delegated cgroup v2 directory follows … */
-	bool born_with_cgroup; /* … or is there since birth; the file cgroup.procs above it follows */
-	bool has_oom;          /* a file that counts memory kills follows */
+	bool born_with_cgroup; /* … or pid 1 has been in it since its birth; the file cgroup.procs above it follows */
+	bool has_oom;                      /* a file that counts memory kills follows */
 	uint64_t nofile_soft, nofile_hard; /* what commands get */
-	/* of every command; a command's own go over, and pid 1 may add one */
+	/* for every command; a command's own limits override them, and pid 1 may add one */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];
 	size_t n_rlimits;
 	uint64_t data_limit;  /* RLIMIT_DATA for commands, 0: none */
 	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, 0: none */
 	uint32_t switches;    /* enum boot_switch */
-	/* With SWITCH_SHARED: where the sandbox's own mounts are, as opposed to those of the host, and the devices of
-	 * those that are disks (major << 32 | minor). "/" is the first unless the root is the host's. */
+	/* With SWITCH_SHARED: the mount points that belong to the sandbox, not to the host, and the devices of
+	 * those that are disks (major << 32 | minor). "/" comes first unless the root is the host's. */
 	const char **own_mount;
 	size_t n_own_mounts;
 	uint64_t own_device[BOOT_DEVICES_MAX];
@@ -161,11 +162,11 @@ void boot_message_done(struct boot_message *m);
 void started_encode(struct buf *b, uint64_t id);
 MUST_USE int started_decode(struct str body, uint64_t *ret_id);
 
-/* STATE_PUT and STATE: bytes that a client leaves with pid 1 for the next one; pid 1 does not look at them.
- * The version grows with every PUT and is 0 while nothing was put. */
+/* STATE_PUT and STATE: bytes that a client leaves with pid 1 for the next client. Pid 1 does not read them. The
+ * version grows with every PUT and is 0 as long as nothing was put. */
 #define STATE_MAX_BYTES (4u << 20)
 struct state_message {
-	uint64_t version; /* PUT: the one to replace */
+	uint64_t version; /* PUT: the version that this replaces */
 	struct str blob;  /* borrowed from the frame */
 };
 void state_encode(struct buf *b, const struct state_message *m);
@@ -175,7 +176,7 @@ MUST_USE int state_decode(struct str body, struct state_message *ret);
 void error_encode(struct buf *b, unsigned code, const char *text);
 MUST_USE int error_decode(struct str body, unsigned *ret_code, const char **ret_text);
 
-/* USAGE_ANSWER: since the boot; what is not known is USAGE_UNKNOWN and is not sent. */
+/* USAGE_ANSWER: since the boot. What is not known is USAGE_UNKNOWN and is not sent. */
 struct usage_message {
 	uint64_t uptime_ns;
 	uint64_t cpu_ns;
@@ -189,7 +190,7 @@ struct usage_message {
 void usage_encode(struct buf *b, const struct usage_message *m);
 MUST_USE int usage_decode(struct str body, struct usage_message *ret);
 
-/* LIMITS. 0: stays as it is. */
+/* LIMITS. 0: the limit stays as it is. */
 struct limits_message {
 	uint64_t memory_mib, cpu_milli, pids; /* CPUs in thousandths */
 };
@@ -200,13 +201,13 @@ MUST_USE int limits_decode(struct str body, struct limits_message *ret);
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
 
-/* UPDATE to a supervisor: which parts of the record's configuration are meant for now. To pid 1 it
- * carries the environment and the directory of later commands, as BOOT does. */
+/* UPDATE to a supervisor: which parts of the record's configuration it shall apply now. To pid 1, UPDATE carries
+ * the environment and the directory of later commands, as BOOT does. */
 enum update_what {
 	UPDATE_CPUS = 1 << 0,
 	UPDATE_MEMORY = 1 << 1,
 	UPDATE_COMMANDS = 1 << 2,
-	UPDATE_NETWORK = 1 << 3, /* the policy; ports and interface stay */
+	UPDATE_NETWORK = 1 << 3, /* the policy; ports and the interface stay */
 	UPDATE_PIDS = 1 << 4,
 	UPDATE_ALL = (1 << 5) - 1
 };

@@ -4,8 +4,8 @@
 
 enum { TLS_HANDSHAKE = 22, TLS_DATA = 23, CLIENT_HELLO = 1 };
 #define RECORD_HEADER_BYTES 5u
-#define TELLING_BYTES 6u     /* of a handshake record: its type, length and version */
-#define LINE_MAX_BYTES 4096u /* of a chunk's size with its extensions, or of a trailer */
+#define TELLING_BYTES 6u     /* of a handshake record: type, length and version */
+#define LINE_MAX_BYTES 4096u /* a chunk's size with its extensions, or a trailer */
 
 static enum sniff_step bad(struct hello *h)
 {
@@ -27,7 +27,7 @@ static enum sniff_step pass(struct sniff *s, uint64_t n, enum sniff_state then)
 
 /* --- HTTP ---------------------------------------------------------------------------------------- */
 
-/* Skips empty lines before a request, as servers do. Some skip any white space, also lone carriage
+/* Skips empty lines before a request, as servers do. Some servers skip any white space, even lone carriage
  * returns. */
 static enum sniff_step next_head(struct sniff *s, const uint8_t *p, size_t n, struct hello *h)
 {
@@ -37,7 +37,7 @@ static enum sniff_step next_head(struct sniff *s, const uint8_t *p, size_t n, st
 	return judge(h);
 }
 
-/* Finds a line that ends in CR LF, on which all servers agree. RET_LEN does not count these two. */
+/* Finds a line that ends in CR LF, on which all servers agree. RET_LEN does not count these two bytes. */
 static enum sniff_step next_line(const uint8_t *p, size_t n, size_t *ret_len, struct hello *h)
 {
 	const uint8_t *end = memchr(p, '\n', n < LINE_MAX_BYTES ? n : LINE_MAX_BYTES);
@@ -92,9 +92,9 @@ static enum sniff_step after_chunk(struct sniff *s, const uint8_t *p, size_t n, 
 /* --- TLS ----------------------------------------------------------------------------------------- */
 
 /*
- * Behind the first hello come records. One of type handshake that is not encrypted and begins with a hello
- * is the second try of a client whose first was turned down. An encrypted one, the last of a handshake in
- * TLS 1.2, looks like noise: it passes for a hello once in 2^28 times.
+ * Records follow the first hello. A record of type handshake that is not encrypted and begins with a hello is the
+ * second try of a client whose first hello was rejected. An encrypted one, the last of a handshake in TLS 1.2,
+ * looks random: it is taken for a hello once in 2^28 times.
  */
 static bool may_be_hello(const uint8_t *body, size_t n)
 {
@@ -136,7 +136,7 @@ static enum sniff_step look(struct sniff *s, const uint8_t *p, size_t n, struct 
 {
 	switch (s->state) {
 	case SNIFF_BEGIN:
-		break; /* not any more */
+		break; /* no further names follow */
 	case SNIFF_HEAD:
 		return next_head(s, p, n, h);
 	case SNIFF_CHUNK:

@@ -1,19 +1,20 @@
 /*
- * The names that a client shows on one connection, from its first byte to its last.
+ * Follows the names that a client shows on one connection, from its first byte to its last.
  *
- * A name counts for what follows it until the next one: a second request over the same connection has a
- * Host of its own, and a client whose first TLS hello was turned down sends another. So the whole stream is
- * followed as far as it can show a name, and no byte passes before the name in front of it was judged.
+ * A name counts for the bytes behind it, up to the next name: a second request over the same connection has a Host
+ * of its own, and a client whose first TLS hello was rejected sends another. So we follow the whole stream as long
+ * as it can show a name. No byte passes before the name in front of it was judged.
  *
- *   HEAD     the head of a request, held until it is whole; its body passes        (only where Host counts)
- *   CHUNK    the line with a chunk's size, then the chunk, then AFTER, the line's end behind it; after the
- *            last chunk
- *   TRAILER  lines to an empty one, then HEAD
- *   HELLO    a TLS hello, held until it is whole
- *   RECORDS  TLS records: another hello is held; the first of data ends it
+ *   HEAD     the head of a request is held until it is whole; its body passes     (only if Host counts)
+ *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the chunk. After the
+ *            last chunk comes
+ *   TRAILER  lines up to an empty one, then HEAD
+ *   HELLO    a TLS hello is held until it is whole
+ *   RECORDS  TLS records: another hello is held; the first record with data ends this state
  *   OVER     everything passes
  *
- * Pure: no descriptors, no allocation. Bytes come in order, each time from the first that has not passed.
+ * Pure: no descriptors, no allocation. The caller gives the bytes in order, each time from the first that has not
+ * passed.
  */
 #pragma once
 
@@ -30,18 +31,18 @@ enum sniff_state {
 	SNIFF_OVER,
 };
 
-/* Zero but for HTTP at first. */
+/* At first all members but HTTP are zero. */
 struct sniff {
 	enum sniff_state state;
 	bool http;     /* the Host of requests counts */
-	bool early;    /* data of TLS is no sign that the handshake is over */
-	uint64_t left; /* bytes that pass unseen before STATE counts */
+	bool early;    /* TLS data may come before the handshake is over */
+	uint64_t left; /* so many bytes pass unread before STATE applies */
 };
 
 enum sniff_step {
-	SNIFF_WAIT, /* for more bytes; HELLO's N is how many there must be to go on, if that is known */
-	SNIFF_PASS, /* RET_N bytes may pass; call again with the rest */
-	SNIFF_JUDGE, /* HELLO tells what is shown; if that is allowed, sniff_allow(), and then again */
+	SNIFF_WAIT, /* until there are more bytes; HELLO's N is how many are needed, if that is known */
+	SNIFF_PASS,  /* RET_N bytes may pass; call again with the rest */
+	SNIFF_JUDGE, /* judge HELLO; if it is allowed, call sniff_allow(), then sniff_next() again */
 };
 
 /* N may be 0. */
