@@ -15,7 +15,7 @@
 #include "supervisor/supervisor.h"
 #include "wire/leash.h"
 
-/* False: whoever started us got no record, and has told why. */
+/* False: the command that started us got no record, and has told the user why. */
 static bool receive_record(struct supervisor *s)
 {
 	int fds[LEASH_RECORD_FDS];
@@ -46,8 +46,8 @@ static bool get_record(struct supervisor *s)
 	r = state_read(s->record_dir, &s->record.state);
 	if (r == 0 || r == -ENOENT || r == -EINVAL)
 		return true;
-	/* At the first start there is none. One that cannot be read must not be taken for that: the state would be
-	 * lost. */
+	/* At the first start the file does not exist. A file that exists and cannot be read is an error, because
+	 * the state would be lost. */
 	if (r == -ENOTSUP)
 		log_line(LOG_ERROR, "this sandbox was last run by a newer cordon");
 	else
@@ -55,8 +55,8 @@ static bool get_record(struct supervisor *s)
 	return false;
 }
 
-/* Of a file that grew to the caller's limit: the error of the write is enough. What we execute does not
- * inherit a handler, as it would inherit that the signal is ignored. */
+/* For a file that grew to the caller's limit: the error of the write is enough. A handler, unlike SIG_IGN, is not
+ * inherited by the programs that we execute. */
 static void on_large_file(int sig)
 {
 }
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	static struct supervisor s;
 
 	sigaction(SIGXFSZ, &large, NULL);
-	umask(022); /* what we make for the sandbox, and its commands, do not depend on the caller's */
+	umask(022); /* files that we make for the sandbox must not depend on the caller's umask, nor must its commands */
 	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
 		return supervisor_sweep();
 	if (argc == 2 && strcmp(argv[1], "--erase-home") == 0)

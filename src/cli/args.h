@@ -23,9 +23,9 @@
 enum opt_kind {
 	OPT_FLAG, /* no value */
 	OPT_STR,  /* one value, once */
-	OPT_LIST, /* repeatable, in order; numbers within [min, max] when max is not 0 */
+	OPT_LIST, /* repeatable, in order; each value is a number within [min, max] if max is not 0 */
 	OPT_UINT, /* one decimal number within [min, max], checked by the parser */
-	OPT_CPUS, /* a number of CPUs up to max, in thousandths (spec/cpus.h); of msb a whole one */
+	OPT_CPUS, /* a number of CPUs up to max, in thousandths (spec/cpus.h); `msb` takes whole ones only */
 };
 
 enum opt_mark {

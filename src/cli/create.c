@@ -37,7 +37,8 @@ int cmd_create(const struct args *a)
 			status = say_name(s.name);
 		if (status == 0)
 			say_done("Created", s.name, clock_mono_ns() - start);
-		else if (sandbox_remove(&home, s.name, true, &e) < 0) /* nobody knows its name */
+		else if (sandbox_remove(&home, s.name, true, &e) <
+			 0) /* remove it: the user never learned its name */
 			say_error(&e);
 	}
 	spec_done(&s);

@@ -283,7 +283,7 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 	if (sandbox_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
 	    (sandbox_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
 		return 0;
-	if (e->code == ERR_BUSY) /* another command replaces it too, and was faster */
+	if (e->code == ERR_BUSY) /* another command is replacing it too, and was faster */
 		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);
 	return -1;
 }

@@ -30,8 +30,8 @@
 struct proof {
 	bool ran;
 	uint64_t took_ns;
-	struct enforcement limits; /* of the sandbox that ran */
-	bool served;               /* its root was fuse-overlayfs's */
+	struct enforcement limits; /* how the limits of the sandbox that ran were enforced */
+	bool served;               /* fuse-overlayfs mounted its root */
 	struct err e;
 };
 
@@ -83,7 +83,7 @@ static void prove(const struct home *h, struct proof *p)
 		}
 		sandbox_retire(h, s.name);
 	}
-	launch_done(&l); /* lets go of the leash, which ends it */
+	launch_done(&l); /* closes the leash, which ends the sandbox */
 	spec_done(&s);
 }
 
@@ -92,7 +92,7 @@ static void prove(const struct home *h, struct proof *p)
 struct report {
 	struct facts facts;
 	struct proof proof;
-	struct strv fixes; /* commands, each once, in the order they came up */
+	struct strv fixes; /* each command once, in the order in which they came up */
 };
 
 static void add_fix(struct report *r, const char *fix)
@@ -110,7 +110,7 @@ static const struct {
 	enum fact_id id;
 	const char *check;
 	bool vital;
-	const char *without; /* what a no means */
+	const char *without; /* what is missing then */
 } walls[] = {
 	// clang-format off
 	{ FACT_USER_NAMESPACE,  "Namespaces", true,  "no sandbox can start" },
@@ -176,7 +176,8 @@ static const struct fact *overlay_refused(const struct report *r)
 {
 	static const enum fact_id ids[] = { FACT_OVERLAY, FACT_OVERLAY_ON_DISK,
 					    FACT_IDMAPPED_MOUNT };
-	/* only with an id range of its own do a layer's owners on disk differ from those inside */
+	/* only if the sandbox has its own range of ids do the owners of a layer's files differ on disk and
+	 * inside */
 	size_t n = ARRAY_SIZE(ids) - (has_own_range(r) ? 0 : 1);
 
 	for (size_t i = 0; i < n; i++)
@@ -318,8 +319,7 @@ static void report_machine(const struct home *h)
 {
 	struct utsname u;
 
-	say_info("Version", "cordon %s",
-		 CORDON_VERSION); /* also when msb is what it is called by */
+	say_info("Version", "cordon %s", CORDON_VERSION); /* also if we were called as msb */
 	if (uname(&u) == 0)
 		say_info("Machine", "%s %s %s", u.sysname, u.release, u.machine);
 	say_info("Caller", "uid %u", (unsigned)geteuid());
@@ -349,7 +349,7 @@ static void report_state(const struct home *h)
 
 struct leftovers {
 	struct strv
-		used; /* ids of this home's sandboxes, whose next start clears up, and of live ones */
+		used; /* ids of this home's sandboxes, whose next start removes their groups, and of live ones */
 	struct strv idle;
 };
 
@@ -411,7 +411,7 @@ int cmd_doctor(const struct args *a)
 	AUTO_HOME home = { .fd = -1 };
 	struct err e = { 0 };
 
-	/* opening makes a missing home: the one repair that needs no consent */
+	/* opening makes a missing home: the only repair that is done without asking */
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
 		report_machine(home.path[0] ? &home : NULL);
 		say_check(SAY_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
@@ -424,7 +424,7 @@ int cmd_doctor(const struct args *a)
 	report_state(&home);
 	sandboxes = xasprintf("%s/sandboxes", home.path);
 	facts_probe(sandboxes, &r.facts);
-	/* an operation that the kernel refused once may work now: forget that and find out anew */
+	/* the kernel may do now what it refused once: remove the note and find out anew */
 	if (home.served != HOME_SERVED_NOTHING &&
 	    home_set_served(&home, HOME_SERVED_NOTHING, &e) == 0)
 		home.served = HOME_SERVED_NOTHING;

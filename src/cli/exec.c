@@ -29,7 +29,7 @@ static int run(struct execution *x, const struct args *a, const struct home *h,
 int cmd_exec(const struct args *a)
 {
 	AUTO_HOME home = { .fd = -1 };
-	AUTO_RECORD record = RECORD_NONE; /* the words to run may be its */
+	AUTO_RECORD record = RECORD_NONE; /* the words to run may point into it */
 	struct exec_result result;
 	struct execution x;
 	struct err e = { 0 };

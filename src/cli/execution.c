@@ -18,7 +18,7 @@
 
 #define DEFAULT_DETACH_KEYS "ctrl-]"
 
-/* `2>&1`: the caller wants one stream in the order written, so the command gets one pipe. */
+/* With `2>&1` the caller wants one stream in the order of writing, so the command gets one pipe. */
 static bool same_file(int a, int b)
 {
 	struct stat x, y;
@@ -47,8 +47,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
-/* The last limit of a name wins. Setting one after the other would not work: the first could forbid
- * the second. */
+/* If a limit is given twice, the last one wins. Setting both in turn would not work: the first could forbid the
+ * second. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;
@@ -102,7 +102,7 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 		return -1;
 	x->shell = strcmp(a->command->name, "exec") == 0;
 	if (x->shell) {
-		/* for `run` these three are the sandbox's own */
+		/* for `run`, these three belong to the sandbox itself */
 		if (add_env(x, a, e) < 0)
 			return -1;
 		m->cwd = args_str(a, "workdir");
@@ -157,7 +157,7 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 	return m->n_argv > 0;
 }
 
-/* The status 137 alone does not tell why. */
+/* Says why, because the exit status 137 alone does not. */
 static void report_memory(const struct home *h, const char *name)
 {
 	AUTO_RECORD record = RECORD_NONE;
@@ -226,12 +226,12 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 	const char *why = strerror(m->sys);
 	struct err e;
 
-	/* the one that the sandbox has */
+	/* the sandbox's own directory and user */
 	if ((cwd || user) && !on && record_load(h, name, &record, &e) == 0)
 		on = cwd ? record_in_force(&record)->workdir : record_in_force(&record)->user;
 	if (user && m->sys == EINVAL)
 		why = "the sandbox has no such id";
-	if (m->failure == EXEC_RESOURCE && m->sys == EPERM) /* nothing else gives it */
+	if (m->failure == EXEC_RESOURCE && m->sys == EPERM) /* only this limit gives that error */
 		why = "--rlimit asks for more than the sandbox may have";
 	if (on)
 		say_errorf(ERR_SYSTEM, "failed to exec \"%s\"\n%s: '%s': %s",

@@ -7,10 +7,11 @@
 
 struct execution {
 	struct exec_request request;
-	struct strv env;   /* owned */
-	const char **argv; /* owned array, borrowed strings; NULL when the caller's words are it */
+	struct strv env; /* owned */
+	const char *
+		*argv; /* owned array with borrowed strings; NULL if the caller's words are used */
 	bool interactive;
-	bool shell; /* at a terminal, without a command: a shell, whatever the image would run */
+	bool shell; /* at a terminal and without a command: run a shell, whatever the image would run */
 };
 
 /* Reads -e, -w, -u, -t, --timeout, --rlimit and the streams. Validates everything first. */

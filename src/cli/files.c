@@ -27,7 +27,7 @@ static int not_converted(const char *path, struct buf *said, struct err *e)
 		text += strlen(prefix);
 	if (!*text)
 		text = "not understood";
-	/* what is about the text begins with its line */
+	/* a message about the text begins with its line number */
 	return err_set(e, ERR_INVALID, "%s:%s%.*s", path, *text >= '0' && *text <= '9' ? "" : " ",
 		       (int)strcspn(text, "\n"), text);
 }
@@ -57,7 +57,7 @@ static int run_converter(const char *program, int in, struct buf *out, struct bu
 	fd_closep(&result[1]);
 	fd_closep(&errors[1]);
 	if (r == 0) {
-		/* its complaint is one line and fits the pipe: no need to read both at once */
+		/* the message is one line and fits the pipe, so both need not be read at once */
 		if (io_read_to_end(result[0], out) < 0 || io_read_to_end(errors[0], said) < 0)
 			r = err_set(e, ERR_LIMIT, "the file is too large");
 		fd_closep(&result[0]);

@@ -100,7 +100,7 @@ int cmd_pull(const struct args *a)
 
 	if (!how || strcmp(how, "layered") == 0)
 		return become(a, &pull);
-	/* two runs of the program, because what speaks to a network may not mount */
+	/* two runs of the program, because a process that speaks to a network may not mount */
 	if (image_check_flat("--materialize", how, &e) < 0 || pull_first(a, &pull, hint, &e) < 0)
 		return say_error(&e);
 	return become(a, &(struct handover){ .command = "flatten", .flags = WORDS("quiet") });

@@ -1,6 +1,6 @@
 /*
- * Everything about one sandbox. The text says the same as the JSON, for people: what was asked for,
- * and how far this host enforces it; a limit that is not enforced says so.
+ * Everything about one sandbox. The text tells people the same as the JSON: what was asked for, and how far this
+ * host enforces it. A limit that is not enforced is called so.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -29,7 +29,7 @@ extern char **environ;
 
 /* --- the script ------------------------------------------------------------------------------ */
 
-/* One word of the shell, whatever is in it. */
+/* Adds S as one word of the shell, whatever is in it. */
 static void add_word(struct buf *b, const char *s)
 {
 	buf_add_char(b, '\'');

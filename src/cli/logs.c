@@ -1,5 +1,5 @@
-/* `logs`: options checked and turned into plain values here, the work done by cordon-logs, which
- * loads a library that this program shall not. It takes our place: no process waits for it. */
+/* `logs` checks the options and turns them into plain values. cordon-logs does the work, because it loads a library
+ * that this program must not load. It replaces this process, so no process waits for it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * `metrics`: what sandboxes use, asked of their supervisors. Percentages and rates need two samples;
- * each tick keeps its rows for the next, and a first one is taken half a second ahead.
+ * `metrics`: what sandboxes use, as their supervisors tell. Percentages and rates need two samples. Each tick keeps
+ * its rows for the next one, and a first sample is taken half a second ahead.
  */
 #include <errno.h>
 #include <poll.h>
@@ -224,7 +224,7 @@ static void write_row(struct json_writer *w, const struct row *r)
 	key_number(w, "net_tx_bytes", r->use.net_tx_bytes);
 	json_key_str(w, "state", r->state);
 	json_key_str(w, "timestamp", when);
-	/* a directory of the host's file system: measuring it would mean to walk it */
+	/* the directory is on the host's file system; measuring it would mean to walk it */
 	json_key_null(w, "upper_free_bytes");
 	json_key_null(w, "upper_host_allocated_bytes");
 	json_key_null(w, "upper_used_bytes");
@@ -447,8 +447,9 @@ int cmd_metrics(const struct args *a)
 	if (args_has(a, "watch") || args_has(a, "follow"))
 		return go_on(a, &home, &rows, interval);
 	if (rows.n) { /* nothing to compare, nothing to wait for */
-		IGNORE(poll(NULL, 0,
-			    FIRST_WINDOW_MS)); /* cut short by a signal: a shorter window */
+		IGNORE(poll(
+			NULL, 0,
+			FIRST_WINDOW_MS)); /* a signal may cut it short: then the window is shorter */
 		if (collect(a, &home, &rows, &e) < 0)
 			return say_error(&e);
 	}

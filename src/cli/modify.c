@@ -36,7 +36,7 @@ static const char *const disposition_words[] = {
 struct plan {
 	const struct record *record;
 	struct spec next;   /* what the next start takes */
-	struct spec active; /* what runs until then, when it is another one (has_active) */
+	struct spec active; /* what runs until then, if it differs (has_active) */
 	bool has_active;
 	struct changes changes;
 	bool up, next_start;
@@ -86,7 +86,7 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	return spec_validate(s, e);
 }
 
-/* A start would be refused. Of a sandbox that has never run nobody knows what holds. */
+/* Refuses a change with which a start would be refused. For a sandbox that has never run, nothing is known yet. */
 static int check_cpus(const struct record *r, const struct spec *to, const struct args *a,
 		      struct err *e)
 {
@@ -101,8 +101,7 @@ static int check_cpus(const struct record *r, const struct spec *to, const struc
 	return err_hint(e, "ask for whole CPUs, which hold by affinity");
 }
 
-/* A layer keeps the way in which its size is held. Only the size can change, and a disk only
- * grows. */
+/* The way in which the size of a layer is limited cannot change. Only the size can, and a disk can only grow. */
 static int change_root_disk(const struct record *r, const struct args *a, struct spec *to,
 			    struct err *e)
 {
@@ -119,7 +118,7 @@ static int change_root_disk(const struct record *r, const struct args *a, struct
 	if (r->spec.image.kind == IMAGE_DIR)
 		return err_set(e, ERR_INVALID, "%s does not go with a directory image", flag);
 	if (next.kind == ROOT_DISK_MANAGED && was->kind == ROOT_DISK_FLAT)
-		next.kind = ROOT_DISK_FLAT; /* a size is all that is said */
+		next.kind = ROOT_DISK_FLAT; /* the user gave a size and nothing else */
 	if (next.fstype || next.clone || next.on_disk)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "%s: 'fstype=', 'clone=' and 'disk' are for a layer that is made",
@@ -127,7 +126,7 @@ static int change_root_disk(const struct record *r, const struct args *a, struct
 	if (next.kind != was->kind || was->kind == ROOT_DISK_PATH)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "%s: the kind of an existing root disk cannot be changed", flag);
-	/* records of older versions say that it is not enforced */
+	/* records of older versions call it "not enforced" */
 	if (strcmp(how, "watched") == 0 || strcmp(how, "not enforced") == 0) {
 		err_set(e, ERR_UNSUPPORTED,
 			"%s: the writable layer of '%s' was made without a size", flag,
@@ -202,8 +201,8 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	return network_change(a, to, e);
 }
 
-/* Changes the running configuration, unless the line speaks of the next start. Other changes that
- * wait for the next start stay. */
+/* Changes the running configuration, unless the user asked for the next start only. Other changes that wait for the
+ * next start stay. */
 static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;
@@ -223,7 +222,7 @@ static int make_plan(struct plan *p, const struct args *a, const struct home *h,
 	return changes_between(&r->spec, &p->next, &p->changes, e);
 }
 
-/* New rules hold for new connections at once; an interface is made only by a start. */
+/* New rules apply to new connections at once. Only a start can make an interface. */
 static enum disposition disposition(const struct plan *p, const struct change *c)
 {
 	const struct spec *was = record_in_force(p->record);
@@ -260,7 +259,7 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 	return can ? LIVE : NEEDS_RESTART;
 }
 
-/* Says what the supervisor must be told. */
+/* Returns which parts the supervisor must be told. */
 static unsigned live_parts(const struct plan *p)
 {
 	static const unsigned parts[] = {
@@ -370,7 +369,8 @@ static void drop_volumes(const struct home *h, const struct strv *made)
 	struct err ignored;
 
 	for (size_t i = 0; i < made->n; i++)
-		IGNORE(volumes_remove(h, made->v[i], &ignored)); /* empty ones stay at worst */
+		IGNORE(volumes_remove(h, made->v[i],
+				      &ignored)); /* at worst an empty volume stays */
 }
 
 static int apply(const struct plan *p, const struct args *a, const struct home *h, struct err *e)
@@ -379,7 +379,7 @@ static int apply(const struct plan *p, const struct args *a, const struct home *
 	bool restart = args_has(a, "restart") && needs_restart(p);
 	const struct spec *active = NULL;
 	struct strv made = { 0 };
-	AUTO_FD volumes = -1; /* locked until the record names them */
+	AUTO_FD volumes = -1; /* held until the record names the volumes */
 	int r;
 
 	if (p->has_active && !restart)

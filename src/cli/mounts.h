@@ -8,10 +8,10 @@
 
 /* Adds the mounts of the options. */
 MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *e);
-/* Which objects the paths of S are to be: --identity, which 'install' writes into its scripts. */
+/* Says which objects the paths of S must be: --identity, which 'install' writes into its scripts. */
 MUST_USE int mounts_expect(const struct args *a, struct spec *s, struct err *e);
-/* The value of that option for PATH, which is canonical. */
+/* Writes the value of that option for PATH, which is canonical. */
 void mounts_write_identity(const struct identity *id, const char *path, struct buf *out);
-/* `modify --volume`: puts them in the place of those with the same target, or adds them. */
+/* `modify --volume`: replaces the mounts with the same target, or adds new ones. */
 MUST_USE int mounts_change(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);

@@ -13,7 +13,7 @@ static struct policy_strings strings(const struct strv *l)
 	return (struct policy_strings){ .v = (const char *const *)l->v, .n = l->n };
 }
 
-/* What `modify` has as well. */
+/* The options that `modify` has as well. */
 static struct policy_options rule_options(const struct args *a)
 {
 	return (struct policy_options){
@@ -117,7 +117,7 @@ int network_from_args(const struct args *a, const struct conf_extra *x, struct s
 	if (args_has(a, "dns-query-timeout-ms") && o.query_timeout_ms == 0)
 		return err_set(e, ERR_INVALID, "--dns-query-timeout-ms: bad value '0': at least 1");
 	if (!args_has(a, "max-connections") && s->max_connections != SPEC_DEFAULT_MAX_CONNECTIONS)
-		o.max_connections = s->max_connections; /* a file's */
+		o.max_connections = s->max_connections; /* from a file */
 	strv_copy(&rules, args_list(a, "net-rule"));
 	if (x) {
 		add_conf(&o, x);
@@ -172,7 +172,7 @@ int network_change(const struct args *a, struct spec *s, struct err *e)
 		r = policy_change_rules(&o, &p, e);
 	if (r == 0)
 		r = apply(&p, s, e);
-	s->net_enabled |= had_one; /* an interface stays, so that later rules need no restart */
+	s->net_enabled |= had_one; /* keep the interface, so that later rules need no restart */
 	policy_done(&p);
 	return r;
 }

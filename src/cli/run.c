@@ -24,11 +24,11 @@
 struct job {
 	const struct args *args;
 	struct home home;
-	struct spec spec;     /* of a new one */
-	struct record record; /* of one that exists */
+	struct spec spec;     /* for a new sandbox */
+	struct record record; /* for an existing sandbox */
 	struct execution x;
 	struct launch launch;
-	bool started; /* by us: ours to stop */
+	bool started; /* we started it, so we stop it */
 	bool ran;
 	struct exec_result result;
 };
@@ -61,7 +61,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 	return r;
 }
 
-/* True if the supervisor may warn about S: limits that hold only in part, files that belong to root. */
+/* True if the supervisor may warn about S: some limits may hold only in part, or some files may belong to root. */
 static bool may_warn(const struct spec *s)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -166,16 +166,16 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 		return -1;
 	*ret_name = name ? name : j->spec.name;
 	j->spec.ephemeral = !name;
-	j->x.request.log = exists || name; /* an ephemeral one's log would go with it */
+	j->x.request.log = exists || name; /* the log of an ephemeral sandbox is erased with it */
 	if (!execution_command(&j->x, exists ? &j->record.spec : &j->spec, &a->rest, true)) {
 		say_warn("nothing to run: give a command after --");
 		return 0;
 	}
-	/* a sandbox that we start ends with its command, also when we have left by then */
+	/* a sandbox that we start ends with its command, even if we have ended before */
 	if (!exists || !sandbox_is_up(&j->record))
 		j->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
-		/* our own terminal stays here; one of the command's own is for `attach` */
+		/* our own terminal is not passed on; a terminal of the command's own is for `attach` */
 		j->x.request.message.flags &=
 			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
 		j->x.request.message.flags |= EXEC_DETACHED;

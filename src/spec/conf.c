@@ -278,7 +278,8 @@ static void merge(struct json_writer *w, const struct json_value *lower,
 		if (!over)
 			json_value_copy(w, &m->value);
 		else if (root && str_eq(m->key, "image"))
-			json_value_copy(w, over); /* one source, not the parts of two */
+			json_value_copy(
+				w, over); /* an image is one source: never mix the members of two */
 		else
 			merge(w, &m->value, over, false);
 	}
