@@ -197,6 +197,23 @@ class Served(ServedRoots, CordonTest):
     test_a_volume_there_says_what_to_do.modes = ("served",)  # a user's are shared as they are
 
 
+class Refused(ServedSetUp, CordonTest):
+    """The ids of the layers can be mapped, but the kernel mounts no overlay."""
+
+    modes = ("root",)  # strace would take newuidmap its privilege
+
+    def test_the_first_command_is_not_lost(self):
+        if not shutil.which("strace"):
+            self.not_run("strace is missing")
+        got = self.cordon("-f", "-qq", "-o", "/dev/null", "-P", "overlay", "-e", "inject=mount:error=ENODEV",
+                          CORDON, "--info", "run", "host", "--", "sh", "-c", "cat; grep ' / ' /proc/mounts",
+                          stdin=b"in\n", program="strace")
+        self.assertRegex(got.text, "^in\nfuse-overlayfs / fuse ", got)
+        self.assertEqual(got.errtext.count("started supervisor"), 1, got)
+        with open(os.path.join(self.home, ".cordon-home")) as handle:
+            self.assertIn("\nlayers by fuse-overlayfs: Linux ", handle.read())
+
+
 class Kept(ServedSetUp, CordonTest):
     """Where the kernel would do it by now."""
 
