@@ -63,7 +63,7 @@ static int send_all(const struct bus *b, const struct buf *out, struct err *e)
 
 	if (buf_failed(out))
 		return err_set(e, ERR_LIMIT, "a message to the bus is too long");
-	do /* all that we send fits into an empty socket */
+	do /* every message of ours fits into an empty socket */
 		n = send(b->fd, out->p, out->n, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
@@ -83,7 +83,8 @@ static int receive(struct bus *b, struct err *e)
 	while (n < 0) {
 		if (clock_mono_ns() >= b->deadline_ns)
 			return err_set(e, ERR_TIMEOUT, "the bus did not answer in time");
-		IGNORE(poll(&p, 1, clock_poll_ms(b->deadline_ns))); /* recv shows it */
+		/* the recv() below reports a failure */
+		IGNORE(poll(&p, 1, clock_poll_ms(b->deadline_ns)));
 		n = recv(b->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return err_sys(e, errno, "read from the bus");
@@ -177,7 +178,8 @@ int bus_call(struct bus *b, const struct dbus_call *c, const struct buf *body,
 
 	if (buf_failed(body))
 		return err_set(e, ERR_LIMIT, "a message to the bus is too long");
-	if (clock_mono_ns() >= b->deadline_ns) /* we would not wait for the answer */
+	/* the deadline has passed: do not send a call whose answer we would not await */
+	if (clock_mono_ns() >= b->deadline_ns)
 		return err_set(e, ERR_TIMEOUT, "%s: the bus did not answer in time", c->member);
 	numbered.serial = ++b->serial;
 	dbus_put_call(&out, &numbered, body);

@@ -12,10 +12,10 @@
 
 struct bus {
 	int fd;
-	uint64_t deadline_ns; /* monotonic */
+	uint64_t deadline_ns; /* the deadline of the conversation, by the monotonic clock */
 	uint32_t serial;      /* number of the last call */
 	struct buf in;
-	size_t used; /* bytes of IN that are decoded already */
+	size_t used; /* how many bytes of IN have been decoded */
 };
 // clang-format off
 #define BUS_NONE { .fd = -1 }
@@ -25,9 +25,11 @@ struct bus {
 /* Connects to $XDG_RUNTIME_DIR/bus, else to /run/user/UID/bus, and logs in. */
 MUST_USE int bus_open(struct bus *b, uint64_t deadline_ns, struct err *e);
 void bus_done(struct bus *b);
-/* Calls and waits for the answer: RET is of type DBUS_RETURN, or DBUS_ERROR if the other side refuses. RET borrows
- * from B until the next call. This function sets the serial of C. */
+/* Sends the call C and waits for the answer: RET is of type DBUS_RETURN, or DBUS_ERROR if the
+ * other side refuses. The strings of RET belong to B and are valid until the next call. This
+ * function sets the serial of C. */
 MUST_USE int bus_call(struct bus *b, const struct dbus_call *c, const struct buf *body,
 		      struct dbus_message *ret, struct err *e);
-/* Waits for the next message of any kind. RET borrows from B likewise. */
+/* Waits for the next message of any kind. The strings of RET belong to B and are valid until the
+ * next call. */
 MUST_USE int bus_next(struct bus *b, struct dbus_message *ret, struct err *e);

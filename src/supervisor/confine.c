@@ -73,9 +73,9 @@ static int allow_record(struct confine_files *f, const struct supervisor *s, str
 					 : allow_home(f, s, "sandboxes", MAKE_DIR | REMOVE_DIR, e);
 }
 
-/* Programs of the host often replace the list of resolvers by a new file. If it is a link that leads out of /etc,
- * the gateway may read the directory that it leads to. If it is in /etc, the gateway gets the file of when the
- * sandbox started. */
+/* Programs of the host often replace the list of resolvers by a new file. If it is a link that
+ * leads out of /etc, the gateway may read the directory that it leads to. If it is in /etc, the
+ * gateway reads the file that was there when the sandbox started. */
 static int allow_resolvers(struct confine_files *f, struct network *net, struct err *e)
 {
 	int fd = openat(AT_FDCWD, "/etc/resolv.conf", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -83,8 +83,9 @@ static int allow_resolvers(struct confine_files *f, struct network *net, struct 
 	char *slash;
 	ssize_t n;
 
+	/* the host has no list: the gateway then answers queries with a failure */
 	if (fd < 0)
-		return 0; /* there is no list: the gateway answers that */
+		return 0;
 	network_set_resolv_conf(net, fd);
 	if (confine_files_allow(f, fd, READ_FILE, e) < 0)
 		return -1;
@@ -113,7 +114,7 @@ static int allow_gateway(struct confine_files *f, struct supervisor *s, struct e
 		{ "/usr/lib64",         READ_FILE | EXECUTE },
 		{ "/usr/local/lib",     READ_FILE | EXECUTE },
 		{ "/etc/ld.so.cache",   READ_FILE },
-		{ "/dev/urandom",       READ_FILE }, /* glib reads it */
+		{ "/dev/urandom",       READ_FILE }, /* glib reads it at its start */
 		/* getaddrinfo() reads these for a resolver that is given by name */
 		{ "/etc/hosts",         READ_FILE },
 		{ "/etc/nsswitch.conf", READ_FILE },

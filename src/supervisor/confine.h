@@ -1,6 +1,7 @@
 /*
- * The walls that a supervisor puts around itself. It does that while pid 1 boots, before it reads anything that a
- * command inside can influence. confine.c lists what it keeps and why.
+ * The walls that a supervisor puts around itself. The supervisor does that while pid 1 boots,
+ * before it reads anything that a command inside can influence. confine.c lists the rights that the
+ * supervisor keeps, and why.
  */
 #pragma once
 
@@ -8,11 +9,13 @@
 
 #include "supervisor/supervisor.h"
 
-/* Confines this process. The record and the sockets of S are open, and its engine has sent BOOT. */
+/* Confines this process. Call this after the record and the sockets of S were opened and its
+ * engine has sent BOOT. */
 MUST_USE int supervisor_confine(struct supervisor *s, struct err *e);
 
-/* Compiled from tools/supervisor.table. A door_filter allows starting a gateway, a closed_filter does not. Those of
- * root lack the calls with which an ordinary user makes a directory of the sandbox deletable. */
+/* Compiled from tools/supervisor.table. A door_filter allows starting a gateway, a closed_filter
+ * does not. The filters for root lack the calls with which an ordinary user makes a directory of
+ * the sandbox deletable. */
 extern const struct sock_filter door_filter[], roots_door_filter[];
 extern const unsigned short door_filter_len, roots_door_filter_len;
 extern const struct sock_filter closed_filter[], roots_closed_filter[];

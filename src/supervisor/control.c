@@ -16,7 +16,8 @@
 
 #define REQUEST_MAX_BYTES 4096
 #define GRACE_MAX_MS (24u * 3600 * 1000)
-#define ACCEPT_RETRY_NS (100 * NS_PER_MS) /* descriptors or memory are scarce */
+/* accept() failed for want of descriptors or memory: try again after this time */
+#define ACCEPT_RETRY_NS (100 * NS_PER_MS)
 
 struct control_client {
 	struct control_client *next;
@@ -48,7 +49,8 @@ static void answer(struct control_client *c, enum frame_type type, const void *p
 	AUTO_BUF b = BUF_INIT(1024);
 
 	frame_put(&b, type, 0, 0, p, n);
-	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0); /* it may have left */
+	/* the client may have closed its connection */
+	IGNORE(send(c->fd, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0);
 }
 
 static void answer_usage(struct control_client *c)
@@ -60,7 +62,8 @@ static void answer_usage(struct control_client *c)
 
 	m = (struct usage_message){
 		.uptime_ns = now > started ? now - started : 0,
-		.disk_read_bytes = USAGE_UNKNOWN, /* client/usage.c finds these out */
+		/* the client finds these numbers out (client/usage.c) */
+		.disk_read_bytes = USAGE_UNKNOWN,
 		.disk_write_bytes = USAGE_UNKNOWN,
 		.supervisor = (uint64_t)getpid(),
 		.pid_1 = (uint64_t)s->instance->pid,
@@ -141,8 +144,9 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	AUTO_FD sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	struct control_client *c;
 
+	/* a waiting client would wake the loop again and again */
 	if (sock < 0 && loop_add_timer(s->loop, clock_mono_ns() + ACCEPT_RETRY_NS, listen_again, s))
-		loop_change_fd(s->loop, s->control_watch, 0); /* a client would wake us again */
+		loop_change_fd(s->loop, s->control_watch, 0);
 	if (sock < 0 || s->n_clients >= CONTROL_CLIENTS_MAX)
 		return;
 	c = xcalloc(1, sizeof(*c));

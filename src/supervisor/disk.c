@@ -17,14 +17,15 @@
 #include "base/diskfile.h"
 #include "supervisor/source.h"
 
-/* The loop device shares the locked file description. So the lock is held until the file system is unmounted, even
- * if the supervisor is killed. After a stop that takes a moment. */
+/* The loop device shares the locked file description. So the lock is held until the file system
+ * is unmounted, even if the supervisor is killed. After a stop the kernel takes a moment to
+ * unmount it, and we wait this long. */
 #define LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 5
 
 struct disk_hold {
 	struct disk_hold *next;
-	int fd; /* locked */
+	int fd; /* the file, locked */
 };
 
 int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e)

@@ -15,8 +15,8 @@ struct disk {
 	const char *what; /* "disk volume 'x'": for messages */
 	int source;       /* the file, opened with O_PATH */
 	bool readonly;
-	bool ours;          /* mke2fs made it for us */
-	const char *fstype; /* NULL: found out from its first blocks */
+	bool ours;          /* we made the file system ourselves, with mke2fs */
+	const char *fstype; /* NULL: the type is recognised by the first blocks of the file */
 };
 
 /* The files that are locked for one sandbox. */
@@ -29,8 +29,8 @@ struct disks {
 MUST_USE int disk_lock(struct disks *all, const struct disk *d, int *ret_file, struct err *e);
 /* Mounts the locked FILE. The mount is not attached anywhere. */
 MUST_USE int disk_mount(const struct disk *d, int file, int *ret_fd, struct err *e);
-/* The same for the volume in H or the disk image that M names; locks it first. */
+/* Locks and mounts the disk volume in H, or the disk image, that M names. */
 MUST_USE int disk_mount_volume(struct disks *all, const struct home *h, struct spec_mount *m,
 			       int *ret_fd, struct err *e);
-/* Closes the files. Their mounts are gone by then. */
+/* Closes the files. The caller has unmounted their file systems before. */
 void disks_release(struct disks *all);

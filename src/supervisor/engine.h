@@ -27,7 +27,8 @@ struct engine_instance {
 };
 
 struct engine {
-	/* Makes S->instance. There is no record yet: this begins what takes the kernel longest. */
+	/* Makes S->instance, before the record is read: begins the work that takes the kernel
+	 * longest. */
 	void (*begin)(struct supervisor *s);
 	/* Opens what the sandbox is made of. The record is read, and S->network exists if the sandbox has one. Sets
 	 * S->stage for the record of a failure. */
@@ -50,22 +51,23 @@ struct engine {
 			     struct err *e);
 	/* Fills in what the sandbox uses now, as far as it is counted. */
 	void (*usage)(const struct supervisor *s, struct usage_message *u);
-	/* Asks everything inside to end, by SIGNAL. False if pid 1 cannot be told. */
+	/* Sends SIGNAL to everything inside, so that it ends. False if pid 1 cannot be told. */
 	bool (*stop)(struct supervisor *s, int signal);
-	/* Ends everything inside at once. Harmless when it has ended. */
+	/* Ends everything inside at once. Does nothing if everything has ended already. */
 	void (*kill)(struct supervisor *s);
-	/* Pid 1 has ended before READY: gives the reason, and the stage of the start in a word. */
+	/* Pid 1 has ended before READY: fills E with the reason and names the stage of the start
+	 * at which pid 1 failed. */
 	void (*explain)(struct supervisor *s, const char **ret_stage, struct err *e);
 	/* Kills what still runs and removes everything that the engine made. Frees S->instance. */
 	void (*done)(struct supervisor *s);
 
-	/* Without an instance: */
+	/* The operations below need no instance: */
 
 	/* Removes what a killed supervisor has left of the sandbox NAME. SPEC is what its record says, or NULL if
 	 * that cannot be read. */
 	void (*release)(const struct home *h, const char *name, struct spec *spec);
-	/* Runs WORK with the right to delete all files that sandboxes of the caller have made. 0 if WORK returned
-	 * 0. */
+	/* Runs WORK with the right to delete all files that sandboxes of the caller have made.
+	 * Returns 0 if WORK returned 0. */
 	int (*run_as_owner)(int (*work)(void *arg), void *arg, struct err *e);
 };
 

@@ -23,15 +23,17 @@
 #include "supervisor/network.h"
 #include "supervisor/systemd_scope.h"
 
-#define DESCRIPTORS_AHEAD 256 /* enough for an image of a hundred layers; takes 2 KiB */
-#define GATEWAY_ID 65534      /* in the sandbox's own range: `nobody` inside, and no user outside */
+/* enough for an image of a hundred layers; such a table takes 2 KiB */
+#define DESCRIPTORS_AHEAD 256
+/* an id of the sandbox's own range: the user `nobody` inside, and no user of the host */
+#define GATEWAY_ID 65534
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-/* Makes the table of descriptors large before process_begin_early() starts a task that shares it. If the table had
- * to grow later, the kernel would wait until every CPU has noticed: 10 to 30 ms. Each layer and each volume takes
- * two. */
+/* Makes the table of descriptors large before process_begin_early() starts a task that shares
+ * it. If the table had to grow later, the kernel would wait until every CPU has noticed: 10 to
+ * 30 ms. Each layer and each volume takes two descriptors. */
 static void make_room(void)
 {
 	int last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS_AHEAD - 1);
@@ -121,7 +123,8 @@ static int prepare(struct supervisor *s, struct err *e)
 		return -1;
 	home_machine_id(&s->home, s->record.spec.name, t->group_id);
 	q->cgroup_id = t->group_id;
-	/* a client that waits for its first command and asked for no limit need not wait for a new scope */
+	/* only a sandbox with explicit limits, or without a waiting client, waits until systemd
+	 * has made a new scope */
 	systemd_scope_enter(t->group_id, !s->attended || has_explicit_limit(&s->record.spec));
 	q->limits = limits_of(&s->record.spec);
 	s->stage = "network";
@@ -174,11 +177,13 @@ static void explain(struct supervisor *s, const char **ret_stage, struct err *e)
 {
 	struct engine_process *p = engine_process_of(s);
 
-	IGNORE(process_failure(&p->process, e)); /* E says why */
+	/* the result is always -1: the call only fills E */
+	IGNORE(process_failure(&p->process, e));
 	*ret_stage = process_failed_stage(&p->process);
 }
 
-/* Notes in the home that the kernel refuses, so that later starts need not try. If that fails, they try again. */
+/* Notes in the home that the kernel refuses the overlay, so that later starts need not try it.
+ * If the note cannot be written, later starts try again. */
 static void remember_refusal(struct supervisor *s)
 {
 	bool memory = strcmp(engine_process_of(s)->layer, LAYER_MEMORY) == 0;
@@ -216,7 +221,8 @@ static void on_fuse_gone(void *arg, int fd, uint32_t events)
 		loop_remove(s->loop, &p->fuse_watch[i]);
 	while (gone->fuse && gone->pidfd != fd)
 		gone = gone->fuse;
-	IGNORE(fuse_overlay_failure(gone, &e)); /* E says why */
+	/* the result is always -1: the call only fills E */
+	IGNORE(fuse_overlay_failure(gone, &e));
 	supervisor_lost(s, &e);
 }
 
@@ -271,8 +277,9 @@ static int allow_groups(const struct cgroup *c, struct confine_files *f, struct 
 	return confine_files_allow_path(f, CGROUP_ROOT, LANDLOCK_ACCESS_FS_REMOVE_DIR, e);
 }
 
-/* The supervisor keeps its control groups; directories of the user, to remove our mount points; and the table of
- * ranges, to give its own back. */
+/* Keeps the right to change three kinds of files: the control groups of the sandbox; directories
+ * of the user in which we made mount points, to remove them; and the table of id ranges, to give
+ * our range back. */
 static int confine(const struct supervisor *s, struct confine_files *f, struct err *e)
 {
 	const struct engine_process *p = engine_process_of(s);
@@ -339,7 +346,7 @@ static void release(const struct home *h, const char *name, struct spec *spec)
 
 	home_machine_id(h, name, id);
 	cgroup_remove(id);
-	/* if another directory is there now, it has nothing of ours in it */
+	/* if another directory has taken this path since, none of our mount points are in it */
 	if (spec && spec->image.kind == IMAGE_DIR &&
 	    identity_open(spec->image.reference, &spec->image.identity, &root, &ignored) == 0)
 		mount_points_reap(h, root);

@@ -14,20 +14,26 @@ struct engine_process_start {
 	struct process_request request;
 	char group_id[HOME_ID_BYTES];
 	struct netif netif;
-	struct buf resolv_conf, hosts_line; /* texts inside */
+	/* text of /etc/resolv.conf, and a line of /etc/hosts, inside */
+	struct buf resolv_conf, hosts_line;
 };
 
 struct engine_process {
 	struct engine_instance instance; /* first: S->instance points to it */
-	bool parent_mounts; /* we may mount in our own mount namespace: root, but not of a container */
+	/* we may mount in our own mount namespace: true for root outside of containers */
+	bool parent_mounts;
 	struct ids ids;
 	struct process_instance process;
 	struct engine_process_start *start; /* NULL after READY */
-	struct mount_points mount_points;   /* of a directory image */
-	struct nested nested;               /* mount points in writable volumes */
+	/* the mount points that we made in a directory image */
+	struct mount_points mount_points;
+	/* the mount points that we made in writable volumes */
+	struct nested nested;
 	struct disks disks;
-	const char *layer;     /* how its size is enforced; NULL: there is none */
-	loop_id fuse_watch[2]; /* writer and reader of fuse_overlay.h */
+	/* how the size of the writable layer is enforced; NULL: the sandbox has no such layer */
+	const char *layer;
+	/* watch the ends of the writer and the reader (process/fuse_overlay.h) */
+	loop_id fuse_watch[2];
 };
 
 static inline struct engine_process *engine_process_of(const struct supervisor *s)
@@ -53,23 +59,24 @@ void root_close(struct rootfs *r);
 MUST_USE int root_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
 			     struct err *e);
 
-/* engine_process_layer.c: opens the writable layer and fills it in in R. */
+/* engine_process_layer.c: opens the writable layer and enters it in R. */
 #define LAYER_MEMORY "tmpfs" /* how the size of a layer in memory is enforced */
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
 /* The same for --root-disk flat: one disk has everything and is the only layer of R. */
 MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);
-/* Empties the work area of R's layer, if that is on disk. No overlay uses it. */
+/* Empties the work area of R's layer, if the layer is on disk. No overlay may use it during the
+ * call. */
 MUST_USE int layer_clean(const struct rootfs *r, struct err *e);
 
 /* engine_process_own_state.c: lists in R the places where volumes show our own state, or refuses the volume. */
 MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e);
 
 /* engine_process_limits.c */
-/* The control groups are made. Writes into the record how each limit holds. If a control group does not hold a
- * limit that the user asked for, BOOT tells pid 1 to. */
+/* The control groups are made. Writes into the record how each limit holds. If a control group
+ * does not hold a limit that the user asked for, BOOT tells pid 1 to enforce it. */
 MUST_USE int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e);
 struct cgroup_limits limits_of(const struct spec *spec);
-/* Two operations of the row. */
+/* These two functions are operations of struct engine. */
 MUST_USE int limits_update(struct supervisor *s, const struct spec *now, unsigned what,
 			   struct err *e);
 void limits_usage(const struct supervisor *s, struct usage_message *u);

@@ -15,9 +15,10 @@ static bool is_disk(const struct spec_mount *m)
 	return m->kind == MOUNT_DISK || (m->kind == MOUNT_NAMED && m->kind_disk);
 }
 
-/* What of the host's files the mount M can bring in. If another sandbox may write to the directory, it can make a
- * socket there and pass descriptors to a process that connects; a read-only mount does not prevent that. Sandboxes
- * of root have no id in common, so these descriptors are of no use to them. */
+/* Returns which kinds of the host's files the mount M can bring into the sandbox. If another
+ * sandbox may write to the directory, it can make a socket there and pass descriptors to a
+ * process that connects; a read-only mount does not prevent that. Sandboxes of root have no id
+ * in common, so these descriptors are of no use to them. */
 static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 {
 	if (!m->readonly)

@@ -48,7 +48,8 @@ static void use_single(struct ids *i)
 void ids_of_user(struct ids *ret)
 {
 	struct subid sub;
-	struct err none; /* without a range the sandbox gets a single id, and inspect shows that */
+	/* not reported: without a range the sandbox gets a single id, which `inspect` shows */
+	struct err none;
 
 	use_single(ret);
 	/* under no_new_privs newuidmap has no effect */
@@ -85,7 +86,7 @@ int ids_choose(struct supervisor *s, struct err *e)
 	if (ids_have_range(p))
 		return claim_range(s, &p->ids, e);
 	if (has_capability(CAP_SETUID))
-		find_own_sub_range(&p->ids); /* in a container */
+		find_own_sub_range(&p->ids); /* we are the root of a container */
 	return 0;
 }
 

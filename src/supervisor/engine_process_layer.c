@@ -1,7 +1,7 @@
 /*
  * The writable layer of a sandbox, and how its size is enforced.
  *
- *   layers/0/{upper,work}   a directory: under a project quota if the file system has them, else
+ *   layers/0/{upper,work}   a directory: under a project quota if the file system has quotas, else
  *                           watched (watched_layer.h)
  *   layers/0/disk.raw       a file system in a file, if the user asked for a size
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
@@ -85,8 +85,8 @@ static int prepare(struct rootfs *r, int layer, bool host_ids, struct err *e)
 	} else if (errno != EEXIST) {
 		return err_sys(e, errno, "make the writable layer");
 	} else {
-		r->n_owners =
-			0; /* an earlier start set them, and the payload may have changed them */
+		/* an earlier start set the owners, and the payload may have changed them since */
+		r->n_owners = 0;
 	}
 	return 0;
 }
@@ -127,10 +127,11 @@ static int make_disk(const struct supervisor *s, int layer, uint64_t mib, struct
 {
 	AUTO_FREE char *path = path_in_layer(s, DISK_UNFINISHED);
 
-	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a killed start */
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* a killed start may have left it */
 	if (disk_file_make(layer, DISK_UNFINISHED, path, &(struct disk_make){ .size_mib = mib },
 			   e) < 0) {
-		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* else it goes with the record */
+		/* if this fails, the file is deleted with the record */
+		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0);
 		return -1;
 	}
 	return renameat(layer, DISK_UNFINISHED, layer, DISK_FILE) < 0
@@ -143,12 +144,14 @@ static bool is_there(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Grows the disk if `modify` asked for more. A mark file tells the next start if this one is killed meanwhile. */
+/* Grows the disk if `modify` asked for more. A mark file exists while the disk grows: if this
+ * start is killed, the next start sees the mark and repairs the disk. */
 static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, bool flat,
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
-	/* with flat the whole file system is the payload's: we do not judge what is in it */
+	/* the payload owns the whole file system of a flat root: e2fsck must not judge what is
+	 * in it */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
@@ -211,7 +214,8 @@ static int refuse(const struct supervisor *s, bool fresh, struct err *e)
 			   "leave it out; or run cordon as root");
 }
 
-/* Puts the layer under a quota. A mark in the record tells whoever deletes it to lift the quota. */
+/* Puts the layer under a quota. A mark in the record tells the command that deletes the record
+ * to lift the quota. */
 static bool adopt(const struct supervisor *s, int layer)
 {
 	AUTO_FD mark = openat(s->record_dir, RECORD_QUOTA_MARK,
@@ -220,7 +224,7 @@ static bool adopt(const struct supervisor *s, int layer)
 	return mark >= 0 && quota_adopt(layer) == 0;
 }
 
-/* True if the kernel keeps the layer within MIB from now on. */
+/* Sets a quota of MIB on the layer. True if the kernel enforces it from now on. */
 static bool quota_holds(const struct supervisor *s, int layer, bool fresh, uint64_t mib)
 {
 	if (engine_process_of(s)->ids.mode != IDS_RANGE ||
@@ -336,7 +340,7 @@ static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *
 
 	if (open_flat_form(s, &from, e) < 0)
 		return -1;
-	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* of a killed start */
+	IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* a killed start may have left it */
 	to = openat(layer, DISK_UNFINISHED, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
 	if (to < 0)
@@ -344,8 +348,9 @@ static int make_flat(struct supervisor *s, int layer, uint64_t mib, struct err *
 	r = clone_flat(s, from, to, mib, e);
 	if (r == 0 && renameat(layer, DISK_UNFINISHED, layer, DISK_FILE) < 0)
 		r = err_sys(e, errno, "make the root disk");
+	/* if this fails, the file is deleted with the record */
 	if (r < 0)
-		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0); /* else it goes with the record */
+		IGNORE(unlinkat(layer, DISK_UNFINISHED, 0) < 0);
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The limits of a sandbox. Control groups hold them, or what pid 1 can do if there are no groups. The record says in
- * words how each of them holds.
+ * The limits of a sandbox. Control groups enforce them. Without control groups pid 1 enforces those
+ * that it can. The record says for each limit how it is enforced.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "supervisor/engine_process.h"
 
 #define MIB (1ull << 20)
-/* Words of a record: how a limit holds. */
+/* The record says with these words how a limit is enforced. */
 #define NOT_ENFORCED "not enforced"
 #define BY_CGROUP "cgroup"
 
@@ -27,7 +27,8 @@ static void say(char out[24], const char *how)
 	snprintf(out, 24, "%s", how);
 }
 
-/* Without a cpu controller, pins pid 1 to that many CPUs. Sandboxes begin at different CPUs. */
+/* Without a cpu controller, pins pid 1 to CPUS processors. The time of creation chooses the
+ * first processor, so that sandboxes spread over the machine. */
 static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 {
 	cpu_set_t all, mine;
@@ -51,7 +52,7 @@ static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 	return sched_setaffinity(s->instance->pid, sizeof(mine), &mine) == 0;
 }
 
-/* What bounds how much the sandbox can add to directories of the host. */
+/* Says what bounds how much the sandbox can write to directories of the host. */
 static const char *volumes_held(const struct spec *spec)
 {
 	const char *how = "none";
@@ -59,8 +60,9 @@ static const char *volumes_held(const struct spec *spec)
 	for (size_t i = 0; i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 
+		/* the sandbox cannot write here, or the file system has a size of its own */
 		if (m->readonly || m->kind == MOUNT_TMPFS || m->kind == MOUNT_DISK || m->kind_disk)
-			continue; /* these are bounded by themselves */
+			continue;
 		if (!m->quota_mib)
 			return NOT_ENFORCED;
 		how = "project quota";
@@ -100,7 +102,8 @@ static void warn_of_limits(struct supervisor *s)
 			 memory ? memory : "", memory && cpus ? ", " : "", cpus ? cpus : "");
 }
 
-/* There is no cpu controller. Holds whole CPUs by affinity, and only if the user asked for them. */
+/* There is no cpu controller. Enforces whole CPUs by affinity, if the user asked for a number of
+ * CPUs. */
 static int hold_cpus(struct supervisor *s, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
@@ -148,7 +151,8 @@ int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e)
 	return 0;
 }
 
-/* Soft limits that no group holds are let be; others are refused. Returns the part of WHAT that can be set, or -1. */
+/* If no control group enforces a limit, a sandbox with soft limits ignores the change, and any
+ * other sandbox refuses it. Returns the part of WHAT that can be set, or -1. */
 static int held(const struct supervisor *s, unsigned what, struct err *e)
 {
 	static const struct {

@@ -17,8 +17,10 @@
 #include "base/str.h"
 #include "process/host_cas.h"
 
-#define NOTES_MAX_BYTES (1u << 20) /* lines "INODE PATH", in the order in which they were made */
-#define LOCK_WAIT_NS NS_PER_SEC    /* removing mount points takes no longer */
+/* a note is a line "INODE PATH"; the oldest mount point comes first */
+#define NOTES_MAX_BYTES (1u << 20)
+/* another sandbox holds the lock only while it removes mount points */
+#define LOCK_WAIT_NS NS_PER_SEC
 #define LOCK_RETRY_MS 1
 
 static int open_in_root(int root, const char *path)
@@ -128,7 +130,8 @@ int mount_points_make(const struct mount_points *s, int root, const struct spec 
 	for (size_t i = 0; r == 0 && i < spec->n_mounts; i++) {
 		const struct spec_mount *m = &spec->mount[i];
 
-		if (spec_mount_above(spec, i) == SIZE_MAX) /* else it is made elsewhere */
+		/* mounts below other mounts are the work of engine_process_nested.c */
+		if (spec_mount_above(spec, i) == SIZE_MAX)
 			r = mount_points_make_one(s, root, m->guest,
 						  m->kind != MOUNT_BIND || !m->identity.of_parent,
 						  where, e);
@@ -157,8 +160,9 @@ static void remove_one(int root, struct str line)
 	if (parent < 0 || fstatat(parent, slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    st.st_ino != ino)
 		return;
+	/* this fails if the directory is not empty, that is, in use */
 	if (S_ISDIR(st.st_mode))
-		IGNORE(unlinkat(parent, slash + 1, AT_REMOVEDIR)); /* not empty: it is used */
+		IGNORE(unlinkat(parent, slash + 1, AT_REMOVEDIR));
 	else if (S_ISREG(st.st_mode) && st.st_size == 0)
 		IGNORE(unlinkat(parent, slash + 1, 0));
 }
@@ -171,7 +175,7 @@ static void remove_all(int root, int notes)
 
 	if (notes < 0 || lseek(notes, 0, SEEK_SET) < 0 || io_read_to_end(notes, &text) < 0)
 		return;
-	/* the last one made is removed first */
+	/* remove the youngest mount point first: it may lie in an older one */
 	end = text.n;
 	while (end > 0) {
 		size_t start = end - 1;
@@ -224,11 +228,13 @@ void mount_points_enter(const struct home *h, int root_fd, struct mount_points *
 		AUTO_FD left = openat(h->fd, ret->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 		remove_all(root, left);
-		IGNORE(left >= 0 && unlinkat(h->fd, ret->name, 0) < 0); /* harmless if it stays */
+		/* an empty file of notes does no harm */
+		IGNORE(left >= 0 && unlinkat(h->fd, ret->name, 0) < 0);
 	}
 	if (lock_shared(root) < 0)
 		return;
-	/* only with the shared lock: a sandbox that has the exclusive lock deletes the notes */
+	/* open the notes only under the shared lock: a sandbox with the exclusive lock may
+	 * delete them */
 	ret->notes = openat(h->fd, ret->name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
 	ret->root = fd_take(&root);
@@ -238,7 +244,7 @@ void mount_points_leave(const struct home *h, struct mount_points *s)
 {
 	if (s->root >= 0 && flock(s->root, LOCK_EX | LOCK_NB) == 0) {
 		remove_all(s->root, s->notes);
-		IGNORE(unlinkat(h->fd, s->name, 0)); /* harmless if it stays */
+		IGNORE(unlinkat(h->fd, s->name, 0)); /* an empty file of notes does no harm */
 	}
 	fd_closep(&s->root);
 	fd_closep(&s->notes);

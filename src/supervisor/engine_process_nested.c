@@ -16,7 +16,7 @@ static bool is_shared_directory(const struct spec_mount *m)
 	       (m->kind == MOUNT_NAMED && !m->kind_disk);
 }
 
-/* The writable source that mount I lies in, or SIZE_MAX. */
+/* Returns the number of the writable mount that mount I lies in, or SIZE_MAX. */
 static size_t source_of(const struct spec *spec, size_t i)
 {
 	size_t outer = spec_mount_above(spec, i);
@@ -32,8 +32,9 @@ static const char *path_in(const struct spec *spec, size_t i, size_t outer)
 	return spec->mount[i].guest + strlen(spec->mount[outer].guest);
 }
 
-/* Root makes it as the owner of the source: that is who the sandbox writes there as, and no more is done than the
- * sandbox could do itself. */
+/* Makes the mount point. Root takes on the ids of the source's owner for that, because the
+ * sandbox writes there under the same ids: so we make nothing that the sandbox could not make
+ * itself. */
 static int make(const struct mount_points *points, const struct rootfs *r, size_t i, size_t outer,
 		struct err *e)
 {
@@ -58,7 +59,8 @@ static int make(const struct mount_points *points, const struct rootfs *r, size_
 	return made;
 }
 
-/* The entry of N for the source of mount OUTER. */
+/* Returns the entry of N for the source of mount OUTER, and enters the source if this is the
+ * first time. */
 static struct mount_points *enter(const struct home *h, const struct rootfs *r, size_t outer,
 				  size_t *entry, struct nested *n)
 {
@@ -71,8 +73,9 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 	return &n->source[entry[outer] - 1];
 }
 
-/* True when the source itself has the place. One that another sandbox made is noted, and goes with the last sandbox
- * that has entered: then we must enter, too. The notes come before the place and go after it. */
+/* True if the mount point belongs to the source itself. A mount point of another sandbox has a
+ * note, and is removed when the last sandbox leaves: to keep it, we must enter the source too.
+ * The note exists before and after the mount point does, so we look for notes twice. */
 static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)
 {
 	int source = r->volume_fd[outer];

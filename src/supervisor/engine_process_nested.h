@@ -1,10 +1,12 @@
 /*
  * Mount points in writable volumes, for the mounts that lie below them.
  *
- * A volume at /job and another at /job/a/x need a directory a/x in the source of the first. If the source has none, it
- * is made there as the owner of the source, and noted; the last sandbox that uses the source removes it, unless
- * somebody has put something in it meanwhile (engine_process_mount_points.h). Read-only volumes are never touched
- * (process/stub_layer.h), and file systems that nobody else sees, in memory or on a disk image, are left to the child.
+ * A volume at /job and another at /job/a/x need a directory a/x in the source of the first. If the
+ * source lacks the directory, the supervisor makes it there with the ids of the source's owner and
+ * notes it. The last sandbox that uses the source removes the directory, unless somebody has put
+ * something in it (engine_process_mount_points.h). Read-only volumes are never changed
+ * (process/stub_layer.h). In file systems that only this sandbox sees, in memory or on a disk
+ * image, the child makes the directory.
  */
 #pragma once
 
@@ -12,16 +14,16 @@
 #include "process/rootfs.h"
 #include "supervisor/engine_process_mount_points.h"
 
-/* The directories in which something was made, or left by an earlier sandbox. */
+/* The sources in which this sandbox made mount points, or an earlier sandbox left some. */
 struct nested {
 	struct mount_points *source; /* allocated, or NULL */
 	size_t n;
 };
 
-/* The volumes of R are open. */
+/* Makes the missing mount points. The volumes of R must be open. */
 MUST_USE int nested_make(const struct home *h, const struct rootfs *r, struct nested *n,
 			 struct err *e);
-/* Adds to F what nested_leave() needs. */
+/* Adds to F the files that nested_leave() needs. */
 MUST_USE int nested_confine(const struct nested *n, struct confine_files *f, struct err *e);
 void nested_leave(const struct home *h, struct nested *n);
 /* Removes what a killed sandbox with SPEC has left in its sources. */

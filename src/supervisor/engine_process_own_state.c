@@ -1,5 +1,5 @@
 /*
- * Our own state, as far as volumes and root directories show it.
+ * Keeps our own state out of volumes and root directories.
  *
  * A payload that can write another sandbox's record controls that sandbox. So a volume that lies in our state is refused,
  * and so is a root directory that shows our state. If a volume shows our state somewhere, under any name, that place is

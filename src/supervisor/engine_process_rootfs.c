@@ -101,7 +101,8 @@ int root_find_image(const struct supervisor *s, int *ret_lock, struct image_reco
 	return 0;
 }
 
-/* The id inside of a file that belongs to N on disk. 0, which is root, if the payload has no id for N. */
+/* Returns the id that a file of N on disk has inside, or 0 (root) if no id inside is mapped to
+ * N. */
 static uint32_t id_inside(const struct ids *i, uint32_t n, uint32_t caller, uint32_t base)
 {
 	switch (i->mode) {
@@ -143,7 +144,7 @@ static void find_implied(const struct supervisor *s, const struct image_record *
 	image_implied_path(record, path);
 	if (io_read_file(s->home.fd, path, &text) == 0)
 		n = image_implied_read(buf_str(&text), text.n, found);
-	if (n < 0) /* an earlier cordon has filled the store */
+	if (n < 0) /* an older version of cordon has filled the store and wrote no such list */
 		n = (int)image_implied_find(r->layer_fd + 1, r->n_layers - 1, found);
 	for (int i = 0; i < n; i++)
 		add_implied(r, &found[i]);
@@ -191,7 +192,8 @@ static int open_layers(struct supervisor *s, struct rootfs *r, struct err *e)
 				ANEW_HINT, &r->layer_fd[0], e) < 0)
 			return -1;
 		r->n_layers = 1;
-		/* used in place: it has no writable layer, but it must have the mount points */
+		/* a directory image is used in place: it has no writable layer, and we must make
+		 * its mount points */
 		mount_points_enter(&s->home, r->layer_fd[0], points);
 		return mount_points_make(points, r->layer_fd[0], spec, e);
 	case IMAGE_OCI:
@@ -213,7 +215,7 @@ static int lend_files(struct supervisor *s, struct rootfs *r, struct err *e)
 	if (spec->trust_host_cas && host_cas_read(r, e) < 0)
 		return -1;
 	if (spec->image.kind == IMAGE_HOST)
-		return 0; /* its base has these files */
+		return 0; /* the base of the image `host` has these files */
 	if (spec->shell_fallback && login_shell_fallback(r, &r->fallback_shell, e) < 0)
 		return -1;
 	r->profile = login_shell_profile(r, r->fallback_shell >= 0);
@@ -226,7 +228,8 @@ static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
 		return r->served;
 	if (r->upper_fd < 0)
 		return s->home.served == HOME_SERVED_ALL;
-	/* fuse-overlayfs and the kernel do not read each other's whiteouts */
+	/* the kernel and fuse-overlayfs mark deleted files differently: a layer that one of them
+	 * wrote must not be given to the other */
 	return s->home.served != HOME_SERVED_NOTHING ||
 	       strcmp(s->record.state.root, ROOT_SERVED) == 0;
 }
@@ -260,8 +263,9 @@ int root_open(struct supervisor *s, struct rootfs *r, struct err *e)
 {
 	struct spec *spec = &s->record.spec;
 
+	/* if this fails, the child makes /sys and /dev */
 	if (r->parent_mounts)
-		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd)); /* if not, the child makes them */
+		IGNORE(!fixtures_open(&r->sys_fd, &r->dev_fd));
 	s->stage = "mount";
 	if (sources_learn(s, e) < 0)
 		return -1;

@@ -69,7 +69,8 @@ static int open_sockets(struct supervisor *s, struct err *e)
 	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
 }
 
-/* A start holds every layer and volume open, and the child inherits the limit. Commands get what RET says. */
+/* A start holds every layer and volume open, and the child inherits the limit. RET is the old
+ * limit, which commands get. */
 static int raise_nofile(struct rlimit *ret, struct err *e)
 {
 	struct rlimit most;
@@ -77,7 +78,7 @@ static int raise_nofile(struct rlimit *ret, struct err *e)
 	if (getrlimit(RLIMIT_NOFILE, ret) < 0)
 		return err_sys(e, errno, "read the limit of open files");
 	most = (struct rlimit){ ret->rlim_max, ret->rlim_max };
-	IGNORE(setrlimit(RLIMIT_NOFILE, &most) < 0); /* then fewer volumes fit */
+	IGNORE(setrlimit(RLIMIT_NOFILE, &most) < 0); /* if this fails, fewer volumes fit */
 	return 0;
 }
 
@@ -96,13 +97,13 @@ int supervisor_launch(struct supervisor *s, struct err *e)
 		s->stage = "other";
 		r = s->engine->start(s, e);
 	}
-	if (r == 0) /* the child is mounting meanwhile */
+	if (r == 0) /* the child mounts its root while we confine ourselves */
 		r = open_sockets(s, e);
 	record_start_ends(s->lock); /* commands that waited to talk to us can do so now */
 	if (r == 0)
 		r = boot_guest(s, &nofile, e);
 	IGNORE(setrlimit(RLIMIT_NOFILE, &nofile) < 0); /* lowering cannot fail */
-	fd_closep(&s->guest_listener);                 /* pid 1 has them now */
+	fd_closep(&s->guest_listener);                 /* pid 1 has its own copies now */
 	fd_closep(&s->connection);
 	return r;
 }

@@ -1,4 +1,5 @@
-/* What the command that started us is told on the leash, and what it says (wire/leash.h). */
+/* The leash: what the supervisor tells the command that started it, and what that command asks
+ * (wire/leash.h). */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,7 +11,8 @@
 #define REPORT_USUAL_BYTES 512
 #define REPORT_TRIES 100
 #define REPORT_RETRY_MS 10
-#define REQUEST_MAX_BYTES 256u /* LIMITS has three numbers; several may come at once */
+/* a LIMITS request has three numbers, and several requests may come at once */
+#define REQUEST_MAX_BYTES 256u
 #define REQUESTS_MAX_BYTES (4u << 10)
 
 static bool send_all(const struct supervisor *s, const struct buf *b)
@@ -28,7 +30,8 @@ static bool send_all(const struct supervisor *s, const struct buf *b)
 	return false;
 }
 
-/* False if the command cannot be told. The leash is closed then: the command and on_leash() both see that. */
+/* Sends a frame to the command. False if that fails: the leash is shut down then, which both the
+ * command and on_leash() see. */
 static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
 {
 	char room[REPORT_USUAL_BYTES];
@@ -45,20 +48,22 @@ void leash_tell_failure(struct supervisor *s)
 {
 	AUTO_BUF text = BUF_INIT(4096), body = BUF_INIT(8192);
 
-	if (s->failure.code != ERR_EXISTS) /* no stage of ours has failed then */
+	/* if the name is taken, no stage of the start has failed */
+	if (s->failure.code != ERR_EXISTS)
 		buf_addf(&text, "%s: ", s->stage);
 	buf_add_str(&text, s->failure.msg);
 	if (s->failure.hint)
 		buf_addf(&text, "\n%s", s->failure.hint);
 	error_encode(&body, (unsigned)s->failure.code, buf_str(&text));
-	IGNORE(!report(s, FRAME_ERROR, body.p, body.n)); /* the command sees our end */
+	/* if this fails, the command sees that the leash is closed */
+	IGNORE(!report(s, FRAME_ERROR, body.p, body.n));
 }
 
 void leash_tell_up(struct supervisor *s)
 {
 	bool told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 
-	buf_clear(&s->warnings); /* each is told once */
+	buf_clear(&s->warnings); /* each warning is told once */
 	if (told || s->record.state.boots > 1)
 		return;
 	s->unsettled = true;
@@ -92,8 +97,8 @@ static void on_settled(struct supervisor *s)
 		leash_tell_up(s);
 }
 
-/* Takes one request off the front of what came: how many bytes it had, 0 if not all of it is there, or -1 if it makes
- * no sense. */
+/* Takes one request off the front of the received bytes. Returns how many bytes the request had,
+ * 0 if it is not complete yet, or -1 if it makes no sense. */
 static int take_request(struct supervisor *s)
 {
 	const struct buf *in = &s->leash_in;

@@ -60,7 +60,7 @@ static void save(struct supervisor *s, enum status status)
 void supervisor_note(struct supervisor *s, const char *text)
 {
 	if (s->record.spec.ephemeral)
-		return; /* its log is deleted with it */
+		return; /* the log of this sandbox is deleted with its record */
 	execlog_add(&s->log, 0, LOG_SYSTEM, text, strlen(text));
 }
 

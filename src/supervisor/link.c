@@ -1,8 +1,9 @@
 /*
  * Connects the network of a sandbox (network.c) with its life, and knows when a start with published ports is over.
  *
- * Such a start is over when the gateway holds the ports: a user may connect as soon as `create` returns, and learns from
- * `create` if a port is taken. Without ports nothing waits, and the gateway does not even run.
+ * Such a start is over when the gateway holds the ports: a user may connect as soon as `create`
+ * returns, and learns from `create` if a port is taken. Without published ports the start does not
+ * wait, and the gateway does not run yet.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -35,20 +35,21 @@ struct network {
 	struct network_events events;
 	struct policy policy;
 	struct lease lease;
-	struct spec_port *port; /* owned, with its strings */
+	struct spec_port *port; /* allocated, and so are its strings */
 	size_t n_ports;
 	struct cidr *host_address; /* owned */
 	size_t n_host_addresses;
 
 	int link;
-	int resolv_conf; /* or -1 */
+	int resolv_conf; /* the host's list of resolvers, or -1 */
 	enum gateway_state state;
-	bool told; /* EVENTS heard how its start went */
+	bool told; /* we have told EVENTS whether the start succeeded */
 	struct child child;
 	int control;
 	loop_id link_watch, control_watch, exit_watch, restart_timer;
 	uint64_t started_ns;
-	struct network_counters now, before; /* of this gateway, and of all before it */
+	/* the counters of this gateway, and the sum of all before it */
+	struct network_counters now, before;
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -101,8 +102,10 @@ static void drop_gateway(struct network *n)
 	loop_remove(n->loop, &n->exit_watch);
 	fd_closep(&n->control);
 	if (n->child.pidfd >= 0) {
-		/* an orderly end would save nothing, and strangers may have taken it over */
-		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL)); /* or it has ended */
+		/* we do not ask it to end by itself: it has nothing to save, and strangers may
+		 * control it */
+		/* this fails if it has ended */
+		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL));
 		IGNORE(child_wait(&n->child, &status) < 0);
 	}
 	n->child.pidfd = -1;
@@ -170,7 +173,7 @@ void network_set_host_addresses(struct network *n, const struct cidr *list, size
 {
 	free(n->host_address);
 	n->host_address = xcalloc(count + 1, sizeof(*list));
-	if (count) /* else LIST may be NULL, which memcpy() does not take */
+	if (count) /* with COUNT 0, LIST may be NULL, and memcpy() must not get NULL */
 		memcpy(n->host_address, list, count * sizeof(*list));
 	n->n_host_addresses = count;
 }
@@ -284,8 +287,9 @@ static void on_control(void *arg, int fd, uint32_t events)
 	struct err e;
 
 	if (got <= 0) {
+		/* on_gateway_gone() sees through the pidfd when the gateway ends */
 		if (got == 0 || (errno != EAGAIN && errno != EINTR))
-			loop_remove(n->loop, &n->control_watch); /* the pidfd tells of its end */
+			loop_remove(n->loop, &n->control_watch);
 		return;
 	}
 	if (json_parse(text, (size_t)got, &doc, &e) == 0)
@@ -302,7 +306,7 @@ static void on_gateway_gone(void *arg, int fd, uint32_t events)
 	struct err failure = { 0 };
 
 	if (n->control >= 0)
-		on_control(n, n->control, 0); /* it may have sent a last message */
+		on_control(n, n->control, 0); /* the gateway may have sent a last message */
 	if (!n->told) {
 		err_set(&failure, ERR_SYSTEM, "the gateway ended while it started");
 		n->events.started(n->events.arg, NULL, &failure);
@@ -315,7 +319,8 @@ static int start_gateway(struct network *n, struct err *e)
 {
 	int pair[2];
 
-	n->started_ns = clock_mono_ns(); /* also if it fails: the next try comes a while later */
+	/* set even if this start fails, so that the next try waits RESTART_NS */
+	n->started_ns = clock_mono_ns();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, errno, "make a channel to the gateway");
 	AUTO_FD theirs = pair[1];
@@ -408,7 +413,7 @@ int network_set_policy(struct network *n, const struct spec *spec, struct err *e
 	policy_done(&n->policy);
 	n->policy = p;
 	if (n->state == GATEWAY_IDLE)
-		return 0; /* the next gateway gets it */
+		return 0; /* the next gateway gets the new policy with its configuration */
 	json_writer_init(&w, &b, 0);
 	json_begin_object(&w);
 	json_key_str(&w, "type", "policy");
@@ -424,8 +429,9 @@ struct network_counters network_count(struct network *n)
 	struct err e;
 
 	buf_add_str(&b, "{\"type\":\"counters\"}");
+	/* if this fails, the caller sees older numbers */
 	if (n->state == GATEWAY_SERVING)
-		IGNORE(send_message(n, &b, &e)); /* without an answer the older numbers are shown */
+		IGNORE(send_message(n, &b, &e));
 	return (struct network_counters){ n->before.rx_bytes + n->now.rx_bytes,
 					  n->before.tx_bytes + n->now.tx_bytes };
 }

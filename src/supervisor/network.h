@@ -1,9 +1,9 @@
 /*
  * The network of one sandbox as its supervisor sees it: the link, and the gateway behind it.
  *
- * A gateway is started at the first frame on the link; at once if a port is published; and again at the next frame after
- * it has died. Until then a sandbox with a network costs its interface and nothing else. The supervisor polls the link and
- * never reads it.
+ * A gateway is started at the first frame on the link; at once if a port is published; and again at
+ * the next frame after it has died. While no gateway runs, a sandbox with a network costs its
+ * interface and nothing else. The supervisor polls the link and never reads it.
  */
 #pragma once
 
@@ -18,9 +18,10 @@
 
 struct network;
 
-/* The supervisor hears of these. None may free the network. */
+/* The network calls these functions of the supervisor. None of them may free the network. */
 struct network_events {
-	/* The gateway refused something. Each gateway tells that once, for the log. */
+	/* The gateway refused something. Each gateway reports its first refusal only, for the
+	 * log. */
 	void (*denied)(void *arg, const char *text);
 	/* A gateway runs. It waits for its configuration and has opened nothing yet. */
 	void (*born)(void *arg, pid_t pid);
@@ -50,7 +51,7 @@ void network_free(struct network *n);
 
 /* The addresses of both ends of the link, borrowed. */
 const struct lease *network_lease(const struct network *n);
-/* Before the first gateway starts: the ids that gateways take on. */
+/* Sets the ids that gateways take on. Call it before the first gateway starts. */
 void network_set_ids(struct network *n, struct network_ids ids);
 /* The text of /etc/resolv.conf inside, and the line of /etc/hosts for host.microsandbox.internal. */
 void network_resolv_conf(const struct network *n, struct buf *out);

@@ -13,7 +13,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define HOST_INIT 1 /* its processors are the ones that everybody may use */
+/* pid 1 of the host; its CPU affinity shows which processors everybody may use */
+#define HOST_INIT 1
 #define OOM_FILE "/proc/self/oom_score_adj"
 
 #ifndef SCHED_RESET_ON_FORK
@@ -60,8 +61,9 @@ static void leave_kept_cpus(void)
 	    sched_getaffinity(HOST_INIT, sizeof(theirs), &theirs) < 0)
 		return;
 	priority_cpus(&mine, &theirs, &both);
+	/* this fails if a cpuset forbids these processors */
 	if (!CPU_EQUAL(&mine, &both))
-		IGNORE(sched_setaffinity(0, sizeof(both), &both)); /* a cpuset may forbid it */
+		IGNORE(sched_setaffinity(0, sizeof(both), &both));
 }
 
 /* A payload can make the kernel use memory that no control group counts, such as buffers of netlink sockets. So if
@@ -77,7 +79,7 @@ static void go_first_for_memory(void)
 		return;
 	rest = str_of(buf_str(&text));
 	if (parse_u64_str(str_cut(&rest, '\n'), PRIORITY_OOM_SCORE, 1000, &score) == 0)
-		return; /* the caller has chosen this or more */
+		return; /* the caller has chosen an equal or a higher score */
 	snprintf(first, sizeof(first), "%d", PRIORITY_OOM_SCORE);
 	IGNORE(io_write_file(AT_FDCWD, OOM_FILE, first)); /* raising it is always allowed */
 }

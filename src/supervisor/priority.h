@@ -11,13 +11,14 @@
 
 #include <sched.h>
 
-/* Of 1000. When the kernel looks for a process to kill, it adds half of the machine's memory to what this one uses:
- * more than any well-behaved process of the host has. */
+/* This score is out of 1000. When the kernel looks for a process to kill, it adds half of the
+ * machine's memory to what this one uses: more than any well-behaved process of the host has. */
 #define PRIORITY_OOM_SCORE 500
 
-/* Gives up the advantages of this process. The caller calls it before it makes the first child and while it
- * still has its capabilities: only with CAP_SYS_RESOURCE does the kernel also keep the children from lowering
- * their OOM score again. Cannot fail: a process may always give these up. */
+/* Gives up the advantages of this process. The caller calls it before it makes the first child
+ * and while it still has its capabilities: only with CAP_SYS_RESOURCE does the kernel also keep
+ * the children from lowering their OOM score again. This cannot fail: the kernel allows every
+ * process to give up these advantages. */
 void priority_give_up(void);
 
 /* The processors that are in MINE and in THEIRS; all of THEIRS if there are none. */

@@ -15,8 +15,10 @@
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
 #define STOP_USUAL UINT32_MAX /* a stop that names no grace */
-#define STOP_GRACE_MS 2000 /* between SIGTERM and SIGKILL, unless our environment names another */
-#define STOP_TERM_MS 1000  /* from SIGTERM to SIGKILL, if the image has another stop signal */
+/* the time between SIGTERM and SIGKILL, unless our environment sets another */
+#define STOP_GRACE_MS 2000
+/* the time between SIGTERM and SIGKILL if the image has another stop signal, which comes first */
+#define STOP_TERM_MS 1000
 #define CONTROL_CLIENTS_MAX 64
 
 enum life { LIFE_STARTING, LIFE_RUNNING, LIFE_STOPPING, LIFE_DEAD, LIFE_COUNT };
@@ -24,7 +26,7 @@ enum life { LIFE_STARTING, LIFE_RUNNING, LIFE_STOPPING, LIFE_DEAD, LIFE_COUNT };
 struct supervisor {
 	struct home home;
 	int record_dir, lock, leash;
-	int connection; /* of the first client, or -1 */
+	int connection; /* the connection of the first client, or -1 */
 	int guest_listener, control;
 	struct record record;
 	const struct engine *engine;
@@ -34,19 +36,24 @@ struct supervisor {
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
 	loop_id ready_timer, stop_timer, duration_timer, idle_timer, tidy_timer;
-	unsigned last_grace_ms; /* between SIGTERM and SIGKILL, after another stop signal */
+	/* the time between SIGTERM and SIGKILL after the image's own stop signal */
+	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;
 	bool busy;
-	bool attended;  /* a first client waits for its command, not for our answer */
-	bool unsettled; /* up, but not settled: see wire/leash.h */
+	bool attended; /* a first client waits for its command, not for our answer */
+	/* the sandbox is up, but the changes before its first command are not made yet
+	 * (wire/leash.h) */
+	bool unsettled;
 	struct execlog log;
 	struct control_client *clients;
 	unsigned n_clients;
 	struct buf warnings;     /* lines for the command that started us */
 	struct network *network; /* NULL: loopback only */
-	bool gateway_failed;     /* its failure is in the log */
-	int old_link;      /* closed when we end: that takes the kernel tens of milliseconds */
-	const char *stage; /* of the start, for the record of a failure */
+	bool gateway_failed;     /* the log has the failure of the gateway already */
+	/* the link of the ended gateway; closed last, because that takes the kernel tens of
+	 * milliseconds */
+	int old_link;
+	const char *stage; /* the current stage of the start; the record of a failure names it */
 	struct err failure;
 };
 
@@ -54,7 +61,8 @@ struct supervisor {
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* "K=V" strings of the image and the user, each allocated. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
-/* sweep.c: deletes retired records whose files belong to a sub-range. Returns the exit status, as the next two do. */
+/* sweep.c: deletes retired records whose files belong to a sub-range. Returns the exit status of
+ * the program, and so do the next two functions. */
 int supervisor_sweep(void);
 /* Deletes everything in the home, which has no sandbox any more. */
 int supervisor_erase_home(void);
@@ -65,17 +73,18 @@ MUST_USE int supervisor_run(struct supervisor *s);
 /* Stops the sandbox within GRACE_MS; 0 kills it at once; or STOP_USUAL. REASON goes to the log and the record. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
-/* The changes before the first command are made: the sandbox and its record stay. */
+/* Call this when the changes before the first command are made: from now on the sandbox and its
+ * record stay. */
 void supervisor_settle(struct supervisor *s);
-/* Sends pid 1 a frame of TYPE with a NUMBER. False if it does not take it. */
+/* Sends pid 1 a frame of TYPE with a NUMBER. False if pid 1 does not take the frame. */
 bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t number);
 /* Adds a line to the sandbox's log. */
 void supervisor_note(struct supervisor *s, const char *text);
 /* leash.c: watches the leash. False if that cannot be done. */
 bool leash_watch(struct supervisor *s);
-/* Tells that the sandbox is up. If that fails, a new sandbox does not stay. */
+/* Tells the command that the sandbox is up. If that fails, a new sandbox ends and is removed. */
 void leash_tell_up(struct supervisor *s);
-/* Tells that the start has failed, for the reason in S. */
+/* Tells the command that the start has failed, for the reason in S. */
 void leash_tell_failure(struct supervisor *s);
 /* update.c: puts the parts of the record into force that WHAT names (enum update_what). */
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
@@ -87,12 +96,13 @@ void supervisor_gateway_up(struct supervisor *s);
 void supervisor_fail(struct supervisor *s, const struct err *why);
 /* A process that the sandbox needs has ended: the sandbox ends too, for the reason WHY. */
 void supervisor_lost(struct supervisor *s, const struct err *why);
-/* True if the record goes with the sandbox. The record of a sandbox that was up before stays until `remove`. */
+/* True if the record is deleted when the sandbox ends. The record of a sandbox that was up
+ * before stays until `remove`. */
 static inline bool supervisor_may_vanish(const struct supervisor *s)
 {
 	return s->record.spec.ephemeral || !s->record.state.booted_once;
 }
-/* link.c: the network of the sandbox. These do nothing if it has none. */
+/* link.c: the network of the sandbox. These functions do nothing if the sandbox has no network. */
 /* Makes S->network. */
 MUST_USE int link_prepare(struct supervisor *s, struct err *e);
 /* Pid 1 is ready. If RET_WAITS, supervisor_gateway_up() or supervisor_fail() follows. */

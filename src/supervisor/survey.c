@@ -10,7 +10,7 @@
 
 #define BLOCK_BYTES 512 /* the unit of st_blocks on every file system */
 
-struct entry { /* as the kernel writes it */
+struct entry { /* a directory entry as getdents64() writes it */
 	uint64_t ino;
 	int64_t off;
 	uint16_t length;
@@ -28,7 +28,7 @@ static int open_directory(int dir, const char *name)
 	return (int)RAW4(SYS_openat, dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, 0);
 }
 
-/* Counts NAME. True if it is a directory. A file that has vanished counts nothing. */
+/* Counts NAME. True if it is a directory. A file that has vanished is not counted. */
 static bool count(int dir, const char *name, struct survey *s)
 {
 	struct stat st;
@@ -41,7 +41,7 @@ static bool count(int dir, const char *name, struct survey *s)
 	return S_ISDIR(st.st_mode);
 }
 
-/* The next name of LEVEL, or NULL at the end. */
+/* Returns the next name in the directory of LEVEL, or NULL at its end. */
 static const char *next_name(struct survey_room *r, unsigned level)
 {
 	const struct entry *d;

@@ -1,17 +1,18 @@
 /*
- * Counts how much a file tree takes while hostile processes change it. It makes only system calls, by base/raw.h: the
- * caller may share its memory with a process that runs.
+ * Counts how much a file tree takes while hostile processes change it. It makes only system calls,
+ * by base/raw.h: the task that calls it shares memory with a running process.
  *
- * If a file has several names, each name counts for a part of it, so all together count it once. The walk always ends: the
- * number of files is bounded, and so is the depth, because each level holds a descriptor. A tree beyond either bound counts
- * as having too many files.
+ * If a file has N names, each name counts for one N-th of its size, so all names together count the
+ * file once. The walk always ends: the number of files is bounded, and so is the depth, because
+ * each level holds a descriptor. A tree beyond either bound counts as having too many files.
  */
 #pragma once
 
 #include <stdint.h>
 
 #define SURVEY_DEPTH_MAX 256
-#define SURVEY_CHUNK_BYTES 4096 /* names per level */
+/* room for the names that one getdents64() reads, for each level */
+#define SURVEY_CHUNK_BYTES 4096
 #define SURVEY_TOO_MANY UINT64_MAX
 
 /* Memory for the walk. Levels deeper than the tree are never touched. */

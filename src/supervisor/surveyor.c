@@ -70,7 +70,7 @@ int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files
 	if (r == 0)
 		r = set_up(s, layer, pidfd, most_files, pair[1], rules.ruleset, e);
 	s->socket = pair[0];
-	/* the task has copies of these */
+	/* the task has its own copies of these descriptors */
 	fd_closep(&pair[1]);
 	confine_files_done(&rules);
 	if (r < 0)

@@ -1,11 +1,13 @@
 /*
- * A task that counts, on order, how much the writable layer takes. A confined supervisor cannot make processes, so this one
- * is made before and sleeps on a socket.
+ * A task that counts, on order, how much the writable layer takes. A confined supervisor cannot
+ * make processes, so the task is made before the supervisor confines itself, and sleeps on a
+ * socket.
  *
- * It shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An attacker who takes over one
- * of the two has both; so the task keeps less than we do: in the sandbox's user namespace the right to read directories of
- * the sandbox's ids; by Landlock the directories of the layer; by its filter the calls of tools/surveyor.table. It ends with
- * us.
+ * It shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An
+ * attacker who takes over the task has the supervisor's memory too, so the task keeps few rights:
+ * it is in the sandbox's user namespace and can read directories of the sandbox's ids; Landlock
+ * shows it only the directories of the layer; its filter allows the calls of tools/surveyor.table.
+ * The task ends with the supervisor.
  */
 #pragma once
 
@@ -16,7 +18,7 @@
 #include "supervisor/survey.h"
 
 struct surveyor {
-	pid_t pid; /* 0: there is none */
+	pid_t pid; /* 0: no task runs */
 	int pidfd;
 	int socket; /* readable when the task has an answer, or has ended */
 	struct surveyor_memory *memory;
@@ -24,11 +26,11 @@ struct surveyor {
 
 #define SURVEYOR_NONE ((struct surveyor){ .pidfd = -1, .socket = -1 })
 
-/* LAYER is a directory with upper/ and work/. PIDFD is that of the sandbox's pid 1. More than MOST_FILES are too
- * many. */
+/* LAYER is a directory with upper/ and work/. PIDFD is a pidfd of the sandbox's pid 1. A layer
+ * with more than MOST_FILES files counts as too large. */
 MUST_USE int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files,
 			    struct err *e);
-/* Orders one count. The last one must be answered. False if the task has ended. */
+/* Orders one count. The order before must have been answered. False if the task has ended. */
 bool surveyor_order(const struct surveyor *s);
 /* The socket is readable: returns 1 and *RET, 0 if there is no answer yet, -1 if the task has ended. */
 int surveyor_answer(const struct surveyor *s, struct survey *ret);

@@ -57,14 +57,15 @@ static long confine(const struct surveyor_memory *m)
 	long r;
 
 	RAW5(SYS_prctl, PR_SET_NAME, NAME, 0, 0, 0);
-	/* Landlock must come after the namespace: under Landlock the task may not enter that of pid 1 */
+	/* Landlock must come after the namespace: a task under Landlock may not enter the
+	 * namespace of pid 1 */
 	if ((r = RAW5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) < 0 ||
 	    (r = keep_descriptors(m)) < 0 || (r = enter_namespace()) < 0 ||
 	    (r = drop_capabilities()) < 0)
 		return r;
 	if (m->ruleset >= 0 && (r = RAW2(SYS_landlock_restrict_self, RULESET, 0)) < 0)
 		return r;
-	/* must come after the last change of credentials, which may clear it */
+	/* PDEATHSIG must be set after the last change of credentials, which may clear it */
 	if ((r = RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)) < 0)
 		return r;
 	RAW3(SYS_close_range, PID_1, ~0u, 0);
@@ -77,7 +78,7 @@ static void count(struct surveyor_memory *m)
 	survey_tree(LAYER, "upper", m->most_files, &m->room, &m->result);
 	survey_tree(LAYER, "work", m->most_files, &m->room, &m->result);
 	RAW3(SYS_madvise, &m->room, sizeof(m->room),
-	     MADV_DONTNEED); /* its contents are not needed again */
+	     MADV_DONTNEED); /* the next count needs nothing of the old contents */
 }
 
 void surveyor_task(void *memory)

@@ -11,11 +11,11 @@
  * deep; the rest of ROOM takes no memory. */
 struct surveyor_memory {
 	_Alignas(16) char stack[SURVEYOR_STACK_BYTES];
-	/* set before the task is made */
+	/* the supervisor sets these before it makes the task */
 	int socket, layer, pidfd;
-	int ruleset; /* of Landlock, or -1 */
+	int ruleset; /* the Landlock ruleset of the task, or -1 */
 	uint64_t most_files;
-	struct sock_fprog filter; /* if it is empty, none is installed */
+	struct sock_fprog filter; /* if the filter is empty, the task installs none */
 	/* the answer of the task */
 	struct survey result;
 	struct survey_room room;

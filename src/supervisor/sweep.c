@@ -1,9 +1,10 @@
 /*
- * What is left to do when sandboxes are dead. A supervisor that was killed leaves its control groups, and the mount points
- * that it made in a directory image.
+ * Cleans up after dead sandboxes. A supervisor that was killed leaves its control groups, and the
+ * mount points that it made in a directory image.
  *
- * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace that has the range. The
- * owner of the record cannot do that, so a command that removes such a sandbox runs us.
+ * Files that a sandbox made under a sub-range of ids can be deleted only from a user namespace that
+ * has the range. The owner of the record cannot do that, so the command that removes such a sandbox
+ * runs cordon-supervisor, which calls this file.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,12 +22,12 @@
 
 static int sweep(void *arg)
 {
-	IGNORE(record_sweep(arg, NULL)); /* what is left goes next time */
+	IGNORE(record_sweep(arg, NULL)); /* the next sweep deletes what is left */
 	volumes_sweep(arg);
 	return 0;
 }
 
-/* Deletes the entries whose names begin with a dot, or all others. */
+/* Deletes the entries whose names begin with a dot if DOTTED, otherwise all other entries. */
 static bool erase_some(int fd, bool dotted)
 {
 	DIR *d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -53,7 +54,8 @@ static bool erase_moved(const struct home *h, const char *name)
 		return true;
 	if (!erase_some(fd, false) || !erase_some(fd, true))
 		return false;
-	IGNORE(real && rmdir(real) < 0); /* it may be a mount point, or not ours to remove */
+	/* this fails if the directory is a mount point, or belongs to another user */
+	IGNORE(real && rmdir(real) < 0);
 	return true;
 }
 

@@ -4,9 +4,9 @@
  *   StartTransientUnit    makes the scope with us in it; fails if it exists
  *   AttachProcessesToUnit moves us into a scope that exists; fails while it starts, and when it is about to end
  *
- * A supervisor that waits tries both in turn until one succeeds or the time is up. So two commands that start at once meet
- * in one scope, and so does a command that starts while the last sandbox ends. A supervisor that does not wait tries the
- * second once.
+ * A supervisor that waits tries both in turn until one succeeds or the time is up. So two commands
+ * that start at once meet in one scope, and so does a command that starts while the last sandbox
+ * ends. A supervisor that does not wait tries AttachProcessesToUnit once.
  *
  * If the caller lives in a unit of the user's systemd that was made with Delegate=yes, we stay there: what limits the unit
  * must limit the caller's sandboxes. Only systemd knows which units are delegated.
@@ -27,10 +27,12 @@
 
 static_assert(HIERARCHY_SCOPE_DIGITS == HOME_TAG_DIGITS, "a scope is not one home's");
 
-#define WAIT_NS (10 * NS_PER_SEC) /* a login that is just beginning also starts that systemd */
-#define JOIN_NS (2 * NS_PER_SEC)  /* the scope exists: systemd answers in some milliseconds */
-#define RETRY_MS 20               /* a scope takes a few of these to start or to end … */
-#define TRIES_MAX 50              /* … and if it refuses us, a create waits no longer than this */
+/* at the beginning of a login the user's systemd itself is still starting */
+#define WAIT_NS (10 * NS_PER_SEC)
+#define JOIN_NS (2 * NS_PER_SEC) /* the scope exists: systemd answers in some milliseconds */
+#define RETRY_MS 20              /* a scope takes a few of these intervals to start or to end */
+/* if the scope refuses us, `create` gives up after this many tries */
+#define TRIES_MAX 50
 #define BODY_MAX_BYTES 4096
 #define MANAGER "org.freedesktop.systemd1"
 #define MANAGER_PATH "/org/freedesktop/systemd1"
@@ -70,7 +72,8 @@ static void put_scope(struct buf *b, const char *name)
 	at = dbus_begin_array(b, 8);
 	put_text_property(b, "Description", "cordon sandboxes");
 	put_text_property(b, "Slice", HIERARCHY_SCOPE_SLICE);
-	put_text_property(b, "CollectMode", "inactive-or-failed"); /* else its name stays taken */
+	/* otherwise the name stays taken after the scope has failed */
+	put_text_property(b, "CollectMode", "inactive-or-failed");
 	put_property(b, "DelegateControllers", "as");
 	list = dbus_begin_array(b, 4);
 	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
@@ -107,8 +110,8 @@ static int call_manager(struct bus *b, const char *member, const char *signature
 	return ret->type == DBUS_RETURN ? 0 : refused(ret, member, e);
 }
 
-/* Waits until systemd says how the start of NAME ended. The match admits only signals of systemd. A bus that lies
- * could also simply give us no scope. */
+/* Waits until systemd says how the start of NAME ended. The match admits only signals of
+ * systemd. A bus that lies gains nothing: it could also give us no scope at all. */
 static int wait_for_job(struct bus *b, const char *name, struct err *e)
 {
 	struct dbus_message m;
@@ -201,7 +204,8 @@ static bool ends_with(struct str s, const char *end)
 	return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
 }
 
-/* Finds the unit that we live in: its object of systemd, or "", and the interface of that object. */
+/* Finds the unit that this process is in. PATH becomes the unit's D-Bus object, or "" if there
+ * is none; *RET_INTERFACE is the interface of that object. */
 static int find_unit(struct bus *b, struct buf *path, const char **ret_interface, struct err *e)
 {
 	AUTO_BUF body = BUF_INIT(BODY_MAX_BYTES);
@@ -261,7 +265,8 @@ static int ask(const char *name, bool waits, bool in_unit, struct err *e)
 	return waits ? start_or_attach(&b, name, e) : attach(&b, name, e);
 }
 
-/* True if the scope exists already at its usual place. That needs no call. */
+/* True if the scope exists already: its control group is at the usual place. This needs no call
+ * over the bus. */
 static bool exists(const char *id)
 {
 	AUTO_FD fd = hierarchy_open_scope(id);

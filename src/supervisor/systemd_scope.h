@@ -13,7 +13,8 @@
 
 #include <stdbool.h>
 
-/* Moves this process into the scope of the home that ID, a name of process/cgroup.h, belongs to. With WAITS, asks
- * for a scope that does not exist, and waits for it. Does nothing for root, without version 2 groups, without a
- * bus, and if the caller's own group is delegated. Never fails: if limits do not hold, the record says so. */
+/* Moves this process into the scope of the home that ID, a name of process/cgroup.h, belongs to.
+ * If the scope does not exist and WAITS is true, asks systemd to make it and waits. Does nothing
+ * for root, without version 2 groups, without a bus, and if the caller's own group is delegated.
+ * This never fails: if limits are not enforced, the record says so. */
 void systemd_scope_enter(const char *id, bool waits);

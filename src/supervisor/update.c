@@ -11,7 +11,8 @@
 #include "state/record_config.h"
 #include "supervisor/supervisor.h"
 
-#define UPDATE_MAX_BYTES (128u << 10) /* fits the buffer of the socket: we never wait for pid 1 */
+/* a frame of this size fits the buffer of the socket, so we never wait for pid 1 */
+#define UPDATE_MAX_BYTES (128u << 10)
 
 static int update_limits(struct supervisor *s, const struct spec *now, unsigned what, struct err *e)
 {
@@ -19,7 +20,7 @@ static int update_limits(struct supervisor *s, const struct spec *now, unsigned 
 	struct err ignored;
 
 	if (s->engine->update_limits(s, now, what, e) < 0) {
-		/* all or none: those that were set before one was refused */
+		/* set the old limits again: either all changes succeed or none */
 		IGNORE(s->engine->update_limits(s, spec, what, &ignored));
 		return -1;
 	}
@@ -44,10 +45,11 @@ static int check_numbers(const struct limits_message *m, struct err *e)
 	return 0;
 }
 
-/* Ceilings are for others: the owner of the leash has made the sandbox. The record stays as it is. */
+/* Ceilings are not checked: the owner of the leash made the sandbox and may give it any limits.
+ * The record on disk is not changed. */
 int supervisor_limit(struct supervisor *s, const struct limits_message *m, struct err *e)
 {
-	struct spec now = s->record.spec; /* borrows everything */
+	struct spec now = s->record.spec; /* shares all strings with the record */
 	unsigned what = 0;
 
 	if (s->life != LIFE_RUNNING)
@@ -88,8 +90,9 @@ static int update_commands(struct supervisor *s, const struct spec *now, struct 
 		sent = send(s->instance->channel, frame.p, frame.n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (r == 0 && sent != (ssize_t)frame.n)
 		r = err_sys(e, sent < 0 ? errno : EPIPE, "tell pid 1");
+	/* pid 1 got half a frame and would misread everything after it */
 	if (sent > 0 && sent != (ssize_t)frame.n)
-		s->engine->kill(s); /* half a frame: it would understand nothing more */
+		s->engine->kill(s);
 	for (size_t i = 0; i < m.n_env; i++)
 		free((char *)m.env[i]);
 	boot_message_done(&m);

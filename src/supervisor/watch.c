@@ -25,7 +25,7 @@ void watch_init(struct watch *w, uint64_t most_bytes, bool fresh, const struct w
 			     .files_high = now->files_free };
 }
 
-/* How many bytes the file system may lose before the layer must be measured. */
+/* Returns how many bytes the file system may lose before the layer must be measured. */
 static uint64_t bytes_left(const struct watch *w)
 {
 	uint64_t slack = w->most.bytes / WATCH_SLACK_PART;
@@ -72,7 +72,8 @@ static bool judge_space(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* The same for inodes: true if the layer must be measured. To make an empty file is no write, so pid 1 cannot tell. */
+/* The same for inodes: true if the layer must be measured. Making an empty file is not a write,
+ * so pid 1 cannot say who made it. */
 static bool judge_files(struct watch *w, const struct watch_space *now)
 {
 	bool low =
@@ -92,7 +93,7 @@ static bool judge_files(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* The shortest time in which BYTES or FILES can be used up. */
+/* Returns the shortest time in milliseconds in which BYTES or FILES can be used up. */
 static unsigned time_for(uint64_t bytes, uint64_t files)
 {
 	uint64_t ms = bytes / WATCH_BYTES_PER_MS, for_files = files / WATCH_FILES_PER_MS;
@@ -103,7 +104,8 @@ static unsigned time_for(uint64_t bytes, uint64_t files)
 				      : (unsigned)ms;
 }
 
-/* How much of N can be used up until the floor; below the floor, until nothing is left. */
+/* Returns how much of N can be used up before FLOOR is reached; below the floor, before nothing
+ * is left. */
 static uint64_t until_floor(uint64_t n, uint64_t floor)
 {
 	return n > floor ? n - floor : n;
@@ -155,7 +157,8 @@ static bool exceeds(const struct watch_size *a, const struct watch_size *b)
 	return a->bytes > b->bytes || a->files > b->files;
 }
 
-/* The commands are ended, for the reason WHY. The next measurement finds what they wrote until then. */
+/* The commands are ended, for the reason WHY. The next measurement includes what they wrote
+ * before they ended. */
 static enum end_reason become_over(struct watch *w, enum end_reason why)
 {
 	w->over = true;
@@ -167,7 +170,8 @@ static enum end_reason become_over(struct watch *w, enum end_reason why)
 	return why;
 }
 
-/* The layer is too large. If it was so when the sandbox started, nothing is ended until it grows. */
+/* The layer is too large. If it was too large when the sandbox started, no command is ended
+ * until the layer grows. */
 static enum end_reason judge_over(struct watch *w, bool knew)
 {
 	struct watch_size grown = { w->over_size.bytes + w->most.bytes / WATCH_SLACK_PART,
@@ -227,8 +231,9 @@ static bool judge_growth(struct watch *w, uint64_t written)
 	bool wrote = !w->last_writes && written != w->over_written;
 	bool grew = w->grew;
 
+	/* commands did not write since: earlier writes have reached the disk */
 	if (grew && !wrote)
-		w->over_size = w->size; /* commands did not do this: earlier writes have arrived */
+		w->over_size = w->size;
 	w->grew = false;
 	return grew && wrote;
 }
@@ -248,8 +253,9 @@ enum end_reason watch_counted(struct watch *w, uint64_t written)
 		w->over_written = written;
 	if (w->over && judge_growth(w, written))
 		return become_over(w, END_LAYER);
+	/* the commands go on writing although we cannot measure the layer */
 	if (late)
-		return become_over(w, END_LAYER); /* commands write while we cannot measure */
+		return become_over(w, END_LAYER);
 	if (!w->low)
 		return END_NONE;
 	w->counted = !wrote; /* what commands write until they have ended does not count */

@@ -4,11 +4,14 @@
  * its commands wrote. It is told when to look again, whether to measure, whether to ask pid 1, and whether to end the
  * commands.
  *
- * To look costs 2 us; to measure takes longer the larger the tree is. So the layer is measured only if the file system has
- * lost more since the last measurement than the layer may still grow: before that the layer cannot be too large, whoever
- * took the space. Files that were deleted while open are in no tree and are missed by this. They are stopped at the floor, a
- * part of the file system that no sandbox may take. A measurement can take long because hostile processes starve it, or
- * because the tree is huge. If the file system goes on losing space and the sandbox goes on writing, its end is not awaited.
+ * Looking at the file system costs 2 us. Measuring the layer takes longer the larger the tree is.
+ * So the layer is measured only if the file system has lost more since the last measurement than
+ * the layer may still grow: as long as the loss is smaller, the layer cannot be too large,
+ * whichever process took the space. A measurement misses files that were deleted while open,
+ * because no tree shows them. The floor bounds these: it is a part of the file system that no
+ * sandbox may take. A measurement can take long because hostile processes starve it, or because the
+ * tree is huge. If the file system goes on losing space and the sandbox goes on writing, the
+ * commands are ended before the measurement is complete.
  *
  * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until it is
  * smaller. They are ended if the layer has grown nevertheless and they wrote (fuse-overlayfs still writes after commands have
@@ -21,7 +24,8 @@
 
 #include "wire/message.h"
 
-#define WATCH_FLOOR_BYTES (1ull << 30) /* kept free, or one part in 20 if that is less */
+/* this much stays free, or one part in 20 of the file system if that is less */
+#define WATCH_FLOOR_BYTES (1ull << 30)
 #define WATCH_FLOOR_PART 20
 #define WATCH_SLACK_PART 64             /* one part in 64 of its size is not worth a measurement */
 #define WATCH_BYTES_PER_MS (4ull << 20) /* nothing writes faster than 4 GiB/s … */
@@ -48,30 +52,35 @@ struct watch_size {
 struct watch {
 	struct watch_size most; /* what the layer may take */
 	struct watch_size size; /* what it took at the last measurement */
-	bool known;             /* it was measured, or is new and empty */
+	bool known;             /* SIZE is known: the layer was measured, or is new and empty */
 	bool measuring;
-	bool again;                  /* commands were ended since that began: measure again */
+	/* commands were ended since the measurement began: measure again */
+	bool again;
 	bool over;                   /* the layer is too large */
 	struct watch_size over_size; /* if it is too large: it must not grow beyond this */
-	bool grew;            /* it has grown beyond that; pid 1 must say whether commands wrote */
-	bool ended;           /* commands were ended because it was too large */
-	unsigned last_writes; /* looks that are left until ended commands have written their last */
-	uint64_t over_written;     /* what commands had written after that */
+	/* the layer has grown beyond over_size; pid 1 must say whether commands wrote */
+	bool grew;
+	bool ended; /* commands were ended because it was too large */
+	/* how many more looks may still find late writes of ended commands */
+	unsigned last_writes;
+	/* what commands had written when the last late writes of ended commands were counted */
+	uint64_t over_written;
 	uint64_t high, files_high; /* the most that was free since the last measurement */
 	uint64_t then, files_then; /* what was free when the measurement began */
 	bool asked;                /* pid 1 was asked and has not answered yet */
 	/* what commands had written when the measurement began, if that is known */
 	bool then_counted;
 	uint64_t then_written;
-	bool late; /* the file system has lost much since then */
+	bool late; /* the file system has lost much since the measurement began */
 	/* below the floor */
 	bool low, counted;
 	uint64_t written;  /* what commands had written when pid 1 was last asked */
-	uint64_t low_free; /* what was free then */
+	uint64_t low_free; /* what was free when pid 1 was last asked */
 	bool low_files, based;
-	uint64_t low_files_size; /* how many files the layer had when that began */
+	/* how many files the layer had at the last measurement while inodes were below the floor */
+	uint64_t low_files_size;
 	uint64_t low_files_free;
-	bool starved; /* commands were ended because of that */
+	bool starved; /* commands were ended because the file system was below the floor */
 };
 
 /* What to do now. */

@@ -108,7 +108,7 @@ static void look(struct supervisor *s, bool idle)
 		return;
 	y->looks++;
 	o = watch_look(&y->watch, &now, idle);
-	carry_out(s, END_NONE); /* there may be space again */
+	carry_out(s, END_NONE); /* there may be space again: tell pid 1 that commands may write */
 	if (o.ask && y->uncounted)
 		carry_out(s, watch_counted(&y->watch, y->looks));
 	else if (o.ask)
