@@ -5,16 +5,17 @@
 #include "base/cleanup.h"
 #include "client/call.h"
 
-#define QUESTION_BYTES (FRAME_DATA_MAX_BYTES + 256) /* the largest but EXEC */
-#define PROTOCOL 2u                                 /* that has background commands */
+#define QUESTION_BYTES (FRAME_DATA_MAX_BYTES + 256) /* the largest frame except EXEC */
+/* the first protocol with background commands */
+#define PROTOCOL 2u
 
 struct ask {
-	struct line *line; /* NULL: over */
+	struct line *line; /* NULL: the question has been answered */
 	struct ask_owner owner;
 	struct call call;
 	bool lists;
 	uint64_t waits_for; /* the command that a LOOK may wait for, or 0 */
-	unsigned depth;     /* callbacks that are running */
+	unsigned depth;     /* how many callbacks are running */
 	bool freed;
 };
 
@@ -63,7 +64,7 @@ static void take_frame(struct ask *a, const struct frame *f)
 		take_command(a);
 		break;
 	case CALL_STARTED:
-	case CALL_ENDED: /* it did not start */
+	case CALL_ENDED: /* the command did not start */
 	case CALL_TOLD:
 		finish(a, NULL);
 		break;
@@ -183,7 +184,8 @@ int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct as
 	AUTO_BUF b = BUF_INIT(QUESTION_BYTES);
 	struct ask *a;
 
-	if (id == 0) /* pid 1 would take it for a signal to the stream, and not answer */
+	/* pid 1 would read 0 as a signal to the stream's own command, and not answer */
+	if (id == 0)
 		return err_set(e, ERR_NOT_FOUND, "session not found: 0");
 	if (ask_new(n, o, &a, e) < 0)
 		return -1;
@@ -191,7 +193,7 @@ int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct as
 	return ask_send(a, &b, ret, e);
 }
 
-/* A LOOK that does not wait takes the place of one that does. */
+/* Sends a LOOK that does not wait. It replaces our LOOK that still waits. */
 static void stop_waiting(struct ask *a)
 {
 	AUTO_BUF b = BUF_INIT(QUESTION_BYTES);

@@ -1,6 +1,7 @@
 /*
- * One question about the background commands of a sandbox, over a line (client/line), on the loop: start one, list
- * all, look at one, feed one, signal one. Whoever asks keeps nobody else from the command; client/job attaches to one.
+ * One question about the background commands of a sandbox, over a line (client/line), on the loop:
+ * start one, list all, look at one, feed one, signal one. A question does not keep other clients
+ * from the command; client/job attaches to a command.
  *
  * The owner gets the answer exactly once, unless it frees the question before. Callbacks come only from the loop, from
  * line_hear() and from line_free(), never from a function of this file. Any function may be called from any callback,
@@ -17,12 +18,14 @@ struct ask;
 struct answer {
 	/* why there is no answer: ERR_NOT_FOUND, ERR_BUSY, ERR_LIMIT, ERR_UNSUPPORTED, ERR_NOT_RUNNING …; or NULL */
 	const struct err *err;
-	uint64_t id;             /* of the command that was started; 0: it could not be … */
+	/* the number of the started command; 0: it could not be started … */
+	uint64_t id;
 	struct exit_message end; /* … and this says why */
 };
 
 struct ask_owner {
-	/* A command, borrowed for the call: one of a list, or the one that was asked about. May be NULL. */
+	/* A command, borrowed for the call: one of a list, or the one that was asked about. The
+	 * function may be NULL. */
 	void (*command)(void *arg, const struct command_message *m);
 	/* The answer is complete. It is borrowed for the call; the owner still has to free the question. */
 	void (*done)(void *arg, const struct answer *a);
@@ -37,8 +40,9 @@ MUST_USE int ask_look(struct line *n, const struct look_message *m, const struct
 		      struct ask **ret, struct err *e);
 MUST_USE int ask_feed(struct line *n, const struct feed_message *m, const struct ask_owner *o,
 		      struct ask **ret, struct err *e);
-/* To the command itself, or to everything that it started. */
+/* Signals the command itself, or with SCOPE everything that it started. */
 MUST_USE int ask_signal(struct line *n, uint64_t id, int sig, bool scope, const struct ask_owner *o,
 			struct ask **ret, struct err *e);
-/* A LOOK that waits does so no more. What was asked to be done may be done all the same. */
+/* Frees the question. A LOOK that waits stops waiting. If pid 1 already has the request, it may
+ * still carry it out. */
 void ask_free(struct ask *a);

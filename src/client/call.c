@@ -3,7 +3,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define GRANT_BYTES (FRAME_CREDIT_BYTES / 4) /* output for which one CREDIT is sent */
+/* after this much output the client sends one CREDIT */
+#define GRANT_BYTES (FRAME_CREDIT_BYTES / 4)
 
 void call_init(struct call *c, const char *name, uint32_t stream)
 {
@@ -125,8 +126,8 @@ bool call_took(struct call *c, size_t n, struct buf *b)
 
 void call_leave(const struct call *c, unsigned flags, struct buf *b)
 {
-	frame_put(b, FRAME_LEAVE, flags, (uint32_t)c->id, NULL,
-		  0); /* by number: the call is over */
+	/* LEAVE names the command by its number, because the call is over */
+	frame_put(b, FRAME_LEAVE, flags, (uint32_t)c->id, NULL, 0);
 }
 
 static int bad(const struct call *c, const char *what, struct err *e)

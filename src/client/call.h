@@ -1,8 +1,8 @@
 /*
- * One command, one attach, one file operation or one question about background commands, on one stream of a
- * connection to pid 1, as pure state: a call has no descriptor and no clock (the time is an argument). Its owner sends what the call writes
- * into a buffer and gives it every frame of its stream; the call says what that means and by when the
- * end must have been told.
+ * One command, one attach, one file operation or one question about background commands, on one
+ * stream of a connection to pid 1, as pure state: a call has no descriptor and no clock (the time
+ * is an argument). Its owner sends what the call writes into a buffer and gives it every frame of
+ * its stream; the call says what the frame means, and by when pid 1 must have told the end.
  *
  * pid 1 is not trusted. A call bounds every frame, takes output only within the credit that it granted,
  * and ignores whatever comes after the end.
@@ -19,29 +19,33 @@
 #include "wire/message.h"
 
 struct call {
-	const char *name; /* of the sandbox, for messages; borrowed */
+	const char *name; /* the name of the sandbox, for messages; borrowed */
 	uint32_t stream;
 	uint64_t id;       /* the session's number; 0 until pid 1 tells it */
-	uint64_t deadline; /* by when the end must have been told; 0: no limit */
-	uint32_t credit;   /* bytes of input that pid 1 still takes */
-	uint32_t granted;  /* bytes of output that pid 1 may still send */
-	uint32_t taken;    /* output that the owner took and that was not granted back yet */
+	uint64_t deadline; /* when pid 1 must have told the end; 0: no limit */
+	uint32_t credit;   /* how many bytes of input pid 1 still takes */
+	uint32_t granted;  /* how many bytes of output pid 1 may still send */
+	/* bytes of output that the owner took and for which no credit was granted yet */
+	uint32_t taken;
 	bool ended;
 	struct exit_message end;
-	bool reported; /* pid 1 told the report; it tells one at most */
-	uint32_t told; /* commands that pid 1 has told of */
+	bool reported; /* pid 1 has sent the command's report; it may send only one */
+	uint32_t told; /* how many commands pid 1 has listed */
 	struct command_message
 		command; /* after CALL_COMMAND; its strings are borrowed from the frame */
 };
 
-#define CALL_TOLD_MAX 65536u /* commands in one list: more than a sandbox runs */
+#define CALL_TOLD_MAX 65536u /* the most commands in one list: more than a sandbox can run */
 
-/* Added to the time-out that pid 1 enforces. A pid 1 that has not answered by then hangs, or is not ours any more. */
+/* Added to the time-out that pid 1 enforces. If pid 1 has not answered by then, it hangs or has
+ * been taken over. */
 #define CALL_BACKSTOP_NS 3000000000ull
 
 void call_init(struct call *c, const char *name, uint32_t stream);
 
-/* --- what the owner sends: each adds frames to B, whose failure the owner checks ---------------- */
+/* --- what the owner sends -------------------------------------------------------------------- */
+
+/* Each of these functions adds frames to B. The owner checks B for failure. */
 
 /* NOW is used only if the message has a time-out. */
 void call_exec(struct call *c, const struct exec_message *m, uint64_t now_ns, struct buf *b);
@@ -54,16 +58,17 @@ void call_resize(const struct call *c, uint32_t rows, uint32_t cols, struct buf 
 void call_detach(const struct call *c, struct buf *b);
 /* Signals the command itself, or everything that it started. A pid 1 of protocol 1 ignores it. */
 void call_signal(const struct call *c, int sig, bool scope, struct buf *b);
-/* The questions: a pid 1 of protocol 1 does not answer them. */
+/* These are the questions. A pid 1 of protocol 1 does not answer them. */
 void call_list(const struct call *c, struct buf *b);
 void call_look(const struct call *c, const struct look_message *m, struct buf *b);
 void call_feed(const struct call *c, const struct feed_message *m, struct buf *b);
 /* Does what call_signal() does, for a command by its number. */
 void call_signal_to(const struct call *c, uint64_t id, int sig, bool scope, struct buf *b);
-/* The owner has disposed of N bytes of output. Grants them back as credit when there are enough. True if B has
- * something to send. */
+/* Call this when the owner has disposed of N bytes of output. Grants them back as credit once
+ * there are enough of them. True if B has something to send. */
 bool call_took(struct call *c, size_t n, struct buf *b);
-/* After the end: pid 1 shall read on the pipes that travel with this frame. FLAGS are those of FRAME_LEAVE. */
+/* After the end: asks pid 1 to go on reading the pipes that travel with this frame. FLAGS are
+ * those of FRAME_LEAVE. */
 void call_leave(const struct call *c, unsigned flags, struct buf *b);
 
 /* --- what pid 1 says ---------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /*
- * A connection to the pid 1 of a live sandbox, for one request after another. The command line uses it, and waits.
+ * A connection to the pid 1 of a live sandbox, for one request after another. The command line uses
+ * it and waits for each answer.
  */
 #pragma once
 
@@ -16,12 +17,12 @@ struct client {
 	const char *name;        /* borrowed */
 	int fd;
 	struct buf in;
-	bool greeted; /* our HELLO went out */
+	bool greeted; /* we have sent our HELLO */
 };
 
 #define CLIENT_STREAM 1u /* one request at a time: one stream is enough */
 
-/* ERR_NOT_RUNNING: nobody listens. */
+/* Connects to pid 1. ERR_NOT_RUNNING: nobody listens. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);
 /* Takes FD, a connection that launch_create() made. */
 void client_adopt(struct client *c, const struct home *h, const char *name, int fd);
@@ -35,6 +36,7 @@ MUST_USE int client_request(struct client *c, const struct buf *b, const int *fd
 /* Sends what follows a request. The result may be ignored: a lost connection shows up as end of file on
  * the next read, after everything that pid 1 said before. */
 bool client_send(struct client *c, const struct buf *b);
-/* Gives FN every frame that has come; does not wait. If FN returns something else than 0, the reading ends and that is
- * returned; FN has filled E then. Else returns 0, or -1: the connection was lost, or pid 1 sent no frame. */
+/* Gives FN every frame that has come, without waiting. If FN returns a value other than 0, it
+ * has filled E; reading ends and this function returns that value. Otherwise returns 0, or -1 if
+ * the connection was lost or pid 1 sent bytes that are no frame. */
 MUST_USE int client_receive(struct client *c, frame_fn *fn, void *arg, struct err *e);

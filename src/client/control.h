@@ -1,6 +1,6 @@
 /*
- * Questions to a live sandbox: to its supervisor over "ctl", to its pid 1 over "sock". Every question has a deadline;
- * whoever asks waits for the answer.
+ * Questions to a live sandbox: to its supervisor over "ctl", to its pid 1 over "sock". Every
+ * question has a deadline; the caller waits for the answer.
  */
 #pragma once
 
@@ -15,16 +15,18 @@ struct home;
 
 #define CONTROL_ANSWER_MS 5000 /* a supervisor or pid 1 that has not answered by then is stuck */
 #define CONTROL_LOCK_MS \
-	10000 /* for the lock of a sandbox that another command has for a short time */
+	10000 /* how long to wait for a lock that another command holds for a short time */
 
-/* Connects to the supervisor. A supervisor that has just been started gets the time to listen. 0 or -errno. */
+/* Connects to the supervisor. A supervisor that has just been started gets the time to listen.
+ * Returns 0 or -errno. */
 MUST_USE int control_connect(const struct home *h, const char *name, int *ret_fd);
-/* The process at the other end of FD when it was connected, or 0. */
+/* Returns the pid of the process that was at the other end of FD when it was connected, or 0. */
 pid_t control_peer(int fd);
-/* Reads frames until one of TYPE comes: 1, and its body is added to BODY unless that is NULL. 0: the stream ended.
- * -errno; -ETIMEDOUT when DEADLINE passed. */
+/* Reads frames until one of TYPE comes. Returns 1 and adds its body to BODY, unless BODY is
+ * NULL; 0 if the stream ended; or -errno, which is -ETIMEDOUT if DEADLINE passed. */
 MUST_USE int control_wait(int fd, enum frame_type type, uint64_t deadline, struct buf *body);
-/* Asks pid 1 something that it answers with PONG. 0 and its body, or -errno. BODY may be NULL. */
+/* Asks pid 1 something that it answers with PONG. Returns 0 and adds the body to BODY, which may
+ * be NULL; or -errno. */
 MUST_USE int control_ask_pid_1(const struct home *h, const char *name, enum frame_type type,
 			       struct buf *body);
 
@@ -32,10 +34,12 @@ MUST_USE int control_ask_pid_1(const struct home *h, const char *name, enum fram
  * the sandbox is up or coming up. Waits for a sandbox that is on its way down, and for another short command. */
 MUST_USE int control_lock(const struct home *h, const char *name, bool starts, int *ret_dir,
 			  int *ret_lock, struct err *e);
-/* Measures the round trip to pid 1 in nanoseconds. TOUCH: it counts as activity. */
+/* Measures the round trip to pid 1 in nanoseconds. With TOUCH the ping counts as activity of the
+ * sandbox. */
 MUST_USE int control_ping(const struct home *h, const char *name, bool touch, uint64_t *ret_ns,
 			  struct err *e);
-/* Asks the supervisor what the sandbox uses. ERR_NOT_RUNNING: there is no supervisor. ERR_TIMEOUT: it does not answer,
- * because it is stuck, or from a build that knows no such question. */
+/* Asks the supervisor what the sandbox uses. ERR_NOT_RUNNING: there is no supervisor.
+ * ERR_TIMEOUT: the supervisor does not answer, because it is stuck or too old to know the
+ * question. */
 MUST_USE int control_usage(const struct home *h, const char *name, struct usage_message *ret,
 			   struct err *e);

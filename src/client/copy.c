@@ -11,7 +11,8 @@
 
 /* --- the answer of an agent that takes files ------------------------------------------------- */
 
-/* What the agent answers: notes, then DONE or FAIL. A FAIL is kept, because the write that it stopped says less. */
+/* What the agent answers: notes, then DONE or FAIL. A FAIL is kept: it says more than the error
+ * of our write that it interrupted. */
 struct answer {
 	const struct copy_notes *notes;
 	struct buf in;
@@ -84,14 +85,15 @@ static int send_done(struct transfer *t, struct err *e)
 	return transfer_write(t, b.p, b.n, e);
 }
 
-/* What is copied in: PATH as its user wrote it, or, if that is NULL, what FD has open, under the name AS. */
+/* What is copied into the sandbox: PATH as the user wrote it; or, if PATH is NULL, the object
+ * that FD has open, under the name AS. */
 struct source {
 	const char *path;
 	int fd;
 	const char *as;
 };
 
-/* Takes FROM's descriptor. */
+/* Sends one file or tree. Closes FROM's descriptor. */
 static int put(struct client *c, const struct source *from, const struct file_message *m,
 	       const struct copy_notes *n, struct err *e)
 {
@@ -133,7 +135,7 @@ static const char *option_of(const struct spec_patch *p)
 	return p->op;
 }
 
-/* Copies the object that the source was when it was named, whatever its path leads to now. */
+/* Copies the object that the user named at the time, even if its path leads elsewhere now. */
 static int put_patch(struct client *c, const struct spec_patch *p, const struct file_message *m,
 		     const struct copy_notes *n, struct err *e)
 {

@@ -1,5 +1,6 @@
 /*
- * Files in, out and across. Paths are as users wrote them; which side they mean is in the names.
+ * Files in, out and across. Paths are written by users. The names of the parameters say whether a
+ * path is on the host or in a sandbox.
  *
  * A sandbox may send what it likes: see tree/build.h for what the host's side makes of it. Notes
  * are for people; the texts may hold hostile characters.
@@ -15,13 +16,14 @@ struct copy_notes {
 	void *arg;
 };
 
-/* Each returns 0 also when single entries could not be copied: those were told as missed. */
+/* Each function returns 0 even if single entries could not be copied: N was told of
+ * those. */
 MUST_USE int copy_in(struct client *c, const char *from, const char *to, const struct copy_notes *n,
 		     struct err *e);
 MUST_USE int copy_out(struct client *c, const char *from, const char *to,
 		      const struct copy_notes *n, struct err *e);
 MUST_USE int copy_across(struct client *a, const char *from, struct client *b, const char *to,
 			 const struct copy_notes *n, struct err *e);
-/* A change of the sandbox's own files, as create options ask for. */
+/* Makes one change of the sandbox's own files that a create option asks for. */
 MUST_USE int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
 			struct err *e);

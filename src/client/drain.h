@@ -9,22 +9,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DRAIN_SILENCE_NS 300000000ull /* how long background processes may stay mute */
-#define DRAIN_NS 1000000000ull        /* … and how long we listen to them at most */
+/* we stop reading when background processes have printed nothing for this long */
+#define DRAIN_SILENCE_NS 300000000ull
+/* we read the output of background processes at most this long */
+#define DRAIN_NS 1000000000ull
 
 enum { DRAIN_OUT, DRAIN_ERR, DRAIN_STREAMS };
 
 struct drain {
 	bool alone;
 	uint64_t until;
-	uint64_t last;                /* when output came last */
-	uint64_t left[DRAIN_STREAMS]; /* what a pipe held at the end and has not been read */
+	uint64_t last; /* when output came last */
+	/* how many bytes a pipe held at the end that we have not read yet */
+	uint64_t left[DRAIN_STREAMS];
 };
 
-/* NOW counts only if the command was not alone. */
+/* ALONE: the command left no background process; NOW is not used then. */
 void drain_begin(struct drain *d, bool alone, uint64_t now_ns, uint64_t out_held,
 		 uint64_t err_held);
-/* N bytes of a stream were read. */
+/* Call this when N bytes of a stream were read. */
 void drain_read(struct drain *d, unsigned stream, uint64_t n, uint64_t now_ns);
 /* True while the client still reads the pipes. */
 bool drain_hears(const struct drain *d, uint64_t now_ns);

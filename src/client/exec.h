@@ -16,12 +16,13 @@
 struct exec_request {
 	struct exec_message message;
 	int in, out, err; /* descriptors of ours to read from and to write to; -1: none */
-	/* readable when IN is a terminal and its size changed; it is read until it is empty. -1: IN is no terminal */
+	/* a descriptor that becomes readable when the terminal IN has a new size; we read it
+	 * until it is empty. -1: IN is no terminal */
 	int resized;
-	bool log; /* append what it prints to the sandbox's log */
+	bool log; /* append the command's output to the sandbox's log */
 	unsigned char detach_keys[DETACH_KEYS_MAX];
 	size_t n_detach_keys;
-	uint64_t attach_id; /* client_attach() */
+	uint64_t attach_id; /* the number of the command for client_attach() */
 };
 
 struct exec_result {
@@ -33,6 +34,6 @@ struct exec_result {
 
 MUST_USE int client_exec(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			 struct err *e);
-/* Goes back to a detached terminal. */
+/* Attaches to a command whose terminal was detached. */
 MUST_USE int client_attach(struct client *c, const struct exec_request *q, struct exec_result *ret,
 			   struct err *e);

@@ -16,14 +16,15 @@
 #include "client/hand.h"
 #include "wire/hand.h"
 
-/* Between two starts of one hand, so that a hand which cannot live does not keep the machine busy. */
+/* The shortest time between two starts of one hand, so that a hand which always fails does not
+ * keep the machine busy. */
 #define RESTART_NS (100 * NS_PER_MS)
 
 extern char **environ;
 
 struct started {
 	struct foreman *foreman;
-	struct child child; /* pid -1: it has ended */
+	struct child child; /* pid -1: the hand has ended */
 	loop_id watch, timer;
 };
 
@@ -47,7 +48,7 @@ unsigned foreman_usual_hands(void)
 	return n < FOREMAN_HANDS_MAX ? n : FOREMAN_HANDS_MAX;
 }
 
-/* Starts the program and gives the server's end of its socket. */
+/* Starts the program cordon-hand. RET_SOCK is the server's end of its socket. */
 static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock, struct err *e)
 {
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -58,8 +59,9 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	struct spawn s = { .path = f->program,
 			   .argv = argv,
 			   .envp = (const char *const *)environ,
-			   .new_session =
-				   true, /* a key at the server's terminal is for the server */
+			   /* a session of its own: Ctrl-C at the server's terminal is for the
+			    * server only */
+			   .new_session = true,
 			   .tied = true,
 			   .cwd_fd = -1 };
 	int pair[2];
@@ -94,7 +96,8 @@ static int start(struct started *h, struct err *e)
 	if (!h->watch)
 		out_of_memory();
 	r = fdpass_send(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
-	/* a server that has ended shows by its hang-up; a hand that it did not get ends, and is started again */
+	/* if the server has ended, on_channel() sees the hang-up. If the server did not get the
+	 * hand, the hand ends and is started again */
 	if (r < 0)
 		log_line(LOG_WARN, "a hand did not reach the server: %d", -r);
 	return 0;
@@ -126,7 +129,7 @@ static void on_ended(void *arg, int fd, uint32_t events)
 		out_of_memory();
 }
 
-/* The server says nothing: this is its end. */
+/* The server never sends anything, so this event means that it has ended. */
 static void on_channel(void *arg, int fd, uint32_t events)
 {
 	struct foreman *f = arg;

@@ -15,11 +15,12 @@
 
 struct foreman;
 
-/* Hands that are of use on this machine: what they wait for is a CPU half of the time. */
+/* The most hands. foreman_usual_hands() returns how many are useful on this machine: a hand needs
+ * a CPU for about half of its time. */
 #define FOREMAN_HANDS_MAX 8u
 unsigned foreman_usual_hands(void);
 
-/* The server has ended. The owner still has to free the foreman. */
+/* Called when the server has ended. The owner still has to free the foreman. */
 typedef void foreman_gone_fn(void *arg);
 
 /* Starts N hands. Takes CHANNEL, a unix socket whose other end is for hands_new(). NOFILE is the soft limit of open

@@ -21,12 +21,13 @@ struct work {
 	const struct home *home;
 	struct buf warnings;
 	struct tree_size size;
-	size_t mount; /* that the failure is about, as in struct hand_answer */
+	size_t mount; /* the mount that the failure is about, as in struct hand_answer */
 	int leash, connection;
 	char hint[IMAGER_HINT_BYTES];
 };
 
-/* Waits until the sandbox of L takes commands, and opens a connection to it. S is the spec of a new one, or NULL. */
+/* Waits until the sandbox of L takes commands, and opens a connection to it. S is the spec if
+ * the sandbox is new, or NULL. */
 static int bring_up(struct work *w, struct launch *l, const struct spec *s, struct err *e)
 {
 	struct client c;

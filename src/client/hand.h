@@ -8,10 +8,11 @@
 #include "base/str.h"
 #include "wire/hand.h"
 
-/* The descriptor that the program cordon-hand finds its socket under. */
+/* The number of the descriptor at which the program cordon-hand finds its socket. */
 #define HAND_FD 3
 
-/* Does the request in BODY. ANSWER gets the whole frame of the answer, FDS the descriptors that travel with it: none
- * or HAND_FDS of them. They are the caller's to close; a sandbox whose leash nobody else has ends then. Supervisors
- * that the request started stay children of ours: the caller reaps them. -EPROTO if BODY is no request. */
+/* Does the request in BODY. ANSWER gets the whole frame of the answer, FDS the descriptors that
+ * travel with it: none or HAND_FDS of them. The caller closes them; a sandbox whose only leash
+ * is closed ends. Supervisors that the request started stay children of ours: the caller reaps
+ * them. -EPROTO if BODY is no request. */
 MUST_USE int hand_do(struct str body, struct buf *answer, int fds[HAND_FDS], unsigned *ret_n_fds);

@@ -21,7 +21,8 @@
 #include "spec/spec.h"
 
 #define READ_BYTES 16384
-#define ANSWER_MAX_BYTES (256u << 10) /* warnings of 64 KiB and an error, with room */
+/* the largest answer has 64 KiB of warnings and an error; this leaves room */
+#define ANSWER_MAX_BYTES (256u << 10)
 
 struct hand {
 	struct hands *pool;
@@ -29,20 +30,20 @@ struct hand {
 	int pidfd;
 	loop_id watch;
 	struct buf in;
-	int fd[HAND_FDS]; /* came with the answer */
+	int fd[HAND_FDS]; /* the descriptors that came with the answer */
 	unsigned n_fds;
-	struct hands_request *request; /* NULL: idle */
+	struct hands_request *request; /* NULL: the hand is idle */
 };
 
 struct hands_request {
-	struct hands_request *next; /* in the queue */
+	struct hands_request *next; /* the next request in the queue */
 	struct hands *pool;
-	struct hand *hand; /* NULL: queued */
+	struct hand *hand; /* NULL: the request is in the queue */
 	struct buf frame;
 	size_t sent;
-	bool wants_sandbox; /* a success comes with descriptors */
+	bool wants_sandbox; /* a successful answer must bring descriptors */
 	loop_id timer;
-	hands_answer_fn *fn; /* NULL: dropped */
+	hands_answer_fn *fn; /* NULL: the request was dropped */
 	void *arg;
 };
 
@@ -56,7 +57,7 @@ struct hands {
 	struct hands_request *first, **last;
 	unsigned n_queued;
 	size_t n_bytes;
-	unsigned depth; /* callbacks that are running */
+	unsigned depth; /* how many callbacks are running */
 	bool freed;
 };
 
@@ -80,7 +81,7 @@ static void request_free(struct hands_request *r)
 	free(r);
 }
 
-/* AT is the end of the queue, or its beginning. */
+/* Puts R into the queue at AT, which is the end of the queue or its beginning. */
 static void enqueue(struct hands *h, struct hands_request *r, struct hands_request **at)
 {
 	r->next = *at;
@@ -105,7 +106,8 @@ static void unqueue(struct hands *h, struct hands_request *r)
 	h->n_bytes -= r->frame.n;
 }
 
-/* Ends R, which is in no queue and with no hand any more. Takes the descriptors of A if nobody wants them. */
+/* Ends R, which is in no queue and with no hand any more. If the request was dropped, closes the
+ * descriptors of A. */
 static void answer(struct hands_request *r, const struct hands_answer *a)
 {
 	hands_answer_fn *fn = r->fn;
@@ -139,7 +141,7 @@ static struct hands_request *drop_hand(struct hand *d)
 {
 	struct hands_request *r = d->request;
 
-	IGNORE(sys_pidfd_send_signal(d->pidfd, SIGKILL)); /* it may have ended */
+	IGNORE(sys_pidfd_send_signal(d->pidfd, SIGKILL)); /* the hand may have ended already */
 	loop_remove(d->pool->loop, &d->watch);
 	fd_closep(&d->sock);
 	fd_closep(&d->pidfd);
@@ -164,7 +166,8 @@ static void lost(struct hand *d)
 	struct hands_request *r = d->request;
 	struct err e;
 
-	if (r && r->sent < r->frame.n) { /* the hand never had it: another one will */
+	/* the hand did not get the whole request: another hand will do it */
+	if (r && r->sent < r->frame.n) {
 		drop_hand(d);
 		r->sent = 0;
 		enqueue(r->pool, r, &r->pool->first);
@@ -182,7 +185,8 @@ static void garbage(struct hand *d)
 	lose(d, &e);
 }
 
-/* Sends what the socket takes of the hand's request. A hand that has ended shows by its hang-up. */
+/* Sends what the socket takes of the hand's request. If the hand has ended, its socket reports a
+ * hang-up. */
 static void send_more(struct hand *d)
 {
 	struct hands_request *r = d->request;
@@ -246,7 +250,7 @@ static int take_answer(struct hand *d, const struct hand_answer *m)
 	}
 	if (m->code) {
 		err_set(&e, (enum err_code)m->code, "%s", m->text);
-		e.hint = m->hint; /* borrowed for the callback, as all of it */
+		e.hint = m->hint; /* valid during the callback, as everything in the answer is */
 		a.err = &e;
 	}
 	d->request = NULL;
@@ -285,7 +289,7 @@ static void hear(struct hand *d)
 	if (r < 0)
 		garbage(d);
 	else if (r > 0 && d->sock >= 0)
-		buf_clear(&d->in); /* one answer at a time: nothing follows it */
+		buf_clear(&d->in); /* nothing can follow the only answer */
 }
 
 static void on_socket(void *arg, int fd, uint32_t events)
@@ -304,7 +308,7 @@ static void on_socket(void *arg, int fd, uint32_t events)
 
 /* --- new hands ------------------------------------------------------------------------------- */
 
-/* Takes both descriptors. */
+/* Adds a hand to the pool, which owns both descriptors from now on. */
 static void add_hand(struct hands *h, int sock, int pidfd)
 {
 	for (unsigned i = 0; i < HANDS_MAX; i++) {
@@ -317,7 +321,7 @@ static void add_hand(struct hands *h, int sock, int pidfd)
 		IGNORE(fcntl(sock, F_SETFL, O_NONBLOCK)); /* cannot fail */
 		d->watch = loop_add_fd(h->loop, sock, LOOP_READ, on_socket, d);
 		if (!d->watch)
-			IGNORE(drop_hand(d)); /* it had no request */
+			IGNORE(drop_hand(d)); /* a new hand has no request */
 		return;
 	}
 	fd_closep(&sock);

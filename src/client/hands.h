@@ -1,11 +1,13 @@
 /*
- * The hands of a server: a few processes (the program cordon-hand) that do what waits, so that the server, one thread
- * on its loop, never waits. A hand does one request at a time; requests that find no idle hand wait in a queue.
+ * The hands of a server: a few processes (the program cordon-hand) that do all work that may have
+ * to wait, so that the server, a single thread on its loop, never waits. A hand does one request at
+ * a time; requests that find no idle hand wait in a queue.
  *
- * A foreman starts the hands and tells the pool of each on a channel. A hand that ends fails the request that it had,
- * with ERR_SYSTEM, and the foreman starts another. Every request has a deadline, counted from the moment when it is
- * asked: a request that is still queued then fails; a hand that is still at it is killed, and a sandbox that it was
- * making dies with its leash. Both fail with ERR_TIMEOUT. What a killed hand left on disk, HAND_SWEEP removes.
+ * A foreman starts the hands and tells the pool of each on a channel. A hand that ends fails the
+ * request that it had, with ERR_SYSTEM, and the foreman starts another. Every request has a
+ * deadline, counted from the moment when it is asked: a request that is still queued then fails; if
+ * a hand is still working on it, the hand is killed, and a sandbox that it was making dies with its
+ * leash. Both fail with ERR_TIMEOUT. HAND_SWEEP removes what a killed hand left on disk.
  *
  * Any function may be called from any callback, hands_free() too.
  */
@@ -22,26 +24,32 @@ struct hands;
 struct hands_request;
 struct spec;
 
-#define HANDS_MAX 8u /* processes; what they do is bounded by disks and CPUs */
-#define HANDS_QUEUE_MAX \
-	1024u /* requests that wait: a server with 1 000 sessions may lose and make all of them */
-#define HANDS_QUEUE_BYTES_MAX (64u << 20) /* and their bytes: most specs have a few KiB */
+#define HANDS_MAX 8u /* more processes would only compete for disks and CPUs */
+/* the most requests that wait: a server with 1 000 sessions may lose and remake all of
+ * them at once */
+#define HANDS_QUEUE_MAX 1024u
+/* the most bytes of all waiting requests; most specs have a few KiB */
+#define HANDS_QUEUE_BYTES_MAX (64u << 20)
 
 struct hands_answer {
-	const struct err *err; /* why it failed, or NULL; then the rest says nothing */
+	/* why the request failed, or NULL. If it failed, the other members have no meaning */
+	const struct err *err;
 	uint64_t
 		mount; /* HAND_CREATE: the error is about this mount of the spec, as in struct hand_answer */
 	const char *warnings; /* HAND_CREATE, HAND_START: lines about a sandbox that is up */
-	/* HAND_CREATE, HAND_START: now the owner's. An ephemeral sandbox ends when its leash is closed or shut down for
-	 * writing; it is gone when the leash reads as ended. CONNECTION is for line_new(). Else -1. */
+	/* HAND_CREATE, HAND_START: the owner must close these descriptors. An ephemeral sandbox
+	 * ends when its leash is closed or shut down for writing; it is gone when the leash
+	 * reads as ended. CONNECTION is for line_new(). For other requests both are -1. */
 	int leash, connection;
 	uint64_t bytes, entries; /* HAND_SIZE */
 };
 
-/* The request is over; everything in A but the descriptors is borrowed for the call. */
+/* Called when the request is over. Everything in A but the descriptors is valid only during the
+ * call. */
 typedef void hands_answer_fn(void *arg, const struct hands_answer *a);
 
-/* Takes CHANNEL, the other end of a foreman's. GONE is called when the foreman has ended: no hand comes any more. */
+/* Takes CHANNEL, the other end of a foreman's. GONE is called when the foreman has ended: no new
+ * hand can come then. */
 typedef void hands_gone_fn(void *arg);
 MUST_USE int hands_new(struct loop *loop, int channel, hands_gone_fn *gone, void *arg,
 		       struct hands **ret, struct err *e);
@@ -52,8 +60,9 @@ void hands_free(struct hands *h);
  * the loop, unless the request is dropped before. *RET may be kept until then. ERR_LIMIT: too many requests wait. */
 MUST_USE int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 		       hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e);
-/* Nobody wants the answer any more. If a hand is at it, the hand goes on, and what it made is thrown away. */
+/* Call this if nobody wants the answer any more. If a hand already works on the request, it goes
+ * on, and its result is thrown away. */
 void hands_drop(struct hands_request *r);
 
-/* A spec as HAND_CREATE takes it. */
+/* Writes S in the form that HAND_CREATE takes. */
 void hands_write_spec(const struct spec *s, struct buf *b);

@@ -10,7 +10,8 @@
 #include "spec/grammar.h"
 #include "state/home.h"
 
-#define DEFAULT_TMP_MAX_MIB 512u /* a quarter of the memory, at most this */
+/* /tmp gets a quarter of the sandbox's memory, but at most this */
+#define DEFAULT_TMP_MAX_MIB 512u
 
 /* --- what the configuration says ------------------------------------------------------------- */
 
@@ -21,7 +22,8 @@ static void copy_strings(struct strv *to, const struct image_strings *from)
 		strv_add(to, from->v[i]);
 }
 
-/* A working directory or a volume is a path in the image, whatever it was written like. */
+/* Turns a working directory or volume of the image's configuration into an absolute, normal
+ * path. */
 static char *guest_path(const char *s)
 {
 	AUTO_FREE char *absolute = s[0] == '/' ? xstrdup(s) : xasprintf("/%s", s);

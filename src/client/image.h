@@ -9,15 +9,17 @@ struct home;
 
 /* How an image is fetched. */
 struct image_fetch {
-	bool quiet;               /* no progress */
-	const char *username;     /* NULL: the login that is stored for the registry, or none */
+	bool quiet; /* show no progress */
+	/* NULL: use the stored login for the registry, if there is one */
+	const char *username;
 	const char *password_env; /* the variable of our environment that has the password */
 	char *hint; /* room for IMAGER_HINT_BYTES, where the hint of an error is kept; must outlive the error */
 };
 
 /* Says whether a flat form could be mounted here, once it is made. */
 bool image_flat_usable(void);
-/* Fails where it could not be mounted; FLAG VALUE asked for it. */
+/* Fails if this host could not mount a flat form. The message says that the option FLAG VALUE
+ * asked for it. */
 MUST_USE int image_check_flat(const char *flag, const char *value, struct err *e);
 
 /* Finds the image of S, which is one of a registry, by its reference, and fetches it if S allows that. Fills in what

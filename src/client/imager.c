@@ -16,7 +16,7 @@
 #include "base/spawn.h"
 #include "base/str.h"
 
-#define CALL_BACK "MSB_PATH" /* the variable that helpers find us by */
+#define CALL_BACK "MSB_PATH" /* credential helpers find our program by this variable */
 #define REPORT_MAX_BYTES 8192u
 #define REPORT_FD_NUMBER 3
 #define REPORT_FD "3"
@@ -31,8 +31,9 @@ void imager_words(struct strv *argv, const char *command, const char *home)
 	strv_add(argv, home);
 }
 
-/* The program that helpers shall call: as installed, the link 'msb' is in PREFIX/bin and the programs are in
- * PREFIX/libexec/cordon. NULL if there is none; helpers look in PATH then. */
+/* Returns the path of the program that helpers shall call. When installed, that is the link
+ * 'msb' in PREFIX/bin; our programs are in PREFIX/libexec/cordon. Returns NULL if there is no
+ * such link: helpers then search PATH. */
 static char *callable(void)
 {
 	AUTO_FREE char *own = NULL;
@@ -84,8 +85,8 @@ static int read_report(int fd, char hint[IMAGER_HINT_BYTES], struct err *e)
 	return -1;
 }
 
-/* The words of ARGV with the option that names the channel for errors. It goes behind the command, because "--"
- * may follow in ARGV. */
+/* The words of ARGV with the option that names the channel for errors. The option goes right
+ * behind the command, because a later "--" in ARGV would end the options. */
 static void add_report(struct strv *to, const struct strv *argv)
 {
 	for (size_t i = 0; i < argv->n; i++) {

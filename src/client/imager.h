@@ -11,6 +11,7 @@ void imager_words(struct strv *argv, const char *command, const char *home);
 /* Our own environment with MSB_PATH, for programs that call us back: credential helpers, and what they start. An
  * MSB_PATH that the caller has set stays. MSB_PATH is not a variable of sandboxes. */
 void imager_environment(struct strv *ret);
-/* Runs it with our standard input, outputs and environment. It draws its own progress. It says on a channel of its
- * own why it failed: E is filled from that, with the advice in HINT, which must live as long as E. */
+/* Runs cordon-image with our standard input, outputs and environment. The program draws its own
+ * progress. If it fails, it sends the reason over a pipe; E is filled with that reason. HINT
+ * holds the text of E's hint and must live as long as E. */
 MUST_USE int imager_run(const struct strv *argv, char hint[IMAGER_HINT_BYTES], struct err *e);

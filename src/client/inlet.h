@@ -1,7 +1,8 @@
 /*
- * Where a command's input comes from: a descriptor of ours that other processes may share, so we must not make it
- * non-blocking. Of pipes and sockets each single read is asked not to wait: another reader may have been faster, and we
- * must hear the end of our command meanwhile.
+ * Where a command's input comes from: a descriptor of ours that other processes may share, so we
+ * must not make it non-blocking. We ask the kernel not to wait in each single read of a pipe or
+ * socket: another process may have read the bytes first, and while we waited for more we could not
+ * hear that our command has ended.
  */
 #pragma once
 

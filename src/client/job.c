@@ -40,7 +40,8 @@ void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds)
 {
 	struct err ignored;
 
-	if (j->line) /* the result does not matter: the hang-up of a lost line comes by itself */
+	/* the result does not matter: if the line is lost, the line itself reports that */
+	if (j->line)
 		IGNORE(line_send(j->line, LINE_FOLLOW_UP, b, fds, n_fds, &ignored));
 }
 
@@ -96,7 +97,7 @@ static void kill_scope(struct job *j)
 	line_need(j->line, 2);
 }
 
-/* Leaves a command that runs. It must not go on without us, unless it did so before. */
+/* Leaves a running command. Kills it, unless the job had only attached to it. */
 static void let_go(struct job *j)
 {
 	AUTO_BUF b = BUF_INIT(64);
@@ -135,7 +136,7 @@ static void begin_drain(struct job *j)
 	job_pipes_begin_drain(j);
 	if (j->owner.exited)
 		j->owner.exited(j->owner.arg);
-	if (j->state == JOB_DRAINING) /* else the owner has freed the job */
+	if (j->state == JOB_DRAINING) /* otherwise the owner has freed the job in its callback */
 		job_drain(j);
 }
 
@@ -145,7 +146,7 @@ static void check_deadline(struct job *j)
 {
 	struct err why = { 0 };
 
-	line_hear(j->line); /* the answer may have come while we got no time */
+	line_hear(j->line); /* the answer may have come while this process got no CPU time */
 	if (j->state != JOB_RUNNING)
 		return;
 	if (!call_is_late(&j->call, clock_mono_ns())) {
@@ -202,7 +203,8 @@ static void take_frame(struct job *j, const struct frame *f)
 
 	switch (call_take(&j->call, f, &e)) {
 	case CALL_OUTPUT:
-		/* of a command with pipes pid 1 has nothing to say here; beyond its credit that ends the line */
+		/* pid 1 must send no output frames for a command with pipes. We ignore them; a
+		 * pid 1 that goes beyond its credit loses the line */
 		if (is_framed(j))
 			job_frames_take(j, f);
 		break;
@@ -273,7 +275,8 @@ void job_input_end(struct job *j)
 	j->wants_room = false;
 }
 
-/* Comes from the loop a little later than the owner's call, which may have come from a callback. */
+/* Runs from the loop, a little after the owner's call: the owner may have called us from a
+ * callback, where we must not call back. */
 static void on_soon(void *arg)
 {
 	struct job *j = arg;
@@ -324,7 +327,7 @@ int job_signal(struct job *j, int sig, bool scope, struct err *e)
 	AUTO_BUF b = BUF_INIT(64);
 
 	if (j->state != JOB_RUNNING)
-		return 0; /* a command that has ended gets none */
+		return 0; /* a command that has ended gets no signal */
 	if (line_version(j->line) == 1)
 		return err_set(
 			e, ERR_UNSUPPORTED,

@@ -24,23 +24,27 @@ struct job;
 enum job_output { JOB_STDOUT, JOB_STDERR };
 
 struct job_end {
-	const struct err *err;   /* why nothing is known of the end, or NULL: */
+	const struct err *err;   /* why the end is unknown; or NULL, and then: */
 	struct exit_message end; /* how the command ended, or why it did not start */
 	uint64_t id;             /* the command's number; 0: unknown */
 	bool cancelled;          /* job_cancel() was called */
 	/* pid 1 did not tell the end in time. The job closed the line, and END says "timed out". The owner must
 	 * end the sandbox: pid 1 hangs, or is not ours any more. */
 	bool hung;
-	/* what the command reported (EXEC_REPORTS), borrowed for the call; p is NULL: nothing */
+	/* what the command reported (EXEC_REPORTS), borrowed for the call; p is NULL if it
+	 * reported nothing */
 	struct str report;
 };
 
 struct job_owner {
-	/* N bytes of output, borrowed for the call. False: no more for now, until job_resume(). */
+	/* N bytes of output, borrowed for the call. If it returns false, no more output comes
+	 * until job_resume(). */
 	bool (*output)(void *arg, enum job_output which, const char *p, size_t n);
-	/* There is room for input again, or nobody reads it any more: job_input() tells. May be NULL. */
+	/* Called when there is room for input again, or nobody reads the input any more;
+	 * job_input() tells which. May be NULL. */
 	void (*room)(void *arg);
-	/* pid 1 told the end; what the pipes hold still comes. May be NULL. */
+	/* Called when pid 1 told the end. The output that is still in the pipes comes after
+	 * this. May be NULL. */
 	void (*exited)(void *arg);
 	/* The command is over. END is borrowed for the call; the owner still has to free the job. */
 	void (*end)(void *arg, const struct job_end *end);
@@ -56,8 +60,9 @@ MUST_USE int job_start(struct line *n, const struct exec_message *m, bool input,
  * also come as the end. If the line is lost, the command runs on. */
 MUST_USE int job_attach(struct line *n, const struct attach_message *m, const struct job_owner *o,
 			struct job **ret, struct err *e);
-/* A command that runs is killed with everything that it started, as by job_cancel(); its end is not told. A command
- * that the job had attached to runs on, for others to attach to. */
+/* Frees the job. If the command still runs, it is killed with everything that it started, as by
+ * job_cancel(), and the owner is not told its end. A command that the job had attached to runs
+ * on, and others can attach to it. */
 void job_free(struct job *j);
 
 /* Returns how many bytes were taken, or -EPIPE if nobody reads them any more. If that is less than N, `room` tells when

@@ -1,10 +1,11 @@
-/* The framed stream of a job: a command at a terminal, or one that the job is attached to. pid 1 sends at most the credit that it
- * was granted; that much is held until the owner wants it. */
+/* The framed stream of a job: a command at a terminal, or one that the job is attached to. pid 1
+ * sends at most the credit that it was granted; the job holds that much until the owner wants
+ * it. */
 #include <errno.h>
 
 #include "client/job_state.h"
 
-#define FOLLOW_UP_BYTES (FRAME_DATA_MAX_BYTES + 256) /* the largest frame but EXEC */
+#define FOLLOW_UP_BYTES (FRAME_DATA_MAX_BYTES + 256) /* the largest frame except EXEC */
 
 void job_frames_init(struct job *j)
 {

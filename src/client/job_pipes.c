@@ -1,6 +1,6 @@
 /*
- * The pipes of a job. While the owner wants no output, the pipes are not watched at all: the loop reports a hang-up always,
- * and would report it again and again.
+ * The pipes of a job. While the owner wants no output, the pipes are not watched at all: the loop
+ * reports a hang-up even if nobody asked for it, and would do so again and again.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -155,7 +155,7 @@ bool job_pipes_are_drained(struct job *j)
 	if (!j->paused && drain_is_silent(&j->drain, now) && pipe_held(out->fd) == 0 &&
 	    pipe_held(err->fd) == 0)
 		return true;
-	/* beyond both moments, either output or job_resume() wakes us */
+	/* if neither moment lies ahead, output or job_resume() wakes us */
 	if (!j->paused && silent > now && silent < j->drain.until)
 		job_set_timer(j, silent);
 	else
@@ -163,7 +163,7 @@ bool job_pipes_are_drained(struct job *j)
 	return false;
 }
 
-/* So that background processes never get SIGPIPE. */
+/* Hands the open pipes over to pid 1, so that background processes never get SIGPIPE. */
 static void hand_over(struct job *j)
 {
 	AUTO_BUF b = BUF_INIT(64);
@@ -178,7 +178,7 @@ static void hand_over(struct job *j)
 		return;
 	job_pipes_pause(j);
 	for (unsigned i = 0; i < DRAIN_STREAMS; i++)
-		j->out[i].fd = -1; /* the line takes them */
+		j->out[i].fd = -1; /* the line owns the descriptors now */
 	call_leave(&j->call, flags, &b);
 	job_follow_up(j, &b, fds, n);
 }

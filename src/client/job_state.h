@@ -17,20 +17,20 @@ struct job_pipe {
 
 struct job {
 	enum job_state state;
-	struct line *line; /* NULL when it is gone; outlives us otherwise */
+	struct line *line; /* NULL when the line is gone; otherwise it outlives the job */
 	struct loop *loop; /* borrowed */
 	struct job_owner owner;
 	struct call call;
-	unsigned flags; /* of the EXEC */
-	bool attached;  /* the command is not ours: it lives on without us */
+	unsigned flags; /* the flags of the EXEC */
+	bool attached;  /* the job attached to the command: it lives on without the job */
 	bool wants_room;
 	bool paused; /* the owner wants no output for now */
-	/* pipes: */
+	/* for a command with pipes: */
 	struct job_pipe out[DRAIN_STREAMS];
 	int in; /* our end of the command's input, or -1 */
 	loop_id in_watch;
 	struct drain drain;
-	/* frames: */
+	/* for a framed stream: */
 	struct buf held[DRAIN_STREAMS]; /* output that the owner did not want yet */
 
 	struct buf report;
@@ -43,7 +43,8 @@ struct job {
 
 /* --- job.c ----------------------------------------------------------------------------------- */
 
-/* Every callback of the loop or the line begins and ends with these: memory goes with the last one. */
+/* Every callback of the loop or the line begins and ends with these: the last job_leave() frees
+ * the memory of a freed job. */
 void job_enter(struct job *j);
 void job_leave(struct job *j);
 /* Sends what follows the request. */
@@ -52,9 +53,9 @@ void job_follow_up(struct job *j, struct buf *b, const int *fds, unsigned n_fds)
 void job_give(struct job *j, enum job_output which, const char *p, size_t n);
 /* Sets the one timer of the job; what it is for follows from the state. 0: none. */
 void job_set_timer(struct job *j, uint64_t at);
-/* Tells the owner the end. WHY: it is not known how the command ended. */
+/* Tells the owner the end. WHY says why it is not known how the command ended; or NULL. */
 void job_finish(struct job *j, const struct err *why);
-/* Something of ours failed: the command must not go on without us. */
+/* Call this if something on our side failed. Kills the command, which must not go on without us. */
 void job_fail(struct job *j, const struct err *why);
 /* After pid 1 told the end: finishes the job if everything was read. */
 void job_drain(struct job *j);
@@ -70,9 +71,10 @@ void job_pipes_pause(struct job *j);
 /* As job_input(). */
 ssize_t job_pipes_feed(struct job *j, const void *p, size_t n);
 void job_pipes_close_input(struct job *j);
-/* After pid 1 told the end. */
+/* Call this after pid 1 told the end. */
 void job_pipes_begin_drain(struct job *j);
-/* Nothing is to be read any more. Otherwise sets the timer for the moment when that may change. */
+/* True if there is nothing left to read. Otherwise sets the timer for the moment when that may
+ * change. */
 bool job_pipes_are_drained(struct job *j);
 /* Hands pid 1 the pipes that background processes still hold, and closes the others. */
 void job_pipes_release(struct job *j);

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Lets go of the first matched keys: as many as it takes until the rest may still begin the sequence. */
+/* Releases the first of the keys that were held back, until the rest may again be the beginning
+ * of the detach keys. */
 static void release(struct keys *k, struct buf *out)
 {
 	size_t n = 1;

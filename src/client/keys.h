@@ -8,8 +8,8 @@
 
 struct keys {
 	const unsigned char *key; /* borrowed */
-	size_t n;                 /* 0: there are none */
-	size_t matched;           /* how many were typed and are held back */
+	size_t n;                 /* 0: there are no detach keys */
+	size_t matched;           /* how many of the keys were typed and are held back */
 };
 
 /* Adds to OUT everything that is not part of the detach keys. True when the keys are complete; what follows them is

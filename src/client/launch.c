@@ -29,7 +29,8 @@
 #include "wire/message.h"
 
 #define ANSWER_MAX_BYTES 65536
-#define STAGE_OTHER "other" /* of a failure on our side; the supervisor names its own stages */
+/* the stage of a failure on our side; the supervisor names its own stages */
+#define STAGE_OTHER "other"
 #define EXIT_WAIT_MS 2000
 #define SUPERVISOR_VARIABLES_MAX 4
 
@@ -51,15 +52,16 @@ static bool say(const struct launch *l, enum leash_word word)
 void launch_release(struct launch *l)
 {
 	if (l->leash >= 0)
-		IGNORE(!say(l, LEASH_RELEASE)); /* it may have ended already */
+		IGNORE(!say(l, LEASH_RELEASE)); /* the supervisor may have ended already */
 }
 
 void launch_end(struct launch *l)
 {
 	fd_closep(&l->leash);
+	/* if it takes longer, a later command sweeps what is left */
 	if (l->child.pidfd >= 0)
 		IGNORE(poll(&(struct pollfd){ .fd = l->child.pidfd, .events = POLLIN }, 1,
-			    EXIT_WAIT_MS)); /* if that is not enough, a later command sweeps */
+			    EXIT_WAIT_MS));
 }
 
 void launch_done(struct launch *l)
@@ -70,7 +72,7 @@ void launch_done(struct launch *l)
 	strv_done(&l->volumes);
 }
 
-/* True for an error that the name or a value caused, before anything was started. */
+/* True for an error that the name or a value caused: nothing was started yet then. */
 static bool is_question(enum err_code code)
 {
 	return code == ERR_EXISTS || code == ERR_BUSY || code == ERR_NOT_FOUND ||
@@ -94,7 +96,7 @@ static void drop_volumes(struct launch *l)
 
 	for (size_t i = 0; i < l->volumes.n; i++)
 		IGNORE(volumes_remove(l->home, l->volumes.v[i],
-				      &ignored)); /* at worst empty volumes stay */
+				      &ignored)); /* if this fails, empty volumes stay */
 	strv_done(&l->volumes);
 }
 
@@ -143,7 +145,7 @@ static void starting_done(struct starting *s)
 		free((char *)s->env[i]);
 	free(s->program);
 	for (size_t i = 3; i < s->spawn.n_fds; i++)
-		fd_closep(&s->spawn.fd[i].from); /* the supervisor's ends */
+		fd_closep(&s->spawn.fd[i].from); /* the supervisor has its own copies of these */
 	fd_closep(&s->null);
 	fd_closep(&s->root);
 }
@@ -221,8 +223,7 @@ static int end_start(struct launch *l, struct starting *s, int r, struct err *e)
 	if (s->spawning && spawn_end(s->spawning, &l->child, r < 0 ? &ignored : e) < 0)
 		r = -1;
 	else if (s->spawning && r < 0)
-		IGNORE(child_wait(&l->child,
-				  &status)); /* its status says nothing that R does not */
+		IGNORE(child_wait(&l->child, &status)); /* R says already how the start ended */
 	if (r == 0) {
 		log_line(LOG_INFO, "started supervisor %d of sandbox '%s'", (int)l->child.pid,
 			 l->name);
@@ -244,14 +245,15 @@ static int claim(const struct home *h, const struct spec *s, int *ret_dir, int *
 	if (r == 0 || e->code != ERR_EXISTS || record_load(h, s->name, &there, &none) == 0 ||
 	    none.code != ERR_NOT_FOUND)
 		return r;
-	leftover_sweep(h, s->name); /* unless another command has done it */
+	leftover_sweep(h, s->name); /* another command may have swept it before us */
 	return record_create(h, s, ret_dir, ret_lock, e);
 }
 
 static int make_record(struct launch *l, const struct spec *s, int *ret_dir, int *ret_lock,
 		       struct err *e)
 {
-	AUTO_FD volumes = -1; /* keeps the volumes there until the record names them */
+	/* a lock that keeps the volumes from being removed until the record names them */
+	AUTO_FD volumes = -1;
 
 	if (volumes_prepare(l->home, s, &volumes, &l->volumes, e) < 0)
 		return -1;
@@ -280,7 +282,7 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 		return 0;
 	if (dir >= 0) {
 		IGNORE(record_retire(h, s->name)); /* if that fails, a later command sweeps */
-		IGNORE(record_erase(h, s->name, &ignored)); /* the first error is told */
+		IGNORE(record_erase(h, s->name, &ignored)); /* the user is told the first error */
 	}
 	drop_volumes(ret);
 	return is_question(e->code) ? -1 : failed(ret, STAGE_OTHER, e);

@@ -15,16 +15,18 @@
 struct home;
 
 struct launch {
-	int leash;               /* closing it ends an ephemeral sandbox */
-	int connection;          /* to pid 1, when asked for; else -1 */
+	int leash; /* closing it ends an ephemeral sandbox */
+	/* the first connection to pid 1, if the caller asked for one; else -1 */
+	int connection;
 	struct child child;      /* the supervisor */
 	void (*tick)(void *arg); /* called every LAUNCH_TICK_MS while waiting, or NULL */
 	void *tick_arg;
 	bool answered;
 	const struct home *home; /* borrowed from launch_create() */
-	const char *name;        /* borrowed likewise */
+	const char *name;        /* borrowed from launch_create() too */
 	bool stays;              /* the record stays even if the sandbox never comes up */
-	struct strv volumes;     /* made for it; they are removed if it never comes up */
+	/* the volumes that were made for the sandbox; they are removed if it never comes up */
+	struct strv volumes;
 };
 #define LAUNCH_NONE                                                \
 	{                                                          \

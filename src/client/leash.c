@@ -15,10 +15,11 @@ struct request {
 	void *arg;
 };
 
-/* DEPTH counts the callbacks that are running: memory goes when the last of them returned. */
+/* DEPTH counts the callbacks that are running: a freed leash keeps its memory until the last of
+ * them has returned. */
 struct leash {
 	struct loop *loop;
-	int fd; /* -1: gone, or freed */
+	int fd; /* -1: the sandbox is gone, or the leash was freed */
 	loop_id watch;
 	struct buf in;
 	struct request request[LEASH_REQUESTS_MAX];
@@ -57,7 +58,7 @@ static void hang_up(struct leash *l)
 	fd_closep(&l->fd);
 }
 
-/* Every request is answered first. */
+/* Tells the owner that the sandbox is gone, after answering every open request. */
 static void be_gone(struct leash *l)
 {
 	struct err why;

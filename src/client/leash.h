@@ -13,20 +13,20 @@
 
 struct leash;
 
-#define LEASH_REQUESTS_MAX \
-	64u /* that wait for their answers; each is tiny, so the socket takes them all */
+/* the most requests that wait for an answer; each is tiny, so the socket takes them all */
+#define LEASH_REQUESTS_MAX 64u
 
 /* The sandbox is gone. The owner still has to free the leash. */
 typedef void leash_gone_fn(void *arg);
-/* The limits hold from now on; or WHY not, borrowed for the call. */
+/* WHY is NULL if the limits hold from now on; otherwise it is the reason, valid during the call. */
 typedef void leash_answer_fn(void *arg, const struct err *why);
 
-/* Takes FD, the leash of a sandbox that is up, in any case. */
+/* FD is the leash of a sandbox that is up. This function owns FD, even if it fails. */
 MUST_USE int leash_new(struct loop *loop, int fd, leash_gone_fn *gone, void *arg,
 		       struct leash **ret, struct err *e);
-/* Closes it, which ends the sandbox. Requests are not answered any more. */
+/* Closes the leash, which ends the sandbox. Requests are not answered any more. */
 void leash_free(struct leash *l);
-/* Ends the sandbox; GONE tells when it is gone. */
+/* Ends the sandbox; GONE is called when the sandbox is gone. */
 void leash_end(struct leash *l);
 /* Sets the limits that M names, all or none. FN is called exactly once, later, unless the leash is freed before;
  * answers come in the order of the requests. ERR_NOT_RUNNING: the sandbox is gone or ends. */

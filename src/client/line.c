@@ -16,24 +16,26 @@
 #include "wire/message.h"
 
 #define READ_BYTES 16384
-#define HEAR_READS 64             /* so that line_hear() is bounded work */
-#define RETRY_NS (20 * NS_PER_MS) /* when no event tells that the kernel takes descriptors again */
-#define NOBODYS_STREAM 1u         /* serials begin with 1, so no stream has this number */
+/* line_hear() reads at most this often, so that its work is bounded */
+#define HEAR_READS 64
+/* try again after this time: no event tells when the kernel takes descriptors again */
+#define RETRY_NS (20 * NS_PER_MS)
+#define NOBODYS_STREAM 1u /* serials begin with 1, so no stream has this number */
 #define SLOT_BITS 8
 static_assert(LINE_STREAMS_MAX == 1u << SLOT_BITS, "a stream's number holds its slot");
 
 struct stream {
-	uint32_t number; /* 0: free */
+	uint32_t number; /* 0: the slot is free */
 	struct line_user user;
 };
 
 struct line {
 	struct loop *loop; /* borrowed */
 	char *name;
-	int fd; /* -1: down */
+	int fd; /* -1: the line is down */
 	loop_id watch, retry, telling;
 	struct buf in;
-	uint32_t needs; /* the protocol that some command can only go on with */
+	uint32_t needs; /* the protocol version that some command needs to go on */
 	struct outbox out;
 	bool deaf; /* pid 1 takes nothing any more; its end of file comes after everything that it said */
 	uint32_t serial;
@@ -42,7 +44,7 @@ struct line {
 	line_gone_fn *gone;
 	void *arg;
 	struct err why;
-	unsigned depth; /* callbacks that are running */
+	unsigned depth; /* how many callbacks are running */
 	bool freed;
 };
 
@@ -73,7 +75,7 @@ static void on_retry(void *arg)
 	flush(n);
 }
 
-/* Sends what goes now, and arranges to be called again for the rest. */
+/* Sends what the socket takes now, and asks the loop to call again for the rest. */
 static void flush(struct line *n)
 {
 	enum outbox_result r;
@@ -260,7 +262,8 @@ void line_free(struct line *n)
 	leave(n);
 }
 
-/* Ends the line and tells so at once, because we are in a callback of the loop. Returns 1. */
+/* Ends the line. Tells the streams and the owner at once, which is allowed because we are in a
+ * callback of the loop. Returns 1. */
 static int fail(struct line *n)
 {
 	cut(n);

@@ -7,7 +7,8 @@
  * it is gone, with ERR_NOT_RUNNING, and after the streams its owner. pid 1 is not trusted: a frame that makes
  * no sense ends the line with ERR_PROTOCOL.
  *
- * Any function may be called from any callback, line_free() too: memory goes when the last callback returned.
+ * Any function may be called from any callback, line_free() too: the memory is freed when the last
+ * callback has returned.
  */
 #pragma once
 
@@ -21,9 +22,10 @@
 
 struct line;
 
-#define LINE_STREAMS_MAX 256u            /* commands at once on one sandbox */
-#define LINE_QUEUE_MESSAGES_MAX 512u     /* requests that wait for the socket … */
-#define LINE_QUEUE_BYTES_MAX (16u << 20) /* … and their bytes: two of the largest, with room */
+#define LINE_STREAMS_MAX 256u        /* the most commands that run at once on one line */
+#define LINE_QUEUE_MESSAGES_MAX 512u /* the most requests that wait for the socket … */
+/* … and the most bytes of all of them: two of the largest requests, with room */
+#define LINE_QUEUE_BYTES_MAX (16u << 20)
 
 /* The user of a stream. After line_close() neither function is called. */
 struct line_user {
@@ -36,7 +38,8 @@ struct line_user {
 /* The owner of a line learns that the line went down by itself. It still has to free the line. */
 typedef void line_gone_fn(void *arg, const struct err *why);
 
-/* Takes FD, a connection to the pid 1 of sandbox NAME, in any case. LOOP must live longer than the line. */
+/* FD is a connection to the pid 1 of sandbox NAME. The line owns FD, even if this fails. LOOP
+ * must live longer than the line. */
 MUST_USE int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, void *arg,
 		      struct line **ret, struct err *e);
 /* Streams that are open are told ERR_NOT_RUNNING during this call; the owner is told nothing. */
@@ -45,7 +48,7 @@ void line_free(struct line *n);
 const char *line_name(const struct line *n);
 struct loop *line_loop(const struct line *n);
 bool line_is_up(const struct line *n);
-/* The protocol that both sides speak; 0 until pid 1 said so. */
+/* The protocol that both sides speak; 0 until pid 1 has said it. */
 uint32_t line_version(const struct line *n);
 
 /* Opens a stream: ERR_NOT_RUNNING when the line is down, ERR_LIMIT when it has too many. */
@@ -56,8 +59,8 @@ void line_close(struct line *n, uint32_t stream);
 
 enum line_message {
 	LINE_REQUEST, /* refused with ERR_LIMIT when the queue is full */
-	/* never refused for that; the sender bounds how many of them there are by the requests, or by the
-	 * credit that pid 1 granted */
+	/* not refused when the queue is full: each follows a request or uses credit that pid 1
+	 * granted, so their number is bounded */
 	LINE_FOLLOW_UP,
 };
 
@@ -66,9 +69,10 @@ enum line_message {
 MUST_USE int line_send(struct line *n, enum line_message kind, struct buf *b, const int *fds,
 		       unsigned n_fds, struct err *e);
 
-/* Queues a request without descriptors that pid 1 understands from protocol VERSION on. ERR_UNSUPPORTED if pid 1 is
- * older. While that is not known, the message waits; if pid 1 turns out to be older, the stream gets an ERROR frame
- * with that code, and pid 1 gets nothing. The line takes the memory of B, also when it fails. */
+/* Queues a request without descriptors that pid 1 understands from protocol VERSION on.
+ * ERR_UNSUPPORTED if pid 1 is older. While the version of pid 1 is not known, the message waits;
+ * if pid 1 turns out to be older, the stream gets an ERROR frame with that code, and pid 1 gets
+ * nothing. The line takes the memory of B, also when it fails. */
 MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct err *e);
 
 /* Reads what pid 1 has said by now. A user whose deadline passed calls this before it gives up: the loop may

@@ -13,7 +13,7 @@ struct outbox_message {
 	size_t sent;
 	int fd[FRAME_FDS_MAX];
 	unsigned n_fds;
-	bool pings;     /* it ends with a PING that later descriptors wait for */
+	bool pings;     /* the message ends with a PING; later descriptors wait for its PONG */
 	uint32_t needs; /* pid 1 must speak this protocol, or 0 */
 };
 
@@ -62,8 +62,7 @@ void outbox_add(struct outbox *o, struct buf *b, const int *fds, unsigned n_fds,
 	m->needs = needs;
 	m->pings = is_bare_exec(&m->b, n_fds);
 	if (m->pings) {
-		m->b.max +=
-			FRAME_HEADER_BYTES; /* the frame in front may be as large as one can be */
+		m->b.max += FRAME_HEADER_BYTES; /* a frame of the largest size may stand in front */
 		frame_put(&m->b, FRAME_PING, 0, 0, NULL, 0);
 		if (buf_failed(&m->b))
 			out_of_memory();
@@ -82,7 +81,7 @@ static bool is_held(const struct outbox *o, const struct outbox_message *m)
 	return (m->n_fds > 0 && o->pings > 0) || (m->needs && !o->version);
 }
 
-/* Sends some of a message: bytes, or -errno. */
+/* Sends a part of a message. Returns how many bytes went, or -errno. */
 static ssize_t send_some(const struct outbox_message *m, int sock)
 {
 	bool last = m->sent + 1 == m->b.n;
@@ -138,7 +137,8 @@ bool outbox_drop_misfit(struct outbox *o, uint32_t *ret_stream)
 	if (!*at)
 		return false;
 	in = (struct str){ (*at)->b.p, (*at)->b.n };
-	IGNORE(frame_next(&in, &f)); /* the frame is ours, and whole */
+	/* we wrote the frame ourselves, so it is complete and valid */
+	IGNORE(frame_next(&in, &f));
 	drop(o, at);
 	*ret_stream = f.stream;
 	return true;

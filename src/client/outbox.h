@@ -24,8 +24,8 @@ struct outbox {
 	struct outbox_message *first, **last;
 	unsigned n_messages;
 	size_t n_bytes;
-	uint32_t pings;   /* PONGs that have not come */
-	uint32_t version; /* that pid 1 and we speak; 0: not known yet */
+	uint32_t pings;   /* how many PONGs have not come yet */
+	uint32_t version; /* the protocol that pid 1 and we speak; 0: not known yet */
 };
 
 void outbox_init(struct outbox *o);
@@ -37,13 +37,15 @@ void outbox_clear(struct outbox *o);
 void outbox_add(struct outbox *o, struct buf *b, const int *fds, unsigned n_fds, uint32_t needs);
 
 enum outbox_result {
-	OUTBOX_EMPTY, /* everything went */
-	OUTBOX_FULL,  /* the socket takes no more now: again when it is writable */
+	OUTBOX_EMPTY, /* everything was sent */
+	OUTBOX_FULL,  /* the socket is full: try again when it is writable */
 	OUTBOX_HELD,  /* the next message waits for something that pid 1 says */
-	OUTBOX_CROWDED, /* the kernel takes no more now, and no event tells when it does: again a little later */
+	/* the kernel takes no more descriptors now, and no event tells when it will: try again a
+	 * little later */
+	OUTBOX_CROWDED,
 	OUTBOX_LOST, /* pid 1 takes nothing any more */
 };
-/* Sends as much as goes now. */
+/* Sends as much as the socket takes now. */
 enum outbox_result outbox_flush(struct outbox *o, int sock);
 
 /* A PONG for one of our PINGs came. */

@@ -12,7 +12,9 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-#define FLOOD_PIPE_BYTES (1 << 20) /* fewer turns of the loop; the most that a user may ask for */
+/* a large pipe needs fewer turns of the loop; this is the most that the kernel allows an
+ * ordinary user */
+#define FLOOD_PIPE_BYTES (1 << 20)
 
 void outlet_done(struct outlet *o)
 {
@@ -36,7 +38,7 @@ static void look(struct outlet *o)
 					 : OUTLET_PLAIN;
 }
 
-/* Like write(2), for what goes at once. */
+/* Does the same as write(2), but never waits. */
 static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 {
 	int r;
@@ -50,8 +52,9 @@ static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 
 		if (k >= 0 || errno != EOPNOTSUPP)
 			return k;
-		o->own = io_reopen_nowait(
-			o->fd, O_WRONLY); /* an old kernel cannot be asked write by write */
+		/* an old kernel has no single writes that do not wait: open the pipe a second
+		 * time */
+		o->own = io_reopen_nowait(o->fd, O_WRONLY);
 		if (o->own < 0)
 			o->kind = OUTLET_PLAIN;
 	}
@@ -62,7 +65,8 @@ static ssize_t write_now(struct outlet *o, const char *p, size_t n)
 	return r < 0 ? -1 : (ssize_t)n;
 }
 
-/* Writes *N bytes at P, or as many as go at once. -errno; a full descriptor is no error. */
+/* Writes the *N bytes at P, or as many as the descriptor takes at once, and sets *N to that
+ * number. Returns 0 or -errno; a full descriptor is no error. */
 static int write_some(struct outlet *o, const char *p, size_t *n)
 {
 	size_t done = 0;
@@ -115,7 +119,7 @@ size_t outlet_pass(struct outlet *o, int from)
 		look(o);
 	if (o->kind != OUTLET_PIPE)
 		return 0;
-	if (!o->widened) { /* if the kernel refuses, they keep their size */
+	if (!o->widened) { /* if the kernel refuses, the pipes keep their size */
 		IGNORE(fcntl(from, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
 		IGNORE(fcntl(o->fd, F_SETPIPE_SZ, FLOOD_PIPE_BYTES));
 		o->widened = true;

@@ -20,7 +20,7 @@
 /* One of the command's outputs. */
 struct stream {
 	unsigned which; /* DRAIN_OUT or DRAIN_ERR */
-	int pipe;       /* where we read it, or -1 */
+	int pipe;       /* the end that we read, or -1 */
 	struct outlet to;
 	enum execlog_source source;
 };
@@ -43,7 +43,8 @@ static void count(struct piped *p, const struct stream *s, size_t n)
 		drain_read(&p->drain, s->which, n, p->drain.alone ? 0 : clock_mono_ns());
 }
 
-/* A flood that is not logged goes from pipe to pipe. True if there was something. */
+/* If much output comes and none of it is logged, moves it from pipe to pipe in the kernel. True
+ * if something was moved. */
 static bool pass_flood(struct piped *p, struct stream *s)
 {
 	size_t n = outlet_pass(&s->to, s->pipe);
@@ -62,7 +63,8 @@ static bool flush(struct piped *p, struct stream *s)
 	       (run_wrote(p->run, outlet_flush(&s->to)) && !outlet_waits(&s->to));
 }
 
-/* Copies one chunk, and closes the pipe at its end. True if there was something. */
+/* Copies one chunk of output, and closes the pipe at the end of the output. True if something
+ * was read. */
 static bool pump_out(struct piped *p, struct stream *s)
 {
 	struct run *r = p->run;
@@ -95,7 +97,7 @@ static bool pump_out(struct piped *p, struct stream *s)
 	return false;
 }
 
-/* What pump_out() waits for. */
+/* Returns the descriptor and the event that pump_out() waits for. */
 static struct pollfd awaited(const struct stream *s)
 {
 	return outlet_waits(&s->to) ? (struct pollfd){ .fd = s->to.fd, .events = POLLOUT }
@@ -188,8 +190,8 @@ static void leave(struct piped *p)
 	if (n == 0)
 		return;
 	call_leave(&r->call, flags, &b);
-	IGNORE(fdpass_send(r->c->fd, b.p, b.n, fds,
-			   n)); /* if that fails, the pipes end with us, as without LEAVE */
+	/* if that fails, the pipes are closed when we end, as if there were no LEAVE */
+	IGNORE(fdpass_send(r->c->fd, b.p, b.n, fds, n));
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */

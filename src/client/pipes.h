@@ -10,11 +10,12 @@ struct pipes {
 	int in[2], out[2], err[2];
 };
 
-/* Our ends do not block. With JOINED there is no pipe for errors. -errno: nothing is open. */
+/* Makes the pipes; our ends do not block. With JOINED there is no pipe for stderr. Returns 0, or
+ * -errno with nothing left open. */
 MUST_USE int pipes_open(struct pipes *p, bool joined);
 void pipes_done(struct pipes *p);
 
-/* How many bytes wait in a pipe; 0 for -1. */
+/* Returns how many bytes wait in the pipe FD; 0 if FD is -1. */
 uint64_t pipe_held(int fd);
 /* Collects the read ends (-1: closed) that pid 1 shall read on, and the flags of the LEAVE that carries them. Returns
  * how many there are. */

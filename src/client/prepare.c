@@ -37,5 +37,6 @@ int prepare(const struct home *h, const struct preparation *p, struct spec *s, s
 		return -1;
 	if (s->image.kind != IMAGE_OCI)
 		return 0;
-	return image_resolve(h, &p->fetch, s, e); /* last: it may have to be fetched */
+	/* the image comes last, because fetching it may take long */
+	return image_resolve(h, &p->fetch, s, e);
 }

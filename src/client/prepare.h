@@ -16,7 +16,9 @@ struct preparation {
 	const char *
 		image_word; /* the image as the caller wrote it, for messages; NULL: as the spec has it */
 	const struct source_rules *rules; /* NULL: every path of the host may be named */
-	size_t *ret_mount; /* becomes the mount that a failure is about, counted from 1, or 0; NULL: nobody asks */
+	/* set to the number of the mount that a failure is about, counted from 1, or to 0; may
+	 * be NULL */
+	size_t *ret_mount;
 	struct image_fetch fetch;
 };
 

@@ -15,7 +15,7 @@
 
 #define SUPERVISOR "cordon-supervisor"
 
-/* Has the program cordon-supervisor do WHAT, which needs the engine. */
+/* Runs the program cordon-supervisor for the task WHAT, which needs the engine. */
 static int ask_supervisor(const struct home *h, const char *what, const char *name, struct err *e)
 {
 	AUTO_FREE char *program = NULL;
@@ -54,7 +54,8 @@ void leftovers_sweep(const struct home *h)
 
 int leftovers_sweep_range(const struct home *h, struct err *e)
 {
-	IGNORE(record_sweep(h, release)); /* the files that it could not erase are what follows */
+	/* what it could not erase is erased below with the help of newuidmap */
+	IGNORE(record_sweep(h, release));
 	return ask_supervisor(h, "--sweep", NULL, e);
 }
 
@@ -74,7 +75,8 @@ static int erase(const struct home *h, const char *name, int dir, int *lock, str
 		return err_sys(e, -r, "take sandbox '%s' out of the list", name);
 	if (record_erase(h, name, e) == 0)
 		return 0;
-	fd_closep(lock); /* the help below does not touch a record that somebody holds */
+	/* the supervisor that helps below does not touch a record that is locked */
+	fd_closep(lock);
 	if (e->code != ERR_DENIED || leftovers_sweep_range(h, e) < 0)
 		return -1;
 	if (record_erase(h, name, e) == 0)
@@ -98,7 +100,8 @@ bool leftover_sweep(const struct home *h, const char *name)
 
 void sandbox_retire(const struct home *h, const char *name)
 {
-	IGNORE(record_retire(h, name)); /* else its supervisor has done so already */
+	/* if this fails, its supervisor has retired the record already */
+	IGNORE(record_retire(h, name));
 }
 
 int sandbox_remove(const struct home *h, const char *name, bool force, struct err *e)

@@ -18,8 +18,8 @@ MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, 
  * and deletes it. */
 void sandbox_retire(const struct home *h, const char *name);
 
-/* Erases NAME if a killed create left it, or the killed supervisor of an ephemeral sandbox. True if it is gone by
- * this. */
+/* Erases NAME if a killed create left it, or the killed supervisor of an ephemeral sandbox. True
+ * if this call has removed it. */
 bool leftover_sweep(const struct home *h, const char *name);
 /* Erases everything that killed commands left. */
 void leftovers_sweep(const struct home *h);

@@ -82,7 +82,7 @@ static int make_below(int *dir, const char *rest, const char *path, struct err *
 	return 0;
 }
 
-/* Opens what is there of PATH and judges where the whole would be. */
+/* Opens the part of PATH that exists and judges the path that the whole would have. */
 static int judge_missing(const struct source_rules *r, const char *path, const char **ret_rest,
 			 int *ret_dir, struct err *e)
 {

@@ -12,15 +12,18 @@
 struct source_rules {
 	const char *const *refused; /* these directories, and everything in them */
 	size_t n_refused;
-	const char *const
-		*root; /* only these directories, and everything in them; none: no bound */
+	/* if any are listed, only these directories and everything in them are allowed */
+	const char *const *root;
 	size_t n_roots;
-	size_t makeable; /* make the directories of so many mounts, the first ones, if they are writable and not there */
+	/* for the first MAKEABLE mounts, if they are writable, make the directory if it does not
+	 * exist */
+	size_t makeable;
 };
 
 /* ERR_DENIED if PATH, which is canonical, may not be shown. */
 MUST_USE int source_rules_check(const struct source_rules *r, const char *path, struct err *e);
-/* The same for a path as a caller wrote it; of a path that is not there, the part that is there counts. */
+/* The same for a path as a caller wrote it; if the path does not exist, the rules judge the part
+ * of it that exists. */
 MUST_USE int source_rules_judge(const struct source_rules *r, const char *path, struct err *e);
 /* Makes the directory PATH and the missing ones above it, if the rules allow it. Does nothing if there is something
  * at PATH. */

@@ -52,8 +52,9 @@ static int check_raw(const char *what, const char *path, const char *format, str
 /* The mounts of this machine, and where our own state lies in them. */
 struct view {
 	struct mounts mounts;
-	struct strv place;      /* paths … */
-	struct location *state; /* … and where they are; no path for one that is not there */
+	struct strv place; /* the paths of our state … */
+	/* … and the location of each; a location without a path means that it does not exist */
+	struct location *state;
 };
 
 static void view_done(struct view *v)
@@ -211,7 +212,8 @@ static int make_missing(const struct spec *s, const struct source_rules *r, size
 	return 0;
 }
 
-/* What is refused is refused whether it is there or not; judge() says the last word, about what is held. */
+/* Applies the rules to the paths as they were written, so that a forbidden path gets the same
+ * error whether it exists or not. judge() applies the rules again to the objects that are held. */
 static int foresee(const struct spec *s, const struct source_rules *r, size_t *ret_mount,
 		   struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
- * The paths of the host that a spec names: mounts, the root directory, the root disk. Each is looked up once and
- * held as a canonical path with an identity. A path that leads into our own state is refused, and so is a mount
- * that the engine cannot keep its promises for.
+ * The paths of the host that a spec names: mounts, the root directory, the root disk. Each is
+ * looked up once and held as a canonical path with an identity. A path that leads into our own
+ * state is refused, and so is a mount with options that the engine cannot fulfil.
  */
 #pragma once
 

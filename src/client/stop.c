@@ -17,11 +17,12 @@
 #include "state/record_lock.h"
 
 #define SUPERVISOR "cordon-supervisor"
-#define GONE_WAIT_MS 2000 /* for the lock of a supervisor whose sockets are gone */
-#define STOP_TRIES 3      /* a supervisor that is short of descriptors or memory hangs up on us */
-#define HUNG_UP_MS 500    /* … or was ending anyway */
+/* how long to wait for the lock of a supervisor whose sockets are gone */
+#define GONE_WAIT_MS 2000
+#define STOP_TRIES 3   /* a supervisor that is short of descriptors or memory hangs up on us */
+#define HUNG_UP_MS 500 /* … or was ending anyway: how long to wait before the next try */
 #define DEFAULT_GRACE_MS 2000
-#define GRACE_MAX_MS 600000 /* that a supervisor takes from its environment */
+#define GRACE_MAX_MS 600000 /* the longest grace that a supervisor accepts from its environment */
 
 /* --- by force -------------------------------------------------------------------------------- */
 
@@ -37,8 +38,8 @@ static bool is_supervisor(pid_t pid, const char *name)
 	       memcmp(is.p, want.p, is.n) == 0;
 }
 
-/* Kills a supervisor that does not answer. PEER is the process that took our last connection, or 0. The number in the
- * record may still be that of the supervisor before. */
+/* Kills a supervisor that does not answer. PEER is the process that took our last connection, or
+ * 0. The pid in the record may still be the pid of the previous supervisor. */
 static void kill_supervisor(const struct home *h, const char *name, pid_t peer)
 {
 	AUTO_RECORD r = RECORD_NONE;
@@ -50,8 +51,9 @@ static void kill_supervisor(const struct home *h, const char *name, pid_t peer)
 		return;
 	pid = peer > 1 ? peer : r.state.supervisor;
 	pidfd = pid > 1 ? sys_pidfd_open(pid) : -1;
+	/* the supervisor may have ended already */
 	if (pidfd >= 0 && record_is_live(r.dir) > 0 && is_supervisor(pid, name))
-		IGNORE(sys_pidfd_send_signal(pidfd, SIGKILL)); /* it may have ended */
+		IGNORE(sys_pidfd_send_signal(pidfd, SIGKILL));
 }
 
 /* --- by the supervisor ----------------------------------------------------------------------- */
@@ -97,7 +99,7 @@ static int ask_to_stop(const struct home *h, const char *name, int fd, uint64_t 
 	}
 	if (r > 0)
 		IGNORE(control_wait(fd, FRAME_STOPPED, deadline,
-				    NULL)); /* to the end of the stream */
+				    NULL)); /* wait until the supervisor closes the connection */
 	return r == -EPIPE ? 0 : r;
 }
 
@@ -114,7 +116,7 @@ int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 	bool usual = grace_ms == STOP_GRACE_DEFAULT;
 	uint64_t grace = usual ? DEFAULT_GRACE_MS : grace_ms;
 	bool unsaid = usual && !grace_of_caller(&grace);
-	bool unseen = false; /* the try before found no socket either */
+	bool unseen = false; /* the previous try found no socket either */
 	pid_t peer = 0;
 	int r = 0;
 

@@ -6,9 +6,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define HELD_BYTES \
-	65536 /* at this much output before the number is known, the client reads no more */
-#define EARLY_MAX_BYTES (4 * HELD_BYTES) /* room for that and one more chunk of each output */
+/* if this much output came before the command's number is known, the client stops
+ * reading */
+#define HELD_BYTES 65536
+/* room for HELD_BYTES and one more chunk of each output */
+#define EARLY_MAX_BYTES (4 * HELD_BYTES)
 /* Beyond this share of the time log records are dropped, so that the log does not slow the command down. */
 #define LOG_SHARE_DIVISOR 8
 #define LOG_FREE_NS (100 * NS_PER_MS) /* as much as rotation keeps: only floods lose records */

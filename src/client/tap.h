@@ -11,17 +11,18 @@
 
 struct tap {
 	const struct home *home; /* borrowed */
-	const char *name;        /* of the sandbox; borrowed */
+	const char *name;        /* the name of the sandbox; borrowed */
 	bool on, open, lost;
 	int dir;
 	struct execlog log;
 	uint64_t id, start, spent;
-	bool numbered;    /* id is known; until then output is held back: */
-	struct buf early; /* a struct held for each piece, and its bytes */
+	/* the command's number is known; until then output is held back in EARLY */
+	bool numbered;
+	struct buf early; /* for each piece of output a struct held, followed by its bytes */
 };
 
 void tap_init(struct tap *t, const struct home *h, const char *name, bool on);
-/* Also logs what was held back. */
+/* Ends the tap. Logs what was held back. */
 void tap_done(struct tap *t);
 
 void tap_add(struct tap *t, enum execlog_source source, const char *p, size_t n);

@@ -12,7 +12,7 @@
 #include "client/keys.h"
 #include "client/run.h"
 
-#define READ_BYTES 2048 /* typed or pasted at once */
+#define READ_BYTES 2048 /* how much typed or pasted input one read takes */
 
 static void send_size(struct run *r)
 {
@@ -33,7 +33,7 @@ static void read_keys(struct run *r, struct keys *keys)
 	AUTO_BUF input = BUF_INIT(READ_BYTES + DETACH_KEYS_MAX);
 	AUTO_BUF b = BUF_INIT(2 * READ_BYTES);
 	char chunk[READ_BYTES];
-	/* room for the keys that are held back */
+	/* leave room for the keys that are held back */
 	size_t room = r->call.credit - keys->matched;
 	ssize_t n = inlet_read(&r->in, chunk, room < sizeof(chunk) ? room : sizeof(chunk));
 	bool leaves = false;

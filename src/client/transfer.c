@@ -34,7 +34,7 @@ static int take_frame(void *arg, const struct frame *f)
 	return news < 0 ? 1 : 0;
 }
 
-/* Takes what the agent has said, and waits if that is nothing. */
+/* Handles what the agent has sent. Waits if nothing has come. */
 static int take_frames(struct transfer *t, struct err *e)
 {
 	struct pollfd p = { .fd = t->client->fd, .events = POLLIN };

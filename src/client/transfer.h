@@ -12,7 +12,7 @@
 
 struct transfer {
 	struct client *client;
-	/* The agent's bytes; -1 ends the transfer with E. */
+	/* Gets the agent's bytes. If it returns -1, the transfer ends with E. */
 	int (*on_data)(void *arg, const char *p, size_t n, struct err *e);
 	void *arg;
 	struct call call;

@@ -18,7 +18,7 @@ struct walk {
 	struct tree_size size;
 };
 
-/* Takes FD. */
+/* Enters the directory FD, which the walk owns from now on. */
 static int enter(struct walk *w, int fd, struct err *e)
 {
 	DIR *d = NULL;

@@ -13,8 +13,8 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define PROC_FILE_MAX_BYTES \
-	(1u << 20) /* the list of children of a process that has as many as there can be */
+/* the list of children of a process with as many children as the kernel allows */
+#define PROC_FILE_MAX_BYTES (1u << 20)
 
 /* Fields of /proc/PID/stat after the name, which may hold anything and ends with the last ')'. */
 enum { STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME };
@@ -26,7 +26,7 @@ struct walk {
 	bool io_visible; /* the kernel shows us how much they read and write */
 };
 
-/* Reads a file below PROC into B. False if it is gone. */
+/* Reads a file below PROC into B. False if the file is gone. */
 static bool slurp(int proc, const char *file, struct buf *b)
 {
 	buf_clear(b);
@@ -38,7 +38,8 @@ static uint64_t number_at(struct str *rest)
 	struct str word = str_cut(rest, ' ');
 	uint64_t v = 0;
 
-	IGNORE(parse_u64_str(word, 0, UINT64_MAX, &v)); /* a negative field is none that we want */
+	/* a negative number is left as 0: no field that we want is negative */
+	IGNORE(parse_u64_str(word, 0, UINT64_MAX, &v));
 	return v;
 }
 
@@ -126,7 +127,7 @@ static void add_process(struct walk *w, uint64_t pid)
 	snprintf(path, sizeof(path), "/proc/%llu", (unsigned long long)pid);
 	proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
-		return; /* it ended meanwhile, and its parent has its figures */
+		return; /* the process has ended, and its parent has its figures now */
 	w->processes++;
 	if (slurp(proc, "stat", &text))
 		add_stat(w, &text);
@@ -175,5 +176,5 @@ void usage_complete(struct usage_message *u, pid_t pid_1)
 	fill(&u->memory_bytes, w.complete, w.own_pages * page);
 	fill(&u->disk_read_bytes, w.complete && w.io_visible, w.read_bytes);
 	fill(&u->disk_write_bytes, w.complete && w.io_visible, w.write_bytes);
-	fill(&u->pids, w.complete, w.processes - 1); /* without pid 1 */
+	fill(&u->pids, w.complete, w.processes - 1); /* pid 1 itself is not counted */
 }

@@ -6,10 +6,10 @@
 
 struct visit {
 	struct client client;
-	bool started; /* by this visit, which has to stop it */
+	bool started; /* this visit started the sandbox and has to stop it */
 };
 
-/* How the front end starts a stopped sandbox, and shows that. */
+/* A function of the front end that starts a stopped sandbox and shows that to the user. */
 typedef int visit_start(const struct home *h, const char *name, struct err *e);
 
 /* HOME and NAME are borrowed until visit_done(). ERR_BUSY: the sandbox is neither up nor down. */
