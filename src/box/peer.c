@@ -51,14 +51,6 @@ static void peer_free(struct peer *p)
 	server_peer_left(s);
 }
 
-static void leave(struct peer *p)
-{
-	if (p->state == PEER_HEAD)
-		p->server->n_strangers--;
-	p->state = PEER_LEAVING;
-	stream_finish(p->stream);
-}
-
 static void on_timer(void *arg)
 {
 	struct peer *p = arg;
@@ -73,6 +65,17 @@ static void set_timer(struct peer *p, unsigned ms)
 	p->timer = loop_add_timer(p->server->loop, clock_mono_ns() + ms * NS_PER_MS, on_timer, p);
 	if (!p->timer)
 		out_of_memory();
+}
+
+/* A peer that does not take its last bytes is not waited for. */
+static void leave(struct peer *p)
+{
+	if (p->state == PEER_HEAD)
+		p->server->n_strangers--;
+	p->state = PEER_LEAVING;
+	if (!p->timer)
+		set_timer(p, PEER_CLOSE_MS);
+	stream_finish(p->stream);
 }
 
 /* --- WebSocket ------------------------------------------------------------------------------- */

@@ -134,12 +134,13 @@ static void on_process_ended(void *arg, struct process *p)
 
 	session_touch(n);
 	session_allow(n);
-	sessions_trim_completed(n->slot->all);
 	if (n->closing) {
 		if (!has_running_process(n) && n->line)
 			let_go(n);
 	} else if (w && w->stage == STAGE_ENDING) {
-		slot_continue(n->slot);
+		slot_continue(n->slot); /* whoever stopped it wants to find its record */
+	} else {
+		sessions_trim_completed(n->slot->all);
 	}
 }
 

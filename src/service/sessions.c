@@ -237,8 +237,11 @@ void sessions_trim_completed(struct sessions *all)
 	struct session *of = NULL;
 
 	sessions_count(all, NULL, &c);
-	for (unsigned n = c.completed_processes; n > all->limits->max_completed_processes; n--)
-		session_forget_process(of, oldest_completed(all, &of));
+	for (unsigned n = c.completed_processes; n > all->limits->max_completed_processes; n--) {
+		struct process *oldest = oldest_completed(all, &of);
+
+		session_forget_process(of, oldest);
+	}
 }
 
 static void set_reaper(struct sessions *all);

@@ -1079,6 +1079,15 @@ class Processes(BoxTest):
             self.peer.call("box_stop_managed_process", {"session_id": "small", "process_id": f"p{i}"})
         self.eventually(lambda: limits_of(self.home) == before)
 
+    def test_no_record_is_kept_where_none_shall_be(self):
+        self.peer.call("box_init", {"limits": {"max_completed_processes": 0}})
+        self.start("cat")
+        self.assertEqual(self.peer.call("box_stop_managed_process", {"session_id": "s", "process_id": "p"}),
+                         {"stopped": "p"})
+        self.start("exit 1")
+        gone = {"session_id": "s", "process_id": "p"}
+        self.eventually(lambda: self.peer.answer(self.peer.post("box_get_managed_process", gone))["code"] == 1)
+
     def test_nobody_reads_and_the_process_waits(self):
         self.start("yes | head -c 50000000; echo over >&2; cat")
         peak = []
