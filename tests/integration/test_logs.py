@@ -72,6 +72,7 @@ class Shown(LogsTest):
 
     def test_supervisor_messages_are_system_records(self):
         box = self.create()
+        self.eventually(lambda: os.path.isdir(self.log_dir(box)))  # the supervisor makes it after its answer
         with open(os.path.join(self.log_dir(box), "runtime.log"), "a") as handle:
             handle.write("something odd\n")
         self.assertIn("something odd\n", self.logs(box, "--source", "system").text)
