@@ -228,7 +228,7 @@ static void session_ended(struct session *s, int status)
 	session_kill(s);
 }
 
-/* Called if the program could not be executed. The next command then gets this command's number. */
+/* Called if the program could not be executed. No client keeps the number, so the next command gets it. */
 static void session_failed(struct session *s, const struct exec_report *why)
 {
 	struct guest *g = s->guest;
@@ -249,6 +249,7 @@ static void on_began(void *arg)
 {
 	struct session *s = arg;
 
+	s->begun = true;
 	fd_closep(&s->held[0]); /* so that the client sees when the command closes its input */
 	if (s->asker)
 		session_send_started(s, TAKE(s->asker));
@@ -258,11 +259,26 @@ static void on_began(void *arg)
 		session_feed(s);
 }
 
+/* The process was stopped before it could execute the program, and pid 1 told the number of the command meanwhile
+ * (START_SILENT). So the failure is kept and told as any other end, and no other command gets the number. */
+static void session_failed_late(struct session *s, const struct exec_report *why)
+{
+	s->ended = true;
+	s->end.failure = why->failure;
+	s->end.sys = why->err;
+	loop_remove(s->guest->loop, &s->timer);
+	session_conclude(s);
+}
+
 static void on_failed(void *arg, const struct exec_report *why)
 {
 	struct session *s = arg;
 	struct guest *g = s->guest;
 
+	if (s->begun && s->flags & (EXEC_TTY | EXEC_DETACHED)) {
+		session_failed_late(s, why);
+		return;
+	}
 	g->n_running--;
 	session_failed(s, why);
 	rest_if_idle(g);

@@ -29,6 +29,7 @@ struct session {
 	struct scope scope;
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* runs the next pass of session_kill() */
+	bool begun;         /* STARTED was sent, or nobody waited for it */
 	bool timed_out, swept, ended;
 	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
 	bool finished; /* EXIT was sent */

@@ -29,6 +29,8 @@ from harness import (ALL_MODES, BASE, COMMAND_SECONDS, CORDON, MODE, SERVED, USU
 from image_fixtures import FakeHandler, FakeRegistry, ImageMixin, Layer, make_certificate
 from netlab import PUBLIC, PUBLIC2, PUBLIC6, Server, eventually, hello
 from skills_worker import Worker
+from test_background import (COMMAND, EXIT, HAS_ENDED, SESSION, STARTED, UNTIL_END, BackgroundTest, command_of,
+                             fields, number)
 from test_gateway import GatewayTest, ShownTest, client_hello
 from test_network import USER, NetworkTest
 
@@ -2103,3 +2105,32 @@ class Hijacked(CordonTest):
         if SERVED:
             self.assertIn("fuse-overlayfs", seen)
         self.assertEqual(box.out("echo works"), "works")  # and nobody noticed
+
+
+# --- 8. a command that is stopped before its program runs -----------------------------------
+
+
+class StoppedStarts(BackgroundTest):
+    """Root inside stops every process that it sees, again and again. It hits commands that have not executed their
+    program yet, and the launchers."""
+
+    def stopped_start(self, client):
+        """The number of a background command whose program is not there, and which was stopped before that showed."""
+        for _ in range(200):
+            kind, _, body = client.take(client.exec("/no/such"), STARTED, EXIT)
+            if kind == STARTED:
+                return number(fields(body), SESSION)
+        self.skipTest("no process was stopped in time")
+
+    def test_a_number_that_was_told_is_nobody_elses(self):
+        client = self.client(self.create())
+        storm = client.sh("echo on; while :; do kill -STOP -1; done 2>/dev/null")
+        client.output(storm, b"on\n")
+        ident = self.stopped_start(client)
+        client.signal(storm, signal.SIGKILL)
+        client.ended(storm)
+        waits = client.ask_look(ident, UNTIL_END)
+        client.signal(ident, signal.SIGCONT)
+        self.assertTrue(command_of(client.take(waits, COMMAND)[2]).flags & HAS_ENDED)
+        self.assertNotEqual(client.sh("exit 6"), ident)
+        self.assertEqual(client.look(ident).words, [b"/no/such"])
