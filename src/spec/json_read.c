@@ -437,7 +437,7 @@ static int read_patch(const struct json_value *v, const char *path, struct spec 
 	normal = p->path ? path_normalise(p->path) : NULL;
 	if (!normal || strcmp(normal, p->path) != 0 || strcmp(normal, "/") == 0)
 		return bad(e, path, "path must be absolute and not '/'");
-	if (i <= 2 && (!p->source || *p->source != '/'))
+	if (p->source ? *p->source != '/' : i <= 2)
 		return bad(e, path, "source must be absolute");
 	return 0;
 }

@@ -313,6 +313,9 @@ static void damaged_records(void)
 		  "soft above hard" },
 		{ "{\"image\":{\"Host\":{}},\"patches\":[{\"op\":\"copy\",\"path\":\"/a\"}]}",
 		  "source must be" },
+		{ "{\"image\":{\"Host\":{}},\"patches\":[{\"op\":\"mkdir\",\"path\":\"/a\","
+		  "\"source\":\"x\"}]}",
+		  "source must be" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
