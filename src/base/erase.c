@@ -53,7 +53,7 @@ static int open_dir(int parent, const char *name)
 					RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
 	int fd = sys_openat2(parent, name, &how);
 
-	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
+	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
 		fd = sys_openat2(parent, name, &how);
 	return fd < 0 ? -errno : fd;
 }
@@ -247,7 +247,7 @@ static int move_out(const struct part *p, const char *name)
 		return -ENAMETOOLONG;
 	if (renameat(p->at, name, p->dirfd, fresh) == 0 || errno == ENOENT)
 		return 0;
-	if (errno == EACCES && fchmodat(p->at, name, 0700, 0) == 0 &&
+	if (errno == EACCES && fchmodat(p->at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    renameat(p->at, name, p->dirfd, fresh) == 0)
 		return 0;
 	/* Landlock's first version forbids moves between directories; then it takes as long as it takes */
