@@ -4,12 +4,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +26,8 @@
 
 #define TREES 1000
 #define DEPTH 2500 /* deeper than there are descriptors or bytes in a path */
-#define WIDTH 500  /* more entries than one read of a directory returns */
+#define NOBODY 65534
+#define WIDTH 500 /* more entries than one read of a directory returns */
 
 static char path[] = "/tmp/cordon-unit-XXXXXX";
 static int top = -1;
@@ -250,6 +258,84 @@ static void a_directory_that_is_moved(void)
 	T_INT(erase_tree(top, "others"), 0);
 }
 
+/* Each call that changes a mode by name waits from now on: a descriptor to hear of them, or -1. */
+static int stop_chmod(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fchmodat, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_chmod, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_SIZE(code), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			    &program);
+}
+
+/* Erases "swap/t" without privileges, because root can read every directory. */
+static _Noreturn void erase_stopped(int *listener)
+{
+	AUTO_FD dir = openat(top, "swap", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		_exit(2);
+	*listener = stop_chmod();
+	_exit(*listener < 0 ? 3 : erase_tree(dir, "t") == 0);
+}
+
+static void make_swap(void)
+{
+	uid_t owner = geteuid() == 0 ? NOBODY : (uid_t)-1;
+
+	make_dir("swap");
+	make("swap/t");
+	make_file("swap/victim");
+	T_INT(symlinkat("../victim", top, "swap/link"), 0);
+	T_INT(fchmodat(top, "swap/t/a", 0, 0), 0);
+	T_INT(fchownat(top, "swap", owner, (gid_t)-1, 0), 0);
+	T_INT(fchownat(top, "swap/t", owner, (gid_t)-1, 0), 0);
+	T_INT(fchownat(top, "swap/t/a", owner, (gid_t)-1, 0), 0);
+	T_INT(fchownat(top, "swap/victim", owner, (gid_t)-1, 0), 0);
+}
+
+/* A directory that cannot be read becomes a link when its mode is about to be changed. */
+static void a_link_at_the_last_moment(void)
+{
+	struct seccomp_notif call = { 0 };
+	struct seccomp_notif_resp go_on = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+	int *listener = mmap(NULL, sizeof(*listener), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct stat st;
+	int status = 0;
+	long pid;
+
+	T_TRUE(listener != MAP_FAILED);
+	make_swap();
+	*listener = -1;
+	/* the child has the same table of descriptors: the listener is ours, too */
+	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0)
+		erase_stopped(listener);
+	while (__atomic_load_n(listener, __ATOMIC_SEQ_CST) < 0 &&
+	       waitpid((pid_t)pid, &status, WNOHANG) == 0)
+		usleep(1000);
+	T_INT(ioctl(*listener, SECCOMP_IOCTL_NOTIF_RECV, &call), 0);
+	T_INT(renameat(top, "swap/t/a", top, "swap/away"), 0);
+	T_INT(renameat(top, "swap/link", top, "swap/t/a"), 0);
+	go_on.id = call.id;
+	T_INT(ioctl(*listener, SECCOMP_IOCTL_NOTIF_SEND, &go_on), 0);
+	T_INT(waitpid((pid_t)pid, &status, 0), pid);
+	T_INT(fstatat(top, "swap/victim", &st, 0), 0);
+	T_INT(st.st_mode & 07777, 0600);
+	close(*listener);
+	munmap(listener, sizeof(*listener));
+	T_INT(erase_tree(top, "swap"), 0);
+}
+
 /* What cannot go stays, with the directories above it; everything else goes. */
 static void mounts_are_not_entered(void)
 {
@@ -286,6 +372,7 @@ int main(void)
 	T_RUN(in_parts);
 	T_RUN(a_name_that_is_taken_again);
 	T_RUN(a_directory_that_is_moved);
+	T_RUN(a_link_at_the_last_moment);
 	T_RUN(mounts_are_not_entered);
 	close(top);
 	if (rmdir(path) < 0)
