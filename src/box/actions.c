@@ -17,6 +17,7 @@ struct action_row {
 	const char *name;
 	enum reach reach;
 	void (*run)(struct action *a);
+	const char *skill_op; /* of act_skill: its name in wire/skills.h */
 };
 
 /* --- answers --------------------------------------------------------------------------------- */
@@ -291,9 +292,17 @@ static void act_stop_process(struct action *a)
 
 static void act_skill(struct action *a)
 {
+	struct skills_file file = { .fd = -1 };
 	struct reply r = reply_to(a);
+	struct fault f = { 0 };
 
-	runtime_skill(a->server->runtime, &r);
+	if (strstr(a->row->skill_op, "_zip") &&
+	    uploads_take(rpc_uploads(a->rpc), a->request.data, &file, &f) < 0) {
+		fail(a, &f);
+		return;
+	}
+	skills_ask(runtime_skills(a->server->runtime), a->row->skill_op, &a->tenant,
+		   a->request.data, file, &r);
 }
 
 /* Grants are not enforced, and this is the answer of a server that does not enforce them. */
@@ -315,35 +324,35 @@ static void act_verify_volume(struct action *a)
 
 // clang-format off
 static const struct action_row rows[] = {
-	{ "__ping",                    REACH_HOST,    act_ping },
-	{ "__file_chunk",              REACH_HOST,    act_file_chunk },
-	{ "box_init",                  REACH_HOST,    act_init },
-	{ "box_health",                REACH_HOST,    act_backend_info },
-	{ "box_get_backend_info",      REACH_HOST,    act_backend_info },
-	{ "box_shutdown",              REACH_HOST,    act_shutdown },
-	{ "box_upsert_sandbox_admission_grant", REACH_HOST, act_grant },
-	{ "box_revoke_sandbox_admission_grant", REACH_HOST, act_grant },
-	{ "box_verify_shared_workspace", REACH_HOST,  act_verify_volume },
-	{ "box_status",                REACH_TENANT,  act_status },
-	{ "box_create_session",        REACH_SANDBOX, act_create },
-	{ "box_exec",                  REACH_SANDBOX, act_exec },
-	{ "box_get_session",           REACH_SANDBOX, act_get_session },
-	{ "box_get_sessions",          REACH_SANDBOX, act_get_sessions },
-	{ "box_delete_session",        REACH_SANDBOX, act_delete_session },
-	{ "box_start_managed_process", REACH_SANDBOX, act_start_process },
-	{ "box_get_managed_process",   REACH_SANDBOX, act_get_process },
-	{ "box_stop_managed_process",  REACH_SANDBOX, act_stop_process },
-	{ "box_list_skills",           REACH_TENANT,  act_skill },
-	{ "box_get_skill",             REACH_TENANT,  act_skill },
-	{ "box_create_skill",          REACH_TENANT,  act_skill },
-	{ "box_update_skill",          REACH_TENANT,  act_skill },
-	{ "box_delete_skill",          REACH_TENANT,  act_skill },
-	{ "box_scan_skill_directory",  REACH_TENANT,  act_skill },
-	{ "box_list_skill_files",      REACH_TENANT,  act_skill },
-	{ "box_read_skill_file",       REACH_TENANT,  act_skill },
-	{ "box_write_skill_file",      REACH_TENANT,  act_skill },
-	{ "box_preview_skill_zip",     REACH_TENANT,  act_skill },
-	{ "box_install_skill_zip",     REACH_TENANT,  act_skill },
+	{ "__ping",                    REACH_HOST,    act_ping, NULL },
+	{ "__file_chunk",              REACH_HOST,    act_file_chunk, NULL },
+	{ "box_init",                  REACH_HOST,    act_init, NULL },
+	{ "box_health",                REACH_HOST,    act_backend_info, NULL },
+	{ "box_get_backend_info",      REACH_HOST,    act_backend_info, NULL },
+	{ "box_shutdown",              REACH_HOST,    act_shutdown, NULL },
+	{ "box_upsert_sandbox_admission_grant", REACH_HOST, act_grant, NULL },
+	{ "box_revoke_sandbox_admission_grant", REACH_HOST, act_grant, NULL },
+	{ "box_verify_shared_workspace", REACH_HOST,  act_verify_volume, NULL },
+	{ "box_status",                REACH_TENANT,  act_status, NULL },
+	{ "box_create_session",        REACH_SANDBOX, act_create, NULL },
+	{ "box_exec",                  REACH_SANDBOX, act_exec, NULL },
+	{ "box_get_session",           REACH_SANDBOX, act_get_session, NULL },
+	{ "box_get_sessions",          REACH_SANDBOX, act_get_sessions, NULL },
+	{ "box_delete_session",        REACH_SANDBOX, act_delete_session, NULL },
+	{ "box_start_managed_process", REACH_SANDBOX, act_start_process, NULL },
+	{ "box_get_managed_process",   REACH_SANDBOX, act_get_process, NULL },
+	{ "box_stop_managed_process",  REACH_SANDBOX, act_stop_process, NULL },
+	{ "box_list_skills",           REACH_TENANT,  act_skill, "list" },
+	{ "box_get_skill",             REACH_TENANT,  act_skill, "get" },
+	{ "box_create_skill",          REACH_TENANT,  act_skill, "create" },
+	{ "box_update_skill",          REACH_TENANT,  act_skill, "update" },
+	{ "box_delete_skill",          REACH_TENANT,  act_skill, "delete" },
+	{ "box_scan_skill_directory",  REACH_TENANT,  act_skill, "scan" },
+	{ "box_list_skill_files",      REACH_TENANT,  act_skill, "list_files" },
+	{ "box_read_skill_file",       REACH_TENANT,  act_skill, "read" },
+	{ "box_write_skill_file",      REACH_TENANT,  act_skill, "write" },
+	{ "box_preview_skill_zip",     REACH_TENANT,  act_skill, "preview_zip" },
+	{ "box_install_skill_zip",     REACH_TENANT,  act_skill, "install_zip" },
 };
 // clang-format on
 

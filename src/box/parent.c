@@ -17,6 +17,7 @@
 #include "base/spawn.h"
 #include "base/str.h"
 #include "box/serve.h"
+#include "box/skill_starter.h"
 #include "client/foreman.h"
 
 #define BACKLOG 256
@@ -91,7 +92,7 @@ static void warn_of_strangers(const struct settings *s)
 /* --- processes ------------------------------------------------------------------------------- */
 
 static int start_server(struct family *f, int argc, char **argv, int listener, int hands,
-			struct err *e)
+			int skills, struct err *e)
 {
 	AUTO_FREE char *path = NULL;
 	AUTO_FREE const char **args = xcalloc((size_t)argc + 2, sizeof(*args));
@@ -108,6 +109,7 @@ static int start_server(struct family *f, int argc, char **argv, int listener, i
 	s.fd[s.n_fds++] = (struct spawn_fd){ 1, 1 };
 	s.fd[s.n_fds++] = (struct spawn_fd){ 2, 2 };
 	s.fd[s.n_fds++] = (struct spawn_fd){ hands, SERVE_FD_HANDS };
+	s.fd[s.n_fds++] = (struct spawn_fd){ skills, SERVE_FD_SKILLS };
 	if (listener >= 0)
 		s.fd[s.n_fds++] = (struct spawn_fd){ listener, SERVE_FD_LISTENER };
 	return spawn(&s, &f->server, e);
@@ -158,9 +160,10 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 {
 	struct family f = { 0 };
 	struct foreman *foreman;
+	struct skill_starter *starter;
 	uint64_t nofile = raise_nofile();
 	AUTO_FD listener = open_port(s, e);
-	int hands[2], r;
+	int hands[2], skills[2], r;
 
 	if (listener < 0 && !s->stdio)
 		return -1;
@@ -168,24 +171,28 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 		fprintf(stderr, "warn: %s; relays cannot be reached\n", e->msg);
 	warn_of_strangers(s);
 	r = loop_new(&f.loop);
-	if (r < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hands) < 0)
+	if (r < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, hands) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, skills) < 0)
 		return err_sys(e, r < 0 ? -r : errno, "prepare");
 	if (!loop_add_signal(f.loop, SIGCHLD, on_child, &f) ||
 	    !loop_add_signal(f.loop, SIGTERM, on_signal, &f) ||
 	    !loop_add_signal(f.loop, SIGINT, on_signal, &f))
 		return err_sys(e, errno, "signals");
-	if (start_server(&f, argc, argv, listener, hands[1], e) < 0)
+	if (start_server(&f, argc, argv, listener, hands[1], skills[1], e) < 0)
 		return -1;
 	fd_closep(&hands[1]);
+	fd_closep(&skills[1]);
 	fd_closep(&listener);
 	if (s->stdio) { /* they belong to the server: its peer must see them end */
 		close(STDIN_FILENO);
 		close(STDOUT_FILENO);
 	}
 	if (foreman_new(f.loop, hands[0], foreman_usual_hands(), nofile, on_server_gone, &f,
-			&foreman, e) < 0)
+			&foreman, e) < 0 ||
+	    skill_starter_new(f.loop, skills[0], &starter, e) < 0)
 		return -1;
 	r = loop_run(f.loop);
+	skill_starter_free(starter);
 	foreman_free(foreman);
 	loop_free(f.loop);
 	return r < 0 ? err_sys(e, -r, "loop") : f.status;

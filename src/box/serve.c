@@ -67,6 +67,9 @@ int serve(struct settings *settings)
 	parts.loop = s.loop;
 	if (hands_new(s.loop, SERVE_FD_HANDS, on_parent_gone, &s, &parts.hands, &e) < 0)
 		return complain("hands", e.msg);
+	r = skills_new(s.loop, SERVE_FD_SKILLS, &ceiling, &parts.skills);
+	if (r < 0)
+		return complain("skills", strerror(-r));
 	s.diag = socket_owner_open();
 	settings->trust = (struct handshake_trust){ 0 };
 	if (runtime_new(&parts, settings->config ? json_root(settings->config) : NULL, &s.runtime,

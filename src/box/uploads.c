@@ -144,3 +144,23 @@ int uploads_add(struct uploads *u, const struct json_value *data, struct fault *
 		return fault_set(f, FAULT_VALUE, "Invalid file chunk position");
 	return append(u, file, &bytes, f);
 }
+
+int uploads_take(struct uploads *u, const struct json_value *data, struct skills_file *ret,
+		 struct fault *f)
+{
+	const struct json_value *key = json_get(data, "file_key");
+	struct upload *file;
+
+	if (!key)
+		return fault_set(f, FAULT_VALIDATION, "'file_key'");
+	if (key->type != JSON_STRING || !key_is_good(key->string))
+		return fault_set(f, FAULT_VALIDATION, "Invalid file transfer key");
+	file = find(u, key->string.p);
+	if (!file)
+		return fault_set(f, FAULT_VALIDATION, "Uploaded file was not found");
+	*ret = (struct skills_file){ .fd = file->fd, .bytes = file->bytes };
+	file->fd = -1;
+	file->bytes = 0;
+	forget(u, file);
+	return 0;
+}

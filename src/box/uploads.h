@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "service/ceiling.h"
 #include "service/fault.h"
+#include "service/skills.h"
 
 #define UPLOAD_KEYS_MAX 128u
 #define UPLOAD_CHUNK_BYTES 16384u
@@ -23,3 +24,6 @@ void uploads_init(struct uploads *u, struct ceiling *ceiling, uint64_t max_bytes
 void uploads_done(struct uploads *u);
 /* Takes a chunk: DATA is the data of the action. */
 MUST_USE int uploads_add(struct uploads *u, const struct json_value *data, struct fault *f);
+/* Hands over the file that the data of an action names; the bytes stay taken from the ceiling. */
+MUST_USE int uploads_take(struct uploads *u, const struct json_value *data, struct skills_file *ret,
+			  struct fault *f);

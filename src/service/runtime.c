@@ -16,6 +16,7 @@
 struct runtime {
 	struct loop *loop;
 	struct hands *hands;
+	struct skills *skills;
 	struct ceiling *ceiling;
 	struct box_config config;
 	struct sessions *sessions;
@@ -115,6 +116,19 @@ static int read_roots(struct runtime *r, struct fault *f)
 	return 0;
 }
 
+/* Where skills are: below the base directory, unless the path is absolute. */
+static void read_skills_root(struct runtime *r)
+{
+	struct str base = box_config_text(&r->config, "local", "host_root"),
+		   own = box_config_text(&r->config, "local", "skills_root");
+	AUTO_FREE char *host_root = xstrndup(base.n ? base.p : "data/box", base.n ? base.n : 8);
+	AUTO_FREE char *named = xstrndup(own.n ? own.p : "skills", own.n ? own.n : 6);
+	AUTO_FREE char *above = absolute(r, host_root);
+	AUTO_FREE char *root = named[0] == '/' ? xstrdup(named) : xasprintf("%s/%s", above, named);
+
+	skills_set_root(r->skills, root);
+}
+
 static int configure(struct runtime *r, const struct json_value *config, struct fault *f)
 {
 	struct session_counts have;
@@ -127,6 +141,7 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 			   16, 1 << 20, &ceiling_mb, f) < 0)
 		return -1;
 	r->ceiling->max = (size_t)ceiling_mb << 20;
+	read_skills_root(r);
 	model_texts_done(&r->net);
 	box_config_list(&r->config, "cordon", "net", &r->net);
 	r->fence.max = (size_t)r->config.limits.max_admission_records;
@@ -324,6 +339,7 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 
 	r->loop = parts->loop;
 	r->hands = parts->hands;
+	r->skills = parts->skills;
 	r->ceiling = parts->ceiling;
 	r->directory = parts->directory;
 	r->home = parts->home;
@@ -333,6 +349,7 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 				   &engine);
 	r->backend = backend_new(r->loop, r->sessions);
 	fence_init(&r->fence, (size_t)r->config.limits.max_admission_records);
+	read_skills_root(r);
 	if (config && configure(r, config, f) < 0) {
 		runtime_free(r);
 		return -1;
@@ -349,6 +366,7 @@ void runtime_free(struct runtime *r)
 	model_texts_done(&r->roots);
 	model_texts_done(&r->net);
 	box_config_done(&r->config);
+	skills_free(r->skills);
 	hands_free(r->hands);
 	free(r);
 }
@@ -368,10 +386,7 @@ const struct box_limits *runtime_limits(const struct runtime *r)
 	return &r->config.limits;
 }
 
-void runtime_skill(struct runtime *r, const struct reply *reply)
+struct skills *runtime_skills(const struct runtime *r)
 {
-	AUTO_FAULT f = { 0 };
-
-	fault_set(&f, FAULT_BOX, "skills are not supported yet");
-	reply->done(reply->arg, &f, NULL);
+	return r->skills;
 }

@@ -6,6 +6,7 @@
 
 #include "service/fence.h"
 #include "service/sessions.h"
+#include "service/skills.h"
 
 #define RUNTIME_INSTANCE_BYTES 13 /* 12 hex digits with the terminator */
 #define RUNTIME_PROBE_MS 5000     /* within which a sandbox must have run a command */
@@ -15,6 +16,7 @@ struct runtime;
 struct runtime_parts {
 	struct loop *loop;
 	struct hands *hands;     /* taken */
+	struct skills *skills;   /* taken */
 	struct ceiling *ceiling; /* borrowed */
 	const char *
 		directory; /* the working directory, for relative paths of the configuration; borrowed */
@@ -35,8 +37,7 @@ void runtime_configure(struct runtime *r, const struct json_value *config,
 		       const struct reply *reply);
 void runtime_backend_info(struct runtime *r, const struct reply *reply);
 void runtime_status(struct runtime *r, const struct tenant *t, const struct reply *reply);
-/* An operation on skills: none is supported yet, and the answer says so. */
-void runtime_skill(struct runtime *r, const struct reply *reply);
+struct skills *runtime_skills(const struct runtime *r);
 
 /* The bodies of /healthz and /readyz. */
 void runtime_write_health(const struct runtime *r, struct buf *body);

@@ -551,8 +551,6 @@ class Actions:
 
     def test_what_is_not_built_says_so(self):
         peer = self.peer()
-        self.fails("BoxError: skills are not supported yet", peer.call, "box_list_skills")
-        self.fails("BoxError: skills are not supported yet", peer.call, "box_install_skill_zip", {"file_key": "k.zip"})
         for action in ("box_upsert_sandbox_admission_grant", "box_revoke_sandbox_admission_grant"):
             self.fails("BoxAdmissionError: Sandbox admission enforcement is not enabled", peer.call, action, {})
         self.fails("BoxReadinessError: the shared volume probe is not supported yet", peer.call,

@@ -1,0 +1,12 @@
+/* Starts cordon-skills for the server, which asks for it on a channel (service/skills.h). It belongs to the parent. */
+#pragma once
+
+#include "base/err.h"
+#include "loop/loop.h"
+
+struct skill_starter;
+
+/* Takes CHANNEL. */
+MUST_USE int skill_starter_new(struct loop *loop, int channel, struct skill_starter **ret,
+			       struct err *e);
+void skill_starter_free(struct skill_starter *s);
