@@ -1,9 +1,9 @@
 /*
  * cordon-gateway LINK CONTROL [RESOLV-CONF]: the network of one sandbox.
  *
- * The sandbox's supervisor starts it with descriptors: the link (a tap or a packet socket), the control
- * channel, on which the configuration comes first (see gateway/control.h), and the host's list of
- * resolvers, in case that file cannot be opened by name.
+ * The sandbox's supervisor starts this program with two or three open descriptors and passes their numbers: the
+ * link (a tap or a packet socket), the control channel, on which the configuration comes first (see
+ * gateway/control.h), and the host's list of resolvers, in case that file cannot be opened by name.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static int serve(struct gateway *g, struct gateway_config *config, int link_fd, 
 	if (gateway_start(g, config, link_fd, e) < 0)
 		return -1;
 	json_free(TAKE(doc));
-	/* from here on we read the guest's bytes */
+	/* after this the gateway reads bytes from the sandbox, which may be hostile */
 	if (confine(config, e) < 0)
 		return -1;
 	control_send_ready(&g->control, config);
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 	r = serve(g, config, (int)link_fd, argc == 4 ? (int)list_fd : -1, &e);
 	if (r < 0)
 		control_send_error(&g->control, &e);
-	/* the process's end would close the sockets; this is for the leak checker */
+	/* the kernel frees all of this when the process ends; it is freed here for the leak checker */
 	gateway_stop(g);
 	config_done(config);
 	free(config);

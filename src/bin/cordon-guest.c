@@ -1,4 +1,4 @@
-/* pid 1 of a sandbox; see guest/guest.h. Started by process/child.c, never by a person. */
+/* pid 1 of a sandbox; see guest/guest.h. process/child.c starts this program; users never do. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +26,9 @@ int main(void)
 		fprintf(stderr, "cordon-guest: runs only as pid 1 of a sandbox\n");
 		return 2;
 	}
-	/* we were executed from a descriptor, so the kernel named us after its number */
+	/* this program was executed from a descriptor, so its name is the descriptor's number until now */
 	IGNORE(prctl(PR_SET_NAME, "cordon-guest"));
-	/* no process inside may interrupt us; the loop reads signals from a signalfd */
+	/* no process inside may interrupt pid 1, so all signals are blocked; the loop reads them from a signalfd */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (guest_boot(&g, &e) < 0) {

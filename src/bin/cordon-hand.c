@@ -40,7 +40,7 @@ static int send_answer(const struct buf *b, const int *fds, unsigned n)
 	int r;
 
 	while ((r = fdpass_send(HAND_FD, b->p, b->n, fds, n)) == -EMFILE)
-		IGNORE(poll(NULL, 0, CROWDED_WAIT_MS)); /* a pause */
+		IGNORE(poll(NULL, 0, CROWDED_WAIT_MS)); /* waits */
 	return r;
 }
 

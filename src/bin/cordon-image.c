@@ -81,7 +81,7 @@ static int dispatch(const struct options *all, struct err *e)
 	return err_set(e, ERR_USAGE, "cordon-image: no command '%s'", name);
 }
 
-/* The descriptor on which the caller waits for our report, or -1. */
+/* Returns the descriptor on which the caller waits for the error report, or -1. */
 static int report_fd(const struct options *o)
 {
 	uint64_t fd;
@@ -89,7 +89,7 @@ static int report_fd(const struct options *o)
 	return o->report_fd && parse_u64(o->report_fd, 0, INT_MAX, &fd) == 0 ? (int)fd : -1;
 }
 
-/* If the caller is killed, nobody needs what we fetch: end with it. */
+/* Makes this process end when the caller is killed: then nobody needs the image. */
 static void end_with_caller(const struct options *o)
 {
 	struct pollfd p = { .fd = report_fd(o) };
@@ -128,7 +128,7 @@ static int command_main(int argc, char **argv)
 	struct options o = { 0 };
 	int r = 0;
 
-	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
+	signal(SIGPIPE, SIG_IGN); /* if the reader is gone, write() fails instead */
 	r = options_parse(argc, argv, &o, &e);
 	say_set_quiet(o.quiet);
 	/* our messages quote archives and registries, and their text must not start a new line */

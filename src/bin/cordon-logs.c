@@ -104,7 +104,7 @@ static int take(struct show *s, int id, struct err *e)
 	}
 }
 
-/* From here on this program can only read the record, lock the logs, and write its output. */
+/* After this call the program can only read the record, lock the logs, and write its output. */
 static int confine(struct err *e)
 {
 	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;

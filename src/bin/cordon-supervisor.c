@@ -1,4 +1,4 @@
-/* Owns one live sandbox; see supervisor/supervisor.h. Started by client/launch.c. */
+/* The supervisor of one running sandbox; see supervisor/supervisor.h. client/launch.c starts it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static bool receive_record(struct supervisor *s)
 		return false;
 	s->record_dir = fds[LEASH_RECORD_DIR];
 	s->lock = fds[LEASH_RECORD_LOCK];
-	if (n > LEASH_RECORD_LOG) /* without it there are no messages */
+	if (n > LEASH_RECORD_LOG) /* without a log, messages are lost */
 		IGNORE(dup2(fds[LEASH_RECORD_LOG], STDERR_FILENO));
 	return true;
 }
@@ -83,9 +83,9 @@ int main(int argc, char **argv)
 	s.attended = s.connection >= 0;
 	s.guest_listener = s.control = -1;
 	for (int fd = LEASH_FD; fd <= LEASH_FD_CONNECTION; fd++)
-		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* the last one may be absent */
+		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* LEASH_FD_CONNECTION may be absent */
 	s.record.dir = -1;
-	priority_give_up(); /* before the first process of the sandbox */
+	priority_give_up(); /* before the sandbox has a process that would inherit it */
 	s.engine = &engine_process;
 	s.engine->begin(&s);
 	if (get_record(&s))

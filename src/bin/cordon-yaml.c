@@ -1,4 +1,5 @@
-/* YAML on standard input, JSON on standard output: so that no other program links a YAML parser. */
+/* Reads YAML from standard input and writes JSON to standard output. It is a program of its own so that no other
+ * program links a YAML parser. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 #include "base/io.h"
 #include "yaml/yaml.h"
 
-/* From here on it can read its input and write its output. */
+/* After this call the program can only read its input and write its output. */
 static int confine(struct err *e)
 {
 	struct confine_files f;
