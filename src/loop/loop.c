@@ -121,7 +121,7 @@ static void give_back(struct loop *l, uint32_t i)
 	l->free_slot = i;
 }
 
-/* Doubles the slots, so that a slot costs the same on average however many there are. */
+/* Doubles the number of slots, so that the average cost of adding one stays the same. */
 static bool grow(struct loop *l)
 {
 	uint32_t n = l->n_slots ? l->n_slots * 2 : LOOP_FIRST_SLOTS;
@@ -418,7 +418,7 @@ static int run_timers(struct loop *l)
 
 static void call_fd(struct loop *l, const struct slot *s, uint32_t events)
 {
-	loop_fd_fn *fn = s->on_fd; /* the slots may move while it runs */
+	loop_fd_fn *fn = s->on_fd; /* copied, because slots may move while it runs */
 	long before = switches(l);
 
 	fn(s->arg, s->fd, events);

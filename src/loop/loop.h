@@ -1,5 +1,5 @@
 /*
- * One thread, one epoll, level-triggered.
+ * An event loop with one thread and one level-triggered epoll.
  *
  * Descriptors, timers, children (by pidfd) and signals (by signalfd) arrive as callbacks. An id holds a slot and a
  * generation, never a pointer. An event for something that was removed earlier in the same turn does not match and
@@ -35,7 +35,7 @@ loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, voi
 void loop_change_fd(struct loop *l, loop_id id, uint32_t events);
 /* Fires once after the monotonic deadline (clock_mono_ns). */
 loop_id loop_add_timer(struct loop *l, uint64_t deadline_ns, loop_timer_fn *fn, void *arg);
-/* Blocks SIG for the process and reports it here. A signal has one handler at a time. */
+/* Blocks SIG for the process and calls FN when it comes. A signal has one handler at a time. */
 loop_id loop_add_signal(struct loop *l, int sig, loop_signal_fn *fn, void *arg);
 /* Accepts 0, and an id that was removed already. Clears the caller's copy. */
 void loop_remove(struct loop *l, loop_id *id);
