@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* Never reuse a number, add at the end. */
+/* These numbers are part of the protocol: never reuse one; add new tags at the end. */
 enum tag {
 	TAG_ID = 1,
 	TAG_FLAGS = 2,

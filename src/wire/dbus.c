@@ -133,7 +133,7 @@ size_t dbus_begin_array(struct buf *body, size_t align)
 	return at;
 }
 
-/* The length counts the elements, not the padding before the first. */
+/* Sets the array's length, which does not count the padding before the first element. */
 void dbus_end_array(struct buf *body, size_t at, size_t align)
 {
 	size_t first = (at + 4 + align - 1) & ~(align - 1);

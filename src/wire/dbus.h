@@ -35,14 +35,14 @@ void dbus_put_begin(struct buf *b);
 /* --- out ------------------------------------------------------------------------------------- */
 
 struct dbus_call {
-	uint32_t serial; /* not 0; the reply names it */
+	uint32_t serial; /* not 0; the reply carries the same number */
 	const char *destination, *path, *interface, *member;
 	const char *signature; /* of the body; "" if there is none */
 };
 
 /* The arguments go into a buffer that holds nothing else. */
 void dbus_put_u32(struct buf *body, uint32_t v);
-void dbus_put_string(struct buf *body, const char *s); /* object paths too */
+void dbus_put_string(struct buf *body, const char *s); /* also for object paths */
 /* Call it before each element of an array of structures. */
 void dbus_put_struct(struct buf *body);
 /* Writes the type of a variant; its value follows. TYPE is shorter than 256 bytes. */
@@ -77,5 +77,5 @@ struct dbus_reader {
 };
 struct dbus_reader dbus_read(const struct dbus_message *m);
 uint32_t dbus_get_u32(struct dbus_reader *r);
-struct str dbus_get_string(struct dbus_reader *r);  /* object paths too */
-struct str dbus_get_variant(struct dbus_reader *r); /* its type; the value follows */
+struct str dbus_get_string(struct dbus_reader *r);  /* also for object paths */
+struct str dbus_get_variant(struct dbus_reader *r); /* returns the type; read the value next */

@@ -69,7 +69,7 @@ size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool tr
 MUST_USE int dns_answer_check(const uint8_t *p, size_t n, const struct dns_query *q, uint16_t id);
 enum dns_rcode dns_answer_rcode(const uint8_t *p);
 bool dns_answer_truncated(const uint8_t *p);
-/* Makes a checked answer the answer to Q: sets Q's id and Q's spelling of the name. */
+/* Addresses a checked answer to the asker of Q: sets Q's id and Q's spelling of the name. */
 void dns_answer_address_to(uint8_t *p, const struct dns_query *q);
 
 enum dns_section { DNS_SECTION_ANSWER, DNS_SECTION_AUTHORITY, DNS_SECTION_ADDITIONAL };

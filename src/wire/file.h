@@ -1,5 +1,6 @@
 /*
- * Files across the wall: what a client asks of a sandbox's file agent, and trees as streams.
+ * How files go into and out of a sandbox: the requests of a client to the file agent, and the records
+ * in which trees of files travel.
  *
  * FRAME_FILE opens a stream. On it, the client's STDIN frames carry bytes to the agent and OUTPUT frames carry the
  * agent's bytes back, within credits, until EXIT. These bytes are records (u8 type, u32 length, body). A tree is

@@ -4,10 +4,12 @@
  * A frame is a 12-byte header (u32 body length, u8 type, u8 flags, u16 zero, u32 stream; all little
  * endian) and a body. Bodies of control frames are fields (u8 tag, u32 length, bytes); a decoder
  * skips tags it does not know, so a newer client can talk to an older guest. Data frames carry bare
- * bytes. Encode and decode only: no descriptors, no clock; nothing here trusts its input.
+ * bytes. This code only encodes and decodes: it uses no descriptors and no clock, and does not trust
+ * its input.
  *
- * Versions: each side opens with HELLO {version, oldest}; they speak the smaller version if it is
- * not below either's oldest, else the connection is refused with both numbers in the message.
+ * Versions: each side begins with HELLO {version, oldest}. Both speak the smaller of the two
+ * versions. If that is below the oldest version of one side, the connection is refused with both
+ * numbers in the message.
  */
 #pragma once
 
@@ -32,16 +34,16 @@
 
 enum frame_type {
 	FRAME_HELLO = 1,
-	FRAME_EXEC = 2,    /* client: run this; descriptors travel with it unless TTY or DETACHED */
-	FRAME_STARTED = 3, /* guest: it runs under this session number */
-	FRAME_EXIT = 4,    /* guest: the direct child ended, or never started */
+	FRAME_EXEC = 2,    /* client: run this; comes with descriptors unless TTY or DETACHED */
+	FRAME_STARTED = 3, /* guest: the command runs under this session number */
+	FRAME_EXIT = 4,    /* guest: the command's own process ended, or never started */
 	FRAME_STDIN = 5,   /* client: data for a framed stream; empty body: end of input */
 	FRAME_OUTPUT = 6,  /* guest: data of a framed stream; flags say which */
-	FRAME_CREDIT = 7,  /* either: so many more bytes may be sent on this stream */
+	FRAME_CREDIT = 7,  /* both: the peer may send this many more bytes on this stream */
 	FRAME_RESIZE = 8,  /* client: terminal size */
-	FRAME_DETACH = 9,  /* client: leaving, the session goes on */
-	FRAME_ATTACH = 10, /* client: back to a detached session */
-	FRAME_LEAVE = 11,  /* client: normal end; read ends that are not at EOF travel with it */
+	FRAME_DETACH = 9,  /* client: the client leaves, the session goes on */
+	FRAME_ATTACH = 10, /* client: attach to a detached session */
+	FRAME_LEAVE = 11,  /* client: normal end; comes with the read ends that are not at EOF */
 	FRAME_PING = 12,
 	FRAME_PONG = 13,
 	FRAME_TOUCH = 14, /* client: counts as activity */
@@ -75,7 +77,7 @@ enum frame_type {
 	/* client to supervisor */
 	FRAME_STOP = 48,
 	FRAME_STOPPED = 49,
-	FRAME_UPDATE = 50, /* what changes live; see enum update_what */
+	FRAME_UPDATE = 50, /* apply changed settings now; see enum update_what */
 	FRAME_OK = 51,
 	FRAME_USAGE = 56,        /* asks what the sandbox uses */
 	FRAME_USAGE_ANSWER = 57, /* supervisor: the answer */
@@ -86,8 +88,8 @@ enum frame_type {
 };
 
 enum frame_flag {
-	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: not stdout */
-	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: both at once (a terminal, or 2>&1) */
+	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: from stderr, not stdout */
+	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: stdout and stderr are one (a terminal, 2>&1) */
 	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
 	/* 1 << 3, 1 << 4: commands of before 0.1 understand them in the ERROR of a start */
 	FRAME_FLAG_KEPT =

@@ -2,8 +2,8 @@
 
 #include <errno.h>
 
-/* Tags are the protocol: never reuse a number, add at the end. A server may be older than the hands that it starts
- * after an upgrade. */
+/* These numbers are part of the protocol: never reuse one; add new tags at the end. After an upgrade, an older server
+ * starts newer hands. */
 enum tag {
 	TAG_TASK = 1,
 	TAG_SPEC = 2,

@@ -1,8 +1,8 @@
 /*
  * What a server asks of its hands (the program cordon-hand), and what a hand answers: the bodies of
- * FRAME_HAND_REQUEST and FRAME_HAND_ANSWER. One request is under way at a time, so an answer needs no number. The
- * answer to HAND_CREATE and HAND_START comes with two descriptors if it succeeded: the sandbox's leash and a
- * connection to its pid 1.
+ * FRAME_HAND_REQUEST and FRAME_HAND_ANSWER. A hand has one request at a time, so an answer needs no number. If
+ * HAND_CREATE or HAND_START succeeded, two descriptors come with the answer: the sandbox's leash and a connection to its
+ * pid 1.
  *
  * Decoded strings are borrowed from the frame. Decoders answer -EPROTO.
  */
@@ -10,15 +10,15 @@
 
 #include "wire/frame.h"
 
-#define HAND_PATHS_MAX 64u /* of each list of a request: a server's configuration names a few */
+#define HAND_PATHS_MAX 64u /* in each list of a request; a server's configuration has a few */
 #define HAND_FDS 2u
 #define HAND_MOUNT_JUDGED UINT32_MAX /* in place of a mount: the error is about `judged` */
 
 enum hand_task {
 	HAND_CREATE = 1, /* prepare and launch the sandbox of this spec */
 	HAND_START = 2,  /* start the sandbox of this name, which is stopped */
-	HAND_SWEEP = 3,  /* erase what killed commands left */
-	HAND_SIZE = 4,   /* how much is in the directory of this path? */
+	HAND_SWEEP = 3,  /* erase the files that killed commands left behind */
+	HAND_SIZE = 4,   /* count what is in the directory at this path */
 	HAND_TASK_COUNT
 };
 
@@ -29,7 +29,7 @@ struct hand_request {
 	const char *path; /* SIZE: absolute and canonical; no link in it is followed */
 	/* SIZE: the count may stop when one of these is exceeded; 0: no limit */
 	uint64_t max_bytes, max_entries;
-	/* CREATE: what paths of the host the sandbox may have (client/sources.h) */
+	/* CREATE: which paths of the host the sandbox may have (client/sources.h) */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
 	uint64_t
@@ -44,10 +44,10 @@ struct hand_answer {
 	unsigned code;        /* enum err_code; 0: success */
 	const char *text;     /* of the error; never NULL */
 	const char *hint;     /* of the error, or NULL */
-	const char *warnings; /* of a sandbox that is up: lines; never NULL */
+	const char *warnings; /* lines about a sandbox that was started; never NULL */
 	uint64_t
 		mount; /* CREATE: the error is about this mount of the spec, counted from 1; 0: none */
-	/* SIZE */
+	/* SIZE: the result */
 	uint64_t bytes, entries;
 };
 void hand_answer_encode(struct buf *b, const struct hand_answer *m);

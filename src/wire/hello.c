@@ -278,7 +278,7 @@ static bool same_word(struct cursor c, const char *lower)
 	return true;
 }
 
-/* What names of methods and of header lines consist of (RFC 9110, 5.6.2). */
+/* True for characters that names of methods and header lines may have (RFC 9110, 5.6.2). */
 static bool is_token(uint8_t c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -318,7 +318,7 @@ static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
 	return clean_name(c.p, n, name);
 }
 
-/* Some servers end a line at a lone carriage return, or a text at a NUL. */
+/* False for a line with control characters: some servers end a line at a lone carriage return, or a text at a NUL. */
 static bool is_clean_line(struct cursor c)
 {
 	for (size_t i = 0; i < c.n; i++)

@@ -42,5 +42,5 @@ enum hello_kind hello_look_ahead(const uint8_t *p, size_t n);
 void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
 /* Reads the head of a request, with the empty line that ends it. */
 void hello_read_http(const uint8_t *p, size_t n, struct hello *ret);
-/* Reads a whole datagram. Never HELLO_MORE. */
+/* Reads a whole datagram. The kind is never HELLO_MORE. */
 void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret);

@@ -5,7 +5,8 @@
  * The supervisor is started with the leash as a descriptor, and with a connection for pid 1 if the command
  * already has something to say to it. The command sends LEASH_RECORD with the descriptors of the record, and
  * later words of one byte. The supervisor answers with frames: OK or ERROR when the start is over, and once
- * more after LEASH_SETTLED and each LEASH_LIMITS. It ends an ephemeral sandbox, or one that is not settled, when the leash closes.
+ * more after LEASH_SETTLED and each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is
+ * ephemeral or not settled.
  *
  * A command that was running during an upgrade starts the new supervisor. So the meaning of a word never
  * changes, and the supervisor does not look at the byte that comes with the record: older commands send

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* Tags are the protocol: never reuse a number, add at the end. */
+/* These numbers are part of the protocol: never reuse one; add new tags at the end. */
 enum tag {
 	TAG_VERSION = 1,
 	TAG_OLDEST = 2,
@@ -70,7 +70,7 @@ enum tag {
 	TAG_PIDS_LIMIT = 84,
 };
 
-/* A growing NULL-terminated array of borrowed strings. */
+/* Adds S to a NULL-terminated array of borrowed strings. */
 static int list_add(const char ***list, size_t *n, const char *s)
 {
 	if (!s)
@@ -594,7 +594,7 @@ void signal_encode(struct buf *b, const struct signal_message *m)
 		field_put_u64(b, TAG_ID, m->id);
 }
 
-/* The numbers of two tags, each of which may be missing; which of them were there. */
+/* Reads the numbers of two tags, each of which may be missing. Returns which of them were there, or -EPROTO. */
 enum { HAS_FIRST = 1, HAS_SECOND = 2 };
 static int two_numbers(struct str body, uint8_t first, uint64_t *ret_first, uint8_t second,
 		       uint64_t *ret_second)

@@ -2,7 +2,7 @@
  * The bodies of control frames as structs.
  *
  * Decoded strings are borrowed from the frame. Decoders bound every list, refuse strings with NUL
- * inside and numbers out of range, and answer -EPROTO. The caller decides what a field means.
+ * inside and numbers out of range, and return -EPROTO. The caller decides what a field means.
  */
 #pragma once
 
@@ -32,13 +32,13 @@ enum exec_flag {
 	EXEC_LAST = 1 << 4,
 	/* the sandbox was started for this command: when the client dies, pid 1 acts as on QUIT */
 	EXEC_QUITS = 1 << 5,
-	/* the client does nothing before the end: pid 1 may send STARTED of a short command with
-	 * EXIT */
+	/* the client only waits for the end, so pid 1 may send STARTED of a short command together
+	 * with EXIT */
 	EXEC_PATIENT = 1 << 6,
-	/* pid 1 ends what the command left behind before it tells EXIT (protocol 2) */
+	/* pid 1 kills the processes that the command left behind before it sends EXIT (protocol 2) */
 	EXEC_WHOLE = 1 << 7,
-	/* pid 1 keeps the command for later clients: input, output and status (protocol 2). No client stays
-	 * with it, no descriptors travel; STARTED says its number. See wire/background.h */
+	/* pid 1 keeps the command's input, output and status for later clients (protocol 2). No client stays
+	 * with the command, and no descriptors come; STARTED tells its number. See wire/background.h */
 	EXEC_BACKGROUND = 1 << 8,
 	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
 	EXEC_REPORTS = 1 << 9,
@@ -53,7 +53,7 @@ struct exec_message {
 	unsigned flags;
 	const char **argv; /* NULL-terminated; owned by the struct, strings borrowed */
 	size_t n_argv;
-	const char **env; /* "K=V"; added to the sandbox's own */
+	const char **env; /* "K=V"; added to the sandbox's variables */
 	size_t n_env;
 	const char *cwd;  /* NULL: the sandbox's */
 	const char *user; /* NULL: the sandbox's */
@@ -86,7 +86,7 @@ enum exec_failure {
 };
 const char *exec_failure_text(enum exec_failure f);
 
-/* Why the supervisor had all commands of a sandbox ended. */
+/* Why the supervisor ended all commands of a sandbox. */
 enum end_reason {
 	END_NONE,
 	END_LAYER,  /* the writable layer is larger than it may be */
@@ -122,7 +122,7 @@ enum boot_switch {
 		<< 4, /* a directory of the host is writable inside, so no start without a deputy */
 };
 
-#define BOOT_DEVICES_MAX 32 /* disks whose files may have privileges; more have none */
+#define BOOT_DEVICES_MAX 32 /* disks whose files may have privileges */
 
 /* What the supervisor tells pid 1 before the first command. */
 struct boot_message {
@@ -212,26 +212,26 @@ enum update_what {
 	UPDATE_ALL = (1 << 5) - 1
 };
 
-/* SIGNAL: to the command of the frame's stream, or to the command with the number ID. A client of protocol 1
- * sends none. */
+/* SIGNAL: for the command of the frame's stream, or for the command with the number ID. A client of protocol 1 sends no
+ * ID. */
 struct signal_message {
 	uint64_t signal;
-	uint64_t id; /* 0: by stream */
+	uint64_t id; /* 0: the command of the stream */
 };
 void signal_encode(struct buf *b, const struct signal_message *m);
 MUST_USE int signal_decode(struct str body, struct signal_message *ret);
 
-/* ATTACH: to the command with this number; 0: to the terminal that was left last. */
+/* ATTACH to the command with this number or, with 0, to the terminal without a client that started last. */
 struct attach_message {
 	uint64_t id;
 	bool has_offset;
-	uint64_t
-		offset; /* of the first byte of output that is wanted; else what no client was sent yet */
+	/* The first byte of output that the client wants. Without HAS_OFFSET it gets what was sent to no client yet. */
+	uint64_t offset;
 };
 void attach_encode(struct buf *b, const struct attach_message *m);
 MUST_USE int attach_decode(struct str body, struct attach_message *ret);
 
-/* The body of REPORT is bytes that pid 1 does not look at. */
+/* The body of REPORT is bytes that pid 1 does not interpret. */
 #define REPORT_MAX_BYTES (4u << 20) /* as much as a client can keep in the state */
 
 /* CREDIT, STOP, SHUTDOWN, END, FULL, COUNTED, UPDATE: one number each. */

@@ -58,7 +58,7 @@ static int hex_digit(uint8_t c)
 				      : -1;
 }
 
-/* SIZE[;EXTENSIONS] */
+/* Reads SIZE[;EXTENSIONS]. */
 static enum sniff_step next_chunk(struct sniff *s, const uint8_t *p, size_t n, struct hello *h)
 {
 	size_t len = 0, i = 0;
@@ -175,7 +175,7 @@ enum sniff_step sniff_next(struct sniff *s, const uint8_t *p, size_t n, size_t *
 	return SNIFF_PASS;
 }
 
-/* If no rule needs a name, bytes that cannot be read count as opaque. */
+/* The caller allows bytes that cannot be parsed only if no rule needs a name; then they count as opaque. */
 void sniff_allow(struct sniff *s, const struct hello *h)
 {
 	if (h->kind == HELLO_OPAQUE || h->kind == HELLO_BAD) {

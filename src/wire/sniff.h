@@ -45,7 +45,7 @@ enum sniff_step {
 	SNIFF_JUDGE, /* judge HELLO; if it is allowed, call sniff_allow(), then sniff_next() again */
 };
 
-/* N may be 0. */
+/* Looks at the N bytes at P; N may be 0. */
 enum sniff_step sniff_next(struct sniff *s, const uint8_t *p, size_t n, size_t *ret_n,
 			   struct hello *ret_hello);
 void sniff_allow(struct sniff *s, const struct hello *h);
