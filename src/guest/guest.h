@@ -35,9 +35,8 @@ struct guest {
 	size_t channel_sent;
 	bool channel_dropped; /* log frames were dropped since the last marker */
 	int listener;
-	uint64_t max_fds,
-		base_fds;     /* limit of descriptors; how many are open before the first client */
-	int first_connection; /* connection of the client that started the sandbox, or -1 */
+	uint64_t max_fds, base_fds; /* limit of descriptors; open ones before the first client */
+	int first_connection;       /* connection of the client that started the sandbox, or -1 */
 	loop_id listener_watch;
 	struct exec_walls walls;
 	struct scopes scopes;
