@@ -64,8 +64,8 @@ static int receive_boot(struct guest *g, int *fds, unsigned *ret_n_fds, struct e
 
 /* Makes sure that pid 1 may make groups in PAYLOAD and put commands there. If the supervisor is a user, it owns PAYLOAD and
  * cannot give it to pid 1's id. Then pid 1 gives its own group id the right, and the supervisor can still remove what
- * pid 1 makes. PAYLOAD is a mount of its own, so its `..` leads nowhere. PROCS is cgroup.procs of the group above that of
- * pid 1 and PAYLOAD: the kernel demands write access to it from a process that moves another between the two. */
+ * pid 1 makes. PAYLOAD is a mount of its own, so its `..` leads nowhere. PROCS is cgroup.procs of the common parent of
+ * pid 1's group and PAYLOAD: a process that moves another one between the two needs write access to that file. */
 static bool enter_group(int payload, int procs)
 {
 	struct stat st;

@@ -16,12 +16,13 @@ struct exec_walls {
 	int userns;                     /* the payload's */
 	int task_fd[EXEC_TASK_FDS_MAX]; /* cgroup v1 `tasks` files */
 	unsigned n_task_fds;
-	const struct sock_filter *filter; /* of commands, with this sandbox's switches */
+	const struct sock_filter *filter; /* the commands' filter, with this sandbox's switches */
 	bool restricted;
 	bool single_id; /* groups cannot be set */
 	uint64_t nofile_soft, nofile_hard;
 	uint64_t data_limit, nproc_limit;
-	const struct exec_rlimit *rlimit; /* of the sandbox; a command's own limits replace them */
+	const struct exec_rlimit
+		*rlimit; /* the sandbox's limits; a command's own limits replace them */
 	size_t n_rlimits;
 };
 

@@ -23,7 +23,7 @@
 
 struct scope {
 	int group;       /* the cgroup's directory, or -1 */
-	int procs;       /* its cgroup.procs, opened after the first command; or -1 */
+	int procs;       /* the group's cgroup.procs, opened after the first command; or -1 */
 	unsigned number; /* the group's name is exec-NUMBER */
 	bool killed; /* never use the group again: newer kernels kill every process born in it */
 	int mark; /* the UTS namespace, or -1; no other namespace gets its inode number while open */

@@ -42,7 +42,7 @@ struct session {
 	uint64_t began_ns;
 	struct background *background; /* entry with output and end for later clients, or NULL */
 	struct reporter *reporter;     /* NULL: the command may not report (session_report.c) */
-	/* whose bytes pid 1 relays: a terminal's, a file agent's, or those of a background command */
+	/* pid 1 relays the bytes of a terminal, of a file agent, or of a background command's pipes */
 	enum { RELAY_NONE, RELAY_TERMINAL, RELAY_FILES, RELAY_PIPES } relay;
 	struct outlet out[2];
 	int in; /* RELAY_PIPES: the input pipe. A terminal or agent takes input through out[0]. */
