@@ -1,7 +1,7 @@
 /*
- * Shows the log of a sandbox. `cordon logs` has checked the options and found the sandbox; what
- * remains is here because it needs a library for regular expressions, which no other program loads.
- * The sandbox's directory is descriptor 3; options are in the form LOGS_USAGE shows.
+ * Shows the log of a sandbox. `cordon logs` checks the options, finds the sandbox and executes this
+ * program. It is a program of its own because it needs a library for regular expressions, which no
+ * other program loads. The sandbox's directory is descriptor 3; LOGS_USAGE shows the options.
  */
 #include <fcntl.h>
 #include <getopt.h>
