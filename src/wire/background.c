@@ -31,7 +31,7 @@ struct number {
 	uint64_t max;
 };
 
-#define OFFSET_MAX (UINT64_MAX / 2) /* so that a sum of two cannot wrap */
+#define OFFSET_MAX (UINT64_MAX / 2) /* the sum of two offsets cannot wrap */
 
 static void put_numbers(struct buf *b, const struct number *table, size_t n, const void *m)
 {

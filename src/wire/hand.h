@@ -42,8 +42,8 @@ MUST_USE int hand_request_decode(struct str body, struct hand_request *ret);
 
 struct hand_answer {
 	unsigned code;        /* enum err_code; 0: success */
-	const char *text;     /* of the error; never NULL */
-	const char *hint;     /* of the error, or NULL */
+	const char *text;     /* text of the error; never NULL */
+	const char *hint;     /* hint of the error, or NULL */
 	const char *warnings; /* lines about a sandbox that was started; never NULL */
 	uint64_t
 		mount; /* CREATE: the error is about this mount of the spec, counted from 1; 0: none */

@@ -1,8 +1,8 @@
 /*
  * A head is read in two steps. scan() looks at each byte once, as it arrives: it refuses bytes that
  * no head holds, and line ends that are not CR LF, without waiting for the end. When the empty line
- * is there, the lines are taken apart; from then on every line is known to end in CR LF and to hold
- * no other control character but the tab.
+ * is there, the lines are parsed; by then every line is known to end in CR LF and to hold no other
+ * control character than the tab.
  */
 #include "wire/http.h"
 
@@ -73,7 +73,7 @@ static bool is_control(char c)
 	return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* Judges byte I of the head by what stands before it. */
+/* True if byte I may follow the bytes before it. */
 static bool byte_fits(const char *p, size_t i)
 {
 	bool after_cr = i > 0 && p[i - 1] == '\r';
@@ -85,8 +85,8 @@ static bool byte_fits(const char *p, size_t i)
 	return !is_control(p[i]) || p[i] == '\t' || p[i] == '\r';
 }
 
-/* Looks on from *SEEN. Returns the length of the head with its empty line, 0 when more bytes are
- * needed, -400 or -431. */
+/* Looks at the bytes from *SEEN on. Returns the length of the head with its empty line, 0 when more
+ * bytes are needed, -400 or -431. */
 static int scan(struct str in, size_t *seen)
 {
 	for (; *seen < in.n; (*seen)++) {
@@ -102,7 +102,7 @@ static int scan(struct str in, size_t *seen)
 	return 0;
 }
 
-/* Cuts the next line off, without its CR LF. HEAD must hold one. */
+/* Cuts the next line off HEAD and returns it without its CR LF. HEAD must not be empty. */
 static struct str next_line(struct str *head)
 {
 	struct str line = str_cut(head, '\n');
@@ -116,7 +116,7 @@ static int read_header(struct str line, struct http_headers *h)
 	struct str value = line, name = str_cut(&value, ':');
 
 	if (!value.p || !all_token(name))
-		return -400; /* also a line that continues the one before: it begins with a blank */
+		return -400; /* also for a line that begins with a blank: it continues the last line */
 	if (h->n == HTTP_HEADERS_MAX)
 		return -431;
 	h->item[h->n++] = (struct http_header){ name, trim(value) };
@@ -137,7 +137,7 @@ static int read_headers(struct str head, struct http_headers *h)
 	return 0;
 }
 
-/* Reads the length of the body: 1 and *RET, 0 when none is given, -400 or -413. */
+/* Reads the length of the body. Returns 1 and *RET, 0 if there is no length, -400 or -413. */
 static int read_length(const struct http_headers *h, uint64_t max, uint64_t *ret)
 {
 	struct str value = { 0 };
@@ -149,7 +149,7 @@ static int read_length(const struct http_headers *h, uint64_t max, uint64_t *ret
 	return r == -ERANGE ? -413 : r < 0 ? -400 : 1;
 }
 
-/* "HTTP/1.1": 0 and the digit behind the point, -505 for other versions, -400. */
+/* Reads "HTTP/1.1". Returns 0 and the digit behind the point, -505 for other versions, or -400. */
 static int read_version(struct str s, unsigned *ret_minor)
 {
 	if (s.n != 8 || memcmp(s.p, "HTTP/", 5) != 0 || !is_digit(s.p[5]) || s.p[6] != '.' ||
@@ -188,7 +188,7 @@ static int read_request_line(struct str line, struct http_request *r)
 	return read_version(line, &r->minor);
 }
 
-/* The rules for headers that say where a request goes and where it ends. */
+/* Checks the headers that say where a request goes and where it ends. */
 static int check_framing(struct http_request *r, uint64_t body_max)
 {
 	const struct http_headers *h = &r->headers;
@@ -204,7 +204,7 @@ static int check_framing(struct http_request *r, uint64_t body_max)
 	if (n < 0)
 		return n;
 	if (http_header_one(h, "transfer-encoding", &coding) != 0)
-		return n == 1 ? -400 : -501; /* both: the classic way to hide a request */
+		return n == 1 ? -400 : -501; /* a request with both may hide a second one */
 	return 0;
 }
 
@@ -367,7 +367,7 @@ int http_unescape(struct str s, struct buf *out)
 	return 0;
 }
 
-/* The name of a host, or an address in brackets without them. */
+/* True if S may be the name of a host or, with BRACKETED, an address that stood in brackets. */
 static bool host_fits(struct str s, bool bracketed)
 {
 	for (size_t i = 0; i < s.n; i++) {

@@ -1,12 +1,12 @@
 /*
- * HTTP/1.1 heads, as servers of ours and their clients need them: the head of a request or of a
- * response is read from a buffer, and heads are written into one. Encode and decode only: no
- * descriptors, no clock; nothing here trusts its input.
+ * HTTP/1.1 heads, as our servers and their clients need them. This code reads the head of a request
+ * or of a response from a buffer, and writes heads into a buffer. It uses no descriptors and no
+ * clock, and does not trust its input.
  *
- * Reading is strict, because two programs that read one head differently are a hole: lines end in
- * CR LF, no line continues the one before, no space stands in front of a colon, and Host and
- * Content-Length may not occur twice. A body is only announced by its length; the reader refuses
- * transfer codings and lengths beyond what its caller takes.
+ * Reading is strict, because it is dangerous if two programs read the same head differently: lines
+ * end in CR LF, no line continues the line before it, no space stands in front of a colon, and Host
+ * and Content-Length may not occur twice. Only Content-Length announces the body of a request; the
+ * reader refuses transfer codings there, and lengths beyond what its caller takes.
  */
 #pragma once
 
@@ -34,11 +34,11 @@ struct http_headers {
 struct http_request {
 	struct str method;
 	struct str path;  /* begins with '/'; still percent-encoded */
-	struct str query; /* behind the '?'; empty if there is none */
-	unsigned minor;   /* of HTTP/1.MINOR: 0 or 1 */
+	struct str query; /* the part behind the '?', or empty */
+	unsigned minor;   /* the version is HTTP/1.MINOR: 0 or 1 */
 	struct http_headers headers;
 	struct str host;     /* as sent, with its port; empty only in HTTP/1.0 */
-	uint64_t body_bytes; /* follow the head */
+	uint64_t body_bytes; /* length of the body, which follows the head */
 	bool close;          /* the client wants no second request on this connection */
 };
 
@@ -47,24 +47,25 @@ struct http_response {
 	unsigned minor;
 	struct str reason;
 	struct http_headers headers;
-	bool has_length; /* else the body ends with the connection, or is coded */
+	bool has_length; /* false: the body ends with the connection, or has a transfer coding */
 	uint64_t body_bytes;
 };
 
 /* --- reading --------------------------------------------------------------------------------- */
 
 /* Cuts a head off the front of IN, which grows from call to call and always begins with the first
- * byte of the head. *SEEN is 0 before the first call: it keeps what was looked at already.
+ * byte of the head. *SEEN counts the bytes that were looked at already; set it to 0 before the
+ * first call.
  * Returns 1 and *RET, 0 when more bytes are needed, or minus the status to answer with before the
  * connection is closed: 400, 413 (a body of more than BODY_MAX bytes), 431 (beyond a limit above),
  * 501 (a transfer coding), 505. */
 MUST_USE int http_request_next(struct str *in, size_t *seen, uint64_t body_max,
 			       struct http_request *ret);
-/* Does the same for a response: 1, 0, or -EPROTO. */
+/* Does the same for a response. Returns 1, 0, or -EPROTO. */
 MUST_USE int http_response_next(struct str *in, size_t *seen, struct http_response *ret);
 
-/* Finds the only header called NAME, in any case: 1 and *RET, 0 when there is none, -EPROTO when
- * there are several. */
+/* Finds the only header called NAME, in upper or lower case. Returns 1 and *RET, 0 if there is none,
+ * or -EPROTO if there are several. */
 MUST_USE int http_header_one(const struct http_headers *h, const char *name, struct str *ret);
 /* True if a header called NAME holds the element WORD in its list; both in any case. */
 bool http_header_has(const struct http_headers *h, const char *name, const char *word);
@@ -80,11 +81,11 @@ bool http_header_next(const struct http_headers *h, const char *name, struct htt
 /* Cuts "/segment" off the front of PATH and returns the segment, still encoded. False when PATH
  * is empty. */
 bool http_path_next(struct str *path, struct str *ret);
-/* Decodes "%41". 0, or -EINVAL for a '%' without two digits and for bytes that are not UTF-8. What
- * is decoded may hold any character, '/' and NUL too. */
+/* Decodes escapes such as "%41". Returns 0, or -EINVAL for a '%' without two digits and for bytes
+ * that are not UTF-8. The result may hold any character, also '/' and NUL. */
 MUST_USE int http_unescape(struct str s, struct buf *out);
-/* Splits "name:80", "[::1]:80" or "name"; *RET_PORT is 0 without a port, the name has no brackets.
- * 0 or -EINVAL. */
+/* Splits "name:80", "[::1]:80" or "name". *RET_PORT is 0 if there is no port, and the name comes
+ * without brackets. Returns 0 or -EINVAL. */
 MUST_USE int http_host_split(struct str host, struct str *ret_name, uint16_t *ret_port);
 /* Compares ASCII in any case. */
 bool http_same_word(struct str a, const char *b);
@@ -94,11 +95,11 @@ bool http_same_word(struct str a, const char *b);
 const char *http_reason(unsigned status);
 void http_put_request(struct buf *b, const char *method, struct str target);
 void http_put_status(struct buf *b, unsigned status);
-/* A value with a control character fails B: no header can be smuggled in. */
+/* Writes a header. A value with a control character makes B fail, so that no value can add a header. */
 void http_put_header(struct buf *b, const char *name, struct str value);
 void http_put_end(struct buf *b);
 /* Percent-encodes one segment of a path: all but letters, digits and "-._~". */
 void http_escape(struct buf *b, struct str segment);
-/* A whole response with its body. CLOSE announces that the connection ends behind it. */
+/* Writes a whole response with its body. CLOSE tells the client that the connection ends after it. */
 void http_put_response(struct buf *b, unsigned status, const char *content_type, struct str body,
 		       bool close);

@@ -1,11 +1,11 @@
 /*
  * The decoder reads a frame's head into w->head: first two bytes, which say how long the head is,
- * then the rest of it. Only a whole head is judged. The payload is unmasked while it is copied: of a
- * control frame into w->control, else behind what w->message holds. Control frames may stand between
- * the fragments of a message, so both have buffers of their own.
+ * then the rest of it. The payload is unmasked while it is copied. The payload of a control frame
+ * goes into w->control, any other payload is appended to w->message. There are two buffers, because
+ * control frames may come between the fragments of a message.
  *
- * Text is checked as it arrives: a peer that sends what can never become UTF-8 is told at once, and a
- * message of 16 MiB is not held for nothing.
+ * Text is checked as it arrives. So a peer that sends bytes which can never become UTF-8 is told at
+ * once, and the decoder does not hold a message of 16 MiB for nothing.
  */
 #include "wire/websocket.h"
 
@@ -218,7 +218,7 @@ static bool fill_head(struct websocket *w, struct str *in)
 	return w->head_have == w->head_need;
 }
 
-/* How many bytes hold the length, besides the second one. */
+/* Returns how many bytes of the head hold the length, besides the second byte. */
 static unsigned length_bytes(const struct websocket *w)
 {
 	unsigned n = w->head[1] & LENGTH;
@@ -236,7 +236,7 @@ static uint64_t head_length(const struct websocket *w)
 	return bytes ? v : (uint64_t)(w->head[1] & LENGTH);
 }
 
-/* A length must be written in the shortest form, and its highest bit is 0. */
+/* True if the length N is written in the shortest form and its highest bit is 0. */
 static bool length_fits(const struct websocket *w, uint64_t n)
 {
 	switch (w->head[1] & LENGTH) {
@@ -290,7 +290,7 @@ static int judge_start(struct websocket *w)
 	return 0;
 }
 
-/* 1 when the head is whole and acceptable, 0 when more bytes are needed. */
+/* Returns 1 when the head is complete and valid, 0 when more bytes are needed. */
 static int read_head(struct websocket *w, struct str *in)
 {
 	if (w->head_have < 2) {
@@ -332,7 +332,7 @@ static int read_payload(struct websocket *w, struct str *in, struct buf *out)
 	return w->left == 0;
 }
 
-/* Text must be UTF-8 as far as it has come, and end with a whole character. */
+/* Checks that the text is UTF-8 as far as it has come and, with WHOLE, ends with a whole character. */
 static int check_text(struct websocket *w, bool whole)
 {
 	bool bad;
@@ -345,7 +345,7 @@ static int check_text(struct websocket *w, bool whole)
 	return 0;
 }
 
-/* What may stand in a close frame (RFC 6455, 7.4, and the codes registered since). */
+/* True for a code that a close frame may have (RFC 6455, 7.4, and the codes registered since). */
 static bool code_fits(unsigned code)
 {
 	return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
@@ -374,7 +374,7 @@ static int end_close(struct websocket *w, struct websocket_event *ret)
 	return 1;
 }
 
-/* A frame is complete: 1 if that is an event. */
+/* Called when a frame is complete. Returns 1 if that is an event for the owner. */
 static int end_frame(struct websocket *w, struct websocket_event *ret)
 {
 	w->head_have = 0;
@@ -395,7 +395,7 @@ static int end_frame(struct websocket *w, struct websocket_event *ret)
 	return 1;
 }
 
-/* Gives up the message that the owner has seen. A large one takes its memory with it. */
+/* Drops the message that the owner has seen. If it was large, frees its memory, too. */
 static void forget_delivered(struct websocket *w)
 {
 	if (!w->delivered)

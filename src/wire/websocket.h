@@ -1,10 +1,11 @@
 /*
- * WebSocket (RFC 6455), both roles: the handshake on top of wire/http, a decoder that takes bytes as
- * they arrive and yields whole messages, and an encoder. Encode and decode only: no descriptors, no
- * clock, no randomness (a client's owner gives the key and the masks); nothing here trusts its input.
+ * WebSocket (RFC 6455) for servers and clients: the handshake on top of wire/http, a decoder that
+ * takes bytes as they arrive and returns whole messages, and an encoder. This code uses no
+ * descriptors, no clock and no random numbers (the owner of a client passes the key and the masks),
+ * and does not trust its input.
  *
- * The decoder never allocates for bytes that have not arrived. When the peer breaks a rule, the
- * decoder says by which close code, and stays failed: the owner sends that code and closes.
+ * The decoder never allocates memory for bytes that have not arrived. When the peer breaks a rule,
+ * the decoder fails for good and names a close code; the owner sends that code and closes.
  */
 #pragma once
 
@@ -33,7 +34,7 @@ enum websocket_code {
 	WEBSOCKET_GOING_AWAY = 1001,
 	WEBSOCKET_PROTOCOL_ERROR = 1002,
 	WEBSOCKET_UNSUPPORTED_DATA = 1003,
-	WEBSOCKET_NO_CODE = 1005, /* never sent: a close frame without a code */
+	WEBSOCKET_NO_CODE = 1005, /* never sent: stands for a close frame without a code */
 	WEBSOCKET_BAD_TEXT = 1007,
 	WEBSOCKET_POLICY = 1008,
 	WEBSOCKET_TOO_BIG = 1009,
@@ -51,22 +52,22 @@ enum websocket_opcode {
 
 /* --- handshake ------------------------------------------------------------------------------- */
 
-/* The value of Sec-WebSocket-Accept for a key. */
+/* Computes the value of Sec-WebSocket-Accept for KEY. */
 void websocket_accept(struct str key, char out[WEBSOCKET_ACCEPT_BYTES]);
-/* A server reads the request: 0 and the key, -400 when it is no proper upgrade, -426 when it asks
- * for another version (the answer then names ours in Sec-WebSocket-Version: 13). */
+/* For servers: checks the client's request. Returns 0 and the key, -400 if the request is no valid
+ * upgrade, or -426 if it asks for another version. The answer then has Sec-WebSocket-Version: 13. */
 MUST_USE int websocket_check_request(const struct http_request *r, struct str *ret_key);
-/* True if the client offers this subprotocol; the case counts. */
+/* True if the client offers this subprotocol; upper and lower case differ. */
 bool websocket_offers(const struct http_request *r, const char *protocol);
-/* A server agrees. PROTOCOL is one that was offered, or NULL. */
+/* For servers: writes the answer that agrees. PROTOCOL is one that the client offers, or NULL. */
 void websocket_put_agreement(struct buf *b, struct str key, const char *protocol);
 
-/* A client asks. NONCE is random. The owner adds headers of its own behind this one by
- * http_put_header() and then calls http_put_end(). */
+/* For clients: writes the request without its end. NONCE is random. The owner may add headers with
+ * http_put_header(), and then calls http_put_end(). */
 void websocket_put_request(struct buf *b, struct str host, struct str target,
 			   const unsigned char nonce[WEBSOCKET_NONCE_BYTES]);
-/* A client reads the answer. False unless it agrees to exactly what was asked: a subprotocol only if
- * PROTOCOL (or NULL) was offered, no extension. */
+/* For clients: checks the answer. Returns false unless the server agrees to exactly what was asked:
+ * no extension, and no subprotocol other than PROTOCOL, which is NULL if none was offered. */
 MUST_USE bool websocket_check_response(const struct http_response *r,
 				       const unsigned char nonce[WEBSOCKET_NONCE_BYTES],
 				       const char *protocol);
@@ -79,12 +80,12 @@ struct websocket {
 	enum websocket_role role;
 	enum websocket_code failed; /* the code to close with; 0 while all is well */
 	bool closed;                /* the peer's close frame has come; the rest is ignored */
-	bool delivered;             /* MESSAGE was shown and is dropped by the next call */
+	bool delivered;             /* MESSAGE was returned; the next call drops it */
 	/* the frame being read */
 	unsigned char head[WEBSOCKET_HEAD_MAX_BYTES];
 	unsigned head_have, head_need;
 	uint64_t left;      /* payload bytes that have not come */
-	unsigned mask_at;   /* which byte of the mask is next */
+	unsigned mask_at;   /* index of the next byte of the mask */
 	struct buf control; /* payload of a control frame */
 	/* the message being read */
 	struct buf message;
@@ -95,33 +96,34 @@ struct websocket {
 
 struct websocket_event {
 	enum websocket_opcode type; /* TEXT, BINARY, PING, PONG or CLOSE */
-	struct str payload;         /* valid until the next call; of CLOSE: the reason */
-	enum websocket_code code;   /* of CLOSE; WEBSOCKET_NO_CODE if it has none */
+	struct str payload;         /* valid until the next call; for CLOSE, the reason */
+	enum websocket_code code;   /* for CLOSE; WEBSOCKET_NO_CODE if the frame has none */
 };
 
-/* MESSAGE_MAX bounds one message; a longer one fails with 1009. */
+/* A message longer than MESSAGE_MAX bytes makes the decoder fail with 1009. */
 void websocket_init(struct websocket *w, enum websocket_role role, size_t message_max);
 void websocket_done(struct websocket *w);
-/* Cuts what it reads off the front of IN: 1 and *RET for an event, 0 when all of IN was read, -EPROTO
- * when the peer broke a rule (w->failed says how to close). The owner calls it until it returns
- * something else than 1, or stops in between and keeps the rest of IN for later. */
+/* Reads bytes and cuts them off the front of IN. Returns 1 and *RET for an event, 0 when all of IN
+ * was read, or -EPROTO when the peer broke a rule (w->failed is the close code). The owner calls it
+ * until it does not return 1, or stops earlier and keeps the rest of IN for later. */
 MUST_USE int websocket_next(struct websocket *w, struct str *in, struct websocket_event *ret);
 /* Bytes of memory that the decoder holds at the moment. */
 size_t websocket_held_bytes(const struct websocket *w);
 
 /* --- encoder --------------------------------------------------------------------------------- */
 
-/* MASK has WEBSOCKET_MASK_BYTES random bytes from a client and is NULL from a server. */
+/* Writes a message as one frame. MASK is WEBSOCKET_MASK_BYTES random bytes for a client, and NULL for
+ * a server. */
 void websocket_put(struct buf *b, enum websocket_opcode type, const unsigned char *mask,
 		   const void *p, size_t n);
-/* One frame of a message: FIRST has the type, LAST ends it. */
+/* Writes one frame of a message. The FIRST frame has the type; the LAST one ends the message. */
 void websocket_put_fragment(struct buf *b, enum websocket_opcode type, bool first, bool last,
 			    const unsigned char *mask, const void *p, size_t n);
-/* The head alone of an unmasked, unfragmented frame, so that a server need not copy the payload:
- * returns its length. */
+/* Writes only the head of an unmasked, unfragmented frame, so that a server need not copy the
+ * payload. Returns the length of the head. */
 size_t websocket_head(enum websocket_opcode type, uint64_t n,
 		      unsigned char out[WEBSOCKET_HEAD_MAX_BYTES]);
-/* CODE WEBSOCKET_NO_CODE writes an empty close frame. The reason is cut to what fits. */
+/* Writes a close frame, an empty one if CODE is WEBSOCKET_NO_CODE. Cuts a reason that is too long. */
 void websocket_put_close(struct buf *b, const unsigned char *mask, enum websocket_code code,
 			 const char *reason);
 /* Copies N bytes and applies the mask from its byte AT on. FROM and TO may be the same. */
