@@ -145,7 +145,7 @@ static size_t printable(const char *s, size_t max)
 
 void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep)
 {
-	const char *end = p + n, *from = p; /* FROM: where the bytes begin that are not added yet */
+	const char *end = p + n, *from = p; /* FROM: the first byte that is not added yet */
 
 	while (p < end) {
 		size_t k = *p && strchr(keep, *p) ? 1 : printable(p, (size_t)(end - p));

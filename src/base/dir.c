@@ -11,7 +11,7 @@ DIR *dir_open(int dirfd, const char *path)
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (d)
-		fd = -1; /* it belongs to D */
+		fd = -1; /* D owns the descriptor now */
 	return d;
 }
 

@@ -26,7 +26,7 @@
 #include "base/compat.h"
 
 #define TRIES_MAX 64        /* readings of one directory; tmpfs before 6.6 loses offsets */
-#define ENTRIES_BYTES 4096u /* what one getdents64() reads */
+#define ENTRIES_BYTES 4096u /* the buffer of one getdents64() */
 
 /* A directory that we are in, or came through. */
 struct level {
@@ -66,7 +66,7 @@ static void skip(struct level *l, int error)
 	l->tries = 0;
 }
 
-/* Goes down into FD, which the walk owns from now on. */
+/* Enters the directory FD. The walk closes FD later. */
 static int enter(struct walk *w, int fd)
 {
 	struct stat st;

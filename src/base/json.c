@@ -396,7 +396,8 @@ static void join_sorted(struct json_member **sorted, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0) {
 			replace_first(sorted[i - 1], sorted[i]);
-			sorted[i] = sorted[i - 1]; /* for the next one with this key */
+			sorted[i] = sorted
+				[i - 1]; /* so that the next member with this key is compared too */
 		}
 }
 
@@ -537,7 +538,7 @@ static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, s
 	if (lenient && state.top >= JSON_LENIENT_VALUES_MAX)
 		return err_set(e, ERR_LIMIT, "JSON text of %zu values; the limit is %u",
 			       state.top + 1, JSON_LENIENT_VALUES_MAX);
-	/* one character more than the text, for the terminator of a number at its very end */
+	/* one byte more than the text: a number at its very end needs a terminator */
 	doc = malloc(sizeof(*doc) + state.top * sizeof(doc->slot[0]) + n + 1);
 	if (!doc)
 		return err_sys(e, ENOMEM, "read %zu bytes of JSON", n);
@@ -872,7 +873,7 @@ static const char *type_name(const struct json_value *v)
 	return v ? names[v->type] : "nothing";
 }
 
-/* Joins path and key with a dot; without a dot where one of them is empty. */
+/* Puts a dot between path and key, unless one of them is empty. */
 #define AT_FMT "%s%s%s"
 #define AT(path, key) (path), *(path) ? "." : "", (key)
 

@@ -34,7 +34,7 @@ struct json_value {
 	union {
 		bool boolean;
 		int64_t integer;   /* a number without fraction or exponent, if it fits */
-		double number;     /* every other number */
+		double number;     /* a number that is no such integer */
 		struct str string; /* also NUL-terminated; contains NULs if the text had \u0000 */
 		struct {
 			size_t n;

@@ -18,7 +18,7 @@
 
 /* One way to lock. The task only makes the system call: it shares our memory and must not touch errno. */
 struct attempt {
-	long number; /* of the system call */
+	long number; /* the number of the system call */
 	int fd;
 	long operation;
 	struct flock range;

@@ -55,5 +55,5 @@ void log_line(enum log_level level, const char *fmt, ...)
 			*p = '?';
 	n = strlen(line);
 	line[n++] = '\n';
-	IGNORE(io_write_all(STDERR_FILENO, line, n)); /* on failure the line is lost */
+	IGNORE(io_write_all(STDERR_FILENO, line, n)); /* if this fails, the line is lost */
 }

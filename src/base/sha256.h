@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define SHA256_BYTES 32
-#define SHA256_HEX_BYTES 65 /* with the terminator */
+#define SHA256_HEX_BYTES 65 /* the hex digits and a terminator */
 
 struct sha256 {
 	uint32_t state[8];

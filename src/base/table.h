@@ -8,7 +8,7 @@
 
 struct table {
 	size_t n_columns, n_cells;
-	struct buf cells; /* each ends in NUL */
+	struct buf cells; /* the texts of the cells, each with a terminator */
 };
 
 /* Begins a table with the cells of its first row: TABLE_BEGIN(&t, "NAME", "IMAGE"). */

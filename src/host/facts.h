@@ -11,31 +11,31 @@
 #include <stdbool.h>
 
 enum fact_id {
-	FACT_USER_NAMESPACE,  /* two nested ones, and the other namespaces inside the first */
-	FACT_SUBIDS,          /* 65536 ids of the caller's own */
-	FACT_OVERLAY,         /* mounted inside a user namespace */
-	FACT_OVERLAY_ON_DISK, /* … with its writable layer in the directory asked about */
+	FACT_USER_NAMESPACE, /* two nested user namespaces, and the other namespaces inside the first */
+	FACT_SUBIDS,         /* 65536 ids of the caller's own */
+	FACT_OVERLAY,        /* overlay can be mounted inside a user namespace */
+	FACT_OVERLAY_ON_DISK, /* overlay can have its writable layer in the directory DIR */
 	FACT_FUSE_OVERLAYFS,  /* the program that replaces the kernel's overlay, and its device */
 	FACT_MOUNT_API,       /* fsopen, open_tree, mount_setattr */
-	FACT_IDMAPPED_MOUNT,  /* of the directory asked about */
+	FACT_IDMAPPED_MOUNT,  /* mounts of the directory DIR can have their ids mapped */
 	FACT_CGROUP_MEMORY,   /* a cgroup can be made that limits memory */
-	FACT_CGROUP_CPU,      /* … CPU time */
-	FACT_CGROUP_PIDS,     /* … the number of processes */
+	FACT_CGROUP_CPU,      /* a cgroup can be made that limits CPU time */
+	FACT_CGROUP_PIDS,     /* a cgroup can be made that limits the number of processes */
 	FACT_CGROUP_KILL,     /* a version 2 cgroup, which cgroup.kill ends at once */
 	FACT_SETUID_PROGRAMS, /* no_new_privs is not set on the caller */
 	FACT_LANDLOCK,
 	FACT_TUN,
 	FACT_KVM,
 	FACT_LOOP,
-	FACT_PROJECT_QUOTA, /* on the file system of the directory asked about */
+	FACT_PROJECT_QUOTA, /* the file system of the directory DIR enforces project quotas */
 	FACT_COUNT
 };
 
-#define FACT_TEXT_BYTES 256 /* one line of a terminal, and a path */
+#define FACT_TEXT_BYTES 256 /* holds one line of a terminal and a path */
 
 struct fact {
 	bool yes;
-	int sys;                    /* errno of what was tried, or 0 */
+	int sys;                    /* errno of the operation that was tried, or 0 */
 	char text[FACT_TEXT_BYTES]; /* how, or why not: "ABI 7", "open '/dev/kvm': No such device"
 				     */
 	char fix[FACT_TEXT_BYTES];  /* the command or setting that turns a no into a yes, or "" */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #define GROUPS_ID_BYTES 17      /* 16 hex digits and the terminator: home_machine_id() */
-#define GROUPS_START_SECONDS 60 /* no sandbox is starting in an empty group this old */
+#define GROUPS_START_SECONDS 60 /* a start never leaves its group empty for so long */
 #define GROUPS_PREFIX "cordon-" /* a group's name is this prefix and the ID */
 
 /* Calls SEEN for every group of ours. IDLE: no process is in the group, and the group is older than

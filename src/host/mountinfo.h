@@ -13,7 +13,7 @@
 
 struct mountinfo {
 	struct str id;
-	struct str device;  /* of the file system, "MAJOR:MINOR" */
+	struct str device;  /* device of the file system, "MAJOR:MINOR" */
 	struct str root;    /* the part of the file system that is mounted; escaped */
 	struct str point;   /* the mount point; escaped */
 	struct str options; /* per mount */

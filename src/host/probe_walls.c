@@ -28,7 +28,7 @@
 /* --- user namespaces ----------------------------------------------------------------------------
  */
 
-/* All texts are made before the fork. */
+/* All texts are made before the fork, because the child must not allocate. */
 struct ns_trial {
 	const char *dir;
 	char uid_map[LINE_BYTES], gid_map[LINE_BYTES];

@@ -18,7 +18,7 @@ struct subid_range {
 };
 
 struct subid {
-	struct subid_range uid, gid; /* each at least as long as was asked for */
+	struct subid_range uid, gid; /* each has at least as many ids as were asked for */
 	char newuidmap[SUBID_PROGRAM_BYTES], newgidmap[SUBID_PROGRAM_BYTES]; /* absolute */
 };
 

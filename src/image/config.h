@@ -12,11 +12,12 @@
 #include "base/err.h"
 #include "base/json.h"
 
-#define IMAGE_CONFIG_MAX_BYTES (4u << 20) /* what registries accept for any metadata blob */
+#define IMAGE_CONFIG_MAX_BYTES (4u << 20) /* registries accept this much for any metadata blob */
 #define IMAGE_LIST_MAX 4096u /* entries of env, labels, volumes …: far above any real image */
-#define IMAGE_STRING_MAX_BYTES (128u << 10) /* one argument or variable; execve's own limit */
-#define IMAGE_USER_MAX_BYTES 256u           /* name:group, two of the longest login names */
-#define IMAGE_LAYERS_MAX 256u               /* twice Docker's ceiling, half of overlayfs's */
+#define IMAGE_STRING_MAX_BYTES \
+	(128u << 10)              /* one argument or variable: execve has the same limit */
+#define IMAGE_USER_MAX_BYTES 256u /* name:group, two of the longest login names */
+#define IMAGE_LAYERS_MAX 256u     /* twice Docker's ceiling, half of overlayfs's */
 
 /* NULL-terminated for execve's sake; v is NULL when n is 0. */
 struct image_strings {
@@ -30,11 +31,11 @@ struct image_label {
 
 struct image_config {
 	char *architecture, *variant, *os;
-	char *created;            /* as written, RFC 3339 */
-	struct image_strings env; /* each KEY=VALUE */
+	char *created;            /* RFC 3339, as the document has it */
+	struct image_strings env; /* each is KEY=VALUE */
 	struct image_strings entrypoint, cmd;
-	char *user;        /* to be looked up in the image's own passwd */
-	char *working_dir; /* may be relative or odd: its user resolves it inside the root */
+	char *user;        /* is looked up in the image's own passwd */
+	char *working_dir; /* may be relative or odd; it is resolved inside the root */
 	char *stop_signal;
 	struct image_strings volumes;       /* paths */
 	struct image_strings exposed_ports; /* "80/tcp" */

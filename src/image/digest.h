@@ -10,7 +10,8 @@
 
 #define DIGEST_PREFIX "sha256:"
 #define DIGEST_HEX_CHARS 64
-#define DIGEST_BYTES (sizeof(DIGEST_PREFIX) + DIGEST_HEX_CHARS) /* with the terminator */
+#define DIGEST_BYTES \
+	(sizeof(DIGEST_PREFIX) + DIGEST_HEX_CHARS) /* the prefix, the digits and a terminator */
 
 bool digest_valid(const char *s);
 /* Returns the digits alone, as the store names its files. S must be valid. */

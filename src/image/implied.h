@@ -16,13 +16,13 @@
 #include "image/store.h"
 
 #define IMAGE_IMPLIED_PATH_BYTES 256
-#define IMAGE_IMPLIED_MAX 64 /* of one image */
+#define IMAGE_IMPLIED_MAX 64 /* how many directories of one image are kept */
 #define IMAGE_IMPLIED_MAX_BYTES (IMAGE_IMPLIED_MAX * (IMAGE_IMPLIED_PATH_BYTES + 32))
 
 struct image_implied {
 	char path[IMAGE_IMPLIED_PATH_BYTES];
 	unsigned mode;
-	uint32_t uid, gid; /* as on disk; root's ids are the caller's */
+	uint32_t uid, gid; /* the ids on disk; the caller's id stands for root */
 };
 
 /* Lists those that are not simply root's with mode 0755. Layers may be O_PATH, the lowest first. */

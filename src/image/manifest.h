@@ -15,7 +15,7 @@
 #include "image/config.h"
 #include "image/digest.h"
 
-#define MANIFEST_MAX_BYTES (4u << 20) /* what registries accept */
+#define MANIFEST_MAX_BYTES (4u << 20) /* registries accept this much */
 #define MANIFEST_ITEMS_MAX 1024u      /* images of one index */
 #define LAYER_BLOB_MAX_BYTES \
 	(64ull << 30) /* a compressed layer; the largest public ones are 20 GiB */
@@ -33,7 +33,7 @@ struct image_descriptor {
 	char *media_type; /* NULL when absent */
 	char digest[DIGEST_BYTES];
 	uint64_t size_bytes;
-	char *os, *architecture, *variant; /* of an index's items; NULL when absent */
+	char *os, *architecture, *variant; /* the platform of an index's item; NULL if absent */
 	char *ref_name;                    /* annotation org.opencontainers.image.ref.name */
 	char *image_name;                  /* annotation io.containerd.image.name */
 };
@@ -42,7 +42,7 @@ enum manifest_kind { MANIFEST_IMAGE, MANIFEST_INDEX };
 
 struct image_manifest {
 	enum manifest_kind kind;
-	char *media_type;               /* as the document calls itself, or NULL */
+	char *media_type;               /* what the document says it is, or NULL */
 	struct image_descriptor config; /* MANIFEST_IMAGE */
 	struct image_descriptor *item;  /* layers, lowest first, or an index's images */
 	size_t n_items;

@@ -11,8 +11,8 @@
 #include "image/digest.h"
 
 #define REFERENCE_MAX_BYTES 512      /* a full name, the longest tag and a digest, with room */
-#define REFERENCE_NAME_MAX_BYTES 255 /* host and path together, what registries accept */
-#define REFERENCE_TAG_MAX_BYTES 128  /* what registries accept */
+#define REFERENCE_NAME_MAX_BYTES 255 /* host and path together: registries accept this much */
+#define REFERENCE_TAG_MAX_BYTES 128  /* registries accept this much */
 #define REFERENCE_DEFAULT_REGISTRY "docker.io"
 #define REFERENCE_DEFAULT_TAG "latest"
 

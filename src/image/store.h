@@ -39,17 +39,17 @@
 #define IMAGE_RECORDS_MAX 10000u            /* references of one home */
 
 struct image_layer {
-	char digest[DIGEST_BYTES];  /* of the blob, compressed as it came */
-	char diff_id[DIGEST_BYTES]; /* of the plain tar */
+	char digest[DIGEST_BYTES];  /* digest of the compressed blob */
+	char diff_id[DIGEST_BYTES]; /* digest of the plain tar */
 	char *media_type;
-	uint64_t size_bytes; /* of the blob */
+	uint64_t size_bytes; /* size of the blob */
 };
 
 struct image_record {
-	char *reference; /* as the user wrote it; NULL from image_store_find_digest() */
+	char *reference; /* as the user wrote it; image_store_find_digest() gives NULL */
 	char manifest_digest[DIGEST_BYTES];
 	char config_digest[DIGEST_BYTES];
-	char *media_type; /* of the manifest */
+	char *media_type; /* media type of the manifest */
 	char *architecture, *os;
 	uint64_t created_at_ns;    /* when the image came into this store */
 	uint64_t size_bytes;       /* bytes on disk of its unpacked layers */
@@ -97,7 +97,8 @@ MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r,
 /* An extended attribute on a layer's root: the paths of those directories, each with its
  * terminator; as many as fit. */
 #define IMAGE_IMPLIED_LIST_XATTR "user.overlay.implied_list"
-#define IMAGE_IMPLIED_LIST_MAX_BYTES 3072u /* all attributes of a file must fit a block of ext4's */
+#define IMAGE_IMPLIED_LIST_MAX_BYTES \
+	3072u /* all attributes of a file must fit into one block of ext4 */
 /* The least mode that the root of a sandbox gets: pid 1 is an ordinary user there and must be able
  * to pass. */
 #define IMAGE_ROOT_MODE 0755u
@@ -110,12 +111,12 @@ enum layer_owners {
 };
 
 struct image_layer_info {
-	char diff_id[DIGEST_BYTES]; /* of the tar that was unpacked */
+	char diff_id[DIGEST_BYTES]; /* digest of the tar that was unpacked */
 	uint64_t disk_bytes;        /* allocated by the tree */
 	uint64_t tar_bytes;         /* length of the plain tar */
 	uint64_t entries;           /* including directories that were only implied */
-	uint64_t name_bytes;        /* of their paths and link targets */
-	uint64_t squashed;          /* entries whose owner could not be kept */
+	uint64_t name_bytes;        /* length of all paths and link targets */
+	uint64_t squashed;          /* entries whose owner was changed to nobody */
 	uint64_t skipped;           /* device nodes, sockets and attributes left out */
 	enum layer_owners owners;
 };

@@ -13,9 +13,9 @@
 #define ENTRY_LINE_MAX_BYTES (2u << 20) /* twice what a writer makes; readers skip longer lines */
 
 struct entry {
-	struct str line; /* as stored, without its line feed; borrowed */
+	struct str line; /* the line in the log, without its line feed; borrowed */
 	uint64_t t_ns;
-	const char *time; /* as stored */
+	const char *time; /* the time in the log */
 	enum execlog_source source;
 	uint64_t id;     /* 0: none */
 	struct str body; /* the bytes that were printed */

@@ -1,5 +1,5 @@
-/* Chooses the records to show. The expression comes from a user and runs over a guest's output, so
- * matching has limits: it gives up instead of running for ever. */
+/* Chooses the records to show. The expression comes from a user and runs over a guest's output, so matching has
+ * limits: an expression that takes too long is an error. */
 #pragma once
 
 #include "logs/entry.h"
@@ -11,7 +11,7 @@
 struct filter {
 	unsigned sources;            /* bit per enum execlog_source */
 	uint64_t since_ns, until_ns; /* [since, until) */
-	struct grep *grep;           /* or NULL */
+	struct grep *grep;           /* the expression, or NULL */
 };
 
 #define FILTER_SOURCES_DEFAULT (1u << LOG_STDOUT | 1u << LOG_STDERR | 1u << LOG_OUTPUT)

@@ -38,7 +38,7 @@ static void open_files(struct history *h, int dir)
 	char name[32];
 
 	if (lock >= 0)
-		IGNORE(flock(lock, LOCK_SH)); /* the other side holds it only for a few renames */
+		IGNORE(flock(lock, LOCK_SH)); /* a writer holds it only for a few renames */
 	for (unsigned i = 0; i < EXECLOG_OLD_FILES; i++) {
 		snprintf(name, sizeof(name), EXECLOG_FILE ".%u", EXECLOG_OLD_FILES - i);
 		h->fd[i] = open_log(dir, name);

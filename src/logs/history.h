@@ -1,6 +1,6 @@
 /*
- * What has been logged so far: an index of the records that pass a filter, oldest first. Old files
- * can be large, so it holds places, not texts; memory is 24 bytes a record.
+ * What has been logged so far: an index of the records that pass a filter, oldest first. Old log files can be
+ * large, so the index holds offsets and not texts. It takes 24 bytes a record.
  */
 #pragma once
 

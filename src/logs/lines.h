@@ -11,7 +11,7 @@ struct lines {
 	int fd; /* borrowed */
 	struct buf in;
 	size_t given;  /* bytes at the front of `in` that were handed out */
-	uint64_t at;   /* where in the file `in` starts */
+	uint64_t at;   /* offset in the file at which `in` starts */
 	bool skipping; /* inside a line beyond the limit */
 };
 

@@ -62,7 +62,8 @@ static int show_history(struct out *o, const struct history *h, struct err *e)
 
 	entry_init(&x);
 	for (; r == 0 && i < n; i++)
-		if (history_get(h, i, &bytes, &x) == 0) /* else the file is damaged: go on */
+		if (history_get(h, i, &bytes, &x) ==
+		    0) /* a record that cannot be read again is left out: the file is damaged */
 			r = put(o, &x, e);
 	entry_done(&x);
 	return r == 0 ? flush(o, e) : r;
@@ -135,7 +136,7 @@ static int drain(struct follow *f, struct lines *l, struct err *e)
 	return r == 0 && got < 0 ? err_sys(e, -got, "read the log") : r;
 }
 
-/* After a rotation the name means another file. */
+/* After a rotation, the name leads to another file: opens that. */
 static void reopen(struct follow *f)
 {
 	struct stat mine, named;

@@ -8,7 +8,7 @@ struct show {
 	struct filter filter;
 	struct render render;
 	uint64_t tail; /* show only the last so many; UINT64_MAX: all */
-	bool follow;   /* until the sandbox stops, an interrupt, or our reader leaves */
+	bool follow; /* goes on until the sandbox stops, an interrupt comes, or the reader of our output leaves */
 };
 
 /* Prints to stdout. RECORD_DIR is the sandbox's directory. If the reader of our output leaves, that

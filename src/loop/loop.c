@@ -52,7 +52,7 @@ struct loop {
 	uint32_t n_slots;
 	uint32_t n_live;
 	uint32_t free_slot;   /* first of the list, or NO_SLOT */
-	uint32_t signal_slot; /* the same for signals */
+	uint32_t signal_slot; /* the first signal slot, or NO_SLOT */
 	uint32_t *timer;      /* heap of slots, the earliest deadline first */
 	uint32_t n_timers;
 	uint32_t timer_room;

@@ -18,7 +18,7 @@
 #define NAME_LABEL_MAX_BYTES 63
 
 enum name_kind {
-	NAME_HOST,  /* what a rule may hold */
+	NAME_HOST,  /* a name as a rule may have it */
 	NAME_QUERY, /* a name in a DNS question: also underscores, as in _https._tcp */
 };
 

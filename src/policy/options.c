@@ -96,7 +96,7 @@ static int check_conflicts(const struct policy_options *o, struct err *e)
 	return 0;
 }
 
-/* One --net-rule value: tokens separated by commas, empty pieces ignored. */
+/* Adds the rules of one --net-rule value: tokens separated by commas. Empty pieces are ignored. */
 static int add_tokens(struct policy *p, const char *value, struct err *e)
 {
 	struct str rest = str_of(value);

@@ -18,7 +18,8 @@
 #include "base/json.h"
 #include "policy/rule.h"
 
-#define POLICY_RULES_MAX 512u       /* more than people write by hand; bounds a decision */
+#define POLICY_RULES_MAX \
+	512u /* more rules than people write by hand; the number bounds the time of a decision */
 #define POLICY_NAMESERVERS_MAX 8u   /* the gateway tries each in turn, with a timeout */
 #define POLICY_NAMESERVER_BYTES 264 /* HOST:PORT */
 #define POLICY_MAX_CONNECTIONS 256u /* --max-connections by default */
@@ -72,7 +73,7 @@ struct policy_names {
 
 struct policy_flow {
 	enum policy_direction direction; /* EGRESS or INGRESS */
-	enum policy_proto proto;         /* one bit */
+	enum policy_proto proto;         /* exactly one of the bits */
 	struct addr peer;                /* egress: the destination; ingress: the source */
 	uint16_t port;                   /* the guest's port for ingress, else the destination's */
 	const char *authority;           /* the name the client showed (SNI, Host), or NULL */
@@ -89,10 +90,10 @@ struct verdict {
  * them. */
 struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
 			     const struct policy_flow *f, const struct policy_names *names);
-/* May the sandbox ask for this name? PROTO is the protocol of the question. */
+/* Decides whether the sandbox may ask for this name. PROTO is the protocol of the question. */
 struct verdict policy_decide_query(const struct policy *p, enum policy_proto proto,
 				   const char *name);
-/* May an answer hold this address? False only because of rebind protection. */
+/* True if an answer may hold this address. False only because of rebind protection. */
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 			  const struct addr *a);
 

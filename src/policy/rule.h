@@ -29,7 +29,7 @@ const char *proto_name(enum policy_proto p); /* "icmpv4" */
 enum rule_target { TARGET_ANY, TARGET_GROUP, TARGET_CIDR, TARGET_DOMAIN, TARGET_SUFFIX };
 
 struct port_range {
-	uint16_t start, end; /* both inclusive */
+	uint16_t start, end; /* the range includes both ports */
 };
 
 #define RULE_PORTS_MAX 8u /* tokens write one; configuration files may list a few */

@@ -15,7 +15,7 @@
 
 #define WORD_BYTES 24 /* longer than any keyword; a longer word gets no suggestion */
 #define SUGGEST_MAX_EDITS 2
-#define SHOWN_BYTES 120 /* of the user's token in a message */
+#define SHOWN_BYTES 120 /* how much of the user's token a message shows */
 
 static const char *const action_words[] = { "deny", "allow", NULL };
 static const char *const direction_words[] = { "egress", "ingress", "any", NULL };

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* of realm, service and scope each; the longest seen have 150 */
+/* realm, service and scope, each; the longest seen have 150 bytes */
 #define CHALLENGE_FIELD_BYTES 1024
 
 enum challenge_kind { CHALLENGE_BASIC, CHALLENGE_BEARER };

@@ -95,7 +95,8 @@ static int ask_password(struct buf *out, struct err *e)
 	/* if the terminal is gone, the read below fails */
 	IGNORE(io_write_all(tty, "Password: ", strlen("Password: ")));
 	read_hidden(tty, &before, out);
-	IGNORE(io_write_all(tty, "\n", 1)); /* as above */
+	IGNORE(io_write_all(tty, "\n",
+			    1)); /* if the terminal is gone, the read has failed already */
 	return 0;
 }
 

@@ -17,7 +17,8 @@ struct progress {
 	bool on;
 	unsigned n_lines; /* the lines that were drawn last time */
 	uint64_t start_ns, last_ns;
-	uint64_t start_bytes; /* in the store before we began: does not count for the speed */
+	uint64_t
+		start_bytes; /* bytes that were in the store before we began: they do not count for the speed */
 };
 
 void progress_begin(struct progress *p, bool quiet);

@@ -40,7 +40,7 @@ struct pull {
 	size_t endpoint; /* the endpoint that had the manifest */
 	struct fetch fetch;
 	struct layers layers;
-	size_t n_queued; /* so many layers of the manifest wait to be unpacked or are unpacked */
+	size_t n_queued; /* how many layers of the manifest are unpacked or wait for it */
 	bool have_config;
 	struct progress progress;
 };

@@ -34,11 +34,11 @@
 #define REGISTRY_CONNECT_SECONDS 15
 #define REGISTRY_STALL_SECONDS 30 /* a transfer fails after so long without a byte */
 #define REGISTRY_TOKEN_MAX_BYTES (256u << 10)
-#define REGISTRY_HEADERS_MAX_BYTES (256u << 10) /* of one request with all its redirects */
+#define REGISTRY_HEADERS_MAX_BYTES (256u << 10) /* headers of one request with all its redirects */
 #define REGISTRY_REST_MAX_BYTES (1u << 20)      /* the body of an error or of a redirect */
 
 struct endpoint {
-	char *host; /* as in references: "localhost:5000" */
+	char *host; /* the host as references name it: "localhost:5000" */
 	char *base; /* "https://localhost:5000" */
 	bool plain; /* the user asked for plain HTTP */
 	struct credentials credentials;
@@ -56,7 +56,8 @@ struct registry {
 struct registry_options {
 	bool insecure;
 	const char *ca_certs;
-	const char *username, *password_env; /* for the registry itself, not its mirrors; or NULL */
+	const char *username,
+		*password_env; /* login for the registry itself, not its mirrors; or NULL */
 };
 
 MUST_USE int registry_open(int home_fd, const struct settings *s, const struct reference *ref,
@@ -76,7 +77,7 @@ CURL *registry_blob_request(struct registry *r, size_t endpoint, const char *dig
 /* What to do about a finished transfer. */
 enum registry_verdict {
 	REGISTRY_DONE,
-	REGISTRY_AGAIN,  /* after *RET_PAUSE_MS */
+	REGISTRY_AGAIN,  /* try again after *RET_PAUSE_MS */
 	REGISTRY_FAILED, /* E is filled */
 };
 /* Decides about attempt N_TRIES (the first is 1) at a transfer that ended with RESULT. After a

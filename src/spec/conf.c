@@ -24,7 +24,7 @@
 struct expander {
 	enum conf_scope scope;
 	struct json_writer *w;
-	char *dir; /* of the file: what its relative paths are below */
+	char *dir; /* directory of the file: its relative paths start there */
 	const struct conf_loader *loader;
 	struct err *e;
 };
@@ -47,7 +47,7 @@ void conf_extra_done(struct conf_extra *x)
 
 /* --- expand -------------------------------------------------------------------------------- */
 
-/* One ${NAME} at P; returns what follows it, or NULL. */
+/* Replaces one ${NAME} at P. Returns the text behind it, or NULL. */
 static const char *expand_name(const char *p, const char *place, struct buf *out, struct err *e)
 {
 	size_t n = strspn(p + 2, ALPHA "0123456789");
@@ -100,7 +100,8 @@ static bool is_host_path(const char *place, bool *ret_only_looking_like)
 		{ "image", true },
 		{ "image.bind", false },
 		{ "image.disk", false },
-		{ "mounts[]", false }, /* "./src:/app": what is in front is the same */
+		{ "mounts[]",
+		  false }, /* in "./src:/app", the part before the colon is a host path too */
 		{ "mounts[].bind", false },
 		{ "root_disk", true },
 		{ "mounts[].disk", false },
@@ -195,7 +196,7 @@ static char *directory_of(const char *path)
 			     : xstrdup(".");
 }
 
-/* Reads PATH and writes what INSIDE makes of it; relative paths in it are relative to PATH. */
+/* Reads the file PATH and lets INSIDE write it. Relative paths in it start at the directory of PATH. */
 static int expand_file(struct expander *x, const char *path,
 		       int (*inside)(struct expander *, const struct json_value *))
 {

@@ -10,7 +10,7 @@
 
 #include "spec/spec.h"
 
-#define CONF_MAX_BYTES (4u << 20) /* all files together, expanded */
+#define CONF_MAX_BYTES (4u << 20) /* all files together, after expansion */
 
 enum conf_scope {
 	CONF_ROOT,     /* --conf */
@@ -40,8 +40,8 @@ MUST_USE int conf_add(struct conf *c, enum conf_scope scope, const char *path,
 /* Settings of files that are not part of a spec. */
 struct conf_extra {
 	char *registry_username, *registry_password_env;
-	char *net;             /* as --net takes it: "none", "public" or "all"; NULL: not said */
-	bool net_allow_list;   /* egress is denied except by the rules, whatever net says */
+	char *net; /* the value that --net takes: "none", "public" or "all"; NULL: not given */
+	bool net_allow_list;   /* egress is denied unless a rule allows it, whatever `net` is */
 	struct strv net_rules; /* tokens as --net-rule takes them, denials first */
 	struct strv nameservers;
 	uint64_t query_timeout_ms; /* 0: not said */

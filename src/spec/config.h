@@ -10,7 +10,7 @@
 
 struct cidr; /* policy/addr.h */
 
-#define CONFIG_HOST_ADDRESSES_MAX 64u /* as gateway/config.h has it */
+#define CONFIG_HOST_ADDRESSES_MAX 64u /* the same limit as in gateway/config.h */
 
 struct config_registry {
 	char *host;
@@ -31,8 +31,9 @@ struct config {
 	uint32_t cpu_milli;
 	uint64_t memory_mib;
 	char *shell, *workdir, *thp, *cpu_placement, *placement_profile;
-	struct spec_root_disk root_disk; /* of OCI images; size_mib 0 and kind managed: not given */
-	int64_t metrics_interval_ms;     /* -1: not given */
+	struct spec_root_disk
+		root_disk; /* the default for OCI images; size_mib 0 and kind managed: not given */
+	int64_t metrics_interval_ms; /* -1: not given */
 	bool metrics_disabled;
 
 	/* paths, absolute */

@@ -35,7 +35,7 @@ MUST_USE int spec_add_tmpfs(struct spec *s, const char *value, struct err *e);
  * *M. */
 MUST_USE int spec_take_mount(struct spec *s, const char *flag, const char *guest,
 			     struct spec_mount *m, struct err *e);
-/* A place that stays writable while the root is read-only. One that lies below another is covered by it. */
+/* Adds a place that stays writable while the root is read-only. A place below another one is covered by it. */
 MUST_USE int spec_add_writable(struct spec *s, const char *flag, const char *value, struct err *e);
 MUST_USE int spec_add_port(struct spec *s, const char *value, struct err *e);
 /* K=V, or K copied from the caller's environment. FLAG is "--env". Later keys replace earlier. */
@@ -73,9 +73,10 @@ MUST_USE int parse_user(const char *s, struct err *e);
 /* Comma list of ctrl-X or single characters. */
 MUST_USE int parse_detach_keys(const char *s, unsigned char ret[DETACH_KEYS_MAX], size_t *ret_n,
 			       struct err *e);
-/* Label selector K=V exact, K an empty value. True when the spec carries it. */
+/* True if the spec has the label of the selector: K=V means that value, K means an empty value. */
 bool spec_matches_label(const struct spec *s, const char *selector);
-bool spec_matches_labels(const struct spec *s, const struct strv *selectors); /* every one */
+bool spec_matches_labels(const struct spec *s,
+			 const struct strv *selectors); /* True if it has all of them. */
 
 /* Absolute guest path without //, . or .. components; NULL when it is not absolute. */
 char *path_normalise(const char *p);

@@ -22,7 +22,7 @@
 #define NAME_MAX_BYTES 255u      /* registries refuse longer repository names */
 #define TAG_MAX_BYTES 128u
 
-/* Each checker returns NULL or what is wrong, and may change S, which is a copy. */
+/* Each checker returns NULL, or a text that says what is wrong. It may change S, which is a copy. */
 
 static const char *digest_fault(const char *d)
 {
@@ -88,7 +88,7 @@ static const char *registry_fault(char *host)
 	return NULL;
 }
 
-/* One path component: runs of lower-case letters and digits joined by ".", "_", "__" or dashes. */
+/* Checks one path component: runs of lower-case letters and digits, joined by ".", "_", "__" or dashes. */
 static const char *component_fault(const char *c)
 {
 	if (!*c)

@@ -19,7 +19,7 @@
 #include "spec/root_disk.h"
 #include "spec/words.h"
 
-#define BYTES_MAX (4u << 20)           /* of one base64 string; the longest are scripts of 1 MiB */
+#define BYTES_MAX (4u << 20)           /* one base64 string; the longest are scripts of 1 MiB */
 #define NET_EXTRA_MAX_BYTES (1u << 20) /* rules and names; a thousand rules are about 100 KiB */
 #define SECONDS_MAX ((int64_t)1 << 33) /* beyond what the duration grammar lets through */
 

@@ -17,7 +17,7 @@
 #include "spec/grammar.h"
 #include "spec/words.h"
 
-#define BASE64_MAX_BYTES (4u << 20) /* of one string; the longest are scripts of 1 MiB */
+#define BASE64_MAX_BYTES (4u << 20) /* one base64 string; the longest are scripts of 1 MiB */
 
 static void base64_str(struct json_writer *w, const char *s)
 {
@@ -245,7 +245,7 @@ static void write_ports(struct json_writer *w, const struct spec *s)
 	json_end_array(w);
 }
 
-/* One member of `network`: from the document that policy/ wrote, or ours when VALUE is NULL. */
+/* One member of `network`: VALUE comes from the document that policy/ wrote. If it is NULL, we write our own. */
 struct net_member {
 	const char *key;
 	const struct json_value *value;

@@ -38,7 +38,7 @@ enum mount_opt {
 	OPT_COUNT
 };
 #define BIT(o) (1u << (o))
-/* what makes sense for a directory's files but not for a disk volume's blocks */
+/* options for the files of a directory; they make no sense for the blocks of a disk volume */
 #define DIR_OPTS                                                                                   \
 	(BIT(OPT_QUOTA) | BIT(OPT_UID) | BIT(OPT_GID) | BIT(OPT_STAT_VIRT) | BIT(OPT_HOST_PERMS) | \
 	 BIT(OPT_FOLLOW))
@@ -74,7 +74,7 @@ static const char *const flag_names[] = {
 };
 
 struct mount_parse {
-	const char *flag, *noun, *whole; /* for messages */
+	const char *flag, *noun, *whole; /* these three are for messages */
 	enum mount_class class;
 	unsigned seen; /* BIT(enum mount_opt) */
 	struct spec_mount m;

@@ -11,9 +11,9 @@
 #include "spec/grammar.h"
 
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-#define HOSTNAME_KEPT_BYTES 55 /* with "-" and 8 hex digits: 64, the kernel's limit */
+#define HOSTNAME_KEPT_BYTES 55 /* with "-" and 8 hex digits it is 64, the kernel's limit */
 
-/* NULL when NAME is made of our alphabet, else what is wrong with it. */
+/* Returns NULL if NAME is made of our alphabet, else a text that says what is wrong. */
 static const char *alphabet_fault(const char *name)
 {
 	if (!*name)

@@ -108,7 +108,7 @@ static int parse_any(struct disk_parse *p, char *text, struct err *e)
 	p->d->kind = ROOT_DISK_MANAGED;
 	if (starts_with(text, "disk") && (!text[4] || text[4] == ':')) {
 		p->d->on_disk = true;
-		p->d->explicit = text[4] != '\0'; /* of a size that is asked for */
+		p->d->explicit = text[4] != '\0'; /* the user asked for a size */
 		return text[4] ? parse_size_mib(p->flag, text + 5, &p->d->size_mib, e) : 0;
 	}
 	if (strchr(text, ':') || strchr(text, ','))

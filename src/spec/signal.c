@@ -6,8 +6,7 @@
 #include "base/str.h"
 #include "spec/grammar.h"
 
-/* As glibc programs inside count real-time signals; musl, which we link, reserves one more for
- * itself. */
+/* Programs inside count real-time signals as glibc does. musl, which we link, reserves one more for itself. */
 #define RTMIN_OF_GUESTS 34
 #define SIGNAL_MAX 64
 

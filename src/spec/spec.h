@@ -53,7 +53,7 @@ struct spec_root_disk {
 	bool on_disk;      /* the layer is never in memory, also if the sandbox is ephemeral */
 	uint64_t size_mib; /* 0: the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
-	struct identity identity; /* of the path */
+	struct identity identity; /* identity of the path */
 	char *format;
 	char *fstype;
 	char *clone;
@@ -61,20 +61,24 @@ struct spec_root_disk {
 
 struct spec_image {
 	enum spec_image_kind kind;
-	char *reference; /* as the user wrote it; a path for IMAGE_DIR and IMAGE_DISK is absolute */
-	struct identity identity; /* of that path */
+	char *reference; /* as the user wrote it; for IMAGE_DIR and IMAGE_DISK it is an absolute path */
+	struct identity identity; /* identity of that path */
 	struct spec_root_disk root_disk;
 	char *manifest_digest; /* IMAGE_OCI, once resolved */
 };
 
 enum spec_mount_kind { MOUNT_BIND, MOUNT_NAMED, MOUNT_TMPFS, MOUNT_DISK };
-enum spec_want { WANT_ANY, WANT_DIR, WANT_FILE }; /* what --mount-dir and --mount-file demand */
+enum spec_want {
+	WANT_ANY,
+	WANT_DIR,
+	WANT_FILE
+}; /* what --mount-dir and --mount-file demand of the source */
 enum spec_stat_virt { STAT_VIRT_STRICT, STAT_VIRT_RELAXED, STAT_VIRT_OFF };
 
 struct spec_mount {
 	enum spec_mount_kind kind;
 	char *source;             /* host path made absolute, or volume name; NULL for tmpfs */
-	struct identity identity; /* of the host path */
+	struct identity identity; /* identity of the host path */
 	char *guest;              /* absolute, normalised */
 	enum spec_want want;
 	bool readonly, noexec, nosuid, nodev;
@@ -87,7 +91,7 @@ struct spec_mount {
 	bool host_perms_set, host_perms_mirror;
 	bool follow_root_symlinks;
 	bool kind_disk,
-		kind_dir; /* named volume with kind=disk, kind=dir; neither: what is there */
+		kind_dir; /* named volume with kind=disk or kind=dir; neither: the kind that the volume has */
 	char *format, *fstype;
 	char *origin; /* "--volume: bad mount 'A:B'", to begin a complaint with; NULL in records */
 };
@@ -117,8 +121,8 @@ struct spec_script {
 struct spec_patch {
 	char *op; /* "copy" "copy_file" "copy_dir" "mkdir" "remove" */
 	char *source, *path;
-	char *name; /* of the source as it was written: a link may lead to another name */
-	struct identity identity; /* of the source; never in a record */
+	char *name; /* last component of the source as the user wrote it: a link may lead to another name */
+	struct identity identity; /* identity of the source; never in a record */
 };
 
 struct spec {
@@ -133,7 +137,7 @@ struct spec {
 	bool cpus_set, memory_set, pids_set; /* explicit: a limit that must hold or be refused … */
 	bool soft_limits; /* … unless these three are soft: what cannot hold is only shown */
 
-	bool read_only; /* the root, but for … */
+	bool read_only; /* the root is read-only, except for … */
 	struct strv
 		writable; /* … these directories of its own layer, which are made if they are missing:
 				 absolute, normalised, none below another */
@@ -200,14 +204,14 @@ size_t spec_mount_above(const struct spec *s, size_t i);
 
 /* Checks what no single flag can see: an image is named, no ceiling is below its value. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
-/* The part of it that concerns writable places of a read-only root. */
+/* Checks only the writable places of a read-only root. */
 MUST_USE int spec_check_writable(const struct spec *s, struct err *e);
 /* Looks up every path of the host's that the spec names, once. The paths become canonical, and
  * their identities say which objects they mean from now on. If an identity is known already, the
  * path must lead to that object. Fails where an object is not of the kind asked for. *RET_MOUNT is the
  * mount that the failure is about, counted from 1, or 0. */
 MUST_USE int spec_hold_sources(struct spec *s, size_t *ret_mount, struct err *e);
-/* The same for one mount, and for an image that is a path. */
+/* Does the same for one mount, and for an image that is a path. */
 MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);
 MUST_USE int spec_hold_image(struct spec_image *i, struct err *e);
 

@@ -6,10 +6,11 @@
 #include "base/str.h"
 #include "spec/bad.h"
 
-#define ID_MAX (UINT32_MAX - 1)  /* (uid_t)-1 means "no change" to the kernel */
-#define USER_NAME_MAX_BYTES 255u /* what glibc's NSS copes with; useradd stops at 32 */
+#define ID_MAX (UINT32_MAX - 1) /* (uid_t)-1 means "no change" to the kernel */
+#define USER_NAME_MAX_BYTES \
+	255u /* the longest name that glibc's NSS handles; useradd stops at 32 */
 
-/* NULL, or what is wrong with one side of the colon. */
+/* Checks one side of the colon. Returns NULL, or a text that says what is wrong. */
 static const char *part_fault(struct str s)
 {
 	uint64_t id;

@@ -34,7 +34,7 @@
 #define MIB (1ull << 20)
 #define WORKSHOP_SUFFIX ".flat"
 #define DISK_FILE "disk.raw"
-#define DISK_MIN_MIB 4096u     /* as large as the writable layer of other sandboxes */
+#define DISK_MIN_MIB 4096u     /* as large as the writable layers of other sandboxes */
 #define ENTRY_BYTES 8192u      /* upper bound for a file's last block and its metadata */
 #define DISK_SPARE_MIB 64u     /* journal, tables */
 #define DISK_JOURNAL_MIB 16u   /* mke2fs would take more for 4 GiB */
@@ -47,7 +47,7 @@ struct workshop {
 	const struct image_record *image;
 	char hex[DIGEST_HEX_CHARS + 1];
 	char name[DIGEST_HEX_CHARS + sizeof(WORKSHOP_SUFFIX)];
-	char *path; /* of the file, for mke2fs */
+	char *path; /* path of the file, for mke2fs */
 	int dir;    /* locked */
 };
 
@@ -104,7 +104,8 @@ static int check_room(const struct workshop *w, uint64_t bytes, struct err *e)
 {
 	struct statvfs v;
 
-	if (fstatvfs(w->dir, &v) < 0 || v.f_blocks == 0 || /* no size known */
+	if (fstatvfs(w->dir, &v) < 0 ||
+	    v.f_blocks == 0 || /* a file system without a size is not checked */
 	    (uint64_t)v.f_bavail * v.f_frsize >= bytes)
 		return 0;
 	return err_sys(e, ENOSPC, "%llu MiB are needed", (unsigned long long)(bytes / MIB + 1));
@@ -227,7 +228,7 @@ static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 static int make_once(struct workshop *w, struct err *e)
 {
 	bool busy = true;
-	struct err ignored; /* what stays is removed by the next writer */
+	struct err ignored; /* the next writer removes the rest */
 	int r;
 
 	while (!is_made(w)) {

@@ -25,7 +25,7 @@ int hash_init(struct hash *h, struct err *e)
 void hash_reset(struct hash *h)
 {
 	if (EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1)
-		abort(); /* it worked at init and takes no memory now */
+		abort(); /* cannot fail: it worked at init and takes no memory now */
 }
 
 void hash_add(struct hash *h, const void *p, size_t n)
@@ -47,7 +47,7 @@ void hash_end(struct hash *h, char out[DIGEST_BYTES])
 	unsigned char raw[EVP_MAX_MD_SIZE];
 
 	if (EVP_DigestFinal_ex(h->ctx, raw, NULL) != 1)
-		abort(); /* as above */
+		abort(); /* cannot fail on an initialised context */
 	write_hex(raw, out);
 }
 

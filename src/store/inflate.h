@@ -13,7 +13,7 @@
 #include "image/store.h"
 #include "store/hash.h"
 
-/* of one layer: twice the largest blob that we accept */
+/* for one layer: twice the largest blob that we accept */
 #define LAYER_PLAIN_MAX_BYTES (128ull << 30)
 /* A plain tar may be 256 MiB and 200 times the size of its blob. Real layers stay below that; a
  * gzip bomb can reach 1000 times, a zstd bomb a million times. */

@@ -50,7 +50,7 @@ struct shared_file {
 	char *name;
 };
 
-#define OPEN_DIRS 16 /* of each tree */
+#define OPEN_DIRS 16 /* open directories of each tree */
 
 /* A tree and its open directories, the last used first. */
 struct side {

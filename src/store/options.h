@@ -30,7 +30,7 @@
 
 #include "base/err.h"
 
-#define OPTIONS_TAGS_MAX 64 /* of one `load` */
+#define OPTIONS_TAGS_MAX 64 /* --tag options of one `load` */
 
 struct options {
 	const char *home;

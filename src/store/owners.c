@@ -29,7 +29,7 @@ static bool run_mapper(const char *program, pid_t pid, uint32_t caller, uint32_t
 bool owners_map(pid_t pid)
 {
 	struct subid ids;
-	struct err ignored; /* as above */
+	struct err ignored; /* the worker can go on with one id */
 
 	return subid_find(getuid(), OWNERS_SUBIDS, &ids, &ignored) == 0 &&
 	       run_mapper("newuidmap", pid, getuid(), ids.uid.start) &&

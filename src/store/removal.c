@@ -16,7 +16,7 @@
 #include "store/sweep.h"
 #include "store/usage.h"
 
-#define PRUNE_WAIT_NS (10 * NS_PER_SEC) /* until a pull or a create has ended */
+#define PRUNE_WAIT_NS (10 * NS_PER_SEC) /* how long prune waits for a pull or a create to end */
 #define PRUNE_RETRY_NS (50 * NS_PER_MS)
 
 /* --- remove --------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "image/store.h"
 #include "store/commands.h"
 
-#define SHOW_MAX_BYTES (256u << 20) /* every record of the largest store */
+#define SHOW_MAX_BYTES (256u << 20) /* room for every record of the largest store */
 #define DIGEST_SHOWN (sizeof(DIGEST_PREFIX) - 1 + 12)
 
 static void add_mib(struct buf *b, uint64_t bytes)
@@ -109,7 +109,7 @@ int run_list(const struct options *o, struct err *e)
 struct view {
 	const struct image_record *record;
 	const struct image_config *config;
-	struct image_layer_info *info; /* one per layer */
+	struct image_layer_info *info; /* one element per layer */
 	uint64_t flat_bytes;           /* 0: there is no flat form */
 };
 

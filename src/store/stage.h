@@ -10,7 +10,7 @@
 
 #define STAGE_FILES_MAX 20000u         /* some hundred images of a hundred layers */
 #define STAGE_NAME_MAX_BYTES 512u      /* blobs/sha256/HEX and VERSION files are far shorter */
-#define STAGE_BYTES_MAX (256ull << 30) /* all files together */
+#define STAGE_BYTES_MAX (256ull << 30) /* for all files together */
 
 /* The worker `stage`. Answers {"files":[{"file":0,"name":"manifest.json"},{"link":"b","name":"a"}]}. */
 int stage_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

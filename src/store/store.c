@@ -159,7 +159,7 @@ static int put_file(const struct store *store, const void *p, size_t n, int to_f
 	if (r == 0)
 		r = publish(fd, store->tmp_fd, temp, to_fd, to);
 	if (r < 0)
-		IGNORE(unlinkat(store->tmp_fd, temp, 0)); /* the first error is the one to report */
+		IGNORE(unlinkat(store->tmp_fd, temp, 0)); /* report the first error */
 	return r;
 }
 

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "store/worker.h"
 
-#define TREE_LINKS_MAX 40 /* what the kernel follows in one path */
+#define TREE_LINKS_MAX 40 /* the kernel follows so many links in one path */
 
 int tree_open(int root_fd, const char *path, int flags)
 {

@@ -32,7 +32,7 @@
 
 #define WHITEOUT_PREFIX ".wh."
 #define WHITEOUT_OPAQUE ".wh..wh..opq"
-#define DISK_BLOCK_BYTES 4096u /* what a file's last block costs on common file systems */
+#define DISK_BLOCK_BYTES 4096u /* the last block of a file takes so much on common file systems */
 
 /* Times of directories are set at the end, because every entry made inside changes them. */
 #define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; those beyond are not listed */
@@ -48,7 +48,7 @@ struct unpack {
 	struct err *read_err; /* the error of the callback; code ERR_NONE while all is well */
 	struct archive *tar;
 	struct image_layer_info info;
-	struct allowance left; /* what the image may still have */
+	struct allowance left; /* what the image may still put on the disk */
 	struct directory *directory;
 	size_t n_directories, room_directories;
 	/* Paths of whiteouts that the file system cannot store, because it is an overlay itself. */
@@ -65,7 +65,7 @@ struct unpack {
 };
 
 struct place {
-	const char *path; /* for messages */
+	const char *path; /* the path that messages show */
 	int parent_fd;    /* borrowed from struct unpack */
 	const char *base;
 };

@@ -21,7 +21,8 @@
 #include "image/store.h"
 #include "store/allowance.h"
 
-#define UNPACK_ENTRIES_MAX (1u << 20) /* of one layer: five times the largest layer that we met */
+#define UNPACK_ENTRIES_MAX \
+	(1u << 20) /* for one layer: five times the largest layer that we have seen */
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 
 /* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root, within what LEFT allows

@@ -24,9 +24,10 @@
 /* If the caller is not root, worker and parent exchange one byte each way before the worker
  * begins. */
 #define SAYS_NAMESPACE 'u' /* worker: I am in a user namespace without ids */
-#define SAYS_PLAIN 'p'     /* worker: the host allows me no user namespace, I go on without */
-#define SAYS_MAPPED 'm'    /* parent: you have the subordinate ids */
-#define SAYS_SINGLE 's'    /* parent: map yourself */
+#define SAYS_PLAIN \
+	'p' /* the worker says: the host allows no user namespace, so I go on without one */
+#define SAYS_MAPPED 'm' /* parent: you have the subordinate ids */
+#define SAYS_SINGLE 's' /* parent: map yourself */
 
 /* --- in the parent -------------------------------------------------------------------------- */
 
@@ -153,7 +154,7 @@ void worker_stop(struct worker *w)
 
 	if (w->child.pid > 0) {
 		kill(w->child.pid, SIGKILL);
-		IGNORE(child_wait(&w->child, &status)); /* it was killed */
+		IGNORE(child_wait(&w->child, &status)); /* the worker was killed */
 	}
 	fd_closep(&w->control_fd);
 	buf_done(&w->reply);

@@ -29,7 +29,7 @@
 
 struct worker_job {
 	const char *op;
-	const char *arg;           /* or NULL */
+	const char *arg;           /* argument of the operation, or NULL */
 	int in_fd, out_fd, dir_fd; /* -1: /dev/null */
 };
 

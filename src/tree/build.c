@@ -12,13 +12,13 @@
 #include "base/io.h"
 
 #define WHERE_MAX_BYTES ((TREE_DEPTH_MAX + 2) * (FILE_NAME_MAX_BYTES + 1))
-#define LINK_MAX_BYTES 8192u /* a target with the climb to the top in front of it */
+#define LINK_MAX_BYTES 8192u /* the longest target, with "../" for each directory up to the top */
 
 /* A file of this stream that SAME may name. */
 struct tree_shared {
 	dev_t dev;
 	ino_t ino;
-	size_t path; /* where it starts in shared_paths */
+	size_t path; /* offset of the path in shared_paths */
 };
 
 struct tree_build *
@@ -346,7 +346,7 @@ static int make_entry(struct tree_build *b, int dir, const char *name, struct er
 		return make_dir(b, dir, name, before, e);
 	case FILE_FILE:
 		r = make_file(b, dir, name, e);
-		b->level[b->depth].where_n = before; /* until the file's END */
+		b->level[b->depth].where_n = before; /* removed again at the file's END */
 		return r;
 	default:
 		r = b->record.type == FILE_SAME ? make_same(b, dir, name, e)
@@ -372,7 +372,7 @@ static int place_entry(struct tree_build *b, struct err *e)
 	dir = p.dir;
 	if (r < 0)
 		return -1;
-	if (!p.name[0]) /* the contents go into a directory that is there */
+	if (!p.name[0]) /* the contents go into an existing directory */
 		return push(b, fd_take(&dir), 0, false, 0, e);
 	b->top_n = strlen(p.name) + 1;
 	return make_entry(b, dir, p.name, e);

@@ -26,7 +26,7 @@
 
 enum tree_build_flag {
 	TREE_OUTSIDE = 1 << 0, /* the destination is the host's */
-	TREE_EXACT = 1 << 1,   /* at the path itself, even if it is a directory */
+	TREE_EXACT = 1 << 1,   /* the tree goes to the path itself, even if that is a directory */
 	TREE_OWN = 1 << 2,     /* only below the root, across no mount; nothing is replaced */
 };
 
@@ -41,8 +41,8 @@ struct tree_build {
 	const char *path; /* borrowed; must outlive this struct */
 	unsigned flags;
 	/* The caller sets these before the first byte and keeps owning them. */
-	const char *
-		name; /* of the outermost entry instead of the stream's, "" for its contents; NULL: the stream's */
+	/* the name of the outermost entry; NULL: the stream's; "": its contents go into the destination */
+	const char *name;
 	const char
 		*source; /* OUTSIDE: what the tree is called inside, for absolute links; or NULL */
 	/* called with NOTE and MISS, both the stream's and our own */
@@ -60,12 +60,12 @@ struct tree_build {
 		shared_paths; /* struct tree_shared; their paths below the top, with NULs */
 	struct room room;
 	bool ended; /* DONE has come */
-	size_t top_n; /* of `where`: the outermost entry's name and a slash, which SAME's paths lack */
+	size_t top_n; /* in `where`: length of the outermost name and a slash; paths of SAME lack it */
 	struct buf in, where;
 	struct file_record record;
 };
 
-/* On the heap because it is large. tree_build_feed() may call NOTE. */
+/* It is on the heap because it is large. tree_build_feed() may call NOTE. */
 struct tree_build *
 tree_build_new(const char *path, unsigned flags,
 	       void (*note)(void *arg, enum file_record_type type, const char *text), void *arg);

@@ -12,17 +12,21 @@
 
 #include "base/err.h"
 
-#define ROOM_UNASKED_BYTES (64ull << 20) /* so many bytes and */
-#define ROOM_UNASKED_ENTRIES 10000u      /* so many files come before the first look at the disk */
-#define ROOM_STRIDE_BYTES (16ull << 20)  /* the copy looks again after so many bytes at most */
-#define ROOM_STRIDE_LEAST_BYTES (256ull << 10) /* and at least */
-#define ROOM_STRIDE_ENTRIES 1000u              /* the same for files */
-#define ROOM_LEFT_BYTES (1ull << 30)           /* must stay free, or 5 % if that is less */
-#define ROOM_LEFT_PERCENT 5u                   /* also of the inodes, where they are counted */
+#define ROOM_UNASKED_BYTES \
+	(64ull << 20)               /* the copy does not look at the disk before so many bytes */
+#define ROOM_UNASKED_ENTRIES 10000u /* or so many files */
+#define ROOM_STRIDE_BYTES (16ull << 20) /* afterwards it looks again after so many bytes at most */
+#define ROOM_STRIDE_LEAST_BYTES (256ull << 10) /* and after so many at least */
+#define ROOM_STRIDE_ENTRIES 1000u              /* and after so many files */
+#define ROOM_LEFT_BYTES \
+	(1ull << 30) /* so much must stay free, or 5 % of the disk if that is less */
+#define ROOM_LEFT_PERCENT \
+	5u /* the same share of the inodes must stay free, if the file system counts them */
 
 struct room {
-	uint64_t bytes, entries;           /* made so far */
-	uint64_t look_bytes, look_entries; /* the next look is due when one of them is reached */
+	uint64_t bytes, entries; /* made so far */
+	uint64_t look_bytes,
+		look_entries; /* the copy looks at the disk again when one of them is reached */
 };
 
 /* Counts bytes and entries that are about to be written to FD's file system. Fails with ERR_LIMIT

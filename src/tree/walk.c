@@ -21,16 +21,18 @@
 #endif
 
 #define BATCH_BYTES FRAME_DATA_MAX_BYTES /* records gathered before they are passed on */
-#define PATH_MAX_BYTES ((TREE_DEPTH_MAX + 2) * (FILE_NAME_MAX_BYTES + 1)) /* for messages */
+#define PATH_MAX_BYTES          \
+	((TREE_DEPTH_MAX + 2) * \
+	 (FILE_NAME_MAX_BYTES + 1)) /* the longest path that a message shows */
 
 struct walk {
 	const struct tree_sink *sink;
 	struct buf out;
-	struct buf path; /* of what is being read, below the source */
+	struct buf path; /* path below the source of the file that is read now */
 	char *chunk;
 	unsigned depth;
 	struct inodes shared; /* files with several names, in the order of sending */
-	size_t shared_bytes;  /* of the paths of these files */
+	size_t shared_bytes;  /* length of the paths of these files */
 	struct err *e;
 };
 
@@ -82,7 +84,7 @@ static bool next_data(struct walk *w, int fd, off_t *at, off_t *ret_end)
 	off_t data = lseek(fd, *at, SEEK_DATA);
 	struct stat st;
 
-	if (data < 0 && errno == ENXIO) { /* only a hole, up to the end */
+	if (data < 0 && errno == ENXIO) { /* the rest of the file is a hole */
 		if (fstat(fd, &st) == 0 && st.st_size > *at)
 			file_put_hole(&w->out, (uint64_t)(st.st_size - *at));
 		return false;
