@@ -44,7 +44,7 @@ static long clone_as_owner(const struct process_instance *i, struct clone_args *
 	if (other)
 		IGNORE(setresuid((uid_t)-1, i->owner, (uid_t)-1));
 	pid = raw_clone_on_stack(args, child_run, i->child);
-	/* if this fails we end, and the child ends with its channel */
+	/* if this fails, the supervisor ends, and the child ends because its channel closes */
 	if (other &&
 	    (setresuid((uid_t)-1, self, (uid_t)-1) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0))
 		return pid < 0 ? pid : -errno;
@@ -58,7 +58,8 @@ int birth_clone(struct process_instance *i, struct err *e)
 			 CLONE_CHILD_CLEARTID,
 		.pidfd = (uintptr_t)&i->pidfd,
 		.parent_tid = (uintptr_t)&i->child->overlay_pending,
-		.child_tid = (uintptr_t)&i->child->overlay_pending, /* cleared if it dies */
+		/* the kernel clears it if the child dies */
+		.child_tid = (uintptr_t)&i->child->overlay_pending,
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)i->stack,
 		.stack_size = CHILD_STACK_BYTES,
@@ -106,7 +107,8 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 			"Linux 6.3 on)");
 }
 
-/* Volumes mostly have one owner. A user namespace for each would take a start of hundreds of them long. */
+/* Most volumes of a sandbox have the same owner. With a user namespace for each volume, a start
+ * with hundreds of volumes would take long. */
 static bool same_owner(const struct tree_map *a, const struct tree_map *b)
 {
 	return a->uid == b->uid && a->gid == b->gid && a->inside_uid == b->inside_uid &&
@@ -116,7 +118,7 @@ static bool same_owner(const struct tree_map *a, const struct tree_map *b)
 int birth_map_trees(const struct plan *p, const struct ids *ids, int whole,
 		    const struct tree_map *maps, size_t n, struct err *e)
 {
-	const struct tree_map *last = NULL; /* whose ids OWN maps */
+	const struct tree_map *last = NULL; /* the tree whose ids OWN maps */
 	AUTO_FD own = -1;
 
 	for (size_t k = 0; k < n; k++) {

@@ -21,15 +21,16 @@
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define CGROUP2_MAGIC 0x63677270
 #define CPU_PERIOD_US 100000u
-#define BUFFERS_PART \
-	8 /* one part in 8 of the memory limit: 64 MiB of 512, enough for a dozen connections at full speed */
+/* socket buffers get one part in 8 of the memory limit: 64 MiB of 512, enough for a
+ * dozen connections at full speed */
+#define BUFFERS_PART 8
 #define REMOVE_TRIES 400 /* killed processes take a moment to die on a busy machine */
 #define REMOVE_RETRY_MS 5
 #define REMOVE_DEPTH_MAX 8 /* the payload owns its subtree and can nest groups in it */
 #define CONTROL_FILE_MAX_BYTES 65536
 #define CONTROL_FILE_USUAL_BYTES 512
 #define WORDS_MAX_BYTES 512 /* the kernel has some fifteen controllers */
-#define MOVE_PASSES_MAX 8   /* members may fork between two passes */
+#define MOVE_PASSES_MAX 8   /* members may fork between two passes, so one pass may miss some */
 
 static const char *const v1_names[] = { "memory", "pids", "cpu" };
 
@@ -72,8 +73,8 @@ static int open_dir(int dirfd, const char *path)
 	return openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Makes the group NAME unless it exists, and opens it. If it cannot be opened, it is removed again: nobody
- * else would. */
+/* Makes the group NAME unless it exists, and opens it. If it cannot be opened, removes it again,
+ * because nobody else would. */
 static int make_dir(int parent, const char *name)
 {
 	bool made = mkdirat(parent, name, 0755) == 0;
@@ -84,7 +85,8 @@ static int make_dir(int parent, const char *name)
 	return fd;
 }
 
-/* The path of our own v2 group below the mount: a user may have it delegated. "/" or "" is the root. */
+/* Adds to OUT the path of our own v2 group below the mount; a user's group may be delegated to
+ * the user. "/" or "" is the root. */
 static void own_v2_path(struct buf *out)
 {
 	char room[CONTROL_FILE_USUAL_BYTES];
@@ -104,8 +106,8 @@ static void own_v2_path(struct buf *out)
 	}
 }
 
-/* The v2 group that sandboxes' groups are made in: the root of the mount for root, the caller's own group
- * for a user. */
+/* Opens the v2 group in which we make the groups of sandboxes: the root of the mount for root,
+ * the caller's own group for a user. */
 static int open_v2_base(void)
 {
 	static const char *const mounts[] = { CGROUP_ROOT, CGROUP_ROOT "/unified" };
@@ -149,7 +151,8 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	group_name(id, name);
 	base = open_v2_base();
-	/* a supervisor that was killed left this group: its members are dying, and it must go first */
+	/* a killed supervisor left this group; its members are dying. We must remove it before
+	 * we make a new one */
 	if (base >= 0 && faccessat(base, name, F_OK, 0) == 0)
 		cgroup_remove(id);
 	if (base >= 0)
@@ -186,7 +189,7 @@ static bool set_number(int dir, const char *file, uint64_t v)
 	return io_write_file(dir, file, text) == 0;
 }
 
-/* How much of a period MILLI thousandths of a CPU may run. */
+/* Returns how many microseconds of each period a group with MILLI thousandths of a CPU may run. */
 static uint64_t quota_us(uint32_t milli)
 {
 	return (uint64_t)milli * CPU_PERIOD_US / 1000;
@@ -218,8 +221,8 @@ static void set_buffers_v1(int dir, uint64_t memory_bytes)
 	IGNORE(set_number(dir, "memory.kmem.tcp.limit_in_bytes", memory_bytes / BUFFERS_PART));
 }
 
-/* Version 1 demands memory <= memory + swap at every moment: which of the two is set first depends on the
- * direction. */
+/* Version 1 demands memory <= memory + swap at every moment: a limit that shrinks must set
+ * memory first, and a limit that grows must set memory + swap first. */
 static bool set_memory_v1(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.limit_in_bytes", bytes)) {
@@ -276,7 +279,8 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 		return;
 	tasks = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
 	if (tasks < 0) {
-		IGNORE(unlinkat(root, name, AT_REMOVEDIR)); /* as if it could not be made */
+		/* remove the group, so that it counts as one that could not be made */
+		IGNORE(unlinkat(root, name, AT_REMOVEDIR));
 		return;
 	}
 	apply_v1(c, dir, kind, l);
@@ -293,7 +297,8 @@ static void delegate(int dir, uid_t owner, gid_t group)
 	static const char *const files[] = { "cgroup.procs", "cgroup.threads",
 					     "cgroup.subtree_control" };
 
-	IGNORE(fchown(dir, owner, group)); /* else pid 1 marks processes */
+	/* if this fails, pid 1 marks the processes of a command instead */
+	IGNORE(fchown(dir, owner, group));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		IGNORE(fchownat(dir, files[i], owner, group, 0));
 }
@@ -331,10 +336,11 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* Makes BASE hand CONTROLLER ("+memory") down to its children. A group with members cannot do that, so the members
- * are moved first: those of a user's own group, and in a container everybody, as its top group is not the machine's.
- * Whoever enters the container later (docker exec) cannot join its top group any more: runc then joins the group of the
- * container's first process, which is the child. */
+/* Makes BASE hand CONTROLLER ("+memory") down to its children. A group with members cannot do
+ * that, so we move the members first: the members of a user's own group, or all processes of a
+ * container, whose top group is not the machine's top group. A process that enters the container
+ * later (docker exec) cannot join the top group any more: runc then puts it into the group of the
+ * container's first process, which is the child group. */
 static void hand_down(int base, const char *controller)
 {
 	int r = io_write_file(base, "cgroup.subtree_control", controller);
@@ -344,7 +350,7 @@ static void hand_down(int base, const char *controller)
 	IGNORE(r); /* if it failed, the limit is shown as not enforced */
 }
 
-/* False if none of the controllers that we want can be had. */
+/* Enables the controllers that we want. False if none of them is available. */
 static bool enable_controllers(const struct cgroup *c)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
@@ -387,8 +393,8 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 			limit_v1(c, i, l);
 }
 
-/* The payload's group has groups in it and can take no process itself: helpers get a group beside those of
- * the commands. */
+/* The payload's group has groups in it and can take no process itself: helper processes get a
+ * group of their own beside the groups of the commands. */
 void cgroup_make_helpers(struct cgroup *c)
 {
 	AUTO_FD dir = c->v2_payload < 0 ? -1 : make_dir(c->v2_payload, "server");
@@ -434,14 +440,15 @@ static bool remove_groups(int parent, const char *name, unsigned depth)
 	DIR *list;
 
 	if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
-		return true; /* most groups have no group below */
+		return true; /* most groups have no groups below them: we are done */
 	dir = open_dir(parent, name);
 	if (dir < 0 || depth == 0)
 		return true;
 	list = fdopendir(fcntl(dir, F_DUPFD_CLOEXEC, 0));
+	/* if this fails, NAME cannot be removed either, and the caller sees that */
 	while (list && (d = readdir(list)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			IGNORE(remove_groups(dir, d->d_name, depth - 1)); /* NAME shows it */
+			IGNORE(remove_groups(dir, d->d_name, depth - 1));
 	if (list)
 		closedir(list);
 	return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != EBUSY;
@@ -452,7 +459,8 @@ static void remove_one(int base, const char *name)
 	char kill_file[96];
 
 	snprintf(kill_file, sizeof(kill_file), "%s/cgroup.kill", name);
-	IGNORE(io_write_file(base, kill_file, "1")); /* version 1 has no such file */
+	/* version 1 has no such file: the write fails there */
+	IGNORE(io_write_file(base, kill_file, "1"));
 	for (unsigned i = 0; i < REMOVE_TRIES && !remove_groups(base, name, REMOVE_DEPTH_MAX); i++)
 		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
 }

@@ -1,11 +1,12 @@
 /*
  * The control groups of one sandbox: limits, kill, usage.
  *
- * Works with version 2, version 1 and the hybrid of both, for every caller who may create groups. The groups
- * are called `cordon-ID` and lie at the root of each hierarchy if the caller is root. A user's lie below the
- * user's own group, if that is delegated; a scope of the user's systemd is. So a later command of the same
- * caller finds and removes what a killed supervisor left. Pid 1 stays outside the limited group: a kill for
- * memory must hit the payload and never pid 1.
+ * Works with version 2, version 1 and the hybrid of both, for every caller who may create groups.
+ * The groups are called `cordon-ID` and lie at the root of each hierarchy if the caller is root.
+ * The groups of an ordinary user lie below the user's own group, if that is delegated to the user,
+ * as a scope of the user's systemd is. So a later command of the same caller finds and removes what
+ * a killed supervisor left. Pid 1 stays outside the limited group: a kill for memory must hit the
+ * payload and never pid 1.
  */
 #pragma once
 
@@ -27,15 +28,22 @@ struct cgroup_limits {
 
 struct cgroup {
 	char id[CGROUP_ID_BYTES];
-	int v2_home; /* directory of cordon-ID in v2; or -1 */
-	bool v2_limits; /* it has controllers; on a hybrid host v1 has them, and v2 is only for killing */
-	int v2_init; /* the group pid 1 is born in: a child of v2_home, or v2_home if it has no controllers; or -1 */
+	int v2_home; /* the directory of cordon-ID in v2; or -1 */
+	/* v2_home has controllers. On a hybrid host v1 has the controllers, and v2 is used only
+	 * for killing */
+	bool v2_limits;
+	/* the group that pid 1 is born in: a child of v2_home, or v2_home itself if that has no
+	 * controllers; or -1 */
+	int v2_init;
 	int v2_helpers; /* cgroup.procs of the group for processes that work for the payload; or -1 */
 	int v2_payload; /* the limited group, delegated to pid 1, which makes a group per exec in it; or -1 */
-	int v2_enclosed; /* the same as a mount of its own for pid 1, whose `..` leads nowhere; or -1 */
-	int v1[CGROUP_V1_MAX];        /* directories of cordon-ID in v1 hierarchies */
-	unsigned kind[CGROUP_V1_MAX]; /* enum cgroup_limit of each */
-	int tasks[CGROUP_V1_MAX];     /* their `tasks` files: pid 1 writes commands into them */
+	/* v2_payload as a mount of its own for pid 1, so that `..` does not lead out of it; or
+	 * -1 */
+	int v2_enclosed;
+	int v1[CGROUP_V1_MAX]; /* directories of cordon-ID in v1 hierarchies */
+	/* for each of them, the enum cgroup_limit that it enforces */
+	unsigned kind[CGROUP_V1_MAX];
+	int tasks[CGROUP_V1_MAX]; /* their `tasks` files: pid 1 writes commands into them */
 	unsigned n_v1;
 	int oom; /* memory.events or memory.oom_control, open for reading; or -1 */
 	bool enforced[CGROUP_LIMIT_COUNT];
@@ -43,7 +51,8 @@ struct cgroup {
 
 void cgroup_init(struct cgroup *c);
 void cgroup_done(struct cgroup *c); /* closes the descriptors; removes no group */
-/* Before the clone: makes the v2 group that pid 1 is born in. Without one, C just has no such group. */
+/* Before the clone: makes the v2 group that pid 1 is born in. If that is impossible, C has no v2
+ * group. */
 void cgroup_prepare(struct cgroup *c, const char *id);
 /* Returns v2_payload, and makes it first if necessary; or -1. */
 int cgroup_payload(struct cgroup *c);
@@ -56,11 +65,13 @@ void cgroup_make_helpers(struct cgroup *c);
 MUST_USE int cgroup_enclose(struct cgroup *c);
 /* The process PID works for the payload: counts what it uses as the payload's, as far as there are groups. */
 void cgroup_join(const struct cgroup *c, pid_t pid);
-/* Changes limits of a live sandbox. -errno of the first that failed. */
+/* Changes limits of a live sandbox. Returns 0, or -errno of the first change that failed. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
-/* Kills all members (v2) and removes every group of ID, wherever it is. Harmless if there is none. */
+/* Kills all members (v2) and removes every group of ID, wherever it is. Does nothing if there is
+ * none. */
 void cgroup_remove(const char *id);
-/* The same for the groups that C has open. It needs no path, so a confined supervisor can do it. */
+/* Does the same for the groups that C has open. It needs no paths, so a confined supervisor can
+ * call it. */
 void cgroup_clear(const struct cgroup *c);
 
 struct cgroup_usage {

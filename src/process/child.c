@@ -55,8 +55,8 @@ static long in_root(const struct walker *w, const char *path, unsigned long flag
 
 static long set_attr(int fd, unsigned long set, unsigned recursive)
 {
-	/* private: what the host mounts below this later does not appear here, where it would lack these
-	 * attributes */
+	/* private: if the host mounts something below this tree later, it must not appear here,
+	 * where it would lack these attributes */
 	struct mount_attr attr = { .attr_set = set, .propagation = MS_PRIVATE };
 
 	return RAW5(SYS_mount_setattr, fd, "", AT_EMPTY_PATH_ | recursive, &attr, sizeof(attr));
@@ -91,7 +91,7 @@ static long stage(const struct step *s)
 	return r < 0 ? r : RAW1(SYS_chdir, "/proc");
 }
 
-/* One that an earlier step made stays. */
+/* Makes an empty file or directory. If an earlier step has made it, it stays. */
 static long make_stub(const struct step *s)
 {
 	unsigned mode = s->mode & 07777;
@@ -116,7 +116,9 @@ static long make_dir(const struct walker *w, const struct step *s)
 
 	if (r < 0 || !(s->mode & S_ISVTX))
 		return r;
-	return RAW3(SYS_fchmodat, w->parent, s->text, s->mode); /* everybody's, past the umask */
+	/* a sticky directory is for everybody: set its mode again, because mkdirat() obeys the
+	 * umask */
+	return RAW3(SYS_fchmodat, w->parent, s->text, s->mode);
 }
 
 static long ensure(struct walker *w, const struct step *s, int is_dir)
@@ -163,7 +165,7 @@ static long retarget(struct walker *w, const char *path)
 	return 0;
 }
 
-/* Also false for a directory of a mount that is read-only. */
+/* True if we may write to FD. False too if FD lies in a read-only mount. */
 static int is_writable(long fd)
 {
 	struct statfs fs;
@@ -299,8 +301,9 @@ static long open_device(struct walker *w, const struct step *s)
 	return r < 0 ? r : 0;
 }
 
-/* fuse-overlayfs gets the descriptor after the mount: before, it could read nothing from it. We close ours:
- * as long as we have it, nobody notices when fuse-overlayfs ends. */
+/* fuse-overlayfs gets the descriptor after the mount: before, it could read nothing from it. We
+ * close our copy: while a copy is open, the kernel does not notice that fuse-overlayfs has
+ * ended. */
 static long mount_fuse(const struct walker *w, const struct step *s)
 {
 	long r = RAW5(SYS_mount, "fuse-overlayfs", s->path, "fuse", s->flags, s->data);
@@ -329,7 +332,7 @@ static long confine(const struct step *s)
 
 static long execute(const struct step *s)
 {
-	/* ps shows the name of the program and nothing else of us */
+	/* `ps` shows only this name, and no path or argument of ours */
 	static const char *const guest[] = { "cordon-guest", NULL };
 	static const char *const none[] = { NULL };
 
@@ -462,5 +465,5 @@ void child_run(void *arg)
 		if (a->plan->step[i].op == STEP_OVERLAY)
 			tell_of_overlay(a);
 	}
-	raw_exit(1); /* not reached: a plan ends in STEP_EXEC */
+	raw_exit(1); /* never reached: every plan ends with STEP_EXEC */
 }

@@ -10,7 +10,8 @@
 #include "process/fuse_overlay.h"
 #include "process/process.h"
 
-#define OVERLAY_WAIT_S 10 /* a hanging file system: its failure is reported later */
+/* wait at most this long: if the file system hangs, its failure is reported later */
+#define OVERLAY_WAIT_S 10
 
 const char *process_failed_stage(const struct process_instance *i)
 {
@@ -32,7 +33,7 @@ const char *process_failed_stage(const struct process_instance *i)
 	}
 }
 
-/* True if another try would fail too: the error is not for want of space or memory. */
+/* True if another try would fail too: the cause is not a lack of space or memory. */
 static bool is_refusal(int errnum)
 {
 	return errnum == EINVAL || errnum == ENODEV || errnum == EPERM || errnum == EACCES ||
@@ -55,7 +56,7 @@ bool process_overlay_refused(const struct process_request *r, const struct proce
 	       is_refusal(report->err);
 }
 
-/* What the user can do about STEP, which failed with ERRNUM; or NULL. */
+/* Returns what the user can do about STEP, which failed with ERRNUM; or NULL. */
 static const char *hint_for(const struct step *step, int errnum)
 {
 	const bool full = errnum == ENOSPC || errnum == EDQUOT;

@@ -14,7 +14,7 @@
 #include "base/erase.h"
 
 #define PARENT "/var/lib/cordon"
-#define PLACE PARENT "/fixtures-1" /* takes another number when the contents change */
+#define PLACE PARENT "/fixtures-1" /* the number changes when the contents change */
 
 const struct fixture_node fixture_nodes[FIXTURE_NODES] = {
 	{ "/dev/null", "null", 1, 3 },       { "/dev/zero", "zero", 1, 5 },
@@ -72,15 +72,15 @@ static int make_dev(int root)
 	return 0;
 }
 
-/* Makes the directory under a temporary name first, so others see all of it or nothing. If two supervisors
- * do this at once, the first rename wins: both have made the same. */
+/* Makes the directory under a temporary name first, so others see all of it or nothing. If two
+ * supervisors do this at once, the first rename wins, and the loser uses the same contents. */
 static void make_place(void)
 {
 	char temp[sizeof(PLACE) + 32];
 	AUTO_FD parent = -1;
 	AUTO_FD fd = -1;
 
-	IGNORE(mkdir(PARENT, 0755)); /* it may exist */
+	IGNORE(mkdir(PARENT, 0755)); /* the directory may exist already */
 	parent = open(PARENT, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	snprintf(temp, sizeof(temp), PLACE ".new-%d", (int)getpid());
 	if (mkdir(temp, 0755) < 0)
@@ -112,7 +112,8 @@ bool fixtures_open(int *ret_sys, int *ret_dev)
 	AUTO_FD sys = -1;
 	AUTO_FD dev = open(PLACE "/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (dev < 0 && errno == ENOENT) { /* any other error: it exists */
+	/* with any other error the directory exists but cannot be used */
+	if (dev < 0 && errno == ENOENT) {
 		make_place();
 		dev = open(PLACE "/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}

@@ -25,11 +25,13 @@
 #define DEVICE_FD 3
 #define DEVICE_NAME "/dev/fd/3" /* libfuse takes this for an open descriptor of /dev/fuse */
 #define STDERR_FD 2
-#define OPTIONS_MAX_BYTES 8192u /* 500 layers of five bytes */
-#define WORDS_MAX_BYTES 4096u   /* what it may say before it ends */
-#define END_WAIT_MS 5000        /* time to write back what commands had mapped */
+#define OPTIONS_MAX_BYTES 8192u /* enough for 500 layers, whose names have five bytes each */
+#define WORDS_MAX_BYTES 4096u   /* how much text fuse-overlayfs may print before it ends */
+/* how long fuse-overlayfs gets to write back files that commands had mapped */
+#define END_WAIT_MS 5000
 
-/* These hold only for files whose ids are mapped in its own namespace. */
+/* These capabilities count only for files whose owners are mapped in the reader's user
+ * namespace. */
 #define READER_CAPABILITIES (1ul << CAP_DAC_READ_SEARCH)
 #define WRITER_CAPABILITIES                                                        \
 	(1ul << CAP_CHOWN | 1ul << CAP_DAC_OVERRIDE | 1ul << CAP_DAC_READ_SEARCH | \
@@ -53,14 +55,14 @@ int fuse_overlay_program(int *ret_fd, struct err *e)
 	return err_hint(e, "install the package '" PROGRAM "'");
 }
 
-/* One fuse-overlayfs, and memory that its plan points to. */
+/* One fuse-overlayfs process, and the memory that its plan points to. */
 struct fuse_overlay {
 	struct process_instance instance;
 	struct sock_fprog filter;
 	const char *argv[6];
 };
 
-/* What the writer or the reader is to do. ROOTFS has the layers as this one sees them. */
+/* What the writer or the reader is to do. ROOTFS has the layers as this process sees them. */
 struct job {
 	const struct rootfs *rootfs;
 	int program, device;
@@ -77,7 +79,7 @@ static void add_exec(struct fuse_overlay *v, const struct job *j)
 	if (buf_failed(&options))
 		p->full = true;
 	v->argv[0] = PROGRAM;
-	v->argv[1] = "-f"; /* in the foreground */
+	v->argv[1] = "-f"; /* stay in the foreground */
 	v->argv[2] = "-o";
 	v->argv[3] = plan_str(p, buf_str(&options));
 	v->argv[4] = DEVICE_NAME;
@@ -97,7 +99,8 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	s->plan = plan_new();
 	if (ids->mode != IDS_SINGLE)
 		plan_add(s->plan, STEP_GROUPS);
-	/* as pid 1 does: files that it makes in memory belong to the root of the payload */
+	/* take on the same id as pid 1: files that the writer makes in memory then belong to the
+	 * payload's root */
 	plan_add(s->plan, STEP_IDS)->mode = j->writes ? ids_shift(ids) : 0;
 	if (rootfs_plan_fuse_overlay(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
 		return -1;
@@ -111,14 +114,15 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	return plan_check(s->plan, e);
 }
 
-/* It counts against the payload's memory limit. When that is reached, the OOM killer should end a command,
- * not this. */
+/* fuse-overlayfs counts against the payload's memory limit. When the limit is reached, the OOM
+ * killer should end a command and not fuse-overlayfs. */
 static void spare_from_oom(pid_t pid)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
-	IGNORE(io_write_file(AT_FDCWD, path, OOM_SCORE)); /* only root may lower it */
+	/* this fails for ordinary users: only root may lower the score */
+	IGNORE(io_write_file(AT_FDCWD, path, OOM_SCORE));
 }
 
 /* Maps the ids of the clone and lets it run. Waits until it has executed the program: that closes the other
@@ -157,7 +161,8 @@ static int map_trees(const struct plan *p, const struct ids *ids, const struct t
 	return birth_map_trees(p, ids, whole, maps, n, e);
 }
 
-/* Its messages go into a pipe that nobody reads until it ends. The pipe does not block when it is full. */
+/* Starts one fuse-overlayfs. Its messages go into a pipe that we read only when it has ended.
+ * Writing to the full pipe does not block. */
 static int begin(struct fuse_overlay *v, const struct job *j, struct err *e)
 {
 	AUTO_FREE struct tree_map *maps = xcalloc(TREE_MAPS_MAX, sizeof(*maps));
@@ -190,7 +195,7 @@ static int start(const struct job *j, struct process_instance **ret, struct err 
 {
 	struct fuse_overlay *v = xcalloc(1, sizeof(*v));
 
-	*ret = &v->instance; /* the first member: freeing it frees V */
+	*ret = &v->instance; /* the instance is the first member of V, so freeing it frees V */
 	process_init(*ret);
 	return begin(v, j, e) < 0 ? err_wrap(e, "start '" PROGRAM "'") : 0;
 }
@@ -249,7 +254,7 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 	rc = start(&j, ret, e);
 	if (rc == 0 || e->code != ERR_UNSUPPORTED)
 		return rc;
-	*e = (struct err){ 0 }; /* the reader can show the layers */
+	*e = (struct err){ 0 }; /* clear the old error: the reader can show the layers */
 	fuse_overlay_end(TAKE(*ret));
 	rc = show_layers(r, q->fuse_overlay_program, &reader, &mount, e);
 	if (rc == 0)
@@ -261,7 +266,7 @@ int fuse_overlay_start(const struct process_request *q, int device, struct proce
 	return rc;
 }
 
-/* The last line that is not a warning from its start. */
+/* Returns the last line of TEXT that is not a warning from the start of fuse-overlayfs. */
 static const char *last_words(char *text)
 {
 	const char *last = "";

@@ -25,13 +25,13 @@
 /* Opens the program, which is looked for in the directories of the system. ERR_NOT_FOUND says what to
  * install. */
 MUST_USE int fuse_overlay_program(int *ret_fd, struct err *e);
-/* True if fuse_overlay_program() would find it. Opens nothing. */
+/* True if fuse_overlay_program() would find the program. Opens nothing. */
 bool fuse_overlay_is_there(void);
 /* Serves the root of Q on DEVICE (/dev/fuse), which stays the caller's. RET is the writer, and RET->fuse
  * the reader, if there is one. RET is also set on failure. */
 MUST_USE int fuse_overlay_start(const struct process_request *q, int device,
 				struct process_instance **ret, struct err *e);
-/* S has ended without being asked to. E gets the last thing that it said. Always -1. */
+/* Call this if S has ended by itself. E gets the last message that S printed. Always returns -1. */
 int fuse_overlay_failure(struct process_instance *s, struct err *e);
 /* Waits until S has written everything and ended. Kills it if that takes too long. */
 void fuse_overlay_end(struct process_instance *s);

@@ -29,8 +29,8 @@ static int sealed_copy(int from, off_t size, const char *path, int *ret_fd, stru
 	return 0;
 }
 
-/* Opens root's file through a read-only mount of its own. All sandboxes share its pages, and its owner is nobody
- * inside. */
+/* Opens root's file through a read-only mount of its own. All sandboxes share its pages, and the
+ * file's owner appears as nobody inside. */
 static int readonly_mount(const char *path, int *ret_fd)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
@@ -70,8 +70,8 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 
 	if (open_guest_program(path, parent_mounts, &fd, e) < 0)
 		return -1;
-	/* before the child executes this, it puts other descriptors at the numbers that pid 1 knows: ours must be
-	 * above them */
+	/* the child puts other descriptors at the numbers that pid 1 knows before it executes
+	 * this file: our descriptor must have a higher number */
 	*ret_fd =
 		fd > GUEST_GROUP_FD ? fd_take(&fd) : fcntl(fd, F_DUPFD_CLOEXEC, GUEST_GROUP_FD + 1);
 	return *ret_fd < 0 ? err_sys(e, errno, "keep '%s' open", path) : 0;

@@ -9,8 +9,9 @@
 #include "base/io.h"
 #include "process/image_file.h"
 
-#define BUNDLE_MAX_BYTES \
-	(4u << 20) /* Mozilla's list takes 0.25 MiB; two files fit the 16 MiB of /.msb */
+/* the most bytes of certificates: Mozilla's list takes 0.25 MiB, and two files of this
+ * size fit the 16 MiB of /.msb */
+#define BUNDLE_MAX_BYTES (4u << 20)
 
 const char *const host_cas_places[] = { "etc/ssl/certs/ca-certificates.crt",
 					"etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/cert.pem",
@@ -32,7 +33,8 @@ static int read_host(struct buf *out, struct err *e)
 	return err_hint(e, "install the package 'ca-certificates'");
 }
 
-/* The certificates of the image come first. Programs trust every certificate in the file. */
+/* Adds the certificates of the image to OUT. They come before the host's. Programs trust every
+ * certificate in the file. */
 static void read_image(const struct rootfs *r, struct buf *out, const char **ret_place)
 {
 	*ret_place = host_cas_places[0];

@@ -17,8 +17,9 @@
 #include "base/sha256.h"
 
 #define HOST_IMAGE_VERSION 5
-#define PLACES "places-2"              /* takes another number when the places change */
-#define COPY_FILE_MAX_BYTES (8u << 20) /* the largest is ca-certificates.crt or ld.so.cache */
+#define PLACES "places-2" /* the number changes when the list of places changes */
+/* the largest file that we copy is ca-certificates.crt or ld.so.cache */
+#define COPY_FILE_MAX_BYTES (8u << 20)
 #define COPY_ENTRIES_MAX 4096
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -63,7 +64,8 @@ void host_dirs_find(struct host_dirs *ret)
 		"/lib32",
 		"/lib64",
 		"/libx32",
-		/* hundreds of links each, readable by everybody: shown instead of copied */
+		/* these hold hundreds of links each, which everybody may read: we mount them
+		 * instead of copying */
 		"/etc/alternatives",
 		"/etc/ssl/certs",
 	};
@@ -143,8 +145,8 @@ static void copy_entry(int from, int to, const char *name)
 		n = readlinkat(from, name, link, sizeof(link) - 1);
 		if (n > 0) {
 			link[n] = '\0';
-			IGNORE(symlinkat(link, to,
-					 name)); /* if it fails, programs do without the link */
+			/* if this fails, programs have to do without the link */
+			IGNORE(symlinkat(link, to, name));
 		}
 	} else if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH)) {
 		AUTO_BUF b = BUF_INIT(COPY_FILE_MAX_BYTES);
@@ -309,7 +311,7 @@ static int make_alone(int host, const char *name, int (*build_it)(int root), int
 	int r;
 
 	snprintf(temp, sizeof(temp), "new-%s", name);
-	r = erase_tree(host, temp); /* left by a process that was killed */
+	r = erase_tree(host, temp); /* a killed process may have left it */
 	if (r == 0 && mkdirat(host, temp, 0755) < 0)
 		r = -errno;
 	if (r < 0)
@@ -319,7 +321,7 @@ static int make_alone(int host, const char *name, int (*build_it)(int root), int
 	if (r == 0 && renameat(host, temp, host, name) < 0)
 		r = -errno;
 	if (r < 0)
-		IGNORE(erase_tree(host, temp)); /* if it fails, the next command erases it */
+		IGNORE(erase_tree(host, temp)); /* if this fails, the next command erases it */
 	else
 		*ret_fd = fd_take(&fd);
 	return r;

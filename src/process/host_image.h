@@ -12,8 +12,9 @@
 
 /* Opens (making it if needed) the current base below CACHE_FD. */
 MUST_USE int host_image_open_base(int cache_fd, int *ret_fd, struct err *e);
-/* The lowest layer of all other images: the mount points that every sandbox needs and nothing else. They show
- * where the image lacks them, so no sandbox has to make them in its writable layer. */
+/* The lowest layer of all other images: the mount points that every sandbox needs and nothing
+ * else. Where the image lacks such a mount point, this layer shows through, so no sandbox has to
+ * make them in its writable layer. */
 MUST_USE int host_image_open_places(int cache_fd, int *ret_fd, struct err *e);
 
 /* Directories of the host that are shown as they are, read-only: /usr, /bin where it is a real
@@ -22,7 +23,8 @@ MUST_USE int host_image_open_places(int cache_fd, int *ret_fd, struct err *e);
 struct host_dirs {
 	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */
 	unsigned n;
-	char local_etc
-		[4096]; /* where one of them shows /usr/local/etc, which is configuration; or "" */
+	/* the path at which one of these directories shows /usr/local/etc, which is
+	 * configuration; or "" */
+	char local_etc[4096];
 };
 void host_dirs_find(struct host_dirs *ret);

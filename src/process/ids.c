@@ -14,7 +14,7 @@
 #include "base/compat.h"
 #include "base/io.h"
 
-#define MAP_MAX_BYTES 256 /* three lines of three numbers, with room */
+#define MAP_MAX_BYTES 256 /* a map has at most three lines of three numbers */
 
 const char *ids_mode_name(enum ids_mode m)
 {
@@ -27,7 +27,8 @@ const char *ids_inner_map(const struct ids *i)
 	case IDS_RANGE:
 		return "0 1 65536\n";
 	case IDS_SUBID:
-		return "0 1 1\n1 2 65534\n"; /* the kernel lets no line span two lines of the outer map */
+		/* two lines, because no line may span two lines of the outer map */
+		return "0 1 1\n1 2 65534\n";
 	case IDS_SINGLE:
 		break;
 	}
@@ -114,7 +115,7 @@ static int begin_subid(const struct ids *i, pid_t pid, struct ids_writing *w, st
 		if (spawn_path(argv, &w->helper[k], e) < 0) {
 			struct err ignored;
 
-			IGNORE(ids_end_maps(w, &ignored)); /* the other program */
+			IGNORE(ids_end_maps(w, &ignored)); /* wait for the other program too */
 			return range_refused(k, e);
 		}
 	}

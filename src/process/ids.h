@@ -1,10 +1,11 @@
 /*
  * Which ids the users of a sandbox have outside, and how its two nested user namespaces are mapped.
  *
- * The outer namespace owns mounts, network and everything else; the inner one is the payload's. Outer id 0 is pid 1 and
- * nobody else. The kernel gives some things to the root of the outer namespace, such as /proc/1 and the sysctls of its
- * network and ipc namespaces: the payload cannot reach these, and cannot reach pid 1. With a single id this is
- * impossible, and a payload that uses it hurts only itself.
+ * The outer namespace owns mounts, network and everything else; the inner one is the payload's.
+ * Outer id 0 is pid 1 and nobody else. The kernel gives some things to the root of the outer
+ * namespace, such as /proc/1 and the sysctls of its network and ipc namespaces: the payload cannot
+ * reach these, and cannot reach pid 1. With a single id pid 1 and the payload cannot be separated;
+ * a payload that attacks its pid 1 hurts only its own sandbox.
  *
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
@@ -22,7 +23,7 @@
 #include "base/spawn.h"
 
 #define IDS_PER_SANDBOX 65536u
-#define IDS_STRIDE (IDS_PER_SANDBOX + 1) /* one more for pid 1 */
+#define IDS_STRIDE (IDS_PER_SANDBOX + 1) /* each range has one more id, for pid 1 */
 
 enum ids_mode {
 	IDS_RANGE,  /* root: each sandbox has a range of its own */
@@ -44,15 +45,16 @@ static inline uint32_t ids_shift(const struct ids *i)
 	return i->mode == IDS_SINGLE ? 0 : 1;
 }
 
-/* The text of the inner maps. */
+/* Returns the text of the maps of the inner namespace. */
 const char *ids_inner_map(const struct ids *i);
 
 const char *ids_mode_name(enum ids_mode m);
-/* The kernel refused a namespace with ERRNUM: E says what to change. Always -1. */
+/* Call this if the kernel refused a namespace with ERRNUM. E says what to change on the host.
+ * Always returns -1. */
 int ids_refused(int errnum, struct err *e);
 /* Writes both maps of the user namespace of our child PID. ERR_DENIED says what to change. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
-/* The same in two calls. If newuidmap does it, it runs between the two. */
+/* Do the same in two calls. If newuidmap writes the maps, it runs between the two calls. */
 struct ids_writing {
 	struct child helper[2];
 };
@@ -70,5 +72,6 @@ MUST_USE int ids_map_namespace(const struct id_line *uid, const struct id_line *
 /* Maps the namespace that H holds and opens it. */
 MUST_USE int ids_map_held(const struct holder *h, const struct id_line *uid,
 			  const struct id_line *gid, int *ret_fd, struct err *e);
-/* Runs FN in a forked child that is root of a user namespace with these ids. 0 if FN returned 0. */
+/* Runs FN in a forked child that is root of a user namespace with these ids. Returns 0 if FN
+ * returned 0. */
 MUST_USE int ids_run(const struct ids *i, int (*fn)(void *arg), void *arg, struct err *e);

@@ -15,7 +15,8 @@ static int open_below(int layer, const char *path, unsigned flags)
 	return sys_openat2(layer, path, &how);
 }
 
-/* True if LAYER has a whiteout `.wh.NAME` for PATH. fuse-overlayfs makes these where it can make no other. */
+/* True if LAYER has a whiteout `.wh.NAME` for PATH. fuse-overlayfs makes such files where it
+ * cannot make device nodes. */
 static bool hidden_by_name(int layer, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -37,7 +38,7 @@ static int open_in(const struct rootfs *r, int layer, const char *below, const c
 	if (fd < 0 || fstat(fd, ret) < 0)
 		return r->served && probe >= 0 && hidden_by_name(probe, path) ? -1 : 0;
 	if (!S_ISREG(ret->st_mode))
-		return -1; /* a whiteout, or no regular file */
+		return -1; /* the name is a whiteout, or not a regular file */
 	*ret_fd = fd_take(&fd);
 	return 1;
 }

@@ -19,7 +19,7 @@
 #include "base/raw.h"
 #include "process/netns.h"
 
-#define ETHERTYPE_ALL 0x0300 /* ETH_P_ALL in network order */
+#define ETHERTYPE_ALL 0x0300 /* ETH_P_ALL in network byte order */
 
 /* Reads COUNT acknowledgements. Returns the first error of a request that must not fail, or 0. */
 static long read_acks(int fd, uint32_t count)
@@ -134,14 +134,15 @@ void netif_sysctl(const char *path, const char *text, size_t n)
 	RAW1(SYS_close, fd);
 }
 
-/* Makes the namespace and opens it. */
+/* Makes the network namespace and opens it. */
 static long make_netns(struct netns *n)
 {
 	long r;
 
 	n->failed = NETNS_MAKE;
-	r = RAW1(SYS_unshare,
-		 CLONE_NEWNET); /* not a flag of the clone: the parent would wait for it */
+	/* unshare() instead of a flag of clone(), so that the parent does not wait for the
+	 * kernel */
+	r = RAW1(SYS_unshare, CLONE_NEWNET);
 	if (r < 0)
 		return r;
 	n->failed = NETNS_OPEN;
@@ -164,7 +165,7 @@ static long make_interface(struct netns *n)
 	return r < 0 ? r : netlink_run(&n->job->configure);
 }
 
-/* Makes what is in the namespace. */
+/* Makes the interfaces and settings in the namespace. */
 static long furnish(struct netns *n)
 {
 	int order;
@@ -191,7 +192,7 @@ void netns_task(void *arg)
 	if (RAW0(SYS_getppid) != n->parent)
 		raw_exit(1);
 	r = make_netns(n);
-	n->err = r < 0 ? (int)-r : ECHILD; /* what the parent sees if this task is killed */
+	n->err = r < 0 ? (int)-r : ECHILD; /* the parent sees ECHILD if this task is killed */
 	__atomic_store_n(&n->coming, 0, __ATOMIC_RELEASE);
 	RAW3(SYS_futex, &n->coming, FUTEX_WAKE, 1);
 	if (r >= 0) {

@@ -1,9 +1,10 @@
 /*
  * rtnetlink by hand: the few requests that give a sandbox its interface.
  *
- * Requests are built in the parent as plain bytes, and sent by whoever is in the right network
- * namespace: netlink_run() makes system calls only, so the code between clone and exec can call it.
- * Interfaces are made with an index chosen by us, so that every request is known beforehand.
+ * Requests are built in the parent as plain bytes, and the task that is in the right network
+ * namespace sends them: netlink_run() makes system calls only, so the code between clone and exec
+ * can call it. Interfaces are made with an index chosen by us, so that every request is known
+ * beforehand.
  */
 #pragma once
 
@@ -14,8 +15,10 @@
 #include "base/err.h"
 
 #define NETLINK_BATCH_BYTES 2048u
-#define NETLINK_SEQ_OPTIONAL 0x80000000u /* bit in the number of a request that may fail */
-#define NETIF_INDEX 64 /* of eth0; a new namespace may have tunnel devices at the low numbers */
+/* this bit in its sequence number marks a request that may fail */
+#define NETLINK_SEQ_OPTIONAL 0x80000000u
+/* the index of eth0; in a new namespace tunnel devices may take the low numbers */
+#define NETIF_INDEX 64
 #define NETIF_PEER_INDEX 65
 #define NETIF_NAME "eth0"
 #define NETIF_PEER_NAME "gw0"
@@ -24,7 +27,7 @@
 #define TUN_DEVICE "/dev/net/tun"
 
 struct netlink_batch {
-	uint32_t n;     /* bytes */
+	uint32_t n;     /* bytes used */
 	uint32_t count; /* requests */
 	bool full; /* too many requests, which is our mistake: netlink_run() fails with EMSGSIZE */
 	uint8_t b[NETLINK_BATCH_BYTES] __attribute__((aligned(4)));
@@ -49,7 +52,8 @@ void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
 
 /* --- running: netif.c, system calls only ------------------------------------------------------- */
 
-/* Sends the requests in the current network namespace. 0 or -errno of the first that failed. */
+/* Sends the requests in the current network namespace. Returns 0, or -errno of the first request
+ * that failed. */
 MUST_USE long netlink_run(const struct netlink_batch *b);
 
 /* Brings lo up. 0 or -errno. */
@@ -64,7 +68,7 @@ void netif_sysctl(const char *path, const char *text, size_t n);
  * makes for the child. Otherwise, for an ordinary user, the child makes a veth and sends the packet socket to the
  * parent (netif_run_child). That needs no privilege outside of the child's own namespaces. */
 struct netif_job {
-	struct netlink_batch make;      /* veth and its far end */
+	struct netlink_batch make;      /* the veth pair eth0 and gw0 */
 	struct netlink_batch configure; /* eth0 */
 	bool trains;
 	int report; /* the child's end of a socket pair */

@@ -87,7 +87,8 @@ void netns_order(struct netns *n, const struct netif_job *job, unsigned first_gr
 	n->job = job;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
-	go_elsewhere(n->pid); /* before this, we waited for a record and our CPU was free */
+	/* call this only now: before, we waited for a record and our CPU was free for the task */
+	go_elsewhere(n->pid);
 }
 
 static void wait_for_task(struct netns *n)
@@ -120,8 +121,9 @@ int netns_enter(struct netns *n, struct err *e)
 {
 	int task;
 
+	/* the kernel wakes us when the task clears the word or ends */
 	while ((task = __atomic_load_n(&n->coming, __ATOMIC_ACQUIRE)) != 0)
-		RAW4(SYS_futex, &n->coming, FUTEX_WAIT, task, NULL); /* the kernel wakes it */
+		RAW4(SYS_futex, &n->coming, FUTEX_WAIT, task, NULL);
 	if (n->fd < 0)
 		return failed(n, e);
 	if (setns(n->fd, CLONE_NEWNET) < 0)
@@ -145,7 +147,7 @@ void netns_done(struct netns *n)
 {
 	if (n->order == NETNS_WAIT)
 		tell(n, NETNS_GIVE_UP);
-	wait_for_task(n); /* its stack is in our memory */
+	wait_for_task(n); /* wait, because the stack of the task is in our memory */
 	fd_closep(&n->home);
 	fd_closep(&n->fd);
 	fd_closep(&n->link);

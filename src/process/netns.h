@@ -1,7 +1,8 @@
 /*
- * A network namespace that a task of its own makes early, before we know what the sandbox is: the kernel takes longer for
- * it than for all other namespaces together. Only root does this. The namespace belongs to the host's user namespace, so
- * not even pid 1 has a privilege over it, and the task makes everything in it.
+ * A network namespace that a separate task makes early, before we have read the record: the kernel
+ * needs more time for it than for all other namespaces together. Only root does this. The namespace
+ * belongs to the host's user namespace, so not even pid 1 has a privilege over it, and the task
+ * makes everything in it.
  */
 #pragma once
 
@@ -23,14 +24,14 @@ struct netns_sysctl {
 enum netns_order { NETNS_WAIT, NETNS_GO, NETNS_GIVE_UP };
 
 struct netns {
-	pid_t pid;    /* of the task, or -1 */
+	pid_t pid;    /* the pid of the task, or -1 */
 	pid_t parent; /* our pid */
 	int home;     /* our own network namespace */
-	int fd;       /* the new one */
+	int fd;       /* the new network namespace */
 	int link;     /* the gateway's end of its interface, or -1 */
 	int coming;   /* the id of the task until it has set fd or has ended: a futex */
 	int order;    /* enum netns_order; with GO the members below are set */
-	const struct netif_job *job; /* or NULL: loopback only */
+	const struct netif_job *job; /* the interface to make, or NULL: loopback only */
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
 	enum netns_failure failed; /* what failed, if err is not 0 */
 	int err;
@@ -42,8 +43,8 @@ MUST_USE int netns_begin(struct netns *n, struct err *e);
 /* Tells the task what to make in the namespace. For the groups see netns_sysctls(). */
 void netns_order(struct netns *n, const struct netif_job *job, unsigned first_group,
 		 unsigned last_group);
-/* Enters the namespace as soon as it exists, so that a clone is born in it; and leaves it again. We have no
- * threads. */
+/* netns_enter() waits until the namespace exists and enters it, so that the next clone is born
+ * in it; netns_leave() leaves it again. We have no threads that this would affect. */
 MUST_USE int netns_enter(struct netns *n, struct err *e);
 void netns_leave(const struct netns *n);
 /* Waits until the task has done what it was told. ERR_DENIED with a hint if /dev/net/tun cannot be opened. */

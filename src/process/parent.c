@@ -3,7 +3,8 @@
  *   1. if we are root, a task begins to make the network namespace, before we know for what
  *   2. the plan is made: we open all sources, clone all trees and map their ids, which needs our privileges and our
  *      view of the file system
- *   3. the v2 group of pid 1 is made, so that the clone is born in it: to join later waits for a grace period
+ * 3. the v2 group of pid 1 is made, so that the clone is born in it: joining a group later waits
+ * for an RCU grace period
  *   4. the child is cloned as soon as the network namespace exists; it shares our memory and waits for a byte
  *   5. its ids are mapped, the network is finished, and it gets the byte; while it mounts, its limits are set
  * If we are not root, 2 comes after 4: see make_child_and_plan().
@@ -90,8 +91,8 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-/* The groups of the payload that may ping, in outer ids (see ids.h). The kernel wants them as one range of its own
- * ids. If the groups are no such range, only that of root may. */
+/* The groups of the payload that may ping, in outer ids (see ids.h). The kernel wants them as
+ * one range of its own ids. If the groups are no such range, only the group of root may ping. */
 static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
 {
 	*ret_first = *ret_last = ids_shift(ids);
@@ -121,7 +122,8 @@ static bool may_make_ahead(const struct process_request *r)
 	return r->rootfs.parent_mounts && r->rootfs.ids->mode == IDS_RANGE && (!r->netif || r->tap);
 }
 
-/* Begins the user namespace that maps layers. It is made while the plan is, or before. */
+/* Begins the user namespace that maps layers. The kernel makes it while we make the plan, or
+ * before. */
 static int begin_mapping(struct process_instance *i, struct err *e)
 {
 	struct holder *h;
@@ -210,7 +212,7 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	char byte;
 	ssize_t n;
 
-	fd_closep(&v->theirs); /* so that we see when the child closes its end */
+	fd_closep(&v->theirs); /* close our copy, so that we see when the child closes its end */
 	fd_closep(&v->device);
 	n = fdpass_recv(v->home, &byte, 1, &device, 1, &n_fds);
 	if (n < 0)
@@ -252,7 +254,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 
 	if (r->rootfs.ids->mode != IDS_SINGLE)
 		plan_add(i->plan, STEP_GROUPS);
-	if (serving->device >= 0) { /* the caller may open it */
+	if (serving->device >= 0) { /* the caller may open /dev/fuse */
 		s = plan_add(i->plan, STEP_DEVICE);
 		s->path = plan_str(i->plan, FUSE_DEVICE);
 		s->fd = serving->device;
@@ -331,7 +333,7 @@ static int make_child_and_plan(struct process_instance *i, const struct process_
 
 void process_begin_early(struct process_instance *ret)
 {
-	struct err later; /* process_begin() tries again and reports it */
+	struct err later; /* not reported: process_begin() tries again and reports the error */
 
 	ret->plan = plan_new();
 	if (begin_network(ret, &later) == 0)
@@ -362,7 +364,7 @@ int process_start(const struct process_request *r, struct process_instance *ret,
 	if (prepare_serving(r, &serving, e) < 0 ||
 	    make_child_and_plan(ret, r, guest_end, &serving, e) < 0)
 		return -1;
-	fd_closep(&ret->link_report); /* the child has it now */
+	fd_closep(&ret->link_report); /* the child has its own copy now */
 	if (finish_network(ret, e) < 0)
 		return -1;
 	if (write(ret->channel, "g", 1) != 1)
@@ -387,7 +389,7 @@ void process_started(struct process_instance *i)
 		holder_end(i->mapping);
 	if (i->netns)
 		netns_done(i->netns);
-	plan_free(TAKE(i->plan)); /* these are in its memory: */
+	plan_free(TAKE(i->plan)); /* the objects below were in the plan's memory */
 	i->mapping = NULL;
 	i->netns = NULL;
 	i->netif = NULL;
@@ -410,8 +412,9 @@ int process_take_link(struct process_instance *i, int *ret_link, struct err *e)
 
 void process_kill(struct process_instance *i)
 {
+	/* this fails if pid 1 has ended */
 	if (i->pidfd >= 0)
-		IGNORE(sys_pidfd_send_signal(i->pidfd, SIGKILL)); /* ESRCH: it has ended */
+		IGNORE(sys_pidfd_send_signal(i->pidfd, SIGKILL));
 }
 
 void process_done(struct process_instance *i)

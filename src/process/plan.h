@@ -2,8 +2,8 @@
  * The plan: everything that happens between clone and exec, decided before the clone.
  *
  * process/rootfs.c turns a spec into an array of steps; process/child.c walks it with system calls
- * only. Strings in steps live in the plan's arena. Trees are mounts to be attached: either detached
- * ones the parent already cloned (it has the privilege), or paths that the child clones in its own
+ * only. Strings in steps live in the plan's arena. Trees are mounts that a step attaches. Either
+ * the parent has the privilege and cloned them already, or the child clones them by path in its own
  * mount namespace.
  */
 #pragma once
@@ -15,9 +15,10 @@
 
 #include "base/err.h"
 
-#define PLAN_STEPS_MAX 8192 /* 512 volumes at depth 10, with room; unused steps cost nothing */
-#define PLAN_TREES_MAX 1536 /* 500 layers (the kernel's limit), 512 volumes, stubs and our own */
-#define PLAN_FIRST_BYTES (192u << 10) /* three stacks, and strings of a usual plan */
+#define PLAN_STEPS_MAX 8192 /* enough for 512 volumes at depth 10; unused steps cost nothing */
+/* enough for 500 layers (the kernel's limit), 512 volumes, stubs and our own trees */
+#define PLAN_TREES_MAX 1536
+#define PLAN_FIRST_BYTES (192u << 10) /* room for three stacks and the strings of a usual plan */
 
 struct netif_job;  /* process/netlink.h */
 struct sock_fprog; /* linux/filter.h */
@@ -83,16 +84,16 @@ struct step {
 struct plan {
 	struct step step[PLAN_STEPS_MAX];
 	size_t n_steps;
-	int tree[PLAN_TREES_MAX]; /* descriptors; -1 until the child clones it */
+	int tree[PLAN_TREES_MAX]; /* the descriptor of each tree; -1 until the child clones it */
 	size_t n_trees;
-	bool full;                 /* it did not fit: plan_check() fails */
+	bool full;                 /* the plan did not fit: plan_check() fails */
 	struct arena_block *arena; /* blocks after first[] */
 	size_t used;               /* bytes of first[] */
 	_Alignas(16) char first[PLAN_FIRST_BYTES];
 };
 
 struct plan *plan_new(void);
-void plan_free(struct plan *p); /* closes trees */
+void plan_free(struct plan *p); /* closes the trees too */
 /* Returns N zeroed bytes that live as long as the plan, for what only the start needs. To map and unmap memory
  * piece by piece costs about 10 µs each time, and more while a child shares it. */
 void *plan_room(struct plan *p, size_t n);
@@ -102,7 +103,7 @@ const char *plan_str(struct plan *p, const char *s);
 struct step *plan_add(struct plan *p, enum step_op op);
 struct step *plan_keep(struct plan *p, int fd, unsigned number);
 void plan_sysctl(struct plan *p, const char *path, const char *text);
-/* Adds a tree: takes FD, or -1 if a step fills it. */
+/* Adds a tree and returns its number. The plan owns FD; FD is -1 if a step fills the tree. */
 int plan_tree(struct plan *p, int fd);
 /* Adds a tree, and the step with which the child fills it: a clone of the mount that FD is in, from FD down, with
  * ATTRS. The child opens the path of FD and fails if another file is there by then. */
@@ -114,17 +115,22 @@ const char *step_name(enum step_op op);
 /* --- the child's side ------------------------------------------------------------------------ */
 
 /* Where the child failed. The parent reads it: they share memory (CLONE_VM). */
-#define CHILD_NAMESPACES (-1) /* before the plan: it could not make its namespaces */
-#define CHILD_WAIT (-2)       /* … or read the byte that lets it go */
+#define CHILD_NAMESPACES (-1) /* before the plan: the child could not make its namespaces */
+/* before the plan: the child could not read the byte that lets it go on */
+#define CHILD_WAIT (-2)
 struct child_report {
 	volatile int step; /* index of the failing step, or one of the above */
 	volatile int err;  /* errno, or 0 */
 };
 
 struct child_args {
-	int parents_end; /* of the channel: the child closes it, to notice the parent's death */
+	/* the parent's end of the channel: the child closes its copy, to notice the parent's
+	 * death */
+	int parents_end;
 	unsigned long namespaces;
-	int go; /* a byte comes from here when ids and plan are ready: not before does the child read the plan */
+	/* the child reads a byte from here when ids and plan are ready, and does not read the
+	 * plan before */
+	int go;
 	struct plan *plan;
 	int overlay_pending; /* a futex: the child's id; 0 when it has mounted the overlay, or has ended */
 	struct child_report report;

@@ -16,10 +16,11 @@
 
 struct process_request {
 	struct rootfs rootfs;
-	int fuse_overlay_program; /* from fuse_overlay_program() if rootfs.served, else -1 */
+	/* the result of fuse_overlay_program() if rootfs.served, else -1 */
+	int fuse_overlay_program;
 	const char *cgroup_id;
 	struct cgroup_limits limits;
-	int guest_program;         /* from process_guest_program() */
+	int guest_program;         /* the result of process_guest_program() */
 	const struct netif *netif; /* the addresses of eth0, or NULL: loopback only */
 	bool tap; /* a task of ours makes the interface: root with a range; otherwise the child does */
 };
@@ -29,17 +30,20 @@ struct process_instance {
 	int pidfd;
 	int channel; /* frames to and from pid 1 */
 	struct cgroup cgroup;
-	struct plan *plan; /* kept until READY, because the child reads it. In its memory: */
+	/* kept until READY, because the child reads it. The members below are in the plan's
+	 * memory: */
+	struct plan *plan;
 	struct child_args *child;
 	void *stack;
 	struct netif_job *netif;
-	struct netns *netns;    /* made early, or NULL */
+	struct netns *netns;    /* the network namespace that was made early, or NULL */
 	struct holder *mapping; /* holds the user namespace that maps the ids of layers, or NULL */
-	uid_t owner;            /* of its user namespace; 0: our own id */
+	uid_t owner;            /* the owner of its user namespace; 0: our own id */
 	int link_from;          /* pid 1 sends the link here, or -1 */
-	int link_report;        /* the other end, until the child is born */
+	int link_report;        /* the other end of link_from, until the child is born */
 	int link;               /* the gateway's end of eth0, once it is known, or -1 */
-	struct process_instance *fuse; /* serves its root, see fuse_overlay.h; or NULL */
+	/* the fuse-overlayfs that serves its root (fuse_overlay.h), or NULL */
+	struct process_instance *fuse;
 	bool unmappable; /* the ids of the layers cannot be mapped: rootfs.served may help */
 };
 
@@ -56,15 +60,15 @@ void process_begin_early(struct process_instance *i);
  * and parent_mounts must be set. */
 MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
-/* Does the rest. The same request is complete now. */
+/* Does the rest of the start. R must be complete now. */
 MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
 /* After process_start(): waits until the child has mounted the overlay, or could not. True if the kernel
  * refuses this overlay: the caller ends the instance and may start it again with rootfs.served. */
 bool process_overlay_refused(const struct process_request *r, const struct process_instance *i);
-/* The channel has closed before READY: E says why. Always returns -1. */
+/* Call this if the channel closed before READY. E says why. Always returns -1. */
 int process_failure(struct process_instance *i, struct err *e);
-/* The stage that failed: "mount", "network" or "other". */
+/* Returns the stage that failed: "mount", "network" or "other". */
 const char *process_failed_stage(const struct process_instance *i);
 /* After READY: frees what only the start needed. */
 void process_started(struct process_instance *i);

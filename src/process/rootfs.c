@@ -16,16 +16,18 @@
 #include "process/host_image.h"
 #include "process/stub_layer.h"
 
-#define MSB_AREA_MIB 16     /* /.msb; scripts and our files take far less */
-#define INODES_PER_MIB 256u /* in file systems in memory: one for each page … */
-#define INODES_BASE 1024u   /* … and for our own mount points, such as one for each layer */
-/* These are removed at the next start, which gives it files and blocks: mounting an overlay needs more than it
- * keeps. Otherwise a payload could fill its layer so that the sandbox never starts again. */
+#define MSB_AREA_MIB 16     /* the size of /.msb; scripts and our files take far less */
+#define INODES_PER_MIB 256u /* a file system in memory may have one inode for each page … */
+#define INODES_BASE 1024u   /* … and these for our own mount points, such as one for each layer */
+/* Spare directories in a layer with a size. The next start removes them, which frees the inodes
+ * and blocks that mounting the overlay needs. Without them a payload could fill its layer so
+ * that the sandbox never starts again. */
 #define SPARE_DIRS 4
 #define WORK_AREA "u/work" /* work directory of the overlay, below the stage */
 #define WRITABLE_LAYER ",upperdir=u/upper,workdir=" WORK_AREA ",volatile"
 #define TTY_GROUP 5u /* the same in every distribution */
-/* The machine has 4096 terminals, 1024 of them for the host alone. Two dozen sandboxes can each take this many. */
+/* A sandbox may have this many terminals. The machine has 4096, of which 1024 are kept for the
+ * host, so two dozen sandboxes can each take their share. */
 #define TERMINALS_MAX 128
 #define PTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=%d"
 #define DEV_OPTIONS "mode=755,size=64k,nr_inodes=64"
@@ -44,7 +46,7 @@ struct builder {
 
 /* --- trees ----------------------------------------------------------------------------------- */
 
-/* Takes MOUNT, which is attached nowhere else. */
+/* Adds MOUNT, which is attached nowhere else. The plan owns it from now on. */
 static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, struct tree_map map,
 			     int *ret)
 {
@@ -274,8 +276,9 @@ static void add_msb(struct builder *b, int shell)
 	char options[48];
 
 	snprintf(options, sizeof(options), "mode=755,size=%um,nr_inodes=4096", MSB_AREA_MIB);
+	/* other roots have this mount point in their lowest layer */
 	if (b->r->spec->image.root_disk.kind == ROOT_DISK_FLAT)
-		add_place(b, "/run/microsandbox"); /* others: below the image */
+		add_place(b, "/run/microsandbox");
 	add_place(b, "/.msb");
 	add_mount(b, "/.msb", "tmpfs", MS_NOSUID | MS_NODEV, options);
 	add_path(b, STEP_SUBDIR, "scripts")->mode = 0755;
@@ -305,7 +308,8 @@ static void add_msb(struct builder *b, int shell)
 		add_path(b, STEP_SUBDIR, "bin")->mode = 0755;
 		add_path(b, STEP_NODE, "bin/bash")->tree = shell;
 	}
-	if (b->r->spec->read_only) { /* … and so are the clones that are made of it below */
+	/* the clones that are made of this mount below become read-only too */
+	if (b->r->spec->read_only) {
 		add_path(b, STEP_TARGET, "/.msb");
 		plan_add(b->p, STEP_ATTR)->flags = MOUNT_ATTR_RDONLY;
 	}
@@ -421,8 +425,8 @@ static void hide_state(struct builder *b, size_t mount)
 	}
 }
 
-/* Places that are made if they are missing. When the root is read-only they become mounts of their own of the same
- * file system, and stay writable by that. */
+/* Places that are made if they are missing. When the root is read-only they become mounts of
+ * their own of the same file system, and so stay writable. */
 static void add_writable_places(struct builder *b)
 {
 	const struct strv *l = &b->r->spec->writable;
@@ -633,7 +637,7 @@ static void add_host_dirs(struct builder *b, const struct trees *t)
 {
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(b, t->dirs.path[i], t->host[i]);
-	/* it is configuration of the host, as /etc is */
+	/* cover it: it is configuration of the host, as /etc is */
 	if (t->dirs.local_etc[0])
 		add_cover(b, t->dirs.local_etc);
 }
@@ -678,7 +682,7 @@ static void cover_keys(struct builder *b)
 	int tree;
 
 	if (b->r->ids->mode == IDS_RANGE || access("/proc/keys", F_OK) < 0)
-		return; /* no id inside is the caller's, or the kernel has no keys */
+		return; /* the caller has no id inside, or the kernel has no keys */
 	tree = plan_tree(b->p, -1);
 	add_path(b, STEP_TARGET, "/dev");
 	add_path(b, STEP_SOURCE, "null")->tree = tree;
@@ -690,7 +694,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 {
 	struct builder b = { .r = r, .p = p, .maps = maps, .e = e };
 	struct trees *t = plan_room(p, sizeof(*t));
-	char stage[64] = "mode=755,size=1m"; /* it has only mount points */
+	char stage[64] = "mode=755,size=1m"; /* the stage has only mount points */
 	bool whole = r->one_disk || r->spec->image.kind == IMAGE_DIR;
 
 	if (r->spec->n_mounts > SPEC_MOUNTS_MAX)

@@ -19,8 +19,11 @@ enum tree_map_kind {
 	MAP_NONE,
 	MAP_SANDBOX,
 	MAP_OWNER,
-	MAP_LAYER, /* as MAP_SANDBOX; if the file system cannot, fuse-overlayfs can serve the layer */
-	MAP_FIXTURES, /* as MAP_SANDBOX; if the file system cannot, the files belong to nobody */
+	/* like MAP_SANDBOX; if the file system cannot map ids, fuse-overlayfs can serve the
+	 * layer */
+	MAP_LAYER,
+	/* like MAP_SANDBOX; if the file system cannot map ids, the files belong to nobody */
+	MAP_FIXTURES,
 };
 struct tree_map {
 	int tree;
@@ -37,7 +40,7 @@ struct tree_map {
 struct rootfs_owner {
 	char path[256];
 	unsigned mode;
-	uint32_t uid, gid; /* inside */
+	uint32_t uid, gid; /* ids inside */
 };
 
 /* A place in a volume that shows our own state: it is covered. */
@@ -55,7 +58,7 @@ struct rootfs {
 	bool layers_shown;   /* layer_fd[0] is a mount that shows all layers, see fuse_overlay.h */
 	bool one_disk;       /* the only layer is the whole root: a mount that nobody else has */
 	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
-	bool upper_is_mount; /* it is a mount that nobody else has */
+	bool upper_is_mount; /* upper_fd is a mount that nobody else has */
 	bool upper_limited; /* the payload can fill it up: room for the next start must be kept free */
 	uint64_t memory_mib;         /* size of the in-memory upper */
 	struct rootfs_owner *owners; /* allocated, or NULL */
@@ -65,23 +68,24 @@ struct rootfs {
 	int *volume_fd;               /* one per spec->mount, -1 for tmpfs; of a disk: its mount */
 	struct rootfs_hidden *hidden; /* allocated; outer ones come first */
 	size_t n_hidden;
-	char *profile;      /* text of /etc/profile with our block, or NULL: the image's is left */
-	char *host_cas;     /* root certificates of the host, or NULL: not asked for */
-	char *ca_bundle;    /* those of the image and of the host */
-	char *ca_place;     /* the path of that file inside */
-	int fallback_shell; /* a static bash for an image without one, or -1 */
+	/* the text of /etc/profile with our block; NULL: the file of the image stays */
+	char *profile;
+	char *host_cas;          /* root certificates of the host, or NULL: not asked for */
+	char *ca_bundle;         /* the root certificates of the image and of the host together */
+	char *ca_place;          /* the path inside of the file with ca_bundle */
+	int fallback_shell;      /* a static bash for an image without one, or -1 */
 	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL: no network */
 	const char *hosts_line;  /* a line for /etc/hosts, or NULL */
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };
 
-/* The kernel's overlay unites the layers of R. */
+/* True if the kernel's overlay unites the layers of R. */
 static inline bool rootfs_is_overlay(const struct rootfs *r)
 {
 	return !r->served && !r->one_disk && r->spec->image.kind != IMAGE_DIR;
 }
 
-/* The attributes of the mount M. */
+/* Returns the mount attributes for M. */
 unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted);
 /* Adds everything from opening trees to changing root. MAPS gets the trees whose ids must be mapped. If R->served,
  * DEVICE is the number of /dev/fuse in the child. */

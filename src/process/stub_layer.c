@@ -15,8 +15,8 @@
 #define NEW_DIR_MODE 0755
 #define NEW_FILE_MODE 0644
 
-/* What PATH of the volume is: its mode, 0 if nothing is there, or -errno. A link counts as -ELOOP: the child follows
- * it in the root of the sandbox, where it may lead elsewhere. */
+/* Returns the mode of PATH in the volume, 0 if nothing is there, or -errno. A link counts as
+ * -ELOOP: the child follows it in the root of the sandbox, where it may lead elsewhere. */
 static int mode_in(int volume, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -35,7 +35,8 @@ static const char *below(const struct spec *s, size_t i, size_t outer)
 	return s->mount[i].guest + strlen(s->mount[outer].guest) + 1;
 }
 
-/* Only what the host's file system holds: a file system in memory is the sandbox's own. */
+/* True if the read-only volume OUTER lacks the mount point of mount I. A volume without a
+ * descriptor is a file system in memory: the child makes the mount point there. */
 static bool lacks(const struct rootfs *r, size_t i, size_t outer)
 {
 	return r->spec->mount[outer].readonly && r->volume_fd[outer] >= 0 &&
@@ -52,7 +53,8 @@ static struct step *add(struct plan *p, enum step_op op, const char *fmt, size_t
 	return s;
 }
 
-/* Stubs for every component of PATH. Those that the volume has are shown with the mode that they have there. */
+/* Adds stubs for every component of PATH. Those that the volume has are shown with the mode that
+ * they have there. */
 static void add_stubs(const struct rootfs *r, struct plan *p, size_t volume, const char *path,
 		      bool is_dir)
 {
@@ -88,7 +90,7 @@ static int end(const struct rootfs *r, struct plan *p, size_t volume)
 	struct step *s = add(p, STEP_UNITE, "v%zu/%s", volume, "united");
 	char data[128];
 
-	/* attributes of files in the source mean nothing */
+	/* extended attributes of files in the source must not redirect the overlay */
 	snprintf(data, sizeof(data),
 		 "lowerdir=v%zu/stubs:v%zu/source,redirect_dir=nofollow,metacopy=off", volume,
 		 volume);

@@ -1,10 +1,10 @@
 /*
  * Mount points that a read-only volume lacks.
  *
- * A volume at /job and another at /job/a/x need a directory a/x to mount on. If the source of the first has none and
- * is read-only, it must not be made there. An overlay shows the source below a layer of empty directories and files,
- * the stubs, which lie in the memory of the start. It is read-only as a whole. A volume that lacks nothing is mounted
- * as it is.
+ * A volume at /job and another at /job/a/x need a directory a/x to mount on. If the source of the
+ * first has none and is read-only, we must not make it there. An overlay shows the source below a
+ * layer of empty directories and files, the stubs, which lie in the memory of the start. It is
+ * read-only as a whole. A volume that lacks nothing is mounted as it is.
  */
 #pragma once
 
