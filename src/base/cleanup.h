@@ -50,7 +50,8 @@ static inline int fd_take(int *fd)
 /* Prints "out of memory" on stderr and ends the program. */
 __attribute__((noreturn)) void out_of_memory(void);
 
-/* Small fixed allocations. A program that cannot get one cannot go on, so these end it. */
+/* These functions are for small allocations whose size we choose. If there is no memory, they
+ * end the program. */
 static inline void *xcalloc(size_t n, size_t size)
 {
 	void *p = calloc(n, size);
@@ -69,7 +70,8 @@ static inline void *xmalloc(size_t n)
 	return p;
 }
 
-/* Makes an array longer, or shorter. The caller has bounded N. */
+/* Makes an array longer or shorter. The caller must have checked that N is within a limit. If
+ * there is no memory, ends the program. */
 static inline void *xreallocarray(void *p, size_t n, size_t size)
 {
 	p = reallocarray(p, n, size);

@@ -13,12 +13,12 @@ uint64_t clock_real_ns(void);
 int clock_poll_ms(uint64_t deadline_ns);
 
 #define CLOCK_RFC3339_BYTES 40
-/* "2026-01-02T03:04:05.678901234+00:00" */
+/* Writes "2026-01-02T03:04:05.678901234+00:00". */
 void clock_rfc3339_ns(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
-/* "2026-01-02T03:04:05.678Z", as log records carry it */
+/* Writes "2026-01-02T03:04:05.678Z", the form of log records. */
 void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES]);
 #define CLOCK_LOCAL_BYTES 32
-/* "2026-01-02 03:04:05" in the local zone */
+/* Writes "2026-01-02 03:04:05" in the local time zone. */
 void clock_local(uint64_t real_ns, char out[CLOCK_LOCAL_BYTES]);
 /* Parses RFC 3339 with any fraction, and with Z or a numeric offset. Returns 0 or -EINVAL. */
 int clock_parse_rfc3339(const char *s, uint64_t *ret_ns);

@@ -1,8 +1,9 @@
 /*
  * System calls and constants that the C libraries we build with do not wrap or know.
  *
- * Each function is only the system call, with errno set as usual. Numbers newer than Debian 12's headers (6.1) are
- * guarded and say which kernel brought them.
+ * Each function is only the system call, with errno set as usual. A number that Debian 12's headers
+ * (Linux 6.1) may lack is defined only if it is missing, and its comment says which kernel brought
+ * it.
  */
 #pragma once
 

@@ -24,8 +24,8 @@ int confine_capabilities(uint64_t keep, struct err *e)
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
 
-	/* this also keeps uid 0 from regaining capabilities by exec, without 41 calls on the
-	 * bounding set */
+	/* no_new_privs also keeps uid 0 from regaining capabilities by exec, so we need not drop
+	 * 41 capabilities from the bounding set */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, errno, "give up gaining privileges");
 	if (syscall(SYS_capget, &head, data) < 0)

@@ -28,12 +28,12 @@ enum disk_check {
  * caller is killed. */
 MUST_USE int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check how,
 			    struct err *e);
-/* Makes both at most SIZE_MIB large. ERR_LIMIT: the contents do not fit, and the file is
- * unusable. */
+/* Makes the file and its file system at most SIZE_MIB large. ERR_LIMIT: the contents do not fit,
+ * and the file is unusable. */
 MUST_USE int disk_file_shrink(int fd, const char *path, uint64_t size_mib, struct err *e);
-/* Makes TO, an empty file, a copy of FROM that is independent of it: by sharing blocks where the
- * file system can, else by copying everything but holes. DISK_CLONE_SHARE never copies: it fails
- * with ERR_UNSUPPORTED instead. */
+/* Makes TO, an empty file, a copy of FROM that is independent of it: shares the blocks if the
+ * file system can do that, otherwise copies everything but holes. DISK_CLONE_SHARE never copies:
+ * it fails with ERR_UNSUPPORTED instead. */
 enum disk_clone { DISK_CLONE_AUTO, DISK_CLONE_COPY, DISK_CLONE_SHARE };
 MUST_USE int disk_file_clone(int from, int to, enum disk_clone how, struct err *e);
 

@@ -26,12 +26,12 @@ enum err_code {
 	ERR_NOT_FOUND,   /* the named thing does not exist */
 	ERR_EXISTS,      /* the name is taken */
 	ERR_BUSY,        /* the thing is in a state that forbids this: still running, in use */
-	ERR_NOT_RUNNING, /* needs a live sandbox */
-	ERR_DENIED,      /* the host or its policy says no */
+	ERR_NOT_RUNNING, /* the operation needs a running sandbox */
+	ERR_DENIED,      /* the host or its policy forbids it */
 	ERR_LIMIT,       /* a named limit of ours or of the host was reached */
 	ERR_UNSUPPORTED, /* we understand it, but it is not built or not possible on this host */
 	ERR_TIMEOUT,     /* a deadline passed */
-	ERR_PROTOCOL,    /* a peer sent what it must not */
+	ERR_PROTOCOL,    /* a peer broke the rules of the protocol */
 	ERR_SYSTEM,      /* a system call failed; err.sys says how */
 	ERR_CODE_COUNT
 };
@@ -40,7 +40,7 @@ enum err_code {
 
 struct err {
 	enum err_code code;
-	int sys;          /* errno at the point of failure, or 0 */
+	int sys;          /* the errno of the failure, or 0 */
 	const char *hint; /* static text that tells the user what to do, or NULL */
 	char msg[ERR_MSG_BYTES];
 };
@@ -53,6 +53,6 @@ int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Adds a line that tells the user what to do. HINT must be static. */
 int err_hint(struct err *e, const char *hint);
 
-/* The only functions that turn codes into exit statuses and words of front ends. */
+/* Only these functions turn codes into exit statuses and into the words that front ends show. */
 int err_exit_status(enum err_code code);
 const char *err_code_name(enum err_code code);

@@ -39,7 +39,7 @@ int holder_start(struct holder *h)
 	pid = raw_clone_on_stack(&args, hold, h);
 	h->pid = (pid_t)pid;
 	h->keep = h->theirs[1];
-	(void)close(h->theirs[0]); /* the task has its own table of descriptors */
+	(void)close(h->theirs[0]); /* the task has its own copy of this descriptor */
 	if (pid < 0)
 		fd_closep(&h->keep);
 	return pid < 0 ? (int)pid : 0;

@@ -36,7 +36,7 @@ struct identity {
 	uint32_t birth_ns;
 };
 
-/* Reads the identity of the object that FD has open. Returns 0 or -errno. */
+/* Reads the identity of the object that FD has open. Returns Returns 0 or -errno. */
 MUST_USE int identity_take(int fd, struct identity *ret);
 /* True if both are of the same object. */
 bool identity_equal(const struct identity *a, const struct identity *b);

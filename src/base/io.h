@@ -1,6 +1,6 @@
 /*
- * Whole reads and writes, and files that appear complete or not at all. Every descriptor opened here is close-on-
- * exec, and every call is repeated after EINTR.
+ * Complete reads and writes, and files that other processes see complete or not at all. Every
+ * descriptor opened here is close-on- exec, and every call is repeated after EINTR.
  */
 #pragma once
 

@@ -42,7 +42,8 @@ struct json_value {
 		} array;
 		struct {
 			size_t n;
-			const struct json_member *member; /* in the order written */
+			/* in the order in which they were written */
+			const struct json_member *member;
 		} object;
 	};
 };
@@ -54,14 +55,16 @@ struct json_member {
 
 struct json_doc;
 
-#define JSON_LENIENT_VALUES_MAX 1000000u /* 40 MB of values; `[0,0,…` of 16 MiB would be 320 MB */
+/* so many values take 40 MB; without the limit a text `[0,0,…` of 16 MiB would take 320 MB */
+#define JSON_LENIENT_VALUES_MAX 1000000u
 
 /* Parses exactly one value with optional white space around it. Fails with ERR_INVALID, line and
  * column, or with ERR_LIMIT for a text beyond JSON_TEXT_MAX. */
 MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
-/* The same for peers that write with Python's json module: half a surrogate pair becomes U+FFFD, the
- * last of several members with one key counts (in the place of the first), and there may be at most
- * JSON_LENIENT_VALUES_MAX values: more of them fail with ERR_LIMIT before memory is taken. */
+/* Does the same for peers that write with Python's json module: half a surrogate pair becomes
+ * U+FFFD, the last of several members with one key counts (in the place of the first), and there
+ * may be at most JSON_LENIENT_VALUES_MAX values: more of them fail with ERR_LIMIT before memory
+ * is taken. */
 MUST_USE int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
 const struct json_value *json_root(const struct json_doc *d);
@@ -105,9 +108,9 @@ void json_double(struct json_writer *w, double v);
 void json_str(struct json_writer *w, const char *s); /* NULL writes null */
 void json_strn(struct json_writer *w, const char *p, size_t n);
 void json_value_copy(struct json_writer *w, const struct json_value *v);
-/* A value that a writer of ours has written already, whole and compact. */
+/* Adds a complete value that another writer of ours has written compactly. */
 void json_written(struct json_writer *w, const char *p, size_t n);
-/* key and value at once */
+/* These functions write a key and its value. */
 void json_key_str(struct json_writer *w, const char *key, const char *s);
 void json_key_int(struct json_writer *w, const char *key, int64_t v);
 void json_key_bool(struct json_writer *w, const char *key, bool v);

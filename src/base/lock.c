@@ -14,7 +14,7 @@
 #include "base/compat.h"
 #include "base/raw.h"
 
-#define STACK_BYTES 4096 /* enough for a few system calls */
+#define STACK_BYTES 4096 /* enough for the task makes only a few system calls */
 
 /* One way to lock. The task only makes the system call: it shares our memory and must not touch errno. */
 struct attempt {

@@ -48,7 +48,7 @@ static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(
 	__asm__ volatile("syscall\n\t"
 			 "test %%rax, %%rax\n\t"
 			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t" /* the end of the stack, for debuggers */
+			 "xor %%ebp, %%ebp\n\t" /* debuggers see the end of the stack by this */
 			 "mov %%r9, %%rdi\n\t"
 			 "call *%%r8\n\t"
 			 "ud2\n"

@@ -10,8 +10,9 @@
 #include "base/io.h"
 #include "base/str.h"
 
-#define LINE_MAX_BYTES (64u << 10) /* one message; a longer one is cut */
-#define SLOW_NS (500 * NS_PER_MS)  /* a ✓ line names its time beyond this */
+#define LINE_MAX_BYTES (64u << 10) /* the most bytes of one message; a longer message is cut */
+/* a ✓ line shows how long the work took if it took longer than this */
+#define SLOW_NS (500 * NS_PER_MS)
 #define VERB_WIDTH 12
 
 #define RED "31"

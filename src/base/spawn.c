@@ -86,8 +86,9 @@ static void run(void *arg)
 		RAW0(SYS_setsid);
 	if (j->s->tied) {
 		RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		/* our parent ended before the prctl() call, so no signal will come */
 		if (RAW0(SYS_getppid) != j->parent)
-			raw_exit(127); /* our parent ended before the call: no signal comes */
+			raw_exit(127);
 	}
 	/* mark all descriptors close-on-exec; place_fds() then clears that for the listed ones */
 	r = RAW3(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -103,7 +104,7 @@ static void run(void *arg)
 	raw_exit(127);
 }
 
-/* Says how the start ended, once the exec happened or failed. */
+/* Reports the result of the start, after the exec has happened or failed. */
 static int outcome(const struct job *j, struct child *c, struct err *e)
 {
 	int status;
@@ -136,7 +137,7 @@ int spawn(const struct spawn *s, struct child *ret, struct err *e)
 
 int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e)
 {
-	struct spawning *p = xmalloc(sizeof(*p)); /* calloc() would touch every page */
+	struct spawning *p = xmalloc(sizeof(*p)); /* not calloc(), which would touch every page */
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_PIDFD | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
 		.pidfd = (uintptr_t)&p->child.pidfd,

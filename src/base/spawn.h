@@ -1,6 +1,6 @@
 /*
- * Starts other programs: the only general way in the project to make a process that executes
- * something. The child gets exactly the listed descriptors, default signal actions and an empty
+ * Starts other programs: the general way in the project to make a process that executes another
+ * program. The child gets exactly the listed descriptors, default signal actions and an empty
  * signal mask.
  */
 #pragma once
@@ -35,8 +35,9 @@ struct spawn {
 /* Returns after the exec, so a missing program is an error of this call. */
 MUST_USE int spawn(const struct spawn *s, struct child *ret, struct err *e);
 
-/* The same in two calls, for a caller that has work to do meanwhile. The struct and everything that it points to
- * must not change before the second call. The caller may close descriptors. */
+/* These two functions do the same as spawn(), for a caller that has work to do while the program
+ * starts. The struct and everything that it points to must not change before the second call.
+ * The caller may close descriptors. */
 struct spawning;
 MUST_USE int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e);
 MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);

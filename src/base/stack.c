@@ -6,7 +6,7 @@
 #include "base/err.h"
 
 #define PAGE_BYTES 4096u
-#define TRIMMED_BYTES (128u << 10) /* what the kernel maps for a new stack */
+#define TRIMMED_BYTES (128u << 10) /* how much the kernel maps for a new stack */
 
 void stack_trim(void)
 {

@@ -94,7 +94,7 @@ size_t utf8_prefix(const char *p, size_t n, bool *ret_bad)
 
 	*ret_bad = false;
 	if (n == 0)
-		return 0; /* P may be NULL then */
+		return 0; /* P may be NULL if N is 0 */
 	while ((i += ascii_words(p + i, n - i)) < n) {
 		int k = utf8_step(p + i, n - i);
 
@@ -114,7 +114,7 @@ bool utf8_valid(const char *p, size_t n)
 	return utf8_prefix(p, n, &bad) == n;
 }
 
-/* A byte inside a code point, but not its first. */
+/* True for a byte of a code point that is not its first byte. */
 static bool is_continuation(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;

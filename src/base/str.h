@@ -1,5 +1,5 @@
 /*
- * Slices of somebody else's bytes, and the one family of number parsers.
+ * Slices of bytes that somebody else owns, and the number parsers of the project.
  */
 #pragma once
 

@@ -7,7 +7,8 @@
 #include "base/say.h"
 #include "base/str.h"
 
-#define TABLE_MAX_BYTES (64u << 20) /* a list of a hundred thousand sandboxes fits ten times */
+/* ten times the size of a list of a hundred thousand sandboxes */
+#define TABLE_MAX_BYTES (64u << 20)
 #define GAP_WIDTH 4
 
 void table_begin(struct table *t, const char *const *head, size_t n_columns)
