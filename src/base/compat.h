@@ -32,6 +32,9 @@
 #ifndef CLONE_NEWCGROUP
 #define CLONE_NEWCGROUP 0x02000000
 #endif
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452 /* Linux 6.6 */
+#endif
 #ifndef SYS_quotactl_fd
 #define SYS_quotactl_fd 443 /* Linux 5.14; musl 1.2.3 does not name it */
 #endif
@@ -70,6 +73,11 @@ static inline ssize_t sys_write_nowait(int fd, const void *p, size_t n)
 	struct iovec v = { (void *)p, n };
 
 	return syscall(SYS_pwritev2, fd, &v, 1ul, -1l, -1l, RWF_NOWAIT);
+}
+
+static inline int sys_fchmodat2(int dirfd, const char *path, unsigned mode, unsigned flags)
+{
+	return (int)syscall(SYS_fchmodat2, dirfd, path, mode, flags);
 }
 
 static inline int sys_open_tree(int dirfd, const char *path, unsigned flags)
