@@ -267,7 +267,8 @@ void supervisor_lost(struct supervisor *s, const struct err *why)
 	if (s->life != LIFE_STARTING && s->life != LIFE_RUNNING)
 		return;
 	supervisor_note(s, why->msg);
-	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", why->msg);
+	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%.*s",
+		 (int)sizeof(s->record.state.stop_reason) - 1, why->msg); /* cut */
 	if (s->life == LIFE_STARTING)
 		supervisor_fail(s, why);
 	s->engine->kill(s);
