@@ -40,8 +40,7 @@ static bool is_host_path(const char *p)
 	return p[0] == '/' || is_windows_path(p);
 }
 
-/* True if PATH is DIR or lies below it, by their texts. */
-static bool is_inside(const char *path, const char *dir)
+bool box_path_inside(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
 
@@ -50,6 +49,27 @@ static bool is_inside(const char *path, const char *dir)
 	while (n && dir[n - 1] == '/')
 		n--;
 	return strncmp(path, dir, n) == 0 && path[n] == '/';
+}
+
+void box_path_normal(const char *path, struct buf *out)
+{
+	struct str rest = str_of(path);
+	size_t start = out->n;
+
+	while (rest.p) {
+		struct str part = str_cut(&rest, '/');
+
+		if (part.n == 0 || str_eq(part, "."))
+			continue;
+		if (str_eq(part, "..")) {
+			while (out->n > start && out->p[--out->n] != '/')
+				;
+			buf_cut(out, out->n);
+			continue;
+		}
+		buf_add_char(out, '/');
+		buf_add(out, part.p, part.n);
+	}
 }
 
 /* --- decoding --------------------------------------------------------------------------------- */
@@ -183,7 +203,7 @@ int box_spec_decode(const struct json_value *v, struct box_spec *ret, struct fau
 
 	read_fields(&m, &s);
 	if (!m.bad && s.host_path && s.host_path_mode != BOX_MODE_NONE &&
-	    !is_inside(s.workdir, s.mount_path))
+	    !box_path_inside(s.workdir, s.mount_path))
 		model_fail(&m, "workdir", "must stay under mount_path when host_path is provided");
 	if (m.bad) {
 		box_spec_done(&s);
@@ -296,28 +316,6 @@ int box_spec_check_command(const struct box_spec *s, struct fault *f)
 	return 0;
 }
 
-/* Appends PATH without empty, "." and ".." components. */
-static void add_normal(struct buf *out, const char *path)
-{
-	struct str rest = str_of(path);
-	size_t start = out->n;
-
-	while (rest.p) {
-		struct str part = str_cut(&rest, '/');
-
-		if (part.n == 0 || str_eq(part, "."))
-			continue;
-		if (str_eq(part, "..")) {
-			while (out->n > start && out->p[--out->n] != '/')
-				;
-			buf_cut(out, out->n);
-			continue;
-		}
-		buf_add_char(out, '/');
-		buf_add(out, part.p, part.n);
-	}
-}
-
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -336,7 +334,7 @@ static struct model_texts all_targets(const struct box_spec *s)
 
 		if (m ? m->mode == BOX_MODE_NONE : !main_one)
 			continue;
-		add_normal(&path, m ? m->mount_path : s->mount_path);
+		box_path_normal(m ? m->mount_path : s->mount_path, &path);
 		t.item[t.n++] = buf_take(&path);
 	}
 	qsort(t.item, t.n, sizeof(*t.item), by_text);

@@ -53,6 +53,11 @@ struct box_spec {
 	int64_t workspace_quota_mb; /* 0: no quota */
 };
 
+/* Appends an absolute path without empty, "." and ".." components; "/" becomes "". */
+void box_path_normal(const char *path, struct buf *out);
+/* True if PATH is DIR or lies below it, by their texts. */
+bool box_path_inside(const char *path, const char *dir);
+
 const char *box_network_name(enum box_network n);
 const char *box_mode_name(enum box_mode m);
 

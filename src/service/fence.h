@@ -12,17 +12,14 @@
 #include <stdint.h>
 
 #include "service/fault.h"
+#include "service/roll.h"
 #include "service/tenant.h"
-
-struct fence_slot {
-	unsigned char key[TENANT_KEY_BYTES];
-	uint64_t generation; /* 0: the slot is free */
-};
 
 struct fence {
 	size_t max; /* Workspaces; the owner may change it */
-	size_t n, cap;
-	struct fence_slot *slot;
+	struct roll roll;
+	size_t cap;
+	uint64_t *generation; /* by number in the roll */
 };
 
 enum fence_verdict {
@@ -36,6 +33,8 @@ void fence_init(struct fence *f, size_t max);
 void fence_done(struct fence *f);
 /* A request begins. A Workspace that was never seen counts as FENCE_ADVANCED too. */
 MUST_USE enum fence_verdict fence_observe(struct fence *f, const struct tenant *t);
+/* The highest generation of T's Workspace; 0 if it was never seen. */
+uint64_t fence_generation(const struct fence *f, const struct tenant *t);
 /* True while T's generation is the highest, and was seen: a relay may be attached, and the result of an
  * action may be returned. */
 bool fence_is_current(const struct fence *f, const struct tenant *t);

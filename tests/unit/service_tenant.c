@@ -312,7 +312,8 @@ static void generations_only_rise(void)
 	T_TRUE(!fence_is_current(&f, &g1));
 	T_TRUE(fence_is_current(&f, &g2));
 	T_INT(fence_observe(&f, &other), FENCE_ADVANCED);
-	T_INT(f.n, 2);
+	T_INT(f.roll.n, 2);
+	T_INT(fence_generation(&f, &g1), 2);
 	T_INT(fence_fault(FENCE_STALE, &why), -1);
 	T_INT(why.class, FAULT_PERMISSION);
 	T_STR(why.text, "Stale Box placement generation");
@@ -336,8 +337,8 @@ static void fences_have_a_capacity(void)
 		t = tenant("i", name, 7);
 		T_INT(fence_observe(&f, &t), i < N ? FENCE_ADVANCED : FENCE_FULL);
 	}
-	T_INT(f.n, N);
-	T_TRUE(f.cap <= 4 * N);
+	T_INT(f.roll.n, N);
+	T_TRUE(f.roll.cap <= 4 * N && f.cap <= 2 * N);
 	/* those that are known go on, and none was lost on the way */
 	for (unsigned i = 0; i < N; i++) {
 		char name[32];
