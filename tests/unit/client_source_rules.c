@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -115,6 +116,13 @@ static void directories_are_made_within_the_rules(void)
 	T_TRUE(make_missing(&r, "dir/file/x") != ERR_NONE);
 }
 
+/* The remover takes a name in a directory, not a path. */
+static void nothing_is_left(void)
+{
+	T_INT(chdir("/tmp"), 0);
+	T_INT(erase_tree(AT_FDCWD, strrchr(top, '/') + 1), 0);
+}
+
 int main(void)
 {
 	T_TRUE(mkdtemp(top));
@@ -130,6 +138,6 @@ int main(void)
 	T_RUN(rules_follow_their_own_links);
 	T_RUN(the_root_is_never_shared);
 	T_RUN(directories_are_made_within_the_rules);
-	T_INT(erase_tree(AT_FDCWD, top), 0);
+	T_RUN(nothing_is_left);
 	return t_end();
 }
