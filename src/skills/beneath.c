@@ -13,7 +13,7 @@
 #include "skills/name.h"
 
 #define LINKS_MAX 8  /* links that beneath_write() follows in the last component */
-#define TRIES_MAX 64 /* while somebody renames directories on the way */
+#define TRIES_MAX 64 /* while another process renames directories on the path */
 
 /* --- looking and reading --------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static int open_how(int dir, const char *path, int flags, unsigned long long res
 
 	if (!(flags & O_PATH))
 		how.flags |= O_NONBLOCK | O_NOCTTY;
-	/* EAGAIN: a rename while the kernel walked leaves open whether `..` stayed below DIR */
+	/* The kernel returns EAGAIN if a rename during its walk may have led `..` out of DIR. */
 	do
 		fd = sys_openat2(dir, *path ? path : ".", &how);
 	while (fd < 0 && errno == EAGAIN && ++tries < TRIES_MAX);
@@ -95,7 +95,7 @@ char *beneath_fresh_name(const char *prefix)
 	return xasprintf("%s%016llx", prefix, tag);
 }
 
-/* Gives what FD has open to the owner of DIR. An ordinary user may not, and everything is his own. */
+/* Gives the file FD to the owner of DIR. An ordinary user's worker may not, and does not need to. */
 static void give_to_owner_of(int dir, int fd)
 {
 	struct stat of_dir, of_fd;
@@ -103,7 +103,8 @@ static void give_to_owner_of(int dir, int fd)
 	if (fstat(dir, &of_dir) < 0 || fstat(fd, &of_fd) < 0)
 		return;
 	if (of_dir.st_uid != of_fd.st_uid || of_dir.st_gid != of_fd.st_gid)
-		IGNORE(fchown(fd, of_dir.st_uid, of_dir.st_gid)); /* then it stays ours */
+		IGNORE(fchown(fd, of_dir.st_uid,
+			      of_dir.st_gid)); /* on failure the file stays ours */
 }
 
 int beneath_make_dir(int dir, const char *name)
@@ -128,7 +129,7 @@ int beneath_make_file(int dir, const char *name, mode_t mode)
 	return fd;
 }
 
-/* Opens the directory NAME, or makes it. Follows a link that stays below TOP: PATH leads there from TOP. */
+/* Opens the directory NAME of DIR, or makes it. PATH is its path from TOP. Follows links that stay below TOP. */
 static int enter(int top, const char *path, int dir, const char *name)
 {
 	int fd = beneath_open(top, path, O_RDONLY | O_DIRECTORY);
@@ -141,7 +142,7 @@ static int enter(int top, const char *path, int dir, const char *name)
 
 int beneath_make_dirs(int dir, const char *path)
 {
-	AUTO_FREE char *way = xstrdup(path); /* cut behind the component that is entered now */
+	AUTO_FREE char *way = xstrdup(path); /* PATH up to the component that is entered now */
 	AUTO_FD at = beneath_open(dir, "", O_RDONLY | O_DIRECTORY);
 	char *name = way;
 
@@ -184,7 +185,7 @@ int beneath_replace(int dir, const char *name, struct str content)
 	return r;
 }
 
-/* PATH without its last component, "" if there is none in front of it. */
+/* PATH without its last component, or "" if PATH has only one. */
 static char *parent_of(const char *path)
 {
 	size_t n = (size_t)(path_leaf(path) - path);
@@ -197,7 +198,7 @@ static bool names_entry(const char *leaf)
 	return *leaf && strcmp(leaf, ".") != 0 && strcmp(leaf, "..") != 0;
 }
 
-/* Why PATH cannot be a file: it is a directory, or leads out of DIR. */
+/* Returns the reason why PATH cannot be a file: it is a directory, or it leads out of DIR. */
 static int directory_at(int dir, const char *path)
 {
 	AUTO_FD fd = beneath_open(dir, path, O_PATH);
@@ -224,7 +225,7 @@ int beneath_write(int dir, const char *path, struct str content)
 				       : directory_at(dir, at);
 		if (n == 0 || n == sizeof(target) || target[0] == '/')
 			return -EXDEV;
-		/* the link means this path; the next look decides whether that is below DIR */
+		/* the next turn checks that the link's target is below DIR */
 		next = xasprintf("%s%s%.*s", parent, *parent ? "/" : "", (int)n, target);
 		free(at);
 		at = next;

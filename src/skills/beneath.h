@@ -1,11 +1,11 @@
 /*
  * Files below a directory descriptor, in trees that a sandbox may change at any moment.
  *
- * Every path is relative to a descriptor and resolved by the kernel, which never leads it out of that
- * directory (openat2 with RESOLVE_BENEATH). An absolute link counts as leading out, even to a place inside:
- * inside a sandbox it would mean something else. Existing files are never written to, because another name may
- * lead to the same file; a new file takes the place of the old one. What we make belongs to the owner of
- * the directory that it is made in, as far as we have the right to give it away.
+ * Every path is relative to a descriptor. The kernel resolves it and refuses to leave that directory (openat2 with
+ * RESOLVE_BENEATH). The kernel also refuses absolute links that lead to a place inside; such a link would have
+ * another meaning inside a sandbox. We never write to an existing file, because the file may have another name
+ * elsewhere. We write a new file and rename it over the old one. A new file or directory belongs to the owner of
+ * its directory, if we have the right to give it away.
  */
 #pragma once
 
@@ -16,32 +16,32 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* What we make in a directory has a name with this prefix until it is complete. */
+/* Incomplete files and packages have a name with this prefix. */
 #define BENEATH_NEW ".cordon-new-"
 
-/* Opens PATH for reading; follows links that stay below DIR. Opening waits for nobody, also if PATH is a FIFO.
- * -errno; -EXDEV if the path leads out of DIR. */
+/* Opens PATH for reading and follows links that stay below DIR. Opening a FIFO does not block. Returns a descriptor
+ * or -errno; -EXDEV means that the path leads out of DIR. */
 MUST_USE int beneath_open(int dir, const char *path, int flags);
-/* The same without following any link. "" is DIR itself. */
+/* Like beneath_open(), but follows no link. The path "" is DIR itself. */
 MUST_USE int beneath_open_unlinked(int dir, const char *path, int flags);
-/* Looks at PATH, following links that stay below DIR. 0 or -errno. */
+/* Like stat(), but follows only links that stay below DIR. Returns 0 or -errno. */
 MUST_USE int beneath_stat(int dir, const char *path, struct stat *ret);
 bool beneath_has_file(int dir, const char *path);
 bool beneath_has_dir(int dir, const char *path);
 
-/* Reads the regular file PATH, at most as much as B may hold. -EFBIG if there is more, -EISDIR or -EINVAL if
- * it is no regular file. RET may be NULL. */
+/* Reads the regular file PATH into B. Returns -EFBIG if B cannot hold the file, and -EISDIR or -EINVAL if PATH is no
+ * regular file. RET may be NULL. */
 MUST_USE int beneath_read(int dir, const char *path, struct buf *b, struct stat *ret);
-/* Makes PATH a file with this content, mode 0644, or the mode of the file that it replaces. Directories on the
- * way are made. If PATH leads over links, the file that they lead to is replaced. -errno, -EXDEV as above. */
+/* Makes the file PATH with this content, and the directories on the way to it. The mode is that of the replaced file,
+ * or 0644 if there was none. If PATH is a link, its target is replaced. Returns 0 or -errno; -EXDEV as above. */
 MUST_USE int beneath_write(int dir, const char *path, struct str content);
-/* Puts such a file in the place of NAME, whatever that is unless it is a directory. */
+/* Replaces NAME, which may be anything but a directory, by a file with this content. Follows no link. */
 MUST_USE int beneath_replace(int dir, const char *name, struct str content);
-/* Makes the directory PATH and those on the way to it, and opens it. */
+/* Makes the directory PATH and its missing parents, and opens it. Returns a descriptor or -errno. */
 MUST_USE int beneath_make_dirs(int dir, const char *path);
-/* Makes the directory NAME, which must not exist, and opens it. -errno. */
+/* Makes the directory NAME, which must not exist, and opens it. Returns a descriptor or -errno. */
 MUST_USE int beneath_make_dir(int dir, const char *name);
-/* Makes the file NAME, which must not exist, and opens it for writing. -errno. */
+/* Makes the file NAME, which must not exist, and opens it for writing. Returns a descriptor or -errno. */
 MUST_USE int beneath_make_file(int dir, const char *name, mode_t mode);
-/* A fresh name with PREFIX, allocated. */
+/* Returns PREFIX with a random suffix, allocated. */
 char *beneath_fresh_name(const char *prefix);

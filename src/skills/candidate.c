@@ -1,6 +1,6 @@
 /*
- * An archive has at most 512 entries, so a directory in it is just a prefix: whoever asks for its contents looks
- * at all entries.
+ * A directory of an archive is only a common prefix of names. Its contents are found by looking at all entries, of
+ * which there are at most 512.
  */
 #include "skills/candidate.h"
 
@@ -103,7 +103,7 @@ static struct paths dirs_in(const struct zip *z, const char *dir)
 	return p;
 }
 
-/* The directory that all is in, or "" if there is no such one. */
+/* The one top directory that holds all entries, or "" if there is none. */
 static char *find_base(const struct zip *z)
 {
 	struct paths top = dirs_in(z, "");
@@ -174,7 +174,7 @@ static char *target_name(const struct upload_names *n, const char *source)
 			 *n->suffix ? "-" : "", n->suffix);
 }
 
-/* Adds the package at PREFIX. 1 if there is none, -1 on failure. */
+/* Adds the package at PREFIX. Returns 0, 1 if there is no package, -1 on failure. */
 static int add_package(const struct finding *f, const char *prefix)
 {
 	struct candidates *all = f->found;

@@ -7,8 +7,8 @@
 struct candidate {
 	struct skill skill;
 	char *prefix; /* where the package lies in the archive, "" for its top */
-	char *source; /* the same relative to the base, for the peer */
-	char *target; /* the name of the directory in the store that it would become */
+	char *source; /* the same place relative to the archive's base directory, for the peer */
+	char *target; /* the directory in the store that an installation would make */
 };
 
 struct candidates {
@@ -18,7 +18,7 @@ struct candidates {
 
 #define AUTO_CANDIDATES __attribute__((cleanup(candidates_done))) struct candidates
 
-/* How an upload names what becomes of it. */
+/* The names in an upload request, from which the names of the skills are made. */
 struct upload_names {
 	const char *file;   /* as the peer named it, for messages */
 	const char *stem;   /* name_stem() of it */
@@ -26,9 +26,9 @@ struct upload_names {
 	struct str subdir;  /* the directory below the base to search, may be empty */
 };
 
-/* Finds all packages. One that cannot be read is an error, and none at all is one, too. */
+/* Finds all packages. A package that cannot be read is an error, and so is an archive without packages. */
 MUST_USE int candidates_find(const struct zip *z, const struct upload_names *names,
 			     struct candidates *ret, struct why *y);
 void candidates_done(struct candidates *c);
-/* A path of an archive as peers spell it: trimmed, with `/` for `\`, without slashes at both ends. Allocated. */
+/* Turns a peer's path into the archive's form: trimmed, `\` replaced by `/`, no slash at either end. Allocated. */
 char *candidate_path(struct str raw);

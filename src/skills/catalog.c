@@ -9,7 +9,7 @@
 #include "skills/discover.h"
 #include "skills/name.h"
 
-/* What a package at PATH is called if its text does not say. */
+/* The name of the package at PATH if its entry file names none. */
 static const char *dir_name(const struct store *s, const char *path)
 {
 	return path_leaf(*path ? path : s->path);
@@ -45,7 +45,7 @@ struct place {
 	size_t at;
 };
 
-/* Of two that were modified at the same time the one that was found first comes first. */
+/* Packages that were modified at the same time are sorted in the order in which they were found. */
 static int by_time(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;

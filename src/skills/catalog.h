@@ -7,7 +7,7 @@
 #define CATALOG_TEXT_MAX_BYTES (16u << 20) /* of all skills in a listing */
 
 struct catalog {
-	struct skill *skill; /* the last modified one first */
+	struct skill *skill; /* sorted, the last modified skill first */
 	size_t n;
 };
 
@@ -16,7 +16,7 @@ struct catalog {
 /* Packages that cannot be read are left out. */
 MUST_USE int catalog_load(const struct store *s, struct catalog *ret, struct why *y);
 void catalog_done(struct catalog *c);
-/* The skill called NAME, or NULL. It belongs to C. */
+/* Returns the skill called NAME, which belongs to C, or NULL. */
 struct skill *catalog_find(struct catalog *c, struct str name);
 /* Loads the skill called NAME; fails if there is none. */
 MUST_USE int catalog_get(const struct store *s, struct str name, struct skill *ret, struct why *y);

@@ -29,7 +29,7 @@ static int write_result(const struct store *s, const char *path, struct json_wri
 	return 0;
 }
 
-/* Takes a path that a peer named: trimmed, without NULs. */
+/* Reads a path from a request and trims it. A path with NULs is refused. */
 static int named_path(const struct json_value *data, const char *key, char **ret, struct why *y)
 {
 	AUTO_TEXT raw = { 0 };
@@ -58,7 +58,7 @@ static void creation_done(struct creation *c)
 	free(c->target);
 }
 
-/* A field of the request, or the imported skill's if that is absent or blank. IMPORTED may be NULL. */
+/* Reads the field KEY. If it is absent or blank, the value of the imported skill is taken; IMPORTED may be NULL. */
 static int choose(const struct creation *c, const char *key, struct str imported, struct text *ret,
 		  struct why *y)
 {
@@ -73,13 +73,13 @@ static int choose(const struct creation *c, const char *key, struct str imported
 	return 0;
 }
 
-/* What front matter cannot hold, because no text of YAML can. */
+/* Refuses NULs: front matter is YAML, which cannot hold them. */
 static int check_line(const char *key, const struct text *t, struct why *y)
 {
 	return memchr(t->p, 0, t->n) ? why_set(y, "%s must not contain NUL characters", key) : 0;
 }
 
-/* Writes the entry file of the package FD with what the request and the imported skill K, or NULL, say. */
+/* Writes the entry file of the package FD from the request and from the imported skill K, which may be NULL. */
 static int write_entry(const struct creation *c, int fd, const struct skill *k, struct why *y)
 {
 	const struct str none = { NULL, 0 };
@@ -106,7 +106,7 @@ static int failed(const struct creation *c, struct why *y)
 	return why_set(y, "Failed to create skill \"%s\"", c->name);
 }
 
-/* Makes STORE/NAME in one step: FILL fills a package that nobody sees yet. */
+/* Makes STORE/NAME in one step: FILL fills a hidden package, which then gets its name. */
 static int create_new(const struct creation *c,
 		      int (*fill)(const struct creation *c, const char *name, int fd,
 				  struct why *y),
@@ -116,7 +116,7 @@ static int create_new(const struct creation *c,
 	AUTO_FD fd = -1;
 	int r;
 
-	/* the store itself is a package, and nothing below it is one then */
+	/* if the store itself is a package, searches find no package below it */
 	if (package_entry(c->store->fd))
 		return failed(c, y);
 	if (store_begin(c->store, &temp, &fd, y) < 0)
@@ -139,7 +139,7 @@ static int fill_plain(const struct creation *c, const char *name, int fd, struct
 	return write_entry(c, fd, NULL, y);
 }
 
-/* Without package_root. A directory of that name may be there, but no other skill. */
+/* Creates a skill without package_root. Its directory may exist already, but not as another skill. */
 static int create_plain(const struct creation *c, struct why *y)
 {
 	AUTO_FD there = beneath_open_unlinked(c->store->fd, c->name, O_RDONLY | O_DIRECTORY);
@@ -164,7 +164,7 @@ static int missing_dir(const char *path, struct why *y)
 	return why_set(y, "Directory does not exist: %s", path);
 }
 
-/* With a package_root in the store, REST: the package stays where it is. */
+/* Creates a skill whose package_root, REST, is in the store. The package is not moved. */
 static int create_in_place(const struct creation *c, const char *path, const char *rest,
 			   struct why *y)
 {
@@ -180,7 +180,7 @@ static int create_in_place(const struct creation *c, const char *path, const cha
 	if (catalog_load_at(c->store, rest, &k, y) < 0 ||
 	    discover(c->store->fd, PACKAGE_DEPTH_STORE, store_skip(c->store), &d, y) < 0)
 		return -1;
-	/* too deep, or below another package: nobody would find it */
+	/* a package that is too deep or below another package would never be found again */
 	for (size_t i = 0; i < d.n; i++)
 		found |= strcmp(d.found[i].path, rest) == 0;
 	return found ? write_entry(c, fd, &k, y) : failed(c, y);
@@ -202,7 +202,7 @@ static int fill_import(const struct creation *c, const char *name, int fd, struc
 	return write_entry(c, fd, &k, y);
 }
 
-/* With a package_root elsewhere: it is copied. */
+/* Creates a skill by copying a package_root from outside of the store. */
 static int create_import(const struct creation *c, struct why *y)
 {
 	struct stat st;
@@ -213,7 +213,7 @@ static int create_import(const struct creation *c, struct why *y)
 	return create_new(c, fill_import, y);
 }
 
-/* *RET_PATH is where the skill is then, relative to the store. */
+/* *RET_PATH is the new skill's path relative to the store. */
 static int create_from(const struct creation *c, const char *named, char **ret_path, struct why *y)
 {
 	AUTO_FREE char *path = NULL;
@@ -278,7 +278,7 @@ int run_create(const struct store *s, const struct json_value *data, int file,
 
 /* --- update ---------------------------------------------------------------------------------- */
 
-/* NAME may only repeat what the skill is called, package_root where it lies. */
+/* An update may change neither the name nor the package_root: if given, they must be the present ones. */
 static int check_same(const struct store *s, const struct skill *k, const struct json_value *data,
 		      struct why *y)
 {
@@ -308,7 +308,7 @@ static int check_same(const struct store *s, const struct skill *k, const struct
 			  "different package");
 }
 
-/* A field of the request, or what the skill had. */
+/* Reads the field KEY, or takes the skill's present value HAD if the field is missing. */
 static int keep(const struct json_value *data, const char *key, const char *had, struct text *ret,
 		struct why *y)
 {
@@ -318,7 +318,7 @@ static int keep(const struct json_value *data, const char *key, const char *had,
 static int update(const struct store *s, const struct skill *k, const struct json_value *data,
 		  struct why *y)
 {
-	/* the name shows where there is no display_name, so it need not be written twice */
+	/* a display_name that equals the name is not written: readers fall back to the name */
 	const char *display = strcmp(k->display_name, k->name) == 0 ? "" : k->display_name;
 	AUTO_TEXT display_name = { 0 }, description = { 0 }, given = { 0 };
 	struct str instructions = { k->instructions, k->instructions_n };

@@ -11,8 +11,8 @@
 #include "skills/import.h"
 #include "skills/zip.h"
 
-/* Landlock does not restrict changes of owner and mode, so root's worker cannot even name other files. An ordinary
- * user's worker may not do that, but it can change no file of other users. */
+/* Landlock does not restrict changes of owner and mode. So a worker of root changes its root directory and cannot name
+ * any other file. An ordinary user's worker may not do so, but it cannot change files of other users. */
 static int leave_the_host(const struct places *p, struct err *e)
 {
 	const int dirs[] = { p->root, p->source };
@@ -31,10 +31,11 @@ static int leave_the_host(const struct places *p, struct err *e)
 static int limit_files(const struct places *p, struct err *e)
 {
 	const uint64_t read = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-	uint64_t write = read | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
-			 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
-			 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-			 LANDLOCK_ACCESS_FS_REFER; /* rubbish is moved before it is erased */
+	uint64_t write =
+		read | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
+		LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
+		LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		LANDLOCK_ACCESS_FS_REFER; /* sweeping moves packages before it erases them */
 	struct confine_files f;
 
 	if (p->source >= 0)
@@ -72,11 +73,11 @@ int skills_confine(const struct places *p, struct err *e)
 		CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) | CONFINE_CAP(CAP_FOWNER);
 	bool root = geteuid() == 0;
 
-	umask(0); /* modes are what we say */
+	umask(0); /* new files get exactly the mode that we pass */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, errno, "hide from tracers");
-	/* capabilities are dropped before Landlock, which needs no_new_privs without them; the filter comes
-	 * last, because it forbids the other steps */
+	/* Capabilities are dropped first; Landlock then works because of no_new_privs. The filter comes last, because it
+	 * forbids the steps before it. */
 	if (limit_resources(p, e) < 0 || leave_the_host(p, e) < 0 ||
 	    confine_capabilities(keep, e) < 0 || limit_files(p, e) < 0)
 		return -1;

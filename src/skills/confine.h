@@ -1,11 +1,11 @@
 /*
- * The walls around the worker, raised after it has opened its directories and before it reads a request:
+ * The restrictions of the worker. It sets them after it has opened its directories and before it reads a request:
  *
- *   root         root's worker has the skills root as its root directory, and `..` of the skills root and of the
- *                source ends there
- *   files        Landlock: what lies below the skills root, and for reading what lies below the source
- *   privilege    root's worker keeps CAP_DAC_OVERRIDE and CAP_FOWNER, because the skills root and what is in it may
- *                belong to anybody, and CAP_CHOWN, to give what it makes to the owner of its directory
+ *   root         a worker of root has the skills root as its root directory; `..` leads out of neither the skills
+ *                root nor the source
+ *   files        Landlock allows files below the skills root, and reading below the source
+ *   privilege    a worker of root keeps CAP_DAC_OVERRIDE and CAP_FOWNER, because files in the skills root may belong to
+ *                any user, and CAP_CHOWN, to give new files to the owner of their directory
  *   calls        tools/skills.table: no sockets, processes, mounts
  *   resources    memory, size of files, descriptors, no core files
  */
@@ -16,11 +16,11 @@
 #include "base/err.h"
 #include "skills/store.h"
 
-/* A request of 17 MiB as a tree of values, a listing of 16 MiB and its reply of 32 MiB, each twice while it grows. */
+/* Enough for a parsed request of 17 MiB, a listing of 16 MiB and a reply of 32 MiB, each twice while it grows. */
 #define SKILLS_MEMORY_MAX_BYTES (384ull << 20)
 #define SKILLS_OPEN_FILES_MAX 32u
 #define SKILLS_IMPORT_FILES_MAX \
-	640u /* a copy holds two descriptors for each of 256 directories on the way */
+	640u /* a copy of a tree 256 directories deep holds two descriptors for each level */
 
 MUST_USE int skills_confine(const struct places *p, struct err *e);
 

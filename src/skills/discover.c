@@ -1,7 +1,7 @@
 /*
  * Directories wait in a queue with their paths and are opened when their turn comes, so few descriptors are
- * open at a time. A path is opened from DIR without following a link: if somebody puts a link in the place of
- * a directory meanwhile, that directory is left out.
+ * open at a time. A path is opened from DIR without following links. If a directory in the queue is replaced by a
+ * link, the search leaves it out.
  */
 #include "skills/discover.h"
 
@@ -74,7 +74,8 @@ static int by_name(const void *a, const void *b)
 /* Puts the directories in D, which lies at AT, into the queue. */
 static int add_children(struct search *s, DIR *d, const struct waiting *at)
 {
-	AUTO_FREE char *above = xstrdup(at->path); /* AT moves when the queue grows */
+	AUTO_FREE char *above =
+		xstrdup(at->path); /* a copy, because AT is invalid after the queue has grown */
 	unsigned depth = at->depth + 1;
 	size_t first = s->n;
 	struct dirent *entry;
@@ -82,18 +83,18 @@ static int add_children(struct search *s, DIR *d, const struct waiting *at)
 	while ((entry = readdir(d))) {
 		const char *name = entry->d_name;
 
-		/* what is left out counts for nothing: while a wide tree is erased there is much of it */
+		/* skipped entries do not count: there are many while a wide tree is being erased */
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 		    (depth == 1 && s->skip && s->skip(name)))
 			continue;
 		if (++s->entries > DISCOVER_ENTRIES_MAX)
 			return why_set(s->y, "Skill discovery exceeded the configured entry limit");
-		/* where the file system does not say what it is, opening it later tells */
+		/* DT_UNKNOWN: the file system does not tell the type, so opening it later decides */
 		if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)
 			continue;
 		add_waiting(s, xasprintf("%s%s%s", above, *above ? "/" : "", name), depth);
 	}
-	/* all have the same path above them, so this sorts by name */
+	/* these paths have the same parent, so this sorts them by name */
 	if (s->n > first)
 		qsort(s->queue + first, s->n - first, sizeof(*s->queue), by_name);
 	return 0;

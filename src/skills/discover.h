@@ -1,4 +1,4 @@
-/* Finding packages in a tree: breadth first, names sorted, never below a package or through a link. */
+/* Finds packages in a tree: breadth first, names sorted, never below a package and never through a link. */
 #pragma once
 
 #include "skills/package.h"
@@ -8,7 +8,7 @@
 #define DISCOVER_ENTRIES_MAX 10000u /* of all directories that are searched */
 
 struct found {
-	char *path;        /* relative, "" for the directory that was searched itself */
+	char *path;        /* relative to the searched directory, "" for that directory */
 	const char *entry; /* static */
 };
 
@@ -20,7 +20,7 @@ struct discovery {
 #define AUTO_DISCOVERY __attribute__((cleanup(discovery_done))) struct discovery
 
 void discovery_done(struct discovery *d);
-/* Searches DIR and DEPTH directories below it. SKIP decides which directories right below DIR are left out; it
- * may be NULL. Directories that cannot be read are left out. */
+/* Searches DIR and DEPTH levels of directories below it. Leaves out directories that cannot be read, and directories
+ * right below DIR for which SKIP returns true. SKIP may be NULL. */
 MUST_USE int discover(int dir, unsigned depth, bool (*skip)(const char *name),
 		      struct discovery *ret, struct why *y);

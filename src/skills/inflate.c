@@ -9,7 +9,7 @@
 #define METHOD_STORED 0u
 #define METHOD_DEFLATED 8u
 
-/* What became of an entry so far. */
+/* How far the inflation of an entry has come. */
 struct progress {
 	const struct zip_entry *entry;
 	int (*take)(void *arg, const void *p, size_t n);
@@ -55,7 +55,7 @@ static int broken(struct why *y)
 	return why_set(y, "Uploaded file must be a valid .zip archive");
 }
 
-/* Every turn either fills PIECE, uses up the input or ends: an entry that gives nothing ends the loop. */
+/* Each turn fills PIECE, uses up the input, or ends. So input that inflates to nothing cannot loop for ever. */
 static int run_inflate(struct progress *g, z_stream *z, unsigned char *piece, struct why *y)
 {
 	int r;
@@ -79,7 +79,7 @@ static int inflate_deflated(struct progress *g, struct why *y)
 		       .avail_in = (uInt)g->entry->packed.n };
 	int r;
 
-	/* -15: deflated bytes without a header of zlib's, with the largest window */
+	/* -15: raw deflate data without zlib's header, with the largest window */
 	if (inflateInit2(&z, -15) != Z_OK)
 		out_of_memory();
 	r = run_inflate(g, &z, piece, y);

@@ -57,7 +57,7 @@ static int outside(struct why *y)
 	return why_set(y, "scan path must stay within the Workspace skill root");
 }
 
-/* Opens the directory that NAMED, a path of the peer's, means. *RET_PATH is its absolute path. */
+/* Opens the directory NAMED, a path from the peer. *RET_PATH is its absolute path. */
 static int open_named(const struct store *s, const char *named, char **ret_path, int *ret_fd,
 		      struct why *y)
 {
@@ -100,7 +100,8 @@ static int several(const struct discovery *d, const char *named, const char *pat
 	return -1;
 }
 
-/* The one package of the directory FD, which is PATH. SHOWN is what messages call it. */
+/* Reports the package in the directory FD, which must hold exactly one. PATH is the directory's absolute path. SHOWN
+ * is its name in messages. */
 static int scan_dir(int fd, const char *path, const char *shown, struct json_writer *w,
 		    struct why *y)
 {

@@ -25,7 +25,7 @@ static bool is_fence(struct str line)
 	return str_eq(unicode_trim(line), FENCE);
 }
 
-/* Finds the YAML of TEXT and what follows the front matter. */
+/* Finds the YAML in TEXT and the instructions after it. Returns false if TEXT has no front matter. */
 static bool split(struct str text, struct str *ret_yaml, struct str *ret_rest)
 {
 	struct str rest = text;
@@ -78,7 +78,7 @@ int matter_read(struct str text, struct matter *ret, struct err *e)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* True for characters that YAML allows in a scalar and that are no line ends to any reader. */
+/* True for characters that YAML allows in a scalar and that no reader takes for the end of a line. */
 static bool is_printable(uint32_t c)
 {
 	return (c >= 0x20 && c <= 0x7e) ||
@@ -94,7 +94,7 @@ static bool all_printable(struct str s)
 	return true;
 }
 
-/* True if a reader of YAML 1.1 could take S for something else than a string: a number, a date, a boolean. */
+/* True if a reader of YAML 1.1 could read S as a number, a date or a boolean instead of a string. */
 static bool has_other_meaning(const char *s)
 {
 	static const char *const words[] = { "null", "~",   "true", "false", "yes", "no",
@@ -107,7 +107,7 @@ static bool has_other_meaning(const char *s)
 	       s[strspn(s, "0123456789+-._:,eExXoObBaAcCdDfFinINtTzZ ")] == '\0';
 }
 
-/* True if S means itself without quotes, as the value of a key on its line. */
+/* True if S can be written without quotes behind a key. */
 static bool is_plain(const char *s)
 {
 	size_t n = strlen(s);

@@ -1,8 +1,8 @@
 /*
  * SKILL.md: front matter between two lines `---`, then instructions.
  *
- * The front matter is YAML, written by people and by PyYAML. Only three keys of it mean something. We refuse
- * anchors, tags and duplicate keys (yaml/yaml.h), and a text with such front matter cannot be read.
+ * The front matter is YAML, written by people and by PyYAML. Only three of its keys are used. Anchors, tags and
+ * duplicate keys are refused (yaml/yaml.h).
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "base/str.h"
 
 struct matter {
-	/* trimmed; NULL where the text has none or a blank one */
+	/* trimmed; NULL if the key is missing or its value is blank */
 	char *name, *display_name, *description;
 	struct str instructions; /* borrowed from the text */
 };
@@ -19,10 +19,10 @@ struct matter {
 #define AUTO_MATTER __attribute__((cleanup(matter_done))) struct matter
 
 void matter_done(struct matter *m);
-/* ERR_INVALID or ERR_LIMIT with the place of the fault, as yaml_to_json() says it. A text without front matter, or
- * without its closing line, consists of instructions. Front matter that is no mapping counts as empty. */
+/* Fails with ERR_INVALID or ERR_LIMIT and the position of the fault, as yaml_to_json() does. A text without front
+ * matter, or without its closing line, is all instructions. Front matter that is no mapping counts as empty. */
 MUST_USE int matter_read(struct str text, struct matter *ret, struct err *e);
 
-/* Appends the text. Blank or NULL fields are left out; without any field there is no front matter. */
+/* Appends the text to OUT. Leaves out blank and NULL fields, and the whole front matter if no field is left. */
 void matter_write(struct buf *out, const char *name, const char *display_name,
 		  const char *description, struct str instructions);

@@ -20,7 +20,7 @@ bool name_is_word(struct str s)
 	return true;
 }
 
-/* True if S has more than hyphens and underscores. */
+/* True if S has a letter or a digit. */
 static bool has_alnum(struct str s)
 {
 	while (s.n)
@@ -49,7 +49,7 @@ static const char *last_byte(struct str s, char c)
 	return s.n ? memrchr(s.p, c, s.n) : NULL;
 }
 
-/* S without directory and extension. Leading dots begin no extension. */
+/* S without directory and extension. A dot at the front does not begin an extension. */
 static struct str bare_name(struct str s)
 {
 	const char *slash = last_byte(s, '/'), *dot;
@@ -89,7 +89,7 @@ char *name_stem(struct str file)
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
-/* Removes the last component of OUT; what is in front of BASE stays. */
+/* Removes the last component of OUT, but nothing of its first BASE bytes. */
 static void leave_component(struct buf *out, size_t base)
 {
 	size_t n = out->n;

@@ -1,4 +1,4 @@
-/* Names: of skills, of the directories that uploads become, and of paths inside a package. Pure functions. */
+/* Names of skills, of the directories made for uploads, and paths inside a package. Pure functions. */
 #pragma once
 
 #include "base/str.h"
@@ -6,20 +6,21 @@
 
 #define SKILL_NAME_MAX_CHARS 64u
 
-/* Trims RAW and checks that it can name a skill. */
+/* Trims RAW and checks that it is a valid name for a skill. */
 MUST_USE int name_check(struct str raw, char **ret, struct why *y);
-/* True for letters and digits of any script, `-` and `_`. */
+/* True if S consists of letters and digits of any script, `-` and `_`. */
 bool name_is_word(struct str s);
-/* What the skills of an uploaded FILE are called: its name without directory and extension, other characters
- * replaced by `-`. Allocated, never empty. */
+/* Makes a name for skills from FILE, the name of an uploaded file: removes directory and extension, and replaces
+ * characters that names may not have by `-`. Allocated, never empty. */
 char *name_stem(struct str file);
 
-/* Python's posixpath.normpath(): no `//`, `.` or `dir/..` is left; `..` only in front. Allocated; "." for "". */
+/* Does what Python's posixpath.normpath() does: removes `//`, `.` and `dir/..`, keeps `..` at the front, and turns
+ * "" into ".". Allocated. */
 char *path_normalise(struct str path);
-/* Trims and normalises RAW, a path inside a package; "" means ".". It must be relative and stay inside. */
+/* Trims and normalises RAW, a path inside a package. Fails if it is absolute or leads out. "" becomes ".". */
 MUST_USE int path_check(struct str raw, char **ret, struct why *y);
-/* The part of PATH behind its last slash; PATH itself if there is none. */
+/* The part of PATH behind its last slash, or PATH if it has no slash. */
 const char *path_leaf(const char *path);
-/* True if PATH is DIR or lies below it. Both are normalised; DIR "" or "." holds every relative path. *RET_REST
- * is PATH relative to DIR, "" for DIR itself; it points into PATH. */
+/* True if PATH is DIR or lies below it. Both must be normalised; every relative path is below "" and ".".
+ * *RET_REST points to the part of PATH that is relative to DIR; it is "" for DIR itself. */
 bool path_is_below(const char *path, const char *dir, const char **ret_rest);

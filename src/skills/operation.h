@@ -1,6 +1,6 @@
 /*
- * The operations that a peer may ask for. Each gets the store, the data of the request and a writer; it writes the
- * data of the reply, or fails with a reason.
+ * The operations that a peer may request. Each reads the data of the request and writes the data of the reply, or
+ * fails with a reason.
  */
 #pragma once
 
@@ -10,38 +10,38 @@
 
 struct operation {
 	const char *name;
-	/* Failures are told by their own class; those of all others are BoxValidationError. */
+	/* true: a failure keeps the class in struct why; false: every failure is a BoxValidationError */
 	bool own_class;
-	bool changes; /* it may leave rubbish (skills/sweep.h) */
+	bool changes; /* the operation may leave something to erase (skills/sweep.h) */
 	int (*run)(const struct store *s, const struct json_value *data, int file,
 		   struct json_writer *w, struct why *y);
 };
 
-/* NULL if there is none of that name. */
+/* Returns NULL if no operation has that name. */
 const struct operation *operation_find(const char *name);
 
-/* looking: look.c */
+/* look.c: operations that change nothing */
 int run_list(const struct store *s, const struct json_value *data, int file, struct json_writer *w,
 	     struct why *y);
 int run_get(const struct store *s, const struct json_value *data, int file, struct json_writer *w,
 	    struct why *y);
 int run_scan(const struct store *s, const struct json_value *data, int file, struct json_writer *w,
 	     struct why *y);
-/* changing: change.c */
+/* change.c: operations that make, change and delete skills */
 int run_create(const struct store *s, const struct json_value *data, int file,
 	       struct json_writer *w, struct why *y);
 int run_update(const struct store *s, const struct json_value *data, int file,
 	       struct json_writer *w, struct why *y);
 int run_delete(const struct store *s, const struct json_value *data, int file,
 	       struct json_writer *w, struct why *y);
-/* files of a package: files.c */
+/* files.c: operations on the files of a package */
 int run_list_files(const struct store *s, const struct json_value *data, int file,
 		   struct json_writer *w, struct why *y);
 int run_read(const struct store *s, const struct json_value *data, int file, struct json_writer *w,
 	     struct why *y);
 int run_write(const struct store *s, const struct json_value *data, int file, struct json_writer *w,
 	      struct why *y);
-/* uploaded archives: upload.c */
+/* upload.c: operations on uploaded archives */
 int run_preview_zip(const struct store *s, const struct json_value *data, int file,
 		    struct json_writer *w, struct why *y);
 int run_install_zip(const struct store *s, const struct json_value *data, int file,

@@ -107,14 +107,14 @@ int package_write(int dir, const char *name, const char *display_name, const cha
 	if (buf_failed(&text))
 		return too_large(PACKAGE_ENTRY, y);
 	r = beneath_write(dir, PACKAGE_ENTRY, (struct str){ text.p, text.n });
-	if (r == -EXDEV) /* a link that leads out, which is no entry file to anybody */
+	if (r == -EXDEV) /* the entry file is a link that leads out: replace the link itself */
 		r = beneath_replace(dir, PACKAGE_ENTRY, (struct str){ text.p, text.n });
 	return r < 0 ? why_sys(y, -r, "Skill entry file " PACKAGE_ENTRY " cannot be written") : 0;
 }
 
 /* --- for the peer ---------------------------------------------------------------------------- */
 
-/* "2026-01-02T03:04:05.678901+00:00": Python's readers of dates take six digits of a fraction. */
+/* Writes "2026-01-02T03:04:05.678901+00:00". Python's parsers want six digits after the point. */
 static void write_time(struct json_writer *w, const char *key, const struct timespec *t)
 {
 	uint64_t ns = t->tv_sec < 0 ? 0 : (uint64_t)t->tv_sec * NS_PER_SEC + (uint64_t)t->tv_nsec;

@@ -51,7 +51,7 @@ static void reply_again(struct buf *out, const char *with)
 	reply_end(out, &w);
 }
 
-/* What the peer is told of a failure depends on what it asked for. */
+/* The class of a failure depends on the operation. */
 static void reply_why(struct buf *out, const struct operation *o, const struct why *y)
 {
 	if (y->elsewhere)
@@ -120,7 +120,7 @@ static void answer(const struct places *p, struct str request, int file, struct 
 
 /* --- the socket ------------------------------------------------------------------------------ */
 
-/* Reads one request. 0 at the end of the stream, 1, or -errno. */
+/* Reads one request. Returns 1, 0 at the end of the stream, or -errno. */
 static int receive(int sock, struct buf *in, int *ret_file)
 {
 	unsigned char head[SKILLS_HEAD_BYTES];
@@ -164,7 +164,7 @@ static int serve_one(int sock, const struct places *p, struct sweep *w)
 	return r < 0 ? r : 1;
 }
 
-/* True if the owner has sent something, or is gone. */
+/* True if the owner has sent a request or closed the socket. */
 static bool is_asked(int sock)
 {
 	struct pollfd f = { .fd = sock, .events = POLLIN };
@@ -184,7 +184,7 @@ int serve(int sock, const struct places *p, struct err *e)
 	} while (r > 0);
 	sweep_done(&w);
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
-		return 0; /* the owner is gone */
+		return 0; /* the owner closed the socket */
 	return err_sys(e, -r, "speak to the owner of this worker");
 }
 

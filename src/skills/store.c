@@ -20,11 +20,11 @@
 #include "skills/name.h"
 
 #define TENANTS "tenants"
-#define OURS ".cordon-" /* with this begin the names that we use ourselves */
+#define OURS ".cordon-" /* names with this prefix are no packages */
 #define OLD ".cordon-old-"
-/* How much rubbish goes before the worker looks for a request: less than 0.1 s for a usual disk. */
+/* How much the worker erases between two looks for a request: less than 0.1 s on an ordinary disk. */
 #define SWEEP_TREES 64u
-#define SWEEP_ENTRIES 200u /* of each */
+#define SWEEP_ENTRIES 200u /* of each tree */
 
 /* --- places ---------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static char *absolute(const char *cwd, const char *path)
 	return path_normalise(str_of(joined));
 }
 
-/* Makes the directory PATH, which is absolute, and those on the way to it. Errors show when it is opened. */
+/* Makes the absolute directory PATH and its parents. Errors are ignored: opening PATH afterwards reports them. */
 static void make_dirs(const char *path)
 {
 	AUTO_FREE char *way = xstrdup(path);
@@ -73,7 +73,7 @@ int places_open(const char *root, const char *source, struct places *ret, struct
 	if (ret->root < 0)
 		return err_sys(e, -ret->root, "open the skills root '%s'", ret->root_named);
 	if (source) {
-		/* as paths in requests are read, so that both are the same text */
+		/* trimmed as paths in requests are, because both are compared as text */
 		struct str s = unicode_trim(str_of(source));
 		AUTO_FREE char *trimmed = xstrndup(s.p, s.n);
 
@@ -176,7 +176,7 @@ char *store_path(const struct store *s, const char *path)
 
 /* --- paths of peers -------------------------------------------------------------------------- */
 
-/* REST, a path relative to the store, may also lie in what the store does not show. */
+/* Classifies REST, a path relative to the store. Hidden names and `tenants` are no part of the store. */
 static enum where within(const struct store *s, const char *rest)
 {
 	AUTO_FREE char *top = xstrndup(rest, strcspn(rest, "/"));
@@ -192,7 +192,7 @@ enum where store_locate(const struct store *s, const char *named, char **ret_pat
 	const struct places *p = s->places;
 	AUTO_FREE char *path = absolute(p->cwd, named);
 
-	/* below the source, the source's real place counts: it may be in the store after all */
+	/* the source's real path decides: a link may lead to a source inside the store */
 	if (!s->tenant && p->source >= 0 && strcmp(path, p->source_named) == 0) {
 		free(path);
 		path = xstrdup(p->source_path);
@@ -230,7 +230,7 @@ int store_publish(const struct store *s, const char *from, const char *to)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* a file system without that flag; only an empty directory could be replaced */
+	/* the file system does not know RENAME_NOREPLACE; a plain rename replaces only an empty directory */
 	if (fstatat(s->fd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	return renameat(s->fd, from, s->fd, to) < 0 ? -errno : 0;
@@ -258,7 +258,7 @@ static bool is_rubbish(const struct store *s, const char *name)
 	return starts_with(name, OLD) || (starts_with(name, BENEATH_NEW) && !is_held(s, name));
 }
 
-/* Erases some of the entries of D that are rubbish and can be erased, or a part of one. */
+/* Erases some of the rubbish in D. Returns true if it erased anything. */
 static bool sweep_dir(const struct store *s, DIR *d)
 {
 	struct dirent *entry;
@@ -280,7 +280,7 @@ static bool sweep_dir(const struct store *s, DIR *d)
 	}
 	if (gone)
 		return true;
-	if (error) /* once, when all else is gone */
+	if (error) /* logged once, after everything else was erased */
 		log_line(LOG_WARN, "'%s' keeps what was deleted: %s", s->path, strerror(-error));
 	return false;
 }

@@ -1,9 +1,9 @@
 /*
  * Operations on uploaded archives: preview_zip, install_zip.
  *
- * Both read and inflate the whole archive before they answer, so a broken one is refused by either. A preview
- * writes nothing. An installation fills one package after the other under a name that nobody looks at, and gives
- * it its name when it is complete. If one fails, those that already have their names are deleted.
+ * Both operations read and inflate the whole archive before they answer, so both refuse a broken archive. A preview
+ * writes nothing. An installation fills each package under a hidden name and renames the package when it is complete.
+ * If one package fails, the packages that were installed before it are deleted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static void upload_done(struct upload *u)
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* Reads the whole file, wherever its offset is: that belongs to the sender, too. */
+/* Reads the whole file with pread(): the sender shares the file offset and could move it. */
 static int read_file(int fd, struct buf *b, struct why *y)
 {
 	struct stat st;
@@ -56,7 +56,7 @@ static int read_file(int fd, struct buf *b, struct why *y)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return why_set(y, "no uploaded file came with the request");
-	/* B holds one byte more than an archive may have: so that shows if there is more */
+	/* B has room for one byte more than an archive may have, so a larger file is noticed */
 	while (b->n < b->max) {
 		size_t want = b->max - b->n < PIECE_BYTES ? b->max - b->n : PIECE_BYTES;
 
@@ -81,7 +81,7 @@ static int open_fields(struct upload *u, const struct json_value *data, struct w
 	    field_text(data, "source_subdir", "", &u->subdir, y) < 0 ||
 	    field_text(data, "target_suffix", "upload", &u->suffix, y) < 0)
 		return -1;
-	/* it becomes a part of a directory's name */
+	/* the suffix becomes a part of a directory's name */
 	if (!name_is_word(text_str(&u->suffix)))
 		return why_set(
 			y,
@@ -146,7 +146,7 @@ static void add_sources(const struct candidates *all, struct why *y)
 	}
 }
 
-/* Chooses what WISH means, once. */
+/* Adds the candidate that WISH names, unless it was chosen before. */
 static int choose(const struct candidates *all, struct str wish, struct choice *c, struct why *y)
 {
 	AUTO_FREE char *path = candidate_path(wish);
@@ -272,7 +272,7 @@ static int install_one(const struct store *s, const struct zip *z, const struct 
 		return -1;
 	r = extract(z, c, fd, y);
 	if (r ==
-	    0) /* its directory's name is its name if it has no other: nobody may see a bad one */
+	    0) /* load it once before it is visible: its directory's name may be no valid skill name */
 		r = package_load(fd, c->skill.entry, c->target, c->target, &k, y);
 	if (r == 0) {
 		r = store_publish(s, temp, c->target);

@@ -14,7 +14,7 @@ void why_add_str(struct why *y, struct str text)
 {
 	size_t room = WHY_MAX_BYTES - y->text.n;
 
-	/* a character that is cut in two is shown as U+FFFD, beyond the end of what the peer sees */
+	/* The cut may split a character, which is then shown as U+FFFD. The server shows less than that. */
 	buf_add(&y->text, text.p, text.n < room ? text.n : room);
 }
 

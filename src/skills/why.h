@@ -1,8 +1,8 @@
 /*
- * Why an operation on skills failed, in the words that the peer is told.
+ * The reason why an operation on skills failed, as the peer reads it.
  *
- * The peer gets texts of up to 4096 characters, with lists of paths in them; struct err (base/err.h) is too small
- * for that. So the functions of this room return -1 and fill a struct why instead.
+ * Such a text may have 4096 characters with lists of paths, which is too long for struct err (base/err.h). So the
+ * functions of this room return -1 and fill a struct why.
  */
 #pragma once
 
@@ -10,16 +10,16 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The server shows 4096 characters of at most 4 bytes and must see whether there were more. */
+/* The server shows 4096 characters of at most 4 bytes. The next character tells it that there were more. */
 #define WHY_MAX_BYTES (4u * 4097u)
 
 #define WHY_VALUE "ValueError" /* the request asks for something that is not possible */
 #define WHY_KEY "KeyError"     /* a field of the request is missing */
-#define WHY_OS "OSError"       /* the system said no */
+#define WHY_OS "OSError"       /* a system call failed */
 
 struct why {
 	const char *class; /* one of the three above */
-	bool elsewhere;    /* the operation needs a directory that this worker may not read */
+	bool elsewhere;    /* the operation needs a directory that this worker has not opened */
 	struct buf text;
 };
 
@@ -29,10 +29,10 @@ struct why {
 #define AUTO_WHY __attribute__((cleanup(why_done))) struct why
 
 void why_done(struct why *y);
-/* Each returns -1. Text beyond WHY_MAX_BYTES is cut. */
+/* Each sets the text and returns -1. Text beyond WHY_MAX_BYTES is cut. */
 int why_set(struct why *y, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int why_sys(struct why *y, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Adds to the text. */
 void why_add(struct why *y, const char *text);
-/* The same for text of a peer's, which may hold NULs. */
+/* Adds text from a peer, which may contain NULs. */
 void why_add_str(struct why *y, struct str text);

@@ -1,12 +1,11 @@
 /*
- * How it is read. At the end of an archive lies the end record; a comment may follow it. The record says where the
- * directory begins and how long it is. If something was put in front of the archive, everything lies later
- * than the record says, by the same number of bytes. Archives with 64-bit sizes have a second end record and a
- * locator right in front of the first one. Each entry of the directory says where the entry's own header lies,
- * which repeats the name; the packed bytes follow that header.
+ * An archive ends with the end record, which a comment may follow. The end record tells offset and length of the
+ * directory. If bytes precede the archive, all offsets are too small by the number of these bytes. Archives with
+ * 64-bit sizes have a locator and a second end record before the first. Each entry of the directory tells the offset
+ * of the entry's own header. That header repeats the name, and the packed bytes follow it.
  *
- * Every number is checked against the length of the archive before it is used, and all sums are of 64-bit
- * numbers that are far below their end.
+ * Every number is checked against the length of the archive before it is used. Sums are 64 bits wide and stay far
+ * below their maximum, so they cannot overflow.
  */
 #include "skills/zip.h"
 
@@ -38,7 +37,7 @@
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* Each reads at AT; the caller has checked that the bytes are there. */
+/* Each reads a number at AT. The caller has checked that the bytes exist. */
 static uint32_t get16(struct str s, uint64_t at)
 {
 	const unsigned char *p = (const unsigned char *)s.p + at;
@@ -69,8 +68,8 @@ static struct str slice(struct str s, uint64_t at, uint64_t n)
 /* --- the end record -------------------------------------------------------------------------- */
 
 struct directory {
-	uint64_t at, n; /* where the directory is */
-	uint64_t front; /* how many bytes are in front of the archive */
+	uint64_t at, n; /* offset and length of the directory */
+	uint64_t front; /* bytes before the beginning of the archive */
 };
 
 static int invalid(struct why *y)
@@ -78,7 +77,7 @@ static int invalid(struct why *y)
 	return why_set(y, "Uploaded file must be a valid .zip archive");
 }
 
-/* The last place that can be an end record. */
+/* Finds the last offset that can be an end record. */
 static bool find_end(struct str s, uint64_t *ret_at)
 {
 	if (s.n < END_BYTES)
@@ -116,14 +115,14 @@ static int find_directory(struct str s, struct directory *ret, struct why *y)
 
 /* --- the directory --------------------------------------------------------------------------- */
 
-/* An entry as the directory has it. */
+/* An entry as it stands in the directory. */
 struct central {
 	struct str raw_name;
 	uint32_t flags, method, crc, attributes;
 	uint64_t size, packed, header_at;
 };
 
-/* Replaces the numbers that did not fit by those in the extra field. */
+/* Replaces numbers that did not fit into 32 bits by their values in the extra field. */
 static int read_extra(struct str extra, struct central *c, struct why *y)
 {
 	uint64_t at = 0;
@@ -201,7 +200,7 @@ static int judge_name(const struct central *c, struct zip_entry *e, struct why *
 	return e->path ? 0 : why_set(y, "Archive contains an unsafe path: %s", e->name);
 }
 
-/* True if one of both needs the other to be a directory, or if they are the same place. */
+/* True if A and B have the same path, or if one is a file where the other needs a directory. */
 static bool collide(const struct zip_entry *a, const struct zip_entry *b)
 {
 	const char *rest;
@@ -211,7 +210,7 @@ static bool collide(const struct zip_entry *a, const struct zip_entry *b)
 	return !a->is_dir && path_is_below(b->path, a->path, &rest);
 }
 
-/* Z->n is the number of entries in front of E. */
+/* Compares E with the Z->n entries before it. */
 static int judge_place(const struct zip *z, const struct zip_entry *e, struct why *y)
 {
 	for (size_t i = 0; i < z->n; i++)
@@ -233,7 +232,7 @@ static int judge_kind(const struct central *c, struct zip_entry *e, struct why *
 	return 0;
 }
 
-/* True if SIZE bytes from PACKED ones are more than we believe. */
+/* True if PACKED bytes would grow to SIZE bytes by more than the limit allows. */
 static bool ratio_too_high(uint64_t size, uint64_t packed)
 {
 	return size > packed * ZIP_RATIO_MAX;
@@ -295,7 +294,7 @@ static int find_packed(struct str s, const struct central *c, uint64_t front, st
 	begin = at + LOCAL_BYTES + name + get16(s, at + 28);
 	if (!holds(s, begin, c->packed))
 		return bad_sizes(e, y);
-	/* two names for one entry: readers of this archive would not agree */
+	/* other readers may use the second name, so both names must be equal */
 	if (name != c->raw_name.n ||
 	    memcmp(s.p + at + LOCAL_BYTES, c->raw_name.p, (size_t)name) != 0)
 		return invalid(y);
@@ -309,7 +308,7 @@ static const char *end_of(const struct zip_entry *e)
 	return e->packed.p + e->packed.n;
 }
 
-/* Two entries that share bytes are how a small archive becomes a large one. */
+/* Refuses entries that share bytes: a small archive could become huge that way. */
 static int judge_overlaps(const struct zip *z, struct why *y)
 {
 	for (size_t i = 0; i < z->n; i++)
@@ -356,11 +355,11 @@ static int read_all(struct zip *z, struct central *all, struct why *y)
 	for (size_t i = 0; i < n; i++) {
 		int r = judge(z, &all[i], &sums, y);
 
-		z->n++; /* also if it is half made, so that it is freed */
+		z->n++; /* counted even after a failure, so that zip_done() frees it */
 		if (r < 0)
 			return -1;
 	}
-	/* each entry has passed this, so their sum does; the rule is written down all the same */
+	/* every entry has passed this check, so the sum passes; the check stays as the written rule */
 	if (ratio_too_high(sums.size, sums.packed))
 		return why_set(y, "Archive exceeds the aggregate compression ratio limit");
 	before = slice(z->bytes, 0, d.at);

@@ -1,12 +1,12 @@
 /*
- * Zip archives from strangers: the directory at the end of an archive, and the contents of its entries.
+ * Reads zip archives from untrusted peers.
  *
- * The directory is read and judged as a whole before a byte is inflated: names, kinds, sizes and ratios. Contents
- * are inflated piece by piece, from exactly the bytes that the directory gives to an entry, and never beyond the
- * size that it declares. The archive is in memory and belongs to the caller; entries point into it.
+ * The directory at the end of the archive is read and checked as a whole before any byte is inflated: names, kinds,
+ * sizes and ratios. An entry is inflated piece by piece, only from the bytes that the directory gives to it, and never
+ * beyond its declared size. The archive is in memory and belongs to the caller; entries point into it.
  *
- * Understood are stored and deflated entries, in archives with and without 64-bit sizes, with anything in front.
- * Several disks, encryption and other methods are not.
+ * Entries may be stored or deflated, sizes may have 64 bits, and bytes may precede the archive. Archives on several
+ * disks, encryption and other compression methods are refused.
  */
 #pragma once
 
@@ -21,18 +21,18 @@
 #define ZIP_ENTRY_MAX_BYTES (16u << 20) /* inflated */
 #define ZIP_TOTAL_MAX_BYTES (64u << 20)
 #define ZIP_RATIO_MAX 100u
-#define ZIP_PATH_MAX_BYTES 4095u /* what the kernel takes for a path */
-#define ZIP_NAME_MAX_BYTES 255u  /* and for one component */
+#define ZIP_PATH_MAX_BYTES 4095u /* the kernel's limit for a path */
+#define ZIP_NAME_MAX_BYTES 255u  /* the kernel's limit for one component */
 
 struct zip_entry {
-	char *name; /* as the archive has it, in UTF-8, for messages */
-	char *path; /* with `/`, normalised: relative, without `..` */
+	char *name; /* as in the archive, converted to UTF-8, for messages */
+	char *path; /* normalised: relative, with `/` between components, without `..` */
 	bool is_dir;
 	mode_t mode; /* 0755 or 0644 */
 	uint32_t crc;
 	uint64_t size;
 	unsigned method;
-	uint64_t header_at; /* where its own header lies */
+	uint64_t header_at; /* offset of the entry's own header */
 	struct str packed;  /* the bytes to inflate */
 };
 
@@ -44,11 +44,11 @@ struct zip {
 
 #define AUTO_ZIP __attribute__((cleanup(zip_done))) struct zip
 
-/* Reads and judges the directory of BYTES. */
+/* Reads and checks the directory of BYTES. */
 MUST_USE int zip_open(struct str bytes, struct zip *ret, struct why *y);
 void zip_done(struct zip *z);
 
-/* Inflates an entry and passes the pieces to TAKE, which returns 0 or -errno; NULL: they are only checked. Fails
- * if there is more or less than declared, if the checksum differs, or with what TAKE returned. */
+/* Inflates an entry and passes each piece to TAKE, which returns 0 or -errno. If TAKE is NULL, the entry is only
+ * checked. Fails if size or checksum differ from the declared ones, or if TAKE fails. */
 MUST_USE int zip_inflate(const struct zip_entry *entry,
 			 int (*take)(void *arg, const void *p, size_t n), void *arg, struct why *y);

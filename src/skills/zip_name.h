@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 
-/* RAW in UTF-8, allocated. Bytes that are no UTF-8 where the entry promises it become U+FFFD. */
+/* Converts RAW to UTF-8, allocated. If UTF8 is true, RAW should be UTF-8, and invalid bytes become U+FFFD. */
 char *zip_name_decode(struct str raw, bool utf8);
-/* Where the entry NAME, which is not empty, belongs: normalised, with `/` for `\`. NULL if that is outside of the
- * archive, or if no file can have that name. *RET_IS_DIR: the name ends as those of directories do. */
+/* Makes a normalised path of NAME, which is not empty, and replaces `\` by `/`. Returns NULL if the path leads out of
+ * the archive or no file can have that name. *RET_IS_DIR tells whether the name ends with a slash. */
 char *zip_name_path(const char *name, bool *ret_is_dir);
