@@ -2,10 +2,10 @@
  * Parses argv in one pass. The tables of commands and options say what is allowed.
  *
  * The current command starts at the root and descends at each word that names a subcommand, so
- * options are always looked up in the command they stand behind. The parser answers --help as soon
- * as it meets it. When it has read the whole line without a usage error (exit 2), it refuses
- * options that are not supported yet (exit 1), and only then runs the handler. Nothing is allocated
- * for options that were not given, and no table is built: they are constant data.
+ * options are always looked up in the command they stand behind. The parser prints help as soon as
+ * it meets --help. When it has read the whole line without a usage error (exit 2), it refuses
+ * options that are not supported yet (exit 1), and only then runs the handler. The tables are
+ * constant data, and an option that was not given takes no memory.
  */
 #include "cli/args.h"
 
@@ -23,7 +23,7 @@
 #include "spec/cpus.h"
 
 #define SUGGEST_DISTANCE 2
-#define SHOWN_VALUE_CHARS 60 /* of a bad value in a message */
+#define SHOWN_VALUE_CHARS 60 /* characters of a bad value that a message shows */
 #define MESSAGE_MAX_BYTES (4u << 10)
 #define HELP_MAX_BYTES (1u << 20)
 
@@ -31,11 +31,11 @@
 static const struct opt global_opts[] = {
 	{ .name = "error", .help = "Show errors of the runtime on stderr" },
 	{ .name = "warn", .help = "Show warnings too" },
-	{ .name = "info", .help = "Show what is done" },
-	{ .name = "debug", .help = "Show how it is done" },
+	{ .name = "info", .help = "Show the main steps too" },
+	{ .name = "debug", .help = "Show every step" },
 	{ .name = "trace", .help = "Show everything" },
 	{ .name = "tree", .help = "Print the command tree and exit" },
-	{ .name = "help", .letter = 'h', .help = "Print help; --help tells more than -h" },
+	{ .name = "help", .letter = 'h', .help = "Print help; --help prints more than -h" },
 	{ .name = NULL },
 };
 const struct opt_set args_global_sets[] = {
@@ -47,7 +47,7 @@ const struct opt_set args_global_sets[] = {
 
 struct value {
 	const struct opt *opt;
-	struct strv v; /* the strings are not owned; empty for a flag */
+	struct strv v; /* borrowed strings; empty for a flag */
 	uint64_t number;
 };
 
@@ -55,7 +55,7 @@ struct args_values {
 	struct value *given;
 	size_t n, cap;
 	struct strv owned;                   /* copies made to split comma lists */
-	struct strv line_names, line_values; /* every value in the order of the line, not owned */
+	struct strv line_names, line_values; /* every value in the order of the line, borrowed */
 };
 
 struct parser {
@@ -65,14 +65,14 @@ struct parser {
 	char **argv;
 	int argc, at;
 	bool tree;
-	bool finished; /* help or version was printed: STATUS is the answer */
+	bool finished; /* help or a usage error was printed; exit with STATUS */
 	int status;
 };
 
 /* Appends a borrowed string. */
 static void push(struct strv *l, const char *s)
 {
-	/* full at 0, 1, 3, 7 …: one slot is always the terminator */
+	/* the array grows at 0, 1, 3, 7 … strings, because one slot holds the terminator */
 	if ((l->n & (l->n + 1)) == 0)
 		l->v = xreallocarray(l->v, 2 * l->n + 2, sizeof(*l->v));
 	l->v[l->n++] = (char *)s;
@@ -280,7 +280,7 @@ static int check_choice(struct parser *p, const char *what, const char *const *c
 	return fail(p, "%s: bad value '%s': use one of %s", what, shown(&b, s), buf_str(&all));
 }
 
-/* The command line of msb knows whole CPUs only. */
+/* Called as msb, the program takes only whole CPUs, as the real msb does. */
 static int check_cpus(struct parser *p, const struct opt *o, const char *s, uint64_t *ret_milli)
 {
 	bool msb = strcmp(p->args.program, "msb") == 0;
@@ -355,8 +355,8 @@ static int take(struct parser *p, const struct opt *o, const char *s)
 	return 0;
 }
 
-/* Takes the value of O from the next word. A word with a dash is more likely a misplaced option
- * than a value; `--opt=-x` is unambiguous. A lone '-' is a value. */
+/* Takes the value of O from the next word. Refuses a word that starts with a dash, because it is
+ * more likely an option; `--opt=-x` is unambiguous. A lone '-' is a value. */
 static int take_next(struct parser *p, const struct opt *o)
 {
 	const char *next = p->at + 1 < p->argc ? p->argv[p->at + 1] : NULL;
@@ -384,7 +384,7 @@ static void finish_help(struct parser *p, bool long_form)
 	p->status = say_output(&out);
 }
 
-/* Handles flags about this program rather than the command. True when O was one of them. */
+/* Handles the global flags. Returns true if O is a global flag. */
 static bool take_global(struct parser *p, const struct opt *o, bool by_letter)
 {
 	if (o == find_in(args_global_sets, STR("help"), 0)) {
@@ -420,14 +420,14 @@ static int parse_long(struct parser *p, const char *word)
 	return take(p, o, NULL);
 }
 
-/* -q, -qf, -m 512M, -m512M, -m=512M, and -qm512M. */
+/* Parses -q, -qf, -m 512M, -m512M, -m=512M, and -qm512M. */
 static int parse_letters(struct parser *p, const char *word)
 {
 	for (const char *c = word + 1; *c && !p->finished; c++) {
 		const struct opt *o = find_opt(command_path_end(&p->path), STR(""), *c);
 		AUTO_BUF b = BUF_INIT(MESSAGE_MAX_BYTES);
 
-		/* a byte of a longer character cannot be shown alone: show the whole word */
+		/* one byte of a longer UTF-8 character is not printable, so show the whole word */
 		if (!o && (!word[2] || (unsigned char)*c >= 0x80))
 			return fail(p, "unknown option '%s'", shown(&b, word));
 		if (!o)
@@ -460,8 +460,8 @@ static int parse_word(struct parser *p, const char *word)
 		return fail_unknown_command(p, word);
 	if (!utf8_valid(word, strlen(word)))
 		return fail(p, "argument '%s' is not UTF-8", shown(&b, word));
-	/* the word moves to the front of argv, to a slot that the parser has read already: so the
-	 * positionals need no memory of their own */
+	/* positionals need no memory of their own: they move to the front of argv, to slots that the
+	 * parser has already read */
 	p->argv[p->args.word.n++] = (char *)word;
 	return 0;
 }
@@ -543,7 +543,7 @@ static int check_words(struct parser *p)
 	return 0;
 }
 
-/* A name in capitals stands for the positionals. */
+/* Returns whether the option NAME was given. A NAME in capitals means the positionals. */
 static bool given(const struct args *a, const char *name)
 {
 	if (name[0] >= 'A' && name[0] <= 'Z')
@@ -611,7 +611,7 @@ static int answer_group(struct parser *p)
 	help_render(&out, p->args.program, &p->path, false);
 	if (p->path.n == 1 && p->argc <= 1)
 		return say_output(&out);
-	/* if nobody reads stderr, the exit status still tells the caller */
+	/* if stderr is closed, the caller still gets the exit status */
 	IGNORE(io_write_all(STDERR_FILENO, buf_str(&out), out.n));
 	return err_exit_status(ERR_USAGE);
 }

@@ -3,9 +3,9 @@
  *
  * A command is a row of `struct command`; its options are rows of `struct opt`, gathered in sets
  * that several commands may share. args_main() checks everything the parser level checks (unknown
- * flags, missing values, numbers, closed sets, UTF-8, conflicts: exit 2), refuses options whose
- * feature is not built (exit 1), and leaves values as text for the command to interpret (exit 1
- * when bad). Handlers look values up by the option's long name; asking for a name the table lacks
+ * flags, missing values, numbers, closed sets, UTF-8, conflicts: exit 2). It refuses options whose
+ * feature is not built (exit 1). The command interprets all other values (exit 1 if they are bad).
+ * Handlers look values up by the option's long name. A lookup of a name that is not in the table
  * aborts, so a typo cannot pass a test. All strings are borrowed from argv or live until
  * args_main() returns.
  */
@@ -25,7 +25,7 @@ enum opt_kind {
 	OPT_STR,  /* one value, once */
 	OPT_LIST, /* repeatable, in order; each value is a number within [min, max] if max is not 0 */
 	OPT_UINT, /* one decimal number within [min, max], checked by the parser */
-	OPT_CPUS, /* a number of CPUs up to max, in thousandths (spec/cpus.h); `msb` takes whole ones only */
+	OPT_CPUS, /* a number of CPUs up to max, in thousandths (spec/cpus.h); `msb` takes only whole CPUs */
 };
 
 enum opt_mark {
@@ -49,11 +49,11 @@ struct opt {
 };
 
 struct opt_set {
-	const char *heading;   /* in help; NULL: "Options" */
+	const char *heading;   /* in help; NULL means "Options" */
 	const struct opt *opt; /* ended by a NULL name */
 };
 
-/* What the positionals of a command are, for completions. */
+/* What the positionals of a command name; completions use it. */
 enum word_kind { WORD_NONE, WORD_SANDBOX, WORD_IMAGE, WORD_VOLUME, WORD_FILE, WORD_COMMAND };
 
 #define ARGS_MANY UINT_MAX /* no upper bound for positionals */
@@ -71,7 +71,7 @@ struct command {
 	const char *usage;           /* positionals as help shows them: "NAME [-- COMMAND…]" */
 	const struct opt_set *sets;  /* ended by a NULL opt; or NULL */
 	unsigned min_args, max_args; /* positionals before -- ; a violation is exit 2 */
-	const char *instead;         /* option that may stand in for the positionals, or NULL */
+	const char *instead;         /* option that may replace the positionals, or NULL */
 	bool takes_rest; /* words after -- are a command; otherwise they are positionals */
 	enum word_kind words;
 	const char *const *word_choices; /* closed set of the first positional, or NULL */
@@ -80,20 +80,20 @@ struct command {
 	const char *const (*conflicts)[2]; /* never both: exit 2 */
 	const char *const (*requires)[2];  /* the first needs the second: exit 2 */
 	const struct command *sub;         /* subcommands, ended by a NULL name, or NULL */
-	/* Returns the exit status. NULL for a group. A command with both a handler and subcommands
-	 * takes a first word that is no subcommand as its own. */
+	/* The handler; returns the exit status. NULL for a group. If a command has a handler and
+	 * subcommands, a first word that names no subcommand is the handler's first positional. */
 	int (*run)(const struct args *a);
 };
 
 struct args {
 	const struct command *root;
 	const struct command *command;
-	const char *program; /* "cordon" or "msb": how messages and help call us */
+	const char *program; /* "cordon" or "msb": the name that messages and help use */
 	const char
 		*log_level; /* "error" … "trace" when one of the global flags was given, or NULL */
 	struct strv word;   /* positionals */
 	struct strv rest;   /* after -- */
-	bool has_rest;      /* -- was there, even if nothing followed */
+	bool has_rest;      /* the line has --, even if no word follows it */
 	struct args_values *values; /* private */
 };
 
@@ -101,18 +101,18 @@ bool args_has(const struct args *a, const char *name);
 const char *args_str(const struct args *a, const char *name); /* NULL when absent */
 uint64_t args_uint(const struct args *a, const char *name, uint64_t fallback);
 const struct strv *args_list(const struct args *a, const char *name); /* never NULL */
-/* Walks all values in the order of the line, for options whose order matters. *AT is 0 at first;
- * returns NULL at the end. A comma list is one value here. */
+/* Walks all values in the order of the line, for options whose order matters. The caller sets *AT
+ * to 0 first. Returns NULL at the end. A comma list is one value here. */
 const char *args_next_value(const struct args *a, size_t *at, const char **ret_name);
 
-/* Parses argv, prints help, tree or usage errors itself, otherwise runs the handler found.
+/* Parses argv. Prints help, the tree or a usage error, or runs the handler of the command.
  * Returns the exit status. ROOT's sub table lists all commands. ARGV is rearranged. */
 int args_main(const struct command *root, int argc, char **argv);
 
 #define MSB_VERSION \
-	"0.6.18" /* the msb whose command line this is, told to those who call us msb \
+	"0.6.18" /* the msb version whose command line this is; `msb --version` prints it \
 		  */
-/* What --version prints. */
+/* Prints the version. Returns the exit status. */
 int args_version(const struct args *a);
 
 /* --- for the other readers of the tables: help, completions, man pages, tests --------------- */
@@ -128,5 +128,5 @@ struct opt_iter {
 	bool globals;
 };
 const struct opt *args_next_opt(struct opt_iter *it);
-/* The row of TABLE called NAME, aliases included, or NULL. */
+/* Returns the row of TABLE whose name or alias is NAME, or NULL. */
 const struct command *args_find_command(const struct command *table, const char *name);

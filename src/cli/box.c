@@ -1,4 +1,4 @@
-/* `box serve`: cordon-box does the work, with the same options. */
+/* `box serve` replaces itself by cordon-box, which has the same options and does the work. */
 #include <errno.h>
 #include <unistd.h>
 

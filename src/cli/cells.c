@@ -7,7 +7,7 @@
 #include "spec/cpus.h"
 
 #define PORT_MAX_BYTES 128          /* the longest address, two ports */
-#define NAMES_MAX_BYTES (64u << 20) /* of half a million sandboxes */
+#define NAMES_MAX_BYTES (64u << 20) /* names of half a million sandboxes */
 
 const char *cell_image(const struct spec *s)
 {
@@ -40,7 +40,7 @@ void cell_cpus(struct buf *out, const struct spec *s)
 static void add_words(struct buf *out, const struct strv *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		if (out->n > 1) /* the opening quote is there */
+		if (out->n > 1) /* a word follows the opening quote */
 			buf_add_char(out, ' ');
 		buf_add_str(out, l->v[i]);
 	}

@@ -1,4 +1,4 @@
-/* How sandboxes look in tables and texts: the words several commands print for the same thing. */
+/* Writes properties of a sandbox as tables and texts show them, the same way in all commands. */
 #pragma once
 
 #include "base/buf.h"
@@ -6,9 +6,9 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* The image as its user named it; borrowed from the spec. */
+/* Returns the image as the user named it; borrowed from the spec. */
 const char *cell_image(const struct spec *s);
-/* "512 MiB", "2 GiB" when it is whole. */
+/* Writes "512 MiB", or "2 GiB" for a whole number of GiB. */
 void cell_mib(struct buf *out, uint64_t mib);
 /* Writes "512 MiB / 1 GiB": the size and the ceiling it may grow to. */
 void cell_memory(struct buf *out, const struct spec *s);
@@ -16,10 +16,10 @@ void cell_memory(struct buf *out, const struct spec *s);
 void cell_cpus(struct buf *out, const struct spec *s);
 /* Writes the command that the sandbox runs by itself, in double quotes, or "-". */
 void cell_command(struct buf *out, const struct spec *s);
-/* "127.0.0.1:8080->80/tcp" */
+/* Writes "127.0.0.1:8080->80/tcp". */
 void cell_port(struct buf *out, const struct spec_port *p);
-/* Writes an array of the published ports of the running sandbox. Where the user let us choose the
- * host's port, it shows the chosen one. */
+/* Writes an array of the published ports of the running sandbox. If the user left the choice of a
+ * host port to us, the array shows the chosen port. */
 void cells_write_ports(struct json_writer *w, const struct record *r);
-/* What -q prints: one name per line, to stdout as say_output(). */
+/* Prints what -q shows: one name per line, on stdout. Returns as say_output() does. */
 int cells_print_names(const struct record *r, size_t n);

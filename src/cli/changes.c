@@ -9,7 +9,7 @@
 #include "spec/cpus.h"
 
 #define MOUNT_TEXT_BYTES 8192u
-#define CHANGES_MAX 4096u /* far beyond any line a shell takes seriously */
+#define CHANGES_MAX 4096u /* far more than a person writes on one command line */
 
 static const char *const kinds[] = {
 	// clang-format off
@@ -98,7 +98,7 @@ static const char *find(const struct spec_env *list, size_t n, const char *key)
 	return NULL;
 }
 
-/* Every key of either list, once. */
+/* Adds a change for each key whose value differs between the two lists. */
 static int add_pairs(struct changes *c, enum change_field what, const struct spec_env *was,
 		     size_t n_was, const struct spec_env *now, size_t n_now, struct err *e)
 {
@@ -137,8 +137,8 @@ static char *mount_text(const struct spec_mount *m)
 	return xstrdup(buf_str(&b));
 }
 
-/* Mounts are only added or replaced by name. A mount that was named again is a change even if its
- * text is the same: the path may lead to another object, or have options that are not shown. */
+/* Mounts are only added, or replaced by their target. A mount that the user named again is a change
+ * even if its text is the same: its path may lead to another object, and the text lacks some options. */
 static int add_mounts(struct changes *c, const struct spec *was, const struct spec *now,
 		      struct err *e)
 {

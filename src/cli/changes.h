@@ -24,7 +24,7 @@ enum change_field {
 struct change {
 	enum change_field what;
 	char *field;          /* "memory", "env.KEY" */
-	char *before, *after; /* as people read them; NULL when there is none */
+	char *before, *after; /* text for people; NULL if there is no such value */
 };
 
 struct changes {
@@ -33,7 +33,7 @@ struct changes {
 };
 #define AUTO_CHANGES __attribute__((cleanup(changes_done))) struct changes
 
-/* Fails with ERR_LIMIT when there are more changes than anybody reads. */
+/* Lists the differences. Fails with ERR_LIMIT if there are too many. */
 MUST_USE int changes_between(const struct spec *was, const struct spec *now, struct changes *ret,
 			     struct err *e);
 void changes_done(struct changes *c);

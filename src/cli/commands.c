@@ -37,7 +37,7 @@ static const struct opt exec_opts[] = {
 	     .more = "A bare K copies the value from your environment; it is an error if unset."),
 	VALUE('w', "workdir", "DIR", "Working directory"),
 	VALUE('u', "user", "USER[:GROUP]", "User, by name or number"),
-	FLAG(0, "stream", "Pipes as they are, never a terminal; refuses one on stdin"),
+	FLAG(0, "stream", "Use plain pipes; a terminal on stdin is an error"),
 	VALUE(0, "detach-keys", "KEYS", "Keys that leave a terminal session (default ctrl-])"),
 	OPT_END
 };
@@ -50,7 +50,7 @@ static const char *const exec_conflicts[][2] = {
 };
 
 static const struct opt attach_opts[] = {
-	VALUE(0, "detach-keys", "KEYS", "Keys that leave again (default ctrl-])"),
+	VALUE(0, "detach-keys", "KEYS", "Keys that leave the session (default ctrl-])"),
 	OPT_END
 };
 static const struct opt_set attach_sets[] = { { NULL, attach_opts }, { NULL, NULL } };
@@ -89,8 +89,8 @@ static const struct opt_set ping_sets[] = {
 /* --- looking at them -------------------------------------------------------------------------- */
 
 static const struct opt list_opts[] = {
-	FLAG(0, "running", "Running ones"),
-	FLAG(0, "stopped", "Stopped ones; both flags show the union"),
+	FLAG(0, "running", "Show running sandboxes only"),
+	FLAG(0, "stopped", "Show stopped sandboxes only; with --running show both"),
 	OPT_END
 };
 static const struct opt status_opts[] = {
@@ -120,13 +120,13 @@ static const char *const sort_choices[] = { "name", "cpu", "mem", NULL };
 
 static const struct opt logs_opts[] = {
 	NUMBER(0, "tail", "N", 0, UINT32_MAX, "Only the last N records"),
-	VALUE(0, "since", "TIME", "Not older than this: RFC 3339, or 10s, 5m, 2h, 1d ago"),
-	VALUE(0, "until", "TIME", "Not newer than this"),
+	VALUE(0, "since", "TIME", "Only records since TIME: RFC 3339, or 10s, 5m, 2h, 1d ago"),
+	VALUE(0, "until", "TIME", "Only records until TIME"),
 	FLAG('f', "follow", "Wait for more until the sandbox stops"),
-	LIST(0, "source", "SOURCE", "Which streams", .choices = source_choices, .marks = OPT_COMMA,
-	     .more = "Without it stdout, stderr and output, which is what terminals and joined "
-		     "streams print. net holds refused names and addresses. One value may hold several, "
-		     "separated by commas."),
+	LIST(0, "source", "SOURCE", "Only these streams", .choices = source_choices, .marks = OPT_COMMA,
+	     .more = "The default is stdout, stderr and output; output holds what terminals and joined "
+		     "streams print. net holds refused names and addresses. One value may hold several "
+		     "streams, separated by commas."),
 	VALUE(0, "grep", "REGEX", "Only records that match, in PCRE2 syntax"),
 	FLAG(0, "timestamps", "Put the time in front"),
 	FLAG(0, "show-id", "Put the number of the session in front"),
@@ -137,8 +137,8 @@ static const struct opt logs_opts[] = {
 	FLAG(0, "no-color", "The same as --color never"),
 	FLAG(0, "color-sessions", "Give each session a colour"),
 	FLAG(0, "raw", "Pass every byte on, also to a terminal",
-	     .more = "What commands printed can then drive the terminal: move its cursor, hide lines, "
-		     "change its title, or have it send answers as if they were typed."),
+	     .more = "What commands printed can then control the terminal: move its cursor, hide lines, "
+		     "change its title, or make it send answers as if you had typed them."),
 	OPT_END
 };
 static const struct opt_set logs_sets[] = { { NULL, logs_opts }, { NULL, NULL } };
@@ -174,10 +174,10 @@ static const struct opt modify_opts[] = {
 	VALUE(0, "max-memory", "SIZE", "Ceiling of --memory"),
 	NUMBER(0, "pids-limit", "N", 0, SPEC_PIDS_MAX, "Processes and threads"),
 	LIST('v', "volume", "SRC:PATH[:OPTS]", "Mount this at PATH from the next start",
-	     .more = "In the place of what is mounted at PATH now, or besides. SRC is looked up as by "
-		     "'create': a directory that was moved or replaced is named again this way."),
+	     .more = "Replaces the mount at PATH, or adds one. SRC is looked up as by 'create', so this "
+		     "option also finds a directory again that was moved or replaced."),
 	VALUE(0, "root-disk", "SIZE", "Size of the root file system",
-	      .more = "Holds from the next start. A root disk in a file only grows, also a flat one."),
+	      .more = "Takes effect at the next start. A root disk in a file, flat or not, can only grow."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk", .marks = OPT_HIDDEN),
 	LIST('e', "env", "K=V", "Set a variable for later commands"),
 	LIST(0, "env-rm", "K", "Forget a variable"),
@@ -185,8 +185,8 @@ static const struct opt modify_opts[] = {
 	LIST(0, "label-rm", "K", "Remove a label"),
 	VALUE('w', "workdir", "DIR", "Working directory of later commands"),
 	LIST(0, "net", "PROFILE", "What may be reached: public, private, host, all, none"),
-	LIST(0, "net-rule", "RULE", "Allow or deny before the profile does"),
-	VALUE(0, "net-default", "ACTION", "What no rule matches: allow or deny"),
+	LIST(0, "net-rule", "RULE", "Allow or deny a target, whatever the profile says"),
+	VALUE(0, "net-default", "ACTION", "Action if no rule matches: allow or deny"),
 	VALUE(0, "net-default-egress", "ACTION", "The same for outgoing traffic only"),
 	VALUE(0, "net-default-ingress", "ACTION", "The same for published ports only"),
 	LIST(0, "secret", "ENV@HOST[,HOST]", "Add or rotate a secret", NOT_YET),
@@ -217,10 +217,9 @@ static const struct opt pull_opts[] = {
 	VALUE(0, "ca-certs", "FILE", "Also trust these certificate authorities"),
 	VALUE(0, "materialize", "HOW", "Which forms to prepare (default layered)",
 	      .choices = materialize_choices,
-	      .more = "layered: a tree for each layer, shared by all sandboxes. flat: all of it in one "
-		      "file system besides, for 'create --root-disk flat', which else makes it when it is "
-		      "first asked for; only as root. all is the same: layers are what a flat form is "
-		      "made of."),
+	      .more = "layered: one tree for each layer, shared by all sandboxes. flat: also one file "
+		      "system with all layers, for 'create --root-disk flat'; only root can make it. "
+		      "If it is missing, the first such 'create' makes it. all is the same as flat."),
 	OPT_END
 };
 static const struct opt load_opts[] = {
@@ -234,7 +233,7 @@ static const struct opt save_opts[] = {
 	OPT_END
 };
 static const struct opt image_remove_opts[] = {
-	FLAG('f', "force", "Even if a sandbox uses it"),
+	FLAG('f', "force", "Delete images even if a sandbox uses them"),
 	OPT_END
 };
 static const struct opt yes_opts[] = {
@@ -251,7 +250,7 @@ static const struct opt_set prune_sets[] = {
 	{ NULL, yes_opts }, { NULL, format_opts }, { NULL, quiet_opts }, { NULL, NULL }
 };
 
-/* The same row under its own name and inside its group. */
+/* Each of these commands exists under its own name and inside its group. */
 #define PULL_ROW \
 	.run = cmd_pull, .summary = "Fetch an image from a registry", .usage = "REF", \
 	.sets = pull_sets, .min_args = 1, .max_args = 1, .words = WORD_IMAGE
@@ -345,9 +344,9 @@ static const struct command volume_commands[] = {
 
 static const struct opt snapshot_create_opts[] = {
 	VALUE(0, "from", "SANDBOX", "The stopped sandbox to take it from"),
-	VALUE(0, "dest-dir", "DIR", "Put it here"),
+	VALUE(0, "dest-dir", "DIR", "Store the snapshot in this directory"),
 	LIST(0, "label", "K=V", "Attach a label"),
-	FLAG('f', "force", "Replace one of the same name"),
+	FLAG('f', "force", "Replace a snapshot of the same name"),
 	FLAG(0, "integrity", "Store a digest of its contents"),
 	FLAG(0, "resumable", "Refused: snapshots hold disks only"),
 	OPT_END
@@ -357,11 +356,11 @@ static const struct opt snapshot_inspect_opts[] = {
 	OPT_END
 };
 static const struct opt snapshot_remove_opts[] = {
-	FLAG('f', "force", "Even if others build on it"),
+	FLAG('f', "force", "Delete it even if other snapshots build on it"),
 	OPT_END
 };
 static const struct opt snapshot_save_opts[] = {
-	FLAG(0, "with-parents", "Include those it builds on"),
+	FLAG(0, "with-parents", "Include the snapshots it builds on"),
 	FLAG(0, "with-image", "Include its image"),
 	FLAG(0, "plain-tar", "Do not compress"),
 	OPT_END
@@ -466,7 +465,7 @@ static const struct command ssh_commands[] = {
 		.words = WORD_SANDBOX, .conflicts = ssh_serve_conflicts,
 	},
 	{
-		.name = "authorize", .run = cmd_ssh, .summary = "Let a public key in",
+		.name = "authorize", .run = cmd_ssh, .summary = "Allow a public key to log in",
 		.sets = ssh_authorize_sets, .conflicts = ssh_authorize_conflicts,
 	},
 	{ .name = NULL },
@@ -499,12 +498,12 @@ static const struct opt_set install_sets[] = {
 	{ NULL, NULL }
 };
 static const struct opt update_opts[] = {
-	FLAG('f', "force", "Even if nothing is newer"),
+	FLAG('f', "force", "Go on even if there is no newer version"),
 	OPT_END
 };
 static const struct opt downgrade_opts[] = {
 	FLAG('y', "yes", "Do not ask"),
-	FLAG('f', "force", "Even if it is the same version"),
+	FLAG('f', "force", "Go on even if the version is the same"),
 	FLAG(0, "keep-cache", "Keep cached images"),
 	FLAG(0, "no-backup", "Make no copy of the state first"),
 	OPT_END
@@ -515,7 +514,7 @@ static const struct opt_set yes_sets[] = { { NULL, yes_opts }, { NULL, NULL } };
 
 #define DOCTOR_ROW \
 	.run = cmd_doctor, .summary = "Check whether sandboxes can run on this machine", \
-	.description = "Exit status 0 when they can, 1 when not. All text goes to stderr.", \
+	.description = "Exits with status 0 if they can, else with 1. All text goes to stderr.", \
 	.sets = doctor_sets
 #define UPDATE_ROW \
 	.name = "update", .aliases = "upgrade", .run = cmd_self_update, .sets = update_sets, \
@@ -548,8 +547,8 @@ static const struct command box_commands[] = {
 		.name = "serve", .run = cmd_box_serve, .sets = box_serve_sets,
 		.summary = "Serve LangBot's Box protocol",
 		.description =
-			"Runs until SIGTERM, or until standard input ends with --stdio-control. All sandboxes that it made "
-			"end with it.",
+			"Runs until SIGTERM; with --stdio-control also until standard input ends. All sandboxes that the "
+			"server made end with it.",
 	},
 	{ .name = NULL },
 };
@@ -562,8 +561,8 @@ static const struct command commands[] = {
 		.name = "create", .group = SANDBOXES, .run = cmd_create,
 		.summary = "Make and start a sandbox in the background",
 		.description =
-			"Makes a sandbox from IMAGE and returns as soon as it answers commands; runs nothing "
-			"in it. Without --name the generated name is printed on stdout.\n\n"
+			"Makes a sandbox from IMAGE, runs nothing in it, and returns as soon as it takes "
+			"commands. Without --name the generated name is printed on stdout.\n\n"
 			"IMAGE is 'host' for the programs of this machine, a directory (./rootfs), a disk "
 			"image, or a reference of a registry.",
 		.usage = "[IMAGE]", .sets = create_sets, .max_args = 1, .words = WORD_IMAGE,
@@ -574,9 +573,9 @@ static const struct command commands[] = {
 		.summary = "Run a command in a new or named sandbox",
 		.description =
 			"Makes a sandbox, runs COMMAND in it and returns its status. Without --name the "
-			"sandbox disappears afterwards; with the name of an existing one, that one is used "
-			"and creation options are ignored.\n\n"
-			"Without COMMAND the image's own is run, or a shell when stdin is a terminal.",
+			"sandbox is deleted afterwards. If --name names an existing sandbox, COMMAND runs "
+			"there and creation options are ignored.\n\n"
+			"Without COMMAND the image's command is run, or a shell if stdin is a terminal.",
 		.usage = "[IMAGE] [-- COMMAND…]", .sets = run_sets, .max_args = 1, .takes_rest = true,
 		.words = WORD_IMAGE, .conflicts = run_conflicts, .requires = create_requires,
 	},
@@ -586,17 +585,17 @@ static const struct command commands[] = {
 		.description =
 			"Runs COMMAND directly, without a shell, and returns its status: 126 when it cannot "
 			"be executed, 127 when it is not found, 128+N when signal N killed it, 124 when "
-			"--timeout did. A stopped sandbox is started for it and stopped again.\n\n"
-			"Everything COMMAND started is killed when this client dies.",
+			"--timeout did. A stopped sandbox is started for COMMAND and stopped again.\n\n"
+			"If this client dies, everything that COMMAND started is killed.",
 		.usage = "NAME [-- COMMAND…]", .sets = exec_sets, .min_args = 1, .max_args = 1,
 		.takes_rest = true, .words = WORD_SANDBOX, .conflicts = exec_conflicts,
 	},
 	{
 		.name = "attach", .group = SANDBOXES, .run = cmd_attach,
-		.summary = "Return to a terminal session that was left",
+		.summary = "Return to a detached terminal session",
 		.description =
-			"Without ID the only detached session, or the latest of several. What it printed "
-			"meanwhile is shown first, as far as it was kept.",
+			"Without ID it returns to the latest detached session. The kept part of what the "
+			"session printed meanwhile is shown first.",
 		.usage = "NAME [ID]", .sets = attach_sets, .min_args = 1, .max_args = 2,
 		.words = WORD_SANDBOX,
 	},
@@ -674,17 +673,17 @@ static const struct command commands[] = {
 		.name = "copy", .aliases = "cp", .group = SANDBOXES, .run = cmd_copy,
 		.summary = "Copy files into, out of and between sandboxes",
 		.description =
-			"An endpoint is NAME:/absolute/path for a sandbox, anything else for this machine. "
-			"Directories are copied whole; into a destination that is a directory already, or "
-			"ends in '/', the source is put under its own name. Modes are kept, owners are not.",
+			"NAME:/absolute/path is a path in a sandbox; any other path is on this machine. "
+			"Directories are copied whole. If the destination is a directory or ends in '/', "
+			"the source is put into it under its own name. Modes are kept, owners are not.",
 		.usage = "SRC DST", .sets = quiet_sets, .min_args = 2, .max_args = 2, .words = WORD_FILE,
 	},
 	{
 		.name = "modify", .aliases = "mod", .group = SANDBOXES, .run = cmd_modify,
 		.summary = "Change a sandbox",
 		.description =
-			"All changes are planned first and applied together or not at all. What needs a "
-			"restart is refused unless --restart or --next-start says when.",
+			"All changes are planned first and applied together or not at all. A change that needs "
+			"a restart is refused unless --restart or --next-start says when.",
 		.usage = "NAME", .sets = modify_sets, .min_args = 1, .max_args = 1, .words = WORD_SANDBOX,
 		.conflicts = modify_conflicts,
 	},
@@ -705,10 +704,10 @@ static const struct command commands[] = {
 	{ .name = "box", .group = SANDBOXES, .sub = box_commands, .summary = "Serve sandboxes to LangBot" },
 	{
 		.name = "install", .group = INSTALLATION, .run = cmd_install,
-		.summary = "Make a sandbox a command of this machine",
+		.summary = "Make a command that runs in a sandbox",
 		.description =
-			"Writes a small script to the bin directory of the state directory; it runs COMMAND, or "
-			"the image's own, in a sandbox made from IMAGE.",
+			"Writes a small script to the bin directory of the state directory. The script runs "
+			"COMMAND, or the image's command, in a sandbox made from IMAGE.",
 		.usage = "[IMAGE] [-- COMMAND…]", .sets = install_sets, .max_args = 1, .takes_rest = true,
 		.words = WORD_IMAGE,
 	},

@@ -1,6 +1,6 @@
 /*
- * All commands: the tree that args_main() walks, and the handlers it ends in. Each handler lives in
- * the file named after its command and returns the exit status.
+ * The tree of all commands, which args_main() walks, and their handlers. Each handler returns the
+ * exit status and is in the file named after its command.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /*
  * `cordon completion SHELL`: a script made of the command tables.
  *
- * All five scripts work alike. They walk the words before the cursor through a table of
- * transitions ("image/ls" leads to "image list"), which yields the command meant, and offer what
- * its row holds: subcommands, options, closed sets of values, files where a file is wanted. Names of
- * sandboxes, images and volumes come from running the program itself with -q. Behind `--` the
- * shell's own completion takes over. Each script serves both names of the program.
+ * All five scripts work alike. They find the command by walking the words before the cursor through
+ * a table of transitions ("image/ls" leads to "image list"). Then they offer what its row holds:
+ * subcommands, options, closed sets of values, or files. For names of sandboxes, images and volumes
+ * they run the program itself with -q. Behind `--` the shell's own completion takes over. Each
+ * script serves both names of the program.
  */
 #include "base/say.h"
 #include "cli/commands.h"
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 
 #define SCRIPT_MAX_BYTES (4u << 20)
-#define PLACE_MAX_BYTES 64 /* "snapshot inspect" and its like */
+#define PLACE_MAX_BYTES 64 /* the path of a command, such as "snapshot inspect" */
 
 /* Called for every command with its place in the tree: "" for the root, "image", "image list". */
 typedef void visit_fn(struct buf *out, const char *at, const struct command *c);
@@ -187,7 +187,7 @@ static void add_bash(struct buf *out)
 
 /* --- zsh ------------------------------------------------------------------------------------ */
 
-/* For the inside of an _arguments specification, itself between single quotes. */
+/* Escapes S for an _arguments specification that is between single quotes. */
 static void zsh_text(struct buf *out, const char *s)
 {
 	for (; *s; s++) {
@@ -222,7 +222,7 @@ static void zsh_opt(struct buf *out, const struct opt *o)
 		}
 	}
 	if (o->letter) {
-		/* one of the two spellings hides the other, unless it may be repeated */
+		/* after -x zsh does not offer --long, nor -x after --long, unless it may be repeated */
 		buf_add_str(out, "\t\t\t'");
 		if (!*star)
 			buf_addf(out, "(-%c --%s)", o->letter, o->name);
@@ -286,7 +286,7 @@ static void add_zsh(struct buf *out)
 			 "\t\t\treturn\n"
 			 "\t\tfi\n"
 			 "\t\tcase $at/$words[i] in\n");
-	walk(out, "", &cordon_root, bash_way); /* a case arm reads the same here */
+	walk(out, "", &cordon_root, bash_way); /* zsh has the syntax of bash for `case` */
 	buf_add_str(out, "\t\t*) continue ;;\n"
 			 "\t\tesac\n"
 			 "\t\tlast=$i\n"
@@ -498,7 +498,7 @@ static void powershell_way(struct buf *out, const char *at, const struct command
 	}
 }
 
-/* Word and text in one string: @( ) flattens lists of lists. */
+/* Writes word and text as one string, because @( ) flattens lists of lists. */
 static void powershell_candidate(struct buf *out, const char *dashes, const char *word,
 				 const char *text)
 {

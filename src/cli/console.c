@@ -27,7 +27,7 @@ static void on_fatal_signal(int sig)
 	_exit(128 + sig);
 }
 
-/* The log grew to the caller's limit of file sizes: the failed write reports it. */
+/* Does nothing: a write beyond the caller's limit of file sizes (the log) then fails with EFBIG. */
 static void on_large_file(int sig)
 {
 }
@@ -38,7 +38,7 @@ static void catch_signals(void)
 	struct sigaction fatal = { .sa_handler = on_fatal_signal };
 	struct sigaction large = { .sa_handler = on_large_file }, before;
 
-	/* a signal that is ignored stays so: nohup, or a shell's background */
+	/* a signal that was ignored stays ignored: nohup and shells' background jobs rely on it */
 	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
 		if (sigaction(ends_us[i], &fatal, &before) == 0 && before.sa_handler == SIG_IGN)
 			sigaction(ends_us[i], &before, NULL);
@@ -53,7 +53,7 @@ static void make_raw(int fd)
 		return;
 	t = saved_terminal;
 	cfmakeraw(&t);
-	terminal_is_raw = 1; /* set first: a signal may come at once */
+	terminal_is_raw = 1; /* before tcsetattr(), because a signal may arrive right after it */
 	if (tcsetattr(fd, TCSADRAIN, &t) < 0)
 		terminal_is_raw = 0;
 }

@@ -1,4 +1,4 @@
-/* `cordon context`: where sandboxes run. There is one answer, kept for programs that ask. */
+/* `cordon context` says where sandboxes run. The answer is always the same; programs ask for it. */
 #include "base/say.h"
 #include "base/table.h"
 #include "cli/commands.h"

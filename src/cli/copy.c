@@ -9,10 +9,10 @@
 #include "client/visit.h"
 #include "spec/grammar.h"
 
-#define NOTES_SHOWN_MAX 20u /* a tree may be full of sockets; the rest is counted */
+#define NOTES_SHOWN_MAX 20u /* notes about files not copied, such as sockets; the rest is counted */
 
 struct endpoint {
-	char *name;       /* sandbox, or NULL: this machine */
+	char *name;       /* of the sandbox; NULL for this machine */
 	const char *path; /* borrowed from the arguments */
 };
 

@@ -38,7 +38,7 @@ int cmd_create(const struct args *a)
 		if (status == 0)
 			say_done("Created", s.name, clock_mono_ns() - start);
 		else if (sandbox_remove(&home, s.name, true, &e) <
-			 0) /* remove it: the user never learned its name */
+			 0) /* the name could not be printed, so remove the sandbox */
 			say_error(&e);
 	}
 	spec_done(&s);

@@ -37,7 +37,7 @@ static int add_all(struct spec *s, const struct args *a, const char *name,
 	return 0;
 }
 
-/* Adds scripts and changes to the root in the order of the command line, because one may build on another. */
+/* Adds scripts and changes to the root in the order of the command line, because a change may need an earlier one. */
 static int add_files(struct spec *s, const struct args *a, struct err *e)
 {
 	static const struct {
@@ -234,7 +234,7 @@ static int replace_grace(const struct args *a, uint64_t *ret_ms, struct err *e)
 	return v ? parse_duration_ms("--replace-with-timeout", v, ret_ms, e) : 0;
 }
 
-/* Makes the spec of options and files one that can be launched. */
+/* Fills S from options and files, and prepares it for a launch. */
 static int prepare_spec(const struct args *a, const struct home *h, const struct conf_extra *x,
 			struct spec *s, struct err *e)
 {
@@ -283,7 +283,7 @@ int creation_replace(const struct args *a, const struct home *h, const char *nam
 	if (sandbox_stop(h, name, grace > UINT32_MAX ? UINT32_MAX - 1 : (uint32_t)grace, e) == 0 &&
 	    (sandbox_remove(h, name, true, e) == 0 || e->code == ERR_NOT_FOUND))
 		return 0;
-	if (e->code == ERR_BUSY) /* another command is replacing it too, and was faster */
+	if (e->code == ERR_BUSY) /* another command replaced the sandbox at the same time */
 		err_set(e, ERR_EXISTS, "sandbox already exists: '%s' already exists again", name);
 	return -1;
 }

@@ -5,8 +5,8 @@
 #include "client/sandbox.h"
 #include "spec/spec.h"
 
-/* Initialises and fills S. Finds every mistake that can be found without starting anything, before
- * any state is touched. */
+/* Initialises and fills S. Before it changes any state, it checks everything that can be checked
+ * without starting a sandbox. */
 MUST_USE int creation_spec(const struct args *a, const struct home *h, struct spec *s,
 			   struct err *e);
 /* Stops and deletes a sandbox of that name if --replace says so. */

@@ -1,7 +1,7 @@
 /*
- * Can sandboxes run here, for this caller, and how well? The answer comes from running one: an
- * ephemeral sandbox in the caller's own home, one command in it, and its record, which says how each
- * limit holds. The facts of host/ explain what is missing and carry the command that helps.
+ * `doctor` says whether sandboxes can run here, for this caller, and how well. It runs one command in
+ * an ephemeral sandbox in the caller's own home; the sandbox's record says how each limit was
+ * enforced. The facts of host/ explain what is missing and name the command that helps.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,8 @@
 #include "host/groups.h"
 #include "host/idmap.h"
 
-#define NAMES_MAX_BYTES (64u << 10) /* of a thousand groups, in one command */
-#define PROOF_TIMEOUT_MS 30000      /* a command that does nothing, on the slowest of machines */
+#define NAMES_MAX_BYTES (64u << 10) /* names of a thousand groups, in one command line */
+#define PROOF_TIMEOUT_MS 30000      /* enough for `true` on a very slow machine */
 
 /* --- the proof ------------------------------------------------------------------------------- */
 
@@ -92,7 +92,7 @@ static void prove(const struct home *h, struct proof *p)
 struct report {
 	struct facts facts;
 	struct proof proof;
-	struct strv fixes; /* each command once, in the order in which they came up */
+	struct strv fixes; /* commands that help, each once */
 };
 
 static void add_fix(struct report *r, const char *fix)
@@ -104,13 +104,13 @@ static void add_fix(struct report *r, const char *fix)
 		strv_add(&r->fixes, fix);
 }
 
-/* What the engine depends on. Without a vital fact no sandbox can run; without another one
- * something is slower or not enforced. */
+/* What the engine depends on. If a vital fact is missing, no sandbox can run. If another fact is
+ * missing, something is slower or not enforced. */
 static const struct {
 	enum fact_id id;
 	const char *check;
 	bool vital;
-	const char *without; /* what is missing then */
+	const char *without; /* what follows if the fact is missing */
 } walls[] = {
 	// clang-format off
 	{ FACT_USER_NAMESPACE,  "Namespaces", true,  "no sandbox can start" },
@@ -122,8 +122,8 @@ static const struct {
 	// clang-format on
 };
 
-/* True if the sandbox that ran had a group in systemd's scope. The probe, which tries in our own
- * group, may have failed to make one. */
+/* Returns true if the test sandbox had a control group in systemd's scope. The probe tries only our
+ * own group, so it may have failed nevertheless. */
 static bool has_scope(const struct report *r)
 {
 	return starts_with(r->proof.limits.pids, "cgroup v2");
@@ -148,8 +148,8 @@ static void report_walls(struct report *r)
 	}
 }
 
-/* True if sandboxes get ids of their own, which belong to nobody on the host. Owners of shared files
- * are mapped then. */
+/* Returns true if sandboxes get ids of their own, which no user of the host has. The owners of
+ * shared files are then mapped. */
 static bool has_own_range(const struct report *r)
 {
 	if (!r->proof.ran)
@@ -171,13 +171,13 @@ static void report_volumes(struct report *r)
 	}
 }
 
-/* Returns why a sandbox that stays cannot use the kernel's overlay, or NULL when it can. */
+/* Returns why a named sandbox cannot use the kernel's overlay, or NULL if it can. */
 static const struct fact *overlay_refused(const struct report *r)
 {
 	static const enum fact_id ids[] = { FACT_OVERLAY, FACT_OVERLAY_ON_DISK,
 					    FACT_IDMAPPED_MOUNT };
-	/* only if the sandbox has its own range of ids do the owners of a layer's files differ on disk and
-	 * inside */
+	/* the owners of a layer's files differ on disk and inside only if the sandbox has its own range
+	 * of ids */
 	size_t n = ARRAY_SIZE(ids) - (has_own_range(r) ? 0 : 1);
 
 	for (size_t i = 0; i < n; i++)
@@ -214,13 +214,13 @@ static const struct {
 	{ FACT_CGROUP_MEMORY, "Memory", offsetof(struct enforcement, memory),
 	  "the default is not enforced, --memory holds for each process alone" },
 	{ FACT_CGROUP_CPU, "CPUs", offsetof(struct enforcement, cpus),
-	  "the default is not enforced, --cpus pins to so many, whole ones only" },
+	  "the default is not enforced, --cpus takes only whole CPUs and pins to them" },
 	{ FACT_CGROUP_PIDS, "Processes", offsetof(struct enforcement, pids),
 	  "the limit of each sandbox's user namespace holds" },
 	// clang-format on
 };
 
-/* The limits that held for the sandbox that ran count more than the probes. */
+/* If the test sandbox ran, its record says how limits are enforced; otherwise the probes do. */
 static void report_limits(struct report *r)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
@@ -239,7 +239,7 @@ static void report_limits(struct report *r)
 	}
 }
 
-/* What keeps a writable layer within its size, from the best way to the weakest. */
+/* Reports what limits the size of a writable layer: the best way that works here. */
 static void report_sizes(struct report *r)
 {
 	const struct fact *quota = &r->facts.fact[FACT_PROJECT_QUOTA];
@@ -308,7 +308,7 @@ static void report_fixes(const struct args *a, const struct report *r)
 			say_note("Nothing to repair.");
 		return;
 	}
-	/* each changes the machine or the session, so none is run for you */
+	/* doctor runs none of these commands, because each changes the machine or the login session */
 	say_note(args_has(a, "fix") ? "Nothing here can be repaired by itself; to get more, run:"
 				    : "To get more:");
 	for (size_t i = 0; i < r->fixes.n; i++)
@@ -319,7 +319,8 @@ static void report_machine(const struct home *h)
 {
 	struct utsname u;
 
-	say_info("Version", "cordon %s", CORDON_VERSION); /* also if we were called as msb */
+	say_info("Version", "cordon %s",
+		 CORDON_VERSION); /* also if the program was called as msb */
 	if (uname(&u) == 0)
 		say_info("Machine", "%s %s %s", u.sysname, u.release, u.machine);
 	say_info("Caller", "uid %u", (unsigned)geteuid());
@@ -349,7 +350,7 @@ static void report_state(const struct home *h)
 
 struct leftovers {
 	struct strv
-		used; /* ids of this home's sandboxes, whose next start removes their groups, and of live ones */
+		used; /* ids of live sandboxes, and of this home's sandboxes (their next start removes groups) */
 	struct strv idle;
 };
 
@@ -370,7 +371,7 @@ static void note_group(void *arg, const char *id, bool idle)
 		strv_add(list, id);
 }
 
-/* Finds control groups that nobody will remove, since the home of their sandbox is gone. */
+/* Finds control groups that no program will remove, because the home of their sandbox is gone. */
 static void report_leftovers(struct report *r, const struct home *h)
 {
 	AUTO_SANDBOX_LIST all = { 0 };
@@ -411,7 +412,7 @@ int cmd_doctor(const struct args *a)
 	AUTO_HOME home = { .fd = -1 };
 	struct err e = { 0 };
 
-	/* opening makes a missing home: the only repair that is done without asking */
+	/* home_open() makes a missing home; this is the only repair without a question */
 	if (home_open(&home, &e) < 0 || places_follow(&home, &e) < 0) {
 		report_machine(home.path[0] ? &home : NULL);
 		say_check(SAY_BAD, "State", "%.*s", (int)strcspn(e.msg, "\n"), e.msg);
@@ -424,7 +425,7 @@ int cmd_doctor(const struct args *a)
 	report_state(&home);
 	sandboxes = xasprintf("%s/sandboxes", home.path);
 	facts_probe(sandboxes, &r.facts);
-	/* the kernel may do now what it refused once: remove the note and find out anew */
+	/* the kernel's overlay may work by now: remove the note that it did not, and try again */
 	if (home.served != HOME_SERVED_NOTHING &&
 	    home_set_served(&home, HOME_SERVED_NOTHING, &e) == 0)
 		home.served = HOME_SERVED_NOTHING;

@@ -6,7 +6,7 @@
 #include "client/sandbox.h"
 #include "client/visit.h"
 
-/* RECORD may be filled: if the line has no command, the record says what to run. */
+/* Fills RECORD if the line has no command: the record then says what to run. */
 static int run(struct execution *x, const struct args *a, const struct home *h,
 	       struct record *record, struct exec_result *result, bool *ret_ran, struct err *e)
 {

@@ -18,7 +18,7 @@
 
 #define DEFAULT_DETACH_KEYS "ctrl-]"
 
-/* With `2>&1` the caller wants one stream in the order of writing, so the command gets one pipe. */
+/* If the caller used `2>&1`, the command gets one pipe, which keeps the order of its writes. */
 static bool same_file(int a, int b)
 {
 	struct stat x, y;
@@ -47,8 +47,8 @@ static int add_env(struct execution *x, const struct args *a, struct err *e)
 	return r;
 }
 
-/* If a limit is given twice, the last one wins. Setting both in turn would not work: the first could forbid the
- * second. */
+/* Returns the slot of RESOURCE. If a limit is given twice, the second value replaces the first. Setting both in
+ * turn would fail if the first is lower. */
 static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 {
 	size_t i = 0;
@@ -56,7 +56,7 @@ static struct exec_rlimit *limit_slot(struct exec_message *m, uint32_t resource)
 	while (i < m->n_rlimits && m->rlimit[i].resource != resource)
 		i++;
 	if (i == m->n_rlimits)
-		m->n_rlimits++; /* there are fewer names than slots */
+		m->n_rlimits++; /* there is a slot for every resource that has a name */
 	return &m->rlimit[i];
 }
 
@@ -102,7 +102,7 @@ int execution_options(struct execution *x, const struct args *a, struct err *e)
 		return -1;
 	x->shell = strcmp(a->command->name, "exec") == 0;
 	if (x->shell) {
-		/* for `run`, these three belong to the sandbox itself */
+		/* `run` takes these three options for the sandbox itself */
 		if (add_env(x, a, e) < 0)
 			return -1;
 		m->cwd = args_str(a, "workdir");
@@ -157,7 +157,7 @@ bool execution_command(struct execution *x, const struct spec *s, const struct s
 	return m->n_argv > 0;
 }
 
-/* Says why, because the exit status 137 alone does not. */
+/* Reports that the memory limit was reached: the exit status 137 alone does not say so. */
 static void report_memory(const struct home *h, const char *name)
 {
 	AUTO_RECORD record = RECORD_NONE;
@@ -173,8 +173,8 @@ static void report_memory(const struct home *h, const char *name)
 		say_errorf(ERR_LIMIT, "the memory limit of sandbox '%s' was reached", name);
 }
 
-/* The supervisor ended everything in the sandbox, because its writable layer or the host's disk
- * became too full. */
+/* Reports that the supervisor ended everything in the sandbox, because its writable layer or the
+ * host's disk became too full. */
 static void report_end(const struct home *h, const char *name, enum end_reason why)
 {
 	static const char until[] =
@@ -226,7 +226,7 @@ static void report_failure(const struct execution *x, const struct home *h, cons
 	const char *why = strerror(m->sys);
 	struct err e;
 
-	/* the sandbox's own directory and user */
+	/* without an option the directory and the user come from the sandbox */
 	if ((cwd || user) && !on && record_load(h, name, &record, &e) == 0)
 		on = cwd ? record_in_force(&record)->workdir : record_in_force(&record)->user;
 	if (user && m->sys == EINVAL)
@@ -258,7 +258,7 @@ int execution_report(const struct execution *x, const struct home *h, const char
 
 	log_line(LOG_DEBUG, "session %llu of sandbox '%s': status %d%s%s",
 		 (unsigned long long)r->id, name, exec_exit_status(m), r->detached ? ", left" : "",
-		 r->broken_output ? ", nobody reads its output" : "");
+		 r->broken_output ? ", our output is closed" : "");
 	if (r->broken_output)
 		return 0;
 	if (r->detached) {

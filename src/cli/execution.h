@@ -1,4 +1,4 @@
-/* What `exec`, `run` and `attach` share: options of a command, its streams, its end. */
+/* What `exec`, `run` and `attach` share: a command's options, its streams, and the report of its end. */
 #pragma once
 
 #include "cli/args.h"
@@ -11,18 +11,18 @@ struct execution {
 	const char *
 		*argv; /* owned array with borrowed strings; NULL if the caller's words are used */
 	bool interactive;
-	bool shell; /* at a terminal and without a command: run a shell, whatever the image would run */
+	bool shell; /* no command was given, and stdin is a terminal: run a shell, not the image's command */
 };
 
-/* Reads -e, -w, -u, -t, --timeout, --rlimit and the streams. Validates everything first. */
+/* Reads and validates -e, -w, -u, -t, --timeout, --rlimit and the streams. */
 MUST_USE int execution_options(struct execution *x, const struct args *a, struct err *e);
 void execution_done(struct execution *x);
-/* Chooses the words to run: COMMAND, or else what the spec says. False: nothing to run. */
+/* Chooses the words to run: COMMAND, or else what the spec says. Returns false if there are none. */
 bool execution_command(struct execution *x, const struct spec *s, const struct strv *command,
 		       bool with_entrypoint);
 /* Runs the command over C, with our terminal and our signals. */
 MUST_USE int execution_run(struct execution *x, struct client *c, struct exec_result *ret,
 			   struct err *e);
-/* Prints a message about the end where one is needed, and returns the exit status. */
+/* Prints a message about the command's end if there is something to say. Returns the exit status. */
 int execution_report(const struct execution *x, const struct home *h, const char *name,
 		     const struct exec_result *r);

@@ -13,7 +13,7 @@
 #include "client/sandbox.h"
 #include "spec/config.h"
 
-#define JSON_MAX_BYTES (8u << 20) /* what cordon-yaml writes at most */
+#define JSON_MAX_BYTES (8u << 20) /* the most that cordon-yaml writes */
 #define COMPLAINT_MAX_BYTES 4096u
 
 /* --- YAML ------------------------------------------------------------------------------------ */
@@ -32,7 +32,7 @@ static int not_converted(const char *path, struct buf *said, struct err *e)
 		       (int)strcspn(text, "\n"), text);
 }
 
-/* The parser is a program of its own, so that this one links none. */
+/* Runs the YAML parser, which is a program of its own so that this program links no parser. */
 static int run_converter(const char *program, int in, struct buf *out, struct buf *said,
 			 int *ret_status, struct err *e)
 {
@@ -57,7 +57,7 @@ static int run_converter(const char *program, int in, struct buf *out, struct bu
 	fd_closep(&result[1]);
 	fd_closep(&errors[1]);
 	if (r == 0) {
-		/* the message is one line and fits the pipe, so both need not be read at once */
+		/* the message is one line and fits the pipe, so one pipe may be read after the other */
 		if (io_read_to_end(result[0], out) < 0 || io_read_to_end(errors[0], said) < 0)
 			r = err_set(e, ERR_LIMIT, "the file is too large");
 		fd_closep(&result[0]);

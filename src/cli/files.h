@@ -7,6 +7,6 @@
 #include "spec/conf.h"
 #include "spec/spec.h"
 
-/* S is freshly initialised. X is zeroed; the caller releases it in any case. */
+/* The caller has initialised S, zeroed X, and releases X also after a failure. */
 MUST_USE int files_apply(const struct args *a, const struct home *h, struct spec *s,
 			 struct conf_extra *x, struct err *e);

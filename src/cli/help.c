@@ -1,6 +1,6 @@
 /*
- * -h is a page to glance at: one line per option. --help adds the description and what each option
- * is about. Both are plain text, wrapped to TEXT_WIDTH, so that they read the same in a pipe.
+ * -h prints one line per option. --help adds the description of the command and further text for
+ * each option. Both are plain text, wrapped to TEXT_WIDTH, so that they read the same in a pipe.
  */
 #include "cli/help.h"
 
@@ -21,7 +21,7 @@ static unsigned columns(const char *s, size_t n)
 	return w;
 }
 
-/* Paragraphs wrapped at blanks; every line starts with INDENT blanks. */
+/* Wraps paragraphs at blanks; every line starts with INDENT blanks. */
 static void add_wrapped(struct buf *out, const char *text, unsigned indent)
 {
 	struct str lines = str_of(text);
@@ -52,7 +52,7 @@ static void add_wrapped(struct buf *out, const char *text, unsigned indent)
 	}
 }
 
-/* TEXT in column OPT_COLUMN, after LEFT, or on the next line when LEFT is too long. */
+/* Adds LEFT, and TEXT in column OPT_COLUMN: on the next line if LEFT is too long. */
 static void add_row(struct buf *out, const struct buf *left, const char *text)
 {
 	unsigned w = columns(buf_str(left), left->n);
@@ -129,7 +129,7 @@ static void add_command_row(struct buf *out, const struct command *c)
 	buf_add_char(out, '\n');
 }
 
-/* Rows under their headings, in the order in which headings first appear. */
+/* Adds all rows under their headings, in the order in which headings first appear. */
 static void add_commands(struct buf *out, const struct command *table)
 {
 	for (const struct command *first = table; first->name; first++) {

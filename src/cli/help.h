@@ -4,9 +4,9 @@
 #include "base/buf.h"
 #include "cli/args.h"
 
-#define COMMAND_DEPTH_MAX 4 /* "cordon image prune" needs three */
+#define COMMAND_DEPTH_MAX 4 /* "cordon image prune" takes three */
 
-/* The commands from the root to the one meant: { root, image, prune }. */
+/* The commands from the root down to one command: { root, image, prune }. */
 struct command_path {
 	const struct command *at[COMMAND_DEPTH_MAX];
 	unsigned n;
@@ -17,11 +17,11 @@ static inline const struct command *command_path_end(const struct command_path *
 	return p->at[p->n - 1];
 }
 
-/* "cordon image prune", each command by its own name. */
+/* Writes "cordon image prune": each command by its name, not by an alias. */
 void help_add_path(struct buf *out, const char *program, const struct command_path *path);
-/* "cordon exec [OPTIONS] NAME [-- COMMAND…]" */
+/* Writes "cordon exec [OPTIONS] NAME [-- COMMAND…]". */
 void help_add_usage(struct buf *out, const char *program, const struct command_path *path);
-/* LONG_FORM is --help, otherwise -h. */
+/* Writes what --help prints if LONG_FORM, otherwise what -h prints. */
 void help_render(struct buf *out, const char *program, const struct command_path *path,
 		 bool long_form);
 void help_tree(struct buf *out, const char *program, const struct command_path *path);

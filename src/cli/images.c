@@ -1,6 +1,6 @@
 /*
- * The program cordon-image does the work on images: the commands below pass their options to it and
- * execute it in their place.
+ * The program cordon-image does the work on images. The commands below replace themselves by it and
+ * pass their options on.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "client/image.h"
 #include "client/sandbox.h"
 
-/* Which options a command passes on. They keep their names. Lists end in NULL. */
+/* The options that a command passes on under the same names. Lists end in NULL. */
 struct handover {
 	const char *command;
 	const char *const *flags, *const *values;
@@ -100,7 +100,7 @@ int cmd_pull(const struct args *a)
 
 	if (!how || strcmp(how, "layered") == 0)
 		return become(a, &pull);
-	/* two runs of the program, because a process that speaks to a network may not mount */
+	/* pull in a process of its own, because a process that uses the network may not mount */
 	if (image_check_flat("--materialize", how, &e) < 0 || pull_first(a, &pull, hint, &e) < 0)
 		return say_error(&e);
 	return become(a, &(struct handover){ .command = "flatten", .flags = WORDS("quiet") });

@@ -1,6 +1,6 @@
 /*
- * Everything about one sandbox. The text tells people the same as the JSON: what was asked for, and how far this
- * host enforces it. A limit that is not enforced is called so.
+ * `inspect` shows everything about one sandbox. Text and JSON say the same: which limits were asked for, and how
+ * this host enforces each of them, or that it does not.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define KEY_WIDTH 16
 #define INDENT 2
 
-/* The limits of a sandbox and where its record says how each holds. */
+/* The limits of a sandbox, and where its record says how each is enforced. */
 static const struct {
 	const char *key;   /* in JSON; sorted */
 	const char *title; /* in text */
@@ -34,7 +34,7 @@ static const struct {
 	// clang-format on
 };
 
-/* Returns NULL before the first start: then nothing is known yet. */
+/* Returns how limit I is enforced. Returns NULL before the first start, when it is not known. */
 static const char *limit_text(const struct record *r, size_t i)
 {
 	const char *text = (const char *)&r->state.enforced + limits[i].offset;
@@ -110,7 +110,7 @@ static int print_json(const struct record *r, const struct changes *pending)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* "Key:            value", all values in one column, indented or not. */
+/* Writes "Key:            value". All values are in one column, whatever INDENT is. */
 static void line(struct buf *b, unsigned indent, const char *key, const char *value)
 {
 	size_t at = b->n;

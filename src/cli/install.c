@@ -1,6 +1,6 @@
 /*
- * Sandboxes as commands: small shell scripts in the state directory's bin/. The second line marks
- * them as ours; nothing without the mark is ever replaced or removed.
+ * `install` makes commands that run in sandboxes: small shell scripts in the state directory's bin/.
+ * Their second line is a mark. A file without the mark is never replaced or removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ extern char **environ;
 
 /* --- the script ------------------------------------------------------------------------------ */
 
-/* Adds S as one word of the shell, whatever is in it. */
+/* Adds S as one word of the shell, whatever characters it has. */
 static void add_word(struct buf *b, const char *s)
 {
 	buf_add_char(b, '\'');
@@ -62,8 +62,7 @@ static void add_identity(struct buf *b, const struct identity *id, const char *p
 	add_option(b, "identity", buf_str(&value));
 }
 
-/* Looks a mount up and writes it so that it means the same object from any directory, whenever the
- * command is run. */
+/* Looks a mount up and writes it so that it means the same object later and from any directory. */
 static int add_mount(struct buf *b, const char *name, enum mount_flag flag, const char *value,
 		     struct err *e)
 {
@@ -122,7 +121,7 @@ static int add_options(struct buf *b, const struct args *a, struct err *e)
 	return 0;
 }
 
-/* "python" of "docker.io/library/python:3.12@sha256:…" */
+/* Returns "python" for "docker.io/library/python:3.12@sha256:…". */
 static char *default_name(const char *image)
 {
 	const char *slash = strrchr(image, '/');
@@ -259,7 +258,7 @@ static int list(const struct home *h, struct err *e)
 	return 0;
 }
 
-/* Is DIR one of the directories of PATH? */
+/* Returns true if DIR is one of the directories of PATH. */
 static bool on_path(const char *dir)
 {
 	struct str rest = str_of(getenv("PATH") ? getenv("PATH") : "");

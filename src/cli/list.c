@@ -6,7 +6,7 @@
 #include "client/sandbox.h"
 #include "spec/grammar.h"
 
-#define JSON_MAX_BYTES (64u << 20) /* a hundred thousand sandboxes */
+#define JSON_MAX_BYTES (64u << 20) /* enough for a hundred thousand sandboxes */
 
 static bool wanted(const struct args *a, const struct record *r)
 {
@@ -18,7 +18,7 @@ static bool wanted(const struct args *a, const struct record *r)
 	return running == stopped || (running ? sandbox_is_up(r) : down);
 }
 
-/* Moves the wanted ones to the front and returns how many there are. */
+/* Moves the wanted sandboxes to the front and returns their number. */
 static size_t choose(const struct args *a, struct sandbox_list *l)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
-/* `logs` checks the options and turns them into plain values. cordon-logs does the work, because it loads a library
- * that this program must not load. It replaces this process, so no process waits for it. */
+/* `logs` checks the options, turns them into plain values and replaces itself by cordon-logs. cordon-logs is a program
+ * of its own because it loads a library that this program must not load. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -62,8 +62,8 @@ static void add_sources(struct strv *argv, const struct args *a)
 		strv_add(argv, text);
 }
 
-/* What a command printed must not drive the caller's terminal: it could hide lines, retitle the
- * window or make the terminal answer. Colours go into a pipe only if the user asks for them. */
+/* Chooses which bytes are shown. What a command printed must not control the caller's terminal: it
+ * could hide lines, retitle the window or make the terminal answer. A pipe gets colours on request. */
 static void add_bytes(struct strv *argv, const struct args *a)
 {
 	const char *when = args_str(a, "color");
@@ -104,7 +104,7 @@ static int add_options(struct strv *argv, const struct args *a, struct err *e)
 			strv_add(argv, flag);
 		}
 	if (args_has(a, "color-sessions") && !args_has(a, "show-id"))
-		strv_add(argv, "--show-id"); /* colours alone do not tell which is which */
+		strv_add(argv, "--show-id"); /* a colour alone does not name its session */
 	add_bytes(argv, a);
 	return 0;
 }

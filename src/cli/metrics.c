@@ -1,6 +1,6 @@
 /*
- * `metrics`: what sandboxes use, as their supervisors tell. Percentages and rates need two samples. Each tick keeps
- * its rows for the next one, and a first sample is taken half a second ahead.
+ * `metrics` shows what sandboxes use, as their supervisors report it. Percentages and rates need two samples: each
+ * tick keeps its rows for the next tick, and the first sample is taken half a second before the first output.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ struct row {
 	uint64_t boots;
 	const char *state;
 	uint32_t cpu_milli;
-	uint64_t memory_limit;    /* USAGE_UNKNOWN where none is enforced */
+	uint64_t memory_limit;    /* USAGE_UNKNOWN if no limit is enforced */
 	struct usage_message use; /* all unknown unless the state is "running" */
 	uint64_t at_mono, at_real;
 	/* from two samples; negative when not known */
@@ -83,7 +83,7 @@ static void sample(const struct home *h, const struct record *r, struct row *ret
 	ret->at_real = clock_real_ns();
 }
 
-/* Per second; negative when one of the two is not known. */
+/* Returns the growth per second; negative if BEFORE or NOW is unknown. */
 static double rate(uint64_t before, uint64_t now, uint64_t ns)
 {
 	if (before == USAGE_UNKNOWN || now == USAGE_UNKNOWN || ns == 0)
@@ -150,14 +150,14 @@ static int by_cpu(const void *a, const void *b)
 
 static int by_memory(const void *a, const void *b)
 {
-	/* unknown is the largest number and comes last: one more makes it 0 */
+	/* an unknown value is the largest number; + 1 makes it 0, so that it comes last */
 	uint64_t x = ((const struct row *)a)->use.memory_bytes + 1;
 	uint64_t y = ((const struct row *)b)->use.memory_bytes + 1;
 
 	return x != y ? (x < y ? 1 : -1) : by_name(a, b);
 }
 
-/* Replaces *ROWS, the rows of the last tick, by those of now. */
+/* Replaces *ROWS, the rows of the last tick, by current rows. */
 static int collect(const struct args *a, const struct home *h, struct rows *rows, struct err *e)
 {
 	const char *sort = args_str(a, "sort");
@@ -216,7 +216,7 @@ static void write_row(struct json_writer *w, const struct row *r)
 		   : used < limit                                  ? limit - used
 								   : 0);
 	key_number(w, "memory_bytes", used);
-	/* there is no guest memory apart from the host's */
+	/* a sandbox has no memory apart from the host's */
 	key_number(w, "memory_host_resident_bytes", used);
 	key_number(w, "memory_limit_bytes", limit);
 	json_key_str(w, "name", r->name);
@@ -224,7 +224,7 @@ static void write_row(struct json_writer *w, const struct row *r)
 	key_number(w, "net_tx_bytes", r->use.net_tx_bytes);
 	json_key_str(w, "state", r->state);
 	json_key_str(w, "timestamp", when);
-	/* the directory is on the host's file system; measuring it would mean to walk it */
+	/* unknown: to measure the layer's directory, metrics would have to walk it */
 	json_key_null(w, "upper_free_bytes");
 	json_key_null(w, "upper_host_allocated_bytes");
 	json_key_null(w, "upper_used_bytes");
@@ -360,7 +360,7 @@ static void to_terminal(const char *s)
 	IGNORE(say_output(&b)); /* decoration */
 }
 
-/* Sleeps. Returns 0, the signal that ended the sleep, or -1 when the reader of our output left. */
+/* Sleeps. Returns 0, the signal that ended the sleep, or -1 if the reader of our output is gone. */
 static int nap(int signals, uint64_t ms)
 {
 	uint64_t end = clock_mono_ns() + ms * NS_PER_MS;
@@ -446,10 +446,10 @@ int cmd_metrics(const struct args *a)
 		return say_error(&e);
 	if (args_has(a, "watch") || args_has(a, "follow"))
 		return go_on(a, &home, &rows, interval);
-	if (rows.n) { /* nothing to compare, nothing to wait for */
+	if (rows.n) { /* without rows there is nothing to compare */
 		IGNORE(poll(
 			NULL, 0,
-			FIRST_WINDOW_MS)); /* a signal may cut it short: then the window is shorter */
+			FIRST_WINDOW_MS)); /* a signal may shorten the window; the rates stay right */
 		if (collect(a, &home, &rows, &e) < 0)
 			return say_error(&e);
 	}

@@ -1,9 +1,9 @@
 /*
- * `modify`: a plan first, then all of it or nothing.
+ * `modify` makes a plan first, and then does all of it or nothing.
  *
- * The wanted configuration is built as a second spec; every difference is a change with a
- * disposition. What a running sandbox can take over at once is told to its supervisor, the rest is
- * written to the record and counts from the next start, which --restart makes happen now.
+ * It builds the wanted configuration as a second spec; every difference is a change with a
+ * disposition. The supervisor of a running sandbox applies the live changes at once. The record keeps
+ * the others for the next start; --restart starts the sandbox again now.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static const char *const disposition_words[] = {
 
 struct plan {
 	const struct record *record;
-	struct spec next;   /* what the next start takes */
-	struct spec active; /* what runs until then, if it differs (has_active) */
+	struct spec next;   /* configuration from the next start on */
+	struct spec active; /* configuration until then, if it differs (has_active) */
 	bool has_active;
 	struct changes changes;
 	bool up, next_start;
@@ -86,7 +86,7 @@ static int change_resources(struct spec *s, const struct args *a, struct err *e)
 	return spec_validate(s, e);
 }
 
-/* Refuses a change with which a start would be refused. For a sandbox that has never run, nothing is known yet. */
+/* Refuses a number of CPUs that the next start would refuse. Before the first start this is not known yet. */
 static int check_cpus(const struct record *r, const struct spec *to, const struct args *a,
 		      struct err *e)
 {
@@ -121,12 +121,12 @@ static int change_root_disk(const struct record *r, const struct args *a, struct
 		next.kind = ROOT_DISK_FLAT; /* the user gave a size and nothing else */
 	if (next.fstype || next.clone || next.on_disk)
 		return err_set(e, ERR_UNSUPPORTED,
-			       "%s: 'fstype=', 'clone=' and 'disk' are for a layer that is made",
+			       "%s: 'fstype=', 'clone=' and 'disk' are only for a new sandbox",
 			       flag);
 	if (next.kind != was->kind || was->kind == ROOT_DISK_PATH)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "%s: the kind of an existing root disk cannot be changed", flag);
-	/* records of older versions call it "not enforced" */
+	/* older versions wrote "not enforced" for "watched" */
 	if (strcmp(how, "watched") == 0 || strcmp(how, "not enforced") == 0) {
 		err_set(e, ERR_UNSUPPORTED,
 			"%s: the writable layer of '%s' was made without a size", flag,
@@ -176,8 +176,8 @@ static int change_pairs(struct spec *s, const struct args *a, bool must_be_set, 
 	return 0;
 }
 
-/* Makes a spec from FROM and the line's requests. MUST_BE_SET: a setting that is to be removed must
- * exist. */
+/* Makes the spec TO from FROM and the options. If MUST_BE_SET, removing a setting that does not
+ * exist is an error. */
 static int change_spec(const struct home *h, const struct spec *from, const struct args *a,
 		       bool must_be_set, struct spec *to, struct err *e)
 {
@@ -201,8 +201,8 @@ static int change_spec(const struct home *h, const struct spec *from, const stru
 	return network_change(a, to, e);
 }
 
-/* Changes the running configuration, unless the user asked for the next start only. Other changes that wait for the
- * next start stay. */
+/* Plans a change of the running configuration, or of the next start's if the user asked for that. Earlier changes
+ * that wait for the next start stay. */
 static int make_plan(struct plan *p, const struct args *a, const struct home *h, struct err *e)
 {
 	const struct record *r = p->record;
@@ -222,7 +222,8 @@ static int make_plan(struct plan *p, const struct args *a, const struct home *h,
 	return changes_between(&r->spec, &p->next, &p->changes, e);
 }
 
-/* New rules apply to new connections at once. Only a start can make an interface. */
+/* Returns when C takes effect. New network rules apply to new connections at once; a network interface is made only
+ * at a start. */
 static enum disposition disposition(const struct plan *p, const struct change *c)
 {
 	const struct spec *was = record_in_force(p->record);
@@ -259,7 +260,7 @@ static enum disposition disposition(const struct plan *p, const struct change *c
 	return can ? LIVE : NEEDS_RESTART;
 }
 
-/* Returns which parts the supervisor must be told. */
+/* Returns the parts that the supervisor must update. */
 static unsigned live_parts(const struct plan *p)
 {
 	static const unsigned parts[] = {
@@ -370,7 +371,7 @@ static void drop_volumes(const struct home *h, const struct strv *made)
 
 	for (size_t i = 0; i < made->n; i++)
 		IGNORE(volumes_remove(h, made->v[i],
-				      &ignored)); /* at worst an empty volume stays */
+				      &ignored)); /* if this fails, an empty volume stays */
 }
 
 static int apply(const struct plan *p, const struct args *a, const struct home *h, struct err *e)
@@ -408,12 +409,12 @@ static int modify(struct plan *p, const struct args *a, const struct home *h, st
 		if (!json && p->changes.n == 0)
 			say_note("Nothing would change.");
 		else if (!json)
-			say_note("Nothing was changed: this is what would be.");
+			say_note("Nothing was changed: this is only the plan.");
 		return json ? print_json(p, a, false) : p->changes.n ? print_table(p) : 0;
 	}
 	if (needs_restart(p) && !args_has(a, "restart")) {
 		if (json)
-			IGNORE(print_json(p, a, false)); /* the error follows */
+			IGNORE(print_json(p, a, false)); /* refuse() prints the error */
 		return refuse(p, a);
 	}
 	if (p->changes.n && apply(p, a, h, e) < 0)

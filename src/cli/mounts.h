@@ -8,9 +8,9 @@
 
 /* Adds the mounts of the options. */
 MUST_USE int mounts_from_args(const struct args *a, struct spec *s, struct err *e);
-/* Says which objects the paths of S must be: --identity, which 'install' writes into its scripts. */
+/* Reads --identity, which 'install' writes into its scripts: which objects the paths of S must be. */
 MUST_USE int mounts_expect(const struct args *a, struct spec *s, struct err *e);
-/* Writes the value of that option for PATH, which is canonical. */
+/* Writes the value of --identity for PATH, which is canonical. */
 void mounts_write_identity(const struct identity *id, const char *path, struct buf *out);
 /* `modify --volume`: replaces the mounts with the same target, or adds new ones. */
 MUST_USE int mounts_change(const struct args *a, const struct home *h, struct spec *s,

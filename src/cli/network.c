@@ -6,14 +6,14 @@
 #include "spec/grammar.h"
 
 #define POLICY_TEXT_MAX_BYTES \
-	(4u << 20) /* POLICY_RULES_MAX rules of the longest names, many times over */
+	(4u << 20) /* many times the size of POLICY_RULES_MAX rules with the longest names */
 
 static struct policy_strings strings(const struct strv *l)
 {
 	return (struct policy_strings){ .v = (const char *const *)l->v, .n = l->n };
 }
 
-/* The options that `modify` has as well. */
+/* Reads the options that `modify` has, too. */
 static struct policy_options rule_options(const struct args *a)
 {
 	return (struct policy_options){

@@ -1,6 +1,6 @@
 #include "cli/options.h"
 
-/* Numbers that the grammar bounds by their type alone; commands judge them further. */
+/* Upper bounds that the parser checks; commands check numbers further. */
 #define PIDS_MAX 4194304u /* the kernel's own ceiling for pid_max */
 #define PORT_MAX 65535u
 
@@ -19,7 +19,7 @@ const struct opt quiet_opts[] = {
 
 const struct opt silent_opts[] = {
 	FLAG('q', "quiet", "No progress, no warnings, no errors of single targets",
-	     .more = "The exit status still tells."),
+	     .more = "The exit status still reports errors."),
 	OPT_END
 };
 
@@ -35,8 +35,8 @@ const struct opt format_opts[] = {
 
 const struct opt label_opts[] = {
 	LIST(0, "label", "K=V", "Choose sandboxes by label",
-	     .more = "A bare K matches an empty value. Several labels must all match; names given "
-		     "besides are added."),
+	     .more = "A bare K matches an empty value. If there are several labels, all must match. "
+		     "Sandboxes that are named are added."),
 	OPT_END
 };
 
@@ -59,41 +59,41 @@ const struct opt create_opts[] = {
 	      .more = "Letters, digits, '.', '_' and '-', at most 128 bytes. Without it a name is "
 		      "made up."),
 	FLAG(0, "replace", "Stop and delete a sandbox of the same name first",
-	     .more = "It gets 10 seconds to end."),
+	     .more = "The old sandbox gets 10 seconds to end."),
 	VALUE(0, "replace-with-timeout", "DURATION", "The same with another grace time; 0 kills at once"),
 	LIST(0, "label", "K=V", "Attach a label",
 	     .more = "Keys that start with 'sandbox.', 'microsandbox.' or 'service.' are reserved."),
-	VALUE(0, "engine", "ENGINE", "Which wall to build", .choices = engine_choices,
+	VALUE(0, "engine", "ENGINE", "How to isolate the sandbox", .choices = engine_choices,
 	      .more = "process uses namespaces of this kernel, vm a virtual machine; auto takes the "
 		      "stronger one that works here."),
 	VALUE(0, "security", "PROFILE", "Rights of commands inside", .choices = security_choices,
 	      .more = "restricted: no_new_privs, no capabilities, nosuid and nodev mounts."),
 	FLAG(0, "seccomp-filters", "Let commands install system call filters of their own",
-	     .more = "Without it the kernel seems to have none. All filters of the machine share one pool of "
-		     "memory, which such a sandbox can use up."),
+	     .more = "Without this flag the kernel seems to have no filters. All filters of the machine share one "
+		     "pool of memory, which a sandbox with this flag can use up."),
 	VALUE(0, "deployment-profile", "PROFILE", "Who shares this host", .choices = profile_choices),
 	VALUE(0, "pull", "WHEN", "Fetch the image: always, if-missing or never"),
 	VALUE(0, "log-level", "LEVEL", "Runtime log: error, warn, info, debug or trace",
-	      .more = "What its supervisor does, shown by 'logs --source system'."),
+	      .more = "The log says what the supervisor does; 'logs --source system' shows it."),
 	FLAG('q', "quiet", "No progress, no warnings"),
 	OPT_END
 };
 
 const struct opt resource_opts[] = {
 	CPUS('c', "cpus", "Processors (default 1)",
-	     .more = "A part of one is fine, such as 0.5, where control groups hold it."),
+	     .more = "A part of a CPU, such as 0.5, needs control groups."),
 	VALUE('m', "memory", "SIZE", "Memory (default 512M)",
 	      .more = "A plain number means MiB; K, M, G and T are understood."),
 	CPUS(0, "max-cpus", "Ceiling for later changes of --cpus"),
 	VALUE(0, "max-memory", "SIZE", "Ceiling for later changes of --memory"),
 	NUMBER(0, "pids-limit", "N", 0, PIDS_MAX, "Processes and threads (default 1024)"),
 	FLAG(0, "soft-limits", "Take --cpus, --memory and --pids-limit as defaults",
-	     .more = "What this machine cannot enforce is shown by 'inspect'. It is neither an error nor a "
-		     "warning, and nothing else is done instead."),
+	     .more = "A limit that this machine cannot enforce is no error and no warning, and no weaker limit "
+		     "replaces it. 'inspect' shows it."),
 	VALUE(0, "max-duration", "DURATION", "Stop the sandbox this long after each start"),
 	VALUE(0, "idle-timeout", "DURATION", "Stop the sandbox after this long without activity",
 	      .more = "A running command is activity, however quiet. 'touch' resets the clock."),
-	VALUE(0, "cpu-placement", "HOW", "Where its processors run", .choices = placement_choices),
+	VALUE(0, "cpu-placement", "HOW", "On which processors it runs", .choices = placement_choices),
 	VALUE(0, "placement-profile", "NAME", "Stored for tools that place sandboxes"),
 	VALUE(0, "thp", "MODE", "Transparent huge pages", .choices = thp_choices),
 	OPT_END
@@ -122,12 +122,12 @@ const struct opt storage_opts[] = {
 		      "cordon-create(1)."),
 	VALUE(0, "oci-upper-size", "SIZE", "Old name of --root-disk SIZE", .marks = OPT_HIDDEN),
 	FLAG(0, "read-only", "Make the root file system read-only",
-	     .more = "Mounts are as they say, and /dev/shm stays writable. Does not go with --copy, --mkdir and --rm."),
+	     .more = "Mounts have modes of their own, and /dev/shm stays writable. Does not go with --copy, --mkdir and --rm."),
 	LIST(0, "writable", "PATH", "A directory of the root that stays writable",
-	     .more = "A part of the sandbox's own layer, made if it is missing; also a /tmp that would be in "
-		     "memory otherwise."),
+	     .more = "The directory is in the sandbox's own layer and is made if it is missing. With this option "
+		     "/tmp is on disk even if it would be in memory."),
 	LIST(0, "copy", "SRC:DST", "Copy something in before the first start",
-	     .more = "Into DST when that is a directory already. Nothing that exists is overwritten; these "
+	     .more = "If DST is a directory, SRC is copied into it. Nothing that exists is overwritten. These "
 		     "changes happen in the order given, in the sandbox's own files only."),
 	LIST(0, "copy-file", "SRC:DST", "The same, files only"),
 	LIST(0, "copy-dir", "SRC:DST", "The same, directories only"),
@@ -152,7 +152,7 @@ const struct opt runtime_opts[] = {
 };
 
 const struct opt script_opts[] = {
-	LIST(0, "script", "NAME=BODY", "Put a script on the PATH; \\n and friends are decoded"),
+	LIST(0, "script", "NAME=BODY", "Put a script on the PATH; escapes such as \\n are decoded"),
 	LIST(0, "script-raw", "NAME=BODY", "The same, taken as it is"),
 	LIST(0, "script-path", "NAME:FILE", "The same, read from a file now"),
 	OPT_END
@@ -163,10 +163,10 @@ const struct opt network_opts[] = {
 	LIST(0, "net", "PROFILE", "What may be reached: public, private, host, all, none",
 	     .more = "Profiles combine as a comma list, except all and none."),
 	LIST('p', "port", "[ADDR:]HOST:GUEST[/PROTO]", "Publish a port on the host"),
-	LIST(0, "net-rule", "RULE", "Allow or deny before the profile does",
+	LIST(0, "net-rule", "RULE", "Allow or deny a target, whatever the profile says",
 	     .more = "ACTION[:DIRECTION]@TARGET[:PROTO[:PORTS]], for example "
 		     "allow@example.com:tcp:443; several are separated by commas."),
-	VALUE(0, "net-default", "ACTION", "What no rule matches: allow or deny"),
+	VALUE(0, "net-default", "ACTION", "Action if no rule matches: allow or deny"),
 	VALUE(0, "net-default-egress", "ACTION", "The same for outgoing traffic only"),
 	VALUE(0, "net-default-ingress", "ACTION", "The same for published ports only"),
 	FLAG(0, "net-strict", "Allow names only where the protocol shows them"),
@@ -176,33 +176,33 @@ const struct opt network_opts[] = {
 	VALUE(0, "net-ipv4-pool", "CIDR", "Take guest addresses from here"),
 	VALUE(0, "net-ipv6-pool", "CIDR", "Take IPv6 guest addresses from here"),
 	VALUE(0, "net-egress-bandwidth", "BYTES[/DURATION]", "Limit outgoing bytes"),
-	VALUE(0, "net-egress-bandwidth-burst", "BYTES", "Bytes beyond that limit at once"),
+	VALUE(0, "net-egress-bandwidth-burst", "BYTES", "Bytes above that limit in one burst"),
 	VALUE(0, "net-egress-ops", "N[/DURATION]", "Limit outgoing packets"),
-	VALUE(0, "net-egress-ops-burst", "N", "Packets beyond that limit at once"),
+	VALUE(0, "net-egress-ops-burst", "N", "Packets above that limit in one burst"),
 	VALUE(0, "net-ingress-bandwidth", "BYTES[/DURATION]", "Limit incoming bytes"),
-	VALUE(0, "net-ingress-bandwidth-burst", "BYTES", "Bytes beyond that limit at once"),
+	VALUE(0, "net-ingress-bandwidth-burst", "BYTES", "Bytes above that limit in one burst"),
 	VALUE(0, "net-ingress-ops", "N[/DURATION]", "Limit incoming packets"),
-	VALUE(0, "net-ingress-ops-burst", "N", "Packets beyond that limit at once"),
+	VALUE(0, "net-ingress-ops-burst", "N", "Packets above that limit in one burst"),
 	NUMBER(0, "max-connections", "N", 0, UINT32_MAX, "Connections at one time (default 256)"),
 	FLAG(0, "trust-host-cas", "Add the host's root certificates to the sandbox"),
 	VALUE(0, "proxy", "URL", "Send all traffic through socks4:// or socks5://", NOT_YET),
 	VALUE(0, "socks4-user-id", "ID", "User id for --proxy socks4://", NOT_YET),
 	VALUE(0, "socks5-username", "NAME", "User name for --proxy socks5://", NOT_YET),
-	VALUE(0, "socks5-password-env", "VAR", "Variable that holds its password", NOT_YET),
+	VALUE(0, "socks5-password-env", "VAR", "Variable that holds the proxy password", NOT_YET),
 	LIST(0, "vsock", "PATH:PORT[/KIND]", "Connect a vsock port to a host socket", NOT_YET),
 	OPT_END
 };
 
 const struct opt tls_opts[] = {
 	LIST(0, "secret", "ENV@HOST[,HOST]", "A secret for these hosts, unseen inside", NOT_YET),
-	VALUE(0, "on-secret-violation", "ACTION", "What a secret sent elsewhere does",
+	VALUE(0, "on-secret-violation", "ACTION", "What to do if a secret is sent elsewhere",
 	      .more = "block, block-and-log (default), block-and-terminate or passthrough.", NOT_YET),
 	FLAG(0, "tls-intercept", "Look into TLS connections", NOT_YET),
-	LIST(0, "tls-intercept-port", "N", "On this port (default 443)", .min = 0, .max = PORT_MAX, NOT_YET),
-	LIST(0, "tls-bypass", "PATTERN", "But not to these hosts", NOT_YET),
+	LIST(0, "tls-intercept-port", "N", "Port to intercept (default 443)", .min = 0, .max = PORT_MAX, NOT_YET),
+	LIST(0, "tls-bypass", "PATTERN", "Hosts that are not intercepted", NOT_YET),
 	FLAG(0, "no-block-quic", "Leave QUIC alone on intercepted ports", NOT_YET),
 	VALUE(0, "tls-intercept-ca-cert", "FILE", "Certificate to sign with", NOT_YET),
-	VALUE(0, "tls-intercept-ca-key", "FILE", "Its key", NOT_YET),
+	VALUE(0, "tls-intercept-ca-key", "FILE", "Key of that certificate", NOT_YET),
 	LIST(0, "tls-upstream-ca-cert", "FILE", "Also trust this authority upstream", NOT_YET),
 	LIST(0, "tls-upstream-ca-cert-for", "PATTERN=FILE", "Only for these hosts", NOT_YET),
 	LIST(0, "tls-no-verify-upstream-for", "PATTERN", "Do not verify these hosts", NOT_YET),

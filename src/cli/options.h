@@ -1,5 +1,4 @@
-/* Option sets that several commands share, and the shorthands in which all option rows are written.
- */
+/* Option sets that several commands share, and macros that write rows of options. */
 #pragma once
 
 #include "cli/args.h"
@@ -34,7 +33,7 @@ extern const struct opt network_opts[];
 extern const struct opt tls_opts[];
 extern const struct opt conf_opts[];
 
-/* The sets of everything that makes a sandbox, in the order help shows them. */
+/* The options of a new sandbox, in the order in which help shows them. */
 #define CREATION_SETS                                                                    \
 	{ NULL, create_opts }, { "Resources", resource_opts }, { "Mounts", mount_opts }, \
 		{ "Root file system", storage_opts }, { "Runtime", runtime_opts },       \

@@ -1,8 +1,8 @@
 /*
- * `run`: a new sandbox (ephemeral without a name) or an existing one by name, one command in it.
+ * `run` runs one command in a new sandbox (ephemeral without a name) or in an existing one.
  *
- * For a new sandbox the command is sent before the supervisor has answered, on a connection made
- * beforehand: pid 1 finds it waiting, so a run costs no round trip more than the start itself.
+ * For a new sandbox it sends the command before the supervisor has answered, on a connection made
+ * beforehand. Pid 1 finds the command waiting, so a run needs no more round trips than a start.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct job {
 	struct record record; /* for an existing sandbox */
 	struct execution x;
 	struct launch launch;
-	bool started; /* we started it, so we stop it */
+	bool started; /* this command started the sandbox and stops it */
 	bool ran;
 	struct exec_result result;
 };
@@ -61,7 +61,7 @@ static int execute(struct job *j, const char *name, struct err *e)
 	return r;
 }
 
-/* True if the supervisor may warn about S: some limits may hold only in part, or some files may belong to root. */
+/* Returns true if the supervisor may warn about S: about a limit that holds in part, or files that belong to root. */
 static bool may_warn(const struct spec *s)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -72,7 +72,7 @@ static bool may_warn(const struct spec *s)
 
 static int run_new(struct job *j, struct err *e)
 {
-	/* wait for the work before the command: files to copy, and ports that may be taken */
+	/* wait until files are copied and ports are bound: both may fail */
 	bool waits =
 		j->x.request.message.flags & EXEC_DETACHED || j->spec.n_patches || j->spec.n_ports;
 
@@ -98,7 +98,7 @@ static const char *ignored_option(const struct args *a)
 	return NULL;
 }
 
-/* Returns whether the given IMAGE differs from the sandbox's. */
+/* Returns true if the line names another IMAGE than the sandbox has. */
 static bool other_image(const struct args *a, const struct spec *has)
 {
 	const char *word = a->word.n ? a->word.v[0] : NULL;
@@ -126,7 +126,7 @@ static bool other_image(const struct args *a, const struct spec *has)
 	return !same;
 }
 
-/* The name exists: use that sandbox; creation options have no effect. */
+/* Runs the command in the existing sandbox of that name. Creation options have no effect. */
 static int run_existing(struct job *j, struct err *e)
 {
 	const struct record *r = &j->record;
@@ -171,11 +171,11 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 		say_warn("nothing to run: give a command after --");
 		return 0;
 	}
-	/* a sandbox that we start ends with its command, even if we have ended before */
+	/* a sandbox that `run` starts ends with its command, even if this process has ended before */
 	if (!exists || !sandbox_is_up(&j->record))
 		j->x.request.message.flags |= EXEC_MAIN;
 	if (args_has(a, "detach")) {
-		/* our own terminal is not passed on; a terminal of the command's own is for `attach` */
+		/* the command does not use our terminal; with --tty it gets its own, for `attach` */
 		j->x.request.message.flags &=
 			~(unsigned)(args_has(a, "tty") ? EXEC_JOINED : EXEC_TTY | EXEC_JOINED);
 		j->x.request.message.flags |= EXEC_DETACHED;
@@ -183,7 +183,7 @@ static int run(struct job *j, const char **ret_name, struct err *e)
 	return exists ? run_existing(j, e) : run_new(j, e);
 }
 
-/* Ends a sandbox that we started. An ephemeral one is hidden before we return. */
+/* Ends a sandbox that `run` started. Commands no longer see an ephemeral one when this returns. */
 static void finish(struct job *j, const char *name)
 {
 	struct err ignored;
@@ -192,7 +192,7 @@ static void finish(struct job *j, const char *name)
 		return;
 	if (j->ran && !j->result.end.failure &&
 	    ((j->x.request.message.flags & EXEC_DETACHED) || j->result.detached)) {
-		launch_release(&j->launch); /* it lives as long as the command we left */
+		launch_release(&j->launch); /* the sandbox lives as long as its detached command */
 		return;
 	}
 	if (!j->spec.ephemeral) {
@@ -200,7 +200,7 @@ static void finish(struct job *j, const char *name)
 		return;
 	}
 	sandbox_retire(&j->home, name);
-	/* A user's supervisor cannot delete what other ids of the sandbox own; newuidmap helps us to. */
+	/* a user's supervisor cannot delete files of the sandbox's other ids; this process can, by newuidmap */
 	if (j->spec.image.root_disk.on_disk && geteuid() != 0) {
 		launch_end(&j->launch);
 		leftovers_sweep(&j->home);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/say.h"
 
-#define LINE_MAX_BYTES 4096u /* a longer line is not drawn whole: it is decoration */
+#define LINE_MAX_BYTES 4096u /* a longer line is cut */
 #define VERB_WIDTH 12
 
 void spinner_begin(struct spinner *s, bool quiet, const char *verb, const char *target)

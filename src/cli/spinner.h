@@ -1,5 +1,5 @@
-/* A spinner with the elapsed time on a terminal, and nothing elsewhere. It leaves no trace. It has no timer: a
- * caller that waits calls spinner_tick() every SPINNER_MS while s->on. */
+/* A spinner with the elapsed time, shown only on a terminal and erased at its end. It has no timer: a caller that
+ * waits calls spinner_tick() every SPINNER_MS while s->on. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 struct spinner {
 	bool on;
 	uint64_t start_ns;
-	const char *verb; /* borrowed, as is the target, until spinner_end() */
+	const char *verb; /* verb and target are borrowed until spinner_end() */
 	const char *target;
 };
 
-/* QUIET disables it, as does say_set_quiet(). */
+/* Shows nothing if QUIET, or after say_set_quiet(). */
 void spinner_begin(struct spinner *s, bool quiet, const char *verb, const char *target);
 void spinner_tick(void *spinner); /* a struct spinner: fits struct launch's tick */
 void spinner_end(struct spinner *s);

@@ -1,13 +1,13 @@
-/* Starts sandboxes and shows progress. `create`, `run`, `start` and all commands that start a
- * stopped sandbox share it. */
+/* Starts sandboxes and shows progress, for `create`, `run`, `start` and all commands that start a
+ * stopped sandbox. */
 #pragma once
 
 #include "client/launch.h"
 #include "client/sandbox.h"
 
-/* Waits until the sandbox takes commands, behind a spinner: "Creating NAME". For a new sandbox,
- * SPEC is its spec: then this also waits for its first changes and shows its warnings. NULL for a
- * sandbox that was up before. */
+/* Shows a spinner, "Creating NAME", and waits until the sandbox takes commands. S is the spec of a
+ * new sandbox: start_wait() then also waits for its first changes and shows its warnings. S is NULL
+ * for a sandbox that existed before. */
 MUST_USE int start_wait(struct launch *l, const char *verb, const struct spec *s, struct err *e);
 /* Starts a stopped sandbox. */
 MUST_USE int start_one(const struct home *h, const char *name, struct err *e);

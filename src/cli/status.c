@@ -12,7 +12,7 @@
 #include "spec/grammar.h"
 
 #define OUTPUT_MAX_BYTES (64u << 20)
-#define CELL_MAX_BYTES (4u << 20) /* a command line as long as the kernel takes */
+#define CELL_MAX_BYTES (4u << 20) /* the longest command line that the kernel takes */
 enum { IMAGE_WIDTH = 36, COMMAND_WIDTH = 40, PORTS_WIDTH = 32 };
 
 static int by_name(const void *a, const void *b)
@@ -126,7 +126,7 @@ static int print_all(const struct args *a, const struct home *h)
 
 	if (sandbox_list_load(h, &all, &e) < 0)
 		return say_error(&e);
-	/* a borrowing array: the list keeps owning its records */
+	/* the array borrows the records; the list owns them */
 	chosen = xcalloc(all.n + 1, sizeof(*chosen));
 	for (size_t i = 0; i < all.n; i++)
 		if ((args_has(a, "all") || sandbox_is_up(&all.item[i])) &&

@@ -3,5 +3,5 @@
 
 #include "cli/args.h"
 
-/* -f and -t; ERR_INVALID for a bad value. */
+/* Reads -f and -t. Fails with ERR_INVALID for a bad value. */
 MUST_USE int stop_grace(const struct args *a, uint32_t *ret_ms, struct err *e);

@@ -1,4 +1,4 @@
-/* Commands whose file does not exist yet: one clear line each. */
+/* Commands that are not supported yet. Each prints one line that says so. */
 #include "base/say.h"
 #include "cli/commands.h"
 
