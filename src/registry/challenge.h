@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* realm, service and scope, each; the longest seen have 150 bytes */
+/* limit for each of realm, service and scope; the longest seen has 150 bytes */
 #define CHALLENGE_FIELD_BYTES 1024
 
 enum challenge_kind { CHALLENGE_BASIC, CHALLENGE_BEARER };
@@ -18,6 +18,6 @@ struct challenge {
 	char scope[CHALLENGE_FIELD_BYTES];
 };
 
-/* Takes the first scheme of VALUE that we support. Returns 0, or -EINVAL when VALUE has no such
- * scheme or is malformed. */
+/* Takes the first scheme of VALUE that we support. Returns 0, or -EINVAL when VALUE has no
+ * supported scheme or is malformed. */
 MUST_USE int challenge_parse(const char *value, struct challenge *ret);

@@ -22,7 +22,7 @@
 
 #define STORE_NAME "registries.json"
 #define STORE_FORMAT 1
-#define HELPER_TOKEN_USER "<token>" /* the user that stands for an identity token */
+#define HELPER_TOKEN_USER "<token>" /* with this user name, the password is an identity token */
 
 extern char **environ;
 
@@ -49,8 +49,8 @@ static void set(struct credentials *c, const char *username, const char *passwor
 	c->source = source;
 }
 
-/* True when KEY, as people write it in configuration files (with a scheme, a path or another name
- * of the default registry), means HOST. */
+/* Returns true if KEY of a configuration file names HOST. KEY may have a scheme, a path or another
+ * name of the default registry. */
 static bool same_host(struct str key, const char *host)
 {
 	const char *scheme = memmem(key.p, key.n, "://", 3);
@@ -263,7 +263,7 @@ static int read_docker_config(struct json_doc **ret, struct err *e)
 		path = xasprintf("%s/.docker/config.json", home);
 	r = path ? io_read_file(AT_FDCWD, path, &text) : -ENOENT;
 	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
-		return 0; /* the file belongs to Docker: we do without it */
+		return 0; /* Docker's file is optional */
 	if (r < 0)
 		return err_sys(e, -r, "read '%s'", path);
 	if (json_parse(buf_str(&text), text.n, ret, e) < 0)
@@ -331,19 +331,19 @@ static int ask_helper(const char *path, const char *host, struct buf *answer, st
 	close(in[0]);
 	close(out[1]);
 	if (r == 0) {
-		/* the pipe has room for the host's name, so this does not block; a helper need
-		 * not read it */
+		/* does not block, because the pipe has room for the host's name; a helper may leave
+		 * it unread */
 		IGNORE(io_write_all(in[1], host, strlen(host)));
 		close(in[1]);
 		r = read_until(out[0], answer,
 			       clock_mono_ns() + CREDENTIAL_HELPER_SECONDS * NS_PER_SEC);
 		if (r < 0)
 			kill(child.pid, SIGKILL);
-		IGNORE(child_wait(&child, &status)); /* STATUS is judged below */
+		IGNORE(child_wait(&child, &status)); /* STATUS is checked below */
 		if (r < 0)
 			r = err_sys(e, -r, "ask '%s'", path);
 		else if (status != 0)
-			answer->n = 0; /* helpers fail when they know no login for this host */
+			answer->n = 0; /* a helper fails when it has no login for this host */
 	} else {
 		close(in[1]);
 	}
@@ -419,7 +419,7 @@ static int find_docker(const char *host, struct credentials *ret, struct err *e)
 	return store && *store ? find_by_helper(store, key, ret, e) : 0;
 }
 
-/* --- all together --------------------------------------------------------------------------- */
+/* --- all sources ---------------------------------------------------------------------------- */
 
 int credentials_given(const char *username, const char *variable, struct credentials *ret,
 		      struct err *e)

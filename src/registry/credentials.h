@@ -1,8 +1,8 @@
 /*
  * The user name and password that we send to a registry. The first of these sources that has a
- * login for the host is used: the options of this command, the login that `registry login`
- * stored, config.json, Docker's configuration (a login, or the helper it names). Without a login
- * we are anonymous.
+ * login for the host is used: the options of this command, the login that `registry login` stored,
+ * config.json, Docker's configuration (a login, or the helper that it names). Without a login,
+ * requests are anonymous.
  *
  * Logins are kept in HOME/secrets/registries.json, 0600 in a 0700 directory. No function here
  * prints or logs a secret, and memory that held one is wiped.
@@ -20,7 +20,7 @@
 
 struct credentials {
 	char *username; /* NULL: anonymous */
-	/* a password; if TOKEN is set, an identity token that the token server exchanges */
+	/* a password, or (if TOKEN is set) an identity token for the token server */
 	char *password;
 	bool token;
 	const char *source; /* "given", "login", "config", "docker"; NULL: anonymous */
@@ -28,7 +28,7 @@ struct credentials {
 
 MUST_USE int credentials_find(int home_fd, const struct settings *s, const char *host,
 			      struct credentials *ret, struct err *e);
-/* The login of this one command: its password is in the environment variable VARIABLE. */
+/* Takes the login from the command's options. The variable VARIABLE has the password. */
 MUST_USE int credentials_given(const char *username, const char *variable, struct credentials *ret,
 			       struct err *e);
 void credentials_done(struct credentials *c);

@@ -38,8 +38,8 @@ bool fetch_has(const struct fetch *f, const char *digest)
 
 /* --- one attempt ----------------------------------------------------------------------------- */
 
-/* Writes only the body of a success to the part, never that of an error page. If the server
- * ignored Range and sends the whole blob, the part starts over. */
+/* Decides whether the body is the blob (200 or 206) or an error page, which is not written to the
+ * part. If the server ignored Range and sends the whole blob, the part starts over. */
 static int check_answer(struct fetch_job *j)
 {
 	long status = 0;
@@ -114,7 +114,7 @@ static int begin_attempt(struct fetch *f, struct fetch_job *j, struct err *e)
 	j->answered = false;
 	j->done_bytes = j->part.n;
 	j->write_err.code = ERR_NONE;
-	if (j->part.n == j->size_bytes) { /* fetched before, not committed */
+	if (j->part.n == j->size_bytes) { /* complete, but never committed */
 		j->state = FETCH_RUNNING;
 		return 0;
 	}
@@ -130,7 +130,7 @@ static int begin_attempt(struct fetch *f, struct fetch_job *j, struct err *e)
 	return 0;
 }
 
-/* The server says that the transfer is complete. */
+/* Handles the end of a successful transfer: asks for missing bytes, or commits the part. */
 static int complete(struct fetch *f, struct fetch_job *j, struct err *e)
 {
 	bool resumed = j->resumed;
@@ -146,7 +146,7 @@ static int complete(struct fetch *f, struct fetch_job *j, struct err *e)
 		return 0;
 	}
 	end_attempt(f, j);
-	/* a power cut may have damaged the bytes that were there before */
+	/* fetch all of it once more: a power cut may have damaged bytes of an earlier attempt */
 	if (e->code != ERR_PROTOCOL || !resumed || j->restart_tried)
 		return -1;
 	j->restart_tried = true;
@@ -191,7 +191,7 @@ static int finish_attempt(struct fetch *f, struct fetch_job *j, CURLcode result,
 	return err_wrap(e, "%s", j->digest);
 }
 
-/* --- all of them ----------------------------------------------------------------------------- */
+/* --- all blobs ------------------------------------------------------------------------------- */
 
 static unsigned running(const struct fetch *f)
 {

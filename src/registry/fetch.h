@@ -13,7 +13,7 @@
 #include "registry/registry.h"
 #include "store/store.h"
 
-#define FETCH_PARALLEL_MAX 4u /* more at once is impolite to the registry and rarely faster */
+#define FETCH_PARALLEL_MAX 4u /* more transfers at once burden the registry and are rarely faster */
 
 enum fetch_state { FETCH_WAITING, FETCH_RUNNING, FETCH_DONE };
 
@@ -23,10 +23,10 @@ struct fetch_job {
 	uint64_t size_bytes, done_bytes;
 	size_t endpoint;
 	/* state of one attempt */
-	struct blob_part part; /* fd -1 while none is open */
+	struct blob_part part; /* its fd is -1 while no part is open */
 	CURL *easy;
 	bool resumed, answered, restart_tried;
-	struct err write_err; /* code ERR_NONE while all is well */
+	struct err write_err; /* code ERR_NONE if no write has failed */
 	/* state over all attempts */
 	unsigned n_tries;
 	bool authenticated;

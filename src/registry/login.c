@@ -62,7 +62,7 @@ static void read_line(int tty, struct buf *out)
 		buf_add_char(out, c);
 }
 
-/* Ctrl-C while the password is read: restore the terminal first, then die by the signal. */
+/* If Ctrl-C interrupts the read, restores the terminal first and then dies by the signal. */
 static void read_hidden(int tty, const struct termios *before, struct buf *out)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -95,8 +95,7 @@ static int ask_password(struct buf *out, struct err *e)
 	/* if the terminal is gone, the read below fails */
 	IGNORE(io_write_all(tty, "Password: ", strlen("Password: ")));
 	read_hidden(tty, &before, out);
-	IGNORE(io_write_all(tty, "\n",
-			    1)); /* if the terminal is gone, the read has failed already */
+	IGNORE(io_write_all(tty, "\n", 1)); /* decoration */
 	return 0;
 }
 
@@ -115,7 +114,7 @@ static int get_password(const struct options *o, struct buf *out, struct err *e)
 		return -1;
 	strip_newline(out);
 	if (buf_failed(out) || (out->n && strlen(out->p) != out->n))
-		return err_set(e, ERR_INVALID, "this cannot be a password");
+		return err_set(e, ERR_INVALID, "the password is too long or contains a NUL byte");
 	if (out->n == 0)
 		return err_set(e, ERR_INVALID, "the password is empty");
 	return 0;
@@ -146,7 +145,7 @@ int run_logout(const struct options *o, struct err *e)
 	AUTO_FD home = -1;
 	bool known;
 
-	/* a word that cannot name a registry has no login either */
+	/* a word that cannot name a registry gets the same warning as a registry without a login */
 	if (read_host(o->arg[0], &host, e) < 0)
 		host = xstrdup(o->arg[0]);
 	if (options_open_home(o, &home, e) < 0 || credentials_remove(home, host, &known, e) < 0)

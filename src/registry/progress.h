@@ -1,6 +1,6 @@
 /*
  * Shows one line per layer on a terminal, redraws the lines in place and wipes them at the end.
- * Shows nothing when stderr is no terminal.
+ * Shows nothing when stderr is not a terminal.
  *
  *   0123456789ab  ━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌  12.3 / 45.6 MiB  5.1 MiB/s  7s
  */
@@ -15,10 +15,9 @@
 
 struct progress {
 	bool on;
-	unsigned n_lines; /* the lines that were drawn last time */
+	unsigned n_lines; /* number of lines drawn last time */
 	uint64_t start_ns, last_ns;
-	uint64_t
-		start_bytes; /* bytes that were in the store before we began: they do not count for the speed */
+	uint64_t start_bytes; /* fetched before the first drawing; not counted for the speed */
 };
 
 void progress_begin(struct progress *p, bool quiet);

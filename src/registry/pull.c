@@ -1,9 +1,9 @@
 /*
  * The command pull: brings an image from a registry into the store and makes it ready for use.
  *
- * The manifest is fetched first, then the configuration and the layers side by side. As soon as
- * the configuration is here, which says what each layer must unpack to, layers are unpacked as
- * they arrive. The record is written last.
+ * The manifest is fetched first, then the configuration and the layers side by side. The
+ * configuration says what each layer must unpack to. Once it is in the store, each layer is
+ * unpacked as soon as it arrives. The record is written last.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ struct pull {
 	size_t endpoint; /* the endpoint that had the manifest */
 	struct fetch fetch;
 	struct layers layers;
-	size_t n_queued; /* how many layers of the manifest are unpacked or wait for it */
+	size_t n_queued; /* layers of the manifest that are unpacked or wait to be unpacked */
 	bool have_config;
 	struct progress progress;
 };

@@ -167,7 +167,7 @@ CURL *registry_blob_request(struct registry *r, size_t endpoint, const char *dig
 	if (!c)
 		return NULL;
 	identify(c, p);
-	if (from > 0) { /* not RESUME_FROM: curl then fails if the server sends the whole blob */
+	if (from > 0) { /* with RESUME_FROM, curl fails if the server sends the whole blob */
 		snprintf(range, sizeof(range), "%llu-", (unsigned long long)from);
 		curl_easy_setopt(c, CURLOPT_RANGE, range);
 	}
@@ -201,7 +201,7 @@ static bool passes_by_itself(CURLcode result)
 	}
 }
 
-/* True when the same request may succeed a little later. */
+/* Returns true if the same request may succeed a little later. */
 static bool may_pass(CURLcode result, long status)
 {
 	return result == CURLE_OK ? status == 408 || status == 429 || status >= 500
@@ -317,7 +317,7 @@ static int ask_for_token(struct registry *r, struct endpoint *p, const struct ch
 	return read_token(p, &body, e);
 }
 
-/* True when both addresses have the same scheme, host and port. */
+/* Returns true if both addresses have the same scheme, host and port. */
 static bool same_origin(const char *a, const char *b)
 {
 	static const CURLUPart parts[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
@@ -342,7 +342,7 @@ static bool same_origin(const char *a, const char *b)
 	return same;
 }
 
-/* Gets what a 401 asks for: a token, or the decision to send the password. */
+/* Reacts to a 401: gets a token, or decides to send the password with the next request. */
 static int authenticate(struct registry *r, struct endpoint *p, CURL *easy, struct err *e)
 {
 	struct curl_header *h;
@@ -373,14 +373,14 @@ static int authenticate(struct registry *r, struct endpoint *p, CURL *easy, stru
 	return 0;
 }
 
-/* --- what came of a request ------------------------------------------------------------------ */
+/* --- results of requests --------------------------------------------------------------------- */
 
 static int fail_transfer(const struct endpoint *p, CURLcode result, struct err *e)
 {
 	if (result == CURLE_ABORTED_BY_CALLBACK)
 		return err_set(e, ERR_LIMIT, "'%s' sends an error or redirect of more than %u KiB",
 			       p->host, REGISTRY_REST_MAX_BYTES >> 10);
-	/* watch_headers() failed: our callers report a failed write of a body before they ask us */
+	/* the headers are too long: callers report a failed write of the body themselves */
 	if (result == CURLE_WRITE_ERROR)
 		return err_set(e, ERR_LIMIT, "'%s' sends headers of more than %u KiB", p->host,
 			       REGISTRY_HEADERS_MAX_BYTES >> 10);
@@ -459,7 +459,7 @@ static int check_manifest_digest(CURL *c, const char *target, const struct buf *
 	    digest_valid(h->value))
 		want = h->value;
 	if (want && strcmp(want, got) != 0)
-		return err_set(e, ERR_PROTOCOL, "what came for manifest %s has the digest %s", want,
+		return err_set(e, ERR_PROTOCOL, "the manifest %s arrived with the digest %s", want,
 			       got);
 	return 0;
 }
@@ -523,5 +523,5 @@ int registry_get_manifest(struct registry *r, const char *target, struct buf *re
 			*ret_endpoint = i;
 			return 0;
 		}
-	return -1; /* E holds the registry's own error: it is asked after its mirrors */
+	return -1; /* E holds the error of the registry itself, because it is asked last */
 }

@@ -2,10 +2,10 @@
  * A registry (distribution API v2) as one or more endpoints: first its mirrors, then the registry
  * itself.
  *
- * Each endpoint keeps its scheme, our login there and the last token it gave us. A request
- * follows redirects to other hosts but sends them no credentials. It does not leave TLS unless
- * the user asked for plain HTTP. It uses the usual proxy variables, and is repeated after errors
- * that are likely to be temporary.
+ * Each endpoint keeps its scheme, our login there and the last token it gave us. A request follows
+ * redirects to other hosts but sends them no credentials. Every request uses TLS, also after a
+ * redirect, unless the user asked for plain HTTP. Requests obey the usual proxy variables and are
+ * repeated after errors that are likely to be temporary.
  *
  * Credentials go to the endpoint itself and to the token server that the endpoint names (its
  * realm). If an endpoint redirected us to another server, that server cannot name a token server:
@@ -32,7 +32,7 @@
 #define REGISTRY_RETRY_AFTER_MAX_S 60 /* if a server asks for a longer pause, the request fails */
 #define REGISTRY_REDIRECTS_MAX 10
 #define REGISTRY_CONNECT_SECONDS 15
-#define REGISTRY_STALL_SECONDS 30 /* a transfer fails after so long without a byte */
+#define REGISTRY_STALL_SECONDS 30 /* a transfer fails after this time without a byte */
 #define REGISTRY_TOKEN_MAX_BYTES (256u << 10)
 #define REGISTRY_HEADERS_MAX_BYTES (256u << 10) /* headers of one request with all its redirects */
 #define REGISTRY_REST_MAX_BYTES (1u << 20)      /* the body of an error or of a redirect */
@@ -50,31 +50,30 @@ struct registry {
 	struct reference reference;
 	struct endpoint endpoint[REGISTRY_MIRRORS_MAX + 1];
 	size_t n_endpoints;
-	const char *ca_certs; /* borrowed from options or settings; NULL: the system's alone */
+	const char *ca_certs; /* borrowed from options or settings; NULL: only the system's */
 };
 
 struct registry_options {
 	bool insecure;
 	const char *ca_certs;
-	const char *username,
-		*password_env; /* login for the registry itself, not its mirrors; or NULL */
+	const char *username, *password_env; /* login for the registry, not its mirrors; or NULL */
 };
 
 MUST_USE int registry_open(int home_fd, const struct settings *s, const struct reference *ref,
 			   const struct registry_options *o, struct registry *ret, struct err *e);
 void registry_done(struct registry *r);
 
-/* Gets the manifest from the first endpoint that has it and says in *RET_ENDPOINT which one that
- * was. TARGET is a tag or a digest; the bytes are checked against a digest. */
+/* Gets the manifest from the first endpoint that has it and sets *RET_ENDPOINT to that endpoint.
+ * TARGET is a tag or a digest; the bytes are checked against a digest. */
 MUST_USE int registry_get_manifest(struct registry *r, const char *target, struct buf *ret,
 				   size_t *ret_endpoint, struct err *e);
 
 /* Makes a handle for a GET of the blob DIGEST at one endpoint. The caller sets the function that
- * takes the bytes. FROM > 0 asks only for the bytes from there on. Returns NULL when there is no
- * memory. */
+ * takes the bytes. If FROM > 0, the request asks only for the bytes from offset FROM on. Returns
+ * NULL when there is no memory. */
 CURL *registry_blob_request(struct registry *r, size_t endpoint, const char *digest, uint64_t from);
 
-/* What to do about a finished transfer. */
+/* What the caller must do about a finished transfer. */
 enum registry_verdict {
 	REGISTRY_DONE,
 	REGISTRY_AGAIN,  /* try again after *RET_PAUSE_MS */
