@@ -16,7 +16,7 @@
 #define IMAGE_ENTRIES_MAX (2u << 20) /* files, directories, links: twice what one layer may have */
 #define IMAGE_NAMES_MAX_BYTES (512ull << 20) /* length of all paths and link targets */
 #define IMAGE_PLAIN_MAX_BYTES (256ull << 30) /* plain tars: twice what one layer may have */
-static_assert(IMAGE_PLAIN_MAX_BYTES >> 30 == 256, "unpack.c says this number");
+static_assert(IMAGE_PLAIN_MAX_BYTES >> 30 == 256, "unpack.c prints this number");
 
 struct allowance {
 	uint64_t entries, names, plain;
@@ -29,6 +29,7 @@ MUST_USE int allowance_take_names(struct allowance *a, uint64_t n, struct err *e
 MUST_USE int allowance_take_layer(struct allowance *a, const struct image_layer_info *i,
 				  struct err *e);
 
-/* As an argument of the worker: three numbers with a comma after each. */
+/* The text is an argument of a worker: three numbers, each followed by a comma. The reader returns
+ * 0 or -EINVAL. */
 void allowance_write(const struct allowance *a, struct buf *out);
-MUST_USE int allowance_read(const char *text, struct allowance *ret); /* -EINVAL */
+MUST_USE int allowance_read(const char *text, struct allowance *ret);

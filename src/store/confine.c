@@ -19,9 +19,8 @@ static bool is_directory(int fd)
 }
 
 /* Landlock restricts opening files, but not chown and chmod. So DIR_FD becomes the root directory
- * and `..` of READ_FD ends there: the worker can name nothing else. An ordinary user's worker
- * without a user namespace may do neither, but it has no capabilities and cannot change other
- * users' files. */
+ * and `..` cannot lead above READ_FD. Both steps fail for an ordinary user's worker without a user
+ * namespace. That worker has no capabilities and cannot change other users' files. */
 static int leave_the_host(int dir_fd, int read_fd, struct err *e)
 {
 	int r = is_directory(read_fd) ? confine_enclose(read_fd) : 0;
@@ -42,7 +41,7 @@ static int limit_files(int dir_fd, int read_fd, struct err *e)
 
 	if (confine_files_begin(&f, e) < 0)
 		return -1;
-	/* Landlock's first version forbids every link and rename between directories */
+	/* do not use Landlock's first version: it forbids links and renames between directories */
 	if (!(f.handled & LANDLOCK_ACCESS_FS_REFER)) {
 		confine_files_done(&f);
 		return 0;
@@ -78,8 +77,8 @@ static int limit_resources(struct err *e)
 
 int confine(int dir_fd, int read_fd, struct err *e)
 {
-	/* capabilities are dropped before Landlock, which needs no_new_privs without them; the
-	 * filter comes last, since it forbids the other steps */
+	/* drop_privilege() also sets no_new_privs, which Landlock needs; the filter comes last,
+	 * since it forbids the other steps */
 	if (limit_resources(e) < 0 || leave_the_host(dir_fd, read_fd, e) < 0 ||
 	    drop_privilege(e) < 0 || limit_files(dir_fd, read_fd, e) < 0)
 		return -1;

@@ -2,7 +2,7 @@
  * The walls around a worker. The worker raises them after its start, before it reads a hostile
  * byte:
  *
- *   root         DIR_FD is the worker's root directory; if READ_FD is a directory, its `..` ends there
+ *   root         DIR_FD is the worker's root directory; `..` cannot lead above READ_FD
  *   files        Landlock: the worker opens files beneath DIR_FD only and, if READ_FD is a directory,
  *                reads files beneath it (without Landlock the only wall is openat2 with
  *                RESOLVE_IN_ROOT in the code that uses the names)

@@ -4,11 +4,11 @@
  * each stack of layers and kept in cache/flat (image/store.h). Only root can make and use it,
  * because the file system must be mounted.
  *
- * The file is made in the directory cache/tmp/HEX.flat, which the process that makes it locks.
- * mke2fs makes an empty file system; it is mounted through a loop device without a mount point; a
- * confined worker, which sees only the layers and this mount, fills it. When it is unmounted and
- * on disk, the file moves to cache/flat. If the process is killed, the kernel removes the mount
- * and the loop device, and the next writer removes the directory.
+ * The file is made in the locked directory cache/tmp/HEX.flat. mke2fs makes an empty file system,
+ * which is mounted through a loop device without a mount point. A confined worker, which sees only
+ * the layers and this mount, fills it. After the unmount the file is synced and moved to
+ * cache/flat. If the process is killed, the kernel removes the mount and the loop device, and the
+ * next writer removes the directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static bool is_made(const struct workshop *w)
 	return faccessat(w->store->flat_fd, w->hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* --- how large ------------------------------------------------------------------------------- */
+/* --- size ------------------------------------------------------------------------------------ */
 
 /* Computes an upper bound from the sizes of the unmerged layers. Too large is harmless: unused
  * space costs nothing in a sparse file. *RET_LEAST is the space that the host must have free. */
@@ -78,11 +78,11 @@ static int measure(const struct workshop *w, struct disk_make *ret, uint64_t *re
 		if (image_store_layer_info(w->store->home_fd, w->image->layer[i].digest, &info, e) <
 		    0)
 			return -1;
-		if (info.disk_bytes < info.tar_bytes) /* small blocks, or compression */
+		if (info.disk_bytes < info.tar_bytes) /* the store has small blocks or compresses */
 			info.disk_bytes = info.tar_bytes;
 		bytes += info.disk_bytes;
 		entries += info.entries;
-		/* space of files that a higher layer hides is given back */
+		/* the merge gives back the space of hidden files, so only the largest layer counts */
 		if (info.disk_bytes > least)
 			least = info.disk_bytes;
 	}
@@ -111,7 +111,7 @@ static int check_room(const struct workshop *w, uint64_t bytes, struct err *e)
 	return err_sys(e, ENOSPC, "%llu MiB are needed", (unsigned long long)(bytes / MIB + 1));
 }
 
-/* --- making one ------------------------------------------------------------------------------ */
+/* --- making the file ------------------------------------------------------------------------- */
 
 static int mount_disk(int file, int *ret_fd, struct err *e)
 {
@@ -202,7 +202,7 @@ static int build(const struct workshop *w, struct err *e)
 	return 0;
 }
 
-/* --- once, whoever asks ---------------------------------------------------------------------- */
+/* --- one process at a time ------------------------------------------------------------------- */
 
 /* Locks the working directory. Sets *RET_BUSY when another process holds it. */
 static int claim(struct workshop *w, bool *ret_busy, struct err *e)
@@ -220,7 +220,7 @@ static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 		return 0;
 	/* left over from a process that was killed */
 	if (unlinkat(fd, DISK_FILE, 0) < 0 && errno != ENOENT)
-		return err_sys(e, errno, "clear away what is left");
+		return err_sys(e, errno, "remove an unfinished flat form");
 	w->dir = fd_take(&fd);
 	return 0;
 }

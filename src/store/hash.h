@@ -14,7 +14,6 @@ struct hash {
 };
 
 MUST_USE int hash_init(struct hash *h, struct err *e);
-/* Starts over. */
 void hash_reset(struct hash *h);
 void hash_add(struct hash *h, const void *p, size_t n);
 /* Writes "sha256:…" of all added bytes. Only hash_reset() and hash_done() may follow. */

@@ -31,7 +31,7 @@ struct inflate {
 	bool ended;
 };
 
-/* BLOB_BYTES is the length of what FD gives, from which the limit follows; 0 when unknown. */
+/* BLOB_BYTES is the length of the blob and sets the limit; 0 when unknown. */
 MUST_USE int inflate_open(struct inflate *p, int fd, uint64_t blob_bytes, struct err *e);
 /* Returns the next piece, which is valid until the next call. *RET_N is 0 at the end. */
 MUST_USE int inflate_read(struct inflate *p, const void **ret, size_t *ret_n, struct err *e);

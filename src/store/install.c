@@ -90,7 +90,7 @@ int install_put_record(const struct store *store, const struct install *i, const
 	struct image_record r;
 	int result;
 
-	/* read it from the store, as every later reader will */
+	/* read the image from the store, as every later reader does */
 	if (image_store_find_digest(store->home_fd, i->manifest_digest, &r, e) < 0)
 		return -1;
 	r.reference = xstrdup(reference);

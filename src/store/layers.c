@@ -84,7 +84,7 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 
 		if (faccessat(fd, trees[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    worker_run(&job, NULL, e) < 0) /* left over from a process that was killed */
-			return err_wrap(e, "clear away what is left of layer %s", j->digest);
+			return err_wrap(e, "remove the unfinished layer %s", j->digest);
 	}
 	j->tmp_fd = fd_take(&fd);
 	return 0;
@@ -108,7 +108,7 @@ static int start(struct layers *l, struct layer_job *j, struct err *e)
 		char name[IMAGE_PATH_BYTES];
 
 		tmp_name(j, name);
-		/* if this fails, the next writer removes it */
+		/* if this fails, the next writer removes the directory */
 		IGNORE(store_erase_tmp(l->store, name, &ignored));
 		fd_closep(&j->tmp_fd);
 		return use_present(l, j, e);
@@ -150,7 +150,7 @@ static int write_info(const struct layer_job *j, struct err *e)
 	json_writer_init(&w, &text, 0);
 	image_layer_info_write_json(&j->info, &w);
 	r = io_replace_file(j->tmp_fd, "layer.json", buf_str(&text), text.n, 0600);
-	return r < 0 ? err_sys(e, -r, "write about layer %s", j->digest) : 0;
+	return r < 0 ? err_sys(e, -r, "write layer.json of %s", j->digest) : 0;
 }
 
 static int publish(struct layers *l, struct err *e)

@@ -1,8 +1,8 @@
 /*
- * A worker has written the archive's files to disk under numbers (stage.h); the code here finds
- * out from their names what they are. If an archive is both an OCI layout and a classic archive,
- * the OCI layout is used, since it keeps the original manifest. For a classic archive a manifest
- * is made; the same content always gives the same manifest.
+ * A worker writes the archive's files to disk under numbers (stage.h). The code here decides by
+ * their names what they are. If an archive is both an OCI layout and a classic archive, the OCI
+ * layout is used, since it keeps the original manifest. A classic archive has no manifest, so one
+ * is made here; the same content always gives the same manifest.
  */
 #include "store/load.h"
 
@@ -71,7 +71,7 @@ static int make_staging(struct load *l, struct err *e)
 		    fstatat(l->store->tmp_fd, l->dir_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    ours.st_ino == theirs.st_ino)
 			return 0;
-		/* before we had the lock, another writer removed it as left over */
+		/* before we had the lock, another writer removed the directory as a leftover */
 		fd_closep(&l->dir_fd);
 	}
 }
@@ -265,8 +265,8 @@ static void add_classic_names(struct load *l, const char *config_digest,
 	}
 }
 
-/* Takes the image name of the index. ref.name is often just a tag; if it names the same image, it
- * is used, because it is the user's own spelling. */
+/* Takes the image's name from the index. Prefers ref.name, the user's own spelling, if it names the
+ * same image and is not just a tag. */
 static void add_annotated_name(const struct image_descriptor *d, struct image_strings *names)
 {
 	char full[REFERENCE_KEY_BYTES], key[REFERENCE_KEY_BYTES];
@@ -452,7 +452,7 @@ static int load_classic(struct load *l, struct err *e)
 	return 0;
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
+/* --- the whole archive ---------------------------------------------------------------------- */
 
 static int load_staged(struct load *l, struct err *e)
 {
@@ -490,7 +490,7 @@ int load_archive(const struct store *store, const struct load_options *o, struct
 	r = stage(&l, e);
 	if (r == 0)
 		r = load_staged(&l, e);
-	/* if this fails, the next writer removes it */
+	/* if this fails, the next writer removes the directory */
 	IGNORE(store_erase_tmp(store, l.dir_name, &ignored));
 	fd_closep(&l.dir_fd);
 	for (size_t i = 0; i < l.n_files; i++) {

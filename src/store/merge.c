@@ -3,7 +3,7 @@
  * directories and makes, replaces and removes names; it enters directories that exist on both
  * sides. The second pass sets owners, modes, attributes and times of the layer's directories,
  * because the first pass changes those times. A directory that the layer only implies
- * (IMAGE_IMPLIED_XATTR) keeps what it has.
+ * (IMAGE_IMPLIED_XATTR) keeps its owner, mode, attributes and times.
  *
  * A directory is stored as (parent, name) and opened from its parent without following links. The
  * walk is depth first and the last few directories stay open, so a deep tree needs neither many
@@ -63,10 +63,10 @@ struct side {
 };
 
 struct merge {
-	struct side from, to; /* the layer, and the tree that it is laid over */
+	struct side from, to; /* the layer, and the tree that it is merged into */
 	struct directory *dir;
 	size_t n_dirs, room_dirs;
-	size_t *stack; /* directories that the walk has still to enter; as much room as DIR has */
+	size_t *stack; /* directories not entered yet; the array is as long as DIR */
 	size_t n_stack;
 	/* a hash table with open addressing; ino 0 marks a free slot */
 	struct shared_file *shared;
@@ -149,7 +149,7 @@ static int open_directory(struct merge *m, struct side *s, size_t dir, int *ret_
 	return 0;
 }
 
-/* --- what a file looks like ------------------------------------------------------------------ */
+/* --- owner, mode, attributes and times ------------------------------------------------------- */
 
 /* Removes attributes that the directory got from a lower layer. */
 static int drop_xattrs(struct merge *m, int fd)
@@ -162,7 +162,7 @@ static int drop_xattrs(struct merge *m, int fd)
 	return n < 0 && errno != ENOTSUP ? -errno : 0;
 }
 
-/* Copies attributes. One that does not fit into the file system is left out, as in unpack.c. */
+/* Copies attributes. Attributes too large for the file system are left out, as in unpack.c. */
 static int copy_xattrs(struct merge *m, int from, int to)
 {
 	ssize_t n = flistxattr(from, m->list, XATTR_LIST_MAX_BYTES);
@@ -182,7 +182,7 @@ static int copy_xattrs(struct merge *m, int from, int to)
 	return 0;
 }
 
-/* chown takes setuid and capabilities away, so it comes first. */
+/* chown clears setuid and file capabilities, so it comes first. */
 static int dress(struct merge *m, int from, int to, const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
@@ -378,7 +378,7 @@ static int merge_name(struct merge *m, size_t parent, int from, int to, const ch
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return file_err(errno, "look at", name, e);
 	if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
-		return erase(to, name, e); /* a whiteout: it hides the lower file */
+		return erase(to, name, e); /* a whiteout, which hides the lower file */
 	if (S_ISDIR(st.st_mode))
 		return merge_directory(m, parent, from, to, name, e);
 	return merge_file(m, parent, from, to, name, &st, e);
@@ -406,7 +406,7 @@ static int merge_names(struct merge *m, size_t i, struct err *e)
 	if (open_directory(m, &m->from, i, &from_fd, e) < 0 ||
 	    open_directory(m, &m->to, i, &to_fd, e) < 0)
 		return -1;
-	/* descriptors of our own, because open_directory() may close its ones during the walk */
+	/* we open both again, because open_directory() may close its descriptors during the walk */
 	from = dir_open(from_fd, ".");
 	to = openat(to_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (!from || to < 0)
@@ -458,8 +458,8 @@ static int merge_layer(struct merge *m, int layers_fd, const char *hex, struct e
 	return r < 0 ? err_wrap(e, "layer %.12s", hex) : 0;
 }
 
-/* Removes what mke2fs made in TO and copies the trees LAYERS_FD/HEX/root into it. LIST is
- * "HEX,HEX,…", the lowest layer first. */
+/* Removes lost+found, which mke2fs makes, from TO and copies the trees LAYERS_FD/HEX/root there.
+ * LIST is "HEX,HEX,…", the lowest layer first. */
 static int merge_layers(int layers_fd, const char *list, int to_fd, struct err *e)
 {
 	AUTO_FREE char *words = xstrdup(list);

@@ -19,7 +19,7 @@
  *   logout HOST      --quiet
  *   registries
  *
- * --report-fd N gives an error as {"code","error","hint"} to that descriptor and not to stderr.
+ * --report-fd N writes an error as {"code","error","hint"} to that descriptor instead of stderr.
  * `pull` without --update or --force asks no registry if the store has the image. --update asks the
  * registry and fetches what changed; --force also checks every blob again.
  */
@@ -38,8 +38,7 @@ struct options {
 	const char *input, *output, *format, *ca_certs, *username, *password_env, *report_fd;
 	const char *tag[OPTIONS_TAGS_MAX];
 	size_t n_tags;
-	const char *
-		*arg; /* words that are no options; without the command, once that has been found */
+	const char **arg; /* words that are no options; main() removes the command */
 	size_t n_args;
 };
 
@@ -47,6 +46,6 @@ struct options {
 MUST_USE int options_parse(int argc, char **argv, struct options *o, struct err *e);
 void options_done(struct options *o);
 
-/* --format json or no --format at all; every other word is an error. */
+/* Sets *RET if --format is json. Every other value of --format is an error. */
 MUST_USE int options_want_json(const struct options *o, bool *ret, struct err *e);
 MUST_USE int options_open_home(const struct options *o, int *ret_fd, struct err *e);

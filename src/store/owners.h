@@ -14,9 +14,9 @@
 #define OWNERS_ID_MAX 65535u      /* the largest id that is kept */
 #define OWNERS_ID_SQUASHED 65534u /* larger ids become this one: nobody */
 
-/* Maps the caller's ids into the user namespace that process PID has just entered, by newuidmap
- * and newgidmap. Returns false when that fails: the process then has one id. */
+/* Runs newuidmap and newgidmap to map the caller's ids into the user namespace that process PID has
+ * just entered. Returns false if that fails. */
 bool owners_map(pid_t pid);
-/* To be called by that process if owners_map() returned false: maps id 0 to the caller and no
- * other. Returns 0 or -errno. */
+/* Maps only id 0, to the caller. That process calls it if owners_map() returned false. Returns 0 or
+ * -errno. */
 MUST_USE int owners_map_self(uid_t uid, gid_t gid);

@@ -46,7 +46,7 @@ static int archive_err(struct save *s, struct err *e)
 	return err_set(e, ERR_SYSTEM, "write the archive: %s", why ? why : "unknown reason");
 }
 
-/* True the first time only. */
+/* Returns true if DIGEST is not in the archive yet, and notes it as written. */
 static bool first_time(struct save *s, const char *digest)
 {
 	for (size_t i = 0; i < s->n_written; i++)
@@ -64,7 +64,7 @@ static int begin_entry(struct save *s, const char *name, unsigned kind, uint64_t
 	int r;
 
 	if (!entry)
-		abort(); /* small and fixed, as xcalloc */
+		abort(); /* no memory for a small object: xcalloc() aborts too */
 	archive_entry_set_pathname(entry, name);
 	archive_entry_set_filetype(entry, kind);
 	archive_entry_set_perm(entry, kind == AE_IFDIR ? 0755 : 0644);
@@ -111,8 +111,8 @@ static int add_stream(struct save *s, int fd, const char *digest, uint64_t n, st
 	hash_end(&h, got);
 	hash_done(&h);
 	if (r == 0 && (n > 0 || strcmp(got, digest) != 0))
-		return err_set(e, ERR_INVALID, "the image store is damaged: %s is not what it was",
-			       digest);
+		return err_set(e, ERR_INVALID,
+			       "the image store is damaged: the content of %s has changed", digest);
 	return r;
 }
 
@@ -277,7 +277,7 @@ static int add_classic_layer(struct save *s, const struct image_layer *l, const 
 	return add_plain_layer(s, l, tar, e);
 }
 
-/* Writes NAME:TAG as the user wrote it. A reference by digest alone has no such name. */
+/* Writes NAME:TAG as the user wrote it. A reference by digest alone has no tag and is left out. */
 static void write_repo_tag(struct json_writer *w, const struct image_record *r)
 {
 	AUTO_FREE char *name = xstrdup(r->reference);
@@ -347,7 +347,7 @@ static int save_classic(struct save *s, struct err *e)
 	return add_text(s, "manifest.json", buf_str(&manifest), manifest.n, e);
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
+/* --- the whole archive ---------------------------------------------------------------------- */
 
 static int write_archive(struct save *s, enum save_format format, int fd, struct err *e)
 {

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "image/store.h"
 
-#define STAGE_FILES_MAX 20000u         /* some hundred images of a hundred layers */
+#define STAGE_FILES_MAX 20000u         /* enough for some hundred images of a hundred layers */
 #define STAGE_NAME_MAX_BYTES 512u      /* blobs/sha256/HEX and VERSION files are far shorter */
 #define STAGE_BYTES_MAX (256ull << 30) /* for all files together */
 

@@ -28,7 +28,7 @@ static int make_directory(int at_fd, const char *name, int *ret_fd, struct err *
 	return 0;
 }
 
-/* True when the locked file FD is still the one that DIR_FD/NAME names. */
+/* Returns true if DIR_FD/NAME still names the locked file FD. */
 static bool still_there(int dir_fd, const char *name, int fd)
 {
 	struct stat ours, theirs;
@@ -246,7 +246,7 @@ int blob_part_open(const struct store *store, const char *digest, struct blob_pa
 	r = hash_fd(&p.hash, fd, &p.n);
 	if (r < 0) {
 		hash_done(&p.hash);
-		return err_sys(e, -r, "read what is there of %s", digest);
+		return err_sys(e, -r, "read the partial blob %s", digest);
 	}
 	p.fd = fd_take(&fd);
 	memcpy(p.digest, digest, DIGEST_BYTES);
@@ -268,7 +268,7 @@ int blob_part_write(struct blob_part *p, const void *data, size_t n, struct err 
 int blob_part_restart(struct blob_part *p, struct err *e)
 {
 	if (ftruncate(p->fd, 0) < 0 || lseek(p->fd, 0, SEEK_SET) < 0)
-		return err_sys(e, errno, "begin %s again", p->digest);
+		return err_sys(e, errno, "empty the partial blob %s", p->digest);
 	hash_reset(&p->hash);
 	p->n = 0;
 	return 0;
@@ -288,8 +288,7 @@ int blob_part_commit(const struct store *store, struct blob_part *p, uint64_t si
 			return err_set(e, ERR_PROTOCOL, "%s has %llu bytes instead of %llu",
 				       p->digest, (unsigned long long)p->n,
 				       (unsigned long long)size_bytes);
-		return err_set(e, ERR_PROTOCOL, "what came for %s has the digest %s", p->digest,
-			       got);
+		return err_set(e, ERR_PROTOCOL, "%s arrived with the digest %s", p->digest, got);
 	}
 	r = publish(p->fd, store->tmp_fd, name, store->blobs_fd, digest_hex(p->digest));
 	return r < 0 ? err_sys(e, -r, "write %s to the image store", p->digest) : 0;

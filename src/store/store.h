@@ -3,8 +3,8 @@
  *
  * Work in progress lies in cache/tmp. Each entry there is locked with flock by the process that
  * works on it: HEX.part is a blob being fetched, HEX.layer a tree being unpacked, HEX.flat a disk
- * being filled, load-XXXX an archive being read. An entry without a lock was left by a crash:
- * parts are resumed, the next writer removes the others.
+ * being filled, load-XXXX an archive being read. An entry without a lock was left by a crash: the
+ * next writer resumes parts and removes everything else.
  */
 #pragma once
 

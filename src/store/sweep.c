@@ -75,7 +75,7 @@ static int collect_live(const struct store *store, struct live *l, struct err *e
 		return -1;
 	for (size_t i = 0; i < u.n; i++) {
 		struct image_record r;
-		struct err ignored; /* an image that is not in the store any more keeps nothing */
+		struct err ignored; /* an image that the store no longer has keeps no content */
 
 		if (image_store_find_digest(store->home_fd, u.line[i].digest, &r, &ignored) < 0)
 			continue;
@@ -103,7 +103,7 @@ static bool is_manifest(const struct store *store, const char *hex)
 	return true;
 }
 
-/* Removes files named by a digest that nothing refers to: flat forms, or blobs. */
+/* Removes flat forms or blobs that no image refers to. */
 static int sweep_files(const struct store *store, bool flat, const struct live *l,
 		       struct sweep_result *ret, struct err *e)
 {
@@ -167,7 +167,7 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 	return r;
 }
 
-/* Removes all parts. We hold the store exclusively, so no other process uses one. */
+/* Removes all parts. We hold the store exclusively, so no other process uses a part. */
 static void sweep_parts(const struct store *store, struct sweep_result *ret)
 {
 	AUTO_DIR dir = dir_open(store->tmp_fd, ".");

@@ -17,7 +17,7 @@ struct sweep_result {
 	size_t layers_removed, manifests_removed, references_removed;
 };
 
-/* PARTS also removes what interrupted pulls left to be resumed. */
+/* If PARTS is set, also removes the partial blobs of interrupted pulls. */
 MUST_USE int sweep(const struct store *store, bool parts, struct sweep_result *ret, struct err *e);
 /* Removes every reference that no sandbox uses and adds to RET. */
 MUST_USE int sweep_references(const struct store *store, struct sweep_result *ret, struct err *e);

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "store/worker.h"
 
-#define TREE_LINKS_MAX 40 /* the kernel follows so many links in one path */
+#define TREE_LINKS_MAX 40 /* the kernel's own limit for one path */
 
 int tree_open(int root_fd, const char *path, int flags)
 {
@@ -30,8 +30,8 @@ int tree_open(int root_fd, const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Returns the path to go on with after a link to a missing target: the target, as seen from the
- * link's directory, and the rest of PATH. */
+/* Replaces a link whose target is missing: returns the target, relative to the link's directory,
+ * and the rest of PATH. */
 static char *follow_dangling(int dir_fd, const char *path, size_t prefix, size_t base)
 {
 	char target[TREE_PATH_MAX_BYTES + 1];
@@ -48,11 +48,11 @@ static char *follow_dangling(int dir_fd, const char *path, size_t prefix, size_t
 
 int tree_mark(int fd, const char *name, const void *value, size_t n)
 {
-	/* tmpfs before Linux 6.6, for example */
+	/* tmpfs before Linux 6.6, for example, has no such attributes */
 	return fsetxattr(fd, name, value, n, 0) < 0 && errno != ENOTSUP ? -errno : 0;
 }
 
-/* -errno */
+/* Returns 0 or -errno. */
 static int make_implied(int dir_fd, const char *name)
 {
 	AUTO_FD fd = -1;

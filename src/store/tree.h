@@ -1,6 +1,6 @@
 /*
- * Operations on a directory tree whose names come from strangers. The tree is touched only by
- * descriptor, and the kernel resolves every path with the tree as its root.
+ * Operations on a directory tree whose names come from hostile input. The code uses descriptors
+ * only, and the kernel resolves every path with the tree as its root.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ int tree_make_path(int root_fd, const char *path, unsigned *ret_made);
 /* Sets an attribute of ours. A file system that does not support it is no error. Returns 0 or
  * -errno. */
 int tree_mark(int fd, const char *name, const void *value, size_t n);
-/* True for attributes that images may give their files. Others would be instructions to the
- * host's overlayfs or security modules. */
+/* Returns true for an attribute that an image may give its files. All others would be instructions
+ * to the host's overlayfs or security modules. */
 bool tree_keeps_xattr(const char *name);
 /* The worker `erase`: erases a tree (base/erase.h). */
 int tree_run(const char *arg, enum layer_owners owners, struct json_writer *reply, struct err *e);

@@ -1,8 +1,7 @@
 /*
- * Two readers work in a row: inflate.c decompresses and hashes, and libarchive's tar reader gets
- * its output through a callback. So the stream is read once, and its digest also covers what
- * follows the tar's end mark. Nothing is undone on failure: the parent removes the whole
- * directory.
+ * inflate.c decompresses and hashes the stream, and libarchive's tar reader gets the plain bytes
+ * through a callback. So the stream is read once, and its digest also covers what follows the tar's
+ * end mark. If unpacking fails, the parent removes the whole directory.
  *
  * The order of the tar decides: a later entry replaces an earlier one of the same name. Whiteouts
  * are different: they delete files of lower layers and never files of this one. So an entry and
@@ -32,11 +31,11 @@
 
 #define WHITEOUT_PREFIX ".wh."
 #define WHITEOUT_OPAQUE ".wh..wh..opq"
-#define DISK_BLOCK_BYTES 4096u /* the last block of a file takes so much on common file systems */
+#define DISK_BLOCK_BYTES 4096u /* the block size of common file systems */
+
+#define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; further ones are not listed */
 
 /* Times of directories are set at the end, because every entry made inside changes them. */
-#define WAYS_MAX_BYTES (64u << 10) /* some thousand directories; those beyond are not listed */
-
 struct directory {
 	char *path;
 	struct timespec mtime;
@@ -45,7 +44,7 @@ struct directory {
 struct unpack {
 	int root_fd;
 	struct inflate inflate;
-	struct err *read_err; /* the error of the callback; code ERR_NONE while all is well */
+	struct err *read_err; /* code ERR_NONE if feed_tar() has not failed */
 	struct archive *tar;
 	struct image_layer_info info;
 	struct allowance left; /* what the image may still put on the disk */
@@ -55,8 +54,8 @@ struct unpack {
 	char **hidden;
 	size_t n_hidden, room_hidden;
 	bool named; /* the tree has whiteouts by name */
-	/* The directory of the last entry, or NULL, because most entries follow one from the same
-	 * directory. It cannot have been replaced since: an entry replaces only what is inside
+	/* The directory of the last entry, or NULL. It is kept because the next entry is usually in
+	 * the same directory. No entry can have replaced it: an entry replaces only what is inside
 	 * its own directory. */
 	char *parent_path;
 	int parent_fd;
@@ -126,8 +125,8 @@ static int count_name(struct unpack *u, const char *name, struct err *e)
 	return allowance_take_names(&u->left, n, e);
 }
 
-/* Notes every directory on the way to a new one. write_ways() looks later which of them have no
- * entry of their own. */
+/* Notes the path of a new directory and of its parents. write_ways() checks later which of them
+ * have no entry of their own. */
 static void note_ways(struct unpack *u)
 {
 	const char *path = u->parent_path, *end = path;
@@ -186,7 +185,7 @@ static int look(const struct place *p, enum standing *ret, struct err *e)
 	return 0;
 }
 
-/* Removes what stands in the place of an entry that is not a directory. */
+/* Removes what exists at the place of an entry that is not a directory. */
 static int erase_place(const struct place *p, struct err *e)
 {
 	enum standing was;
@@ -238,8 +237,8 @@ static struct looks entry_looks(struct unpack *u, struct archive_entry *entry)
 	return l;
 }
 
-/* An id that this namespace lacks cannot be stored. The file then keeps the caller as its owner
- * and loses setuid and setgid. */
+/* Sets the owner. If this namespace lacks the id, the file stays the caller's and loses setuid and
+ * setgid. */
 static int set_owner(struct unpack *u, int fd, const char *base, int flags, struct looks *l)
 {
 	if (!l->chown || fchownat(fd, base, l->uid, l->gid, flags) == 0)
@@ -265,7 +264,7 @@ static void set_xattrs(struct unpack *u, int fd, struct archive_entry *entry)
 			u->info.skipped++;
 }
 
-/* chown takes setuid and capabilities away, so it comes first. */
+/* chown clears setuid and file capabilities, so it comes first. */
 static int dress_fd(struct unpack *u, int fd, struct archive_entry *entry, struct looks *l)
 {
 	const struct timespec times[2] = { l->mtime, l->mtime };
@@ -454,7 +453,7 @@ static int write_data(struct unpack *u, int fd, const char *path, la_int64_t siz
 		u->info.disk_bytes += n;
 		end = at + (la_int64_t)n;
 	}
-	/* a hole at the end comes without a block */
+	/* the tar reader gives no block for a hole at the end */
 	if (end < size && ftruncate(fd, size) < 0)
 		return entry_err(errno, "set the length of", path, e);
 	u->info.disk_bytes += -u->info.disk_bytes % DISK_BLOCK_BYTES;
@@ -552,7 +551,7 @@ static int make_hard_link(struct unpack *u, const struct place *p, const char *r
 	return 0;
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
+/* --- the whole layer ------------------------------------------------------------------------ */
 
 static int make_entry(struct unpack *u, struct place *p, struct archive_entry *entry, struct err *e)
 {
@@ -649,7 +648,7 @@ static int read_rest(struct unpack *u, struct err *e)
 	return 0;
 }
 
-/* Makes the whiteout of PATH at the end, when it is known what the whole layer has there. */
+/* Makes the whiteout of PATH after all entries, when the rest of the layer is known. */
 static int hide_one(struct unpack *u, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,18 +1,18 @@
 /*
  * Unpacks a layer to a directory that overlayfs can use as a lower.
  *
- * Kept are files, directories, links of both kinds, FIFOs, holes, times, modes with setuid and
- * setgid, `user.*` attributes and file capabilities, and names of any bytes. Left out are device
- * nodes and sockets (a sandbox has its own /dev), other attributes, and attributes that overlayfs
- * would read as instructions (`user.overlay.*`).
+ * Unpacking keeps files, directories, hard and symbolic links, FIFOs, holes, times, modes with
+ * setuid and setgid, `user.*` attributes and file capabilities, and names of any bytes. It leaves
+ * out device nodes and sockets (a sandbox has its own /dev), other attributes, and attributes that
+ * overlayfs would read as instructions (`user.overlay.*`).
  *
  * Files get the owners that the image names, up to OWNERS_ID_MAX; larger ids become
- * OWNERS_ID_SQUASHED. Where owners cannot be set, files belong to the caller. A file whose owner
- * is not the one that the image named loses setuid and setgid.
+ * OWNERS_ID_SQUASHED. Where owners cannot be set, files belong to the caller. A file that gets
+ * another owner than the image names loses setuid and setgid.
  *
  * A whiteout (`.wh.NAME`, which deletes a file of a lower layer) becomes a character device 0:0,
- * which every user may make. A directory that hides its lower ones gets `user.overlay.opaque`,
- * which overlays mounted with `userxattr` read.
+ * which every user may make. A directory that hides the directories of lower layers gets
+ * `user.overlay.opaque`, which overlays mounted with `userxattr` read.
  */
 #pragma once
 
@@ -21,8 +21,7 @@
 #include "image/store.h"
 #include "store/allowance.h"
 
-#define UNPACK_ENTRIES_MAX \
-	(1u << 20) /* for one layer: five times the largest layer that we have seen */
+#define UNPACK_ENTRIES_MAX (1u << 20) /* for one layer; five times the largest layer seen */
 #define UNPACK_XATTR_MAX_BYTES 65536u /* the kernel's own limit for one attribute */
 
 /* Reads a blob of BLOB_BYTES from BLOB_FD and unpacks it to DIR_FD/root, within what LEFT allows

@@ -23,8 +23,6 @@ static int read_one(int dir_fd, const char *name, struct usage *u, struct err *e
 
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
 		return err_sys(e, -r, "read the configuration of sandbox '%s'", name);
-	/* a sandbox whose configuration cannot be read cannot be started either, so it needs no
-	 * image */
 	if (r < 0 || json_parse(buf_str(&text), text.n, &doc, &torn) < 0)
 		return 0;
 	digest = json_get_str(json_get(json_root(doc), "config"), "manifest_digest", "");

@@ -23,6 +23,6 @@ struct usage {
 
 MUST_USE int usage_read(int home_fd, struct usage *ret, struct err *e);
 void usage_done(struct usage *u);
-/* Appends the names of the sandboxes that use the image, separated by ", ". Returns false when
- * none does. */
+/* Appends the names of the sandboxes that use the image, separated by ", ". Returns false when no
+ * sandbox does. */
 bool usage_of(const struct usage *u, const char *manifest_digest, struct buf *names);

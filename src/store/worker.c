@@ -24,10 +24,9 @@
 /* If the caller is not root, worker and parent exchange one byte each way before the worker
  * begins. */
 #define SAYS_NAMESPACE 'u' /* worker: I am in a user namespace without ids */
-#define SAYS_PLAIN \
-	'p' /* the worker says: the host allows no user namespace, so I go on without one */
-#define SAYS_MAPPED 'm' /* parent: you have the subordinate ids */
-#define SAYS_SINGLE 's' /* parent: map yourself */
+#define SAYS_PLAIN 'p'     /* worker: the host allows no user namespace */
+#define SAYS_MAPPED 'm'    /* parent: you have the subordinate ids */
+#define SAYS_SINGLE 's'    /* parent: map yourself */
 
 /* --- in the parent -------------------------------------------------------------------------- */
 
@@ -212,7 +211,7 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 {
 	enum layer_owners owners = LAYER_OWNERS_NATIVE;
 
-	/* if the parent dies, its lock is free and another process may write where we write */
+	/* die with the parent: its lock is then free, and another process may write here */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_sys(e, errno, "bind the worker's life to its parent's");
 	setlocale(LC_CTYPE, "C.UTF-8"); /* otherwise libarchive fails on names beyond ASCII */

@@ -1,18 +1,18 @@
 /*
- * A worker parses hostile bytes. It is this same program, executed again with `--worker OP` and
- * the few descriptors it needs; after its start it can reach nothing else (confine.h). It answers
+ * A worker parses hostile bytes. It is this same program, executed again with `--worker OP` and the
+ * few descriptors that it needs. After its start it can reach nothing else (confine.h). It answers
  * with one JSON object and exits.
  *
  *   unpack ARG  reads a layer's blob on stdin, writes its tree to DIR/root, answers as layer.json;
- *               ARG is what the image may still have (allowance.h) and the blob's length
+ *               ARG is the image's allowance (allowance.h) and the blob's length
  *   inflate     reads a blob on stdin, writes the plain tar to stdout
  *   stage       reads an archive on stdin, writes its files to DIR/0, DIR/1 …, answers with names
  *   merge ARG   merges the layers ARG of the directory on stdin into DIR
- *   remove ARG  removes DIR/ARG, whoever owns the files in it
+ *   erase ARG   removes DIR/ARG, also files of other owners
  *
  * An ordinary user's worker runs in a user namespace with the caller's subordinate ids, so that
- * files keep their owners. Where the caller has no such ids, the namespace has only the caller's
- * own.
+ * files keep their owners. If the caller has no subordinate ids, the namespace maps only the
+ * caller's own id.
  */
 #pragma once
 
