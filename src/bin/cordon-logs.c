@@ -3,11 +3,13 @@
  * program. It is a program of its own because it needs a library for regular expressions, which no
  * other program loads. The sandbox's directory is descriptor 3; LOGS_USAGE shows the options.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,10 +125,25 @@ static int confine(struct err *e)
 	return r < 0 ? err_wrap(e, "confine cordon-logs") : 0;
 }
 
+/* A user who has seen the first line may interrupt --follow and expects success, so SIGINT must not kill us.
+ * Returns a descriptor that becomes readable when SIGINT arrives. */
+static int hold_interrupt(struct err *e)
+{
+	sigset_t interrupt;
+	int fd;
+
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	sigprocmask(SIG_BLOCK, &interrupt, NULL);
+	fd = signalfd(-1, &interrupt, SFD_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "wait for an interrupt") : fd;
+}
+
 int main(int argc, char **argv)
 {
 	struct show s = { .filter = { .sources = FILTER_SOURCES_DEFAULT, .until_ns = UINT64_MAX },
-			  .tail = UINT64_MAX };
+			  .tail = UINT64_MAX,
+			  .stop_fd = -1 };
 	struct err e = { 0 };
 	int id, r = 0;
 
@@ -142,8 +159,11 @@ int main(int argc, char **argv)
 	/* A sandbox that has just started has no logs yet. With --follow we need the directory, to
 	 * wait in it for the first line. If mkdirat() fails because the directory exists, that is
 	 * fine; after any other failure show_logs() finds no directory. */
-	if (r == 0 && s.follow)
+	if (r == 0 && s.follow) {
 		IGNORE(mkdirat(RECORD_FD, "logs", 0700));
+		s.stop_fd = hold_interrupt(&e);
+		r = s.stop_fd < 0 ? -1 : 0;
+	}
 	if (r == 0)
 		r = confine(&e);
 	if (r == 0)

@@ -1,13 +1,15 @@
 #include "cli/console.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/err.h"
+#include "base/io.h"
 
 static struct termios saved_terminal;
 static volatile sig_atomic_t terminal_is_raw;
@@ -78,4 +80,54 @@ void console_end(int resized)
 {
 	restore_terminal();
 	fd_closep(&resized);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	interrupted = sig;
+}
+
+static void read_line(int tty, struct buf *out)
+{
+	char c;
+
+	while (!interrupted && read(tty, &c, 1) == 1 && c != '\n')
+		buf_add_char(out, c);
+}
+
+/* A signal interrupts the read. We restore the terminal and then die by that signal. */
+static void read_hidden(int tty, const struct termios *before, struct buf *out)
+{
+	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	const struct sigaction catch = { .sa_handler = on_interrupt };
+	struct sigaction was[ARRAY_SIZE(ends_us)];
+	struct termios hidden = *before;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
+		if (sigaction(ends_us[i], NULL, &was[i]) == 0 && was[i].sa_handler != SIG_IGN)
+			sigaction(ends_us[i], &catch, NULL);
+	hidden.c_lflag &= ~(tcflag_t)ECHO;
+	tcsetattr(tty, TCSAFLUSH, &hidden);
+	read_line(tty, out);
+	tcsetattr(tty, TCSAFLUSH, before);
+	for (size_t i = 0; i < ARRAY_SIZE(ends_us); i++)
+		sigaction(ends_us[i], &was[i], NULL);
+	if (interrupted)
+		raise(interrupted);
+}
+
+int console_ask_secret(const char *prompt, struct buf *out, struct err *e)
+{
+	AUTO_FD tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	struct termios before;
+
+	if (tty < 0 || tcgetattr(tty, &before) < 0)
+		return err_set(e, ERR_INVALID, "there is no terminal to ask for a password");
+	/* if the terminal is gone, reading it fails */
+	IGNORE(io_write_all(tty, prompt, strlen(prompt)));
+	read_hidden(tty, &before, out);
+	IGNORE(io_write_all(tty, "\n", 1));
+	return 0;
 }

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
+#include "base/err.h"
+
 /* Installs handlers that restore the terminal and exit if a signal ends this process. Its end closes
  * the connection, and pid 1 then kills the command. With TERMINAL, standard input becomes raw if it
  * is a terminal. Returns a descriptor that becomes readable when that terminal's size changes, or
@@ -13,3 +16,6 @@
 int console_begin(bool terminal);
 /* Restores the terminal. RESIZED is what console_begin() returned. */
 void console_end(int resized);
+/* Shows PROMPT on the terminal and reads a line that is not shown while it is typed. If a signal ends us meanwhile, the
+ * terminal is restored first. */
+MUST_USE int console_ask_secret(const char *prompt, struct buf *out, struct err *e);

@@ -4,14 +4,20 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/program.h"
 #include "base/say.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "client/image.h"
 #include "client/sandbox.h"
+
+#define PASSWORD_MAX_BYTES (64u << 10) /* as much as cordon-image takes */
 
 /* The options that a command passes on under the same names. Lists end in NULL. */
 struct handover {
@@ -138,10 +144,32 @@ int cmd_image_prune(const struct args *a)
 		      &(struct handover){ "prune", WORDS("quiet", "yes"), WORDS("format"), NULL });
 }
 
+/* Asks for a password and makes it our standard input. The bytes are in memory only. */
+static int ask_password(struct err *e)
+{
+	AUTO_BUF password = BUF_INIT(PASSWORD_MAX_BYTES);
+	AUTO_FD fd = memfd_create("password", MFD_CLOEXEC);
+	int r;
+
+	if (console_ask_secret("Password: ", &password, e) < 0)
+		return err_hint(e, "give it with --password-stdin");
+	r = buf_failed(&password) ? -EFBIG : io_write_all(fd, buf_str(&password), password.n);
+	if (password.n)
+		explicit_bzero(password.p, password.n);
+	if (r < 0)
+		return err_sys(e, -r, "keep the password");
+	if (lseek(fd, 0, SEEK_SET) < 0 || dup2(fd, STDIN_FILENO) < 0)
+		return err_sys(e, errno, "pass the password on");
+	return 0;
+}
+
 int cmd_registry_login(const struct args *a)
 {
-	return become(
-		a, &(struct handover){ "login", WORDS("password-stdin"), WORDS("username"), NULL });
+	struct err e = { 0 };
+
+	if (!args_has(a, "password-stdin") && ask_password(&e) < 0)
+		return say_error(&e);
+	return become(a, &(struct handover){ "login", NULL, WORDS("username"), NULL });
 }
 
 int cmd_registry_logout(const struct args *a)

@@ -10,10 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/inotify.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,7 +105,7 @@ static void add_boot_error(struct out *o, int record_dir)
 struct follow {
 	struct out *out;
 	int record_dir, logs_dir; /* borrowed */
-	int events, signals;
+	int events;
 	int lock_watch;
 	/* exec.log and its predecessor: a writer may not have noticed the renaming yet */
 	struct lines now, before;
@@ -186,7 +184,7 @@ static void take_events(struct follow *f)
 static int wait_for_more(struct follow *f)
 {
 	struct pollfd p[] = { { .fd = f->events, .events = POLLIN },
-			      { .fd = f->signals, .events = POLLIN },
+			      { .fd = f->out->show->stop_fd, .events = POLLIN },
 			      { .fd = STDOUT_FILENO, .events = 0 } };
 
 	if (poll(p, ARRAY_SIZE(p), f->look_again ? LOOK_AGAIN_MS : -1) < 0 && errno != EINTR)
@@ -200,22 +198,13 @@ static int wait_for_more(struct follow *f)
 	return 0;
 }
 
-static void set_interrupt(sigset_t *ret)
-{
-	sigemptyset(ret);
-	sigaddset(ret, SIGINT);
-}
-
 static int watch(struct follow *f, struct err *e)
 {
 	AUTO_FREE char *logs = xasprintf("/proc/self/fd/%d", f->logs_dir);
 	AUTO_FREE char *lock = xasprintf("/proc/self/fd/%d/lock", f->record_dir);
-	sigset_t interrupt;
 
-	set_interrupt(&interrupt);
-	f->signals = signalfd(-1, &interrupt, SFD_CLOEXEC);
 	f->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (f->signals < 0 || f->events < 0)
+	if (f->events < 0)
 		return err_sys(e, errno, "watch the log");
 	f->lock_watch = inotify_add_watch(f->events, lock, IN_CLOSE_WRITE | IN_DELETE_SELF);
 	if (f->lock_watch < 0 ||
@@ -241,11 +230,9 @@ static int follow_loop(struct follow *f, struct err *e)
 
 static int follow_log(struct out *o, struct history *h, int record_dir, int logs_dir, struct err *e)
 {
-	struct follow f = { .out = o,
-			    .record_dir = record_dir,
-			    .logs_dir = logs_dir,
-			    .events = -1,
-			    .signals = -1 };
+	struct follow f = {
+		.out = o, .record_dir = record_dir, .logs_dir = logs_dir, .events = -1
+	};
 	int r;
 
 	lines_init(&f.before, -1, 0);
@@ -258,7 +245,6 @@ static int follow_log(struct out *o, struct history *h, int record_dir, int logs
 	lines_done(&f.now);
 	lines_done(&f.before);
 	fd_closep(&f.events);
-	fd_closep(&f.signals);
 	return r;
 }
 
@@ -267,12 +253,8 @@ int show_logs(struct show *s, int record_dir, struct err *e)
 	AUTO_FD logs = openat(record_dir, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct out o = { .show = s };
 	struct history h;
-	sigset_t interrupt;
 	int r;
 
-	set_interrupt(&interrupt);
-	if (s->follow) /* a user who sees the first line may interrupt us and expects success */
-		sigprocmask(SIG_BLOCK, &interrupt, NULL);
 	if (logs < 0 && errno == ENOENT)
 		return 0; /* capture is off: nothing was ever printed into a log */
 	if (logs < 0)

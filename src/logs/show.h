@@ -8,7 +8,8 @@ struct show {
 	struct filter filter;
 	struct render render;
 	uint64_t tail; /* show only the last so many; UINT64_MAX: all */
-	bool follow; /* goes on until the sandbox stops, an interrupt comes, or the reader of our output leaves */
+	bool follow; /* until the sandbox stops, STOP_FD is readable, or the reader of our output leaves */
+	int stop_fd; /* borrowed, or -1 */
 };
 
 /* Prints to stdout. RECORD_DIR is the sandbox's directory. If the reader of our output leaves, that

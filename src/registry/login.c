@@ -1,11 +1,7 @@
 /* The commands login, logout and registries. */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -47,71 +43,12 @@ static void strip_newline(struct buf *b)
 		b->p[--b->n] = '\0';
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
+static int read_password(struct buf *out, struct err *e)
 {
-	interrupted = sig;
-}
+	int r = io_read_to_end(STDIN_FILENO, out);
 
-static void read_line(int tty, struct buf *out)
-{
-	char c;
-
-	while (!interrupted && read(tty, &c, 1) == 1 && c != '\n')
-		buf_add_char(out, c);
-}
-
-/* If Ctrl-C interrupts the read, restores the terminal first and then dies by the signal. */
-static void read_hidden(int tty, const struct termios *before, struct buf *out)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	const struct sigaction catch = { .sa_handler = on_interrupt }; /* interrupts the read */
-	struct sigaction was[ARRAY_SIZE(signals)];
-	struct termios hidden = *before;
-
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		if (sigaction(signals[i], NULL, &was[i]) == 0 && was[i].sa_handler != SIG_IGN)
-			sigaction(signals[i], &catch, NULL);
-	hidden.c_lflag &= ~(tcflag_t)ECHO;
-	tcsetattr(tty, TCSAFLUSH, &hidden);
-	read_line(tty, out);
-	tcsetattr(tty, TCSAFLUSH, before);
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		sigaction(signals[i], &was[i], NULL);
-	if (interrupted)
-		raise(interrupted);
-}
-
-static int ask_password(struct buf *out, struct err *e)
-{
-	AUTO_FD tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	struct termios before;
-
-	if (tty < 0 || tcgetattr(tty, &before) < 0) {
-		err_set(e, ERR_INVALID, "there is no terminal to ask for a password");
-		return err_hint(e, "give it with --password-stdin");
-	}
-	/* if the terminal is gone, the read below fails */
-	IGNORE(io_write_all(tty, "Password: ", strlen("Password: ")));
-	read_hidden(tty, &before, out);
-	IGNORE(io_write_all(tty, "\n", 1)); /* decoration */
-	return 0;
-}
-
-static int get_password(const struct options *o, struct buf *out, struct err *e)
-{
-	int r;
-
-	if (!o->password_stdin)
-		r = ask_password(out, e);
-	else {
-		r = io_read_to_end(STDIN_FILENO, out);
-		if (r < 0)
-			return err_sys(e, -r, "read the password from stdin");
-	}
 	if (r < 0)
-		return -1;
+		return err_sys(e, -r, "read the password from stdin");
 	strip_newline(out);
 	if (buf_failed(out) || (out->n && strlen(out->p) != out->n))
 		return err_set(e, ERR_INVALID, "the password is too long or contains a NUL byte");
@@ -130,7 +67,7 @@ int run_login(const struct options *o, struct err *e)
 	if (!o->username || !*o->username || strchr(o->username, ':'))
 		return err_set(e, ERR_INVALID, "--username: a name without ':' is needed");
 	if (read_host(o->arg[0], &host, e) < 0 || options_open_home(o, &home, e) < 0 ||
-	    get_password(o, &password, e) < 0)
+	    read_password(&password, e) < 0)
 		return -1;
 	r = credentials_store(home, host, o->username, password.p, e);
 	explicit_bzero(password.p, password.n);

@@ -13,9 +13,9 @@ static bool take_flag(struct options *o, const char *word)
 		const char *name;
 		bool *to;
 	} flags[] = {
-		{ "--force", &o->force },   { "--insecure", &o->insecure },
-		{ "--quiet", &o->quiet },   { "--password-stdin", &o->password_stdin },
-		{ "--update", &o->update }, { "--yes", &o->yes },
+		{ "--force", &o->force }, { "--insecure", &o->insecure },
+		{ "--quiet", &o->quiet }, { "--update", &o->update },
+		{ "--yes", &o->yes },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)

@@ -15,7 +15,7 @@
  *   inspect REF      --format json
  *   remove REF…      --quiet --force
  *   prune            --quiet --yes --format json
- *   login HOST       --quiet --username USER --password-stdin
+ *   login HOST       --quiet --username USER   (reads the password from stdin)
  *   logout HOST      --quiet
  *   registries
  *
@@ -34,7 +34,7 @@
 
 struct options {
 	const char *home;
-	bool quiet, force, update, insecure, yes, password_stdin;
+	bool quiet, force, update, insecure, yes;
 	const char *input, *output, *format, *ca_certs, *username, *password_env, *report_fd;
 	const char *tag[OPTIONS_TAGS_MAX];
 	size_t n_tags;

@@ -96,10 +96,10 @@ class Real(ImageMixin, CordonTest):
         self.refused("pull", "--ca-certs", self.path("nosuch"), ref, says="--ca-certs")
         got = self.refused("pull", "--ca-certs", cert, ref, says="wants a login")
         self.assertIn("registry login", got.errtext)
-        self.ok("login", registry.host, "--username", "ann", "--password-stdin", stdin=b"wrong\n")
+        self.ok("login", registry.host, "--username", "ann", stdin=b"wrong\n")
         got = self.refused("pull", "--ca-certs", cert, ref, says="refuses the")
         self.assertNotIn("wrong", got.errtext)
-        self.ok("login", registry.host, "--username", "ann", "--password-stdin", stdin=b"secret\n")
+        self.ok("login", registry.host, "--username", "ann", stdin=b"secret\n")
         self.ok("pull", "--ca-certs", cert, ref)
         self.ok("logout", registry.host)
         self.ok("remove", ref)
@@ -127,7 +127,7 @@ class Real(ImageMixin, CordonTest):
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"registries": {"hosts": {fake.host: {
                 "insecure": True, "mirrors": ["http://" + mirror.host]}}}}, handle)
-        self.ok("login", fake.host, "--username", "bob", "--password-stdin", stdin=b"stored\n")
+        self.ok("login", fake.host, "--username", "bob", stdin=b"stored\n")
         with open(self.path("box.yaml"), "w") as handle:
             handle.write(f"image: {fake.host}/x\nregistry: {{username: ann, password_env: PULL_WORD}}\n")
         got = self.cordon("create", "-n", "x", "--conf", self.path("box.yaml"))
@@ -241,9 +241,9 @@ class Logins(ImageMixin, CordonTest):
 
     def test_list(self):
         self.assertEqual(self.ok("registries").text, "No registries configured.\n")
-        self.ok("login", "https://reg.example:5000/", "--username", "ann", "--password-stdin",
+        self.ok("login", "https://reg.example:5000/", "--username", "ann",
                 stdin=b"s3cr3t")
-        self.ok("login", "docker.io", "--username", "bob", "--password-stdin", stdin=b"s3cr3t\n")
+        self.ok("login", "docker.io", "--username", "bob", stdin=b"s3cr3t\n")
         got = self.ok("registries")
         self.assertEqual(got.text.split(), ["REGISTRY", "USERNAME", "SOURCE", "docker.io", "bob",
                                             "login", "reg.example:5000", "ann", "login"])
@@ -257,11 +257,11 @@ class Logins(ImageMixin, CordonTest):
 
     def test_refused(self):
         for data in (b"", b"\n"):
-            self.refused("login", "h.example", "--username", "a", "--password-stdin", stdin=data,
+            self.refused("login", "h.example", "--username", "a", stdin=data,
                          says="password is empty")
-        self.refused("login", "h.example", "--username", "a:b", "--password-stdin", stdin=b"x",
+        self.refused("login", "h.example", "--username", "a:b", stdin=b"x",
                      says="--username")
-        self.refused("login", "bad host", "--username", "a", "--password-stdin", stdin=b"x",
+        self.refused("login", "bad host", "--username", "a", stdin=b"x",
                      says="bad registry host")
 
     def test_helper(self):
@@ -431,7 +431,7 @@ class Misbehaving(ImageMixin, CordonTest):
         fake.image("latest", [self.layer()])
         digest, data = max(fake.blobs.items(), key=lambda item: len(item[1]))
         for name, body, says in (
-                ("changed", data[:-1] + b"!", "has the digest"),
+                ("changed", data[:-1] + b"!", "arrived with the digest"),
                 ("longer", data + b"x", "longer than"), ("shorter", data[:-5], "bytes instead of")):
             with self.subTest(name):
                 fake.blobs[digest] = body
@@ -453,7 +453,7 @@ class Misbehaving(ImageMixin, CordonTest):
         fake = FakeRegistry(self)
         digest = fake.image("latest", [self.layer()])
         fake.manifests[digest] = fake.manifests[digest] + b" "
-        self.refused("pull", "--insecure", f"{fake.host}/x@{digest}", says="has the digest")
+        self.refused("pull", "--insecure", f"{fake.host}/x@{digest}", says="arrived with the digest")
 
     def test_missing_blob(self):
         fake = FakeRegistry(self)
@@ -475,7 +475,7 @@ class Misbehaving(ImageMixin, CordonTest):
         fake = FakeRegistry(self, answer)
         fake.image("latest", [self.layer()])
         elsewhere.blobs = fake.blobs
-        self.ok("login", fake.host, "--username", "ann", "--password-stdin", stdin=b"secret")
+        self.ok("login", fake.host, "--username", "ann", stdin=b"secret")
         self.ok("pull", "--insecure", f"{fake.host}/x")
         self.assertEqual([r for r in elsewhere.requests if "Authorization" in r[2]], [])
         loop = FakeRegistry(self, lambda h, kind, name, n: h.reply(

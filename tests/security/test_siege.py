@@ -1634,7 +1634,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         return fake
 
     def login(self, fake):
-        self.ok("login", fake.host, "--username", "ann", "--password-stdin", stdin=b"secret")
+        self.ok("login", fake.host, "--username", "ann", stdin=b"secret")
 
     def pull(self, fake, *certs, says):
         """A pull that fails and says why; the certificates of both servers are trusted."""
