@@ -36,6 +36,12 @@ MAY_FORK = {
     "src/process/birth.c",   # pid 1, fuse-overlayfs
     "src/supervisor/surveyor.c",  # who counts what the writable layer takes
 }
+# signal handlers, timers that signal, and the terminal's mode belong to a whole program: a server links the other rooms
+WHOLE_PROCESS = {"sigaction", "signal", "setitimer", "alarm", "tcsetattr", "cfmakeraw"}
+MAY_OWN_PROCESS = {
+    "src/cli/console.c",  # the terminal and the signals of the command line
+    "src/host/trial.c",   # in a child process that tries one operation
+}
 NEEDS = {
     "open": "O_CLOEXEC", "openat": "O_CLOEXEC", "open64": "O_CLOEXEC", "pipe2": "O_CLOEXEC",
     "dup3": "O_CLOEXEC", "socket": "SOCK_CLOEXEC", "socketpair": "SOCK_CLOEXEC",
@@ -71,6 +77,8 @@ def complaint(name, call, path):
         return f"{name}() is banned, use {BANNED[name]}"
     if name in FORKS and path not in MAY_FORK:
         return f"{name}() in a file that MAY_FORK does not list"
+    if name in WHOLE_PROCESS and path not in MAY_OWN_PROCESS and not path.startswith("src/bin/"):
+        return f"{name}() changes the whole process: only the CLI's console file and programs may"
     if name == "dup2" and not STANDARD.search(call):
         return "dup2() to other than 0, 1 and 2: use dup3 with O_CLOEXEC"
     if name in NEEDS and NEEDS[name] not in call:

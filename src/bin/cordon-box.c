@@ -1,4 +1,5 @@
 /* The Box server of LangBot, on our engine. */
+#include <signal.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -31,12 +32,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "error: %s\n", e.msg);
 		return err_exit_status(e.code);
 	}
-	log_set("info", s.serve ? "cordon-box" : "cordon-box", true);
+	log_set("info", "cordon-box", true);
 	if (s.help) {
 		fputs(usage, stdout);
 	} else if (s.version) {
 		puts("cordon-box " CORDON_VERSION);
 	} else if (s.serve) {
+		signal(SIGPIPE, SIG_IGN);
 		status = serve(&s);
 	} else {
 		if (*warning)

@@ -63,7 +63,6 @@ int serve(struct settings *settings)
 		return complain("loop", strerror(-r));
 	IGNORE(gethostname(own_name, sizeof(own_name) - 1)); /* on failure the name stays empty */
 	s.trust.host_names = names;
-	signal(SIGPIPE, SIG_IGN);
 	parts.loop = s.loop;
 	if (hands_new(s.loop, SERVE_FD_HANDS, on_parent_gone, &s, &parts.hands, &e) < 0)
 		return complain("hands", e.msg);

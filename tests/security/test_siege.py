@@ -1773,7 +1773,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         fake = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
             307, b"", Location=f"https://{other.host}/v2/x/blobs/{name}") or True))
         other.blobs = {digest: bytes(len(data)) for digest, data in fake.blobs.items()}
-        self.pull(fake, says="has the digest")
+        self.pull(fake, says="arrived with the digest")
 
 
 class PostHandler(FakeHandler):
