@@ -206,7 +206,7 @@ class BackgroundTest(WireTest):
 class Life(BackgroundTest):
     modes = ALL_MODES
 
-    def test_it_outlives_a_client_that_is_killed(self):
+    def test_a_background_command_outlives_a_killed_client(self):
         box, count = self.create(), unique_number()
         told, tells = os.pipe()
         child = os.fork()
@@ -228,7 +228,7 @@ class Life(BackgroundTest):
         self.assertEqual(later.ended(ident).end, (0, signal.SIGKILL))
         self.eventually(lambda: not self.sleepers(count))
 
-    def test_its_status_waits_for_the_next_client(self):
+    def test_the_exit_status_is_kept_for_the_next_client(self):
         box = self.create()
         first = self.client(box)
         ident = first.sh("echo out; exit 7")
@@ -245,7 +245,7 @@ class Life(BackgroundTest):
         self.gone(second, ident)
         self.assertEqual(second.list(), {})
 
-    def test_a_status_that_nobody_heard_stays(self):
+    def test_a_status_stays_if_the_client_leaves_before_reading_it(self):
         box = self.create()
         ident = self.client(box).sh("exit 4")
         self.client(box).ended(ident)
@@ -255,7 +255,7 @@ class Life(BackgroundTest):
         deaf.close()  # with everything unread
         self.assertEqual(self.client(box).look(ident).end, (4, 0))
 
-    def test_one_look_can_take_it(self):
+    def test_one_look_can_wait_for_the_end_and_take_the_command(self):
         box = self.create()
         client = self.client(box)
         ident = client.sh("exit 9")
@@ -263,7 +263,7 @@ class Life(BackgroundTest):
         self.assertEqual(client.look(ident, UNTIL_END | TAKE).end, (9, 0))
         self.gone(client, ident)
 
-    def test_it_is_forgotten_after_a_while(self):
+    def test_an_ended_command_is_forgotten_after_its_keep_time(self):
         box = self.create()
         client = self.client(box)
         short, long = client.sh("exit 1", keep=100), client.sh("exit 2", keep=1 << 40)
@@ -272,7 +272,7 @@ class Life(BackgroundTest):
         self.eventually(lambda: short not in client.list())
         self.assertEqual(client.look(long).end, (2, 0))
 
-    def test_one_that_cannot_start_leaves_nothing(self):
+    def test_a_command_that_cannot_start_leaves_no_entry(self):
         client = self.client(self.create())
         for _ in range(MOST + 1):
             kind, _, body = client.take(client.exec("/no/such"), STARTED, EXIT)
@@ -280,7 +280,7 @@ class Life(BackgroundTest):
         self.assertEqual(client.list(), {})
         self.assertEqual(client.ended(client.sh("exit 3")).end, (3, 0))
 
-    def test_a_timeout_and_its_whole_scope(self):
+    def test_a_timeout_and_the_flag_whole_end_every_process_of_the_command(self):
         count = unique_number()
         client = self.client(self.create())
         ident = client.sh(f"setsid sleep {count} & sleep {count}", more=field(11, 300))
@@ -290,7 +290,7 @@ class Life(BackgroundTest):
         self.assertEqual(client.ended(ident).end, (5, 0))
         self.assertEqual(self.sleepers(count), [])
 
-    def test_what_it_leaves_behind_lives_on_and_never_meets_a_broken_pipe(self):
+    def test_processes_left_behind_live_on_and_get_no_broken_pipe(self):
         box, count = self.create(), unique_number()
         client = self.client(box)
         ident = client.sh(f"(sleep 0.2; echo late; exec sleep {count}) & exit 0")
@@ -300,7 +300,7 @@ class Life(BackgroundTest):
 
 
 class Output(BackgroundTest):
-    def test_the_ring_drops_the_oldest_and_counts(self):
+    def test_the_ring_drops_the_oldest_output_and_counts_it(self):
         client = self.client(self.create())
         ident = client.sh("seq 100000")
         want = "".join(f"{i}\n" for i in range(1, 100001)).encode()
@@ -327,7 +327,7 @@ class Output(BackgroundTest):
         other.feed(ident, b"\n")
         self.assertEqual(command_of(client.take(ends)[2]).end, (6, 0))
 
-    def test_attached_clients_get_the_streams_apart(self):
+    def test_an_attached_client_gets_stdout_and_stderr_apart(self):
         box = self.create()
         client = self.client(box)
         ident = client.sh("echo one; echo two >&2; echo three; read x; echo four >&2; exit 2", flags=BACKGROUND)
@@ -339,7 +339,7 @@ class Output(BackgroundTest):
         client.send(STDIN, b"\n", stream)
         self.assertEqual(client.read(stream, to_the_end), (b"", b"four\n", (2, 0)))
 
-    def test_who_attaches_again_gets_what_is_new_or_what_it_asks_for(self):
+    def test_attaching_again_gives_new_output_or_output_from_a_given_offset(self):
         box = self.create()
         client = self.client(box)
         ident = client.sh("echo first; read x; echo second; read x")
@@ -355,7 +355,7 @@ class Output(BackgroundTest):
         stream = client.attach(ident, 0)
         self.assertEqual(client.read(stream, lambda out, err: len(out) == 13)[0], b"first\nsecond\n")
 
-    def test_an_attached_client_loses_nothing_however_slow(self):
+    def test_a_slow_attached_client_loses_no_output(self):
         box = self.create()
         client = self.client(box)
         ident = client.sh("read x; head -c 3000000 /dev/zero | tr '\\0' x; exit 1")
@@ -385,7 +385,7 @@ class Output(BackgroundTest):
 
 
 class Input(BackgroundTest):
-    def test_it_is_held_open_for_later_clients(self):
+    def test_input_is_held_open_for_later_clients(self):
         box = self.create()
         first = self.client(box)
         ident = first.sh("cat; echo end")
@@ -402,7 +402,7 @@ class Input(BackgroundTest):
         self.assertEqual((got.data, got.end), (b"one\ntwo\nthree\nend\n", (0, 0)))
         self.assertEqual(last.feed(ident, b"late").taken, 0)
 
-    def test_a_reader_that_closed_its_input(self):
+    def test_a_command_that_closed_its_input_takes_no_more(self):
         client = self.client(self.create())
         ident = client.sh("exec <&-; echo closed; sleep 9")
         client.output(ident, b"closed")
@@ -410,7 +410,7 @@ class Input(BackgroundTest):
         got = client.feed(ident, b"x")
         self.assertEqual((got.taken, got.room), (0, 0))
 
-    def test_what_does_not_fit_waits_outside(self):
+    def test_input_that_does_not_fit_stays_with_the_client(self):
         client = self.client(self.create())
         ident = client.sh("trap : USR1; echo ready; sleep 99 & wait; exec sha256sum")
         client.output(ident, b"ready")
@@ -439,7 +439,7 @@ class Input(BackgroundTest):
         got = client.output(ident, b"-")
         self.assertIn(digest.hexdigest().encode(), got.data)
 
-    def test_an_attached_client_is_the_only_one(self):
+    def test_only_one_client_can_be_attached(self):
         box = self.create()
         one, other = self.client(box), self.client(box)
         ident = one.sh("cat")
@@ -456,7 +456,7 @@ class Input(BackgroundTest):
         other.send(STDIN, b"", theirs)
         self.assertEqual(other.read(theirs, to_the_end)[2], (0, 0))
 
-    def test_at_a_terminal(self):
+    def test_input_reaches_a_command_at_a_terminal(self):
         client = self.client(self.create())
         ident = client.sh("stty -echo size; read x; echo got-$x; read x || echo end", flags=BACKGROUND | TTY,
                           more=field(9, 30) + field(10, 120))
@@ -469,7 +469,7 @@ class Input(BackgroundTest):
 
 
 class Lists(BackgroundTest):
-    def test_every_command_is_in_it(self):
+    def test_every_command_is_in_the_list(self):
         box = self.create()
         client = self.client(box)
         piped, tty = client.start("cat"), client.sh("cat", flags=BACKGROUND | TTY)
@@ -501,19 +501,19 @@ class Lists(BackgroundTest):
         client.signal(others[1].id, signal.SIGTERM)
         self.assertEqual(front.wait(10), 143)
 
-    def test_long_commands_are_cut(self):
+    def test_long_command_lines_are_cut(self):
         client = self.client(self.create())
         ident = client.sh("cat; : " + "x" * 5000)
         got = client.list()[ident]
         self.assertEqual(got.flags, IS_BACKGROUND | IS_CUT)
         self.assertEqual(sum(len(w) + 1 for w in got.words), 1024)
 
-    def test_no_such_command(self):
+    def test_unknown_commands_are_refused(self):
         client = self.client(self.create())
         for call in (client.look, client.attach, lambda i: client.feed(i, b""), lambda i: client.signal(i, 9)):
             self.refused(NOT_FOUND, "session not found: 4711", call, 4711)
 
-    def test_a_terminal_that_was_left_is_one(self):
+    def test_a_detached_terminal_is_a_background_command(self):
         box = self.create()
         client = self.client(box)
         stream = client.exec("sh", "-c", "stty -echo; read x; echo got-$x; exit 5", flags=TTY)
@@ -533,7 +533,7 @@ class Lists(BackgroundTest):
 class Bounds(BackgroundTest):
     timeout = 120
 
-    def test_one_more_than_there_may_be(self):
+    def test_the_65th_background_command_is_refused(self):
         box = self.create()
         client = self.client(box)
         before = len(box.host_processes())
@@ -549,7 +549,7 @@ class Bounds(BackgroundTest):
         client.look(idents[0], TAKE)
         self.assertEqual(client.start("true"), idents[-1] + 1)
 
-    def test_all_together_and_the_state(self):
+    def test_all_commands_and_the_state_share_32_mib(self):
         """Output and input of 64 commands and the largest state are more than 32 MiB."""
         box = self.create()
         client = self.client(box)
@@ -611,7 +611,7 @@ class Bounds(BackgroundTest):
         client.close()
         self.eventually(lambda: box.pid1().rss_kib < before + 8192)
 
-    def test_reports_count_as_well(self):
+    def test_reports_count_against_the_memory_bound(self):
         box = self.create()
         client = self.client(box)
         before = box.pid1().rss_kib
@@ -627,7 +627,7 @@ class Bounds(BackgroundTest):
             client.look(ident, TAKE)
         self.assertEqual(client.put_state(0, bytes(4 << 20)), 1)
 
-    def test_those_who_wait(self):
+    def test_the_number_of_waiting_clients_is_bounded(self):
         box = self.create()
         client = self.client(box)
         ident = client.start("cat")
@@ -681,7 +681,7 @@ class Reports(BackgroundTest):
             self.assertIsNone(report)
             report = body
 
-    def test_it_comes_before_the_end(self):
+    def test_a_report_comes_before_the_exit_status(self):
         box = self.create()
         client = self.client(box)
         for size in 0, 5, 100_000, 4 << 20:
@@ -691,7 +691,7 @@ class Reports(BackgroundTest):
         lines = "os.execv('/usr/bin/python3', ['python3', '-c', %r])" % (REPORT_LINES + "report(b'state')")
         self.assertEqual(self.run_reporter(box, lines), (b"state", (0, 0)))
 
-    def test_only_a_whole_one_counts(self):
+    def test_only_a_complete_report_counts(self):
         box = self.create()
         for lines in ("connect()", "connect().sendall(b'\\5\\0')", "connect().sendall(b'\\5\\0\\0\\0stat')",
                       "connect().sendall(b'\\1\\0\\x40\\0' + b'x' * 100)", "pass"):
@@ -700,13 +700,13 @@ class Reports(BackgroundTest):
         lines = "a = report(b'first'); time.sleep(0.2)\ntry:\n  report(b'second')\nexcept OSError: pass"
         self.assertEqual(self.run_reporter(box, lines), (b"first", (0, 0)))
 
-    def test_without_the_flag_there_is_none(self):
+    def test_a_command_without_the_flag_cannot_report(self):
         box = self.create()
         self.assertEqual(self.run_reporter(box, "report(b'kept')")[0], b"kept")  # the socket is there
         lines = "s = connect(); s.settimeout(0.5)\ntry: report(b'forged', s)\nexcept OSError: pass"
         self.assertEqual(self.run_reporter(box, lines, flags=0), (None, (0, 0)))
 
-    def test_of_a_background_command(self):
+    def test_a_background_command_can_report(self):
         box = self.create()
         client = self.client(box)
         ident = client.start("/usr/bin/python3", "-c", REPORT_LINES + "report(b'state'); sys.exit(2)",
@@ -717,7 +717,7 @@ class Reports(BackgroundTest):
         self.assertEqual(client.take(stream)[::2], (REPORT, b"state"))
         self.assertEqual(client.take(stream)[0], EXIT)
 
-    def test_other_processes_are_not_heard(self):
+    def test_reports_of_other_processes_are_ignored(self):
         """A child of the command, one that another command left, and another command."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "if os.fork() == 0:\n  report(b'forged')\n  os._exit(0)\nos.wait()"),
@@ -735,7 +735,7 @@ while True:
         for ident in forgers:
             client.signal(ident, signal.SIGKILL, SCOPE)
 
-    def test_connections_that_waited_before_the_command(self):
+    def test_connections_made_before_the_command_started_are_ignored(self):
         """Their processes are gone and their numbers may be the command's by now."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "report(b'first')")[0], b"first")
@@ -753,7 +753,7 @@ for i in range(200):
         self.assertEqual(self.run_reporter(box, "pass"), (None, (0, 0)))
         self.assertEqual(self.run_reporter(box, "report(b'true')")[0], b"true")
 
-    def test_two_at_once_do_not_mix(self):
+    def test_reports_of_two_commands_do_not_mix(self):
         box = self.create()
         clients = [self.client(box) for _ in range(4)]
         idents = [c.start("/usr/bin/python3", "-c", REPORT_LINES + f"report(b'{i}' * {i + 1})",
@@ -762,7 +762,7 @@ for i in range(200):
             client.ended(ident)
             self.assertEqual(client.take(client.attach(ident), REPORT)[2], str(i).encode() * (i + 1))
 
-    def test_many_that_end_at_once(self):
+    def test_reports_of_commands_that_end_at_once_arrive(self):
         """Some end while pid 1 reaps others: their connections have waited for nobody yet."""
         client = self.client(self.create())
         lines = REPORT_LINES + "sys.stdin.read(); report(b'state'); os._exit(0)"
@@ -774,7 +774,7 @@ for i in range(200):
             ends = [client.look(ident, UNTIL_END | TAKE) for ident in idents]
             self.assertEqual([(got.report, got.end) for got in ends], [(5, (0, 0))] * MOST)
 
-    def test_the_name_is_taken(self):
+    def test_a_process_that_takes_the_socket_name_only_prevents_reports(self):
         """A process inside that was first keeps commands from reporting, and hears nothing that pid 1 decides by."""
         box = self.create()
         client = self.client(box)
@@ -792,7 +792,7 @@ for i in range(200):
 class ReusedNumbers(BackgroundTest):
     modes = ("root",)
 
-    def test_a_reaped_process_of_that_number(self):
+    def test_a_reaped_process_of_the_same_number_cannot_report(self):
         """A process connects, ends and is reaped; the command that comes next gets its number. The connection
         waits in the queue at that time, or is made while the command starts."""
         box = self.create()
@@ -839,14 +839,14 @@ class Clerk(WireTest):
         self.assertEqual((got.code, got.errtext), (0, ""), got)
         return got.text.splitlines()
 
-    def test_from_start_to_end(self):
+    def test_a_command_from_start_to_end(self):
         box = self.create()
         script = "import sys; print(sys.stdin.readline(), end='', flush=True); sys.stdin.read(); sys.exit(3)"
         self.assertEqual(
             self.ask(box, f"start:{script}", "feed:hello", "until:hello", "list", "end", "wait", "list"),
             ["started", "taken: 6", "output: hello", "command 0: background /usr/bin/python3", "ended: 3"])
 
-    def test_attached(self):
+    def test_an_attached_client_gets_output_status_and_report(self):
         box = self.create()
         script = ("import os, socket, sys; print('out', flush=True); print('err', file=sys.stderr)\n"
                   "s = socket.socket(socket.AF_UNIX); s.connect('\\0cordon/report'); s.sendall(b'\\5\\0\\0\\0state'); sys.exit(4)")
@@ -855,7 +855,7 @@ class Clerk(WireTest):
         self.assertEqual(sorted(got[1:3]), ["stderr: err", "stdout: out"])
         self.assertEqual(got[3:], ["ended: 4", "report: state"])
 
-    def test_by_number(self):
+    def test_commands_are_found_by_number(self):
         box, count = self.create(), unique_number()
         script = f"import subprocess; print('up', flush=True); subprocess.run(['sleep', '{count}'])"
         self.assertEqual(self.ask(box, f"start:{script}", "until:up", "term", "wait"),
@@ -864,7 +864,7 @@ class Clerk(WireTest):
         self.assertEqual(self.ask(box, "attach", "term", "wait"),
                          ["error 3: no detached session"] + ["error 3: session not found: 0"] * 2)
 
-    def test_where_pid_1_is_old(self):
+    def test_an_older_pid_1_gets_no_background_requests(self):
         """It is asked nothing, and what it knows still works."""
         box = self.create()
 

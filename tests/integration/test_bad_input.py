@@ -47,10 +47,10 @@ class CreateOptions(CordonTest):
         self.assertEqual(self.names(), [])
         self.assertEqual(self.left_running(), [])
 
-    def test_first_half(self):
+    def test_every_second_option_with_bad_values_from_the_first(self):
         self.fuzz(OPTIONS[::2])
 
-    def test_second_half(self):
+    def test_every_second_option_with_bad_values_from_the_second(self):
         self.fuzz(OPTIONS[1::2])
 
     def test_bad_values_name_their_flag(self):
@@ -94,7 +94,7 @@ class EveryOption(CordonTest):
         self.assertNotRegex(got.errtext, r"(?i)sanitizer|assertion|segmentation")
         return got
 
-    def test_values(self):
+    def test_every_option_of_every_command_refuses_bad_values(self):
         paths = self.commands()
         self.assertGreater(len(paths), 40)
         seen = 0
@@ -148,7 +148,7 @@ class OtherCommands(CordonTest):
         self.assertNotIn(b"\x1b", got.err)
         self.assertNotIn(b"\x07", got.err)
 
-    def test_a_line_feed_in_a_value_starts_no_advice(self):
+    def test_a_line_feed_in_a_value_does_not_start_a_hint(self):
         for words in (("inspect", "a\nb"), ("create", "--memory", "5\nG", "host"),
                       ("create", "-v", "no\ncolon", "host")):
             with self.subTest(words=words):

@@ -70,7 +70,7 @@ network: none
         self.assertEqual(config["lifecycle"]["max_duration_secs"], 3600)
         self.assertEqual(config["labels"], {"team": "x"})
 
-    def test_flags_win_and_later_files_too(self):
+    def test_flags_and_later_files_override_earlier_files(self):
         one = self.write("one.yaml", "memory: \"300M\"\nenv: {A: one, B: one, C: one}\n"
                                      "workdir: /root\n")
         two = self.write("two.yaml", "env: {B: two, C: two}\nworkdir: /usr\n")
@@ -78,7 +78,7 @@ network: none
         self.assertEqual(box.out("echo $A $B $C; pwd"), "one two flag\n/usr")
         self.assertEqual(box.inspect()["config"]["resources"]["memory_mib"], 400)
 
-    def test_order_of_the_line_between_kinds(self):
+    def test_the_last_file_on_the_command_line_wins_whatever_its_kind(self):
         root = self.write("root.yaml", "workdir: /root\n")
         runtime = self.write("runtime.yaml", "workdir: /usr\n")
         box = self.create("--runtime-conf", runtime, "--conf", root)
@@ -86,7 +86,7 @@ network: none
         box = self.create("--conf", root, "--runtime-conf", runtime)
         self.assertEqual(box.out("pwd"), "/usr")
 
-    def test_scoped_files(self):
+    def test_files_for_one_part_of_the_specification(self):
         self.write("d/f", "x\n")
         box = self.create("--resource-conf", self.write("r.yaml", "cpus: 1\nmemory: \"200M\"\n"),
                           "--runtime-conf", self.write("t.yaml", "env: {A: b}\n"),
@@ -112,7 +112,7 @@ network: none
         self.refused("--conf", self.write("noimage.yaml", "cpus: 1\n"), said="image", image=())
         self.refused("--conf", self.write("huge.yaml", "# " + "x" * (2 << 20)), said="huge.yaml")
 
-    def test_a_caller_who_does_not_care_for_children(self):
+    def test_a_caller_that_ignores_sigchld(self):
         """SIGCHLD is ignored by some servers and what they start: how the parser ended counts."""
         path = self.write("a.yaml", "image: host\n")
         for words, code in ((("--conf", path), 0), (("--conf", path + ".none"), 1)):
@@ -121,7 +121,7 @@ network: none
                 preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)))
             self.assertEqual(got.code, code, got)
 
-    def test_nothing_is_found_by_itself(self):
+    def test_no_configuration_file_is_found_by_its_name(self):
         for name in ("cordon.yaml", "msb.yaml", "microsandbox.yaml", ".cordon.yaml", "Sandboxfile"):
             self.write(name, "workdir: /usr\n")
         box = self.create(cwd=self.dir)
@@ -147,7 +147,7 @@ class Json(ConfTest):
         self.assertEqual(self.create("--conf", conf).out("pwd"), "/tmp")
         self.assertEqual(self.create("--conf", conf, "-w", "/root").out("pwd"), "/root")
 
-    def test_another_file_by_variable(self):
+    def test_a_variable_names_another_file(self):
         path = self.write("other.json", json.dumps({"sandbox_defaults": {"workdir": "/usr"}}))
         got = self.cordon("run", "host", "--", "pwd", env={"MSB_CONFIG_PATH": path})
         self.assertEqual(got.text, "/usr\n", got)
@@ -172,7 +172,7 @@ class Variables(ConfTest):
         self.assertEqual(got.text, "ok\n", got)
         self.assertEqual(self.cordon("--version", env={"MSB_BACKEND": "cloud"}).code, 0)
 
-    def test_ignored_ones(self):
+    def test_ignored_variables(self):
         got = self.cordon("run", "host", "--", "echo", "ok",
                           env={"MSB_API_KEY": "x", "MSB_API_URL": "y", "MSB_PROFILE": "z",
                                "MSB_LIBKRUNFW_PATH": "/nope", "MSB_PATH": "/nope"})

@@ -188,7 +188,7 @@ class InAndOut(CopyTest):
 
 
 class Messages(CopyTest):
-    def test_endpoints(self):
+    def test_bad_sources_and_targets_are_named(self):
         box = self.create()
         for source, target, said in (("a", "b", "NAME:/path"),
                                      (f"{box.name}:rel", "x", f"{box.name}:/rel"),
@@ -207,7 +207,7 @@ class Messages(CopyTest):
         self.copy("./we:ird", f"{box.name}:/root/")
         self.assertEqual(box.out("cat '/root/we:ird'"), "colon")
 
-    def test_what_is_no_file_is_left_out_with_a_warning(self):
+    def test_fifos_and_other_special_files_are_left_out_with_a_warning(self):
         self.write("src/f", b"1")
         os.mkfifo(self.path("src/fifo"))
         box = self.create()
@@ -277,7 +277,7 @@ class Hostile(CopyTest):
                     self.assertTrue(end == top or end.startswith(top + "/"),
                                     f"{path} -> {os.readlink(path)} = {end}")
 
-    def test_links_out_of_the_tree(self):
+    def test_symbolic_links_out_of_the_tree_are_not_followed(self):
         self.outside()
         box = self.create()
         box.out(f"mkdir -p /root/t/a/b; cd /root/t; echo 1 > f;"
@@ -293,7 +293,7 @@ class Hostile(CopyTest):
             self.assertIn(f"warn: 't/{name}' is not copied", got.errtext)
         self.untouched()
 
-    def test_a_single_link(self):
+    def test_a_single_symbolic_link_out_of_the_tree_is_refused(self):
         self.outside()
         box = self.create()
         box.out(f"ln -s {self.path('victim')} /root/l; ln -s ../victim /root/up")
@@ -329,7 +329,7 @@ class Hostile(CopyTest):
         self.finish(racer)
         self.untouched()
 
-    def test_cve_2026_42306_the_destination_changes_under_us(self):
+    def test_cve_2026_42306_the_destination_changes_during_the_copy(self):
         """The destination is a volume of the sandbox, which swaps directories for links in it."""
         self.outside()
         box = self.create("-v", f"{self.path('out')}:/shared")
@@ -345,7 +345,7 @@ class Hostile(CopyTest):
         self.untouched()
         self.assertEqual(sorted(n for n in os.listdir(self.dir)), ["home", "out", "victim"])
 
-    def test_a_fifo_in_the_place_of_a_file_does_not_hold_us(self):
+    def test_a_fifo_in_the_place_of_a_file_does_not_block_the_copy(self):
         self.outside()
         box = self.create()
         box.out("mkdir /root/t")
@@ -367,7 +367,7 @@ class Hostile(CopyTest):
         self.assertEqual(self.read("back/f"), b"1")
         self.assertFalse(os.path.exists(os.path.join(root, "pwned")))
 
-    def test_paths_inside_are_the_sandboxes_own(self):
+    def test_paths_inside_are_resolved_inside_the_sandbox(self):
         """Links and dots in the path on the sandbox's side are resolved in there."""
         self.outside()
         self.write("f", b"in")
@@ -413,7 +413,7 @@ class Hostile(CopyTest):
         if got.code:
             self.assertIn("ended from inside", got.errtext)
 
-    def test_at_the_same_time(self):
+    def test_eight_copies_at_the_same_time(self):
         box = self.create()
         box.out("mkdir /root/in")
         src = self.sample()
@@ -435,7 +435,7 @@ class Hostile(CopyTest):
 
 
 class Limits(CopyTest):
-    def test_memory_does_not_grow(self):
+    def test_memory_does_not_grow_with_the_file(self):
         """A slow destination slows the copy; nobody buffers the difference."""
         allowed = (64 if "ASAN_OPTIONS" in os.environ else 8) << 10  # shadow memory counts too
         box = self.create("--memory", "1G")

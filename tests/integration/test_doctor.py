@@ -39,7 +39,7 @@ class Doctor(CordonTest):
             self.assertIn(held[key], line[2])
             self.assertEqual(line[1] == "✓", held[key].startswith(("cgroup", "user namespace")), text)
 
-    def test_what_a_create_proves_is_not_denied(self):
+    def test_doctor_reports_no_failure_where_create_works(self):
         """Who has one id, or root of a container, needs no mapped mounts and is told of none missing."""
         self.create()
         got = self.cordon("doctor")
@@ -72,7 +72,7 @@ class Doctor(CordonTest):
 class OneId(CordonTest):
     modes = ("bare",)
 
-    def test_the_advice_takes_nobody_elses_ids(self):
+    def test_the_advice_names_no_ids_of_another_user(self):
         """A range that the first user of most machines has would be shared with them."""
         text = self.cordon("doctor").errtext
         self.assertIn("usermod --add-subuids FIRST-LAST", text)
@@ -99,7 +99,7 @@ class Leftovers(CordonTest):
         return [line[4:] for line in self.cordon("doctor").errtext.splitlines()
                 if line.startswith("  → ") and os.path.basename(path) in line]
 
-    def test_named_with_the_command_that_removes_them(self):
+    def test_leftover_groups_are_named_with_the_command_that_removes_them(self):
         path = self.group()
         self.assertEqual(self.advice(path), [], "it may belong to a sandbox that starts")
         os.utime(path, (0, 0))
@@ -117,7 +117,7 @@ class Leftovers(CordonTest):
         subprocess.run(["sh", "-c", command], check=True)
         self.assertFalse(os.path.exists(path))
 
-    def test_not_those_of_sandboxes_of_this_home(self):
+    def test_groups_of_sandboxes_of_this_home_are_not_named(self):
         box = self.create()
         self.remember_cgroups(box)
         pid1 = box.pid1()
@@ -136,7 +136,7 @@ class Leftovers(CordonTest):
 
 
 class Broken(CordonTest):
-    def test_a_home_that_is_not_ours(self):
+    def test_a_home_with_foreign_files_is_a_failure(self):
         home = os.path.join(self.dir, "full")
         os.mkdir(home)
         open(os.path.join(home, "precious"), "w").close()
@@ -151,7 +151,7 @@ class Broken(CordonTest):
 class Locked(CordonTest):
     modes = ("user", "bare")  # root writes everywhere
 
-    def test_a_home_in_a_place_that_is_not_ours(self):
+    def test_a_home_in_a_directory_without_permission_is_a_failure(self):
         parent = os.path.join(self.dir, "locked")
         os.mkdir(parent, 0o500)
         got = self.cordon("doctor", home=os.path.join(parent, "home"))

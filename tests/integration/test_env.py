@@ -13,7 +13,7 @@ class Environment(CordonTest):
         self.assertEqual(got.code, 0, got)
         return dict(v.split("=", 1) for v in got.text.split("\0") if v)
 
-    def test_nothing_but_path_and_home(self):
+    def test_a_command_gets_only_path_and_home(self):
         self.assertEqual(self.variables(self.create()),
                          {"PATH": "/.msb/scripts:" + DEFAULT_PATH, "HOME": "/root"})
 
@@ -24,7 +24,7 @@ class Environment(CordonTest):
         box = self.create(env=hostile)
         self.assertEqual(set(self.variables(box, env=hostile)), {"PATH", "HOME"})
 
-    def test_nor_through_pid_1_or_the_supervisor(self):
+    def test_pid_1_and_the_supervisor_hold_no_variable_of_the_caller(self):
         box = self.create()
         self.assertNotIn(HOST_SECRET_VALUE, box.sh("cat /proc/*/environ").text)
         for p in box.host_processes():
@@ -82,7 +82,7 @@ class Environment(CordonTest):
         groups = box.out("cat /proc/self/cgroup /proc/1/cgroup").splitlines()
         self.assertEqual({g.split(":", 2)[2] for g in groups if "cordon" in g}, set())
 
-    def test_env_of_run(self):
+    def test_run_passes_env_to_its_command(self):
         got = self.cordon("run", "-q", "-e", "A=1", "host", "--", "env")
         self.assertEqual(set(line.split("=")[0] for line in got.text.splitlines()),
                          {"A", "PATH", "HOME"}, got)

@@ -45,7 +45,7 @@ class Status(CordonTest):
             self.assertEqual(got.stderr_line(0), f'error: failed to exec "{program}"', got)
             self.assertRegex(got.stderr_line(1), r"^  → not found: ", got)
 
-    def test_a_missing_program_that_the_sandbox_names_is_told_by_name(self):
+    def test_a_missing_entrypoint_is_named(self):
         program = "/no/such/program/with/a/name/of/some/length"
         box = self.create("--entrypoint", program)
         for got in (self.cordon("exec", box.name), self.cordon("run", "-n", box.name)):
@@ -159,7 +159,7 @@ class Streams(CordonTest):
         self.assertEqual(proc.stdout.read(), b"hi\n")
         self.assertEqual(proc.wait(5), 0)
 
-    def test_nobody_waits_in_a_stdin_that_others_read_too(self):
+    def test_a_client_does_not_block_on_a_stdin_that_others_read_too(self):
         """A client that sees a byte in a shared stdin may find that another client has read it
         first. If it blocked in read() then, it would not hear that its command ended."""
         box = self.create()
@@ -212,7 +212,7 @@ class Streams(CordonTest):
         self.assertEqual(proc.stdout.read().decode(), wanted)
         self.assertEqual(proc.wait(5), 0)
 
-    def test_an_output_that_does_not_wait(self):
+    def test_a_full_non_blocking_stdout_loses_nothing(self):
         """The caller may have made its pipe non-blocking: if the pipe is full, the client waits all
         the same."""
         box, size = self.create(), 300_000
@@ -227,7 +227,7 @@ class Streams(CordonTest):
             self.assertEqual(len(reader.read()), size)
         self.assertEqual((proc.wait(5), proc.stderr.read()), (0, b""))
 
-    def test_both_streams_on_one_file(self):
+    def test_stdout_and_stderr_on_one_file_keep_the_order_of_writes(self):
         box, path = self.create(), os.path.join(self.dir, "both")
         with open(path, "wb") as handle:
             proc = box.popen("sh", "-c", "for i in 1 2 3; do echo o$i; echo e$i >&2; done",
@@ -343,16 +343,16 @@ class BackPressure(CordonTest):
                 had += len(chunk)
         self.assertEqual((had, proc.wait(COMMAND_SECONDS)), (size, 0))
 
-    def test_unread_output_holds_up_neither_the_other_one_nor_input(self):
+    def test_an_unread_pipe_blocks_neither_the_other_stream_nor_input(self):
         self.check_unread(*os.pipe(), 400000)
 
-    def test_nor_does_that_of_a_socket(self):
+    def test_an_unread_socket_blocks_neither_the_other_stream_nor_input(self):
         self.check_unread(*(s.detach() for s in socket.socketpair()), 400000)
 
-    def test_nor_does_a_flood(self):
+    def test_an_unread_flood_blocks_neither_the_other_stream_nor_input(self):
         self.check_unread(*os.pipe(), 320 << 20, read_before=300 << 20)
 
-    def test_one_slow_exec_does_not_hold_up_another(self):
+    def test_one_slow_exec_does_not_block_another(self):
         box = self.create()
         slow = box.popen("yes")
         slow.stdout.read(1000)
@@ -384,17 +384,17 @@ class Cpus(CordonTest):
         with open("/proc/self/status") as f:
             self.all = next(line for line in f if line.startswith("Cpus_allowed:"))
 
-    def test_every_command_may_use_all_that_we_may(self):
+    def test_every_command_may_use_all_cpus_of_the_caller(self):
         box = self.create()
         self.assertEqual({box.exec(*self.LOOK).text for _ in range(6)}, {self.all})
 
-    def test_commands_that_start_at_once(self):
+    def test_commands_that_start_at_once_may_use_all_cpus(self):
         box = self.create()
         for _ in range(5):
             started = [box.popen(*self.LOOK) for _ in range(8)]
             self.assertEqual({p.communicate()[0].decode() for p in started}, {self.all})
 
-    def test_pid_1_stays_for_the_begin_of_a_command_only(self):
+    def test_pid_1_stays_on_one_cpu_only_while_a_command_starts(self):
         box = self.create()
         for _ in range(3):
             box.out("true")
@@ -409,7 +409,7 @@ class Cpus(CordonTest):
 class End(CordonTest):
     """§7.8: the exec ends with its direct child; background children live on."""
 
-    def test_background_child_does_not_hold_the_exec_and_survives(self):
+    def test_a_background_child_survives_and_does_not_delay_the_end(self):
         box, number = self.create(), unique_number()
         got = box.sh(f"sleep {number} & echo hi")
         self.assertEqual((got.code, got.text), (0, "hi\n"), got)
@@ -425,14 +425,14 @@ class End(CordonTest):
         self.assertEqual(box.sh(f"kill -9 {pid}").code, 0)
         self.eventually(lambda: not self.sleepers(number))
 
-    def test_what_was_written_before_the_end_is_not_lost(self):
+    def test_output_written_before_the_end_is_not_lost(self):
         box = self.create()
         for _ in range(5):
             got = box.sh("(seq 1 2000; sleep 1000) & seq 1 10 >&2; exit 4")
             self.assertEqual(got.code, 4)
             self.assertEqual(got.errtext, "".join(f"{i}\n" for i in range(1, 11)))
 
-    def test_nor_when_our_reader_is_slow(self):
+    def test_output_written_before_the_end_is_not_lost_to_a_slow_reader(self):
         """The client passes on everything that the pipe held when the command ended, even if that
         takes longer than the second for which it listens to background children."""
         box, number, size = self.create(), unique_number(), 900_000
@@ -461,7 +461,7 @@ class End(CordonTest):
         self.eventually(lambda: box.sh("cat /root/result").text, within=10)
         self.assertEqual(box.out("cat /root/result"), "0")
 
-    def test_a_quiet_holder_of_the_pipes_costs_at_most_a_moment(self):
+    def test_a_background_child_that_writes_nothing_does_not_delay_the_end(self):
         box, number = self.create(), unique_number()
         got = box.sh(f"sleep {number} & echo a; echo b >&2")
         self.assertEqual((got.out, got.err), (b"a\n", b"b\n"))
@@ -516,7 +516,7 @@ class ClientDeath(CordonTest):
     def test_sighup_gives_129(self):
         self.dies_with(signal.SIGHUP, 129)
 
-    def test_a_signal_that_was_ignored_before_stays_so(self):
+    def test_a_signal_that_the_client_ignores_stays_ignored(self):
         """nohup, and what a shell without job control puts into the background."""
         box = self.create()
         for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
@@ -550,7 +550,7 @@ class ClientDeath(CordonTest):
         self.eventually(lambda: not [p for p in box.host_processes() if p.comm == "yes"],
                         within=1.0)
 
-    def test_a_parent_that_dies_with_the_pipe_open(self):
+    def test_a_closed_stdout_ends_the_command(self):
         """The client is alive but its reader is gone: §7.12."""
         box, number = self.create(), unique_number()
         proc = box.popen("sh", "-c", f"sleep {number} & while echo y; do :; done")
@@ -574,11 +574,11 @@ class Timeout(CordonTest):
         self.eventually(lambda: not self.sleepers(number), within=1.0)
         self.assertEqual(box.sh("echo usable").text, "usable\n")
 
-    def test_a_command_that_is_quick_enough_is_not_touched(self):
+    def test_a_command_that_ends_in_time_is_not_touched(self):
         got = self.create().sh("exit 9", opts=("--timeout", "20s"))
         self.assertEqual((got.code, got.err), (9, b""), got)
 
-    def test_one_that_is_longer_than_a_single_wait_can_be(self):
+    def test_a_timeout_longer_than_one_epoll_wait(self):
         box = self.create()
         most = (1 << 31) - 3000  # in ms; the client waits 3000 ms longer than the time-out
         for time in [f"{most + n}ms" for n in range(3)] + ["30d", "49d17h2m44s"]:
@@ -662,7 +662,7 @@ class Options(CordonTest):
         got = self.create().sh("ulimit -Sn; ulimit -Hn", opts=("--rlimit", "nofile=64"))
         self.assertEqual(got.text, "64\n64\n", got)
 
-    def test_of_two_limits_of_one_name_the_last_holds(self):
+    def test_the_last_of_two_limits_of_one_name_holds(self):
         got = self.create().sh("ulimit -Sn; ulimit -Hn", opts=(
             "--rlimit", "nofile=64", "--rlimit", "NOFILE=65:66"))
         self.assertEqual(got.text, "65\n66\n", got)
@@ -675,7 +675,7 @@ class Options(CordonTest):
             self.assertIn("--rlimit", got.errtext)
         self.assertEqual(box.sh("test -e /root/ran").code, 1)
 
-    def test_payload_keeps_the_callers_nofile(self):
+    def test_the_command_keeps_the_callers_nofile(self):
         """pid 1 raises its own soft limit; the command gets the original."""
         import resource
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -714,7 +714,7 @@ class User(CordonTest):
         self.assertEqual(set(box.out("id -G", opts=("-u", "robot")).split()), {"765", "888"})
         self.assertEqual(box.out("id -g", opts=("-u", "robot:more")), "888")
 
-    def test_a_change_of_users_counts_for_the_next_exec(self):
+    def test_a_changed_passwd_file_counts_for_the_next_exec(self):
         """What was read of /etc/passwd may be kept only while it is the same file."""
         if ONE_ID:
             self.not_run("one id only: no other user inside")
@@ -725,12 +725,12 @@ class User(CordonTest):
                     f"echo late:x:{uid}:{uid}::/home/late:/bin/sh >> /etc/passwd")
             self.assertEqual(box.out("id -u", opts=("-u", "late")), str(uid))
 
-    def test_unknown_name_is_1(self):
+    def test_an_unknown_user_name_is_status_1(self):
         got = self.create().exec("true", opts=("-u", "nobody-of-that-name"))
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertIn("nobody-of-that-name", got.errtext)
 
-    def test_the_sandboxs_own_user(self):
+    def test_the_user_of_the_sandbox_is_the_default(self):
         if ONE_ID:
             self.not_run("one id only: no other user inside")
         box = self.create("--user", "1000:1000")
@@ -742,7 +742,7 @@ class User(CordonTest):
             self.not_run("one id only: no other user inside")
         self.assertEqual(self.create().out("echo $HOME", opts=("-u", "54321"))[:1], "/")
 
-    def test_one_id_says_so(self):
+    def test_users_are_refused_where_there_is_one_id(self):
         if not ONE_ID:
             self.not_run("there is a range of ids here")
         self.refused("1234")
@@ -760,7 +760,7 @@ class User(CordonTest):
 
 
 class Descriptors(CordonTest):
-    def test_exactly_0_1_2(self):
+    def test_a_command_has_the_descriptors_0_1_and_2_only(self):
         """No descriptor of ours or of the caller's is open in the command."""
         box = self.create()
         extra = [os.open("/etc/passwd", os.O_RDONLY) for _ in range(20)]
@@ -811,7 +811,7 @@ class Descriptors(CordonTest):
         for line in got.text.splitlines():
             self.assertEqual(int(line.split()[1], 16), 0, got)
 
-    def test_umask_is_the_usual_one(self):
+    def test_umask_is_022(self):
         got = self.cordon("exec", self.create().name, "--", "sh", "-c", "umask",
                           preexec_fn=lambda: os.umask(0o777))
         self.assertEqual(got.text, "0022\n", got)
@@ -885,7 +885,7 @@ class Connections(CordonTest):
         self.addCleanup(connection.close)
         return connection
 
-    def test_one_takes_many_commands(self):
+    def test_one_connection_takes_many_commands(self):
         connection = self.connect(self.create())
         for _ in range(5):  # the first ones without a launcher
             connection.run("true")
@@ -900,7 +900,7 @@ class Connections(CordonTest):
             self.assertEqual(connection.socket.recv(1), b"")
         self.assertEqual(box.out("echo fine"), "fine")
 
-    def test_not_while_somebody_is_left_behind(self):
+    def test_pid_1_does_not_hang_up_while_a_background_process_is_left(self):
         """If a command leaves a background process, the client has pipes to hand over to pid 1: so
         pid 1 must not close the connection."""
         box = self.create()
@@ -909,7 +909,7 @@ class Connections(CordonTest):
         connection.run("true")
         connection.ping()
 
-    def test_nor_while_another_one_runs(self):
+    def test_pid_1_does_not_hang_up_while_another_command_runs(self):
         box = self.create()
         box.out(":")
         for _ in range(3):
@@ -946,7 +946,7 @@ class Parallel(CordonTest):
                 failed.append((i, code, out.data[:50], err.data))
         self.assertEqual(failed, [])
 
-    def test_more_than_there_are_descriptors_for_take_turns(self):
+    def test_more_execs_than_descriptors_take_turns(self):
         box = self.box()
         with self.claiming(box):
             # the kernel counts descriptors in flight per account, so other tests can use up our
@@ -996,7 +996,7 @@ class StoppedSandbox(CordonTest):
         self.assertEqual(box.status(), "Stopped")
         self.eventually(lambda: not self.left_running())
 
-    def test_it_goes_on_until_the_last_of_those_who_came_meanwhile_is_done(self):
+    def test_the_sandbox_runs_until_the_last_exec_is_done(self):
         box = self.create()
         box.out("mkfifo /root/first /root/second")
         self.assertEqual(box.stop().code, 0)
@@ -1012,7 +1012,7 @@ class StoppedSandbox(CordonTest):
         self.eventually(lambda: box.status() == "Stopped")
         self.eventually(lambda: not self.left_running())
 
-    def test_stopped_also_when_the_client_dies(self):
+    def test_the_sandbox_stops_when_the_client_dies(self):
         box = self.create()
         for sig in (signal.SIGTERM, signal.SIGKILL):
             number = unique_number()
@@ -1029,7 +1029,7 @@ class StoppedSandbox(CordonTest):
         box.out("true")
         self.assertEqual(box.status(), "Running")
 
-    def test_bad_values_do_not_start_it(self):
+    def test_bad_values_do_not_start_the_sandbox(self):
         box = self.create()
         box.stop()
         self.eventually(lambda: not self.left_running())

@@ -77,7 +77,7 @@ class Mounted:
 class Form(FlatTest):
     """What is in it, and what becomes of it in the store."""
 
-    def test_against_the_oracle(self):
+    def test_the_tree_is_what_umoci_unpacks(self):
         """The tree is what `umoci unpack` makes."""
         theirs = self.load_tricky()
         before = {root: describe(root) for root in self.layer_roots("t:1")}
@@ -93,7 +93,7 @@ class Form(FlatTest):
         self.assertEqual(checked.returncode, 0, checked)
         self.assertLess(os.stat(disk).st_blocks * 512, 64 << 20)
 
-    def test_layers_that_hide_strangely(self):
+    def test_unusual_whiteouts(self):
         """Whiteouts of nothing, of whole trees, and where everything is hidden anyway."""
         one = Layer(self.path("1.tar")).add(".wh.never").dir("d").add("d/.wh.x").add("d/f", b"1")
         one.dir("t/u/v").add("t/u/v/w", b"1").add("file", b"1").dir("e", pax={"SCHILY.xattr.user.a": "1"})
@@ -113,7 +113,7 @@ class Form(FlatTest):
             self.assertEqual((st.st_uid, oct(st.st_mode & 0o7777)), (0, "0o755"))
             self.assertEqual(os.listxattr(os.path.join(place, "e")), ["user.a"])
 
-    def test_directories_on_the_way(self):
+    def test_a_directory_without_an_entry_keeps_its_attributes(self):
         """A layer that has something in a directory, and no entry for that, says nothing about it."""
         one = Layer(self.path("1.tar")).dir("./", mode=0o1777, uid=7, gid=8)
         one.dir("tmp", mode=0o1777).dir("home", uid=3, mode=0o700, pax={"SCHILY.xattr.user.a": "1"})
@@ -128,7 +128,7 @@ class Form(FlatTest):
             self.assertEqual(os.listxattr(os.path.join(place, "home")), ["user.a"])
             self.assertEqual(os.listxattr(os.path.join(place, "new")), [])
 
-    def test_depth_and_numbers(self):
+    def test_deep_trees_and_many_files(self):
         deep = "/".join(["d"] * 600)
         layer = Layer(self.path("l.tar")).add(deep + "/leaf", b"deep")
         layer.add("h0", b"shared")
@@ -145,7 +145,7 @@ class Form(FlatTest):
             self.assertEqual(os.stat(os.path.join(place, "h7")).st_nlink, 301)
             self.assertEqual(len(os.listdir(os.path.join(place, "many"))), 3000)
 
-    def test_made_once_whoever_asks(self):
+    def test_concurrent_pulls_make_one_flat_file(self):
         ref = self.load_big()
         procs = [self.spawn("pull", "--materialize", how, ref) for how in ("flat", "all", "flat")]
         for proc in procs:
@@ -157,7 +157,7 @@ class Form(FlatTest):
         self.assertIn("(already cached)", got.errtext.splitlines()[-1])
         self.assertEqual(os.stat(os.path.join(self.home, "cache/flat", name)), before)
 
-    def test_images_of_the_same_layers_share_it(self):
+    def test_images_of_the_same_layers_share_a_flat_file(self):
         for name, label in (("one", "a=1"), ("two", "a=2")):
             self.flatten(self.load_busybox(name=name, config=("--config.label", label)))
         self.assertEqual(len(self.flat_files()), 1)
@@ -166,7 +166,7 @@ class Form(FlatTest):
         self.ok("remove", "two:1")
         self.assertEqual(self.flat_files(), [])
 
-    def test_sizes(self):
+    def test_sizes_are_shown(self):
         ref = self.load_big(8)
         layers = self.inspect(ref)["size_bytes"]
         self.assertNotIn("flat_size_bytes", self.inspect(ref))
@@ -181,11 +181,11 @@ class Form(FlatTest):
         self.assertGreaterEqual(got["bytes_reclaimed"], layers + flat)
         self.assertEqual(self.store_files(), [])
 
-    def test_layered_makes_none(self):
+    def test_materialize_layered_makes_no_flat_file(self):
         self.flatten(self.load_busybox(), "layered")
         self.assertEqual(self.flat_files(), [])
 
-    def test_from_a_registry(self):
+    def test_a_flat_file_from_a_registry(self):
         if missing("docker-registry"):
             self.not_run("docker-registry is not installed")
         registry = RealRegistry(self)
@@ -199,7 +199,7 @@ class Form(FlatTest):
         self.assertEqual(got.code, 1, got)
         self.assertRegex(got.errtext, r"✗ Pulling .*\nerror: ")
 
-    def test_killed_in_the_middle(self):
+    def test_a_killed_flattening_leaves_nothing(self):
         ref = self.load_big(32)
         for victim in ("it", "its worker"):
             got = None
@@ -215,7 +215,7 @@ class Form(FlatTest):
         self.flatten(ref)
         self.assertEqual((len(self.flat_files()), self.tmp()), (1, []))
 
-    def test_full_disk(self):
+    def test_a_full_disk_while_flattening(self):
         cache = os.path.join(self.home, "cache")
         os.makedirs(cache, exist_ok=True)
         for mib in (14, 19):  # too small at first sight, and when it is nearly done
@@ -231,7 +231,7 @@ class Form(FlatTest):
                 self.eventually(lambda: not loops_below(self.home))
                 run("umount", cache)
 
-    def test_nothing_but_the_layers_can_be_reached(self):
+    def test_the_worker_reaches_only_the_layers(self):
         """The worker that reads what a stranger wrote has no privilege left and no other file."""
         ref = self.load_big(32)
         seen = {}
@@ -254,7 +254,7 @@ class Boxes(FlatTest):
         got = box.sh("dd if=/dev/zero of=/root/fill bs=64k")
         self.assertIn(FULL, got.errtext)
 
-    def test_a_root_of_its_own(self):
+    def test_each_sandbox_has_a_root_of_its_own(self):
         ref = self.load_busybox()
         one = self.create("--root-disk", "flat", image=ref)
         two = self.create("--root-disk", "flat:64M", image=ref)
@@ -276,7 +276,7 @@ class Boxes(FlatTest):
         self.assertEqual(len(self.flat_files()), 1)
         self.assertEqual(self.create("--root-disk", "flat", image=ref).out("ls -d /root/f /etc2 || true"), "")
 
-    def test_what_is_shown(self):
+    def test_inspect_shows_the_flat_root_disk(self):
         ref = self.load_busybox()
         box = self.create("--root-disk", "flat,fstype=ext4,clone=copy", image=ref)
         disk = box.inspect()["config"]["image"]["Oci"]["root_disk"]
@@ -285,7 +285,7 @@ class Boxes(FlatTest):
         self.assertRegex(box.out("df -m / | tail -n 1"), r" 3\d{3} ")
         self.assertEqual(self.cordon("image", "remove", ref).code, 1)  # in use
 
-    def test_a_full_one_is_an_error_inside_and_nothing_else(self):
+    def test_a_full_flat_disk_is_only_an_error_inside(self):
         box = self.create("--root-disk", "flat:64M", image=self.load_busybox())
         self.fill(box)
         self.assertEqual(box.out("id -u; cat /etc/hostname"), f"0\n{box.name}")
@@ -306,7 +306,7 @@ class Boxes(FlatTest):
             self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("ls /gone/passwd"), "/gone/passwd")
 
-    def test_modify_makes_it_larger(self):
+    def test_modify_makes_the_disk_larger(self):
         box = self.create("--root-disk", "flat:64M", image=self.load_busybox())
         before = box.out("echo kept > /root/f; ls /")
         for value in ("flat:128M", "160M"):
@@ -323,7 +323,7 @@ class Boxes(FlatTest):
             self.assertEqual(got.code, 1, got)
             self.assertRegex(got.errtext, f"--root-disk.*{said}")
 
-    def test_what_the_root_holds_stands_in_no_growths_way(self):
+    def test_nothing_in_the_root_prevents_growth(self):
         """Not a lost+found of its own, not a crash, not a growth that was killed."""
         box = self.create("--root-disk", "flat:64M", image=self.load_busybox())
         box.out("ln -s /etc /lost+found; for i in $(seq 300); do echo $i > /root/$i; done; sync")
@@ -343,7 +343,7 @@ class Boxes(FlatTest):
         self.assertGreater(int(box.out("df -m / | tail -n 1 | awk '{print $2}'")), 96)
         self.assertEqual(os.listdir(layer), ["disk.raw"])
 
-    def test_larger_and_too_small(self):
+    def test_a_larger_size_and_a_size_that_is_too_small(self):
         ref = self.load_busybox(Layer(self.path("l.tar")).add("f", os.urandom(12 << 20)).close())
         got = self.cordon("create", "--root-disk", "flat:16M", ref)
         self.assertEqual(got.code, 1, got)
@@ -352,7 +352,7 @@ class Boxes(FlatTest):
         box = self.create("--root-disk", "flat:6G", image=ref)
         self.assertRegex(box.out("df -m / | tail -n 1"), r" [56]\d{3} ")
 
-    def test_an_ephemeral_one(self):
+    def test_an_ephemeral_sandbox_on_a_flat_disk(self):
         ref = self.load_busybox()
         for _ in range(2):
             got = self.cordon("run", "--root-disk", "flat:64M", ref, "--", "sh", "-c",
@@ -360,7 +360,7 @@ class Boxes(FlatTest):
             self.assertIn(FULL, got.errtext)
             self.assertEqual(got.text, "")
 
-    def test_everything_else_that_a_create_does(self):
+    def test_other_create_options_work_on_a_flat_disk(self):
         os.mkdir(self.path("shared"))
         os.chmod(self.path("shared"), 0o755)
         with open(self.path("shared/f"), "w") as handle:
@@ -400,7 +400,7 @@ class Boxes(FlatTest):
                 with open(os.path.join(decoy, "file")) as handle:
                     self.assertEqual(handle.read(), "untouched")
 
-    def test_etc_that_is_a_link(self):
+    def test_an_image_whose_etc_is_a_symbolic_link(self):
         decoy = self.path("decoy")
         os.mkdir(decoy)
         evil = Layer(self.path("evil.tar")).add(".wh.etc").symlink("etc", decoy).symlink("root", "/")
@@ -411,7 +411,7 @@ class Boxes(FlatTest):
         self.assertEqual(os.listdir(decoy), [])
         self.assertIn(got.code, (0, 1), got)
 
-    def test_killed_at_any_instant(self):
+    def test_a_create_killed_at_any_instant_can_be_removed(self):
         """Whoever dies while the disk is copied leaves nothing that `remove` does not take."""
         ref = self.load_busybox(Layer(self.path("l.tar")).add("f", os.urandom(24 << 20)).close())
         self.flatten(ref)
@@ -419,7 +419,7 @@ class Boxes(FlatTest):
             self.kill_supervisor_of_create(delay, "--root-disk", "flat:128M,clone=copy", ref)
         self.assertEqual(self.create("--root-disk", "flat", image=ref).out("echo fine"), "fine")
 
-    def test_full_disk(self):
+    def test_a_full_disk_while_creating(self):
         boxes = os.path.join(self.home, "sandboxes")
         ref = self.load_busybox(Layer(self.path("l.tar")).add("f", os.urandom(12 << 20)).close())
         run("mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", boxes)
@@ -431,7 +431,7 @@ class Boxes(FlatTest):
         finally:
             run("umount", boxes)
 
-    def test_sharing_blocks(self):
+    def test_reflink_is_refused_where_blocks_cannot_be_shared(self):
         ref = self.load_busybox()
         got = self.cordon("create", "--root-disk", "flat,clone=reflink", ref)
         if got.code == 0:
@@ -439,7 +439,7 @@ class Boxes(FlatTest):
         self.assertRegex(got.errtext, "(?s)--root-disk flat,clone=reflink: .*cannot share.*xfs or btrfs")
         self.assertEqual(self.names(), [])
 
-    def test_a_default_of_the_users_own(self):
+    def test_a_configured_flat_disk_is_used(self):
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": "flat:80M"}}}, handle)
         box = self.create(image=self.load_busybox())
@@ -474,7 +474,7 @@ class Sharing(FlatTest):
             run("umount", mount)
         shutil.rmtree(self.disk)
 
-    def test_clones_take_no_room(self):
+    def test_clones_share_their_blocks(self):
         bb = self.load_busybox(Layer(self.path("l.tar")).add("f", os.urandom(16 << 20)).close())
         for how in ("reflink", "auto"):
             self.create("--root-disk", f"flat,clone={how}", image=bb).out("echo 1 > /root/f; sync")
@@ -504,7 +504,7 @@ class Refused(ImageMixin, CordonTest):
         self.assertRegex(got.errtext, said)
         self.assertEqual(self.names(), [])
 
-    def test_values(self):
+    def test_bad_values_are_refused(self):
         for value, said in (("flat:x", "bad size"), ("flat:0", "greater than 0"), ("flat,clone=no", "clone"),
                             ("flat:1G:ro", "unknown unit"), ("flat,", "unknown option"),
                             ("flat,size=1G", "unknown option"),
@@ -514,7 +514,7 @@ class Refused(ImageMixin, CordonTest):
         for image in ("host", self.make_root()):
             self.refused("create", "--root-disk", "flat", image, said="--root-disk")
 
-    def test_where_nothing_can_be_mounted(self):
+    def test_flat_disks_are_refused_without_root(self):
         if MODE == "root":
             self.not_run("root may mount")
         registry = FakeRegistry(self)
@@ -528,7 +528,7 @@ class Refused(ImageMixin, CordonTest):
             self.refused(*args, said=said)
         self.assertEqual(registry.requests, [])
 
-    def test_a_default_that_cannot_be_had(self):
+    def test_a_configured_flat_disk_is_ignored_without_root(self):
         if MODE == "root":
             self.not_run("root may mount")
         with open(os.path.join(self.home, "config.json"), "w") as handle:

@@ -77,7 +77,7 @@ class Reach(GatewayTest):
             self.refused(address, 80)
         self.assertEqual([s.seen for s in seen], [[], []])
 
-    def test_public_is_reached_and_nothing_else(self):
+    def test_only_public_addresses_are_reached(self):
         inner = [self.server(PRIVATE, 80), self.server(METADATA, 80), self.server("127.0.0.1", 80)]
         self.server(PUBLIC, 80)
         self.start()
@@ -98,7 +98,7 @@ class Reach(GatewayTest):
         self.start(network([ALLOW_DNS, rule("allow", {"group": "host"})]))
         self.assertEqual(self.get(GATEWAY, 8080), b"hello\n")
 
-    def test_the_hosts_own_addresses_are_the_host(self):
+    def test_the_hosts_public_addresses_are_not_public(self):
         """A public address of the host leads to its services past every firewall: not public."""
         servers = [self.server(netlab.HOST, 80), self.server(netlab.HOST6, 80)]
         self.start()
@@ -110,7 +110,7 @@ class Reach(GatewayTest):
         self.lab.ask(type="policy", network=network([rule("allow", {"cidr": netlab.HOST6})]))
         self.assertEqual(self.get(netlab.HOST6, 80), b"hello\n")
 
-    def test_an_address_that_the_host_takes_on(self):
+    def test_an_address_that_the_host_gets_later_is_refused(self):
         """The kernel is asked for every connection; what it said before does not count."""
         self.server(PUBLIC2, 80)
         self.start()
@@ -121,12 +121,12 @@ class Reach(GatewayTest):
         self.refused(PUBLIC2, 80)
         self.assertEqual(own.seen, [])
 
-    def test_refused_and_unreachable_are_told(self):
+    def test_refused_and_unreachable_are_reported_inside(self):
         self.start()
         self.refused(PUBLIC, 81)
         self.refused("192.0.2.1", 80, (errno.ENETUNREACH, errno.EHOSTUNREACH))
 
-    def test_a_failed_connection_leaves_its_place(self):
+    def test_a_failed_connection_frees_its_slot(self):
         self.server(PUBLIC, 80)
         self.start(network(max_connections=2))
         for _ in range(5):
@@ -181,7 +181,7 @@ class Reach(GatewayTest):
             ping(PRIVATE)
         self.assertEqual(caught.exception.errno, errno.EHOSTUNREACH)
 
-    def test_other_ways_to_resolve_are_refused(self):
+    def test_dns_over_tls_and_local_name_services_are_refused(self):
         self.server(PUBLIC, 853)
         self.start(network([], egress="allow"))
         self.refused(PUBLIC, 853)
@@ -262,7 +262,7 @@ class Data(GatewayTest):
             s.sendall(b"still")
             self.assertEqual(s.recv(10), b"still")
 
-    def test_five_hundred_at_once(self):
+    def test_five_hundred_connections_at_once(self):
         self.server(PUBLIC, 1000, echo)
         self.start(network(max_connections=600))
         socks = []
@@ -274,7 +274,7 @@ class Data(GatewayTest):
         for i, s in enumerate(socks):
             self.assertEqual(s.recv(100), b"%d" % i)
 
-    def test_thousands_one_after_the_other(self):
+    def test_thousands_of_connections_one_after_the_other(self):
         """Far beyond --max-connections in a minute; the server closes first, so TIME_WAIT is ours."""
         script = ("import socket,sys\n"
                   f"for i in range({self.CONNECTIONS}):\n"
@@ -321,7 +321,7 @@ class Names(GatewayTest):
         super().setUp()
         self.dns = self.resolver(self.TABLE)
 
-    def test_answers(self):
+    def test_names_are_answered_over_udp_and_tcp(self):
         self.start()
         for tcp in (False, True):
             self.assertEqual(self.lab.resolve("example.com", tcp=tcp), (0, [PUBLIC], False))
@@ -330,7 +330,7 @@ class Names(GatewayTest):
         self.assertEqual(self.lab.resolve("EXAMPLE.com"), (0, [PUBLIC], False))
         self.assertEqual(self.lab.resolve("six.example", 28), (0, [PUBLIC6], False))
 
-    def test_other_resolvers_are_ourselves(self):
+    def test_the_gateway_answers_for_every_resolver(self):
         self.start(network([rule("deny", {"domain": "example.com"}), ALLOW_DNS, ALLOW_PUBLIC]))
         for server in ("8.8.8.8", PRIVATE, PUBLIC6):
             self.assertEqual(self.lab.resolve("example.com", server=server), (3, [], False))
@@ -360,7 +360,7 @@ class Names(GatewayTest):
         self.lab.resolve("www.example.com")
         self.assertEqual(self.get(PUBLIC2, 80), b"hello\n")
 
-    def test_rebinding(self):
+    def test_answers_with_inside_addresses_are_denied(self):
         self.start()
         for name in ("inside.example", "meta.example", "loop.example", "gateway.example", "mixed.example",
                      "zero.example"):
@@ -403,7 +403,7 @@ class Names(GatewayTest):
             self.assertEqual(netlab.parse_reply(netlab.receive_exactly(s, size))[1], [PRIVATE])
         self.refused(PRIVATE, 80)
 
-    def test_names_with_two_readings(self):
+    def test_ambiguous_names_are_refused(self):
         self.start(network(self.ONLY))
         wrong = {"nul": b"\x0bexample\0com\x00", "dot in label": b"\x0bexample.com\x00",
                  "utf8": b"\x07ex\xc3\xa4mpl\x03com\x00", "space": b"\x08 example\x03com\x00",
@@ -422,7 +422,7 @@ class Names(GatewayTest):
         self.assertEqual(self.lab.resolve("example.com", 252)[0], 5)
         self.assertEqual(self.dns.asked, [])
 
-    def test_truncation(self):
+    def test_long_answers_are_truncated_over_udp(self):
         self.dns.truncate = True
         self.dns.table["big.example"] = [f"203.0.113.{i}" for i in range(1, 120)]
         self.start()
@@ -431,13 +431,13 @@ class Names(GatewayTest):
         self.assertEqual((code, len(found), cut), (0, 119, False))
         self.assertIn(("big.example", 1, "tcp"), self.dns.asked)
 
-    def test_edns_size(self):
+    def test_the_edns_size_is_honoured(self):
         self.dns.table["mid.example"] = [f"203.0.113.{i}" for i in range(1, 50)]
         self.start()
         self.assertTrue(self.lab.resolve("mid.example")[2])
         self.assertEqual(len(self.lab.resolve("mid.example", edns=4096)[1]), 49)
 
-    def test_answers_are_kept_for_their_time(self):
+    def test_answers_are_cached_for_their_ttl(self):
         self.start()
         for _ in range(5):
             self.lab.resolve("example.com")
@@ -447,7 +447,7 @@ class Names(GatewayTest):
             self.lab.resolve("www.example.com")
         self.assertEqual(len(self.dns.asked), 4)
 
-    def test_a_dead_resolver_is_passed_over(self):
+    def test_a_dead_resolver_is_skipped(self):
         self.dns.silent = True
         second = self.resolver(self.TABLE, RESOLVER2)
         self.start(network(nameservers=[RESOLVER, RESOLVER2], timeout_ms=400))
@@ -500,7 +500,7 @@ class NamesWithoutIPv6(GatewayTest):
 class WithoutIPv6(GatewayTest):
     """A host whose kernel has IPv6 switched off."""
 
-    def test_the_rest_works(self):
+    def test_ipv4_works_on_a_host_without_ipv6(self):
         self.server(PUBLIC, 80)
         self.resolver({"both.example": [PUBLIC, PUBLIC6]})
         self.lab.outside.sysctl("ipv6/conf/all/disable_ipv6", 1)
@@ -576,7 +576,7 @@ class Shown(ShownTest):
         self.assertTrue(self.try_bytes([b"SSH-2.0-x\r\n"]))  # shows no name: only strict minds
         self.assertTrue(any("(evil.example)" in text for text in self.lab.refusals()))
 
-    def test_spellings_of_a_shown_name(self):
+    def test_odd_spellings_of_an_sni_name_are_refused(self):
         self.start(network(self.rules))
         self.lab.resolve("good.example")
         good = client_hello("good.example")
@@ -589,12 +589,12 @@ class Shown(ShownTest):
                      b"g\xc3\xb6d.example", b"good .exampl", b"good..exampl"):
             self.assertFalse(self.try_bytes([spelled(name)]), name)
 
-    def test_a_denied_name_shown_is_refused_under_a_wide_allow(self):
+    def test_a_denied_sni_name_is_refused_under_a_wide_allow(self):
         self.start(network([rule("deny", {"domain": "evil.example"}), ALLOW_DNS, ALLOW_PUBLIC]))
         self.assertTrue(self.try_bytes([client_hello("good.example")]))
         self.assertFalse(self.try_bytes([client_hello("evil.example")]))
 
-    def test_strict_wants_a_name(self):
+    def test_strict_refuses_connections_without_a_name(self):
         self.start(network(self.rules, strict=True))
         self.lab.resolve("good.example")
         self.assertTrue(self.try_bytes([client_hello("good.example")]))
@@ -665,7 +665,7 @@ class Ports(GatewayTest):
             self.assertEqual(s.recv(10), b"hi")
         self.assertEqual(inner.seen[0][0], "203.0.113.2")
 
-    def test_a_port_nobody_listens_on_is_reset(self):
+    def test_a_port_without_a_listener_is_reset(self):
         port = self.publish(8000)
         with self.lab.outside.socket() as s:
             s.connect(("127.0.0.1", port))
@@ -859,7 +859,7 @@ class Walls(GatewayTest):
         s.settimeout(0.5)
         self.assertEqual(s.recv(10), b"hello\n")
 
-    def test_the_supervisor_gone_ends_it(self):
+    def test_the_gateway_ends_with_the_supervisor(self):
         self.start()
         self.lab.control.close()
         self.assertEqual(self.lab.process.wait(5), 0)
@@ -999,7 +999,7 @@ class Attacks(GatewayTest):
         self.lab.inside.ip("link set eth0 mtu 1500\n")
         self.still_works()
 
-    def test_every_forbidden_place(self):
+    def test_datagrams_to_every_forbidden_address_are_dropped(self):
         self.start(network([], egress="allow"))
         for dst in ("127.0.0.1", "0.0.0.0", "224.0.0.251", "255.255.255.255", "172.20.5.0", "172.20.5.3", "240.0.0.1"):
             self.raw.send(ethernet(ipv4(udp(), dst=dst)))
@@ -1045,7 +1045,7 @@ class Attacks(GatewayTest):
         """The inner kernel answers segments of connections it does not know with RST; lose those."""
         self.lab.inside.ip(f"address del {GUEST}/30 dev eth0\n")
 
-    def test_a_hello_sent_twice_with_other_bytes(self):
+    def test_a_retransmitted_hello_with_other_bytes(self):
         """The gate must judge the bytes that the server gets."""
         self.resolver({"good.example": [PUBLIC]})
         received = []

@@ -51,7 +51,7 @@ class Agent:
 
 
 class Hermes(CordonTest):
-    def test_turns(self):
+    def test_turns_keep_directory_variables_and_functions(self):
         agent = Agent(self, PLAIN="one", SPACED="two words 'q' \"d\"", DOLLAR="$HOME `id` \\n")
         self.assertEqual(agent.turn("echo hello"), (0, "hello\n"))
         self.assertEqual(agent.turn("(exit 42)")[0], 42)
@@ -68,7 +68,7 @@ class Hermes(CordonTest):
         agent.turn("true")
         self.assertEqual(agent.box.out("echo [$PLAIN]"), "[]")
 
-    def test_files_are_read_by_the_next_turn_and_by_nobody_else(self):
+    def test_files_are_kept_for_the_next_turn_of_the_same_agent_only(self):
         a, b = Agent(self), Agent(self)
         a.turn("echo secret > /tmp/f; echo secret > /root/f")
         self.assertEqual(a.turn("cat /tmp/f /root/f"), (0, "secret\nsecret\n"))
@@ -120,7 +120,7 @@ class Hermes(CordonTest):
                           program=MSB)
         self.assertEqual((got.code, got.text), (0, "kept\n"), got)
 
-    def test_volumes_and_timers_as_it_passes_them(self):
+    def test_volumes_and_timers_as_hermes_passes_them(self):
         shared = os.path.join(self.dir, "shared")
         os.mkdir(shared)
         agent = Agent(self, "--no-network", "--volume", f"{shared}:/workspace",
@@ -158,11 +158,11 @@ class OnImages(ImageMixin, CordonTest):
         self.assertEqual(agent.turn("cat", stdin=b"a\nb\n"), (0, "a\nb\n"))
         self.assertEqual(agent.turn("printf 'a b\\n' | awk '{print $2}' | grep b; mktemp -d")[0], 0)
 
-    def test_with_bash(self):
+    def test_an_image_with_bash(self):
         layer = Layer(self.path("bash.tar")).add("bin/bash", self.bash(), mode=0o755).close()
         self.turns(Agent(self, image=self.load(layer), SPACED="two words"))
 
-    def test_without_bash(self):
+    def test_an_image_without_bash(self):
         self.bash()
         ref = self.load()
         agent = Agent(self, image=ref, env={"MSB_SHELL_FALLBACK": "1"}, SPACED="two words")

@@ -39,7 +39,7 @@ class Forbidden(CordonTest):
     def test_no_user_namespaces(self):
         self.refused("echo 0 > /proc/sys/user/max_user_namespaces", "user.max_user_namespaces")
 
-    def test_covered_proc(self):
+    def test_a_covered_proc_is_reported(self):
         """Engines cover parts of /proc; the kernel then lets nobody mount a fresh one."""
         self.refused("mount --bind /dev/null /proc/keys", "/proc", "unmask=ALL")
 
@@ -64,7 +64,7 @@ class Ordinary(CordonTest):
                               text=True, timeout=COMMAND_SECONDS, cwd=self.dir)
         self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
 
-    def test_without_newuidmap_there_is_one_id(self):
+    def test_without_newuidmap_the_sandbox_has_one_id(self):
         """A PATH without newuidmap: fewer ids, said by inspect, never fewer walls."""
         box = self.create(env={"PATH": "/nonexistent"})
         self.assertEqual(box.out("id -u; grep ^Seccomp: /proc/self/status | cut -f2"), "0\n2")
@@ -99,11 +99,11 @@ class Unmappable(CordonTest):
                               env=self.environment(), cwd=self.dir, capture_output=True, text=True,
                               timeout=COMMAND_SECONDS)
 
-    def test_programs_run_and_are_nobodys(self):
+    def test_programs_run_and_belong_to_nobody(self):
         done = self.under_overlay("run", "-q", "host", "--", "stat", "-c", "%u", "/usr/bin/stat")
         self.assertEqual((done.returncode, done.stdout), (0, "65534\n"), done)
 
-    def test_a_volume_there_is_refused_with_the_way_out(self):
+    def test_a_volume_on_such_a_file_system_is_refused_with_advice(self):
         done = self.under_overlay("run", "-q", "-v", "/usr/share:/v", "host", "--", "true")
         self.assertEqual((done.returncode, done.stdout), (1, ""), done)
         self.assertIn("ext4, xfs or btrfs", done.stderr)

@@ -29,7 +29,7 @@ class HostCas(CordonTest):
         self.assertEqual(got.code, 0, got)
         return got.text
 
-    def test_a_root_that_has_its_own(self):
+    def test_the_hosts_cas_are_added_to_the_images_bundle(self):
         for place in PLACES:
             with self.subTest(place=place):
                 root = self.make_root()
@@ -45,7 +45,7 @@ class HostCas(CordonTest):
                 with open(path) as handle:
                     self.assertEqual(handle.read(), "the image's own")  # never written into
 
-    def test_a_root_without_any(self):
+    def test_a_root_without_a_bundle_gets_the_hosts_cas(self):
         root = self.make_root()
         before = sorted(os.listdir(os.path.join(root, "etc")))
         box = self.create("--trust-host-cas", image=root)
@@ -56,20 +56,20 @@ class HostCas(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
         self.assertEqual(sorted(os.listdir(os.path.join(root, "etc"))), before)
 
-    def test_not_without_the_flag(self):
+    def test_without_the_flag_nothing_is_added(self):
         box = self.create(image=self.make_root())
         self.assertEqual(box.exec("ls", "/" + PLACES[0]).code, 2)
         self.assertEqual(box.exec("ls", "/.msb/tls").code, 2)
         self.assertIs(box.inspect()["config"]["network"]["trust_host_cas"], False)
 
-    def test_the_image_host_and_a_file(self):
+    def test_a_configuration_file_adds_them_to_the_image_host(self):
         with open(os.path.join(self.dir, "net.yaml"), "w") as handle:
             handle.write("trust_host_cas: true\n")
         box = self.create("--net-conf", os.path.join(self.dir, "net.yaml"))
         self.assertEqual(self.bundle(box, ".msb/tls/host-cas.pem"), self.host)
         self.assertIs(box.inspect()["config"]["network"]["trust_host_cas"], True)
 
-    def test_not_for_tenants(self):
+    def test_the_flag_is_refused_for_tenants(self):
         got = self.cordon("create", "--trust-host-cas", "--deployment-profile", "multi-tenant", "host")
         self.assertEqual((got.code, got.out), (1, b""))
         self.assertIn("--trust-host-cas", got.errtext)

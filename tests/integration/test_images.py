@@ -45,7 +45,7 @@ class Archives(ImageMixin, CordonTest):
         self.assertEqual(shown["config"]["stop_signal"], "SIGINT")
         self.assertTrue(os.path.exists(os.path.join(self.layer_roots("bb:1")[0], "bin/busybox")))
 
-    def test_from_a_pipe_and_compressed(self):
+    def test_compressed_archives_from_a_pipe(self):
         layout = self.busybox_layout()
         layout.copy("bb", f"docker-archive:{self.path('a.tar')}:bb:1")
         with open(self.path("a.tar"), "rb") as handle:
@@ -92,7 +92,7 @@ class Archives(ImageMixin, CordonTest):
         self.ok("load", "--input", self.path("b.tar"))
         self.assertEqual(self.inspect("bb:1")["digest"], first["digest"])
 
-    def test_others_load_what_we_save(self):
+    def test_skopeo_reads_saved_archives(self):
         layout = self.busybox_layout()
         layout.copy("bb", f"oci-archive:{self.path('a.tar')}:bb:1")
         self.ok("load", "--input", self.path("a.tar"))
@@ -106,7 +106,7 @@ class Archives(ImageMixin, CordonTest):
                                         f"oci:{self.path(form)}:x").stdout)
                 self.assertEqual(config["rootfs"]["diff_ids"], diff_ids)
 
-    def test_to_a_pipe(self):
+    def test_save_to_a_pipe(self):
         layout = self.busybox_layout()
         layout.copy("bb", f"oci-archive:{self.path('a.tar')}:bb:1")
         self.ok("load", "--input", self.path("a.tar"))
@@ -131,7 +131,7 @@ class Archives(ImageMixin, CordonTest):
         got = self.ok("load", "--input", self.path("both.tar"), home=other)
         self.assertEqual(got.errtext.count("Loaded"), 2)
 
-    def test_names(self):
+    def test_names_of_loaded_images(self):
         layer = Layer(self.path("l.tar")).add("f", b"x").close()
         nameless = classic_archive(self.path("n.tar"), [layer], "n", tags=False)
         self.refused("load", "--input", nameless, says="does not name its image")
@@ -143,7 +143,7 @@ class Archives(ImageMixin, CordonTest):
                      says="--output: open '/no/such/x.tar': No such file or directory")
         self.refused("load", "--input", nameless, "--tag", "BAD", says="--tag: invalid image reference 'BAD'")
 
-    def test_what_is_no_archive(self):
+    def test_other_files_are_no_archives(self):
         for name, data in (("text", b"hello\n" * 500), ("empty", b""),
                            ("zeros", bytes(10240)), ("gzip", gzip.compress(b"hello" * 500))):
             with self.subTest(name):
@@ -170,7 +170,7 @@ class Archives(ImageMixin, CordonTest):
                                 diff_ids=["sha256:" + "0" * 64])
         self.refused("load", "--input", wrong, says="but the image says")
 
-    def test_links_between_layers_of_an_archive(self):
+    def test_layers_that_are_links_to_other_layers(self):
         """Old engines write a repeated layer as a link to the first."""
         layer = Layer(self.path("l.tar")).add("f", b"x").close()
         blob = open(layer, "rb").read()
@@ -192,7 +192,7 @@ class Unpacking(ImageMixin, CordonTest):
         self.ok("load", "--input", self.archive_of(layer, name), **kwargs)
         return self.layer_roots(name + ":1")[-1]
 
-    def test_tricky_layers_everywhere(self):
+    def test_tricky_layers_are_unpacked(self):
         os.mkdir(self.path("l"))
         self.ok("load", "--input", self.archive_of(tricky_layers(self.path("l")), "t"))
         one, two = self.layer_roots("t:1")[:2]
@@ -246,7 +246,7 @@ class Unpacking(ImageMixin, CordonTest):
                 self.assertEqual(got.code, 1, got)
         self.assertEqual(os.stat(secret).st_nlink, 1)
 
-    def test_whiteouts_of_one_layer(self):
+    def test_a_whiteout_does_not_hide_files_of_its_own_layer(self):
         layer = Layer(self.path("l.tar"))
         layer.add("a/.wh.x").dir("a/x").add("a/x/f", b"f")
         layer.dir("b/x").add("b/x/f", b"f").add("b/.wh.x")
@@ -264,7 +264,7 @@ class Unpacking(ImageMixin, CordonTest):
             layer = Layer(self.path("l.tar")).add("z/" + bad).close()
             self.refused("load", "--input", self.archive_of(layer), says="whiteout of nothing")
 
-    def test_no_orders_for_the_overlay(self):
+    def test_overlay_attributes_in_a_layer_are_dropped(self):
         """Attributes and devices that overlayfs would act upon never come from a layer."""
         layer = Layer(self.path("l.tar"))
         for kind in ("opaque", "redirect", "metacopy", "origin", "whiteout"):
@@ -277,7 +277,7 @@ class Unpacking(ImageMixin, CordonTest):
                              [])
         self.assertFalse(os.path.lexists(os.path.join(root, "node")))
 
-    def test_bombs(self):
+    def test_compression_bombs_are_refused(self):
         zeros = io.BytesIO()
         with gzip.GzipFile(fileobj=zeros, mode="wb", compresslevel=9, mtime=0) as out:
             info = tarfile.TarInfo("zeros")
@@ -398,7 +398,7 @@ class Texts(ImageMixin, CordonTest):
         self.assertNotIn(b"\nfake", got.out + got.err)
         return got
 
-    def test_configuration(self):
+    def test_hostile_configuration_text_is_escaped(self):
         layer = Layer(self.path("l"))
         layer.dir("etc")
         path = self.path("a.tar")
@@ -410,7 +410,7 @@ class Texts(ImageMixin, CordonTest):
         self.assertIn(b"\\x1b", self.clean(self.ok("inspect", "a:1")).out)
         self.assertEqual(self.inspect("a:1")["config"]["user"], self.EVIL)
 
-    def test_errors(self):
+    def test_hostile_text_in_errors_is_escaped(self):
         layer = Layer(self.path("l"))
         layer.add("a" + self.EVIL + "/../../b", b"x")
         climbing = classic_archive(self.path("a.tar"), [layer.close()], "a:1")
@@ -510,7 +510,7 @@ class Store(ImageMixin, CordonTest):
         for sub in ("layers", "images", "blobs/sha256"):
             self.assertEqual(os.listdir(os.path.join(self.home, "cache", sub)), [])
 
-    def test_sandboxes_that_cannot_be_read(self):
+    def test_unreadable_sandbox_records_do_not_prevent_remove(self):
         self.load("x")
         self.addCleanup(shutil.rmtree, os.path.join(self.home, "sandboxes"))
         for box, text in (("torn", "{"), ("empty", ""), ("other", "[]")):
@@ -545,7 +545,7 @@ class Store(ImageMixin, CordonTest):
         self.assertEqual(self.references(), ["big:1"])
         self.assertEqual(os.listdir(os.path.join(self.home, "cache/tmp")), [])
 
-    def test_killed_in_the_middle(self):
+    def test_a_killed_load_leaves_nothing(self):
         layer = Layer(self.path("l.tar")).add("f", os.urandom(30 << 20)).close()
         archive = self.archive_of(layer, "big")
         program = self.image("list").argv[0]
@@ -567,7 +567,7 @@ class Store(ImageMixin, CordonTest):
 class OnlyRoot(ImageMixin, CordonTest):
     modes = ("root",)  # mounts, and an oracle that sets owners
 
-    def test_against_the_oracle(self):
+    def test_stacked_layers_are_what_umoci_unpacks(self):
         """The tree of our layers, stacked by the kernel, is what `umoci unpack` makes."""
         theirs = self.load_tricky()
         os.mkdir(self.path("m"))
@@ -699,13 +699,13 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(config["labels"], {"who": "flag", "kept": "yes"})
         self.assertEqual(config["network"]["ports"], [])
 
-    def test_user_of_the_image(self):
+    def test_the_user_of_the_image_runs_commands(self):
         ref = self.load_busybox(config=("--config.user", "ann"))
         self.assertEqual(self.create(image=ref).out("id -u; id -g"), "1000\n1000")
 
-    test_user_of_the_image.modes = ("root", "user")  # with one id there is nobody else to be
+    test_the_user_of_the_image_runs_commands.modes = ("root", "user")  # with one id there is nobody else to be
 
-    def test_owners_are_the_images_own(self):
+    def test_files_keep_the_owners_of_the_image(self):
         layer = Layer(self.path("o.tar"))
         layer.add("mine", b"x", uid=1000, gid=1000, mode=0o640)
         layer.add("last", b"x", uid=65534, gid=65534).add("roots", b"x")
@@ -732,7 +732,7 @@ class Creating(ImageMixin, CordonTest):
         other = self.create(image=ref)
         self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
 
-    def test_whiteouts_of_nothing(self):
+    def test_whiteouts_of_missing_files_are_harmless(self):
         """They hide nothing, are not seen, and are in nobody's way."""
         one = Layer(self.path("1.tar")).dir("d").add("d/.wh.ghost").add("d/f", b"1").dir("o")
         one.add("o/a", b"1").dir("lowest/deep").add("lowest/deep/.wh.x").add(".wh.nothing").close()
@@ -744,7 +744,7 @@ class Creating(ImageMixin, CordonTest):
             "/d:\nf\n\n/lowest/deep:\n\n/new:\n\n/o:\nb\nls: /nothing: No such file or directory\n", ""))
         self.assertEqual(box.out("cd / && rm -r d o new lowest && mkdir d && ls -A d"), "")
 
-    def test_the_root_itself(self):
+    def test_a_layer_may_set_the_mode_of_the_root(self):
         """What a layer says about / holds, as far as everybody can still pass."""
         def modes(*layers, name):
             ref = self.load_busybox(*layers, name=name)
@@ -762,7 +762,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(modes(wide, other, name="wide"), ["1777"] * 2)
         self.assertEqual(modes(wide, shut, name="shut"), ["755"] * 2)
 
-    def test_directories_on_the_way(self):
+    def test_a_directory_without_an_entry_keeps_its_attributes(self):
         """A layer that has something in a directory, and no entry for that, says nothing about it."""
         one = Layer(self.path("1.tar")).dir("open", mode=0o1777).dir("anns", uid=1000, gid=1000, mode=0o750)
         one.dir("d").dir("d/e", mode=0o2775).dir("replaced", mode=0o700).dir("said", mode=0o700).close()
@@ -804,7 +804,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual((sorted(os.listdir(root)), os.stat(root).st_mtime_ns), before)
         self.assertTrue(os.path.lexists(os.path.join(root, "bin/vi")))
 
-    def test_what_the_image_lacks_is_not_made_for_each_sandbox(self):
+    def test_standard_directories_are_not_made_in_the_writable_layer(self):
         """Its writable layer holds what the sandbox itself has changed."""
         ref = self.load_busybox()
         box = self.create(image=ref)
@@ -814,7 +814,7 @@ class Creating(ImageMixin, CordonTest):
         box = self.create(image=self.load_busybox(bare, name="bare"))
         self.assertEqual(box.out("test -s /elsewhere/hosts -a -d /proc/1 && readlink /etc"), "/elsewhere")
 
-    def test_references_move_sandboxes_stay(self):
+    def test_a_sandbox_keeps_its_image_when_the_reference_moves(self):
         ref = self.load_busybox(Layer(self.path("v1.tar")).add("version", b"one").close())
         box = self.create(image=ref)
         self.load_busybox(Layer(self.path("v2.tar")).add("version", b"two").close())
@@ -825,7 +825,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(box.out("cat /version"), "one")
         box.remove("--force")
 
-    def test_a_sandbox_that_cannot_be_read_may_need_it(self):
+    def test_an_image_stays_while_a_sandbox_record_is_unreadable(self):
         ref = self.load_busybox()
         box = self.create(image=ref)
         box.stop()
@@ -841,7 +841,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(box.exec("true").code, 0)
         box.remove("--force")
 
-    def test_in_use(self):
+    def test_an_image_in_use_cannot_be_removed(self):
         ref = self.load_busybox()
         box = self.create(image=ref)
         got = self.cordon("rmi", ref)
@@ -908,7 +908,7 @@ class Creating(ImageMixin, CordonTest):
                 with open(os.path.join(decoy, "file")) as handle:
                     self.assertEqual(handle.read(), "untouched")
 
-    def test_devices_that_are_links(self):
+    def test_the_images_dev_is_never_seen(self):
         """A /dev of the image is never seen, whatever is in it."""
         decoy = self.path("decoy")
         with open(decoy, "w") as handle:
@@ -921,7 +921,7 @@ class Creating(ImageMixin, CordonTest):
         with open(decoy) as handle:
             self.assertEqual(handle.read(), "untouched")
 
-    def test_passwd_that_is_a_link(self):
+    def test_a_passwd_link_is_followed_inside_the_sandbox(self):
         """Users are looked up in the sandbox, and the link is followed there."""
         layer = Layer(self.path("p.tar")).symlink("etc/passwd", "/../../../lib/users")
         layer.dir("lib").add("lib/users", b"root:x:0:0::/root:/bin/sh\nbob:x:0:0::/home/bob:/bin/sh\n")
@@ -931,7 +931,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(got.code, 1, got)
         self.assertIn("ann", got.errtext)
 
-    def test_numbers_that_are_users(self):
+    def test_numeric_users_out_of_range_are_refused(self):
         for user, says in (("4294967295", "USER of image"), ("4294967296", "USER of image"),
                            ("-1", "USER of image"), ("99999999999999999999", "USER of image"),
                            ("0:4294967296", "USER of image")):

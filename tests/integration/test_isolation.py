@@ -67,7 +67,7 @@ class Processes(CordonTest):
         a.out(f"sleep {number} > /dev/null 2>&1 &")
         self.assertNotIn(str(number), b.out("cat /proc/[0-9]*/cmdline | tr '\\0' ' '; true"))
 
-    def test_pid_1_is_ours_and_cannot_be_read_or_traced(self):
+    def test_pid_1_cannot_be_read_or_traced(self):
         if ONE_ID:
             self.not_run("one id only: pid 1 has the payload's id")
         box = self.create()
@@ -88,7 +88,7 @@ class Processes(CordonTest):
             self.assertTrue(all(uid >= 65536 for uid in p.uids), f"{p} {p.uids}")
             gids = [int(g) for g in p.status("Gid") + p.status("Groups")]
             self.assertTrue(all(gid >= 65536 for gid in gids), f"{p} {gids}")
-    def test_pid_1_and_payload_have_different_ids(self):
+    def test_pid_1_and_commands_have_different_ids(self):
         if ONE_ID:
             self.not_run("one id only: pid 1 has the payload's id")
         box, number = self.create(), unique_number()
@@ -96,7 +96,7 @@ class Processes(CordonTest):
         payload, = self.sleepers(number)
         self.assertFalse(set(payload.uids) & set(box.pid1().uids))
 
-    def test_payload_lives_in_a_user_namespace_below_pid_1s(self):
+    def test_commands_run_in_a_user_namespace_below_pid_1s(self):
         """So it owns none of its other namespaces."""
         if MODE != "root":
             self.not_run("namespaces of others can be compared by root only")
@@ -126,7 +126,7 @@ class Processes(CordonTest):
         pid = box.supervisor().pid
         self.assertEqual(os.getsid(pid), pid)
 
-    def test_nothing_of_ours_is_setuid(self):
+    def test_no_installed_program_is_setuid(self):
         prefix = os.environ["CORDON_TEST_PREFIX"]
         for where, _, files in os.walk(prefix):
             for name in files:
@@ -144,20 +144,20 @@ class Capabilities(CordonTest):
         text = box.out("grep ^Cap /proc/self/status", opts=opts)
         return {line.split()[0].rstrip(":"): int(line.split()[1], 16) for line in text.splitlines()}
 
-    def test_root_inside_has_the_default_set_and_no_more(self):
+    def test_root_inside_has_only_the_default_capabilities(self):
         caps = self.caps(self.create())
         self.assertEqual(hex(caps["CapEff"]), hex(self.DEFAULT))
         self.assertEqual(hex(caps["CapBnd"]), hex(self.DEFAULT))
         self.assertEqual(hex(caps["CapPrm"]), hex(self.DEFAULT))
         self.assertEqual((caps["CapInh"], caps["CapAmb"]), (0, 0))
 
-    def test_another_user_has_none(self):
+    def test_another_user_has_no_capabilities(self):
         if ONE_ID:
             self.not_run("one id only: no other user inside")
         caps = self.caps(self.create(), "-u", "1000")
         self.assertEqual((caps["CapEff"], caps["CapPrm"], caps["CapAmb"]), (0, 0, 0))
 
-    def test_restricted_has_none_and_no_new_privileges(self):
+    def test_restricted_has_no_capabilities_and_no_new_privileges(self):
         box = self.create("--security", "restricted")
         caps = self.caps(box)
         self.assertEqual((caps["CapEff"], caps["CapPrm"], caps["CapBnd"]), (0, 0, 0))
@@ -230,7 +230,7 @@ class Sockets(CordonTest):
 class UidMaps(CordonTest):
     modes = ALL_MODES
 
-    def test_maps(self):
+    def test_the_map_has_one_id_or_at_least_65535(self):
         lines = self.create().out("cat /proc/self/uid_map").split("\n")
         ids = sum(int(line.split()[2]) for line in lines)
         if ONE_ID:
@@ -238,7 +238,7 @@ class UidMaps(CordonTest):
         else:
             self.assertGreaterEqual(ids, 65535)  # `nobody`, 65534, is among them
 
-    def test_inspect_says_when_there_is_one_id_only(self):
+    def test_inspect_shows_a_single_id(self):
         if not ONE_ID:
             self.not_run("there is a range of ids here")
         self.assertRegex(self.cordon("inspect", self.create().name).text, r"(?i)one id|single id")
@@ -251,7 +251,7 @@ class UidMaps(CordonTest):
                 "chmod -R 700 /root/d; chmod 000 /root/d/e")
         self.assertEqual(box.remove("-f").code, 0)
 
-    def test_overflow_ids_do_not_own_host_files_inside(self):
+    def test_the_overflow_id_owns_no_host_file_inside(self):
         """Host programs belong to nobody, unless the caller, who is root inside, has the id of their owner."""
         ours = os.stat("/usr/bin/env").st_uid == os.geteuid() and MODE not in ("root", "served")
         self.assertEqual(self.create().out("stat -c %u /usr/bin/env"), "0" if ours else "65534")

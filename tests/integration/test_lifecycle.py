@@ -19,7 +19,7 @@ class Create(CordonTest):
         box = self.create()
         self.assertEqual(box.exec("echo", "ready").text, "ready\n")
 
-    def test_silent_with_a_name_and_quiet(self):
+    def test_create_with_a_name_and_quiet_prints_nothing(self):
         box = self.box()
         got = self.cordon("create", "--quiet", "--name", box.name, "host")
         self.assertEqual((got.code, got.out, got.err), (0, b"", b""))
@@ -35,14 +35,14 @@ class Create(CordonTest):
         self.assertRegex(got.text, r"^msb-[0-9a-f]{8}\n$")
         self.assertEqual(self.names(), [got.text.strip()])
 
-    def test_taken_name(self):
+    def test_a_taken_name_is_refused(self):
         box = self.create()
         got = self.cordon("create", "--name", box.name, "host")
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertRegex(got.errtext, r"^error: sandbox already exists: .*already exists")
         self.assertEqual(box.exec("true").code, 0)
 
-    def test_taken_name_of_a_stopped_sandbox(self):
+    def test_the_name_of_a_stopped_sandbox_is_refused(self):
         box = self.create()
         box.stop()
         got = self.cordon("create", "--name", box.name, "host")
@@ -111,10 +111,10 @@ class Replace(CordonTest):
         self.assertEqual(self.sleepers(number), [])
         self.assertEqual(self.names(), [box.name])
 
-    def test_replace_of_nothing_creates(self):
+    def test_replace_of_a_missing_sandbox_creates_one(self):
         self.create("--replace", name="fresh")
 
-    def test_replace_of_a_stopped_one(self):
+    def test_replace_of_a_stopped_sandbox(self):
         box = self.create()
         box.stop()
         self.create("--replace", name=box.name)
@@ -126,7 +126,7 @@ class Replace(CordonTest):
         self.create("--replace-with-timeout", "0", name=box.name, env=PATIENT)
         self.assertEqual(self.sleepers(number), [])
 
-    def test_a_timeout_of_days_is_not_one_of_seconds(self):
+    def test_a_grace_of_days_is_cut_to_one_day(self):
         box = self.create("--log-level", "info")
         box.out("(trap '' TERM; mkdir /root/deaf; while :; do sleep 1000; done) > /dev/null 2>&1 & "
                 "until [ -d /root/deaf ]; do :; done")
@@ -137,7 +137,7 @@ class Replace(CordonTest):
         self.assertEqual(box.stop("-f").code, 0)
         self.assertEqual(proc.wait(30), 0)
 
-    def test_a_bad_spec_does_not_cost_the_old_sandbox(self):
+    def test_a_replace_with_bad_options_keeps_the_old_sandbox(self):
         box = self.create()
         box.out("echo precious > /root/file")
         got = self.cordon("create", "--replace", "--name", box.name, "-v", "/no/such:/mnt", "host")
@@ -182,7 +182,7 @@ class Run(CordonTest):
         self.assertEqual(got.code, 0, got)
         self.assertEqual(len(re.findall(r"(?m)^warn: ", got.errtext)), 1, got)
 
-    def test_reuse_of_a_running_one_leaves_it_running(self):
+    def test_reuse_of_a_running_sandbox_leaves_it_running(self):
         box = self.create()
         got = self.cordon("run", "-q", "--name", box.name, "host", "--", "echo", "in")
         self.assertEqual((got.code, got.text), (0, "in\n"), got)
@@ -253,7 +253,7 @@ class StartStop(CordonTest):
             self.assertEqual((got.code, got.out, got.err), (0, b"", b""), got)
         self.assertEqual(box.status(), "Stopped")
 
-    def test_lines(self):
+    def test_each_command_prints_one_line(self):
         box = self.create()
         for command, verb in (("stop", "Stopped"), ("start", "Started"), ("restart", "Restarted"),
                               ("stop", "Stopped"), ("remove", "Removed")):
@@ -288,7 +288,7 @@ class StartStop(CordonTest):
         box.start()
         self.assertEqual(box.out("cat /root/asked"), "asked")
 
-    def test_the_usual_grace_is_a_variable(self):
+    def test_a_variable_sets_the_default_grace(self):
         """Of the one who stops, and of the one who started; what is asked for counts more."""
         two = ("-t", "2")  # which is the usual as well
         for started, stopped, opts, asked in ((None, None, (), True), (None, "0", (), False),
@@ -325,12 +325,12 @@ class StartStop(CordonTest):
         self.assertEqual(box.stop("-f").code, 0)
         self.assertNotEqual(proc.wait(5), 0)
 
-    def test_start_of_a_running_one_is_1(self):
+    def test_start_of_a_running_sandbox_is_status_1(self):
         got = self.create().start()
         self.assertEqual(got.code, 1, got)
         self.assertIn("running", got.errtext)
 
-    def test_start_and_restart_of_nothing(self):
+    def test_start_and_restart_of_a_missing_sandbox(self):
         for command in ("start", "restart", "stop", "remove", "ping", "touch"):
             got = self.cordon(command, "nosuch")
             self.assertEqual((got.code, got.out), (1, b""), got)
@@ -355,17 +355,17 @@ class StartStop(CordonTest):
             self.assertEqual(self.cordon("restart", "-q", box.name).code, 0)
         self.assertEqual(box.status(), "Running")
 
-    def test_names_or_labels_are_needed(self):
+    def test_stop_without_names_or_labels_is_refused(self):
         for command in ("start", "stop", "restart", "remove", "ping", "touch"):
             self.assertEqual(self.cordon(command).code, 2, command)
 
-    def test_several_targets_one_of_them_missing(self):
+    def test_one_missing_target_does_not_prevent_the_others(self):
         a, b = self.create(), self.create()
         got = self.cordon("stop", a.name, "nosuch", b.name)
         self.assertEqual(got.code, 1, got)
         self.assertEqual((a.status(), b.status()), ("Stopped", "Stopped"))
 
-    def test_remove_of_a_running_one_needs_force(self):
+    def test_remove_of_a_running_sandbox_needs_force(self):
         box = self.create()
         got = box.remove()
         self.assertEqual(got.code, 1, got)
@@ -374,7 +374,7 @@ class StartStop(CordonTest):
         self.assertEqual(self.names(), [])
         self.assertEqual(box.remove().code, 1)
 
-    def test_removed_is_gone(self):
+    def test_a_removed_sandbox_is_gone(self):
         box = self.create()
         box.stop()
         got = box.remove("--quiet")
@@ -387,7 +387,7 @@ class StartStop(CordonTest):
 class Persistence(CordonTest):
     """§6.3"""
 
-    def test_what_survives_and_what_does_not(self):
+    def test_files_survive_a_stop_and_tmpfs_does_not(self):
         box = self.create("--env", "A=1", "--label", "k=v", "--workdir", "/usr",
                           "--tmpfs", "/scratch", "--hostname", "same")
         box.out("echo root > /root/f; mkdir -p /new/dir; echo etc >> /etc/hosts.allow; "
@@ -416,7 +416,7 @@ class Persistence(CordonTest):
         box.start()
         self.assertEqual(box.out("stat -c %u:%g /root/f"), "123:456")
 
-    def test_many_rounds(self):
+    def test_five_stops_and_starts_keep_the_files(self):
         box = self.create()
         for i in range(5):
             box.out(f"echo {i} >> /root/f")
@@ -433,7 +433,7 @@ def sorted_json(value):
 class Look(CordonTest):
     """list, status, inspect, ping, touch (§4.4, §4.5)"""
 
-    def test_empty(self):
+    def test_an_empty_list(self):
         for args, text in ((("list",), "No sandboxes found."), (("ls",), "No sandboxes found."),
                            (("status",), "No running sandboxes."),
                            (("ps",), "No running sandboxes.")):
@@ -599,7 +599,7 @@ class Timers(CordonTest):
         self.assertEqual(left.status(), "Stopped")
         self.assertEqual(kept.status(), "Running")
 
-    def test_zero_is_off(self):
+    def test_a_timer_of_zero_is_off(self):
         box = self.create("--idle-timeout", "0", "--max-duration", "0")
         lifecycle = box.inspect()["config"]["lifecycle"]
         self.assertFalse(lifecycle["idle_timeout_secs"])

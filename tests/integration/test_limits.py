@@ -33,13 +33,13 @@ class Enforced(CordonTest):
         self.assertIn("96", lines[0])
         self.assertEqual(box.out("echo alive"), "alive")
 
-    def test_a_descendant_killed_for_memory(self):
+    def test_a_child_killed_for_memory_does_not_end_the_command(self):
         box = self.create("-m", "96M")
         got = box.sh("/usr/bin/python3 -c 'x = bytearray(400 << 20)'; echo after $?")
         self.assertIn("after 137", got.text, got)
         self.assertEqual(box.out("echo alive"), "alive")
 
-    def test_pid_1_is_not_what_is_killed(self):
+    def test_the_kernel_does_not_kill_pid_1_for_memory(self):
         """Files in memory belong to nobody: the kernel chooses among processes that are all small."""
         box = self.create("-m", "64M", "--tmpfs", "/t:1G")
         before = box.supervisor().pid
@@ -62,7 +62,7 @@ class Enforced(CordonTest):
         box.sh("kill -9 -1")
         self.eventually(lambda: box.sh("echo alive").text == "alive\n")
 
-    def test_one_process_is_enough_for_every_command(self):
+    def test_commands_run_with_a_pids_limit_of_one(self):
         """Nothing of ours takes the place of the command, however many there were before."""
         box = self.create("--pids-limit", "1")
         for _ in range(5):
@@ -112,7 +112,7 @@ class Enforced(CordonTest):
         self.assertEqual(box.inspect()["config"]["resources"]["cpus"], 1.5)
         self.assertIn("1.6", self.cordon("modify", box.name, "--cpus", "1.6").errtext)
 
-    def test_soft_limits_hold_where_they_can(self):
+    def test_soft_limits_hold_with_cgroups(self):
         box = self.create("-m", "96M", "--cpus", "0.25", "--pids-limit", "40", "--soft-limits")
         self.assertEqual(box.exec(*EAT).code, 137)
         self.assertEqual(limits_of(self.home), {"cpus": 0.25, "memory": 96 << 20, "pids": 40})
@@ -125,7 +125,7 @@ class Enforced(CordonTest):
         box.start()
         self.assertEqual(box.exec(*EAT).code, 137)
 
-    def test_inspect_says_they_hold(self):
+    def test_inspect_shows_enforced_limits(self):
         text = self.cordon("inspect", self.create("-m", "96M").name).text
         memory = [line for line in text.splitlines() if "96 MiB" in line]
         self.assertEqual(len(memory), 1, text)
@@ -190,7 +190,7 @@ class Unprivileged(CordonTest):
         self.assertEqual(self.names(), [])
         self.eventually(lambda: not self.left_running())
 
-    def test_part_of_a_cpu_is_no_change_of_a_sandbox_without_a_group(self):
+    def test_modify_to_part_of_a_cpu_is_refused_without_a_cgroup(self):
         box = self.create("--cpus", "1")
         for more in ((), ("--next-start",), ("--restart",)):
             got = self.cordon("modify", box.name, "--cpus", "0.5", *more)
@@ -207,7 +207,7 @@ class Unprivileged(CordonTest):
         self.assertEqual(box.inspect()["config"]["resources"]["cpus"], 0.5)
         self.assertEqual(box.inspect()["limits"]["cpus"], "not enforced")
 
-    def test_soft_limits_are_shown_and_never_complained_of(self):
+    def test_soft_limits_are_shown_and_cause_no_warning(self):
         box = self.box()
         got = self.cordon("create", "-n", box.name, "-m", "128M", "--cpus", "0.5", "--pids-limit",
                           "50", "--soft-limits", "host")
@@ -239,7 +239,7 @@ class Unprivileged(CordonTest):
         got = self.built(self.cordon("doctor"))
         self.assertIn("systemd-run --user --scope -p Delegate=yes", got.errtext, got)
 
-    def test_a_caller_who_may_have_less_than_the_usual(self):
+    def test_a_caller_with_lower_limits_than_the_defaults(self):
         """As on machines that many share."""
         few = 1000  # of this user's processes, all together
         sanitized = "ASAN_OPTIONS" in os.environ  # reserves more than any limit on data

@@ -40,7 +40,7 @@ class Shown(LogsTest):
         got = self.logs(box)
         self.assertEqual(got.text, "out\nerr\n")
 
-    def test_records(self):
+    def test_json_records_have_every_key(self):
         box = self.create()
         box.sh("echo one")
         box.sh("echo two >&2")
@@ -52,7 +52,7 @@ class Shown(LogsTest):
         for r in self.records(box):
             self.assertRegex(r["t"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
-    def test_any_byte_comes_back(self):
+    def test_every_byte_value_comes_back(self):
         box = self.create()
         data = bytes(range(256)).replace(b"\x1b", b"")
         box.exec("cat", stdin=data)
@@ -104,7 +104,7 @@ class Shown(LogsTest):
         self.assertIn("typed", self.logs(box, "--source", "output").text)
         self.assertEqual(self.logs(box, "--source", "stdout,stderr").text, "")
 
-    def test_a_failed_start_comes_first(self):
+    def test_the_reason_of_a_failed_start_comes_first(self):
         source = os.path.join(self.dir, "source")
         os.mkdir(source)
         box = self.create("-v", source + ":/v")
@@ -126,7 +126,7 @@ class Shown(LogsTest):
         self.assertEqual(box.start().code, 0)
         self.assertEqual(self.logs(box).text, "ran\n")
 
-    def test_nothing_captured_is_nothing_shown(self):
+    def test_an_empty_log_shows_nothing(self):
         self.assertEqual(self.logs(self.create()).text, "")
 
 
@@ -164,7 +164,7 @@ class Chosen(LogsTest):
         self.assertEqual(self.logs(box, "--until", "1h").text, "")
         self.assertEqual(self.logs(box, "--since", "2d", "--until", "1d").text, "")
 
-    def test_damaged_lines_are_passed_over(self):
+    def test_damaged_lines_are_skipped(self):
         box = self.create()
         box.stop()
         path = os.path.join(self.log_dir(box), "exec.log")
@@ -184,7 +184,7 @@ class Chosen(LogsTest):
         self.assertEqual(self.logs(box, "--grep", r"(?i)APP\w+").text, "apple\n")
         self.assertEqual(self.logs(box, "--grep", "nothing").text, "")
 
-    def test_a_runaway_expression_is_given_up(self):
+    def test_an_expression_that_takes_too_long_is_an_error(self):
         box = self.create()
         box.sh("echo " + "a" * 60 + "b")
         got = self.cordon("logs", box.name, "--grep", "^(a+)+$")
@@ -212,7 +212,7 @@ class Rendered(LogsTest):
         self.assertRegex(self.logs(box, "--show-id", "--source", "system").text,
                          r"^\[id:sys\] --- sandbox started ---\n$")
 
-    def test_half_lines_join(self):
+    def test_parts_of_a_line_are_joined(self):
         box = self.create()
         box.sh("printf ha; sleep 0.1; echo lf")
         self.assertEqual(self.logs(box).text, "half\n")
@@ -267,7 +267,7 @@ class Follow(LogsTest):
         proc = self.spawn("logs", "-f", box.name, *opts)
         return proc, Reader(proc.stdout)
 
-    def test_shows_what_comes_and_ends_with_the_sandbox(self):
+    def test_new_output_is_shown_until_the_sandbox_ends(self):
         box = self.create()
         box.sh("echo before")
         proc, seen = self.following(box)
@@ -279,7 +279,7 @@ class Follow(LogsTest):
         self.assertEqual(proc.wait(5), 0)
         self.eventually(lambda: seen.data == b"before\nafter\n")
 
-    def test_the_first_line_is_yet_to_come(self):
+    def test_follow_waits_for_a_log_that_does_not_exist_yet(self):
         """`create` is over before the supervisor has written anything, or made a place for it."""
         box = self.create()
         logs = os.path.join(self.home, "sandboxes", box.name, "logs")
@@ -299,7 +299,7 @@ class Follow(LogsTest):
         os.kill(box.supervisor().pid, signal.SIGKILL)
         self.assertEqual(proc.wait(5), 0)
 
-    def test_last_words_are_shown(self):
+    def test_the_last_records_are_shown(self):
         box = self.create()
         proc, seen = self.following(box, "--source", "system")
         self.eventually(lambda: b"started" in seen.data)
@@ -348,7 +348,7 @@ class Follow(LogsTest):
         box.stop()
         self.assertEqual(proc.wait(5), 0)
 
-    def test_of_a_stopped_sandbox_ends_at_once(self):
+    def test_follow_of_a_stopped_sandbox_ends_at_once(self):
         box = self.create()
         box.sh("echo x")
         box.stop()

@@ -22,13 +22,13 @@ class FailedStarts(CordonTest):
         for line, pattern in zip(said[1:], lines):
             self.assertRegex(line, "^  → " + pattern)
 
-    def test_of_a_new_sandbox(self):
+    def test_a_failed_create_names_the_step_and_leaves_nothing(self):
         box = self.box()
         got = self.cordon("create", "-n", box.name, "--tmpfs", "/etc/passwd/x", "host")
         self.assert_block(got, box.name, "mount: .*'/etc/passwd'")
         self.assertEqual(self.names(), [])
 
-    def test_of_an_old_one_whose_volume_is_gone(self):
+    def test_a_missing_volume_is_named_by_every_command_that_starts(self):
         source = os.path.join(self.dir, "source")
         os.mkdir(source, 0o700)
         box = self.create("-v", f"{source}:/m")
@@ -48,7 +48,7 @@ class FailedStarts(CordonTest):
         self.assertEqual(self.cordon("modify", box.name, "--volume", f"{source}:/m").code, 0)
         self.assertEqual(box.start().code, 0)
 
-    def test_a_taken_port(self):
+    def test_a_taken_port_is_named(self):
         holder = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(holder.close)
         port = holder.getsockname()[1]
@@ -59,7 +59,7 @@ class FailedStarts(CordonTest):
                 self.assert_block(got, "late", f"network: .*{port}/tcp on 127.0.0.1")
                 self.assertEqual(self.names(), [])
 
-    def test_quiet_hides_it_where_it_hides_targets(self):
+    def test_quiet_hides_the_reason_of_a_failed_start(self):
         source = os.path.join(self.dir, "source")
         os.mkdir(source, 0o700)
         box = self.create("-v", f"{source}:/m")
@@ -72,7 +72,7 @@ class FailedStarts(CordonTest):
 class SlowReader(CordonTest):
     modes = ("user",)
 
-    def test_one_that_does_not_wait(self):
+    def test_a_full_non_blocking_stdout_loses_nothing(self):
         """A caller may have made its pipe non-blocking: a full one is waited for all the same."""
         wanted = self.cordon("completion", "bash").out
         ours, theirs = os.pipe()
@@ -106,7 +106,7 @@ class Alone(CordonTest):
 
 
 class Reasons(CordonTest):
-    def test_why_it_stopped_is_in_the_log(self):
+    def test_the_log_says_why_the_sandbox_stopped(self):
         for opts, reason in ((("--max-duration", "1"), "maximum duration reached"),
                              (("--idle-timeout", "1"), "idle timeout reached")):
             with self.subTest(opts=opts):
@@ -149,7 +149,7 @@ class Diagnostics(CordonTest):
     def lines(self, got):
         return [line.split(" ", 1)[0] for line in got.errtext.splitlines() if " cordon: " in line]
 
-    def test_silent_unless_asked_then_on_stderr(self):
+    def test_diagnostics_are_off_by_default_and_go_to_stderr(self):
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(self.cordon("exec", box.name, "--", "true").err, b"")
@@ -165,7 +165,7 @@ class Diagnostics(CordonTest):
         self.assertEqual(seen["debug"], {"info", "debug"})
         self.assertEqual(seen["trace"], {"info", "debug", "trace"})
 
-    def test_they_hold_no_values(self):
+    def test_diagnostics_contain_no_values(self):
         got = self.cordon("--trace", "run", "-e", "TOKEN=hunter2", "host", "--", "sh", "-c",
                           "echo $TOKEN", stdin=b"secret input")
         self.assertEqual(got.text, "hunter2\n")
@@ -200,7 +200,7 @@ class Diagnostics(CordonTest):
 
 
 class Sampling(CordonTest):
-    def test_switched_off(self):
+    def test_sampling_can_be_switched_off(self):
         self.assertEqual(self.names(), [])  # makes the home
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"disable_metrics_sample": True}}, handle)
@@ -217,7 +217,7 @@ class Output(CordonTest):
     CALLS = (("create", "-q", "host"), ("run", "-q", "-d", "host", "--", "true"),
              ("volume", "create", "v"))
 
-    def test_a_full_disk(self):
+    def test_a_full_disk_is_an_error(self):
         for call in self.CALLS:
             with self.subTest(call=call), open("/dev/full", "wb") as full:
                 proc = self.spawn(*call, stdout=full)
@@ -225,7 +225,7 @@ class Output(CordonTest):
                 self.assertEqual((proc.returncode, said),
                                  (1, "error: write to stdout: No space left on device\n"))
 
-    def test_a_sandbox_whose_name_is_lost_is_none(self):
+    def test_a_generated_name_that_cannot_be_printed_leaves_no_sandbox(self):
         """A create that failed has made nothing; one with a name has nothing to print."""
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.finish(self.spawn("create", "-q", "host", stdout=full)).errtext,
@@ -236,7 +236,7 @@ class Output(CordonTest):
                                                     stdout=full)).code, 0)
         self.assertEqual(self.names(), [box.name])
 
-    def test_a_reader_that_went_away(self):
+    def test_a_closed_stdout_is_success(self):
         for call in self.CALLS:
             with self.subTest(call=call):
                 reader, writer = os.pipe()

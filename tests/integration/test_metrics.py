@@ -89,7 +89,7 @@ class Metrics(CordonTest):
             return  # pid 1 has an id of its own there, and /proc hides its traffic from us
         self.assertGreaterEqual(wrote, 8 << 20)
 
-    def test_order(self):
+    def test_rows_are_sorted(self):
         names = [self.create(name=n).name for n in ("bb", "aa", "cc")]
         rows = self.metrics("--format", "json").json()
         self.assertEqual([r["name"] for r in rows], sorted(names))
@@ -101,14 +101,14 @@ class Metrics(CordonTest):
         proc.kill()
         proc.wait()
 
-    def test_nothing_running(self):
+    def test_no_running_sandboxes(self):
         for args in ((), ("-a",)):
             got = self.cordon("metrics", *args)
             self.assertEqual((got.code, got.out), (0, b""), got)
             self.assertRegex(got.errtext, r"^No (running sandboxes|sandboxes found)\.\n$")
         self.assertEqual(self.cordon("metrics", "--format", "json").out, b"[]\n")
 
-    def test_stopped_one(self):
+    def test_a_stopped_sandbox(self):
         box = self.create()
         box.stop()
         got = self.cordon("metrics", box.name)

@@ -15,7 +15,7 @@ class ModifyTest(CordonTest):
 
 
 class Modify(ModifyTest):
-    def test_later_commands_see_it_at_once(self):
+    def test_later_commands_see_the_change_at_once(self):
         box = self.create("-e", "A=1", "-e", "B=1", "--label", "x=y")
         sleeper = box.popen("sh", "-c", "echo up; read x; echo $A$C", stdin=subprocess.PIPE)
         self.assertEqual(sleeper.stdout.readline(), b"up\n")
@@ -32,7 +32,7 @@ class Modify(ModifyTest):
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("echo $A,$B,$C; pwd"), "2,,3\n/usr")
 
-    def test_stopped_ones_change_for_the_next_start(self):
+    def test_a_stopped_sandbox_changes_for_the_next_start(self):
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         got = self.modify(box, "--memory", "1G", "-e", "A=1", "--dry-run")
@@ -42,7 +42,7 @@ class Modify(ModifyTest):
         self.assertEqual(box.out("echo $A"), "1")
         self.assertEqual(box.inspect()["config"]["resources"]["memory_mib"], 1024)
 
-    def test_what_needs_a_restart(self):
+    def test_changes_that_need_a_restart(self):
         box = self.create()
         got = self.modify(box, "--max-memory", "2G", "-e", "A=1", code=1)
         self.assertIn("max_memory", got.errtext)
@@ -59,7 +59,7 @@ class Modify(ModifyTest):
         self.assertEqual(box.inspect()["config"]["resources"]["max_memory_mib"], 3072)
         self.assertEqual(box.out("echo up"), "up")
 
-    def test_what_waits_for_the_next_start_is_shown(self):
+    def test_pending_changes_are_shown(self):
         box = self.create("-e", "A=1", "-e", "B=1", "--max-memory", "1G")
         seen = box.inspect()
         self.assertEqual((seen["active_config"], seen["pending_changes"]), (None, []))
@@ -98,7 +98,7 @@ class Modify(ModifyTest):
         seen = box.inspect()
         self.assertEqual((seen["active_config"], seen["pending_changes"]), (None, []))
 
-    def test_a_restart_brings_what_waits(self):
+    def test_a_restart_applies_pending_changes(self):
         box = self.create("-e", "A=1")
         self.modify(box, "-e", "A=2", "--next-start")
         with self.claiming(box):
@@ -128,7 +128,7 @@ class Modify(ModifyTest):
                                               "before": "1", "after": "2", "disposition": "live"})
         self.assertEqual(plan["changes"][1]["before"], None)
 
-    def test_what_is_refused(self):
+    def test_bad_changes_are_refused(self):
         box = self.create()
         for opts, code, said in ((["--memory", "x"], 1, "--memory"), (["--cpus", "0"], 1, "--cpus"),
                                  (["--env-rm", "NOPE"], 1, "NOPE"),
@@ -163,7 +163,7 @@ class Limits(ModifyTest):
 
 
 class Processes(ModifyTest):
-    def test_their_number(self):
+    def test_the_pids_limit_can_be_changed(self):
         box = self.create("--pids-limit", "200")
         live = box.inspect()["limits"]["pids"].startswith("cgroup")
         got = self.modify(box, "--pids-limit", "30", code=0 if live else 1)
@@ -210,7 +210,7 @@ class Install(ModifyTest):
             self.assertEqual(self.call("host"), (0, ""))
         self.assertEqual(self.names(), [])
 
-    def test_only_ours_are_replaced_and_removed(self):
+    def test_only_commands_of_cordon_are_replaced_and_removed(self):
         self.assertEqual(self.cordon("install", "-n", "one", "host", "--", "true").code, 0)
         self.assertEqual(self.cordon("install", "-n", "one", "host", "--", "true").code, 1)
         self.assertEqual(self.cordon("install", "-f", "-n", "one", "host", "--", "false").code, 0)
@@ -228,7 +228,7 @@ class Install(ModifyTest):
 
 
 class SelfUninstall(ModifyTest):
-    def test_everything_goes(self):
+    def test_uninstall_removes_everything(self):
         box = self.create("-v", "work:/job")
         box.sh("mkdir -m 700 /job/d /root/d; touch /job/d/f /root/d/f; chown -R 1000 /job/d /root/d")
         self.assertEqual(self.cordon("self", "uninstall").code, 1)

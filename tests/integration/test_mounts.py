@@ -151,7 +151,7 @@ class Directories(MountTest):
         for link in ("absolute", "relative"):
             self.assertNotIn("host secret", box.sh(f"cat /w/{link}").text)
 
-    def test_volumes_of_others(self):
+    def test_a_directory_of_another_user_can_be_shared(self):
         """A sticky world-writable directory that belongs to somebody else can be shared."""
         if MODE == "root":
             self.not_run("root owns what it shares here")
@@ -216,7 +216,7 @@ class Below(MountTest):
     def unchanged(self):
         return tree(self.outer) == self.before
 
-    def test_a_read_only_one_is_never_touched(self):
+    def test_a_read_only_outer_volume_is_never_changed(self):
         box = self.create("-v", f"{self.inner}:/w/.skills/x:ro", "-v", f"{self.outer}:/w:ro",
                           "-v", f"{self.inner}:/w/.skills/y", "-v", f"{self.inner}/mark:/w/etc/f",
                           "--tmpfs", "/w/t")
@@ -233,7 +233,7 @@ class Below(MountTest):
         self.assertEqual(box.out("cat /w/.skills/x/mark"), "inner")
         self.assertTrue(self.unchanged())
 
-    def test_what_is_there_keeps_its_mode(self):
+    def test_existing_directories_keep_their_modes(self):
         os.mkdir(os.path.join(self.outer, "d"))
         os.chmod(os.path.join(self.outer, "d"), 0o750)
         with open(os.path.join(self.outer, "d/f"), "w") as handle:
@@ -244,7 +244,7 @@ class Below(MountTest):
                          f"711\n750\n{oct(os.stat(self.inner).st_mode & 0o7777)[2:]}\nin d")
         os.chmod(self.outer, 0o755)
 
-    def test_a_read_only_one_shows_what_the_host_adds(self):
+    def test_a_read_only_outer_volume_shows_later_files_of_the_host(self):
         box = self.create("-v", f"{self.outer}:/w:ro", "-v", f"{self.inner}:/w/a/b")
         with open(os.path.join(self.outer, "later"), "w") as handle:
             handle.write("late\n")
@@ -253,7 +253,7 @@ class Below(MountTest):
         self.assertEqual(box.out("ls /w; cat /w/later /w/in.txt"),
                          "a\nin.txt\nlater\nlate\nfrom host\nmore")
 
-    def test_in_a_writable_one_it_is_made_and_taken_out_again(self):
+    def test_mount_points_in_a_writable_volume_are_made_and_removed(self):
         box = self.create("-v", f"{self.inner}:/w/.skills/x:ro", "-v", f"{self.outer}:/w", "-v",
                           f"{self.inner}/mark:/w/etc/f", "--tmpfs", "/w/t")
         self.assertEqual(box.out("cat /w/in.txt /w/.skills/x/mark /w/etc/f; stat -c %u /w/.skills"),
@@ -267,7 +267,7 @@ class Below(MountTest):
         box.stop()
         self.assertTrue(self.unchanged(), tree(self.outer))
 
-    def test_in_a_directory_of_somebody_else(self):
+    def test_mount_points_are_made_as_the_owner_of_the_directory(self):
         """Root makes it as the owner of the source, who the sandbox is there, and may do no more."""
         if os.geteuid() != 0 or MODE == "userns":
             return
@@ -287,14 +287,14 @@ class Below(MountTest):
         self.assertIn("Permission denied", got.errtext)
         self.assertTrue(self.unchanged())
 
-    def test_what_the_sandbox_put_there_stays(self):
+    def test_files_beside_a_mount_point_stay(self):
         box = self.create("-v", f"{self.inner}:/w/.skills/x:ro", "-v", f"{self.outer}:/w")
         box.out("echo 1 > /w/.skills/mine")
         box.stop()
         self.assertEqual(sorted(set(tree(self.outer)) - set(self.before)),
                          [".skills", ".skills/mine"])
 
-    def test_what_was_there_stays(self):
+    def test_directories_that_existed_before_stay(self):
         os.makedirs(os.path.join(self.outer, "a/b"))
         self.before = tree(self.outer)
         for mode in ("rw", "ro"):
@@ -303,7 +303,7 @@ class Below(MountTest):
             box.stop()
             self.assertTrue(self.unchanged())
 
-    def test_several_levels(self):
+    def test_mounts_several_levels_deep(self):
         middle = self.source("middle")
         box = self.create("-v", f"{self.inner}:/w/a/m/b/i", "-v", f"{middle}:/w/a/m", "-v",
                           f"{self.outer}:/w:ro", "--tmpfs", "/w/a/m/b/i/t/u")
@@ -314,13 +314,13 @@ class Below(MountTest):
         self.assertEqual((sorted(tree(middle)), sorted(tree(self.inner))),
                          (["in.txt"], ["in.txt", "mark"]))
 
-    def test_named_volumes(self):
+    def test_a_mount_below_a_named_volume(self):
         box = self.create("-v", "data:/w", "-v", f"{self.inner}:/w/a/b")
         self.assertEqual(box.out("cat /w/a/b/mark"), "inner")
         box.stop()
         self.assertEqual(os.listdir(os.path.join(self.home, "volumes/data/data")), [])
 
-    def test_two_sandboxes_share_a_place(self):
+    def test_two_sandboxes_share_a_mount_point(self):
         opts = ("-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w")
         one, two = self.create(*opts), self.create(*opts)
         one.stop()
@@ -328,14 +328,14 @@ class Below(MountTest):
         two.stop()
         self.assertTrue(self.unchanged())
 
-    def test_a_killed_supervisor(self):
+    def test_a_killed_supervisor_leaves_no_mount_point(self):
         box = self.create("-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w")
         os.kill(box.supervisor().pid, signal.SIGKILL)
         self.eventually(lambda: not box.host_processes())
         self.assertEqual(box.remove().code, 0)
         self.assertTrue(self.unchanged())
 
-    def test_a_killed_run(self):
+    def test_a_killed_run_leaves_no_mount_point(self):
         number = unique_number()
         proc = self.spawn("run", "-q", "-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w", "host",
                           "--", "sleep", str(number))
@@ -354,7 +354,7 @@ class Below(MountTest):
         self.assertTrue(self.unchanged())
         self.assertEqual(self.names(), [])
 
-    def test_a_directory_image(self):
+    def test_a_mount_below_a_volume_in_a_directory_image(self):
         root = self.make_root()
         before = tree(root)
         box = self.create("-v", f"{self.inner}:/w/a/b", "-v", f"{self.outer}:/w:ro", image=root)
@@ -364,7 +364,7 @@ class Below(MountTest):
         self.assertEqual(tree(root), before)
         self.assertTrue(self.unchanged())
 
-    def test_links_in_the_source_lead_nowhere(self):
+    def test_links_in_the_outer_volume_are_not_followed(self):
         """They were put there by another sandbox, which may write to the source."""
         victim = self.source("victim")
         for name, to in (("up", "../victim"), ("abs", victim), ("etc", "/etc"), ("gone", "/no/such"),
@@ -406,7 +406,7 @@ class Many(MountTest):
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
 
-    def test_they_are_all_there(self):
+    def test_the_largest_number_of_mounts_works(self):
         """Also for a caller with the usual limit of open files, which commands get as it was."""
         words = self.volumes(self.sources(self.MOST))
         got = self.finish(self.spawn("run", "-q", *words, "host", "--", "sh", "-c",
@@ -414,13 +414,13 @@ class Many(MountTest):
                                      preexec_fn=self.few_descriptors))
         self.assertEqual(got.text, f"{self.MOST}\n1024\n", got)
 
-    def test_no_more_than_that(self):
+    def test_one_mount_more_is_refused(self):
         words = self.volumes(self.sources(1) * (self.MOST + 1))
         got = self.cordon("create", "-q", *words, "host")
         self.assertEqual(got.code, 1, got)
         self.assertIn(f"more than {self.MOST} mounts", got.errtext)
 
-    def test_below_one_that_lacks_their_places(self):
+    def test_many_mounts_below_a_volume_without_their_directories(self):
         outer = self.source("outer")
         words = self.volumes(self.sources(self.MOST - 1), place="/w/.skills/s{}")
         for mode in ("ro", "rw"):
@@ -432,7 +432,7 @@ class Many(MountTest):
             box.remove("-f")
             self.assertEqual(os.listdir(outer), ["in.txt"])
 
-    def test_file_systems_in_memory(self):
+    def test_many_tmpfs_mounts(self):
         words = [w for i in range(self.MOST) for w in ("--tmpfs", f"/t/{i}:1M")]
         got = self.cordon("run", "-q", *words, "host", "--", "sh", "-c",
                           "for d in /t/*; do echo > $d/f || exit 1; done; ls -d /t/*/f | wc -l")
@@ -449,12 +449,12 @@ class Files(MountTest):
         self.assertEqual(self.read("source", "in.txt"), "changed\n")
         self.assertNotEqual(box.sh("echo x > /ro.txt").code, 0)
 
-    def test_over_an_existing_file(self):
+    def test_a_file_can_be_mounted_over_a_file(self):
         src = self.source()
         box = self.create("-v", f"{src}/in.txt:/etc/passwd:ro")
         self.assertEqual(box.out("cat /etc/passwd"), "from host")
 
-    def test_kinds_are_checked(self):
+    def test_mount_dir_and_mount_file_check_the_kind(self):
         src = self.source()
         for option, path in (("--mount-dir", f"{src}/in.txt"), ("--mount-file", src)):
             got = self.cordon("create", "-n", "x", option, f"{path}:/w", "host")
@@ -574,7 +574,7 @@ class StandardMounts(CordonTest):
 
     modes = ALL_MODES
 
-    def test_what_is_there(self):
+    def test_standard_directories_are_there(self):
         box = self.create()
         mounted = {line.split()[1]: line.split()[2] for line in
                    box.out("cat /proc/mounts").splitlines()}

@@ -127,7 +127,7 @@ class NetworkTest(CordonTest):
 
 
 class Reach(NetworkTest):
-    def test_the_public_internet_and_nothing_else(self):
+    def test_the_public_internet_is_reached_and_nothing_else(self):
         inner = [self.server(PRIVATE, 80), self.server(METADATA, 80), self.server("127.0.0.1", 80),
                  self.server(HOST, 80)]
         self.server(PUBLIC, 80)
@@ -150,7 +150,7 @@ class Reach(NetworkTest):
         self.assertEqual(self.connect(box, PRIVATE, 82), "ConnectionRefusedError")
         self.assertTrue(any(f"{PRIVATE}:82" in d for d in self.denials(box)), self.denials(box))
 
-    def test_names(self):
+    def test_a_name_rule_opens_one_name(self):
         self.server(PUBLIC, 443)
         self.server(PUBLIC2, 443)
         resolver = self.resolver(good_example_com=[PUBLIC], bad_example_com=[PUBLIC2])
@@ -164,14 +164,14 @@ class Reach(NetworkTest):
         self.assertEqual(len(told), 1, told)
         self.assertIn("allow@bad.example.com", told[0])
 
-    def test_a_name_may_not_lead_inwards(self):
+    def test_a_name_that_resolves_to_a_private_address_is_refused(self):
         self.resolver(rebind_example_com=[PRIVATE], public_example_com=[PUBLIC])
         self.server(PUBLIC, 80)
         box = self.create("--dns-nameserver", RESOLVER)
         self.assertEqual(self.connect(box, "rebind.example.com", 80), "gaierror")
         self.assertEqual(self.connect(box, "public.example.com", 80), "got hello")
 
-    def test_no_network(self):
+    def test_a_sandbox_without_a_network_has_no_interface(self):
         for option in (["--no-net"], ["--no-network"], ["--net", "none"], ["--net-default", "deny"]):
             box = self.create(*option)
             self.assertEqual(box.out("tail -n +3 /proc/net/dev | cut -d: -f1").split(), ["lo"], option)
@@ -179,7 +179,7 @@ class Reach(NetworkTest):
             self.assertEqual(self.connect(box, PUBLIC, 80), "OSError")
             self.assertIs(box.inspect()["config"]["network"]["enabled"], False)
 
-    def test_denials_are_told_once_with_the_way_out(self):
+    def test_each_denial_is_logged_once_with_advice(self):
         box = self.create()
         for _ in range(3):
             self.connect(box, METADATA, 80)
@@ -187,7 +187,7 @@ class Reach(NetworkTest):
         self.assertEqual(len(told), 1, told)
         self.assertIn("allow@", told[0])
 
-    def test_it_comes_back_after_a_stop(self):
+    def test_the_network_comes_back_after_a_stop(self):
         self.server(PUBLIC, 80)
         box = self.create()
         before = box.out("ip -o address show eth0")
@@ -207,7 +207,7 @@ class Reach(NetworkTest):
         self.assertLess(got["net_rx_bytes"], 200_000)
         self.assertGreater(got["net_tx_bytes"], 100)
 
-    def test_the_interface(self):
+    def test_the_interface_has_an_mtu_of_1500_and_no_tun_device(self):
         box = self.create()
         self.assertRegex(box.out("ip link show eth0"), r" mtu 1500 ")
         self.assertEqual(box.exec("test", "-e", "/dev/net/tun").code, 1)
@@ -220,7 +220,7 @@ class Reach(NetworkTest):
         self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
         self.assertEqual(self.connect(box, PUBLIC6, 80), "OSError")
 
-    def test_inspect_shows_what_is_in_force(self):
+    def test_inspect_shows_the_active_policy(self):
         box = self.create("--net-rule", "deny@9.9.9.9", "--max-connections", "7")
         network = box.inspect()["config"]["network"]
         self.assertEqual((network["enabled"], network["max_connections"]), (True, 7))
@@ -236,7 +236,7 @@ class Reach(NetworkTest):
             got = box.exec("/usr/bin/python3", "-c", PING, address)
             self.assertEqual(got.text.strip(), answer, got)
 
-    def test_a_sandbox_of_run_has_one_too(self):
+    def test_run_has_a_network_too(self):
         self.server(PUBLIC, 80)
         got = self.cordon("run", "--quiet", "host", "--", "/usr/bin/python3", "-c", CONNECT, PUBLIC, "80")
         self.assertEqual((got.code, got.text.strip()), (0, "got hello"), got)
@@ -247,7 +247,7 @@ class Change(NetworkTest):
         got = box.cordon("modify", box.name, *options)
         self.assertEqual(got.code, 0, got)
 
-    def test_rules_change_while_it_runs(self):
+    def test_rules_change_while_the_sandbox_runs(self):
         self.server(PUBLIC, 80)
         self.server(PRIVATE, 80)
         box = self.create("--max-connections", "9")
@@ -266,14 +266,14 @@ class Change(NetworkTest):
         self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
         self.assertEqual(box.inspect()["config"]["network"]["max_connections"], 9)
 
-    def test_before_the_first_packet(self):
+    def test_rules_change_before_the_gateway_starts(self):
         self.server(PRIVATE, 80)
         box = self.create()
         self.modify(box, "--net", "private")
         self.assertEqual(self.gateways(box), [])
         self.assertEqual(self.connect(box, PRIVATE, 80), "got hello")
 
-    def test_an_interface_needs_a_start(self):
+    def test_adding_an_interface_needs_a_restart(self):
         self.server(PUBLIC, 80)
         box = self.create("--no-net")
         got = box.cordon("modify", box.name, "--net", "public")
@@ -293,7 +293,7 @@ class Change(NetworkTest):
 
 
 class Gateway(NetworkTest):
-    def test_an_idle_sandbox_has_none(self):
+    def test_an_idle_sandbox_has_no_gateway(self):
         box = self.create()
         box.out("ip address show eth0; cat /etc/resolv.conf")
         time.sleep(10)  # nothing to wait for: it is nothing that must happen
@@ -301,7 +301,7 @@ class Gateway(NetworkTest):
         self.connect(box, PUBLIC, 80)
         self.assertEqual(len(self.gateways(box)), 1)
 
-    def test_a_dead_one_is_started_again(self):
+    def test_a_killed_gateway_is_started_again(self):
         self.server(PUBLIC, 80)
         box = self.create()
         self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
@@ -310,7 +310,7 @@ class Gateway(NetworkTest):
         self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
         self.assertNotIn(old.pid, [p.pid for p in self.gateways(box)])
 
-    def test_it_has_no_privileges(self):
+    def test_the_gateway_has_no_privileges(self):
         box = self.create()
         self.connect(box, PUBLIC, 80)
         gateway = self.gateways(box)[0]
@@ -348,14 +348,14 @@ class HostResolvers(NetworkTest):
             handle.write(f"nameserver {server}\n")
         os.rename(path + ".new", path)
 
-    def test_one_that_is_replaced_in_etc_is_known_as_it_was(self):
+    def test_a_resolv_conf_in_etc_is_read_once_at_create(self):
         path = os.path.join(self.etc, "resolv.conf")
         self.replace(path, RESOLVER)
         box = self.create()
         self.replace(path, "192.0.2.1")  # nobody
         self.assertEqual(self.connect(box, "public.example.com", 80), "got hello")
 
-    def test_one_that_is_kept_elsewhere_is_followed(self):
+    def test_changes_of_a_linked_resolv_conf_are_followed(self):
         path = os.path.join(self.lists, "resolv.conf")
         os.symlink(path, os.path.join(self.etc, "resolv.conf"))
         self.replace(path, "192.0.2.1")
@@ -407,7 +407,7 @@ class Ports(NetworkTest):
             with self.assertRaises(ConnectionRefusedError):
                 self.from_host(18080)
 
-    def test_denied_ingress_is_warned_of_and_refuses(self):
+    def test_a_port_without_a_network_causes_a_warning_and_is_closed(self):
         box = self.box()
         with self.claiming(box):
             got = self.cordon("create", "--name", box.name, "--no-net", "-p", "18080:80", "host")

@@ -36,7 +36,7 @@ class PlacesTest(CordonTest):
 
 
 class Moved(PlacesTest):
-    def test_everything_lives_where_it_was_told_to(self):
+    def test_every_part_of_the_home_can_be_placed_elsewhere(self):
         self.paths(sandboxes=self.place("boxes"), volumes=self.place("vols"),
                    cache=self.place("cache"), secrets=self.place("secrets"))
         box = self.create("-v", "data:/data")
@@ -62,7 +62,7 @@ class Moved(PlacesTest):
         self.assertEqual(self.cordon("volume", "remove", "-q", "data").code, 0)
         self.assertEqual(self.cordon("volumes", "-q").text, "")
 
-    def test_an_ephemeral_one_leaves_nothing(self):
+    def test_an_ephemeral_sandbox_leaves_nothing(self):
         self.paths(sandboxes=self.place("boxes"))
         got = self.cordon("run", "host", "--", "echo", "hi")
         self.assertEqual((got.code, got.text), (0, "hi\n"), got)
@@ -77,20 +77,20 @@ class Moved(PlacesTest):
         self.assertEqual(box.out("echo again"), "again")
         self.assertEqual(box.remove("-f").code, 0)
 
-    def test_where_relative_paths_and_tildes_lead(self):
+    def test_relative_paths_and_tildes(self):
         self.paths(volumes="far/vols", cache="~/images")
         self.assertEqual(self.cordon("volume", "create", "-q", "v").code, 0)
         self.assertEqual(self.leads("volumes"), os.path.join(self.home, "far/vols"))
         self.assertEqual(self.leads("cache"), os.path.join(self.dir, "images"))
         shutil.rmtree(os.path.join(self.home, "far/vols/v"))
 
-    def test_the_usual_place_needs_no_link(self):
+    def test_the_default_place_is_no_link(self):
         self.paths(volumes="volumes", sandboxes=os.path.join(self.home, "sandboxes"))
         self.create()
         for name in ("volumes", "sandboxes"):
             self.assertFalse(os.path.islink(os.path.join(self.home, name)))
 
-    def test_logins_are_kept_there(self):
+    def test_logins_are_kept_in_the_configured_place(self):
         self.paths(secrets=self.place("secrets"))
         got = self.cordon("registry", "login", "reg.example:5000", "-u", "me", "--password-stdin",
                           stdin=b"pw\n")
@@ -99,7 +99,7 @@ class Moved(PlacesTest):
         self.assertEqual(len(os.listdir(self.place("secrets"))), 2)
         self.assertEqual(self.cordon("registry", "logout", "reg.example:5000").code, 0)
 
-    def test_doctor_says_where(self):
+    def test_doctor_names_the_places(self):
         self.paths(volumes=self.place("vols"))
         got = self.cordon("doctor")
         self.assertIn(f"info Elsewhere: volumes in {self.place('vols')}", got.errtext)
@@ -108,7 +108,7 @@ class Moved(PlacesTest):
         self.assertEqual(got.code, 1, got)
         self.assertIn("is not the directory that it was", got.errtext)
 
-    def test_uninstall_takes_it_along(self):
+    def test_uninstall_removes_the_places(self):
         self.paths(sandboxes=self.place("boxes"), volumes=self.place("vols"),
                    cache=self.place("cache"))
         box = self.create("-v", "data:/data")
@@ -119,7 +119,7 @@ class Moved(PlacesTest):
 
 
 class Refused(PlacesTest):
-    def test_what_is_not_ours(self):
+    def test_a_place_with_foreign_files_is_refused(self):
         os.makedirs(self.place("full"))
         with open(self.place("full", "letter"), "w") as handle:
             handle.write("dear\n")
@@ -131,16 +131,16 @@ class Refused(PlacesTest):
         self.paths(volumes=self.place("file"))
         self.refused("paths.volumes")
 
-    def test_another_users(self):
+    def test_a_place_of_another_user_is_refused(self):
         os.makedirs(self.place("theirs"))
         os.chown(self.place("theirs"), 12345, 12345)
         self.paths(volumes=self.place("theirs"))
         self.refused("belongs to another user")
         self.assertEqual(os.listdir(self.place("theirs")), [])
 
-    test_another_users.modes = ("root",)  # who else could give a directory away
+    test_a_place_of_another_user_is_refused.modes = ("root",)  # who else could give a directory away
 
-    def test_two_homes_never_share_one(self):
+    def test_two_homes_never_share_a_place(self):
         other = os.path.join(self.dir, "other")
         for home in (self.home, other):
             self.paths(home=home, volumes=self.place("vols"))
@@ -153,20 +153,20 @@ class Refused(PlacesTest):
         self.paths(volumes=self.place("vols"), cache=self.place("vols"))
         self.refused("paths.cache")
 
-    def test_one_inside_another(self):
+    def test_a_place_inside_another_place_is_refused(self):
         self.paths(volumes=self.place("vols"))
         self.assertEqual(self.cordon("volume", "create", "-q", "v").code, 0)
         for inside in (self.place("vols", "v", "data", "cache"), "run/cache", "sandboxes/cache"):
             self.paths(volumes=self.place("vols"), cache=inside)
             self.refused("is inside")
 
-    def test_one_that_holds_the_home(self):
+    def test_a_place_that_contains_the_home_is_refused(self):
         self.assertEqual(self.cordon("volume", "create", "-q", "v").code, 0)
         for above in (self.home, self.dir, "/", "."):
             self.paths(volumes=above)
             self.refused("holds the state directory")
 
-    def test_what_has_no_place(self):
+    def test_parts_that_cannot_be_placed_are_refused(self):
         for member, said in (("logs", "paths.sandboxes"), ("snapshots", "not supported yet")):
             self.paths(**{member: self.place("x")})
             self.refused(said)
@@ -174,7 +174,7 @@ class Refused(PlacesTest):
         self.paths(cache=7)
         self.refused("paths.cache")
 
-    def test_nothing_is_left_behind(self):
+    def test_a_part_with_files_is_not_moved(self):
         self.assertEqual(self.cordon("volume", "create", "-q", "v").code, 0)
         self.paths(volumes=self.place("vols"))
         got = self.refused("still holds 'v'")
@@ -190,7 +190,7 @@ class Refused(PlacesTest):
         got = self.cordon("volume", "create", "w")
         self.assertEqual((got.code, got.text), (1, ""), got)
 
-    def test_an_empty_one_moves_on(self):
+    def test_an_empty_part_can_be_moved(self):
         self.paths(sandboxes=self.place("one"))
         self.create().remove("-f")
         self.paths(sandboxes=self.place("two"))
@@ -198,7 +198,7 @@ class Refused(PlacesTest):
         self.assertEqual(os.listdir(self.place("one")), [])
         self.assertEqual(self.leads("sandboxes"), self.place("two"))
 
-    def test_one_who_was_killed_on_the_way(self):
+    def test_a_client_killed_while_it_moves_a_part(self):
         """Before the exchange the new link has a temporary name, after it the old directory."""
         for left in ("link", "directory"):
             with self.subTest(left=left):
@@ -218,7 +218,7 @@ class Refused(PlacesTest):
                 self.assertEqual(os.readlink(os.path.join(home, "sandboxes")), place)
                 self.create(home=home)
 
-    def test_a_disk_that_is_not_mounted(self):
+    def test_a_place_on_an_unmounted_disk_is_refused(self):
         self.paths(sandboxes=self.place("boxes"))
         self.create().remove("-f")
         os.rename(self.place("boxes"), self.place("away"))
@@ -233,7 +233,7 @@ class Refused(PlacesTest):
         os.rename(self.place("away"), self.place("boxes"))
         self.create()
 
-    def test_many_at_once(self):
+    def test_many_creates_at_once(self):
         self.paths(sandboxes=self.place("boxes"), cache=self.place("cache"))
         boxes = [self.box() for _ in range(6)]
         clients = [self.spawn("create", "-q", "-n", box.name, "host") for box in boxes]
@@ -244,7 +244,7 @@ class Refused(PlacesTest):
 
 
 class Walls(PlacesTest):
-    def test_no_sandbox_gets_at_it(self):
+    def test_no_sandbox_reaches_a_place(self):
         self.paths(sandboxes=self.place("boxes"), volumes=self.place("vols"))
         os.makedirs(self.place("boxes"))
         self.create()
@@ -258,7 +258,7 @@ class Walls(PlacesTest):
         self.assertEqual(box.out("ls /disk; ls -A /disk/boxes /disk/vols 2>/dev/null; true"),
                          "boxes\nvols\n/disk/boxes:\n\n/disk/vols:")
 
-    def test_one_that_is_up_keeps_what_it_sees(self):
+    def test_a_place_inside_a_volume_of_a_running_sandbox_is_refused(self):
         os.makedirs(self.place())
         box = self.create("-v", self.place() + ":/disk")
         self.paths(volumes=self.place("vols"))

@@ -65,14 +65,14 @@ class Line:
 class Signals(WireTest):
     modes = ALL_MODES
 
-    def test_the_version_is_told(self):
+    def test_pid_1_sends_its_version(self):
         line = Line(self, self.create())
         line.start(1, "echo ready")
         line.end(1)
         told = fields(next(body for kind, body, _ in line.seen if kind == HELLO))
         self.assertEqual(struct.unpack("<Q", told[VERSION])[0], 2)
 
-    def test_to_the_command_itself(self):
+    def test_a_signal_reaches_the_command_only(self):
         number = unique_number()
         box = self.create()
         line = Line(self, box)
@@ -82,7 +82,7 @@ class Signals(WireTest):
         self.assertEqual(line.end(1), (5, 0))
         self.eventually(lambda: len(self.sleepers(number)) == 1)
 
-    def test_to_everything_that_it_started(self):
+    def test_a_signal_to_the_scope_reaches_every_process_of_the_command(self):
         number = unique_number()
         line = Line(self, self.create())
         # the shell ignores it, its children have it by default, also in a session of their own
@@ -94,7 +94,7 @@ class Signals(WireTest):
         self.assertEqual(line.end(1), (0, signal.SIGKILL))
         self.eventually(lambda: not self.sleepers(number))
 
-    def test_of_one_stream_leaves_the_others_alone(self):
+    def test_a_signal_to_one_stream_spares_the_others(self):
         line = Line(self, self.create())
         numbers = [unique_number() for _ in range(3)]
         for stream, number in enumerate(numbers, 1):
@@ -124,7 +124,7 @@ class Starts(WireTest):
     def kinds(self, line, stream):
         return [kind for kind, _, of in line.seen if of == stream]
 
-    def test_a_terminal_is_told_of_before_it_shows_anything(self):
+    def test_a_terminal_is_reported_started_before_its_output(self):
         line = Line(self, self.create())
         for stream in range(1, 21):
             line.sock.sendall(self.exec_frame(stream, "sh", "-c", "read x; echo got-$x; exit 3") +
@@ -136,7 +136,7 @@ class Starts(WireTest):
             shown = b"".join(body for kind, body, of in line.seen if (kind, of) == (self.OUTPUT, stream))
             self.assertIn(b"got-%d\r\n" % stream, shown)
 
-    def test_what_cannot_be_executed_was_never_started(self):
+    def test_a_command_that_cannot_be_executed_is_never_reported_started(self):
         line = Line(self, self.create())
         for stream, flags in ((1, TTY), (2, self.DETACHED), (3, TTY | self.DETACHED)):
             line.sock.sendall(self.exec_frame(stream, "/no/such", flags=flags))
@@ -144,7 +144,7 @@ class Starts(WireTest):
             self.assertEqual(self.kinds(line, stream), [EXIT])
             self.assertTrue(any(got.get(self.FAILURE, b"")), got)
 
-    def test_a_signal_right_behind_the_command(self):
+    def test_a_signal_sent_directly_after_the_command(self):
         box = self.create()
         line = Line(self, box)
         for stream in range(1, 12):  # from the third one on a launcher starts them
@@ -158,7 +158,7 @@ class Starts(WireTest):
                 self.assertEqual(line.end(stream), (0, sig))
                 line.seen.clear()
 
-    def test_a_client_that_goes_at_once(self):
+    def test_a_client_that_leaves_at_once_leaves_no_process(self):
         number = unique_number()
         box = self.create()
         for _ in range(8):
@@ -202,7 +202,7 @@ class State(WireTest):
         sock.sendall(hello(2, 1))
         return sock
 
-    def test_what_one_client_puts_the_next_one_gets(self):
+    def test_the_next_client_gets_the_state(self):
         box = self.create()
         first = self.greeted(box)
         self.assertEqual(self.get(first), (0, b""))
@@ -213,14 +213,14 @@ class State(WireTest):
         self.assertEqual(self.put(second, 1, b""), (2, b""))
         self.assertEqual(self.get(second), (2, b""))
 
-    def test_of_two_that_change_it_one_was_late(self):
+    def test_the_second_of_two_concurrent_changes_is_refused(self):
         box = self.create()
         one, other = self.greeted(box), self.greeted(box)
         self.assertEqual(self.put(one, 0, b"one"), (1, b""))
         self.assertEqual(self.put(other, 0, b"other"), "the state was changed meanwhile")
         self.assertEqual(self.get(other), (1, b"one"))
 
-    def test_its_size_is_bounded(self):
+    def test_the_state_is_at_most_4_mib(self):
         box = self.create()
         sock = self.greeted(box)
         most = os.urandom(4 << 20)
@@ -231,7 +231,7 @@ class State(WireTest):
             self.assertEqual(self.put(sock, version, most), (version + 1, b""))
         self.assertLess(box.pid1().rss_kib, 24 << 10)
 
-    def test_it_ends_with_the_boot(self):
+    def test_a_restart_drops_the_state(self):
         box = self.create()
         self.assertEqual(self.put(self.greeted(box), 0, b"kept"), (1, b""))
         self.assertEqual(box.stop().code, 0)
@@ -242,7 +242,7 @@ class State(WireTest):
 class Whole(WireTest):
     modes = ALL_MODES
 
-    def test_nothing_is_left_when_the_end_is_told(self):
+    def test_no_process_is_left_when_the_exit_is_reported(self):
         """A command in the background, in a session of its own, and one whose parent has ended."""
         number = unique_number()
         line = Line(self, self.create())
@@ -251,7 +251,7 @@ class Whole(WireTest):
         self.assertEqual(line.end(1), (3, 0))
         self.assertEqual(self.sleepers(number), [])
 
-    def test_the_same_at_a_terminal(self):
+    def test_no_process_is_left_at_a_terminal_and_the_exit_is_reported_once(self):
         """Its hang-up comes while the rest is being ended. The end is told once, and not before."""
         number = unique_number()
         line = Line(self, self.create())
@@ -262,14 +262,14 @@ class Whole(WireTest):
         line.take(PONG, 2)
         self.assertEqual([of for kind, _, of in line.seen if kind == EXIT], [1])
 
-    def test_without_it_they_live_on(self):
+    def test_without_the_flag_background_processes_live_on(self):
         number = unique_number()
         line = Line(self, self.create())
         line.start(1, f"sleep {number} & echo ready; exit 3")
         self.assertEqual(line.end(1), (3, 0))
         self.eventually(lambda: len(self.sleepers(number)) == 1)
 
-    def test_a_command_of_another_stream_lives_on(self):
+    def test_processes_of_another_stream_live_on(self):
         mine, other = unique_number(), unique_number()
         line = Line(self, self.create())
         line.start(1, f"sleep {other} & echo ready; wait")
@@ -278,7 +278,7 @@ class Whole(WireTest):
         self.assertEqual(self.sleepers(mine), [])
         self.eventually(lambda: len(self.sleepers(other)) == 1)
 
-    def test_the_client_goes_while_the_rest_is_being_ended(self):
+    def test_a_client_that_leaves_early_does_not_stop_the_cleanup(self):
         number = unique_number()
         box = self.create()
         line = Line(self, box)
@@ -330,7 +330,7 @@ class AnyOrder(WireTest):
             body = b"typed\n" * rng.randrange(3)
         sock.send(struct.pack("<IBBHI", len(body), kind, rng.choice((0, SCOPE)), 0, rng.randrange(1, 50)) + body)
 
-    def test_pid_1_lives_on(self):
+    def test_frames_in_random_order_do_not_end_pid_1(self):
         box = self.create()
         before = [p.pid for p in box.host_processes() if p.comm == "cordon-guest"][:1]
         rng = random.Random(23)

@@ -79,7 +79,7 @@ class Terminals(CordonTest):
         term.send("exit\n")
         self.assertEqual(term.wait(), 0)
 
-    def test_the_local_terminal_is_raw_meanwhile_and_restored_after(self):
+    def test_the_local_terminal_is_raw_during_the_command_and_restored_after(self):
         term = self.shell(self.create())
         self.assertFalse(term.attributes()[3] & termios.ECHO)
         self.assertFalse(term.attributes()[3] & termios.ICANON)
@@ -117,7 +117,7 @@ class Terminals(CordonTest):
             self.assertTrue(term.restored())
             self.eventually(lambda: not self.sleepers(number), within=1.0)
 
-    def test_restored_whenever_the_signal_comes(self):
+    def test_restored_at_any_instant_of_the_signal(self):
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box, when, status = self.create(), 0, None
@@ -132,7 +132,7 @@ class Terminals(CordonTest):
             term.close()
         self.assertGreater(when, 3)
 
-    def test_a_closed_terminal_kills_what_ran_in_it(self):
+    def test_a_closed_terminal_kills_its_processes(self):
         number = unique_number()
         term = self.create().terminal("sh", "-c", f"trap '' HUP; echo up; sleep {number}")
         term.expect("up\r\n")
@@ -184,7 +184,7 @@ class Terminals(CordonTest):
         term.expect("99999\r\n100000\r\n", within=20)
         self.assertEqual(term.wait(), 0)
 
-    def test_term_is_the_clients(self):
+    def test_term_comes_from_the_client(self):
         box = self.create()
         for given, wanted in (("screen-256color", "screen-256color"), ("dumb", "xterm"),
                               (None, "xterm"), ("", "xterm")):
@@ -203,7 +203,7 @@ class Terminals(CordonTest):
         got = self.create().sh("[ -t 0 ] && [ -t 1 ] && echo tty", opts=("-t",), stdin=b"")
         self.assertEqual((got.code, got.text.strip()), (0, "tty"), got)
 
-    def test_the_end_of_input_within_a_line(self):
+    def test_end_of_input_in_the_middle_of_a_line(self):
         got = self.create().exec("cat", opts=("-t",), stdin=b"no newline")
         self.assertEqual((got.code, got.text), (0, "no newlineno newline"), got)
 
@@ -248,7 +248,7 @@ def in_front(pid):
 class SlowReader(CordonTest):
     modes = ("root",)  # sees what a command has written
 
-    def test_pid_1_sleeps_when_nobody_takes_what_is_left_of_an_ended_command(self):
+    def test_pid_1_sleeps_while_output_of_an_ended_command_is_unread(self):
         box = self.create()
         proc = box.popen("yes", opts=("-t",))  # nobody reads
         writer = self.eventually(lambda: [p for p in box.host_processes() if p.comm == "yes"])[0]
@@ -274,7 +274,7 @@ class SlowReader(CordonTest):
 class Sitting(CordonTest):
     """A whole sitting of `run -t host -- bash`: an ephemeral sandbox, left and found again."""
 
-    def test_bash(self):
+    def test_an_interactive_bash(self):
         number = unique_number()
         term = self.terminal("run", "-t", "host", "--", "bash", "--norc", "--noprofile", "-i",
                              rows=31, cols=97)
@@ -323,7 +323,7 @@ class Progress(CordonTest):
     modes = ("root",)
     drawn = "\r\x1b\\[K   [^\r]*Starting     NAME[^\r]*\r\x1b\\[K"
 
-    def test_whatever_starts_a_stopped_one(self):
+    def test_progress_is_shown_by_every_command_that_starts_a_sandbox(self):
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         for args in (("exec", box.name, "--", "echo", "he" + "re"),
@@ -352,7 +352,7 @@ class Detach(CordonTest):
         term.send(keys)
         return term
 
-    def test_detach_leaves_the_command_running_and_tells_the_way_back(self):
+    def test_detach_leaves_the_command_running_and_names_the_attach_command(self):
         box, number = self.create(), unique_number()
         term = self.detached(box, number)
         term.expect(f"attach {box.name}")
@@ -360,7 +360,7 @@ class Detach(CordonTest):
         self.assertTrue(term.restored())
         self.assertEqual(len(self.sleepers(number)), 1)
 
-    def test_attach_gets_back(self):
+    def test_attach_returns_to_the_command(self):
         box, number = self.create(), unique_number()
         self.detached(box, number).wait()
         term = self.terminal("attach", box.name)
@@ -369,7 +369,7 @@ class Detach(CordonTest):
         term.send(b"\x04")
         self.assertEqual(term.wait(), 0)
 
-    def test_output_meanwhile_is_kept_for_the_one_who_comes_back(self):
+    def test_output_while_detached_is_kept_for_the_next_client(self):
         box = self.create()
         box.out("mkfifo /root/gate")
         term = box.terminal("sh", "-c", "echo up; read x < /root/gate; echo while-away; read y")
@@ -383,7 +383,7 @@ class Detach(CordonTest):
         self.assertEqual(back.wait(), 0)
         self.assertEqual(self.cordon("logs", box.name).text.count("while-away"), 1)
 
-    def test_a_flood_while_away_never_blocks_the_command(self):
+    def test_a_flood_while_detached_never_blocks_the_command(self):
         box = self.create()
         term = box.terminal("sh", "-c", "echo up; read x; seq 1 500000; echo > /root/through; "
                             "read y")
@@ -398,7 +398,7 @@ class Detach(CordonTest):
         back.send("\n")
         self.assertEqual(back.wait(), 0)
 
-    def test_what_was_typed_before_the_keys_arrives(self):
+    def test_input_before_the_detach_keys_arrives(self):
         box = self.create()
         term = box.terminal("sh", "-c", "echo up; read x; echo $x > /root/heard; read y")
         term.expect("up\r\n")
@@ -428,7 +428,7 @@ class Detach(CordonTest):
         self.assertEqual(len(self.sleepers(number)), 1)
         self.assertEqual(box.status(), "Running")
 
-    def test_a_started_sequence_that_is_not_finished_is_passed_on(self):
+    def test_unfinished_detach_keys_are_passed_on(self):
         term = self.terminal("run", "--detach-keys", "ctrl-p,q", "host", "--", "sh", "-c",
                              "stty raw -echo; echo up; head -c 2 | od -An -tu1")
         term.expect("up")
@@ -436,11 +436,11 @@ class Detach(CordonTest):
         term.expect(r"16\s+120")
         self.assertEqual(term.wait(), 0)
 
-    def test_a_started_sequence_at_the_end_of_input_is_passed_on(self):
+    def test_unfinished_detach_keys_at_the_end_of_input_are_passed_on(self):
         got = self.cordon("run", "-t", "--detach-keys", "x,y", "host", "--", "cat", stdin=b"ax")
         self.assertEqual((got.code, got.text), (0, "axax"), got)
 
-    def test_a_sequence_that_begins_within_another(self):
+    def test_detach_keys_that_begin_within_unfinished_detach_keys(self):
         box = self.box()
         term = self.terminal("run", "--name", box.name, "--detach-keys", "x,x,y", "host", "--", "sh", "-c",
                              "stty raw -echo; echo up; head -c 2 > /root/heard; sleep 1000")
@@ -468,7 +468,7 @@ class Detach(CordonTest):
         self.assertEqual(back.wait(), 9)
         self.eventually(lambda: box.status() == "Stopped")
 
-    def test_attach_to_nothing(self):
+    def test_attach_without_a_detached_command(self):
         box = self.create()
         got = self.cordon("attach", box.name)
         self.assertEqual(got.code, 1, got)
@@ -476,7 +476,7 @@ class Detach(CordonTest):
                          "error: sandbox not found: nosuch\n")
         self.assertEqual(self.cordon("attach", box.name, "12345").code, 1)
 
-    def test_attach_by_number_and_the_latest_without(self):
+    def test_attach_takes_a_number_or_the_latest_command(self):
         box = self.create()
         for word in ("first", "second"):
             term = box.terminal("sh", "-c", f"echo up; read x; echo {word}-$x")
@@ -520,7 +520,7 @@ class HostTerminal(CordonTest):
         term.expect("none")
         term.wait()
 
-    def test_a_client_in_the_background_is_not_a_problem(self):
+    def test_a_client_in_a_session_of_its_own(self):
         box = self.create()
         proc = self.spawn("exec", box.name, "--", "echo", "bg", start_new_session=True,
                           stdin=subprocess.DEVNULL)

@@ -21,7 +21,7 @@ class RootTest(CordonTest):
 class ReadOnly(RootTest):
     modes = ALL_MODES
 
-    def test_nothing_but_shared_memory(self):
+    def test_only_shared_memory_is_writable(self):
         box = self.create("--read-only")
         everywhere = box.out("ls -d /*/").replace("/\n", " ").rstrip("/").split()
         self.assertEqual(self.can_write(box, "/", "/dev/shm", *everywhere), ["/dev/shm"])
@@ -31,7 +31,7 @@ class ReadOnly(RootTest):
                 self.assertNotEqual(box.sh(script).code, 0)
         self.assertIn("Read-only file system", box.sh("touch /root/f").errtext)
 
-    def test_named_places_are_in_the_layer(self):
+    def test_named_directories_are_writable_and_kept_in_the_layer(self):
         box = self.create(*writable(*PLACES))
         self.assertEqual(self.can_write(box, "/", "/root", "/etc", "/var", "/usr", "/.msb", *PLACES),
                          list(PLACES))
@@ -44,7 +44,7 @@ class ReadOnly(RootTest):
         self.assertEqual(box.out("cat /job/f /tmp/f /home/f"), "kept\nkept\nkept")
         self.assertEqual(self.can_write(box, "/", "/root", "/etc", *PLACES), list(PLACES))
 
-    def test_it_is_shown(self):
+    def test_inspect_shows_a_read_only_root(self):
         box = self.create(*writable("/tmp", "/a/../home/", "/tmp/below"))
         seen = box.inspect()["config"]
         self.assertEqual((seen["read_only"], seen["writable"]), (True, ["/tmp", "/home"]))
@@ -59,12 +59,12 @@ class ReadOnly(RootTest):
         self.assertEqual(self.can_write(box, "/srv", "/srv/a", "/srv/a/b", "/srv/a/b/c"),
                          ["/srv/a/b/c"])
 
-    def test_a_place_cannot_be_moved_away(self):
+    def test_a_writable_directory_cannot_be_moved(self):
         box = self.create(*writable("/srv/a"))
         for script in ("mv /srv/a /srv/b", "rmdir /srv/a", "mv /srv /vrs"):
             self.assertNotEqual(box.sh(script).code, 0, script)
 
-    def test_an_ephemeral_one_on_disk(self):
+    def test_an_ephemeral_sandbox_on_disk(self):
         got = self.cordon("run", "-q", "-m", "64M", "--root-disk", "disk", *writable(*PLACES), "host",
                           "--", "sh", "-c", "head -c 128M /dev/zero > /tmp/f && stat -c %s /tmp/f;"
                           "touch /root/f")
@@ -72,14 +72,14 @@ class ReadOnly(RootTest):
         self.assertIn("Read-only", got.errtext)
         self.eventually(lambda: not os.listdir(os.path.join(self.home, "sandboxes")))
 
-    def test_mounts_are_as_they_say(self):
+    def test_mounts_keep_their_own_modes(self):
         os.makedirs(os.path.join(self.dir, "d"))
         box = self.create(*writable("/home"), "-v", f"{self.dir}/d:/data", "-v",
                           f"{self.dir}/d:/home/in:ro", "--tmpfs", "/scratch")
         self.assertEqual(self.can_write(box, "/data", "/scratch", "/home", "/home/in", "/root"),
                          ["/data", "/scratch", "/home"])
 
-    def test_files_with_privileges_stay_in_the_sandbox(self):
+    def test_set_id_bits_work_in_the_layer_and_not_in_a_volume(self):
         """A directory of the host is mounted: whose files may have them depends on the mount."""
         os.makedirs(os.path.join(self.dir, "d"))
         box = self.create(*writable("/tmp"), "-v", f"{self.dir}/d:/data")
@@ -106,7 +106,7 @@ class ReadOnly(RootTest):
         self.assertEqual(self.can_write(box, "/tmp", "/job", "/home", "/root"),
                          ["/tmp", "/job", "/home"])
 
-    def test_what_is_refused(self):
+    def test_bad_options_are_refused(self):
         for opts, said in ((writable("tmp"), "absolute"), (writable("/"), "leave --read-only out"),
                            (["--read-only", "--mkdir", "/x"], "'/x' cannot be changed"),
                            (writable("/proc/sys"), "sandbox's own"),
@@ -147,7 +147,7 @@ class RegistryImage(ImageMixin, RootTest):
 class OneDisk(ImageMixin, RootTest):
     modes = ("root",)  # loop devices
 
-    def test_files_with_privileges_stay_in_the_sandbox(self):
+    def test_set_id_bits_work_on_a_flat_disk_and_not_in_a_volume(self):
         """The root and the volume are file systems of the host's: the device tells whose a mount is."""
         os.mkdir(self.path("d"))
         ref = self.load_busybox()
@@ -176,14 +176,14 @@ class HostileImage(CordonTest):
         script = 'for f; do : > "$f" && echo "$f"; done 2> /dev/null; true'
         return box.exec("/bin/sh", "-c", script, "sh", *files).text.split()
 
-    def test_a_link_makes_the_directory_writable_it_leads_to(self):
+    def test_a_link_makes_its_target_writable(self):
         self.link("home", "/real")
         self.link("up", "../../../../real")
         box = self.create(*writable("/home", "/up"), image=self.root)
         self.assertEqual(self.tried(box, "/real/a", "/home/b", "/etc/c", "/d"), ["/real/a", "/home/b"])
         self.assertEqual(sorted(os.listdir(os.path.join(self.root, "real"))), ["a", "b"])
 
-    def test_what_cannot_be_a_place(self):
+    def test_roots_files_and_missing_targets_are_refused(self):
         self.link("root-of-all", "/")
         self.link("dots", "../../..")
         self.link("nowhere", "/no/such/place")
@@ -199,7 +199,7 @@ class HostileImage(CordonTest):
         self.assertEqual(self.names(), [])
         self.assertEqual(sorted(os.listdir(self.root)), before)
 
-    def test_a_link_to_what_is_ours(self):
+    def test_a_link_to_proc_sys_dev_or_msb_makes_nothing_writable(self):
         for name, to in (("p", "/proc"), ("s", "/sys"), ("d", "/dev"), ("m", "/.msb")):
             self.link(name, to)
         for name, probe in (("p", "/proc/sys/kernel/hostname"), ("s", "/sys/x"), ("d", "/dev/x"),
@@ -211,7 +211,7 @@ class HostileImage(CordonTest):
                     self.assertEqual(self.tried(box, probe, f"/{name}/y", "/etc/z"), [])
                     box.remove("-f")
 
-    def test_a_missing_place_is_taken_out_again(self):
+    def test_a_directory_that_was_made_is_removed_after_stop(self):
         before = sorted(os.listdir(self.root))
         box = self.create(*writable("/new/place"), image=self.root)
         self.assertEqual(self.tried(box, "/new/place/a", "/new/b"), ["/new/place/a"])

@@ -33,7 +33,7 @@ class Real(ImageMixin, CordonTest):
     def push(self, layout, tag, registry, name, *options):
         layout.copy(tag, f"docker://{registry.host}/{name}", *options)
 
-    def test_plain_only_when_asked(self):
+    def test_plain_http_only_with_insecure(self):
         layout, registry = self.busybox_layout(), RealRegistry(self)
         self.push(layout, "bb", registry, "bb:1", "--dest-tls-verify=false")
         ref = f"{registry.host}/bb:1"
@@ -49,7 +49,7 @@ class Real(ImageMixin, CordonTest):
         digest = json.loads(run("skopeo", "inspect", f"oci:{layout.path}:bb").stdout)["Digest"]
         self.assertEqual(self.inspect(ref)["digest"], digest)
 
-    def test_update(self):
+    def test_pull_updates_a_moved_tag(self):
         layout, registry = self.busybox_layout(), RealRegistry(self)
         self.push(layout, "bb", registry, "x", "--dest-tls-verify=false")
         ref = f"{registry.host}/x"
@@ -65,7 +65,7 @@ class Real(ImageMixin, CordonTest):
         self.ok("pull", "--insecure", f"{registry.host}/x@{first}")
         self.assertEqual(self.inspect(f"{registry.host}/x@{first}")["digest"], first)
 
-    def test_force_mends_the_store(self):
+    def test_pull_force_repairs_the_store(self):
         layout, registry = self.busybox_layout(), RealRegistry(self)
         self.push(layout, "bb", registry, "x", "--dest-tls-verify=false")
         ref = f"{registry.host}/x"
@@ -201,7 +201,7 @@ class Real(ImageMixin, CordonTest):
 
 
 class Killed(CordonTest):
-    def test_whoever_fetches_for_a_create_that_is_killed_ends_too(self):
+    def test_the_downloader_ends_with_a_killed_create(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             proc = self.spawn("create", "-n", "x", f"127.0.0.1:{silent.getsockname()[1]}/x")
             silent.settimeout(10)
@@ -222,14 +222,14 @@ class Prompt(CordonTest):
         self.eventually(lambda: not term.attributes()[3] & termios.ECHO)
         return term
 
-    def test_what_is_typed_is_not_shown(self):
+    def test_the_password_is_not_echoed(self):
         term = self.prompt()
         term.send("secret\n")
         self.assertEqual(term.wait(), 0)
         self.assertNotIn(b"secret", term.seen)
         self.assertTrue(term.restored())
 
-    def test_an_interrupted_one_leaves_the_terminal_as_it_was(self):
+    def test_an_interrupted_prompt_restores_the_terminal(self):
         term = self.prompt()
         term.send(b"\x03")
         self.assertEqual(term.wait(), -signal.SIGINT)
@@ -239,7 +239,7 @@ class Prompt(CordonTest):
 class Logins(ImageMixin, CordonTest):
     modes = ("root", "user")  # a registry does not see who asks
 
-    def test_list(self):
+    def test_list_shows_logins(self):
         self.assertEqual(self.ok("registries").text, "No registries configured.\n")
         self.ok("login", "https://reg.example:5000/", "--username", "ann",
                 stdin=b"s3cr3t")
@@ -255,7 +255,7 @@ class Logins(ImageMixin, CordonTest):
         self.assertTrue(got.errtext.startswith("warn: "))
         self.assertNotIn("docker.io", self.ok("registries").text)
 
-    def test_refused(self):
+    def test_bad_logins_are_refused(self):
         for data in (b"", b"\n"):
             self.refused("login", "h.example", "--username", "a", stdin=data,
                          says="password is empty")
@@ -264,7 +264,7 @@ class Logins(ImageMixin, CordonTest):
         self.refused("login", "bad host", "--username", "a", stdin=b"x",
                      says="bad registry host")
 
-    def test_helper(self):
+    def test_a_credential_helper_is_asked(self):
         """A credential helper of Docker's is asked on stdin; its answer is used and never shown."""
         fake = FakeRegistry(self, lambda h, kind, name, n: (
             h.headers.get("Authorization") != "Basic " +
@@ -295,7 +295,7 @@ class Misbehaving(ImageMixin, CordonTest):
     def layer(self, n=300000):
         return tar_bytes(self.path("l.tar"), data=os.urandom(n))
 
-    def test_passing_trouble(self):
+    def test_temporary_errors_are_retried(self):
         def answer(h, kind, name, n):
             if n == 1:
                 code = 503 if kind == "manifests" else 429
@@ -311,7 +311,7 @@ class Misbehaving(ImageMixin, CordonTest):
         got = self.ok("pull", "--insecure", f"{fake.host}/x", timeout=60)
         self.assertGreater(got.seconds, 1)
 
-    def test_lasting_trouble(self):
+    def test_permanent_errors_are_reported_at_once(self):
         for code, says in ((403, "forbids"), (404, "not found"), (418, "answers 418"),
                            (401, "does not say how to log in")):
             with self.subTest(code):
@@ -325,7 +325,7 @@ class Misbehaving(ImageMixin, CordonTest):
         self.refused("pull", "--insecure", f"{fake.host}/x", says="answers 503")
         self.assertEqual(len(fake.requests), 5)
 
-    def test_cut_short_and_resumed(self):
+    def test_a_cut_transfer_is_resumed(self):
         """A connection that breaks is taken up where it broke, by Range."""
         def answer(h, kind, name, n):
             data = fake.blobs.get(name)
@@ -412,7 +412,7 @@ class Misbehaving(ImageMixin, CordonTest):
             self.assertEqual(got.code, 0, got)
         self.assertEqual(len(fake.asked_for("blobs")), 3)
 
-    def test_layers_come_side_by_side(self):
+    def test_layers_are_pulled_in_parallel(self):
         """Each of two layers is sent only once the other has been asked for."""
         both = threading.Barrier(2)
 
@@ -483,7 +483,7 @@ class Misbehaving(ImageMixin, CordonTest):
         self.refused("pull", "--insecure", f"{loop.host}/x", says="redirect")
         self.assertLessEqual(len(loop.requests), 12)
 
-    def test_manifests_that_are_none(self):
+    def test_bad_manifests_are_refused(self):
         fake = FakeRegistry(self)
         layer = self.layer(100)
         for name, change, says in (
@@ -537,7 +537,7 @@ class Misbehaving(ImageMixin, CordonTest):
         fake.image("latest", [gzip.compress(self.layer())])
         self.ok("pull", "--insecure", f"{fake.host}/x")
 
-    def test_nobody_there(self):
+    def test_a_closed_port_is_reported(self):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             ref = f"localhost:{s.getsockname()[1]}/x"
@@ -583,7 +583,7 @@ class Settings(ImageMixin, CordonTest):
         self.configure(**{origin.host: {"insecure": True, "mirrors": [f"http://{mirror.host}"]}})
         self.ok("pull", f"{origin.host}/x")
 
-    def test_bad_file(self):
+    def test_a_bad_configuration_file_is_refused(self):
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             handle.write("{")
         self.refused("pull", "localhost/x", says="config.json")

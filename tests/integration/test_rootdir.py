@@ -24,7 +24,7 @@ def tree(top):
 
 
 class RootDirectory(CordonTest):
-    def test_used_in_place(self):
+    def test_the_directory_is_used_in_place(self):
         root = self.make_root()
         box = self.create(image=root)
         self.assertEqual(box.out("read l < /etc/group; echo $l; echo made > /root/made"), "root:x:0:")
@@ -38,7 +38,7 @@ class RootDirectory(CordonTest):
         self.assertEqual((image["identity"]["inode"], image["identity"]["of"]),
                          (str(os.stat(root).st_ino), "self"))
 
-    def test_nothing_of_ours_is_left_in_it(self):
+    def test_no_mount_point_is_left_in_the_directory(self):
         root = self.make_root()
         for name in ("proc", "dev", "sys", "run", "tmp"):
             os.rmdir(os.path.join(root, name))
@@ -51,7 +51,7 @@ class RootDirectory(CordonTest):
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(tree(root), before)
 
-    def test_stubs_that_somebody_filled_are_kept(self):
+    def test_stubs_with_files_are_kept(self):
         root = self.make_root()
         src = os.path.join(self.dir, "source")
         os.mkdir(src)
@@ -110,7 +110,7 @@ class RootDirectory(CordonTest):
         self.assertEqual(got.code, 1, got)
         self.assertEqual(tree(root), before)
 
-    def test_our_files_are_mounted_over_never_written(self):
+    def test_hostname_and_hosts_are_mounted_over_and_never_written(self):
         root = self.make_root()
         for name in ("hostname", "hosts", "resolv.conf"):
             with open(os.path.join(root, "etc", name), "w") as handle:
@@ -166,7 +166,7 @@ class RootDirectory(CordonTest):
         self.assertEqual(b.remove("-f").code, 0)
         self.assertEqual(tree(root), before)  # what the first had made is gone too
 
-    def test_one_that_starts_while_another_ends(self):
+    def test_one_sandbox_starts_while_another_ends(self):
         """Stubs that are being removed are not counted on, and those in use are not removed."""
         root = self.make_root()
         for name in ("proc", "dev", "sys"):
@@ -193,7 +193,7 @@ class Refused(CordonTest):
         for image in ("/", "//", "/.", "/usr/..", "/proc/self/root"):
             self.refused(image, "/")
 
-    def test_the_root_by_a_link(self):
+    def test_a_link_to_the_hosts_root(self):
         link = os.path.join(self.dir, "link")
         os.symlink("/", link)
         self.refused(link, "root")

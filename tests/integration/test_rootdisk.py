@@ -55,7 +55,7 @@ class OnDisk(SizeTest):
     modes = ("root",)
     timeout = 120
 
-    def test_a_full_layer_is_an_error_inside_and_nothing_else(self):
+    def test_a_full_layer_is_only_an_error_inside(self):
         box = self.create("--root-disk", "48M")
         self.assertIn(self.held(box), ON_DISK)
         self.fill(box)
@@ -68,7 +68,7 @@ class OnDisk(SizeTest):
         box.out("rm /root/fill /root/more; echo fine > /root/f")
         self.assertEqual(box.out("cat /root/f"), "fine")
 
-    def test_files_run_out_as_well(self):
+    def test_the_number_of_files_is_limited(self):
         box = self.create("--root-disk", "8M")
         for _ in range(2):
             got = box.exec("python3", "-c", MANY_FILES)
@@ -77,14 +77,14 @@ class OnDisk(SizeTest):
             self.assertEqual(box.start().code, 0)
         box.out("rm /root/many*; echo fine > /root/f")
 
-    def test_the_host_gives_no_more_than_was_asked_for(self):
+    def test_a_full_layer_takes_no_more_space_on_the_host(self):
         box = self.create("--root-disk", "32M")
         self.fill(box)
         used = subprocess.run(["du", "-sm", os.path.join(self.home, "sandboxes", box.name)],
                               capture_output=True, check=True, text=True).stdout
         self.assertLessEqual(int(used.split()[0]), 34)
 
-    def test_what_was_written_survives_stops_and_kills(self):
+    def test_files_survive_stops_and_kills(self):
         box = self.create("--root-disk", "32M")
         box.out("echo 1 > /root/f; chown 1000:1001 /root/f; ln -s f /root/l; mkdir /srv/d")
         for kill in (False, True, False, True):
@@ -98,7 +98,7 @@ class OnDisk(SizeTest):
                              "1\n1000:1001")
         self.assertIn(self.held(box), ON_DISK)
 
-    def test_killed_at_any_instant(self):
+    def test_a_create_killed_at_any_instant_can_be_removed(self):
         """A supervisor that dies while it makes a disk leaves nothing that `remove` does not take."""
         for delay in (0, 0.001, 0.003, 0.005, 0.008, 0.012, 0.02, 0.04):
             self.kill_supervisor_of_create(delay, "--root-disk", "16M", "host")
@@ -114,20 +114,20 @@ class OnDisk(SizeTest):
             self.cordon("list")
             self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
 
-    def test_an_ephemeral_one_is_on_disk_and_gone_afterwards(self):
+    def test_an_ephemeral_layer_is_on_disk_and_removed_afterwards(self):
         got = self.cordon("run", "--root-disk", "24M", "-m", "64M", "host", "--", "sh", "-c",
                           "head -c 400M /dev/zero > /root/fill; stat -c %s /root/fill")
         self.assertRegex(got.errtext, FULL)
         self.assertLess(int(got.text), 24 << 20)
 
-    def test_the_old_name(self):
+    def test_oci_upper_size_is_the_same_option(self):
         box = self.create("--oci-upper-size", "24M")
         self.fill(box)
         disk = box.inspect()["config"]["image"]["Host"]["root_disk"]
         self.assertEqual(disk, {"kind": "managed", "size_mib": 24})
         self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^  Root disk: +24 MiB$")
 
-    def test_a_default_of_the_users_own_is_enforced(self):
+    def test_a_configured_size_is_enforced(self):
         self.cordon("list")  # makes the home
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": "24M"}}}, handle)
@@ -137,7 +137,7 @@ class OnDisk(SizeTest):
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(box.start().code, 0)
 
-    def test_modify_makes_it_larger(self):
+    def test_modify_makes_the_disk_larger(self):
         box = self.create("--root-disk", "24M")
         box.out("echo kept > /root/f")
         self.fill(box)
@@ -153,7 +153,7 @@ class OnDisk(SizeTest):
         self.assertLess(int(box.out("stat -c %s /root/fill")), 64 << 20)
         self.assertEqual(self.cordon("modify", box.name, "--root-disk", "tmpfs:1G").code, 1)
 
-    def test_modify_makes_no_disk_smaller(self):
+    def test_modify_refuses_to_make_a_loop_image_smaller(self):
         box = self.create("--root-disk", "32M")
         got = self.cordon("modify", box.name, "--root-disk", "16M", "--next-start")
         if self.held(box) == "loop image":
@@ -164,7 +164,7 @@ class OnDisk(SizeTest):
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(box.start().code, 0)
 
-    def test_a_growth_that_was_killed_is_finished(self):
+    def test_the_next_start_finishes_a_killed_growth(self):
         box = self.create("--root-disk", "24M")
         if self.held(box) != "loop image":
             self.not_run("this machine has project quotas")
@@ -185,19 +185,19 @@ class InMemory(SizeTest):
 
     modes = ALL_MODES
 
-    def test_an_ephemeral_one(self):
+    def test_an_ephemeral_layer_in_memory(self):
         got = self.cordon("run", "--root-disk", "tmpfs:16M", "host", "--", "sh", "-c",
                           "head -c 60M /dev/zero > /root/fill; stat -c %s /root/fill; echo alive")
         self.assertIn("No space left", got.errtext)
         self.assertEqual(got.text, f"{16 << 20}\nalive\n")
 
-    def test_a_plain_size_will_do(self):
+    def test_a_size_without_a_kind(self):
         got = self.cordon("run", "--root-disk", "16M", "host", "--", "sh", "-c",
                           "head -c 60M /dev/zero > /root/fill; stat -c %s /root/fill")
         self.assertRegex(got.errtext, FULL)
         self.assertLessEqual(int(got.text), 16 << 20)
 
-    def test_a_kept_one_is_empty_after_each_stop(self):
+    def test_a_layer_in_memory_is_empty_after_each_stop(self):
         box = self.create("--root-disk", "tmpfs:16M")
         self.assertEqual(self.held(box), "tmpfs")
         self.fill(box)
@@ -210,7 +210,7 @@ class InMemory(SizeTest):
         self.assertEqual(got.code, 0, got)
         box.out("head -c 24M /dev/zero > /root/f")
 
-    def test_files_run_out_as_well(self):
+    def test_the_number_of_files_is_limited(self):
         for opts, place in ((["--root-disk", "tmpfs:4M"], "/root"), (["--tmpfs", "/t:4M"], "/t"),
                             (["-m", "64M"], "/dev/shm")):
             with self.subTest(place=place):
@@ -218,7 +218,7 @@ class InMemory(SizeTest):
                                   MANY_FILES.replace("/root", place))
                 self.assertRegex(got.text, r"^\d{1,4} No space left")
 
-    def test_half_of_the_memory_unless_told(self):
+    def test_the_default_size_is_half_of_the_memory(self):
         got = self.cordon("run", "--root-disk", "tmpfs", "-m", "64M", "host", "--",
                           "df", "--output=size", "-m", "/")
         self.assertEqual(got.text.split()[-1], "32", got)
@@ -241,21 +241,21 @@ class Ephemeral(SizeTest):
         self.eventually(lambda: self.sleepers(number))
         return proc, [p.pid for p in below([proc.pid]) if p.comm.startswith("cordon-superv")]
 
-    def test_it_holds_more_than_its_memory(self):
+    def test_the_layer_can_be_larger_than_the_memory_limit(self):
         script = "head -c 256M /dev/zero > /root/fill && stat -c %s /root/fill"
         got = self.cordon("run", "-q", "--root-disk", "disk", "-m", "64M", "host", "--", "sh", "-c",
                           script)
         self.assertEqual((got.code, got.text), (0, f"{256 << 20}\n"), got)
         self.eventually(lambda: not self.left())
 
-    def test_nothing_is_left_whoever_owned_it(self):
+    def test_files_of_every_owner_are_removed(self):
         script = ("mkdir -p /root/a/b/c; mkdir -m 0 /root/none; mknod /root/p p; ln -s / /root/l;"
                   "touch /root/a/b/f; chown -R 1000:1000 /root/a /root/none 2> /dev/null; true")
         got = self.cordon("run", "-q", "--root-disk", "disk", "host", "--", "sh", "-c", script)
         self.assertEqual(got.code, 0, got)
         self.eventually(lambda: not self.left())
 
-    def test_it_is_shown(self):
+    def test_inspect_shows_the_disk(self):
         got = self.cordon("run", "-q", "-d", "--root-disk", "disk", "host", "--", "sleep", "600")
         self.assertEqual(got.code, 0, got)
         box = self.box(got.text.strip())
@@ -303,20 +303,20 @@ class Ephemeral(SizeTest):
             self.assertIn("--root-disk", got.errtext)
         self.eventually(lambda: not self.left())
 
-    def test_the_client_is_killed(self):
+    def test_a_killed_client_leaves_nothing(self):
         proc, _ = self.run_sleeper()
         proc.kill()
         proc.wait()
         self.eventually(lambda: not self.names() and not self.left())
 
-    def test_the_supervisor_is_killed(self):
+    def test_a_killed_supervisor_leaves_nothing(self):
         proc, supervisors = self.run_sleeper()
         for pid in supervisors:
             os.kill(pid, signal.SIGKILL)
         self.finish(proc)
         self.eventually(lambda: not self.names() and not self.left())
 
-    def test_both_are_killed(self):
+    def test_killing_client_and_supervisor_leaves_nothing(self):
         proc, supervisors = self.run_sleeper()
         self.eventually(lambda: glob.glob(os.path.join(self.home, "sandboxes/*/state.json")))
         for pid in [proc.pid, *supervisors]:
@@ -325,7 +325,7 @@ class Ephemeral(SizeTest):
         self.eventually(lambda: not self.names() and not self.left())
         self.assertEqual((groups_of(self.home), self.uid_claims()), (set(), []))
 
-    def test_what_is_refused(self):
+    def test_bad_options_are_refused(self):
         for value in ("disk:x", "disk:0", "disk:", "disk,clone=copy", "disks"):
             got = self.cordon("run", "-q", "--root-disk", value, "host", "--", "true")
             self.assertEqual(got.code, 1, got)
@@ -338,7 +338,7 @@ class Ephemeral(SizeTest):
 class Shown(SizeTest):
     modes = ALL_MODES
 
-    def test_a_default_that_is_watched_is_shown(self):
+    def test_inspect_shows_how_the_default_size_is_held(self):
         box = self.create()
         self.assertIn(self.held(box), ("project quota", "watched"))
         self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^  Root disk: +4 GiB$")
@@ -347,7 +347,7 @@ class Shown(SizeTest):
             self.assertEqual(got.code, 1, got)
             self.assertIn("without a size", got.errtext)
 
-    def test_doctor_says_what_can_be_had(self):
+    def test_doctor_says_how_root_disks_are_limited(self):
         got = self.cordon("doctor").errtext
         self.assertRegex(got, r"(?m)^   [✓!] Root disk +\S")
 
@@ -367,7 +367,7 @@ class Refused(SizeTest):
         self.assertEqual(self.names(), [])
         self.assertEqual(self.cordon("volume", "list", "-q").text, "")
 
-    def test_what_no_engine_can_do_yet(self):
+    def test_unsupported_root_disks_are_refused(self):
         self.refused("--root-disk", "flat:1G", "host", said="--root-disk flat")
         self.refused("--root-disk", "64M", self.make_root(), said="directory image")
         self.refused("--root-disk", "x", "host", said="--root-disk")
@@ -382,7 +382,7 @@ class Refused(SizeTest):
         self.refused("--mount-disk", "./d.img:/d", "host", said="without root")
         self.refused("-v", "work:/w:quota=1G", "host", said="quota cannot be enforced")
 
-    def test_a_default_of_the_users_own_is_watched(self):
+    def test_a_configured_size_is_watched(self):
         if MODE == "root":
             self.not_run("root may have them")
         self.cordon("list")  # makes the home
@@ -393,7 +393,7 @@ class Refused(SizeTest):
     def test_quotas_of_host_paths(self):
         self.refused("-v", f"{self.dir}:/w:quota=1G", "host", said="-v NAME:PATH:quota=SIZE")
 
-    def test_owners_that_cannot_be_kept_apart(self):
+    def test_unsupported_owner_options_are_refused(self):
         for opt in ("stat-virt=strict", "stat-virt=relaxed", "host-perms=private"):
             self.refused("-v", f"{self.dir}:/w:{opt}", "host", said=opt)
         self.refused("-v", f"{self.dir}:/w:uid=1,gid=1,stat-virt=off", "host", said="stat-virt=off")
@@ -412,7 +412,7 @@ class DiskImages(SizeTest):
         self.image = os.path.join(self.dir, "d:isk.img")
         make_ext4(self.image, 24)
 
-    def test_as_root_disk(self):
+    def test_a_disk_image_as_root_disk(self):
         box = self.create("--root-disk", self.image)
         self.assertEqual(self.held(box), "loop image")
         box.out("echo 1 > /root/f; chown 7:8 /root/f")
@@ -427,7 +427,7 @@ class DiskImages(SizeTest):
         self.assertEqual(other.out("cat /root/f; stat -c %u:%g /root/f"), "1\n7:8")
         self.assertEqual(self.cordon("modify", other.name, "--root-disk", "64M").code, 1)
 
-    def test_as_volume(self):
+    def test_a_disk_image_as_volume(self):
         box = self.create("--mount-disk", f"{self.image}:/disk")
         box.out("echo 1 > /disk/f; chown 7:8 /disk/f; chmod 4755 /disk/f")
         self.fill(box, "/disk/fill")
@@ -469,7 +469,7 @@ class DiskImages(SizeTest):
             self.not_run("this kernel maps no ids of squashfs")
         self.assertEqual(got.text, "squashed\n", got)
 
-    def test_what_is_refused(self):
+    def test_bad_disk_images_are_refused(self):
         os.symlink(self.image, os.path.join(self.dir, "link"))
         text = os.path.join(self.dir, "text")
         with open(text, "w") as handle:
@@ -513,7 +513,7 @@ class Owners(CordonTest):
         for path in (self.shared, os.path.join(self.shared, "f")):
             os.chown(path, 4321, 4322)
 
-    def test_a_user_of_your_choice(self):
+    def test_files_of_a_volume_belong_to_the_given_user(self):
         box = self.create("-v", f"{self.shared}:/s:uid=1000,gid=1001", "-u", "1000:1001")
         self.assertEqual(box.out("stat -c %u:%g /s /s/f"), "1000:1001\n1000:1001")
         box.out("echo 2 > /s/g; chmod 600 /s/g; mkdir /s/d")
@@ -526,16 +526,16 @@ class Owners(CordonTest):
         self.assertNotEqual(box.sh("chown 0 /s/f", opts=("-u", "0")).code, 0)
         self.assertEqual(box.inspect()["config"]["mounts"][0]["owner"], {"gid": 1001, "uid": 1000})
 
-    def test_named_volumes_too(self):
+    def test_files_of_a_named_volume_belong_to_the_given_user(self):
         box = self.create("-v", "work:/w:uid=5,gid=6", "-u", "5:6")
         self.assertEqual(box.out("touch /w/f; stat -c %u:%g /w/f"), "5:6")
 
-    def test_ids_beyond_the_map(self):
+    def test_ids_beyond_the_map_are_refused(self):
         got = self.cordon("create", "-v", f"{self.shared}:/s:uid=65536,gid=1", "host")
         self.assertEqual(got.code, 1, got)
         self.assertIn("below 65536", got.errtext)
 
-    def test_the_hosts_own_numbers(self):
+    def test_stat_virt_off_shows_the_hosts_ids(self):
         os.chmod(self.shared, 0o700)
         box = self.create("-v", f"{self.shared}:/s:stat-virt=off")
         self.assertEqual(box.out("stat -c %u:%g /s /s/f"), "4321:4322\n4321:4322")
@@ -623,13 +623,13 @@ class ProjectQuota(SizeTest):
         self.assertEqual(box.start().code, 0)
         self.assertEqual([limit for limit, _ in projects(self.home).values()], [8 << 20])
 
-    def test_neighbours_do_not_share_one(self):
+    def test_neighbours_do_not_share_a_quota(self):
         one, two = self.create("--root-disk", "16M"), self.create("--root-disk", "16M")
         self.fill(one)
         two.out("head -c 12M /dev/zero > /root/f")
         self.assertEqual(len(projects(self.home)), 2)
 
-    def test_a_killed_one_leaves_no_quota(self):
+    def test_a_killed_sandbox_leaves_no_quota(self):
         box = self.create("--root-disk", "16M")
         self.kill_supervisor(box)
         self.assertEqual(box.remove("-f").code, 0)
@@ -656,7 +656,7 @@ class ProjectQuota(SizeTest):
             self.assertEqual(projects(self.home), {})
             self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
 
-    def test_it_cannot_be_left_from_inside(self):
+    def test_a_quota_cannot_be_left_from_inside(self):
         box = self.create("--root-disk", "16M", "-v", "work:/w:quota=8M")
         got = box.exec("python3", "-c", """
 import fcntl, os, struct

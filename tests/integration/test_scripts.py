@@ -27,7 +27,7 @@ class FilesTest(CordonTest):
 
 
 class Scripts(FilesTest):
-    def test_three_ways(self):
+    def test_scripts_from_text_raw_text_and_files(self):
         path = self.write("mine.sh", b"#!/bin/sh\necho from file \"$@\"\n")
         box = self.create("--script", r"hello=echo hello \"$1\"\techo\nexit 3", "--script-raw",
                           "raw=#!/bin/cat\nx\\n", "--script-path", f"mine:{path}")
@@ -43,7 +43,7 @@ class Scripts(FilesTest):
         self.assertEqual(box.out("head -1 /.msb/scripts/b"), "#!/usr/bin/env bash")
         self.assertIn("is bash", box.exec("b").text)
 
-    def test_they_survive_a_restart_and_win_on_the_path(self):
+    def test_scripts_survive_a_restart_and_come_first_on_the_path(self):
         box = self.create("--script", "ls=echo mine")
         self.assertEqual(box.exec("ls").text, "mine\n")
         self.assertEqual(box.stop().code, 0)
@@ -59,7 +59,7 @@ class Scripts(FilesTest):
         self.assertEqual(got.code, 0, got)
         self.assertEqual(box.exec("s", opts=OTHER).text, "0022\n")
 
-    def test_what_is_refused(self):
+    def test_bad_scripts_are_refused(self):
         for opts, said in ((["--script", "a/b=x"], "--script"), (["--script", "..=x"], "--script"),
                            (["--script", "nobody"], "--script"),
                            (["--script", "a=1", "--script-raw", "a=2"], "twice"),
@@ -72,7 +72,7 @@ class Scripts(FilesTest):
 class Patches(FilesTest):
     modes = ALL_MODES
 
-    def test_all_kinds(self):
+    def test_every_kind_of_patch(self):
         self.write("src/f", b"file\n", 0o640)
         self.write("src/deep/g", b"deep\n")
         os.symlink("f", os.path.join(self.dir, "src/l"))
@@ -88,7 +88,7 @@ class Patches(FilesTest):
         config = box.inspect()["config"]
         self.assertEqual(len(config["patches"]), 8)
 
-    def test_they_happen_once_and_in_order(self):
+    def test_patches_are_applied_once_and_in_order(self):
         path = self.write("f", b"first\n")
         box = self.create("--rm", "/etc/shells", "--copy-file", f"{path}:/etc/shells", "--mkdir",
                           "/opt/a", "--rm", "/opt/a")
@@ -148,7 +148,7 @@ class Patches(FilesTest):
         self.assertEqual(box.out("cat /srv/x /srv/y"), "new\nnew")
         self.assertEqual(os.listdir(outside), ["keep"])
 
-    def test_mounts_are_not_the_sandboxes_own(self):
+    def test_patches_below_a_mount_are_refused(self):
         path = self.write("f", b"new\n")
         keep = os.path.dirname(self.write("volume/keep", b"kept\n"))
         for opts in (["--rm", "/data"], ["--rm", "/data/keep"], ["--mkdir", "/data/new"],
@@ -159,7 +159,7 @@ class Patches(FilesTest):
         self.refused("--copy-file", f"{path}:/usr/bin/new", said="mount")
         self.assertEqual(os.listdir(keep), ["keep"])
 
-    def test_run_makes_them_before_its_command(self):
+    def test_run_applies_patches_before_its_command(self):
         path = self.write("f", b"there\n")
         got = self.cordon("run", "--copy", f"{path}:/root/f", "host", "--", "cat", "/root/f")
         self.assertEqual((got.code, got.text), (0, "there\n"), got)
@@ -167,7 +167,7 @@ class Patches(FilesTest):
         self.assertEqual((got.code, got.text), (1, ""), got)
         self.assertEqual(self.names(), [])
 
-    def test_a_client_killed_meanwhile_leaves_no_half_made_sandbox(self):
+    def test_a_client_killed_while_patching_leaves_no_half_made_sandbox(self):
         for i in range(300):
             self.write(f"many/{i}", b"x" * 1000)
         src = os.path.join(self.dir, "many")

@@ -47,7 +47,7 @@ class ServedRoots(ServedSetUp):
                           stdin=b"in\n")
         self.assertEqual((got.code, got.text), (0, "in\n0\n"), got)
 
-    def test_inspect_and_doctor_say_so(self):
+    def test_inspect_and_doctor_name_fuse_overlayfs(self):
         box = self.create("--no-net")
         self.assertEqual(self.root_of(box), "fuse-overlayfs")
         self.assertIn("fuse-overlayfs / fuse ", box.out("grep ' / ' /proc/mounts"))
@@ -66,13 +66,13 @@ class ServedRoots(ServedSetUp):
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out(look), before)
 
-    def test_two_do_not_see_each_other(self):
+    def test_two_sandboxes_do_not_see_each_other(self):
         one, two = self.create("--no-net"), self.create("--no-net")
         one.out("echo 1 > /own; rm /etc/shells")
         self.assertEqual(two.out("ls /own 2>/dev/null; ls /etc/shells"), "/etc/shells")
         self.assertEqual(os.listdir(self.upper(two)), [])
 
-    def test_set_user_id(self):
+    def test_set_user_id_programs_work(self):
         box = self.create("--no-net")
         box.out("cp /usr/bin/id /opt/id; chmod u+s /opt/id")
         got = box.exec("/opt/id", "-u", opts=("--user", "1000"))
@@ -112,7 +112,7 @@ class ServedRoots(ServedSetUp):
         self.assertEqual(box.remove("--force").code, 0)
         self.assertFalse(os.path.exists(os.path.join(self.home, "sandboxes", box.name)))
 
-    def test_the_payload_cannot_reach_it(self):
+    def test_commands_cannot_reach_the_server(self):
         box = self.create("--no-net")
         self.assertNotIn("fuse-overlayfs", box.out("cat /proc/[0-9]*/comm"))
         box.sh("kill -9 -1")
@@ -120,7 +120,7 @@ class ServedRoots(ServedSetUp):
         self.assertNotEqual(box.sh("umount /").code, 0)
         self.assertNotEqual(box.sh("ls /dev/fuse").code, 0)
 
-    def test_walls_around_it(self):
+    def test_the_server_is_confined(self):
         box = self.create("--no-net")
         pid1 = box.pid1().pid
         for server in self.servers(box):
@@ -150,7 +150,7 @@ class Served(ServedRoots, CordonTest):
         with open(os.path.join(home, ".cordon-home")) as handle:
             return handle.read()
 
-    def test_one_launch_finds_out(self):
+    def test_one_launch_finds_the_working_overlay(self):
         # the kernel's overlay takes no layer that is two overlays deep, not even below memory
         home = tempfile.mkdtemp(dir=os.environ["CORDON_TEST_DEEP"])
         self.addCleanup(shutil.rmtree, home)
@@ -162,13 +162,13 @@ class Served(ServedRoots, CordonTest):
         if MODE == "user":  # root's are not mapped, which takes nobody any time to see
             self.assertIn("\nlayers by fuse-overlayfs: Linux ", self.marker(home))
 
-    def test_a_home_is_told_once(self):
+    def test_the_home_remembers_the_refused_overlay(self):
         self.create("--no-net")
         self.assertIn("\nlayers on disk by fuse-overlayfs: Linux ", self.marker(self.home))
         got = self.cordon("run", "--no-net", "host", "--", "grep", " / ", "/proc/mounts")
         self.assertTrue(got.text.startswith("overlay / overlay "), got)
 
-    test_a_home_is_told_once.modes = ("served-user",)  # root's ids cannot be mapped, in memory or not
+    test_the_home_remembers_the_refused_overlay.modes = ("served-user",)  # root's ids cannot be mapped, in memory or not
 
     def test_a_missing_program_is_named(self):
         hide = ["unshare", "-m", "sh", "-c",
@@ -187,14 +187,14 @@ class Served(ServedRoots, CordonTest):
 
     test_a_missing_program_is_named.modes = ("served",)  # root can hide one
 
-    def test_a_volume_there_says_what_to_do(self):
+    def test_a_volume_on_such_a_file_system_is_refused_with_advice(self):
         volume = os.path.join(self.dir, "vol")
         os.mkdir(volume)
         got = self.cordon("run", "--no-net", "-v", volume + ":/v", "host", "--", "true")
         self.assertEqual(got.code, 1, got)
         self.assertIn("keep volumes and root directories on ext4", got.errtext)
 
-    test_a_volume_there_says_what_to_do.modes = ("served",)  # a user's are shared as they are
+    test_a_volume_on_such_a_file_system_is_refused_with_advice.modes = ("served",)  # a user's are shared as they are
 
 
 class Refused(ServedSetUp, CordonTest):
@@ -219,7 +219,7 @@ class Kept(ServedSetUp, CordonTest):
 
     modes = ("root",)
 
-    def test_a_sandbox_keeps_what_wrote_its_layer(self):
+    def test_a_sandbox_keeps_the_kind_of_overlay_that_wrote_its_layer(self):
         box = self.create("--no-net")
         self.assertEqual(self.root_of(box), "overlay")
         box.out("rm -r /etc/ssl; mkdir /etc/ssl; rm /etc/shells; echo x > /etc/new; chown 3 /etc/new")
@@ -294,7 +294,7 @@ class ServedImages(ServedSetUp, ImageMixin, CordonTest):
                 else:
                     self.assertNotEqual(st.st_uid, 0, name)
 
-    def test_links_lead_nowhere_else(self):
+    def test_links_between_layers_stay_inside(self):
         low = Layer(self.path("low.tar"))
         with tarfile.open(busybox_layer(self.path("bb.tar"))) as tar:
             for entry in tar:

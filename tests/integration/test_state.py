@@ -35,14 +35,14 @@ class Killed(CordonTest):
 
     modes = ALL_MODES
 
-    def test_supervisor(self):
+    def test_a_killed_supervisor_leaves_no_process(self):
         box, number = self.create(), unique_number()
         box.out(f"setsid sleep {number} > /dev/null 2>&1 &")
         os.kill(box.supervisor().pid, signal.SIGKILL)
         self.eventually(lambda: not box.host_processes() and not self.sleepers(number), within=2)
         self.assertEqual(box.status(), "Crashed")
 
-    def test_supervisor_under_load(self):
+    def test_a_supervisor_killed_under_load(self):
         box, number = self.create(), unique_number()
         neighbour = self.create()
         clients = [box.popen("sh", "-c", f"yes & sleep {number}") for _ in range(8)]
@@ -55,7 +55,7 @@ class Killed(CordonTest):
         self.eventually(lambda: not box.host_processes(), within=2)
         self.assertEqual(neighbour.exec("echo", "fine").text, "fine\n")
 
-    def test_supervisor_of_an_ephemeral_run(self):
+    def test_a_killed_supervisor_of_an_ephemeral_run(self):
         number = unique_number()
         proc = self.spawn("run", "-q", "host", "--", "sleep", str(number))
         self.eventually(lambda: self.sleepers(number))
@@ -67,7 +67,7 @@ class Killed(CordonTest):
         self.eventually(lambda: self.names() == [] and not os.listdir(sandboxes))
         self.assertEqual((groups_of(self.home), self.uid_claims()), (set(), []))
 
-    def test_crashed_can_be_started_and_keeps_its_files(self):
+    def test_a_crashed_sandbox_can_be_started_and_keeps_its_files(self):
         box = self.create()
         box.out("echo kept > /root/f; sync")
         os.kill(box.supervisor().pid, signal.SIGKILL)
@@ -76,7 +76,7 @@ class Killed(CordonTest):
         self.assertEqual(got.code, 0, got)
         self.assertEqual(box.out("cat /root/f"), "kept")
 
-    def test_crashed_can_be_used_by_exec_and_removed_without_force(self):
+    def test_a_crashed_sandbox_can_be_used_by_exec_and_removed_without_force(self):
         box = self.create()
         pid1 = box.pid1()
         os.kill(box.supervisor().pid, signal.SIGKILL)
@@ -85,7 +85,7 @@ class Killed(CordonTest):
         self.assertEqual(box.exec("echo", "up").text, "up\n")
         self.assertEqual(box.remove().code, 0)
 
-    def test_pid_1(self):
+    def test_a_killed_pid_1_leaves_no_process(self):
         box = self.create()
         pid1 = box.pid1().pid
         try:
@@ -97,7 +97,7 @@ class Killed(CordonTest):
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.exec("true").code, 0)
 
-    def test_client_of_create_at_any_instant(self):
+    def test_a_create_killed_at_any_instant(self):
         """Whatever instant the creator dies at: the sandbox is there and works, or is not there."""
         for step in range(24):
             box = self.box()
@@ -112,7 +112,7 @@ class Killed(CordonTest):
             self.eventually(lambda: not self.left_running(), within=3)
             self.assertEqual(self.names(), [])
 
-    def test_client_of_stop_and_remove_at_any_instant(self):
+    def test_a_stop_or_remove_killed_at_any_instant(self):
         for step in range(10):
             box = self.create()
             for command in (("stop",), ("remove", "-f")):
@@ -124,7 +124,7 @@ class Killed(CordonTest):
             self.assertEqual(self.names(), [])
             self.eventually(lambda: not self.left_running(), within=4)
 
-    def test_client_of_remove_before_it_asked_for_help(self):
+    def test_a_remove_killed_before_it_deletes_files_of_a_uid_range(self):
         """Files of a uid range, in a record that is out of sight already."""
         box = self.create()
         box.out("mkdir /root/d; touch /root/d/f")
@@ -136,7 +136,7 @@ class Killed(CordonTest):
         self.assertEqual(self.names(), [])
         self.assertEqual(os.listdir(sandboxes), [])
 
-    def test_remove_without_the_help_it_needs(self):
+    def test_a_remove_that_cannot_run_newuidmap(self):
         box = self.create()
         box.out("mkdir /root/d; touch /root/d/f; chown 5:5 /root/d /root/d/f")
         got = self.cordon("--no-new-privs", CORDON, "remove", "-f", box.name, program="/usr/bin/setpriv")
@@ -144,9 +144,9 @@ class Killed(CordonTest):
         self.assertIn("belong to its uid range", got.errtext)
         self.assertEqual(self.names(), [])
         self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
-    test_remove_without_the_help_it_needs.modes = ("user",)
+    test_a_remove_that_cannot_run_newuidmap.modes = ("user",)
 
-    def test_supervisor_at_any_instant_of_create(self):
+    def test_a_supervisor_killed_at_any_instant_of_create(self):
         for step in range(16):
             box = self.box()
             proc = self.spawn("create", "-q", "-n", box.name, "host")
@@ -160,7 +160,7 @@ class Killed(CordonTest):
             self.assertEqual(self.names(), [])
             self.eventually(lambda: not self.left_running(), within=3)
 
-    def test_supervisor_in_the_middle_of_a_start(self):
+    def test_a_supervisor_killed_during_a_start(self):
         """Its control groups go with the sandbox, although the last that was written is "stopped"."""
         if not shutil.which("strace"):
             self.not_run("strace is missing")
@@ -175,7 +175,7 @@ class Killed(CordonTest):
         self.assertEqual(box.status(), "Crashed")
         self.assertEqual(box.remove().code, 0)
         self.eventually(lambda: not any(map(os.path.exists, self.cgroups)))
-    test_supervisor_in_the_middle_of_a_start.modes = ("root",)  # as every test that traces
+    test_a_supervisor_killed_during_a_start.modes = ("root",)  # as every test that traces
 
     def test_a_create_that_died_does_not_keep_its_name(self):
         box = unborn(self)
@@ -185,7 +185,7 @@ class Killed(CordonTest):
         unborn(self)
         self.assertEqual(self.names(), [])
 
-    def test_reboot_leaves_nothing_running(self):
+    def test_no_sandbox_runs_after_a_reboot(self):
         """All of our processes at once, as at a power cut."""
         boxes = [self.create() for _ in range(3)]
         for p in below({r for b in boxes for r in b.roots}):
@@ -204,12 +204,12 @@ class FirstOnes(CordonTest):
     def bases(self):
         return os.listdir(os.path.join(self.home, "cache", "host"))
 
-    def test_at_once(self):
+    def test_twelve_first_runs_make_one_base(self):
         ones = [self.spawn("run", "host", "--", "true") for _ in range(12)]
         self.assertEqual([self.finish(one).code for one in ones], [0] * len(ones))
         self.assertEqual(len(self.bases()), 1, self.bases())
 
-    def test_after_one_that_was_killed(self):
+    def test_a_killed_first_run_does_not_disturb_the_next(self):
         self.assertEqual(self.cordon("run", "host", "--", "true").code, 0)
         base = self.bases()[0]
         place = os.path.join(self.home, "cache", "host")
@@ -333,7 +333,7 @@ class Races(CordonTest):
         seen = [looks() for _ in range(50)]  # the process itself comes first
         return all(calls[0] == str(SYS_POLL) and str(number) in calls for calls in seen)
 
-    def test_who_waits_for_a_sandbox_sleeps_until_it_is_free(self):
+    def test_a_command_sleeps_until_the_record_is_free(self):
         """No polling: the kernel wakes a command when another one lets go of the record."""
         box = self.create()
         self.assertEqual(box.stop().code, 0)
@@ -345,7 +345,7 @@ class Races(CordonTest):
             self.assertEqual(remover.wait(10), 0)
         self.assertEqual(self.names(), [])
 
-    def test_who_finds_a_leftover_that_others_look_at_waits_for_them(self):
+    def test_a_create_waits_for_readers_of_a_leftover_record(self):
         box = unborn(self)
         with open(os.path.join(self.home, "sandboxes", box.name, "lock")) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH)
@@ -356,7 +356,7 @@ class Races(CordonTest):
                 self.assertEqual(self.finish(creator).code, 0)
         self.assertEqual(box.exec("true").code, 0)
 
-    def test_a_look_at_a_stopped_sandbox_does_not_keep_it_from_going(self):
+    def test_a_remove_waits_for_readers_of_the_record(self):
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "lock")) as lock:
@@ -366,7 +366,7 @@ class Races(CordonTest):
             fcntl.flock(lock, fcntl.LOCK_UN)
             self.assertEqual(self.finish(remover).code, 0)
 
-    def test_who_finds_it_starting_waits_for_its_socket_only(self):
+    def test_a_replace_waits_only_until_a_starting_sandbox_listens(self):
         """A replace that meets a start in progress is not kept until that sandbox ends."""
         box = self.create()
         self.assertEqual(box.stop().code, 0)
@@ -381,7 +381,7 @@ class Races(CordonTest):
                 self.assertEqual(other.wait(10), 0)
         self.assertEqual(box.status(), "Running")
 
-    def test_of_two_starts_the_second_learns_at_once_that_it_runs(self):
+    def test_the_second_of_two_starts_is_refused_at_once(self):
         box = self.create()
         got = self.cordon("start", box.name)
         self.assertEqual((got.code, got.stderr_line(0)),
@@ -398,7 +398,7 @@ class Races(CordonTest):
 class Homes(CordonTest):
     modes = ALL_MODES
 
-    def test_a_part_that_was_deleted_is_made_again(self):
+    def test_a_deleted_part_of_the_home_is_made_again(self):
         self.assertEqual(self.names(), [])
         for part in ("run", "sandboxes", "volumes", "cache"):
             with self.subTest(part=part):
@@ -421,7 +421,7 @@ class Homes(CordonTest):
         self.assertEqual(a.out("cat /root/f"), "a")
         self.assertEqual(self.names(home=other), [])
 
-    def test_one_path_that_is_two_homes(self):
+    def test_two_homes_of_one_path_in_two_mount_namespaces(self):
         """Services with a /tmp each: sandboxes of one name have nothing to do with each other."""
         place, boxes = os.path.join(self.dir, "private"), []
         home = os.path.join(place, "home")
@@ -438,9 +438,9 @@ class Homes(CordonTest):
             for command in (("exec", "same", "--", "true"), ("remove", "-f", "same")):
                 got = self.cordon(where, CORDON, *command, home=home, program="/usr/bin/nsenter")
                 self.assertEqual(got.code, 0, got)
-    test_one_path_that_is_two_homes.modes = ("root",)
+    test_two_homes_of_one_path_in_two_mount_namespaces.modes = ("root",)
 
-    def test_a_configuration_may_be_there_first(self):
+    def test_a_home_may_begin_with_a_configuration_file(self):
         other = os.path.join(self.dir, "prepared")
         os.mkdir(other, 0o700)
         with open(os.path.join(other, "config.json"), "w") as handle:
@@ -449,7 +449,7 @@ class Homes(CordonTest):
         self.assertEqual(box.out("pwd"), "/var")
         self.assertEqual(box.remove("-f").code, 0)
 
-    def test_ranges_that_met_are_given_back_in_any_order(self):
+    def test_colliding_uid_ranges_are_given_back_in_any_order(self):
         """Two names with one place in the table; the one that moved on outlives the other."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
@@ -465,7 +465,7 @@ class Homes(CordonTest):
         second.remove("-f")
         self.eventually(lambda: not self.uid_claims(), message=self.uid_claims)
 
-    def test_ranges_where_var_is_read_only(self):
+    def test_uid_ranges_where_var_is_read_only(self):
         """They come from a table of their own, and no other sandbox of the machine can get one of them."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
@@ -497,7 +497,7 @@ class Homes(CordonTest):
         for (_, end), (start, _) in zip(spans, spans[1:]):
             self.assertLessEqual(end, start, spans)
 
-    def test_a_limit_of_file_sizes(self):
+    def test_a_file_size_limit_only_ends_the_log(self):
         """The log ends there, and nothing else."""
         def limited():
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
@@ -548,7 +548,7 @@ class Homes(CordonTest):
         self.assertEqual(got.code, 0, got)
         self.assertEqual(self.names(home=os.path.join(self.dir, ".cordon")), ["x"])
 
-    def test_a_home_that_is_not_ours_is_refused_and_not_written_into(self):
+    def test_a_directory_with_foreign_files_is_refused_and_not_changed(self):
         for make in (self.foreign, self.msb_installation, self.tools):
             home = make()
             before = snapshot(home)
@@ -595,7 +595,7 @@ class Homes(CordonTest):
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertIn(path, got.errtext)
 
-    def test_home_in_a_directory_of_others(self):
+    def test_a_home_in_a_directory_without_permission(self):
         if MODE == "root":
             self.not_run("root may write everywhere")
         got = self.cordon("create", "-n", "x", "host", home="/usr/share/cordon-test-home")
@@ -684,7 +684,7 @@ class Disks(CordonTest):
         """)
         self.assertEqual(done.stdout, "exec works\nremoved\n", done)
 
-    def test_a_disk_that_fills_up_meanwhile(self):
+    def test_a_create_whose_record_cannot_be_written_fails(self):
         """A sandbox whose record cannot say that it exists is not created."""
         if not shutil.which("strace"):
             self.not_run("strace is missing")
@@ -717,7 +717,7 @@ class Foreign(CordonTest):
     def records(self, box):
         return os.path.join(self.home, "sandboxes", box.name)
 
-    def test_a_record_that_cannot_go_is_not_called_removed(self):
+    def test_a_record_that_cannot_be_removed_is_an_error(self):
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box = self.create("--no-net")
@@ -728,7 +728,7 @@ class Foreign(CordonTest):
         self.assertIn(f"error: take sandbox '{box.name}' out of the list: ", got.errtext)
         self.assertEqual(self.names(), [box.name])
         self.assertEqual(box.remove().code, 0)
-    test_a_record_that_cannot_go_is_not_called_removed.modes = ("root",)  # as all that trace
+    test_a_record_that_cannot_be_removed_is_an_error.modes = ("root",)  # as all that trace
 
     def test_a_torn_record_is_recognised_and_removable(self):
         box = self.create()
@@ -748,7 +748,7 @@ class Foreign(CordonTest):
         got = box.remove("-f")
         self.assertTrue(got.code == 0 or "not found" in got.errtext, got)
 
-    def test_a_torn_state_costs_no_files(self):
+    def test_a_torn_state_file_loses_no_files(self):
         """As a power cut may leave it."""
         box = self.create()
         box.out("echo kept > /root/f")
@@ -779,7 +779,7 @@ class Foreign(CordonTest):
         self.assertEqual(box.start().code, 0)
     test_the_state_of_a_newer_cordon_is_refused_and_kept.modes = ("root", "user")
 
-    def test_whoever_cannot_look_touches_nothing(self):
+    def test_a_command_without_descriptors_changes_nothing(self):
         """A command that runs out of descriptors takes no live sandbox for a leftover."""
         box = self.create()
         for limit in range(3, 12):
@@ -790,14 +790,14 @@ class Foreign(CordonTest):
         self.assertEqual(box.exec("echo", "fine").text, "fine\n")
         self.assertEqual(self.names(), [box.name])  # which also sweeps up what they could not
 
-    def test_without_its_sockets_it_can_be_ended(self):
+    def test_a_sandbox_without_its_sockets_can_be_removed(self):
         box = self.create()
         for name in os.listdir(os.path.join(self.home, "run")):
             os.unlink(os.path.join(self.home, "run", name))
         got = box.remove("-f")
         self.assertEqual(got.code, 0, got)
         self.eventually(lambda: not box.host_processes())
-    test_without_its_sockets_it_can_be_ended.modes = ("root", "bare")  # two seconds each
+    test_a_sandbox_without_its_sockets_can_be_removed.modes = ("root", "bare")  # two seconds each
 
     def test_an_empty_sandbox_directory(self):
         self.create().remove("-f")

@@ -103,13 +103,13 @@ class Clients(WireTest):
         self.assertIsNotNone(got, "no EXIT")
         return struct.unpack("<Q", fields(got[1])[CODE])[0], text
 
-    def test_of_the_same_version(self):
+    def test_a_client_of_the_same_version(self):
         self.assertEqual(self.run_command(self.create(), hello(2, 1)), (7, b"spoken\n"))
 
-    def test_of_the_first_version(self):
+    def test_a_client_of_the_first_version(self):
         self.assertEqual(self.run_command(self.create(), hello(1, 1)), (7, b"spoken\n"))
 
-    def test_a_newer_one_that_still_speaks_ours(self):
+    def test_a_newer_client_that_still_speaks_our_version(self):
         box = self.create()
         greeting = hello(9, 1, field(UNKNOWN_TAG, 5)) + frame(UNKNOWN_TYPE, b"what is this")
         self.assertEqual(self.run_command(box, greeting, field(UNKNOWN_TAG, b"nor this")),
@@ -118,7 +118,7 @@ class Clients(WireTest):
         sock.sendall(hello(9, 1) + frame(PING, field(UNKNOWN_TAG, 1), 3))
         self.assertIsNotNone(self.read_until(sock, PONG)[1])
 
-    def test_a_newer_one_that_does_not(self):
+    def test_a_newer_client_that_does_not_speak_our_version(self):
         box = self.create()
         sock = self.connect(box)
         sock.sendall(hello(9, 3) + frame(PING, b"", 3))
@@ -131,7 +131,7 @@ class Clients(WireTest):
         self.assertEqual(self.read_until(sock, PONG)[1], None)  # and it hung up
         self.assertEqual(box.out("echo unharmed"), "unharmed")
 
-    def test_the_supervisor_passes_over_what_it_does_not_know(self):
+    def test_the_supervisor_ignores_unknown_frames(self):
         box = self.create()
         sock = self.connect(box, "ctl")
         sock.sendall(frame(UNKNOWN_TYPE, b"later") + frame(UNKNOWN_TYPE + 1) +
@@ -164,7 +164,7 @@ class Starters(WireTest):
         os.close(lock)
         return self.read_until(leash, OK)[1]
 
-    def test_words_for_the_record(self):
+    def test_both_words_that_start_a_record(self):
         box = self.create("--no-net")
         for word in (b"r", b"d"):  # the first release, and now
             with self.subTest(word):
@@ -279,17 +279,17 @@ class Agents(WireTest):
         term.expect("got-line")
         self.assertEqual(term.wait(), 0)
 
-    def test_a_newer_one(self):
+    def test_a_newer_pid_1(self):
         box = self.create()
         Between(self, box, self.newer)
         self.use(box)
 
-    def test_an_older_one(self):
+    def test_an_older_pid_1(self):
         box = self.create()
         Between(self, box, self.older)
         self.use(box)
 
-    def test_one_without_a_version_in_common(self):
+    def test_a_pid_1_without_a_common_version(self):
         box = self.create()
 
         def refuse(kind, body, stream):
@@ -322,7 +322,7 @@ class Liars(WireTest):
         with open(os.path.join(self.home, "sandboxes", box.name, "logs", "exec.log")) as handle:
             return got, [r for r in map(json.loads, handle) if r["s"] != "system"]
 
-    def test_no_number(self):
+    def test_pid_1_sends_session_number_zero(self):
         """Pid 1 gives the number 0: the client must not go on waiting for a number."""
         def nought(kind, body, stream):
             return frame(kind, field(SESSION, 0) if kind == STARTED else body, stream)
@@ -331,7 +331,7 @@ class Liars(WireTest):
         self.assertEqual((got.code, got.out, got.err), (0, b"one\n", b"two\n"), got)
         self.assertEqual(sorted((r["d"], r["id"]) for r in log), [("one\n", None), ("two\n", None)])
 
-    def test_never_a_number(self):
+    def test_pid_1_never_sends_a_session_number(self):
         """What was printed is in the log all the same."""
         def silent(kind, body, stream):
             return b"" if kind == STARTED else frame(kind, body, stream)
@@ -340,7 +340,7 @@ class Liars(WireTest):
         self.assertEqual((got.code, got.out), (0, b"one\n"), got)
         self.assertEqual([(r["d"], r["id"]) for r in log], [("one\n", None)])
 
-    def test_a_flood_before_the_number(self):
+    def test_output_before_the_session_number_is_bounded(self):
         """Until the number is known, the client keeps up to 256 KiB of output for the log. A piece
         of output that does not fit is left out as a whole: the log never has a part of a piece."""
         sizes = [self.CHUNK] * 3 + [self.CHUNK - 200] * 3

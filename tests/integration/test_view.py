@@ -9,7 +9,7 @@ from harness import ALL_MODES, CordonTest, Reader
 
 
 class View(CordonTest):
-    def test_a_one_run_sandbox_is_seen_while_it_lives(self):
+    def test_an_ephemeral_sandbox_is_listed_while_it_runs(self):
         proc = self.spawn("run", "-q", "host", "--", "sh", "-c", "echo up; sleep 30")
         seen = Reader(proc.stdout)
         self.eventually(lambda: seen.data == b"up\n")
@@ -44,7 +44,7 @@ class View(CordonTest):
         self.assertEqual(box.inspect()["config"]["env"],
                          [{"key": "EVIL", "value": "a\x1b[31mb\nc"}])
 
-    def test_status_of_a_stopped_one_by_name(self):
+    def test_status_of_a_stopped_sandbox_by_name(self):
         box = self.create()
         box.stop()
         self.assertRegex(self.cordon("status", box.name).text.splitlines()[1], r" stopped +-$")
@@ -70,7 +70,7 @@ class View(CordonTest):
         one = self.cordon("status", box.name, "--format", "json").json()
         self.assertEqual((one["memory_mib"], one["max_memory_mib"]), (512, 2048))
 
-    def test_why_it_stopped(self):
+    def test_inspect_says_why_the_sandbox_stopped(self):
         box = self.create()
         box.stop()
         self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^Reason: +stopped by command$")
@@ -92,16 +92,16 @@ class Held(CordonTest):
         for value in limits.values():
             self.assertIn(value, section)
 
-    def test_ids(self):
+    def test_a_single_id_is_shown(self):
         box = self.create()
         count = sum(int(line.split()[2]) for line in box.out("cat /proc/self/uid_map").splitlines())
         self.assertEqual(box.inspect()["limits"]["ids"] == "single id", count == 1)
 
-    def test_no_network_is_said(self):
+    def test_a_missing_network_is_shown(self):
         text = self.cordon("inspect", self.create("--no-net").name).text
         self.assertRegex(text, r"(?m)^Network: +none \(loopback only\)$")
 
-    def test_survives_stop(self):
+    def test_limits_are_shown_after_stop(self):
         box = self.create()
         before = box.inspect()["limits"]
         box.stop()
@@ -125,7 +125,7 @@ class Shape(CordonTest):
         box.stop()
         self.assertGreater(box.inspect()["updated_at"], before)
 
-    def test_json_of_all_three_parse_and_agree(self):
+    def test_json_of_list_status_and_inspect_agree(self):
         box = self.create()
         listed = self.cordon("list", "--format", "json").json()[0]
         one = json.loads(self.cordon("status", box.name, "--format", "json").text)

@@ -45,7 +45,7 @@ class Commands(VolumeTest):
         self.assertEqual(self.cordon("volumes").errtext, "No volumes found.\n")
         self.assertEqual(os.listdir(os.path.join(self.home, "volumes")), [".lock"])
 
-    def test_what_is_refused(self):
+    def test_bad_names_and_options_are_refused(self):
         self.volume("create", "one")
         for args, said in ((["create", "one"], "volume already exists: one"),
                            (["create", "a/b"], "a/b"), (["create", ".."], ".."),
@@ -63,7 +63,7 @@ class Commands(VolumeTest):
         self.volume("create", code=2)
         self.assertEqual(self.names(), ["one"])
 
-    def test_created_once_by_many(self):
+    def test_one_of_many_concurrent_creates_succeeds(self):
         codes = []
         threads = [threading.Thread(target=lambda: codes.append(
             self.cordon("volume", "create", "same").code)) for _ in range(8)]
@@ -105,7 +105,7 @@ class Directories(VolumeTest):
         self.assertNotEqual(box.sh("echo 1 > /job/f").code, 0)
         self.assertNotEqual(box.sh("mount -o remount,rw /job").code, 0)
 
-    def test_in_use_cannot_be_removed(self):
+    def test_a_volume_in_use_cannot_be_removed(self):
         box = self.create("-v", "work:/job")
         got = self.volume("remove", "work", code=1)
         self.assertIn(f"in use by sandbox(es): {box.name}", got.errtext)
@@ -115,7 +115,7 @@ class Directories(VolumeTest):
         self.volume("remove", "work")
         self.assertEqual(self.names(), [])
 
-    def test_a_record_that_cannot_be_read_may_name_it(self):
+    def test_a_volume_stays_while_a_sandbox_record_is_unreadable(self):
         box = self.create("-v", "work:/job")
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "config.json"), "w"):
@@ -155,7 +155,7 @@ class Directories(VolumeTest):
         self.assertEqual(got.text, "1\n", got)
         self.volume("remove", "work")
 
-    def test_what_cannot_be_kept_is_refused(self):
+    def test_unsupported_options_are_refused(self):
         for opts in ("stat-virt=strict", "stat-virt=relaxed", "host-perms=private"):
             with self.subTest(opts=opts):
                 got = self.cordon("create", "-v", f"work:/job:{opts}", "host")
@@ -172,7 +172,7 @@ class Directories(VolumeTest):
         box.out("ln -s ../../other /job/l; ln -s ../volume.json /job/j")
         self.assertNotEqual(box.sh("cat /job/j; ls /job/l/data").code, 0)
 
-    def test_killed_in_the_middle(self):
+    def test_a_killed_create_leaves_usable_volumes(self):
         """A client killed at any time leaves volumes that can be used or removed."""
         for delay in (0.001, 0.003, 0.006, 0.010, 0.020):
             proc = self.spawn("create", "--name", "victim", "-v", "work:/job", "host")
@@ -244,7 +244,7 @@ class Disks(VolumeTest):
 class DisksWithoutRoot(VolumeTest):
     modes = ("user", "bare", "userns", "container")
 
-    def test_a_clear_answer(self):
+    def test_disk_volumes_are_refused_without_root(self):
         got = self.cordon("create", "-v", "disk:/disk:kind=disk,size=16M", "host")
         self.assertEqual(got.code, 1, got)
         self.assertIn("cannot be mounted without root", got.errtext)

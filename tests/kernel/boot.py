@@ -64,15 +64,15 @@ SMOKE = (
     "test_limits.Enforced",
     "test_doctor.Doctor.test_says_how_limits_hold_as_inspect_does",
     "test_lifecycle.Create.test_ready", "test_lifecycle.Run.test_status",
-    "test_lifecycle.Persistence.test_what",
+    "test_lifecycle.Persistence.test_files_survive",
     "test_lifecycle.StartStop.test_no_process_survives_stop",
     "test_exec.Timeout.test_timeout_kills_everything",
     "test_exec.ClientDeath.test_sigkill",
-    "test_isolation.UidMaps.test_maps", "test_isolation.Sockets",
-    "test_readonly.ReadOnly.test_named_places", "test_mounts.Below.test_a_read_only_one_is_never_touched",
+    "test_isolation.UidMaps.test_the_map_has_one_id_or_at_least_65535", "test_isolation.Sockets",
+    "test_readonly.ReadOnly.test_named_directories", "test_mounts.Below.test_a_read_only_outer_volume_is_never_changed",
     "test_mounts.Directories.test_read_only_is_enforced", "test_mounts.Directories.test_owner",
-    "test_network.Reach.test_the_public_internet_and_nothing_else",
-    "test_state.Killed.test_supervisor_under_load",
+    "test_network.Reach.test_the_public_internet_is_reached_and_nothing_else",
+    "test_state.Killed.test_a_supervisor_killed_under_load",
     "test_metrics.Metrics.test_cpu_time", "test_metrics.Metrics.test_memory", "test_modify.Limits",
     "test_pty.Terminals.test_exit_status",
     "test_escape.Walls.test_dangerous", "test_escape.Walls.test_nested", "test_escape.Walls.test_mounts",
@@ -86,7 +86,7 @@ SMOKE = (
 SMOKE_MODES = ("root", "user", "delegated")
 # Under systemd, as a user whose own systemd runs; and as one who has none.
 SESSION = (
-    "test_session.", "test_kernel.Machine.test_doctor", "test_kernel.Limits.test_they_are",
+    "test_session.", "test_kernel.Machine.test_doctor", "test_kernel.Limits.test_limits_are",
     "test_limits.Enforced.test_memory_kills", "test_limits.Enforced.test_pids",
     "test_limits.Enforced.test_cpus",
 )

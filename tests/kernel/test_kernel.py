@@ -45,7 +45,7 @@ class KernelTest(CordonTest):
 
 
 class Machine(KernelTest):
-    def test_it_is_the_one_we_mean(self):
+    def test_the_kernel_is_6_1_with_cgroup_v2_only(self):
         """Or everything else here says nothing."""
         self.assertRegex(platform.release(), r"^6\.1\.")
         with open("/proc/mounts") as handle:
@@ -74,7 +74,7 @@ class Limits(KernelTest):
         if not LIMITED:
             self.not_run("no cgroup is delegated to this user")
 
-    def test_they_are_in_the_kernels_files(self):
+    def test_limits_are_in_the_cgroup_files(self):
         box = self.create("-m", "96M", "-c", "1", "--pids-limit", "77")
         self.assertEqual({n: self.value(box, n) for n in ("memory.max", "memory.swap.max", "cpu.max",
                                                           "pids.max")},
@@ -84,7 +84,7 @@ class Limits(KernelTest):
         self.assertEqual(len(re.findall(r"(?m)^  (?:CPUs|Memory|Processes): +cgroup v2$", shown)), 3,
                          shown)
 
-    def test_defaults_too(self):
+    def test_default_limits_are_in_the_cgroup_files(self):
         box = self.create()
         self.assertNotIn("max", (self.value(box, "memory.max"), self.value(box, "pids.max")))
 
@@ -114,7 +114,7 @@ class Delegated(KernelTest):
 
     modes = ("delegated",)
 
-    def test_the_caller_makes_room_once(self):
+    def test_the_caller_moves_into_a_child_group_once(self):
         """A group with members hands no controller down: they move aside, the caller too."""
         first = self.create("-m", "64M")
         self.assertRegex(own_group(), r"\.scope/cordon-callers$")
@@ -125,7 +125,7 @@ class Delegated(KernelTest):
                          sorted(["cordon-callers", os.path.basename(self.group(first)),
                                  os.path.basename(self.group(second))]))
 
-    def test_nobody_else_gets_in(self):
+    def test_no_group_is_writable_by_others(self):
         """pid 1 may make groups by its group id; that and nothing more is opened."""
         box = self.create()
         box.exec("true")
@@ -250,7 +250,7 @@ class Images(KernelTest):
                 tar.addfile(info, io.BytesIO(data))
         return path
 
-    def test_load_and_use(self):
+    def test_a_loaded_image_can_be_used(self):
         got = self.cordon("load", "-i", self.archive())
         self.assertEqual(got.code, 0, got)
         box = self.create(image="small:1")
@@ -263,7 +263,7 @@ class Images(KernelTest):
 
 
 class Network(KernelTest):
-    def test_there_is_one_by_default_and_the_gateway_answers(self):
+    def test_the_default_network_has_a_gateway_that_answers(self):
         box = self.create()
         self.assertIn("eth0", box.out("ls /proc/sys/net/ipv4/conf"))
         # its resolver refuses a name that it may not ask for: an answer from the gateway itself

@@ -33,7 +33,7 @@ class Scope(KernelTest):
         for box in boxes:
             self.assertEqual(os.path.dirname(self.group(box)), self.scope)
 
-    def test_it_delegates_and_create_says_nothing(self):
+    def test_the_scope_is_delegated_and_create_does_not_warn(self):
         box = self.box()
         with self.claiming(box):
             got = self.cordon("create", "-n", box.name, "host")
@@ -43,7 +43,7 @@ class Scope(KernelTest):
             self.assertEqual(set(handle.read().split()), CONTROLLERS)
         self.assertEqual("/sys/fs/cgroup" + box.supervisor().cgroups()[0], self.scope + "/cordon-callers")
 
-    def test_one_serves_all_of_a_home_and_goes_with_the_last(self):
+    def test_one_scope_serves_a_home_and_ends_with_its_last_sandbox(self):
         first, second = self.create(), self.create()
         self.assert_in_scope(first, second)
         self.assertEqual(first.stop().code, 0)
@@ -55,7 +55,7 @@ class Scope(KernelTest):
         self.assert_in_scope(first)
         self.assertEqual(self.cordon("inspect", first.name).text.count("cgroup v2"), 3)
 
-    def test_many_at_once_meet_in_one(self):
+    def test_concurrent_creates_share_one_scope(self):
         for proc in [self.spawn("create", "-q", "-n", self.box().name, "-m", "96M", "host")
                      for _ in range(3)]:
             got = self.finish(proc)
@@ -63,7 +63,7 @@ class Scope(KernelTest):
         limits = glob.glob(f"{self.scope}/cordon-????????????????/payload/memory.max")
         self.assertEqual([open(path).read() for path in limits], [f"{96 << 20}\n"] * 3)
 
-    def test_a_run_takes_what_is_there_and_asks_for_nothing(self):
+    def test_a_run_uses_an_existing_scope_and_starts_none(self):
         number = unique_number()
         self.assertEqual(self.cordon("run", "-q", "host", "--", "true").code, 0)
         self.assertFalse(os.path.exists(self.scope))
@@ -75,11 +75,11 @@ class Scope(KernelTest):
         kill_quietly(sleeper.pid, signal.SIGKILL)
         self.finish(proc)
 
-    def test_a_run_that_asks_for_a_limit_gets_it(self):
+    def test_a_run_with_a_limit_starts_a_scope(self):
         got = self.cordon("run", "-m", "96M", "host", "--", *EAT)
         self.assertEqual((got.code, got.errtext.count("warn:")), (137, 0), got)
 
-    def test_what_a_killed_supervisor_left_goes_with_its_sandbox(self):
+    def test_remove_deletes_the_group_of_a_killed_supervisor(self):
         """Another one keeps the scope."""
         killed, other = self.create(), self.create()
         group = self.group(killed)
@@ -100,7 +100,7 @@ class Scope(KernelTest):
         self.assertEqual(done.returncode, 0, done)
         return done.stdout
 
-    def test_from_within_the_users_part_of_the_tree(self):
+    def test_a_caller_in_another_unit_keeps_its_group(self):
         """No group of another unit is touched: not the one the caller lives in, either."""
         self.create()
         self.in_unit("run", "-q", "-d", "-n", "x", "host", "--", "sleep", "900",
@@ -109,7 +109,7 @@ class Scope(KernelTest):
         self.assertEqual(len(names), 2, names)
         self.assertEqual(glob.glob(os.path.dirname(self.scope) + "/cordon-test-caller.scope/*/"), [])
 
-    def test_a_group_that_was_given_to_the_caller_is_kept(self):
+    def test_a_group_delegated_to_the_caller_is_used(self):
         self.in_unit("create", "-q", "-n", "x", "host",
                      options=("-p", "Delegate=yes", "--unit", "cordon-test-given"))
         self.assertFalse(os.path.exists(self.scope))
@@ -117,7 +117,7 @@ class Scope(KernelTest):
         limit, = glob.glob(f"{place}/cordon-????????????????/payload/memory.max")
         self.assertEqual(open(limit).read(), f"{512 << 20}\n")
 
-    def test_the_end_of_the_scope_is_a_stop(self):
+    def test_the_end_of_the_scope_stops_its_sandboxes(self):
         """As at the end of the last login of somebody who does not linger."""
         box = self.create()
         self.ask("systemctl", "--user", "stop", self.unit)
@@ -197,19 +197,19 @@ class OddBus(CordonTest):
         self.assertGreaterEqual(bus.calls, 1)
         self.assertEqual(box.exec("echo", "alive").text, "alive\n")
 
-    def test_silence(self):
+    def test_a_silent_bus(self):
         self.create_with(be_silent)
 
-    def test_nonsense(self):
+    def test_a_bus_that_sends_nonsense(self):
         self.create_with(talk_nonsense)
 
-    def test_messages_that_are_none(self):
+    def test_a_bus_that_sends_bad_messages(self):
         self.create_with(send_garbage_messages)
 
-    def test_messages_without_end(self):
+    def test_a_bus_that_sends_without_end(self):
         self.create_with(never_stop_talking)
 
-    def test_a_run_does_not_even_call(self):
+    def test_a_run_without_limits_does_not_connect(self):
         bus = FakeBus(os.path.join(self.dir, "runtime"), be_silent)
         self.addCleanup(bus.close)
         got = self.cordon("run", "--no-net", "host", "--", "true", env={"XDG_RUNTIME_DIR": bus.dir})
@@ -221,7 +221,7 @@ class NoBus(CordonTest):
 
     modes = ("user",)
 
-    def test_create_says_what_does_not_hold(self):
+    def test_create_says_which_limits_do_not_hold(self):
         self.assertFalse(os.path.exists(f"/run/user/{os.getuid()}"))
         box = self.box()
         got = self.cordon("create", "-n", box.name, "host")

@@ -56,7 +56,7 @@ class DockerEngine(ImageMixin, CordonTest):
         except OSError as exc:
             return 0, str(exc).encode()
 
-    def test_both_ways(self):
+    def test_images_go_to_docker_and_back(self):
         layout = self.busybox_layout()
         layout.copy("bb", f"oci-archive:{self.path('a.tar')}:some/bb:1")
         self.ok("load", "--input", self.path("a.tar"))

@@ -38,13 +38,13 @@ class Supervisor(CordonTest):
         if "ASAN_OPTIONS" not in os.environ:  # a build with sanitizers has no filter
             self.assertEqual(p.status("Seccomp"), ["2"])
 
-    def test_without_a_network_it_keeps_three_capabilities(self):
+    def test_without_a_network_the_supervisor_keeps_three_capabilities(self):
         self.check(self.create("--no-net"), DAC_OVERRIDE | FOWNER | KILL)
 
-    def test_with_a_network_it_can_start_a_gateway(self):
+    def test_with_a_network_the_supervisor_can_start_a_gateway(self):
         self.check(self.create(), DAC_OVERRIDE | FOWNER | SETUID | SETGID | KILL)
 
-    def test_with_a_port_it_can_publish_it(self):
+    def test_with_a_port_the_supervisor_can_publish_it(self):
         self.check(self.create("-p", "0:8080"),
                    DAC_OVERRIDE | FOWNER | SETUID | SETGID | KILL | NET_BIND_SERVICE)
 
@@ -71,20 +71,20 @@ class Life(CordonTest):
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(box.status(), "Stopped")
 
-    def test_limits_change_while_it_runs(self):
+    def test_limits_change_while_the_sandbox_runs(self):
         box = self.create("--no-net", "--memory", "128M")
         if "cgroup" not in str(box.inspect()["limits"]):
             self.not_run("no cgroup is delegated to this user")
         got = box.cordon("modify", box.name, "--memory", "64M")
         self.assertEqual(got.code, 0, got)
 
-    def test_an_ephemeral_one_leaves_no_record(self):
+    def test_an_ephemeral_sandbox_leaves_no_record(self):
         got = self.cordon("run", "--no-net", "host", "--", "sh", "-c",
                           "mkdir -p /root/d && chmod 1777 /root/d && touch /root/d/f")
         self.assertEqual(got.code, 0, got)
         self.eventually(lambda: os.listdir(os.path.join(self.home, "sandboxes")) == [])
 
-    def test_a_root_directory_gets_its_mount_points_back(self):
+    def test_mount_points_in_a_root_directory_are_removed(self):
         root = self.make_root("sh")
         before = sorted(os.listdir(root))
         box = self.create("--no-net", image=root)
@@ -96,7 +96,7 @@ class Life(CordonTest):
 class Launcher(CordonTest):
     modes = ALL_MODES
 
-    def test_it_can_become_another_user_and_nothing_else(self):
+    def test_the_launcher_can_only_change_its_ids(self):
         box = self.create()
         for _ in range(3):
             box.out("true")
@@ -119,12 +119,12 @@ class Pid1(CordonTest):
             self.assertEqual(kept, CHOWN | watches)
         self.assertGreaterEqual(int(p.status("Seccomp_filters")[0]), 1)
 
-    def test_before_the_first_command(self):
+    def test_pid_1_is_confined_before_the_first_command(self):
         box = self.create()
         self.eventually(lambda: box.pid1().status("Seccomp") == ["2"])
         self.check(box.pid1(), box.inspect()["limits"]["root_disk"] == "watched")
 
-    def test_when_it_was_started_with_a_command(self):
+    def test_pid_1_is_confined_when_started_by_run(self):
         """`run` hands its connection over, and the filter comes while the command starts."""
         run = self.spawn("run", "--no-net", "host", "--", "sh", "-c", "echo up; read x",
                          stdin=subprocess.PIPE)
@@ -137,7 +137,7 @@ class Pid1(CordonTest):
         self.check(pid1[0], watched=False)  # its layer is in memory
         run.communicate(b"\n", timeout=10)
 
-    def test_what_it_refuses_itself_is_refused_to_commands_as_before(self):
+    def test_the_filter_of_pid_1_takes_nothing_from_commands(self):
         """Its filter is inherited: it must not take away what commands may do."""
         got = self.create().exec("sh", "-c", "chroot / true && mkfifo /tmp/f && echo fine")
         self.assertEqual((got.code, got.text), (0, "fine\n"), got)
@@ -172,7 +172,7 @@ class Order(CordonTest):
         self.assertTrue(found, pattern)
         return found
 
-    def test_walls_before_words(self):
+    def test_the_supervisor_is_confined_before_it_reads(self):
         for opts in ((), ("--no-net",)):
             with self.subTest(opts=opts):
                 lines = self.trace(*opts)
@@ -200,19 +200,19 @@ class Helpers(CordonTest):
         with open(out) as handle:
             return got, handle.read()
 
-    def test_yaml(self):
+    def test_the_yaml_parser_is_confined(self):
         got, seen = self.walls([os.path.join(LIBEXEC, "cordon-yaml")], input=b"a: [1, x]\n")
         self.assertEqual((got.returncode, got.stdout), (0, b'{"a":[1,"x"]}'), got)
         self.assert_walls(seen)
 
-    def test_logs(self):
+    def test_the_log_reader_is_confined(self):
         box = self.create("--no-net")
         box.out("echo shown")
         got, seen = self.walls([CORDON, "logs", box.name, "--grep", "s.own"])
         self.assertEqual((got.returncode, got.stdout), (0, b"shown\n"), got)
         self.assert_walls(seen)
 
-    def test_skills(self):
+    def test_the_skill_worker_is_confined(self):
         ours, theirs = socket.socketpair()
         ours.shutdown(socket.SHUT_WR)
         with ours, theirs:

@@ -207,7 +207,7 @@ class Published(AttackTest):
         if got.code == 0:
             self.assertEqual(self.cordon("exec", "y", "--", "id", "-u").out, b"")
 
-    def test_cve_2024_23652_stub_replaced_by_a_link_to_a_host_file(self):
+    def test_cve_2024_23652_a_mount_point_replaced_by_a_link_to_a_host_file(self):
         root, source = self.make_root(), os.path.join(self.dir, "source")
         os.mkdir(source)
         victim = os.path.join(self.dir, "victim")
@@ -219,7 +219,7 @@ class Published(AttackTest):
         box.stop()
         self.assertTrue(os.path.isdir(os.path.join(self.dir, "target")))
 
-    def test_cve_2026_46695_read_only_is_not_a_flag_of_the_guests(self):
+    def test_cve_2026_46695_read_only_is_enforced_outside_the_guest(self):
         source = os.path.join(self.dir, "source")
         os.mkdir(source)
         box = self.armed("-v", f"{source}:/ro:ro")
@@ -268,7 +268,7 @@ class Races(AttackTest):
 
     timeout = 120
 
-    def test_target_in_a_shared_root_swapped_while_we_mount(self):
+    def test_a_mount_target_in_a_shared_root_is_swapped_during_the_mount(self):
         root, outside = self.make_root(), os.path.join(self.dir, "outside")
         source = os.path.join(self.dir, "source")
         os.mkdir(outside)
@@ -308,7 +308,7 @@ class Races(AttackTest):
             worker.join()
         self.assertEqual(os.listdir(source), ["f"])
 
-    def test_a_racer_that_is_told_when_we_look(self):
+    def test_a_swap_triggered_by_inotify(self):
         """By inotify: mount targets in a root, stubs of ours there, sources of volumes, what is copied
         out of a volume and into one."""
         root, work = self.make_root(), os.path.join(self.dir, "work")
@@ -430,7 +430,7 @@ class Guessing(AttackTest):
                      "/run/cordon", f"/proc/1/root{self.home}"):
             self.assertEqual(b.sh(f"ls -A {path} 2>/dev/null").text, "", path)
 
-    def test_two_users_of_one_machine(self):
+    def test_another_user_cannot_use_a_sandbox(self):
         if MODE != "root":
             self.not_run("needs root to act as another user")
         box = self.create()

@@ -166,7 +166,7 @@ class Floods(AttackTest):
                 "i=$((i+1)); done")
         self.assertEqual(box.remove("-f").code, 0)
 
-    def test_immutable_looking_files_are_removed(self):
+    def test_files_without_write_permission_are_removed(self):
         box = self.create()
         box.out("mkdir -p /root/a/b; touch /root/a/b/c; chmod 000 /root/a/b/c /root/a/b /root/a; "
                 "mkfifo /root/fifo; ln -s / /root/rootlink; ln -s /root/a /root/alink")
@@ -223,7 +223,7 @@ class Counted(AttackTest):
               "libc.sigqueue.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p]\n"
               "print(libc.inotify_init1(0) >= 0, libc.sigqueue(os.getpid(), signal.SIGRTMIN, None) == 0)\n")
 
-    def test_what_the_kernel_counts_per_user(self):
+    def test_counters_per_user_are_not_shared_with_neighbours(self):
         box, neighbour = self.armed(), self.create()
         proc = box.popen("/attack/attacks", "hoard-counted")
         self.assertEqual(proc.stdout.readline(), b"hoarding\n")
@@ -237,7 +237,7 @@ class Counted(AttackTest):
 class Handed(AttackTest):
     modes = ("root",)  # where it is known of a command that it left nobody behind
 
-    def test_output_handed_to_another_command(self):
+    def test_output_handed_to_another_command_does_not_hold_the_client(self):
         """Whose process floods it when the command has long ended: the client must not wait for that."""
         box = self.armed("--cpus", "2")
         box.exec("/attack/attacks", "take-output")
@@ -272,7 +272,7 @@ s.sendall(struct.pack("<I", 4 << 20))
 while True: s.sendall(b'x')
 """
 
-    def test_a_storm_of_connections_and_reports_without_an_end(self):
+    def test_report_floods_do_not_hold_pid_1(self):
         box = self.create()
         client = Client(self, box)
         before = box.pid1().rss_kib
@@ -309,7 +309,7 @@ class HostileGuest(AttackTest):
         self.assertGreaterEqual(fd, 0, os.strerror(ctypes.get_errno()))
         return socket.socket(fileno=fd)
 
-    def test_what_it_says_to_the_supervisor(self):
+    def test_garbage_from_pid_1_to_the_supervisor(self):
         if MODE != "root":
             self.not_run("root may reach into pid 1, others may not")
         neighbour = self.create()
@@ -334,7 +334,7 @@ class HostileGuest(AttackTest):
                 self.assertEqual(box.remove("-f").code, 0)
                 self.eventually(lambda: not box.host_processes(), within=5)
 
-    def test_what_it_says_to_a_client(self):
+    def test_garbage_from_pid_1_to_a_client(self):
         """A listener in pid 1's place answers every client with garbage: an error, in time."""
         box = self.create()
         path, = glob.glob(os.path.join(self.home, "run", "*.sock"))
@@ -370,7 +370,7 @@ class HostileGuest(AttackTest):
                 except OSError:
                     pass
 
-    def test_it_stops_answering(self):
+    def test_a_stopped_pid_1_blocks_only_its_own_clients(self):
         """A stopped pid 1 holds up its own clients only, and the sandbox can be removed."""
         if MODE == "user":
             self.not_run("pid 1 has an id that this user may not signal")
@@ -381,7 +381,7 @@ class HostileGuest(AttackTest):
         self.assertEqual(box.remove("-f").code, 0)
         self.assertNotEqual(self.finish(waiting).code, 0)
 
-    def test_a_timeout_does_not_depend_on_it(self):
+    def test_a_timeout_works_with_a_stopped_pid_1(self):
         box = self.create()
         os.kill(box.pid1().pid, signal.SIGSTOP)
         got = box.exec("true", opts=("--timeout", "100ms"))
@@ -390,7 +390,7 @@ class HostileGuest(AttackTest):
         self.assertIn("was ended to stop this command", got.errtext)
         self.assertEqual(box.status(), "Stopped")
 
-    test_a_timeout_does_not_depend_on_it.modes = ("root",)
+    test_a_timeout_works_with_a_stopped_pid_1.modes = ("root",)
 
     def usable_now(self, box):
         self.assertEqual(box.exec("echo", "alive").text, "alive\n")

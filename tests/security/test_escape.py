@@ -26,7 +26,7 @@ class Walls(AttackTest):
     def test_mounts(self):
         self.attack(self.armed(), "mounts")
 
-    def test_chroot_leads_nowhere(self):
+    def test_chroot_does_not_escape(self):
         self.attack(self.armed(), "chroot")
 
     def test_dangerous_system_calls(self):
@@ -45,7 +45,7 @@ class Walls(AttackTest):
     def test_devices(self):
         self.attack(self.armed(), "devices")
 
-    def test_directories_that_all_sandboxes_share(self):
+    def test_no_writes_to_directories_that_all_sandboxes_share(self):
         self.attack(self.armed(), "fixtures")
 
     def test_leases_on_files_of_others(self):
@@ -139,7 +139,7 @@ class OurProcesses(AttackTest):
             self.with_launcher(box)
             self.assertEqual(box.out(look), direct)
 
-    def test_whoever_kills_the_launcher_does_without(self):
+    def test_commands_run_without_the_launcher_after_it_was_killed(self):
         box = self.create()
         for signal in ("KILL", "STOP"):
             self.with_launcher(box)
@@ -148,7 +148,7 @@ class OurProcesses(AttackTest):
             self.assertEqual(box.exec("/no/such/program").code, 127)
             self.with_launcher(box)
 
-    def test_a_stopped_launcher_holds_up_its_own_command_only(self):
+    def test_a_stopped_launcher_blocks_its_own_command_only(self):
         box = self.create()
         self.with_launcher(box)
         launcher, = (p for p in box.host_processes() if p.comm == "cordon-guest" and not p.is_pid1)
@@ -209,7 +209,7 @@ class OurProcesses(AttackTest):
         self.assertEqual(len(self.sleepers(number)), 2)
         self.assertEqual(neighbour.exec("echo", "alive").text, "alive\n")
 
-    def test_whoever_stops_commands_at_birth_does_not_stop_pid_1(self):
+    def test_stopping_commands_at_birth_does_not_block_pid_1(self):
         """pid 1 waits for no process that root inside can stop: clients, signals and time-outs depend on it."""
         box = self.armed()
         stopper = box.popen("/attack/attacks", "stop-all")
@@ -225,7 +225,7 @@ class OurProcesses(AttackTest):
             proc.wait()
         self.assertEqual(box.exec("echo", "alive").text, "alive\n")
 
-    def test_one_id_tricks_hurt_only_the_sandbox_itself(self):
+    def test_attacks_on_pid_1_with_one_id_hurt_only_the_sandbox_itself(self):
         if not ONE_ID:
             self.not_run("there is a range of ids here")
         box, neighbour = self.armed(), self.create()
@@ -305,11 +305,11 @@ class Scopes(AttackTest):
     def test_processes_whose_first_thread_has_ended(self):
         self.ends_with_its_client("headless")
 
-    def test_a_storm_of_them(self):
+    def test_a_storm_of_processes_whose_first_thread_has_ended(self):
         """Without cgroups it may outrun whoever kills, and then everything ends."""
         self.ends_with_its_client("headless-storm", spares_others=False)
 
-    def test_processes_that_only_make_the_next_one(self):
+    def test_a_chain_of_forking_processes(self):
         self.ends_with_its_client("fork-chain", spares_others=False)
 
 

@@ -76,7 +76,7 @@ class HostPaths(AttackTest):
         self.assertEqual(box.start().code, 0)  # as it was, it is the same object again
         self.assertEqual(box.out("cat /data/mine"), "mine")
 
-    def test_another_directory_of_that_name(self):
+    def test_another_directory_of_the_same_name_is_refused(self):
         """No link, and perhaps even the old inode number: still not what was named."""
         data = os.path.join(self.ws, "data")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{data}:/data")
@@ -84,9 +84,9 @@ class HostPaths(AttackTest):
         box.stop()
         self.refused(box.start(), data, "another directory")
 
-    test_another_directory_of_that_name.modes = (*ALL_MODES, "served-user")  # … and on an overlay
+    test_another_directory_of_the_same_name_is_refused.modes = (*ALL_MODES, "served-user")  # … and on an overlay
 
-    def test_a_directory_on_the_way(self):
+    def test_a_link_in_the_path_to_the_source_is_refused(self):
         """Two sandboxes: the first can move what the second's source lies in."""
         deep = os.path.join(self.ws, "a/b")
         os.makedirs(deep)
@@ -111,7 +111,7 @@ class HostPaths(AttackTest):
         box.stop()
         self.refused(box.start(), deep, "symbolic link")
 
-    def test_a_single_file(self):
+    def test_a_file_that_became_a_link_is_refused(self):
         """An editor may replace it by rename; a link is refused, and so is another directory."""
         path = os.path.join(self.ws, "data/mine")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{path}:/mine")
@@ -131,7 +131,7 @@ class HostPaths(AttackTest):
         self.write(path, "theirs")
         self.refused(box.start(), path, "another directory")
 
-    def test_a_root_directory(self):
+    def test_a_root_directory_that_became_a_link_is_refused(self):
         root = os.path.join(self.ws, "root")
         os.rename(self.make_root(), root)
         box = self.create(image=root)
@@ -201,7 +201,7 @@ class HostPaths(AttackTest):
         self.assertIn("volumes./data", str(box.inspect()["pending_changes"]))
 
 
-    def test_disks(self):
+    def test_disk_images_that_became_links_are_refused(self):
         """A volume's disk image and a root disk lie in a directory that somebody inside can write."""
         for name in ("volume", "root"):
             path = os.path.join(self.ws, f"data/{name}.raw")
@@ -224,7 +224,7 @@ class HostPaths(AttackTest):
             self.assertEqual(box.start().code, 0)
             box.remove("-f")
 
-    test_disks.modes = ("root",)  # who else can mount one
+    test_disk_images_that_became_links_are_refused.modes = ("root",)  # who else can mount one
 
     def swapping(self, box, script):
         """A command inside that does SCRIPT over and over, until the sandbox ends."""
@@ -264,7 +264,7 @@ class HostPaths(AttackTest):
 
     test_a_swap_while_others_start_and_copy.modes = ("root", "user")  # who mounts: parent or child
 
-    def test_what_is_copied_in_is_what_was_named(self):
+    def test_copy_reads_the_source_that_was_named(self):
         """`--copy` reads its sources one by one when the sandbox is up. A swap when the first is read."""
         first, data = os.path.join(self.dir, "first"), os.path.join(self.ws, "data")
         theirs = os.path.join(self.dir, "theirs")
@@ -284,9 +284,9 @@ class HostPaths(AttackTest):
         box = self.create("--copy", f"{link}:/root", "--copy-file", f"{link}/key:/root/file")
         self.assertEqual(box.out("cat /root/link/key /root/file"), "secretsecret")
 
-    test_what_is_copied_in_is_what_was_named.modes = ("root", "user")
+    test_copy_reads_the_source_that_was_named.modes = ("root", "user")
 
-    def test_a_command_that_was_installed(self):
+    def test_an_installed_command_refuses_a_swapped_path(self):
         """Its script names the paths again at every run; a person named them once."""
         data = os.path.join(self.ws, "data")
         got = self.cordon("install", "--tmp", "-n", "tool", "-v", f"{self.ws}:/ws", "-v", f"{data}:/data",
@@ -297,7 +297,7 @@ class HostPaths(AttackTest):
         self.assertEqual(self.cordon(swap, program=tool).text, "mine")
         self.refused(self.cordon("cat /data/key", program=tool), data, "symbolic link")
 
-    test_a_command_that_was_installed.modes = ("root", "user")
+    test_an_installed_command_refuses_a_swapped_path.modes = ("root", "user")
 
     def test_parts_of_the_home_that_live_elsewhere(self):
         """`paths` puts links into the home: what they lead to is held like the source of a volume."""
@@ -343,7 +343,7 @@ class OurState(AttackTest):
         got = box.sh(f"cd {path} && ls -A . 2>/dev/null; touch {path}/x 2>/dev/null && echo OPEN; true")
         self.assertEqual(got.text, "", got)
 
-    def test_nothing_on_the_way_can_be_moved(self):
+    def test_no_directory_above_the_home_can_be_moved(self):
         """Or a payload would put a home of its own there, with records that it wrote."""
         box = self.create("-v", f"{self.top}:/v")
         self.hidden(box, "/v/a/b/home")
@@ -356,7 +356,7 @@ class OurState(AttackTest):
         subprocess.run(["mount", "--bind", source, target], check=True)
         self.addCleanup(subprocess.run, ["umount", target], check=True)
 
-    def test_under_another_name(self):
+    def test_bind_mounts_do_not_show_the_home(self):
         """By a bind mount: of a directory above it, of itself, of a part of it, below the volume."""
         alias, box = os.path.join(self.dir, "alias"), None
         self.mounted(os.path.join(self.top, "a"), alias)
@@ -376,9 +376,9 @@ class OurState(AttackTest):
         self.assertIn("holds the state directory", got.errtext)
         box.remove("-f")
 
-    test_under_another_name.modes = ("root", "container")  # who else could mount one
+    test_bind_mounts_do_not_show_the_home.modes = ("root", "container")  # who else could mount one
 
-    def test_what_is_mounted_later_stays_outside(self):
+    def test_later_mounts_stay_outside(self):
         """A mount of the host's below a volume would come in without the volume's read-only, nodev …"""
         base, volume = os.path.join(self.dir, "base"), os.path.join(self.dir, "base/volume")
         self.mounted(self.top, base)
@@ -390,7 +390,7 @@ class OurState(AttackTest):
         self.assertEqual(box.out("ls -A /v/later; touch /v/later/x 2>/dev/null && echo OPEN; true"), "")
         box.remove("-f")
 
-    test_what_is_mounted_later_stays_outside.modes = ("root", "container")
+    test_later_mounts_stay_outside.modes = ("root", "container")
 
 
 # --- 2. addresses of the host ----------------------------------------------------------------
@@ -463,7 +463,7 @@ class HostAddresses(GatewayTest):
         self.lab.ask(type="policy", network=netlab.network([netlab.rule("allow", {"cidr": self.LATER})]))
         self.lab.connect(self.LATER, 80).close()
 
-    def test_addresses_that_come_while_it_serves(self):
+    def test_addresses_that_the_host_gets_while_the_gateway_runs(self):
         listener = self.listen(self.LATER)
         self.start()
         self.lab.outside.ip(f"address add {self.LATER}/24 dev up0\n")
@@ -554,7 +554,7 @@ class TranslatedAddresses(NetworkTest):
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             handle.write(text)
 
-    def test_config_names_them(self):
+    def test_configured_host_addresses_are_refused(self):
         servers = [self.server(a, 80) for a in (PUBLIC, PUBLIC2)]
         box = self.create()
         self.assertEqual(self.connect(box, PUBLIC2, 80), "got hello")
@@ -589,7 +589,7 @@ class DnsOverTcp(GatewayTest):
     def answer(self, s):
         return netlab.parse_reply(netlab.receive_exactly(s, struct.unpack(">H", netlab.receive_exactly(s, 2))[0]))
 
-    def test_it_is_the_gateway_that_answers(self):
+    def test_the_gateway_answers_every_tcp_query(self):
         """Neither the host's own resolver nor another is reached by it, and a denied name is not asked for."""
         own = Server(self.lab.outside, netlab.HOST, 53, hello)
         self.addCleanup(own.close)
@@ -600,7 +600,7 @@ class DnsOverTcp(GatewayTest):
         self.assertEqual(own.seen, [])
         self.assertEqual({name for name, _, _ in self.dns.asked}, {"good.example"})
 
-    def test_odd_clients(self):
+    def test_clients_that_send_in_pieces_or_leave_early(self):
         self.start()
         with self.lab.connect(netlab.GATEWAY, 53) as s:  # in pieces, then two at once, then the end
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -659,20 +659,20 @@ class FilePrivileges(AttackTest):
         os.mkdir(self.shared)
         return self.armed("-v", f"{self.shared}:/w", *opts, **kwargs)
 
-    def test_no_way_to_make_one_in_a_directory_of_the_host(self):
+    def test_no_file_with_privileges_in_a_directory_of_the_host(self):
         self.attack(self.shared_box(), "privileges")
 
-    def test_own_files_and_directories_keep_them(self):
+    def test_files_in_the_sandbox_keep_privileges(self):
         self.attack(self.shared_box(), "privileges-allowed")
 
-    def test_each_kind_of_mount(self):
+    def test_privileges_on_each_kind_of_mount(self):
         box = self.shared_box("--tmpfs", "/tmpfs", "--tmpfs", "/w/tmpfs", "-v", "named:/named",
                               "-v", "disk:/disk:kind=disk,size=16M")
         for place, mode in {"/root": "6755", "/tmpfs": "6755", "/w/tmpfs": "6755", "/disk": "6755",
                             "/w": "755", "/named": "755"}.items():
             self.assertEqual(box.out(f"cd {place}; cp /bin/true x; chmod 6755 x; stat -c %a x"), mode, place)
 
-    test_each_kind_of_mount.modes = ("root",)
+    test_privileges_on_each_kind_of_mount.modes = ("root",)
 
     def test_a_root_directory_is_the_hosts(self):
         root = self.make_root("chmod", "cp")
@@ -729,20 +729,20 @@ class FilePrivileges(AttackTest):
 
     test_the_deputy_keeps_what_it_needs.modes = ("root",)
 
-    def test_nobody_waits_for_the_deputy_to_end(self):
+    def test_stop_does_not_wait_for_the_deputy(self):
         box = self.shared_box()
         box.out("sleep 1000 & sleep 1000 > /dev/null 2>&1 &")
         got = self.cordon("stop", "--timeout", "600", box.name)  # longer than a command may take
         self.assertEqual(got.code, 0, got)
 
-    test_nobody_waits_for_the_deputy_to_end.modes = ("root", "bare")
+    test_stop_does_not_wait_for_the_deputy.modes = ("root", "bare")
 
     def test_a_flood_of_calls_and_stopped_tasks(self):
         self.attack(self.shared_box(), "deputy-flood")
 
     test_a_flood_of_calls_and_stopped_tasks.modes = ("root",)
 
-    def test_without_the_deputy_nothing_gets_a_privilege(self):
+    def test_without_the_deputy_no_file_gets_a_privilege(self):
         box = self.shared_box()
         deputy, = (p for p in box.host_processes() if p.comm == "cordon-deputy")
         os.kill(deputy.pid, signal.SIGKILL)
@@ -752,7 +752,7 @@ class FilePrivileges(AttackTest):
             self.assertEqual(got.text, "1\n700\n", got)
             self.assertIn("not implemented", got.errtext)
 
-    test_without_the_deputy_nothing_gets_a_privilege.modes = ("root", "bare")
+    test_without_the_deputy_no_file_gets_a_privilege.modes = ("root", "bare")
 
 
 class HostileAgent(threading.Thread):
@@ -863,7 +863,7 @@ class CopyOut(AttackTest):
             self.assertIn(f"warn: 't/{name}' is not copied: it is a link to '{target}', outside the "
                           "copied tree", got.errtext)
 
-    def test_a_link_alone_is_not_copied(self):
+    def test_a_single_link_is_not_copied(self):
         with open(os.path.join(self.dir, "secret"), "w") as handle:
             handle.write("of the host")
         box = self.create()
@@ -883,7 +883,7 @@ class CopyOut(AttackTest):
         self.assertEqual(files[0].st_nlink, 52)
         self.assertEqual(os.stat(os.path.join(self.dir, "t/alone")).st_nlink, 1)
 
-    def test_the_name_is_the_callers(self):
+    def test_the_caller_chooses_the_name_of_the_copy(self):
         box, h = self.create(), HostileAgent
         os.mkdir(os.path.join(self.dir, "into"))
         file = (h.named(h.FILE, 0o644, b".bashrc"), h.record(h.DATA, b"x"), h.record(h.END),
@@ -981,7 +981,7 @@ class Pools(AttackTest):
         self.assertEqual(len(words), 3, words)
         return int(words[1]), words[2].decode()
 
-    def test_programs_in_the_kernel(self):
+    def test_bpf_filters_are_refused(self):
         """Socket filters and system call filters, which the kernel compiles into one pool of the machine."""
         box = self.armed()
         for _ in range(4):  # from the third command on a launcher starts them, whose own filter must go in as well
@@ -998,14 +998,14 @@ class Pools(AttackTest):
         allowed.start()
         self.attack(allowed, "filters-allowed")
 
-    test_programs_in_the_kernel.modes = ("root", "user", "bare", "userns", "container")
+    test_bpf_filters_are_refused.modes = ("root", "user", "bare", "userns", "container")
 
-    def test_terminals(self):
+    def test_terminals_are_limited(self):
         box, neighbour = self.armed(), self.create()
         self.assertEqual(self.hoard(box, "hoard-terminals"), (128, "ENOSPC"))
         self.assertEqual(neighbour.exec("python3", "-c", "import os; os.openpty(); print('terminal')").text, "terminal\n")
 
-    test_terminals.modes = ("root", "user", "bare")
+    test_terminals_are_limited.modes = ("root", "user", "bare")
 
     def test_buffers_of_connections(self):
         if not cgroups_usable():
@@ -1021,7 +1021,7 @@ class Pools(AttackTest):
 
     test_buffers_of_connections.modes = ("root", "delegated")
 
-    def test_memory_that_counts_as_the_sandboxes(self):
+    def test_kernel_objects_count_as_memory_of_the_sandbox(self):
         """Files, epoll watches, names: the machine has so many, and the memory limit ends them earlier."""
         if not cgroups_usable():
             self.not_run("no cgroup is delegated to this user")
@@ -1033,7 +1033,7 @@ class Pools(AttackTest):
                 count, _ = self.hoard(box, attack)
                 self.assertGreater(used() - before, count * size)
 
-    test_memory_that_counts_as_the_sandboxes.modes = ("root", "delegated")
+    test_kernel_objects_count_as_memory_of_the_sandbox.modes = ("root", "delegated")
 
     def test_pipe_pages(self):
         """Beyond a number of pages a user's new pipes are short ones: not those of other users."""
@@ -1046,11 +1046,11 @@ class Pools(AttackTest):
 
     test_pipe_pages.modes = ("root",)
 
-    def test_tables_of_who_waits(self):
+    def test_memory_of_poll_and_select_is_limited(self):
         """Memory of poll and select, which no group counts, and leases of flow labels."""
         self.attack(self.armed(), "waiting")
 
-    test_tables_of_who_waits.modes = ("root", "bare")
+    test_memory_of_poll_and_select_is_limited.modes = ("root", "bare")
 
     def test_huge_pages(self):
         """Set aside by somebody for a program of the host."""
@@ -1064,13 +1064,13 @@ class Pools(AttackTest):
 
     test_huge_pages.modes = ("root",)
 
-    def test_neighbours(self):
+    def test_neighbour_table_entries_are_limited(self):
         box = self.armed()
         before = neighbours()
         self.assertGreater(self.hoard(box, "hoard-neighbours")[0], 500)
         self.assertLess(neighbours() - before, 100)
 
-    test_neighbours.modes = ("root", "user")
+    test_neighbour_table_entries_are_limited.modes = ("root", "user")
 
     def test_processes_of_many_ids(self):
         box = self.armed("--pids-limit", "20")
@@ -1130,7 +1130,7 @@ time.sleep(float(sys.argv[2]))
                 return path
         return os.path.dirname({number: path for number, _, path in lines}["0"])
 
-    def test_it_is_in_the_limited_group(self):
+    def test_the_gateway_is_in_the_limited_group(self):
         self.server(PUBLIC, 80)
         box = self.create()
         self.assertEqual(self.connect(box, PUBLIC, 80), "got hello")
@@ -1142,7 +1142,7 @@ time.sleep(float(sys.argv[2]))
         command.kill()
         command.wait()
 
-    def test_killed_for_memory_it_starts_again(self):
+    def test_a_gateway_killed_for_memory_is_started_again(self):
         """Buffers of connections that nobody reads are charged to the sandbox, and end with its gateway."""
         def flood(conn, peer):
             while True:
@@ -1235,7 +1235,7 @@ class WatchedLayer(WatchedTest):
     modes = ("user", "bare", "userns", "container", "delegated", "served-user")
     TOO_LARGE = r"the writable layer of sandbox '[^']+' is larger than 24 MiB"
 
-    def test_beyond_its_size_commands_end_and_can_only_clean_up(self):
+    def test_beyond_the_size_commands_end_and_can_only_delete(self):
         box = self.watched(24)
         idle = box.popen("sleep", "1000")
         self.ended(box.sh(WRITER), self.TOO_LARGE)
@@ -1253,7 +1253,7 @@ class WatchedLayer(WatchedTest):
         # and it is watched as before
         self.ended(box.sh(WRITER), self.TOO_LARGE)
 
-    def test_what_a_command_left_behind_is_watched(self):
+    def test_background_processes_are_watched(self):
         box = self.watched(24)
         box.out(f"(sleep 86397 & {WRITER}) > /dev/null 2>&1 &")
         self.eventually(lambda: "larger than it may be" in self.said(box), within=30)
@@ -1265,7 +1265,7 @@ class WatchedLayer(WatchedTest):
         box.out("rm /root/f*; : > /root/g; chmod 4755 /root/g")
         self.assertEqual(box.out("stat -c %a /root/g"), "4755")
 
-    def test_directories_that_nobody_may_read_count(self):
+    def test_unreadable_directories_count(self):
         box = self.watched(24)
         hidden = "mkdir /root/d; chmod 0 /root/d; cd /root/d; i=0;" \
                  " while :; do head -c 512K /dev/zero > f$i; i=$((i+1)); done"
@@ -1282,7 +1282,7 @@ class TakingBlocks(WatchedTest):
 
     modes = ("root", "user", "served")
 
-    def test_no_call_takes_blocks_unwritten(self):
+    def test_calls_that_reserve_blocks_are_refused(self):
         box = self.made()
         got = box.exec("python3", "-c", TAKE_BLOCKS)
         self.assertEqual(got.code, 0, got)
@@ -1334,14 +1334,14 @@ class FloorOfTheDisk(WatchedTest):
         self.mount()
         self.ended(self.made().exec("python3", "-c", ONE_WRITER), "is nearly full")
 
-    def test_inodes(self):
+    def test_inodes_are_watched(self):
         self.mount("-N", "8192")
         box = self.made()
         got = box.exec("python3", "-c", FILE_MAKER)
         self.ended(got, "has nearly no inodes left")
         box.out("find /root -name 'n*' -delete")
 
-    def test_who_has_the_number_of_a_dead_launcher_is_watched(self):
+    def test_a_process_with_the_number_of_a_dead_launcher_is_watched(self):
         """Launchers do not count as something that runs; a process that kills one and takes its number does."""
         self.mount()
         box = self.made("-v", f"{compiled('attacks.c')}:/attack:ro")
@@ -1417,13 +1417,13 @@ class LimitsOfUsers(CordonTest):
         for text in wanted:
             self.assertIn(text, said[0])
 
-    def test_what_was_asked_for_is_in_the_same_line(self):
+    def test_requested_limits_are_in_the_same_warning(self):
         said = self.warnings("create", "-n", self.box().name, "-m", "256M", "--no-net", "host")
         self.assertEqual(len(said), 0 if MODE in ("root", "delegated") else 1, said)
         for line in said:
             self.assertIn("--memory holds for each process alone, CPU time is not limited", line)
 
-    def test_who_did_not_ask_is_not_told(self):
+    def test_run_and_quiet_create_do_not_warn(self):
         """A run of a moment, and whoever wants quiet."""
         self.assertEqual(self.warnings("run", "--no-net", "host", "--", "true"), [])
         self.assertEqual(self.warnings("create", "-q", "-n", self.box().name, "--no-net", "host"), [])
@@ -1497,7 +1497,7 @@ class ShownNames(ShownTest):
         message = b"\1" + size + b"\0\0" + b"\0\0\0" + size + body
         return b"\x16\xfe\xfd" + bytes(8) + struct.pack(">H", len(message)) + message
 
-    def test_strict_and_datagrams(self):
+    def test_strict_refuses_datagrams_without_a_name(self):
         self.lab.inside.sysctl("ipv4/ping_group_range", "0 2147483647")
         echo = bytes([8, 0, 0, 0, 0, 0, 0, 1]) + b"payload"
         self.serve()
@@ -1538,7 +1538,7 @@ class ShownNames(ShownTest):
                 self.assertFalse(self.try_bytes(chunks), (first[:80], chunks[-1][:20]))
                 self.assertNotIn(b"evil", b"".join(self.received))
 
-    def test_requests_that_are_read_in_two_ways(self):
+    def test_ambiguous_requests_are_refused(self):
         self.serve(strict=True)
         for lines in (b"GET http://evil.example/ HTTP/1.1\r\nHost: good.example", b"CONNECT x:1 HTTP/1.1\r\nHost: good.example",
                       b"GET / HTTP/1.1\r\nX: y\rHost: evil.example\r\nHost: good.example",
@@ -1551,7 +1551,7 @@ class ShownNames(ShownTest):
             self.assertFalse(self.try_bytes([lines + b"\r\n\r\n"]), lines)
             self.assertEqual(self.received, [], lines)
 
-    def test_something_in_front_of_a_name(self):
+    def test_bytes_before_a_name_are_refused(self):
         """Some servers skip what comes first: warnings of TLS, white space; some take any word for a method."""
         warning = b"\x15\3\1\0\2\1\x5a"
         self.serve()
@@ -1665,7 +1665,7 @@ class HostileRegistry(ImageMixin, AttackTest):
                 self.assertEqual(self.heard(evil), [])
                 self.assertEqual(evil.asked_for("token"), [])
 
-    def test_a_redirected_manifest_is_no_other_case(self):
+    def test_a_redirect_target_of_a_manifest_gets_no_login(self):
         evil = self.registry(lambda h, kind, name, n: h.reply(
             401, b"", WWW_Authenticate=f'Bearer realm="https://{h.server.host}/v2/token/x"') or True)
         fake = self.registry(lambda h, kind, name, n: h.reply(
@@ -1674,7 +1674,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.pull(fake, says="wants a login of its own")
         self.assertEqual(self.heard(evil), [])
 
-    def test_a_token_server_that_sends_us_on(self):
+    def test_a_redirecting_token_server_passes_on_no_login(self):
         """Neither the password nor what a helper gave (a token that is posted) goes along."""
         evil = self.registry()
         evil.RequestHandlerClass = PostHandler
@@ -1693,7 +1693,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.assertTrue(self.heard(fake), "the token was never used: the test tests nothing")
         self.assertEqual(self.heard(evil), [])
 
-    def test_no_way_down_from_tls(self):
+    def test_no_redirect_from_tls_to_plain_http(self):
         """Neither a redirect nor a realm leads to a server that everybody on the way can read."""
         plain = self.registry(tls=False)
         down = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
@@ -1793,7 +1793,7 @@ class ImageBounds(ImageMixin, AttackTest):
     def info_of(self, ref):
         return os.path.join(os.path.dirname(self.layer_roots(ref)[0]), "layer.json")
 
-    def test_layers_add_up(self):
+    def test_entries_of_all_layers_add_up(self):
         """A store that holds a layer of nearly two million entries, and an image that puts two more on
         top of it: by load and by pull."""
         names = ("low", "high", "other")
@@ -1846,7 +1846,7 @@ class LogsAtATerminal(AttackTest):
                 self.assertNotRegex(seen, controls)
                 self.assertIn(b" plain gr\xc3\xbcn", seen)
 
-    def test_raw_and_pipes(self):
+    def test_raw_and_pipes_pass_control_sequences(self):
         box = self.create()
         box.sh(r"printf '\033[31mred\007\033[0m\n'")
         self.assertEqual(self.seen("--raw", box.name), b"\033[31mred\007\033[0m\r\n")
@@ -1894,7 +1894,7 @@ class CallersPriority(AttackTest):
         self.assertEqual(got.errtext, "", got)
         return got.text.splitlines()
 
-    def test_no_command_inherits_it(self):
+    def test_no_command_inherits_a_raised_priority(self):
         box = self.box()
         with self.claiming(box):
             got = self.cordon("create", "--quiet", "--name", box.name, "host", preexec_fn=self.privileged)
@@ -1912,7 +1912,7 @@ class CallersPriority(AttackTest):
         self.assertEqual(box.out(self.SHOW).splitlines(), self.NEUTRAL)
         self.assertEqual(self.inside("run", "--quiet", "host"), self.NEUTRAL)
 
-    def test_what_is_worse_stays(self):
+    def test_a_lowered_priority_is_inherited(self):
         def disadvantaged():
             os.setpriority(os.PRIO_PROCESS, 0, 5)
             with open("/proc/self/oom_score_adj", "w") as handle:
@@ -1923,7 +1923,7 @@ class CallersPriority(AttackTest):
                           preexec_fn=disadvantaged)
         self.assertEqual((got.code, got.text), (0, "5\n700\n"), got)
 
-    def test_a_limit_that_was_asked_for_is_given(self):
+    def test_a_requested_rtprio_limit_is_set(self):
         if resource.getrlimit(resource.RLIMIT_RTPRIO)[1] < 7 and not self.status_has_resource():
             self.not_run("root may raise its limits only with CAP_SYS_RESOURCE")
         conf = os.path.join(self.dir, "conf.json")
@@ -2122,7 +2122,7 @@ class StoppedStarts(BackgroundTest):
                 return number(fields(body), SESSION)
         self.skipTest("no process was stopped in time")
 
-    def test_a_number_that_was_told_is_nobody_elses(self):
+    def test_a_reported_session_number_is_not_given_to_another_command(self):
         client = self.client(self.create())
         storm = client.sh("echo on; while :; do kill -STOP -1; done 2>/dev/null")
         client.output(storm, b"on\n")

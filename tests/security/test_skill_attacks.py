@@ -52,12 +52,12 @@ class Links(HostileTest):
             self.refused(STAY, op, {"name": "s", "path": "dir/new/file"})
         self.untouched()
 
-    def test_an_absolute_link_is_none_even_inside(self):
+    def test_an_absolute_link_is_refused_even_if_it_stays_inside(self):
         """In a sandbox it would mean another file."""
         os.symlink(self.inside + "/SKILL.md", self.inside + "/link")
         self.refused(STAY, "read", {"name": "s", "path": "link"})
 
-    def test_links_that_lead_nowhere(self):
+    def test_dangling_and_looping_links(self):
         os.symlink("nowhere", self.inside + "/dangling")
         os.symlink("loop", self.inside + "/loop")
         self.refused("Skill file not found: dangling", "read", {"name": "s", "path": "dangling"})
@@ -86,7 +86,7 @@ class Links(HostileTest):
         self.assertEqual(got, {"SKILL.md": (False, len("---\nname: s\n---\ntext")),
                                "out": (False, len(self.outside + "/secret")), "outdir": (False, len(self.outside))})
 
-    def test_a_second_name_of_a_file_is_not_written_to(self):
+    def test_a_hard_linked_file_is_not_written(self):
         os.link(self.outside + "/secret", self.inside + "/hard")
         self.ok("write", {"name": "s", "path": "hard", "content": "new"})
         self.assertEqual(self.tree()["s/hard"], b"new")
@@ -97,7 +97,7 @@ class Links(HostileTest):
         self.ok("update", {"name": "s", "skill": {"instructions": "new"}})
         self.untouched()
 
-    def test_links_in_the_way_of_the_store(self):
+    def test_links_in_the_path_of_the_store(self):
         shutil.rmtree(self.store)
         os.symlink(self.outside, self.store)
         got = self.worker().ask("list")
@@ -110,7 +110,7 @@ class Links(HostileTest):
 
 
 class Kinds(HostileTest):
-    def test_nobody_waits_for_a_fifo(self):
+    def test_a_fifo_does_not_block_the_worker(self):
         os.mkfifo(self.inside + "/fifo")
         os.makedirs(self.store + "/f")
         os.mkfifo(self.store + "/f/SKILL.md")
@@ -258,7 +258,7 @@ class Trees(HostileTest):
         self.swept(within=60)
         self.assertEqual(self.names(), ["next"])
 
-    def test_many_directories_are_no_entries_of_the_store(self):
+    def test_erased_directories_are_never_listed(self):
         """Erasing moves each of them up into the store; nobody sees or counts them there."""
         for number in range(10_100):
             os.makedirs(f"{self.inside}/d/{number}/x")
@@ -318,7 +318,7 @@ class Killed(HostileTest):
         self.swept()  # what was half made is gone, too
         self.assertEqual(sorted(os.listdir(self.store)), ["last", "s"])
 
-    def test_what_another_worker_makes_stays(self):
+    def test_directories_of_another_worker_stay(self):
         """Two servers may share a root: what the other one is making is locked."""
         made, left = (os.path.join(self.store, ".cordon-new-" + name) for name in ("made", "left"))
         for path in (made, left):
@@ -330,7 +330,7 @@ class Killed(HostileTest):
         self.eventually(lambda: not os.path.exists(left))
         self.assertTrue(os.path.exists(made))
 
-    def test_the_end_of_the_owner_is_its_end(self):
+    def test_the_worker_ends_with_its_owner(self):
         worker = Worker(self, self.root)
         self.assertEqual(worker.end(), 0)
 
@@ -355,7 +355,7 @@ class Walls(HostileTest):
 
     modes = ("root", "user", "bare", "userns", "container")
 
-    def test_what_it_keeps(self):
+    def test_the_worker_keeps_three_capabilities_at_most(self):
         p = Process(self.worker().process.pid)
         kept = {key: int(p.status(key)[0], 16) for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
         most = 0 if MODE in ("user", "bare") else CHOWN | DAC_OVERRIDE | FOWNER
@@ -364,7 +364,7 @@ class Walls(HostileTest):
         if "ASAN_OPTIONS" not in os.environ:  # a build with sanitizers has no filter
             self.assertEqual(p.status("Seccomp"), ["2"])
 
-    def test_its_limits(self):
+    def test_resource_limits_of_the_worker(self):
         pid = self.worker().process.pid
         with open(f"/proc/{pid}/limits") as handle:
             limits = {line[:26].strip(): line[26:].split()[:2] for line in handle}
@@ -374,7 +374,7 @@ class Walls(HostileTest):
             self.assertEqual(limits["Max data size"], [str(384 << 20)] * 2)
         self.assertEqual(limits["Max open files"], ["32", "32"])
 
-    test_its_limits.modes = ("root", "user")
+    test_resource_limits_of_the_worker.modes = ("root", "user")
 
     def test_memory_is_bounded(self):
         """A request that becomes a large tree of values is answered, or ends this worker and nothing else."""
@@ -393,7 +393,7 @@ class Nonsense(HostileTest):
         self.assertIsNone(worker.receive())
         self.assertEqual(worker.process.wait(ANSWER_SECONDS), 1)
 
-    def test_requests_that_are_none(self):
+    def test_bad_requests_are_refused(self):
         worker = self.worker()
         for body in (b"x", b"[]", b"{}", b'{"op":"list"}', b'{"op":5,"data":{}}', b'{"op":"list","data":[]}',
                      b'{"op":"nothing","data":{}}', b'{"op":"list","data":{},"more":1}', b'{"op":"list","data":{}}}',
@@ -403,13 +403,13 @@ class Nonsense(HostileTest):
             self.assertEqual((got["ok"], got["class"]), (False, "BoxValidationError"), body[:40])
         self.assertEqual(self.names(), ["s"])
 
-    def test_lengths_that_are_none(self):
+    def test_bad_lengths_end_the_worker(self):
         for head in (0, (17 << 20) + 1, 0xFFFFFFFF):
             worker = Worker(self, self.root)
             worker.socket.sendall(struct.pack("<I", head) + b"{}")
             self.ended(worker)
 
-    def test_half_a_request(self):
+    def test_a_partial_request_ends_the_worker(self):
         for piece in (b"\x10", b"\x10\0\0\0", b"\x10\0\0\0{"):
             worker = Worker(self, self.root)
             worker.socket.sendall(piece)
@@ -422,7 +422,7 @@ class Nonsense(HostileTest):
             worker.socket.sendall(bytes([byte]))
         self.assertEqual(worker.receive()["data"]["skills"][0]["name"], "s")
 
-    def test_descriptors_that_nobody_asked_for(self):
+    def test_unexpected_descriptors(self):
         fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
         for fd in fds:
             self.addCleanup(os.close, fd)
@@ -436,7 +436,7 @@ class Nonsense(HostileTest):
             pass  # it left after the first bytes
         self.ended(worker)
 
-    def test_a_root_that_cannot_be(self):
+    def test_a_root_that_cannot_be_opened(self):
         self.put("file", store=self.dir)
         worker = Worker(self, self.dir + "/file/x")
         self.assertEqual(worker.hello, {"ok": False, "class": "OSError", "text":
@@ -466,7 +466,7 @@ class Nonsense(HostileTest):
 
     test_a_file_system_that_is_full.modes = ("root",)
 
-    def test_killed_by_a_signal_that_it_can_hear(self):
+    def test_sigterm_ends_the_worker(self):
         self.names()
         self.worker().process.send_signal(signal.SIGTERM)
         self.assertEqual(self.worker().process.wait(ANSWER_SECONDS), -signal.SIGTERM)
