@@ -30,5 +30,5 @@ void boot_error_write(int record_dir, const char *stage, const struct err *why)
 
 void boot_error_erase(int record_dir)
 {
-	IGNORE(unlinkat(record_dir, BOOT_ERROR_FILE, 0)); /* usually there is none */
+	IGNORE(unlinkat(record_dir, BOOT_ERROR_FILE, 0)); /* usually there is no such file */
 }

@@ -15,7 +15,7 @@
 #include "base/str.h"
 
 #define LINE_MAX_BYTES (1u << 20) /* a 64 KiB chunk with every byte escaped, and some room */
-#define CHECK_EVERY 32            /* so many records are written between two checks of the file */
+#define CHECK_EVERY 32            /* records between two checks of the file */
 
 static const char *const source_names[] = { "stdout", "stderr", "output", "system", "net" };
 
@@ -74,8 +74,7 @@ void execlog_rotate(int logs_dir, const char *file)
 			snprintf(from, sizeof(from), "%s.%u", file, i - 1);
 		else
 			snprintf(from, sizeof(from), "%s", file);
-		IGNORE(renameat(logs_dir, from, logs_dir,
-				to)); /* the older ones may not exist yet */
+		IGNORE(renameat(logs_dir, from, logs_dir, to)); /* old files may be missing */
 	}
 }
 
@@ -131,7 +130,6 @@ void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const vo
 	json_key_str(&w, "t", now);
 	json_end_object(&w);
 	buf_add_char(&l->line, '\n');
-	if (!buf_failed(&l->line))
-		IGNORE(write(l->fd, l->line.p,
-			     l->line.n)); /* a full disk must not stop the command */
+	if (!buf_failed(&l->line)) /* a full disk must not stop the command */
+		IGNORE(write(l->fd, l->line.p, l->line.n));
 }

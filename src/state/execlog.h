@@ -3,8 +3,8 @@
  *
  * The process that reads the output writes the log: a client for its own command, the supervisor for detached
  * commands. A record is one write in append mode, so writers need no lock. A writer that sees the file grow beyond
- * EXECLOG_MAX_BYTES rotates it under flock. The other writers notice that the name leads to another file and open
- * it again.
+ * EXECLOG_MAX_BYTES rotates it under flock. Other writers notice that the name leads to a new file, and open that
+ * file.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ const char *execlog_source_name(enum execlog_source s);
 
 struct execlog {
 	int record; /* borrowed */
-	int dir;    /* logs/ of the sandbox, or -1 if it is not opened yet or cannot be */
+	int dir;    /* logs/ of the sandbox, or -1 if it is not open */
 	int fd;
 	unsigned since_check;
 	struct buf line;
@@ -37,6 +37,6 @@ void execlog_close(struct execlog *l);
 /* ID 0 is written as null (system records). */
 void execlog_add(struct execlog *l, uint64_t id, enum execlog_source s, const void *p, size_t n);
 
-/* If FILE in LOGS_DIR has grown beyond EXECLOG_MAX_BYTES, renames it to FILE.1, and the older ones to FILE.2 and so
+/* If FILE in LOGS_DIR has grown beyond EXECLOG_MAX_BYTES, renames it to FILE.1, and older files to FILE.2 and so
  * on. */
 void execlog_rotate(int logs_dir, const char *file);

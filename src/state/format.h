@@ -1,6 +1,6 @@
 /*
- * The format number that every file of ours on disk carries. A file with a higher number was written by a newer
- * cordon and may mean something else: readers refuse it and leave it as it is.
+ * Each file that cordon writes to disk has a format number. A file with a higher number is from a newer cordon and
+ * may mean something else: readers refuse it and leave it unchanged.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #define RECORD_FORMAT 1 /* config.json, active.json and state.json of a sandbox */
 
-/* Must be asked before anything else of V is read, because a newer format may give every other member another type.
- * A file without a number has the oldest format. */
+/* Call this before reading any other member of V, because a newer format may change the type of every member. A file
+ * without a number has the oldest format. */
 static inline bool format_is_newer(const struct json_value *v, int64_t known)
 {
 	return json_get_int(v, "format", 0) > known;

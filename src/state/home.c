@@ -27,10 +27,8 @@
 #define MARKER ".cordon-home"
 #define MARKER_HEAD "cordon state directory, format "
 #define HOME_FORMAT 1
-#define MARKER_MAX_BYTES   \
-	(4096u +           \
-	 HOME_PLACES_MAX * \
-		 (PATH_MAX * 2u + 1024u)) /* each place takes a path, escaped, and its identity */
+/* for each place: its path, escaped, and its identity */
+#define MARKER_MAX_BYTES (4096u + HOME_PLACES_MAX * (PATH_MAX * 2u + 1024u))
 #define PLACE_WORD "place "
 #define LISTEN_BACKLOG 1024 /* clients beyond what pid 1 accepts at once wait here */
 
@@ -66,8 +64,8 @@ static bool is_empty(int fd, const char *name)
 	return d && !dir_next(d);
 }
 
-/* True for what an empty home may hold: what another command makes while it adopts the home right now, and the
- * configuration, which people write before they start anything. */
+/* Returns true for an entry that a fresh home may hold: the configuration, which users write first, or an empty
+ * directory that another command makes while it adopts the home. */
 static bool is_known(int fd, const char *name)
 {
 	if (strcmp(name, "config.json") == 0)
@@ -115,7 +113,7 @@ static void spread(int fd, const char *dir)
 	IGNORE(ioctl(one, FS_IOC_SETFLAGS, &flags)); /* without the flag it is only slower */
 }
 
-/* False with errno. */
+/* Returns false with errno set. */
 static bool make_part(int fd, const char *dir)
 {
 	if (mkdirat(fd, dir, 0700) < 0)
@@ -125,7 +123,7 @@ static bool make_part(int fd, const char *dir)
 	return true;
 }
 
-/* Makes an empty directory ours. */
+/* Turns an empty directory into a home. */
 static int adopt(const char *path, int fd, struct err *e)
 {
 	char text[MARKER_MAX_BYTES];
@@ -147,7 +145,7 @@ static const char *const served_words[] = {
 	[HOME_SERVED_ALL] = "layers by fuse-overlayfs: Linux ",
 };
 
-/* The note is void under another kernel, which may do what the old one could not. */
+/* The note counts only for the kernel release that it names, because another kernel may mount the layers itself. */
 static enum home_served read_served(const char *line)
 {
 	struct utsname u;
@@ -159,8 +157,8 @@ static enum home_served read_served(const char *line)
 	return HOME_SERVED_NOTHING;
 }
 
-/* Each further line is "place " and an object with name, path and identity. A line with another word is from a
- * newer cordon. */
+/* Each further line is "place " and an object with name, path and identity. A line with another word is from a newer
+ * cordon and is ignored. */
 static void read_place(struct home *h, const char *line)
 {
 	AUTO_JSON doc = NULL;
@@ -196,8 +194,8 @@ static void write_place(struct buf *text, const char *name, const char *path,
 	buf_add_char(text, '\n');
 }
 
-/* A newer format may mean something else, so it is refused. An empty marker is being written right now. Changes
- * TEXT. */
+/* Reads the marker's TEXT and changes it. A newer format is refused, because it may mean something else. An empty
+ * marker is still being written. */
 static int check_format(struct home *h, const char *path, char *text, struct err *e)
 {
 	char *served, *rest = text;
@@ -234,7 +232,7 @@ static int read_marker(struct home *h, const char *path, int marker, struct err 
 	return check_format(h, path, text, e);
 }
 
-/* Writes the marker anew, with another SERVED, or with PLACE instead of the place of that name. */
+/* Writes the marker again, with another SERVED, or with PLACE instead of the old place of the same name. */
 static int rewrite(const struct home *h, const enum home_served *served,
 		   const struct home_place *place, struct err *e)
 {
@@ -306,7 +304,7 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 
 /* --- parts that live elsewhere --------------------------------------------------------------- */
 
-/* True if the owner of the directory has marked it as a new place. places_apply() will note that. */
+/* Returns true if the owner of the directory has marked it as a new place. places_apply() notes it later. */
 static bool is_meant(const char *path)
 {
 	struct identity unknown = { 0 };
@@ -320,8 +318,8 @@ static bool is_meant(const char *path)
 	       S_ISREG(mark.st_mode) && mark.st_size == 0;
 }
 
-/* Checks that the link in the home leads to the directory that it led to when it was made. A link that leads to
- * another path was made by a cordon that kept no identities, or was not finished. */
+/* Checks that the link in the home leads to the directory that it led to when it was made. If the link leads to
+ * another path, an older cordon made it, or a move was interrupted: that is no error. */
 static int check_place(const struct home *h, struct home_place *p, struct err *e)
 {
 	char target[PATH_MAX];
@@ -333,15 +331,15 @@ static int check_place(const struct home *h, struct home_place *p, struct err *e
 	p->held = identity_open(p->path, &p->identity, &fd, e) == 0;
 	if (p->held)
 		return 0;
-	/* if the target is missing or not readable, the link leads nowhere, and the command that needs it will say
-	 * so */
+	/* if the target is missing or not readable, the link leads nowhere, and the command that needs it reports
+	 * that */
 	if (e->code != ERR_DENIED || is_meant(p->path))
 		return 0;
 	err_wrap(e, "'%s/%s' is not the directory that it was", h->path, p->name);
 	return err_hint(e, "is its disk mounted? If it is: touch " HOME_PLACE_MARK " there");
 }
 
-/* Programs made for another backend choose it by a variable. Only the local backend exists. */
+/* Refuses every MSB_BACKEND but "local", because no other backend exists. */
 static int check_backend(struct err *e)
 {
 	const char *backend = getenv("MSB_BACKEND");
@@ -365,7 +363,7 @@ int home_open(struct home *h, struct err *e)
 	path = wanted_path(joined, e);
 	if (!path)
 		return -1;
-	/* musl's open() would ask for O_CLOEXEC a second time */
+	/* musl's open() would set close-on-exec again with a second system call */
 	fd = openat(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		if (path_make(path, e) < 0) {
@@ -413,8 +411,8 @@ void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BY
 	char tag[HOME_ID_BYTES];
 	struct stat st = { 0 };
 
-	/* the path alone is not enough: two services may have a /tmp of their own each */
-	IGNORE(fstat(h->fd, &st) < 0); /* the path alone is nearly as good */
+	/* two services may each have their own /tmp; without fstat() the path must do */
+	IGNORE(fstat(h->fd, &st) < 0);
 	full = xasprintf("%llx:%llx %s/%s", (unsigned long long)st.st_dev,
 			 (unsigned long long)st.st_ino, h->path, name);
 	home_socket_id(full, out);
@@ -472,9 +470,8 @@ int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e)
 
 	if (mkdirat(h->fd, dir, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "make '%s/%s'", h->path, dir);
-	fd = openat(h->fd, dir,
-		    O_RDONLY | O_DIRECTORY |
-			    O_CLOEXEC); /* follows a link, which is ours: places.h */
+	/* follows our own links (places.h) */
+	fd = openat(h->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, errno, "open '%s/%s'", h->path, dir);
 	*ret_fd = fd;
@@ -545,6 +542,6 @@ void home_erase_sockets(const struct home *h, const char *name)
 	home_socket_id(name, id);
 	for (size_t i = 0; i < ARRAY_SIZE(socket_kinds); i++) {
 		snprintf(path, sizeof(path), "run/%s.%s", id, socket_kinds[i]);
-		IGNORE(unlinkat(h->fd, path, 0)); /* usually there is none */
+		IGNORE(unlinkat(h->fd, path, 0)); /* usually there is no such file */
 	}
 }

@@ -1,8 +1,8 @@
 /*
  * The state directory: where it is, whether it is ours, and how paths in it are named.
  *
- * `$CORDON_HOME`, else `$MSB_HOME`, else ~/.cordon. A home is recognised by its marker file. A directory that holds
- * other things and no marker is refused, and nothing is written into it. A home has mode 0700 and belongs to one
+ * The home is `$CORDON_HOME`, else `$MSB_HOME`, else ~/.cordon. It is recognised by its marker file. A directory that
+ * holds other files and no marker is refused, and nothing is written into it. A home has mode 0700 and belongs to one
  * user.
  *
  *   sandboxes/NAME/   the record: config.json, state.json, lock, layers/, logs/
@@ -21,6 +21,7 @@
 
 #define HOME_ID_BYTES 17 /* 16 hex digits and the terminator */
 
+/* Which roots fuse-overlayfs must mount in this home, because the kernel's overlay cannot. */
 enum home_served {
 	HOME_SERVED_NOTHING,
 	HOME_SERVED_ON_DISK, /* roots whose writable layer is in the home */
@@ -39,14 +40,13 @@ struct home_place {
 struct home {
 	char path[PATH_MAX]; /* canonical, absolute; "" until it is known */
 	int fd;              /* O_PATH directory */
-	enum home_served
-		served; /* which roots the kernel's overlay cannot mount here, so that fuse-overlayfs must */
+	enum home_served served;
 	struct home_place place[HOME_PLACES_MAX];
 	size_t n_places;
 };
 
-/* Opens the home, and makes it if it is missing. Refuses a home if the link of a part that lives elsewhere leads to
- * another directory than when it was made. */
+/* Opens the home, and makes it if it is missing. Refuses the home if the link of a moved part no longer leads to the
+ * directory that it was made for. */
 MUST_USE int home_open(struct home *h, struct err *e);
 void home_done(struct home *h);
 #define AUTO_HOME __attribute__((cleanup(home_done))) struct home
@@ -56,19 +56,19 @@ MUST_USE int home_set_served(const struct home *h, enum home_served served, stru
 /* Notes in the marker that part NAME lives in the directory PATH from now on. */
 MUST_USE int home_set_place(const struct home *h, const char *name, const char *path,
 			    const struct identity *id, struct err *e);
-/* An empty file of this name in a directory: the directory's owner wants it to be used as a place of ours. */
+/* If a directory holds an empty file of this name, its owner wants cordon to use the directory as a place. */
 #define HOME_PLACE_MARK ".cordon-place"
 
 /* The short name of sandbox NAME inside this home, for its sockets. */
 void home_socket_id(const char *name, char out[HOME_ID_BYTES]);
-/* A short name that no other home on this machine has, for control groups. Its first HOME_TAG_DIGITS are the same
- * for the whole home, so the groups of a deleted home can be told from others. */
+/* The short name of sandbox NAME for control groups, which no other home on this machine uses. Its first
+ * HOME_TAG_DIGITS are the same for the whole home, so that the groups of a deleted home can be recognised. */
 #define HOME_TAG_DIGITS 6
 void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BYTES]);
 /* Opens DIR below the home as a directory, and makes it with mode 0700 if it is missing. */
 MUST_USE int home_dir(const struct home *h, const char *dir, int *ret_fd, struct err *e);
-/* Makes directories of the home again that somebody deleted. False: none was missing. A link that leads nowhere
- * does not count as missing, because its target may come back. */
+/* Makes deleted directories of the home again. Returns true if any was missing. A broken link does not count as
+ * missing, because its target may come back. */
 bool home_mend(const struct home *h);
 /* Opens PART of the home for reading, and makes it if it is missing. Returns -1 with errno. */
 int home_open_part(const struct home *h, const char *part);
@@ -77,7 +77,7 @@ int home_open_part(const struct home *h, const char *part);
 int home_open_in(const struct home *h, const char *part, const char *rest, int flags);
 
 #define HOME_TEMPORARY_BYTES 48
-/* Makes up a path below the home that nothing has yet: FOLDER, then ".WHAT-…". A sweep finds what stays there. */
+/* Makes up an unused path below the home: FOLDER, then ".WHAT-…". A sweep removes what is left there. */
 void home_temporary_path(char out[HOME_TEMPORARY_BYTES], const char *folder, const char *what);
 
 /* Connects to, or listens on, run/ID.SUFFIX. Also works if the path is longer than a socket address. */

@@ -38,7 +38,7 @@ bool path_is_within(const char *path, const char *dir)
 	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
 }
 
-/* --- what is in force ------------------------------------------------------------------------ */
+/* --- the current places ---------------------------------------------------------------------- */
 
 static bool is_link(const struct home *h, const char *name)
 {
@@ -117,7 +117,7 @@ static int read_mark(const struct home *h, int dir, const char *name, enum mark 
 	return 0;
 }
 
-/* The directory PATH, which is open as DIR and locked, is or becomes the place of NAME. IN_FORCE: the link is there
+/* Makes the directory PATH, which is open as DIR and locked, the place of part NAME. IN_FORCE: the link exists
  * already. */
 static int take(const struct home *h, const char *name, const char *path, int dir, bool in_force,
 		struct err *e)
@@ -186,7 +186,7 @@ int path_make(const char *path, struct err *e)
 	}
 }
 
-/* A directory with two purposes would lose files of one to the other. */
+/* Refuses a directory that overlaps the home, because two uses of it would delete each other's files. */
 static int check_apart(const struct home *h, const char *real, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -200,7 +200,7 @@ static int check_apart(const struct home *h, const char *real, struct err *e)
 	return 0;
 }
 
-/* A directory that a sandbox can reach already would stay within its reach. */
+/* Refuses a directory that a sandbox can reach, because the sandbox would keep its access. */
 static int check_unseen(const struct home *h, const char *real, struct err *e)
 {
 	struct record_list all;
@@ -256,7 +256,7 @@ static int remove_old(const struct home *h, const char *temp, bool release)
 	AUTO_FREE char *lock = xasprintf("%s/.lock", temp);
 	AUTO_FREE char *mark = xasprintf("%s/" MARKER, temp);
 
-	if (release || !is_link(h, temp)) { /* the directory that is left belongs to nobody now */
+	if (release || !is_link(h, temp)) { /* the old directory no longer belongs to this home */
 		IGNORE(unlinkat(h->fd, lock, 0));
 		IGNORE(unlinkat(h->fd, mark, 0));
 	}
@@ -282,13 +282,13 @@ static int put_link(const struct home *h, const char *name, const char *real)
 	r = remove_old(h, temp, true);
 	if (r == 0)
 		return 0;
-	/* somebody put a file there meanwhile: undo the exchange */
+	/* another process put a file there meanwhile: undo the exchange */
 	IGNORE(sys_renameat2(h->fd, temp, h->fd, name, RENAME_EXCHANGE));
 	IGNORE(unlinkat(h->fd, temp, 0));
 	return r;
 }
 
-/* Notes in the marker which directory DIR is, unless it says so already. */
+/* Notes the identity of DIR in the home's marker, unless the marker has it already. */
 static int keep(const struct home *h, const char *name, const char *real, int dir, struct err *e)
 {
 	struct identity now;

@@ -1,22 +1,21 @@
 /*
  * Parts of the state directory that live elsewhere: `paths` in config.json.
  *
- * HOME/sandboxes, for example, is then a link to the directory that the user named. So a program that opens
- * something below the home finds it without reading a configuration: an exec pays nothing, and other programs need
- * not be told. The commands that create something apply the configuration. A part moves only while it is empty, so
- * nothing that exists can get out of sight.
+ * HOME/sandboxes, for example, is then a link to the directory that the user named. So programs open files below the
+ * home without reading the configuration, and an exec costs no more. The commands that create something apply the
+ * configuration. A part moves only while it is empty, so no existing file gets lost.
  *
- * Such a directory belongs to one home, and a file in it says to which. Two homes would delete each other's images
- * and volumes.
+ * A file in such a directory says which home it belongs to. Two homes in one directory would delete each other's
+ * images and volumes.
  */
 #pragma once
 
 #include "spec/config.h"
 #include "state/home.h"
 
-/* Makes each part lie where C says. Parts that C does not mention stay where they are. */
+/* Moves each part to where C says. Parts that C does not mention stay where they are. */
 MUST_USE int places_apply(const struct home *h, const struct config *c, struct err *e);
-/* Reads the configuration and does the same. */
+/* Reads the configuration and calls places_apply(). */
 MUST_USE int places_follow(const struct home *h, struct err *e);
 /* Adds the canonical paths of the home and of the parts that live elsewhere. */
 void places_list(const struct home *h, struct strv *ret);
@@ -28,5 +27,5 @@ extern const char *const places_names[];
 
 /* Makes PATH and the directories above it, mode 0700, as far as they are missing. */
 MUST_USE int path_make(const char *path, struct err *e);
-/* True if PATH is DIR or lies below it. Both are canonical. */
+/* Returns true if PATH is DIR or lies below it. Both paths are canonical. */
 bool path_is_within(const char *path, const char *dir);

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-#define UNUSED_TRIES 16 /* a used number is met once in millions */
+#define UNUSED_TRIES 16 /* a random number is in use once in millions */
 
 static int quota_call(int dir, unsigned cmd, uint32_t project, void *arg)
 {
@@ -23,7 +23,7 @@ bool quota_enforced(int dir)
 {
 	struct fs_quota_statv state = { .qs_version = FS_QSTATV_VERSION1 };
 
-	/* ext4 and xfs both answer; counting without limits is not enough */
+	/* ext4 and xfs both answer; the flag is set only if limits are enforced */
 	return quota_call(dir, Q_XGETQSTATV, 0, &state) == 0 &&
 	       (state.qs_flags & FS_QUOTA_PDQ_ENFD);
 }
@@ -107,5 +107,5 @@ bool quota_release(int dirfd, const char *path)
 	if (!is_ours(&x))
 		return true;
 	r = quota_call(dir, Q_SETQUOTA, x.fsx_projid, &none);
-	return r == 0 || r == -ESRCH; /* ESRCH: mounted without quotas now, so nothing limits */
+	return r == 0 || r == -ESRCH; /* ESRCH: now mounted without quotas, so there is no limit */
 }

@@ -18,17 +18,17 @@
 
 #define QUOTA_FIRST 0x60000000u /* far above the numbers that people and other programs use */
 #define QUOTA_COUNT 0x10000000u
-#define QUOTA_INODE_BYTES 4096u /* the limit allows one file for so many bytes */
+#define QUOTA_INODE_BYTES 4096u /* the limit allows one file per this number of bytes */
 
-/* True if quotas are enforced on the file system of DIR. Takes one system call. */
+/* Returns true if quotas are enforced on the file system of DIR. Takes one system call. */
 bool quota_enforced(int dir);
-/* Returns the number that DIR hands down if it is one of ours, else 0. */
+/* Returns the project number that files in DIR inherit, or 0 if it is not one of ours. */
 uint32_t quota_project(int dir);
 /* Gives the empty DIR a number of its own. Returns 0 or -errno. */
 MUST_USE int quota_adopt(int dir);
-/* Limits a DIR of ours to BYTES, and to files in proportion. If there are more already, none can be added. Returns
- * 0 or -errno. */
+/* Limits DIR, which has a number of ours, to BYTES and a proportional number of files. If DIR is larger already,
+ * nothing can be added. Returns 0 or -errno. */
 MUST_USE int quota_limit(int dir, uint64_t bytes);
-/* Lifts the limit of PATH, which is about to be erased, if it has one. False: that needs more privilege, and must
- * be tried again before PATH is erased. */
+/* Lifts the limit of PATH, which is about to be erased, if it has one. Returns false if this needs more privilege. It
+ * must then be tried again before PATH is erased. */
 bool quota_release(int dirfd, const char *path);

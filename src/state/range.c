@@ -12,19 +12,18 @@
 
 /* ids that no distribution hands out: above the ranges of container managers, below the sign bit */
 #define RANGE_FIRST 0x70000000u
-#define RELEASE_LOOK \
-	64u /* how many slots behind its own a claim is looked for when it is released */
+#define RELEASE_LOOK 64u /* slots in which a release looks for its claim */
 #define SLOT_BYTES \
-	4096 /* holds the longest path, and is a block of the file: a sparse table stays small */
+	4096 /* the longest path; also a file block, so that a sparse table stays small */
 
 /* Each table has slots of its own, so sandboxes of both never share a range. */
 static const struct table {
 	const char *dir, *file;
-	uint32_t first, count; /* of the 4090 ranges that there is room for */
+	uint32_t first, count; /* there is room for 4090 ranges in all */
 } tables[] = {
 	{ "/var/lib/cordon", "/var/lib/cordon/uid-ranges", 0, 4000 },
-	{ "/run/cordon", "/run/cordon/uid-ranges", 4000,
-	  90 }, /* for a read-only /var: until reboot */
+	/* for a read-only /var; lost at reboot */
+	{ "/run/cordon", "/run/cordon/uid-ranges", 4000, 90 },
 };
 
 /* Opens table T and takes its lock, which the descriptor holds. Returns -errno. */
@@ -41,7 +40,7 @@ static int open_table(const struct table *t, int flags)
 	return r < 0 ? -errno : fd_take(&fd);
 }
 
-/* A claim starts at the hash of the path, so that two claims rarely meet. */
+/* The search for a slot starts at the hash of the path, so that two claims rarely meet. */
 static uint32_t place_of(const char *record_path)
 {
 	unsigned char hash[SHA256_BYTES];
@@ -84,8 +83,8 @@ static int write_slot(int table, uint32_t slot, const char *path)
 	return k < 0 ? -errno : k == (ssize_t)n ? 0 : -ENOSPC;
 }
 
-/* Takes a slot that is ours already, free, or left by a record that is gone. Returns 1, 0 if another record has it,
- * or -errno. */
+/* Takes a slot that is ours already, free, or left by a record that is gone. Returns 1 if it took the slot, 0 if
+ * another record has it, or -errno. */
 static int take_slot(int table, uint32_t slot, const char *record)
 {
 	int r;
@@ -122,7 +121,7 @@ static int claim_in(const struct table *t, int fd, const char *record_path, int6
 	}
 	if (r > 0)
 		return 0;
-	if (r < 0) /* do not try another slot: a release looks no further than the first free one */
+	if (r < 0)
 		return err_sys(e, -r, "claim a range of uids");
 	return err_set(e, ERR_LIMIT, "all %u uid ranges of this machine are in use", t->count);
 }
@@ -142,8 +141,8 @@ int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct
 	return err_sys(e, -r, "open the table of uid ranges '%s'", tables[0].file);
 }
 
-/* Finds the slot where a claim would start, or a little further: the claim that was in the way may be gone. A slot
- * that is still further away becomes stale, and another claim takes it over. */
+/* Looks for the claim in the first slots that range_claim() would try, also behind free slots. A claim that is
+ * further away becomes stale, and another claim takes its slot over. */
 static bool release_in(const struct table *t, int fd, const char *record_path)
 {
 	uint32_t place = place_of(record_path);
@@ -155,9 +154,7 @@ static bool release_in(const struct table *t, int fd, const char *record_path)
 		read_slot(fd, slot, path);
 		if (strcmp(path, record_path) != 0)
 			continue;
-		IGNORE(write_slot(
-			fd, slot,
-			"")); /* if this fails, the slot is stale, and another claim takes it over */
+		IGNORE(write_slot(fd, slot, "")); /* another claim takes a stale slot over */
 		return true;
 	}
 	return false;
@@ -170,7 +167,7 @@ void range_release(const char *record_path)
 	for (size_t i = 0; !done && i < ARRAY_SIZE(tables); i++) {
 		AUTO_FD fd = open_table(&tables[i], 0);
 
-		/* another sandbox of this name may have taken the claim over with the record's path */
+		/* if the path exists, a new sandbox of this name has taken the claim over */
 		done = fd >= 0 &&
 		       (access(record_path, F_OK) == 0 || release_in(&tables[i], fd, record_path));
 	}

@@ -4,8 +4,8 @@
  *
  * The table is a file of fixed slots, one per range. A slot holds the path of the record that claimed it; if that
  * record is gone, the slot is free. The table is persistent, because the files of a stopped sandbox belong to its
- * range after a reboot too. Changes are made under its lock. It is one file and not a directory of claims: making
- * and deleting an inode per sandbox cost more than all its mounts.
+ * range after a reboot too. Changes are made under its lock. It is one file and not a directory of claims: making and
+ * deleting an inode per sandbox costs more than all its mounts.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 
 #define RANGE_STRIDE 65537u /* 65536 ids for the payload, one for pid 1 */
 
-/* Claims a range for the record at PATH and returns its first id: the range that the record HAD, because its files
- * belong to it, or with -1 a new one. */
+/* Claims a range for the record at RECORD_PATH and sets *RET_BASE to its first id. HAD is the first id of the range
+ * that the record's files belong to, or -1 for a new range. */
 MUST_USE int range_claim(const char *record_path, int64_t had, uint32_t *ret_base, struct err *e);
 /* Gives back the range that the record holds. */
 void range_release(const char *record_path);

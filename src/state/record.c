@@ -126,8 +126,8 @@ static int look(const char *name, struct record *r, struct err *e)
 	int live = record_is_live(r->dir);
 	int known = state_read(r->dir, &r->state);
 
-	/* A supervisor writes its last state before it gives the lock back. If the state says something else, the
-	 * sandbox may have been started after we looked at the lock. */
+	/* A supervisor writes its last state before it gives the lock back. If the state is not `Stopped`, the
+	 * sandbox may have been started after we looked at the lock: look again. */
 	if (live == 0 && r->state.status != STATUS_STOPPED)
 		live = record_is_live(r->dir);
 	if (live < 0)
@@ -141,7 +141,7 @@ static int look(const char *name, struct record *r, struct err *e)
 	return 0;
 }
 
-/* The supervisor of an ephemeral sandbox writes no state when it is up. The lock of its start tells. */
+/* An ephemeral sandbox's supervisor writes no state when it is up, so the start lock tells that the sandbox runs. */
 static void look_closer(struct record *r)
 {
 	if (r->status == STATUS_STARTING && r->spec.ephemeral && !r->state.booted_once &&

@@ -1,8 +1,9 @@
 /*
  * The record of one sandbox on disk: a directory below sandboxes/ in the home.
  *
- * config.json says what the sandbox was asked to be (record_config.h), state.json what became of it (state.h), and
- * `lock` whether it is live (record_lock.h). So the truth survives SIGKILL of any process.
+ * config.json holds the requested configuration (record_config.h), state.json the state that the supervisor last
+ * wrote (state.h). `lock` tells whether the sandbox is live (record_lock.h). So the record stays right when any
+ * process is killed.
  */
 #pragma once
 
@@ -15,8 +16,8 @@
 #include "state/state.h"
 
 struct record {
-	struct spec spec;   /* what the next start takes */
-	struct spec active; /* what the live sandbox runs with, if that differs */
+	struct spec spec;   /* the next start uses it */
+	struct spec active; /* the live sandbox runs with it, if it differs from SPEC */
 	bool has_active;
 	uint64_t created_ns, updated_ns;
 	struct state state;
@@ -34,7 +35,7 @@ void record_done(struct record *r);
 /* Opens the directory of the record. ERR_NOT_FOUND "sandbox not found: NAME". */
 MUST_USE int record_open(const struct home *h, const char *name, int *ret_dir, struct err *e);
 /* Loads the record and compares it with its lock. ERR_NOT_FOUND as above, also for the leftover of a killed create,
- * because no user was told that it exists. ERR_UNSUPPORTED: a newer cordon made the record. */
+ * which never reported success. ERR_UNSUPPORTED: a newer cordon made the record. */
 MUST_USE int record_load(const struct home *h, const char *name, struct record *ret, struct err *e);
 /* Claims the name: makes the record under a temporary name, locks it, then renames it. The caller owns the lock and
  * the directory that this returns. ERR_EXISTS: the name is taken. */
@@ -42,8 +43,8 @@ MUST_USE int record_create(const struct home *h, const struct spec *s, int *ret_
 			   struct err *e);
 #define RECORD_FOLDER "sandboxes/"
 
-/* What the sandbox runs with, or will run with when it starts. */
+/* Returns the spec that the sandbox runs with, or will run with when it starts. */
 const struct spec *record_in_force(const struct record *r);
-/* Port I of the spec as it is now. If a live sandbox chose a free host port, it is that one. The strings belong to
- * the record. */
+/* Returns port I of the spec. If a live sandbox chose a free host port, the result has that port. The strings belong
+ * to the record. */
 struct spec_port record_port(const struct record *r, size_t i);

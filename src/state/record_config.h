@@ -1,9 +1,9 @@
 /*
- * config.json and active.json of a record: what the sandbox was asked to be. Create and modify write the files
- * and replace them atomically.
+ * config.json and active.json of a record: the requested configuration of the sandbox. Create and modify write the
+ * files and replace them atomically.
  *
- * config.json is what the next start takes. active.json is there while a live sandbox runs with another
- * configuration; a start removes it. The functions take the directory of the record.
+ * The next start uses config.json. active.json exists while a live sandbox runs with another configuration; a start
+ * removes it. The functions take the directory of the record.
  */
 #pragma once
 
@@ -16,11 +16,11 @@ struct spec;
 
 MUST_USE int record_read_config(int dir, struct record *ret, struct err *e);
 MUST_USE int record_write_config(int dir, const struct spec *s, uint64_t created_ns, struct err *e);
-/* Writes config.json of a record that nobody can see yet, so there is no file to replace. */
+/* Writes config.json of a record that no other process can see yet, so there is no file to replace. */
 MUST_USE int record_write_first_config(int dir, const struct spec *s, struct err *e);
-/* Lets one writer of the configuration in at a time. The descriptor holds the lock. */
+/* Locks the configuration against other writers. The descriptor holds the lock. */
 MUST_USE int record_lock_config(int dir, int *ret_fd, struct err *e);
-/* S NULL removes active.json. */
+/* If S is NULL, removes active.json. */
 MUST_USE int record_write_active(int dir, const struct spec *s, struct err *e);
-/* Succeeds without active.json too. */
+/* Also succeeds if there is no active.json. */
 MUST_USE int record_read_active(int dir, struct record *ret, struct err *e);

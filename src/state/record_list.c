@@ -39,13 +39,13 @@ int record_list_all(const struct home *h, struct record_list *ret, struct err *e
 		return err_sys(e, errno, "list '%s/sandboxes'", h->path);
 	while ((entry = dir_next(d))) {
 		struct stat st;
-		AUTO_FREE char *config = NULL;
+		AUTO_FREE char *lock = NULL;
 
 		if (entry->d_name[0] == '.')
 			continue;
-		config = xasprintf("%s/lock", entry->d_name);
+		lock = xasprintf("%s/lock", entry->d_name);
 		/* the lock file is made at create and never changed, so its time orders the list */
-		if (fstatat(fd, config, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(fd, lock, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			st = (struct stat){ 0 };
 		all = xreallocarray(all, n + 1, sizeof(*all));
 		all[n++] = (struct dated){ xstrdup(entry->d_name),

@@ -20,7 +20,8 @@ int record_is_live(int dir)
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	/* if a shared lock is refused, somebody holds it exclusively; closing the descriptor gives our lock back */
+	/* if a shared lock is refused, another process holds it exclusively; closing the descriptor gives our lock
+	 * back */
 	if (flock(fd, LOCK_SH | LOCK_NB) == 0)
 		return 0;
 	return errno == EWOULDBLOCK ? 1 : -errno;
@@ -60,8 +61,8 @@ int record_lock(const struct home *h, const char *name, int dir, int lock, unsig
 /* This lock belongs to the open file, as flock() does, so the supervisor inherits both. */
 void record_start_begins(int lock)
 {
-	IGNORE(lock_first_byte(lock, F_WRLCK,
-			       START_WAIT_MS)); /* if it fails, nobody waits for our start */
+	/* if this fails, other commands do not wait for our start */
+	IGNORE(lock_first_byte(lock, F_WRLCK, START_WAIT_MS));
 }
 
 void record_start_ends(int lock)
@@ -77,10 +78,8 @@ void record_await_start(const struct home *h, const char *name)
 
 	if (record_open(h, name, &dir, &absent) == 0)
 		fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0)
-		IGNORE(lock_first_byte(
-			fd, F_RDLCK,
-			START_WAIT_MS)); /* closing the descriptor gives the lock back */
+	if (fd >= 0) /* closing the descriptor gives the lock back */
+		IGNORE(lock_first_byte(fd, F_RDLCK, START_WAIT_MS));
 }
 
 bool record_is_starting(int dir)

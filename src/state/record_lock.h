@@ -1,5 +1,5 @@
 /*
- * The lock of a record: it tells whether the sandbox is live, and who may start or stop it.
+ * The lock of a record: it tells whether the sandbox is live, and which process may start or stop it.
  *
  * The process that starts or stops the sandbox holds the file `lock` exclusively. For a live sandbox that is its
  * supervisor. The kernel gives the lock back when the holder dies. So a free lock means that there is no
@@ -24,12 +24,12 @@ MUST_USE int record_open_lock(const struct home *h, const char *name, int *ret_d
 MUST_USE int record_lock(const struct home *h, const char *name, int dir, int lock,
 			 unsigned wait_ms, struct err *e);
 /* A command that starts the sandbox calls this before it takes the lock, so there is one start at a time.
- * record_create() has done it for the lock that it returns. The end of the process ends it too. */
+ * record_create() has done it for the lock that it returns. The kernel gives this lock back when the process ends. */
 void record_start_begins(int lock);
 /* The supervisor calls this when it accepts connections. */
 void record_start_ends(int lock);
 /* Waits while a start is under way, for a bounded time. */
 void record_await_start(const struct home *h, const char *name);
 bool record_is_starting(int dir);
-/* Returns 1, 0, or -errno if that cannot be told. */
+/* Returns 1 if the sandbox is live, 0 if not, or -errno. */
 int record_is_live(int dir);

@@ -53,7 +53,7 @@ int record_retire(const struct home *h, const char *name)
 }
 
 /* Releases the quota of the layer first, because nothing leads to it once the record is gone. A confined supervisor
- * may not do that: it only frees the space, and the next command does the rest. */
+ * may not release quotas: it only frees the space, and the next command does the rest. */
 static int erase_record(int dirfd, const char *path)
 {
 	AUTO_FREE char *mark = xasprintf("%s/" RECORD_QUOTA_MARK, path);
@@ -83,9 +83,9 @@ int record_erase(const struct home *h, const char *name, struct err *e)
 	return r < 0 ? err_sys(e, -r, "delete sandbox '%s'", name) : 0;
 }
 
-/* Releases what a retired record holds outside its directory. If its supervisor was killed, its sockets, its range
- * of ids and more are left, and all are found by the name of the sandbox. A new sandbox may have that name by now:
- * the lock of the directory keeps it from appearing while we look. False: try again next time. */
+/* Releases what a retired record holds outside its directory. A killed supervisor leaves sockets, a range of ids and
+ * more behind, all named after the sandbox. They are released unless a new sandbox has that name; the exclusive lock
+ * keeps it from appearing meanwhile. Returns false if the lock is busy: the next sweep tries again. */
 static bool release_claims(const struct home *h, int sandboxes, int dir, const char *entry,
 			   record_release *release)
 {
@@ -121,12 +121,12 @@ bool record_sweep(const struct home *h, record_release *release)
 		if (!is_new && !starts_with(entry->d_name, ".gone-"))
 			continue;
 		if (is_new && flock(fd, LOCK_EX | LOCK_NB) < 0)
-			continue; /* it may be in the making: try next time */
+			continue; /* a command may be making it: try next time */
 		one = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (one >= 0 && record_is_live(one) == 0 &&
 		    (is_new || release_claims(h, fd, one, entry->d_name, release))) {
-			int r = erase_record(
-				fd, entry->d_name); /* if it fails, the next sweep tries again */
+			/* if this fails, the next sweep tries again */
+			int r = erase_record(fd, entry->d_name);
 
 			enough &= r != -EACCES && r != -EPERM;
 		}

@@ -13,11 +13,11 @@ struct home;
 
 #define RECORD_QUOTA_MARK "layers/quota" /* a file: layers/0 is under a project quota */
 
-/* Retires the record. Also succeeds if there is none. Returns 0 or -errno. */
+/* Retires the record. Also succeeds if it does not exist. Returns 0 or -errno. */
 MUST_USE int record_retire(const struct home *h, const char *name);
-/* True if NAME no longer leads to DIR. */
+/* Returns true if NAME no longer leads to DIR. */
 bool record_is_retired(const struct home *h, const char *name, int dir);
-/* True for two kinds of leftovers: a sandbox that never ran, because its create was killed, and an ephemeral
+/* Returns true for two kinds of leftovers: a sandbox that never ran, because its create was killed, and an ephemeral
  * sandbox whose supervisor was killed. The caller holds the lock. */
 bool record_is_leftover(int dir);
 /* Erases the retired record and releases its claims. ERR_DENIED: some files belong to a range of ids, and only a
@@ -25,6 +25,6 @@ bool record_is_leftover(int dir);
 MUST_USE int record_erase(const struct home *h, const char *name, struct err *e);
 /* Removes what a killed supervisor left outside the home. ENTRY is the name of the record's directory. */
 typedef void record_release(const struct home *h, const char *entry);
-/* Erases retired and half-made records that no process holds. RELEASE may be NULL. False: some files belong to a
- * range of ids, as above. */
+/* Erases retired and half-made records that no process holds. RELEASE may be NULL. Returns false if some files belong
+ * to a range of ids, as above. */
 bool record_sweep(const struct home *h, record_release *release);

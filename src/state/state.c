@@ -64,7 +64,7 @@ struct state_json {
 	int64_t boots, supervisor, started_ns, updated_ns, wire, uid_base;
 	const struct json_value *host_ports, *limits;
 };
-/* All are optional, because older versions of this format did not write all of them. */
+/* All members are optional, because older versions of cordon did not write all of them. */
 static const struct json_field state_fields[] = {
 	FIELD_STR(struct state_json, status, JSON_OPTIONAL),
 	FIELD_STR(struct state_json, stop_reason, JSON_OPTIONAL),
@@ -101,7 +101,7 @@ static int decode_status(const char *name, enum status *ret, struct err *e)
 			*ret = (enum status)i;
 			return 0;
 		}
-	return name ? err_set(e, ERR_INVALID, "status: '%s' is none", name) : 0;
+	return name ? err_set(e, ERR_INVALID, "status: '%s' is unknown", name) : 0;
 }
 
 static int decode_limits(const struct json_value *v, struct enforcement *ret, struct err *e)
@@ -156,7 +156,7 @@ static int decode(const struct json_value *v, struct state *ret, struct err *e)
 	return 0;
 }
 
-/* The file exists, so somebody was told of the sandbox. Nothing else is known. */
+/* The file exists, so the sandbox ran. Nothing else is known. */
 static void know_only_that_it_ran(struct state *ret)
 {
 	state_init(ret);
@@ -174,7 +174,7 @@ int state_read(int dir, struct state *ret)
 	state_init(ret);
 	if (r < 0)
 		return r;
-	r = -EINVAL; /* as after a power cut */
+	r = -EINVAL; /* damaged, as after a power cut */
 	if (json_parse(buf_str(&b), b.n, &doc, &why) == 0) {
 		if (format_is_newer(json_root(doc), RECORD_FORMAT))
 			r = -ENOTSUP;

@@ -1,5 +1,5 @@
 /*
- * state.json: what became of a sandbox. Its supervisor writes the file and replaces it atomically.
+ * state.json: the state of a sandbox. Its supervisor writes the file and replaces it atomically.
  *
  * The file says what was true when it was written. The lock of the record (record_lock.h) says whether the
  * supervisor still lives. record_load() combines both.
@@ -25,8 +25,8 @@ enum status {
 	STATUS_CRASHED,
 	STATUS_COUNT
 };
-const char *status_name(enum status s);  /* "Running", as JSON has it */
-const char *status_lower(enum status s); /* "running", as tables have it */
+const char *status_name(enum status s);  /* "Running", for JSON */
+const char *status_lower(enum status s); /* "running", for tables */
 
 /* How each limit is enforced: "cgroup v1", "cgroup v2", "rlimit, per process", "user namespace", "affinity",
  * "project quota", "loop image", "tmpfs", "watched", "not enforced", "none". */
@@ -40,7 +40,7 @@ struct enforcement {
 #define ROOT_DISK "disk"           /* a flat disk, used in place */
 
 struct state {
-	enum status status; /* as it was last written; record_load() finds the truth */
+	enum status status; /* as it was last written; record_load() compares it with the lock */
 	bool booted_once;   /* false: the first start never finished */
 	uint64_t boots;
 	pid_t supervisor;
@@ -50,8 +50,8 @@ struct state {
 	struct enforcement enforced;
 	char root[24]; /* what mounts its layers as one tree, ROOT_…; "" before the first start */
 	char stop_reason[64];
-	uint16_t host_port
-		[STATE_PORTS_MAX]; /* the real ports on the host, in the order of the spec */
+	/* the real ports on the host, in the order of the spec */
+	uint16_t host_port[STATE_PORTS_MAX];
 	size_t n_ports;
 };
 

@@ -25,8 +25,7 @@
 #include "state/record_list.h"
 
 #define VOLUME_FILE_MAX_BYTES 65536u
-#define DEPTH_MAX \
-	256u /* how deep volume_used_bytes() counts; deeper is not worth the descriptors */
+#define DEPTH_MAX 256u /* how deep volume_used_bytes() counts; each level costs a descriptor */
 #define MIB (1ull << 20)
 #define VOLUMES "volumes/"
 
@@ -61,8 +60,8 @@ static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
 
-	IGNORE(!quota_release(
-		dirfd, data)); /* the user who removes volumes has made them, and may do this */
+	/* succeeds: the user who removes a volume has made it */
+	IGNORE(!quota_release(dirfd, data));
 	return erase_tree(dirfd, name);
 }
 
@@ -317,7 +316,7 @@ static int users_of(const struct home *h, const char *name, struct buf *out, str
 			buf_addf(out, "%s%s", out->n ? ", " : "", all.name[i]);
 	}
 	record_list_done(&all);
-	return r; /* a record that cannot be read may name it */
+	return r; /* a record that cannot be read is an error, because it may name the volume */
 }
 
 int volume_remove(const struct home *h, const char *name, struct err *e)
@@ -354,9 +353,8 @@ void volumes_release_quotas(const struct home *h)
 	if (volume_list_load(h, &all, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < all.n; i++)
-		if (all.item[i].kind == VOLUME_DIR)
-			IGNORE(!quota_release(AT_FDCWD,
-					      all.item[i].path)); /* it is erased all the same */
+		if (all.item[i].kind == VOLUME_DIR) /* a failure does not stop the erasing */
+			IGNORE(!quota_release(AT_FDCWD, all.item[i].path));
 	volume_list_done(&all);
 }
 
@@ -372,6 +370,6 @@ void volumes_sweep(const struct home *h)
 	while ((entry = dir_next(d)))
 		if (starts_with(entry->d_name, ".gone-") ||
 		    (alone && starts_with(entry->d_name, ".new-")))
-			/* a sweep tries again, perhaps with more privilege */
+			/* a later sweep tries again, perhaps with more privilege */
 			IGNORE(erase_volume(dirfd(d), entry->d_name));
 }

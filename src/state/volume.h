@@ -5,9 +5,9 @@
  *   volumes/NAME/data/         the files of a directory volume; all sandboxes that mount it share them
  *   volumes/NAME/disk.raw      the file system of a disk volume, sparse; one writer at a time (flock)
  *
- * A volume appears and disappears by rename. A command holds volumes/.lock shared from the moment when it looks a
- * volume up until there is a record that names it. A command that removes a volume holds the lock exclusively. So a
- * volume cannot disappear in between.
+ * A volume appears and disappears by rename. A command holds volumes/.lock shared from its search for a volume until
+ * a record names the volume. A command that removes a volume holds the lock exclusively. So a volume cannot disappear
+ * in between.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ struct volume {
 void volume_done(struct volume *v);
 #define AUTO_VOLUME __attribute__((cleanup(volume_done))) struct volume
 
-/* What a new volume shall be. */
+/* Parameters of a new volume. */
 struct volume_form {
 	enum volume_kind kind;
 	uint64_t size_mib;  /* VOLUME_DISK */
@@ -46,7 +46,7 @@ MUST_USE int volume_create(const struct home *h, const char *name, const struct 
 int volume_quota_missing(const struct home *h, struct err *e);
 /* ERR_NOT_FOUND "volume not found: NAME". */
 MUST_USE int volume_load(const struct home *h, const char *name, struct volume *ret, struct err *e);
-/* How much space it occupies on this machine. */
+/* Returns the disk space that the volume occupies. */
 uint64_t volume_used_bytes(const struct volume *v);
 
 struct volume_list {
@@ -59,8 +59,8 @@ void volume_list_done(struct volume_list *l);
 
 /* Takes the lock that is described above. The descriptor holds it. */
 MUST_USE int volumes_lock(const struct home *h, bool exclusive, int *ret_fd, struct err *e);
-/* Renames the volume away and erases it, under the exclusive lock. ERR_BUSY: a sandbox names it. ERR_DENIED: it is
- * renamed away, but some files belong to a range of ids. */
+/* Renames the volume away and erases it, under the exclusive lock. ERR_BUSY: the record of a sandbox names it.
+ * ERR_DENIED: it is renamed away, but some files belong to a range of ids. */
 MUST_USE int volume_remove(const struct home *h, const char *name, struct err *e);
 /* Lifts the quotas of all volumes, before they are erased with the home. */
 void volumes_release_quotas(const struct home *h);
