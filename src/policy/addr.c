@@ -270,8 +270,8 @@ static const struct range {
 	{ GROUP_PRIVATE, V4(100, 64, 0, 0, 10) }, /* carrier-grade NAT */
 	{ GROUP_PRIVATE, V4(192, 0, 0, 0, 24) },  /* between a network and its provider: DS-Lite, discovery */
 	{ GROUP_PRIVATE, V6(7, 0xfc) },
-	{ GROUP_PRIVATE, V6(10, 0xfe, 0xc0) },                         /* site-local, as it was called */
-	{ GROUP_PRIVATE, V6(48, 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01) }, /* translation of a site's own, RFC 8215 */
+	{ GROUP_PRIVATE, V6(10, 0xfe, 0xc0) },                         /* site-local, deprecated */
+	{ GROUP_PRIVATE, V6(48, 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01) }, /* local-use translation, RFC 8215 */
 	{ GROUP_LINK_LOCAL, V4(169, 254, 0, 0, 16) },
 	{ GROUP_LINK_LOCAL, V6(10, 0xfe, 0x80) },
 	{ GROUP_MULTICAST, V4(224, 0, 0, 0, 4) },

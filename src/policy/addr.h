@@ -2,9 +2,9 @@
  * Internet addresses as rules see them: one type for both families, prefixes, and the groups people
  * write rules about.
  *
- * An IPv4 address in IPv6 form (::ffff:a.b.c.d) is stored as IPv4, so nobody can dodge a rule by
- * the longer spelling. Parsing is strict: four decimal octets without leading zeros, RFC 4291 text
- * without zone. Each text has one meaning.
+ * An IPv4 address in IPv6 form (::ffff:a.b.c.d) is stored as IPv4, so the longer spelling cannot
+ * evade a rule. Parsing is strict: four decimal octets without leading zeros, RFC 4291 text without
+ * zone. Each text has one meaning.
  */
 #pragma once
 
@@ -55,7 +55,7 @@ struct addr addr_v4(const uint8_t b[ADDR_V4_BYTES]);
 struct addr addr_v6(const uint8_t b[ADDR_V6_BYTES]); /* unmaps ::ffff:a.b.c.d */
 bool addr_eq(const struct addr *a, const struct addr *b);
 
-/* 0 or -EINVAL. */
+/* Returns 0 or -EINVAL. */
 MUST_USE int addr_parse(struct str s, struct addr *ret);
 /* Writes the shortest RFC 5952 text. */
 void addr_format(const struct addr *a, char out[ADDR_TEXT_BYTES]);
@@ -64,14 +64,14 @@ void addr_format(const struct addr *a, char out[ADDR_TEXT_BYTES]);
 MUST_USE int cidr_parse(struct str s, struct cidr *ret);
 /* Writes "10.0.0.0/8"; a single address without its length. */
 void cidr_format(const struct cidr *c, char out[CIDR_TEXT_BYTES]);
-/* True when the prefix covers one address only. */
+/* Returns true if the prefix covers one address only. */
 bool cidr_is_single(const struct cidr *c);
 bool cidr_has(const struct cidr *c, const struct addr *a);
 
-/* Gives the IPv4 address that a translator (NAT64, 6to4) makes of an IPv6 one. False: none. */
+/* Sets *RET to the IPv4 address that a translator (NAT64, 6to4) makes of A, or returns false. */
 bool addr_carried(const struct addr *a, struct addr *ret);
-/* HOST may be NULL: then nothing is in GROUP_HOST. */
+/* If HOST is NULL, no address is in GROUP_HOST. */
 enum addr_group addr_group_of(const struct addr *a, const struct addr_host *host);
 const char *addr_group_name(enum addr_group g); /* "link-local"; NULL for GROUP_NONE */
-/* 0 or -EINVAL. */
+/* Returns 0 or -EINVAL. */
 MUST_USE int addr_group_parse(struct str s, enum addr_group *ret);

@@ -1,10 +1,10 @@
 /*
  * The addresses of one sandbox's link.
  *
- * Every sandbox has a network namespace and a gateway of its own, so addresses need not differ
- * between sandboxes; they must only stay the same for one. They are derived from its name: a /30 of
- * the IPv4 pool (gateway first, guest second), a /64 of the IPv6 pool, and two locally administered
- * MAC addresses.
+ * Every sandbox has a network namespace and a gateway of its own, so two sandboxes may have the
+ * same addresses. The addresses of one sandbox must not change, so they are derived from its name:
+ * a /30 of the IPv4 pool (gateway first, guest second), a /64 of the IPv6 pool, and two locally
+ * administered MAC addresses.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * Host names in the one form in which we compare, judge and resolve them.
+ * Host names in normal form, the only form that we compare, judge and resolve.
  *
- * Lower case, no trailing dot, letters, digits, hyphens and dots only. Any other name (NUL, spaces,
- * raw UTF-8, empty labels, more than 253 bytes) is refused where it enters, so the gateway uses
- * exactly the name that was judged.
+ * The normal form has lower case letters, digits, hyphens and dots, and no trailing dot. Any other
+ * name (NUL, spaces, raw UTF-8, empty labels, more than 253 bytes) is refused where it enters, so
+ * the gateway uses exactly the name that was judged.
  */
 #pragma once
 
@@ -18,16 +18,16 @@
 #define NAME_LABEL_MAX_BYTES 63
 
 enum name_kind {
-	NAME_HOST,  /* a name as a rule may have it */
+	NAME_HOST,  /* a name that a rule may have */
 	NAME_QUERY, /* a name in a DNS question: also underscores, as in _https._tcp */
 };
 
-/* 0 or -EINVAL. */
+/* Returns 0 or -EINVAL. */
 MUST_USE int name_normalise(struct str s, enum name_kind kind, char out[NAME_TEXT_BYTES]);
-/* Both must be normalised. True for the suffix itself and for names below it, never for
- * evilexample.com. */
+/* Returns true if NAME is SUFFIX or is below it, as www.example.com is below example.com and
+ * evilexample.com is not. Both must be normalised. */
 bool name_is_under(const char *name, const char *suffix);
-/* True when anybody may register a name below this one (co.uk, github.io). NAME is normalised. The
- * list of public suffixes is compiled in. A name of a single label (com) is always a public
+/* Returns true if anybody may register a name below NAME (co.uk, github.io). NAME is normalised.
+ * The list of public suffixes is compiled in. A name of a single label (com) is always a public
  * suffix. */
 bool name_is_public_suffix(const char *name);

@@ -6,9 +6,8 @@
 #include "base/cleanup.h"
 
 #define RATE_INTERVAL_MS 1000u
-#define RATE_INTERVAL_MAX_MS \
-	(24u * 3600 * 1000)          /* a bucket that takes longer than a day to fill is a typo */
-#define RATE_AMOUNT_MAX (1ull << 50) /* keeps amount × time within 64 bits */
+#define RATE_INTERVAL_MAX_MS (24u * 3600 * 1000) /* longer than a day is a typo */
+#define RATE_AMOUNT_MAX (1ull << 50)             /* keeps amount × time within 64 bits */
 
 /* --- profiles --------------------------------------------------------------------------------- */
 
@@ -114,8 +113,8 @@ static int add_tokens(struct policy *p, const char *value, struct err *e)
 }
 
 /*
- * With several tenants no tenant's rule may open more than the public internet: every address that
- * is not public is denied before the rules are asked, except the resolver.
+ * With several tenants, no tenant's rule may open more than the public internet. So the first rules
+ * deny every address that is not public, except the resolver.
  */
 static int add_tenant_walls(struct policy *p, struct err *e)
 {
@@ -153,7 +152,7 @@ static int check_tenant(const struct policy_options *o, struct err *e)
 	return 0;
 }
 
-/* Adds the baseline that the options choose, behind the explicit rules. */
+/* Adds the baseline that the options choose, after the explicit rules. */
 static int add_baseline(const struct policy_options *o, struct policy *p, struct err *e)
 {
 	unsigned profiles = 0;

@@ -1,8 +1,8 @@
 /*
  * Makes a policy from the network options of the command line.
  *
- * The caller fills struct policy_options with the values as the user wrote them; repeatable ones in
- * order. Conflicts are ERR_USAGE, bad values ERR_INVALID, and every message names its flag.
+ * The caller fills struct policy_options with the values that the user wrote, in the user's order.
+ * Conflicts are ERR_USAGE, bad values ERR_INVALID, and every message names its flag.
  */
 #pragma once
 

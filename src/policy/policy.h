@@ -1,13 +1,13 @@
 /*
  * What a sandbox may reach, and which peers may reach it.
  *
- * A policy is a default per direction and an ordered list of rules; the first that matches wins.
- * Deciding is a pure function: no clock, no sockets, no allocation. It asks the caller for the one
- * thing it cannot know: which names this sandbox has resolved to which address.
+ * A policy is a default per direction and an ordered list of rules. The first matching rule
+ * decides. Deciding is a pure function: no clock, no sockets, no allocation. It asks the caller for
+ * the one thing it cannot know: which names this sandbox has resolved to which address.
  *
  * The struct also carries the other members of the `network` object that shape traffic (resolver,
- * address pools, limits), because they travel together: options build it, the sandbox's record
- * keeps it as JSON, the gateway obeys it.
+ * address pools, limits), because they belong together: options build the struct, the sandbox's
+ * record keeps it as JSON, and the gateway obeys it.
  */
 #pragma once
 
@@ -18,8 +18,7 @@
 #include "base/json.h"
 #include "policy/rule.h"
 
-#define POLICY_RULES_MAX \
-	512u /* more rules than people write by hand; the number bounds the time of a decision */
+#define POLICY_RULES_MAX 512u       /* more than people write; bounds the time of a decision */
 #define POLICY_NAMESERVERS_MAX 8u   /* the gateway tries each in turn, with a timeout */
 #define POLICY_NAMESERVER_BYTES 264 /* HOST:PORT */
 #define POLICY_MAX_CONNECTIONS 256u /* --max-connections by default */
@@ -48,7 +47,7 @@ struct policy {
 	uint32_t max_connections;
 
 	char nameserver[POLICY_NAMESERVERS_MAX][POLICY_NAMESERVER_BYTES];
-	size_t n_nameservers; /* 0: the host's */
+	size_t n_nameservers; /* 0: the host's nameservers */
 	uint32_t query_timeout_ms;
 	bool rebind_protection;
 
@@ -66,7 +65,7 @@ MUST_USE int policy_add_rule(struct policy *p, const struct rule *r, struct err 
 
 /* Answers what only the caller knows about names. */
 struct policy_names {
-	/* Did this sandbox resolve a name that R covers to ADDR? */
+	/* Returns true if this sandbox resolved a name that R covers to ADDR. */
 	bool (*resolved)(void *arg, const struct rule *r, const struct addr *addr);
 	void *arg;
 };
@@ -85,22 +84,22 @@ struct verdict {
 	int rule; /* index of the rule that matched, or POLICY_BY_DEFAULT */
 };
 
-/* NAMES may be NULL: then no rule about a name matches. With an authority, an allow rule needs
- * both: the name was resolved to this address, and the client showed it. A deny rule needs one of
- * them. */
+/* If NAMES is NULL, no name counts as resolved. If the client showed a name (the authority), an
+ * allow rule matches only if the name was shown and also resolved to this address. For a deny rule
+ * one of the two is enough. */
 struct verdict policy_decide(const struct policy *p, const struct addr_host *host,
 			     const struct policy_flow *f, const struct policy_names *names);
 /* Decides whether the sandbox may ask for this name. PROTO is the protocol of the question. */
 struct verdict policy_decide_query(const struct policy *p, enum policy_proto proto,
 				   const char *name);
-/* True if an answer may hold this address. False only because of rebind protection. */
+/* Returns true if a DNS answer may hold this address. Only rebind protection makes it false. */
 bool policy_allows_answer(const struct policy *p, const struct addr_host *host,
 			  const struct addr *a);
 
-/* True when no packet can ever pass in either direction: the sandbox needs no interface. */
+/* Returns true if no packet can ever pass in either direction: no interface is needed. */
 bool policy_is_closed(const struct policy *p);
-/* True when V, the verdict about F by its address, may change once the client shows a name: either
- * a rule about a name gave V, or a rule in front of the one that gave V denies a name. */
+/* Returns true if V, the verdict about F by its address, may change once the client shows a name.
+ * That is so if a rule about a name gave V, or if an earlier rule denies a name. */
 bool policy_minds_names(const struct policy *p, const struct policy_flow *f, struct verdict v);
 
 /* --- as JSON -------------------------------------------------------------------------------- */
@@ -109,6 +108,5 @@ bool policy_minds_names(const struct policy *p, const struct policy_flow *f, str
  * max_connections, policy, rates, strict. */
 void policy_write_json(const struct policy *p, struct json_writer *w);
 /* Reads the output of policy_write_json, or the members of a whole `network` object. Ignores
- * unknown members; absent ones keep their defaults. Initialises P, also on failure: then P is as
- * policy_init() leaves it. */
+ * unknown members; absent members keep their defaults. If it fails, P is as after policy_init(). */
 MUST_USE int policy_read_json(const struct json_value *v, struct policy *p, struct err *e);

@@ -1,6 +1,6 @@
 /*
  * A policy as JSON: the members of `network` that `inspect` shows, the record keeps and the gateway
- * is sent. Only what differs from the defaults is written for dns, interface and rates, as msb does.
+ * is sent. For interface and rates, only values that differ from the defaults are written.
  */
 #include "policy/policy.h"
 

@@ -1,5 +1,5 @@
 /*
- * One rule of a network policy: which traffic it matches, and whether it allows or denies that.
+ * One rule of a network policy: it allows or denies the traffic that it matches.
  *
  * A rule is a plain value: it can be copied and compared. Its text form is the token people write,
  * ACTION[:DIR]@TARGET[:PROTO[:PORTS]], and messages about denied traffic use the same form.
@@ -16,7 +16,7 @@
 enum policy_action { POLICY_DENY, POLICY_ALLOW };
 enum policy_direction { POLICY_EGRESS, POLICY_INGRESS, POLICY_BOTH };
 
-/* Bits, because a rule may name several; no bit means any. */
+/* Bits, because a rule may name several protocols; no bit means any protocol. */
 enum policy_proto {
 	PROTO_TCP = 1 << 0,
 	PROTO_UDP = 1 << 1,
@@ -32,7 +32,7 @@ struct port_range {
 	uint16_t start, end; /* the range includes both ports */
 };
 
-#define RULE_PORTS_MAX 8u /* tokens write one; configuration files may list a few */
+#define RULE_PORTS_MAX 8u /* a token has one range; configuration files may list a few */
 #define DNS_PORT 53u
 
 struct rule {
@@ -47,7 +47,7 @@ struct rule {
 	struct port_range port[RULE_PORTS_MAX];
 };
 
-/* DNS questions from the sandbox to the gateway's resolver, by UDP and TCP. */
+/* Allows DNS questions from the sandbox to the gateway's resolver, by UDP and TCP. */
 struct rule rule_allow_dns(void);
 struct rule rule_allow_group(enum addr_group g);
 
@@ -65,6 +65,6 @@ bool rule_covers_port(const struct rule *r, enum policy_proto proto, uint16_t po
 #define RULE_TEXT_BYTES 384
 void rule_format(const struct rule *r, char out[RULE_TEXT_BYTES]);
 
-/* Parses one token. Fails with ERR_INVALID, and suggests a word where one is similar. Messages name
- * --net-rule. */
+/* Parses one token. Fails with ERR_INVALID, and suggests a similar word if there is one. Messages
+ * name --net-rule. */
 MUST_USE int rule_parse(struct str token, struct rule *ret, struct err *e);

@@ -167,7 +167,7 @@ static int parse_address(const struct token *t, struct str s, struct rule *r)
 	return 0;
 }
 
-/* dns is a target, a protocol and a port at once, so the words behind it may only repeat those. */
+/* dns is a target, a protocol and a port at once, so words after it may only repeat these. */
 static int parse_dns(const struct token *t, struct rule *r)
 {
 	enum policy_action action = r->action;
@@ -279,7 +279,7 @@ static int parse_dns_scope(const struct token *t, const struct rule *scope, stru
 	return 0;
 }
 
-/* Parses [:PROTO[:PORTS]] behind the target. */
+/* Parses [:PROTO[:PORTS]] after the target. */
 static int parse_scope(const struct token *t, struct str scope, struct str target, struct rule *r)
 {
 	bool is_dns = str_eq(target, "dns");
@@ -307,7 +307,7 @@ static int parse_scope(const struct token *t, struct str scope, struct str targe
 	return 0;
 }
 
-/* True when the text up to one of its colons reads as an IPv6 address. */
+/* Returns true if S, or S up to one of its colons, is an IPv6 address. */
 static bool looks_like_ipv6(struct str s)
 {
 	struct cidr c;
