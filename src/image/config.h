@@ -1,5 +1,5 @@
 /*
- * An image's configuration: what OCI's and Docker's JSON agree on.
+ * An image's configuration: the members that OCI and Docker have in common.
  *
  * A struct image_config owns everything it points to. Strings hold no NUL; members that the
  * document lacks are NULL or empty lists.
@@ -14,12 +14,11 @@
 
 #define IMAGE_CONFIG_MAX_BYTES (4u << 20) /* registries accept this much for any metadata blob */
 #define IMAGE_LIST_MAX 4096u /* entries of env, labels, volumes …: far above any real image */
-#define IMAGE_STRING_MAX_BYTES \
-	(128u << 10)              /* one argument or variable: execve has the same limit */
-#define IMAGE_USER_MAX_BYTES 256u /* name:group, two of the longest login names */
-#define IMAGE_LAYERS_MAX 256u     /* twice Docker's ceiling, half of overlayfs's */
+#define IMAGE_STRING_MAX_BYTES (128u << 10) /* one argument or variable, as for execve */
+#define IMAGE_USER_MAX_BYTES 256u           /* name:group, two of the longest login names */
+#define IMAGE_LAYERS_MAX 256u               /* twice Docker's ceiling, half of overlayfs's */
 
-/* NULL-terminated for execve's sake; v is NULL when n is 0. */
+/* NULL-terminated, as execve needs it; v is NULL when n is 0. */
 struct image_strings {
 	char **v;
 	size_t n;
@@ -34,7 +33,7 @@ struct image_config {
 	char *created;            /* RFC 3339, as the document has it */
 	struct image_strings env; /* each is KEY=VALUE */
 	struct image_strings entrypoint, cmd;
-	char *user;        /* is looked up in the image's own passwd */
+	char *user;        /* looked up in the image's own passwd */
 	char *working_dir; /* may be relative or odd; it is resolved inside the root */
 	char *stop_signal;
 	struct image_strings volumes;       /* paths */

@@ -1,8 +1,8 @@
 /*
  * Digests as registries write them: "sha256:" and 64 lower-case hex digits.
  *
- * Other algorithms are refused: no registry in use answers with one, and a store keyed by one
- * algorithm cannot hold the same content twice.
+ * Other algorithms are refused: no registry in use answers with another algorithm, and a store
+ * keyed by one algorithm cannot hold the same content twice.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 
 #define DIGEST_PREFIX "sha256:"
 #define DIGEST_HEX_CHARS 64
-#define DIGEST_BYTES \
-	(sizeof(DIGEST_PREFIX) + DIGEST_HEX_CHARS) /* the prefix, the digits and a terminator */
+/* the prefix, the digits and a terminator */
+#define DIGEST_BYTES (sizeof(DIGEST_PREFIX) + DIGEST_HEX_CHARS)
 
 bool digest_valid(const char *s);
 /* Returns the digits alone, as the store names its files. S must be valid. */
 const char *digest_hex(const char *s);
-/* True for 64 lower-case hex digits and nothing else: a file name of the store. */
+/* Returns true for 64 lower-case hex digits and nothing else: a file name of the store. */
 bool digest_hex_valid(const char *s);
 void digest_from_hex(const char *hex, char out[DIGEST_BYTES]);

@@ -19,8 +19,8 @@ struct search {
 	size_t n;
 };
 
-/* Reads an extended attribute of FD, which may be an O_PATH descriptor: some directories of the
- * payload's users we cannot open for reading. Marked directories are readable for everybody. */
+/* Reads an extended attribute of FD. FD may be an O_PATH descriptor, because we cannot open all
+ * directories of the payload's users for reading. Marked directories are readable for everybody. */
 static ssize_t attribute(int fd, const char *name, void *value, size_t n)
 {
 	char path[32];
@@ -36,7 +36,8 @@ static bool is_implied(int fd)
 	return attribute(fd, IMAGE_IMPLIED_XATTR, &none, 0) >= 0;
 }
 
-/* Opens PATH of a layer without following a link. Returns -errno; -ENOTDIR also for a whiteout. */
+/* Opens PATH of a layer without following a link. A whiteout gives -ENOTDIR. Returns a descriptor
+ * or -errno. */
 static int open_in(int layer_fd, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -46,7 +47,7 @@ static int open_in(int layer_fd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Lists PATH with the attributes of FD, unless these are the ones a directory has by default. */
+/* Lists PATH with the owner and mode of FD, unless a directory has them by default. */
 static void add(struct search *s, const char *path, int fd, unsigned at_least)
 {
 	struct image_implied *p = &s->out[s->n];
@@ -61,7 +62,7 @@ static void add(struct search *s, const char *path, int fd, unsigned at_least)
 	s->n += p->mode != 0755 || p->uid != geteuid() || p->gid != getegid();
 }
 
-/* True when a layer above LAYER has something at PATH: that layer decides, or was asked before. */
+/* Returns true if a layer above LAYER has PATH: that layer decides, or was considered before. */
 static bool is_decided(const struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer + 1; i < s->n_layers; i++) {
@@ -73,8 +74,8 @@ static bool is_decided(const struct search *s, size_t layer, const char *path)
 	return false;
 }
 
-/* LAYER only implies PATH: the next lower layer that has attributes for PATH decides.
- * Usually no layer has, so that is checked first. */
+/* LAYER only implies PATH: the next lower layer with an entry for PATH decides. Usually there is
+ * none, so this is checked first. */
 static void consider(struct search *s, size_t layer, const char *path)
 {
 	for (size_t i = layer; i-- > 0;) {
@@ -114,7 +115,7 @@ size_t image_implied_find(const int *layer_fd, size_t n_layers,
 
 void image_implied_path(const struct image_record *r, char out[IMAGE_PATH_BYTES])
 {
-	/* the name on disk is older than the word in the code */
+	/* the name on disk is older than the name in the code */
 	snprintf(out, IMAGE_PATH_BYTES, "cache/layers/%s/passed-%.16s",
 		 digest_hex(r->layer[r->n_layers - 1].digest), digest_hex(r->manifest_digest));
 }

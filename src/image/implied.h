@@ -1,11 +1,11 @@
 /*
- * Directories that a layer of an image only implies: its tar has entries below them and none for them.
- * Owner and mode should be those of a layer below, but overlayfs shows those of the
- * topmost layer. Unpacking marks such directories (store.h). The root of the image is the most
- * frequent one.
+ * Directories that a layer of an image only implies: its tar has entries below them but no entry
+ * for them. Their owner and mode should come from a lower layer, but overlayfs shows those of the
+ * topmost layer. Unpacking marks implied directories (store.h). The image's root is the most
+ * frequent case.
  *
- * Finding them takes a look into each layer for each directory, so it is done once, when an image
- * comes into the store. The result lies beside the image's topmost layer.
+ * The search looks into each layer for each directory, so it is done once, when an image comes into
+ * the store. The result is kept beside the image's topmost layer.
  */
 #pragma once
 
@@ -22,10 +22,11 @@
 struct image_implied {
 	char path[IMAGE_IMPLIED_PATH_BYTES];
 	unsigned mode;
-	uint32_t uid, gid; /* the ids on disk; the caller's id stands for root */
+	uint32_t uid, gid; /* the ids on disk; the caller's id means root */
 };
 
-/* Lists those that are not simply root's with mode 0755. Layers may be O_PATH, the lowest first. */
+/* Lists implied directories, except those of root with mode 0755. LAYER_FD may be O_PATH
+ * descriptors, the lowest layer first. */
 size_t image_implied_find(const int *layer_fd, size_t n_layers,
 			  struct image_implied out[IMAGE_IMPLIED_MAX]);
 

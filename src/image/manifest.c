@@ -7,7 +7,7 @@
 #include "base/json.h"
 
 /* Layers we know how to unpack. We find the compression by looking at the bytes, so this list only
- * tells layers from the other things that a manifest may carry. */
+ * separates layers from other things that a manifest may name. */
 static const char *const layer_types[] = {
 	MEDIA_OCI_LAYER,    MEDIA_OCI_LAYER "+gzip",    MEDIA_OCI_LAYER "+zstd",
 	MEDIA_DOCKER_LAYER, MEDIA_DOCKER_LAYER ".gzip", MEDIA_DOCKER_LAYER ".zstd",
@@ -183,7 +183,7 @@ int manifest_select(const struct image_manifest *index, const char *os, const ch
 		    const struct image_descriptor **ret, struct err *e)
 {
 	const struct image_descriptor *best = NULL;
-	AUTO_BUF offer = BUF_INIT(ERR_MSG_BYTES / 2); /* a list that is cut is still useful */
+	AUTO_BUF offer = BUF_INIT(ERR_MSG_BYTES / 2); /* a truncated list is still useful */
 
 	for (size_t i = 0; i < index->n_items; i++) {
 		const struct image_descriptor *d = &index->item[i];

@@ -1,9 +1,9 @@
 /*
  * Manifests and indexes, OCI and Docker schema 2.
  *
- * A document is one or the other by its members, never by what its sender called it: a blob that
- * reads as both is refused, since two readers would see two images. A struct image_manifest owns
- * everything it points to.
+ * Its members, not its media type, tell whether a document is a manifest or an index. A document
+ * that reads as both is refused, because two readers would see two images. A struct image_manifest
+ * owns everything it points to.
  */
 #pragma once
 
@@ -15,10 +15,9 @@
 #include "image/config.h"
 #include "image/digest.h"
 
-#define MANIFEST_MAX_BYTES (4u << 20) /* registries accept this much */
-#define MANIFEST_ITEMS_MAX 1024u      /* images of one index */
-#define LAYER_BLOB_MAX_BYTES \
-	(64ull << 30) /* a compressed layer; the largest public ones are 20 GiB */
+#define MANIFEST_MAX_BYTES (4u << 20)      /* registries accept this much */
+#define MANIFEST_ITEMS_MAX 1024u           /* images of one index */
+#define LAYER_BLOB_MAX_BYTES (64ull << 30) /* compressed; the largest public layers have 20 GiB */
 
 #define MEDIA_OCI_MANIFEST "application/vnd.oci.image.manifest.v1+json"
 #define MEDIA_OCI_INDEX "application/vnd.oci.image.index.v1+json"
@@ -51,8 +50,8 @@ struct image_manifest {
 MUST_USE int manifest_parse(const char *p, size_t n, struct image_manifest *ret, struct err *e);
 void manifest_done(struct image_manifest *m);
 
-/* Returns the item of an index for OS/ARCHITECTURE, or else its only item if that one names no
- * platform. ERR_NOT_FOUND lists what there is. INDEX owns the result. */
+/* Finds the item of an index for OS/ARCHITECTURE, or else its only item if that item names no
+ * platform. ERR_NOT_FOUND lists the platforms of the index. INDEX owns the result. */
 MUST_USE int manifest_select(const struct image_manifest *index, const char *os,
 			     const char *architecture, const struct image_descriptor **ret,
 			     struct err *e);

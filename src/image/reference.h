@@ -3,7 +3,7 @@
  *
  * Parsing fills in what was left out (default registry, `library/` for its short names, tag
  * `latest`), so two spellings of one image compare equal by reference_key(). Programs that show a
- * reference keep the user's own text; it is not in here.
+ * reference keep the user's own text, which is not stored here.
  */
 #pragma once
 
@@ -20,14 +20,15 @@ struct reference {
 	char registry[REFERENCE_NAME_MAX_BYTES + 1]; /* "docker.io", "localhost:5000" */
 	char repository[REFERENCE_NAME_MAX_BYTES + 1 + sizeof("library/")]; /* "library/alpine" */
 	char tag[REFERENCE_TAG_MAX_BYTES + 1]; /* "" when only a digest was given */
-	char digest[DIGEST_BYTES];             /* "" when none was given */
+	char digest[DIGEST_BYTES];             /* "" when no digest was given */
 };
 
 #define REFERENCE_KEY_BYTES (2 * REFERENCE_NAME_MAX_BYTES + REFERENCE_TAG_MAX_BYTES + DIGEST_BYTES)
 
 /* Fails with ERR_INVALID that names the reference and says what is wrong with it. */
 MUST_USE int reference_parse(const char *s, struct reference *ret, struct err *e);
-/* "registry/repository:tag", or "…@digest" when there is a digest: equal keys, equal images. */
+/* Writes "registry/repository:tag", or "…@digest" if there is a digest. Equal keys mean the same
+ * image. */
 void reference_key(const struct reference *r, char out[REFERENCE_KEY_BYTES]);
 /* Returns the part after /manifests/ in a registry's address: the digest, else the tag. */
 const char *reference_target(const struct reference *r);

@@ -19,8 +19,7 @@
 #include "image/reference.h"
 
 #define LAYER_INFO_MAX_BYTES 4096u
-#define FLAT_FORM \
-	"flat ext4 1" /* change the number whenever the same layers would be laid out differently */
+#define FLAT_FORM "flat ext4 1" /* change the number when the same layers give another result */
 #define FLAT_KEY_MAX_BYTES (IMAGE_LAYERS_MAX * DIGEST_BYTES + 64)
 
 static const char *const owner_names[] = {
@@ -444,8 +443,8 @@ static const struct json_field info_fields[] = {
 	FIELD_INT(struct info_fields, disk_bytes, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, tar_bytes, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, entries, JSON_REQUIRED, 0, INT64_MAX),
-	FIELD_INT(struct info_fields, name_bytes, JSON_OPTIONAL, 0,
-		  INT64_MAX), /* older ones lack it */
+	/* older files lack name_bytes */
+	FIELD_INT(struct info_fields, name_bytes, JSON_OPTIONAL, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, squashed, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_INT(struct info_fields, skipped, JSON_REQUIRED, 0, INT64_MAX),
 	FIELD_STR(struct info_fields, owners, JSON_REQUIRED),
@@ -484,10 +483,10 @@ int image_store_layer_info(int home_fd, const char *digest, struct image_layer_i
 	layer_info_path(digest, path);
 	r = io_read_file(home_fd, path, &text);
 	if (r < 0)
-		return err_sys(e, -r, "read about layer %s", digest);
+		return err_sys(e, -r, "read layer.json of %s", digest);
 	if (json_parse(buf_str(&text), text.n, &doc, e) < 0 ||
 	    image_layer_info_read_json(json_root(doc), ret, e) < 0)
-		return err_wrap(e, "read about layer %s", digest);
+		return err_wrap(e, "read layer.json of %s", digest);
 	return 0;
 }
 

@@ -5,21 +5,21 @@
  *                              exclusive while content is removed
  *   cache/blobs/sha256/HEX     manifests, configurations and layers as they came, by digest
  *   cache/layers/HEX/root      a layer's tree, by the digest of its blob; an overlay lower
- *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), where the file system takes
- *                              no others; only fuse-overlayfs understands them
- *   cache/layers/HEX/layer.json  what is worth knowing about it
- *   cache/layers/HEX/passed-HEX  what implied.h knows about an image whose topmost layer this is
- *   cache/flat/HEX             all layers of an image in one file system, by what they are; only if
- *                              somebody asked for it
+ *   cache/layers/HEX/served    the same with whiteouts by name (.wh.NAME), if the file system cannot
+ *                              store other whiteouts; only fuse-overlayfs understands such whiteouts
+ *   cache/layers/HEX/layer.json  struct image_layer_info
+ *   cache/layers/HEX/passed-HEX  implied directories (implied.h) of an image with this topmost layer
+ *   cache/flat/HEX             all layers of an image in one file system, by a hash of the layers;
+ *                              made on request
  *   cache/images/KEY.json      one record per reference; KEY is the SHA-256 of reference_key()
  *   cache/tmp                  work in progress; everything elsewhere is complete
  *
- * Each of these appears by rename when it is whole, blobs and layers before the record that names
- * them. So a reader needs no lock to look; to hold on to what it found it takes the lock shared
- * until its sandbox's configuration, which names the manifest's digest, is written.
+ * Each entry appears by rename when it is complete; blobs and layers appear before the record that
+ * names them. So a reader needs no lock. To keep an image it holds the lock shared until its
+ * sandbox's configuration, which names the manifest's digest, is written.
  *
- * Trees are named by the blob's digest and not by diff_id: the blob's is checked by a process that
- * parses nothing, so a hostile layer that took over its unpacker could still only spoil itself.
+ * Trees are named by the blob's digest and not by diff_id. A process that parses nothing checks the
+ * blob's digest, so a hostile layer that takes over its unpacker can spoil only its own tree.
  *
  * All functions take HOME as a directory descriptor. Records own what they point to.
  */
@@ -60,11 +60,11 @@ struct image_record {
 /* Fails with ERR_NOT_FOUND "image not found: REF". */
 MUST_USE int image_store_find(int home_fd, const char *reference, struct image_record *ret,
 			      struct err *e);
-/* Finds the image that a sandbox was made from, by digest: its reference may mean another image by
- * now, or be gone. */
+/* Finds the image that a sandbox was made from. By now its reference may mean another image, or be
+ * gone. */
 MUST_USE int image_store_find_digest(int home_fd, const char *manifest_digest,
 				     struct image_record *ret, struct err *e);
-/* Lists all records, newest first. Leaves damaged ones out. */
+/* Lists all records, newest first. Leaves damaged records out. */
 MUST_USE int image_store_list(int home_fd, struct image_record **ret, size_t *ret_n, struct err *e);
 MUST_USE int image_store_config(int home_fd, const struct image_record *r, struct image_config *ret,
 				struct err *e);
@@ -81,26 +81,24 @@ void image_flat_hex(const struct image_record *r, char out[DIGEST_HEX_CHARS + 1]
 void image_flat_path(const struct image_record *r, char out[IMAGE_PATH_BYTES]);
 MUST_USE int image_record_path(const char *reference, char out[IMAGE_PATH_BYTES], struct err *e);
 
-/* True when layer I of R occurs again above I: an image may hold one layer more than once. */
+/* Returns true if layer I of R occurs again above I: an image may hold one layer more than once. */
 bool image_layer_comes_again(const struct image_record *r, size_t i);
-/* Opens the trees of R's layers as O_PATH descriptors, the lowest first, each once: overlayfs
- * refuses a layer that comes twice, and the upper one hides the lower anyway. *RET_NAMED: one of
- * them is of the served kind. After a failure the caller closes what was opened before it; the
- * count says how many. */
+/* Opens the trees of R's layers as O_PATH descriptors, the lowest first. A repeated layer is opened
+ * only at its highest place, because overlayfs refuses duplicates. Sets *RET_NAMED if a tree is of
+ * the served kind. The caller closes *RET_N descriptors, also after a failure. */
 MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r,
 				     int fd[IMAGE_LAYERS_MAX], size_t *ret_n, bool *ret_named,
 				     struct err *e);
 
-/* An extended attribute on directories of a layer that its tar has no entry for: their owner and
- * mode come from a layer below. Overlayfs hides attributes of that name. */
+/* An extended attribute on implied directories, for which the layer's tar has no entry: their owner
+ * and mode come from a lower layer. Overlayfs hides attributes of that name. */
 #define IMAGE_IMPLIED_XATTR "user.overlay.implied"
-/* An extended attribute on a layer's root: the paths of those directories, each with its
+/* An extended attribute on a layer's root: the paths of its implied directories, each with its
  * terminator; as many as fit. */
 #define IMAGE_IMPLIED_LIST_XATTR "user.overlay.implied_list"
-#define IMAGE_IMPLIED_LIST_MAX_BYTES \
-	3072u /* all attributes of a file must fit into one block of ext4 */
-/* The least mode that the root of a sandbox gets: pid 1 is an ordinary user there and must be able
- * to pass. */
+#define IMAGE_IMPLIED_LIST_MAX_BYTES 3072u /* a file's attributes must fit into a block of ext4 */
+/* The root of a sandbox gets at least this mode: pid 1 is an ordinary user there and must be able
+ * to enter it. */
 #define IMAGE_ROOT_MODE 0755u
 
 /* How the owners of a layer's files are stored. */
@@ -120,8 +118,8 @@ struct image_layer_info {
 	uint64_t skipped;           /* device nodes, sockets and attributes left out */
 	enum layer_owners owners;
 };
-/* Returns the bytes on disk of R's flat form, or 0 when there is none. *RET_MIB is how large it may
- * get. */
+/* Returns the bytes on disk of R's flat form, or 0 when there is none. *RET_MIB is its full
+ * size. */
 uint64_t image_store_flat(int home_fd, const struct image_record *r, uint64_t *ret_mib);
 MUST_USE int image_store_layer_info(int home_fd, const char *digest, struct image_layer_info *ret,
 				    struct err *e);
