@@ -1,10 +1,9 @@
 /*
- * What this machine lets this caller do, one fact per thing a sandbox may need. A fact comes from
- * trying the operation, never from a version number, and carries what to change when the answer is
- * no. `cordon doctor`, error hints and the tests' reasons for not running a case all read this
- * table.
+ * What this machine lets this caller do: one fact for each thing that a sandbox may need. A probe
+ * tries the operation and never looks at a version number. If the answer is no, the fact says what
+ * to change. `cordon doctor`, error hints and the tests read this table.
  *
- * Probing takes some milliseconds and forks: it is not for the path of a create.
+ * Probing forks and takes some milliseconds, so a create must not probe.
  */
 #pragma once
 
@@ -21,7 +20,7 @@ enum fact_id {
 	FACT_CGROUP_MEMORY,   /* a cgroup can be made that limits memory */
 	FACT_CGROUP_CPU,      /* a cgroup can be made that limits CPU time */
 	FACT_CGROUP_PIDS,     /* a cgroup can be made that limits the number of processes */
-	FACT_CGROUP_KILL,     /* a version 2 cgroup, which cgroup.kill ends at once */
+	FACT_CGROUP_KILL,     /* cgroup.kill can kill a version 2 cgroup */
 	FACT_SETUID_PROGRAMS, /* no_new_privs is not set on the caller */
 	FACT_LANDLOCK,
 	FACT_TUN,
@@ -36,8 +35,7 @@ enum fact_id {
 struct fact {
 	bool yes;
 	int sys;                    /* errno of the operation that was tried, or 0 */
-	char text[FACT_TEXT_BYTES]; /* how, or why not: "ABI 7", "open '/dev/kvm': No such device"
-				     */
+	char text[FACT_TEXT_BYTES]; /* how, or why not: "ABI 7", "open '/dev/kvm': …" */
 	char fix[FACT_TEXT_BYTES];  /* the command or setting that turns a no into a yes, or "" */
 };
 

@@ -19,8 +19,8 @@ static int open_dir(int parent, const char *name)
 	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* True when no process is in the group or in any group below. A group that cannot be read counts as
- * used. */
+/* Returns true if no process is in the group or in any group below. A group that cannot be read
+ * counts as used. */
 static bool is_empty(int parent, const char *name, unsigned depth)
 {
 	AUTO_FD dir = open_dir(parent, name);

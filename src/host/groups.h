@@ -1,14 +1,14 @@
 /*
  * Control groups that sandboxes left behind. When a supervisor is killed, the next command that
- * names its sandbox removes its groups. If the whole state directory was deleted meanwhile, no
- * command ever does, and this file finds them. It changes nothing.
+ * names its sandbox removes its groups. If the whole state directory was deleted, no command does
+ * that. groups_find() finds such groups and changes nothing.
  */
 #pragma once
 
 #include <stdbool.h>
 
 #define GROUPS_ID_BYTES 17      /* 16 hex digits and the terminator: home_machine_id() */
-#define GROUPS_START_SECONDS 60 /* a start never leaves its group empty for so long */
+#define GROUPS_START_SECONDS 60 /* a start fills its group sooner than this */
 #define GROUPS_PREFIX "cordon-" /* a group's name is this prefix and the ID */
 
 /* Calls SEEN for every group of ours. IDLE: no process is in the group, and the group is older than

@@ -1,8 +1,8 @@
 /*
- * /proc/self/cgroup gives a path per hierarchy, relative to the root of the cgroup namespace;
- * mountinfo gives, per mount, which subtree ("root") is mounted where. Our directory is the mount
+ * /proc/self/cgroup gives a path per hierarchy, relative to the root of the cgroup namespace; for
+ * each mount, mountinfo tells which subtree ("root") is mounted where. Our directory is the mount
  * point plus the part of our path below that root. If our path does not lie below that root
- * ("/../x", or a container that sees another's subtree), we cannot reach our group by that mount.
+ * ("/../x", or a mount of another container's subtree), we cannot reach our group by that mount.
  */
 #include "host/hierarchy.h"
 
@@ -55,7 +55,7 @@ static bool own_path(struct str self, const char *controller, struct str *ret)
 	return false;
 }
 
-/* True when a component of the path might lead out of the directory it is appended to. */
+/* Returns true if a component of the path might lead out of the directory it is appended to. */
 static bool has_dotdot(const char *path)
 {
 	for (struct str rest = str_of(path); rest.p;)

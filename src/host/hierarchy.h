@@ -3,7 +3,7 @@
  * own, so that limits set on us also hold for them. Finding the place makes and changes nothing.
  *
  * A machine may have the controllers in version 1 hierarchies (one mount each, or several
- * together), in the unified version 2 one, or spread over both.
+ * together), in the unified version 2 hierarchy, or spread over both.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 
 #define HIERARCHY_DIR_BYTES 1024 /* longer paths are treated as not mounted */
 #define HIERARCHY_SELF_MAX_BYTES (1u << 18)
-/* A version 2 group with members may not hand controllers down. If a user's own group is delegated, or
- * we are root of a container with a group of its own, we move the members into this child of it and make
- * groups for sandboxes beside that child. */
+/* A version 2 group with members may not pass controllers to its children. If a user's own group is
+ * delegated, or we are root of a container with a group of its own, we move the members into this
+ * child group and make groups for sandboxes beside it. */
 #define HIERARCHY_CALLERS "cordon-callers"
 
 /* The scope that a user's systemd gives to all sandboxes of a home. The first
@@ -28,7 +28,7 @@
 enum controller { CONTROLLER_MEMORY, CONTROLLER_CPU, CONTROLLER_PIDS, CONTROLLER_COUNT };
 
 struct hierarchy_place {
-	unsigned version;              /* 1 or 2; 0 when it is mounted nowhere we can see */
+	unsigned version;              /* 1 or 2; 0 when we see no mount of it */
 	char dir[HIERARCHY_DIR_BYTES]; /* the directory of our own cgroup */
 };
 
@@ -46,16 +46,16 @@ const char *controller_name(enum controller c);
 void hierarchy_locate(struct str self, struct str mountinfo, struct hierarchy_layout *ret);
 /* Asks the running kernel, also for version 2 controllers. Returns 0 or -errno. */
 MUST_USE int hierarchy_find(struct hierarchy_layout *ret);
-/* Cuts the child that callers were moved into off the end of OWN, a path of /proc/self/cgroup. */
+/* Removes "/" HIERARCHY_CALLERS from the end of OWN, a path of /proc/self/cgroup. */
 struct str hierarchy_base(struct str own);
 
-/* True when only version 2 groups are mounted, at the usual place. */
+/* Returns true if only version 2 groups are mounted, at the usual place. */
 bool hierarchy_is_unified(void);
 /* Who owns the version 2 group that we live in, judged by its place and its permissions. */
 enum hierarchy_owner {
-	HIERARCHY_OTHERS, /* we may not make groups in it: a login session's */
-	HIERARCHY_GIVEN,  /* we may make groups in it, so somebody delegated it to us */
-	HIERARCHY_UNIT, /* a unit of this user's systemd, which may or may not have given it away */
+	HIERARCHY_OTHERS, /* we may not make groups in it, as in a login session's group */
+	HIERARCHY_GIVEN,  /* we may make groups in it, so it was delegated to us */
+	HIERARCHY_UNIT, /* a unit of this user's systemd, which may or may not have delegated it */
 };
 enum hierarchy_owner hierarchy_owner(void);
 /* Writes "cordon-HOME.scope", for the group ID of a sandbox. */

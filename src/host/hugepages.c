@@ -9,7 +9,7 @@
 
 #define SIZES "/sys/kernel/mm/hugepages"
 
-/* True when the file FILE of the page size DIR holds a number other than 0. */
+/* Returns true if the file FILE of the page size DIR holds a number other than 0. */
 static bool is_above_zero(int sizes, const char *dir, const char *file)
 {
 	char path[320], digit = '0';

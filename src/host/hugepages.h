@@ -7,5 +7,5 @@
 
 #include <stdbool.h>
 
-/* True when huge pages of any size are reserved, or when the kernel makes them on demand. */
+/* Returns true if huge pages of any size are reserved, or if the kernel makes them on demand. */
 bool hugepages_reserved(void);

@@ -1,5 +1,6 @@
 /*
- * /proc/PID/uid_map and gid_map: which ids of a user namespace stand for which ids of the reader's.
+ * /proc/PID/uid_map and gid_map: which ids of a user namespace mean which ids of the reader's
+ * namespace.
  */
 #pragma once
 
@@ -21,8 +22,7 @@ struct idmap {
 	struct idmap_line line[IDMAP_LINES_MAX];
 };
 
-/* Returns 0, or -EINVAL for text that no kernel writes. A map that nobody has written yet is
- * empty. */
+/* Returns 0, or -EINVAL for text that no kernel writes. A map that is not written yet is empty. */
 MUST_USE int idmap_parse(struct str text, struct idmap *ret);
 /* Reads /proc/self/uid_map or gid_map. Returns 0 or -errno. */
 MUST_USE int idmap_read(const char *path, struct idmap *ret);
@@ -30,5 +30,5 @@ MUST_USE int idmap_read(const char *path, struct idmap *ret);
  * ours takes its range from such a run, because a line of a child's map may not span two lines of
  * its parent's. */
 MUST_USE int idmap_longest_run(const struct idmap *m, uint32_t from, struct idmap_line *ret);
-/* True when every id of the machine is mapped: we are not in a container's user namespace. */
+/* Returns true if every id of the machine is mapped: we are not in a container's user namespace. */
 bool idmap_is_whole(void);

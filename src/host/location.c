@@ -95,7 +95,7 @@ int mounts_read(struct mounts *ret, struct err *e)
 	return 0;
 }
 
-/* --- where something is ---------------------------------------------------------------------- */
+/* --- locating -------------------------------------------------------------------------------- */
 
 int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct err *e)
 {
@@ -122,7 +122,7 @@ int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct e
 	return 0;
 }
 
-/* --- where something shows ------------------------------------------------------------------- */
+/* --- searching ------------------------------------------------------------------------------- */
 
 struct search {
 	const struct mounts *m;
@@ -132,7 +132,7 @@ struct search {
 	void *arg;
 };
 
-/* Opens the path that the table gives: another mount may cover it. */
+/* Opens the path that the table gives and checks it, because another mount may cover it. */
 static int try(const struct search *s, const char *below, struct err *e)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -149,8 +149,8 @@ static int try(const struct search *s, const char *below, struct err *e)
 	return 0;
 }
 
-/* Tries the place of WHAT, if ROOT, which is mounted at AT below the directory, is a part of its
- * file system. */
+/* ROOT is mounted at AT below the directory. If WHAT lies in ROOT or ROOT in WHAT, tries the
+ * path. */
 static int try_part(const struct search *s, const char *root, const char *at, struct err *e)
 {
 	const char *rest = rest_below(s->what->path, root);

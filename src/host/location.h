@@ -1,9 +1,9 @@
 /*
  * Where an object lies in its file system, whatever name a mount gives it.
  *
- * A directory that is mounted in two places has two paths and one location: the file system's device,
- * as /proc/self/mountinfo has it, and the path from that file system's own root. Whether one directory
- * shows another one is a question of locations, not of paths.
+ * A directory that is mounted in two places has two paths and one location: the file system's
+ * device, as /proc/self/mountinfo has it, and the path from that file system's own root. To find
+ * out whether one directory shows another, compare their locations, not their paths.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct location {
 };
 void location_done(struct location *l);
 #define AUTO_LOCATION __attribute__((cleanup(location_done))) struct location
-/* True when A is DIR or below it. */
+/* Returns true if A is DIR or below it. */
 bool location_is_within(const struct location *a, const struct location *dir);
 
 /* The mounts that this process sees at one moment. */
@@ -38,8 +38,7 @@ void mounts_done(struct mounts *m);
 
 /* Gives the location of the file or directory that FD has open. */
 MUST_USE int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct err *e);
-/* Calls FOUND with every path below the directory FD (beginning with a slash) at which something
- * that lies in WHAT is visible: through the directory's own file system, or through one mounted
- * below it. */
+/* Calls FOUND with every path below the directory FD (beginning with a slash) that shows WHAT or
+ * something below it, through the directory's own file system or through a mount below it. */
 MUST_USE int mounts_find(const struct mounts *m, int fd, const struct location *what,
 			 void (*found)(void *arg, const char *below), void *arg, struct err *e);

@@ -27,5 +27,5 @@ bool mountinfo_next(struct str *rest, struct mountinfo *ret);
 /* Undoes the kernel's octal escapes of blanks and backslashes. Returns 0, -ENAMETOOLONG when OUT is
  * too small, or -EINVAL for a NUL, which no path has. */
 MUST_USE int mountinfo_unescape(struct str s, char *out, size_t out_bytes);
-/* True when WORD is one of the members of a comma-separated list. */
+/* Returns true if WORD is one of the members of a comma-separated list. */
 bool mountinfo_has_option(struct str options, const char *word);

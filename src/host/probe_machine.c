@@ -42,7 +42,7 @@ void probe_setuid_programs(const char *dir, struct fact *f)
 
 void probe_landlock(const char *dir, struct fact *f)
 {
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* the version, please */);
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* asks for the version */);
 
 	if (abi > 0)
 		fact_yes(f, "ABI %ld", abi);
@@ -94,7 +94,7 @@ static const char *kvm_vendor(void)
 	return NULL;
 }
 
-/* Shows only that the device answers. Whether a guest runs with it, the vm engine has to try. */
+/* Shows only that the device answers. The vm engine must try whether a guest runs with it. */
 void probe_kvm(const char *dir, struct fact *f)
 {
 	AUTO_FD fd = -1;

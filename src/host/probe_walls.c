@@ -25,8 +25,7 @@
 #define RANGE_IDS 65536 /* how many ids a sandbox maps */
 #define LINE_BYTES 64
 
-/* --- user namespaces ----------------------------------------------------------------------------
- */
+/* --- user namespaces -------------------------------------------------------------------------- */
 
 /* All texts are made before the fork, because the child must not allocate. */
 struct ns_trial {
@@ -75,7 +74,7 @@ static const char *try_namespaces(const void *arg)
 	return NULL;
 }
 
-/* 0 or 1 from a file of /proc/sys; -1 when there is no such setting. */
+/* Returns 0 or 1 from a file of /proc/sys, or -1 when there is no such setting. */
 static int setting(const char *path)
 {
 	AUTO_BUF text = BUF_INIT(LINE_BYTES);
@@ -132,8 +131,7 @@ void probe_user_namespace(const char *dir, struct fact *f)
 	}
 }
 
-/* --- a range of ids -----------------------------------------------------------------------------
- */
+/* --- a range of ids --------------------------------------------------------------------------- */
 
 static int run_map_program(const char *program, pid_t pid, uint32_t own, struct subid_range range)
 {
@@ -197,8 +195,7 @@ void probe_subids(const char *dir, struct fact *f)
 		fact_yes(f, "%u ids from %u, written directly", run.count, run.inside);
 }
 
-/* --- mounts -------------------------------------------------------------------------------------
- */
+/* --- mounts ----------------------------------------------------------------------------------- */
 
 static const char *try_mount_api(const void *arg)
 {
@@ -315,7 +312,7 @@ void probe_overlay_on_disk(const char *dir, struct fact *f)
 	}
 	made = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		IGNORE(mkdirat(made, names[i], 0700)); /* if this fails, so does the mount */
+		IGNORE(mkdirat(made, names[i], 0700)); /* if this fails, the mount fails too */
 	run_ns_trial(try_overlay_on_disk, own, f);
 	IGNORE(erase_tree(parent, name));
 }
@@ -389,10 +386,9 @@ void probe_idmapped_mount(const char *dir, struct fact *f)
 	trial_holder_end(holder);
 }
 
-/* --- cgroups ------------------------------------------------------------------------------------
- */
+/* --- cgroups ---------------------------------------------------------------------------------- */
 
-/* The file a child directory has when the controller works in it, per version. */
+/* The file that a child group has if the controller works in it, for each version. */
 static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	[CONTROLLER_MEMORY] = { NULL, "memory.limit_in_bytes", "memory.max" },
 	[CONTROLLER_CPU] = { NULL, "cpu.cfs_quota_us", "cpu.max" },
@@ -404,8 +400,8 @@ static const char *const limit_file[CONTROLLER_COUNT][3] = {
 	"in a "                                                                                  \
 	"login: systemd-run --user --scope -p Delegate=yes -- COMMAND; or run as root"
 
-/* In version 2 a child has a controller only if its parent hands it down. A cgroup with processes
- * in it may not do so unless it is the root; the engine then moves the processes away. */
+/* In version 2 a child has a controller only if its parent passes it on. A cgroup with processes
+ * may not pass it on unless it is the root; the engine then moves the processes away. */
 static void try_child(const struct hierarchy_place *p, const char *file, struct fact *f)
 {
 	AUTO_FREE char *dir = xasprintf("%s/cordon-probe-%d", p->dir, getpid());
@@ -477,7 +473,7 @@ void probe_cgroup_kill(const char *dir, struct fact *f)
 		return;
 	}
 	p = l.unified;
-	p.version = 1; /* cgroup.kill needs no controller to be handed down */
+	p.version = 1; /* cgroup.kill needs no controller */
 	try_child(&p, "cgroup.kill", f);
 	if (f->yes)
 		fact_yes(f, "in '%.*s'", FACT_TEXT_BYTES - 16, l.unified.dir);

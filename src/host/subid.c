@@ -66,7 +66,7 @@ static int range_find(const char *path, const char *user, uid_t uid, uint32_t wa
 			uid, want);
 	else
 		err_set(e, ERR_UNSUPPORTED, "'%s' grants nothing to uid %u", path, uid);
-	return err_hint(e, "grant 65536 ids that nobody else has there: usermod --add-subuids "
+	return err_hint(e, "grant 65536 ids there that no other user has: usermod --add-subuids "
 			   "FIRST-LAST --add-subgids FIRST-LAST USER");
 }
 

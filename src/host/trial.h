@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 struct trial {
-	const char *step; /* static name of the step that failed; NULL when all went well */
+	const char *step; /* static name of the step that failed; NULL when all steps succeeded */
 	int sys;          /* errno of that step */
 };
 
@@ -20,7 +20,7 @@ typedef const char *trial_fn(const void *arg);
 /* Runs FN in a child and reports how far it got. Returns 0, or -errno when the child could not
  * run. */
 MUST_USE int trial_run(trial_fn *fn, const void *arg, struct trial *ret);
-/* Starts a child that makes a user namespace and waits. Gives 0 and its pid, or -errno. The child
+/* Starts a child that makes a user namespace and waits. Returns 0 and its pid, or -errno. The child
  * ends with trial_holder_end(), or when the caller dies. */
 MUST_USE int trial_holder_start(pid_t *ret);
 void trial_holder_end(pid_t pid);
