@@ -55,9 +55,9 @@ void tree_build_free(struct tree_build *b)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-/* Adds PATH's components to REST without "." and empty ones. ".." after a name removes that name,
- * even if it is a link: following a link inside the tree could lead out of it. *RET_UPS counts the
- * ".." that have no name in front. Returns false when there are too many components. */
+/* Adds PATH's components to REST without "." and empty components. ".." after a name removes that
+ * name, even if it is a link: following a link inside the tree could lead out of it. *RET_UPS
+ * counts the ".." that have no name in front. Returns false when there are too many components. */
 static bool clean_path(const char *path, struct buf *rest, unsigned *ret_ups)
 {
 	size_t part[FILE_TARGET_MAX_BYTES / 2 + 1]; /* where each component starts in `rest` */
@@ -85,7 +85,7 @@ static bool clean_path(const char *path, struct buf *rest, unsigned *ret_ups)
 	return !buf_failed(rest);
 }
 
-/* Takes the tree's own path off the front of REST. */
+/* Removes SOURCE from the front of REST. Returns false if REST does not begin with SOURCE. */
 static bool cut_source(const char *source, struct buf *rest)
 {
 	AUTO_BUF top = BUF_INIT(LINK_MAX_BYTES);
@@ -176,7 +176,7 @@ static int open_below(const struct tree_build *b, int dir, const char *name, uin
 	return sys_openat2(dir, name, &how);
 }
 
-/* Removes what is in the way of a file or link. */
+/* Removes what exists in the place of a new file or link, except with TREE_OWN. */
 static bool make_way(const struct tree_build *b, int dir, const char *name)
 {
 	return b->flags & TREE_OWN || unlinkat(dir, name, 0) == 0 || errno == ENOENT;
@@ -294,8 +294,8 @@ static int open_shared(const struct tree_build *b, const char *path, const char 
 	return open_below(b, b->level[0].fd, parent, O_PATH | O_DIRECTORY, 0);
 }
 
-/* Meanwhile the stream could have replaced the file by a link. A second name of that link, in a
- * directory further up, would lead out of the tree. So the inode must still be the file's. */
+/* Checks that the inode is still the file's: the stream may have replaced the file by a link, and a
+ * second name of that link, in a directory further up, would lead out of the tree. */
 static int link_shared(struct tree_build *b, const struct tree_shared *s, int dir, const char *name)
 {
 	const char *base;
@@ -356,7 +356,7 @@ static int make_entry(struct tree_build *b, int dir, const char *name, struct er
 	}
 }
 
-/* The outermost entry: its name is known now, so the place can be pinned. */
+/* Makes the outermost entry. Its name is known now, so the place can be pinned. */
 static int place_entry(struct tree_build *b, struct err *e)
 {
 	const char *name = b->name ? b->name : b->record.name;

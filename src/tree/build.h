@@ -1,16 +1,16 @@
 /*
- * A stream of records (wire/file.h) as files: the receiving half of tree/walk.h.
+ * Makes files from a stream of records (wire/file.h): the receiving half of tree/walk.h.
  *
- * The stream may come from hostile code. It is bounded in memory, names are single components, and
- * below the pinned destination no link is followed, even if another process makes one there
- * meanwhile. Existing files are replaced, directories are joined; modes are kept, owners and
- * attributes are not.
+ * The stream may come from hostile code. Memory is bounded, names are single components, and below
+ * the pinned destination no link is followed, even if another process makes one there meanwhile.
+ * Existing files are replaced and directories merged. Modes are kept; owners and attributes are
+ * not.
  *
  * Outside a sandbox (TREE_OUTSIDE) the stream decides less:
  * - Its outermost entry gets the caller's name, never the stream's.
  * - Setuid and setgid bits are dropped, with a note.
- * - A link is made only if it leads to somewhere in the copied tree; others are left out with a
- *   note. A stream that consists of one link makes nothing.
+ * - A link is made only if it leads to somewhere in the copied tree; other links are left out with
+ *   a note. A stream that consists of one link makes nothing.
  * - Hard links are made between files of this stream only, and only to regular files.
  * - The copy ends before the disk is full (tree/room.h).
  */
@@ -25,7 +25,7 @@
 #include "wire/file.h"
 
 enum tree_build_flag {
-	TREE_OUTSIDE = 1 << 0, /* the destination is the host's */
+	TREE_OUTSIDE = 1 << 0, /* the destination is on the host */
 	TREE_EXACT = 1 << 1,   /* the tree goes to the path itself, even if that is a directory */
 	TREE_OWN = 1 << 2,     /* only below the root, across no mount; nothing is replaced */
 };
@@ -33,7 +33,7 @@ enum tree_build_flag {
 struct tree_level {
 	int fd;
 	unsigned mode;
-	bool ours; /* we made it: its mode is set when it is full */
+	bool ours; /* we made it; its mode is set after its last entry */
 	size_t where_n;
 };
 
@@ -41,11 +41,10 @@ struct tree_build {
 	const char *path; /* borrowed; must outlive this struct */
 	unsigned flags;
 	/* The caller sets these before the first byte and keeps owning them. */
-	/* the name of the outermost entry; NULL: the stream's; "": its contents go into the destination */
+	/* name of the outermost entry; NULL: as in the stream; "": its contents go into the destination */
 	const char *name;
-	const char
-		*source; /* OUTSIDE: what the tree is called inside, for absolute links; or NULL */
-	/* called with NOTE and MISS, both the stream's and our own */
+	const char *source; /* TREE_OUTSIDE: path of the tree inside, for absolute links; or NULL */
+	/* called for each NOTE and MISS, from the stream and our own */
 	void (*note)(void *arg, enum file_record_type type, const char *text);
 	void *arg;
 
@@ -59,8 +58,8 @@ struct tree_build {
 	struct buf shared,
 		shared_paths; /* struct tree_shared; their paths below the top, with NULs */
 	struct room room;
-	bool ended; /* DONE has come */
-	size_t top_n; /* in `where`: length of the outermost name and a slash; paths of SAME lack it */
+	bool ended; /* DONE was received */
+	size_t top_n; /* length of the outermost name and a slash in `where`; paths of SAME lack them */
 	struct buf in, where;
 	struct file_record record;
 };
@@ -70,14 +69,14 @@ struct tree_build *
 tree_build_new(const char *path, unsigned flags,
 	       void (*note)(void *arg, enum file_record_type type, const char *text), void *arg);
 void tree_build_free(struct tree_build *b);
-/* Takes the next bytes of the stream, cut anywhere. A FAIL in the stream becomes our error. */
+/* Takes the next bytes of the stream, cut at any place. A FAIL in the stream becomes our error. */
 MUST_USE int tree_build_feed(struct tree_build *b, const void *p, size_t n, struct err *e);
 
 /* Writes TARGET, the target of a link DEPTH directories below the top of a tree, to OUT so that it
- * stays inside the tree. The tree is called SOURCE where it comes from, so an absolute target below
- * SOURCE is in the tree. Returns false when the target is outside. SOURCE may be NULL: then every
+ * stays inside the tree. SOURCE is the path of the tree where it comes from, so an absolute target
+ * below SOURCE is in the tree. Returns false if the target is outside. If SOURCE is NULL, every
  * absolute target is outside. */
 bool tree_confine_link(const char *target, const char *source, unsigned depth, struct buf *out);
 /* Writes the name that a tree from PATH gets by default: the last component, or "" if PATH names
- * contents ("/", "." or ".." at the end). At most FILE_NAME_MAX_BYTES; -ENAMETOOLONG. */
+ * contents ("/", "." or ".." at the end). Returns 0 or -ENAMETOOLONG. */
 MUST_USE int tree_name_of(const char *path, char ret[FILE_NAME_MAX_BYTES + 1]);

@@ -1,7 +1,7 @@
 /*
- * The inodes that a walk has met, numbered in the order of first sight. With them a walk knows that
- * two names are one file. At most FILE_SHARED_MAX entries of 24 bytes; up to half of the table is
- * free.
+ * The inodes that a walk has seen, numbered in that order. With them a walk knows that two names
+ * are one file. There are at most FILE_SHARED_MAX entries of 24 bytes; at least half of the table
+ * is free.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 
-/* Splits PATH without its trailing slashes in front of the last component. "/" has none. */
+/* Splits PATH in front of its last component and drops trailing slashes. "/" has no component. */
 static void split(const char *path, char **ret_parent, const char **ret_last)
 {
 	char *copy = xstrdup(path);

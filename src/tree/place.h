@@ -18,8 +18,8 @@ struct tree_place {
 };
 
 /* Applies the usual rule of copying. If PATH is a directory or ends in '/', the tree goes into it
- * as NAME; a missing directory is made. Otherwise the tree goes to PATH. EXACT: always to PATH.
- * NAME may be empty. */
+ * as NAME; a missing directory is made. Otherwise the tree goes to PATH. If EXACT is set, it always
+ * goes to PATH. NAME may be empty. */
 MUST_USE int tree_place(const char *path, const char *name, bool exact, struct tree_place *ret,
 			struct err *e);
 /* Does the same below the root and across no mount, and makes missing directories on the way. Links

@@ -21,9 +21,8 @@
 #endif
 
 #define BATCH_BYTES FRAME_DATA_MAX_BYTES /* records gathered before they are passed on */
-#define PATH_MAX_BYTES          \
-	((TREE_DEPTH_MAX + 2) * \
-	 (FILE_NAME_MAX_BYTES + 1)) /* the longest path that a message shows */
+/* the longest path that a message shows */
+#define PATH_MAX_BYTES ((TREE_DEPTH_MAX + 2) * (FILE_NAME_MAX_BYTES + 1))
 
 struct walk {
 	const struct tree_sink *sink;
@@ -124,8 +123,8 @@ static int send_bytes(struct walk *w, int fd, bool sparse)
 	}
 }
 
-/* Sends a file with several names once, if the other side asked for that. Beyond the limits the
- * file is sent under each name. Returns true when SAME was sent instead of the file. */
+/* Sends a file with several names once, if the receiver asked for that. Beyond the limits the file
+ * is sent under each name. Returns true when SAME was sent instead of the file. */
 static bool send_same(struct walk *w, const struct stat *st, const char *name, bool *ret_first)
 {
 	uint32_t number;

@@ -2,9 +2,9 @@
  * Sends a file tree as a stream of records (wire/file.h).
  *
  * The walk reaches everything below the named path by descriptor, one component at a time, and
- * follows no link. If somebody changes the tree meanwhile, the copy may be inconsistent, but the
- * walk never leaves the tree. Memory is bounded however large the tree is. Both sides of the wall
- * use this: the client on the host's files, the file agent on the sandbox's.
+ * follows no link. If another process changes the tree meanwhile, the copy may be inconsistent, but
+ * the walk never leaves the tree. Memory is bounded however large the tree is. The client walks the
+ * host's files with it, the file agent those of the sandbox.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 struct tree_sink {
 	int (*write)(void *arg, const void *p, size_t n, struct err *e);
 	void *arg;
-	bool keep_same; /* the other side understands SHARED and SAME: send hard links as such */
+	bool keep_same; /* the receiver understands SHARED and SAME: send hard links as such */
 };
 
 /* Walks PATH as its user wrote it: a trailing slash follows a link, and "." or "/" at the end means
