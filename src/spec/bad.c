@@ -6,10 +6,10 @@
 
 #include "base/cleanup.h"
 
-/* A value is cut so that the reason after it always fits into a message. */
+/* A longer value is cut, so that the reason behind it always fits into the message. */
 #define SHOWN_VALUE_BYTES 120
 
-/* A line feed in the value would begin a line of advice. */
+/* Replaces line feeds: in a message, the text behind a line feed is a line of advice. */
 static void make_one_line(char *s)
 {
 	while ((s = strchr(s, '\n')))

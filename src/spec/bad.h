@@ -1,5 +1,5 @@
-/* How every grammar refuses a value: it names the flag, the kind of value, the value and the
- * reason. Private to spec/. */
+/* Messages about bad values. They name the flag, the kind of value, the value and the reason.
+ * Private to spec/. */
 #pragma once
 
 #include "base/err.h"

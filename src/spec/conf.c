@@ -1,13 +1,13 @@
 /*
- * A file passes three stages, each producing a new JSON document:
+ * A file passes three stages:
  *
- *   expand   ${NAME} replaced, host paths made absolute, patch files read and put in place of
- *            their names, a network preset written as an object, scoped files wrapped
- *   check    applied to a spec that is thrown away
- *   merge    laid over the sum of the files before it
+ *   expand   replace ${NAME}, make host paths absolute, put the contents of patch files in place of
+ *            their names, write a network preset as an object, wrap scoped files
+ *   check    apply the file to a spec that is thrown away
+ *   merge    overlay it on the merged files before it
  *
- * Where a host path stands is told by the place of a string: member names joined by dots, "[]" for
- * any item of a list.
+ * The place of a string says whether it is a host path. A place is written as member names joined
+ * by dots, with "[]" for any item of a list.
  */
 #include "spec/conf.h"
 
@@ -24,7 +24,7 @@
 struct expander {
 	enum conf_scope scope;
 	struct json_writer *w;
-	char *dir; /* directory of the file: its relative paths start there */
+	char *dir; /* directory of the file, for relative paths in it */
 	const struct conf_loader *loader;
 	struct err *e;
 };
@@ -47,7 +47,7 @@ void conf_extra_done(struct conf_extra *x)
 
 /* --- expand -------------------------------------------------------------------------------- */
 
-/* Replaces one ${NAME} at P. Returns the text behind it, or NULL. */
+/* Appends the value of the ${NAME} at P to OUT. Returns the text behind ${NAME}, or NULL with *e filled. */
 static const char *expand_name(const char *p, const char *place, struct buf *out, struct err *e)
 {
 	size_t n = strspn(p + 2, ALPHA "0123456789");
@@ -90,7 +90,7 @@ static int expand_text(struct str s, const char *place, struct buf *out, struct 
 	return 0;
 }
 
-/* Returns whether a host path stands at PLACE. ONLY_LOOKING_LIKE: only if it looks like one. */
+/* Returns true if PLACE holds a host path. If *RET_ONLY_LOOKING_LIKE, the caller must also check its text. */
 static bool is_host_path(const char *place, bool *ret_only_looking_like)
 {
 	static const struct {
@@ -279,8 +279,7 @@ static void merge(struct json_writer *w, const struct json_value *lower,
 		if (!over)
 			json_value_copy(w, &m->value);
 		else if (root && str_eq(m->key, "image"))
-			json_value_copy(
-				w, over); /* an image is one source: never mix the members of two */
+			json_value_copy(w, over); /* the members of two images must not be mixed */
 		else
 			merge(w, &m->value, over, false);
 	}

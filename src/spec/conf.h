@@ -1,10 +1,10 @@
 /*
- * The files behind --conf and its scoped relatives.
+ * The files of --conf, and of --net-conf and its like, which hold one part of the configuration.
  *
- * Files are read in the order of the command line and overlay each other: maps merge, lists and
- * scalars replace. Each file is checked when it is read, so that a message names the file; relative
- * paths are relative to it, and ${NAME} is replaced from the environment. The sum is applied to a
- * spec before flags are, because flags win.
+ * Files are read in the order of the command line. Maps of a later file are merged into earlier ones;
+ * its lists and scalars replace them. Each file is checked when it is read, so that a message names
+ * the file. Relative paths in a file start at its directory, and ${NAME} is replaced from the
+ * environment. The merged files are applied to a spec before flags, because flags override files.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct conf_loader {
 };
 
 struct conf {
-	struct json_doc *sum; /* NULL: nothing read yet */
+	struct json_doc *sum; /* the merged files; NULL before the first */
 };
 
 void conf_done(struct conf *c);
@@ -40,17 +40,17 @@ MUST_USE int conf_add(struct conf *c, enum conf_scope scope, const char *path,
 /* Settings of files that are not part of a spec. */
 struct conf_extra {
 	char *registry_username, *registry_password_env;
-	char *net; /* the value that --net takes: "none", "public" or "all"; NULL: not given */
+	char *net;             /* value for --net: "none", "public" or "all"; NULL if not given */
 	bool net_allow_list;   /* egress is denied unless a rule allows it, whatever `net` is */
-	struct strv net_rules; /* tokens as --net-rule takes them, denials first */
+	struct strv net_rules; /* rules in the syntax of --net-rule, denials first */
 	struct strv nameservers;
-	uint64_t query_timeout_ms; /* 0: not said */
+	uint64_t query_timeout_ms; /* 0 if not given */
 	bool no_rebind_protection;
 	bool trust_host_cas;
 };
 void conf_extra_done(struct conf_extra *x);
 
-/* SHELL is the value of --shell, or NULL; scripts get their shebang from it, as with --script. X
- * must be zeroed. */
+/* Applies the merged files to S and X; X must be zeroed. SHELL is the value of --shell, or NULL;
+ * scripts get their shebang from it, as with --script. */
 MUST_USE int conf_apply(const struct conf *c, const char *shell, struct spec *s,
 			struct conf_extra *x, struct err *e);

@@ -1,7 +1,7 @@
 /*
- * One table holds the root's keys in the order they are applied (the shell before the scripts), and
- * which scoped files may hold them. A key that we understand but have not built is refused with a
- * message: no request of a file is ignored in silence.
+ * One table lists the root's keys in the order in which they are applied (the shell before the
+ * scripts), and which scoped files may hold them. A key whose feature is not built is refused: no
+ * request of a file is ignored in silence.
  */
 #include "spec/conf_apply.h"
 
@@ -370,7 +370,7 @@ static int apply_scripts(const struct json_value *v, const char *path, struct co
 
 static const struct {
 	const char *name;
-	unsigned scopes; /* besides the root */
+	unsigned scopes; /* files that may hold the key, besides the root */
 	int (*apply)(const struct json_value *v, const char *path, struct conf_target *a,
 		     struct err *e);
 } keys[] = {
@@ -417,7 +417,7 @@ int conf_check_keys(const struct json_value *v, enum conf_scope scope, struct er
 	if (v->type != JSON_OBJECT)
 		return err_set(e, ERR_INVALID, "expected a map");
 	if (scope == CONF_SECRET || scope == CONF_SCRIPT)
-		return 0; /* names of the user's choice */
+		return 0; /* the keys are names that the user chose */
 	if (scope == CONF_NET)
 		for (size_t i = 0; i < CONF_NET_FIELDS; i++)
 			known[n++] = conf_net_fields[i].key;

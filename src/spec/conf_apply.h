@@ -2,7 +2,7 @@
  * The keys of configuration files and what they do to a spec. Private to spec/.
  *
  * conf_apply.c holds the table of root keys; mounts, patches and the network have files of their
- * own. Everywhere PATH is the member's place in the file, for messages.
+ * own. PATH is always the member's place in the file, for messages.
  */
 #pragma once
 
@@ -14,9 +14,9 @@ struct conf_target {
 	const char *shell; /* --shell's value, or NULL */
 };
 
-/* Checks that V has only keys of a file of this scope. The message lists the known ones. */
+/* Checks that V has only keys that a file of this scope may have. The message lists the known keys. */
 MUST_USE int conf_check_keys(const struct json_value *v, enum conf_scope scope, struct err *e);
-/* Applies a root-shaped, expanded document. */
+/* Applies an expanded document that has the keys of a root file. */
 MUST_USE int conf_apply_value(const struct json_value *v, const char *shell, struct spec *s,
 			      struct conf_extra *x, struct err *e);
 
@@ -47,12 +47,12 @@ extern const struct json_field conf_net_fields[]; /* the inside of `network` */
  * KNOWN. */
 MUST_USE int conf_refuse_unknown(const struct json_value *v, const char *path,
 				 const char *const *known, struct err *e);
-/* Does json_decode, refuses unknown keys and lists the known ones. */
+/* Calls json_decode() and refuses unknown keys. The message lists the known keys. */
 MUST_USE int conf_decode(const struct json_value *v, const char *path, const struct json_field *f,
 			 size_t n, void *out, struct err *e);
-/* Returns V's characters, or NULL with a message. They hold no NUL: expansion refuses that. */
+/* Returns V's text, or NULL with *e filled. Expansion has refused texts with NUL. */
 const char *conf_text(const struct json_value *v, const char *path, struct err *e);
-/* Adds a list of strings to RET, each with PREFIX in front. */
+/* Adds each string of a list to RET, with PREFIX in front. */
 MUST_USE int conf_texts(const struct json_value *v, const char *path, const char *prefix,
 			struct strv *ret, struct err *e);
 /* Calls ONE for each item of a list. */
@@ -60,5 +60,5 @@ MUST_USE int conf_each(const struct json_value *v, const char *path, struct conf
 		       int (*one)(const struct json_value *, const char *, struct conf_target *,
 				  struct err *),
 		       struct err *e);
-/* ERR_UNSUPPORTED, "WHAT is not supported yet". */
+/* Sets ERR_UNSUPPORTED, "WHAT is not supported yet". Returns -1. */
 int conf_not_yet(const char *what, struct err *e);

@@ -48,7 +48,7 @@ static int mount_tmpfs_size(const struct json_value *v, const char *path, struct
 	return in.size ? parse_size_mib(at, in.size, &m->size_mib, e) : 0;
 }
 
-/* Checks which option is allowed for which kind of mount. */
+/* Checks that the mount has only options of its kind. */
 static int check_mount(const struct mount_in *in, const char *path, struct err *e)
 {
 	if (!!in->bind + !!in->named + !!in->tmpfs + !!in->disk != 1)

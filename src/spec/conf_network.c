@@ -1,5 +1,5 @@
-/* The network of configuration files. The spec takes the ports; cli/network.c makes the policy of
- * the rest. */
+/* The network of configuration files. Ports go into the spec; cli/network.c makes the policy from
+ * the other settings. */
 #include "spec/conf_apply.h"
 
 #include "base/cleanup.h"
@@ -45,7 +45,7 @@ static int apply_dns(const struct json_value *v, struct conf_target *a, struct e
 		return 0;
 	if (parse_duration_ms(QUERY_TIMEOUT, in.query_timeout, &a->x->query_timeout_ms, e) < 0)
 		return -1;
-	if (a->x->query_timeout_ms == 0) /* 0 would mean that the file does not set it */
+	if (a->x->query_timeout_ms == 0) /* in struct conf_extra, 0 means "not given" */
 		return bad_value(e, QUERY_TIMEOUT, "duration", in.query_timeout, "at least 1 ms");
 	return 0;
 }
@@ -67,7 +67,7 @@ const struct json_field conf_net_fields[] = {
 	FIELD_BOOL(struct net_in, trust_host_cas, JSON_OPTIONAL),
 	FIELD_INT(struct net_in, max_connections, JSON_OPTIONAL, 1, UINT32_MAX),
 };
-_Static_assert(ARRAY_SIZE(conf_net_fields) == CONF_NET_FIELDS, "the header counts otherwise");
+_Static_assert(ARRAY_SIZE(conf_net_fields) == CONF_NET_FIELDS, "CONF_NET_FIELDS is wrong");
 
 static int apply_preset(const char *word, struct conf_target *a, struct err *e)
 {
@@ -82,8 +82,8 @@ static int apply_preset(const char *word, struct conf_target *a, struct err *e)
 	return 0;
 }
 
-/* Adds the targets of rules. Checks them here although the flag would, too: so the message names
- * this file. */
+/* Adds a rule for each target. Checks the rules here, and not only with those of --net-rule, so that
+ * the message names this file. */
 static int apply_targets(const struct json_value *v, const char *path, const char *action,
 			 struct conf_target *a, struct err *e)
 {

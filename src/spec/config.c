@@ -14,7 +14,7 @@
 #include "spec/list.h"
 #include "spec/root_disk.h"
 
-#define CONFIG_MAX_BYTES (1u << 20) /* written by hand; a thousand registries fit */
+#define CONFIG_MAX_BYTES (1u << 20) /* enough for a thousand registries */
 
 static char *copy(const char *s)
 {
@@ -119,7 +119,7 @@ static int read_defaults(const struct json_value *v, struct config *c, struct er
 	return read_oci(in.oci, c, e);
 }
 
-/* Makes PATH absolute: as it is, below the caller's home directory, or below our home. */
+/* Makes PATH absolute: "~/" is the caller's home directory, and relative paths are below HOME. */
 static char *below(const char *home, const char *path)
 {
 	const char *user = getenv("HOME");

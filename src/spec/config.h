@@ -1,7 +1,7 @@
 /*
- * The installation's config.json: defaults of sandboxes and where things live.
+ * The installation's config.json: defaults of sandboxes, and paths of its directories.
  *
- * Every member is optional and unknown ones are ignored, so one file serves several versions. A
+ * Every member is optional, and unknown members are ignored, so one file serves several versions. A
  * struct config owns its strings; 0, NULL and empty lists mean "not given".
  */
 #pragma once
@@ -17,14 +17,14 @@ struct config_registry {
 	bool insecure; /* plain HTTP, or TLS that is not verified */
 	char *username;
 	char *password_env; /* variable that holds the password */
-	char *secret_name;  /* file below the secrets directory that holds it */
-	char *store;        /* "keyring": ask the user's key store */
+	char *secret_name;  /* file below the secrets directory that holds the password */
+	char *store;        /* "keyring" if the user's key store has the password */
 };
 
 struct config {
 	char *log_level;
-	enum spec_engine engine; /* CORDON_ENGINE wins over the file */
-	bool shell_fallback;     /* MSB_SHELL_FALLBACK=1 too */
+	enum spec_engine engine; /* CORDON_ENGINE overrides the file */
+	bool shell_fallback;     /* MSB_SHELL_FALLBACK=1 also sets it */
 	bool multi_tenant;
 
 	/* sandbox_defaults */
@@ -32,14 +32,14 @@ struct config {
 	uint64_t memory_mib;
 	char *shell, *workdir, *thp, *cpu_placement, *placement_profile;
 	struct spec_root_disk
-		root_disk; /* the default for OCI images; size_mib 0 and kind managed: not given */
-	int64_t metrics_interval_ms; /* -1: not given */
+		root_disk; /* default for OCI images; not given if size_mib is 0 and kind is managed */
+	int64_t metrics_interval_ms; /* -1 if not given */
 	bool metrics_disabled;
 
 	/* paths, absolute */
 	char *cache, *sandboxes, *volumes, *snapshots, *logs, *secrets;
 
-	/* Lead to this machine though it does not have them: a provider translates them. */
+	/* addresses that a provider translates to this machine, though no interface has them */
 	struct cidr *host_address;
 	size_t n_host_addresses;
 
@@ -48,15 +48,16 @@ struct config {
 	size_t n_registries;
 };
 
-/* Reads MSB_CONFIG_PATH, else HOME/config.json, which may be missing. Bad JSON and bad values are
- * ERR_INVALID, naming the file and the place. Initialises RET in every case. */
+/* Reads the file that MSB_CONFIG_PATH names, else HOME/config.json, which may be missing. Fails with
+ * ERR_INVALID for bad JSON and bad values; the message names the file and the place. Always
+ * initialises RET. */
 MUST_USE int config_load(const char *home, struct config *ret, struct err *e);
 /* Does the same from a parsed document; relative paths are below HOME. */
 MUST_USE int config_read(const struct json_value *v, const char *home, struct config *ret,
 			 struct err *e);
 void config_done(struct config *c);
-/* Puts the defaults into a fresh spec, before configuration files and flags. They do not count as
- * explicit requests: a default that the host cannot enforce is shown, not fatal. */
+/* Puts the defaults into a fresh spec, before configuration files and flags. A default is no explicit
+ * request: if the host cannot enforce it, `inspect` shows that, and the start goes on. */
 void config_apply(const struct config *c, struct spec *s);
 /* Returns the entry for a registry's HOST[:PORT], or NULL. */
 const struct config_registry *config_find_registry(const struct config *c, const char *host);

@@ -1,7 +1,7 @@
 /*
  * Numbers of CPUs, which this project counts in thousandths: 500 is half a CPU.
  *
- * People and JSON write them as decimal numbers, whole ones without a fraction.
+ * People and JSON write CPUs as decimal numbers, and whole CPUs without a fraction.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #define CPUS_DECIMALS 3u
 #define CPUS_TEXT_BYTES 16
 
-/* "2", "0.5", "1.25" to thousandths, at most MAX CPUs. 0, -EINVAL or -ERANGE. */
+/* Parses "2", "0.5" or "1.25", at most MAX CPUs. Returns 0, -EINVAL or -ERANGE. */
 MUST_USE int cpus_parse(const char *s, uint32_t max, uint32_t *ret_milli);
 /* Writes "2", "0.5" or "1.25" to OUT and returns it. */
 const char *cpus_text(uint32_t milli, char out[CPUS_TEXT_BYTES]);
@@ -27,7 +27,7 @@ static inline bool cpus_are_whole(uint32_t milli)
 }
 
 void cpus_write_json(struct json_writer *w, const char *key, uint32_t milli);
-/* V is a number of CPUs within CPUS_MIN_MILLI and SPEC_CPUS_MAX; fractions beyond thousandths are
- * refused. NULL leaves *RET_MILLI as it is. PATH begins the message. */
+/* Reads a number of CPUs from CPUS_MIN_MILLI to SPEC_CPUS_MAX. Refuses more than CPUS_DECIMALS
+ * decimals. If V is NULL, *RET_MILLI stays as it is. PATH begins the message. */
 MUST_USE int cpus_read_json(const struct json_value *v, const char *path, uint32_t *ret_milli,
 			    struct err *e);

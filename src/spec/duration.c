@@ -7,7 +7,7 @@
 #include "spec/bad.h"
 
 #define MS_PER_S 1000ull
-#define DURATION_MAX_MS (100ull * 366 * 86400 * MS_PER_S) /* a century, far from overflow in ns */
+#define DURATION_MAX_MS (100ull * 366 * 86400 * MS_PER_S) /* a century; fits 64 bits in ns */
 
 static const struct {
 	const char *name;
@@ -18,8 +18,8 @@ static const struct {
 	      { "s", MS_PER_S },
 	      { "ms", 1 } };
 
-/* Reads one "30m" of a compound. LEAST is the smallest unit so far: units go from large to small,
- * each once, so "1m1h" is a mistake. */
+/* Reads one part of "1h30m". *LEAST is the smallest unit so far: units go from large to small and
+ * appear once, so "1m1h" is a mistake. */
 static int part(const char *flag, const char *whole, const char **p, size_t *least, uint64_t *ms,
 		struct err *e)
 {
@@ -56,7 +56,7 @@ int parse_duration_ms(const char *flag, const char *s, uint64_t *ret, struct err
 	size_t least = ARRAY_SIZE(units);
 	uint64_t ms = 0;
 
-	if (*s && !s[strspn(s, "0123456789")]) { /* a bare number counts seconds */
+	if (*s && !s[strspn(s, "0123456789")]) { /* a number without a unit means seconds */
 		if (parse_u64(s, 0, DURATION_MAX_MS / MS_PER_S, &ms) < 0)
 			return bad_value(e, flag, "duration", s, "longer than a hundred years");
 		*ret = ms * MS_PER_S;

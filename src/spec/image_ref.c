@@ -1,10 +1,10 @@
 /*
- * IMAGE: the word "host", a local path, or a registry reference
+ * IMAGE is the word "host", a local path, or a registry reference
  *
  *     [host[:port]/]path[:tag][@digest]
  *
- * Only the shape is checked here; what a short name means (default registry, "library/", "latest")
- * is decided where images are looked up, and the text is kept as the user wrote it.
+ * The text is kept as the user wrote it, and only its shape is checked. The lookup of images decides
+ * what a short name means (default registry, "library/", "latest").
  */
 #include "spec/grammar.h"
 
@@ -18,7 +18,7 @@
 #define DIGITS "0123456789"
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define REFERENCE_MAX_BYTES 512u /* name 255, tag 128 and a sha256 digest, with room */
+#define REFERENCE_MAX_BYTES 512u /* more than a name of 255, a tag of 128 and a sha256 digest */
 #define NAME_MAX_BYTES 255u      /* registries refuse longer repository names */
 #define TAG_MAX_BYTES 128u
 

@@ -1,8 +1,8 @@
 /*
- * The way back from the `config` object to a spec.
+ * Reads a spec from the `config` object.
  *
- * Fields are decoded by table, then pass the checks their flags pass: a damaged record must not put
- * anything into a spec that a command line could not. PATH in messages is the member's path.
+ * Fields are decoded by table and then checked as flags are: a damaged record must not put anything
+ * into a spec that a command line could not. PATH is the member's path, for messages.
  */
 #include "spec/spec.h"
 
@@ -21,7 +21,7 @@
 
 #define BYTES_MAX (4u << 20)           /* one base64 string; the longest are scripts of 1 MiB */
 #define NET_EXTRA_MAX_BYTES (1u << 20) /* rules and names; a thousand rules are about 100 KiB */
-#define SECONDS_MAX ((int64_t)1 << 33) /* beyond what the duration grammar lets through */
+#define SECONDS_MAX ((int64_t)1 << 33) /* more than the longest duration of a flag */
 
 static int bad(struct err *e, const char *path, const char *why)
 {
@@ -47,7 +47,7 @@ static int read_text(const struct json_value *v, const char *path, char **ret, s
 	return 0;
 }
 
-/* Reads KEY_base64 if it is there, else KEY. Gives NULL when both are absent or null. */
+/* Reads KEY_base64 if it exists, else KEY. *RET is NULL if both are absent or null. */
 static int read_bytes(const struct json_value *o, const char *path, const char *key, char **ret,
 		      struct err *e)
 {
@@ -88,7 +88,7 @@ static int read_word(const char *path, const char *const *words, const char *wor
 	return *ret < 0 ? err_set(e, ERR_INVALID, "%s: unknown value '%.64s'", path, word) : 0;
 }
 
-/* Calls ONE for each item of the array at KEY, or not at all when it is absent. */
+/* Calls ONE for each item of the array at KEY. A missing array has no items. */
 static int each(const struct json_value *o, const char *key, struct spec *s,
 		int (*one)(const struct json_value *, const char *, struct spec *, struct err *),
 		struct err *e)
@@ -365,7 +365,7 @@ static int read_port(const struct json_value *v, const char *path, struct spec *
 	return 0;
 }
 
-/* The members of `network` that are not ours become net_extra_doc, the document that policy/
+/* Copies the members of `network` that this file does not read into net_extra_doc, which policy/
  * reads. */
 static int read_net_extra(const struct json_value *v, struct spec *s, struct err *e)
 {
@@ -383,7 +383,7 @@ static int read_net_extra(const struct json_value *v, struct spec *s, struct err
 		    str_eq(m->key, "ports") || str_eq(m->key, "trust_host_cas"))
 			continue;
 		if (str_eq(m->key, "strict") && m->value.type == JSON_BOOL && !m->value.boolean)
-			continue; /* the default */
+			continue; /* null means the default */
 		if (memchr(m->key.p, 0, m->key.n))
 			return bad(e, "network", "a key holds NUL");
 		any = true;
@@ -496,7 +496,7 @@ static int read_rlimit(const struct json_value *v, const char *path, struct spec
 	if (json_decode(v, path, fields, ARRAY_SIZE(fields), false, &in, e) < 0)
 		return -1;
 	r.resource = rlimit_number(in.resource);
-	r.soft = (uint64_t)in.soft; /* -1 for null: unlimited */
+	r.soft = (uint64_t)in.soft; /* null is -1, which becomes UINT64_MAX: unlimited */
 	r.hard = (uint64_t)in.hard;
 	if (r.resource < 0 || r.soft > r.hard)
 		return bad(e, path, "unknown resource, or soft above hard");

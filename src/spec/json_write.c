@@ -1,9 +1,9 @@
 /*
  * Writes a spec as the `config` object of `inspect`.
  *
- * Keys are sorted because they are written in that order; keep the order when you add one (a test
- * checks it). Bytes that are not UTF-8 are shown with replacement characters under their own key
- * and kept exactly under KEY_base64, which the reader prefers.
+ * The code writes keys in sorted order; keep the order when you add a key (a test checks it). A
+ * string that is not UTF-8 is written twice: under KEY with replacement characters, and exactly under
+ * KEY_base64, which the reader prefers.
  */
 #include "spec/spec.h"
 
@@ -245,7 +245,7 @@ static void write_ports(struct json_writer *w, const struct spec *s)
 	json_end_array(w);
 }
 
-/* One member of `network`: VALUE comes from the document that policy/ wrote. If it is NULL, we write our own. */
+/* One member of `network`. VALUE is from the document that policy/ wrote. If VALUE is NULL, it is written here. */
 struct net_member {
 	const char *key;
 	const struct json_value *value;
@@ -267,7 +267,7 @@ static void write_own_net_member(struct json_writer *w, const char *key, const s
 	else if (strcmp(key, "trust_host_cas") == 0)
 		json_bool(w, s->trust_host_cas);
 	else
-		json_bool(w, false); /* strict: off unless policy/ said otherwise */
+		json_bool(w, false); /* `strict`, which is off by default */
 }
 
 static void write_network(struct json_writer *w, const struct spec *s)

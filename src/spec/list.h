@@ -1,4 +1,4 @@
-/* Arrays that grow by one: an item pointer and a count, as struct spec holds them. */
+/* Arrays that grow by one item: a pointer and a count, as in struct spec. */
 #pragma once
 
 #include <stdlib.h>
@@ -16,5 +16,5 @@ static inline void *list_grow(void *items, size_t n, size_t size)
 	return p;
 }
 
-/* A new zeroed last item of LIST, which has N items before and N + 1 after. */
+/* Appends a zeroed item to LIST, increments N and returns the item. */
 #define LIST_ADD(list, n) ((list) = list_grow((list), (n), sizeof(*(list))), &(list)[(n)++])

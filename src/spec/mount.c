@@ -1,9 +1,9 @@
 /*
- * SOURCE:GUEST[:OPTIONS] and --tmpfs.
+ * Parses SOURCE:GUEST[:OPTIONS] and the value of --tmpfs.
  *
- * The split is at the first ':' followed by '/', so host paths may hold colons; the guest path ends
- * at the next ':'. One table says which option goes with which kind of mount. Everything is parsed
- * into a local struct spec_mount that enters the spec only when it is whole and its target free.
+ * The source ends at the first ':' that a '/' follows, so host paths may hold colons. The guest path
+ * ends at the next ':'. One table says which option goes with which kind of mount. A mount is added
+ * to the spec only when all of it is parsed and no other mount has its target.
  */
 #include "spec/grammar.h"
 
@@ -38,13 +38,13 @@ enum mount_opt {
 	OPT_COUNT
 };
 #define BIT(o) (1u << (o))
-/* options for the files of a directory; they make no sense for the blocks of a disk volume */
+/* options for the files of a directory; a disk volume, which has blocks, takes none of them */
 #define DIR_OPTS                                                                                   \
 	(BIT(OPT_QUOTA) | BIT(OPT_UID) | BIT(OPT_GID) | BIT(OPT_STAT_VIRT) | BIT(OPT_HOST_PERMS) | \
 	 BIT(OPT_FOLLOW))
 
 static const struct {
-	const char *word; /* ends in '=' when it takes a value */
+	const char *word; /* ends in '=' if the option takes a value */
 	unsigned classes;
 } opts[] = {
 	// clang-format off
@@ -197,8 +197,8 @@ static int apply_option(struct mount_parse *p, enum mount_opt o, const char *val
 	}
 }
 
-/* Words of other tools: some are harmless and ignored, some ask for rights that we do not give and
- * are refused. */
+/* Handles option words of other tools. Ignores harmless words, and refuses words that ask for rights
+ * a sandbox does not get. */
 static int foreign_option(struct mount_parse *p, const char *word, struct err *e)
 {
 	static const char *const ignored[] = { "z", "Z", "cached", "delegated", "consistent" };
@@ -307,7 +307,7 @@ static int take_source(struct mount_parse *p, enum mount_flag flag, const char *
 	return 0;
 }
 
-/* Moves the finished mount into S, or says why S cannot have it. */
+/* Moves the finished mount into S. Fails if its target is taken or S is full. */
 static int commit(struct spec *s, struct mount_parse *p, struct err *e)
 {
 	for (size_t i = 0; i < s->n_mounts; i++)
@@ -365,7 +365,7 @@ static int parse_mount(struct mount_parse *p, enum mount_flag flag, char *text, 
 		*options++ = '\0';
 	if (take_source(p, flag, text, e) < 0)
 		return -1;
-	/* with options behind it a guest path may hold commas: "/a:/b,c:rw" */
+	/* a guest path may hold commas only if options follow: "/a:/b,c:rw" */
 	if (!options && *guest == '/' && strchr(guest, ',')) {
 		size_t n = strcspn(guest, ",");
 
@@ -401,7 +401,7 @@ int spec_add_mount(struct spec *s, enum mount_flag flag, const char *value, stru
 	return r;
 }
 
-/* A word without '=' or ',' is a size unless it is one of the options. */
+/* Returns true if S has '=' or ',' or is the name of an option; otherwise S is a size. */
 static bool looks_like_options(const char *s)
 {
 	if (strpbrk(s, ",="))

@@ -13,7 +13,7 @@
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 #define HOSTNAME_KEPT_BYTES 55 /* with "-" and 8 hex digits it is 64, the kernel's limit */
 
-/* Returns NULL if NAME is made of our alphabet, else a text that says what is wrong. */
+/* Returns NULL if all characters of NAME are allowed, else a text that says what is wrong. */
 static const char *alphabet_fault(const char *name)
 {
 	if (!*name)
@@ -42,7 +42,7 @@ char *spec_random_name(void)
 	uint32_t bits;
 
 	if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
-		abort(); /* cannot happen for so few bytes once the pool is ready */
+		abort(); /* getrandom() does not fail for so few bytes */
 	return xasprintf("msb-%08x", bits);
 }
 

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/* Walks P's components into OUT, which has room for strlen(P) + 2 bytes. DOTDOT: cancel the
- * component before ".."; else keep it, because a symlink in front of it changes its meaning. */
+/* Copies P's components to OUT, which has room for strlen(P) + 2 bytes. If DOTDOT, ".." removes the
+ * component before it. Otherwise ".." stays: the component before it may be a symlink. */
 static void collapse(const char *p, char *out, bool dotdot)
 {
 	size_t n = 0;
@@ -56,7 +56,7 @@ const char *path_reserved(const char *guest)
 	static const char *const places[] = { "/proc", "/sys", "/dev", "/.msb" };
 
 	if (path_below("/dev/shm", guest))
-		return NULL; /* people resize this one */
+		return NULL; /* users may mount a larger /dev/shm */
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		if (path_below(places[i], guest))
 			return places[i];

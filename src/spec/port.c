@@ -1,4 +1,4 @@
-/* HOST:GUEST, ADDR:HOST:GUEST or [V6]:HOST:GUEST, optionally /tcp or /udp. */
+/* Parses HOST:GUEST, ADDR:HOST:GUEST or [V6]:HOST:GUEST, optionally with /tcp or /udp. */
 #include "spec/grammar.h"
 
 #include <arpa/inet.h>
@@ -10,11 +10,11 @@
 #include "spec/bad.h"
 #include "spec/list.h"
 
-#define PORT_DEFAULT_BIND "127.0.0.1" /* publishing to other machines must be asked for */
+#define PORT_DEFAULT_BIND "127.0.0.1" /* other machines reach a port only if the user gives ADDR */
 
 #define BAD(e, value, ...) bad_value(e, "--port", "port", value, __VA_ARGS__)
 
-/* Cuts the address off TEXT; *RET_ADDR is NULL when there is none, RET_REST is HOST:GUEST. */
+/* Cuts the address off TEXT. *RET_ADDR is NULL if there is none; *RET_REST is HOST:GUEST. */
 static int cut_address(char *text, const char *value, char **ret_addr, char **ret_rest,
 		       struct err *e)
 {

@@ -1,8 +1,8 @@
 /*
  * --root-disk: SIZE | disk[:SIZE] | tmpfs[:SIZE] | flat[:SIZE][,fstype=T][,clone=C] | PATH[:format=F,fstype=T]
  *
- * A value with a '/' in it, or one that starts with '.', is a path; its options begin at the last
- * ':' that has a '=' behind it, so that paths may hold colons.
+ * A value that has a '/' or starts with '.' is a path. Its options begin at the last ':' that has a
+ * '=' behind it, so paths may hold colons.
  */
 #include "spec/grammar.h"
 
@@ -108,7 +108,7 @@ static int parse_any(struct disk_parse *p, char *text, struct err *e)
 	p->d->kind = ROOT_DISK_MANAGED;
 	if (starts_with(text, "disk") && (!text[4] || text[4] == ':')) {
 		p->d->on_disk = true;
-		p->d->explicit = text[4] != '\0'; /* the user asked for a size */
+		p->d->explicit = text[4] != '\0'; /* "disk" alone asks for no size */
 		return text[4] ? parse_size_mib(p->flag, text + 5, &p->d->size_mib, e) : 0;
 	}
 	if (strchr(text, ':') || strchr(text, ','))

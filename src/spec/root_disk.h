@@ -3,7 +3,7 @@
 
 #include "spec/spec.h"
 
-/* {"kind": …, "size_mib": …}; D must be zeroed and is half filled on failure. PATH is for
- * messages. */
+/* Reads {"kind": …, "size_mib": …}. D must be zeroed; after a failure it is partly filled. PATH is
+ * for messages. */
 MUST_USE int root_disk_read_json(const struct json_value *v, const char *path,
 				 struct spec_root_disk *d, struct err *e);

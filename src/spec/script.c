@@ -1,9 +1,9 @@
 /*
  * Scripts that appear as /.msb/scripts/NAME.
  *
- *   --script NAME=BODY       escapes decoded, shebang from the sandbox's shell, final newline
- *   --script-raw NAME=BODY   exact
- *   --script-path NAME:FILE  the file's bytes, read now
+ *   --script NAME=BODY       decodes escapes, adds the shebang of the sandbox's shell and a final newline
+ *   --script-raw NAME=BODY   takes BODY as it is
+ *   --script-path NAME:FILE  takes the bytes of the file, which is read now
  */
 #include "spec/grammar.h"
 

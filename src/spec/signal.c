@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "spec/grammar.h"
 
-/* Programs inside count real-time signals as glibc does. musl, which we link, reserves one more for itself. */
+/* SIGRTMIN as most programs in a sandbox count it, by glibc. musl, which we link, has 35. */
 #define RTMIN_OF_GUESTS 34
 #define SIGNAL_MAX 64
 

@@ -6,16 +6,16 @@
 #include "base/str.h"
 #include "spec/bad.h"
 
-#define SIZE_DECIMALS_MAX 9u /* with so few decimals, fraction times unit cannot overflow */
+#define SIZE_DECIMALS_MAX 9u /* so that fraction times unit cannot overflow */
 
-/* KiB in one UNIT, or 0. Accepts K, KB, Ki, KiB and so on, in any case. */
+/* Returns the number of KiB in one UNIT, or 0. Accepts K, KB, Ki, KiB and so on, in any case. */
 static uint64_t unit_kib(const char *unit)
 {
 	static const char letters[] = "kmgt";
 	const char *at;
 
 	if (!*unit)
-		return 1024; /* a bare number counts MiB */
+		return 1024; /* a number without a unit means MiB */
 	at = strchr(letters, tolower((unsigned char)*unit++));
 	if (!at || !*at)
 		return 0;

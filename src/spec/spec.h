@@ -1,10 +1,9 @@
 /*
- * What a sandbox is asked to be.
+ * The configuration that a user asks for.
  *
  * A struct spec owns everything it points to. It is filled from defaults, flags and configuration
  * files, validated once, written to the sandbox's record as JSON (the `config` object of
- * `inspect`), and read back by the supervisor. Values are already checked when they are in here;
- * nobody downstream parses text again.
+ * `inspect`), and read back by the supervisor. All values in a spec are parsed and checked.
  */
 #pragma once
 
@@ -28,13 +27,13 @@
 #define SPEC_SIZE_MAX_MIB (1ll << 40) /* 1 EiB: as bytes it still fits a signed 64-bit number */
 #define SPEC_PIDS_MAX (4u << 20)      /* the kernel's PID_MAX_LIMIT */
 #define SPEC_MOUNTS_MAX \
-	512u /* a server mounts hundreds of skills; each costs two descriptors for a start */
-#define SPEC_WRITABLE_MAX 32u           /* places of a read-only root; Box names six */
+	512u /* a server mounts hundreds of skills; each takes two descriptors during a start */
+#define SPEC_WRITABLE_MAX 32u           /* directories of a read-only root; Box names six */
 #define SPEC_GUEST_PATH_MAX_BYTES 4095u /* the kernel's PATH_MAX without the terminator */
 #define SPEC_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SPEC_DEFAULT_SHELL "/bin/sh"
 
-/* An ordered list of owned strings, NULL-terminated for execve's sake. */
+/* An ordered list of owned strings, with a NULL at its end for execve(). */
 struct strv {
 	char **v;
 	size_t n;
@@ -48,10 +47,10 @@ enum spec_root_disk_kind { ROOT_DISK_MANAGED, ROOT_DISK_TMPFS, ROOT_DISK_FLAT, R
 
 struct spec_root_disk {
 	enum spec_root_disk_kind kind;
-	bool explicit;     /* asked for by the user: fail where it cannot be enforced */
-	bool configured;   /* a default of the user's own: enforce it where that is possible */
-	bool on_disk;      /* the layer is never in memory, also if the sandbox is ephemeral */
-	uint64_t size_mib; /* 0: the kind's default */
+	bool explicit;     /* the user asked for the size: fail if it cannot be enforced */
+	bool configured;   /* config.json gives the size: enforce it if possible */
+	bool on_disk;      /* the layer is never in memory, even if the sandbox is ephemeral */
+	uint64_t size_mib; /* 0 for the kind's default */
 	char *path;        /* ROOT_DISK_PATH */
 	struct identity identity; /* identity of the path */
 	char *format;
@@ -72,7 +71,7 @@ enum spec_want {
 	WANT_ANY,
 	WANT_DIR,
 	WANT_FILE
-}; /* what --mount-dir and --mount-file demand of the source */
+}; /* which source --mount-dir and --mount-file require */
 enum spec_stat_virt { STAT_VIRT_STRICT, STAT_VIRT_RELAXED, STAT_VIRT_OFF };
 
 struct spec_mount {
@@ -82,8 +81,8 @@ struct spec_mount {
 	char *guest;              /* absolute, normalised */
 	enum spec_want want;
 	bool readonly, noexec, nosuid, nodev;
-	uint64_t size_mib;  /* tmpfs and disk volumes; 0: default */
-	uint64_t quota_mib; /* 0: none asked */
+	uint64_t size_mib;  /* of tmpfs and disk volumes; 0 for the default */
+	uint64_t quota_mib; /* 0 for no quota */
 	bool has_owner;
 	uint32_t uid, gid;
 	enum spec_stat_virt stat_virt;
@@ -91,14 +90,14 @@ struct spec_mount {
 	bool host_perms_set, host_perms_mirror;
 	bool follow_root_symlinks;
 	bool kind_disk,
-		kind_dir; /* named volume with kind=disk or kind=dir; neither: the kind that the volume has */
+		kind_dir; /* kind=disk or kind=dir of a named volume; without both, the volume's own kind */
 	char *format, *fstype;
-	char *origin; /* "--volume: bad mount 'A:B'", to begin a complaint with; NULL in records */
+	char *origin; /* "--volume: bad mount 'A:B'", with which a message begins; NULL in records */
 };
 
 struct spec_rlimit {
 	int resource;        /* RLIMIT_… */
-	uint64_t soft, hard; /* UINT64_MAX: unlimited */
+	uint64_t soft, hard; /* UINT64_MAX if unlimited */
 };
 
 struct spec_env {
@@ -121,21 +120,21 @@ struct spec_script {
 struct spec_patch {
 	char *op; /* "copy" "copy_file" "copy_dir" "mkdir" "remove" */
 	char *source, *path;
-	char *name; /* last component of the source as the user wrote it: a link may lead to another name */
+	char *name; /* last component of the source as the user wrote it, before links were followed */
 	struct identity identity; /* identity of the source; never in a record */
 };
 
 struct spec {
 	char *name;
 	struct spec_image image;
-	enum spec_engine engine; /* asked */
+	enum spec_engine engine; /* the one that was asked for */
 	bool ephemeral;
 
 	uint32_t cpu_milli, max_cpu_milli; /* thousandths of a CPU */
 	uint64_t memory_mib, max_memory_mib;
 	uint64_t pids_limit;
-	bool cpus_set, memory_set, pids_set; /* explicit: a limit that must hold or be refused … */
-	bool soft_limits; /* … unless these three are soft: what cannot hold is only shown */
+	bool cpus_set, memory_set, pids_set; /* the user set this limit: enforce it or fail … */
+	bool soft_limits; /* … unless limits are soft: then `inspect` shows what is not enforced */
 
 	bool read_only; /* the root is read-only, except for … */
 	struct strv
@@ -143,7 +142,7 @@ struct spec {
 				 absolute, normalised, none below another */
 	struct spec_mount *mount;
 	size_t n_mounts;
-	struct spec_env *env; /* the user's; the image's env is kept apart */
+	struct spec_env *env; /* of the user; image_env is the image's */
 	size_t n_env;
 	struct spec_env *label;
 	size_t n_labels;
@@ -157,13 +156,13 @@ struct spec {
 	size_t n_patches;
 
 	struct strv image_env;  /* from the image's configuration */
-	struct strv entrypoint; /* effective */
+	struct strv entrypoint; /* the user's, or else the image's */
 	bool has_entrypoint;
 	struct strv cmd;
-	char *workdir;  /* NULL: / */
-	char *shell;    /* NULL: SPEC_DEFAULT_SHELL */
-	char *user;     /* NULL: root */
-	char *hostname; /* NULL: from the name */
+	char *workdir;  /* NULL means / */
+	char *shell;    /* NULL means SPEC_DEFAULT_SHELL */
+	char *user;     /* NULL means root */
+	char *hostname; /* NULL means that it is made from the name */
 	char *stop_signal;
 	enum spec_pull pull;
 	char *log_level;
@@ -175,16 +174,16 @@ struct spec {
 
 	uint64_t max_duration_s, idle_timeout_s;
 
-	bool net_enabled; /* false: loopback only */
+	bool net_enabled; /* false for loopback only */
 	uint32_t max_connections;
-	struct json_doc *net_extra_doc; /* policy, dns, interface: as policy/ wrote them */
+	struct json_doc *net_extra_doc; /* policy, dns, interface, as policy/ wrote them */
 	bool log_disabled;
 	bool shell_fallback; /* lend a bash to an image without one */
 	uint32_t metrics_interval_ms;
 	bool metrics_disabled;
 };
 
-/* The words of closed sets as flags and configuration spell them, by enum value, ended by NULL. */
+/* The words for enum values in flags and configuration, indexed by value, with a NULL at the end. */
 extern const char *const spec_engine_words[];    /* "auto" "process" "vm" */
 extern const char *const spec_pull_words[];      /* "if-missing" "always" "never" */
 extern const char *const spec_stat_virt_names[]; /* "strict" "relaxed" "off" */
@@ -195,36 +194,37 @@ void spec_init(struct spec *s);
 void spec_done(struct spec *s);
 void spec_image_done(struct spec_image *i);
 void spec_root_disk_done(struct spec_root_disk *d);
-/* Returns the size in force, also where the user gave none. */
+/* Returns the size of the root disk: the given size, or the default of its kind. */
 uint64_t spec_root_disk_mib(const struct spec *s);
 #define AUTO_ROOT_DISK __attribute__((cleanup(spec_root_disk_done))) struct spec_root_disk
 void spec_mount_done(struct spec_mount *m);
-/* The index of the nearest mount that mount I lies below, or SIZE_MAX. */
+/* Returns the index of the innermost mount above mount I, or SIZE_MAX. */
 size_t spec_mount_above(const struct spec *s, size_t i);
 
-/* Checks what no single flag can see: an image is named, no ceiling is below its value. */
+/* Checks what concerns several flags: an image is named, no ceiling is below its value. */
 MUST_USE int spec_validate(const struct spec *s, struct err *e);
-/* Checks only the writable places of a read-only root. */
+/* Checks only the writable directories of a read-only root. */
 MUST_USE int spec_check_writable(const struct spec *s, struct err *e);
-/* Looks up every path of the host's that the spec names, once. The paths become canonical, and
- * their identities say which objects they mean from now on. If an identity is known already, the
- * path must lead to that object. Fails where an object is not of the kind asked for. *RET_MOUNT is the
- * mount that the failure is about, counted from 1, or 0. */
+/* Looks up every host path of the spec once. The paths become canonical, and their identities say
+ * which objects they mean from now on. If an identity is already known, the path must lead to that
+ * object. Fails if an object is not of the kind asked for. After a failure *RET_MOUNT is the mount
+ * that caused it, counted from 1, or 0. */
 MUST_USE int spec_hold_sources(struct spec *s, size_t *ret_mount, struct err *e);
-/* Does the same for one mount, and for an image that is a path. */
+/* Look up the path of one mount, and of an image that is a path. */
 MUST_USE int spec_hold_mount(struct spec_mount *m, struct err *e);
 MUST_USE int spec_hold_image(struct spec_image *i, struct err *e);
 
-/* The `config` object of `inspect`, keys sorted. */
+/* Writes the `config` object of `inspect`, with sorted keys. */
 void spec_write_json(const struct spec *s, struct json_writer *w);
-/* Reads what spec_write_json wrote; unknown members are ignored so older programs read newer
- * records. Initialises S; after a failure S is as spec_init leaves it. Values are checked again:
- * a damaged record is refused, not believed. */
+/* Reads what spec_write_json() wrote. Ignores unknown members, so that older programs read newer
+ * records. Checks all values again, because a record may be damaged. Initialises S; after a failure
+ * S is as spec_init() leaves it. */
 MUST_USE int spec_read_json(const struct json_value *v, struct spec *s, struct err *e);
 
-/* ^[A-Za-z0-9][A-Za-z0-9._-]*$, 1–128 bytes. WHAT names the thing in the message. */
+/* Checks that NAME matches ^[A-Za-z0-9][A-Za-z0-9._-]*$ and has 1–128 bytes. WHAT begins the message. */
 MUST_USE int spec_check_name(const char *what, const char *name, struct err *e);
-/* "msb-" and 8 hex digits. */
+/* Returns "msb-" and 8 random hex digits. */
 char *spec_random_name(void);
-/* The name, or for names beyond 64 bytes its first 55 bytes, "-" and 8 hex of its SHA-256. */
+/* Writes the name, or for a name longer than 64 bytes its first 55 bytes, "-" and 8 hex digits of its
+ * SHA-256. */
 void spec_default_hostname(const char *name, char out[SPEC_HOSTNAME_MAX_BYTES + 1]);

@@ -44,7 +44,7 @@ int spec_validate(const struct spec *s, struct err *e)
 	return check_resources(s, e) < 0 ? -1 : spec_check_writable(s, e);
 }
 
-/* Looks *PATH up, following its links this once. WANT: a directory, a regular file, or either. */
+/* Looks *PATH up and follows its links. Fails if the object is not of the kind that WANT says. */
 static int hold(const char *flag, const char *what, char **path, struct identity *id,
 		enum spec_want want, struct err *e)
 {

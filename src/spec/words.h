@@ -1,4 +1,4 @@
-/* The words records use for closed sets, by enum value and ended by NULL. Private to spec/. */
+/* The words for enum values in records, indexed by value, with a NULL at the end. Private to spec/. */
 #pragma once
 
 extern const char *const spec_pull_names[];

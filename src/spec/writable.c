@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "spec/bad.h"
 
-/* Forgets the places below PATH: it covers them. */
+/* Removes the directories below PATH from L. */
 static void forget_below(struct strv *l, const char *path)
 {
 	size_t n = 0;
@@ -41,7 +41,7 @@ int spec_add_writable(struct spec *s, const char *flag, const char *value, struc
 		return 0; /* always writable */
 	for (size_t i = 0; i < s->writable.n; i++)
 		if (path_below(s->writable.v[i], path))
-			return 0; /* writable by that */
+			return 0; /* a directory above it is writable */
 	forget_below(&s->writable, path);
 	if (s->writable.n >= SPEC_WRITABLE_MAX)
 		return err_set(e, ERR_LIMIT, "%s: more than %u places", flag, SPEC_WRITABLE_MAX);
