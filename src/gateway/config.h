@@ -1,5 +1,5 @@
 /*
- * What the supervisor tells a gateway before it serves: one JSON object.
+ * The configuration of a gateway: one JSON object, which the supervisor sends first.
  *
  *   {"type": "config",
  *    "lease":   lease_write_json(),
@@ -29,9 +29,9 @@ struct gateway_config {
 	size_t n_host_addresses;
 	bool has_ids;
 	uint32_t uid, gid;
-	int resolv_conf; /* the host's list of resolvers, open, or -1; it is not in the message */
+	int resolv_conf; /* open file of the host's resolvers, or -1; not from the message */
 };
 
-/* Initialises C. The caller calls config_done() in any case. */
+/* Initialises and fills C. The caller calls config_done() also after a failure. */
 MUST_USE int config_read(const struct json_value *v, struct gateway_config *c, struct err *e);
 void config_done(struct gateway_config *c);

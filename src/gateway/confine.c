@@ -11,8 +11,8 @@
 
 static int give_up_ids(const struct gateway_config *c, struct err *e)
 {
-	/* this needs CAP_SETPCAP, which goes with the ids; for an ordinary user no_new_privs makes
-	 * the set harmless */
+	/* dropping needs CAP_SETPCAP, which root loses with its ids; for an ordinary user
+	 * no_new_privs makes the set harmless */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
 	if (!c->has_ids)
@@ -25,7 +25,7 @@ static int give_up_ids(const struct gateway_config *c, struct err *e)
 
 static int give_up_capabilities(struct err *e)
 {
-	/* most callers have none */
+	/* may fail: most callers have no ambient capabilities */
 	IGNORE(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0));
 	if (confine_capabilities(0, e) < 0)
 		return -1;
@@ -48,7 +48,7 @@ static int set_limit(int resource, rlim_t soft, struct err *e)
 
 static int set_limits(struct err *e)
 {
-	/* --max-connections may be raised while we run */
+	/* enough for the highest --max-connections, because it may be raised while the gateway runs */
 	rlim_t sockets = POLICY_CONNECTIONS_LIMIT + GATEWAY_SPARE_SOCKETS + RESOLVER_ASKS_MAX +
 			 CONFIG_PORTS_MAX + 64;
 
@@ -58,7 +58,7 @@ static int set_limits(struct err *e)
 	return 0;
 }
 
-/* Leaves no right on any file. On a host without Landlock, the filter below is the only wall. */
+/* Gives up all rights on files. On a host without Landlock, only the filter below denies access. */
 static int hide_files(struct err *e)
 {
 	struct confine_files f;

@@ -1,15 +1,15 @@
 /*
  * The walls that a gateway puts around itself, in stages.
  *
- *   start       it may do what its caller may: read the configuration and resolv.conf, bind ports
+ *   start       it has its caller's rights: it reads the configuration and resolv.conf, and binds ports
  *   configured  it has given up its ids and all capabilities, reaches no file (Landlock) and has few
  *               descriptors
  *   serving     its system calls are limited to sockets of the internet families, reading and writing
  *               open descriptors, memory and time; it has no call for files, processes or namespaces
  *
- * confine() does the last two at once, before the first frame of the guest is read. A gateway does not
- * serve half confined: each failure is an error. Only Landlock may be missing on the host, because the
- * filter has no call left that takes a path.
+ * confine() does the last two stages at once, before the first frame of the guest is read. If a part of
+ * it fails, the gateway does not serve. Only Landlock may be missing on the host, because the filter
+ * allows no call that takes a path.
  */
 #pragma once
 

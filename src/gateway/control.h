@@ -11,7 +11,7 @@
 #include "base/json.h"
 
 #define CONTROL_MESSAGE_MAX \
-	(192u << 10) /* holds the longest policy, and fits a socket's send buffer */
+	(192u << 10) /* the longest policy fits, and a socket's send buffer holds it */
 
 struct gateway;
 struct gateway_config;
@@ -21,12 +21,12 @@ struct control {
 	uint64_t lost; /* messages that were dropped because the supervisor did not read */
 };
 
-/* Waits for one message and parses it. ERR_PROTOCOL: the supervisor is gone. */
+/* Waits for one message and parses it. Fails with ERR_PROTOCOL if the supervisor is gone. */
 MUST_USE int control_receive(int fd, struct json_doc **ret, struct err *e);
 
 void control_send_ready(struct control *c, const struct gateway_config *config);
 void control_send_error(struct control *c, const struct err *e);
 void control_send_denied(struct control *c, const char *text);
 
-/* Reads and handles one message. Sets g->quit if the gateway shall end. */
+/* Reads and handles one message. Sets g->quit if the gateway must end. */
 void control_handle(struct gateway *g);

@@ -8,7 +8,7 @@ void denials_reset(struct denials *d)
 	memset(d, 0, sizeof(*d));
 }
 
-/* True if KEY is new. When the table is full, it is true once more, for the last line. */
+/* Returns true if KEY is new. When the table is full, returns true once more, for the last line. */
 static bool is_news(struct denials *d, const char *key)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
@@ -47,7 +47,7 @@ static void rule_text(const struct policy *p, struct verdict v, enum policy_dire
 		rule_format(&p->rule[v.rule], out);
 }
 
-/* "10.0.0.5:22" or "[::1]:22"; without the port for ICMP */
+/* Writes "10.0.0.5:22" or "[::1]:22", or only the address for ICMP. */
 static void peer_text(const struct policy_flow *f, char out[ADDR_TEXT_BYTES + 10])
 {
 	char addr[ADDR_TEXT_BYTES];
@@ -61,7 +61,7 @@ static void peer_text(const struct policy_flow *f, char out[ADDR_TEXT_BYTES + 10
 		snprintf(out, ADDR_TEXT_BYTES + 10, "%s", addr);
 }
 
-/* Writes the token of --net-rule that would allow this flow. */
+/* Writes the value of --net-rule that would allow this flow. */
 static void allow_text(const struct policy_flow *f, const char *name, char out[RULE_TEXT_BYTES])
 {
 	struct rule r = { .action = POLICY_ALLOW,

@@ -1,6 +1,6 @@
 /*
- * Tells each refusal once: the name or address, the rule that refused it, and the option that would allow
- * it. The memory of what was told is bounded. When it is full, one last line says that there are more.
+ * Reports each refusal once: the name or address, the rule that refused it, and the option that would
+ * allow it. The table of reported refusals is bounded. When it is full, one last line says so.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct denials {
 
 void denials_reset(struct denials *d);
 
-/* Each returns true and fills TEXT if this refusal was not told before. NAME may be NULL. */
+/* Each function returns true and fills TEXT if this refusal is new. NAME may be NULL. */
 bool denials_add_flow(struct denials *d, const struct policy *p, const struct addr_host *host,
 		      const struct policy_flow *f, struct verdict v, const char *name,
 		      char text[DENIAL_TEXT_BYTES]);
@@ -25,6 +25,6 @@ bool denials_add_query(struct denials *d, const struct policy *p, const char *na
 		       struct verdict v, char text[DENIAL_TEXT_BYTES]);
 bool denials_add_answer(struct denials *d, const char *name, const struct addr *a,
 			char text[DENIAL_TEXT_BYTES]);
-/* WHAT was refused because of WHY, which is no rule. */
+/* Reports that WHAT was refused for the reason WHY, and not by a rule. */
 bool denials_add_other(struct denials *d, const char *what, const char *why,
 		       char text[DENIAL_TEXT_BYTES]);

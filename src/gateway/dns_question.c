@@ -35,7 +35,8 @@ static void reply_code(struct gateway *g, const struct dns_query *q, const struc
 	reply(g, q, o, msg, dns_reply_encode(q, rcode, false, msg));
 }
 
-/* Answers types that have no use here, or that would undo a rule. True if it did. */
+/* Answers questions of types that are useless here, or that would undo a rule. Returns true if it
+ * answered. */
 static bool answered_without_asking(struct gateway *g, const struct dns_query *q,
 				    const struct dns_origin *o)
 {
@@ -44,8 +45,8 @@ static bool answered_without_asking(struct gateway *g, const struct dns_query *q
 		reply_code(g, q, o, DNS_REFUSED);
 		return true;
 	}
-	/* service records carry addresses that we do not remember, and keys that hide the name from
-	 * us; without them every client asks for A and AAAA */
+	/* service records carry addresses that resolved.h would not know, and keys that hide the name
+	 * from us; clients that get no such record ask for A and AAAA */
 	if (q->type == DNS_SVCB || q->type == DNS_HTTPS ||
 	    (q->type == DNS_AAAA && !gateway_has_v6_route(g))) {
 		reply_code(g, q, o, DNS_NOERROR);
@@ -106,7 +107,7 @@ static bool record_address(const struct dns_record *rec, const uint8_t *msg, str
 	return true;
 }
 
-/* False if the answer has an address that the guest must not learn. */
+/* Returns false if the answer has an address that the guest must not learn. */
 static bool answer_is_allowed(struct gateway *g, const struct dns_query *q, const uint8_t *msg,
 			      size_t n)
 {

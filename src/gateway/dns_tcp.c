@@ -1,11 +1,11 @@
 /*
- * Sequence numbers: `una` is the first byte that is not acknowledged, `nxt` is the next to send. tx holds
- * the data from `una` on. A SYN or FIN of ours takes one number before or after the data.
+ * Sequence numbers: `una` is the first byte that is not acknowledged, `nxt` is the next byte to send. tx
+ * holds the data from `una` on. Our SYN takes one number before the data, our FIN one number after it.
  *
- *   SYN in        -> OPENING; we send SYN+ACK
- *   its ACK       -> OPEN; data is collected in order, and whole messages become questions one by one
- *   FIN in        -> `ended`; when nothing is left to answer or send, we send FIN -> CLOSING
- *   ACK of it     -> free.  RST, silence, too many resends, too much data -> free at once
+ *   guest's SYN      -> OPENING; we send SYN+ACK
+ *   guest's ACK      -> OPEN; data is collected in order, and whole messages become questions one by one
+ *   guest's FIN      -> `ended`; when nothing is left to answer or send, we send FIN -> CLOSING
+ *   ACK of our FIN   -> free.  RST, silence, too many resends, too much data -> free at once
  */
 #include "gateway/dns_tcp.h"
 
@@ -30,7 +30,7 @@ struct conn {
 	uint32_t window; /* the guest's window */
 	bool asking, ended;
 	unsigned resends;
-	uint64_t idle_ns, resend_ns; /* deadlines; resend_ns 0: everything is acknowledged */
+	uint64_t idle_ns, resend_ns; /* deadlines; resend_ns is 0 if everything is acknowledged */
 	struct buf rx, tx;
 };
 
@@ -114,7 +114,7 @@ static void conn_push(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 		c->nxt++;
 		c->state = CONN_CLOSING;
 	}
-	/* while the window is closed, this timer sends the byte that asks whether it opened */
+	/* while the guest's window is closed, this timer sends one byte to ask whether it has opened */
 	c->resend_ns = c->nxt != c->una || c->tx.n ? now_ns + DNS_TCP_RESEND_NS : 0;
 }
 
@@ -178,18 +178,18 @@ static void conn_open(struct dns_tcp *d, const struct packet *p, uint64_t now_ns
 	buf_init(&c->tx, 2 + DNS_MESSAGE_MAX);
 	if (getrandom(&c->una, sizeof(c->una), 0) < 0)
 		c->una = (uint32_t)
-			now_ns; /* only the guest could guess this number, and would hurt itself only */
+			now_ns; /* only the guest could use a guessed number, against itself */
 	c->nxt = c->una + 1;
 	send_segment(d, c, c->una, TCP_SYN | TCP_ACK, NULL, 0);
 }
 
-/* False if the connection ended. */
+/* Returns false if the connection ended. */
 static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 {
 	uint32_t acked = p->ack - c->una;
 
 	if (acked > c->nxt - c->una)
-		return true; /* old, or for something that we never sent */
+		return true; /* an old acknowledgement, or one for bytes that we never sent */
 	c->window = p->window;
 	if (acked == 0)
 		return true;
@@ -198,7 +198,7 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 		return false;
 	if (c->state == CONN_OPENING) {
 		c->state = CONN_OPEN;
-		acked--; /* one number of these is our SYN */
+		acked--; /* our SYN took one number */
 		c->una++;
 	}
 	if (c->tx.n > 0)
@@ -207,11 +207,11 @@ static bool take_ack(struct conn *c, const struct packet *p, uint64_t now_ns)
 	return true;
 }
 
-/* False if the connection ended. */
+/* Returns false if the connection ended. */
 static bool take_data(struct dns_tcp *d, struct conn *c, const struct packet *p)
 {
 	if (p->seq != c->rcv || c->state != CONN_OPEN)
-		return true; /* a repetition or a gap: our ACK tells the guest where we are */
+		return true; /* a repetition or a gap; our ACK says which byte we expect */
 	buf_add(&c->rx, p->frame + p->data, p->data_n);
 	if (buf_failed(&c->rx)) {
 		conn_reset(d, c);
@@ -276,7 +276,7 @@ void dns_tcp_answer(struct dns_tcp *d, unsigned conn, uint32_t generation, const
 	buf_add_char(&c->tx, (char)n);
 	buf_add(&c->tx, p, n);
 	if (buf_failed(&c->tx)) {
-		conn_reset(d, c); /* the guest asks and never reads the answers */
+		conn_reset(d, c); /* the guest asks and does not read the answers */
 		return;
 	}
 	conn_read(d, c);
@@ -312,7 +312,8 @@ static void conn_resend(struct dns_tcp *d, struct conn *c, uint64_t now_ns)
 		size_t n = c->tx.n < MSS_V6 ? c->tx.n : MSS_V6;
 
 		if (c->window < n)
-			n = c->window ? c->window : 1; /* one byte asks whether the window opened */
+			n = c->window ? c->window
+				      : 1; /* one byte asks whether the window has opened */
 		send_segment(d, c, c->una, TCP_ACK | TCP_PSH, c->tx.p, n);
 		if (c->nxt == c->una)
 			c->nxt += (uint32_t)n;

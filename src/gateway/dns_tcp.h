@@ -1,9 +1,9 @@
 /*
  * A TCP server for DNS over TCP only, on port 53 of every address that the guest dials.
  *
- * libslirp can only connect such a dial to a real server, so these connections end here and never reach
- * it. The link itself loses nothing and questions are short, so this is the smallest correct TCP:
- * in-order data only, no options but MSS, one retransmission timer.
+ * libslirp would connect the guest to a real server, so it does not get these connections; they end here.
+ * The link loses no packets and questions are short, so this TCP is the smallest correct one: in-order
+ * data only, no option except MSS, one retransmission timer.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "wire/dns.h"
 
 #define DNS_TCP_CONNS_MAX 32u
-#define DNS_TCP_QUERY_MAX_BYTES 2048u /* one pipelined batch of questions, with room */
+#define DNS_TCP_QUERY_MAX_BYTES 2048u /* more than one batch of questions */
 #define DNS_TCP_IDLE_NS (20ull * 1000000000)
 #define DNS_TCP_RESEND_NS (300ull * 1000000)
 #define DNS_TCP_RESENDS_MAX 8u
@@ -21,7 +21,7 @@ struct dns_tcp;
 
 struct dns_tcp_ops {
 	void (*send)(void *arg, uint8_t *frame, size_t n);
-	/* Gets a whole message. The receiver answers later with dns_tcp_answer(), exactly once. */
+	/* Takes a whole message. The callee answers it later, by one call of dns_tcp_answer(). */
 	void (*query)(void *arg, const struct addr *server, unsigned conn, uint32_t generation,
 		      const uint8_t *p, size_t n);
 	void *arg;
@@ -32,7 +32,7 @@ void dns_tcp_free(struct dns_tcp *d);
 
 /* Takes a segment of the guest to port 53. */
 void dns_tcp_input(struct dns_tcp *d, const struct packet *p, uint64_t now_ns);
-/* Does nothing if the connection has ended. */
+/* Sends an answer. Does nothing if the connection has ended. */
 void dns_tcp_answer(struct dns_tcp *d, unsigned conn, uint32_t generation, const uint8_t *p,
 		    size_t n, uint64_t now_ns);
 void dns_tcp_fill(struct dns_tcp *d, struct pollset *set);

@@ -4,12 +4,12 @@
  *                   through a hold if a name in them may change the verdict -> the stack
  * From the stack:   parse -> find the flow, or begin one to a published port -> the link
  *
- * Everything else is refused with a RST or an ICMP "unreachable" where the sender understands one, and
+ * All other frames are refused with a RST or an ICMP "unreachable" if the sender understands one, and
  * dropped otherwise. Only this file and held_flow.c give frames to the stack.
  *
- * When both sides of a connection have finished, we send the stack a reset in the guest's name.
- * Otherwise the stack would keep the socket and its state for ten seconds of TIME_WAIT, and a guest
- * that makes a thousand short connections a second would fill it.
+ * When both sides of a connection have finished, the firewall sends the stack a reset in the guest's
+ * name. Otherwise the stack would keep the socket and its state for ten seconds of TIME_WAIT, and a
+ * guest that makes a thousand short connections a second would fill it.
  */
 #include "gateway/firewall.h"
 
@@ -23,8 +23,8 @@
 
 #define TRAIN_MSS 32768u /* libslirp's own upper limit */
 
-/* Protocols that find other machines, or resolve names without us. They are refused under every
- * policy. */
+/* Protocols that find other machines, or that resolve names past the gateway. Every policy refuses
+ * them. */
 static const struct {
 	enum policy_proto proto;
 	uint16_t port;
@@ -35,7 +35,7 @@ static const struct {
 	{ PROTO_TCP, 5355, "LLMNR" },         { PROTO_UDP, 137, "NetBIOS names" },
 };
 
-/* True for services that libslirp itself runs on the gateway's address. */
+/* Returns true if P goes to a service that libslirp itself runs on the gateway's address. */
 static bool is_stack_service(const struct gateway *g, const struct packet *p)
 {
 	enum { BOOTP = 67, TFTP = 69, DHCP6 = 547 };
@@ -44,7 +44,7 @@ static bool is_stack_service(const struct gateway *g, const struct packet *p)
 	       (p->dst_port == BOOTP || p->dst_port == TFTP || p->dst_port == DHCP6);
 }
 
-/* MSS: as link_write() has it. */
+/* Sends the guest a frame. MSS is as in link_write(). */
 static void send_frame(struct gateway *g, uint8_t *frame, size_t n, unsigned mss)
 {
 	g->counters.rx_bytes += n;
@@ -111,7 +111,7 @@ static void reset_stack(struct gateway *g, const struct flow_key *k, uint32_t se
 	struct tcp_fields tcp = { .seq = seq, .ack = ack, .flags = TCP_RST | TCP_ACK };
 
 	if (g->n_resets == GATEWAY_RESETS_MAX)
-		return; /* the stack's own timers will end it */
+		return; /* the stack's own timers will end the connection */
 	g->reset[g->n_resets].n =
 		(uint8_t)packet_make_tcp(g->reset[g->n_resets].frame, &ends, &tcp, NULL, 0);
 	g->n_resets++;
@@ -133,7 +133,7 @@ static enum policy_proto proto_of(const struct packet *p)
 	}
 }
 
-/* True for destinations that we never route to, whatever policy says: loopback, multicast, reserved
+/* Returns true if packets to A are refused under every policy: loopback, multicast, reserved
  * addresses and the link's own network. */
 static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 {
@@ -150,8 +150,8 @@ static bool goes_nowhere(const struct gateway *g, const struct addr *a)
 	return memcmp(a->b, g->lease.gateway_v6.b, 8) == 0;
 }
 
-/* True if the guest may begin this flow; otherwise the guest has been told. *RET_MINDS: names in
- * its bytes may change the verdict. */
+/* Returns true if the guest may begin this flow; otherwise P has been refused. *RET_MINDS says whether
+ * names in the flow's bytes may change the verdict. */
 static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds)
 {
 	struct policy_flow f = { .direction = POLICY_EGRESS,
@@ -178,7 +178,7 @@ static bool may_begin(struct gateway *g, const struct packet *p, bool *ret_minds
 		refuse(g, p);
 		return false;
 	}
-	/* each datagram would have to show the name again */
+	/* strict mode would have to find the name in each datagram */
 	if (g->policy.strict && f.proto != PROTO_TCP && verdict_is_by_name(g, v)) {
 		refuse_for(g, p, VERDICT_BY_NAME, VERDICT_NO_NAME);
 		return false;
@@ -199,7 +199,7 @@ static struct flow *add_flow(struct gateway *g, const struct flow_key *key)
 	return f;
 }
 
-/* Begins a flow of the guest, or refuses P. *RET_MINDS: as in may_begin(). */
+/* Begins a flow of the guest, or refuses P. *RET_MINDS is as in may_begin(). */
 static struct flow *begin_flow(struct gateway *g, const struct packet *p,
 			       const struct flow_key *key, bool *ret_minds)
 {
@@ -273,8 +273,8 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		if (!f)
 			return;
 	} else if ((p->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (f->open || p->seq != f->start)) {
-		/* the guest forgot this connection and dials again: end it; the guest's next
-		 * attempt is judged */
+		/* the guest forgot this connection and dials again: end it, and judge the guest's
+		 * next attempt */
 		refuse(g, p);
 		firewall_end_flow(g, f, p->seq, p->ack);
 		return;
@@ -284,7 +284,7 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 		f->mss = packet_take_mss(p, g->link.vnet ? TRAIN_MSS : 0);
 	if (p->flags & TCP_SYN && !f->open) {
 		stack_input(g->stack, p->frame, p->n);
-		f = flow_find(&g->flows, &key); /* the stack may have refused it at once */
+		f = flow_find(&g->flows, &key); /* the stack may have ended the flow at once */
 		if (f && f->dial < 0)
 			f->dial = stack_dialled(g->stack);
 		return;
@@ -301,9 +301,9 @@ static void tcp_from_guest(struct gateway *g, struct packet *p)
 /* --- when the host's addresses change ------------------------------------------------------------- */
 
 /*
- * A UDP conversation is forgotten, so that its next datagram is judged. An open TCP connection cannot
- * reach the host's new address: the kernel resets it. A connection that is still being dialled could,
- * with its next SYN. So we end the dial, and the stack tells the guest.
+ * Removes the UDP conversation, so that its next datagram is judged. An open TCP connection cannot
+ * reach the host's new address, because the kernel resets it. The next SYN of a connection that is
+ * still being dialled could reach it, so we end the dial; the stack then resets the guest.
  */
 void firewall_recheck(struct gateway *g)
 {
@@ -317,7 +317,7 @@ void firewall_recheck(struct gateway *g)
 				flow_remove(&g->flows, f);
 			else if (f->dial >= 0)
 				IGNORE(shutdown(f->dial,
-						SHUT_RDWR)); /* it may have ended already */
+						SHUT_RDWR)); /* fails if the dial has ended */
 		}
 }
 
@@ -362,8 +362,8 @@ static void icmp4_from_guest(struct gateway *g, struct packet *p)
 	}
 	if (!may_begin(g, p, &minds))
 		return;
-	/* without ping sockets libslirp sends to UDP port 7 instead, which policy has not
-	 * allowed */
+	/* if the host allows no ping sockets, libslirp sends to UDP port 7 instead, which policy has
+	 * not allowed */
 	if (!g->can_ping && addr_group_of(&p->dst, &g->host) != GROUP_HOST) {
 		refuse_for(g, p, "ping",
 			   "this host allows no ping sockets (sysctl net.ipv4.ping_group_range)");
@@ -427,12 +427,12 @@ static void arp_from_guest(struct gateway *g, const struct packet *p)
 		g->counters.dropped++;
 }
 
-/* The guest has one MAC and one address per family. A frame with others is forged. */
+/* Returns false if P is forged: the guest has one MAC and one address per family. */
 static bool is_from_guest(const struct gateway *g, const struct packet *p)
 {
 	const struct addr *own = p->src.family == ADDR_V4 ? &g->lease.guest_v4 : &g->lease.guest_v6;
 	bool to_us = memcmp(p->frame, g->lease.gateway_mac, MAC_BYTES) == 0;
-	/* a broadcast or multicast frame may only ask for our address */
+	/* broadcast and multicast are allowed only for a question for our address */
 	bool asks = p->frame[0] & 1 && (p->kind == PACKET_ARP || p->kind == PACKET_ICMP6);
 
 	return memcmp(p->frame + MAC_BYTES, g->lease.guest_mac, MAC_BYTES) == 0 &&
@@ -539,8 +539,8 @@ static bool udp_from_stack(struct gateway *g, const struct packet *p)
 	struct flow_key key = { PACKET_UDP, p->src, p->src_port, p->dst_port };
 	struct flow *f = flow_find(&g->flows, &key);
 
-	/* the stack's sockets take datagrams from any sender; only an address that the guest has
-	 * sent to may answer */
+	/* the stack's sockets take datagrams from any sender, but only a peer to which the guest has
+	 * sent may answer */
 	if (!f && is_published(g, p->dst_port))
 		f = begin_ingress(g, p, &key);
 	if (!f)
@@ -550,8 +550,7 @@ static bool udp_from_stack(struct gateway *g, const struct packet *p)
 	return true;
 }
 
-/* An ICMP "unreachable" ends the connection that it quotes, because the stack has closed it
- * already. */
+/* Ends the connection that an ICMP "unreachable" quotes: the stack has already closed it. */
 static void end_quoted(struct gateway *g, const struct packet *p)
 {
 	struct flow_key key;
@@ -562,8 +561,7 @@ static void end_quoted(struct gateway *g, const struct packet *p)
 		flow_remove(&g->flows, f);
 }
 
-/* The guest needs none of libslirp's router advertisements and neighbour messages: they are
- * dropped. */
+/* Drops libslirp's router advertisements and neighbour messages, which the guest does not need. */
 static bool icmp_from_stack(struct gateway *g, const struct packet *p)
 {
 	end_quoted(g, p);

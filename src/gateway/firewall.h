@@ -1,6 +1,6 @@
 /*
- * The firewall: each frame between the guest and the rest passes here, in both directions. It lets a
- * frame through only if the frame belongs to a flow that policy allowed.
+ * The firewall gets each frame from and to the guest. It lets a frame through only if the frame belongs
+ * to a flow that policy allowed.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 void firewall_from_guest(struct gateway *g, uint8_t *frame, size_t n);
 /* Judges a frame that the stack made for the guest. Changes the frame in place. */
 void firewall_from_stack(struct gateway *g, uint8_t *frame, size_t n);
-/* The host may have new addresses: ends the flows that lead to one of them. */
+/* Ends the flows that may lead to a new address of the host. */
 void firewall_recheck(struct gateway *g);
-/* Gives the stack what waits for it: resets, and bytes of holds. Must not be called from inside a
- * callback of the stack. */
+/* Gives the stack the resets and the bytes of holds that wait for it. Must not be called from inside
+ * a callback of the stack. */
 void firewall_flush(struct gateway *g);
 /* Returns the two ends of a segment: from the guest to its peer if TO_STACK, else from the peer to
  * the guest. */

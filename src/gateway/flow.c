@@ -103,7 +103,7 @@ void flow_expire(struct flow_table *t, uint64_t now_ns)
 		}
 }
 
-/* True if A is at or after B in sequence space. */
+/* Returns true if A is at or after B in sequence space. */
 static bool seq_reached(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) >= 0;

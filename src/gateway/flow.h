@@ -1,9 +1,9 @@
 /*
  * The flows that policy let through: one entry per TCP connection or UDP conversation.
  *
- * A packet that neither belongs to a flow nor begins one is not passed on. The table follows TCP far
- * enough to know when a connection is over, so that --max-connections counts live ones only. Nothing
- * here reads a clock: the caller gives the time.
+ * A packet that belongs to no flow and begins none is not passed on. The table follows TCP far enough to
+ * know when a connection is over, so that --max-connections counts only live connections. The caller
+ * passes the time.
  */
 #pragma once
 
@@ -20,11 +20,11 @@ struct flow {
 	struct flow_key key;
 	struct flow *next; /* in its bucket */
 	bool ingress;
-	bool open;        /* TCP: the other side answered; UDP: a reply was seen */
+	bool open;        /* the peer has answered */
 	uint64_t last_ns; /* when the last packet passed, in either direction */
-	uint32_t start;   /* TCP: sequence number of the SYN that began it */
+	uint32_t start;   /* TCP: sequence number of the first SYN */
 	int dial; /* TCP: the socket with which the stack dials, or -1; borrowed until the flow is open */
-	unsigned mss; /* TCP: the largest segment that the guest takes; 0: not known */
+	unsigned mss; /* TCP: the largest segment that the guest takes; 0 if unknown */
 	bool guest_fin, host_fin;
 	bool guest_fin_acked, host_fin_acked;
 	uint32_t guest_end, host_end; /* sequence number after the FIN */
@@ -35,12 +35,12 @@ struct flow {
 
 #define FLOW_BUCKETS 1024u
 #define FLOW_OPENING_NS (80ull * 1000000000)    /* libslirp gives up a connect after 75 s */
-#define FLOW_TCP_IDLE_NS (9000ull * 1000000000) /* longer than its keep-alive of two hours */
+#define FLOW_TCP_IDLE_NS (9000ull * 1000000000) /* longer than libslirp's keep-alive of two hours */
 #define FLOW_UDP_IDLE_NS (60ull * 1000000000)   /* as long as no reply came */
 #define FLOW_UDP_OPEN_NS (180ull * 1000000000)
 #define FLOW_UDP_EVICT_NS \
 	(5ull *           \
-	 1000000000) /* when the table is full, conversations that were quiet for so long are removed */
+	 1000000000) /* if the table is full, conversations that were quiet this long are removed */
 
 struct flow_table {
 	struct flow *bucket[FLOW_BUCKETS];
@@ -51,11 +51,11 @@ void flow_table_init(struct flow_table *t, unsigned max);
 void flow_table_done(struct flow_table *t);
 
 struct flow *flow_find(struct flow_table *t, const struct flow_key *key);
-/* Returns NULL if the table is full and no idle flow can be removed. */
+/* Adds a flow. Returns NULL if the table is full and no idle flow can be removed. */
 struct flow *flow_add(struct flow_table *t, const struct flow_key *key, uint64_t now_ns);
 void flow_remove(struct flow_table *t, struct flow *f);
 /* Removes the flows that were idle for too long. */
 void flow_expire(struct flow_table *t, uint64_t now_ns);
 
-/* Follows a segment of either side. True if the connection ended with it. */
+/* Follows a segment of either side. Returns true if the connection ended with it. */
 bool flow_track(struct flow *f, const struct packet *p, bool from_guest);

@@ -83,11 +83,11 @@ void gateway_set_policy(struct gateway *g, struct policy *p)
 	g->flows.max = g->policy.max_connections;
 	resolver_flush(g->resolver);
 	denials_reset(
-		&g->denials); /* a repeated refusal may have another reason now, so it is told again */
+		&g->denials); /* the new policy may refuse for other reasons: report them again */
 	start_rates(g);
 }
 
-/* Connecting a datagram socket sends nothing: it only asks the kernel for a route. */
+/* Connects a datagram socket: this sends nothing, but fails if the kernel has no route. */
 bool gateway_has_v6_route(struct gateway *g)
 {
 	struct sockaddr_in6 somewhere = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
@@ -96,7 +96,7 @@ bool gateway_has_v6_route(struct gateway *g)
 		return g->has_v6_route;
 	AUTO_FD fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	somewhere.sin6_addr.s6_addr[0] = 0x20; /* 2000::1 stands for any global address */
+	somewhere.sin6_addr.s6_addr[0] = 0x20; /* 2000::1, as an example of a global address */
 	somewhere.sin6_addr.s6_addr[15] = 1;
 	g->v6_checked_ns = g->now_ns;
 	g->has_v6_route =
@@ -181,10 +181,10 @@ static int turn(struct gateway *g)
 	g->now_ns = clock_mono_ns();
 	if (g->set.fd[SLOT_CONTROL].revents)
 		control_handle(g);
-	/* must come before anything is sent: an address of a flow may have become the host's */
+	/* first, before anything is sent: the address of a flow may have become the host's */
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
 		firewall_recheck(g);
-	/* must come first: its results refer to the set that was just polled */
+	/* before any other call of the stack: poll() had the sockets that the stack had before */
 	stack_poll(g->stack, &g->set);
 	firewall_flush(g);
 	resolver_poll(g->resolver, &g->set, g->now_ns);

@@ -3,8 +3,8 @@
  *
  * The firewall parses and judges each frame of the guest. It passes what is allowed to the stack
  * (libslirp), passes DNS questions to the resolver and refuses the rest. The frames that the stack and
- * the resolver make go out through the firewall too. There is one thread and one poll(2). libslirp
- * says anew each turn what it waits for, so the project's epoll loop would not help.
+ * the resolver make go out through the firewall too. There is one thread and one poll(2). The project's
+ * epoll loop would not help, because libslirp names the sockets that it waits for anew in each turn.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #define GATEWAY_BATCH \
 	64u /* frames read from the link per turn, so that the rest of the turn is not delayed */
 #define GATEWAY_RESETS_MAX 256u /* resets that wait for the stack in one turn */
-#define GATEWAY_ECHO_PER_S 50u  /* each echo request holds a socket for a while */
+#define GATEWAY_ECHO_PER_S 50u  /* echo requests; each holds a socket for a while */
 #define GATEWAY_SPARE_SOCKETS \
 	1024u /* sockets of the stack beyond live connections: closing ones, UDP, echo */
 
@@ -78,8 +78,7 @@ MUST_USE int gateway_start(struct gateway *g, struct gateway_config *config, int
 MUST_USE int gateway_serve(struct gateway *g, struct err *e);
 void gateway_stop(struct gateway *g);
 
-/* New connections follow policy P from now on. Takes over P's contents. */
+/* Applies policy P to new connections. Takes over P's contents. */
 void gateway_set_policy(struct gateway *g, struct policy *p);
-/* True if this host has a route to the IPv6 internet. The kernel is asked again every few
- * seconds. */
+/* Returns true if this host has a route to the IPv6 internet. Asks the kernel every few seconds. */
 bool gateway_has_v6_route(struct gateway *g);

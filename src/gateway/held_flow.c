@@ -1,11 +1,11 @@
 /*
- * The guest's segment -> the hold takes its bytes -> names in them are judged once they are whole -> we
- * make segments of the bytes that may pass -> the stack. We acknowledge to the guest the bytes that the
- * hold took, in the name of the guest's peer.
+ * The hold takes the bytes of the guest's segments and acknowledges them in the name of the guest's
+ * peer. A name in the bytes is judged once it is whole. We make segments of the bytes that may pass, and
+ * give them to the stack.
  *
- * The stack does not tell us when its window opens again: we offer large segments, so libslirp never
- * finds an opening large enough to announce. So while a hold has bytes that may pass, we ask the stack
- * after each turn in which it had something to do.
+ * The stack does not announce that its window has opened again: our segments are large, and for libslirp
+ * the opening is never large enough. So while a hold has bytes that may pass, we ask the stack after
+ * each turn in which it had something to do.
  */
 #include "gateway/held_flow.h"
 
@@ -77,8 +77,7 @@ static struct flow *work_hold(struct gateway *g, struct flow *f)
 	return f;
 }
 
-/* The guest has sent its FIN. A name that it began to send and did not finish counts as
- * unreadable. */
+/* Handles the guest's FIN. A name of which only a part was sent counts as unreadable. */
 static void end_of_held(struct gateway *g, struct flow *f)
 {
 	struct hello unfinished = { .kind = HELLO_BAD };
@@ -99,7 +98,7 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 {
 	if (!packet_checksum_ok(p)) {
 		g->counters
-			.dropped++; /* the stack would ignore it, so we must not read it either */
+			.dropped++; /* the stack would ignore this segment, so we must not read it */
 		return;
 	}
 	if (flow_track(f, p, true)) {
@@ -117,7 +116,7 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 	if (!f->hold) {
 		stack_input(
 			g->stack, p->frame,
-			p->n); /* the hold is over: this segment has bytes that it did not take, or the FIN */
+			p->n); /* the hold is over and did not take all bytes of P, or P has the FIN */
 		return;
 	}
 	if (p->data_n > 0 || p->seq != hold_taken(f->hold))
@@ -130,7 +129,7 @@ void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet
 	give(g, f, 0, 0); /* passes the guest's acknowledgement on */
 }
 
-/* Asks the stack how much it takes, because it does not tell when that grows. F may be freed. */
+/* Asks the stack for its window, because it does not announce that the window grows. F may be freed. */
 static void probe(struct gateway *g, struct flow *f)
 {
 	struct packet_ends ends = firewall_ends(g, &f->key, true);
@@ -139,11 +138,11 @@ static void probe(struct gateway *g, struct flow *f)
 
 	f->probed_ns = g->now_ns;
 	hold_fill_tcp(f->hold, true, &tcp);
-	tcp.seq--; /* an old number, so the stack answers */
+	tcp.seq--; /* the stack answers an old number */
 	stack_input(g->stack, frame, packet_make_tcp(frame, &ends, &tcp, NULL, 0));
 }
 
-/* Asks for each hold again if the stack took something since, else once a turn. */
+/* Gives the stack what it takes of each hold. If it takes nothing, asks for its window once a turn. */
 void held_flows_go_on(struct gateway *g)
 {
 	g->holds_wait = false;
@@ -160,7 +159,7 @@ void held_flows_go_on(struct gateway *g)
 				if (f && f->hold)
 					acknowledge(
 						g, f,
-						0); /* tells the guest that there is room again */
+						0); /* the guest learns that there is room again */
 			} else if (f->probed_ns != g->now_ns) {
 				probe(g, f);
 			} else {
@@ -169,7 +168,7 @@ void held_flows_go_on(struct gateway *g)
 				continue;
 			}
 			f = g->flows.bucket
-				    [i]; /* begin again: other flows may have been removed too */
+				    [i]; /* start over, because other flows may have been removed */
 		}
 	}
 }

@@ -3,7 +3,7 @@
 
 #include "gateway/gateway.h"
 
-/* Handles a segment of the guest that is no SYN. F may be freed. */
+/* Handles a segment of the guest that is not a SYN. F may be freed. */
 void held_flow_from_guest(struct gateway *g, struct flow *f, const struct packet *p);
 /* Continues all holds after the stack may have taken or acknowledged something. Must not be called
  * from inside a callback of the stack. */

@@ -7,9 +7,9 @@
 
 struct hold {
 	struct sniff sniff;
-	struct buf held; /* bytes that were taken and not given yet */
-	size_t passed;   /* how many of these are judged and may be given */
-	size_t wanted;   /* how many bytes there must be before a name can be read */
+	struct buf held; /* bytes from the guest that the stack has not got yet */
+	size_t passed;   /* how many bytes of `held` are judged and may be given */
+	size_t wanted;   /* how many bytes are needed before a name can be read */
 	uint32_t given, heard, acked;
 	uint32_t takes; /* the sequence number up to which the stack takes bytes */
 	uint32_t guest_ack;
@@ -59,7 +59,7 @@ void hold_hear_stack(struct hold *g, const struct packet *p)
 
 void hold_mark_to_guest(const struct hold *g, struct packet *p)
 {
-	/* an acknowledgement of the guest's FIN is beyond the bytes that we count */
+	/* an acknowledgement of the guest's FIN is one beyond the bytes, and stays as it is */
 	if (p->flags & TCP_ACK && !is_after(p->ack, hold_taken(g)))
 		packet_set_ack(p, hold_taken(g), hold_window(g));
 }
@@ -74,7 +74,7 @@ void hold_take(struct hold *g, const struct packet *p)
 		g->guest_window = p->window;
 	}
 	if (again >= n)
-		return; /* we have all of it, or bytes before it are missing */
+		return; /* all bytes are known already, or bytes before them are missing */
 	n -= again;
 	buf_add(&g->held, p->frame + p->data + again, n < hold_window(g) ? n : hold_window(g));
 }

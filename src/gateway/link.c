@@ -65,7 +65,7 @@ static bool finish_checksum(const struct virtio_net_hdr *h, uint8_t *frame, size
 
 	if (start > n || at > n || n - at < 2)
 		return false;
-	/* the field holds the sum of the pseudo header, so it is a part of the sum */
+	/* the checksum field holds the sum of the pseudo header and is summed with the rest */
 	sum = checksum(frame + start, n - start, 0);
 	frame[at] = (uint8_t)(sum >> 8);
 	frame[at + 1] = (uint8_t)sum;
@@ -78,8 +78,8 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 	struct virtio_net_hdr h;
 	ssize_t n;
 
-	/* a packet socket would also hear what we send; its creator has set
-	 * PACKET_IGNORE_OUTGOING */
+	/* the creator of a packet socket has set PACKET_IGNORE_OUTGOING, so it does not receive what
+	 * we send */
 	do
 		n = l->packet ? recv(l->fd, l->buf, sizeof(l->buf), 0)
 			      : read(l->fd, l->buf, sizeof(l->buf));
@@ -94,7 +94,7 @@ int link_read(struct link *l, uint8_t **ret_frame, size_t *ret_n)
 		memcpy(&h, l->buf, sizeof(h));
 		if (h.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM &&
 		    !finish_checksum(&h, *ret_frame, *ret_n))
-			*ret_n = 0; /* too short for its own header: the parser drops it */
+			*ret_n = 0; /* the frame is too short for its header: the parser drops it */
 	}
 	return 1;
 }

@@ -103,7 +103,7 @@ static enum packet_fault parse_udp(struct packet *p)
 	if (n < UDP_BYTES || get16(h + 4) != n)
 		return FAULT_SHORT;
 	if (p->dst.family == ADDR_V6 && get16(h + 6) == 0)
-		return FAULT_HEADER; /* IPv6 demands a checksum */
+		return FAULT_HEADER; /* IPv6 requires a checksum */
 	p->kind = PACKET_UDP;
 	p->src_port = get16(h);
 	p->dst_port = get16(h + 2);
@@ -189,7 +189,7 @@ static enum packet_fault parse_ipv6(struct packet *p)
 	p->src = addr_v6(h + 8);
 	p->dst = addr_v6(h + 24);
 	if (p->src.family != ADDR_V6 || p->dst.family != ADDR_V6)
-		return FAULT_HEADER; /* a mapped address does not belong on a wire */
+		return FAULT_HEADER; /* an IPv4-mapped address must not be in a packet */
 	p->l4 = ETH_BYTES + IPV6_BYTES;
 	return parse_l4(p, h[6]);
 }
@@ -283,8 +283,8 @@ unsigned packet_take_mss(struct packet *p, unsigned raise_to)
 	if (!at)
 		return TCP_DEFAULT_MSS;
 	mss = get16(p->frame + at);
-	/* at an odd offset two words of the sum would change; no system sends that, so it is left
-	 * alone */
+	/* an option at an odd offset, which no known system sends, stays: two words of the sum would
+	 * change */
 	if (raise_to > mss && (at - p->l4) % 2 == 0) {
 		put16(p->frame + at, raise_to);
 		checksum_update(p->frame + p->l4 + 16, mss, raise_to);
@@ -370,7 +370,7 @@ static size_t put_ip(uint8_t *out, const struct packet_ends *ends, uint8_t proto
 	h[0] = 0x60;
 	put16(h + 4, (unsigned)n);
 	h[6] = protocol;
-	h[7] = protocol == IP_ICMP6 ? 255 : OUR_TTL; /* neighbour discovery wants 255 */
+	h[7] = protocol == IP_ICMP6 ? 255 : OUR_TTL; /* neighbour discovery requires 255 */
 	memcpy(h + 8, ends->src.b, ADDR_V6_BYTES);
 	memcpy(h + 24, ends->dst.b, ADDR_V6_BYTES);
 	return ETH_BYTES + IPV6_BYTES;

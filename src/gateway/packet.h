@@ -1,10 +1,10 @@
 /*
- * One Ethernet frame, taken apart and put together.
+ * Parses and makes Ethernet frames.
  *
  * packet_parse() is the only place where bytes of the guest become numbers. It checks every length
  * against the frame before it reads further. It accepts only what the gateway carries: ARP, IPv4
- * without options or fragments, IPv6 without extension headers, and in these TCP, UDP and ICMP. The
- * rest of the room works on the struct.
+ * without options or fragments, IPv6 without extension headers, and in these TCP, UDP and ICMP. All
+ * other files of the room work on struct packet.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ enum packet_kind { PACKET_ARP, PACKET_TCP, PACKET_UDP, PACKET_ICMP4, PACKET_ICMP
 /* Why a frame was refused. The counters have the same names. */
 enum packet_fault {
 	FAULT_NONE,
-	FAULT_SHORT,   /* less than its headers say */
+	FAULT_SHORT,   /* fewer bytes than its headers say */
 	FAULT_TYPE,    /* not ARP, IPv4 or IPv6 */
 	FAULT_HEADER,  /* version, header length, reserved bits */
 	FAULT_OPTIONS, /* IPv4 options, IPv6 extension headers */
@@ -55,17 +55,17 @@ enum packet_fault packet_parse(uint8_t *frame, size_t n, struct packet *ret);
 
 /* Removes the urgent flag and pointer of a TCP segment, and corrects the checksum. */
 void packet_clear_urgent(struct packet *p);
-/* Returns the MSS that a SYN offers, or 536 if it offers none. With RAISE_TO, the SYN offers that
- * instead. */
+/* Returns the MSS that a SYN offers, or 536 if it offers none. If RAISE_TO is larger, changes the
+ * offer to RAISE_TO. */
 unsigned packet_take_mss(struct packet *p, unsigned raise_to);
 /* Sets acknowledgement and window of a TCP segment, and corrects the checksum. */
 void packet_set_ack(struct packet *p, uint32_t ack, uint16_t window);
-/* True if the checksum of a TCP segment is right. */
+/* Returns true if the checksum of a TCP segment is right. */
 bool packet_checksum_ok(const struct packet *p);
-/* Returns which TCP or UDP flow of the guest an ICMP "unreachable" is about. False: about none. */
+/* Finds the TCP or UDP flow of the guest that an ICMP "unreachable" quotes. Returns false if none. */
 bool packet_quoted_flow(const struct packet *p, enum packet_kind *ret_kind, struct addr *ret_peer,
 			uint16_t *ret_guest_port, uint16_t *ret_peer_port);
-/* How many sequence numbers a segment takes. */
+/* Returns how many sequence numbers a segment takes. */
 uint32_t packet_seq_len(const struct packet *p);
 
 enum {
@@ -81,7 +81,7 @@ enum {
 
 /* --- frames we make; each returns its length ------------------------------------------------- */
 
-/* The two ends, as they stand in the new frame. */
+/* Source and destination of a new frame. */
 struct packet_ends {
 	const uint8_t *src_mac, *dst_mac;
 	struct addr src, dst;
@@ -92,7 +92,7 @@ struct tcp_fields {
 	uint32_t seq, ack;
 	uint8_t flags;
 	uint16_t window;
-	uint16_t mss; /* 0: without the option */
+	uint16_t mss; /* 0 for no MSS option */
 };
 
 /* OUT holds at least ETH_BYTES + 40 + 24 + N bytes; DATA may be NULL when N is 0. */
@@ -105,11 +105,11 @@ size_t packet_make_unreachable(uint8_t out[REPLY_MAX_BYTES], const struct packet
 /* Makes the reset that answers P (RFC 9293 3.10.7.1). Returns 0 if P is a reset itself. */
 size_t packet_make_reset(uint8_t out[REPLY_MAX_BYTES], const struct packet *p,
 			 const uint8_t from_mac[MAC_BYTES]);
-/* ARP: OP 1 asks, 2 answers. */
+/* Makes an ARP question (OP 1) or answer (OP 2). */
 size_t packet_make_arp(uint8_t out[ARP_FRAME_BYTES], unsigned op, const uint8_t src_mac[MAC_BYTES],
 		       const struct addr *src, const uint8_t dst_mac[MAC_BYTES],
 		       const struct addr *dst);
-/* Makes a neighbour advertisement: SRC has SRC_MAC. */
+/* Makes a neighbour advertisement, which says that SRC has SRC_MAC. */
 size_t packet_make_neighbour(uint8_t out[REPLY_MAX_BYTES], const struct packet_ends *ends);
 
 /* --- checksums --------------------------------------------------------------------------------- */

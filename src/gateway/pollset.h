@@ -1,4 +1,4 @@
-/* What one turn of the loop waits for. It is built anew each turn, because libslirp works so. */
+/* The descriptors and the deadline of one turn of the loop. libslirp needs a new set for each turn. */
 #pragma once
 
 #include <poll.h>
@@ -11,17 +11,17 @@
 struct pollset {
 	struct pollfd *fd;
 	size_t n, cap;
-	uint64_t wake_ns; /* absolute; UINT64_MAX: there is no deadline */
+	uint64_t wake_ns; /* absolute; UINT64_MAX for no deadline */
 };
 
-/* Returns the index at which the result will stand. */
+/* Adds a descriptor. Returns the index of its result. */
 static inline size_t pollset_add(struct pollset *p, int fd, short events)
 {
 	if (p->n == p->cap) {
 		p->cap = p->cap ? 2 * p->cap : 64;
 		p->fd = reallocarray(p->fd, p->cap, sizeof(*p->fd));
 		if (!p->fd)
-			out_of_memory(); /* bounded by the number of descriptors that we may hold */
+			out_of_memory(); /* the limit of open descriptors bounds the size */
 	}
 	p->fd[p->n] = (struct pollfd){ .fd = fd, .events = events };
 	return p->n++;

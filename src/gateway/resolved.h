@@ -1,9 +1,9 @@
 /*
  * Remembers which names this sandbox has resolved, and to which addresses.
  *
- * A rule about a name matches a connection only through this memory, so a hard-coded address never
- * matches one. An entry outlives a short TTL, because programs keep addresses longer than they should.
- * The memory is bounded: the entry that was unused for longest is removed first.
+ * A rule about a name matches a connection only if this table has its address for that name, so it does
+ * not match a hard-coded address. An entry outlives a short TTL, because programs keep addresses longer
+ * than they should. The table is bounded: the entry that was unused for longest is removed first.
  */
 #pragma once
 
@@ -22,8 +22,8 @@ void resolved_free(struct resolved *n);
 /* NAME is normalised. */
 void resolved_remember(struct resolved *n, const char *name, const struct addr *a, uint32_t ttl_s,
 		       uint64_t now_ns);
-/* True if a name that R covers was resolved to A. This counts as a use of the entry. */
+/* Returns true if a name that R covers was resolved to A. This counts as a use of the entry. */
 bool resolved_covers(struct resolved *n, const struct rule *r, const struct addr *a,
 		     uint64_t now_ns);
-/* The name that was resolved to A most recently, or NULL. */
+/* Returns the name that was resolved to A most recently, or NULL. */
 const char *resolved_name_of(struct resolved *n, const struct addr *a, uint64_t now_ns);

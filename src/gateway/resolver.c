@@ -1,5 +1,5 @@
 /*
- * An ask is one question in flight and lives in a slot. It has one socket at a time:
+ * An ask is one question in flight. It has a slot, and one socket at a time:
  *
  *   UDP  --answer-->  done            --truncated-->  TCP
  *   UDP  --half the timeout-->  sent once more
@@ -38,8 +38,8 @@ struct ask {
 	uint16_t id;
 	int fd;
 	size_t poll_index;
-	uint64_t deadline_ns, resend_ns;      /* resend_ns 0: it was sent twice */
-	uint8_t out[2 + DNS_QUERY_MAX_BYTES]; /* the length, as TCP has it, then the message */
+	uint64_t deadline_ns, resend_ns;      /* resend_ns is 0 after the second sending */
+	uint8_t out[2 + DNS_QUERY_MAX_BYTES]; /* the length, which TCP needs, then the message */
 	size_t out_n, sent;
 	struct buf in;
 };
@@ -54,7 +54,7 @@ struct cached {
 	struct dns_query query;
 	uint64_t since_ns, until_ns;
 	size_t n;
-	uint8_t *msg; /* owned; NULL: the slot is empty */
+	uint8_t *msg; /* owned; NULL if the slot is empty */
 };
 
 struct resolver {
@@ -138,7 +138,7 @@ static int add_host(struct resolver *r, const char *host, const char *port, stru
 	return 0;
 }
 
-/* TEXT is IP, IP:PORT, [IP]:PORT, HOST or HOST:PORT; its form was checked before. */
+/* Adds the server TEXT: IP, IP:PORT, [IP]:PORT, HOST or HOST:PORT. Its form was checked before. */
 static int add_server(struct resolver *r, const char *text, struct err *e)
 {
 	char host[POLICY_NAMESERVER_BYTES];
@@ -177,8 +177,8 @@ static void add_host_servers(struct resolver *r, int resolv_conf)
 	AUTO_BUF text = BUF_INIT(RESOLV_CONF_MAX_BYTES);
 	struct str rest;
 
-	/* if the host replaces the file, the supervisor's file view does not show the new one: read
-	 * the old one, which it opened */
+	/* if the host has replaced the file, the path may lead to nothing here: read the old file,
+	 * which the supervisor has opened */
 	if (io_read_file(AT_FDCWD, RESOLV_CONF, &text) < 0 &&
 	    (resolv_conf < 0 || lseek(resolv_conf, 0, SEEK_SET) < 0 ||
 	     io_read_to_end(resolv_conf, &text) < 0))
@@ -418,7 +418,7 @@ static void read_udp(struct resolver *r, struct ask *a, uint64_t now_ns)
 		return;
 	}
 	if (dns_answer_check(r->msg, (size_t)n, &a->query, a->id) < 0)
-		return; /* not our answer, which may still come */
+		return; /* not the answer, which may still come */
 	if (!dns_answer_truncated(r->msg)) {
 		ask_answered(r, a, r->msg, (size_t)n, now_ns);
 	} else if (!ask_by_tcp(r, a, now_ns)) {
@@ -480,7 +480,7 @@ static void ask_due(struct resolver *r, struct ask *a, uint64_t now_ns)
 	if (a->resend_ns && now_ns >= a->resend_ns && now_ns < a->deadline_ns) {
 		a->resend_ns = 0;
 		IGNORE(send(a->fd, a->out + 2, a->out_n - 2, MSG_NOSIGNAL) <
-		       0); /* the deadline decides */
+		       0); /* if it fails, the ask ends at its deadline */
 	} else if (now_ns >= a->deadline_ns) {
 		r->server[a->server].dead_until_ns = now_ns + RESOLVER_DEAD_NS;
 		ask_next(r, a, a->server + 1, now_ns);

@@ -1,10 +1,9 @@
 /*
  * Asks the host's resolvers on behalf of the guest.
  *
- * It forwards questions that policy allowed, with ids of its own and from new sockets. It hands back
- * only messages that it has checked to be the answers. It asks one server after the other, and goes on
- * to the next after a timeout or a refused connection. It fetches truncated answers by TCP. The number
- * of questions in flight and of kept answers is bounded.
+ * It forwards questions that policy allowed, with ids of its own and from new sockets. It returns only
+ * messages that answer the question. After a timeout or a refused connection it asks the next server. It
+ * fetches truncated answers by TCP. The number of questions in flight and of kept answers is bounded.
  */
 #pragma once
 
@@ -16,10 +15,10 @@
 #define RESOLVER_ASKS_MAX 256u /* questions in flight; for more the guest gets SERVFAIL */
 #define RESOLVER_CACHE_SLOTS 256u
 #define RESOLVER_CACHED_BYTES 4096u /* longer answers are not kept */
-#define RESOLVER_CACHE_MAX_S 300u   /* even if the TTL is longer: so a change upstream shows soon */
-#define RESOLVER_DEAD_NS (30ull * 1000000000) /* a server that timed out is skipped for so long */
+#define RESOLVER_CACHE_MAX_S 300u   /* even if the TTL is longer, so that a change shows soon */
+#define RESOLVER_DEAD_NS (30ull * 1000000000) /* a server that timed out is skipped this long */
 
-/* Where the answer goes. The resolver does not read it. */
+/* Where the answer goes. The resolver only passes it on. */
 struct dns_origin {
 	bool tcp;
 	struct addr server; /* the address that the guest asked */
@@ -28,7 +27,7 @@ struct dns_origin {
 	uint32_t generation;
 };
 
-/* MSG is the checked answer to Q and may be changed. NULL: no server answered. */
+/* MSG is the checked answer to Q and may be changed. It is NULL if no server answered. */
 typedef void resolver_done_fn(void *arg, const struct dns_query *q, const struct dns_origin *o,
 			      uint8_t *msg, size_t n);
 
@@ -38,13 +37,13 @@ struct resolver *resolver_new(resolver_done_fn *done, void *arg);
 void resolver_free(struct resolver *r);
 
 /* Takes the servers from policy, or from /etc/resolv.conf if policy names none. It looks up host
- * names, so it must run before confine(). ERR_NOT_FOUND: a name does not resolve. */
+ * names, so it must run before confine(). Fails with ERR_NOT_FOUND if a name does not resolve. */
 MUST_USE int resolver_configure(struct resolver *r, const struct policy *p, int resolv_conf,
 				struct err *e);
 /* Removes the kept answers, because they were judged under another policy. */
 void resolver_flush(struct resolver *r);
 
-/* The answer may come before this returns. */
+/* Asks Q. The callback may get the answer before this returns. */
 void resolver_ask(struct resolver *r, const struct dns_query *q, const struct dns_origin *o,
 		  uint64_t now_ns);
 void resolver_fill(struct resolver *r, struct pollset *set);

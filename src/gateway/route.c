@@ -12,7 +12,7 @@
 #define ANSWER_BYTES 4096 /* for one route; the kernel's answers have about 200 bytes */
 #define NEWS_BYTES 16384
 #define NEWS_PER_TURN \
-	64u /* a host that changes its routes all the time must not keep us from the link */
+	64u /* messages; a host that changes routes all the time must not keep us from the link */
 
 static int open_socket(uint32_t groups)
 {
@@ -26,8 +26,8 @@ static int open_socket(uint32_t groups)
 
 int route_open(struct route *r, struct err *e)
 {
-	/* anycast addresses and local networks exist without an address of an interface; routes
-	 * tell of both */
+	/* anycast addresses and local networks have routes, but no interface has such an address; so
+	 * listen for changes of addresses, routes and rules */
 	const int rules[] = { RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE };
 
 	r->ask = open_socket(0);
@@ -66,7 +66,7 @@ static void add_attribute(struct question *q, unsigned type, const void *p, size
 	q->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(a->rta_len));
 }
 
-/* Asks with protocol and port, because the host's rules may route them in different ways. */
+/* Includes protocol and port, because the host's routing rules may depend on them. */
 static void make_question(struct question *q, const struct addr *a, enum policy_proto proto,
 			  uint16_t port)
 {
@@ -103,8 +103,7 @@ static enum route_kind kind_of(unsigned type)
 	}
 }
 
-/* True for errors that mean "no route", also because the kernel does not have that address
- * family. */
+/* Returns true if the error means "no route", or that the kernel lacks the address family. */
 static bool means_no_way(int errnum)
 {
 	return errnum == ENETUNREACH || errnum == EHOSTUNREACH || errnum == EACCES ||
@@ -147,7 +146,7 @@ enum route_kind route_to(struct route *r, const struct addr *a, enum policy_prot
 
 /* --- the news ----------------------------------------------------------------------------------- */
 
-/* Most routes come and go and do not lead to the host. */
+/* Returns true if the change may concern an address of the host. Most routes do not lead to it. */
 static bool matters(const struct nlmsghdr *h)
 {
 	const struct rtmsg *route = NLMSG_DATA(h);
@@ -177,7 +176,7 @@ bool route_changed(struct route *r)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
 		if (n < 0 || n > (ssize_t)sizeof(news)) {
-			changed = true; /* messages were lost: they may have mattered */
+			changed = true; /* messages were lost, and one of them may have mattered */
 			continue;
 		}
 		for (unsigned left = (unsigned)n; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left))

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LISTEN_BACKLOG 128 /* libslirp uses one, and parallel connections get lost */
+#define LISTEN_BACKLOG 128 /* libslirp uses 1, and then parallel connections get lost */
 #define PUBLISHED_MAX 256u
 #define HEAP_KEPT_BYTES (2 << 20)     /* free memory that the heap keeps */
 #define HEAP_MMAP_MIN_BYTES (1 << 20) /* the stack's allocations are smaller */
@@ -53,7 +53,7 @@ static int64_t on_clock(void *opaque)
 	return (int64_t)clock_mono_ns();
 }
 
-/* The only timer sends router advertisements, which we do not want. */
+/* Makes no timer: libslirp's only timer sends router advertisements, which we do not want. */
 static void *on_timer_new(SlirpTimerId id, void *cb_opaque, void *opaque)
 {
 	static char none;
@@ -119,8 +119,8 @@ static struct in6_addr in6(const struct addr *a)
 	return r;
 }
 
-/* libslirp learns the guest's address from its ARP and neighbour messages. We never pass the
- * guest's own on, so we make one of each here. */
+/* libslirp learns the guest's address from ARP and neighbour messages. The firewall does not pass
+ * the guest's messages on, so we make one of each here. */
 static void introduce_guest(struct stack *s)
 {
 	const struct lease *l = &s->lease;
@@ -136,8 +136,8 @@ static void introduce_guest(struct stack *s)
 	stack_input(s, frame, packet_make_neighbour(frame, &ends));
 }
 
-/* Each connection of the stack has two buffers of 128 KiB. If the heap gave them back to the kernel
- * each time, that would be a fifth of the time of a short connection. */
+/* Makes the heap keep free memory. Each connection of the stack has two buffers of 128 KiB; giving
+ * them back to the kernel each time would take a fifth of the time of a short connection. */
 static void keep_heap(void)
 {
 	IGNORE(mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES));
@@ -174,7 +174,7 @@ struct stack *stack_new(const struct lease *lease, bool trains, stack_output_fn 
 	c.disable_dns = c.disable_dhcp = true;
 	s->slirp = slirp_new(&c, &callbacks, s);
 	if (!s->slirp)
-		abort(); /* only our own bug can cause this */
+		abort(); /* the arguments were wrong, which is a bug of ours */
 	introduce_guest(s);
 	return s;
 }
@@ -253,7 +253,7 @@ void stack_fill(struct stack *s, struct pollset *set, uint64_t now_ns, bool paus
 	s->filling = paused ? NULL : set;
 	slirp_pollfds_fill(s->slirp, &timeout_ms, on_add_poll, s);
 	s->filling = NULL;
-	/* it asks to be called every second even if it has no socket */
+	/* libslirp asks to be called every second even if it has no socket */
 	if (s->n_sockets > 0)
 		pollset_wake_at(set, now_ns + timeout_ms * NS_PER_MS);
 }
@@ -286,8 +286,8 @@ static socklen_t to_sockaddr(const struct addr *a, uint16_t port, struct sockadd
 	return sizeof(*in);
 }
 
-/* libslirp calls this for each socket that it waits for. The one that is not in our list is the new
- * listener. */
+/* libslirp calls this for each socket that it waits for. The socket that is not in our list is the
+ * new listener. */
 static int on_find_listener(int fd, int events, void *opaque)
 {
 	struct stack *s = opaque;
@@ -299,8 +299,8 @@ static int on_find_listener(int fd, int events, void *opaque)
 	return -1;
 }
 
-/* libslirp does not tell which descriptor it listens on. Before the first frame all its sockets are
- * listeners, so we can find the new one. */
+/* Finds the descriptor on which libslirp listens, because libslirp does not return it. Before the
+ * first frame all its sockets are listeners. */
 static int find_listener(struct stack *s)
 {
 	uint32_t timeout_ms = UINT32_MAX;
@@ -347,13 +347,13 @@ int stack_publish(struct stack *s, struct published *p, struct err *e)
 	}
 	fd = find_listener(s);
 	if (fd < 0)
-		return err_set(e, ERR_SYSTEM, "published port %u was not found again",
+		return err_set(e, ERR_SYSTEM, "cannot find the socket of published port %u",
 			       p->host_port);
 	s->listener[s->n_listeners++] = fd;
 	if (!p->udp)
 		IGNORE(listen(
 			fd,
-			LISTEN_BACKLOG)); /* it listens already; this only makes the queue longer */
+			LISTEN_BACKLOG)); /* the socket listens already; this makes its queue longer */
 	p->host_port = port_of(fd);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * An address of the host leads to the host's services without passing a firewall. So it counts as group
- * "host", even if it looks public or private. Only a rule that names the address itself overrides that;
- * a rule about a network around it does not.
+ * An address of the host leads to the host's services, past any firewall. So it belongs to the group
+ * "host", even if it looks public or private. Only a rule that names this very address overrides the
+ * group; a rule about a network that contains the address does not.
  */
 #include "gateway/verdict.h"
 
@@ -12,7 +12,7 @@ static bool was_resolved(void *arg, const struct rule *r, const struct addr *a)
 	return resolved_covers(g->resolved, r, a, g->now_ns);
 }
 
-/* True for addresses that a router on the way translates to an address of the host. */
+/* Returns true if a router translates the address A to an address of the host. */
 static bool is_translated(const struct gateway *g, const struct addr *a)
 {
 	for (size_t i = 0; i < g->config->n_host_addresses; i++)

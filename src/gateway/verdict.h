@@ -1,6 +1,6 @@
 /*
- * Verdicts on flows: policy decides, once the kernel has said where the flow leads and, later, when the
- * client shows a name. Each refusal is reported to the supervisor here.
+ * Verdicts on flows. Policy decides when the kernel has said where the flow leads, and again when the
+ * client shows a name. Each refusal is reported to the supervisor.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 
 /* Returns where the flow would end. For the gateway's own addresses only policy matters. */
 enum route_kind verdict_route(struct gateway *g, const struct policy_flow *f);
-/* ROUTE is the result of verdict_route(). */
+/* Returns the verdict of policy. ROUTE is the result of verdict_route(). */
 struct verdict verdict_on_flow(struct gateway *g, const struct policy_flow *f,
 			       enum route_kind route);
-/* True if a rule about a name gave the verdict. */
+/* Returns true if a rule about a name gave the verdict. */
 bool verdict_is_by_name(const struct gateway *g, struct verdict v);
-/* Judges a flow again by what the client shows, as if that had been known from the start. True:
- * allowed. */
+/* Judges a flow again by the name that the client shows, as if the name had been known from the
+ * start. Returns true if the flow is allowed. */
 bool verdict_on_hello(struct gateway *g, const struct flow_key *k, const struct hello *h);
-/* The host may have other addresses now. True if a flow may stay: it leads out as before, or policy
- * lets the sandbox reach the host. */
+/* Judges a flow again after the host's addresses have changed. Returns true if the flow may stay: it
+ * leads out as before, or policy lets the sandbox reach the host. */
 bool verdict_still_allows(struct gateway *g, const struct flow *f);
