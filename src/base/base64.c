@@ -28,7 +28,7 @@ void base64_encode(struct buf *out, const void *p, size_t n)
 	out->p[out->n] = '\0';
 }
 
-/* Returns the six bits that C stands for, or -1. */
+/* Returns the six bits that the character C encodes, or -1. */
 static int sextet(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -53,7 +53,7 @@ static int quartet(const char *p, bool last, unsigned char *to)
 			return -1;
 		v |= (unsigned)six << (18 - 6 * i);
 	}
-	/* the bits below the last whole byte must be zero, or two texts would decode to the same
+	/* refuse bits behind the last whole byte: otherwise two texts would decode to the same
 	 * bytes */
 	if (v & ((1u << 8 * pad) - 1))
 		return -1;

@@ -130,7 +130,7 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 	b->n += (size_t)n;
 }
 
-/* Returns the length of the well-formed, printable character at S (MAX bytes are there), or 0. */
+/* Returns the length of the well-formed, printable character at S, which has MAX bytes, or 0. */
 static size_t printable(const char *s, size_t max)
 {
 	unsigned char c = (unsigned char)*s;
@@ -145,7 +145,7 @@ static size_t printable(const char *s, size_t max)
 
 void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep)
 {
-	const char *end = p + n, *from = p; /* FROM: the first byte that is not added yet */
+	const char *end = p + n, *from = p; /* `from` is the first byte that is not added yet */
 
 	while (p < end) {
 		size_t k = *p && strchr(keep, *p) ? 1 : printable(p, (size_t)(end - p));

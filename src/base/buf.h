@@ -1,9 +1,9 @@
 /*
  * A growing byte buffer with a ceiling.
  *
- * Every size that comes from outside passes through here. The ceiling is set at init. A buffer that reaches its
- * ceiling, or gets no memory, has failed from then on, so a caller appends freely and asks buf_failed() once at the
- * end. A failed buffer keeps what fitted before.
+ * Data whose size comes from outside is kept in such a buffer. The ceiling is set at init. If a buffer would grow
+ * beyond its ceiling, or gets no memory, it fails and takes nothing more. So a caller appends freely and asks
+ * buf_failed() once at the end. A failed buffer keeps what it had before.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ static inline bool buf_failed(const struct buf *b)
 {
 	return b->failed;
 }
-/* The contents as a C string, "" if nothing was written. */
+/* Returns the contents as a C string; "" if B is empty. */
 const char *buf_str(const struct buf *b);
 /* Hands the memory over as a C string (never NULL) and leaves B empty. */
 char *buf_take(struct buf *b);
@@ -50,14 +50,14 @@ void buf_add_str(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_add_fill(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Appends S. Every byte that could drive a terminal appears as \\xNN. */
+/* Appends S. Every byte that could control a terminal appears as \\xNN. */
 void buf_add_clean(struct buf *b, const char *s);
-/* Does the same for N bytes that may hold NULs. The bytes listed in KEEP pass unchanged, even if
- * they are control characters. */
+/* Does the same as buf_add_clean() for N bytes, which may hold NULs. The bytes listed in KEEP stay
+ * unchanged, even if they are control characters. */
 void buf_add_clean_n(struct buf *b, const char *p, size_t n, const char *keep);
-/* Appends S, cut to WIDTH code points; it ends in "..." if something was lost. */
+/* Appends S, cut to WIDTH code points. A text that was cut ends in "...". */
 void buf_add_cut(struct buf *b, const char *s, size_t width);
-/* Appends N bytes as UTF-8. One U+FFFD stands for each part that is not UTF-8, as Python decodes. */
+/* Appends N bytes as UTF-8. U+FFFD replaces each part that is not UTF-8, as in Python. */
 void buf_add_utf8(struct buf *b, const char *p, size_t n);
 /* Removes the first N bytes. */
 void buf_drop(struct buf *b, size_t n);

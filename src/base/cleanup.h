@@ -1,4 +1,4 @@
-/* Releasing at the end of a scope, and handing over by name. */
+/* Releases memory and descriptors at the end of a scope, and hands them over. */
 #pragma once
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static inline void fd_closep(int *fd)
 {
 	int saved = errno;
 
-	/* never retried: on Linux the number is free even after EINTR */
+	/* close() is not repeated: on Linux the number is free even after EINTR */
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;
@@ -50,8 +50,8 @@ static inline int fd_take(int *fd)
 /* Prints "out of memory" on stderr and ends the program. */
 __attribute__((noreturn)) void out_of_memory(void);
 
-/* These functions are for small allocations whose size we choose. If there is no memory, they
- * end the program. */
+/* For small allocations whose size we choose. If there is no memory, these functions end the
+ * program. */
 static inline void *xcalloc(size_t n, size_t size)
 {
 	void *p = calloc(n, size);

@@ -63,7 +63,7 @@ void clock_rfc3339_ms(uint64_t real_ns, char out[CLOCK_RFC3339_BYTES])
 		 (unsigned)t.tm_sec % 100u, (unsigned long long)(real_ns % NS_PER_SEC / NS_PER_MS));
 }
 
-/* Seconds since the epoch of a UTC calendar date. */
+/* Returns the seconds since the epoch of a UTC calendar date. */
 static int64_t utc_seconds(int year, int month, int day, int hour, int min, int sec)
 {
 	/* days of a civil date; the year starts in March, so that the leap day comes last */

@@ -1,9 +1,8 @@
 /*
- * System calls and constants that the C libraries we build with do not wrap or know.
+ * System calls and constants that our C libraries lack.
  *
- * Each function is only the system call, with errno set as usual. A number that Debian 12's headers
- * (Linux 6.1) may lack is defined only if it is missing, and its comment says which kernel brought
- * it.
+ * Each function makes only the system call and sets errno as usual. A number that Debian 12's headers
+ * (Linux 6.1) may lack is defined only if it is missing, and its comment says which kernel brought it.
  */
 #pragma once
 
@@ -58,9 +57,8 @@ static inline int sys_openat2(int dirfd, const char *path, struct open_how *how)
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
 }
 
-/* read(2) that fails with EAGAIN instead of waiting, even on a blocking descriptor. Fails with
- * EOPNOTSUPP where the kernel cannot do that for this kind of descriptor (pipes: since Linux
- * 6.5). */
+/* Does read(2), but fails with EAGAIN instead of waiting, even on a blocking descriptor. Fails with
+ * EOPNOTSUPP if the kernel cannot do that for this kind of descriptor (pipes: since Linux 6.5). */
 static inline ssize_t sys_read_nowait(int fd, void *p, size_t n)
 {
 	struct iovec v = { p, n };
@@ -144,7 +142,7 @@ static inline int sys_renameat2(int from_fd, const char *from, int to_fd, const 
 	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
 }
 
-/* Works like fork(): the child returns 0 on its own copy of the stack. Not for CLONE_VM. */
+/* Works like fork(): in the child it returns 0, on a copy of the stack. Must not get CLONE_VM. */
 static inline pid_t sys_clone3(struct clone_args *args)
 {
 	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));

@@ -78,7 +78,7 @@ int confine_files_begin(struct confine_files *f, struct err *e)
 	if (version < 1)
 		return 0;
 	f->handled = RIGHTS_V1;
-	/* Landlock version 1 has no REFER and forbids moves between directories; we make none */
+	/* Landlock version 1 lacks REFER and forbids all moves between directories */
 	if (version >= 2)
 		f->handled |= LANDLOCK_ACCESS_FS_REFER;
 	if (version >= 3)

@@ -1,9 +1,9 @@
 /*
- * Walls that one of our own programs puts around itself once it is set up, before it reads what a stranger can
+ * Walls that one of our own programs puts around itself after its start, before it reads bytes that an attacker can
  * influence.
  *
- * Each wall takes something away for good, from this process and from all processes that it starts. Every failure
- * is an error: no program goes on half confined. Only Landlock may be missing on the host; `cordon doctor` says so.
+ * Each wall takes rights away for good, from this process and from all processes that it starts. A program ends if
+ * a wall fails. Only Landlock may be missing on the host; `cordon doctor` reports that.
  */
 #pragma once
 
@@ -23,22 +23,22 @@
 
 #define CONFINE_CAP(c) (1ull << (c))
 
-/* Drops every capability that is not in KEEP (a set of bits). Programs we start gain none
- * either. */
+/* Drops every capability that is not in KEEP (a set of bits). Programs that we start gain none of
+ * them. */
 MUST_USE int confine_capabilities(uint64_t keep, struct err *e);
 
-/* Lowers a limit of this process to MAX, also the one that it could raise it to. The caller may have set a lower
- * limit on purpose: that stays. */
+/* Lowers the soft and the hard limit of this process to MAX. A lower limit stays: the user may have set it on
+ * purpose. */
 MUST_USE int confine_limit(int resource, rlim_t max, struct err *e);
 
-/* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD. 0 or -errno;
- * -EPERM for ordinary users. */
+/* Replaces FD, a directory, by a detached clone of its mount, in which `..` cannot lead above FD. Returns 0 or
+ * -errno; -EPERM for ordinary users. */
 MUST_USE int confine_enclose(int fd);
 
 /* Rights on files, given tree by tree. After confine_files_end() this process can open, make or
  * remove nothing outside those trees. Descriptors that are already open stay usable. */
 struct confine_files {
-	int ruleset;      /* -1: this host has no Landlock, and all calls do nothing */
+	int ruleset;      /* -1 if this host has no Landlock; then all calls do nothing */
 	uint64_t handled; /* the rights that this kernel knows */
 };
 
@@ -47,7 +47,7 @@ MUST_USE int confine_files_begin(struct confine_files *f, struct err *e);
  * plain file takes only rights on files. The kernel does not restrict rights that it does not
  * know. */
 MUST_USE int confine_files_allow(struct confine_files *f, int fd, uint64_t rights, struct err *e);
-/* Does the same by path. A missing path is no error. */
+/* Does the same as confine_files_allow() for a path. A missing path is no error. */
 MUST_USE int confine_files_allow_path(struct confine_files *f, const char *path, uint64_t rights,
 				      struct err *e);
 MUST_USE int confine_files_end(struct confine_files *f, struct err *e);

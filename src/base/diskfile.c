@@ -21,7 +21,7 @@
 static int make_file_system(const char *path, const struct disk_make *m, struct err *e)
 {
 	char inodes[24], journal[32];
-	/* the file is all zeros already: mke2fs need not discard blocks or write zeros */
+	/* the file holds only zeros, so mke2fs need not discard blocks or write zeros */
 	const char *argv[16] = { "mke2fs", "-q",   "-F",
 				 "-t",     "ext4", "-m",
 				 "0",      "-E",   "root_owner=0:0,nodiscard,lazy_journal_init=1" };
@@ -80,8 +80,8 @@ int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check 
 	static const char *const words[] = {
 		[DISK_CHECK] = "-fp", [DISK_REPLAY] = "-pEjournal_only", [DISK_REPAIR] = "-fy"
 	};
-	/* the file system must not be mounted: growing a mounted one takes a capability that a
-	 * container's root lacks */
+	/* the file system must not be mounted: root of a container lacks the capability to grow a
+	 * mounted file system */
 	const char *check[] = { "e2fsck", words[how], path, NULL };
 	const char *resize[] = { "resize2fs", "-f", path, NULL };
 
@@ -100,7 +100,8 @@ int disk_file_shrink(int fd, const char *path, uint64_t size_mib, struct err *e)
 	snprintf(size, sizeof(size), "%lluM", (unsigned long long)size_mib);
 	if (run_on_disk(resize, fd, 0, e) < 0)
 		return e->code == ERR_SYSTEM
-			       ? err_set(e, ERR_LIMIT, "%llu MiB are too small for what is in it",
+			       ? err_set(e, ERR_LIMIT,
+					 "%llu MiB are too small for the disk's contents",
 					 (unsigned long long)size_mib)
 			       : -1;
 	if (ftruncate(fd, (off_t)(size_mib * MIB)) < 0)

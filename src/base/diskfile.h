@@ -9,12 +9,12 @@
 
 struct disk_make {
 	uint64_t size_mib;
-	uint64_t inodes;      /* 0: mke2fs chooses by size */
-	unsigned journal_mib; /* 0: mke2fs chooses by size */
+	uint64_t inodes;      /* 0 if mke2fs chooses by size */
+	unsigned journal_mib; /* 0 if mke2fs chooses by size */
 };
 
-/* Makes NAME in DIR with an empty ext4 that root owns. PATH is the same file, for mke2fs. If this
- * fails, the caller removes what it left behind. */
+/* Makes NAME in DIR with an empty ext4 that root owns. PATH is the same file, for mke2fs. After a
+ * failure, the caller removes the file. */
 MUST_USE int disk_file_make(int dir, const char *name, const char *path, const struct disk_make *m,
 			    struct err *e);
 /* What is done to a file system before it grows. */
@@ -23,22 +23,22 @@ enum disk_check {
 	DISK_REPLAY, /* writes the journal back and checks nothing */
 	DISK_REPAIR, /* repairs whatever is broken: an earlier growth was interrupted */
 };
-/* Makes the file FD, which is PATH, and its file system at least SIZE_MIB large. It must not be
- * mounted. The programs that do this inherit FD: a lock on FD is held until they end, even if the
- * caller is killed. */
+/* Makes the file FD, which is PATH, and its file system at least SIZE_MIB large. The file system must
+ * not be mounted. The programs that do the work inherit FD, so a lock on FD is held until they end,
+ * even if the caller is killed. */
 MUST_USE int disk_file_grow(int fd, const char *path, uint64_t size_mib, enum disk_check how,
 			    struct err *e);
-/* Makes the file and its file system at most SIZE_MIB large. ERR_LIMIT: the contents do not fit,
- * and the file is unusable. */
+/* Makes the file and its file system at most SIZE_MIB large. Fails with ERR_LIMIT if the contents do
+ * not fit; the file is then unusable. */
 MUST_USE int disk_file_shrink(int fd, const char *path, uint64_t size_mib, struct err *e);
-/* Makes TO, an empty file, a copy of FROM that is independent of it: shares the blocks if the
- * file system can do that, otherwise copies everything but holes. DISK_CLONE_SHARE never copies:
- * it fails with ERR_UNSUPPORTED instead. */
+/* Makes TO, an empty file, an independent copy of FROM. Shares the blocks if the file system can do
+ * that, otherwise copies everything except holes. DISK_CLONE_SHARE never copies: it fails with
+ * ERR_UNSUPPORTED instead. */
 enum disk_clone { DISK_CLONE_AUTO, DISK_CLONE_COPY, DISK_CLONE_SHARE };
 MUST_USE int disk_file_clone(int from, int to, enum disk_clone how, struct err *e);
 
 #define DISK_DEVICE_BYTES 32
-/* Attaches FILE to a free loop device. Gives its path and an open descriptor; the device lives as
- * long as it is open or mounted. */
+/* Attaches FILE to a free loop device. Returns the device's path and an open descriptor; the device
+ * exists as long as it is open or mounted. */
 MUST_USE int disk_file_attach(int file, bool readonly, char path[DISK_DEVICE_BYTES], int *ret_fd,
 			      struct err *e);

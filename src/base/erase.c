@@ -1,12 +1,12 @@
 /*
- * The attacker chooses the depth and the width of the tree. So this neither recurses nor keeps a
- * descriptor per level: it goes down by name and up by "..". For each directory that it came
- * through, it remembers the inode, to recognise the directory on the way up, and the offset at
- * which to go on reading. If it read each directory from the start again, the time would grow
- * with the square of the entries.
+ * The attacker chooses the depth and the width of the tree. So the walk does not recurse and does not
+ * keep a descriptor per level: it goes down by name and up by "..". For each directory above, it
+ * remembers the inode, to recognise the directory on the way up, and the offset at which to go on
+ * reading. If it read each directory from the start again, the time would grow with the square of the
+ * entries.
  *
- * Two commands may delete the same tree: an entry that is already gone is no error. A dying
- * process may still write into it: a directory that is not empty after all is read again.
+ * Two commands may delete the same tree, so an entry that is already gone is no error. A dying process
+ * may still write into the tree, so a directory that is not empty at the end is read again.
  */
 #include "base/erase.h"
 
@@ -34,7 +34,7 @@ struct level {
 	ino_t ino;
 	off_t here, next; /* offsets in the directory: of the current entry, and of the next */
 	unsigned tries;   /* how often we entered the current entry */
-	int error;        /* the first error here or below; then this directory stays too */
+	int error;        /* the first error here or below, because of which this directory stays */
 };
 
 struct walk {
@@ -54,7 +54,7 @@ static int let_owner_in(int dir, const char *name)
 }
 
 /* Opens a directory to empty it, after adding the owner's permissions if they are missing. Refuses
- * a mount point: the mounted file system is not ours to empty. */
+ * a mount point, because the mounted file system must not be emptied. */
 static int open_dir(int parent, const char *name)
 {
 	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
@@ -96,7 +96,7 @@ static int enter(struct walk *w, int fd)
 	return 0;
 }
 
-/* Goes up. If somebody has moved the directory, ".." is not where we came from and not ours to empty. */
+/* Goes up. If a process has moved the directory, ".." is another directory than before and must not be emptied. */
 static int leave(struct walk *w)
 {
 	AUTO_FD up = openat(w->at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -115,7 +115,7 @@ static int leave(struct walk *w)
 	return 0;
 }
 
-/* Returns -ENOTEMPTY for a directory that is not empty. */
+/* Removes a file or an empty directory. Returns -ENOTEMPTY for a directory that is not empty. */
 static int remove_entry(int dir, const char *name)
 {
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
@@ -138,8 +138,8 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 	long n;
 
 	sub[0] = '\0';
-	/* if another command has removed the directory, ext4 refuses the old offset (EINVAL); we
-	 * then read from the start and find nothing */
+	/* if another command has removed the directory, ext4 refuses the old offset (EINVAL); then
+	 * read from the start and find nothing */
 	if (lseek(w->at, l->here, SEEK_SET) < 0 &&
 	    (errno != EINVAL || lseek(w->at, 0, SEEK_SET) < 0))
 		return -errno;
@@ -160,12 +160,11 @@ static int empty_level(struct walk *w, char sub[NAME_MAX + 1])
 			p += d->d_reclen;
 		}
 	}
-	return n < 0 && errno != ENOENT ? -errno : 0; /* ENOENT: another command removed it */
+	return n < 0 && errno != ENOENT ? -errno : 0; /* ENOENT if another command removed it */
 }
 
-/* True if the directory FD is deleted. Somebody can do that by a rename that puts another
- * directory in the place of the empty one. The name then leads to a directory that is not ours to
- * remove. */
+/* Returns true if the directory FD is deleted. A process can delete it by a rename that puts another
+ * directory in its place. The name then leads to a directory that must not be removed. */
 static bool is_gone(int fd)
 {
 	struct stat st;
@@ -238,8 +237,8 @@ int erase_tree(int dirfd, const char *name)
 struct part {
 	int dirfd, at;
 	const char *prefix;
-	unsigned left; /* entries that may still go */
-	int error;     /* the first one */
+	unsigned left; /* entries that may still be removed or moved */
+	int error;     /* the first error */
 };
 
 /* Moves the directory NAME out of P->at. It can move only if its owner may write to it. */
@@ -259,7 +258,7 @@ static int move_out(const struct part *p, const char *name)
 	if (errno == EACCES && let_owner_in(p->at, name) == 0 &&
 	    renameat(p->at, name, p->dirfd, fresh) == 0)
 		return 0;
-	/* Landlock's first version forbids moves between directories; then it takes as long as it takes */
+	/* Landlock's first version forbids moves between directories; then the tree is erased at once, however large */
 	return errno == EXDEV ? erase_tree(p->at, name) : -errno;
 }
 
@@ -278,7 +277,7 @@ static void handle_entries(struct part *p, const char *entries, long n)
 			r = move_out(p, d->d_name);
 		if (r < 0 && !p->error)
 			p->error = r;
-		/* what stays is met again by the next call, and must not be all that this one does */
+		/* an entry that stays is not counted: otherwise each call would only meet such entries again */
 		p->left -= r == 0;
 	}
 }

@@ -23,13 +23,13 @@ enum err_code {
 	ERR_NONE,
 	ERR_USAGE,       /* the command line itself is wrong: unknown flag, conflict */
 	ERR_INVALID,     /* the option has the right form, but its value is not acceptable */
-	ERR_NOT_FOUND,   /* the named thing does not exist */
+	ERR_NOT_FOUND,   /* the named object does not exist */
 	ERR_EXISTS,      /* the name is taken */
-	ERR_BUSY,        /* the thing is in a state that forbids this: still running, in use */
+	ERR_BUSY,        /* the object is in a state that forbids this: still running, in use */
 	ERR_NOT_RUNNING, /* the operation needs a running sandbox */
 	ERR_DENIED,      /* the host or its policy forbids it */
 	ERR_LIMIT,       /* a named limit of ours or of the host was reached */
-	ERR_UNSUPPORTED, /* we understand it, but it is not built or not possible on this host */
+	ERR_UNSUPPORTED, /* the request is valid, but not built or not possible on this host */
 	ERR_TIMEOUT,     /* a deadline passed */
 	ERR_PROTOCOL,    /* a peer broke the rules of the protocol */
 	ERR_SYSTEM,      /* a system call failed; err.sys says how */
@@ -45,7 +45,7 @@ struct err {
 	char msg[ERR_MSG_BYTES];
 };
 
-/* Each returns -1, so that a function can end with `return err_set(e, …);`. */
+/* Each function returns -1, so that its caller can end with `return err_set(e, …);`. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Puts "context: " in front of the text. Code, sys and hint stay. */

@@ -50,7 +50,7 @@ struct limit {
 	struct rlimit before, then;
 };
 
-/* Reads the list TEXT and keeps the limits that we may set. */
+/* Reads the list TEXT. Returns only the limits that this process may set. */
 static unsigned read_limits(const char *text, struct limit out[HOLDER_LIMITS_MAX])
 {
 	unsigned n = 0;
@@ -108,7 +108,7 @@ void holder_release(struct holder *h)
 void holder_end(struct holder *h)
 {
 	holder_release(h);
-	/* the task ends when the pipe closes; we wait, because its stack is part of H */
+	/* the task ends when the pipe closes; wait for its end, because its stack is part of H */
 	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }

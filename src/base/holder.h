@@ -1,7 +1,7 @@
 /*
- * A task whose only purpose is to be in a new user namespace while we write the maps of that
- * namespace and open it. The task shares our memory and waits until a pipe closes, so it costs no
- * page tables and cannot outlive us.
+ * A task that only sits in a new user namespace while we write the id maps of that namespace and open
+ * it. The task shares our memory, so it costs no page tables. It waits until a pipe closes, so it cannot
+ * outlive us.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct holder {
 /* Starts the task in a new user namespace. Returns 0 or -errno. H must not move before
  * holder_end(). */
 MUST_USE int holder_start(struct holder *h);
-/* Does the same under the soft limits of the list LIMITS, "RESOURCE:NUMBER RESOURCE:NUMBER …". The
+/* Does the same as holder_start() under the soft limits "RESOURCE:NUMBER RESOURCE:NUMBER …". The
  * kernel keeps these limits for the namespace and counts all its ids together. Our own limits are
  * restored afterwards. */
 MUST_USE int holder_start_within(struct holder *h, const char *limits);
@@ -30,7 +30,7 @@ MUST_USE int holder_start_within(struct holder *h, const char *limits);
 #define HOLDER_LIMITS "LIMITS"
 /* Returns a descriptor of the task's namespace, or -errno. */
 MUST_USE int holder_namespace(const struct holder *h);
-/* Lets the task end; it ends a moment later by itself. */
+/* Lets the task end, and does not wait for it. */
 void holder_release(struct holder *h);
 /* Lets the task end if holder_release() did not, and reaps it. */
 void holder_end(struct holder *h);

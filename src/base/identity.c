@@ -40,7 +40,7 @@ static unsigned kind_of(const struct statx *st)
 	return st->stx_mode & KIND_MASK;
 }
 
-/* Valid only for two objects that are both open: until one is closed, the kernel gives its number to no other. */
+/* Compares two objects that are both open: as long as an object is open, no other object gets its inode number. */
 static bool same_now(const struct statx *a, const struct statx *b)
 {
 	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
@@ -138,14 +138,14 @@ static int changed(const char *path, const char *how, struct err *e)
 	return err_set(e, ERR_DENIED, "'%s' %s", path, how);
 }
 
-/* Says why the kernel found nothing at PATH. */
+/* Reports why the kernel found nothing at PATH. */
 static int not_there(const char *path, int errnum, struct err *e)
 {
 	if (errnum == ELOOP)
 		return changed(path,
 			       "leads over a symbolic link now, and did not when it was named", e);
 	if (errnum == ENOENT || errnum == ENOTDIR)
-		return err_sys(e, errnum, "'%s' is not there any more", path);
+		return err_sys(e, errnum, "'%s' does not exist any more", path);
 	return err_sys(e, errnum, "'%s'", path);
 }
 
@@ -258,7 +258,7 @@ void identity_write_json(const struct identity *id, struct json_writer *w)
 		json_key_str(w, "handle", hex);
 		json_key_int(w, "handle_type", id->handle_type);
 	}
-	/* as text, because not every reader of JSON keeps 64 bits of a number */
+	/* as text, because some readers of JSON do not keep 64 bits of a number */
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)id->inode);
 	json_key_str(w, "inode", number);
 	json_key_str(w, "of", id->of_parent ? "parent" : "self");

@@ -1,10 +1,10 @@
 /*
- * Which object of the host a path means, so that it always means the same one.
+ * Remembers which object of the host a path means, so that the path always means the same object.
  *
- * A person names a path once. identity_hold() follows its links that one time. It finds out where the object is, as
- * a canonical path, and which object it is. The sandbox's record keeps both. Every later use goes through
- * identity_open(): it opens the canonical path from / without following any link, and refuses another object. The
- * descriptor is mounted or read; the path is not looked up again.
+ * When a person names a path, identity_hold() follows its links once. It finds the canonical path of the object, and
+ * the object's identity. The sandbox's record keeps both. Every later use calls identity_open(), which opens the
+ * canonical path from / without following any link, and refuses another object. The caller mounts or reads the
+ * descriptor and does not look the path up again.
  *
  * Neither a device number nor an inode number identifies an object: st_dev changes when a loop device or btrfs is
  * mounted again, and ext4 gives a new directory the inode number of a deleted one. The kernel's file handle
@@ -25,9 +25,9 @@
 #define IDENTITY_HANDLE_MAX_BYTES 128 /* the kernel's MAX_HANDLE_SZ */
 
 struct identity {
-	bool known;        /* false: the record was made before identities were kept */
+	bool known;        /* false if the record was made before identities were kept */
 	bool of_parent;    /* the object is a file, and this is the identity of its directory */
-	uint32_t handle_n; /* 0: the file system has no handles */
+	uint32_t handle_n; /* 0 if the file system has no handles */
 	int32_t handle_type;
 	uint8_t handle[IDENTITY_HANDLE_MAX_BYTES];
 	uint64_t inode;
@@ -36,20 +36,19 @@ struct identity {
 	uint32_t birth_ns;
 };
 
-/* Reads the identity of the object that FD has open. Returns Returns 0 or -errno. */
+/* Reads the identity of the object that FD has open. Returns 0 or -errno. */
 MUST_USE int identity_take(int fd, struct identity *ret);
-/* True if both are of the same object. */
+/* Returns true if both identities are of the same object. */
 bool identity_equal(const struct identity *a, const struct identity *b);
 
 /* Follows the links of PATH, once. *RET_PATH is canonical and the caller frees it; *RET_FD is an O_PATH descriptor.
- * Errors speak of "WHAT 'PATH'". ERR_INVALID: it is neither a directory nor a regular file. */
+ * Messages name "WHAT 'PATH'". Fails with ERR_INVALID if the object is neither a directory nor a regular file. */
 MUST_USE int identity_hold(const char *what, const char *path, char **ret_path,
 			   struct identity *ret, int *ret_fd, struct err *e);
-/* Opens the canonical PATH with O_PATH, without following any link, and checks that it is ID. If ID is not known,
- * this fills it in. ERR_DENIED says what has changed since the path was named. */
+/* Opens the canonical PATH with O_PATH, without following any link, and checks its identity. If ID is not known,
+ * fills it in. Fails with ERR_DENIED, and says what has changed, if the object is another one. */
 MUST_USE int identity_open(const char *path, struct identity *id, int *ret_fd, struct err *e);
-/* Returns the path that leads to the open FD now, allocated, or NULL if there is none or it is longer than a path
- * may be. */
+/* Returns the path that leads to the open FD now, allocated. Returns NULL if there is none, or if it is too long. */
 char *identity_path(int fd);
 /* Opens the file behind the O_PATH descriptor FD. FLAGS are those of open(2). Returns -1 with errno. */
 int identity_reopen(int fd, int flags);

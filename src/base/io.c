@@ -53,7 +53,7 @@ int io_read_exact(int fd, void *p, size_t n)
 int io_read_to_end(int fd, struct buf *b)
 {
 	for (;;) {
-		/* most files that are read whole have a page or two: begin small */
+		/* begin small, because most files that are read whole have one or two pages */
 		size_t chunk = b->n < b->cap           ? b->cap - b->n
 			       : b->n < IO_FIRST_BYTES ? IO_FIRST_BYTES
 						       : IO_CHUNK_BYTES;
@@ -82,7 +82,7 @@ int io_read_to_end(int fd, struct buf *b)
 
 int io_read_file(int dirfd, const char *path, struct buf *b)
 {
-	/* O_NONBLOCK: opening a FIFO that somebody planted under this name must not block */
+	/* O_NONBLOCK, because an attacker may have put a FIFO there, whose open would block */
 	AUTO_FD fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 

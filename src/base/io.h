@@ -1,6 +1,6 @@
 /*
  * Complete reads and writes, and files that other processes see complete or not at all. Every
- * descriptor opened here is close-on- exec, and every call is repeated after EINTR.
+ * descriptor opened here is close-on-exec, and every call is repeated after EINTR.
  */
 #pragma once
 
@@ -10,14 +10,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Writes all N bytes. Returns 0 or -errno. Waits even if FD is non-blocking: our caller may have
- * made our standard output non-blocking. */
+/* Writes all N bytes. Returns 0 or -errno. Waits even if FD is non-blocking, because the process that
+ * started us may have made our standard output non-blocking. */
 MUST_USE int io_write_all(int fd, const void *p, size_t n);
 /* Reads exactly N bytes. Returns 0, -errno, or -EPIPE when the stream ended early. */
 MUST_USE int io_read_exact(int fd, void *p, size_t n);
 /* Reads until the end of file into B. Returns 0 or -errno; -EFBIG when B's ceiling is reached. */
 MUST_USE int io_read_to_end(int fd, struct buf *b);
-/* Opens PATH, checks that it is a regular file and reads it whole. Returns -errno as above. */
+/* Opens PATH, checks that it is a regular file and reads it whole. Returns 0 or -errno; -EFBIG when
+ * B's ceiling is reached. */
 MUST_USE int io_read_file(int dirfd, const char *path, struct buf *b);
 /* Writes DIRFD/PATH under a temporary name and renames it, so a reader sees the old file or the new one. */
 MUST_USE int io_replace_file(int dirfd, const char *path, const void *p, size_t n, mode_t mode);

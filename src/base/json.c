@@ -1,17 +1,17 @@
 /*
- * How a document is laid out: one allocation holds everything, sized from the text before parsing.
+ * One allocation holds a whole document. Its size is computed from the text before parsing.
  *
  *   struct json_doc | slots ................................................ | characters
  *                   | finished containers -> | free | <- values being read  |
  *
- * Every value but the root stands behind a '[', a '{' or a ',' outside of strings, so counting
- * those (without brackets that are closed at once) bounds the number of values; and a decoded string with its terminator is never longer than
- * it was between its quotes, so the text's length bounds the characters. A container's values
- * collect on a stack that grows down from the end of the slots; when the container closes they
- * move, in order, to the end of what is finished. A value is in one place or the other, so both
- * together never need more slots than were counted, and nothing here can run out half way.
+ * Every value except the root stands behind a '[', a '{' or a ',' outside of strings. So the number of
+ * these characters, without brackets that are closed at once, bounds the number of values. A decoded
+ * string with its terminator is never longer than the string with its quotes, so the text's length
+ * bounds the characters. The values of an open container are on a stack that grows down from the end of
+ * the slots. When the container closes, they move, in order, behind the finished containers. Each value
+ * is in one of the two places, so the counted slots always suffice.
  *
- * Recursion is bounded by JSON_DEPTH_MAX. A failure leaves nothing behind but the message.
+ * Recursion is bounded by JSON_DEPTH_MAX. A failure leaves only the message behind.
  */
 #include "base/json.h"
 
@@ -24,7 +24,7 @@
 
 #include "base/cleanup.h"
 
-#define SMALL_OBJECT 16 /* members up to which comparing all pairs beats sorting */
+#define SMALL_OBJECT 16 /* members up to which comparing all pairs is faster than sorting */
 
 struct json_doc {
 	struct json_value root;
@@ -105,8 +105,7 @@ static bool skip_digits(struct parser *p)
 	return p->at > start;
 }
 
-/* Reads the integer in TOKEN: digits behind an optional minus. Returns false when it does not
- * fit. */
+/* Reads the integer in TOKEN: digits behind an optional minus. Returns false if it does not fit. */
 static bool fits_int64(const char *token, const char *end, int64_t *ret)
 {
 	bool negative = *token == '-';
@@ -162,7 +161,7 @@ static int parse_number(struct parser *p, struct json_value *ret)
 	return 0;
 }
 
-/* Reads four hexadecimal digits. Returns -1 if they are none. */
+/* Reads four hexadecimal digits. Returns -1 if there are other characters. */
 static int hex4(struct parser *p)
 {
 	int v = 0;
@@ -276,7 +275,7 @@ static void push(struct parser *p, const struct json_member *m)
 	p->doc->slot[--p->top] = *m;
 }
 
-/* Takes the values off the stack that were pushed since it stood at MARK, oldest first. */
+/* Takes the values off the stack that were pushed since its top was MARK. The oldest comes first. */
 static struct json_member *pop_all(struct parser *p, size_t mark, size_t *ret_n)
 {
 	struct json_member *m = &p->doc->slot[p->top];
@@ -312,7 +311,7 @@ static int parse_array(struct parser *p, struct json_value *ret)
 	}
 	m = pop_all(p, mark, &n);
 	item = (void *)p->done;
-	/* both may overlap, but the target is never ahead of the source */
+	/* source and target may overlap, but the target is never ahead of the source */
 	for (size_t i = 0; i < n; i++) {
 		struct json_value v = m[i].value;
 
@@ -362,7 +361,7 @@ static int check_keys(struct parser *p, const struct json_member *m, size_t n,
 	return 0;
 }
 
-/* Sorts the members by their keys, equal keys in the order written. NULL without memory. */
+/* Sorts the members by key, and equal keys in the order of the text. Returns NULL without memory. */
 static struct json_member **sort_members(struct json_member *m, size_t n)
 {
 	struct json_member **sorted = calloc(n, sizeof(*sorted));
@@ -374,7 +373,7 @@ static struct json_member **sort_members(struct json_member *m, size_t n)
 	return sorted;
 }
 
-/* A later member IT with the key of FIRST: its value counts, in the place of the first. */
+/* Moves the value of IT, a later member with the key of FIRST, to FIRST. */
 static void replace_first(struct json_member *first, struct json_member *it)
 {
 	first->value = it->value;
@@ -396,13 +395,14 @@ static void join_sorted(struct json_member **sorted, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if (key_compare(sorted[i]->key, sorted[i - 1]->key) == 0) {
 			replace_first(sorted[i - 1], sorted[i]);
-			sorted[i] = sorted
-				[i - 1]; /* so that the next member with this key is compared too */
+			sorted[i] =
+				sorted[i -
+				       1]; /* so that the next member is compared with FIRST, too */
 		}
 }
 
-/* Two members with one key are an error or, leniently, one member. *N becomes the number of those
- * that are left. */
+/* Handles members with the same key: they are an error, or become one member if the parser is
+ * lenient. *N becomes the number of members that are left. */
 static int settle_keys(struct parser *p, struct json_member *m, size_t *n)
 {
 	AUTO_FREE struct json_member **sorted = NULL;
@@ -500,7 +500,7 @@ static int parse_value(struct parser *p, struct json_value *ret)
 
 /* --- documents ---------------------------------------------------------------------------- */
 
-/* True if the bracket in front of S is closed at once: it holds no value. */
+/* Returns true if the bracket in front of S is closed at once and so holds no value. */
 static bool closes_at_once(const char *s, const char *end)
 {
 	while (s < end && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t'))
@@ -508,7 +508,7 @@ static bool closes_at_once(const char *s, const char *end)
 	return s < end && (*s == ']' || *s == '}');
 }
 
-/* How many values besides the root the text can hold; see the top of the file. */
+/* Returns how many values besides the root the text can hold; see the top of the file. */
 static size_t count_slots(const char *s, const char *end)
 {
 	bool quoted = false;
@@ -538,7 +538,7 @@ static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, s
 	if (lenient && state.top >= JSON_LENIENT_VALUES_MAX)
 		return err_set(e, ERR_LIMIT, "JSON text of %zu values; the limit is %u",
 			       state.top + 1, JSON_LENIENT_VALUES_MAX);
-	/* one byte more than the text: a number at its very end needs a terminator */
+	/* one byte more than the text, because a number at its very end needs a terminator */
 	doc = malloc(sizeof(*doc) + state.top * sizeof(doc->slot[0]) + n + 1);
 	if (!doc)
 		return err_sys(e, ENOMEM, "read %zu bytes of JSON", n);
@@ -676,7 +676,7 @@ void json_end_array(struct json_writer *w)
 	end(w, ']');
 }
 
-/* Written by hand because a log may hold many numbers and snprintf is slow. */
+/* Does not use snprintf, which is slow: a log may hold many escaped characters. */
 static void add_escaped(struct buf *out, unsigned char c)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t";
@@ -690,7 +690,7 @@ static void add_escaped(struct buf *out, unsigned char c)
 	buf_add(out, text, found ? 2 : sizeof(text));
 }
 
-/* Returns the length of the UTF-8 sequence at P, or 0 when there is none. */
+/* Returns the length of the UTF-8 sequence at P, or 0 if there is none. */
 static size_t utf8_length(const char *p, size_t n)
 {
 	unsigned char c = (unsigned char)*p;
@@ -770,7 +770,7 @@ void json_double(struct json_writer *w, double v)
 		return;
 	}
 	before_value(w);
-	/* 15 digits read well and nearly always suffice; 17 always do */
+	/* 15 digits are easy to read and nearly always exact; 17 digits are always exact */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(s, sizeof(s), "%.*g", digits, v);
 		if (strtod(s, NULL) == v)
@@ -931,7 +931,7 @@ static void store_field(const struct json_value *v, const struct json_field *f, 
 	}
 }
 
-/* Returns the member that F describes, or NULL when there is nothing to store. */
+/* Returns the member that F describes, or NULL if there is nothing to store. */
 static const struct json_value *field_value(const struct json_value *v, const struct json_field *f)
 {
 	const struct json_value *m = json_get(v, f->key);

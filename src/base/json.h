@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define JSON_DEPTH_MAX 64         /* nothing of ours or our peers nests deeper than ten */
+#define JSON_DEPTH_MAX 64         /* our documents and our peers' nest at most ten deep */
 #define JSON_TEXT_MAX (64u << 20) /* bytes of one document; callers usually bound it lower */
 
 enum json_type {
@@ -34,7 +34,7 @@ struct json_value {
 	union {
 		bool boolean;
 		int64_t integer;   /* a number without fraction or exponent, if it fits */
-		double number;     /* a number that is no such integer */
+		double number;     /* any other number */
 		struct str string; /* also NUL-terminated; contains NULs if the text had \u0000 */
 		struct {
 			size_t n;
@@ -55,16 +55,15 @@ struct json_member {
 
 struct json_doc;
 
-/* so many values take 40 MB; without the limit a text `[0,0,…` of 16 MiB would take 320 MB */
+/* this many values take 40 MB; without the limit a text `[0,0,…` of 16 MiB would take 320 MB */
 #define JSON_LENIENT_VALUES_MAX 1000000u
 
-/* Parses exactly one value with optional white space around it. Fails with ERR_INVALID, line and
- * column, or with ERR_LIMIT for a text beyond JSON_TEXT_MAX. */
+/* Parses exactly one value with optional white space around it. Fails with ERR_INVALID; the message
+ * has line and column. Fails with ERR_LIMIT for a text longer than JSON_TEXT_MAX. */
 MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e);
-/* Does the same for peers that write with Python's json module: half a surrogate pair becomes
- * U+FFFD, the last of several members with one key counts (in the place of the first), and there
- * may be at most JSON_LENIENT_VALUES_MAX values: more of them fail with ERR_LIMIT before memory
- * is taken. */
+/* Does the same as json_parse() for peers that write with Python's json module. Half a surrogate pair
+ * becomes U+FFFD. If several members have the same key, the first gets the value of the last. More than
+ * JSON_LENIENT_VALUES_MAX values fail with ERR_LIMIT before memory is taken. */
 MUST_USE int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
 const struct json_value *json_root(const struct json_doc *d);
@@ -75,7 +74,7 @@ static inline void json_freep(struct json_doc **d)
 }
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json_doc *
 
-/* The member's value, or NULL if V is not an object or has no such member. */
+/* Returns the member's value, or NULL if V is not an object or has no such member. */
 const struct json_value *json_get(const struct json_value *v, const char *key);
 /* These return FALLBACK if the member is absent, null or of another type. */
 const char *json_get_str(const struct json_value *v, const char *key, const char *fallback);
@@ -104,7 +103,8 @@ void json_bool(struct json_writer *w, bool v);
 void json_int(struct json_writer *w, int64_t v);
 void json_uint(struct json_writer *w, uint64_t v);
 void json_double(struct json_writer *w, double v);
-/* Bytes that are not UTF-8 are written as U+FFFD. Callers that must keep them use base64. */
+/* Writes a string, and U+FFFD for bytes that are not UTF-8. Callers that must keep such bytes use
+ * base64. */
 void json_str(struct json_writer *w, const char *s); /* NULL writes null */
 void json_strn(struct json_writer *w, const char *p, size_t n);
 void json_value_copy(struct json_writer *w, const struct json_value *v);

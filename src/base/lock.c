@@ -14,7 +14,7 @@
 #include "base/compat.h"
 #include "base/raw.h"
 
-#define STACK_BYTES 4096 /* enough for the task makes only a few system calls */
+#define STACK_BYTES 4096 /* enough, because the task makes only a few system calls */
 
 /* One way to lock. The task only makes the system call: it shares our memory and must not touch errno. */
 struct attempt {
@@ -69,15 +69,14 @@ static void await_task(pid_t pid, int pidfd, uint64_t deadline_ns)
 	while (poll(&p, 1, clock_poll_ms(deadline_ns)) < 0 && errno == EINTR)
 		;
 	if (!p.revents)
-		IGNORE(kill(
-			pid,
-			SIGKILL)); /* the task is not reaped yet, so the number is still its own */
+		IGNORE(kill(pid,
+			    SIGKILL)); /* the task is not reaped yet, so PID is still the task */
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 }
 
-/* Tries without waiting, lets a task wait, and tries again. If the task got the lock before it ended or was killed,
- * the open file holds it, and the last try succeeds at once. */
+/* Tries without waiting, then lets a task wait, then tries again. If the task got the lock before its end, the open
+ * file has the lock, and the last try succeeds at once. */
 static int lock(struct attempt *a, long at_once, unsigned wait_ms)
 {
 	AUTO_FD pidfd = -1;

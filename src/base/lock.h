@@ -7,8 +7,7 @@
 
 #include "base/err.h"
 
-/* Takes flock(FD, OPERATION) within WAIT_MS. Returns Returns 0 or -errno, which is -ETIMEDOUT if
- * the time has passed. */
+/* Takes flock(FD, OPERATION) within WAIT_MS. Returns 0 or -errno; -ETIMEDOUT if the time has passed. */
 MUST_USE int lock_flock(int fd, int operation, unsigned wait_ms);
 /* Takes an open file description lock of TYPE (F_RDLCK or F_WRLCK; F_UNLCK gives it back) on the first byte, in the
  * same way. */

@@ -1,6 +1,6 @@
 /*
- * Log lines of our programs: off unless the user asks for them, one event per line, on stderr. Background programs
- * write them to a file. A line holds names and numbers, never values of variables, input or output.
+ * Log lines of our programs. They are off unless the user asks for them, have one event per line and go to stderr, or
+ * to a file in background programs. A line holds names and numbers, never values of variables, input or output.
  */
 #pragma once
 
@@ -15,5 +15,5 @@ extern const char *const log_words[]; /* "error" … "trace", ended by NULL */
 /* WORD is one of log_words, or NULL for off. COMPONENT is static. DATED puts the time in front. */
 void log_set(const char *word, const char *component, bool dated);
 bool log_on(enum log_level level);
-/* Prints "debug cordon: TEXT". A byte that could drive a terminal appears as '?'. */
+/* Prints "debug cordon: TEXT". A byte that could control a terminal appears as '?'. */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,10 +1,10 @@
-/* Where programs are. There are three answers, because what we start must not depend on the caller's PATH unless
- * the caller chose the program. All return an absolute path that the caller frees. */
+/* Finds programs in one of three ways. The caller's PATH is used only for programs that the caller chose. All
+ * functions give an absolute path that the caller frees. */
 #pragma once
 
 #include "base/err.h"
 
-/* Finds one of our own programs: beside the program that runs, else where they were installed. */
+/* Finds one of our own programs: beside the running program, or else where they were installed. */
 MUST_USE int program_ours(const char *name, char **ret, struct err *e);
 /* Finds a program of the system in a fixed list of directories, or returns NULL. The programs that we look up
  * here may be set-user-id or get descriptors of ours. */

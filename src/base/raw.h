@@ -1,8 +1,8 @@
 /*
  * System calls without errno, for code that runs between clone and exec.
  *
- * Such code may share its parent's memory (CLONE_VM), so it must not touch errno, malloc, stdio or
- * locks. Every function here returns the kernel's answer: a result, or -errno.
+ * Such code may share its parent's memory (CLONE_VM), so it must not use errno, malloc, stdio or
+ * locks. Every function here returns the result of the kernel, or -errno.
  */
 #pragma once
 
@@ -36,8 +36,8 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 	raw6(n, RAW_ARG(a), RAW_ARG(b), RAW_ARG(c), RAW_ARG(d), RAW_ARG(e), RAW_ARG(f))
 
 /*
- * clone3 with a stack of its own for the child, which starts in fn(arg) and must not return.
- * ARGS->stack and stack_size are set, 16-byte aligned. The parent gets the pid or -errno.
+ * Calls clone3(). The child has a stack of its own and starts in fn(arg), which must not return. The
+ * caller has set ARGS->stack and stack_size, 16-byte aligned. The parent gets the pid or -errno.
  */
 static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(void *), void *arg)
 {
@@ -48,7 +48,7 @@ static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(
 	__asm__ volatile("syscall\n\t"
 			 "test %%rax, %%rax\n\t"
 			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t" /* debuggers see the end of the stack by this */
+			 "xor %%ebp, %%ebp\n\t" /* marks the end of the stack for debuggers */
 			 "mov %%r9, %%rdi\n\t"
 			 "call *%%r8\n\t"
 			 "ud2\n"
@@ -59,8 +59,8 @@ static inline long raw_clone_on_stack(const struct clone_args *args, void (*fn)(
 	return ret;
 }
 
-/* Does the same with clone(2), whose FLAGS a system call filter can see (it cannot see those of
- * clone3): for code that runs behind a filter. RET_ID is written with CLONE_PIDFD or
+/* Does the same with clone(2), for code behind a system call filter: a filter can see the flags of
+ * clone, but not those of clone3. The kernel writes *RET_ID with CLONE_PIDFD or
  * CLONE_PARENT_SETTID. */
 static inline long raw_old_clone_on_stack(unsigned long flags, void *stack_top, int *ret_id,
 					  void (*fn)(void *), void *arg)

@@ -193,7 +193,7 @@ void say_info(const char *key, const char *fmt, ...)
 
 /* --- outcomes -------------------------------------------------------------------------------- */
 
-/* NOTE stands in parentheses behind the target; NULL leaves it out. */
+/* Prints one outcome. NOTE is put in parentheses behind the target, unless it is NULL. */
 static void outcome(const char *colour, const char *mark, const char *verb, const char *target,
 		    const char *note)
 {

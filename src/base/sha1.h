@@ -1,4 +1,4 @@
-/* SHA-1, because the WebSocket handshake (RFC 6455) demands it. It protects nothing: use sha256 for
+/* SHA-1, because the WebSocket handshake (RFC 6455) requires it. SHA-1 is not secure: use sha256 for
  * everything else. */
 #pragma once
 
@@ -7,5 +7,5 @@
 #define SHA1_BYTES 20
 #define SHA1_INPUT_MAX_BYTES 512 /* a handshake key is 60 bytes; no caller hashes a stream */
 
-/* N is at most SHA1_INPUT_MAX_BYTES. */
+/* Hashes N bytes, at most SHA1_INPUT_MAX_BYTES. */
 void sha1(const void *p, size_t n, unsigned char out[SHA1_BYTES]);

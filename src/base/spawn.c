@@ -1,7 +1,7 @@
 /*
- * A vfork-style clone. The child runs in our memory on a stack of its own and makes only system
- * calls until exec; we sleep meanwhile. It writes a failure into the shared struct, so no failure
- * can get lost.
+ * Starts programs by a vfork-style clone. The child runs in our memory, on a stack of its own, and
+ * makes only system calls until exec; this process sleeps meanwhile. The child writes a failure into
+ * the shared struct, so no failure gets lost.
  */
 #include "base/spawn.h"
 

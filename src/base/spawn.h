@@ -1,7 +1,6 @@
 /*
- * Starts other programs: the general way in the project to make a process that executes another
- * program. The child gets exactly the listed descriptors, default signal actions and an empty
- * signal mask.
+ * Starts other programs, for all code that has no special needs. The child gets exactly the listed
+ * descriptors, default signal actions and an empty signal mask.
  */
 #pragma once
 
@@ -24,28 +23,28 @@ struct spawn_fd {
 struct spawn {
 	const char *path; /* executed as it is; PATH is not searched */
 	const char *const *argv;
-	const char *const *envp;           /* NULL: empty */
-	struct spawn_fd fd[SPAWN_FDS_MAX]; /* everything else but 0..2 is closed */
+	const char *const *envp;           /* NULL for an empty environment */
+	struct spawn_fd fd[SPAWN_FDS_MAX]; /* all others except 0..2 are closed */
 	size_t n_fds;
 	bool new_session; /* setsid: the program survives the caller's terminal */
 	bool tied;        /* the kernel kills the program when the thread that started it ends */
-	int cwd_fd; /* if >= 0, the program starts in this directory; zero-initialised structs must set -1 */
+	int cwd_fd;       /* if it is not -1, the program starts in this directory */
 };
 
-/* Returns after the exec, so a missing program is an error of this call. */
+/* Starts a program and returns after the exec, so a missing program is an error of this call. */
 MUST_USE int spawn(const struct spawn *s, struct child *ret, struct err *e);
 
-/* These two functions do the same as spawn(), for a caller that has work to do while the program
- * starts. The struct and everything that it points to must not change before the second call.
- * The caller may close descriptors. */
+/* These two functions do the same as spawn(), for a caller that works while the program starts. The
+ * struct and everything that it points to must not change before the second call. The caller may
+ * close descriptors. */
 struct spawning;
 MUST_USE int spawn_begin(const struct spawn *s, struct spawning **ret, struct err *e);
 MUST_USE int spawn_end(struct spawning *p, struct child *ret, struct err *e);
 
 /* Runs argv[0], a program of the system (base/program.h), with stdio on /dev/null. */
 MUST_USE int spawn_path(const char *const *argv, struct child *ret, struct err *e);
-/* Does the same with IN as the program's stdin. While the program runs, it also keeps alive what IN
- * holds, such as a lock. */
+/* Does the same as spawn_path(), with IN as the program's stdin. While the program runs, IN stays
+ * open in it, and so a lock on IN stays. */
 MUST_USE int spawn_path_with(const char *const *argv, int in, struct child *ret, struct err *e);
 /* Waits for the child and gives its wait status. Returns 0 or -errno. */
 MUST_USE int child_wait(struct child *c, int *ret_status);

@@ -10,11 +10,11 @@
 
 void stack_trim(void)
 {
-	/* the frame's address: a sanitizer may keep variables off the stack */
+	/* the address of the frame, not of a variable, because a sanitizer may keep variables off the stack */
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	/* the page that we are on and the next one are in use */
 	uintptr_t end = (here & ~(uintptr_t)(PAGE_BYTES - 1)) - PAGE_BYTES;
 
-	/* where nothing is mapped below the stack, madvise() fails and changes nothing */
+	/* if nothing is mapped below the stack, madvise() fails and changes nothing */
 	IGNORE(madvise((void *)(end - TRIMMED_BYTES), TRIMMED_BYTES, MADV_DONTNEED));
 }

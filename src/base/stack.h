@@ -2,6 +2,6 @@
  * sandbox lives. */
 #pragma once
 
-/* Gives the pages below the current frame back to the kernel: the start of a program goes much deeper than its
+/* Gives the pages below the current frame back to the kernel. The start of a program uses much more stack than its
  * loop. */
 void stack_trim(void);

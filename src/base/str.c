@@ -43,7 +43,7 @@ int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 	return parse_u64_str(str_of(s), min, max, ret);
 }
 
-/* The range of a second byte tells over-long forms, surrogates and values beyond U+10FFFF. */
+/* Returns false for a second byte of an over-long form, a surrogate or a value beyond U+10FFFF. */
 static bool second_byte_fits(unsigned char first, unsigned char second)
 {
 	unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
@@ -52,7 +52,7 @@ static bool second_byte_fits(unsigned char first, unsigned char second)
 	return second >= low && second <= high;
 }
 
-/* True for a byte that can begin a character of several bytes. */
+/* Returns true if C can begin a character of several bytes. */
 static bool is_lead(unsigned char c)
 {
 	return c >= 0xc2 && c <= 0xf4;
@@ -114,7 +114,7 @@ bool utf8_valid(const char *p, size_t n)
 	return utf8_prefix(p, n, &bad) == n;
 }
 
-/* True for a byte of a code point that is not its first byte. */
+/* Returns true if C is a byte of a code point, but not the first byte. */
 static bool is_continuation(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;

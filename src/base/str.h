@@ -1,6 +1,4 @@
-/*
- * Slices of bytes that somebody else owns, and the number parsers of the project.
- */
+/* Borrowed slices of bytes, and the number parsers of the project. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,21 +32,21 @@ static inline bool starts_with(const char *s, const char *prefix)
  * there is no SEP, returns all of REST and sets rest->p to NULL. */
 struct str str_cut(struct str *rest, char sep);
 
-/* Reads decimal digits only, the whole string, within [min, max]. Returns 0, -EINVAL or -ERANGE. */
+/* Reads a string of decimal digits only, a number within [min, max]. Returns 0, -EINVAL or -ERANGE. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret);
 
-/* True for well-formed UTF-8 without surrogates or over-long forms; NUL is allowed. */
+/* Returns true for well-formed UTF-8 without surrogates or over-long forms. NUL is allowed. */
 bool utf8_valid(const char *p, size_t n);
 /* Returns the place in S behind its first N code points, or its end. */
 const char *utf8_skip(const char *s, size_t n);
 /* Returns the number of code points in S. */
 size_t utf8_width(const char *s);
-/* Looks at the first character of N bytes; N is not 0. Returns its length if it is well formed. Else returns
- * minus the number of bytes at P that no well-formed character continues: one U+FFFD stands for them. */
+/* Looks at the first character of N bytes; N is not 0. Returns its length if it is well formed. Otherwise returns
+ * minus the number of malformed bytes that one U+FFFD replaces. */
 int utf8_step(const char *p, size_t n);
-/* Returns how many of the N bytes are whole, well-formed characters. What follows them is nothing, or a
- * beginning of at most 3 bytes that more input may complete, or (*RET_BAD is true) never UTF-8. */
+/* Returns how many of the N bytes are whole, well-formed characters. Up to 3 further bytes may be the
+ * beginning of a character that more input completes. If *RET_BAD, the next bytes are not UTF-8. */
 size_t utf8_prefix(const char *p, size_t n, bool *ret_bad);
-/* Damerau-Levenshtein distance of short words, capped: returns CAP + 1 for anything further. */
+/* Returns the Damerau-Levenshtein distance of short words, or CAP + 1 if it is larger than CAP. */
 unsigned str_distance(const char *a, const char *b, unsigned cap);

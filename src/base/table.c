@@ -7,7 +7,7 @@
 #include "base/say.h"
 #include "base/str.h"
 
-/* ten times the size of a list of a hundred thousand sandboxes */
+/* ten times as much as a list of a hundred thousand sandboxes */
 #define TABLE_MAX_BYTES (64u << 20)
 #define GAP_WIDTH 4
 

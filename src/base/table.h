@@ -1,5 +1,5 @@
-/* A table for people: columns are padded to their widest cell, four spaces lie between them, and the last column
- * is not padded. A width counts code points. */
+/* A table for people. Columns are padded to their widest cell, with four spaces between them; the last column is
+ * not padded. Widths count code points. */
 #pragma once
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ struct table {
 void table_begin(struct table *t, const char *const *head, size_t n_columns);
 /* Adds the next cell. Control characters appear as \xNN, and NULL as "-". */
 void table_add(struct table *t, const char *cell);
-/* CELLS has as many elements as there are columns. */
+/* Adds a row. CELLS has one element for each column. */
 void table_add_row(struct table *t, const char *const *cells);
 /* Appends the table to OUT and releases it. */
 void table_end(struct table *t, struct buf *out);

@@ -4,7 +4,7 @@
 
 #include "base/alnum_table.h"
 
-/* The length of the well-formed character at the start of S, or 0. */
+/* Returns the length of the well-formed character at the start of S, or 0. */
 static size_t character(struct str s)
 {
 	unsigned char c = (unsigned char)s.p[0];
