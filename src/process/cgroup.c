@@ -431,6 +431,20 @@ int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 	return 0;
 }
 
+/* A process needs CPU time to die: if the group allows little, a thousand throttled members take
+ * minutes. */
+void cgroup_lift_cpu(const struct cgroup *c)
+{
+	if (!c->enforced[CGROUP_CPU])
+		return;
+	/* each write fails in groups of the other version */
+	if (c->v2_payload >= 0)
+		IGNORE(io_write_file(c->v2_payload, "cpu.max", "max"));
+	for (unsigned i = 0; i < c->n_v1; i++)
+		if (c->kind[i] == CGROUP_CPU)
+			IGNORE(io_write_file(c->v1[i], "cpu.cfs_quota_us", "-1"));
+}
+
 /* Removes the group NAME and all groups below it, depth first. The kernel removes their files. False while
  * a member is still dying. */
 static bool remove_groups(int parent, const char *name, unsigned depth)
@@ -465,6 +479,18 @@ static void remove_one(int base, const char *name)
 		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
 }
 
+/* Removes a group that a killed supervisor left: nobody has lifted the CPU limit of its members. */
+static void remove_left(int base, const char *name)
+{
+	AUTO_FD group = open_dir(base, name);
+
+	if (group < 0)
+		return;
+	IGNORE(io_write_file(group, "payload/cpu.max", "max")); /* version 2 */
+	IGNORE(io_write_file(group, "cpu.cfs_quota_us", "-1")); /* version 1 */
+	remove_one(base, name);
+}
+
 void cgroup_remove(const char *id)
 {
 	char name[64], path[128];
@@ -473,16 +499,16 @@ void cgroup_remove(const char *id)
 
 	group_name(id, name);
 	if (v2 >= 0)
-		remove_one(v2, name);
+		remove_left(v2, name);
 	if (scope >= 0)
-		remove_one(scope, name);
+		remove_left(scope, name);
 	for (size_t i = 0; i < ARRAY_SIZE(v1_names); i++) {
 		AUTO_FD root = -1;
 
 		snprintf(path, sizeof(path), CGROUP_ROOT "/%s", v1_names[i]);
 		root = open_dir(AT_FDCWD, path);
 		if (root >= 0)
-			remove_one(root, name);
+			remove_left(root, name);
 	}
 }
 

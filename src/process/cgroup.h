@@ -67,6 +67,8 @@ MUST_USE int cgroup_enclose(struct cgroup *c);
 void cgroup_join(const struct cgroup *c, pid_t pid);
 /* Changes limits of a live sandbox. Returns 0, or -errno of the first change that failed. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
+/* Lets the members use all CPUs. Call it before they are killed: throttled processes die slowly. */
+void cgroup_lift_cpu(const struct cgroup *c);
 /* Kills all members (v2) and removes every group of ID, wherever it is. Does nothing if there is
  * none. */
 void cgroup_remove(const char *id);

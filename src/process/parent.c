@@ -412,6 +412,7 @@ int process_take_link(struct process_instance *i, int *ret_link, struct err *e)
 
 void process_kill(struct process_instance *i)
 {
+	cgroup_lift_cpu(&i->cgroup);
 	/* this fails if pid 1 has ended */
 	if (i->pidfd >= 0)
 		IGNORE(sys_pidfd_send_signal(i->pidfd, SIGKILL));

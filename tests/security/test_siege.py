@@ -2134,3 +2134,19 @@ class StoppedStarts(BackgroundTest):
         self.assertTrue(command_of(client.take(waits, COMMAND)[2]).flags & HAS_ENDED)
         self.assertNotEqual(client.sh("exit 6"), ident)
         self.assertEqual(client.look(ident).words, [b"/no/such"])
+
+
+class Throttled(CordonTest):
+    """A sandbox with little CPU time makes many processes. Dying takes CPU time, too."""
+
+    modes = ("root",)
+    def test_processes_that_must_die_get_the_time(self):
+        box = self.create("--cpus", "1", "--max-cpus", "1", "--pids-limit", "800")
+        box.sh("python3 -c 'import os, time\nheld = bytearray(24 << 20)\n"
+               "for _ in range(700):\n if os.fork() == 0: time.sleep(1000)\nos._exit(0)'")
+        self.assertGreater(len(box.host_processes()), 700)
+        got = self.cordon("modify", box.name, "--cpus", "0.01")
+        self.assertEqual(got.code, 0, got)
+        self.assertEqual(box.stop("-f").code, 0)
+        # with a hundredth of a CPU it takes more than ten seconds
+        self.eventually(lambda: not box.host_processes(), within=3)
