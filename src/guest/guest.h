@@ -17,10 +17,9 @@
 #include "guest/exec.h"
 #include "guest/scope.h"
 #include "loop/loop.h"
+#include "wire/guest_fd.h"
 #include "wire/message.h"
 
-#define GUEST_CHANNEL_FD 3
-#define GUEST_GROUP_FD 4                         /* see boot_message.born_with_cgroup */
 #define GUEST_SUPERVISOR_QUEUE_BYTES (1u << 20)  /* waiting log frames; further ones are dropped */
 #define GUEST_CONNECTION_QUEUE_BYTES (64u << 20) /* credits keep the queue far smaller */
 #define GUEST_HELD_MAX 64         /* commands whose descriptors pid 1 keeps: see struct session */

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "process/process.h"
+#include "wire/guest_fd.h"
 
 static int sealed_copy(int from, off_t size, const char *path, int *ret_fd, struct err *e)
 {

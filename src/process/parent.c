@@ -29,6 +29,7 @@
 #include "process/birth.h"
 #include "process/fuse_overlay.h"
 #include "process/shares.h"
+#include "wire/guest_fd.h"
 
 /* The child makes these itself, while its ids are being mapped. */
 #define NAMESPACES_OF_CHILD (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)

@@ -47,12 +47,6 @@ struct process_instance {
 	bool unmappable; /* the ids of the layers cannot be mapped: rootfs.served may help */
 };
 
-/* The numbers that pid 1 finds its descriptors under (guest/guest.h). */
-enum guest_fd {
-	GUEST_CHANNEL_FD = 3,
-	GUEST_GROUP_FD, /* the group of its commands, if the child opened it */
-};
-
 void process_init(struct process_instance *i);
 /* After process_init(), if the sandbox will have a range of ids: begins what needs no request. */
 void process_begin_early(struct process_instance *i);

@@ -1,0 +1,7 @@
+/* The numbers under which pid 1 finds its descriptors. The process engine puts them there. */
+#pragma once
+
+enum guest_fd {
+	GUEST_CHANNEL_FD = 3, /* frames to and from the supervisor */
+	GUEST_GROUP_FD,       /* the group of its commands; see boot_message.born_with_cgroup */
+};
