@@ -368,7 +368,7 @@ struct session *session_new(struct connection *c, uint32_t stream, unsigned flag
 	s->credit = FRAME_CREDIT_BYTES;
 	s->began_ns = clock_mono_ns();
 	start_init(&s->start, s->guest->loop, &s->guest->scopes, &s->scope, &calls, s);
-	buf_init(&s->input, FRAME_CREDIT_BYTES + 2); /* 2: EOF characters of a terminal */
+	buf_init(&s->input, FRAME_CREDIT_BYTES + TERMINAL_EOFS_MAX);
 	s->next = c->guest->sessions;
 	c->guest->sessions = s;
 	return s;

@@ -8,6 +8,9 @@
 #include "guest/start.h"
 #include "guest/words.h"
 
+/* EOF characters at the end of a terminal's input: the first hands over an unfinished line, the second ends the input */
+#define TERMINAL_EOFS_MAX 2
+
 /* A descriptor whose bytes pid 1 passes on. */
 struct outlet {
 	struct session *session;

@@ -16,8 +16,6 @@
 #include "guest/terminal.h"
 
 #define TERMINAL_EOF "\x04"
-/* the first EOF character hands over an unfinished line, the second ends the input */
-#define TERMINAL_EOFS_MAX 2
 
 /* Returns the descriptor that input is written to, or -1 if it is closed. */
 static int inlet(const struct session *s)
