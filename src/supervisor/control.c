@@ -88,6 +88,18 @@ static void answer_update(struct control_client *c, struct str body)
 	answer(c, FRAME_OK, why, strlen(why));
 }
 
+/* A command that replaces a sandbox stops it first. If the sandbox is still starting, the command
+ * that started it must hear that the name is taken. */
+static void stop(struct supervisor *s, unsigned grace_ms)
+{
+	if (s->life == LIFE_STARTING && !s->failure.code)
+		err_set(&s->failure, ERR_EXISTS,
+			"sandbox already exists: another command stopped or replaced '%s' while it "
+			"started",
+			s->record.spec.name);
+	supervisor_stop(s, grace_ms, "stopped by command");
+}
+
 static int on_request(void *arg, const struct frame *f)
 {
 	struct control_client *c = arg;
@@ -101,7 +113,7 @@ static int on_request(void *arg, const struct frame *f)
 			grace = STOP_USUAL;
 		else if (grace > GRACE_MAX_MS)
 			grace = GRACE_MAX_MS;
-		supervisor_stop(c->supervisor, (unsigned)grace, "stopped by command");
+		stop(c->supervisor, (unsigned)grace);
 		break;
 	case FRAME_TOUCH:
 		supervisor_touch(c->supervisor);

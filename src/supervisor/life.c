@@ -31,8 +31,8 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-/* on_tidy() runs this long after the start: a sandbox that ends sooner does not need it */
-#define TIDY_AFTER_NS (20 * NS_PER_MS)
+/* on_late() does what can wait this long after the start: a sandbox that ends sooner needs none of it */
+#define LATE_AFTER_NS (20 * NS_PER_MS)
 
 static const unsigned may_become[] = {
 	[LIFE_STARTING] = BIT(LIFE_RUNNING) | BIT(LIFE_STOPPING) | BIT(LIFE_DEAD),
@@ -80,11 +80,11 @@ static bool is_brief(const struct supervisor *s)
 	return s->record.spec.ephemeral && s->attended;
 }
 
-static void on_tidy(void *arg)
+static void on_late(void *arg)
 {
 	struct supervisor *s = arg;
 
-	s->tidy_timer = 0;
+	s->late_timer = 0;
 	if (s->life == LIFE_RUNNING && is_brief(s))
 		save(s, STATUS_RUNNING);
 	stack_trim();
@@ -101,8 +101,8 @@ void supervisor_settle(struct supervisor *s)
 	s->unsettled = false;
 	state->booted_once = true;
 	state->status = STATUS_RUNNING;
-	s->tidy_timer = loop_add_timer(s->loop, clock_mono_ns() + TIDY_AFTER_NS, on_tidy, s);
-	if ((s->tidy_timer && is_brief(s)) || state_write(s->record_dir, state, &e) == 0 ||
+	s->late_timer = loop_add_timer(s->loop, clock_mono_ns() + LATE_AFTER_NS, on_late, s);
+	if ((s->late_timer && is_brief(s)) || state_write(s->record_dir, state, &e) == 0 ||
 	    s->record.spec.ephemeral || state->boots > 1)
 		return;
 	state->booted_once = false;
@@ -194,13 +194,11 @@ void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason
 		s->engine->kill(s); /* the client does not want to wait any longer */
 	if (s->life == LIFE_STOPPING || s->life == LIFE_DEAD)
 		return;
-	/* a stop this early usually comes from a command that replaces the sandbox; the command
-	 * that started it gets this error */
+	/* the command that started the sandbox gets this error */
 	if (s->life == LIFE_STARTING && !s->failure.code)
-		err_set(&s->failure, ERR_EXISTS,
-			"sandbox already exists: '%s' was replaced while it "
-			"started (%s)",
-			s->record.spec.name, reason);
+		err_set(&s->failure, ERR_NOT_RUNNING,
+			"sandbox '%s' was stopped while it started: %s", s->record.spec.name,
+			reason);
 	snprintf(s->record.state.stop_reason, sizeof(s->record.state.stop_reason), "%s", reason);
 	log_line(LOG_INFO, "stopping within %u ms: %s", grace_ms, reason);
 	become(s, LIFE_STOPPING);

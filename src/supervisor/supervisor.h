@@ -35,7 +35,7 @@ struct supervisor {
 	struct loop *loop;
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
-	loop_id ready_timer, stop_timer, duration_timer, idle_timer, tidy_timer;
+	loop_id ready_timer, stop_timer, duration_timer, idle_timer, late_timer;
 	/* the time between SIGTERM and SIGKILL after the image's own stop signal */
 	unsigned last_grace_ms;
 	struct buf channel_in, leash_in;

@@ -2150,3 +2150,83 @@ class Throttled(CordonTest):
         self.assertEqual(box.stop("-f").code, 0)
         # with a hundredth of a CPU it takes more than ten seconds
         self.eventually(lambda: not box.host_processes(), within=3)
+
+
+class SpawnedTest(CordonTest):
+    def supervisor(self):
+        """The supervisor of the only sandbox, whose client was spawned; None while there is none."""
+        found = [p for p in below([os.getpid()]) if p.comm.startswith("cordon-superv") and p.state != "Z"
+                 and len(p.status("NSpid")) == len(Process(os.getpid()).status("NSpid"))]
+        return found[0] if found else None
+
+
+class Leash(SpawnedTest):
+    """Whoever holds the leash of a sandbox speaks nonsense on it, and reads nothing."""
+
+    modes = ("root",)
+
+    def leash_of(self, client, supervisor):
+        """The client's end of the leash, as a socket of ours. It is descriptor 3 of the supervisor."""
+        theirs = os.readlink(f"/proc/{supervisor}/fd/3")[8:-1]
+        table = subprocess.run(["ss", "-xH"], capture_output=True, text=True, check=True).stdout
+        peer, = (row.split()[7] for row in table.splitlines() if row.split()[5] == theirs)
+        number, = (int(fd) for fd in os.listdir(f"/proc/{client}/fd")
+                   if os.readlink(f"/proc/{client}/fd/{fd}") == f"socket:[{peer}]")
+        pidfd = os.pidfd_open(client)
+        fd = ctypes.CDLL(None).syscall(438, pidfd, number, 0)  # pidfd_getfd
+        os.close(pidfd)
+        self.assertGreaterEqual(fd, 0)
+        return socket.socket(fileno=fd)
+
+    def test_words_without_a_reader(self):
+        box = self.box()
+        run = self.spawn("run", "-n", box.name, "host", "--", "sh", "-c", "echo up; exec sleep 1000")
+        self.assertEqual(run.stdout.readline(), b"up\n")
+        for words in (b"s" * 65536, b"l\0\0\0\0\x3a\0\0\0\0\0\0\0" * 5000):  # settled; limits without a number
+            with self.subTest(words[:1]), self.leash_of(run.pid, self.supervisor().pid) as leash:
+                leash.setblocking(False)
+                for _ in range(100):
+                    select.select([], [leash], [], 1)
+                    try:
+                        leash.send(words)
+                    except OSError:  # full, or the supervisor has let go: both are its right
+                        pass
+            self.assertEqual(self.cordon("list").code, 0)
+        self.cordon("remove", "-f", box.name)
+        self.eventually(lambda: not self.supervisor())
+
+
+class StoppedWhileStarting(SpawnedTest):
+    """Pid 1 never says that it is up. The command that waits for it learns why the sandbox ended."""
+
+    modes = ("root", "user")
+
+    def silent(self):
+        """Begins to create a sandbox whose pid 1 says nothing. Returns when the supervisor waits for it."""
+        own = os.path.join(self.dir, "own")
+        source = os.path.join(self.dir, "silent.c")
+        shutil.copytree(os.environ["CORDON_TEST_PREFIX"], own, symlinks=True)
+        with open(source, "w") as handle:
+            handle.write("#include <unistd.h>\nint main(void) { for (;;) pause(); }\n")
+        guest = os.path.join(own, "libexec/cordon/cordon-guest")
+        os.unlink(guest)
+        subprocess.run(["cc", "-static", "-o", guest, source], check=True)
+        box = self.box()
+        client = self.spawn("create", "-n", box.name, "host", program=os.path.join(own, "bin/cordon"))
+        self.eventually(lambda: self.supervisor() and self.supervisor().status("Seccomp") == ["2"])
+        return box, client
+
+    def test_the_reason_is_told(self):
+        box, client = self.silent()
+        os.kill(self.supervisor().pid, signal.SIGTERM)
+        got = self.finish(client)
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("was stopped while it started: the supervisor was asked to end", got.errtext)
+        self.assertNotIn("replaced", got.errtext)
+
+    def test_another_command(self):
+        box, client = self.silent()
+        self.assertEqual(box.stop("-f").code, 0)
+        got = self.finish(client)
+        self.assertEqual(got.code, 1, got)
+        self.assertIn("another command stopped or replaced", got.errtext)
