@@ -6,7 +6,6 @@
  */
 #include "guest/launcher.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -16,7 +15,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -209,15 +207,10 @@ void launcher_reaped(struct launcher *l, pid_t pid)
 		l->pid = -1;
 }
 
-void launcher_end(struct launcher *l)
+void launcher_kill(struct launcher *l)
 {
 	IGNORE(sys_pidfd_send_signal(l->pidfd,
 				     SIGKILL)); /* fails if the launcher is dead already */
-	/* waits by descriptor: if the launcher was reaped, its number may belong to another process */
-	while (waitid(P_PIDFD, (id_t)l->pidfd, &(siginfo_t){ 0 }, WEXITED | __WALL) < 0 &&
-	       errno == EINTR)
-		;
-	l->pid = -1;
 }
 
 void launcher_free(struct launcher *l)
@@ -225,8 +218,7 @@ void launcher_free(struct launcher *l)
 	if (!l)
 		return;
 	if (l->pidfd >= 0)
-		IGNORE(sys_pidfd_send_signal(l->pidfd,
-					     SIGKILL)); /* fails if the launcher is dead already */
+		launcher_kill(l);
 	fd_closep(&l->pidfd);
 	fd_closep(&l->go);
 	if (l->order)

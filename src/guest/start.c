@@ -147,10 +147,12 @@ static void look_at_dead_launcher(struct start *s)
 	step(s, launcher_command(s->launcher) ? START_SEEN : START_GONE, SIGKILL);
 }
 
+/* pid 1 does not wait for the death of the launcher: start_reaped() goes on from here. */
 static void end_launcher(struct start *s)
 {
-	launcher_end(s->launcher);
-	look_at_dead_launcher(s);
+	launcher_kill(s->launcher);
+	if (launcher_pid(s->launcher) < 0) /* it was reaped before it got the order */
+		look_at_dead_launcher(s);
 }
 
 /* Clones the process from the launcher's order, which holds the job with everything that it points to. */

@@ -53,9 +53,9 @@ enum start_event {
 
 enum start_action {
 	START_DO_NOTHING,
-	START_LOOK_SOON,    /* look after START_LOOK_MS */
-	START_LOOK_LATE,    /* look after START_PATIENCE_MS */
-	START_END_LAUNCHER, /* kill the launcher; START_SEEN or START_GONE follows */
+	START_LOOK_SOON, /* look after START_LOOK_MS */
+	START_LOOK_LATE, /* look after START_PATIENCE_MS */
+	START_END_LAUNCHER, /* kill the launcher; when it is reaped, START_SEEN or START_GONE follows */
 	START_CLONE,        /* pid 1 clones the process */
 	START_TELL_BEGAN,
 	START_TELL_FAILED,

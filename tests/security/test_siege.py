@@ -2230,3 +2230,36 @@ class StoppedWhileStarting(SpawnedTest):
         got = self.finish(client)
         self.assertEqual(got.code, 1, got)
         self.assertIn("another command stopped or replaced", got.errtext)
+
+
+class FrozenLauncher(CordonTest):
+    """A launcher does not die when it is killed, because the host's root has frozen it."""
+
+    modes = ("root",)
+    FREEZER = "/sys/fs/cgroup/freezer"
+
+    def freeze(self, pid):
+        """Returns the file that takes FROZEN or THAWED."""
+        if not os.path.isdir(self.FREEZER):
+            self.not_run("this machine has no version 1 freezer")
+        group = tempfile.mkdtemp(prefix="cordon-test-", dir=self.FREEZER)
+        state = pathlib.Path(group, "freezer.state")
+        self.addCleanup(lambda: self.eventually(lambda: not pathlib.Path(group, "tasks").read_text() and
+                                                (os.rmdir(group) or True)))
+        self.addCleanup(state.write_text, "THAWED")
+        pathlib.Path(group, "tasks").write_text(str(pid))
+        state.write_text("FROZEN")
+        self.eventually(lambda: state.read_text() == "FROZEN\n")
+        return state
+
+    def test_pid_1_does_not_wait_for_its_death(self):
+        box = self.create()
+        for _ in range(4):
+            box.out("true")
+        launcher, = (p for p in box.host_processes() if p.comm == "cordon-guest" and not p.is_pid1)
+        state = self.freeze(launcher.pid)
+        first = box.popen("true")
+        self.eventually(lambda: int(launcher.status("ShdPnd")[0], 16) >> (signal.SIGKILL - 1) & 1)
+        self.assertEqual(box.exec("echo", "fine").text, "fine\n")
+        state.write_text("THAWED")
+        self.assertEqual(first.wait(COMMAND_SECONDS), 0)
