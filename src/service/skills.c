@@ -28,6 +28,7 @@ struct request {
 	bool imports;   /* the worker has asked for the source */
 	bool lost_root; /* the worker has found that its root was deleted */
 	loop_id timer;
+	enum fault_class class; /* what a failure of the worker itself is called */
 	struct reply reply;
 };
 
@@ -87,7 +88,7 @@ static void fail(struct request *r, const char *text)
 {
 	AUTO_FAULT f = { 0 };
 
-	fault_set(&f, FAULT_BOX, "%s", text);
+	fault_set(&f, r->class, "%s", text);
 	finish(r, &f, NULL);
 }
 
@@ -214,7 +215,7 @@ static void take_hello(struct skills *s, const struct json_value *v)
 	}
 	drop_worker(s);
 	if (s->first)
-		tell_failure(s->first, v);
+		fail(s->first, json_get_str(v, "text", "the skill worker cannot begin"));
 }
 
 /* A worker that answers before it has the whole request is out of step. */
@@ -421,6 +422,12 @@ static char *find_source(const char *op, const struct tenant *t, const struct js
 	return xstrndup(v->string.p, v->string.n);
 }
 
+/* Listing and getting fail under the name of the failure. To a peer every other failure is one of validation. */
+static enum fault_class failure_class(const char *op)
+{
+	return strcmp(op, "list") == 0 || strcmp(op, "get") == 0 ? FAULT_BOX : FAULT_VALIDATION;
+}
+
 static void refuse(struct skills *s, struct skills_file *file, const struct reply *reply)
 {
 	AUTO_FAULT f = { 0 };
@@ -449,6 +456,7 @@ void skills_ask(struct skills *s, const char *op, const struct tenant *t,
 			       .frame = frame,
 			       .file = file,
 			       .source = find_source(op, t, data),
+			       .class = failure_class(op),
 			       .reply = *reply };
 	frame = (struct buf){ 0 };
 	r->timer = loop_add_timer(s->loop, clock_mono_ns() + seconds * NS_PER_SEC, on_deadline, r);

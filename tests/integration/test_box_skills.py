@@ -115,6 +115,17 @@ class SkillsOfBox(BoxTest):
         self.assertEqual(peer.answer(second)["code"], 0)
         self.assertEqual(self.names(peer), [])
 
+    def test_a_killed_worker_is_a_failed_validation_to_a_caller_that_writes(self):
+        peer = self.running.current()
+        self.names(peer)
+        worker, = self.workers()
+        os.kill(worker.pid, signal.SIGSTOP)
+        number = peer.post("box_create_skill", {"skill": {"name": "one"}})
+        peer.call("__ping")  # the request is with the server now
+        os.kill(worker.pid, signal.SIGKILL)
+        self.assertEqual(peer.answer(number)["message"],
+                         "BoxValidationError: the skill worker (cordon-skills) ended before it answered")
+
 
 class LegacySkills(BoxTest):
     def test_the_root_itself_and_an_import(self):
