@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -10,8 +11,10 @@
 #include "client/launch.h"
 #include "client/prepare.h"
 #include "client/removal.h"
+#include "client/sandbox.h"
 #include "client/source_rules.h"
 #include "client/tree_size.h"
+#include "client/workspace.h"
 #include "state/places.h"
 
 #define WARNINGS_MAX_BYTES 65536
@@ -23,6 +26,9 @@ struct work {
 	struct tree_size size;
 	size_t mount; /* the mount that the failure is about, as in struct hand_answer */
 	int leash, connection;
+	char *held;  /* owned; NULL: nothing is soft */
+	char *found; /* owned; NULL: nothing was looked for */
+	bool usable;
 	char hint[IMAGER_HINT_BYTES];
 };
 
@@ -37,6 +43,7 @@ static int bring_up(struct work *w, struct launch *l, const struct spec *s, stru
 		return -1;
 	w->connection = fd_take(&c.fd);
 	w->leash = fd_take(&l->leash);
+	w->held = TAKE(l->held);
 	client_done(&c);
 	return 0;
 }
@@ -62,7 +69,8 @@ static int prepare_spec(struct work *w, struct spec *s, struct err *e)
 					    .n_refused = q->n_refused,
 					    .root = q->root,
 					    .n_roots = q->n_roots,
-					    .makeable = q->makeable };
+					    .makeable = q->makeable,
+					    .literal = q->literal };
 	const struct preparation p = { .rules = &rules,
 				       .ret_mount = &w->mount,
 				       .fetch = { .quiet = true, .hint = w->hint } };
@@ -107,8 +115,29 @@ static int do_start(struct work *w, struct err *e)
 
 static int do_sweep(struct work *w, struct err *e)
 {
-	leftovers_sweep(w->home);
+	struct sandbox_list live;
+
+	/* the list leaves out, and erases, the sandboxes of servers that were killed together with
+	 * their supervisors */
+	if (sandbox_list_load(w->home, &live, e) < 0)
+		return -1;
+	sandbox_list_done(&live);
 	return 0;
+}
+
+static int do_workspace(struct work *w, struct err *e)
+{
+	const struct hand_request *q = w->request;
+	const struct source_rules rules = { .root = q->root, .n_roots = q->n_roots };
+
+	return workspace_find(q->path, &rules, q->makeable > 0, &w->found, &w->usable, e);
+}
+
+static int do_marker(struct work *w, struct err *e)
+{
+	const struct hand_request *q = w->request;
+
+	return workspace_read_marker(q->path, q->name, q->erase, &w->found, &w->size.bytes, e);
 }
 
 static int do_size(struct work *w, struct err *e)
@@ -121,10 +150,9 @@ static int do_size(struct work *w, struct err *e)
 static int run(struct work *w, struct err *e)
 {
 	static int (*const tasks[])(struct work * w, struct err * e) = {
-		[HAND_CREATE] = do_create,
-		[HAND_START] = do_start,
-		[HAND_SWEEP] = do_sweep,
-		[HAND_SIZE] = do_size,
+		[HAND_CREATE] = do_create,       [HAND_START] = do_start,
+		[HAND_SWEEP] = do_sweep,         [HAND_SIZE] = do_size,
+		[HAND_WORKSPACE] = do_workspace, [HAND_MARKER] = do_marker,
 	};
 	AUTO_HOME home = { .fd = -1 };
 
@@ -156,7 +184,10 @@ int hand_do(struct str body, struct buf *answer, int fds[HAND_FDS], unsigned *re
 							  .warnings = buf_str(&w.warnings),
 							  .mount = w.mount,
 							  .bytes = w.size.bytes,
-							  .entries = w.size.entries });
+							  .entries = w.size.entries,
+							  .held = w.held,
+							  .found = w.found,
+							  .usable = w.usable });
 	frame_end(answer, at);
 	*ret_n_fds = 0;
 	if (w.leash >= 0) {
@@ -165,5 +196,7 @@ int hand_do(struct str body, struct buf *answer, int fds[HAND_FDS], unsigned *re
 		*ret_n_fds = HAND_FDS;
 	}
 	buf_done(&w.warnings);
+	free(w.held);
+	free(w.found);
 	return 0;
 }

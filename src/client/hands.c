@@ -238,7 +238,10 @@ static int take_answer(struct hand *d, const struct hand_answer *m)
 				  .leash = -1,
 				  .connection = -1,
 				  .bytes = m->bytes,
-				  .entries = m->entries };
+				  .entries = m->entries,
+				  .held = m->held,
+				  .found = m->found,
+				  .usable = m->usable };
 	struct err e;
 
 	if (d->n_fds != (r->wants_sandbox && !m->code ? HAND_FDS : 0))

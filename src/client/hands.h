@@ -41,7 +41,10 @@ struct hands_answer {
 	 * ends when its leash is closed or shut down for writing; it is gone when the leash
 	 * reads as ended. CONNECTION is for line_new(). For other requests both are -1. */
 	int leash, connection;
-	uint64_t bytes, entries; /* HAND_SIZE */
+	uint64_t bytes, entries; /* HAND_SIZE, HAND_MARKER */
+	const char *held;        /* HAND_CREATE, HAND_START: as in struct hand_answer */
+	const char *found;       /* HAND_WORKSPACE, HAND_MARKER: as in struct hand_answer */
+	bool usable;             /* HAND_WORKSPACE */
 };
 
 /* Called when the request is over. Everything in A but the descriptors is valid only during the

@@ -70,6 +70,7 @@ void launch_done(struct launch *l)
 	fd_closep(&l->connection);
 	fd_closep(&l->child.pidfd);
 	strv_done(&l->volumes);
+	free(l->held);
 }
 
 /* True for an error that the name or a value caused: nothing was started yet then. */
@@ -318,6 +319,18 @@ static void wait_readable(const struct launch *l)
 		l->tick(l->tick_arg);
 }
 
+/* Takes the body of an OK apart. */
+static void take_warnings(struct launch *l, struct str body, struct buf *warnings)
+{
+	struct str text = str_cut(&body, '\0');
+
+	buf_add(warnings, text.p, text.n);
+	if (!body.p)
+		return;
+	free(l->held);
+	l->held = xstrndup(body.p, body.n);
+}
+
 static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e)
 {
 	AUTO_BUF in = BUF_INIT(ANSWER_MAX_BYTES);
@@ -348,7 +361,7 @@ static int wait_for_answer(struct launch *l, struct buf *warnings, struct err *e
 	}
 	l->answered = true;
 	if (r > 0 && f.type == FRAME_OK) {
-		buf_add(warnings, f.body.p, f.body.n);
+		take_warnings(l, f.body, warnings);
 		return 0;
 	}
 	/* The supervisor gives up its lock when it ends. Until then the sandbox would look as if it were starting. */

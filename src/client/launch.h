@@ -27,6 +27,7 @@ struct launch {
 	bool stays;              /* the record stays even if the sandbox never comes up */
 	/* the volumes that were made for the sandbox; they are removed if it never comes up */
 	struct strv volumes;
+	char *held; /* after launch_wait(): how soft limits are enforced (wire/leash.h), or NULL */
 };
 #define LAUNCH_NONE                                                \
 	{                                                          \

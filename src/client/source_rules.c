@@ -98,6 +98,8 @@ static int judge_missing(const struct source_rules *r, const char *path, const c
 	whole = xasprintf("%s%s", strcmp(above, "/") != 0 || !**ret_rest ? above : "", *ret_rest);
 	if (source_rules_check(r, whole, e) < 0)
 		return -1;
+	if (r->literal && strcmp(whole, path) != 0)
+		return err_set(e, ERR_DENIED, "'%s' leads over a link", path);
 	*ret_dir = fd_take(&dir);
 	return 0;
 }

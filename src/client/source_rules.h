@@ -18,6 +18,8 @@ struct source_rules {
 	/* for the first MAKEABLE mounts, if they are writable, make the directory if it does not
 	 * exist */
 	size_t makeable;
+	/* the path of each mount must be canonical as it was written: it leads over no link */
+	bool literal;
 };
 
 /* ERR_DENIED if PATH, which is canonical, may not be shown. */

@@ -227,6 +227,39 @@ static int foresee(const struct spec *s, const struct source_rules *r, size_t *r
 	return 0;
 }
 
+/* Remembers the paths as they were written, if the rules want to compare them. */
+static void remember(const struct spec *s, const struct source_rules *r, struct strv *ret)
+{
+	for (size_t i = 0; r && r->literal && i < s->n_mounts; i++)
+		strv_add(ret, is_path(&s->mount[i]) ? s->mount[i].source : "");
+}
+
+/* A path that is held is canonical. If it is not the one that was written, a link led there. */
+static int compare(const struct spec *s, const struct strv *written, size_t *ret_mount,
+		   struct err *e)
+{
+	for (size_t i = 0; i < written->n; i++) {
+		*ret_mount = i + 1;
+		if (is_path(&s->mount[i]) && strcmp(s->mount[i].source, written->v[i]) != 0)
+			return err_set(e, ERR_DENIED, "'%s' leads over a link", written->v[i]);
+	}
+	*ret_mount = 0;
+	return 0;
+}
+
+static int hold(struct spec *s, const struct source_rules *r, size_t *ret_mount, struct err *e)
+{
+	struct strv written = { 0 };
+	int result;
+
+	remember(s, r, &written);
+	result = spec_hold_sources(s, ret_mount, e);
+	if (result == 0)
+		result = compare(s, &written, ret_mount, e);
+	strv_done(&written);
+	return result;
+}
+
 /* Applies the rules to every path that is held by now. */
 static int judge(const struct spec *s, const struct source_rules *r, size_t *ret_mount,
 		 struct err *e)
@@ -268,7 +301,7 @@ int sources_hold(struct spec *s, const char *image_word, const struct source_rul
 	*ret_mount = 0;
 	/* paths are looked up once, here: what is missing is found before anything is made */
 	if (foresee(s, rules, ret_mount, e) < 0 || make_missing(s, rules, ret_mount, e) < 0 ||
-	    spec_hold_sources(s, ret_mount, e) < 0 || judge(s, rules, ret_mount, e) < 0)
+	    hold(s, rules, ret_mount, e) < 0 || judge(s, rules, ret_mount, e) < 0)
 		return -1;
 	if (names_paths(s) && view_open(&v, h, e) < 0)
 		return -1;

@@ -1,6 +1,7 @@
 #include "service/boxconfig.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "service/python.h"
@@ -72,6 +73,15 @@ int box_config_merge(struct box_config *c, const struct json_value *more, struct
 	c->doc = TAKE(doc);
 	c->limits = limits;
 	return 0;
+}
+
+void box_config_copy(const struct box_config *from, struct box_config *to)
+{
+	struct fault f = { 0 };
+
+	box_config_init(to);
+	if (from->doc && box_config_merge(to, json_root(from->doc), &f) < 0)
+		abort(); /* it was merged before */
 }
 
 const struct json_value *box_config_get(const struct box_config *c, const char *section,

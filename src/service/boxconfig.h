@@ -25,6 +25,8 @@ struct box_config {
 
 void box_config_init(struct box_config *c);
 void box_config_done(struct box_config *c);
+/* Makes TO a copy of FROM. */
+void box_config_copy(const struct box_config *from, struct box_config *to);
 /* Puts the object MORE over C. 0, or -1 with a FAULT_VALUE, and C is as it was. */
 MUST_USE int box_config_merge(struct box_config *c, const struct json_value *more, struct fault *f);
 

@@ -6,12 +6,17 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "service/backend.h"
 #include "service/blueprint.h"
 #include "service/boxconfig.h"
+#include "service/enforcement.h"
+#include "service/workplace.h"
 
 #define ANSWER_MAX_BYTES (1u << 20)
+#define ROOTS_MAX (HAND_PATHS_MAX - 1)       /* the skills root is one more */
+#define SWEEP_DEADLINE_NS (600 * NS_PER_SEC) /* a layer may have a million files */
 
 struct runtime {
 	struct loop *loop;
@@ -25,6 +30,10 @@ struct runtime {
 	const char *directory, *home;
 	struct model_texts roots; /* where mounts must lie; none: anywhere */
 	struct model_texts net;
+	char *skills_root;
+	struct workplace workplace;
+	char *workspace_error; /* what is wrong with the default workspace, or NULL */
+	struct enforcement_words enforced;
 	char instance[RUNTIME_INSTANCE_BYTES]; /* of this process, random */
 };
 
@@ -55,6 +64,13 @@ static const char *backend_name(void *arg)
 	return backend_shown(r->backend);
 }
 
+static void on_made(void *arg, const char *held)
+{
+	struct runtime *r = arg;
+
+	enforcement_take(&r->enforced, held);
+}
+
 static void on_create_failed(void *arg)
 {
 	struct runtime *r = arg;
@@ -68,11 +84,13 @@ static void list_roots(void *arg, struct hand_request *q)
 
 	for (size_t i = 0; i < r->roots.n; i++)
 		q->root[q->n_roots++] = r->roots.item[i];
+	if (r->roots.n > 0) /* else every directory may be mounted */
+		q->root[q->n_roots++] = r->skills_root;
 }
 
 /* --- configuration --------------------------------------------------------------------------- */
 
-/* Whoever asks for grants must not get a server that has none. */
+/* A peer that asks for grants must not get a server that has none. */
 static int refuse_admission(const struct json_value *config, struct fault *f)
 {
 	const struct json_value *section = json_get(config, "admission");
@@ -95,78 +113,158 @@ static char *absolute(const struct runtime *r, const char *path)
 	return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", r->directory, path);
 }
 
-/* Without a list of its own, the base directory is the only root. */
-static int read_roots(struct runtime *r, struct fault *f)
+/* A path of the section `local`, relative to ABOVE. FALLBACK stands for a path that is not given. */
+static char *local_path(const struct runtime *r, const struct box_config *c, const char *key,
+			const char *fallback, const char *above)
 {
-	model_texts_done(&r->roots);
-	if (!box_config_list(&r->config, "local", "allowed_mount_roots", &r->roots))
-		box_config_list(&r->config, "local", "host_root", &r->roots);
-	if (r->roots.n > HAND_PATHS_MAX) {
-		model_texts_done(&r->roots);
+	struct str own = box_config_text(c, "local", key);
+	AUTO_FREE char *named =
+		xstrndup(own.n ? own.p : fallback, own.n ? own.n : strlen(fallback));
+
+	return named[0] == '/' || named[0] == '~' || !above ? absolute(r, named)
+							    : xasprintf("%s/%s", above, named);
+}
+
+/* Without a list of its own, the base directory is the only root. */
+static int read_roots(const struct runtime *r, const struct box_config *c, struct model_texts *ret,
+		      struct fault *f)
+{
+	if (!box_config_list(c, "local", "allowed_mount_roots", ret))
+		box_config_list(c, "local", "host_root", ret);
+	if (ret->n > ROOTS_MAX) {
+		model_texts_done(ret);
 		return fault_set(f, FAULT_VALUE,
 				 "box.local.allowed_mount_roots has more than %u entries",
-				 HAND_PATHS_MAX);
+				 ROOTS_MAX);
 	}
-	for (size_t i = 0; i < r->roots.n; i++) {
-		char *path = absolute(r, r->roots.item[i]);
+	for (size_t i = 0; i < ret->n; i++) {
+		char *path = absolute(r, ret->item[i]);
 
-		free(r->roots.item[i]);
-		r->roots.item[i] = path;
+		free(ret->item[i]);
+		ret->item[i] = path;
 	}
 	return 0;
 }
 
-/* Where skills are: below the base directory, unless the path is absolute. */
-static void read_skills_root(struct runtime *r)
+/* Where skills are and where the default workspace is. */
+static void read_places(struct runtime *r)
 {
-	struct str base = box_config_text(&r->config, "local", "host_root"),
-		   own = box_config_text(&r->config, "local", "skills_root");
-	AUTO_FREE char *host_root = xstrndup(base.n ? base.p : "data/box", base.n ? base.n : 8);
-	AUTO_FREE char *named = xstrndup(own.n ? own.p : "skills", own.n ? own.n : 6);
-	AUTO_FREE char *above = absolute(r, host_root);
-	AUTO_FREE char *root = named[0] == '/' ? xstrdup(named) : xasprintf("%s/%s", above, named);
+	const struct box_config *c = &r->config;
+	bool based = box_config_text(c, "local", "host_root").n > 0;
+	bool named = box_config_text(c, "local", "default_workspace").n > 0;
+	AUTO_FREE char *above = local_path(r, c, "host_root", "data/box", NULL);
 
-	skills_set_root(r->skills, root);
+	free(r->skills_root);
+	r->skills_root = local_path(r, c, "skills_root", "skills", above);
+	skills_set_root(r->skills, r->skills_root);
+	workplace_configure(&r->workplace, based || named
+						   ? local_path(r, c, "default_workspace",
+								"default", based ? above : NULL)
+						   : NULL);
 }
 
+static void select_backend(struct runtime *r)
+{
+	struct str wanted = box_config_text(&r->config, "", "backend");
+	AUTO_FREE char *name = xstrndup(wanted.p ? wanted.p : "", wanted.n);
+	struct session_counts have;
+
+	sessions_count(r->sessions, NULL, &have);
+	if (have.sessions + have.creating + have.closing == 0)
+		backend_select(r->backend, name);
+}
+
+/* Everything is checked before anything is changed. */
 static int configure(struct runtime *r, const struct json_value *config, struct fault *f)
 {
-	struct session_counts have;
+	struct model_texts roots = { 0 };
+	struct box_config next;
 	int64_t ceiling_mb;
-	struct str wanted;
 
-	if (refuse_admission(config, f) < 0 || box_config_merge(&r->config, config, f) < 0 ||
-	    read_roots(r, f) < 0 ||
-	    box_config_int(&r->config, "cordon", "memory_ceiling_mb", CEILING_DEFAULT_BYTES >> 20,
-			   16, 1 << 20, &ceiling_mb, f) < 0)
+	box_config_copy(&r->config, &next);
+	if (refuse_admission(config, f) < 0 || box_config_merge(&next, config, f) < 0 ||
+	    box_config_int(&next, "cordon", "memory_ceiling_mb", CEILING_DEFAULT_BYTES >> 20, 16,
+			   1 << 20, &ceiling_mb, f) < 0 ||
+	    read_roots(r, &next, &roots, f) < 0) {
+		box_config_done(&next);
 		return -1;
+	}
+	box_config_done(&r->config);
+	r->config = next;
+	model_texts_done(&r->roots);
+	r->roots = roots;
 	r->ceiling->max = (size_t)ceiling_mb << 20;
-	read_skills_root(r);
+	read_places(r);
 	model_texts_done(&r->net);
 	box_config_list(&r->config, "cordon", "net", &r->net);
 	r->fence.max = (size_t)r->config.limits.max_admission_records;
-	sessions_count(r->sessions, NULL, &have);
-	wanted = box_config_text(&r->config, "", "backend");
-	if (have.sessions + have.creating + have.closing == 0) {
-		AUTO_FREE char *name = xstrndup(wanted.p ? wanted.p : "", wanted.n);
-
-		backend_select(r->backend, name);
-	}
+	select_backend(r);
 	return 0;
+}
+
+/* Remembers what is wrong with the default workspace, for /readyz. */
+static void note_workspace(struct runtime *r, const struct fault *fault)
+{
+	free(r->workspace_error);
+	r->workspace_error = fault ? xstrdup(fault->text) : NULL;
+}
+
+/* An init that waits until its default workspace is there. */
+struct init {
+	struct runtime *runtime;
+	struct reply reply;
+};
+
+static void on_workspace(void *arg, const struct fault *fault)
+{
+	struct init *i = arg;
+	AUTO_BUF data = BUF_INIT(ANSWER_MAX_BYTES);
+
+	note_workspace(i->runtime, fault);
+	buf_add_str(&data, "{\"initialized\":true}");
+	i->reply.done(i->reply.arg, fault, fault ? NULL : &data);
+	free(i);
 }
 
 void runtime_configure(struct runtime *r, const struct json_value *config,
 		       const struct reply *reply)
 {
-	AUTO_BUF data = BUF_INIT(ANSWER_MAX_BYTES);
 	AUTO_FAULT f = { 0 };
+	struct init *i;
 
 	if (configure(r, config, &f) < 0) {
 		reply->done(reply->arg, &f, NULL);
 		return;
 	}
-	buf_add_str(&data, "{\"initialized\":true}");
-	reply->done(reply->arg, NULL, &data);
+	i = xcalloc(1, sizeof(*i));
+	*i = (struct init){ r, *reply };
+	workplace_find(&r->workplace, true, on_workspace, i);
+}
+
+/* The peer's init will fail for the same reason, and says so to the peer. */
+static void on_first_workspace(void *arg, const struct fault *fault)
+{
+	note_workspace(arg, fault);
+	if (fault)
+		log_line(LOG_ERROR, "%s", fault->text);
+}
+
+static void on_swept(void *arg, const struct hands_answer *a)
+{
+	if (a->err)
+		log_line(LOG_WARN, "what an earlier server left is still there: %s", a->err->msg);
+}
+
+/* Removes what earlier servers left that were killed together with their supervisors. */
+static void sweep(struct runtime *r)
+{
+	const struct hand_request q = { .task = HAND_SWEEP };
+	struct hands_request *ignored;
+	struct err e;
+
+	if (hands_ask(r->hands, &q, clock_mono_ns() + SWEEP_DEADLINE_NS, on_swept, r, &ignored,
+		      &e) < 0)
+		log_line(LOG_WARN, "what an earlier server left is still there: %s", e.msg);
 }
 
 /* --- what is told ---------------------------------------------------------------------------- */
@@ -233,6 +331,8 @@ static void on_status(void *arg, bool available, const char *why)
 	json_key_int(&w, "session_ttl_sec", SESSION_TTL_SEC);
 	json_key(&w, "limits");
 	box_limits_encode(&r->config.limits, &w);
+	json_key(&w, "limits_not_enforced");
+	enforcement_write_missing(&r->enforced, &w);
 	json_end_object(&w);
 	q->reply.done(q->reply.arg, NULL, &data);
 	free(q);
@@ -299,8 +399,10 @@ static void on_readiness(void *arg, bool available, const char *why)
 	json_end_object(&w);
 	json_key(&w, "resources");
 	write_resources(q->runtime, &w);
-	if (!available)
-		json_key_str(&w, "error", why);
+	json_key(&w, "limits_not_enforced");
+	enforcement_write_missing(&q->runtime->enforced, &w);
+	if (!available || q->runtime->workspace_error)
+		json_key_str(&w, "error", available ? q->runtime->workspace_error : why);
 	json_end_object(&w);
 	q->ready(q->ready_arg, available, (struct str){ buf_str(&body), body.n });
 	free(q);
@@ -334,6 +436,7 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 	const struct session_engine engine = { .backend_name = backend_name,
 					       .plan = plan,
 					       .list_roots = list_roots,
+					       .made = on_made,
 					       .failed = on_create_failed,
 					       .arg = r };
 
@@ -349,11 +452,14 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 				   &engine);
 	r->backend = backend_new(r->loop, r->sessions);
 	fence_init(&r->fence, (size_t)r->config.limits.max_admission_records);
-	read_skills_root(r);
+	workplace_init(&r->workplace, r->hands, &r->roots);
+	read_places(r);
 	if (config && configure(r, config, f) < 0) {
 		runtime_free(r);
 		return -1;
 	}
+	sweep(r);
+	workplace_find(&r->workplace, true, on_first_workspace, r);
 	*ret = r;
 	return 0;
 }
@@ -365,6 +471,9 @@ void runtime_free(struct runtime *r)
 	fence_done(&r->fence);
 	model_texts_done(&r->roots);
 	model_texts_done(&r->net);
+	workplace_done(&r->workplace);
+	free(r->workspace_error);
+	free(r->skills_root);
 	box_config_done(&r->config);
 	skills_free(r->skills);
 	hands_free(r->hands);

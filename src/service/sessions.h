@@ -43,6 +43,8 @@ struct session_engine {
 		    struct spec *s, struct fault *f);
 	/* Adds the directories that mounts must lie in, if there are such, to Q; they are borrowed. */
 	void (*list_roots)(void *arg, struct hand_request *q);
+	/* A sandbox was made. HELD says how its limits are enforced (wire/leash.h). */
+	void (*made)(void *arg, const char *held);
 	/* A sandbox could not be made, for a reason that is not the caller's. */
 	void (*failed)(void *arg);
 	void *arg;

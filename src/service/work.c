@@ -171,6 +171,8 @@ static void on_created(void *arg, const struct hands_answer *a)
 		fail_creation(w, a->mount, a->err);
 	else if (session_new(w->slot, &w->spec, a->leash, a->connection, &e) < 0)
 		fail_creation(w, 0, &e);
+	else
+		w->slot->all->engine.made(w->slot->all->engine.arg, a->held);
 	slot_continue(w->slot);
 }
 

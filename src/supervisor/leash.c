@@ -59,10 +59,23 @@ void leash_tell_failure(struct supervisor *s)
 	IGNORE(!report(s, FRAME_ERROR, body.p, body.n));
 }
 
+/* A server shows which soft limits do not hold; a person asks `inspect`. */
+static void add_held(const struct supervisor *s, struct buf *b)
+{
+	const struct enforcement *f = &s->record.state.enforced;
+
+	if (!s->record.spec.soft_limits)
+		return;
+	buf_add(b, "", 1);
+	buf_addf(b, "%s\n%s\n%s\n%s", f->memory, f->cpus, f->pids, f->root_disk);
+}
+
 void leash_tell_up(struct supervisor *s)
 {
-	bool told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
+	bool told;
 
+	add_held(s, &s->warnings);
+	told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
 	buf_clear(&s->warnings); /* each warning is told once */
 	if (told || s->record.state.boots > 1)
 		return;

@@ -22,6 +22,11 @@ enum tag {
 	TAG_ENTRIES = 15,
 	TAG_JUDGED = 16,
 	TAG_MOUNT = 17,
+	TAG_LITERAL = 18,
+	TAG_ERASE = 19,
+	TAG_HELD = 20,
+	TAG_FOUND = 21,
+	TAG_USABLE = 22,
 };
 
 static int get_number(const struct field *f, uint64_t max, uint64_t *ret)
@@ -29,6 +34,16 @@ static int get_number(const struct field *f, uint64_t max, uint64_t *ret)
 	uint64_t v;
 
 	if (!field_u64(f, &v) || v > max)
+		return -EPROTO;
+	*ret = v;
+	return 0;
+}
+
+static int get_flag(const struct field *f, bool *ret)
+{
+	uint64_t v;
+
+	if (get_number(f, 1, &v) < 0)
 		return -EPROTO;
 	*ret = v;
 	return 0;
@@ -70,6 +85,8 @@ void hand_request_encode(struct buf *b, const struct hand_request *m)
 	field_put_u64(b, TAG_MAKEABLE, m->makeable);
 	if (m->judged)
 		field_put_str(b, TAG_JUDGED, m->judged);
+	field_put_u64(b, TAG_LITERAL, m->literal);
+	field_put_u64(b, TAG_ERASE, m->erase);
 }
 
 static int request_field(const struct field *f, struct hand_request *m)
@@ -101,6 +118,10 @@ static int request_field(const struct field *f, struct hand_request *m)
 		return get_number(f, UINT32_MAX, &m->makeable);
 	case TAG_JUDGED:
 		return get_path(f, &m->judged);
+	case TAG_LITERAL:
+		return get_flag(f, &m->literal);
+	case TAG_ERASE:
+		return get_flag(f, &m->erase);
 	default:
 		return 0;
 	}
@@ -116,7 +137,10 @@ static bool is_whole(const struct hand_request *m)
 	case HAND_SWEEP:
 		return true;
 	case HAND_SIZE:
+	case HAND_WORKSPACE:
 		return m->path;
+	case HAND_MARKER:
+		return m->path && m->name;
 	default:
 		return false;
 	}
@@ -148,6 +172,11 @@ void hand_answer_encode(struct buf *b, const struct hand_answer *m)
 	field_put_u64(b, TAG_MOUNT, m->mount);
 	field_put_u64(b, TAG_BYTES, m->bytes);
 	field_put_u64(b, TAG_ENTRIES, m->entries);
+	if (m->held && *m->held)
+		field_put_str(b, TAG_HELD, m->held);
+	if (m->found && *m->found)
+		field_put_str(b, TAG_FOUND, m->found);
+	field_put_u64(b, TAG_USABLE, m->usable);
 }
 
 static int answer_field(const struct field *f, struct hand_answer *m)
@@ -172,6 +201,12 @@ static int answer_field(const struct field *f, struct hand_answer *m)
 		return get_number(f, UINT64_MAX, &m->bytes);
 	case TAG_ENTRIES:
 		return get_number(f, UINT64_MAX, &m->entries);
+	case TAG_HELD:
+		return get_str(f, &m->held);
+	case TAG_FOUND:
+		return get_str(f, &m->found);
+	case TAG_USABLE:
+		return get_flag(f, &m->usable);
 	default:
 		return 0;
 	}
@@ -182,7 +217,7 @@ int hand_answer_decode(struct str body, struct hand_answer *ret)
 	struct field f;
 	int r;
 
-	*ret = (struct hand_answer){ .text = "", .warnings = "" };
+	*ret = (struct hand_answer){ .text = "", .warnings = "", .held = "", .found = "" };
 	while ((r = field_next(&body, &f)) > 0)
 		if (answer_field(&f, ret) < 0)
 			return -EPROTO;

@@ -15,25 +15,31 @@
 #define HAND_MOUNT_JUDGED UINT32_MAX /* in place of a mount: the error is about `judged` */
 
 enum hand_task {
-	HAND_CREATE = 1, /* prepare and launch the sandbox of this spec */
-	HAND_START = 2,  /* start the sandbox of this name, which is stopped */
-	HAND_SWEEP = 3,  /* erase the files that killed commands left behind */
-	HAND_SIZE = 4,   /* count what is in the directory at this path */
+	HAND_CREATE = 1,    /* prepare and launch the sandbox of this spec */
+	HAND_START = 2,     /* start the sandbox of this name, which is stopped */
+	HAND_SWEEP = 3,     /* erase the files that killed commands left behind */
+	HAND_SIZE = 4,      /* count what is in the directory at this path */
+	HAND_WORKSPACE = 5, /* look up the directory at this path, and make it if it is missing */
+	HAND_MARKER = 6,    /* read a small file in the directory at this path */
 	HAND_TASK_COUNT
 };
 
 struct hand_request {
 	enum hand_task task;
 	struct str spec;  /* CREATE: JSON, as spec/ writes it */
-	const char *name; /* START */
-	const char *path; /* SIZE: absolute and canonical; no link in it is followed */
+	const char *name; /* START; MARKER: the name of the file, without a directory */
+	/* SIZE, MARKER: absolute and canonical; no link in it is followed. WORKSPACE: absolute */
+	const char *path;
 	/* SIZE: the count may stop when one of these is exceeded; 0: no limit */
 	uint64_t max_bytes, max_entries;
-	/* CREATE: which paths of the host the sandbox may have (client/sources.h) */
+	/* CREATE: which paths of the host the sandbox may have (client/sources.h). WORKSPACE: the
+	 * roots are the directories in which it may be made */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
 	uint64_t
 		makeable; /* the directories of so many mounts, the first ones, are made if they are missing */
+	bool literal; /* CREATE: the path of each mount must lead over no link */
+	bool erase;   /* MARKER: the file is removed once it was read */
 	const char *
 		judged; /* a path that must pass the rules too, though it is not mounted; or NULL */
 };
@@ -47,8 +53,13 @@ struct hand_answer {
 	const char *warnings; /* lines about a sandbox that was started; never NULL */
 	uint64_t
 		mount; /* CREATE: the error is about this mount of the spec, counted from 1; 0: none */
-	/* SIZE: the result */
+	/* CREATE, START: how the limits are enforced, as in wire/leash.h. Empty if they must hold; never NULL */
+	const char *held;
+	/* SIZE: the result. MARKER: the size of the file in bytes */
 	uint64_t bytes, entries;
+	/* WORKSPACE: the canonical path. MARKER: the SHA-256 of the file in hex. Never NULL */
+	const char *found;
+	bool usable; /* WORKSPACE: it lies in a root, and we may read, write and enter it */
 };
 void hand_answer_encode(struct buf *b, const struct hand_answer *m);
 MUST_USE int hand_answer_decode(struct str body, struct hand_answer *ret);

@@ -8,6 +8,10 @@
  * more after LEASH_SETTLED and each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is
  * ephemeral or not settled.
  *
+ * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and four lines
+ * follow: how memory, CPU time, the number of processes and the size of the layer are enforced, in the words of
+ * `cordon inspect`.
+ *
  * A command that was running during an upgrade starts the new supervisor. So the meaning of a word never
  * changes, and the supervisor does not look at the byte that comes with the record: older commands send
  * another one.
@@ -25,6 +29,9 @@ enum leash_record_fd {
 	LEASH_RECORD_LOG,  /* where messages go; may be absent */
 	LEASH_RECORD_FDS
 };
+
+/* The lines behind the NUL. */
+enum leash_held { LEASH_HELD_MEMORY, LEASH_HELD_CPUS, LEASH_HELD_PIDS, LEASH_HELD_LAYER };
 
 enum leash_word {
 	LEASH_RECORD = 'd',  /* the descriptors of the record come with this byte */

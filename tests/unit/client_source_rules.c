@@ -116,6 +116,18 @@ static void directories_are_made_within_the_rules(void)
 	T_TRUE(make_missing(&r, "dir/file/x") != ERR_NONE);
 }
 
+static void a_literal_path_leads_over_no_link(void)
+{
+	AUTO_FREE char *dir = at("dir");
+	const struct source_rules r = { .root = (const char *const[]){ dir },
+					.n_roots = 1,
+					.literal = true };
+
+	T_INT(make_missing(&r, "dir/in/new"), ERR_DENIED); /* a link that stays inside */
+	T_TRUE(!is_there("dir/below/new"));
+	T_INT(make_missing(&r, "dir/plain/new"), ERR_NONE);
+}
+
 /* The remover takes a name in a directory, not a path. */
 static void nothing_is_left(void)
 {
@@ -138,6 +150,9 @@ int main(void)
 	T_RUN(rules_follow_their_own_links);
 	T_RUN(the_root_is_never_shared);
 	T_RUN(directories_are_made_within_the_rules);
+	T_INT(mkdir("dir/below", 0755), 0);
+	T_INT(symlink("below", "dir/in"), 0);
+	T_RUN(a_literal_path_leads_over_no_link);
 	T_RUN(nothing_is_left);
 	return t_end();
 }

@@ -15,6 +15,8 @@ static void requests_round_trip(void)
 				  .root = { "/srv" },
 				  .n_roots = 1,
 				  .makeable = 3,
+				  .literal = true,
+				  .erase = true,
 				  .judged = "/x" };
 	struct hand_request got;
 	AUTO_BUF b = BUF_INIT(4096);
@@ -31,6 +33,7 @@ static void requests_round_trip(void)
 	T_STR(got.root[0], "/srv");
 	T_INT(got.makeable, 3);
 	T_STR(got.judged, "/x");
+	T_TRUE(got.literal && got.erase);
 	T_TRUE(!got.name && !got.path);
 }
 
@@ -52,6 +55,12 @@ static void a_request_is_whole(void)
 	T_INT(try_request(&(struct hand_request){ .task = HAND_SIZE, .name = "a" }), -EPROTO);
 	T_INT(try_request(&(struct hand_request){ .task = HAND_SIZE, .path = "a" }), -EPROTO);
 	T_INT(try_request(&(struct hand_request){ .task = HAND_SIZE, .path = "/a" }), 0);
+	T_INT(try_request(&(struct hand_request){ .task = HAND_WORKSPACE }), -EPROTO);
+	T_INT(try_request(&(struct hand_request){ .task = HAND_WORKSPACE, .path = "/a" }), 0);
+	T_INT(try_request(&(struct hand_request){ .task = HAND_MARKER, .path = "/a" }), -EPROTO);
+	T_INT(try_request(&(struct hand_request){ .task = HAND_MARKER, .name = "a" }), -EPROTO);
+	T_INT(try_request(&(struct hand_request){ .task = HAND_MARKER, .path = "/a", .name = "b" }),
+	      0);
 	T_INT(try_request(&(struct hand_request){ .task = HAND_TASK_COUNT }), -EPROTO);
 	T_INT(try_request(&(struct hand_request){ 0 }), -EPROTO);
 }
@@ -78,7 +87,10 @@ static void answers_round_trip(void)
 				 .warnings = "w",
 				 .mount = 4,
 				 .bytes = 5,
-				 .entries = 6 };
+				 .entries = 6,
+				 .held = "h",
+				 .found = "/f",
+				 .usable = true };
 	struct hand_answer got;
 	AUTO_BUF b = BUF_INIT(4096);
 
@@ -91,9 +103,15 @@ static void answers_round_trip(void)
 	T_INT(got.mount, 4);
 	T_INT(got.bytes, 5);
 	T_INT(got.entries, 6);
+	T_STR(got.held, "h");
+	T_STR(got.found, "/f");
+	T_TRUE(got.usable);
 	T_INT(hand_answer_decode((struct str){ NULL, 0 }, &got), 0);
 	T_STR(got.text, "");
 	T_STR(got.warnings, "");
+	T_STR(got.held, "");
+	T_STR(got.found, "");
+	T_TRUE(!got.usable);
 	T_TRUE(!got.hint);
 }
 

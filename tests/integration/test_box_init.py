@@ -1,0 +1,253 @@
+"""How cordon-box starts, takes its configuration and shows what it can do, as LangBot sees it."""
+
+import json
+import os
+import signal
+import stat
+
+from boxpeer import SECONDS, BoxFault, Peer, StdioTransport, http_get
+from harness import MODE, all_processes
+from test_box import INSTANCE, BoxTest
+
+NOT_A_DIRECTORY = ("BoxValidationError: box.local.default_workspace must point to a directory on the Box runtime "
+                   "host")
+NO_ROOTS = ("BoxValidationError: box.local.default_workspace cannot be created because no allowed_mount_roots are "
+            "configured")
+
+
+class Transports:
+    """Opens a server with a configuration, and a peer of it, over a WebSocket or over pipes."""
+
+    stdio = False
+
+    def setUp(self):
+        super().setUp()
+        self.base = os.path.realpath(self.dir)
+
+    def place(self, *names):
+        return os.path.join(self.base, *names)
+
+    def open(self, config=None, workspace="w-blue", generation=1, **kwargs):
+        env = {"LANGBOT_BOX_TRUSTED_INSTANCE_UUID": INSTANCE, **kwargs.pop("env", {})}
+        self.running = self.server(config=config, env=env, stdio=self.stdio, **kwargs)
+        if not self.stdio:
+            return self.running.current(workspace, generation)
+        return self.keep(Peer(StdioTransport(self.running.proc), INSTANCE, workspace, generation))
+
+    def ready(self):
+        status, body = http_get(self.running.port, "/readyz")
+        return status, json.loads(body)
+
+
+class Workspaces(Transports):
+    def test_the_default_workspace_is_made(self):
+        peer = self.open()
+        for local, made in (
+                ({"host_root": self.place("srv")}, "srv/default"),
+                ({"host_root": self.place("srv"), "default_workspace": "a/b"}, "srv/a/b"),
+                ({"host_root": "rel"}, "rel/default"),
+                ({"default_workspace": "w", "allowed_mount_roots": [self.base]}, "w"),
+                ({"default_workspace": self.place("x/y"), "allowed_mount_roots": f" {self.base} ,/nowhere"}, "x/y")):
+            with self.subTest(local=local):
+                for _ in range(2):  # an init is repeated at each connection
+                    self.assertEqual(peer.call("box_init", {"local": local}), {"initialized": True})
+                self.assertTrue(os.path.isdir(self.place(made)))
+                self.assertEqual(stat.S_IMODE(os.stat(self.place(made)).st_mode), 0o755)
+        self.assertEqual(peer.call("box_init", {"local": {}}), {"initialized": True})
+
+    def test_the_home_is_meant_by_a_tilde(self):
+        peer = self.open(env={"HOME": self.base})
+        peer.call("box_init", {"local": {"host_root": "~/mine"}})
+        self.assertTrue(os.path.isdir(self.place("mine", "default")))
+
+    def test_a_default_workspace_that_cannot_be(self):
+        peer = self.open()
+        os.mkdir(self.place("root"))
+        with open(self.place("file"), "w", encoding="utf-8"):
+            pass
+        os.symlink(self.place("root"), self.place("root", "link"))
+        os.symlink(self.base, self.place("root", "out"))
+        os.symlink("nowhere", self.place("dangling"))
+        inside = {"allowed_mount_roots": [self.place("root"), "/nowhere"]}
+        outside = f"BoxValidationError: box.local.default_workspace is outside allowed_mount_roots: " \
+                  f"{self.place('root')}, /nowhere"
+        for text, local in (
+                (NOT_A_DIRECTORY, {"default_workspace": self.place("file"), **inside}),
+                (NO_ROOTS, {"default_workspace": self.place("new")}),
+                (NO_ROOTS, {"default_workspace": self.place("new"), "allowed_mount_roots": []}),
+                (outside, {"default_workspace": self.place("new"), **inside}),
+                (outside, {"default_workspace": self.place("root2/new"), **inside}),
+                (outside, {"default_workspace": self.place("root/../new"), **inside}),
+                (outside, {"default_workspace": self.place("root/out/new"), **inside})):
+            with self.subTest(local=local):
+                self.fails(text, peer.call, "box_init", {"local": local})
+        self.assertFalse(os.path.exists(self.place("new")))
+        with self.assertRaises(BoxFault) as caught:
+            peer.call("box_init", {"local": {"default_workspace": self.place("dangling/x"),
+                                             "allowed_mount_roots": [self.base]}})
+        self.assertRegex(str(caught.exception), "^BoxValidationError: box.local.default_workspace: ")
+        # what exists is taken wherever it lies, and a link inside a root may lead to a root
+        peer.call("box_init", {"local": {"default_workspace": self.base, **inside}})
+        peer.call("box_init", {"local": {"default_workspace": self.place("root/link/new"), **inside}})
+        self.assertTrue(os.path.isdir(self.place("root/new")))
+        self.assertEqual(peer.exec("a", "echo still here")["stdout"], "still here")
+
+    def test_the_default_workspace_of_the_environment(self):
+        self.open({"local": {"host_root": self.place("srv")}})
+        self.eventually(lambda: os.path.isdir(self.place("srv", "default")))
+
+    def test_a_bad_default_workspace_of_the_environment_is_told(self):
+        peer = self.open({"local": {"default_workspace": self.place("new")}})
+        text = NO_ROOTS.partition(": ")[2]
+        self.eventually(lambda: text.encode() in self.running.err.data)
+        self.assertEqual(self.ready()[1]["error"], text)
+        self.fails(NO_ROOTS, peer.call, "box_init", {})
+        peer.call("box_init", {"local": {"host_root": self.place("srv")}})
+        self.assertNotIn("error", self.ready()[1])
+
+
+class Settings(Transports):
+    def test_sections_are_replaced_as_a_whole(self):
+        peer = self.open({"limits": {"max_sessions": 5, "max_managed_processes": 3}})
+        self.assertEqual(peer.call("box_status")["limits"]["max_managed_processes"], 3)
+        peer.call("box_init", {"enabled": True, "unknown": {"a": [1]}})  # other keys are ignored
+        self.assertEqual(peer.call("box_status")["limits"]["max_sessions"], 5)
+        peer.call("box_init", {"limits": {"max_sessions": 6}})
+        limits = peer.call("box_status")["limits"]
+        self.assertEqual((limits["max_sessions"], limits["max_managed_processes"]), (6, 64))
+
+    def test_bad_limits_change_nothing(self):
+        peer = self.open({"limits": {"max_sessions": 5}})
+        before = peer.call("box_status")
+        cases = [("box.limits must be an object", {"limits": []})]
+        for name, low, high in (("max_sessions", 0, 5000), ("max_managed_processes", 0, 1024),
+                                ("max_completed_processes", 0, 10000), ("max_admission_records", 1, 250000),
+                                ("max_rpc_file_bytes", 1, 104857600), ("completed_process_retention_sec", 0, 86400)):
+            for bad in (low - 1, high + 1):
+                cases.append((f"box.limits.{name} must be between {low} and {high}", {"limits": {name: bad}}))
+            for bad in (True, "5", 1.5, None):
+                cases.append((f"box.limits.{name} must be an integer", {"limits": {name: bad}}))
+        cases.append(("box.cordon.memory_ceiling_mb must be an integer", {"cordon": {"memory_ceiling_mb": "x"}}))
+        cases.append(("box.local.allowed_mount_roots has more than 63 entries",
+                      {"local": {"allowed_mount_roots": ["/x"] * 64}}))
+        for text, config in cases:
+            with self.subTest(config=config):
+                self.fails(f"ValueError: {text}", peer.call, "box_init",
+                           {"backend": "docker", **config})
+        self.assertEqual(peer.call("box_status"), before)
+
+    def test_an_init_keeps_sessions(self):
+        peer = self.open()
+        first = peer.call("box_create_session", {"session_id": "a"})["backend_session_id"]
+        peer.exec("a", "echo kept > /workspace/f")
+        peer.call("box_init", {"backend": "docker"})  # the backend in use stays while there are sessions
+        self.assertEqual(peer.exec("a", "cat /workspace/f")["stdout"], "kept")
+        self.assertEqual(peer.call("box_get_session", {"session_id": "a"})["backend_session_id"], first)
+        self.assertEqual(peer.call("box_get_backend_info"), {"name": "nsjail", "available": True})
+        peer.call("box_delete_session", {"session_id": "a"})
+        peer.call("box_init", {"backend": "docker"})
+        self.assertEqual(peer.call("box_get_backend_info"), {"name": None, "available": False})
+        peer.call("box_init", {"backend": "local"})
+        self.assertEqual(peer.exec("a", "echo back")["stdout"], "back")
+
+    def test_backends_by_name(self):
+        peer = self.open()
+        for name, shown in (("", "nsjail"), ("local", "nsjail"), ("nsjail", "nsjail"), ("cordon", "cordon")):
+            peer.call("box_init", {"backend": name})
+            self.assertEqual(peer.call("box_get_backend_info"), {"name": shown, "available": True})
+            self.assertEqual(peer.exec("a", "echo here")["backend_name"], shown)
+            peer.call("box_delete_session", {"session_id": "a"})
+        for name, why in (("docker", "not supported yet"), ("e2b", "not supported yet"),
+                          ("other", "no backend has this name")):
+            peer.call("box_init", {"backend": name})
+            for action in ("box_get_backend_info", "box_health"):
+                self.assertEqual(peer.call(action), {"name": None, "available": False})
+            self.assertEqual(peer.call("box_status")["backend"], {"name": None, "available": False})
+            self.fails("BoxBackendUnavailableError: LangBot Box backend unavailable. Install and start Docker or "
+                       "nsjail before using exec.", peer.exec, "a", "true")
+            status, got = self.ready()
+            self.assertEqual((status, got["ready"], got["checks"], got["error"]),
+                             (503, False, {"backend_available": False}, why))
+            self.eventually(lambda name=name, why=why: f"backend '{name}': {why}".encode() in self.running.err.data)
+
+    def test_limits_that_are_not_enforced_are_shown(self):
+        peer = self.open()
+        name = peer.call("box_create_session", {"session_id": "a", "cpus": 0.5})["backend_session_id"]
+        held = self.eventually(lambda: self.cordon("inspect", name, "--format", "json").json()["limits"])
+        wanted = [field for field, key in (("cpus", "cpus"), ("memory_mb", "memory"))
+                  if not held[key].startswith("cgroup")] + ["workspace_quota_mb"]
+        self.assertEqual(peer.call("box_status")["limits_not_enforced"], wanted)
+        self.assertEqual(self.ready()[1]["limits_not_enforced"], wanted)
+        if MODE == "user":
+            self.assertEqual(wanted, ["cpus", "memory_mb", "workspace_quota_mb"])
+            self.eventually(lambda: b"not enforced on this machine: memory_mb cpus" in self.running.err.data)
+
+    def test_skills_may_be_mounted_though_they_lie_outside_the_roots(self):
+        peer = self.open({"local": {"host_root": self.place("srv"), "skills_root": self.place("elsewhere"),
+                                    "allowed_mount_roots": [self.place("srv")]}})
+        skill = peer.call("box_create_skill", {"skill": {"name": "one", "instructions": "x"}})["skill"]
+        self.assertTrue(skill["package_root"].startswith(self.place("elsewhere")))
+        mount = {"host_path": skill["package_root"], "mount_path": "/workspace/.skills/one", "mode": "ro"}
+        self.assertEqual(peer.exec("a", "ls /workspace/.skills/one", extra_mounts=[mount])["stdout"], "SKILL.md")
+        other = dict(mount, host_path=self.base)
+        self.fails(f"BoxValidationError: extra mount host_path {self.base} is blocked for security", peer.exec, "b",
+                   "true", extra_mounts=[other])
+
+
+class WorkspacesByWebSocket(Workspaces, BoxTest):
+    pass
+
+
+class WorkspacesByPipes(Workspaces, BoxTest):
+    stdio = True
+
+
+class SettingsByWebSocket(Settings, BoxTest):
+    pass
+
+
+class SettingsByPipes(Settings, BoxTest):
+    stdio = True
+
+
+# --- servers that were killed ----------------------------------------------------------------------
+
+
+class Leftovers(Transports, BoxTest):
+    def supervisors(self):
+        return [p for p in all_processes().values() if p.comm.startswith("cordon-superv") and p.state != "Z"
+                and p.cmdline and any(name in p.cmdline for name in self.sandboxes())]
+
+    def kill_all_at_once(self):
+        """Nothing of the server and its sandboxes is left to clean up: neither the leash nor a supervisor can."""
+        supervisors = self.eventually(self.supervisors)
+        for pid in [p.pid for p in supervisors] + [self.running.reader().pid, self.running.proc.pid]:
+            os.kill(pid, signal.SIGSTOP)
+        for p in supervisors:
+            os.kill(p.pid, signal.SIGKILL)
+        for pid in (self.running.reader().pid, self.running.proc.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.running.proc.wait(SECONDS)
+        self.eventually(lambda: not self.supervisors())
+
+    def test_the_next_server_removes_what_a_killed_one_left(self):
+        peer = self.open()
+        peer.exec("a", "echo hello > /workspace/file")
+        self.kill_all_at_once()
+        self.assertEqual(len(self.sandboxes()), 1)
+        again = self.open()
+        self.eventually(lambda: self.sandboxes() == [])
+        self.assertEqual(again.exec("a", "ls /workspace; echo fresh")["stdout"], "fresh")
+
+    def test_the_sandboxes_of_others_stay(self):
+        own = self.create()
+        first = self.open()
+        first.exec("a", "echo mine > /workspace/file")
+        one = self.running
+        second = self.open()
+        second.exec("a", "true")
+        self.assertEqual(len(self.sandboxes()), 3)
+        self.assertEqual(own.out("echo up"), "up")
+        self.assertEqual(first.exec("a", "cat /workspace/file")["stdout"], "mine")
+        one.stop()
+        self.assertEqual(len(self.sandboxes()), 2)
