@@ -1,6 +1,6 @@
 /*
- * Reads one record of a sandbox's log back. It holds what commands printed, so nothing about a line
- * is trusted: a line that does not parse as a record is skipped.
+ * Reads one record of a sandbox's log back. A log holds what commands printed, so no line is
+ * trusted: a line that does not parse as a record is skipped.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct entry {
 	uint64_t t_ns;
 	const char *time; /* the time in the log */
 	enum execlog_source source;
-	uint64_t id;     /* 0: none */
+	uint64_t id;     /* 0: no id */
 	struct str body; /* the bytes that were printed */
 	/* owned: what the slices above point into */
 	struct json_doc *doc;
@@ -27,8 +27,8 @@ struct entry {
 
 void entry_init(struct entry *e);
 void entry_done(struct entry *e);
-/* Returns 0, or -EINVAL for a line that is no record. E may hold another record before. */
+/* Returns 0, or -EINVAL for a line that is no record. E may hold an earlier record. */
 MUST_USE int entry_parse(struct entry *e, struct str line);
-/* Makes a system record of a line of a log without records. Its time is that of the line, or else
- * T_NS. */
+/* Makes a system record from a line of plain text. Its time is the one at the start of the line, or
+ * else T_NS. */
 void entry_from_text(struct entry *e, struct str line, uint64_t t_ns);

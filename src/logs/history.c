@@ -1,6 +1,6 @@
 /*
- * Several writers append to exec.log and some still hold it when another renames it away, so records
- * of one moment may be in two files and in no strict order: readers sort by time. Equal times keep
+ * Several writers append to exec.log. Some still write to it after another writer has renamed it,
+ * so records of one moment may be in two files. Readers therefore sort by time. Equal times keep
  * the order of files and lines.
  */
 #include "logs/history.h"
@@ -29,8 +29,7 @@ static int open_log(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/* Opens the files under the lock that rotation takes, so that it sees no file twice and misses
- * none. */
+/* Opens the files under the lock that rotation takes, so that no file is read twice or missed. */
 static void open_files(struct history *h, int dir)
 {
 	AUTO_FD lock =

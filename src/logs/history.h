@@ -6,11 +6,11 @@
 
 #include "logs/filter.h"
 
-#define HISTORY_FILES (EXECLOG_OLD_FILES + 2) /* exec.log and its old ones, runtime.log */
+#define HISTORY_FILES (EXECLOG_OLD_FILES + 2) /* exec.log, its old files and runtime.log */
 #define HISTORY_INDEX_MAX_BYTES (512u << 20)  /* 20 million records; the files hold fewer */
 
 struct history {
-	int fd[HISTORY_FILES]; /* -1: there is none; the last but one is exec.log */
+	int fd[HISTORY_FILES]; /* -1: no such file; exec.log is the last but one */
 	uint64_t text_ns;      /* when runtime.log was last written: the time of its lines */
 	struct buf index;
 	uint64_t end; /* offset in exec.log of the first record that is not indexed */

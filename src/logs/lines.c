@@ -32,7 +32,7 @@ static void forget(struct lines *l, size_t n)
 	l->given = 0;
 }
 
-/* Bytes read, 0 at the end, -errno. */
+/* Returns the number of bytes read, 0 at the end, or -errno. */
 static ssize_t more(struct lines *l)
 {
 	void *room = buf_room(&l->in, CHUNK_BYTES);

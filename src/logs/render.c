@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Readable on dark and light; red and yellow are reserved for errors and warnings. */
+/* Readable on dark and light backgrounds; red and yellow are reserved for errors and warnings. */
 static const unsigned char colours[] = { 36, 35, 32, 34, 96, 95, 92, 94 };
 
 #define ESC '\033'
@@ -224,8 +224,7 @@ void render_entry(struct buf *out, struct render *r, const struct entry *e)
 	/* a byte shown as \\xNN takes four */
 	AUTO_BUF plain = BUF_INIT(4 * ENTRY_LINE_MAX_BYTES);
 	struct str body = e->body;
-	/* these records are lines of their own: ours, and every record if a prefix stands in front
-	 * of each */
+	/* our own records begin a new line; if there are prefixes, every record does */
 	bool whole = r->timestamps || r->show_id || e->source == LOG_SYSTEM || e->source == LOG_NET;
 
 	if (r->json) {

@@ -8,8 +8,8 @@
 enum render_bytes {
 	RENDER_STRIP,    /* escape sequences are taken out, for a file or another program */
 	RENDER_RAW,      /* everything passes */
-	RENDER_TERMINAL, /* nothing that drives a terminal passes: what strip leaves of it is shown
-			  * as \\xNN, and a carriage return begins a new line */
+	RENDER_TERMINAL, /* as STRIP; other bytes that drive a terminal are shown as \\xNN, and a
+			  * carriage return begins a new line */
 };
 
 struct render {
@@ -18,15 +18,15 @@ struct render {
 	bool colour_sessions; /* each session in a colour of its own */
 	/* state kept from one record to the next */
 	bool midline;      /* the last output did not end its line */
-	bool after_return; /* … it did, with a carriage return */
-	char held[4];      /* TERMINAL: the beginning of a character that the next record may end */
+	bool after_return; /* the last output ended with a carriage return */
+	char held[4];      /* TERMINAL: an incomplete character that the next record may end */
 	unsigned n_held;
 	uint64_t held_id;
 	enum execlog_source held_source;
 };
 
 void render_entry(struct buf *out, struct render *r, const struct entry *e);
-/* Removes terminal escape sequences from BODY: CSI, OSC and the like, and two-byte ones. */
+/* Removes terminal escape sequences from BODY: CSI, OSC, similar ones and two-byte sequences. */
 void render_strip(struct buf *out, struct str body);
 /* Renders BODY for a terminal, as above. */
 void render_clean(struct buf *out, struct str body);

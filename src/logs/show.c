@@ -1,9 +1,9 @@
 /*
  * Following waits for events only. inotify on the directory of the logs reports appended records
  * and rotation. inotify on the record's lock file reports the sandbox's end: the supervisor held
- * that file open for writing, and however it dies, the kernel closes it. The kernel reports that
- * close a moment before it drops the lock, so after such an event we look at the lock a few times
- * more.
+ * that file open for writing, and the kernel closes it even if the supervisor is killed. The kernel
+ * reports that close a moment before it drops the lock, so after such an event we look at the lock
+ * a few times more.
  */
 #include "logs/show.h"
 
@@ -24,7 +24,7 @@
 #include "state/record_lock.h"
 
 #define FLUSH_BYTES (256u << 10)
-#define OUT_MAX_BYTES (16u << 20) /* a record in text with all its prefixes, and what waits */
+#define OUT_MAX_BYTES (16u << 20) /* a record in text with its prefixes, and unwritten output */
 #define LOOK_AGAIN_MS 20
 #define LOOK_AGAIN_TIMES 25 /* half a second for the kernel to drop a lock */
 
@@ -60,8 +60,7 @@ static int show_history(struct out *o, const struct history *h, struct err *e)
 
 	entry_init(&x);
 	for (; r == 0 && i < n; i++)
-		if (history_get(h, i, &bytes, &x) ==
-		    0) /* a record that cannot be read again is left out: the file is damaged */
+		if (history_get(h, i, &bytes, &x) == 0) /* leaves out a damaged record */
 			r = put(o, &x, e);
 	entry_done(&x);
 	return r == 0 ? flush(o, e) : r;
@@ -107,7 +106,7 @@ struct follow {
 	int record_dir, logs_dir; /* borrowed */
 	int events;
 	int lock_watch;
-	/* exec.log and its predecessor: a writer may not have noticed the renaming yet */
+	/* exec.log and its predecessor: a writer may still write to the renamed file */
 	struct lines now, before;
 	unsigned look_again;
 };
@@ -134,7 +133,7 @@ static int drain(struct follow *f, struct lines *l, struct err *e)
 	return r == 0 && got < 0 ? err_sys(e, -got, "read the log") : r;
 }
 
-/* After a rotation, the name leads to another file: opens that. */
+/* After a rotation, opens the new file. */
 static void reopen(struct follow *f)
 {
 	struct stat mine, named;
@@ -152,7 +151,7 @@ static void reopen(struct follow *f)
 		0);
 }
 
-/* Shows everything that is there by now. Returns 0, 1 when the reader of our output left, or -1. */
+/* Shows all records so far. Returns 0, 1 when the reader of our output left, or -1. */
 static int catch_up(struct follow *f, struct err *e)
 {
 	int r = drain(f, &f->before, e);
@@ -216,8 +215,7 @@ static int watch(struct follow *f, struct err *e)
 static int follow_loop(struct follow *f, struct err *e)
 {
 	for (;;) {
-		/* asked before reading: so we show everything that the sandbox wrote before its
-		 * end */
+		/* asked before we read, so that the last output of the sandbox is not lost */
 		bool live = record_is_live(f->record_dir) > 0;
 		int r = catch_up(f, e);
 
@@ -256,7 +254,7 @@ int show_logs(struct show *s, int record_dir, struct err *e)
 	int r;
 
 	if (logs < 0 && errno == ENOENT)
-		return 0; /* capture is off: nothing was ever printed into a log */
+		return 0; /* capture is off, so there is no log */
 	if (logs < 0)
 		return err_sys(e, errno, "open the logs");
 	buf_init(&o.b, OUT_MAX_BYTES);

@@ -7,11 +7,11 @@
 struct show {
 	struct filter filter;
 	struct render render;
-	uint64_t tail; /* show only the last so many; UINT64_MAX: all */
+	uint64_t tail; /* how many of the last records to show; UINT64_MAX: all */
 	bool follow; /* until the sandbox stops, STOP_FD is readable, or the reader of our output leaves */
 	int stop_fd; /* borrowed, or -1 */
 };
 
-/* Prints to stdout. RECORD_DIR is the sandbox's directory. If the reader of our output leaves, that
- * is success. */
+/* Prints to stdout. RECORD_DIR is the sandbox's directory. Also succeeds if the reader of our
+ * output leaves. */
 MUST_USE int show_logs(struct show *s, int record_dir, struct err *e);
