@@ -51,7 +51,7 @@ static bool is_word(const char *s, const char *const *words)
 	return false;
 }
 
-/* True for a number of JSON: no plus sign, no leading zeros, digits on both sides of the point. */
+/* Returns true for a JSON number: no plus sign, no leading zeros, digits around the point. */
 static bool is_json_number(const char *s)
 {
 	size_t n;
@@ -78,7 +78,7 @@ static bool is_json_number(const char *s)
 	return *s == '\0';
 }
 
-/* True for text on which YAML readers disagree: one takes it for a number, another for a string or
+/* Returns true for text that one YAML reader takes for a number, and another reader for a string or
  * a different number. */
 static bool is_doubtful_number(const char *s)
 {
@@ -320,7 +320,7 @@ static int check_directives(struct converter *c, const yaml_event_t *ev)
 	return 0;
 }
 
-/* Stream start, one document or none, stream end. */
+/* Converts the whole stream, which has one document or none. */
 static int write_stream(struct converter *c)
 {
 	bool seen = false;

@@ -3,8 +3,8 @@
  *
  * It knows mappings, sequences and scalars of one document. It refuses the surprising parts of YAML
  * with line and column: anchors, aliases, tags, directives, merge keys, duplicate keys, several
- * documents, and plain scalars that different readers read differently (yes, 0755, 0x1f). A caller that
- * wants words only gets every scalar as a string, and then no scalar is doubtful.
+ * documents, and plain scalars that different readers read differently (yes, 0755, 0x1f). With
+ * YAML_WORDS every scalar but null becomes a string, so no scalar is doubtful.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ enum yaml_scalars {
 	YAML_WORDS, /* null as such, all other scalars as strings */
 };
 
-/* Appends compact JSON to OUT; "null" for an empty document. ERR_INVALID ("3:5: why") or ERR_LIMIT;
- * OUT holds rubbish after a failure. */
+/* Appends compact JSON to OUT; "null" for an empty document. Fails with ERR_INVALID ("3:5: why") or
+ * ERR_LIMIT; do not use OUT after a failure. */
 MUST_USE int yaml_to_json(const char *text, size_t n, enum yaml_scalars scalars, struct buf *out,
 			  struct err *e);
