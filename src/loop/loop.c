@@ -183,7 +183,7 @@ void loop_change_fd(struct loop *l, loop_id id, uint32_t events)
 	struct slot *s = find(l, id);
 
 	if (!s || s->events == events)
-		return; /* callers say what they want after each turn; usually nothing changes */
+		return; /* callers set their events after each turn; usually nothing changes */
 	s->events = events;
 	IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev)); /* the fd is registered */
 }
@@ -324,9 +324,8 @@ void loop_remove(struct loop *l, loop_id *id)
 	*id = 0;
 	if (!s)
 		return;
-	if (s->kind == SLOT_FD)
-		IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd,
-				 NULL)); /* the descriptor may be closed already */
+	if (s->kind == SLOT_FD) /* the descriptor may be closed already */
+		IGNORE(epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL));
 	else if (s->kind == SLOT_TIMER)
 		heap_remove(l, slot);
 	else
@@ -355,7 +354,7 @@ static long switches(const struct loop *l)
 	return l->on_blocked && getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
 }
 
-/* HANDLER has run. BEFORE is the number of switches that the thread had before it. */
+/* Called after HANDLER ran. BEFORE is the thread's number of context switches before that. */
 static void check_blocking(struct loop *l, long before, const void *handler)
 {
 	if (l->on_blocked && switches(l) != before)
@@ -398,9 +397,8 @@ static int run_timers(struct loop *l)
 		void *arg = l->slot[slot].arg;
 		long before = switches(l);
 
-		heap_remove(
-			l,
-			slot); /* a timer fires once; it is removed before it runs, so it may add a new one */
+		/* a timer fires once; its slot is free before it runs, so it may add a new one */
+		heap_remove(l, slot);
 		give_back(l, slot);
 		l->n_live--;
 		fn(arg);
@@ -411,8 +409,8 @@ static int run_timers(struct loop *l)
 	now = clock_mono_ns();
 	if (heap_deadline(l, 0) <= now)
 		return 0;
-	left = (heap_deadline(l, 0) - now + NS_PER_MS - 1) /
-	       NS_PER_MS; /* round up, so that we never wake too early */
+	/* round up, so that we never wake too early */
+	left = (heap_deadline(l, 0) - now + NS_PER_MS - 1) / NS_PER_MS;
 	return left > INT32_MAX ? INT32_MAX : (int)left;
 }
 

@@ -2,9 +2,9 @@
  * An event loop with one thread and one level-triggered epoll.
  *
  * Descriptors, timers, children (by pidfd) and signals (by signalfd) arrive as callbacks. An id holds a slot and a
- * generation, never a pointer. An event for something that was removed earlier in the same turn does not match and
- * is dropped, so a callback may remove anything. Callbacks do bounded work and never block. The loop owns no
- * descriptor: the caller removes the watch, then closes.
+ * generation, never a pointer. An event for something that was removed earlier in the same turn does not match and is
+ * dropped, so a callback may remove anything. Callbacks do bounded work and never block. The loop owns no descriptor:
+ * the caller removes the watch, then closes the descriptor.
  */
 #pragma once
 
@@ -21,11 +21,10 @@ typedef void loop_fd_fn(void *arg, int fd, uint32_t events);
 typedef void loop_timer_fn(void *arg);
 typedef void loop_signal_fn(void *arg, int sig);
 
-#define LOOP_READ 0x001u   /* EPOLLIN */
-#define LOOP_WRITE 0x004u  /* EPOLLOUT */
-#define LOOP_HANGUP 0x010u /* EPOLLHUP, reported always */
-#define LOOP_EDGE \
-	(1u << 31) /* EPOLLET: reported once when something arrives, not as long as it is there */
+#define LOOP_READ 0x001u     /* EPOLLIN */
+#define LOOP_WRITE 0x004u    /* EPOLLOUT */
+#define LOOP_HANGUP 0x010u   /* EPOLLHUP, reported always */
+#define LOOP_EDGE (1u << 31) /* EPOLLET: reported only when something new arrives */
 
 MUST_USE int loop_new(struct loop **ret); /* 0 or -errno */
 void loop_free(struct loop *l);
@@ -44,13 +43,13 @@ void loop_remove(struct loop *l, loop_id *id);
 MUST_USE int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* How many slots the loop has looked at since it was made. A test uses it to show that adding, removing and a turn
- * do not grow with the number of idle entries (timers: with its logarithm). */
+/* Returns how many slots the loop has looked at so far. A test uses it to show that the cost of adding, removing and
+ * a turn does not grow with the number of idle entries (for timers: only with its logarithm). */
 uint64_t loop_looked_at(const struct loop *l);
 
 /* For tests: called if a handler gave up the CPU by itself, which means that it waited for a lock, a disk, a
  * program or a peer. HANDLER is its address. */
 typedef void loop_blocked_fn(void *arg, const void *handler);
-/* From now on the loop compares the thread's voluntary context switches before and after each handler, and tells FN
- * of every handler that blocked. NULL ends that. */
+/* From now on the loop compares the thread's voluntary context switches before and after each handler, and calls FN
+ * for every handler that blocked. If FN is NULL, the loop stops doing that. */
 void loop_watch_blocking(struct loop *l, loop_blocked_fn *fn, void *arg);
