@@ -89,7 +89,7 @@ static int report_fd(const struct options *o)
 	return o->report_fd && parse_u64(o->report_fd, 0, INT_MAX, &fd) == 0 ? (int)fd : -1;
 }
 
-/* Makes this process end when the caller is killed: then nobody needs the image. */
+/* Makes this process end when the caller is killed, because the image is then not needed. */
 static void end_with_caller(const struct options *o)
 {
 	struct pollfd p = { .fd = report_fd(o) };

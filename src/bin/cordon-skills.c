@@ -1,8 +1,8 @@
 /*
  * cordon-skills ROOT [SOURCE]: does the operations on skills for the process that started it.
  *
- * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills. SOURCE is a
- * directory to import from: a worker that has one serves one request.
+ * Standard input is a socket to that process (wire/skills.h). ROOT is the directory of all skills.
+ * SOURCE is a directory to import from: a worker with a SOURCE serves one request.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -44,11 +44,11 @@ int main(int argc, char **argv)
 			"usage: cordon-skills ROOT [SOURCE], with a socket as standard input\n");
 		return 2;
 	}
-	/* writing to an owner that is gone, or beyond a limit, is an error like others */
+	/* a write to an owner that is gone, or beyond a limit, fails instead */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	sys_close_range(3, ~0u, 0);
-	say_set_plain(); /* paths make no lines in messages */
+	say_set_plain(); /* a path in a message must not start a new line */
 	log_set("warn", "cordon-skills", false);
 	if (run(argv[1], argc > 2 ? argv[2] : NULL, &e) == 0)
 		return 0;

@@ -15,7 +15,7 @@
 #include "supervisor/supervisor.h"
 #include "wire/leash.h"
 
-/* False: the command that started us got no record, and has told the user why. */
+/* Returns false if the command that started us got no record; that command tells the user why. */
 static bool receive_record(struct supervisor *s)
 {
 	int fds[LEASH_RECORD_FDS];
@@ -55,8 +55,8 @@ static bool get_record(struct supervisor *s)
 	return false;
 }
 
-/* For a file that grew to the caller's limit: the error of the write is enough. A handler, unlike SIG_IGN, is not
- * inherited by the programs that we execute. */
+/* Handles a file that grew to the caller's limit: the error of the write is enough. A handler,
+ * unlike SIG_IGN, is not inherited by the programs that we execute. */
 static void on_large_file(int sig)
 {
 }
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	static struct supervisor s;
 
 	sigaction(SIGXFSZ, &large, NULL);
-	umask(022); /* files that we make for the sandbox must not depend on the caller's umask, nor must its commands */
+	umask(022); /* the caller's umask must not affect our files or the sandbox's commands */
 	if (argc == 2 && strcmp(argv[1], "--sweep") == 0)
 		return supervisor_sweep();
 	if (argc == 2 && strcmp(argv[1], "--erase-home") == 0)

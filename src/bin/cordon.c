@@ -8,11 +8,11 @@
 
 int main(int argc, char **argv)
 {
-	/* a caller may have closed these three; what we open next must not become stdout */
+	/* a caller may have closed descriptors 0 to 2; what we open next must not become stdout */
 	while (fcntl(0, F_GETFD) < 0 || fcntl(1, F_GETFD) < 0 || fcntl(2, F_GETFD) < 0)
 		if (open("/dev/null", O_RDWR) < 0) /* allowed: stays open for our children */
 			return 1;
-	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write() */
-	signal(SIGCHLD, SIG_DFL); /* if a caller ignores it, we would not learn how a child ended */
+	signal(SIGPIPE, SIG_IGN); /* if the reader is gone, write() fails instead */
+	signal(SIGCHLD, SIG_DFL); /* if it stays ignored, we do not learn how a child ended */
 	return args_main(&cordon_root, argc, argv);
 }
