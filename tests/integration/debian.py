@@ -57,7 +57,7 @@ def package_files(packages):
 
 
 def copy_packages(packages, tree):
-    """Their files below TREE, as they are here."""
+    """Copies the files of the packages to the same paths below TREE."""
     names = "".join(p[1:] + "\0" for p in package_files(packages)).encode()
     pack = subprocess.Popen(["tar", "-C", "/", "--no-recursion", "--null", "-T", "-", "-c"],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)

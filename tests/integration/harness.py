@@ -1,9 +1,8 @@
-"""What the black-box tests share: an own state directory per test, sandboxes that are always
-removed, and the proof, after every test, that nothing of it is left on the machine.
+"""What the black-box tests share. Each test has its own state directory. Its sandboxes are always removed, and after
+every test the harness proves that nothing is left on the machine.
 
-The process that runs tests is a sub-reaper (run.py makes it one), so whatever our programs leave
-running becomes its child: "nothing is left" is then a question about its own descendants, and no
-test has to know how our processes are named.
+The process that runs tests is a sub-reaper (run.py makes it one), so every process that our programs leave running
+becomes its child. The harness then looks at its own descendants, and no test has to know the names of our processes.
 """
 
 import collections
@@ -31,21 +30,21 @@ import unittest
 PREFIX = os.environ.get("CORDON_TEST_PREFIX", "")
 CORDON = os.path.join(PREFIX, "bin", "cordon")
 MSB = os.path.join(PREFIX, "bin", "msb")
-# root: started by root. user: an ordinary user with a subuid range. bare: one without.
-# userns: root of a user namespace with one id. container: root of one with many ids, own mounts and
-# pids and read-only cgroups, as container engines make them. delegated: a user in a version 2 cgroup
-# of his own, where the machine has such. session: a user with a systemd of his own, where systemd is
-# pid 1. served, served-user: root and user whose files are on an overlay: fuse-overlayfs serves the roots
-# of sandboxes.
+# root: started by root. user: an ordinary user with a subuid range. bare: an ordinary user without a subuid range.
+# userns: root of a user namespace with one id. container: root of a user namespace with many ids, own mounts and pids
+# and read-only cgroups, as container engines make them. delegated: a user in a delegated version 2 cgroup, if the
+# machine has version 2. session: a user with a systemd user instance, if systemd is pid 1. served, served-user: root
+# and user whose files are on an overlay, so that fuse-overlayfs serves the roots of sandboxes.
 MODE = os.environ.get("CORDON_TEST_MODE", "root" if os.geteuid() == 0 else "user")
 SERVED = MODE.startswith("served")
 MODE = {"served": "root", "served-user": "user"}.get(MODE, MODE)
 USUAL_MODES = ("root", "user", "bare", "userns")
-ALL_MODES = (*USUAL_MODES, "container", "delegated", "session")  # for the classes that touch a wall of the engine
+# for classes whose result depends on the kernel's permissions
+ALL_MODES = (*USUAL_MODES, "container", "delegated", "session")
 ONE_ID = MODE in ("bare", "userns")  # no uid range: one id inside
 BASE = os.environ.get("CORDON_TEST_TMP", tempfile.gettempdir())
 
-SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # of an emulated machine: so many times longer
+SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits; an emulated machine needs more
 COMMAND_SECONDS = 30 * SLOW  # no single command of ours may take longer
 GONE_SECONDS = 5 * SLOW      # after which a removed sandbox may have no process left
 
@@ -56,7 +55,7 @@ _numbers = itertools.count(1)
 
 
 def unique_number():
-    """A number nobody else sleeps for: marks a process of this test in any process list."""
+    """A number of seconds that no other test sleeps for. It marks the `sleep` of this test in any process list."""
     return 1_000_000_000 + (os.getpid() % 100_000) * 10_000 + next(_numbers)
 
 
@@ -154,7 +153,7 @@ def kill_quietly(pid, sig=signal.SIGKILL):
 
 
 def waiting_in(fd):
-    """Bytes that can be read from it."""
+    """The number of bytes that can be read from the descriptor."""
     return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]
 
 
@@ -167,8 +166,8 @@ def cgroup_mounts():
 
 
 def groups_of(home):
-    """Control groups of sandboxes in HOME, whoever made them and however their supervisor ended: the
-    first digits of their names are the home's."""
+    """Control groups of all sandboxes in HOME, also of killed supervisors. The first digits of a group's name
+    identify the home."""
     tag = hashlib.sha256(os.path.realpath(home).encode()).hexdigest()[:6]
     found = set()
     for mount in cgroup_mounts():
@@ -185,7 +184,7 @@ def groups_of(home):
 
 
 def limits_of(home):
-    """What the kernel was told about the only sandbox in HOME: cpus, memory in bytes, pids."""
+    """The limits in the cgroup of the only sandbox in HOME: cpus, memory in bytes, pids."""
     found = {}
 
     def read(path):
@@ -217,7 +216,7 @@ def remove_groups(groups):
             try:
                 os.rmdir(where)
             except OSError:
-                pass  # reported elsewhere
+                pass  # leave_nothing reports the group
 
 
 # ---------------------------------------------------------------------------------------------
@@ -256,7 +255,7 @@ class Result:
 
 
 class Reader(threading.Thread):
-    """Drains one pipe as it fills; `data` may be looked at while it does."""
+    """Reads one pipe in a thread. A test may read `data` at any time."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
@@ -275,7 +274,7 @@ class Reader(threading.Thread):
 
 
 class Terminal:
-    """A program on a real pseudo-terminal: what a person at a keyboard has."""
+    """A program on a real pseudo-terminal, as a person at a keyboard has it."""
 
     def __init__(self, test, argv, env, rows=24, cols=80, pass_fds=()):
         self.test, self.seen = test, b""
@@ -311,7 +310,7 @@ class Terminal:
         return True
 
     def expect(self, pattern, within=10):
-        """Waits for PATTERN in what has not been consumed yet; consumes up to its end."""
+        """Waits for PATTERN in the output after the last match."""
         wanted = re.compile(pattern.encode() if isinstance(pattern, str) else pattern, re.S)
         end = time.monotonic() + within * SLOW
         while True:
@@ -325,7 +324,7 @@ class Terminal:
             self.pump(min(left, 0.2))
 
     def wait(self, within=10):
-        """The program's exit status; its output is kept flowing meanwhile."""
+        """Waits for the program, reads its output meanwhile and returns its exit status."""
         end = time.monotonic() + within * SLOW
         while self.proc.poll() is None:
             if time.monotonic() > end:
@@ -409,17 +408,17 @@ class Box:
         return [p for p in below(self.roots) if p.state != "Z"]
 
     def pid1(self):
-        # what serves the root of one is the first of its own namespace
+        # fuse-overlayfs is the first process of its own pid namespace as well
         found = [p for p in self.host_processes() if p.is_pid1 and p.comm != "fuse-overlayfs"]
         self.test.assertEqual(len(found), 1, f"one pid 1 expected: {self.host_processes()}")
         return found[0]
 
     def supervisor(self):
-        """The process of ours outside the sandbox that owns it."""
+        """The supervisor of the sandbox."""
         found = [p for p in self.host_processes() if len(p.status("NSpid")) == own_depth()
                  and p.comm.startswith("cordon-superv")]
-        # a task that the supervisor has just made has its name until it takes its own, and the supervisor of
-        # the last start may still be ending: it has given its memory back, so it shows no arguments
+        # A child of the supervisor has the supervisor's name until it changes its own. The supervisor of the last
+        # start may still be exiting: it has no memory left and shows no arguments.
         found = [p for p in found if p.cmdline and p.ppid not in {q.pid for q in found}]
         self.test.assertEqual(len(found), 1, f"one supervisor expected: {self.host_processes()}")
         return found[0]
@@ -527,7 +526,7 @@ class CordonTest(unittest.TestCase):
         return Terminal(self, [CORDON, *args], self.environment(home, extra), rows, cols)
 
     def finish(self, proc, within=COMMAND_SECONDS):
-        """Waits for a spawned program; its Result."""
+        """Waits for a spawned program and returns its Result."""
         started = time.monotonic()
         try:
             out, err = proc.communicate(timeout=within)
@@ -556,7 +555,7 @@ class CordonTest(unittest.TestCase):
             self.test.remember_cgroups(self.box)
 
     def claiming(self, box):
-        """Whatever our programs leave running meanwhile belongs to BOX."""
+        """A context: processes that our programs leave running in it belong to BOX."""
         return self._Claim(self, box)
 
     def create(self, *opts, image="host", name=None, home=None, **kwargs):
@@ -569,7 +568,7 @@ class CordonTest(unittest.TestCase):
         return box
 
     def built(self, got):
-        """GOT, unless the program says that this feature does not exist yet."""
+        """Returns GOT. If the program says that the feature is not supported yet, the test is not run."""
         if got.code == 1 and re.fullmatch(r"error: .* is not supported yet\n", got.errtext):
             self.not_run(got.errtext.strip()[len("error: "):])
         return got
@@ -643,7 +642,8 @@ class CordonTest(unittest.TestCase):
     # -- the end of a test --------------------------------------------------------------------
 
     def kill_supervisor_of_create(self, delay, *opts):
-        """Its supervisor dies DELAY seconds after it was seen; nothing stays that `remove` does not take."""
+        """Runs create and kills its supervisor DELAY seconds after it appeared. Asserts that `remove` deletes
+        everything."""
         proc = self.spawn("create", "-q", "--name", "victim", *opts)
         seen = self.eventually(lambda: proc.poll() is not None or [
             p for p in below([proc.pid]) + self.left_running() if p.comm.startswith("cordon-superv")])
@@ -658,7 +658,7 @@ class CordonTest(unittest.TestCase):
         self.assertEqual(os.listdir(os.path.join(self.home, "sandboxes")), [])
 
     def left_running(self):
-        """Processes that our programs left to us (we are their sub-reaper)."""
+        """Processes that our programs left running. They are our children, because we are the sub-reaper."""
         known, me = {p.pid for p in self.spawned}, os.getpid()
         return [p for p in all_processes().values()
                 if p.ppid == me and p.pid not in known and p.state != "Z"]
@@ -738,7 +738,7 @@ class CordonTest(unittest.TestCase):
         with open("/proc/net/unix") as handle:
             found += [f"socket {line.strip()}" for line in handle if self.dir in line]
         found += [f"uid range claim {c}" for c in self.uid_claims()]
-        end = time.monotonic() + 2  # a device goes with the last user of its mount
+        end = time.monotonic() + 2  # the kernel frees a loop device after the last user of its mount
         while loops_below(self.dir) and time.monotonic() < end:
             time.sleep(0.02)
         found += [f"loop device {loop}" for loop in loops_below(self.dir)]
@@ -759,9 +759,9 @@ class CordonTest(unittest.TestCase):
         return claims_below(self.dir)
 
     def wipe(self, found):
-        """The user who ran our programs must be able to delete what they left."""
+        """Deletes the test directory as the user that ran our programs."""
         def note(function, path, info):
             found.append(f"cannot remove {path}: {info[1]}")
 
-        remove_groups(self.left_groups())  # reported; nobody else would
+        remove_groups(self.left_groups())  # they were reported, and no other process removes them
         shutil.rmtree(self.dir, onerror=note)

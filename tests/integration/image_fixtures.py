@@ -1,7 +1,7 @@
-"""Images made on the spot: nothing of them is committed, and no network is needed.
+"""Images that the tests make when they run: none is committed, and no network is needed.
 
-Layers are written by Python's tarfile, put together by umoci and carried about by skopeo, so that
-what our programs read was made by somebody else's.
+Layers are written by Python's tarfile, assembled by umoci and copied by skopeo, so that our programs read the output
+of other programs.
 """
 
 import base64
@@ -100,7 +100,7 @@ def busybox_layer(path):
 
 
 def sparse_tar(path, name, size):
-    """GNU tar writes holes; Python's tarfile cannot."""
+    """Writes a sparse tar by GNU tar, because Python's tarfile writes no holes."""
     work = path + ".d"
     os.mkdir(work)
     with open(os.path.join(work, name), "wb") as handle:
@@ -163,11 +163,11 @@ def tricky_layers(directory):
 
 
 def describe(root, ids=None):
-    """What can be seen of a tree: path -> kind, mode, owner, size, time, content or target."""
+    """Describes a tree: path -> kind, mode, owner, size, time, content or target."""
     found, inodes = {}, {}
     for directory, dirs, files in os.walk(os.fsencode(root)):
         dirs.sort()
-        names = sorted(dirs + files)  # of a file with several names the first counts
+        names = sorted(dirs + files)  # sorted, so that the first name of a hard-linked file is always the same
         for name in [b"."] + names if directory == os.fsencode(root) else names:
             path = os.path.join(directory, name)
             st = os.lstat(path)
@@ -187,7 +187,7 @@ def describe(root, ids=None):
             size = st.st_size if not stat.S_ISDIR(st.st_mode) else 0
             mtime = int(st.st_mtime)
             if stat.S_ISDIR(st.st_mode) and mtime > 1600000000:
-                mtime = None  # no entry of its own: made on the way to another
+                mtime = None  # a directory without an entry of its own
             same = inodes.setdefault(st.st_ino, rel) if stat.S_ISREG(st.st_mode) else None
             found[rel] = (kind, oct(st.st_mode & 0o7777), uid, gid, size, mtime, extra,
                           tuple(sorted(xattrs.items())), same)
@@ -215,7 +215,7 @@ class ImageMixin:
         lacking = missing("umoci", "skopeo", BUSYBOX)
         if lacking:
             self.not_run(f"{lacking} is not installed")
-        self.addCleanup(self.empty_store)  # before the base class looks for what is left
+        self.addCleanup(self.empty_store)  # runs before the base class looks for leftovers
         self.assertEqual(self.cordon("list").code, 0)  # makes the home
 
     def image(self, *args, home=None, **kwargs):
@@ -223,7 +223,7 @@ class ImageMixin:
                            **kwargs)
 
     def load_tricky(self):
-        """Loads the tricky layers as t:1; the tree that `umoci unpack` makes of them, as describe() tells it."""
+        """Loads the tricky layers as t:1. Returns describe() of the tree that `umoci unpack` makes of them."""
         os.mkdir(self.path("l"))
         layout = Layout(self.path("layout"))
         ref = layout.image("t", tricky_layers(self.path("l")))
@@ -233,7 +233,8 @@ class ImageMixin:
         return describe(self.path("bundle/rootfs"))
 
     def assert_as_the_oracle(self, ours, theirs):
-        """The same but for devices, which we leave out, and ids that nobody can have."""
+        """Asserts that both trees are the same. Devices, which our programs leave out, and ids beyond the map do not
+        count."""
         for device in (b"dev/null", b"dev/extra"):
             self.assertNotIn(device, ours)
             theirs.pop(device)
@@ -244,7 +245,7 @@ class ImageMixin:
         self.assertEqual(different, {})
 
     def empty_store(self):
-        """Layers may belong to ids that only our own program can remove."""
+        """Removes all images by our own program, because layers may belong to ids that the test cannot delete."""
         for home in {self.home, *self.homes}:
             if os.path.isdir(os.path.join(home, "cache")):
                 for box in self.boxes:
@@ -268,7 +269,7 @@ class ImageMixin:
         return got
 
     def store_files(self):
-        """Everything that readers could see, and work in progress that nobody resumes."""
+        """Files of the store: all that readers can see, and unfinished work that cannot be resumed."""
         found = []
         for sub in ("images", "layers", "flat", "tmp"):
             place = os.path.join(self.home, "cache", sub)
@@ -286,7 +287,7 @@ class ImageMixin:
         """The unpacked layers, lowest first."""
         layers = [os.path.join(self.home, "cache/layers", layer["blob_digest"].split(":")[1])
                   for layer in self.inspect(ref)["layers"]]
-        # whiteouts by name, where the file system takes no others
+        # file systems without whiteout devices have whiteouts by name
         return [os.path.join(layer, "served" if os.path.exists(layer + "/served") else "root")
                 for layer in layers]
 
@@ -312,7 +313,7 @@ class ImageMixin:
         return name + ":1"
 
     def archive_of(self, layer, name="made"):
-        """A classic archive with LAYER as its only one, by hand: whatever it holds."""
+        """A classic archive with the only layer LAYER, written by hand, so that the layer may hold anything."""
         layers = layer if isinstance(layer, list) else [layer]
         return classic_archive(self.path(name + ".tar"), layers, name + ":1")
 
@@ -451,7 +452,7 @@ class FakeRegistry(http.server.ThreadingHTTPServer):
     """A registry that does what a test tells it to.
 
     `answer(handler, kind, name, n)` may send a response of its own and return True; KIND is
-    "manifests" or "blobs", NAME what stands behind it, N counts the requests for it from 1.
+    "manifests" or "blobs", NAME the rest of the path, N counts the requests for it from 1.
     """
 
     daemon_threads = True

@@ -26,7 +26,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 PUBLIC, PUBLIC2, PUBLIC6 = "203.0.113.10", "203.0.113.20", "2001:db8:1::10"
 PRIVATE, METADATA, RESOLVER, RESOLVER2 = "10.1.2.3", "169.254.169.254", "198.51.100.53", "198.51.100.54"
-HOST, HOST6 = "203.0.113.1", "2001:db8::1"  # the host's own addresses, as public as the others
+HOST, HOST6 = "203.0.113.1", "2001:db8::1"  # the host's own addresses, which are public too
 GATEWAY, GUEST = "172.20.5.1", "172.20.5.2"
 GATEWAY6, GUEST6 = "fd42:6d73:62:7::1", "fd42:6d73:62:7::2"
 GATEWAY_MAC, GUEST_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
@@ -40,7 +40,7 @@ def check(result, what):
         raise OSError(ctypes.get_errno(), what)
 
 
-# packets to 198.18.0.0/15 leave and nobody ever answers
+# packets to 198.18.0.0/15 leave, and no machine answers
 BLACK_HOLE = """link add hole type veth peer name nowhere
 link set nowhere up
 link set hole arp off up
@@ -108,7 +108,7 @@ def in_thread(what):
     def body():
         try:
             result.append((what(), None))
-        except BaseException as exc:  # handed over to the caller
+        except BaseException as exc:  # passed on to the caller
             result.append((None, exc))
     thread = threading.Thread(target=body)
     thread.start()
@@ -131,7 +131,7 @@ def eventually(what, within=5, every=0.02):
 
 
 # ---------------------------------------------------------------------------------------------
-# DNS, by hand: a resolver that says what the test wants
+# DNS by hand: the test decides what the resolver answers
 
 
 def dns_name(name):
@@ -168,7 +168,7 @@ def dns_answer(query, addresses, rcode=0, ttl=60, truncated=False):
 
 
 class Resolver:
-    """Answers from a table, counts what it was asked; UDP and TCP."""
+    """A resolver for UDP and TCP. It answers from a table and records the questions."""
 
     def __init__(self, ns, address, port=53, table=None):
         self.table = dict(table or {})
@@ -366,7 +366,7 @@ route add default via {GATEWAY6} dev eth0
         return json.loads(self.control.recv(1 << 20) or b'{"type": "gone"}')
 
     def ask(self, **message):
-        """Sends a message and returns the answer; refusals met on the way are kept."""
+        """Sends a message to the gateway and returns the answer. Keeps refusals that arrive before the answer."""
         self.control.send(json.dumps(message).encode())
         while (reply := self.receive())["type"] == "denied":
             self.denied.append(reply["text"])
@@ -424,7 +424,7 @@ route add default via {GATEWAY6} dev eth0
 
 
 class World(Lab):
-    """The host and the world alone: a real sandbox brings its own inside and its own gateway."""
+    """The host and the world only. The sandbox and its gateway are real."""
 
     def __init__(self):
         self.outside, self.world = Namespace(), Namespace()

@@ -61,9 +61,9 @@ MODES = {
     "served": "root whose files are on an overlay, which the kernel's overlay cannot use again",
     "served-user": "an ordinary user with a range of ids, likewise",
 }
-LIKE = {"served": "root", "served-user": "user"}  # with --wide: whose tests they run too
-SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # times this slow is the machine under the tests
-UNSTEADY_MAX = 2  # what CORDON_TEST_STRICT=1 accepts
+LIKE = {"served": "root", "served-user": "user"}  # with --wide, the served modes also run the tests of these modes
+SLOW = int(os.environ.get("CORDON_TEST_SLOW", "1"))  # factor for all time limits of tests
+UNSTEADY_MAX = 2  # the most that CORDON_TEST_STRICT=1 accepts
 UNRESPONSIVE_SECONDS = 20  # beyond a test's own limit, before its job is killed
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -138,7 +138,7 @@ class Reporter(unittest.TestResult):
 
 
 def explain(err):
-    """What was wrong, then where, leaving out the frames of unittest."""
+    """The text of a failure: first the message, then the frames without those of unittest."""
     kind, exc, frames = err
     where = [f"  at {f.filename.rsplit('/', 1)[1]}:{f.lineno} in {f.name}: {f.line}"
              for f in traceback.extract_tb(frames) if "/unittest/" not in f.filename]
@@ -164,7 +164,7 @@ def run_job(suite_dir, test_ids):
 # ---------------------------------------------------------------------------------------------
 # the mode "container"
 
-CONTAINER_IDS = 1 << 30  # first outside id; a container's root is this one
+CONTAINER_IDS = 1 << 30  # the first id outside; root of the container is this id
 CONTAINER_COUNT = 1 << 18
 
 
@@ -217,8 +217,8 @@ def can_delegate():
 
 
 def enter_delegated(uid, gid, argv):
-    """Becomes a user in a cgroup of his own, as `systemd-run --user --scope -p Delegate=yes` makes
-    them, and executes ARGV."""
+    """Becomes a user in a delegated cgroup, as `systemd-run --user --scope -p Delegate=yes` makes it, and executes
+    ARGV."""
     group = os.path.join(DELEGATED, f"job-{os.getpid()}.scope")
     for place in (UNIFIED, DELEGATED):
         os.makedirs(place, exist_ok=True)
@@ -240,24 +240,24 @@ def remove_delegated():
         try:
             os.rmdir(where)
         except OSError:
-            pass  # another run's, or with a process in it that is reported elsewhere
+            pass  # the group belongs to another run, or holds a process that the test has reported
 
 
 # ---------------------------------------------------------------------------------------------
 # the mode "session"
 
-SESSION_SECONDS = 15  # for a systemd to come up, on this machine
+SESSION_SECONDS = 15  # for the start of a systemd user instance
 
 
 def can_have_session():
-    """systemd is pid 1, has version 2 groups alone, and lets users have a systemd each."""
+    """Returns true if systemd is pid 1, uses version 2 groups only and starts user instances."""
     return os.path.isdir("/run/systemd/system") and shutil.which("loginctl") is not None and \
         os.path.exists(os.path.join(UNIFIED, "cgroup.controllers"))
 
 
 def begin_session(user):
-    """His systemd runs whether he is logged in or not, as after `ssh` or `loginctl enable-linger`. The
-    tests do not live in his part of the tree of groups, as a login does not."""
+    """Starts the systemd instance of the user, as `loginctl enable-linger` does. The tests stay outside the user's
+    part of the cgroup tree, as a login does."""
     subprocess.run(["loginctl", "enable-linger", user.pw_name], check=True)
     bus, end = f"/run/user/{user.pw_uid}/bus", time.monotonic() + SESSION_SECONDS * SLOW
     while not os.path.exists(bus):
@@ -277,8 +277,8 @@ def end_session(name):
 
 
 def enter_served(uid, gid, argv):
-    """Executes ARGV where CORDON_TEST_TMP is on an overlay, as everything in most containers is, and
-    /dev/fuse as open as distributions have it. CORDON_TEST_DEEP is on an overlay of an overlay."""
+    """Executes ARGV with CORDON_TEST_TMP on an overlay, as in most containers, and with the usual permissions of
+    /dev/fuse. CORDON_TEST_DEEP is on an overlay of an overlay."""
     place = os.environ["CORDON_TEST_TMP"]
     if ctypes.CDLL(None).unshare(0x00020000) != 0:  # CLONE_NEWNS
         raise OSError("unshare")
@@ -344,7 +344,7 @@ class Users:
         return self.with_session
 
     def give_range(self, name, first):
-        """Unless useradd did."""
+        """Gives the user a range of subordinate ids, if useradd gave none."""
         if not self.has_range("/etc/subuid", name) or not self.has_range("/etc/subgid", name):
             ids = f"{first}-{first + 65535}"
             subprocess.run(["usermod", "--add-subuids", ids, "--add-subgids", ids, name], check=True)
@@ -391,8 +391,8 @@ class Runner:
     # -- preparation --------------------------------------------------------------------------
 
     def copy_programs(self):
-        """The server of test_hands and the client of test_background, which were built beside the programs; none where
-        only these were installed. They find them as a server of ours would: beside themselves."""
+        """Copies the server of test_hands and the client of test_background beside the installed programs, where they
+        look for the programs. An installation without a build directory has neither."""
         flavour = "asan" if os.path.basename(self.options.prefix).startswith("asan") else "rest"
         for name in "server", "clerk":
             built = os.path.join(os.path.dirname(self.options.prefix), flavour, "tests", name)
@@ -400,8 +400,7 @@ class Runner:
                 shutil.copy(built, os.path.join(self.prefix, "libexec", "cordon", f"test-{name}"))
 
     def prepare(self):
-        """A copy of programs and tests that every mode can read, and that nobody rebuilds
-        meanwhile."""
+        """Copies programs and tests to a place that every mode can read and that no build changes."""
         self.prefix = os.path.join(self.arena, "prefix")
         shutil.copytree(self.options.prefix, self.prefix, symlinks=True)
         self.tests = os.path.join(self.arena, "tests")
@@ -485,7 +484,7 @@ class Runner:
         user = self.user_of(job.mode)
         as_user = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid,
                                            "extra_groups": []}
-        if job.mode in ("delegated", "served", "served-user"):  # only root can put it there
+        if job.mode in ("delegated", "served", "served-user"):  # only root can set this mode up
             ids = (user.pw_uid, user.pw_gid) if user else (0, 0)
             argv = [self.python, argv[1], "--" + job.mode.split("-")[0], *map(str, ids), *argv]
             as_user = {}
@@ -523,7 +522,7 @@ class Runner:
         job.proc.wait()
         kill_adopted()
         if job.tests:
-            if job.current:  # it took its process with it
+            if job.current:  # this test ended the job's process
                 self.record(job, {"event": "fail", "test": job.current,
                                   "text": f"the test process ended with {job.proc.returncode}"})
             elif not getattr(job, "retried", False):
@@ -561,8 +560,8 @@ class Runner:
             print(f"failed   {title}\n{indent(event['text'])}", flush=True)
 
     def look_again(self):
-        """What failed is run once more, alone: a test with a deadline can lose to its neighbours on
-        a small machine. Tests that pass now are named at the end, so that nobody forgets them."""
+        """Runs each failed test once more, alone. On a small machine a test with a deadline can fail because of its
+        neighbours. Tests that pass now are listed at the end as unsteady."""
         again, self.doubtful = self.doubtful, []
         if not again:
             return
@@ -611,7 +610,8 @@ class Runner:
         return 1 if self.failed or not self.passed else 0
 
     def remove_groups(self):
-        """Of tests that were killed: their homes are about to go, and then nobody knows whose they are."""
+        """Removes the groups of killed tests. This must happen before their homes are deleted, because the names of
+        groups come from the homes."""
         import harness
         for home in glob.glob(os.path.join(self.arena, "*", "t*", "home")):
             harness.remove_groups(harness.groups_of(home))
@@ -658,7 +658,7 @@ def kill_tree(pid):
 
 
 def kill_adopted():
-    """What a killed job had started is ours now."""
+    """Kills what killed jobs had started. These processes are our children now."""
     import harness
     table = harness.all_processes()
     for p in list(table.values()):
@@ -697,7 +697,7 @@ def parse(argv):
         possible.remove("delegated")
     if "session" in possible and not can_have_session():
         possible.remove("session")
-    # the machine of whoever runs this keeps its logins as they are unless that is asked for
+    # by default the suite does not change the logins of the machine
     usual = [m for m in possible if m != "session"]
     options.modes = [m for m in (options.modes or usual) if m in possible]
     return options

@@ -44,7 +44,7 @@ def number(got, tag):
 
 
 def end_of(body):
-    """(failure, code, signal) of an EXIT."""
+    """Returns (failure, code, signal) of an EXIT."""
     got = fields(body)
     return number(got, 13), number(got, CODE), number(got, SIGNALLED)
 
@@ -71,7 +71,7 @@ class Client:
         self.sock.sendall(struct.pack("<IBBHI", len(body), kind, flags, 0, stream) + body)
 
     def take(self, stream, *kinds):
-        """(kind, flags, body) of the next frame of that stream; others of other streams wait."""
+        """Returns (kind, flags, body) of the next frame of the stream. Keeps frames of other streams."""
         while True:
             for i, (kind, flags, of, body) in enumerate(self.seen):
                 if of == stream and (not kinds or kind in kinds or kind == ERROR):
@@ -90,14 +90,14 @@ class Client:
                 self.data = self.data[12 + n:]
 
     def exec(self, *words, flags=BACKGROUND | JOINED, keep=0, more=b""):
-        """Asks for a command: its stream."""
+        """Asks for a command. Returns its stream."""
         stream = next(self.streams)
         body = field(FLAGS, flags) + b"".join(field(ARGUMENT, w.encode() + b"\0") for w in words) + more
         self.send(EXEC, body + (field(KEEP, keep) if keep else b""), stream)
         return stream
 
     def start(self, *words, **more):
-        """Starts a background command: its number."""
+        """Starts a background command. Returns its number."""
         kind, _, body = self.take(self.exec(*words, **more), STARTED, EXIT)
         self.test.assertEqual(kind, STARTED, end_of(body) if kind == EXIT else body)
         return number(fields(body), SESSION)
@@ -111,7 +111,7 @@ class Client:
         return command_of(self.take(stream, COMMAND)[2])
 
     def ask_look(self, ident, flags=0, offset=0, most=RING):
-        """Asks and does not wait for the answer: its stream."""
+        """Sends LOOK and does not wait for the answer. Returns its stream."""
         stream = next(self.streams)
         self.send(LOOK, field(C_ID, ident) + field(C_FLAGS, flags) + field(C_OFFSET, offset) + field(C_MOST, most),
                   stream)
@@ -150,14 +150,14 @@ class Client:
             found[got.id] = got
 
     def attach(self, ident, offset=None):
-        """Its stream."""
+        """Attaches to a background command. Returns its stream."""
         stream = next(self.streams)
         self.send(ATTACH, field(NUMBER, ident) + (field(OFFSET, offset) if offset is not None else b""), stream)
         self.take(stream, STARTED)
         return stream
 
     def read(self, stream, until, grants=True):
-        """(stdout, stderr) of a framed stream until a condition of both, or its end, which comes last."""
+        """Reads a framed stream until DONE(stdout, stderr) is true or the command ended. Returns both and the end."""
         out = {0: b"", STDERR: b""}
         while not until(out[0], out[STDERR]):
             kind, flags, body = self.take(stream, OUTPUT, EXIT)
@@ -237,7 +237,7 @@ class Life(BackgroundTest):
         got = second.ended(ident)
         self.assertEqual((got.end, got.data, got.pid), ((7, 0), b"out\n", 0))
         self.assertEqual(got.flags, IS_BACKGROUND | HAS_ENDED | NO_INPUT)
-        # looking takes nothing away, attaching takes all
+        # LOOK keeps the command, ATTACH removes it after its end
         self.assertEqual(second.look(ident).end, (7, 0))
         third = self.client(box)
         self.assertEqual(third.read(third.attach(ident), to_the_end), (b"out\n", b"", (7, 0)))
@@ -259,7 +259,7 @@ class Life(BackgroundTest):
         box = self.create()
         client = self.client(box)
         ident = client.sh("exit 9")
-        # while it runs, nothing is taken
+        # TAKE has no effect while the command runs
         self.assertEqual(client.look(ident, UNTIL_END | TAKE).end, (9, 0))
         self.gone(client, ident)
 
@@ -319,7 +319,8 @@ class Output(BackgroundTest):
         waits = client.ask_look(ident, UNTIL_OUTPUT)
         ends = client.ask_look(ident, UNTIL_END)
         again = client.ask_look(ident, UNTIL_END)
-        client.send(LOOK, field(C_ID, ident), again)  # in its place one that does not wait
+        # a second LOOK on the stream, which does not wait, replaces the first
+        client.send(LOOK, field(C_ID, ident), again)
         self.assertIsNone(command_of(client.take(again)[2]).end)
         self.assertEqual(other.feed(ident, b"word\n").taken, 5)
         self.assertEqual(command_of(client.take(waits)[2]).data, b"got-word\n")
@@ -345,7 +346,7 @@ class Output(BackgroundTest):
         ident = client.sh("echo first; read x; echo second; read x")
         stream = client.attach(ident)
         client.read(stream, lambda out, err: out == b"first\n")
-        client.close()  # an attached client that dies leaves it
+        client.close()  # if an attached client dies, the command lives on
         client = self.client(box)
         client.feed(ident, b"\n")
         client.output(ident, b"second\n")
@@ -422,7 +423,7 @@ class Input(BackgroundTest):
             sent += got.taken
             if got.taken < len(piece):
                 break
-        self.assertEqual(sent, INPUT + (1 << 16))  # what pid 1 holds, and the pipe
+        self.assertEqual(sent, INPUT + (1 << 16))  # the input buffer of pid 1 and the pipe
         self.assertEqual(client.look(ident).room, 0)
         waits = client.ask_look(ident, UNTIL_ROOM)
         client.ping()
@@ -542,7 +543,7 @@ class Bounds(BackgroundTest):
         self.refused(LIMIT, "there are 64 background commands already", client.take, stream, STARTED)
         self.assertEqual(sorted(client.list()), idents)
         self.eventually(lambda: len(box.host_processes()) == before + MOST)
-        # one that has ended counts until somebody takes it
+        # an ended command counts until a client takes it
         client.feed(idents[0], b"", end=True)
         client.ended(idents[0])
         self.refused(LIMIT, "there are 64 background commands already", client.take, client.exec("true"), STARTED)
@@ -560,7 +561,7 @@ class Bounds(BackgroundTest):
             client.look(ident, UNTIL_OUTPUT, 299_999)
         other = self.client(box)
         self.assertEqual(other.put_state(0, bytes(4 << 20)), 1)
-        other.close()  # with the frame that the state came in
+        other.close()  # pid 1 frees the frame that carried the state
         piece, full = bytes(1 << 16), []
         for ident in idents:
             try:
@@ -574,7 +575,7 @@ class Bounds(BackgroundTest):
         left = POOL - (4 << 20) - MOST * (each + 2048)
         self.assertIn(len(full), range(left // INPUT, left // INPUT + 2))
         self.assertLess(box.pid1().rss_kib, before + (POOL >> 10) + 4096)
-        # nothing more fits: no input, no attachment, no larger state; what is replaced makes room
+        # Nothing more fits: no input, no attachment, no larger state. A state of the same size replaces the old one.
         self.refused(LIMIT, POOL_REFUSAL, client.attach, idents[-1])
         self.assertEqual(client.put_state(1, bytes(4 << 20)), 2)
         self.assertEqual(client.put_state(2, b"small"), 3)
@@ -583,7 +584,7 @@ class Bounds(BackgroundTest):
         self.refused(LIMIT, POOL_REFUSAL, client.put_state, 3, bytes(4 << 20))
         self.assertEqual(client.put_state(3, b"still works"), 4)
         other.send(DETACH, b"", stream)
-        # and no command, when others have the room of its output
+        # a new command is refused when no room is left for its output
         for ident in idents[-8:]:
             client.signal(ident, signal.SIGKILL, SCOPE)
             client.look(ident, UNTIL_END | TAKE)
@@ -636,7 +637,7 @@ class Bounds(BackgroundTest):
         client.feed(ident, b"", end=True)
         for stream in waits:
             self.assertEqual(command_of(client.take(stream)[2]).end, (0, 0))
-        # those of a client that is gone wait no more
+        # requests of a client that is gone no longer count
         ident = client.start("cat")
         for _ in range(256):
             client.ask_look(ident, UNTIL_END)
@@ -647,7 +648,7 @@ class Bounds(BackgroundTest):
         self.assertEqual(later.ended(ident).end, (0, 0))
 
 
-# Connects to the socket of reports and says TEXT; then does what follows.
+# Python lines that define report(TEXT): it connects to the socket for reports and sends TEXT.
 REPORT_LINES = """
 import os, socket, struct, sys, time
 def connect():
@@ -665,7 +666,7 @@ class Reports(BackgroundTest):
     modes = ALL_MODES
 
     def run_reporter(self, box, lines, flags=REPORTS, client=None):
-        """(report, exit) of a foreground command that runs these lines of Python."""
+        """Runs these lines of Python as a foreground command. Returns (report, exit)."""
         client = client or self.client(box)
         null, stream = os.open(os.devnull, os.O_RDWR), next(client.streams)
         words = ("/usr/bin/python3", "-c", REPORT_LINES + lines)
@@ -687,7 +688,7 @@ class Reports(BackgroundTest):
         for size in 0, 5, 100_000, 4 << 20:
             lines = f"report(b'x' * {size}); sys.exit(3)"
             self.assertEqual(self.run_reporter(box, lines, client=client), (b"x" * size, (3, 0)))
-        # as the shell itself, by a program that takes its place
+        # a program that replaces the command by exec may report as well
         lines = "os.execv('/usr/bin/python3', ['python3', '-c', %r])" % (REPORT_LINES + "report(b'state')")
         self.assertEqual(self.run_reporter(box, lines), (b"state", (0, 0)))
 
@@ -696,7 +697,7 @@ class Reports(BackgroundTest):
         for lines in ("connect()", "connect().sendall(b'\\5\\0')", "connect().sendall(b'\\5\\0\\0\\0stat')",
                       "connect().sendall(b'\\1\\0\\x40\\0' + b'x' * 100)", "pass"):
             self.assertEqual(self.run_reporter(box, lines), (None, (0, 0)), lines)
-        # one is all there is, and the first that says something counts
+        # only one report counts: the first connection that sends something
         lines = "a = report(b'first'); time.sleep(0.2)\ntry:\n  report(b'second')\nexcept OSError: pass"
         self.assertEqual(self.run_reporter(box, lines), (b"first", (0, 0)))
 
@@ -718,7 +719,7 @@ class Reports(BackgroundTest):
         self.assertEqual(client.take(stream)[0], EXIT)
 
     def test_reports_of_other_processes_are_ignored(self):
-        """A child of the command, one that another command left, and another command."""
+        """The other processes: a child of the command, a process that another command left, and another command."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "if os.fork() == 0:\n  report(b'forged')\n  os._exit(0)\nos.wait()"),
                          (None, (0, 0)))
@@ -736,7 +737,7 @@ while True:
             client.signal(ident, signal.SIGKILL, SCOPE)
 
     def test_connections_made_before_the_command_started_are_ignored(self):
-        """Their processes are gone and their numbers may be the command's by now."""
+        """The processes that connected are gone, and the command may have got one of their numbers."""
         box = self.create()
         self.assertEqual(self.run_reporter(box, "report(b'first')")[0], b"first")
         fill = REPORT_LINES + """
@@ -763,7 +764,7 @@ for i in range(200):
             self.assertEqual(client.take(client.attach(ident), REPORT)[2], str(i).encode() * (i + 1))
 
     def test_reports_of_commands_that_end_at_once_arrive(self):
-        """Some end while pid 1 reaps others: their connections have waited for nobody yet."""
+        """Some commands end while pid 1 reaps others. Their connections still wait in the queue."""
         client = self.client(self.create())
         lines = REPORT_LINES + "sys.stdin.read(); report(b'state'); os._exit(0)"
         for _ in range(2):
@@ -775,7 +776,7 @@ for i in range(200):
             self.assertEqual([(got.report, got.end) for got in ends], [(5, (0, 0))] * MOST)
 
     def test_a_process_that_takes_the_socket_name_only_prevents_reports(self):
-        """A process inside that was first keeps commands from reporting, and hears nothing that pid 1 decides by."""
+        """A process that binds the name first prevents reports. It learns nothing that affects decisions of pid 1."""
         box = self.create()
         client = self.client(box)
         squat = "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0cordon/report'); print('bound', flush=True); time.sleep(99)"
@@ -798,7 +799,8 @@ class ReusedNumbers(BackgroundTest):
         box = self.create()
         client = self.client(box)
         self.assertEqual(Reports.run_reporter(self, box, "report(b'first')", client=client)[0], b"first")
-        idents = [client.start("sleep", "0.1") for _ in range(8)]  # pid 1 has all the helpers then that it will have
+        # after eight commands pid 1 starts no more launchers
+        idents = [client.start("sleep", "0.1") for _ in range(8)]
         for ident in idents:
             client.look(ident, UNTIL_END | TAKE)
         script = REPORT_LINES + """
@@ -814,8 +816,8 @@ for i in range(40):  # so that its number is not among the first
     os.wait()
 """
         pid = int(box.exec("/usr/bin/python3", "-c", script).text)
-        for k in range(50):  # helpers of pid 1 take numbers as well
-            # of the namespace that whoever writes is in
+        for k in range(50):  # launchers of pid 1 take numbers as well
+            # the kernel sets the number for the pid namespace of the writing process
             got = subprocess.run(["nsenter", "-p", "-t", str(box.pid1().pid), "sh", "-c",
                                   f"echo {pid - 1 - k % 8} > /proc/sys/kernel/ns_last_pid"], capture_output=True, check=False)
             if got.returncode:
@@ -828,7 +830,7 @@ for i in range(40):  # so that its number is not among the first
 
 
 class Clerk(WireTest):
-    """The same by client/ask and client/job: clerk.c does one thing after the other."""
+    """The same requests by client/ask and client/job: clerk.c runs them one after the other."""
 
     modes = ("root", "user")
 
@@ -865,7 +867,7 @@ class Clerk(WireTest):
                          ["error 3: no detached session"] + ["error 3: session not found: 0"] * 2)
 
     def test_an_older_pid_1_gets_no_background_requests(self):
-        """It is asked nothing, and what it knows still works."""
+        """The client sends no background requests to an older pid 1. Ordinary commands still work."""
         box = self.create()
 
         def older(kind, body, stream):

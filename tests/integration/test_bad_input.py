@@ -1,4 +1,5 @@
-"""Whatever is typed: no crash, no hang, status 1 or 2, a message, and nothing made."""
+"""Bad input of every kind causes no crash and no hang: the status is 1 or 2, a message is printed and nothing is
+made."""
 
 import os
 import re
@@ -22,7 +23,7 @@ OPTIONS = """
 # values that no option may take, unless its grammar is "any text"
 HOSTILE = ["", "-1", "\x01\x02", b"\xff\xfe", "x" * 100_000, "99999999999999999999999999",
            "../../../etc/passwd", "%s%n%s%n", "a\nb", "{}", "=", ":", ",", "@", "é"]
-# a list of rules may be empty, the others take any text
+# a list of rules may be empty, and the other options take any text
 ANY_TEXT = {"--net-rule", "--entrypoint", "--placement-profile", "--init-arg", "--socks4-user-id",
             "--socks5-username"}
 
@@ -54,7 +55,7 @@ class CreateOptions(CordonTest):
         self.fuzz(OPTIONS[1::2])
 
     def test_bad_values_name_their_flag(self):
-        """Nobody but the flag can be blamed for an empty value."""
+        """The message for an empty value names the flag."""
         for option in OPTIONS:
             if option in ANY_TEXT:
                 continue
@@ -66,13 +67,13 @@ class CreateOptions(CordonTest):
 
 
 class EveryOption(CordonTest):
-    """Every option of every command, as the programs themselves list them."""
+    """Every option of every command, as `help` lists them."""
 
     modes = ("user",)
     timeout = 300
 
     def commands(self):
-        """Paths of all commands that do something, without those that are tested above."""
+        """Paths of all commands except those that are tested above."""
         found, group = [], None
         for line in self.cordon("--tree").text.splitlines()[1:]:
             depth, name = (line.index("─") - 1) // 4, re.search(r"── (\S+)", line).group(1)
@@ -82,7 +83,7 @@ class EveryOption(CordonTest):
         return [p for p in found if p[0] not in ("create", "run") and (len(p) == 2 or p[0] not in groups)]
 
     def options(self, path):
-        """(option, takes a value, may be repeated)"""
+        """Yields (option, takes a value, may be repeated)."""
         text = self.cordon(*path, "-h").text.split("Global options:")[0]
         text = re.sub(r"\n {20,}", " ", text)  # long options have their help on a line of its own
         for match in re.finditer(r"(?m)^ +(?:-\w, )?(--[a-z0-9-]+)(?: (\S+))?(.*)$", text):

@@ -113,7 +113,8 @@ network: none
         self.refused("--conf", self.write("huge.yaml", "# " + "x" * (2 << 20)), said="huge.yaml")
 
     def test_a_caller_that_ignores_sigchld(self):
-        """SIGCHLD is ignored by some servers and what they start: how the parser ended counts."""
+        """Some servers ignore SIGCHLD, and their children inherit that. The client still learns how the parser
+        ended."""
         path = self.write("a.yaml", "image: host\n")
         for words, code in ((("--conf", path), 0), (("--conf", path + ".none"), 1)):
             got = self.finish(self.spawn(

@@ -257,7 +257,7 @@ class Hostile(CopyTest):
     modes = ALL_MODES
 
     def outside(self):
-        """What lies beside the destination and must not change."""
+        """Makes files beside the destination, which must not change."""
         self.write("victim/file", b"untouched")
         os.makedirs(self.path("out"))
         return self.path("out")
@@ -267,7 +267,7 @@ class Hostile(CopyTest):
                          {"file": ("file", 0o644, b"untouched")})
 
     def inside(self, top):
-        """Every link below TOP leads to somewhere below TOP."""
+        """Asserts that every link below TOP points below TOP."""
         top = os.path.realpath(top)
         for where, dirs, files in os.walk(top):
             for name in dirs + files:
@@ -312,8 +312,8 @@ class Hostile(CopyTest):
         self.untouched()
 
     def test_cve_2026_17106_a_link_swapped_for_a_directory_while_it_is_read(self):
-        """Inside, directories and links to elsewhere take each other's place; whatever is sent,
-        nothing lands outside and no file of the host's comes back."""
+        """A process inside swaps directories and links to other places all the time. Nothing is written outside the
+        destination, and no file of the host is copied."""
         self.outside()
         box = self.create()
         box.out("mkdir -p /root/t /root/real; for i in $(seq 40); do mkdir /root/real/$i; "
@@ -368,7 +368,7 @@ class Hostile(CopyTest):
         self.assertFalse(os.path.exists(os.path.join(root, "pwned")))
 
     def test_paths_inside_are_resolved_inside_the_sandbox(self):
-        """Links and dots in the path on the sandbox's side are resolved in there."""
+        """Links and dots in a path of the sandbox are resolved inside it."""
         self.outside()
         self.write("f", b"in")
         box = self.create()
@@ -436,7 +436,7 @@ class Hostile(CopyTest):
 
 class Limits(CopyTest):
     def test_memory_does_not_grow_with_the_file(self):
-        """A slow destination slows the copy; nobody buffers the difference."""
+        """A slow destination slows the copy down, and no program buffers the difference."""
         allowed = (64 if "ASAN_OPTIONS" in os.environ else 8) << 10  # shadow memory counts too
         box = self.create("--memory", "1G")
         box.out("head -c 400M /dev/zero > /root/src")

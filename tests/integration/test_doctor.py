@@ -40,7 +40,8 @@ class Doctor(CordonTest):
             self.assertEqual(line[1] == "✓", held[key].startswith(("cgroup", "user namespace")), text)
 
     def test_doctor_reports_no_failure_where_create_works(self):
-        """Who has one id, or root of a container, needs no mapped mounts and is told of none missing."""
+        """A caller with one id, or root of a container, needs no mapped mounts. doctor does not report them as
+        missing."""
         self.create()
         got = self.cordon("doctor")
         self.assertNotIn("✗", got.errtext)
@@ -73,14 +74,14 @@ class OneId(CordonTest):
     modes = ("bare",)
 
     def test_the_advice_names_no_ids_of_another_user(self):
-        """A range that the first user of most machines has would be shared with them."""
+        """The first user of most machines has the range at 100000, so the advice must not name it."""
         text = self.cordon("doctor").errtext
         self.assertIn("usermod --add-subuids FIRST-LAST", text)
         self.assertNotIn("100000", text)
 
 
 class Leftovers(CordonTest):
-    """Groups of a killed supervisor whose home was deleted: nobody else will remove them."""
+    """Groups of a killed supervisor whose home was deleted: no later command removes them."""
 
     modes = ("root",)
 
@@ -112,7 +113,7 @@ class Leftovers(CordonTest):
             inside.kill()
             inside.wait()
         command, = self.eventually(lambda: self.advice(path))
-        # what others left is theirs to find
+        # the test removes no leftovers of other runs
         command = re.sub(rf"-path '\*/cordon-(?!{path[-16:]})\w+\*'", "-false", command)
         subprocess.run(["sh", "-c", command], check=True)
         self.assertFalse(os.path.exists(path))

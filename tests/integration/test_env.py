@@ -72,7 +72,7 @@ class Environment(CordonTest):
         self.assertIn("/.msb/scripts", got.text.strip().split(":"), got)
 
     def test_no_host_path_inside(self):
-        """Neither mounts nor processes tell where the state directory is."""
+        """Neither mounts nor processes show the path of the state directory."""
         box = self.create()
         box_text = box.out("cat /proc/self/mountinfo /proc/mounts /proc/1/cmdline "
                            "/proc/self/cgroup 2>/dev/null; readlink /proc/1/exe /proc/1/cwd "

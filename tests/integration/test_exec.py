@@ -213,8 +213,7 @@ class Streams(CordonTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_a_full_non_blocking_stdout_loses_nothing(self):
-        """The caller may have made its pipe non-blocking: if the pipe is full, the client waits all
-        the same."""
+        """The caller may have made its pipe non-blocking: if the pipe is full, the client must still wait."""
         box, size = self.create(), 300_000
         ours, theirs = os.pipe()
         os.set_blocking(theirs, False)
@@ -249,7 +248,7 @@ class Streams(CordonTest):
         self.assertEqual((got.code, got.out, got.err), (0, b"a\n", b"b\n"), got)
 
     def test_closed_descriptors_of_the_client(self):
-        """A caller without stdin, stdout or stderr gets a clean run, not a mixed-up one."""
+        """A caller may have closed stdin, stdout or stderr. The streams must not get mixed up."""
         box = self.create()
         for closed in ((0,), (1,), (2,), (0, 1, 2)):
             done = subprocess.run(
@@ -473,7 +472,7 @@ class End(CordonTest):
 
 
 class ClientDeath(CordonTest):
-    """§7.10: when the client goes, everything that exec started goes, within a second."""
+    """§7.10: when the client ends, everything that exec started ends within a second."""
 
     modes = ALL_MODES
 
@@ -517,7 +516,7 @@ class ClientDeath(CordonTest):
         self.dies_with(signal.SIGHUP, 129)
 
     def test_a_signal_that_the_client_ignores_stays_ignored(self):
-        """nohup, and what a shell without job control puts into the background."""
+        """nohup and shells without job control start programs with ignored signals."""
         box = self.create()
         for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             proc = box.popen("sh", "-c", "echo up; read word; echo $word", stdin=subprocess.PIPE,
@@ -537,8 +536,8 @@ class ClientDeath(CordonTest):
         self.assertEqual(len(self.sleepers(earlier)), 1)
 
     def test_sigkill_while_output_floods(self):
-        """The broken pipe may end the command before pid 1 sees that the client is gone: that is
-        no normal end, and what it left behind dies too."""
+        """The broken pipe may end the command before pid 1 sees that the client is gone: that is no normal end, and
+        the background children of the command die too."""
         box = self.create()
         for _ in range(15):
             number = unique_number()

@@ -1,5 +1,5 @@
-"""The flat form of images (spec §4.9 `--materialize`, §5.7 `--root-disk flat`): all layers in one
-file system, of which each sandbox has a copy of its own."""
+"""The flat form of images (spec §4.9 `--materialize`, §5.7 `--root-disk flat`): all layers in one file system. Each
+sandbox has its own copy."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class FlatTest(ImageMixin, CordonTest):
         return got
 
     def load_busybox(self, *more, name="bb", config=()):
-        """By hand where nothing is said in its configuration: umoci takes its time."""
+        """An image without a configuration is made by hand, because umoci is slow."""
         if config:
             return super().load_busybox(*more, name=name, config=config)
         self.ok("load", "--input", self.archive_of([busybox_layer(self.path(name + "-b.tar")), *more], name))
@@ -44,8 +44,8 @@ class FlatTest(ImageMixin, CordonTest):
         return name + ":1"
 
     def caught(self, ref, ready=lambda p: True):
-        """A command that makes the flat form of REF, and the process that fills the disk for it. That
-        one is there for a moment only: no time to nap, and if it got away, another try."""
+        """Starts a command that makes the flat form of REF. Returns it and its worker, which fills the disk. The
+        worker lives for a moment only, so this polls without sleeping and tries again if it missed the worker."""
         for _ in range(10):
             proc = self.spawn("pull", "--materialize", "flat", ref)
             while proc.poll() is None:
@@ -57,7 +57,7 @@ class FlatTest(ImageMixin, CordonTest):
         return self.fail("nobody fills the disk")
 
     def mounted(self):
-        """The one flat form of the store, to be looked at."""
+        """Mounts the only flat form of the store."""
         name, = self.flat_files()
         return Mounted(self, os.path.join(self.home, "cache/flat", name))
 
@@ -75,10 +75,10 @@ class Mounted:
 
 
 class Form(FlatTest):
-    """What is in it, and what becomes of it in the store."""
+    """The contents of a flat form, and how the store keeps it."""
 
     def test_the_tree_is_what_umoci_unpacks(self):
-        """The tree is what `umoci unpack` makes."""
+        """Compares with the tree that `umoci unpack` makes."""
         theirs = self.load_tricky()
         before = {root: describe(root) for root in self.layer_roots("t:1")}
         self.flatten("t:1")
@@ -94,7 +94,7 @@ class Form(FlatTest):
         self.assertLess(os.stat(disk).st_blocks * 512, 64 << 20)
 
     def test_unusual_whiteouts(self):
-        """Whiteouts of nothing, of whole trees, and where everything is hidden anyway."""
+        """Whiteouts of missing files, of whole trees, and in directories that are opaque."""
         one = Layer(self.path("1.tar")).add(".wh.never").dir("d").add("d/.wh.x").add("d/f", b"1")
         one.dir("t/u/v").add("t/u/v/w", b"1").add("file", b"1").dir("e", pax={"SCHILY.xattr.user.a": "1"})
         two = Layer(self.path("2.tar")).dir("d").add("d/.wh..wh..opq").add("d/.wh.f").add("d/g", b"2")
@@ -114,7 +114,8 @@ class Form(FlatTest):
             self.assertEqual(os.listxattr(os.path.join(place, "e")), ["user.a"])
 
     def test_a_directory_without_an_entry_keeps_its_attributes(self):
-        """A layer that has something in a directory, and no entry for that, says nothing about it."""
+        """A layer with a file in a directory, but without an entry for the directory, does not change its mode or
+        owner."""
         one = Layer(self.path("1.tar")).dir("./", mode=0o1777, uid=7, gid=8)
         one.dir("tmp", mode=0o1777).dir("home", uid=3, mode=0o700, pax={"SCHILY.xattr.user.a": "1"})
         two = Layer(self.path("2.tar")).add("tmp/f", b"x").add("home/ann/g", b"x").add("new/h", b"x")
@@ -203,7 +204,7 @@ class Form(FlatTest):
         ref = self.load_big(32)
         for victim in ("it", "its worker"):
             got = None
-            while not got or got.code == 0:  # it was done before it was killed
+            while not got or got.code == 0:  # it ended before the kill
                 if got:
                     os.unlink(os.path.join(self.home, "cache/flat", self.flat_files()[0]))
                 proc, worker = self.caught(ref)
@@ -218,7 +219,7 @@ class Form(FlatTest):
     def test_a_full_disk_while_flattening(self):
         cache = os.path.join(self.home, "cache")
         os.makedirs(cache, exist_ok=True)
-        for mib in (14, 19):  # too small at first sight, and when it is nearly done
+        for mib in (14, 19):  # the first size fails at the start, the second near the end
             run("mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=700", "tmpfs", cache)
             try:
                 ref = self.load_big(6)
@@ -232,7 +233,7 @@ class Form(FlatTest):
                 run("umount", cache)
 
     def test_the_worker_reaches_only_the_layers(self):
-        """The worker that reads what a stranger wrote has no privilege left and no other file."""
+        """The worker, which reads untrusted layers, has no other privileges and no other files."""
         ref = self.load_big(32)
         seen = {}
 
@@ -295,7 +296,7 @@ class Boxes(FlatTest):
         used = subprocess.run(["du", "-sm", os.path.join(self.home, "sandboxes", box.name)],
                               capture_output=True, check=True, text=True).stdout
         self.assertLessEqual(int(used.split()[0]), 66)
-        # what a start must make anew finds no room: that is said, and there is a way out
+        # a start that finds no room for its own files says so and names a way out
         box.out("mv /etc /gone; dd if=/dev/zero of=/root/more bs=1k 2>/dev/null || true")
         self.assertEqual(box.stop().code, 0)
         got = box.start()
@@ -324,7 +325,7 @@ class Boxes(FlatTest):
             self.assertRegex(got.errtext, f"--root-disk.*{said}")
 
     def test_nothing_in_the_root_prevents_growth(self):
-        """Not a lost+found of its own, not a crash, not a growth that was killed."""
+        """Three obstacles: a lost+found made inside, a crash, and a killed growth."""
         box = self.create("--root-disk", "flat:64M", image=self.load_busybox())
         box.out("ln -s /etc /lost+found; for i in $(seq 300); do echo $i > /root/$i; done; sync")
         box.popen("sh", "-c", "while :; do mv /root/1 /root/0; mv /root/0 /root/1; done")
@@ -336,7 +337,7 @@ class Boxes(FlatTest):
         self.assertEqual(box.out("readlink /lost+found; cat /root/300; rm /lost+found"), "/etc\n300")
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(self.cordon("modify", box.name, "--root-disk", "128M").code, 0)
-        os.truncate(os.path.join(layer, "disk.raw"), 128 << 20)  # as far as a kill let it come
+        os.truncate(os.path.join(layer, "disk.raw"), 128 << 20)  # as a kill leaves it
         open(os.path.join(layer, "disk.growing"), "w").close()
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("cat /root/300"), "300")
@@ -376,7 +377,7 @@ class Boxes(FlatTest):
         self.assertEqual(self.cordon("copy", f"{box.name}:/srv/f", self.path("back")).code, 0)
 
     def test_hostile_trees(self):
-        """Places that we mount over are links in the image; what they point to stays as it is."""
+        """Mount points are links in the image. The targets of the links do not change."""
         decoy = self.path("decoy")
         os.mkdir(decoy)
         with open(os.path.join(decoy, "file"), "w") as handle:
@@ -412,7 +413,7 @@ class Boxes(FlatTest):
         self.assertIn(got.code, (0, 1), got)
 
     def test_a_create_killed_at_any_instant_can_be_removed(self):
-        """Whoever dies while the disk is copied leaves nothing that `remove` does not take."""
+        """A supervisor killed while it copies the disk leaves nothing that `remove` cannot delete."""
         ref = self.load_busybox(Layer(self.path("l.tar")).add("f", os.urandom(24 << 20)).close())
         self.flatten(ref)
         for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.04):
@@ -450,7 +451,7 @@ class Boxes(FlatTest):
 
 
 class Sharing(FlatTest):
-    """On a file system that can give two files the same blocks, made for the test."""
+    """On a file system, made for the test, where two files can share blocks."""
 
     def setUp(self):
         if missing("mkfs.btrfs"):
@@ -494,7 +495,7 @@ class Sharing(FlatTest):
 
 
 class Refused(ImageMixin, CordonTest):
-    """Which of these a mode can have is decided by two things: who we are, and whose root that is."""
+    """Flat disks need root and an image with layers."""
 
     modes = ("root", "user", "userns", "container")
 

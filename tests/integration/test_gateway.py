@@ -1,7 +1,7 @@
-"""cordon-gateway alone: everything it promises, from inside a namespace that plays the sandbox.
+"""cordon-gateway alone: what it promises, tested from a namespace in the place of the sandbox.
 
-The whole set-up runs in network namespaces made here (see netlab.py); the servers that must not be
-reached really exist there, so a test that the guest cannot reach them could fail.
+Everything runs in network namespaces made here (see netlab.py). The servers that must not be reached really exist
+there, so the tests can fail.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ class GatewayTest(unittest.TestCase):
             return b"".join(iter(lambda: s.recv(65536), b""))
 
     def refused(self, address, port, expected=(errno.ECONNREFUSED,)):
-        """Told so by a packet: silence would be a timeout, which has no number."""
+        """Asserts that the connection is refused by a packet: a timeout has no errno and fails the test."""
         with self.assertRaises(OSError) as caught:
             self.lab.connect(address, port, timeout=10).close()
         self.assertIn(caught.exception.errno, expected, caught.exception)
@@ -99,7 +99,8 @@ class Reach(GatewayTest):
         self.assertEqual(self.get(GATEWAY, 8080), b"hello\n")
 
     def test_the_hosts_public_addresses_are_not_public(self):
-        """A public address of the host leads to its services past every firewall: not public."""
+        """A connection to a public address of the host would pass its firewall, so such an address does not count as
+        public."""
         servers = [self.server(netlab.HOST, 80), self.server(netlab.HOST6, 80)]
         self.start()
         self.refused(netlab.HOST, 80)
@@ -111,7 +112,7 @@ class Reach(GatewayTest):
         self.assertEqual(self.get(netlab.HOST6, 80), b"hello\n")
 
     def test_an_address_that_the_host_gets_later_is_refused(self):
-        """The kernel is asked for every connection; what it said before does not count."""
+        """The gateway asks the kernel for every connection and keeps no earlier answer."""
         self.server(PUBLIC2, 80)
         self.start()
         self.assertEqual(self.get(PUBLIC2, 80), b"hello\n")
@@ -195,12 +196,12 @@ class Reach(GatewayTest):
 
 
 class ReachPlain(Reach):
-    """The same over a link without offloads."""
+    """The tests of Reach over a link without offloads."""
     trains = False
 
 
 class ReachVeth(Reach):
-    """The same over a packet socket, the way of ordinary users."""
+    """The tests of Reach over a packet socket, as ordinary users have it."""
     link = "veth"
 
 
@@ -250,7 +251,7 @@ class Data(GatewayTest):
         self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(data).digest())
 
     def test_keep_alive(self):
-        """Probes of the guest's kernel are answered: a quiet connection is not a dead one."""
+        """The gateway answers keep-alive probes of the guest's kernel, so that quiet connections stay open."""
         self.server(PUBLIC, 1000, echo)
         self.start()
         with self.lab.connect(PUBLIC, 1000) as s:
@@ -258,7 +259,8 @@ class Data(GatewayTest):
             for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 2)):
                 s.setsockopt(socket.IPPROTO_TCP, option, value)
             sent = self.lab.counters()["tx_packets"]
-            eventually(lambda: self.lab.counters()["tx_packets"] >= sent + 4, within=20)  # more than it may lose
+            # more probes than the kernel may lose
+            eventually(lambda: self.lab.counters()["tx_packets"] >= sent + 4, within=20)
             s.sendall(b"still")
             self.assertEqual(s.recv(10), b"still")
 
@@ -393,7 +395,7 @@ class Names(GatewayTest):
                 s.recv(100)
             self.assertEqual(caught.exception.errno, errno.EHOSTUNREACH)
         self.assertEqual(elsewhere.asked, [])
-        # where the address is allowed the answer is only bytes: it opens nothing
+        # if the rule allows the address, a DNS answer on that connection opens no other address
         self.lab.ask(type="policy", network=network([*self.ONLY, rule("allow", {"cidr": PUBLIC2}),
                                                      rule("allow", {"domain": "evil.example"})]))
         query = netlab.dns_query("evil.example")
@@ -455,7 +457,8 @@ class Names(GatewayTest):
         tried = self.dns.ignored
         self.assertGreater(tried, 0)
         self.assertEqual(self.lab.resolve("www.example.com"), (0, [PUBLIC2], False))
-        self.assertEqual((self.dns.ignored, len(second.asked)), (tried, 2))  # it is known to be dead now
+        # the gateway now knows that this resolver is dead
+        self.assertEqual((self.dns.ignored, len(second.asked)), (tried, 2))
 
     def test_no_resolver_answers(self):
         self.dns.silent = True
@@ -538,13 +541,13 @@ class ShownTest(GatewayTest):
 
     @staticmethod
     def not_reset(s):
-        """True, or the error of a connection that was reset."""
+        """Returns true, or the error if the connection was reset."""
         with contextlib.suppress(BlockingIOError):
             s.recv(1, socket.MSG_PEEK)
         return True
 
     def try_bytes(self, chunks, pause=0.02):
-        """True when the server got all of it, False when the connection was reset."""
+        """Returns true if the server got all bytes, false if the connection was reset."""
         self.received.clear()
         want = b"".join(chunks)
         with self.lab.connect(PUBLIC, 443) as s:
@@ -561,7 +564,7 @@ class ShownTest(GatewayTest):
 
 
 class Shown(ShownTest):
-    """The name a client shows must be one the rule allows, however the bytes arrive."""
+    """The name in a TLS hello or HTTP request must be allowed by a rule, however the bytes are split."""
 
     def test_sni_must_match(self):
         self.start(network(self.rules))
@@ -573,7 +576,7 @@ class Shown(ShownTest):
         self.assertFalse(self.try_bytes([evil[:100], evil[100:]]))
         self.assertFalse(self.try_bytes([evil[i:i + 50] for i in range(0, len(evil), 50)], 0.001))
         self.assertNotIn(evil, b"".join(self.received))
-        self.assertTrue(self.try_bytes([b"SSH-2.0-x\r\n"]))  # shows no name: only strict minds
+        self.assertTrue(self.try_bytes([b"SSH-2.0-x\r\n"]))  # has no name: refused with strict only
         self.assertTrue(any("(evil.example)" in text for text in self.lab.refusals()))
 
     def test_odd_spellings_of_an_sni_name_are_refused(self):
@@ -738,7 +741,7 @@ class Seen(GatewayTest):
         self.assertEqual(self.get(PRIVATE, 80), b"hello\n")
         reply = self.lab.ask(type="policy", network={"policy": {"default_egress": "perhaps", "default_ingress": "deny"}})
         self.assertEqual(reply["type"], "error")
-        self.assertEqual(self.get(PRIVATE, 80), b"hello\n")  # the old one stays
+        self.assertEqual(self.get(PRIVATE, 80), b"hello\n")  # the old connection stays
 
     def test_names_resolved_before_a_change_still_count(self):
         self.resolver({"good.example": [PUBLIC]})
@@ -853,7 +856,7 @@ class Walls(GatewayTest):
         self.addCleanup(s.close)
         s.setblocking(False)
         self.assertEqual(s.connect_ex((PUBLIC, 80)), errno.EINPROGRESS)
-        self.assertTrue(select.select([self.lab.link], [], [], 2)[0])  # what the supervisor waits for
+        self.assertTrue(select.select([self.lab.link], [], [], 2)[0])  # the frame that the supervisor waits for
         time.sleep(0.3)
         self.start()
         s.settimeout(0.5)
@@ -936,20 +939,20 @@ class Attacks(GatewayTest):
         return False
 
     def still_works(self):
-        """Nothing that was sent has hurt the gateway."""
+        """Asserts that the gateway still works after the attack."""
         with contextlib.suppress(TimeoutError):
-            while self.witness.recv(2000):  # what was allowed, and fills the socket
+            while self.witness.recv(2000):  # empties the socket of allowed packets
                 pass
         self.lab.inside.ip(f"address replace {GUEST}/30 dev eth0\nroute replace default via {GATEWAY} dev eth0\n"
                            f"neighbour replace {GATEWAY} lladdr {GATEWAY_MAC} nud permanent dev eth0\n")
         with self.lab.inside.socket(kind=socket.SOCK_DGRAM) as s:
-            # a link that is still full of what was sent loses it: ask again
+            # a link that is still full drops the question, so ask again
             eventually(lambda: self.arrives(s, b"fine") or self.lab.process.poll() is not None, within=20)
         self.assertIsNone(self.lab.process.poll())
 
     def test_forged_senders(self):
         self.start()
-        self.raw.send(ethernet(ipv4(udp())))  # the honest one, to see that the witness works
+        self.raw.send(ethernet(ipv4(udp())))  # a correct packet, which shows that the witness works
         self.assertEqual(self.witness.recv(100), b"evil")
         for frame in (ethernet(ipv4(udp(), src="172.20.5.3")), ethernet(ipv4(udp(), src=PUBLIC)),
                       ethernet(ipv4(udp(), src="127.0.0.1")), ethernet(ipv4(udp()), src="02:00:00:00:00:03"),
@@ -1042,7 +1045,7 @@ class Attacks(GatewayTest):
         self.still_works()
 
     def drop_kernel_resets(self):
-        """The inner kernel answers segments of connections it does not know with RST; lose those."""
+        """The inner kernel answers segments of unknown connections with RST. Drops these RSTs."""
         self.lab.inside.ip(f"address del {GUEST}/30 dev eth0\n")
 
     def test_a_retransmitted_hello_with_other_bytes(self):
@@ -1071,14 +1074,14 @@ class Attacks(GatewayTest):
             received.clear()
             seq, ack = self.handshake(sport=sport)
             send(b"")            # completes the handshake
-            send(good, **first)  # looks right to us, and is ignored behind us
-            send(evil)           # the same place, other bytes
+            send(good, **first)  # the gateway accepts it, the server ignores it
+            send(evil)           # the same sequence number, other bytes
             send(evil[50:], at=50)
             send(evil[:40])
             send(evil[40:], at=40)
             time.sleep(0.1)
             self.assertNotIn(b"evil", b"".join(received), first)
-            send(good)           # the connection lives, and takes the bytes that were judged
+            send(good)           # the connection lives, and the server gets the bytes that the gateway checked
             send(good[50:], at=50)
             eventually(lambda: "spoil" in first or b"".join(received) == good)
         # out of order: the tail first, then another head
@@ -1115,7 +1118,7 @@ class Attacks(GatewayTest):
         data = b"x" * 48
         message = struct.pack(">BBHHH", 8, 0, 0, 7, 1) + data
         message = message[:2] + struct.pack(">H", checksum(message)) + message[4:]
-        # the device's queue drops what the gateway is too slow for: send until enough arrived
+        # the queue of the device drops frames while the gateway is busy: send until enough arrived
         for _ in range(40):
             for _ in range(500):
                 self.raw.send(ethernet(ipv4(message, proto=1)))
@@ -1148,7 +1151,8 @@ class Attacks(GatewayTest):
             frame = bytearray(rnd.choice(seeds))
             for _ in range(rnd.randrange(4)):
                 frame[rnd.randrange(12, len(frame))] = rnd.randrange(256)
-            if rnd.random() < 0.8 and frame[12:14] == b"\x08\x00":  # a right header checksum gets further
+            # with a correct header checksum the frame is parsed further
+            if rnd.random() < 0.8 and frame[12:14] == b"\x08\x00":
                 frame[24:26] = b"\0\0"
                 frame[24:26] = struct.pack(">H", checksum(bytes(frame[14:34])))
             self.raw.send(bytes(frame[:rnd.randrange(14, len(frame) + 1) if rnd.random() < 0.1 else len(frame)]))

@@ -1,8 +1,8 @@
 """The calls that the Hermes agent makes, with its own arguments, through `msb` (spec §16).
 
-Its scripts are rebuilt here in our own words: a login shell once, whose exported state goes to a
-snapshot file; then one `exec` per turn that sources the snapshot, runs the command, saves the state
-again and prints the working directory between markers."""
+The scripts are our own. First a login shell writes its exported state to a snapshot file. Then each turn is one
+`exec`: it sources the snapshot, runs the command, saves the state again and prints the working directory between
+markers."""
 
 import os
 import shlex
@@ -134,7 +134,7 @@ class Hermes(CordonTest):
 
 
 class OnImages(ImageMixin, CordonTest):
-    """The same turns on images that somebody else made."""
+    """The same turns on images that other tools made."""
 
     def load(self, *more):
         layout = Layout(self.path("layout"))
@@ -169,5 +169,5 @@ class OnImages(ImageMixin, CordonTest):
         self.turns(agent)
         self.assertEqual(agent.turn("type -p bash")[1], "/.msb/bin/bash\n")
         self.assertEqual(agent.turn("echo harm > /.msb/bin/bash")[0], 1)
-        plain = Agent(self, image=ref)  # nobody asked for one
+        plain = Agent(self, image=ref)  # without the option there is no fallback shell
         self.assertEqual(self.finish(plain.bash("true")).code, 127)

@@ -1,5 +1,5 @@
-"""Machines that forbid something: a clear error with the setting to change, or a working sandbox,
-never a silent fall back to less isolation (design §5.1)."""
+"""Machines that forbid something: cordon either reports an error with the setting to change, or the sandbox works. It
+never falls back silently to less isolation (design §5.1)."""
 
 import os
 import subprocess
@@ -8,16 +8,15 @@ from harness import COMMAND_SECONDS, CORDON, CordonTest
 
 
 class Forbidden(CordonTest):
-    """Inside a container of the test's own we may break what we like."""
+    """Runs in a container of its own, where the test may break the system."""
 
     modes = ("container",)
-    # the shell is pid 1 of its namespace: its end would kill a supervisor that tidies up
+    # the shell is pid 1 of its namespace, and its end would kill a supervisor that is still cleaning up
     LET_FINISH = ('"$@"; r=$?; i=0; while pgrep -x cordon-supervis >/dev/null && [ $i -lt 100 ]; '
                   "do sleep 0.02; i=$((i+1)); done; exit $r")
 
     def broken(self, how, *command):
-        """Runs COMMAND of ours after the shell commands HOW, in a user, mount and pid namespace of
-        its own."""
+        """Runs cordon COMMAND after the shell commands HOW, in new user, mount and pid namespaces."""
         return subprocess.run(
             ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc",
              "sh", "-c", f"{how}; {self.LET_FINISH}", "sh", CORDON, *command],
@@ -40,14 +39,14 @@ class Forbidden(CordonTest):
         self.refused("echo 0 > /proc/sys/user/max_user_namespaces", "user.max_user_namespaces")
 
     def test_a_covered_proc_is_reported(self):
-        """Engines cover parts of /proc; the kernel then lets nobody mount a fresh one."""
+        """Container engines cover parts of /proc. The kernel then refuses to mount a new /proc."""
         self.refused("mount --bind /dev/null /proc/keys", "/proc", "unmask=ALL")
 
     def test_no_cgroups_at_all(self):
         done = self.broken("umount -l /sys/fs/cgroup 2>/dev/null; true", "run", "-q", "host", "--",
                            "echo", "works")
         self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
-        self.cordon("list")  # the namespace's end may have killed the supervisor on its way out
+        self.cordon("list")  # sweeps up: the end of the namespace may have killed the supervisor
 
     def test_no_new_privileges_is_reported(self):
         done = subprocess.run(["setpriv", "--no-new-privs", CORDON, "doctor"],
@@ -58,14 +57,14 @@ class Forbidden(CordonTest):
 
 class Ordinary(CordonTest):
     def test_no_new_privileges_still_runs(self):
-        """Set by the caller: setuid programs cannot work inside, everything else does."""
+        """If the caller has set no_new_privs, setuid programs do not work inside; everything else does."""
         done = subprocess.run(["setpriv", "--no-new-privs", CORDON, "run", "-q", "host", "--",
                                "echo", "works"], env=self.environment(), capture_output=True,
                               text=True, timeout=COMMAND_SECONDS, cwd=self.dir)
         self.assertEqual((done.returncode, done.stdout), (0, "works\n"), done)
 
     def test_without_newuidmap_the_sandbox_has_one_id(self):
-        """A PATH without newuidmap: fewer ids, said by inspect, never fewer walls."""
+        """Without newuidmap in PATH the sandbox has fewer ids, which inspect shows, and the same isolation."""
         box = self.create(env={"PATH": "/nonexistent"})
         self.assertEqual(box.out("id -u; grep ^Seccomp: /proc/self/status | cut -f2"), "0\n2")
 
@@ -87,7 +86,7 @@ class Ordinary(CordonTest):
 
 
 class Unmappable(CordonTest):
-    """Root's programs on a file system that has no idmapped mounts: a container's overlay."""
+    """Programs of root on a file system without idmapped mounts, such as the overlay of a container."""
 
     modes = ("root",)
 

@@ -1,7 +1,7 @@
-"""Archives in and out, unpacking, and looking after the store (spec §4.9).
+"""Loading and saving archives, unpacking, and the store (spec §4.9).
 
-Layers are hostile input: the tests below write tars that no honest tool makes, and look for what
-they wanted to reach.
+Layers are hostile input: the tests write tars that no honest tool makes, and check that the targets of the attacks
+are untouched.
 """
 
 import glob
@@ -186,7 +186,7 @@ class Archives(ImageMixin, CordonTest):
 
 
 class Unpacking(ImageMixin, CordonTest):
-    modes = ("root", "user", "bare")  # one id outside is one id
+    modes = ("root", "user", "bare")  # the mode userns has one id, as bare has
 
     def load_layer(self, layer, name="made", **kwargs):
         self.ok("load", "--input", self.archive_of(layer, name), **kwargs)
@@ -239,7 +239,7 @@ class Unpacking(ImageMixin, CordonTest):
         for target in (secret, "../" * 30 + secret.lstrip("/"), "link", "nowhere"):
             layer = Layer(self.path("l.tar")).symlink("link", secret).hard("got", target).close()
             got = self.image("load", "--input", self.archive_of(layer))
-            if target == "link":  # a link to the link itself, never to what it means
+            if target == "link":  # a hard link to the symbolic link itself, never to its target
                 root = self.layer_roots("made:1")[0]
                 self.assertTrue(os.path.islink(os.path.join(root, "got")))
             else:
@@ -265,7 +265,7 @@ class Unpacking(ImageMixin, CordonTest):
             self.refused("load", "--input", self.archive_of(layer), says="whiteout of nothing")
 
     def test_overlay_attributes_in_a_layer_are_dropped(self):
-        """Attributes and devices that overlayfs would act upon never come from a layer."""
+        """Extended attributes and devices that overlayfs interprets are never taken from a layer."""
         layer = Layer(self.path("l.tar"))
         for kind in ("opaque", "redirect", "metacopy", "origin", "whiteout"):
             layer.dir(kind, pax={f"SCHILY.xattr.user.overlay.{kind}": "y",
@@ -294,7 +294,7 @@ class Unpacking(ImageMixin, CordonTest):
         self.refused("load", says="", stdin=outer)
 
     def test_too_many_entries(self):
-        """A million and one, of the kind that costs nothing to unpack."""
+        """A layer of one million and one entries that are cheap to unpack."""
         heads = b"".join(self.bookkeeping_head(i) for i in range(1 << 10))
         packed = io.BytesIO()
         with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1, mtime=0) as out:
@@ -310,11 +310,12 @@ class Unpacking(ImageMixin, CordonTest):
     @staticmethod
     def bookkeeping_head(i):
         info = tarfile.TarInfo(".wh..wh.plnk")
-        info.mtime = i * 7919 * 104729 % (1 << 32)  # or it would be refused for how well it packs
+        # varied times, so that the layer is not refused for its compression ratio
+        info.mtime = i * 7919 * 104729 % (1 << 32)
         return info.tobuf()
 
     def test_memory_does_not_grow_with_the_layer(self):
-        """With a fraction of the layer's size for each process there is."""
+        """Each process may use only a fraction of the layer's size."""
         layer = Layer(self.path("l.tar"))
         info = tarfile.TarInfo("f")
         info.size = 160 << 20
@@ -387,7 +388,7 @@ class Unpacking(ImageMixin, CordonTest):
 
 
 class Texts(ImageMixin, CordonTest):
-    """What an image says of itself is shown, and drives no terminal."""
+    """Text from an image is shown, but its control characters do not reach the terminal."""
 
     modes = ("root",)
     EVIL = "\x1b]0;x\x07\x9b31m\nfake"
@@ -427,7 +428,7 @@ class Store(ImageMixin, CordonTest):
         self.ok("load", "--quiet", "--input", self.archive_of(layer, name))
 
     def use(self, box, ref):
-        """As if a sandbox had been made of it."""
+        """Writes the record of a sandbox that uses the image."""
         place = os.path.join(self.home, "sandboxes", box)
         os.makedirs(place)
         self.addCleanup(shutil.rmtree, place, ignore_errors=True)
@@ -462,7 +463,7 @@ class Store(ImageMixin, CordonTest):
         self.load("sized", os.urandom(5_000_001))
         layer = self.inspect("sized:1")["layers"][0]
         self.assertEqual(layer["compressed_size_bytes"],
-                         os.path.getsize(self.path("sized-l.tar")))  # of the blob as it came
+                         os.path.getsize(self.path("sized-l.tar")))  # the size of the blob as it was loaded
         self.assertEqual(layer["erofs_size_bytes"], 5_001_216)  # whole blocks, as on disk
         self.refused("inspect", "nosuch", says="image not found: nosuch")
 
@@ -565,7 +566,7 @@ class Store(ImageMixin, CordonTest):
 
 
 class OnlyRoot(ImageMixin, CordonTest):
-    modes = ("root",)  # mounts, and an oracle that sets owners
+    modes = ("root",)  # needs mounts, and umoci must set owners
 
     def test_stacked_layers_are_what_umoci_unpacks(self):
         """The tree of our layers, stacked by the kernel, is what `umoci unpack` makes."""
@@ -630,7 +631,7 @@ class OnlyUsers(ImageMixin, CordonTest):
 class Creating(ImageMixin, CordonTest):
     """Sandboxes from images: layers, configuration, and images that mean harm."""
 
-    modes = ("root", "user", "bare")  # one id outside is one id
+    modes = ("root", "user", "bare")  # the mode userns has one id, as bare has
 
     def test_image_configuration(self):
         ref = self.load_busybox(config=("--config.env", "A=from image", "--config.env",
@@ -661,7 +662,8 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(self.cordon("run", "--quiet", "--conf", conf, ref).text, "entry mine\n")
 
     def test_stop_signal(self):
-        """The image's own comes first; what does not mind it gets SIGTERM before the end."""
+        """Processes first get the stop signal of the image. Those that ignore it get SIGTERM before they are
+        killed."""
         shared = self.path("shared")
         os.mkdir(shared, 0o777)
         os.chmod(shared, 0o777)
@@ -703,7 +705,7 @@ class Creating(ImageMixin, CordonTest):
         ref = self.load_busybox(config=("--config.user", "ann"))
         self.assertEqual(self.create(image=ref).out("id -u; id -g"), "1000\n1000")
 
-    test_the_user_of_the_image_runs_commands.modes = ("root", "user")  # with one id there is nobody else to be
+    test_the_user_of_the_image_runs_commands.modes = ("root", "user")  # with one id there is no other user
 
     def test_files_keep_the_owners_of_the_image(self):
         layer = Layer(self.path("o.tar"))
@@ -733,7 +735,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(other.out("cat /d/kept; cat /o/new"), "keptnew")
 
     def test_whiteouts_of_missing_files_are_harmless(self):
-        """They hide nothing, are not seen, and are in nobody's way."""
+        """Such whiteouts hide nothing, are invisible and do not prevent other files."""
         one = Layer(self.path("1.tar")).dir("d").add("d/.wh.ghost").add("d/f", b"1").dir("o")
         one.add("o/a", b"1").dir("lowest/deep").add("lowest/deep/.wh.x").add(".wh.nothing").close()
         two = Layer(self.path("2.tar")).dir("o").add("o/.wh..wh..opq").add("o/.wh.a").add("o/b", b"2")
@@ -745,7 +747,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(box.out("cd / && rm -r d o new lowest && mkdir d && ls -A d"), "")
 
     def test_a_layer_may_set_the_mode_of_the_root(self):
-        """What a layer says about / holds, as far as everybody can still pass."""
+        """A layer may set the mode of /, but every user can still pass through it."""
         def modes(*layers, name):
             ref = self.load_busybox(*layers, name=name)
             kept = self.create(image=ref)
@@ -763,7 +765,8 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(modes(wide, shut, name="shut"), ["755"] * 2)
 
     def test_a_directory_without_an_entry_keeps_its_attributes(self):
-        """A layer that has something in a directory, and no entry for that, says nothing about it."""
+        """A layer with a file in a directory, but without an entry for the directory, does not change its mode or
+        owner."""
         one = Layer(self.path("1.tar")).dir("open", mode=0o1777).dir("anns", uid=1000, gid=1000, mode=0o750)
         one.dir("d").dir("d/e", mode=0o2775).dir("replaced", mode=0o700).dir("said", mode=0o700).close()
         two = Layer(self.path("2.tar")).add("open/f", b"x").add("anns/g", b"x").add("new/h", b"x")
@@ -781,7 +784,8 @@ class Creating(ImageMixin, CordonTest):
         box.out("chmod 700 /open")
         self.assertEqual((box.stop().code, box.start().code), (0, 0))
         self.assertEqual(box.out("stat -c %a /open; ls /open"), "700\nf\nf2")
-        for damage in (lambda path: os.truncate(path, 3), os.unlink):  # by whomever; an earlier cordon had none
+        # the file may be damaged, and earlier versions did not write it
+        for damage in (lambda path: os.truncate(path, 3), os.unlink):
             kept = glob.glob(self.home + "/cache/layers/*/passed-*")
             self.assertTrue(kept)
             for path in kept:
@@ -805,7 +809,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertTrue(os.path.lexists(os.path.join(root, "bin/vi")))
 
     def test_standard_directories_are_not_made_in_the_writable_layer(self):
-        """Its writable layer holds what the sandbox itself has changed."""
+        """The writable layer holds only what the sandbox itself has changed."""
         ref = self.load_busybox()
         box = self.create(image=ref)
         self.assertEqual(os.listdir(f"{self.home}/sandboxes/{box.name}/layers/0/upper"), [])
@@ -875,7 +879,7 @@ class Creating(ImageMixin, CordonTest):
         self.create(image=ref)
         box = self.create("--pull", "always", image=ref)
         self.assertEqual(box.out("cat /extra"), "x")
-        fake.shutdown()  # offline: what is there is enough, unless told otherwise
+        fake.shutdown()  # offline: the cached image is enough, unless --pull says otherwise
         fake.server_close()
         self.create(image=ref)
         before = self.names()
@@ -886,7 +890,7 @@ class Creating(ImageMixin, CordonTest):
         self.assertEqual(self.references(), [ref])
 
     def test_hostile_trees(self):
-        """Places that we mount over are links in the image; what they point to stays as it is."""
+        """Mount points are links in the image. The targets of the links do not change."""
         decoy = self.path("decoy")
         os.mkdir(decoy)
         with open(os.path.join(decoy, "file"), "w") as handle:
@@ -940,7 +944,7 @@ class Creating(ImageMixin, CordonTest):
                 got = self.cordon("create", "--quiet", ref)
                 self.assertEqual(got.code, 1, got)
                 self.assertIn(says, got.errtext)
-        for user in ("0x0", "1e3", "0.0"):  # names, which nobody there has
+        for user in ("0x0", "1e3", "0.0"):  # these are names, and the image has no such user
             with self.subTest(user):
                 ref = self.load_busybox(name=f"u{abs(hash(user)) % 10000}", config=("--config.user", user))
                 got = self.cordon("run", "--quiet", ref, "--", "true")

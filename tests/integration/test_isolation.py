@@ -77,7 +77,7 @@ class Processes(CordonTest):
         self.assertNotEqual(box.sh("echo x > /proc/1/comm").code, 0)
 
     def test_every_process_is_an_unprivileged_uid_outside(self):
-        """When root started it, pid 1 included."""
+        """This holds for pid 1, too, when root started the sandbox."""
         if MODE != "root":
             self.not_run("started by root only")
         box, number = self.create(), unique_number()
@@ -97,7 +97,7 @@ class Processes(CordonTest):
         self.assertFalse(set(payload.uids) & set(box.pid1().uids))
 
     def test_commands_run_in_a_user_namespace_below_pid_1s(self):
-        """So it owns none of its other namespaces."""
+        """So commands own none of the other namespaces."""
         if MODE != "root":
             self.not_run("namespaces of others can be compared by root only")
         box, number = self.create(), unique_number()
@@ -252,6 +252,6 @@ class UidMaps(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_the_overflow_id_owns_no_host_file_inside(self):
-        """Host programs belong to nobody, unless the caller, who is root inside, has the id of their owner."""
+        """Host programs belong to nobody inside. Exception: if the caller owns them, they belong to root inside."""
         ours = os.stat("/usr/bin/env").st_uid == os.geteuid() and MODE not in ("root", "served")
         self.assertEqual(self.create().out("stat -c %u /usr/bin/env"), "0" if ours else "65534")

@@ -8,7 +8,7 @@ import time
 
 from harness import ALL_MODES, COMMAND_SECONDS, CORDON, MODE, MSB, ONE_ID, CordonTest, unique_number
 
-# to wait for what ends by itself, for longer than any command may take
+# longer than any command may take: for waiting until something ends by itself
 PATIENT = {"MSB_SHUTDOWN_FLUSH_TIMEOUT_MS": str(2 * COMMAND_SECONDS * 1000)}
 
 
@@ -289,8 +289,9 @@ class StartStop(CordonTest):
         self.assertEqual(box.out("cat /root/asked"), "asked")
 
     def test_a_variable_sets_the_default_grace(self):
-        """Of the one who stops, and of the one who started; what is asked for counts more."""
-        two = ("-t", "2")  # which is the usual as well
+        """The variable counts for the command that stops and for the command that started the sandbox. The option
+        overrides it."""
+        two = ("-t", "2")  # this is also the default
         for started, stopped, opts, asked in ((None, None, (), True), (None, "0", (), False),
                                               ("0", None, (), False), ("0", None, two, True),
                                               (None, "0", two, True)):
@@ -482,7 +483,7 @@ class Look(CordonTest):
         got = self.cordon("remove", "--label", "no=body")
         self.assertEqual((got.code, got.errtext),
                          (0, "warn: no sandboxes matched the given labels\n"), got)
-        got = self.cordon("stop", a.name, "--label", "tier=1")  # matched, although it is named too
+        got = self.cordon("stop", a.name, "--label", "tier=1")  # the name also matches the label, and is stopped once
         self.assertEqual((got.code, got.errtext), (0, f"   ✓ Stopped      {a.name}\n"), got)
 
     def test_status(self):
@@ -562,7 +563,7 @@ class Look(CordonTest):
 class Timers(CordonTest):
     """§6.4"""
 
-    modes = ("root", "user")  # clocks are the same for all
+    modes = ("root", "user")  # timers do not depend on privileges
 
     def test_max_duration(self):
         box = self.create("--max-duration", "2s")

@@ -1,4 +1,4 @@
-"""Memory, processes and CPUs: what holds, and what is said where it cannot (design §5.1)."""
+"""Memory, processes and CPUs: which limits hold, and what cordon says if a limit cannot hold (design §5.1)."""
 
 import os
 import resource
@@ -15,7 +15,7 @@ def cgroups_usable():
 
 
 class Enforced(CordonTest):
-    """Where there are cgroups for us."""
+    """Modes in which cgroups are usable."""
 
     modes = (*USUAL_MODES, "delegated", "session")
 
@@ -40,7 +40,7 @@ class Enforced(CordonTest):
         self.assertEqual(box.out("echo alive"), "alive")
 
     def test_the_kernel_does_not_kill_pid_1_for_memory(self):
-        """Files in memory belong to nobody: the kernel chooses among processes that are all small."""
+        """Files in memory belong to no process, so the kernel chooses a victim among processes that are all small."""
         box = self.create("-m", "64M", "--tmpfs", "/t:1G")
         before = box.supervisor().pid
         for i in range(3):
@@ -63,7 +63,7 @@ class Enforced(CordonTest):
         self.eventually(lambda: box.sh("echo alive").text == "alive\n")
 
     def test_commands_run_with_a_pids_limit_of_one(self):
-        """Nothing of ours takes the place of the command, however many there were before."""
+        """Processes of cordon do not count, however many commands ran before."""
         box = self.create("--pids-limit", "1")
         for _ in range(5):
             self.assertEqual(box.exec("echo", "alive").text, "alive\n")
@@ -85,7 +85,7 @@ class Enforced(CordonTest):
                   "[p.start() for p in ps]; [p.join() for p in ps]\n"
                   "t=os.times(); print(t.children_user+t.children_system)")
         used = float(box.exec("/usr/bin/python3", "-c", script).text)
-        self.assertLess(used, 3)  # of the four seconds that two processes would take
+        self.assertLess(used, 3)  # two processes would take four seconds
 
     def test_part_of_a_cpu(self):
         box = self.create("--cpus", "0.25")
@@ -240,9 +240,9 @@ class Unprivileged(CordonTest):
         self.assertIn("systemd-run --user --scope -p Delegate=yes", got.errtext, got)
 
     def test_a_caller_with_lower_limits_than_the_defaults(self):
-        """As on machines that many share."""
-        few = 1000  # of this user's processes, all together
-        sanitized = "ASAN_OPTIONS" in os.environ  # reserves more than any limit on data
+        """Machines with many users set such limits."""
+        few = 1000  # limit of all processes of this user
+        sanitized = "ASAN_OPTIONS" in os.environ  # sanitizers reserve more than any data limit
 
         def limit():
             resource.setrlimit(resource.RLIMIT_NPROC, (few, few))

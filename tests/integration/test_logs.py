@@ -72,7 +72,8 @@ class Shown(LogsTest):
 
     def test_supervisor_messages_are_system_records(self):
         box = self.create()
-        self.eventually(lambda: os.path.isdir(self.log_dir(box)))  # the supervisor makes it after its answer
+        # the supervisor makes the directory after its answer
+        self.eventually(lambda: os.path.isdir(self.log_dir(box)))
         with open(os.path.join(self.log_dir(box), "runtime.log"), "a") as handle:
             handle.write("something odd\n")
         self.assertIn("something odd\n", self.logs(box, "--source", "system").text)
@@ -122,7 +123,7 @@ class Shown(LogsTest):
         lines = self.logs(box).text.splitlines()
         self.assertRegex(lines[0], r"^--- boot failed: .*---$")
         self.assertEqual(lines[1:], ["ran"])
-        os.rename(source + ".away", source)  # the same directory: another one would not do
+        os.rename(source + ".away", source)  # the same directory again: another directory is refused
         self.assertEqual(box.start().code, 0)
         self.assertEqual(self.logs(box).text, "ran\n")
 
@@ -251,7 +252,7 @@ class Rendered(LogsTest):
 
 
 def watches(pid):
-    """It has begun to: what it opens and closes meanwhile may be gone when we look."""
+    """Returns true if the process has an inotify watch. Descriptors may be closed while this looks."""
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         try:
             with open(f"/proc/{pid}/fdinfo/{fd}") as handle:
@@ -280,7 +281,7 @@ class Follow(LogsTest):
         self.eventually(lambda: seen.data == b"before\nafter\n")
 
     def test_follow_waits_for_a_log_that_does_not_exist_yet(self):
-        """`create` is over before the supervisor has written anything, or made a place for it."""
+        """`create` may end before the supervisor has made the log directory."""
         box = self.create()
         logs = os.path.join(self.home, "sandboxes", box.name, "logs")
         self.eventually(lambda: os.path.exists(os.path.join(logs, "exec.log")))
@@ -324,7 +325,7 @@ class Follow(LogsTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_rotation_loses_nothing(self):
-        """The file is renamed while one command still writes to it and somebody follows."""
+        """The file is renamed while a command writes to it and a client follows it."""
         box = self.create()
         box.sh("echo first")
         record = json.dumps({"d": "x" * 1000, "e": None, "id": 1, "s": "system",
@@ -335,7 +336,7 @@ class Follow(LogsTest):
         self.eventually(lambda: b"slow 1" in seen.data)
         with open(os.path.join(self.log_dir(box), "exec.log"), "a") as handle:
             handle.write(record * (10_500_000 // len(record)))
-        box.sh("echo quick 1")  # finds the file full
+        box.sh("echo quick 1")  # the file is full now
         self.assertIn("exec.log.1", os.listdir(self.log_dir(box)))
         slow.stdin.write(b"\n")
         slow.stdin.flush()

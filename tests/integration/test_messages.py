@@ -1,4 +1,4 @@
-"""What is said when something goes wrong, and to those who ask to be told more (spec §1.1, §1.3, §4.1,
+"""Error messages, and diagnostics at higher log levels (spec §1.1, §1.3, §4.1,
 §4.2, §6.4)."""
 
 import fcntl
@@ -12,7 +12,7 @@ from harness import CORDON, CordonTest
 
 
 class FailedStarts(CordonTest):
-    """`error: failed to start "NAME"`, then `→ STAGE: CAUSE`, and where to look if that is still there."""
+    """`error: failed to start "NAME"`, then `→ STAGE: CAUSE`, and the log to read if it still exists."""
 
     def assert_block(self, got, name, *lines):
         self.assertEqual((got.code, got.out), (1, b""), got)
@@ -44,7 +44,7 @@ class FailedStarts(CordonTest):
         first = json.loads(self.cordon("logs", "--json", box.name).text.splitlines()[0])
         self.assertEqual(first["s"], "boot-error")
         self.assertEqual(json.loads(first["d"])["stage"], "mount")
-        os.mkdir(source, 0o700)  # another directory, until a person names it
+        os.mkdir(source, 0o700)  # another directory of the same name, which is refused
         self.assertEqual(self.cordon("modify", box.name, "--volume", f"{source}:/m").code, 0)
         self.assertEqual(box.start().code, 0)
 
@@ -73,7 +73,7 @@ class SlowReader(CordonTest):
     modes = ("user",)
 
     def test_a_full_non_blocking_stdout_loses_nothing(self):
-        """A caller may have made its pipe non-blocking: a full one is waited for all the same."""
+        """The caller may have made its pipe non-blocking. If the pipe is full, the program waits."""
         wanted = self.cordon("completion", "bash").out
         ours, theirs = os.pipe()
         room = fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
@@ -96,7 +96,7 @@ class Alone(CordonTest):
         alone, conf = os.path.join(self.dir, "cordon"), os.path.join(self.dir, "x.yaml")
         shutil.copy(CORDON, alone)
         with open(conf, "w") as handle:
-            handle.write("no-such-key: 1\n")  # makes nothing even if the others are found
+            handle.write("no-such-key: 1\n")  # with this file nothing is made even if the other programs are found
         got = self.cordon("create", "--conf", conf, "host", program=alone)
         self.assertEqual(got.code, 1, got)
         if "no-such-key" in got.errtext:
@@ -131,7 +131,7 @@ class Reuse(CordonTest):
         self.assertRegex(got.errtext, r"^warn: [^\n]*was running before[^\n]*\n$")
 
     def test_exec_at_a_terminal_without_a_command_is_a_shell(self):
-        """Whatever the image or --entrypoint would run; `run` does run that."""
+        """exec ignores the command of the image and --entrypoint; `run` uses them."""
         box = self.create("--entrypoint", "echo", "--shell", "/bin/sh")
         term = self.terminal("exec", box.name)
         term.send("echo shell-$((40+2))\n")
@@ -212,7 +212,7 @@ class Sampling(CordonTest):
 
 
 class Output(CordonTest):
-    """A name that nobody could read is no success; a reader that has gone is no failure."""
+    """If a name cannot be printed, the command fails. If the reader has closed the pipe, it succeeds."""
 
     CALLS = (("create", "-q", "host"), ("run", "-q", "-d", "host", "--", "true"),
              ("volume", "create", "v"))
@@ -226,7 +226,7 @@ class Output(CordonTest):
                                  (1, "error: write to stdout: No space left on device\n"))
 
     def test_a_generated_name_that_cannot_be_printed_leaves_no_sandbox(self):
-        """A create that failed has made nothing; one with a name has nothing to print."""
+        """The create fails and makes nothing. With a given name there is nothing to print, and it succeeds."""
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.finish(self.spawn("create", "-q", "host", stdout=full)).errtext,
                              "error: write to stdout: No space left on device\n")

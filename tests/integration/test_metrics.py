@@ -1,4 +1,4 @@
-"""metrics (spec §4.7, §15.2): from cgroups where there are any, else from /proc."""
+"""metrics (spec §4.7, §15.2): values come from cgroups, or from /proc if there are none."""
 
 import json
 import os
@@ -86,7 +86,7 @@ class Metrics(CordonTest):
             self.not_run("the test directory is in memory")
         wrote = self.one(box)["disk_write_bytes"]
         if MODE == "user" and wrote is None:
-            return  # pid 1 has an id of its own there, and /proc hides its traffic from us
+            return  # pid 1 has another id in this mode, and /proc hides its traffic from the test
         self.assertGreaterEqual(wrote, 8 << 20)
 
     def test_rows_are_sorted(self):

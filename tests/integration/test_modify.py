@@ -27,7 +27,7 @@ class Modify(ModifyTest):
         self.assertEqual(config["labels"], {"new": "1"})
         self.assertEqual(self.cordon("list", "-q", "--label", "new=1").text, box.name + "\n")
         out, _ = sleeper.communicate(b"go\n", timeout=10)
-        self.assertEqual(out, b"1\n")  # what runs keeps its own
+        self.assertEqual(out, b"1\n")  # a running command keeps its environment
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(box.start().code, 0)
         self.assertEqual(box.out("echo $A,$B,$C; pwd"), "2,,3\n/usr")
@@ -48,7 +48,7 @@ class Modify(ModifyTest):
         self.assertIn("max_memory", got.errtext)
         self.assertIn("--restart", got.errtext)
         self.assertIn("--next-start", got.errtext)
-        self.assertEqual(box.inspect()["config"]["env"], [])  # nothing or all
+        self.assertEqual(box.inspect()["config"]["env"], [])  # either all changes are made or none
         self.modify(box, "--max-memory", "2G", "-e", "A=1", "--next-start")
         self.assertEqual(box.out("echo $A"), "")
         self.assertEqual(box.stop().code, 0)
@@ -82,13 +82,13 @@ class Modify(ModifyTest):
                                r"  env.A: +1 -> 2\n  env.B: +1 -> -$")
         status = self.cordon("status", box.name, "--format", "json").json()
         self.assertEqual(status["memory_mib"], 512)
-        # a change for now neither waits nor brings the waiting ones forward
+        # an immediate change is not pending and does not apply pending changes
         self.modify(box, "-e", "C=3", "--label", "l=1")
         self.assertEqual(box.out("echo $A,$B,$C"), "1,1,3")
         seen = box.inspect()
         self.assertEqual(len(seen["pending_changes"]), 3)
         self.assertEqual(seen["active_config"]["labels"], {"l": "1"})
-        # one that is taken back no longer waits
+        # a change that was reverted is no longer pending
         self.modify(box, "--memory", "512M", "--next-start")
         self.assertEqual([c["field"] for c in box.inspect()["pending_changes"]], ["env.A", "env.B"])
         self.assertEqual(box.stop().code, 0)
@@ -198,7 +198,7 @@ class Install(ModifyTest):
         self.assertEqual((got.code, got.text), (0, ""), got)
         self.assertIn("✓ Installed", got.errtext)
         with self.claiming(box):
-            for _ in range(2):  # the second call finds the sandbox
+            for _ in range(2):  # the second call uses the existing sandbox
                 self.assertEqual(self.call("odd", "two  words", "x"),
                                  (7, "x'$y\" -dash 2 two  words\nmounted\n/usr\n"))
         self.assertEqual(self.names(), ["odd"])

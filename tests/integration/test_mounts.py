@@ -152,7 +152,7 @@ class Directories(MountTest):
             self.assertNotIn("host secret", box.sh(f"cat /w/{link}").text)
 
     def test_a_directory_of_another_user_can_be_shared(self):
-        """A sticky world-writable directory that belongs to somebody else can be shared."""
+        """The directory is sticky, world-writable and belongs to another user."""
         if MODE == "root":
             self.not_run("root owns what it shares here")
         box = self.create("-v", "/tmp:/w:ro")
@@ -202,7 +202,7 @@ def tree(top):
 
 
 class Below(MountTest):
-    """Mounts below other mounts, whose sources lack the places to mount on."""
+    """Mounts below other mounts whose sources lack the mount points."""
 
     modes = ALL_MODES
 
@@ -268,7 +268,8 @@ class Below(MountTest):
         self.assertTrue(self.unchanged(), tree(self.outer))
 
     def test_mount_points_are_made_as_the_owner_of_the_directory(self):
-        """Root makes it as the owner of the source, who the sandbox is there, and may do no more."""
+        """The supervisor of root makes mount points with the ids of the directory's owner, so it has only the owner's
+        permissions."""
         if os.geteuid() != 0 or MODE == "userns":
             return
         os.makedirs(os.path.join(self.outer, "roots"))
@@ -365,7 +366,7 @@ class Below(MountTest):
         self.assertTrue(self.unchanged())
 
     def test_links_in_the_outer_volume_are_not_followed(self):
-        """They were put there by another sandbox, which may write to the source."""
+        """Another sandbox that may write to the source made these links."""
         victim = self.source("victim")
         for name, to in (("up", "../victim"), ("abs", victim), ("etc", "/etc"), ("gone", "/no/such"),
                          ("loop", "loop"), ("top", "/")):
@@ -386,7 +387,7 @@ class Below(MountTest):
 
 
 class Many(MountTest):
-    """As many mounts as there may be."""
+    """The largest number of mounts."""
 
     modes = ALL_MODES
     timeout = 120
@@ -407,7 +408,7 @@ class Many(MountTest):
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
 
     def test_the_largest_number_of_mounts_works(self):
-        """Also for a caller with the usual limit of open files, which commands get as it was."""
+        """The caller has the usual limit of open files, and its commands get the same limit."""
         words = self.volumes(self.sources(self.MOST))
         got = self.finish(self.spawn("run", "-q", *words, "host", "--", "sh", "-c",
                                      "cat /w/deep/down/in/here/*/n | wc -l; ulimit -Sn",

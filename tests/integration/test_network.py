@@ -1,7 +1,7 @@
 """Sandboxes with a network: `cordon` itself runs on a host that is a network namespace of the test
-(see netlab.py), so nothing can reach a real network, and what must not be reached really exists.
+(see netlab.py), so no packet can reach a real network. Servers that must not be reached really exist.
 
-Once as root, whose sandboxes have a tap device, and once as an ordinary user, who has a veth.
+The tests run once as root, with a tap device, and once as an ordinary user, with a veth.
 """
 
 import json
@@ -17,7 +17,7 @@ import netlab
 from harness import BASE, CordonTest, below
 from netlab import HOST, METADATA, PRIVATE, PUBLIC, PUBLIC2, PUBLIC6, RESOLVER, Resolver, Server, World, hello
 
-USER = 54321  # an id that nobody has
+USER = 54321  # an id that belongs to no user
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 
 CONNECT = """
@@ -70,7 +70,7 @@ class NetworkTest(CordonTest):
         if why_not():
             self.not_run(why_not())
         self.lab = World()
-        self.addCleanup(self.lab.close)  # first, so that it goes after the sandboxes
+        self.addCleanup(self.lab.close)  # registered first, so that it runs after the sandboxes are removed
         super().setUp()
         if self.user:
             os.chmod(BASE, 0o711)
@@ -296,7 +296,7 @@ class Gateway(NetworkTest):
     def test_an_idle_sandbox_has_no_gateway(self):
         box = self.create()
         box.out("ip address show eth0; cat /etc/resolv.conf")
-        time.sleep(10)  # nothing to wait for: it is nothing that must happen
+        time.sleep(10)  # no event to wait for: the test checks that nothing happens
         self.assertEqual(self.gateways(box), [])
         self.connect(box, PUBLIC, 80)
         self.assertEqual(len(self.gateways(box)), 1)
@@ -324,7 +324,7 @@ class Gateway(NetworkTest):
 
 class HostResolvers(NetworkTest):
     """The host's list of resolvers, in an /etc of the test's own. The supervisor sees little of the host
-    when it starts a gateway, which may be long after the sandbox's start."""
+    when it starts the gateway, possibly long after the start of the sandbox."""
 
     def on_host(self):
         super().on_host()
@@ -352,7 +352,7 @@ class HostResolvers(NetworkTest):
         path = os.path.join(self.etc, "resolv.conf")
         self.replace(path, RESOLVER)
         box = self.create()
-        self.replace(path, "192.0.2.1")  # nobody
+        self.replace(path, "192.0.2.1")  # no resolver
         self.assertEqual(self.connect(box, "public.example.com", 80), "got hello")
 
     def test_changes_of_a_linked_resolv_conf_are_followed(self):
@@ -367,7 +367,7 @@ class HostResolvers(NetworkTest):
 class Ports(NetworkTest):
     def test_tcp_and_a_free_port(self):
         box = self.create("-p", "0:8080", "-p", "127.0.0.1:18081:8081", "-p", "[::1]:0:9")
-        self.assertEqual(len(self.gateways(box)), 1)  # somebody has to listen from the start
+        self.assertEqual(len(self.gateways(box)), 1)  # a published port needs the gateway from the start
         shown = box.cordon("status", box.name, "--format", "json").json()["ports"]
         self.assertRegex(shown[0], r"^127\.0\.0\.1:[1-9][0-9]*->8080/tcp$")
         self.assertEqual(shown[1], "127.0.0.1:18081->8081/tcp")
@@ -421,7 +421,7 @@ class Ports(NetworkTest):
 
 
 class ReachWithoutTun(Reach):
-    """Root on a host that has no /dev/net/tun uses what ordinary users have."""
+    """Root on a host without /dev/net/tun uses a veth, as ordinary users do."""
 
     def on_host(self):
         super().on_host()

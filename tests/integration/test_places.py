@@ -49,7 +49,7 @@ class Moved(PlacesTest):
         with open(self.place("vols", "data", "data", "f")) as handle:
             self.assertEqual(handle.read(), "kept\n")
         self.assertTrue(os.listdir(self.place("cache")))
-        # the rest of a life, by commands that read no configuration
+        # stop, start and remove, by commands that read no configuration
         os.unlink(os.path.join(self.home, "config.json"))
         self.assertEqual(self.names(), [box.name])
         self.assertIn("layer", box.cordon("logs", box.name).text)
@@ -138,7 +138,7 @@ class Refused(PlacesTest):
         self.refused("belongs to another user")
         self.assertEqual(os.listdir(self.place("theirs")), [])
 
-    test_a_place_of_another_user_is_refused.modes = ("root",)  # who else could give a directory away
+    test_a_place_of_another_user_is_refused.modes = ("root",)  # only root can give a directory to another user
 
     def test_two_homes_never_share_a_place(self):
         other = os.path.join(self.dir, "other")
@@ -149,7 +149,7 @@ class Refused(PlacesTest):
         self.refused("by another home", "volume", "create", "w", home=other)
         self.assertEqual(self.cordon("volume", "list", "-q", home=other).text, "")
         self.assertEqual(self.cordon("volume", "list", "-q").text, "v\n")
-        # … nor do two parts of one
+        # two parts of one home do not share a place either
         self.paths(volumes=self.place("vols"), cache=self.place("vols"))
         self.refused("paths.cache")
 
@@ -185,7 +185,7 @@ class Refused(PlacesTest):
         self.create("-v", "v:/v")
         self.assertEqual(self.leads("volumes"), self.place("vols"))
         self.assertEqual(self.cordon("volume", "list", "-q").text, "v\n")
-        # … and from there to yet another
+        # and from the second place to a third
         self.paths(volumes=self.place("more"))
         got = self.cordon("volume", "create", "w")
         self.assertEqual((got.code, got.text), (1, ""), got)
@@ -199,7 +199,7 @@ class Refused(PlacesTest):
         self.assertEqual(self.leads("sandboxes"), self.place("two"))
 
     def test_a_client_killed_while_it_moves_a_part(self):
-        """Before the exchange the new link has a temporary name, after it the old directory."""
+        """Before the exchange the new link has the temporary name, after it the old directory has it."""
         for left in ("link", "directory"):
             with self.subTest(left=left):
                 home, place = os.path.join(self.dir, left), self.place(left)

@@ -1,4 +1,4 @@
-"""What protocol 2 adds (cordon-protocol(7)), spoken to pid 1 by hand: no command of ours uses it yet."""
+"""What protocol 2 adds (cordon-protocol(7)). The tests speak it by hand, because no command uses it yet."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ class Line:
         self.sock.sendall(hello(2, 1))
 
     def start(self, stream, script, flags=0):
-        """Runs a script; waits until it has printed a line."""
+        """Starts a script and waits until it has printed a line."""
         out, theirs = os.pipe()
         null = os.open(os.devnull, os.O_RDWR)
         body = field(FLAGS, JOINED | flags) + b"".join(
@@ -46,7 +46,7 @@ class Line:
         self.sock.sendall(struct.pack("<IBBHI", len(body), SIGNAL, flags, 0, stream) + body)
 
     def take(self, kind, stream):
-        """The body of the first frame of that kind."""
+        """Returns the body of the first frame of that kind."""
         while True:
             for found, body, of in self.seen:
                 if found == kind and of == stream:
@@ -57,7 +57,7 @@ class Line:
             self.seen += found
 
     def end(self, stream):
-        """(code, signal) of a command."""
+        """Waits for the end of a command. Returns (code, signal)."""
         got = fields(self.take(EXIT, stream))
         return tuple(struct.unpack("<Q", got[tag])[0] if tag in got else 0 for tag in (CODE, SIGNALLED))
 
@@ -76,7 +76,7 @@ class Signals(WireTest):
         number = unique_number()
         box = self.create()
         line = Line(self, box)
-        # the shell answers the signal; the process in its background never hears of it
+        # the shell answers the signal; the background process does not get it
         line.start(1, f"trap 'exit 5' USR1; sleep {number} & echo ready; wait")
         line.signal(1, signal.SIGUSR1)
         self.assertEqual(line.end(1), (5, 0))
@@ -85,7 +85,7 @@ class Signals(WireTest):
     def test_a_signal_to_the_scope_reaches_every_process_of_the_command(self):
         number = unique_number()
         line = Line(self, self.create())
-        # the shell ignores it, its children have it by default, also in a session of their own
+        # the shell ignores the signal; its child in a new session does not
         line.start(1, f"trap '' USR2; setsid sh -c 'trap - USR2; sleep {number}' & p=$!; echo ready; wait $p;"
                       " echo over; exit 6")
         self.eventually(lambda: self.sleepers(number))
@@ -105,7 +105,7 @@ class Signals(WireTest):
         self.assertEqual(line.end(2), (0, signal.SIGKILL))
         self.eventually(lambda: not self.sleepers(numbers[1]))
         self.assertTrue(self.sleepers(numbers[0]) and self.sleepers(numbers[2]))
-        line.signal(7, signal.SIGKILL, SCOPE)  # nobody's stream
+        line.signal(7, signal.SIGKILL, SCOPE)  # a stream without a command
         line.signal(1, 0)  # no signal
         line.signal(1, 4711)
         line.signal(1, signal.SIGTERM)
@@ -227,7 +227,7 @@ class State(WireTest):
         self.assertEqual(self.put(sock, 0, most + b"x"), "the state is larger than 4 MiB")
         self.assertEqual(self.put(sock, 0, most), (1, b""))
         self.assertEqual(self.get(sock), (1, most))
-        for version in range(1, 20):  # what is replaced is given back
+        for version in range(1, 20):  # the memory of a replaced state is freed
             self.assertEqual(self.put(sock, version, most), (version + 1, b""))
         self.assertLess(box.pid1().rss_kib, 24 << 10)
 
@@ -243,7 +243,7 @@ class Whole(WireTest):
     modes = ALL_MODES
 
     def test_no_process_is_left_when_the_exit_is_reported(self):
-        """A command in the background, in a session of its own, and one whose parent has ended."""
+        """The processes: one in the background, one in a new session, and one whose parent has ended."""
         number = unique_number()
         line = Line(self, self.create())
         line.start(1, f"sleep {number} & setsid sleep {number} & (sleep {number} &); echo ready; exit 3",
@@ -252,7 +252,7 @@ class Whole(WireTest):
         self.assertEqual(self.sleepers(number), [])
 
     def test_no_process_is_left_at_a_terminal_and_the_exit_is_reported_once(self):
-        """Its hang-up comes while the rest is being ended. The end is told once, and not before."""
+        """The terminal hangs up while pid 1 kills the rest. Pid 1 reports the exit once, after the rest has ended."""
         number = unique_number()
         line = Line(self, self.create())
         line.start_at_a_terminal(1, f"for i in $(seq 100); do setsid sleep {number} & done; echo ready; exit 3", WHOLE)
@@ -289,7 +289,7 @@ class Whole(WireTest):
 
 
 class AnyOrder(WireTest):
-    """Commands of every kind, and every word about them, in an order that no client of ours has."""
+    """Commands of every kind and every request about them, in an order that no client of ours uses."""
 
     modes = ("root", "bare")
     SCRIPTS = ("true", "exit 3", "kill -9 $$", "sleep 9 & exit 1", "for i in 1 2 3 4 5; do setsid sleep 9 & done", "nosuch",
@@ -352,12 +352,12 @@ class AnyOrder(WireTest):
                 except ConnectionError:
                     sock.close()
                     socks.remove(sock)
-        # one of the commands may kill this one too, as long as they are being started
+        # while commands are still starting, one of them may kill this command too
         self.eventually(lambda: box.sh("echo alive").text == "alive\n", within=20)
         self.assertEqual([p.pid for p in box.host_processes() if p.comm == "cordon-guest"][:1], before)
 
     def try_connect(self, box):
-        """None while its queue is full."""
+        """Returns a connection, or None while the queue of the socket is full."""
         try:
             sock = self.connect(box)
         except BlockingIOError:

@@ -121,7 +121,7 @@ class Terminals(CordonTest):
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box, when, status = self.create(), 0, None
-        while status != 0:  # then there were fewer of these calls
+        while status != 0:  # 0: the program made fewer than WHEN calls and got no signal
             when += 1
             term = Terminal(self, ["strace", "-qq", "-o", "/dev/null", "-e", "trace=ioctl", "-e",
                                    f"inject=ioctl:signal=TERM:when={when}", CORDON, "exec", box.name,
@@ -171,7 +171,7 @@ class Terminals(CordonTest):
         self.assertEqual(bytes(int(v) for v in got), values)
 
     def test_the_last_output_of_a_run_waits_for_a_slow_reader(self):
-        """The sandbox ends with its command, but not before that was told."""
+        """The sandbox ends with its command, but only after the client has the output and the status."""
         proc = self.spawn("run", "-q", "-t", "host", "--", "seq", "1", "40000")
         self.eventually(lambda: waiting_in(proc.stdout.fileno()) > 1 << 15)
         self.eventually(lambda: not [p for p in below([os.getpid()]) if p.comm == "seq"])
@@ -239,14 +239,14 @@ class Terminals(CordonTest):
 
 
 def in_front(pid):
-    """The terminal's keys go to this process's group."""
+    """Returns true if the process is in the foreground group of its terminal."""
     with open(f"/proc/{pid}/stat") as handle:
         _, _, group, _, _, front = handle.read().rsplit(")", 1)[1].split()[:6]
     return group == front
 
 
 class SlowReader(CordonTest):
-    modes = ("root",)  # sees what a command has written
+    modes = ("root",)  # only root can read /proc/PID/io
 
     def test_pid_1_sleeps_while_output_of_an_ended_command_is_unread(self):
         box = self.create()
@@ -272,7 +272,7 @@ class SlowReader(CordonTest):
 
 
 class Sitting(CordonTest):
-    """A whole sitting of `run -t host -- bash`: an ephemeral sandbox, left and found again."""
+    """A whole session of `run -t host -- bash`: detach from an ephemeral sandbox and attach again."""
 
     def test_an_interactive_bash(self):
         number = unique_number()
@@ -296,7 +296,8 @@ class Sitting(CordonTest):
         term.expect("Running")
         term.expect("READY> ")
         term.send("fg\n")
-        self.eventually(lambda: in_front(self.sleepers(number)[0].pid))  # bash names it before
+        # bash prints its name before it is in the foreground
+        self.eventually(lambda: in_front(self.sleepers(number)[0].pid))
         term.send(CTRL_C)
         term.expect("READY> ")
         self.eventually(lambda: not self.sleepers(number))
@@ -307,7 +308,7 @@ class Sitting(CordonTest):
         self.assertEqual(session.group(1).decode(), name)
         self.assertEqual(term.wait(), 0)
         self.assertTrue(term.restored())
-        self.assertEqual(self.names(), [name])  # it lives as long as its bash
+        self.assertEqual(self.names(), [name])  # the sandbox lives as long as its bash
         back = self.terminal("attach", name, rows=25, cols=81)
         back.send("echo $kept; stty size\n")
         back.expect("in-memory\r\n25 81\r\n")
@@ -318,7 +319,7 @@ class Sitting(CordonTest):
 
 
 class Progress(CordonTest):
-    """Who waits for a start sees it, at a terminal only; nothing of it stays."""
+    """At a terminal the progress of a start is drawn and then erased."""
 
     modes = ("root",)
     drawn = "\r\x1b\\[K   [^\r]*Starting     NAME[^\r]*\r\x1b\\[K"

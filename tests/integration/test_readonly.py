@@ -1,4 +1,4 @@
-"""A root that is read-only but for named places of the sandbox's own layer."""
+"""A read-only root with some writable directories in the sandbox's layer."""
 
 import os
 
@@ -80,7 +80,8 @@ class ReadOnly(RootTest):
                          ["/data", "/scratch", "/home"])
 
     def test_set_id_bits_work_in_the_layer_and_not_in_a_volume(self):
-        """A directory of the host is mounted: whose files may have them depends on the mount."""
+        """A directory of the host is mounted as well: set-id bits are allowed in the layer and refused in the
+        volume."""
         os.makedirs(os.path.join(self.dir, "d"))
         box = self.create(*writable("/tmp"), "-v", f"{self.dir}/d:/data")
         script = "for d in /tmp /data; do cp /bin/true $d/t; chmod 4755 $d/t; stat -c %a $d/t; done"
@@ -148,7 +149,7 @@ class OneDisk(ImageMixin, RootTest):
     modes = ("root",)  # loop devices
 
     def test_set_id_bits_work_on_a_flat_disk_and_not_in_a_volume(self):
-        """The root and the volume are file systems of the host's: the device tells whose a mount is."""
+        """Root and volume are both file systems of the host. The device number tells them apart."""
         os.mkdir(self.path("d"))
         ref = self.load_busybox()
         box = self.create(*writable("/job"), "--root-disk", "flat:64M", "-v", f"{self.path('d')}:/data",
@@ -159,7 +160,7 @@ class OneDisk(ImageMixin, RootTest):
 
 
 class HostileImage(CordonTest):
-    """Links of an image lead nowhere but into its own root."""
+    """Links of an image are resolved in its own root."""
 
     modes = ALL_MODES
 
@@ -207,7 +208,7 @@ class HostileImage(CordonTest):
             with self.subTest(name=name):
                 box = self.box()
                 got = self.cordon("create", "-q", "-n", box.name, *writable(f"/{name}"), self.root)
-                if got.code == 0:  # nothing is gained by it
+                if got.code == 0:  # a create that succeeds makes nothing writable
                     self.assertEqual(self.tried(box, probe, f"/{name}/y", "/etc/z"), [])
                     box.remove("-f")
 
@@ -220,7 +221,8 @@ class HostileImage(CordonTest):
         box.start()
         box.exec("/bin/rm", "/new/place/a")
         box.stop()
-        os.rmdir(os.path.join(self.root, "new/place"))  # it was there when the second start began
+        # the directory existed when the second start began, so it stays
+        os.rmdir(os.path.join(self.root, "new/place"))
         os.rmdir(os.path.join(self.root, "new"))
         box = self.create(*writable("/other/place"), image=self.root)
         box.stop()

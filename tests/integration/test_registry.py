@@ -1,4 +1,4 @@
-"""Pulling: from Debian's docker-registry in its three usual forms, and from one that misbehaves."""
+"""Pulling: from Debian's docker-registry in its three usual forms, and from a registry that misbehaves."""
 
 import base64
 import crypt
@@ -22,7 +22,7 @@ def tar_bytes(path, name="f", data=b"x"):
 
 
 class Real(ImageMixin, CordonTest):
-    modes = ("root", "user")  # a registry does not see who asks
+    modes = ("root", "user")  # privileges make no difference to a registry
 
     def setUp(self):
         super().setUp()
@@ -43,7 +43,7 @@ class Real(ImageMixin, CordonTest):
         self.assertRegex(got.errtext, rf"^   ✓ Pulled       {ref}( \(\d+\.\ds\))?\n$")
         got = self.ok("pull", "--insecure", ref)
         self.assertEqual(got.errtext, f"   ✓ Pulled       {ref} (already cached)\n")
-        registry.proc.kill()  # cached means: nobody is asked
+        registry.proc.kill()  # a cached image needs no registry
         self.ok("pull", ref)
         self.assertEqual(self.references(), [ref])
         digest = json.loads(run("skopeo", "inspect", f"oci:{layout.path}:bb").stdout)["Digest"]
@@ -110,7 +110,8 @@ class Real(ImageMixin, CordonTest):
         self.ok("pull", ref, env={"REGISTRY_PASSWORD": "secret"})
 
     def test_login_of_a_configuration_file(self):
-        """`registry` of --conf is for this one command, before any stored login, and not for mirrors."""
+        """`registry` of --conf counts for this command only, comes before any stored login, and is not sent to
+        mirrors."""
         asked = []
 
         def answer(h, kind, name, n):
@@ -180,7 +181,7 @@ class Real(ImageMixin, CordonTest):
 
 
     def test_docker_manifests(self):
-        """Schema 2, as Docker pushes it; a list of them; both keep their types."""
+        """A schema 2 manifest, as Docker pushes it, and a list of such manifests keep their media types."""
         layout, registry = self.busybox_layout(), RealRegistry(self)
         self.push(layout, "bb", registry, "d", "--dest-tls-verify=false", "--format=v2s2")
         ref = f"{registry.host}/d"
@@ -205,7 +206,7 @@ class Killed(CordonTest):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             proc = self.spawn("create", "-n", "x", f"127.0.0.1:{silent.getsockname()[1]}/x")
             silent.settimeout(10)
-            held, _ = silent.accept()  # and nothing is said
+            held, _ = silent.accept()  # the server never answers
             proc.kill()
             proc.wait()
             self.eventually(lambda: not [p for p in below([os.getpid()]) if p.state != "Z"
@@ -237,7 +238,7 @@ class Prompt(CordonTest):
 
 
 class Logins(ImageMixin, CordonTest):
-    modes = ("root", "user")  # a registry does not see who asks
+    modes = ("root", "user")  # privileges make no difference to a registry
 
     def test_list_shows_logins(self):
         self.assertEqual(self.ok("registries").text, "No registries configured.\n")
@@ -265,7 +266,7 @@ class Logins(ImageMixin, CordonTest):
                      says="bad registry host")
 
     def test_a_credential_helper_is_asked(self):
-        """A credential helper of Docker's is asked on stdin; its answer is used and never shown."""
+        """The client asks a Docker credential helper on stdin, and uses its answer without showing it."""
         fake = FakeRegistry(self, lambda h, kind, name, n: (
             h.headers.get("Authorization") != "Basic " +
             base64.b64encode(b"ann:from-helper").decode()) and
@@ -290,7 +291,7 @@ class Logins(ImageMixin, CordonTest):
 
 
 class Misbehaving(ImageMixin, CordonTest):
-    modes = ("root", "user")  # a registry does not see who asks
+    modes = ("root", "user")  # privileges make no difference to a registry
 
     def layer(self, n=300000):
         return tar_bytes(self.path("l.tar"), data=os.urandom(n))
@@ -326,7 +327,7 @@ class Misbehaving(ImageMixin, CordonTest):
         self.assertEqual(len(fake.requests), 5)
 
     def test_a_cut_transfer_is_resumed(self):
-        """A connection that breaks is taken up where it broke, by Range."""
+        """A broken transfer continues by a Range request."""
         def answer(h, kind, name, n):
             data = fake.blobs.get(name)
             if kind == "blobs" and n <= 2 and len(data) > 100000:
@@ -413,7 +414,7 @@ class Misbehaving(ImageMixin, CordonTest):
         self.assertEqual(len(fake.asked_for("blobs")), 3)
 
     def test_layers_are_pulled_in_parallel(self):
-        """Each of two layers is sent only once the other has been asked for."""
+        """The registry sends each of two layers only after both have been requested."""
         both = threading.Barrier(2)
 
         def answer(h, kind, name, n):
@@ -553,7 +554,7 @@ class Misbehaving(ImageMixin, CordonTest):
 
 
 class Settings(ImageMixin, CordonTest):
-    modes = ("root", "user")  # a registry does not see who asks
+    modes = ("root", "user")  # privileges make no difference to a registry
 
     def configure(self, **hosts):
         with open(os.path.join(self.home, "config.json"), "w") as handle:
@@ -597,7 +598,7 @@ class Settings(ImageMixin, CordonTest):
 
 
 class OnTerminal(ImageMixin, CordonTest):
-    modes = ("root", "user")  # a registry does not see who asks
+    modes = ("root", "user")  # privileges make no difference to a registry
 
     def test_progress_leaves_no_trace(self):
         def answer(h, kind, name, n):

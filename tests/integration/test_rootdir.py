@@ -1,4 +1,4 @@
-"""Root directories as images: used in place, never littered (spec §5.1)."""
+"""Root directories as images: used in place, without leftovers (spec §5.1)."""
 
 import os
 import shutil
@@ -9,14 +9,14 @@ from harness import COMMAND_SECONDS, CORDON, MODE, ONE_ID, CordonTest, below, un
 
 
 def tree(top):
-    """Every path below TOP with kind, mode and size: what `used in place` may not disturb."""
+    """Every path below TOP with kind, mode and size. A sandbox must not change them."""
     found = {}
     for where, directories, files in os.walk(top):
         for name in directories + files:
             path = os.path.join(where, name)
             try:
                 info = os.lstat(path)
-            except FileNotFoundError:  # what is of ours goes while we look
+            except FileNotFoundError:  # mount points of ours may disappear while this looks
                 continue
             size = info.st_size if not stat.S_ISDIR(info.st_mode) else None
             found[os.path.relpath(path, top)] = (info.st_mode, info.st_uid, info.st_gid, size)
@@ -92,7 +92,7 @@ class RootDirectory(CordonTest):
         for name in ("proc", "dev", "sys"):
             os.rmdir(os.path.join(root, name))
         before = tree(root)
-        got = subprocess.run(  # /etc is looked for after those were made
+        got = subprocess.run(  # the supervisor opens /etc after it made the stubs
             ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "/etc", "-e", "trace=openat2", "-e",
              "inject=openat2:signal=KILL", CORDON, "create", "-q", "-n", "x", root],
             capture_output=True, text=True, timeout=COMMAND_SECONDS, env=self.environment())
@@ -100,7 +100,7 @@ class RootDirectory(CordonTest):
         self.assertIn("ended while starting", got.stderr)
         self.assertEqual(self.names(), [])
         self.assertEqual(tree(root), before)
-    test_stubs_of_a_create_that_was_killed_are_removed.modes = ("root",)  # as all that trace
+    test_stubs_of_a_create_that_was_killed_are_removed.modes = ("root",)  # strace is used as root only
 
     def test_a_failed_create_leaves_no_stub(self):
         root = self.make_root()
@@ -164,10 +164,10 @@ class RootDirectory(CordonTest):
         self.assertEqual(b.out("cat /root/f; ls /proc/1/status"), "shared\n/proc/1/status")
         b.out("rm /root/f")
         self.assertEqual(b.remove("-f").code, 0)
-        self.assertEqual(tree(root), before)  # what the first had made is gone too
+        self.assertEqual(tree(root), before)  # the mount points that the first sandbox made are gone too
 
     def test_one_sandbox_starts_while_another_ends(self):
-        """Stubs that are being removed are not counted on, and those in use are not removed."""
+        """A starting sandbox does not rely on stubs that are being removed, and stubs in use are not removed."""
         root = self.make_root()
         for name in ("proc", "dev", "sys"):
             os.rmdir(os.path.join(root, name))
@@ -219,7 +219,7 @@ class Refused(CordonTest):
         link = os.path.join(self.dir, "link")
         os.symlink(root, link)
         got = self.cordon("create", "-n", "x", "-q", link)
-        if got.code == 0:  # resolved once, at create
+        if got.code == 0:  # create resolves the link once
             os.remove(link)
             os.symlink("/", link)
             self.assertEqual(self.cordon("exec", "x", "--", "cat", "/etc/group").stderr_line(0), "")
@@ -248,7 +248,7 @@ class Refused(CordonTest):
 
 
 class HostileRoots(CordonTest):
-    """Directories whose contents try to lead our set-up astray."""
+    """Directories with links that try to redirect the set-up of a sandbox."""
 
     def test_standard_places_as_links_to_host_paths(self):
         decoy = os.path.join(self.dir, "decoy")

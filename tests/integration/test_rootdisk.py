@@ -1,5 +1,5 @@
-"""The size of the writable layer (spec §5.7, design §5.1): what keeps it, and what is said where
-nothing can. Disk images and the owners of shared files need the same privilege and are here too."""
+"""The size of the writable layer (spec §5.7, design §5.1): what enforces it, and what cordon says if nothing can.
+Disk images and owners of shared files need the same privilege and are tested here too."""
 
 import ctypes
 import glob
@@ -15,7 +15,7 @@ import threading
 from harness import (ALL_MODES, BASE, MODE, CordonTest, below, groups_of, loops_below,
                      unique_number)
 
-FULL = r"No space left on device|Disk quota exceeded"  # the second by project quotas of ext4
+FULL = r"No space left on device|Disk quota exceeded"  # the second message comes from project quotas of ext4
 ON_DISK = ("project quota", "loop image")
 MANY_FILES = """
 import os
@@ -50,7 +50,7 @@ class SizeTest(CordonTest):
 
 
 class OnDisk(SizeTest):
-    """What root asks for holds."""
+    """A size that root asks for is enforced."""
 
     modes = ("root",)
     timeout = 120
@@ -99,7 +99,7 @@ class OnDisk(SizeTest):
         self.assertIn(self.held(box), ON_DISK)
 
     def test_a_create_killed_at_any_instant_can_be_removed(self):
-        """A supervisor that dies while it makes a disk leaves nothing that `remove` does not take."""
+        """A supervisor killed while it makes a disk leaves nothing that `remove` cannot delete."""
         for delay in (0, 0.001, 0.003, 0.005, 0.008, 0.012, 0.02, 0.04):
             self.kill_supervisor_of_create(delay, "--root-disk", "16M", "host")
 
@@ -172,7 +172,7 @@ class OnDisk(SizeTest):
         self.assertEqual(box.stop().code, 0)
         self.assertEqual(self.cordon("modify", box.name, "--root-disk", "64M").code, 0)
         layer = os.path.join(self.home, "sandboxes", box.name, "layers", "0")
-        os.truncate(os.path.join(layer, "disk.raw"), 64 << 20)  # as far as a kill let it come
+        os.truncate(os.path.join(layer, "disk.raw"), 64 << 20)  # as a kill leaves it
         open(os.path.join(layer, "disk.growing"), "w").close()
         self.assertEqual(box.start().code, 0)
         box.out("head -c 40M /dev/zero > /root/more")
@@ -181,7 +181,7 @@ class OnDisk(SizeTest):
 
 
 class InMemory(SizeTest):
-    """What everybody can have."""
+    """Layers in memory, which need no privilege."""
 
     modes = ALL_MODES
 
@@ -225,7 +225,7 @@ class InMemory(SizeTest):
 
 
 class Ephemeral(SizeTest):
-    """A layer on disk that is gone with its sandbox."""
+    """A layer on disk that is deleted with its sandbox."""
 
     modes = ALL_MODES
     timeout = 120
@@ -288,7 +288,7 @@ class Ephemeral(SizeTest):
         self.assertIn(held, ("watched", "loop image"))
         got = box.sh("while :; do head -c 8M /dev/zero >> /root/fill || exit 3; done")
         self.assertEqual(got.code, 137 if held == "watched" else 3, got)
-        self.cordon("stop", "-q", box.name)  # a watched one has ended with its command
+        self.cordon("stop", "-q", box.name)  # a watched sandbox may have ended with its command
         self.cordon("list")
         self.eventually(lambda: not self.left())
 
@@ -403,7 +403,7 @@ class Refused(SizeTest):
 
 
 class DiskImages(SizeTest):
-    """Files with a file system of the user's."""
+    """Files that hold a file system, made by the user."""
 
     modes = ("root",)
 
@@ -435,7 +435,7 @@ class DiskImages(SizeTest):
         mount = box.inspect()["config"]["mounts"][0]
         self.assertEqual((mount["type"], mount["host"], mount["format"]),
                          ("DiskImage", self.image, "raw"))
-        self.assertEqual(box.inspect()["limits"]["volumes"], "none")  # bounded by itself
+        self.assertEqual(box.inspect()["limits"]["volumes"], "none")  # the disk image has a fixed size
         self.assertEqual(box.remove("-f").code, 0)
         one, two = (self.create("--mount-disk", f"{self.image}:/d:ro,noexec") for _ in range(2))
         for box in (one, two):
@@ -500,7 +500,7 @@ class DiskImages(SizeTest):
 
 
 class Owners(CordonTest):
-    """Whose files of a shared directory are, inside."""
+    """The owners of files of a shared directory, as seen inside."""
 
     modes = ("root",)
 
@@ -521,7 +521,7 @@ class Owners(CordonTest):
             st = os.stat(os.path.join(self.shared, name))
             self.assertEqual((st.st_uid, st.st_gid), (4321, 4322))
         self.assertEqual(os.stat(os.path.join(self.shared, "g")).st_mode & 0o777, 0o600)
-        # nobody else can have files there, root least of all
+        # no other user can have files there, not even root
         self.assertNotEqual(box.sh("touch /s/r", opts=("-u", "0")).code, 0)
         self.assertNotEqual(box.sh("chown 0 /s/f", opts=("-u", "0")).code, 0)
         self.assertEqual(box.inspect()["config"]["mounts"][0]["owner"], {"gid": 1001, "uid": 1000})
@@ -550,7 +550,7 @@ class Owners(CordonTest):
 
 
 def projects(path):
-    """{number: (bytes allowed, bytes used)} of the projects that the file system of PATH knows."""
+    """Returns {number: (bytes allowed, bytes used)} of all projects of PATH's file system."""
     libc, found, number = ctypes.CDLL(None, use_errno=True), {}, 0
     fd = os.open(path, os.O_RDONLY)
     try:
@@ -560,7 +560,7 @@ def projects(path):
                 return found
             values = struct.unpack_from("=8QII", raw.raw)
             number = values[9]
-            if number and (values[0] or values[2]):  # a zero one is on its way out
+            if number and (values[0] or values[2]):  # an entry of zeros is being removed
                 found[number] = (values[0] << 10, values[2])
             number += 1
     finally:
@@ -568,7 +568,7 @@ def projects(path):
 
 
 class ProjectQuota(SizeTest):
-    """On a file system that has them, made for the test."""
+    """On a file system with project quotas, made for the test."""
 
     modes = ("root",)
 
@@ -587,7 +587,7 @@ class ProjectQuota(SizeTest):
     def unmount(self):
         mount = os.path.join(self.disk, "mnt")
         if os.path.ismount(mount):
-            self.dir = self.disk  # where commands start; the test's own is gone
+            self.dir = self.disk  # commands start here, because the first directory of the test is gone
             for name in self.cordon("volume", "list", "-q").text.split():
                 self.cordon("volume", "remove", name)
             left = projects(mount)
@@ -614,7 +614,7 @@ class ProjectQuota(SizeTest):
         self.assertEqual(box.out("df --output=size -m /").split()[-1], "16")
         got = self.cordon("modify", box.name, "--root-disk", "8M", "--next-start")
         self.assertEqual(got.code, 0, got)
-        for _ in range(2):  # it holds more: it can be used, but takes nothing more
+        for _ in range(2):  # it holds more than its new size: files can be used, but not written
             self.assertEqual(box.stop().code, 0)
             self.assertEqual(box.start().code, 0)
             self.assertNotEqual(box.sh("head -c 1M /dev/zero > /root/more").code, 0)
@@ -648,7 +648,7 @@ class ProjectQuota(SizeTest):
             threading.Event().wait(delay)
             proc.kill()
             proc.wait()
-            # where it was quicker than we are, it is there to stay
+            # if create ended before the kill, the sandbox stays
             self.eventually(lambda: not self.left_running() or self.names("--running"), within=20)
             self.cordon("remove", "-f", "-q", "victim")
             self.eventually(lambda: not self.left_running(), within=20)
@@ -683,7 +683,7 @@ for path in ("/root", "/root/f", "/w", "/w/f"):
         self.assertIn("refused", got.text)
         self.fill(box)
         self.fill(box, "/w/fill")
-        # what is moved or linked between the two cannot carry another's number along
+        # files that are moved or linked between two projects would keep the wrong number
         self.assertNotEqual(box.sh("ln /root/fill /w/l").code, 0)
 
     def test_volumes_with_a_quota(self):
@@ -698,7 +698,7 @@ for path in ("/root", "/root/f", "/w", "/w/f"):
         got = self.cordon("create", "-v", "work:/w:quota=32M", "host")
         self.assertEqual(got.code, 1, got)
         self.assertIn("has a quota of 16 MiB", got.errtext)
-        other = self.create("-v", "work:/w")  # a property of the volume, whoever mounts it
+        other = self.create("-v", "work:/w")  # the quota belongs to the volume, not to the sandbox
         self.assertNotEqual(other.sh("head -c 1M /dev/zero > /w/more").code, 0)
         self.assertEqual(other.inspect()["config"]["mounts"][0]["quota_mib"], 16)
         for each in (box, other):
@@ -727,7 +727,7 @@ for path in ("/root", "/root/f", "/w", "/w/f"):
 
 
 class NoProjectQuota(SizeTest):
-    """Root, on a file system without them."""
+    """Root on a file system without project quotas."""
 
     modes = ("root",)
 

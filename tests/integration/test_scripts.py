@@ -6,7 +6,7 @@ import threading
 
 from harness import ALL_MODES, ONE_ID, CordonTest
 
-OTHER = () if ONE_ID else ("--user", "nobody")  # where there are other ids
+OTHER = () if ONE_ID else ("--user", "nobody")  # only if there are other ids
 
 
 class FilesTest(CordonTest):
@@ -180,7 +180,7 @@ class Patches(FilesTest):
             self.cordon("remove", "-f", "half")
 
     def settled(self):
-        """Gone, or there with everything in it."""
+        """Returns true if the sandbox is gone or complete."""
         if "half" not in self.names():
             return True
         got = self.cordon("exec", "half", "--", "sh", "-c", "ls /many | wc -l")

@@ -1,4 +1,4 @@
-"""Roots that fuse-overlayfs serves, because the kernel's overlay does not do where the files are.
+"""Roots that fuse-overlayfs serves, because the kernel's overlay does not work on the file system below.
 
 Nothing is faked: the state directory is on an overlay (modes served and served-user of run.py), whose
 ids cannot be mapped and which cannot be the upper side of another one.
@@ -18,7 +18,7 @@ NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts")
 
 
 class ServedSetUp:
-    """For CordonTest: what serving needs, and who does it."""
+    """A mixin for CordonTest: skips the test without /dev/fuse, and finds the servers."""
 
     def setUp(self):
         super().setUp()
@@ -38,9 +38,9 @@ class ServedSetUp:
 
 
 class ServedRoots(ServedSetUp):
-    """What holds of the image `host`, whyever it is served."""
+    """Tests of the image `host` on fuse-overlayfs, whatever the reason for it."""
 
-    READS = ()  # modes in which layers need somebody to show them
+    READS = ()  # modes in which a second fuse-overlayfs reads the layers
 
     def test_a_command_in_the_image_host(self):
         got = self.cordon("run", "--no-net", "host", "--", "sh", "-c", "cat; echo x > /etc/y; id -u",
@@ -126,14 +126,15 @@ class ServedRoots(ServedSetUp):
         for server in self.servers(box):
             with self.subTest(server.cmdline):
                 writes = "upperdir" in " ".join(server.cmdline)
-                # chown, dac_override, dac_read_search, fowner, fsetid, setfcap; or the reading one alone
+                # chown, dac_override, dac_read_search, fowner, fsetid, setfcap; or dac_read_search alone for the
+                # server that reads
                 self.assertEqual(int(server.status("CapEff")[0], 16), 0x8000001f if writes else 0x4)
                 self.assertEqual(int(server.status("CapPrm")[0], 16), 0x8000001f if writes else 0x4)
                 self.assertEqual(server.status("NoNewPrivs"), ["1"])
                 self.assertEqual(server.status("Seccomp"), ["2"])
                 self.assertNotIn(0, server.uids)
                 if MODE != "root":
-                    continue  # not ours to look at
+                    continue  # this user may not look at the process
                 self.assertEqual(set(os.listdir(f"/proc/{server.pid}/root")) - {"usr", "lib", "lib64"},
                                  {"proc", "l0", "u"} if writes else {"proc", "l0"})
                 for kind in NAMESPACES:
@@ -151,7 +152,7 @@ class Served(ServedRoots, CordonTest):
             return handle.read()
 
     def test_one_launch_finds_the_working_overlay(self):
-        # the kernel's overlay takes no layer that is two overlays deep, not even below memory
+        # the kernel's overlay refuses layers on an overlay of an overlay, even if the upper layer is in memory
         home = tempfile.mkdtemp(dir=os.environ["CORDON_TEST_DEEP"])
         self.addCleanup(shutil.rmtree, home)
         for _ in range(2):
@@ -159,7 +160,7 @@ class Served(ServedRoots, CordonTest):
                               stdin=b"in\n", home=home)
             self.assertRegex(got.text, "^in\nfuse-overlayfs / fuse ", got)
             self.assertEqual(got.errtext.count("started supervisor"), 1, got)
-        if MODE == "user":  # root's are not mapped, which takes nobody any time to see
+        if MODE == "user":  # in the mode served the supervisor knows before the clone that ids cannot be mapped
             self.assertIn("\nlayers by fuse-overlayfs: Linux ", self.marker(home))
 
     def test_the_home_remembers_the_refused_overlay(self):
@@ -185,7 +186,7 @@ class Served(ServedRoots, CordonTest):
         self.assertIn("apt install fuse-overlayfs", got.stderr)
         self.assertEqual(self.names(), [])
 
-    test_a_missing_program_is_named.modes = ("served",)  # root can hide one
+    test_a_missing_program_is_named.modes = ("served",)  # only root can hide a program
 
     def test_a_volume_on_such_a_file_system_is_refused_with_advice(self):
         volume = os.path.join(self.dir, "vol")
@@ -194,13 +195,14 @@ class Served(ServedRoots, CordonTest):
         self.assertEqual(got.code, 1, got)
         self.assertIn("keep volumes and root directories on ext4", got.errtext)
 
-    test_a_volume_on_such_a_file_system_is_refused_with_advice.modes = ("served",)  # a user's are shared as they are
+    # a user's volumes need no mapped ids
+    test_a_volume_on_such_a_file_system_is_refused_with_advice.modes = ("served",)
 
 
 class Refused(ServedSetUp, CordonTest):
     """The ids of the layers can be mapped, but the kernel mounts no overlay."""
 
-    modes = ("root",)  # strace would take newuidmap its privilege
+    modes = ("root",)  # under strace newuidmap has no privilege
 
     def test_the_first_command_is_not_lost(self):
         if not shutil.which("strace"):
@@ -215,7 +217,7 @@ class Refused(ServedSetUp, CordonTest):
 
 
 class Kept(ServedSetUp, CordonTest):
-    """Where the kernel would do it by now."""
+    """A sandbox made with fuse-overlayfs, on a kernel whose overlay works now."""
 
     modes = ("root",)
 
@@ -250,7 +252,7 @@ class ServedImages(ServedSetUp, ImageMixin, CordonTest):
         return "made:1"
 
     def base(self):
-        """busybox and some files; the upper one of its two layers takes some away."""
+        """An image of busybox and some files in two layers. The upper layer hides some files of the lower one."""
         busybox = busybox_layer(self.path("bb.tar"))
         low = Layer(self.path("low.tar"))
         with tarfile.open(busybox) as tar:
@@ -306,7 +308,7 @@ class ServedImages(ServedSetUp, ImageMixin, CordonTest):
         box = self.create("--no-net", image=self.load(low, high))
         self.assertEqual(box.out("ls -A /a /b /c; ls /a/self /b/lib /c/upper 2>/dev/null; ls /x/ 2>&1"
                                  " | grep -c 'No such'"), "/a:\nf\n\n/b:\n\n/c:\n1")
-        # the same made inside: what is in the way of a path is a link by now
+        # the same links, made inside: a part of a path becomes a link
         box.out("mkdir -p /m/self; echo own > /m/self/status; mv /m /n; ln -s /proc /m; mkdir /m2;"
                 " ln -s /u/upper /m2/l; ln -s /usr /m2/usr")
         self.assertEqual(box.out("cat /n/self/status; readlink /m; readlink /m2/l; cat /m/self/comm;"

@@ -1,4 +1,4 @@
-"""State that cannot wedge: death at any instant, races, homes, full and read-only disks
+"""State stays usable: processes killed at any instant, races, homes, full and read-only disks
 (spec §6.1, §6.2, §14)."""
 
 import fcntl
@@ -30,8 +30,8 @@ def unborn(test):
 
 
 class Killed(CordonTest):
-    """Any process of ours may be SIGKILLed at any instant: the next command sees the truth,
-    and `remove --force` always removes."""
+    """Any process of ours may be killed at any instant. The next command then reports the real state, and `remove
+    --force` always works."""
 
     modes = ALL_MODES
 
@@ -80,7 +80,7 @@ class Killed(CordonTest):
         box = self.create()
         pid1 = box.pid1()
         os.kill(box.supervisor().pid, signal.SIGKILL)
-        # its pid 1 follows; a client that reaches it meanwhile loses the connection
+        # pid 1 ends after its supervisor, and a client that connects in between loses the connection
         self.eventually(lambda: not any(p.state != "Z" for p in below([pid1.pid])), within=2)
         self.assertEqual(box.exec("echo", "up").text, "up\n")
         self.assertEqual(box.remove().code, 0)
@@ -98,7 +98,7 @@ class Killed(CordonTest):
         self.assertEqual(box.exec("true").code, 0)
 
     def test_a_create_killed_at_any_instant(self):
-        """Whatever instant the creator dies at: the sandbox is there and works, or is not there."""
+        """The creator is killed at different instants. The sandbox either exists and works, or does not exist."""
         for step in range(24):
             box = self.box()
             proc = self.spawn("create", "-q", "-n", box.name, "host")
@@ -125,7 +125,7 @@ class Killed(CordonTest):
             self.eventually(lambda: not self.left_running(), within=4)
 
     def test_a_remove_killed_before_it_deletes_files_of_a_uid_range(self):
-        """Files of a uid range, in a record that is out of sight already."""
+        """The record has been renamed out of the list, and holds files of a uid range."""
         box = self.create()
         box.out("mkdir /root/d; touch /root/d/f")
         if not ONE_ID:
@@ -161,7 +161,7 @@ class Killed(CordonTest):
             self.eventually(lambda: not self.left_running(), within=3)
 
     def test_a_supervisor_killed_during_a_start(self):
-        """Its control groups go with the sandbox, although the last that was written is "stopped"."""
+        """`remove` deletes the control groups, although the last written state is "stopped"."""
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         box = self.create()
@@ -175,7 +175,7 @@ class Killed(CordonTest):
         self.assertEqual(box.status(), "Crashed")
         self.assertEqual(box.remove().code, 0)
         self.eventually(lambda: not any(map(os.path.exists, self.cgroups)))
-    test_a_supervisor_killed_during_a_start.modes = ("root",)  # as every test that traces
+    test_a_supervisor_killed_during_a_start.modes = ("root",)  # strace is used as root only
 
     def test_a_create_that_died_does_not_keep_its_name(self):
         box = unborn(self)
@@ -186,7 +186,7 @@ class Killed(CordonTest):
         self.assertEqual(self.names(), [])
 
     def test_no_sandbox_runs_after_a_reboot(self):
-        """All of our processes at once, as at a power cut."""
+        """All processes are killed at once, as at a power cut."""
         boxes = [self.create() for _ in range(3)]
         for p in below({r for b in boxes for r in b.roots}):
             kill_quietly(p.pid)
@@ -197,7 +197,7 @@ class Killed(CordonTest):
 
 
 class FirstOnes(CordonTest):
-    """What all sandboxes of a home share is made by the first."""
+    """The first sandbox of a home makes the base that all sandboxes share."""
 
     modes = ("root", "user")
 
@@ -223,7 +223,7 @@ class Races(CordonTest):
     timeout = 120
 
     def together(self, *commands):
-        """Runs all commands at once; their Results."""
+        """Runs all commands at once. Returns their Results."""
         procs = [self.spawn(*c) for c in commands]
         return [self.finish(p) for p in procs]
 
@@ -318,8 +318,8 @@ class Races(CordonTest):
 
 
     def blocked_in(self, proc, number):
-        """Waits until a task of the process sleeps in that system call for it, and the process itself until
-        that task has ended. True if neither wakes up meanwhile."""
+        """Waits until a task of the process sleeps in that system call, while the process waits for the task. Returns
+        true if neither wakes up for a while."""
         def looks():
             calls = []
             for p in below([proc.pid]):
@@ -330,11 +330,11 @@ class Races(CordonTest):
                     pass  # it has just ended
             return calls
         self.eventually(lambda: str(number) in looks(), message="the call it waits in")
-        seen = [looks() for _ in range(50)]  # the process itself comes first
+        seen = [looks() for _ in range(50)]  # the first entry is the process itself
         return all(calls[0] == str(SYS_POLL) and str(number) in calls for calls in seen)
 
     def test_a_command_sleeps_until_the_record_is_free(self):
-        """No polling: the kernel wakes a command when another one lets go of the record."""
+        """A command does not poll: the kernel wakes it when another command unlocks the record."""
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "lock"), "r+b") as lock:
@@ -367,11 +367,11 @@ class Races(CordonTest):
             self.assertEqual(self.finish(remover).code, 0)
 
     def test_a_replace_waits_only_until_a_starting_sandbox_listens(self):
-        """A replace that meets a start in progress is not kept until that sandbox ends."""
+        """A replace during a start waits for the start only, not until the sandbox ends."""
         box = self.create()
         self.assertEqual(box.stop().code, 0)
         with open(os.path.join(self.home, "sandboxes", box.name, "lock"), "r+b") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # as a start in progress holds it: both ways
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a start in progress holds both kinds of lock
             fcntl.fcntl(lock, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))
             with self.claiming(box):
                 other = self.spawn("create", "-q", "--replace", "-n", box.name, "host")
@@ -390,7 +390,7 @@ class Races(CordonTest):
             self.assertEqual(box.stop().code, 0)
             with self.claiming(box):
                 both = [self.spawn("start", box.name) for _ in range(2)]
-                codes = sorted(p.wait(8) for p in both)  # less than anybody waits for a lock
+                codes = sorted(p.wait(8) for p in both)  # less than the time for which commands wait for a lock
             self.assertEqual(codes, [0, 1])
             self.assertEqual(box.status(), "Running")
 
@@ -422,7 +422,7 @@ class Homes(CordonTest):
         self.assertEqual(self.names(home=other), [])
 
     def test_two_homes_of_one_path_in_two_mount_namespaces(self):
-        """Services with a /tmp each: sandboxes of one name have nothing to do with each other."""
+        """Services may each have a private /tmp. Their sandboxes of the same name are independent."""
         place, boxes = os.path.join(self.dir, "private"), []
         home = os.path.join(place, "home")
         os.mkdir(place)
@@ -450,7 +450,7 @@ class Homes(CordonTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_colliding_uid_ranges_are_given_back_in_any_order(self):
-        """Two names with one place in the table; the one that moved on outlives the other."""
+        """Two names hash to one slot of the table. The name that got the next slot outlives the other."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
         seen = {}
@@ -466,10 +466,10 @@ class Homes(CordonTest):
         self.eventually(lambda: not self.uid_claims(), message=self.uid_claims)
 
     def test_uid_ranges_where_var_is_read_only(self):
-        """They come from a table of their own, and no other sandbox of the machine can get one of them."""
+        """The ranges come from a table of their own, and no other sandbox of the machine can get the same range."""
         if MODE != "root":
             self.not_run("only root hands out uid ranges")
-        self.create().remove("-f")  # the directory is there
+        self.create().remove("-f")  # makes the directory of the table
         script = ("mount --bind /var/lib/cordon /var/lib/cordon && mount -o remount,bind,ro /var/lib/cordon && "
                   'exec "$0" "$@"')
         box = self.box()
@@ -498,7 +498,7 @@ class Homes(CordonTest):
             self.assertLessEqual(end, start, spans)
 
     def test_a_file_size_limit_only_ends_the_log(self):
-        """The log ends there, and nothing else."""
+        """Only the log is cut at the limit."""
         def limited():
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
@@ -506,7 +506,7 @@ class Homes(CordonTest):
         got = self.create().sh(noise, preexec_fn=limited)
         self.assertEqual((got.code, len(got.out)), (0, 3000000), got.errtext)
         if MODE == "root":
-            return  # a place in the table of uid ranges may be beyond the limit
+            return  # a slot in the table of uid ranges may be beyond the limit
         other = self.box()
         got = self.cordon("run", "-q", "-d", "-n", other.name, "host", "--", "sh", "-c",
                           f"{noise}; exec sleep {number}", preexec_fn=limited)
@@ -515,7 +515,7 @@ class Homes(CordonTest):
         self.assertEqual(other.status(), "Running")
 
     def test_long_home(self):
-        home = os.path.join(self.dir, "/".join(["d" * 50] * 4))  # of which nothing is there yet
+        home = os.path.join(self.dir, "/".join(["d" * 50] * 4))  # no part of this path exists yet
         box = self.create(name="n" * 128, home=home)
         self.assertEqual(box.exec("echo", "x").text, "x\n")
         term = box.terminal("echo", "pty")
@@ -569,7 +569,7 @@ class Homes(CordonTest):
         return home
 
     def tools(self):
-        """Directories with names like ours, but with something in them."""
+        """Directories with the names of a home's parts, but with foreign files in them."""
         home = os.path.join(self.dir, "tools")
         os.makedirs(os.path.join(home, "bin"))
         os.makedirs(os.path.join(home, "cache"))
@@ -646,13 +646,12 @@ def snapshot(top):
 
 
 class Disks(CordonTest):
-    """Homes on a full and on a read-only file system: mounted in a mount namespace of the test's
-    own, where each command of ours then runs."""
+    """Homes on a full and on a read-only file system, in a mount namespace where the commands run."""
 
     modes = ("root",)
 
     def within(self, mount, script):
-        """Runs SCRIPT with a file system of the test's own at $CORDON_HOME."""
+        """Runs SCRIPT with a new file system at $CORDON_HOME."""
         os.makedirs(self.home, exist_ok=True)
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-ec", f"{mount}\n{script}"], capture_output=True,
@@ -685,7 +684,7 @@ class Disks(CordonTest):
         self.assertEqual(done.stdout, "exec works\nremoved\n", done)
 
     def test_a_create_whose_record_cannot_be_written_fails(self):
-        """A sandbox whose record cannot say that it exists is not created."""
+        """If the state file cannot be written, the create fails and leaves nothing."""
         if not shutil.which("strace"):
             self.not_run("strace is missing")
         name = f"box{unique_number()}"
@@ -712,7 +711,7 @@ class Disks(CordonTest):
 
 
 class Foreign(CordonTest):
-    """A sandbox record that somebody tampered with is data, not a wedge."""
+    """Damaged or foreign sandbox records do not block other commands."""
 
     def records(self, box):
         return os.path.join(self.home, "sandboxes", box.name)
@@ -728,7 +727,7 @@ class Foreign(CordonTest):
         self.assertIn(f"error: take sandbox '{box.name}' out of the list: ", got.errtext)
         self.assertEqual(self.names(), [box.name])
         self.assertEqual(box.remove().code, 0)
-    test_a_record_that_cannot_be_removed_is_an_error.modes = ("root",)  # as all that trace
+    test_a_record_that_cannot_be_removed_is_an_error.modes = ("root",)  # strace is used as root only
 
     def test_a_torn_record_is_recognised_and_removable(self):
         box = self.create()
@@ -749,7 +748,7 @@ class Foreign(CordonTest):
         self.assertTrue(got.code == 0 or "not found" in got.errtext, got)
 
     def test_a_torn_state_file_loses_no_files(self):
-        """As a power cut may leave it."""
+        """A power cut may leave an empty state file."""
         box = self.create()
         box.out("echo kept > /root/f")
         box.stop()
@@ -780,7 +779,7 @@ class Foreign(CordonTest):
     test_the_state_of_a_newer_cordon_is_refused_and_kept.modes = ("root", "user")
 
     def test_a_command_without_descriptors_changes_nothing(self):
-        """A command that runs out of descriptors takes no live sandbox for a leftover."""
+        """A command that runs out of descriptors must not treat a live sandbox as a leftover."""
         box = self.create()
         for limit in range(3, 12):
             for command in (("list",), ("status", box.name), ("ping", box.name),
@@ -788,7 +787,7 @@ class Foreign(CordonTest):
                 self.cordon(f"--nofile={limit}", CORDON, *command, program="prlimit")
             self.assertEqual(box.status(), "Running", f"{limit} descriptors")
         self.assertEqual(box.exec("echo", "fine").text, "fine\n")
-        self.assertEqual(self.names(), [box.name])  # which also sweeps up what they could not
+        self.assertEqual(self.names(), [box.name])  # this also sweeps up what the failed commands left
 
     def test_a_sandbox_without_its_sockets_can_be_removed(self):
         box = self.create()
@@ -797,7 +796,7 @@ class Foreign(CordonTest):
         got = box.remove("-f")
         self.assertEqual(got.code, 0, got)
         self.eventually(lambda: not box.host_processes())
-    test_a_sandbox_without_its_sockets_can_be_removed.modes = ("root", "bare")  # two seconds each
+    test_a_sandbox_without_its_sockets_can_be_removed.modes = ("root", "bare")  # the test takes two seconds
 
     def test_an_empty_sandbox_directory(self):
         self.create().remove("-f")

@@ -1,5 +1,5 @@
-"""A sandbox started by an older or newer build stays usable: the programs are replaced under it, and the
-other side of its sockets speaks another version of the protocol (cordon-protocol(7))."""
+"""A sandbox started by an older or newer build stays usable. The programs are replaced while it runs, or its peer
+speaks another version of the protocol (cordon-protocol(7))."""
 
 import fcntl
 import hashlib
@@ -34,7 +34,7 @@ def hello(version, oldest, more=b""):
 
 
 def take_frames(data):
-    """Whole frames at the front of DATA as (type, body, stream), and the rest."""
+    """Splits DATA into whole frames, as (type, body, stream), and the rest."""
     found = []
     while len(data) >= 12:
         length, kind, _, _, stream = struct.unpack("<IBBHI", data[:12])
@@ -72,7 +72,7 @@ class WireTest(CordonTest):
         return sock
 
     def read_until(self, sock, kind):
-        """All frames up to the first of that type; None in its place when the connection ends."""
+        """Returns all frames and the first frame of that type, or None if the connection ended before."""
         seen, data = [], b""
         while True:
             chunk = sock.recv(65536)
@@ -86,10 +86,10 @@ class WireTest(CordonTest):
 
 
 class Clients(WireTest):
-    """The sandbox is of this build, its client of another."""
+    """The sandbox is of this build, the client of another build."""
 
     def run_command(self, box, greeting, more=b""):
-        """(exit status, output) of `echo spoken`, by a client that opens with GREETING."""
+        """Runs `echo spoken` by a client that begins with GREETING. Returns (exit status, output)."""
         sock, (out, theirs) = self.connect(box), os.pipe()
         null = os.open(os.devnull, os.O_RDWR)
         body = field(FLAGS, 4) + b"".join(field(ARGUMENT, w + b"\0") for w in
@@ -128,7 +128,7 @@ class Clients(WireTest):
         said = fields(got[1])[TEXT]
         self.assertIn(b"protocol 1 to 2", said)
         self.assertIn(b"3 to 9", said)
-        self.assertEqual(self.read_until(sock, PONG)[1], None)  # and it hung up
+        self.assertEqual(self.read_until(sock, PONG)[1], None)  # pid 1 hung up
         self.assertEqual(box.out("echo unharmed"), "unharmed")
 
     def test_the_supervisor_ignores_unknown_frames(self):
@@ -166,7 +166,7 @@ class Starters(WireTest):
 
     def test_both_words_that_start_a_record(self):
         box = self.create("--no-net")
-        for word in (b"r", b"d"):  # the first release, and now
+        for word in (b"r", b"d"):  # "r" is the word of the first release, "d" the current one
             with self.subTest(word):
                 self.assertEqual(box.stop().code, 0)
                 self.assertIsNotNone(self.start(box, word))
@@ -244,19 +244,19 @@ class Between(threading.Thread):
 
 
 class Agents(WireTest):
-    """The client is of this build, pid 1 of another."""
+    """The client is of this build, pid 1 of another build."""
 
     DATA = (5, 6, 42)  # bodies that are bytes, not fields
 
     def newer(self, kind, body, stream):
-        """One of a later version: knows more types and more fields than we do."""
+        """A pid 1 of a later version, which sends unknown types and fields."""
         more = b"" if kind in self.DATA else field(UNKNOWN_TAG, b"new")
         if kind == HELLO:
             body = field(VERSION, 9) + field(OLDEST, 1)
         return frame(UNKNOWN_TYPE, b"news", stream) + frame(kind, body + more, stream)
 
     def older(self, kind, body, stream):
-        """One that says no more than it must: its EXIT has only what is not zero."""
+        """An older pid 1: its EXIT has only the fields that are not zero."""
         if kind == EXIT:
             told = fields(body)
             body = b"".join(field(t, v) for t, v in told.items() if any(v))
@@ -300,13 +300,13 @@ class Agents(WireTest):
         got = box.exec("true")
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertIn("protocol 2 to 3", got.errtext)
-        self.assertEqual(box.stop().code, 0)  # the supervisor can still be asked
+        self.assertEqual(box.stop().code, 0)  # the supervisor still answers
         self.assertEqual(box.status(), "Stopped")
 
 
 class Liars(WireTest):
-    """A hostile pid 1 gives a wrong number for a command, none, or output before the number: nobody
-    is harmed."""
+    """A hostile pid 1 sends a wrong session number, no number, or output before the number. The client still
+    works."""
 
     CHUNK = 65536
 
@@ -332,7 +332,7 @@ class Liars(WireTest):
         self.assertEqual(sorted((r["d"], r["id"]) for r in log), [("one\n", None), ("two\n", None)])
 
     def test_pid_1_never_sends_a_session_number(self):
-        """What was printed is in the log all the same."""
+        """The output is in the log without a number."""
         def silent(kind, body, stream):
             return b"" if kind == STARTED else frame(kind, body, stream)
 

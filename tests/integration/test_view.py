@@ -77,7 +77,7 @@ class View(CordonTest):
 
 
 class Held(CordonTest):
-    """What inspect says about limits is what the host does."""
+    """inspect shows the limits that the host really enforces."""
 
     modes = ALL_MODES
 

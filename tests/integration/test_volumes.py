@@ -110,7 +110,7 @@ class Directories(VolumeTest):
         got = self.volume("remove", "work", code=1)
         self.assertIn(f"in use by sandbox(es): {box.name}", got.errtext)
         self.assertEqual(box.stop().code, 0)
-        self.volume("remove", "work", code=1)  # a stopped sandbox still counts on it
+        self.volume("remove", "work", code=1)  # a stopped sandbox still uses it
         self.assertEqual(box.remove().code, 0)
         self.volume("remove", "work")
         self.assertEqual(self.names(), [])
