@@ -22,7 +22,7 @@ struct client {
 
 #define CLIENT_STREAM 1u /* one request at a time: one stream is enough */
 
-/* Connects to pid 1. ERR_NOT_RUNNING: nobody listens. */
+/* Connects to pid 1. ERR_NOT_RUNNING: pid 1 does not listen. */
 MUST_USE int client_open(struct client *c, const struct home *h, const char *name, struct err *e);
 /* Takes FD, a connection that launch_create() made. */
 void client_adopt(struct client *c, const struct home *h, const char *name, int fd);

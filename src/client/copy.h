@@ -16,8 +16,7 @@ struct copy_notes {
 	void *arg;
 };
 
-/* Each function returns 0 even if single entries could not be copied: N was told of
- * those. */
+/* Each function returns 0 even if single entries could not be copied: N gets a note for each of them. */
 MUST_USE int copy_in(struct client *c, const char *from, const char *to, const struct copy_notes *n,
 		     struct err *e);
 MUST_USE int copy_out(struct client *c, const char *from, const char *to,

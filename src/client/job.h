@@ -40,7 +40,7 @@ struct job_owner {
 	/* N bytes of output, borrowed for the call. If it returns false, no more output comes
 	 * until job_resume(). */
 	bool (*output)(void *arg, enum job_output which, const char *p, size_t n);
-	/* Called when there is room for input again, or nobody reads the input any more;
+	/* Called when there is room for input again, or no process reads the input any more;
 	 * job_input() tells which. May be NULL. */
 	void (*room)(void *arg);
 	/* Called when pid 1 told the end. The output that is still in the pipes comes after
@@ -65,7 +65,7 @@ MUST_USE int job_attach(struct line *n, const struct attach_message *m, const st
  * on, and others can attach to it. */
 void job_free(struct job *j);
 
-/* Returns how many bytes were taken, or -EPIPE if nobody reads them any more. If that is less than N, `room` tells when
+/* Returns how many bytes were taken, or -EPIPE if no process reads them any more. If that is less than N, `room` tells when
  * there is room again. */
 MUST_USE ssize_t job_input(struct job *j, const void *p, size_t n);
 void job_input_end(struct job *j);
@@ -75,6 +75,6 @@ void job_resize(struct job *j, uint32_t rows, uint32_t cols);
 void job_resume(struct job *j);
 /* Sends a signal to the command itself, or to everything that it started. ERR_UNSUPPORTED: pid 1 is too old. */
 MUST_USE int job_signal(struct job *j, int sig, bool scope, struct err *e);
-/* Kills everything that the command started. The end is told as always, with what the pipes hold before it. A
+/* Kills everything that the command started. The owner gets the end as always, after what the pipes hold. A
  * pid 1 of protocol 1 cannot do that: the job closes the line then, which ends the other jobs too. */
 void job_cancel(struct job *j);

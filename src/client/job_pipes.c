@@ -1,6 +1,6 @@
 /*
  * The pipes of a job. While the owner wants no output, the pipes are not watched at all: the loop
- * reports a hang-up even if nobody asked for it, and would do so again and again.
+ * reports a hang-up even for a descriptor that is watched for no event, again and again.
  */
 #include <errno.h>
 #include <unistd.h>

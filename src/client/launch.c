@@ -283,7 +283,7 @@ int launch_create(const struct home *h, const struct spec *s, bool connect, stru
 		return 0;
 	if (dir >= 0) {
 		IGNORE(record_retire(h, s->name)); /* if that fails, a later command sweeps */
-		IGNORE(record_erase(h, s->name, &ignored)); /* the user is told the first error */
+		IGNORE(record_erase(h, s->name, &ignored)); /* the user gets the first error */
 	}
 	drop_volumes(ret);
 	return is_question(e->code) ? -1 : failed(ret, STAGE_OTHER, e);

@@ -71,7 +71,7 @@ static void be_gone(struct leash *l)
 		l->gone(l->arg);
 }
 
-/* An answer that nobody asked for belongs to the start, which is over. */
+/* An answer without a request belongs to the start, which is over. */
 static int on_frame(void *arg, const struct frame *f)
 {
 	struct leash *l = arg;

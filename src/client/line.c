@@ -334,7 +334,7 @@ static int take_hello(struct line *n, const struct frame *f)
 	return fail(n);
 }
 
-/* An error without a stream: pid 1 does not want this connection. */
+/* An error without a stream: pid 1 refuses this connection. */
 static int take_refusal(struct line *n, const struct frame *f)
 {
 	const char *text;

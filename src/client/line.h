@@ -42,7 +42,7 @@ typedef void line_gone_fn(void *arg, const struct err *why);
  * must live longer than the line. */
 MUST_USE int line_new(struct loop *loop, const char *name, int fd, line_gone_fn *gone, void *arg,
 		      struct line **ret, struct err *e);
-/* Streams that are open are told ERR_NOT_RUNNING during this call; the owner is told nothing. */
+/* Open streams get ERR_NOT_RUNNING during this call; the owner gets no call. */
 void line_free(struct line *n);
 
 const char *line_name(const struct line *n);
@@ -78,7 +78,7 @@ MUST_USE int line_ask(struct line *n, uint32_t version, struct buf *b, struct er
 /* Reads what pid 1 has said by now. A user whose deadline passed calls this before it gives up: the loop may
  * have been late itself. Callbacks run. */
 void line_hear(struct line *n);
-/* Closes the connection at once, which makes pid 1 kill every command of it. Streams and owner are told WHY in
+/* Closes the connection at once, which makes pid 1 kill every command of it. Streams and owner get WHY in
  * a later turn of the loop. */
 void line_hang_up(struct line *n, const struct err *why);
 /* Some command can only go on with protocol VERSION. If pid 1 speaks an older one, the line hangs up: now, or

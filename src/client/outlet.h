@@ -30,7 +30,7 @@ void outlet_done(struct outlet *o);
 /* True if the outlet keeps bytes, or the descriptor was full. Then the next call must be
  * outlet_flush(), when poll() finds the descriptor writable. */
 bool outlet_waits(const struct outlet *o);
-/* Returns 0, or -errno if nobody takes the output any more. N is OUTLET_CHUNK_BYTES at most. */
+/* Returns 0, or -errno if no process reads the output any more. N is OUTLET_CHUNK_BYTES at most. */
 int outlet_put(struct outlet *o, const char *p, size_t n);
 int outlet_flush(struct outlet *o);
 /* Moves what the pipe FROM holds to the outlet inside the kernel. Returns how many bytes; 0 if the outlet waits now, or

@@ -36,7 +36,7 @@ struct piped {
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-/* We read the clock only after the end: before it, nobody asks when output came. */
+/* The client reads the clock only after the end: before it, the time of output has no effect. */
 static void count(struct piped *p, const struct stream *s, size_t n)
 {
 	if (p->run->call.ended)

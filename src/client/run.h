@@ -36,5 +36,5 @@ int run_poll_ms(const struct run *r, uint64_t until_ns);
 /* If pid 1 should have told the end by now, ends the sandbox, because pid 1 hangs or is not ours any more.
  * Reads its answer first if there is one (ANSWERED): we may have got no time ourselves. */
 MUST_USE int run_check_deadline(struct run *r, bool answered);
-/* K is the result of writing to our own output. False if nobody takes that output any more. */
+/* K is the result of writing to our own output. Returns false if no process reads that output any more. */
 bool run_wrote(struct run *r, int k);

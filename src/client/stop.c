@@ -125,7 +125,7 @@ int sandbox_stop(const struct home *h, const char *name, uint32_t grace_ms, stru
 
 		r = i == 0 ? control_connect(h, name, &fd) : home_connect(h, name, "ctl", &fd);
 		if (r == -ENOENT || r == -ECONNREFUSED) {
-			/* The sandbox is down or on its way down. Or somebody deleted its sockets: they are
+			/* The sandbox is down or on its way down. Or its sockets were deleted: they are
 			 * still missing when another command has had the time to start it again. */
 			if (wait_down(h, name, GONE_WAIT_MS, e) == 0)
 				return 0;

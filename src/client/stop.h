@@ -1,4 +1,4 @@
-/* Stops sandboxes, by their supervisor's help or by force. */
+/* Stops sandboxes, through their supervisor or by force. */
 #pragma once
 
 #include <stdint.h>

@@ -40,7 +40,7 @@ static int write_both(const struct record *r, const struct spec *next, const str
 		return -1;
 	if (record_write_config(r->dir, next, r->created_ns, e) == 0)
 		return 0;
-	IGNORE(record_write_active(r->dir, before, &ignored)); /* the first error is told */
+	IGNORE(record_write_active(r->dir, before, &ignored)); /* the caller gets the first error */
 	return -1;
 }
 
@@ -61,7 +61,7 @@ int sandbox_update(const struct home *h, const struct record *r, const struct sp
 		return -1;
 	if (!live || tell_supervisor(h, r->spec.name, live, e) == 0)
 		return 0;
-	/* put back what was there; the first error is told */
+	/* put back what was there; the caller gets the first error */
 	IGNORE(write_both(r, &now.spec, before, before, &ignored));
 	return -1;
 }

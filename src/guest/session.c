@@ -94,7 +94,7 @@ static void tell_supervisor(struct session *s)
 
 	exit_encode(&b, &s->end);
 	channel_send(s->guest, FRAME_EXIT, 0, (uint32_t)s->id, b.p, b.n);
-	s->flags &= ~(unsigned)EXEC_MAIN; /* the supervisor is told once */
+	s->flags &= ~(unsigned)EXEC_MAIN; /* tell the supervisor only once */
 }
 
 void session_free(struct session *s)
@@ -590,7 +590,7 @@ void sessions_drop(struct connection *c, bool unread)
 			session_part(s);
 			continue;
 		}
-		/* the session waits for credit, which nobody will grant now */
+		/* the session waits for credit, which no client will grant now */
 		bool waits = s->ended && !s->finished && !s->emptying;
 
 		quits |= (s->flags & EXEC_QUITS) != 0;

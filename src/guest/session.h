@@ -32,7 +32,7 @@ struct session {
 	struct scope scope;
 	loop_id timer;      /* --timeout */
 	loop_id kill_timer; /* runs the next pass of session_kill() */
-	bool begun;         /* STARTED was sent, or nobody waited for it */
+	bool begun;         /* STARTED was sent, or no client waited for it */
 	bool timed_out, swept, ended;
 	bool emptying; /* EXEC_WHOLE: the command has ended, and its scope is being killed */
 	bool finished; /* EXIT was sent */
@@ -113,7 +113,7 @@ void session_end_relay(struct session *s);
 /* Separates the client from the command, which goes on. */
 void session_part(struct session *s);
 /* Makes a background entry for a command that goes on without a client. If there is no room for the
- * entry, the output goes to the log only, and nobody keeps the status. */
+ * entry, the output goes to the log only, and the status is not kept. */
 void session_keep(struct session *s);
 
 /* session_report.c */
@@ -152,6 +152,6 @@ void session_conclude(struct session *s);
  * EXIT. A client that dies breaks the command's pipes, and the command may die of that before pid 1
  * sees the hang-up. That is no normal end: pid 1 then kills what the command left behind, too. */
 void session_finish(struct session *s);
-/* Frees a session that nobody needs any more. */
+/* Frees a session that is not needed any more. */
 void session_release(struct session *s);
 void session_free(struct session *s);

@@ -201,7 +201,7 @@ static void tell_ended(struct start *s, int status)
 	s->calls->ended(s->arg, status);
 }
 
-/* START_TELL_ENDED passes STATUS on. The owner may free S when it is told, so nothing here touches S afterwards. */
+/* START_TELL_ENDED passes STATUS on. The owner may free S in that call, so nothing here touches S afterwards. */
 static void step(struct start *s, enum start_event event, int status)
 {
 	struct start_step next = start_next(s->state, event);
