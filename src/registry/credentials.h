@@ -16,7 +16,7 @@
 
 #define CREDENTIALS_MAX_BYTES (1u << 20)
 #define CREDENTIAL_SECRET_MAX_BYTES (64u << 10) /* some clouds' passwords are long tokens */
-#define CREDENTIAL_HELPER_SECONDS 30 /* a helper that does not wait for a person answers at once */
+#define CREDENTIAL_HELPER_SECONDS 30 /* a helper answers at once unless it asks the user */
 
 struct credentials {
 	char *username; /* NULL: anonymous */

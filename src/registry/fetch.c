@@ -114,7 +114,7 @@ static int begin_attempt(struct fetch *f, struct fetch_job *j, struct err *e)
 	j->answered = false;
 	j->done_bytes = j->part.n;
 	j->write_err.code = ERR_NONE;
-	if (j->part.n == j->size_bytes) { /* complete, but never committed */
+	if (j->part.n == j->size_bytes) { /* the part is complete, but was not committed */
 		j->state = FETCH_RUNNING;
 		return 0;
 	}

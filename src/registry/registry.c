@@ -167,7 +167,7 @@ CURL *registry_blob_request(struct registry *r, size_t endpoint, const char *dig
 	if (!c)
 		return NULL;
 	identify(c, p);
-	if (from > 0) { /* with RESUME_FROM, curl fails if the server sends the whole blob */
+	if (from > 0) { /* with RESUME_FROM, curl would fail if the server sent the whole blob */
 		snprintf(range, sizeof(range), "%llu-", (unsigned long long)from);
 		curl_easy_setopt(c, CURLOPT_RANGE, range);
 	}
@@ -352,8 +352,8 @@ static int authenticate(struct registry *r, struct endpoint *p, CURL *easy, stru
 	if (curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &from) != CURLE_OK || !from ||
 	    !same_origin(from, p->base))
 		return err_set(e, ERR_DENIED,
-			       "'%s' sends us on to '%.200s', which wants a login of its own",
-			       p->host, from ? from : "?");
+			       "'%s' redirects us to '%.200s', which wants its own login", p->host,
+			       from ? from : "?");
 	for (size_t i = 0;; i++) {
 		if (curl_easy_header(easy, "WWW-Authenticate", i, CURLH_HEADER, -1, &h) !=
 		    CURLHE_OK)
@@ -400,7 +400,7 @@ static int fail_status(const struct endpoint *p, long status, struct err *e)
 {
 	switch (status) {
 	case 403:
-		err_set(e, ERR_DENIED, "'%s' forbids it (403)", p->host);
+		err_set(e, ERR_DENIED, "'%s' forbids this request (403)", p->host);
 		return err_hint(e, "log in with an account that may: cordon registry login HOST");
 	case 404:
 		return err_set(e, ERR_NOT_FOUND, "not found on '%s'", p->host);

@@ -64,7 +64,7 @@ MUST_USE int registry_open(int home_fd, const struct settings *s, const struct r
 void registry_done(struct registry *r);
 
 /* Gets the manifest from the first endpoint that has it and sets *RET_ENDPOINT to that endpoint.
- * TARGET is a tag or a digest; the bytes are checked against a digest. */
+ * TARGET is a tag or a digest. If the digest is known, the bytes are checked against it. */
 MUST_USE int registry_get_manifest(struct registry *r, const char *target, struct buf *ret,
 				   size_t *ret_endpoint, struct err *e);
 
