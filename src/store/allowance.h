@@ -23,7 +23,7 @@ struct allowance {
 };
 
 void allowance_init(struct allowance *a);
-/* Each subtracts from what is left, or fails with ERR_LIMIT and names the limit. */
+/* Each function subtracts from what is left, or fails with ERR_LIMIT and names the limit. */
 MUST_USE int allowance_take_entries(struct allowance *a, uint64_t n, struct err *e);
 MUST_USE int allowance_take_names(struct allowance *a, uint64_t n, struct err *e);
 MUST_USE int allowance_take_layer(struct allowance *a, const struct image_layer_info *i,

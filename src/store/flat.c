@@ -211,7 +211,7 @@ static int claim(struct workshop *w, bool *ret_busy, struct err *e)
 	AUTO_FD fd = -1;
 
 	if (mkdirat(w->store->tmp_fd, w->name, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "make room in the image store");
+		return err_sys(e, errno, "make a directory in the image store");
 	fd = openat(w->store->tmp_fd, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	*ret_busy = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
 		    fstatat(w->store->tmp_fd, w->name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||

@@ -15,7 +15,7 @@
 
 /* for one layer: twice the largest blob that we accept */
 #define LAYER_PLAIN_MAX_BYTES (128ull << 30)
-/* A plain tar may be 256 MiB and 200 times the size of its blob. Real layers stay below that; a
+/* A plain tar may have 256 MiB plus 200 times the size of its blob. Real layers stay below that; a
  * gzip bomb can reach 1000 times, a zstd bomb a million times. */
 #define LAYER_RATIO_MAX 200u
 #define LAYER_RATIO_FREE_BYTES (256ull << 20)

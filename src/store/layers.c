@@ -72,7 +72,7 @@ static int claim(const struct layers *l, struct layer_job *j, struct err *e)
 
 	tmp_name(j, name);
 	if (mkdirat(l->store->tmp_fd, name, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "make room for layer %s", j->digest);
+		return err_sys(e, errno, "make a directory for layer %s", j->digest);
 	fd = openat(l->store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	j->wait = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
 		  fstatat(l->store->tmp_fd, name, &theirs, AT_SYMLINK_NOFOLLOW) < 0 ||

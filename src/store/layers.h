@@ -45,8 +45,8 @@ void layers_add(struct layers *l, const char *digest, const char *diff_id, uint6
 /* Starts workers, collects their results and publishes layers as far as possible without waiting.
  * Sets *RET_READY when all layers are ready. */
 MUST_USE int layers_advance(struct layers *l, bool *ret_ready, struct err *e);
-/* Fills OUT with the descriptors to poll before the next layers_advance(). Call it at least every
- * LAYERS_RETRY_MS, because other processes cannot wake us. */
+/* Fills OUT with the descriptors to poll before the next layers_advance(). Call layers_advance() at
+ * least every LAYERS_RETRY_MS, because other processes cannot wake us. */
 size_t layers_poll(const struct layers *l, struct pollfd out[LAYERS_PARALLEL_MAX]);
 #define LAYERS_RETRY_MS 50
 /* Advances and waits until all layers are ready. */

@@ -63,7 +63,7 @@ static int make_staging(struct load *l, struct err *e)
 			return err_sys(e, errno, "get a random name");
 		snprintf(l->dir_name, sizeof(l->dir_name), "load-%llx", (unsigned long long)tag);
 		if (mkdirat(l->store->tmp_fd, l->dir_name, 0700) < 0)
-			return err_sys(e, errno, "make room in the image store");
+			return err_sys(e, errno, "make a directory in the image store");
 		l->dir_fd = openat(l->store->tmp_fd, l->dir_name,
 				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (l->dir_fd >= 0 && flock(l->dir_fd, LOCK_EX) == 0 &&

@@ -474,7 +474,7 @@ static int merge_layers(int layers_fd, const char *list, int to_fd, struct err *
 
 	while (r == 0 && (hex = strsep(&rest, ",")))
 		r = digest_hex_valid(hex) ? merge_layer(&m, layers_fd, hex, e)
-					  : err_set(e, ERR_USAGE, "'%.80s' is no layer", hex);
+					  : err_set(e, ERR_USAGE, "'%.80s' is not a layer", hex);
 	return r;
 }
 

@@ -38,7 +38,7 @@ struct options {
 	const char *input, *output, *format, *ca_certs, *username, *password_env, *report_fd;
 	const char *tag[OPTIONS_TAGS_MAX];
 	size_t n_tags;
-	const char **arg; /* words that are no options; main() removes the command */
+	const char **arg; /* words that are no options; dispatch() removes the command */
 	size_t n_args;
 };
 

@@ -12,11 +12,11 @@
 
 #define OWNERS_SUBIDS 65536u
 #define OWNERS_ID_MAX 65535u      /* the largest id that is kept */
-#define OWNERS_ID_SQUASHED 65534u /* larger ids become this one: nobody */
+#define OWNERS_ID_SQUASHED 65534u /* larger ids become this id (nobody) */
 
 /* Runs newuidmap and newgidmap to map the caller's ids into the user namespace that process PID has
  * just entered. Returns false if that fails. */
 bool owners_map(pid_t pid);
-/* Maps only id 0, to the caller. That process calls it if owners_map() returned false. Returns 0 or
- * -errno. */
+/* Maps id 0 of this process to the caller and no other id. Used if owners_map() returned false.
+ * Returns 0 or -errno. */
 MUST_USE int owners_map_self(uid_t uid, gid_t gid);

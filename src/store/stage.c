@@ -52,7 +52,7 @@ static int write_file(struct stage *s, const char *name, struct err *e)
 	snprintf(number, sizeof(number), "%u", s->n_files);
 	fd = openat(WORKER_DIR_FD, number, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return err_sys(e, errno, "make room for '%.200s'", name);
+		return err_sys(e, errno, "make a file for '%.200s'", name);
 	for (;;) {
 		const void *block;
 		la_int64_t at;

@@ -53,7 +53,7 @@ static void sweep_one(const struct store *store, const char *name)
 		IGNORE(store_erase_tmp(store, name, &ignored));
 }
 
-/* Removes directories only: parts can be resumed, and `prune` removes them. */
+/* Removes directories only. Partial blobs stay: a pull resumes them, or `prune` removes them. */
 static void sweep_tmp(const struct store *store)
 {
 	AUTO_DIR dir = dir_open(store->tmp_fd, ".");
@@ -211,8 +211,7 @@ int store_put_record(const struct store *store, const struct image_record *r, st
 	json_writer_init(&w, &text, 0);
 	image_record_write_json(r, &w);
 	if (buf_failed(&text))
-		return err_set(e, ERR_LIMIT, "the record of image '%s' grows too long",
-			       r->reference);
+		return err_set(e, ERR_LIMIT, "the record of image '%s' is too long", r->reference);
 	n = put_file(store, text.p, text.n, store->images_fd, strrchr(path, '/') + 1);
 	return n < 0 ? err_sys(e, -n, "write the record of image '%s'", r->reference) : 0;
 }

@@ -145,7 +145,7 @@ static int sweep_layers(const struct store *store, const struct live *l, struct 
 	snprintf(name, sizeof(name), "dead-%d", (int)getpid());
 	if ((mkdirat(store->tmp_fd, name, 0700) < 0 && errno != EEXIST) ||
 	    (dead = openat(store->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-		r = err_sys(e, errno, "make room in the image store");
+		r = err_sys(e, errno, "make a directory in the image store");
 	while (r == 0 && (entry = dir_next(dir))) {
 		struct image_layer_info info = { 0 };
 		char digest[DIGEST_BYTES];
@@ -221,7 +221,7 @@ int sweep_references(const struct store *store, struct sweep_result *ret, struct
 			continue;
 		r = image_record_path(records[i].reference, path, e);
 		if (r == 0 && unlinkat(store->home_fd, path, 0) < 0)
-			r = err_sys(e, errno, "forget image '%s'", records[i].reference);
+			r = err_sys(e, errno, "remove image '%s'", records[i].reference);
 		ret->references_removed += r == 0;
 	}
 	image_records_free(records, n);

@@ -19,5 +19,5 @@ struct sweep_result {
 
 /* If PARTS is set, also removes the partial blobs of interrupted pulls. */
 MUST_USE int sweep(const struct store *store, bool parts, struct sweep_result *ret, struct err *e);
-/* Removes every reference that no sandbox uses and adds to RET. */
+/* Removes every reference that no sandbox uses and counts it in RET. */
 MUST_USE int sweep_references(const struct store *store, struct sweep_result *ret, struct err *e);

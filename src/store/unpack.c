@@ -4,7 +4,7 @@
  * end mark. If unpacking fails, the parent removes the whole directory.
  *
  * The order of the tar decides: a later entry replaces an earlier one of the same name. Whiteouts
- * are different: they delete files of lower layers and never files of this one. So an entry and
+ * are different: they delete files of lower layers and never files of this layer. So an entry and
  * its own whiteout in one layer mean "replaced", whichever comes first.
  */
 #include "store/unpack.h"

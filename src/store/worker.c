@@ -119,7 +119,7 @@ static int read_reply(const struct worker *w, int status, struct json_doc **ret,
 	int64_t code;
 
 	if (w->reply.n == 0 || json_parse(w->reply.p, w->reply.n, &doc, e) < 0)
-		return err_set(e, ERR_PROTOCOL, "a worker of ours died with status 0x%x",
+		return err_set(e, ERR_PROTOCOL, "a worker process died with status 0x%x",
 			       (unsigned)status);
 	message = json_get_str(json_root(doc), "error", NULL);
 	if (message) {
@@ -190,13 +190,13 @@ static int enter_namespace(enum layer_owners *ret_owners, struct err *e)
 	if (unshare(CLONE_NEWUSER) < 0) {
 		c = SAYS_PLAIN;
 		r = io_write_all(WORKER_CONTROL_FD, &c, 1);
-		return r < 0 ? err_sys(e, -r, "speak to the parent") : 0;
+		return r < 0 ? err_sys(e, -r, "talk to the parent") : 0;
 	}
 	r = io_write_all(WORKER_CONTROL_FD, &c, 1);
 	if (r == 0)
 		r = io_read_exact(WORKER_CONTROL_FD, &c, 1);
 	if (r < 0)
-		return err_sys(e, -r, "speak to the parent");
+		return err_sys(e, -r, "talk to the parent");
 	if (c == SAYS_MAPPED)
 		*ret_owners = LAYER_OWNERS_MAPPED;
 	else if ((r = owners_map_self(uid, gid)) < 0)
@@ -213,12 +213,12 @@ static int run_op(const char *op, const char *arg, struct json_writer *reply, st
 
 	/* die with the parent: its lock is then free, and another process may write here */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-		return err_sys(e, errno, "bind the worker's life to its parent's");
+		return err_sys(e, errno, "make the worker end with its parent");
 	setlocale(LC_CTYPE, "C.UTF-8"); /* otherwise libarchive fails on names beyond ASCII */
 	if (geteuid() != 0 && enter_namespace(&owners, e) < 0)
 		return -1;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* again, because a change of ids clears it */
-		return err_sys(e, errno, "bind the worker's life to its parent's");
+		return err_sys(e, errno, "make the worker end with its parent");
 	if (confine(WORKER_DIR_FD, STDIN_FILENO, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
