@@ -39,7 +39,7 @@ void execlog_open(struct execlog *l, int record_dir)
 static void open_files(struct execlog *l)
 {
 	l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	/* the supervisor and clients write, and the first of them makes the directory */
+	/* the first writer, a client or the supervisor, makes the directory */
 	if (l->dir < 0 && errno == ENOENT &&
 	    (mkdirat(l->record, "logs", 0700) == 0 || errno == EEXIST))
 		l->dir = openat(l->record, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -53,7 +53,7 @@ static const char *wanted_path(char joined[PATH_MAX], struct err *e)
 	return joined;
 }
 
-static const char *const socket_kinds[] = { "sock", "ctl" }; /* of the sockets in run/ */
+static const char *const socket_kinds[] = { "sock", "ctl" }; /* suffixes of the sockets in run/ */
 static const char *const dirs[] = { "sandboxes", "volumes", "cache", "run", "bin" };
 
 static bool is_empty(int fd, const char *name)
@@ -110,7 +110,7 @@ static void spread(int fd, const char *dir)
 	if (one < 0 || ioctl(one, FS_IOC_GETFLAGS, &flags) < 0)
 		return;
 	flags |= FS_TOPDIR_FL;
-	IGNORE(ioctl(one, FS_IOC_SETFLAGS, &flags)); /* without the flag it is only slower */
+	IGNORE(ioctl(one, FS_IOC_SETFLAGS, &flags)); /* without the flag, ext4 is only slower */
 }
 
 /* Returns false with errno set. */
@@ -139,7 +139,7 @@ static int adopt(const char *path, int fd, struct err *e)
 	return 0;
 }
 
-/* The second line of the marker: one of these words and the kernel's release, or nothing. */
+/* The second line of the marker is empty, or one of these texts with the kernel's release. */
 static const char *const served_words[] = {
 	[HOME_SERVED_ON_DISK] = "layers on disk by fuse-overlayfs: Linux ",
 	[HOME_SERVED_ALL] = "layers by fuse-overlayfs: Linux ",
@@ -298,7 +298,7 @@ static int check_ours(struct home *h, const char *path, int fd, struct err *e)
 	if (marker >= 0 && read_marker(h, path, marker, e) < 0)
 		return -1;
 	if ((st.st_mode & 077) && fchmodat(fd, ".", 0700, 0) < 0)
-		return err_sys(e, errno, "close '%s' to others", path);
+		return err_sys(e, errno, "make '%s' private", path);
 	return 0;
 }
 
@@ -411,7 +411,7 @@ void home_machine_id(const struct home *h, const char *name, char out[HOME_ID_BY
 	char tag[HOME_ID_BYTES];
 	struct stat st = { 0 };
 
-	/* two services may each have their own /tmp; without fstat() the path must do */
+	/* device and inode tell two services apart that each have their own /tmp */
 	IGNORE(fstat(h->fd, &st) < 0);
 	full = xasprintf("%llx:%llx %s/%s", (unsigned long long)st.st_dev,
 			 (unsigned long long)st.st_ino, h->path, name);

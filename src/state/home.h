@@ -28,8 +28,8 @@ enum home_served {
 	HOME_SERVED_ALL,
 };
 
-/* A part of the home that lives elsewhere (places.h), with the directory that its link led to when the link was
- * made. */
+/* A part of the home that lives elsewhere (places.h), with the identity of the directory that its link was made
+ * for. */
 #define HOME_PLACES_MAX 4
 struct home_place {
 	char *name, *path;
@@ -51,7 +51,7 @@ MUST_USE int home_open(struct home *h, struct err *e);
 void home_done(struct home *h);
 #define AUTO_HOME __attribute__((cleanup(home_done))) struct home
 
-/* Notes in the marker what the running kernel cannot do. Every command reads the marker. */
+/* Notes in the marker which roots the running kernel cannot mount. Every command reads the marker. */
 MUST_USE int home_set_served(const struct home *h, enum home_served served, struct err *e);
 /* Notes in the marker that part NAME lives in the directory PATH from now on. */
 MUST_USE int home_set_place(const struct home *h, const char *name, const char *path,

@@ -148,7 +148,7 @@ static int take(const struct home *h, const char *name, const char *path, int di
 		return r < 0 ? err_sys(e, -r, "list '%s'", path)
 			     : not_ours(path, "holds files that are not cordon's", e);
 	if ((st.st_mode & 077) && fchmod(dir, 0700) < 0)
-		return err_sys(e, errno, "close '%s' to others", path);
+		return err_sys(e, errno, "make '%s' private", path);
 	if (mark != MARK_OURS)
 		r = io_replace_file(dir, MARKER, text, strlen(text), 0600);
 	return r < 0 ? err_sys(e, -r, "write '%s/" MARKER "'", path) : 0;
@@ -316,7 +316,7 @@ static int move_to(const struct home *h, const char *name, const char *to, struc
 	in_force = dir >= 0 && fstat(dir, &want) == 0 && fstatat(h->fd, name, &have, 0) == 0 &&
 		   same_file(&want, &have);
 	if (in_force && !is_link(h, name))
-		return 0; /* its usual place */
+		return 0; /* the part is at its usual place */
 	real = realpath(to, NULL);
 	if (!in_force && ((real && check_apart(h, real, e) < 0) || check_left(h, name, to, e) < 0))
 		return -1;

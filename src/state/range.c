@@ -13,8 +13,7 @@
 /* ids that no distribution hands out: above the ranges of container managers, below the sign bit */
 #define RANGE_FIRST 0x70000000u
 #define RELEASE_LOOK 64u /* slots in which a release looks for its claim */
-#define SLOT_BYTES \
-	4096 /* the longest path; also a file block, so that a sparse table stays small */
+#define SLOT_BYTES 4096  /* the longest path; a file block, so that a sparse table stays small */
 
 /* Each table has slots of its own, so sandboxes of both never share a range. */
 static const struct table {

@@ -104,7 +104,7 @@ int record_create(const struct home *h, const struct spec *s, int *ret_dir, int 
 		else
 			err_sys(e, errno, "make the record of sandbox '%s'", s->name);
 	}
-	IGNORE(erase_tree(hold, temp + strlen(RECORD_FOLDER))); /* a sweep finds what stays */
+	IGNORE(erase_tree(hold, temp + strlen(RECORD_FOLDER))); /* a sweep removes what stays */
 	return -1;
 }
 

@@ -5,8 +5,8 @@
  * supervisor. The kernel gives the lock back when the holder dies. So a free lock means that there is no
  * supervisor, whatever state.json says.
  *
- * A second lock, on the first byte of the same file, is held while a start is under way. The supervisor inherits it
- * with the first one and gives it back when it listens.
+ * A second lock, on the first byte of the same file, is held while a start is under way. The supervisor inherits both
+ * locks and gives the second one back when it listens.
  */
 #pragma once
 

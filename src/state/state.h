@@ -55,8 +55,8 @@ struct state {
 	size_t n_ports;
 };
 
-/* Returns 0 or -errno, and always sets *RET. -ENOENT: the sandbox never ran. -EINVAL: the file is damaged; *RET
- * then says that the sandbox ran once, so that it is not taken for the leftover of a killed create. -ENOTSUP: a
- * newer cordon wrote the file; *RET then says the same. */
+/* Returns 0 or -errno, and always sets *RET. -ENOENT: the sandbox never ran. -EINVAL: the file is damaged; *RET then
+ * says that the sandbox ran once, so that it is not taken for the leftover of a killed create. -ENOTSUP: a newer
+ * cordon wrote the file; *RET then also says that the sandbox ran once. */
 MUST_USE int state_read(int dir, struct state *ret);
 MUST_USE int state_write(int dir, const struct state *s, struct err *e);

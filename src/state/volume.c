@@ -60,7 +60,7 @@ static int erase_volume(int dirfd, const char *name)
 {
 	AUTO_FREE char *data = xasprintf("%s/data", name);
 
-	/* succeeds: the user who removes a volume has made it */
+	/* this succeeds, because the user who removes a volume has made it */
 	IGNORE(!quota_release(dirfd, data));
 	return erase_tree(dirfd, name);
 }
@@ -172,7 +172,7 @@ int volume_create(const struct home *h, const char *name, const struct volume_fo
 	} else {
 		err_wrap(e, "make volume '%s'", name);
 	}
-	IGNORE(erase_temporary(h, temp)); /* a sweep finds what stays */
+	IGNORE(erase_temporary(h, temp)); /* a sweep removes what stays */
 	return -1;
 }
 
