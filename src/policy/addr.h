@@ -21,7 +21,7 @@ enum addr_family { ADDR_V4 = 4, ADDR_V6 = 6 };
 
 struct addr {
 	enum addr_family family;
-	uint8_t b[ADDR_V6_BYTES]; /* network order; IPv4 uses the first four, the rest is zero */
+	uint8_t b[ADDR_V6_BYTES]; /* network order; IPv4 uses the first four bytes */
 };
 
 struct cidr {
@@ -29,7 +29,7 @@ struct cidr {
 	unsigned len;
 };
 
-/* Disjoint, in the order in which they are tested. */
+/* The groups are disjoint and are tested in this order. */
 enum addr_group {
 	GROUP_NONE, /* the unspecified address: no group matches it */
 	GROUP_HOST, /* the sandbox's own gateway addresses */

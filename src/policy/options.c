@@ -269,7 +269,7 @@ static int set_pool(const char *flag, const char *s, enum addr_family family, un
 
 /* --- rates -------------------------------------------------------------------------------------- */
 
-/* Reads N with an optional unit; the i-th letter of UNITS means factor[i]. */
+/* Reads N with an optional unit; units[i] means factor[i]. */
 static int parse_scaled(struct str s, const char *const units[], const uint64_t factor[],
 			uint64_t max, uint64_t *ret)
 {

@@ -80,9 +80,9 @@ struct verdict policy_decide(const struct policy *p, const struct addr_host *hos
 /*
  * A DNS question goes to the gateway itself, port 53, so rules about the host group or about "any"
  * match as they would for a connection there. Rules about names match the name that is asked for.
- * Such an allow rule matches with any ports: a client that may connect to example.com:443 must be
- * able to resolve example.com. Such a deny rule matches only if it is not limited to protocols or
- * ports. Rules about addresses never match.
+ * An allow rule about a name matches with any ports: a client that may connect to example.com:443
+ * must be able to resolve example.com. A deny rule about a name matches only if it is not limited
+ * to protocols or ports. Rules about addresses never match.
  */
 static bool matches_query(const struct rule *r, enum policy_proto proto, const char *name)
 {
