@@ -16,7 +16,7 @@
 #define IMAGE_LIST_MAX 4096u /* entries of env, labels, volumes …: far above any real image */
 #define IMAGE_STRING_MAX_BYTES (128u << 10) /* one argument or variable, as for execve */
 #define IMAGE_USER_MAX_BYTES 256u           /* name:group, two of the longest login names */
-#define IMAGE_LAYERS_MAX 256u               /* twice Docker's ceiling, half of overlayfs's */
+#define IMAGE_LAYERS_MAX 256u               /* twice Docker's limit, half of overlayfs's limit */
 
 /* NULL-terminated, as execve needs it; v is NULL when n is 0. */
 struct image_strings {

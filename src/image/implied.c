@@ -47,7 +47,7 @@ static int open_in(int layer_fd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Lists PATH with the owner and mode of FD, unless a directory has them by default. */
+/* Lists PATH with the owner and mode of FD, unless both are the default. */
 static void add(struct search *s, const char *path, int fd, unsigned at_least)
 {
 	struct image_implied *p = &s->out[s->n];

@@ -1,9 +1,9 @@
 /*
  * Manifests and indexes, OCI and Docker schema 2.
  *
- * Its members, not its media type, tell whether a document is a manifest or an index. A document
- * that reads as both is refused, because two readers would see two images. A struct image_manifest
- * owns everything it points to.
+ * The members of a document, not its media type, tell whether it is a manifest or an index. A
+ * document that reads as both is refused, because two readers would see two images. A struct
+ * image_manifest owns everything it points to.
  */
 #pragma once
 

@@ -15,7 +15,7 @@
  *   cache/tmp                  work in progress; everything elsewhere is complete
  *
  * Each entry appears by rename when it is complete; blobs and layers appear before the record that
- * names them. So a reader needs no lock. To keep an image it holds the lock shared until its
+ * names them. So a reader needs no lock. To keep an image, a reader holds the lock shared until its
  * sandbox's configuration, which names the manifest's digest, is written.
  *
  * Trees are named by the blob's digest and not by diff_id. A process that parses nothing checks the
@@ -60,8 +60,8 @@ struct image_record {
 /* Fails with ERR_NOT_FOUND "image not found: REF". */
 MUST_USE int image_store_find(int home_fd, const char *reference, struct image_record *ret,
 			      struct err *e);
-/* Finds the image that a sandbox was made from. By now its reference may mean another image, or be
- * gone. */
+/* Finds an image by its manifest's digest: a sandbox keeps the digest, because its reference may
+ * mean another image later. */
 MUST_USE int image_store_find_digest(int home_fd, const char *manifest_digest,
 				     struct image_record *ret, struct err *e);
 /* Lists all records, newest first. Leaves damaged records out. */
@@ -103,7 +103,7 @@ MUST_USE int image_store_open_layers(int home_fd, const struct image_record *r,
 
 /* How the owners of a layer's files are stored. */
 enum layer_owners {
-	LAYER_OWNERS_NATIVE, /* the image's own ids, 0–65535: made by root, idmap when mounting */
+	LAYER_OWNERS_NATIVE, /* root unpacked the image's own ids, 0–65535; mounts map them */
 	LAYER_OWNERS_MAPPED, /* 0 is the caller, N the caller's N-th subordinate id */
 	LAYER_OWNERS_SINGLE, /* everything belongs to the caller */
 };
