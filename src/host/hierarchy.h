@@ -51,7 +51,7 @@ struct str hierarchy_base(struct str own);
 
 /* Returns true if only version 2 groups are mounted, at the usual place. */
 bool hierarchy_is_unified(void);
-/* Who owns the version 2 group that we live in, judged by its place and its permissions. */
+/* Who owns our version 2 group, judged by its place and its permissions. */
 enum hierarchy_owner {
 	HIERARCHY_OTHERS, /* we may not make groups in it, as in a login session's group */
 	HIERARCHY_GIVEN,  /* we may make groups in it, so it was delegated to us */

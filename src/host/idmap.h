@@ -11,7 +11,7 @@
 #include "base/str.h"
 
 #define IDMAP_LINES_MAX 340        /* the kernel's own limit */
-#define IDMAP_TEXT_MAX_BYTES 16384 /* holds that many lines of three padded numbers */
+#define IDMAP_TEXT_MAX_BYTES 16384 /* holds IDMAP_LINES_MAX lines of three padded numbers */
 
 struct idmap_line {
 	uint32_t inside, outside, count;

@@ -103,7 +103,7 @@ int mounts_locate(const struct mounts *m, int fd, struct location *ret, struct e
 	struct statx st;
 
 	if (!path || syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0)
-		return err_sys(e, path ? errno : ENAMETOOLONG, "find out where something is");
+		return err_sys(e, path ? errno : ENAMETOOLONG, "find the location of a file");
 	for (size_t i = 0; i < m->n; i++) {
 		const struct mounts_line *l = &m->line[i];
 		const char *rest = l->id == st.stx_mnt_id ? rest_below(path, l->point) : NULL;
@@ -170,7 +170,7 @@ int mounts_find(const struct mounts *m, int fd, const struct location *what,
 	AUTO_LOCATION here = { 0 };
 
 	if (!path)
-		return err_sys(e, ENAMETOOLONG, "find out where something is");
+		return err_sys(e, ENAMETOOLONG, "find the location of a file");
 	if (mounts_locate(m, fd, &here, e) < 0 ||
 	    (here.device == what->device && try_part(&s, here.path, "", e) < 0))
 		return -1;

@@ -189,7 +189,7 @@ void probe_subids(const char *dir, struct fact *f)
 	if (r < 0)
 		fact_no(f, -r, "read '/proc/self/uid_map'");
 	else if (idmap_longest_run(&map, 1, &run) < 0 || run.count < RANGE_IDS)
-		fact_no(f, 0, "root here has only %u ids in a row to give away",
+		fact_no(f, 0, "root here has only %u consecutive ids to give away",
 			idmap_longest_run(&map, 1, &run) < 0 ? 0 : run.count);
 	else
 		fact_yes(f, "%u ids from %u, written directly", run.count, run.inside);
