@@ -55,8 +55,7 @@ struct tree_build {
 	off_t file_at;
 	bool placed; /* the outermost entry was made */
 	bool fresh;  /* we made the file and it has no bytes yet: SHARED may follow */
-	struct buf shared,
-		shared_paths; /* struct tree_shared; their paths below the top, with NULs */
+	struct buf shared, shared_paths; /* struct tree_shared; their paths, each ending in NUL */
 	struct room room;
 	bool ended; /* DONE was received */
 	size_t top_n; /* length of the outermost name and a slash in `where`; paths of SAME lack them */

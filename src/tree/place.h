@@ -22,9 +22,9 @@ struct tree_place {
  * goes to PATH. NAME may be empty. */
 MUST_USE int tree_place(const char *path, const char *name, bool exact, struct tree_place *ret,
 			struct err *e);
-/* Does the same below the root and across no mount, and makes missing directories on the way. Links
- * are resolved within the root. */
+/* Works like tree_place(), but stays below the root, crosses no mount and makes missing directories
+ * on the way. Links are resolved within the root. */
 MUST_USE int tree_place_own(const char *path, const char *name, bool exact, struct tree_place *ret,
 			    struct err *e);
-/* Makes the directory PATH and all on the way to it, below the root and across no mount. */
+/* Makes the directory PATH and its missing parents, below the root and across no mount. */
 MUST_USE int tree_make_own(const char *path, int *ret_fd, struct err *e);
