@@ -29,7 +29,7 @@ typedef void loop_signal_fn(void *arg, int sig);
 MUST_USE int loop_new(struct loop **ret); /* 0 or -errno */
 void loop_free(struct loop *l);
 
-/* Returns 0 on failure, with errno set. */
+/* Returns an id, or 0 with errno set. */
 loop_id loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn *fn, void *arg);
 void loop_change_fd(struct loop *l, loop_id id, uint32_t events);
 /* Fires once after the monotonic deadline (clock_mono_ns). */
