@@ -59,7 +59,7 @@ static const struct option options[] = {
 
 static int number(const char *s, uint64_t max, uint64_t *ret, struct err *e)
 {
-	return parse_u64(s, 0, max, ret) < 0 ? err_set(e, ERR_USAGE, "'%s' is no number", s) : 0;
+	return parse_u64(s, 0, max, ret) < 0 ? err_set(e, ERR_USAGE, "'%s' is not a number", s) : 0;
 }
 
 static int take(struct show *s, int id, struct err *e)

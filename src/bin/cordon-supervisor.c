@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	for (int fd = LEASH_FD; fd <= LEASH_FD_CONNECTION; fd++)
 		IGNORE(fcntl(fd, F_SETFD, FD_CLOEXEC)); /* LEASH_FD_CONNECTION may be absent */
 	s.record.dir = -1;
-	priority_give_up(); /* before the sandbox has a process that would inherit it */
+	priority_give_up(); /* before the sandbox has a process that would inherit our priority */
 	s.engine = &engine_process;
 	s.engine->begin(&s);
 	if (get_record(&s))
