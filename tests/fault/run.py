@@ -7,7 +7,8 @@ strace makes the Nth CALL of every process that takes part, client, supervisor, 
 fail with a likely errno (or pretends that a newer call does not exist, so that fallbacks run).
 Allowed outcomes are the right answer, or exit status 1 or 2 with "error: " on stderr. Afterwards,
 without strace, the name must be removable, the next sandbox of that name must work, and nothing
-may be left: no process, cgroup, claim or file. A payload that meets the fault itself may fail as it likes, but must end.
+may be left: no process, cgroup, claim or file. A payload that gets the fault itself may fail in any way, but must
+end.
 
 It prints how many points were hit per call, for docs/security.md, and ends with a line
 `N passed, N failed`.
@@ -31,7 +32,7 @@ import harness  # noqa: E402  (the path is set above)
 
 CYCLE_SECONDS = 20  # no cycle may hang, whatever fails
 
-# errors that each call meets in real life; ENOSYS for calls newer than our oldest kernel
+# likely errors of each call; ENOSYS for calls that our oldest kernel lacks
 ERRORS = {
     # files by name
     "open": ("EMFILE", "EACCES"), "openat": ("ENOSPC", "EMFILE", "EACCES", "ENOMEM"),
@@ -49,7 +50,7 @@ ERRORS = {
     "fstatfs": ("EIO",), "getdents64": ("EIO",), "lseek": ("EINVAL",), "fchmod": ("EPERM",),
     "fchown": ("EPERM",), "fchdir": ("EACCES",), "fsync": ("EIO",), "fdatasync": ("EIO",),
     "fcntl": ("EMFILE", "EINVAL"), "ioctl": ("EIO",), "dup2": ("EMFILE",), "dup3": ("EMFILE",),
-    "pipe2": ("EMFILE",), "close_range": ("ENOSYS",),  # no close: strace would not close it either
+    "pipe2": ("EMFILE",), "close_range": ("ENOSYS",),  # close is left out: strace would leave the descriptor open
     # processes
     "fork": ("EAGAIN",), "vfork": ("EAGAIN",), "clone": ("EAGAIN",),
     "clone3": ("ENOSYS", "EAGAIN", "EPERM", "ENOMEM"), "execve": ("ENOMEM", "EACCES"),
@@ -92,7 +93,7 @@ LIFE = (
 
 
 class Cycle:
-    """A home, and commands in it with or without a fault."""
+    """A home and the commands in it, with or without a fault."""
 
     def __init__(self, prefix):
         self.cordon = os.path.join(prefix, "bin", "cordon")
@@ -106,12 +107,11 @@ class Cycle:
                               stdin=subprocess.DEVNULL, timeout=CYCLE_SECONDS)
 
     def traced(self, side, words, *strace):
-        """Runs a command of ours with the client and what it starts, or the sandbox that is
-        already there, under strace."""
+        """Runs a command under strace. strace traces either the client and its children, or the running sandbox."""
         command = ["strace", "-f", "-qq", "-o", os.path.join(self.dir, "trace"), *strace]
         if side == "client":
-            # -D: the command is our own child and strace somebody else's, so its end is seen
-            # although what it left running stays traced
+            # -D: the command is our own child and strace is not. So we see the end of the command, although processes
+            # that it left running stay traced.
             return self.run([*command, "-D", "--", self.cordon, *words])
         ours = [p for p in harness.below([os.getpid()])
                 if p.comm.startswith("cordon-") and p.state != "Z"]
@@ -125,7 +125,7 @@ class Cycle:
             tracer.terminate()
             try:
                 tracer.wait(2)
-            except subprocess.TimeoutExpired:  # it waits for a pid 1 that waits for a zombie it traces
+            except subprocess.TimeoutExpired:  # strace waits for pid 1, which waits for a zombie that strace traces
                 tracer.kill()
                 tracer.wait()
 
@@ -145,7 +145,7 @@ class Cycle:
             return subprocess.CompletedProcess(argv, proc.returncode, out.read(), err.read())
 
     def counts(self, side, words):
-        """How often each call is made by the busiest process: strace counts for each alone."""
+        """How often the busiest process makes each call: strace counts for each process alone."""
         self.traced(side, words)
         self.plain("remove", "--force", "box")
         self.left()
@@ -165,7 +165,7 @@ class Cycle:
             self.plain(*words)
 
     def left(self):
-        """What is still there although the sandbox is removed."""
+        """What is left after the sandbox was removed."""
         found, end = [], time.monotonic() + 5
         while True:
             table = harness.all_processes()
@@ -191,7 +191,7 @@ class Cycle:
         return found
 
     def learn_groups(self):
-        """The control groups of our sandbox: named by home and sandbox, so always the same."""
+        """Learns the control groups of the sandbox. Their names depend on the home and the sandbox only."""
         self.plain("create", "--quiet", "--name", "box", "host")
         names = {g.strip("/").split("/")[0] for p in harness.below([os.getpid()])
                  for g in p.cgroups() if "cordon-" in g}
@@ -200,7 +200,7 @@ class Cycle:
         self.plain("remove", "--force", "box")
 
     def point(self, step, side, call, error, when):
-        """One fault. None, or what was wrong."""
+        """Tries one fault. Returns None, or what was wrong."""
         words, right = LIFE[step]
         self.prepare(step)
         fault = f"inject={call}:error={error}:when={when}"
@@ -213,7 +213,7 @@ class Cycle:
             last = self.plain("remove", "--force", "box")
             if last.returncode != 0 and b"not found" not in last.stderr:
                 wrong = wrong or f"cannot be removed afterwards: {last.stderr!r}"
-            # whoever comes next cleans up, and can work
+            # the next command cleans up and works
             for words, right in (*LIFE[:2], LIFE[3], (("list", "-q"), b"")):
                 next_one = self.plain(*words)
                 if (next_one.returncode, next_one.stdout) != (0, right):
@@ -224,7 +224,7 @@ class Cycle:
         return wrong or (f"left behind: {left}" if left else None)
 
     def was_mute(self, got):
-        """It failed, and the fault met the message itself."""
+        """Returns true if the command failed and the fault hit the write of its message."""
         with open(os.path.join(self.dir, "trace"), errors="replace") as handle:
             return got.returncode > 0 and any(
                 re.match(r"\d+ +writev?\(2, .*INJECTED", line) for line in handle)
@@ -236,7 +236,7 @@ class Cycle:
         if got.returncode == 0:
             return None if got.stdout == right else f"status 0 but stdout {got.stdout!r}"
         if words[0] == "exec" and got.returncode in (126, 127, 134, 139):
-            return None  # the payload, or its start, had the fault
+            return None  # the fault hit the payload or its start
         if words[0] == "exec" and b"error: " not in got.stderr:
             return None if got.stderr else f"status {got.returncode} and not a word"
         if got.returncode not in (1, 2) or b"error: " not in got.stderr:
@@ -270,7 +270,7 @@ def main():
                         if wrong:
                             failed.append(f"{words[0]}, {side}: {call} #{when} {error}: {wrong}")
                             print("FAILED  " + failed[-1], flush=True)
-                            cycle.close()  # what is left must not spoil the next point
+                            cycle.close()  # leftovers must not disturb the next point
                             cycle = Cycle(options.prefix)
                         else:
                             passed += 1

@@ -3,25 +3,24 @@
 
     tests/kernel/boot.py [--prefix DIR] [--mode MODE]… [--all] [--shell SCRIPT] [PATTERN…]
 
-The machine under a build may have another kernel, version 1 cgroups or none at all. This one has what
-a Debian 12 server has: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state.
-It needs no hardware help (QEMU translates, some ten times slower than this machine), no root and no
-network once the packages are there. Without a PATTERN it runs SMOKE; --all takes everything there is.
+The build machine may have another kernel, version 1 cgroups or no cgroups. The machine in QEMU is like a Debian 12
+server: Linux 6.1, version 2 cgroups only, root on a plain file system, ext4 for state.
+It needs no KVM (QEMU emulates the CPU, some ten times slower), no root, and no network once the packages are there.
+Without a PATTERN it runs SMOKE, with --all every test.
 
-It boots twice: the second time with systemd as pid 1, for the tests in the mode "session" and those of
-test_session (SESSION).
+It boots twice: the second time with systemd as pid 1, for the mode "session" and for test_session (SESSION).
 
-How it works. Four files are made below build/kernel, each only when what it is made of changed:
+How it works. Four files are made below build/kernel, each only if its parts changed:
 
   vmlinuz       from the kernel package, which is fetched and unpacked, not installed
   initrd        a newc archive: busybox, a script, the modules that mounting the root needs
   root.ext4     the files of a few Debian packages that are installed here, with what they depend on
-  tests.sqfs    our programs, the tests, the attack program (there is no compiler in there)
+  tests.sqfs    our programs, the tests, the attack program (the machine has no compiler)
 
 The first script (INITRD) loads modules and mounts; the second (INIT) is pid 1 of that system, on a
-sparse copy of root.ext4 that is thrown away: it makes it look like a booted one and runs
-tests/integration/run.py, whose output comes out of the serial line and ends with its status. Under
-systemd a service does that (SERVICE). A run that says nothing for too long is ended.
+sparse copy of root.ext4 that is thrown away. It sets the system up like a booted one and runs
+tests/integration/run.py. The output and the status come over the serial line. Under systemd a service runs the tests
+(SERVICE). A run without output for too long is ended.
 """
 
 import argparse
@@ -56,9 +55,9 @@ PACKAGES = ("base-files", "base-passwd", "bash", "bash-static", "busybox-static"
             "dbus", "dbus-user-session", "libpam-systemd", "systemd")
 DISK_BYTES = 4 << 30
 MEMORY_MIB = 2048
-SILENCE_SECONDS = 600  # QEMU shares the machine with whatever else runs
+SILENCE_SECONDS = 600  # long, because QEMU shares the machine with other programs
 
-# One or more of everything: life cycle, exec, limits, the ways to end, files, network, images, walls.
+# A few tests of each subject: life cycle, exec, limits, ends, files, network, images, attacks.
 SMOKE = (
     "test_kernel.",
     "test_limits.Enforced",
@@ -79,19 +78,19 @@ SMOKE = (
     "test_escape.Walls.test_writes_to_proc", "test_escape.Walls.test_socket", "test_escape.OurProcesses",
     "test_dos.Floods.test_fork_bomb",
     "test_rootdisk.ProjectQuota",
-    "test_siege.GatewayMemory",  # in a child of the limited group, which only version 2 has
-    "test_siege.CallersPriority",  # with every capability, which a machine under a build may lack
-    "test_siege.Hijacked",  # a delegated group is here alone
+    "test_siege.GatewayMemory",  # needs a child of the limited group, as version 2 has it
+    "test_siege.CallersPriority",  # needs every capability, which a build machine may lack
+    "test_siege.Hijacked",  # only this machine has a delegated group
 )
 SMOKE_MODES = ("root", "user", "delegated")
-# Under systemd, as a user whose own systemd runs; and as one who has none.
+# Under systemd: as a user with a systemd user instance, and as a user without one.
 SESSION = (
     "test_session.", "test_kernel.Machine.test_doctor", "test_kernel.Limits.test_limits_are",
     "test_limits.Enforced.test_memory_kills", "test_limits.Enforced.test_pids",
     "test_limits.Enforced.test_cpus",
 )
-SESSION_TESTS = "test_session"  # what needs that boot whatever its mode
-WITHOUT_OVERLAY = "test_without_overlay"  # what runs last, when the module is gone
+SESSION_TESTS = "test_session"  # tests that need this boot in every mode
+WITHOUT_OVERLAY = "test_without_overlay"  # tests that run last, after the module was unloaded
 
 INITRD = """#!/bin/sh
 export PATH=/bin
@@ -135,7 +134,7 @@ echo "kernel: $(uname -r), up after $(cut -d ' ' -f 1 /proc/uptime) s"
 exec sh /kernel/end /kernel/tests/command
 """
 
-# Both end so: what the tests said and how they ended, then the machine is off.
+# Both boots end with this: it prints the output and the status of the tests and powers the machine off.
 END = """#!/bin/sh
 sh "$1"
 status=$?
@@ -159,7 +158,7 @@ echo "kernel: $(uname -r) under $(systemctl --version | head -n 1), up after $(c
 exec sh /kernel/end /kernel/tests/session
 """
 
-# What the packages' scripts would have written when they were installed, as far as a login needs it.
+# Files that a login needs and that the scripts of the packages would have written.
 SYSTEMD_FILES = {
     "etc/machine-id": "00112233445566778899aabbccddeeff\n",
     "etc/pam.d/common-account": "account required pam_permit.so\n",
@@ -179,7 +178,7 @@ SYSTEMD_LINKS = {
 }
 SYSTEM_USERS = ("messagebus", "systemd-network", "systemd-resolve", "systemd-timesync")
 
-SYSCTL = {  # what Debian's systemd sets, where it matters here
+SYSCTL = {  # settings of Debian's systemd that matter here
     "kernel/core_pattern": "core",
     "kernel/yama/ptrace_scope": "0",
 }
@@ -194,14 +193,14 @@ def say(text):
 
 
 def replace(path, write):
-    """Calls WRITE(temporary) and moves what it made to PATH: never half a file."""
+    """Calls WRITE(temporary) and renames the result to PATH, so that PATH is never incomplete."""
     new = f"{path}.new"
     write(new)
     os.replace(new, path)
 
 
 def cached(path, key):
-    """False when PATH was made from the same KEY; remembers KEY for a PATH that is about to be made."""
+    """Returns true if PATH was made from the same KEY. Otherwise deletes PATH and remembers KEY for the new PATH."""
     stamp, digest = path + ".key", hashlib.sha256(repr(key).encode()).hexdigest()
     if os.path.exists(path) and os.path.exists(stamp):
         with open(stamp) as handle:
@@ -219,7 +218,7 @@ def cached(path, key):
 
 
 def kernel_package():
-    """The package that KERNEL stands for today, its newest version."""
+    """The newest package that KERNEL depends on."""
     for line in run("apt-cache", "depends", KERNEL).splitlines():
         if "Depends:" in line:
             return line.split()[-1]
@@ -337,7 +336,7 @@ def make_root(path):
     with tempfile.TemporaryDirectory(dir=WORK) as tree:
         os.chmod(tree, 0o755)
         copy_packages(packages, tree)
-        # what no package owns: mount points, accounts, our init
+        # files that no package owns: mount points, accounts, our init
         for name in ("dev", "proc", "sys", "run", "mnt", "root", "tmp", "kernel/tests",
                      "usr/local"):
             os.makedirs(os.path.join(tree, name), mode=0o755, exist_ok=True)
@@ -347,7 +346,8 @@ def make_root(path):
         write_file(os.path.join(tree, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n")
         for name in ("shadow", "gshadow", "subuid", "subgid"):
             write_file(os.path.join(tree, "etc", name), "")
-        if not os.path.lexists(os.path.join(tree, "usr/bin/awk")):  # here it may be another's
+        # awk of this machine may come from another package
+        if not os.path.lexists(os.path.join(tree, "usr/bin/awk")):
             os.symlink("mawk", os.path.join(tree, "usr/bin/awk"))
         write_file(os.path.join(tree, "kernel/init"), INIT, 0o755)
         write_file(os.path.join(tree, "kernel/end"), END, 0o755)
@@ -374,8 +374,8 @@ def prepare_systemd(tree):
 
 
 def format_disk(tree, path):
-    """TREE as a file system in which everything is root's, on a sparse disk with room, and with project
-    quotas to switch on. In a user namespace, where the caller's files are root's."""
+    """Writes TREE as a file system whose files all belong to root, on a sparse disk with free space and support for
+    project quotas. Runs in a user namespace, where files of the caller belong to root."""
     with open(path, "wb") as disk:
         disk.truncate(DISK_BYTES)
     command = ["mkfs.ext4", "-q", "-F", "-d", tree, "-O", "quota,project",
@@ -390,7 +390,7 @@ def write_file(path, text, mode=0o644):
 
 
 def squash(tree, path):
-    """TREE as a read-only file system in which everything is root's."""
+    """Writes TREE as a read-only file system whose files all belong to root."""
     if os.path.exists(path):
         os.unlink(path)
     run("mksquashfs", tree, path, "-quiet", "-no-progress", "-all-root", "-comp", "lz4",
@@ -437,7 +437,7 @@ def first_lines():
 
 
 def wants_session(options):
-    """Something of what is asked for needs the boot with systemd."""
+    """Returns true if a chosen test needs the boot with systemd."""
     if options.shell:
         return options.systemd
     return not (options.patterns or options.modes or options.all) or "session" in (options.modes or ()) or \
@@ -445,7 +445,7 @@ def wants_session(options):
 
 
 def wants_plain(options):
-    """… the one without."""
+    """Returns true if a chosen test needs the boot without systemd."""
     if options.shell:
         return not options.systemd
     if options.modes and set(options.modes) == {"session"}:
@@ -458,7 +458,7 @@ def session_command(options):
     patterns = options.patterns or SESSION
     lines = first_lines()
     for mode in modes:
-        # a user without a systemd of his own has the same tests in the other boot
+        # the other boot runs the same tests for users without a systemd instance
         chosen = patterns if mode == "session" else [p for p in patterns if p.startswith(SESSION_TESTS)]
         if chosen:
             lines.append(shlex.join([*run_words([mode]), *chosen]) + " || status=$?")
@@ -501,7 +501,8 @@ def qemu_command(kernel, disk, words):
 
 
 def boot(kernel, *words):
-    """Runs the machine to its end, passing on what it says. Its status. The kernel gets WORDS."""
+    """Runs the machine to its end and passes its output on. Returns its status. WORDS go to the kernel's command
+    line."""
     with tempfile.NamedTemporaryFile(dir=WORK, prefix="disk") as disk:
         run("cp", "--sparse=always", os.path.join(WORK, "root.ext4"), disk.name)
         machine = subprocess.Popen(qemu_command(kernel, disk.name, words), stdin=subprocess.DEVNULL,
@@ -514,7 +515,7 @@ def boot(kernel, *words):
 
 
 def listen(machine):
-    """To its end; prints what all runs of tests in there counted together."""
+    """Reads the output to its end and prints the sums of all runs in the machine."""
     status, pending, counted = None, b"", collections.Counter()
     runs, unsteady = set(), 0
     while True:

@@ -1,4 +1,4 @@
-"""What only a machine with Debian's kernel and version 2 cgroups can show; run by boot.py inside one."""
+"""Tests that need Debian's kernel and version 2 cgroups. boot.py runs them in such a machine."""
 
 import glob
 import hashlib
@@ -19,7 +19,7 @@ from harness import BASE, CORDON, MODE, PREFIX, CordonTest, kill_quietly, unique
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-LIMITED = MODE in ("root", "delegated", "session")  # else the machine gives this user no cgroup
+LIMITED = MODE in ("root", "delegated", "session")  # in other modes the user has no cgroup
 
 
 def own_group():
@@ -46,7 +46,7 @@ class KernelTest(CordonTest):
 
 class Machine(KernelTest):
     def test_the_kernel_is_6_1_with_cgroup_v2_only(self):
-        """Or everything else here says nothing."""
+        """The other tests of this file are meaningless on another kernel."""
         self.assertRegex(platform.release(), r"^6\.1\.")
         with open("/proc/mounts") as handle:
             kinds = {line.split()[2] for line in handle if line.split()[2].startswith("cgroup")}
@@ -110,15 +110,16 @@ class Limits(KernelTest):
 
 
 class Delegated(KernelTest):
-    """A user whose shell lives in a group of his own."""
+    """A user whose shell runs in a delegated group."""
 
     modes = ("delegated",)
 
     def test_the_caller_moves_into_a_child_group_once(self):
-        """A group with members hands no controller down: they move aside, the caller too."""
+        """A group with members cannot enable controllers for its children. Its members, also the caller, move into a
+        child group."""
         first = self.create("-m", "64M")
         self.assertRegex(own_group(), r"\.scope/cordon-callers$")
-        second = self.create("-m", "64M")  # from where the first one moved us
+        second = self.create("-m", "64M")  # from the group that the first create moved us to
         base = os.path.dirname(self.group(first))
         self.assertEqual(os.path.dirname(self.group(second)), base)
         self.assertEqual(sorted(os.path.basename(g) for g in glob.glob(f"{base}/cordon-*")),
@@ -126,7 +127,7 @@ class Delegated(KernelTest):
                                  os.path.basename(self.group(second))]))
 
     def test_no_group_is_writable_by_others(self):
-        """pid 1 may make groups by its group id; that and nothing more is opened."""
+        """Pid 1 may make groups by its group id. No other process gets access."""
         box = self.create()
         box.exec("true")
         for where, _, names in os.walk(self.group(box)):
@@ -140,7 +141,7 @@ def capabilities():
 
 
 class Container(KernelTest):
-    """Root of a container whose part of the hierarchy is its own and writable, as of `docker run --privileged`."""
+    """Root of a container with a writable part of the hierarchy, as in `docker run --privileged`."""
 
     modes = ("root",)
     timeout = 600
@@ -187,7 +188,7 @@ class Container(KernelTest):
         }
 
     def inside(self, *argv):
-        """As `docker exec` does it."""
+        """Runs a command in the container, as `docker exec` does."""
         got = subprocess.run(["runc", "exec", "-e", f"CORDON_HOME={self.home}", "-e", "HOME=/root", self.name, *argv],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         return got.returncode, got.stdout, got.stderr
@@ -206,10 +207,10 @@ class Container(KernelTest):
                          dict.fromkeys(("memory", "cpus", "pids"), "cgroup v2"))
         code, _, err = self.ours("exec", "box", "--", "/usr/bin/python3", "-c", "x = bytearray(400 << 20)")
         self.assertEqual(code, 137, err)
-        # whoever comes now cannot join the top group, and joins that of the container's first process
+        # later processes cannot join the top group, so they join the group of the container's first process
         self.assertEqual(self.inside("cat", "/proc/self/cgroup"), (0, "0::/cordon-callers\n", ""))
         self.assertEqual(self.inside("cat", "/proc/1/cgroup"), (0, "0::/cordon-callers\n", ""))
-        # a second one, from there
+        # a second sandbox, started from that group
         code, _, err = self.ours("run", "-q", "--no-net", "-m", "64M", "host", "--", "/usr/bin/python3", "-c",
                                  "x = bytearray(400 << 20)")
         self.assertEqual(code, 137, err)
@@ -220,7 +221,7 @@ class Container(KernelTest):
 
 class Images(KernelTest):
     def archive(self):
-        """What `docker save` makes, of one layer with busybox."""
+        """An archive as `docker save` makes it, of one layer with busybox."""
         layer = io.BytesIO()
         with tarfile.open(fileobj=layer, mode="w") as tar:
             for name in ("bin", "etc", "tmp"):
@@ -266,7 +267,7 @@ class Network(KernelTest):
     def test_the_default_network_has_a_gateway_that_answers(self):
         box = self.create()
         self.assertIn("eth0", box.out("ls /proc/sys/net/ipv4/conf"))
-        # its resolver refuses a name that it may not ask for: an answer from the gateway itself
+        # the gateway's resolver refuses this name, so the error is an answer of the gateway itself
         got = box.sh("python3 -c 'import socket; socket.gethostbyname(\"nowhere.invalid\")'")
         self.assertIn("gaierror", got.errtext, got)
         self.assertTrue([p for p in box.host_processes() if p.comm.startswith("cordon-gatew")])

@@ -1,6 +1,5 @@
-"""Limits of ordinary users: a scope from the user's systemd, and what happens where there is none. boot.py
-runs these under systemd; the tests themselves live outside of the user's part of the tree of groups, as a
-login does."""
+"""Limits of ordinary users: a scope of the user's systemd, and what happens without one. boot.py runs these tests
+under systemd. The tests run outside the user's part of the cgroup tree, as a login does."""
 
 import glob
 import hashlib
@@ -51,7 +50,7 @@ class Scope(KernelTest):
         self.assertEqual(second.exec("echo", "alive").text, "alive\n")
         self.assertEqual(second.stop().code, 0)
         self.eventually(lambda: not os.path.exists(self.scope))
-        self.assertEqual(first.start().code, 0)  # asks for another one
+        self.assertEqual(first.start().code, 0)  # this starts another scope
         self.assert_in_scope(first)
         self.assertEqual(self.cordon("inspect", first.name).text.count("cgroup v2"), 3)
 
@@ -80,7 +79,7 @@ class Scope(KernelTest):
         self.assertEqual((got.code, got.errtext.count("warn:")), (137, 0), got)
 
     def test_remove_deletes_the_group_of_a_killed_supervisor(self):
-        """Another one keeps the scope."""
+        """The second sandbox keeps the scope alive."""
         killed, other = self.create(), self.create()
         group = self.group(killed)
         kill_quietly(killed.supervisor().pid, signal.SIGKILL)
@@ -90,7 +89,7 @@ class Scope(KernelTest):
         self.assertEqual(other.exec("echo", "alive").text, "alive\n")
 
     def in_unit(self, *words, options=()):
-        """Has systemd run cordon in a scope, as a desktop runs programs: in the user's part of the tree."""
+        """Runs cordon in a scope of the user's systemd, as a desktop runs programs."""
         return self.ask("systemd-run", "--user", "--scope", "--quiet", *options, CORDON, *words)
 
     def ask(self, *argv):
@@ -101,7 +100,7 @@ class Scope(KernelTest):
         return done.stdout
 
     def test_a_caller_in_another_unit_keeps_its_group(self):
-        """No group of another unit is touched: not the one the caller lives in, either."""
+        """cordon changes no group of another unit, also not the group of the caller."""
         self.create()
         self.in_unit("run", "-q", "-d", "-n", "x", "host", "--", "sleep", "900",
                      options=("--unit", "cordon-test-caller"))
@@ -118,7 +117,7 @@ class Scope(KernelTest):
         self.assertEqual(open(limit).read(), f"{512 << 20}\n")
 
     def test_the_end_of_the_scope_stops_its_sandboxes(self):
-        """As at the end of the last login of somebody who does not linger."""
+        """systemd ends the scope at the last logout of a user without lingering."""
         box = self.create()
         self.ask("systemctl", "--user", "stop", self.unit)
         self.eventually(lambda: box.status() == "Stopped")
@@ -127,7 +126,7 @@ class Scope(KernelTest):
 
 
 class FakeBus:
-    """A socket where a bus would be. It lets the caller in and then does what BEHAVE says."""
+    """A socket in the place of the bus. It accepts the caller and then calls BEHAVE."""
 
     def __init__(self, directory, behave):
         self.dir, self.behave, self.calls = directory, behave, 0
@@ -172,7 +171,7 @@ def send_garbage_messages(peer):
 
 
 def never_stop_talking(peer):
-    """Signals that nobody asked for, each well-formed: the deadline must end it."""
+    """Sends well-formed signals without end. The deadline of the client must end the call."""
     field = b"\3\1s\0\4\0\0\0Nope\0\0\0\0"
     signal_message = b"l\4\1\1" + struct.pack("<III", 0, 1, 13) + field
     peer.recv(4096)
@@ -182,7 +181,7 @@ def never_stop_talking(peer):
 
 
 class OddBus(CordonTest):
-    """A create comes to its end whatever answers; and what does not hold is said."""
+    """A create ends whatever the bus answers, and says which limits do not hold."""
 
     modes = ("user",)
 
@@ -217,7 +216,7 @@ class OddBus(CordonTest):
 
 
 class NoBus(CordonTest):
-    """su, cron: no systemd of the user's runs."""
+    """Under su and cron no systemd of the user runs."""
 
     modes = ("user",)
 

@@ -1,4 +1,4 @@
-"""Under a kernel without overlayfs: boot.py takes the module out before it runs these."""
+"""Tests under a kernel without overlayfs. boot.py unloads the module before it runs them."""
 
 from harness import CordonTest
 from test_served import ServedRoots

@@ -1,4 +1,4 @@
-"""What we save, a real Docker engine loads; what it saves, we load."""
+"""A real Docker engine loads what cordon saves, and cordon loads what the engine saves."""
 
 import http.client
 import json
@@ -43,7 +43,7 @@ class DockerEngine(ImageMixin, CordonTest):
         self.eventually(lambda: self.ask("GET", "/_ping")[1] == b"OK", within=60)
 
     def end_engine(self):
-        """By SIGTERM: it must end its containerd and its mounts itself."""
+        """Ends the engine by SIGTERM, so that it ends its containerd and its mounts itself."""
         self.engine.terminate()
         self.engine.wait(30)
 

@@ -17,12 +17,12 @@ from harness import BASE, SERVED, CordonTest  # noqa: E402  (the path is set abo
 
 @functools.lru_cache(maxsize=None)
 def compiled(source):
-    """Directory with SOURCE's program, statically linked, so that any root can run it; made ahead where
-    there is no compiler."""
+    """Directory with SOURCE's program, statically linked, so that any root can run it. A machine without a compiler
+    has the program already."""
     ready = os.path.join(HERE, "compiled")
     if os.path.exists(os.path.join(ready, source[:-2])):
         return ready
-    # root cannot share a directory on an overlay, which all else is on in the mode `served`
+    # in the mode `served` all other directories are on an overlay, and root cannot share those
     beside = SERVED and os.geteuid() == 0
     place = os.path.join(os.path.dirname(BASE) if beside else BASE, f"attacks-{os.getpid()}")
     os.makedirs(place, exist_ok=True)
@@ -34,9 +34,9 @@ def compiled(source):
 
 
 class Swapper(threading.Thread):
-    """Watches a directory and is told by the kernel when somebody touches what is in it: at every touch
-    NAME there turns from a directory into a link to OUTSIDE, or back. Hits the gap between a check and a
-    use more surely than blind speed. With TRIGGER it is that file which is watched, for its first opening."""
+    """Watches a directory by inotify. At every access to an entry, NAME in it turns from a directory into a link to
+    OUTSIDE, or back. This hits the gap between a check and a use more often than swapping at full speed. With
+    TRIGGER, the first opening of that file triggers the swap."""
 
     def __init__(self, directory, name, outside, trigger=None):
         super().__init__(daemon=True)
@@ -45,7 +45,7 @@ class Swapper(threading.Thread):
         libc = ctypes.CDLL(None, use_errno=True)
         self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         self.once = trigger is not None
-        # IN_OPEN, IN_ACCESS, IN_CLOSE, IN_CREATE, IN_ATTRIB: of the directory and of its entries
+        # IN_OPEN, IN_ACCESS, IN_CLOSE, IN_CREATE, IN_ATTRIB: for the directory and its entries
         for path in (trigger,) if trigger else (directory, self.place):
             libc.inotify_add_watch(self.fd, os.fsencode(path), 0x20 | 0x01 | 0x18 | 0x100 | 0x04)
         self.start()
@@ -84,7 +84,7 @@ class AttackTest(CordonTest):
         return self.create("-v", f"{compiled('attacks.c')}:/attack:ro", *opts, **kwargs)
 
     def attack(self, box, name, *opts):
-        """Runs one attack; it must end and report nothing open."""
+        """Runs one attack. It must end and report no open hole."""
         got = box.exec("/attack/attacks", name, opts=opts)
         self.assertEqual((got.code, got.text), (0, f"done {name}\n"), got)
         return got

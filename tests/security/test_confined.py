@@ -1,5 +1,5 @@
-"""Our own processes as targets: what each still holds once it is set up. The walls themselves are
-tried in tests/unit/supervisor_confine.c; here the installed programs are looked at from outside."""
+"""The privileges that our own processes keep after their set-up. tests/unit/supervisor_confine.c attacks the
+confinement itself; these tests look at the installed programs from outside."""
 
 import os
 import re
@@ -12,12 +12,12 @@ from harness import ALL_MODES, CORDON, MODE, CordonTest, below
 
 CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, SETGID, SETUID = (1 << n for n in (0, 1, 2, 3, 5, 6, 7))
 NET_BIND_SERVICE, SYS_PTRACE, SYS_ADMIN = 1 << 10, 1 << 19, 1 << 21
-ROOTS = ("root", "userns", "container")  # whose supervisors have capabilities to give up
+ROOTS = ("root", "userns", "container")  # modes in which the supervisor begins with capabilities
 LIBEXEC = os.path.join(os.path.dirname(os.path.dirname(CORDON)), "libexec", "cordon")
 
 
 def capabilities(p):
-    """Effective ones; permitted must be the same and nothing may be inherited."""
+    """Returns the effective set. The permitted set must be the same, the inheritable and ambient sets empty."""
     sets = {key: int(p.status(key)[0], 16) for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
     assert sets["CapEff"] == sets["CapPrm"] and not sets["CapInh"] and not sets["CapAmb"], sets
     return sets["CapEff"]
@@ -57,7 +57,7 @@ class Supervisor(CordonTest):
 
 
 class Life(CordonTest):
-    """Everything a confined supervisor still has to do; the harness proves that nothing is left."""
+    """What a confined supervisor must still be able to do. The harness proves that nothing is left."""
 
     modes = ALL_MODES
 
@@ -102,7 +102,8 @@ class Launcher(CordonTest):
             box.out("true")
         found = [p for p in box.host_processes() if p.comm == "cordon-guest" and not p.is_pid1]
         self.assertEqual(len(found), 1, box.host_processes())
-        self.eventually(lambda: capabilities(found[0]) == SETUID | SETGID)  # it is on its way there
+        # the launcher may still be setting itself up
+        self.eventually(lambda: capabilities(found[0]) == SETUID | SETGID)
         self.assertEqual(found[0].status("Seccomp_filters"), ["2"])
 
 
@@ -111,8 +112,8 @@ class Pid1(CordonTest):
 
     def check(self, p, watched):
         kept = capabilities(p)
-        watches = SYS_PTRACE | DAC_READ_SEARCH if watched else 0  # it reads what each process wrote
-        if kept & SYS_ADMIN:  # no cgroup: commands are told apart by marks
+        watches = SYS_PTRACE | DAC_READ_SEARCH if watched else 0  # to read how much each process wrote
+        if kept & SYS_ADMIN:  # without cgroups pid 1 tells commands apart by marks
             self.assertEqual(kept, CHOWN | SYS_ADMIN | SYS_PTRACE | KILL | watches)
             self.assertFalse(any("cordon-" in g for g in p.cgroups()), p.cgroups())
         else:
@@ -125,12 +126,12 @@ class Pid1(CordonTest):
         self.check(box.pid1(), box.inspect()["limits"]["root_disk"] == "watched")
 
     def test_pid_1_is_confined_when_started_by_run(self):
-        """`run` hands its connection over, and the filter comes while the command starts."""
+        """`run` hands its connection over. Pid 1 installs its filter while the command starts."""
         run = self.spawn("run", "--no-net", "host", "--", "sh", "-c", "echo up; read x",
                          stdin=subprocess.PIPE)
         self.assertEqual(run.stdout.readline(), b"up\n")
         pid1 = [p for p in below([run.pid]) if p.is_pid1]
-        if not pid1:  # the supervisor is nobody's child
+        if not pid1:  # the supervisor is not a child of `run`
             pid1 = [p for p in below([os.getpid()]) if p.is_pid1]
         self.assertEqual(len(pid1), 1)
         self.eventually(lambda: pid1[0].status("Seccomp") == ["2"])
@@ -138,13 +139,13 @@ class Pid1(CordonTest):
         run.communicate(b"\n", timeout=10)
 
     def test_the_filter_of_pid_1_takes_nothing_from_commands(self):
-        """Its filter is inherited: it must not take away what commands may do."""
+        """Commands inherit the filter of pid 1, so it must allow what commands may do."""
         got = self.create().exec("sh", "-c", "chroot / true && mkfifo /tmp/f && echo fine")
         self.assertEqual((got.code, got.text), (0, "fine\n"), got)
 
 
 class Order(CordonTest):
-    """Seen with strace: the walls stand before the first byte of pid 1 is read."""
+    """strace shows that the supervisor is confined before it reads the first byte of pid 1."""
 
     modes = ("root",)  # under strace no set-user-id program works
 
@@ -188,7 +189,7 @@ class Order(CordonTest):
 
 
 class Helpers(CordonTest):
-    """Programs of one command each."""
+    """Programs that serve one command and end."""
 
     def walls(self, argv, **kwargs):
         if not shutil.which("strace"):

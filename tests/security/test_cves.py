@@ -1,4 +1,5 @@
-"""The field's published holes, re-created against us. One test a row; the name says which."""
+"""Published holes of other sandboxes and container engines, tried against cordon. The name of each test has the
+CVE."""
 
 import os
 import shutil
@@ -31,7 +32,7 @@ class Published(AttackTest):
         for fd in range(3, 65):
             got = box.exec("sh", "-c", "pwd -P; cat ../../../../etc/hostname",
                            opts=("-w", f"/proc/self/fd/{fd}"))
-            if got.code == 0:  # a descriptor of the command's own, in its own root
+            if got.code == 0:  # success is allowed if it is a descriptor of the command, in its own root
                 self.assertEqual(got.text, f"/\n{box.name}\n", (fd, got))
             else:
                 self.assertEqual(got.code, 1, got)
@@ -95,7 +96,7 @@ class Published(AttackTest):
             os.remove(os.path.join(root, "dev"))
 
     def test_cve_2026_88265_stdio_is_not_opened_by_path(self):
-        """Names of standard streams that lead to a host file: output comes to the caller all the same."""
+        """The names of the standard streams lead to a host file. The output still reaches the caller only."""
         victim = os.path.join(self.dir, "victim")
         with open(victim, "w") as handle:
             handle.write("precious")
@@ -112,7 +113,7 @@ class Published(AttackTest):
             self.assertEqual(handle.read(), "precious")
 
     def test_cve_2025_24965_no_file_of_ours_is_written_into_a_root(self):
-        """Whatever the root has in the places of our own files stays as it is."""
+        """Files of the root at the paths of our own files do not change."""
         victim = os.path.join(self.dir, "victim")
         with open(victim, "w") as handle:
             handle.write("precious")
@@ -120,7 +121,7 @@ class Published(AttackTest):
         for link in ("etc/hosts", "etc/hostname", "etc/resolv.conf", "etc/profile", ".krun_config.json"):
             os.symlink(victim, os.path.join(root, link))
         before = snapshot(root)
-        box = self.box()  # links that lead nowhere inside: refused, or not followed
+        box = self.box()  # dangling links: refused, or not followed
         self.assertIn(self.cordon("create", "-q", "-n", box.name, root).code, (0, 1))
         self.assertIn(box.remove("-f").code, (0, 1))
         self.assertEqual(snapshot(root), before)
@@ -137,8 +138,8 @@ class Published(AttackTest):
             self.assertEqual(handle.read(), "precious")
 
     def test_cve_2026_31431_af_alg_on_a_host_file(self):
-        """Copy Fail, and by the same road Dirty Frag (CVE-2026-43284, -43500) and Fragnesia
-        (CVE-2026-46300): page cache of a readable host file through an odd socket."""
+        """Copy Fail, and by the same method Dirty Frag (CVE-2026-43284, -43500) and Fragnesia
+        (CVE-2026-46300): writes to the page cache of a readable host file through an unusual socket."""
         with open("/usr/bin/true", "rb") as handle:
             before = handle.read()
         self.attack(self.armed(), "pagecache")
@@ -154,7 +155,7 @@ class Published(AttackTest):
             try:
                 names = os.listdir(f"/proc/{p.pid}/fd")
                 inodes |= {os.readlink(f"/proc/{p.pid}/fd/{n}") for n in names}
-            except OSError:  # not ours to look at; whatever it listens on is in the tables below
+            except OSError:  # this process may not be read; its listeners are in the tables below
                 pass
         for table in ("tcp", "tcp6"):
             with open(f"/proc/net/{table}") as handle:
@@ -256,7 +257,7 @@ class Published(AttackTest):
         self.assertEqual(got.text, "/\n", got)
 
     def test_cve_2026_22708_variables_from_inside_do_not_reach_our_helpers(self):
-        """What the payload exports, writes to its files or sets for an exec stays inside."""
+        """Variables that the payload exports, writes to files or sets for an exec stay inside."""
         box = self.create("-e", "LD_PRELOAD=/root/evil.so", "-e", "GIT_DIR=/x")
         box.sh("echo 'export PATH=/evil' > /root/.profile; echo /root/evil.so > /etc/ld.so.preload")
         for command in (("inspect", box.name), ("list",), ("stop", box.name)):
@@ -264,7 +265,7 @@ class Published(AttackTest):
 
 
 class Races(AttackTest):
-    """Somebody swaps a component for a link while we use the path."""
+    """A process swaps a component of a path for a link while cordon uses the path."""
 
     timeout = 120
 
@@ -279,7 +280,7 @@ class Races(AttackTest):
         place = os.path.join(root, "mnt")
 
         def racer():
-            """A directory and a link out of the root take turns under one name."""
+            """Swaps a directory and a link out of the root under one name."""
             os.makedirs(place + ".dir", exist_ok=True)
             while not stop.is_set():
                 try:
@@ -309,8 +310,8 @@ class Races(AttackTest):
         self.assertEqual(os.listdir(source), ["f"])
 
     def test_a_swap_triggered_by_inotify(self):
-        """By inotify: mount targets in a root, stubs of ours there, sources of volumes, what is copied
-        out of a volume and into one."""
+        """Targets of the swaps: mount targets and stubs in a root, sources of volumes, and files that are copied out
+        of or into a volume."""
         root, work = self.make_root(), os.path.join(self.dir, "work")
         outside = os.path.join(self.dir, "outside")
         os.mkdir(outside)
@@ -338,11 +339,11 @@ class Races(AttackTest):
         finally:
             for swapper in swappers:
                 swapper.close()
-        self.assertGreater(sum(s.swaps for s in swappers), 20)  # it was there
+        self.assertGreater(sum(s.swaps for s in swappers), 20)  # the swapper was active
 
     def raced_by_a_sibling(self, name, decoy, use):
-        """A root directory shared with another sandbox, from inside which NAME there takes turns with
-        a link to DECOY, a directory on the host, while USE(root) runs. DECOY may not change."""
+        """Two sandboxes share a root directory. A process in one of them swaps NAME with a link to DECOY, a directory
+        on the host, while USE(root) runs. DECOY must not change."""
         root = self.make_root()
         os.makedirs(os.path.join(root, name), exist_ok=True)
         before = snapshot(decoy)
@@ -357,7 +358,7 @@ class Races(AttackTest):
         racer.wait()
 
     def test_cve_2025_52881_proc_redirected_by_a_sibling(self):
-        """What we write below /proc goes to the kernel's or nowhere."""
+        """Writes below /proc reach the real procfs or fail."""
         decoy = os.path.join(self.dir, "proc")
         for path in ("sys/net/ipv4/ip_unprivileged_port_start", "sys/net/ipv4/ping_group_range",
                      "self/attr/exec", "self/uid_map", "self/oom_score_adj", "sysrq-trigger"):
@@ -369,7 +370,7 @@ class Races(AttackTest):
         def use(root):
             box = self.box()
             if self.cordon("create", "-q", "-n", box.name, root).code == 0:
-                # the sibling may move the mount point away: that is the payload's loss, and no more
+                # the sibling may move the mount point away, which harms only the payload
                 self.assertIn(box.sh("stat -fc %T /proc").text, ("proc\n", ""))
             self.assertIn(box.remove("-f").code, (0, 1))
 
@@ -386,13 +387,13 @@ class Races(AttackTest):
             box = self.box()
             if self.cordon("create", "-q", "-n", box.name, root).code == 0:
                 term = box.terminal("sh", "-c", "echo through > /dev/tty; echo x > /dev/null")
-                term.wait()  # with an error where the sibling has moved /dev away
+                term.wait()  # an error if the sibling has moved /dev away
             self.assertIn(box.remove("-f").code, (0, 1))
 
         self.raced_by_a_sibling("dev", decoy, use)
 
     def test_cve_2024_42472_volume_source_swapped_while_the_sandbox_starts(self):
-        """The source is resolved once, at create; a later swap decides nothing."""
+        """create resolves the source once, and a later swap has no effect."""
         real, other = os.path.join(self.dir, "real"), os.path.join(self.dir, "other")
         link = os.path.join(self.dir, "link")
         os.mkdir(real)
@@ -422,7 +423,7 @@ class Races(AttackTest):
 
 
 class Guessing(AttackTest):
-    """Names of one sandbox are of no use in another."""
+    """Names from one sandbox do not work in another."""
 
     def test_other_sandboxes_sockets_and_files_cannot_be_named(self):
         a, b = self.create(), self.create()

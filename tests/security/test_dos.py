@@ -1,6 +1,6 @@
-"""Code that tries to hurt the host, its neighbours or us by taking too much.
+"""Payloads that take too many resources of the host, of neighbours or of cordon.
 
-Limits themselves are in test_limits.py; here we must stay small, answer, and be able to end it."""
+test_limits.py tests the limits themselves. Here cordon must stay small, answer, and be able to end the sandbox."""
 
 import ctypes
 import glob
@@ -59,7 +59,7 @@ class Floods(AttackTest):
         self.usable(box)
         for _ in range(20):
             self.usable(box)
-        # a sanitizer keeps what was freed: so much of it as was logged
+        # a sanitizer keeps freed memory, up to the size of the logged output
         self.assertLess(self.ours(box), before + (65536 if "ASAN_OPTIONS" in os.environ else 8192))
         self.removed(box)
 
@@ -89,7 +89,8 @@ class Floods(AttackTest):
     def test_socket_exhaustion_inside(self):
         box, neighbour = self.armed(), self.create()
         proc = box.popen("/attack/attacks", "hoard-sockets")
-        if proc.stdout.readline() != b"hoarding\n":  # the kernel's memory for them counts as the sandbox's
+        # their kernel memory counts for the sandbox, which may be killed before
+        if proc.stdout.readline() != b"hoarding\n":
             self.assertEqual(proc.wait(), 137)
         self.usable(neighbour)
         for family in (socket.AF_UNIX, socket.AF_INET):
@@ -100,7 +101,7 @@ class Floods(AttackTest):
         proc.kill()
         proc.wait()
         self.assertEqual(box.remove("-f").code, 0)
-        self.eventually(lambda: not box.host_processes(), within=20)  # the kernel closes each of them
+        self.eventually(lambda: not box.host_processes(), within=20)  # the kernel needs time to close all sockets
 
     def test_zombie_and_orphan_storm(self):
         box = self.create("--pids-limit", "500")
@@ -117,7 +118,7 @@ class Floods(AttackTest):
         box = self.create()
         got = box.sh("ulimit -s 256; exec true " + "x" * 100)
         self.assertEqual(got.code, 0, got)
-        # one argument beyond MAX_ARG_STRLEN arrives through our frames from an API, or by env here
+        # for the kernel long variables count like arguments
         many = [word for i in range(15) for word in ("-e", f"V{i}=" + "x" * 120_000)]
         got = box.exec("true", opts=many)
         self.assertIn(got.code, (0, 1, 126), str(got)[:500])
@@ -143,7 +144,7 @@ class Floods(AttackTest):
         box = self.create()
         pid = box.supervisor().pid
         usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, usual[1]))  # it has more already
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, usual[1]))  # the supervisor already has more open
         home = os.open(self.home, os.O_PATH)
         self.addCleanup(os.close, home)
         name = hashlib.sha256(box.name.encode()).hexdigest()[:16]
@@ -215,7 +216,7 @@ class Floods(AttackTest):
 
 
 class Counted(AttackTest):
-    modes = ("root",)  # a user's sandboxes take of what the user has
+    modes = ("root",)  # sandboxes of an ordinary user share the counters of the user
 
     NEEDED = ("import ctypes, os, signal\n"
               "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])\n"
@@ -235,25 +236,26 @@ class Counted(AttackTest):
 
 
 class Handed(AttackTest):
-    modes = ("root",)  # where it is known of a command that it left nobody behind
+    modes = ("root",)  # only with cgroups pid 1 knows that a command left no process behind
 
     def test_output_handed_to_another_command_does_not_hold_the_client(self):
-        """Whose process floods it when the command has long ended: the client must not wait for that."""
+        """A process of the other command floods the output after the command has ended. The client must not wait for
+        it."""
         box = self.armed("--cpus", "2")
         box.exec("/attack/attacks", "take-output")
-        for _ in range(4):  # then there are groups that serve again, and are looked into at the end
+        for _ in range(4):  # after four commands cgroups are reused, and pid 1 checks at the end that they are empty
             box.exec("true")
         proc = box.popen("/attack/attacks", "hand-output")
         size = 0
         while chunk := os.read(proc.stdout.fileno(), 65536):
             size += len(chunk)
-            self.assertLess(size, 8 << 20)  # two pipes of a MiB each, and what came before the end
+            self.assertLess(size, 8 << 20)  # two pipes of 1 MiB each, and the output before the end
             box.exec("true")  # the pipe is full again
         self.assertEqual(proc.wait(), 0)
 
 
 class Reporting(WireTest, AttackTest):
-    """Everybody inside can connect to the socket for reports."""
+    """Every process inside can connect to the socket for reports."""
 
     STORM = REPORT_LINES + """
 for _ in range(20):
@@ -265,7 +267,7 @@ for _ in range(20):
             if len(held) > 100: held = []
 time.sleep(999)
 """
-    # one byte at a time, and never the last
+    # sends one byte at a time, and never the last byte
     DRIP = REPORT_LINES + """
 s = connect()
 s.sendall(struct.pack("<I", 4 << 20))
@@ -289,7 +291,8 @@ while True: s.sendall(b'x')
 
 
 class HostileGuest(AttackTest):
-    """A kernel bug has made pid 1 theirs: what it says to us is data, and hurts one sandbox at most."""
+    """The attacker controls pid 1 by a kernel bug. Its messages are untrusted data and harm only their own
+    sandbox."""
 
     GARBAGE = {
         "nothing": b"",
@@ -301,7 +304,7 @@ class HostileGuest(AttackTest):
     }
 
     def channel_of_pid_1(self, box):
-        """Its end of the line to the supervisor, as a socket of ours."""
+        """Returns a copy of pid 1's socket to the supervisor."""
         libc = ctypes.CDLL(None, use_errno=True)
         pidfd = os.pidfd_open(box.pid1().pid)
         fd = libc.syscall(438, pidfd, 3, 0)  # pidfd_getfd of the descriptor it is started with
@@ -322,12 +325,13 @@ class HostileGuest(AttackTest):
                     for piece in [data] * 4:
                         try:
                             line.send(piece)
-                        except OSError:  # full, or the supervisor has hung up: both are its right
+                        except OSError:  # the socket is full, or the supervisor has hung up: both are allowed
                             break
                     if not data:
                         line.shutdown(socket.SHUT_RDWR)
                 self.assertLess(supervisor.rss_kib, 16 << 10)
-                if what in ("nothing", "noise", "lengths without end"):  # nobody to talk to any more
+                # after these the supervisor gives the sandbox up
+                if what in ("nothing", "noise", "lengths without end"):
                     self.eventually(lambda: box.status() == "Crashed", message=what)
                 self.assertEqual(neighbour.exec("echo", "fine").text, "fine\n")
                 self.assertIn(self.cordon("list").code, (0,))
@@ -335,7 +339,7 @@ class HostileGuest(AttackTest):
                 self.eventually(lambda: not box.host_processes(), within=5)
 
     def test_garbage_from_pid_1_to_a_client(self):
-        """A listener in pid 1's place answers every client with garbage: an error, in time."""
+        """A listener in pid 1's place answers every client with garbage. The client reports an error in time."""
         box = self.create()
         path, = glob.glob(os.path.join(self.home, "run", "*.sock"))
         os.rename(path, path + ".real")
@@ -371,7 +375,7 @@ class HostileGuest(AttackTest):
                     pass
 
     def test_a_stopped_pid_1_blocks_only_its_own_clients(self):
-        """A stopped pid 1 holds up its own clients only, and the sandbox can be removed."""
+        """The sandbox of a stopped pid 1 can be removed."""
         if MODE == "user":
             self.not_run("pid 1 has an id that this user may not signal")
         box, neighbour = self.create(), self.create()

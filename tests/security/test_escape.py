@@ -1,5 +1,4 @@
-"""Ways out of a sandbox, each tried for real by root inside (attacks.c), and looked at from the
-host where that tells more."""
+"""Ways out of a sandbox. Root inside tries each of them (attacks.c), and some tests also look from the host."""
 
 import ctypes
 import json
@@ -16,7 +15,7 @@ USER_KEYRING, KEYCTL_UNLINK = -4, 9
 
 
 class Walls(AttackTest):
-    """As root inside, which is the strongest attacker there is."""
+    """The attacker is root inside, the strongest user there."""
 
     modes = ALL_MODES
 
@@ -36,7 +35,7 @@ class Walls(AttackTest):
         self.attack(self.armed(), "abi")
 
     def test_socket_families_and_protocols(self):
-        """CVE-2026-31431, -43284, -43500, -46300: page cache writes through odd families."""
+        """CVE-2026-31431, -43284, -43500, -46300: page cache writes through unusual socket families."""
         self.attack(self.armed(), "sockets")
 
     def test_ordinary_sockets_work(self):
@@ -72,7 +71,7 @@ class Walls(AttackTest):
         self.attack(self.armed(), "capabilities")
 
     def test_cve_2019_10063_terminal_injection(self):
-        """TIOCSTI and friends, also with high bits (CVE-2019-10063), on pipes and on a PTY."""
+        """TIOCSTI and similar calls, also with high bits (CVE-2019-10063), on pipes and on a PTY."""
         box = self.armed()
         self.attack(box, "terminal")
         term = box.terminal("/attack/attacks", "terminal")
@@ -105,12 +104,12 @@ class OurProcesses(AttackTest):
 
     @staticmethod
     def launcher(box):
-        """The pid of who starts commands from behind the walls; "" while there is none."""
+        """Returns the pid of the launcher, or "" if there is none."""
         return box.out("for p in $(grep -ls cordon-guest /proc/[0-9]*/comm | cut -d/ -f3); do "
                        "[ $p = 1 ] || echo $p; done").strip()
 
     def with_launcher(self, box):
-        """One is there from the third command on."""
+        """Runs commands until there is a launcher: pid 1 starts it at the third command."""
         for _ in range(4):
             if self.launcher(box):
                 return
@@ -155,7 +154,7 @@ class OurProcesses(AttackTest):
         box.out(f"kill -STOP {self.launcher(box)}")
         both = [box.popen("true") for _ in range(2)]
         self.eventually(lambda: any(p.poll() is not None for p in both))
-        self.assertEqual(launcher.status("State")[:1], ["T"])  # nobody waited until it was given up
+        self.assertEqual(launcher.status("State")[:1], ["T"])  # pid 1 did not wait for the stopped launcher
         self.assertEqual([p.wait(30) for p in both], [0, 0])
 
     def test_a_command_that_a_launcher_cannot_execute(self):
@@ -168,10 +167,11 @@ class OurProcesses(AttackTest):
         self.assertEqual(box.exec("echo", "next").text, "next\n")
         ids = [line["id"] for line in map(json.loads, open(os.path.join(
             self.home, "sandboxes", box.name, "logs", "exec.log"))) if line["id"]]
-        self.assertEqual(sorted(set(ids)), list(range(1, max(ids) + 1)))  # what never ran has no number
+        self.assertEqual(sorted(set(ids)), list(range(1, max(ids) + 1)))  # a command that never ran has no number
 
     def test_launchers_killed_all_the_time(self):
-        """At whatever instant: a command runs once and gives its own status, or was what the killer hit."""
+        """Launchers are killed at any instant. A command runs once and returns its own status, unless the killer hit
+        the command itself."""
         box = self.create()
         killer = box.popen("sh", "-c", "echo; while :; do for p in $(grep -ls cordon-guest /proc/[0-9]*/comm | "
                            "cut -d/ -f3); do [ $p = 1 ] || kill -9 $p; done; done 2>/dev/null")
@@ -185,11 +185,11 @@ class OurProcesses(AttackTest):
         killer.wait()
         once = box.out("cat /tmp/ran").split()
         self.assertEqual(len(once), len(set(once)))
-        # who was seen before it was itself may be hit after
+        # the killer may have seen the process while it was still a launcher
         self.assertEqual([n for n in once if n in ran], ran)
 
     def test_signals_to_pid_1(self):
-        """With a range of ids none arrives; with one id it hurts only this sandbox."""
+        """With a range of ids no signal arrives. With one id a signal hurts only this sandbox."""
         box, neighbour = self.armed(), self.create()
         box.exec("/attack/attacks", "signals", timeout=15)
         if ONE_ID:
@@ -210,7 +210,8 @@ class OurProcesses(AttackTest):
         self.assertEqual(neighbour.exec("echo", "alive").text, "alive\n")
 
     def test_stopping_commands_at_birth_does_not_block_pid_1(self):
-        """pid 1 waits for no process that root inside can stop: clients, signals and time-outs depend on it."""
+        """Pid 1 must not wait for a process that root inside can stop, because clients, signals and time-outs depend
+        on pid 1."""
         box = self.armed()
         stopper = box.popen("/attack/attacks", "stop-all")
         stopper.stdout.readline()
@@ -234,8 +235,8 @@ class OurProcesses(AttackTest):
         self.assertEqual(box.remove("-f").code, 0)
 
     def test_cve_2026_41163_same_user_cannot_trace_our_processes(self):
-        """CVE-2026-41163: the supervisor is not dumpable. (Whoever owns the user namespace that pid
-        1 lives in may trace pid 1; that is the same user, and no setuid program is involved.)"""
+        """CVE-2026-41163: the supervisor is not dumpable. (The user who owns the user namespace of pid 1 may trace
+        pid 1. This is the caller, and no setuid program is involved.)"""
         if MODE in ("root", "userns", "container"):
             self.not_run("root may trace everything")
         p = self.create().supervisor()
@@ -258,11 +259,11 @@ class OurProcesses(AttackTest):
         self.assertEqual(self.create().exec("echo", "ok").text, "ok\n")
 
     def test_cve_2019_5736_programs_that_are_the_callers_own(self):
-        """The root inside is their owner then, where no root started it."""
+        """Root inside owns these programs if an ordinary user started the sandbox."""
         own = os.path.join(self.dir, "own")
         shutil.copytree(os.environ["CORDON_TEST_PREFIX"], own, symlinks=True)
         box = self.create(program=os.path.join(own, "bin/cordon"))
-        if MODE in ("user", "bare"):  # no other wall is needed then
+        if MODE in ("user", "bare"):  # pid 1 runs a copy of its program
             guest = os.stat(os.path.join(own, "libexec/cordon/cordon-guest"))
             self.assertFalse(os.path.samestat(os.stat(f"/proc/{box.pid1().pid}/exe"), guest))
         self.overwrite_programs(box, own)
@@ -282,7 +283,7 @@ def listing(top):
 
 
 class Scopes(AttackTest):
-    """What a command started ends with its client, however it hides."""
+    """All processes of a command end with its client, however they hide."""
 
     modes = ALL_MODES
 
@@ -294,7 +295,7 @@ class Scopes(AttackTest):
         self.assertEqual(proc.stdout.readline(), b"going\n")
         proc.kill()
         proc.wait()
-        # zombies too: of a process whose first thread has ended no more is seen than that
+        # zombies count: a process whose first thread has ended looks like a zombie
         self.eventually(lambda: not [p for p in below(box.roots) if p.comm == "attacks"])
         if spares_others:
             self.assertEqual(len(self.sleepers(other)), 1, "another exec's process was killed")
@@ -306,7 +307,7 @@ class Scopes(AttackTest):
         self.ends_with_its_client("headless")
 
     def test_a_storm_of_processes_whose_first_thread_has_ended(self):
-        """Without cgroups it may outrun whoever kills, and then everything ends."""
+        """Without cgroups the storm may be faster than pid 1 can kill. Then the whole sandbox ends."""
         self.ends_with_its_client("headless-storm", spares_others=False)
 
     def test_a_chain_of_forking_processes(self):
@@ -324,7 +325,7 @@ class Cores(AttackTest):
 
 class SetUid(AttackTest):
     def test_a_planted_setuid_file_is_not_the_hosts_root(self):
-        """Written by root inside to a volume; outside it belongs to the volume's owner only, and is plain."""
+        """Root inside writes it to a volume. Outside it belongs to the volume's owner and has no set-user-id bit."""
         shared = os.path.join(self.dir, "shared")
         os.mkdir(shared, 0o700)
         box = self.create("-v", f"{shared}:/w")

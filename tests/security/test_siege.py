@@ -1,5 +1,5 @@
-"""What an attacker found on the host's side of the walls: paths that were resolved twice, addresses
-nobody had listed, privileges left in shared directories, pools that belong to the whole machine.
+"""Attacks on the host's side of the isolation: paths that are resolved twice, unlisted addresses of the host,
+privileges of files in shared directories, kernel pools that the whole machine shares.
 One class per finding, one test per hole; docs/security.md names them."""
 
 import base64
@@ -38,7 +38,7 @@ from test_network import USER, NetworkTest
 
 
 class HostPaths(AttackTest):
-    """A process inside puts a link, or another object, where a path of the record leads."""
+    """A process inside replaces the target of a recorded path by a link or another object."""
 
     modes = ALL_MODES
 
@@ -56,14 +56,14 @@ class HostPaths(AttackTest):
             handle.write(text)
 
     def refused(self, got, *said):
-        """GOT is an error that says all of SAID; what lies outside is as it was."""
+        """Asserts that GOT is an error with all of SAID, and that the files outside are unchanged."""
         self.assertEqual(got.code, 1, got)
         for text in said:
             self.assertIn(text, got.errtext)
         self.assertEqual(os.listdir(self.secret), ["key"])
 
     def test_a_volume_below_a_shared_directory(self):
-        """The escape that was found: the second volume's source is replaced by a link to anywhere."""
+        """The source of the second volume is replaced by a link to another place."""
         data = os.path.join(self.ws, "data")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{data}:/data")
         box.out(f"mv /ws/data /ws/d && ln -s {self.secret} /ws/data")
@@ -73,11 +73,11 @@ class HostPaths(AttackTest):
         self.refused(got, data, "symbolic link")
         os.unlink(data)
         os.rename(os.path.join(self.ws, "d"), data)
-        self.assertEqual(box.start().code, 0)  # as it was, it is the same object again
+        self.assertEqual(box.start().code, 0)  # moved back, it is the same object again
         self.assertEqual(box.out("cat /data/mine"), "mine")
 
     def test_another_directory_of_the_same_name_is_refused(self):
-        """No link, and perhaps even the old inode number: still not what was named."""
+        """A new directory of the same name, perhaps even with the old inode number, is refused."""
         data = os.path.join(self.ws, "data")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{data}:/data")
         box.out("rm -r /ws/data/* && mv /ws/data /ws/d && mkdir /ws/data")
@@ -87,7 +87,7 @@ class HostPaths(AttackTest):
     test_another_directory_of_the_same_name_is_refused.modes = (*ALL_MODES, "served-user")  # … and on an overlay
 
     def test_a_link_in_the_path_to_the_source_is_refused(self):
-        """Two sandboxes: the first can move what the second's source lies in."""
+        """The first of two sandboxes can move a directory above the source of the second."""
         deep = os.path.join(self.ws, "a/b")
         os.makedirs(deep)
         os.makedirs(os.path.join(self.secret, "b"))
@@ -103,7 +103,7 @@ class HostPaths(AttackTest):
         self.assertEqual(victim.start().code, 0)
 
     def test_a_protected_subdirectory(self):
-        """One that is mounted read-only within a writable one, two levels down."""
+        """A read-only volume two levels below a writable volume."""
         deep = os.path.join(self.ws, "a/b")
         os.makedirs(deep)
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{deep}:/ws/a/b:ro")
@@ -112,7 +112,7 @@ class HostPaths(AttackTest):
         self.refused(box.start(), deep, "symbolic link")
 
     def test_a_file_that_became_a_link_is_refused(self):
-        """An editor may replace it by rename; a link is refused, and so is another directory."""
+        """An editor may replace the file by rename. A link is refused, and so is a file in another directory."""
         path = os.path.join(self.ws, "data/mine")
         box = self.create("-v", f"{self.ws}:/ws", "-v", f"{path}:/mine")
         box.out("echo new > /ws/data/n && mv /ws/data/n /ws/data/mine")
@@ -143,7 +143,8 @@ class HostPaths(AttackTest):
         self.assertEqual(os.listdir(self.secret), ["key"])
 
     def test_a_record_without_identities(self):
-        """As an older cordon wrote it: the first start follows no link, and what it finds is held."""
+        """An older cordon wrote such records. The first start follows no link and records the object that it
+        finds."""
         data = os.path.join(self.ws, "data")
         box = self.create("-v", f"{data}:/data", "-v", f"{data}/mine:/mine")
         box.stop()
@@ -171,7 +172,7 @@ class HostPaths(AttackTest):
         self.refused(box.start(), data, "another directory")
 
     def test_a_directory_that_was_moved_is_named_again(self):
-        """By a person, with `modify --volume`; nothing else makes another object of a path."""
+        """Only `modify --volume` accepts another object at a recorded path."""
         data = os.path.join(self.ws, "data")
         box = self.create("-v", f"{data}:/data:ro")
         box.stop()
@@ -184,7 +185,7 @@ class HostPaths(AttackTest):
         os.mkdir(data)
         self.write(os.path.join(data, "new"), "new")
         got = self.cordon("modify", box.name, "-v", f"{data}:/data")
-        self.assertEqual(got.code, 1, got)  # it is up, and does not change under its commands
+        self.assertEqual(got.code, 1, got)  # a running sandbox cannot be changed
         self.assertIn("needs a restart", got.errtext)
         with self.claiming(box):
             got = self.cordon("modify", box.name, "-v", f"{data}:/data", "-v", f"{self.ws}:/more",
@@ -193,7 +194,7 @@ class HostPaths(AttackTest):
         self.assertEqual(box.out("ls /data; cat /more/data/new"), "new\nnew")
         box.stop()
         os.rename(data, data + ".old")
-        os.mkdir(data)  # the same path, another directory: also that is a change
+        os.mkdir(data)  # the same path with another directory is a change, too
         self.refused(box.start(), data, "another directory")
         self.assertEqual(self.cordon("modify", box.name, "-v", f"{data}:/data").code, 0)
         self.assertEqual(box.start().code, 0)
@@ -202,7 +203,7 @@ class HostPaths(AttackTest):
 
 
     def test_disk_images_that_became_links_are_refused(self):
-        """A volume's disk image and a root disk lie in a directory that somebody inside can write."""
+        """A volume's disk image and a root disk lie in a directory that a sandbox can write."""
         for name in ("volume", "root"):
             path = os.path.join(self.ws, f"data/{name}.raw")
             subprocess.run(["truncate", "-s", "8M", path], check=True)
@@ -220,20 +221,20 @@ class HostPaths(AttackTest):
             self.assertIn("symbolic link", got.errtext)
             other.out("rm /ws/data && mv /ws/d /ws/data")
             with open(os.path.join(data, "in the way"), "w"):
-                pass  # a neighbour of the file does not matter
+                pass  # other files beside it do not matter
             self.assertEqual(box.start().code, 0)
             box.remove("-f")
 
-    test_disk_images_that_became_links_are_refused.modes = ("root",)  # who else can mount one
+    test_disk_images_that_became_links_are_refused.modes = ("root",)  # only root can mount disk images
 
     def swapping(self, box, script):
-        """A command inside that does SCRIPT over and over, until the sandbox ends."""
+        """Starts a command inside that repeats SCRIPT until the sandbox ends."""
         command = box.popen("sh", "-c", f"echo up; while :; do {script}; done")
         self.assertEqual(command.stdout.readline(), b"up\n")
         return command
 
     def test_a_swap_while_others_start_and_copy(self):
-        """A race: a process inside turns a directory into a link to outside and back, all the time."""
+        """A race: a process inside swaps a directory and a link to the outside all the time."""
         data, outside = os.path.join(self.ws, "data"), os.path.join(self.secret, "key")
         attacker = self.create("-v", f"{self.ws}:/ws")
         victim = self.create("-v", f"{data}:/data")
@@ -248,7 +249,7 @@ class HostPaths(AttackTest):
             with self.claiming(box):
                 got = self.cordon("create", "-q", "-n", box.name, "-v", f"{data}:/data:ro",
                                   "--copy", f"{data}:/root/copy", "host")
-            # what a person names while it is swapped may be either; it is one thing from then on
+            # a create during the swaps may get either object, and keeps the object it got
             if got.code == 0:
                 seen = box.out("cat /data/*")
                 self.assertIn(seen, ("mine", "secret"))
@@ -262,10 +263,11 @@ class HostPaths(AttackTest):
         with open(outside) as handle:
             self.assertEqual(handle.read(), "secret")
 
-    test_a_swap_while_others_start_and_copy.modes = ("root", "user")  # who mounts: parent or child
+    test_a_swap_while_others_start_and_copy.modes = ("root", "user")  # the parent or the child mounts
 
     def test_copy_reads_the_source_that_was_named(self):
-        """`--copy` reads its sources one by one when the sandbox is up. A swap when the first is read."""
+        """`--copy` reads its sources one by one after the start. The second source is swapped while the first is
+        read."""
         first, data = os.path.join(self.dir, "first"), os.path.join(self.ws, "data")
         theirs = os.path.join(self.dir, "theirs")
         os.mkdir(theirs)
@@ -280,14 +282,14 @@ class HostPaths(AttackTest):
         self.assertTrue(swapper.swaps)
         self.refused(got, data, "symbolic link")
         link = os.path.join(self.ws, "link")
-        os.symlink(self.secret, link)  # links are followed once; the name is the one that was written
+        os.symlink(self.secret, link)  # links are followed once; the copy keeps the name on the command line
         box = self.create("--copy", f"{link}:/root", "--copy-file", f"{link}/key:/root/file")
         self.assertEqual(box.out("cat /root/link/key /root/file"), "secretsecret")
 
     test_copy_reads_the_source_that_was_named.modes = ("root", "user")
 
     def test_an_installed_command_refuses_a_swapped_path(self):
-        """Its script names the paths again at every run; a person named them once."""
+        """The script of the command passes the same paths at every run, but the user named them only once."""
         data = os.path.join(self.ws, "data")
         got = self.cordon("install", "--tmp", "-n", "tool", "-v", f"{self.ws}:/ws", "-v", f"{data}:/data",
                           "host", "--", "sh", "-c")
@@ -300,7 +302,7 @@ class HostPaths(AttackTest):
     test_an_installed_command_refuses_a_swapped_path.modes = ("root", "user")
 
     def test_parts_of_the_home_that_live_elsewhere(self):
-        """`paths` puts links into the home: what they lead to is held like the source of a volume."""
+        """`paths` puts links into the home. Their targets are checked like the source of a volume."""
         place = os.path.join(self.ws, "a/vols")
         os.mkdir(self.home, mode=0o700)
         self.write(os.path.join(self.home, "config.json"),
@@ -328,7 +330,7 @@ class HostPaths(AttackTest):
 
 
 class OurState(AttackTest):
-    """What a volume shows of our own state directory."""
+    """Volumes that contain the state directory hide it."""
 
     modes = ALL_MODES
 
@@ -344,7 +346,7 @@ class OurState(AttackTest):
         self.assertEqual(got.text, "", got)
 
     def test_no_directory_above_the_home_can_be_moved(self):
-        """Or a payload would put a home of its own there, with records that it wrote."""
+        """Otherwise a payload could put its own home there, with records that it wrote."""
         box = self.create("-v", f"{self.top}:/v")
         self.hidden(box, "/v/a/b/home")
         self.assertEqual(box.out("for d in /v/a /v/a/b /v/a/b/home; do perl -e "  # mv would copy
@@ -357,7 +359,8 @@ class OurState(AttackTest):
         self.addCleanup(subprocess.run, ["umount", target], check=True)
 
     def test_bind_mounts_do_not_show_the_home(self):
-        """By a bind mount: of a directory above it, of itself, of a part of it, below the volume."""
+        """Bind mounts of a directory above the home, of the home itself and of a part of it, in and below the
+        volume."""
         alias, box = os.path.join(self.dir, "alias"), None
         self.mounted(os.path.join(self.top, "a"), alias)
         shared = os.path.join(self.dir, "shared")
@@ -376,10 +379,11 @@ class OurState(AttackTest):
         self.assertIn("holds the state directory", got.errtext)
         box.remove("-f")
 
-    test_bind_mounts_do_not_show_the_home.modes = ("root", "container")  # who else could mount one
+    test_bind_mounts_do_not_show_the_home.modes = ("root", "container")  # only root can make bind mounts
 
     def test_later_mounts_stay_outside(self):
-        """A mount of the host's below a volume would come in without the volume's read-only, nodev …"""
+        """A later mount of the host below a volume would appear inside without the volume's options, such as
+        read-only and nodev."""
         base, volume = os.path.join(self.dir, "base"), os.path.join(self.dir, "base/volume")
         self.mounted(self.top, base)
         subprocess.run(["mount", "--make-shared", base], check=True)
@@ -397,8 +401,8 @@ class OurState(AttackTest):
 
 
 class HostAddresses(GatewayTest):
-    """The kernel's routes say what is the host, not how an address looks. Every server here listens on
-    the host and would answer."""
+    """The kernel's routes decide which addresses belong to the host. Every server in these tests listens on the host
+    and would answer."""
 
     LATER = "203.0.113.77"
 
@@ -429,7 +433,7 @@ class HostAddresses(GatewayTest):
         return s
 
     def conversation(self, address):
-        """A UDP conversation with somebody in the world, which works."""
+        """Starts a UDP conversation with a server in the world."""
         theirs = self.datagrams(self.lab.world, address)
         ours = self.lab.inside.socket(theirs.family, socket.SOCK_DGRAM)
         self.addCleanup(ours.close)
@@ -440,7 +444,7 @@ class HostAddresses(GatewayTest):
         return ours
 
     def conversation_ends(self, ours, address):
-        """The host has taken ADDRESS on: it gets nothing of what is sent there."""
+        """Gives ADDRESS to the host. Asserts that the host gets none of the packets."""
         own = self.datagrams(self.lab.outside, address)
         own.setblocking(False)
         ours.send(b"secret")
@@ -456,7 +460,7 @@ class HostAddresses(GatewayTest):
         self.start()
         self.refused(self.LATER, 80)
         self.never_reached(listener)
-        # who names the address means it; who names a network that holds it does not
+        # a rule that names the address allows it; a rule for a network that contains it does not
         self.lab.ask(type="policy", network=netlab.network([netlab.rule("allow", {"cidr": "203.0.113.0/24"})]))
         self.refused(self.LATER, 80)
         self.never_reached(listener)
@@ -471,7 +475,7 @@ class HostAddresses(GatewayTest):
         self.never_reached(listener)
 
     def test_the_anycast_address_of_a_subnet(self):
-        """A router has it, and the kernel does not list it among the addresses."""
+        """A router has this address, but the kernel does not list it."""
         self.start()
         self.lab.outside.sysctl("ipv6/conf/all/forwarding", 1)
         own = self.datagrams(self.lab.outside, "::")
@@ -523,7 +527,7 @@ class HostAddresses(GatewayTest):
         self.never_reached(listener)
 
     def test_addresses_that_carry_one_of_the_host(self):
-        """A translator on the way turns them back into the address they carry."""
+        """A translator on the path turns such an address into the embedded address."""
         self.lab.outside.ip("route add 64:ff9b::/96 via 2001:db8::2\n")
         self.start()
         self.refused("64:ff9b::203.0.113.1", 80)
@@ -547,7 +551,7 @@ class HostAddresses(GatewayTest):
 
 
 class TranslatedAddresses(NetworkTest):
-    """A line of config.json names what no route can show."""
+    """config.json names addresses that the kernel's routes do not show."""
 
     def configure(self, text):
         os.makedirs(self.home, exist_ok=True)
@@ -590,7 +594,8 @@ class DnsOverTcp(GatewayTest):
         return netlab.parse_reply(netlab.receive_exactly(s, struct.unpack(">H", netlab.receive_exactly(s, 2))[0]))
 
     def test_the_gateway_answers_every_tcp_query(self):
-        """Neither the host's own resolver nor another is reached by it, and a denied name is not asked for."""
+        """A query reaches neither the host's resolver nor another server, and the gateway does not forward denied
+        names."""
         own = Server(self.lab.outside, netlab.HOST, 53, hello)
         self.addCleanup(own.close)
         self.start(netlab.network([netlab.rule("deny", {"domain": "evil.example"}), netlab.ALLOW_DNS]))
@@ -634,7 +639,7 @@ class DnsOverTcp(GatewayTest):
             return False
 
     def test_a_client_that_does_not_read(self):
-        """Its questions stop being taken; nobody else notices."""
+        """The gateway stops reading its questions. Other clients are not affected."""
         self.start()
         with self.lab.inside.socket(timeout=1) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -650,8 +655,8 @@ class DnsOverTcp(GatewayTest):
 
 
 class FilePrivileges(AttackTest):
-    """Set-user-id, set-group-id and capabilities of files count in the sandbox's own layer, never in a
-    directory of the host's."""
+    """Files may have set-user-id, set-group-id and capabilities in the sandbox's own layer, never in a directory of
+    the host."""
     modes = (*USUAL_MODES, "container", "served-user")
 
     def shared_box(self, *opts, **kwargs):
@@ -698,7 +703,8 @@ class FilePrivileges(AttackTest):
     test_copies_into_a_sandbox.modes = ("root", "user")
 
     def test_descriptors_that_another_sandbox_lends(self):
-        """To the second sandbox the directory is read-only, but not what the first one hands it there."""
+        """The directory is read-only for the second sandbox, but the first sandbox passes it writable descriptors
+        there."""
         lender = self.shared_box()
         borrower = self.armed("-v", f"{self.shared}:/w:ro")
         lending = lender.popen("/attack/attacks", "lend")
@@ -720,7 +726,7 @@ class FilePrivileges(AttackTest):
         box = self.shared_box()
         deputy, = (p for p in box.host_processes() if p.comm == "cordon-deputy")
         kept = 1 << 19 | 1 << 2  # SYS_PTRACE, DAC_READ_SEARCH
-        self.eventually(lambda: deputy.status("Seccomp") == ["2"])  # which comes last
+        self.eventually(lambda: deputy.status("Seccomp") == ["2"])  # the filter is installed last
         self.assertEqual([int(deputy.status(key)[0], 16) for key in ("CapPrm", "CapEff", "CapInh", "CapAmb")],
                          [kept, kept, 0, 0])
         self.assertEqual((deputy.status("NoNewPrivs"), deputy.status("NSpid")[-1] != "1"), (["1"], True))
@@ -756,7 +762,7 @@ class FilePrivileges(AttackTest):
 
 
 class HostileAgent(threading.Thread):
-    """In the place of a sandbox's pid 1: answers one client, whatever it asks, with RECORDS."""
+    """Takes the place of pid 1 and answers one client with RECORDS, whatever it asks."""
 
     FRAME_EXIT, FRAME_OUTPUT = 4, 6
     DIR, FILE, LINK, END, DATA, DONE, SHARED, SAME = 1, 2, 3, 4, 5, 10, 11, 12
@@ -804,7 +810,7 @@ class HostileAgent(threading.Thread):
 
 
 class CopyOut(AttackTest):
-    """What comes out of a sandbox is data: no privilege, no way to another file, no name of its own."""
+    """Copies out of a sandbox have no privileges, reach no other file and get the name that the caller chose."""
 
     modes = ("root", "user", "userns")
 
@@ -836,7 +842,7 @@ class CopyOut(AttackTest):
             self.assertIn(f"warn: 't/{name}' is copied without its set-user-id and set-group-id bits",
                           got.errtext)
         self.assertEqual(os.listxattr(os.path.join(self.dir, "t", "cap")), [])
-        # one file alone is no other case
+        # the same for a single file
         self.copy(f"{box.name}:/root/t/suid", "one")
         self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.dir, "one")).st_mode), 0o755)
 
@@ -890,7 +896,7 @@ class CopyOut(AttackTest):
                 h.record(h.DONE))
         self.hostile(box, "/root/report.txt", "into", *file)
         self.assertEqual(self.listed("into"), ["report.txt"])
-        # one that names no file means contents, which a file has not
+        # "/." means the contents of a directory, and a file is refused
         self.hostile(box, "/root/.", "into", *file, code=1)
         self.assertEqual(self.listed("into"), ["report.txt"])
 
@@ -904,10 +910,10 @@ class CopyOut(AttackTest):
             box, "/root/t", "into",
             h.named(h.DIR, 0o7777, b"t"), h.named(h.DIR, 0o755, b"d"),
             h.named(h.FILE, 0o6755, b"f"), h.record(h.SHARED), h.record(h.END),
-            h.link(b"f", b"../../victim"),       # climbs out: refused, the file stays
-            h.link(b"f", b"../f"),               # in its place, and inside while it is in d
+            h.link(b"f", b"../../victim"),       # points outside: refused, the file stays
+            h.link(b"f", b"../f"),               # replaces the file, and points inside while it is in d
             h.record(h.END),
-            h.named(h.SAME, 0, b"up"),           # as a name further up it would lead out
+            h.named(h.SAME, 0, b"up"),           # one level higher the same link would point outside
             h.record(h.END), h.record(h.DONE), code=1)
         self.assertIn("'t/up' is not copied", got.errtext)
         self.assertFalse(os.path.lexists(os.path.join(self.dir, "into/t/up")))
@@ -938,7 +944,7 @@ def cgroups_usable():
 
 
 def buffer_memory(protocol):
-    """Bytes that the buffers of all of the machine's sockets of PROTOCOL take."""
+    """Bytes in the buffers of all sockets of PROTOCOL on the machine."""
     with open("/proc/net/sockstat", encoding="ascii") as f:
         words = next(line for line in f if line.startswith(protocol + ":")).split()
     return int(words[words.index("mem") + 1]) * os.sysconf("SC_PAGE_SIZE")
@@ -970,10 +976,11 @@ PASS_ONE = ("import array, socket\n"
 
 
 class Pools(AttackTest):
-    """What the kernel keeps once for the whole machine, or once per user of it: a sandbox gets a share."""
+    """Pools that the kernel has once per machine or once per user. A sandbox gets a limited share."""
 
     def hoard(self, box, attack):
-        """What ATTACK took, and holds until the test ends, and the error at its end."""
+        """Starts ATTACK, which takes objects until an error and holds them until the test ends. Returns their number
+        and the error."""
         proc = box.popen("/attack/attacks", attack)
         self.addCleanup(proc.wait)
         self.addCleanup(proc.kill)
@@ -984,9 +991,10 @@ class Pools(AttackTest):
     def test_bpf_filters_are_refused(self):
         """Socket filters and system call filters, which the kernel compiles into one pool of the machine."""
         box = self.armed()
-        for _ in range(4):  # from the third command on a launcher starts them, whose own filter must go in as well
+        # from the third command on a launcher starts them, which must still install its own filter
+        for _ in range(4):
             self.attack(box, "filters")
-        if os.access("/usr/bin/file", os.X_OK):  # it installs a filter, and goes on without
+        if os.access("/usr/bin/file", os.X_OK):  # `file` tries to install a filter, and runs on without it
             self.assertIn("ELF", box.out("file -L /usr/bin/file"))
         self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^Security: +default$")
         allowed = self.armed("--seccomp-filters")
@@ -1015,14 +1023,16 @@ class Pools(AttackTest):
                 box = self.armed("-m", "256M")
                 before = buffer_memory(protocol)
                 self.hoard(box, attack)
-                # version 1: an eighth of the limit; version 2: within the limit; and what others took meanwhile
+                # version 1: an eighth of the limit; version 2: within the limit. Other processes may have taken some,
+                # too.
                 within = 48 << 20 if MODE == "root" and os.path.isdir("/sys/fs/cgroup/memory") else 288 << 20
                 self.assertLess(buffer_memory(protocol) - before, within)
 
     test_buffers_of_connections.modes = ("root", "delegated")
 
     def test_kernel_objects_count_as_memory_of_the_sandbox(self):
-        """Files, epoll watches, names: the machine has so many, and the memory limit ends them earlier."""
+        """The machine has a limited number of files, epoll watches and names. The memory limit of the sandbox is
+        reached first."""
         if not cgroups_usable():
             self.not_run("no cgroup is delegated to this user")
         box = self.armed()
@@ -1036,10 +1046,10 @@ class Pools(AttackTest):
     test_kernel_objects_count_as_memory_of_the_sandbox.modes = ("root", "delegated")
 
     def test_pipe_pages(self):
-        """Beyond a number of pages a user's new pipes are short ones: not those of other users."""
+        """Beyond a number of pages new pipes of the same user are short. Pipes of other users are not."""
         box, neighbour = self.armed(), self.create()
         self.hoard(box, "hoard-pipes")
-        self.assertEqual(box.exec("python3", "-c", PIPE_SIZE).text, "8192\n")  # so it was reached
+        self.assertEqual(box.exec("python3", "-c", PIPE_SIZE).text, "8192\n")  # the sandbox has reached its limit
         self.assertEqual(neighbour.exec("python3", "-c", PIPE_SIZE).text, "65536\n")
         host = subprocess.run(["python3", "-c", PIPE_SIZE], capture_output=True, text=True, user=65534)
         self.assertEqual(host.stdout, "65536\n", host)
@@ -1047,13 +1057,13 @@ class Pools(AttackTest):
     test_pipe_pages.modes = ("root",)
 
     def test_memory_of_poll_and_select_is_limited(self):
-        """Memory of poll and select, which no group counts, and leases of flow labels."""
+        """No cgroup counts the memory of poll and select, and of leases of flow labels."""
         self.attack(self.armed(), "waiting")
 
     test_memory_of_poll_and_select_is_limited.modes = ("root", "bare")
 
     def test_huge_pages(self):
-        """Set aside by somebody for a program of the host."""
+        """The host has reserved huge pages for one of its own programs."""
         setting = pathlib.Path("/proc/sys/vm/nr_hugepages")
         before = setting.read_text()
         self.addCleanup(setting.write_text, before)
@@ -1083,18 +1093,18 @@ class Pools(AttackTest):
     test_processes_of_many_ids.modes = ("root", "user", "container", "delegated")
 
     def test_what_is_counted_per_user(self):
-        """Inotify instances and watches, queued signals and POSIX queues, taken by several ids inside, of which one
-        is the caller's own."""
-        # a volume cannot be had where the root is served
+        """Several ids inside, one of them the caller's, take inotify instances and watches, queued signals and POSIX
+        queues."""
+        # volumes are refused in the served modes
         box = self.create("--mkdir", "/attack", "--copy", f"{compiled('attacks.c')}/attacks:/attack/attacks")
         self.hoard(box, "hoard-per-user")
         host = subprocess.run(["python3", "-c", TAKE_ONE], capture_output=True, text=True)
         self.assertEqual(host.stdout, "True True True True True\n", host)
 
-    test_what_is_counted_per_user.modes = ("user", "bare", "served")  # of root's: test_dos.Counted
+    test_what_is_counted_per_user.modes = ("user", "bare", "served")  # root's sandboxes: test_dos.Counted
 
     def test_descriptors_in_flight(self):
-        """Those of root's sandboxes count for ids that nobody else has."""
+        """Descriptors in flight of root's sandboxes count for ids that no other process has."""
         box, neighbour = self.armed(), self.create()
         self.assertGreater(self.hoard(box, "hoard-in-flight")[0], 1000)
         self.assertEqual(neighbour.exec("python3", "-c", PASS_ONE).text, "passed\n")
@@ -1107,7 +1117,7 @@ class Pools(AttackTest):
 
 
 class GatewayMemory(NetworkTest):
-    """What a gateway uses for a sandbox is the sandbox's."""
+    """Memory of a gateway counts for its sandbox."""
 
     HOARD = """
 import socket, sys, time
@@ -1122,7 +1132,7 @@ time.sleep(float(sys.argv[2]))
 
     @staticmethod
     def memory_group(process):
-        """The limited group whose memory PROCESS uses: of version 1 or, below the sandbox's, of version 2."""
+        """The cgroup that limits the memory of PROCESS, in version 1 or version 2."""
         with open(f"/proc/{process.pid}/cgroup") as handle:
             lines = [line.strip().split(":", 2) for line in handle]
         for _, controllers, path in lines:
@@ -1143,7 +1153,7 @@ time.sleep(float(sys.argv[2]))
         command.wait()
 
     def test_a_gateway_killed_for_memory_is_started_again(self):
-        """Buffers of connections that nobody reads are charged to the sandbox, and end with its gateway."""
+        """Buffers of unread connections are charged to the sandbox and freed with its gateway."""
         def flood(conn, peer):
             while True:
                 conn.sendall(bytes(65536))
@@ -1161,9 +1171,9 @@ time.sleep(float(sys.argv[2]))
 
 # --- 5. the size of the writable layer --------------------------------------------------------
 
-# Writes file after file, so that nothing but its end stops it.
+# Writes file after file until it is killed.
 WRITER = "i=0; while :; do head -c 512K /dev/zero > /root/f$i; i=$((i+1)); done"
-# Makes files, at a pace that leaves the watcher a chance on a file system with few inodes.
+# Makes files, slowly enough for the watcher on a file system with few inodes.
 FILE_MAKER = """
 import os, time
 n = 0
@@ -1173,7 +1183,7 @@ while True:
     if n % 16 == 0:
         time.sleep(0.004)
 """
-# Fast until the disk is nearly full, then so slowly that there is something to see at each look.
+# Writes fast until the disk is nearly full, then slowly, so that the watcher sees a change at each look.
 ONE_WRITER = """
 import os, time
 fd = os.open("/root/fill", os.O_CREAT | os.O_WRONLY)
@@ -1181,7 +1191,7 @@ while os.write(fd, bytes(1 << 15)):
     space = os.statvfs("/root")
     time.sleep(0 if space.f_bavail * space.f_frsize > 16 << 20 else 0.004)
 """
-# Ways to take blocks without writing them; prints one word for each.
+# Tries calls that reserve blocks without writing them. Prints one word for each.
 TAKE_BLOCKS = """
 import ctypes, errno, fcntl, os, struct
 libc = ctypes.CDLL(None, use_errno=True)
@@ -1209,7 +1219,7 @@ class WatchedTest(CordonTest):
     timeout = 90
 
     def watched(self, mib, *opts):
-        """A sandbox whose layer may have MIB, by the configuration: a size that nobody asked for."""
+        """A sandbox whose layer may have MIB by config.json, so that the size is watched and not enforced."""
         os.makedirs(self.home, mode=0o700)
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": f"{mib}M"}}}, handle)
@@ -1225,12 +1235,12 @@ class WatchedTest(CordonTest):
         self.assertRegex(got.errtext, why)
 
     def said(self, box):
-        """What the supervisor wrote into the sandbox's log."""
+        """The supervisor's records in the sandbox's log."""
         return self.cordon("logs", "--source", "system", box.name).text
 
 
 class WatchedLayer(WatchedTest):
-    """A size that neither a quota nor a disk keeps is kept by the supervisor."""
+    """If neither a quota nor a disk image limits the layer, the supervisor watches its size."""
 
     modes = ("user", "bare", "userns", "container", "delegated", "served-user")
     TOO_LARGE = r"the writable layer of sandbox '[^']+' is larger than 24 MiB"
@@ -1243,14 +1253,14 @@ class WatchedLayer(WatchedTest):
         self.assertIn("larger than it may be", self.said(box))
         size = int(box.out("du -sk /root").split()[0])
         self.assertLess(size, 24 * 1024 * 16, "ended long after it was too large")
-        # it stays, and what runs in it can remove files, and write none
+        # the sandbox stays, and its commands can remove files but not write
         got = box.sh("head -c 64K /dev/zero > /root/more")
         self.assertNotEqual(got.code, 0, got)
         self.assertEqual(box.out("wc -c < /root/more"), "0")
         box.out("rm /root/f*")
         self.eventually(lambda: box.sh("echo fine > /root/fine").code == 0)
         self.assertEqual(box.out("cat /root/fine"), "fine")
-        # and it is watched as before
+        # then it is watched as before
         self.ended(box.sh(WRITER), self.TOO_LARGE)
 
     def test_background_processes_are_watched(self):
@@ -1278,7 +1288,7 @@ class WatchedLayer(WatchedTest):
 
 
 class TakingBlocks(WatchedTest):
-    """No watcher is as fast as a call that takes blocks without writing them."""
+    """Calls that reserve blocks without writing are faster than any watcher, so they are refused."""
 
     modes = ("root", "user", "served")
 
@@ -1286,12 +1296,12 @@ class TakingBlocks(WatchedTest):
         box = self.made()
         got = box.exec("python3", "-c", TAKE_BLOCKS)
         self.assertEqual(got.code, 0, got)
-        refused = "ENOTSUP"  # the same number
+        refused = "ENOTSUP"  # ENOTSUP and EOPNOTSUPP are the same number
         self.assertEqual(got.text.split(), [refused] * 8 + ["ok", str(1 << 20)])
 
 
 class FloorOfTheDisk(WatchedTest):
-    """Below the floor a sandbox that writes is ended, also when it writes where no tree leads."""
+    """If the disk is nearly full, a sandbox that writes is ended, also if it writes to deleted files."""
 
     modes = ("root",)
 
@@ -1330,7 +1340,7 @@ class FloorOfTheDisk(WatchedTest):
         other.kill()
 
     def test_one_process_that_only_writes(self):
-        """No other process comes or goes: what it wrote is all there is to see."""
+        """No process starts or ends, so the watcher sees only the number of written bytes."""
         self.mount()
         self.ended(self.made().exec("python3", "-c", ONE_WRITER), "is nearly full")
 
@@ -1342,7 +1352,7 @@ class FloorOfTheDisk(WatchedTest):
         box.out("find /root -name 'n*' -delete")
 
     def test_a_process_with_the_number_of_a_dead_launcher_is_watched(self):
-        """Launchers do not count as something that runs; a process that kills one and takes its number does."""
+        """Launchers do not count as running commands. A process that kills a launcher and gets its number does."""
         self.mount()
         box = self.made("-v", f"{compiled('attacks.c')}:/attack:ro")
         write = "echo 5000 > /proc/sys/kernel/pid_max"  # of this pid namespace, so that numbers come again soon
@@ -1359,7 +1369,7 @@ class FloorOfTheDisk(WatchedTest):
 
 
 class WatcherAtRest(WatchedTest):
-    """Who has nothing to watch sleeps."""
+    """A supervisor that has nothing to watch sleeps."""
 
     modes = ("root", "user")
 
@@ -1395,8 +1405,8 @@ class WatcherAtRest(WatchedTest):
 
 
 class LimitsOfUsers(CordonTest):
-    """What the user's systemd gives is in tests/kernel/test_session.py; this is where nobody gives anything:
-    su, cron, containers. Nothing that does not hold goes unsaid."""
+    """Users without a delegated cgroup, as under su, cron and in containers: create says which limits do not hold.
+    tests/kernel/test_session.py has the tests with systemd."""
 
     modes = ("root", "user", "bare", "userns", "container", "delegated")
 
@@ -1424,7 +1434,7 @@ class LimitsOfUsers(CordonTest):
             self.assertIn("--memory holds for each process alone, CPU time is not limited", line)
 
     def test_run_and_quiet_create_do_not_warn(self):
-        """A run of a moment, and whoever wants quiet."""
+        """A run without limits and a quiet create print no warning."""
         self.assertEqual(self.warnings("run", "--no-net", "host", "--", "true"), [])
         self.assertEqual(self.warnings("create", "-q", "-n", self.box().name, "--no-net", "host"), [])
 
@@ -1433,7 +1443,7 @@ class LimitsOfUsers(CordonTest):
 
 
 class ShownNames(ShownTest):
-    """Rules about names hold for every datagram and from the first byte of a connection to its last."""
+    """Rules about names hold for every datagram and for all bytes of a connection."""
 
     GOOD = b"GET / HTTP/1.1\r\nHost: good.example\r\n\r\n"
     EVIL = b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"
@@ -1451,7 +1461,7 @@ class ShownNames(ShownTest):
         self.lab.resolve("good.example")
 
     def passes(self, data, proto=0):
-        """True when a datagram (or an echo request) gets its answer, False when it is refused."""
+        """Returns true if a datagram (or an echo request) is answered, false if it is refused."""
         with self.lab.inside.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, proto) as s:
             s.settimeout(5)
             s.connect((PUBLIC, 443))
@@ -1475,7 +1485,7 @@ class ShownNames(ShownTest):
 
     @staticmethod
     def extended(hello, kind, n=0):
-        """The ClientHello of a TLS record with one extension more, of N bytes, over several records."""
+        """The same ClientHello with an additional extension of N bytes, split over several records."""
         body = hello[5:]
         size = 4 + 2 + 32
         size += 1 + body[size]
@@ -1518,7 +1528,7 @@ class ShownNames(ShownTest):
         self.assertFalse(self.passes(self.QUIC))
         self.lab.ask(type="policy", network=netlab.network(
             [netlab.rule("deny", {"domain": "evil.example"}, ports=[(80, 80)]), netlab.ALLOW_DNS, netlab.ALLOW_PUBLIC]))
-        self.assertTrue(self.passes(self.QUIC))  # no rule about a name is about this port
+        self.assertTrue(self.passes(self.QUIC))  # no rule with a name concerns this port
 
     def test_hellos_in_datagrams(self):
         self.serve()
@@ -1552,7 +1562,7 @@ class ShownNames(ShownTest):
             self.assertEqual(self.received, [], lines)
 
     def test_bytes_before_a_name_are_refused(self):
-        """Some servers skip what comes first: warnings of TLS, white space; some take any word for a method."""
+        """Some servers skip TLS warnings or white space at the beginning, and some accept any word as a method."""
         warning = b"\x15\3\1\0\2\1\x5a"
         self.serve()
         self.assertFalse(self.try_bytes([warning, client_hello("evil.example")]))
@@ -1568,7 +1578,7 @@ class ShownNames(ShownTest):
             self.assertNotIn(b"evil", b"".join(self.received))
 
     def test_an_unfinished_request(self):
-        """What looks like the beginning of a request is not passed on because it may become one."""
+        """The beginning of a request is not passed on until its name is known."""
         self.serve(strict=True)
         for data in (b"EHLO me\r\nMAIL FROM:<a@b>\r\n", b"GET /secret", b"GET /secret\r\n", self.EVIL[:-2], self.GOOD[:-2],
                      client_hello("evil.example")[:-1]):
@@ -1591,11 +1601,12 @@ class ShownNames(ShownTest):
         self.assertTrue(self.try_bytes([good + bytes(100)]))
         self.assertFalse(self.try_bytes([evil]))
         self.assertEqual(self.received, [])
-        self.assertFalse(self.try_bytes([self.extended(client_hello("evil.example"), self.PADDING, 60000)]))  # longer than we look
+        # longer than the gateway's buffer
+        self.assertFalse(self.try_bytes([self.extended(client_hello("evil.example"), self.PADDING, 60000)]))
         self.assertEqual(self.received, [])
 
     def test_a_second_hello(self):
-        """A server that turns the first hello down takes the name of the second."""
+        """A server that refuses the first hello uses the name of the second."""
         self.serve()
         good, evil = client_hello("good.example"), client_hello("evil.example")
         change, data = b"\x14\3\3\0\1\1", b"\x17\3\3\0\3abc"
@@ -1613,13 +1624,13 @@ class ShownNames(ShownTest):
 
 
 class HostileRegistry(ImageMixin, AttackTest):
-    """A registry that is not the one it says, or that somebody took over."""
+    """A registry that an attacker controls."""
 
     modes = ("root", "user")
     LOGIN = "Basic " + base64.b64encode(b"ann:secret").decode()
 
     def registry(self, answer=None, tls=True):
-        """One that speaks TLS with a certificate of its own, and an image `x` of one small layer."""
+        """A registry with TLS, a certificate of its own, and an image `x` of one small layer."""
         fake = FakeRegistry(self, answer)
         fake.scheme = "https" if tls else "http"
         if tls:
@@ -1637,7 +1648,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.ok("login", fake.host, "--username", "ann", stdin=b"secret")
 
     def pull(self, fake, *certs, says):
-        """A pull that fails and says why; the certificates of both servers are trusted."""
+        """A pull that must fail with SAYS. The certificates of both servers are trusted."""
         bundle = self.path("bundle.crt")
         with open(bundle, "w") as handle:
             for path in glob.glob(self.path("server*.crt")):
@@ -1647,12 +1658,12 @@ class HostileRegistry(ImageMixin, AttackTest):
 
     @staticmethod
     def heard(fake):
-        """Everything secret that FAKE was told."""
+        """All secrets that FAKE received."""
         return [text for *_, headers in fake.requests for text in headers.values()
                 if "ann" in text or "Basic" in text or "secret" in text or "refresh" in text]
 
     def test_a_redirect_target_is_not_logged_in_to(self):
-        """The registry sends us elsewhere; elsewhere asks for our login, by token or by password."""
+        """The registry redirects to another server, which asks for the login, by token or by password."""
         for challenge in ("Bearer", "Basic"):
             with self.subTest(challenge):
                 evil = self.registry(lambda h, kind, name, n: kind != "token" and (h.reply(
@@ -1675,7 +1686,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.assertEqual(self.heard(evil), [])
 
     def test_a_redirecting_token_server_passes_on_no_login(self):
-        """Neither the password nor what a helper gave (a token that is posted) goes along."""
+        """The redirect target gets neither the password nor the token of a credential helper."""
         evil = self.registry()
         evil.RequestHandlerClass = PostHandler
         fake = self.registry(lambda h, kind, name, n: h.reply(
@@ -1694,7 +1705,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.assertEqual(self.heard(evil), [])
 
     def test_no_redirect_from_tls_to_plain_http(self):
-        """Neither a redirect nor a realm leads to a server that everybody on the way can read."""
+        """Neither a redirect nor a token realm may lead from TLS to plain HTTP."""
         plain = self.registry(tls=False)
         down = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
             307, b"", Location=f"http://{plain.host}/v2/x/blobs/{name}") or True))
@@ -1709,7 +1720,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         self.assertEqual(plain.requests, [])
 
     def endless(self, h, status, headers, chunk):
-        """Sends until the client hangs up, and counts."""
+        """Sends until the client hangs up, and counts the bytes."""
         h.send_response(status)
         for name, value in headers:
             h.send_header(name, value)
@@ -1724,7 +1735,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         return True
 
     def test_answers_without_an_end(self):
-        """Of a manifest, a blob, a token, an error and a redirect: each is left after a while."""
+        """The client stops reading an endless manifest, blob, token, error or redirect."""
         chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
         chunked = [("Transfer-Encoding", "chunked")]
         for what, answer in {
@@ -1768,7 +1779,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         return True
 
     def test_wrong_bytes_behind_a_redirect(self):
-        """What a redirect brings is held against the digest like everything else."""
+        """Bytes from a redirect target are compared with the digest, too."""
         other = self.registry()
         fake = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
             307, b"", Location=f"https://{other.host}/v2/x/blobs/{name}") or True))
@@ -1777,7 +1788,7 @@ class HostileRegistry(ImageMixin, AttackTest):
 
 
 class PostHandler(FakeHandler):
-    """Takes POST too, and keeps what was posted."""
+    """Also takes POST, and keeps the posted bytes."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -1786,7 +1797,7 @@ class PostHandler(FakeHandler):
 
 
 class ImageBounds(ImageMixin, AttackTest):
-    """An image is bounded as a whole: many layers that are each small enough do not add up for ever."""
+    """The bounds hold for an image as a whole, not only for each layer."""
 
     modes = ("root", "user")
 
@@ -1794,8 +1805,8 @@ class ImageBounds(ImageMixin, AttackTest):
         return os.path.join(os.path.dirname(self.layer_roots(ref)[0]), "layer.json")
 
     def test_entries_of_all_layers_add_up(self):
-        """A store that holds a layer of nearly two million entries, and an image that puts two more on
-        top of it: by load and by pull."""
+        """The store has a layer of nearly two million entries. An image with two more entries on top of it is refused
+        by load and by pull."""
         names = ("low", "high", "other")
         layers = {}
         for name in names:
@@ -1806,7 +1817,7 @@ class ImageBounds(ImageMixin, AttackTest):
         self.ok("load", "--input", self.archive_of([layers["low"]], "low"))
         with open(self.info_of("low:1")) as handle:
             info = json.load(handle)
-        self.assertEqual(info["entries"], 2)  # the directory that the tar does not name counts
+        self.assertEqual(info["entries"], 2)  # a directory without an entry in the tar counts, too
         for key, value, says in (
                 ("entries", (2 << 20) - 3, "more than 2097152 entries in all layers together"),
                 ("name_bytes", (512 << 20) - 9, "names of more than 512 MiB in all layers together"),
@@ -1822,7 +1833,7 @@ class ImageBounds(ImageMixin, AttackTest):
 
 
 class LogsAtATerminal(AttackTest):
-    """What a command printed is shown; it does not drive the terminal of the person who looks."""
+    """logs shows the output of commands, but control sequences do not reach the terminal."""
 
     modes = ("root", "user", "bare")
     HOSTILE = (r"\033[2J\033]0;title\007\033]52;c;cHduZWQ=\033\\\033[6n\033P+q\033\\\010\010\016x\177"
@@ -1836,7 +1847,7 @@ class LogsAtATerminal(AttackTest):
     def test_no_control_sequence_passes(self):
         box = self.create()
         box.sh(f"printf '{self.HOSTILE}'")
-        box.sh(r"printf '\302\2332J\177 plain gr\303\274n\n'")  # a record of its own that is UTF-8
+        box.sh(r"printf '\302\2332J\177 plain gr\303\274n\n'")  # a separate record in UTF-8
         controls = rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|\xc2[\x80-\x9f]|(?<![\xc2-\xf4])[\x80-\x9f]"
         for opts in ((), ("--color", "always"), ("--timestamps", "--show-id"), ("--json",), ("-f", "--tail", "9")):
             with self.subTest(opts):
@@ -1853,26 +1864,27 @@ class LogsAtATerminal(AttackTest):
         for opts, out in (((), b"red\007\n"), (("--raw",), b"\033[31mred\007\033[0m\n"),
                           (("--color", "always"), b"\033[31mred\007\033[0m\n")):
             self.assertEqual(self.cordon("logs", *opts, box.name).out, out)
-        # what runs now is the command's own terminal: nothing of it is changed
+        # output of a running command at a terminal is not changed
         terminal = box.terminal("printf", r"\033[31mred")
         self.assertEqual(terminal.wait(), 0)
         self.assertIn(b"\033[31mred", terminal.seen)
 
 
 class CallersPriority(AttackTest):
-    """The kernel serves some callers first, or spares them. What they start inside is nobody special."""
+    """A caller may have a high priority or be protected from the OOM killer. Commands inside inherit neither."""
 
-    modes = ("root",)  # others can have none of this
+    modes = ("root",)  # other users cannot have these privileges
 
     SHOW = ("cut -d' ' -f19,40,41 /proc/self/stat; cat /proc/self/oom_score_adj; ionice; "
             "awk '/nice|realtime prio/ { print $(NF-1), $NF }' /proc/self/limits; "
             "(echo -1 > /proc/self/oom_score_adj) 2> /dev/null && echo spared again; "
             "nice -n -1 sh -c 'cut -d\" \" -f19 /proc/self/stat' 2> /dev/null; "
             "chrt -f 1 true 2> /dev/null && echo real-time; true")
-    NEUTRAL = ["0 0 0", "500", "none: prio 0", "0 0", "0 0", "0"]  # nice, rt priority and policy are the first
+    # nice value, real-time priority and policy come first
+    NEUTRAL = ["0 0 0", "500", "none: prio 0", "0 0", "0 0", "0"]
 
     def privileged(self):
-        """In the client before it is executed: every advantage that root can give it."""
+        """Runs in the client before exec: takes every advantage that root can have."""
         os.setpriority(os.PRIO_PROCESS, 0, -10)
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
         ctypes.CDLL(None).syscall(251, 1, 0, 1 << 13)  # ioprio_set: real-time class
@@ -1880,7 +1892,7 @@ class CallersPriority(AttackTest):
 
     @staticmethod
     def with_resources(score):
-        """What needs CAP_SYS_RESOURCE, which root of some containers lacks."""
+        """Sets what needs CAP_SYS_RESOURCE, which root of some containers lacks."""
         try:
             resource.setrlimit(resource.RLIMIT_NICE, (40, 40))
             resource.setrlimit(resource.RLIMIT_RTPRIO, (50, 50))
@@ -1900,7 +1912,7 @@ class CallersPriority(AttackTest):
             got = self.cordon("create", "--quiet", "--name", box.name, "host", preexec_fn=self.privileged)
         self.assertEqual(got.code, 0, got)
         self.assertEqual(self.inside("exec", box.name), self.NEUTRAL)
-        self.assertEqual(box.out(self.SHOW).splitlines(), self.NEUTRAL)  # of a caller without
+        self.assertEqual(box.out(self.SHOW).splitlines(), self.NEUTRAL)  # for a caller without privileges
         for process in box.host_processes():
             with open(f"/proc/{process.pid}/stat") as stat_file, \
                     open(f"/proc/{process.pid}/oom_score_adj") as score:
@@ -1933,7 +1945,7 @@ class CallersPriority(AttackTest):
         got = self.cordon("run", "--quiet", "--resource-conf", conf, "host", "--", *show,
                           preexec_fn=lambda: self.with_resources("0"))
         self.assertEqual((got.code, got.text), (0, "7\n"), got)
-        # a command alone cannot have what its sandbox was not made for
+        # a single command cannot get a limit that its sandbox does not have
         got = self.cordon("run", "--quiet", "--rlimit", "rtprio=7", "host", "--", *show,
                           preexec_fn=lambda: self.with_resources("0"))
         self.assertEqual(got.code, 1, got)
@@ -1947,14 +1959,13 @@ class CallersPriority(AttackTest):
 
 
 class HostImage(CordonTest):
-    """Image `host`, started by a root: inside there is no more to see than for any user of the host.
-    (In a container the caller's own id is the root inside, and its files are readable as its own.)"""
+    """The image `host`, started by root, shows only what every user of the host can read. (In a container the
+    caller's id is root inside and can read its own files.)"""
 
     modes = ("root", "served")
 
     def inside(self, script, *opts):
-        """Runs SCRIPT in a sandbox whose /usr/local and /etc/ssl are of this test's own making, in a mount
-        namespace of its own: the machine's are left alone."""
+        """Runs SCRIPT in a sandbox with /usr/local and /etc/ssl of this test, in a separate mount namespace."""
         make = ("mount -t tmpfs -o mode=755 t /usr/local && cd /usr/local && mkdir -m 700 hidden && "
                 "mkdir bin etc && echo secret >secret && chmod 600 secret && "
                 "echo secret >hidden/file && echo secret >etc/file && echo public >public && "
@@ -1993,15 +2004,15 @@ LIBEXEC = os.path.join(os.path.dirname(os.path.dirname(CORDON)), "libexec", "cor
 
 
 class Hijacked(CordonTest):
-    """Each process of ours that reads what a payload says, as if the payload had taken it over: hijack.c has
-    it make system calls itself, behind its own walls."""
+    """Each process that reads bytes of a payload is treated as if the payload controlled it: hijack.c makes it do
+    system calls under its own confinement."""
 
     modes = ("root", "user", "bare", "container", "delegated", "served", "served-user")
     LINE = re.compile(r"(\w+) (.*) top=(\w+)(?: list=(\w+))?(?: read=(\w+))?(?: mode=(\w+))?")
 
     def reach(self, pid):
-        """[(descriptor, path, what `..` ends at, listing it, reading etc/passwd there, changing the mode of
-        a file of ours)], or None where we may not trace it."""
+        """Returns [(descriptor, path, end of `..`, result of listing it, of reading etc/passwd there, of changing the
+        mode of a file of ours)], or None if the process cannot be traced."""
         own = os.path.join(self.dir, "own")
         with open(own, "w"):
             pass
@@ -2015,14 +2026,14 @@ class Hijacked(CordonTest):
         return [match.groups() for match in found]
 
     def worker(self, *words, stdin, target=None):
-        """A worker of cordon-image as its parent starts it: a directory as descriptor 3, a socket as 4. The
-        socket is full, so that the worker waits when it wants to answer."""
+        """Starts a worker of cordon-image as its parent does, with a directory as descriptor 3 and a socket as 4. The
+        socket is full, so that the worker blocks when it answers."""
         target = target or tempfile.mkdtemp(prefix="target", dir=self.dir)
         ours, theirs = socket.socketpair()
         self.addCleanup(ours.close)
         theirs.setblocking(False)
         try:
-            while os.geteuid() == 0:  # another's worker speaks to us first
+            while os.geteuid() == 0:  # a worker of another user writes first
                 theirs.send(b"x" * 65536)
         except BlockingIOError:
             pass
@@ -2041,14 +2052,15 @@ class Hijacked(CordonTest):
         self.addCleanup(proc.kill)
         os.close(place)
         theirs.close()
-        if os.geteuid() != 0 and ours.recv(1) == b"u":  # in a user namespace, for which we have no ids
+        # the worker is in a user namespace and asks for ids, which the test cannot give
+        if os.geteuid() != 0 and ours.recv(1) == b"u":
             ours.send(b"s")
         self.eventually(lambda: Process(proc.pid).status("Seccomp") == ["2"])
         return proc
 
     def test_no_worker_on_images_leads_to_the_hosts_files(self):
-        """One that waits for the next byte of an archive (that of a layer has the same walls), one that writes
-        no tree, and one that merges what is in a directory."""
+        """The workers: one waits for the next byte of an archive, one writes no tree, and one merges a directory. The
+        worker for layers has the same confinement as the first."""
         archive = os.pipe()
         self.addCleanup(os.close, archive[0])
         self.addCleanup(os.close, archive[1])
@@ -2066,8 +2078,8 @@ class Hijacked(CordonTest):
     test_no_worker_on_images_leads_to_the_hosts_files.modes = ("root", "user", "container")
 
     def test_the_worker_of_skills_leads_to_no_file_but_skills(self):
-        """Root's has its directory as root; a user's cannot be traced by others of that user, and may open nothing
-        on the way up."""
+        """The worker of root has its directory as root directory. The worker of a user cannot be traced and may not
+        open parent directories."""
         worker = Worker(self, os.path.join(self.dir, "skills"), self.dir)
         self.assertTrue(worker.hello["ok"], worker.hello)
         for descriptor in self.reach(worker.process.pid) or ():
@@ -2077,7 +2089,7 @@ class Hijacked(CordonTest):
     test_the_worker_of_skills_leads_to_no_file_but_skills.modes = ("root", "user", "container")
 
     def box_with_everything(self):
-        """With a launcher, a gateway, and whatever else a sandbox can have beside it."""
+        """A sandbox with a launcher, a gateway and every other process that a sandbox can have."""
         shared = os.path.join(self.dir, "shared")
         os.mkdir(shared)
         box = self.create(*(() if SERVED else ("-v", f"{shared}:/shared")))
@@ -2095,7 +2107,7 @@ class Hijacked(CordonTest):
             for descriptor in reached or ():
                 self.assertNotEqual(descriptor[5], "yes", (process, descriptor))
                 if process.comm in ("cordon-supervis", "cordon-survey"):
-                    # they keep the host's root: what they open on the way up Landlock refuses
+                    # these processes keep the host's root, and Landlock refuses parent directories
                     self.assertEqual(descriptor[3:5], ("EACCES", "EACCES"), (process, descriptor))
                 else:
                     self.assertNotIn("SAME", descriptor[2:5], (process, descriptor))
@@ -2104,18 +2116,18 @@ class Hijacked(CordonTest):
             self.assertLessEqual({"cordon-supervis", "cordon-gateway"}, seen)
         if SERVED:
             self.assertIn("fuse-overlayfs", seen)
-        self.assertEqual(box.out("echo works"), "works")  # and nobody noticed
+        self.assertEqual(box.out("echo works"), "works")  # the sandbox still works
 
 
 # --- 8. a command that is stopped before its program runs -----------------------------------
 
 
 class StoppedStarts(BackgroundTest):
-    """Root inside stops every process that it sees, again and again. It hits commands that have not executed their
-    program yet, and the launchers."""
+    """Root inside stops every process all the time. This also stops launchers, and commands before their exec."""
 
     def stopped_start(self, client):
-        """The number of a background command whose program is not there, and which was stopped before that showed."""
+        """Returns the number of a background command that was stopped before the exec of its missing program
+        failed."""
         for _ in range(200):
             kind, _, body = client.take(client.exec("/no/such"), STARTED, EXIT)
             if kind == STARTED:

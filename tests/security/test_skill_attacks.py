@@ -1,5 +1,5 @@
-"""cordon-skills against packages that a sandbox has filled, and against an owner that talks nonsense. Packages are
-mounted writable in sandboxes, so what lies in them can be anything and can change at any moment."""
+"""cordon-skills against hostile packages and bad requests. Packages are mounted writable in sandboxes, so their
+contents can be anything and can change at any moment."""
 
 import ctypes
 import fcntl
@@ -53,7 +53,7 @@ class Links(HostileTest):
         self.untouched()
 
     def test_an_absolute_link_is_refused_even_if_it_stays_inside(self):
-        """In a sandbox it would mean another file."""
+        """Inside a sandbox the link points to another file."""
         os.symlink(self.inside + "/SKILL.md", self.inside + "/link")
         self.refused(STAY, "read", {"name": "s", "path": "link"})
 
@@ -68,7 +68,7 @@ class Links(HostileTest):
         self.assertEqual(self.tree()["s/nowhere"], b"made")
 
     def test_an_entry_that_is_a_link(self):
-        """One that leads out makes no package, and nobody reads what is there."""
+        """A SKILL.md that is a link out makes no package, and the worker does not read its target."""
         for name, target in (("a", self.outside + "/secret"), ("b", "../s/SKILL.md"), ("c", "/dev/zero")):
             os.makedirs(os.path.join(self.store, name))
             os.symlink(target, os.path.join(self.store, name, "SKILL.md"))
@@ -147,7 +147,7 @@ class Kinds(HostileTest):
 
 
 class Swaps(HostileTest):
-    """A process inside exchanges a directory and a link to the outside all the time."""
+    """A process inside swaps a directory and a link to the outside all the time."""
 
     ROUNDS = 1500
 
@@ -157,7 +157,7 @@ class Swaps(HostileTest):
         self.stop = threading.Event()
 
     def beside(self, once):
-        """Does ONCE over and over until the test ends."""
+        """Calls ONCE in a thread until the test ends."""
         def loop():
             while not self.stop.is_set():
                 once()
@@ -168,7 +168,7 @@ class Swaps(HostileTest):
         self.addCleanup(self.stop.set)
 
     def swap(self, path, target):
-        """PATH becomes a link to TARGET, and a directory again."""
+        """Replaces PATH by a link to TARGET, and then by the directory again."""
         link, libc = path + ".link", ctypes.CDLL(None)
         os.symlink(target, link)
         self.beside(lambda: libc.renameat2(-100, os.fsencode(path), -100, os.fsencode(link), RENAME_EXCHANGE))
@@ -185,7 +185,7 @@ class Swaps(HostileTest):
                 self.assertNotIn("secret", [e["name"] for e in got["data"]["entries"]])
         self.assertNotIn("secret", seen)
         self.assertIn("inside", seen)
-        self.assertGreater(len(seen), 1)  # it was hit in both states
+        self.assertGreater(len(seen), 1)  # the worker met both states
         self.untouched()
 
     def test_packages_that_become_links(self):
@@ -220,7 +220,7 @@ class Swaps(HostileTest):
                 try:
                     self.put(f"s/a/b/c{number}/d/file")
                 except OSError:
-                    pass  # it was moved meanwhile
+                    pass  # the directory was moved during the deletion
             self.put("s/SKILL.md", SKILL)
             self.assertEqual(self.ok("delete", {"name": "s"}), {"deleted": "s"})
             self.swept()
@@ -249,17 +249,17 @@ class Trees(HostileTest):
         for number in range(100_000):
             os.close(os.open(str(number), os.O_CREAT | os.O_WRONLY, dir_fd=here))
         os.close(here)
-        self.assertEqual(self.names(), ["s"])  # below a package nobody searches
+        self.assertEqual(self.names(), ["s"])  # the worker does not search below a package
         self.refused("Skill directory exceeds the configured entry limit", "list_files", {"name": "s", "path": "many"})
         self.ok("delete", {"name": "s"})
-        # nobody waits until all are gone
+        # the answer does not wait until all files are erased
         self.assertEqual(self.names(), [])
         self.create("next")
         self.swept(within=60)
         self.assertEqual(self.names(), ["next"])
 
     def test_erased_directories_are_never_listed(self):
-        """Erasing moves each of them up into the store; nobody sees or counts them there."""
+        """Erasing moves each directory up into the store. Listings neither show nor count these directories."""
         for number in range(10_100):
             os.makedirs(f"{self.inside}/d/{number}/x")
         self.ok("delete", {"name": "s"})
@@ -268,7 +268,8 @@ class Trees(HostileTest):
         self.assertEqual(self.tree(), {})
 
     def test_a_tree_that_goes_on_growing(self):
-        """A process inside still has the package and writes on: the worker answers, and gives up erasing it."""
+        """A process inside still has the package mounted and writes to it. The worker answers, and stops erasing
+        after a while."""
         stop, here = threading.Event(), os.open(self.inside, os.O_RDONLY | os.O_DIRECTORY)
         self.addCleanup(os.close, here)
 
@@ -295,7 +296,7 @@ class Trees(HostileTest):
 
 
 class Killed(HostileTest):
-    """A worker that is killed at its deadline."""
+    """Workers that are killed, as at a deadline."""
 
     timeout = 120
 
@@ -315,11 +316,11 @@ class Killed(HostileTest):
                 self.assertEqual(len(os.listdir(self.store + "/kit-upload")), 61)
                 self.ok("delete", {"name": "kit"})
         self.create("last")
-        self.swept()  # what was half made is gone, too
+        self.swept()  # unfinished directories are gone, too
         self.assertEqual(sorted(os.listdir(self.store)), ["last", "s"])
 
     def test_directories_of_another_worker_stay(self):
-        """Two servers may share a root: what the other one is making is locked."""
+        """Two servers may share a root. A worker locks the directories that it is making."""
         made, left = (os.path.join(self.store, ".cordon-new-" + name) for name in ("made", "left"))
         for path in (made, left):
             os.mkdir(path)
@@ -351,7 +352,8 @@ class Owners(HostileTest):
 
 
 class Walls(HostileTest):
-    """What the worker holds once it serves; tests/security/test_siege.Hijacked tries to get out."""
+    """The privileges of a worker that serves. tests/security/test_siege.Hijacked attacks from inside such a
+    worker."""
 
     modes = ("root", "user", "bare", "userns", "container")
 
@@ -377,7 +379,7 @@ class Walls(HostileTest):
     test_resource_limits_of_the_worker.modes = ("root", "user")
 
     def test_memory_is_bounded(self):
-        """A request that becomes a large tree of values is answered, or ends this worker and nothing else."""
+        """A request with very many values is answered, or ends this worker only."""
         worker = Worker(self, self.root)
         try:
             worker.send(b'{"op":"list","data":{"x":[' + b"0," * (8 << 20) + b"0]}}")
@@ -426,14 +428,14 @@ class Nonsense(HostileTest):
         fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
         for fd in fds:
             self.addCleanup(os.close, fd)
-        for _ in range(100):  # more than it may have open
+        for _ in range(100):  # more descriptors than the worker may have open
             self.ok("list", file=fds[0])
         self.refused("no uploaded file came with the request", "preview_zip", {"filename": "x"}, file=fds[0])
         worker = Worker(self, self.root)
         try:
             worker.send({"op": "list", "data": {}}, *fds)
         except BrokenPipeError:
-            pass  # it left after the first bytes
+            pass  # the worker ended after the first bytes
         self.ended(worker)
 
     def test_a_root_that_cannot_be_opened(self):
@@ -451,7 +453,7 @@ class Nonsense(HostileTest):
         self.assertEqual(self.names(), [])
 
     def test_a_file_system_that_is_full(self):
-        """The largest file that it may write stands for the disk's end: nothing half is left."""
+        """The file size limit acts like a full disk. No half-written file is left."""
         worker = self.worker()
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (50_000, 16 << 20))
         before = self.tree()

@@ -1,4 +1,4 @@
-"""Long runs: what leaks a little at a time shows here. Minutes, not for every day."""
+"""Long runs, which show slow leaks. They take minutes."""
 
 import os
 import random
@@ -53,7 +53,7 @@ class Soak(CordonTest):
         self.assertEqual(self.cordon("remove", "-q", *[b.name for b in boxes], timeout=120).code, 0)
 
     def test_random_kills_for_a_minute(self):
-        """Somebody kills processes of ours at random; nothing may wedge."""
+        """Processes of ours are killed at random. No command may hang."""
         stop, boxes = threading.Event(), [self.box() for _ in range(3)]
 
         def killer():

@@ -1,4 +1,4 @@
-"""Ordinary work that must go on working while the walls get higher."""
+"""Ordinary work that must not break when the isolation gets stricter."""
 
 import os
 import shutil
@@ -98,7 +98,7 @@ class Work(WorkTest):
             dpkg --admindir=/root/adm -i hello.deb >/dev/null; cat /opt/hello/f
             stat -c %a /opt/hello/program""")
         self.assertEqual((got.code, got.text), (0, "hi\n6755\n"), got)
-        # what brings it to a directory of the host's works, and leaves the bits out
+        # extracting to a directory of the host works, without the set-id bits
         got = box.sh("""set -e; cd /w; cp -a /opt/hello/program cp; install -m 4755 /opt/hello/program install
             mkdir tar; tar -C /opt/hello -cf - program | tar -C tar -xpf -
             cp -a /opt/hello dir; stat -c %a cp install tar/program dir/program""")
@@ -183,7 +183,7 @@ class DebianRoot(WorkTest):
             "var/lib/dpkg/status": "", "var/lib/dpkg/available": "",
             "etc/sudoers": "root ALL=(ALL:ALL) ALL\nw ALL=(ALL) NOPASSWD: ALL\n",
         }
-        # what pam-auth-update would write: accounts by their files, nothing else
+        # what pam-auth-update would write: accounts come from files only
         for part in ("auth", "account", "password", "session", "session-noninteractive"):
             kind = part.split("-")[0]
             files[f"etc/pam.d/common-{part}"] = f"{kind} required pam_unix.so\n"
@@ -191,7 +191,7 @@ class DebianRoot(WorkTest):
             with open(os.path.join(root, name), "w") as handle:
                 handle.write(text)
         os.chmod(os.path.join(root, "etc/sudoers"), 0o440)
-        for program in ("su", "sudo"):  # tar leaves the bit out for an ordinary user
+        for program in ("su", "sudo"):  # tar drops the set-user-id bit for an ordinary user
             os.chmod(os.path.join(root, "usr/bin", program), 0o4755)
         return self.create(image=root)
 
