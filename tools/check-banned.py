@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Calls that src/ does not make, and descriptors that must be born close-on-exec.
 
-Where a call is right after all, say so on its line or the one above: `/* allowed: the reason */`.
+If a call is right nevertheless, its line or the line above says so: `/* allowed: the reason */`.
 """
 import pathlib
 import re
@@ -20,21 +20,21 @@ BANNED = {
     "pipe": "pipe2", "accept": "accept4", "dup": "fcntl(F_DUPFD_CLOEXEC)", "creat": "openat",
     "epoll_create": "epoll_create1", "inotify_init": "inotify_init1",
 }
-# only these files make processes: everything else asks them to
+# only these files make processes; all others call them
 FORKS = {"fork", "vfork", "clone", "sys_clone3", "raw_clone_on_stack", "raw_old_clone_on_stack",
          "posix_spawn", "daemon"}
 MAY_FORK = {
     "src/base/spawn.c",      # programs of the host
     "src/base/holder.c",     # a task in a user namespace while it is being mapped
     "src/base/lock.c",       # a task that waits for a file lock
-    "src/guest/deputy.c",    # who does calls for commands
+    "src/guest/deputy.c",    # the deputy, which does system calls for commands
     "src/guest/exec.c",      # commands in the sandbox
-    "src/guest/launcher.c",  # … and who starts them
+    "src/guest/launcher.c",  # the launchers of commands
     "src/host/trial.c",      # probes, which try an operation where it does no harm
     "src/process/ids.c",     # work done as root of a user namespace
     "src/process/netns.c",   # a task in a network namespace while it is being made
     "src/process/birth.c",   # pid 1, fuse-overlayfs
-    "src/supervisor/surveyor.c",  # who counts what the writable layer takes
+    "src/supervisor/surveyor.c",  # the surveyor, which counts the size of the writable layer
 }
 # signal handlers, timers that signal, and the terminal's mode belong to a whole program: a server links the other rooms
 WHOLE_PROCESS = {"sigaction", "signal", "setitimer", "alarm", "tcsetattr", "cfmakeraw"}
@@ -51,19 +51,19 @@ NEEDS = {
     "sys_fsmount": "FSMOUNT_CLOEXEC", "sys_open_tree": "OPEN_TREE_CLOEXEC",
     "posix_openpt": "O_CLOEXEC",
 }
-# what defines the sys_… and raw_… above: their callers give the flags
+# these files define the sys_… and raw_… functions above, whose callers pass the flags
 WRAPPERS = (root / "src/base/compat.h", root / "src/base/raw.h")
 STANDARD = re.compile(r",\s*(?:[012]|STD(?:IN|OUT|ERR)_FILENO)\s*\)$")
 
 
 def blank(text):
-    """TEXT with comments and literals blanked out, positions and line ends kept."""
+    """Returns TEXT with comments and literals replaced by blanks. Positions and line ends stay."""
     token = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
     return token.sub(lambda m: re.sub(r"[^\n\"]", " ", m[0]), text)
 
 
 def call_text(code, start):
-    """From the name at START to the parenthesis that closes the call."""
+    """Returns the text from the name at START to the parenthesis that closes the call."""
     depth = 0
     for i in range(code.index("(", start), len(code)):
         depth += {"(": 1, ")": -1}.get(code[i], 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""./dev names what is wrong with its arguments, or who keeps it from building, and does nothing then."""
+"""./dev names what is wrong with its arguments or prevents a build, and then does nothing."""
 import os
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ bad = []
 
 
 def check(status, text, *words, **popen):
-    """Of a copy: should it go on after all, it has nothing to build, install or remove."""
+    """Runs a copy of ./dev. If the copy does not stop, it finds nothing to build, install or remove."""
     got = subprocess.run([str(copy / "dev"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True, cwd=copy, **popen,
                          env={**os.environ, "DEV_NO_INSTALL": "1", "DESTDIR": str(copy / "dest")})

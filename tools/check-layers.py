@@ -2,7 +2,7 @@
 """Arrows between rooms go down: every include obeys the table in meson.build.
 
 The same table is printed in docs/architecture.md; it must not differ. Files in src/bin may include
-any room. An include names its room, so that the arrow is visible where it is drawn.
+any room. An include names its room, so that every arrow is visible in the file.
 
 What a header includes, its includers have too. So a file must not include a header that brings in a room which
 is closed to the file, unless DOORS names that header and what it brings. A room can be open to some files of
@@ -30,7 +30,7 @@ BEHIND = {
 
 
 def includes(path):
-    """(line number, what is included) of every include of our own."""
+    """Yields (line number, name) of every include of our own headers."""
     for number, line in enumerate(path.read_text().splitlines(), 1):
         match = re.match(r'\s*#\s*include\s+"([^"]*)"', line)
         if match:
@@ -42,7 +42,8 @@ def room_of(name):
 
 
 def brought(src, rooms, room, header, seen):
-    """(header, what it brings) wherever HEADER, which ROOM may include, leads to a room that is closed to ROOM."""
+    """Yields (header, what it brings) if HEADER, which ROOM may include, includes a header of a room that is closed
+    to ROOM."""
     seen.add(header)
     if not (src / header).exists():
         return  # made by the build
@@ -50,7 +51,7 @@ def brought(src, rooms, room, header, seen):
         if room_of(name) == room or room_of(name) in rooms[room]:
             if name not in seen:
                 yield from brought(src, rooms, room, name, seen)
-        elif room_of(name) in rooms:  # else it is reported where the header itself is judged
+        elif room_of(name) in rooms:  # otherwise the error is reported for the header itself
             yield header, name
 
 
@@ -64,7 +65,8 @@ def reach(src, header, seen):
 
 
 def judge_behind(src, name, where, target, behind):
-    """What the file NAME gets by including TARGET of rooms that only other files of its room may use."""
+    """Yields errors if the file NAME gets, by including TARGET, headers of rooms that only other files of its room
+    may use."""
     for header in sorted(reach(src, target, set())):
         only = behind.get((room_of(name), room_of(header)))
         if only and not name.startswith(only):
@@ -72,7 +74,7 @@ def judge_behind(src, name, where, target, behind):
 
 
 def judge(src, rooms, doors, behind):
-    """What is wrong in the tree SRC. Doors that nobody needs are wrong too."""
+    """Returns what is wrong in the tree SRC. A door that no file needs is wrong, too."""
     bad, used = [], set()
     for path in sorted(src.rglob("*.[ch]")):
         name = str(path.relative_to(src))
@@ -101,7 +103,7 @@ def judge(src, rooms, doors, behind):
 
 
 def judge_known_faults():
-    """What the check gets wrong about a tree whose faults are known."""
+    """Returns the faults of a known tree that the check misses or invents."""
     rooms = {"low": [], "middle": ["low"], "top": ["middle"], "own": ["low"]}
     tree = {
         "low/deep.h": "", "low/open.h": "", "low/plain.h": "",

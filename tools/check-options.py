@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Parser, help, completions and manual agree with the command tables.
 
-Everything is asked of the built programs: the tables as print-tables has them, help, the scripts
-(run by the shells that are here), and what cordon says to every option when it is given wrongly.
+The check reads the output of the built programs: the tables of print-tables, help, completion scripts (run by the
+installed shells), and the messages of cordon about bad options.
 """
 import json
 import os
@@ -20,7 +20,7 @@ if not os.path.exists(CORDON) or not (MAN / "tables.json").exists():
     print("build/hot and build/rest are not built")
     sys.exit(77)
 TABLES = json.loads((MAN / "tables.json").read_text())
-HELP_WIDTH_MAX = 120  # columns; -h is read in a terminal
+HELP_WIDTH_MAX = 120  # columns of a terminal
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
 problems = []
@@ -184,15 +184,15 @@ def fish_completes_the_tables():
 
 
 def blocks(script, pattern):
-    """The script's part about each command, by the command's place."""
+    """Returns the part of the script about each command, by the path of the command."""
     found = list(re.finditer(pattern, script, re.M))
     ends = [m.start() for m in found[1:]] + [len(script)]
     return {m.group(1): script[m.end():end] for m, end in zip(found, ends)}
 
 
 def is_closed(script, quoted):
-    """Every bracket of a script has its partner, outside of comments and of what QUOTED matches. For
-    shells that are not packaged everywhere: it cannot replace running them."""
+    """Returns true if every bracket outside of comments and of QUOTED is closed. Used for shells that may be missing;
+    running the script is better."""
     pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []
     for sign in re.sub(quoted + r"|(?<![\w$&])#[^\n]*", "", script):
         if sign in pairs.values():

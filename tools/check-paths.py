@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
-# split, or this file would find itself
+# split, so that this file does not match itself
 LOCAL = re.compile(rb"/wor" rb"k/|/tmp/w" rb"t|/root/\." rb"pyenv|/home/\w+/\w")
 listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], stdout=subprocess.PIPE,
                         stderr=subprocess.DEVNULL).stdout.decode()

@@ -17,7 +17,7 @@ NAME = re.compile(r"`((?:unit|fuzz)/\w+|(?:\w+\.)*test_[\w*]+(?:\.[\w*]+)*|[A-Z]
 
 
 def methods(classes, name):
-    """The tests of a class and of its bases, wherever those are."""
+    """Returns the tests of a class and of its bases in all files."""
     found = {n.name for n in classes[name].body if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")}
     for base in classes[name].bases:
         if isinstance(base, ast.Name) and base.id in classes:
@@ -36,7 +36,7 @@ def cases():
 
 
 def names(paragraph, before):
-    """Each name of a paragraph, made whole by the parts of the name before it."""
+    """Yields each name of a paragraph, completed by the parts of the name before it."""
     for name in NAME.findall(paragraph):
         parts = name.split(".")
         if "/" not in name:

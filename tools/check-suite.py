@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The suite counts what it says: cases, runs and modes, unsteady tests, and the figures in README.md.
+"""The suite counts correctly: cases, runs and modes, unsteady tests, and the figures in README.md.
 
-A copy of tests/integration/run.py runs tests that are made here, of which some fail the first time only. A
+A copy of tests/integration/run.py runs tests that are made here. Some of them fail the first time only. A
 copy of README.md is compared with closing lines that are made here.
 """
 import os
@@ -36,7 +36,7 @@ class Unsteady(unittest.TestCase):
 
 
 def suite(tree, mode, strict, *words):
-    """Status and last lines of a run."""
+    """Returns the status and the last two lines of a run."""
     got = subprocess.run([sys.executable, str(tree / "tests/integration/run.py"), "--prefix", str(tree / "prefix"),
                           "--integration", "--mode", mode, *words], stdin=subprocess.DEVNULL, text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -61,7 +61,7 @@ def expect(what, got, wanted):
 
 
 def counts(readme, closing, strict="1"):
-    """Status of tools/readme-counts.py on a tree with these two texts."""
+    """Runs tools/readme-counts.py on a tree with these two texts. Returns its status and the written README.md."""
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name)
         (tree / "build/log").mkdir(parents=True)

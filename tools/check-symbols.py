@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Objects that may call only what their list allows.
 
-tools/symbols/ROOM_FILE.txt names, one per line, what src/ROOM/FILE.c may need from elsewhere: code
-that runs between clone and exec makes system calls and nothing else, and a stray snprintf shall fail
-here rather than deadlock a user. '#' begins a comment.
+tools/symbols/ROOM_FILE.txt names, one per line, what src/ROOM/FILE.c may need from elsewhere: code that runs between
+clone and exec may only make system calls. Another call, such as snprintf, could deadlock there. '#' begins a comment.
 """
 import pathlib
 import subprocess

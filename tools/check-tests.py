@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No test hides another: of two classes or methods with one name Python keeps the last."""
+"""No test hides another: Python keeps only the last of two classes or methods with the same name."""
 import ast
 import collections
 import pathlib

@@ -11,7 +11,7 @@ LAST = 0x10FFFF
 
 
 def ranges():
-    """(first, last) of each run of code points that are letters or digits."""
+    """Yields (first, last) of each run of code points that are letters or digits."""
     first = None
     for point in range(LAST + 2):
         good = point <= LAST and chr(point).isalnum()

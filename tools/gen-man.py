@@ -18,7 +18,7 @@ See
 
 
 def roff(text):
-    """Text as roff reads it back: no request, no font change, dashes that can be copied."""
+    """Escapes text for roff: no request, no font change, dashes that can be copied."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     text = text.replace("…", "...")
     text = "".join(c if ord(c) < 128 else "\\[u%04X]" % ord(c) for c in text)
@@ -106,7 +106,7 @@ def name(n):
 
 
 def conflicts(c):
-    """What must not and what must stand together, as one list."""
+    """The options that exclude or require each other, as one list."""
     hidden = {o["name"] for o in c["options"] if o["hidden"]}
     lines = ["%s cannot be used together with %s." % (name(a), name(b))
              for a, b in c["conflicts"] if not {a, b} & hidden]

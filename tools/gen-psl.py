@@ -31,7 +31,7 @@ def main():
                 parent.append(ascii_form(rule[2:]))
             elif "*" in rule:
                 sys.exit(f"gen-psl.py: a wildcard inside a rule is not understood: {rule}")
-            elif "." in rule:  # single labels always count as public
+            elif "." in rule:  # rules of a single label are left out: a single label always counts as public
                 plain.append(ascii_form(rule))
     if len(plain) < 1000:
         sys.exit(f"gen-psl.py: {sys.argv[1]} does not look like the public suffix list")

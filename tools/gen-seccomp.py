@@ -2,8 +2,8 @@
 """Compile a tools/*.table into a classic BPF program, and into a plain list for its test.
 
 When a filter is attached the kernel runs it once for every system call number, to remember which
-numbers are always allowed. So the shape decides what a command's start costs: a balanced tree over
-intervals of numbers, the architecture tested first, and one shared return per answer.
+numbers are always allowed. So the shape of the filter decides how long the start of a command takes. The shape is a
+balanced tree over intervals of numbers. It tests the architecture first and has one shared return per answer.
 """
 import argparse
 import errno
@@ -27,8 +27,8 @@ class TableError(Exception):
 
 
 class Rule:
-    """Clauses of (answer, switch or None, [(argument, mask or None, values or None)]); the last one
-    always fits."""
+    """Clauses of (answer, switch or None, [(argument, mask or None, values or None)]); the last clause always
+    matches."""
 
     def __init__(self, index):
         self.name = f"rule{index}"
@@ -82,7 +82,7 @@ def parse_clause(words, where):
 
 
 def parse_table(text, numbers, without=()):
-    """Groups and rules of a part in WITHOUT are as if they were not there."""
+    """Parses a table. Groups and rules of the parts in WITHOUT are ignored."""
     table = Table(numbers)
     current = None
     for lineno, line in enumerate(text.splitlines(), 1):
@@ -187,7 +187,7 @@ class Program:
 
 
 def emit_tree(p, leaves):
-    """Expects the number in A. A subtree that is a single leaf is a jump of its parent."""
+    """Emits the tree; A holds the number. A subtree of a single leaf becomes a jump of its parent."""
     half = len(leaves) // 2
     left, right = leaves[:half], leaves[half:]
     left_label = left[0][1] if len(left) == 1 else p.fresh() + "l"
@@ -260,7 +260,7 @@ def write_filter(path, code, switches, symbol, include):
 
 
 def write_expect(path, table):
-    """Name, number and answer of every call, straight from the page; a rule is answered by 0."""
+    """Writes name, number and answer of every call as the table has them; the answer of a rule is 0."""
     lines = ["/* made by tools/gen-seccomp.py from tools/seccomp.table, for tests/unit/guest_seccomp.c */",
              '#include "guest/seccomp.h"', "", "const struct seccomp_expect seccomp_expect[] = {"]
     for name, number in sorted(table.numbers.items(), key=lambda item: item[1]):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print tests/KIND/*.c, one per line: Meson has no globbing, and a list by hand gets forgotten."""
+"""Print tests/KIND/*.c, one per line: Meson has no globbing, and a list by hand gets outdated."""
 import pathlib
 import sys
 

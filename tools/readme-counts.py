@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The closing lines of `./dev test` in README.md are those of a run.
+"""Checks that the closing lines of `./dev test` in README.md come from a run.
 
     tools/readme-counts.py [--write]
 

@@ -3,8 +3,8 @@
 
     tools/run-unit.py BUILD_DIR [PATTERN…]
 
-Meson counts programs; a person wants cases. A program that crashes, hangs or prints less than it
-planned is one failure more. With patterns only programs whose names contain one of them run.
+Meson counts programs, this counts cases. A program that crashes, hangs or prints fewer cases than planned counts as
+one more failure. With patterns only programs whose names contain one of them run.
 """
 import json
 import os
@@ -52,7 +52,7 @@ def main(build, *patterns):
     env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "").replace("detect_leaks=0", "detect_leaks=1")
     run = subprocess.run(["meson", "test", "-C", build, *names], text=True, env=env,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if not log.exists():  # it did not even build
+    if not log.exists():  # the program was not built
         print(run.stdout)
         return 1
     totals = [0, 0, 0]

@@ -1,4 +1,4 @@
-"""Rows about images: unpacking one, starting from one, and what the puller needs of memory.
+"""Rows about images: unpacking an image, starting from an image, and the memory of a load.
 
 The python image is made of the host's own Debian packages (their files, no scripts run), so nothing
 is downloaded. Every peer writes to the same file system, below the bench's own directory.
@@ -16,12 +16,12 @@ import tarfile
 PACKAGES = """python3 python3-minimal python3.11 python3.11-minimal libpython3-stdlib libpython3.11-stdlib
 libpython3.11-minimal bash libc6 libssl3 libsqlite3-0 zlib1g libffi8 libexpat1 libbz2-1.0 liblzma5 libncursesw6
 libtinfo6 libreadline8 libuuid1 libdb5.3 media-types""".split()
-LAYERS = 20  # of the image that sandboxes are created from
-SMALL_MIB, LARGE_MIB = 16, 256  # of the layers whose unpacking must need the same memory
+LAYERS = 20  # layers of the image that sandboxes are created from
+SMALL_MIB, LARGE_MIB = 16, 256  # sizes of two layers whose unpacking must need the same memory
 
 
 def package_files():
-    """What the packages put on this host, by the place where it really lies."""
+    """Files of the packages on this host, by their real paths."""
     listed = subprocess.run(["dpkg-query", "-L", *PACKAGES], capture_output=True, text=True).stdout
     found = {}
     for path in listed.splitlines():
@@ -45,7 +45,7 @@ def python_tar(path):
 
 
 def small_tar(path, number):
-    """One of the many layers: a directory of its own with a few files."""
+    """One of the many layers: a directory with a few files."""
     with tarfile.open(path, "w") as tar:
         for i in range(10):
             info = tarfile.TarInfo(f"opt/layer{number}/file{i}")
@@ -54,7 +54,7 @@ def small_tar(path, number):
 
 
 def busybox_tar(path):
-    """With the directories that every image has."""
+    """A layer with busybox and the directories that every image has."""
     with tarfile.open(path, "w") as tar:
         for name in ("bin", "dev", "etc", "proc", "root", "run", "sys", "tmp", "usr", "var"):
             info = tarfile.TarInfo(name)
@@ -68,7 +68,7 @@ def busybox_tar(path):
 
 
 def single_layer_archive(path, mib):
-    """A classic archive of one gzip layer of MIB MiB that do not shrink."""
+    """A classic archive of one gzip layer of MIB MiB of random bytes."""
     layer, diff = io.BytesIO(), hashlib.sha256()
     info = tarfile.TarInfo("file")
     info.size = mib << 20
@@ -134,10 +134,11 @@ class Images:
 
 
 class Podman:
-    """Podman with settings of its own, and storage where each command is told to have it."""
+    """Podman with its own settings. Each command names its storage."""
 
     def __init__(self, who, work):
-        self.who, self.dir, self.error = who, work / "podman", None  # a run directory may have 50 bytes
+        # podman limits the path of its run directory to 50 bytes
+        self.who, self.dir, self.error = who, work / "podman", None
         if not who.privileged:
             self.error = "needs root"
         elif who.find("podman") is None:
@@ -148,7 +149,7 @@ class Podman:
 
     def configure(self):
         runtime = "runc" if self.who.find("runc") else "crun"
-        # limits it would otherwise raise need a capability that root in a container lacks
+        # raising limits needs a capability that root in a container lacks
         (self.dir / "containers.conf").write_text(f'''[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 [engine]
@@ -159,7 +160,7 @@ tmp_dir = "{self.dir}/tmp"
 ''')
 
     def store(self, name):
-        """Where the images of the store NAME are, and what podman keeps of it while it runs."""
+        """The directories of the store NAME: its images, and the state of running podman commands."""
         return self.dir / f"{name}-g", self.dir / f"{name}-r"
 
     def command(self, store, *args):
@@ -226,7 +227,7 @@ def row_unpack(bench, who, images, podman):
 
 
 def row_create(bench, who, images, podman, docker):
-    """From an image that is there to a sandbox that answers; docker's is not even started."""
+    """From a local image to a sandbox that answers. Docker's container is only created, not started."""
     rounds = 20 if bench.args.quick else 60
     prepared = [(None, in_home(bench, who, "layers", "load", "-q", "-i", str(images.archive("layers")))),
                 (podman, podman.command("layers", "load", "-q", "-i", str(images.archive("layers"))))]
@@ -257,7 +258,7 @@ def row_create(bench, who, images, podman, docker):
 
 
 def row_memory(bench, who, images):
-    """The largest process of a load, which must not know how large the layer is."""
+    """The memory of the largest process of a load, which must not grow with the layer."""
     row = f"memory of a load, a layer of {LARGE_MIB} MiB against one of {SMALL_MIB} MiB"
     peers = []
     for mib in (SMALL_MIB, LARGE_MIB):

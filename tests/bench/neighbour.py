@@ -1,8 +1,8 @@
 """The row on neighbours: what an exec costs while another sandbox takes all it can.
 
-Two sandboxes with the default limits, one calm and one that bombs. For each bomb the calm one's exec
-is measured in turns without and with it, and the medians are compared. Where no cgroup limits the
-bomber (an ordinary user's sandboxes) there is nothing that could hold: the ratio is shown, not judged.
+There are two sandboxes with the default limits: a calm one and a bomber. For each bomb, an exec in the calm sandbox
+is measured in turns without and with the bomb, and the medians are compared. If no cgroup limits the bomber (an
+ordinary user's sandboxes), the ratio is shown, not judged.
 """
 import os
 import statistics
@@ -19,7 +19,7 @@ BOMBS = {
 
 
 def limited(bench, who, name):
-    """True when a cgroup holds the sandbox's CPUs: without that a bomb has all of them."""
+    """Returns true if a cgroup limits the sandbox's CPUs. Otherwise a bomb uses all of them."""
     process = who.popen([bench.cordon, "inspect", name], stdout=-1, text=True)
     return any("CPUs:" in line and "cgroup" in line for line in process.communicate()[0].splitlines())
 
@@ -33,14 +33,14 @@ def exec_times(bench, who, name, seconds):
 
 
 def one_bomb(bench, who, calm, bomber, script, seconds):
-    """Times of the calm one without and with the bomb, taken in turns."""
+    """Returns the times of the calm sandbox without and with the bomb, measured in turns."""
     quiet, loud = [], []
     for _ in range(TURNS):
         quiet += exec_times(bench, who, calm, seconds)
         bomb = who.popen([bench.cordon, "exec", bomber, "--", "sh", "-c", script], stdin=-3, stdout=-3,
                          stderr=-3)
         try:
-            time.sleep(0.5)  # it has grown to its limits by then, or is on its way
+            time.sleep(0.5)  # time for the bomb to grow
             if bomb.poll() is not None:
                 raise RuntimeError(f"the bomb ended with status {bomb.returncode}")
             loud += exec_times(bench, who, calm, seconds)

@@ -1,4 +1,4 @@
-"""Rows about the network: throughput, connections, and what it costs those who do not use it.
+"""Rows about the network: throughput, connections, and the cost of an unused network.
 
 The servers are in network namespaces made here (tests/integration/netlab.py), one cable away from
 the "host" that cordon and the others run on; no packet can reach a real network.
@@ -13,9 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integratio
 import netlab  # noqa: E402
 
 PORT = 5000
-GUEST_NET = "172.21.7"  # of the bridge
-RULES = 200  # of the sandbox that shows what rules cost; each connection passes all of them
-DENIED = "10.255.255.1"  # wakes the gateway, and nothing leaves it
+GUEST_NET = "172.21.7"  # the network of the bridge
+RULES = 200  # rules of the sandbox that measures their cost; each connection is compared with all of them
+DENIED = "10.255.255.1"  # a connection to it wakes the gateway, which refuses it
 
 
 class Refused(Exception):
@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 class Place:
-    """Where a client runs: PREFIX comes before its command."""
+    """A place where a client runs: PREFIX comes before its command."""
 
     def __init__(self, name, prefix=(), budget=None, error=None, remark=""):
         self.name, self.prefix, self.budget = name, list(prefix), budget
@@ -76,7 +76,7 @@ class Lab:
         return Place(name, [self.bench.cordon, "exec", box, "--", "/bench/transfer"])
 
     def empty(self):
-        """The pid of a process in a network namespace that has nothing in it."""
+        """Returns the pid of a process in an empty network namespace."""
         process = self.popen(self.net.outside, ["/usr/bin/unshare", "--net", "/bin/sh", "-c", "echo; exec sleep 100000"],
                              stdout=subprocess.PIPE)
         process.stdout.readline()
@@ -102,7 +102,8 @@ class Lab:
         path = self.who.find("pasta")
         if not path:
             raise Refused("not installed")
-        # as root it cannot open a namespace that is there, so it makes one, around a command, which would survive it
+        # as root, pasta cannot join an existing namespace. It makes one for a command, and the command would outlive
+        # pasta.
         process = self.popen(self.net.outside, [path, "--config-net", "--runas", "0", "--foreground", "--",
                                                 "/usr/bin/setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c",
                                                 "echo ready; exec sleep 100000"], stdout=subprocess.PIPE)
@@ -122,7 +123,7 @@ class Lab:
         return self.inside(pid)
 
     def places(self):
-        """Ours first."""
+        """The places of all programs, cordon's first."""
         found = [self.cordon("cordon")]
         for name, make, budget, remark in (("slirp4netns", lambda: self.slirp(1500), 1.0, "MTU 1500, as ours"),
                                            ("slirp4netns, large MTU", lambda: self.slirp(65520), None, "MTU 65520"),
@@ -206,7 +207,7 @@ def row_speed(bench, who, lab):
 
 
 def row_rules(bench, who, lab):
-    """Reported: what each new connection pays for the rules it has to pass."""
+    """Reported only: the cost of the rules for each new connection."""
     tokens = ",".join(f"deny@11.{i}.0.0/16:tcp:443" for i in range(RULES))
     places = [lab.cordon(f"{RULES} rules", "--net-rule", tokens), lab.cordon("no rules", "--net", "all")]
     rounds, connections = (5, 300) if bench.args.quick else (15, 1000)
@@ -227,7 +228,7 @@ def row_rules(bench, who, lab):
 
 
 def row_create(bench, who):
-    """A network that is there and not used."""
+    """The cost of an unused network."""
     rounds = 30 if bench.args.quick else 150
     peers = [bench.ours("cordon create", "create", "-q", "-n", "with{n}", "host"),
              bench.ours("… without network", "create", "-q", "--no-net", "-n", "without{n}", "host")]

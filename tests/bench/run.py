@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measure cordon against other programs on this machine, in interleaved runs.
 
-Every row is a list of commands run in turn, each round in another order, by tests/bench/spawn.c; printed are median,
-95th percentile and the ratio of cordon to each peer, next to the budget that holds for it. A peer that
+Every row is a list of commands run in turn, each round in another order, by tests/bench/spawn.c; It prints the
+median, the 95th percentile, the ratio of cordon to each peer and the budget of that ratio. A peer that
 cannot run here is listed with its error. As root everything is measured twice, the second time as
-an ordinary user made for the purpose and removed afterwards. The status is 1 when a budget is missed. One that lies
-below what the parts of the work take alone (tests/bench/whole.c, in the same run) is not: the parts are the budget then.
+an ordinary user made for the purpose and removed afterwards. The status is 1 if a budget is missed. If the parts of
+the work alone (tests/bench/whole.c, in the same run) take longer than a budget, they are the budget.
 """
 import argparse
 import json
@@ -27,11 +27,11 @@ import network
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER = "cordon-bench"
-GROUPS = ("run", "images", "network", "neighbour")  # of rows
+GROUPS = ("run", "images", "network", "neighbour")  # groups of rows
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base", "base-plain")  # in the linker's order
 TRUE = "/usr/bin/true"
-PARTS = "its parts"  # of a run, without any of our code
+PARTS = "its parts"  # the system calls of a run, without our code
 OUTPUT_BYTES = 1 << 30
 ACCOUNTED = ("Slab", "KernelStack", "PageTables", "Percpu", "AnonPages", "Shmem")  # of /proc/meminfo
 CROWD = 500  # live sandboxes for the row on scale
@@ -43,14 +43,14 @@ def tail(text):
 
 
 def link_usr(root):
-    """/bin and its like, as the host has them, in the directory ROOT."""
+    """Links /bin and similar names in the directory ROOT as on the host."""
     for link in ("bin", "sbin", "lib", "lib64"):
         if os.path.islink("/" + link):
             (root / link).symlink_to(os.readlink("/" + link))
 
 
 def sub_ids(who):
-    """Where the subordinate ids of WHO begin; "0" for nobody's."""
+    """Returns the first subordinate id of WHO, or "0" if there is none."""
     found = []
     for path in ("/etc/subuid", "/etc/subgid"):
         lines = (line.split(":") for line in pathlib.Path(path).read_text().splitlines())
@@ -70,7 +70,8 @@ class Who:
         self.env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                     "HOME": str(self.dir), "CORDON_HOME": str(self.dir / "state"),
                     "XDG_RUNTIME_DIR": str(self.dir), "LANG": "C.UTF-8"}
-        for name in ("LD_LIBRARY_PATH", "CORDON_BENCH_PATH"):  # peers outside of the system's places
+        # for peers that are not installed in the system's directories
+        for name in ("LD_LIBRARY_PATH", "CORDON_BENCH_PATH"):
             if name in os.environ:
                 self.env[name] = os.environ[name]
         if "CORDON_BENCH_PATH" in os.environ:
@@ -86,7 +87,8 @@ class Who:
         return subprocess.Popen(argv, env=self.env, cwd=self.dir, **kw)
 
     def run(self, argv, timeout=60):
-        """Status and stderr. Into a file: what a command leaves running would hold a pipe open."""
+        """Returns status and stderr. stderr is a file, because background processes of a command would hold a pipe
+        open."""
         with tempfile.TemporaryFile("w+") as err:
             process = self.popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
             try:
@@ -104,13 +106,13 @@ class Peer:
 
     def __init__(self, name, argv, every=1, budget=None, error=None, remark="", mount_ns="", like=None):
         self.name, self.argv, self.every, self.mount_ns = name, argv, every, mount_ns
-        self.budget = budget  # cordon's median may be this many times ours at most
-        self.like = like  # the name of the row's first that does the same, if not the very first
+        self.budget = budget  # the largest allowed ratio of cordon's median to this peer's
+        self.like = like  # the name of the cordon variant to compare with, if not the first
         self.error, self.remark = error, remark
 
 
 class Bench:
-    Peer, base_sources = Peer, BASE_SOURCES  # for the files that hold other groups of rows
+    Peer, base_sources = Peer, BASE_SOURCES  # used by the files with other groups of rows
 
     def __init__(self, args, work):
         self.args, self.work = args, work
@@ -146,7 +148,7 @@ class Bench:
     # --- rows -------------------------------------------------------------------------------------
 
     def measure(self, who, peers, seconds, read_output=False, rounds=None):
-        """[samples in ms, largest memory in KiB, bytes] per peer; failures become peer.error."""
+        """Returns [samples in ms, largest memory in KiB, bytes] per peer. Failures go to peer.error."""
         for peer in peers:
             if peer.error is None:
                 inside = ["/usr/bin/nsenter", f"--mount={peer.mount_ns}"] if peer.mount_ns else []
@@ -173,7 +175,8 @@ class Bench:
         return samples, memory, count
 
     def judge(self, row, who, peers, samples, unit="ms"):
-        """Prints a row; the first peer is cordon, and others may be: Peer.like."""
+        """Prints a row. The first peer is cordon; a peer can be compared with another variant of cordon
+        (Peer.like)."""
         ours = peers[0]
         print(f"\n{row}, as {who.name}")
         medians = {p.name: statistics.median(samples[p.name]) for p in peers if not p.error and samples.get(p.name)}
@@ -199,7 +202,7 @@ class Bench:
         sys.stdout.flush()
 
     def note(self, row, who, peer, ratio, budget, at_least=False, parts=0):
-        """PARTS is the ratio that the parts of the work have alone."""
+        """Returns the remark of a row. PARTS is the ratio of the parts of the work alone."""
         if ratio is None:
             return ""
         if not at_least and parts > budget and peer != PARTS:
@@ -231,8 +234,9 @@ class Bench:
     # --- what is measured -----------------------------------------------------------------------------
 
     def row_run(self, who, others):
-        """Create, run, destroy: from the shell's point of view. Only docker has a network, as we do; its budget is for both
-        as they are by default. Without one it is shown beside the others, which have none."""
+        """Create, run, destroy, as seen from the shell. Only docker and cordon have a network by default, and
+        docker's budget compares these defaults. The other peers have no network and are compared with cordon
+        --no-net."""
         with_network, without = "cordon", "cordon --no-net"
         peers = [self.ours(with_network, "run", "host", "--", "true"),
                  self.ours(without, "run", "--no-net", "host", "--", "true"),
@@ -264,7 +268,7 @@ class Bench:
                     remark="the kernel's work of it")
 
     def row_exec(self, who, others):
-        """A command in a sandbox that is already there."""
+        """A command in a running sandbox."""
         closers = []
         name = f"bench-{os.getpid()}"
         ours = self.ours("cordon exec", "exec", name, "--", "true")
@@ -307,7 +311,7 @@ class Bench:
                                 "--preserve-credentials", TRUE], budget=0.6, remark="into bubblewrap")
 
     def row_kept(self, who, name):
-        """Dynamic true is judged; a static program, which itself costs next to nothing, is reported."""
+        """The time of a dynamic `true` is judged. The time of a static program is only reported."""
         if self.kept_error:
             print(f"\nexec over a kept connection, as {who.name}\n  not measured: {self.kept_error}")
             return
@@ -341,7 +345,7 @@ class Bench:
               f"largest memory of the client {memory['cordon exec']} KiB")
 
     def row_filter(self, who):
-        """Reported, not judged: the price of the system call filter for the commands inside."""
+        """Reported only: the cost of the system call filter for commands inside."""
         process = who.popen([str(self.filter)], stdout=subprocess.PIPE, text=True)
         out, _ = process.communicate()
         if process.returncode != 0:
@@ -356,8 +360,8 @@ class Bench:
 
     @staticmethod
     def settle():
-        """Gives freed objects back to the page allocator, or the next to be measured would seem free.
-        Only root can; others are measured with what earlier ones left behind."""
+        """Returns freed objects to the page allocator, so that the next peer does not reuse them for free. Only root
+        can do this."""
         if os.geteuid() != 0:
             return
         os.sync()
@@ -367,8 +371,9 @@ class Bench:
 
     @staticmethod
     def meminfo():
-        """KiB: MemAvailable, and what the kernel accounts as used by somebody. Of slabs the objects, where we may see them: the
-        holes between those that a crowd before has left would take in part of the next."""
+        """Returns KiB: MemAvailable, and the sum of what the kernel accounts as used. Counts the active objects of
+        slabs if /proc/slabinfo is readable, because free objects left by an earlier crowd would be reused by the
+        next."""
         words = dict(line.split(":", 1) for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
         kib = {key: int(value.split()[0]) for key, value in words.items()}
         try:
@@ -379,7 +384,7 @@ class Bench:
         return kib["MemAvailable"], sum(kib.get(key, 0) for key in ACCOUNTED)
 
     def at_rest(self):
-        """Both once they have come to rest: namespaces are taken apart in the background."""
+        """Waits until both values are stable, because the kernel frees namespaces in the background."""
         self.settle()
         seen = []
         for _ in range(40):
@@ -393,8 +398,9 @@ class Bench:
         return seen[-1]
 
     def per_sandbox(self, n, start, stop):
-        """KiB that each of N idle ones takes, the median of three tries, or of one quick. What is judged is what the kernel accounts
-        for: MemAvailable also moves with pages that lie free in caches, by more than a sandbox has."""
+        """Returns the KiB of each of N idle sandboxes: the median of three tries, or one try with --quick. The
+        accounted memory is judged, because MemAvailable changes with cached pages by more than the size of a
+        sandbox."""
         used, available = [], []
         for _ in range(1 if self.args.quick else 3):
             before = self.at_rest()
@@ -446,7 +452,7 @@ class Bench:
 
         def parts_stop(_):
             for p in running:
-                p.stdin.close()  # then they clean up
+                p.stdin.close()  # now they clean up
             for p in running:
                 p.wait()
             running.clear()
@@ -594,8 +600,8 @@ class Oci:
 
 
 class Docker:
-    """A daemon of our own, in our own directories and our own network namespace: the host's rules and bridges are
-    not touched."""
+    """A separate dockerd with its own directories and network namespace. It does not change the host's rules and
+    bridges."""
 
     NO_BRIDGE = ["--iptables=false", "--ip6tables=false", "--bridge=none"]
 
@@ -617,7 +623,7 @@ class Docker:
         return [self.who.find("docker"), "-H", f"unix://{self.dir}/socket", *args]
 
     def start(self, *options):
-        """None, or why it did not come up."""
+        """Starts the daemon. Returns None, or the reason why it failed."""
         log = open(self.dir / "log", "w")
         self.daemon = self.who.popen(
             ["/usr/bin/unshare", "-n", self.who.find("dockerd"), "--data-root", f"{self.dir}/data",
@@ -668,7 +674,7 @@ class Docker:
 
 
 def make_user():
-    """The ordinary user, with sub-ids as useradd gives them; None and why when there is none."""
+    """Makes the ordinary user, with subordinate ids from useradd. Returns None and the reason if this fails."""
     try:
         return pwd.getpwnam(USER), None
     except KeyError:
@@ -692,7 +698,8 @@ def describe():
 
 
 class HybridFree:
-    """A mount namespace without cgroup2 where version 1 is there too: crun refuses to see both."""
+    """A mount namespace without cgroup2 on machines that also have version 1, because crun refuses to run with
+    both."""
 
     def __init__(self, who):
         self.process, self.path = None, ""
