@@ -1,12 +1,14 @@
 /*
  * A hand: a process that does requests for a server, one after another (client/hands.h). A hand may
- * block, so that the server need not. client/foreman.c starts it.
+ * block, so that the server need not. client/foreman.c starts it, with its bounds as arguments: the soft limit of
+ * open files, HAND_SESSIONS or HAND_ANYTHING, and the refused directories.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -23,6 +25,7 @@
 
 struct hand {
 	struct loop *loop;
+	struct hand_bounds bounds;
 	struct buf in;
 };
 
@@ -48,11 +51,12 @@ static int send_answer(const struct buf *b, const int *fds, unsigned n)
  * stops the loop, and this process ends. */
 static int on_frame(void *arg, const struct frame *f)
 {
+	const struct hand *h = arg;
 	AUTO_BUF answer = BUF_INIT(ANSWER_MAX_BYTES);
 	unsigned n = 0;
 	int fds[HAND_FDS], r;
 
-	if (f->type != FRAME_HAND_REQUEST || hand_do(f->body, &answer, fds, &n) < 0)
+	if (f->type != FRAME_HAND_REQUEST || hand_do(&h->bounds, f->body, &answer, fds, &n) < 0)
 		return -EPROTO;
 	r = send_answer(&answer, fds, n);
 	while (n > 0)
@@ -69,7 +73,7 @@ static void on_server(void *arg, int fd, uint32_t events)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0 || frame_feed(&h->in, chunk, (size_t)n, on_frame, NULL) != 0)
+	if (n <= 0 || frame_feed(&h->in, chunk, (size_t)n, on_frame, h) != 0)
 		loop_stop(h->loop);
 }
 
@@ -90,12 +94,15 @@ int main(int argc, char **argv)
 	struct hand h = { .in = BUF_INIT(FRAME_BODY_MAX_BYTES + FRAME_HEADER_BYTES + READ_BYTES) };
 	uint64_t soft;
 
-	if (argc != 2 || parse_u64(argv[1], 1, UINT64_MAX, &soft) < 0 ||
+	if (argc < 3 || parse_u64(argv[1], 1, UINT64_MAX, &soft) < 0 ||
 	    fcntl(HAND_FD, F_SETFD, FD_CLOEXEC) < 0) {
 		fprintf(stderr, "cordon-hand: started by a server of cordon, not by hand\n");
 		return 2;
 	}
 	set_open_files(soft);
+	h.bounds = (struct hand_bounds){ .sessions_only = strcmp(argv[2], HAND_ANYTHING) != 0,
+					 .refused = (const char *const *)argv + 3,
+					 .n_refused = (size_t)argc - 3 };
 	if (loop_new(&h.loop) < 0 || !loop_add_fd(h.loop, HAND_FD, LOOP_READ, on_server, &h) ||
 	    !loop_add_signal(h.loop, SIGCHLD, reap, NULL) || loop_run(h.loop) < 0)
 		return 1;

@@ -19,6 +19,7 @@
 #include "box/serve.h"
 #include "box/skill_starter.h"
 #include "client/foreman.h"
+#include "client/source_rules.h"
 
 #define BACKLOG 256
 
@@ -156,6 +157,11 @@ static uint64_t raise_nofile(void)
 	return soft;
 }
 
+/* What no peer may have, whatever the configuration says, even if it has taken over the server. */
+static const struct hand_bounds hand_bounds = { .refused = source_rules_system,
+						.n_refused = SOURCE_RULES_SYSTEM,
+						.sessions_only = true };
+
 static int run(const struct settings *s, int argc, char **argv, struct err *e)
 {
 	struct family f = { 0 };
@@ -187,8 +193,8 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 		close(STDIN_FILENO);
 		close(STDOUT_FILENO);
 	}
-	if (foreman_new(f.loop, hands[0], foreman_usual_hands(), nofile, on_server_gone, &f,
-			&foreman, e) < 0 ||
+	if (foreman_new(f.loop, hands[0], foreman_usual_hands(), nofile, &hand_bounds,
+			on_server_gone, &f, &foreman, e) < 0 ||
 	    skill_starter_new(f.loop, skills[0], &starter, e) < 0)
 		return -1;
 	r = loop_run(f.loop);

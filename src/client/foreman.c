@@ -1,5 +1,6 @@
 #include "client/foreman.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -13,7 +14,6 @@
 #include "base/log.h"
 #include "base/program.h"
 #include "base/spawn.h"
-#include "client/hand.h"
 #include "wire/hand.h"
 
 /* The shortest time between two starts of one hand, so that a hand which always fails does not
@@ -33,6 +33,7 @@ struct foreman {
 	int channel;
 	loop_id watch;
 	uint64_t nofile;
+	const struct hand_bounds *bounds; /* borrowed */
 	char *program;
 	foreman_gone_fn *gone;
 	void *arg;
@@ -55,7 +56,9 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	AUTO_FD ours = -1;
 	AUTO_FD theirs = -1;
 	char nofile[24];
-	const char *const argv[] = { "cordon-hand", nofile, NULL };
+	const char *argv[3 + HAND_PATHS_MAX + 1] = { "cordon-hand", nofile,
+						     f->bounds->sessions_only ? HAND_SESSIONS
+									      : HAND_ANYTHING };
 	struct spawn s = { .path = f->program,
 			   .argv = argv,
 			   .envp = (const char *const *)environ,
@@ -73,6 +76,9 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	ours = pair[0];
 	theirs = pair[1];
 	snprintf(nofile, sizeof(nofile), "%llu", (unsigned long long)f->nofile);
+	assert(f->bounds->n_refused <= HAND_PATHS_MAX);
+	for (size_t i = 0; i < f->bounds->n_refused; i++)
+		argv[3 + i] = f->bounds->refused[i];
 	s.fd[s.n_fds++] = (struct spawn_fd){ null, 0 };
 	s.fd[s.n_fds++] = (struct spawn_fd){ null, 1 };
 	s.fd[s.n_fds++] = (struct spawn_fd){ theirs, HAND_FD };
@@ -138,15 +144,19 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	f->gone(f->arg);
 }
 
-int foreman_new(struct loop *loop, int channel, unsigned n, uint64_t nofile, foreman_gone_fn *gone,
-		void *arg, struct foreman **ret, struct err *e)
+int foreman_new(struct loop *loop, int channel, unsigned n, uint64_t nofile,
+		const struct hand_bounds *bounds, foreman_gone_fn *gone, void *arg,
+		struct foreman **ret, struct err *e)
 {
 	struct foreman *f = xcalloc(1, sizeof(*f));
 	int r;
 
-	*f = (struct foreman){
-		.loop = loop, .channel = channel, .nofile = nofile, .gone = gone, .arg = arg
-	};
+	*f = (struct foreman){ .loop = loop,
+			       .channel = channel,
+			       .nofile = nofile,
+			       .bounds = bounds,
+			       .gone = gone,
+			       .arg = arg };
 	for (unsigned i = 0; i < FOREMAN_HANDS_MAX; i++)
 		f->hand[i] = (struct started){ .foreman = f, .child = { -1, -1 } };
 	f->watch = loop_add_fd(loop, channel, LOOP_READ, on_channel, f);

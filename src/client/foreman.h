@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "client/hand.h"
 #include "loop/loop.h"
 
 struct foreman;
@@ -25,7 +26,8 @@ typedef void foreman_gone_fn(void *arg);
 
 /* Starts N hands. Takes CHANNEL, a unix socket whose other end is for hands_new(). NOFILE is the soft limit of open
  * files that hands, supervisors and commands get: the one that the server's own caller had before the server raised
- * it. */
+ * it. BOUNDS must outlive the foreman. */
 MUST_USE int foreman_new(struct loop *loop, int channel, unsigned n, uint64_t nofile,
-			 foreman_gone_fn *gone, void *arg, struct foreman **ret, struct err *e);
+			 const struct hand_bounds *bounds, foreman_gone_fn *gone, void *arg,
+			 struct foreman **ret, struct err *e);
 void foreman_free(struct foreman *f);

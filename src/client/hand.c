@@ -18,8 +18,10 @@
 #include "state/places.h"
 
 #define WARNINGS_MAX_BYTES 65536
+#define HAND_REFUSED_MAX (2 * HAND_PATHS_MAX) /* of the bounds and of the request */
 
 struct work {
+	const struct hand_bounds *bounds;
 	const struct hand_request *request;
 	const struct home *home;
 	struct buf warnings;
@@ -62,11 +64,39 @@ static int read_spec(struct str text, struct spec *s, struct err *e)
 	return 0;
 }
 
+static int check_session(const struct spec *s, struct err *e)
+{
+	bool plain = s->ephemeral && s->n_ports == 0 &&
+		     (s->image.kind == IMAGE_HOST || s->image.kind == IMAGE_OCI) &&
+		     s->image.root_disk.kind != ROOT_DISK_PATH;
+
+	for (size_t i = 0; i < s->n_mounts; i++)
+		plain = plain &&
+			(s->mount[i].kind == MOUNT_BIND || s->mount[i].kind == MOUNT_TMPFS) &&
+			s->mount[i].stat_virt != STAT_VIRT_OFF;
+	for (size_t i = 0; i < s->n_patches; i++)
+		plain = plain && !s->patch[i].source;
+	return plain ? 0 : err_set(e, ERR_DENIED, "the sandbox is none that this server may have");
+}
+
+/* The bounds come first, because the request has no say in them. */
+static size_t list_refused(const struct work *w, const char *out[HAND_REFUSED_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->bounds->n_refused && n < HAND_REFUSED_MAX; i++)
+		out[n++] = w->bounds->refused[i];
+	for (size_t i = 0; i < w->request->n_refused && n < HAND_REFUSED_MAX; i++)
+		out[n++] = w->request->refused[i];
+	return n;
+}
+
 static int prepare_spec(struct work *w, struct spec *s, struct err *e)
 {
 	const struct hand_request *q = w->request;
-	const struct source_rules rules = { .refused = q->refused,
-					    .n_refused = q->n_refused,
+	const char *refused[HAND_REFUSED_MAX];
+	const struct source_rules rules = { .refused = refused,
+					    .n_refused = list_refused(w, refused),
 					    .root = q->root,
 					    .n_roots = q->n_roots,
 					    .makeable = q->makeable,
@@ -75,6 +105,8 @@ static int prepare_spec(struct work *w, struct spec *s, struct err *e)
 				       .ret_mount = &w->mount,
 				       .fetch = { .quiet = true, .hint = w->hint } };
 
+	if (w->bounds->sessions_only && check_session(s, e) < 0)
+		return -1;
 	if (q->judged && source_rules_judge(&rules, q->judged, e) < 0) {
 		w->mount = HAND_MOUNT_JUDGED;
 		return -1;
@@ -105,7 +137,9 @@ static int do_create(struct work *w, struct err *e)
 static int do_start(struct work *w, struct err *e)
 {
 	struct launch l = LAUNCH_NONE;
-	int r = launch_start(w->home, w->request->name, &l, e);
+	int r = w->bounds->sessions_only
+			? err_set(e, ERR_DENIED, "this server may not start sandboxes of others")
+			: launch_start(w->home, w->request->name, &l, e);
 
 	if (r == 0)
 		r = bring_up(w, &l, NULL, e);
@@ -125,10 +159,21 @@ static int do_sweep(struct work *w, struct err *e)
 	return 0;
 }
 
+/* PATH is canonical, or the task refuses it. */
+static int check_bounds(const struct hand_bounds *b, const char *path, struct err *e)
+{
+	const struct source_rules rules = { .refused = b->refused, .n_refused = b->n_refused };
+
+	return b->n_refused ? source_rules_check(&rules, path, e) : 0;
+}
+
 static int do_workspace(struct work *w, struct err *e)
 {
 	const struct hand_request *q = w->request;
-	const struct source_rules rules = { .root = q->root, .n_roots = q->n_roots };
+	const struct source_rules rules = { .refused = w->bounds->refused,
+					    .n_refused = w->bounds->n_refused,
+					    .root = q->root,
+					    .n_roots = q->n_roots };
 
 	return workspace_find(q->path, &rules, q->makeable > 0, &w->found, &w->usable, e);
 }
@@ -137,6 +182,8 @@ static int do_marker(struct work *w, struct err *e)
 {
 	const struct hand_request *q = w->request;
 
+	if (check_bounds(w->bounds, q->path, e) < 0)
+		return -1;
 	return workspace_read_marker(q->path, q->name, q->erase, &w->found, &w->size.bytes, e);
 }
 
@@ -144,6 +191,8 @@ static int do_size(struct work *w, struct err *e)
 {
 	const struct hand_request *q = w->request;
 
+	if (check_bounds(w->bounds, q->path, e) < 0)
+		return -1;
 	return tree_measure(q->path, q->max_bytes, q->max_entries, &w->size, e);
 }
 
@@ -163,10 +212,12 @@ static int run(struct work *w, struct err *e)
 	return tasks[w->request->task](w, e);
 }
 
-int hand_do(struct str body, struct buf *answer, int fds[HAND_FDS], unsigned *ret_n_fds)
+int hand_do(const struct hand_bounds *bounds, struct str body, struct buf *answer,
+	    int fds[HAND_FDS], unsigned *ret_n_fds)
 {
 	struct hand_request q;
-	struct work w = { .request = &q,
+	struct work w = { .bounds = bounds,
+			  .request = &q,
 			  .warnings = BUF_INIT(WARNINGS_MAX_BYTES),
 			  .leash = -1,
 			  .connection = -1 };

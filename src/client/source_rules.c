@@ -14,12 +14,24 @@
 
 #define DIRECTORY_MODE 0755
 
+const char *const source_rules_system[SOURCE_RULES_SYSTEM] = {
+	"/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/run", "/var/run",
+};
+
 /* DIR may be a link: both its own path and the path that it leads to count. */
 static bool covers(const char *dir, const char *path)
 {
 	AUTO_FREE char *real = realpath(dir, NULL);
 
 	return path_is_within(path, dir) || (real && path_is_within(path, real));
+}
+
+/* The whole of PATH is shown inside, so DIR would be shown with it. */
+static bool contains(const char *path, const char *dir)
+{
+	AUTO_FREE char *real = realpath(dir, NULL);
+
+	return real && path_is_within(real, path);
 }
 
 int source_rules_check(const struct source_rules *r, const char *path, struct err *e)
@@ -33,10 +45,15 @@ int source_rules_check(const struct source_rules *r, const char *path, struct er
 			return err_set(e, ERR_DENIED, "'%s' cannot be shared with a sandbox", path);
 	for (size_t i = 0; i < r->n_roots; i++)
 		inside = inside || covers(r->root[i], path);
-	return inside ? 0
-		      : err_set(e, ERR_DENIED,
-				"'%s' is in none of the directories that sandboxes may share",
-				path);
+	if (!inside)
+		return err_set(e, ERR_DENIED,
+			       "'%s' is in none of the directories that sandboxes may share", path);
+	for (size_t i = 0; i < r->n_refused; i++)
+		if (contains(path, r->refused[i]))
+			return err_set(e, ERR_DENIED,
+				       "'%s' contains '%s', which cannot be shared with a sandbox",
+				       path, r->refused[i]);
+	return 0;
 }
 
 /* Opens the deepest directory on the way to PATH that is there. *RET_REST is the part of PATH below it. */

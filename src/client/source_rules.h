@@ -10,7 +10,8 @@
 #include "base/err.h"
 
 struct source_rules {
-	const char *const *refused; /* these directories, and everything in them */
+	/* these directories, everything in them, and every directory that contains one of them */
+	const char *const *refused;
 	size_t n_refused;
 	/* if any are listed, only these directories and everything in them are allowed */
 	const char *const *root;
@@ -21,6 +22,10 @@ struct source_rules {
 	/* the path of each mount must be canonical as it was written: it leads over no link */
 	bool literal;
 };
+
+/* The directories of the host that a server with strangers for peers never shares. */
+#define SOURCE_RULES_SYSTEM 8
+extern const char *const source_rules_system[SOURCE_RULES_SYSTEM];
 
 /* ERR_DENIED if PATH, which is canonical, may not be shown. */
 MUST_USE int source_rules_check(const struct source_rules *r, const char *path, struct err *e);

@@ -11,6 +11,7 @@
 #include "base/compat.h"
 #include "base/identity.h"
 #include "base/sha256.h"
+#include "base/str.h"
 #include "client/source_rules.h"
 
 /* --- the directory --------------------------------------------------------------------------- */
@@ -98,8 +99,8 @@ int workspace_read_marker(const char *dir, const char *name, bool erase, char **
 	AUTO_FD fd = -1;
 	int r;
 
-	if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return err_set(e, ERR_INVALID, "'%s' is no name of a file", name);
+	if (!starts_with(name, WORKSPACE_MARKER_PREFIX) || strchr(name, '/'))
+		return err_set(e, ERR_INVALID, "'%s' is no name of a marker", name);
 	place = sys_openat2(AT_FDCWD, dir, &how);
 	if (place < 0)
 		return err_sys(e, errno, "open the default workspace");

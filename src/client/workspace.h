@@ -12,6 +12,8 @@
 struct source_rules;
 
 #define WORKSPACE_MARKER_MAX_BYTES 1024u
+/* every name of a marker begins with this, so that no other file is read or removed as one */
+#define WORKSPACE_MARKER_PREFIX ".langbot-box-"
 
 /* Follows the links of PATH, once, and returns the canonical path of the directory. *RET_USABLE is true if it lies in a
  * root of the rules and we may read, write and enter it. If the directory is missing and MAKE is set, makes it and the

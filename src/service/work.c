@@ -18,10 +18,6 @@
 #define SPEC_MAX_BYTES (8u << 20)             /* a thousand mounts */
 #define CREATE_DEADLINE_NS (600 * NS_PER_SEC) /* an image may have to be fetched */
 
-/* What no peer may have mounted, whatever the configuration says. */
-static const char *const refused_paths[] = { "/etc",  "/proc", "/sys", "/dev",
-					     "/root", "/boot", "/run", "/var/run" };
-
 static void run(struct slot *s);
 
 /* --- the queue ------------------------------------------------------------------------------- */
@@ -194,8 +190,6 @@ static int ask_for_sandbox(struct work *w, struct fault *f)
 		q.makeable = 0;
 	}
 	all->engine.list_roots(all->engine.arg, &q);
-	for (q.n_refused = 0; q.n_refused < ARRAY_SIZE(refused_paths); q.n_refused++)
-		q.refused[q.n_refused] = refused_paths[q.n_refused];
 	r = all->engine.plan(all->engine.arg, &w->spec, name, w->slot->id, &s, f);
 	if (r == 0) {
 		hands_write_spec(&s, &text);

@@ -9,11 +9,12 @@
  *   sweep [OPTION]…            prints "swept"
  *   crowd ROUNDS EACH MARK     commands in all sandboxes at once (crowd.h); prints "wrong N"
  *
- * OPTION is stays, soft (limits), net, ro:HOST:GUEST, rw:HOST:GUEST, refuse:PATH, root:PATH, make, bytes:N, entries:N, or within:MS,
+ * OPTION is stays, soft (limits), net, ro:HOST:GUEST, rw:HOST:GUEST, volume:NAME:GUEST, dir:ROOT, refuse:PATH, root:PATH, make, bytes:N, entries:N, or within:MS,
  * the deadline. A failure prints "failed WORD NAME CODE TEXT". Commands run at once; the end of the input ends the
  * server, which prints how many handlers of its loop gave up the CPU.
  *
- * The process that is started is the foreman. It runs itself as the server, with the channel as descriptor 3.
+ * The process that is started is the foreman. It runs itself as the server, with the channel as descriptor 3. With
+ * arguments, its hands work for sessions only, and the arguments are directories that they refuse.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -158,7 +159,7 @@ struct asked {
 };
 
 /* VALUE is "HOST:GUEST". */
-static void add_mount(struct spec *s, char *value, bool readonly)
+static void add_mount(struct spec *s, enum spec_mount_kind kind, char *value, bool readonly)
 {
 	char *guest = strchr(value, ':');
 	struct spec_mount *m;
@@ -166,11 +167,18 @@ static void add_mount(struct spec *s, char *value, bool readonly)
 	s->mount = realloc(s->mount, (s->n_mounts + 1) * sizeof(*s->mount));
 	m = &s->mount[s->n_mounts++];
 	*guest++ = '\0';
-	*m = (struct spec_mount){ .kind = MOUNT_BIND,
+	*m = (struct spec_mount){ .kind = kind,
 				  .source = xstrdup(value),
 				  .guest = xstrdup(guest),
 				  .readonly = readonly,
 				  .host_perms_mirror = true };
+}
+
+static void use_directory(struct spec_image *i, const char *path)
+{
+	free(i->reference);
+	i->reference = xstrdup(path);
+	i->kind = IMAGE_DIR;
 }
 
 static void take_option(struct asked *a, char *word)
@@ -190,7 +198,11 @@ static void take_option(struct asked *a, char *word)
 	else if (!value)
 		die("unknown option");
 	else if (strcmp(word, "ro") == 0 || strcmp(word, "rw") == 0)
-		add_mount(&a->spec, value, word[1] == 'o');
+		add_mount(&a->spec, MOUNT_BIND, value, word[1] == 'o');
+	else if (strcmp(word, "volume") == 0)
+		add_mount(&a->spec, MOUNT_NAMED, value, false);
+	else if (strcmp(word, "dir") == 0)
+		use_directory(&a->spec.image, value);
 	else if (strcmp(word, "refuse") == 0)
 		a->q.refused[a->q.n_refused++] = value;
 	else if (strcmp(word, "root") == 0)
@@ -427,11 +439,15 @@ int main(int argc, char **argv)
 	struct loop *loop;
 	struct err e = { 0 };
 	struct child child;
+	struct hand_bounds bounds;
 	uint64_t before;
 	int pair[2], status = 0;
 
 	if (argc == 2 && strcmp(argv[1], "--serve") == 0)
 		return serve();
+	bounds = (struct hand_bounds){ .sessions_only = argc > 1,
+				       .refused = (const char *const *)argv + 1,
+				       .n_refused = (size_t)argc - 1 };
 	before = raise_open_files();
 	if (loop_new(&loop) < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		die("cannot start");
@@ -439,7 +455,7 @@ int main(int argc, char **argv)
 	if (spawn(&s, &child, &e) < 0)
 		die(e.msg);
 	close(pair[1]);
-	if (foreman_new(loop, pair[0], foreman_usual_hands(), before, on_server_gone, loop,
+	if (foreman_new(loop, pair[0], foreman_usual_hands(), before, &bounds, on_server_gone, loop,
 			&foreman, &e) < 0)
 		die(e.msg);
 	if (loop_run(loop) < 0 || child_wait(&child, &status) < 0)

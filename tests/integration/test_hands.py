@@ -20,9 +20,9 @@ PROGRAM = os.path.join(PREFIX, "libexec", "cordon", "test-server")
 class Server:
     """A server that runs: the process that the test started is the foreman."""
 
-    def __init__(self, test, **popen):
+    def __init__(self, test, *refused, **popen):
         self.test = test
-        self.proc = test.spawn(program=PROGRAM, stdin=subprocess.PIPE, **popen)
+        self.proc = test.spawn(*refused, program=PROGRAM, stdin=subprocess.PIPE, **popen)
         self.out, self.err = Reader(self.proc.stdout), Reader(self.proc.stderr)
 
     def say(self, *lines):
@@ -84,8 +84,8 @@ class ServerTest(CordonTest):
         if not os.path.exists(PROGRAM):
             self.not_run("the server of this test was not built")
 
-    def server(self, **popen):
-        return Server(self, **popen)
+    def server(self, *refused, **popen):
+        return Server(self, *refused, **popen)
 
     def directory(self, *parts):
         path = os.path.join(self.dir, *parts)
@@ -292,6 +292,29 @@ class Requests(ServerTest):
         server.expect("failed create d not_found …", "failed create e not_found …")
         self.assertEqual((os.listdir(other), sorted(os.listdir(allowed))), ([], ["hole", "out", "x"]))
         server.end()
+
+    def test_what_a_hijacked_server_asks_for(self):
+        """The bounds of the foreman hold, whatever a request says or leaves out."""
+        secret, tree = self.directory("safe", "secret"), self.directory("root")
+        free = self.directory("free")
+        self.assertEqual(self.cordon("create", "-q", "-n", "mine", "host").code, 0)
+        self.assertEqual(self.cordon("stop", "-q", "mine").code, 0)
+        self.assertEqual(self.cordon("volume", "create", "v").code, 0)
+        server = self.server(secret)
+        refusal = "which cannot be shared with a sandbox"
+        for what in ("ro", "rw"):
+            server.ask(f"create a {what}:{secret}:/m", f"failed create a denied '{secret}' cannot be shared with a sandbox")
+            server.ask(f"create b {what}:{self.dir}/safe:/m",
+                       f"failed create b denied '{self.dir}/safe' contains '{secret}', {refusal}")
+        server.ask(f"size {secret}", f"failed size {secret} denied '{secret}' cannot be shared with a sandbox")
+        none = "denied the sandbox is none that this server may have"
+        for option in ("stays", f"dir:{tree}", "volume:v:/m"):
+            with self.subTest(option):
+                server.ask(f"create c {option}", f"failed create c {none}")
+        server.ask("start mine", "failed start mine denied this server may not start sandboxes of others")
+        server.ask(f"create d rw:{free}:/m", "created d")
+        server.end()
+        self.eventually(lambda: self.records() == ["mine"])
 
     def test_commands_get_the_limits_of_the_servers_caller(self):
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

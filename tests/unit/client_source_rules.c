@@ -54,11 +54,14 @@ static void a_prefix_is_whole_components(void)
 	const struct source_rules refusing = { .refused = (const char *const[]){ dir },
 					       .n_refused = 1 };
 	const struct source_rules bounded = { .root = (const char *const[]){ dir }, .n_roots = 1 };
+	struct err e = { 0 };
 
 	T_INT(check(&refusing, "dir"), ERR_DENIED);
 	T_INT(check(&refusing, "dir/below"), ERR_DENIED);
 	T_INT(check(&refusing, "dir2"), ERR_NONE);
 	T_INT(check(&refusing, "di"), ERR_NONE);
+	T_INT(source_rules_check(&refusing, top, &e), -1); /* it contains what is refused */
+	T_INT(e.code, ERR_DENIED);
 	T_INT(check(&bounded, "dir"), ERR_NONE);
 	T_INT(check(&bounded, "dir/below"), ERR_NONE);
 	T_INT(check(&bounded, "dir2"), ERR_DENIED);

@@ -90,23 +90,26 @@ static void markers(void)
 {
 	static char large[WORKSPACE_MARKER_MAX_BYTES + 1];
 
-	write_file("dir/good", "hello", 5);
-	write_file("dir/empty", "", 0);
-	write_file("dir/large", large, sizeof(large));
-	T_INT(symlink("good", "dir/to-good"), 0);
-	T_INT(mkfifo("dir/pipe", 0600), 0);
-	T_INT(read_marker("dir", "good", false), ERR_NONE);
-	T_INT(read_marker("dir", "empty", false), ERR_INVALID);
-	T_INT(read_marker("dir", "large", false), ERR_INVALID);
-	T_INT(read_marker("dir", "to-good", false), ERR_INVALID);
-	T_INT(read_marker("dir", "pipe", false), ERR_INVALID);
-	T_INT(read_marker("dir", "../dir/good", false), ERR_INVALID);
+	write_file("dir/.langbot-box-good", "hello", 5);
+	write_file("dir/.langbot-box-empty", "", 0);
+	write_file("dir/.langbot-box-large", large, sizeof(large));
+	T_INT(symlink(".langbot-box-good", "dir/.langbot-box-to-good"), 0);
+	T_INT(mkfifo("dir/.langbot-box-pipe", 0600), 0);
+	T_INT(read_marker("dir", ".langbot-box-good", false), ERR_NONE);
+	T_INT(read_marker("dir", ".langbot-box-empty", false), ERR_INVALID);
+	T_INT(read_marker("dir", ".langbot-box-large", false), ERR_INVALID);
+	T_INT(read_marker("dir", ".langbot-box-to-good", false), ERR_INVALID);
+	T_INT(read_marker("dir", ".langbot-box-pipe", false), ERR_INVALID);
+	T_INT(read_marker("dir", ".langbot-box-/../../dir/.langbot-box-good", false), ERR_INVALID);
 	T_INT(read_marker("dir", "..", false), ERR_INVALID);
+	T_INT(read_marker("dir", "file", true), ERR_INVALID); /* a file with another name is none */
+	T_INT(access("dir/file", F_OK), 0);
 	T_INT(read_marker("dir", "", false), ERR_INVALID);
-	T_INT(read_marker("dir", "none", false), ERR_NOT_FOUND);
-	T_INT(read_marker("link", "good", false), ERR_SYSTEM); /* no link on the way either */
-	T_INT(read_marker("dir", "good", true), ERR_NONE);
-	T_INT(access("dir/good", F_OK), -1);
+	T_INT(read_marker("dir", ".langbot-box-none", false), ERR_NOT_FOUND);
+	T_INT(read_marker("link", ".langbot-box-good", false),
+	      ERR_SYSTEM); /* no link on the way either */
+	T_INT(read_marker("dir", ".langbot-box-good", true), ERR_NONE);
+	T_INT(access("dir/.langbot-box-good", F_OK), -1);
 }
 
 /* The remover takes a name in a directory, not a path. */
