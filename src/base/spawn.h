@@ -28,7 +28,7 @@ struct spawn {
 	size_t n_fds;
 	bool new_session; /* setsid: the program survives the caller's terminal */
 	bool tied;        /* the kernel kills the program when the thread that started it ends */
-	int cwd_fd;       /* if it is not -1, the program starts in this directory */
+	int cwd_fd; /* the directory in which the program starts; callers must set -1 for none */
 };
 
 /* Starts a program and returns after the exec, so a missing program is an error of this call. */

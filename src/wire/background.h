@@ -1,22 +1,22 @@
 /*
  * Background commands (protocol 2): commands that pid 1 keeps without a client. Any client of the sandbox can
- * list them, look at their output and status, feed them input and send them signals by the command's number.
+ * list them, look at their output and status, give them input and send them signals, by the command's number.
  * Several clients can do so at the same time. Only ATTACH excludes other clients.
  *
  * Pid 1 keeps the last BACKGROUND_OUTPUT_BYTES of a command's output. Bytes of output are numbered from 0, so a
- * client that remembers an offset sees each byte once and learns how many were dropped before it came.
+ * client that remembers an offset sees each byte once and learns how many bytes it missed.
  *
- * This file has the bodies of LOOK, FEED and COMMAND, with tags of their own. Decoded strings are borrowed from the
- * frame; decoders refuse values out of range with -EPROTO.
+ * This file has the bodies of LOOK, FEED and COMMAND. Decoded strings are borrowed from the frame. Decoders refuse
+ * values out of range with -EPROTO.
  */
 #pragma once
 
 #include "wire/message.h"
 
-#define BACKGROUND_MAX 64u                     /* commands that are kept, also ended ones */
+#define BACKGROUND_MAX 64u                     /* kept commands, running or ended */
 #define BACKGROUND_OUTPUT_BYTES (256u << 10)   /* output that is kept of each command */
 #define BACKGROUND_INPUT_BYTES (256u << 10)    /* input that is kept until a command reads it */
-#define BACKGROUND_WORDS_MAX_BYTES 1024u       /* a list shows no more of a command line */
+#define BACKGROUND_WORDS_MAX_BYTES 1024u       /* part of a command line that a list shows */
 #define BACKGROUND_KEEP_MAX_MS (1800u * 1000u) /* how long a command is kept after its end */
 
 enum look_flag {
@@ -28,8 +28,8 @@ enum look_flag {
 	LOOK_TAKE = 1 << 4,         /* forget the command if it has ended */
 };
 
-/* LOOK asks for the state of a command and for its output. pid 1 answers a LOOK that waits when the command ends, whatever
- * it waits for. A second LOOK on the same stream replaces the first. */
+/* LOOK asks for the state of a command and for its output. When the command ends, pid 1 answers every LOOK that waits.
+ * A second LOOK on the same stream replaces the first. */
 struct look_message {
 	uint64_t id;
 	uint64_t flags; /* enum look_flag */
@@ -39,7 +39,7 @@ struct look_message {
 void look_encode(struct buf *b, const struct look_message *m);
 MUST_USE int look_decode(struct str body, struct look_message *ret);
 
-/* FEED carries input for a command. The answer says how many bytes were taken. END counts only if all were taken. */
+/* FEED carries input for a command. The answer says how many bytes pid 1 took. END counts only if it took all. */
 struct feed_message {
 	uint64_t id;
 	bool end;        /* no more input follows */
@@ -49,7 +49,8 @@ void feed_encode(struct buf *b, const struct feed_message *m);
 MUST_USE int feed_decode(struct str body, struct feed_message *ret);
 
 enum command_flag {
-	COMMAND_BACKGROUND = 1 << 0, /* pid 1 keeps it; other commands end with their client */
+	COMMAND_BACKGROUND =
+		1 << 0, /* a background command; other commands end with their client */
 	COMMAND_TERMINAL = 1 << 1,
 	COMMAND_ATTACHED = 1 << 2, /* a client is attached */
 	COMMAND_ENDED = 1 << 3,
@@ -61,10 +62,10 @@ enum command_flag {
 struct command_message {
 	uint64_t id;
 	uint64_t flags; /* enum command_flag */
-	uint64_t pid;   /* as processes inside see it; 0: unknown, or ended */
+	uint64_t pid;   /* in the sandbox's pid namespace; 0 if unknown or ended */
 	uint64_t age_ms;
-	uint64_t ended_ms;       /* COMMAND_ENDED: how long ago */
-	struct exit_message end; /* COMMAND_ENDED: how it ended */
+	uint64_t ended_ms;       /* COMMAND_ENDED: how long ago it ended */
+	struct exit_message end; /* COMMAND_ENDED: its status */
 	struct str words;        /* the command line, each word with its terminator */
 	uint64_t total;          /* bytes of output so far */
 	uint64_t first;          /* offset of the oldest byte of output that is kept */

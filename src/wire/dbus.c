@@ -21,12 +21,12 @@ enum field {
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Writes the number in decimal, and each of these digits in hexadecimal. */
+/* Writes UID as decimal text, and that text in hexadecimal. */
 void dbus_put_login(struct buf *b, uint32_t uid)
 {
 	AUTO_BUF digits = BUF_INIT(16);
 
-	buf_add_char(b, '\0'); /* the credentials travel with this byte */
+	buf_add_char(b, '\0'); /* the kernel sends the credentials with this byte */
 	buf_add_str(b, "AUTH EXTERNAL ");
 	buf_addf(&digits, "%u", uid);
 	for (size_t i = 0; i < digits.n; i++)
@@ -189,7 +189,7 @@ static uint32_t u32_at(const char *p, bool big_endian)
 		       : (uint32_t)u[3] << 24 | (uint32_t)u[2] << 16 | (uint32_t)u[1] << 8 | u[0];
 }
 
-/* Returns N bytes at a multiple of ALIGN, or NULL if they are not there or the padding is not zero. */
+/* Returns the next N bytes at a multiple of ALIGN, or NULL if there are fewer or the padding is not zero. */
 static const char *take(struct dbus_reader *r, size_t n, size_t align)
 {
 	size_t padding = -r->at & (align - 1);
@@ -245,7 +245,7 @@ struct str dbus_get_variant(struct dbus_reader *r)
 	return take_text(r, n);
 }
 
-/* Returns where we keep the text of this header field, or NULL if we do not keep it. */
+/* Returns the member of M for the text of this header field, or NULL if M has none. */
 static struct str *text_field(struct dbus_message *m, unsigned code, char type)
 {
 	switch (code) {
@@ -266,7 +266,7 @@ static struct str *text_field(struct dbus_message *m, unsigned code, char type)
 	}
 }
 
-/* Skips fields that we do not know, if their type is one that known fields have. */
+/* Reads one header field. Skips an unknown field if its type is one that known fields have. */
 static void read_field(struct dbus_reader *r, struct dbus_message *m)
 {
 	struct str type, text, *kept;

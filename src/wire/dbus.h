@@ -1,6 +1,6 @@
 /*
- * The part of D-Bus that a client needs to ask a service manager for something: the login, calls out, and replies,
- * errors and signals in.
+ * The part of D-Bus that a client of a service manager needs. It writes the login and calls, and reads replies,
+ * errors and signals.
  *
  * A message is a fixed header, an array of header fields, padding to 8 bytes, and a body whose types the signature
  * names. Values are aligned to their size, counted from the start of the message. A body starts at a multiple of 8,
@@ -17,14 +17,14 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define DBUS_MESSAGE_MAX_BYTES 65536u /* the answers that we get have some hundred bytes */
+#define DBUS_MESSAGE_MAX_BYTES 65536u /* real answers have some hundred bytes */
 #define DBUS_LOGIN_LINE_MAX_BYTES 512u
 
 enum dbus_type { DBUS_CALL = 1, DBUS_RETURN = 2, DBUS_ERROR = 3, DBUS_SIGNAL = 4 };
 
 /* --- login ----------------------------------------------------------------------------------- */
 
-/* Writes the login: the socket's credentials say who we are. The peer answers with one line. */
+/* Writes the login, by which the peer takes our id from the socket. The peer answers with one line. */
 void dbus_put_login(struct buf *b, uint32_t uid);
 /* Cuts the answer off the front of IN. Returns 1 when the peer accepts us, 0 when more bytes are
  * needed, -EACCES when it refuses us, -EPROTO for anything else. */
@@ -40,10 +40,10 @@ struct dbus_call {
 	const char *signature; /* of the body; "" if there is none */
 };
 
-/* The arguments go into a buffer that holds nothing else. */
+/* These functions write arguments into a buffer that holds nothing else. */
 void dbus_put_u32(struct buf *body, uint32_t v);
 void dbus_put_string(struct buf *body, const char *s); /* also for object paths */
-/* Call it before each element of an array of structures. */
+/* Pads for a structure. The caller calls it before each element of an array of structures. */
 void dbus_put_struct(struct buf *body);
 /* Writes the type of a variant; its value follows. TYPE is shorter than 256 bytes. */
 void dbus_put_variant(struct buf *body, const char *type);
@@ -60,7 +60,7 @@ void dbus_put_call(struct buf *b, const struct dbus_call *c, const struct buf *b
  * followed by one. */
 struct dbus_message {
 	unsigned type;         /* enum dbus_type, or a type that we do not know */
-	uint32_t reply_serial; /* 0: the message is no reply */
+	uint32_t reply_serial; /* 0 if the message is no reply */
 	struct str path, interface, member, error, sender, signature;
 	struct str body;
 	bool big_endian;

@@ -33,7 +33,7 @@ static char label_char(uint8_t c)
 	return 0;
 }
 
-/* Decodes the name at *AT, which must not be compressed: a question never needs that. */
+/* Decodes the name at *AT. Refuses a compressed name, because a question never needs one. */
 static int plain_name(const uint8_t *p, size_t n, size_t *at, char out[DNS_NAME_TEXT_BYTES])
 {
 	size_t i = *at, used = 0;
@@ -105,7 +105,7 @@ static int decode_opt(const uint8_t *p, size_t n, struct dns_query *q)
 	if (n < OPT_BYTES || p[0] != 0 || get16(p + 1) != DNS_OPT || get16(p + 9) != n - OPT_BYTES)
 		return -EINVAL;
 	if (p[6] != 0)
-		return -EINVAL; /* an EDNS version that does not exist */
+		return -EINVAL; /* unknown version of EDNS */
 	q->edns = true;
 	q->udp_bytes = get16(p + 3);
 	if (q->udp_bytes < DNS_UDP_PLAIN_BYTES)
@@ -235,7 +235,7 @@ bool dns_walk_next(struct dns_walk *w, struct dns_record *ret)
 		return false;
 	ret->section = (enum dns_section)s;
 	if (walk_record(w, ret) < 0)
-		return false; /* the remaining records stay counted, so a cut message is not taken for a whole one */
+		return false; /* records stay in w->left, by which the caller sees that the message is cut */
 	w->left[s]--;
 	return true;
 }
@@ -245,7 +245,7 @@ static bool same_question(const uint8_t *p, const struct dns_query *q)
 	for (size_t i = 0; i < q->question_n; i++) {
 		uint8_t a = p[i], b = q->question[i];
 
-		/* length bytes never look like letters (they end at 63), so folding them is harmless */
+		/* length bytes are at most 63 and so never letters: folding does not change them */
 		if (i < q->question_n - 4 && label_char(a) && label_char(b)) {
 			a = (uint8_t)label_char(a);
 			b = (uint8_t)label_char(b);

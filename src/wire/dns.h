@@ -1,6 +1,5 @@
 /*
- * DNS messages, as far as a forwarder needs them. A question is decoded completely; an answer is only walked record
- * by record.
+ * DNS messages for a forwarder. Questions are decoded completely; of an answer, only the list of records is read.
  *
  * Everything is bounded by the message itself: there is no recursion, a compression pointer may only point
  * backwards, and a message with surplus bytes or cut records is refused. Names come out in lower case, with
@@ -16,10 +15,10 @@
 #include "base/err.h"
 
 #define DNS_HEADER_BYTES 12u
-#define DNS_MESSAGE_MAX 65535u   /* the longest that the length field of DNS over TCP can express */
+#define DNS_MESSAGE_MAX 65535u   /* the largest length in DNS over TCP */
 #define DNS_UDP_PLAIN_BYTES 512u /* without EDNS */
 #define DNS_UDP_EDNS_BYTES \
-	1232u /* what we offer and send at most, so that no datagram is fragmented */
+	1232u /* the most that we offer and send, so that no datagram is fragmented */
 #define DNS_NAME_TEXT_BYTES 254
 #define DNS_QUESTION_MAX_BYTES 259u /* 255 of name, type, class */
 #define DNS_QUERY_MAX_BYTES (DNS_HEADER_BYTES + DNS_QUESTION_MAX_BYTES + 11u)
@@ -50,26 +49,26 @@ struct dns_query {
 	uint8_t question[DNS_QUESTION_MAX_BYTES]; /* as it was sent, with its letter case */
 	size_t question_n;
 	bool edns;
-	uint16_t udp_bytes; /* how much the asker takes by UDP */
+	uint16_t udp_bytes; /* how many bytes the client takes by UDP */
 	bool dnssec;        /* DO */
 };
 
-/* Returns 0; -EBADMSG: this is no question, do not answer it; -EINVAL: answer FORMERR; -EOPNOTSUPP: answer NOTIMP.
- * In the last two cases ret->id is set and ret->question_n is 0. */
+/* Returns 0. Returns -EBADMSG if this is no question and must not be answered, -EINVAL if the answer is FORMERR,
+ * -EOPNOTSUPP if it is NOTIMP. In the last two cases ret->id is set and ret->question_n is 0. */
 MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret);
-/* Writes the question as we ask it, under our own id. Returns its length. */
+/* Writes the question for a server, with the id ID. Returns its length. */
 size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Writes an answer without records: a refusal, "no such name", "no data" or, with TRUNCATED, "ask
- * by TCP". */
+/* Writes an answer without records: a refusal, "no such name" or "no data". If TRUNCATED, the client
+ * will ask again by TCP. */
 size_t dns_reply_encode(const struct dns_query *q, enum dns_rcode rcode, bool truncated,
 			uint8_t out[DNS_QUERY_MAX_BYTES]);
 
-/* Checks that this answers Q, which we asked under ID, and walks all its records. Returns 0 or -EBADMSG. */
+/* Checks that this answers Q with the id ID, and that all its records are whole. Returns 0 or -EBADMSG. */
 MUST_USE int dns_answer_check(const uint8_t *p, size_t n, const struct dns_query *q, uint16_t id);
 enum dns_rcode dns_answer_rcode(const uint8_t *p);
 bool dns_answer_truncated(const uint8_t *p);
-/* Addresses a checked answer to the asker of Q: sets Q's id and Q's spelling of the name. */
+/* Changes a checked answer for the client that asked Q: sets Q's id and Q's spelling of the name. */
 void dns_answer_address_to(uint8_t *p, const struct dns_query *q);
 
 enum dns_section { DNS_SECTION_ANSWER, DNS_SECTION_AUTHORITY, DNS_SECTION_ADDITIONAL };

@@ -1,15 +1,15 @@
 /*
- * How files go into and out of a sandbox: the requests of a client to the file agent, and the records
- * in which trees of files travel.
+ * Copies files into and out of a sandbox: the requests of a client to the file agent, and the records
+ * that carry trees of files.
  *
  * FRAME_FILE opens a stream. On it, the client's STDIN frames carry bytes to the agent and OUTPUT frames carry the
  * agent's bytes back, within credits, until EXIT. These bytes are records (u8 type, u32 length, body). A tree is
- * DIR or FILE or LINK, its contents, END. A name is a single component, so a stream cannot say where it wants to be
- * put. The side that sends a tree ends with DONE or FAIL. The side that receives it answers with notes of its own,
- * and then DONE or FAIL.
+ * DIR or FILE or LINK, its contents, END. A name is a single component, so a stream cannot choose its destination.
+ * The side that sends a tree ends with DONE or FAIL. The side that receives it answers with notes of its own, and
+ * then DONE or FAIL.
  *
- * Hard links: a FILE that is followed by SHARED gets a number, counted from 0, and SAME gives that file another
- * name. Only a client that asked for them (FILE_KEEP_SAME) gets these two records.
+ * Hard links: a FILE that SHARED follows gets a number, counted from 0, and SAME gives that file another name. Only a
+ * client that asked for hard links (FILE_KEEP_SAME) gets these two records.
  */
 #pragma once
 
@@ -25,18 +25,18 @@
 #define FILE_RECORD_MAX_BYTES FRAME_DATA_MAX_BYTES /* the body of one record */
 
 enum file_op {
-	FILE_GET = 1,   /* send what is at path */
+	FILE_GET = 1,   /* send the file or tree at path */
 	FILE_PUT = 2,   /* receive a tree and put it at path, or into path if that is a directory */
-	FILE_MKDIR = 3, /* make the directory and missing ones above it; an existing one is fine */
-	FILE_REMOVE = 4, /* remove it, whatever it is; a missing one is fine */
+	FILE_MKDIR = 3, /* make the directory and missing directories above it; it may exist */
+	FILE_REMOVE = 4, /* remove the file or tree at path; it may be missing */
 	FILE_OP_COUNT
 };
 
 enum file_flag {
-	/* A change before the first command: only in the sandbox's own layer, across no mount. What exists is
-	 * refused; missing directories on the way are made. MKDIR and REMOVE imply it. */
+	/* A change before the first command. It changes only the sandbox's own layer and crosses no mount. It overwrites
+	 * nothing, and makes missing directories above path. MKDIR and REMOVE imply this flag. */
 	FILE_PATCH = 1 << 0,
-	FILE_EXACT = 1 << 1,     /* PUT: put it at path itself, even if that is a directory */
+	FILE_EXACT = 1 << 1,     /* PUT: put the tree at path itself, even if path is a directory */
 	FILE_KEEP_SAME = 1 << 2, /* GET: the client understands SHARED and SAME */
 };
 
@@ -44,8 +44,8 @@ struct file_message {
 	enum file_op op;
 	unsigned flags;
 	const char *path; /* absolute; after decoding, borrowed from the frame */
-	const char
-		*name; /* PUT: the name of the outermost entry instead of the stream's, or NULL */
+	const char *
+		name; /* PUT: name of the outermost entry, which replaces the stream's name; or NULL */
 };
 void file_encode(struct buf *b, const struct file_message *m);
 MUST_USE int file_decode(struct str body, struct file_message *ret); /* -EPROTO */
@@ -56,13 +56,13 @@ enum file_record_type {
 	FILE_LINK = 3, /* name, target */
 	FILE_END = 4,
 	FILE_DATA = 5,
-	FILE_HOLE = 6, /* so many bytes were never written */
-	FILE_NOTE = 7, /* text: something was left out on purpose */
-	FILE_MISS = 8, /* text: something could not be copied; the rest goes on */
+	FILE_HOLE = 6, /* size of a hole in the file */
+	FILE_NOTE = 7, /* text: an entry was left out on purpose */
+	FILE_MISS = 8, /* text: an entry could not be copied; the copy goes on */
 	FILE_FAIL = 9, /* code, text: the operation failed */
 	FILE_DONE = 10,
-	FILE_SHARED = 11, /* right after FILE: the file has other names too */
-	FILE_SAME = 12,   /* number, name: a further name of that file */
+	FILE_SHARED = 11, /* right after FILE: the file has other names, too */
+	FILE_SAME = 12,   /* number, name: a further name of the file with this number */
 };
 
 struct file_record {
@@ -82,7 +82,7 @@ struct file_record {
 /* Cuts one record off the front of IN. Returns 1 and *RET, 0 if more bytes are needed, or -EPROTO. */
 MUST_USE int file_record_next(struct str *in, struct file_record *ret);
 
-/* False for names that no directory entry may have: empty, ".", "..", with a slash, or longer than 255 bytes. */
+/* Returns false for a name that no entry may have: empty, ".", "..", with a slash, or longer than 255 bytes. */
 bool file_name_valid(const char *name);
 
 void file_put_dir(struct buf *b, unsigned mode, const char *name);

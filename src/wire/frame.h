@@ -2,14 +2,14 @@
  * The agent protocol: frames between a sandbox's pid 1, its clients and its supervisor.
  *
  * A frame is a 12-byte header (u32 body length, u8 type, u8 flags, u16 zero, u32 stream; all little
- * endian) and a body. Bodies of control frames are fields (u8 tag, u32 length, bytes); a decoder
- * skips tags it does not know, so a newer client can talk to an older guest. Data frames carry bare
+ * endian) and a body. Bodies of control frames are fields (u8 tag, u32 length, bytes). A decoder skips
+ * tags that it does not know, so a newer client can talk to an older guest. Data frames carry bare
  * bytes. This code only encodes and decodes: it uses no descriptors and no clock, and does not trust
  * its input.
  *
- * Versions: each side begins with HELLO {version, oldest}. Both speak the smaller of the two
- * versions. If that is below the oldest version of one side, the connection is refused with both
- * numbers in the message.
+ * Versions: each side begins with HELLO {version, oldest}. Both speak the smaller of the two versions.
+ * If one side does not speak that version any more, it refuses the connection, and the message has
+ * both numbers.
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 
 #define FRAME_HEADER_BYTES 12u
 #define FRAME_BODY_MAX_BYTES \
-	(8u << 20)                  /* an EXEC with the kernel's largest argument list, with room */
+	(8u << 20)                  /* more than an EXEC with the kernel's largest argument list */
 #define FRAME_DATA_MAX_BYTES 65536u /* as much as one pipe holds */
 #define FRAME_FDS_MAX 3u            /* stdin, stdout, stderr */
 #define FRAME_CREDIT_BYTES \
@@ -37,8 +37,8 @@ enum frame_type {
 	FRAME_EXEC = 2,    /* client: run this; comes with descriptors unless TTY or DETACHED */
 	FRAME_STARTED = 3, /* guest: the command runs under this session number */
 	FRAME_EXIT = 4,    /* guest: the command's own process ended, or never started */
-	FRAME_STDIN = 5,   /* client: data for a framed stream; empty body: end of input */
-	FRAME_OUTPUT = 6,  /* guest: data of a framed stream; flags say which */
+	FRAME_STDIN = 5,   /* client: data for a framed stream; an empty body is the end of input */
+	FRAME_OUTPUT = 6,  /* guest: data of a framed stream; flags say stdout or stderr */
 	FRAME_CREDIT = 7,  /* both: the peer may send this many more bytes on this stream */
 	FRAME_RESIZE = 8,  /* client: terminal size */
 	FRAME_DETACH = 9,  /* client: the client leaves, the session goes on */
@@ -50,28 +50,30 @@ enum frame_type {
 	FRAME_ERROR = 15, /* guest or supervisor: the request failed; fields code, text */
 	FRAME_FILE = 16,  /* client: a file operation on a framed stream; see wire/file.h */
 	FRAME_QUIT =
-		17, /* client: end the sandbox when its commands are over; PONG tells how many */
+		17, /* client: end the sandbox when its commands are over; PONG has their number */
 	FRAME_SIGNAL =
-		18, /* client: a number for the stream's command; flags: for all it started */
-	FRAME_STATE_GET = 19, /* client: asks for what is kept for the next client */
-	FRAME_STATE_PUT = 20, /* client: keep this instead of the version that it names */
-	FRAME_STATE = 21,     /* guest: answer to both, with the version that is kept now */
+		18, /* client: a signal for the stream's command; flags: for all it started */
+	FRAME_STATE_GET = 19, /* client: asks for the bytes that an earlier client left */
+	FRAME_STATE_PUT = 20, /* client: keep these bytes instead of the given version */
+	FRAME_STATE = 21,     /* guest: answer to STATE_GET and STATE_PUT, with the kept version */
 	/* background commands, by number; see wire/background.h */
-	FRAME_LIST = 22,    /* client: tell of every command; a PONG ends the answer */
-	FRAME_LOOK = 23,    /* client: asks how this command is and what it printed */
-	FRAME_FEED = 24,    /* client: input for this one */
-	FRAME_COMMAND = 25, /* guest: how a command is; answers these, and a SIGNAL by number */
-	FRAME_REPORT = 26,  /* guest: bytes that the stream's command reported, before its EXIT */
+	FRAME_LIST = 22, /* client: asks for all commands; a PONG ends the answer */
+	FRAME_LOOK = 23, /* client: asks for the state of a command and its output */
+	FRAME_FEED = 24, /* client: input for a command */
+	FRAME_COMMAND =
+		25, /* guest: state of a command; answers LIST, LOOK, FEED and SIGNAL by number */
+	FRAME_REPORT = 26, /* guest: bytes that the stream's command reported, before its EXIT */
 	/* supervisor to guest */
 	FRAME_BOOT = 32,
 	FRAME_SHUTDOWN = 33,
 	FRAME_END = 34,   /* end every command, for this reason (enum end_reason) */
-	FRAME_FULL = 35,  /* 1: later commands cannot write to files; 0: they can again */
-	FRAME_COUNT = 36, /* how much have commands written so far? */
+	FRAME_FULL = 35,  /* 1 if later commands cannot write to files, 0 if they can again */
+	FRAME_COUNT = 36, /* asks how much commands have written so far */
 	/* guest to supervisor */
 	FRAME_READY = 40,
 	FRAME_ACTIVITY = 41, /* flags: busy or idle */
-	FRAME_LOG = 42,      /* output of detached commands and of left-over pipes */
+	FRAME_LOG =
+		42, /* output for the log, of detached commands and of pipes that clients left */
 	FRAME_PRESENCE = 43, /* flags: busy while any process of the payload exists */
 	FRAME_COUNTED = 44,  /* answer to COUNT */
 	/* client to supervisor */
@@ -91,9 +93,8 @@ enum frame_flag {
 	FRAME_FLAG_STDERR = 1 << 0, /* OUTPUT, LOG: from stderr, not stdout */
 	FRAME_FLAG_JOINED = 1 << 1, /* OUTPUT, LOG: stdout and stderr are one (a terminal, 2>&1) */
 	FRAME_FLAG_BUSY = 1 << 2,   /* ACTIVITY: commands are running */
-	/* 1 << 3, 1 << 4: commands of before 0.1 understand them in the ERROR of a start */
-	FRAME_FLAG_KEPT =
-		1 << 5, /* OUTPUT: it was logged when it came, because no client was attached */
+	/* do not use 1 << 3 and 1 << 4: commands before 0.1 understand them in the ERROR of a start */
+	FRAME_FLAG_KEPT = 1 << 5,  /* OUTPUT: already in the log, because no client was attached */
 	FRAME_FLAG_SCOPE = 1 << 6, /* SIGNAL: to everything that the command started */
 };
 
@@ -108,9 +109,9 @@ struct frame {
  * never become valid. */
 MUST_USE int frame_next(struct str *in, struct frame *ret);
 
-/* A reader that keeps incomplete frames: adds the N bytes at P to IN and calls FN for every frame that is complete.
- * FN returns 0 to go on. Another result of FN is returned at once, and IN is not touched any more, so FN may have
- * freed it. Otherwise returns 0, or -EPROTO if IN can never become valid or grows too large. */
+/* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN returns 0 to go on. Any
+ * other result of FN is returned at once, without touching IN, so FN may have freed it. Otherwise returns 0, or -EPROTO
+ * if IN can never become valid or grows too large. */
 typedef int frame_fn(void *arg, const struct frame *f);
 MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);
 
@@ -132,7 +133,7 @@ struct field {
 };
 /* Returns 1 and *RET, 0 at the end, or -EPROTO. */
 MUST_USE int field_next(struct str *body, struct field *ret);
-/* The value as a C string, or NULL unless its only NUL is at its end. */
+/* Returns the value as a C string. Returns NULL unless the value has exactly one NUL, at its end. */
 const char *field_str(const struct field *f);
-/* False unless the value has exactly 8 bytes. */
+/* Returns false unless the value has exactly 8 bytes. */
 MUST_USE bool field_u64(const struct field *f, uint64_t *ret);

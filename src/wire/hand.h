@@ -1,24 +1,23 @@
 /*
- * What a server asks of its hands (the program cordon-hand), and what a hand answers: the bodies of
- * FRAME_HAND_REQUEST and FRAME_HAND_ANSWER. A hand has one request at a time, so an answer needs no number. If
- * HAND_CREATE or HAND_START succeeded, two descriptors come with the answer: the sandbox's leash and a connection to its
- * pid 1.
+ * Requests of a server to its hands (the program cordon-hand), and the answers: the bodies of FRAME_HAND_REQUEST and
+ * FRAME_HAND_ANSWER. A hand has one request at a time, so an answer needs no number. If HAND_CREATE or HAND_START
+ * succeeded, two descriptors come with the answer: the sandbox's leash and a connection to its pid 1.
  *
- * Decoded strings are borrowed from the frame. Decoders answer -EPROTO.
+ * Decoded strings are borrowed from the frame. Decoders return -EPROTO for bad bodies.
  */
 #pragma once
 
 #include "wire/frame.h"
 
-#define HAND_PATHS_MAX 64u /* in each list of a request; a server's configuration has a few */
+#define HAND_PATHS_MAX 64u /* paths in each list of a request; a server's configuration has a few */
 #define HAND_FDS 2u
-#define HAND_MOUNT_JUDGED UINT32_MAX /* in place of a mount: the error is about `judged` */
+#define HAND_MOUNT_JUDGED UINT32_MAX /* value of `mount` if the error is about `judged` */
 
 enum hand_task {
 	HAND_CREATE = 1,    /* prepare and launch the sandbox of this spec */
 	HAND_START = 2,     /* start the sandbox of this name, which is stopped */
 	HAND_SWEEP = 3,     /* erase the files that killed commands left behind */
-	HAND_SIZE = 4,      /* count what is in the directory at this path */
+	HAND_SIZE = 4,      /* count the bytes and entries of the directory at this path */
 	HAND_WORKSPACE = 5, /* look up the directory at this path, and make it if it is missing */
 	HAND_MARKER = 6,    /* read a small file in the directory at this path */
 	HAND_TASK_COUNT
@@ -30,36 +29,35 @@ struct hand_request {
 	const char *name; /* START; MARKER: the name of the file, without a directory */
 	/* SIZE, MARKER: absolute and canonical; no link in it is followed. WORKSPACE: absolute */
 	const char *path;
-	/* SIZE: the count may stop when one of these is exceeded; 0: no limit */
+	/* SIZE: the count may stop beyond one of these; 0 for no limit */
 	uint64_t max_bytes, max_entries;
 	/* CREATE: which paths of the host the sandbox may have (client/sources.h). WORKSPACE: the
-	 * roots are the directories in which it may be made */
+	 * roots are the directories in which the workspace may be made */
 	const char *refused[HAND_PATHS_MAX], *root[HAND_PATHS_MAX];
 	size_t n_refused, n_roots;
 	uint64_t
-		makeable; /* the directories of so many mounts, the first ones, are made if they are missing */
-	bool literal; /* CREATE: the path of each mount must lead over no link */
-	bool erase;   /* MARKER: the file is removed once it was read */
-	const char *
-		judged; /* a path that must pass the rules too, though it is not mounted; or NULL */
+		makeable; /* this many mounts, from the first on, get their directories made if missing */
+	bool literal;       /* CREATE: no path of a mount may have a link in it */
+	bool erase;         /* MARKER: remove the file after reading it */
+	const char *judged; /* a path that is not mounted but must pass the rules; or NULL */
 };
 void hand_request_encode(struct buf *b, const struct hand_request *m);
 MUST_USE int hand_request_decode(struct str body, struct hand_request *ret);
 
 struct hand_answer {
-	unsigned code;        /* enum err_code; 0: success */
+	unsigned code;        /* enum err_code; 0 for success */
 	const char *text;     /* text of the error; never NULL */
 	const char *hint;     /* hint of the error, or NULL */
 	const char *warnings; /* lines about a sandbox that was started; never NULL */
 	uint64_t
-		mount; /* CREATE: the error is about this mount of the spec, counted from 1; 0: none */
+		mount; /* CREATE: the mount of the spec that caused the error, counted from 1; or 0 */
 	/* CREATE, START: how the limits are enforced, as in wire/leash.h. Empty if they must hold; never NULL */
 	const char *held;
 	/* SIZE: the result. MARKER: the size of the file in bytes */
 	uint64_t bytes, entries;
 	/* WORKSPACE: the canonical path. MARKER: the SHA-256 of the file in hex. Never NULL */
 	const char *found;
-	bool usable; /* WORKSPACE: it lies in a root, and we may read, write and enter it */
+	bool usable; /* WORKSPACE: the directory is in a root, and we may read, write and enter it */
 };
 void hand_answer_encode(struct buf *b, const struct hand_answer *m);
 MUST_USE int hand_answer_decode(struct str body, struct hand_answer *ret);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* A forward cursor over a stranger's bytes. After a read beyond the end, every further read fails. */
+/* A forward cursor over untrusted bytes. After a read beyond the end, every further read fails. */
 struct cursor {
 	const uint8_t *p;
 	size_t n;
@@ -37,7 +37,7 @@ static struct cursor take(struct cursor *c, size_t n)
 	return part;
 }
 
-/* Copies a name in the only form that we compare. False for any other form. */
+/* Copies a name in lower case, without its trailing dot. Returns false for a name that servers could read in two ways. */
 static bool clean_name(const uint8_t *p, size_t n, char out[HELLO_NAME_BYTES])
 {
 	if (n > 0 && p[n - 1] == '.')
@@ -197,7 +197,7 @@ void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret)
 
 /* --- datagrams --------------------------------------------------------------------------------- */
 
-/* RFC 6347 and 9147: the client's hello in one record and one piece; otherwise it is bad. */
+/* Reads a client's hello (RFC 6347 and 9147). A hello that is not whole in one record is bad. */
 static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h)
 {
 	uint32_t len, at, here;
@@ -213,7 +213,7 @@ static enum hello_kind read_dtls_handshake(struct cursor record, struct hello *h
 	return read_client_hello(record, true, h);
 }
 
-/* A datagram has one or more records, and a server skips some kinds of records. */
+/* Reads all records of a datagram, because a server skips some kinds of records. */
 static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 {
 	enum hello_kind kind = HELLO_OPAQUE;
@@ -234,8 +234,8 @@ static enum hello_kind read_dtls(struct cursor c, struct hello *h)
 	return kind;
 }
 
-/* The versions that servers on the internet speak, with drafts and predecessors. Only packets that open a
- * connection carry a version. */
+/* Returns true for a packet that opens a QUIC connection; only such packets carry a version. Knows the versions that
+ * servers on the internet speak, with drafts and predecessors. */
 static bool is_quic(const uint8_t *p, size_t n)
 {
 	uint32_t version;
@@ -247,7 +247,7 @@ static bool is_quic(const uint8_t *p, size_t n)
 	       version >> 8 == 0xff0000 ||                             /* 1, 2, drafts */
 	       version >> 24 == 'Q' || version >> 24 == 'T' ||         /* Google's */
 	       version >> 8 == 0xfaceb0 || version >> 8 == 0x709a50 || /* mvfst, drafts of 2 */
-	       (version & 0x0f0f0f0f) == 0x0a0a0a0a; /* asks which versions there are */
+	       (version & 0x0f0f0f0f) == 0x0a0a0a0a; /* makes the server list its versions */
 }
 
 void hello_read_datagram(const uint8_t *p, size_t n, struct hello *ret)
@@ -278,14 +278,14 @@ static bool same_word(struct cursor c, const char *lower)
 	return true;
 }
 
-/* True for characters that names of methods and header lines may have (RFC 9110, 5.6.2). */
+/* Returns true for a character of the names of methods and header lines (RFC 9110, 5.6.2). */
 static bool is_token(uint8_t c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* Cuts C at the first byte AT; *RET gets the part before it. False: there is no such byte. */
+/* Cuts C at the first byte AT; *RET gets the part before it. Returns false if there is no such byte. */
 static bool cut(struct cursor *c, uint8_t at, struct cursor *ret)
 {
 	const uint8_t *end = memchr(c->p, at, c->n);
@@ -306,7 +306,7 @@ static struct cursor trim(struct cursor c)
 	return c;
 }
 
-/* Reads HOST[:PORT]. Anything else is refused: in "good:x@evil", the part before the colon is a user. */
+/* Reads HOST[:PORT]. Refuses anything else: in "good:x@evil", the part before the colon is a user. */
 static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
 {
 	const uint8_t *colon = c.n ? memchr(c.p, ':', c.n) : NULL;
@@ -318,7 +318,7 @@ static bool authority(struct cursor c, char name[HELLO_NAME_BYTES])
 	return clean_name(c.p, n, name);
 }
 
-/* False for a line with control characters: some servers end a line at a lone carriage return, or a text at a NUL. */
+/* Returns false for a line with control characters: some servers end a line at a lone carriage return, or at a NUL. */
 static bool is_clean_line(struct cursor c)
 {
 	for (size_t i = 0; i < c.n; i++)
@@ -333,7 +333,7 @@ struct request {
 	char target[HELLO_NAME_BYTES]; /* the name in "GET http://name/" */
 };
 
-/* True for a text that is meant to be HTTP, in whatever spelling. */
+/* Returns true for a line that a server could take for HTTP, in any spelling. */
 static bool speaks_of_http(struct cursor line)
 {
 	const size_t n = 5;
@@ -351,7 +351,7 @@ static enum hello_kind read_first_line(struct cursor line, struct request *r)
 	struct cursor method, target, rest = line;
 
 	if (!speaks_of_http(line))
-		return HELLO_OPAQUE; /* so is HTTP/0.9, which has no place for a name */
+		return HELLO_OPAQUE; /* also for HTTP/0.9, which shows no name */
 	if (!is_clean_line(line) || !cut(&rest, ' ', &method) || !cut(&rest, ' ', &target) ||
 	    method.n == 0 || target.n == 0 || same_word(method, "connect") ||
 	    (!same_word(rest, "http/1.1") && !same_word(rest, "http/1.0")))
@@ -391,8 +391,8 @@ static bool read_length(struct cursor c, uint64_t *ret)
 	return true;
 }
 
-/* False: servers may read the line in two ways. Of the lines that decide where a request ends, only one may occur,
- * and once. */
+/* Reads one header line. Returns false if servers could read the line in two ways. Only one line may say where the
+ * request ends, and only once. */
 static bool read_line(struct cursor line, struct request *r, struct hello *h)
 {
 	struct cursor name, value = line;
@@ -448,8 +448,8 @@ static enum hello_kind read_request(const uint8_t *p, size_t n, struct hello *h)
 	return HELLO_MORE;
 }
 
-/* HELLO_OPAQUE for bytes that cannot become "METHOD ". An unfinished word may become a method, because some servers
- * take methods of any length. */
+/* Returns HELLO_OPAQUE for bytes that cannot become "METHOD ". An unfinished word of any length may become a method,
+ * because some servers take long methods. */
 static enum hello_kind look_at_method(const uint8_t *p, size_t n)
 {
 	size_t i = 0;

@@ -1,7 +1,6 @@
 /*
- * Reads which name the first bytes of a connection show: the server name of a TLS or DTLS ClientHello, or the Host
- * of an HTTP/1 request. It understands nothing else and trusts nothing: bytes that do not parse, or that two
- * servers could read in two ways, are reported as bad.
+ * Reads the name in the first bytes of a connection: the server name of a TLS or DTLS ClientHello, or the Host of an
+ * HTTP/1 request. Bytes that do not parse, or that two servers could read in two ways, are reported as bad.
  */
 #pragma once
 
@@ -9,24 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most bytes that are read, and held meanwhile. A ClientHello of 20 KB exists; no server that we know takes a
- * request head of 40 KB. The stack behind us takes all of them at once, because its window is 64 KiB. */
+/* The most bytes that are held until the name is read. A ClientHello of 20 KB exists; no server that we know takes a
+ * request head of 40 KB. The stack takes all of them at once, because its window is 64 KiB. */
 #define HELLO_MAX_BYTES (48u << 10)
 #define HELLO_NAME_BYTES 254
 
 enum hello_kind {
-	HELLO_MORE,   /* may become a hello: more bytes are needed */
+	HELLO_MORE,   /* more bytes are needed */
 	HELLO_TLS,    /* the name is in the hello */
 	HELLO_HTTP,   /* the name is in Host */
 	HELLO_BARE,   /* TLS or HTTP without a name */
 	HELLO_HIDDEN, /* QUIC: only the two ends can read the name */
-	HELLO_OPAQUE, /* none of these */
+	HELLO_OPAQUE, /* another protocol */
 	HELLO_BAD,    /* malformed, or longer than HELLO_MAX_BYTES */
 };
 
 struct hello {
 	enum hello_kind kind;
-	size_t n; /* how many bytes it has; HELLO_MORE: how many are needed at least */
+	size_t n; /* length of the hello; for HELLO_MORE the least number of bytes that are needed */
 	char name
 		[HELLO_NAME_BYTES]; /* TLS, HTTP: lower case without trailing dot; Host may be an address */
 	bool early;                 /* TLS: data may follow before the server has answered */
@@ -34,10 +33,10 @@ struct hello {
 	uint64_t body;
 };
 
-/* True for a TLS record, by its first byte. */
+/* Returns true if FIRST can begin a TLS record. */
 bool hello_is_tls(uint8_t first);
-/* Looks at the first bytes of a connection. HELLO_BAD: a TLS record that no client begins with. Some servers skip
- * such a record, so a hello behind it would go unseen. HELLO_OPAQUE: neither TLS nor HTTP. Otherwise HELLO_MORE. */
+/* Looks at the first bytes of a connection. Returns HELLO_BAD for a TLS record with which no client begins: some servers
+ * skip it and read a hello behind it. Returns HELLO_OPAQUE for neither TLS nor HTTP, otherwise HELLO_MORE. */
 enum hello_kind hello_look_ahead(const uint8_t *p, size_t n);
 void hello_read_tls(const uint8_t *p, size_t n, struct hello *ret);
 /* Reads the head of a request, with the empty line that ends it. */

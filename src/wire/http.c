@@ -1,8 +1,7 @@
 /*
- * A head is read in two steps. scan() looks at each byte once, as it arrives: it refuses bytes that
- * no head holds, and line ends that are not CR LF, without waiting for the end. When the empty line
- * is there, the lines are parsed; by then every line is known to end in CR LF and to hold no other
- * control character than the tab.
+ * A head is read in two steps. scan() looks at each byte once, when it arrives, and refuses bytes that
+ * no head holds and line ends that are not CR LF. When the empty line has arrived, the lines are
+ * parsed. By then every line ends in CR LF and holds no control character except the tab.
  */
 #include "wire/http.h"
 
@@ -21,7 +20,7 @@ static bool is_alpha(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The characters of a method and of a header's name (RFC 9110, 5.6.2). */
+/* Returns true for a character of a method or of a header's name (RFC 9110, 5.6.2). */
 static bool is_token(char c)
 {
 	return is_digit(c) || is_alpha(c) || (c && strchr("!#$%&'*+-.^_`|~", c));
@@ -73,7 +72,7 @@ static bool is_control(char c)
 	return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* True if byte I may follow the bytes before it. */
+/* Returns true if byte I may follow the bytes before it. */
 static bool byte_fits(const char *p, size_t i)
 {
 	bool after_cr = i > 0 && p[i - 1] == '\r';
@@ -116,7 +115,7 @@ static int read_header(struct str line, struct http_headers *h)
 	struct str value = line, name = str_cut(&value, ':');
 
 	if (!value.p || !all_token(name))
-		return -400; /* also for a line that begins with a blank: it continues the last line */
+		return -400; /* also for a line that begins with a blank, which would continue the last line */
 	if (h->n == HTTP_HEADERS_MAX)
 		return -431;
 	h->item[h->n++] = (struct http_header){ name, trim(value) };
@@ -204,7 +203,8 @@ static int check_framing(struct http_request *r, uint64_t body_max)
 	if (n < 0)
 		return n;
 	if (http_header_one(h, "transfer-encoding", &coding) != 0)
-		return n == 1 ? -400 : -501; /* a request with both may hide a second one */
+		return n == 1 ? -400
+			      : -501; /* a request with a length and a coding may hide a second one */
 	return 0;
 }
 
@@ -302,7 +302,7 @@ bool http_header_next(const struct http_headers *h, const char *name, struct htt
 		while (c->rest.p) {
 			*ret = trim(str_cut(&c->rest, ','));
 			if (ret->n)
-				return true; /* empty elements do not count */
+				return true; /* empty elements are skipped */
 		}
 		while (c->at < h->n && !http_same_word(h->item[c->at].name, name))
 			c->at++;
@@ -367,7 +367,7 @@ int http_unescape(struct str s, struct buf *out)
 	return 0;
 }
 
-/* True if S may be the name of a host or, with BRACKETED, an address that stood in brackets. */
+/* Returns true if S may be the name of a host or, if BRACKETED, an address that was in brackets. */
 static bool host_fits(struct str s, bool bracketed)
 {
 	for (size_t i = 0; i < s.n; i++) {

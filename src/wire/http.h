@@ -3,10 +3,10 @@
  * or of a response from a buffer, and writes heads into a buffer. It uses no descriptors and no
  * clock, and does not trust its input.
  *
- * Reading is strict, because it is dangerous if two programs read the same head differently: lines
- * end in CR LF, no line continues the line before it, no space stands in front of a colon, and Host
- * and Content-Length may not occur twice. Only Content-Length announces the body of a request; the
- * reader refuses transfer codings there, and lengths beyond what its caller takes.
+ * Reading is strict, because it is dangerous if two programs read the same head differently. Lines end
+ * in CR LF, no line continues the line before it, no space is in front of a colon, and Host and
+ * Content-Length may not occur twice. The body of a request must have a Content-Length, which the
+ * caller limits; a transfer coding is refused.
  */
 #pragma once
 
@@ -47,7 +47,7 @@ struct http_response {
 	unsigned minor;
 	struct str reason;
 	struct http_headers headers;
-	bool has_length; /* false: the body ends with the connection, or has a transfer coding */
+	bool has_length; /* false if the body ends with the connection, or has a transfer coding */
 	uint64_t body_bytes;
 };
 
@@ -57,20 +57,21 @@ struct http_response {
  * byte of the head. *SEEN counts the bytes that were looked at already; set it to 0 before the
  * first call.
  * Returns 1 and *RET, 0 when more bytes are needed, or minus the status to answer with before the
- * connection is closed: 400, 413 (a body of more than BODY_MAX bytes), 431 (beyond a limit above),
+ * connection is closed: 400, 413 (a body of more than BODY_MAX bytes), 431 (the head is too large),
  * 501 (a transfer coding), 505. */
 MUST_USE int http_request_next(struct str *in, size_t *seen, uint64_t body_max,
 			       struct http_request *ret);
-/* Does the same for a response. Returns 1, 0, or -EPROTO. */
+/* Does the same as http_request_next() for a response. Returns 1, 0, or -EPROTO. */
 MUST_USE int http_response_next(struct str *in, size_t *seen, struct http_response *ret);
 
 /* Finds the only header called NAME, in upper or lower case. Returns 1 and *RET, 0 if there is none,
  * or -EPROTO if there are several. */
 MUST_USE int http_header_one(const struct http_headers *h, const char *name, struct str *ret);
-/* True if a header called NAME holds the element WORD in its list; both in any case. */
+/* Returns true if the list of a header called NAME has the element WORD. Ignores upper and lower
+ * case. */
 bool http_header_has(const struct http_headers *h, const char *name, const char *word);
-/* The elements of the comma-separated lists of all headers called NAME, in order. *AT is 0 at
- * first. False at the end. */
+/* Walks the elements of the comma-separated lists of all headers called NAME, in order. The caller
+ * zeroes the cursor first. Returns false at the end. */
 struct http_cursor {
 	size_t at;
 	struct str rest;
@@ -78,16 +79,16 @@ struct http_cursor {
 bool http_header_next(const struct http_headers *h, const char *name, struct http_cursor *c,
 		      struct str *ret);
 
-/* Cuts "/segment" off the front of PATH and returns the segment, still encoded. False when PATH
+/* Cuts "/segment" off the front of PATH and gives the segment, still encoded. Returns false if PATH
  * is empty. */
 bool http_path_next(struct str *path, struct str *ret);
 /* Decodes escapes such as "%41". Returns 0, or -EINVAL for a '%' without two digits and for bytes
- * that are not UTF-8. The result may hold any character, also '/' and NUL. */
+ * that are not UTF-8. The result may hold any character, even '/' and NUL. */
 MUST_USE int http_unescape(struct str s, struct buf *out);
 /* Splits "name:80", "[::1]:80" or "name". *RET_PORT is 0 if there is no port, and the name comes
  * without brackets. Returns 0 or -EINVAL. */
 MUST_USE int http_host_split(struct str host, struct str *ret_name, uint16_t *ret_port);
-/* Compares ASCII in any case. */
+/* Compares ASCII and ignores upper and lower case. */
 bool http_same_word(struct str a, const char *b);
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -98,7 +99,7 @@ void http_put_status(struct buf *b, unsigned status);
 /* Writes a header. A value with a control character makes B fail, so that no value can add a header. */
 void http_put_header(struct buf *b, const char *name, struct str value);
 void http_put_end(struct buf *b);
-/* Percent-encodes one segment of a path: all but letters, digits and "-._~". */
+/* Percent-encodes all characters of a path segment except letters, digits and "-._~". */
 void http_escape(struct buf *b, struct str segment);
 /* Writes a whole response with its body. CLOSE tells the client that the connection ends after it. */
 void http_put_response(struct buf *b, unsigned status, const char *content_type, struct str body,

@@ -1,41 +1,39 @@
 /*
- * The leash: a socket between a supervisor and the command that started it. Both sides take the numbers and
- * words from here.
+ * The leash: a socket between a supervisor and the command that started it.
  *
- * The supervisor is started with the leash as a descriptor, and with a connection for pid 1 if the command
- * already has something to say to it. The command sends LEASH_RECORD with the descriptors of the record, and
- * later words of one byte. The supervisor answers with frames: OK or ERROR when the start is over, and once
- * more after LEASH_SETTLED and each LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is
- * ephemeral or not settled.
+ * The supervisor inherits the leash, and a connection for pid 1 if the command has sent requests on it. The
+ * command sends LEASH_RECORD with the descriptors of the record, and later words of one byte. The supervisor
+ * answers with frames: OK or ERROR when the start is over, and once more after LEASH_SETTLED and each
+ * LEASH_LIMITS. When the leash closes, the supervisor ends the sandbox if it is ephemeral or not settled.
  *
  * The body of the first OK is lines of warnings. If the limits of the sandbox are soft, a NUL and four lines
  * follow: how memory, CPU time, the number of processes and the size of the layer are enforced, in the words of
  * `cordon inspect`.
  *
  * A command that was running during an upgrade starts the new supervisor. So the meaning of a word never
- * changes, and the supervisor does not look at the byte that comes with the record: older commands send
+ * changes, and the supervisor ignores the byte that comes with the record, because older commands send
  * another one.
  */
 #pragma once
 
 enum leash_fd {
 	LEASH_FD = 3,
-	LEASH_FD_CONNECTION = 4, /* of the first client, for pid 1; may be absent */
+	LEASH_FD_CONNECTION = 4, /* connection of the first client to pid 1; may be absent */
 };
 
 enum leash_record_fd {
 	LEASH_RECORD_DIR,
-	LEASH_RECORD_LOCK, /* the command holds it */
+	LEASH_RECORD_LOCK, /* the command holds this lock */
 	LEASH_RECORD_LOG,  /* where messages go; may be absent */
 	LEASH_RECORD_FDS
 };
 
-/* The lines behind the NUL. */
+/* The numbers of the lines behind the NUL. */
 enum leash_held { LEASH_HELD_MEMORY, LEASH_HELD_CPUS, LEASH_HELD_PIDS, LEASH_HELD_LAYER };
 
 enum leash_word {
 	LEASH_RECORD = 'd',  /* the descriptors of the record come with this byte */
 	LEASH_SETTLED = 's', /* the changes before the first command are made */
-	LEASH_RELEASE = 'r', /* the sandbox shall live on when the command ends */
-	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these, and answer OK or ERROR */
+	LEASH_RELEASE = 'r', /* the sandbox lives on when the command ends */
+	LEASH_LIMITS = 'l',  /* a LIMITS frame follows: set these limits, and answer OK or ERROR */
 };

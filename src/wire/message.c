@@ -77,7 +77,8 @@ static int list_add(const char ***list, size_t *n, const char *s)
 		return -EPROTO;
 	if (*n >= EXEC_STRINGS_MAX)
 		return -E2BIG;
-	if ((*n & (*n + 1)) == 0) { /* full at 0, 1, 3, 7 …: one slot is always the terminator */
+	if ((*n & (*n + 1)) ==
+	    0) { /* grows at 0, 1, 3, 7 … strings: one slot holds the terminator */
 		const char **grown = realloc(*list, (2 * *n + 2) * sizeof(*grown));
 
 		if (!grown)
@@ -478,7 +479,7 @@ void started_encode(struct buf *b, uint64_t id)
 	field_put_u64(b, TAG_ID, id);
 }
 
-/* The numbers of a message, by tag. All of them have the same value if they are absent. */
+/* The numbers of a message, by tag. A number that is absent keeps the value that the caller set. */
 struct number_field {
 	uint8_t tag;
 	size_t offset;
@@ -594,7 +595,7 @@ void signal_encode(struct buf *b, const struct signal_message *m)
 		field_put_u64(b, TAG_ID, m->id);
 }
 
-/* Reads the numbers of two tags, each of which may be missing. Returns which of them were there, or -EPROTO. */
+/* Reads the numbers of two tags, each of which may be missing. Returns HAS_FIRST and HAS_SECOND bits, or -EPROTO. */
 enum { HAS_FIRST = 1, HAS_SECOND = 2 };
 static int two_numbers(struct str body, uint8_t first, uint64_t *ret_first, uint8_t second,
 		       uint64_t *ret_second)

@@ -1,8 +1,8 @@
 /*
  * The bodies of control frames as structs.
  *
- * Decoded strings are borrowed from the frame. Decoders bound every list, refuse strings with NUL
- * inside and numbers out of range, and return -EPROTO. The caller decides what a field means.
+ * Decoded strings are borrowed from the frame. Decoders bound every list. They return -EPROTO for
+ * strings with NUL inside and numbers out of range. The caller decides what a field means.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct hello {
 };
 void hello_encode(struct buf *b);
 MUST_USE int hello_decode(struct str body, struct hello *ret);
-/* The version that both speak, or 0. */
+/* Returns the version that both sides speak, or 0. */
 uint32_t hello_agree(const struct hello *peer);
 
 #define EXEC_STRINGS_MAX \
@@ -26,9 +26,9 @@ enum exec_flag {
 	EXEC_JOINED =
 		1 << 2,     /* stdout and stderr are one pipe; two descriptors travel, not three */
 	EXEC_MAIN = 1 << 3, /* the sandbox ends when this command does (run -d) */
-	/* no other request follows on this connection: pid 1 closes it after EXIT, if nothing of
+	/* no other request follows on this connection: pid 1 closes it after EXIT, if no process of
 	 * the command is left. So pid 1 need not wake up once more when the client closes it. An
-	 * older pid 1, which does not know this flag, waits for that close. */
+	 * older pid 1 does not know this flag and waits until the client closes it. */
 	EXEC_LAST = 1 << 4,
 	/* the sandbox was started for this command: when the client dies, pid 1 acts as on QUIT */
 	EXEC_QUITS = 1 << 5,
@@ -38,7 +38,7 @@ enum exec_flag {
 	/* pid 1 kills the processes that the command left behind before it sends EXIT (protocol 2) */
 	EXEC_WHOLE = 1 << 7,
 	/* pid 1 keeps the command's input, output and status for later clients (protocol 2). No client stays
-	 * with the command, and no descriptors come; STARTED tells its number. See wire/background.h */
+	 * with the command, and no descriptors come; STARTED has its number. See wire/background.h */
 	EXEC_BACKGROUND = 1 << 8,
 	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
 	EXEC_REPORTS = 1 << 9,
@@ -55,12 +55,13 @@ struct exec_message {
 	size_t n_argv;
 	const char **env; /* "K=V"; added to the sandbox's variables */
 	size_t n_env;
-	const char *cwd;  /* NULL: the sandbox's */
-	const char *user; /* NULL: the sandbox's */
+	const char *cwd;  /* NULL for the sandbox's directory */
+	const char *user; /* NULL for the sandbox's user */
 	const char *term; /* EXEC_TTY */
 	uint32_t rows, cols;
-	uint64_t timeout_ms; /* 0: no timeout */
-	uint64_t keep_ms;    /* EXEC_BACKGROUND: how long after its end; 0: as long as pid 1 does */
+	uint64_t timeout_ms; /* 0 for no timeout */
+	uint64_t
+		keep_ms; /* EXEC_BACKGROUND: how long it is kept after its end; 0 for the default */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX];
 	size_t n_rlimits;
 };
@@ -89,8 +90,8 @@ const char *exec_failure_text(enum exec_failure f);
 /* Why the supervisor ended all commands of a sandbox. */
 enum end_reason {
 	END_NONE,
-	END_LAYER,  /* the writable layer is larger than it may be */
-	END_FILES,  /* the writable layer has more files than it may have */
+	END_LAYER,  /* the writable layer is too large */
+	END_FILES,  /* the writable layer has too many files */
 	END_SPACE,  /* the file system below the layer is nearly full, and the sandbox writes */
 	END_INODES, /* that file system has nearly no inodes left, and the sandbox makes files */
 	END_REASON_COUNT
@@ -99,19 +100,19 @@ enum end_reason {
 struct exit_message {
 	enum exec_failure failure;
 	int32_t sys;     /* errno of the failure */
-	uint32_t code;   /* exit status, if it exited */
-	uint32_t signal; /* the signal that ended it, if one did */
+	uint32_t code;   /* exit status, if the command exited */
+	uint32_t signal; /* the signal that ended the command, or 0 */
 	bool timed_out;
 	bool out_of_memory;    /* the kernel killed a process because of the memory limit */
 	bool swept;            /* everything in the sandbox was ended to stop this command */
 	enum end_reason ended; /* why all commands of the sandbox were ended */
-	bool alone;            /* it left no process behind, so its pipes hold all its output */
+	bool alone;            /* the command left no process, so its pipes hold all its output */
 };
 void exit_encode(struct buf *b, const struct exit_message *m);
 MUST_USE int exit_decode(struct str body, struct exit_message *ret);
 
-/* What the commands of this sandbox are allowed or refused, unlike others: each selects clauses of
- * tools/seccomp.table. */
+/* What this sandbox's system call filter allows or refuses, unlike others. Each switch selects clauses
+ * of tools/seccomp.table. */
 enum boot_switch {
 	SWITCH_SHARED = 1 << 0,    /* commands can have files of the host open for writing */
 	SWITCH_FILTERS = 1 << 1,   /* commands may install system call filters of their own */
@@ -119,12 +120,12 @@ enum boot_switch {
 	SWITCH_HUGEPAGES = 1 << 3, /* the machine has huge pages that a program could take */
 	SWITCH_WRITABLE =
 		1
-		<< 4, /* a directory of the host is writable inside, so no start without a deputy */
+		<< 4, /* a directory of the host is writable inside, so a start needs the deputy */
 };
 
 #define BOOT_DEVICES_MAX 32 /* disks whose files may have privileges */
 
-/* What the supervisor tells pid 1 before the first command. */
+/* The configuration that the supervisor sends to pid 1 before the first command. */
 struct boot_message {
 	const char **env; /* NULL-terminated "K=V" */
 	size_t n_env;
@@ -134,21 +135,21 @@ struct boot_message {
 	bool lent_shell;       /* /.msb/bin comes last on PATH */
 	const char *inner_map; /* the payload's id maps, as text */
 	bool single_id;        /* there is one id only, so groups cannot be set */
-	uint32_t id_shift;     /* outer id = inner id + this */
+	uint32_t id_shift;     /* outer id minus inner id */
 	bool has_connection;   /* a client's connection follows */
 	uint32_t n_task_fds;   /* how many descriptors of cgroup v1 `tasks` files follow */
 	bool has_cgroup;       /* a delegated cgroup v2 directory follows … */
-	bool born_with_cgroup; /* … or pid 1 has been in it since its birth; the file cgroup.procs above it follows */
-	bool has_oom;                      /* a file that counts memory kills follows */
-	uint64_t nofile_soft, nofile_hard; /* what commands get */
-	/* for every command; a command's own limits override them, and pid 1 may add one */
+	bool born_with_cgroup; /* … or pid 1 was started in it; then cgroup.procs of its parent follows */
+	bool has_oom;          /* a file that counts memory kills follows */
+	uint64_t nofile_soft, nofile_hard; /* RLIMIT_NOFILE for commands */
+	/* limits for every command; a command's own limits override them, and pid 1 may add one */
 	struct exec_rlimit rlimit[EXEC_RLIMITS_MAX + 1];
 	size_t n_rlimits;
-	uint64_t data_limit;  /* RLIMIT_DATA for commands, 0: none */
-	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, 0: none */
+	uint64_t data_limit;  /* RLIMIT_DATA for commands, or 0 */
+	uint64_t nproc_limit; /* RLIMIT_NPROC for commands, or 0 */
 	uint32_t switches;    /* enum boot_switch */
-	/* With SWITCH_SHARED: the mount points that belong to the sandbox, not to the host, and the devices of
-	 * those that are disks (major << 32 | minor). "/" comes first unless the root is the host's. */
+	/* With SWITCH_SHARED: mount points whose files belong to the sandbox, not to the host. If such a mount is a disk,
+	 * its device is in the second list (major << 32 | minor). "/" comes first unless the root is the host's. */
 	const char **own_mount;
 	size_t n_own_mounts;
 	uint64_t own_device[BOOT_DEVICES_MAX];
@@ -158,12 +159,12 @@ void boot_encode(struct buf *b, const struct boot_message *m);
 MUST_USE int boot_decode(struct str body, struct boot_message *ret);
 void boot_message_done(struct boot_message *m);
 
-/* STARTED: the session's number. */
+/* STARTED has the session's number. */
 void started_encode(struct buf *b, uint64_t id);
 MUST_USE int started_decode(struct str body, uint64_t *ret_id);
 
-/* STATE_PUT and STATE: bytes that a client leaves with pid 1 for the next client. Pid 1 does not read them. The
- * version grows with every PUT and is 0 as long as nothing was put. */
+/* STATE_PUT and STATE carry bytes that a client leaves with pid 1 for the next client. Pid 1 does not interpret them.
+ * The version grows with every PUT; it is 0 before the first. */
 #define STATE_MAX_BYTES (4u << 20)
 struct state_message {
 	uint64_t version; /* PUT: the version that this replaces */
@@ -172,11 +173,11 @@ struct state_message {
 void state_encode(struct buf *b, const struct state_message *m);
 MUST_USE int state_decode(struct str body, struct state_message *ret);
 
-/* A refusal with an error code of ours (enum err_code) and a text. */
+/* ERROR has an error code of ours (enum err_code) and a text. */
 void error_encode(struct buf *b, unsigned code, const char *text);
 MUST_USE int error_decode(struct str body, unsigned *ret_code, const char **ret_text);
 
-/* USAGE_ANSWER: since the boot. What is not known is USAGE_UNKNOWN and is not sent. */
+/* USAGE_ANSWER has the usage since the boot. An unknown number is USAGE_UNKNOWN and is not sent. */
 struct usage_message {
 	uint64_t uptime_ns;
 	uint64_t cpu_ns;
@@ -184,25 +185,25 @@ struct usage_message {
 	uint64_t disk_read_bytes, disk_write_bytes;
 	uint64_t pids;
 	uint64_t net_rx_bytes, net_tx_bytes; /* of the sandbox's interface */
-	uint64_t supervisor, pid_1; /* processes, as the supervisor's pid namespace has them */
+	uint64_t supervisor, pid_1;          /* pids in the supervisor's pid namespace */
 };
 #define USAGE_UNKNOWN UINT64_MAX
 void usage_encode(struct buf *b, const struct usage_message *m);
 MUST_USE int usage_decode(struct str body, struct usage_message *ret);
 
-/* LIMITS. 0: the limit stays as it is. */
+/* LIMITS has new limits; a limit that is 0 stays as it is. */
 struct limits_message {
 	uint64_t memory_mib, cpu_milli, pids; /* CPUs in thousandths */
 };
 void limits_encode(struct buf *b, const struct limits_message *m);
 MUST_USE int limits_decode(struct str body, struct limits_message *ret);
 
-/* RESIZE */
+/* RESIZE has the size of a terminal. */
 void size_encode(struct buf *b, uint32_t rows, uint32_t cols);
 MUST_USE int size_decode(struct str body, uint32_t *ret_rows, uint32_t *ret_cols);
 
-/* UPDATE to a supervisor: which parts of the record's configuration it shall apply now. To pid 1, UPDATE carries
- * the environment and the directory of later commands, as BOOT does. */
+/* UPDATE to a supervisor names the parts of the record's configuration to apply now. To pid 1, UPDATE carries the
+ * environment and the directory of later commands, as BOOT does. */
 enum update_what {
 	UPDATE_CPUS = 1 << 0,
 	UPDATE_MEMORY = 1 << 1,
@@ -212,28 +213,28 @@ enum update_what {
 	UPDATE_ALL = (1 << 5) - 1
 };
 
-/* SIGNAL: for the command of the frame's stream, or for the command with the number ID. A client of protocol 1 sends no
- * ID. */
+/* SIGNAL is for the command of the frame's stream, or for the command with the number ID. A client of protocol 1 sends
+ * no ID. */
 struct signal_message {
 	uint64_t signal;
-	uint64_t id; /* 0: the command of the stream */
+	uint64_t id; /* 0 for the command of the stream */
 };
 void signal_encode(struct buf *b, const struct signal_message *m);
 MUST_USE int signal_decode(struct str body, struct signal_message *ret);
 
-/* ATTACH to the command with this number or, with 0, to the terminal without a client that started last. */
+/* ATTACH is to the command with this number. 0 means the latest terminal session that has no client. */
 struct attach_message {
 	uint64_t id;
 	bool has_offset;
-	/* The first byte of output that the client wants. Without HAS_OFFSET it gets what was sent to no client yet. */
+	/* The first byte of output that the client wants. Without HAS_OFFSET it gets the output that no client got yet. */
 	uint64_t offset;
 };
 void attach_encode(struct buf *b, const struct attach_message *m);
 MUST_USE int attach_decode(struct str body, struct attach_message *ret);
 
-/* The body of REPORT is bytes that pid 1 does not interpret. */
+/* REPORT carries bytes that pid 1 does not interpret. */
 #define REPORT_MAX_BYTES (4u << 20) /* as much as a client can keep in the state */
 
-/* CREDIT, STOP, SHUTDOWN, END, FULL, COUNTED, UPDATE: one number each. */
+/* CREDIT, STOP, SHUTDOWN, END, FULL, COUNTED and UPDATE have one number each. */
 void number_encode(struct buf *b, uint64_t v);
 MUST_USE int number_decode(struct str body, uint64_t *ret);

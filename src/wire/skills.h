@@ -1,12 +1,12 @@
 /*
- * What cordon-skills and the process that owns it say to each other, on a stream socket.
+ * The protocol between cordon-skills (the worker) and the process that owns it, on a stream socket.
  *
  * A message is its length (u32, little endian) and as many bytes of JSON. The owner sends requests, one at a time; the
  * worker answers each with one reply. Before the first request the worker sends one reply to say that it is ready.
  *
- *   request  {"op":"read","tenant":"ws-…","data":{…}}      tenant null: the peer knows no tenants; data as the peer
- *                                                         sent it. The archive of preview_zip and install_zip comes
- *                                                         as a descriptor with the first byte.
+ *   request  {"op":"read","tenant":"ws-…","data":{…}}      tenant is null if the peer has no tenants; data is as the
+ *                                                         peer sent it. The archive of preview_zip and install_zip
+ *                                                         comes as a descriptor with the first byte.
  *   reply    {"ok":true,"data":{…}}                        for the peer
  *            {"ok":false,"class":"ValueError","text":"…"}  for the peer: "class: text"
  *            {"again":"source"}                            start a worker whose second argument is the path in the
@@ -15,7 +15,7 @@
  *            {"again":"root"}                              the skills root was deleted: start another worker, and
  *                                                         send it the request again
  *
- * Encode and decode of lengths only: base/json does the rest.
+ * This file encodes and decodes only lengths; base/json does the rest.
  */
 #pragma once
 
@@ -26,14 +26,15 @@
 
 #define SKILLS_HEAD_BYTES 4u
 #define SKILLS_REQUEST_MAX_BYTES \
-	(17u << 20) /* a message of a peer, 16 MiB, and what we put around it */
+	(17u << 20) /* a peer's message of 16 MiB, with the members around it */
 #define SKILLS_REPLY_MAX_BYTES \
-	(32u << 20) /* a listing of 16 MiB of text, half of it quotes and line ends */
+	(32u                   \
+	 << 20) /* a list of 16 MiB of text, half of it quotes and line ends, which are escaped */
 
 /* Leaves room for the length in the empty buffer B; append the JSON behind it. */
 void skills_message_begin(struct buf *b);
 /* Writes the length. */
 void skills_message_end(struct buf *b);
-/* The length that HEAD announces. -EMSGSIZE if it is 0 or larger than MAX. */
+/* Reads the length in HEAD. Returns 0, or -EMSGSIZE if the length is 0 or larger than MAX. */
 MUST_USE int skills_message_size(const unsigned char head[SKILLS_HEAD_BYTES], size_t max,
 				 size_t *ret);

@@ -4,7 +4,7 @@
 
 enum { TLS_HANDSHAKE = 22, TLS_DATA = 23, CLIENT_HELLO = 1 };
 #define RECORD_HEADER_BYTES 5u
-#define TELLING_BYTES 6u     /* of a handshake record: type, length and version */
+#define TELLING_BYTES 6u /* bytes of a handshake record that are checked: type, length, version */
 #define LINE_MAX_BYTES 4096u /* a chunk's size with its extensions, or a trailer */
 
 static enum sniff_step bad(struct hello *h)
@@ -27,8 +27,7 @@ static enum sniff_step pass(struct sniff *s, uint64_t n, enum sniff_state then)
 
 /* --- HTTP ---------------------------------------------------------------------------------------- */
 
-/* Skips empty lines before a request, as servers do. Some servers skip any white space, even lone carriage
- * returns. */
+/* Skips white space before a request, even lone carriage returns, as some servers do. */
 static enum sniff_step next_head(struct sniff *s, const uint8_t *p, size_t n, struct hello *h)
 {
 	if (p[0] == ' ' || (p[0] >= '\t' && p[0] <= '\r'))
@@ -58,7 +57,7 @@ static int hex_digit(uint8_t c)
 				      : -1;
 }
 
-/* Reads SIZE[;EXTENSIONS]. */
+/* Reads the line SIZE[;EXTENSIONS] of a chunk. */
 static enum sniff_step next_chunk(struct sniff *s, const uint8_t *p, size_t n, struct hello *h)
 {
 	size_t len = 0, i = 0;
@@ -92,9 +91,9 @@ static enum sniff_step after_chunk(struct sniff *s, const uint8_t *p, size_t n, 
 /* --- TLS ----------------------------------------------------------------------------------------- */
 
 /*
- * Records follow the first hello. A record of type handshake that is not encrypted and begins with a hello is the
- * second try of a client whose first hello was rejected. An encrypted one, the last of a handshake in TLS 1.2,
- * looks random: it is taken for a hello once in 2^28 times.
+ * Returns true if a handshake record behind the first hello may begin with another hello: a client whose first hello
+ * was rejected sends a second one. An encrypted record, the last of a handshake in TLS 1.2, looks random; it is
+ * mistaken for a hello once in 2^28 times.
  */
 static bool may_be_hello(const uint8_t *body, size_t n)
 {
@@ -175,7 +174,7 @@ enum sniff_step sniff_next(struct sniff *s, const uint8_t *p, size_t n, size_t *
 	return SNIFF_PASS;
 }
 
-/* The caller allows bytes that cannot be parsed only if no rule needs a name; then they count as opaque. */
+/* Bytes that cannot be parsed count as opaque, because the caller allows them only if no rule needs a name. */
 void sniff_allow(struct sniff *s, const struct hello *h)
 {
 	if (h->kind == HELLO_OPAQUE || h->kind == HELLO_BAD) {

@@ -1,20 +1,19 @@
 /*
  * Follows the names that a client shows on one connection, from its first byte to its last.
  *
- * A name counts for the bytes behind it, up to the next name: a second request over the same connection has a Host
- * of its own, and a client whose first TLS hello was rejected sends another. So we follow the whole stream as long
- * as it can show a name. No byte passes before the name in front of it was judged.
+ * A name is valid for the bytes behind it, up to the next name: a second request on the same connection has a Host of
+ * its own, and a client whose first TLS hello was rejected sends another. So the stream is followed as long as it can
+ * show a name. No byte passes before the name in front of it is judged.
  *
- *   HEAD     the head of a request is held until it is whole; its body passes     (only if Host counts)
- *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the chunk. After the
- *            last chunk comes
- *   TRAILER  lines up to an empty one, then HEAD
+ *   HEAD     the head of a request is held until it is whole; its body passes     (only if Host is judged)
+ *   CHUNK    the line with a chunk's size, then the chunk, then AFTER: the end of line behind the chunk
+ *   TRAILER  after the last chunk: lines up to an empty line, then HEAD
  *   HELLO    a TLS hello is held until it is whole
  *   RECORDS  TLS records: another hello is held; the first record with data ends this state
  *   OVER     everything passes
  *
- * Pure: no descriptors, no allocation. The caller gives the bytes in order, each time from the first that has not
- * passed.
+ * This code uses no descriptors and allocates no memory. The caller passes the bytes in order, each time from the
+ * first byte that has not passed.
  */
 #pragma once
 
@@ -31,17 +30,17 @@ enum sniff_state {
 	SNIFF_OVER,
 };
 
-/* At first all members but HTTP are zero. */
+/* The caller zeroes all members except `http` first. */
 struct sniff {
 	enum sniff_state state;
-	bool http;     /* the Host of requests counts */
+	bool http;     /* the Host of requests is judged */
 	bool early;    /* TLS data may come before the handshake is over */
-	uint64_t left; /* so many bytes pass unread before STATE applies */
+	uint64_t left; /* bytes that pass unread before STATE applies */
 };
 
 enum sniff_step {
-	SNIFF_WAIT, /* until there are more bytes; HELLO's N is how many are needed, if that is known */
-	SNIFF_PASS,  /* RET_N bytes may pass; call again with the rest */
+	SNIFF_WAIT, /* wait for more bytes; ret_hello->n is how many are needed, if that is known */
+	SNIFF_PASS, /* RET_N bytes may pass; call again with the rest */
 	SNIFF_JUDGE, /* judge HELLO; if it is allowed, call sniff_allow(), then sniff_next() again */
 };
 

@@ -1,11 +1,11 @@
 /*
- * The decoder reads a frame's head into w->head: first two bytes, which say how long the head is,
- * then the rest of it. The payload is unmasked while it is copied. The payload of a control frame
- * goes into w->control, any other payload is appended to w->message. There are two buffers, because
- * control frames may come between the fragments of a message.
+ * The decoder reads a frame's head into w->head: first two bytes, which say how long the head is, then
+ * the rest of the head. The payload is unmasked while it is copied. The payload of a control frame goes
+ * into w->control, any other payload is appended to w->message. There are two buffers, because control
+ * frames may come between the fragments of a message.
  *
- * Text is checked as it arrives. So a peer that sends bytes which can never become UTF-8 is told at
- * once, and the decoder does not hold a message of 16 MiB for nothing.
+ * Text is checked when it arrives. So the decoder fails at once if the bytes can never become UTF-8, and
+ * does not hold 16 MiB of a bad message.
  */
 #include "wire/websocket.h"
 
@@ -41,7 +41,7 @@ void websocket_accept(struct str key, char out[WEBSOCKET_ACCEPT_BYTES])
 	memcpy(out, coded.p, WEBSOCKET_ACCEPT_BYTES);
 }
 
-/* True for base64 of exactly 16 bytes. */
+/* Returns true for base64 of exactly 16 bytes. */
 static bool is_key(struct str s)
 {
 	AUTO_BUF nonce = BUF_INIT(WEBSOCKET_NONCE_BYTES);
@@ -236,7 +236,7 @@ static uint64_t head_length(const struct websocket *w)
 	return bytes ? v : (uint64_t)(w->head[1] & LENGTH);
 }
 
-/* True if the length N is written in the shortest form and its highest bit is 0. */
+/* Returns true if the length N is written in the shortest form and its highest bit is 0. */
 static bool length_fits(const struct websocket *w, uint64_t n)
 {
 	switch (w->head[1] & LENGTH) {
@@ -249,7 +249,7 @@ static bool length_fits(const struct websocket *w, uint64_t n)
 	}
 }
 
-/* Judges the head of a frame that begins, continues or ends a message. */
+/* Checks the head of a frame that begins, continues or ends a message. */
 static int begin_data(struct websocket *w)
 {
 	enum websocket_opcode type = frame_type(w);
@@ -277,7 +277,7 @@ static int begin_control(struct websocket *w)
 	return 0;
 }
 
-/* Judges the first two bytes, which say how long the head is. */
+/* Checks the first two bytes, which say how long the head is. */
 static int judge_start(struct websocket *w)
 {
 	bool masked = (w->head[1] & MASKED) != 0;
@@ -311,7 +311,7 @@ static int read_head(struct websocket *w, struct str *in)
 	return 1;
 }
 
-/* Moves payload from IN into OUT. True when the frame is complete. */
+/* Moves payload from IN into OUT. Returns 1 if the frame is complete. */
 static int read_payload(struct websocket *w, struct str *in, struct buf *out)
 {
 	size_t n = w->left < in->n ? (size_t)w->left : in->n;
@@ -332,7 +332,7 @@ static int read_payload(struct websocket *w, struct str *in, struct buf *out)
 	return w->left == 0;
 }
 
-/* Checks that the text is UTF-8 as far as it has come and, with WHOLE, ends with a whole character. */
+/* Checks that the text so far is UTF-8 and, if WHOLE, that it ends with a whole character. */
 static int check_text(struct websocket *w, bool whole)
 {
 	bool bad;
@@ -345,7 +345,7 @@ static int check_text(struct websocket *w, bool whole)
 	return 0;
 }
 
-/* True for a code that a close frame may have (RFC 6455, 7.4, and the codes registered since). */
+/* Returns true for a code that a close frame may have (RFC 6455, 7.4, and the codes registered since). */
 static bool code_fits(unsigned code)
 {
 	return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
@@ -374,7 +374,7 @@ static int end_close(struct websocket *w, struct websocket_event *ret)
 	return 1;
 }
 
-/* Called when a frame is complete. Returns 1 if that is an event for the owner. */
+/* Handles a complete frame. Returns 1 if the frame is an event for the owner. */
 static int end_frame(struct websocket *w, struct websocket_event *ret)
 {
 	w->head_have = 0;

@@ -34,7 +34,7 @@ enum websocket_code {
 	WEBSOCKET_GOING_AWAY = 1001,
 	WEBSOCKET_PROTOCOL_ERROR = 1002,
 	WEBSOCKET_UNSUPPORTED_DATA = 1003,
-	WEBSOCKET_NO_CODE = 1005, /* never sent: stands for a close frame without a code */
+	WEBSOCKET_NO_CODE = 1005, /* a close frame without a code; never sent */
 	WEBSOCKET_BAD_TEXT = 1007,
 	WEBSOCKET_POLICY = 1008,
 	WEBSOCKET_TOO_BIG = 1009,
@@ -57,9 +57,9 @@ void websocket_accept(struct str key, char out[WEBSOCKET_ACCEPT_BYTES]);
 /* For servers: checks the client's request. Returns 0 and the key, -400 if the request is no valid
  * upgrade, or -426 if it asks for another version. The answer then has Sec-WebSocket-Version: 13. */
 MUST_USE int websocket_check_request(const struct http_request *r, struct str *ret_key);
-/* True if the client offers this subprotocol; upper and lower case differ. */
+/* Returns true if the client offers this subprotocol. Upper and lower case differ. */
 bool websocket_offers(const struct http_request *r, const char *protocol);
-/* For servers: writes the answer that agrees. PROTOCOL is one that the client offers, or NULL. */
+/* For servers: writes the answer that accepts. PROTOCOL is one that the client offers, or NULL. */
 void websocket_put_agreement(struct buf *b, struct str key, const char *protocol);
 
 /* For clients: writes the request without its end. NONCE is random. The owner may add headers with
@@ -78,8 +78,8 @@ enum websocket_role { WEBSOCKET_SERVER, WEBSOCKET_CLIENT };
 
 struct websocket {
 	enum websocket_role role;
-	enum websocket_code failed; /* the code to close with; 0 while all is well */
-	bool closed;                /* the peer's close frame has come; the rest is ignored */
+	enum websocket_code failed; /* the code to close with; 0 if the decoder has not failed */
+	bool closed;                /* the peer's close frame has come; later bytes are ignored */
 	bool delivered;             /* MESSAGE was returned; the next call drops it */
 	/* the frame being read */
 	unsigned char head[WEBSOCKET_HEAD_MAX_BYTES];
@@ -100,14 +100,14 @@ struct websocket_event {
 	enum websocket_code code;   /* for CLOSE; WEBSOCKET_NO_CODE if the frame has none */
 };
 
-/* A message longer than MESSAGE_MAX bytes makes the decoder fail with 1009. */
+/* Initialises W. A message longer than MESSAGE_MAX bytes makes the decoder fail with 1009. */
 void websocket_init(struct websocket *w, enum websocket_role role, size_t message_max);
 void websocket_done(struct websocket *w);
 /* Reads bytes and cuts them off the front of IN. Returns 1 and *RET for an event, 0 when all of IN
  * was read, or -EPROTO when the peer broke a rule (w->failed is the close code). The owner calls it
  * until it does not return 1, or stops earlier and keeps the rest of IN for later. */
 MUST_USE int websocket_next(struct websocket *w, struct str *in, struct websocket_event *ret);
-/* Bytes of memory that the decoder holds at the moment. */
+/* Returns how many bytes of memory the decoder holds. */
 size_t websocket_held_bytes(const struct websocket *w);
 
 /* --- encoder --------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ size_t websocket_held_bytes(const struct websocket *w);
  * a server. */
 void websocket_put(struct buf *b, enum websocket_opcode type, const unsigned char *mask,
 		   const void *p, size_t n);
-/* Writes one frame of a message. The FIRST frame has the type; the LAST one ends the message. */
+/* Writes one frame of a message. The FIRST frame has the type; the LAST frame ends the message. */
 void websocket_put_fragment(struct buf *b, enum websocket_opcode type, bool first, bool last,
 			    const unsigned char *mask, const void *p, size_t n);
 /* Writes only the head of an unmasked, unfragmented frame, so that a server need not copy the
