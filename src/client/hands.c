@@ -42,6 +42,7 @@ struct hands_request {
 	struct buf frame;
 	size_t sent;
 	bool wants_sandbox; /* a successful answer must bring descriptors */
+	bool slow;          /* it may take minutes, see hands_ask_slow() */
 	loop_id timer;
 	hands_answer_fn *fn; /* NULL: the request was dropped */
 	void *arg;
@@ -213,14 +214,36 @@ static struct hand *idle_hand(struct hands *h)
 	return NULL;
 }
 
+/* Returns true if one more slow request may have a hand: at most half of the hands are slow. */
+static bool slow_fits(const struct hands *h)
+{
+	unsigned all = 0, slow = 0;
+
+	for (unsigned i = 0; i < HANDS_MAX; i++) {
+		all += h->hand[i].sock >= 0;
+		slow += h->hand[i].request && h->hand[i].request->slow;
+	}
+	return slow == 0 || slow < all / 2;
+}
+
+/* Returns the first request of the queue that may have a hand now, or NULL. */
+static struct hands_request *next_request(const struct hands *h)
+{
+	struct hands_request *r = h->first;
+	bool fits = slow_fits(h);
+
+	while (r && r->slow && !fits)
+		r = r->next;
+	return r;
+}
+
 /* Gives queued requests to idle hands. */
 static void dispatch(struct hands *h)
 {
+	struct hands_request *r;
 	struct hand *d;
 
-	while (!h->freed && h->first && (d = idle_hand(h))) {
-		struct hands_request *r = h->first;
-
+	while (!h->freed && (d = idle_hand(h)) && (r = next_request(h))) {
 		unqueue(h, r);
 		d->request = r;
 		r->hand = d;
@@ -401,13 +424,14 @@ static int request_new(struct hands *h, const struct hand_request *q, struct han
 	return -1;
 }
 
-int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
-	      hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e)
+static int ask(struct hands *h, const struct hand_request *q, bool slow, uint64_t deadline_ns,
+	       hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e)
 {
 	struct hands_request *r;
 
 	if (request_new(h, q, &r, e) < 0)
 		return -1;
+	r->slow = slow;
 	r->fn = fn;
 	r->arg = arg;
 	r->timer = loop_add_timer(h->loop, deadline_ns, on_deadline, r);
@@ -417,6 +441,18 @@ int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_n
 	dispatch(h);
 	*ret = r;
 	return 0;
+}
+
+int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
+	      hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e)
+{
+	return ask(h, q, false, deadline_ns, fn, arg, ret, e);
+}
+
+int hands_ask_slow(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
+		   hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e)
+{
+	return ask(h, q, true, deadline_ns, fn, arg, ret, e);
 }
 
 void hands_drop(struct hands_request *r)

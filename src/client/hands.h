@@ -63,6 +63,11 @@ void hands_free(struct hands *h);
  * the loop, unless the request is dropped before. *RET may be kept until then. ERR_LIMIT: too many requests wait. */
 MUST_USE int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 		       hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e);
+/* Does the same for a request that may take minutes, because an image may have to be fetched. Such requests have at most half
+ * of the hands at a time, so that others need not wait for them. */
+MUST_USE int hands_ask_slow(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
+			    hands_answer_fn *fn, void *arg, struct hands_request **ret,
+			    struct err *e);
 /* Drops a request whose answer is not wanted any more. If a hand already works on the request, it goes
  * on, and its result is thrown away. */
 void hands_drop(struct hands_request *r);
