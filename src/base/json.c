@@ -27,6 +27,7 @@
 #define SMALL_OBJECT 16 /* members up to which comparing all pairs is faster than sorting */
 
 struct json_doc {
+	size_t bytes; /* of the whole allocation */
 	struct json_value root;
 	struct json_member slot[];
 };
@@ -530,6 +531,7 @@ static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, s
 {
 	AUTO_JSON doc = NULL;
 	struct parser state = { .text = p, .at = p, .end = p + n, .lenient = lenient, .e = e };
+	size_t bytes;
 
 	if (n > JSON_TEXT_MAX)
 		return err_set(e, ERR_LIMIT, "JSON text of %zu bytes; the limit is %u", n,
@@ -539,9 +541,11 @@ static int parse(const char *p, size_t n, bool lenient, struct json_doc **ret, s
 		return err_set(e, ERR_LIMIT, "JSON text of %zu values; the limit is %u",
 			       state.top + 1, JSON_LENIENT_VALUES_MAX);
 	/* one byte more than the text, because a number at its very end needs a terminator */
-	doc = malloc(sizeof(*doc) + state.top * sizeof(doc->slot[0]) + n + 1);
+	bytes = sizeof(*doc) + state.top * sizeof(doc->slot[0]) + n + 1;
+	doc = malloc(bytes);
 	if (!doc)
 		return err_sys(e, ENOMEM, "read %zu bytes of JSON", n);
+	doc->bytes = bytes;
 	state.doc = doc;
 	state.done = (void *)doc->slot;
 	state.chars = (void *)&doc->slot[state.top];
@@ -562,6 +566,11 @@ int json_parse(const char *p, size_t n, struct json_doc **ret, struct err *e)
 int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e)
 {
 	return parse(p, n, true, ret, e);
+}
+
+size_t json_held_bytes(const struct json_doc *d)
+{
+	return d->bytes;
 }
 
 void json_free(struct json_doc *d)

@@ -66,6 +66,8 @@ MUST_USE int json_parse(const char *p, size_t n, struct json_doc **ret, struct e
  * JSON_LENIENT_VALUES_MAX values fail with ERR_LIMIT before memory is taken. */
 MUST_USE int json_parse_lenient(const char *p, size_t n, struct json_doc **ret, struct err *e);
 void json_free(struct json_doc *d);
+/* Bytes of memory that a document takes. */
+size_t json_held_bytes(const struct json_doc *d);
 const struct json_value *json_root(const struct json_doc *d);
 static inline void json_freep(struct json_doc **d)
 {

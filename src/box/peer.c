@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "box/routes.h"
 #include "box/stream.h"
 
@@ -29,7 +30,7 @@ struct peer {
 	struct http_request request;
 	struct str key;
 	struct websocket ws;
-	size_t counted; /* bytes of the decoder that the ceiling knows of */
+	struct holding held; /* bytes of the decoder */
 	struct peer_protocol protocol;
 };
 
@@ -45,7 +46,7 @@ static void peer_free(struct peer *p)
 	s->n_strangers -= p->state == PEER_HEAD;
 	loop_remove(s->loop, &p->timer);
 	stream_free(p->stream);
-	ceiling_give(s->ceiling, p->counted);
+	holding_done(&p->held);
 	websocket_done(&p->ws);
 	free(p);
 	server_peer_left(s);
@@ -140,19 +141,6 @@ static void take_event(struct peer *p, const struct websocket_event *event)
 	}
 }
 
-/* What the decoder holds counts; a peer for whose message there is no memory is told so. */
-static bool count_held(struct peer *p)
-{
-	size_t held = websocket_held_bytes(&p->ws);
-
-	if (held < p->counted)
-		ceiling_give(p->server->ceiling, p->counted - held);
-	else if (!ceiling_take(p->server->ceiling, held - p->counted))
-		return false;
-	p->counted = held;
-	return true;
-}
-
 static size_t take_frames(struct peer *p, const char *bytes, size_t n)
 {
 	struct str in = { bytes, n };
@@ -171,7 +159,7 @@ static size_t take_frames(struct peer *p, const char *bytes, size_t n)
 	p->deaf = r < 0;
 	if (r < 0) /* the peer may be in the middle of a message: it must be able to read why */
 		peer_close(p, p->ws.failed, "");
-	else if (!count_held(p))
+	else if (!holding_set(&p->held, websocket_held_bytes(&p->ws)))
 		peer_close(p, WEBSOCKET_TOO_BIG, "the server is short of memory");
 	stream_read(p->stream, !p->paused);
 	return n - in.n;
@@ -299,6 +287,7 @@ void peer_new(struct server *s, int fd, bool from_loopback)
 	const struct stream_user user = { on_input, on_drained, on_gone, p };
 
 	p->server = s;
+	p->held.ceiling = s->ceiling;
 	p->local = from_loopback;
 	if (stream_new(s->loop, fd, fd, s->ceiling, &user, &p->stream) < 0) {
 		free(p);
@@ -318,4 +307,19 @@ void peers_close(struct server *s, enum websocket_code code, const char *reason)
 			peer_close(p, code, reason);
 		else
 			leave(p);
+}
+
+bool peers_relieve(struct server *s)
+{
+	struct peer *fattest = NULL;
+
+	for (struct peer *p = s->peers; p; p = p->next)
+		if (!fattest || stream_queued(p->stream) > stream_queued(fattest->stream))
+			fattest = p;
+	if (!fattest || stream_queued(fattest->stream) < STREAM_HIGH_WATER_BYTES)
+		return false;
+	log_line(LOG_WARN, "a peer does not read %zu bytes of answers; it is hung up on",
+		 stream_queued(fattest->stream));
+	stream_abandon(fattest->stream);
+	return true;
 }

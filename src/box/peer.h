@@ -25,6 +25,8 @@ struct peer_protocol {
 void peer_new(struct server *s, int fd, bool from_loopback);
 /* Ends all connections: with a close frame where there is a WebSocket. */
 void peers_close(struct server *s, enum websocket_code code, const char *reason);
+/* Hangs up on the peer that has the most unread bytes queued, and forgets them. Returns false if no queue is long. */
+bool peers_relieve(struct server *s);
 
 /* For the routes: */
 const struct http_request *peer_request(const struct peer *p);

@@ -1,5 +1,6 @@
 #include "box/rpc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct rpc {
 	unsigned n_actions;
 	struct uploads uploads;
 	struct joiner joiner; /* older peers split long messages */
+	struct holding joined;
 };
 
 /* --- the end of an action -------------------------------------------------------------------- */
@@ -42,6 +44,7 @@ void action_free(struct action *a)
 {
 	detach(a);
 	envelope_done(&a->request);
+	holding_done(&a->held);
 	free(a);
 }
 
@@ -106,8 +109,8 @@ static void refuse(struct rpc *r, const struct envelope_request *q, const struct
 	send(r, &b);
 }
 
-/* Takes the request. */
-static void begin(struct rpc *r, const struct envelope_request *q)
+/* Takes the request and what it holds. */
+static void begin(struct rpc *r, const struct envelope_request *q, struct holding held)
 {
 	struct action *a = xcalloc(1, sizeof(*a));
 
@@ -115,6 +118,7 @@ static void begin(struct rpc *r, const struct envelope_request *q)
 	a->server = r->server;
 	a->legacy = r->legacy;
 	a->request = *q;
+	a->held = held;
 	a->next = r->actions;
 	r->actions = a;
 	r->n_actions++;
@@ -126,15 +130,23 @@ static void take_message(struct rpc *r, struct str message)
 	AUTO_FAULT f = { 0 };
 	struct envelope_request q;
 	enum envelope_kind kind = envelope_read(message, &q, &f);
+	struct holding held = { .ceiling = r->server->ceiling };
 
 	if (kind == ENVELOPE_IGNORED)
 		return;
-	if (kind == ENVELOPE_REQUEST && r->n_actions < ENVELOPE_ACTIONS_MAX) {
-		begin(r, &q);
-		return;
-	}
-	if (kind == ENVELOPE_REQUEST)
+	if (kind == ENVELOPE_REQUEST && r->n_actions >= ENVELOPE_ACTIONS_MAX) {
 		envelope_busy(&f);
+	} else if (kind == ENVELOPE_REQUEST) {
+		/* an action copies its texts from the document */
+		if (holding_set(&held, json_held_bytes(q.doc) + message.n)) {
+			begin(r, &q, held);
+			return;
+		}
+		fault_set(&f, FAULT_CAPACITY,
+			  "the server's memory ceiling is near; it cannot take a request of %zu "
+			  "bytes",
+			  message.n);
+	}
 	refuse(r, &q, &f);
 	envelope_done(&q);
 }
@@ -143,6 +155,8 @@ int rpc_take(struct rpc *r, struct str message)
 {
 	int got = r->legacy ? joiner_add(&r->joiner, message, &message) : 1;
 
+	if (!holding_set(&r->joined, joiner_held_bytes(&r->joiner)))
+		return -ENOMEM;
 	if (got > 0)
 		take_message(r, message);
 	return got < 0 ? got : 0;
@@ -160,6 +174,7 @@ struct rpc *rpc_new(struct server *s, bool legacy, const struct rpc_transport *t
 	uploads_init(&r->uploads, s->ceiling,
 		     (uint64_t)runtime_limits(s->runtime)->max_rpc_file_bytes);
 	joiner_init(&r->joiner);
+	r->joined.ceiling = s->ceiling;
 	r->next = s->rpcs;
 	s->rpcs = r;
 	return r;
@@ -180,6 +195,7 @@ void rpc_free(struct rpc *r)
 	}
 	uploads_done(&r->uploads);
 	joiner_done(&r->joiner);
+	holding_done(&r->joined);
 	free(r);
 }
 

@@ -26,6 +26,7 @@ struct action {
 	struct server *server;
 	const struct action_row *row;
 	struct envelope_request request;
+	struct holding held; /* bytes of the request and of what is copied from it */
 	bool legacy;
 	bool of_tenant;
 	struct tenant tenant; /* if it is one's */
@@ -34,7 +35,8 @@ struct action {
 
 struct rpc *rpc_new(struct server *s, bool legacy, const struct rpc_transport *t);
 void rpc_free(struct rpc *r);
-/* A whole message came. -EPROTO: the connection must be dropped. */
+/* A whole message came. -EPROTO: the connection must be dropped. -ENOMEM: it must too, because the server is short of
+ * memory. */
 MUST_USE int rpc_take(struct rpc *r, struct str message);
 struct uploads *rpc_uploads(struct rpc *r);
 /* How many bytes of JSON each output of an exec of this connection may take; 0: no bound. */

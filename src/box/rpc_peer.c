@@ -1,5 +1,6 @@
 #include "box/rpc_peer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -13,11 +14,15 @@ struct rpc_peer {
 static bool on_message(void *arg, enum websocket_opcode type, struct str payload)
 {
 	struct rpc_peer *r = arg;
+	int took = 0;
 
 	if (type != WEBSOCKET_TEXT)
 		peer_close(r->peer, WEBSOCKET_UNSUPPORTED_DATA, "messages are text");
-	else if (rpc_take(r->rpc, payload) < 0)
-		peer_close(r->peer, WEBSOCKET_TOO_BIG, "");
+	else
+		took = rpc_take(r->rpc, payload);
+	if (took < 0)
+		peer_close(r->peer, WEBSOCKET_TOO_BIG,
+			   took == -ENOMEM ? "the server is short of memory" : "");
 	return true;
 }
 

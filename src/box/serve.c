@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "box/confine.h"
+#include "box/peer.h"
 #include "box/socket_owner.h"
 #include "box/stdio_peer.h"
 
@@ -24,6 +26,18 @@ static void on_signal(void *arg, int sig)
 static void on_parent_gone(void *arg)
 {
 	server_stop(arg);
+}
+
+static bool relieve(void *arg)
+{
+	return peers_relieve(arg);
+}
+
+/* Only with CORDON_BOX_WATCH_LOOP: the loop must never wait for anything but events. */
+static void on_waited(void *arg, const void *handler)
+{
+	log_line(LOG_WARN, "the handler at serve%+td waited",
+		 (const char *)handler - (const char *)serve);
 }
 
 static int complain(const char *what, const char *why)
@@ -63,6 +77,8 @@ int serve(struct settings *settings)
 		return complain("loop", strerror(-r));
 	IGNORE(gethostname(own_name, sizeof(own_name) - 1)); /* on failure the name stays empty */
 	s.trust.host_names = names;
+	ceiling.relieve = relieve;
+	ceiling.arg = &s;
 	parts.loop = s.loop;
 	if (hands_new(s.loop, SERVE_FD_HANDS, on_parent_gone, &s, &parts.hands, &e) < 0)
 		return complain("hands", e.msg);
@@ -74,6 +90,9 @@ int serve(struct settings *settings)
 	if (runtime_new(&parts, settings->config ? json_root(settings->config) : NULL, &s.runtime,
 			&f) < 0)
 		return complain("LANGBOT_BOX_CONFIG", f.text);
+	sessions_set_ttl(runtime_sessions(s.runtime), settings->ttl_sec);
+	if (settings->watch_loop)
+		loop_watch_blocking(s.loop, on_waited, NULL);
 	if (!loop_add_signal(s.loop, SIGTERM, on_signal, &s) ||
 	    !loop_add_signal(s.loop, SIGINT, on_signal, &s))
 		return complain("signals", strerror(errno));

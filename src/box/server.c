@@ -7,8 +7,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "box/peer.h"
+
+#define LISTEN_AGAIN_NS (100 * NS_PER_MS)
+
+static void pause_listening(struct server *s);
 
 static bool is_loopback(const struct sockaddr_storage *a)
 {
@@ -23,6 +28,25 @@ static bool is_loopback(const struct sockaddr_storage *a)
 	       (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
 }
 
+static void on_listen_again(void *arg)
+{
+	struct server *s = arg;
+
+	s->listen_again = 0;
+	if (server_listen(s) < 0)
+		pause_listening(s);
+}
+
+/* Without a free descriptor the connection stays in the backlog, and the loop would be called for it again and again. */
+static void pause_listening(struct server *s)
+{
+	loop_remove(s->loop, &s->listen_watch);
+	s->listen_again =
+		loop_add_timer(s->loop, clock_mono_ns() + LISTEN_AGAIN_NS, on_listen_again, s);
+	if (!s->listen_again)
+		out_of_memory();
+}
+
 static void on_connection(void *arg, int fd, uint32_t events)
 {
 	struct server *s = arg;
@@ -30,8 +54,11 @@ static void on_connection(void *arg, int fd, uint32_t events)
 	socklen_t n = sizeof(from);
 	AUTO_FD got = accept4(fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (got < 0)
-		return; /* it went away, or there are too many: the next one may do better */
+	if (got < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			pause_listening(s);
+		return; /* else the peer went away */
+	}
 	if (s->n_peers >= SERVER_CONNECTIONS_MAX || s->n_strangers >= SERVER_STRANGERS_MAX)
 		return;
 	peer_new(s, fd_take(&got), is_loopback(&from));
@@ -75,6 +102,7 @@ void server_stop(struct server *s)
 		return;
 	s->stopping = true;
 	loop_remove(s->loop, &s->listen_watch);
+	loop_remove(s->loop, &s->listen_again);
 	peers_close(s, WEBSOCKET_GOING_AWAY, "Box runtime shutting down");
 	sessions_refuse(runtime_sessions(s->runtime), true);
 	sessions_drop(runtime_sessions(s->runtime), every_tenant, NULL, &r);

@@ -24,6 +24,7 @@ struct server {
 	unsigned uid;
 	int listener;
 	loop_id listen_watch;
+	loop_id listen_again; /* no descriptor was left; the server listens again later */
 	struct peer *peers;
 	unsigned n_peers, n_strangers;
 	struct rpc *rpcs;

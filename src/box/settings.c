@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "service/sessions.h"
 
 #define SERVE_WORD "--serve" /* how the server's parent starts the server; not for people */
 
@@ -66,11 +67,25 @@ static int read_trust(struct handshake_trust *t, struct err *e)
 	return 0;
 }
 
+/* Settings of ours, which LangBot does not know. */
+static int read_own(struct settings *s, struct err *e)
+{
+	const char *ttl = getenv("CORDON_BOX_TTL_SEC"), *watch = getenv("CORDON_BOX_WATCH_LOOP");
+
+	s->ttl_sec = SESSION_TTL_SEC;
+	s->watch_loop = watch && strcmp(watch, "1") == 0;
+	if (ttl && *ttl && parse_u64(ttl, 0, SETTINGS_TTL_MAX_SEC, &s->ttl_sec) < 0)
+		return err_set(e, ERR_INVALID, "CORDON_BOX_TTL_SEC: '%s' is no number of seconds",
+			       ttl);
+	return 0;
+}
+
 int settings_read(struct settings *s, int argc, char **argv, char warning[256], struct err *e)
 {
 	*s = (struct settings){ .port = SETTINGS_PORT };
 	warning[0] = '\0';
-	if (read_arguments(s, argc, argv, e) < 0 || read_trust(&s->trust, e) < 0)
+	if (read_arguments(s, argc, argv, e) < 0 || read_trust(&s->trust, e) < 0 ||
+	    read_own(s, e) < 0)
 		return -1;
 	if (s->stdio && !s->trust.instance && !handshake_legacy_stdio(&s->trust))
 		return err_set(e, ERR_INVALID, "stdio needs LANGBOT_BOX_TRUSTED_INSTANCE_UUID");

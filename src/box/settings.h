@@ -5,6 +5,7 @@
 #include "box/handshake.h"
 
 #define SETTINGS_PORT 5410
+#define SETTINGS_TTL_MAX_SEC (366 * 86400u) /* a year: more is a mistake */
 
 struct settings {
 	const char *host;
@@ -13,6 +14,8 @@ struct settings {
 	struct handshake_trust trust;
 	struct json_doc *config; /* LANGBOT_BOX_CONFIG, or NULL */
 	bool serve;              /* we are the process that reads peers */
+	uint64_t ttl_sec;        /* idle time after which a session ends; 0: never */
+	bool watch_loop;         /* warn of handlers that waited */
 	bool help, version;
 };
 

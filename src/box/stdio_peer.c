@@ -1,5 +1,6 @@
 #include "box/stdio_peer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ struct stdio_peer {
 	struct stream *stream;
 	struct rpc *rpc;
 	struct stdio_reader reader;
+	struct holding held; /* bytes of the reader */
 };
 
 static void end(struct stdio_peer *p)
@@ -22,6 +24,7 @@ static void end(struct stdio_peer *p)
 	rpc_free(p->rpc);
 	stream_free(p->stream);
 	stdio_reader_done(&p->reader);
+	holding_done(&p->held);
 	server_stop(p->server);
 	free(p);
 }
@@ -35,7 +38,9 @@ static size_t on_input(void *arg, const char *bytes, size_t n)
 	while ((r = stdio_next(&p->reader, &in, &message)) > 0)
 		if (rpc_take(p->rpc, message) < 0)
 			break;
-	if (r != 0) /* a broken sequence: nothing that follows can be trusted */
+	if (!holding_set(&p->held, stdio_held_bytes(&p->reader)))
+		r = -ENOMEM;
+	if (r != 0) /* after a broken sequence nothing that follows can be trusted */
 		stream_finish(p->stream);
 	return n;
 }
@@ -67,6 +72,7 @@ int stdio_peer_open(struct server *s, bool legacy)
 	}
 	p->server = s;
 	stdio_reader_init(&p->reader);
+	p->held.ceiling = s->ceiling;
 	p->rpc = rpc_new(s, legacy, &transport);
 	return 0;
 }

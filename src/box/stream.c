@@ -23,6 +23,7 @@ struct stream {
 	struct buf queue;
 	size_t sent; /* bytes at the front of the queue that are gone */
 	bool wanted, finishing, over;
+	bool broken; /* a part of what was queued is lost: no byte may follow */
 	unsigned depth;
 	bool freed;
 };
@@ -74,6 +75,14 @@ static void end(struct stream *s)
 
 /* --- output ---------------------------------------------------------------------------------- */
 
+/* A queue that was large must not stay so. */
+static void forget_queue(struct stream *s)
+{
+	buf_done(&s->queue);
+	buf_init(&s->queue, QUEUE_MAX_BYTES);
+	s->sent = 0;
+}
+
 /* False when the connection broke. */
 static bool flush(struct stream *s)
 {
@@ -87,9 +96,7 @@ static bool flush(struct stream *s)
 		s->sent += (size_t)n;
 		ceiling_give(s->ceiling, (size_t)n);
 	}
-	buf_done(&s->queue); /* a queue that was large must not stay so */
-	buf_init(&s->queue, QUEUE_MAX_BYTES);
-	s->sent = 0;
+	forget_queue(s);
 	return true;
 }
 
@@ -112,18 +119,32 @@ static void give_up(struct stream *s)
 
 void stream_send(struct stream *s, struct buf *b)
 {
-	bool failed = buf_failed(b) || !ceiling_take(s->ceiling, b->n);
+	bool taken;
 
-	if (s->over || failed) {
+	if (s->over || s->broken) {
 		buf_clear(b);
-		if (failed)
-			give_up(s);
+		return;
+	}
+	taken = !buf_failed(b) && ceiling_take(s->ceiling, b->n);
+	if (!taken || s->broken) { /* this stream may be the one that had to give memory back */
+		ceiling_give(s->ceiling, taken ? b->n : 0);
+		buf_clear(b);
+		stream_abandon(s);
 		return;
 	}
 	buf_add(&s->queue, b->p, b->n);
 	buf_clear(b);
 	if (!s->out_watch && !flush(s))
 		give_up(s);
+	watch(s);
+}
+
+void stream_abandon(struct stream *s)
+{
+	ceiling_give(s->ceiling, stream_queued(s));
+	forget_queue(s);
+	s->broken = true;
+	give_up(s);
 	watch(s);
 }
 

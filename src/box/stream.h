@@ -38,6 +38,8 @@ void stream_send(struct stream *s, struct buf *b);
 size_t stream_queued(const struct stream *s);
 /* Whether input is wanted. */
 void stream_read(struct stream *s, bool want);
+/* Throws away what is queued and hangs up. The owner is told from the loop. */
+void stream_abandon(struct stream *s);
 /* Sends what is queued and then hangs up; no more input comes. */
 void stream_finish(struct stream *s);
 /* The descriptor that is read, for questions about the connection. */

@@ -27,12 +27,15 @@ static void add_label(struct spec *s, const char *key, const char *value)
 
 static void add_mount(struct spec *s, const char *source, const char *guest, enum box_mode mode)
 {
+	AUTO_BUF target = BUF_INIT(strlen(guest) + 2);
+
 	if (mode == BOX_MODE_NONE)
 		return;
+	box_path_normal(guest, &target);
 	s->mount = list_grow(s->mount, s->n_mounts, sizeof(*s->mount));
 	s->mount[s->n_mounts++] = (struct spec_mount){ .kind = MOUNT_BIND,
 						       .source = xstrdup(source),
-						       .guest = xstrdup(guest),
+						       .guest = xstrdup(target.n ? target.p : "/"),
 						       .want = WANT_DIR,
 						       .readonly = mode == BOX_MODE_RO };
 }
@@ -187,5 +190,7 @@ int blueprint_draw(const struct blueprint *p, const struct box_spec *b, const ch
 	for (size_t i = 0; i < b->extra_mounts.n; i++)
 		add_mount(s, b->extra_mounts.item[i].host_path, b->extra_mounts.item[i].mount_path,
 			  b->extra_mounts.item[i].mode);
+	if (box_spec_check_targets(b, f) < 0)
+		return -1;
 	return check_paths(b, f) < 0 || set_image(s, p, b, f) < 0 ? -1 : set_network(s, p, b, f);
 }

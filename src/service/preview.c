@@ -7,7 +7,7 @@
 void preview_init(struct preview *p)
 {
 	/* twice the tail, so that not every addition moves it */
-	buf_init(&p->tail, 2 * TAIL_BYTES);
+	buf_init(&p->tail, PREVIEW_HELD_BYTES);
 }
 
 void preview_done(struct preview *p)

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 
 #define PREVIEW_CHARACTERS 4000u
+#define PREVIEW_HELD_BYTES (PREVIEW_CHARACTERS * 8u) /* the most that one preview takes */
 
 struct preview {
 	struct buf tail;

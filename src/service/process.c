@@ -27,6 +27,7 @@ struct process {
 	struct process_spec spec;
 	struct process_owner owner;
 	struct ceiling *ceiling;
+	struct holding kept; /* bytes of the spec and the preview */
 	struct loop *loop;
 	struct job *job;                /* NULL: over */
 	uint64_t started_ns, exited_ns; /* real time */
@@ -318,6 +319,11 @@ int process_start(struct line *line, struct process_spec *spec, const struct pro
 	p->spec = *spec;
 	*spec = (struct process_spec){ 0 };
 	p->started_ns = clock_real_ns();
+	p->kept.ceiling = ceiling;
+	if (!holding_set(&p->kept, process_spec_held_bytes(&p->spec) + PREVIEW_HELD_BYTES)) {
+		process_free(p);
+		return err_set(e, ERR_LIMIT, "the server's memory ceiling is near");
+	}
 	script_for_process(&script, &p->spec, &m);
 	r = job_start(line, &m, true, &jo, &p->job, e);
 	script_done(&script);
@@ -342,6 +348,7 @@ void process_free(struct process *p)
 	preview_done(&p->preview);
 	buf_done(&p->input);
 	process_spec_done(&p->spec);
+	holding_done(&p->kept);
 	free(p);
 }
 

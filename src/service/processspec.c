@@ -1,6 +1,7 @@
 #include "service/processspec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "service/boxspec.h"
 
@@ -37,4 +38,16 @@ void process_spec_done(struct process_spec *s)
 	model_env_done(&s->env);
 	free(s->cwd);
 	*s = (struct process_spec){ 0 };
+}
+
+size_t process_spec_held_bytes(const struct process_spec *s)
+{
+	size_t n = strlen(s->process_id) + strlen(s->command) + strlen(s->cwd) + 3;
+
+	for (size_t i = 0; i < s->args.n; i++)
+		n += sizeof(s->args.item[i]) + strlen(s->args.item[i]) + 1;
+	for (size_t i = 0; i < s->env.n; i++)
+		n += sizeof(s->env.item[i]) + strlen(s->env.item[i].name) +
+		     strlen(s->env.item[i].value) + 2;
+	return n;
 }

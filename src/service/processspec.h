@@ -23,3 +23,5 @@ struct process_spec {
 MUST_USE int process_spec_decode(const struct json_value *v, struct process_spec *ret,
 				 struct fault *f);
 void process_spec_done(struct process_spec *s);
+/* Bytes of memory that the texts take. */
+size_t process_spec_held_bytes(const struct process_spec *s);

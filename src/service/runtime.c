@@ -328,7 +328,7 @@ static void on_status(void *arg, bool available, const char *why)
 	write_backend(r, available, &w);
 	json_key_int(&w, "active_sessions", have.sessions);
 	json_key_int(&w, "managed_processes", have.running_processes);
-	json_key_int(&w, "session_ttl_sec", SESSION_TTL_SEC);
+	json_key_int(&w, "session_ttl_sec", (int64_t)sessions_ttl_sec(r->sessions));
 	json_key(&w, "limits");
 	box_limits_encode(&r->config.limits, &w);
 	json_key(&w, "limits_not_enforced");

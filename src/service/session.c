@@ -182,6 +182,17 @@ int session_new(struct slot *slot, const struct box_spec *b, int leash, int conn
 	n->slot = slot;
 	n->sandbox = session_sandbox_name(slot);
 	box_spec_copy(b, &n->spec);
+	free(n->spec.cmd);
+	n->spec.cmd = xstrdup("");
+	model_env_done(&n->spec.env);
+	n->held.ceiling = slot->all->ceiling;
+	if (!holding_set(&n->held,
+			 2 * box_spec_held_bytes(&n->spec))) { /* the slot has the id too */
+		close(leash);
+		close(connection);
+		session_free(n);
+		return err_set(e, ERR_LIMIT, "the server's memory ceiling is near");
+	}
 	if (leash_new(slot->all->loop, leash, on_leash_gone, n, &n->leash, e) < 0) {
 		close(connection);
 		session_free(n);
@@ -207,6 +218,7 @@ void session_free(struct session *n)
 	loop_remove(loop, &n->timer);
 	leash_free(n->leash);
 	box_spec_done(&n->spec);
+	holding_done(&n->held);
 	free(n->sandbox);
 	free(n);
 }
@@ -219,8 +231,10 @@ void session_touch(struct session *n)
 
 bool session_is_idle(const struct session *n, uint64_t now_ns)
 {
-	return !n->spec.persistent && !has_running_process(n) &&
-	       now_ns - n->used_ns > SESSION_TTL_SEC * NS_PER_SEC;
+	uint64_t ttl_ns = n->slot->all->ttl_ns;
+
+	return ttl_ns && !n->spec.persistent && !has_running_process(n) &&
+	       now_ns - n->used_ns > ttl_ns;
 }
 
 struct process *session_find_process(const struct session *n, const char *id)

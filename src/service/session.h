@@ -17,7 +17,8 @@
 
 struct session {
 	struct slot *slot;
-	struct box_spec spec; /* of the one who made it */
+	struct box_spec spec; /* of the one who made it, without command and environment */
+	struct holding held;  /* bytes of the spec */
 	char *sandbox;        /* the name of the sandbox */
 	struct line *line;    /* NULL: the sandbox has ended */
 	struct leash *leash;
@@ -82,6 +83,7 @@ struct sessions {
 	struct session_engine engine;
 	struct slot *bucket[SLOT_BUCKETS];
 	loop_id reaper;
+	uint64_t ttl_ns; /* 0: sessions never end by idleness */
 	bool refuse;
 };
 

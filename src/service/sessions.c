@@ -261,10 +261,25 @@ static void on_reaper(void *arg)
 
 static void set_reaper(struct sessions *all)
 {
-	all->reaper = loop_add_timer(all->loop, clock_mono_ns() + SESSION_REAPER_SEC * NS_PER_SEC,
-				     on_reaper, all);
+	uint64_t every_ns = SESSION_REAPER_SEC * NS_PER_SEC;
+
+	if (all->ttl_ns && all->ttl_ns < every_ns)
+		every_ns = all->ttl_ns;
+	loop_remove(all->loop, &all->reaper);
+	all->reaper = loop_add_timer(all->loop, clock_mono_ns() + every_ns, on_reaper, all);
 	if (!all->reaper)
 		out_of_memory();
+}
+
+void sessions_set_ttl(struct sessions *all, uint64_t seconds)
+{
+	all->ttl_ns = seconds * NS_PER_SEC;
+	set_reaper(all);
+}
+
+uint64_t sessions_ttl_sec(const struct sessions *all)
+{
+	return all->ttl_ns / NS_PER_SEC;
 }
 
 /* --- a trial --------------------------------------------------------------------------------- */
@@ -371,7 +386,7 @@ struct sessions *sessions_new(struct loop *loop, struct hands *hands, struct cei
 	all->limits = limits;
 	all->instance = xstrdup(instance);
 	all->engine = *engine;
-	set_reaper(all);
+	sessions_set_ttl(all, SESSION_TTL_SEC);
 	return all;
 }
 

@@ -26,8 +26,8 @@
 struct sessions;
 struct work;
 
-#define SESSION_TTL_SEC 300   /* of idleness */
-#define SESSION_REAPER_SEC 30 /* how often that is looked at */
+#define SESSION_TTL_SEC 300   /* of idleness, unless the server is told otherwise */
+#define SESSION_REAPER_SEC 30 /* how often that is looked at, unless the idle time is shorter */
 
 struct reply {
 	/* FAULT is NULL on success. DATA is a JSON object; the callee may take its memory. Both are borrowed. */
@@ -55,6 +55,9 @@ struct sessions *sessions_new(struct loop *loop, struct hands *hands, struct cei
 			      const struct box_limits *limits, const char *instance,
 			      const struct session_engine *engine);
 void sessions_free(struct sessions *all);
+/* Sessions end after so many seconds of idleness; 0: never. */
+void sessions_set_ttl(struct sessions *all, uint64_t seconds);
+uint64_t sessions_ttl_sec(const struct sessions *all);
 
 /* --- work: the handle is valid until REPLY is called; it never is during the call ------------- */
 

@@ -151,6 +151,10 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 		fault_set(&w->fault, FAULT_VALIDATION, "%s", why->msg);
 		return;
 	}
+	if (why->code == ERR_LIMIT) {
+		fault_set(&w->fault, FAULT_CAPACITY, "%s", why->msg);
+		return;
+	}
 	fault_set(&w->fault, FAULT_BOX, "%s backend error: %s", session_backend_name(all),
 		  why->msg);
 	all->engine.failed(all->engine.arg);
@@ -181,6 +185,7 @@ static int ask_for_sandbox(struct work *w, struct fault *f)
 	struct hand_request q = { .task = HAND_CREATE, .makeable = 1 };
 	struct spec s;
 	struct err e;
+	bool local;
 	int r;
 
 	if (w->spec.host_path && w->spec.host_path_mode == BOX_MODE_NONE) {
@@ -195,9 +200,11 @@ static int ask_for_sandbox(struct work *w, struct fault *f)
 		hands_write_spec(&s, &text);
 		q.spec = (struct str){ buf_str(&text), text.n };
 	}
+	local = s.image.kind == IMAGE_HOST;
 	spec_done(&s);
-	if (r == 0 && hands_ask(all->hands, &q, clock_mono_ns() + CREATE_DEADLINE_NS, on_created, w,
-				&w->request, &e) < 0)
+	if (r == 0 && (local ? hands_ask : hands_ask_slow)(all->hands, &q,
+							   clock_mono_ns() + CREATE_DEADLINE_NS,
+							   on_created, w, &w->request, &e) < 0)
 		r = fault_set(f, FAULT_BOX, "%s backend error: %s", session_backend_name(all),
 			      e.msg);
 	return r;

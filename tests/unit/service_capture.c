@@ -198,6 +198,54 @@ static void ceilings(void)
 	T_INT(ceiling_left(&top), 100);
 }
 
+static void holdings(void)
+{
+	struct ceiling top = { .max = 16 << 20 };
+	struct holding large = { .ceiling = &top }, small = { .ceiling = &top };
+
+	T_TRUE(!holding_set(&large, (2 << 20) + 1)); /* more than an eighth */
+	T_INT(top.used, 0);
+	T_TRUE(holding_set(&large, 2 << 20));
+	T_TRUE(holding_set(&large, 1 << 20)); /* shrinking works always */
+	T_INT(top.used, 1 << 20);
+	while (ceiling_left(&top) >=
+	       CEILING_SMALL_BYTES) /* small steps work as long as anything is left */
+		T_TRUE(holding_set(&small, small.bytes + CEILING_SMALL_BYTES));
+	T_TRUE(!holding_set(&small, small.bytes + 1));
+	holding_done(&small);
+	holding_done(&large);
+	holding_done(&large);
+	T_INT(top.used, 0);
+}
+
+struct victim {
+	struct ceiling *top;
+	size_t holds;
+};
+
+static bool give_all(void *arg)
+{
+	struct victim *v = arg;
+
+	ceiling_give(v->top, v->holds);
+	return v->holds ? (v->holds = 0, true) : false;
+}
+
+static void relief(void)
+{
+	struct ceiling top = { .max = 100, .relieve = give_all };
+	struct victim v = { &top, 80 };
+
+	top.arg = &v;
+	T_TRUE(ceiling_take(&top, 80));
+	T_TRUE(ceiling_take(&top, 20));
+	T_INT(v.holds, 80); /* nobody had to give anything back */
+	T_TRUE(ceiling_take(&top, 30));
+	T_INT(top.used, 50);
+	T_TRUE(!ceiling_take(&top, 60));
+	T_INT(top.used, 50);
+}
+
 static const char *preview_text(const struct preview *p)
 {
 	static char out[65536];
@@ -253,6 +301,8 @@ int main(void)
 	T_RUN(the_ceiling_is_near);
 	T_RUN(text_fits_into_json);
 	T_RUN(ceilings);
+	T_RUN(holdings);
+	T_RUN(relief);
 	T_RUN(previews);
 	return t_end();
 }

@@ -1,0 +1,499 @@
+"""cordon-box under load, with peers that break off or send nonsense, and with processes that are killed.
+
+Every server of this file watches its own loop (CORDON_BOX_WATCH_LOOP): when a test ends, no handler may have waited. Longer runs
+are in tests/soak/test_soak_box.py.
+"""
+
+import fcntl
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import struct
+import threading
+
+from boxpeer import SECONDS, TEXT, Peer, Socket, WebSocketTransport
+from harness import all_processes, unique_number
+from test_box import INSTANCE, MESSAGE_MAX, BoxTest, Server
+
+MIB = 1 << 20
+IN_FLIGHT = 128  # actions of one connection
+
+
+def vanish(sock, hard):
+    """Closes a connection, or breaks it off with a reset."""
+    if hard:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
+class LoadTest(BoxTest):
+    def server(self, *args, env=None, **kwargs):
+        server = Server(self, *args, env={"CORDON_BOX_WATCH_LOOP": "1", **(env or {})}, **kwargs)
+        self.addCleanup(lambda: self.assertNotIn(b"waited", server.err.data))
+        return server
+
+    def held(self, server):
+        return server.health()["memory_held_bytes"]
+
+    def in_parallel(self, work, n):
+        """Runs WORK(i) in N threads. A failure of one fails the test."""
+        failures = []
+
+        def guarded(i):
+            try:
+                work(i)
+            except BaseException as error:  # pylint: disable=broad-except
+                failures.append(f"{i}: {error!r}")
+
+        threads = [threading.Thread(target=guarded, args=(i,)) for i in range(n)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+
+# --- many peers ------------------------------------------------------------------------------------
+
+
+class Crowds(LoadTest):
+    modes = ("user",)
+    connections = 20
+
+    def test_128_actions_are_in_flight_on_each_of_20_connections(self):
+        """All of them wait behind one command of their session, and all are cancelled when their peers vanish."""
+        server, slow = self.server(), unique_number()
+        other = server.legacy()
+        other.exec("other", "true")
+        peers = [server.legacy() for _ in range(self.connections)]
+
+        def fill(i):
+            for _ in range(IN_FLIGHT):
+                peers[i].post("box_exec", {"session_id": f"s{i}", "cmd": f"sleep {slow}", "timeout_sec": 1000})
+            extra = peers[i].answer(peers[i].post("__ping"))
+            assert "busy (max 128 concurrent actions)" in extra["message"], extra
+
+        self.in_parallel(fill, self.connections)
+        self.eventually(lambda: len(self.sleepers(slow)) == self.connections, 20)
+        self.assertEqual(other.exec("other", "echo here")["stdout"], "here")
+        for i, peer in enumerate(peers):
+            vanish(peer.transport.socket.sock, i % 2)
+        self.eventually(lambda: not self.sleepers(slow), 20)
+        self.assertEqual(server.health()["sessions"], self.connections + 1)
+        self.assertEqual(other.exec("s0", "echo free")["stdout"], "free")
+
+    def test_a_command_of_every_peer_is_answered(self):
+        server = self.server()
+
+        def work(i):
+            peer = Peer(WebSocketTransport(server.port))
+            asked = [peer.post("box_exec", {"session_id": f"s{i % 5}", "cmd": f"echo {i}.{k}"}) for k in range(10)]
+            for k, number in enumerate(asked):
+                assert peer.answer(number, 100)["data"]["stdout"] == f"{i}.{k}"
+            peer.close()
+
+        self.in_parallel(work, self.connections)
+
+
+class Vanishing(LoadTest):
+    """A peer goes away in every state that a connection can be in."""
+
+    modes = ("user",)
+
+    def raw(self, server, data):
+        sock = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
+        sock.sendall(data)
+        return sock
+
+    def socket(self, server, path="/rpc/ws"):
+        return Socket(server.port, path)
+
+    def half_frame(self, server, path):
+        ws = self.socket(server, path)
+        ws.sock.sendall(b"\x81\xfe\x10\x00maskhalf of what was announced")
+        return ws.sock
+
+    def half_message(self, server, path):
+        ws = self.socket(server, path)
+        ws.send_frame(TEXT, b"{" + b" " * 100000, fin=False)
+        return ws.sock
+
+    def asking(self, server, action, **data):
+        ws = self.socket(server)
+        ws.send_text(json.dumps({"seq_id": 1, "action": action, "data": data}))
+        return ws.sock
+
+    def test_it_goes_away_in_every_state(self):
+        server, slow = self.server(), unique_number()
+        peer = server.legacy()
+        peer.call("box_create_session", {"session_id": "s"})
+        peer.call("box_start_managed_process", {"session_id": "s", "spec": {"process_id": "p", "command": "cat"}})
+        relay = "/v1/sessions/s/managed-process/p/ws"
+        self.keep(self.socket(server, relay))  # every later relay waits behind this one
+        loud = "head -c 400000 /dev/zero | tr '\\0' x"
+        spec = {"process_id": "q", "command": "sh", "args": ["-c", "trap '' TERM; cat"]}
+        states = [
+            lambda: self.raw(server, b""), lambda: self.raw(server, b"GET /rpc/ws HT"),
+            lambda: self.raw(server, b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+            lambda: self.half_frame(server, "/rpc/ws"), lambda: self.half_message(server, "/rpc/ws"),
+            lambda: self.socket(server, relay).sock, lambda: self.half_frame(server, relay),
+            lambda: self.half_message(server, relay),
+            lambda: self.asking(server, "box_create_session", session_id="made"),
+            lambda: self.asking(server, "box_exec", session_id="made", cmd="sleep " + str(slow)),
+            lambda: self.asking(server, "box_exec", session_id="made", cmd=loud),
+            lambda: self.asking(server, "box_start_managed_process", session_id="s", spec=spec),
+            lambda: self.asking(server, "box_stop_managed_process", session_id="s", process_id="q"),
+            lambda: self.asking(server, "box_delete_session", session_id="made"),
+            lambda: self.asking(server, "box_get_backend_info"),
+            lambda: self.asking(server, "__file_chunk", file_key="k", chunk_base64="aGVsbG8=", chunk_index=0,
+                                chunk_amount=2, file_length=9, chunk_size=5),
+        ]
+        before = self.held(server)
+        for hard in (False, True):
+            for state in states:
+                vanish(state(), hard)
+            for state in states:  # and while others are in between
+                sock = state()
+                self.assertEqual(peer.call("__ping"), {})
+                vanish(sock, hard)
+        peer.call("box_delete_session", {"session_id": "s"}, within=60)
+        self.eventually(lambda: not self.sleepers(slow), 20)
+
+        def quiet():
+            now = server.health()
+            return now["creating_session_tasks"] + now["closing_session_tasks"] == 0
+
+        self.eventually(quiet, 20)
+        self.assertEqual(peer.exec("made", "echo here")["stdout"], "here")
+        peer.call("box_delete_session", {"session_id": "made"})
+        self.assertLess(self.held(server), before)
+
+
+class SlowPeers(LoadTest):
+    modes = ("user",)
+
+    def test_a_peer_sends_byte_by_byte(self):
+        """Its request is understood in the end, and others are answered between any two bytes."""
+        server = self.server()
+        other = server.legacy()
+        other.exec("a", "true")
+        request = json.dumps({"seq_id": 7, "action": "box_get_session", "data": {"session_id": "a"}}).encode()
+        head = (b"GET /rpc/ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n")
+        frame = bytes([0x81, 0x80 | len(request)]) + bytes(4) + request
+        with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as slow:
+            slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            got = b""
+            for part in (head, frame):
+                for i in range(len(part)):
+                    slow.sendall(part[i:i + 1])
+                    if i % 50 == 0:
+                        self.assertEqual(other.call("__ping"), {})
+                while (b"\r\n\r\n" if part is head else b'"seq_id":7') not in got:
+                    got += slow.recv(4096)
+
+    def test_a_relay_that_reads_nothing(self):
+        server = self.server()
+        peer = server.legacy()
+        peer.call("box_create_session", {"session_id": "s"})
+        peer.call("box_start_managed_process", {"session_id": "s", "spec": {
+            "process_id": "p", "command": "sh", "args": ["-c", "yes abcdefgh | head -c 100000000; echo over >&2"]}})
+        relay = server.relay("s", "p")
+        self.assertEqual(relay.read_message(), "abcdefgh")
+        self.assertEqual(peer.exec("s", "echo here")["stdout"], "here")
+        self.assertLess(self.held(server), 4 * MIB)
+        info = peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})
+        self.assertEqual((info["status"], info["stderr_preview"]), ("running", ""))
+
+
+# --- bad input -------------------------------------------------------------------------------------
+
+
+class BadInput(LoadTest):
+    modes = ("user",)
+
+    def send_unmasked(self, peer, payload):
+        """As a frame whose mask is 0: masking much takes long in Python."""
+        peer.transport.socket.sock.sendall(b"\x81\xff" + struct.pack(">Q", len(payload)) + bytes(4) + payload)
+
+    def peak_mib(self, server):
+        return int(server.reader().status("VmHWM")[0]) >> 10
+
+    def test_texts_of_16_mebibytes_that_are_no_requests(self):
+        server = self.server()
+        peer = server.current()
+        self.assertEqual(peer.call("__ping"), {})
+        before = self.peak_mib(server)
+        head = '{"seq_id":1,"action":"__ping","data":{"a":'
+        for start, unit in (("", "["), (head, "["), ("", "0,"), (head + "[", "0,"), (head, '{"a":'), (head, '"\\u0000')):
+            text = start + unit * ((MESSAGE_MAX - len(start)) // len(unit))
+            self.send_unmasked(peer, text.encode())
+            self.assertEqual(peer.call("__ping"), {}, (start, unit))
+        self.assertLess(self.peak_mib(server) - before, 64, "MiB that bad texts took")
+        wide = head + "[" + "0," * 900_000 + "0]}}"  # as many values as are let in
+        peer.transport.send(wide)
+        self.assertEqual(peer.answer(1)["code"], 0)
+        self.assertLess(self.peak_mib(server) - before, 160)
+        self.eventually(lambda: self.held(server) < 2 * MIB)
+
+    def test_nul_is_refused_where_it_would_cut_a_text(self):
+        peer = self.server().legacy()
+        bad = [{"session_id": "a\0b"}, {"session_id": "a", "workdir": "/a\0b"}, {"session_id": "a", "image": "a\0b"},
+               {"session_id": "a", "cmd": "echo \0"}, {"session_id": "a", "env": {"A": "\0"}},
+               {"session_id": "a", "env": {"A\0": "x"}}, {"session_id": "a", "host_path": "/tmp\0x"},
+               {"session_id": "a", "mount_path": "/w\0"}, {"session_id": "a", "skill_name": "x\0"},
+               {"session_id": "a", "extra_mounts": [{"host_path": "/\0", "mount_path": "/x"}]}]
+        for spec in bad:
+            got = peer.answer(peer.post("box_exec", {"cmd": "true", **spec}))
+            self.assertEqual(got["code"], 1, spec)
+            self.assertRegex(got["message"], "^(BoxValidationError|ValueError): ", spec)
+        for action in ("box_get_session", "box_delete_session", "box_get_managed_process", "box_stop_managed_process"):
+            got = peer.answer(peer.post(action, {"session_id": "a\0b", "process_id": "a\0b"}))
+            self.assertEqual(got["code"], 1, action)
+        for spec in ({"command": "a\0"}, {"command": "a", "args": ["\0"]}, {"command": "a", "cwd": "/\0"},
+                     {"command": "a", "process_id": "\0"}):
+            got = peer.answer(peer.post("box_start_managed_process", {"session_id": "a", "spec": spec}))
+            self.assertRegex(got["message"], "^BoxValidationError: ", spec)
+        self.assertEqual(self.sandboxes(), [])
+
+    def test_commands_of_a_mebibyte(self):
+        peer = self.server().current()
+        fits = "echo fits #"
+        fits += "x" * (MIB - len(fits))
+        self.assertEqual(peer.exec("a", fits)["stdout"], "fits")
+        self.fails("BoxValidationError: cmd exceeds 1048576 bytes", peer.exec, "a", fits + "x")
+        self.assertEqual(peer.exec("a", "echo \ud800 \U0001f600")["stdout"], "\ufffd \U0001f600")
+
+    def test_two_mounts_on_one_target(self):
+        peer = self.server().legacy()
+        mounts = [{"host_path": self.dir, "mount_path": path} for path in ("/mnt/x", "/mnt/./x/")]
+        self.fails("BoxValidationError: two mounts have the mount_path /mnt/x", peer.call, "box_create_session",
+                   {"session_id": "a", "extra_mounts": mounts})
+        self.assertEqual(self.sandboxes(), [])
+
+
+# --- memory ----------------------------------------------------------------------------------------
+
+
+class Ceiling(LoadTest):
+    """A server that may hold 16 MiB."""
+
+    modes = ("user",)
+
+    def setUp(self):
+        super().setUp()
+        self.box = self.server(config={"cordon": {"memory_ceiling_mb": 16}})
+        self.peer = self.box.current()
+
+    def hoard(self):
+        """Peers that hold half messages until little is left."""
+        hoarders = []
+        while self.held(self.box) < 13 * MIB:
+            self.assertLess(len(hoarders), 40)
+            ws = self.box.current().transport.socket
+            ws.send_frame(TEXT, b'{"a":"' + b"x" * MIB, fin=False)
+            ws.send_frame(9, b"")
+            self.assertIn(ws.read_frame()[0], (8, 10))  # the server has taken it, or is short of memory
+            hoarders.append(ws)
+        return hoarders
+
+    def test_near_it_output_is_clipped_earlier(self):
+        self.assertEqual(self.box.health()["memory_ceiling_bytes"], 16 * MIB)
+        million = "head -c 1000000 /dev/zero | tr '\\0' x"
+        self.assertEqual(len(self.peer.exec("a", million)["stdout"]), 1000000)
+        before = self.held(self.box)
+        hoarders = self.hoard()
+        clipped = self.peer.exec("a", million)["stdout"]
+        self.assertRegex(clipped, r"\n... \[raw output clipped at \d+ bytes, \d+ bytes discarded; the server's memory "
+                                  r"ceiling is near\]$")
+        kept, dropped = map(int, clipped.rsplit("[", 1)[1].replace(",", "").split()[4:7:2][:1] +
+                            [clipped.rsplit("bytes, ", 1)[1].split()[0]])
+        self.assertEqual(kept + dropped, 1000000)
+        self.assertGreater(kept, 4096)
+        self.assertEqual(self.peer.exec("b", "echo small")["stdout"], "small")  # what is small fits always
+        for ws in hoarders:
+            ws.close()
+        self.eventually(lambda: self.held(self.box) <= before + 4096)
+        self.assertEqual(len(self.peer.exec("a", million)["stdout"]), 1000000)
+
+    def test_a_request_that_does_not_fit_is_refused(self):
+        self.fails("BoxCapacityExceededError: the server's memory ceiling is near; it cannot take a request of "
+                   f"{self.length({'session_id': 'x' * 1500000})} bytes", self.peer.call, "box_get_session",
+                   {"session_id": "x" * 1500000})
+        self.assertEqual(self.peer.call("__ping"), {})
+        ws = self.box.current().transport.socket
+        ws.send_frame(TEXT, b'{"a":"' + b"x" * (8 * MIB), fin=False)
+        self.assertEqual(ws.close_code(), 1009)
+
+    def length(self, data):
+        number = next(self.peer.numbers) + 1
+        return len(json.dumps({"seq_id": number, "action": "box_get_session", "data": data,
+                               "context": self.peer.context}))
+
+    def test_a_peer_that_does_not_read_costs_only_itself(self):
+        """When its unread answers fill the memory, the server hangs up on it and on nobody else."""
+        deaf = self.box.current()
+        deaf.transport.socket.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        gate = os.path.join(self.dir, "gate")
+        os.mkdir(gate)
+        # as JSON each byte takes six
+        loud = "head -c 1000000 /dev/zero | tr '\\0' '\\1'; touch $N; until [ -e go ]; do sleep 0.1; done"
+        for i in range(8):
+            deaf.post("box_exec", {"session_id": f"s{i}", "cmd": loud, "env": {"N": str(i)}, "host_path": gate})
+        self.eventually(lambda: len(os.listdir(gate)) == 8, 20)
+        with open(os.path.join(gate, "go"), "w"):
+            pass
+        self.eventually(lambda: b"does not read" in self.box.err.data, 20)
+        self.assertEqual(self.peer.exec("own", "echo here")["stdout"], "here")
+        deaf.transport.socket.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * MIB)
+        with self.assertRaises((EOFError, ConnectionError)):
+            while True:
+                deaf.transport.receive()
+
+
+# --- limits, idle time -----------------------------------------------------------------------------
+
+
+class Limits(LoadTest):
+    def test_the_soft_limit_of_descriptors_is_ours_alone(self):
+        """The server raises its own; a command gets the one that the server was started with."""
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        server = self.server(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard)))
+        with open(f"/proc/{server.reader().pid}/limits") as handle:
+            limits = [line.split()[3:5] for line in handle if line.startswith("Max open files")]
+        self.assertEqual(limits, [[str(hard), str(hard)]])
+        peer = server.legacy()
+        self.assertEqual(peer.exec("a", "ulimit -Sn")["stdout"], "200")
+        peer.call("box_start_managed_process", {"session_id": "a", "spec": {
+            "process_id": "p", "command": "sh", "args": ["-c", "ulimit -Sn; cat"]}})
+        self.assertEqual(server.relay("a", "p").read_message(), "200")
+
+    def test_without_a_free_descriptor_it_serves_on(self):
+        """Connections that it cannot take wait, and whatever was there before goes on."""
+        server = self.server(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
+        peer = server.legacy()
+        self.assertEqual(peer.exec("a", "echo 1")["stdout"], "1")
+        more = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(60)]
+        self.assertEqual(peer.call("__ping"), {})
+        for sock in more:
+            sock.close()
+        self.eventually(lambda: server.legacy().call("__ping") == {}, 20)
+        self.assertEqual(peer.exec("a", "echo 2")["stdout"], "2")
+
+
+class IdleTime(LoadTest):
+    modes = ("user",)
+
+    def test_idle_sessions_end_and_others_stay(self):
+        server, slow = self.server(env={"CORDON_BOX_TTL_SEC": "1"}), unique_number()
+        peer = server.legacy()
+        self.assertEqual(peer.call("box_status")["session_ttl_sec"], 1)
+        busy = peer.post("box_exec", {"session_id": "busy", "cmd": f"sleep {slow} & sleep 3; echo over"})
+        peer.call("box_create_session", {"session_id": "kept", "persistent": True})
+        peer.call("box_create_session", {"session_id": "serving"})
+        peer.call("box_start_managed_process", {"session_id": "serving", "spec": {"command": "cat"}})
+        peer.exec("idle", "echo x > /workspace/file")
+
+        def shown():
+            return sorted(s["session_id"] for s in peer.call("box_get_sessions")["sessions"])
+
+        self.eventually(lambda: shown() == ["busy", "kept", "serving"], 20)
+        self.eventually(lambda: len(self.sandboxes()) == 3)
+        self.assertEqual(peer.exec("idle", "ls /workspace")["stdout"], "")  # a new one
+        self.assertEqual(peer.answer(busy)["data"]["stdout"], "over")
+        peer.call("box_stop_managed_process", {"session_id": "serving"})
+        self.eventually(lambda: shown() == ["kept"], 20)
+        self.eventually(lambda: len(self.sandboxes()) == 1)
+
+
+# --- killed processes ------------------------------------------------------------------------------
+
+
+class Killed(LoadTest):
+    kills = 4
+
+    def test_a_server_is_killed_at_any_instant(self):
+        """All its sandboxes end within 3 s without another start, and the next server serves."""
+        pick = random.Random(os.getpid())
+        for round_ in range(self.kills):
+            server, slow = self.server(), unique_number()
+            peer = server.legacy()
+            reader = server.reader()
+            asked = [peer.post("box_exec", {"session_id": f"s{i % 3}", "cmd": f"echo {i}; [ {i} -lt 9 ] || sleep {slow}",
+                                            "timeout_sec": 1000}) for i in range(12)]
+            asked += [peer.post("box_create_session", {"session_id": f"c{i}"}) for i in range(4)]
+            for number in asked[:pick.randrange(9)]:
+                self.assertEqual(peer.answer(number)["code"], 0)
+            os.kill(reader.pid if round_ % 2 else server.proc.pid, signal.SIGKILL)
+            self.eventually(lambda: not self.sleepers(slow) and not self.left_running(), within=3,
+                            message=lambda: str(self.left_running()))
+            server.proc.wait(SECONDS)
+        peer = self.server().legacy()
+        self.assertEqual(peer.exec("s0", "echo here")["stdout"], "here")
+        self.cordon("list")  # sweeps what a hand had half made
+
+    def test_a_killed_hand_fails_one_request_of_many(self):
+        server = self.server()
+        peer = server.legacy()
+        self.assertEqual(peer.exec("a", "echo 1")["stdout"], "1")
+        hands = server.hands()
+        for hand in hands:
+            os.kill(hand.pid, signal.SIGSTOP)
+        asked = [peer.post("box_create_session", {"session_id": f"s{i}"}) for i in range(3 * len(hands))]
+        self.assertEqual(peer.exec("a", "echo 2")["stdout"], "2")  # the server has handed out the requests
+        os.kill(hands[0].pid, signal.SIGKILL)
+        for hand in hands[1:]:
+            os.kill(hand.pid, signal.SIGCONT)
+        codes = [peer.answer(number, 60)["code"] for number in asked]
+        self.assertEqual(sum(codes), 1, codes)
+
+
+# --- nothing waits ---------------------------------------------------------------------------------
+
+
+class NothingWaits(LoadTest):
+    """Whatever takes long, other sessions answer before it is over."""
+
+    files = 10_000
+
+    def hold_lock(self, name):
+        """Holds the lock of a sandbox with this name, as another command would."""
+        place = os.path.join(self.home, "sandboxes", name)
+        os.makedirs(place)
+        handle = open(os.path.join(place, "lock"), "w")
+        self.addCleanup(handle.close)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return handle
+
+    def test_locks_pulls_and_deletions_hold_up_no_other_session(self):
+        registry = self.keep(socket.create_server(("127.0.0.1", 0)))  # it never answers
+        server = self.server(config={"backend": "cordon"})
+        peer = server.legacy()
+        name = peer.call("box_create_session", {"session_id": "locked"})["backend_session_id"]
+        supervisor = [p for p in all_processes().values() if p.comm == "cordon-supervis" and name in p.cmdline]
+        self.assertEqual(len(supervisor), 1)
+        make = f"i=0; mkdir /workspace/d; cd /workspace/d; seq {self.files} | xargs touch; ls | wc -l"
+        self.assertEqual(peer.exec("tree", make, timeout_sec=100)["stdout"], str(self.files))
+        os.kill(supervisor[0].pid, signal.SIGSTOP)  # a sandbox that does not end, and whose lock is held
+        stuck = [peer.post("box_create_session", {"session_id": f"pull{i}",
+                                                  "image": f"127.0.0.1:{registry.getsockname()[1]}/x:{i}"})
+                 for i in range(2)]
+        stuck.append(peer.post("box_delete_session", {"session_id": "locked"}))
+        stuck.append(peer.post("box_create_session", {"session_id": "locked"}))
+        held = peer.call("box_create_session", {"session_id": "held"})["backend_session_id"]
+        peer.call("box_delete_session", {"session_id": "held"})
+        lock = self.hold_lock(held)
+        stuck.append(peer.post("box_create_session", {"session_id": "held"}))
+        deletion = peer.post("box_delete_session", {"session_id": "tree"})
+        for i in range(3):
+            self.assertEqual(peer.exec("a", f"echo {i}")["stdout"], str(i))
+            self.assertEqual(peer.exec(f"new{i}", f"echo {i}")["stdout"], str(i))
+        self.assertEqual([n for n in stuck if n in peer.answers], [])
+        self.assertEqual(peer.answer(deletion, 60)["code"], 0)
+        os.kill(supervisor[0].pid, signal.SIGCONT)
+        registry.close()
+        lock.close()
+        self.assertEqual([peer.answer(number, 60)["code"] for number in stuck], [1, 1, 0, 0, 0])
