@@ -13,9 +13,9 @@
 
 #define CHILD_STACK_BYTES 65536
 
-/* No cgroup namespace: its root would be the supervisor's own group. Under the mount option nsdelegate,
- * which systemd uses, pid 1 could then not move a command into a group outside of that root. Each command
- * gets a cgroup namespace of its own (guest/exec.c). */
+/* Pid 1 gets no cgroup namespace, because the root of that namespace would be the supervisor's own group. Under
+ * the mount option nsdelegate, which systemd uses, pid 1 could then not move a command into a group outside of
+ * that root. Each command gets a cgroup namespace of its own (guest/exec.c). */
 #define NAMESPACES_OF_CLONE (CLONE_NEWUSER | CLONE_NEWPID)
 
 void birth_prepare(struct process_instance *i, int parents_end, unsigned long namespaces, int go)
@@ -30,10 +30,9 @@ void birth_prepare(struct process_instance *i, int parents_end, unsigned long na
 	i->stack = plan_room(i->plan, CHILD_STACK_BYTES);
 }
 
-/* The kernel also charges what is used in a user namespace (queued signals, inotify instances, POSIX queues
- * …) to the user that made the namespace. If root made it, a sandbox could use up what the whole machine
- * has. So we take on an id of the sandbox for this one call and keep our capabilities. Where that is
- * impossible, root is charged. */
+/* Clones the child under an id of the sandbox, if possible, and keeps our capabilities. The kernel charges what
+ * is used in a user namespace (queued signals, inotify instances, POSIX queues …) also to the user that made the
+ * namespace. If root made it, a sandbox could use up what the whole machine has. */
 static long clone_as_owner(const struct process_instance *i, struct clone_args *args)
 {
 	int bits = i->owner ? prctl(PR_GET_SECUREBITS) : -1;
@@ -58,7 +57,7 @@ int birth_clone(struct process_instance *i, struct err *e)
 			 CLONE_CHILD_CLEARTID,
 		.pidfd = (uintptr_t)&i->pidfd,
 		.parent_tid = (uintptr_t)&i->child->overlay_pending,
-		/* the kernel clears it if the child dies */
+		/* the kernel clears this word if the child dies */
 		.child_tid = (uintptr_t)&i->child->overlay_pending,
 		.exit_signal = SIGCHLD,
 		.stack = (uintptr_t)i->stack,
@@ -90,8 +89,8 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 	/* if a submount cannot be mapped, map the top of the tree alone */
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) == 0)
 		return 0;
-	/* the overlay of a container, or squashfs before Linux 6.2, cannot map ids: the files belong to
-	 * nobody then */
+	/* the overlay of a container, and squashfs before Linux 6.2, cannot map ids; the files then belong
+	 * to nobody */
 	if (errno == EINVAL && kind == MAP_FIXTURES)
 		return 0;
 	err_sys(e, errno, "map the ids of a %s", kind == MAP_LAYER ? "layer" : "mount source");
@@ -107,7 +106,7 @@ static int map_tree(int tree, int userns, enum tree_map_kind kind, struct err *e
 			"Linux 6.3 on)");
 }
 
-/* Most volumes of a sandbox have the same owner. With a user namespace for each volume, a start
+/* Returns true if A and B can share a user namespace. With a user namespace for each volume, a start
  * with hundreds of volumes would take long. */
 static bool same_owner(const struct tree_map *a, const struct tree_map *b)
 {

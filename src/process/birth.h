@@ -1,4 +1,4 @@
-/* How a process in namespaces of its own is made: pid 1, and fuse-overlayfs where it serves a root. */
+/* Makes processes in namespaces of their own: pid 1, and fuse-overlayfs if it serves a root. */
 #pragma once
 
 #include "process/process.h"

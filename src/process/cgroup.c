@@ -74,7 +74,7 @@ static int open_dir(int dirfd, const char *path)
 }
 
 /* Makes the group NAME unless it exists, and opens it. If it cannot be opened, removes it again,
- * because nobody else would. */
+ * because no other code would. */
 static int make_dir(int parent, const char *name)
 {
 	bool made = mkdirat(parent, name, 0755) == 0;
@@ -151,8 +151,8 @@ void cgroup_prepare(struct cgroup *c, const char *id)
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	group_name(id, name);
 	base = open_v2_base();
-	/* a killed supervisor left this group; its members are dying. We must remove it before
-	 * we make a new one */
+	/* a killed supervisor has left this group, and its members are dying: remove it before we
+	 * make a new one */
 	if (base >= 0 && faccessat(base, name, F_OK, 0) == 0)
 		cgroup_remove(id);
 	if (base >= 0)
@@ -203,8 +203,8 @@ static bool set_cpu_v2(int dir, uint32_t milli)
 	return io_write_file(dir, "cpu.max", text) == 0;
 }
 
-/* The payload gets no swap: it could otherwise use swap beyond its memory limit. Kernels without swap
- * accounting lack the file. */
+/* Sets the memory limit, and a swap limit of 0: otherwise the payload could use swap beyond its memory
+ * limit. Kernels without swap accounting lack the file. */
 static bool set_memory_v2(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.max", bytes))
@@ -213,7 +213,7 @@ static bool set_memory_v2(int dir, uint64_t bytes)
 	return true;
 }
 
-/* Version 1 does not count the buffers of connections as memory but on their own; version 2 counts them as
+/* Limits the buffers of connections. Version 1 counts them apart from memory; version 2 counts them as
  * memory. The kernel counts a socket only if this limit was set before the socket was made. Newer kernels
  * may be built without the file. */
 static void set_buffers_v1(int dir, uint64_t memory_bytes)
@@ -221,8 +221,8 @@ static void set_buffers_v1(int dir, uint64_t memory_bytes)
 	IGNORE(set_number(dir, "memory.kmem.tcp.limit_in_bytes", memory_bytes / BUFFERS_PART));
 }
 
-/* Version 1 demands memory <= memory + swap at every moment: a limit that shrinks must set
- * memory first, and a limit that grows must set memory + swap first. */
+/* Sets two limits in the right order: version 1 requires at every moment that memory is at most
+ * memory + swap. To shrink, memory is set first; to grow, memory + swap is set first. */
 static bool set_memory_v1(int dir, uint64_t bytes)
 {
 	if (!set_number(dir, "memory.limit_in_bytes", bytes)) {
@@ -243,7 +243,7 @@ static void apply_v2(struct cgroup *c, int dir, const struct cgroup_limits *l)
 		c->enforced[CGROUP_CPU] = true;
 }
 
-/* Sets the limit that the hierarchy KIND is for. */
+/* Sets the limit that the v1 hierarchy of KIND enforces. */
 static void apply_v1(struct cgroup *c, int dir, unsigned kind, const struct cgroup_limits *l)
 {
 	switch (kind) {
@@ -279,7 +279,7 @@ static void limit_v1(struct cgroup *c, unsigned kind, const struct cgroup_limits
 		return;
 	tasks = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
 	if (tasks < 0) {
-		/* remove the group, so that it counts as one that could not be made */
+		/* remove the group, as if it could not be made */
 		IGNORE(unlinkat(root, name, AT_REMOVEDIR));
 		return;
 	}
@@ -303,7 +303,7 @@ static void delegate(int dir, uid_t owner, gid_t group)
 		IGNORE(fchownat(dir, files[i], owner, group, 0));
 }
 
-/* Moves every member of the group BASE into a child of it. -errno if one cannot be moved. */
+/* Moves every member of the group BASE into a child of BASE. Returns 0, or -errno if one cannot be moved. */
 static int move_members(int base)
 {
 	AUTO_FD callers = make_dir(base, HIERARCHY_CALLERS);
@@ -350,7 +350,7 @@ static void hand_down(int base, const char *controller)
 	IGNORE(r); /* if it failed, the limit is shown as not enforced */
 }
 
-/* Enables the controllers that we want. False if none of them is available. */
+/* Enables the controllers that we want. Returns false if none of them is available. */
 static bool enable_controllers(const struct cgroup *c)
 {
 	static const char *const wanted[] = { "+memory", "+pids", "+cpu" };
@@ -393,8 +393,8 @@ void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, 
 			limit_v1(c, i, l);
 }
 
-/* The payload's group has groups in it and can take no process itself: helper processes get a
- * group of their own beside the groups of the commands. */
+/* Makes a group for helper processes, beside the groups of commands. The payload's group cannot take
+ * a process, because it has groups in it. */
 void cgroup_make_helpers(struct cgroup *c)
 {
 	AUTO_FD dir = c->v2_payload < 0 ? -1 : make_dir(c->v2_payload, "server");
@@ -445,8 +445,8 @@ void cgroup_lift_cpu(const struct cgroup *c)
 			IGNORE(io_write_file(c->v1[i], "cpu.cfs_quota_us", "-1"));
 }
 
-/* Removes the group NAME and all groups below it, depth first. The kernel removes their files. False while
- * a member is still dying. */
+/* Removes the group NAME and all groups below it, depth first. The kernel removes their files. Returns
+ * false while a member is still dying. */
 static bool remove_groups(int parent, const char *name, unsigned depth)
 {
 	AUTO_FD dir = -1;
@@ -473,7 +473,7 @@ static void remove_one(int base, const char *name)
 	char kill_file[96];
 
 	snprintf(kill_file, sizeof(kill_file), "%s/cgroup.kill", name);
-	/* version 1 has no such file: the write fails there */
+	/* fails in version 1, which has no such file */
 	IGNORE(io_write_file(base, kill_file, "1"));
 	for (unsigned i = 0; i < REMOVE_TRIES && !remove_groups(base, name, REMOVE_DEPTH_MAX); i++)
 		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
@@ -555,7 +555,7 @@ static bool read_number(int dir, const char *file, const char *key, uint64_t *re
 	return false;
 }
 
-/* Reads what the files of one group tell. Version 1 and 2 have different files. */
+/* Reads the usage of one group. Versions 1 and 2 have different files. */
 static void usage_of(int dir, struct cgroup_usage *u)
 {
 	uint64_t v;

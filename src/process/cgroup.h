@@ -1,12 +1,11 @@
 /*
  * The control groups of one sandbox: limits, kill, usage.
  *
- * Works with version 2, version 1 and the hybrid of both, for every caller who may create groups.
- * The groups are called `cordon-ID` and lie at the root of each hierarchy if the caller is root.
- * The groups of an ordinary user lie below the user's own group, if that is delegated to the user,
- * as a scope of the user's systemd is. So a later command of the same caller finds and removes what
- * a killed supervisor left. Pid 1 stays outside the limited group: a kill for memory must hit the
- * payload and never pid 1.
+ * Works with version 2, version 1 and the hybrid of both, for every caller that may create groups. The
+ * groups are called `cordon-ID`. Groups of root are at the root of each hierarchy. Groups of an ordinary
+ * user are below the user's own group, if that is delegated to the user, as a scope of the user's
+ * systemd is. So a later command of the same caller finds and removes what a killed supervisor left. Pid
+ * 1 stays outside the limited group, so that a kill for memory hits the payload and never pid 1.
  */
 #pragma once
 
@@ -22,8 +21,8 @@
 enum cgroup_limit { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_LIMIT_COUNT };
 
 struct cgroup_limits {
-	uint64_t memory_bytes, pids; /* 0: unlimited */
-	uint32_t cpu_milli;          /* thousandths of a CPU; 0: unlimited */
+	uint64_t memory_bytes, pids; /* 0 for unlimited */
+	uint32_t cpu_milli;          /* thousandths of a CPU; 0 for unlimited */
 };
 
 struct cgroup {
@@ -41,9 +40,9 @@ struct cgroup {
 	 * -1 */
 	int v2_enclosed;
 	int v1[CGROUP_V1_MAX]; /* directories of cordon-ID in v1 hierarchies */
-	/* for each of them, the enum cgroup_limit that it enforces */
+	/* for each directory of v1, the enum cgroup_limit that it enforces */
 	unsigned kind[CGROUP_V1_MAX];
-	int tasks[CGROUP_V1_MAX]; /* their `tasks` files: pid 1 writes commands into them */
+	int tasks[CGROUP_V1_MAX]; /* `tasks` files of v1, into which pid 1 writes commands */
 	unsigned n_v1;
 	int oom; /* memory.events or memory.oom_control, open for reading; or -1 */
 	bool enforced[CGROUP_LIMIT_COUNT];
@@ -51,19 +50,19 @@ struct cgroup {
 
 void cgroup_init(struct cgroup *c);
 void cgroup_done(struct cgroup *c); /* closes the descriptors; removes no group */
-/* Before the clone: makes the v2 group that pid 1 is born in. If that is impossible, C has no v2
+/* Makes, before the clone, the v2 group in which pid 1 is born. If that is impossible, C has no v2
  * group. */
 void cgroup_prepare(struct cgroup *c, const char *id);
 /* Returns v2_payload, and makes it first if necessary; or -1. */
 int cgroup_payload(struct cgroup *c);
-/* After the clone: sets the limits and delegates to OWNER, the id of pid 1 outside. */
+/* Sets, after the clone, the limits, and delegates groups to OWNER, the id of pid 1 outside. */
 void cgroup_limit(struct cgroup *c, const struct cgroup_limits *l, uid_t owner, gid_t owner_gid);
-/* Makes the group for processes that work for the payload. It is made before it is needed: a confined
- * supervisor cannot make groups. */
+/* Makes the group for processes that work for the payload, before it is needed: a confined supervisor
+ * cannot make groups. */
 void cgroup_make_helpers(struct cgroup *c);
-/* After cgroup_limit(), if we may mount: opens v2_enclosed. -errno. */
+/* Opens v2_enclosed, after cgroup_limit() and if we may mount. Returns 0 or -errno. */
 MUST_USE int cgroup_enclose(struct cgroup *c);
-/* The process PID works for the payload: counts what it uses as the payload's, as far as there are groups. */
+/* Counts the resources of the process PID, which works for the payload, as the payload's, if there are groups. */
 void cgroup_join(const struct cgroup *c, pid_t pid);
 /* Changes limits of a live sandbox. Returns 0, or -errno of the first change that failed. */
 MUST_USE int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l);
@@ -72,8 +71,8 @@ void cgroup_lift_cpu(const struct cgroup *c);
 /* Kills all members (v2) and removes every group of ID, wherever it is. Does nothing if there is
  * none. */
 void cgroup_remove(const char *id);
-/* Does the same for the groups that C has open. It needs no paths, so a confined supervisor can
- * call it. */
+/* Does the same for the groups that C has open. It needs no paths, so a confined supervisor can call
+ * it. */
 void cgroup_clear(const struct cgroup *c);
 
 struct cgroup_usage {

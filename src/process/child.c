@@ -1,10 +1,10 @@
 /*
- * Between clone and exec. This code shares memory with its parent, so it makes system calls and
- * nothing else: no allocation, no formatting, no locks, no errno. A test compares the undefined
- * symbols of this object with a list that holds only netif.c's, which obeys the same rule.
+ * This code runs between clone and exec and shares memory with its parent. So it makes only system
+ * calls: no allocation, no formatting, no locks, no errno. A test checks that this object calls only
+ * functions of netif.c, which obeys the same rule.
  *
- * Targets are resolved below the new root by the kernel (RESOLVE_IN_ROOT), never by joining
- * strings: an image may contain any link it likes.
+ * The kernel resolves targets below the new root (RESOLVE_IN_ROOT). The code never joins paths,
+ * because an image may contain any link.
  */
 #include "process/plan.h"
 
@@ -55,8 +55,8 @@ static long in_root(const struct walker *w, const char *path, unsigned long flag
 
 static long set_attr(int fd, unsigned long set, unsigned recursive)
 {
-	/* private: if the host mounts something below this tree later, it must not appear here,
-	 * where it would lack these attributes */
+	/* private, because a mount that the host makes below this tree later must not appear here: it
+	 * would lack these attributes */
 	struct mount_attr attr = { .attr_set = set, .propagation = MS_PRIVATE };
 
 	return RAW5(SYS_mount_setattr, fd, "", AT_EMPTY_PATH_ | recursive, &attr, sizeof(attr));
@@ -77,7 +77,7 @@ static long clone_tree(struct walker *w, const struct step *s)
 		return r;
 	if (!s->ino)
 		return set_attr((int)fd, s->flags, AT_RECURSIVE_);
-	/* the parent has judged the file at this path: only that file may be mounted */
+	/* the parent has checked the file at this path, and only that file may be mounted */
 	if (st.stx_ino != s->ino ||
 	    (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor) != s->dev)
 		return -ESTALE;
@@ -116,7 +116,7 @@ static long make_dir(const struct walker *w, const struct step *s)
 
 	if (r < 0 || !(s->mode & S_ISVTX))
 		return r;
-	/* a sticky directory is for everybody: set its mode again, because mkdirat() obeys the
+	/* all users write to a sticky directory: set its mode again, because mkdirat() obeys the
 	 * umask */
 	return RAW3(SYS_fchmodat, w->parent, s->text, s->mode);
 }
@@ -165,7 +165,7 @@ static long retarget(struct walker *w, const char *path)
 	return 0;
 }
 
-/* True if we may write to FD. False too if FD lies in a read-only mount. */
+/* Returns true if FD is not in a read-only mount. */
 static int is_writable(long fd)
 {
 	struct statfs fs;
@@ -173,8 +173,8 @@ static int is_writable(long fd)
 	return RAW2(SYS_fstatfs, fd, &fs) >= 0 && !(fs.f_flags & ST_RDONLY);
 }
 
-/* A link in the image may lead to the root. A mount there would cover /proc and everything else that we
- * need. */
+/* Refuses a target that is the root, to which a link in the image may lead. A mount there would cover
+ * /proc and everything else that we need. */
 static long check_below(const struct walker *w, const struct step *s)
 {
 	const unsigned wanted = STATX_INO | STATX_MNT_ID;
@@ -201,8 +201,8 @@ static long mount_fs(struct walker *w, const struct step *s)
 	return r < 0 ? r : retarget(w, s->path);
 }
 
-/* Mounts from the directory above, because the payload may be allowed to list PATH but not to enter it. If
- * we cannot reach the directory, the payload cannot either: it has no more rights than we have. */
+/* Covers a directory by a mount from the directory above it, because users may be allowed to list the
+ * directory but not to enter it. If we cannot reach it, the payload, which has no more rights, cannot. */
 static long cover(struct walker *w, const struct step *s)
 {
 	long r = retarget(w, s->path);
@@ -301,9 +301,8 @@ static long open_device(struct walker *w, const struct step *s)
 	return r < 0 ? r : 0;
 }
 
-/* fuse-overlayfs gets the descriptor after the mount: before, it could read nothing from it. We
- * close our copy: while a copy is open, the kernel does not notice that fuse-overlayfs has
- * ended. */
+/* Mounts the device, and sends it to fuse-overlayfs, which could read nothing from it before. Closes
+ * our copy: while a copy is open, the kernel does not notice that fuse-overlayfs has ended. */
 static long mount_fuse(const struct walker *w, const struct step *s)
 {
 	long r = RAW5(SYS_mount, "fuse-overlayfs", s->path, "fuse", s->flags, s->data);
@@ -332,7 +331,7 @@ static long confine(const struct step *s)
 
 static long execute(const struct step *s)
 {
-	/* `ps` shows only this name, and no path or argument of ours */
+	/* `ps` shows only this name, and no path or argument */
 	static const char *const guest[] = { "cordon-guest", NULL };
 	static const char *const none[] = { NULL };
 

@@ -1,4 +1,4 @@
-/* Why an instance did not come up. */
+/* Explains why an instance did not come up. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
@@ -33,7 +33,7 @@ const char *process_failed_stage(const struct process_instance *i)
 	}
 }
 
-/* True if another try would fail too: the cause is not a lack of space or memory. */
+/* Returns true if another try would fail too, because the cause is not a lack of space or memory. */
 static bool is_refusal(int errnum)
 {
 	return errnum == EINVAL || errnum == ENODEV || errnum == EPERM || errnum == EACCES ||

@@ -91,7 +91,7 @@ static void make_place(void)
 		IGNORE(erase_tree(parent, temp + strlen(PARENT "/")));
 }
 
-/* True if all nodes are the right devices, on a file system that lets them be used. */
+/* Returns true if all nodes are the right devices, on a file system that is not mounted nodev. */
 static bool nodes_work(int dev)
 {
 	struct statvfs fs;

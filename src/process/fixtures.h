@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* The devices every sandbox has. */
+/* The devices that every sandbox has. */
 struct fixture_node {
 	const char *path, *name;
 	unsigned major, minor;
@@ -15,13 +15,14 @@ struct fixture_node {
 extern const struct fixture_node fixture_nodes[];
 #define FIXTURE_NODES 6
 
-/* What else is in /dev: links, and mount points. */
+/* The other entries of /dev: links, and mount points. */
 struct fixture_link {
 	const char *name, *to;
 };
 extern const struct fixture_link fixture_links[];
 #define FIXTURE_LINKS 5
 
-/* Opens both and makes what is missing. False if device nodes cannot be made or used there: the sandbox's
- * /dev then shows the nodes of the host one by one, and its /sys is a new file system. */
+/* Opens both directories, and makes them if they are missing. Returns false if device nodes cannot be made
+ * or used there: the sandbox's /dev then shows the nodes of the host one by one, and its /sys is a new file
+ * system. */
 bool fixtures_open(int *ret_sys, int *ret_dev);

@@ -23,14 +23,14 @@
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
 #define OOM_SCORE "-900"
 #define DEVICE_FD 3
-#define DEVICE_NAME "/dev/fd/3" /* libfuse takes this for an open descriptor of /dev/fuse */
+#define DEVICE_NAME "/dev/fd/3" /* libfuse takes such a name as an open descriptor of /dev/fuse */
 #define STDERR_FD 2
 #define OPTIONS_MAX_BYTES 8192u /* enough for 500 layers, whose names have five bytes each */
 #define WORDS_MAX_BYTES 4096u   /* how much text fuse-overlayfs may print before it ends */
 /* how long fuse-overlayfs gets to write back files that commands had mapped */
 #define END_WAIT_MS 5000
 
-/* These capabilities count only for files whose owners are mapped in the reader's user
+/* These capabilities are valid only for files whose owners are mapped in the reader's user
  * namespace. */
 #define READER_CAPABILITIES (1ul << CAP_DAC_READ_SEARCH)
 #define WRITER_CAPABILITIES                                                        \
@@ -62,7 +62,7 @@ struct fuse_overlay {
 	const char *argv[6];
 };
 
-/* What the writer or the reader is to do. ROOTFS has the layers as this process sees them. */
+/* The work of the writer or of the reader. ROOTFS has the layers that this process sees. */
 struct job {
 	const struct rootfs *rootfs;
 	int program, device;
@@ -99,7 +99,7 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	s->plan = plan_new();
 	if (ids->mode != IDS_SINGLE)
 		plan_add(s->plan, STEP_GROUPS);
-	/* take on the same id as pid 1: files that the writer makes in memory then belong to the
+	/* take on the same id as pid 1, so that files that the writer makes in memory belong to the
 	 * payload's root */
 	plan_add(s->plan, STEP_IDS)->mode = j->writes ? ids_shift(ids) : 0;
 	if (rootfs_plan_fuse_overlay(j->rootfs, j->writes, s->plan, maps, ret_n_maps, e) < 0)
@@ -114,8 +114,8 @@ static int make_plan(struct fuse_overlay *v, const struct job *j, int words, str
 	return plan_check(s->plan, e);
 }
 
-/* fuse-overlayfs counts against the payload's memory limit. When the limit is reached, the OOM
- * killer should end a command and not fuse-overlayfs. */
+/* Makes the OOM killer spare fuse-overlayfs, which counts against the payload's memory limit: at the
+ * limit, the OOM killer should end a command. */
 static void spare_from_oom(pid_t pid)
 {
 	char path[64];
@@ -125,8 +125,8 @@ static void spare_from_oom(pid_t pid)
 	IGNORE(io_write_file(AT_FDCWD, path, OOM_SCORE));
 }
 
-/* Maps the ids of the clone and lets it run. Waits until it has executed the program: that closes the other
- * end of HOLD. */
+/* Maps the ids of the clone and lets it run. Waits until it has executed the program, which closes the
+ * other end of HOLD. */
 static int release(struct process_instance *s, const struct job *j, int hold, struct err *e)
 {
 	const struct ids *ids = j->rootfs->ids;
@@ -145,8 +145,8 @@ static int release(struct process_instance *s, const struct job *j, int hold, st
 	return 0;
 }
 
-/* Maps the ids of the sandbox and that of pid 1, which the writer runs as: it makes files before it gives
- * them away. */
+/* Maps the ids of the sandbox, and the id of pid 1, under which the writer runs: the writer makes files
+ * under this id before it gives them to their owners. */
 static int map_trees(const struct plan *p, const struct ids *ids, const struct tree_map *maps,
 		     size_t n, struct err *e)
 {
@@ -223,8 +223,8 @@ static int mount_device(int device, int *ret_mount, struct err *e)
 	return *ret_mount < 0 ? err_sys(e, errno, "mount what '" PROGRAM "' serves") : 0;
 }
 
-/* Starts the reader, which shows the layers of R with the ids of the range. R then has its mount instead of
- * the layers. */
+/* Starts the reader, which shows the layers of R with the ids of the range. R then has the reader's mount
+ * instead of the layers. */
 static int show_layers(struct rootfs *r, int program, struct process_instance **ret, int *ret_mount,
 		       struct err *e)
 {

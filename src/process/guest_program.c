@@ -1,4 +1,4 @@
-/* Opens the program of pid 1 so that nobody inside can change it. */
+/* Opens the program of pid 1 so that no process inside can change it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ static int readonly_mount(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* True if only root can write to the file. An access list that lets others write would show in the group's bits. */
+/* Returns true if only root can write to the file. If an access list lets others write, the group's bits show it. */
 static bool is_roots_alone(const struct stat *st)
 {
 	return st->st_uid == 0 && (st->st_mode & S_IXOTH) && !(st->st_mode & (S_IWGRP | S_IWOTH));
@@ -71,8 +71,8 @@ int process_guest_program(const char *path, bool parent_mounts, int *ret_fd, str
 
 	if (open_guest_program(path, parent_mounts, &fd, e) < 0)
 		return -1;
-	/* the child puts other descriptors at the numbers that pid 1 knows before it executes
-	 * this file: our descriptor must have a higher number */
+	/* before it executes this file, the child puts descriptors at the numbers that pid 1 knows,
+	 * so our descriptor must have a higher number */
 	*ret_fd =
 		fd > GUEST_GROUP_FD ? fd_take(&fd) : fcntl(fd, F_DUPFD_CLOEXEC, GUEST_GROUP_FD + 1);
 	return *ret_fd < 0 ? err_sys(e, errno, "keep '%s' open", path) : 0;

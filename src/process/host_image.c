@@ -24,7 +24,7 @@
 
 static const char *const program_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
-/* True if everybody may search all directories above PATH. */
+/* Returns true if all users may search all directories above PATH. */
 static bool is_reachable(const char *path)
 {
 	char above[64];
@@ -38,7 +38,7 @@ static bool is_reachable(const char *path)
 	return true;
 }
 
-/* /usr/local/etc may be a link. The directory that it leads to has the configuration. */
+/* Finds the directory to which /usr/local/etc leads, which may be a link. */
 static void find_local_etc(struct host_dirs *d)
 {
 	struct stat st;
@@ -64,8 +64,8 @@ void host_dirs_find(struct host_dirs *ret)
 		"/lib32",
 		"/lib64",
 		"/libx32",
-		/* these hold hundreds of links each, which everybody may read: we mount them
-		 * instead of copying */
+		/* each holds hundreds of links that all users may read, so we mount them instead
+		 * of copying */
 		"/etc/alternatives",
 		"/etc/ssl/certs",
 	};
@@ -79,7 +79,7 @@ void host_dirs_find(struct host_dirs *ret)
 	find_local_etc(ret);
 }
 
-/* Files and links of the host's /etc that programs need to run at all. None is a secret. */
+/* Files and links of the host's /etc without which programs do not run. None is a secret. */
 static const char *const copied_files[] = {
 	"ld.so.cache",     "ld.so.conf",      "localtime",  "timezone",       "mime.types",
 	"services",        "protocols",       "os-release", "debian_version", "inputrc",
@@ -123,7 +123,7 @@ static int put(int root, const char *path, const char *text, mode_t mode)
 	return r < 0 ? r : fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-/* True if FD is a directory that everybody may search and list. */
+/* Returns true if FD is a directory that all users may search and list. */
 static bool is_public(int fd)
 {
 	const mode_t wanted = S_IROTH | S_IXOTH;
@@ -132,7 +132,7 @@ static bool is_public(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & wanted) == wanted;
 }
 
-/* Copies one file or link. Leaves out what is missing, is a special file or is not readable by everybody. */
+/* Copies one file or link. Does nothing if it is missing, is a special file, or not all users may read it. */
 static void copy_entry(int from, int to, const char *name)
 {
 	char link[4096];

@@ -10,15 +10,15 @@
 
 #include "base/err.h"
 
-/* Opens (making it if needed) the current base below CACHE_FD. */
+/* Opens the current base below CACHE_FD, and makes it if necessary. */
 MUST_USE int host_image_open_base(int cache_fd, int *ret_fd, struct err *e);
-/* The lowest layer of all other images: the mount points that every sandbox needs and nothing
- * else. Where the image lacks such a mount point, this layer shows through, so no sandbox has to
- * make them in its writable layer. */
+/* Opens the lowest layer of all other images, which has only the mount points that every sandbox
+ * needs. If the image lacks such a mount point, this layer shows it, so that no sandbox makes it in
+ * its writable layer. */
 MUST_USE int host_image_open_places(int cache_fd, int *ret_fd, struct err *e);
 
-/* Directories of the host that are shown as they are, read-only: /usr, /bin where it is a real
- * directory, and so on. Directories that users of the host cannot reach are left out. */
+/* Directories of the host that are shown read-only: /usr, /bin if it is a real directory, and so on.
+ * Directories that users of the host cannot reach are left out. */
 #define HOST_DIRS_MAX 10
 struct host_dirs {
 	const char *path[HOST_DIRS_MAX]; /* "/usr", "/bin" … */

@@ -97,7 +97,7 @@ static int range_refused(unsigned k, struct err *e)
 			   "/etc/subgid give you 65536 ids");
 }
 
-/* newuidmap and newgidmap run at the same time, because each takes the start of a dynamic program. */
+/* Starts newuidmap and newgidmap at the same time, because each takes the time to start a dynamic program. */
 static int begin_subid(const struct ids *i, pid_t pid, struct ids_writing *w, struct err *e)
 {
 	const uint32_t own[] = { i->caller_uid, i->caller_gid };
@@ -132,7 +132,7 @@ int ids_end_maps(struct ids_writing *w, struct err *e)
 	return bad < 0 ? 0 : range_refused((unsigned)bad, e);
 }
 
-/* Writes the same three lines without newuidmap. */
+/* Writes the three lines of newuidmap and newgidmap without these programs. */
 static int write_sub_direct(const struct ids *i, pid_t pid, struct err *e)
 {
 	const struct id_line uid[] = { { 0, i->uid_base + IDS_PER_SANDBOX - 1, 1 },
@@ -185,8 +185,8 @@ int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e)
 	return write_both(pid, uid, gid, ARRAY_SIZE(uid), e);
 }
 
-/* Forks a child into a new user namespace. The child waits for the byte that says that its maps are written, and
- * ends without it. Returns twice: 0 in the child, the pid or -1 in the parent. */
+/* Forks a child into a new user namespace. The child waits for a byte, which comes when its maps are written, and
+ * ends if the pipe closes first. Returns 0 in the child, and the pid or -1 in the parent. */
 static pid_t fork_into_namespace(int hold[2])
 {
 	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };

@@ -1,11 +1,11 @@
 /*
- * Which ids the users of a sandbox have outside, and how its two nested user namespaces are mapped.
+ * Maps the ids of a sandbox in its two nested user namespaces to ids outside.
  *
- * The outer namespace owns mounts, network and everything else; the inner one is the payload's.
- * Outer id 0 is pid 1 and nobody else. The kernel gives some things to the root of the outer
- * namespace, such as /proc/1 and the sysctls of its network and ipc namespaces: the payload cannot
- * reach these, and cannot reach pid 1. With a single id pid 1 and the payload cannot be separated;
- * a payload that attacks its pid 1 hurts only its own sandbox.
+ * The outer namespace owns mounts, network and everything else; the payload is in the inner namespace.
+ * Only pid 1 has the outer id 0. The kernel gives some objects to the root of the outer namespace, such
+ * as /proc/1 and the sysctls of its network and ipc namespaces: the payload cannot reach these, and
+ * cannot reach pid 1. With a single id, pid 1 and the payload have the same id; a payload that attacks
+ * its pid 1 then hurts only its own sandbox.
  *
  *            outer                                        inner
  *   range    0 = BASE+65536, 1..65536 = BASE..            0..65535 = 1..65536
@@ -33,13 +33,13 @@ enum ids_mode {
 
 struct ids {
 	enum ids_mode mode;
-	uint32_t uid_base, gid_base; /* RANGE: first id; SUBID: first of the sub-range */
+	uint32_t uid_base, gid_base; /* first id of the range or sub-range */
 	uid_t caller_uid;
 	gid_t caller_gid;
 	bool direct; /* SUBID: we may write the maps ourselves, without newuidmap */
 };
 
-/* The outer id of the payload's root. It is also the distance between inner and outer ids. */
+/* Returns the outer id of the payload's root, which is also the distance between inner and outer ids. */
 static inline uint32_t ids_shift(const struct ids *i)
 {
 	return i->mode == IDS_SINGLE ? 0 : 1;
@@ -49,21 +49,21 @@ static inline uint32_t ids_shift(const struct ids *i)
 const char *ids_inner_map(const struct ids *i);
 
 const char *ids_mode_name(enum ids_mode m);
-/* Call this if the kernel refused a namespace with ERRNUM. E says what to change on the host.
+/* Fills E after the kernel refused a namespace with ERRNUM, with a hint what to change on the host.
  * Always returns -1. */
 int ids_refused(int errnum, struct err *e);
-/* Writes both maps of the user namespace of our child PID. ERR_DENIED says what to change. */
+/* Writes both maps of the user namespace of our child PID. Fails with ERR_DENIED and a hint. */
 MUST_USE int ids_write_maps(const struct ids *i, pid_t pid, struct err *e);
-/* Do the same in two calls. If newuidmap writes the maps, it runs between the two calls. */
+/* Do the same in two calls. newuidmap, if it is needed, runs between the two calls. */
 struct ids_writing {
 	struct child helper[2];
 };
 MUST_USE int ids_begin_maps(const struct ids *i, pid_t pid, struct ids_writing *ret, struct err *e);
 MUST_USE int ids_end_maps(struct ids_writing *w, struct err *e);
-/* Writes the maps of the reader of fuse_overlay.h: it shows files, whose owners on disk are the first ids of the
- * host, with the ids of the range I. */
+/* Writes the maps of the reader of fuse_overlay.h, which shows files with the ids of the range I. Their owners on disk
+ * are the first ids of the host. */
 MUST_USE int ids_write_reader_maps(const struct ids *i, pid_t pid, struct err *e);
-/* A user namespace that exists only to map the ids of mounts: ids INSIDE.. of the disk are OUTSIDE.. here. */
+/* A line of the map of a user namespace that only maps the ids of mounts: ids INSIDE.. on disk are OUTSIDE.. here. */
 struct id_line {
 	uint32_t inside, outside, count;
 };

@@ -15,7 +15,7 @@ static int open_below(int layer, const char *path, unsigned flags)
 	return sys_openat2(layer, path, &how);
 }
 
-/* True if LAYER has a whiteout `.wh.NAME` for PATH. fuse-overlayfs makes such files where it
+/* Returns true if LAYER has a whiteout `.wh.NAME` for PATH. fuse-overlayfs makes such files if it
  * cannot make device nodes. */
 static bool hidden_by_name(int layer, const char *path)
 {
@@ -28,7 +28,7 @@ static bool hidden_by_name(int layer, const char *path)
 	return fd >= 0;
 }
 
-/* Returns 1 and the file, 0 if LAYER does not have the name, -1 if LAYER has something else under the name. */
+/* Returns 1 and the file, 0 if LAYER does not have the name, -1 if the name is not a regular file in LAYER. */
 static int open_in(const struct rootfs *r, int layer, const char *below, const char *path,
 		   struct stat *ret, int *ret_fd)
 {

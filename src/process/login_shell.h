@@ -1,6 +1,6 @@
 /*
- * /etc/profile with our block in it, and a bash for images that have none. Both are mounted over or beside the
- * files of the image, which are never changed.
+ * Makes /etc/profile with our block in it, and finds a bash for images that have none. Both are mounted over or beside
+ * the files of the image, which never change.
  */
 #pragma once
 
@@ -12,6 +12,6 @@
 /* Returns the allocated text of /etc/profile for the root R, or NULL if the image has no such file or an unusual
  * one. */
 char *login_shell_profile(const struct rootfs *r, bool with_fallback);
-/* Opens the static bash that R is lent, or sets -1 if the image has a bash. ERR_UNSUPPORTED if this host has no
- * static bash. */
+/* Opens a static bash for R, or sets -1 if the image has a bash. Fails with ERR_UNSUPPORTED if this host has no static
+ * bash. */
 MUST_USE int login_shell_fallback(const struct rootfs *r, int *ret_fd, struct err *e);

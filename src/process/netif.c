@@ -1,6 +1,4 @@
-/*
- * The half of netlink.h that runs between clone and exec: system calls only, no C library.
- */
+/* The half of netlink.h that runs between clone and exec. It makes only system calls. */
 #include "process/netlink.h"
 
 #include <errno.h>
@@ -94,7 +92,7 @@ static long open_packet(bool trains)
 	return fd;
 }
 
-/* Makes the tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened. 0 or -errno. */
+/* Makes the tap device eth0 in the network namespace in which TUN (/dev/net/tun) was opened. Returns 0 or -errno. */
 static long make_tap(int tun, bool trains)
 {
 	struct ifreq ifr = { .ifr_flags =
@@ -140,8 +138,8 @@ static long make_netns(struct netns *n)
 	long r;
 
 	n->failed = NETNS_MAKE;
-	/* unshare() instead of a flag of clone(), so that the parent does not wait for the
-	 * kernel */
+	/* unshare() instead of a flag of clone(), so that the parent does not wait until the
+	 * namespace is made */
 	r = RAW1(SYS_unshare, CLONE_NEWNET);
 	if (r < 0)
 		return r;

@@ -1,7 +1,7 @@
 /*
- * A batch is a row of messages, each with NLM_F_ACK, sent by one sendto: the kernel works through
- * them in order and acknowledges each. Those that may fail, because the host has no IPv6, carry a
- * mark in their sequence number.
+ * A batch is a row of messages, each with NLM_F_ACK, sent by one sendto. The kernel handles them in
+ * order and acknowledges each. A message that may fail, because the host has no IPv6, has a mark in its
+ * sequence number.
  */
 #include "process/netlink.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The prefixes are as long as gateway and guest allow. If the payload sends to another address on the link, that
+/* The prefixes are the longest that hold gateway and guest. Each further address on the link to which the payload sends
  * takes an entry in the table of neighbours, which all network namespaces of the machine share. */
 #define GUEST_V4_LEN 30u
 #define GUEST_V6_LEN 126u
@@ -106,7 +106,7 @@ void netlink_add_veth(struct netlink_batch *b)
 	end(b, at);
 }
 
-/* Gives the interface no link-local address: the kernel then neither solicits routers nor detects duplicates by
+/* Gives the interface no link-local address, so that the kernel does not solicit routers or detect duplicates by
  * itself. */
 static void add_quiet_v6(struct netlink_batch *b, int index)
 {

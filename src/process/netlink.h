@@ -1,10 +1,9 @@
 /*
  * rtnetlink by hand: the few requests that give a sandbox its interface.
  *
- * Requests are built in the parent as plain bytes, and the task that is in the right network
- * namespace sends them: netlink_run() makes system calls only, so the code between clone and exec
- * can call it. Interfaces are made with an index chosen by us, so that every request is known
- * beforehand.
+ * The parent builds requests as plain bytes, and the task in the right network namespace sends them.
+ * netlink_run() makes only system calls, so code between clone and exec can call it. We choose the
+ * indexes of interfaces, so that every request is known beforehand.
  */
 #pragma once
 
@@ -29,7 +28,7 @@
 struct netlink_batch {
 	uint32_t n;     /* bytes used */
 	uint32_t count; /* requests */
-	bool full; /* too many requests, which is our mistake: netlink_run() fails with EMSGSIZE */
+	bool full;      /* too many requests, which is a bug: netlink_run() fails with EMSGSIZE */
 	uint8_t b[NETLINK_BATCH_BYTES] __attribute__((aligned(4)));
 };
 
@@ -46,8 +45,8 @@ struct netif {
 void netlink_add_veth(struct netlink_batch *b);
 /* Brings up gw0, without ARP and IPv6. */
 void netlink_add_peer(struct netlink_batch *b);
-/* Configures eth0 as the payload finds it: silent (no ARP, no link-local address, no duplicate detection), with
- * addresses, permanent neighbours and default routes. IPv6 is left out if the kernel has none. */
+/* Configures eth0 for the payload: silent (no ARP, no link-local address, no duplicate detection), with addresses,
+ * permanent neighbours and default routes. IPv6 is left out if the kernel has none. */
 void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
 
 /* --- running: netif.c, system calls only ------------------------------------------------------- */
@@ -56,17 +55,17 @@ void netlink_add_interface(struct netlink_batch *b, const struct netif *n);
  * that failed. */
 MUST_USE long netlink_run(const struct netlink_batch *b);
 
-/* Brings lo up. 0 or -errno. */
+/* Brings lo up. Returns 0 or -errno. */
 MUST_USE long netif_loopback(void);
-/* Writes TEXT to PATH below /proc/sys/net, which shows the network namespace of the reader. It may be read-only:
- * then the setting stays as it is. */
+/* Writes TEXT to PATH below /proc/sys/net, which shows the network namespace of the caller. If PATH is read-only, the
+ * setting stays as it is. */
 void netif_sysctl(const char *path, const char *text, size_t n);
 
 /* --- the two ways to a link --------------------------------------------------------------------- */
 
-/* If the caller may open /dev/net/tun, the task of netns.h makes a tap device in the network namespace that it
- * makes for the child. Otherwise, for an ordinary user, the child makes a veth and sends the packet socket to the
- * parent (netif_run_child). That needs no privilege outside of the child's own namespaces. */
+/* If the caller may open /dev/net/tun, the task of netns.h makes a tap device in the child's network namespace, which
+ * it has made. Otherwise, for an ordinary user, the child makes a veth and sends the packet socket to the parent
+ * (netif_run_child). This needs no privilege outside of the child's own namespaces. */
 struct netif_job {
 	struct netlink_batch make;      /* the veth pair eth0 and gw0 */
 	struct netlink_batch configure; /* eth0 */
@@ -76,5 +75,5 @@ struct netif_job {
 void netif_job_init(struct netif_job *job, const struct netif *n, bool trains, int report);
 /* In the child: sends FD over the socket TO. Returns the number of bytes sent, or -errno. */
 MUST_USE long netif_send_descriptor(int to, int fd);
-/* In the child: makes the veth and sends the packet socket. 0 or -errno. */
+/* In the child: makes the veth and sends the packet socket. Returns 0 or -errno. */
 MUST_USE long netif_run_child(const struct netif_job *job);

@@ -59,8 +59,8 @@ int netns_begin(struct netns *n, struct err *e)
 	return 0;
 }
 
-/* The kernel often puts a new task on the CPU of its maker, where it waits although another CPU is idle. Some
- * kernels do that on purpose in a virtual machine. If PID waits for our CPU, this moves it to another. */
+/* Moves the task PID to another CPU if it waits for ours. The kernel often puts a new task on the CPU of its maker, even
+ * if another CPU is idle; some kernels do that on purpose in a virtual machine. */
 static void go_elsewhere(pid_t pid)
 {
 	int here = sched_getcpu();
@@ -70,7 +70,7 @@ static void go_elsewhere(pid_t pid)
 		return;
 	others = all;
 	CPU_CLR((unsigned)here, &others);
-	/* the task moves at once, and may then run on any CPU again; or it has ended meanwhile */
+	/* the task moves at once, and may then run on any CPU again; fails if it has ended */
 	if (CPU_COUNT(&others) > 0 && sched_setaffinity(pid, sizeof(others), &others) == 0)
 		IGNORE(sched_setaffinity(pid, sizeof(all), &all));
 }
@@ -87,7 +87,7 @@ void netns_order(struct netns *n, const struct netif_job *job, unsigned first_gr
 	n->job = job;
 	netns_sysctls(n->sysctl, first_group, last_group);
 	tell(n, NETNS_GO);
-	/* call this only now: before, we waited for a record and our CPU was free for the task */
+	/* only now, because before we waited for a record, and our CPU was free for the task */
 	go_elsewhere(n->pid);
 }
 
@@ -134,7 +134,7 @@ int netns_enter(struct netns *n, struct err *e)
 void netns_leave(const struct netns *n)
 {
 	if (setns(n->home, CLONE_NEWNET) < 0)
-		abort(); /* otherwise everything that follows would act on the wrong network */
+		abort(); /* otherwise all later calls would act on the wrong network */
 }
 
 int netns_finish(struct netns *n, struct err *e)

@@ -1,8 +1,8 @@
 /*
- * A network namespace that a separate task makes early, before we have read the record: the kernel
+ * A network namespace that a separate task makes before we have read the record, because the kernel
  * needs more time for it than for all other namespaces together. Only root does this. The namespace
- * belongs to the host's user namespace, so not even pid 1 has a privilege over it, and the task
- * makes everything in it.
+ * belongs to the host's user namespace, so even pid 1 has no privilege over it, and the task makes
+ * everything in it.
  */
 #pragma once
 
@@ -29,9 +29,9 @@ struct netns {
 	int home;     /* our own network namespace */
 	int fd;       /* the new network namespace */
 	int link;     /* the gateway's end of its interface, or -1 */
-	int coming;   /* the id of the task until it has set fd or has ended: a futex */
-	int order;    /* enum netns_order; with GO the members below are set */
-	const struct netif_job *job; /* the interface to make, or NULL: loopback only */
+	int coming;   /* a futex: the id of the task until it has set fd or has ended; then 0 */
+	int order;    /* enum netns_order; if it is GO, the members below are set */
+	const struct netif_job *job; /* the interface to make, or NULL for loopback only */
 	struct netns_sysctl sysctl[NETNS_SYSCTLS];
 	enum netns_failure failed; /* what failed, if err is not 0 */
 	int err;
@@ -47,12 +47,12 @@ void netns_order(struct netns *n, const struct netif_job *job, unsigned first_gr
  * in it; netns_leave() leaves it again. We have no threads that this would affect. */
 MUST_USE int netns_enter(struct netns *n, struct err *e);
 void netns_leave(const struct netns *n);
-/* Waits until the task has done what it was told. ERR_DENIED with a hint if /dev/net/tun cannot be opened. */
+/* Waits until the task has done its order. Fails with ERR_DENIED and a hint if /dev/net/tun cannot be opened. */
 MUST_USE int netns_finish(struct netns *n, struct err *e);
 void netns_done(struct netns *n);
 
-/* The payload has no privilege over its network namespace. So everybody inside is allowed what root expects to do:
- * to listen on port 80, and to ping. The groups are numbers as the writer of the setting sees them. */
+/* Makes the settings that let all users inside listen on port 80 and ping, as root expects: the payload has no privilege
+ * over its network namespace. The groups are ids in the user namespace of the process that writes the setting. */
 void netns_sysctls(struct netns_sysctl out[NETNS_SYSCTLS], unsigned first_group,
 		   unsigned last_group);
 

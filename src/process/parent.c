@@ -1,10 +1,10 @@
 /*
- * The parent's half of a start. The order follows from what depends on what:
- *   1. if we are root, a task begins to make the network namespace, before we know for what
+ * The parent's half of a start, in this order:
+ *   1. if we are root, a task begins to make the network namespace, before we have the request
  *   2. the plan is made: we open all sources, clone all trees and map their ids, which needs our privileges and our
  *      view of the file system
- * 3. the v2 group of pid 1 is made, so that the clone is born in it: joining a group later waits
- * for an RCU grace period
+ *   3. the v2 group of pid 1 is made, so that the clone is born in it: joining a group later would wait for an RCU
+ *      grace period
  *   4. the child is cloned as soon as the network namespace exists; it shares our memory and waits for a byte
  *   5. its ids are mapped, the network is finished, and it gets the byte; while it mounts, its limits are set
  * If we are not root, 2 comes after 4: see make_child_and_plan().
@@ -92,8 +92,8 @@ static int prepare_netif(struct process_instance *i, const struct process_reques
 	return 0;
 }
 
-/* The groups of the payload that may ping, in outer ids (see ids.h). The kernel wants them as
- * one range of its own ids. If the groups are no such range, only the group of root may ping. */
+/* Returns the groups of the payload that may ping, in outer ids (see ids.h). The kernel takes only one
+ * range of host ids. If the groups are not one range, only the group of root may ping. */
 static void ping_groups(const struct ids *ids, unsigned *ret_first, unsigned *ret_last)
 {
 	*ret_first = *ret_last = ids_shift(ids);
@@ -123,7 +123,7 @@ static bool may_make_ahead(const struct process_request *r)
 	return r->rootfs.parent_mounts && r->rootfs.ids->mode == IDS_RANGE && (!r->netif || r->tap);
 }
 
-/* Begins the user namespace that maps layers. The kernel makes it while we make the plan, or
+/* Begins to make the user namespace that maps layers. The kernel makes it while we make the plan, or
  * before. */
 static int begin_mapping(struct process_instance *i, struct err *e)
 {
@@ -178,7 +178,7 @@ static int finish_network(struct process_instance *i, struct err *e)
 	return 0;
 }
 
-/* How /dev/fuse comes from the child to us: its number in the child, and both ends of a socket. */
+/* The socket on which the child sends us /dev/fuse, and the number of /dev/fuse in the child. */
 struct serving {
 	int home, theirs, device;
 };
@@ -227,7 +227,7 @@ static int serve(struct process_instance *i, const struct process_request *r, st
 	return 0;
 }
 
-/* Pid 1 gets the group of its commands as a mount of its own, whose `..` leads nowhere. If we may not mount, the
+/* Gives pid 1 the group of its commands as a mount of its own, in which `..` does not lead out. If we may not mount, the
  * child makes that mount in its own mount namespace. */
 static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 {
@@ -240,7 +240,7 @@ static int add_group(struct process_instance *i, int *ret_tree, struct err *e)
 	return 0;
 }
 
-/* True if an id of the sandbox can make its outer user namespace: see clone_as_owner() in birth.c. */
+/* Returns true if an id of the sandbox can make its outer user namespace: see clone_as_owner() in birth.c. */
 static bool has_own_share(const struct process_request *r)
 {
 	return r->rootfs.ids->mode == IDS_RANGE && !r->rootfs.served;
@@ -261,7 +261,7 @@ static int make_plan(struct process_instance *i, const struct process_request *r
 		s->fd = serving->device;
 		s->mode = (unsigned)serving->theirs;
 	}
-	/* before this the child has an id that its namespace does not map, and can make no file */
+	/* until this step the child has an id that its namespace does not map, and can make no file */
 	plan_add(i->plan, STEP_IDS)->mode = ids_shift(r->rootfs.ids);
 	shares_plan(i->plan, has_own_share(r));
 	if (!i->netns)
@@ -303,14 +303,14 @@ static int make_child(struct process_instance *i, const struct process_request *
 	return clone_in_network(i, e);
 }
 
-/* The ids of the child could not be mapped. If the child has died, the reason is what it died of. */
+/* Explains why the ids of the child could not be mapped. If the child has died, reports why it died. */
 static int namespaces_refused(const struct process_instance *i, struct err *e)
 {
 	return i->child->report.err ? ids_refused(i->child->report.err, e) : -1;
 }
 
-/* If we clone the trees, the child must be born after that, with their descriptors. If the child clones them
- * itself, it is made first: we plan while newuidmap maps its ids, which takes as long as everything else. */
+/* If we clone the trees, the child is made after that, and inherits their descriptors. If the child clones them itself,
+ * it is made first, and we plan while newuidmap maps its ids, which takes as long as everything else. */
 static int make_child_and_plan(struct process_instance *i, const struct process_request *r,
 			       int guest_end, const struct serving *serving, struct err *e)
 {

@@ -1,10 +1,9 @@
 /*
- * The plan: everything that happens between clone and exec, decided before the clone.
+ * The plan lists all steps between clone and exec. It is made before the clone.
  *
  * process/rootfs.c turns a spec into an array of steps; process/child.c walks it with system calls
- * only. Strings in steps live in the plan's arena. Trees are mounts that a step attaches. Either
- * the parent has the privilege and cloned them already, or the child clones them by path in its own
- * mount namespace.
+ * only. Strings in steps are in the plan's arena. Trees are mounts that a step attaches. A privileged
+ * parent has cloned the trees; otherwise the child clones them by path in its own mount namespace.
  */
 #pragma once
 
@@ -77,7 +76,7 @@ struct step {
 		const struct sock_fprog *filter;
 		const char *const *argv;
 	};
-	const char *const *envp; /* NULL: none */
+	const char *const *envp; /* NULL for none */
 	uint64_t dev, ino;
 };
 
@@ -94,8 +93,8 @@ struct plan {
 
 struct plan *plan_new(void);
 void plan_free(struct plan *p); /* closes the trees too */
-/* Returns N zeroed bytes that live as long as the plan, for what only the start needs. To map and unmap memory
- * piece by piece costs about 10 µs each time, and more while a child shares it. */
+/* Returns N zeroed bytes that live as long as the plan, for data that only the start needs. To map and unmap memory
+ * piece by piece would cost about 10 µs each time, and more while a child shares it. */
 void *plan_room(struct plan *p, size_t n);
 /* Copies S (N bytes and a terminator) into the plan. */
 const char *plan_text(struct plan *p, const char *s, size_t n);
@@ -108,13 +107,13 @@ int plan_tree(struct plan *p, int fd);
 /* Adds a tree, and the step with which the child fills it: a clone of the mount that FD is in, from FD down, with
  * ATTRS. The child opens the path of FD and fails if another file is there by then. */
 MUST_USE int plan_clone_tree(struct plan *p, int fd, unsigned long attrs, int *ret, struct err *e);
-/* ERR_LIMIT if the plan did not fit. */
+/* Fails with ERR_LIMIT if the plan did not fit. */
 MUST_USE int plan_check(const struct plan *p, struct err *e);
 const char *step_name(enum step_op op);
 
 /* --- the child's side ------------------------------------------------------------------------ */
 
-/* Where the child failed. The parent reads it: they share memory (CLONE_VM). */
+/* Where the child failed. The parent reads it, because both share memory (CLONE_VM). */
 #define CHILD_NAMESPACES (-1) /* before the plan: the child could not make its namespaces */
 /* before the plan: the child could not read the byte that lets it go on */
 #define CHILD_WAIT (-2)
@@ -124,8 +123,8 @@ struct child_report {
 };
 
 struct child_args {
-	/* the parent's end of the channel: the child closes its copy, to notice the parent's
-	 * death */
+	/* the parent's end of the channel; the child closes its copy, so that it notices the
+	 * parent's end */
 	int parents_end;
 	unsigned long namespaces;
 	/* the child reads a byte from here when ids and plan are ready, and does not read the
@@ -136,5 +135,5 @@ struct child_args {
 	struct child_report report;
 };
 
-/* Runs on its own stack; never returns. ARG is a struct child_args. */
+/* The child runs this on its own stack. Never returns. ARG is a struct child_args. */
 void child_run(void *arg);

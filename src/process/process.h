@@ -21,7 +21,7 @@ struct process_request {
 	const char *cgroup_id;
 	struct cgroup_limits limits;
 	int guest_program;         /* the result of process_guest_program() */
-	const struct netif *netif; /* the addresses of eth0, or NULL: loopback only */
+	const struct netif *netif; /* the addresses of eth0, or NULL for loopback only */
 	bool tap; /* a task of ours makes the interface: root with a range; otherwise the child does */
 };
 
@@ -38,7 +38,7 @@ struct process_instance {
 	struct netif_job *netif;
 	struct netns *netns;    /* the network namespace that was made early, or NULL */
 	struct holder *mapping; /* holds the user namespace that maps the ids of layers, or NULL */
-	uid_t owner;            /* the owner of its user namespace; 0: our own id */
+	uid_t owner;            /* the owner of its user namespace; 0 for our own id */
 	int link_from;          /* pid 1 sends the link here, or -1 */
 	int link_report;        /* the other end of link_from, until the child is born */
 	int link;               /* the gateway's end of eth0, once it is known, or -1 */
@@ -48,33 +48,33 @@ struct process_instance {
 };
 
 void process_init(struct process_instance *i);
-/* After process_init(), if the sandbox will have a range of ids: begins what needs no request. */
+/* Begins the work that needs no request. Called after process_init(), if the sandbox will have a range of ids. */
 void process_begin_early(struct process_instance *i);
-/* Begins what takes the kernel long, while the caller opens layers and volumes. Of the request only ids, netif, tap
- * and parent_mounts must be set. */
+/* Begins work that takes the kernel long, while the caller opens layers and volumes. Uses only ids, netif, tap and
+ * parent_mounts of the request. */
 MUST_USE int process_begin(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
 /* Does the rest of the start. R must be complete now. */
 MUST_USE int process_start(const struct process_request *r, struct process_instance *ret,
 			   struct err *e);
-/* After process_start(): waits until the child has mounted the overlay, or could not. True if the kernel
- * refuses this overlay: the caller ends the instance and may start it again with rootfs.served. */
+/* Waits, after process_start(), until the child has mounted the overlay or has failed. Returns true if the
+ * kernel refuses this overlay: the caller ends the instance and may start it again with rootfs.served. */
 bool process_overlay_refused(const struct process_request *r, const struct process_instance *i);
-/* Call this if the channel closed before READY. E says why. Always returns -1. */
+/* Fills E with the reason why the channel closed before READY. Always returns -1. */
 int process_failure(struct process_instance *i, struct err *e);
 /* Returns the stage that failed: "mount", "network" or "other". */
 const char *process_failed_stage(const struct process_instance *i);
-/* After READY: frees what only the start needed. */
+/* Frees, after READY, the memory that only the start needed. */
 void process_started(struct process_instance *i);
-/* After READY, if an interface was asked for: the caller gets the gateway's end. */
+/* Gives the caller, after READY, the gateway's end of the interface that the request asked for. */
 MUST_USE int process_take_link(struct process_instance *i, int *ret_link, struct err *e);
 void process_kill(struct process_instance *i);
 /* Kills and reaps pid 1, removes the control groups and frees everything. fuse-overlayfs gets time to write what it
  * still has. */
 void process_done(struct process_instance *i);
 
-/* Opens the program of pid 1 so that nobody inside can ever write to it. A file of root's is shared by all
- * sandboxes, with its pages: root opens it through a read-only mount, others as it is, because the host's root is
- * nobody inside. A file of the caller's own belongs to root inside: this makes a sealed copy of it. */
+/* Opens the program of pid 1 so that no process inside can ever write to it. All sandboxes share a file of root, with its
+ * pages: root opens it through a read-only mount, an ordinary user as it is, because the host's root is nobody inside. A
+ * file of an ordinary caller would belong to root inside, so it is copied and sealed. */
 MUST_USE int process_guest_program(const char *path, bool parent_mounts, int *ret_fd,
 				   struct err *e);

@@ -50,7 +50,7 @@ struct builder {
 static int add_mount_of_ours(struct builder *b, int mount, unsigned long attrs, struct tree_map map,
 			     int *ret)
 {
-	/* private: what the host mounts below this later does not appear here, where it would lack these attributes */
+	/* private, because a mount that the host makes below this tree later must not appear: it would lack these attributes */
 	struct mount_attr attr = { .attr_set = attrs, .propagation = MS_PRIVATE };
 	AUTO_FD tree = mount;
 
@@ -115,7 +115,7 @@ static struct step *add_path(struct builder *b, enum step_op op, const char *pat
 	return s;
 }
 
-/* Makes every directory on the way to PATH, then PATH itself, a directory or a file. */
+/* Makes every directory above PATH, then PATH itself, a directory or a file. */
 static void add_way(struct builder *b, const char *path, bool is_dir, bool may_replace)
 {
 	const char *slash = path;
@@ -178,7 +178,7 @@ static void add_owner(struct builder *b, const struct rootfs_owner *d)
 	s->gid = d->gid + ids_shift(b->r->ids);
 }
 
-/* Bounds the number of files too: empty files take memory. */
+/* Writes the options of a file system in memory. They also limit the number of files, because empty files take memory. */
 static void memory_options(char out[64], unsigned mode, uint64_t mib)
 {
 	snprintf(out, 64, "mode=%o,size=%llum,nr_inodes=%llu", mode, (unsigned long long)mib,
@@ -205,7 +205,7 @@ static int open_nodes(struct builder *b, int trees[FIXTURE_NODES])
 	return 0;
 }
 
-/* If no device nodes can be made, shows those of the host, one by one. */
+/* Shows the device nodes of the host, one by one, because none can be made. */
 static void add_host_nodes(struct builder *b, const int trees[FIXTURE_NODES])
 {
 	add_mount(b, "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, DEV_OPTIONS);
@@ -386,7 +386,7 @@ static void add_tmpfs(struct builder *b, const struct spec_mount *m)
 	add_mount(b, m->guest, "tmpfs", flags, data);
 }
 
-/* Makes PATH a mount of its own: then nobody inside can rename it. */
+/* Makes PATH a mount of its own, so that no process inside can rename it. */
 static void pin(struct builder *b, const char *path)
 {
 	struct step *s;
@@ -399,9 +399,9 @@ static void pin(struct builder *b, const char *path)
 	plan_add(b->p, STEP_MOVE)->tree = tree;
 }
 
-/* Covers our own state in a volume: the payload could drive other sandboxes with it. The directories above it must
- * stay where they are. If the payload could move one, it could put a state of its own in the place of ours, and the
- * caller's next command would use that. */
+/* Covers our own state in a volume, with which the payload could control other sandboxes. Pins the directories above it:
+ * if the payload could move one, it could put a forged state in the place of ours, and the caller's next command would
+ * use that. */
 static void hide_state(struct builder *b, size_t mount)
 {
 	const struct spec_mount *m = &b->r->spec->mount[mount];
@@ -425,7 +425,7 @@ static void hide_state(struct builder *b, size_t mount)
 	}
 }
 
-/* Places that are made if they are missing. When the root is read-only they become mounts of
+/* Makes the writable directories if they are missing. If the root is read-only, they become mounts of
  * their own of the same file system, and so stay writable. */
 static void add_writable_places(struct builder *b)
 {
@@ -637,7 +637,7 @@ static void add_host_dirs(struct builder *b, const struct trees *t)
 {
 	for (unsigned i = 0; i < t->dirs.n; i++)
 		add_move(b, t->dirs.path[i], t->host[i]);
-	/* cover it: it is configuration of the host, as /etc is */
+	/* cover the host's /usr/local/etc, which is configuration, as /etc is */
 	if (t->dirs.local_etc[0])
 		add_cover(b, t->dirs.local_etc);
 }
@@ -739,7 +739,7 @@ int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 
 /* --- the root of a server -------------------------------------------------------------------- */
 
-/* Where the loader of dynamic programs looks for libraries. */
+/* The directories in which the loader of dynamic programs looks for libraries. */
 static const char *const libraries[] = { "/usr/lib", "/usr/lib64", "/lib", "/lib64" };
 
 static int open_libraries(struct builder *b, int tree[ARRAY_SIZE(libraries)])
@@ -771,7 +771,7 @@ static void add_libraries(struct builder *b, const int tree[ARRAY_SIZE(libraries
 			continue;
 		}
 		n = readlink(libraries[i], target, sizeof(target));
-		if (n > 0) /* a link, as on the host: /lib is one on most machines */
+		if (n > 0) /* /lib is a link on most machines: make the same link */
 			add_path(b, STEP_LINK, name)->text = plan_text(b->p, target, (size_t)n);
 	}
 }

@@ -1,9 +1,9 @@
 /*
- * From a spec to the steps that build its root file system.
+ * Turns a spec into the steps that build its root file system.
  *
- * The caller has opened every source before the clone: they are descriptors, so nothing can be swapped between the check
- * and the mount. A parent that may mount (CAP_SYS_ADMIN) clones the trees itself and maps their ids. Otherwise the child
- * clones them by canonical path, and checks that it got the inode that the parent saw.
+ * The caller has opened every source before the clone. Sources are descriptors, so nothing can be swapped between the
+ * check and the mount. A parent that may mount (CAP_SYS_ADMIN) clones the trees itself and maps their ids. Otherwise the
+ * child clones them by canonical path, and checks that it got the inode that the parent saw.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct tree_map {
 	enum tree_map_kind kind;
 	uid_t uid; /* MAP_OWNER: the owner of the source … */
 	gid_t gid;
-	uid_t inside_uid; /* … and the id it has inside: root, unless the spec says another */
+	uid_t inside_uid; /* … and its id inside: root, unless the spec names another */
 	gid_t inside_gid;
 };
 
@@ -43,7 +43,7 @@ struct rootfs_owner {
 	uint32_t uid, gid; /* ids inside */
 };
 
-/* A place in a volume that shows our own state: it is covered. */
+/* A place in a volume that shows our own state and is covered. */
 struct rootfs_hidden {
 	size_t mount; /* index in spec->mount */
 	char *below;  /* "/…", allocated */
@@ -55,31 +55,31 @@ struct rootfs {
 	bool parent_mounts;              /* we have CAP_SYS_ADMIN over our mount namespace */
 	int layer_fd[ROOTFS_LAYERS_MAX]; /* lowest first */
 	size_t n_layers;
-	bool layers_shown;   /* layer_fd[0] is a mount that shows all layers, see fuse_overlay.h */
-	bool one_disk;       /* the only layer is the whole root: a mount that nobody else has */
-	int upper_fd;        /* directory with upper/ and work/, or -1: in memory */
-	bool upper_is_mount; /* upper_fd is a mount that nobody else has */
-	bool upper_limited; /* the payload can fill it up: room for the next start must be kept free */
+	bool layers_shown; /* layer_fd[0] is a mount that shows all layers, see fuse_overlay.h */
+	bool one_disk;     /* the only layer is the whole root, on a mount of this sandbox alone */
+	int upper_fd;      /* directory with upper/ and work/, or -1 for memory */
+	bool upper_is_mount; /* upper_fd is a mount of this sandbox alone */
+	bool upper_limited; /* the payload can fill the layer, so room is kept for the next start */
 	uint64_t memory_mib;         /* size of the in-memory upper */
 	struct rootfs_owner *owners; /* allocated, or NULL */
 	size_t n_owners;
 	int sys_fd, dev_fd;           /* see fixtures.h; or -1 */
 	bool served;                  /* fuse-overlayfs unites the layers, not the kernel */
-	int *volume_fd;               /* one per spec->mount, -1 for tmpfs; of a disk: its mount */
-	struct rootfs_hidden *hidden; /* allocated; outer ones come first */
+	int *volume_fd;               /* one per spec->mount; -1 for tmpfs, the mount for a disk */
+	struct rootfs_hidden *hidden; /* allocated; outer places come first */
 	size_t n_hidden;
-	/* the text of /etc/profile with our block; NULL: the file of the image stays */
+	/* the text of /etc/profile with our block; NULL if the file of the image stays */
 	char *profile;
-	char *host_cas;          /* root certificates of the host, or NULL: not asked for */
+	char *host_cas;          /* root certificates of the host, or NULL if not asked for */
 	char *ca_bundle;         /* the root certificates of the image and of the host together */
 	char *ca_place;          /* the path inside of the file with ca_bundle */
 	int fallback_shell;      /* a static bash for an image without one, or -1 */
-	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL: no network */
+	const char *resolv_conf; /* text of /etc/resolv.conf, or NULL without a network */
 	const char *hosts_line;  /* a line for /etc/hosts, or NULL */
 	char hostname[SPEC_HOSTNAME_MAX_BYTES + 1];
 };
 
-/* True if the kernel's overlay unites the layers of R. */
+/* Returns true if the kernel's overlay unites the layers of R. */
 static inline bool rootfs_is_overlay(const struct rootfs *r)
 {
 	return !r->served && !r->one_disk && r->spec->image.kind != IMAGE_DIR;
@@ -91,10 +91,10 @@ unsigned long rootfs_volume_attrs(const struct spec_mount *m, bool restricted);
  * DEVICE is the number of /dev/fuse in the child. */
 MUST_USE int rootfs_plan(const struct rootfs *r, int device, struct plan *p,
 			 struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps, struct err *e);
-/* The same for the fuse-overlayfs that serves R: its root has the layers (with WRITES also the writable one), the
- * libraries of the host, and nothing else. */
+/* Does the same for the fuse-overlayfs that serves R. Its root has only the layers (if WRITES, also the writable layer)
+ * and the libraries of the host. */
 MUST_USE int rootfs_plan_fuse_overlay(const struct rootfs *r, bool writes, struct plan *p,
 				      struct tree_map maps[TREE_MAPS_MAX], size_t *ret_n_maps,
 				      struct err *e);
-/* The options of fuse-overlayfs, which name the layers as rootfs_plan_fuse_overlay() has placed them. */
+/* Writes the options of fuse-overlayfs, with the names that rootfs_plan_fuse_overlay() gives the layers. */
 void rootfs_fuse_overlay_options(const struct rootfs *r, bool writes, struct buf *out);

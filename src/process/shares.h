@@ -1,10 +1,10 @@
 /*
- * How much one sandbox may take of what the kernel counts per user of the machine.
+ * Limits how much one sandbox may take of resources that the kernel counts per user of the machine.
  *
  * The kernel counts processes, queued signals, POSIX queues and locked memory in a user namespace and in all above it. A
- * user namespace has the limits that its maker had. So pid 1 makes the payload's namespace under the limits that
- * shares_environment() names (base/holder.h), and they hold for all ids inside together. Inotify has settings per user
- * namespace instead, which the child writes.
+ * user namespace has the limits of the process that made it. So pid 1 makes the payload's namespace under the limits
+ * that shares_environment() names (base/holder.h), and they hold for all ids inside together. Inotify has settings per
+ * user namespace instead, which the child writes.
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 
 #include "process/plan.h"
 
-/* OWN: an id of the sandbox makes the outer user namespace, so only this sandbox uses what that id may have.
- * Without OWN the sandbox uses what its caller may have: at most half of it, so one sandbox never takes everything. */
+/* If OWN, an id of the sandbox makes the outer user namespace, so the sandbox has the limits of that id for itself.
+ * Otherwise it shares the limits of its caller, and gets at most half, so that one sandbox never takes everything. */
 
 /* Adds the steps that write settings. */
 void shares_plan(struct plan *p, bool own);
-/* The environment of pid 1, with HOLDER_LIMITS for PIDS processes. It lives as long as the plan. */
+/* Returns the environment of pid 1, with HOLDER_LIMITS for PIDS processes. It lives as long as the plan. */
 const char *const *shares_environment(struct plan *p, bool own, uint64_t pids);

@@ -15,8 +15,8 @@
 #define NEW_DIR_MODE 0755
 #define NEW_FILE_MODE 0644
 
-/* Returns the mode of PATH in the volume, 0 if nothing is there, or -errno. A link counts as
- * -ELOOP: the child follows it in the root of the sandbox, where it may lead elsewhere. */
+/* Returns the mode of PATH in the volume, 0 if PATH does not exist, or -errno. Returns -ELOOP for a
+ * link, because the child follows it in the root of the sandbox, where it may lead elsewhere. */
 static int mode_in(int volume, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -29,14 +29,14 @@ static int mode_in(int volume, const char *path)
 	return fstat(fd, &st) < 0 ? -errno : (int)st.st_mode;
 }
 
-/* The part of mount I's path that lies below its outer mount, without a leading slash. */
+/* Returns the part of mount I's path that is below its outer mount, without a leading slash. */
 static const char *below(const struct spec *s, size_t i, size_t outer)
 {
 	return s->mount[i].guest + strlen(s->mount[outer].guest) + 1;
 }
 
-/* True if the read-only volume OUTER lacks the mount point of mount I. A volume without a
- * descriptor is a file system in memory: the child makes the mount point there. */
+/* Returns true if the read-only volume OUTER lacks the mount point of mount I. A volume without a
+ * descriptor is a file system in memory, in which the child makes the mount point. */
 static bool lacks(const struct rootfs *r, size_t i, size_t outer)
 {
 	return r->spec->mount[outer].readonly && r->volume_fd[outer] >= 0 &&
@@ -53,8 +53,8 @@ static struct step *add(struct plan *p, enum step_op op, const char *fmt, size_t
 	return s;
 }
 
-/* Adds stubs for every component of PATH. Those that the volume has are shown with the mode that
- * they have there. */
+/* Adds stubs for every component of PATH. A component that the volume has keeps the mode that it has
+ * there. */
 static void add_stubs(const struct rootfs *r, struct plan *p, size_t volume, const char *path,
 		      bool is_dir)
 {

@@ -16,8 +16,7 @@
 #define IN_MAX_BYTES (2 * DBUS_MESSAGE_MAX_BYTES)
 #define OUT_MAX_BYTES 8192
 
-/* True if the socket belongs to the caller. Another user's socket would learn only that we called, but its answers
- * are not systemd's. */
+/* Returns true if the socket belongs to the caller. Answers on another user's socket would not be systemd's. */
 static bool is_ours(int fd)
 {
 	struct ucred peer = { 0 };
@@ -63,7 +62,7 @@ static int send_all(const struct bus *b, const struct buf *out, struct err *e)
 
 	if (buf_failed(out))
 		return err_set(e, ERR_LIMIT, "a message to the bus is too long");
-	do /* every message of ours fits into an empty socket */
+	do /* each of our messages fits into an empty socket */
 		n = send(b->fd, out->p, out->n, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
@@ -71,7 +70,7 @@ static int send_all(const struct bus *b, const struct buf *out, struct err *e)
 	return (size_t)n == out->n ? 0 : err_set(e, ERR_PROTOCOL, "the bus does not read");
 }
 
-/* Reads more bytes. Fails at the deadline, also if the peer never stops talking. */
+/* Reads more bytes. Fails at the deadline, even if the peer sends all the time. */
 static int receive(struct bus *b, struct err *e)
 {
 	struct pollfd p = { .fd = b->fd, .events = POLLIN };
@@ -134,7 +133,7 @@ static int say_hello(struct bus *b, struct err *e)
 
 	if (bus_call(b, &hello, &none, &m, e) < 0)
 		return -1;
-	return m.type == DBUS_RETURN ? 0 : err_set(e, ERR_DENIED, "the bus lets nobody in");
+	return m.type == DBUS_RETURN ? 0 : err_set(e, ERR_DENIED, "the bus refused the login");
 }
 
 int bus_open(struct bus *b, uint64_t deadline_ns, struct err *e)
@@ -160,7 +159,7 @@ int bus_next(struct bus *b, struct dbus_message *ret, struct err *e)
 		int r = dbus_next(&rest, ret);
 
 		if (r < 0)
-			return err_set(e, ERR_PROTOCOL, "the bus sends what is no message");
+			return err_set(e, ERR_PROTOCOL, "the bus sent a malformed message");
 		if (r > 0) {
 			b->used = b->in.n - rest.n;
 			return 0;
@@ -178,7 +177,7 @@ int bus_call(struct bus *b, const struct dbus_call *c, const struct buf *body,
 
 	if (buf_failed(body))
 		return err_set(e, ERR_LIMIT, "a message to the bus is too long");
-	/* the deadline has passed: do not send a call whose answer we would not await */
+	/* after the deadline, do not send a call whose answer we would not await */
 	if (clock_mono_ns() >= b->deadline_ns)
 		return err_set(e, ERR_TIMEOUT, "%s: the bus did not answer in time", c->member);
 	numbered.serial = ++b->serial;

@@ -1,6 +1,6 @@
 /*
- * A conversation with the caller's own systemd over the caller's message bus. Every step ends at one deadline, which
- * is given at the start. We do not trust what comes in: wire/dbus.h decodes it.
+ * Talks to the caller's own systemd over the caller's message bus. All steps end at one deadline, which the caller
+ * sets at the start. The peer's bytes are not trusted: wire/dbus.h decodes them.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * A supervisor keeps what it still needs for its sandbox:
+ * A confined supervisor keeps these rights, which it needs for its sandbox:
  *
  *   capabilities  DAC_OVERRIDE, FOWNER  to delete files of the sandbox's ids: the record of an ephemeral
  *                                       sandbox, and groups that pid 1 made
@@ -8,13 +8,13 @@
  *                 with a network:
  *                 SETUID, SETGID        its gateway takes on an id of the range
  *                 NET_BIND_SERVICE      … and may publish a port below 1024
- *   files         its record, and to remove the record from the list the right to make and remove
- *                 directories beside it; its sockets; what the engine asks for. With a network: the gateway,
- *                 the loader, the libraries, and the files that name the host's resolvers
+ *   files         its record, and the right to make and remove directories beside it, with which it retires
+ *                 the record; its sockets; the engine's files. With a network: the gateway, the loader, the
+ *                 libraries, and the files that name the host's resolvers
  *   calls         tools/supervisor.table
  *
- * The supervisor of an ordinary user has no capability from the start; the rest is the same. Set-user-id programs
- * that a start needs (newuidmap) have run before: no_new_privs holds from here on.
+ * The supervisor of an ordinary user never has a capability; the rest is the same. Set-user-id programs that a start
+ * needs (newuidmap) must have run before, because no_new_privs is set here.
  */
 #include "supervisor/confine.h"
 

@@ -9,8 +9,8 @@
 
 #include "supervisor/supervisor.h"
 
-/* Confines this process. Call this after the record and the sockets of S were opened and its
- * engine has sent BOOT. */
+/* Confines this process. The caller has opened the record and the sockets of S, and the engine has
+ * sent BOOT. */
 MUST_USE int supervisor_confine(struct supervisor *s, struct err *e);
 
 /* Compiled from tools/supervisor.table. A door_filter allows starting a gateway, a closed_filter

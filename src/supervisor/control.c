@@ -82,7 +82,7 @@ static void answer_update(struct control_client *c, struct str body)
 	const char *why = "";
 
 	if (number_decode(body, &what) < 0 || what > UPDATE_ALL)
-		why = "the request is not understood";
+		why = "the request is malformed";
 	else if (supervisor_update(c->supervisor, (unsigned)what, &e) < 0)
 		why = e.msg;
 	answer(c, FRAME_OK, why, strlen(why));

@@ -76,12 +76,12 @@ void disks_release(struct disks *all)
 	}
 }
 
-/* The file systems that can be mounted, and how their first blocks look. There are no others: many file systems of
- * the kernel were never meant to read blocks that a stranger wrote. */
+/* The file systems that can be mounted, and the magic bytes by which they are recognised. All others are refused: many
+ * file systems of the kernel are not safe against blocks that an attacker wrote. */
 static const struct {
 	const char *name, *driver;
 	off_t at;
-	const char *magic; /* NULL: another name of a type above */
+	const char *magic; /* NULL for another name of a type above */
 	size_t n;
 } types[] = {
 	{ "ext4", "ext4", 1080, "\x53\xef", 2 },
@@ -123,7 +123,7 @@ static int mount_device(const char *device, const char *driver, const struct dis
 
 	if (fs < 0 || sys_fsconfig(fs, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
 	    (d->readonly && sys_fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0) ||
-	    /* otherwise a damaged image could ask for a kernel panic */
+	    /* otherwise the image could choose that the kernel panics on errors */
 	    (strcmp(driver, "ext4") == 0 &&
 	     sys_fsconfig(fs, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0) ||
 	    /* blocks of deleted files go back to the host; our file has zeros already */

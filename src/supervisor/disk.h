@@ -2,8 +2,8 @@
  * File systems in files, mounted through loop devices: disk volumes, disk images of the user, and the writable layer if
  * it has a size and the host has no cheaper way to hold it.
  *
- * Only a supervisor that may mount can do this. The payload never writes the blocks itself. The file stays locked as long
- * as the supervisor lives: for one writer, or for any number of readers. The loop device goes with its mount.
+ * Only a supervisor that may mount can do this. The payload never writes the blocks itself. The supervisor locks the file
+ * as long as it lives: for one writer, or for any number of readers. The loop device ends with its mount.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct disk {
 	int source;       /* the file, opened with O_PATH */
 	bool readonly;
 	bool ours;          /* we made the file system ourselves, with mke2fs */
-	const char *fstype; /* NULL: the type is recognised by the first blocks of the file */
+	const char *fstype; /* NULL if the first blocks of the file show the type */
 };
 
 /* The files that are locked for one sandbox. */

@@ -3,9 +3,9 @@
  *
  * begin() → prepare() → start() → boot() → ready(). done() may come at any time.
  *
- * The kernel's overlay unites the layers, or fuse-overlayfs if the kernel refuses. Only this file decides which. If the
- * ids of a layer cannot be mapped, start() finds out. If the child cannot mount the overlay, boot() finds out before it
- * tells pid 1 anything: what the first client has sent is then still unread, and the next pid 1 gets it.
+ * The kernel's overlay unites the layers, or fuse-overlayfs if the kernel refuses. Only this file decides which. start()
+ * fails if the ids of a layer cannot be mapped. If the child cannot mount the overlay, boot() notices that before it sends
+ * anything to pid 1. The requests of the first client are then still unread, and the next pid 1 gets them.
  */
 #include "supervisor/engine_process.h"
 
@@ -146,7 +146,7 @@ static int start_process(struct engine_process *p, struct err *e)
 	return r;
 }
 
-/* The kernel cannot unite the layers, for the reason E. Starts again with fuse-overlayfs, if that is installed. */
+/* Starts again with fuse-overlayfs, if it is installed. E says why the kernel cannot unite the layers. */
 static int start_again(struct supervisor *s, struct err *e)
 {
 	struct engine_process *p = engine_process_of(s);
@@ -209,7 +209,7 @@ static int await_root(struct supervisor *s, struct err *e)
 	return 0;
 }
 
-/* fuse-overlayfs has ended: from now on every file operation in the sandbox fails. */
+/* Ends the sandbox because fuse-overlayfs has ended: every file operation in the sandbox now fails. */
 static void on_fuse_gone(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;

@@ -1,4 +1,4 @@
-/* What the files of the process engine share. Only they include this. */
+/* Declarations for the files engine_process*.c. No other file includes this. */
 #pragma once
 
 #include "image/store.h"
@@ -9,7 +9,7 @@
 #include "supervisor/engine_process_nested.h"
 #include "supervisor/supervisor.h"
 
-/* What only a start needs. It is freed after READY: the child shares our memory, and freeing would interrupt it. */
+/* The data that only a start needs. It is freed after READY, because the child shares our memory until then. */
 struct engine_process_start {
 	struct process_request request;
 	char group_id[HOME_ID_BYTES];
@@ -30,7 +30,7 @@ struct engine_process {
 	/* the mount points that we made in writable volumes */
 	struct nested nested;
 	struct disks disks;
-	/* how the size of the writable layer is enforced; NULL: the sandbox has no such layer */
+	/* how the size of the writable layer is enforced; NULL if the sandbox has no writable layer */
 	const char *layer;
 	/* watch the ends of the writer and the reader (process/fuse_overlay.h) */
 	loop_id fuse_watch[2];
@@ -43,7 +43,7 @@ static inline struct engine_process *engine_process_of(const struct supervisor *
 
 /* engine_process_ids.c: true if we are root, but not of a container. */
 bool ids_may_mount(void);
-/* True if we can also give each sandbox a range of ids of its own. */
+/* Returns true if we can also give each sandbox its own range of ids. */
 bool ids_have_range(const struct engine_process *p);
 /* Chooses the ids of the sandbox. Claims a range, if it gets one, and writes that into its record. */
 MUST_USE int ids_choose(struct supervisor *s, struct err *e);
@@ -54,15 +54,15 @@ void ids_of_user(struct ids *ret);
 void root_init(const struct supervisor *s, struct rootfs *r);
 MUST_USE int root_open(struct supervisor *s, struct rootfs *r, struct err *e);
 void root_close(struct rootfs *r);
-/* Finds the image by the digest in our record: its name may mean another image by now. A command that removes
- * images takes the same lock: either it sees our record, or it has removed the image before and this fails. */
+/* Finds the image by the digest in our record, because its name may mean another image by now. Takes the lock that
+ * commands take to remove images: such a command either sees our record, or has removed the image before. */
 MUST_USE int root_find_image(const struct supervisor *s, int *ret_lock, struct image_record *ret,
 			     struct err *e);
 
 /* engine_process_layer.c: opens the writable layer and enters it in R. */
 #define LAYER_MEMORY "tmpfs" /* how the size of a layer in memory is enforced */
 MUST_USE int layer_open(struct supervisor *s, struct rootfs *r, struct err *e);
-/* The same for --root-disk flat: one disk has everything and is the only layer of R. */
+/* Opens the disk of --root-disk flat, which holds the whole root and is the only layer of R. */
 MUST_USE int layer_open_flat(struct supervisor *s, struct rootfs *r, struct err *e);
 /* Empties the work area of R's layer, if the layer is on disk. No overlay may use it during the
  * call. */
@@ -72,8 +72,8 @@ MUST_USE int layer_clean(const struct rootfs *r, struct err *e);
 MUST_USE int own_state_find(const struct supervisor *s, struct rootfs *r, struct err *e);
 
 /* engine_process_limits.c */
-/* The control groups are made. Writes into the record how each limit holds. If a control group
- * does not hold a limit that the user asked for, BOOT tells pid 1 to enforce it. */
+/* Writes into the record how each limit is enforced. The control groups are made. If no control group
+ * enforces a limit that the user asked for, BOOT makes pid 1 enforce it. */
 MUST_USE int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e);
 struct cgroup_limits limits_of(const struct spec *spec);
 /* These two functions are operations of struct engine. */

@@ -1,4 +1,4 @@
-/* Completes the message that tells pid 1 what to be, and sends it with its descriptors. */
+/* Completes the message BOOT and sends it to pid 1, with its descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -94,8 +94,8 @@ static int send_boot(struct supervisor *s, struct boot_message *boot, struct err
 	if (r == 0)
 		return 0;
 	if (r != -EPIPE && r != -ECONNRESET)
-		return err_sys(e, -r, "tell pid 1 what to be");
-	/* the child has failed and closed its end: on_pid_1_gone() finds out why */
+		return err_sys(e, -r, "send pid 1 its configuration");
+	/* the child has failed and closed its end: on_pid_1_gone() reports why */
 	s->engine->kill(s);
 	return 0;
 }

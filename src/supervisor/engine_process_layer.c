@@ -7,8 +7,8 @@
  *   layers/0/disk.raw       with --root-disk flat: the whole root, a copy of the image's flat form
  *   in memory               ephemeral sandboxes without --root-disk disk, and --root-disk tmpfs
  *
- * The first start chooses; later starts recognise the choice by what is there. A size that nobody asked for must cost
- * nearly nothing: if only a disk could enforce it, the layer is a plain directory, and we watch it.
+ * The first start chooses; later starts see the choice by the files in layers/0. The default size must cost nearly
+ * nothing: if only a disk could enforce it, the layer is a plain directory, and we watch it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ static int open_directory(struct supervisor *s, int *ret_fd, struct err *e)
 	return *ret_fd < 0 ? err_sys(e, errno, "open the writable layer") : 0;
 }
 
-/* Makes work/ anew: because of what the last mount left there, such as its `volatile` mark, the next mount would
+/* Makes work/ anew. The last mount leaves files there, such as its `volatile` mark, with which the next mount would
  * fail. */
 static int clean(const struct ids *i, int layer, bool host_ids, struct err *e)
 {
@@ -150,8 +150,8 @@ static int grow(const struct supervisor *s, int layer, int file, uint64_t mib, b
 		struct err *e)
 {
 	bool interrupted = is_there(layer, DISK_GROWING);
-	/* the payload owns the whole file system of a flat root: e2fsck must not judge what is
-	 * in it */
+	/* the payload owns the whole file system of a flat root, so e2fsck must not repair its
+	 * contents */
 	enum disk_check how = !flat ? DISK_CHECK : interrupted ? DISK_REPAIR : DISK_REPLAY;
 	AUTO_FREE char *path = path_in_layer(s, DISK_FILE);
 	AUTO_FD mark = -1;
@@ -224,7 +224,7 @@ static bool adopt(const struct supervisor *s, int layer)
 	return mark >= 0 && quota_adopt(layer) == 0;
 }
 
-/* Sets a quota of MIB on the layer. True if the kernel enforces it from now on. */
+/* Sets a quota of MIB on the layer. Returns true if the kernel enforces it from now on. */
 static bool quota_holds(const struct supervisor *s, int layer, bool fresh, uint64_t mib)
 {
 	if (engine_process_of(s)->ids.mode != IDS_RANGE ||

@@ -1,6 +1,6 @@
 /*
- * The limits of a sandbox. Control groups enforce them. Without control groups pid 1 enforces those
- * that it can. The record says for each limit how it is enforced.
+ * The limits of a sandbox. Control groups enforce them. Without control groups pid 1 enforces some of
+ * them. The record says how each limit is enforced.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static bool pin_cpus(const struct supervisor *s, unsigned cpus)
 	return sched_setaffinity(s->instance->pid, sizeof(mine), &mine) == 0;
 }
 
-/* Says what bounds how much the sandbox can write to directories of the host. */
+/* Returns what limits how much the sandbox can write to directories of the host. */
 static const char *volumes_held(const struct spec *spec)
 {
 	const char *how = "none";
@@ -79,8 +79,8 @@ static const char *root_form(const struct supervisor *s)
 	return engine_process_of(s)->process.fuse ? ROOT_SERVED : ROOT_OVERLAY;
 }
 
-/* Adds one line that names every limit that does not hold. `run` names only limits that the user asked for,
- * `create` the defaults too. */
+/* Adds one warning that names all limits that are not enforced: with `run` only limits that the user asked for, with
+ * `create` also the defaults. */
 static void warn_of_limits(struct supervisor *s)
 {
 	const struct spec *spec = &s->record.spec;
@@ -102,8 +102,8 @@ static void warn_of_limits(struct supervisor *s)
 			 memory ? memory : "", memory && cpus ? ", " : "", cpus ? cpus : "");
 }
 
-/* There is no cpu controller. Enforces whole CPUs by affinity, if the user asked for a number of
- * CPUs. */
+/* Enforces whole CPUs by affinity, because there is no cpu controller. Does nothing unless the user
+ * asked for a number of CPUs. */
 static int hold_cpus(struct supervisor *s, struct err *e)
 {
 	const struct spec *spec = &s->record.spec;
@@ -151,8 +151,8 @@ int limits_apply(struct supervisor *s, struct boot_message *boot, struct err *e)
 	return 0;
 }
 
-/* If no control group enforces a limit, a sandbox with soft limits ignores the change, and any
- * other sandbox refuses it. Returns the part of WHAT that can be set, or -1. */
+/* Returns the part of WHAT that control groups enforce. If that is not all of WHAT, returns -1 with *e
+ * filled, unless the sandbox has soft limits. */
 static int held(const struct supervisor *s, unsigned what, struct err *e)
 {
 	static const struct {

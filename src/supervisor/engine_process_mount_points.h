@@ -1,9 +1,9 @@
 /*
- * Mount points that a directory of the user lacks: a directory image, or a volume. We make the
- * missing mount points by descriptor and note them. The last sandbox that uses the directory
- * removes those that are still the same files and still empty. Sandboxes of one home share the
- * notes about a directory: when one sandbox ends, another sandbox may still use a mount point that
- * the first one made, and removing the mount point would unmount it there.
+ * Makes mount points in a directory of the user that lacks them: a directory image, or a volume. The
+ * supervisor makes them by descriptor and notes them. The last sandbox that uses the directory removes
+ * the mount points that are still the same files and still empty. Sandboxes of one home share the notes
+ * about a directory: when one sandbox ends, another sandbox may still use its mount points, and
+ * removing a mount point would unmount it there.
  */
 #pragma once
 
@@ -21,20 +21,20 @@ struct mount_points {
 };
 #define MOUNT_POINTS_NONE ((struct mount_points){ .root = -1, .notes = -1 })
 
-/* From now on no other sandbox removes mount points in the directory ROOT_FD, until
- * mount_points_leave(). If no other sandbox uses the directory, this call removes what killed
- * sandboxes have left. */
+/* Keeps other sandboxes from removing mount points in the directory ROOT_FD until
+ * mount_points_leave(). If no other sandbox uses the directory, removes what killed sandboxes have
+ * left. */
 void mount_points_enter(const struct home *h, int root_fd, struct mount_points *ret);
 /* Makes the mount points below ROOT that SPEC needs. The identities of the mounts of SPEC must
  * be known. */
 MUST_USE int mount_points_make(const struct mount_points *s, int root, const struct spec *spec,
 			       struct err *e);
-/* Makes every missing component of PATH below ROOT. The last one is a file unless IS_DIR. WHERE
- * is the name of ROOT in messages. */
+/* Makes every missing component of PATH below ROOT. The last component is a file unless IS_DIR.
+ * WHERE is the name of ROOT in messages. */
 MUST_USE int mount_points_make_one(const struct mount_points *s, int root, const char *path,
 				   bool is_dir, const char *where, struct err *e);
 bool mount_points_has(int root, const char *path);
-/* True if a sandbox of the home has made, or is about to make, mount points in ROOT. */
+/* Returns true if a sandbox of the home has made, or is about to make, mount points in ROOT. */
 bool mount_points_noted(const struct home *h, int root);
 /* Adds to F the files that mount_points_leave() needs. */
 MUST_USE int mount_points_confine(const struct mount_points *s, struct confine_files *f,

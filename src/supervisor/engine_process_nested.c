@@ -32,9 +32,8 @@ static const char *path_in(const struct spec *spec, size_t i, size_t outer)
 	return spec->mount[i].guest + strlen(spec->mount[outer].guest);
 }
 
-/* Makes the mount point. Root takes on the ids of the source's owner for that, because the
- * sandbox writes there under the same ids: so we make nothing that the sandbox could not make
- * itself. */
+/* Makes the mount point. Root takes on the ids of the source's owner for that: the sandbox writes
+ * there under the same ids, so we make nothing that the sandbox could not make itself. */
 static int make(const struct mount_points *points, const struct rootfs *r, size_t i, size_t outer,
 		struct err *e)
 {
@@ -73,9 +72,9 @@ static struct mount_points *enter(const struct home *h, const struct rootfs *r, 
 	return &n->source[entry[outer] - 1];
 }
 
-/* True if the mount point belongs to the source itself. A mount point of another sandbox has a
- * note, and is removed when the last sandbox leaves: to keep it, we must enter the source too.
- * The note exists before and after the mount point does, so we look for notes twice. */
+/* Returns true if the source has the mount point by itself, so that we need not enter the source. A
+ * mount point that another sandbox made has a note and is removed when the last sandbox leaves. The
+ * note is made before the mount point and removed after it, so we look for notes twice. */
 static bool is_theirs(const struct home *h, const struct rootfs *r, size_t i, size_t outer)
 {
 	int source = r->volume_fd[outer];

@@ -3,10 +3,9 @@
  *
  * A volume at /job and another at /job/a/x need a directory a/x in the source of the first. If the
  * source lacks the directory, the supervisor makes it there with the ids of the source's owner and
- * notes it. The last sandbox that uses the source removes the directory, unless somebody has put
- * something in it (engine_process_mount_points.h). Read-only volumes are never changed
- * (process/stub_layer.h). In file systems that only this sandbox sees, in memory or on a disk
- * image, the child makes the directory.
+ * notes it. The last sandbox that uses the source removes the directory if it is empty
+ * (engine_process_mount_points.h). Read-only volumes are never changed (process/stub_layer.h). In file
+ * systems that only this sandbox sees, in memory or on a disk image, the child makes the directory.
  */
 #pragma once
 
@@ -14,7 +13,7 @@
 #include "process/rootfs.h"
 #include "supervisor/engine_process_mount_points.h"
 
-/* The sources in which this sandbox made mount points, or an earlier sandbox left some. */
+/* The sources that this sandbox has entered, because a sandbox made mount points there. */
 struct nested {
 	struct mount_points *source; /* allocated, or NULL */
 	size_t n;

@@ -1,5 +1,5 @@
 /*
- * From a record to open layers, volumes and files: process/rootfs.h makes a root file system of them. Every path is
+ * Opens the layers, volumes and files of a record. process/rootfs.h makes a root file system of them. Every path is
  * opened once, here, and is a descriptor from then on.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "supervisor/engine_process.h"
 #include "supervisor/source.h"
 
-/* Only root can mount a directory so that its files have other owners inside. */
+/* Refuses uid=, gid= and stat-virt= without root: only root can give files other owners inside. */
 static int check_owner(const struct ids *i, const struct spec_mount *m, struct err *e)
 {
 	if (!m->has_owner && m->stat_virt != STAT_VIRT_OFF)
@@ -41,7 +41,7 @@ static int check_owner(const struct ids *i, const struct spec_mount *m, struct e
 	return 0;
 }
 
-/* The volume was made with a quota. Checks that the file system is still mounted with quotas. */
+/* Checks that the file system of a volume with a quota is still mounted with quotas. */
 static int check_quota(const struct supervisor *s, int volume, const struct spec_mount *m,
 		       struct err *e)
 {
@@ -131,8 +131,8 @@ static void add_implied(struct rootfs *r, const struct image_implied *p)
 	r->n_owners += d->mode != 0755 || d->uid || d->gid;
 }
 
-/* R has the layers of the image RECORD above one layer of ours. Lists in R owners and modes of the directories that the
- * image only implies (image/implied.h). */
+/* Lists in R owners and modes of the directories that the image only implies (image/implied.h). R has the layers of the
+ * image RECORD above one layer of ours. */
 static void find_implied(const struct supervisor *s, const struct image_record *record,
 			 struct rootfs *r)
 {
@@ -144,7 +144,7 @@ static void find_implied(const struct supervisor *s, const struct image_record *
 	image_implied_path(record, path);
 	if (io_read_file(s->home.fd, path, &text) == 0)
 		n = image_implied_read(buf_str(&text), text.n, found);
-	if (n < 0) /* an older version of cordon has filled the store and wrote no such list */
+	if (n < 0) /* an older version of cordon has filled the store without such a list */
 		n = (int)image_implied_find(r->layer_fd + 1, r->n_layers - 1, found);
 	for (int i = 0; i < n; i++)
 		add_implied(r, &found[i]);

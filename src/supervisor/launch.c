@@ -1,6 +1,6 @@
 /*
- * From a record to a started instance: asks the engine for each step, opens the sockets, and tells pid 1 what the record
- * says.
+ * Starts an instance from a record: calls the engine for each step, opens the sockets, and sends pid 1 the settings of the
+ * record.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static int open_sockets(struct supervisor *s, struct err *e)
 	return r < 0 ? err_sys(e, -r, "listen in '%s/run'", s->home.path) : 0;
 }
 
-/* A start holds every layer and volume open, and the child inherits the limit. RET is the old
+/* Raises the limit of open files, because a start holds every layer and volume open. RET is the old
  * limit, which commands get. */
 static int raise_nofile(struct rlimit *ret, struct err *e)
 {

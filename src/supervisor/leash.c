@@ -1,5 +1,5 @@
-/* The leash: what the supervisor tells the command that started it, and what that command asks
- * (wire/leash.h). */
+/* The supervisor's end of the leash: reports to the command that started it, and takes requests of
+ * that command (wire/leash.h). */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ static bool send_all(const struct supervisor *s, const struct buf *b)
 	return false;
 }
 
-/* Sends a frame to the command. False if that fails: the leash is shut down then, which both the
+/* Sends a frame to the command. Returns false after a failure: the leash is then shut down, which the
  * command and on_leash() see. */
 static bool report(struct supervisor *s, enum frame_type type, const void *p, size_t n)
 {
@@ -76,14 +76,14 @@ void leash_tell_up(struct supervisor *s)
 
 	add_held(s, &s->warnings);
 	told = report(s, FRAME_OK, buf_str(&s->warnings), s->warnings.n);
-	buf_clear(&s->warnings); /* each warning is told once */
+	buf_clear(&s->warnings); /* each warning is sent once */
 	if (told || s->record.state.boots > 1)
 		return;
 	s->unsettled = true;
 	s->record.state.booted_once = false;
 }
 
-/* A command that does not read its answers loses the leash: we never wait for it. */
+/* Answers without waiting: if the command does not read its answers, the leash is shut down. */
 static void answer_limits(struct supervisor *s, const struct frame *f)
 {
 	AUTO_BUF body = BUF_INIT(1024), b = BUF_INIT(1024 + FRAME_HEADER_BYTES);
@@ -92,7 +92,7 @@ static void answer_limits(struct supervisor *s, const struct frame *f)
 	bool good = false;
 
 	if (f->type != FRAME_LIMITS || limits_decode(f->body, &m) < 0)
-		err_set(&e, ERR_PROTOCOL, "the request is not understood");
+		err_set(&e, ERR_PROTOCOL, "the request is malformed");
 	else
 		good = supervisor_limit(s, &m, &e) == 0;
 	if (!good)
@@ -113,7 +113,7 @@ static void on_settled(struct supervisor *s)
 }
 
 /* Takes one request off the front of the received bytes. Returns how many bytes the request had,
- * 0 if it is not complete yet, or -1 if it makes no sense. */
+ * 0 if it is not complete yet, or -1 if it is malformed. */
 static int take_request(struct supervisor *s)
 {
 	const struct buf *in = &s->leash_in;
@@ -136,7 +136,7 @@ static int take_request(struct supervisor *s)
 	}
 }
 
-/* The command has closed its end, or speaks nonsense. */
+/* Gives the leash up, because the command has closed its end or has sent a malformed request. */
 static void let_go(struct supervisor *s)
 {
 	loop_remove(s->loop, &s->leash_watch);

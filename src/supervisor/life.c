@@ -1,11 +1,11 @@
 /*
- * STARTING → RUNNING → STOPPING → DEAD, and from each of them straight to DEAD when pid 1 ends.
+ * STARTING → RUNNING → STOPPING → DEAD. When pid 1 ends, each state goes straight to DEAD.
  *
- * STARTING ends when pid 1 sends READY or an error, or when neither comes in time. The
- * supervisor tells the outcome to the command that started it, on the leash (wire/leash.h). In
- * STOPPING the supervisor asks pid 1 to end its commands, and kills pid 1 when the grace is
- * over. In DEAD it cleans up: it deletes the record of an ephemeral sandbox; in any other record
- * it writes Stopped if somebody asked for the stop, else Crashed. It releases the lock last.
+ * STARTING ends when pid 1 sends READY or an error, or at a time-out. The supervisor reports the
+ * outcome to the command that started it, on the leash (wire/leash.h). In STOPPING the supervisor
+ * asks pid 1 to end its commands, and kills pid 1 when the grace is over. In DEAD it cleans up. It
+ * deletes the record of an ephemeral sandbox. In any other record it writes Stopped if the stop was
+ * intended, else Crashed. It releases the lock last.
  */
 #include <assert.h>
 #include <errno.h>
@@ -53,7 +53,7 @@ static void save(struct supervisor *s, enum status status)
 	struct err e;
 
 	s->record.state.status = status;
-	/* a full disk must not end a sandbox that works; the lock still says that it lives */
+	/* a full disk must not end a sandbox that works; the held lock still shows that it lives */
 	IGNORE(state_write(s->record_dir, &s->record.state, &e));
 }
 
@@ -74,7 +74,7 @@ bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t 
 	return send(s->instance->channel, b.p, b.n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)b.n;
 }
 
-/* Ephemeral runs usually end before anyone could query them. */
+/* Returns true for an ephemeral sandbox, which usually ends before a command could ask about it. */
 static bool is_brief(const struct supervisor *s)
 {
 	return s->record.spec.ephemeral && s->attended;
@@ -90,9 +90,9 @@ static void on_late(void *arg)
 	stack_trim();
 }
 
-/* Writes into the record that the sandbox has booted. If we cannot write that for a new sandbox,
- * its start fails, because the next command would take the record for a leftover and delete it. An
- * ephemeral sandbox starts all the same: its record is deleted in any case. */
+/* Writes into the record that the sandbox has booted. If that fails for a new sandbox, its start
+ * fails, because the next command would take the record for a leftover and delete it. An ephemeral
+ * sandbox starts nevertheless: its record is deleted in any case. */
 void supervisor_settle(struct supervisor *s)
 {
 	struct state *state = &s->record.state;
@@ -157,7 +157,7 @@ static void ask_to_end(struct supervisor *s, int signal, unsigned grace_ms, loop
 			loop_add_timer(s->loop, clock_mono_ns() + grace_ms * NS_PER_MS, then, s);
 }
 
-/* The image's stop signal is meant for its main program. Other processes may ignore it: they get SIGTERM too. */
+/* Sends SIGTERM after the image's own stop signal: that signal is for the main program, and others may ignore it. */
 static void on_stop_signal_over(void *arg)
 {
 	struct supervisor *s = arg;
@@ -223,7 +223,7 @@ static void start_is_over(struct supervisor *s)
 	loop_remove(s->loop, &s->ready_timer);
 	become(s, LIFE_RUNNING);
 	s->engine->ready(s);
-	/* not earlier: newuidmap must still be allowed to map our child */
+	/* only now, because newuidmap can map our child only while we are dumpable */
 	IGNORE(prctl(PR_SET_DUMPABLE, 0)); /* cannot fail */
 	if (s->record.state.booted_once)
 		boot_error_erase(s->record_dir);
@@ -311,8 +311,8 @@ static void on_guest_error(struct supervisor *s, const struct frame *f)
 		err_set(&s->failure, (enum err_code)code, "%s", text);
 }
 
-/* Frames that do not fit the state are ignored. If a payload has taken over pid 1, it can only lie about its own
- * sandbox. */
+/* Handles a frame of pid 1. Ignores frames that do not fit the state. A payload that has taken over pid 1 can only lie
+ * about its own sandbox. */
 static int on_frame(void *arg, const struct frame *f)
 {
 	struct supervisor *s = arg;
@@ -358,7 +358,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		/* pid 1 is ending: its pidfd will tell */
+		/* pid 1 is ending; its pidfd becomes readable then */
 		loop_remove(s->loop, &s->channel_watch);
 		s->engine->kill(s);
 		return;
@@ -401,7 +401,7 @@ static void on_terminate(void *arg, int sig)
 
 /* --- the whole ------------------------------------------------------------------------------- */
 
-/* After DEAD: removes everything of the instance. What the record becomes depends on how far the sandbox got. */
+/* After DEAD, removes everything of the instance, and deletes or updates the record. */
 static void clean_up(struct supervisor *s)
 {
 	struct err e;
@@ -444,9 +444,9 @@ static int watch_all(struct supervisor *s)
 	return control_open(s);
 }
 
-/* Notes in the record that a start is under way. If we are killed from here on, we leave cgroups
- * and other things outside the record, and the command that removes the sandbox must know that it
- * has to release them (supervisor_release()). A start that fails writes the old state back. */
+/* Notes in the record that a start is under way. If we are killed later, we leave control groups and
+ * other things outside the record. The note makes the command that removes the sandbox release them
+ * (supervisor_release()). A start that fails writes the old state back. */
 static void note_start(const struct supervisor *s)
 {
 	struct state begun = s->record.state;
@@ -481,7 +481,7 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
-	fd_closep(&s->lock); /* early: at our exit the kernel takes long to close old_link */
+	fd_closep(&s->lock); /* before our exit, in which the kernel takes long to close old_link */
 	control_hang_up(s);
 	return s->failure.code ? 1 : 0;
 }

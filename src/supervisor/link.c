@@ -1,9 +1,9 @@
 /*
- * Connects the network of a sandbox (network.c) with its life, and knows when a start with published ports is over.
+ * Connects the network of a sandbox (network.c) with its life.
  *
- * Such a start is over when the gateway holds the ports: a user may connect as soon as `create`
- * returns, and learns from `create` if a port is taken. Without published ports the start does not
- * wait, and the gateway does not run yet.
+ * A start with published ports is over when the gateway has bound the ports. So a user may connect as
+ * soon as `create` returns, and `create` fails if a port is taken. A start without published ports does
+ * not wait for a gateway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void on_born(void *arg, pid_t pid)
 	s->engine->adopt(s, pid);
 }
 
-/* The gateway sends the numbers in the order of the ports in the record. */
+/* Keeps the numbers of the ports. The gateway sends them in the order of the record. */
 static void keep_ports(struct supervisor *s, const struct json_value *ports)
 {
 	struct state *state = &s->record.state;
@@ -57,13 +57,13 @@ static void on_started(void *arg, const struct json_value *ports, const struct e
 		supervisor_fail(s, failure);
 		return;
 	}
-	/* a start is tried again and again: log the failure once */
+	/* a start is tried many times, but its failure is logged once */
 	if (!s->gateway_failed)
 		execlog_add(&s->log, 0, LOG_NET, failure->msg, strlen(failure->msg));
 	s->gateway_failed = true;
 }
 
-/* The addresses are read at each start: they belong to the machine, not to the sandbox. */
+/* Reads the addresses at each start, because they belong to the machine, not to the sandbox. */
 static int read_host_addresses(struct supervisor *s, struct err *e)
 {
 	struct config c;

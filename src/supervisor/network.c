@@ -3,8 +3,8 @@
  *   STARTING  the program runs and has its configuration; we wait for its first message
  *   SERVING   it has said ready
  *
- * When the process ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame kills gateways, that
- * costs one gateway a second.
+ * When the process ends, the state is IDLE again. Starts are at least RESTART_NS apart: if a frame kills each gateway,
+ * at most one gateway starts per second.
  */
 #include "supervisor/network.h"
 
@@ -43,7 +43,7 @@ struct network {
 	int link;
 	int resolv_conf; /* the host's list of resolvers, or -1 */
 	enum gateway_state state;
-	bool told; /* we have told EVENTS whether the start succeeded */
+	bool told; /* EVENTS knows whether the start succeeded */
 	struct child child;
 	int control;
 	loop_id link_watch, control_watch, exit_watch, restart_timer;
@@ -102,9 +102,8 @@ static void drop_gateway(struct network *n)
 	loop_remove(n->loop, &n->exit_watch);
 	fd_closep(&n->control);
 	if (n->child.pidfd >= 0) {
-		/* we do not ask it to end by itself: it has nothing to save, and strangers may
-		 * control it */
-		/* this fails if it has ended */
+		/* kill it at once: it has nothing to save, and an attacker may control it; fails if
+		 * it has ended */
 		IGNORE(sys_pidfd_send_signal(n->child.pidfd, SIGKILL));
 		IGNORE(child_wait(&n->child, &status) < 0);
 	}
@@ -229,7 +228,7 @@ static int send_message(struct network *n, const struct buf *b, struct err *e)
 	if (buf_failed(b))
 		return err_set(e, ERR_LIMIT, "the network's configuration is too long");
 	if (send(n->control, b->p, b->n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return err_sys(e, errno, "tell the gateway");
+		return err_sys(e, errno, "send to the gateway");
 	return 0;
 }
 
@@ -276,8 +275,8 @@ static void on_message(struct network *n, const struct json_value *v)
 	}
 }
 
-/* Strangers talk to the gateway, so we do not trust it: its messages are bounded, parsed strictly, and used only as
- * on_message() does. */
+/* Reads a message of the gateway. An attacker may control the gateway, so its messages are bounded, parsed strictly,
+ * and used only as on_message() does. */
 static void on_control(void *arg, int fd, uint32_t events)
 {
 	AUTO_FREE char *text = xcalloc(1, MESSAGE_MAX_BYTES);
@@ -370,8 +369,8 @@ static void on_link(void *arg, int fd, uint32_t events)
 	start_or_tell(n);
 }
 
-/* With ports somebody may connect at any time, so a gateway is started at once. Without, the next frame of the
- * sandbox starts it. */
+/* If there are published ports, starts a gateway at once, because a client may connect at any time. Otherwise the next
+ * frame of the sandbox starts it. */
 static void await_frame(void *arg)
 {
 	struct network *n = arg;

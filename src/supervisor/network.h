@@ -1,9 +1,9 @@
 /*
- * The network of one sandbox as its supervisor sees it: the link, and the gateway behind it.
+ * The supervisor's part of a sandbox's network: it holds the link, and starts the gateway.
  *
- * A gateway is started at the first frame on the link; at once if a port is published; and again at
- * the next frame after it has died. While no gateway runs, a sandbox with a network costs its
- * interface and nothing else. The supervisor polls the link and never reads it.
+ * A gateway is started at the first frame on the link, or at once if a port is published. After its end,
+ * the next frame starts another. While no gateway runs, a sandbox with a network costs only its
+ * interface. The supervisor polls the link and never reads it.
  */
 #pragma once
 
@@ -18,14 +18,13 @@
 
 struct network;
 
-/* The network calls these functions of the supervisor. None of them may free the network. */
+/* Functions of the supervisor that the network calls. None of them may free the network. */
 struct network_events {
-	/* The gateway refused something. Each gateway reports its first refusal only, for the
-	 * log. */
+	/* TEXT is a refusal of the gateway, for the log. A gateway reports each refusal once. */
 	void (*denied)(void *arg, const char *text);
-	/* A gateway runs. It waits for its configuration and has opened nothing yet. */
+	/* The gateway PID runs. It waits for its configuration and has opened nothing yet. */
 	void (*born)(void *arg, pid_t pid);
-	/* The gateway serves: PORTS is the array of ports with their real numbers. Or it could not start: PORTS is
+	/* If the gateway serves, PORTS is the array of ports with their real numbers. If it could not start, PORTS is
 	 * NULL, and FAILURE says why (mostly a taken port). */
 	void (*started)(void *arg, const struct json_value *ports, const struct err *failure);
 	void *arg;
@@ -49,25 +48,25 @@ int network_end(struct network *n);
 /* Ends the gateway and closes the link. */
 void network_free(struct network *n);
 
-/* The addresses of both ends of the link, borrowed. */
+/* Returns the addresses of both ends of the link, borrowed. */
 const struct lease *network_lease(const struct network *n);
 /* Sets the ids that gateways take on. Call it before the first gateway starts. */
 void network_set_ids(struct network *n, struct network_ids ids);
-/* The text of /etc/resolv.conf inside, and the line of /etc/hosts for host.microsandbox.internal. */
+/* Write the text of /etc/resolv.conf inside, and the line of /etc/hosts for host.microsandbox.internal. */
 void network_resolv_conf(const struct network *n, struct buf *out);
 void network_hosts_line(const struct network *n, struct buf *out);
 
-/* The path of the gateway's program, borrowed. */
+/* Returns the path of the gateway's program, borrowed. */
 const char *network_program(const struct network *n);
-/* True if the user gave a resolver, which may be a name. */
+/* Returns true if the user gave a resolver, which may be a name. */
 bool network_has_resolver(const struct network *n);
 /* Takes over the host's list of resolvers, open for reading, for gateways that cannot open it. */
 void network_set_resolv_conf(struct network *n, int fd);
-/* Addresses that lead to this host although no interface has them; copied. */
+/* Sets the addresses that lead to this host although no interface has them. Copies LIST. */
 void network_set_host_addresses(struct network *n, const struct cidr *list, size_t count);
 /* Takes over the link. Waits for its first frame, or starts the gateway at once if there are ports. */
 MUST_USE int network_set_link(struct network *n, int link, struct err *e);
 /* Applies the policy of SPEC to new connections. */
 MUST_USE int network_set_policy(struct network *n, const struct spec *spec, struct err *e);
-/* Returns what is known now, and asks the gateway for newer numbers, which the next call returns. */
+/* Returns the last known numbers, and asks the gateway for newer numbers, which the next call returns. */
 struct network_counters network_count(struct network *n);

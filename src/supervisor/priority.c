@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "base/str.h"
 
-/* pid 1 of the host; its CPU affinity shows which processors everybody may use */
+/* pid 1 of the host; its CPU affinity shows which processors ordinary processes use */
 #define HOST_INIT 1
 #define OOM_FILE "/proc/self/oom_score_adj"
 
@@ -21,7 +21,7 @@
 #define SCHED_RESET_ON_FORK 0x40000000
 #endif
 
-/* Uses system calls because the functions of musl do nothing. */
+/* Leaves real-time scheduling. Uses system calls, because the functions of musl do nothing. */
 static void leave_real_time(void)
 {
 	const struct sched_param none = { 0 };
@@ -34,8 +34,8 @@ static void leave_real_time(void)
 		IGNORE(syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none)); /* always allowed */
 }
 
-/* Called after nice and scheduling are changed: if nobody has set an I/O priority, the kernel derives it from
- * those. */
+/* Lowers the I/O priority. Called after nice and scheduling are changed, because the kernel derives an I/O priority
+ * that was not set from these. */
 static void lower_io(void)
 {
 	long now = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
@@ -66,8 +66,8 @@ static void leave_kept_cpus(void)
 		IGNORE(sched_setaffinity(0, sizeof(both), &both));
 }
 
-/* A payload can make the kernel use memory that no control group counts, such as buffers of netlink sockets. So if
- * the machine runs out of memory, the sandbox must be killed before the host's own processes. */
+/* Makes the OOM killer prefer the sandbox to the host's own processes: a payload can make the kernel use memory that no
+ * control group counts, such as buffers of netlink sockets. */
 static void go_first_for_memory(void)
 {
 	AUTO_BUF text = BUF_INIT(64);

@@ -1,15 +1,15 @@
 /*
- * Paths of the host that the record names: volumes, disk files, a root directory.
+ * Opens the paths of the host that the record names: volumes, disk files, a root directory.
  *
- * The command that named a path has looked it up once and written down which object it is (base/identity.h). A start
- * opens these paths only through this file: no link is followed, and another object is refused. A record of an older
- * cordon has no identities: its first start looks them up and writes them down.
+ * The command that wrote the record has looked each path up once and written down its identity (base/identity.h). A
+ * start opens these paths only through this file, which follows no link and refuses another object. A record of an
+ * older cordon has no identities: its first start looks them up and writes them down.
  */
 #pragma once
 
 #include "supervisor/supervisor.h"
 
-/* What users can do if they moved something. */
+/* Hints for users who moved a source. */
 #define VOLUME_HINT                                                                           \
 	"if you moved it yourself, name it again: cordon modify NAME --volume SOURCE:GUEST; " \
 	"or create the sandbox anew"
@@ -18,6 +18,6 @@
 /* Looks up the identities that an older record lacks and writes them down. Follows no link. */
 MUST_USE int sources_learn(struct supervisor *s, struct err *e);
 /* Opens PATH with O_PATH and refuses it if it is not the object ID. An error begins with WHAT ("volume source") and
- * has the hint HINT, one of the above. */
+ * has HINT, which is VOLUME_HINT or ANEW_HINT. */
 MUST_USE int source_open(const char *what, const char *path, struct identity *id, const char *hint,
 			 int *ret_fd, struct err *e);

@@ -1,6 +1,6 @@
 /*
  * The life of one sandbox. There is one supervisor process per live sandbox, single-threaded and event-driven. It holds
- * the record's lock as long as it lives, so everyone sees its death at once. wire/leash.h says what it is started with.
+ * the record's lock as long as it lives, so every command sees its end at once. wire/leash.h lists its descriptors.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #define READY_TIMEOUT_NS (180 * NS_PER_SEC)
 #define STOP_USUAL UINT32_MAX /* a stop that names no grace */
-/* the time between SIGTERM and SIGKILL, unless our environment sets another */
+/* the time between SIGTERM and SIGKILL, unless our environment sets another time */
 #define STOP_GRACE_MS 2000
 /* the time between SIGTERM and SIGKILL if the image has another stop signal, which comes first */
 #define STOP_TERM_MS 1000
@@ -31,7 +31,7 @@ struct supervisor {
 	struct record record;
 	const struct engine *engine;
 	struct engine_instance *instance; /* belongs to the engine */
-	struct watched_layer *watched;    /* NULL: the layer need not be watched */
+	struct watched_layer *watched;    /* NULL if the layer need not be watched */
 	struct loop *loop;
 	enum life life;
 	loop_id pidfd_watch, channel_watch, leash_watch, control_watch;
@@ -48,7 +48,7 @@ struct supervisor {
 	struct control_client *clients;
 	unsigned n_clients;
 	struct buf warnings;     /* lines for the command that started us */
-	struct network *network; /* NULL: loopback only */
+	struct network *network; /* NULL for loopback only */
 	bool gateway_failed;     /* the log has the failure of the gateway already */
 	/* the link of the ended gateway; closed last, because that takes the kernel tens of
 	 * milliseconds */
@@ -57,46 +57,46 @@ struct supervisor {
 	struct err failure;
 };
 
-/* launch.c: from the record to a started instance (not yet ready). */
+/* launch.c: starts an instance from the record. It is not ready yet. */
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
-/* "K=V" strings of the image and the user, each allocated. */
+/* Returns the "K=V" strings of the image and the user, each allocated. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
 /* sweep.c: deletes retired records whose files belong to a sub-range. Returns the exit status of
  * the program, and so do the next two functions. */
 int supervisor_sweep(void);
 /* Deletes everything in the home, which has no sandbox any more. */
 int supervisor_erase_home(void);
-/* Removes what a killed supervisor has left. ENTRY is the directory of its record, by its name or retired. */
+/* Removes what a killed supervisor has left. ENTRY is the name of the record's directory, retired or not. */
 int supervisor_release(const char *entry);
 /* life.c */
 MUST_USE int supervisor_run(struct supervisor *s);
-/* Stops the sandbox within GRACE_MS; 0 kills it at once; or STOP_USUAL. REASON goes to the log and the record. */
+/* Stops the sandbox within GRACE_MS, which may be STOP_USUAL; 0 kills it at once. Log and record get REASON. */
 void supervisor_stop(struct supervisor *s, unsigned grace_ms, const char *reason);
 void supervisor_touch(struct supervisor *s);
-/* Call this when the changes before the first command are made: from now on the sandbox and its
- * record stay. */
+/* Makes a new sandbox and its record stay. Called when the changes before the first command are
+ * made. */
 void supervisor_settle(struct supervisor *s);
-/* Sends pid 1 a frame of TYPE with a NUMBER. False if pid 1 does not take the frame. */
+/* Sends pid 1 a frame of TYPE with a NUMBER. Returns false if pid 1 does not take the frame. */
 bool supervisor_tell(const struct supervisor *s, enum frame_type type, uint64_t number);
 /* Adds a line to the sandbox's log. */
 void supervisor_note(struct supervisor *s, const char *text);
-/* leash.c: watches the leash. False if that cannot be done. */
+/* leash.c: watches the leash. Returns false after a failure. */
 bool leash_watch(struct supervisor *s);
 /* Tells the command that the sandbox is up. If that fails, a new sandbox ends and is removed. */
 void leash_tell_up(struct supervisor *s);
 /* Tells the command that the start has failed, for the reason in S. */
 void leash_tell_failure(struct supervisor *s);
-/* update.c: puts the parts of the record into force that WHAT names (enum update_what). */
+/* update.c: applies the parts of the record that WHAT names (enum update_what). */
 MUST_USE int supervisor_update(struct supervisor *s, unsigned what, struct err *e);
-/* Sets limits of the running sandbox, all that M names or none. */
+/* Sets all limits that M names, or none after a failure. */
 MUST_USE int supervisor_limit(struct supervisor *s, const struct limits_message *m, struct err *e);
-/* The gateway holds the ports. If the start waited for that, it is over. */
+/* Ends a start that waited for the gateway, which has bound the ports. */
 void supervisor_gateway_up(struct supervisor *s);
-/* The start fails, for the reason WHY. */
+/* Makes the start fail, for the reason WHY. */
 void supervisor_fail(struct supervisor *s, const struct err *why);
-/* A process that the sandbox needs has ended: the sandbox ends too, for the reason WHY. */
+/* Ends the sandbox, for the reason WHY, because a process that it needs has ended. */
 void supervisor_lost(struct supervisor *s, const struct err *why);
-/* True if the record is deleted when the sandbox ends. The record of a sandbox that was up
+/* Returns true if the record is deleted when the sandbox ends. The record of a sandbox that was up
  * before stays until `remove`. */
 static inline bool supervisor_may_vanish(const struct supervisor *s)
 {
@@ -105,7 +105,7 @@ static inline bool supervisor_may_vanish(const struct supervisor *s)
 /* link.c: the network of the sandbox. These functions do nothing if the sandbox has no network. */
 /* Makes S->network. */
 MUST_USE int link_prepare(struct supervisor *s, struct err *e);
-/* Pid 1 is ready. If RET_WAITS, supervisor_gateway_up() or supervisor_fail() follows. */
+/* Opens the link when pid 1 is ready. If *RET_WAITS, supervisor_gateway_up() or supervisor_fail() follows. */
 MUST_USE int link_open(struct supervisor *s, bool *ret_waits, struct err *e);
 /* Applies the policy of NOW to new connections. */
 MUST_USE int link_update(struct supervisor *s, const struct spec *now, struct err *e);
@@ -116,5 +116,5 @@ void link_close(struct supervisor *s);
 MUST_USE int control_open(struct supervisor *s);
 /* Tells the clients that asked for the stop that the sandbox is down. */
 void control_stopped(struct supervisor *s);
-/* After the lock is released: closes the connections, so that clients that asked for the stop know it. */
+/* Closes the connections after the lock is released, so that clients that asked for the stop know it. */
 void control_hang_up(struct supervisor *s);

@@ -28,7 +28,7 @@ static int open_directory(int dir, const char *name)
 	return (int)RAW4(SYS_openat, dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, 0);
 }
 
-/* Counts NAME. True if it is a directory. A file that has vanished is not counted. */
+/* Counts NAME. Returns true if it is a directory. A file that has vanished is not counted. */
 static bool count(int dir, const char *name, struct survey *s)
 {
 	struct stat st;

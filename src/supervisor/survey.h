@@ -28,7 +28,7 @@ struct survey {
 	uint64_t bytes, files;
 };
 
-/* Adds to RET what the directory NAME in DIR takes, with everything below. If there are more than MOST files,
+/* Adds to RET the size of the directory NAME in DIR with everything below. If there are more than MOST files,
  * RET->files is SURVEY_TOO_MANY. */
 void survey_tree(int dir, const char *name, uint64_t most, struct survey_room *room,
 		 struct survey *ret);

@@ -1,7 +1,6 @@
 /*
- * A task that counts, on order, how much the writable layer takes. A confined supervisor cannot
- * make processes, so the task is made before the supervisor confines itself, and sleeps on a
- * socket.
+ * A task that counts, when the supervisor orders it, how much the writable layer takes. A confined
+ * supervisor cannot make processes, so the task is made before, and sleeps on a socket.
  *
  * It shares our memory, so an idle sandbox pays for a kernel stack but not for page tables. An
  * attacker who takes over the task has the supervisor's memory too, so the task keeps few rights:
@@ -18,7 +17,7 @@
 #include "supervisor/survey.h"
 
 struct surveyor {
-	pid_t pid; /* 0: no task runs */
+	pid_t pid; /* 0 if no task runs */
 	int pidfd;
 	int socket; /* readable when the task has an answer, or has ended */
 	struct surveyor_memory *memory;
@@ -26,13 +25,13 @@ struct surveyor {
 
 #define SURVEYOR_NONE ((struct surveyor){ .pidfd = -1, .socket = -1 })
 
-/* LAYER is a directory with upper/ and work/. PIDFD is a pidfd of the sandbox's pid 1. A layer
- * with more than MOST_FILES files counts as too large. */
+/* Starts the task. LAYER is a directory with upper/ and work/. PIDFD is of the sandbox's pid 1. A
+ * layer with more than MOST_FILES files counts as too large. */
 MUST_USE int surveyor_start(struct surveyor *s, int layer, int pidfd, uint64_t most_files,
 			    struct err *e);
-/* Orders one count. The order before must have been answered. False if the task has ended. */
+/* Orders one count. The order before must have been answered. Returns false if the task has ended. */
 bool surveyor_order(const struct surveyor *s);
-/* The socket is readable: returns 1 and *RET, 0 if there is no answer yet, -1 if the task has ended. */
+/* Reads from the socket. Returns 1 and *RET, 0 if there is no answer yet, -1 if the task has ended. */
 int surveyor_answer(const struct surveyor *s, struct survey *ret);
 void surveyor_end(struct surveyor *s);
 

@@ -39,9 +39,9 @@ static long keep_descriptors(const struct surveyor_memory *m)
 	return r < 0 ? r : RAW3(SYS_close_range, KEPT_MAX, ~0u, 0);
 }
 
-/* In the sandbox's user namespace the task can read directories of the sandbox's ids, whatever their modes are, and
- * no others. The kernel lets an ordinary user in only after pid 1 has executed its program: before, pid 1 has
- * another id and shares our memory. So the task tries again until then. No command runs before that. */
+/* Enters the sandbox's user namespace, in which the task can read directories of the sandbox's ids, whatever their modes,
+ * and no others. The kernel lets an ordinary user in only after pid 1 has executed its program: before, pid 1 has
+ * another id and shares our memory. So the task tries until then. No command runs before that. */
 static long enter_namespace(void)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
@@ -78,7 +78,7 @@ static void count(struct surveyor_memory *m)
 	survey_tree(LAYER, "upper", m->most_files, &m->room, &m->result);
 	survey_tree(LAYER, "work", m->most_files, &m->room, &m->result);
 	RAW3(SYS_madvise, &m->room, sizeof(m->room),
-	     MADV_DONTNEED); /* the next count needs nothing of the old contents */
+	     MADV_DONTNEED); /* the next count does not need the old contents */
 }
 
 void surveyor_task(void *memory)

@@ -59,7 +59,7 @@ static bool erase_moved(const struct home *h, const char *name)
 	return true;
 }
 
-/* The marker that makes the home ours is deleted last: if this is interrupted, another command can finish it. */
+/* Deletes the marker of the home last: if a kill interrupts this, another command can finish it. */
 static int erase_home(void *arg)
 {
 	const struct home *h = arg;

@@ -1,15 +1,15 @@
 /*
- * Two calls lead into the scope:
+ * Two calls of systemd move a supervisor into the scope:
  *
  *   StartTransientUnit    makes the scope with us in it; fails if it exists
  *   AttachProcessesToUnit moves us into a scope that exists; fails while it starts, and when it is about to end
  *
- * A supervisor that waits tries both in turn until one succeeds or the time is up. So two commands
- * that start at once meet in one scope, and so does a command that starts while the last sandbox
- * ends. A supervisor that does not wait tries AttachProcessesToUnit once.
+ * A supervisor that waits tries both in turn until one succeeds or the time is up. So two supervisors
+ * that start at once get into one scope, even while the last sandbox in it ends. A supervisor that does
+ * not wait tries AttachProcessesToUnit once.
  *
- * If the caller lives in a unit of the user's systemd that was made with Delegate=yes, we stay there: what limits the unit
- * must limit the caller's sandboxes. Only systemd knows which units are delegated.
+ * If the caller is in a unit of the user's systemd that was made with Delegate=yes, we stay there, so that the limits of
+ * the unit limit the caller's sandboxes. Only systemd knows which units are delegated.
  */
 #include "supervisor/systemd_scope.h"
 
@@ -110,8 +110,8 @@ static int call_manager(struct bus *b, const char *member, const char *signature
 	return ret->type == DBUS_RETURN ? 0 : refused(ret, member, e);
 }
 
-/* Waits until systemd says how the start of NAME ended. The match admits only signals of
- * systemd. A bus that lies gains nothing: it could also give us no scope at all. */
+/* Waits until systemd reports the end of the start of NAME. The match admits only signals of
+ * systemd. A bus that lies gains nothing, because it could also refuse the scope. */
 static int wait_for_job(struct bus *b, const char *name, struct err *e)
 {
 	struct dbus_message m;
@@ -223,7 +223,7 @@ static int find_unit(struct bus *b, struct buf *path, const char **ret_interface
 	return 0;
 }
 
-/* Is the unit that we live in delegated? If systemd refuses to say, it is not. If the bus does not answer, this is
+/* Finds out whether our unit is delegated. If systemd refuses to answer, it is not. If the bus does not answer, this is
  * an error: the next call would otherwise move us out of a unit that may be delegated. */
 static int find_delegation(struct bus *b, bool *ret, struct err *e)
 {
@@ -265,8 +265,8 @@ static int ask(const char *name, bool waits, bool in_unit, struct err *e)
 	return waits ? start_or_attach(&b, name, e) : attach(&b, name, e);
 }
 
-/* True if the scope exists already: its control group is at the usual place. This needs no call
- * over the bus. */
+/* Returns true if the scope exists: its control group is at the usual place. Needs no call over the
+ * bus. */
 static bool exists(const char *id)
 {
 	AUTO_FD fd = hierarchy_open_scope(id);

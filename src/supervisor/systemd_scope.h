@@ -1,12 +1,12 @@
 /*
  * Control groups for an ordinary user, from the user's own systemd.
  *
- * The group of a login belongs to root, so no limit can be set below it. The user's systemd owns a part of the tree and can
- * give away a piece of it: a scope, which is a unit with processes that systemd did not start. All sandboxes of a home share
- * one scope. Supervisors live in a leaf of it, and the groups of their sandboxes lie beside that leaf. Systemd removes the
- * scope when the last process in it has ended.
+ * The group of a login belongs to root, so the user cannot set a limit below it. The user's systemd owns a part of the tree
+ * and can give away a piece of it: a scope, which is a unit with processes that systemd did not start. All sandboxes of a
+ * home share one scope. Supervisors are in a leaf of the scope, and the groups of their sandboxes are beside that leaf.
+ * Systemd removes the scope when the last process in it has ended.
  *
- * A process outside of the user's part of the tree cannot move itself into it: the kernel demands a right on the closest
+ * A process outside of the user's part of the tree cannot move itself into it: the kernel requires a right on the closest
  * group above both places. So we ask systemd over D-Bus to move us.
  */
 #pragma once

@@ -45,8 +45,8 @@ static int check_numbers(const struct limits_message *m, struct err *e)
 	return 0;
 }
 
-/* Ceilings are not checked: the owner of the leash made the sandbox and may give it any limits.
- * The record on disk is not changed. */
+/* Does not check ceilings, because the owner of the leash made the sandbox and may give it any limits.
+ * Does not change the record on disk. */
 int supervisor_limit(struct supervisor *s, const struct limits_message *m, struct err *e)
 {
 	struct spec now = s->record.spec; /* shares all strings with the record */
@@ -72,7 +72,7 @@ int supervisor_limit(struct supervisor *s, const struct limits_message *m, struc
 	return update_limits(s, &now, what, e);
 }
 
-/* Changes what later commands get. Pid 1 takes the variables and the working directory from the message. */
+/* Sends pid 1 the variables and the working directory of later commands. */
 static int update_commands(struct supervisor *s, const struct spec *now, struct err *e)
 {
 	struct boot_message m = { .workdir = now->workdir };
@@ -89,7 +89,7 @@ static int update_commands(struct supervisor *s, const struct spec *now, struct 
 	else
 		sent = send(s->instance->channel, frame.p, frame.n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (r == 0 && sent != (ssize_t)frame.n)
-		r = err_sys(e, sent < 0 ? errno : EPIPE, "tell pid 1");
+		r = err_sys(e, sent < 0 ? errno : EPIPE, "send to pid 1");
 	/* pid 1 got half a frame and would misread everything after it */
 	if (sent > 0 && sent != (ssize_t)frame.n)
 		s->engine->kill(s);

@@ -40,7 +40,7 @@ static uint64_t files_left(const struct watch *w)
 	return max(w->known ? less(w->most.files, w->size.files) : 0, slack);
 }
 
-/* True if a layer that was too large may have been cleaned up since: its commands wait until they may write again. */
+/* Returns true if a layer that was too large may have been cleaned up since. Its commands cannot write until then. */
 static bool may_be_smaller(const struct watch *w, const struct watch_space *now, bool idle)
 {
 	return w->over && (idle || less(now->free, w->then) > w->most.bytes / WATCH_SLACK_PART);
@@ -54,7 +54,7 @@ static void begin_measuring(struct watch *w, const struct watch_space *now)
 	w->then_counted = w->late = w->again = false;
 }
 
-/* True if the file system is below the floor and pid 1 must be asked. Later answers are compared with the first. */
+/* Returns true if the file system is below the floor and pid 1 must be asked. Later answers are compared with the first. */
 static bool judge_space(struct watch *w, const struct watch_space *now)
 {
 	bool low = now->free < floor_of(now->total, WATCH_FLOOR_BYTES);
@@ -72,8 +72,8 @@ static bool judge_space(struct watch *w, const struct watch_space *now)
 	return true;
 }
 
-/* The same for inodes: true if the layer must be measured. Making an empty file is not a write,
- * so pid 1 cannot say who made it. */
+/* Returns true if inodes are below the floor and the layer must be measured. To make an empty file is
+ * no write, so pid 1 cannot say whether a command made it. */
 static bool judge_files(struct watch *w, const struct watch_space *now)
 {
 	bool low =
@@ -157,7 +157,7 @@ static bool exceeds(const struct watch_size *a, const struct watch_size *b)
 	return a->bytes > b->bytes || a->files > b->files;
 }
 
-/* The commands are ended, for the reason WHY. The next measurement includes what they wrote
+/* Notes that the commands are ended for the reason WHY. The next measurement includes what they wrote
  * before they ended. */
 static enum end_reason become_over(struct watch *w, enum end_reason why)
 {
@@ -170,8 +170,8 @@ static enum end_reason become_over(struct watch *w, enum end_reason why)
 	return why;
 }
 
-/* The layer is too large. If it was too large when the sandbox started, no command is ended
- * until the layer grows. */
+/* Handles a layer that is too large. If it was too large when the sandbox started, no command is
+ * ended until the layer grows. */
 static enum end_reason judge_over(struct watch *w, bool knew)
 {
 	struct watch_size grown = { w->over_size.bytes + w->most.bytes / WATCH_SLACK_PART,
@@ -225,13 +225,13 @@ enum end_reason watch_unmeasured(struct watch *w)
 	return become_over(w, END_LAYER);
 }
 
-/* True if a layer that is too large has grown, and commands have written since it became too large. */
+/* Returns true if a layer that is too large has grown, and commands have written since it became too large. */
 static bool judge_growth(struct watch *w, uint64_t written)
 {
 	bool wrote = !w->last_writes && written != w->over_written;
 	bool grew = w->grew;
 
-	/* commands did not write since: earlier writes have reached the disk */
+	/* commands have not written since, so earlier writes have reached the disk */
 	if (grew && !wrote)
 		w->over_size = w->size;
 	w->grew = false;

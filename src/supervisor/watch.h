@@ -1,21 +1,20 @@
 /*
- * Judges whether a writable layer is within its size, if nothing else bounds it. This is a state machine without a clock and
- * without files. The caller says what the file system has left, how large the layer was when it was measured, and how much
- * its commands wrote. It is told when to look again, whether to measure, whether to ask pid 1, and whether to end the
- * commands.
+ * Judges whether a writable layer is within its size, if nothing else limits it. This is a state machine without a clock
+ * and without files. The caller passes what the file system has left, how large the layer was when it was measured, and
+ * how much its commands wrote. The caller gets back when to look again, and whether to measure, to ask pid 1, or to end
+ * the commands.
  *
- * Looking at the file system costs 2 us. Measuring the layer takes longer the larger the tree is.
- * So the layer is measured only if the file system has lost more since the last measurement than
- * the layer may still grow: as long as the loss is smaller, the layer cannot be too large,
- * whichever process took the space. A measurement misses files that were deleted while open,
- * because no tree shows them. The floor bounds these: it is a part of the file system that no
- * sandbox may take. A measurement can take long because hostile processes starve it, or because the
- * tree is huge. If the file system goes on losing space and the sandbox goes on writing, the
+ * To look at the file system costs 2 us. To measure the layer takes longer the larger the tree is. So the
+ * layer is measured only if the file system has lost more since the last measurement than the layer may
+ * still grow: if the loss is smaller, the layer cannot be too large. A measurement misses files that were
+ * deleted while open, because no tree shows them. The floor limits such files: it is a part of the file
+ * system that no sandbox may take. A measurement can take long because hostile processes starve it, or
+ * because the tree is huge. If the file system goes on losing space and the sandbox goes on writing, the
  * commands are ended before the measurement is complete.
  *
- * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until it is
- * smaller. They are ended if the layer has grown nevertheless and they wrote (fuse-overlayfs still writes after commands have
- * ended). The same holds below the floor for the sandbox that wrote there, until there is space again.
+ * A layer that is too large is kept, so that it can be cleaned up. New commands run, but may not write to files until the
+ * layer is smaller. If the layer grows nevertheless and commands wrote, they are ended (fuse-overlayfs still writes after
+ * commands have ended). Below the floor, the same rules apply to the sandbox that wrote there, until there is space again.
  */
 #pragma once
 
@@ -27,21 +26,22 @@
 /* this much stays free, or one part in 20 of the file system if that is less */
 #define WATCH_FLOOR_BYTES (1ull << 30)
 #define WATCH_FLOOR_PART 20
-#define WATCH_SLACK_PART 64             /* one part in 64 of its size is not worth a measurement */
-#define WATCH_BYTES_PER_MS (4ull << 20) /* nothing writes faster than 4 GiB/s … */
-#define WATCH_FILES_PER_MS 200          /* … or makes more files than this */
+#define WATCH_SLACK_PART 64 /* a loss of 1/64 of the layer's size needs no measurement */
+#define WATCH_BYTES_PER_MS (4ull << 20) /* no process writes faster than 4 GiB/s … */
+#define WATCH_FILES_PER_MS 200          /* … or makes more files per millisecond than this */
 #define WATCH_SOONEST_MS 10
 #define WATCH_LATEST_MS 1000
 #define WATCH_BYTES_PER_FILE 4096     /* a layer may have as many files as it has blocks */
 #define WATCH_FALL_BYTES (1ull << 20) /* a smaller loss is noise: a log, a journal */
 #define WATCH_FALL_FILES 64
 #define WATCH_LAST_LOOKS 20
-#define WATCH_PATIENCE_PART 8 /* one part in 8 of its size may be lost during a measurement */
+#define WATCH_PATIENCE_PART 8 /* 1/8 of the layer's size may be lost during a measurement */
 
 /* What a file system has left. */
 struct watch_space {
 	uint64_t free, total;
-	uint64_t files_free, files_total; /* files_total 0: the file system does not count files */
+	uint64_t files_free,
+		files_total; /* files_total is 0 if the file system does not count files */
 };
 
 /* What a layer takes. */
@@ -60,7 +60,7 @@ struct watch {
 	struct watch_size over_size; /* if it is too large: it must not grow beyond this */
 	/* the layer has grown beyond over_size; pid 1 must say whether commands wrote */
 	bool grew;
-	bool ended; /* commands were ended because it was too large */
+	bool ended; /* commands were ended because the layer was too large */
 	/* how many more looks may still find late writes of ended commands */
 	unsigned last_writes;
 	/* what commands had written when the last late writes of ended commands were counted */
@@ -90,15 +90,15 @@ struct watch_order {
 	bool ask;         /* ask pid 1, and call watch_counted() */
 };
 
-/* FRESH: the layer is empty. NOW is what is free before the first command runs. */
+/* If FRESH, the layer is empty. NOW is the free space before the first command runs. */
 void watch_init(struct watch *w, uint64_t most_bytes, bool fresh, const struct watch_space *now);
-/* IDLE: nothing runs any more. */
+/* Judges the file system's free space NOW. If IDLE, no process runs in the sandbox any more. */
 struct watch_order watch_look(struct watch *w, const struct watch_space *now, bool idle);
-/* The layer takes SIZE. Returns why the commands must be ended, or END_NONE. */
+/* Judges the measured SIZE of the layer. Returns why the commands must be ended, or END_NONE. */
 enum end_reason watch_measured(struct watch *w, const struct watch_size *size);
-/* The layer can no longer be measured, so it counts as too large. */
+/* Notes that the layer can no longer be measured, so that it counts as too large. */
 enum end_reason watch_unmeasured(struct watch *w);
-/* Pid 1 says that commands have written WRITTEN bytes so far. */
+/* Judges the number of bytes that commands have written so far, as pid 1 reports it. */
 enum end_reason watch_counted(struct watch *w, uint64_t written);
-/* True if new commands may not write to files. */
+/* Returns true if new commands may not write to files. */
 bool watch_is_full(const struct watch *w);

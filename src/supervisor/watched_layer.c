@@ -20,8 +20,8 @@
 struct watched_layer {
 	int layer;
 	bool fresh;
-	bool busy;      /* something runs in the sandbox */
-	bool full;      /* what pid 1 was told last */
+	bool busy;      /* a process runs in the sandbox */
+	bool full;      /* what the last FULL frame said to pid 1 */
 	bool uncounted; /* the kernel counts no writes to this file system */
 	uint64_t looks;
 	struct watch watch;
@@ -59,7 +59,7 @@ static int read_space(const struct watched_layer *y, struct watch_space *ret, lo
 
 static void tell(struct supervisor *s, enum frame_type type, uint64_t number)
 {
-	/* if pid 1 takes no frame it is broken, and its commands must not go on unwatched */
+	/* if pid 1 takes no frame, it is broken, and its commands must not run unwatched */
 	if (!supervisor_tell(s, type, number))
 		s->engine->kill(s);
 }

@@ -1,7 +1,7 @@
 /*
- * Keeps the writable layer within its size if nothing else does. While anything runs in the
- * sandbox, it calls statfs, lets watch.h judge, orders counts from the surveyor, and makes pid 1
- * end the commands. It sleeps while nothing runs: pid 1 reports when the last process has ended.
+ * Keeps the writable layer within its size if nothing else does. While a process runs in the sandbox, it
+ * calls statfs, lets watch.h judge, orders counts from the surveyor, and makes pid 1 end the commands. It
+ * sleeps while no process runs: pid 1 reports when the last process has ended.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 
 #define LAYER_WATCHED "watched" /* how the size of such a layer is enforced */
 
-/* Remembers that the layer in the directory LAYER must be watched. LAYER stays the caller's. FRESH: it is empty. */
+/* Remembers that the layer in the directory LAYER must be watched. LAYER stays the caller's. If FRESH, it is empty. */
 MUST_USE int watched_layer_new(struct supervisor *s, int layer, bool fresh, struct err *e);
 /* Starts watching, before we confine ourselves. If no layer is watched, this function and those
  * below do nothing. */
 MUST_USE int watched_layer_start(struct supervisor *s, struct err *e);
-/* Each of these handles a frame of pid 1: PRESENCE, or COUNTED. */
+/* These two functions handle frames of pid 1: PRESENCE and COUNTED. */
 void watched_layer_presence(struct supervisor *s, bool busy);
 void watched_layer_counted(struct supervisor *s, struct str body);
 void watched_layer_stop(struct supervisor *s);
