@@ -1,6 +1,6 @@
 /*
- * What the system call filter costs: to attach, and per call that is always allowed (getppid), that is
- * decided by argument (ioctl), and that is refused (a number no kernel has). Prints lines of
+ * Measures the system call filter: the time to attach it, and the time per call that is always
+ * allowed (getppid), decided by argument (ioctl), or refused (an unknown number). Prints lines of
  * NAME FREE FILTERED, in nanoseconds; "attach" has no first figure.
  */
 #include <linux/filter.h>
@@ -15,7 +15,7 @@
 #include "guest/seccomp.h"
 
 #define CALLS 200000
-#define REPEATS 5 /* the fastest is the one nothing disturbed */
+#define REPEATS 5 /* the fastest repeat counts */
 #define NO_SUCH_CALL 599
 
 static const struct {

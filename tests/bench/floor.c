@@ -1,9 +1,9 @@
 /*
  * The floor: the least a program can do to run a command in namespaces of its own, with the host's
  * /usr as read-only root. One clone3, one tmpfs, one bind, /proc, pivot_root, exec. No filter, no
- * device nodes, no limits, no agent: nothing real can be faster, and how close cordon comes is its score.
+ * device nodes, no limits, no agent. No real sandbox can be faster.
  *
- * usage: floor PROGRAM [ARG…]     run it so
+ * usage: floor PROGRAM [ARG…]     run a command
  *        floor --idle             stay there and do nothing until killed: what namespaces alone weigh
  *        floor --pause            do nothing until killed: the smallest payload for idle sandboxes
  */
@@ -39,7 +39,7 @@ static int mount_new(const char *type, const char *at)
 	return tree < 0 ? -1 : sys_move_mount(tree, "", AT_FDCWD, at, MOVE_MOUNT_F_EMPTY_PATH);
 }
 
-/* /bin and its like are links into /usr on every merged system; elsewhere they are left out. */
+/* Copies /bin and similar links into /usr. A name that is no link on the host is left out. */
 static void copy_link(const char *host, const char *here)
 {
 	char to[LINK_BYTES];

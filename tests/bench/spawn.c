@@ -1,8 +1,8 @@
 /*
- * Runs commands in turn, A B C B C A …, and prints how long each run took: interleaved, so that
- * whatever the machine does meanwhile hits all of them alike; each round in another order, since what
- * one leaves to the kernel (namespaces, control groups) is paid by whoever comes next; and in C, so
- * that the measurer adds little. Time is from before the spawn to after the reaping.
+ * Runs commands in turn, A B C B C A …, and prints how long each run took. The runs are
+ * interleaved, so that other load hits all commands alike. Each round has another order, because
+ * the kernel frees namespaces and control groups of one command during the next. It is written in
+ * C, so that measuring adds little. Time is from before the spawn to after the reaping.
  *
  * usage: spawn [-t SECONDS] [-n ROUNDS] [-o] <PLAN
  * PLAN has a command per line, tabs between: EVERY NS ARGV0 ARGV1 …; EVERY is 1, or larger for a slow
@@ -160,7 +160,7 @@ static void run_once(const struct command *c, unsigned index, uint64_t round, bo
 		 usage.ru_maxrss, (unsigned long long)bytes);
 }
 
-/* The same in every measurement: two of them can be compared. */
+/* The order is the same in every measurement, so that measurements can be compared. */
 static void shuffle(unsigned *order, unsigned n)
 {
 	static uint64_t state = 0x9e3779b97f4a7c15; /* any but 0 */

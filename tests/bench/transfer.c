@@ -1,6 +1,6 @@
 /*
- * Bytes and connections over TCP, for the rows about networks: the same client runs behind each of
- * them, so what differs is the network. The client prints nanoseconds.
+ * Bytes and connections over TCP, for the rows about networks. The same client runs behind each
+ * network, so that only the network differs. The client prints nanoseconds.
  *
  * usage: transfer serve ADDRESS PORT
  *        transfer get|put ADDRESS PORT BYTES      one connection, BYTES of data
@@ -91,7 +91,7 @@ static _Noreturn void serve(struct sockaddr_in place)
 			continue;
 		receive_bytes(fd, w.put_bytes);
 		send_bytes(fd, w.get_bytes);
-		send_bytes(fd, 1); /* says that everything has arrived */
+		send_bytes(fd, 1); /* reports that everything has arrived */
 	}
 }
 

@@ -1,9 +1,9 @@
 /*
- * What the kernel alone takes for what a run of ours has and tests/bench/floor.c has not: four programs that
- * execute one another (front end, supervisor, pid 1, command), a record and a writable layer on disk, limits
- * in control groups where they can be made, /dev, the payload's own user namespace, filters. What a run does side
- * by side is so here, too: the record and the supervisor's start, root's network namespace and the rest.
- * Nothing is checked, nothing can be asked for, no later command could come in.
+ * Measures the kernel's part of a run: what floor.c does, and also four programs that execute one
+ * another (front end, supervisor, pid 1, command), a record and a writable layer on disk, limits in
+ * control groups where they can be made, /dev, the payload's own user namespace, filters. As in a
+ * real run, the record is made while the supervisor starts, and root's network namespace while the
+ * rest is made. There are no checks and no options, and no later command can connect.
  *
  * usage: whole DIR PROGRAM UID GID   DIR is on the file system that sandboxes would be on; UID and GID begin the
  *                                    caller's subordinate ids, or are 0: then one id is mapped
@@ -34,10 +34,10 @@
 #define PATH_BYTES 512
 #define CONFIG_BYTES 2048
 #define TOLD_FD 9  /* the supervisor's end of the pipe on which it tells the status */
-#define MADE_FD 10 /* … and of the one on which it hears that there is a record */
+#define MADE_FD 10 /* the supervisor's end of the pipe that tells that the record is made */
 #define STACK_BYTES 8192
 #define NO_PROGRAM "-"
-#define CAPABILITIES 41 /* of which most are dropped, one call each */
+#define CAPABILITIES 41 /* most of them are dropped, by one call each */
 
 static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
 static const char *const groups[] = { "memory", "pids", "cpu" };
@@ -78,7 +78,7 @@ static void make_record(const char *record, int made)
 
 static int front(const char *dir, char **argv)
 {
-	bool idle = strcmp(argv[2], NO_PROGRAM) == 0; /* then there is no front end later on */
+	bool idle = strcmp(argv[2], NO_PROGRAM) == 0; /* in this case the front end ends early */
 	char record[PATH_BYTES], status;
 	int told[2], made[2];
 
@@ -130,7 +130,7 @@ static pid_t map_range(const char *program, pid_t pid, unsigned own, const char 
 	return helper;
 }
 
-/* Both side by side, by the programs that may. */
+/* Maps both ranges in parallel, by newuidmap and newgidmap. */
 static void map_ranges(pid_t pid, uid_t uid, gid_t gid, const char *subuid, const char *subgid)
 {
 	int status[2];
@@ -203,7 +203,7 @@ static void make_groups(const char *record)
 	}
 }
 
-/* One thread that moves itself needs no lock of the whole machine. */
+/* A thread that moves only itself needs no lock of the whole machine. */
 static void enter_groups(const char *record)
 {
 	char path[PATH_BYTES];
@@ -232,7 +232,8 @@ static void clean(const char *record)
 	}
 }
 
-/* Beside the rest, by a task that shares our memory and descriptors: the kernel takes longest for it. */
+/* Makes the network namespace in a task that shares our memory and descriptors, because this
+ * takes the kernel longest. */
 static void make_network(void *arg)
 {
 	RAW1(SYS_unshare, CLONE_NEWNET);

@@ -1,5 +1,5 @@
-/* What parses must be written back as something that parses to an equal value. What parses strictly
- * parses leniently to the same; what parses leniently is written as something strict. */
+/* A parsed document is written as text that parses to an equal value. A document that parses
+ * strictly parses leniently to the same value, and the writer always writes strict JSON. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A hostile pid 1 drives a call: whatever it sends, credits stay within their bounds, a number is told
- * once, and nothing counts after the end. */
+/* A hostile pid 1 drives a call: credits stay within their bounds, a number is reported once,
+ * and nothing counts after the end. */
 #include "client/call.h"
 
 #include <stdlib.h>

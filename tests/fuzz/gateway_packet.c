@@ -1,4 +1,4 @@
-/* Frames: whatever parses must be workable without leaving the frame. */
+/* Frames: operations on a parsed frame must not read or write outside of it. */
 #include "gateway/packet.h"
 
 #include <stdlib.h>
@@ -25,8 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			packet_clear_urgent(&p);
 			packet_take_mss(&p, 32768);
+			/* a changed packet with a correct checksum keeps a correct checksum */
 			if (packet_checksum_ok(&p) != ok)
-				abort(); /* what we change keeps a right checksum right */
+				abort();
 			packet_make_reset(out, &p, mac);
 		} else if (p.kind == PACKET_ICMP4 || p.kind == PACKET_ICMP6) {
 			packet_quoted_flow(&p, &kind, &peer, &a, &b);
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			size_t n = packet_make_unreachable(out, &p, &p.dst, mac);
 
 			if (packet_parse(out, n, &again) != FAULT_NONE)
-				abort(); /* what we make, we would take */
+				abort(); /* a packet that we make must parse */
 		}
 	}
 	free(frame);

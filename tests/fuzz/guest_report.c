@@ -1,4 +1,5 @@
-/* Any bytes as a report, in two pieces: it never takes more of the pool than it may, and gives everything back. */
+/* Any bytes as a report, in two pieces: it never takes more of the pool than allowed, and
+ * returns everything. */
 #include "guest/report.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* Events in any order, one per byte: a start tells that it began at most once, and one end at most. */
+/* Events in any order, one per byte: a start reports its begin at most once and its end at most
+ * once. */
 #include <stdlib.h>
 
 #include "guest/start.h"

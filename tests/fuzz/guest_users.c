@@ -1,4 +1,4 @@
-/* SPEC NUL PASSWD NUL GROUP: the last two are written by whoever is root inside, and read by pid 1. */
+/* SPEC NUL PASSWD NUL GROUP: root inside writes the last two, and pid 1 reads them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was read is written as it was. */
+/* Text that was read must be written unchanged. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct image_implied found[IMAGE_IMPLIED_MAX], again[IMAGE_IMPLIED_MAX];

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	reference_key(&r, key);
 	if (strlen(r.registry) + strlen(r.repository) >= REFERENCE_NAME_MAX_BYTES)
-		return 0; /* the default registry made it longer than may be written */
+		return 0; /* with the default registry the text is too long */
 	if (reference_parse(key, &r, &e) < 0)
 		abort();
 	reference_key(&r, again);

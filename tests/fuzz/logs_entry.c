@@ -1,4 +1,5 @@
-/* Any bytes as a line of a log: parsed, then rendered in every way. What is for a terminal drives none. */
+/* Any bytes as a line of a log: parsed, then rendered in every way. Output for a terminal has no
+ * control sequences. */
 #include <stdint.h>
 
 #include "logs/render.h"

@@ -1,4 +1,4 @@
-/* Rule tokens: no input may crash, and what is accepted is written back as something accepted. */
+/* Rule tokens: no input may crash, and an accepted rule is written as a token that is accepted. */
 #include "policy/rule.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Configuration files, already JSON; the first byte chooses the scope. Patch files are the same
- * text again, once. */
+/* Configuration files, already JSON; the first byte chooses the scope. A patch file has the same
+ * text, once. */
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	spec_init(&s);
 	if (conf_add(&c, data[0] % (CONF_SCRIPT + 1), "/f", &loader, &e) == 0) {
-		in.loads = 0; /* over itself */
+		in.loads = 0; /* applies the file over itself */
 		IGNORE(conf_add(&c, data[0] % (CONF_SCRIPT + 1), "/f", &loader, &e));
 		IGNORE(conf_apply(&c, NULL, &s, &x, &e));
 	}

@@ -1,4 +1,4 @@
-/* Records: whatever is accepted must be written and read again as the same text. */
+/* Records: an accepted record must be written and read again as the same text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Every small grammar, chosen by the first byte: none may crash, and what a spec accepted must
- * survive being written and read back. */
+/* Every small grammar, chosen by the first byte: none may crash, and an accepted spec must be
+ * the same after writing and reading it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void must_round_trip(const struct spec *s)
 	spec_done(&back);
 }
 
-/* 0 when the value was accepted into S. */
+/* Returns 0 if the value was accepted into S. */
 static int into_spec(unsigned which, struct spec *s, const char *v, struct err *e)
 {
 	switch (which) {

@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whatever the layer says, only DIR/root may have changed when it is done. */
+/* Only DIR/root may change, whatever the layer contains. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char path[] = "/dev/shm/cordon-fuzz-XXXXXX";

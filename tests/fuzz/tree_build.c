@@ -1,4 +1,4 @@
-/* Any text as the target of a link at any depth: what is written never climbs above the top. */
+/* Any text as the target of a link at any depth: the written link never leads above the top. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Any stream of well-formed records, as a hijacked pid 1 could send it: whatever the host's side makes of
- * it, no file has a set-id bit, every link leads to somewhere below the top, and what lies beside
- * the top stays as it was. Each byte of the input is one record; names and targets come from a
- * small set, so that records meet. */
+/* Any stream of well-formed records, as a hijacked pid 1 could send it: no file gets a set-id
+ * bit, every link points below the top, and files beside the top do not change. Each byte of the
+ * input is one record; names and targets come from a small set, so that records concern the same
+ * files. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ static void put(struct buf *b, uint8_t op)
 	case 6:
 		file_put_data(b, "x", 1);
 		break;
-	case 7: /* what usually follows a file that was begun */
+	case 7: /* the records that usually follow a file */
 		file_put_file(b, 0644, name);
 		file_put_shared(b);
 		file_put_end(b);
@@ -60,7 +60,7 @@ static void pass(void *arg, enum file_record_type type, const char *text)
 {
 }
 
-/* A link's target, read by the letter: "..", as often as the link is deep, then names. */
+/* Checks the text of a link's target: ".." at most as often as the link is deep, then names. */
 static void check_link(int dir, const char *name, unsigned depth)
 {
 	char target[4096];
@@ -131,7 +131,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	b = tree_build_new(to, TREE_OUTSIDE, pass, NULL);
 	b->name = "top";
 	b->source = "/top";
-	IGNORE(tree_build_feed(b, stream.p, stream.n, &e)); /* most make no sense at some point */
+	/* most streams are refused at some point */
+	IGNORE(tree_build_feed(b, stream.p, stream.n, &e));
 	tree_build_free(b);
 	top = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0 || stat(beside, &st) < 0 || st.st_size != 0 || st.st_nlink != 1)

@@ -1,5 +1,5 @@
-/* What a bus sends: login answer, messages, bodies read by what we wait for. A message is the same
- * however much of what follows it has arrived, and everything it shows lies inside of it. */
+/* Bytes from a bus: the login answer, messages, and bodies of the expected types. A message does
+ * not depend on the bytes after it, and all its parts lie inside of it. */
 #include "wire/dbus.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A question, and an answer to a fixed question: first byte says which. */
+/* A question, or an answer to a fixed question: the first byte chooses. */
 #include "wire/dns.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	r = dns_query_decode(data + 1, size - 1, &q);
 	if (r == 0) {
-		/* what was understood is what would be asked */
+		/* an encoded question must decode to the same question */
 		if (dns_query_decode(out, dns_query_encode(&q, q.id, out), &again) < 0 ||
 		    strcmp(q.name, again.name) != 0 || q.type != again.type)
 			abort();

@@ -1,5 +1,5 @@
-/* Any bytes as a request and as a stream of records: whatever decodes has only names that are single
- * components, and links confined to a tree climb no further than allowed. */
+/* Any bytes as a request and as a stream of records: decoded names are single components, and
+ * links that are confined to a tree do not lead above it. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Any bytes as a request to a hand and as its answer: whatever decodes is whole, its paths are absolute and its texts
- * are C strings. What decodes encodes to something that decodes again. */
+/* Any bytes as a request to a hand and as its answer: a decoded message is complete, its paths
+ * are absolute and its texts are C strings. It encodes to bytes that decode again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* First bytes of a connection, and datagrams: what a prefix already says for certain, the whole must not take
- * back. */
+/* First bytes of a connection, and datagrams: a final result for a prefix must hold for the
+ * whole, too. */
 #include "wire/hello.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static void compare(const struct hello *early, size_t early_n, const struct hell
 {
 	if (early->kind == HELLO_MORE) {
 		if (early->n <= early_n)
-			abort(); /* it would be asked for ever */
+			abort(); /* the caller would ask for more bytes for ever */
 		return;
 	}
 	if (early->kind != HELLO_BAD && early->kind != whole->kind)

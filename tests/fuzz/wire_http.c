@@ -1,5 +1,5 @@
-/* Any bytes as heads of requests and responses. A head is the same however it is cut into pieces,
- * everything it shows lies inside of it, and what it shows can be written and read again. */
+/* Any bytes as heads of requests and responses. A head does not depend on how it is cut into
+ * pieces, all its parts lie inside of it, and it can be written and read again. */
 #include "wire/http.h"
 
 #include <stdlib.h>

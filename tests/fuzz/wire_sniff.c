@@ -1,4 +1,5 @@
-/* A stream of bytes, whole and in pieces: where it is cut changes neither what is shown nor what passes. */
+/* A stream of bytes, whole and in pieces: the cuts change neither the names that are found nor
+ * the bytes that pass. */
 #include "wire/sniff.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct seen {
 	} hello[SNIFF_MAX];
 };
 
-/* As a gate does it: PIECE bytes more each time, everything is allowed but what is bad, which ends it. */
+/* Acts like a gate: adds PIECE bytes each time and allows everything. A bad result ends it. */
 static void follow(const uint8_t *p, size_t n, size_t piece, bool http, struct seen *ret)
 {
 	struct sniff s = { .http = http };

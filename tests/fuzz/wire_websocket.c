@@ -1,5 +1,5 @@
-/* Any bytes as what a WebSocket peer sends, for both roles. What is heard does not depend on how the
- * bytes are cut; text is UTF-8, sizes hold, and what is heard can be sent and heard again. */
+/* Any bytes from a WebSocket peer, for both roles. The messages do not depend on how the bytes
+ * are cut. Text is UTF-8, sizes hold, and the messages can be sent and received again. */
 #include "wire/websocket.h"
 
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static void check_event(const struct websocket_event *ev)
 	}
 }
 
-/* Writes what is heard down as frames, so that two hearings can be compared and heard again. */
+/* Writes the received messages as frames, so that two results can be compared and received
+ * again. */
 static void hear(enum websocket_role role, struct str all, size_t step, struct buf *out)
 {
 	const unsigned char *m = role == WEBSOCKET_SERVER ? mask : NULL;

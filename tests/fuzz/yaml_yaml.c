@@ -1,4 +1,4 @@
-/* Whatever is accepted must be JSON to our own strict parser. */
+/* The result of accepted YAML must be JSON for our strict parser. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 /*
- * Attacks on the walls of a sandbox, run inside one by test_escape.py.
+ * Attacks on the isolation of a sandbox. The tests of tests/security run them inside a sandbox.
  *
  *   attacks NAME [ARG]
  *
- * Each attack tries something for real and prints one line per thing that worked, beginning with
- * "OPEN". Silence and status 0 mean that everything was refused. What may legitimately work is
- * not in here.
+ * Each attack really makes its calls and prints a line that begins with "OPEN" for each call that
+ * worked. No output and status 0 mean that everything was refused. Calls that may legitimately work
+ * are left out.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -96,7 +96,7 @@ static void opened_n(const char *what, long n)
 			opened(#call); \
 	} while (0)
 
-/* One that would block or never return gets a process of its own. */
+/* Runs WHAT in a child, because it may block or never return. */
 static int in_child(void (*what)(void))
 {
 	int status;
@@ -129,7 +129,7 @@ static int in_child(void (*what)(void))
 #ifndef SYS_setxattrat
 #define SYS_setxattrat 463
 #endif
-#define SHARED "/w" /* a directory of the host's; the rest is the sandbox's own */
+#define SHARED "/w" /* a directory of the host; all else belongs to the sandbox */
 
 struct how {
 	uint64_t flags, mode, resolve;
@@ -139,7 +139,7 @@ struct attribute_args {
 	uint32_t size, flags;
 };
 
-/* CAP_SETUID for everyone: without and with the id of a namespace's root, who is the caller's. */
+/* CAP_SETUID of a file for everyone: without and with the id of the root of a namespace. */
 static const unsigned char capable[24] = { 1, 0, 0, 2, 0x80 },
 			   capable_of_root[24] = { 1, 0, 0, 3, 0x80 };
 
@@ -154,7 +154,7 @@ static void make_file(const char *path)
 	close(fd);
 }
 
-/* Is PATH worth more than any other file to whoever runs it? */
+/* Returns true if PATH gives privileges to the user that runs it. */
 static bool is_privileged(const char *path)
 {
 	char value[64];
@@ -191,7 +191,7 @@ static void must_have_mode(const char *path, unsigned mode)
 	}
 }
 
-/* Files that are born with it. */
+/* Files that are created with set-id bits. */
 static void births(void)
 {
 	struct how how = { O_RDWR | O_CREAT, 06755, 0 };
@@ -219,7 +219,7 @@ static void births(void)
 	umask(022);
 }
 
-/* Each way to name a file of the shared directory. */
+/* chmod by each way to name a file of the shared directory. */
 static void chmods(void)
 {
 	char path[64], way[128];
@@ -260,7 +260,7 @@ static void chmods(void)
 	}
 	must_be_plain(SHARED "/a", "chmod");
 	fd = open(SHARED, O_TMPFILE | O_RDWR, 0755);
-	if (fd >= 0) { /* not every file system has it */
+	if (fd >= 0) { /* not every file system has O_TMPFILE */
 		must_be(syscall(SYS_fchmod, fd, 06755), 0, "fchmod of a file without a name");
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		must_be(linkat(AT_FDCWD, path, dir, "a", AT_SYMLINK_FOLLOW), 0, "linkat");
@@ -289,7 +289,8 @@ static void attributes(void)
 	close(fd);
 }
 
-/* What is the sandbox's own does not become the host's by moving, or by what a path means to whom. */
+/* Files with privileges cannot be moved from the sandbox to the host's directory, and paths are
+ * resolved as the caller sees them. */
 static void detours(void)
 {
 	pid_t pid;
@@ -299,7 +300,7 @@ static void detours(void)
 	must_be(rename("/root/own", SHARED "/a"), EXDEV, "rename");
 	must_be(link("/root/own", SHARED "/a"), EXDEV, "link");
 	pid = fork();
-	if (pid == 0) { /* paths are those of its own root */
+	if (pid == 0) { /* the child resolves paths in its own root */
 		make_file(SHARED "/root");
 		if (chroot(SHARED) < 0 || chdir("/") < 0)
 			_exit(errno == EPERM ? 0 : 1);
@@ -350,7 +351,8 @@ static void *swap_fd(void *arg)
 	return NULL;
 }
 
-/* What was looked at must be what is changed, whatever other threads do meanwhile. */
+/* The deputy must change the file that it checked, even if other threads swap paths or
+ * descriptors. */
 static void races(void)
 {
 	pthread_t t[3];
@@ -383,7 +385,8 @@ static void attack_privileges(void)
 	races();
 }
 
-/* A sandbox that may write to the shared directory hands its descriptors to whoever connects. */
+/* A sandbox that may write to the shared directory passes its descriptors to every process that
+ * connects. */
 static void attack_lend(void)
 {
 	struct sockaddr_un place = { .sun_family = AF_UNIX, .sun_path = SHARED "/socket" };
@@ -410,7 +413,8 @@ static void attack_lend(void)
 		opened("no descriptor can be sent");
 }
 
-/* Another sandbox, to which the directory is read-only, does with them what the first one may not do. */
+/* Another sandbox, for which the directory is read-only, tries the same calls on these
+ * descriptors. */
 static void attack_borrow(void)
 {
 	struct sockaddr_un place = { .sun_family = AF_UNIX, .sun_path = SHARED "/socket" };
@@ -424,7 +428,7 @@ static void attack_borrow(void)
 	};
 
 	if (connect(s, (struct sockaddr *)&place, sizeof(place)) < 0)
-		return; /* what nobody can take nobody can use */
+		return; /* descriptors that cannot be received cannot be used */
 	if (recvmsg(s, &m, 0) != 1 || !CMSG_FIRSTHDR(&m)) {
 		opened("no descriptor came");
 		return;
@@ -442,7 +446,7 @@ static void attack_borrow(void)
 	must_be_plain(SHARED "/c", "mknodat in a directory that was lent");
 }
 
-/* As user USER: what is asked for as somebody else is done as that one. */
+/* Runs WHAT as USER: the deputy must act with the ids of its caller. */
 static int as_user(unsigned user, int (*what)(void))
 {
 	int status;
@@ -466,7 +470,8 @@ static int chmod_out_of_reach(void)
 	return chmod("/r/closed/a", 04755) < 0 ? errno : 0;
 }
 
-/* What package managers do in the sandbox's own files, and what is no privilege, works as ever. */
+/* Calls that must work: what package managers do in the sandbox's own files, and modes without
+ * privileges. */
 static void attack_privileges_allowed(void)
 {
 	char value[64];
@@ -482,7 +487,7 @@ static void attack_privileges_allowed(void)
 	mkdir("/r/closed", 0700);
 	make_file("/r/closed/a");
 	r = as_user(1000, chmod_of_roots_file);
-	if (r != EPERM && r != 111) /* with one id there is nobody else */
+	if (r != EPERM && r != 111) /* with one id there is no other user */
 		opened_n("another's file is changed, error", r);
 	r = as_user(1000, chmod_out_of_reach);
 	if (r != EACCES && r != 111)
@@ -529,7 +534,7 @@ static void attack_namespaces(void)
 			opened_n("unshare", (long)flag);
 		if (syscall(SYS_unshare, flag | CLONE_NEWUSER) == 0)
 			opened_n("unshare with user", (long)flag);
-		/* the upper half of the register is nobody's business, but a filter may look at it */
+		/* the kernel ignores the upper half of the register, but a filter may look at it */
 		if (syscall(SYS_unshare, flag | (1ul << 40)) == 0)
 			opened_n("unshare with high bits", (long)flag);
 		if (flag != 0x80) { /* for clone that bit is part of the exit signal */
@@ -605,7 +610,7 @@ static void attack_mounts(void)
 	REFUSED(syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0, attr, sizeof(attr)));
 }
 
-/* chroot is allowed (package managers use it) and must lead nowhere. */
+/* chroot is allowed (package managers use it) and must not lead out of the root. */
 static void attack_chroot(void)
 {
 	struct stat before, after;
@@ -759,7 +764,7 @@ static void attack_sockets(void)
 	}
 }
 
-/* What must work, or programs break in odd ways. */
+/* Sockets that must work for ordinary programs. */
 static void attack_sockets_allowed(void)
 {
 	if (socket(AF_UNIX, SOCK_STREAM, 0) < 0 || socket(AF_INET, SOCK_STREAM, 0) < 0 ||
@@ -783,7 +788,7 @@ static int read_of(pid_t pid, const char *name)
 	return fd >= 0 && read(fd, data, 1) > 0 ? 0 : -1;
 }
 
-/* A process of ours. */
+/* Attacks the process PID, which belongs to cordon. */
 static void attack_ours(pid_t pid)
 {
 	char data[8];
@@ -827,7 +832,7 @@ static void attack_pid1(void)
 	attack_ours(1);
 }
 
-/* Calls WHAT with every process of this name but pid 1; the number of them. */
+/* Calls WHAT with every process of this name except pid 1. Returns their number. */
 static unsigned for_each_named(const char *name, void (*what)(pid_t pid))
 {
 	unsigned found = 0;
@@ -847,14 +852,15 @@ static unsigned for_each_named(const char *name, void (*what)(pid_t pid))
 	return found;
 }
 
-/* Who waits behind the walls to start commands, if there is one: as near to us as ours come. */
+/* Attacks the launcher, if there is one. No other process of cordon shares the sandbox's
+ * namespaces. */
 static void attack_launcher(void)
 {
 	if (!for_each_named("cordon-guest", attack_ours))
 		opened_n("no launcher to attack", 0);
 }
 
-#define NUMBERS_RESERVED 400 /* the kernel gives those below 300 out once */
+#define NUMBERS_RESERVED 400 /* the kernel gives numbers below 300 out only once */
 
 static pid_t launchers_number;
 
@@ -880,7 +886,7 @@ static void attack_numbers(void)
 		;
 }
 
-/* All of the disk, once nobody looks. */
+/* Fills the disk. */
 static void fill_layer(void)
 {
 	static char data[1 << 20];
@@ -893,7 +899,7 @@ static void fill_layer(void)
 	sleep(1);
 	fd = open("/root/fill", O_WRONLY | O_CREAT, 0600);
 	memset(data, 'x', sizeof(data));
-	/* first fast, then so slowly that there is something to see at each look */
+	/* first fast, then so slowly that the watcher sees a change at each look */
 	while (statvfs("/root", &fs) == 0 && fs.f_bavail * fs.f_frsize > 32 << 20)
 		if (write(fd, data, sizeof(data)) < 0)
 			_exit(1);
@@ -902,7 +908,7 @@ static void fill_layer(void)
 	sleep(1000);
 }
 
-/* A process that writes and has the number of a launcher which lives no more. */
+/* Kills a launcher, gets its number and then writes. */
 static void attack_launchers_number(void)
 {
 	for_each_named("cordon-guest", kill_launcher);
@@ -924,7 +930,7 @@ static void attack_launchers_number(void)
 	}
 }
 
-/* Every signal to pid 1: none may have an effect (the caller looks whether it still answers). */
+/* Sends every signal to pid 1. The caller checks that pid 1 still answers. */
 static void attack_signals(void)
 {
 	for (int sig = 1; sig <= 64; sig++)
@@ -936,7 +942,7 @@ static void attack_kill_all(void)
 	kill(-1, SIGKILL);
 }
 
-/* Whoever begins to live, at whatever instant: most are hit before they have executed anything. */
+/* Stops every new process, mostly before it has executed its program. */
 static void attack_stop_all(void)
 {
 	puts("up");
@@ -973,7 +979,7 @@ static void attack_devices(void)
 	for (unsigned p = 0; p < 4; p++)
 		for (unsigned i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
 			unlink(places[p]);
-			/* 0:0 is an overlay's way to say "deleted" and opens nothing */
+			/* the device 0:0 is a whiteout of overlayfs and cannot be opened */
 			if (mknod(places[p], nodes[i].mode | 0666,
 				  makedev(nodes[i].major, nodes[i].minor)) < 0)
 				continue;
@@ -989,7 +995,8 @@ static void attack_devices(void)
 	}
 }
 
-/* Some files can be opened by anybody and refuse at the write: the value that is there already tells. */
+/* Some files can be opened by every user and refuse the write. Writes the value that the file
+ * already has. */
 static int takes_writes(const char *path)
 {
 	char value[256];
@@ -1089,7 +1096,7 @@ static void attack_proc_reads(void)
 		}
 }
 
-/* Pushing input into a terminal that somebody else reads. */
+/* Pushes input into a terminal that another process reads. */
 static void attack_terminal(void)
 {
 	char c = 'x';
@@ -1108,7 +1115,7 @@ static void attack_terminal(void)
 	REFUSED(open("/dev/tty1", O_RDWR | O_NOCTTY));
 }
 
-/* Capabilities that root inside may not gain by any of the usual ways. */
+/* Tries to gain capabilities that root inside may not have. */
 static void attack_capabilities(void)
 {
 	for (int cap = 0; cap < 64; cap++)
@@ -1120,7 +1127,7 @@ static void attack_capabilities(void)
 	REFUSED(syscall(SYS_setresuid, 70000, 70000, 70000)); /* an id outside the map */
 }
 
-/* Resources of ours or the host's that a process may exhaust: how far does it get? */
+/* Opens files until the limit is reached. */
 static void attack_files_exhaust(void)
 {
 	int n = 0;
@@ -1132,8 +1139,8 @@ static void attack_files_exhaust(void)
 		}
 }
 
-/* Writing to a file that is only readable, through its page cache: splice it into a socket whose
- * kernel code works in place. The families are refused; so are the states that would be needed. */
+/* Writes to the page cache of a read-only file by splicing it into a socket whose kernel code
+ * works in place. The socket families and the XFRM states must be refused. */
 static void attack_pagecache(void)
 {
 	static const int families[] = { 38 /* ALG */, 33 /* RXRPC */, 15 /* KEY */ };
@@ -1169,7 +1176,7 @@ static void attack_pagecache(void)
 		if (protocol == 6)
 			opened("XFRM socket");
 		n = send(fd, &ask, sizeof(ask), 0) < 0 ? -1 : recv(fd, answer, sizeof(answer), 0);
-		/* an answer of type error with number 0 is a yes */
+		/* a reply of type error with the number 0 means success */
 		if (n >= (ssize_t)sizeof(struct nlmsghdr) + 4 &&
 		    *(int *)(answer + sizeof(struct nlmsghdr)) == 0 &&
 		    ((struct nlmsghdr *)answer)->nlmsg_type == NLMSG_ERROR)
@@ -1212,7 +1219,8 @@ static void attack_hoard_sockets(void)
 	pause();
 }
 
-/* /dev and /sys are the same directories for all sandboxes of root's, and the nodes the host's for a user's. */
+/* All sandboxes of root share the directories /dev and /sys. Sandboxes of a user share the
+ * device nodes with the host. */
 static void attack_fixtures(void)
 {
 	static const char *const paths[] = { "/dev", "/dev/null",    "/dev/tty",
@@ -1233,7 +1241,7 @@ static void attack_fixtures(void)
 	REFUSED(open("/dev", O_TMPFILE | O_RDWR, 0600));
 }
 
-/* What the kernel counts per user of the machine, all that there is of it. */
+/* Takes everything that the kernel counts per user. */
 static void take_counted(void)
 {
 	union sigval none = { 0 };
@@ -1256,7 +1264,7 @@ static void attack_hoard_counted(void)
 	pause();
 }
 
-/* Has whoever opens the file outside wait: a lease is given back, or taken after 45 seconds. */
+/* A lease makes a process outside wait when it opens the file, for up to 45 seconds. */
 static void attack_leases(void)
 {
 	static const char *const files[] = { "/usr/bin/whoami", "/attack/attacks", "/etc/passwd",
@@ -1276,7 +1284,7 @@ static void attack_leases(void)
 	}
 }
 
-/* Says that all is set up, and waits to be killed with the rest. */
+/* Reports that everything is set up and waits to be killed. */
 static void wait_for_the_end(void)
 {
 	printf("going\n");
@@ -1292,7 +1300,7 @@ static void *rest_of_it(void *ready)
 		pause();
 }
 
-/* A process whose first thread has ended: a zombie to whoever looks at that one only. */
+/* A process whose first thread has ended. It looks like a zombie in /proc/PID. */
 static void attack_headless(void)
 {
 	static int ready[2];
@@ -1314,7 +1322,7 @@ static void *next_headless(void *none)
 {
 	pthread_t thread;
 
-	while (fork() != 0) /* until there is room for one more */
+	while (fork() != 0) /* repeats until fork succeeds */
 		;
 	setsid();
 	pthread_create(&thread, NULL, next_headless, NULL);
@@ -1322,7 +1330,7 @@ static void *next_headless(void *none)
 	return none;
 }
 
-/* … and bears another such one, of which each does the same. */
+/* Each such process makes another one, without end. */
 static void attack_headless_storm(void)
 {
 	if (fork() == 0)
@@ -1358,7 +1366,8 @@ static void flood(int fd)
 	_exit(0);
 }
 
-/* Stays in the background, takes a descriptor from another command and writes to it without end. */
+/* A background process that receives a descriptor from another command and writes to it without
+ * end. */
 static void attack_take_output(void)
 {
 	struct sockaddr_un at = { AF_UNIX, HANDS_PATH };
@@ -1398,10 +1407,11 @@ static void attack_hand_output(void)
 	if (connect(sock, (struct sockaddr *)&at, sizeof(at)) < 0 || sendmsg(sock, &m, 0) != 1)
 		opened("nobody takes it");
 	while (!n_open && waiting < 65536 && ioctl(1, FIONREAD, &waiting) == 0)
-		sched_yield(); /* until it floods */
+		sched_yield(); /* wait until the other process floods */
 }
 
-/* --- pools of the whole machine: each attack says how much it got, and holds it until it is killed --- */
+/* --- pools of the whole machine: each attack prints how much it got, and holds it until it is
+ * killed --- */
 
 static _Noreturn void hold(const char *what, long n, int error)
 {
@@ -1422,7 +1432,7 @@ static void attack_hoard_terminals(void)
 
 #define TCP_PAIRS 48
 
-/* Fills one connection over loopback that nobody reads from. Returns the bytes that the kernel took. */
+/* Fills one loopback connection that no process reads. Returns the bytes that the kernel took. */
 static long fill_connection(int listener, const struct sockaddr_in *at)
 {
 	static char block[1 << 16];
@@ -1473,14 +1483,14 @@ static void attack_hoard_udp(void)
 		if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
 		    getsockname(fd, (struct sockaddr *)&at, &length) < 0)
 			break;
-		for (int k = 0; k < 90; k++) /* what a socket's queue takes */
+		for (int k = 0; k < 90; k++) /* fills the queue of the socket */
 			n += sendto(fd, block, sizeof(block), 0, (struct sockaddr *)&at, length) >
 			     0;
 	}
 	hold("udp", n, 0);
 }
 
-/* Open files: a few processes, since each may have 1024 only. */
+/* Open files, in a few processes, because each may have only 1024. */
 static void attack_hoard_files(void)
 {
 	int ready[2];
@@ -1519,7 +1529,7 @@ static void attack_hoard_epoll(void)
 	hold("epoll", n, 0);
 }
 
-/* Names that are not there: the kernel remembers that, too. */
+/* Looks up missing names: the kernel caches these lookups, too. */
 static void attack_hoard_names(void)
 {
 	struct stat st;
@@ -1539,14 +1549,14 @@ static void attack_hoard_pipes(void)
 	int fd[2];
 
 	for (; n < 400 && pipe(fd) == 0; n++) {
-		fcntl(fd[1], F_SETPIPE_SZ, 1 << 20); /* while there is enough */
+		fcntl(fd[1], F_SETPIPE_SZ, 1 << 20); /* large pipes, until the limit is reached */
 		fcntl(fd[1], F_SETFL, O_NONBLOCK);
 		(void)!write(fd[1], block, sizeof(block));
 	}
 	hold("pipes", n, 0);
 }
 
-/* Neighbours on the sandbox's own link that do not exist. */
+/* Sends to missing neighbours on the sandbox's own link. */
 static void attack_hoard_neighbours(void)
 {
 	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
@@ -1569,7 +1579,7 @@ static void attack_hoard_neighbours(void)
 	hold("neighbours", n, 0);
 }
 
-/* One process for each of many users: a limit that counts per user sees one of each. */
+/* Starts processes as many users, so that a limit per user counts one process of each. */
 static void attack_hoard_processes(void)
 {
 	long n = 0;
@@ -1590,7 +1600,7 @@ static void attack_hoard_processes(void)
 	hold("processes", n, 0);
 }
 
-/* Must fail with ERROR, which tells a program how to go on. */
+/* The call must fail with ERROR, because programs continue only after this error. */
 #define FAILS_WITH(error, call)                                 \
 	do {                                                    \
 		errno = 0;                                      \
@@ -1604,7 +1614,7 @@ static void attack_hoard_processes(void)
 
 static struct sock_filter return_all[] = { { 0x06, 0, 0, 0x7fff0000 } };
 
-/* Programs on sockets: the kernel compiles each into memory that the whole machine shares. */
+/* BPF programs on sockets. The kernel compiles each into memory that the whole machine shares. */
 static void attach_programs(void)
 {
 	struct sock_fprog program = { 1, return_all };
@@ -1631,7 +1641,8 @@ static void attach_programs(void)
 	}
 }
 
-/* Filters of system calls, nested as deep as the kernel takes them, and the questions whether it has them. */
+/* System call filters, nested as deep as the kernel allows, and the calls that ask for support
+ * of filters. */
 static void attack_filters(void)
 {
 	struct sock_fprog program = { 1, return_all };
@@ -1639,7 +1650,8 @@ static void attack_filters(void)
 	attach_programs();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 0, &program));
-	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 0, NULL)); /* EFAULT where there are filters */
+	/* a kernel with filters returns EFAULT */
+	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 0, NULL));
 	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1 | 1ul << 32, 0, &program));
 	FAILS_WITH(EINVAL, syscall(SYS_seccomp, 1, 1 << 3, &program)); /* a listener */
 	FAILS_WITH(EINVAL, prctl(PR_SET_SECCOMP_FILTER, &program));
@@ -1647,7 +1659,7 @@ static void attack_filters(void)
 	FAILS_WITH(EINVAL, syscall(SYS_prctl, 22 | 1ul << 32, 2, &program, 0, 0));
 }
 
-/* For sandboxes that may: programs on sockets stay refused. */
+/* For sandboxes with --seccomp-filters: programs on sockets stay refused. */
 static void attack_filters_allowed(void)
 {
 	struct sock_fprog program = { 1, return_all };
@@ -1659,7 +1671,8 @@ static void attack_filters_allowed(void)
 	attach_programs();
 }
 
-/* Tables that the kernel makes for who waits, and leases of flow labels: memory and numbers of the machine. */
+/* Tables of poll and select, and leases of flow labels, use memory and numbers of the whole
+ * machine. */
 static void attack_waiting(void)
 {
 	struct pollfd *set = calloc(8192, sizeof(*set));
@@ -1683,7 +1696,7 @@ static void attack_waiting(void)
 	free(set);
 }
 
-/* Pages that were set aside for somebody else. */
+/* Huge pages that the host has reserved for another program. */
 static void attack_huge_pages(void)
 {
 	size_t size = 2 << 20;
@@ -1698,7 +1711,8 @@ static void attack_huge_pages(void)
 		opened("shmget");
 }
 
-#define WATCHED_FILES 1600 /* in each of 128 instances: as many watches as a user usually has */
+/* watches in each of 128 instances: together the usual limit of a user */
+#define WATCHED_FILES 1600
 
 static void watched_name(int i, char out[64])
 {
@@ -1716,7 +1730,7 @@ static void take_watches(int instance)
 	}
 }
 
-/* The same as USER: what one user has is not all that a sandbox has. */
+/* Takes the counted objects as USER, because a sandbox has several users. */
 static void take_counted_as(uid_t user, int ready)
 {
 	struct mq_attr attr = { .mq_maxmsg = 10, .mq_msgsize = 1024 };
@@ -1753,7 +1767,7 @@ static void attack_hoard_per_user(void)
 		watched_name(i, name);
 		close(open(name, O_CREAT | O_RDWR, 0666));
 	}
-	for (; n < 3; n++) { /* one after the other: each takes all that is left */
+	for (; n < 3; n++) { /* one after the other, because each takes all that is left */
 		if (fork() == 0)
 			take_counted_as((uid_t)n, ready[1]);
 		if (read(ready[0], &c, 1) != 1)
@@ -1762,7 +1776,7 @@ static void attack_hoard_per_user(void)
 	hold("users", n, 0);
 }
 
-/* Sends descriptors that nobody takes. */
+/* Sends descriptors that no process receives. */
 static void attack_hoard_in_flight(void)
 {
 	struct rlimit l;
@@ -1805,7 +1819,7 @@ static void kill_it(pid_t pid)
 		(void)kill(pid, sig);
 }
 
-/* It must do what it does after this, too: see the caller. */
+/* The caller checks that the deputy still works after this. */
 static void attack_deputy(void)
 {
 	if (for_each_named("cordon-deputy", attack_ours) != 1 ||
@@ -1826,7 +1840,7 @@ static char state_of(pid_t pid)
 	return end ? end[2] : '?';
 }
 
-/* The youngest number there is. */
+/* Returns the newest process number. */
 static pid_t newest(void)
 {
 	pid_t pid = fork();
@@ -1837,8 +1851,8 @@ static pid_t newest(void)
 	return pid;
 }
 
-/* More calls at a time than it has tasks for, and some of those are stopped. Each call must end, and say why when it
- * was not done. */
+/* More calls at a time than the deputy has tasks, and some tasks are stopped. Each call must
+ * end, with an error if it was not done. */
 static void attack_deputy_flood(void)
 {
 	enum { CALLERS = 24, STOPPED = 4, NEAR = 64 };
@@ -1861,7 +1875,7 @@ static void attack_deputy_flood(void)
 	for (unsigned stopped = 0; stopped < STOPPED;) {
 		pid_t pid = newest();
 
-		/* who is born after the callers is a task */
+		/* a process that is newer than the callers is a task */
 		for (unsigned i = 0; i < NEAR && --pid > last; i++)
 			stopped += kill(pid, SIGSTOP) == 0 && state_of(pid) == 'T';
 	}

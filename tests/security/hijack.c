@@ -1,16 +1,16 @@
 /*
- * What a payload could reach that had taken over one of our processes: hijack PID FILE.
+ * What a payload could reach if it controlled one of our processes: hijack PID FILE.
  *
- * Stops the process PID and has it make system calls itself, with all the walls that it put around itself:
- * for each of its directory descriptors and its working directory it climbs as far up as `..` leads and tries
- * to open that directory, to list it, to read `etc/passwd` there, and to change the mode of the host's FILE.
- * Prints one line for each:
+ * Stops the process PID and makes it do system calls, so that its own confinement applies. For its
+ * working directory and each of its directory descriptors it follows `..` as far as possible. Then
+ * it tries to open that directory, to list it, to read `etc/passwd` there, and to change the mode
+ * of the host's FILE. Prints one line for each:
  *
  *   FD PATH top=SAME|other|errno list=yes|errno read=SAME|other|errno mode=yes|errno
  *
- * SAME means the host's own (that of whoever runs this program), `other` a file or directory that is not,
- * `ended`, the last word then, that the process was killed for the call.
- * Then it lets the process go on as if nothing had been. Status 3: we have no right to trace it.
+ * SAME is the file or directory of the host, as this program sees it; `other` is any other. `ended`
+ * is the last word if the call killed the process. Afterwards the process continues unchanged.
+ * Status 3: this program may not trace the process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -36,7 +36,7 @@ struct victim {
 	int mem;
 	struct user_regs_struct saved;
 	unsigned long syscall_at; /* address of a syscall instruction */
-	unsigned long text_at;    /* where a path can be put: below its stack */
+	unsigned long text_at;    /* a place for paths, below the stack of the process */
 };
 
 static _Noreturn void fail(const char *what)
@@ -52,7 +52,7 @@ static void await_stop(const struct victim *v)
 	int status;
 
 	if (waitpid(v->pid, &status, __WALL) != v->pid || !WIFSTOPPED(status)) {
-		printf("ended\n"); /* a filter that kills is a wall, too */
+		printf("ended\n"); /* a filter that kills also confines */
 		exit(0);
 	}
 }
@@ -107,7 +107,7 @@ static long call(const struct victim *v, long number, long a, long b, long c, lo
 	return (long)r.rax;
 }
 
-/* Puts the way up and down again to NAME into its memory. */
+/* Writes the path up by `..` and down to NAME into the memory of the process. */
 static long way_to(const struct victim *v, const char *name)
 {
 	char path[LEVELS * 3 + 512] = "";
@@ -125,7 +125,7 @@ static long open_up(const struct victim *v, int fd, const char *name, int flags)
 	return call(v, SYS_openat, fd, way_to(v, name), flags | O_CLOEXEC, 0);
 }
 
-/* What the process opened as FD, compared with HOSTS; it closes it again. */
+/* Compares what the process opened as FD with HOSTS, and closes FD in the process. */
 static const char *judge(const struct victim *v, long fd, const char *hosts)
 {
 	struct stat own, theirs;
@@ -165,7 +165,7 @@ static void climb(const struct victim *v, int fd, const char *name, const char *
 	printf("%s\n", mode < 0 ? strerrorname_np((int)-mode) : "yes");
 }
 
-/* An ordinary user has no capability but over the namespace of the user's own sandboxes. */
+/* An ordinary user has capabilities only in the user namespaces of the user's own sandboxes. */
 static void enter_namespace(pid_t pid)
 {
 	char path[64];
@@ -173,7 +173,8 @@ static void enter_namespace(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	fd = geteuid() == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && setns(fd, CLONE_NEWUSER) < 0 && errno != EINVAL) /* EINVAL: ours */
+	/* EINVAL: it is our own namespace */
+	if (fd >= 0 && setns(fd, CLONE_NEWUSER) < 0 && errno != EINVAL)
 		fail("enter its user namespace");
 }
 

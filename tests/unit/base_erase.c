@@ -1,4 +1,5 @@
-/* Trees are erased whatever is in them, and nothing else is: also while others change them. */
+/* Trees are erased with any contents, and nothing else is erased, even while other processes
+ * change them. */
 #include "base/erase.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@
 #include "t.h"
 
 #define TREES 1000
-#define DEPTH 2500 /* deeper than there are descriptors or bytes in a path */
+#define DEPTH 2500 /* deeper than the limits of descriptors and of path bytes */
 #define NOBODY 65534
 #define WIDTH 500 /* more entries than one read of a directory returns */
 
@@ -111,8 +112,8 @@ static void wide_trees(void)
 	T_TRUE(!exists("wide"));
 }
 
-/* As a list and a removal do: each removes what the other is reading. */
-static void two_that_erase_the_same(void)
+/* Two processes erase the same tree, as a list and a removal may do. */
+static void two_processes_erase_one_tree(void)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		int status = 0;
@@ -133,7 +134,7 @@ static void two_that_erase_the_same(void)
 	}
 }
 
-/* One call for each piece that has the prefix, until there is none. How many calls it took. */
+/* Calls for each entry with the prefix until none is left. Returns the number of calls. */
 static unsigned erase_in_parts(const char *prefix, unsigned max)
 {
 	unsigned calls = 0;
@@ -172,7 +173,7 @@ static void in_parts(void)
 	T_INT(erase_part(top, "part-wide", "part-", 50), 1);
 	T_INT(erase_part(top, "part-wide", "part-", 50), 0);
 	T_TRUE(!exists("part-wide"));
-	/* each level is moved up once, so no path gets long */
+	/* each level is moved up once, so that no path gets long */
 	make_dir("part-deep");
 	make_dir("part-deep/locked");
 	at = openat(top, "part-deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -194,8 +195,8 @@ static void in_parts(void)
 	T_INT(erase_tree(top, "kept"), 0);
 }
 
-/* As two commands do that replace one sandbox: a rename takes the place of a directory that is empty. */
-static void a_name_that_is_taken_again(void)
+/* Two commands that replace one sandbox do this: a rename replaces an empty directory. */
+static void an_erased_name_is_taken_again(void)
 {
 	int status = 0, r = 0;
 	pid_t pid = fork();
@@ -220,8 +221,9 @@ static void a_name_that_is_taken_again(void)
 	T_INT(erase_tree(top, "gone"), 0);
 }
 
-/* A process of a live sandbox moves the directory that is being emptied, so that its ".." is another one. */
-static void a_directory_that_is_moved(void)
+/* A process of a live sandbox moves the directory that is being emptied, so that its ".."
+ * changes. */
+static void a_directory_is_moved_while_it_is_erased(void)
 {
 	int status = 0;
 	pid_t pid;
@@ -246,7 +248,8 @@ static void a_directory_that_is_moved(void)
 
 			IGNORE(mknodat(top, name, S_IFREG | 0600, 0));
 		}
-		IGNORE(erase_tree(top, "live")); /* it may fail: the other interferes */
+		/* this may fail, because the other process interferes */
+		IGNORE(erase_tree(top, "live"));
 	}
 	kill(pid, SIGKILL);
 	T_INT(waitpid(pid, &status, 0), pid);
@@ -259,7 +262,7 @@ static void a_directory_that_is_moved(void)
 	T_INT(erase_tree(top, "others"), 0);
 }
 
-/* Each call that changes a mode by name waits from now on: a descriptor to hear of them, or -1. */
+/* Makes each later chmod by name wait. Returns a descriptor that reports these calls, or -1. */
 static int stop_chmod(void)
 {
 	struct sock_filter code[] = {
@@ -305,7 +308,7 @@ static void make_swap(void)
 }
 
 /* A directory that cannot be read becomes a link when its mode is about to be changed. */
-static void a_link_at_the_last_moment(void)
+static void a_directory_becomes_a_link_before_its_chmod(void)
 {
 	struct seccomp_notif call = { 0 };
 	struct seccomp_notif_resp go_on = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
@@ -318,7 +321,7 @@ static void a_link_at_the_last_moment(void)
 	T_TRUE(listener != MAP_FAILED);
 	make_swap();
 	*listener = -1;
-	/* the child has the same table of descriptors: the listener is ours, too */
+	/* the child shares our table of descriptors, so the listener is open here, too */
 	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0)
 		erase_stopped(listener);
@@ -338,7 +341,7 @@ static void a_link_at_the_last_moment(void)
 	T_INT(erase_tree(top, "swap"), 0);
 }
 
-/* What cannot go stays, with the directories above it; everything else goes. */
+/* A mount stays, with the directories above it; everything else is erased. */
 static void mounts_are_not_entered(void)
 {
 	AUTO_FREE char *mount_point = xasprintf("%s/some/b/mounted", path);
@@ -370,11 +373,11 @@ int main(void)
 	T_RUN(whole_trees);
 	T_RUN(deep_trees);
 	T_RUN(wide_trees);
-	T_RUN(two_that_erase_the_same);
+	T_RUN(two_processes_erase_one_tree);
 	T_RUN(in_parts);
-	T_RUN(a_name_that_is_taken_again);
-	T_RUN(a_directory_that_is_moved);
-	T_RUN(a_link_at_the_last_moment);
+	T_RUN(an_erased_name_is_taken_again);
+	T_RUN(a_directory_is_moved_while_it_is_erased);
+	T_RUN(a_directory_becomes_a_link_before_its_chmod);
 	T_RUN(mounts_are_not_entered);
 	close(top);
 	if (rmdir(path) < 0)

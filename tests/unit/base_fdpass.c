@@ -9,7 +9,7 @@
 
 #include "t.h"
 
-#define LIMIT 16 /* of open files: few enough to be on their way all at once */
+#define LIMIT 16 /* limit of open files, low enough to have that many in flight */
 
 static void descriptors_arrive(void)
 {
@@ -32,14 +32,14 @@ static void descriptors_arrive(void)
 	close(ends[1]);
 }
 
-/* What is on its way counts for its user as a whole; root's limit is never reached. */
+/* Descriptors in flight count for the user; for root there is no limit. */
 static int send_too_many(void)
 {
 	struct rlimit few = { LIMIT, LIMIT };
 	int pair[2], r = 0;
 
 	if (geteuid() == 0 && setuid(65534) < 0)
-		return -EMFILE; /* a user namespace without it: nobody to try this as */
+		return -EMFILE; /* a user namespace without this id: the test cannot run */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
 	    setrlimit(RLIMIT_NOFILE, &few) < 0)
 		return -1;
@@ -48,7 +48,7 @@ static int send_too_many(void)
 	return r;
 }
 
-static void too_many_on_their_way(void)
+static void too_many_descriptors_in_flight(void)
 {
 	pid_t pid = fork();
 	int status;
@@ -62,6 +62,6 @@ static void too_many_on_their_way(void)
 int main(void)
 {
 	T_RUN(descriptors_arrive);
-	T_RUN(too_many_on_their_way);
+	T_RUN(too_many_descriptors_in_flight);
 	return t_end();
 }

@@ -1,4 +1,4 @@
-/* A namespace under limits: what the list says, and that we have our own ones again. */
+/* A namespace is made under limits, and our own limits come back afterwards. */
 #include "base/holder.h"
 
 #include <sys/resource.h>
@@ -38,7 +38,8 @@ static void own_limits_come_back(void)
 		T_TRUE(then.rlim_cur == processes.rlim_cur && then.rlim_max == processes.rlim_max);
 		if (r == 0)
 			holder_end(&h);
-		else /* where user namespaces are refused, or we have more processes than the list says */
+		/* user namespaces are refused, or this user has more processes than the limit */
+		else
 			T_TRUE(r < 0);
 	}
 }

@@ -92,7 +92,7 @@ static void json(void)
 	snprintf(handle, sizeof(handle), "{\"inode\":\"7\",\"of\":\"self\",\"handle\":\"%0258d\"}",
 		 0);
 	T_INT(json_parse(handle, strlen(handle), &doc, &e), 0);
-	T_INT(identity_read_json(json_root(doc), "x", &is, &e), -1); /* no handle is so long */
+	T_INT(identity_read_json(json_root(doc), "x", &is, &e), -1); /* longer than any handle */
 	json_free(doc);
 }
 
@@ -122,7 +122,7 @@ static void directories(void)
 	T_STR(real, dir);
 	T_TRUE(!id.of_parent);
 	T_INT(again(real, &id), 0);
-	T_INT(again(link, &id), -1); /* no path with a link in it is ever canonical */
+	T_INT(again(link, &id), -1); /* a path with a link is never canonical */
 	T_INT(rename(dir, moved), 0);
 	T_INT(again(real, &id), -1);
 	T_INT(e.code, ERR_NOT_FOUND);

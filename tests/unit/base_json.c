@@ -33,7 +33,7 @@ static const char *round_trip_by(const char *text, int (*parse)(const char *, si
 	return out;
 }
 
-/* Parses and writes back compactly; the message when it does not parse. */
+/* Parses TEXT and returns it written compactly, or the message if it does not parse. */
 static const char *round_trip(const char *text)
 {
 	return round_trip_by(text, json_parse);
@@ -317,13 +317,13 @@ static const struct json_field fields[] = {
 	FIELD_VALUE(struct params, env, JSON_OPTIONAL),
 };
 
-/* The message of decoding TEXT, or "" when it decodes. */
+/* Returns the message of decoding TEXT, or "" if it decodes. */
 static const char *decode(const char *text, const char *path, bool strict, struct params *ret)
 {
 	static struct err e;
 	static struct json_doc *d;
 
-	json_free(d); /* the previous one's strings are no longer looked at */
+	json_free(d); /* the strings of the previous document are no longer used */
 	d = NULL;
 	e = (struct err){ 0 };
 	*ret = (struct params){ .timeout_ms = 4, .cmd = "unset" };
@@ -396,7 +396,7 @@ static void lenient_duplicates(void)
 	T_STR(lenient("{\"a\":1,\"a\":[2],\"a\":{\"a\":4,\"a\":5}}"), "{\"a\":{\"a\":5}}");
 	T_STR(lenient("{\"\":1,\"\":2}"), "{\"\":2}");
 	T_STR(lenient("[{\"x\":1,\"x\":2,\"y\":3},{},4]"), "[{\"x\":2,\"y\":3},{},4]");
-	/* many members take the way of sorting */
+	/* many members are compared by sorting */
 	buf_add_char(&text, '{');
 	for (unsigned i = 0; i < 300; i++)
 		buf_addf(&text, "%s\"k%u\":%u", i ? "," : "", i % 100, i);
@@ -419,7 +419,7 @@ static enum err_code lenient_code(const struct buf *b)
 	return json_parse_lenient(b->p, b->n, &d, &e) < 0 ? e.code : ERR_NONE;
 }
 
-/* Counted before memory is taken: 16 MiB of small values are refused, not held. */
+/* Values are counted before memory is allocated: 16 MiB of small values are refused. */
 static void lenient_values(void)
 {
 	enum { BYTES = 16 << 20 };

@@ -1,4 +1,5 @@
-/* Locks with time-outs, held by another open file of this process: they count as somebody else's. */
+/* Locks with time-outs, held by another open file of this process, which the kernel treats like
+ * another process. */
 #include "base/lock.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ static void a_held_lock_times_out(void)
 	T_INT(errno, ECHILD);
 }
 
-/* A child gives the lock back when it has seen that we wait; we get it, and it is ours to keep. */
+/* A child unlocks when it has seen that we wait. We then hold the lock. */
 static void waiting_ends_with_the_holder(void)
 {
 	AUTO_FD a = open_again();

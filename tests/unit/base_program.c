@@ -1,4 +1,4 @@
-/* Programs are found where each of the three meanings says, and nowhere else. */
+/* Programs of the user, of the system and of cordon are found in their directories only. */
 #include "base/program.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static void make(const char *name, unsigned mode)
 	T_INT(fd >= 0 && fchmod(fd, mode) == 0, 1);
 }
 
-static void the_users_are_in_path(void)
+static void programs_of_the_user_are_in_path(void)
 {
 	AUTO_FREE char *path = xasprintf("relative::/nowhere:%s", dir);
 	AUTO_FREE char *want = xasprintf("%s/" NAME, dir);
@@ -32,13 +32,13 @@ static void the_users_are_in_path(void)
 	found = program_of_user(NAME);
 	T_STR(found, want);
 	T_INT(program_of_user("plain") == NULL, 1);
-	/* a relative directory, and an empty one, would mean the current directory */
+	/* a relative or empty directory would mean the current directory */
 	T_INT(chdir(dir), 0);
 	T_INT(setenv("PATH", ":.", 1), 0);
 	T_INT(program_of_user(NAME) == NULL, 1);
 }
 
-static void the_systems_are_not(void)
+static void programs_of_the_system_are_not_in_path(void)
 {
 	AUTO_FREE char *sh = NULL;
 
@@ -48,7 +48,7 @@ static void the_systems_are_not(void)
 	T_STR(sh, "/usr/bin/sh");
 }
 
-static void ours_are_beside_us(void)
+static void programs_of_cordon_are_beside_us(void)
 {
 	AUTO_FREE char *self = realpath("/proc/self/exe", NULL);
 	AUTO_FREE char *found = NULL;
@@ -67,9 +67,9 @@ int main(void)
 		return 1;
 	make(NAME, 0700);
 	make("plain", 0600);
-	T_RUN(the_users_are_in_path);
-	T_RUN(the_systems_are_not);
-	T_RUN(ours_are_beside_us);
+	T_RUN(programs_of_the_user_are_in_path);
+	T_RUN(programs_of_the_system_are_not_in_path);
+	T_RUN(programs_of_cordon_are_beside_us);
 	T_INT(chdir(dir), 0);
 	if (unlink(NAME) < 0 || unlink("plain") < 0 || rmdir(dir) < 0)
 		return 1;

@@ -105,7 +105,8 @@ static void quiet(void)
 	say_set_quiet(false);
 }
 
-/* A line feed of a hostile image makes no line that looks like ours. */
+/* A line feed in text of a hostile image must not start a line that looks like a message of
+ * cordon. */
 static void plain(void)
 {
 	say_set_plain();

@@ -46,7 +46,7 @@ static void at_once(void)
 	close(pair[1]);
 }
 
-/* What is opened and closed in between is nothing to the child. */
+/* The child does not get descriptors that are opened between the two calls. */
 static void in_two_calls(void)
 {
 	struct spawning *p;
@@ -81,11 +81,11 @@ static void a_missing_program(void)
 	T_INT(spawn_end(p, &c, &e), -1);
 	T_INT(e.sys, ENOENT);
 	T_TRUE(strstr(e.msg, "/no/such/program") != NULL);
-	T_INT(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+	T_INT(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
 	T_INT(errno, ECHILD);
 }
 
-/* A parent that starts a program and ends takes the program with it: nobody holds the pipe any more. */
+/* A program ends with its parent, so that no process holds the pipe any more. */
 static void tied_to_its_parent(void)
 {
 	static const char *const sleeper[] = { "sh", "-c", "echo up; exec sleep 1000", NULL };

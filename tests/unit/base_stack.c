@@ -25,7 +25,7 @@ static unsigned resident(void)
 	return kib;
 }
 
-/* On the real one, also where a sanitizer has others. */
+/* Uses the real stack, also under a sanitizer. */
 static __attribute__((noinline, no_sanitize_address)) void go_deep(void)
 {
 	volatile char room[DEEP_BYTES];
@@ -34,7 +34,7 @@ static __attribute__((noinline, no_sanitize_address)) void go_deep(void)
 		room[i] = 1;
 }
 
-static void what_deeper_calls_used_is_given_back(void)
+static void stack_pages_of_deeper_calls_are_freed(void)
 {
 	char mine[64] = "stays";
 	unsigned before, after;
@@ -51,6 +51,6 @@ static void what_deeper_calls_used_is_given_back(void)
 
 int main(void)
 {
-	T_RUN(what_deeper_calls_used_is_given_back);
+	T_RUN(stack_pages_of_deeper_calls_are_freed);
 	return t_end();
 }

@@ -49,7 +49,7 @@ static void utf8(void)
 	T_TRUE(!utf8_valid("\xf5\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12));
 }
 
-/* What Python's decoder makes of the same bytes. */
+/* The results of Python's decoder for the same bytes. */
 static void utf8_in_pieces(void)
 {
 	static const struct {
@@ -130,7 +130,7 @@ static void buffers(void)
 	T_STR(buf_str(&b), "4212345678");
 }
 
-static void a_buffer_begins_in_memory_that_is_lent_to_it(void)
+static void a_buffer_begins_in_memory_of_the_caller(void)
 {
 	char room[8], other[8];
 	AUTO_BUF b = BUF_IN(room, 20);
@@ -139,7 +139,7 @@ static void a_buffer_begins_in_memory_that_is_lent_to_it(void)
 
 	buf_add_str(&b, "1234567");
 	T_TRUE(b.p == room);
-	buf_add_char(&b, '8'); /* more than the room holds: it moves */
+	buf_add_char(&b, '8'); /* more than fits: the buffer moves */
 	T_TRUE(b.p != room);
 	T_STR(buf_str(&b), "12345678");
 	T_STR(room, "1234567");
@@ -192,7 +192,7 @@ int main(void)
 	T_RUN(utf8_in_pieces);
 	T_RUN(distance);
 	T_RUN(buffers);
-	T_RUN(a_buffer_begins_in_memory_that_is_lent_to_it);
+	T_RUN(a_buffer_begins_in_memory_of_the_caller);
 	T_RUN(errors);
 	T_RUN(times);
 	return t_end();

@@ -1,4 +1,4 @@
-/* The parser over a table of its own: what a line means, its status, and what it says. */
+/* The parser with a table of this test: the meaning of a line, its status, and its messages. */
 #include "cli/args.h"
 
 #include <fcntl.h>

@@ -15,7 +15,7 @@
 
 #define TAG_VERSION 1
 #define TAG_OLDEST 2
-#define TURNS 1000 /* of the loop, a millisecond each at most: longer than anything here takes */
+#define TURNS 1000 /* turns of the loop, of at most 1 ms each: longer than any case here takes */
 
 static struct loop *loop;
 static struct line *line;
@@ -27,7 +27,7 @@ static struct err line_why;
 
 static struct {
 	unsigned lists, looks, feeds, signals, execs, attaches, detaches, inputs;
-	uint32_t stream; /* of the last of them */
+	uint32_t stream; /* stream of the last request */
 	uint64_t id;
 	unsigned flags;
 } asked;
@@ -194,7 +194,7 @@ static void until(const unsigned *n, unsigned want)
 	T_INT(*n, want);
 }
 
-/* As long as it would take to do what must not happen. */
+/* Runs the loop long enough for events that must not happen. */
 static void pass_time(void)
 {
 	turns = TURNS - 10;
@@ -282,7 +282,7 @@ static void a_list(void)
 	end();
 }
 
-static void one_answer_to_each_other_question(void)
+static void each_other_question_gets_one_answer(void)
 {
 	struct owner look = { 0 }, feed = { .frees = true }, sig = { 0 };
 	struct ask_owner a;
@@ -350,7 +350,7 @@ static void a_command_is_started_or_not(void)
 	end();
 }
 
-static void a_look_that_is_freed_waits_no_more(void)
+static void a_freed_look_gets_no_answer(void)
 {
 	struct owner o = { 0 };
 	struct ask_owner a = owned_by(&o);
@@ -375,7 +375,7 @@ static void a_look_that_is_freed_waits_no_more(void)
 	end();
 }
 
-static void a_lost_line_answers_all(void)
+static void a_lost_line_answers_all_questions(void)
 {
 	struct owner one = { 0 }, two = { .frees = true };
 	struct ask_owner a;
@@ -383,7 +383,7 @@ static void a_lost_line_answers_all(void)
 
 	begin();
 	a = owned_by(&one);
-	T_INT(ask_list(line, &a, &one.ask, &e), 0); /* waits for the HELLO that never comes */
+	T_INT(ask_list(line, &a, &one.ask, &e), 0); /* waits for a HELLO that never comes */
 	a = owned_by(&two);
 	T_INT(ask_list(line, &a, &two.ask, &e), 0);
 	shutdown(peer, SHUT_RDWR);
@@ -418,7 +418,7 @@ static void nonsense_ends_the_line(void)
 
 /* --- an older pid 1 -------------------------------------------------------------------------- */
 
-static void an_older_pid_1_is_asked_nothing(void)
+static void an_older_pid_1_gets_no_questions(void)
 {
 	const char *argv[] = { "cat", NULL };
 	struct exec_message m = { .argv = argv, .n_argv = 1 };
@@ -432,7 +432,7 @@ static void an_older_pid_1_is_asked_nothing(void)
 	a = owned_by(&start);
 	T_INT(ask_start(line, &m, &a, &start.ask, &e), 0);
 	pass_time();
-	T_INT(asked.lists + asked.execs, 0); /* nobody knows yet */
+	T_INT(asked.lists + asked.execs, 0); /* the version is not known yet */
 	say_hello(1);
 	until(&start.done, 1);
 	T_INT(list.done, 1);
@@ -445,7 +445,7 @@ static void an_older_pid_1_is_asked_nothing(void)
 	      "sandbox 'box' was started by an older version, which keeps no background commands");
 	pass_time();
 	T_INT(asked.lists + asked.execs, 0);
-	T_TRUE(line_is_up(line)); /* commands of others go on */
+	T_TRUE(line_is_up(line)); /* commands of other jobs continue */
 	ask_free(list.ask);
 	end();
 }
@@ -492,7 +492,7 @@ static void attach(struct watcher *w)
 	T_INT(job_attach(line, &(struct attach_message){ .id = 12 }, &o, &w->job, &e), 0);
 }
 
-static void attached_from_its_output_to_its_end(void)
+static void an_attached_job_gets_output_and_end(void)
 {
 	struct watcher w = { 0 };
 
@@ -587,13 +587,13 @@ int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
 	T_RUN(a_list);
-	T_RUN(one_answer_to_each_other_question);
+	T_RUN(each_other_question_gets_one_answer);
 	T_RUN(a_command_is_started_or_not);
-	T_RUN(a_look_that_is_freed_waits_no_more);
-	T_RUN(a_lost_line_answers_all);
+	T_RUN(a_freed_look_gets_no_answer);
+	T_RUN(a_lost_line_answers_all_questions);
 	T_RUN(nonsense_ends_the_line);
-	T_RUN(an_older_pid_1_is_asked_nothing);
-	T_RUN(attached_from_its_output_to_its_end);
+	T_RUN(an_older_pid_1_gets_no_questions);
+	T_RUN(an_attached_job_gets_output_and_end);
 	T_RUN(output_of_both_kinds_waits_for_its_owner);
 	T_RUN(a_freed_job_leaves_the_command_alone);
 	T_RUN(attaching_is_refused);

@@ -1,4 +1,4 @@
-/* A call as pid 1's frames drive it: an honest one, a hasty one, a hostile one. */
+/* A call driven by frames of an honest, a hasty and a hostile pid 1. */
 #include "client/call.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 static struct call call;
 static struct err err;
 
-/* Gives the call the frames in B; what it said to the last one. */
+/* Passes the frames in B to the call. Returns its result for the last frame. */
 static int hear(const struct buf *b)
 {
 	struct str in = { b->p, b->n };
@@ -92,7 +92,7 @@ static void a_number_is_told_once(void)
 	T_INT(call.id, 12);
 }
 
-static void frames_of_other_streams_are_not_ours(void)
+static void frames_of_other_streams_are_ignored(void)
 {
 	AUTO_BUF b = BUF_INIT(256);
 	size_t at = frame_begin(&b, FRAME_ERROR, 0, STREAM + 1);
@@ -109,7 +109,7 @@ static void frames_of_other_streams_are_not_ours(void)
 static void a_refusal_ends_the_call(void)
 {
 	AUTO_BUF b = BUF_INIT(256);
-	size_t at = frame_begin(&b, FRAME_ERROR, 0, 0); /* of the whole connection */
+	size_t at = frame_begin(&b, FRAME_ERROR, 0, 0); /* an error of the whole connection */
 
 	error_encode(&b, ERR_NOT_FOUND, "no such session");
 	frame_end(&b, at);
@@ -162,12 +162,12 @@ static void input_stays_within_the_credit(void)
 	}
 	T_INT(all, FRAME_CREDIT_BYTES);
 	T_INT(hear_number(FRAME_CREDIT, STREAM, FRAME_CREDIT_BYTES + 1), CALL_NOTHING);
-	T_INT(call.credit, 0); /* more than there can be is nothing */
+	T_INT(call.credit, 0); /* a grant beyond the maximum is ignored */
 	T_INT(hear_number(FRAME_CREDIT, STREAM, 5), CALL_NOTHING);
 	T_INT(call_input(&call, bytes, 10, &b), 5);
 }
 
-static void a_silent_pid_1_is_late(void)
+static void a_silent_pid_1_is_a_time_out(void)
 {
 	const char *argv[] = { "sleep", NULL };
 	struct exec_message m = { .argv = argv, .n_argv = 1, .timeout_ms = 1000 };
@@ -271,7 +271,7 @@ static void a_bad_answer_fails_the_call(void)
 	T_INT(err.code, ERR_PROTOCOL);
 }
 
-static void one_report_and_no_more(void)
+static void only_one_report_is_taken(void)
 {
 	AUTO_BUF b = BUF_INIT(256), much = BUF_INIT(FRAME_BODY_MAX_BYTES),
 		 long_one = BUF_INIT(FRAME_BODY_MAX_BYTES);
@@ -289,7 +289,7 @@ static void one_report_and_no_more(void)
 
 /* --- what is read after the end ----------------------------------------------------------------- */
 
-static void a_lonely_command_is_read_to_what_it_left(void)
+static void a_command_without_children_is_read_to_what_it_left(void)
 {
 	struct drain d;
 
@@ -297,12 +297,13 @@ static void a_lonely_command_is_read_to_what_it_left(void)
 	T_TRUE(drain_hears(&d, 0));
 	drain_read(&d, DRAIN_OUT, 4, 0);
 	T_TRUE(drain_hears(&d, 0));
-	drain_read(&d, DRAIN_OUT, 60, 0); /* more came than was there: another command's */
+	/* more bytes than the pipe held: they belong to another command */
+	drain_read(&d, DRAIN_OUT, 60, 0);
 	T_TRUE(!drain_hears(&d, 0));
 	T_TRUE(drain_is_silent(&d, 0));
 }
 
-static void background_processes_get_a_short_while(void)
+static void background_processes_are_read_for_a_short_time(void)
 {
 	uint64_t now = 100 * NS_PER_SEC;
 	struct drain d;
@@ -312,14 +313,15 @@ static void background_processes_get_a_short_while(void)
 	T_TRUE(drain_is_silent(&d, now + DRAIN_SILENCE_NS));
 	drain_read(&d, DRAIN_ERR, 1, now + DRAIN_SILENCE_NS - 1);
 	T_TRUE(!drain_is_silent(&d, now + DRAIN_SILENCE_NS));
-	T_TRUE(!drain_hears(&d, now + DRAIN_NS)); /* however much they talk */
+	T_TRUE(!drain_hears(&d, now + DRAIN_NS)); /* even if background processes keep writing */
 }
 
 /* --- detach keys ------------------------------------------------------------------------------- */
 
 static const unsigned char aab[] = "aab";
 
-/* What goes to the command of TYPED, one byte at a time; '!' where the keys were complete. */
+/* Types TEXT byte by byte. Returns the bytes that reach the command, with '!' where the keys
+ * were complete. */
 static const char *typed(const char *text, bool end)
 {
 	static char got[64];
@@ -349,20 +351,20 @@ int main(void)
 {
 	T_RUN(a_command_from_start_to_end);
 	T_RUN(a_number_is_told_once);
-	T_RUN(frames_of_other_streams_are_not_ours);
+	T_RUN(frames_of_other_streams_are_ignored);
 	T_RUN(a_refusal_ends_the_call);
 	T_RUN(nothing_counts_after_the_end);
 	T_RUN(output_stays_within_what_was_granted);
 	T_RUN(input_stays_within_the_credit);
-	T_RUN(a_silent_pid_1_is_late);
+	T_RUN(a_silent_pid_1_is_a_time_out);
 	T_RUN(a_signal_names_its_target);
 	T_RUN(a_list_ends_with_a_pong);
 	T_RUN(a_list_without_an_end);
 	T_RUN(questions_name_their_command);
 	T_RUN(a_bad_answer_fails_the_call);
-	T_RUN(one_report_and_no_more);
-	T_RUN(a_lonely_command_is_read_to_what_it_left);
-	T_RUN(background_processes_get_a_short_while);
+	T_RUN(only_one_report_is_taken);
+	T_RUN(a_command_without_children_is_read_to_what_it_left);
+	T_RUN(background_processes_are_read_for_a_short_time);
 	T_RUN(detach_keys);
 	return t_end();
 }

@@ -1,5 +1,5 @@
-/* A pool against hands that are no hands at all: they end, cut answers in two, send garbage, or never answer. The
- * process behind each is one that only sleeps, so that a test sees whether the pool killed it. */
+/* A pool against fake hands: they end, cut answers in two, send garbage, or never answer. The
+ * process of each only sleeps, so that a test sees whether the pool killed it. */
 #include "client/hands.h"
 
 #include <errno.h>
@@ -53,14 +53,14 @@ static bool no_turn_left(void)
 	return turns_left == 0 || --turns_left == 0;
 }
 
-/* Runs the loop as long as it would take to do what must not happen. */
+/* Runs the loop long enough for events that must not happen. */
 static void turns(void)
 {
 	turns_left = 10;
 	until(no_turn_left);
 }
 
-/* --- hands that are none --------------------------------------------------------------------- */
+/* --- fake hands --------------------------------------------------------------------- */
 
 static struct fake {
 	int sock;
@@ -68,7 +68,7 @@ static struct fake {
 	bool killed;
 	struct buf in;
 	unsigned requests;
-	char name[16]; /* of the last START */
+	char name[16]; /* name in the last START */
 } fake[FAKES];
 
 static void add_fake(struct fake *f)
@@ -81,7 +81,8 @@ static void add_fake(struct fake *f)
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	f->pid = fork();
 	if (f->pid == 0) {
-		close_range(3, ~0u, 0); /* else no end of a socket would show */
+		/* otherwise the tests would not see the end of a socket */
+		close_range(3, ~0u, 0);
 		pause();
 		_exit(0);
 	}
@@ -150,7 +151,7 @@ static void say(struct fake *f, const struct hand_answer *a, unsigned n, int *ke
 
 static const struct hand_answer good;
 
-/* True when nobody holds the other end. */
+/* Returns true if the other end is closed. */
 static bool is_closed(int fd)
 {
 	char c;
@@ -311,12 +312,12 @@ static void an_error_is_passed_on(void)
 	T_TRUE(until(first_answered));
 	T_INT(one.code, ERR_BUSY);
 	T_STR(one.text, "not now");
-	start(&two, "b"); /* the hand goes on */
+	start(&two, "b"); /* the hand continues */
 	T_TRUE(until(first_asked));
 	end();
 }
 
-/* One at a time each, in the order of asking. */
+/* Each hand gets one request at a time, in the order of the requests. */
 static void requests_wait_for_a_hand(void)
 {
 	begin(1);
@@ -399,7 +400,7 @@ static void a_hand_ends(void)
 	end();
 }
 
-static void a_hand_ends_in_an_answer(void)
+static void a_hand_ends_during_its_answer(void)
 {
 	AUTO_BUF b = BUF_INIT(256);
 	int pair[2];
@@ -415,13 +416,13 @@ static void a_hand_ends_in_an_answer(void)
 	fd_closep(&fake[0].sock);
 	T_TRUE(until(first_answered));
 	T_INT(one.code, ERR_SYSTEM);
-	T_TRUE(is_closed(pair[0])); /* what came is not kept */
+	T_TRUE(is_closed(pair[0])); /* the descriptors that arrived are closed */
 	close(pair[0]);
 	end();
 }
 
-/* It had ended before the request was sent: another hand gets the request. */
-static void a_request_that_no_hand_had(void)
+/* The hand ended before the request was sent, so another hand gets the request. */
+static void a_request_of_a_dead_hand_goes_to_another_hand(void)
 {
 	begin(1);
 	turns();
@@ -459,7 +460,7 @@ static void garbage_ends_a_hand(void)
 		else if (i == 2)
 			T_INT(send(fake[0].sock, bad.p, bad.n, 0), bad.n);
 		else
-			say(&fake[0], &good, 0, NULL); /* nobody asked */
+			say(&fake[0], &good, 0, NULL); /* an answer without a request */
 		if (i < 3) {
 			T_TRUE(until(first_answered));
 			T_INT(one.code, ERR_PROTOCOL);
@@ -469,8 +470,8 @@ static void garbage_ends_a_hand(void)
 	}
 }
 
-/* A sandbox comes with two descriptors, anything else with none. */
-static void descriptors_that_do_not_fit(void)
+/* The answer for a sandbox has two descriptors, every other answer has none. */
+static void unexpected_descriptors_end_a_hand(void)
 {
 	static const struct {
 		bool sandbox;
@@ -513,11 +514,11 @@ static void a_deadline_kills_the_hand(void)
 	T_TRUE(until(first_killed));
 	T_INT(two.answers, 0);
 	add_fake(&fake[1]);
-	T_TRUE(until(second_asked)); /* the next hand goes on with the queue */
+	T_TRUE(until(second_asked)); /* the next hand serves the queue */
 	end();
 }
 
-static void a_deadline_in_the_queue_kills_nobody(void)
+static void a_deadline_in_the_queue_kills_no_hand(void)
 {
 	begin(1);
 	sweep(&two, WAIT_NS);
@@ -542,7 +543,7 @@ static void dropped_requests(void)
 	sweep(&two, WAIT_NS);
 	T_TRUE(until(first_asked));
 	hands_drop(two.request); /* queued */
-	hands_drop(one.request); /* under way */
+	hands_drop(one.request); /* being served */
 	say(&fake[0], &good, 2, kept);
 	turns();
 	T_INT(one.answers + two.answers, 0);
@@ -609,7 +610,7 @@ static void the_foreman_ends(void)
 	fd_closep(&channel);
 	T_TRUE(until(foreman_is_gone));
 	say(&fake[0], &good, 0, NULL);
-	T_TRUE(until(first_answered)); /* hands that live go on */
+	T_TRUE(until(first_answered)); /* live hands continue */
 	T_INT(gone, 1);
 	end();
 }
@@ -623,12 +624,12 @@ int main(void)
 	T_RUN(an_answer_in_single_bytes);
 	T_RUN(a_request_larger_than_a_socket_takes);
 	T_RUN(a_hand_ends);
-	T_RUN(a_hand_ends_in_an_answer);
-	T_RUN(a_request_that_no_hand_had);
+	T_RUN(a_hand_ends_during_its_answer);
+	T_RUN(a_request_of_a_dead_hand_goes_to_another_hand);
 	T_RUN(garbage_ends_a_hand);
-	T_RUN(descriptors_that_do_not_fit);
+	T_RUN(unexpected_descriptors_end_a_hand);
 	T_RUN(a_deadline_kills_the_hand);
-	T_RUN(a_deadline_in_the_queue_kills_nobody);
+	T_RUN(a_deadline_in_the_queue_kills_no_hand);
 	T_RUN(dropped_requests);
 	T_RUN(the_queue_is_bounded);
 	T_RUN(freed_from_a_callback);

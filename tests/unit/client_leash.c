@@ -1,4 +1,4 @@
-/* The leash as a server has it: requests and answers, the end, and memory that goes whoever frees it when. */
+/* The leash as a server has it: requests and answers, its end, and freeing it at any time. */
 #include "client/leash.h"
 
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static void a_request_and_its_answers(void)
 	end();
 }
 
-static void the_end_answers_what_waits(void)
+static void the_end_answers_waiting_requests(void)
 {
 	begin();
 	T_INT(ask("a"), 0);
@@ -119,7 +119,7 @@ static void the_end_answers_what_waits(void)
 	end();
 }
 
-static void whoever_ends_it_asks_no_more(void)
+static void no_requests_after_ending_the_leash(void)
 {
 	char byte;
 
@@ -159,7 +159,7 @@ static void freed_in_a_callback(void)
 	end();
 }
 
-static void what_nobody_asked_for(void)
+static void answers_without_a_request(void)
 {
 	static const char nonsense[64] = { (char)0xff, (char)0xff, (char)0xff, (char)0xff,
 					   1,          1,          1,          1 };
@@ -173,7 +173,7 @@ static void what_nobody_asked_for(void)
 	end();
 }
 
-static void no_more_than_so_many(void)
+static void requests_are_bounded(void)
 {
 	begin();
 	for (unsigned i = 0; i < LEASH_REQUESTS_MAX; i++)
@@ -187,10 +187,10 @@ static void no_more_than_so_many(void)
 int main(void)
 {
 	T_RUN(a_request_and_its_answers);
-	T_RUN(the_end_answers_what_waits);
-	T_RUN(whoever_ends_it_asks_no_more);
+	T_RUN(the_end_answers_waiting_requests);
+	T_RUN(no_requests_after_ending_the_leash);
 	T_RUN(freed_in_a_callback);
-	T_RUN(what_nobody_asked_for);
-	T_RUN(no_more_than_so_many);
+	T_RUN(answers_without_a_request);
+	T_RUN(requests_are_bounded);
 	return t_end();
 }

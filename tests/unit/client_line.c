@@ -1,4 +1,4 @@
-/* A line and its jobs against a peer that is no pid 1 at all: it hangs up, cuts frames in two, does not read,
+/* A line and its jobs against a fake pid 1: it hangs up, cuts frames in two, does not read,
  * sends garbage, or sends more than it may. */
 #include "client/line.h"
 
@@ -50,7 +50,7 @@ static bool no_turn_left(void)
 	return turns_left == 0 || --turns_left == 0;
 }
 
-/* Runs the loop as long as it would take to do what must not happen. */
+/* Runs the loop long enough for events that must not happen. */
 static void turns(void)
 {
 	turns_left = 10;
@@ -398,12 +398,13 @@ static void a_command_from_start_to_end(void)
 	say(&b);
 	T_TRUE(until(one_ended));
 	T_INT(line_version(line), 2);
-	T_STR(buf_str(&one.out), "out"); /* though nobody closed the pipes: it was alone */
+	/* although the pipes are open: the command left no process behind */
+	T_STR(buf_str(&one.out), "out");
 	T_STR(buf_str(&one.err), "err");
 	T_INT(one.code, ERR_NONE);
 	T_INT(one.end.end.code, 3);
 	T_INT(one.end.id, 77);
-	say_exit(peer.stream, &code_3); /* a second end is nobody's */
+	say_exit(peer.stream, &code_3); /* a second EXIT is ignored */
 	turns();
 	T_INT(one.ends, 1);
 	T_TRUE(line_is_up(line));
@@ -436,7 +437,7 @@ static void streams_are_kept_apart(void)
 	end();
 }
 
-/* What pid 1 says, cut off after every byte of it. */
+/* The output of pid 1 is cut off after each of its bytes. */
 static void a_hang_up_at_every_step(void)
 {
 	for (size_t cut = 0, total = 1; cut <= total; cut++) {
@@ -476,7 +477,7 @@ static void a_hang_up_before_anything_was_read(void)
 
 	begin();
 	hang_up();
-	start(&one, 0); /* nobody knows yet */
+	start(&one, 0); /* the version is not known yet */
 	T_TRUE(until(one_ended));
 	T_INT(one.code, ERR_NOT_RUNNING);
 	T_INT(job_start(line, &m, false, &owner, &late.job, &e), -1);
@@ -565,7 +566,7 @@ static void a_refusal_is_passed_on(void)
 }
 
 /* A peer that does not read: the queue is bounded. When it reads, every EXEC has its own descriptors. */
-static void nobody_reads(void)
+static void a_peer_that_does_not_read(void)
 {
 	static struct job *job[LINE_STREAMS_MAX];
 	static char big[100000];
@@ -579,7 +580,7 @@ static void nobody_reads(void)
 	memset(big, 'x', sizeof(big) - 1);
 	big[1] = '=';
 	while (n < LINE_STREAMS_MAX) {
-		m.n_env = n % 3 != 1; /* large and small ones, joined ones and terminals */
+		m.n_env = n % 3 != 1; /* large and small commands, joined streams and terminals */
 		m.flags = n % 5 == 2 ? EXEC_TTY : n % 2 ? EXEC_JOINED : 0;
 		if (job_start(line, &m, false, &owner, &job[n], &e) < 0)
 			break;
@@ -610,7 +611,7 @@ static void too_long_a_command(void)
 	memset(big, 'x', sizeof(big) - 1);
 	T_INT(job_start(line, &m, false, &owner, &one.job, &e), -1);
 	T_INT(e.code, ERR_LIMIT);
-	start(&two, 0); /* the line is none the worse */
+	start(&two, 0); /* the line still works */
 	T_TRUE(until(exec_came));
 	end();
 }
@@ -662,8 +663,8 @@ static void output_beyond_the_credit(void)
 	for (unsigned i = 0; i < FRAME_CREDIT_BYTES / FRAME_DATA_MAX_BYTES; i++)
 		say_output(FRAME_DATA_MAX_BYTES);
 	T_INT(one.ends, 0);
-	T_INT(one.out.n,
-	      FRAME_DATA_MAX_BYTES);      /* the first went through: only that says "no more" */
+	/* the first piece was accepted before the owner stopped */
+	T_INT(one.out.n, FRAME_DATA_MAX_BYTES);
 	say_output(FRAME_DATA_MAX_BYTES); /* granted for the first */
 	T_INT(one.ends, 0);
 	say_output(1);
@@ -750,7 +751,7 @@ static void input_waits_for_the_command(void)
 	T_INT(one.rooms, 1);
 	T_INT(job_input(one.job, bytes, 10), 10);
 	turns();
-	T_INT(one.rooms, 1); /* all was taken: nobody waits */
+	T_INT(one.rooms, 1); /* everything was taken, so no job waits */
 	job_input_end(one.job);
 	T_INT(read(peer.ends[0], bytes, 100), 10);
 	T_INT(read(peer.ends[0], bytes, 100), 0);
@@ -758,7 +759,7 @@ static void input_waits_for_the_command(void)
 	end();
 }
 
-static void input_that_nobody_reads(void)
+static void input_that_the_command_does_not_read(void)
 {
 	static char bytes[1 << 20];
 
@@ -797,7 +798,7 @@ static void output_waits_for_its_owner(void)
 	end();
 }
 
-/* EXIT was told: the command's output is still its owner's when the sandbox ends meanwhile. */
+/* After EXIT the owner still gets the command's output, even if the sandbox ends before. */
 static void a_hang_up_while_output_waits(void)
 {
 	begin();
@@ -867,7 +868,7 @@ static void cancelled(void)
 }
 
 /* A pid 1 of protocol 1 kills a command only together with its connection. */
-static void cancelled_where_pid_1_is_old(void)
+static void cancelled_with_an_older_pid_1(void)
 {
 	struct err e = { 0 };
 
@@ -885,8 +886,9 @@ static void cancelled_where_pid_1_is_old(void)
 			T_INT(e.code, ERR_UNSUPPORTED);
 			T_TRUE(line_is_up(line));
 			job_cancel(one.job);
-			T_TRUE(!line_is_up(line)); /* at once … */
-			T_INT(one.ends, 0);        /* … but nothing is told from inside */
+			T_TRUE(!line_is_up(line)); /* the line is down at once */
+			/* but the callback does not run inside the call */
+			T_INT(one.ends, 0);
 		}
 		T_TRUE(until(both_ended));
 		T_TRUE(until(line_closed));
@@ -912,7 +914,7 @@ static void signalled(void)
 	end();
 }
 
-/* Its command is killed; no end is told. */
+/* The command is killed, and the owner gets no end. */
 static void freed_while_it_runs(void)
 {
 	begin();
@@ -953,7 +955,7 @@ static void freed_from_callbacks(void)
 		}
 }
 
-/* Freeing the line ends the jobs that run, and the owner is not told of what it did itself. */
+/* Freeing the line ends the jobs that run, and the owner gets no callback for this. */
 static void a_freed_line_ends_its_jobs(void)
 {
 	begin();
@@ -968,7 +970,8 @@ static void a_freed_line_ends_its_jobs(void)
 	end();
 }
 
-/* The answer to one comes in time but is not heard; the other gets none: the first is no time-out. */
+/* One answer arrives in time but is not read yet, the other never arrives. Only the second is a
+ * time-out. */
 static void a_pid_1_that_does_not_answer(void)
 {
 	uint32_t first;
@@ -982,7 +985,7 @@ static void a_pid_1_that_does_not_answer(void)
 	say_hello(2);
 	job_cancel(two.job);
 	while (clock_mono_ns() < until_ns - WAIT_NS + 3 * NS_PER_SEC + 10 * NS_PER_MS)
-		usleep(1000); /* the server gets no time */
+		usleep(1000); /* the loop does not run meanwhile */
 	say_exit(first, &code_3);
 	T_TRUE(until(both_ended));
 	T_INT(one.end.end.code, 3);
@@ -1006,19 +1009,19 @@ int main(void)
 	T_RUN(garbage_ends_the_line);
 	T_RUN(frames_before_the_hello_end_the_line);
 	T_RUN(a_refusal_is_passed_on);
-	T_RUN(nobody_reads);
+	T_RUN(a_peer_that_does_not_read);
 	T_RUN(too_long_a_command);
 	T_RUN(too_many_commands);
 	T_RUN(output_beyond_the_credit);
 	T_RUN(output_of_a_terminal_waits_for_its_owner);
 	T_RUN(input_of_a_terminal_waits_for_credit);
 	T_RUN(input_waits_for_the_command);
-	T_RUN(input_that_nobody_reads);
+	T_RUN(input_that_the_command_does_not_read);
 	T_RUN(output_waits_for_its_owner);
 	T_RUN(a_hang_up_while_output_waits);
 	T_RUN(pipes_of_background_processes_are_left_to_pid_1);
 	T_RUN(cancelled);
-	T_RUN(cancelled_where_pid_1_is_old);
+	T_RUN(cancelled_with_an_older_pid_1);
 	T_RUN(signalled);
 	T_RUN(freed_while_it_runs);
 	T_RUN(freed_from_callbacks);

@@ -1,4 +1,4 @@
-/* An outbox against a peer that looks at every recvmsg: which bytes and which descriptors came together. */
+/* An outbox against a peer that checks which bytes and descriptors each recvmsg returns. */
 #include "client/outbox.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static void add(enum frame_type type, uint32_t stream, size_t n, unsigned n_fds,
 	T_INT(b.n, 0);
 }
 
-/* One recvmsg: bytes, and in *RET_FDS how many descriptors. */
+/* One recvmsg. Returns its bytes, and its number of descriptors in *RET_FDS. */
 static ssize_t take(unsigned *ret_fds)
 {
 	char chunk[65536];
@@ -62,7 +62,8 @@ static ssize_t take(unsigned *ret_fds)
 	return n;
 }
 
-/* pid 1 has the whole frame when it gets the descriptors, and nothing behind it, however it reads. */
+/* Pid 1 gets the descriptors with the last byte of their frame and before any later byte,
+ * however it reads. */
 static void descriptors_come_with_the_last_byte(void)
 {
 	unsigned n = 0;
@@ -94,7 +95,7 @@ static void descriptors_wait_behind_an_exec_without_any(void)
 	T_INT(out.pings, 1);
 	outbox_take_pong(&out);
 	T_INT(outbox_flush(&out, ours), OUTBOX_EMPTY);
-	outbox_take_pong(&out); /* one that nobody waits for */
+	outbox_take_pong(&out); /* a PONG without a waiting message */
 	T_INT(out.pings, 0);
 	end();
 }
@@ -145,7 +146,7 @@ static void a_message_waits_for_the_protocol(void)
 	end();
 }
 
-static void messages_that_pid_1_is_too_old_for(void)
+static void messages_that_an_older_pid_1_does_not_know(void)
 {
 	uint32_t stream = 0;
 	unsigned n = 0;
@@ -161,14 +162,14 @@ static void messages_that_pid_1_is_too_old_for(void)
 	T_TRUE(outbox_drop_misfit(&out, &stream));
 	T_INT(stream, 9);
 	T_TRUE(!outbox_drop_misfit(&out, &stream));
-	add(FRAME_STDIN, 10, 1, 0, 0); /* the end of the queue is where it was */
+	add(FRAME_STDIN, 10, 1, 0, 0); /* the end of the queue has not moved */
 	T_INT(out.n_messages, 3);
 	T_INT(outbox_flush(&out, ours), OUTBOX_EMPTY);
 	T_INT(take(&n), 3 * (FRAME_HEADER_BYTES + 1));
 	end();
 }
 
-/* What is dropped holds no descriptor any more. */
+/* Dropped messages close their descriptors. */
 static void cleared(void)
 {
 	int before, after;
@@ -184,7 +185,7 @@ static void cleared(void)
 	end();
 }
 
-/* The largest EXEC that there can be, without descriptors: its PING still fits. */
+/* The largest EXEC without descriptors: its PING still fits. */
 static void the_largest_message(void)
 {
 	begin();
@@ -201,7 +202,7 @@ int main(void)
 	T_RUN(a_full_socket);
 	T_RUN(a_peer_that_is_gone);
 	T_RUN(a_message_waits_for_the_protocol);
-	T_RUN(messages_that_pid_1_is_too_old_for);
+	T_RUN(messages_that_an_older_pid_1_does_not_know);
 	T_RUN(cleared);
 	T_RUN(the_largest_message);
 	return t_end();

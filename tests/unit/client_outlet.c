@@ -13,7 +13,7 @@
 
 static char chunk[OUTLET_CHUNK_BYTES];
 
-/* Reads N bytes, which are the bytes AT… of what was put. */
+/* Reads N bytes and compares them with the bytes from AT on. */
 static void check(int fd, size_t at, size_t n)
 {
 	char got[4096];
@@ -31,7 +31,7 @@ static void check(int fd, size_t at, size_t n)
 	}
 }
 
-/* Puts chunks until the reader takes no more, and then the rest as it reads. */
+/* Writes chunks until the pipe is full, and the rest while the reader reads. */
 static void a_slow_reader_of(int from, int to)
 {
 	struct outlet o = OUTLET_NONE;
@@ -50,7 +50,7 @@ static void a_slow_reader_of(int from, int to)
 		T_INT(outlet_flush(&o), 0);
 	}
 	check(from, got, put - got);
-	T_TRUE(!(fcntl(to, F_GETFL) & O_NONBLOCK)); /* others share it */
+	T_TRUE(!(fcntl(to, F_GETFL) & O_NONBLOCK)); /* other processes share it */
 	outlet_done(&o);
 }
 
@@ -117,7 +117,7 @@ static void from_pipe_to_pipe(void)
 	T_INT(write(from[1], chunk, 60000), 60000);
 	T_INT(outlet_pass(&o, from[0]), 60000);
 	check(to[0], 0, 60000);
-	T_INT(outlet_pass(&o, from[0]), 0); /* nothing is there: it waits, or so it seems */
+	T_INT(outlet_pass(&o, from[0]), 0); /* the pipe is empty, so this would wait */
 	T_INT(outlet_flush(&o), 0);
 	T_TRUE(!outlet_waits(&o));
 	outlet_done(&o);

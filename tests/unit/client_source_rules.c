@@ -86,7 +86,7 @@ static void rules_follow_their_own_links(void)
 	AUTO_FREE char *link = at("link");
 	const struct source_rules r = { .refused = (const char *const[]){ link }, .n_refused = 1 };
 
-	T_INT(check(&r, "dir/below"), ERR_DENIED); /* where the link leads */
+	T_INT(check(&r, "dir/below"), ERR_DENIED); /* the target of the link */
 	T_INT(check(&r, "link"), ERR_DENIED);
 	T_INT(check(&r, "other"), ERR_NONE);
 }
@@ -112,7 +112,7 @@ static void directories_are_made_within_the_rules(void)
 	T_TRUE(is_there("dir/a/y/z") && !is_there("dir/a/x"));
 	T_INT(make_missing(&r, "new"), ERR_DENIED);
 	T_INT(make_missing(&r, "dir/../new"), ERR_DENIED);
-	T_INT(make_missing(&r, "dir/out/new"), ERR_DENIED); /* a link that leads out */
+	T_INT(make_missing(&r, "dir/out/new"), ERR_DENIED); /* a link to the outside */
 	T_TRUE(!is_there("new") && !is_there("other/new"));
 	T_TRUE(make_missing(&r, "dir/hole") != ERR_NONE); /* a link to nothing */
 	T_TRUE(!is_there("other/hole"));
@@ -131,7 +131,7 @@ static void a_literal_path_leads_over_no_link(void)
 	T_INT(make_missing(&r, "dir/plain/new"), ERR_NONE);
 }
 
-/* The remover takes a name in a directory, not a path. */
+/* Removes the directory of the test. */
 static void nothing_is_left(void)
 {
 	T_INT(chdir("/tmp"), 0);

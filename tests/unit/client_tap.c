@@ -13,7 +13,7 @@ static void begin(bool on)
 	tap_init(&tap, &home, "box", on);
 }
 
-/* How often WORD is in the log; 0 where there is no log. */
+/* Returns how often WORD is in the log, or 0 if there is no log. */
 static unsigned logged(const char *word)
 {
 	AUTO_BUF text = BUF_INIT(4 << 20);
@@ -81,8 +81,9 @@ static void a_tap_that_is_off(void)
 	end();
 }
 
-/* The client is told to read no more. If more comes all the same, whole pieces are dropped, and a marker says so. */
-static void more_than_is_held(void)
+/* The tap asks the client to stop reading. If more output comes, whole pieces are dropped and a
+ * marker is logged. */
+static void output_beyond_the_buffer(void)
 {
 	static char piece[32768];
 	unsigned n = 0;
@@ -103,7 +104,7 @@ static void more_than_is_held(void)
 	end();
 }
 
-static void what_went_past_the_log_is_marked(void)
+static void dropped_output_is_marked_in_the_log(void)
 {
 	begin(true);
 	tap_number(&tap, 42);
@@ -139,8 +140,8 @@ int main(void)
 	T_RUN(a_number_that_never_comes);
 	T_RUN(a_command_that_prints_nothing_makes_no_log);
 	T_RUN(a_tap_that_is_off);
-	T_RUN(more_than_is_held);
-	T_RUN(what_went_past_the_log_is_marked);
+	T_RUN(output_beyond_the_buffer);
+	T_RUN(dropped_output_is_marked_in_the_log);
 	T_RUN(a_record_that_is_gone);
 	end_home();
 	return t_end();

@@ -50,7 +50,7 @@ static enum err_code find(const char *rest, const char *root, bool make, const c
 	return ERR_NONE;
 }
 
-static void what_is_there_is_found(void)
+static void an_existing_workspace_is_found(void)
 {
 	T_INT(find("dir", "dir", false, "dir", true), ERR_NONE);
 	T_INT(find("link", "dir", false, "dir", true), ERR_NONE);
@@ -60,7 +60,7 @@ static void what_is_there_is_found(void)
 	T_INT(find("dir/none", "dir", false, NULL, false), ERR_NOT_FOUND);
 }
 
-static void what_is_missing_is_made_in_a_root_only(void)
+static void a_missing_workspace_is_made_in_a_root_only(void)
 {
 	T_INT(find("dir/none", NULL, true, NULL, false), ERR_NOT_FOUND);
 	T_INT(find("dir/none", "other", true, NULL, false), ERR_DENIED);
@@ -107,12 +107,12 @@ static void markers(void)
 	T_INT(read_marker("dir", "", false), ERR_INVALID);
 	T_INT(read_marker("dir", ".langbot-box-none", false), ERR_NOT_FOUND);
 	T_INT(read_marker("link", ".langbot-box-good", false),
-	      ERR_SYSTEM); /* no link on the way either */
+	      ERR_SYSTEM); /* no link in the path either */
 	T_INT(read_marker("dir", ".langbot-box-good", true), ERR_NONE);
 	T_INT(access("dir/.langbot-box-good", F_OK), -1);
 }
 
-/* The remover takes a name in a directory, not a path. */
+/* Removes the directory of the test. */
 static void nothing_is_left(void)
 {
 	T_INT(chdir("/tmp"), 0);
@@ -128,8 +128,8 @@ int main(void)
 	T_INT(symlink("dir", "link"), 0);
 	T_INT(symlink("../other", "dir/out"), 0);
 	write_file("dir/file", "", 0);
-	T_RUN(what_is_there_is_found);
-	T_RUN(what_is_missing_is_made_in_a_root_only);
+	T_RUN(an_existing_workspace_is_found);
+	T_RUN(a_missing_workspace_is_made_in_a_root_only);
 	T_RUN(markers);
 	T_RUN(nothing_is_left);
 	return t_end();

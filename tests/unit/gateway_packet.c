@@ -22,7 +22,7 @@ ends(bool v6)
 				     .dst_port = 2222 };
 }
 
-static void what_is_made_is_understood(void)
+static void made_packets_can_be_parsed(void)
 {
 	uint8_t frame[256];
 	struct packet p;
@@ -56,7 +56,7 @@ static void what_is_made_is_understood(void)
 	}
 }
 
-static void urgent_goes_and_the_checksum_stays_right(void)
+static void urgent_is_removed_and_the_checksum_stays_correct(void)
 {
 	struct packet_ends e = ends(false);
 	struct tcp_fields tcp = { .seq = 1, .ack = 2, .flags = TCP_ACK | TCP_URG, .window = 1 };
@@ -131,8 +131,8 @@ static void unreachable_quotes_its_cause(void)
 
 int main(void)
 {
-	T_RUN(what_is_made_is_understood);
-	T_RUN(urgent_goes_and_the_checksum_stays_right);
+	T_RUN(made_packets_can_be_parsed);
+	T_RUN(urgent_is_removed_and_the_checksum_stays_correct);
 	T_RUN(resets_fit_their_cause);
 	T_RUN(unreachable_quotes_its_cause);
 	return t_end();

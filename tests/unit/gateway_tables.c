@@ -1,4 +1,5 @@
-/* Flows, names, rates, gates and refusals: the gateway's memories, all bounded, all without a clock. */
+/* The gateway's tables: flows, names, rates, holds and refusals. All are bounded, and the caller
+ * passes the time. */
 #include "gateway/denials.h"
 #include "gateway/flow.h"
 #include "gateway/hold.h"
@@ -23,7 +24,7 @@ key(enum packet_kind kind, unsigned port)
 	return (struct flow_key){ kind, A("1.2.3.4"), 80, (uint16_t)port };
 }
 
-static void flows_are_bounded_and_quiet_ones_give_way(void)
+static void flows_are_bounded_and_idle_flows_are_replaced(void)
 {
 	struct flow_table t;
 	struct flow_key k;
@@ -43,7 +44,7 @@ static void flows_are_bounded_and_quiet_ones_give_way(void)
 	T_INT(t.n, 3);
 	flow_expire(&t, 79 * SECOND);
 	T_INT(t.n, 3);
-	flow_expire(&t, 81 * SECOND); /* those opened at 0 never were answered */
+	flow_expire(&t, 81 * SECOND); /* flows opened at 0 were never answered */
 	T_INT(t.n, 1);
 	flow_table_done(&t);
 	T_INT(t.n, 0);
@@ -56,7 +57,7 @@ static struct packet segment(unsigned flags, uint32_t seq, uint32_t ack, size_t 
 	};
 }
 
-static void a_connection_is_over_when_both_sides_said_so(void)
+static void a_connection_ends_after_both_fins(void)
 {
 	struct flow f = { 0 };
 	struct packet p;
@@ -90,11 +91,11 @@ static void names_are_remembered_and_forgotten(void)
 	resolved_remember(n, "www.example.com", &a, 60, 0);
 	T_TRUE(resolved_covers(n, &r, &a, SECOND));
 	T_TRUE(!resolved_covers(n, &r, &b, SECOND));
-	T_TRUE(resolved_covers(n, &r, &a, 1700 * SECOND)); /* use keeps it */
+	T_TRUE(resolved_covers(n, &r, &a, 1700 * SECOND)); /* a use extends it */
 	T_TRUE(resolved_covers(n, &r, &a, 3400 * SECOND));
 	T_TRUE(!resolved_covers(n, &r, &a, 5300 * SECOND));
 	resolved_remember(n, "www.example.com", &b, 7200, 0);
-	T_TRUE(resolved_covers(n, &r, &b, 7100 * SECOND)); /* a long TTL holds by itself */
+	T_TRUE(resolved_covers(n, &r, &b, 7100 * SECOND)); /* a long TTL needs no use */
 	T_STR(resolved_name_of(n, &b, 7100 * SECOND), "www.example.com");
 	for (unsigned i = 0; i < 2 * RESOLVED_MAX; i++) {
 		struct addr other = { ADDR_V4,
@@ -102,7 +103,7 @@ static void names_are_remembered_and_forgotten(void)
 
 		resolved_remember(n, "filler.example", &other, 60, 7200 * SECOND);
 	}
-	T_TRUE(!resolved_covers(n, &r, &b, 7200 * SECOND)); /* pushed out */
+	T_TRUE(!resolved_covers(n, &r, &b, 7200 * SECOND)); /* replaced by newer entries */
 	resolved_free(n);
 }
 
@@ -136,7 +137,7 @@ static struct packet data(uint32_t seq, uint32_t ack, const char *text)
 	return p;
 }
 
-/* What the guest sends at SEQ; the step that follows. */
+/* Passes bytes of the guest at SEQ. Returns the next step. */
 static enum hold_step take(struct hold *g, uint32_t seq, const char *text, struct hello *h)
 {
 	struct packet p = data(seq, 701, text);
@@ -155,7 +156,7 @@ static struct hold *open_hold(uint32_t start, bool http, uint16_t window)
 	return g;
 }
 
-static void a_hold_holds_until_it_was_judged(void)
+static void a_hold_keeps_bytes_until_they_are_judged(void)
 {
 	struct hold *g = open_hold(0xfffffffe, true, 65535); /* sequence numbers wrap */
 	const uint8_t *bytes;
@@ -164,18 +165,19 @@ static void a_hold_holds_until_it_was_judged(void)
 	struct hello h;
 	size_t n;
 
-	T_INT(take(g, 5, "late", &h), HOLD_WAIT); /* a gap: nothing of it is taken */
+	T_INT(take(g, 5, "late", &h), HOLD_WAIT); /* bytes behind a gap are not taken */
 	T_INT(hold_taken(g), 0xfffffffe);
 	T_INT(take(g, 0xfffffffe, "GET / HTTP/1.1\r\n", &h), HOLD_WAIT);
 	T_INT(hold_taken(g), 14);
 	T_TRUE(hold_is_unfinished(g));
-	T_INT(take(g, 0xfffffffe, "PUT / HTTP/1.1\r\n", &h), HOLD_WAIT); /* other bytes: too late */
+	/* other bytes at the same place are ignored */
+	T_INT(take(g, 0xfffffffe, "PUT / HTTP/1.1\r\n", &h), HOLD_WAIT);
 	hold_fill_tcp(g, false, &tcp);
 	T_INT(tcp.ack, 14);
 	T_INT(tcp.seq, 701);
 	T_INT(tcp.window, HELLO_MAX_BYTES - 16);
 	T_INT(take(g, 12, "xxHost: x\r\n\r\nmore", &h),
-	      HOLD_JUDGE); /* overlaps: the first counts */
+	      HOLD_JUDGE); /* the first of two overlapping pieces counts */
 	T_INT(h.kind, HELLO_HTTP);
 	T_STR(h.name, "x");
 	hold_allow(g, &h);
@@ -184,7 +186,7 @@ static void a_hold_holds_until_it_was_judged(void)
 	T_INT(n, 27);
 	T_TRUE(memcmp(bytes, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27) == 0);
 	hold_gave(g, n);
-	T_INT(hold_next(g, &h), HOLD_WAIT); /* for the rest of the next request */
+	T_INT(hold_next(g, &h), HOLD_WAIT); /* waits for the rest of the next request */
 	T_TRUE(hold_is_unfinished(g) && !hold_is_over(g));
 	hold_fill_tcp(g, true, &tcp);
 	T_INT(tcp.seq, 25);
@@ -224,7 +226,7 @@ static void a_hold_gives_what_the_stack_takes(void)
 	hold_free(g);
 }
 
-static void a_hold_believes_no_acknowledgement_of_the_future(void)
+static void a_hold_ignores_acknowledgements_of_unsent_bytes(void)
 {
 	struct hold *g = open_hold(100, false, 65535);
 	struct packet p = data(100, 90000, "a");
@@ -236,7 +238,7 @@ static void a_hold_believes_no_acknowledgement_of_the_future(void)
 	hold_free(g);
 }
 
-static void refusals_are_told_once(void)
+static void refusals_are_reported_once(void)
 {
 	struct denials *d = calloc(1, sizeof(*d));
 	struct policy p;
@@ -269,13 +271,13 @@ static void refusals_are_told_once(void)
 
 int main(void)
 {
-	T_RUN(flows_are_bounded_and_quiet_ones_give_way);
-	T_RUN(a_connection_is_over_when_both_sides_said_so);
+	T_RUN(flows_are_bounded_and_idle_flows_are_replaced);
+	T_RUN(a_connection_ends_after_both_fins);
 	T_RUN(names_are_remembered_and_forgotten);
 	T_RUN(a_bucket_fills_and_owes);
-	T_RUN(a_hold_holds_until_it_was_judged);
+	T_RUN(a_hold_keeps_bytes_until_they_are_judged);
 	T_RUN(a_hold_gives_what_the_stack_takes);
-	T_RUN(a_hold_believes_no_acknowledgement_of_the_future);
-	T_RUN(refusals_are_told_once);
+	T_RUN(a_hold_ignores_acknowledgements_of_unsent_bytes);
+	T_RUN(refusals_are_reported_once);
 	return t_end();
 }

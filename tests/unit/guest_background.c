@@ -1,4 +1,5 @@
-/* What pid 1 keeps of background commands: bytes by offset, the two bounds, and when it forgets. */
+/* What pid 1 keeps of background commands: output by offset, two bounds, and the time until it
+ * forgets a command. */
 #include "guest/background.h"
 
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static void a_ring_keeps_the_last_bytes_and_their_offsets(void)
 	clear();
 }
 
-static void more_than_a_ring_at_once(void)
+static void one_write_larger_than_the_ring(void)
 {
 	struct background *b = add(1, true, 0);
 	AUTO_BUF much = BUF_INIT(2 * RING_BYTES);
@@ -91,7 +92,7 @@ static void each_byte_remembers_its_stream(void)
 	bool mark;
 	uint64_t at;
 
-	for (unsigned i = 0; i < RING_BYTES / 8 + 2; i++) { /* a little more than it holds */
+	for (unsigned i = 0; i < RING_BYTES / 8 + 2; i++) { /* a few more than fit */
 		ring_add(&b->out, "outs", 4, false);
 		ring_add(&b->out, "errs", 4, true);
 	}
@@ -116,7 +117,7 @@ static void a_look_names_the_part_that_it_wants(void)
 	T_INT(at, 4);
 	m.most = 1000;
 	T_INT(background_part(b, &m, &at), 6);
-	m.offset = 11; /* what has not been printed yet */
+	m.offset = 11; /* an offset that has not been printed yet */
 	T_INT(background_part(b, &m, &at), 0);
 	T_INT(at, 10);
 	m = (struct look_message){ .flags = LOOK_TAIL, .most = 3 };
@@ -127,7 +128,8 @@ static void a_look_names_the_part_that_it_wants(void)
 	T_INT(at, 0);
 	for (unsigned i = 0; i < RING_BYTES / 10; i++)
 		ring_add(&b->out, "0123456789", 10, false);
-	m = (struct look_message){ .most = 5 }; /* dropped: it begins later */
+	/* these bytes were dropped, so the answer begins later */
+	m = (struct look_message){ .most = 5 };
 	T_INT(background_part(b, &m, &at), 5);
 	T_INT(at, ring_first(&b->out));
 	clear();
@@ -135,7 +137,7 @@ static void a_look_names_the_part_that_it_wants(void)
 
 /* --- bounds ---------------------------------------------------------------------------------- */
 
-static void no_more_commands_than_there_may_be(void)
+static void commands_are_bounded(void)
 {
 	size_t used;
 
@@ -153,7 +155,7 @@ static void no_more_commands_than_there_may_be(void)
 	T_INT(table.pool.used, 0);
 }
 
-static void the_pool_is_one_for_all(void)
+static void all_commands_share_one_pool(void)
 {
 	size_t left;
 	unsigned n = 0, held = 0;
@@ -170,7 +172,7 @@ static void the_pool_is_one_for_all(void)
 	T_TRUE(left < BACKGROUND_INPUT_BYTES);
 	T_TRUE(!pool_take(&table.pool, left + 1));
 	background_free(&table, table.first);
-	T_TRUE(add(100, true, 0) != NULL); /* there is room for one again */
+	T_TRUE(add(100, true, 0) != NULL); /* one more command fits again */
 	background_free(&table, table.first);
 	/* a command is refused if the rest of the pool does not hold it */
 	T_TRUE(pool_take(&table.pool, POOL_BYTES - table.pool.used - RING_BYTES));
@@ -207,8 +209,7 @@ static void a_status_is_kept_for_its_time(void)
 	const uint64_t end = 100 * NS_PER_SEC, half_hour = 1800 * NS_PER_SEC;
 	struct background *first = add(1, true, 0), *second = add(2, true, 500);
 
-	T_TRUE(add(3, true, UINT64_MAX / 2000000) !=
-	       NULL); /* more than half an hour is half an hour */
+	T_TRUE(add(3, true, UINT64_MAX / 2000000) != NULL); /* the longest time is half an hour */
 	T_INT(backgrounds_due(&table), 0);
 	background_end(first, &(struct exit_message){ .code = 3 }, end);
 	T_INT(backgrounds_due(&table), end + half_hour);
@@ -227,7 +228,7 @@ static void a_status_is_kept_for_its_time(void)
 	T_INT(table.pool.used, 0);
 }
 
-static void what_is_told(void)
+static void a_look_reports_the_command(void)
 {
 	struct background *b = add(4, true, 0);
 	struct command_message m;
@@ -280,14 +281,14 @@ static void long_words_are_cut(void)
 int main(void)
 {
 	T_RUN(a_ring_keeps_the_last_bytes_and_their_offsets);
-	T_RUN(more_than_a_ring_at_once);
+	T_RUN(one_write_larger_than_the_ring);
 	T_RUN(each_byte_remembers_its_stream);
 	T_RUN(a_look_names_the_part_that_it_wants);
-	T_RUN(no_more_commands_than_there_may_be);
-	T_RUN(the_pool_is_one_for_all);
+	T_RUN(commands_are_bounded);
+	T_RUN(all_commands_share_one_pool);
 	T_RUN(a_report_is_given_back_with_its_command);
 	T_RUN(a_status_is_kept_for_its_time);
-	T_RUN(what_is_told);
+	T_RUN(a_look_reports_the_command);
 	T_RUN(long_words_are_cut);
 	return t_end();
 }

@@ -18,7 +18,7 @@ static int parse(const char *text)
 	return caller_parse(str_of(text), &c);
 }
 
-static void who_it_is(void)
+static void ids_and_groups_are_read(void)
 {
 	T_INT(parse(TEXT("10 20 ", "00000000a80425fb")), 0);
 	T_INT(c.tgid, 41);
@@ -47,7 +47,7 @@ static void bad_texts(void)
 			     "Groups:\t");
 	for (unsigned i = 0; i <= CALLER_GROUPS_MAX; i++)
 		n += (size_t)snprintf(many + n, sizeof(many) - n, "%u ", i);
-	T_INT(parse(many), -E2BIG); /* one group too many, and what follows is cut off */
+	T_INT(parse(many), -E2BIG); /* one group too many */
 }
 
 static void link_is(const char *path, const char *link, const char *rest)
@@ -86,7 +86,7 @@ static void links(void)
 
 int main(void)
 {
-	T_RUN(who_it_is);
+	T_RUN(ids_and_groups_are_read);
 	T_RUN(bad_texts);
 	T_RUN(links);
 	return t_end();

@@ -1,4 +1,4 @@
-/* Whose connection is heard, and what a report may be. */
+/* Which connections may report, and which bytes are a report. */
 #include "guest/report.h"
 
 #include <errno.h>
@@ -29,7 +29,8 @@ static int connect_here(void)
 	return fd;
 }
 
-/* A child that connects and then waits until its input ends; with GRANDCHILD it is that one who connects. */
+/* Starts a child that connects and waits until its input ends. With GRANDCHILD a child of the
+ * child connects. */
 static pid_t start(bool grandchild)
 {
 	pid_t pid = fork();
@@ -46,7 +47,7 @@ static pid_t start(bool grandchild)
 	_exit(0);
 }
 
-/* The next connection; the listener waits for it. */
+/* Returns the next connection. */
 static int take(void)
 {
 	int fd = -1;
@@ -72,7 +73,7 @@ static bool has_peer_pidfd(void)
 	return has;
 }
 
-static void the_child_itself_is_known(void)
+static void a_connection_of_our_child_is_recognised(void)
 {
 	int other, sock;
 	pid_t child, parent;
@@ -84,20 +85,21 @@ static void the_child_itself_is_known(void)
 	parent = start(true);
 	other = take();
 	T_TRUE(report_sender(other) != parent && report_sender(other) != child);
-	T_TRUE(!has_peer_pidfd() || report_sender(other) == 0); /* no child of ours */
+	T_TRUE(!has_peer_pidfd() || report_sender(other) == 0); /* not our child */
 	close(hold[1]);
 	close(hold[0]);
-	/* the connection outlives its process, and counts until that is reaped */
+	/* the connection outlives its process, and counts until the process is reaped */
 	T_INT(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
 	T_INT(report_sender(sock), child);
 	T_INT(waitpid(child, NULL, 0), child);
-	T_TRUE(!has_peer_pidfd() || report_sender(sock) == 0); /* whoever has the number now */
+	/* another process may have the number now */
+	T_TRUE(!has_peer_pidfd() || report_sender(sock) == 0);
 	T_INT(waitpid(parent, NULL, 0), parent);
 	close(sock);
 	close(other);
 }
 
-static void we_are_no_child_of_ours(void)
+static void a_connection_of_ourselves_is_not_a_childs(void)
 {
 	int fd = connect_here(), sock = take();
 
@@ -106,7 +108,7 @@ static void we_are_no_child_of_ours(void)
 	close(sock);
 }
 
-static void the_queue_is_never_longer_than_it_says(void)
+static void the_queue_of_connections_is_bounded(void)
 {
 	unsigned n = 0;
 	int fds[4 * REPORT_QUEUE_MAX];
@@ -127,12 +129,12 @@ static void the_queue_is_never_longer_than_it_says(void)
 		close(fds[i]);
 }
 
-static void the_name_is_taken_once(void)
+static void the_name_can_be_bound_once(void)
 {
 	T_INT(report_listen(name), -EADDRINUSE);
 }
 
-static void a_report_in_any_pieces(void)
+static void a_report_may_come_in_pieces(void)
 {
 	static const char bytes[] = "\5\0\0\0state and more";
 
@@ -152,11 +154,11 @@ static void a_report_in_any_pieces(void)
 		T_INT(memcmp(got, "state", 5), 0);
 		free(got);
 		report_done(&r, &pool);
-		T_INT(pool.used, 5); /* it went with the bytes */
+		T_INT(pool.used, 5); /* the memory was freed with the bytes */
 	}
 }
 
-static void half_a_report_is_none(void)
+static void a_partial_report_is_no_report(void)
 {
 	struct report r = { 0 };
 	struct pool pool = { 0 };
@@ -187,22 +189,24 @@ static void a_report_is_bounded(void)
 	report_done(&r, &pool);
 	T_INT(pool.used, POOL_BYTES - 4);
 	r = (struct report){ 0 };
-	T_INT(report_add(&r, &pool, "\0\0\0\0", 4), REPORT_WHOLE); /* nothing is a report, too */
+	/* an empty report is allowed */
+	T_INT(report_add(&r, &pool, "\0\0\0\0", 4), REPORT_WHOLE);
 	report_done(&r, &pool);
 }
 
 int main(void)
 {
-	snprintf(name, sizeof(name), "cordon/report/%d", (int)getpid()); /* no other test has it */
+	/* a name that no other test uses */
+	snprintf(name, sizeof(name), "cordon/report/%d", (int)getpid());
 	listener = report_listen(name);
 	if (listener < 0)
 		return 1;
-	T_RUN(the_child_itself_is_known);
-	T_RUN(we_are_no_child_of_ours);
-	T_RUN(the_queue_is_never_longer_than_it_says);
-	T_RUN(the_name_is_taken_once);
-	T_RUN(a_report_in_any_pieces);
-	T_RUN(half_a_report_is_none);
+	T_RUN(a_connection_of_our_child_is_recognised);
+	T_RUN(a_connection_of_ourselves_is_not_a_childs);
+	T_RUN(the_queue_of_connections_is_bounded);
+	T_RUN(the_name_can_be_bound_once);
+	T_RUN(a_report_may_come_in_pieces);
+	T_RUN(a_partial_report_is_no_report);
 	T_RUN(a_report_is_bounded);
 	return t_end();
 }

@@ -1,6 +1,6 @@
 /*
- * Two judges of the generated filter: a small BPF interpreter that asks it about every number and
- * every argument that matters, and the kernel, in children that really install it.
+ * Checks the generated filter in two ways: a small BPF interpreter runs it for every number and
+ * every argument that matters, and children install it in the kernel.
  */
 #include "guest/seccomp.h"
 
@@ -108,7 +108,7 @@ static void every_number(void)
 
 		seen += x != NULL;
 		if (x && x->answer == 0)
-			continue; /* the cases below */
+			continue; /* tested below */
 		if (got != want)
 			T_FAIL("%u (%s): got %#x, want %#x", nr, x ? x->name : "unknown", got,
 			       want);
@@ -117,7 +117,7 @@ static void every_number(void)
 	T_TRUE(seen > 370);
 }
 
-/* Written down here a second time: a slip of the table must not be its own proof. */
+/* The answers are written here a second time, so that an error in the table fails this test. */
 static void known_by_name(void)
 {
 	static const unsigned dangerous[] = {
@@ -164,7 +164,7 @@ static void known_by_name(void)
 		SYS_pidfd_getfd,
 	};
 	static const unsigned needed[] = {
-		/* what guest/exec still does under the filter, then what any program does */
+		/* the calls of guest/exec under the filter, then those of ordinary programs */
 		SYS_prctl,      SYS_setgroups,  SYS_setresgid,       SYS_setresuid,
 		SYS_setgid,     SYS_setuid,     SYS_capset,          SYS_chdir,
 		SYS_execve,     SYS_execveat,   SYS_close_range,     SYS_dup3,
@@ -235,7 +235,7 @@ static void sockets(void)
 	socket_case(UINT32_MAX, SOCK_STREAM, 0);
 	socket_case(AF_INET, SOCK_STREAM, UINT32_MAX);
 	socket_case(AF_NETLINK, SOCK_RAW, 1u << 31);
-	/* the judge itself, in plain numbers */
+	/* the interpreter itself, with plain numbers */
 	T_INT(ask(SYS_socket, 38, 5, 0), NO(EAFNOSUPPORT)); /* AF_ALG */
 	T_INT(ask(SYS_socket, HIGH_BITS | 38, 5, 0), NO(EAFNOSUPPORT));
 	T_INT(ask(SYS_socket, 40, 1, 0), NO(EAFNOSUPPORT));     /* AF_VSOCK */
@@ -289,7 +289,7 @@ static void terminals_and_personalities(void)
 	T_INT(ask(SYS_personality, PER_LINUX32, 0, 0), NO(EPERM));
 }
 
-/* A switch changes what its own clauses say and nothing else. */
+/* A switch changes only its own clauses. */
 static void switches(void)
 {
 	enum { PUNCH = 2, KEEP_SIZE = 1 };
@@ -350,7 +350,7 @@ static void huge_pages(void)
 	judged = seccomp_choose(0);
 }
 
-static void other_entries(void)
+static void other_instruction_sets(void)
 {
 	static const unsigned archs[] = { AUDIT_ARCH_I386, AUDIT_ARCH_AARCH64, 0, UINT32_MAX };
 
@@ -365,8 +365,8 @@ static void other_entries(void)
 	T_INT(ask(UINT32_MAX, 0, 0, 0), NO(ENOSYS));
 }
 
-/* The kernel runs the filter once per number when it is attached: few steps each, or execs get
- * slow. */
+/* The kernel runs the filter once per number when it is attached: more steps make every exec
+ * slower. */
 static void shape(void)
 {
 	unsigned worst = 0;
@@ -401,8 +401,8 @@ static int sys_error(long r)
 	return r < 0 ? errno : 0;
 }
 
-/* Runs FN under the filter in a child; its return value, or 1000 + signal, or 2000 if not attached.
- */
+/* Runs FN under the filter in a child. Returns its result, 1000 + the signal, or 2000 if not
+ * attached. */
 static int under_filter(int (*fn)(void))
 {
 	int status = 0;
@@ -526,7 +526,7 @@ int main(void)
 	T_RUN(switches);
 	T_RUN(kernel_programs);
 	T_RUN(huge_pages);
-	T_RUN(other_entries);
+	T_RUN(other_instruction_sets);
 	T_RUN(shape);
 	T_RUN(in_the_kernel);
 	T_RUN(attach_cost);

@@ -1,11 +1,11 @@
-/* The states of a command's start: every transition, one story after the other. */
+/* The states of a command's start: every transition, as sequences of events. */
 #include "guest/start.h"
 
 #include "t.h"
 
 #define MAX_STEPS 8
 
-struct story {
+struct sequence {
 	const char *name;
 	struct {
 		enum start_event event;
@@ -16,7 +16,7 @@ struct story {
 };
 
 /* clang-format off */
-static const struct story stories[] = {
+static const struct sequence sequences[] = {
 	{ "a launcher begins, and the command ends after pid 1 looked", {
 		{ START_TAKEN,      START_ORDERED,   START_LOOK_SOON },
 		{ START_SEEN,       START_RUNNING,   START_TELL_BEGAN },
@@ -131,10 +131,10 @@ static const struct story stories[] = {
 
 static bool covered[START_STATE_COUNT][START_EVENT_COUNT];
 
-static void every_story(void)
+static void every_sequence_of_events(void)
 {
-	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
-		const struct story *s = &stories[i];
+	for (size_t i = 0; i < sizeof(sequences) / sizeof(sequences[0]); i++) {
+		const struct sequence *s = &sequences[i];
 		enum start_state state = START_NEW;
 
 		for (unsigned k = 0; k < s->n; k++) {
@@ -149,8 +149,8 @@ static void every_story(void)
 	}
 }
 
-/* A row that no story reaches is untested; every other event changes nothing. */
-static void no_row_without_a_story(void)
+/* Every row of the table is reached by a sequence, and every other event changes nothing. */
+static void every_row_is_reached(void)
 {
 	for (int state = 0; state < START_STATE_COUNT; state++)
 		for (int event = 0; event < START_EVENT_COUNT; event++) {
@@ -160,11 +160,11 @@ static void no_row_without_a_story(void)
 				    next.action != START_DO_NOTHING;
 
 			if (does && !covered[state][event])
-				T_FAIL("state %d, event %d: no story", state, event);
+				T_FAIL("state %d, event %d: no sequence", state, event);
 		}
 }
 
-static void the_end_is_the_end(void)
+static void no_event_changes_the_end(void)
 {
 	for (int event = 0; event < START_EVENT_COUNT; event++) {
 		T_INT(start_next(START_ENDED, (enum start_event)event).state, START_ENDED);
@@ -176,8 +176,8 @@ static void the_end_is_the_end(void)
 
 int main(void)
 {
-	T_RUN(every_story);
-	T_RUN(no_row_without_a_story);
-	T_RUN(the_end_is_the_end);
+	T_RUN(every_sequence_of_events);
+	T_RUN(every_row_is_reached);
+	T_RUN(no_event_changes_the_end);
 	return t_end();
 }

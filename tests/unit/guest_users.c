@@ -35,7 +35,7 @@ static void found(void)
 	static const struct expected cases[] = {
 		{ NULL, 0, 0, "/root", 1 },
 		{ "root", 0, 0, "/root", 1 },
-		{ "worker", 1000, 100, "/home/worker", 3 }, /* the first of that name */
+		{ "worker", 1000, 100, "/home/worker", 3 }, /* the first entry of that name */
 		{ "1000", 1000, 100, "/home/worker", 3 },
 		{ "worker:docker", 1000, 999, "/home/worker", 0 },
 		{ "worker:7", 1000, 7, "/home/worker", 0 },
@@ -106,7 +106,7 @@ static void empty_files(void)
 }
 
 /* A user with more groups and a longer home than struct user has room for. */
-static void too_much(void)
+static void too_many_groups_and_a_long_home(void)
 {
 	AUTO_BUF many = BUF_INIT(1u << 20), far = BUF_INIT(1u << 20);
 	struct user u;
@@ -128,6 +128,6 @@ int main(void)
 	T_RUN(found);
 	T_RUN(refused);
 	T_RUN(empty_files);
-	T_RUN(too_much);
+	T_RUN(too_many_groups_and_a_long_home);
 	return t_end();
 }

@@ -1,6 +1,6 @@
 /*
- * The probes against the machine the test runs on. What a machine allows differs, so the test holds
- * each fact to what it must say in either case, and to having left nothing behind.
+ * The probes against the machine the test runs on. Machines differ, so the test accepts the two
+ * possible results of each fact, and checks that no probe leaves anything behind.
  */
 #include "host/facts.h"
 
@@ -72,7 +72,7 @@ static void trials(void)
 	T_TRUE(t.step == NULL);
 }
 
-/* Seen in a child, since the setting cannot be taken back. */
+/* Runs in a child, because the setting cannot be undone. */
 static const char *with_no_new_privs(const void *arg)
 {
 	struct fact f;

@@ -135,7 +135,8 @@ static void cgroups_version_2(void)
 	T_STR(l.unified.dir, "/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope");
 	T_INT(l.controller[CONTROLLER_MEMORY].version, 0);
 	hierarchy_locate(STR("0::/a.scope/cordon-callers\n"), mounts, &l);
-	T_STR(l.unified.dir, "/sys/fs/cgroup/a.scope"); /* where moved callers came from */
+	/* the group that moved callers came from */
+	T_STR(l.unified.dir, "/sys/fs/cgroup/a.scope");
 	hierarchy_locate(STR("0::/cordon-callers\n"), mounts, &l);
 	T_STR(l.unified.dir, "/sys/fs/cgroup");
 	hierarchy_locate(STR("0::/../sibling\n"), mounts, &l);
@@ -146,7 +147,8 @@ static void cgroups_version_2(void)
 	T_INT(l.unified.version, 0);
 }
 
-/* A container without a cgroup namespace: its subtree is mounted, its path is the host's. */
+/* A container without a cgroup namespace: only its subtree is mounted, but its path is the path
+ * on the host. */
 static void cgroups_in_a_container(void)
 {
 	static const struct str mounts =

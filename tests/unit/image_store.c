@@ -127,7 +127,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
-/* What the layers are decides, not how they were packed. */
+/* The name of a flat form depends on the contents of the layers, not on their compression. */
 static void flat(void)
 {
 	struct image_layer one[] = { { .digest = D1, .diff_id = D2 },

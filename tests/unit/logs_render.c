@@ -128,7 +128,7 @@ static void for_terminals(void)
 		  "\\xc2\\x9b2J \\x9b2J" }, /* C1, in UTF-8 and bare */
 		{ "gr\xc3\xbc\xc3\x9f \xe2\x82\xac", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac" },
 		{ "\xff\xfe\xc3", "\\xff\\xfe\\xc3" },
-		{ "\033\033[2J", "[2J" }, /* by taking out one sequence no other comes to be */
+		{ "\033\033[2J", "[2J" }, /* removing one sequence must not make another */
 	};
 	AUTO_BUF out = BUF_INIT(1024);
 
@@ -142,7 +142,7 @@ static void for_terminals(void)
 	T_STR(buf_str(&out), "{\"d\":\"\\u009b\\u007f\xc3\xbc\"} ");
 }
 
-/* Characters and line ends that two records share. */
+/* Characters and line ends that are split between two records. */
 static void for_terminals_in_pieces(void)
 {
 	static const char *const lines[] = {
@@ -204,7 +204,7 @@ static void filters(void)
 	T_TRUE(f.grep == NULL);
 }
 
-/* An expression that would take 2^40 steps is given up on. */
+/* An expression that would take 2^40 steps is an error. */
 static void runaway_expression(void)
 {
 	struct filter f = { .sources = FILTER_SOURCES_DEFAULT, .until_ns = UINT64_MAX };

@@ -22,7 +22,8 @@ static void remove_other(void *arg, int fd, uint32_t events)
 	loop_remove(p->l, &p->b);
 }
 
-/* Both descriptors are ready in one turn; the first callback removes both: no stale event. */
+/* Both descriptors are ready in one turn. The first callback removes both, so the second must
+ * not run. */
 static void stale_events_are_dropped(void)
 {
 	struct pair p = { 0 };
@@ -62,7 +63,8 @@ static void timers_fire_in_order_of_deadline(void)
 	loop_id gone;
 
 	T_INT(loop_new(&l), 0);
-	begun = clock_mono_ns(); /* however late this runs, the order is that of the deadlines */
+	/* however late this runs, timers fire in the order of their deadlines */
+	begun = clock_mono_ns();
 	loop_add_timer(l, begun + 5 * NS_PER_MS, note_a, NULL);
 	loop_add_timer(l, begun + NS_PER_MS, rearm, l);
 	gone = loop_add_timer(l, begun + 2 * NS_PER_MS, note_a, NULL);
@@ -101,7 +103,8 @@ static void never(void *arg, int fd, uint32_t events)
 	T_FAIL("an idle descriptor was reported");
 }
 
-/* What a hundred timers and descriptors that come and go cost beside N idle ones, in slots looked at. */
+/* Returns the number of visited slots for a hundred short-lived timers and descriptors beside N
+ * idle ones. */
 static uint64_t work_beside(unsigned n)
 {
 	enum { ROUNDS = 100 };
@@ -112,7 +115,7 @@ static uint64_t work_beside(unsigned n)
 	T_INT(loop_new(&l), 0);
 	T_INT(pipe(idle), 0);
 	for (unsigned i = 0; i < n; i++) {
-		copy[i] = dup(idle[0]); /* the read end of a pipe that nobody writes to */
+		copy[i] = dup(idle[0]); /* the read end of a pipe without data */
 		T_TRUE(loop_add_fd(l, copy[i], LOOP_READ, never, NULL) != 0);
 		/* later than all others, in an order that the heap has to sort */
 		T_TRUE(loop_add_timer(l, soon + (3600 + (i * 7919) % 1000) * NS_PER_SEC, count,
@@ -213,7 +216,7 @@ static void handlers_that_block_are_told(void)
 	T_INT(loop_new(&l), 0);
 	T_INT(pipe(p), 0);
 	T_INT(write(p[1], "x", 1), 1);
-	loop_add_timer(l, 0, nap, NULL); /* nobody asks yet */
+	loop_add_timer(l, 0, nap, NULL); /* no handler is set yet */
 	T_INT(loop_run(l), 0);
 	T_INT(n_blocked, 0);
 	loop_watch_blocking(l, note_blocked, NULL);

@@ -26,7 +26,7 @@ static const char *const name_pool[] = {
 	"evilexample.com", "other.org",     "example.com.other.org"
 };
 static const struct {
-	const char *name, *addr; /* what this sandbox resolved */
+	const char *name, *addr; /* what the sandbox has resolved */
 } memory[] = {
 	{ "example.com", "1.2.3.4" },      { "a.example.com", "1.2.3.5" },
 	{ "other.org", "1.2.3.4" },        { "evilexample.com", "2001:db8::1" },
@@ -260,7 +260,7 @@ static bool resolved(void *arg, const struct rule *r, const struct addr *peer)
 	return false;
 }
 
-static void the_verdict_is_the_references(void)
+static void the_verdict_equals_the_reference(void)
 {
 	struct addr_host host = { true, true, A(HOST_V4), A(HOST_V6) };
 	struct policy_names names = { .resolved = resolved };
@@ -339,7 +339,7 @@ static void a_name_may_change_the_verdict(void)
 	T_TRUE(policy_minds_names(&p, &f,
 				  (struct verdict){ POLICY_ALLOW, 1 })); /* allowed by a name */
 	T_TRUE(policy_minds_names(&p, &f,
-				  (struct verdict){ POLICY_ALLOW, 3 })); /* one may deny it */
+				  (struct verdict){ POLICY_ALLOW, 3 })); /* a rule may deny it */
 	T_TRUE(policy_minds_names(&p, &f, by_default));
 	f.port = 80;
 	T_TRUE(policy_minds_names(&p, &f, (struct verdict){ POLICY_ALLOW, 1 }));
@@ -352,7 +352,7 @@ static void a_name_may_change_the_verdict(void)
 int main(void)
 {
 	T_RUN(an_empty_policy_denies);
-	T_RUN(the_verdict_is_the_references);
+	T_RUN(the_verdict_equals_the_reference);
 	T_RUN(a_name_may_change_the_verdict);
 	return t_end();
 }

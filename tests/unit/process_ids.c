@@ -6,8 +6,8 @@ static int do_nothing(void *arg)
 	return 0;
 }
 
-/* Ids beyond the last one: the kernel takes no such map, whoever asks. */
-static void work_that_was_never_done_is_a_failure(void)
+/* Ids beyond the last one: the kernel refuses such a map for every user. */
+static void a_failed_mapping_is_an_error(void)
 {
 	const struct ids ids = { .mode = IDS_RANGE, .uid_base = UINT32_MAX - 1, .gid_base = 1 };
 	struct err e = { 0 };
@@ -18,6 +18,6 @@ static void work_that_was_never_done_is_a_failure(void)
 
 int main(void)
 {
-	T_RUN(work_that_was_never_done_is_a_failure);
+	T_RUN(a_failed_mapping_is_an_error);
 	return t_end();
 }

@@ -1,4 +1,4 @@
-/* In user and network namespaces of their own: nothing here touches the machine's network. */
+/* All tests run in new user and network namespaces and do not touch the machine's network. */
 #include "base/fdpass.h"
 #include "process/netns.h"
 #include "t.h"
@@ -31,7 +31,7 @@ static bool readable(int fd, int ms)
 	return poll(&p, 1, ms) > 0;
 }
 
-/* Sends one datagram through the default route; nobody answers. */
+/* Sends one datagram through the default route. No host answers. */
 static void send_datagram(int family)
 {
 	struct sockaddr_in in4 = { .sin_family = AF_INET, .sin_port = htons(9) };
@@ -63,7 +63,7 @@ static void frame_has_our_addresses(int fd, unsigned type)
 
 static void link_works(int fd)
 {
-	T_TRUE(!readable(fd, 1500)); /* silent by itself */
+	T_TRUE(!readable(fd, 1500)); /* the interface sends nothing by itself */
 	send_datagram(AF_INET);
 	frame_has_our_addresses(fd, 0x0800);
 	if (access("/proc/sys/net/ipv6", F_OK) == 0) {
@@ -73,7 +73,7 @@ static void link_works(int fd)
 	T_TRUE(!readable(fd, 200));
 }
 
-/* A child in user and network namespaces of its own, as the engine makes them; it waits for us. */
+/* Starts a child in new user and network namespaces, as the engine does. The child waits for us. */
 static pid_t child_in_namespaces(const struct netif_job *job, int *ret_pidfd)
 {
 	int ready[2];
@@ -184,8 +184,8 @@ static void a_namespace_made_ahead(void)
 	T_INT(ns.fd, -1);
 }
 
-/* Nobody will say what shall be in it. */
-static void a_namespace_that_is_given_up(void)
+/* The caller never orders an interface for it. */
+static void an_unused_namespace_is_freed(void)
 {
 	static struct netns ns;
 	struct err e = { 0 };
@@ -201,7 +201,8 @@ static void a_namespace_that_is_given_up(void)
 	T_INT(errno, ECHILD);
 }
 
-/* … since whoever would have done so is dead: the task shares his descriptors, so the pipe ends with it. */
+/* The process that would order an interface ends. The task shares its descriptors, so the pipe
+ * ends when the task has ended, too. */
 static void a_task_does_not_outlive_us(void)
 {
 	static struct netns ns;
@@ -226,7 +227,8 @@ static void a_task_does_not_outlive_us(void)
 	close(alive[0]);
 }
 
-/* Somebody kills the task, or memory is short: nobody waits for it for ever, and it is no success. */
+/* The task is killed, perhaps for lack of memory. The caller must not wait for ever, and gets an
+ * error. */
 static void a_task_that_is_killed(void)
 {
 	static struct netns ns;
@@ -237,7 +239,7 @@ static void a_task_that_is_killed(void)
 	if (netns_begin(&ns, &e) < 0)
 		T_FAIL("%s", e.msg);
 	kill(ns.pid, SIGKILL);
-	if (netns_enter(&ns, &e) == 0) /* it was faster */
+	if (netns_enter(&ns, &e) == 0) /* the task was faster */
 		netns_leave(&ns);
 	else
 		T_INT(e.sys, ECHILD);
@@ -301,7 +303,7 @@ int main(void)
 	T_RUN(errors_come_back);
 	T_RUN(a_veth_made_by_the_child);
 	T_RUN(a_namespace_made_ahead);
-	T_RUN(a_namespace_that_is_given_up);
+	T_RUN(an_unused_namespace_is_freed);
 	T_RUN(a_task_does_not_outlive_us);
 	T_RUN(a_task_that_is_killed);
 	T_RUN(a_task_that_is_killed_half_way);

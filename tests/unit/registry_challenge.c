@@ -22,7 +22,7 @@ static void bearer(void)
 	T_STR(c.service, "");
 }
 
-static void first_that_we_can_do(void)
+static void the_first_supported_scheme_is_chosen(void)
 {
 	struct challenge c;
 
@@ -59,7 +59,7 @@ static void refused(void)
 int main(void)
 {
 	T_RUN(bearer);
-	T_RUN(first_that_we_can_do);
+	T_RUN(the_first_supported_scheme_is_chosen);
 	T_RUN(refused);
 	return t_end();
 }

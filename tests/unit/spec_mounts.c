@@ -311,7 +311,8 @@ static void writable_places(void)
 	T_STR(s.writable.v[0], "/a/b");
 	T_STR(s.writable.v[1], "/x/y");
 	T_STR(s.writable.v[3], "/q");
-	T_INT(spec_add_writable(&s, "--writable", "/a", &e), 0); /* covers the first */
+	/* contains the first directory */
+	T_INT(spec_add_writable(&s, "--writable", "/a", &e), 0);
 	T_INT(s.writable.n, 4);
 	T_STR(s.writable.v[0], "/x/y");
 	T_STR(s.writable.v[3], "/a");

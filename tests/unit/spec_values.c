@@ -10,7 +10,7 @@
 
 static struct err e;
 
-/* The result, or UINT64_MAX when refused. */
+/* Returns the result, or UINT64_MAX if the text is refused. */
 static uint64_t size_of(const char *s)
 {
 	uint64_t v = UINT64_MAX;

@@ -10,7 +10,7 @@
 #include "state/removal.h"
 #include "state_home.h"
 
-/* A record as its supervisor leaves it: STATUS is written, and nobody holds the lock. */
+/* Makes a record as its supervisor leaves it: STATUS is written, and the lock is free. */
 static void make(const char *name, enum status status)
 {
 	struct state state = { .status = status, .booted_once = true, .boots = 1, .uid_base = -1 };
@@ -83,7 +83,7 @@ static void create_claims_the_name(void)
 	unmake("a");
 }
 
-static void the_lock_tells_what_lives(void)
+static void a_held_lock_means_a_live_sandbox(void)
 {
 	static const struct {
 		enum status written, dead, live;
@@ -113,7 +113,7 @@ static void the_lock_tells_what_lives(void)
 	}
 }
 
-static void what_a_killed_create_left_is_not_there(void)
+static void leftovers_of_a_killed_create_are_not_listed(void)
 {
 	struct spec s = named("a");
 	AUTO_FD dir = -1;
@@ -129,7 +129,7 @@ static void what_a_killed_create_left_is_not_there(void)
 	fd_closep(&lock);
 	T_TRUE(!record_is_starting(dir));
 	load_fails("a", ERR_NOT_FOUND, "sandbox not found: a");
-	put(dir, "state.json", "{"); /* it was written, so the sandbox ran */
+	put(dir, "state.json", "{"); /* the file exists, so the sandbox ran */
 	T_TRUE(!record_is_leftover(dir));
 	T_INT(load("a", &status, &e), 0);
 	T_INT(status, STATUS_CRASHED);
@@ -220,7 +220,7 @@ static void one_holder_at_a_time(void)
 	record_start_ends(first);
 	T_TRUE(!record_is_starting(other));
 	record_await_start(&home, "a");
-	/* whoever gets the lock of a record that was removed meanwhile has nothing */
+	/* a process that gets the lock of a removed record gets an error */
 	T_INT(record_retire(&home, "a"), 0);
 	fd_closep(&first);
 	T_INT(record_lock(&home, "a", other, second, 0, &e), -1);
@@ -228,7 +228,7 @@ static void one_holder_at_a_time(void)
 	T_INT(record_erase(&home, "a", &e), 0);
 }
 
-static void retired_is_out_of_sight(void)
+static void a_retired_record_is_not_listed(void)
 {
 	AUTO_FD old = -1;
 	struct record_list all;
@@ -244,7 +244,7 @@ static void retired_is_out_of_sight(void)
 	T_INT(record_list_all(&home, &all, &e), 0);
 	T_INT(all.n, 0);
 	record_list_done(&all);
-	make("a", STATUS_STOPPED); /* the name is free; this is another record */
+	make("a", STATUS_STOPPED); /* the name is free again; this is a new record */
 	T_TRUE(record_is_retired(&home, "a", old));
 	T_INT(record_retire(&home, "a"), 0); /* while the first one is still being deleted */
 	T_INT(record_erase(&home, "a", &e), 0);
@@ -266,7 +266,7 @@ static size_t entries(void)
 	return stat(path, &st) == 0 ? st.st_nlink : 0; /* 2, and one for each directory in it */
 }
 
-static void a_sweep_erases_what_nobody_holds(void)
+static void a_sweep_erases_unlocked_leftovers(void)
 {
 	size_t before = entries();
 	AUTO_FD dir = -1;
@@ -280,7 +280,7 @@ static void a_sweep_erases_what_nobody_holds(void)
 	T_INT(record_lock(&home, "a", dir, lock, 0, &e), 0);
 	T_INT(record_retire(&home, "a"), 0);
 	T_TRUE(record_sweep(&home, count));
-	T_INT(reaped, 0); /* somebody holds it */
+	T_INT(reaped, 0); /* a process holds it */
 	T_TRUE(!in_home("sandboxes/.new-0123"));
 	T_INT(faccessat(dir, "config.json", F_OK, 0), 0);
 	fd_closep(&lock);
@@ -306,8 +306,9 @@ static void a_sweep_spares_records_in_the_making(void)
 	T_TRUE(!in_home("sandboxes/.new-4567"));
 }
 
-/* The name of a retired record belongs to a new sandbox: what is left of the old one by name is the new one's. */
-static void a_sweep_reaps_nothing_of_the_next_one(void)
+/* The name of a retired record belongs to a new sandbox. Files by that name belong to the new
+ * sandbox and must stay. */
+static void a_sweep_spares_a_new_sandbox_of_the_same_name(void)
 {
 	make("a", STATUS_STOPPED);
 	T_INT(record_retire(&home, "a"), 0);
@@ -324,16 +325,16 @@ int main(void)
 	T_RUN(begin_home);
 	T_RUN(names_are_checked);
 	T_RUN(create_claims_the_name);
-	T_RUN(the_lock_tells_what_lives);
-	T_RUN(what_a_killed_create_left_is_not_there);
+	T_RUN(a_held_lock_means_a_live_sandbox);
+	T_RUN(leftovers_of_a_killed_create_are_not_listed);
 	T_RUN(newer_formats_are_refused);
 	T_RUN(damaged_configurations_are_refused);
 	T_RUN(configuration_in_force);
 	T_RUN(one_holder_at_a_time);
-	T_RUN(retired_is_out_of_sight);
-	T_RUN(a_sweep_erases_what_nobody_holds);
+	T_RUN(a_retired_record_is_not_listed);
+	T_RUN(a_sweep_erases_unlocked_leftovers);
 	T_RUN(a_sweep_spares_records_in_the_making);
-	T_RUN(a_sweep_reaps_nothing_of_the_next_one);
+	T_RUN(a_sweep_spares_a_new_sandbox_of_the_same_name);
 	T_RUN(end_home);
 	return t_end();
 }

@@ -23,7 +23,7 @@ static void absent(void)
 	T_INT(s.uid_base, -1);
 }
 
-static void what_is_written_is_read(void)
+static void a_written_state_is_read_back(void)
 {
 	struct state in = { .status = STATUS_RUNNING,
 			    .booted_once = true,
@@ -123,7 +123,7 @@ static void damaged(void)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (read_text(texts[i], &s) != -EINVAL)
 			T_FAIL("not called damaged: %s", texts[i]);
-		/* its files must not be taken for those of a killed create */
+		/* its files must not look like leftovers of a killed create */
 		if (!s.booted_once || s.boots != 1 || s.status != STATUS_CREATED || s.n_ports != 0)
 			T_FAIL("more is known than that it ran: %s", texts[i]);
 	}
@@ -141,7 +141,7 @@ static void too_many_ports(void)
 	T_INT(read_text(buf_str(&b), &s), -EINVAL);
 }
 
-/* Whatever else is in it. */
+/* A newer format is refused, whatever else the file contains. */
 static void newer(void)
 {
 	struct state s;
@@ -162,7 +162,7 @@ int main(void)
 	T_RUN(begin_home);
 	dir = open(home_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	T_RUN(absent);
-	T_RUN(what_is_written_is_read);
+	T_RUN(a_written_state_is_read_back);
 	T_RUN(all_ports_fit);
 	T_RUN(missing_and_unknown_members);
 	T_RUN(long_texts_are_cut);

@@ -1,4 +1,4 @@
-/* What all layers of an image may have together, and how one of them is held to it. */
+/* The bounds of all layers of an image together, and how they limit a single layer. */
 #include "base/erase.h"
 #include "store/allowance.h"
 
@@ -40,7 +40,7 @@ static void layers_add_up(void)
 	T_STR(e.msg, "image has more than 256 GiB in all layers together");
 }
 
-static void a_worker_is_told(void)
+static void an_allowance_is_written_and_read(void)
 {
 	AUTO_BUF text = BUF_INIT(256);
 	struct allowance a = { 1, UINT64_MAX, 0 }, b;
@@ -92,7 +92,7 @@ static int unpack(const char *path, const struct allowance *left, struct image_l
 	return r;
 }
 
-static void directories_on_the_way_count(void)
+static void directories_without_an_entry_count(void)
 {
 	struct image_layer_info info = { 0 };
 	struct allowance left = { 5, 9, 1 << 20 };
@@ -115,7 +115,7 @@ static void directories_on_the_way_count(void)
 int main(void)
 {
 	T_RUN(layers_add_up);
-	T_RUN(a_worker_is_told);
-	T_RUN(directories_on_the_way_count);
+	T_RUN(an_allowance_is_written_and_read);
+	T_RUN(directories_without_an_entry_count);
 	return t_end();
 }

@@ -59,7 +59,7 @@ static void loops_end(void)
 	T_INT(symlinkat("loop2", root, "loop1"), 0);
 	T_INT(symlinkat("loop1", root, "loop2"), 0);
 	T_TRUE(tree_make_path(root, "loop1/x", &made) < 0);
-	/* each link leads nowhere to the next, and the last to itself with one step more */
+	/* a link whose path gets one component longer at each step */
 	T_INT(symlinkat("grow/x", root, "grow"), 0);
 	T_TRUE(tree_make_path(root, "grow/y", &made) < 0);
 }

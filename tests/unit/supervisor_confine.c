@@ -1,4 +1,4 @@
-/* The walls of a supervisor, put up by children of this program around themselves. */
+/* The confinement of a supervisor: children of this program confine themselves and try calls. */
 #include "supervisor/confine.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static int keep_nothing(const struct supervisor *s, struct confine_files *f, str
 
 static const struct engine needs_nothing = { .confine = keep_nothing };
 
-/* A sandbox without network and groups, in a home of its own, and a neighbour. */
+/* A sandbox without network and cgroups in a new home, and a neighbour. */
 static int confined(struct supervisor *s)
 {
 	struct err e = { 0 };
@@ -98,7 +98,7 @@ static int files(void)
 	EXPECT(renameat(s.record_dir, "state.json", s.record_dir, "other.json"), 0);
 	EXPECT(mkdirat(s.record_dir, "logs", 0700), 0);
 	EXPECT(openat(s.record_dir, "config.json", O_RDONLY), 0);
-	/* nothing of the neighbour's but empty directories, nothing of the host */
+	/* no file of the neighbour and no file of the host */
 	EXPECT(openat(s.home.fd, "sandboxes/other/config.json", O_RDONLY), EACCES);
 	EXPECT(openat(s.home.fd, "sandboxes/other/config.json", O_WRONLY), EACCES);
 	EXPECT(unlinkat(s.home.fd, "sandboxes/other/config.json", 0), EACCES);
@@ -135,14 +135,15 @@ static int calls_without_network(void)
 	EXPECT(syscall(SYS_bpf, 0, NULL, 0), ENOSYS);
 	EXPECT(syscall(SYS_io_uring_setup, 0, NULL), ENOSYS);
 	EXPECT(syscall(SYS_chown, "/", 0, 0), ENOSYS);
-	/* modes are not Landlock's: only to delete, only what its owner cannot enter */
+	/* Landlock does not limit chmod. The filter allows only the mode 0700, which deleting
+	 * needs. */
 	EXPECT(fchmodat(s.record_dir, "..", 0755, 0), geteuid() == 0 ? ENOSYS : EPERM);
 	EXPECT(fchmodat(s.record_dir, ".", 0700, 0), geteuid() == 0 ? ENOSYS : 0);
 	EXPECT(syscall(SYS_ioctl, 0, 0, 0), ENOSYS);
 	return 0;
 }
 
-/* What a gateway needs to start, and no more. */
+/* Only the calls that the start of a gateway needs. */
 static int calls_with_network(void)
 {
 	const char *const argv[] = { "true", NULL };
@@ -175,12 +176,12 @@ static void files_are_the_sandboxs_own(void)
 	T_INT(in_child(files), 0);
 }
 
-static void no_network_no_door(void)
+static void without_network_no_process_and_no_socket(void)
 {
 	T_INT(FILTERED ? in_child(calls_without_network) : 0, 0);
 }
 
-static void the_door_is_for_the_gateway(void)
+static void with_network_a_gateway_can_start(void)
 {
 	T_INT(FILTERED ? in_child(calls_with_network) : 0, 0);
 }
@@ -203,8 +204,8 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(empty); i++)
 		if (path(empty[i], O_WRONLY | O_CREAT) < 0)
 			return 1;
-	T_RUN(no_network_no_door);
-	T_RUN(the_door_is_for_the_gateway);
+	T_RUN(without_network_no_process_and_no_socket);
+	T_RUN(with_network_a_gateway_can_start);
 	T_RUN(files_are_the_sandboxs_own);
 	IGNORE(erase_tree(tmp, dir + strlen("/tmp/"))); /* a leftover in /tmp is no failure */
 	return t_end();

@@ -1,6 +1,7 @@
 /*
- * The life of a gateway as its supervisor sees it, with a small shell script in its place: it says
- * ready, reports what it was asked, and ends when told. No network is touched; the "link" is a pipe.
+ * The life of a gateway as its supervisor sees it, with a small shell script in its place: it
+ * reports that it is ready, repeats its requests, and ends on request. No network is touched; the
+ * "link" is a pipe.
  */
 #include "supervisor/network.h"
 #include "t.h"
@@ -18,7 +19,7 @@ static struct loop *loop;
 static unsigned n_born, n_started, n_denied, n_failed;
 static char last_text[ERR_MSG_BYTES];
 
-/* Reads the configuration, says so, and ends at the first byte on the link. */
+/* Reads the configuration, reports that it is ready, and ends at the first byte on the link. */
 static const char program[] =
 	"#!/usr/bin/python3\n"
 	"import json, os, socket\n"
@@ -93,13 +94,14 @@ static void started_by_the_first_frame_and_again_by_the_next(void)
 	s.name = xstrdup("box");
 	n = make(&s, link);
 	turn(200);
-	T_INT(n_started, 0); /* silence starts nothing */
+	T_INT(n_started, 0); /* without a frame no gateway starts */
 	T_INT(write(link[1], "x", 1), 1);
 	turn(5000);
 	T_INT(n_started, 1);
 	T_INT(n_denied, 1);
 	T_STR(last_text, "deny");
-	turn(1500); /* it read the byte and ended; the link is watched again */
+	/* the program read the byte and ended; the supervisor watches the link again */
+	turn(1500);
 	T_INT(n_started, 1);
 	T_INT(write(link[1], "x", 1), 1);
 	turn(5000);
@@ -110,7 +112,7 @@ static void started_by_the_first_frame_and_again_by_the_next(void)
 	spec_done(&s);
 }
 
-/* It is started at once, for the port. */
+/* The gateway starts at once, because of the port. */
 static struct network *make_with_port(struct spec *s, int pipe_fds[2])
 {
 	struct network *n;
@@ -146,7 +148,7 @@ static void started_at_once_for_a_port(void)
 	spec_done(&s);
 }
 
-static void one_that_cannot_be_started_is_tried_again_later(void)
+static void a_failed_start_is_tried_again_later(void)
 {
 	struct rlimit before, none;
 	struct spec s;
@@ -202,7 +204,7 @@ int main(void)
 	}
 	T_RUN(started_by_the_first_frame_and_again_by_the_next);
 	T_RUN(started_at_once_for_a_port);
-	T_RUN(one_that_cannot_be_started_is_tried_again_later);
+	T_RUN(a_failed_start_is_tried_again_later);
 	T_RUN(the_files_name_the_gateway);
 	loop_free(loop);
 	unlink(script);

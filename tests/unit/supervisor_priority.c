@@ -1,4 +1,4 @@
-/* Which processors a sandbox may have, of those that its caller has. */
+/* Which processors of its caller a sandbox may use. */
 #include "supervisor/priority.h"
 
 #include "t.h"
@@ -21,8 +21,8 @@ static void processors(void)
 	} cases[] = {
 		{ 0xf, 0xf, 0xf },
 		{ 0x3, 0xf, 0x3 },  /* fewer: the caller's choice */
-		{ 0x1f, 0xf, 0xf }, /* one that is kept free of others */
-		{ 0x10, 0xf, 0xf }, /* nothing else */
+		{ 0x1f, 0xf, 0xf }, /* one processor is reserved */
+		{ 0x10, 0xf, 0xf }, /* the caller has only the reserved processor */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -1,4 +1,4 @@
-/* What a file tree takes, as the task counts it that watches a writable layer. */
+/* The size of a file tree, as the surveyor of a writable layer counts it. */
 #include "supervisor/survey.h"
 
 #include <fcntl.h>
@@ -95,8 +95,8 @@ static void test_more_files_than_allowed(void)
 	T_INT(erase_tree(at, "t"), 0);
 }
 
-/* A second tree must not make a number of what were too many. */
-static void test_too_many_stay_too_many(void)
+/* After too many files in one tree, a second tree must not give a number again. */
+static void test_too_many_files_stay_too_many(void)
 {
 	struct survey s = { 0 };
 
@@ -108,7 +108,7 @@ static void test_too_many_stay_too_many(void)
 	T_INT(erase_tree(at, "t"), 0);
 }
 
-static void test_deeper_than_anything_honest(void)
+static void test_a_tree_that_is_too_deep(void)
 {
 	AUTO_FD fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -135,8 +135,8 @@ int main(void)
 	T_RUN(test_names_of_one_file_count_it_once);
 	T_RUN(test_holes_take_nothing);
 	T_RUN(test_more_files_than_allowed);
-	T_RUN(test_too_many_stay_too_many);
-	T_RUN(test_deeper_than_anything_honest);
+	T_RUN(test_too_many_files_stay_too_many);
+	T_RUN(test_a_tree_that_is_too_deep);
 	close(at);
 	rmdir(dir);
 	return t_end();

@@ -1,4 +1,4 @@
-/* When a writable layer is looked at, measured, and its commands are ended. */
+/* When the supervisor looks at a writable layer, measures it and ends its commands. */
 #include "supervisor/watch.h"
 
 #include "t.h"
@@ -32,7 +32,7 @@ static enum end_reason measured(struct watch *w, uint64_t mib)
 	return watch_measured(w, &(struct watch_size){ mib * MIB, 1000 });
 }
 
-static void test_what_cannot_be_too_large_is_not_measured(void)
+static void test_a_layer_that_cannot_be_too_large_is_not_measured(void)
 {
 	struct watch w = fresh(500000);
 	struct watch_order o = look(&w, 500000);
@@ -44,7 +44,7 @@ static void test_what_cannot_be_too_large_is_not_measured(void)
 	T_TRUE(!look(&w, 500000 - 5000).measure); /* one at a time */
 }
 
-static void test_looks_come_closer(void)
+static void test_looks_become_more_frequent(void)
 {
 	struct watch w = fresh(500000);
 	unsigned last = WATCH_LATEST_MS;
@@ -62,7 +62,7 @@ static void test_looks_come_closer(void)
 	T_INT(look(&w, 1100).next_ms, (1100 - 1024) / 4);
 }
 
-/* The space went elsewhere: what the layer may grow counts from now on. */
+/* Others took the space, so the growth of the layer counts from now on. */
 static void test_others_take_space(void)
 {
 	struct watch w = fresh(500000);
@@ -73,7 +73,7 @@ static void test_others_take_space(void)
 	T_TRUE(look(&w, 400000 - 4010).measure);
 }
 
-/* Space that somebody gives back must not hide what the layer takes afterwards. */
+/* Space that others free must not hide later growth of the layer. */
 static void test_others_give_space_back(void)
 {
 	struct watch w = fresh(500000);
@@ -91,7 +91,7 @@ static void test_too_large(void)
 	T_INT(watch_counted(&w, 60), END_NONE);
 	T_INT(measured(&w, 4097), END_LAYER);
 	T_TRUE(watch_is_full(&w));
-	/* what was still written before the end is no growth after it */
+	/* bytes that were written before the end do not count as later growth */
 	o = look(&w, 480000);
 	T_TRUE(o.measure && o.ask);
 	T_INT(watch_counted(&w, 65), END_NONE);
@@ -101,28 +101,28 @@ static void test_too_large(void)
 		T_INT(watch_counted(&w, 70), END_NONE);
 	}
 	T_TRUE(!look(&w, 480000).ask);
-	/* cleaning up goes on … */
+	/* deleting is allowed … */
 	T_TRUE(!look(&w, 480010).measure);
 	T_TRUE(look(&w, 481000).measure);
 	T_INT(measured(&w, 5000), END_NONE);
 	T_TRUE(watch_is_full(&w));
-	/* … also when what was written before arrives only now … */
+	/* … also if earlier writes reach the disk only now … */
 	T_TRUE(look(&w, 480800).measure);
 	T_INT(watch_counted(&w, 70), END_NONE);
 	T_INT(measured(&w, 5200), END_NONE);
 	T_TRUE(look(&w, 480800).ask);
 	T_INT(watch_counted(&w, 70), END_NONE);
-	/* … growing does not … */
+	/* … growing is not … */
 	T_TRUE(look(&w, 480600).measure);
 	T_INT(watch_counted(&w, 70), END_NONE);
 	T_INT(measured(&w, 5400), END_NONE);
 	T_TRUE(look(&w, 480600).ask);
 	T_INT(watch_counted(&w, 71), END_LAYER);
-	/* … and in the end all is as before */
+	/* … and after that the layer is watched as before */
 	T_TRUE(look(&w, 486000).measure);
 	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(!watch_is_full(&w));
-	/* what arrives late after an end ends nobody, what is written does */
+	/* late bytes after an end do not end new commands, new writes do */
 	for (unsigned i = 0; i < WATCH_LAST_LOOKS; i++) {
 		look(&w, 470000);
 		T_INT(watch_counted(&w, 72), END_NONE);
@@ -136,7 +136,7 @@ static void test_too_large(void)
 	T_INT(watch_counted(&w, 73), END_LAYER);
 }
 
-/* Nobody told how large it was when the sandbox started. */
+/* The size of the layer at the start is not known. */
 static void test_found_too_large(void)
 {
 	struct watch_space now = space(500000, 9000000);
@@ -175,7 +175,7 @@ static void test_idle_after_too_large(void)
 
 	T_TRUE(look(&w, 495000).measure);
 	T_INT(measured(&w, 5000), END_LAYER);
-	T_TRUE(watch_look(&w, &now, true).measure); /* it may have been cleaned up */
+	T_TRUE(watch_look(&w, &now, true).measure); /* files may have been deleted */
 	T_INT(measured(&w, 1), END_NONE);
 	T_TRUE(!watch_look(&w, &now, true).measure);
 }
@@ -185,19 +185,19 @@ static void test_below_the_floor(void)
 	struct watch w = fresh(1100);
 
 	T_TRUE(!look(&w, 1030).ask);
-	T_TRUE(look(&w, 1000).ask); /* what is compared with later */
+	T_TRUE(look(&w, 1000).ask); /* the first count, for later comparisons */
 	T_INT(watch_counted(&w, 7), END_NONE);
-	T_TRUE(!look(&w, 1000).ask); /* no worse */
+	T_TRUE(!look(&w, 1000).ask); /* the space did not shrink */
 	T_TRUE(look(&w, 990).ask);
-	T_INT(watch_counted(&w, 7), END_NONE); /* somebody else's doing */
+	T_INT(watch_counted(&w, 7), END_NONE); /* other processes took the space */
 	T_TRUE(!watch_is_full(&w));
 	T_TRUE(look(&w, 980).ask);
 	T_INT(watch_counted(&w, 8), END_SPACE);
 	T_TRUE(watch_is_full(&w));
-	/* what was written before the end does not end what comes after it */
+	/* bytes that were written before the end do not end later commands */
 	T_TRUE(look(&w, 970).ask);
 	T_INT(watch_counted(&w, 9), END_NONE);
-	T_TRUE(!look(&w, 1000).ask); /* cleaning up */
+	T_TRUE(!look(&w, 1000).ask); /* commands delete files */
 	T_TRUE(watch_is_full(&w));
 	T_TRUE(!look(&w, 1500).ask);
 	T_TRUE(!watch_is_full(&w));
@@ -239,7 +239,7 @@ static void test_inodes(void)
 	T_TRUE(!watch_is_full(&w));
 }
 
-/* Who starves the measuring gains nothing. */
+/* A payload that slows the measuring down gains nothing. */
 static void test_a_measurement_that_does_not_end(void)
 {
 	struct watch w = fresh(500000);
@@ -249,18 +249,19 @@ static void test_a_measurement_that_does_not_end(void)
 	T_INT(watch_counted(&w, 100), END_NONE);
 	T_TRUE(!look(&w, 495000 - 500).ask);
 	T_TRUE(look(&w, 495000 - 600).ask);
-	T_INT(watch_counted(&w, 100), END_NONE); /* others lost it */
+	T_INT(watch_counted(&w, 100), END_NONE); /* other processes took the space */
 	T_TRUE(look(&w, 495000 - 700).ask);
 	T_INT(watch_counted(&w, 200), END_LAYER);
 	T_TRUE(watch_is_full(&w));
-	T_INT(measured(&w, 100), END_NONE); /* began before the end: it does not count */
+	/* this measurement began before the end, so it does not count */
+	T_INT(measured(&w, 100), END_NONE);
 	T_TRUE(watch_is_full(&w));
 	T_TRUE(look(&w, 495000 - 700).measure);
-	T_INT(measured(&w, 100), END_NONE); /* it was not so after all */
+	T_INT(measured(&w, 100), END_NONE); /* the layer is not too large after all */
 	T_TRUE(!watch_is_full(&w));
 }
 
-static void test_nobody_measures(void)
+static void test_measuring_is_not_possible(void)
 {
 	struct watch w = fresh(500000);
 
@@ -271,8 +272,8 @@ static void test_nobody_measures(void)
 
 int main(void)
 {
-	T_RUN(test_what_cannot_be_too_large_is_not_measured);
-	T_RUN(test_looks_come_closer);
+	T_RUN(test_a_layer_that_cannot_be_too_large_is_not_measured);
+	T_RUN(test_looks_become_more_frequent);
 	T_RUN(test_others_take_space);
 	T_RUN(test_others_give_space_back);
 	T_RUN(test_too_large);
@@ -283,6 +284,6 @@ int main(void)
 	T_RUN(test_the_floor_of_a_small_disk);
 	T_RUN(test_inodes);
 	T_RUN(test_a_measurement_that_does_not_end);
-	T_RUN(test_nobody_measures);
+	T_RUN(test_measuring_is_not_possible);
 	return t_end();
 }

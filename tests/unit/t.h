@@ -1,6 +1,6 @@
 /*
- * A test program is a main() that calls T_RUN for each case and returns t_end(). Output is TAP;
- * a failed check prints both values and the case goes on, so one run shows all that is wrong.
+ * A test program is a main() that calls T_RUN for each case and returns t_end(). Output is TAP; a
+ * failed check prints both values and the case goes on, so that one run shows all failures.
  */
 #pragma once
 

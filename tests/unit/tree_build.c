@@ -1,4 +1,4 @@
-/* Streams a hostile sandbox could send, and what the host's side makes of them. */
+/* Streams that a hostile sandbox could send, and what the host's side builds from them. */
 #include "tree/build.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ static void trees_are_built_however_the_stream_is_cut(void)
 	T_INT(mode_of("cut/f"), 0640);
 }
 
-static void an_existing_directory_takes_it_under_its_name(void)
+static void a_tree_is_put_into_an_existing_directory(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);
 	AUTO_FREE char *into = xasprintf("%s/into", dir);
@@ -128,11 +128,11 @@ static void links_stay_inside(void)
 		{ "a/../../f", 0, NULL },
 		{ "a/../f", 0, "f" },
 		{ "a/../../f", 1,
-		  "../f" }, /* by the letter: `a` may be a link to anywhere inside */
+		  "../f" }, /* not normalised: `a` may be a link to any place inside */
 		{ "./a//b/.", 0, "a/b" },
 		{ ".", 0, "." },
 		{ "a/..", 0, "." },
-		/* absolute ones are inside only below the place that the tree comes from, /top */
+		/* absolute targets are inside only below /top, where the tree comes from */
 		{ "/", 0, NULL },
 		{ "/etc/passwd", 2, NULL },
 		{ "/topple/f", 0, NULL },
@@ -180,7 +180,7 @@ static void names_come_from_the_callers_path(void)
 	T_INT(tree_name_of(buf_str(&path), name), -ENAMETOOLONG);
 }
 
-static void privileges_stay_behind(void)
+static void privileges_are_not_copied(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);
 	struct err e = { 0 };
@@ -231,8 +231,8 @@ static void hard_links_are_kept(void)
 	T_STR(content("hard/g2"), "g");
 }
 
-/* The file that a hard link means is gone, and what has its name now is no file of the stream. */
-static void a_hard_link_means_the_file_and_no_other(void)
+/* The target of a hard link is gone, and another object has its name now. */
+static void a_hard_link_is_never_made_to_another_object(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);
 	struct err e = { 0 };
@@ -275,7 +275,7 @@ static void a_link_out_of_the_tree_is_left_out_and_the_rest_copied(void)
 	T_STR(link_target("inside/abs"), "/etc/passwd");
 }
 
-/* The classic: a link, then something below its name. */
+/* The classic attack: a link, then a file below the link's name. */
 static void nothing_is_written_through_a_link(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);
@@ -307,7 +307,7 @@ static void links_already_there_are_not_followed(void)
 	a_small_tree(&s);
 	T_INT(build("planted", TREE_OUTSIDE, &s, false, &e), -1);
 	T_STR(content("victim/f"), "(unreadable)");
-	/* a file takes the link's place instead */
+	/* a file replaces the link */
 	make_link("planted/f", victim);
 	buf_clear(&s);
 	file_put_file(&s, 0644, "f");
@@ -328,10 +328,10 @@ static void streams_that_make_no_sense_are_refused(void)
 		AUTO_FREE char *to = xasprintf("nonsense-%u", k);
 
 		switch (k) {
-		case 0: /* data of nothing */
+		case 0: /* data without a file */
 			file_put_data(&s, "x", 1);
 			break;
-		case 1: /* an end of nothing */
+		case 1: /* an end without a file */
 			file_put_end(&s);
 			break;
 		case 2: /* two trees */
@@ -358,14 +358,14 @@ static void streams_that_make_no_sense_are_refused(void)
 			file_put_dir(&s, 0755, "a");
 			file_put_dir(&s, 0755, "");
 			break;
-		case 8: /* a further name of no file, or outside every directory */
+		case 8: /* a hard link without a file, or outside every directory */
 			file_put_dir(&s, 0755, "a");
 			file_put_same(&s, 0, "b");
 			break;
 		case 9:
 			file_put_same(&s, 0, "b");
 			break;
-		case 10: /* numbers for what is no file, or has bytes already */
+		case 10: /* a number for an object that is no file, or has bytes already */
 			file_put_dir(&s, 0755, "a");
 			file_put_shared(&s);
 			break;
@@ -416,7 +416,7 @@ static void holes_stay_holes(void)
 	T_INT(build("sparse", TREE_OUTSIDE, &s, false, &e), -1);
 }
 
-static void what_the_source_says_is_passed_on(void)
+static void messages_of_the_source_are_passed_on(void)
 {
 	AUTO_BUF s = BUF_INIT(65536);
 	struct err e = { 0 };
@@ -431,7 +431,7 @@ static void what_the_source_says_is_passed_on(void)
 	T_STR(e.msg, "no such thing");
 }
 
-static void room_ends_before_the_disk_does(void)
+static void a_copy_ends_before_the_disk_is_full(void)
 {
 	struct statvfs fs = { .f_frsize = 4096, .f_blocks = 1000000, .f_bavail = 50000 };
 
@@ -459,21 +459,21 @@ int main(void)
 	if (!mkdtemp(dir))
 		return 1;
 	T_RUN(trees_are_built_however_the_stream_is_cut);
-	T_RUN(an_existing_directory_takes_it_under_its_name);
+	T_RUN(a_tree_is_put_into_an_existing_directory);
 	T_RUN(links_stay_inside);
 	T_RUN(absolute_links_of_a_whole_root_are_inside);
 	T_RUN(names_come_from_the_callers_path);
-	T_RUN(privileges_stay_behind);
+	T_RUN(privileges_are_not_copied);
 	T_RUN(hard_links_are_kept);
-	T_RUN(a_hard_link_means_the_file_and_no_other);
-	T_RUN(room_ends_before_the_disk_does);
+	T_RUN(a_hard_link_is_never_made_to_another_object);
+	T_RUN(a_copy_ends_before_the_disk_is_full);
 	T_RUN(a_link_out_of_the_tree_is_left_out_and_the_rest_copied);
 	T_RUN(nothing_is_written_through_a_link);
 	T_RUN(links_already_there_are_not_followed);
 	T_RUN(streams_that_make_no_sense_are_refused);
 	T_RUN(depth_is_bounded);
 	T_RUN(holes_stay_holes);
-	T_RUN(what_the_source_says_is_passed_on);
+	T_RUN(messages_of_the_source_are_passed_on);
 	IGNORE(erase_tree(place, dir + strlen("/tmp/"))); /* a leftover in /tmp is no failure */
 	return t_end();
 }

@@ -1,4 +1,4 @@
-/* What is said about background commands, from one side to the other and back. */
+/* Messages about background commands, encoded and decoded. */
 #include "wire/background.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void input_arrives_byte_by_byte(void)
 	T_INT(feed_decode(all(&b), &got), -EPROTO);
 }
 
-static void a_command_is_told_whole(void)
+static void a_command_arrives_with_all_fields(void)
 {
 	struct command_message m = {
 		.id = 3,
@@ -79,7 +79,7 @@ static void a_command_is_told_whole(void)
 	T_INT(got.ended_ms, 20);
 }
 
-/* What a hostile pid 1 could say, one at a time. */
+/* Bad values that a hostile pid 1 could send, one at a time. */
 static void nonsense_about_a_command_is_refused(void)
 {
 	struct command_message bad[] = {
@@ -115,7 +115,7 @@ static void a_signal_has_a_number_or_a_stream(void)
 	signal_encode(&b, &(struct signal_message){ 9, 12 });
 	T_INT(signal_decode(all(&b), &got), 0);
 	T_INT(got.id, 12);
-	b.p[b.n - 8 - 4] = 7; /* the number has a byte less */
+	b.p[b.n - 8 - 4] = 7; /* the number is one byte too short */
 	T_INT(signal_decode((struct str){ b.p, b.n - 1 }, &got), -EPROTO);
 	T_INT(signal_decode((struct str){ NULL, 0 }, &got), -EPROTO);
 }
@@ -156,7 +156,7 @@ int main(void)
 {
 	T_RUN(a_look_arrives_as_it_was_sent);
 	T_RUN(input_arrives_byte_by_byte);
-	T_RUN(a_command_is_told_whole);
+	T_RUN(a_command_arrives_with_all_fields);
 	T_RUN(nonsense_about_a_command_is_refused);
 	T_RUN(a_signal_has_a_number_or_a_stream);
 	T_RUN(attaching_may_name_an_offset);

@@ -38,7 +38,7 @@ static void login_is_one_line_and_its_answer_another(void)
 	T_INT(dbus_login_answer(&rest), -EPROTO);
 	rest = STR("OK 12\r\nl\2");
 	T_INT(dbus_login_answer(&rest), 1);
-	T_INT(rest.n, 2); /* what follows is a message's */
+	T_INT(rest.n, 2); /* the rest belongs to a message */
 }
 
 static const struct dbus_call call = { .serial = 7,
@@ -66,7 +66,7 @@ static void put_example(struct buf *out)
 	dbus_put_call(out, &call, &body);
 }
 
-/* Byte for byte what the specification says, counted by hand. */
+/* The exact bytes of the specification, written by hand. */
 static void a_body_is_aligned(void)
 {
 	static const char want[] = "\3\0\0\0abc\0" /* string */
@@ -105,7 +105,7 @@ static void an_empty_array_of_structures_is_padded_too(void)
 	T_INT(body.p[8], 0);
 }
 
-static void every_cut_is_more_and_two_are_two(void)
+static void a_cut_message_needs_more_bytes_and_two_are_parsed_one_by_one(void)
 {
 	AUTO_BUF out = BUF_INIT(1024);
 	struct dbus_message m;
@@ -125,7 +125,7 @@ static void every_cut_is_more_and_two_are_two(void)
 	T_INT(rest.n, 0);
 }
 
-/* "uoss", as JobRemoved has it, from a machine of the other byte order. */
+/* The signature "uoss" of JobRemoved, from a machine of the other byte order. */
 static void both_byte_orders(void)
 {
 	static const char big[] = "B\4\1\1\0\0\0\x1c\0\0\0\2\0\0\0\x1d"
@@ -150,7 +150,7 @@ static void both_byte_orders(void)
 	T_INT(dbus_get_u32(&r), 0);
 }
 
-/* One byte changed, at AT: the message is none. */
+/* Changes one byte, at AT: the message must be refused. */
 static void is_bad(size_t at, char to)
 {
 	AUTO_BUF out = BUF_INIT(1024);
@@ -176,11 +176,11 @@ static void broken_messages(void)
 	is_bad(15, (char)255);
 	is_bad(12, 3);            /* fields that end inside of one */
 	is_bad(16 + 1, 2);        /* a field's type of two letters */
-	is_bad(16 + 2, 'v');      /* … of one that no field has */
+	is_bad(16 + 2, 'v');      /* a type that no field has */
 	is_bad(16 + 4, 100);      /* a text beyond the fields */
 	is_bad(16 + 8, '\0');     /* a NUL in a text */
 	is_bad(16 + 8 + 12, 'x'); /* no NUL after it */
-	is_bad(16 + 8 + 13, 1);   /* padding that is none */
+	is_bad(16 + 8 + 13, 1);   /* padding that is not zero */
 }
 
 static void a_variant_names_its_type(void)
@@ -208,7 +208,7 @@ int main(void)
 	T_RUN(login_is_one_line_and_its_answer_another);
 	T_RUN(a_body_is_aligned);
 	T_RUN(an_empty_array_of_structures_is_padded_too);
-	T_RUN(every_cut_is_more_and_two_are_two);
+	T_RUN(a_cut_message_needs_more_bytes_and_two_are_parsed_one_by_one);
 	T_RUN(both_byte_orders);
 	T_RUN(broken_messages);
 	T_RUN(a_variant_names_its_type);

@@ -26,7 +26,7 @@ static struct msg question(const char *name, size_t name_n)
 }
 #define QUESTION(name) question(name, sizeof(name) - 1)
 
-static void a_question_comes_apart(void)
+static void a_question_is_decoded(void)
 {
 	struct msg m = QUESTION("\x03wWw\x07"
 				"example\x03"
@@ -130,7 +130,7 @@ static struct msg answer(struct dns_query *q)
 	return m;
 }
 
-static void an_answer_is_walked(void)
+static void an_answer_is_read(void)
 {
 	struct dns_query q;
 	struct msg m = answer(&q);
@@ -148,7 +148,7 @@ static void an_answer_is_walked(void)
 	T_INT(r.data_n, 4);
 	T_TRUE(memcmp(m.b + r.data_at, "\x0a\x00\x00\x01", 4) == 0);
 	T_TRUE(!dns_walk_next(&w, &r));
-	m.b[13] = 'F'; /* the resolver may spell it otherwise */
+	m.b[13] = 'F'; /* the resolver may change the case */
 	T_INT(dns_answer_check(m.b, m.n, &q, 0x1234), 0);
 	dns_answer_address_to(m.b, &q);
 	T_INT(m.b[13], 'f');
@@ -178,10 +178,10 @@ static void wrong_answers_are_refused(void)
 
 int main(void)
 {
-	T_RUN(a_question_comes_apart);
+	T_RUN(a_question_is_decoded);
 	T_RUN(edns_is_understood);
 	T_RUN(malformed_questions_are_refused);
-	T_RUN(an_answer_is_walked);
+	T_RUN(an_answer_is_read);
 	T_RUN(wrong_answers_are_refused);
 	return t_end();
 }

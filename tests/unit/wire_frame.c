@@ -59,7 +59,7 @@ static void a_fed_stream_gives_its_frames_whatever_the_pieces(void)
 	}
 }
 
-static void feeding_ends_where_it_is_told_to_or_must(void)
+static void feeding_stops_at_a_stop_or_an_error(void)
 {
 	AUTO_BUF stream = BUF_INIT(1024), in = BUF_INIT(64), small = BUF_INIT(16);
 	struct fed c = { .stop_at = 2 };
@@ -177,7 +177,7 @@ int main(void)
 {
 	T_RUN(frames_survive_any_cut);
 	T_RUN(a_fed_stream_gives_its_frames_whatever_the_pieces);
-	T_RUN(feeding_ends_where_it_is_told_to_or_must);
+	T_RUN(feeding_stops_at_a_stop_or_an_error);
 	T_RUN(oversized_frames_are_refused_before_their_body);
 	T_RUN(exec_round_trip);
 	T_RUN(strings_with_nul_inside_are_refused);

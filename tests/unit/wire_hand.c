@@ -115,7 +115,7 @@ static void answers_round_trip(void)
 	T_TRUE(!got.hint);
 }
 
-static void codes_are_ours(void)
+static void unknown_error_codes_are_refused(void)
 {
 	struct hand_answer got;
 	AUTO_BUF b = BUF_INIT(256);
@@ -124,7 +124,7 @@ static void codes_are_ours(void)
 	T_INT(hand_answer_decode((struct str){ b.p, b.n }, &got), -EPROTO);
 }
 
-/* A newer side may say more. */
+/* A newer peer may send more fields. */
 static void unknown_fields_are_skipped(void)
 {
 	struct hand_request q;
@@ -142,7 +142,7 @@ int main(void)
 	T_RUN(a_request_is_whole);
 	T_RUN(lists_are_bounded);
 	T_RUN(answers_round_trip);
-	T_RUN(codes_are_ours);
+	T_RUN(unknown_error_codes_are_refused);
 	T_RUN(unknown_fields_are_skipped);
 	return t_end();
 }

@@ -120,7 +120,7 @@ static void odd_hellos(void)
 	m.b[m.n - 4] += 1; /* the name claims to end behind the extension */
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	m = hello_for("a.b", 16384);
-	m.b[4]++; /* something else in the same record */
+	m.b[4]++; /* other bytes in the same record */
 	m.b[m.n++] = 1;
 	T_INT(tls(&m, m.n).kind, HELLO_BAD);
 	exts.n = 0;

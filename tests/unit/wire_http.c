@@ -7,7 +7,7 @@
 
 #define GET "GET /healthz HTTP/1.1\r\nHost: box\r\n"
 
-/* Reads a whole head at once and says what came of it; nothing may be cut off unless it is 1. */
+/* Reads a whole head at once and returns the result. All bytes must be used if the result is 1. */
 static int read_request(const char *text, size_t n, struct http_request *ret)
 {
 	struct str in = { text, n };
@@ -96,7 +96,7 @@ static void two_requests_follow_each_other(void)
 	T_INT(in.n, 0);
 }
 
-static void what_is_refused(void)
+static void bad_requests_are_refused(void)
 {
 	static const struct {
 		const char *text;
@@ -108,7 +108,7 @@ static void what_is_refused(void)
 		{ GET, 0 },
 		{ GET "\r", 0 },
 		{ "GET / HTTP/1.0\r\n\r\n", 1 },
-		/* garbage is known at once: nothing waits for an end that does not come */
+		/* garbage is refused at once, without waiting for the end of the head */
 		{ "\x16\x03\x01", -400 },
 		{ " GET", -400 },
 		{ "\r\n", -400 },
@@ -190,7 +190,7 @@ static void nul_is_refused(void)
 	T_INT(read_request(text, sizeof(text) - 1, &r), -400);
 }
 
-static void heads_have_a_size(void)
+static void the_size_of_heads_is_limited(void)
 {
 	AUTO_BUF b = BUF_INIT(HTTP_HEAD_MAX_BYTES * 2);
 	struct http_request r;
@@ -208,7 +208,7 @@ static void heads_have_a_size(void)
 	T_INT(read_request(b.p, b.n, &r), -431);
 }
 
-static void headers_have_a_number(void)
+static void the_number_of_headers_is_limited(void)
 {
 	AUTO_BUF b = BUF_INIT(HTTP_HEAD_MAX_BYTES);
 	struct http_request r;
@@ -224,7 +224,7 @@ static void headers_have_a_number(void)
 	T_INT(read_request(b.p, b.n, &r), -431);
 }
 
-static void repeated_headers_are_told(void)
+static void repeated_headers_are_reported(void)
 {
 	static const char text[] = GET "X-Token: a\r\nx-token: a\r\n\r\n";
 	struct http_request r;
@@ -324,7 +324,7 @@ static void segments_are_decoded(void)
 	T_TRUE(nul.n == 3 && memcmp(nul.p, "a\0b", 3) == 0);
 	http_escape(&back, (struct str){ "a\0b/ \xc3\xa9~", 8 });
 	T_STR(buf_str(&back), "a%00b%2F%20%C3%A9~");
-	T_INT(http_unescape(STR("abc"), &small), -EINVAL); /* beyond what the caller takes */
+	T_INT(http_unescape(STR("abc"), &small), -EINVAL); /* longer than the caller's buffer */
 }
 
 static void hosts_are_split(void)
@@ -415,7 +415,7 @@ static void responses_are_read(void)
 	}
 }
 
-static void what_is_written_can_be_read(void)
+static void written_heads_can_be_read(void)
 {
 	AUTO_BUF b = BUF_INIT(4096), bad = BUF_INIT(4096), line = BUF_INIT(4096);
 	struct http_response r;
@@ -452,17 +452,17 @@ int main(void)
 	T_RUN(a_request_is_taken_apart);
 	T_RUN(bytes_may_come_one_by_one);
 	T_RUN(two_requests_follow_each_other);
-	T_RUN(what_is_refused);
+	T_RUN(bad_requests_are_refused);
 	T_RUN(nul_is_refused);
-	T_RUN(heads_have_a_size);
-	T_RUN(headers_have_a_number);
-	T_RUN(repeated_headers_are_told);
+	T_RUN(the_size_of_heads_is_limited);
+	T_RUN(the_number_of_headers_is_limited);
+	T_RUN(repeated_headers_are_reported);
 	T_RUN(lists_are_joined);
 	T_RUN(connections_are_kept_or_closed);
 	T_RUN(paths_have_segments);
 	T_RUN(segments_are_decoded);
 	T_RUN(hosts_are_split);
 	T_RUN(responses_are_read);
-	T_RUN(what_is_written_can_be_read);
+	T_RUN(written_heads_can_be_read);
 	return t_end();
 }

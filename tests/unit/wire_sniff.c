@@ -1,8 +1,8 @@
 #include "wire/sniff.h"
 #include "t.h"
 
-/* Follows TEXT as a gate does, in pieces; writes what was shown as "name name BAD OPAQUE", and "+" and how many
- * bytes passed. Whatever is shown is allowed, but for what is bad. */
+/* Passes TEXT in pieces, as a gate does. Returns the results as "name name BAD OPAQUE", then "+"
+ * and the number of bytes that passed. Everything is allowed except BAD. */
 static const char *follow(const void *text, size_t n, bool http, size_t piece)
 {
 	static char out[256];
@@ -64,7 +64,8 @@ static void requests(void)
 		{ A "ANENDLESSMETHODTHATSOMESERVERSTAKE / HTTP/1.1\r\nHost: b\r\n\r\n",
 		  "a BAD +27" },
 		{ " \x03 binary", "OPAQUE +9" },
-		{ POST "Content-Length: 27\r\n\r\n" B A, "a a +102" }, /* a body is no request */
+		/* a body is not read as a request */
+		{ POST "Content-Length: 27\r\n\r\n" B A, "a a +102" },
 		{ CHUNKED "1b\r\n" B "\r\n0\r\n\r\n" B, "a b +121" },
 		{ CHUNKED "1B;x=y\r\n" B "\r\n0;\r\nX: y\r\n\r\n" A, "a a +132" },
 		{ CHUNKED "x\r\n", "a BAD +56" },
@@ -121,7 +122,8 @@ static void second_hellos(void)
 	memcpy(b + n, change, 6);
 	n += 6 + hello(b + n + 6, "c.d", false);
 	memcpy(b + n, data, 7);
-	n += 7 + hello(b + n + 7, "e.f", false); /* not any more: it is data now */
+	/* the handshake is over, so this hello is data */
+	n += 7 + hello(b + n + 7, "e.f", false);
 	everywhere(b, n, false, "a.b c.d +205");
 	n = hello(b, "a.b", false);
 	memcpy(b + n, change, 6);

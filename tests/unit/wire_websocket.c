@@ -8,7 +8,7 @@
 
 static const unsigned char mask[] = { 0x37, 0xfa, 0x21, 0x3d };
 
-/* Feeds bytes in pieces of STEP and writes down what comes: "t:text b:bytes p:ping o:pong
+/* Feeds bytes in pieces of STEP. Returns the events as text: "t:text b:bytes p:ping o:pong
  * c1000:reason", then "!code" if the decoder failed. */
 static const char *heard(struct websocket *w, const char *p, size_t n, size_t step)
 {
@@ -44,7 +44,7 @@ static const char *heard(struct websocket *w, const char *p, size_t n, size_t st
 	return out;
 }
 
-/* The same as a server hears it, whole and byte by byte: both must be equal. */
+/* Decodes B as a server, whole and byte by byte. Both results must be equal. */
 static const char *server_hears(const struct buf *b)
 {
 	static char whole[4096];
@@ -199,7 +199,7 @@ static void known_frames(void)
 	T_STR(server_hears(&b), "!1002"); /* a client must mask */
 	websocket_init(&w, WEBSOCKET_CLIENT, 100);
 	T_STR(heard(&w, "\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58", 11, 11), "!1002");
-	websocket_done(&w); /* … and a server must not */
+	websocket_done(&w); /* a server must not mask */
 }
 
 static void lengths_in_all_forms(void)
@@ -342,7 +342,7 @@ static void control_frames_are_short(void)
 }
 
 /* A length that is not in its shortest form, or has its highest bit set. */
-static void lengths_that_lie(void)
+static void bad_lengths_are_refused(void)
 {
 	static const struct {
 		const char *p;
@@ -365,7 +365,7 @@ static void lengths_that_lie(void)
 	}
 }
 
-/* Text is judged over the whole message, and as early as can be. */
+/* Text is checked over the whole message, and refused as early as possible. */
 static void text_across_fragments(void)
 {
 	AUTO_BUF b = BUF_INIT(1024), c = BUF_INIT(1024), d = BUF_INIT(1024);
@@ -378,7 +378,7 @@ static void text_across_fragments(void)
 	fragment(&c, 0x01, "\xf0\x9f");
 	fragment(&c, 0x80, "x");
 	T_STR(server_hears(&c), "!1007");
-	/* the second byte already shows a surrogate; the rest never comes */
+	/* the second byte already shows a surrogate, so the decoder does not wait for the rest */
 	websocket_put_fragment(&d, WEBSOCKET_TEXT, true, false, mask, "ab\xed\xa0\x80zzzzzzzzzz",
 			       15);
 	websocket_init(&w, WEBSOCKET_SERVER, 100);
@@ -386,7 +386,7 @@ static void text_across_fragments(void)
 	websocket_done(&w);
 }
 
-static void messages_have_a_size(void)
+static void the_size_of_messages_is_limited(void)
 {
 	AUTO_BUF b = BUF_INIT(4096), c = BUF_INIT(4096), d = BUF_INIT(4096);
 	struct websocket w;
@@ -398,7 +398,7 @@ static void messages_have_a_size(void)
 	websocket_done(&w);
 	websocket_init(&w, WEBSOCKET_SERVER, 9);
 	T_STR(heard(&w, b.p, 6, 1), "!1009");   /* known from the head alone */
-	T_STR(heard(&w, b.p, b.n, 1), "!1009"); /* and it stays so */
+	T_STR(heard(&w, b.p, b.n, 1), "!1009"); /* and the error stays */
 	websocket_done(&w);
 	websocket_put_fragment(&c, WEBSOCKET_TEXT, true, false, mask, "012345", 6);
 	websocket_put_fragment(&c, WEBSOCKET_TEXT, false, true, mask, "6789", 4);
@@ -408,19 +408,19 @@ static void messages_have_a_size(void)
 	websocket_init(&w, WEBSOCKET_SERVER, 9);
 	T_STR(heard(&w, c.p, c.n, c.n), "!1009");
 	websocket_done(&w);
-	/* 16 MiB announced, nothing sent: nothing held */
+	/* 16 MiB announced and nothing sent: no memory is used */
 	buf_add(&d, "\x82\xff\0\0\0\0\x01\0\0\0\0\0\0\0", 14);
 	websocket_init(&w, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
 	T_STR(heard(&w, d.p, d.n, 1), "");
 	T_TRUE(websocket_held_bytes(&w) <= 256);
 	websocket_done(&w);
-	d.p[9] = 1; /* one more than that */
+	d.p[9] = 1; /* one byte more */
 	websocket_init(&w, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
 	T_STR(heard(&w, d.p, d.n, 1), "!1009");
 	websocket_done(&w);
 }
 
-static void messages_have_a_number_of_fragments(void)
+static void the_number_of_fragments_is_limited(void)
 {
 	AUTO_BUF b = BUF_INIT(1 << 20);
 
@@ -457,7 +457,7 @@ static void a_large_message_gives_its_memory_back(void)
 	websocket_done(&w);
 }
 
-/* The owner may stop after an event and go on later: a paused message stays where it is. */
+/* The owner may stop after an event and continue later, without losing bytes. */
 static void reading_may_pause(void)
 {
 	AUTO_BUF b = BUF_INIT(1024);
@@ -519,10 +519,10 @@ int main(void)
 	T_RUN(broken_rules);
 	T_RUN(a_new_message_inside_of_another);
 	T_RUN(control_frames_are_short);
-	T_RUN(lengths_that_lie);
+	T_RUN(bad_lengths_are_refused);
 	T_RUN(text_across_fragments);
-	T_RUN(messages_have_a_size);
-	T_RUN(messages_have_a_number_of_fragments);
+	T_RUN(the_size_of_messages_is_limited);
+	T_RUN(the_number_of_fragments_is_limited);
 	T_RUN(a_large_message_gives_its_memory_back);
 	T_RUN(reading_may_pause);
 	T_RUN(nothing_counts_after_a_close);

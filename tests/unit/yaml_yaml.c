@@ -121,7 +121,7 @@ static void limits(void)
 	T_INT(e.code, ERR_LIMIT);
 }
 
-/* Sorting, not comparing all pairs: a minute otherwise. */
+/* Keys are compared by sorting. Comparing all pairs would take a minute. */
 static void many_keys(void)
 {
 	AUTO_BUF b = BUF_INIT(YAML_TEXT_MAX_BYTES);
