@@ -21,6 +21,7 @@
 #include "client/removal.h"
 #include "client/stop.h"
 #include "client/volumes.h"
+#include "host/container.h"
 #include "state/execlog.h"
 #include "state/record.h"
 #include "state/record_config.h"
@@ -193,6 +194,9 @@ static int begin_start(struct launch *l, bool connect, struct starting *s, struc
 	r = make_channels(l, connect, s, e);
 	if (r == 0)
 		r = spawn_begin(&s->spawn, &s->spawning, e);
+	/* the filter of a container hides clone3, whose flags it cannot see */
+	if (r < 0 && e->sys == ENOSYS)
+		return err_hint(e, container_advice(CONTAINER_NAMESPACES));
 	return r;
 }
 

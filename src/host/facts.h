@@ -31,12 +31,13 @@ enum fact_id {
 };
 
 #define FACT_TEXT_BYTES 256 /* holds one line of a terminal and a path */
+#define FACT_FIX_BYTES 384  /* holds the settings of three container engines */
 
 struct fact {
 	bool yes;
 	int sys;                    /* errno of the operation that was tried, or 0 */
 	char text[FACT_TEXT_BYTES]; /* how, or why not: "ABI 7", "open '/dev/kvm': …" */
-	char fix[FACT_TEXT_BYTES];  /* the command or setting that turns a no into a yes, or "" */
+	char fix[FACT_FIX_BYTES];   /* the command or setting that turns a no into a yes, or "" */
 };
 
 struct facts {

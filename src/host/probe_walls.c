@@ -17,6 +17,7 @@
 #include "base/program.h"
 #include "base/spawn.h"
 #include "base/str.h"
+#include "host/container.h"
 #include "host/hierarchy.h"
 #include "host/idmap.h"
 #include "host/subid.h"
@@ -89,14 +90,6 @@ static int setting(const char *path)
 	return parse_u64_str(s, 0, UINT64_MAX, &v) < 0 ? -1 : v != 0;
 }
 
-static bool under_foreign_filter(void)
-{
-	AUTO_BUF text = BUF_INIT(65536);
-
-	return io_read_file(AT_FDCWD, "/proc/self/status", &text) == 0 &&
-	       strstr(buf_str(&text), "\nSeccomp:\t2") != NULL;
-}
-
 static void name_forbidding_setting(struct fact *f)
 {
 	if (setting("/proc/sys/user/max_user_namespaces") == 0)
@@ -106,9 +99,8 @@ static void name_forbidding_setting(struct fact *f)
 	else if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
 		fact_fix(f, "install cordon's AppArmor profile, or: "
 			    "sysctl kernel.apparmor_restrict_unprivileged_userns=0");
-	else if (under_foreign_filter())
-		fact_fix(f, "this process is under a seccomp filter, as in a container: "
-			    "allow clone and unshare there");
+	else if (container_is_filtered())
+		fact_fix(f, "%s", container_advice(CONTAINER_NAMESPACES));
 	else if (f->sys == ENOSPC)
 		fact_fix(f, "raise user.max_user_namespaces, or leave a nesting of namespaces");
 }
@@ -289,6 +281,10 @@ static void run_ns_trial(trial_fn *fn, const char *dir, struct fact *f)
 		fact_no(f, result.sys, "%s", result.step);
 	else
 		fact_yes(f, "usable");
+	if (f->sys == EACCES)
+		fact_fix(f, "%s", container_advice(CONTAINER_MOUNTS));
+	else if (f->sys == EPERM && container_is_filtered())
+		fact_fix(f, "%s", container_advice(CONTAINER_NAMESPACES));
 }
 
 void probe_overlay(const char *dir, struct fact *f)
@@ -330,8 +326,11 @@ void probe_fuse_overlayfs(const char *dir, struct fact *f)
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (device < 0) {
 		fact_no(f, errno, "open '/dev/fuse'");
-		fact_fix(f, errno == ENOENT ? "modprobe fuse; for a container: --device /dev/fuse"
-					    : "chmod 666 /dev/fuse, as distributions have it");
+		if (f->sys == ENOENT)
+			fact_fix(f, "modprobe fuse; in a container: %s",
+				 container_advice(CONTAINER_FUSE));
+		else
+			fact_fix(f, "chmod 666 /dev/fuse, as distributions have it");
 		return;
 	}
 	fact_yes(f, "'%s'", program);
@@ -411,7 +410,8 @@ static void try_child(const struct hierarchy_place *p, const char *file, struct 
 
 	if (mkdir(dir, 0755) < 0) {
 		fact_no(f, errno, "make a cgroup in '%.*s'", FACT_TEXT_BYTES / 2, p->dir);
-		fact_fix(f, FIX_DELEGATE);
+		fact_fix(f, "%s",
+			 f->sys == EROFS ? container_advice(CONTAINER_CGROUPS) : FIX_DELEGATE);
 		return;
 	}
 	has_limit = faccessat(AT_FDCWD, limit, W_OK, AT_EACCESS) == 0;

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/raw.h"
+#include "host/container.h"
 #include "process/fuse_overlay.h"
 #include "process/process.h"
 
@@ -74,7 +75,7 @@ static const char *hint_for(const struct step *step, int errnum)
 		       "'fuse-overlayfs'";
 	if (step->op == STEP_DEVICE)
 		return "fuse-overlayfs, which serves the root where the kernel's overlay cannot, "
-		       "needs it: modprobe fuse, and in a container --device /dev/fuse";
+		       "needs it: modprobe fuse; in a container: " CONTAINER_FUSE_TEXT;
 	if (step->op == STEP_UNITE)
 		return "the kernel's overlay cannot use this file system: make the directories on "
 		       "which "
@@ -82,9 +83,12 @@ static const char *hint_for(const struct step *step, int errnum)
 	if (step->op == STEP_BELOW && errnum == EBUSY)
 		return "a link in the image leads from there to its root: choose another target";
 	if (step->op == STEP_MOUNT && errnum == EPERM && strcmp(step->text, "proc") == 0)
-		return "parts of /proc are covered here, as container engines do, and then the "
-		       "kernel mounts no fresh one; start the container with --security-opt "
-		       "systempaths=unconfined (Docker) or --security-opt unmask=ALL (Podman)";
+		return container_advice(CONTAINER_PROC);
+	if ((step->op == STEP_STAGE || step->op == STEP_PIVOT) && errnum == EACCES)
+		return container_advice(CONTAINER_MOUNTS);
+	if ((step->op == STEP_STAGE || step->op == STEP_CLONE_TREE) && errnum == EPERM &&
+	    container_is_filtered())
+		return container_advice(CONTAINER_NAMESPACES);
 	if (step->op == STEP_NETIF)
 		return "load the module: modprobe veth; or do without a network: --no-net";
 	return NULL;

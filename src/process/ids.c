@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/io.h"
+#include "host/container.h"
 
 #define MAP_MAX_BYTES 256 /* a map has at most three lines of three numbers */
 
@@ -38,6 +39,8 @@ const char *ids_inner_map(const struct ids *i)
 int ids_refused(int errnum, struct err *e)
 {
 	err_sys(e, errnum, "create namespaces");
+	if (errnum == ENOSYS || (errnum == EPERM && container_is_filtered()))
+		return err_hint(e, container_advice(CONTAINER_NAMESPACES));
 	if (errnum == EPERM || errnum == EACCES)
 		return err_hint(
 			e, "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1, "

@@ -27,6 +27,7 @@
 #include "base/io.h"
 #include "base/raw.h"
 #include "process/birth.h"
+#include "host/container.h"
 #include "process/fuse_overlay.h"
 #include "process/shares.h"
 #include "wire/guest_fd.h"
@@ -36,6 +37,7 @@
 
 void process_init(struct process_instance *i)
 {
+	IGNORE(container_is_filtered()); /* asks before our own filter is set */
 	*i = (struct process_instance){ .pid = -1,
 					.pidfd = -1,
 					.channel = -1,
