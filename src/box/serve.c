@@ -40,6 +40,11 @@ static void on_waited(void *arg, const void *handler)
 		 (const char *)handler - (const char *)serve);
 }
 
+static void on_looked(void *arg, bool ready, struct str body)
+{
+	/* the backend has written to the log */
+}
+
 static int complain(const char *what, const char *why)
 {
 	fprintf(stderr, "error: %s: %s\n", what, why);
@@ -99,8 +104,11 @@ int serve(struct settings *settings)
 	if (server_confine(&e) < 0)
 		return complain("server", e.msg);
 	r = open_doors(&s, settings->stdio);
-	if (r == 0)
+	if (r == 0) {
+		/* the log says at once whether sandboxes work here, and what is missing */
+		runtime_readiness(s.runtime, on_looked, NULL);
 		r = loop_run(s.loop);
+	}
 	runtime_free(s.runtime);
 	handshake_trust_done(&s.trust);
 	fd_closep(&s.diag);

@@ -40,8 +40,13 @@ static int bring_up(struct work *w, struct launch *l, const struct spec *s, stru
 {
 	struct client c;
 
-	if (launch_wait(l, &w->warnings, e) < 0 || (s && launch_settle(l, s, e) < 0) ||
-	    client_open(&c, w->home, l->name, e) < 0)
+	if (launch_wait(l, &w->warnings, e) < 0) {
+		/* what the caller named was found before: now something of this machine is missing */
+		if (e->code == ERR_NOT_FOUND)
+			e->code = ERR_SYSTEM;
+		return -1;
+	}
+	if ((s && launch_settle(l, s, e) < 0) || client_open(&c, w->home, l->name, e) < 0)
 		return -1;
 	w->connection = fd_take(&c.fd);
 	w->leash = fd_take(&l->leash);
@@ -206,8 +211,10 @@ static int run(struct work *w, struct err *e)
 	AUTO_HOME home = { .fd = -1 };
 
 	static_assert(ARRAY_SIZE(tasks) == HAND_TASK_COUNT, "a task has no function");
-	if (home_open(&home, e) < 0)
+	if (home_open(&home, e) < 0) {
+		e->code = ERR_SYSTEM; /* no value in the request caused this */
 		return -1;
+	}
 	w->home = &home;
 	return tasks[w->request->task](w, e);
 }

@@ -89,13 +89,26 @@ static void tell_all(struct backend *b)
 	}
 }
 
+/* An error has a line for each part; the log has one line. */
+static void log_failure(const char *text)
+{
+	AUTO_FREE char *line = xstrdup(text);
+
+	for (char *p = line; *p; p++)
+		if (*p == '\n')
+			*p = ';';
+	log_line(LOG_WARN, "no sandbox can be made: %s", line);
+}
+
 static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 {
 	struct backend *b = arg;
 
 	set_state(b, fault ? BACKEND_FAILS : BACKEND_WORKS, fault ? fault->text : NULL);
 	if (fault)
-		log_line(LOG_WARN, "no sandbox can be made: %s", fault->text);
+		log_failure(fault->text);
+	else
+		log_line(LOG_INFO, "backend %s works", backend_shown(b));
 	tell_all(b);
 }
 

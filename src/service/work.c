@@ -80,7 +80,8 @@ void slot_drop_work(struct slot *s)
 		struct work *w = s->queue;
 
 		s->queue = w->next;
-		hands_drop(w->request);
+		if (w->request)
+			hands_drop(w->request);
 		job_free(w->job);
 		work_free(w);
 	}
@@ -155,9 +156,22 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 		fault_set(&w->fault, FAULT_CAPACITY, "%s", why->msg);
 		return;
 	}
-	fault_set(&w->fault, FAULT_BOX, "%s backend error: %s", session_backend_name(all),
-		  why->msg);
+	fault_set(&w->fault, FAULT_BOX, "%s backend error: %s%s%s", session_backend_name(all),
+		  why->msg, why->hint ? "\n" : "", why->hint ? why->hint : "");
 	all->engine.failed(all->engine.arg);
+}
+
+/* The sandbox that shows whether the engine works also shows which limits do not hold. */
+static void log_warnings(const char *lines)
+{
+	struct str rest = str_of(lines);
+
+	while (rest.p) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (line.n)
+			log_line(LOG_WARN, "%.*s", (int)line.n, line.p);
+	}
 }
 
 static void on_created(void *arg, const struct hands_answer *a)
@@ -167,6 +181,8 @@ static void on_created(void *arg, const struct hands_answer *a)
 
 	w->request = NULL;
 	w->stage = STAGE_QUEUED;
+	if (w->slot->hidden && !a->err)
+		log_warnings(a->warnings);
 	if (a->err)
 		fail_creation(w, a->mount, a->err);
 	else if (session_new(w->slot, &w->spec, a->leash, a->connection, &e) < 0)

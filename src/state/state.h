@@ -28,8 +28,10 @@ enum status {
 const char *status_name(enum status s);  /* "Running", for JSON */
 const char *status_lower(enum status s); /* "running", for tables */
 
+#define NOT_ENFORCED "not enforced"
+
 /* How each limit is enforced: "cgroup v1", "cgroup v2", "rlimit, per process", "user namespace", "affinity",
- * "project quota", "loop image", "tmpfs", "watched", "not enforced", "none". */
+ * "project quota", "loop image", "tmpfs", "watched", NOT_ENFORCED, "none". */
 struct enforcement {
 	char memory[24], cpus[24], pids[24], root_disk[24], volumes[24], ids[24];
 };

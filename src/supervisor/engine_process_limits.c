@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "host/container.h"
 #include "spec/cpus.h"
 #include "supervisor/engine_process.h"
 
 #define MIB (1ull << 20)
 /* The record says with these words how a limit is enforced. */
-#define NOT_ENFORCED "not enforced"
 #define BY_CGROUP "cgroup"
 
 struct cgroup_limits limits_of(const struct spec *spec)
@@ -79,6 +79,17 @@ static const char *root_form(const struct supervisor *s)
 	return engine_process_of(s)->process.fuse ? ROOT_SERVED : ROOT_OVERLAY;
 }
 
+/* Says why limits of a server's sandbox do not hold, if a container is the reason. The server knows which limits these
+ * are. */
+static void warn_a_server(struct supervisor *s)
+{
+	const struct enforcement *f = &s->record.state.enforced;
+
+	if ((strcmp(f->memory, NOT_ENFORCED) == 0 || strcmp(f->cpus, NOT_ENFORCED) == 0) &&
+	    container_has_readonly_cgroups())
+		buf_addf(&s->warnings, "%s\n", container_advice(CONTAINER_CGROUPS));
+}
+
 /* Adds one warning that names all limits that are not enforced: with `run` only limits that the user asked for, with
  * `create` also the defaults. */
 static void warn_of_limits(struct supervisor *s)
@@ -88,8 +99,11 @@ static void warn_of_limits(struct supervisor *s)
 	bool stays = !spec->ephemeral && !s->attended;
 	const char *memory = NULL, *cpus = NULL;
 
-	if (spec->soft_limits)
+	if (spec->soft_limits) {
+		if (spec->ephemeral && !s->attended)
+			warn_a_server(s);
 		return;
+	}
 	if (!starts_with(f->memory, BY_CGROUP) && (spec->memory_set || stays))
 		memory = spec->memory_set ? "--memory holds for each process alone"
 					  : "memory is not limited";

@@ -35,10 +35,15 @@ class Server:
         self.err = Reader(self.proc.stderr)
         test.addCleanup(self.end)
         self.port = int(test.eventually(self.listening, 20, lambda: f"it does not listen: {self.err.data}"))
+        test.eventually(self.looked, 20, lambda: f"it has not tried its backend: {self.err.data}")
 
     def listening(self):
         found = re.search(rb"listening on \S+ port (\d+)\n", self.err.data)
         return found and found.group(1)
+
+    def looked(self):
+        """The server has tried whether sandboxes work. The sandbox of the trial is gone then."""
+        return re.search(rb"backend \S+ works|no sandbox can be made|backend '", self.err.data)
 
     def reader(self):
         """The process that reads peers."""
