@@ -90,7 +90,7 @@ class Works(BoxContainer):
 
     def test_limits_hold_where_cgroups_are_writable(self):
         box = self.start(cgroups="rw")
-        self.assertNotIn("not limited", self.log())
+        self.assertNotIn("read-only", self.log())
         got = self.peer.exec("a", "python3 -c 'x = bytearray(400 << 20)'", memory_mb=64)
         self.assertEqual(got["exit_code"], 137, got)
         self.ends(box)
@@ -147,13 +147,13 @@ class Lacks(BoxContainer):
 
     def test_read_only_cgroups(self):
         box = self.start()
-        self.assertRegex(self.log(), f"warn cordon-box: memory and CPU time are not limited: .*{ADVICE['cgroups']}")
+        self.assertRegex(self.log(), f"warn cordon-box: .*cgroups are read-only; give it {ADVICE['cgroups']}\n")
         self.assertRegex(box.cordon("doctor", env=(self.where,))[1], ADVICE["cgroups"])
         self.assertEqual(self.peer.exec("a", "echo works", memory_mb=64)["stdout"], "works")
 
     def test_read_only_cgroups_of_a_user(self):
         self.start(uid=USER)
-        self.assertRegex(self.log(), f"warn cordon-box: memory and CPU time are not limited: .*{ADVICE['cgroups']}")
+        self.assertRegex(self.log(), f"warn cordon-box: .*cgroups are read-only; give it {ADVICE['cgroups']}\n")
 
 
 class Nested(BoxTest):
@@ -164,7 +164,7 @@ class Nested(BoxTest):
     def test_a_session_and_what_the_log_says(self):
         server = self.server()
         self.assertEqual(server.legacy().exec("a", "id -u; touch /workspace/f")["stdout"], "0")
-        self.assertRegex(server.err.data.decode(), f"memory and CPU time are not limited: .*{ADVICE['cgroups']}")
+        self.assertRegex(server.err.data.decode(), f"warn cordon-box: .*cgroups are read-only; give it {ADVICE['cgroups']}\n")
         server.stop()
 
     def test_a_sysctl_that_forbids_namespaces(self):
