@@ -158,7 +158,7 @@ int watched_layer_start(struct supervisor *s, struct err *e)
 	uint64_t most = spec_root_disk_mib(&s->record.spec) * MIB;
 	struct watched_layer *y = s->watched;
 	struct watch_space now;
-	long type;
+	long type = 0;
 	int r;
 
 	if (!y)
