@@ -553,6 +553,46 @@ static const struct command box_commands[] = {
 	{ .name = NULL },
 };
 
+#define SERVICE_CONFIG VALUE(0, "config", "FILE", "The configuration of the service, in JSON, as LangBot has it")
+#define SERVICE_CALL                                                                               \
+	VALUE(0, "session", "ID", "Use this session instead of the one that the query names"),     \
+	VALUE(0, "query", "JSON", "The query of the person for whom the model works"),             \
+	VALUE(0, "workspace", "DIR[:ro]", "Show this directory of the host as /workspace"),        \
+	VALUE(0, "output-limit", "N", "Cut each stream of output to so many characters (4000)")
+static const struct opt tool_opts[] = { SERVICE_CONFIG, SERVICE_CALL, OPT_END };
+static const struct opt_set tool_sets[] = { { NULL, tool_opts }, { NULL, NULL } };
+static const struct opt service_opts[] = { SERVICE_CONFIG, OPT_END };
+static const struct opt_set service_sets[] = { { NULL, service_opts }, { NULL, NULL } };
+static const struct command service_commands[] = {
+	{
+		.name = "sessions", .run = cmd_service_sessions, .sets = service_sets,
+		.summary = "List the sessions of the service, in JSON",
+	},
+	{
+		.name = "errors", .run = cmd_service_errors, .sets = service_sets,
+		.summary = "Show the last 50 failures of calls, oldest first, in JSON",
+	},
+	{
+		.name = "resolve", .run = cmd_service_resolve, .sets = tool_sets,
+		.summary = "Print the BoxSpec that a call would send, and start nothing",
+		.description =
+			"JSON is the argument of the tool exec, or a BoxSpec as `service exec` takes it.",
+		.usage = "JSON", .min_args = 1, .max_args = 1,
+	},
+	{
+		.name = "exec", .run = cmd_service_exec, .sets = tool_sets,
+		.summary = "Run the command of a whole BoxSpec",
+		.description =
+			"For trusted callers: the BoxSpec keeps its session_id. Never give this to a model.",
+		.usage = "JSON", .min_args = 1, .max_args = 1,
+	},
+	{
+		.name = "cleanup", .run = cmd_service_cleanup, .sets = service_sets,
+		.summary = "End all sessions of the service",
+	},
+	{ .name = NULL },
+};
+
 static const char *const shell_choices[] = { "bash", "zsh", "fish", "elvish", "powershell", NULL };
 
 
@@ -702,6 +742,18 @@ static const struct command commands[] = {
 		.summary = "Manage disk snapshots (not supported yet)",
 	},
 	{ .name = "box", .group = SANDBOXES, .sub = box_commands, .summary = "Serve sandboxes to LangBot" },
+	{
+		.name = "tool", .group = SANDBOXES, .run = cmd_tool,
+		.summary = "Call a tool of a model in a sandbox",
+		.description =
+			"NAME is the tool, exec; JSON is its argument. The result is JSON on standard output. "
+			"The sandbox of a session is made by its first call and ends after five idle minutes.",
+		.usage = "NAME JSON", .sets = tool_sets, .min_args = 2, .max_args = 2,
+	},
+	{
+		.name = "service", .group = SANDBOXES, .sub = service_commands,
+		.summary = "Show and end the sessions of tool calls",
+	},
 	{
 		.name = "install", .group = INSTALLATION, .run = cmd_install,
 		.summary = "Make a command that runs in a sandbox",

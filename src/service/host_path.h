@@ -1,0 +1,8 @@
+/* Paths of this machine as a configuration names them. */
+#pragma once
+
+#include "base/str.h"
+
+/* Returns PATH as an absolute path without links, `.` and `..`, allocated. `~` is the home of the user, and a relative
+ * path begins at BASE, or in the working directory if BASE is NULL. Components that do not exist stay as they are. */
+char *host_path_real(const char *base, struct str path);

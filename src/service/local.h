@@ -1,0 +1,25 @@
+/*
+ * The runtime in our own process: sandboxes on this machine that outlive the caller.
+ *
+ * A session is a sandbox whose name is made from the session id, so the next call finds it. The sandbox keeps the spec
+ * that made it in a label, and ends by itself after an idle time. Calls wait: this is for programs that do one thing.
+ */
+#pragma once
+
+#include "service/boxspec.h"
+#include "service/outcome.h"
+
+#define LOCAL_IDLE_SEC 300
+
+struct local_rules {
+	const char *const *root; /* directories below which mounts must be */
+	size_t n_roots;
+};
+
+/* Runs the command of B in its session, which is made if it is missing. A command is started at most once. */
+MUST_USE int local_exec(const struct local_rules *rules, const struct box_spec *b,
+			struct outcome *ret, struct fault *f);
+/* Writes the sessions as items of an array. */
+MUST_USE int local_list(struct json_writer *w, struct fault *f);
+/* Ends all sessions. *RET_N is their number. */
+MUST_USE int local_end_all(size_t *ret_n, struct fault *f);

@@ -1,0 +1,19 @@
+/* How a command of a model ended, whichever runtime ran it, and the result that the model reads. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/json.h"
+
+struct outcome {
+	char *session_id;
+	const char *backend; /* borrowed; lives longer than the outcome */
+	bool timed_out;
+	int64_t exit_code; /* only if the command did not time out */
+	struct buf out, err;
+	uint64_t duration_ms;
+};
+
+void outcome_init(struct outcome *o);
+void outcome_done(struct outcome *o);
+/* Writes the result, with each stream cut to LIMIT characters. */
+void outcome_write(const struct outcome *o, int64_t limit, struct json_writer *w);

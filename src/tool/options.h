@@ -1,0 +1,22 @@
+/*
+ * The command line of cordon-tool, which `cordon tool` and `cordon service` become:
+ *
+ *   cordon-tool tool [OPTIONS] NAME JSON
+ *   cordon-tool service VERB [OPTIONS] [JSON]
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct options {
+	const char *group; /* "tool" or "service" */
+	const char *verb;  /* the tool's name, or what the service shall do */
+	const char *json;  /* or NULL */
+	const char *config, *session, *query, *workspace, *output_limit, *format; /* or NULL */
+};
+
+/* ERR_USAGE for words that cannot be understood. */
+MUST_USE int options_read(struct options *o, int argc, char **argv, struct err *e);

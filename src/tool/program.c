@@ -1,0 +1,275 @@
+#include "tool/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/say.h"
+#include "service/host_path.h"
+#include "service/local.h"
+#include "service/resolution.h"
+#include "tool/errors.h"
+
+#define CONFIG_MAX_BYTES (1u << 20)
+#define OUTPUT_MAX_BYTES (64u << 20)
+
+/* What one call needs. */
+struct call {
+	const struct options *options;
+	struct json_doc *config_doc, *query_doc, *argument_doc;
+	struct service_config config;
+	struct query query;
+	bool read_only; /* the workspace of --workspace */
+	struct buf out;
+	struct json_writer w;
+};
+
+static void call_done(struct call *c)
+{
+	service_config_done(&c->config);
+	json_free(c->config_doc);
+	json_free(c->query_doc);
+	json_free(c->argument_doc);
+	buf_done(&c->out);
+}
+
+/* --- what a call reads ----------------------------------------------------------------------- */
+
+static int read_json(const char *what, const char *text, struct json_doc **ret, struct fault *f)
+{
+	struct err e;
+
+	if (json_parse_lenient(text, strlen(text), ret, &e) < 0)
+		return fault_set(f, FAULT_VALIDATION, "%s is no JSON: %s", what, e.msg);
+	return 0;
+}
+
+static int read_config(struct call *c, struct fault *f)
+{
+	const char *path = c->options->config;
+	AUTO_BUF text = BUF_INIT(CONFIG_MAX_BYTES);
+	AUTO_FD fd = -1;
+	int r;
+
+	if (!path)
+		return service_config_read(NULL, &c->config, f);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	r = fd < 0 ? -errno : io_read_to_end(fd, &text);
+	if (r < 0)
+		return fault_set(f, FAULT_VALIDATION, "--config: read '%s': %s", path,
+				 strerror(-r));
+	if (read_json("--config", buf_str(&text), &c->config_doc, f) < 0)
+		return -1;
+	return service_config_read(json_root(c->config_doc), &c->config, f);
+}
+
+/* --workspace DIR[:ro] */
+static int read_workspace(struct call *c, struct fault *f)
+{
+	const char *word = c->options->workspace;
+	AUTO_FREE char *real = NULL;
+	size_t n;
+
+	if (!word)
+		return 0;
+	n = strlen(word);
+	if (n > 3 && strcmp(word + n - 3, ":ro") == 0) {
+		c->read_only = true;
+		n -= 3;
+	}
+	if (n == 0)
+		return fault_set(f, FAULT_VALIDATION, "--workspace needs a directory");
+	real = host_path_real(NULL, (struct str){ word, n });
+	service_config_set_workspace(&c->config, real);
+	return 0;
+}
+
+static int read_limit(struct call *c, struct fault *f)
+{
+	const char *word = c->options->output_limit;
+	uint64_t limit;
+
+	if (!word)
+		return 0;
+	if (parse_u64(word, 0, SERVICE_OUTPUT_LIMIT_MAX_CHARS, &limit) < 0)
+		return fault_set(f, FAULT_VALIDATION,
+				 "--output-limit must be a number from 0 to %d",
+				 SERVICE_OUTPUT_LIMIT_MAX_CHARS);
+	c->config.output_limit_chars = (int64_t)limit;
+	return 0;
+}
+
+static int call_read(struct call *c, struct fault *f)
+{
+	const struct options *o = c->options;
+
+	if (read_config(c, f) < 0 || read_workspace(c, f) < 0 || read_limit(c, f) < 0)
+		return -1;
+	if (o->query && read_json("--query", o->query, &c->query_doc, f) < 0)
+		return -1;
+	if (query_read(c->query_doc ? json_root(c->query_doc) : NULL, &c->query, f) < 0)
+		return -1;
+	if (o->session && c->config.forced_template)
+		return fault_set(f, FAULT_VALIDATION,
+				 "--session: the configuration forces the session id template '%s'",
+				 c->config.forced_template);
+	return o->json ? read_json("the argument", o->json, &c->argument_doc, f) : 0;
+}
+
+/* --- what a call does ------------------------------------------------------------------------ */
+
+static const struct json_value *argument(const struct call *c)
+{
+	return c->argument_doc ? json_root(c->argument_doc) : NULL;
+}
+
+static int resolve(const struct call *c, struct box_spec *ret, struct fault *f)
+{
+	const struct json_value *v = argument(c);
+	bool tool = strcmp(c->options->group, "tool") == 0 ||
+		    (v && v->type == JSON_OBJECT && json_get(v, "command"));
+
+	if ((tool ? resolve_tool(&c->config, v, &c->query, c->options->session, ret, f)
+		  : resolve_payload(&c->config, v, ret, f)) < 0)
+		return -1;
+	if (c->read_only && ret->host_path_mode == BOX_MODE_RW)
+		ret->host_path_mode = BOX_MODE_RO;
+	return 0;
+}
+
+static int do_resolve(struct call *c, struct fault *f)
+{
+	struct box_spec s = { 0 };
+	int r = resolve(c, &s, f);
+
+	if (r == 0)
+		box_spec_encode(&s, &c->w);
+	box_spec_done(&s);
+	return r;
+}
+
+static int execute(struct call *c, struct fault *f)
+{
+	const struct local_rules rules = { (const char *const *)c->config.roots.item,
+					   c->config.roots.n };
+	struct box_spec s = { 0 };
+	struct outcome o;
+	int r;
+
+	outcome_init(&o);
+	r = resolve(c, &s, f);
+	if (r == 0)
+		r = box_spec_check_command(&s, f);
+	if (r == 0)
+		r = local_exec(&rules, &s, &o, f);
+	if (r == 0)
+		outcome_write(&o, c->config.output_limit_chars, &c->w);
+	outcome_done(&o);
+	box_spec_done(&s);
+	return r;
+}
+
+static int do_exec(struct call *c, struct fault *f)
+{
+	int r;
+
+	if (!c->config.enabled)
+		return fault_set(f, FAULT_BOX,
+				 "Box runtime is not available: it is disabled by the "
+				 "configuration (box.enabled)");
+	r = execute(c, f);
+	if (r < 0)
+		errors_add(f, &c->query);
+	return r;
+}
+
+static int do_sessions(struct call *c, struct fault *f)
+{
+	int r;
+
+	json_begin_array(&c->w);
+	r = c->config.enabled ? local_list(&c->w, f) : 0;
+	json_end_array(&c->w);
+	return r;
+}
+
+static int do_errors(struct call *c, struct fault *f)
+{
+	json_begin_array(&c->w);
+	errors_write(&c->w);
+	json_end_array(&c->w);
+	return 0;
+}
+
+static int do_cleanup(struct call *c, struct fault *f)
+{
+	size_t n;
+
+	if (local_end_all(&n, f) < 0)
+		return -1;
+	json_begin_object(&c->w);
+	json_key_int(&c->w, "ended", (int64_t)n);
+	json_end_object(&c->w);
+	return 0;
+}
+
+static const struct {
+	const char *group, *verb;
+	bool argument;
+	int (*run)(struct call *c, struct fault *f);
+} verbs[] = {
+	{ "tool", "exec", true, do_exec },          { "service", "exec", true, do_exec },
+	{ "service", "resolve", true, do_resolve }, { "service", "sessions", false, do_sessions },
+	{ "service", "errors", false, do_errors },  { "service", "cleanup", false, do_cleanup },
+};
+
+static int run(struct call *c, struct fault *f)
+{
+	const struct options *o = c->options;
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(verbs[i].group, o->group) != 0 || strcmp(verbs[i].verb, o->verb) != 0)
+			continue;
+		if (verbs[i].argument != (o->json != NULL))
+			return fault_set(f, FAULT_VALIDATION, "%s %s %s", o->group, o->verb,
+					 verbs[i].argument ? "needs an argument in JSON"
+							   : "takes no argument");
+		return call_read(c, f) < 0 ? -1 : verbs[i].run(c, f);
+	}
+	return fault_set(f, FAULT_VALIDATION, "there is no %s '%s'", o->group, o->verb);
+}
+
+/* A failure is a result, too: a model reads it. */
+static void write_failure(struct call *c, const struct fault *f)
+{
+	buf_clear(&c->out);
+	json_writer_init(&c->w, &c->out, 2);
+	json_begin_object(&c->w);
+	json_key_bool(&c->w, "ok", false);
+	json_key_str(&c->w, "error_type", fault_class_name(f->class));
+	json_key(&c->w, "error");
+	json_strn(&c->w, f->text, f->n);
+	json_end_object(&c->w);
+}
+
+int tool_program(const struct options *o)
+{
+	struct call c = { .options = o, .out = BUF_INIT(OUTPUT_MAX_BYTES) };
+	AUTO_FAULT f = { 0 };
+	struct err e = { 0 };
+	int r;
+
+	json_writer_init(&c.w, &c.out, 2);
+	r = run(&c, &f);
+	if (r < 0)
+		write_failure(&c, &f);
+	buf_add_char(&c.out, '\n');
+	if (say_data(&c.out, &e) < 0)
+		r = say_error(&e);
+	call_done(&c);
+	return r < 0 ? 1 : r;
+}

@@ -1,0 +1,206 @@
+"""`cordon service` and `cordon tool`: what a call of a model becomes, and what it gives back."""
+
+import json
+import os
+
+from harness import CordonTest
+
+RESULT = {"session_id", "backend", "status", "ok", "exit_code", "stdout", "stderr",
+          "stdout_truncated", "stderr_truncated", "duration_ms"}
+
+
+class ServiceTest(CordonTest):
+    """Calls of the service. Every test ends the sessions that it made."""
+
+    def tearDown(self):
+        self.cordon("service", "cleanup")
+        super().tearDown()
+
+    def config(self, **sections):
+        path = os.path.join(self.dir, "config.json")
+        with open(path, "w", encoding="utf-8") as handle:
+            json.dump(sections, handle)
+        return path
+
+    def call(self, *words, code=0, **kwargs):
+        got = self.cordon(*words, **kwargs)
+        self.assertEqual(got.code, code, got)
+        return json.loads(got.text)
+
+    def resolve(self, payload, *opts, **kwargs):
+        return self.call("service", "resolve", *opts, json.dumps(payload), **kwargs)
+
+    def tool(self, command, *opts, code=0, **parameters):
+        return self.call("tool", *opts, "exec", json.dumps({"command": command, **parameters}), code=code)
+
+    def directory(self, *names):
+        path = os.path.realpath(os.path.join(self.dir, *names))
+        os.makedirs(path, exist_ok=True)
+        return path
+
+
+class SessionIds(ServiceTest):
+    modes = ("user",)  # nothing is started
+
+    def session(self, query, *opts, **parameters):
+        return self.resolve({"command": "ls", **parameters}, "--query", json.dumps(query), *opts)["session_id"]
+
+    def test_the_default_template_names_the_chat(self):
+        self.assertEqual(self.session({"variables": {"launcher_type": "person", "launcher_id": "test_user"}}),
+                         "person_test_user")
+        self.assertEqual(self.session({"launcher_type": "group", "launcher_id": "room-1"}), "group_room-1")
+        self.assertEqual(self.session({"query_id": 7}), "query_7")
+
+    def test_the_pipeline_has_a_template_of_its_own(self):
+        pipeline = {"ai": {"local-agent": {"box-session-id-template": "{sender_id}/{nobody}/{{x}}"}}}
+        self.assertEqual(self.session({"sender_id": 5, "pipeline_config": pipeline}), "5/unknown/{x}")
+
+    def test_a_forced_template_wins_over_every_caller(self):
+        config = self.config(system={"limitation": {"force_box_session_id_template": "{global}"}})
+        pipeline = {"ai": {"local-agent": {"box-session-id-template": "mine"}}}
+        self.assertEqual(self.session({"pipeline_config": pipeline}, "--config", config, session_id="mine"),
+                         "global")
+        got = self.resolve({"command": "ls"}, "--config", config, "--session", "mine", code=1)
+        self.assertEqual(got["error_type"], "BoxValidationError")
+
+    def test_a_blank_forced_template_counts_as_unset(self):
+        config = self.config(system={"limitation": {"force_box_session_id_template": "  "}})
+        self.assertEqual(self.session({"query_id": 1}, "--config", config), "query_1")
+
+    def test_malformed_templates_are_refused(self):
+        for text in ("{", "}", "{}", "{0}", "{a!r}", "{a:>5}", "{a.b}", "{a[0]}", "{a{b}}"):
+            with self.subTest(text):
+                config = self.config(system={"limitation": {"force_box_session_id_template": text}})
+                got = self.resolve({"command": "ls"}, "--config", config, code=1)
+                self.assertEqual(got["error_type"], "BoxValidationError", got)
+
+
+class Profiles(ServiceTest):
+    modes = ("user",)
+
+    def profile(self, name):
+        return self.config(box={"local": {"profile": name}})
+
+    def test_the_profile_fills_what_a_call_leaves_open(self):
+        got = self.resolve({"session_id": "s", "cmd": "x"}, "--config", self.profile("network_extended"))
+        self.assertEqual((got["network"], got["cpus"], got["memory_mb"], got["pids_limit"],
+                          got["read_only_rootfs"], got["timeout_sec"]), ("on", 2.0, 1024, 256, False, 30))
+
+    def test_a_call_overrides_what_is_not_locked(self):
+        got = self.resolve({"session_id": "s", "cmd": "x", "network": "on", "cpus": 2})
+        self.assertEqual((got["network"], got["cpus"]), ("on", 2.0))
+
+    def test_locked_fields_stay(self):
+        got = self.resolve({"session_id": "s", "cmd": "x", "network": "on", "host_path_mode": "rw",
+                            "read_only_rootfs": False, "cpus": 2},
+                           "--config", self.profile("offline_readonly"))
+        self.assertEqual((got["network"], got["host_path_mode"], got["read_only_rootfs"], got["cpus"]),
+                         ("off", "ro", True, 2.0))
+
+    def test_a_time_limit_is_bounded_in_every_spelling(self):
+        for given in (999, "999", 999.0):
+            with self.subTest(given):
+                self.assertEqual(self.resolve({"command": "x", "timeout_sec": given})["timeout_sec"], 120)
+        self.assertEqual(self.resolve({"command": "x", "timeout_sec": 60})["timeout_sec"], 60)
+        got = self.resolve({"command": "x", "timeout_sec": "soon"}, code=1)
+        self.assertEqual(got["error_type"], "BoxValidationError")
+
+    def test_an_unknown_profile_is_refused_with_all_names(self):
+        got = self.resolve({"command": "x"}, "--config", self.profile("none"), code=1)
+        self.assertEqual(got["error"], "unknown box profile 'none', available profiles: default, "
+                                       "network_basic, network_extended, offline_readonly")
+
+
+class HostPaths(ServiceTest):
+    modes = ("user",)
+
+    def test_the_default_workspace_lies_below_the_host_root(self):
+        root = self.directory("root")
+        work = self.directory("root", "default")
+        got = self.resolve({"command": "x"}, "--config", self.config(box={"local": {"host_root": root}}))
+        self.assertEqual((got["host_path"], got["host_path_mode"]), (work, "rw"))
+
+    def test_paths_are_judged_by_where_they_really_lead(self):
+        root, outside = self.directory("root"), self.directory("outside")
+        inside = self.directory("root", "in")
+        os.symlink(root, os.path.join(self.dir, "link"))
+        os.symlink(outside, os.path.join(root, "out"))
+        config = self.config(box={"local": {"allowed_mount_roots": [os.path.join(self.dir, "link")]}})
+        spec = {"session_id": "s", "cmd": "x"}
+        self.assertEqual(self.resolve({**spec, "host_path": inside}, "--config", config)["host_path"], inside)
+        for path in (outside, os.path.join(root, "out"), os.path.join(root, "..", "outside"), root + "x"):
+            with self.subTest(path):
+                os.makedirs(root + "x", exist_ok=True)
+                got = self.resolve({**spec, "host_path": path}, "--config", config, code=1)
+                self.assertEqual(got["error"], f"host_path is outside allowed_mount_roots: {root}")
+
+    def test_without_roots_nothing_is_mounted(self):
+        got = self.resolve({"session_id": "s", "cmd": "x", "host_path": self.directory("d")}, code=1)
+        self.assertIn("no allowed_mount_roots are configured", got["error"])
+
+    def test_a_missing_directory_is_refused(self):
+        config = self.config(box={"local": {"host_root": self.directory("root")}})
+        got = self.resolve({"session_id": "s", "cmd": "x", "host_path": "/nonexistent/x"}, "--config", config,
+                           code=1)
+        self.assertEqual(got["error"], "host_path must point to an existing directory on the host")
+
+
+class Calls(ServiceTest):
+    modes = ("root", "user")
+
+    def test_calls_of_one_session_share_a_sandbox(self):
+        work = self.directory("work")
+        first = self.tool("echo here > file; echo $$; exit 3", "--workspace", work)
+        self.assertEqual(set(first), RESULT)
+        self.assertEqual((first["ok"], first["status"], first["exit_code"]), (False, "completed", 3))
+        second = self.tool("cat file; echo kept > /tmp/x", "--workspace", work)
+        self.assertEqual((second["ok"], second["stdout"], second["session_id"]), (True, "here", "query_unknown"))
+        self.assertEqual(self.tool("cat /tmp/x", "--workspace", work)["stdout"], "kept")
+        sessions = self.call("service", "sessions")
+        self.assertEqual([(s["session_id"], s["host_path"]) for s in sessions], [("query_unknown", work)])
+        self.assertEqual(self.call("service", "cleanup"), {"ended": 1})
+        self.assertEqual(self.call("service", "sessions"), [])
+
+    def test_a_session_with_other_limits_is_a_conflict(self):
+        spec = {"session_id": "s", "cmd": "true"}
+        self.call("service", "exec", json.dumps(spec))
+        got = self.call("service", "exec", json.dumps({**spec, "cpus": 2}), code=1)
+        self.assertEqual((got["error_type"], got["error"]),
+                         ("BoxSessionConflictError", "Box session s already exists with cpus=1.0"))
+
+    def test_two_first_calls_at_once_make_one_sandbox(self):
+        calls = [self.spawn("tool", "exec", json.dumps({"command": f"echo {i}"})) for i in range(4)]
+        self.assertEqual([json.loads(self.finish(c).out)["stdout"] for c in calls], ["0", "1", "2", "3"])
+        self.assertEqual(len(self.call("service", "sessions")), 1)
+
+    def test_a_command_that_is_too_slow_ends_its_session(self):
+        got = self.tool("sleep 60", timeout_sec=1)
+        self.assertEqual((got["status"], got["ok"], got["exit_code"]), ("timed_out", False, None))
+        self.assertEqual(self.call("service", "sessions"), [])
+
+    def test_a_read_only_workspace_takes_no_write(self):
+        work = self.directory("work")
+        self.assertFalse(self.tool("touch x", "--workspace", work + ":ro")["ok"])
+        self.assertEqual(os.listdir(work), [])
+
+    def test_long_output_keeps_head_and_tail(self):
+        got = self.tool("yes a | head -c 5000; echo end >&2", "--output-limit", "100")
+        self.assertEqual(len(got["stdout"]), 100)
+        self.assertIn("characters truncated]", got["stdout"])
+        self.assertEqual((got["stdout_truncated"], got["stderr"], got["stderr_truncated"]), (True, "end", False))
+
+
+class Errors(ServiceTest):
+    modes = ("user",)
+
+    def test_the_last_fifty_failures_are_kept(self):
+        for i in range(60):
+            self.call("tool", "--query", json.dumps({"query_id": 100 + i}), "exec", "{}", code=1)
+        kept = self.call("service", "errors")
+        self.assertEqual([e["query_id"] for e in kept], [str(i) for i in range(110, 160)])
+        self.assertEqual({e["type"] for e in kept}, {"BoxValidationError"})
+
+    def test_a_disabled_service_runs_nothing(self):
+        got = self.tool("true", "--config", self.config(box={"enabled": "off"}), code=1)
+        self.assertIn("disabled", got["error"])
+        self.assertEqual(self.call("service", "errors"), [])
