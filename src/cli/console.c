@@ -18,11 +18,11 @@ static void restore_terminal(void)
 {
 	if (terminal_is_raw) {
 		IGNORE(tcsetattr(0, TCSADRAIN, &saved_terminal)); /* nothing to do if it fails */
-		terminal_is_raw = 0; /* last: a signal handler must still see it */
+		terminal_is_raw = 0; /* last, because a signal handler must still see it */
 	}
 }
 
-/* Async-signal-safe: two system calls. */
+/* Makes only two system calls, which are async-signal-safe. */
 static void on_fatal_signal(int sig)
 {
 	restore_terminal();
@@ -97,7 +97,7 @@ static void read_line(int tty, struct buf *out)
 		buf_add_char(out, c);
 }
 
-/* A signal interrupts the read. We restore the terminal and then die by that signal. */
+/* Reads a line. If a signal interrupts the read, restores the terminal and then dies by that signal. */
 static void read_hidden(int tty, const struct termios *before, struct buf *out)
 {
 	static const int ends_us[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };

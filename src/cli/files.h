@@ -1,5 +1,5 @@
-/* Reads what files say about a new sandbox: the installation's config.json, and YAML named by
- * --conf and its relatives. The command line overrides both. */
+/* Reads the settings of a new sandbox from files: the installation's config.json, and the YAML files
+ * of --conf, --net-conf and so on. The command line overrides both. */
 #pragma once
 
 #include "cli/args.h"

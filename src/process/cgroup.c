@@ -431,13 +431,13 @@ int cgroup_update(const struct cgroup *c, const struct cgroup_limits *l)
 	return 0;
 }
 
-/* A process needs CPU time to die: if the group allows little, a thousand throttled members take
- * minutes. */
+/* Lifts the CPU limit before a kill, because a process needs CPU time to die: a thousand throttled
+ * members would take minutes. */
 void cgroup_lift_cpu(const struct cgroup *c)
 {
 	if (!c->enforced[CGROUP_CPU])
 		return;
-	/* each write fails in groups of the other version */
+	/* a write fails if the group has not this version's file */
 	if (c->v2_payload >= 0)
 		IGNORE(io_write_file(c->v2_payload, "cpu.max", "max"));
 	for (unsigned i = 0; i < c->n_v1; i++)
@@ -479,7 +479,7 @@ static void remove_one(int base, const char *name)
 		IGNORE(poll(NULL, 0, REMOVE_RETRY_MS));
 }
 
-/* Removes a group that a killed supervisor left: nobody has lifted the CPU limit of its members. */
+/* Removes a group that a killed supervisor left. First lifts the CPU limit, which still holds. */
 static void remove_left(int base, const char *name)
 {
 	AUTO_FD group = open_dir(base, name);

@@ -35,7 +35,7 @@ struct walker {
 	int root;                 /* O_PATH of the new root */
 	int target;               /* O_PATH of the current mount target */
 	int device_report;        /* socket that /dev/fuse is sent to */
-	int parent; /* the directory that STEP_DIR found last: STEP_DIR makes a missing one in it */
+	int parent; /* the directory that STEP_DIR found last, in which it makes the next one */
 };
 
 static void close_fd(int *fd)

@@ -145,7 +145,7 @@ static void copy_entry(int from, int to, const char *name)
 		n = readlinkat(from, name, link, sizeof(link) - 1);
 		if (n > 0) {
 			link[n] = '\0';
-			/* if this fails, programs have to do without the link */
+			/* if this fails, the sandbox lacks the link */
 			IGNORE(symlinkat(link, to, name));
 		}
 	} else if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH)) {

@@ -123,7 +123,7 @@ static void add_quiet_v6(struct netlink_batch *b, int index)
 	end(b, at);
 }
 
-/* Brings the interface up. MAC may be NULL: the address stays as it is. */
+/* Brings the interface up. If MAC is NULL, the address stays as it is. */
 static void add_up(struct netlink_batch *b, int index, const uint8_t *mac)
 {
 	struct ifinfomsg link = { .ifi_index = index,

@@ -56,7 +56,7 @@ enum step_op {
 	STEP_IDS,      /* become id mode of the new user namespace */
 	STEP_KEEP,     /* descriptor fd, or tree, becomes number mode, not close-on-exec */
 	STEP_CONFINE, /* dies with the parent; keeps capabilities flags; filter allows system calls */
-	STEP_EXEC,    /* execute fd with argv (NULL: as pid 1) and envp */
+	STEP_EXEC,    /* execute fd with argv (NULL for pid 1's name alone) and envp */
 	STEP_OP_COUNT
 };
 

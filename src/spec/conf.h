@@ -1,5 +1,5 @@
 /*
- * The files of --conf, and of --net-conf and its like, which hold one part of the configuration.
+ * The files of --conf, and scoped files (--net-conf and so on), which hold one part of the configuration.
  *
  * Files are read in the order of the command line. Maps of a later file are merged into earlier ones;
  * its lists and scalars replace them. Each file is checked when it is read, so that a message names

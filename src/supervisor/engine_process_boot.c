@@ -26,7 +26,7 @@ static unsigned brought_in(const struct ids *i, const struct spec_mount *m)
 	return i->mode != IDS_RANGE && !m->identity.of_parent ? SWITCH_SHARED : 0u;
 }
 
-/* Names the mounts that only this sandbox uses: files with privileges may be made there and nowhere else. */
+/* Names the mounts that only this sandbox uses. Files with privileges may be made only there. */
 static void name_own_mounts(const struct rootfs *r, struct boot_message *boot)
 {
 	const struct spec *spec = r->spec;

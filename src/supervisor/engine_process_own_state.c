@@ -1,8 +1,8 @@
 /*
  * Keeps our own state out of volumes and root directories.
  *
- * A payload that can write another sandbox's record controls that sandbox. So a volume that lies in our state is refused,
- * and so is a root directory that shows our state. If a volume shows our state somewhere, under any name, that place is
+ * A payload that can write another sandbox's record controls that sandbox. So a volume inside our state is refused, and a
+ * root directory that shows our state is refused. If a volume shows our state somewhere, under any name, that place is
  * covered in the sandbox (process/rootfs.h).
  */
 #include <errno.h>

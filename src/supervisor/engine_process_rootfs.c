@@ -228,8 +228,8 @@ static bool must_be_served(const struct supervisor *s, const struct rootfs *r)
 		return r->served;
 	if (r->upper_fd < 0)
 		return s->home.served == HOME_SERVED_ALL;
-	/* the kernel and fuse-overlayfs mark deleted files differently: a layer that one of them
-	 * wrote must not be given to the other */
+	/* the kernel and fuse-overlayfs mark deleted files differently, so a layer is always used by
+	 * the one that wrote it */
 	return s->home.served != HOME_SERVED_NOTHING ||
 	       strcmp(s->record.state.root, ROOT_SERVED) == 0;
 }

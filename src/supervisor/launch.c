@@ -25,7 +25,7 @@ const char **supervisor_env(const struct spec *spec, size_t *ret_n)
 	return env;
 }
 
-/* The switches that do not depend on mounts; the engine adds the others. */
+/* Returns the switches that do not depend on mounts; the engine adds the switches that do. */
 static unsigned filter_switches(const struct supervisor *s)
 {
 	return (s->watched ? SWITCH_WATCHED : 0u) |

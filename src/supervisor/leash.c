@@ -59,7 +59,7 @@ void leash_tell_failure(struct supervisor *s)
 	IGNORE(!report(s, FRAME_ERROR, body.p, body.n));
 }
 
-/* A server shows which soft limits do not hold; a person asks `inspect`. */
+/* Adds how soft limits are enforced, which a server shows to its clients. */
 static void add_held(const struct supervisor *s, struct buf *b)
 {
 	const struct enforcement *f = &s->record.state.enforced;

@@ -31,7 +31,7 @@
 
 #define BIT(n) (1u << (n))
 #define READ_CHUNK_BYTES 16384
-/* on_late() does what can wait this long after the start: a sandbox that ends sooner needs none of it */
+/* on_late() runs this long after the start and does work that a sandbox that ends sooner does not need */
 #define LATE_AFTER_NS (20 * NS_PER_MS)
 
 static const unsigned may_become[] = {

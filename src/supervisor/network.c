@@ -35,7 +35,7 @@ struct network {
 	struct network_events events;
 	struct policy policy;
 	struct lease lease;
-	struct spec_port *port; /* allocated, and so are its strings */
+	struct spec_port *port; /* owned, with its strings */
 	size_t n_ports;
 	struct cidr *host_address; /* owned */
 	size_t n_host_addresses;

@@ -61,8 +61,8 @@ struct supervisor {
 MUST_USE int supervisor_launch(struct supervisor *s, struct err *e);
 /* Returns the "K=V" strings of the image and the user, each allocated. */
 const char **supervisor_env(const struct spec *spec, size_t *ret_n);
-/* sweep.c: deletes retired records whose files belong to a sub-range. Returns the exit status of
- * the program, and so do the next two functions. */
+/* sweep.c: deletes retired records whose files belong to a sub-range. This function and the next two
+ * return the exit status of the program. */
 int supervisor_sweep(void);
 /* Deletes everything in the home, which has no sandbox any more. */
 int supervisor_erase_home(void);

@@ -3,8 +3,8 @@
  * by base/raw.h: the task that calls it shares memory with a running process.
  *
  * If a file has N names, each name counts for one N-th of its size, so all names together count the
- * file once. The walk always ends: the number of files is bounded, and so is the depth, because
- * each level holds a descriptor. A tree beyond either bound counts as having too many files.
+ * file once. The walk always ends, because the number of files and the depth are bounded (each level
+ * holds a descriptor). A tree beyond either bound counts as having too many files.
  */
 #pragma once
 

@@ -53,8 +53,8 @@ struct dns_query {
 	bool dnssec;        /* DO */
 };
 
-/* Returns 0. Returns -EBADMSG if this is no question and must not be answered, -EINVAL if the answer is FORMERR,
- * -EOPNOTSUPP if it is NOTIMP. In the last two cases ret->id is set and ret->question_n is 0. */
+/* Returns 0, -EBADMSG if this is no question and must not be answered, -EINVAL if it must be answered by FORMERR, or
+ * -EOPNOTSUPP if by NOTIMP. In the last two cases ret->id is set and ret->question_n is 0. */
 MUST_USE int dns_query_decode(const uint8_t *p, size_t n, struct dns_query *ret);
 /* Writes the question for a server, with the id ID. Returns its length. */
 size_t dns_query_encode(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX_BYTES]);

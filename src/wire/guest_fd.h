@@ -1,4 +1,4 @@
-/* The numbers under which pid 1 finds its descriptors. The process engine puts them there. */
+/* The numbers of the descriptors with which the process engine starts pid 1. */
 #pragma once
 
 enum guest_fd {
