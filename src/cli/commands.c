@@ -626,7 +626,7 @@ static const struct command commands[] = {
 			"Runs COMMAND directly, without a shell, and returns its status: 126 when it cannot "
 			"be executed, 127 when it is not found, 128+N when signal N killed it, 124 when "
 			"--timeout did. A stopped sandbox is started for COMMAND and stopped again.\n\n"
-			"If this client dies, everything that COMMAND started is killed.",
+			"Everything COMMAND started is killed when this client dies.",
 		.usage = "NAME [-- COMMAND…]", .sets = exec_sets, .min_args = 1, .max_args = 1,
 		.takes_rest = true, .words = WORD_SANDBOX, .conflicts = exec_conflicts,
 	},
