@@ -1,5 +1,5 @@
-/* Any bytes as messages of a peer, joined as those of a legacy one: whatever is answered is a response
- * as the peer expects one. */
+/* Any bytes as messages of a peer, joined as those of a legacy peer. Every answer is a response
+ * in the form that the peer expects. */
 #include "box/envelope.h"
 
 #include <stdint.h>

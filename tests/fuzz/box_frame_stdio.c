@@ -1,5 +1,5 @@
-/* Any bytes from a pipe: messages do not depend on how the bytes are cut, sizes hold, and what was
- * read can be written and read again. */
+/* Any bytes from a pipe: messages do not depend on how the bytes are cut, sizes hold, and
+ * messages can be written and read again. */
 #include "box/frame_stdio.h"
 
 #include <stdint.h>

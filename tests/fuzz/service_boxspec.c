@@ -1,5 +1,5 @@
-/* Any JSON as a BoxSpec and as a spec of a process. What is accepted can be written and read again
- * as the same, agrees with itself, and what is refused has a message. */
+/* Any JSON as a BoxSpec and as a spec of a process. An accepted spec can be written and read
+ * again unchanged and does not conflict with itself. A refused spec has a message. */
 #include "service/boxspec.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What was read can be written and is then read as the same. */
+/* Fields that were read can be written and are read back unchanged. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

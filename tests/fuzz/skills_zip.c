@@ -1,4 +1,4 @@
-/* Whatever the bytes are: entries have safe and different paths, and contents of the size that they declare. */
+/* For all bytes: entries have safe and different paths, and contents of the declared size. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

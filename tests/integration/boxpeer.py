@@ -1,4 +1,4 @@
-"""A peer of cordon-box for the tests: RFC 6455 and lines on pipes, with nothing but the standard library.
+"""A peer of cordon-box for the tests: RFC 6455 and lines on pipes, by the standard library only.
 
 A Peer sends requests and matches answers by their numbers, in any order. The raw parts (Socket) are for tests that
 break the rules on purpose.
@@ -24,7 +24,7 @@ TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
 
 class Refused(Exception):
-    """The handshake was answered with another status than 101."""
+    """The server answered the handshake with another status than 101."""
 
     def __init__(self, status, body):
         super().__init__(f"{status} {body!r}")
@@ -32,11 +32,11 @@ class Refused(Exception):
 
 
 class BoxFault(Exception):
-    """An answer with code 1; its text."""
+    """An answer with code 1. Holds its text."""
 
 
 def http_get(port, path, headers=(), host="127.0.0.1"):
-    """Status and body of one GET."""
+    """Returns status and body of one GET."""
     with socket.create_connection((host, port), timeout=SECONDS) as s:
         lines = [f"GET {path} HTTP/1.1", f"Host: {host}:{port}", *headers, "Connection: close", "", ""]
         s.sendall("\r\n".join(lines).encode())
@@ -109,7 +109,7 @@ class Socket:
             self.buffer += chunk
 
     def read_frame(self):
-        """Opcode and payload; servers do not mask and ours does not fragment."""
+        """Returns opcode and payload. Servers do not mask, and our server does not fragment."""
         self._need(2)
         opcode, n = self.buffer[0] & 15, self.buffer[1]
         assert not n & 0x80, "a masked frame"
@@ -125,7 +125,7 @@ class Socket:
         return opcode, payload
 
     def read_message(self):
-        """The next text; pings are answered, a close is raised as EOFError with its code."""
+        """Returns the next text. Answers pings. Raises EOFError with the code of a close."""
         while True:
             opcode, payload = self.read_frame()
             if opcode == PING:
@@ -139,7 +139,7 @@ class Socket:
                 return payload.decode()
 
     def close_code(self):
-        """Reads to the close frame; its code."""
+        """Reads to the close frame and returns its code."""
         try:
             while True:
                 self.read_message()
@@ -206,7 +206,7 @@ class StdioTransport:
 
 
 class Peer:
-    """Requests and answers over a transport. Answers are read by whoever waits."""
+    """Requests and answers over a transport. Answers are read when a caller waits for one."""
 
     def __init__(self, transport, instance=None, workspace=None, generation=1):
         self.transport = transport
@@ -229,7 +229,7 @@ class Peer:
         return number
 
     def answer(self, number, within=SECONDS):
-        """The whole answer to a request."""
+        """Returns the whole answer to a request."""
         end = time.monotonic() + within
         with self.condition:
             while number not in self.answers:
@@ -249,7 +249,7 @@ class Peer:
             return self.answers.pop(number)
 
     def call(self, action, data=None, within=SECONDS, **extra):
-        """The data of the answer; a failure raises BoxFault."""
+        """Sends a request and returns the data of the answer. A failure raises BoxFault."""
         got = self.answer(self.post(action, data, **extra), within)
         assert set(got) == {"seq_id", "code", "message", "data", "chunk_status"}, got
         assert isinstance(got["data"], dict) and got["chunk_status"] == "continue", got

@@ -20,7 +20,7 @@ FIELDS = ["name", "display_name", "description", "instructions", "package_root",
 
 
 class Worker:
-    """One running cordon-skills. HELLO is what it said first."""
+    """One running cordon-skills. HELLO is its first message."""
 
     def __init__(self, test, root, source=None):
         self.socket, theirs = socket.socketpair()
@@ -33,7 +33,7 @@ class Worker:
         self.hello = self.receive()
 
     def receive(self):
-        """A reply, or None at the end of the stream."""
+        """Returns a reply, or None at the end of the stream."""
         head = self.exactly(4)
         return None if head is None else json.loads(self.exactly(struct.unpack("<I", head)[0]))
 
@@ -50,7 +50,7 @@ class Worker:
         return bytes(got)
 
     def send(self, body, *files):
-        """BODY: bytes, or what becomes JSON."""
+        """Sends BODY: bytes, or a value that becomes JSON."""
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
         head = struct.pack("<I", len(body))
@@ -65,7 +65,7 @@ class Worker:
         return self.receive()
 
     def end(self):
-        """The exit status after the owner has closed its end."""
+        """Closes the owner's end and returns the exit status."""
         self.socket.close()
         return self.process.wait(ANSWER_SECONDS)
 
@@ -88,7 +88,7 @@ class SkillsTest(CordonTest):
     # -- asking -------------------------------------------------------------------------------
 
     def ok(self, op, data=None, **kwargs):
-        """The data of a reply; the operation must succeed."""
+        """Returns the data of the reply. The operation must succeed."""
         got = self.worker().ask(op, data, **kwargs)
         self.assertEqual(got and got.get("ok"), True, got)
         return got["data"]
@@ -116,12 +116,12 @@ class SkillsTest(CordonTest):
         return path
 
     def package(self, path, name=None, body="text", store=None):
-        """A package below the store, made by hand."""
+        """Makes a package below the store by hand."""
         front = f"---\nname: {name}\n---\n" if name else ""
         return os.path.dirname(self.put(os.path.join(path, "SKILL.md"), front + body, store=store))
 
     def rubbish(self):
-        """What waits to be erased, or is being made."""
+        """Directories that wait to be erased or are being made."""
         return [os.path.join(where, name) for where in (self.root, self.store) if os.path.isdir(where)
                 for name in os.listdir(where) if name.startswith(".cordon-")]
 
@@ -130,7 +130,7 @@ class SkillsTest(CordonTest):
         self.eventually(lambda: not self.rubbish(), within=within, message=self.rubbish)
 
     def tree(self, top=None):
-        """{path: content or None for directories} of all that is below TOP, once nothing is being erased."""
+        """Returns {path: content, or None for directories} below TOP after all erasing has ended."""
         self.swept()
         found, top = {}, top or self.store
         for where, dirs, files in os.walk(top):
@@ -144,7 +144,7 @@ class SkillsTest(CordonTest):
 
 
 class Archive:
-    """A zip archive in memory. Entries are written as they are named, also where no honest program would."""
+    """A zip archive in memory. Entries get any name, also names that no honest program writes."""
 
     def __init__(self, files=(), method=zipfile.ZIP_DEFLATED):
         self.bytes = io.BytesIO()
@@ -159,7 +159,7 @@ class Archive:
         entry.external_attr = mode << 16
         entry.compress_type = self.method if method is None else method
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that two entries have one name
+            warnings.simplefilter("ignore")  # two entries may have the same name
             self.zip.writestr(entry, content)
         return self
 

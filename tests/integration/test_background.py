@@ -12,7 +12,7 @@ import types
 
 from harness import ALL_MODES, PREFIX, unique_number
 from test_upgrade import (ARGUMENT, CODE, ERROR, EXEC, EXIT, FLAGS, HELLO, NUMBER, OLDEST, PING, PONG, STARTED, TEXT,
-                          VERSION, Between, WireTest, field, fields, frame, hello)
+                          VERSION, Proxy, WireTest, field, fields, frame, hello)
 
 CLERK = os.path.join(PREFIX, "libexec/cordon/test-clerk")
 STDIN, OUTPUT, CREDIT, DETACH, ATTACH, SIGNAL = 5, 6, 7, 9, 10, 18
@@ -829,7 +829,7 @@ for i in range(40):  # so that its number is not among the first
         self.assertEqual((int(got.data), got.report), (pid, 0))
 
 
-class Clerk(WireTest):
+class ClientLibrary(WireTest):
     """The same requests by client/ask and client/job: clerk.c runs them one after the other."""
 
     modes = ("root", "user")
@@ -873,7 +873,7 @@ class Clerk(WireTest):
         def older(kind, body, stream):
             return frame(kind, field(VERSION, 1) + field(OLDEST, 1) if kind == HELLO else body, stream)
 
-        Between(self, box, older)
+        Proxy(self, box, older)
         said = f"error 9: sandbox '{box.name}' was started by an older version, which keeps no background commands"
         self.assertEqual(self.ask(box, "start:print()", "list", "attach", "wait", "feed:x"), [said] * 5)
         self.assertEqual(box.out("echo as ever"), "as ever")

@@ -23,7 +23,7 @@ MESSAGE_MAX = 16 << 20
 
 
 class Server:
-    """A cordon-box that runs. The process that the test started is the parent of the one that reads peers."""
+    """A running cordon-box. The process that the test started is the parent of the process that reads peers."""
 
     def __init__(self, test, *args, env=None, config=None, stdio=False, **popen):
         extra = dict(env or {})
@@ -70,7 +70,7 @@ class Server:
         return json.loads(body)["resources"]
 
     def end(self):
-        """Whatever a test did, a server that still runs ends as it should."""
+        """Ends a server that still runs. It must end cleanly, whatever the test did."""
         if self.proc.poll() is None:
             self.stop()
 
@@ -84,7 +84,7 @@ class BoxTest(CordonTest):
     timeout = 180
 
     def keep(self, thing):
-        """Closes it when the test ends."""
+        """Closes the peer when the test ends."""
         self.addCleanup(thing.close)
         return thing
 
@@ -92,7 +92,7 @@ class BoxTest(CordonTest):
         return Server(self, *args, **kwargs)
 
     def fails(self, text, call, *args, **kwargs):
-        """The call fails with exactly this text."""
+        """Asserts that the call fails with exactly this text."""
         with self.assertRaises(BoxFault) as caught:
             call(*args, **kwargs)
         self.assertEqual(str(caught.exception), text)
@@ -110,7 +110,7 @@ class BoxTest(CordonTest):
 
 
 def placement(workspace, generation, instance=INSTANCE):
-    """How the sessions of this generation of a Workspace begin their ids."""
+    """The prefix of session ids of this generation of a Workspace."""
     digest = hashlib.sha256(f"{instance}\0{workspace}".encode()).hexdigest()[:24]
     return f"ws-{digest}-g{generation}"
 
@@ -163,7 +163,7 @@ class Program(BoxTest):
         self.eventually(lambda: b"warn: LANGBOT_BOX_CONFIG is ignored" in server.err.data)
         self.assertEqual(server.legacy().call("__ping"), {})
 
-    def test_it_warns_when_strangers_can_reach_it(self):
+    def test_the_server_warns_if_other_machines_can_reach_it(self):
         server = self.server("--host", "0.0.0.0")
         self.eventually(lambda: b"without LANGBOT_BOX_CONTROL_TOKEN" in server.err.data)
 
@@ -183,7 +183,7 @@ class Life(BoxTest):
         self.assertEqual(self.sandboxes(), [])
         self.eventually(lambda: not self.left_running())
 
-    def test_killed_servers_take_their_sandboxes_along(self):
+    def test_a_killed_server_leaves_no_sandbox(self):
         for victim in ("reader", "parent"):
             with self.subTest(victim=victim):
                 server = self.server()
@@ -199,7 +199,7 @@ class Life(BoxTest):
         self.assertEqual(again.legacy().exec("a", "echo here")["stdout"], "here")
         again.stop()
 
-    def test_a_killed_hand_costs_one_request(self):
+    def test_a_killed_hand_fails_one_request_only(self):
         server = self.server()
         peer = server.legacy()
         self.assertEqual(peer.exec("a", "echo 1")["stdout"], "1")
@@ -262,7 +262,7 @@ print(s.recv(4096).split()[1].decode())
 """
 
 
-class Doors(BoxTest):
+class Access(BoxTest):
     def test_no_web_page_gets_in(self):
         server = self.server()
         for headers in (["Origin: http://localhost"], ["Origin: null"],
@@ -271,7 +271,7 @@ class Doors(BoxTest):
             self.refused(401, Socket, server.port, "/v1/sessions/a/managed-process/ws", headers)
 
     def test_a_foreign_host_name_is_refused(self):
-        """A page whose name was made to lead to this machine."""
+        """An attacker's page whose host name resolves to this machine."""
         server = self.server()
         with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as s:
             s.sendall(b"GET /rpc/ws HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -300,7 +300,7 @@ class Doors(BoxTest):
         self.assertEqual(knock(str(guarded.port), "/rpc/ws", named, user=65534), "401")
         self.assertEqual(knock(str(guarded.port), "/rpc/ws", named, secret, user=65534), "101")
 
-    def test_the_token_is_asked_for(self):
+    def test_the_token_is_required(self):
         server = self.server("--host", "127.0.0.1", env={"LANGBOT_BOX_CONTROL_TOKEN": f" {TOKEN} "})
         secret = f"X-LangBot-Box-Control-Token: {TOKEN}"
         self.refused(401, server.legacy)
@@ -319,9 +319,9 @@ class Doors(BoxTest):
         first = server.current()
         first.close()
         self.refused(401, server.current, instance="inst-8")
-        self.refused(401, server.legacy)  # a header-less peer comes too late
+        self.refused(401, server.legacy)  # a peer without headers is refused from now on
         self.assertEqual(server.current().call("__ping"), {})
-        self.assertEqual(old.call("__ping"), {})  # who was in stays
+        self.assertEqual(old.call("__ping"), {})  # a connected peer stays
 
     def test_a_configured_instance(self):
         server = self.server(env={"LANGBOT_BOX_TRUSTED_INSTANCE_UUID": INSTANCE})
@@ -358,21 +358,21 @@ class Messages(BoxTest):
             self.assertRegex(got["message"], "^ValidationError: ", bad)
             self.assertEqual(got["seq_id"], json.loads(bad).get("seq_id", -1))
 
-    def test_what_is_no_request_is_ignored(self):
+    def test_messages_that_are_no_requests_are_ignored(self):
         peer = self.server().legacy()
         for junk in ("nonsense", "7", "[]", '{"code":0,"seq_id":1,"message":"","data":{}}', '{"a":1}', "[" * 100000,
                      '{"seq_id":1,"seq_id":2'.replace('2', '2}')):
             peer.transport.send(junk)
         self.assertEqual(peer.call("__ping"), {})
 
-    def test_python_s_json(self):
-        """The last of two keys counts, and half of a surrogate pair becomes U+FFFD."""
+    def test_json_is_read_as_python_reads_it(self):
+        """The last of two equal keys counts, and half of a surrogate pair becomes U+FFFD."""
         peer = self.server().legacy()
         got = self.raw(peer, '{"seq_id":1,"seq_id":2,"action":"box_get_session","data":{"session_id":"\\ud800"}}')
         self.assertEqual((got["seq_id"], got["message"]),
                          (2, "BoxSessionNotFoundError: session \ufffd not found"))
 
-    def test_many_values_are_no_json(self):
+    def test_a_message_with_too_many_values_is_ignored(self):
         peer = self.server().current()
         peer.transport.send('{"seq_id":1,"action":"__ping","data":{"a":[' + "0," * 8_000_000 + "0]}}")
         self.assertEqual(peer.call("__ping"), {})
@@ -392,7 +392,7 @@ class Messages(BoxTest):
         extra = peer.answer(peer.post("__ping"))
         self.assertEqual((extra["code"], extra["message"]),
                          (1, "Runtime connection is busy (max 128 concurrent actions)"))
-        self.assertEqual(server.legacy().call("__ping"), {})  # another connection has its own
+        self.assertEqual(server.legacy().call("__ping"), {})  # the limit counts per connection
         self.assertEqual(len(busy), 128)
 
     def test_long_messages_of_both_generations(self):
@@ -401,7 +401,7 @@ class Messages(BoxTest):
         data = {"session_id": "a", "cmd": f"true {'x' * 200}", "env": {"LONG": text}}
         legacy = server.legacy()
         request = json.dumps({"seq_id": 9, "action": "__ping", "data": data}, ensure_ascii=False)
-        for at in range(0, len(request), 60_000):  # the older client cuts a message into several
+        for at in range(0, len(request), 60_000):  # the older client splits a message into several
             legacy.transport.send(request[at:at + 60_000])
         self.assertEqual(legacy.answer(9)["code"], 0)
         current = server.current()
@@ -412,7 +412,7 @@ class Messages(BoxTest):
             ws.send_frame(TEXT if i == 0 else 0, cut, fin=i == len(cuts) - 1)
         self.assertEqual(current.answer(10)["code"], 0)
 
-    def test_sixteen_mebibytes_and_one(self):
+    def test_a_message_larger_than_16_mib_ends_the_connection(self):
         server = self.server()
         peer = server.current()
         head, tail = '{"seq_id":1,"action":"__ping","data":{"a":"', '"}}'
@@ -467,7 +467,7 @@ class Messages(BoxTest):
         chunk(body=b"x" * 16384, amount=2)
         self.fails("ValueError: File transfer exceeds the configured size limit", chunk, body=b"x" * 16384, index=1,
                    amount=2)
-        for i in range(128):  # the one that was too long is gone
+        for i in range(128):  # the upload that was too long does not count
             chunk(f"f{i}")
         self.fails("ValueError: Active file transfer capacity reached", chunk, "one-more")
 
@@ -476,7 +476,7 @@ class Messages(BoxTest):
 
 
 class Actions:
-    """Every action once, over whatever the class that has this opens."""
+    """Every action once. The class that inherits this chooses the transport."""
 
     def test_control(self):
         peer = self.peer()
@@ -492,7 +492,7 @@ class Actions:
                                             "max_completed_processes": 256, "max_admission_records": 100000,
                                             "max_rpc_file_bytes": 20971520})
 
-    def test_a_session_s_life(self):
+    def test_a_session_from_creation_to_deletion(self):
         peer = self.peer()
         got = peer.exec("person_ann", "python3 -c 'print(6*7)'", timeout_sec=20, env={"LANG": "C.UTF-8"})
         self.assertGreaterEqual(got.pop("duration_ms"), 0)
@@ -513,7 +513,7 @@ class Actions:
                          {"deleted": " person_ann "})
         self.assertEqual((peer.call("box_get_sessions")["sessions"], self.sandboxes()), ([], []))
 
-    def test_a_process_s_life(self):
+    def test_a_process_from_start_to_stop(self):
         peer = self.peer()
         peer.call("box_create_session", {"session_id": "mcp"})
         info = peer.call("box_start_managed_process", {"session_id": "mcp", "spec": {
@@ -541,7 +541,7 @@ class Actions:
         self.assertEqual((peer.call("box_get_sessions")["sessions"], self.sandboxes()), ([], []))
         self.assertEqual(peer.exec("a", "echo again")["stdout"], "again")
 
-    def test_missing_things(self):
+    def test_missing_sessions_and_fields_are_named(self):
         peer = self.peer()
         for action in ("box_get_session", "box_delete_session"):
             self.fails("BoxSessionNotFoundError: session x not found", peer.call, action, {"session_id": "x"})
@@ -685,7 +685,7 @@ class Tenants(BoxTest):
         self.refused(401, server.relay, placement("w-blue", 1) + "-a",
                      headers=[*headers, "X-LangBot-Placement-Generation: 1"])
 
-    def test_the_fence_has_a_size(self):
+    def test_the_number_of_known_workspaces_is_limited(self):
         server = self.server(config={"limits": {"max_admission_records": 1}})
         server.current("w-1").call("box_status")
         self.fails("PermissionError: Box generation fence capacity reached; refusing an unbounded Workspace allocation",
@@ -737,7 +737,7 @@ class Sessions(BoxTest):
                        "box_create_session", {"session_id": "a", **spec})
         self.assertEqual(peer.exec("a", "echo $X", env={"X": "1"}, workdir="/tmp", timeout_sec=5)["stdout"], "1")
 
-    def test_other_extra_mounts_make_it_anew(self):
+    def test_other_extra_mounts_recreate_the_sandbox(self):
         peer = self.peer()
         one, two = os.path.join(self.dir, "one"), os.path.join(self.dir, "two")
         for path in (one, two):
@@ -822,27 +822,27 @@ class Sessions(BoxTest):
         peer.call("box_delete_session", {"session_id": "a"})
         self.assertEqual(peer.exec("b", "echo now")["stdout"], "now")
 
-    def test_a_sandbox_that_ended_is_made_anew(self):
+    def test_an_ended_sandbox_is_recreated(self):
         peer = self.peer()
         name = peer.call("box_create_session", {"session_id": "a"})["backend_session_id"]
         self.cordon("stop", name)
         self.eventually(lambda: self.sandboxes() == [])
         self.assertEqual(peer.exec("a", "echo here")["stdout"], "here")
 
-    def test_ids_of_any_bytes(self):
+    def test_session_ids_may_have_any_characters(self):
         peer = self.peer()
         for name in ("ünïcode ☃", "a/../../b", "x" * 10000, "-rf", "a\nb"):
             self.assertEqual(peer.exec(name, "echo here")["session_id"], name)
             peer.call("box_delete_session", {"session_id": name})
 
-    def test_docker_and_e2b_are_not_there(self):
+    def test_docker_and_e2b_are_unavailable(self):
         for backend in ("docker", "e2b"):
             peer = self.peer(config={"backend": backend})
             self.assertEqual(peer.call("box_get_backend_info"), {"name": None, "available": False})
             self.fails("BoxBackendUnavailableError: LangBot Box backend unavailable. Install and start Docker or nsjail "
                        "before using exec.", peer.exec, "a", "true")
 
-    def test_a_client_that_vanishes(self):
+    def test_a_client_that_disconnects_ends_its_execs(self):
         server = self.server()
         peer, slow = server.legacy(), unique_number()
         peer.exec("a", "true")
@@ -878,20 +878,20 @@ class Execs(BoxTest):
         long = "x" * 1_000_000
         self.assertEqual(peer.exec("a", f"printf %s '{long}' | wc -c")["stdout"], "1000000")
 
-    def test_what_can_be_written(self):
+    def test_the_writable_directories(self):
         peer = self.peer()
         got = peer.exec("a", "for d in /workspace /tmp /home /var/tmp /run /dev/shm; do echo x > $d/f || exit 1; done; "
                         "touch /f /usr/f")
         self.assertEqual((got["stderr"].count("cannot touch"), got["exit_code"]), (2, 1), got)
         self.assertEqual(peer.exec("b", "touch /f /opt/f", read_only_rootfs=False)["exit_code"], 0)
 
-    def test_much_more_than_memory_can_be_written(self):
+    def test_files_can_be_larger_than_the_memory_limit(self):
         peer = self.peer()
         got = peer.exec("a", "for d in /workspace /tmp /home; do head -c 100000000 /dev/zero > $d/big || exit 1; done; "
                         "cat /workspace/big /tmp/big /home/big | wc -c", memory_mb=64, timeout_sec=120)
         self.assertEqual((got["stdout"], got["exit_code"]), ("300000000", 0), got)
 
-    def test_leftovers_end_with_the_exec(self):
+    def test_background_processes_end_with_the_exec(self):
         peer, slow = self.peer(), unique_number()
         peer.exec("a", f"sleep {slow} & echo $!")
         self.eventually(lambda: not self.sleepers(slow))
@@ -1001,7 +1001,7 @@ class Processes(BoxTest):
         self.assertNotIn("sec-websocket-protocol", plain.head.lower())
         self.assertIn("managed_process", self.peer.call("box_get_session", {"session_id": "s"}))
 
-    def test_relays_that_cannot_be(self):
+    def test_relays_without_a_running_process_are_refused(self):
         def error(session, process):
             return json.loads(self.refused(400, self.box.relay, session, process))["error"]
 
@@ -1011,7 +1011,7 @@ class Processes(BoxTest):
         self.exited()
         self.assertEqual(error("s", "p")["code"], "BoxManagedProcessConflictError")
 
-    def test_exit_is_kept_and_told(self):
+    def test_the_exit_status_is_kept_and_reported(self):
         self.start("echo why >&2; echo because >&2; exit 3")
         got = self.exited()
         self.assertEqual((got["exit_code"], got["stderr_preview"]), (3, "why\nbecause"))
@@ -1028,7 +1028,7 @@ class Processes(BoxTest):
         self.assertEqual(len(preview), 4000)
         self.assertTrue(preview.endswith("xthe end"))
 
-    def test_the_same_id_replaces(self):
+    def test_a_start_with_the_same_id_replaces_the_process(self):
         first, second = unique_number(), unique_number()
         self.start(f"sleep {first}")
         self.eventually(lambda: self.sleepers(first))
@@ -1052,7 +1052,7 @@ class Processes(BoxTest):
         self.start("cat")  # replaces
         self.fails("BoxCapacityExceededError: Box managed process capacity reached (1)", self.start, "cat", "q")
 
-    def test_only_so_many_records_are_kept(self):
+    def test_the_number_of_ended_processes_is_limited(self):
         self.peer.call("box_init", {"limits": {"max_completed_processes": 1}})
         self.start("exit 1", "a")
         self.exited("a")
@@ -1061,7 +1061,8 @@ class Processes(BoxTest):
         self.fails("BoxManagedProcessNotFoundError: session s has no managed process with process_id=a", self.info, "a")
 
     def test_each_process_brings_its_own_limits(self):
-        """Three servers that need 100 MB each live in a session of 128 MB, and the session gets its limits back."""
+        """Three processes of 100 MB each run in a session of 128 MB. Afterwards the session gets its own limits
+        back."""
         self.peer.call("box_delete_session", {"session_id": "s"})
         self.peer.call("box_create_session", {"session_id": "small", "memory_mb": 128})
         name = self.peer.call("box_get_session", {"session_id": "small"})["backend_session_id"]
@@ -1082,7 +1083,7 @@ class Processes(BoxTest):
             self.peer.call("box_stop_managed_process", {"session_id": "small", "process_id": f"p{i}"})
         self.eventually(lambda: limits_of(self.home) == before)
 
-    def test_no_record_is_kept_where_none_shall_be(self):
+    def test_a_limit_of_zero_keeps_no_ended_process(self):
         self.peer.call("box_init", {"limits": {"max_completed_processes": 0}})
         self.start("cat")
         self.assertEqual(self.peer.call("box_stop_managed_process", {"session_id": "s", "process_id": "p"}),
@@ -1091,7 +1092,7 @@ class Processes(BoxTest):
         gone = {"session_id": "s", "process_id": "p"}
         self.eventually(lambda: self.peer.answer(self.peer.post("box_get_managed_process", gone))["code"] == 1)
 
-    def test_nobody_reads_and_the_process_waits(self):
+    def test_a_process_waits_while_its_output_is_not_read(self):
         self.start("yes | head -c 50000000; echo over >&2; cat")
         peak = []
         relay = self.box.relay("s", "p")
@@ -1109,7 +1110,7 @@ class Load(BoxTest):
     modes = ("user",)
 
     def test_many_connections_at_once(self):
-        """Twenty peers with a hundred actions each in flight, and every answer goes to its own."""
+        """Twenty peers have a hundred actions each in flight. Every answer goes to the right peer."""
         server = self.server()
         server.legacy().exec("s", "true")
         failures = []
@@ -1132,7 +1133,7 @@ class Load(BoxTest):
             thread.join()
         self.assertEqual(failures, [])
 
-    def test_a_peer_that_reads_nothing_stops_itself(self):
+    def test_a_peer_that_reads_nothing_blocks_only_itself(self):
         server = self.server()
         deaf = server.legacy()
         deaf.exec("a", "true")
@@ -1157,6 +1158,6 @@ class Confined(BoxTest):
         self.assertEqual(reader.status("NoNewPrivs"), ["1"])
         if "ASAN_OPTIONS" not in os.environ:  # a build with sanitizers has no filter
             self.assertEqual(reader.status("Seccomp"), ["2"])
-        if MODE == "user":  # nobody of the same user looks into it
+        if MODE == "user":  # processes of the same user cannot read it
             with self.assertRaises(PermissionError):
                 os.listdir(f"/proc/{reader.pid}/fd")

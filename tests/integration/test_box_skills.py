@@ -1,4 +1,4 @@
-"""Skills of cordon-box, as LangBot sees them. What the worker itself does is in test_skills and test_skill_zips."""
+"""Skills of cordon-box, as LangBot sees them. test_skills and test_skill_zips test the worker itself."""
 
 import base64
 import hashlib
@@ -81,12 +81,12 @@ class SkillsOfBox(BoxTest):
         peer.close()
         self.eventually(lambda: self.running.health()["memory_held_bytes"] == 0, message=self.running.health)
 
-    def test_an_upload_is_of_its_connection(self):
+    def test_an_upload_belongs_to_its_connection(self):
         self.upload(self.running.current(), "k.zip", self.archive())
         self.fails("BoxValidationError: Uploaded file was not found", self.running.current().call,
                    "box_preview_skill_zip", {"file_key": "k.zip"})
 
-    def test_roots_of_tenants(self):
+    def test_each_tenant_has_its_own_root(self):
         blue, red = self.running.current("w-blue"), self.running.current("w-red")
         blue.call("box_create_skill", {"skill": {"name": "one"}})
         red.call("box_create_skill", {"skill": {"name": "two"}})
@@ -94,7 +94,7 @@ class SkillsOfBox(BoxTest):
         self.assertEqual(sorted(os.listdir(os.path.join(self.root, "tenants"))),
                          sorted([namespace("w-blue"), namespace("w-red")]))
 
-    def test_another_root(self):
+    def test_box_init_can_change_the_root(self):
         peer = self.running.current()
         peer.call("box_create_skill", {"skill": {"name": "one"}})
         peer.call("box_init", {"local": {"host_root": self.base, "skills_root": "elsewhere"}})
@@ -108,7 +108,7 @@ class SkillsOfBox(BoxTest):
         worker, = self.workers()
         os.kill(worker.pid, signal.SIGSTOP)
         number, second = peer.post("box_list_skills"), peer.post("box_list_skills")
-        peer.call("__ping")  # both are with the server now
+        peer.call("__ping")  # the server has both requests now
         os.kill(worker.pid, signal.SIGKILL)
         self.assertEqual(peer.answer(number)["message"],
                          "BoxError: the skill worker (cordon-skills) ended before it answered")
@@ -121,14 +121,14 @@ class SkillsOfBox(BoxTest):
         worker, = self.workers()
         os.kill(worker.pid, signal.SIGSTOP)
         number = peer.post("box_create_skill", {"skill": {"name": "one"}})
-        peer.call("__ping")  # the request is with the server now
+        peer.call("__ping")  # the server has the request now
         os.kill(worker.pid, signal.SIGKILL)
         self.assertEqual(peer.answer(number)["message"],
                          "BoxValidationError: the skill worker (cordon-skills) ended before it answered")
 
 
 class LegacySkills(BoxTest):
-    def test_the_root_itself_and_an_import(self):
+    def test_legacy_peers_use_the_root_itself_and_can_import(self):
         base = os.path.realpath(self.dir)
         peer = self.server(config={"local": {"host_root": base}}).legacy()
         made = peer.call("box_create_skill", {"skill": {"name": "one"}})["skill"]

@@ -1,6 +1,6 @@
 """Servers on client/hands, client/line and client/job: server.c makes sandboxes by hands and runs commands in them.
 
-Whatever the server does, it reports every handler of its loop that gave up the CPU, and no test accepts one.
+The server reports every handler of its loop that blocked, and every test fails on such a report.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ PROGRAM = os.path.join(PREFIX, "libexec", "cordon", "test-server")
 
 
 class Server:
-    """A server that runs: the process that the test started is the foreman."""
+    """A running server. The process that the test started is the foreman."""
 
     def __init__(self, test, *refused, **popen):
         self.test = test
@@ -33,7 +33,7 @@ class Server:
         return self.out.data.decode().splitlines()
 
     def expect(self, *wanted, within=30):
-        """Every line of WANTED comes; a line may be given by its beginning and "…"."""
+        """Waits for every line of WANTED. A line that ends with "…" matches by its beginning."""
         def missing():
             lines = self.lines()
             return [w for w in wanted if not any(line == w or (w.endswith("…") and line.startswith(w[:-1]))
@@ -42,7 +42,7 @@ class Server:
         self.test.eventually(lambda: not missing(), within, lambda: f"no {missing()} in {self.lines()} {self.err.data}")
 
     def answer(self, line, within=30):
-        """Says a line while nothing else is asked: what is answered."""
+        """Sends a line while no other request is open. Returns the answer."""
         before = len(self.lines())
         self.say(line)
         self.test.eventually(lambda: len(self.lines()) > before, within, lambda: f"no answer: {self.err.data}")
@@ -52,7 +52,7 @@ class Server:
         self.test.assertEqual(self.answer(line), answer)
 
     def processes(self, name):
-        """Those of the foreman's children that have this name."""
+        """The children of the foreman with this name."""
         return [p for p in all_processes().values() if p.ppid == self.proc.pid and p.state != "Z"
                 and name in (p.comm, *p.cmdline)]
 
@@ -60,7 +60,7 @@ class Server:
         return self.processes("cordon-hand")
 
     def all_hands(self):
-        """When the foreman has started all."""
+        """Waits until the foreman has started all hands, and returns them."""
         wanted = min(8, 2 * len(os.sched_getaffinity(0)))
         return self.test.eventually(lambda: len(self.hands()) == wanted and self.hands())
 
@@ -96,7 +96,7 @@ class ServerTest(CordonTest):
         return os.listdir(os.path.join(self.home, "sandboxes"))
 
     def stopped(self, server, name):
-        """A sandbox that stays, made by the server and stopped."""
+        """Makes a sandbox without a leash by the server and stops it."""
         server.ask(f"create {name} stays", f"created {name}")
         got = self.cordon("stop", "-q", name)
         self.assertEqual(got.code, 0, got)
@@ -129,7 +129,7 @@ class Limits(ServerTest):
     def held(self, name):
         return self.cordon("inspect", name, "--format", "json").json()["limits"]["memory"].startswith("cgroup")
 
-    def test_they_change_live(self):
+    def test_limits_change_while_the_sandbox_runs(self):
         server = self.server()
         server.ask("create a", "created a")
         if not self.held("a"):
@@ -145,7 +145,7 @@ class Limits(ServerTest):
         server.ask("delete a", "gone a")
         server.end()
 
-    def test_all_or_none(self):
+    def test_bad_limits_change_nothing(self):
         server = self.server()
         server.ask("create a", "created a")
         before = limits_of(self.home)
@@ -156,7 +156,7 @@ class Limits(ServerTest):
         server.end()
 
     def test_memory_in_use_is_not_taken_away(self):
-        """Version 1 refuses; version 2 would end commands instead."""
+        """Version 1 refuses such a limit. Version 2 would kill commands."""
         server = self.server()
         server.ask("create a", "created a")
         if self.cordon("inspect", "a", "--format", "json").json()["limits"]["memory"] != "cgroup v1":
@@ -171,7 +171,7 @@ class Limits(ServerTest):
         self.assertEqual(proc.wait(10), 1)
         server.end()
 
-    def test_many_at_once(self):
+    def test_fifty_changes_at_once(self):
         server = self.server()
         server.ask("create a soft", "created a")
         server.say(*(f"limits a pids:{100 + i}" for i in range(50)))
@@ -180,7 +180,7 @@ class Limits(ServerTest):
             self.assertEqual(limits_of(self.home)["pids"], 149)
         server.end()
 
-    def test_what_no_group_holds(self):
+    def test_limits_without_a_cgroup_are_refused(self):
         server = self.server()
         server.ask("create a", "created a")
         if self.held("a"):
@@ -192,7 +192,7 @@ class Limits(ServerTest):
 
 
 class Requests(ServerTest):
-    def test_a_sandbox_hangs_on_its_leash(self):
+    def test_a_sandbox_ends_with_its_leash(self):
         server = self.server()
         server.ask("create a", "created a")
         self.assertEqual(self.cordon("exec", "a", "--", "sh", "-c", "echo here | tee /var/tmp/file").text, "here\n")
@@ -204,7 +204,7 @@ class Requests(ServerTest):
         self.eventually(lambda: not self.left_running(), within=3)
         self.assertEqual(self.records(), [])
 
-    def test_what_only_newuidmap_can_delete(self):
+    def test_a_sweep_deletes_files_of_other_ids(self):
         """Files of other ids of a user's range stay when the sandbox is gone, until the server sweeps."""
         server = self.server()
         server.ask("create a", "created a")
@@ -216,7 +216,7 @@ class Requests(ServerTest):
         self.assertEqual(self.records(), [])
         server.end()
 
-    def test_one_that_stays(self):
+    def test_a_sandbox_without_a_leash_outlives_the_server(self):
         server = self.server()
         self.stopped(server, "s")
         server.ask("start s", "started s")
@@ -224,7 +224,7 @@ class Requests(ServerTest):
         server.end()
         self.assertEqual(self.cordon("exec", "s", "--", "echo", "here").text, "here\n")
 
-    def test_answers_are_errors_of_ours(self):
+    def test_failures_have_a_code_and_a_message(self):
         server = self.server()
         server.ask("start nobody", "failed start nobody not_found sandbox not found: nobody")
         server.ask("create a", "created a")
@@ -241,11 +241,12 @@ class Requests(ServerTest):
         for name, size in (("a", 1000), ("in/b", 234), ("in/c", 0)):
             with open(os.path.join(self.dir, "tree", name), "wb") as handle:
                 handle.write(bytes(size))
-        os.symlink("/usr", os.path.join(tree, "link"))  # of 4 bytes
+        os.symlink("/usr", os.path.join(tree, "link"))  # 4 bytes
         os.symlink(os.path.join(self.dir, "tree"), os.path.join(self.dir, "named"))
         server = self.server()
         server.ask(f"size {self.dir}/tree", "size 1238 5")
-        self.assertEqual(server.answer(f"size {self.dir}/tree entries:2").split()[2], "3")  # the first one too many
+        # counting stops at the first entry too many
+        self.assertEqual(server.answer(f"size {self.dir}/tree entries:2").split()[2], "3")
         self.assertGreater(int(server.answer(f"size {self.dir}/tree bytes:100").split()[1]), 100)
         server.ask(f"size {self.dir}/named",
                    f"failed size {self.dir}/named denied '{self.dir}/named' leads over a symbolic link")
@@ -254,7 +255,7 @@ class Requests(ServerTest):
         server.ask(f"size {deep}", f"failed size {deep} limit '{deep}' has more than 256 directories in each other")
         server.end()
 
-    def test_what_paths_a_sandbox_may_have(self):
+    def test_paths_outside_the_rules_are_refused(self):
         allowed, other, near = self.directory("allowed"), self.directory("other"), self.directory("allowed2")
         self.directory("allowed", "in")
         self.directory("allowed", "secret", "part")
@@ -324,8 +325,8 @@ class Requests(ServerTest):
         self.assertEqual(self.cordon("exec", "a", "--", "sh", "-c", "ulimit -Sn; ulimit -Hn").text, f"345\n{hard}\n")
         server.end()
 
-    def test_nothing_grows(self):
-        """Descriptors of server and hands, and supervisors that nobody reaped."""
+    def test_neither_descriptors_nor_zombies_accumulate(self):
+        """Counts descriptors of server and hands, and unreaped supervisors."""
         server = self.server()
         server.all_hands()
         for i in range(3):
@@ -343,19 +344,19 @@ class Requests(ServerTest):
 
 
 class Deadlines(ServerTest):
-    def test_a_hand_that_waits_for_a_lock(self):
+    def test_a_deadline_ends_a_hand_that_waits_for_a_lock(self):
         server = self.server()
         self.stopped(server, "s")
         lock = self.lock("s")
         before = {h.pid for h in server.all_hands()}
         server.say("start s within:500", "create a")
         server.expect("failed start s timeout it took too long and was given up", "created a")
-        self.eventually(lambda: len(before - {h.pid for h in server.hands()}) == 1)  # the one that waited
+        self.eventually(lambda: len(before - {h.pid for h in server.hands()}) == 1)  # the hand that waited
         lock.close()
         server.ask("start s", "started s")
         server.end()
 
-    def test_a_request_that_no_hand_is_free_for(self):
+    def test_a_deadline_ends_a_request_without_a_free_hand(self):
         server = self.server()
         names = [f"s{i}" for i in range(len(server.all_hands()))]
         for name in names:
@@ -369,7 +370,7 @@ class Deadlines(ServerTest):
         for lock in locks:
             lock.close()
         server.expect(*(f"started {name}" for name in names))
-        self.assertEqual({h.pid for h in server.hands()}, before)  # none was killed for it
+        self.assertEqual({h.pid for h in server.hands()}, before)  # no hand was killed for it
         server.end()
 
 
@@ -378,7 +379,7 @@ class Killed(ServerTest):
         self.reap()
         return not self.left_running() and not groups_of(self.home)
 
-    def test_a_hand_fails_one_request(self):
+    def test_a_killed_hand_fails_one_request(self):
         server = self.server()
         self.stopped(server, "s")
         lock = self.lock("s")
@@ -391,8 +392,8 @@ class Killed(ServerTest):
         self.assertNotIn(hand.pid, [h.pid for h in server.all_hands()])
         server.end()
 
-    def test_hands_at_any_instant(self):
-        """Each kill fails one request at most, and what was made stays usable."""
+    def test_hands_killed_at_any_instant(self):
+        """Each kill fails at most one request, and finished sandboxes stay usable."""
         chance, server = random.Random(unique_number()), self.server()
         names, kills = [f"b{i}" for i in range(24)], 6
         self.eventually(server.hands)
@@ -426,7 +427,7 @@ class Killed(ServerTest):
         self.eventually(self.nothing_runs, within=3, message=self.left_running)
 
     def test_half_made_sandboxes_end(self):
-        """The hand is stopped while it makes a sandbox: the kernel ends it with its foreman all the same."""
+        """The hand is stopped while it makes a sandbox. The kernel still kills it with its foreman."""
         server = self.server()
         for hand in server.all_hands():
             os.kill(hand.pid, signal.SIGSTOP)
@@ -451,19 +452,20 @@ class Crowd(ServerTest):
         server.say(*(f"create {name}" for name in self.names))
         return server
 
-    def test_commands_at_once(self):
+    def test_many_commands_at_once(self):
         server = self.started()
         server.expect(*(f"created {name}" for name in self.names), within=90)
         server.say(f"crowd 2 {self.commands_each} {self.mark}")
         server.expect("wrong 0", within=100)
-        self.assertEqual(self.sleepers(self.mark), [])  # EXEC_WHOLE: also what was in the background
+        self.assertEqual(self.sleepers(self.mark), [])  # EXEC_WHOLE also ends background processes
         server.say(*(f"delete {name}" for name in self.names))
         server.expect(*(f"gone {name}" for name in self.names), within=60)
         self.assertEqual(self.records(), [])
         server.end()
 
     def test_killed_at_any_instant(self):
-        """Server or foreman dies while sandboxes are made and used: nothing stays, and the next server works."""
+        """Server or foreman is killed while sandboxes are made and used. Nothing is left, and the next server
+        works."""
         chance = random.Random(self.mark)
         for i in range(self.kills):
             server = self.started()

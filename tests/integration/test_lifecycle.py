@@ -431,7 +431,7 @@ def sorted_json(value):
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-class Look(CordonTest):
+class ListStatusInspect(CordonTest):
     """list, status, inspect, ping, touch (§4.4, §4.5)"""
 
     def test_an_empty_list(self):

@@ -89,7 +89,7 @@ class SlowReader(CordonTest):
         self.assertEqual((proc.wait(5), proc.stderr.read()), (0, b""))
 
 
-class Alone(CordonTest):
+class MissingPrograms(CordonTest):
     modes = ("user",)
 
     def test_a_copy_of_the_program_without_the_others_says_so(self):

@@ -146,7 +146,7 @@ class Metrics(CordonTest):
             self.assertIn(word, got.errtext)
 
 
-class GoingOn(CordonTest):
+class Follow(CordonTest):
     def test_follow_prints_a_line_per_tick_until_interrupted(self):
         box = self.create()
         proc = self.spawn("metrics", "-f", "--interval", "1ms")  # raised to 100 ms

@@ -239,7 +239,7 @@ class State(WireTest):
         self.assertEqual(self.get(self.greeted(box)), (0, b""))
 
 
-class Whole(WireTest):
+class WholeScope(WireTest):
     modes = ALL_MODES
 
     def test_no_process_is_left_when_the_exit_is_reported(self):

@@ -271,7 +271,7 @@ class SlowReader(CordonTest):
         self.assertEqual(proc.wait(10), 137)
 
 
-class Sitting(CordonTest):
+class InteractiveShell(CordonTest):
     """A whole session of `run -t host -- bash`: detach from an ephemeral sandbox and attach again."""
 
     def test_an_interactive_bash(self):

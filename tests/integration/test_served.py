@@ -216,7 +216,7 @@ class Refused(ServedSetUp, CordonTest):
             self.assertIn("\nlayers by fuse-overlayfs: Linux ", handle.read())
 
 
-class Kept(ServedSetUp, CordonTest):
+class KeptOverlay(ServedSetUp, CordonTest):
     """A sandbox made with fuse-overlayfs, on a kernel whose overlay works now."""
 
     modes = ("root",)

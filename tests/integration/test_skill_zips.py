@@ -1,4 +1,4 @@
-"""cordon-skills and uploaded archives: what is refused, what is found in them, and what becomes of them."""
+"""cordon-skills and uploaded archives: refused archives, skills in archives, and installed files."""
 
 import io
 import os
@@ -29,7 +29,7 @@ class ZipTest(SkillsTest):
                        file=self.upload(archive))["skills"]
 
     def both_refuse(self, text, archive, **fields):
-        """Neither operation takes it, and nothing is left of it."""
+        """Asserts that preview and install refuse the archive and leave nothing."""
         before, fd = self.tree(self.root), self.upload(archive)
         for op in ("preview_zip", "install_zip"):
             self.refused(text, op, {"file_key": "k", "filename": "kit.zip", **fields}, file=fd)
@@ -37,7 +37,7 @@ class ZipTest(SkillsTest):
 
 
 class Rules(ZipTest):
-    def test_no_archives(self):
+    def test_files_that_are_no_archives(self):
         self.both_refuse("Uploaded file is empty", b"")
         self.both_refuse(INVALID, b"PK\x03\x04 and then nothing")
         self.both_refuse(INVALID, b"\0" * 100000)
@@ -46,13 +46,13 @@ class Rules(ZipTest):
         self.both_refuse(INVALID, Archive({"SKILL.md": SKILL}).done()[:-1])
         self.refused("no uploaded file came with the request", "preview_zip", {"file_key": "k"})
 
-    def test_the_number_of_entries(self):
+    def test_the_number_of_entries_is_limited(self):
         files = {f"f{number}": b"" for number in range(511)}
         self.assertEqual(len(self.preview(Archive({"SKILL.md": SKILL, **files}))), 1)
         self.both_refuse("Archive contains too many entries (maximum 512)",
                          Archive({"SKILL.md": SKILL, "one": b"", **files}))
 
-    def test_names(self):
+    def test_unsafe_names_are_refused(self):
         for name in ("/etc/x", "../x", "a/../../x", "..", ".", "C:x", "c:/x", "\\x", "..\\x", "a\\..\\..\\x"):
             self.both_refuse(f"Archive contains an unsafe path: {name}", Archive({"SKILL.md": SKILL, name: b""}))
         self.both_refuse("Archive contains an unsafe empty or NUL path", Archive({"SKILL.md": SKILL, "": b""}))
@@ -60,12 +60,12 @@ class Rules(ZipTest):
         named = Archive({"SKILL.md": SKILL, "aXb": b""}).done().replace(b"aXb", b"a\0b")
         self.both_refuse("Archive contains an unsafe empty or NUL path", named)
 
-    def test_two_for_one_place(self):
+    def test_duplicate_paths_are_refused(self):
         for first, second in (("a", "a"), ("a/b", "a\\b"), ("a", "./a"), ("a", "a/"), ("a", "a/b"), ("a/b", "a")):
             archive = Archive({"SKILL.md": SKILL}).add(first).add(second)
             self.both_refuse(f"Archive contains a duplicate path: {second}", archive)
 
-    def test_kinds(self):
+    def test_links_and_special_files_are_refused(self):
         def one(mode):
             return Archive({"SKILL.md": SKILL}).add("x", b"/etc/passwd", mode)
 
@@ -75,7 +75,7 @@ class Rules(ZipTest):
         archive = Archive({"SKILL.md": SKILL}).add("d/", b"content", method=zipfile.ZIP_STORED)
         self.both_refuse("Archive directory has unexpected content: d/", archive)
 
-    def test_sizes(self):
+    def test_sizes_are_limited(self):
         mixed = os.urandom(1 << 16) + bytes(5 << 20)
         self.both_refuse("Archive entry exceeds the uncompressed size limit: x",
                          Archive({"SKILL.md": SKILL, "x": b"abc" * 5592406}, zipfile.ZIP_DEFLATED))
@@ -87,13 +87,13 @@ class Rules(ZipTest):
         self.both_refuse("Archive exceeds the total uncompressed size limit", archive)
 
     def patched(self, field, value, size=b""):
-        """An archive with a stored entry `x` whose directory says VALUE in FIELD."""
+        """Makes an archive with a stored entry `x` whose directory has VALUE in FIELD."""
         content = Archive({"SKILL.md": SKILL, "x": size or b"0123456789"}, zipfile.ZIP_STORED).done()
         at = content.rindex(b"PK\x01\x02")
         offset = {"crc": 16, "packed": 20, "size": 24, "header": 42}[field]
         return content[:at + offset] + struct.pack("<I", value) + content[at + offset + 4:]
 
-    def test_lies_about_sizes(self):
+    def test_wrong_sizes_are_refused(self):
         self.both_refuse("Archive entry size changed while extracting: x", self.patched("size", 9))
         self.both_refuse("Archive entry size changed while extracting: x", self.patched("size", 11))
         self.both_refuse("Archive contains invalid size metadata: x", self.patched("packed", 1 << 20))
@@ -103,14 +103,14 @@ class Rules(ZipTest):
         self.both_refuse(INVALID, self.patched("header", 1))
 
     def test_more_than_declared(self):
-        """A deflated entry that goes on behind its size."""
+        """A deflated entry that is longer than its declared size."""
         content = Archive({"SKILL.md": SKILL, "x": b"abc" * 1000}).done()
         at = content.rindex(b"PK\x01\x02") + 24
         self.both_refuse("Archive entry size changed while extracting: x",
                          content[:at] + struct.pack("<I", 300) + content[at + 4:])
 
     def test_one_content_for_many_entries(self):
-        """As in small archives that become enormous ones: entries quote each other's headers and contents."""
+        """A small archive that becomes enormous: entries share headers and contents."""
         inner = Archive({"y": b"quoted"}, zipfile.ZIP_STORED).done()
         outer = bytearray(Archive({"x": inner[:inner.index(b"PK\x01\x02")]}, zipfile.ZIP_STORED).done())
         record = bytearray(inner[inner.index(b"PK\x01\x02"):inner.index(b"PK\x05\x06")])
@@ -122,14 +122,14 @@ class Rules(ZipTest):
         outer[-22:] = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 2, 2, size, start, 0)
         self.both_refuse("Archive contains invalid size metadata: y", bytes(outer))
 
-    def test_what_is_not_understood(self):
+    def test_encryption_and_other_methods_are_refused(self):
         encrypted = bytearray(Archive({"SKILL.md": SKILL}).done())
         encrypted[encrypted.rindex(b"PK\x01\x02") + 8] |= 1
         self.both_refuse("Archive contains an encrypted entry: SKILL.md", bytes(encrypted))
         self.both_refuse("Archive entry has a compression method that is not supported: SKILL.md",
                          Archive({"SKILL.md": SKILL}, zipfile.ZIP_LZMA))
 
-    def test_forms_that_are(self):
+    def test_supported_forms(self):
         for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             self.assertEqual(self.preview(Archive({"SKILL.md": SKILL}, method))[0]["name"], "pdf")
         buffer = io.BytesIO(b"#!/bin/sh\nexit\n")
@@ -154,11 +154,11 @@ class Candidates(ZipTest):
             "source_path": ""})
         self.assertEqual(self.tree(), {})
 
-    def test_where_they_are_found(self):
+    def test_where_skills_are_found(self):
         self.assertEqual(self.sources(Archive({"b/SKILL.md": SKILL, "a/x/SKILL.md": SKILL, "a/x/y/SKILL.md": SKILL,
                                                "1/2/3/SKILL.md": SKILL})), ["a/x", "b"])
         self.assertEqual(self.sources(Archive({"SKILL.md": SKILL, "a/SKILL.md": SKILL})), [""])
-        # one directory holds everything: that is where the search begins
+        # if one directory holds everything, the search begins there
         self.assertEqual(self.sources(Archive({"top/a/b/SKILL.md": SKILL})), ["a/b"])
         self.assertEqual(self.sources(Archive({"top/": b"", "top/skill.md": b"x"})), [""])
         self.both_refuse("No SKILL.md found in kit.zip or its subdirectories (max depth: 2)",
@@ -175,7 +175,7 @@ class Candidates(ZipTest):
             self.both_refuse(f"source_subdir does not exist in the uploaded archive: {subdir}", archive,
                              source_subdir=subdir)
 
-    def test_where_they_would_go(self):
+    def test_target_directories(self):
         two = Archive({"kit/SKILL.md": SKILL, "other.v2/SKILL.md": SKILL}).done()
         one = Archive({"SKILL.md": SKILL}).done()
 
@@ -190,7 +190,7 @@ class Candidates(ZipTest):
             self.both_refuse("target_suffix can only contain letters, numbers, hyphens and underscores", one,
                              target_suffix=suffix)
 
-    def test_broken_ones(self):
+    def test_broken_skills_are_refused(self):
         self.both_refuse("Skill entry file SKILL.md is not valid UTF-8 text", Archive({"SKILL.md": b"\xff"}))
         self.both_refuse("Skill entry file SKILL.md exceeds the 1048576-byte limit",
                          Archive({"SKILL.md": os.urandom(30000) + b"x" * 1048576}))
@@ -199,7 +199,7 @@ class Candidates(ZipTest):
 
 
 class Installing(ZipTest):
-    def test_what_is_on_disk(self):
+    def test_installed_files_on_disk(self):
         archive = Archive({"top/SKILL.md": SKILL, "top/scripts/deep/run.py": b"print(1)\n", "README": b"not a part"})
         archive.add("top/run.sh", b"#!/bin/sh\n", stat.S_IFREG | 0o710).add("top/empty/", mode=stat.S_IFDIR | 0o700)
         archive.add("top/odd", mode=0o6777)
@@ -216,7 +216,7 @@ class Installing(ZipTest):
                          {"kit-top-upload/SKILL.md", "kit-top-upload/scripts/deep/run.py"})
         self.assertEqual(set(modes.values()), {0o644, 0o755})
 
-    def test_choosing(self):
+    def test_one_of_several_skills_must_be_chosen(self):
         archive = Archive({"a/SKILL.md": b"A", "b/SKILL.md": b"B", "c/SKILL.md": b"C"}).done()
         self.refused("Multiple skills found. Please choose one or more source_paths: a, b, c", "install_zip",
                      {"file_key": "k", "filename": "kit.zip"}, file=self.upload(archive))
@@ -233,7 +233,7 @@ class Installing(ZipTest):
                      {"file_key": "k", "filename": "kit.zip", "source_path": "x"}, file=self.upload(archive))
         self.assertEqual(len(self.install(archive, source_paths=["."])), 1)
 
-    def test_places_that_are_taken(self):
+    def test_taken_target_directories_are_refused(self):
         archive = Archive({"SKILL.md": SKILL}).done()
         self.install(archive)
         self.refused(f"Skill directory already exists: {self.store}/kit-upload", "install_zip",
@@ -245,16 +245,16 @@ class Installing(ZipTest):
         self.refused(f"Skill directory already exists: {self.store}/link-upload", "install_zip",
                      {"file_key": "k", "filename": "link.zip"}, file=self.upload(archive))
 
-    def test_all_or_none(self):
-        """The second has no name of its own, and that of its directory is none for a skill."""
+    def test_a_bad_skill_prevents_the_whole_installation(self):
+        """The second skill has no name, and the name of its directory is not allowed."""
         archive = Archive({"a/SKILL.md": b"A", "b.c/SKILL.md": b"---\ndescription: d\n---\n"})
         self.refused("Skill name can only contain letters, numbers, hyphens and underscores", "install_zip",
                      {"file_key": "k", "filename": "kit.zip", "source_paths": ["a", "b.c"]}, file=self.upload(archive))
         self.ok("list")
         self.assertEqual(self.tree(), {})
 
-    def test_all_or_none_for_lack_of_names(self):
-        """A directory whose name is too long for the file system comes second."""
+    def test_a_name_that_is_too_long_prevents_the_whole_installation(self):
+        """The name of the second directory is too long for the file system."""
         archive = Archive({"a/SKILL.md": b"A", "b" * 250 + "/SKILL.md": b"---\nname: b\n---\n"})
         got = self.worker().ask("install_zip", {"file_key": "k", "filename": "kit.zip",
                                                 "source_paths": ["a", "b" * 250]}, file=self.upload(archive))

@@ -1,7 +1,7 @@
-"""cordon-skills, the worker that keeps skills for the Box server: what it answers, and what it does to files.
+"""cordon-skills, the worker that keeps skills for the Box server: its answers and its changes to files.
 
-Here are the operations on packages and their files; uploaded archives are in test_skill_zips, attacks in
-tests/security/test_skill_attacks."""
+This file tests operations on packages and their files. test_skill_zips tests uploaded archives,
+tests/security/test_skill_attacks attacks."""
 
 import datetime
 import os
@@ -114,7 +114,7 @@ class Listing(SkillsTest):
         self.refused("Skill listing exceeds the configured text limit", "list", kind="ValueError")
         self.assertEqual(self.ok("get", {"name": "p3"})["skill"]["name"], "p3")
 
-    def test_a_missing_field(self):
+    def test_a_missing_field_is_named(self):
         self.refused("'name'", "get", kind="KeyError")
         for op, field in (("update", "name"), ("delete", "name"), ("read", "name"), ("scan", "path"),
                           ("create", "skill")):
@@ -129,7 +129,7 @@ class Listing(SkillsTest):
 
 
 class Creating(SkillsTest):
-    def test_what_is_written(self):
+    def test_create_writes_the_entry_file(self):
         skill = self.create("csv-tools", display_name="CSV: tools", instructions="Use scripts/run.py\n")
         self.assertEqual(self.tree(), {"csv-tools": None, "csv-tools/SKILL.md":
                          b"---\nname: csv-tools\ndisplay_name: 'CSV: tools'\n---\n\nUse scripts/run.py\n"})
@@ -144,7 +144,7 @@ class Creating(SkillsTest):
                              (text.strip(), text.strip(), text))
         self.assertEqual(self.create("技能_2", instructions=None, description=7)["description"], "7")
 
-    def test_names(self):
+    def test_bad_names_are_refused(self):
         bad = "Skill name can only contain letters, numbers, hyphens and underscores"
         for name, text in (("", "Skill name is required"), (" \t", "Skill name is required"), ("a b", bad),
                            ("../x", bad), (".", bad), ("a\0b", bad),
@@ -170,13 +170,13 @@ class Creating(SkillsTest):
         self.assertEqual(self.tree()["half/notes.txt"], b"keep")
         self.assertEqual(self.tree()["broken/SKILL.md"], b"---\nname: broken\n---\n\nnew")
 
-    def test_a_file_or_link_of_that_name(self):
+    def test_a_file_or_link_of_the_same_name_is_refused(self):
         self.put("file")
         os.symlink("/etc", os.path.join(self.store, "link"))
         for name in ("file", "link"):
             self.refused(f"Skill directory already exists: {self.store}/{name}", "create", {"skill": {"name": name}})
 
-    def test_in_place(self):
+    def test_create_from_an_existing_package_in_the_store(self):
         self.package("group/found", "old")
         self.put("group/found/run.py", "code")
         skill = self.create("fresh", package_root=f" {self.store}/group/../group/found ", description="new")
@@ -189,7 +189,7 @@ class Creating(SkillsTest):
         self.refused(f"No SKILL.md found in {self.store}/bare", "create",
                      {"skill": {"name": "n", "package_root": self.store + "/bare"}})
 
-    def test_in_place_where_nobody_would_find_it(self):
+    def test_create_in_a_place_that_listings_do_not_search_is_refused(self):
         inner, deep = self.package("outer/inner", "i"), self.package("1/2/3/4/5/6/7", "d")
         self.package("outer", "o")
         for path in (inner, deep):
@@ -215,7 +215,7 @@ class Creating(SkillsTest):
 
 
 class Updating(SkillsTest):
-    def test_fields(self):
+    def test_update_changes_the_given_fields_only(self):
         self.create("s", display_name="Shown", description="d", instructions="i")
         skill = self.ok("update", {"name": "s", "skill": {"description": "new"}})["skill"]
         self.assertEqual((skill["display_name"], skill["description"], skill["instructions"]), ("Shown", "new", "i"))
@@ -224,12 +224,12 @@ class Updating(SkillsTest):
         self.assertEqual((skill["display_name"], skill["description"], skill["instructions"]), ("s", "new", ""))
         self.assertEqual(self.tree()["s/SKILL.md"], b"---\nname: s\ndescription: new\n---\n\n")
 
-    def test_other_keys_are_lost(self):
+    def test_update_drops_unknown_keys(self):
         self.put("s/SKILL.md", "---\nname: s\nlicense: MIT\n---\ntext")
         self.ok("update", {"name": "s", "skill": {"description": "d"}})
         self.assertEqual(self.tree()["s/SKILL.md"], b"---\nname: s\ndescription: d\n---\n\ntext")
 
-    def test_what_cannot_change(self):
+    def test_renaming_and_moving_are_refused(self):
         self.create("s")
         for fields, text in (
                 ({"name": "t"}, "Renaming skills is not supported"),
@@ -274,7 +274,7 @@ class Scanning(SkillsTest):
             self.assertEqual((list(skill), skill["name"], skill["package_root"]),
                              (FIELDS, "found", self.store + "/group/one"))
 
-    def test_none_or_several(self):
+    def test_a_scan_that_finds_none_or_several_is_refused(self):
         os.makedirs(os.path.join(self.store, "empty"))
         self.package("deep/1/2/3", "too-deep")
         self.package("two/b")
@@ -286,7 +286,7 @@ class Scanning(SkillsTest):
                      f"{self.store}/two/a, {self.store}/two/b", "scan", {"path": self.store + "/two"})
         self.refused(f"Directory does not exist: {self.store}/nope", "scan", {"path": self.store + "/nope"})
 
-    def test_a_long_list_is_cut_where_the_server_can_see_it(self):
+    def test_a_long_list_in_a_message_is_cut(self):
         for number in range(400):
             self.package(f"many/package-{number:03}-with-a-rather-long-name")
         text = self.worker().ask("scan", {"path": self.store + "/many"})["text"]
@@ -345,7 +345,7 @@ class Files(SkillsTest):
         for bad in (0, -1, True, "3", 2.5, None):
             self.refused("max_entries must be a positive integer", "list_files", {"name": "s", "max_entries": bad})
 
-    def test_exactly_as_many_as_asked_for(self):
+    def test_a_listing_of_exactly_max_entries_is_not_truncated(self):
         self.put("s/d/a")
         self.put("s/d/b")
         self.assertEqual([self.listed("d", max_entries=n)["truncated"] for n in (1, 2, 3)], [True, False, False])
@@ -406,16 +406,16 @@ class Files(SkillsTest):
 
 
 class WithoutTenants(SkillsTest):
-    """Peers of the older kind: the root itself is their store."""
+    """Legacy peers have no tenant: the root itself is their store."""
 
-    def test_the_root_is_the_store(self):
+    def test_without_a_tenant_the_root_is_the_store(self):
         got = self.worker().ask("create", {"skill": {"name": "s"}}, tenant=None)
         self.assertEqual(got["data"]["skill"]["package_root"], self.root + "/s")
         self.create("of-the-tenant")
         self.assertEqual(self.names(tenant=None), ["s"])
         self.assertEqual(self.names(), ["of-the-tenant"])
 
-    def test_the_tenants_are_no_part_of_it(self):
+    def test_the_directory_of_tenants_is_out_of_reach(self):
         self.create("theirs")
         for fields in ({"name": "tenants"}, {"name": "tenants", "instructions": "x"}):
             self.refused(f"Skill directory already exists: {self.root}/tenants", "create", {"skill": fields},
@@ -430,7 +430,7 @@ class WithoutTenants(SkillsTest):
         self.assertEqual(self.names(), ["theirs"])
 
     def import_from(self, path, name="fresh", **fields):
-        """As the owner does it: asks, and asks again with a source."""
+        """Imports as the server does: it asks, and asks again with an opened source."""
         data = {"skill": {"name": name, "package_root": path, **fields}}
         self.assertEqual(self.worker().ask("create", data, tenant=None), {"again": "source"})
         return self.worker(source=path).ask("create", data, tenant=None)
@@ -452,7 +452,7 @@ class WithoutTenants(SkillsTest):
         self.assertEqual(os.stat(self.root + "/fresh/run.sh").st_mode & 0o7777, 0o755)
         self.assertEqual(self.names(tenant=None), ["fresh"])
 
-    def test_imports_that_cannot_be(self):
+    def test_bad_imports_are_refused(self):
         os.makedirs(self.dir + "/empty")
         got = self.import_from(self.dir + "/empty")
         self.assertEqual(got["text"], f"No SKILL.md found in {self.dir}/empty")
@@ -465,12 +465,12 @@ class WithoutTenants(SkillsTest):
         self.swept()
         self.assertEqual(sorted(os.listdir(self.root)), ["fresh"])
 
-    def test_a_link_into_the_root_is_the_root(self):
+    def test_a_link_into_the_root_is_not_an_import(self):
         os.symlink(self.package("real", "r", store=self.root), self.dir + "/link")
         got = self.import_from(self.dir + "/link", name="r2")
         self.assertEqual(got["data"]["skill"]["package_root"], self.root + "/real")
 
-    def test_a_root_that_is_spelled_in_two_ways(self):
+    def test_a_root_with_two_paths(self):
         os.makedirs(self.dir + "/data")
         os.symlink("data", self.dir + "/alias")
         worker = Worker(self, "alias/./skills")
@@ -481,7 +481,7 @@ class WithoutTenants(SkillsTest):
                                                            "description": "d"}}, tenant=None)
         self.assertEqual(got["data"]["skill"]["package_root"], root + "/s", got)
 
-    def test_scan_elsewhere(self):
+    def test_a_scan_outside_the_root_needs_a_source(self):
         source = self.package("from/there", "s", store=self.dir)
         data = {"path": self.dir + "/from"}
         self.assertEqual(self.worker().ask("scan", data, tenant=None), {"again": "source"})

@@ -196,7 +196,7 @@ class Killed(CordonTest):
             self.assertEqual(b.remove().code, 0)
 
 
-class FirstOnes(CordonTest):
+class FirstRuns(CordonTest):
     """The first sandbox of a home makes the base that all sandboxes share."""
 
     modes = ("root", "user")

@@ -173,7 +173,7 @@ class Starters(WireTest):
                 self.assertEqual(box.out("echo here"), "here")
 
 
-class Between(threading.Thread):
+class Proxy(threading.Thread):
     """Stands in for a pid 1 of another build, between the clients and the real pid 1. What a client
     sends is passed on as it is. Each frame of the real pid 1 is replaced by the bytes that
     CHANGE(type, body, stream) returns."""
@@ -281,12 +281,12 @@ class Agents(WireTest):
 
     def test_a_newer_pid_1(self):
         box = self.create()
-        Between(self, box, self.newer)
+        Proxy(self, box, self.newer)
         self.use(box)
 
     def test_an_older_pid_1(self):
         box = self.create()
-        Between(self, box, self.older)
+        Proxy(self, box, self.older)
         self.use(box)
 
     def test_a_pid_1_without_a_common_version(self):
@@ -296,7 +296,7 @@ class Agents(WireTest):
             text = b"this sandbox speaks protocol 2 to 3 and this program 1 to 1\0"
             return hello(3, 2) + frame(ERROR, field(CODE, 11) + field(TEXT, text))
 
-        Between(self, box, refuse)
+        Proxy(self, box, refuse)
         got = box.exec("true")
         self.assertEqual((got.code, got.out), (1, b""), got)
         self.assertIn("protocol 2 to 3", got.errtext)
@@ -304,7 +304,7 @@ class Agents(WireTest):
         self.assertEqual(box.status(), "Stopped")
 
 
-class Liars(WireTest):
+class HostilePid1(WireTest):
     """A hostile pid 1 sends a wrong session number, no number, or output before the number. The client still
     works."""
 
@@ -317,7 +317,7 @@ class Liars(WireTest):
         # after these commands a launcher starts the next one, whose number may then come late
         for _ in range(3):
             self.assertEqual(box.out("true"), "")
-        Between(self, box, change)
+        Proxy(self, box, change)
         got = box.exec(*words)
         with open(os.path.join(self.home, "sandboxes", box.name, "logs", "exec.log")) as handle:
             return got, [r for r in map(json.loads, handle) if r["s"] != "system"]

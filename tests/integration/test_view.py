@@ -76,7 +76,7 @@ class View(CordonTest):
         self.assertRegex(self.cordon("inspect", box.name).text, r"(?m)^Reason: +stopped by command$")
 
 
-class Held(CordonTest):
+class LimitsShown(CordonTest):
     """inspect shows the limits that the host really enforces."""
 
     modes = ALL_MODES

@@ -6,7 +6,7 @@
 #include "box/joiner.h"
 #include "t.h"
 
-/* "ignored", "seq action data context", or the reply that refuses it. */
+/* Returns "ignored", "seq action data context", or the reply that refuses the message. */
 static const char *read_message(const char *text)
 {
 	static char out[4096];
@@ -55,7 +55,7 @@ static void requests(void)
 		{ "{\"seq_id\":1,\"seq_id\":2,\"action\":\"a\",\"data\":{\"k\":1,\"k\":\"\\ud800\"}"
 		  "}",
 		  "2 a {\"k\":\"\xef\xbf\xbd\"} -" },
-		/* not for us */
+		/* messages that are not for us */
 		{ "", "ignored" },
 		{ "nonsense", "ignored" },
 		{ "{\"seq_id\":1,\"action\":\"a\",\"data\":{}", "ignored" },
@@ -67,7 +67,7 @@ static void requests(void)
 		{ "{\"seq_id\":1,\"code\":0,\"action\":\"a\",\"data\":{}}", "ignored" },
 		{ "{\"seq_id\":1,\"code\":null,\"action\":\"a\",\"data\":{}}", "ignored" },
 		{ "{\"seq_id\":NaN,\"action\":\"a\",\"data\":{}}", "ignored" },
-		/* ours, and wrong */
+		/* requests with errors */
 		{ "{\"action\":\"a\",\"data\":{}}", REFUSED("-1", "seq_id is required") },
 		{ "{\"seq_id\":\"x\",\"action\":\"a\",\"data\":{}}",
 		  REFUSED("\"x\"", "seq_id must be an integer") },
@@ -145,7 +145,8 @@ static void failures_of_the_door(void)
 
 /* --- parts of legacy peers ----------------------------------------------------------------------- */
 
-/* Joins the parts, which '~' separates: each text with '|' behind it, "!" when it is too long. */
+/* Joins the parts, which '~' separates. Returns each text followed by '|', or "!" if a text is
+ * too long. */
 static const char *joined(const char *parts)
 {
 	static char out[4096];

@@ -6,7 +6,8 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-/* Feeds bytes in pieces of STEP: the messages with '|' behind each, "!" when the reader gave up. */
+/* Feeds bytes in pieces of STEP. Returns each message followed by '|', or "!" if the reader
+ * failed. */
 static const char *heard(const char *p, size_t n, size_t step)
 {
 	static char out[4096];
@@ -122,7 +123,7 @@ static void lines_have_a_size(void)
 	T_STR(heard(b.p, b.n, b.n), "!");
 }
 
-/* What is written is read as the same, in lines that the peer can read. */
+/* Written messages are read back unchanged, and their lines are short enough for the peer. */
 static void round_trips(void)
 {
 	static const size_t lengths[] = { 2,     100,   16383, 16384,  16385,
@@ -169,7 +170,7 @@ static void chunks_look_like_this(void)
 
 	buf_add_char(&text, '{');
 	buf_add_fill(&text, 'x', 16382);
-	buf_add_str(&text, "\xc3\xa9"); /* lies over the border: the piece ends in front of it */
+	buf_add_str(&text, "\xc3\xa9"); /* a character at the limit: the piece ends before it */
 	buf_add_str(&text, "}");
 	stdio_put(&out, (struct str){ text.p, text.n });
 	T_TRUE(starts_with(out.p, "{\"type\":\"chunk_start\",\"total_size\":16386}\n"

@@ -74,7 +74,7 @@ static void settings(void)
 			T_FAIL("'%s' is accepted", bad_tokens[i]);
 		T_INT(e.code, ERR_INVALID);
 		T_TRUE(!strstr(e.msg, bad_tokens[i]) ||
-		       *bad_tokens[i] == ' '); /* a secret is not shown */
+		       *bad_tokens[i] == ' '); /* the message does not show the secret */
 		T_TRUE(!t.token);
 	}
 	T_INT(handshake_set_token(&t, " \t" TOKEN "\n", &e), 0);
@@ -102,7 +102,7 @@ static void the_first_peer_pins(void)
 
 	T_INT(handshake_relay(&t, head("localhost", INSTANCE PLACE), ours, &tenant),
 	      HANDSHAKE_REFUSED);
-	T_TRUE(!t.instance); /* a relay pins nothing */
+	T_TRUE(!t.instance); /* a relay does not pin the instance */
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, "X-LangBot-Instance-Id: a b\r\n", ours), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, "X-LangBot-Instance-Id:\r\n", ours), HANDSHAKE_REFUSED);
@@ -176,7 +176,7 @@ static void legacy_peers(void)
 	struct tenant tenant = { 0 };
 
 	T_INT(rpc(&t, "", ours), HANDSHAKE_LEGACY);
-	T_TRUE(!t.instance); /* it pins nothing */
+	T_TRUE(!t.instance); /* this peer does not pin the instance */
 	T_INT(rpc(&t, "", neighbour), HANDSHAKE_REFUSED);
 	T_INT(rpc(&t, "", remote), HANDSHAKE_REFUSED);
 	T_INT(handshake_relay(&t, head("localhost", ""), ours, &tenant), HANDSHAKE_LEGACY);
@@ -187,7 +187,7 @@ static void legacy_peers(void)
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_TRUE(!handshake_legacy_stdio(&t));
 	t.admission = false;
-	/* once a current peer is there, auto means no more */
+	/* after the first current peer, auto refuses legacy peers */
 	T_INT(rpc(&t, INSTANCE, ours), HANDSHAKE_CURRENT);
 	T_INT(rpc(&t, "", ours), HANDSHAKE_REFUSED);
 	T_TRUE(!handshake_legacy_stdio(&t));
@@ -203,7 +203,7 @@ static void legacy_peers(void)
 	handshake_trust_done(&t);
 }
 
-/* A page whose name was rebound to 127.0.0.1 sends its own name. */
+/* A web page whose name was rebound to 127.0.0.1 sends its own name. */
 static void host_names(void)
 {
 	static const char *const names[] = { "langbot_box", NULL };

@@ -8,7 +8,7 @@
 #define NOW 1785576600ull /* seconds: 2026-08-01T09:30:00Z */
 #define AT(seconds) ((NOW + (seconds)) * NS_PER_SEC)
 
-static struct json_doc *doc; /* of the last value() */
+static struct json_doc *doc; /* document of the last value() */
 
 static const struct json_value *value(const char *text)
 {
@@ -82,7 +82,8 @@ static void policies(void)
 
 		admission_init(&a, 10);
 		admission_configure(&a, value(c[i].text));
-		T_TRUE(a.active); /* also a section that cannot be understood: it never falls open */
+		/* an unreadable section also activates the policy, so that it never fails open */
+		T_TRUE(a.active);
 		T_INT(admission_check_config(&a, &f), c[i].error ? -1 : 0);
 		if (c[i].error) {
 			buf_addf(&want,
@@ -129,7 +130,7 @@ static void enforcement_stays(void)
 	T_INT(a.policy.memory_mb, 128);
 	admission_configure(&a, value("{\"required\":true,\"memory_mb\":1}"));
 	T_TRUE(a.active && a.error);
-	T_INT(a.policy.memory_mb, 512); /* of a bad section nothing counts, nor of the one before */
+	T_INT(a.policy.memory_mb, 512); /* a bad section resets all values to their defaults */
 	admission_done(&a);
 }
 
@@ -225,7 +226,7 @@ static struct admission_grant grant(uint64_t generation, uint64_t revision, uint
 					 .max_sessions = sessions };
 }
 
-/* The effect as a word, or the message. */
+/* Returns the effect as a word, or the message. */
 static const char *install_by(struct admission *a, struct admission_grant g, const char *trusted,
 			      uint64_t fenced)
 {
@@ -302,7 +303,7 @@ static void grants_are_bounded(void)
 	g.max_managed_processes = 1;
 	T_STR(install(&a, g),
 	      "BoxAdmissionError: Sandbox admission grant exceeds the managed-process cap");
-	T_INT(a.roll.n, 0); /* what is refused takes no record */
+	T_INT(a.roll.n, 0); /* a refused grant takes no record */
 	T_STR(install(&a, grant(1, 1, 300, 1)), "drop");
 	T_INT(a.roll.n, 1);
 	admission_done(&a);
@@ -314,7 +315,8 @@ static void grants_follow_each_other(void)
 	bool expired;
 
 	T_STR(install(&a, grant(3, 5, 60, 1)), "drop");
-	T_STR(install(&a, grant(3, 5, 30, 1)), "none"); /* shorter: the one in force stays */
+	/* a shorter grant of the same revision is ignored */
+	T_STR(install(&a, grant(3, 5, 30, 1)), "none");
 	T_STR(require(&a, 3, ADMISSION_SESSIONS, 50, &expired), "fine");
 	T_STR(install(&a, grant(3, 5, 90, 1)), "keep one");
 	T_STR(require(&a, 3, ADMISSION_SESSIONS, 80, &expired), "fine");
@@ -380,10 +382,11 @@ static void records_are_bounded(void)
 	T_INT(a.roll.n, 100);
 	g.workspace = r.workspace = kept;
 	T_STR(install(&a, g), full);
-	T_STR(install_by(&a, g, "inst-7", 9), full); /* said before anything about its generation */
+	/* this error comes before errors about its generation */
+	T_STR(install_by(&a, g, "inst-7", 9), full);
 	T_INT(admission_revoke(&a, &r, STR("inst-7"), &f), -1);
 	T_STR(message(&f), full);
-	g.workspace = name; /* the last one is known: it goes on */
+	g.workspace = name; /* the last workspace is known, so it continues */
 	T_STR(install(&a, g), "keep one");
 	a.max = 101;
 	g.workspace = kept;
@@ -507,7 +510,7 @@ static void receipts(void)
 
 /* --- specs -------------------------------------------------------------------------------------------- */
 
-/* The rewritten spec, or the message. */
+/* Returns the rewritten spec, or the message. */
 static const char *rewritten(const char *text, const char *skill_root)
 {
 	static char out[4096];
@@ -636,7 +639,7 @@ static void readiness_is_shown(void)
 	T_STR(message(&f),
 	      "BoxReadinessError: Managed sandbox isolation is not ready (failed checks: "
 	      "cgroup_v2, hard_workspace_quota, inode_quota)");
-	/* the operator may wave storage through, and nothing else */
+	/* the operator may accept unsafe storage, and nothing else */
 	r.unsafe_storage = true;
 	T_INT(readiness_fault(&r, &f), -1);
 	T_STR(f.text, "Managed sandbox isolation is not ready (failed checks: cgroup_v2)");

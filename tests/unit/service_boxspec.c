@@ -4,7 +4,7 @@
 #include "service/processspec.h"
 #include "t.h"
 
-/* Decodes; on failure writes the message into OUT. */
+/* Decodes TEXT. On failure writes the message into OUT. */
 static bool decode(const char *text, struct box_spec *s, struct buf *out)
 {
 	AUTO_JSON d = NULL;
@@ -22,7 +22,7 @@ static bool decode(const char *text, struct box_spec *s, struct buf *out)
 	return false;
 }
 
-/* The spec with its defaults, or the message. */
+/* Returns the spec with its defaults, or the message. */
 static const char *made_of(const char *text)
 {
 	static char out[16384];
@@ -205,7 +205,7 @@ static void messages(void)
 		{ "\"read_only_rootfs\":\"maybe\"", "read_only_rootfs must be a boolean" },
 		{ "\"workspace_quota_mb\":-1",
 		  "workspace_quota_mb must be greater than or equal to 0" },
-		/* of several the first field of the model is named */
+		/* if several fields are bad, the first field of the model is named */
 		{ "\"workspace_quota_mb\":-1,\"cmd\":1,\"cpus\":0", "cmd must be a string" },
 	};
 

@@ -93,7 +93,8 @@ static void the_whole_limit(void)
 	T_INT(top.used, 0);
 }
 
-/* Near the ceiling a capture gets less, and says so; the others still get theirs. */
+/* Near the ceiling a capture gets less memory and reports it. Other captures still get their
+ * share. */
 static void the_ceiling_is_near(void)
 {
 	struct ceiling top = { .max = 100000 };
@@ -118,7 +119,7 @@ static void the_ceiling_is_near(void)
 	T_INT(other.dropped, 0);
 	capture_done(&c);
 	T_INT(top.used, 4096);
-	/* what was dropped stays dropped: the head has no hole */
+	/* after a drop no later bytes are added, so that the head has no hole */
 	capture_add(&other, text, 60000);
 	T_INT(other.head.n, 4096);
 	T_TRUE(other.squeezed);
@@ -126,7 +127,7 @@ static void the_ceiling_is_near(void)
 	T_INT(other.head.n, 4096);
 	capture_done(&other);
 	T_INT(top.used, 0);
-	/* little is left: the first bytes are had, more of them are not */
+	/* little is left: the first bytes fit, the others do not */
 	top.used = 95000;
 	capture_init(&c, &top, CAPTURE_LIMIT_BYTES);
 	capture_add(&c, text, 4096);
@@ -150,7 +151,7 @@ static void the_ceiling_is_near(void)
 	T_INT(top.used, 99000);
 }
 
-/* A peer that takes little at once gets what fits into its JSON. */
+/* A peer with a small message limit gets what fits into its JSON. */
 static void text_fits_into_json(void)
 {
 	struct ceiling top = { .max = 1 << 20 };
@@ -273,7 +274,7 @@ static void previews(void)
 	preview_add(&p, burst.p, burst.n);
 	T_INT(strlen(preview_text(&p)), 3999 * 4 + 1);
 	T_TRUE(strncmp(preview_text(&p), "\xf0\x9f\x98\x80", 4) == 0);
-	/* many small ones as well, and memory stays what it is */
+	/* so do many small reads, and memory does not grow */
 	for (unsigned i = 0; i < 20000; i++) {
 		char line[32];
 

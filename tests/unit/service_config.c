@@ -111,7 +111,7 @@ static void sections_are_replaced(void)
 	T_STR(merge(&c, "{\"local\":{\"host_root\":\"/b\"},\"enabled\":true}"), "");
 	T_STR(shown(&c),
 	      "{\"backend\":\"local\",\"local\":{\"host_root\":\"/b\"},\"enabled\":true}");
-	/* a bad one changes nothing */
+	/* a bad section changes nothing */
 	T_STR(merge(&c, "{\"backend\":\"docker\",\"limits\":{\"max_sessions\":-1}}"),
 	      "ValueError: box.limits.max_sessions must be between 0 and 5000");
 	T_STR(shown(&c),

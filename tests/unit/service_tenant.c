@@ -53,12 +53,13 @@ static void other_tenants_have_other_names(void)
 		T_INT(tenant_owns(&v, (struct str){ physical.p, physical.n }, &back), i);
 		T_TRUE(!tenant_owns(&u, (struct str){ physical.p, physical.n }, &back));
 		T_TRUE(tenant_owns(&old, (struct str){ physical.p, physical.n }, &back));
-		/* the prefix alone is nobody's session */
+		/* the prefix alone belongs to no session */
 		T_TRUE(!tenant_owns(i ? &v : &t, (struct str){ physical.p, physical.n - 1 },
 				    &back));
 		T_TRUE(!tenant_owns(i ? &v : &t, (struct str){ physical.p, physical.n - 2 },
 				    &back));
-		/* an id of the legacy tenant that looks like another's has a sandbox of its own */
+		/* a legacy session id that looks like an id of another tenant has its own
+		 * sandbox */
 		tenant_session_digest(&old, (struct str){ physical.p, physical.n }, x);
 		tenant_session_digest(i ? &v : &t, STR("x"), y);
 		T_TRUE(strcmp(x, y) != 0);
@@ -339,7 +340,7 @@ static void fences_have_a_capacity(void)
 	}
 	T_INT(f.roll.n, N);
 	T_TRUE(f.roll.cap <= 4 * N && f.cap <= 2 * N);
-	/* those that are known go on, and none was lost on the way */
+	/* known workspaces continue, and none was lost */
 	for (unsigned i = 0; i < N; i++) {
 		char name[32];
 		struct tenant t;

@@ -4,7 +4,8 @@
 #include "base/json.h"
 #include "t.h"
 
-/* All fields in one line: name|display_name|description|instructions, `-` where there is none; or the error. */
+/* Returns all fields in one line: name|display_name|description|instructions, `-` for a missing
+ * field; or the error. */
 static char *fields_of(const char *text, size_t n)
 {
 	AUTO_MATTER m = { 0 };
@@ -33,12 +34,12 @@ static void fences(void)
 	READS("---\r\nname: a\r\n---\r\nbody\r\n", "a|-|-|body\r\n");
 	READS("---\nname: a\n---", "a|-|-|");
 	READS("---\n---\nbody", "-|-|-|body");
-	/* no closing line, no line of its own, not at the start */
+	/* no closing line, not on its own line, not at the start */
 	READS("---\nname: a\nbody", "-|-|-|---\nname: a\nbody");
 	READS("---name: a\n---\nbody", "-|-|-|---name: a\n---\nbody");
 	READS("\n---\nname: a\n---\n", "-|-|-|\n---\nname: a\n---\n");
 	READS("---\nname: a\n----\nbody", "-|-|-|---\nname: a\n----\nbody");
-	/* only line feeds in front of the instructions go */
+	/* only line feeds before the instructions are removed */
 	READS("---\nname: a\n---\n \nbody", "a|-|-| \nbody");
 	READS("---\nname: a\n---\nbody\n---\nmore", "a|-|-|body\n---\nmore");
 }
@@ -145,7 +146,7 @@ static void quotes(void)
 	QUOTES("\xc3\xa9\n\xf0\x9f\x98\x80", "\"\xc3\xa9\\n\xf0\x9f\x98\x80\"");
 }
 
-/* What we write we read as it was. */
+/* Written text is read back unchanged. */
 static void there_and_back(void)
 {
 	static const char *const values[] = {

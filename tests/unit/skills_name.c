@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "t.h"
 
-/* The name, or the reason in angle brackets. */
+/* Returns the name, or the reason in angle brackets. */
 static char *checked(const char *raw)
 {
 	AUTO_WHY y = WHY_INIT;

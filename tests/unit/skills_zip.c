@@ -9,7 +9,7 @@
 
 /* --- archives, written by hand --------------------------------------------------------------- */
 
-/* An entry. A number that is 0 is what it should be; any other one is written instead of that. */
+/* An entry. A number of 0 means the correct value. Any other number is written instead of it. */
 struct made {
 	const char *name;
 	size_t name_n; /* 0: strlen */
@@ -17,7 +17,7 @@ struct made {
 	size_t data_n;
 	unsigned method, flags;
 	uint32_t attributes;
-	uint64_t size, packed, header_at; /* what the directory says */
+	uint64_t size, packed, header_at; /* values in the directory */
 	uint32_t crc;
 	const char *local_name;
 	bool wide; /* 64-bit numbers in the extra field */
@@ -79,8 +79,8 @@ static void make(struct maker *m, const struct made *e)
 	put16(&m->bytes, 20);
 	put16(&m->bytes, e->flags);
 	put16(&m->bytes, e->method);
-	buf_add_fill(&m->bytes, 0,
-		     4 + 4 + 4 + 4); /* times, sums and sizes: the directory's count */
+	/* times, sums and sizes; the values in the directory count */
+	buf_add_fill(&m->bytes, 0, 4 + 4 + 4 + 4);
 	put16(&m->bytes, (unsigned)local_n);
 	put16(&m->bytes, 0);
 	buf_add(&m->bytes, local, local_n);
@@ -156,7 +156,8 @@ static void maker_done(struct maker *m)
 
 /* --- reading them ---------------------------------------------------------------------------- */
 
-/* "path*mode=content " of all entries; `/` behind a directory. Or the reason in angle brackets. */
+/* Returns "path*mode=content " of all entries, with `/` after a directory, or the reason in
+ * angle brackets. */
 static int take(void *arg, const void *p, size_t n)
 {
 	buf_add(arg, p, n);
@@ -226,7 +227,7 @@ static void forms(void)
 	make(&wide, &(struct made){ .name = "a", .data = "x", .data_n = 1, .wide = true });
 	end(&wide, true);
 	GIVES(wide, "a*644=x ");
-	/* a program in front of it; the numbers do not know */
+	/* a program before the archive; the offsets do not include it */
 	buf_add_str(&front.bytes, "#!/bin/sh\n");
 	make(&front, &(struct made){ .name = "a", .data = "x", .data_n = 1, .header_at = 0 });
 	front.directory.p[42] = 0;
@@ -239,7 +240,7 @@ static void forms(void)
 		put16(&front.bytes, 0);
 	}
 	GIVES(front, "a*644=x ");
-	/* a comment behind it */
+	/* a comment after it */
 	make(&back, &(struct made){ .name = "a", .data = "x", .data_n = 1 });
 	end(&back, false);
 	buf_cut(&back.bytes, back.bytes.n - 2);
@@ -446,7 +447,7 @@ static void not_archives(void)
 	}
 }
 
-/* No byte of an archive that is cut or changed leads astray; the sanitizers watch. */
+/* Archives that are cut or changed at any byte cause no bad access; sanitizers check it. */
 static void damaged(void)
 {
 	AUTO_MAKER m = MAKER_INIT;
