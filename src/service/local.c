@@ -364,6 +364,18 @@ static bool is_session(const struct record *r)
 	       find_label(&r->spec, LABEL_SPEC);
 }
 
+int local_end(const char *session_id, struct fault *f)
+{
+	AUTO_HOME home = { .fd = -1 };
+	AUTO_FREE char *name = sandbox_name(session_id);
+	struct err e = { 0 };
+
+	if (home_open(&home, &e) < 0 ||
+	    (sandbox_remove(&home, name, true, &e) < 0 && e.code != ERR_NOT_FOUND))
+		return backend_error(f, &e);
+	return 0;
+}
+
 int local_list(struct json_writer *w, struct fault *f)
 {
 	AUTO_HOME home = { .fd = -1 };

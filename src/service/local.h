@@ -19,6 +19,8 @@ struct local_rules {
 /* Runs the command of B in its session, which is made if it is missing. A command is started at most once. */
 MUST_USE int local_exec(const struct local_rules *rules, const struct box_spec *b,
 			struct outcome *ret, struct fault *f);
+/* Ends a session. Success if there is none. */
+MUST_USE int local_end(const char *session_id, struct fault *f);
 /* Writes the sessions as items of an array. */
 MUST_USE int local_list(struct json_writer *w, struct fault *f);
 /* Ends all sessions. *RET_N is their number. */

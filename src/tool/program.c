@@ -11,6 +11,7 @@
 #include "base/say.h"
 #include "service/host_path.h"
 #include "service/local.h"
+#include "service/quota.h"
 #include "service/resolution.h"
 #include "tool/errors.h"
 
@@ -157,6 +158,7 @@ static int execute(struct call *c, struct fault *f)
 	const struct local_rules rules = { (const char *const *)c->config.roots.item,
 					   c->config.roots.n };
 	struct box_spec s = { 0 };
+	AUTO_FAULT ignored = { 0 };
 	struct outcome o;
 	int r;
 
@@ -165,7 +167,14 @@ static int execute(struct call *c, struct fault *f)
 	if (r == 0)
 		r = box_spec_check_command(&s, f);
 	if (r == 0)
+		r = quota_check(&s, c->config.max_workspace_entries, QUOTA_BEFORE, f);
+	if (r == 0)
 		r = local_exec(&rules, &s, &o, f);
+	if (r == 0) {
+		r = quota_check(&s, c->config.max_workspace_entries, QUOTA_AFTER, f);
+		if (r < 0) /* the quota's message is the one to report */
+			IGNORE(local_end(s.session_id, &ignored));
+	}
 	if (r == 0)
 		outcome_write(&o, c->config.output_limit_chars, &c->w);
 	outcome_done(&o);
@@ -243,16 +252,38 @@ static int run(struct call *c, struct fault *f)
 	return fault_set(f, FAULT_VALIDATION, "there is no %s '%s'", o->group, o->verb);
 }
 
+/* Appends TEXT with every PATH in it replaced: a model knows the workspace by its place inside only. */
+static void hide_path(struct str text, const char *path, struct buf *out)
+{
+	size_t n = strlen(path);
+	const char *at;
+
+	while (n > 1 && (at = memmem(text.p, text.n, path, n))) {
+		buf_add(out, text.p, (size_t)(at - text.p));
+		buf_add_str(out, BOX_DEFAULT_PLACE);
+		text.n -= (size_t)(at + n - text.p);
+		text.p = at + n;
+	}
+	buf_add(out, text.p, text.n);
+}
+
 /* A failure is a result, too: a model reads it. */
 static void write_failure(struct call *c, const struct fault *f)
 {
+	AUTO_BUF text = BUF_INIT(2 * FAULT_TEXT_MAX * 4);
+	const char *workspace = c->config.default_workspace;
+
+	if (workspace && strcmp(c->options->group, "tool") == 0)
+		hide_path((struct str){ f->text, f->n }, workspace, &text);
+	else
+		buf_add(&text, f->text, f->n);
 	buf_clear(&c->out);
 	json_writer_init(&c->w, &c->out, 2);
 	json_begin_object(&c->w);
 	json_key_bool(&c->w, "ok", false);
 	json_key_str(&c->w, "error_type", fault_class_name(f->class));
 	json_key(&c->w, "error");
-	json_strn(&c->w, f->text, f->n);
+	json_strn(&c->w, buf_str(&text), text.n);
 	json_end_object(&c->w);
 }
 

@@ -190,6 +190,49 @@ class Calls(ServiceTest):
         self.assertEqual((got["stdout_truncated"], got["stderr"], got["stderr_truncated"]), (True, "end", False))
 
 
+class Quotas(ServiceTest):
+    modes = ("user",)
+
+    def setUp(self):
+        super().setUp()
+        self.work = self.directory("root", "default")
+        self.options = ("--config", self.config(box={"local": {"host_root": self.directory("root"),
+                                                              "workspace_quota_mb": 1},
+                                                    "limits": {"max_workspace_entries": 10}}))
+
+    def fill(self, name, size):
+        with open(os.path.join(self.work, name), "wb") as handle:
+            handle.truncate(size)
+
+    def test_the_quota_of_the_configuration_is_in_the_spec(self):
+        self.assertEqual(self.resolve({"command": "x"}, *self.options)["workspace_quota_mb"], 1)
+
+    def test_a_full_workspace_starts_nothing(self):
+        self.fill("big", 2 << 20)
+        got = self.tool("true", *self.options, code=1)
+        self.assertEqual(got["error_type"], "BoxValidationError")
+        self.assertEqual(got["error"], "workspace quota exceeded before execution: used=2097152 bytes "
+                                       "limit=1048576 bytes entries=1 host_path=/workspace "
+                                       "session_id=query_unknown")
+        self.assertEqual(self.call("service", "sessions"), [])
+        self.assertIn(self.work, self.call("service", "errors")[0]["message"])
+
+    def test_a_command_that_fills_the_workspace_loses_its_session(self):
+        got = self.tool("head -c 2000000 /dev/zero > big", *self.options, code=1)
+        self.assertIn("workspace quota exceeded after execution: used=2000000 bytes", got["error"])
+        self.assertEqual(self.call("service", "sessions"), [])
+
+    def test_entries_are_bounded_too(self):
+        for i in range(11):
+            self.fill(str(i), 0)
+        got = self.tool("true", *self.options, code=1)
+        self.assertIn("workspace entry limit exceeded before execution: entries>10 ", got["error"])
+
+    def test_links_count_by_their_own_size(self):
+        os.symlink("/usr", os.path.join(self.work, "usr"))
+        self.assertTrue(self.tool("true", *self.options)["ok"])
+
+
 class Errors(ServiceTest):
     modes = ("user",)
 
