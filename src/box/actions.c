@@ -63,6 +63,12 @@ static bool get_text(struct action *a, const char *key, struct str *ret)
 	return false;
 }
 
+/* Grants are enforced, and the action is about a sandbox. */
+static bool is_gated(const struct action *a)
+{
+	return a->row->reach == REACH_SANDBOX && gate_is_on(runtime_gate(a->server->runtime));
+}
+
 /* The id of a session, as this tenant's sessions are kept under. */
 static bool get_session(struct action *a, char **ret)
 {
@@ -73,6 +79,11 @@ static bool get_session(struct action *a, char **ret)
 	if (!get_text(a, "session_id", &id))
 		return false;
 	if (tenant_clean_id(&a->tenant, id, &clean, &f) < 0) {
+		fail(a, &f);
+		return false;
+	}
+	if (is_gated(a) &&
+	    admission_check_session_id((struct str){ buf_str(&clean), clean.n }, &f) < 0) {
 		fail(a, &f);
 		return false;
 	}
@@ -111,6 +122,13 @@ static void act_backend_info(struct action *a)
 	runtime_backend_info(a->server->runtime, &r);
 }
 
+static void act_health(struct action *a)
+{
+	struct reply r = reply_to(a);
+
+	runtime_health(a->server->runtime, &r);
+}
+
 static void act_status(struct action *a)
 {
 	struct reply r = reply_to(a);
@@ -118,7 +136,7 @@ static void act_status(struct action *a)
 	runtime_status(a->server->runtime, &a->tenant, &r);
 }
 
-static bool every_tenant(void *arg, const struct tenant *t)
+static bool every_tenant(void *arg, const struct tenant *t, const char *id)
 {
 	return true;
 }
@@ -160,31 +178,73 @@ static bool get_spec(struct action *a, struct box_spec *b)
 	return true;
 }
 
-static void act_create(struct action *a)
+/* A spec that is being brought into the form that a grant prescribes. */
+struct fitting {
+	struct action *action;
+	struct box_spec spec;
+	void (*use)(struct action *a, struct box_spec *b);
+};
+
+static void on_fitted(void *arg, const struct fault *fault)
 {
-	struct reply r = reply_to(a);
+	struct fitting *n = arg;
+	struct action *a = n->action;
+
+	if (!a->rpc)
+		action_free(a); /* the peer has left meanwhile */
+	else if (fault)
+		action_fail(a, fault);
+	else
+		n->use(a, &n->spec);
+	box_spec_done(&n->spec);
+	free(n);
+}
+
+/* Hands the spec of the action to USE, which takes it. */
+static void with_spec(struct action *a, void (*use)(struct action *a, struct box_spec *b))
+{
+	struct fitting *n;
 	struct box_spec b;
 
 	if (!get_spec(a, &b))
 		return;
-	a->work = sessions_create(runtime_sessions(a->server->runtime), &a->tenant, &b, &r);
-	box_spec_done(&b);
+	if (!is_gated(a)) {
+		use(a, &b);
+		box_spec_done(&b);
+		return;
+	}
+	n = xcalloc(1, sizeof(*n));
+	*n = (struct fitting){ a, b, use };
+	gate_fit(runtime_gate(a->server->runtime), &a->tenant, &n->spec, on_fitted, n);
+}
+
+static void create(struct action *a, struct box_spec *b)
+{
+	struct reply r = reply_to(a);
+
+	a->work = sessions_create(runtime_sessions(a->server->runtime), &a->tenant, b, &r);
+}
+
+static void act_create(struct action *a)
+{
+	with_spec(a, create);
+}
+
+static void execute(struct action *a, struct box_spec *b)
+{
+	struct reply r = reply_to(a);
+	struct fault f = { 0 };
+
+	if (box_spec_check_command(b, &f) < 0)
+		fail(a, &f);
+	else
+		a->work = sessions_exec(runtime_sessions(a->server->runtime), &a->tenant, b,
+					rpc_output_max(a->rpc), &r);
 }
 
 static void act_exec(struct action *a)
 {
-	struct reply r = reply_to(a);
-	struct fault f = { 0 };
-	struct box_spec b;
-
-	if (!get_spec(a, &b))
-		return;
-	if (box_spec_check_command(&b, &f) < 0)
-		fail(a, &f);
-	else
-		a->work = sessions_exec(runtime_sessions(a->server->runtime), &a->tenant, &b,
-					rpc_output_max(a->rpc), &r);
-	box_spec_done(&b);
+	with_spec(a, execute);
 }
 
 static void act_get_session(struct action *a)
@@ -305,21 +365,30 @@ static void act_skill(struct action *a)
 		   a->request.data, file, &r);
 }
 
-/* Grants are not enforced, and this is the answer of a server that does not enforce them. */
+static struct str trusted(const struct action *a)
+{
+	return str_of(a->server->trust.instance ? a->server->trust.instance : "");
+}
+
 static void act_grant(struct action *a)
 {
-	struct fault f = { 0 };
+	struct reply r = reply_to(a);
 
-	fault_set(&f, FAULT_ADMISSION, "Sandbox admission enforcement is not enabled");
-	fail(a, &f);
+	gate_install(runtime_gate(a->server->runtime), a->request.data, trusted(a), &r);
+}
+
+static void act_revoke(struct action *a)
+{
+	struct reply r = reply_to(a);
+
+	gate_revoke(runtime_gate(a->server->runtime), a->request.data, trusted(a), &r);
 }
 
 static void act_verify_volume(struct action *a)
 {
-	struct fault f = { 0 };
+	struct reply r = reply_to(a);
 
-	fault_set(&f, FAULT_READINESS, "the shared volume probe is not supported yet");
-	fail(a, &f);
+	runtime_verify_volume(a->server->runtime, a->request.data, &r);
 }
 
 // clang-format off
@@ -327,11 +396,11 @@ static const struct action_row rows[] = {
 	{ "__ping",                    REACH_HOST,    act_ping, NULL },
 	{ "__file_chunk",              REACH_HOST,    act_file_chunk, NULL },
 	{ "box_init",                  REACH_HOST,    act_init, NULL },
-	{ "box_health",                REACH_HOST,    act_backend_info, NULL },
+	{ "box_health",                REACH_HOST,    act_health, NULL },
 	{ "box_get_backend_info",      REACH_HOST,    act_backend_info, NULL },
 	{ "box_shutdown",              REACH_HOST,    act_shutdown, NULL },
 	{ "box_upsert_sandbox_admission_grant", REACH_HOST, act_grant, NULL },
-	{ "box_revoke_sandbox_admission_grant", REACH_HOST, act_grant, NULL },
+	{ "box_revoke_sandbox_admission_grant", REACH_HOST, act_revoke, NULL },
 	{ "box_verify_shared_workspace", REACH_HOST,  act_verify_volume, NULL },
 	{ "box_status",                REACH_TENANT,  act_status, NULL },
 	{ "box_create_session",        REACH_SANDBOX, act_create, NULL },
@@ -366,7 +435,7 @@ static const struct action_row *find_row(struct str name)
 	return NULL;
 }
 
-static bool is_older(void *arg, const struct tenant *t)
+static bool is_older(void *arg, const struct tenant *t, const char *id)
 {
 	const struct tenant *newer = arg;
 
@@ -393,15 +462,55 @@ static void take_over(struct action *a)
 	sessions_drop(runtime_sessions(a->server->runtime), is_older, &a->tenant, &r);
 }
 
+/* Runs the action once the fence lets it pass. */
+static void pass_fence(struct action *a)
+{
+	enum fence_verdict v = fence_observe(runtime_fence(a->server->runtime), &a->tenant);
+	struct fault f = { 0 };
+
+	if (v == FENCE_ADVANCED) {
+		take_over(a);
+	} else if (v == FENCE_CURRENT) {
+		a->row->run(a);
+	} else {
+		fence_fault(v, &f);
+		fail(a, &f);
+	}
+}
+
+static void on_admitted(void *arg, const struct fault *fault)
+{
+	struct action *a = arg;
+
+	if (!a->rpc)
+		action_free(a); /* the peer has left meanwhile */
+	else if (fault)
+		action_fail(a, fault);
+	else
+		pass_fence(a);
+}
+
+static enum admission_use use_of(const struct action *a)
+{
+	return a->row->run == act_start_process || a->row->run == act_get_process ||
+			       a->row->run == act_stop_process
+		       ? ADMISSION_PROCESSES
+		       : ADMISSION_SESSIONS;
+}
+
 static int find_tenant(struct action *a, struct fault *f)
 {
 	struct context c;
 	int r;
 
 	a->of_tenant = a->row->reach != REACH_HOST;
+	a->of_sandbox = a->row->reach == REACH_SANDBOX;
 	if (a->legacy) {
 		tenant_init_legacy(&a->tenant);
-		return 0;
+		/* a peer that came before grants were enforced has no Workspace to hold one */
+		return a->of_tenant && gate_is_on(runtime_gate(a->server->runtime))
+			       ? context_missing(f)
+			       : 0;
 	}
 	if (context_decode(a->request.context, &c, f) < 0)
 		return -1;
@@ -413,28 +522,18 @@ static int find_tenant(struct action *a, struct fault *f)
 void actions_run(struct action *a)
 {
 	struct fault f = { 0 };
-	enum fence_verdict v;
 
 	a->row = find_row(a->request.action);
 	if (!a->row)
 		envelope_unknown_action(a->request.action, &f);
-	if (!a->row || find_tenant(a, &f) < 0) {
+	if (!a->row || find_tenant(a, &f) < 0)
 		fail(a, &f);
-		return;
-	}
-	if (!a->of_tenant || a->tenant.legacy) {
+	else if (!a->of_tenant || a->tenant.legacy)
 		a->row->run(a);
-		return;
-	}
-	v = fence_observe(runtime_fence(a->server->runtime), &a->tenant);
-	if (v == FENCE_ADVANCED) {
-		take_over(a);
-	} else if (v == FENCE_CURRENT) {
-		a->row->run(a);
-	} else {
-		fence_fault(v, &f);
-		fail(a, &f);
-	}
+	else if (is_gated(a))
+		gate_admit(runtime_gate(a->server->runtime), &a->tenant, use_of(a), on_admitted, a);
+	else
+		pass_fence(a);
 }
 
 bool actions_may_answer(struct action *a, struct fault *f)

@@ -74,10 +74,13 @@ static struct handshake_peer who_is(struct peer *p)
 static void open_rpc(struct peer *p)
 {
 	const struct http_request *r = peer_request(p);
-	enum handshake_verdict v = handshake_rpc(&peer_server(p)->trust, r, who_is(p));
+	struct server *s = peer_server(p);
+	enum handshake_verdict v;
 	struct str key;
 	int status;
 
+	s->trust.admission = gate_is_on(runtime_gate(s->runtime));
+	v = handshake_rpc(&s->trust, r, who_is(p));
 	if (v == HANDSHAKE_REFUSED) {
 		refuse(p);
 		return;
@@ -128,12 +131,24 @@ static bool split_path(struct str path, struct buf *session, struct buf *process
 	       !memchr(buf_str(process), '\0', process->n);
 }
 
-/* A current peer names a placement: it must be the current one of its Workspace, and the session must be the placement's. */
-static bool may_see(struct peer *p, const struct tenant *t, struct str session, struct str *ret_id)
+/* A current peer names a placement: it must be the current one of its Workspace. */
+static bool is_current(struct peer *p, const struct tenant *t)
+{
+	return t->legacy || fence_is_current(runtime_fence(peer_server(p)->runtime), t);
+}
+
+/* True unless grants are enforced and the tenant has none that allows processes. */
+static bool may_relay(struct server *s, const struct tenant *t, struct fault *f)
+{
+	struct gate *g = runtime_gate(s->runtime);
+
+	return t->legacy || !gate_is_on(g) || gate_check(g, t, ADMISSION_RELAY, f) == 0;
+}
+
+static bool owns(const struct tenant *t, struct str session, struct str *ret_id)
 {
 	*ret_id = session;
-	return t->legacy || (fence_is_current(runtime_fence(peer_server(p)->runtime), t) &&
-			     tenant_owns(t, session, ret_id));
+	return t->legacy || tenant_owns(t, session, ret_id);
 }
 
 static void open_relay(struct peer *p, const char *session, const char *process_id)
@@ -145,8 +160,13 @@ static void open_relay(struct peer *p, const char *session, const char *process_
 	struct tenant tenant;
 	struct str id, key;
 
+	s->trust.admission = gate_is_on(runtime_gate(s->runtime));
 	if (handshake_relay(&s->trust, r, who_is(p), &tenant) == HANDSHAKE_REFUSED ||
-	    !may_see(p, &tenant, str_of(session), &id)) {
+	    !is_current(p, &tenant)) {
+		refuse(p);
+	} else if (!may_relay(s, &tenant, &f)) {
+		answer_fault(p, &f);
+	} else if (!owns(&tenant, str_of(session), &id)) {
 		refuse(p);
 	} else if (!(process = sessions_find_process(runtime_sessions(s->runtime), &tenant, id.p,
 						     process_id, &f))) {

@@ -209,24 +209,46 @@ size_t rpc_output_max(const struct rpc *r)
 	return r->legacy ? RPC_LEGACY_OUTPUT_BYTES : 0;
 }
 
+static bool is_of(const struct action *a, const struct tenant *t)
+{
+	return a->of_tenant && !a->tenant.legacy &&
+	       memcmp(a->tenant.key, t->key, sizeof(t->key)) == 0;
+}
+
 static bool is_older(const struct action *a, const struct tenant *newer)
 {
-	return a->of_tenant && !a->tenant.legacy && a->tenant.generation < newer->generation &&
-	       memcmp(a->tenant.key, newer->key, sizeof(newer->key)) == 0;
+	return is_of(a, newer) && a->tenant.generation < newer->generation;
+}
+
+static bool uses_sandbox(const struct action *a, const struct tenant *t)
+{
+	return a->of_sandbox && (!t || is_of(a, t));
+}
+
+static void end_if(struct server *s,
+		   bool (*matches)(const struct action *a, const struct tenant *t),
+		   const struct tenant *t, const struct fault *why)
+{
+	for (struct rpc *r = s->rpcs; r; r = r->next)
+		for (struct action *a = r->actions, *next; a; a = next) {
+			next = a->next;
+			if (!matches(a, t))
+				continue;
+			tell_failure(a, why);
+			detach(a);
+			actions_cancel(a);
+		}
 }
 
 void rpc_end_stale(struct server *s, const struct tenant *newer)
 {
-	for (struct rpc *r = s->rpcs; r; r = r->next)
-		for (struct action *a = r->actions, *next; a; a = next) {
-			AUTO_FAULT f = { 0 };
+	AUTO_FAULT f = { 0 };
 
-			next = a->next;
-			if (!is_older(a, newer))
-				continue;
-			fence_fault(FENCE_STALE, &f);
-			tell_failure(a, &f);
-			detach(a);
-			actions_cancel(a);
-		}
+	fence_fault(FENCE_STALE, &f);
+	end_if(s, is_older, newer, &f);
+}
+
+void rpc_cut(struct server *s, const struct tenant *t, const struct fault *why)
+{
+	end_if(s, uses_sandbox, t, why);
 }

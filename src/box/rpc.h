@@ -29,6 +29,7 @@ struct action {
 	struct holding held; /* bytes of the request and of what is copied from it */
 	bool legacy;
 	bool of_tenant;
+	bool of_sandbox;      /* a grant may be needed for it */
 	struct tenant tenant; /* if it is one's */
 	struct work *work;    /* what it waits for, if that can be cancelled; or NULL */
 };
@@ -49,3 +50,5 @@ void action_fail(struct action *a, const struct fault *f);
 void action_free(struct action *a);
 /* Ends all actions of older generations of this tenant's Workspace: they answer that they are stale. */
 void rpc_end_stale(struct server *s, const struct tenant *newer);
+/* Ends all actions on sandboxes of this tenant's Workspace with a fault; those of every tenant if T is NULL. */
+void rpc_cut(struct server *s, const struct tenant *t, const struct fault *why);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "box/confine.h"
 #include "box/peer.h"
+#include "box/rpc.h"
 #include "box/socket_owner.h"
 #include "box/stdio_peer.h"
 
@@ -60,6 +61,22 @@ static int open_doors(struct server *s, bool stdio)
 	return r;
 }
 
+static void cut(void *arg, const struct tenant *t, const struct fault *why)
+{
+	rpc_cut(arg, t, why);
+}
+
+static void on_advanced(void *arg, const struct tenant *newer)
+{
+	rpc_end_stale(arg, newer);
+}
+
+/* Where grants are enforced, a peer that knows no Workspaces has nothing to do here. */
+static bool is_open_to(const struct server *s, bool stdio)
+{
+	return !stdio || s->trust.instance || !gate_is_on(runtime_gate(s->runtime));
+}
+
 int serve(struct settings *settings)
 {
 	struct ceiling ceiling = { .max = CEILING_DEFAULT_BYTES };
@@ -72,7 +89,11 @@ int serve(struct settings *settings)
 	AUTO_FREE char *directory = getcwd(NULL, 0);
 	struct runtime_parts parts = { .ceiling = &ceiling,
 				       .directory = directory ? directory : "/",
-				       .home = getenv("HOME") ? getenv("HOME") : "/" };
+				       .home = getenv("HOME") ? getenv("HOME") : "/",
+				       .unsafe_storage = settings->unsafe_storage,
+				       .cut = cut,
+				       .advanced = on_advanced };
+	struct namespaces namespaces;
 	char own_name[HOST_NAME_MAX + 1] = "";
 	const char *const names[] = { settings->host, own_name, NULL };
 	struct err e;
@@ -84,7 +105,10 @@ int serve(struct settings *settings)
 	s.trust.host_names = names;
 	ceiling.relieve = relieve;
 	ceiling.arg = &s;
+	namespaces_read(&namespaces);
+	parts.namespaces = &namespaces;
 	parts.loop = s.loop;
+	parts.arg = &s;
 	if (hands_new(s.loop, SERVE_FD_HANDS, on_parent_gone, &s, &parts.hands, &e) < 0)
 		return complain("hands", e.msg);
 	r = skills_new(s.loop, SERVE_FD_SKILLS, &ceiling, &parts.skills);
@@ -98,6 +122,8 @@ int serve(struct settings *settings)
 	sessions_set_ttl(runtime_sessions(s.runtime), settings->ttl_sec);
 	if (settings->watch_loop)
 		loop_watch_blocking(s.loop, on_waited, NULL);
+	if (!is_open_to(&s, settings->stdio))
+		return complain("stdio", "admission grants need LANGBOT_BOX_TRUSTED_INSTANCE_UUID");
 	if (!loop_add_signal(s.loop, SIGTERM, on_signal, &s) ||
 	    !loop_add_signal(s.loop, SIGINT, on_signal, &s))
 		return complain("signals", strerror(errno));

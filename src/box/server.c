@@ -81,7 +81,7 @@ void server_peer_left(struct server *s)
 	stop_if_over(s);
 }
 
-static bool every_tenant(void *arg, const struct tenant *t)
+static bool every_tenant(void *arg, const struct tenant *t, const char *id)
 {
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "service/python.h"
 #include "service/sessions.h"
 
 #define SERVE_WORD "--serve" /* how the server's parent starts the server; not for people */
@@ -80,6 +81,18 @@ static int read_own(struct settings *s, struct err *e)
 	return 0;
 }
 
+/* A switch of the environment: only these words turn it on. */
+static bool is_on(const char *text)
+{
+	static const char *const words[] = { "1", "true", "yes", "on" };
+	struct str word = python_trim(str_of(text ? text : ""));
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (http_same_word(word, words[i]))
+			return true;
+	return false;
+}
+
 int settings_read(struct settings *s, int argc, char **argv, char warning[256], struct err *e)
 {
 	*s = (struct settings){ .port = SETTINGS_PORT };
@@ -91,6 +104,7 @@ int settings_read(struct settings *s, int argc, char **argv, char warning[256], 
 		return err_set(e, ERR_INVALID, "stdio needs LANGBOT_BOX_TRUSTED_INSTANCE_UUID");
 	if (!s->host) /* without a token nobody beyond this machine is invited */
 		s->host = s->trust.token ? "0.0.0.0" : "127.0.0.1";
+	s->unsafe_storage = is_on(getenv("LANGBOT_BOX_ALLOW_UNSAFE_SOFT_STORAGE_LIMITS"));
 	read_config(s, warning);
 	return 0;
 }

@@ -236,7 +236,7 @@ static int refuse(struct fault *f, const char *text)
 	return fault_set(f, FAULT_ADMISSION, "%s", text);
 }
 
-static int check_enabled(const struct admission *a, struct fault *f)
+int admission_check_enabled(const struct admission *a, struct fault *f)
 {
 	return a->active ? 0 : refuse(f, "Sandbox admission enforcement is not enabled");
 }
@@ -329,7 +329,7 @@ int admission_install(struct admission *a, const struct admission_grant *g, stru
 	struct admission_record *r;
 	struct tenant t;
 
-	if (check_enabled(a, f) < 0 || admission_check_config(a, f) < 0)
+	if (admission_check_enabled(a, f) < 0 || admission_check_config(a, f) < 0)
 		return -1;
 	if (!str_eq(trusted, g->instance))
 		return fault_set(f, FAULT_PERMISSION,
@@ -357,7 +357,7 @@ int admission_revoke(struct admission *a, const struct admission_grant *g, struc
 	struct admission_record *r;
 	struct tenant t;
 
-	if (check_enabled(a, f) < 0)
+	if (admission_check_enabled(a, f) < 0)
 		return -1;
 	if (!str_eq(trusted, g->instance))
 		return fault_set(
@@ -406,6 +406,16 @@ void admission_expire(struct admission *a, uint64_t now_ns,
 		a->record[i].granted = false;
 		expired(arg, a->record[i].key);
 	}
+}
+
+uint64_t admission_next_expiry(const struct admission *a)
+{
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < a->roll.n; i++)
+		if (a->record[i].granted && (!next || a->record[i].expires_ns < next))
+			next = a->record[i].expires_ns;
+	return next;
 }
 
 /* --- what a grant allows ------------------------------------------------------------------------ */

@@ -58,6 +58,9 @@ void admission_configure(struct admission *a, const struct json_value *section);
 /* The configuration's error as a failure: 0 when there is none, or -1 with a FAULT_READINESS. */
 MUST_USE int admission_check_config(const struct admission *a, struct fault *f);
 
+/* 0 if grants are enforced, or -1 with a FAULT_ADMISSION. */
+MUST_USE int admission_check_enabled(const struct admission *a, struct fault *f);
+
 /* --- grants ------------------------------------------------------------------------------------- */
 
 /* SandboxAdmissionGrant and SandboxAdmissionRevocation; the latter has the first two and a revision. */
@@ -98,6 +101,9 @@ void admission_encode_revoked(const struct admission_grant *g, struct json_write
 void admission_expire(struct admission *a, uint64_t now_ns,
 		      void (*expired)(void *arg, const unsigned char key[TENANT_KEY_BYTES]),
 		      void *arg);
+
+/* The real time at which the next grant expires; 0 if there is no grant. */
+uint64_t admission_next_expiry(const struct admission *a);
 
 /* --- what a grant allows ------------------------------------------------------------------------ */
 

@@ -114,6 +114,9 @@ static void on_probed(void *arg, const struct fault *fault, struct buf *data)
 
 void backend_ask(struct backend *b, backend_told_fn *fn, void *arg)
 {
+	static const struct session_trial trial = { .id = "probe",
+						    .command = "true",
+						    .seconds = PROBE_SECONDS };
 	struct asker *a;
 
 	if (b->state == BACKEND_WORKS || b->name == BACKEND_NONE) {
@@ -129,7 +132,7 @@ void backend_ask(struct backend *b, backend_told_fn *fn, void *arg)
 		const struct reply r = { on_probed, b };
 
 		set_state(b, BACKEND_TRYING, NULL);
-		sessions_probe(b->sessions, PROBE_SECONDS, &r);
+		sessions_try(b->sessions, &trial, &r);
 	}
 }
 

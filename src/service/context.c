@@ -100,12 +100,17 @@ void context_done(struct context *c)
 	*c = (struct context){ 0 };
 }
 
+int context_missing(struct fault *f)
+{
+	return fault_set(f, FAULT_PERMISSION,
+			 "Box tenant action requires a trusted Workspace context");
+}
+
 int context_check(const struct context *c, bool of_tenant, struct str trusted, struct tenant *ret,
 		  struct fault *f)
 {
 	if (!c->given && of_tenant)
-		return fault_set(f, FAULT_PERMISSION,
-				 "Box tenant action requires a trusted Workspace context");
+		return context_missing(f);
 	if (c->given && !str_eq(trusted, c->instance))
 		return fault_set(f, FAULT_PERMISSION,
 				 "Box action context does not match the trusted instance");

@@ -20,6 +20,8 @@ struct context {
 /* V is NULL or null when there is no context. 0, or -1 with a FAULT_MODEL. */
 MUST_USE int context_decode(const struct json_value *v, struct context *ret, struct fault *f);
 void context_done(struct context *c);
+/* The failure of a tenant's action without a context; returns -1. */
+int context_missing(struct fault *f);
 /* May this action be done? TRUSTED is the instance that the server belongs to. 0, or -1 with a
  * FAULT_PERMISSION. For an action of a tenant *RET is that tenant. */
 MUST_USE int context_check(const struct context *c, bool of_tenant, struct str trusted,

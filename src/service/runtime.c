@@ -11,8 +11,6 @@
 #include "service/backend.h"
 #include "service/blueprint.h"
 #include "service/boxconfig.h"
-#include "service/enforcement.h"
-#include "service/workplace.h"
 
 #define ANSWER_MAX_BYTES (1u << 20)
 #define ROOTS_MAX (HAND_PATHS_MAX - 1)       /* the skills root is one more */
@@ -34,6 +32,9 @@ struct runtime {
 	struct workplace workplace;
 	char *workspace_error; /* what is wrong with the default workspace, or NULL */
 	struct enforcement_words enforced;
+	struct admission admission;
+	struct examiner *examiner;
+	struct gate *gate;
 	char instance[RUNTIME_INSTANCE_BYTES]; /* of this process, random */
 };
 
@@ -86,25 +87,10 @@ static void list_roots(void *arg, struct hand_request *q)
 		q->root[q->n_roots++] = r->roots.item[i];
 	if (r->roots.n > 0) /* else every directory may be mounted */
 		q->root[q->n_roots++] = r->skills_root;
+	q->literal = r->admission.active;
 }
 
 /* --- configuration --------------------------------------------------------------------------- */
-
-/* A peer that asks for grants must not get a server that has none. */
-static int refuse_admission(const struct json_value *config, struct fault *f)
-{
-	const struct json_value *section = json_get(config, "admission");
-	const struct json_value *required =
-		section && section->type == JSON_OBJECT ? json_get(section, "required") : NULL;
-
-	if (!section || section->type == JSON_NULL ||
-	    (section->type == JSON_OBJECT &&
-	     (!required || (required->type == JSON_BOOL && !required->boolean))))
-		return 0;
-	return fault_set(
-		f, FAULT_READINESS,
-		"Invalid sandbox admission configuration: admission grants are not supported yet");
-}
 
 static char *absolute(const struct runtime *r, const char *path)
 {
@@ -182,7 +168,7 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 	int64_t ceiling_mb;
 
 	box_config_copy(&r->config, &next);
-	if (refuse_admission(config, f) < 0 || box_config_merge(&next, config, f) < 0 ||
+	if (box_config_merge(&next, config, f) < 0 ||
 	    box_config_int(&next, "cordon", "memory_ceiling_mb", CEILING_DEFAULT_BYTES >> 20, 16,
 			   1 << 20, &ceiling_mb, f) < 0 ||
 	    read_roots(r, &next, &roots, f) < 0) {
@@ -197,7 +183,9 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 	read_places(r);
 	model_texts_done(&r->net);
 	box_config_list(&r->config, "cordon", "net", &r->net);
-	r->fence.max = (size_t)r->config.limits.max_admission_records;
+	r->fence.max = r->admission.max = (size_t)r->config.limits.max_admission_records;
+	gate_configure(r->gate, box_config_get(&r->config, "", "admission"));
+	examiner_forget(r->examiner);
 	select_backend(r);
 	return 0;
 }
@@ -286,15 +274,46 @@ struct question {
 	void *ready_arg;
 };
 
-static void on_backend_info(void *arg, bool available, const char *why)
+static void on_backend_info(void *arg, const struct readiness *ready)
 {
 	struct question *q = arg;
 	AUTO_BUF data = BUF_INIT(ANSWER_MAX_BYTES);
 	struct json_writer w;
 
 	json_writer_init(&w, &data, 0);
-	write_backend(q->runtime, available, &w);
+	json_begin_object(&w);
+	json_key_str(&w, "name", ready->backend_name);
+	json_key_bool(&w, "available", readiness_is_ready(ready));
+	if (ready->strict) {
+		json_key(&w, "readiness");
+		json_begin_object(&w);
+		readiness_members(ready, &w);
+		json_end_object(&w);
+	}
+	json_end_object(&w);
 	q->reply.done(q->reply.arg, NULL, &data);
+	free(q);
+}
+
+/* Where grants are enforced, a server that is not ready is not healthy. */
+static void on_health(void *arg, const struct readiness *ready)
+{
+	struct question *q = arg;
+	AUTO_BUF data = BUF_INIT(ANSWER_MAX_BYTES);
+	AUTO_FAULT f = { 0 };
+	struct json_writer w;
+
+	if (!ready->strict) {
+		on_backend_info(arg, ready);
+		return;
+	}
+	json_writer_init(&w, &data, 0);
+	json_begin_object(&w);
+	readiness_members(ready, &w);
+	json_end_object(&w);
+	if (!readiness_is_ready(ready))
+		fault_set(&f, FAULT_READINESS, "managed sandbox isolation is not ready");
+	q->reply.done(q->reply.arg, f.text ? &f : NULL, &data);
 	free(q);
 }
 
@@ -310,7 +329,12 @@ static struct question *question_new(struct runtime *r, const struct reply *repl
 
 void runtime_backend_info(struct runtime *r, const struct reply *reply)
 {
-	backend_ask(r->backend, on_backend_info, question_new(r, reply));
+	examiner_ask(r->examiner, on_backend_info, question_new(r, reply));
+}
+
+void runtime_health(struct runtime *r, const struct reply *reply)
+{
+	examiner_ask(r->examiner, on_health, question_new(r, reply));
 }
 
 static void on_status(void *arg, bool available, const char *why)
@@ -381,30 +405,24 @@ void runtime_write_health(const struct runtime *r, struct buf *body)
 	json_end_object(&w);
 }
 
-static void on_readiness(void *arg, bool available, const char *why)
+static void on_readiness(void *arg, const struct readiness *found)
 {
 	struct question *q = arg;
+	struct readiness shown = *found;
 	AUTO_BUF body = BUF_INIT(ANSWER_MAX_BYTES);
 	struct json_writer w;
 
+	if (!shown.error)
+		shown.error = q->runtime->workspace_error;
 	json_writer_init(&w, &body, 0);
 	json_begin_object(&w);
-	json_key_bool(&w, "ready", available);
-	json_key_str(&w, "mode", "standard");
-	json_key(&w, "backend");
-	write_backend(q->runtime, available, &w);
-	json_key(&w, "checks");
-	json_begin_object(&w);
-	json_key_bool(&w, "backend_available", available);
-	json_end_object(&w);
-	json_key(&w, "resources");
-	write_resources(q->runtime, &w);
+	readiness_members(&shown, &w);
 	json_key(&w, "limits_not_enforced");
 	enforcement_write_missing(&q->runtime->enforced, &w);
-	if (!available || q->runtime->workspace_error)
-		json_key_str(&w, "error", available ? q->runtime->workspace_error : why);
+	json_key(&w, "resources");
+	write_resources(q->runtime, &w);
 	json_end_object(&w);
-	q->ready(q->ready_arg, available, (struct str){ buf_str(&body), body.n });
+	q->ready(q->ready_arg, readiness_is_ready(found), (struct str){ buf_str(&body), body.n });
 	free(q);
 }
 
@@ -414,7 +432,64 @@ void runtime_readiness(struct runtime *r, runtime_ready_fn *fn, void *arg)
 
 	q->ready = fn;
 	q->ready_arg = arg;
-	backend_ask(r->backend, on_readiness, q);
+	examiner_ask(r->examiner, on_readiness, q);
+}
+
+/* --- the shared volume ----------------------------------------------------------------------- */
+
+/* A question about a marker. */
+struct verification {
+	struct reply reply;
+	char *name;
+};
+
+static bool is_marker(struct str name)
+{
+	size_t n = strlen(WORKPLACE_MARKER);
+
+	if (name.n != n + 32 || memcmp(name.p, WORKPLACE_MARKER, n) != 0)
+		return false;
+	for (size_t i = n; i < name.n; i++)
+		if (!strchr("0123456789abcdef", name.p[i]) || !name.p[i])
+			return false;
+	return true;
+}
+
+static void on_marker(void *arg, const struct fault *fault, const char *digest, uint64_t size)
+{
+	struct verification *v = arg;
+	AUTO_BUF data = BUF_INIT(ANSWER_MAX_BYTES);
+	struct json_writer w;
+
+	json_writer_init(&w, &data, 0);
+	json_begin_object(&w);
+	json_key_str(&w, "marker_name", v->name);
+	json_key_str(&w, "sha256", digest);
+	json_key_int(&w, "size", (int64_t)size);
+	json_end_object(&w);
+	v->reply.done(v->reply.arg, fault, fault ? NULL : &data);
+	free(v->name);
+	free(v);
+}
+
+void runtime_verify_volume(struct runtime *r, const struct json_value *data,
+			   const struct reply *reply)
+{
+	const struct json_value *name = json_get(data, "marker_name");
+	struct verification *v;
+	AUTO_FAULT f = { 0 };
+
+	if (!name || name->type != JSON_STRING || !is_marker(name->string)) {
+		fault_set(&f, FAULT_READINESS,
+			  "marker_name must be " WORKPLACE_MARKER
+			  " and 32 lowercase hexadecimal digits");
+		reply->done(reply->arg, &f, NULL);
+		return;
+	}
+	v = xcalloc(1, sizeof(*v));
+	v->reply = *reply;
+	v->name = xstrndup(name->string.p, name->string.n);
+	workplace_read_marker(&r->workplace, v->name, false, on_marker, v);
 }
 
 /* --- the runtime ----------------------------------------------------------------------------- */
@@ -427,6 +502,31 @@ static void fill_instance(char out[RUNTIME_INSTANCE_BYTES])
 		out_of_memory();
 	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(out + 2 * i, 3, "%02x", random[i]);
+}
+
+/* What stands between tenants and sandboxes where grants are enforced. */
+static void add_gate(struct runtime *r, const struct runtime_parts *parts)
+{
+	const struct examiner_parts x = { .sessions = r->sessions,
+					  .backend = r->backend,
+					  .workplace = &r->workplace,
+					  .admission = &r->admission,
+					  .enforced = &r->enforced,
+					  .limits = &r->config.limits,
+					  .own = parts->namespaces,
+					  .unsafe_storage = parts->unsafe_storage };
+	struct gate_parts g = { .loop = r->loop,
+				.sessions = r->sessions,
+				.skills = r->skills,
+				.workplace = &r->workplace,
+				.fence = &r->fence,
+				.cut = parts->cut,
+				.advanced = parts->advanced,
+				.arg = parts->arg };
+
+	admission_init(&r->admission, (size_t)r->config.limits.max_admission_records);
+	g.examiner = r->examiner = examiner_new(&x);
+	r->gate = gate_new(&r->admission, &g);
 }
 
 int runtime_new(const struct runtime_parts *parts, const struct json_value *config,
@@ -454,6 +554,7 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 	fence_init(&r->fence, (size_t)r->config.limits.max_admission_records);
 	workplace_init(&r->workplace, r->hands, &r->roots);
 	read_places(r);
+	add_gate(r, parts);
 	if (config && configure(r, config, f) < 0) {
 		runtime_free(r);
 		return -1;
@@ -466,6 +567,9 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 
 void runtime_free(struct runtime *r)
 {
+	gate_free(r->gate);
+	examiner_free(r->examiner);
+	admission_done(&r->admission);
 	backend_free(r->backend);
 	sessions_free(r->sessions);
 	fence_done(&r->fence);
@@ -483,6 +587,11 @@ void runtime_free(struct runtime *r)
 struct sessions *runtime_sessions(const struct runtime *r)
 {
 	return r->sessions;
+}
+
+struct gate *runtime_gate(const struct runtime *r)
+{
+	return r->gate;
 }
 
 struct fence *runtime_fence(struct runtime *r)

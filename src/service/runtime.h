@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "service/fence.h"
+#include "service/gate.h"
 #include "service/sessions.h"
 #include "service/skills.h"
 
@@ -20,7 +20,13 @@ struct runtime_parts {
 	struct ceiling *ceiling; /* borrowed */
 	const char *
 		directory; /* the working directory, for relative paths of the configuration; borrowed */
-	const char *home; /* what "~" means; borrowed */
+	const char *home;                    /* what "~" means; borrowed */
+	const struct namespaces *namespaces; /* of the server itself; borrowed */
+	bool unsafe_storage; /* the operator lets the readiness checks of storage pass */
+	/* as in struct gate_parts */
+	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);
+	void (*advanced)(void *arg, const struct tenant *newer);
+	void *arg;
 };
 
 /* CONFIG is the `box` section of the environment, or NULL. */
@@ -30,12 +36,18 @@ void runtime_free(struct runtime *r);
 
 struct sessions *runtime_sessions(const struct runtime *r);
 struct fence *runtime_fence(struct runtime *r);
+struct gate *runtime_gate(const struct runtime *r);
 const struct box_limits *runtime_limits(const struct runtime *r);
 
 /* Actions about the whole server. */
 void runtime_configure(struct runtime *r, const struct json_value *config,
 		       const struct reply *reply);
 void runtime_backend_info(struct runtime *r, const struct reply *reply);
+/* The same in standard mode. Where grants are enforced: the readiness, or a failure. */
+void runtime_health(struct runtime *r, const struct reply *reply);
+/* Reads a marker that the peer has written to the default workspace. */
+void runtime_verify_volume(struct runtime *r, const struct json_value *data,
+			   const struct reply *reply);
 void runtime_status(struct runtime *r, const struct tenant *t, const struct reply *reply);
 struct skills *runtime_skills(const struct runtime *r);
 

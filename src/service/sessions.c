@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "service/session.h"
 
-#define PROBE_ID "probe" /* of a tenant that no peer can be: its instance id is none */
+/* Trials belong to a tenant that no peer can be: its instance is no instance id. */
+#define TRIAL_SPEC_MAX_BYTES 65536u /* a path and a line of shell */
+#define TRIAL_OUTPUT_MAX_BYTES (2u << 20)
 
 /* --- slots ----------------------------------------------------------------------------------- */
 
@@ -194,6 +196,16 @@ void sessions_count(const struct sessions *all, const struct tenant *t, struct s
 		count_slot(s, ret);
 }
 
+unsigned sessions_count_if(struct sessions *all, session_filter *matches, void *arg)
+{
+	unsigned n = 0;
+
+	FOR_EACH_SLOT(all, s)
+	if (!s->hidden && (s->session || s->queue) && matches(arg, &s->tenant, s->id))
+		n++;
+	return n;
+}
+
 /* --- the reaper ------------------------------------------------------------------------------ */
 
 unsigned sessions_running_processes(const struct sessions *all)
@@ -284,51 +296,90 @@ uint64_t sessions_ttl_sec(const struct sessions *all)
 
 /* --- a trial --------------------------------------------------------------------------------- */
 
-struct probe {
+struct trial {
 	struct sessions *all;
 	struct tenant tenant;
+	char *id;
 	struct reply reply;
 	struct fault fault;
+	struct buf printed;
 };
 
-static void on_probe_gone(void *arg, const struct fault *ignored, struct buf *data)
+static void on_trial_gone(void *arg, const struct fault *ignored, struct buf *data)
 {
-	struct probe *p = arg;
+	struct trial *t = arg;
 
-	p->reply.done(p->reply.arg, p->fault.class == FAULT_NONE ? NULL : &p->fault, data);
-	fault_done(&p->fault);
-	free(p);
+	t->reply.done(t->reply.arg, t->fault.class == FAULT_NONE ? NULL : &t->fault, &t->printed);
+	fault_done(&t->fault);
+	buf_done(&t->printed);
+	free(t->id);
+	free(t);
 }
 
-static void on_probe_run(void *arg, const struct fault *fault, struct buf *data)
+/* A command that failed or was late shows that the sandbox does not work. */
+static void take_result(struct trial *t, const struct buf *data)
 {
-	struct probe *p = arg;
-	const struct reply r = { on_probe_gone, p };
+	AUTO_JSON doc = NULL;
+	struct err e;
+	const struct json_value *code, *out;
+
+	if (json_parse(data->p, data->n, &doc, &e) < 0)
+		abort(); /* our own text */
+	code = json_get(json_root(doc), "exit_code");
+	out = json_get(json_root(doc), "stdout");
+	if (!code || code->type != JSON_INT || code->integer != 0)
+		fault_set(&t->fault, FAULT_BOX, "a trial command failed in its sandbox: %.200s",
+			  json_get_str(json_root(doc), "stderr", ""));
+	else
+		buf_add(&t->printed, out->string.p, out->string.n);
+}
+
+static void on_trial_run(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct trial *t = arg;
+	const struct reply r = { on_trial_gone, t };
 
 	if (fault)
-		fault_about(&p->fault, fault->class, "", (struct str){ fault->text, fault->n }, "");
-	sessions_delete(p->all, &p->tenant, PROBE_ID, STR(PROBE_ID), &r);
+		fault_about(&t->fault, fault->class, "", (struct str){ fault->text, fault->n }, "");
+	else
+		take_result(t, data);
+	sessions_delete(t->all, &t->tenant, t->id, str_of(t->id), &r);
 }
 
-void sessions_probe(struct sessions *all, unsigned seconds, const struct reply *r)
+static void decode_trial(const struct session_trial *t, struct box_spec *ret)
 {
-	struct probe *p = xcalloc(1, sizeof(*p));
-	const struct reply mine = { on_probe_run, p };
-	AUTO_BUF text = BUF_INIT(256);
+	AUTO_BUF text = BUF_INIT(TRIAL_SPEC_MAX_BYTES);
 	AUTO_JSON doc = NULL;
-	struct box_spec b;
-	struct fault f = { 0 };
+	struct json_writer w;
+	AUTO_FAULT f = { 0 };
 	struct err e;
 
-	buf_addf(&text, "{\"session_id\":\"%s\",\"cmd\":\"true\",\"timeout_sec\":%u}", PROBE_ID,
-		 seconds);
-	if (json_parse(text.p, text.n, &doc, &e) < 0 || box_spec_decode(json_root(doc), &b, &f) < 0)
+	json_writer_init(&w, &text, 0);
+	json_begin_object(&w);
+	json_key_str(&w, "session_id", t->id);
+	json_key_str(&w, "cmd", t->command);
+	json_key_int(&w, "timeout_sec", t->seconds);
+	json_key_str(&w, "host_path", t->host_path);
+	json_end_object(&w);
+	if (json_parse(text.p, text.n, &doc, &e) < 0 ||
+	    box_spec_decode(json_root(doc), ret, &f) < 0)
 		abort(); /* our own text */
-	p->all = all;
-	p->reply = *r;
-	tenant_init(&p->tenant, STR("!"), STR(PROBE_ID), 1);
-	slot_get(all, &p->tenant, PROBE_ID)->hidden = true;
-	sessions_exec(all, &p->tenant, &b, 0, &mine);
+}
+
+void sessions_try(struct sessions *all, const struct session_trial *t, const struct reply *r)
+{
+	struct trial *n = xcalloc(1, sizeof(*n));
+	const struct reply mine = { on_trial_run, n };
+	struct box_spec b;
+
+	decode_trial(t, &b);
+	n->all = all;
+	n->id = xstrdup(t->id);
+	n->reply = *r;
+	buf_init(&n->printed, TRIAL_OUTPUT_MAX_BYTES);
+	tenant_init(&n->tenant, STR("!"), STR("trial"), 1);
+	slot_get(all, &n->tenant, t->id)->hidden = true;
+	sessions_exec(all, &n->tenant, &b, 0, &mine);
 }
 
 /* --- ending many sessions -------------------------------------------------------------------- */
@@ -359,7 +410,7 @@ void sessions_drop(struct sessions *all, session_filter *matches, void *arg, con
 	d->left = 1;
 	FOR_EACH_SLOT(all, s)
 	{
-		if (!matches(arg, &s->tenant) || (!s->session && !s->queue))
+		if (!matches(arg, &s->tenant, s->id) || (!s->session && !s->queue))
 			continue;
 		d->left++;
 		sessions_delete(all, &s->tenant, s->id, str_of(s->id), &each);

@@ -77,10 +77,18 @@ struct work *sessions_stop_process(struct sessions *all, const struct tenant *t,
 void work_cancel(struct work *w);
 
 /* Ends every session of the tenants that MATCHES says yes to, then calls REPLY. */
-typedef bool session_filter(void *arg, const struct tenant *t);
+typedef bool session_filter(void *arg, const struct tenant *t, const char *id);
 void sessions_drop(struct sessions *all, session_filter *matches, void *arg, const struct reply *r);
-/* Makes a sandbox, runs a command in it and ends it, within so many seconds. It counts nowhere. */
-void sessions_probe(struct sessions *all, unsigned seconds, const struct reply *r);
+/* A throw-away sandbox that runs one command. It counts nowhere. */
+struct session_trial {
+	const char *id; /* one for each purpose: two trials of one id wait for each other */
+	const char *command;
+	const char *host_path; /* mounted at /workspace for writing; or NULL */
+	unsigned seconds;
+};
+/* Makes the sandbox, runs the command and ends the sandbox. Fails unless the command succeeds. The data of the reply is
+ * what the command printed, no JSON. */
+void sessions_try(struct sessions *all, const struct session_trial *t, const struct reply *r);
 /* While set, nothing new is made. */
 void sessions_refuse(struct sessions *all, bool refuse);
 
@@ -91,6 +99,8 @@ MUST_USE int sessions_write(struct sessions *all, const struct tenant *t, const 
 			    struct json_writer *w, struct fault *f);
 /* The infos of all sessions of a tenant, as items of an array. */
 void sessions_write_all(struct sessions *all, const struct tenant *t, struct json_writer *w);
+/* The number of sessions, also of those that are being made or ended, that the filter matches. */
+unsigned sessions_count_if(struct sessions *all, session_filter *matches, void *arg);
 MUST_USE int sessions_write_process(struct sessions *all, const struct tenant *t, const char *id,
 				    const char *process_id, struct json_writer *w, struct fault *f);
 struct process *sessions_find_process(struct sessions *all, const struct tenant *t, const char *id,

@@ -11,6 +11,9 @@
 #include "service/fault.h"
 #include "service/model.h"
 
+#define WORKPLACE_MARKER \
+	".langbot-box-volume-probe-" /* 32 hex digits follow in the name of a marker */
+
 struct workplace {
 	struct hands *hands;
 	char *path;                      /* as configured, absolute; NULL: none */

@@ -142,8 +142,6 @@ class Program(BoxTest):
                     env={"LANGBOT_BOX_ALLOW_LEGACY_CLIENTS": "0"})
         self.refuse("box.limits.max_sessions must be between 0 and 5000", "--ws-control-port", "0",
                     env={"LANGBOT_BOX_CONFIG": '{"limits":{"max_sessions":6000}}'})
-        self.refuse("admission", "--ws-control-port", "0",
-                    env={"LANGBOT_BOX_CONFIG": '{"admission":{"required":true}}'})
 
     def test_a_taken_port_is_fatal_without_pipes_only(self):
         with socket.socket() as taken:
@@ -553,17 +551,6 @@ class Actions:
         self.fails("BoxSessionNotFoundError: session x not found", peer.call, "box_stop_managed_process",
                    {"session_id": "x"})
         self.fails("KeyError: 'spec'", peer.call, "box_start_managed_process", {"session_id": "x"})
-
-    def test_what_is_not_built_says_so(self):
-        peer = self.peer()
-        for action in ("box_upsert_sandbox_admission_grant", "box_revoke_sandbox_admission_grant"):
-            self.fails("BoxAdmissionError: Sandbox admission enforcement is not enabled", peer.call, action, {})
-        self.fails("BoxReadinessError: the shared volume probe is not supported yet", peer.call,
-                   "box_verify_shared_workspace", {"marker_name": "x"})
-        with self.assertRaises(BoxFault) as caught:
-            peer.call("box_init", {"admission": {"required": True}})
-        self.assertEqual(str(caught.exception), "BoxReadinessError: Invalid sandbox admission configuration: "
-                         "admission grants are not supported yet")
 
     def test_output_of_many_bytes(self):
         peer = self.peer()

@@ -1,0 +1,378 @@
+#include "service/gate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define RECEIPT_MAX_BYTES 65536u
+#define QUESTION_MAX_BYTES 4096u              /* the name of a skill has 64 characters */
+#define EXPIRY_STEP_NS ((uint64_t)NS_PER_SEC) /* grants are looked through no more often */
+
+#define EXPIRED_TEXT "Sandbox admission grant has expired"
+#define MISSING_TEXT "Sandbox admission grant is missing"
+
+struct gate {
+	struct gate_parts parts;
+	struct admission *admission;
+	loop_id timer; /* when the next grant expires */
+};
+
+static void set_timer(struct gate *g);
+
+/* --- ending sessions ------------------------------------------------------------------------- */
+
+static bool same_workspace(const struct tenant *a, const struct tenant *b)
+{
+	return !a->legacy && !b->legacy && memcmp(a->key, b->key, sizeof(a->key)) == 0;
+}
+
+static bool is_of_workspace(void *arg, const struct tenant *t, const char *id)
+{
+	return same_workspace(arg, t);
+}
+
+static bool is_not_canonical(void *arg, const struct tenant *t, const char *id)
+{
+	return same_workspace(arg, t) && strcmp(id, ADMISSION_SESSION) != 0;
+}
+
+static bool is_any(void *arg, const struct tenant *t, const char *id)
+{
+	return true;
+}
+
+static void on_nothing(void *arg, const struct fault *fault, struct buf *data)
+{
+}
+
+static void cut(struct gate *g, const struct tenant *t, const char *text)
+{
+	AUTO_FAULT f = { 0 };
+
+	fault_set(&f, FAULT_ADMISSION, "%s", text);
+	g->parts.cut(g->parts.arg, t, &f);
+}
+
+/* The grant of a Workspace is over: what it has and what it runs ends. TEXT is for those who wait. */
+static void end_workspace(struct gate *g, struct tenant *t, const char *text, const struct reply *r)
+{
+	cut(g, t, text);
+	sessions_drop(g->parts.sessions, is_of_workspace, t, r);
+}
+
+static void on_expired(void *arg, const unsigned char key[TENANT_KEY_BYTES])
+{
+	const struct reply none = { on_nothing, NULL };
+	struct tenant t = { 0 };
+
+	memcpy(t.key, key, sizeof(t.key));
+	end_workspace(arg, &t, EXPIRED_TEXT, &none);
+}
+
+static void on_timer(void *arg)
+{
+	struct gate *g = arg;
+
+	g->timer = 0;
+	admission_expire(g->admission, clock_real_ns(), on_expired, g);
+	set_timer(g);
+}
+
+static void set_timer(struct gate *g)
+{
+	uint64_t next = admission_next_expiry(g->admission), now = clock_real_ns();
+	uint64_t wait = next > now + EXPIRY_STEP_NS ? next - now : EXPIRY_STEP_NS;
+
+	if (g->timer || !next)
+		return;
+	g->timer = loop_add_timer(g->parts.loop, clock_mono_ns() + wait, on_timer, g);
+	if (!g->timer)
+		out_of_memory();
+}
+
+/* --- grants ---------------------------------------------------------------------------------- */
+
+/* A receipt that waits until the sessions are gone. */
+struct receipt {
+	struct reply reply;
+	struct buf data;
+};
+
+static void on_dropped(void *arg, const struct fault *fault, struct buf *none)
+{
+	struct receipt *r = arg;
+
+	r->reply.done(r->reply.arg, NULL, &r->data);
+	buf_done(&r->data);
+	free(r);
+}
+
+static struct receipt *receipt_new(const struct reply *reply, struct json_writer *w)
+{
+	struct receipt *r = xcalloc(1, sizeof(*r));
+
+	r->reply = *reply;
+	buf_init(&r->data, RECEIPT_MAX_BYTES);
+	json_writer_init(w, &r->data, 0);
+	json_begin_object(w);
+	return r;
+}
+
+static void refuse(const struct reply *reply, const struct fault *f)
+{
+	reply->done(reply->arg, f, NULL);
+}
+
+/* Ends what the new grant does not cover, then sends the receipt. */
+static void apply(struct gate *g, struct tenant *t, enum admission_effect effect,
+		  struct receipt *receipt)
+{
+	const struct reply r = { on_dropped, receipt };
+
+	if (effect == ADMISSION_NONE) {
+		on_dropped(receipt, NULL, NULL);
+		return;
+	}
+	if (effect == ADMISSION_DROP_SESSIONS)
+		cut(g, t, "Sandbox admission grant does not permit sessions");
+	sessions_drop(g->parts.sessions,
+		      effect == ADMISSION_KEEP_ONE ? is_not_canonical : is_of_workspace, t, &r);
+}
+
+void gate_install(struct gate *g, const struct json_value *data, struct str trusted,
+		  const struct reply *reply)
+{
+	const struct admission_record *record;
+	struct admission_grant grant;
+	enum admission_effect effect;
+	enum fence_verdict v;
+	AUTO_FAULT f = { 0 };
+	struct receipt *receipt;
+	struct json_writer w;
+	struct tenant t;
+
+	if (admission_check_enabled(g->admission, &f) < 0 ||
+	    admission_grant_decode(data, &grant, &f) < 0) {
+		refuse(reply, &f);
+		return;
+	}
+	tenant_init(&t, str_of(grant.instance), str_of(grant.workspace), grant.generation);
+	if (admission_install(g->admission, &grant, trusted, fence_generation(g->parts.fence, &t),
+			      clock_real_ns(), &effect, &record, &f) < 0) {
+		refuse(reply, &f);
+		admission_grant_done(&grant);
+		return;
+	}
+	loop_remove(g->parts.loop, &g->timer);
+	set_timer(g);
+	v = fence_observe(g->parts.fence, &t);
+	if (v == FENCE_FULL) {
+		fence_fault(v, &f);
+		refuse(reply, &f);
+		admission_grant_done(&grant);
+		return;
+	}
+	if (v == FENCE_ADVANCED)
+		g->parts.advanced(g->parts.arg, &t);
+	receipt = receipt_new(reply, &w);
+	admission_encode_receipt(&grant, record, &w);
+	json_end_object(&w);
+	admission_grant_done(&grant);
+	apply(g, &t, effect, receipt);
+}
+
+void gate_revoke(struct gate *g, const struct json_value *data, struct str trusted,
+		 const struct reply *reply)
+{
+	struct admission_grant grant;
+	AUTO_FAULT f = { 0 };
+	struct receipt *receipt;
+	struct json_writer w;
+	struct tenant t;
+
+	if (admission_check_enabled(g->admission, &f) < 0 ||
+	    admission_revocation_decode(data, &grant, &f) < 0) {
+		refuse(reply, &f);
+		return;
+	}
+	if (admission_revoke(g->admission, &grant, trusted, &f) < 0) {
+		refuse(reply, &f);
+		admission_grant_done(&grant);
+		return;
+	}
+	tenant_init(&t, str_of(grant.instance), str_of(grant.workspace), 1);
+	receipt = receipt_new(reply, &w);
+	admission_encode_revoked(&grant, &w);
+	json_end_object(&w);
+	admission_grant_done(&grant);
+	end_workspace(g, &t, MISSING_TEXT, &(struct reply){ on_dropped, receipt });
+}
+
+/* --- letting tenants pass -------------------------------------------------------------------- */
+
+int gate_check(struct gate *g, const struct tenant *t, enum admission_use use, struct fault *f)
+{
+	const struct reply none = { on_nothing, NULL };
+	struct tenant copy = *t;
+	bool expired;
+	int r;
+
+	if (admission_check_config(g->admission, f) < 0)
+		return -1;
+	r = admission_require(g->admission, t, use, clock_real_ns(), &expired, f);
+	if (expired)
+		end_workspace(g, &copy, EXPIRED_TEXT, &none);
+	return r;
+}
+
+struct passer {
+	struct gate *gate;
+	struct tenant tenant;
+	enum admission_use use;
+	gate_told_fn *fn;
+	void *arg;
+};
+
+static void on_examined(void *arg, const struct readiness *r)
+{
+	struct passer *p = arg;
+	AUTO_FAULT f = { 0 };
+	int result = readiness_is_ready(r) ? gate_check(p->gate, &p->tenant, p->use, &f)
+					   : readiness_fault(r, &f);
+
+	p->fn(p->arg, result < 0 ? &f : NULL);
+	free(p);
+}
+
+void gate_admit(struct gate *g, const struct tenant *t, enum admission_use use, gate_told_fn *fn,
+		void *arg)
+{
+	struct passer *p;
+	AUTO_FAULT f = { 0 };
+
+	if (admission_check_config(g->admission, &f) < 0) {
+		fn(arg, &f);
+		return;
+	}
+	p = xcalloc(1, sizeof(*p));
+	*p = (struct passer){ g, *t, use, fn, arg };
+	examiner_ask(g->parts.examiner, on_examined, p);
+}
+
+/* --- specs ----------------------------------------------------------------------------------- */
+
+struct fitting {
+	struct gate *gate;
+	struct tenant tenant;
+	struct box_spec *spec;
+	gate_told_fn *fn;
+	void *arg;
+};
+
+/* A session besides the one that the tenant is about to use. */
+static bool is_another(void *arg, const struct tenant *t, const char *id)
+{
+	const struct tenant *own = arg;
+
+	return same_workspace(own, t) &&
+	       (t->generation != own->generation || strcmp(id, ADMISSION_SESSION) != 0);
+}
+
+static int fit(struct gate *g, struct tenant *t, struct box_spec *b, const char *skill_root,
+	       struct fault *f)
+{
+	const char *above = g->parts.workplace->found;
+	AUTO_FREE char *host_path = NULL;
+
+	if (!above)
+		return fault_set(f, FAULT_READINESS, "there is no default workspace");
+	host_path = xasprintf("%s/tenants/%s", above, t->persistent);
+	if (admission_rewrite(g->admission, b, host_path, skill_root, f) < 0)
+		return -1;
+	return admission_check_sessions(g->admission, t,
+					sessions_count_if(g->parts.sessions, is_another, t), f);
+}
+
+static void on_skill(void *arg, const struct fault *fault, struct buf *data)
+{
+	struct fitting *n = arg;
+	AUTO_JSON doc = NULL;
+	AUTO_FAULT f = { 0 };
+	struct err e;
+	const char *root = NULL;
+
+	/* a store that cannot be read has no skill for this tenant */
+	if (!fault && json_parse(data->p, data->n, &doc, &e) == 0)
+		root = json_get_str(json_get(json_root(doc), "skill"), "package_root", NULL);
+	n->fn(n->arg, fit(n->gate, &n->tenant, n->spec, root, &f) < 0 ? &f : NULL);
+	free(n);
+}
+
+static void ask_for_skill(struct gate *g, const struct tenant *t, const char *name,
+			  const struct reply *r)
+{
+	AUTO_BUF text = BUF_INIT(QUESTION_MAX_BYTES);
+	AUTO_JSON doc = NULL;
+	struct json_writer w;
+	struct err e;
+
+	json_writer_init(&w, &text, 0);
+	json_begin_object(&w);
+	json_key_str(&w, "name", name);
+	json_end_object(&w);
+	if (json_parse(text.p, text.n, &doc, &e) < 0)
+		abort(); /* our own text */
+	skills_ask(g->parts.skills, "get", t, json_root(doc), (struct skills_file){ .fd = -1 }, r);
+}
+
+void gate_fit(struct gate *g, const struct tenant *t, struct box_spec *b, gate_told_fn *fn,
+	      void *arg)
+{
+	struct tenant copy = *t;
+	struct fitting *n;
+	AUTO_FAULT f = { 0 };
+
+	if (!b->skill_name) {
+		fn(arg, fit(g, &copy, b, NULL, &f) < 0 ? &f : NULL);
+		return;
+	}
+	n = xcalloc(1, sizeof(*n));
+	*n = (struct fitting){ g, *t, b, fn, arg };
+	ask_for_skill(g, t, b->skill_name, &(struct reply){ on_skill, n });
+}
+
+/* --- the gate -------------------------------------------------------------------------------- */
+
+bool gate_is_on(const struct gate *g)
+{
+	return g->admission->active;
+}
+
+void gate_configure(struct gate *g, const struct json_value *section)
+{
+	const struct reply none = { on_nothing, NULL };
+	bool was_on = gate_is_on(g);
+
+	admission_configure(g->admission, section);
+	if (was_on || !gate_is_on(g))
+		return;
+	cut(g, NULL, MISSING_TEXT);
+	sessions_drop(g->parts.sessions, is_any, NULL, &none);
+}
+
+struct gate *gate_new(struct admission *a, const struct gate_parts *parts)
+{
+	struct gate *g = xcalloc(1, sizeof(*g));
+
+	g->admission = a;
+	g->parts = *parts;
+	return g;
+}
+
+void gate_free(struct gate *g)
+{
+	loop_remove(g->parts.loop, &g->timer);
+	free(g);
+}
