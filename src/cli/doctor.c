@@ -31,7 +31,7 @@ struct proof {
 	bool ran;
 	uint64_t took_ns;
 	struct enforcement limits; /* how the limits of the sandbox that ran were enforced */
-	bool served;               /* fuse-overlayfs mounted its root */
+	bool served;               /* fuse-overlayfs mounted the root of that sandbox */
 	struct err e;
 };
 
@@ -425,7 +425,7 @@ int cmd_doctor(const struct args *a)
 	report_state(&home);
 	sandboxes = xasprintf("%s/sandboxes", home.path);
 	facts_probe(sandboxes, &r.facts);
-	/* the kernel's overlay may work by now: remove the note that it did not, and try again */
+	/* the kernel's overlay may work by now: remove the note that the kernel refuses it, and try again */
 	if (home.served != HOME_SERVED_NOTHING &&
 	    home_set_served(&home, HOME_SERVED_NOTHING, &e) == 0)
 		home.served = HOME_SERVED_NOTHING;

@@ -184,7 +184,7 @@ static int turn(struct gateway *g)
 	/* first, before anything is sent: the address of a flow may have become the host's */
 	if (g->set.fd[SLOT_ROUTES].revents && route_changed(&g->route))
 		firewall_recheck(g);
-	/* before any other call of the stack: poll() had the sockets that the stack had before */
+	/* before any other call of the stack, because such a call may change the sockets that were polled */
 	stack_poll(g->stack, &g->set);
 	firewall_flush(g);
 	resolver_poll(g->resolver, &g->set, g->now_ns);

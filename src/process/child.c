@@ -31,10 +31,10 @@
 
 struct walker {
 	const struct plan *plan;
-	int tree[PLAN_TREES_MAX]; /* our own copy: we share memory with the parent, but not descriptors */
+	int tree[PLAN_TREES_MAX]; /* a copy, because our descriptors are not the parent's */
 	int root;                 /* O_PATH of the new root */
 	int target;               /* O_PATH of the current mount target */
-	int device_report;        /* socket that /dev/fuse is sent to */
+	int device_report;        /* socket to which /dev/fuse is sent */
 	int parent; /* the directory that STEP_DIR found last, in which it makes the next one */
 };
 

@@ -78,7 +78,7 @@ static long open_packet(bool trains)
 				  .sll_ifindex = NETIF_PEER_INDEX };
 	long fd, r;
 
-	/* protocol 0: the socket receives nothing before it is bound to the interface */
+	/* protocol 0, so that the socket receives nothing before it is bound to the interface */
 	fd = RAW3(SYS_socket, AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return fd;
@@ -185,7 +185,7 @@ void netns_task(void *arg)
 	struct netns *n = arg;
 	long r;
 
-	/* this task may wait for an order: it must end with its parent */
+	/* this task may wait for an order, so it must end with its parent */
 	RAW5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (RAW0(SYS_getppid) != n->parent)
 		raw_exit(1);

@@ -196,7 +196,7 @@ static char *directory_of(const char *path)
 			     : xstrdup(".");
 }
 
-/* Reads the file PATH and lets INSIDE write it. Relative paths in it start at the directory of PATH. */
+/* Reads the file PATH and calls INSIDE with its contents. Relative paths in it start at the directory of PATH. */
 static int expand_file(struct expander *x, const char *path,
 		       int (*inside)(struct expander *, const struct json_value *))
 {
@@ -262,7 +262,7 @@ static int try_out(const struct json_value *v, struct err *e)
 
 /* --- merge --------------------------------------------------------------------------------- */
 
-/* Writes HIGHER laid over LOWER. */
+/* Writes LOWER, with the members of HIGHER merged into it. */
 static void merge(struct json_writer *w, const struct json_value *lower,
 		  const struct json_value *higher, bool root)
 {
