@@ -1,4 +1,4 @@
-"""cordon-box as pid 1 of a container: with what Docker gives, and with each thing missing that Docker does not give."""
+"""cordon-box as pid 1 of a container: with the settings that it needs, and without each of them."""
 
 import os
 import re
@@ -31,7 +31,7 @@ class BoxContainer(CordonTest):
     timeout = 120
 
     def start(self, home="/volume/home", uid=0, **options):
-        """A container with cordon-box as pid 1, once the server has looked whether sandboxes work."""
+        """Starts a container with cordon-box as pid 1. Returns after the server has tested whether sandboxes work."""
         self.volume = os.path.join(self.dir, "volume")
         os.makedirs(self.volume, exist_ok=True)
         os.chown(self.volume, uid, uid)
@@ -109,7 +109,7 @@ class Works(BoxContainer):
 
 
 class Lacks(BoxContainer):
-    """What is missing is named with the setting, in the log at start, in the error and by `cordon doctor`."""
+    """The log at start, the error and `cordon doctor` name the missing permission and its setting."""
 
     def names(self, box, need, doctor=1):
         self.assertRegex(self.log(), f"no sandbox can be made: .*{ADVICE[need]}")

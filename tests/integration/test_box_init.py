@@ -55,12 +55,12 @@ class Workspaces(Transports):
                 self.assertEqual(stat.S_IMODE(os.stat(self.place(made)).st_mode), 0o755)
         self.assertEqual(peer.call("box_init", {"local": {}}), {"initialized": True})
 
-    def test_the_home_is_meant_by_a_tilde(self):
+    def test_a_tilde_means_the_home(self):
         peer = self.open(env={"HOME": self.base})
         peer.call("box_init", {"local": {"host_root": "~/mine"}})
         self.assertTrue(os.path.isdir(self.place("mine", "default")))
 
-    def test_a_default_workspace_that_cannot_be(self):
+    def test_bad_default_workspaces_are_refused(self):
         peer = self.open()
         os.mkdir(self.place("root"))
         with open(self.place("file"), "w", encoding="utf-8"):
@@ -86,7 +86,7 @@ class Workspaces(Transports):
             peer.call("box_init", {"local": {"default_workspace": self.place("dangling/x"),
                                              "allowed_mount_roots": [self.base]}})
         self.assertRegex(str(caught.exception), "^BoxValidationError: box.local.default_workspace: ")
-        # what exists is taken wherever it lies, and a link inside a root may lead to a root
+        # an existing directory is accepted at any place, and a link inside a root may lead to a root
         peer.call("box_init", {"local": {"default_workspace": self.base, **inside}})
         peer.call("box_init", {"local": {"default_workspace": self.place("root/link/new"), **inside}})
         self.assertTrue(os.path.isdir(self.place("root/new")))
@@ -96,7 +96,7 @@ class Workspaces(Transports):
         self.open({"local": {"host_root": self.place("srv")}})
         self.eventually(lambda: os.path.isdir(self.place("srv", "default")))
 
-    def test_a_bad_default_workspace_of_the_environment_is_told(self):
+    def test_a_bad_default_workspace_of_the_environment_is_reported(self):
         peer = self.open({"local": {"default_workspace": self.place("new")}})
         text = NO_ROOTS.partition(": ")[2]
         self.eventually(lambda: text.encode() in self.running.err.data)
@@ -182,7 +182,7 @@ class Settings(Transports):
             self.assertEqual(wanted, ["cpus", "memory_mb", "workspace_quota_mb"])
             self.eventually(lambda: b"not enforced on this machine: memory_mb cpus" in self.running.err.data)
 
-    def test_skills_may_be_mounted_though_they_lie_outside_the_roots(self):
+    def test_skills_outside_the_roots_may_be_mounted(self):
         peer = self.open({"local": {"host_root": self.place("srv"), "skills_root": self.place("elsewhere"),
                                     "allowed_mount_roots": [self.place("srv")]}})
         skill = peer.call("box_create_skill", {"skill": {"name": "one", "instructions": "x"}})["skill"]
@@ -219,7 +219,7 @@ class Leftovers(Transports, BoxTest):
                 and p.cmdline and any(name in p.cmdline for name in self.sandboxes())]
 
     def kill_all_at_once(self):
-        """Nothing of the server and its sandboxes is left to clean up: neither the leash nor a supervisor can."""
+        """Kills the server and all processes of its sandboxes at once, so that none of them can clean up."""
         supervisors = self.eventually(self.supervisors)
         for pid in [p.pid for p in supervisors] + [self.running.reader().pid, self.running.proc.pid]:
             os.kill(pid, signal.SIGSTOP)
@@ -230,7 +230,7 @@ class Leftovers(Transports, BoxTest):
         self.running.proc.wait(SECONDS)
         self.eventually(lambda: not self.supervisors())
 
-    def test_the_next_server_removes_what_a_killed_one_left(self):
+    def test_the_next_server_removes_leftovers_of_a_killed_server(self):
         peer = self.open()
         peer.exec("a", "echo hello > /workspace/file")
         self.kill_all_at_once()

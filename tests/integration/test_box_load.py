@@ -126,7 +126,7 @@ class Vanishing(LoadTest):
         ws.send_text(json.dumps({"seq_id": 1, "action": action, "data": data}))
         return ws.sock
 
-    def test_it_goes_away_in_every_state(self):
+    def test_a_peer_disconnects_in_every_state(self):
         server, slow = self.server(), unique_number()
         peer = server.legacy()
         peer.call("box_create_session", {"session_id": "s"})
@@ -176,7 +176,7 @@ class SlowPeers(LoadTest):
     modes = ("user",)
 
     def test_a_peer_sends_byte_by_byte(self):
-        """Its request is understood in the end, and others are answered between any two bytes."""
+        """The request is understood after its last byte, and other peers are answered between any two bytes."""
         server = self.server()
         other = server.legacy()
         other.exec("a", "true")
@@ -216,7 +216,7 @@ class BadInput(LoadTest):
     modes = ("user",)
 
     def send_unmasked(self, peer, payload):
-        """As a frame whose mask is 0: masking much takes long in Python."""
+        """Sends a frame with the mask 0, because masking many bytes is slow in Python."""
         peer.transport.socket.sock.sendall(b"\x81\xff" + struct.pack(">Q", len(payload)) + bytes(4) + payload)
 
     def peak_mib(self, server):
@@ -233,7 +233,7 @@ class BadInput(LoadTest):
             self.send_unmasked(peer, text.encode())
             self.assertEqual(peer.call("__ping"), {}, (start, unit))
         self.assertLess(self.peak_mib(server) - before, 64, "MiB that bad texts took")
-        wide = head + "[" + "0," * 900_000 + "0]}}"  # as many values as are let in
+        wide = head + "[" + "0," * 900_000 + "0]}}"  # the largest number of values
         peer.transport.send(wide)
         self.assertEqual(peer.answer(1)["code"], 0)
         self.assertLess(self.peak_mib(server) - before, 160)
@@ -289,7 +289,7 @@ class Ceiling(LoadTest):
         self.peer = self.box.current()
 
     def hoard(self):
-        """Peers that hold half messages until little is left."""
+        """Opens peers that send half messages until little memory is left."""
         hoarders = []
         while self.held(self.box) < 13 * MIB:
             self.assertLess(len(hoarders), 40)
@@ -300,7 +300,7 @@ class Ceiling(LoadTest):
             hoarders.append(ws)
         return hoarders
 
-    def test_near_it_output_is_clipped_earlier(self):
+    def test_near_the_ceiling_output_is_clipped_earlier(self):
         self.assertEqual(self.box.health()["memory_ceiling_bytes"], 16 * MIB)
         million = "head -c 1000000 /dev/zero | tr '\\0' x"
         self.assertEqual(len(self.peer.exec("a", million)["stdout"]), 1000000)
@@ -313,7 +313,7 @@ class Ceiling(LoadTest):
                             [clipped.rsplit("bytes, ", 1)[1].split()[0]])
         self.assertEqual(kept + dropped, 1000000)
         self.assertGreater(kept, 4096)
-        self.assertEqual(self.peer.exec("b", "echo small")["stdout"], "small")  # what is small fits always
+        self.assertEqual(self.peer.exec("b", "echo small")["stdout"], "small")  # small output always fits
         for ws in hoarders:
             ws.close()
         self.eventually(lambda: self.held(self.box) <= before + 4096)
@@ -333,8 +333,8 @@ class Ceiling(LoadTest):
         return len(json.dumps({"seq_id": number, "action": "box_get_session", "data": data,
                                "context": self.peer.context}))
 
-    def test_a_peer_that_does_not_read_costs_only_itself(self):
-        """When its unread answers fill the memory, the server hangs up on it and on nobody else."""
+    def test_a_peer_that_does_not_read_affects_only_itself(self):
+        """When unread answers of a peer fill the memory, the server closes this connection only."""
         deaf = self.box.current()
         deaf.transport.socket.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         gate = os.path.join(self.dir, "gate")
@@ -358,8 +358,8 @@ class Ceiling(LoadTest):
 
 
 class Limits(LoadTest):
-    def test_the_soft_limit_of_descriptors_is_ours_alone(self):
-        """The server raises its own; a command gets the one that the server was started with."""
+    def test_commands_do_not_get_the_raised_descriptor_limit(self):
+        """The server raises its own limit. Commands get the limit that the server was started with."""
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         server = self.server(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard)))
         with open(f"/proc/{server.reader().pid}/limits") as handle:
@@ -371,8 +371,8 @@ class Limits(LoadTest):
             "process_id": "p", "command": "sh", "args": ["-c", "ulimit -Sn; cat"]}})
         self.assertEqual(server.relay("a", "p").read_message(), "200")
 
-    def test_without_a_free_descriptor_it_serves_on(self):
-        """Connections that it cannot take wait, and whatever was there before goes on."""
+    def test_without_a_free_descriptor_existing_connections_continue(self):
+        """Connections that the server cannot accept wait, and existing connections continue."""
         server = self.server(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
         peer = server.legacy()
         self.assertEqual(peer.exec("a", "echo 1")["stdout"], "1")
@@ -433,7 +433,7 @@ class Killed(LoadTest):
             server.proc.wait(SECONDS)
         peer = self.server().legacy()
         self.assertEqual(peer.exec("s0", "echo here")["stdout"], "here")
-        self.cordon("list")  # sweeps what a hand had half made
+        self.cordon("list")  # sweeps up what a hand left unfinished
 
     def test_a_killed_hand_fails_one_request_of_many(self):
         server = self.server()
@@ -455,7 +455,7 @@ class Killed(LoadTest):
 
 
 class NothingWaits(LoadTest):
-    """Whatever takes long, other sessions answer before it is over."""
+    """While a request takes long, other sessions still answer."""
 
     files = 10_000
 
@@ -468,7 +468,7 @@ class NothingWaits(LoadTest):
         fcntl.flock(handle, fcntl.LOCK_EX)
         return handle
 
-    def test_locks_pulls_and_deletions_hold_up_no_other_session(self):
+    def test_locks_pulls_and_deletions_block_no_other_session(self):
         registry = self.keep(socket.create_server(("127.0.0.1", 0)))  # it never answers
         server = self.server(config={"backend": "cordon"})
         peer = server.legacy()

@@ -852,8 +852,7 @@ static unsigned for_each_named(const char *name, void (*what)(pid_t pid))
 	return found;
 }
 
-/* Attacks the launcher, if there is one. No other process of cordon shares the sandbox's
- * namespaces. */
+/* Attacks the launcher, the process that starts commands, if there is one. */
 static void attack_launcher(void)
 {
 	if (!for_each_named("cordon-guest", attack_ours))

@@ -2166,14 +2166,14 @@ class Throttled(CordonTest):
 
 class SpawnedTest(CordonTest):
     def supervisor(self):
-        """The supervisor of the only sandbox, whose client was spawned; None while there is none."""
+        """Returns the supervisor of the only sandbox, or None while there is none."""
         found = [p for p in below([os.getpid()]) if p.comm.startswith("cordon-superv") and p.state != "Z"
                  and len(p.status("NSpid")) == len(Process(os.getpid()).status("NSpid"))]
         return found[0] if found else None
 
 
 class Leash(SpawnedTest):
-    """Whoever holds the leash of a sandbox speaks nonsense on it, and reads nothing."""
+    """The process that holds the leash of a sandbox sends nonsense on it and reads nothing."""
 
     modes = ("root",)
 
@@ -2201,7 +2201,7 @@ class Leash(SpawnedTest):
                     select.select([], [leash], [], 1)
                     try:
                         leash.send(words)
-                    except OSError:  # full, or the supervisor has let go: both are its right
+                    except OSError:  # the socket is full, or the supervisor has closed it: both are allowed
                         pass
             self.assertEqual(self.cordon("list").code, 0)
         self.cordon("remove", "-f", box.name)
@@ -2209,7 +2209,7 @@ class Leash(SpawnedTest):
 
 
 class StoppedWhileStarting(SpawnedTest):
-    """Pid 1 never says that it is up. The command that waits for it learns why the sandbox ended."""
+    """Pid 1 never reports that it is ready. The waiting command learns why the sandbox ended."""
 
     modes = ("root", "user")
 
