@@ -413,7 +413,7 @@ class Input(BackgroundTest):
 
     def test_input_that_does_not_fit_stays_with_the_client(self):
         client = self.client(self.create())
-        ident = client.sh("trap : USR1; echo ready; sleep 99 & wait; exec sha256sum")
+        ident = client.sh("trap go=1 USR1; echo ready; until [ $go ]; do sleep 0.05; done; exec sha256sum")
         client.output(ident, b"ready")
         piece = os.urandom(1 << 16)
         sent, digest = 0, hashlib.sha256()
