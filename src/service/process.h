@@ -16,7 +16,7 @@
 #include "service/processspec.h"
 #include "wire/message.h"
 
-#define PROCESS_LINE_MAX_BYTES (16u << 20) /* a message of the relay: box.md §2 */
+#define PROCESS_LINE_MAX_BYTES (16u << 20) /* the largest message of the relay */
 #define PROCESS_STOP_MS 5000u              /* between SIGTERM and SIGKILL */
 
 struct process;

@@ -1,4 +1,4 @@
-"""Configuration files, config.json and the variables that name them (spec §13)."""
+"""Configuration files, config.json and the variables that name them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Files into, out of and between sandboxes (spec §4.8)."""
+"""Files into, out of and between sandboxes."""
 
 import os
 import signal

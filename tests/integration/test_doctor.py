@@ -1,4 +1,4 @@
-"""doctor (spec §4.11): what it proves, what it says, what it leaves."""
+"""doctor: what it proves, what it says, what it leaves."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Only what spec §7.2 lists reaches a command."""
+"""A command gets the variables of the documented list and no others."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""exec: what reaches the command, what comes back, and what dies when (spec §7)."""
+"""exec: what reaches the command, what comes back, and what dies when."""
 
 import fcntl
 import hashlib
@@ -22,7 +22,7 @@ def system_call(pid):
 
 
 class Status(CordonTest):
-    """§1.2 and §7.9: the exit status is the command's own."""
+    """The exit status is the command's own."""
 
     modes = ALL_MODES
 
@@ -204,7 +204,7 @@ class Streams(CordonTest):
         self.assertEqual(proc.wait(5), 0)
 
     def test_stderr_joined_to_stdout_keeps_the_order_of_writes(self):
-        """§7.5: `2>&1` at the caller gives the command one pipe."""
+        """`2>&1` at the caller gives the command one pipe."""
         box = self.create()
         script = "i=0; while [ $i -lt 500 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done"
         proc = box.popen("sh", "-c", script, stderr=subprocess.STDOUT)
@@ -282,7 +282,7 @@ class Flood(CordonTest):
 
 
 class BackPressure(CordonTest):
-    """§7.6, §7.7: memory stays bounded when one side is slow."""
+    """Memory stays bounded when one side is slow."""
 
     def rss(self, box, client):
         ours = [p for p in box.host_processes() if p.comm.startswith("cordon")]
@@ -406,7 +406,7 @@ class Cpus(CordonTest):
 
 
 class End(CordonTest):
-    """§7.8: the exec ends with its direct child; background children live on."""
+    """The exec ends with its direct child; background children live on."""
 
     def test_a_background_child_survives_and_does_not_delay_the_end(self):
         box, number = self.create(), unique_number()
@@ -472,7 +472,7 @@ class End(CordonTest):
 
 
 class ClientDeath(CordonTest):
-    """§7.10: when the client ends, everything that exec started ends within a second."""
+    """When the client ends, everything that exec started ends within a second."""
 
     modes = ALL_MODES
 
@@ -550,7 +550,7 @@ class ClientDeath(CordonTest):
                         within=1.0)
 
     def test_a_closed_stdout_ends_the_command(self):
-        """The client is alive but its reader is gone: §7.12."""
+        """The client is alive but its reader is gone."""
         box, number = self.create(), unique_number()
         proc = box.popen("sh", "-c", f"sleep {number} & while echo y; do :; done")
         proc.stdout.read(1000)
@@ -560,8 +560,6 @@ class ClientDeath(CordonTest):
 
 
 class Timeout(CordonTest):
-    """§7.11"""
-
     modes = ALL_MODES
 
     def test_timeout_kills_everything_and_says_so(self):
@@ -688,7 +686,7 @@ class Options(CordonTest):
 
 
 class User(CordonTest):
-    """§5.6: looked up in the guest's own passwd and group."""
+    """Users and groups are looked up in the guest's own passwd and group."""
 
     modes = ALL_MODES
 
@@ -786,7 +784,7 @@ class Descriptors(CordonTest):
             self.assertNotIn("/etc/passwd", targets, p)
 
     def test_no_host_file_or_terminal_as_stdio(self):
-        """§3 of the design: the client never hands over its own stdio."""
+        """The client never hands over its own stdio."""
         box, path = self.create(), os.path.join(self.dir, "plain-file")
         with open(path, "wb") as handle:
             proc = box.popen("sh", "-c", "readlink /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2",
@@ -984,7 +982,7 @@ class Parallel(CordonTest):
 
 
 class StoppedSandbox(CordonTest):
-    """§4.3: exec on a stopped sandbox starts it, runs, and stops it again."""
+    """exec on a stopped sandbox starts it, runs, and stops it again."""
 
     def test_started_for_the_exec_and_stopped_after(self):
         box = self.create()

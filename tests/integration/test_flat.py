@@ -1,4 +1,4 @@
-"""The flat form of images (spec §4.9 `--materialize`, §5.7 `--root-disk flat`): all layers in one file system. Each
+"""The flat form of images: all layers in one file system. Each
 sandbox has its own copy."""
 
 import json

@@ -1,4 +1,4 @@
-"""The calls that the Hermes agent makes, with its own arguments, through `msb` (spec §16).
+"""The calls that the Hermes agent makes, with its own arguments, through `msb`.
 
 The scripts are our own. First a login shell writes its exported state to a snapshot file. Then each turn is one
 `exec`: it sources the snapshot, runs the command, saves the state again and prints the working directory between

@@ -1,5 +1,5 @@
 """Machines that forbid something: cordon either reports an error with the setting to change, or the sandbox works. It
-never falls back silently to less isolation (design §5.1)."""
+never falls back silently to less isolation."""
 
 import os
 import subprocess

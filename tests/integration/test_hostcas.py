@@ -1,4 +1,4 @@
-"""--trust-host-cas: the sandbox trusts the CAs of the host in addition to those of its image (spec §3.2, §10)."""
+"""--trust-host-cas: the sandbox trusts the CAs of the host in addition to those of its image."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Loading and saving archives, unpacking, and the store (spec §4.9).
+"""Loading and saving archives, unpacking, and the store.
 
 Layers are hostile input: the tests write tars that no honest tool makes, and check that the targets of the attacks
 are untouched.

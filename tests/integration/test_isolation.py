@@ -1,4 +1,4 @@
-"""What a sandbox cannot see or touch, looked at from both sides (design §5.1)."""
+"""What a sandbox cannot see or touch, looked at from both sides."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""The life of a sandbox: create, run, start, stop, look, timers (spec §4.1–§4.5, §6)."""
+"""The life of a sandbox: create, run, start, stop, look, timers."""
 
 import hashlib
 import json
@@ -386,8 +386,6 @@ class StartStop(CordonTest):
 
 
 class Persistence(CordonTest):
-    """§6.3"""
-
     def test_files_survive_a_stop_and_tmpfs_does_not(self):
         box = self.create("--env", "A=1", "--label", "k=v", "--workdir", "/usr",
                           "--tmpfs", "/scratch", "--hostname", "same")
@@ -427,12 +425,12 @@ class Persistence(CordonTest):
 
 
 def sorted_json(value):
-    """§1.4: two spaces, keys in alphabetical order."""
+    """JSON output: two spaces, keys in alphabetical order."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 class ListStatusInspect(CordonTest):
-    """list, status, inspect, ping, touch (§4.4, §4.5)"""
+    """list, status, inspect, ping, touch"""
 
     def test_an_empty_list(self):
         for args, text in ((("list",), "No sandboxes found."), (("ls",), "No sandboxes found."),
@@ -561,8 +559,6 @@ class ListStatusInspect(CordonTest):
 
 
 class Timers(CordonTest):
-    """§6.4"""
-
     modes = ("root", "user")  # timers do not depend on privileges
 
     def test_max_duration(self):

@@ -1,4 +1,4 @@
-"""Memory, processes and CPUs: which limits hold, and what cordon says if a limit cannot hold (design §5.1)."""
+"""Memory, processes and CPUs: which limits hold, and what cordon says if a limit cannot hold."""
 
 import os
 import resource

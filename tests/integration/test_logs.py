@@ -1,4 +1,4 @@
-"""logs (spec §4.6, §15.1): what is captured, how it is chosen and shown, and following it."""
+"""logs: what is captured, how it is chosen and shown, and following it."""
 
 import base64
 import json

@@ -1,5 +1,4 @@
-"""Error messages, and diagnostics at higher log levels (spec §1.1, §1.3, §4.1,
-§4.2, §6.4)."""
+"""Error messages, and diagnostics at higher log levels."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""metrics (spec §4.7, §15.2): values come from cgroups, or from /proc if there are none."""
+"""metrics: values come from cgroups, or from /proc if there are none."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Changing sandboxes, and sandboxes as commands (spec §12)."""
+"""Changing sandboxes, and sandboxes as commands."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Directories and files of the host inside a sandbox, and tmpfs (spec §5.2, §5.3, §11)."""
+"""Directories and files of the host inside a sandbox, and tmpfs."""
 
 import os
 import resource
@@ -571,8 +571,6 @@ class Tmpfs(MountTest):
 
 
 class StandardMounts(CordonTest):
-    """§8.2"""
-
     modes = ALL_MODES
 
     def test_standard_directories_are_there(self):

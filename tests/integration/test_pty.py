@@ -1,4 +1,4 @@
-"""Interactive use through a real pseudo-terminal (spec §7.5, §7.13)."""
+"""Interactive use through a real pseudo-terminal."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Root directories as images: used in place, without leftovers (spec §5.1)."""
+"""Root directories as images: used in place, without leftovers."""
 
 import os
 import shutil

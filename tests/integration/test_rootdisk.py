@@ -1,4 +1,4 @@
-"""The size of the writable layer (spec §5.7, design §5.1): what enforces it, and what cordon says if nothing can.
+"""The size of the writable layer: what enforces it, and what cordon says if nothing can.
 Disk images and owners of shared files need the same privilege and are tested here too."""
 
 import ctypes

@@ -1,4 +1,4 @@
-"""Scripts and changes to the root before the first start (spec §5.8, §5.9, §6.3, §8.1)."""
+"""Scripts and changes to the root before the first start."""
 
 import os
 import signal

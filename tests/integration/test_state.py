@@ -1,5 +1,4 @@
-"""State stays usable: processes killed at any instant, races, homes, full and read-only disks
-(spec §6.1, §6.2, §14)."""
+"""State stays usable: processes killed at any instant, races, homes, full and read-only disks."""
 
 import fcntl
 import hashlib

@@ -1,4 +1,4 @@
-"""list, status, inspect (spec §4.5) beyond their plain form: cut cells, hostile texts, one-run
+"""list, status, inspect beyond their plain form: cut cells, hostile texts, one-run
 sandboxes, and the limits that this host enforces."""
 
 import json

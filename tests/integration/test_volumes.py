@@ -1,4 +1,4 @@
-"""Named volumes (spec §4.10, §5.2, §11)."""
+"""Named volumes."""
 
 import json
 import os

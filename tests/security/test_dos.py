@@ -183,7 +183,7 @@ class Floods(AttackTest):
         self.eventually(lambda: not box.host_processes(), within=3)
 
     def test_fork_bomb_ends_with_its_client(self):
-        """§5.1 of the design: beyond a second everything in the sandbox is ended."""
+        """After a second everything in the sandbox is ended."""
         box = self.create("--pids-limit", "300")
         proc = box.popen("sh", "-c", "echo up; f() { f | f & f; }; f", stderr=subprocess.DEVNULL)
         proc.stdout.readline()
