@@ -122,10 +122,12 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 							     : b->image;
 	struct err e;
 
+	/* a path is not parsed: the parser would ask for the working directory, and the process that reads peers may not */
+	if (path_is_host(word))
+		return fault_about(f, FAULT_VALIDATION, "image ", str_of(word),
+				   " is no image of a registry");
 	if (parse_image(word, &s->image, &e) < 0)
 		return fault_set(f, FAULT_VALIDATION, "%s", e.msg);
-	if (s->image.kind != IMAGE_HOST && s->image.kind != IMAGE_OCI)
-		return fault_set(f, FAULT_VALIDATION, "image %s is no image of a registry", word);
 	s->image.root_disk.on_disk = true;
 	return 0;
 }
