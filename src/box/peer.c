@@ -108,6 +108,8 @@ void peer_close(struct peer *p, enum websocket_code code, const char *reason)
 	p->paused = false;
 	stream_read(p->stream, true);
 	set_timer(p, PEER_CLOSE_MS);
+	if (p->protocol.closing)
+		p->protocol.closing(p->protocol.arg);
 }
 
 static void take_close(struct peer *p, const struct websocket_event *event)

@@ -17,7 +17,9 @@ struct peer_protocol {
 	bool (*message)(void *arg, enum websocket_opcode type, struct str payload);
 	void (*drained)(void *arg); /* nothing is queued any more; may be NULL */
 	void (*pong)(void *arg);    /* may be NULL */
-	void (*gone)(void *arg);    /* exactly once; the peer is freed afterwards */
+	void (*closing)(
+		void *arg); /* our close frame is sent, and the peer's is awaited; may be NULL */
+	void (*gone)(void *arg); /* exactly once; the peer is freed afterwards */
 	void *arg;
 };
 

@@ -102,6 +102,16 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 	return !r->full;
 }
 
+/* A peer that broke a rule must not keep the process from the next relay while its close frame is awaited. */
+static void on_closing(void *arg)
+{
+	struct relay *r = arg;
+
+	if (!r->over)
+		process_detach(&r->attachment);
+	r->over = true;
+}
+
 static void on_gone(void *arg)
 {
 	struct relay *r = arg;
@@ -114,7 +124,12 @@ static void on_gone(void *arg)
 void relay_open(struct peer *p, struct process *process)
 {
 	struct relay *r = xcalloc(1, sizeof(*r));
-	const struct peer_protocol protocol = { on_message, on_drained, on_pong, on_gone, r };
+	const struct peer_protocol protocol = { .message = on_message,
+						.drained = on_drained,
+						.pong = on_pong,
+						.closing = on_closing,
+						.gone = on_gone,
+						.arg = r };
 
 	r->peer = p;
 	r->attachment =
