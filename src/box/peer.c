@@ -91,6 +91,14 @@ void peer_send(struct peer *p, enum websocket_opcode type, const void *data, siz
 	stream_send(p->stream, &b);
 }
 
+void peer_send_soon(struct peer *p, enum websocket_opcode type, const void *data, size_t n)
+{
+	unsigned char head[WEBSOCKET_HEAD_MAX_BYTES];
+
+	if (p->state == PEER_OPEN)
+		stream_add(p->stream, head, websocket_head(type, n, head), data, n);
+}
+
 size_t peer_queued(const struct peer *p)
 {
 	return stream_queued(p->stream);

@@ -43,6 +43,8 @@ void peer_answer(struct peer *p, unsigned status, const char *type, struct str b
 void peer_upgrade(struct peer *p, const char *subprotocol, const struct peer_protocol *protocol);
 
 void peer_send(struct peer *p, enum websocket_opcode type, const void *data, size_t n);
+/* The same, but what one handler of the loop sends goes out together. */
+void peer_send_soon(struct peer *p, enum websocket_opcode type, const void *data, size_t n);
 size_t peer_queued(const struct peer *p);
 void peer_resume(struct peer *p);
 void peer_close(struct peer *p, enum websocket_code code, const char *reason);

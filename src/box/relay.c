@@ -59,10 +59,10 @@ static bool on_line(void *arg, const char *p, size_t n)
 	AUTO_BUF clean = BUF_INIT(3 * n + 1); /* a bad byte becomes three */
 
 	if (utf8_valid(p, n)) {
-		peer_send(r->peer, WEBSOCKET_TEXT, p, n);
+		peer_send_soon(r->peer, WEBSOCKET_TEXT, p, n);
 	} else {
 		buf_add_utf8(&clean, p, n);
-		peer_send(r->peer, WEBSOCKET_TEXT, clean.p, clean.n);
+		peer_send_soon(r->peer, WEBSOCKET_TEXT, clean.p, clean.n);
 	}
 	return peer_queued(r->peer) < STREAM_HIGH_WATER_BYTES;
 }

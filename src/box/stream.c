@@ -11,6 +11,7 @@
 
 #define CHUNK_BYTES (64u << 10)
 #define QUEUE_MAX_BYTES (512u << 20) /* the ceiling of the process is reached before */
+#define QUEUE_KEEP_BYTES (4u << 10)  /* memory that an empty queue keeps */
 #define LEFT_MAX_BYTES (32u << 20)   /* input that its taker did not take yet */
 
 struct stream {
@@ -78,8 +79,9 @@ static void end(struct stream *s)
 /* A queue that was large must not stay so. */
 static void forget_queue(struct stream *s)
 {
-	buf_done(&s->queue);
-	buf_init(&s->queue, QUEUE_MAX_BYTES);
+	if (s->queue.cap > QUEUE_KEEP_BYTES)
+		buf_done(&s->queue);
+	buf_clear(&s->queue);
 	s->sent = 0;
 }
 
@@ -117,19 +119,38 @@ static void give_up(struct stream *s)
 	do_soon(s);
 }
 
-void stream_send(struct stream *s, struct buf *b)
+/* Takes memory for N bytes more in the queue. Returns false if the stream takes no more bytes. */
+static bool make_room(struct stream *s, size_t n)
 {
 	bool taken;
 
-	if (s->over || s->broken) {
-		buf_clear(b);
+	if (s->over || s->broken)
+		return false;
+	taken = ceiling_take(s->ceiling, n);
+	if (taken && !s->broken)
+		return true;
+	/* there is no memory, or this stream was the one that had to give its memory back */
+	ceiling_give(s->ceiling, taken ? n : 0);
+	stream_abandon(s);
+	return false;
+}
+
+void stream_add(struct stream *s, const void *head, size_t n_head, const void *p, size_t n)
+{
+	if (!make_room(s, n_head + n))
 		return;
-	}
-	taken = !buf_failed(b) && ceiling_take(s->ceiling, b->n);
-	if (!taken || s->broken) { /* this stream may be the one that had to give memory back */
-		ceiling_give(s->ceiling, taken ? b->n : 0);
-		buf_clear(b);
+	buf_add(&s->queue, head, n_head);
+	buf_add(&s->queue, p, n);
+	if (!s->out_watch)
+		do_soon(s);
+}
+
+void stream_send(struct stream *s, struct buf *b)
+{
+	if (buf_failed(b))
 		stream_abandon(s);
+	if (!make_room(s, b->n)) {
+		buf_clear(b);
 		return;
 	}
 	buf_add(&s->queue, b->p, b->n);
@@ -141,6 +162,8 @@ void stream_send(struct stream *s, struct buf *b)
 
 void stream_abandon(struct stream *s)
 {
+	if (s->over)
+		return;
 	ceiling_give(s->ceiling, stream_queued(s));
 	forget_queue(s);
 	s->broken = true;
@@ -209,16 +232,28 @@ static void on_in(void *arg, int fd, uint32_t events)
 	leave(s);
 }
 
-/* Input that was left, and failures, are dealt with from the loop. */
+/* Sends what stream_add() queued. Returns false if the connection broke. */
+static bool send_added(struct stream *s)
+{
+	if (stream_queued(s) == 0 || s->out_watch)
+		return true;
+	if (!flush(s))
+		return false;
+	if (stream_queued(s) == 0 && !s->finishing && s->user.drained)
+		s->user.drained(s->user.arg);
+	return true;
+}
+
+/* Deals with what was added, with input that was left, and with failures. */
 static void on_soon(void *arg)
 {
 	struct stream *s = arg;
 
 	s->soon = 0;
 	enter(s);
-	if (s->finishing && (stream_queued(s) == 0 || !flush(s)))
+	if (!send_added(s) || (s->finishing && stream_queued(s) == 0))
 		end(s);
-	else if (s->wanted && !s->finishing && s->left.n > 0 &&
+	else if (!s->over && s->wanted && !s->finishing && s->left.n > 0 &&
 		 stream_queued(s) < STREAM_HIGH_WATER_BYTES)
 		give(s, s->left.p, s->left.n);
 	if (!s->over)

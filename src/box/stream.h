@@ -35,6 +35,9 @@ void stream_free(struct stream *s);
 /* Queues what is in B, which is empty afterwards, and sends what the peer takes now. A peer for whom there is no memory is
  * gone. */
 void stream_send(struct stream *s, struct buf *b);
+/* Queues two pieces, one behind the other. The loop sends them after the handler that runs now, so that many small pieces are
+ * sent together. */
+void stream_add(struct stream *s, const void *head, size_t n_head, const void *p, size_t n);
 size_t stream_queued(const struct stream *s);
 /* Whether input is wanted. */
 void stream_read(struct stream *s, bool want);

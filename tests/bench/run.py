@@ -21,13 +21,14 @@ import sys
 import tempfile
 import time
 
+import box
 import images
 import neighbour
 import network
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER = "cordon-bench"
-GROUPS = ("run", "images", "network", "neighbour")  # groups of rows
+GROUPS = ("run", "images", "network", "neighbour", "box")  # groups of rows
 BASE_SOURCES = [ROOT / "src/base" / f"{name}.c" for name in ("buf", "clock", "cleanup", "err", "io", "str")]
 CLIENT_ROOMS = ("client", "state", "spec", "policy", "wire", "loop", "base", "base-plain")  # in the linker's order
 TRUE = "/usr/bin/true"
@@ -119,7 +120,7 @@ class Bench:
         self.missed, self.results = [], []
         self.cordon = self.stage()
         self.spawn, self.floor, self.kept = work / "spawn", work / "floor", work / "kept"
-        self.whole = work / "whole"
+        self.whole, self.boxed = work / "whole", work / "boxed"
         for program in (self.spawn, self.floor, self.whole):
             error = self.compile(program, BASE_SOURCES)
             if error:
@@ -129,6 +130,7 @@ class Bench:
             self.filter_error = self.compile(self.filter, [ROOT / "build/hot" / f"lib{room}.a" for room in ("guest", "base")])
             rooms = [ROOT / "build/hot" / f"lib{room}.a" for room in CLIENT_ROOMS]
             self.kept_error = self.compile(self.kept, [room for room in rooms if room.exists()])
+            self.boxed_error = self.compile(self.boxed, [room for room in rooms if room.exists()])
 
     def compile(self, out, link):
         made = subprocess.run(["musl-gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-static", "-ffunction-sections",
@@ -737,6 +739,8 @@ def measure_as(bench, who):
         network.rows(bench, who)
     if "neighbour" in chosen:
         neighbour.row(bench, who)
+    if "box" in chosen:
+        box.rows(bench, who)
     if "run" not in chosen:
         return
     bench.row_memory(who)

@@ -1,16 +1,14 @@
-"""cordon-box under load for a long time: a thousand sessions, two thousand actions in flight, servers that are killed at random."""
+"""cordon-box with much to do: a thousand sessions, 2560 commands in flight, servers that are killed forty times, trees of 100 000
+files, sessions that write 2 GB."""
 
 import os
 import random
-import signal
 import sys
-import threading
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
 
-from boxpeer import SECONDS, BoxFault  # noqa: E402
-from harness import all_processes, unique_number  # noqa: E402
+import test_box_load  # noqa: E402
+from boxpeer import Peer, WebSocketTransport  # noqa: E402
 from test_box import BoxTest  # noqa: E402
 
 SESSIONS = 1000
@@ -46,3 +44,41 @@ class Thousand(BoxTest):
             self.assertEqual(peer.exec(f"s{i}", "cat /workspace/me")["stdout"], str(i))
         self.in_turns(peer, "box_delete_session", lambda i: {"session_id": f"s{i}"})
         self.assertEqual((server.health()["sessions"], self.sandboxes()), (0, []))
+
+
+class InFlight(test_box_load.LoadTest):
+    timeout = 600
+
+    def test_2560_commands_in_flight_all_end(self):
+        server = self.server()
+
+        def work(i):
+            peer = Peer(WebSocketTransport(server.port))
+            asked = [peer.post("box_exec", {"session_id": f"s{i}", "cmd": f"echo {k}", "timeout_sec": 300})
+                     for k in range(test_box_load.IN_FLIGHT)]
+            for k, number in enumerate(asked):
+                assert peer.answer(number, 300)["data"]["stdout"] == str(k)
+            peer.close()
+
+        self.in_parallel(work, 20)
+
+
+class Killed(test_box_load.Killed):
+    timeout = 600
+    kills = 40
+
+
+class NothingWaits(test_box_load.NothingWaits):
+    timeout = 600
+    files = 100_000
+
+
+class Disk(BoxTest):
+    timeout = 600
+
+    def test_a_session_of_512_megabytes_writes_two_gigabytes(self):
+        peer = self.server().legacy()
+        got = peer.call("box_exec", {"session_id": "a", "memory_mb": 512, "timeout_sec": 300, "cmd":
+                                     "for d in /workspace /tmp /home; do head -c 700000000 /dev/zero > $d/big || exit 1; done; "
+                                     "stat -c %s /workspace/big /tmp/big /home/big"}, within=300)
+        self.assertEqual((got["stdout"].split(), got["exit_code"]), (["700000000"] * 3, 0), got)
