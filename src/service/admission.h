@@ -1,9 +1,9 @@
 /*
- * Admission: in "grant enforced" mode a Workspace may use sandboxes only while it holds a grant, and
- * only in the one form that the policy prescribes.
+ * Admission: in "grant enforced" mode a Workspace may use sandboxes only while it holds a grant, and only in the one
+ * form that the policy prescribes.
  *
- * Pure state: the time is an argument, and what must be done to sessions is returned, not done. Once the
- * mode is on, nothing but a restart turns it off; a configuration that cannot be understood turns it on.
+ * This file holds state only. The time is an argument. The functions return what the caller must do to sessions. Once
+ * the mode is on, only a restart turns it off. A configuration that cannot be understood turns it on.
  */
 #pragma once
 
@@ -29,15 +29,15 @@ struct admission_policy {
 	int64_t readiness_cache_sec;
 };
 
-/* What a server knows of one Workspace. */
+/* What a server remembers about one Workspace. */
 struct admission_record {
 	unsigned char key[TENANT_KEY_BYTES];
-	bool granted; /* the five that follow count */
+	bool granted; /* there is a grant; the next five members describe it */
 	uint64_t generation;
 	uint64_t revision;
 	uint64_t expires_ns; /* real time */
 	int64_t max_sessions, max_managed_processes;
-	/* these never fall */
+	/* the highest values ever seen */
 	uint64_t highest_generation, highest_revision, revoked_revision;
 };
 
@@ -48,14 +48,14 @@ struct admission {
 	size_t max;  /* records; the owner may change it */
 	struct roll roll;
 	size_t cap;
-	struct admission_record *record; /* by number in the roll */
+	struct admission_record *record; /* indexed by the number in the roll */
 };
 
 void admission_init(struct admission *a, size_t max);
 void admission_done(struct admission *a);
-/* Takes the section `admission` of a configuration; NULL or null: there is none. */
+/* Applies the section `admission` of a configuration. NULL and JSON null mean that there is none. */
 void admission_configure(struct admission *a, const struct json_value *section);
-/* The configuration's error as a failure: 0 when there is none, or -1 with a FAULT_READINESS. */
+/* Returns 0, or -1 with a FAULT_READINESS in F if the configuration is wrong. */
 MUST_USE int admission_check_config(const struct admission *a, struct fault *f);
 
 /* 0 if grants are enforced, or -1 with a FAULT_ADMISSION. */
@@ -63,14 +63,14 @@ MUST_USE int admission_check_enabled(const struct admission *a, struct fault *f)
 
 /* --- grants ------------------------------------------------------------------------------------- */
 
-/* SandboxAdmissionGrant and SandboxAdmissionRevocation; the latter has the first two and a revision. */
+/* SandboxAdmissionGrant or SandboxAdmissionRevocation. A revocation has only instance, workspace and revision. */
 struct admission_grant {
 	char *instance, *workspace; /* owned */
 	uint64_t generation, revision, expires_ns;
 	int64_t max_sessions, max_managed_processes;
 };
 
-/* 0, or -1 with a FAULT_VALIDATION. */
+/* Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int admission_grant_decode(const struct json_value *v, struct admission_grant *ret,
 				    struct fault *f);
 MUST_USE int admission_revocation_decode(const struct json_value *v, struct admission_grant *ret,
@@ -78,26 +78,27 @@ MUST_USE int admission_revocation_decode(const struct json_value *v, struct admi
 void admission_grant_done(struct admission_grant *g);
 
 enum admission_effect {
-	ADMISSION_NONE,          /* a shorter expiry of the grant in force: nothing changed */
-	ADMISSION_KEEP_ONE,      /* drop the Workspace's sessions, but not ADMISSION_SESSION */
-	ADMISSION_DROP_SESSIONS, /* drop all of them */
+	ADMISSION_NONE,     /* the grant would only expire earlier than the one in force: ignored */
+	ADMISSION_KEEP_ONE, /* end the Workspace's sessions except ADMISSION_SESSION */
+	ADMISSION_DROP_SESSIONS, /* end all sessions of the Workspace */
 };
 
-/* Installs a grant. FENCED is the generation that the fence knows of the Workspace (0: none); the owner
- * lets the fence observe the grant's generation afterwards. *RET_RECORD is the grant in force, for the
- * receipt; it is valid until the next call. 0, or -1 with a fault. */
+/* Installs a grant. FENCED is the highest generation of the Workspace that the fence has seen, or 0. Afterwards the
+ * caller passes the grant's generation to fence_observe(). *RET_RECORD is the grant in force, for the receipt; it is
+ * valid until the next call. Returns 0, or -1 with a fault in F. */
 MUST_USE int admission_install(struct admission *a, const struct admission_grant *g,
 			       struct str trusted, uint64_t fenced, uint64_t now_ns,
 			       enum admission_effect *ret_effect,
 			       const struct admission_record **ret_record, struct fault *f);
-/* Revokes: on success all sessions of the Workspace must go. */
+/* Revokes the grant of a Workspace. Returns 0, or -1 with a fault in F. On success the caller ends all its sessions. */
 MUST_USE int admission_revoke(struct admission *a, const struct admission_grant *g,
 			      struct str trusted, struct fault *f);
-/* The members of the receipts. */
+/* Write the members of the receipts. */
 void admission_encode_receipt(const struct admission_grant *g, const struct admission_record *r,
 			      struct json_writer *w);
 void admission_encode_revoked(const struct admission_grant *g, struct json_writer *w);
-/* Removes grants that have expired: EXPIRED is told the key of each Workspace whose sessions must go. */
+/* Removes grants that have expired. Calls EXPIRED with the key of each such Workspace, whose sessions the caller
+ * ends. */
 void admission_expire(struct admission *a, uint64_t now_ns,
 		      void (*expired)(void *arg, const unsigned char key[TENANT_KEY_BYTES]),
 		      void *arg);
@@ -109,17 +110,19 @@ uint64_t admission_next_expiry(const struct admission *a);
 
 enum admission_use { ADMISSION_SESSIONS, ADMISSION_PROCESSES, ADMISSION_RELAY };
 
-/* May this tenant use sandboxes now? Ask readiness first. 0, or -1 with a FAULT_ADMISSION; *RET_EXPIRED
- * is true when a grant was removed because it expired: its sessions must go. */
+/* Checks that this tenant may use sandboxes now. The caller asks readiness first. Returns 0, or -1 with a
+ * FAULT_ADMISSION in F. If the grant has expired, it is removed and *RET_EXPIRED is true: the caller ends the
+ * Workspace's sessions. */
 MUST_USE int admission_require(struct admission *a, const struct tenant *t, enum admission_use use,
 			       uint64_t now_ns, bool *ret_expired, struct fault *f);
-/* May one more session be made besides LIVE ones of this Workspace? */
+/* Returns 0 if the Workspace, which has LIVE sessions, may have one more, or -1 with a FAULT_ADMISSION in F. */
 MUST_USE int admission_check_sessions(const struct admission *a, const struct tenant *t,
 				      size_t live, struct fault *f);
-/* Actions on an existing session may name only one. */
+/* Returns 0 if SESSION_ID is ADMISSION_SESSION, the only session that actions may name, or -1 with a FAULT_ADMISSION
+ * in F. */
 MUST_USE int admission_check_session_id(struct str session_id, struct fault *f);
-/* Brings a spec into the prescribed form. HOST_PATH is the Workspace's own directory, SKILL_ROOT the
- * directory of the package that the spec names (NULL: it is not available). 0, or -1 with a
- * FAULT_ADMISSION, and the spec must not be used. */
+/* Brings a spec into the prescribed form. HOST_PATH is the Workspace's own directory. SKILL_ROOT is the directory of
+ * the package that the spec names, or NULL if there is none. Returns 0, or -1 with a FAULT_ADMISSION in F; the caller
+ * must not use the spec then. */
 MUST_USE int admission_rewrite(const struct admission *a, struct box_spec *s, const char *host_path,
 			       const char *skill_root, struct fault *f);

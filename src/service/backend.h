@@ -1,6 +1,7 @@
 /*
- * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. It counts as available when one
- * sandbox has been made and has run a command; that is kept while it works and tried again after a failure.
+ * The backend that makes sandboxes: our own engine, under the name `nsjail` or `cordon`. It is available if a probe
+ * could make a sandbox and run a command in it. The answer is kept until a sandbox cannot be made; the next question
+ * then probes again.
  */
 #pragma once
 
@@ -10,14 +11,15 @@ enum backend_name { BACKEND_NONE, BACKEND_NSJAIL, BACKEND_CORDON };
 
 struct backend;
 
-/* Tells whether there is a backend. WHY is the reason if not, borrowed. */
+/* Called with the answer. If no backend is available, WHY is the reason, borrowed. */
 typedef void backend_told_fn(void *arg, bool available, const char *why);
 
 struct backend *backend_new(struct loop *loop, struct sessions *sessions);
 void backend_free(struct backend *b);
-/* WANTED is `box.backend`. Forgets what was found out. */
+/* Selects the backend that the configuration names in `box.backend`, and forgets the answer of the last probe. */
 void backend_select(struct backend *b, const char *wanted);
-const char *backend_shown(const struct backend *b); /* NULL: there is none */
+const char *backend_shown(
+	const struct backend *b); /* the name that peers see, or NULL if no backend is selected */
 void backend_ask(struct backend *b, backend_told_fn *fn, void *arg);
-/* A sandbox could not be made: the next question tries again. */
+/* Must be called when a sandbox could not be made: the next backend_ask() probes again. */
 void backend_failed(struct backend *b);

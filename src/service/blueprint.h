@@ -1,6 +1,6 @@
 /*
- * From a BoxSpec to the spec of a sandbox. The two backends differ in the image only: `nsjail` always shows this machine's
- * programs, `cordon` takes any image.
+ * Turns a BoxSpec into the spec of a sandbox. The two backends differ only in the image: `nsjail` always shows this
+ * machine's programs, `cordon` takes any image.
  */
 #pragma once
 
@@ -10,19 +10,20 @@
 
 struct blueprint {
 	const char *backend; /* "nsjail" or "cordon" */
-	const char *image;   /* what the default image means to `cordon` */
+	const char *image;   /* the image that `cordon` uses for BOX_DEFAULT_IMAGE */
 	bool log_output;
 	const struct model_texts
-		*net;         /* configured profiles and rules; none: the public internet */
-	const char *instance; /* of the server, for a label */
+		*net;         /* configured profiles and rules; if empty, the public internet */
+	const char *instance; /* the server's id, for a label */
 };
 
-/* SANDBOX is the name, SHOWN the session's id for a label. */
+/* Fills RET. SANDBOX is the sandbox's name, and SHOWN is the session's id for a label. Returns 0, or -1 with a fault
+ * in F. */
 MUST_USE int blueprint_draw(const struct blueprint *p, const struct box_spec *b,
 			    const char *sandbox, const char *shown, struct spec *ret,
 			    struct fault *f);
-/* The limits of such a spec's sandbox, while no process runs. */
+/* Fills RET with the limits of the sandbox for B while no managed process runs. */
 void blueprint_limits(const struct box_spec *b, struct limits_message *ret);
-/* The path that the mount of this number, counted from 1, of such a spec has; NULL: there is none. *RET_EXTRA: it is one of
- * the extra mounts. */
+/* Returns the host path of mount NUMBER of the sandbox for B, counted from 1, or NULL if there is no such mount.
+ * *RET_EXTRA is true if it is an extra mount. */
 const char *blueprint_mount(const struct box_spec *b, uint64_t number, bool *ret_extra);

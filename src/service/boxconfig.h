@@ -1,9 +1,8 @@
 /*
- * The `box` section of LangBot's configuration, as it comes from the environment and by box_init.
+ * The `box` section of LangBot's configuration, as the environment and the action box_init give it.
  *
- * A configuration is one JSON object. Each init puts its top-level keys over what is there; a section is
- * replaced as a whole. Texts and values that the functions return are borrowed and live until the next
- * merge.
+ * A configuration is one JSON object. Each init replaces top-level keys: a section is replaced as a whole. Texts and
+ * values that the functions return are borrowed and live until the next merge.
  */
 #pragma once
 
@@ -19,7 +18,7 @@
 #define BOX_ROOTS_MAX 256u /* directories below which mounts are allowed */
 
 struct box_config {
-	struct json_doc *doc; /* NULL: empty */
+	struct json_doc *doc; /* NULL if the configuration is empty */
 	struct box_limits limits;
 };
 
@@ -27,22 +26,23 @@ void box_config_init(struct box_config *c);
 void box_config_done(struct box_config *c);
 /* Makes TO a copy of FROM. */
 void box_config_copy(const struct box_config *from, struct box_config *to);
-/* Puts the object MORE over C. 0, or -1 with a FAULT_VALUE, and C is as it was. */
+/* Replaces the top-level keys of C that the object MORE has. Returns 0, or -1 with a FAULT_VALUE in F; C is unchanged
+ * then. */
 MUST_USE int box_config_merge(struct box_config *c, const struct json_value *more, struct fault *f);
 
-/* The section, or NULL; and a member of one. SECTION "" means the configuration itself. */
+/* Returns the member KEY of a section, or NULL. SECTION "" means the configuration itself. */
 const struct json_value *box_config_get(const struct box_config *c, const char *section,
 					const char *key);
-/* A trimmed text, as a slice. Empty when it is absent, blank or no text. */
+/* Returns a trimmed text as a slice. The slice is empty if the member is absent, blank or no text. */
 struct str box_config_text(const struct box_config *c, const char *section, const char *key);
-/* A switch: false for false, 0, "0" and "false" in any case; FALLBACK when absent. */
+/* Returns a boolean, as python_bool() reads it, or FALLBACK if the member is absent or no boolean. */
 bool box_config_flag(const struct box_config *c, const char *section, const char *key,
 		     bool fallback);
-/* An integer within bounds, or FALLBACK when absent. 0, or -1 with a FAULT_VALUE. */
+/* Reads an integer within bounds, or FALLBACK if it is absent. Returns 0, or -1 with a FAULT_VALUE in F. */
 MUST_USE int box_config_int(const struct box_config *c, const char *section, const char *key,
 			    int64_t fallback, int64_t min, int64_t max, int64_t *ret,
 			    struct fault *f);
-/* A list of texts, or one text with commas; entries are trimmed, blank ones are left out. The caller
- * releases it. False when it is absent, and *RET is empty. */
+/* Reads a list of texts, or one text with commas. Entries are trimmed, and blank entries are left out. The caller
+ * releases *RET. If the member is absent, returns false and *RET is empty. */
 bool box_config_list(const struct box_config *c, const char *section, const char *key,
 		     struct model_texts *ret);

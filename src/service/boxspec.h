@@ -1,8 +1,8 @@
 /*
- * BoxSpec: what a peer asks a session to be and a command to do, with its defaults and rules.
+ * BoxSpec: what a session shall be and which command it shall run, as a peer asks for it, with defaults and rules.
  *
- * A spec owns its texts. The session that a spec creates keeps it: a later spec for the same session
- * must agree with it in every field that makes a sandbox what it is.
+ * A spec owns its texts. A session keeps the spec that created it. A later spec for the same session must agree with
+ * it in every field that box_spec_compare() looks at.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #define BOX_DEFAULT_IMAGE "rockchin/langbot-sandbox:latest"
 #define BOX_DEFAULT_PLACE "/workspace"
 #define BOX_COMMAND_MAX_BYTES (1u << 20)
-#define BOX_MOUNTS_MAX 1024u   /* LangBot sends one per skill, of which a store has 1000 at most */
+#define BOX_MOUNTS_MAX 1024u /* LangBot sends one per skill, and a store has at most 1000 skills */
 #define BOX_SKILL_NAME_MAX 64u /* characters */
 
 enum box_network { BOX_OFFLINE, BOX_ONLINE };
@@ -35,7 +35,7 @@ struct box_mounts {
 
 struct box_spec {
 	char *session_id;
-	char *cmd; /* may be empty: creating a session runs nothing */
+	char *cmd; /* empty if only a session is created */
 	char *workdir;
 	int64_t timeout_sec;
 	enum box_network network;
@@ -50,33 +50,34 @@ struct box_spec {
 	double cpus;
 	int64_t memory_mb, pids_limit;
 	bool read_only_rootfs;
-	int64_t workspace_quota_mb; /* 0: no quota */
+	int64_t workspace_quota_mb; /* 0 means no quota */
 };
 
-/* Appends an absolute path without empty, "." and ".." components; "/" becomes "". */
+/* Appends an absolute path without empty, "." and ".." components. "/" becomes "". */
 void box_path_normal(const char *path, struct buf *out);
-/* True if PATH is DIR or lies below it, by their texts. */
+/* Returns true if PATH is DIR or lies below it. Compares texts only. */
 bool box_path_inside(const char *path, const char *dir);
 
 const char *box_network_name(enum box_network n);
 const char *box_mode_name(enum box_mode m);
 
-/* 0, or -1 with a FAULT_VALIDATION. Unknown members are ignored. */
+/* Returns 0, or -1 with a FAULT_VALIDATION in F. Unknown members are ignored. */
 MUST_USE int box_spec_decode(const struct json_value *v, struct box_spec *ret, struct fault *f);
 void box_spec_done(struct box_spec *s);
 void box_spec_copy(const struct box_spec *from, struct box_spec *to);
-/* All fields, as an object. */
+/* Writes all fields, as an object. */
 void box_spec_encode(const struct box_spec *s, struct json_writer *w);
-/* Bytes of memory that the texts take. */
+/* Returns the bytes of memory that the texts take. */
 size_t box_spec_held_bytes(const struct box_spec *s);
 
-/* What a spec must fulfil besides, for a command to be run: 0, or -1 with a FAULT_VALIDATION. */
+/* Checks that the spec has a command and that the command is not too long. Returns 0, or -1 with a FAULT_VALIDATION
+ * in F. */
 MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
-/* No two mounts may have one target: 0, or -1 with a FAULT_VALIDATION. */
+/* Checks that no two mounts have the same target. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);
-/* The session SHOWN_ID was created by HAS and is asked for by WANTS: 0 if they agree, or -1 with a
- * FAULT_SESSION_CONFLICT that names the first field in which they differ. */
+/* HAS created the session SHOWN_ID, and WANTS asks for it now. Returns 0 if they agree, or -1 with a
+ * FAULT_SESSION_CONFLICT in F that names the first field in which they differ. */
 MUST_USE int box_spec_compare(const struct box_spec *has, const struct box_spec *wants,
 			      struct str shown_id, struct fault *f);
-/* True if both have the same set of extra mounts; those with mode none do not count. */
+/* Returns true if both have the same set of extra mounts. Mounts with mode none are ignored. */
 bool box_spec_same_mounts(const struct box_spec *a, const struct box_spec *b);

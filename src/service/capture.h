@@ -1,8 +1,8 @@
 /*
- * What a command prints on one stream: the first bytes are kept, the rest is counted.
+ * What a command prints on one stream: a capture keeps the first bytes and counts the rest.
  *
- * A capture grows with what comes and takes its memory from the server's ceiling. When that is nearly
- * used up, a capture stops earlier than its limit, and says so in its text.
+ * A capture takes its memory from the server's ceiling as it grows. When the ceiling is nearly used up, a capture
+ * stops before its limit, and says so in its text.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "service/ceiling.h"
 
-#define CAPTURE_LIMIT_BYTES (1u << 20) /* of one stream, by the Box protocol */
+#define CAPTURE_LIMIT_BYTES (1u << 20) /* per stream; the Box protocol sets it */
 
 struct capture {
 	struct ceiling *ceiling; /* borrowed */
@@ -27,9 +27,9 @@ struct capture {
 void capture_init(struct capture *c, struct ceiling *ceiling, size_t limit);
 void capture_done(struct capture *c);
 void capture_add(struct capture *c, const void *p, size_t n);
-/* Appends the text: UTF-8 with U+FFFD for the rest, trimmed, with a notice if something was dropped.
- * JSON_MAX bounds the bytes of the text inside of a JSON string, for peers that take little at once;
- * 0 means no bound. */
+/* Appends the text: trimmed UTF-8, with U+FFFD for bytes that are not UTF-8, and with a notice if bytes were dropped.
+ * JSON_MAX bounds the bytes of the text inside of a JSON string, for peers that take only short messages; 0 means no
+ * bound. */
 void capture_render(const struct capture *c, size_t json_max, struct buf *out);
-/* Bytes that OUT of capture_render() must be able to take. */
+/* Returns how many bytes capture_render() may append. */
 size_t capture_render_max(const struct capture *c);

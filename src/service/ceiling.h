@@ -1,8 +1,8 @@
 /*
  * One ceiling for the memory that peers and payloads make a server hold.
  *
- * A holder takes bytes here before it keeps them, and gives them back later. Whatever is large may only take a part of what
- * is left, so that one noisy command or one long message does not leave the others without any.
+ * A holder takes bytes here before it keeps them, and gives them back later. A large holding may take only a part of
+ * what is left, so that one noisy command or one long message leaves memory for the others.
  */
 #pragma once
 
@@ -11,31 +11,31 @@
 
 #define CEILING_DEFAULT_BYTES ((size_t)512 << 20)
 #define CEILING_SMALL_BYTES \
-	((size_t)64 << 10) /* up to here a holding grows as long as anything is left */
+	((size_t)64 << 10) /* a holding may grow by this much as long as enough is left */
 
 struct ceiling {
 	size_t max, used; /* bytes */
-	/* Called when less is left than a holder needs. The function makes some holder give bytes back and returns true, or
-	 * returns false if it cannot. NULL: nothing can be given back. */
+	/* Called when a holder needs more bytes than are left. Makes another holder give bytes back and returns true,
+	 * or returns false if none can. May be NULL. */
 	bool (*relieve)(void *arg);
 	void *arg;
 };
 
-/* Bytes that are left. */
+/* Returns how many bytes are left. */
 size_t ceiling_left(const struct ceiling *c);
-/* Returns false, and takes nothing, if less than N is left and no relief helps. */
+/* Takes N bytes. Returns false, and takes nothing, if fewer are left and `relieve` does not help. */
 bool ceiling_take(struct ceiling *c, size_t n);
-/* The same for holders that can do with less: returns false also if N is more than an eighth of what is left. */
+/* The same for holders that can work with less: also returns false if N is more than an eighth of what is left. */
 bool ceiling_take_share(struct ceiling *c, size_t n);
 void ceiling_give(struct ceiling *c, size_t n);
 
 /* What one holder has taken. */
 struct holding {
-	struct ceiling *ceiling; /* borrowed; NULL: nothing is held */
+	struct ceiling *ceiling; /* borrowed; NULL if nothing is held */
 	size_t bytes;
 };
 
-/* From now on H is N bytes. Returns false, and H stays as it was, if it would grow by more than it may: by more than
- * CEILING_SMALL_BYTES and an eighth of what is left, or by more than is left. */
+/* Makes H hold N bytes. Growth by at most CEILING_SMALL_BYTES succeeds if enough is left. Larger growth succeeds if
+ * it is at most an eighth of what is left. Otherwise returns false, and H stays as it was. */
 bool holding_set(struct holding *h, size_t n);
 void holding_done(struct holding *h);

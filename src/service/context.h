@@ -1,6 +1,6 @@
 /*
- * The context of an action: for which Workspace, of which instance, in which generation a peer speaks.
- * Actions about the whole server need none.
+ * The context of an action: the instance, the Workspace and the generation that a peer speaks for. Actions about the
+ * whole server need no context.
  */
 #pragma once
 
@@ -17,12 +17,12 @@ struct context {
 	uint64_t generation;
 };
 
-/* V is NULL or null when there is no context. 0, or -1 with a FAULT_MODEL. */
+/* V is NULL or JSON null if there is no context. Returns 0, or -1 with a FAULT_MODEL in F. */
 MUST_USE int context_decode(const struct json_value *v, struct context *ret, struct fault *f);
 void context_done(struct context *c);
-/* The failure of a tenant's action without a context; returns -1. */
+/* Sets the failure of a tenant's action without a context. Returns -1. */
 int context_missing(struct fault *f);
-/* May this action be done? TRUSTED is the instance that the server belongs to. 0, or -1 with a
- * FAULT_PERMISSION. For an action of a tenant *RET is that tenant. */
+/* Checks that the context allows the action. OF_TENANT says that the action belongs to a tenant, which *RET is then.
+ * TRUSTED is the instance that the server belongs to. Returns 0, or -1 with a FAULT_PERMISSION in F. */
 MUST_USE int context_check(const struct context *c, bool of_tenant, struct str trusted,
 			   struct tenant *ret, struct fault *f);

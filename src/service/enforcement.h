@@ -1,6 +1,6 @@
 /*
- * How the limits of sessions are enforced on this machine, as the last sandbox that was made has said. A limit of a BoxSpec
- * that cannot be enforced is no error, so it is shown: in the log, by box_status and by /readyz.
+ * How the limits of sessions are enforced on this machine, as the newest sandbox reported it. If a limit of a BoxSpec
+ * cannot be enforced, that is no error. The log, box_status and /readyz show it.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-#define ENFORCEMENT_BYTES 24 /* of one word, as the record of a sandbox has it */
+#define ENFORCEMENT_BYTES 24 /* of one word in the record of a sandbox */
 
 struct enforcement_words {
 	bool known; /* a sandbox has been made */
@@ -16,11 +16,11 @@ struct enforcement_words {
 		layer[ENFORCEMENT_BYTES];
 };
 
-/* Takes the four lines of wire/leash.h, and logs which limits do not hold if that is news. */
+/* Takes the four lines of wire/leash.h. The first call logs which limits are not enforced. */
 void enforcement_take(struct enforcement_words *e, const char *lines);
-/* True if control groups hold memory, CPU time and the number of processes. */
+/* Returns true if control groups enforce memory, CPU time and the number of processes. */
 bool enforcement_by_groups(const struct enforcement_words *e);
-/* True if the size of what a session writes to its own layer is bounded by the file system. */
+/* Returns true if the file system bounds what a session writes to its own layer. */
 bool enforcement_of_layer(const struct enforcement_words *e);
-/* Writes the names of fields of a BoxSpec that are not enforced, as an array. */
+/* Writes the names of the fields of a BoxSpec that are not enforced, as an array. */
 void enforcement_write_missing(const struct enforcement_words *e, struct json_writer *w);

@@ -1,9 +1,9 @@
 /*
  * A failure as a Box peer sees it: "ClassName: text".
  *
- * The peer finds the class by searching the whole message for the names of the classes, so a fault
- * breaks such names inside of its text: nobody's session id can turn one failure into another. The
- * text may quote what the peer sent, of any length; a fault keeps at most FAULT_TEXT_MAX characters.
+ * The peer finds the class by searching the whole message for class names. A fault therefore breaks class names
+ * inside of its text, so that no session id can turn one failure into another. The text may quote what the peer sent,
+ * of any length. A fault keeps at most FAULT_TEXT_MAX characters.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 enum fault_class {
 	FAULT_NONE,
-	/* what the peer tells apart */
+	/* classes that the peer distinguishes */
 	FAULT_ADMISSION,
 	FAULT_READINESS,
 	FAULT_CAPACITY,
@@ -28,35 +28,35 @@ enum fault_class {
 	FAULT_PROCESS_NOT_FOUND,
 	FAULT_PROCESS_CONFLICT,
 	FAULT_BACKEND_UNAVAILABLE,
-	/* what it takes for a general failure */
+	/* classes that the peer treats as a general failure */
 	FAULT_RUNTIME_UNAVAILABLE,
 	FAULT_BOX,
 	FAULT_PERMISSION,
 	FAULT_VALUE,
 	FAULT_KEY,
-	FAULT_MODEL, /* a request that is no request: "ValidationError" */
+	FAULT_MODEL, /* "ValidationError": the message is no valid request */
 	FAULT_BARE,  /* text without a class */
 	FAULT_CLASS_COUNT
 };
 
 struct fault {
 	enum fault_class class;
-	char *text; /* owned; UTF-8 that may hold NULs; NULL only of FAULT_NONE */
+	char *text; /* owned; UTF-8 that may hold NULs; NULL only for FAULT_NONE */
 	size_t n;
 };
 
 #define AUTO_FAULT __attribute__((cleanup(fault_done))) struct fault
 
 void fault_done(struct fault *f);
-/* Each returns -1, so that a function can end with `return fault_set(…);`. An older fault is replaced. */
+/* Replaces the fault in F. Returns -1, so that a function can end with `return fault_set(…);`. */
 int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Puts a slice of what a peer sent between two texts; either may be "". */
+/* The same, with SUBJECT, a slice of what a peer sent, between two texts. The texts may be "". */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
-/* Hands the fault over: FROM is empty afterwards. */
+/* Moves the fault. FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);
 
-/* "BoxValidationError"; "" of FAULT_BARE. The relay's 400 answers carry it as a code. */
+/* Returns "BoxValidationError" for example, or "" for FAULT_BARE. The relay's 400 answers carry the name as a code. */
 const char *fault_class_name(enum fault_class class);
-/* Appends the whole message, class and text. */
+/* Appends the whole message: class and text. */
 void fault_print(const struct fault *f, struct buf *out);

@@ -15,7 +15,7 @@ struct box_limits {
 	int64_t completed_process_retention_sec;
 };
 
-/* V is NULL when there is no such section; what it lacks has its default. 0, or -1 with a FAULT_VALUE. */
+/* V is NULL if there is no such section. Missing limits get their defaults. Returns 0, or -1 with a FAULT_VALUE in F. */
 MUST_USE int box_limits_decode(const struct json_value *v, struct box_limits *ret, struct fault *f);
-/* The object that box_status shows. */
+/* Writes the object that box_status shows. */
 void box_limits_encode(const struct box_limits *l, struct json_writer *w);

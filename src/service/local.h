@@ -1,8 +1,9 @@
 /*
  * The runtime in our own process: sandboxes on this machine that outlive the caller.
  *
- * A session is a sandbox whose name is made from the session id, so the next call finds it. The sandbox keeps the spec
- * that made it in a label, and ends by itself after an idle time. Calls wait: this is for programs that do one thing.
+ * A session is a sandbox whose name is made from the session id, so the next call finds it. The sandbox keeps in a
+ * label the spec that made it, and ends by itself after an idle time. The functions block, so they are for programs
+ * that make one call.
  */
 #pragma once
 
@@ -12,16 +13,16 @@
 #define LOCAL_IDLE_SEC 300
 
 struct local_rules {
-	const char *const *root; /* directories below which mounts must be */
+	const char *const *root; /* mounts must lie in one of these directories */
 	size_t n_roots;
 };
 
-/* Runs the command of B in its session, which is made if it is missing. A command is started at most once. */
+/* Runs the command of B in its session, and makes the session if it is missing. Starts the command at most once. */
 MUST_USE int local_exec(const struct local_rules *rules, const struct box_spec *b,
 			struct outcome *ret, struct fault *f);
 /* Ends a session. Success if there is none. */
 MUST_USE int local_end(const char *session_id, struct fault *f);
 /* Writes the sessions as items of an array. */
 MUST_USE int local_list(struct json_writer *w, struct fault *f);
-/* Ends all sessions. *RET_N is their number. */
+/* Ends all sessions. *RET_N is how many there were. */
 MUST_USE int local_end_all(size_t *ret_n, struct fault *f);

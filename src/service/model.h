@@ -1,10 +1,10 @@
 /*
- * Reads the members of a JSON object as the fields of a Box model: with a default, with Python's
- * conversions (service/python.h), with a rule, and with a message that names the field and the rule.
+ * Reads the members of a JSON object as the fields of a Box model: with a default, with Python's conversions
+ * (service/python.h), with a rule, and with a message that names the field and the rule.
  *
- * A reader is sticky: the first bad field fills the fault and every later read yields its default, so
- * that a decoder reads all its fields and asks once, at the end. Texts are copies which the decoder
- * owns; none of them holds a NUL.
+ * A reader remembers the first failure: it fills the fault, and every later read returns its default. A decoder can
+ * therefore read all its fields and check once, at the end. Texts are copies that the decoder owns. No text holds a
+ * NUL.
  */
 #pragma once
 
@@ -15,12 +15,12 @@
 #include "base/json.h"
 #include "service/fault.h"
 
-#define MODEL_INT_MAX INT32_MAX /* so that seconds and megabytes can be multiplied out */
-#define MODEL_ENV_MAX 10000u    /* variables; the kernel's argument space is full before */
+#define MODEL_INT_MAX INT32_MAX /* seconds and megabytes can then be multiplied in 64 bits */
+#define MODEL_ENV_MAX 10000u    /* variables; the kernel's limit for arguments is lower */
 #define MODEL_TEXTS_MAX 100000u /* arguments of one command */
 
 struct model {
-	const struct json_value *v; /* an object, or NULL, which has no members */
+	const struct json_value *v; /* an object; NULL reads as an empty object */
 	const char *inside; /* in front of field names in messages: "", or "extra_mounts[3]." */
 	enum fault_class class;
 	struct fault *f;
@@ -46,25 +46,25 @@ void model_texts_done(struct model_texts *texts);
 
 /* Fails the model with "FIELD RULE", unless it has failed already. */
 void model_fail(struct model *m, const char *field, const char *rule);
-/* NULL when the member is absent, or the model has failed. */
+/* Returns the member, or NULL if it is absent or the model has failed. */
 const struct json_value *model_get(const struct model *m, const char *field);
 
-/* A copy of the text, without blanks around it if TRIM. FALLBACK is taken when the member is absent; NULL
- * means that it must be there. */
+/* Returns a copy of the text, trimmed if TRIM. If the member is absent, returns a copy of FALLBACK. If FALLBACK is
+ * NULL, an absent member is a failure. */
 char *model_text(struct model *m, const char *field, const char *fallback, bool trim);
-/* The same for a field that may be null or absent: NULL then. */
+/* The same for an optional field. Returns NULL if it is null or absent. */
 char *model_text_or_null(struct model *m, const char *field, bool trim);
-/* An integer of at least MIN and at most MODEL_INT_MAX. */
+/* Reads an integer of at least MIN and at most MODEL_INT_MAX. */
 int64_t model_int(struct model *m, const char *field, int64_t fallback, int64_t min);
-/* A number greater than 0. */
+/* Reads a number greater than 0. */
 double model_positive(struct model *m, const char *field, double fallback);
 bool model_bool(struct model *m, const char *field, bool fallback);
-/* One of N words, as its index. */
+/* Reads one of N words. Returns its index. */
 unsigned model_choice(struct model *m, const char *field, unsigned fallback,
 		      const char *const *words, unsigned n);
-/* An object of texts; names are not empty and hold no '='. */
+/* Reads an object of texts. Its names must not be empty or hold a '='. */
 void model_env(struct model *m, const char *field, struct model_env *ret);
-/* A list of texts. */
+/* Reads a list of texts. */
 void model_texts(struct model *m, const char *field, struct model_texts *ret);
-/* Fails for members that are not among the N names. */
+/* Fails if the object has members that are not among the N names. */
 void model_no_others(struct model *m, const char *const *names, size_t n);
