@@ -58,7 +58,7 @@ void admission_configure(struct admission *a, const struct json_value *section);
 /* Returns 0, or -1 with a FAULT_READINESS in F if the configuration is wrong. */
 MUST_USE int admission_check_config(const struct admission *a, struct fault *f);
 
-/* 0 if grants are enforced, or -1 with a FAULT_ADMISSION. */
+/* Returns 0 if grants are enforced, or -1 with a FAULT_ADMISSION in F. */
 MUST_USE int admission_check_enabled(const struct admission *a, struct fault *f);
 
 /* --- grants ------------------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ void admission_expire(struct admission *a, uint64_t now_ns,
 		      void (*expired)(void *arg, const unsigned char key[TENANT_KEY_BYTES]),
 		      void *arg);
 
-/* The real time at which the next grant expires; 0 if there is no grant. */
+/* Returns the real time at which the next grant expires, or 0 if there is no grant. */
 uint64_t admission_next_expiry(const struct admission *a);
 
 /* --- what a grant allows ------------------------------------------------------------------------ */

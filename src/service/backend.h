@@ -18,8 +18,7 @@ struct backend *backend_new(struct loop *loop, struct sessions *sessions);
 void backend_free(struct backend *b);
 /* Selects the backend that the configuration names in `box.backend`, and forgets the answer of the last probe. */
 void backend_select(struct backend *b, const char *wanted);
-const char *backend_shown(
-	const struct backend *b); /* the name that peers see, or NULL if no backend is selected */
+const char *backend_shown(const struct backend *b); /* the name for peers, or NULL */
 void backend_ask(struct backend *b, backend_told_fn *fn, void *arg);
 /* Must be called when a sandbox could not be made: the next backend_ask() probes again. */
 void backend_failed(struct backend *b);

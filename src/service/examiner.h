@@ -1,7 +1,7 @@
 /*
- * Finds out whether a server can do what it promises (service/readiness.h). In standard mode it asks the backend. Where
- * grants are enforced it also looks at the default workspace and runs a throw-away sandbox, which writes a marker through
- * the bind mount and names its namespaces. That result is kept for a while.
+ * Finds out whether a server can do what it promises (service/readiness.h). In standard mode it asks the backend. If
+ * grants are enforced, it also looks at the default workspace and runs a temporary sandbox, which writes a marker through
+ * the bind mount and prints its namespaces. This result is kept for a while.
  */
 #pragma once
 
@@ -24,16 +24,16 @@ struct examiner_parts {
 	const struct enforcement_words *enforced;
 	const struct box_limits *limits;
 	const struct namespaces *own; /* the namespaces of the server */
-	bool unsafe_storage;          /* the operator lets the checks of storage pass */
+	bool unsafe_storage;          /* the operator has switched off the checks of storage */
 };
 
-/* R is valid during the call. */
+/* Called with the result. R is valid during the call. */
 typedef void examiner_told_fn(void *arg, const struct readiness *r);
 
 struct examiner *examiner_new(const struct examiner_parts *parts);
-/* Callers that wait are not told any more. */
+/* Waiting callers get no answer. */
 void examiner_free(struct examiner *x);
 /* FN is called exactly once, perhaps before this returns. */
 void examiner_ask(struct examiner *x, examiner_told_fn *fn, void *arg);
-/* The configuration has changed: nothing that was found out counts any more. */
+/* Must be called when the configuration has changed. Drops the result that was kept. */
 void examiner_forget(struct examiner *x);

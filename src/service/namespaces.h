@@ -1,4 +1,4 @@
-/* Which namespaces a process is in, so that a sandbox can be shown to be in others. */
+/* The namespaces of a process, to prove that a sandbox has its own. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,16 +16,16 @@ enum namespace_kind {
 #define NAMESPACE_BYTES 32 /* "user:[4026531837]" */
 
 struct namespaces {
-	char name[NAMESPACE_COUNT][NAMESPACE_BYTES]; /* as /proc shows it; "": unknown */
+	char name[NAMESPACE_COUNT][NAMESPACE_BYTES]; /* as /proc shows it; "" if unknown */
 };
 
-/* A line of shell that prints the namespaces of the shell, one per line. */
+/* A line of shell that prints the shell's namespaces, one per line. */
 extern const char namespaces_command[];
 
-/* Reads our own from /proc. */
+/* Reads our own namespaces from /proc. */
 void namespaces_read(struct namespaces *ret);
-/* Takes the lines that the command printed. */
+/* Reads the lines that namespaces_command printed. */
 void namespaces_parse(struct str lines, struct namespaces *ret);
-/* True if both are known, and one process is in another namespace than the other. */
+/* Returns true if both namespaces of this kind are known and differ. */
 bool namespaces_differ(const struct namespaces *a, const struct namespaces *b,
 		       enum namespace_kind kind);

@@ -1,4 +1,4 @@
-/* How a command of a model ended, whichever runtime ran it, and the result that the model reads. */
+/* How a command of a model ended, and the result that the model reads. Every runtime fills the same struct. */
 #pragma once
 
 #include "base/buf.h"
@@ -6,7 +6,7 @@
 
 struct outcome {
 	char *session_id;
-	const char *backend; /* borrowed; lives longer than the outcome */
+	const char *backend; /* borrowed; must outlive the outcome */
 	bool timed_out;
 	int64_t exit_code; /* only if the command did not time out */
 	struct buf out, err;

@@ -1,4 +1,4 @@
-/* The most recent text of a stream that nobody reads: what a managed process wrote to stderr last. */
+/* The last part of what a managed process wrote to stderr, which no peer reads as a stream. */
 #pragma once
 
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include "base/buf.h"
 
 #define PREVIEW_CHARACTERS 4000u
-#define PREVIEW_HELD_BYTES (PREVIEW_CHARACTERS * 8u) /* the most that one preview takes */
+#define PREVIEW_HELD_BYTES (PREVIEW_CHARACTERS * 8u) /* the most memory that one preview takes */
 
 struct preview {
 	struct buf tail;

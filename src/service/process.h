@@ -1,9 +1,10 @@
 /*
- * A managed process: a command of a session that runs until somebody stops it, for instance an MCP server. Peers reach
- * its input and output through attachments, one at a time: the first has the process, the others wait in line.
+ * A managed process: a command of a session that runs until it is stopped, for instance an MCP server. Peers reach its
+ * input and output through attachments. The first attachment has the process, and the others wait in line.
  *
- * While nobody is attached, the process's output is not read, so the process waits. When the process has ended, what its
- * pipe still held is kept for the next attachment. The end of its errors is always kept, for people who ask why it died.
+ * While no peer is attached, the output is not read, so the process blocks when its pipe is full. When the process has
+ * ended, the rest of the pipe is kept for the next attachment. The last part of its stderr is always kept, to show why it
+ * died.
  */
 #pragma once
 
@@ -21,19 +22,20 @@
 
 struct process;
 
-/* What the session of a process learns. */
+/* Callbacks to the session of a process. */
 struct process_owner {
 	void (*used)(void *arg);                     /* bytes went through an attachment */
-	void (*ended)(void *arg, struct process *p); /* it ended by itself, or was stopped */
+	void (*ended)(void *arg, struct process *p); /* P ended by itself, or was stopped */
 	void *arg;
 };
 
 struct attachment {
-	/* One line of output without its newline, or the last piece at the end. False: no more until attachment_resume(). */
+	/* Takes one line of output without its newline, or the last piece at the end. Returns false to get no more lines
+	 * until attachment_resume(). */
 	bool (*line)(void *arg, const char *p, size_t n);
-	/* Input is taken again. */
+	/* Called when attachment_say() takes input again. */
 	void (*room)(void *arg);
-	/* The attachment is over, for good. CODE is a close code of WebSocket: 1000, or 1009 for a line that is too long. */
+	/* The attachment has ended. CODE is a WebSocket close code: 1000, or 1009 if a line was too long. */
 	void (*over)(void *arg, unsigned code);
 	void *arg;
 
@@ -43,33 +45,33 @@ struct attachment {
 	bool blocked;
 };
 
-/* Starts the process over LINE and takes SPEC, also when it fails. */
+/* Starts the process over LINE. Takes SPEC, also if it fails. */
 MUST_USE int process_start(struct line *line, struct process_spec *spec,
 			   const struct process_owner *o, struct ceiling *ceiling,
 			   struct process **ret, struct err *e);
-/* Ends what runs, without waiting, and without telling the owner; attachments are over. */
+/* Kills the process without waiting and without a call of `ended`. Its attachments end. */
 void process_free(struct process *p);
 
-/* The next process of the same session; the session keeps its list by this. */
+/* The next process of the same session: these two functions serve the session's list. */
 struct process *process_next(const struct process *p);
 struct process **process_next_at(struct process *p);
 const char *process_id(const struct process *p);
-/* In megabytes, as the spec has it; 0: the session's. */
+/* Returns the memory limit of the spec in megabytes, or 0 for the session's limit. */
 int64_t process_memory_mb(const struct process *p);
 bool process_is_running(const struct process *p);
-/* By the monotonic clock; 0 while it runs. */
+/* Returns when it ended, by the monotonic clock, or 0 while it runs. */
 uint64_t process_ended_ns(const struct process *p);
-/* Closes the input, sends SIGTERM to everything that the process started, and SIGKILL after PROCESS_STOP_MS. The owner
- * hears of the end. */
+/* Closes the input, sends SIGTERM to everything that the process started, and SIGKILL after PROCESS_STOP_MS. Calls
+ * `ended` at the end. */
 void process_stop(struct process *p);
-/* A BoxManagedProcessInfo; SESSION_ID is how the caller knows the session. */
+/* Writes a BoxManagedProcessInfo. SESSION_ID is the session's id as the peer knows it. */
 void process_write_info(const struct process *p, const char *session_id, struct json_writer *w);
 
 void process_attach(struct process *p, struct attachment *a);
-/* Safe for an attachment that is over. */
+/* Does nothing if the attachment has ended. */
 void process_detach(struct attachment *a);
-/* Output may come again. */
+/* Must be called when `line` may be called again after it returned false. */
 void attachment_resume(struct attachment *a);
-/* Sends N bytes and a newline to the process. False: this message is kept, and no other is taken until `room`. A peer that
- * waits in line has its message dropped, as the contract says. */
+/* Sends N bytes and a newline to the process. If it returns false, the message is kept, and the caller must wait for
+ * `room` before it sends another. Messages of a peer that waits in line are dropped, as the contract says. */
 bool attachment_say(struct attachment *a, const char *p, size_t n);

@@ -16,12 +16,12 @@ struct process_spec {
 	struct model_texts args;
 	struct model_env env;
 	char *cwd;
-	int64_t memory_mb; /* 0: the session's */
+	int64_t memory_mb; /* 0 means the session's limit */
 };
 
-/* 0, or -1 with a FAULT_VALIDATION. Unknown members are ignored. */
+/* Returns 0, or -1 with a FAULT_VALIDATION in F. Unknown members are ignored. */
 MUST_USE int process_spec_decode(const struct json_value *v, struct process_spec *ret,
 				 struct fault *f);
 void process_spec_done(struct process_spec *s);
-/* Bytes of memory that the texts take. */
+/* Returns the bytes of memory that the texts take. */
 size_t process_spec_held_bytes(const struct process_spec *s);

@@ -1,6 +1,6 @@
 /*
- * Profiles: named sets of defaults and limits for the sandboxes of a model. A profile fills what a call leaves open,
- * replaces what the profile locks, and bounds the time limit of a command.
+ * Profiles: named sets of defaults and limits for the sandboxes of a model. A profile fills fields that a call leaves
+ * out, replaces fields that the profile locks, and bounds the time limit of a command.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ struct profile {
 
 /* Fails with a FAULT_VALIDATION that names all profiles. */
 MUST_USE int profile_find(struct str name, const struct profile **ret, struct fault *f);
-/* Returns true if a call's own value of FIELD is replaced. */
+/* Returns true if the profile replaces a call's own value of FIELD. */
 bool profile_locks(const struct profile *p, const char *field);
 /* Returns true if the profile has a value for FIELD. */
 bool profile_has(const char *field);
 /* Writes the profile's value of FIELD, for which profile_has() is true. */
 void profile_write(const struct profile *p, const char *field, struct json_writer *w);
-/* Writes a call's timeout_sec. A value that Python's int() takes is bounded by the profile; anything else is left
- * to the validation of the spec. */
+/* Writes a call's timeout_sec. If Python's int() accepts the value, the profile bounds it. Any other value is copied, and
+ * the validation of the spec refuses it. */
 void profile_write_timeout(const struct profile *p, const struct json_value *given,
 			   struct json_writer *w);

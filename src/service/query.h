@@ -1,5 +1,5 @@
 /*
- * The question of a person that a model works on, as far as the service must know it. All fields are optional:
+ * The question of a person that a model works on, with the fields that the service needs. All fields are optional:
  * {query_id, launcher_type, launcher_id, sender_id, variables{}, pipeline_config{}}.
  */
 #pragma once
@@ -9,14 +9,14 @@
 #include "service/fault.h"
 
 struct query {
-	const struct json_value *v; /* an object, or NULL: all fields are missing */
+	const struct json_value *v; /* an object, or NULL if all fields are missing */
 };
 
 /* Fails with a FAULT_VALIDATION unless V is an object whose members have the right types. */
 MUST_USE int query_read(const struct json_value *v, struct query *ret, struct fault *f);
 /* Appends the query's id as a text, or `unknown`. */
 void query_id(const struct query *q, struct buf *out);
-/* Appends the session id. FORCED is the template that no query can change; "" means none. Then the template of the
- * query's pipeline counts, or the default one. */
+/* Appends the session id. The template is FORCED if it is not empty, else the template of the query's pipeline, else
+ * SESSION_TEMPLATE_DEFAULT. */
 MUST_USE int query_session_id(const struct query *q, struct str forced, struct buf *out,
 			      struct fault *f);

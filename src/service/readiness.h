@@ -1,6 +1,6 @@
 /*
- * Whether a server can do what it promises: what /readyz, box_health and the admission of sandboxes ask.
- * In standard mode one check counts; where grants are enforced, all of them do.
+ * Whether a server can do what it promises. /readyz, box_health and the admission of sandboxes use it. In standard mode
+ * only one check is needed. If grants are enforced, all checks are needed.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "service/fault.h"
 
-/* In the order in which they are shown. */
+/* In the order in which peers see them. */
 enum readiness_check {
 	READY_CONFIGURATION,
 	READY_REQUIRED_BACKEND,
@@ -31,10 +31,10 @@ enum readiness_check {
 struct readiness {
 	bool strict; /* grants are enforced */
 	bool passed[READY_CHECK_COUNT];
-	bool unsafe_storage;      /* the operator lets the four checks of storage pass */
-	const char *backend_name; /* borrowed; NULL: none */
+	bool unsafe_storage;      /* the operator has switched off the four checks of storage */
+	const char *backend_name; /* borrowed; NULL if there is none */
 	const char *error;        /* borrowed; or NULL */
-	/* writes the members of backend.details in strict mode; NULL: there are none */
+	/* writes the members of backend.details in strict mode; may be NULL */
 	void (*details)(void *arg, struct json_writer *w);
 	void *arg;
 };
@@ -42,7 +42,7 @@ struct readiness {
 const char *readiness_check_name(enum readiness_check c);
 bool readiness_passed(const struct readiness *r, enum readiness_check c);
 bool readiness_is_ready(const struct readiness *r);
-/* The members of the object; the caller opens and closes it, and may add to it. */
+/* Writes the members of the object. The caller opens and closes the object, and may add members. */
 void readiness_members(const struct readiness *r, struct json_writer *w);
-/* "Managed sandbox isolation is not ready (failed checks: a, b)"; returns -1. */
+/* Sets "Managed sandbox isolation is not ready (failed checks: a, b)". Returns -1. */
 int readiness_fault(const struct readiness *r, struct fault *f);

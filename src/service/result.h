@@ -1,6 +1,6 @@
 /*
- * What a Box peer is told about sessions, executions and processes, as JSON. Everything in these
- * structs is borrowed for the call. Session ids are as the peer may see them.
+ * What a Box peer learns about sessions, executions and processes, as JSON. Everything in these structs is borrowed for
+ * the call. Session ids are the ids that the peer knows.
  */
 #pragma once
 
@@ -15,31 +15,31 @@
 struct session_info {
 	struct str session_id;
 	const char *backend_name, *backend_session_id;
-	const struct box_spec *spec;       /* that created it */
+	const struct box_spec *spec;       /* the spec that created the session */
 	uint64_t created_ns, last_used_ns; /* real time */
 };
-/* The members of BoxSessionInfo; the caller opens and closes the object, and may add to it. */
+/* Writes the members of BoxSessionInfo. The caller opens and closes the object, and may add members. */
 void session_info_members(const struct session_info *s, struct json_writer *w);
 
 struct execution {
 	struct str session_id;
 	const char *backend_name;
 	bool timed_out;
-	int64_t timeout_sec; /* for the text of a time-out that printed nothing on stderr */
-	int exit_code;       /* counts unless timed out */
+	int64_t timeout_sec; /* for the text after a time-out without output on stderr */
+	int exit_code;       /* has no meaning if timed_out */
 	struct str out, err; /* rendered by service/capture */
 	uint64_t duration_ms;
 };
-/* BoxExecutionResult as an object. */
+/* Writes a BoxExecutionResult as an object. */
 void execution_encode(const struct execution *x, struct json_writer *w);
 
 struct process_info {
 	struct str session_id;
 	const struct process_spec *spec;
 	bool running, attached;
-	uint64_t started_ns, exited_ns; /* real time; the second one counts unless running */
-	int exit_code;                  /* counts unless running */
+	uint64_t started_ns, exited_ns; /* real time; exited_ns has no meaning while running */
+	int exit_code;                  /* has no meaning while running */
 	struct str stderr_preview;
 };
-/* BoxManagedProcessInfo as an object. */
+/* Writes a BoxManagedProcessInfo as an object. */
 void process_info_encode(const struct process_info *p, struct json_writer *w);

@@ -1,6 +1,6 @@
 /*
- * The roll of Workspaces that a server knows: gives each a number, in the order of their arrival, and
- * never takes one back. Owners keep what they know of a Workspace in an array by that number.
+ * The roll of Workspaces that a server has seen. It gives each Workspace a number, in the order of their arrival, and
+ * keeps it for ever. The fence and the admission index their arrays by that number.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ struct roll {
 };
 
 void roll_done(struct roll *r);
-/* The number of this Workspace, or ROLL_UNKNOWN. */
+/* Returns the number of this Workspace, or ROLL_UNKNOWN. */
 size_t roll_find(const struct roll *r, const unsigned char key[TENANT_KEY_BYTES]);
-/* Adds one that is unknown: its number is the old N. */
+/* Adds a Workspace that is unknown. Its number is the old N. */
 size_t roll_add(struct roll *r, const unsigned char key[TENANT_KEY_BYTES]);
-/* Makes room in an array of items that are numbered by a roll: for item AT, with zeros. */
+/* Grows ITEMS, an array that is indexed by the numbers of a roll, until it has item AT. New items are zero. */
 void *roll_room(void *items, size_t *cap, size_t at, size_t item_bytes);

@@ -1,6 +1,6 @@
 /*
- * A Box runtime: sessions, skills and the backend behind them, as configured. It knows no transport. Everything that takes
- * time is answered through a reply, exactly once.
+ * A Box runtime: sessions, skills and the backend behind them, as configured. It is independent of the transport. A reply
+ * answers everything that takes time, exactly once.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "service/skills.h"
 
 #define RUNTIME_INSTANCE_BYTES 13 /* 12 hex digits with the terminator */
-#define RUNTIME_PROBE_MS 5000     /* within which a sandbox must have run a command */
+#define RUNTIME_PROBE_MS 5000     /* a sandbox must have run a command within this time */
 
 struct runtime;
 
@@ -20,9 +20,9 @@ struct runtime_parts {
 	struct ceiling *ceiling; /* borrowed */
 	const char *
 		directory; /* the working directory, for relative paths of the configuration; borrowed */
-	const char *home;                    /* what "~" means; borrowed */
-	const struct namespaces *namespaces; /* of the server itself; borrowed */
-	bool unsafe_storage; /* the operator lets the readiness checks of storage pass */
+	const char *home;                    /* replaces "~" in paths; borrowed */
+	const struct namespaces *namespaces; /* the server's own; borrowed */
+	bool unsafe_storage; /* the operator has switched off the readiness checks of storage */
 	/* as in struct gate_parts */
 	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);
 	void (*advanced)(void *arg, const struct tenant *newer);
@@ -43,7 +43,7 @@ const struct box_limits *runtime_limits(const struct runtime *r);
 void runtime_configure(struct runtime *r, const struct json_value *config,
 		       const struct reply *reply);
 void runtime_backend_info(struct runtime *r, const struct reply *reply);
-/* The same in standard mode. Where grants are enforced: the readiness, or a failure. */
+/* Answers the same in standard mode. If grants are enforced, answers with the readiness, or with a failure. */
 void runtime_health(struct runtime *r, const struct reply *reply);
 /* Reads a marker that the peer has written to the default workspace. */
 void runtime_verify_volume(struct runtime *r, const struct json_value *data,

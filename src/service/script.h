@@ -1,6 +1,7 @@
 /*
- * What a login shell in the sandbox runs for an exec or a managed process: it enters the directory, which is made if it is
- * missing, and then runs the caller's command. Paths and arguments are quoted; the command of an exec is not.
+ * The shell script that a login shell in the sandbox runs for an exec or a managed process. It enters the directory,
+ * which it makes if it is missing, and then runs the caller's command. Paths and arguments are quoted; the command of an
+ * exec is not.
  */
 #pragma once
 
@@ -11,12 +12,12 @@
 
 struct script {
 	struct buf text;
-	const char **argv, **env; /* what the message borrows */
+	const char **argv, **env; /* the message points to them */
 	char **owned;
 	size_t n_owned;
 };
 
-/* Fills M, which borrows from S and from the argument. */
+/* Fills M. M points into S and into the spec. */
 void script_for_command(struct script *s, const struct box_spec *b, struct exec_message *m);
 void script_for_process(struct script *s, const struct process_spec *p, struct exec_message *m);
 void script_done(struct script *s);

@@ -1,8 +1,9 @@
 /*
- * One session and the work that waits for it. Only the files of service/ that are about sessions include this.
+ * One session and the work that waits for it. Only the files of service/ that handle sessions include this header.
  *
- * A slot is an id of a tenant: it has the session, if there is one, and the queue of work. The work at the head of the queue
- * is active and may wait for a hand, a command or the end of a sandbox. A slot without session and work is freed.
+ * A slot belongs to one id of one tenant. It has the session, if there is one, and the queue of work. The first work of
+ * the queue is active and may wait for a hand, a command or the end of a sandbox. A slot without session and work is
+ * freed.
  */
 #pragma once
 
@@ -17,22 +18,22 @@
 
 struct session {
 	struct slot *slot;
-	struct box_spec spec; /* of the one who made it, without command and environment */
+	struct box_spec spec; /* as the session was created, without command and environment */
 	struct holding held;  /* bytes of the spec */
 	char *sandbox;        /* the name of the sandbox */
-	struct line *line;    /* NULL: the sandbox has ended */
+	struct line *line;    /* NULL if the sandbox has ended */
 	struct leash *leash;
-	bool gone;                         /* the sandbox: the leash says so */
+	bool gone;                         /* the leash has closed: the sandbox is gone */
 	struct process *process;           /* a list, oldest first */
 	uint64_t created_ns, last_used_ns; /* real time, as peers see it */
-	uint64_t used_ns;                  /* the same by the monotonic clock, for the idle time */
-	loop_id timer;                     /* until its end is not waited for any more */
-	bool closing;                      /* not shown any more */
+	uint64_t used_ns;                  /* last use by the monotonic clock, for the idle time */
+	loop_id timer; /* fires when the server stops waiting for the end of the sandbox */
+	bool closing;  /* peers do not see the session any more */
 };
 
 enum work_kind { WORK_CREATE, WORK_EXEC, WORK_DELETE, WORK_START, WORK_STOP, WORK_EXPIRE };
 
-/* What the work at the head of a queue waits for. */
+/* What the first work of a queue waits for. */
 enum work_stage {
 	STAGE_QUEUED,
 	STAGE_CREATING, /* a hand makes the sandbox */
@@ -46,32 +47,32 @@ struct work {
 	struct slot *slot;
 	enum work_kind kind;
 	enum work_stage stage;
-	bool unwanted; /* cancelled: nobody is to be told */
+	bool unwanted; /* cancelled: no reply is sent */
 	struct reply reply;
 	struct box_spec spec;
 	struct process_spec process;
-	struct buf shown; /* the id as the caller of a deletion wrote it */
-	bool joins;       /* a deletion that waits for another one */
+	struct buf shown; /* the session id as a deletion's caller wrote it */
+	bool joins;       /* a deletion that waits for an earlier deletion */
 	size_t output_json_max;
-	/* an exec */
+	/* only for an exec */
 	struct job *job;
 	struct capture out, err;
 	uint64_t began_ns;
 	loop_id kill_timer;
 	struct hands_request *request;
-	struct fault fault; /* what to answer once the stage is over */
+	struct fault fault; /* the answer when the stage is over */
 	struct buf data;
 };
 
 struct slot {
-	struct slot *next; /* of its bucket */
+	struct slot *next; /* in the same bucket */
 	struct sessions *all;
 	struct tenant tenant;
 	char *id;
 	struct session *session;
 	struct work *queue;
 	loop_id soon;
-	bool hidden; /* of a probe: it counts nowhere */
+	bool hidden; /* a trial (sessions_try()): peers and limits do not see it */
 };
 
 struct sessions {
@@ -83,7 +84,7 @@ struct sessions {
 	struct session_engine engine;
 	struct slot *bucket[SLOT_BUCKETS];
 	loop_id reaper;
-	uint64_t ttl_ns; /* 0: sessions never end by idleness */
+	uint64_t ttl_ns; /* 0 if idle sessions never end */
 	bool refuse;
 };
 
@@ -96,18 +97,18 @@ unsigned sessions_running_processes(const struct sessions *all);
 void sessions_trim_completed(struct sessions *all);
 
 /* session.c */
-/* The sandbox is there. Takes the descriptors. */
+/* Makes the session of a sandbox that is up. Takes the descriptors. */
 MUST_USE int session_new(struct slot *slot, const struct box_spec *b, int leash, int connection,
 			 struct err *e);
 const char *session_backend_name(const struct sessions *all);
 char *session_sandbox_name(const struct slot *s);
-/* Ends the processes, then the sandbox; slot_continue() follows when it is gone. */
+/* Ends the processes, then the sandbox. Calls slot_continue() when the sandbox is gone. */
 void session_close(struct session *n);
 void session_free(struct session *n);
 struct process *session_find_process(const struct session *n, const char *id);
 /* Removes a process from its session and frees it. */
 void session_forget_process(struct session *n, struct process *p);
-/* The members of a BoxSessionInfo, and the whole object. */
+/* Write the members of a BoxSessionInfo, and the whole object. */
 void session_write_members(const struct session *n, struct json_writer *w);
 void session_write_info(const struct session *n, struct json_writer *w);
 /* Takes SPEC. */
@@ -115,15 +116,15 @@ MUST_USE int session_start_process(struct session *n, struct process_spec *spec,
 				   struct process **ret, struct err *e);
 
 /* work.c */
-/* The session of S is over, or idle for too long: ends it when its turn comes. */
+/* Queues the end of S's session, whose sandbox has ended or which was idle for too long. */
 void sessions_expire(struct slot *s);
-/* The stage that the active work waited for is over. */
+/* Must be called when the stage that the active work waited for is over. */
 void slot_continue(struct slot *s);
-/* Frees all work of a slot without an answer. */
+/* Frees all work of a slot. Calls no reply. */
 void slot_drop_work(struct slot *s);
-/* Ends the active work: success, or w->fault. */
+/* Answers and frees the active work. It succeeded if w->fault is empty. */
 void work_finish(struct work *w);
 
-/* execution.c: an exec of the active work, whose session is there. */
+/* execution.c: the exec of the active work, in a session that exists. */
 void execution_begin(struct work *w);
 void execution_cancel(struct work *w);

@@ -1,7 +1,7 @@
 /*
- * Session ids from templates such as `{launcher_type}_{launcher_id}`, with the rules of Python's str.format_map().
+ * Makes session ids from templates such as `{launcher_type}_{launcher_id}`, with the rules of Python's str.format_map().
  *
- * A name in braces is replaced by the variable of that name; `{{` and `}}` are braces. Conversions, format
+ * A name in braces is replaced by the variable of that name. `{{` and `}}` are literal braces. Conversions, format
  * specifications, attributes, indexes and positional fields are refused.
  */
 #pragma once

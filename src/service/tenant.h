@@ -1,12 +1,12 @@
 /*
- * Whose sessions and files a request is about.
+ * The owner of the sessions and files that a request names.
  *
- * A tenant is one Workspace of one LangBot instance in one placement generation. Its names are made of
- * a digest, so that no id of a peer becomes a path or a name of ours. The legacy tenant is the one of
- * peers that know no Workspaces: it has no names, and its session ids are used as they are.
+ * A tenant is one Workspace of one LangBot instance in one placement generation. Its names are made of a digest, so that
+ * no id of a peer becomes a path or a name of ours. The legacy tenant belongs to peers without Workspaces: it has no
+ * names, and its session ids are used as they are.
  *
- * A session belongs to a (tenant, id). Never compare physical ids alone: an id of the legacy tenant may
- * look like the physical id of another one.
+ * A session is identified by its tenant and its id. Never compare physical ids alone: an id of the legacy tenant may look
+ * like the physical id of another tenant.
  */
 #pragma once
 
@@ -26,33 +26,33 @@
 #define TENANT_DIGEST_BYTES 17    /* 16 hex digits with the terminator */
 
 struct tenant {
-	bool legacy;                         /* then nothing else counts */
-	unsigned char key[TENANT_KEY_BYTES]; /* of instance and Workspace, in every generation */
+	bool legacy;                         /* if set, the other members have no meaning */
+	unsigned char key[TENANT_KEY_BYTES]; /* digest of instance and Workspace, not generation */
 	uint64_t generation;
-	char persistent[TENANT_PERSISTENT_BYTES]; /* "ws-…": files survive generations */
-	char placement[TENANT_PLACEMENT_BYTES];   /* "ws-…-g3": sessions do not */
+	char persistent[TENANT_PERSISTENT_BYTES]; /* "ws-…": for files, which survive generations */
+	char placement[TENANT_PLACEMENT_BYTES];   /* "ws-…-g3": for sessions, which do not */
 };
 
 void tenant_init(struct tenant *t, struct str instance, struct str workspace, uint64_t generation);
 void tenant_init_legacy(struct tenant *t);
 
-/* Appends the id by which a peer's session is known and shown. 0, or -1 with a FAULT_VALUE when
+/* Appends the cleaned form of a peer's session id, which peers also see. Returns 0, or -1 with a FAULT_VALUE in F if
  * nothing is left of it. */
 MUST_USE int tenant_clean_id(const struct tenant *t, struct str id, struct buf *out,
 			     struct fault *f);
-/* Appends the physical id of a cleaned one: what a relay's path carries. */
+/* Appends the physical id of a cleaned id. The path of a relay carries it. */
 void tenant_physical_id(const struct tenant *t, struct str cleaned, struct buf *out);
-/* True if PHYSICAL is of this tenant; the cleaned id is a slice of it. */
+/* Returns true if PHYSICAL is an id of this tenant. *RET_CLEANED is then a slice of it. */
 bool tenant_owns(const struct tenant *t, struct str physical, struct str *ret_cleaned);
-/* 16 hex digits that stand for this session of this tenant: the name of its sandbox ends so. */
+/* Writes 16 hex digits that identify this session of this tenant. The name of its sandbox ends with them. */
 void tenant_session_digest(const struct tenant *t, struct str cleaned,
 			   char out[TENANT_DIGEST_BYTES]);
 
-/* --- what headers carry ------------------------------------------------------------------------ */
+/* --- values of headers -------------------------------------------------------------------------- */
 
-/* An instance id: a letter or digit, then at most 127 of letters, digits and "._:-". */
+/* Returns true for a letter or digit, followed by at most 127 letters, digits and "._:-". */
 bool tenant_is_instance(struct str s);
-/* A Workspace id: not empty, at most TENANT_WORKSPACE_MAX characters. */
+/* Returns true if S is not empty and has at most TENANT_WORKSPACE_MAX characters. */
 bool tenant_is_workspace(struct str s);
-/* A generation: decimal, at least 1, in its only spelling. */
+/* Reads a generation: a decimal number of at least 1, without leading zeros. Returns false for anything else. */
 bool tenant_parse_generation(struct str s, uint64_t *ret);

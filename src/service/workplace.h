@@ -1,7 +1,7 @@
 /*
  * The default workspace of a server: a directory of the host that the configuration names. A hand looks it up and makes
- * it, because the server has no file system. The path that the hand has found is canonical; everything later uses that
- * path and follows no link in it.
+ * it, because the server has no access to files. The hand returns a canonical path. All later users of that path follow
+ * no link in it.
  */
 #pragma once
 
@@ -16,25 +16,25 @@
 
 struct workplace {
 	struct hands *hands;
-	char *path;                      /* as configured, absolute; NULL: none */
-	const struct model_texts *roots; /* where it may be made; borrowed from the owner */
-	char *found;                     /* canonical; NULL: no hand has found it */
+	char *path;                      /* as configured, absolute; NULL if none is configured */
+	const struct model_texts *roots; /* directories in which it may be made; borrowed */
+	char *found;                     /* canonical; NULL until a hand has found it */
 	bool usable;                     /* found, in a root, and we may read, write and enter it */
-	unsigned serial; /* of the configuration; an answer to an older one is void */
+	unsigned serial; /* of the configuration; answers to an older one are ignored */
 };
 
-/* FAULT is NULL if the directory is there, or if none is configured. */
+/* Called with the result. FAULT is NULL if the directory is there, or if none is configured. */
 typedef void workplace_told_fn(void *arg, const struct fault *fault);
-/* FAULT is NULL on success. DIGEST is the SHA-256 of the marker in hex. */
+/* Called with the result. FAULT is NULL on success. DIGEST is the SHA-256 of the marker in hex. */
 typedef void workplace_marker_fn(void *arg, const struct fault *fault, const char *digest,
 				 uint64_t size);
 
 void workplace_init(struct workplace *w, struct hands *hands, const struct model_texts *roots);
 void workplace_done(struct workplace *w);
-/* Takes PATH, which may be NULL, and forgets what was found. */
+/* Takes PATH, which may be NULL, and forgets the directory that was found before. */
 void workplace_configure(struct workplace *w, char *path);
-/* Looks the directory up; MAKE makes it if it is missing and lies in a root. FN is called once, perhaps at once. */
+/* Looks the directory up. If it is missing and lies in a root, MAKE makes it. Calls FN once, perhaps before this returns. */
 void workplace_find(struct workplace *w, bool make, workplace_told_fn *fn, void *arg);
-/* Reads a marker in the directory that was found. ERASE removes it. All faults are FAULT_READINESS. */
+/* Reads a marker in the directory that was found, and removes it if ERASE. All faults are FAULT_READINESS. */
 void workplace_read_marker(struct workplace *w, const char *name, bool erase,
 			   workplace_marker_fn *fn, void *arg);
