@@ -32,7 +32,7 @@ static int give_up_capabilities(struct err *e)
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? err_sys(e, errno, "prctl") : 0;
 }
 
-static int set_limit(int resource, rlim_t soft, struct err *e)
+static int set_limit(unsigned resource, rlim_t soft, struct err *e)
 {
 	struct rlimit r;
 

@@ -173,25 +173,35 @@ void inquiry_look(struct connection *c, uint32_t stream, struct str body)
 	}
 }
 
+/* Answers the LOOK *AT, unless it still waits or must be put off. Returns true if it was dropped from the list. */
+static bool try_look(struct guest *g, struct look **at)
+{
+	struct look l = **at;
+	struct command_message now;
+	bool there = tell(g, l.message.id, &now);
+
+	if ((there && !is_so(&now, &l.message)) || connection_hold(l.connection))
+		return false;
+	drop_look(g, at);
+	if (there)
+		show(l.connection, l.stream, &l.message, &now);
+	else /* another client has taken the exit status meanwhile */
+		refuse_number(l.connection, l.stream, l.message.id);
+	return true;
+}
+
 void looks_answer(struct guest *g, uint64_t id)
 {
-	struct command_message now;
-
-	for (struct look **at = &g->looks; *at;) {
-		struct look l = **at;
-
-		bool there = l.message.id == id && tell(g, id, &now);
-
-		if (l.message.id != id || (there && !is_so(&now, &l.message))) {
+	for (struct look **at = &g->looks; *at;)
+		if ((*at)->message.id != id || !try_look(g, at))
 			at = &(*at)->next;
-			continue;
-		}
-		drop_look(g, at);
-		if (there)
-			show(l.connection, l.stream, &l.message, &now);
-		else /* another client has taken the exit status meanwhile */
-			refuse_number(l.connection, l.stream, id);
-	}
+}
+
+void looks_resume(struct connection *c)
+{
+	for (struct look **at = &c->guest->looks; *at;)
+		if ((*at)->connection != c || !try_look(c->guest, at))
+			at = &(*at)->next;
 }
 
 void looks_drop(struct connection *c)

@@ -19,5 +19,7 @@ void inquiry_signal(struct connection *c, uint32_t stream, const struct signal_m
 
 /* Call it when something about the command with number ID has changed. Answers the LOOKs that waited for that. */
 void looks_answer(struct guest *g, uint64_t id);
+/* Answers the LOOKs of C that were put off because too much waited for the client. */
+void looks_resume(struct connection *c);
 /* Drops the waiting LOOKs of C. */
 void looks_drop(struct connection *c);

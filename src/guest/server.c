@@ -67,7 +67,17 @@ void connection_flush(struct connection *c)
 			break;
 		buf_drop(&c->out, (size_t)n);
 	}
-	loop_change_fd(c->guest->loop, c->watch, LOOP_READ | (c->out.n ? LOOP_WRITE : 0));
+	/* while something is held, a writable socket wakes us to go on with it */
+	loop_change_fd(c->guest->loop, c->watch,
+		       (c->held ? 0 : LOOP_READ) | (c->out.n || c->held ? LOOP_WRITE : 0));
+}
+
+bool connection_hold(struct connection *c)
+{
+	if (c->out.n <= CONNECTION_WAITING_BYTES)
+		return false;
+	c->held = true;
+	return true;
 }
 
 void connection_add(struct connection *c, enum frame_type type, unsigned flags, uint32_t stream,
@@ -235,7 +245,28 @@ static bool on_frame(struct connection *c, const struct frame *f)
 
 static int take_frame(void *arg, const struct frame *f)
 {
-	return on_frame(arg, f) ? 0 : -EPROTO;
+	if (!on_frame(arg, f))
+		return -EPROTO;
+	return connection_hold(arg) ? FRAME_PAUSE : 0;
+}
+
+/* Takes the frames of the N bytes at P and those that were held. Closes the connection if they make no sense. */
+static void take_frames(struct connection *c, const char *p, size_t n)
+{
+	if (frame_feed(&c->in, p, n, take_frame, c) < 0 || buf_failed(&c->out))
+		connection_close(c, false);
+	else if (c->held)
+		connection_flush(c); /* from now on the loop does not watch for requests */
+}
+
+/* The client has read: goes on with what was held. */
+static void resume(struct connection *c)
+{
+	c->held = false;
+	connection_flush(c);
+	looks_resume(c);
+	if (!c->held)
+		take_frames(c, NULL, 0);
 }
 
 static void on_connection(void *arg, int fd, uint32_t events)
@@ -247,6 +278,13 @@ static void on_connection(void *arg, int fd, uint32_t events)
 
 	if (events & LOOP_WRITE)
 		connection_flush(c);
+	if (c->held && !(events & LOOP_HANGUP)) {
+		if (c->out.n <= CONNECTION_WAITING_BYTES)
+			resume(c); /* may close the connection */
+		else
+			connection_flush(c);
+		return;
+	}
 	if (!(events & (LOOP_READ | LOOP_HANGUP)))
 		return;
 	n = fdpass_recv(fd, chunk, sizeof(chunk), c->fds + c->n_fds, FRAME_FDS_MAX - c->n_fds,
@@ -259,8 +297,7 @@ static void on_connection(void *arg, int fd, uint32_t events)
 		return;
 	}
 	sessions_release_known(c);
-	if (frame_feed(&c->in, chunk, (size_t)n, take_frame, c) < 0 || buf_failed(&c->out))
-		connection_close(c, false);
+	take_frames(c, chunk, (size_t)n);
 }
 
 static void connection_open(struct guest *g, int sock)

@@ -44,13 +44,15 @@ int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg)
 
 	if (n > in->max - in->n)
 		return -EPROTO;
-	if (in->n) /* otherwise complete frames are read from P directly */
+	if (in->n && n) /* otherwise complete frames are read from P directly */
 		buf_add(in, p, n);
 	if (buf_failed(in))
 		return -EPROTO;
 	rest = in->n ? (struct str){ in->p, in->n } : (struct str){ p, n };
 	while ((r = frame_next(&rest, &f)) > 0) {
 		r = fn(arg, &f);
+		if (r == FRAME_PAUSE)
+			break;
 		if (r)
 			return r;
 	}

@@ -111,7 +111,11 @@ MUST_USE int frame_next(struct str *in, struct frame *ret);
 
 /* Adds the N bytes at P to IN, calls FN for every complete frame, and keeps the rest in IN. FN returns 0 to go on. Any
  * other result of FN is returned at once, without touching IN, so FN may have freed it. Otherwise returns 0, or -EPROTO
- * if IN can never become valid or grows too large. */
+ * if IN can never become valid or grows too large.
+ *
+ * If FN returns FRAME_PAUSE, the frames behind this one stay in IN, and 0 is returned. The next call goes on with
+ * them; N may be 0 then. */
+#define FRAME_PAUSE 256
 typedef int frame_fn(void *arg, const struct frame *f);
 MUST_USE int frame_feed(struct buf *in, const void *p, size_t n, frame_fn *fn, void *arg);
 

@@ -80,7 +80,8 @@ class Client:
                         raise Refused(body)
                     return kind, flags, body
             chunk = self.sock.recv(1 << 20)
-            self.test.assertTrue(chunk, f"the connection ended, seen: {self.seen}")
+            if not chunk:
+                self.test.fail(f"the connection ended, seen: {self.seen}")
             self.data += chunk
             while len(self.data) >= 12:
                 n, kind, flags, _, of = struct.unpack("<IBBHI", self.data[:12])
@@ -549,6 +550,54 @@ class Bounds(BackgroundTest):
         self.refused(LIMIT, "there are 64 background commands already", client.take, client.exec("true"), STARTED)
         client.look(idents[0], TAKE)
         self.assertEqual(client.start("true"), idents[-1] + 1)
+
+    def grown(self, box, client, ask, times):
+        """Asks again and again and reads nothing; the socket holds all questions. How much pid 1 has grown, in KiB. In
+        the end every question is answered."""
+        before = box.pid1().rss_kib
+        asked = [ask() for _ in range(times)]
+        self.eventually(lambda: self.waits(box))
+        grown = box.pid1().rss_kib - before
+        for stream in asked:
+            client.take(stream)
+        return grown
+
+    @staticmethod
+    def waits(box):
+        return box.pid1().state == "S"
+
+    def test_answers_that_nobody_reads(self):
+        box = self.create()
+        client = self.client(box)
+        ident = client.sh("head -c 300000 /dev/zero; cat", flags=BACKGROUND)
+        client.look(ident, UNTIL_OUTPUT, 299_999)
+        self.assertEqual(client.put_state(0, bytes(4 << 20)), 1)
+
+        def ask_state():
+            stream = next(client.streams)
+            client.send(STATE_GET, b"", stream)
+            return stream
+
+        asked = {"look": (lambda: client.ask_look(ident), 80), "state": (ask_state, 10),
+                 "wait": (lambda: client.ask_look(ident, UNTIL_END), 80)}
+        for what, (ask, times) in asked.items():
+            with self.subTest(what):
+                if what == "wait":  # all of them are answered at once
+                    ask, times = self.ending(box, ident, ask, times)
+                self.assertLess(self.grown(box, client, ask, times), 12 << 10)
+
+    def ending(self, box, ident, ask, times):
+        """Asks TIMES, and with the last question the command ends."""
+        other, left = self.client(box), iter(range(times - 1, -1, -1))
+
+        def one():
+            stream = ask()
+            if next(left) == 0:
+                other.feed(ident, b"", end=True)
+                other.ended(ident)
+            return stream
+
+        return one, times
 
     def test_all_commands_and_the_state_share_32_mib(self):
         """Output and input of 64 commands and the largest state are more than 32 MiB."""

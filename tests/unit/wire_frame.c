@@ -74,6 +74,31 @@ static void feeding_stops_at_a_stop_or_an_error(void)
 	T_INT(c.frames, 2);
 }
 
+static int pause_after_each(void *arg, const struct frame *f)
+{
+	IGNORE(count(arg, f));
+	return FRAME_PAUSE;
+}
+
+static void what_was_paused_goes_on_later(void)
+{
+	AUTO_BUF stream = BUF_INIT(1024), in = BUF_INIT(256);
+	struct fed c = { 0 };
+
+	for (unsigned i = 0; i < 3; i++)
+		frame_put(&stream, FRAME_LOG, 0, 1, "body", 4);
+	T_INT(frame_feed(&in, stream.p, stream.n - 1, pause_after_each, &c), 0);
+	T_INT(c.frames, 1);
+	T_INT(frame_feed(&in, NULL, 0, pause_after_each, &c), 0);
+	T_INT(c.frames, 2);
+	T_INT(frame_feed(&in, NULL, 0, pause_after_each, &c), 0); /* the third is not complete */
+	T_INT(c.frames, 2);
+	T_INT(frame_feed(&in, stream.p + stream.n - 1, 1, pause_after_each, &c), 0);
+	T_INT(c.frames, 3);
+	T_INT(c.bytes, 12);
+	T_INT(in.n, 0);
+}
+
 static void oversized_frames_are_refused_before_their_body(void)
 {
 	char head[FRAME_HEADER_BYTES] = { (char)0xff, (char)0xff, (char)0xff, 0x7f, FRAME_EXEC };
@@ -178,6 +203,7 @@ int main(void)
 	T_RUN(frames_survive_any_cut);
 	T_RUN(a_fed_stream_gives_its_frames_whatever_the_pieces);
 	T_RUN(feeding_stops_at_a_stop_or_an_error);
+	T_RUN(what_was_paused_goes_on_later);
 	T_RUN(oversized_frames_are_refused_before_their_body);
 	T_RUN(exec_round_trip);
 	T_RUN(strings_with_nul_inside_are_refused);
