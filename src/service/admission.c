@@ -1,7 +1,7 @@
 /*
- * A record is made for a Workspace by its first grant or revocation and stays: its highest generation
- * and revision are what later ones are measured by. So records are bounded, and a table that is full
- * refuses new Workspaces instead of forgetting old ones.
+ * The first grant or revocation of a Workspace makes its record, and the record stays, because later grants are compared
+ * with its highest generation and revision. The number of records is therefore bounded, and a full table refuses new
+ * Workspaces.
  */
 #include "service/admission.h"
 
@@ -41,7 +41,7 @@ void admission_done(struct admission *a)
 
 /* --- policy ------------------------------------------------------------------------------------- */
 
-/* An integer between two bounds, in words of the configuration. */
+/* Reads an integer between 0 and MAX, which is 0 or 1. */
 static int64_t read_between(struct model *m, const char *field, int64_t fallback, int64_t max)
 {
 	int64_t n = model_int(m, field, fallback, 0);
@@ -141,7 +141,7 @@ int admission_check_config(const struct admission *a, struct fault *f)
 
 /* --- models ------------------------------------------------------------------------------------- */
 
-/* A real integer: no boolean, no text, no 2.0. */
+/* Reads an integer. Refuses a boolean, a text and 2.0. */
 static int64_t read_number(struct model *m, const char *field, int64_t min)
 {
 	const struct json_value *v = model_get(m, field);
@@ -248,7 +248,7 @@ static struct admission_record *find(const struct admission *a, const unsigned c
 	return at == ROLL_UNKNOWN ? NULL : &a->record[at];
 }
 
-/* The record of a Workspace; a new one if there is room. NULL with a fault when there is none. */
+/* Returns the record of a Workspace, which is added if it is new. Returns NULL with a fault in F if the table is full. */
 static struct admission_record *find_or_add(struct admission *a, const struct tenant *t,
 					    struct fault *f)
 {
@@ -267,7 +267,7 @@ static struct admission_record *find_or_add(struct admission *a, const struct te
 	return &a->record[at];
 }
 
-/* What a grant must fulfil whatever was known before. */
+/* Checks what a grant must fulfil whatever the record says. */
 static int check_bounds(const struct admission *a, const struct admission_grant *g, uint64_t now_ns,
 			struct fault *f)
 {
@@ -288,7 +288,7 @@ static bool same_limits(const struct admission_record *r, const struct admission
 	       r->max_managed_processes == g->max_managed_processes;
 }
 
-/* What it must fulfil because of what was known. */
+/* Checks that the grant is not older than the record. */
 static int check_order(const struct admission_record *r, const struct admission_grant *g,
 		       uint64_t fenced, struct fault *f)
 {
@@ -340,7 +340,7 @@ int admission_install(struct admission *a, const struct admission_grant *g, stru
 		return -1;
 	if (!known && a->roll.n >= a->max)
 		return refuse(f, CAPACITY_TEXT);
-	/* a Workspace that is refused shall not take a record */
+	/* check before a record is added: a refused Workspace shall not take one */
 	if (check_order(known ? known : &unknown, g, fenced, f) < 0)
 		return -1;
 	r = find_or_add(a, &t, f);
@@ -470,7 +470,7 @@ static void replace(char **text, const char *by)
 	*text = by ? xstrdup(by) : NULL;
 }
 
-/* By the normal form: ".." does not lead out. */
+/* Compares the normal form, so that ".." does not lead out. */
 static bool workdir_is_inside(const struct box_spec *s)
 {
 	AUTO_BUF normal = BUF_INIT(strlen(s->workdir) + 1);

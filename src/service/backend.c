@@ -22,7 +22,7 @@ struct backend {
 	struct sessions *sessions;
 	enum backend_name name;
 	enum backend_state state;
-	char *why; /* it does not work */
+	char *why; /* the reason why it does not work, or NULL */
 	struct asker *askers;
 };
 
@@ -55,7 +55,7 @@ static void set_state(struct backend *b, enum backend_state state, const char *w
 	b->state = state;
 }
 
-/* Ours comes before Docker: whoever installs this server beside Docker wants ours. */
+/* Our engine comes before Docker: people who install this server beside Docker want it. */
 void backend_select(struct backend *b, const char *wanted)
 {
 	bool foreign = strcmp(wanted, "docker") == 0 || strcmp(wanted, "e2b") == 0;
@@ -89,7 +89,7 @@ static void tell_all(struct backend *b)
 	}
 }
 
-/* An error has a line for each part; the log has one line. */
+/* Writes an error of several lines as one line of the log. */
 static void log_failure(const char *text)
 {
 	AUTO_FREE char *line = xstrdup(text);

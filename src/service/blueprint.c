@@ -10,7 +10,7 @@
 #include "spec/list.h"
 
 #define HOST_IMAGE "host"
-#define NET_TEXT_MAX_BYTES (1u << 20) /* of a policy as JSON: a configuration has at most as much */
+#define NET_TEXT_MAX_BYTES (1u << 20) /* a policy as JSON; no configuration is longer */
 #define HOME_PLACE "/home"
 
 static void add_env(struct spec *s, const char *key, const char *value)
@@ -40,7 +40,8 @@ static void add_mount(struct spec *s, const char *source, const char *guest, enu
 						       .readonly = mode == BOX_MODE_RO };
 }
 
-/* LangBot's tools call `python`; many systems have python3 only. A python of the image comes first. */
+/* Adds a script `python`: LangBot's tools call it, and many systems have only python3. A `python` of the image is
+ * preferred. */
 static void add_python(struct spec *s)
 {
 	static const char body[] = "#!/bin/sh\n"
@@ -72,7 +73,7 @@ const char *blueprint_mount(const struct box_spec *b, uint64_t number, bool *ret
 	return NULL;
 }
 
-/* A path of another system passes the model and is refused here. */
+/* Refuses paths of Windows, which box_spec_decode() accepts. */
 static int check_paths(const struct box_spec *b, struct fault *f)
 {
 	if (b->host_path && b->host_path[0] != '/')
@@ -111,8 +112,8 @@ static int set_network(struct spec *s, const struct blueprint *p, const struct b
 	return r;
 }
 
-/* `nsjail` shows this machine's programs whatever the name of the image is; to `cordon` only the default name means
- * what the configuration says. */
+/* `nsjail` shows this machine's programs, whatever image is named. For `cordon`, the configuration replaces the default
+ * image. */
 static int set_image(struct spec *s, const struct blueprint *p, const struct box_spec *b,
 		     struct fault *f)
 {
@@ -132,7 +133,7 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 	return 0;
 }
 
-/* What can be written to lies on the disk of the sandbox's own layer, and not in memory. */
+/* Adds the places that commands may write to. They lie on the disk of the sandbox's own layer, not in memory. */
 static void add_places(struct spec *s, const struct box_spec *b)
 {
 	static const char *const places[] = { "/tmp", HOME_PLACE, "/var/tmp", "/run" };
@@ -157,7 +158,7 @@ void blueprint_limits(const struct box_spec *b, struct limits_message *ret)
 	ret->pids = b->pids_limit < SPEC_PIDS_MAX ? (uint64_t)b->pids_limit : SPEC_PIDS_MAX;
 }
 
-/* Limits of a BoxSpec count as defaults: what this machine cannot enforce is shown, never an error. */
+/* Limits of a BoxSpec are soft: if this machine cannot enforce a limit, that is shown and is no error. */
 static void set_limits(struct spec *s, const struct box_spec *b)
 {
 	struct limits_message m;

@@ -20,7 +20,7 @@ void box_config_done(struct box_config *c)
 	c->doc = NULL;
 }
 
-/* Writes the members of both: those of MORE count. */
+/* Writes the members of both objects. MORE replaces members of OLD. */
 static void write_merged(const struct json_value *old, const struct json_value *more,
 			 struct buf *out)
 {
@@ -43,7 +43,7 @@ static void write_merged(const struct json_value *old, const struct json_value *
 	json_end_object(&w);
 }
 
-/* Keys with a NUL would be cut when they are written again. */
+/* A key with a NUL would be cut when it is written again. */
 static bool has_nul_key(const struct json_value *v)
 {
 	for (size_t i = 0; i < v->object.n; i++)
@@ -81,7 +81,7 @@ void box_config_copy(const struct box_config *from, struct box_config *to)
 
 	box_config_init(to);
 	if (from->doc && box_config_merge(to, json_root(from->doc), &f) < 0)
-		abort(); /* it was merged before */
+		abort(); /* FROM was valid */
 }
 
 const struct json_value *box_config_get(const struct box_config *c, const char *section,

@@ -6,7 +6,7 @@
 #include "service/python.h"
 
 #define FIRST_BYTES \
-	4096u /* most commands print less; this much is had as long as anything is left */
+	4096u /* most commands print less; a capture gets this much as long as enough is left */
 #define NOTICE_MAX_BYTES 256u
 
 void capture_init(struct capture *c, struct ceiling *ceiling, size_t limit)
@@ -25,7 +25,7 @@ void capture_done(struct capture *c)
 	*c = (struct capture){ 0 };
 }
 
-/* Takes memory for N bytes more: doubles what was taken, as the buffer does. */
+/* Takes memory for N more bytes. Doubles what was taken, as the buffer does. */
 static bool grow(struct capture *c, size_t n)
 {
 	size_t want = c->taken ? c->taken : FIRST_BYTES, more;
@@ -49,20 +49,20 @@ void capture_add(struct capture *c, const void *p, size_t n)
 	size_t room = c->dropped ? 0 : c->head.max - c->head.n, keep = n < room ? n : room;
 
 	if (keep && !grow(c, keep)) {
-		/* what is taken already may have room for a part */
+		/* the memory that was taken may have room for a part */
 		keep = c->taken - c->head.n < keep ? c->taken - c->head.n : keep;
 		c->squeezed = true;
 	}
 	buf_add(&c->head, p, keep);
 	if (buf_failed(&c->head)) {
-		c->head.failed = false; /* no memory: the rest is dropped like any other */
+		c->head.failed = false; /* there is no memory: drop these bytes */
 		c->squeezed = true;
 		keep = 0;
 	}
 	c->dropped += n - keep;
 }
 
-/* How many bytes a character takes in a JSON string. */
+/* Returns how many bytes a character takes in a JSON string. */
 static size_t json_bytes(const char *p, size_t n)
 {
 	unsigned char c = (unsigned char)*p;
@@ -72,7 +72,7 @@ static size_t json_bytes(const char *p, size_t n)
 	return memchr("\b\f\n\r\t", c, 5) ? 2 : 6;
 }
 
-/* The part of S that takes at most MAX bytes in a JSON string. */
+/* Returns the beginning of S that takes at most MAX bytes in a JSON string. */
 static struct str fit_json(struct str s, size_t max)
 {
 	size_t used = 0, i = 0;

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#define SHARE 8 /* of what is left, one holder may take this part at once */
+#define SHARE 8 /* one holder may take an eighth of what is left at once */
 
 size_t ceiling_left(const struct ceiling *c)
 {

@@ -5,7 +5,7 @@
 #include "service/python.h"
 
 #define NOTICE_BYTES 96
-#define ROUNDS 4 /* the digits of the number change the notice; this is enough for them to settle */
+#define ROUNDS 4 /* the number in the notice changes its length; this many rounds are enough */
 
 /* How a text of N characters is cut. */
 struct cut {
@@ -39,7 +39,7 @@ static bool find_cut(struct cut *c, size_t n, size_t limit)
 		c->tail = room - head;
 	}
 	write_notice(c, n);
-	/* one digit more in the last round would exceed the limit */
+	/* if the last round added a digit, the text would exceed the limit */
 	while (c->head + c->tail + c->n_notice > limit) {
 		c->tail--;
 		write_notice(c, n);

@@ -21,7 +21,7 @@ static uint64_t read_number(struct model *m, const char *field, uint64_t fallbac
 	return m->bad ? fallback : (uint64_t)n;
 }
 
-/* A text that must be there and not be blank. */
+/* Reads a text that must not be missing or blank. */
 static char *read_id(struct model *m, const char *field)
 {
 	char *id = model_text(m, field, NULL, true);
@@ -39,7 +39,7 @@ static bool is_digest(struct str s)
 	return s.n == 64;
 }
 
-/* A peer may also send the whole context of a plugin, which names more: all of it or nothing. */
+/* A peer may send the context of a plugin, which has more members. It must then have all of them. */
 static void check_plugin_members(struct model *m)
 {
 	AUTO_FREE char *digest = NULL;

@@ -11,7 +11,7 @@
 #include "base/sha256.h"
 
 #define PROOF_ID "proof"
-#define PROOF_SECONDS 10 /* a sandbox takes a tenth of one; the machine may be busy */
+#define PROOF_SECONDS 10 /* a sandbox takes 0.1 s, but the machine may be busy */
 #define RANDOM_BYTES 16
 #define RANDOM_HEX_BYTES (2 * RANDOM_BYTES + 1)
 
@@ -28,8 +28,8 @@ struct examiner {
 	bool outdated; /* the configuration changed while it was busy */
 	uint64_t fresh_until_ns;
 	struct readiness result;
-	char *error;              /* of the result */
-	struct namespaces inside; /* of the throw-away sandbox */
+	char *error;              /* the text of result.error */
+	struct namespaces inside; /* the namespaces of the temporary sandbox */
 	char token[RANDOM_HEX_BYTES], marker[sizeof(WORKPLACE_MARKER) + RANDOM_HEX_BYTES];
 };
 
@@ -55,7 +55,7 @@ static void write_details(void *arg, struct json_writer *w)
 	json_key_str(w, "layer", e->known ? e->layer : NULL);
 }
 
-/* What the last sandbox has said about its limits. */
+/* Sets the checks about limits, as the newest sandbox reported them. */
 static void look_at_limits(struct examiner *x)
 {
 	const struct examiner_parts *p = &x->parts;
@@ -101,7 +101,7 @@ static void finish(struct examiner *x)
 	}
 }
 
-/* --- a throw-away sandbox -------------------------------------------------------------------- */
+/* --- a temporary sandbox --------------------------------------------------------------------- */
 
 static void fill_random(char out[RANDOM_HEX_BYTES])
 {
@@ -165,7 +165,7 @@ static void prove(struct examiner *x)
 	sessions_try(x->parts.sessions, &t, &r);
 }
 
-/* --- the steps before ------------------------------------------------------------------------ */
+/* --- the first steps ------------------------------------------------------------------------- */
 
 static void on_place(void *arg, const struct fault *fault)
 {

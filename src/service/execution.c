@@ -1,4 +1,4 @@
-/* An exec: a command in a session that is there, its output kept up to a limit, its end told as a BoxExecutionResult. */
+/* An exec: runs a command in a session, captures its output up to a limit, and answers with a BoxExecutionResult. */
 #include <signal.h>
 
 #include "base/cleanup.h"
@@ -9,7 +9,7 @@
 #include "service/script.h"
 #include "service/session.h"
 
-#define CANCEL_GRACE_MS 2000 /* between SIGTERM and SIGKILL for a caller who went away */
+#define CANCEL_GRACE_MS 2000 /* between SIGTERM and SIGKILL after a cancellation */
 
 static bool on_output(void *arg, enum job_output which, const char *p, size_t n)
 {
@@ -59,7 +59,7 @@ static void on_end(void *arg, const struct job_end *end)
 			  session_backend_name(w->slot->all), exec_failure_text(end->end.failure));
 	else
 		write_result(w, &end->end, timed_out);
-	if (timed_out || end->hung) { /* the contract: the session goes before the answer comes */
+	if (timed_out || end->hung) { /* the contract: the session ends before the answer is sent */
 		w->stage = STAGE_CLOSING;
 		session_close(n);
 		return;

@@ -30,7 +30,7 @@ static const char *const class_names[] = {
 static_assert(ARRAY_SIZE(class_names) == FAULT_CLASS_COUNT, "a class has no name");
 
 #define CUT_NOTICE "... [protocol error truncated]"
-/* Bytes that are looked at: one character more than is kept, so that a longer text is known as such. */
+/* Bytes of a text that are read: one character more than is kept, so that a longer text is recognized. */
 #define LOOK_MAX_BYTES ((FAULT_TEXT_MAX + 1) * 4u)
 
 const char *fault_class_name(enum fault_class class)
@@ -65,7 +65,7 @@ static size_t class_at(struct str s)
 	return 0;
 }
 
-/* Appends TEXT, with a blank in front of each colon that would make a class of it. */
+/* Appends TEXT, with a blank before each colon that would follow a class name. */
 static void add_harmless(struct buf *out, struct str text)
 {
 	while (text.n) {

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 
 #define RECEIPT_MAX_BYTES 65536u
-#define QUESTION_MAX_BYTES 4096u              /* the name of a skill has 64 characters */
-#define EXPIRY_STEP_NS ((uint64_t)NS_PER_SEC) /* grants are looked through no more often */
+#define QUESTION_MAX_BYTES 4096u              /* names of skills have at most 64 characters */
+#define EXPIRY_STEP_NS ((uint64_t)NS_PER_SEC) /* between two searches for expired grants */
 
 #define EXPIRED_TEXT "Sandbox admission grant has expired"
 #define MISSING_TEXT "Sandbox admission grant is missing"
@@ -16,7 +16,7 @@
 struct gate {
 	struct gate_parts parts;
 	struct admission *admission;
-	loop_id timer; /* when the next grant expires */
+	loop_id timer; /* fires when the next grant expires */
 };
 
 static void set_timer(struct gate *g);
@@ -55,7 +55,7 @@ static void cut(struct gate *g, const struct tenant *t, const char *text)
 	g->parts.cut(g->parts.arg, t, &f);
 }
 
-/* The grant of a Workspace is over: what it has and what it runs ends. TEXT is for those who wait. */
+/* Ends the actions and sessions of a Workspace that has lost its grant. The actions fail with TEXT. */
 static void end_workspace(struct gate *g, struct tenant *t, const char *text, const struct reply *r)
 {
 	cut(g, t, text);
@@ -94,7 +94,7 @@ static void set_timer(struct gate *g)
 
 /* --- grants ---------------------------------------------------------------------------------- */
 
-/* A receipt that waits until the sessions are gone. */
+/* A receipt that is sent when the sessions are gone. */
 struct receipt {
 	struct reply reply;
 	struct buf data;
@@ -125,7 +125,7 @@ static void refuse(const struct reply *reply, const struct fault *f)
 	reply->done(reply->arg, f, NULL);
 }
 
-/* Ends what the new grant does not cover, then sends the receipt. */
+/* Ends the sessions that the new grant does not cover, then sends the receipt. */
 static void apply(struct gate *g, struct tenant *t, enum admission_effect effect,
 		  struct receipt *receipt)
 {
@@ -271,7 +271,7 @@ struct fitting {
 	void *arg;
 };
 
-/* A session besides the one that the tenant is about to use. */
+/* Matches sessions of the Workspace other than the session that the tenant is about to use. */
 static bool is_another(void *arg, const struct tenant *t, const char *id)
 {
 	const struct tenant *own = arg;
@@ -303,7 +303,7 @@ static void on_skill(void *arg, const struct fault *fault, struct buf *data)
 	struct err e;
 	const char *root = NULL;
 
-	/* a store that cannot be read has no skill for this tenant */
+	/* if the store cannot be read, the tenant has no such skill */
 	if (!fault && json_parse(data->p, data->n, &doc, &e) == 0)
 		root = json_get_str(json_get(json_root(doc), "skill"), "package_root", NULL);
 	n->fn(n->arg, fit(n->gate, &n->tenant, n->spec, root, &f) < 0 ? &f : NULL);

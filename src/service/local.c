@@ -29,14 +29,14 @@
 #define BACKEND "nsjail"
 #define SPEC_TEXT_MAX_BYTES (1u << 20)
 #define WAIT_STEP_MS 20
-#define WAIT_SEC 60 /* for a sandbox that another caller is making */
+#define WAIT_SEC 60 /* for a sandbox that another process is making */
 
 /* A session that a call uses. */
 struct use {
 	const struct local_rules *rules;
 	const struct box_spec *spec;
 	struct home home;
-	char *name; /* of the sandbox */
+	char *name; /* the sandbox's name */
 	int connection;
 };
 
@@ -89,7 +89,7 @@ static int compare(const struct use *u, const struct record *r, struct fault *f)
 	return k;
 }
 
-/* Connects to the session's sandbox. Returns 1, 0 if there is none, 2 if it is not ready yet, or -1. */
+/* Connects to the session's sandbox. Returns 1, 0 if there is no sandbox, 2 if it is not ready yet, or -1. */
 static int find(struct use *u, struct fault *f)
 {
 	AUTO_RECORD r = RECORD_NONE;
@@ -100,7 +100,7 @@ static int find(struct use *u, struct fault *f)
 		return e.code == ERR_NOT_FOUND ? 0 : backend_error(f, &e);
 	if (compare(u, &r, f) < 0)
 		return -1;
-	/* what a killed supervisor left is erased; a sandbox that starts or ends is waited for */
+	/* erase what a killed supervisor left; wait for a sandbox that starts or ends */
 	if (r.status == STATUS_STOPPED || r.status == STATUS_CRASHED)
 		return leftover_sweep(&u->home, u->name) ? 0 : 2;
 	if (!sandbox_is_up(&r))
@@ -117,7 +117,7 @@ static int find(struct use *u, struct fault *f)
 static void add_spec_label(const struct box_spec *b, struct spec *s)
 {
 	AUTO_BUF text = BUF_INIT(SPEC_TEXT_MAX_BYTES);
-	struct box_spec lasting = *b; /* without what belongs to one command */
+	struct box_spec lasting = *b; /* will lose what belongs to one command */
 	struct json_writer w;
 	struct err ignored;
 
@@ -169,7 +169,7 @@ static int launch(struct use *u, const struct spec *s, struct err *e)
 	return r;
 }
 
-/* Makes the sandbox. Returns 0, 1 if another caller has made it meanwhile, or -1. */
+/* Makes the sandbox. Returns 0, 1 if another process has made it meanwhile, or -1. */
 static int make(struct use *u, struct fault *f)
 {
 	/* the user of this machine chose the roots, so a root may lie in /root */

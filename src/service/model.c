@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "service/python.h"
 
-/* Fields of more CPUs than this are mistakes, and their thousandths must fit an integer. */
+/* The most CPUs of a field: their thousandths must fit an integer. */
 #define POSITIVE_MAX 1000000.0
 
 void model_env_done(struct model_env *env)
@@ -41,7 +41,7 @@ const struct json_value *model_get(const struct model *m, const char *field)
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* Copies a value that must be text. NULL after a failure. */
+/* Copies a value that must be text. Returns NULL after a failure. */
 static char *copy_text(struct model *m, const char *field, const struct json_value *v, bool trim)
 {
 	struct str s;

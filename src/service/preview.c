@@ -2,11 +2,11 @@
 
 #include "service/python.h"
 
-#define TAIL_BYTES (PREVIEW_CHARACTERS * 4u) /* as many characters, of any length */
+#define TAIL_BYTES (PREVIEW_CHARACTERS * 4u) /* enough for so many characters of four bytes */
 
 void preview_init(struct preview *p)
 {
-	/* twice the tail, so that not every addition moves it */
+	/* twice the tail, so that few additions have to move it */
 	buf_init(&p->tail, PREVIEW_HELD_BYTES);
 }
 
@@ -25,7 +25,7 @@ void preview_add(struct preview *p, const void *bytes, size_t n)
 					   ? p->tail.n + n - TAIL_BYTES
 					   : p->tail.n);
 	buf_add(&p->tail, (const char *)bytes + skip, n);
-	p->tail.failed = false; /* without memory the preview is older, that is all */
+	p->tail.failed = false; /* without memory the preview only stays older */
 }
 
 void preview_render(const struct preview *p, struct buf *out)
@@ -34,7 +34,7 @@ void preview_render(const struct preview *p, struct buf *out)
 	struct str s;
 	size_t n;
 
-	/* half a character at the front is never among the last ones */
+	/* a broken character at the front is cut off below */
 	buf_add_utf8(&text, buf_str(&p->tail), p->tail.n);
 	s = python_trim_end((struct str){ buf_str(&text), text.n });
 	n = python_length(s);

@@ -1,6 +1,6 @@
 /*
- * Output that no attachment has taken is in `held`, from `at` on. The job reads on only while an attachment wants more, so
- * `held` is one chunk of the pipe and an unfinished line; or, when the process has ended, all that the pipe held.
+ * `held` has the output that no attachment has taken, from `at` on. The job reads only while an attachment wants more.
+ * `held` is therefore one chunk of the pipe and an unfinished line, or the rest of the pipe if the process has ended.
  */
 #include "service/process.h"
 
@@ -29,13 +29,13 @@ struct process {
 	struct ceiling *ceiling;
 	struct holding kept; /* bytes of the spec and the preview */
 	struct loop *loop;
-	struct job *job;                /* NULL: over */
+	struct job *job;                /* NULL if the process has ended */
 	uint64_t started_ns, exited_ns; /* real time */
 	uint64_t ended_ns;
 	int exit_code;
 	struct buf held;
 	size_t at, scanned;
-	bool skipping; /* a line that was too long goes on */
+	bool skipping; /* the rest of a line that was too long is skipped */
 	bool draining; /* the process has ended, the pipe has not */
 	struct preview preview;
 	struct buf input;
@@ -127,8 +127,8 @@ static void give_line(struct process *p, size_t end, size_t next)
 		a->blocked = true;
 }
 
-/* Of a line beyond the limit nothing is shown: the attachment ends, and the next one starts after that line. END is where
- * the bytes of the line that are here end, and OPEN says that more of them follow. */
+/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that line. END is where the
+ * bytes of the line end that are here, and OPEN says that more of them follow. */
 static void refuse_line(struct process *p, size_t end, bool open)
 {
 	bool told = p->skipping;
@@ -139,8 +139,8 @@ static void refuse_line(struct process *p, size_t end, bool open)
 		end_attachment(p->attached, 1009);
 }
 
-/* Gives the attachment the lines that are there, and says whether more shall be read. The callbacks may do anything but
- * free the process. */
+/* Gives the attachment the complete lines, then asks the job for more output if it is wanted. The callbacks may call
+ * anything except process_free(). */
 static void pump(struct process *p)
 {
 	while (p->attached && !p->attached->blocked) {
@@ -212,7 +212,7 @@ static bool on_output(void *arg, enum job_output which, const char *text, size_t
 
 /* --- input ----------------------------------------------------------------------------------- */
 
-/* True when all of it is gone, or nobody reads it any more. */
+/* Returns true if all input was written, or if no process reads it any more. */
 static bool feed(struct process *p)
 {
 	ssize_t n = p->job ? job_input(p->job, p->input.p, p->input.n) : -1;
@@ -243,7 +243,7 @@ bool attachment_say(struct attachment *a, const char *text, size_t n)
 		return true;
 	p->owner.used(p->owner.arg);
 	if (p->input.n > 0 || !ceiling_take(p->ceiling, n + 1))
-		return true; /* the caller did not wait, or there is no memory: dropped */
+		return true; /* drop it: the caller did not wait, or there is no memory */
 	buf_add(&p->input, text, n);
 	buf_add_char(&p->input, '\n');
 	return feed(p);
@@ -382,7 +382,7 @@ uint64_t process_ended_ns(const struct process *p)
 	return p->ended_ns;
 }
 
-/* --- what is told of it ---------------------------------------------------------------------- */
+/* --- the info for peers ---------------------------------------------------------------------- */
 
 void process_write_info(const struct process *p, const char *session_id, struct json_writer *w)
 {

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "service/python.h"
 
-/* sorted by name, as the message about an unknown profile lists them */
+/* sorted by name: the message about an unknown profile lists them in this order */
 static const struct profile profiles[] = {
 	{ .name = PROFILE_DEFAULT,
 	  .network = BOX_OFFLINE,
@@ -134,7 +134,7 @@ void profile_write_timeout(const struct profile *p, const struct json_value *giv
 {
 	int64_t seconds;
 
-	/* int() of Python cuts a fraction off, the validation refuses one */
+	/* Python's int() cuts a fraction off, but the validation refuses fractions */
 	if (given->type == JSON_DOUBLE && given->number > (double)p->max_timeout_sec)
 		json_int(w, p->max_timeout_sec);
 	else if (python_int(given, &seconds) == 0 && seconds > p->max_timeout_sec)

@@ -36,7 +36,7 @@ bool python_is_alnum(uint32_t c)
 	return low < ARRAY_SIZE(letters) && letters[low].first <= c;
 }
 
-/* Cuts the first character off S, which is not empty. A byte that is no UTF-8 counts as one. */
+/* Cuts the first character off S, which is not empty. A byte that is not UTF-8 counts as a character. */
 static uint32_t next_character(struct str *s)
 {
 	const unsigned char *p = (const unsigned char *)s->p;
@@ -121,9 +121,9 @@ bool python_is_name(struct str s)
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-#define NUMBER_TEXT_MAX_BYTES 512u /* a longer number is no number for us */
+#define NUMBER_TEXT_MAX_BYTES 512u /* longer texts are refused */
 
-/* A forward reader of a number in text. DIGITS has what was read, without underscores. */
+/* Reads a number in a text from left to right. DIGITS has what was read, without underscores. */
 struct number_text {
 	struct str rest;
 	size_t n;
@@ -135,7 +135,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* False for a text that is too long. */
+/* Returns false if the text is too long. */
 static bool number_begin(struct number_text *t, struct str s)
 {
 	t->rest = python_trim(s);
@@ -144,7 +144,7 @@ static bool number_begin(struct number_text *t, struct str s)
 	return t->rest.n <= NUMBER_TEXT_MAX_BYTES;
 }
 
-/* Skips the character C if it is the next one. */
+/* Skips the character C if it comes next. */
 static bool skip(struct number_text *t, char c)
 {
 	if (t->rest.n == 0 || t->rest.p[0] != c)
@@ -154,12 +154,12 @@ static bool skip(struct number_text *t, char c)
 	return true;
 }
 
-/* Reads the character C if it is the next one. */
+/* Reads the character C if it comes next. */
 static bool take(struct number_text *t, char c)
 {
 	if (!skip(t, c))
 		return false;
-	t->digits[t->n++] = c; /* never more than was in the text */
+	t->digits[t->n++] = c; /* the text fits DIGITS */
 	t->digits[t->n] = '\0';
 	return true;
 }
@@ -170,7 +170,7 @@ static void take_sign(struct number_text *t)
 		skip(t, '+');
 }
 
-/* Digits with single underscores between them. Returns how many digits there are. */
+/* Reads digits with single underscores between them. Returns the number of digits. */
 static size_t take_digits(struct number_text *t)
 {
 	size_t n = 0;
@@ -184,7 +184,7 @@ static size_t take_digits(struct number_text *t)
 	return n;
 }
 
-/* "45", " 7 ", "+3", "1_000", "2.0"; not "2.5", "1e3" */
+/* Accepts "45", " 7 ", "+3", "1_000" and "2.0", but not "2.5" and "1e3". */
 static int text_to_int(struct str s, int64_t *ret)
 {
 	struct number_text t;
@@ -206,7 +206,7 @@ static int text_to_int(struct str s, int64_t *ret)
 	return 0;
 }
 
-/* "1.0", " 2 ", "1e2", ".5"; not "0x10", "nan" */
+/* Accepts "1.0", " 2 ", "1e2" and ".5", but not "0x10" and "nan". */
 static bool scan_float(struct number_text *t)
 {
 	size_t n;
@@ -344,7 +344,7 @@ void python_print_bool(struct buf *b, bool v)
 	buf_add_str(b, v ? "True" : "False");
 }
 
-/* The shortest text in "%e" form that reads as V. */
+/* Writes the shortest text in "%e" form that strtod() reads as V. */
 static void shortest(double v, char out[32])
 {
 	for (int digits = 0; digits < 17; digits++) {

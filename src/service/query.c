@@ -87,7 +87,7 @@ static const struct json_value *find(const struct json_value *object, struct str
 	return NULL;
 }
 
-/* A variable of the query, or what stands in for it. */
+/* Appends a variable of the query. If it is missing, a field of the query replaces it. */
 static void add_variable(void *arg, struct str name, struct buf *out)
 {
 	const struct query *q = arg;
@@ -112,7 +112,7 @@ static void add_variable(void *arg, struct str name, struct buf *out)
 		buf_add_str(out, UNKNOWN);
 }
 
-/* The template of the query's pipeline, or an empty text. */
+/* Returns the template of the query's pipeline, or an empty text. */
 static struct str pipeline_template(const struct query *q)
 {
 	const struct json_value *v = q->v ? json_get(q->v, "pipeline_config") : NULL;

@@ -8,7 +8,7 @@
 
 #define PAYLOAD_MAX_BYTES (8u << 20) /* a command of 1 MiB and 1024 mounts, escaped */
 
-/* The fields that the configuration or the profile fills when a call leaves them open. */
+/* The fields that the configuration or the profile fills if a call leaves them out. */
 static const char *const filled[] = {
 	"image",     "network",    "timeout_sec",      "host_path_mode",    "cpus",
 	"memory_mb", "pids_limit", "read_only_rootfs", "workspace_quota_mb"
@@ -28,7 +28,7 @@ static bool is_blank(const struct json_value *payload, const char *field)
 	return !v || v->type == JSON_NULL || (v->type == JSON_STRING && v->string.n == 0);
 }
 
-/* Copies what the call says, except what the profile locks or bounds. */
+/* Copies the fields of the call, except those that the profile locks or bounds. */
 static void copy_given(const struct service_config *c, const struct json_value *payload,
 		       struct json_writer *w)
 {
@@ -45,7 +45,7 @@ static void copy_given(const struct service_config *c, const struct json_value *
 	}
 }
 
-/* Adds what the call leaves open. */
+/* Adds the fields that the call leaves out. */
 static void add_missing(const struct service_config *c, const struct json_value *payload,
 			struct json_writer *w)
 {
@@ -77,7 +77,7 @@ static int outside_roots(const struct service_config *c, struct fault *f)
 			 buf_str(&roots));
 }
 
-/* The check is for the message: whoever mounts the path judges it once more, by the object that it then is. */
+/* Only gives a clear message. The rules of the mount (client/source_rules.h) check the path again when it is opened. */
 static int check_host_path(const struct service_config *c, struct box_spec *s, struct fault *f)
 {
 	AUTO_FREE char *real = NULL;

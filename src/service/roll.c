@@ -1,6 +1,6 @@
 /*
- * A hash table with open addressing. Keys are parts of SHA-256 sums, so their first bytes are a hash
- * already. The table is at most half full and never loses an entry.
+ * A hash table with open addressing. Keys are parts of SHA-256 sums, so their first bytes already are a hash. The table
+ * is at most half full and never loses an entry.
  */
 #include "service/roll.h"
 
@@ -13,7 +13,7 @@
 
 struct roll_slot {
 	unsigned char key[TENANT_KEY_BYTES];
-	uint32_t number; /* plus one; 0: the slot is free */
+	uint32_t number; /* the number plus one, or 0 if the slot is free */
 };
 
 void roll_done(struct roll *r)
@@ -22,7 +22,7 @@ void roll_done(struct roll *r)
 	*r = (struct roll){ 0 };
 }
 
-/* The slot of this key, or the free one where it would go. The table has a free slot. */
+/* Returns the slot of this key, or the free slot where it would go. The table always has a free slot. */
 static struct roll_slot *find(const struct roll *r, const unsigned char *key)
 {
 	uint64_t hash;

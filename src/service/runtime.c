@@ -13,7 +13,7 @@
 #include "service/boxconfig.h"
 
 #define ANSWER_MAX_BYTES (1u << 20)
-#define ROOTS_MAX (HAND_PATHS_MAX - 1)       /* the skills root is one more */
+#define ROOTS_MAX (HAND_PATHS_MAX - 1)       /* one path is for the skills root */
 #define SWEEP_DEADLINE_NS (600 * NS_PER_SEC) /* a layer may have a million files */
 
 struct runtime {
@@ -26,7 +26,7 @@ struct runtime {
 	struct backend *backend;
 	struct fence fence;
 	const char *directory, *home;
-	struct model_texts roots; /* where mounts must lie; none: anywhere */
+	struct model_texts roots; /* mounts must lie in one of these; empty means anywhere */
 	struct model_texts net;
 	char *skills_root;
 	struct workplace workplace;
@@ -35,7 +35,7 @@ struct runtime {
 	struct admission admission;
 	struct examiner *examiner;
 	struct gate *gate;
-	char instance[RUNTIME_INSTANCE_BYTES]; /* of this process, random */
+	char instance[RUNTIME_INSTANCE_BYTES]; /* a random id of this process */
 };
 
 /* --- sandboxes ------------------------------------------------------------------------------- */
@@ -99,7 +99,8 @@ static char *absolute(const struct runtime *r, const char *path)
 	return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", r->directory, path);
 }
 
-/* A path of the section `local`, relative to ABOVE. FALLBACK stands for a path that is not given. */
+/* Returns a path of the section `local`. A relative path begins at ABOVE. FALLBACK replaces a path that is not
+ * configured. */
 static char *local_path(const struct runtime *r, const struct box_config *c, const char *key,
 			const char *fallback, const char *above)
 {
@@ -111,7 +112,7 @@ static char *local_path(const struct runtime *r, const struct box_config *c, con
 							    : xasprintf("%s/%s", above, named);
 }
 
-/* Without a list of its own, the base directory is the only root. */
+/* If no list of roots is configured, the base directory is the only root. */
 static int read_roots(const struct runtime *r, const struct box_config *c, struct model_texts *ret,
 		      struct fault *f)
 {
@@ -132,7 +133,7 @@ static int read_roots(const struct runtime *r, const struct box_config *c, struc
 	return 0;
 }
 
-/* Where skills are and where the default workspace is. */
+/* Sets the directories of the skills and of the default workspace. */
 static void read_places(struct runtime *r)
 {
 	const struct box_config *c = &r->config;
@@ -160,7 +161,7 @@ static void select_backend(struct runtime *r)
 		backend_select(r->backend, name);
 }
 
-/* Everything is checked before anything is changed. */
+/* Checks everything before it changes anything. */
 static int configure(struct runtime *r, const struct json_value *config, struct fault *f)
 {
 	struct model_texts roots = { 0 };
@@ -190,14 +191,14 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 	return 0;
 }
 
-/* Remembers what is wrong with the default workspace, for /readyz. */
+/* Remembers for /readyz what is wrong with the default workspace. */
 static void note_workspace(struct runtime *r, const struct fault *fault)
 {
 	free(r->workspace_error);
 	r->workspace_error = fault ? xstrdup(fault->text) : NULL;
 }
 
-/* An init that waits until its default workspace is there. */
+/* An init that waits for its default workspace. */
 struct init {
 	struct runtime *runtime;
 	struct reply reply;
@@ -229,7 +230,7 @@ void runtime_configure(struct runtime *r, const struct json_value *config,
 	workplace_find(&r->workplace, true, on_workspace, i);
 }
 
-/* The peer's init will fail for the same reason, and says so to the peer. */
+/* Only logs: the peer's init will fail for the same reason, and the peer gets that fault. */
 static void on_first_workspace(void *arg, const struct fault *fault)
 {
 	note_workspace(arg, fault);
@@ -243,7 +244,7 @@ static void on_swept(void *arg, const struct hands_answer *a)
 		log_line(LOG_WARN, "what an earlier server left is still there: %s", a->err->msg);
 }
 
-/* Removes what earlier servers left that were killed together with their supervisors. */
+/* Removes what earlier servers left behind that were killed together with their supervisors. */
 static void sweep(struct runtime *r)
 {
 	const struct hand_request q = { .task = HAND_SWEEP };
@@ -255,7 +256,7 @@ static void sweep(struct runtime *r)
 		log_line(LOG_WARN, "what an earlier server left is still there: %s", e.msg);
 }
 
-/* --- what is told ---------------------------------------------------------------------------- */
+/* --- answers --------------------------------------------------------------------------------- */
 
 static void write_backend(const struct runtime *r, bool available, struct json_writer *w)
 {
@@ -265,7 +266,7 @@ static void write_backend(const struct runtime *r, bool available, struct json_w
 	json_end_object(w);
 }
 
-/* A question that waits until it is known whether there is a backend. */
+/* A question that waits for the examiner. */
 struct question {
 	struct runtime *runtime;
 	struct reply reply;
@@ -295,7 +296,7 @@ static void on_backend_info(void *arg, const struct readiness *ready)
 	free(q);
 }
 
-/* Where grants are enforced, a server that is not ready is not healthy. */
+/* If grants are enforced, a server that is not ready is not healthy. */
 static void on_health(void *arg, const struct readiness *ready)
 {
 	struct question *q = arg;
@@ -504,7 +505,7 @@ static void fill_instance(char out[RUNTIME_INSTANCE_BYTES])
 		snprintf(out + 2 * i, 3, "%02x", random[i]);
 }
 
-/* What stands between tenants and sandboxes where grants are enforced. */
+/* Adds the gate and the examiner, which are used if grants are enforced. */
 static void add_gate(struct runtime *r, const struct runtime_parts *parts)
 {
 	const struct examiner_parts x = { .sessions = r->sessions,

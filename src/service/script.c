@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "spec/list.h"
 
-#define ARGUMENT_MAX_BYTES (128u << 10) /* MAX_ARG_STRLEN of the kernel, with the terminator */
-#define SCRIPT_MAX_BYTES (2u << 20)     /* a command of 1 MiB with what stands around it */
+#define ARGUMENT_MAX_BYTES (128u << 10) /* the kernel's MAX_ARG_STRLEN, with the terminator */
+#define SCRIPT_MAX_BYTES (2u << 20)     /* a command of 1 MiB and the lines around it */
 #define SCRIPTS_PATH "/.msb/scripts"
 
 /* Adds S as one word of a shell. */
@@ -24,7 +24,7 @@ static void add_quoted(struct buf *b, const char *s)
 	buf_add_char(b, '\'');
 }
 
-/* A login shell reads the image's profile, which may set PATH anew; a caller's PATH wins. */
+/* A login shell reads the image's profile, which may replace PATH. Sets the caller's PATH again. */
 static void add_path(struct buf *b, const struct model_env *env)
 {
 	for (size_t i = 0; i < env->n; i++)
@@ -35,7 +35,7 @@ static void add_path(struct buf *b, const struct model_env *env)
 		}
 }
 
-/* Nothing is forked when the directory is there. */
+/* Forks a process (mkdir) only if the directory is missing. */
 static void add_enter(struct buf *b, const char *dir)
 {
 	buf_add_str(b, "cd ");
@@ -62,8 +62,8 @@ static void fill_env(struct script *s, const struct model_env *env, struct exec_
 	m->n_env = env->n;
 }
 
-/* One argument holds the script, unless the script is longer than the kernel takes. Then the shell joins pieces of it, and
- * forgets them before the script begins. */
+/* Passes the script as one argument. If the script is longer than the kernel allows for an argument, the shell joins
+ * pieces of it, and drops the pieces before the script begins. */
 static void fill_argv(struct script *s, struct exec_message *m)
 {
 	size_t n_pieces = (s->text.n + ARGUMENT_MAX_BYTES - 2) / (ARGUMENT_MAX_BYTES - 1);

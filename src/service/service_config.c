@@ -35,7 +35,7 @@ static bool read_enabled(const struct json_value *box)
 	return on;
 }
 
-/* A trimmed text of SECTION, or an empty one. */
+/* Returns a trimmed text of SECTION, or an empty text. */
 static struct str get_text(const struct json_value *section, const char *key)
 {
 	const struct json_value *v = section ? json_get(section, key) : NULL;

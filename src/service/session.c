@@ -1,8 +1,8 @@
 /*
  * A session's sandbox: its connection, its leash, its processes, its end.
  *
- * The end has two steps. First all processes are stopped at once. Then the leash is half-closed, which makes the supervisor
- * end the sandbox, and the end of file on the leash says that it is gone. No hand and no lock is needed for that.
+ * The end has two steps. First all processes are stopped at once. Then the leash is half-closed, which makes the
+ * supervisor end the sandbox. The leash reads as ended when the sandbox is gone. This needs no hand and no lock.
  */
 #include "service/session.h"
 
@@ -17,7 +17,7 @@
 #include "service/result.h"
 #include "spec/cpus.h"
 
-#define GONE_MS 10000 /* a supervisor that has not ended its sandbox by then hangs */
+#define GONE_MS 10000 /* if a supervisor takes longer to end its sandbox, it hangs */
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
@@ -30,12 +30,12 @@ static void on_limits(void *arg, const struct err *why)
 {
 	struct session *n = arg;
 
-	/* memory that is in use cannot be taken away; the next process that ends tries again */
+	/* memory in use cannot be taken away; the end of the next process tries again */
 	if (why && why->code != ERR_NOT_RUNNING)
 		log_line(LOG_INFO, "sandbox '%s': its limits stay: %s", n->sandbox, why->msg);
 }
 
-/* Each process that runs adds its allowance to the limits of the session, so that one more process takes nothing from the
+/* Each running process adds its allowance to the limits of the session, so that a further process takes nothing from the
  * others. */
 static void session_allow(struct session *n)
 {
@@ -68,7 +68,7 @@ static bool has_running_process(const struct session *n)
 	return false;
 }
 
-/* The sandbox is gone, or nobody waits for it any more. */
+/* Frees the session when the sandbox is gone, or when it took too long. */
 static void session_gone(struct session *n)
 {
 	struct slot *s = n->slot;
@@ -84,7 +84,7 @@ static void on_leash_gone(void *arg)
 
 	n->gone = true;
 	if (n->closing && !n->line)
-		session_gone(n); /* else the line hangs up too, and says so */
+		session_gone(n); /* else on_line_gone() follows */
 }
 
 static void on_overdue(void *arg)
@@ -99,7 +99,7 @@ static void on_overdue(void *arg)
 	session_gone(n);
 }
 
-/* The end is always told from the loop, so callers may still look at the session. */
+/* Ends the sandbox. session_gone() is called from the loop, so callers may still use the session. */
 static void let_go(struct session *n)
 {
 	line_free(n->line);
@@ -138,13 +138,13 @@ static void on_process_ended(void *arg, struct process *p)
 		if (!has_running_process(n) && n->line)
 			let_go(n);
 	} else if (w && w->stage == STAGE_ENDING) {
-		slot_continue(n->slot); /* whoever stopped it wants to find its record */
+		slot_continue(n->slot); /* the work that stopped it needs its record */
 	} else {
 		sessions_trim_completed(n->slot->all);
 	}
 }
 
-/* The sandbox ended by itself: it ran out of memory as a whole, somebody removed it, its supervisor was killed. */
+/* The sandbox ended by itself. For example its memory ran out, or it was removed, or its supervisor was killed. */
 static void on_line_gone(void *arg, const struct err *why)
 {
 	struct session *n = arg;
@@ -165,7 +165,7 @@ const char *session_backend_name(const struct sessions *all)
 	return all->engine.backend_name(all->engine.arg);
 }
 
-/* Never by the id itself: an id may be any text of any length. */
+/* The name is made from a digest, because an id may be any text of any length. */
 char *session_sandbox_name(const struct slot *s)
 {
 	char digest[TENANT_DIGEST_BYTES];
@@ -187,7 +187,7 @@ int session_new(struct slot *slot, const struct box_spec *b, int leash, int conn
 	model_env_done(&n->spec.env);
 	n->held.ceiling = slot->all->ceiling;
 	if (!holding_set(&n->held,
-			 2 * box_spec_held_bytes(&n->spec))) { /* the slot has the id too */
+			 2 * box_spec_held_bytes(&n->spec))) { /* the slot copies the id */
 		close(leash);
 		close(connection);
 		session_free(n);

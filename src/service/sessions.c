@@ -1,4 +1,4 @@
-/* The table of sessions, the questions about it, the reaper. */
+/* The table of sessions, questions about it, and the reaper. */
 #include "service/sessions.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "service/session.h"
 
-/* Trials belong to a tenant that no peer can be: its instance is no instance id. */
+/* Trials belong to a tenant with an invalid instance id, so no peer can be that tenant. */
 #define TRIAL_SPEC_MAX_BYTES 65536u /* a path and a line of shell */
 #define TRIAL_OUTPUT_MAX_BYTES (2u << 20)
 
@@ -19,7 +19,7 @@ static bool same_tenant(const struct tenant *a, const struct tenant *b)
 	return a->legacy == b->legacy && (a->legacy || strcmp(a->placement, b->placement) == 0);
 }
 
-/* FNV-1a. A peer that makes ids collide only slows itself down: there are at most a few thousand. */
+/* FNV-1a. A peer whose ids collide only slows itself down, because there are at most a few thousand ids. */
 static struct slot **bucket_of(struct sessions *all, const struct tenant *t, const char *id)
 {
 	uint32_t hash = 2166136261u;
@@ -87,7 +87,7 @@ static struct slot *next_slot(const struct sessions *all, size_t *bucket, struct
 	return NULL;
 }
 
-/* What the body does may free the slot S itself and no other. */
+/* The body of the loop may free the slot S, and no other slot. */
 #define FOR_EACH_SLOT(all, s)                                                    \
 	for (size_t at_ = 0, once_ = 1; once_; once_ = 0)                        \
 		for (struct slot *s = next_slot(all, &at_, NULL), *next_ = NULL; \
@@ -216,7 +216,7 @@ unsigned sessions_running_processes(const struct sessions *all)
 	return c.running_processes;
 }
 
-/* The record of a process that ended is kept for a while, and of all records only the youngest. */
+/* Removes records of ended processes that are older than the retention time. */
 static void forget_old_processes(struct sessions *all, uint64_t now_ns)
 {
 	uint64_t keep_ns = (uint64_t)all->limits->completed_process_retention_sec * NS_PER_SEC;
@@ -316,7 +316,7 @@ static void on_trial_gone(void *arg, const struct fault *ignored, struct buf *da
 	free(t);
 }
 
-/* A command that failed or was late shows that the sandbox does not work. */
+/* If the command failed or timed out, the sandbox does not work. */
 static void take_result(struct trial *t, const struct buf *data)
 {
 	AUTO_JSON doc = NULL;

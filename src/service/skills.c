@@ -1,6 +1,6 @@
 /*
- * The first request of the queue is the active one: it waits for a worker, or the worker has it. A worker fits a request
- * if it was started for the root of now and for the source that the request needs.
+ * The first request of the queue is active: it waits for a worker, or a worker is doing it. A worker fits a request if it
+ * was started for the current root and for the source that the request needs.
  */
 #include "service/skills.h"
 
@@ -24,11 +24,11 @@ struct request {
 	struct buf frame;
 	size_t sent;
 	struct skills_file file;
-	char *source;   /* what it would import, or NULL */
+	char *source;   /* the directory that it would import, or NULL */
 	bool imports;   /* the worker has asked for the source */
 	bool lost_root; /* the worker has found that its root was deleted */
 	loop_id timer;
-	enum fault_class class; /* what a failure of the worker itself is called */
+	enum fault_class class; /* the class of a failure of the worker itself */
 	struct reply reply;
 };
 
@@ -41,14 +41,14 @@ struct skills {
 	struct request *first, **last;
 	unsigned n;
 	/* the worker */
-	bool asked; /* for one that has not come yet */
-	int sock;   /* -1: there is none */
+	bool asked; /* for a worker that has not come yet */
+	int sock;   /* -1 if there is no worker */
 	int pidfd;
 	loop_id watch;
 	struct buf in;
-	char *worker_root, *worker_source; /* what it was asked for with */
-	bool ready;                        /* it has said hello */
-	bool busy;                         /* it has the first request */
+	char *worker_root, *worker_source; /* the directories that it was started with */
+	bool ready;                        /* it has sent its hello */
+	bool busy;                         /* it is doing the first request */
 };
 
 static void advance(struct skills *s);
@@ -99,7 +99,7 @@ static void drop_worker(struct skills *s)
 	if (s->sock < 0)
 		return;
 	loop_remove(s->loop, &s->watch);
-	fd_closep(&s->sock); /* an idle worker ends by that */
+	fd_closep(&s->sock); /* this ends an idle worker */
 	if (s->busy || !s->ready)
 		IGNORE(sys_pidfd_send_signal(s->pidfd, SIGKILL)); /* it may have ended */
 	fd_closep(&s->pidfd);
@@ -110,7 +110,7 @@ static void drop_worker(struct skills *s)
 	s->busy = false;
 }
 
-/* Ends the worker and the request that waits for it or is with it. */
+/* Drops the worker, and fails the request that waits for it or that it was doing. */
 static void lose(struct skills *s, const char *text)
 {
 	struct request *r = s->busy || !s->ready ? s->first : NULL;
@@ -129,7 +129,7 @@ static void send_more(struct skills *s)
 		ssize_t k = fdpass_try(s->sock, r->frame.p + r->sent, r->frame.n - r->sent,
 				       &r->file.fd, r->sent == 0 && r->file.fd >= 0);
 
-		if (k < 0) { /* a worker that has ended shows by its hang-up */
+		if (k < 0) { /* if the worker has ended, on_socket() sees the hang-up */
 			full = k == -EAGAIN || k == -ENOBUFS || k == -ENOMEM;
 			break;
 		}
@@ -138,14 +138,14 @@ static void send_more(struct skills *s)
 	loop_change_fd(s->loop, s->watch, LOOP_READ | (full ? LOOP_WRITE : 0));
 }
 
-/* --- what the worker says -------------------------------------------------------------------- */
+/* --- messages of the worker ------------------------------------------------------------------ */
 
 static void tell_failure(struct request *r, const struct json_value *v)
 {
 	const struct json_value *text = json_get(v, "text");
 	const char *name = json_get_str(v, "class", "");
 	AUTO_FREE char *before = xasprintf("%s: ", *name ? name : "BoxError");
-	enum fault_class class = FAULT_BARE; /* with the name of a class that we do not have */
+	enum fault_class class = FAULT_BARE; /* if we have no class of this name */
 	AUTO_FAULT f = { 0 };
 
 	for (int i = FAULT_NONE + 1; i < FAULT_CLASS_COUNT; i++)
@@ -169,7 +169,7 @@ static void tell_data(struct request *r, const struct json_value *data)
 		finish(r, NULL, &b);
 }
 
-/* The request needs another worker. False if the worker may not ask for that. */
+/* The request needs another worker. Returns false if the worker may not ask for one. */
 static bool begin_again(struct skills *s, const char *with)
 {
 	struct request *r = s->first;
@@ -218,7 +218,7 @@ static void take_hello(struct skills *s, const struct json_value *v)
 		fail(s->first, json_get_str(v, "text", "the skill worker cannot begin"));
 }
 
-/* A worker that answers before it has the whole request is out of step. */
+/* Returns true if the worker has the whole request, so that it may answer. */
 static bool has_request(const struct skills *s)
 {
 	return s->busy && s->first->sent == s->first->frame.n;
@@ -237,7 +237,7 @@ static void take_message(struct skills *s, const char *p, size_t n)
 		take_hello(s, json_root(doc));
 }
 
-/* Takes the message that is whole. One is on its way at most: nothing may follow it. */
+/* Takes a complete message. The worker sends one message at a time, so more bytes are an error. */
 static void take_input(struct skills *s)
 {
 	AUTO_BUF message = BUF_INIT(s->in.max);
@@ -359,7 +359,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	advance(s);
 }
 
-/* Takes the first request as far as it goes without waiting. */
+/* Does for the first request what can be done without waiting. */
 static void advance(struct skills *s)
 {
 	while (s->first && !s->busy && !s->asked) {
@@ -407,7 +407,7 @@ static void encode(struct buf *b, const char *op, const struct tenant *t,
 	skills_message_end(b);
 }
 
-/* The directory that the request may import, as the peer wrote it. Tenants import nothing. */
+/* Returns the directory that the request may import, as the peer wrote it. Only the legacy tenant may import. */
 static char *find_source(const char *op, const struct tenant *t, const struct json_value *data)
 {
 	const struct json_value *v = NULL;
@@ -422,7 +422,7 @@ static char *find_source(const char *op, const struct tenant *t, const struct js
 	return xstrndup(v->string.p, v->string.n);
 }
 
-/* Listing and getting fail under the name of the failure. To a peer every other failure is one of validation. */
+/* Returns the class of failures: BoxError for list and get, and validation for all other operations. */
 static enum fault_class failure_class(const char *op)
 {
 	return strcmp(op, "list") == 0 || strcmp(op, "get") == 0 ? FAULT_BOX : FAULT_VALIDATION;

@@ -48,7 +48,7 @@ static bool is_plain(char c)
 	       c == '_' || c == '.' || c == '-';
 }
 
-/* Runs of other characters become one '-'; none is left at either end. */
+/* Replaces each run of other characters by one '-', and drops '-' at both ends. */
 static void add_clean(struct str s, struct buf *out)
 {
 	size_t from = out->n;
@@ -102,7 +102,7 @@ void tenant_session_digest(const struct tenant *t, struct str cleaned,
 	unsigned char sum[SHA256_BYTES];
 	struct sha256 h;
 
-	/* the legacy tenant's placement is "": no other one is */
+	/* only the legacy tenant's placement is "" */
 	sha256_init(&h);
 	sha256_add(&h, t->placement, strlen(t->placement) + 1);
 	sha256_add(&h, cleaned.p, cleaned.n);

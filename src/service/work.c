@@ -1,7 +1,7 @@
 /*
- * The queue of one slot. slot_continue() looks at the head of the queue and does the next thing that can be done at once;
- * whatever takes time calls it again when it is over. So each kind of work is written as a list of conditions that must
- * hold before the next one is looked at.
+ * The queue of one slot. slot_continue() runs the first work of the queue, which does the next step that needs no
+ * waiting. When a step that takes time is over, it calls slot_continue() again. Each kind of work is therefore a list of
+ * conditions that must hold, in order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "wire/websocket.h"
 
 #define DATA_MAX_BYTES (64u << 20)
-#define SPEC_MAX_BYTES (8u << 20)             /* a thousand mounts */
+#define SPEC_MAX_BYTES (8u << 20)             /* a spec with a thousand mounts */
 #define CREATE_DEADLINE_NS (600 * NS_PER_SEC) /* an image may have to be fetched */
 
 static void run(struct slot *s);
@@ -43,7 +43,7 @@ static void on_soon(void *arg)
 	run(s);
 }
 
-/* Runs the head of the queue from the loop: no caller is answered before its own call returned. */
+/* Runs the first work of the queue from the loop, so that no reply comes before the call that asked has returned. */
 void slot_continue(struct slot *s)
 {
 	if (!s->soon)
@@ -66,14 +66,14 @@ static struct work *work_add(struct sessions *all, const struct tenant *t, const
 	buf_init(&w->data, DATA_MAX_BYTES);
 	buf_init(&w->shown, WEBSOCKET_MESSAGE_MAX_BYTES);
 	if (!s->queue)
-		slot_continue(s); /* else the work before it does that when it is over */
+		slot_continue(s); /* else work_finish() of the work before it does that */
 	while (*at)
 		at = &(*at)->next;
 	*at = w;
 	return w;
 }
 
-/* The server ends: nobody is answered. */
+/* The server ends. No reply is called. */
 void slot_drop_work(struct slot *s)
 {
 	while (s->queue) {
@@ -116,7 +116,7 @@ void work_cancel(struct work *w)
 		return;
 	}
 	if (w->stage != STAGE_QUEUED || w->kind == WORK_DELETE)
-		return; /* what was begun is finished, without an answer */
+		return; /* work that has begun is finished, without an answer */
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
@@ -125,7 +125,7 @@ void work_cancel(struct work *w)
 
 /* --- a sandbox for the work ------------------------------------------------------------------ */
 
-/* A path that the caller named is missing or must not be shown: the contract has texts for that. */
+/* Sets the contract's text if a path that the caller named is missing or blocked. Returns true if it did. */
 static bool blame_mount(struct work *w, uint64_t mount, enum err_code code)
 {
 	bool extra;
@@ -141,7 +141,7 @@ static bool blame_mount(struct work *w, uint64_t mount, enum err_code code)
 	return true;
 }
 
-/* What the caller did wrong is told as such; everything else is the backend's failure. */
+/* Tells the caller what it did wrong. Every other failure is the backend's. */
 static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 {
 	struct sessions *all = w->slot->all;
@@ -161,7 +161,7 @@ static void fail_creation(struct work *w, uint64_t mount, const struct err *why)
 	all->engine.failed(all->engine.arg);
 }
 
-/* The sandbox that shows whether the engine works also shows which limits do not hold. */
+/* Only for a trial, which checks the engine: its warnings say which limits are not enforced. */
 static void log_warnings(const char *lines)
 {
 	struct str rest = str_of(lines);
@@ -254,7 +254,7 @@ static void close_session(struct work *w)
 	session_close(w->slot->session);
 }
 
-/* True when the session of the spec is there. Else something was begun, or the work is over. */
+/* Returns true if the session exists. Otherwise a step was begun, or the work is finished. */
 static bool have_session(struct work *w)
 {
 	struct session *n = w->slot->session;
@@ -267,7 +267,7 @@ static bool have_session(struct work *w)
 		create_sandbox(w);
 		return false;
 	}
-	if (n->closing) /* its end is awaited */
+	if (n->closing) /* wait for its end */
 		return false;
 	if (!n->line || session_is_idle(n, clock_mono_ns())) {
 		close_session(w);
@@ -300,7 +300,7 @@ static void run_create(struct work *w)
 
 static void run_exec(struct work *w)
 {
-	if (w->fault.text || w->data.n > 0) { /* it ended, and its session was closed for that */
+	if (w->fault.text || w->data.n > 0) { /* the command and its session have ended */
 		work_finish(w);
 		return;
 	}
@@ -412,7 +412,7 @@ static void run_stop(struct work *w)
 	work_finish(w);
 }
 
-/* Only the reaper and the end of a sandbox ask for this. */
+/* Queued by the reaper, or when a sandbox has ended. */
 static void run_expire(struct work *w)
 {
 	struct session *n = w->slot->session;
@@ -478,7 +478,7 @@ struct work *sessions_stop_process(struct sessions *all, const struct tenant *t,
 	return w;
 }
 
-/* Execs that wait for a session which is about to be deleted will not have it. */
+/* Fails the execs that wait for a session which will be deleted. */
 static void fail_waiting_execs(struct slot *s)
 {
 	if (!s->session || s->session->closing)
@@ -489,7 +489,7 @@ static void fail_waiting_execs(struct slot *s)
 				  s->id);
 }
 
-/* True if the work before W deletes the session, and nothing in between makes a new one. */
+/* Returns true if a deletion is queued before W, and no work between them makes a new session. */
 static bool follows_deletion(const struct work *w)
 {
 	bool follows = false;
@@ -500,7 +500,7 @@ static bool follows_deletion(const struct work *w)
 	return follows;
 }
 
-/* A second deletion joins the first: it waits behind it, and is answered as the first one is. */
+/* A second deletion joins the first: it waits for it, and gets the same answer. */
 struct work *sessions_delete(struct sessions *all, const struct tenant *t, const char *id,
 			     struct str shown, const struct reply *r)
 {

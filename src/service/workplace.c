@@ -6,8 +6,8 @@
 #include "base/clock.h"
 
 #define KEY "box.local.default_workspace"
-#define ROOTS_TEXT_MAX_BYTES (1u << 20) /* a configuration has at most as much */
-#define DEADLINE_NS (15 * NS_PER_SEC)   /* the peer waits no longer for an init */
+#define ROOTS_TEXT_MAX_BYTES (1u << 20) /* no configuration is longer */
+#define DEADLINE_NS (15 * NS_PER_SEC)   /* a peer waits this long for an init */
 
 /* A question to a hand. */
 struct question {
@@ -45,7 +45,7 @@ void workplace_configure(struct workplace *w, char *path)
 	w->serial++;
 }
 
-/* --- looking it up --------------------------------------------------------------------------- */
+/* --- looking up ------------------------------------------------------------------------------ */
 
 static void add_roots(const struct workplace *w, struct buf *out)
 {
@@ -53,7 +53,7 @@ static void add_roots(const struct workplace *w, struct buf *out)
 		buf_addf(out, "%s%s", i ? ", " : "", w->roots->item[i]);
 }
 
-/* The contract has texts for what a person can have configured wrongly. */
+/* Sets the contract's texts for mistakes in the configuration. */
 static void explain(const struct workplace *w, const struct err *why, struct fault *f)
 {
 	AUTO_BUF list = BUF_INIT(ROOTS_TEXT_MAX_BYTES);
