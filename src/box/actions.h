@@ -1,11 +1,12 @@
-/* The table of actions, and what happens between a request and the work that it asks for: context, admission, fence. */
+/* The table of actions, and the checks before an action runs: context, admission, fence. */
 #pragma once
 
 #include "box/rpc.h"
 
-/* Runs an action; action_succeed() or action_fail() follows, perhaps at once. */
+/* Runs an action. It ends with action_succeed() or action_fail(), perhaps before this returns. */
 void actions_run(struct action *a);
-/* The connection is gone: nobody is told any more. Frees the action, at once or when what it began is over. */
+/* Cancels an action whose connection is gone: no answer is sent. Frees the action, at once or when the work that it began
+ * ends. */
 void actions_cancel(struct action *a);
-/* False when a newer generation of the workspace has taken over since the action began. */
+/* Returns false if a newer generation of the Workspace has taken over since the action began. */
 bool actions_may_answer(struct action *a, struct fault *f);

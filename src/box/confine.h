@@ -1,7 +1,7 @@
 /*
- * What the process that reads peers gives up once it is set up, before it reads the first byte of a stranger: every
- * capability, every right on files, every system call that is not in tools/box.table. Whoever takes it over can do no more
- * than the peers of the server may ask for anyway.
+ * What the process that reads peers gives up before it reads the first byte of a peer: every capability, every right on
+ * files, and every system call that is not in tools/box.table. An attacker who takes it over can then do only what peers
+ * may ask for.
  */
 #pragma once
 

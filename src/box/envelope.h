@@ -1,6 +1,6 @@
 /*
- * The envelope of Box actions: a request names an action, its data and its context; a response repeats
- * the request's number and says success or failure. Pure state; the peer is not trusted.
+ * The envelope of Box actions. A request names an action, its data and its context. A response repeats the request's
+ * number and says success or failure. This file holds state only. The peer is not trusted.
  */
 #pragma once
 
@@ -14,33 +14,33 @@
 #define ENVELOPE_ACTIONS_MAX 128u /* in flight on one connection */
 
 struct envelope_request {
-	struct json_doc *doc; /* owned: all that follows points into it */
+	struct json_doc *doc; /* owned; the other members point into it */
 	int64_t seq;
-	const struct json_value *given_seq; /* as sent; NULL if it was missing */
+	const struct json_value *given_seq; /* the number as sent; NULL if it was missing */
 	struct str action;
 	const struct json_value *data;    /* an object */
 	const struct json_value *context; /* or NULL */
 };
 
 enum envelope_kind {
-	ENVELOPE_IGNORED, /* no request: not JSON, not an object, or a response */
+	ENVELOPE_IGNORED, /* no answer: not JSON, not an object, or a response */
 	ENVELOPE_REQUEST,
-	ENVELOPE_REFUSED, /* answer it by envelope_put_refusal() */
+	ENVELOPE_REFUSED, /* answer with envelope_put_refusal() */
 };
 
-/* Reads one message. *RET must be released by envelope_done(), except after ENVELOPE_IGNORED. */
+/* Reads one message. The caller releases *RET by envelope_done(), except after ENVELOPE_IGNORED. */
 MUST_USE enum envelope_kind envelope_read(struct str text, struct envelope_request *ret,
 					  struct fault *f);
 void envelope_done(struct envelope_request *r);
 
-/* A response is written in one go: begin, one object as data, end. */
+/* Write a response: begin, then one object as data, then end. */
 void envelope_begin_success(struct json_writer *w, int64_t seq);
 void envelope_end_success(struct json_writer *w);
 void envelope_put_fault(struct json_writer *w, int64_t seq, const struct fault *f);
-/* The same for a request whose number may be no number: it is repeated as it was sent, -1 without. */
+/* The same for a request whose number may be invalid. The number is repeated as it was sent, or is -1 if it was missing. */
 void envelope_put_refusal(struct json_writer *w, const struct envelope_request *r,
 			  const struct fault *f);
 
-/* Failures that the door itself finds; each returns -1. */
+/* Failures of the connection itself. Each function returns -1. */
 int envelope_unknown_action(struct str action, struct fault *f);
 int envelope_busy(struct fault *f);

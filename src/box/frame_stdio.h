@@ -5,8 +5,8 @@
  *   {"type":"chunk_data","data":"<a piece of the text>","offset":0}
  *   {"type":"chunk_end"}
  *
- * because the peer's reader breaks on long lines. Pure state: no descriptors. Lines that are no JSON
- * object are skipped, since libraries of the peer print to stdout too.
+ * because the peer's reader fails on long lines. This file uses no descriptors. Lines that are no JSON
+ * object are skipped, because libraries of the peer also print to stdout.
  */
 #pragma once
 
@@ -18,24 +18,24 @@
 #include "base/str.h"
 
 #define STDIO_MESSAGE_MAX_BYTES (16u << 20)
-#define STDIO_PIECE_MAX_BYTES 16384u /* of a message in one line, before it is escaped */
+#define STDIO_PIECE_MAX_BYTES 16384u /* bytes of a message in one line, before they are escaped */
 #define STDIO_PIECES_MAX 4096u
 
 struct stdio_reader {
-	struct buf line;    /* the beginning of a line */
-	struct buf message; /* the pieces so far */
+	struct buf line;    /* a line that has not ended yet */
+	struct buf message; /* the pieces that have come */
 	bool assembling, delivered;
-	size_t total; /* bytes that the message shall have */
+	size_t total; /* bytes of the whole message, as the peer announced */
 	unsigned pieces;
 };
 
 void stdio_reader_init(struct stdio_reader *r);
 void stdio_reader_done(struct stdio_reader *r);
-/* Cuts what it reads off the front of IN: 1 and a message, which is valid until the next call or until
- * IN's memory goes; 0 when all of IN was read; -EPROTO when the connection must be dropped. */
+/* Cuts what it reads off the front of IN. Returns 1 with a message in *RET, which is valid until the next call or until
+ * IN's memory is freed. Returns 0 if all of IN was read, or -EPROTO if the connection must be dropped. */
 MUST_USE int stdio_next(struct stdio_reader *r, struct str *in, struct str *ret);
-/* Bytes of memory that the reader holds at the moment. */
+/* Returns the bytes of memory that the reader holds now. */
 size_t stdio_held_bytes(const struct stdio_reader *r);
 
-/* Appends the lines of one message, which is JSON on one line. */
+/* Appends the lines of one message. MESSAGE is JSON on one line. */
 void stdio_put(struct buf *b, struct str message);

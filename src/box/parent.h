@@ -1,10 +1,10 @@
 /*
- * The small process that starts the others of a Box server: it reads no peer. It opens the port, starts the process that
- * reads peers and that one's hands, hands on signals, and reaps when it is pid 1 of a container.
+ * The small process that starts the other processes of a Box server. It reads nothing from a peer. It opens the port,
+ * starts the server process and its hands, forwards signals, and reaps orphans if it is pid 1 of a container.
  */
 #pragma once
 
 #include "box/settings.h"
 
-/* Runs until the server ends; the exit status. ARGV is handed on. */
+/* Runs until the server ends. Returns the exit status. The server gets ARGV too. */
 int parent(const struct settings *s, int argc, char **argv);

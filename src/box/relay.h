@@ -1,6 +1,6 @@
 /*
- * The relay of a managed process: a WebSocket whose text messages are lines of the process's input, and which carries each
- * line of its output as one text message.
+ * The relay of a managed process. It is a WebSocket: each text message of the peer is a line of the process's input, and
+ * each line of the output is a text message to the peer.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "service/process.h"
 
 #define RELAY_PING_MS 30000
-#define RELAY_PONG_MS 15000 /* within which a ping must be answered */
+#define RELAY_PONG_MS 15000 /* the peer must answer a ping within this time */
 
-/* The handshake is allowed: upgrades the connection and attaches it. */
+/* Upgrades the connection and attaches it to the process. The handshake must have allowed it. */
 void relay_open(struct peer *p, struct process *process);

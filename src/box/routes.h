@@ -3,5 +3,5 @@
 
 #include "box/peer.h"
 
-/* The head of the peer's request is there: answers it or upgrades the connection. */
+/* Called when the head of a request is complete. Answers the request or upgrades the connection. */
 void routes_take(struct peer *p);

@@ -1,6 +1,6 @@
 /*
- * The actions of one connection, whatever carries their messages. At most ENVELOPE_ACTIONS_MAX run at once; answers go out in
- * the order in which actions end. When the connection closes, its actions are cancelled and its uploads are deleted.
+ * The actions of one connection, for every transport. At most ENVELOPE_ACTIONS_MAX run at once. Answers are sent in the
+ * order in which actions end. When the connection closes, its actions are cancelled and its uploads are deleted.
  */
 #pragma once
 
@@ -9,7 +9,8 @@
 #include "box/server.h"
 #include "service/context.h"
 
-/* The older client's WebSocket library takes messages of 1 MiB: of each output so much, as JSON. */
+/* The WebSocket library of legacy peers takes messages of 1 MiB. Each of the two outputs of an exec may take this much
+ * JSON. */
 #define RPC_LEGACY_OUTPUT_BYTES (500u << 10)
 
 struct rpc;
@@ -22,33 +23,33 @@ struct rpc_transport {
 /* One action that runs. */
 struct action {
 	struct action *next;
-	struct rpc *rpc; /* NULL: the connection is gone, and nobody is to be told */
+	struct rpc *rpc; /* NULL if the connection is gone: no answer is sent */
 	struct server *server;
 	const struct action_row *row;
 	struct envelope_request request;
-	struct holding held; /* bytes of the request and of what is copied from it */
+	struct holding held; /* bytes of the request and of copies from it */
 	bool legacy;
 	bool of_tenant;
-	bool of_sandbox;      /* a grant may be needed for it */
-	struct tenant tenant; /* if it is one's */
-	struct work *work;    /* what it waits for, if that can be cancelled; or NULL */
+	bool of_sandbox;      /* it uses sandboxes, so it may need a grant */
+	struct tenant tenant; /* if of_tenant */
+	struct work *work;    /* the work that it waits for if that can be cancelled, or NULL */
 };
 
 struct rpc *rpc_new(struct server *s, bool legacy, const struct rpc_transport *t);
 void rpc_free(struct rpc *r);
-/* A whole message came. -EPROTO: the connection must be dropped. -ENOMEM: it must too, because the server is short of
- * memory. */
+/* Takes a whole message. Returns 0, or -EPROTO or -ENOMEM (the server is short of memory) if the connection must be
+ * dropped. */
 MUST_USE int rpc_take(struct rpc *r, struct str message);
 struct uploads *rpc_uploads(struct rpc *r);
-/* How many bytes of JSON each output of an exec of this connection may take; 0: no bound. */
+/* Returns how many bytes of JSON each output of an exec may take on this connection; 0 means no bound. */
 size_t rpc_output_max(const struct rpc *r);
 
-/* Ends an action, once. If its connection is gone, nobody is told. */
+/* Answers and frees an action. If its connection is gone, no answer is sent. */
 void action_succeed(struct action *a, struct str data);
 void action_fail(struct action *a, const struct fault *f);
-/* Ends it without a word. */
+/* Frees an action without an answer. */
 void action_free(struct action *a);
-/* Ends all actions of older generations of this tenant's Workspace: they answer that they are stale. */
+/* Ends all actions of older generations of this tenant's Workspace. They answer that they are stale. */
 void rpc_end_stale(struct server *s, const struct tenant *newer);
-/* Ends all actions on sandboxes of this tenant's Workspace with a fault; those of every tenant if T is NULL. */
+/* Ends all sandbox actions of this tenant's Workspace with a fault, or of every Workspace if T is NULL. */
 void rpc_cut(struct server *s, const struct tenant *t, const struct fault *why);

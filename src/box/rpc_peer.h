@@ -3,5 +3,5 @@
 
 #include "box/peer.h"
 
-/* The handshake is allowed. LEGACY: the peer is of the generation that sends no headers. */
+/* Opens the RPC. The handshake must have allowed it. LEGACY says that the peer sends no headers. */
 void rpc_peer_open(struct peer *p, bool legacy);

@@ -1,13 +1,13 @@
-/* The process that reads peers. Its parent (box/parent.h) made everything that needs a privilege or a file. */
+/* The server process, which reads peers. Its parent (box/parent.h) made everything that needs a privilege or a file. */
 #pragma once
 
 #include "box/settings.h"
 
 enum serve_fd {
-	SERVE_FD_LISTENER = 3, /* absent in stdio mode if the port was taken */
+	SERVE_FD_LISTENER = 3, /* missing in stdio mode if the port was taken */
 	SERVE_FD_HANDS = 4,
-	SERVE_FD_SKILLS = 5, /* asks for the skill worker */
+	SERVE_FD_SKILLS = 5, /* the channel for asking for the skill worker */
 };
 
-/* Runs until it is told to stop; the exit status. Takes what S says about trust. */
+/* Runs until a signal or the end of the parent stops it. Returns the exit status. Takes the trust of S. */
 int serve(struct settings *s);

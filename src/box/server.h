@@ -1,6 +1,6 @@
 /*
- * The Box server: one thread on a loop that reads peers. It holds no file system, no capability and few system calls; what
- * needs more is done by hands and by the skill worker, over channels that were made before.
+ * The Box server: one thread on a loop that reads peers. It has no access to files, no capability and few system calls.
+ * Hands and the skill worker do what needs more, over channels that were made before.
  */
 #pragma once
 
@@ -13,29 +13,29 @@
 #include "service/runtime.h"
 #include "wire/websocket.h"
 
-#define SERVER_CONNECTIONS_MAX 1024u /* beyond it connections are closed at once */
-#define SERVER_STRANGERS_MAX 64u     /* of them: those that have not shown who they are */
+#define SERVER_CONNECTIONS_MAX 1024u /* further connections are closed at once */
+#define SERVER_STRANGERS_MAX 64u     /* connections that have not identified themselves */
 
 struct server {
 	struct loop *loop;
-	struct handshake_trust trust; /* who may come in */
+	struct handshake_trust trust; /* the peers that may connect */
 	struct ceiling *ceiling;
-	int diag; /* for questions about who has a socket, or -1 */
+	int diag; /* for socket_owner_is(), or -1 */
 	unsigned uid;
 	int listener;
 	loop_id listen_watch;
-	loop_id listen_again; /* no descriptor was left; the server listens again later */
+	loop_id listen_again; /* a timer: the server ran out of descriptors and will listen again */
 	struct peer *peers;
 	unsigned n_peers, n_strangers;
 	struct rpc *rpcs;
 	struct runtime *runtime;
-	bool stopping; /* nobody new is let in */
-	bool dropped;  /* … and no session is left */
+	bool stopping; /* no new peer is let in */
+	bool dropped;  /* all sessions have ended while stopping */
 };
 
-/* Begins to accept connections. -errno. */
+/* Begins to accept connections. Returns 0 or -errno. */
 MUST_USE int server_listen(struct server *s);
 /* Closes connections and ends sessions, then stops the loop. */
 void server_stop(struct server *s);
-/* A connection has ended. */
+/* Must be called when a connection has ended. */
 void server_peer_left(struct server *s);

@@ -1,4 +1,4 @@
-/* Starts cordon-skills for the server, which asks for it on a channel (service/skills.h). It belongs to the parent. */
+/* Starts cordon-skills in the parent process. The server asks for it on a channel (service/skills.h). */
 #pragma once
 
 #include "base/err.h"

@@ -1,6 +1,6 @@
 /*
- * Whose socket is at the other end of a TCP connection on this machine. The kernel is asked by sock_diag. A socket that is
- * closed already shows user 0 and inode 0, so only an established one with an inode counts.
+ * Finds the user who owns the other end of a TCP connection on this machine. It asks the kernel by sock_diag. A closed
+ * socket shows user 0 and inode 0, so only an established socket with an inode is accepted.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* The descriptor to ask with. It is opened before the process gives up making sockets. -errno. */
+/* Returns the descriptor for the questions, or -errno. Must be called before the process gives up making sockets. */
 MUST_USE int socket_owner_open(void);
-/* True if the peer of FD, a connection between two addresses of this machine, belongs to user UID. */
+/* Returns true if user UID owns the peer's end of FD. Both ends must be on this machine. */
 bool socket_owner_is(int diag, int fd, unsigned uid);

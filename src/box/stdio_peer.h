@@ -1,4 +1,4 @@
-/* The RPC over our own standard input and output. The end of the input ends the server. */
+/* The RPC over our own standard input and output. When the input ends, the server ends. */
 #pragma once
 
 #include "box/server.h"

@@ -1,6 +1,6 @@
 /*
- * Files that a peer uploads piece by piece before an action uses them. They live in memory that belongs to the connection
- * and counts against the ceiling of the process; an action takes a file by its key.
+ * Files that a peer uploads piece by piece before an action uses them. They are in memory, belong to the connection and
+ * count against the ceiling of the process. An action takes a file by its key.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #define UPLOAD_KEYS_MAX 128u
 #define UPLOAD_CHUNK_BYTES 16384u
-#define UPLOAD_CHUNK_CHARS 21848u /* the same in base64 */
+#define UPLOAD_CHUNK_CHARS 21848u /* UPLOAD_CHUNK_BYTES in base64 */
 
 struct uploads {
 	struct upload *first;
@@ -22,8 +22,8 @@ struct uploads {
 
 void uploads_init(struct uploads *u, struct ceiling *ceiling, uint64_t max_bytes);
 void uploads_done(struct uploads *u);
-/* Takes a chunk: DATA is the data of the action. */
+/* Takes a chunk. DATA is the data of the action. Returns 0, or -1 with a fault in F. */
 MUST_USE int uploads_add(struct uploads *u, const struct json_value *data, struct fault *f);
-/* Hands over the file that the data of an action names; the bytes stay taken from the ceiling. */
+/* Hands over the file that the data of an action names. Its bytes stay taken from the ceiling. */
 MUST_USE int uploads_take(struct uploads *u, const struct json_value *data, struct skills_file *ret,
 			  struct fault *f);

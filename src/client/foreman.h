@@ -1,10 +1,10 @@
 /*
- * Starts the hands of a server (client/hands.h), and starts a hand again when it ended. The foreman is a process of
- * its own, on a loop of its own: the server confines itself and can start no program then. The foreman reads nothing
+ * Starts the hands of a server (client/hands.h), and starts a hand again when it has ended. The foreman is a separate
+ * process with its own loop, because the server confines itself and can then start no program. The foreman reads nothing
  * that a peer or a sandbox says.
  *
- * The foreman tells the server of each hand on a channel. When the server ends, the channel hangs up and the foreman's
- * owner learns it. The kernel kills the hands when the foreman ends, however it ends.
+ * The foreman passes each hand to the server on a channel. When the server ends, the channel hangs up and the foreman
+ * calls its owner. When the foreman ends in any way, the kernel kills the hands.
  */
 #pragma once
 
@@ -16,17 +16,17 @@
 
 struct foreman;
 
-/* The most hands. foreman_usual_hands() returns how many are useful on this machine: a hand needs
- * a CPU for about half of its time. */
+/* The most hands. foreman_usual_hands() returns how many are useful on this machine: a hand needs a CPU about half of its
+ * time. */
 #define FOREMAN_HANDS_MAX 8u
 unsigned foreman_usual_hands(void);
 
 /* Called when the server has ended. The owner still has to free the foreman. */
 typedef void foreman_gone_fn(void *arg);
 
-/* Starts N hands. Takes CHANNEL, a unix socket whose other end is for hands_new(). NOFILE is the soft limit of open
- * files that hands, supervisors and commands get: the one that the server's own caller had before the server raised
- * it. BOUNDS must outlive the foreman. */
+/* Starts N hands. Takes CHANNEL, a unix socket whose other end is for hands_new(). NOFILE is the soft limit of open files
+ * for hands, supervisors and commands: the limit that the server had before it raised its own. BOUNDS must outlive the
+ * foreman. */
 MUST_USE int foreman_new(struct loop *loop, int channel, unsigned n, uint64_t nofile,
 			 const struct hand_bounds *bounds, foreman_gone_fn *gone, void *arg,
 			 struct foreman **ret, struct err *e);

@@ -1,15 +1,14 @@
 /*
- * The hands of a server: a few processes (the program cordon-hand) that do all work that may have
- * to wait, so that the server, a single thread on its loop, never waits. A hand does one request at
- * a time; requests that find no idle hand wait in a queue.
+ * The hands of a server: a few processes (the program cordon-hand) that do all work that may block, so that the server, a
+ * single thread on its loop, never blocks. A hand does one request at a time. Requests that find no idle hand wait in a
+ * queue.
  *
- * A foreman starts the hands and tells the pool of each on a channel. A hand that ends fails the
- * request that it had, with ERR_SYSTEM, and the foreman starts another. Every request has a
- * deadline, counted from the moment when it is asked: a request that is still queued then fails; if
- * a hand is still working on it, the hand is killed, and a sandbox that it was making dies with its
- * leash. Both fail with ERR_TIMEOUT. HAND_SWEEP removes what a killed hand left on disk.
+ * A foreman starts the hands and passes each to the pool on a channel. If a hand ends, its request fails with ERR_SYSTEM,
+ * and the foreman starts another hand. Every request has a deadline. If the request is still queued then, it fails. If a
+ * hand is still working on it, the hand is killed, and a sandbox that it was making ends with its leash. Both fail with
+ * ERR_TIMEOUT. HAND_SWEEP removes what a killed hand left on disk.
  *
- * Any function may be called from any callback, hands_free() too.
+ * Any function may be called from any callback, also hands_free().
  */
 #pragma once
 
@@ -25,8 +24,7 @@ struct hands_request;
 struct spec;
 
 #define HANDS_MAX 8u /* more processes would only compete for disks and CPUs */
-/* the most requests that wait: a server with 1 000 sessions may lose and remake all of
- * them at once */
+/* the most requests that wait: a server with 1 000 sessions may lose and remake all of them at once */
 #define HANDS_QUEUE_MAX 1024u
 /* the most bytes of all waiting requests; most specs have a few KiB */
 #define HANDS_QUEUE_BYTES_MAX (64u << 20)
@@ -47,29 +45,29 @@ struct hands_answer {
 	bool usable;             /* HAND_WORKSPACE */
 };
 
-/* Called when the request is over. Everything in A but the descriptors is valid only during the
- * call. */
+/* Called when the request is over. A is valid only during the call, except for its descriptors. */
 typedef void hands_answer_fn(void *arg, const struct hands_answer *a);
 
-/* Takes CHANNEL, the other end of a foreman's. GONE is called when the foreman has ended: no new
- * hand can come then. */
+/* Takes CHANNEL, the other end of a foreman's channel. GONE is called when the foreman has ended: no new hand can come
+ * then. */
 typedef void hands_gone_fn(void *arg);
 MUST_USE int hands_new(struct loop *loop, int channel, hands_gone_fn *gone, void *arg,
 		       struct hands **ret, struct err *e);
-/* Requests that are under way are not answered any more; their hands are killed. */
+/* Requests that are under way get no answer, and their hands are killed. */
 void hands_free(struct hands *h);
 
-/* Asks for Q, which is borrowed for the call. DEADLINE_NS is a monotonic moment. FN is called exactly once, later, from
- * the loop, unless the request is dropped before. *RET may be kept until then. ERR_LIMIT: too many requests wait. */
+/* Asks for Q, which is borrowed for the call. DEADLINE_NS is a monotonic time. The loop calls FN exactly once, later. If
+ * the request is dropped first, FN is not called. *RET is valid until then. Fails with ERR_LIMIT if too many requests
+ * wait. */
 MUST_USE int hands_ask(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 		       hands_answer_fn *fn, void *arg, struct hands_request **ret, struct err *e);
-/* Does the same for a request that may take minutes, because an image may have to be fetched. Such requests have at most half
- * of the hands at a time, so that others need not wait for them. */
+/* Does the same for a request that may take minutes, because an image may have to be fetched. At most half of the hands
+ * do such requests at a time, so that other requests need not wait for them. */
 MUST_USE int hands_ask_slow(struct hands *h, const struct hand_request *q, uint64_t deadline_ns,
 			    hands_answer_fn *fn, void *arg, struct hands_request **ret,
 			    struct err *e);
-/* Drops a request whose answer is not wanted any more. If a hand already works on the request, it goes
- * on, and its result is thrown away. */
+/* Drops a request whose answer is not wanted any more. A hand that already works on it goes on, and its result is
+ * dropped. */
 void hands_drop(struct hands_request *r);
 
 /* Writes S in the form that HAND_CREATE takes. */

@@ -1,5 +1,5 @@
 /*
- * The command line of cordon-tool, which `cordon tool` and `cordon service` become:
+ * The command line of cordon-tool. `cordon tool` and `cordon service` run it:
  *
  *   cordon-tool tool [OPTIONS] NAME JSON
  *   cordon-tool service VERB [OPTIONS] [JSON]
@@ -13,10 +13,10 @@
 
 struct options {
 	const char *group; /* "tool" or "service" */
-	const char *verb;  /* the tool's name, or what the service shall do */
+	const char *verb;  /* the tool's name, or the verb of the service */
 	const char *json;  /* or NULL */
 	const char *config, *session, *query, *workspace, *output_limit, *format; /* or NULL */
 };
 
-/* ERR_USAGE for words that cannot be understood. */
+/* Returns 0, or -1 with ERR_USAGE if the words cannot be understood. */
 MUST_USE int options_read(struct options *o, int argc, char **argv, struct err *e);
