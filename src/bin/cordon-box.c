@@ -1,4 +1,4 @@
-/* The Box server of LangBot, on our engine. */
+/* LangBot's Box server on our engine. */
 #include <signal.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* One call of the Box service from a shell: the tools of a model, and what the service knows. */
+/* One call of the Box service from a shell: a model's tool, or a question to the service. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

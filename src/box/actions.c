@@ -9,20 +9,20 @@
 
 enum reach {
 	REACH_HOST,    /* about the whole server: needs no context */
-	REACH_TENANT,  /* on behalf of a workspace */
-	REACH_SANDBOX, /* … that may be kept from sandboxes */
+	REACH_TENANT,  /* for one Workspace */
+	REACH_SANDBOX, /* for one Workspace, on a sandbox: may need a grant */
 };
 
 struct action_row {
 	const char *name;
 	enum reach reach;
 	void (*run)(struct action *a);
-	const char *skill_op; /* of act_skill: its name in wire/skills.h */
+	const char *skill_op; /* for act_skill(): the operation's name in wire/skills.h */
 };
 
 /* --- answers --------------------------------------------------------------------------------- */
 
-/* The end of work that was asked of the service. */
+/* The reply to work that the action asked for. */
 static void on_done(void *arg, const struct fault *fault, struct buf *data)
 {
 	struct action *a = arg;
@@ -45,7 +45,7 @@ static void fail(struct action *a, struct fault *f)
 	fault_done(f);
 }
 
-/* "KeyError: 'session_id'" and the like, as the reference says it. */
+/* Gets a text. Fails the action with "KeyError: 'session_id'" for instance, as LangBot's own server does. */
 static bool get_text(struct action *a, const char *key, struct str *ret)
 {
 	const struct json_value *v = json_get(a->request.data, key);
@@ -63,13 +63,13 @@ static bool get_text(struct action *a, const char *key, struct str *ret)
 	return false;
 }
 
-/* Grants are enforced, and the action is about a sandbox. */
+/* Returns true if grants are enforced and the action uses a sandbox. */
 static bool is_gated(const struct action *a)
 {
 	return a->row->reach == REACH_SANDBOX && gate_is_on(runtime_gate(a->server->runtime));
 }
 
-/* The id of a session, as this tenant's sessions are kept under. */
+/* Gets the cleaned session id, by which this tenant's sessions are kept. */
 static bool get_session(struct action *a, char **ret)
 {
 	AUTO_BUF clean = BUF_INIT(WEBSOCKET_MESSAGE_MAX_BYTES);
@@ -200,7 +200,7 @@ static void on_fitted(void *arg, const struct fault *fault)
 	free(n);
 }
 
-/* Hands the spec of the action to USE, which takes it. */
+/* Passes the spec of the action to USE, which takes it. */
 static void with_spec(struct action *a, void (*use)(struct action *a, struct box_spec *b))
 {
 	struct fitting *n;
@@ -313,7 +313,7 @@ static void act_start_process(struct action *a)
 	process_spec_done(&p);
 }
 
-/* "default" where the caller names none. */
+/* Gets the process id, or "default" if the caller names none. */
 static bool get_process(struct action *a, struct str *ret)
 {
 	*ret = STR("default");
@@ -453,7 +453,7 @@ static void on_older_gone(void *arg, const struct fault *fault, struct buf *data
 		action_free(a);
 }
 
-/* A higher generation takes over: what lower ones run and have is ended before the action runs. */
+/* A higher generation takes over. Ends the actions and sessions of lower generations before the action runs. */
 static void take_over(struct action *a)
 {
 	const struct reply r = { on_older_gone, a };
@@ -462,7 +462,7 @@ static void take_over(struct action *a)
 	sessions_drop(runtime_sessions(a->server->runtime), is_older, &a->tenant, &r);
 }
 
-/* Runs the action once the fence lets it pass. */
+/* Runs the action if the fence lets it pass. */
 static void pass_fence(struct action *a)
 {
 	enum fence_verdict v = fence_observe(runtime_fence(a->server->runtime), &a->tenant);
@@ -507,7 +507,7 @@ static int find_tenant(struct action *a, struct fault *f)
 	a->of_sandbox = a->row->reach == REACH_SANDBOX;
 	if (a->legacy) {
 		tenant_init_legacy(&a->tenant);
-		/* a peer that came before grants were enforced has no Workspace to hold one */
+		/* a legacy peer that connected before grants were enforced has no Workspace that could hold a grant */
 		return a->of_tenant && gate_is_on(runtime_gate(a->server->runtime))
 			       ? context_missing(f)
 			       : 0;
@@ -548,7 +548,7 @@ bool actions_may_answer(struct action *a, struct fault *f)
 void actions_cancel(struct action *a)
 {
 	if (!a->work)
-		return; /* it is called back, finds no connection and is freed then */
+		return; /* the reply finds no connection and frees the action */
 	work_cancel(a->work);
 	action_free(a);
 }

@@ -6,7 +6,7 @@
 
 static int give_up_capabilities(struct err *e)
 {
-	/* this needs CAP_SETPCAP; for an ordinary user no_new_privs makes the set harmless */
+	/* needs CAP_SETPCAP; for an ordinary user, no_new_privs makes the bounding set harmless */
 	for (unsigned cap = 0; cap < 64; cap++)
 		IGNORE(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0));
 	/* most callers have no ambient capability */
@@ -14,7 +14,8 @@ static int give_up_capabilities(struct err *e)
 	return confine_capabilities(0, e);
 }
 
-/* Nobody of the same user may look into its memory, and it leaves no core: both would show the secret of the peers. */
+/* Processes of the same user must not read our memory, and it leaves no core file: both would show the secret of the
+ * peers. */
 static int hide_memory(struct err *e)
 {
 	const struct rlimit none = { 0, 0 };
@@ -24,7 +25,7 @@ static int hide_memory(struct err *e)
 	return 0;
 }
 
-/* Leaves no right on any file. On a host without Landlock, the filter of calls is the only wall. */
+/* Gives up every right on files. On a host without Landlock, the system call filter is the only wall. */
 static int hide_files(struct err *e)
 {
 	struct confine_files f;

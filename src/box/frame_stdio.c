@@ -5,12 +5,12 @@
 #include "base/json.h"
 #include "service/python.h"
 
-#define KEEP_BYTES (64u << 10) /* memory that is kept from one message to the next */
+#define KEEP_BYTES (64u << 10) /* memory that stays allocated between messages */
 
 void stdio_reader_init(struct stdio_reader *r)
 {
 	*r = (struct stdio_reader){ 0 };
-	/* a piece in escapes is at most six times as long; a plain message may come on one line */
+	/* an escaped piece is at most six times as long, but a plain message may come on one line */
 	buf_init(&r->line, STDIO_MESSAGE_MAX_BYTES);
 	buf_init(&r->message, STDIO_MESSAGE_MAX_BYTES);
 }
@@ -85,7 +85,7 @@ static int end_message(struct stdio_reader *r, struct str *ret)
 	return 1;
 }
 
-/* A line while a message is being assembled: no other line may stand between its chunks. */
+/* Takes a line while a message is being assembled. Any other line between its chunks is an error. */
 static int take_chunk(struct stdio_reader *r, const struct json_value *v, struct str *ret)
 {
 	switch (kind_of(v)) {
@@ -100,7 +100,7 @@ static int take_chunk(struct stdio_reader *r, const struct json_value *v, struct
 
 /* --- lines ------------------------------------------------------------------------------------- */
 
-/* 1 when LINE completes a message. */
+/* Returns 1 if LINE completes a message. */
 static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 {
 	AUTO_JSON d = NULL;
@@ -112,7 +112,7 @@ static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 		return 0;
 	if (line.n > STDIO_MESSAGE_MAX_BYTES)
 		return -EPROTO;
-	/* a plain message is not parsed here: its reader does that */
+	/* do not parse a plain message here: the reader of the message does that */
 	if (!r->assembling && !memmem(line.p, line.n, "\"chunk_", 7)) {
 		*ret = line;
 		return 1;
@@ -129,11 +129,11 @@ static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 		*ret = line;
 		return 1;
 	default:
-		return 0; /* a stray one */
+		return 0; /* a chunk outside of a message is ignored */
 	}
 }
 
-/* Keeps the beginning of a line. */
+/* Keeps a line that has not ended. */
 static int keep(struct buf *line, struct str *in)
 {
 	if (in->n > line->max - line->n)
@@ -177,7 +177,7 @@ int stdio_next(struct stdio_reader *r, struct str *in, struct str *ret)
 
 /* --- writing ----------------------------------------------------------------------------------- */
 
-/* A chunk line: its type, a piece of the message if there is one, and a number if it has a key. */
+/* Writes a chunk line: its type, a piece of the message if PIECE is given, and a number if KEY is given. */
 static void put_chunk(struct buf *b, const char *type, const struct str *piece, const char *key,
 		      size_t number)
 {
@@ -213,7 +213,7 @@ void stdio_put(struct buf *b, struct str message)
 		if (piece.n > STDIO_PIECE_MAX_BYTES)
 			piece.n = utf8_prefix(piece.p, STDIO_PIECE_MAX_BYTES, &bad);
 		if (piece.n == 0) {
-			b->failed = true; /* not UTF-8: our own writers make no such text */
+			b->failed = true; /* not UTF-8; our own writers never write this */
 			return;
 		}
 		put_chunk(b, "chunk_data", &piece, "offset", at);

@@ -68,7 +68,7 @@ int handshake_set_legacy(struct handshake_trust *t, const char *text, struct err
 
 /* --- checks ------------------------------------------------------------------------------------ */
 
-/* Takes as long for the first wrong character as for the last. The length of the secret is none. */
+/* Takes the same time wherever the first wrong character is. The length of the secret is not secret. */
 static bool same_secret(struct str a, const char *secret)
 {
 	size_t n = strlen(secret);
@@ -94,7 +94,7 @@ static bool token_fits(const struct handshake_trust *t, const struct http_reques
 			     same_secret(python_trim(token), t->token));
 }
 
-/* An address, or one of our names: what a page that rebinds a name cannot send. */
+/* Returns true if the request names an address or one of our names. A page that uses DNS rebinding names its own host. */
 static bool host_is_ours(const struct handshake_trust *t, const struct http_request *r)
 {
 	struct in6_addr address;
@@ -116,7 +116,7 @@ static bool host_is_ours(const struct handshake_trust *t, const struct http_requ
 	return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1;
 }
 
-/* May a peer without an instance id come in at all? */
+/* Returns true if the policy allows peers without an instance id. */
 static bool legacy_is_open(const struct handshake_trust *t)
 {
 	if (t->token || t->configured || t->admission || t->legacy == HANDSHAKE_LEGACY_NEVER)
@@ -134,11 +134,11 @@ static bool legacy_fits(const struct handshake_trust *t, const struct http_reque
 {
 	if (!legacy_is_open(t) || !host_is_ours(t, r))
 		return false;
-	/* beyond loopback nobody can tell whose socket it is; on loopback the kernel can */
+	/* the kernel knows the owner of a socket only on loopback */
 	return peer.loopback ? peer.own_user : t->legacy == HANDSHAKE_LEGACY_ALWAYS;
 }
 
-/* Both routes ask the same. INSTANCE is what a current peer calls itself. */
+/* The check of both routes. *RET_INSTANCE is the instance id of a current peer. */
 static enum handshake_verdict check(const struct handshake_trust *t, const struct http_request *r,
 				    struct handshake_peer peer, struct str *ret_instance)
 {
@@ -150,7 +150,7 @@ static enum handshake_verdict check(const struct handshake_trust *t, const struc
 		return legacy_fits(t, r, peer) ? HANDSHAKE_LEGACY : HANDSHAKE_REFUSED;
 	if (!token_fits(t, r))
 		return HANDSHAKE_REFUSED;
-	/* an instance id is no secret: without one, the machine's other users must not get in */
+	/* an instance id is no secret: without a token, other users of this machine must not get in */
 	if (!t->token && peer.loopback && !peer.own_user)
 		return HANDSHAKE_REFUSED;
 	*ret_instance = python_trim(*ret_instance);

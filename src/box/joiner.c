@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#define KEEP_BYTES (64u << 10) /* memory that is kept from one message to the next */
+#define KEEP_BYTES (64u << 10) /* memory that stays allocated between messages */
 
 void joiner_init(struct joiner *j)
 {
@@ -20,7 +20,7 @@ size_t joiner_held_bytes(const struct joiner *j)
 	return j->text.cap;
 }
 
-/* Follows the brackets of PART, outside of strings. */
+/* Counts the open brackets of PART, outside of strings. */
 static void follow(struct joiner *j, struct str part)
 {
 	for (size_t i = 0; i < part.n; i++) {
@@ -50,7 +50,7 @@ static void forget(struct joiner *j)
 	j->quoted = j->escaped = j->delivered = false;
 }
 
-/* True for a text that may become an object. */
+/* Returns true if the text may become an object. */
 static bool begins_object(struct str s)
 {
 	while (s.n && strchr(" \t\r\n", *s.p)) {

@@ -28,7 +28,7 @@ extern char **environ;
 struct family {
 	struct loop *loop;
 	struct child server;
-	int status; /* of the server, once it has ended */
+	int status; /* the server's exit status, if it has ended */
 	bool ended;
 };
 
@@ -45,7 +45,7 @@ static int listen_at(const struct addrinfo *a, struct err *e)
 	return fd_take(&fd);
 }
 
-/* Says where, for people and for tests that let the kernel choose the port. */
+/* Prints the address, for people, and for tests that let the kernel choose the port. */
 static void say_where(int fd)
 {
 	struct sockaddr_storage a = { 0 };
@@ -140,10 +140,10 @@ static void on_signal(void *arg, int sig)
 
 static void on_server_gone(void *arg)
 {
-	/* its end follows by SIGCHLD */
+	/* SIGCHLD follows, and on_child() handles it */
 }
 
-/* The soft limit as we got it, which sandboxes get too; ours becomes the hard one. */
+/* Raises our limit to the hard limit. Returns the old soft limit, which sandboxes get. */
 static uint64_t raise_nofile(void)
 {
 	struct rlimit l;
@@ -153,11 +153,11 @@ static uint64_t raise_nofile(void)
 		return 1024;
 	soft = l.rlim_cur;
 	l.rlim_cur = l.rlim_max;
-	IGNORE(setrlimit(RLIMIT_NOFILE, &l)); /* then fewer sessions fit */
+	IGNORE(setrlimit(RLIMIT_NOFILE, &l)); /* if this fails, fewer sessions fit */
 	return soft;
 }
 
-/* What no peer may have, whatever the configuration says, even if it has taken over the server. */
+/* What no peer may have, whatever the configuration says, even if a peer has taken over the server. */
 static const struct hand_bounds hand_bounds = { .refused = source_rules_system,
 						.n_refused = SOURCE_RULES_SYSTEM,
 						.sessions_only = true };
@@ -189,7 +189,7 @@ static int run(const struct settings *s, int argc, char **argv, struct err *e)
 	fd_closep(&hands[1]);
 	fd_closep(&skills[1]);
 	fd_closep(&listener);
-	if (s->stdio) { /* they belong to the server: its peer must see them end */
+	if (s->stdio) { /* only the server may hold them, so that its peer sees them end */
 		close(STDIN_FILENO);
 		close(STDOUT_FILENO);
 	}

@@ -11,10 +11,10 @@
 #include "box/stream.h"
 
 enum peer_state {
-	PEER_HEAD,    /* the request has not come whole */
-	PEER_OPEN,    /* a WebSocket */
-	PEER_CLOSING, /* our close frame is sent, theirs is awaited */
-	PEER_LEAVING, /* the last bytes are on their way */
+	PEER_HEAD,    /* the request is not complete */
+	PEER_OPEN,    /* a WebSocket is open */
+	PEER_CLOSING, /* our close frame was sent, and the peer's has not come */
+	PEER_LEAVING, /* the last bytes are being sent */
 };
 
 struct peer {
@@ -24,9 +24,9 @@ struct peer {
 	enum peer_state state;
 	bool local;
 	bool paused;
-	bool deaf; /* it broke the rules: what it still sends is thrown away */
+	bool deaf; /* it broke the protocol: what it still sends is dropped */
 	loop_id timer;
-	size_t seen; /* of the head */
+	size_t seen; /* bytes of the head that were searched */
 	struct http_request request;
 	struct str key;
 	struct websocket ws;
@@ -68,7 +68,7 @@ static void set_timer(struct peer *p, unsigned ms)
 		out_of_memory();
 }
 
-/* A peer that does not take its last bytes is not waited for. */
+/* Sends the last bytes, for a limited time, and hangs up. */
 static void leave(struct peer *p)
 {
 	if (p->state == PEER_HEAD)
@@ -167,7 +167,7 @@ static size_t take_frames(struct peer *p, const char *bytes, size_t n)
 		take_event(p, &event);
 	}
 	p->deaf = r < 0;
-	if (r < 0) /* the peer may be in the middle of a message: it must be able to read why */
+	if (r < 0) /* go on reading, so that the peer can finish its message and read the reason */
 		peer_close(p, p->ws.failed, "");
 	else if (!holding_set(&p->held, websocket_held_bytes(&p->ws)))
 		peer_close(p, WEBSOCKET_TOO_BIG, "the server is short of memory");
@@ -205,7 +205,7 @@ void peer_upgrade(struct peer *p, const char *subprotocol, const struct peer_pro
 	AUTO_BUF b = BUF_INIT(1024);
 	struct str key;
 
-	IGNORE(websocket_check_request(&p->request, &key)); /* the route has done that */
+	IGNORE(websocket_check_request(&p->request, &key)); /* the route has checked it */
 	websocket_put_agreement(&b, key, subprotocol);
 	stream_send(p->stream, &b);
 	websocket_init(&p->ws, WEBSOCKET_SERVER, WEBSOCKET_MESSAGE_MAX_BYTES);
@@ -221,7 +221,7 @@ static size_t take_head(struct peer *p, const char *bytes, size_t n)
 	int r = http_request_next(&in, &p->seen, 0, &p->request);
 
 	if (r == 0)
-		return 0; /* the head is bounded, and so is what waits here */
+		return 0; /* the length of a head is bounded */
 	if (r < 0)
 		peer_answer(p, (unsigned)-r, "text/plain", STR(""));
 	else

@@ -11,7 +11,7 @@ struct relay {
 	struct attachment attachment;
 	loop_id timer;
 	bool waits_for_pong;
-	bool full; /* the process does not take its input: the peer is not read */
+	bool full; /* the process does not take its input, so the peer is not read */
 	bool over;
 };
 
@@ -26,7 +26,7 @@ static void on_timer(void *arg)
 		peer_drop(r->peer);
 		return;
 	}
-	/* a peer that we do not read cannot show us its pong */
+	/* while we do not read the peer, its pong cannot arrive */
 	r->waits_for_pong = !r->full;
 	if (r->waits_for_pong)
 		peer_send(r->peer, WEBSOCKET_PING, "", 0);
@@ -56,7 +56,7 @@ static void on_pong(void *arg)
 static bool on_line(void *arg, const char *p, size_t n)
 {
 	struct relay *r = arg;
-	AUTO_BUF clean = BUF_INIT(3 * n + 1); /* a bad byte becomes three */
+	AUTO_BUF clean = BUF_INIT(3 * n + 1); /* a byte that is not UTF-8 becomes three bytes */
 
 	if (utf8_valid(p, n)) {
 		peer_send_soon(r->peer, WEBSOCKET_TEXT, p, n);
@@ -102,7 +102,7 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 	return !r->full;
 }
 
-/* A peer that broke a rule must not keep the process from the next relay while its close frame is awaited. */
+/* Detaches at once: a peer that broke a rule must not block the next relay until its close frame comes. */
 static void on_closing(void *arg)
 {
 	struct relay *r = arg;

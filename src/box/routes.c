@@ -28,7 +28,7 @@ static void answer_health(struct peer *p)
 	peer_answer(p, 200, JSON_TYPE, (struct str){ body.p, body.n });
 }
 
-/* A peer that waits for the readiness; it may leave before. */
+/* A peer that waits for the readiness. It may leave before the answer. */
 struct waiting {
 	struct peer *peer;
 };
@@ -60,7 +60,7 @@ static void answer_readiness(struct peer *p)
 
 /* --- the RPC --------------------------------------------------------------------------------- */
 
-/* Whose socket it is counts on loopback only; elsewhere nobody could tell. */
+/* The owner of the peer's socket is only known on loopback. */
 static struct handshake_peer who_is(struct peer *p)
 {
 	const struct server *s = peer_server(p);
@@ -131,13 +131,13 @@ static bool split_path(struct str path, struct buf *session, struct buf *process
 	       !memchr(buf_str(process), '\0', process->n);
 }
 
-/* A current peer names a placement: it must be the current one of its Workspace. */
+/* Returns true if the peer's placement is the current one of its Workspace. */
 static bool is_current(struct peer *p, const struct tenant *t)
 {
 	return t->legacy || fence_is_current(runtime_fence(peer_server(p)->runtime), t);
 }
 
-/* True unless grants are enforced and the tenant has none that allows processes. */
+/* Returns true if grants are not enforced, or if the tenant's grant allows relays. */
 static bool may_relay(struct server *s, const struct tenant *t, struct fault *f)
 {
 	struct gate *g = runtime_gate(s->runtime);

@@ -20,13 +20,13 @@ struct rpc {
 	struct action *actions;
 	unsigned n_actions;
 	struct uploads uploads;
-	struct joiner joiner; /* older peers split long messages */
+	struct joiner joiner; /* legacy peers split long messages */
 	struct holding joined;
 };
 
 /* --- the end of an action -------------------------------------------------------------------- */
 
-/* The connection does not know the action any more. */
+/* Removes the action from its connection. */
 static void detach(struct action *a)
 {
 	struct action **at;
@@ -76,7 +76,7 @@ void action_fail(struct action *a, const struct fault *f)
 	action_free(a);
 }
 
-/* A result that was computed under a generation which is not the current one any more is never shown. */
+/* If a newer generation has taken over, the result is not shown: the action fails. */
 void action_succeed(struct action *a, struct str data)
 {
 	AUTO_BUF b = BUF_INIT(REPLY_MAX_BYTES);
@@ -109,7 +109,7 @@ static void refuse(struct rpc *r, const struct envelope_request *q, const struct
 	send(r, &b);
 }
 
-/* Takes the request and what it holds. */
+/* Runs a request as an action. Takes Q and HELD. */
 static void begin(struct rpc *r, const struct envelope_request *q, struct holding held)
 {
 	struct action *a = xcalloc(1, sizeof(*a));
@@ -137,7 +137,7 @@ static void take_message(struct rpc *r, struct str message)
 	if (kind == ENVELOPE_REQUEST && r->n_actions >= ENVELOPE_ACTIONS_MAX) {
 		envelope_busy(&f);
 	} else if (kind == ENVELOPE_REQUEST) {
-		/* an action copies its texts from the document */
+		/* count the message too, because an action copies texts from the document */
 		if (holding_set(&held, json_held_bytes(q.doc) + message.n)) {
 			begin(r, &q, held);
 			return;

@@ -23,7 +23,7 @@ static void on_signal(void *arg, int sig)
 	server_stop(arg);
 }
 
-/* No sandbox can be made any more, and nobody would start hands again. */
+/* Stops the server, because no process would start hands again. */
 static void on_parent_gone(void *arg)
 {
 	server_stop(arg);
@@ -34,7 +34,7 @@ static bool relieve(void *arg)
 	return peers_relieve(arg);
 }
 
-/* Only with CORDON_BOX_WATCH_LOOP: the loop must never wait for anything but events. */
+/* Called only with CORDON_BOX_WATCH_LOOP: a handler must never block the loop. */
 static void on_waited(void *arg, const void *handler)
 {
 	log_line(LOG_WARN, "the handler at serve%+td waited",
@@ -43,7 +43,7 @@ static void on_waited(void *arg, const void *handler)
 
 static void on_looked(void *arg, bool ready, struct str body)
 {
-	/* the backend has written to the log */
+	/* the backend has written the result to the log */
 }
 
 static int complain(const char *what, const char *why)
@@ -71,7 +71,7 @@ static void on_advanced(void *arg, const struct tenant *newer)
 	rpc_end_stale(arg, newer);
 }
 
-/* Where grants are enforced, a peer that knows no Workspaces has nothing to do here. */
+/* Returns false if grants are enforced and the peer on standard input is a legacy peer, which cannot have a grant. */
 static bool is_open_to(const struct server *s, bool stdio)
 {
 	return !stdio || s->trust.instance || !gate_is_on(runtime_gate(s->runtime));

@@ -1,4 +1,4 @@
-/* Accepting connections, and stopping. */
+/* Accepts connections, and stops the server. */
 #include "box/server.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static void on_listen_again(void *arg)
 		pause_listening(s);
 }
 
-/* Without a free descriptor the connection stays in the backlog, and the loop would be called for it again and again. */
+/* Stops listening for a while. Without a free descriptor the connection stays in the backlog, and the loop would spin. */
 static void pause_listening(struct server *s)
 {
 	loop_remove(s->loop, &s->listen_watch);
@@ -57,7 +57,7 @@ static void on_connection(void *arg, int fd, uint32_t events)
 	if (got < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			pause_listening(s);
-		return; /* else the peer went away */
+		return; /* otherwise the peer has gone */
 	}
 	if (s->n_peers >= SERVER_CONNECTIONS_MAX || s->n_strangers >= SERVER_STRANGERS_MAX)
 		return;

@@ -8,7 +8,7 @@
 #include "service/python.h"
 #include "service/sessions.h"
 
-#define SERVE_WORD "--serve" /* how the server's parent starts the server; not for people */
+#define SERVE_WORD "--serve" /* only the server's parent passes this word */
 
 static int read_arguments(struct settings *s, int argc, char **argv, struct err *e)
 {
@@ -68,7 +68,7 @@ static int read_trust(struct handshake_trust *t, struct err *e)
 	return 0;
 }
 
-/* Settings of ours, which LangBot does not know. */
+/* Reads our own settings, which LangBot does not have. */
 static int read_own(struct settings *s, struct err *e)
 {
 	const char *ttl = getenv("CORDON_BOX_TTL_SEC"), *watch = getenv("CORDON_BOX_WATCH_LOOP");
@@ -81,7 +81,7 @@ static int read_own(struct settings *s, struct err *e)
 	return 0;
 }
 
-/* A switch of the environment: only these words turn it on. */
+/* Returns true if a variable of the environment is one of the words that switch it on. */
 static bool is_on(const char *text)
 {
 	static const char *const words[] = { "1", "true", "yes", "on" };
@@ -102,7 +102,7 @@ int settings_read(struct settings *s, int argc, char **argv, char warning[256], 
 		return -1;
 	if (s->stdio && !s->trust.instance && !handshake_legacy_stdio(&s->trust))
 		return err_set(e, ERR_INVALID, "stdio needs LANGBOT_BOX_TRUSTED_INSTANCE_UUID");
-	if (!s->host) /* without a token nobody beyond this machine is invited */
+	if (!s->host) /* without a token, listen only on this machine */
 		s->host = s->trust.token ? "0.0.0.0" : "127.0.0.1";
 	s->unsafe_storage = is_on(getenv("LANGBOT_BOX_ALLOW_UNSAFE_SOFT_STORAGE_LIMITS"));
 	read_config(s, warning);

@@ -19,7 +19,7 @@ struct skill_starter {
 	char *program;
 };
 
-/* Splits what the server sent: a root and perhaps a source, each with its NUL. */
+/* Splits a request of the server: a root and perhaps a source, each with its NUL. */
 static int read_ask(const char *p, size_t n, const char **root, const char **source)
 {
 	size_t k = strnlen(p, n);
@@ -35,7 +35,8 @@ static int read_ask(const char *p, size_t n, const char **root, const char **sou
 	return strnlen(*source, n) == n - 1 ? 0 : -EPROTO;
 }
 
-/* Starts the worker and gives the server's end of its socket. The worker gets no environment: a secret is in ours. */
+/* Starts the worker and returns the server's end of its socket. The worker gets no environment, because ours has a
+ * secret. */
 static int start(const struct skill_starter *s, const char *root, const char *source,
 		 struct child *ret, int *ret_sock, struct err *e)
 {
@@ -73,7 +74,7 @@ static void answer(const struct skill_starter *s, const char *root, const char *
 		r = fdpass_send(s->channel, SKILLS_WORKER, 1, (int[]){ sock, c.pidfd }, 2);
 	else
 		r = fdpass_send(s->channel, e.msg, strlen(e.msg), NULL, 0);
-	IGNORE(r); /* a server that has ended shows by its hang-up; the worker ends without it */
+	IGNORE(r); /* if the server has ended, on_ask() sees it, and the worker ends */
 	fd_closep(&c.pidfd);
 }
 

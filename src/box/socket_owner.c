@@ -25,8 +25,8 @@ int socket_owner_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The kernel keeps connections of IPv4 that came in on an IPv6 socket as IPv6 ones; both forms are asked for by what
- * getsockname() says. */
+/* The kernel keeps an IPv4 connection to an IPv6 socket as an IPv6 connection. socket_owner_is() therefore asks for both
+ * forms. */
 static void put_address(const struct sockaddr_storage *a, __be32 out[4], __be16 *ret_port)
 {
 	if (a->ss_family == AF_INET6) {
@@ -67,7 +67,7 @@ static bool ask(int diag, const struct question *q, struct inet_diag_msg *ret)
 
 	if (send(diag, q, sizeof(*q), 0) != (ssize_t)sizeof(*q))
 		return false;
-	/* the kernel answers within the call that asked */
+	/* the kernel queues the answer before send() returns */
 	n = recv(diag, answer, sizeof(answer), MSG_DONTWAIT);
 	if (n < 0 || !NLMSG_OK(head, (size_t)n) || head->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
 	    head->nlmsg_len < NLMSG_LENGTH(sizeof(*ret)) || head->nlmsg_seq != q->head.nlmsg_seq)
@@ -97,7 +97,7 @@ bool socket_owner_is(int diag, int fd, unsigned uid)
 		return false;
 	for (int form = 0; form < 2; form++) {
 		q.body.sdiag_family = (unsigned char)ours.ss_family;
-		/* the peer's own socket: its source is our destination */
+		/* ask for the peer's own socket: its source is our destination */
 		put_address(&theirs, q.body.id.idiag_src, &q.body.id.idiag_sport);
 		put_address(&ours, q.body.id.idiag_dst, &q.body.id.idiag_dport);
 		q.head.nlmsg_seq = ++sequence;

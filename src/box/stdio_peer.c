@@ -9,7 +9,7 @@
 #include "box/rpc.h"
 #include "box/stream.h"
 
-#define LINES_MAX_BYTES (128u << 20) /* a message of which every byte is escaped twice */
+#define LINES_MAX_BYTES (128u << 20) /* a message in which every byte is escaped twice */
 
 struct stdio_peer {
 	struct server *server;
@@ -40,7 +40,7 @@ static size_t on_input(void *arg, const char *bytes, size_t n)
 			break;
 	if (!holding_set(&p->held, stdio_held_bytes(&p->reader)))
 		r = -ENOMEM;
-	if (r != 0) /* after a broken sequence nothing that follows can be trusted */
+	if (r != 0) /* after a broken sequence, no further input can be trusted */
 		stream_finish(p->stream);
 	return n;
 }

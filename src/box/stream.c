@@ -10,9 +10,9 @@
 #include "base/clock.h"
 
 #define CHUNK_BYTES (64u << 10)
-#define QUEUE_MAX_BYTES (512u << 20) /* the ceiling of the process is reached before */
+#define QUEUE_MAX_BYTES (512u << 20) /* the ceiling of the process is reached first */
 #define QUEUE_KEEP_BYTES (4u << 10)  /* memory that an empty queue keeps */
-#define LEFT_MAX_BYTES (32u << 20)   /* input that its taker did not take yet */
+#define LEFT_MAX_BYTES (32u << 20)   /* input that the owner has not taken */
 
 struct stream {
 	struct loop *loop;
@@ -20,11 +20,11 @@ struct stream {
 	loop_id in_watch, out_watch, soon;
 	struct ceiling *ceiling;
 	struct stream_user user;
-	struct buf left; /* input that was not taken */
+	struct buf left; /* input that the owner has not taken */
 	struct buf queue;
-	size_t sent; /* bytes at the front of the queue that are gone */
+	size_t sent; /* bytes at the front of the queue that were sent */
 	bool wanted, finishing, over;
-	bool broken; /* a part of what was queued is lost: no byte may follow */
+	bool broken; /* a part of the queue was dropped: no byte may follow */
 	unsigned depth;
 	bool freed;
 };
@@ -46,7 +46,7 @@ static void leave(struct stream *s)
 	free(s);
 }
 
-/* --- what is watched ------------------------------------------------------------------------- */
+/* --- watches --------------------------------------------------------------------------------- */
 
 static void watch(struct stream *s)
 {
@@ -76,7 +76,7 @@ static void end(struct stream *s)
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-/* A queue that was large must not stay so. */
+/* Empties the queue, and frees its memory if it was large. */
 static void forget_queue(struct stream *s)
 {
 	if (s->queue.cap > QUEUE_KEEP_BYTES)
@@ -85,7 +85,7 @@ static void forget_queue(struct stream *s)
 	s->sent = 0;
 }
 
-/* False when the connection broke. */
+/* Returns false if the connection broke. */
 static bool flush(struct stream *s)
 {
 	while (s->sent < s->queue.n) {
@@ -112,7 +112,7 @@ static void do_soon(struct stream *s)
 		out_of_memory();
 }
 
-/* The owner is told from the loop, not from within its own call. */
+/* Ends the stream from the loop, so that `gone` is not called inside of the owner's own call. */
 static void give_up(struct stream *s)
 {
 	s->finishing = true;
@@ -129,7 +129,7 @@ static bool make_room(struct stream *s, size_t n)
 	taken = ceiling_take(s->ceiling, n);
 	if (taken && !s->broken)
 		return true;
-	/* there is no memory, or this stream was the one that had to give its memory back */
+	/* there is no memory, or peers_relieve() chose this stream to give memory back */
 	ceiling_give(s->ceiling, taken ? n : 0);
 	stream_abandon(s);
 	return false;
@@ -244,7 +244,7 @@ static bool send_added(struct stream *s)
 	return true;
 }
 
-/* Deals with what was added, with input that was left, and with failures. */
+/* Sends what was added, passes on input that was left, and ends the stream after a failure. */
 static void on_soon(void *arg)
 {
 	struct stream *s = arg;

@@ -16,15 +16,14 @@
 #include "base/spawn.h"
 #include "wire/hand.h"
 
-/* The shortest time between two starts of one hand, so that a hand which always fails does not
- * keep the machine busy. */
+/* The shortest time between two starts of one hand, so that a hand that always fails does not keep the machine busy. */
 #define RESTART_NS (100 * NS_PER_MS)
 
 extern char **environ;
 
 struct started {
 	struct foreman *foreman;
-	struct child child; /* pid -1: the hand has ended */
+	struct child child; /* its pid is -1 if the hand has ended */
 	loop_id watch, timer;
 };
 
@@ -62,7 +61,7 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	struct spawn s = { .path = f->program,
 			   .argv = argv,
 			   .envp = (const char *const *)environ,
-			   /* a session of its own: Ctrl-C at the server's terminal is for the
+			   /* its own session: Ctrl-C at the server's terminal is for the
 			    * server only */
 			   .new_session = true,
 			   .tied = true,
@@ -102,8 +101,8 @@ static int start(struct started *h, struct err *e)
 	if (!h->watch)
 		out_of_memory();
 	r = fdpass_send(f->channel, "h", 1, (int[]){ sock, h->child.pidfd }, 2);
-	/* if the server has ended, on_channel() sees the hang-up. If the server did not get the
-	 * hand, the hand ends and is started again */
+	/* if the server has ended, on_channel() sees the hang-up. If the server did not get the hand, the hand ends and
+	 * is restarted */
 	if (r < 0)
 		log_line(LOG_WARN, "a hand did not reach the server: %d", -r);
 	return 0;
@@ -129,13 +128,13 @@ static void on_ended(void *arg, int fd, uint32_t events)
 	int status;
 
 	loop_remove(h->foreman->loop, &h->watch);
-	IGNORE(child_wait(&h->child, &status)); /* why it ended does not matter here */
+	IGNORE(child_wait(&h->child, &status)); /* the reason does not matter here */
 	h->timer = loop_add_timer(h->foreman->loop, clock_mono_ns() + RESTART_NS, on_restart, h);
 	if (!h->timer)
 		out_of_memory();
 }
 
-/* The server never sends anything, so this event means that it has ended. */
+/* The server sends nothing, so this event means that it has ended. */
 static void on_channel(void *arg, int fd, uint32_t events)
 {
 	struct foreman *f = arg;

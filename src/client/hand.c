@@ -18,7 +18,7 @@
 #include "state/places.h"
 
 #define WARNINGS_MAX_BYTES 65536
-#define HAND_REFUSED_MAX (2 * HAND_PATHS_MAX) /* of the bounds and of the request */
+#define HAND_REFUSED_MAX (2 * HAND_PATHS_MAX) /* paths of the bounds and of the request */
 
 struct work {
 	const struct hand_bounds *bounds;
@@ -28,8 +28,8 @@ struct work {
 	struct tree_size size;
 	size_t mount; /* the mount that the failure is about, as in struct hand_answer */
 	int leash, connection;
-	char *held;  /* owned; NULL: nothing is soft */
-	char *found; /* owned; NULL: nothing was looked for */
+	char *held;  /* owned; as in struct hand_answer, or NULL */
+	char *found; /* owned; as in struct hand_answer, or NULL */
 	bool usable;
 	char hint[IMAGER_HINT_BYTES];
 };
@@ -41,7 +41,7 @@ static int bring_up(struct work *w, struct launch *l, const struct spec *s, stru
 	struct client c;
 
 	if (launch_wait(l, &w->warnings, e) < 0) {
-		/* what the caller named was found before: now something of this machine is missing */
+		/* the caller's paths were found before, so something of this machine is missing */
 		if (e->code == ERR_NOT_FOUND)
 			e->code = ERR_SYSTEM;
 		return -1;
@@ -84,7 +84,7 @@ static int check_session(const struct spec *s, struct err *e)
 	return plain ? 0 : err_set(e, ERR_DENIED, "the sandbox is none that this server may have");
 }
 
-/* The bounds come first, because the request has no say in them. */
+/* The bounds come first, because a request cannot change them. */
 static size_t list_refused(const struct work *w, const char *out[HAND_REFUSED_MAX])
 {
 	size_t n = 0;
@@ -116,7 +116,7 @@ static int prepare_spec(struct work *w, struct spec *s, struct err *e)
 		w->mount = HAND_MOUNT_JUDGED;
 		return -1;
 	}
-	/* a creation puts the parts of the home where the user's configuration says */
+	/* a creation moves parts of the home to where the user's configuration says */
 	return places_follow(w->home, e) < 0 ? -1 : prepare(w->home, &p, s, e);
 }
 
@@ -156,15 +156,14 @@ static int do_sweep(struct work *w, struct err *e)
 {
 	struct sandbox_list live;
 
-	/* the list leaves out, and erases, the sandboxes of servers that were killed together with
-	 * their supervisors */
+	/* loading the list erases the sandboxes of servers that were killed together with their supervisors */
 	if (sandbox_list_load(w->home, &live, e) < 0)
 		return -1;
 	sandbox_list_done(&live);
 	return 0;
 }
 
-/* PATH is canonical, or the task refuses it. */
+/* Checks PATH against the refused paths of the bounds. If PATH is not canonical, the task itself refuses it. */
 static int check_bounds(const struct hand_bounds *b, const char *path, struct err *e)
 {
 	const struct source_rules rules = { .refused = b->refused, .n_refused = b->n_refused };

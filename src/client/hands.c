@@ -1,8 +1,8 @@
 /*
- * A hand is idle, or has one request. A request is queued, or with a hand; it is over when it was answered, or when its
- * deadline passed. A dropped request stays where it is without a function to call.
+ * A hand is idle, or has one request. A request is queued, or with a hand. It is over when it was answered, or when its
+ * deadline has passed. A dropped request stays where it is, without a function to call.
  *
- * Slots of hands and memory of requests are used again only when no callback of the pool runs (enter, leave).
+ * The slot of a hand and the memory of a request are reused only when no callback of the pool runs (enter, leave).
  */
 #include "client/hands.h"
 
@@ -21,30 +21,30 @@
 #include "spec/spec.h"
 
 #define READ_BYTES 16384
-/* the largest answer has 64 KiB of warnings and an error; this leaves room */
+/* the largest answer has 64 KiB of warnings and an error */
 #define ANSWER_MAX_BYTES (256u << 10)
 
 struct hand {
 	struct hands *pool;
-	int sock; /* -1: no hand in this slot */
+	int sock; /* -1 if the slot is empty */
 	int pidfd;
 	loop_id watch;
 	struct buf in;
 	int fd[HAND_FDS]; /* the descriptors that came with the answer */
 	unsigned n_fds;
-	struct hands_request *request; /* NULL: the hand is idle */
+	struct hands_request *request; /* NULL if the hand is idle */
 };
 
 struct hands_request {
 	struct hands_request *next; /* the next request in the queue */
 	struct hands *pool;
-	struct hand *hand; /* NULL: the request is in the queue */
+	struct hand *hand; /* NULL if the request is queued */
 	struct buf frame;
 	size_t sent;
 	bool wants_sandbox; /* a successful answer must bring descriptors */
 	bool slow;          /* it may take minutes, see hands_ask_slow() */
 	loop_id timer;
-	hands_answer_fn *fn; /* NULL: the request was dropped */
+	hands_answer_fn *fn; /* NULL if the request was dropped */
 	void *arg;
 };
 
@@ -82,7 +82,7 @@ static void request_free(struct hands_request *r)
 	free(r);
 }
 
-/* Puts R into the queue at AT, which is the end of the queue or its beginning. */
+/* Puts R into the queue at AT, which is the beginning or the end of the queue. */
 static void enqueue(struct hands *h, struct hands_request *r, struct hands_request **at)
 {
 	r->next = *at;
@@ -107,8 +107,7 @@ static void unqueue(struct hands *h, struct hands_request *r)
 	h->n_bytes -= r->frame.n;
 }
 
-/* Ends R, which is in no queue and with no hand any more. If the request was dropped, closes the
- * descriptors of A. */
+/* Ends R, which must not be queued or with a hand. If the request was dropped, closes the descriptors of A. */
 static void answer(struct hands_request *r, const struct hands_answer *a)
 {
 	hands_answer_fn *fn = r->fn;
@@ -137,7 +136,7 @@ static void close_fds(struct hand *d)
 		fd_closep(&d->fd[--d->n_fds]);
 }
 
-/* Ends the hand, whatever it does. Returns the request that it had, or NULL. */
+/* Kills the hand. Returns the request that it had, or NULL. */
 static struct hands_request *drop_hand(struct hand *d)
 {
 	struct hands_request *r = d->request;
@@ -186,8 +185,7 @@ static void garbage(struct hand *d)
 	lose(d, &e);
 }
 
-/* Sends what the socket takes of the hand's request. If the hand has ended, its socket reports a
- * hang-up. */
+/* Sends as much of the request as the socket takes. If the hand has ended, its socket reports a hang-up. */
 static void send_more(struct hand *d)
 {
 	struct hands_request *r = d->request;
@@ -251,7 +249,7 @@ static void dispatch(struct hands *h)
 	}
 }
 
-/* --- what a hand says ------------------------------------------------------------------------ */
+/* --- messages of a hand ---------------------------------------------------------------------- */
 
 static int take_answer(struct hand *d, const struct hand_answer *m)
 {
@@ -276,7 +274,7 @@ static int take_answer(struct hand *d, const struct hand_answer *m)
 	}
 	if (m->code) {
 		err_set(&e, (enum err_code)m->code, "%s", m->text);
-		e.hint = m->hint; /* valid during the callback, as everything in the answer is */
+		e.hint = m->hint; /* valid during the callback, like everything in the answer */
 		a.err = &e;
 	}
 	d->request = NULL;
@@ -315,7 +313,7 @@ static void hear(struct hand *d)
 	if (r < 0)
 		garbage(d);
 	else if (r > 0 && d->sock >= 0)
-		buf_clear(&d->in); /* nothing can follow the only answer */
+		buf_clear(&d->in); /* a hand sends one answer, and nothing follows it */
 }
 
 static void on_socket(void *arg, int fd, uint32_t events)
@@ -377,7 +375,7 @@ static void on_channel(void *arg, int fd, uint32_t events)
 	leave(h);
 }
 
-/* --- what the owner wants -------------------------------------------------------------------- */
+/* --- calls of the owner ---------------------------------------------------------------------- */
 
 static void on_deadline(void *arg)
 {

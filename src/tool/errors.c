@@ -74,7 +74,7 @@ static int add(const struct fault *f, const struct query *q, struct err *e)
 	if (open_file(&fd, e) < 0)
 		return -1;
 	if (io_read_to_end(fd, &text) < 0)
-		buf_clear(&text); /* a damaged list begins anew */
+		buf_clear(&text); /* a damaged list starts again, empty */
 	write_record(f, q, &text);
 	kept = (struct str){ buf_str(&text), text.n };
 	while (count_lines(kept) > ERRORS_MAX)

@@ -24,7 +24,7 @@ struct call {
 	struct json_doc *config_doc, *query_doc, *argument_doc;
 	struct service_config config;
 	struct query query;
-	bool read_only; /* the workspace of --workspace */
+	bool read_only; /* --workspace DIR:ro */
 	struct buf out;
 	struct json_writer w;
 };
@@ -38,7 +38,7 @@ static void call_done(struct call *c)
 	buf_done(&c->out);
 }
 
-/* --- what a call reads ----------------------------------------------------------------------- */
+/* --- input of a call ------------------------------------------------------------------------- */
 
 static int read_json(const char *what, const char *text, struct json_doc **ret, struct fault *f)
 {
@@ -121,7 +121,7 @@ static int call_read(struct call *c, struct fault *f)
 	return o->json ? read_json("the argument", o->json, &c->argument_doc, f) : 0;
 }
 
-/* --- what a call does ------------------------------------------------------------------------ */
+/* --- running a call -------------------------------------------------------------------------- */
 
 static const struct json_value *argument(const struct call *c)
 {
@@ -172,7 +172,7 @@ static int execute(struct call *c, struct fault *f)
 		r = local_exec(&rules, &s, &o, f);
 	if (r == 0) {
 		r = quota_check(&s, c->config.max_workspace_entries, QUOTA_AFTER, f);
-		if (r < 0) /* the quota's message is the one to report */
+		if (r < 0) /* report the quota's fault, not this one */
 			IGNORE(local_end(s.session_id, &ignored));
 	}
 	if (r == 0)
@@ -252,7 +252,7 @@ static int run(struct call *c, struct fault *f)
 	return fault_set(f, FAULT_VALIDATION, "there is no %s '%s'", o->group, o->verb);
 }
 
-/* Appends TEXT with every PATH in it replaced: a model knows the workspace by its place inside only. */
+/* Appends TEXT with every PATH in it replaced, because a model knows only the workspace's place inside. */
 static void hide_path(struct str text, const char *path, struct buf *out)
 {
 	size_t n = strlen(path);
@@ -267,7 +267,7 @@ static void hide_path(struct str text, const char *path, struct buf *out)
 	buf_add(out, text.p, text.n);
 }
 
-/* A failure is a result, too: a model reads it. */
+/* Prints a failure as a result, because a model reads it. */
 static void write_failure(struct call *c, const struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(2 * FAULT_TEXT_MAX * 4);
