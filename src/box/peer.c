@@ -328,7 +328,7 @@ bool peers_relieve(struct server *s)
 			fattest = p;
 	if (!fattest || stream_queued(fattest->stream) < STREAM_HIGH_WATER_BYTES)
 		return false;
-	log_line(LOG_WARN, "a peer does not read %zu bytes of answers; it is hung up on",
+	log_line(LOG_WARN, "hung up on a peer that does not read %zu bytes of answers",
 		 stream_queued(fattest->stream));
 	stream_abandon(fattest->stream);
 	return true;

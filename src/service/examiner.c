@@ -133,7 +133,7 @@ static void on_proved(void *arg, const struct fault *fault, struct buf *printed)
 	const struct namespaces *own = x->parts.own;
 
 	if (fault) {
-		log_line(LOG_WARN, "the isolation of sandboxes cannot be shown: %s", fault->text);
+		log_line(LOG_WARN, "cannot prove the isolation of sandboxes: %s", fault->text);
 		set_error(x, fault->text);
 		finish(x);
 		return;

@@ -241,7 +241,7 @@ static void on_first_workspace(void *arg, const struct fault *fault)
 static void on_swept(void *arg, const struct hands_answer *a)
 {
 	if (a->err)
-		log_line(LOG_WARN, "what an earlier server left is still there: %s", a->err->msg);
+		log_line(LOG_WARN, "cannot remove what an earlier server left: %s", a->err->msg);
 }
 
 /* Removes what earlier servers left behind that were killed together with their supervisors. */
@@ -253,7 +253,7 @@ static void sweep(struct runtime *r)
 
 	if (hands_ask(r->hands, &q, clock_mono_ns() + SWEEP_DEADLINE_NS, on_swept, r, &ignored,
 		      &e) < 0)
-		log_line(LOG_WARN, "what an earlier server left is still there: %s", e.msg);
+		log_line(LOG_WARN, "cannot remove what an earlier server left: %s", e.msg);
 }
 
 /* --- answers --------------------------------------------------------------------------------- */

@@ -32,7 +32,8 @@ static void on_limits(void *arg, const struct err *why)
 
 	/* memory in use cannot be taken away; the end of the next process tries again */
 	if (why && why->code != ERR_NOT_RUNNING)
-		log_line(LOG_INFO, "sandbox '%s': its limits stay: %s", n->sandbox, why->msg);
+		log_line(LOG_INFO, "sandbox '%s': its limits were not changed: %s", n->sandbox,
+			 why->msg);
 }
 
 /* Each running process adds its allowance to the limits of the session, so that a further process takes nothing from the
@@ -55,7 +56,8 @@ static void session_allow(struct session *n)
 	m.cpu_milli = least(m.cpu_milli * (running + 1), SPEC_CPUS_MAX * (uint64_t)CPUS_ONE);
 	m.pids = least(m.pids * (running + 1), SPEC_PIDS_MAX);
 	if (leash_set_limits(n->leash, &m, on_limits, n, &e) < 0)
-		log_line(LOG_INFO, "sandbox '%s': its limits stay: %s", n->sandbox, e.msg);
+		log_line(LOG_INFO, "sandbox '%s': its limits were not changed: %s", n->sandbox,
+			 e.msg);
 }
 
 /* --- the end --------------------------------------------------------------------------------- */
@@ -94,7 +96,8 @@ static void on_overdue(void *arg)
 	n->timer = 0;
 	if (!n->gone)
 		log_line(LOG_WARN,
-			 "sandbox '%s' did not end within %d s; its supervisor goes on with that",
+			 "sandbox '%s' did not end within %d s; its supervisor still tries to end "
+			 "it",
 			 n->sandbox, GONE_MS / 1000);
 	session_gone(n);
 }
