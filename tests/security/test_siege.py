@@ -177,7 +177,7 @@ class HostPaths(AttackTest):
         box = self.create("-v", f"{data}:/data:ro")
         box.stop()
         os.rename(data, data + ".moved")
-        self.refused(box.start(), data, "not there", "modify", "--volume")
+        self.refused(box.start(), data, "does not exist any more", "modify", "--volume")
         got = self.cordon("modify", box.name, "-v", f"{data}.moved:/data:ro")
         self.assertEqual(got.code, 0, got)
         self.assertEqual(box.start().code, 0)
@@ -1672,7 +1672,7 @@ class HostileRegistry(ImageMixin, AttackTest):
                 fake = self.registry(lambda h, kind, name, n: kind == "blobs" and (h.reply(
                     307, b"", Location=f"https://{evil.host}/v2/x/blobs/{name}") or True))
                 self.login(fake)
-                self.pull(fake, says="wants a login of its own")
+                self.pull(fake, says="wants its own login")
                 self.assertEqual(self.heard(evil), [])
                 self.assertEqual(evil.asked_for("token"), [])
 
@@ -1682,7 +1682,7 @@ class HostileRegistry(ImageMixin, AttackTest):
         fake = self.registry(lambda h, kind, name, n: h.reply(
             302, b"", Location=f"https://{evil.host}/v2/x/{kind}/{name}") or True)
         self.login(fake)
-        self.pull(fake, says="wants a login of its own")
+        self.pull(fake, says="wants its own login")
         self.assertEqual(self.heard(evil), [])
 
     def test_a_redirecting_token_server_passes_on_no_login(self):
