@@ -266,6 +266,16 @@ class Processes(McpTest):
         self.eventually(lambda: not self.info("p")["attached"])
         self.assertEqual(self.info("p")["status"], "running")
 
+    def test_the_record_of_an_ended_process_is_forgotten(self):
+        peer = self.server(env={"CORDON_BOX_TTL_SEC": "1"}, config={
+            "limits": {"completed_process_retention_sec": 1}}).legacy()
+        peer.call("box_create_session", {"session_id": "s", "persistent": True})
+        asked = {"session_id": "s", "process_id": "p"}
+        peer.call("box_start_managed_process", {"session_id": "s", "spec": {"process_id": "p", "command": "false"}})
+        gone = "BoxManagedProcessNotFoundError: session s has no managed process with process_id=p"
+        self.eventually(lambda: peer.answer(peer.post("box_get_managed_process", asked))["message"] == gone, 20)
+        self.assertEqual(len(peer.call("box_get_sessions")["sessions"]), 1)
+
     def test_a_current_peer_s_relay(self):
         peer = self.box.current()
         peer.call("box_create_session", {"session_id": "mcp-shared"})
