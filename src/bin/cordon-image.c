@@ -25,7 +25,7 @@
 
 /* Root's process keeps the capabilities that set owners and modes of files in layers; its workers
  * inherit no others. An ordinary user's process has no capabilities to drop, and must not set
- * no_new_privs: its workers execute the set-user-id program newuidmap. */
+ * no_new_privs, because it runs the set-user-id program newuidmap for its workers. */
 static int drop_capabilities(bool mounts, struct err *e)
 {
 	uint64_t keep = CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_DAC_OVERRIDE) |

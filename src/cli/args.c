@@ -603,7 +603,7 @@ static int check_supported(struct parser *p)
 	return 0;
 }
 
-/* A group without a subcommand prints its help, and the status is 2 because nothing was done. */
+/* Prints the help of a group. A bare `cordon` succeeds. Otherwise a subcommand is missing, and the status is 2. */
 static int answer_group(struct parser *p)
 {
 	AUTO_BUF out = BUF_INIT(HELP_MAX_BYTES);

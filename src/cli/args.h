@@ -2,8 +2,8 @@
  * The command line as data: one table per command feeds parsing, help, completions and man pages.
  *
  * A command is a row of `struct command`; its options are rows of `struct opt`, gathered in sets
- * that several commands may share. args_main() checks everything the parser level checks (unknown
- * flags, missing values, numbers, closed sets, UTF-8, conflicts: exit 2). It refuses options whose
+ * that several commands may share. args_main() checks what the tables alone can tell: unknown
+ * flags, missing values, numbers, closed sets, UTF-8, conflicts (exit 2). It refuses options whose
  * feature is not built (exit 1). The command interprets all other values (exit 1 if they are bad).
  * Handlers look values up by the option's long name. A lookup of a name that is not in the table
  * aborts, so a typo cannot pass a test. All strings are borrowed from argv or live until

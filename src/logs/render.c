@@ -78,7 +78,7 @@ void render_clean_json(struct buf *out, struct str line)
 		unsigned char c = (unsigned char)line.p[i];
 		unsigned char next = i + 1 < line.n ? (unsigned char)line.p[i + 1] : 0;
 
-		if (c < 0x20) { /* between JSON values a control counts as a blank */
+		if (c < 0x20) { /* in JSON this is a blank between values */
 			buf_add_char(out, ' ');
 		} else if (c == 0x7f) {
 			buf_add_str(out, "\\u007f");
@@ -140,7 +140,7 @@ void render_json_line(struct buf *out, const struct render *r, struct str line)
 
 static void add_json(struct buf *out, const struct render *r, const struct entry *e)
 {
-	AUTO_BUF line = BUF_INIT(6 * ENTRY_LINE_MAX_BYTES + 256); /* a control takes six bytes */
+	AUTO_BUF line = BUF_INIT(6 * ENTRY_LINE_MAX_BYTES + 256); /* one byte may become six */
 	struct json_writer w;
 
 	if (e->line.n) { /* stored in exactly this form */

@@ -26,7 +26,7 @@ struct layer_job {
 	bool wait; /* another process is unpacking this layer */
 	char digest[DIGEST_BYTES], diff_id[DIGEST_BYTES];
 	uint64_t blob_bytes;
-	int tmp_fd; /* HEX.layer, locked */
+	int tmp_fd; /* the locked directory HEX.layer, in which the worker unpacks */
 	struct worker worker;
 	struct image_layer_info info;
 };
@@ -36,7 +36,7 @@ struct layers {
 	struct layer_job *job;
 	size_t n_jobs;
 	unsigned parallel;
-	struct allowance left; /* what is left after the layers that are ready or unpacked */
+	struct allowance left; /* what layers that are neither ready nor unpacked may take */
 };
 
 void layers_init(struct layers *l, const struct store *store);

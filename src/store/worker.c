@@ -21,8 +21,8 @@
 #include "store/tree.h"
 #include "store/unpack.h"
 
-/* If the caller is not root, worker and parent exchange one byte each way before the worker
- * begins. */
+/* If the caller is not root, the worker sends one byte before it begins. The parent answers
+ * SAYS_NAMESPACE with one byte. */
 #define SAYS_NAMESPACE 'u' /* worker: I am in a user namespace without ids */
 #define SAYS_PLAIN 'p'     /* worker: the host allows no user namespace */
 #define SAYS_MAPPED 'm'    /* parent: you have the subordinate ids */

@@ -481,7 +481,7 @@ int supervisor_run(struct supervisor *s)
 	}
 	clean_up(s);
 	execlog_close(&s->log);
-	fd_closep(&s->lock); /* before our exit, in which the kernel takes long to close old_link */
+	fd_closep(&s->lock); /* now, because at our exit the kernel takes long to close old_link */
 	control_hang_up(s);
 	return s->failure.code ? 1 : 0;
 }

@@ -77,8 +77,8 @@ static int list_add(const char ***list, size_t *n, const char *s)
 		return -EPROTO;
 	if (*n >= EXEC_STRINGS_MAX)
 		return -E2BIG;
-	if ((*n & (*n + 1)) ==
-	    0) { /* grows at 0, 1, 3, 7 … strings: one slot holds the terminator */
+	/* the array grows at 0, 1, 3, 7 … strings, because one slot holds the terminator */
+	if ((*n & (*n + 1)) == 0) {
 		const char **grown = realloc(*list, (2 * *n + 2) * sizeof(*grown));
 
 		if (!grown)
@@ -479,7 +479,7 @@ void started_encode(struct buf *b, uint64_t id)
 	field_put_u64(b, TAG_ID, id);
 }
 
-/* The numbers of a message, by tag. A number that is absent keeps the value that the caller set. */
+/* Where a message keeps the number of a tag. If the tag is absent, decoding leaves the number as the caller set it. */
 struct number_field {
 	uint8_t tag;
 	size_t offset;
