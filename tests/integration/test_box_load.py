@@ -155,7 +155,7 @@ class Vanishing(LoadTest):
         for hard in (False, True):
             for state in states:
                 vanish(state(), hard)
-            for state in states:  # and while others are in between
+            for state in states:  # now the server answers another peer before each disconnect
                 sock = state()
                 self.assertEqual(peer.call("__ping"), {})
                 vanish(sock, hard)
@@ -338,7 +338,7 @@ class Ceiling(LoadTest):
         deaf = self.box.current()
         gate = os.path.join(self.dir, "gate")
         os.mkdir(gate)
-        # as JSON each byte takes six
+        # in JSON each of these bytes takes six
         loud = "head -c 1000000 /dev/zero | tr '\\0' '\\1'; touch $N; until [ -e go ]; do sleep 0.1; done"
         for i in range(8):
             deaf.post("box_exec", {"session_id": f"s{i}", "cmd": loud, "env": {"N": str(i)}, "host_path": gate})
@@ -400,7 +400,7 @@ class IdleTime(LoadTest):
 
         self.eventually(lambda: shown() == ["busy", "kept", "serving"], 20)
         self.eventually(lambda: len(self.sandboxes()) == 3)
-        self.assertEqual(peer.exec("idle", "ls /workspace")["stdout"], "")  # a new one
+        self.assertEqual(peer.exec("idle", "ls /workspace")["stdout"], "")  # this is a new session
         self.assertEqual(peer.answer(busy)["data"]["stdout"], "over")
         peer.call("box_stop_managed_process", {"session_id": "serving"})
         self.eventually(lambda: shown() == ["kept"], 20)
@@ -414,7 +414,7 @@ class Killed(LoadTest):
     kills = 4
 
     def test_a_server_is_killed_at_any_instant(self):
-        """All its sandboxes end within 3 s without another start, and the next server serves."""
+        """All its sandboxes end within 3 s, before another server starts. The next server serves."""
         pick = random.Random(os.getpid())
         for round_ in range(self.kills):
             server, slow = self.server(), unique_number()
@@ -431,7 +431,7 @@ class Killed(LoadTest):
             server.proc.wait(SECONDS)
         peer = self.server().legacy()
         self.assertEqual(peer.exec("s0", "echo here")["stdout"], "here")
-        self.cordon("list")  # sweeps up what a hand left unfinished
+        self.cordon("list")  # removes what a killed hand left behind
 
     def test_a_killed_hand_fails_one_request_of_many(self):
         server = self.server()
@@ -467,7 +467,7 @@ class NothingWaits(LoadTest):
         return handle
 
     def supervisors(self, name):
-        """The one process that is the supervisor of the sandbox, when its helpers have ended."""
+        """Returns the supervisor of the sandbox in a list, or None until the supervisor's helpers have ended."""
         found = [p for p in all_processes().values() if p.comm == "cordon-supervis" and name in p.cmdline]
         return found if len(found) == 1 else None
 

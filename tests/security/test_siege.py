@@ -84,7 +84,7 @@ class HostPaths(AttackTest):
         box.stop()
         self.refused(box.start(), data, "another directory")
 
-    test_another_directory_of_the_same_name_is_refused.modes = (*ALL_MODES, "served-user")  # … and on an overlay
+    test_another_directory_of_the_same_name_is_refused.modes = (*ALL_MODES, "served-user")  # files on an overlay, too
 
     def test_a_link_in_the_path_to_the_source_is_refused(self):
         """The first of two sandboxes can move a directory above the source of the second."""
@@ -263,7 +263,7 @@ class HostPaths(AttackTest):
         with open(outside) as handle:
             self.assertEqual(handle.read(), "secret")
 
-    test_a_swap_while_others_start_and_copy.modes = ("root", "user")  # the parent or the child mounts
+    test_a_swap_while_others_start_and_copy.modes = ("root", "user")  # for root the parent mounts, else the child
 
     def test_copy_reads_the_source_that_was_named(self):
         """`--copy` reads its sources one by one after the start. The second source is swapped while the first is
@@ -444,7 +444,7 @@ class HostAddresses(GatewayTest):
         return ours
 
     def conversation_ends(self, ours, address):
-        """Gives ADDRESS to the host. Asserts that the host gets none of the packets."""
+        """Asserts that the host, which has taken ADDRESS, gets no packet of the conversation OURS."""
         own = self.datagrams(self.lab.outside, address)
         own.setblocking(False)
         ours.send(b"secret")
@@ -703,8 +703,8 @@ class FilePrivileges(AttackTest):
     test_copies_into_a_sandbox.modes = ("root", "user")
 
     def test_descriptors_that_another_sandbox_lends(self):
-        """The directory is read-only for the second sandbox, but the first sandbox passes it writable descriptors
-        there."""
+        """The second sandbox has the directory read-only. The first sandbox sends it descriptors from its own
+        writable mount."""
         lender = self.shared_box()
         borrower = self.armed("-v", f"{self.shared}:/w:ro")
         lending = lender.popen("/attack/attacks", "lend")
@@ -901,7 +901,7 @@ class CopyOut(AttackTest):
         self.assertEqual(self.listed("into"), ["report.txt"])
 
     def test_what_a_hijacked_pid_1_sends(self):
-        """Set-id modes, links swapped for files that hard links name, entries of no known kind."""
+        """Modes with set-id bits, a link that replaces a file before a hard link to it, records of no known kind."""
         box, h = self.create(), HostileAgent
         os.mkdir(os.path.join(self.dir, "into"))
         with open(os.path.join(self.dir, "victim"), "w") as handle:
@@ -991,7 +991,7 @@ class Pools(AttackTest):
     def test_bpf_filters_are_refused(self):
         """Socket filters and system call filters, which the kernel compiles into one pool of the machine."""
         box = self.armed()
-        # from the third command on a launcher starts them, which must still install its own filter
+        # a launcher starts the third and later commands, and must still be able to install its own filter
         for _ in range(4):
             self.attack(box, "filters")
         if os.access("/usr/bin/file", os.X_OK):  # `file` tries to install a filter, and runs on without it
@@ -1219,7 +1219,7 @@ class WatchedTest(CordonTest):
     timeout = 90
 
     def watched(self, mib, *opts):
-        """A sandbox whose layer may have MIB by config.json, so that the size is watched and not enforced."""
+        """A sandbox whose layer may have MIB. A size from config.json is watched, not enforced."""
         os.makedirs(self.home, mode=0o700)
         with open(os.path.join(self.home, "config.json"), "w") as handle:
             json.dump({"sandbox_defaults": {"oci": {"root_disk": f"{mib}M"}}}, handle)
@@ -2011,8 +2011,9 @@ class Hijacked(CordonTest):
     LINE = re.compile(r"(\w+) (.*) top=(\w+)(?: list=(\w+))?(?: read=(\w+))?(?: mode=(\w+))?")
 
     def reach(self, pid):
-        """Returns [(descriptor, path, end of `..`, result of listing it, of reading etc/passwd there, of changing the
-        mode of a file of ours)], or None if the process cannot be traced."""
+        """Follows `..` from each directory of the process up to the top. Returns [(descriptor, path, which directory
+        the top is, result of listing it, of reading etc/passwd there, of changing the mode of a file of ours)], or
+        None if the process cannot be traced."""
         own = os.path.join(self.dir, "own")
         with open(own, "w"):
             pass
@@ -2033,7 +2034,7 @@ class Hijacked(CordonTest):
         self.addCleanup(ours.close)
         theirs.setblocking(False)
         try:
-            while os.geteuid() == 0:  # a worker of another user writes first
+            while os.geteuid() == 0:  # a user's worker must be able to ask for ids first
                 theirs.send(b"x" * 65536)
         except BlockingIOError:
             pass
@@ -2059,7 +2060,7 @@ class Hijacked(CordonTest):
         return proc
 
     def test_no_worker_on_images_leads_to_the_hosts_files(self):
-        """The workers: one waits for the next byte of an archive, one writes no tree, and one merges a directory. The
+        """One worker waits for the next byte of an archive, one has no directory, and one merges a directory. The
         worker for layers has the same confinement as the first."""
         archive = os.pipe()
         self.addCleanup(os.close, archive[0])
@@ -2178,7 +2179,7 @@ class Leash(SpawnedTest):
     modes = ("root",)
 
     def leash_of(self, client, supervisor):
-        """The client's end of the leash, as a socket of ours. It is descriptor 3 of the supervisor."""
+        """The client's end of the leash, as a socket of ours. The other end is descriptor 3 of the supervisor."""
         theirs = os.readlink(f"/proc/{supervisor}/fd/3")[8:-1]
         table = subprocess.run(["ss", "-xH"], capture_output=True, text=True, check=True).stdout
         peer, = (row.split()[7] for row in table.splitlines() if row.split()[5] == theirs)
@@ -2194,7 +2195,8 @@ class Leash(SpawnedTest):
         box = self.box()
         run = self.spawn("run", "-n", box.name, "host", "--", "sh", "-c", "echo up; exec sleep 1000")
         self.assertEqual(run.stdout.readline(), b"up\n")
-        for words in (b"s" * 65536, b"l\0\0\0\0\x3a\0\0\0\0\0\0\0" * 5000):  # settled; limits without a number
+        # LEASH_SETTLED, and LEASH_LIMITS with an empty frame
+        for words in (b"s" * 65536, b"l\0\0\0\0\x3a\0\0\0\0\0\0\0" * 5000):
             with self.subTest(words[:1]), self.leash_of(run.pid, self.supervisor().pid) as leash:
                 leash.setblocking(False)
                 for _ in range(100):
