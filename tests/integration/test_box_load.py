@@ -9,12 +9,13 @@ import json
 import os
 import random
 import resource
+import select
 import signal
 import socket
 import struct
 import threading
 
-from boxpeer import SECONDS, TEXT, Peer, Socket, WebSocketTransport
+from boxpeer import SECONDS, TEXT, BoxFault, Peer, Socket, WebSocketTransport
 from harness import all_processes, unique_number
 from test_box import INSTANCE, MESSAGE_MAX, BoxTest, Server
 
@@ -369,6 +370,12 @@ class Limits(LoadTest):
             "process_id": "p", "command": "sh", "args": ["-c", "ulimit -Sn; cat"]}})
         self.assertEqual(server.relay("a", "p").read_message(), "200")
 
+    def ticks(self, server):
+        """CPU time of the process that reads peers."""
+        with open(f"/proc/{server.reader().pid}/stat") as handle:
+            fields = handle.read().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
     def test_without_a_free_descriptor_existing_connections_continue(self):
         """Connections that the server cannot accept wait, and existing connections continue."""
         server = self.server(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
@@ -376,6 +383,12 @@ class Limits(LoadTest):
         self.assertEqual(peer.exec("a", "echo 1")["stdout"], "1")
         more = [socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(60)]
         self.assertEqual(peer.call("__ping"), {})
+        before = self.ticks(server)
+        with self.assertRaises(BoxFault):  # no descriptor is left for the pipes of a command
+            peer.exec("a", "true")
+        for _ in range(10):  # the server sleeps while connections wait
+            select.select([], [], [], 0.1)
+        self.assertLess(self.ticks(server) - before, os.sysconf("SC_CLK_TCK") // 5)
         for sock in more:
             sock.close()
         self.eventually(lambda: server.legacy().call("__ping") == {}, 20)
@@ -457,6 +470,10 @@ class NothingWaits(LoadTest):
 
     files = 10_000
 
+    def setUp(self):
+        super().setUp()
+        self.locks = []
+
     def hold_lock(self, name):
         """Holds the lock of a sandbox with this name, as another command would."""
         place = os.path.join(self.home, "sandboxes", name)
@@ -464,7 +481,7 @@ class NothingWaits(LoadTest):
         handle = open(os.path.join(place, "lock"), "w")
         self.addCleanup(handle.close)
         fcntl.flock(handle, fcntl.LOCK_EX)
-        return handle
+        self.locks.append(handle)
 
     def supervisors(self, name):
         """Returns the supervisor of the sandbox in a list, or None until the supervisor's helpers have ended."""
@@ -484,13 +501,14 @@ class NothingWaits(LoadTest):
         os.kill(supervisor[0].pid, signal.SIGSTOP)  # a sandbox that does not end, and whose lock is held
         stuck = [peer.post("box_create_session", {"session_id": f"pull{i}",
                                                   "image": f"127.0.0.1:{registry.getsockname()[1]}/x:{i}"})
-                 for i in range(2)]
+                 for i in range(len(server.hands()))]  # as many as there are hands
         stuck.append(peer.post("box_delete_session", {"session_id": "locked"}))
         stuck.append(peer.post("box_create_session", {"session_id": "locked"}))
-        held = peer.call("box_create_session", {"session_id": "held"})["backend_session_id"]
-        peer.call("box_delete_session", {"session_id": "held"})
-        lock = self.hold_lock(held)
-        stuck.append(peer.post("box_create_session", {"session_id": "held"}))
+        if len(server.hands()) > 2:  # else no hand is left for others
+            held = peer.call("box_create_session", {"session_id": "held"})["backend_session_id"]
+            peer.call("box_delete_session", {"session_id": "held"})
+            self.hold_lock(held)
+            stuck.append(peer.post("box_create_session", {"session_id": "held"}))
         deletion = peer.post("box_delete_session", {"session_id": "tree"})
         for i in range(3):
             self.assertEqual(peer.exec("a", f"echo {i}")["stdout"], str(i))
@@ -499,5 +517,7 @@ class NothingWaits(LoadTest):
         self.assertEqual(peer.answer(deletion, 60)["code"], 0)
         os.kill(supervisor[0].pid, signal.SIGCONT)
         registry.close()
-        lock.close()
-        self.assertEqual([peer.answer(number, 60)["code"] for number in stuck], [1, 1, 0, 0, 0])
+        for lock in self.locks:
+            lock.close()
+        codes = [peer.answer(number, 60)["code"] for number in stuck]
+        self.assertEqual(codes, [1] * len(server.hands()) + [0] * (2 + len(self.locks)))
