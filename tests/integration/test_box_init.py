@@ -6,7 +6,7 @@ import signal
 import stat
 
 from boxpeer import SECONDS, BoxFault, Peer, StdioTransport, http_get
-from harness import MODE, all_processes
+from harness import MODE, SLOW, all_processes, unique_number
 from test_box import INSTANCE, BoxTest
 
 NOT_A_DIRECTORY = ("BoxValidationError: box.local.default_workspace must point to a directory on the Box runtime "
@@ -251,3 +251,112 @@ class Leftovers(Transports, BoxTest):
         self.assertEqual(first.exec("a", "cat /workspace/file")["stdout"], "mine")
         one.stop()
         self.assertEqual(len(self.sandboxes()), 2)
+
+    def test_killed_servers_leave_no_sandbox_for_three_seconds(self):
+        for stdio in (False, True):
+            for victim in ("reader", "parent"):
+                with self.subTest(victim=victim, stdio=stdio):
+                    self.stdio = stdio
+                    peer = self.open()
+                    peer.exec("a", "echo text > /workspace/file")
+                    peer.call("box_create_session", {"session_id": "b", "persistent": True})
+                    self.assertEqual(len(self.sandboxes()), 2)
+                    os.kill(self.running.reader().pid if victim == "reader" else self.running.proc.pid,
+                            signal.SIGKILL)
+                    self.eventually(lambda: self.sandboxes() == [] and not self.supervisors(), within=3 * SLOW)
+                    self.running.proc.wait(SECONDS)
+
+
+# --- one server, one instance ----------------------------------------------------------------------
+
+
+class Tenancy(Transports):
+    """The fence, the pinned instance and the behaviours of LangBot's own tests, over either transport."""
+
+    def other(self, peer, **context):
+        """A request of another context on the same connection."""
+        return {"context": {**peer.context, **context}}
+
+    def test_the_instance_is_pinned(self):
+        peer = self.open()
+        foreign = self.other(peer, instance_uuid="inst-8")
+        for action in ("box_status", "box_health", "box_init", "box_get_sessions"):
+            self.fails("PermissionError: Box action context does not match the trusted instance", peer.call, action,
+                       **foreign)
+        for action in ("box_status", "box_get_sessions", "box_list_skills"):
+            self.fails("PermissionError: Box tenant action requires a trusted Workspace context", peer.call, action,
+                       context=None)
+        self.assertEqual(peer.call("box_health", context=None), {"name": "nsjail", "available": True})
+
+    def test_a_higher_generation_takes_over(self):
+        peer = self.open()
+        peer.exec("a", "true")
+        slow = unique_number()
+        running = peer.post("box_exec", {"session_id": "a", "cmd": f"sleep {slow}", "timeout_sec": 1000})
+        self.eventually(lambda: self.sleepers(slow))
+        self.assertEqual(peer.call("box_get_sessions", **self.other(peer, placement_generation=2)), {"sessions": []})
+        stale = "PermissionError: Stale Box placement generation"
+        self.assertEqual(peer.answer(running)["message"], stale)
+        self.assertEqual((self.sleepers(slow), self.sandboxes()), ([], []))
+        self.fails(stale, peer.call, "box_status")
+
+    def test_the_number_of_known_workspaces_is_limited(self):
+        peer = self.open({"limits": {"max_admission_records": 1}})
+        peer.call("box_status")
+        full = "PermissionError: Box generation fence capacity reached; refusing an unbounded Workspace allocation"
+        self.fails(full, peer.call, "box_status", **self.other(peer, workspace_uuid="w-2"))
+        peer.call("box_init", {"limits": {"max_admission_records": 2}})
+        peer.call("box_status", **self.other(peer, workspace_uuid="w-2"))
+
+    def test_two_execs_use_one_sandbox(self):
+        peer = self.open()
+        peer.exec("a", "echo text > /tmp/file")
+        self.assertEqual(peer.exec("a", "cat /tmp/file")["stdout"], "text")
+        self.assertEqual(len(self.sandboxes()), 1)
+        self.assertEqual(self.running.health()["sessions"], 1)
+
+    def test_conflicts_name_the_field(self):
+        os.mkdir(self.place("one"))
+        peer = self.open()
+        peer.exec("a", "true")
+        say = "BoxSessionConflictError: Box session a already exists with {}={}".format
+        for field, value, has in (("host_path", self.place("one"), "None"), ("cpus", 0.5, "1.0"),
+                                  ("memory_mb", 64, "512"), ("network", "on", "off"), ("persistent", True, "False")):
+            self.fails(say(field, has), peer.exec, "a", "true", **{field: value})
+
+    def test_models_are_validated(self):
+        peer = self.open()
+        os.mkdir(self.place("one"))
+        rule = "BoxValidationError: workdir must stay under mount_path when host_path is provided"
+        for mode in ("ro", "rw"):
+            for mount, workdir in (("/workspace", "/tmp"), ("/project", "/projectx")):
+                self.fails(rule, peer.exec, "a", "true", host_path=self.place("one"), host_path_mode=mode,
+                           mount_path=mount, workdir=workdir)
+        self.assertEqual(peer.exec("a", "pwd", host_path=self.place("one"), host_path_mode="none",
+                                   workdir="/tmp")["stdout"], "/tmp")
+        for bad in ({"cpus": 0}, {"memory_mb": 10}, {"pids_limit": 0}, {"workspace_quota_mb": -1}):
+            with self.assertRaises(BoxFault) as caught:
+                peer.exec("b", "true", **bad)
+            self.assertRegex(str(caught.exception), f"^BoxValidationError: .*{next(iter(bad))}")
+        self.assertEqual(len(self.sandboxes()), 1)
+
+    def test_health_and_readiness_have_their_shape(self):
+        self.open()
+        status, got = self.ready()
+        self.assertEqual((status, got["ready"], got["mode"], got["checks"]),
+                         (200, True, "standard", {"backend_available": True}))
+        self.assertEqual(got["backend"], {"name": "nsjail", "available": True})
+        self.assertEqual(set(got["resources"]) >= {"event_loop", "blocking_executor", "sessions", "managed_processes",
+                                                   "completed_processes", "creating_session_tasks",
+                                                   "closing_session_tasks", "background_tasks"}, True)
+        status, body = http_get(self.running.port, "/healthz")
+        self.assertEqual((status, json.loads(body)["live"]), (200, True))
+        self.assertEqual(set(json.loads(body)["resources"]), set(got["resources"]))
+
+
+class TenancyByWebSocket(Tenancy, BoxTest):
+    pass
+
+
+class TenancyByPipes(Tenancy, BoxTest):
+    stdio = True
