@@ -1,4 +1,4 @@
-"""Speaks to cordon-skills as the process that owns it does (src/wire/skills.h)."""
+"""Talks to cordon-skills as its owner does (src/wire/skills.h)."""
 
 import io
 import json
@@ -121,12 +121,12 @@ class SkillsTest(CordonTest):
         return os.path.dirname(self.put(os.path.join(path, "SKILL.md"), front + body, store=store))
 
     def rubbish(self):
-        """Directories that wait to be erased or are being made."""
+        """Returns the directories that are being made or erased."""
         return [os.path.join(where, name) for where in (self.root, self.store) if os.path.isdir(where)
                 for name in os.listdir(where) if name.startswith(".cordon-")]
 
     def swept(self, within=30):
-        """Waits until the worker has erased what it deleted."""
+        """Waits until the worker has erased all deleted directories."""
         self.eventually(lambda: not self.rubbish(), within=within, message=self.rubbish)
 
     def tree(self, top=None):

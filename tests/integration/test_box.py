@@ -42,11 +42,11 @@ class Server:
         return found and found.group(1)
 
     def looked(self):
-        """The server has tried whether sandboxes work. The sandbox of the trial is gone then."""
+        """Returns true when the server has tested whether sandboxes work. The sandbox of that test has ended then."""
         return re.search(rb"backend \S+ works|no sandbox can be made|backend '", self.err.data)
 
     def reader(self):
-        """The process that reads peers."""
+        """Returns the process that reads peers."""
         return self.test.eventually(lambda: [p for p in all_processes().values() if p.ppid == self.proc.pid
                                              and "--serve" in p.cmdline])[0]
 
@@ -98,7 +98,7 @@ class BoxTest(CordonTest):
         self.assertEqual(str(caught.exception), text)
 
     def sandboxes(self):
-        """Names of the records of sandboxes."""
+        """Returns the names of the records of sandboxes."""
         path = os.path.join(self.home, "sandboxes")
         return sorted(os.listdir(path)) if os.path.isdir(path) else []
 
@@ -110,7 +110,7 @@ class BoxTest(CordonTest):
 
 
 def placement(workspace, generation, instance=INSTANCE):
-    """The prefix of session ids of this generation of a Workspace."""
+    """Returns the prefix of the session ids of this generation of a Workspace."""
     digest = hashlib.sha256(f"{instance}\0{workspace}".encode()).hexdigest()[:24]
     return f"ws-{digest}-g{generation}"
 
@@ -143,7 +143,7 @@ class Program(BoxTest):
         self.refuse("box.limits.max_sessions must be between 0 and 5000", "--ws-control-port", "0",
                     env={"LANGBOT_BOX_CONFIG": '{"limits":{"max_sessions":6000}}'})
 
-    def test_a_taken_port_is_fatal_without_pipes_only(self):
+    def test_a_taken_port_is_fatal_only_without_pipes(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
@@ -167,7 +167,7 @@ class Program(BoxTest):
 
 
 class Life(BoxTest):
-    def test_sigterm_says_goodbye_and_leaves_nothing(self):
+    def test_sigterm_closes_connections_and_leaves_nothing(self):
         server = self.server()
         peer = server.legacy()
         peer.exec("a", "true")
@@ -248,7 +248,7 @@ class Life(BoxTest):
         self.assertEqual(http_get(server.port, "/rpc/ws", ["Origin: http://127.0.0.1"])[0], 401)
 
 
-# --- who gets in -----------------------------------------------------------------------------------
+# --- access ----------------------------------------------------------------------------------------
 
 KNOCK = """
 import socket, sys
@@ -269,7 +269,7 @@ class Access(BoxTest):
             self.refused(401, Socket, server.port, "/v1/sessions/a/managed-process/ws", headers)
 
     def test_a_foreign_host_name_is_refused(self):
-        """An attacker's page whose host name resolves to this machine."""
+        """The host name of an attacker's page can resolve to this machine."""
         server = self.server()
         with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as s:
             s.sendall(b"GET /rpc/ws HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -364,7 +364,7 @@ class Messages(BoxTest):
         self.assertEqual(peer.call("__ping"), {})
 
     def test_json_is_read_as_python_reads_it(self):
-        """The last of two equal keys counts, and half of a surrogate pair becomes U+FFFD."""
+        """If a key comes twice, the last value is used. Half of a surrogate pair becomes U+FFFD."""
         peer = self.server().legacy()
         got = self.raw(peer, '{"seq_id":1,"seq_id":2,"action":"box_get_session","data":{"session_id":"\\ud800"}}')
         self.assertEqual((got["seq_id"], got["message"]),
@@ -465,7 +465,7 @@ class Messages(BoxTest):
         chunk(body=b"x" * 16384, amount=2)
         self.fails("ValueError: File transfer exceeds the configured size limit", chunk, body=b"x" * 16384, index=1,
                    amount=2)
-        for i in range(128):  # the upload that was too long does not count
+        for i in range(128):  # the upload that was too long was dropped
             chunk(f"f{i}")
         self.fails("ValueError: Active file transfer capacity reached", chunk, "one-more")
 
@@ -531,7 +531,7 @@ class Actions:
         self.fails(missing, peer.call, "box_get_managed_process", asked)
         self.fails(missing, peer.call, "box_stop_managed_process", asked)
 
-    def test_shutdown_drops_sessions_and_serves_on(self):
+    def test_shutdown_ends_sessions_and_the_server_continues(self):
         peer = self.peer()
         peer.exec("a", "true")
         peer.call("box_create_session", {"session_id": "b", "persistent": True})
@@ -628,7 +628,7 @@ class Tenants(BoxTest):
             self.fails("PermissionError: Box action context does not match the trusted instance", peer.call, action,
                        context=other)
 
-    def test_ids_are_cleaned_and_tenants_apart(self):
+    def test_ids_are_cleaned_and_tenants_are_separate(self):
         server = self.server()
         blue, red = server.legacy(), server.current("w-red")
         got = red.exec("group_42:alice smith", "echo red > /tmp/who; echo $HOME")
@@ -1136,7 +1136,7 @@ class Load(BoxTest):
 
 
 class Confined(BoxTest):
-    def test_the_process_that_reads_peers_holds_nothing(self):
+    def test_the_process_that_reads_peers_is_confined(self):
         server = self.server()
         server.legacy().exec("a", "true")
         reader = server.reader()

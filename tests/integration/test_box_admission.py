@@ -1,4 +1,4 @@
-"""Sandboxes of cordon-box by grants only, as LangBot's Cloud mode uses them."""
+"""Grants of cordon-box: if they are enforced, no sandbox runs without one. LangBot's Cloud mode uses them."""
 
 import datetime
 import hashlib
@@ -50,7 +50,7 @@ class Gated(Transports):
             "instance_uuid": instance, "workspace_uuid": workspace, "entitlement_revision": revision})
 
     def other(self, workspace="w-blue", generation=1):
-        """Another context on the same connection: pipes have only one."""
+        """Returns a peer with another context on the same connection, because pipes are one connection."""
         peer = Peer(self.peer.transport, INSTANCE, workspace, generation)
         peer.answers, peer.condition, peer.numbers = self.peer.answers, self.peer.condition, self.peer.numbers
         return peer
@@ -59,7 +59,7 @@ class Gated(Transports):
         return self.place("srv", "default", "tenants", namespace(workspace))
 
 
-# --- what holds whether the server is ready or not -------------------------------------------------
+# --- rules that do not depend on readiness ---------------------------------------------------------
 
 
 class Rules(Gated):
@@ -125,7 +125,7 @@ class Rules(Gated):
         self.assertTrue(self.ready()[1]["checks"]["configuration"])
         self.grant(peer)
 
-    def test_a_policy_that_is_not_understood_never_falls_open(self):
+    def test_an_invalid_policy_still_enforces_grants(self):
         peer = self.open()
         for bad, text in (([], "admission must be an object"), ({"required": False, "other": 1}, "other"),
                           ({"required": True, "max_sessions": 2}, "max_sessions"),
@@ -137,7 +137,7 @@ class Rules(Gated):
                 self.assertRegex(str(caught.exception),
                                  f"^BoxReadinessError: Invalid sandbox admission configuration: .*{text}")
 
-    def test_switching_it_on_ends_what_has_no_grant(self):
+    def test_switching_enforcement_on_ends_all_sessions(self):
         peer = self.open()
         slow = unique_number()
         peer.exec("a", "true")
@@ -167,7 +167,7 @@ class Rules(Gated):
             self.fails("BoxReadinessError: managed sandbox isolation is not ready", peer.call, "box_health")
         self.assertEqual(peer.call("box_status")["backend"], {"name": "nsjail", "available": True})
 
-    def test_what_is_not_ready_is_named(self):
+    def test_failed_readiness_checks_are_named(self):
         missing = ["cgroup_v2"] if MODE != "root" else []
         say = "BoxReadinessError: Managed sandbox isolation is not ready (failed checks: {})".format
         peer = self.open_gated(env={"LANGBOT_BOX_ALLOW_UNSAFE_SOFT_STORAGE_LIMITS": "0"})
@@ -179,9 +179,9 @@ class Rules(Gated):
         self.running.stop()
         peer = self.open({"admission": {"required": True}}, env=UNSAFE)  # no default workspace
         failed = ["workspace_mount", *missing, "namespace_isolation", "mount_isolation", "network_isolation"]
-        for _ in range(2):  # the second answer is the one that was kept
+        for _ in range(2):  # the second answer comes from the cache
             self.fails(say(", ".join(failed)), peer.exec, "a", "true")
-        peer.call("box_init", {"local": {"host_root": self.place("srv")}})  # which forgets it
+        peer.call("box_init", {"local": {"host_root": self.place("srv")}})  # an init empties the cache
         if missing:
             self.fails(say("cgroup_v2"), peer.exec, "a", "true")
         else:
@@ -239,7 +239,7 @@ class Rules(Gated):
 
 
 class Grants(Gated):
-    modes = ("root",)  # a plain user has no control groups here, and such a server is never ready
+    modes = ("root",)  # without control groups, which a user does not have here, a server is never ready
 
     def test_a_grant_opens_one_session_of_the_prescribed_form(self):
         self.peer = peer = self.open_gated({"memory_mb": 256, "cpus": 0.5, "pids_limit": 64, "max_timeout_sec": 60,
@@ -314,7 +314,7 @@ class Grants(Gated):
             self.fails(f"BoxValidationError: host_path {path} is blocked for security", one.exec, "a", "touch x")
         self.assertEqual(self.sandboxes(), [])
 
-    def test_tenants_are_apart(self):
+    def test_a_grant_is_for_one_tenant(self):
         self.peer = blue = self.open_gated()
         red = self.other("w-red")
         self.grant(blue)
@@ -326,7 +326,7 @@ class Grants(Gated):
         self.fails(MISSING, red.exec, "a", "true")
         self.assertEqual(blue.exec("a", "cat file")["stdout"], "blue")
 
-    def test_a_revocation_ends_what_runs(self):
+    def test_a_revocation_ends_commands_and_sessions(self):
         self.peer = peer = self.open_gated()
         self.grant(peer)
         slow = unique_number()
@@ -338,7 +338,7 @@ class Grants(Gated):
         for action in ("box_get_sessions", "box_get_session"):
             self.fails(MISSING, peer.call, action, {"session_id": "global"})
 
-    def test_an_expired_grant_ends_with_its_sessions(self):
+    def test_sessions_end_when_their_grant_expires(self):
         self.peer = peer = self.open_gated()
         self.grant(peer, seconds=3)
         peer.exec("a", "true")
@@ -431,7 +431,7 @@ class GrantsByPipes(Grants, BoxTest):
 
 
 class LegacyPeers(Gated, BoxTest):
-    def test_they_are_kept_out_where_grants_are_enforced(self):
+    def test_legacy_peers_are_refused_if_grants_are_enforced(self):
         server = self.server(env={"LANGBOT_BOX_ALLOW_LEGACY_CLIENTS": "1"})
         old = server.legacy()
         old.exec("a", "true")

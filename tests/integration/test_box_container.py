@@ -88,7 +88,7 @@ class Works(BoxContainer):
     def test_a_user_with_its_home_on_the_overlay(self):
         self.serves(self.start(home="/tmp/cordon", uid=USER, fuse=True), USER)
 
-    def test_limits_hold_where_cgroups_are_writable(self):
+    def test_limits_are_enforced_if_cgroups_are_writable(self):
         box = self.start(cgroups="rw")
         self.assertNotIn("read-only", self.log())
         got = self.peer.exec("a", "python3 -c 'x = bytearray(400 << 20)'", memory_mb=64)
@@ -161,7 +161,7 @@ class Nested(BoxTest):
 
     modes = ("container",)
 
-    def test_a_session_and_what_the_log_says(self):
+    def test_a_session_works_and_the_log_names_read_only_cgroups(self):
         server = self.server()
         self.assertEqual(server.legacy().exec("a", "id -u; touch /workspace/f")["stdout"], "0")
         self.assertRegex(server.err.data.decode(), f"warn cordon-box: .*cgroups are read-only; give it {ADVICE['cgroups']}\n")

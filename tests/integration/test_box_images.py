@@ -19,7 +19,7 @@ class Images(ImageMixin, BoxTest):
     def peer(self, backend="cordon", **cordon):
         return self.server(config={"backend": backend, "cordon": cordon}).legacy()
 
-    def test_a_session_on_an_image_of_an_archive(self):
+    def test_a_session_on_an_image_from_an_archive(self):
         image, peer = self.load_busybox(), self.peer()
         got = peer.exec("a", "cat /etc/passwd; id -u; ls /usr/bin; echo kept > f", image=image)
         self.assertEqual((got["backend_name"], got["exit_code"]), ("cordon", 0), got)
@@ -56,7 +56,7 @@ class Images(ImageMixin, BoxTest):
         self.fails("BoxSessionConflictError: Box session a already exists with image=no/such:image", peer.exec, "a",
                    "true", image="no/such:other")
 
-    def test_images_that_cannot_be_had(self):
+    def test_unavailable_images_are_refused(self):
         peer = self.peer()
         for image in ("127.0.0.1:1/none:1", "No Image", "./rootfs", "/etc"):
             with self.assertRaises(BoxFault) as caught:
@@ -80,7 +80,7 @@ class Selection(BoxTest):
                 else:
                     self.fails(UNAVAILABLE, peer.exec, "a", "true")
 
-    def test_an_init_selects_anew_only_without_sessions(self):
+    def test_an_init_changes_the_backend_only_without_sessions(self):
         peer = self.server().legacy()
         info = lambda: peer.call("box_get_backend_info")["name"]
         self.assertEqual(info(), "nsjail")
@@ -116,7 +116,7 @@ class Network(NetworkTest):
         self.assertEqual(got["exit_code"], 0, got)
         return got["stdout"]
 
-    def test_public_by_default_and_nothing_when_off(self):
+    def test_the_network_is_public_by_default_and_can_be_off(self):
         self.server(PUBLIC, 80)
         inner = [self.server(PRIVATE, 80), self.server(METADATA, 80), self.server("127.0.0.1", 80)]
         peer = self.peer()

@@ -239,7 +239,7 @@ class Leftovers(Transports, BoxTest):
         self.eventually(lambda: self.sandboxes() == [])
         self.assertEqual(again.exec("a", "ls /workspace; echo fresh")["stdout"], "fresh")
 
-    def test_the_sandboxes_of_others_stay(self):
+    def test_other_sandboxes_stay(self):
         own = self.create()
         first = self.open()
         first.exec("a", "echo mine > /workspace/file")

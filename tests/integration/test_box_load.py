@@ -1,7 +1,7 @@
-"""cordon-box under load, with peers that break off or send nonsense, and with processes that are killed.
+"""cordon-box under load, with peers that disconnect or send nonsense, and with processes that are killed.
 
-Every server of this file watches its own loop (CORDON_BOX_WATCH_LOOP): when a test ends, no handler may have waited. Longer runs
-are in tests/soak/test_soak_box.py.
+Every server of this file watches its own loop (CORDON_BOX_WATCH_LOOP): when a test ends, no handler may have blocked
+it. Longer runs are in tests/soak/test_soak_box.py.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ IN_FLIGHT = 128  # actions of one connection
 
 
 def vanish(sock, hard):
-    """Closes a connection, or breaks it off with a reset."""
+    """Closes a connection, with a reset if HARD."""
     if hard:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sock.close()
@@ -100,7 +100,7 @@ class Crowds(LoadTest):
 
 
 class Vanishing(LoadTest):
-    """A peer goes away in every state that a connection can be in."""
+    """Peers disconnect in every state that a connection can have."""
 
     modes = ("user",)
 
@@ -196,7 +196,7 @@ class SlowPeers(LoadTest):
                 while (b"\r\n\r\n" if part is head else b'"seq_id":7') not in got:
                     got += slow.recv(4096)
 
-    def test_a_relay_that_reads_nothing(self):
+    def test_a_relay_that_is_not_read_blocks_its_process(self):
         server = self.server()
         peer = server.legacy()
         peer.call("box_create_session", {"session_id": "s"})
@@ -298,7 +298,7 @@ class Ceiling(LoadTest):
             ws = self.box.current().transport.socket
             ws.send_frame(TEXT, b'{"a":"' + b"x" * MIB, fin=False)
             ws.send_frame(9, b"")
-            self.assertIn(ws.read_frame()[0], (8, 10))  # the server has taken it, or is short of memory
+            self.assertIn(ws.read_frame()[0], (8, 10))  # the server has taken the frame, or is short of memory
             hoarders.append(ws)
         return hoarders
 

@@ -46,7 +46,7 @@ for line in sys.stdin:
 
 
 class Client:
-    """An MCP client on a relay. LangBot's parses each message as one JSON-RPC object, and so does this one."""
+    """An MCP client on a relay. Like LangBot's client, it parses each message as one JSON-RPC object."""
 
     def __init__(self, relay):
         self.relay, self.number, self.notes = relay, 0, []
@@ -107,7 +107,7 @@ class Servers(McpTest):
         self.assertEqual(client.call("no/such")["error"]["code"], -32601)
         self.assertEqual(self.info("srv")["stderr_preview"], "server srv is up")
 
-    def test_a_client_that_comes_back(self):
+    def test_a_client_can_reconnect(self):
         self.session()
         self.start("srv")
         first = self.client("srv")
@@ -115,7 +115,7 @@ class Servers(McpTest):
         first.relay.close()
         self.eventually(lambda: not self.info("srv")["attached"])
         again = self.client("srv")
-        again.begin()  # the note of the first conversation may come before the answer
+        again.begin()  # a notification of the first conversation may come before the answer
         self.assertEqual(again.tool("add", a=1, b=1), "2")
 
     def test_large_messages(self):
@@ -127,7 +127,7 @@ class Servers(McpTest):
         self.assertEqual(client.call("x" + text)["error"]["message"], f"no method {'x' + text!r}")
 
     def test_five_servers_in_one_session_do_not_end_each_other(self):
-        """Each needs 60 MB, and the session has 64 MB for its execs."""
+        """Each server needs 60 MB, and the session has 64 MB for its execs."""
         self.session(memory_mb=64, pids_limit=16)
         names = [f"srv-{i}" for i in range(5)]
         for name in names:
@@ -144,7 +144,7 @@ class Servers(McpTest):
                              read_only_rootfs=False)
         self.assertEqual(got["stdout"], "beside them")
 
-    def test_one_that_takes_too_much_ends_alone(self):
+    def test_a_process_over_the_memory_limit_ends_alone(self):
         self.session(memory_mb=64)
         self.start("good")
         good = self.client("good")
@@ -160,8 +160,8 @@ class Servers(McpTest):
         self.assertEqual(good.tool("name"), "good")
         self.eventually(lambda: limits_of(self.home)["memory"] == before)
 
-    def test_a_test_session_apart_leaves_the_others_alone(self):
-        """LangBot tries a configuration in a session of its own and deletes that."""
+    def test_deleting_a_trial_session_leaves_other_sessions(self):
+        """LangBot tries a configuration in a separate session and deletes that session."""
         self.session()
         self.start("live")
         live = self.client("live")
@@ -177,7 +177,7 @@ class Servers(McpTest):
 
 
 class Processes(McpTest):
-    """What the contract says about processes and relays beside what test_box shows."""
+    """Rules of the contract for processes and relays that test_box does not test."""
 
     def sh(self, script, process_id="p", **spec):
         return self.peer.call("box_start_managed_process", {"session_id": "mcp-shared", "spec": {
@@ -209,7 +209,7 @@ class Processes(McpTest):
         got = self.peer.exec("mcp-shared", "echo now", persistent=True, read_only_rootfs=False)
         self.assertEqual(got["stdout"], "now")
 
-    def test_a_timeout_of_an_exec_takes_the_processes_along(self):
+    def test_a_timeout_of_an_exec_also_ends_the_processes(self):
         self.session()
         self.start("srv")
         relay, slow = self.box.relay("mcp-shared", "srv"), unique_number()
@@ -218,8 +218,8 @@ class Processes(McpTest):
         self.assertEqual(relay.close_code(), 1000)
         self.fails("BoxSessionNotFoundError: session mcp-shared not found", self.info, "srv")
 
-    def test_deleting_the_session_ends_all_at_once(self):
-        """Two processes ignore SIGTERM. Together they get 5 seconds, and not 5 seconds each."""
+    def test_deleting_a_session_stops_its_processes_together(self):
+        """Two processes ignore SIGTERM. Both get the same 5 seconds, not one after the other."""
         self.session()
         numbers = [unique_number() for _ in range(2)]
         for i, number in enumerate(numbers):
@@ -247,7 +247,7 @@ class Processes(McpTest):
         relay.send_frame(PING, b"there?")
         self.assertEqual(relay.read_frame(), (PONG, b"there?"))
 
-    def test_a_message_beyond_the_limit_ends_the_relay_alone(self):
+    def test_a_message_over_the_limit_ends_only_the_relay(self):
         self.session()
         self.sh("cat")
         relay = self.box.relay("mcp-shared", "p")
@@ -257,7 +257,7 @@ class Processes(McpTest):
         again.send_text("alive")
         self.assertEqual(again.read_message(), "alive")
 
-    def test_a_client_s_close_leaves_the_process(self):
+    def test_a_process_stays_when_its_client_disconnects(self):
         self.session()
         self.sh("cat")
         relay = self.box.relay("mcp-shared", "p")

@@ -102,7 +102,7 @@ class SkillsOfBox(BoxTest):
         self.assertTrue(os.path.isdir(os.path.join(self.base, "elsewhere", "tenants", namespace("w-blue"))))
         self.eventually(lambda: len(self.workers()) == 1)
 
-    def test_a_killed_worker_costs_one_operation(self):
+    def test_a_killed_worker_fails_one_operation(self):
         peer = self.running.current()
         self.names(peer)
         worker, = self.workers()
@@ -115,7 +115,7 @@ class SkillsOfBox(BoxTest):
         self.assertEqual(peer.answer(second)["code"], 0)
         self.assertEqual(self.names(peer), [])
 
-    def test_a_killed_worker_is_a_failed_validation_to_a_caller_that_writes(self):
+    def test_a_killed_worker_fails_a_write_with_a_validation_error(self):
         peer = self.running.current()
         self.names(peer)
         worker, = self.workers()

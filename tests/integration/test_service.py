@@ -1,4 +1,4 @@
-"""`cordon service` and `cordon tool`: what a call of a model becomes, and what it gives back."""
+"""`cordon service` and `cordon tool`: how a model's call is resolved, and what it returns."""
 
 import json
 import os
@@ -81,12 +81,12 @@ class Profiles(ServiceTest):
     def profile(self, name):
         return self.config(box={"local": {"profile": name}})
 
-    def test_the_profile_fills_what_a_call_leaves_open(self):
+    def test_the_profile_fills_missing_fields(self):
         got = self.resolve({"session_id": "s", "cmd": "x"}, "--config", self.profile("network_extended"))
         self.assertEqual((got["network"], got["cpus"], got["memory_mb"], got["pids_limit"],
                           got["read_only_rootfs"], got["timeout_sec"]), ("on", 2.0, 1024, 256, False, 30))
 
-    def test_a_call_overrides_what_is_not_locked(self):
+    def test_a_call_overrides_unlocked_fields(self):
         got = self.resolve({"session_id": "s", "cmd": "x", "network": "on", "cpus": 2})
         self.assertEqual((got["network"], got["cpus"]), ("on", 2.0))
 
@@ -120,7 +120,7 @@ class HostPaths(ServiceTest):
         got = self.resolve({"command": "x"}, "--config", self.config(box={"local": {"host_root": root}}))
         self.assertEqual((got["host_path"], got["host_path_mode"]), (work, "rw"))
 
-    def test_paths_are_judged_by_where_they_really_lead(self):
+    def test_links_in_paths_are_resolved_before_the_check(self):
         root, outside = self.directory("root"), self.directory("outside")
         inside = self.directory("root", "in")
         os.symlink(root, os.path.join(self.dir, "link"))
@@ -134,7 +134,7 @@ class HostPaths(ServiceTest):
                 got = self.resolve({**spec, "host_path": path}, "--config", config, code=1)
                 self.assertEqual(got["error"], f"host_path is outside allowed_mount_roots: {root}")
 
-    def test_without_roots_nothing_is_mounted(self):
+    def test_without_roots_host_paths_are_refused(self):
         got = self.resolve({"session_id": "s", "cmd": "x", "host_path": self.directory("d")}, code=1)
         self.assertIn("no allowed_mount_roots are configured", got["error"])
 
@@ -207,7 +207,7 @@ class Quotas(ServiceTest):
     def test_the_quota_of_the_configuration_is_in_the_spec(self):
         self.assertEqual(self.resolve({"command": "x"}, *self.options)["workspace_quota_mb"], 1)
 
-    def test_a_full_workspace_starts_nothing(self):
+    def test_a_full_workspace_refuses_commands(self):
         self.fill("big", 2 << 20)
         got = self.tool("true", *self.options, code=1)
         self.assertEqual(got["error_type"], "BoxValidationError")
@@ -222,7 +222,7 @@ class Quotas(ServiceTest):
         self.assertIn("workspace quota exceeded after execution: used=2000000 bytes", got["error"])
         self.assertEqual(self.call("service", "sessions"), [])
 
-    def test_entries_are_bounded_too(self):
+    def test_the_number_of_entries_is_limited(self):
         for i in range(11):
             self.fill(str(i), 0)
         got = self.tool("true", *self.options, code=1)

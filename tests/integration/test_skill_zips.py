@@ -102,15 +102,15 @@ class Rules(ZipTest):
         self.both_refuse(INVALID, self.patched("crc", 1))
         self.both_refuse(INVALID, self.patched("header", 1))
 
-    def test_more_than_declared(self):
+    def test_an_entry_longer_than_declared_is_refused(self):
         """A deflated entry that is longer than its declared size."""
         content = Archive({"SKILL.md": SKILL, "x": b"abc" * 1000}).done()
         at = content.rindex(b"PK\x01\x02") + 24
         self.both_refuse("Archive entry size changed while extracting: x",
                          content[:at] + struct.pack("<I", 300) + content[at + 4:])
 
-    def test_one_content_for_many_entries(self):
-        """A small archive that becomes enormous: entries share headers and contents."""
+    def test_entries_that_share_content_are_refused(self):
+        """Entries that share headers and contents would make a small archive enormous."""
         inner = Archive({"y": b"quoted"}, zipfile.ZIP_STORED).done()
         outer = bytearray(Archive({"x": inner[:inner.index(b"PK\x01\x02")]}, zipfile.ZIP_STORED).done())
         record = bytearray(inner[inner.index(b"PK\x01\x02"):inner.index(b"PK\x05\x06")])

@@ -35,7 +35,7 @@ class Listing(SkillsTest):
         skill["created_at"] = created
         self.assertEqual(self.ok("get", {"name": "csv-tools"})["skill"], skill)
 
-    def test_names_fall_back(self):
+    def test_a_missing_name_falls_back_to_the_directory(self):
         self.put("plain/skill.md", "only text")
         skill, = self.ok("list")["skills"]
         self.assertEqual((skill["name"], skill["display_name"], skill["description"], skill["instructions"],
@@ -44,7 +44,7 @@ class Listing(SkillsTest):
         skill, = self.ok("list")["skills"]
         self.assertEqual((skill["description"], skill["entry_file"]), ("large letters win", "SKILL.md"))
 
-    def test_the_newest_first(self):
+    def test_the_newest_skill_comes_first(self):
         for number, name in enumerate(["one", "two", "three"]):
             os.utime(os.path.join(self.package(name), "SKILL.md"), (0, [50, 70, 60][number]))
         self.assertEqual(self.names(), ["two", "three", "one"])
@@ -107,8 +107,8 @@ class Listing(SkillsTest):
         shutil.rmtree(os.path.join(self.store, "p3"))
         self.assertEqual(len(self.names()), 16)
 
-    def test_text_that_grows_on_the_wire(self):
-        """A reply has room for 32 MiB of JSON; each of these bytes takes six."""
+    def test_text_that_becomes_longer_as_json(self):
+        """As JSON, each of these bytes takes six bytes. A reply has room for 32 MiB."""
         for number in range(7):
             self.package(f"p{number}", body="\x01" * (ENTRY_LIMIT - 100))
         self.refused("Skill listing exceeds the configured text limit", "list", kind="ValueError")
@@ -156,7 +156,7 @@ class Creating(SkillsTest):
         self.refused('Skill with name "trimmed" already exists', "create", {"skill": {"name": "trimmed"}})
         self.assertEqual(sorted(self.tree()), ["trimmed", "trimmed/SKILL.md"])
 
-    def test_a_name_that_another_directory_has(self):
+    def test_names_in_use_are_refused(self):
         self.package("elsewhere", "taken")
         self.refused('Skill with name "taken" already exists', "create", {"skill": {"name": "taken"}})
         self.refused(f"Skill directory already exists: {self.store}/elsewhere", "create",
@@ -249,7 +249,7 @@ class Updating(SkillsTest):
 
 
 class Deleting(SkillsTest):
-    def test_the_whole_directory_below_the_root_goes(self):
+    def test_delete_removes_the_whole_directory_below_the_root(self):
         self.create("a")
         self.package("group/one", "b")
         self.package("group/two", "c")
@@ -430,7 +430,7 @@ class WithoutTenants(SkillsTest):
         self.assertEqual(self.names(), ["theirs"])
 
     def import_from(self, path, name="fresh", **fields):
-        """Imports as the server does: it asks, and asks again with an opened source."""
+        """Imports as the server does: it sends the request, and then repeats it with an opened source."""
         data = {"skill": {"name": name, "package_root": path, **fields}}
         self.assertEqual(self.worker().ask("create", data, tenant=None), {"again": "source"})
         return self.worker(source=path).ask("create", data, tenant=None)

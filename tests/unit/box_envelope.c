@@ -129,7 +129,7 @@ static void responses(void)
 	      "a\\\"\\u0000 not found\",\"data\":{},\"chunk_status\":\"continue\"}");
 }
 
-static void failures_of_the_door(void)
+static void failures_of_the_connection(void)
 {
 	AUTO_FAULT f = { 0 };
 	AUTO_BUF b = BUF_INIT(1024);
@@ -222,7 +222,7 @@ int main(void)
 	T_RUN(requests);
 	T_RUN(a_long_number_is_not_repeated);
 	T_RUN(responses);
-	T_RUN(failures_of_the_door);
+	T_RUN(failures_of_the_connection);
 	T_RUN(parts_are_joined);
 	T_RUN(joined_texts_have_a_size);
 	return t_end();

@@ -63,7 +63,7 @@ static void lines(void)
 		{ START("3") DATA("\\u20ac", "0") END, "\xe2\x82\xac|" },
 		{ START("0") END, "|" },
 		{ START("3") "noise\n{noise}\n\n" DATA("abc", "0") "{]}\n" END, "abc|" },
-		/* stray ones outside of a sequence */
+		/* chunks outside of a sequence */
 		{ DATA("abc", "0") END "{}\n", "{}|" },
 		{ START("1") DATA("a", "0") END END "{}\n", "a|{}|" },
 		/* broken sequences */

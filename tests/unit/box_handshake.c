@@ -12,7 +12,7 @@ static const struct handshake_peer ours = { .loopback = true, .own_user = true }
 static const struct handshake_peer neighbour = { .loopback = true };
 static const struct handshake_peer remote = { 0 };
 
-static struct http_request request; /* large */
+static struct http_request request; /* too large for the stack */
 
 static const struct http_request *head(const char *host, const char *headers)
 {
@@ -56,7 +56,7 @@ static void settings(void)
 	static const char *const bad_instances[] = { " ", "-x", "a b", "a/b" };
 	static const struct {
 		const char *text;
-		int want; /* -1: refused */
+		int want; /* -1 if refused */
 	} legacy[] = {
 		{ NULL, HANDSHAKE_LEGACY_AUTO },     { "", HANDSHAKE_LEGACY_AUTO },
 		{ " AUTO ", HANDSHAKE_LEGACY_AUTO }, { "1", HANDSHAKE_LEGACY_ALWAYS },
@@ -149,7 +149,7 @@ static void tokens_are_compared(void)
 	handshake_trust_done(&t);
 }
 
-/* No web page and no other user of this machine. */
+/* Web pages and other users of this machine are refused. */
 static void others_stay_out(void)
 {
 	struct handshake_trust t = plain("1");

@@ -46,7 +46,7 @@ static struct admission active(size_t max)
 static void policies(void)
 {
 	static const struct {
-		const char *text, *error; /* NULL: fine */
+		const char *text, *error; /* NULL if accepted */
 	} c[] = {
 		{ "{\"required\":true,\"logical_session_id\":\"global\",\"required_backend\":"
 		  "\"nsjail\","

@@ -269,7 +269,7 @@ static void commands(void)
 static void two_mounts_on_one_target(void)
 {
 	static const struct {
-		const char *members, *want; /* "": fine */
+		const char *members, *want; /* "" if accepted */
 	} c[] = {
 		{ "", "" },
 		{ "\"extra_mounts\":[{\"host_path\":\"/h\",\"mount_path\":\"/workspace\"}]", "" },

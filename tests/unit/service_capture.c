@@ -62,7 +62,7 @@ static void the_head_is_kept(void)
 	T_STR(rendered(&c, 0),
 	      "0123456789\n... [raw output clipped at 10 bytes, 3 bytes discarded]");
 	capture_done(&c);
-	/* trimmed first, then the notice; a character that was cut in two shows as one U+FFFD */
+	/* the text is trimmed before the notice; half a character becomes one U+FFFD */
 	capture_init(&c, &top, 4);
 	capture_add(&c, " a\n\xe2\x82\xac", 6);
 	T_STR(rendered(&c, 0),
@@ -210,7 +210,7 @@ static void holdings(void)
 	T_TRUE(holding_set(&large, 1 << 20)); /* shrinking works always */
 	T_INT(top.used, 1 << 20);
 	while (ceiling_left(&top) >=
-	       CEILING_SMALL_BYTES) /* small steps work as long as anything is left */
+	       CEILING_SMALL_BYTES) /* small steps work as long as enough is left */
 		T_TRUE(holding_set(&small, small.bytes + CEILING_SMALL_BYTES));
 	T_TRUE(!holding_set(&small, small.bytes + 1));
 	holding_done(&small);
@@ -240,7 +240,7 @@ static void relief(void)
 	top.arg = &v;
 	T_TRUE(ceiling_take(&top, 80));
 	T_TRUE(ceiling_take(&top, 20));
-	T_INT(v.holds, 80); /* nobody had to give anything back */
+	T_INT(v.holds, 80); /* no holder had to give bytes back */
 	T_TRUE(ceiling_take(&top, 30));
 	T_INT(top.used, 50);
 	T_TRUE(!ceiling_take(&top, 60));
@@ -274,7 +274,7 @@ static void previews(void)
 	preview_add(&p, burst.p, burst.n);
 	T_INT(strlen(preview_text(&p)), 3999 * 4 + 1);
 	T_TRUE(strncmp(preview_text(&p), "\xf0\x9f\x98\x80", 4) == 0);
-	/* so do many small reads, and memory does not grow */
+	/* many small reads keep the tail too, and memory does not grow */
 	for (unsigned i = 0; i < 20000; i++) {
 		char line[32];
 

@@ -91,7 +91,7 @@ static void defaults_and_what_is_shown(void)
 	T_STR(merge(&c, "{\"limits\":{\"max_sessions\":1,\"max_workspace_entries\":\"x\"}}"), "");
 	T_INT(c.limits.max_sessions, 1);
 	T_INT(c.limits.max_managed_processes, 64);
-	/* the section is replaced as a whole: what it lacks has its default again */
+	/* the section is replaced as a whole: missing limits get their defaults again */
 	T_STR(merge(&c, "{\"limits\":{\"max_managed_processes\":2}}"), "");
 	T_INT(c.limits.max_sessions, 64);
 	T_INT(c.limits.max_managed_processes, 2);

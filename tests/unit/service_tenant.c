@@ -74,7 +74,7 @@ static void other_tenants_have_other_names(void)
 static void ids_are_cleaned(void)
 {
 	static const struct {
-		const char *id, *want, *legacy; /* NULL: refused */
+		const char *id, *want, *legacy; /* NULL if refused */
 	} c[] = {
 		{ "plain_1.x-y", "plain_1.x-y", "plain_1.x-y" },
 		{ "  a  ", "a", "a" },
@@ -144,7 +144,7 @@ static void headers(void)
 	};
 	static const struct {
 		const char *text;
-		uint64_t want; /* 0: refused */
+		uint64_t want; /* 0 if refused */
 	} generations[] = {
 		{ "1", 1 },   { "42", 42 }, { "9223372036854775807", INT64_MAX },
 		{ "0", 0 },   { "01", 0 },  { "+1", 0 },

@@ -147,7 +147,7 @@ static void quotes(void)
 }
 
 /* Written text is read back unchanged. */
-static void there_and_back(void)
+static void round_trips(void)
 {
 	static const char *const values[] = {
 		"a",          "a: b",  "- a",
@@ -184,6 +184,6 @@ int main(void)
 	T_RUN(refused);
 	T_RUN(texts);
 	T_RUN(quotes);
-	T_RUN(there_and_back);
+	T_RUN(round_trips);
 	return t_end();
 }

@@ -79,7 +79,7 @@ static void make(struct maker *m, const struct made *e)
 	put16(&m->bytes, 20);
 	put16(&m->bytes, e->flags);
 	put16(&m->bytes, e->method);
-	/* times, sums and sizes; the values in the directory count */
+	/* times, sums and sizes, which readers take from the directory */
 	buf_add_fill(&m->bytes, 0, 4 + 4 + 4 + 4);
 	put16(&m->bytes, (unsigned)local_n);
 	put16(&m->bytes, 0);
@@ -227,7 +227,7 @@ static void forms(void)
 	make(&wide, &(struct made){ .name = "a", .data = "x", .data_n = 1, .wide = true });
 	end(&wide, true);
 	GIVES(wide, "a*644=x ");
-	/* a program before the archive; the offsets do not include it */
+	/* a program before the archive, which the offsets do not include */
 	buf_add_str(&front.bytes, "#!/bin/sh\n");
 	make(&front, &(struct made){ .name = "a", .data = "x", .data_n = 1, .header_at = 0 });
 	front.directory.p[42] = 0;
@@ -240,7 +240,7 @@ static void forms(void)
 		put16(&front.bytes, 0);
 	}
 	GIVES(front, "a*644=x ");
-	/* a comment after it */
+	/* a comment after the archive */
 	make(&back, &(struct made){ .name = "a", .data = "x", .data_n = 1 });
 	end(&back, false);
 	buf_cut(&back.bytes, back.bytes.n - 2);
@@ -277,7 +277,7 @@ static void names(void)
 	ONE("..a*644= ", .name = "..a");
 	ONE("<Archive contains an unsafe empty or NUL path>", .name = "");
 	ONE("<Archive contains an unsafe empty or NUL path>", .name = "a\0b", .name_n = 3);
-	/* UTF-8 where it says so, else the code page of DOS */
+	/* names are UTF-8 if the flag says so, else in the code page of DOS */
 	ONE("\xc3\xa9*644= ", .name = "\xc3\xa9", .flags = 0x800);
 	ONE("\xe2\x94\x9c\xe2\x8c\x90*644= ", .name = "\xc3\xa9");
 	ONE("<Archive contains an unsafe path: a\xef\xbf\xbd>", .name = "a\xff", .flags = 0x800);
@@ -293,7 +293,7 @@ static void names(void)
 	ONE(want, .name = huge);
 }
 
-static void twice(void)
+static void duplicates(void)
 {
 	static const char *const pairs[][2] = {
 		{ "a", "a" },      { "a/", "a" },       { "a", "a/" },
@@ -394,7 +394,7 @@ static void totals(void)
 	GIVES(many, "<Archive contains too many entries (maximum 512)>");
 	got = contents(BYTES(most));
 	T_TRUE(starts_with(got, "f0*644= f1*644="));
-	/* each below the ratio of 100 */
+	/* each entry is below the ratio of 100 */
 	for (size_t i = 0; i < 16 << 20; i++)
 		text[i] = (char)(i % 1000 < 30 ? rand() : 'a');
 	for (unsigned i = 0; i < 5; i++) {
@@ -404,7 +404,7 @@ static void totals(void)
 	}
 	end(&large, false);
 	GIVES(large, "<Archive exceeds the total uncompressed size limit>");
-	/* two entries, one content */
+	/* two entries with one content */
 	make(&shared, &(struct made){ .name = "a", .data = "x", .data_n = 1 });
 	make(&shared, &(struct made){ .name = "a2", .data = "x", .data_n = 1 });
 	shared.directory.p[46 + 1 + 42] = 0;
@@ -412,7 +412,7 @@ static void totals(void)
 	GIVES(shared, "<Uploaded file must be a valid .zip archive>");
 }
 
-/* Entry b begins within a's content, with a header of its own: readers do not see that at once. */
+/* Entry b begins inside of a's content and has its own header, so simple readers do not notice it. */
 static void overlapping(void)
 {
 	AUTO_MAKER inner = MAKER_INIT, m = MAKER_INIT;
@@ -470,7 +470,7 @@ int main(void)
 	T_RUN(reading);
 	T_RUN(forms);
 	T_RUN(names);
-	T_RUN(twice);
+	T_RUN(duplicates);
 	T_RUN(kinds);
 	T_RUN(sizes);
 	T_RUN(totals);
