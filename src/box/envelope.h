@@ -1,6 +1,6 @@
 /*
  * The envelope of Box actions. A request names an action, its data and its context. A response repeats the request's
- * number and says success or failure. This file holds state only. The peer is not trusted.
+ * number and says success or failure. The peer is not trusted.
  */
 #pragma once
 

@@ -61,8 +61,7 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	struct spawn s = { .path = f->program,
 			   .argv = argv,
 			   .envp = (const char *const *)environ,
-			   /* its own session: Ctrl-C at the server's terminal is for the
-			    * server only */
+			   /* its own session: Ctrl-C at the server's terminal is for the server only */
 			   .new_session = true,
 			   .tied = true,
 			   .cwd_fd = -1 };

@@ -2,8 +2,8 @@
  * Admission: in "grant enforced" mode a Workspace may use sandboxes only while it holds a grant, and only in the one
  * form that the policy prescribes.
  *
- * This file holds state only. The time is an argument. The functions return what the caller must do to sessions. Once
- * the mode is on, only a restart turns it off. A configuration that cannot be understood turns it on.
+ * The functions use no clock and end no session: the time is an argument, and they return what the caller must do. Once the
+ * mode is on, only a restart turns it off. A configuration that cannot be understood turns it on.
  */
 #pragma once
 
@@ -78,8 +78,8 @@ MUST_USE int admission_revocation_decode(const struct json_value *v, struct admi
 void admission_grant_done(struct admission_grant *g);
 
 enum admission_effect {
-	ADMISSION_NONE,     /* the grant would only expire earlier than the one in force: ignored */
-	ADMISSION_KEEP_ONE, /* end the Workspace's sessions except ADMISSION_SESSION */
+	ADMISSION_NONE,          /* ignored: it only expires earlier than the grant in force */
+	ADMISSION_KEEP_ONE,      /* end the Workspace's sessions except ADMISSION_SESSION */
 	ADMISSION_DROP_SESSIONS, /* end all sessions of the Workspace */
 };
 
@@ -97,8 +97,7 @@ MUST_USE int admission_revoke(struct admission *a, const struct admission_grant 
 void admission_encode_receipt(const struct admission_grant *g, const struct admission_record *r,
 			      struct json_writer *w);
 void admission_encode_revoked(const struct admission_grant *g, struct json_writer *w);
-/* Removes grants that have expired. Calls EXPIRED with the key of each such Workspace, whose sessions the caller
- * ends. */
+/* Removes grants that have expired. Calls EXPIRED with the key of each such Workspace, whose sessions the caller ends. */
 void admission_expire(struct admission *a, uint64_t now_ns,
 		      void (*expired)(void *arg, const unsigned char key[TENANT_KEY_BYTES]),
 		      void *arg);
@@ -110,9 +109,8 @@ uint64_t admission_next_expiry(const struct admission *a);
 
 enum admission_use { ADMISSION_SESSIONS, ADMISSION_PROCESSES, ADMISSION_RELAY };
 
-/* Checks that this tenant may use sandboxes now. The caller asks readiness first. Returns 0, or -1 with a
- * FAULT_ADMISSION in F. If the grant has expired, it is removed and *RET_EXPIRED is true: the caller ends the
- * Workspace's sessions. */
+/* Checks that this tenant may use sandboxes now. The caller asks readiness first. Returns 0, or -1 with a FAULT_ADMISSION
+ * in F. If the grant has expired, it is removed and *RET_EXPIRED is true: the caller ends the Workspace's sessions. */
 MUST_USE int admission_require(struct admission *a, const struct tenant *t, enum admission_use use,
 			       uint64_t now_ns, bool *ret_expired, struct fault *f);
 /* Returns 0 if the Workspace, which has LIVE sessions, may have one more, or -1 with a FAULT_ADMISSION in F. */

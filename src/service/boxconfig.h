@@ -24,7 +24,6 @@ struct box_config {
 
 void box_config_init(struct box_config *c);
 void box_config_done(struct box_config *c);
-/* Makes TO a copy of FROM. */
 void box_config_copy(const struct box_config *from, struct box_config *to);
 /* Replaces the top-level keys of C that the object MORE has. Returns 0, or -1 with a FAULT_VALUE in F; C is unchanged
  * then. */

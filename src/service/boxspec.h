@@ -2,7 +2,7 @@
  * BoxSpec: what a session shall be and which command it shall run, as a peer asks for it, with defaults and rules.
  *
  * A spec owns its texts. A session keeps the spec that created it. A later spec for the same session must agree with
- * it in every field that box_spec_compare() looks at.
+ * it in every field that box_spec_compare() compares.
  */
 #pragma once
 
@@ -65,13 +65,11 @@ const char *box_mode_name(enum box_mode m);
 MUST_USE int box_spec_decode(const struct json_value *v, struct box_spec *ret, struct fault *f);
 void box_spec_done(struct box_spec *s);
 void box_spec_copy(const struct box_spec *from, struct box_spec *to);
-/* Writes all fields, as an object. */
 void box_spec_encode(const struct box_spec *s, struct json_writer *w);
 /* Returns the bytes of memory that the texts take. */
 size_t box_spec_held_bytes(const struct box_spec *s);
 
-/* Checks that the spec has a command and that the command is not too long. Returns 0, or -1 with a FAULT_VALIDATION
- * in F. */
+/* Checks that the spec has a command that is not too long. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_command(const struct box_spec *s, struct fault *f);
 /* Checks that no two mounts have the same target. Returns 0, or -1 with a FAULT_VALIDATION in F. */
 MUST_USE int box_spec_check_targets(const struct box_spec *s, struct fault *f);

@@ -21,7 +21,6 @@ struct ceiling {
 	void *arg;
 };
 
-/* Returns how many bytes are left. */
 size_t ceiling_left(const struct ceiling *c);
 /* Takes N bytes. Returns false, and takes nothing, if fewer are left and `relieve` does not help. */
 bool ceiling_take(struct ceiling *c, size_t n);

@@ -22,7 +22,7 @@ MUST_USE int context_decode(const struct json_value *v, struct context *ret, str
 void context_done(struct context *c);
 /* Sets the failure of a tenant's action without a context. Returns -1. */
 int context_missing(struct fault *f);
-/* Checks that the context allows the action. OF_TENANT says that the action belongs to a tenant, which *RET is then.
+/* Checks that the context allows the action. If OF_TENANT, the action belongs to a tenant, and *RET is that tenant.
  * TRUSTED is the instance that the server belongs to. Returns 0, or -1 with a FAULT_PERMISSION in F. */
 MUST_USE int context_check(const struct context *c, bool of_tenant, struct str trusted,
 			   struct tenant *ret, struct fault *f);

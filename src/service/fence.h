@@ -3,7 +3,7 @@
  *
  * A request of a lower generation is stale: its Workspace lives elsewhere now, or was restarted. A request of a
  * higher generation advances the fence, and the server then cancels and deletes what lower generations left. The
- * fence holds state only. It never forgets a Workspace, so their number is bounded.
+ * fence never forgets a Workspace, so their number is bounded.
  */
 #pragma once
 

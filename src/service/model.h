@@ -3,8 +3,7 @@
  * (service/python.h), with a rule, and with a message that names the field and the rule.
  *
  * A reader remembers the first failure: it fills the fault, and every later read returns its default. A decoder can
- * therefore read all its fields and check once, at the end. Texts are copies that the decoder owns. No text holds a
- * NUL.
+ * therefore read all its fields and check once, at the end. Texts are copies that the decoder owns. No text holds a NUL.
  */
 #pragma once
 

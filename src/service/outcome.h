@@ -15,5 +15,5 @@ struct outcome {
 
 void outcome_init(struct outcome *o);
 void outcome_done(struct outcome *o);
-/* Writes the result, with each stream cut to LIMIT characters. */
+/* Cuts each stream to LIMIT characters. */
 void outcome_write(const struct outcome *o, int64_t limit, struct json_writer *w);

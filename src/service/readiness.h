@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "service/fault.h"
 
-/* In the order in which peers see them. */
 enum readiness_check {
 	READY_CONFIGURATION,
 	READY_REQUIRED_BACKEND,

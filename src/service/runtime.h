@@ -43,7 +43,7 @@ const struct box_limits *runtime_limits(const struct runtime *r);
 void runtime_configure(struct runtime *r, const struct json_value *config,
 		       const struct reply *reply);
 void runtime_backend_info(struct runtime *r, const struct reply *reply);
-/* Answers the same in standard mode. If grants are enforced, answers with the readiness, or with a failure. */
+/* In standard mode, answers like runtime_backend_info(). Else answers with the readiness or a failure. */
 void runtime_health(struct runtime *r, const struct reply *reply);
 /* Reads a marker that the peer has written to the default workspace. */
 void runtime_verify_volume(struct runtime *r, const struct json_value *data,

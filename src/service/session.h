@@ -106,7 +106,6 @@ char *session_sandbox_name(const struct slot *s);
 void session_close(struct session *n);
 void session_free(struct session *n);
 struct process *session_find_process(const struct session *n, const char *id);
-/* Removes a process from its session and frees it. */
 void session_forget_process(struct session *n, struct process *p);
 /* Write the members of a BoxSessionInfo, and the whole object. */
 void session_write_members(const struct session *n, struct json_writer *w);

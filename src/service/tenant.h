@@ -40,7 +40,7 @@ void tenant_init_legacy(struct tenant *t);
  * nothing is left of it. */
 MUST_USE int tenant_clean_id(const struct tenant *t, struct str id, struct buf *out,
 			     struct fault *f);
-/* Appends the physical id of a cleaned id. The path of a relay carries it. */
+/* Appends the physical id of a cleaned id. The URL path of a relay contains it. */
 void tenant_physical_id(const struct tenant *t, struct str cleaned, struct buf *out);
 /* Returns true if PHYSICAL is an id of this tenant. *RET_CLEANED is then a slice of it. */
 bool tenant_owns(const struct tenant *t, struct str physical, struct str *ret_cleaned);
