@@ -14,8 +14,7 @@ static int give_up_capabilities(struct err *e)
 	return confine_capabilities(0, e);
 }
 
-/* Processes of the same user must not read our memory, and it leaves no core file: both would show the secret of the
- * peers. */
+/* No process of the same user may read our memory, and we leave no core file: both contain the peers' secret. */
 static int hide_memory(struct err *e)
 {
 	const struct rlimit none = { 0, 0 };

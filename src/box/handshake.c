@@ -138,7 +138,7 @@ static bool legacy_fits(const struct handshake_trust *t, const struct http_reque
 	return peer.loopback ? peer.own_user : t->legacy == HANDSHAKE_LEGACY_ALWAYS;
 }
 
-/* The check of both routes. *RET_INSTANCE is the instance id of a current peer. */
+/* Checks a request of either route. *RET_INSTANCE is the instance id of a current peer. */
 static enum handshake_verdict check(const struct handshake_trust *t, const struct http_request *r,
 				    struct handshake_peer peer, struct str *ret_instance)
 {

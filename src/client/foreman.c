@@ -58,13 +58,15 @@ static int spawn_hand(const struct foreman *f, struct child *ret, int *ret_sock,
 	const char *argv[3 + HAND_PATHS_MAX + 1] = { "cordon-hand", nofile,
 						     f->bounds->sessions_only ? HAND_SESSIONS
 									      : HAND_ANYTHING };
-	struct spawn s = { .path = f->program,
-			   .argv = argv,
-			   .envp = (const char *const *)environ,
-			   /* its own session: Ctrl-C at the server's terminal is for the server only */
-			   .new_session = true,
-			   .tied = true,
-			   .cwd_fd = -1 };
+	struct spawn s = {
+		.path = f->program,
+		.argv = argv,
+		.envp = (const char *const *)environ,
+		/* its own session: Ctrl-C at the server's terminal is for the server only */
+		.new_session = true,
+		.tied = true,
+		.cwd_fd = -1
+	};
 	int pair[2];
 
 	if (null < 0)

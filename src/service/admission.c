@@ -340,7 +340,7 @@ int admission_install(struct admission *a, const struct admission_grant *g, stru
 		return -1;
 	if (!known && a->roll.n >= a->max)
 		return refuse(f, CAPACITY_TEXT);
-	/* check before a record is added: a refused Workspace shall not take one */
+	/* this check comes first, so that a refused Workspace takes no record */
 	if (check_order(known ? known : &unknown, g, fenced, f) < 0)
 		return -1;
 	r = find_or_add(a, &t, f);

@@ -123,7 +123,7 @@ static int set_image(struct spec *s, const struct blueprint *p, const struct box
 							     : b->image;
 	struct err e;
 
-	/* a path is not parsed: the parser would ask for the working directory, and the process that reads peers may not */
+	/* do not parse a path: parse_image() would call getcwd(), which the filter of the server forbids */
 	if (path_is_host(word))
 		return fault_about(f, FAULT_VALIDATION, "image ", str_of(word),
 				   " is no image of a registry");

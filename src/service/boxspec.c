@@ -28,7 +28,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* "C:\x", "C:/x", "\\server\share": the peer's models take it for absolute; no such path exists here. */
+/* Recognizes "C:\x", "C:/x" and "\\server\share". LangBot accepts them as absolute, but they never exist here. */
 static bool is_windows_path(const char *p)
 {
 	return (is_letter(p[0]) && p[1] == ':' && (p[2] == '\\' || p[2] == '/')) ||
@@ -74,7 +74,7 @@ void box_path_normal(const char *path, struct buf *out)
 
 /* --- decoding --------------------------------------------------------------------------------- */
 
-/* A workdir that is missing, null or "" becomes a mount_path that is given and not blank. */
+/* If the workdir is missing, null or "", and a mount_path is given, the workdir is the mount_path. */
 static char *read_workdir(struct model *m)
 {
 	const struct json_value *v = model_get(m, "workdir"), *mount = model_get(m, "mount_path");
@@ -171,7 +171,7 @@ static void read_session_id(struct model *m, struct box_spec *s)
 		model_fail(m, "session_id", "must not be empty");
 }
 
-/* The fields in the order of the model: of several bad ones the first is named. */
+/* Reads the fields in the order of LangBot's model. The message names the first bad field. */
 static void read_fields(struct model *m, struct box_spec *s)
 {
 	read_session_id(m, s);
@@ -321,7 +321,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The targets of all mounts of S, in their normal form, sorted. */
+/* Returns the targets of all mounts of S, in their normal form, sorted. */
 static struct model_texts all_targets(const struct box_spec *s)
 {
 	struct model_texts t = { 0 };
@@ -361,7 +361,7 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* A fault about FIELD, with the value that the session has in Python's spelling. */
+/* Sets a fault about FIELD. It shows the session's value HAS as Python prints it. */
 static int conflict(struct fault *f, struct str id, const char *field, struct str has)
 {
 	AUTO_BUF behind = BUF_INIT(256 + has.n);

@@ -6,7 +6,7 @@
 #include "service/model.h"
 #include "service/python.h"
 
-/* An integer of at least 1; FALLBACK when absent. */
+/* Reads an integer of at least 1, or FALLBACK if the field is absent. */
 static uint64_t read_number(struct model *m, const char *field, uint64_t fallback)
 {
 	const struct json_value *v = model_get(m, field);

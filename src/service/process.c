@@ -127,8 +127,8 @@ static void give_line(struct process *p, size_t end, size_t next)
 		a->blocked = true;
 }
 
-/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that line. END is where the
- * bytes of the line end that are here, and OPEN says that more of them follow. */
+/* Skips a line beyond the limit and ends the attachment. The next attachment starts after that line. The line
+ * has come up to END. OPEN says that it goes on. */
 static void refuse_line(struct process *p, size_t end, bool open)
 {
 	bool told = p->skipping;
