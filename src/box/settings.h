@@ -13,7 +13,7 @@ struct settings {
 	bool stdio;
 	struct handshake_trust trust;
 	struct json_doc *config; /* LANGBOT_BOX_CONFIG, or NULL */
-	bool unsafe_storage;     /* readiness checks of storage pass */
+	bool unsafe_storage;     /* the readiness checks of storage are switched off */
 	bool serve;              /* we are the process that reads peers */
 	uint64_t ttl_sec;        /* idle time after which a session ends; 0 means never */
 	bool watch_loop;         /* log handlers of the loop that blocked */
