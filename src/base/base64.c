@@ -9,9 +9,10 @@ void base64_encode(struct buf *out, const void *p, size_t n)
 {
 	const unsigned char *s = p;
 	size_t size = n / 3 * 4 + (n % 3 ? 4 : 0);
-	char *to = buf_room(out, size);
+	char *to = n ? buf_room(out, size)
+		     : NULL; /* reserving no bytes would end OUT without its NUL */
 
-	if (!to || n == 0)
+	if (!to)
 		return;
 	for (; n > 0; to += 4) {
 		unsigned v = (unsigned)s[0] << 16 | (n > 1 ? (unsigned)s[1] << 8 : 0) |
