@@ -138,6 +138,13 @@ size_t utf8_width(const char *s)
 	return n;
 }
 
+const char *path_leaf(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 unsigned str_distance(const char *a, const char *b, unsigned cap)
 {
 	enum { WORD_MAX = 32 }; /* option and rule words are short; a longer word counts as "far" */

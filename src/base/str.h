@@ -32,6 +32,9 @@ static inline bool starts_with(const char *s, const char *prefix)
  * there is no SEP, returns all of REST and sets rest->p to NULL. */
 struct str str_cut(struct str *rest, char sep);
 
+/* Returns the part of PATH behind its last slash, or PATH if it has no slash. */
+const char *path_leaf(const char *path);
+
 /* Reads a string of decimal digits only, a number within [min, max]. Returns 0, -EINVAL or -ERANGE. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int parse_u64_str(struct str s, uint64_t min, uint64_t max, uint64_t *ret);

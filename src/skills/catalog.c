@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "skills/beneath.h"
+#include "base/beneath.h"
 #include "skills/discover.h"
 #include "skills/name.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "skills/beneath.h"
+#include "base/beneath.h"
 
 struct waiting {
 	char *path;

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/unicode.h"
-#include "skills/beneath.h"
+#include "base/beneath.h"
 #include "skills/catalog.h"
 #include "skills/field.h"
 #include "skills/name.h"

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "skills/beneath.h"
+#include "base/beneath.h"
 #include "tree/build.h"
 #include "tree/walk.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/unicode.h"
-#include "skills/beneath.h"
+#include "base/beneath.h"
 #include "skills/catalog.h"
 #include "skills/discover.h"
 #include "skills/field.h"

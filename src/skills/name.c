@@ -141,13 +141,6 @@ int path_check(struct str raw, char **ret, struct why *y)
 	return 0;
 }
 
-const char *path_leaf(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 bool path_is_below(const char *path, const char *dir, const char **ret_rest)
 {
 	size_t n = strcmp(dir, ".") == 0 ? 0 : strlen(dir);

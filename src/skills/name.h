@@ -19,8 +19,6 @@ char *name_stem(struct str file);
 char *path_normalise(struct str path);
 /* Trims and normalises RAW, a path inside a package. Fails if it is absolute or leads out. "" becomes ".". */
 MUST_USE int path_check(struct str raw, char **ret, struct why *y);
-/* The part of PATH behind its last slash, or PATH if it has no slash. */
-const char *path_leaf(const char *path);
 /* True if PATH is DIR or lies below it. Both must be normalised; every relative path is below "" and ".".
  * *RET_REST points to the part of PATH that is relative to DIR; it is "" for DIR itself. */
 bool path_is_below(const char *path, const char *dir, const char **ret_rest);

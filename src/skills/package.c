@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "skills/beneath.h"
+#include "base/beneath.h"
 #include "skills/matter.h"
 #include "skills/name.h"
 

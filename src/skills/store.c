@@ -16,7 +16,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/unicode.h"
-#include "skills/beneath.h"
+#include "base/beneath.h"
 #include "skills/name.h"
 
 #define TENANTS "tenants"

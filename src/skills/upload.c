@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "skills/beneath.h"
+#include "base/beneath.h"
 #include "skills/candidate.h"
 #include "skills/catalog.h"
 #include "skills/field.h"

@@ -24,6 +24,9 @@
 MUST_USE int beneath_open(int dir, const char *path, int flags);
 /* Like beneath_open(), but follows no link. The path "" is DIR itself. */
 MUST_USE int beneath_open_unlinked(int dir, const char *path, int flags);
+/* Opens PATH, a regular file or a directory, for reading and follows no link. Returns -EINVAL for any other kind of
+ * file, which is not opened at all; *RET_KIND is then its kind (S_IFMT). */
+MUST_USE int beneath_open_kind(int dir, const char *path, mode_t *ret_kind);
 /* Like stat(), but follows only links that stay below DIR. Returns 0 or -errno. */
 MUST_USE int beneath_stat(int dir, const char *path, struct stat *ret);
 bool beneath_has_file(int dir, const char *path);
@@ -39,6 +42,8 @@ MUST_USE int beneath_write(int dir, const char *path, struct str content);
 MUST_USE int beneath_replace(int dir, const char *name, struct str content);
 /* Makes the directory PATH and its missing parents, and opens it. Returns a descriptor or -errno. */
 MUST_USE int beneath_make_dirs(int dir, const char *path);
+/* Like beneath_make_dirs(), but follows no link. */
+MUST_USE int beneath_make_dirs_unlinked(int dir, const char *path);
 /* Makes the directory NAME, which must not exist, and opens it. Returns a descriptor or -errno. */
 MUST_USE int beneath_make_dir(int dir, const char *name);
 /* Makes the file NAME, which must not exist, and opens it for writing. Returns a descriptor or -errno. */

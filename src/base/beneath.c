@@ -1,4 +1,4 @@
-#include "skills/beneath.h"
+#include "base/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/compat.h"
 #include "base/io.h"
-#include "skills/name.h"
 
 #define LINKS_MAX 8  /* links that beneath_write() follows in the last component */
 #define TRIES_MAX 64 /* while another process renames directories on the path */
@@ -50,6 +49,26 @@ int beneath_stat(int dir, const char *path, struct stat *ret)
 	if (fd < 0)
 		return fd;
 	return fstat(fd, ret) < 0 ? -errno : 0;
+}
+
+int beneath_open_kind(int dir, const char *path, mode_t *ret_kind)
+{
+	AUTO_FD fd = beneath_open_unlinked(dir, path, O_PATH);
+	char again[sizeof("/proc/self/fd/") + 16];
+	struct stat st;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret_kind = st.st_mode & S_IFMT;
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return -EINVAL;
+	/* the path may name another file by now; the descriptor does not */
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+	r = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return r < 0 ? -errno : r;
 }
 
 bool beneath_has_file(int dir, const char *path)
@@ -156,6 +175,28 @@ int beneath_make_dirs(int dir, const char *path)
 		close(at);
 		at = next;
 		name = end + (saved == '/');
+	}
+	return fd_take(&at);
+}
+
+int beneath_make_dirs_unlinked(int dir, const char *path)
+{
+	AUTO_FREE char *way = xstrdup(path);
+	AUTO_FD at = beneath_open_unlinked(dir, "", O_RDONLY | O_DIRECTORY);
+	char *rest = way, *name;
+
+	while (at >= 0 && (name = strsep(&rest, "/"))) {
+		int next;
+
+		if (!*name)
+			continue;
+		next = beneath_open_unlinked(at, name, O_RDONLY | O_DIRECTORY);
+		if (next == -ENOENT)
+			next = beneath_make_dir(at, name);
+		if (next == -EEXIST) /* another process made it just now */
+			next = beneath_open_unlinked(at, name, O_RDONLY | O_DIRECTORY);
+		close(at);
+		at = next;
 	}
 	return fd_take(&at);
 }
