@@ -149,18 +149,16 @@ static void copy_parameter(const struct json_value *from, const char *key, const
 	}
 }
 
-int resolve_tool(const struct service_config *c, const struct json_value *parameters,
-		 const struct query *q, const char *session, struct box_spec *ret, struct fault *f)
+/* Resolves a call of a model. PARAMETERS are NULL for a call that runs no command. */
+static int resolve_call(const struct service_config *c, const struct json_value *parameters,
+			const struct query *q, const char *session, struct box_spec *ret,
+			struct fault *f)
 {
 	AUTO_BUF text = BUF_INIT(PAYLOAD_MAX_BYTES), id = BUF_INIT(1u << 20);
 	AUTO_JSON doc = NULL;
 	struct json_writer w;
 	struct err e;
 
-	if (!parameters || parameters->type != JSON_OBJECT)
-		return fault_set(f, FAULT_VALIDATION, "parameters must be an object");
-	if (!is_given(parameters, "command"))
-		return fault_set(f, FAULT_VALIDATION, "command is required");
 	if (session && !c->forced_template)
 		buf_add_str(&id, session);
 	else if (query_session_id(q, str_of(c->forced_template ? c->forced_template : ""), &id, f) <
@@ -177,7 +175,23 @@ int resolve_tool(const struct service_config *c, const struct json_value *parame
 	json_end_object(&w);
 	if (buf_failed(&text) || json_parse(text.p, text.n, &doc, &e) < 0)
 		return fault_set(f, FAULT_VALIDATION, "the call is too long");
-	if (resolve_payload(c, json_root(doc), ret, f) < 0)
+	return resolve_payload(c, json_root(doc), ret, f);
+}
+
+int resolve_session(const struct service_config *c, const struct query *q, const char *session,
+		    struct box_spec *ret, struct fault *f)
+{
+	return resolve_call(c, NULL, q, session, ret, f);
+}
+
+int resolve_tool(const struct service_config *c, const struct json_value *parameters,
+		 const struct query *q, const char *session, struct box_spec *ret, struct fault *f)
+{
+	if (!parameters || parameters->type != JSON_OBJECT)
+		return fault_set(f, FAULT_VALIDATION, "parameters must be an object");
+	if (!is_given(parameters, "command"))
+		return fault_set(f, FAULT_VALIDATION, "command is required");
+	if (resolve_call(c, parameters, q, session, ret, f) < 0)
 		return -1;
 	if (box_spec_check_command(ret, f) < 0) {
 		box_spec_done(ret);

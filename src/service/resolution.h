@@ -15,6 +15,9 @@
 MUST_USE int resolve_tool(const struct service_config *c, const struct json_value *parameters,
 			  const struct query *q, const char *session, struct box_spec *ret,
 			  struct fault *f);
+/* Resolves the session of a call that runs no command, such as a tool for files. */
+MUST_USE int resolve_session(const struct service_config *c, const struct query *q,
+			     const char *session, struct box_spec *ret, struct fault *f);
 /* PAYLOAD is a BoxSpec with its own session_id; the forced template does not apply. */
 MUST_USE int resolve_payload(const struct service_config *c, const struct json_value *payload,
 			     struct box_spec *ret, struct fault *f);

@@ -14,8 +14,10 @@
 #include "service/quota.h"
 #include "service/resolution.h"
 #include "tool/errors.h"
+#include "tool/file_tools.h"
 
 #define CONFIG_MAX_BYTES (1u << 20)
+#define ARGUMENT_MAX_BYTES (16u << 20) /* far more than a model writes in one call */
 #define OUTPUT_MAX_BYTES (64u << 20)
 
 /* What one call needs. */
@@ -24,7 +26,8 @@ struct call {
 	struct json_doc *config_doc, *query_doc, *argument_doc;
 	struct service_config config;
 	struct query query;
-	bool read_only; /* --workspace DIR:ro */
+	bool read_only;   /* --workspace DIR:ro */
+	const char *hint; /* what a model can do after a failure, static, or NULL */
 	struct buf out;
 	struct json_writer w;
 };
@@ -104,6 +107,22 @@ static int read_limit(struct call *c, struct fault *f)
 	return 0;
 }
 
+/* The argument `-` is read from the standard input: the kernel bounds the words of a command line to 128 KiB. */
+static int read_argument(struct call *c, struct fault *f)
+{
+	AUTO_BUF text = BUF_INIT(ARGUMENT_MAX_BYTES);
+	int r;
+
+	if (!c->options->json)
+		return 0;
+	if (strcmp(c->options->json, "-") != 0)
+		return read_json("the argument", c->options->json, &c->argument_doc, f);
+	r = io_read_to_end(STDIN_FILENO, &text);
+	if (r < 0)
+		return fault_set(f, FAULT_VALIDATION, "read the argument: %s", strerror(-r));
+	return read_json("the argument", buf_str(&text), &c->argument_doc, f);
+}
+
 static int call_read(struct call *c, struct fault *f)
 {
 	const struct options *o = c->options;
@@ -118,7 +137,7 @@ static int call_read(struct call *c, struct fault *f)
 		return fault_set(f, FAULT_VALIDATION,
 				 "--session: the configuration forces the session id template '%s'",
 				 c->config.forced_template);
-	return o->json ? read_json("the argument", o->json, &c->argument_doc, f) : 0;
+	return read_argument(c, f);
 }
 
 /* --- running a call -------------------------------------------------------------------------- */
@@ -126,6 +145,12 @@ static int call_read(struct call *c, struct fault *f)
 static const struct json_value *argument(const struct call *c)
 {
 	return c->argument_doc ? json_root(c->argument_doc) : NULL;
+}
+
+static void apply_read_only(const struct call *c, struct box_spec *s)
+{
+	if (c->read_only && s->host_path_mode == BOX_MODE_RW)
+		s->host_path_mode = BOX_MODE_RO;
 }
 
 static int resolve(const struct call *c, struct box_spec *ret, struct fault *f)
@@ -137,8 +162,7 @@ static int resolve(const struct call *c, struct box_spec *ret, struct fault *f)
 	if ((tool ? resolve_tool(&c->config, v, &c->query, c->options->session, ret, f)
 		  : resolve_payload(&c->config, v, ret, f)) < 0)
 		return -1;
-	if (c->read_only && ret->host_path_mode == BOX_MODE_RW)
-		ret->host_path_mode = BOX_MODE_RO;
+	apply_read_only(c, ret);
 	return 0;
 }
 
@@ -182,7 +206,8 @@ static int execute(struct call *c, struct fault *f)
 	return r;
 }
 
-static int do_exec(struct call *c, struct fault *f)
+/* Runs a call of a model, and keeps its failure in the list of errors. */
+static int do_work(struct call *c, int (*work)(struct call *c, struct fault *f), struct fault *f)
 {
 	int r;
 
@@ -190,10 +215,40 @@ static int do_exec(struct call *c, struct fault *f)
 		return fault_set(f, FAULT_BOX,
 				 "Box runtime is not available: it is disabled by the "
 				 "configuration (box.enabled)");
-	r = execute(c, f);
+	r = work(c, f);
 	if (r < 0)
 		errors_add(f, &c->query);
 	return r;
+}
+
+static int do_exec(struct call *c, struct fault *f)
+{
+	return do_work(c, execute, f);
+}
+
+static int handle_files(struct call *c, struct fault *f)
+{
+	const struct file_tool *tool = file_tool_find(c->options->verb);
+	struct file_call call = { .parameters = argument(c), .w = &c->w };
+	struct box_spec s = { 0 };
+	int r = resolve_session(&c->config, &c->query, c->options->session, &s, f);
+
+	if (r == 0) {
+		apply_read_only(c, &s);
+		call.spec = &s;
+		if (tool->writes)
+			r = quota_check(&s, c->config.max_workspace_entries, QUOTA_BEFORE, f);
+	}
+	if (r == 0)
+		r = tool->run(&call, f);
+	c->hint = call.hint;
+	box_spec_done(&s);
+	return r;
+}
+
+static int do_file(struct call *c, struct fault *f)
+{
+	return do_work(c, handle_files, f);
 }
 
 static int do_sessions(struct call *c, struct fault *f)
@@ -231,9 +286,15 @@ static const struct {
 	bool argument;
 	int (*run)(struct call *c, struct fault *f);
 } verbs[] = {
-	{ "tool", "exec", true, do_exec },          { "service", "exec", true, do_exec },
-	{ "service", "resolve", true, do_resolve }, { "service", "sessions", false, do_sessions },
-	{ "service", "errors", false, do_errors },  { "service", "cleanup", false, do_cleanup },
+	{ "tool", "exec", true, do_exec },
+	{ "service", "exec", true, do_exec },
+	{ "tool", "read", true, do_file },
+	{ "tool", "write", true, do_file },
+	{ "tool", "edit", true, do_file },
+	{ "service", "resolve", true, do_resolve },
+	{ "service", "sessions", false, do_sessions },
+	{ "service", "errors", false, do_errors },
+	{ "service", "cleanup", false, do_cleanup },
 };
 
 static int run(struct call *c, struct fault *f)
@@ -284,6 +345,8 @@ static void write_failure(struct call *c, const struct fault *f)
 	json_key_str(&c->w, "error_type", fault_class_name(f->class));
 	json_key(&c->w, "error");
 	json_strn(&c->w, buf_str(&text), text.n);
+	if (c->hint)
+		json_key_str(&c->w, "hint", c->hint);
 	json_end_object(&c->w);
 }
 

@@ -1,0 +1,12 @@
+/* Paths as a model writes them. Pure functions. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#define PATH_MAX_BYTES 4095u /* what the kernel accepts */
+
+/* Appends the part of PATH below TOP, an absolute path. Empty, `.` and `..` components are removed; TOP itself is "". A
+ * relative path begins at TOP. Returns 0, -EINVAL if PATH is not below TOP, -EXDEV if `..` leads above TOP, or
+ * -ENAMETOOLONG. */
+MUST_USE int path_from_top(const char *top, struct str path, struct buf *out);

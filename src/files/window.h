@@ -1,0 +1,34 @@
+/*
+ * The part of a text that a model reads at once: whole lines from a line number on, at most so many lines and bytes.
+ *
+ * Pure state: the owner adds the bytes of a file in pieces of any size, until the window wants no more. Bytes that are not
+ * UTF-8 become U+FFFD.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum window_limit { WINDOW_WHOLE, WINDOW_LINES, WINDOW_BYTES };
+
+struct window {
+	uint64_t first_line; /* the number of the first line that is wanted, from 1 */
+	uint64_t max_lines;
+	size_t max_bytes;
+	uint64_t line;   /* the number of the line that is being read */
+	uint64_t at;     /* bytes of the text in front of that line */
+	uint64_t taken;  /* lines in the content */
+	bool too_long;   /* the first line alone exceeds max_bytes; the content is empty */
+	struct buf part; /* the line that is being read */
+	struct buf content;
+	enum window_limit limit; /* the limit that ended the window; WINDOW_WHOLE: the text ended */
+};
+
+void window_init(struct window *w, uint64_t first_line, uint64_t max_lines, size_t max_bytes);
+void window_done(struct window *w);
+/* Adds bytes. Returns false if the window wants no more. */
+bool window_add(struct window *w, const char *p, size_t n);
+/* Tells the window that the text has ended. */
+void window_end(struct window *w);

@@ -1,0 +1,34 @@
+/*
+ * The tools that handle files of a session's workspace: read, write, edit, glob and grep.
+ *
+ * If the workspace is a directory of this machine, a tool handles its files directly. It opens the directory once and
+ * reaches everything below it by descriptor, without following a link, because a command in the sandbox may change the
+ * tree at any moment. Messages name files by their paths in the sandbox.
+ */
+#pragma once
+
+#include "base/json.h"
+#include "service/boxspec.h"
+#include "service/fault.h"
+
+#define FILE_RESULT_MAX_BYTES 51200u /* of the text in one result */
+
+struct file_call {
+	const struct box_spec *spec; /* of the session */
+	const struct json_value *parameters;
+	struct json_writer *w; /* gets the result, as an object */
+	const char *hint;      /* what the model can do after a failure, static, or NULL */
+};
+
+typedef int file_tool_fn(struct file_call *c, struct fault *f);
+
+struct file_tool {
+	const char *name;
+	bool writes; /* the tool changes files, so the quota applies */
+	file_tool_fn *run;
+};
+
+/* Returns the tool of this name, or NULL. */
+const struct file_tool *file_tool_find(const char *name);
+
+file_tool_fn file_read, file_write, file_edit;

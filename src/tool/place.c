@@ -1,0 +1,138 @@
+#include "tool/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/beneath.h"
+#include "base/cleanup.h"
+#include "files/path.h"
+
+/* A directory of this machine at a path of the sandbox. */
+struct mounted {
+	const char *host_path, *at;
+	enum box_mode mode;
+};
+
+/* Returns the mount that shows PATH, the deepest one if there are several. */
+static struct mounted find_mount(const struct box_spec *s, const char *path)
+{
+	struct mounted best = { s->host_path, BOX_DEFAULT_PLACE, s->host_path_mode };
+
+	for (size_t i = 0; i < s->extra_mounts.n; i++) {
+		const struct box_mount *m = &s->extra_mounts.item[i];
+
+		if (m->mode != BOX_MODE_NONE && box_path_inside(path, m->mount_path) &&
+		    strlen(m->mount_path) > strlen(best.at))
+			best = (struct mounted){ m->host_path, m->mount_path, m->mode };
+	}
+	return best;
+}
+
+int place_escapes(struct file_call *c, struct str path, struct fault *f)
+{
+	c->hint = "Use a path below " BOX_DEFAULT_PLACE " without '..' and symbolic links.";
+	return fault_about(f, FAULT_VALIDATION, "Path escapes the workspace boundary: ", path, "");
+}
+
+/* Turns the model's path into the path in the sandbox. */
+static int read_path(struct file_call *c, struct str path, char **ret, struct fault *f)
+{
+	AUTO_BUF below = BUF_INIT(PATH_MAX_BYTES);
+	int r = path_from_top(BOX_DEFAULT_PLACE, path, &below);
+
+	if (r == -EXDEV)
+		return place_escapes(c, path, f);
+	if (r == -ENAMETOOLONG)
+		return fault_set(f, FAULT_VALIDATION, "path must be at most %u bytes long",
+				 PATH_MAX_BYTES);
+	if (r < 0)
+		return fault_set(f, FAULT_VALIDATION, "Path must be under " BOX_DEFAULT_PLACE ".");
+	*ret = xasprintf(BOX_DEFAULT_PLACE "%s%s", below.n ? "/" : "", buf_str(&below));
+	return 0;
+}
+
+/* Opens HOST_PATH, a real path: a component that became a link since is not followed. */
+static int open_top(const char *host_path)
+{
+	AUTO_FD root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0)
+		return -errno;
+	while (*host_path == '/')
+		host_path++;
+	return beneath_open_unlinked(root, host_path, O_RDONLY | O_DIRECTORY);
+}
+
+int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f)
+{
+	struct mounted m;
+	const char *rest;
+
+	*ret = (struct place){ .top = -1 };
+	if (read_path(c, path, &ret->shown, f) < 0)
+		return -1;
+	m = find_mount(c->spec, ret->shown);
+	if (!m.host_path || m.mode == BOX_MODE_NONE) {
+		c->hint = "Use the tool exec to handle this file.";
+		return fault_set(f, FAULT_VALIDATION,
+				 "The workspace of this session exists in its sandbox only.");
+	}
+	ret->top = open_top(m.host_path);
+	if (ret->top < 0)
+		return fault_set(f, FAULT_BOX, "The workspace cannot be opened: %s.",
+				 strerror(-ret->top));
+	rest = ret->shown + strlen(m.at);
+	ret->path = xstrdup(*rest == '/' ? rest + 1 : rest);
+	ret->read_only = m.mode == BOX_MODE_RO;
+	return 0;
+}
+
+void place_done(struct place *p)
+{
+	fd_closep(&p->top);
+	free(p->path);
+	free(p->shown);
+	*p = (struct place){ .top = -1 };
+}
+
+int place_check_writable(struct file_call *c, const struct place *p, struct fault *f)
+{
+	if (!p->read_only)
+		return 0;
+	c->hint = "This session can only read these files.";
+	return fault_about(f, FAULT_PERMISSION, "The workspace is read-only: ", str_of(p->shown),
+			   "");
+}
+
+int place_error(struct file_call *c, const struct place *p, int error, struct fault *f)
+{
+	const struct str shown = str_of(p->shown);
+
+	switch (-error) {
+	case ELOOP:
+	case EXDEV:
+		return place_escapes(c, shown, f);
+	case ENOENT:
+	case ENOTDIR:
+		c->hint = "Use the tool glob to find the file.";
+		return fault_about(f, FAULT_VALIDATION, "File not found: ", shown, "");
+	case EISDIR:
+		c->hint = "Name a file in this directory.";
+		return fault_about(f, FAULT_VALIDATION, "Path is a directory: ", shown, "");
+	case EINVAL:
+		c->hint = "Only regular files and directories can be used.";
+		return fault_about(f, FAULT_VALIDATION, "Not a regular file: ", shown, "");
+	case EACCES:
+	case EPERM:
+		c->hint = "Try the tool exec: commands may have other rights.";
+		return fault_about(f, FAULT_PERMISSION, "Permission denied: ", shown, "");
+	case ESTALE:
+		c->hint = "Read the file again and repeat the call.";
+		return fault_about(f, FAULT_BOX, "File changed while it was being edited: ", shown,
+				   "");
+	default:
+		c->hint = NULL;
+		return fault_set(f, FAULT_BOX, "%s: %s", p->shown, strerror(-error));
+	}
+}

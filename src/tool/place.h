@@ -1,0 +1,24 @@
+/* The file or directory that a model names: a path below a directory of this machine that the session has mounted. */
+#pragma once
+
+#include "base/str.h"
+#include "tool/file_tools.h"
+
+struct place {
+	int top; /* the mounted directory */
+	bool read_only;
+	char *path;  /* relative to TOP, without `.` and `..`; "" is TOP itself */
+	char *shown; /* the path in the sandbox */
+};
+
+#define AUTO_PLACE __attribute__((cleanup(place_done))) struct place
+
+/* Finds the place that PATH means. The path is only text so far: whatever it names is opened later, from TOP. */
+MUST_USE int place_find(struct file_call *c, struct str path, struct place *ret, struct fault *f);
+void place_done(struct place *p);
+/* Fails if nothing may be written there. */
+MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
+/* Turns -ERRNO of a call on the place into a message for a model. */
+int place_error(struct file_call *c, const struct place *p, int error, struct fault *f);
+/* Fails because the path leads out of the workspace. */
+int place_escapes(struct file_call *c, struct str path, struct fault *f);

@@ -1,0 +1,385 @@
+"""`cordon tool read|write|edit`: the files of a workspace, as a model handles them."""
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import threading
+
+from test_service import ServiceTest
+
+RESULT_BYTES = 51200
+
+
+class FileTest(ServiceTest):
+    """Calls on a workspace that is a directory of this machine."""
+
+    modes = ("root", "user")
+
+    def setUp(self):
+        super().setUp()
+        self.work = self.directory("work")
+        self.flags = ("--workspace", self.work)
+
+    def path(self, *names):
+        return os.path.join(self.work, *names)
+
+    def put(self, name, content=b""):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "wb") as handle:
+            handle.write(content if isinstance(content, bytes) else content.encode())
+
+    def get(self, name):
+        with open(self.path(name), "rb") as handle:
+            return handle.read()
+
+    def use(self, tool, *, code=0, flags=None, **parameters):
+        """Calls a tool. Large parameters go through the standard input."""
+        got = self.cordon("tool", *(self.flags if flags is None else flags), tool, "-",
+                          stdin=json.dumps(parameters).encode())
+        self.assertEqual(got.code, code, got)
+        return json.loads(got.text)
+
+    def refused(self, tool, error, kind="BoxValidationError", **parameters):
+        """The call fails with this message, and the message names no directory of this machine."""
+        got = self.use(tool, code=1, **parameters)
+        self.assertEqual((got["ok"], got["error"], got["error_type"]), (False, error, kind))
+        self.assertNotIn(self.dir, json.dumps(got))
+        return got
+
+
+class Read(FileTest):
+    def test_a_text_is_read_whole(self):
+        self.put("a/b.txt", "one\ntwo\nthree")
+        self.assertEqual(self.use("read", path="/workspace/a/b.txt"),
+                         {"ok": True, "content": "one\ntwo\nthree", "truncated": False, "truncated_by": None,
+                          "start_line": 1, "end_line": 3, "next_offset": None, "max_lines": 2000,
+                          "max_bytes": RESULT_BYTES})
+
+    def test_lines_are_read_in_windows(self):
+        self.put("lines", "".join(f"{i}\n" for i in range(1, 101)))
+        got = self.use("read", path="/workspace/lines", offset=10, limit=3)
+        self.assertEqual((got["content"], got["truncated_by"], got["start_line"], got["end_line"],
+                          got["next_offset"], got["max_lines"]), ("10\n11\n12\n", "lines", 10, 12, 13, 3))
+        got = self.use("read", path="/workspace/lines", offset=99)
+        self.assertEqual((got["content"], got["truncated"], got["next_offset"]), ("99\n100\n", False, None))
+        got = self.use("read", path="/workspace/lines", offset=1000)
+        self.assertEqual((got["ok"], got["content"], got["truncated"]), (True, "", False))
+
+    def test_limits_are_bounded(self):
+        self.put("lines", "x\n" * 11000)
+        got = self.use("read", path="/workspace/lines")
+        self.assertEqual((got["end_line"], got["truncated_by"]), (2000, "lines"))
+        got = self.use("read", path="/workspace/lines", limit=99999)
+        self.assertEqual((got["end_line"], got["max_lines"]), (10000, 10000))
+        got = self.use("read", path="/workspace/lines", max_bytes=7)
+        self.assertEqual((got["content"], got["truncated_by"], got["next_offset"]), ("x\nx\nx\n", "bytes", 4))
+        self.put("long", ("y" * 1023 + "\n") * 100)
+        got = self.use("read", path="/workspace/long", max_bytes=10**9)
+        self.assertEqual((len(got["content"]), got["max_bytes"], got["truncated_by"]),
+                         (RESULT_BYTES, RESULT_BYTES, "bytes"))
+
+    def test_a_line_that_is_too_long_becomes_a_hint(self):
+        self.put("long", "short\n" + "z" * 60000 + "\nend\n")
+        got = self.use("read", path="/workspace/long", offset=2)
+        self.assertTrue(got["content"].startswith("[Line 2 is longer than max_bytes (51200 bytes)."), got)
+        self.assertTrue(got["content"].endswith("]"))
+        self.assertEqual((got["truncated_by"], got["next_offset"]), ("bytes", 3))
+
+    def test_bytes_that_are_no_text_are_replaced(self):
+        self.put("bytes", b"a\xffb\xc3\n")
+        self.assertEqual(self.use("read", path="/workspace/bytes")["content"], "a\ufffdb\ufffd\n")
+
+    def test_a_directory_is_listed(self):
+        for name in ("b", "a", "c/inner", "\u00e4"):
+            self.put("dir/" + name)
+        self.assertEqual(self.use("read", path="/workspace/dir"),
+                         {"ok": True, "content": "a\nb\nc\n\u00e4", "is_directory": True, "total": 4,
+                          "truncated": False, "truncated_by": None})
+
+    def test_a_large_directory_is_cut(self):
+        os.mkdir(self.path("dir"))
+        for i in range(10001):
+            os.mknod(self.path("dir", str(i)))
+        got = self.use("read", path="/workspace/dir")
+        self.assertEqual((got["total"], got["truncated"]), (10001, True))
+        self.assertEqual(len(got["content"].split("\n")), 10000)
+        self.assertEqual(got["truncated_by"], "lines")
+        os.mkdir(self.path("long"))
+        for i in range(300):
+            os.mknod(self.path("long", f"{i:03}" + "x" * 240))
+        got = self.use("read", path="/workspace/long")
+        self.assertEqual((got["total"], got["truncated_by"]), (300, "bytes"))
+        self.assertLessEqual(len(got["content"]), RESULT_BYTES)
+
+    def test_bytes_are_read_as_base64(self):
+        data = bytes(range(256)) * 300
+        self.put("data", data)
+        got = self.use("read", path="/workspace/data", encoding="base64", byte_offset=100, max_bytes=50)
+        self.assertEqual(got, {"ok": True, "content": base64.b64encode(data[100:150]).decode(),
+                               "encoding": "base64", "byte_offset": 100, "length": 50, "size_bytes": len(data),
+                               "has_more": True, "next_byte_offset": 150, "max_bytes": 50})
+        back, at = b"", 0
+        while at is not None:
+            got = self.use("read", path="/workspace/data", encoding="base64", byte_offset=at)
+            back += base64.b64decode(got["content"])
+            at = got["next_byte_offset"]
+        self.assertEqual(back, data)
+        got = self.use("read", path="/workspace/data", encoding="base64", byte_offset=10**12)
+        self.assertEqual((got["content"], got["length"], got["has_more"]), ("", 0, False))
+
+    def test_a_huge_file_is_read_from_its_beginning_only(self):
+        self.put("huge", "first\n")
+        os.truncate(self.path("huge"), 1 << 40)
+        got = self.use("read", path="/workspace/huge")
+        self.assertEqual((got["content"], got["truncated_by"], got["next_offset"]), ("first\n", "bytes", 2))
+        self.refused("read", "Line 3 is more than 268435456 bytes from the beginning of the file.",
+                     path="/workspace/huge", offset=3)
+        got = self.use("read", path="/workspace/huge", encoding="base64", byte_offset=(1 << 40) - 3)
+        self.assertEqual((got["content"], got["has_more"]), ("AAAA", False))
+
+    def test_missing_files_are_named(self):
+        self.put("file", "x")
+        self.refused("read", "File not found: /workspace/none", path="/workspace/none")
+        self.refused("read", "File not found: /workspace/file/below", path="file/below")
+
+
+class Write(FileTest):
+    def test_a_file_is_made_with_its_directories(self):
+        got = self.use("write", path="/workspace/a/b/c.txt", content="h\u00e9llo\x00\n")
+        self.assertEqual(got, {"ok": True, "path": "/workspace/a/b/c.txt"})
+        self.assertEqual(self.get("a/b/c.txt"), "h\u00e9llo\x00\n".encode())
+        self.assertEqual(self.tool("cat a/b/c.txt | wc -c", *self.flags)["stdout"].strip(), "8")
+        self.assertEqual(os.listdir(self.path("a/b")), ["c.txt"])
+
+    def test_a_file_is_replaced_and_keeps_its_mode(self):
+        self.put("script", "old")
+        os.chmod(self.path("script"), 0o755)
+        self.use("write", path="/workspace/script", content="new")
+        self.assertEqual((self.get("script"), os.stat(self.path("script")).st_mode & 0o7777), (b"new", 0o755))
+
+    def test_content_is_added_at_the_end(self):
+        self.use("write", path="/workspace/log", content="a", mode="append")
+        self.use("write", path="/workspace/log", content="b", mode="append")
+        self.assertEqual(self.get("log"), b"ab")
+
+    def test_base64_content_is_decoded(self):
+        data = bytes(range(256)) * 1000
+        self.use("write", path="/workspace/data", content=base64.b64encode(data).decode(), encoding="base64")
+        self.assertEqual(self.get("data"), data)
+        got = self.use("write", code=1, path="/workspace/data", content="AAA", encoding="base64")
+        self.assertTrue(got["error"].startswith("invalid base64 content: "), got)
+        self.assertEqual(self.get("data"), data)
+
+    def test_a_read_only_workspace_is_not_written(self):
+        self.put("file", "old")
+        flags = ("--workspace", self.work + ":ro")
+        for tool, more in (("write", {"content": "x"}), ("edit", {"old_string": "old", "new_string": "x"})):
+            got = self.use(tool, code=1, flags=flags, path="/workspace/file", **more)
+            self.assertEqual((got["error"], got["error_type"]),
+                             ("The workspace is read-only: /workspace/file", "PermissionError"))
+        self.assertEqual(self.get("file"), b"old")
+        self.assertEqual(self.use("read", flags=flags, path="/workspace/file")["content"], "old")
+
+    def test_a_directory_is_no_file(self):
+        self.put("dir/file")
+        self.refused("write", "Path is a directory: /workspace/dir", path="/workspace/dir", content="x")
+        self.refused("write", "Path is a directory: /workspace", path="/workspace", content="x")
+        self.refused("write", "Path is not a directory: /workspace/dir/file/x", path="dir/file/x", content="x")
+
+    def test_a_killed_write_leaves_no_part_of_a_file(self):
+        old, new = b"old", b"new" * 1000000
+        self.put("file", old)
+        request = self.path("..", "request")
+        with open(request, "w", encoding="utf-8") as handle:
+            json.dump({"path": "file", "content": new.decode()}, handle)
+        for i in range(20):
+            with open(request, "rb") as handle:
+                process = self.spawn("tool", *self.flags, "write", "-", stdin=handle)
+            try:
+                process.wait(0.002 * i)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            self.finish(process)
+            self.assertEqual(os.listdir(self.work), ["file"])
+            self.assertIn(self.get("file"), (old, new))
+
+
+class Edit(FileTest):
+    def edit(self, old, new, **more):
+        return self.use("edit", path="/workspace/file", old_string=old, new_string=new, **more)
+
+    def test_one_place_is_changed(self):
+        self.put("file", b"a\xffbc\n")
+        os.chmod(self.path("file"), 0o640)
+        self.assertEqual(self.edit("b", "XYZ"), {"ok": True, "path": "/workspace/file"})
+        self.assertEqual((self.get("file"), os.stat(self.path("file")).st_mode & 0o7777),
+                         (b"a\xffXYZc\n", 0o640))
+        self.assertEqual(os.listdir(self.work), ["file"])
+
+    def test_the_text_must_occur_exactly_once(self):
+        self.put("file", "one two two")
+        self.assertEqual(self.edit("three", "x", code=1)["error"], "old_string not found in file.")
+        self.assertEqual(self.edit("two", "x", code=1)["error"],
+                         "old_string matches 2 locations; provide a more unique string.")
+        self.assertEqual(self.edit("", "x", code=1)["error"], "old_string must not be empty")
+        self.assertEqual(self.get("file"), b"one two two")
+
+    def test_a_file_has_at_most_a_mebibyte(self):
+        limit = "File exceeds the 1048576-byte edit limit."
+        self.put("file", b"a" + b"x" * 1048575)
+        self.assertTrue(self.edit("a", "b")["ok"])
+        self.assertEqual(self.edit("b", "bb", code=1)["error"], limit)
+        self.put("file", b"a" + b"x" * 1048576)
+        self.assertEqual(self.edit("a", "", code=1)["error"], limit)
+
+    def test_a_missing_file_is_named(self):
+        self.assertEqual(self.edit("a", "b", code=1)["error"], "File not found: /workspace/file")
+
+
+class BadInput(FileTest):
+    CALLS = (("read", {}), ("write", {"content": "x"}), ("edit", {"old_string": "a", "new_string": "b"}))
+
+    def test_paths_outside_are_refused(self):
+        for tool, more in self.CALLS:
+            for path in ("/etc/passwd", "/", "/workspacex", "//workspace/a", self.work):
+                with self.subTest(tool=tool, path=path):
+                    self.refused(tool, "Path must be under /workspace.", path=path, **more)
+            for path in ("..", "/workspace/../etc/passwd", "a/../../b", "/workspace/../workspace/x"):
+                with self.subTest(tool=tool, path=path):
+                    self.refused(tool, f"Path escapes the workspace boundary: {path}", path=path, **more)
+
+    def test_links_are_never_followed(self):
+        outside = self.directory("outside")
+        with open(os.path.join(outside, "secret"), "w", encoding="utf-8") as handle:
+            handle.write("a")
+        os.symlink(outside, self.path("out"))
+        os.symlink(os.path.join(outside, "secret"), self.path("file"))
+        os.symlink("/proc/self/root", self.path("magic"))
+        for tool, more in self.CALLS:
+            for path in ("out/secret", "file", "magic" + outside + "/secret", "out/new/deep"):
+                with self.subTest(tool=tool, path=path):
+                    shown = "/workspace/" + path
+                    got = self.use(tool, code=1, path=shown, **more)
+                    self.assertEqual(got["error"], f"Path escapes the workspace boundary: {shown}")
+        self.assertEqual(os.listdir(outside), ["secret"])
+
+    def test_special_files_are_not_opened(self):
+        os.mkfifo(self.path("fifo"))
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self.path("socket"))
+        for tool, more in self.CALLS:
+            for name in ("fifo", "socket"):
+                self.refused(tool, f"Not a regular file: /workspace/{name}", path=name, **more)
+        self.assertEqual(self.use("write", code=1, path="fifo", content="x", mode="append")["error"],
+                         "Not a regular file: /workspace/fifo")
+
+    def test_wrong_parameters_are_named(self):
+        for tool, parameters, error in (
+                ("read", {}, "path is required"),
+                ("read", {"path": 5}, "path must be a string"),
+                ("read", {"path": None}, "path is required"),
+                ("read", {"path": "a\0b"}, "path must not contain NUL characters"),
+                ("read", {"path": "a" * 5000}, "path must be at most 4095 bytes long"),
+                ("read", {"path": "a", "offset": 0}, "offset must be at least 1"),
+                ("read", {"path": "a", "offset": "many"}, "offset must be an integer"),
+                ("read", {"path": "a", "limit": []}, "limit must be an integer"),
+                ("read", {"path": "a", "encoding": "utf"}, "encoding must be 'text' or 'base64'"),
+                ("write", {"path": "a"}, "content is required"),
+                ("write", {"path": "a", "content": {}}, "content must be a string"),
+                ("write", {"path": "a", "content": "", "mode": "x"}, "mode must be 'overwrite' or 'append'"),
+                ("edit", {"path": "a", "old_string": "x"}, "new_string is required")):
+            with self.subTest(error):
+                self.refused(tool, error, **parameters)
+        self.assertEqual(os.listdir(self.work), [])
+        got = self.call("tool", *self.flags, "read", "[]", code=1)
+        self.assertEqual(got["error"], "parameters must be an object")
+        got = self.call("tool", *self.flags, "read", "{", code=1)
+        self.assertEqual(got["error_type"], "BoxValidationError")
+
+    def test_a_file_that_changes_while_it_is_read_harms_nothing(self):
+        self.put("file", "line\n" * 10000)
+        done = threading.Event()
+
+        def change():
+            while not done.is_set():
+                os.truncate(self.path("file"), 0)
+                self.put("file", "line\n" * 10000)
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            for _ in range(20):
+                content = self.use("read", path="/workspace/file")["content"]
+                self.assertEqual(content.replace("line\n", ""), "")
+        finally:
+            done.set()
+            thread.join()
+
+
+class SwappedDirectories(FileTest):
+    """A command in the sandbox keeps swapping a directory for a link to a directory outside. The kernel lets it: the
+    workspace is its own. No tool may reach what the link leads to."""
+
+    # swaps `dir` and `out` in a tight loop (2: RENAME_EXCHANGE)
+    SWAPPER = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+os.chdir("/workspace")
+os.mkdir("dir")
+open("dir/file", "w").write("inside needle")
+os.symlink(%r, "out")
+open("started", "w").close()
+while not os.path.exists("stop"):
+    for _ in range(1000):
+        libc.renameat2(-100, b"dir", -100, b"out", 2)
+"""
+    ROUNDS = 60
+
+    def setUp(self):
+        super().setUp()
+        self.outside = self.directory("outside")
+        with open(os.path.join(self.outside, "file"), "w", encoding="utf-8") as handle:
+            handle.write("secret needle\n")
+        self.command = None
+
+    def start(self):
+        self.put("swap.py", self.SWAPPER % self.outside)
+        self.command = self.spawn("tool", *self.flags, "exec",
+                                  json.dumps({"command": "python3 swap.py", "timeout_sec": 100}))
+        self.eventually(lambda: os.path.exists(self.path("started")), within=30)
+
+    def tearDown(self):
+        if self.command:
+            self.put("stop")
+            self.finish(self.command)
+        super().tearDown()
+
+    def attack(self, tool, **parameters):
+        """Calls the tool again and again while the command swaps."""
+        self.start()
+        seen = set()
+        for _ in range(self.ROUNDS):
+            got = self.cordon("tool", *self.flags, tool, "-", stdin=json.dumps(parameters).encode())
+            self.assertIn(got.code, (0, 1), got)
+            seen.add(got.text)
+        self.assertEqual(os.listdir(self.outside), ["file"])
+        with open(os.path.join(self.outside, "file"), encoding="utf-8") as handle:
+            self.assertEqual(handle.read(), "secret needle\n")
+        for text in seen:
+            self.assertNotIn("secret", text)
+        # the swapper was fast enough for both kinds of answers
+        self.assertEqual({json.loads(text)["ok"] for text in seen}, {True, False})
+
+    def test_read_stays_inside(self):
+        self.attack("read", path="/workspace/dir/file")
+
+    def test_write_stays_inside(self):
+        self.attack("write", path="/workspace/dir/new", content="x")
+
+    def test_append_stays_inside(self):
+        self.attack("write", path="/workspace/dir/file", content="inside\n", mode="append")
+
+    def test_edit_stays_inside(self):
+        self.attack("edit", path="/workspace/dir/file", old_string="needle", new_string="needles")
