@@ -1,4 +1,4 @@
-"""What an exec of cordon-box promises beside what test_box shows, one behaviour of the contract each."""
+"""Rules of the contract for an exec of cordon-box that test_box does not test."""
 
 import os
 
@@ -12,7 +12,7 @@ class Execs(BoxTest):
         self.box = self.server()
         self.peer = self.box.legacy()
 
-    def test_only_files_carry_over(self):
+    def test_only_files_stay_between_execs(self):
         self.peer.exec("a", "X=1; export X; cd /tmp; umask 077; echo kept > /workspace/f")
         got = self.peer.exec("a", "echo \"[$X]\"; pwd; umask; cat f")
         self.assertEqual(got["stdout"], "[]\n/workspace\n0022\nkept")
@@ -21,7 +21,7 @@ class Execs(BoxTest):
         got = self.peer.exec("a", "wc -c")
         self.assertEqual((got["stdout"], got["exit_code"]), ("0", 0), got)
 
-    def test_nothing_of_the_server_s_environment_is_inside(self):
+    def test_the_server_s_environment_is_not_inside(self):
         server = self.server(env={"SECRET_OF_THE_SERVER": "x"})
         got = server.legacy().exec("a", "env")
         self.assertNotIn("SECRET_OF_THE_SERVER", got["stdout"])
@@ -36,7 +36,7 @@ class Execs(BoxTest):
         got = self.peer.exec("a", "echo before; exec >&- 2>&-; sleep 0.1; exit 5")
         self.assertEqual((got["stdout"], got["exit_code"], got["status"]), ("before", 5, "completed"))
 
-    def test_a_leftover_that_holds_the_pipe_holds_up_nothing(self):
+    def test_an_exec_does_not_wait_for_background_processes(self):
         slow = unique_number()
         got = self.peer.exec("a", f"setsid sh -c 'sleep {slow}' & echo done")
         self.assertEqual((got["stdout"], got["exit_code"]), ("done", 0))
@@ -49,18 +49,18 @@ class Execs(BoxTest):
                          ("timed_out", None, "out", "err"))
         self.assertEqual(self.sleepers(slow), [])
 
-    def test_a_workdir_that_cannot_be_made_is_the_command_s_failure(self):
+    def test_a_workdir_that_cannot_be_made_fails_the_command(self):
         got = self.peer.exec("a", "echo never", workdir="/proc/none/such")
         self.assertNotEqual((got["exit_code"], got["stdout"]), (0, "never"), got)
         self.assertEqual(got["status"], "completed")
 
-    def test_shell_words_in_the_workdir_are_only_a_name(self):
+    def test_a_workdir_may_contain_shell_syntax(self):
         name = "/workspace/a'b $(touch /tmp/bad) \"c\"; x"
         got = self.peer.exec("a", "pwd; test -e /tmp/bad && echo bad", workdir=name)
         self.assertEqual(got["stdout"], name)
 
-    def test_attachments_as_langbot_moves_them(self):
-        """LangBot writes and reads files by a script on the input of python3, with base64."""
+    def test_files_are_copied_as_langbot_copies_them(self):
+        """LangBot runs python3 with a script on its input, which writes and reads files in base64."""
         script = "python3 - <<'LBPY'\nimport base64\nopen('/workspace/in.bin','wb').write(base64.b64decode('AAEC'))\n" \
                  "print(base64.b64encode(open('/workspace/in.bin','rb').read()).decode())\nLBPY"
         self.assertEqual(self.peer.exec("a", script)["stdout"], "AAEC")
@@ -72,8 +72,8 @@ class Execs(BoxTest):
         self.eventually(lambda: self.sleepers(slow))
         self.assertNotIn(str(slow), self.peer.exec("a", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")["stdout"])
 
-    def test_the_mode_none_has_its_own_workspace(self):
-        """The rule that the workdir lies below mount_path holds only for a path that is mounted."""
+    def test_with_mode_none_the_workdir_may_lie_anywhere(self):
+        """The workdir must lie below mount_path only if host_path is mounted."""
         shared = os.path.join(self.dir, "shared")
         os.mkdir(shared)
         got = self.peer.exec("a", "pwd; ls /workspace", host_path=shared, host_path_mode="none", workdir="/tmp")

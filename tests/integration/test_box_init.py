@@ -252,7 +252,7 @@ class Leftovers(Transports, BoxTest):
         one.stop()
         self.assertEqual(len(self.sandboxes()), 2)
 
-    def test_killed_servers_leave_no_sandbox_for_three_seconds(self):
+    def test_sandboxes_of_a_killed_server_end_within_three_seconds(self):
         for stdio in (False, True):
             for victim in ("reader", "parent"):
                 with self.subTest(victim=victim, stdio=stdio):
@@ -274,7 +274,7 @@ class Tenancy(Transports):
     """The fence, the pinned instance and the behaviours of LangBot's own tests, over either transport."""
 
     def other(self, peer, **context):
-        """A request of another context on the same connection."""
+        """Returns the members of a request with another context on the same connection."""
         return {"context": {**peer.context, **context}}
 
     def test_the_instance_is_pinned(self):
@@ -340,7 +340,7 @@ class Tenancy(Transports):
             self.assertRegex(str(caught.exception), f"^BoxValidationError: .*{next(iter(bad))}")
         self.assertEqual(len(self.sandboxes()), 1)
 
-    def test_health_and_readiness_have_their_shape(self):
+    def test_health_and_readiness_have_all_members(self):
         self.open()
         status, got = self.ready()
         self.assertEqual((status, got["ready"], got["mode"], got["checks"]),

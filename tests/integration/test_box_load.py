@@ -204,7 +204,7 @@ class SlowPeers(LoadTest):
             "process_id": "p", "command": "sh", "args": ["-c", "yes abcdefgh | head -c 30000000; echo over >&2"]}})
         relay = server.relay("s", "p")
         self.assertEqual(relay.read_message(), "abcdefgh")
-        for i in range(20):  # time in which a server that reads on would have taken everything
+        for i in range(20):  # meanwhile a server that reads on would take everything
             self.assertEqual(peer.exec("s", f"echo {i}")["stdout"], str(i))
         self.assertLess(self.held(server), 4 * MIB)
         info = peer.call("box_get_managed_process", {"session_id": "s", "process_id": "p"})
@@ -372,7 +372,7 @@ class Limits(LoadTest):
         self.assertEqual(server.relay("a", "p").read_message(), "200")
 
     def ticks(self, server):
-        """CPU time of the process that reads peers."""
+        """Returns the CPU time of the process that reads peers."""
         with open(f"/proc/{server.reader().pid}/stat") as handle:
             fields = handle.read().rpartition(")")[2].split()
         return int(fields[11]) + int(fields[12])
