@@ -9,8 +9,7 @@
 #include "box/server.h"
 #include "service/context.h"
 
-/* The WebSocket library of legacy peers takes messages of 1 MiB. Each of the two outputs of an exec may take this much
- * JSON. */
+/* The WebSocket library of legacy peers takes messages of 1 MiB. Each of the two outputs may take this much JSON. */
 #define RPC_LEGACY_OUTPUT_BYTES (500u << 10)
 
 struct rpc;
@@ -37,8 +36,7 @@ struct action {
 
 struct rpc *rpc_new(struct server *s, bool legacy, const struct rpc_transport *t);
 void rpc_free(struct rpc *r);
-/* Takes a whole message. Returns 0, or -EPROTO or -ENOMEM (the server is short of memory) if the connection must be
- * dropped. */
+/* Takes a whole message. Returns 0, or -EPROTO or -ENOMEM (no memory is left) if the connection must be dropped. */
 MUST_USE int rpc_take(struct rpc *r, struct str message);
 struct uploads *rpc_uploads(struct rpc *r);
 /* Returns how many bytes of JSON each output of an exec may take on this connection; 0 means no bound. */

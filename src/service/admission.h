@@ -116,8 +116,7 @@ MUST_USE int admission_require(struct admission *a, const struct tenant *t, enum
 /* Returns 0 if the Workspace, which has LIVE sessions, may have one more, or -1 with a FAULT_ADMISSION in F. */
 MUST_USE int admission_check_sessions(const struct admission *a, const struct tenant *t,
 				      size_t live, struct fault *f);
-/* Returns 0 if SESSION_ID is ADMISSION_SESSION, the only session that actions may name, or -1 with a FAULT_ADMISSION
- * in F. */
+/* Actions may only name ADMISSION_SESSION. Returns 0, or -1 with a FAULT_ADMISSION in F. */
 MUST_USE int admission_check_session_id(struct str session_id, struct fault *f);
 /* Brings a spec into the prescribed form. HOST_PATH is the Workspace's own directory. SKILL_ROOT is the directory of
  * the package that the spec names, or NULL if there is none. Returns 0, or -1 with a FAULT_ADMISSION in F; the caller

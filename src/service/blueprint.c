@@ -40,8 +40,7 @@ static void add_mount(struct spec *s, const char *source, const char *guest, enu
 						       .readonly = mode == BOX_MODE_RO };
 }
 
-/* Adds a script `python`: LangBot's tools call it, and many systems have only python3. A `python` of the image is
- * preferred. */
+/* Adds a script `python` for LangBot's tools: many systems have only python3. A `python` of the image is preferred. */
 static void add_python(struct spec *s)
 {
 	static const char body[] = "#!/bin/sh\n"
@@ -112,8 +111,7 @@ static int set_network(struct spec *s, const struct blueprint *p, const struct b
 	return r;
 }
 
-/* `nsjail` shows this machine's programs, whatever image is named. For `cordon`, the configuration replaces the default
- * image. */
+/* `nsjail` always shows this machine's programs. For `cordon`, the configuration replaces the default image. */
 static int set_image(struct spec *s, const struct blueprint *p, const struct box_spec *b,
 		     struct fault *f)
 {

@@ -17,8 +17,7 @@ struct blueprint {
 	const char *instance; /* the server's id, for a label */
 };
 
-/* Fills RET. SANDBOX is the sandbox's name, and SHOWN is the session's id for a label. Returns 0, or -1 with a fault
- * in F. */
+/* Fills RET. SANDBOX is the sandbox's name, SHOWN the session's id for a label. Returns 0, or -1 with a fault in F. */
 MUST_USE int blueprint_draw(const struct blueprint *p, const struct box_spec *b,
 			    const char *sandbox, const char *shown, struct spec *ret,
 			    struct fault *f);

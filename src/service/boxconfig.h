@@ -25,8 +25,7 @@ struct box_config {
 void box_config_init(struct box_config *c);
 void box_config_done(struct box_config *c);
 void box_config_copy(const struct box_config *from, struct box_config *to);
-/* Replaces the top-level keys of C that the object MORE has. Returns 0, or -1 with a FAULT_VALUE in F; C is unchanged
- * then. */
+/* Replaces the top-level keys of C that the object MORE has. Returns 0, or -1 with a FAULT_VALUE in F and C unchanged. */
 MUST_USE int box_config_merge(struct box_config *c, const struct json_value *more, struct fault *f);
 
 /* Returns the member KEY of a section, or NULL. SECTION "" means the configuration itself. */

@@ -3,8 +3,7 @@
  * input and output through attachments. The first attachment has the process, and the others wait in line.
  *
  * While no peer is attached, the output is not read, so the process blocks when its pipe is full. When the process has
- * ended, the rest of the pipe is kept for the next attachment. The last part of its stderr is always kept, to show why it
- * died.
+ * ended, the rest of the pipe is kept for the next attachment. The last part of stderr is always kept.
  */
 #pragma once
 

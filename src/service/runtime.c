@@ -99,8 +99,7 @@ static char *absolute(const struct runtime *r, const char *path)
 	return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", r->directory, path);
 }
 
-/* Returns a path of the section `local`. A relative path begins at ABOVE. FALLBACK replaces a path that is not
- * configured. */
+/* Returns a path of the section `local`. A relative path begins at ABOVE. FALLBACK replaces a missing path. */
 static char *local_path(const struct runtime *r, const struct box_config *c, const char *key,
 			const char *fallback, const char *above)
 {

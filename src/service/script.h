@@ -1,7 +1,6 @@
 /*
- * The shell script that a login shell in the sandbox runs for an exec or a managed process. It enters the directory,
- * which it makes if it is missing, and then runs the caller's command. Paths and arguments are quoted; the command of an
- * exec is not.
+ * The script that a login shell in the sandbox runs for an exec or a process. It enters the directory, which it makes
+ * if it is missing, and then runs the caller's command. It quotes paths and arguments, but not an exec's command.
  */
 #pragma once
 

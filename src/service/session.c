@@ -36,8 +36,7 @@ static void on_limits(void *arg, const struct err *why)
 			 why->msg);
 }
 
-/* Each running process adds its allowance to the limits of the session, so that a further process takes nothing from the
- * others. */
+/* Each running process adds its allowance to the limits of the session, so that they take nothing from each other. */
 static void session_allow(struct session *n)
 {
 	struct limits_message m;

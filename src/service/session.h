@@ -2,8 +2,7 @@
  * One session and the work that waits for it. Only the files of service/ that handle sessions include this header.
  *
  * A slot belongs to one id of one tenant. It has the session, if there is one, and the queue of work. The first work of
- * the queue is active and may wait for a hand, a command or the end of a sandbox. A slot without session and work is
- * freed.
+ * the queue is active and may wait for a hand, a command or the end of a sandbox. An empty slot is freed.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
  * The default workspace of a server: a directory of the host that the configuration names. A hand looks it up and makes
- * it, because the server has no access to files. The hand returns a canonical path. Later code
- * follows no link in it.
+ * it, because the server has no access to files. The hand returns a canonical path. Later code follows no link in it.
  */
 #pragma once
 
