@@ -28,6 +28,17 @@ static bool is_loopback(const struct sockaddr_storage *a)
 	       (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
 }
 
+/* Returns true if the connection stays on this machine. One end on loopback is enough: a local user may bind the other
+ * end to an address of a network card. */
+static bool is_local(int fd, const struct sockaddr_storage *from)
+{
+	struct sockaddr_storage to = { 0 };
+	socklen_t n = sizeof(to);
+
+	return is_loopback(from) || getsockname(fd, (struct sockaddr *)&to, &n) < 0 ||
+	       is_loopback(&to);
+}
+
 static void on_listen_again(void *arg)
 {
 	struct server *s = arg;
@@ -53,6 +64,7 @@ static void on_connection(void *arg, int fd, uint32_t events)
 	struct sockaddr_storage from = { 0 };
 	socklen_t n = sizeof(from);
 	AUTO_FD got = accept4(fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	bool local;
 
 	if (got < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
@@ -61,7 +73,8 @@ static void on_connection(void *arg, int fd, uint32_t events)
 	}
 	if (s->n_peers >= SERVER_CONNECTIONS_MAX || s->n_strangers >= SERVER_STRANGERS_MAX)
 		return;
-	peer_new(s, fd_take(&got), is_loopback(&from));
+	local = is_local(got, &from);
+	peer_new(s, fd_take(&got), local);
 }
 
 int server_listen(struct server *s)

@@ -1,0 +1,62 @@
+"""Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by a process that reads
+peers and was taken over."""
+
+import socket
+import subprocess
+import sys
+
+import attack  # noqa: F401  (sets the path)
+from test_box import INSTANCE, BoxTest
+
+# Connects from the address in argv[2] and prints the status of the answer.
+KNOCK = """
+import socket, sys
+where, source, port, path = sys.argv[1:5]
+s = socket.create_connection((where, int(port)), timeout=20, source_address=(source, 0))
+s.sendall(("GET " + path + " HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n"
+           "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\\r\\nSec-WebSocket-Version: 13\\r\\n"
+           + "".join(h + "\\r\\n" for h in sys.argv[5:]) + "\\r\\n").encode())
+print(s.recv(4096).split()[1].decode())
+"""
+
+
+def own_address():
+    """An address of this machine that is not on loopback, or None."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        found = s.getsockname()[0]
+    return None if found.startswith("127.") else found
+
+
+class Neighbours(BoxTest):
+    """Other users of this machine."""
+
+    modes = ("root",)
+
+    def knock(self, *words, user, where="127.0.0.1"):
+        got = subprocess.run([sys.executable, "-c", KNOCK, where, *words], stdout=subprocess.PIPE, user=user, group=user,
+                             extra_groups=[], check=False, timeout=60)
+        return got.stdout.decode().strip()
+
+    def test_a_connection_from_another_address_of_this_machine(self):
+        """Another user binds to the address of the network card and connects to the loopback address."""
+        source = own_address()
+        if not source:
+            self.not_run("this machine has no address but loopback")
+        named = f"X-LangBot-Instance-Id: {INSTANCE}"
+        for env in ({}, {"LANGBOT_BOX_ALLOW_LEGACY_CLIENTS": "1"}):
+            port = str(self.server(env=env).port)
+            self.assertEqual(self.knock(source, port, "/rpc/ws", user=65534), "401")
+            self.assertEqual(self.knock(source, port, "/rpc/ws", named, user=65534), "401")
+            self.assertEqual(self.knock(source, port, "/rpc/ws", named, user=0), "101")
+
+    def test_a_mapped_address(self):
+        port = str(self.server("--host", "::").port)
+        named = f"X-LangBot-Instance-Id: {INSTANCE}"
+        for where, source in (("127.0.0.1", "127.0.0.1"), ("127.0.0.1", own_address() or "127.0.0.1"),
+                              ("127.9.9.9", "127.3.3.3"), ("::1", "::1")):
+            self.assertEqual(self.knock(source, port, "/rpc/ws", named, user=65534, where=where), "401", where)
+        self.assertEqual(self.knock("127.0.0.1", port, "/rpc/ws", named, user=0), "101")
