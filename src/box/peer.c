@@ -235,8 +235,12 @@ static size_t on_input(void *arg, const char *bytes, size_t n)
 
 	switch (p->state) {
 	case PEER_HEAD: {
-		size_t taken = take_head(p, bytes, n);
+		size_t taken;
 
+		/* it waits for its answer, and gets no second one */
+		if (p->protocol.gone)
+			return n;
+		taken = take_head(p, bytes, n);
 		return taken > 0 && taken < n && p->state == PEER_OPEN
 			       ? taken + take_frames(p, bytes + taken, n - taken)
 			       : taken;

@@ -1,12 +1,16 @@
 """Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by a process that reads
 peers and was taken over."""
 
+import re
+import signal
 import socket
 import subprocess
 import sys
 
 import attack  # noqa: F401  (sets the path)
-from test_box import INSTANCE, BoxTest
+from boxpeer import SECONDS, http_get
+from harness import Reader
+from test_box import INSTANCE, PROGRAM, BoxTest
 
 # Connects from the address in argv[2] and prints the status of the answer.
 KNOCK = """
@@ -60,3 +64,43 @@ class Neighbours(BoxTest):
                               ("127.9.9.9", "127.3.3.3"), ("::1", "::1")):
             self.assertEqual(self.knock(source, port, "/rpc/ws", named, user=65534, where=where), "401", where)
         self.assertEqual(self.knock("127.0.0.1", port, "/rpc/ws", named, user=0), "101")
+
+
+class Wire(BoxTest):
+    def young(self, **kwargs):
+        """A server that has just begun to listen: it still tries its backend, so readiness is not known."""
+        proc = self.spawn("--ws-control-port", "0", program=PROGRAM, stdin=subprocess.DEVNULL, **kwargs)
+        err = Reader(proc.stderr)
+        return proc, err, int(self.eventually(
+            lambda: (re.search(rb"listening on \S+ port (\d+)\n", err.data) or [b"", b""])[1], 20))
+
+    def test_a_second_request_behind_one_that_waits(self):
+        """A peer asks for the readiness, and sends more requests while it waits."""
+        upgrade = (b"GET /rpc/ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                   b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n")
+        ready = b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        for second in (ready, upgrade):
+            proc, err, port = self.young()
+            peers = []
+            for _ in range(20):
+                s = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+                self.addCleanup(s.close)
+                s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                s.sendall(ready)
+                peers.append(s)
+            for s in peers:
+                http_get(port, "/healthz")  # the server has seen the first request
+                for _ in range(3):
+                    s.sendall(second)
+                    http_get(port, "/healthz")
+            for s in peers[::2]:
+                s.close()
+            for s in peers[1::2]:
+                data = b""
+                while chunk := s.recv(65536):
+                    data += chunk
+                self.assertEqual(data.count(b"HTTP/1.1 "), 1, data)
+                self.assertIn(b"HTTP/1.1 200 ", data)
+            self.assertEqual(http_get(port, "/readyz")[0], 200)
+            proc.send_signal(signal.SIGTERM)
+            self.assertEqual(proc.wait(SECONDS), 0, err.data)
