@@ -24,13 +24,15 @@ struct stream {
 	struct buf queue;
 	size_t sent; /* bytes at the front of the queue that were sent */
 	bool wanted, finishing, over;
-	bool broken; /* a part of the queue was dropped: no byte may follow */
+	bool unwatchable; /* epoll does not take the input */
+	bool broken;      /* a part of the queue was dropped: no byte may follow */
 	unsigned depth;
 	bool freed;
 };
 
 static void on_in(void *arg, int fd, uint32_t events);
 static void on_out(void *arg, int fd, uint32_t events);
+static void on_soon(void *arg);
 
 static void enter(struct stream *s)
 {
@@ -48,20 +50,40 @@ static void leave(struct stream *s)
 
 /* --- watches --------------------------------------------------------------------------------- */
 
+static void do_soon(struct stream *s)
+{
+	if (!s->soon)
+		s->soon = loop_add_timer(s->loop, clock_mono_ns(), on_soon, s);
+	if (!s->soon)
+		out_of_memory();
+}
+
+/* epoll refuses files and /dev/null with EPERM, because they never block: the stream reads them from a timer. */
+static void watch_input(struct stream *s)
+{
+	s->in_watch = loop_add_fd(s->loop, s->in, LOOP_READ, on_in, s);
+	s->unwatchable = !s->in_watch && errno == EPERM;
+	if (s->unwatchable)
+		do_soon(s);
+	else if (!s->in_watch)
+		stream_abandon(s); /* it would wait forever */
+}
+
 static void watch(struct stream *s)
 {
 	bool read = s->wanted && !s->finishing && !s->over &&
 		    stream_queued(s) < STREAM_HIGH_WATER_BYTES;
 	bool write = !s->over && stream_queued(s) > 0;
 
-	if (read && !s->in_watch)
-		s->in_watch = loop_add_fd(s->loop, s->in, LOOP_READ, on_in, s);
-	else if (!read)
+	if (!read)
 		loop_remove(s->loop, &s->in_watch);
-	if (write && !s->out_watch)
-		s->out_watch = loop_add_fd(s->loop, s->out, LOOP_WRITE, on_out, s);
-	else if (!write)
+	else if (!s->in_watch)
+		watch_input(s);
+	if (!write)
 		loop_remove(s->loop, &s->out_watch);
+	else if (!s->out_watch &&
+		 !(s->out_watch = loop_add_fd(s->loop, s->out, LOOP_WRITE, on_out, s)))
+		stream_abandon(s); /* it would wait forever */
 }
 
 static void end(struct stream *s)
@@ -100,16 +122,6 @@ static bool flush(struct stream *s)
 	}
 	forget_queue(s);
 	return true;
-}
-
-static void on_soon(void *arg);
-
-static void do_soon(struct stream *s)
-{
-	if (!s->soon)
-		s->soon = loop_add_timer(s->loop, clock_mono_ns(), on_soon, s);
-	if (!s->soon)
-		out_of_memory();
 }
 
 /* Ends the stream from the loop, so that `gone` is not called inside of the owner's own call. */
@@ -244,7 +256,16 @@ static bool send_added(struct stream *s)
 	return true;
 }
 
-/* Sends what was added, passes on input that was left, and ends the stream after a failure. */
+/* Passes on input that was left, or reads input that the loop cannot watch. */
+static void take_more(struct stream *s)
+{
+	if (s->left.n > 0)
+		give(s, s->left.p, s->left.n);
+	else if (s->unwatchable)
+		on_in(s, s->in, LOOP_READ);
+}
+
+/* Sends what was added, takes input, and ends the stream after a failure. */
 static void on_soon(void *arg)
 {
 	struct stream *s = arg;
@@ -253,9 +274,9 @@ static void on_soon(void *arg)
 	enter(s);
 	if (!send_added(s) || (s->finishing && stream_queued(s) == 0))
 		end(s);
-	else if (!s->over && s->wanted && !s->finishing && s->left.n > 0 &&
+	else if (!s->over && s->wanted && !s->finishing &&
 		 stream_queued(s) < STREAM_HIGH_WATER_BYTES)
-		give(s, s->left.p, s->left.n);
+		take_more(s);
 	if (!s->over)
 		watch(s);
 	leave(s);

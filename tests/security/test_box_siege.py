@@ -1,6 +1,8 @@
 """Attacks on cordon-box: by peers on the wire, by other users of the machine, by payloads, and by a process that reads
 peers and was taken over."""
 
+import json
+import os
 import re
 import signal
 import socket
@@ -104,3 +106,21 @@ class Wire(BoxTest):
             self.assertEqual(http_get(port, "/readyz")[0], 200)
             proc.send_signal(signal.SIGTERM)
             self.assertEqual(proc.wait(SECONDS), 0, err.data)
+
+
+class Pipes(BoxTest):
+    def test_input_that_is_no_pipe_ends_the_server_too(self):
+        """epoll refuses /dev/null and files. The server must still see their end, and take its sandboxes along."""
+        path = os.path.join(self.dir, "requests")
+        lines = [{"seq_id": n, "action": "box_create_session", "data": {"session_id": f"s{n}"}} for n in range(3)]
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(json.dumps(line) + "\n" for line in lines)
+        for name in (os.devnull, path):
+            for out in (subprocess.PIPE, open(os.path.join(self.dir, "answers"), "wb")):
+                with open(name, "rb") as given:
+                    proc = self.spawn("--ws-control-port", "0", "-s", program=PROGRAM, stdin=given, stdout=out)
+                err = Reader(proc.stderr)
+                self.assertEqual(proc.wait(SECONDS), 0, err.data)
+                self.assertEqual(self.sandboxes(), [])
+                if out is not subprocess.PIPE:
+                    out.close()
