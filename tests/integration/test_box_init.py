@@ -173,7 +173,12 @@ class Settings(Transports):
     def test_limits_that_are_not_enforced_are_shown(self):
         peer = self.open()
         name = peer.call("box_create_session", {"session_id": "a", "cpus": 0.5})["backend_session_id"]
-        held = self.eventually(lambda: self.cordon("inspect", name, "--format", "json").json()["limits"])
+        held = {}
+
+        def known():  # the supervisor writes its state a moment after the sandbox takes commands
+            held.update(self.cordon("inspect", name, "--format", "json").json()["limits"] or {})
+            return held.get("cpus") and held.get("memory")
+        self.eventually(known)
         wanted = [field for field, key in (("cpus", "cpus"), ("memory_mb", "memory"))
                   if not held[key].startswith("cgroup")] + ["workspace_quota_mb"]
         self.assertEqual(peer.call("box_status")["limits_not_enforced"], wanted)
