@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "box/frame_stdio.h"
 #include "box/rpc.h"
 #include "box/stream.h"
+#include "wire/frame_stdio.h"
 
 #define LINES_MAX_BYTES (128u << 20) /* a message in which every byte is escaped twice */
 

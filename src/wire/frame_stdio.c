@@ -1,9 +1,8 @@
-#include "box/frame_stdio.h"
+#include "wire/frame_stdio.h"
 
 #include <errno.h>
 
 #include "base/json.h"
-#include "service/python.h"
 
 #define KEEP_BYTES (64u << 10) /* memory that stays allocated between messages */
 
@@ -100,6 +99,22 @@ static int take_chunk(struct stdio_reader *r, const struct json_value *v, struct
 
 /* --- lines ------------------------------------------------------------------------------------- */
 
+static bool is_blank(char c)
+{
+	return c && strchr(" \t\r\v\f", c);
+}
+
+static struct str trim(struct str s)
+{
+	while (s.n && is_blank(s.p[0])) {
+		s.p++;
+		s.n--;
+	}
+	while (s.n && is_blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
 /* Returns 1 if LINE completes a message. */
 static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 {
@@ -107,7 +122,7 @@ static int take_line(struct stdio_reader *r, struct str line, struct str *ret)
 	struct err e = { 0 };
 	const struct json_value *v;
 
-	line = python_trim(line);
+	line = trim(line);
 	if (line.n < 2 || line.p[0] != '{' || line.p[line.n - 1] != '}')
 		return 0;
 	if (line.n > STDIO_MESSAGE_MAX_BYTES)

@@ -1,6 +1,6 @@
 /* Any bytes from a pipe: messages do not depend on how the bytes are cut, sizes hold, and
  * messages can be written and read again. */
-#include "box/frame_stdio.h"
+#include "wire/frame_stdio.h"
 
 #include <stdint.h>
 #include <stdlib.h>

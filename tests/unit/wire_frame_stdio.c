@@ -1,4 +1,4 @@
-#include "box/frame_stdio.h"
+#include "wire/frame_stdio.h"
 
 #include <errno.h>
 #include <stdlib.h>
