@@ -559,18 +559,35 @@ static const struct command box_commands[] = {
 	VALUE(0, "query", "JSON", "The query of the person for whom the model works"),             \
 	VALUE(0, "workspace", "DIR[:ro]", "Show this directory of the host as /workspace"),        \
 	VALUE(0, "output-limit", "N", "Cut each stream of output to so many characters (4000)")
-static const struct opt tool_opts[] = { SERVICE_CONFIG, SERVICE_CALL, OPT_END };
+#define SERVICE_STANDALONE FLAG(0, "standalone-box", "As LangBot's option: the runtime is a server at 127.0.0.1:5410")
+static const struct opt tool_opts[] = { SERVICE_CONFIG, SERVICE_CALL, SERVICE_STANDALONE, OPT_END };
 static const struct opt_set tool_sets[] = { { NULL, tool_opts }, { NULL, NULL } };
-static const struct opt service_opts[] = { SERVICE_CONFIG, OPT_END };
+static const struct opt service_opts[] = {
+	SERVICE_CONFIG, SERVICE_STANDALONE,
+	VALUE(0, "format", "FORMAT", "Print a table (text) or JSON (json)"),
+	OPT_END
+};
 static const struct opt_set service_sets[] = { { NULL, service_opts }, { NULL, NULL } };
+static const struct opt cleanup_opts[] = {
+	SERVICE_CONFIG, SERVICE_STANDALONE,
+	VALUE(0, "session", "ID", "End this session only"),
+	OPT_END
+};
+static const struct opt_set cleanup_sets[] = { { NULL, cleanup_opts }, { NULL, NULL } };
 static const struct command service_commands[] = {
 	{
+		.name = "status", .run = cmd_service_status, .sets = service_sets,
+		.summary = "Show whether calls can run, and how the service is configured",
+		.description =
+			"In process, one sandbox is made and ended to find out. With a server, the server is asked.",
+	},
+	{
 		.name = "sessions", .run = cmd_service_sessions, .sets = service_sets,
-		.summary = "List the sessions of the service, in JSON",
+		.summary = "List the sessions of the service",
 	},
 	{
 		.name = "errors", .run = cmd_service_errors, .sets = service_sets,
-		.summary = "Show the last 50 failures of calls, oldest first, in JSON",
+		.summary = "Show the last 50 failures of calls, oldest first",
 	},
 	{
 		.name = "resolve", .run = cmd_service_resolve, .sets = tool_sets,
@@ -587,7 +604,7 @@ static const struct command service_commands[] = {
 		.usage = "JSON", .min_args = 1, .max_args = 1,
 	},
 	{
-		.name = "cleanup", .run = cmd_service_cleanup, .sets = service_sets,
+		.name = "cleanup", .run = cmd_service_cleanup, .sets = cleanup_sets,
 		.summary = "End all sessions of the service",
 	},
 	{ .name = NULL },
@@ -753,7 +770,7 @@ static const struct command commands[] = {
 	},
 	{
 		.name = "service", .group = SANDBOXES, .sub = service_commands,
-		.summary = "Show and end the sessions of tool calls",
+		.summary = "Show and end the sessions of tool calls, and say whether calls can run",
 	},
 	{
 		.name = "install", .group = INSTALLATION, .run = cmd_install,

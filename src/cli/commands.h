@@ -23,6 +23,7 @@ int cmd_ping(const struct args *a);
 int cmd_touch(const struct args *a);
 int cmd_box_serve(const struct args *a);
 int cmd_tool(const struct args *a);
+int cmd_service_status(const struct args *a);
 int cmd_service_sessions(const struct args *a);
 int cmd_service_errors(const struct args *a);
 int cmd_service_resolve(const struct args *a);

@@ -30,6 +30,8 @@ static int become(const struct args *a, const char *group, const char *verb)
 
 	strv_add(&argv, "cordon-tool");
 	pass_options(&argv, a);
+	if (args_has(a, "standalone-box"))
+		strv_add(&argv, "--standalone-box");
 	strv_add(&argv, "--");
 	strv_add(&argv, group);
 	if (verb)
@@ -47,6 +49,11 @@ static int become(const struct args *a, const char *group, const char *verb)
 int cmd_tool(const struct args *a)
 {
 	return become(a, "tool", NULL);
+}
+
+int cmd_service_status(const struct args *a)
+{
+	return become(a, "service", "status");
 }
 
 int cmd_service_sessions(const struct args *a)

@@ -56,15 +56,21 @@ static void set_state(struct backend *b, enum backend_state state, const char *w
 }
 
 /* Our engine comes before Docker: people who install this server beside Docker want it. */
+enum backend_name backend_parse(const char *wanted)
+{
+	if (strcmp(wanted, "cordon") == 0)
+		return BACKEND_CORDON;
+	return strcmp(wanted, "") == 0 || strcmp(wanted, "local") == 0 ||
+			       strcmp(wanted, "nsjail") == 0
+		       ? BACKEND_NSJAIL
+		       : BACKEND_NONE;
+}
+
 void backend_select(struct backend *b, const char *wanted)
 {
 	bool foreign = strcmp(wanted, "docker") == 0 || strcmp(wanted, "e2b") == 0;
 
-	b->name = strcmp(wanted, "cordon") == 0 ? BACKEND_CORDON
-		  : strcmp(wanted, "") == 0 || strcmp(wanted, "local") == 0 ||
-				  strcmp(wanted, "nsjail") == 0
-			  ? BACKEND_NSJAIL
-			  : BACKEND_NONE;
+	b->name = backend_parse(wanted);
 	set_state(b, b->name == BACKEND_NONE ? BACKEND_FAILS : BACKEND_UNKNOWN,
 		  foreign                   ? UNSUPPORTED
 		  : b->name == BACKEND_NONE ? "no backend has this name"

@@ -9,6 +9,9 @@
 
 enum backend_name { BACKEND_NONE, BACKEND_NSJAIL, BACKEND_CORDON };
 
+/* Returns the backend that `box.backend` names. BACKEND_NONE: it is not ours. */
+enum backend_name backend_parse(const char *wanted);
+
 struct backend;
 
 /* Called with the answer. If no backend is available, WHY is the reason, borrowed. */

@@ -122,6 +122,33 @@ int fault_about(struct fault *f, enum fault_class class, const char *before, str
 	return set_text(f, class, (struct str){ buf_str(&text), text.n });
 }
 
+static bool cut_prefix(struct str *s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (s->n < n || memcmp(s->p, prefix, n) != 0)
+		return false;
+	s->p += n;
+	s->n -= n;
+	return true;
+}
+
+int fault_from_message(struct fault *f, struct str message)
+{
+	enum fault_class class = FAULT_BOX;
+
+	for (size_t i = FAULT_ADMISSION; i <= FAULT_BACKEND_UNAVAILABLE && class == FAULT_BOX;
+	     i++) {
+		AUTO_FREE char *word = xasprintf("%s:", class_names[i]);
+
+		if (memmem(message.p, message.n, word, strlen(word)))
+			class = (enum fault_class)i;
+	}
+	if (cut_prefix(&message, class_names[class]) && cut_prefix(&message, ":"))
+		cut_prefix(&message, " ");
+	return set_text(f, class, message);
+}
+
 void fault_print(const struct fault *f, struct buf *out)
 {
 	const char *name = fault_class_name(f->class);

@@ -53,6 +53,9 @@ int fault_set(struct fault *f, enum fault_class class, const char *fmt, ...) PRI
 /* The same, with SUBJECT, a slice of what a peer sent, between two texts. The texts may be "". */
 int fault_about(struct fault *f, enum fault_class class, const char *before, struct str subject,
 		const char *behind);
+/* Reads the MESSAGE of a runtime's failure: the first class of the table above that is named in it, or FAULT_BOX. A class
+ * at its beginning is not repeated in the text. */
+int fault_from_message(struct fault *f, struct str message);
 /* Moves the fault. FROM is empty afterwards. */
 void fault_move(struct fault *to, struct fault *from);
 

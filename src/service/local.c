@@ -26,7 +26,7 @@
 
 #define NAME_PREFIX "box-"
 #define LABEL_SPEC "cordon.box.spec"
-#define BACKEND "nsjail"
+#define BACKEND LOCAL_BACKEND
 #define SPEC_TEXT_MAX_BYTES (1u << 20)
 #define WAIT_STEP_MS 20
 #define WAIT_SEC 60 /* for a sandbox that another process is making */
@@ -295,7 +295,7 @@ static int report(struct use *u, const struct command *c, struct outcome *ret, s
 		return fault_set(f, FAULT_BOX, BACKEND " backend error: %s",
 				 exec_failure_text(c->end.failure));
 	ret->session_id = xstrdup(u->spec->session_id);
-	ret->backend = BACKEND;
+	ret->backend = xstrdup(BACKEND);
 	ret->exit_code = ret->timed_out ? 0 : exec_exit_status(&c->end);
 	capture_render(&c->out, 0, &ret->out);
 	capture_render(&c->err, 0, &ret->err);
@@ -370,10 +370,12 @@ int local_end(const char *session_id, struct fault *f)
 	AUTO_FREE char *name = sandbox_name(session_id);
 	struct err e = { 0 };
 
-	if (home_open(&home, &e) < 0 ||
-	    (sandbox_remove(&home, name, true, &e) < 0 && e.code != ERR_NOT_FOUND))
-		return backend_error(f, &e);
-	return 0;
+	if (home_open(&home, &e) == 0 && sandbox_remove(&home, name, true, &e) == 0)
+		return 0;
+	if (e.code == ERR_NOT_FOUND)
+		return fault_about(f, FAULT_SESSION_NOT_FOUND, "session ", str_of(session_id),
+				   " not found");
+	return backend_error(f, &e);
 }
 
 int local_list(struct json_writer *w, struct fault *f)

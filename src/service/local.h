@@ -11,6 +11,7 @@
 #include "service/outcome.h"
 
 #define LOCAL_IDLE_SEC 300
+#define LOCAL_BACKEND "nsjail" /* as peers of a Box server know our engine */
 
 struct local_rules {
 	const char *const *root; /* mounts must lie in one of these directories */
@@ -20,7 +21,7 @@ struct local_rules {
 /* Runs the command of B in its session, and makes the session if it is missing. Starts the command at most once. */
 MUST_USE int local_exec(const struct local_rules *rules, const struct box_spec *b,
 			struct outcome *ret, struct fault *f);
-/* Ends a session. Succeeds if there is none. */
+/* Ends a session. FAULT_SESSION_NOT_FOUND if there is none. */
 MUST_USE int local_end(const char *session_id, struct fault *f);
 /* Writes the sessions as items of an array. */
 MUST_USE int local_list(struct json_writer *w, struct fault *f);

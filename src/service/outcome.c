@@ -16,6 +16,7 @@ void outcome_init(struct outcome *o)
 void outcome_done(struct outcome *o)
 {
 	free(o->session_id);
+	free(o->backend);
 	buf_done(&o->out);
 	buf_done(&o->err);
 }

@@ -5,8 +5,7 @@
 #include "base/json.h"
 
 struct outcome {
-	char *session_id;
-	const char *backend; /* borrowed; must outlive the outcome */
+	char *session_id, *backend;
 	bool timed_out;
 	int64_t exit_code; /* only if the command did not time out */
 	struct buf out, err;

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "service/host_path.h"
+#include "service/skill_mounts.h"
 
 #define PAYLOAD_MAX_BYTES (8u << 20) /* a command of 1 MiB and 1024 mounts, escaped */
 
@@ -87,7 +88,7 @@ static int check_host_path(const struct service_config *c, struct box_spec *s, s
 	if (!s->host_path)
 		return 0;
 	real = host_path_real(NULL, str_of(s->host_path));
-	if (stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
+	if (c->runtime.shares_filesystem && (stat(real, &st) < 0 || !S_ISDIR(st.st_mode)))
 		return fault_set(f, FAULT_VALIDATION,
 				 "host_path must point to an existing directory on the host");
 	if (c->roots.n == 0)
@@ -172,6 +173,10 @@ static int resolve_call(const struct service_config *c, const struct json_value 
 	copy_parameter(parameters, "workdir", "workdir", &w);
 	copy_parameter(parameters, "timeout_sec", "timeout_sec", &w);
 	copy_parameter(parameters, "env", "env", &w);
+	json_key(&w, "extra_mounts");
+	json_begin_array(&w);
+	skill_mounts_write(c, q, &w);
+	json_end_array(&w);
 	json_end_object(&w);
 	if (buf_failed(&text) || json_parse(text.p, text.n, &doc, &e) < 0)
 		return fault_set(f, FAULT_VALIDATION, "the call is too long");

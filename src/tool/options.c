@@ -20,6 +20,10 @@ static const struct {
 /* Takes an option and its value, `--name=value` or `--name value`. Returns 1 if the next word was used, too. */
 static int take_option(struct options *o, const char *word, const char *next, struct err *e)
 {
+	if (strcmp(word, "--standalone-box") == 0) {
+		o->standalone = true;
+		return 0;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		size_t n = strlen(values[i].name);
 		const char **to = (const char **)((char *)o + values[i].offset);

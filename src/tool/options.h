@@ -16,6 +16,7 @@ struct options {
 	const char *verb;  /* the tool's name, or the verb of the service */
 	const char *json;  /* or NULL */
 	const char *config, *session, *query, *workspace, *output_limit, *format; /* or NULL */
+	bool standalone; /* --standalone-box */
 };
 
 /* Returns 0, or -1 with ERR_USAGE if the words cannot be understood. */

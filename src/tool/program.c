@@ -8,13 +8,17 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/say.h"
+#include "endpoint/way.h"
+#include "service/default_workspace.h"
 #include "service/host_path.h"
-#include "service/local.h"
 #include "service/quota.h"
 #include "service/resolution.h"
 #include "tool/errors.h"
 #include "tool/file_tools.h"
+#include "tool/status.h"
+#include "tool/text.h"
 
 #define CONFIG_MAX_BYTES (1u << 20)
 #define ARGUMENT_MAX_BYTES (16u << 20) /* far more than a model writes in one call */
@@ -26,14 +30,30 @@ struct call {
 	struct json_doc *config_doc, *query_doc, *argument_doc;
 	struct service_config config;
 	struct query query;
-	bool read_only;   /* --workspace DIR:ro */
-	const char *hint; /* what a model can do after a failure, static, or NULL */
+	bool read_only;           /* --workspace DIR:ro */
+	const char *hint;         /* what a model can do after a failure, static, or NULL */
+	struct way *way;          /* NULL: the runtime is unavailable */
+	struct fault unavailable; /* says why */
+	struct json_doc *skills_doc;
+	int signal; /* that ended the call, or 0 */
 	struct buf out;
 	struct json_writer w;
 };
 
+/* Leaves the runtime; a server that is our child ends now. */
+static void close_way(struct call *c)
+{
+	int signal = c->way ? c->way->row->close(c->way) : 0;
+
+	c->way = NULL;
+	if (signal)
+		c->signal = signal;
+}
+
 static void call_done(struct call *c)
 {
+	fault_done(&c->unavailable);
+	json_free(c->skills_doc);
 	service_config_done(&c->config);
 	json_free(c->config_doc);
 	json_free(c->query_doc);
@@ -60,7 +80,7 @@ static int read_config(struct call *c, struct fault *f)
 	int r;
 
 	if (!path)
-		return service_config_read(NULL, &c->config, f);
+		return service_config_read(NULL, c->options->standalone, &c->config, f);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	r = fd < 0 ? -errno : io_read_to_end(fd, &text);
 	if (r < 0)
@@ -68,7 +88,7 @@ static int read_config(struct call *c, struct fault *f)
 				 strerror(-r));
 	if (read_json("--config", buf_str(&text), &c->config_doc, f) < 0)
 		return -1;
-	return service_config_read(json_root(c->config_doc), &c->config, f);
+	return service_config_read(json_root(c->config_doc), c->options->standalone, &c->config, f);
 }
 
 /* --workspace DIR[:ro] */
@@ -140,6 +160,42 @@ static int call_read(struct call *c, struct fault *f)
 	return read_argument(c, f);
 }
 
+/* --- the runtime ------------------------------------------------------------------------------ */
+
+static int open_way(struct call *c, struct fault *f)
+{
+	if (!c->config.enabled)
+		return fault_set(f, FAULT_BOX,
+				 "the Box runtime is disabled by the configuration (box.enabled)");
+	if (default_workspace_prepare(&c->config, f) < 0)
+		return -1;
+	if (c->config.runtime.kind == RUNTIME_LOCAL) {
+		c->way = way_open_local(&c->config);
+		return 0;
+	}
+	return way_open_endpoint(&c->config, &c->way, &c->signal, f);
+}
+
+/* Asks the runtime for the skills that calls may see. Without an answer calls see none. */
+static void load_skills(struct call *c)
+{
+	AUTO_FAULT f = { 0 };
+
+	if (c->way->row->skills(c->way, &c->skills_doc, &f) == 0)
+		c->config.skills = json_get(json_root(c->skills_doc), "skills");
+	else
+		log_line(LOG_WARN, "no skills are mounted: %s", f.text);
+}
+
+/* A call that needs the runtime fails, and nothing is kept in the list of errors. */
+static int is_unavailable(const struct call *c, struct fault *f)
+{
+	return fault_set(f, FAULT_BOX,
+			 "Box runtime is not available. Install and start Docker to use sandbox "
+			 "features. The reason: %s",
+			 c->unavailable.text);
+}
+
 /* --- running a call -------------------------------------------------------------------------- */
 
 static const struct json_value *argument(const struct call *c)
@@ -179,8 +235,6 @@ static int do_resolve(struct call *c, struct fault *f)
 
 static int execute(struct call *c, struct fault *f)
 {
-	const struct local_rules rules = { (const char *const *)c->config.roots.item,
-					   c->config.roots.n };
 	struct box_spec s = { 0 };
 	AUTO_FAULT ignored = { 0 };
 	struct outcome o;
@@ -193,11 +247,11 @@ static int execute(struct call *c, struct fault *f)
 	if (r == 0)
 		r = quota_check(&s, c->config.max_workspace_entries, QUOTA_BEFORE, f);
 	if (r == 0)
-		r = local_exec(&rules, &s, &o, f);
+		r = c->way->row->exec(c->way, &s, &o, f);
 	if (r == 0) {
 		r = quota_check(&s, c->config.max_workspace_entries, QUOTA_AFTER, f);
 		if (r < 0) /* report the quota's fault, not this one */
-			IGNORE(local_end(s.session_id, &ignored));
+			IGNORE(c->way->row->end(c->way, s.session_id, &ignored));
 	}
 	if (r == 0)
 		outcome_write(&o, c->config.output_limit_chars, &c->w);
@@ -211,10 +265,8 @@ static int do_work(struct call *c, int (*work)(struct call *c, struct fault *f),
 {
 	int r;
 
-	if (!c->config.enabled)
-		return fault_set(f, FAULT_BOX,
-				 "Box runtime is not available: it is disabled by the "
-				 "configuration (box.enabled)");
+	if (!c->way)
+		return is_unavailable(c, f);
 	r = work(c, f);
 	if (r < 0)
 		errors_add(f, &c->query);
@@ -253,12 +305,13 @@ static int do_file(struct call *c, struct fault *f)
 
 static int do_sessions(struct call *c, struct fault *f)
 {
-	int r;
+	AUTO_FAULT why = { 0 };
 
 	json_begin_array(&c->w);
-	r = c->config.enabled ? local_list(&c->w, f) : 0;
+	if (c->way && c->way->row->list(c->way, &c->w, &why) < 0)
+		log_line(LOG_WARN, "no sessions are listed: %s", why.text);
 	json_end_array(&c->w);
-	return r;
+	return 0;
 }
 
 static int do_errors(struct call *c, struct fault *f)
@@ -271,9 +324,12 @@ static int do_errors(struct call *c, struct fault *f)
 
 static int do_cleanup(struct call *c, struct fault *f)
 {
-	size_t n;
+	const char *id = c->options->session;
+	size_t n = 1;
 
-	if (local_end_all(&n, f) < 0)
+	if (!c->way)
+		return is_unavailable(c, f);
+	if ((id ? c->way->row->end(c->way, id, f) : c->way->row->end_all(c->way, &n, f)) < 0)
 		return -1;
 	json_begin_object(&c->w);
 	json_key_int(&c->w, "ended", (int64_t)n);
@@ -281,21 +337,63 @@ static int do_cleanup(struct call *c, struct fault *f)
 	return 0;
 }
 
-static const struct {
+static int do_status(struct call *c, struct fault *f)
+{
+	status_write(&c->config, c->way, &c->unavailable, errors_write(NULL), &c->w);
+	return 0;
+}
+
+enum need { NEEDS_NOTHING, NEEDS_RUNTIME, NEEDS_SKILLS };
+
+static const struct verb {
 	const char *group, *verb;
 	bool argument;
+	bool text; /* people read the answer: a table is the default */
+	enum need need;
 	int (*run)(struct call *c, struct fault *f);
 } verbs[] = {
-	{ "tool", "exec", true, do_exec },
-	{ "service", "exec", true, do_exec },
-	{ "tool", "read", true, do_file },
-	{ "tool", "write", true, do_file },
-	{ "tool", "edit", true, do_file },
-	{ "service", "resolve", true, do_resolve },
-	{ "service", "sessions", false, do_sessions },
-	{ "service", "errors", false, do_errors },
-	{ "service", "cleanup", false, do_cleanup },
+	{ "tool", "exec", true, false, NEEDS_SKILLS, do_exec },
+	{ "tool", "read", true, false, NEEDS_SKILLS, do_file },
+	{ "tool", "write", true, false, NEEDS_SKILLS, do_file },
+	{ "tool", "edit", true, false, NEEDS_SKILLS, do_file },
+	{ "service", "exec", true, false, NEEDS_RUNTIME, do_exec },
+	{ "service", "resolve", true, false, NEEDS_SKILLS, do_resolve },
+	{ "service", "status", false, true, NEEDS_RUNTIME, do_status },
+	{ "service", "sessions", false, true, NEEDS_RUNTIME, do_sessions },
+	{ "service", "errors", false, true, NEEDS_NOTHING, do_errors },
+	{ "service", "cleanup", false, false, NEEDS_RUNTIME, do_cleanup },
 };
+
+static int run_verb(struct call *c, const struct verb *v, struct fault *f)
+{
+	int r;
+
+	if (call_read(c, f) < 0)
+		return -1;
+	if (v->need != NEEDS_NOTHING && open_way(c, &c->unavailable) == 0 &&
+	    v->need == NEEDS_SKILLS)
+		load_skills(c);
+	r = v->run(c, f);
+	close_way(c);
+	return r;
+}
+
+/* Turns the answer into a table, unless JSON is asked for. */
+static int show(struct call *c, const struct verb *v, struct fault *f)
+{
+	const char *format = c->options->format;
+	bool text = format ? strcmp(format, "text") == 0 : v->text;
+	AUTO_JSON doc = NULL;
+	struct err e;
+
+	if (format && strcmp(format, "json") != 0 && (!text || !v->text))
+		return fault_set(f, FAULT_VALIDATION, "--format: '%s' is not known here", format);
+	if (!text || json_parse(buf_str(&c->out), c->out.n, &doc, &e) < 0)
+		return 0;
+	buf_clear(&c->out);
+	text_write(v->verb, json_root(doc), &c->out);
+	return 0;
+}
 
 static int run(struct call *c, struct fault *f)
 {
@@ -308,7 +406,7 @@ static int run(struct call *c, struct fault *f)
 			return fault_set(f, FAULT_VALIDATION, "%s %s %s", o->group, o->verb,
 					 verbs[i].argument ? "needs an argument in JSON"
 							   : "takes no argument");
-		return call_read(c, f) < 0 ? -1 : verbs[i].run(c, f);
+		return run_verb(c, &verbs[i], f) < 0 ? -1 : show(c, &verbs[i], f);
 	}
 	return fault_set(f, FAULT_VALIDATION, "there is no %s '%s'", o->group, o->verb);
 }
@@ -361,9 +459,12 @@ int tool_program(const struct options *o)
 	r = run(&c, &f);
 	if (r < 0)
 		write_failure(&c, &f);
-	buf_add_char(&c.out, '\n');
+	if (c.out.n == 0 || c.out.p[c.out.n - 1] != '\n')
+		buf_add_char(&c.out, '\n');
 	if (say_data(&c.out, &e) < 0)
 		r = say_error(&e);
+	if (c.signal)
+		r = 128 + c.signal; /* as a shell reports it */
 	call_done(&c);
 	return r < 0 ? 1 : r;
 }

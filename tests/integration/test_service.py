@@ -23,6 +23,8 @@ class ServiceTest(CordonTest):
         return path
 
     def call(self, *words, code=0, **kwargs):
+        if words[:2] in (("service", "status"), ("service", "sessions"), ("service", "errors")):
+            words += ("--format", "json")
         got = self.cordon(*words, **kwargs)
         self.assertEqual(got.code, code, got)
         return json.loads(got.text)

@@ -1,0 +1,20 @@
+/*
+ * Signals that ask this program to end, as a descriptor. While an interrupt is open, SIGTERM, SIGINT and SIGHUP do not
+ * kill the program, so that it can end the server that it started.
+ */
+#pragma once
+
+#include <signal.h>
+
+#include "base/err.h"
+
+struct interrupt {
+	int fd; /* readable when a signal has come */
+	sigset_t before;
+};
+
+MUST_USE int interrupt_open(struct interrupt *i, struct err *e);
+/* Returns the signal that has come, or 0. */
+int interrupt_signal(const struct interrupt *i);
+/* Lets signals kill the program again. Signals that have come meanwhile are dropped. */
+void interrupt_close(struct interrupt *i);

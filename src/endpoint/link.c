@@ -1,0 +1,248 @@
+#include "endpoint/link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define READ_BYTES (64u << 10)
+/* a message of 16 MiB of which every byte is escaped, in lines or in frames */
+#define PENDING_MAX_BYTES (128u << 20)
+#define RECEIVED_MAX_BYTES (1u << 20) /* the decoders keep the rest */
+
+void link_init(struct link *l, int in, int out, bool websocket, struct interrupt *i)
+{
+	*l = (struct link){ .in = in, .out = out, .websocket = websocket, .interrupt = i };
+	buf_init(&l->received, RECEIVED_MAX_BYTES);
+	buf_init(&l->pending, PENDING_MAX_BYTES);
+	websocket_init(&l->frames, WEBSOCKET_CLIENT, WEBSOCKET_MESSAGE_MAX_BYTES);
+	stdio_reader_init(&l->lines);
+}
+
+void link_done(struct link *l)
+{
+	link_finish(l);
+	fd_closep(&l->in);
+	buf_done(&l->received);
+	buf_done(&l->pending);
+	websocket_done(&l->frames);
+	stdio_reader_done(&l->lines);
+}
+
+void link_finish(struct link *l)
+{
+	if (l->out != l->in)
+		fd_closep(&l->out);
+	l->out = -1;
+}
+
+/* --- bytes ------------------------------------------------------------------------------------- */
+
+static int lose(struct link *l, struct fault *f)
+{
+	l->ended = true;
+	return fault_set(f, FAULT_BOX, "Disconnected from Box runtime");
+}
+
+static bool has_pending(const struct link *l)
+{
+	return l->written < l->pending.n;
+}
+
+static int write_some(struct link *l, struct fault *f)
+{
+	ssize_t n = write(l->out, l->pending.p + l->written, l->pending.n - l->written);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		return lose(l, f);
+	if (n > 0)
+		l->written += (size_t)n;
+	if (!has_pending(l)) {
+		buf_clear(&l->pending);
+		l->written = 0;
+	}
+	return 0;
+}
+
+static int read_some(struct link *l, struct fault *f)
+{
+	char *room;
+	ssize_t n;
+
+	buf_drop(&l->received, l->decoded);
+	l->decoded = 0;
+	room = buf_room(&l->received, READ_BYTES);
+	if (!room)
+		return fault_set(f, FAULT_BOX, "no memory for the answer of the Box runtime");
+	n = read(l->in, room, READ_BYTES);
+	if (n > 0)
+		l->received.n += (size_t)n;
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		l->ended = true;
+	return 0;
+}
+
+static void put_ping(struct link *l, uint64_t now)
+{
+	unsigned char mask[WEBSOCKET_MASK_BYTES] = { 0 };
+
+	if (getrandom(mask, sizeof(mask), 0) != (ssize_t)sizeof(mask))
+		return;
+	websocket_put(&l->pending, WEBSOCKET_PING, mask, "", 0);
+	l->next_ping_ns = now + l->ping_ns;
+	l->pong_by_ns = now + l->ping_ns;
+}
+
+/* Sends a ping when its time has come. Fails if the last one had no answer. */
+static int keep_alive(struct link *l, uint64_t *until, struct fault *f)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (!l->ping_ns)
+		return 0;
+	if (l->pong_by_ns && now >= l->pong_by_ns)
+		return fault_set(f, FAULT_BOX, "the Box runtime has stopped to answer pings");
+	if (!l->pong_by_ns && now >= l->next_ping_ns)
+		put_ping(l, now);
+	if (l->pong_by_ns && l->pong_by_ns < *until)
+		*until = l->pong_by_ns;
+	if (!l->pong_by_ns && l->next_ping_ns < *until)
+		*until = l->next_ping_ns;
+	return 0;
+}
+
+/* Waits once, and reads and writes what is possible. */
+static int turn(struct link *l, uint64_t deadline_ns, struct fault *f)
+{
+	struct pollfd p[3] = { { .fd = l->interrupt->fd, .events = POLLIN } };
+	uint64_t until = deadline_ns;
+
+	if (clock_mono_ns() >= deadline_ns)
+		return fault_set(f, FAULT_BOX, "the Box runtime did not answer in time");
+	if (keep_alive(l, &until, f) < 0)
+		return -1;
+	p[1] = (struct pollfd){ .fd = l->in, .events = POLLIN };
+	p[2] = (struct pollfd){ .fd = has_pending(l) ? l->out : -1, .events = POLLOUT };
+	if (poll(p, ARRAY_SIZE(p), clock_poll_ms(until)) < 0)
+		return errno == EINTR ? 0 : fault_set(f, FAULT_BOX, "poll: %s", strerror(errno));
+	if (p[0].revents) {
+		l->signal = interrupt_signal(l->interrupt);
+		return fault_set(f, FAULT_BOX, "the call was interrupted by a signal");
+	}
+	if (p[1].revents && read_some(l, f) < 0)
+		return -1;
+	return p[2].revents ? write_some(l, f) : 0;
+}
+
+int link_write(struct link *l, struct str bytes, uint64_t deadline_ns, struct fault *f)
+{
+	buf_add(&l->pending, bytes.p, bytes.n);
+	if (buf_failed(&l->pending))
+		return fault_set(f, FAULT_BOX, "the request is too long");
+	while (has_pending(l)) {
+		/* an answer that nobody asked for yet must not fill the buffer */
+		if (l->ended || l->received.n - l->decoded > RECEIVED_MAX_BYTES - READ_BYTES)
+			return lose(l, f);
+		if (turn(l, deadline_ns, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int link_read_more(struct link *l, uint64_t deadline_ns, struct fault *f)
+{
+	size_t had = l->received.n - l->decoded;
+
+	while (l->received.n - l->decoded == had) {
+		if (l->ended)
+			return lose(l, f);
+		if (turn(l, deadline_ns, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- messages ---------------------------------------------------------------------------------- */
+
+int link_send(struct link *l, struct str message, uint64_t deadline_ns, struct fault *f)
+{
+	unsigned char mask[WEBSOCKET_MASK_BYTES];
+	AUTO_BUF bytes = BUF_INIT(PENDING_MAX_BYTES);
+
+	if (message.n > WEBSOCKET_MESSAGE_MAX_BYTES)
+		return fault_set(f, FAULT_VALIDATION, "the request is longer than 16 MiB");
+	if (!l->websocket)
+		stdio_put(&bytes, message);
+	else if (getrandom(mask, sizeof(mask), 0) == (ssize_t)sizeof(mask))
+		websocket_put(&bytes, WEBSOCKET_TEXT, mask, message.p, message.n);
+	if (buf_failed(&bytes) || bytes.n == 0)
+		return fault_set(f, FAULT_BOX, "the request cannot be written");
+	return link_write(l, (struct str){ bytes.p, bytes.n }, deadline_ns, f);
+}
+
+static void put_pong(struct link *l, struct str payload)
+{
+	unsigned char mask[WEBSOCKET_MASK_BYTES];
+
+	/* pongs that a server does not take are dropped: it has no need of them */
+	if (l->pending.n - l->written > RECEIVED_MAX_BYTES ||
+	    getrandom(mask, sizeof(mask), 0) != (ssize_t)sizeof(mask))
+		return;
+	websocket_put(&l->pending, WEBSOCKET_PONG, mask, payload.p, payload.n);
+}
+
+/* Returns 1 for a message, 0 for another event, or -1. */
+static int take_event(struct link *l, const struct websocket_event *ev, struct str *ret,
+		      struct fault *f)
+{
+	switch (ev->type) {
+	case WEBSOCKET_TEXT:
+		*ret = ev->payload;
+		return 1;
+	case WEBSOCKET_PING:
+		put_pong(l, ev->payload);
+		return 0;
+	case WEBSOCKET_PONG:
+		l->pong_by_ns = 0;
+		return 0;
+	case WEBSOCKET_CLOSE:
+		return fault_set(f, FAULT_BOX,
+				 "Disconnected from Box runtime: it closed the connection with %d",
+				 (int)ev->code);
+	default:
+		return fault_set(f, FAULT_BOX, "the Box runtime sent a binary message");
+	}
+}
+
+/* Decodes what has been received. Returns 1 for a message, 0 if more bytes are needed, or -1. */
+static int decode(struct link *l, struct str *ret, struct fault *f)
+{
+	struct str in = { buf_str(&l->received) + l->decoded, l->received.n - l->decoded };
+	struct websocket_event ev;
+	int r = 0;
+
+	while (r == 0 && in.n) {
+		int got = l->websocket ? websocket_next(&l->frames, &in, &ev)
+				       : stdio_next(&l->lines, &in, ret);
+
+		l->decoded = l->received.n - in.n;
+		if (got < 0)
+			return fault_set(f, FAULT_BOX,
+					 "the Box runtime breaks the rules of the protocol");
+		r = got == 0 ? 0 : l->websocket ? take_event(l, &ev, ret, f) : 1;
+	}
+	return r;
+}
+
+int link_receive(struct link *l, uint64_t deadline_ns, struct str *ret, struct fault *f)
+{
+	int r;
+
+	while ((r = decode(l, ret, f)) == 0)
+		if (link_read_more(l, deadline_ns, f) < 0)
+			return -1;
+	return r < 0 ? -1 : 0;
+}

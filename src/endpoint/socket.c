@@ -1,0 +1,160 @@
+#include "endpoint/socket.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "endpoint/address.h"
+#include "service/python.h"
+
+#define TARGET "/rpc/ws"
+#define TOKEN_VARIABLE "LANGBOT_BOX_CONTROL_TOKEN"
+#define TOKEN_HEADER "X-LangBot-Box-Control-Token"
+#define INSTANCE_HEADER "X-LangBot-Instance-Id"
+
+/* --- TCP --------------------------------------------------------------------------------------- */
+
+/* Waits until the connection of FD stands. Returns 0 or the errno of its failure. */
+static int wait_connected(int fd, const struct interrupt *i, uint64_t deadline_ns)
+{
+	struct pollfd p[2] = { { .fd = fd, .events = POLLOUT }, { .fd = i->fd, .events = POLLIN } };
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	while (!p[0].revents) {
+		if (clock_mono_ns() >= deadline_ns)
+			return ETIMEDOUT;
+		if (poll(p, 2, clock_poll_ms(deadline_ns)) < 0 && errno != EINTR)
+			return errno;
+		if (p[1].revents)
+			return ECANCELED;
+	}
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 ? errno : error;
+}
+
+/* Returns a connected descriptor, or minus an errno. */
+static int try_address(const struct addrinfo *a, const struct interrupt *i, uint64_t deadline_ns)
+{
+	AUTO_FD fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+	const int on = 1;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = connect(fd, a->ai_addr, a->ai_addrlen) < 0 ? errno : 0;
+	if (r == EINPROGRESS)
+		r = wait_connected(fd, i, deadline_ns);
+	if (r)
+		return -r;
+	IGNORE(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on))); /* only slower */
+	return fd_take(&fd);
+}
+
+/* Tries all addresses of the name. The resolver has time limits of its own. */
+static int connect_to(const struct address *a, const struct interrupt *i, uint64_t deadline_ns,
+		      struct fault *f)
+{
+	const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
+					 .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG };
+	struct addrinfo *all = NULL;
+	char port[8];
+	int r, fd = -ENOENT;
+
+	snprintf(port, sizeof(port), "%u", (unsigned)a->port);
+	r = getaddrinfo(a->name, port, &wanted, &all);
+	if (r != 0)
+		return fault_set(f, FAULT_BOX, "the Box runtime at %s cannot be reached: %s",
+				 a->host, gai_strerror(r));
+	for (const struct addrinfo *p = all; p && fd < 0 && fd != -ECANCELED; p = p->ai_next)
+		fd = try_address(p, i, deadline_ns);
+	freeaddrinfo(all);
+	return fd < 0 ? fault_set(f, FAULT_BOX, "the Box runtime at %s cannot be reached: %s",
+				  a->host, strerror(-fd))
+		      : fd;
+}
+
+/* --- the handshake ----------------------------------------------------------------------------- */
+
+static int put_request(const struct runtime_config *c, const struct address *a,
+		       const unsigned char *nonce, struct buf *out, struct fault *f)
+{
+	const char *given = getenv(TOKEN_VARIABLE);
+	struct str token = python_trim(str_of(given ? given : ""));
+
+	websocket_put_request(out, str_of(a->host), STR(TARGET), nonce);
+	if (token.n)
+		http_put_header(out, TOKEN_HEADER, token);
+	if (c->instance)
+		http_put_header(out, INSTANCE_HEADER, str_of(c->instance));
+	http_put_end(out);
+	return buf_failed(out) ? fault_set(f, FAULT_VALIDATION, TOKEN_VARIABLE " is no token") : 0;
+}
+
+static int refuse(const struct address *a, const struct http_response *r, struct fault *f)
+{
+	if (r->status == 401)
+		return fault_set(f, FAULT_BOX,
+				 "the Box runtime at %s refuses us (401): check " TOKEN_VARIABLE
+				 " and service.instance_id",
+				 a->host);
+	return fault_set(f, FAULT_BOX, "the server at %s is no Box runtime: it answered %u",
+			 a->host, r->status);
+}
+
+static int shake_hands(const struct runtime_config *c, const struct address *a, struct link *l,
+		       uint64_t deadline_ns, struct fault *f)
+{
+	unsigned char nonce[WEBSOCKET_NONCE_BYTES];
+	AUTO_BUF request = BUF_INIT(HTTP_HEAD_MAX_BYTES);
+	struct http_response r = { 0 };
+	struct str in;
+	size_t seen = 0;
+	int got;
+
+	if (getrandom(nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+		return fault_set(f, FAULT_BOX, "no random numbers");
+	if (put_request(c, a, nonce, &request, f) < 0 ||
+	    link_write(l, (struct str){ request.p, request.n }, deadline_ns, f) < 0)
+		return -1;
+	do {
+		if (link_read_more(l, deadline_ns, f) < 0)
+			return -1;
+		in = (struct str){ l->received.p, l->received.n };
+		got = http_response_next(&in, &seen, &r);
+	} while (got == 0);
+	if (got < 0)
+		return fault_set(f, FAULT_BOX, "the server at %s is no Box runtime", a->host);
+	if (!websocket_check_response(&r, nonce, NULL))
+		return refuse(a, &r, f);
+	l->decoded = l->received.n - in.n;
+	return 0;
+}
+
+int socket_open(const struct runtime_config *c, struct interrupt *i, uint64_t deadline_ns,
+		struct link *ret, struct fault *f)
+{
+	struct address a = { 0 };
+	int fd, r;
+
+	if (address_read(str_of(c->endpoint), &a, f) < 0)
+		return -1;
+	fd = connect_to(&a, i, deadline_ns, f);
+	r = fd < 0 ? -1 : 0;
+	if (r == 0) {
+		link_init(ret, fd, fd, true, i);
+		r = shake_hands(c, &a, ret, deadline_ns, f);
+		ret->ping_ns = (uint64_t)c->ping_sec * NS_PER_SEC;
+		ret->next_ping_ns = clock_mono_ns() + ret->ping_ns;
+		if (r < 0)
+			link_done(ret);
+	}
+	address_done(&a);
+	return r;
+}

@@ -1,0 +1,184 @@
+"""A Box server for tests that misbehaves on command.
+
+usage: boxstub.py pipes|socket LOG RULES
+
+RULES is a JSON object: the step at which the server misbehaves, and how. Steps are "accept" and "handshake" of a
+socket, "eof" and "SIGTERM" of a child, and the names of actions. LOG gets a line for everything that the server
+receives. With `socket` the server prints its port, and serves connections one after the other.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+
+GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+ANSWERS = {
+    "box_init": {"initialized": True},
+    "box_status": {"backend": {"name": "stub", "available": True}, "active_sessions": 1, "managed_processes": 0},
+    "box_get_sessions": {"sessions": [{"session_id": "one", "backend_name": "stub"}]},
+    "box_list_skills": {"skills": []},
+    "box_exec": {"session_id": "one", "backend_name": "stub", "status": "completed", "exit_code": 0,
+                 "stdout": "from the stub", "stderr": "", "duration_ms": 1},
+    "box_delete_session": {"deleted": "one"},
+}
+
+
+class Hangup(Exception):
+    """The connection is over."""
+
+
+class Pipes:
+    def send(self, text):
+        os.write(1, text.encode() + b"\n")
+
+    def receive(self):
+        line = sys.stdin.readline()
+        if not line:
+            raise Hangup
+        return line
+
+
+class WebSocket:
+    def __init__(self, sock, rules, log):
+        self.sock, self.buffer, self.rules = sock, b"", rules
+        while b"\r\n\r\n" not in self.buffer:
+            self.read()
+        head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
+        lines = head.decode().split("\r\n")
+        headers = dict(line.split(": ", 1) for line in lines[1:])
+        log({"handshake": lines[0], "headers": headers})
+        key = headers["Sec-WebSocket-Key"].encode()
+        how = rules.get("handshake")
+        if how == "close":
+            raise Hangup
+        if how == "silence":
+            time.sleep(3600)
+        if how == "garbage":
+            self.sock.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+        elif how == "endless":
+            while True:
+                self.sock.sendall(b"X-Header: " + b"a" * 1000 + b"\r\n")
+        elif how == "401":
+            self.sock.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+        else:
+            accept = base64.b64encode(hashlib.sha1((b"x" if how == "forged" else key) + GUID).digest())
+            self.sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                              b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+
+    def read(self):
+        chunk = self.sock.recv(1 << 16)
+        if not chunk:
+            raise Hangup
+        self.buffer += chunk
+
+    def take(self, n):
+        while len(self.buffer) < n:
+            self.read()
+        got, self.buffer = self.buffer[:n], self.buffer[n:]
+        return got
+
+    def frame(self, opcode, data):
+        n = len(data)
+        head = bytes([0x80 | opcode, n]) if n < 126 else bytes([0x80 | opcode, 126]) + struct.pack(">H", n)
+        self.sock.sendall(head + data)
+
+    def send(self, text):
+        self.frame(1, text.encode())
+
+    def receive(self):
+        while True:
+            first, second = self.take(2)
+            if not second & 0x80:
+                raise Hangup  # a client must mask
+            n = second & 0x7f
+            if n > 125:
+                n = struct.unpack(">H" if n == 126 else ">Q", self.take(2 if n == 126 else 8))[0]
+            mask, data = self.take(4), self.take(n)
+            data = bytes(b ^ mask[i % 4] for i, b in enumerate(data))
+            if first & 15 == 9 and self.rules.get("ping") != "silence":
+                self.frame(10, data)
+            elif first & 15 == 8:
+                raise Hangup
+            elif first & 15 == 1:
+                return data.decode()
+
+
+def answer(transport, request, rules):
+    seq, action = request["seq_id"], request["action"]
+    how = rules.get(action)
+    reply = {"seq_id": seq, "code": 0, "message": "success", "data": ANSWERS.get(action, {}), "chunk_status": "continue"}
+    if how == "silence":
+        return
+    if how == "close":
+        raise Hangup
+    if how == "garbage":
+        transport.send("{\"seq_id\": " + "x" * 100 + "}")
+        raise Hangup
+    if how == "other":
+        reply["seq_id"] = seq + 1000
+    if how == "shapeless":
+        reply["data"] = {"stdout": 5}
+    if how == "no object":
+        reply["data"] = [1]
+    if how == "binary":
+        transport.frame(2, b"{}")
+    if how == "bad frame":
+        transport.sock.sendall(b"\xff\xff\xff")
+    if how == "twice":
+        transport.send(json.dumps(reply))
+    if how == "half":
+        transport.sock.sendall(b"\x81\x7e\x40")
+        raise Hangup
+    if isinstance(how, dict) and "fault" in how:
+        reply.update(code=1, message=how["fault"], data={})
+    elif isinstance(how, dict):
+        reply["data"] = how
+    transport.send(json.dumps(reply))
+
+
+def serve(transport, rules, log):
+    while True:
+        request = json.loads(transport.receive())
+        log(request)
+        answer(transport, request, rules)
+
+
+def main():
+    kind, path, rules = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+
+    def log(entry):
+        with open(path, "a", encoding="utf-8") as handle:
+            handle.write(json.dumps(entry) + "\n")
+
+    if kind == "pipes":
+        if rules.get("SIGTERM") == "silence":
+            signal.signal(signal.SIGTERM, lambda *_: log({"signal": "SIGTERM"}))
+        log({"pid": os.getpid(), "token": os.environ.get("LANGBOT_BOX_CONTROL_TOKEN"),
+             "instance": os.environ.get("LANGBOT_BOX_TRUSTED_INSTANCE_UUID")})
+        try:
+            serve(Pipes(), rules, log)
+        except Hangup:
+            log({"end": True})
+        while rules.get("eof") == "silence":
+            time.sleep(3600)
+        return
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        while True:
+            sock, _ = listener.accept()
+            with sock:
+                try:
+                    if rules.get("accept") == "close":
+                        continue
+                    serve(WebSocket(sock, rules, log), rules, log)
+                except (Hangup, OSError):
+                    log({"end": True})
+
+
+main()
