@@ -58,7 +58,7 @@ def answer_value(word):
     if word == "notify":
         return RET_USER_NOTIF
     if not hasattr(errno, word):
-        raise TableError(f"'{word}' is neither allow, notify nor an errno")
+        raise TableError(f"'{word}' is neither allow, notify, kill nor the name of an errno")
     return RET_ERRNO | getattr(errno, word)
 
 
@@ -126,7 +126,7 @@ def parse_table(text, numbers, without=()):
             current = head[0]
     for rule in table.rules:
         if not rule.clauses or any(rule.clauses[-1][1:]):
-            raise TableError(f"{rule.name}: the last clause must fit always")
+            raise TableError(f"{rule.name}: the last clause must always match")
     by_number = {}
     for name, number in numbers.items():
         if by_number.setdefault(number, name) != name:
@@ -143,7 +143,7 @@ def read_headers(path):
 
 
 def intervals(table):
-    """[(first number, target label)], neighbours differing; the last one is open-ended."""
+    """Returns [(first number, target label)]. Neighbours have different labels, and the last interval has no end."""
     label = {}
     for name, answer in table.answer.items():
         label[table.numbers[name]] = answer.name if isinstance(answer, Rule) else answer
@@ -187,7 +187,7 @@ class Program:
 
 
 def emit_tree(p, leaves):
-    """Emits the tree; A holds the number. A subtree of a single leaf becomes a jump of its parent."""
+    """Emits the tree. The accumulator holds the number of the call. A subtree of one leaf is a jump of its parent."""
     half = len(leaves) // 2
     left, right = leaves[:half], leaves[half:]
     left_label = left[0][1] if len(left) == 1 else p.fresh() + "l"
@@ -204,8 +204,8 @@ def emit_rule(p, rule):
     for answer, switch, terms in rule.clauses:
         miss = p.fresh() + "next"
         if switch:
-            # A jump without condition keeps the answer constant for the kernel, which remembers calls
-            # that are always allowed. guest/seccomp.c makes it a jump to the next instruction.
+            # An unconditional jump skips the clause, so the kernel can still see that a call is always allowed.
+            # If the switch is on, guest/seccomp.c changes the jump to lead to the clause.
             p.switches.append((len(p.code), switch))
             p.emit(JA, miss)
         for i, (arg, mask, values) in enumerate(terms):
@@ -276,7 +276,7 @@ def main():
     ap.add_argument("table", type=pathlib.Path)
     ap.add_argument("--header", help="asm/unistd_64.h (default: the system's)")
     ap.add_argument("--without", action="append", default=[], metavar="PART",
-                    help="leave out what a line 'PART: …' begins")
+                    help="leave out the groups and rules whose first line begins with 'PART:'")
     ap.add_argument("--filter", type=pathlib.Path, help="C file to write")
     ap.add_argument("--symbol", default="seccomp_filter", help="the array in that file")
     ap.add_argument("--include", default="guest/seccomp.h", help="the header that declares it")

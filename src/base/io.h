@@ -1,6 +1,6 @@
 /*
  * Complete reads and writes, and files that other processes see complete or not at all. Every
- * descriptor opened here is close-on-exec, and every call is repeated after EINTR.
+ * descriptor opened here is close-on-exec. Complete reads and writes go on after EINTR.
  */
 #pragma once
 

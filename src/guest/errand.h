@@ -11,12 +11,12 @@
 #include "base/err.h"
 #include "guest/exec.h"
 
-#define ERRAND_OWN_MAX 64 /* mounts of the sandbox's own; privileges are left out on all others */
+#define ERRAND_OWN_MAX 64 /* the sandbox's own mounts; files on other mounts get no privileges */
 
 struct errand_means {
 	const struct exec_walls *walls;
-	int listener;                 /* the kernel hands calls over here */
-	int proc;                     /* the sandbox's /proc, also if the caller has another root */
+	int listener;                 /* of seccomp: the deputy gets the calls from it */
+	int proc;                     /* the sandbox's /proc, even if the caller has another root */
 	uint64_t own[ERRAND_OWN_MAX]; /* numbers of mounts whose files may have privileges */
 	size_t n_own;
 };

@@ -7,7 +7,7 @@
 struct words {
 	char *p; /* NULL: no words */
 	size_t n;
-	bool cut; /* there were more words, or longer ones */
+	bool cut; /* not all words fit: the last word may be cut, and others may be missing */
 };
 
 /* ARGV ends with NULL. */

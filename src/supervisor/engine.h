@@ -3,7 +3,7 @@
  * namespaces, control groups, layers and mounts are known only to the engine. Today there is one engine, the process
  * engine: engine_process.c calls process/, and only engine_process*.c include headers of process/.
  *
- * Every engine runs our pid 1 on this machine, and the supervisor talks to it in the same frames.
+ * Every engine runs our pid 1 on this machine. The supervisor and pid 1 exchange the same frames in every engine.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ struct engine {
 	/* Makes S->instance and begins the work that takes the kernel longest, before the record is
 	 * read. */
 	void (*begin)(struct supervisor *s);
-	/* Opens layers, volumes and files. The record is read, and S->network exists if the sandbox has one. Sets
-	 * S->stage, which the record names after a failure. */
+	/* Opens layers, volumes and files. The caller has read the record, and has made S->network if the sandbox has a
+	 * network. Sets S->stage: if the start fails, the record says at which stage. */
 	int (*prepare)(struct supervisor *s, struct err *e);
 	/* Makes pid 1, which comes up while the caller goes on. */
 	int (*start)(struct supervisor *s, struct err *e);
@@ -43,7 +43,7 @@ struct engine {
 	void (*ready)(struct supervisor *s);
 	/* Gives the caller the gateway's end of the interface. Called after READY if S has a network. */
 	int (*link)(struct supervisor *s, int *ret_fd, struct err *e);
-	/* Counts the resources of the process PID, which works for the sandbox, as the sandbox's. */
+	/* Makes the resources of PID, a process that works for the sandbox, count as resources of the sandbox. */
 	void (*adopt)(const struct supervisor *s, pid_t pid);
 	/* Changes the limits of the live sandbox to those of NOW. WHAT is of enum update_what. */
 	int (*update_limits)(struct supervisor *s, const struct spec *now, unsigned what,

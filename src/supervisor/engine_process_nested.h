@@ -1,5 +1,5 @@
 /*
- * Mount points in writable volumes, for the mounts that lie below them.
+ * Mount points in writable volumes, for mounts that lie below such a volume.
  *
  * A volume at /job and another at /job/a/x need a directory a/x in the source of the first. If the
  * source lacks the directory, the supervisor makes it there with the ids of the source's owner and
@@ -13,7 +13,7 @@
 #include "process/rootfs.h"
 #include "supervisor/engine_process_mount_points.h"
 
-/* The sources that this sandbox has entered, because a sandbox made mount points there. */
+/* The sources in which this sandbox uses mount points that sandboxes made (mount_points_enter()). */
 struct nested {
 	struct mount_points *source; /* allocated, or NULL */
 	size_t n;

@@ -1,4 +1,4 @@
-/* Records: an accepted record must be written and read again as the same text. */
+/* Records: if a record is accepted, then written, read and written again, both written texts are the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
