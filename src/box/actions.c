@@ -69,7 +69,7 @@ static bool is_gated(const struct action *a)
 	return a->row->reach == REACH_SANDBOX && gate_is_on(runtime_gate(a->server->runtime));
 }
 
-/* Gets the cleaned session id, by which this tenant's sessions are kept. */
+/* Gets the session id in its cleaned form, under which the tenant's session is stored. */
 static bool get_session(struct action *a, char **ret)
 {
 	AUTO_BUF clean = BUF_INIT(WEBSOCKET_MESSAGE_MAX_BYTES);
@@ -200,7 +200,7 @@ static void on_fitted(void *arg, const struct fault *fault)
 	free(n);
 }
 
-/* Passes the spec of the action to USE, which takes it. */
+/* Passes the spec of the action to USE, which may take its contents. */
 static void with_spec(struct action *a, void (*use)(struct action *a, struct box_spec *b))
 {
 	struct fitting *n;

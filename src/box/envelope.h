@@ -37,7 +37,8 @@ void envelope_done(struct envelope_request *r);
 void envelope_begin_success(struct json_writer *w, int64_t seq);
 void envelope_end_success(struct json_writer *w);
 void envelope_put_fault(struct json_writer *w, int64_t seq, const struct fault *f);
-/* The same for a request whose number may be invalid. The number is repeated as it was sent, or is -1 if it was missing. */
+/* Writes a failure for a request whose number may be invalid. Repeats the number as it was sent, or writes -1 if it was
+ * missing. */
 void envelope_put_refusal(struct json_writer *w, const struct envelope_request *r,
 			  const struct fault *f);
 

@@ -143,7 +143,7 @@ static void on_server_gone(void *arg)
 	/* SIGCHLD follows, and on_child() handles it */
 }
 
-/* Raises our limit to the hard limit. Returns the old soft limit, which sandboxes get. */
+/* Raises our limit of open files to the hard limit. Returns the old soft limit, which sandboxes get. */
 static uint64_t raise_nofile(void)
 {
 	struct rlimit l;
@@ -157,7 +157,7 @@ static uint64_t raise_nofile(void)
 	return soft;
 }
 
-/* What no peer may have, whatever the configuration says, even if a peer has taken over the server. */
+/* The hands keep these bounds whatever the configuration says, and even if a peer has taken over the server. */
 static const struct hand_bounds hand_bounds = { .refused = source_rules_system,
 						.n_refused = SOURCE_RULES_SYSTEM,
 						.sessions_only = true };

@@ -102,7 +102,7 @@ static bool on_message(void *arg, enum websocket_opcode type, struct str payload
 	return !r->full;
 }
 
-/* Detaches at once: a peer that broke a rule must not block the next relay until its close frame comes. */
+/* Detaches before the peer's close frame comes, so that a peer that broke a rule does not block the next relay. */
 static void on_closing(void *arg)
 {
 	struct relay *r = arg;

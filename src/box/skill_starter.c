@@ -35,7 +35,7 @@ static int read_ask(const char *p, size_t n, const char **root, const char **sou
 	return strnlen(*source, n) == n - 1 ? 0 : -EPROTO;
 }
 
-/* Starts the worker. *RET_SOCK is the server's end of its socket. Our environment has a secret, so the worker gets none. */
+/* Starts the worker with an empty environment, because ours holds a secret. *RET_SOCK is the server's end of its socket. */
 static int start(const struct skill_starter *s, const char *root, const char *source,
 		 struct child *ret, int *ret_sock, struct err *e)
 {

@@ -1,5 +1,5 @@
 /*
- * A connected socket or a pair of pipes on the loop, which never blocks. Bytes that the peer does not take are queued.
+ * A connected socket or a pair of pipes on the loop. A stream never blocks. Bytes that the peer does not take are queued.
  * While the queue is long, no input is read, so a peer that asks and does not read the answers stops itself.
  *
  * Any function may be called from any callback, also stream_free(). Memory is freed when the last callback has returned.
@@ -44,7 +44,7 @@ size_t stream_queued(const struct stream *s);
 void stream_read(struct stream *s, bool want);
 /* Drops the queue and hangs up. The loop calls `gone` later. */
 void stream_abandon(struct stream *s);
-/* Sends the queue, then hangs up. No more input comes. */
+/* Sends the queue, then hangs up. The owner gets no more input. */
 void stream_finish(struct stream *s);
 /* Returns the descriptor that is read, for questions about the connection. */
 int stream_fd(const struct stream *s);

@@ -24,6 +24,7 @@ void uploads_init(struct uploads *u, struct ceiling *ceiling, uint64_t max_bytes
 void uploads_done(struct uploads *u);
 /* Takes a chunk. DATA is the data of the action. Returns 0, or -1 with a fault in F. */
 MUST_USE int uploads_add(struct uploads *u, const struct json_value *data, struct fault *f);
-/* Hands over the file that the data of an action names. Its bytes stay taken from the ceiling. */
+/* Hands over the file that the data of an action names. Its bytes count against the ceiling until the taker gives them
+ * back. */
 MUST_USE int uploads_take(struct uploads *u, const struct json_value *data, struct skills_file *ret,
 			  struct fault *f);

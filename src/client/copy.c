@@ -59,7 +59,7 @@ static int on_answer(void *arg, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* R says how the sending went. The agent's own answer says more and wins. */
+/* R is the result of the sending. If the agent sent a FAIL, E gets it instead. */
 static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *e)
 {
 	if (r == 0)
@@ -67,7 +67,7 @@ static int answer_wait(struct answer *a, struct transfer *t, int r, struct err *
 	if (a->failure.code)
 		*e = a->failure;
 	else if (r == 0 && !a->done)
-		r = err_set(e, ERR_PROTOCOL, "the sandbox did not say how it went");
+		r = err_set(e, ERR_PROTOCOL, "the sandbox did not say whether the copy succeeded");
 	buf_done(&a->in);
 	return a->failure.code ? -1 : r;
 }
@@ -135,7 +135,7 @@ static const char *option_of(const struct spec_patch *p)
 	return p->op;
 }
 
-/* Copies the object that the user named at the time, even if its path leads elsewhere now. */
+/* Copies the object that the path led to when the user named it, even if the path leads elsewhere now. */
 static int put_patch(struct client *c, const struct spec_patch *p, const struct file_message *m,
 		     const struct copy_notes *n, struct err *e)
 {

@@ -1,9 +1,8 @@
 /*
- * Files in, out and across. Paths are written by users. The names of the parameters say whether a
- * path is on the host or in a sandbox.
+ * Copies files into a sandbox, out of it, and between two sandboxes. Users write the paths.
  *
- * A sandbox may send what it likes: see tree/build.h for what the host's side makes of it. Notes
- * are for people; the texts may hold hostile characters.
+ * A sandbox may send anything: tree/build.h says what the host accepts. Notes are texts for people and
+ * may hold hostile characters.
  */
 #pragma once
 
@@ -23,6 +22,6 @@ MUST_USE int copy_out(struct client *c, const char *from, const char *to,
 		      const struct copy_notes *n, struct err *e);
 MUST_USE int copy_across(struct client *a, const char *from, struct client *b, const char *to,
 			 const struct copy_notes *n, struct err *e);
-/* Makes one change of the sandbox's own files that a create option asks for. */
+/* Makes one change in the files of the sandbox, which an option of create asks for. */
 MUST_USE int copy_patch(struct client *c, const struct spec_patch *p, const struct copy_notes *n,
 			struct err *e);

@@ -1,8 +1,7 @@
 /*
- * Where a command's input comes from: a descriptor of ours that other processes may share, so we
- * must not make it non-blocking. We ask the kernel not to wait in each single read of a pipe or
- * socket: another process may have read the bytes first, and while we waited for more we could not
- * hear that our command has ended.
+ * The descriptor that a command's input comes from. Other processes may share it, so we must not make
+ * it non-blocking. Another process may also read the bytes first, and a read that waits would keep us
+ * from hearing that our command has ended. So each read of a pipe or socket asks the kernel not to wait.
  */
 #pragma once
 

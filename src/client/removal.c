@@ -54,7 +54,7 @@ void leftovers_sweep(const struct home *h)
 
 int leftovers_sweep_range(const struct home *h, struct err *e)
 {
-	/* what it could not erase is erased below with the help of newuidmap */
+	/* the supervisor erases what this cannot erase, with the help of newuidmap */
 	IGNORE(record_sweep(h, release));
 	return ask_supervisor(h, "--sweep", NULL, e);
 }

@@ -1,8 +1,7 @@
 /*
- * The removal of sandboxes, as commands ask for it: a sandbox by its name, and what killed commands and supervisors
- * left. The steps themselves are in state/removal.h. Some of the work needs the engine, and the program
- * cordon-supervisor does it: releasing what a killed supervisor left outside of the home, and deleting files that belong
- * to other ids of a user's range.
+ * Removes sandboxes by name, and what killed commands and supervisors left. The steps are in state/removal.h. The
+ * program cordon-supervisor does the work that needs the engine: it releases what a killed supervisor left outside of
+ * the home, and deletes files that belong to other ids of a user's range.
  */
 #pragma once
 
@@ -14,12 +13,12 @@ struct home;
 
 /* Deletes a stopped sandbox. FORCE stops it first. */
 MUST_USE int sandbox_remove(const struct home *h, const char *name, bool force, struct err *e);
-/* Takes an ephemeral sandbox that is about to end out of all lists. Its supervisor would do the same a little later,
- * and deletes it. */
+/* Takes an ephemeral sandbox that is about to end out of all lists, a little earlier than its supervisor would. The
+ * supervisor deletes the sandbox. */
 void sandbox_retire(const struct home *h, const char *name);
 
-/* Erases NAME if a killed create left it, or the killed supervisor of an ephemeral sandbox. True
- * if this call has removed it. */
+/* Erases NAME if a killed create left it, or if NAME is ephemeral and its supervisor was killed.
+ * Returns true if this call has erased it. */
 bool leftover_sweep(const struct home *h, const char *name);
 /* Erases everything that killed commands left. */
 void leftovers_sweep(const struct home *h);

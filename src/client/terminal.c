@@ -1,6 +1,7 @@
 /*
- * A command with a terminal: everything travels as frames within credits. The caller has made its own terminal raw
- * (cli/console) and tells by a descriptor when the size of that terminal changes.
+ * A command with a terminal. Input and output are frames, and each side sends only as many bytes as the other has
+ * granted. The caller has made its own terminal raw (cli/console). A descriptor of the caller becomes readable when the
+ * size of that terminal changes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -61,7 +62,7 @@ int run_terminal(struct run *r)
 
 	r->in_open = r->q->in >= 0;
 	if (r->q->resized >= 0)
-		send_size(r); /* a caller that comes back may sit at another terminal */
+		send_size(r); /* after a detach, the caller may attach from another terminal */
 	while (!r->call.ended && !r->result->detached && !r->result->broken_output) {
 		struct pollfd p[] = {
 			{ .fd = r->c->fd, .events = POLLIN },

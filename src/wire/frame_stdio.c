@@ -9,7 +9,7 @@
 void stdio_reader_init(struct stdio_reader *r)
 {
 	*r = (struct stdio_reader){ 0 };
-	/* an escaped piece is at most six times as long, but a plain message may come on one line */
+	/* a line can hold a whole message, because the peer need not split it into pieces */
 	buf_init(&r->line, STDIO_MESSAGE_MAX_BYTES);
 	buf_init(&r->message, STDIO_MESSAGE_MAX_BYTES);
 }

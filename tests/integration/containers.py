@@ -1,5 +1,5 @@
-"""Containers for tests, made by runc as Docker makes them: Docker's capabilities, masked paths, a filter like Docker's and
-read-only cgroups, each of which a test can leave out. The root is an overlay of this machine's files.
+"""Containers for tests, made by runc as Docker makes them, with Docker's capabilities and read-only cgroups. A test can ask
+for masked paths, a filter like Docker's and writable cgroups. The root is an overlay of this machine's files.
 """
 
 import json
@@ -101,7 +101,7 @@ class Container:
                               stderr=subprocess.PIPE, timeout=SECONDS)
 
     def inside(self, *argv, env=()):
-        """As `docker exec` does it: status and what was printed."""
+        """Runs ARGV in the container, as `docker exec` does. Returns its status and its output."""
         got = self.run(RUNC, "exec", *(word for pair in env for word in ("-e", pair)), self.name, *argv, check=False)
         return got.returncode, (got.stdout + got.stderr).decode()
 
@@ -109,7 +109,7 @@ class Container:
         return self.inside(os.path.join(PREFIX, "bin", "cordon"), *argv, env=env)
 
     def kill(self, signal_name):
-        """As `docker stop` does it: the signal goes to pid 1 of the container."""
+        """Sends the signal to pid 1 of the container, as `docker stop` does."""
         self.run(RUNC, "kill", self.name, signal_name)
 
     def pid1(self):

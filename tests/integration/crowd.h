@@ -1,5 +1,5 @@
-/* Many commands at once over many lines: a third feeds a command and compares what comes back, a third prints on both
- * outputs, a third is cancelled. */
+/* Runs many commands at once over many lines. A third of them send their input back, and it is compared. A third print
+ * on both outputs. A third are cancelled. */
 #pragma once
 
 #include "client/line.h"
@@ -10,9 +10,9 @@ struct crowd_plan {
 	struct line **line; /* borrowed until the end */
 	unsigned n_lines;
 	unsigned each;    /* commands at once on each line */
-	unsigned rounds;  /* 0: without an end */
-	const char *mark; /* commands that are cancelled sleep for so many seconds */
-	/* WRONG commands had another output or status than they should. */
+	unsigned rounds;  /* 0 means no end */
+	const char *mark; /* argument of `sleep` in commands that are cancelled */
+	/* WRONG counts wrong outputs and statuses. */
 	void (*end)(void *arg, unsigned wrong);
 	void *arg;
 };

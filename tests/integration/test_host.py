@@ -102,7 +102,7 @@ class Unmappable(CordonTest):
         done = self.under_overlay("run", "-q", "host", "--", "stat", "-c", "%u", "/usr/bin/stat")
         self.assertEqual((done.returncode, done.stdout), (0, "65534\n"), done)
 
-    def test_a_volume_on_such_a_file_system_is_refused_with_advice(self):
+    def test_a_volume_on_an_overlay_is_refused_with_advice(self):
         done = self.under_overlay("run", "-q", "-v", "/usr/share:/v", "host", "--", "true")
         self.assertEqual((done.returncode, done.stdout), (1, ""), done)
         self.assertIn("ext4, xfs or btrfs", done.stderr)

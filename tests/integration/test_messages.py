@@ -43,7 +43,7 @@ class FailedStarts(CordonTest):
         first = json.loads(self.cordon("logs", "--json", box.name).text.splitlines()[0])
         self.assertEqual(first["s"], "boot-error")
         self.assertEqual(json.loads(first["d"])["stage"], "mount")
-        os.mkdir(source, 0o700)  # another directory of the same name, which is refused
+        os.mkdir(source, 0o700)  # a new directory of the same name is refused until `modify` names it
         self.assertEqual(self.cordon("modify", box.name, "--volume", f"{source}:/m").code, 0)
         self.assertEqual(box.start().code, 0)
 
@@ -91,11 +91,11 @@ class SlowReader(CordonTest):
 class MissingPrograms(CordonTest):
     modes = ("user",)
 
-    def test_a_copy_of_the_program_without_the_others_says_so(self):
+    def test_a_program_that_was_copied_alone_names_the_missing_program(self):
         alone, conf = os.path.join(self.dir, "cordon"), os.path.join(self.dir, "x.yaml")
         shutil.copy(CORDON, alone)
         with open(conf, "w") as handle:
-            handle.write("no-such-key: 1\n")  # with this file nothing is made even if the other programs are found
+            handle.write("no-such-key: 1\n")  # so create fails even if it finds the other programs
         got = self.cordon("create", "--conf", conf, "host", program=alone)
         self.assertEqual(got.code, 1, got)
         if "no-such-key" in got.errtext:
@@ -225,7 +225,7 @@ class Output(CordonTest):
                                  (1, "error: write to stdout: No space left on device\n"))
 
     def test_a_generated_name_that_cannot_be_printed_leaves_no_sandbox(self):
-        """The create fails and makes nothing. With a given name there is nothing to print, and it succeeds."""
+        """The create fails and makes nothing. If a name is given, create prints nothing and succeeds."""
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.finish(self.spawn("create", "-q", "host", stdout=full)).errtext,
                              "error: write to stdout: No space left on device\n")

@@ -1,7 +1,7 @@
 """Roots that fuse-overlayfs serves, because the kernel's overlay does not work on the file system below.
 
-Nothing is faked: the state directory is on an overlay (modes served and served-user of run.py), whose
-ids cannot be mapped and which cannot be the upper side of another one.
+The state directory is on a real overlay (modes served and served-user of run.py). The ids of an overlay cannot be
+mapped, and an overlay cannot be the upper layer of another overlay.
 """
 
 import os
@@ -78,7 +78,7 @@ class ServedRoots(ServedSetUp):
         got = box.exec("/opt/id", "-u", opts=("--user", "1000"))
         self.assertEqual(got.text, "0\n", got)
 
-    def test_the_sandbox_ends_with_a_server(self):
+    def test_the_sandbox_ends_when_a_server_is_killed(self):
         box = self.create("--no-net")
         box.out("echo kept > /root/f")
         n = len(self.servers(box))
@@ -92,7 +92,7 @@ class ServedRoots(ServedSetUp):
             self.assertEqual(box.start().code, 0)
             self.assertEqual(box.out("cat /root/f"), "kept")
 
-    def test_a_server_ends_with_the_sandbox(self):
+    def test_the_servers_end_when_the_sandbox_ends(self):
         box = self.create("--no-net")
         pids = [p.pid for p in self.servers(box)]
         self.assertEqual(box.stop().code, 0)
@@ -188,7 +188,7 @@ class Served(ServedRoots, CordonTest):
 
     test_a_missing_program_is_named.modes = ("served",)  # only root can hide a program
 
-    def test_a_volume_on_such_a_file_system_is_refused_with_advice(self):
+    def test_a_volume_on_an_overlay_is_refused_with_advice(self):
         volume = os.path.join(self.dir, "vol")
         os.mkdir(volume)
         got = self.cordon("run", "--no-net", "-v", volume + ":/v", "host", "--", "true")
@@ -196,7 +196,7 @@ class Served(ServedRoots, CordonTest):
         self.assertIn("keep volumes and root directories on ext4", got.errtext)
 
     # a user's volumes need no mapped ids
-    test_a_volume_on_such_a_file_system_is_refused_with_advice.modes = ("served",)
+    test_a_volume_on_an_overlay_is_refused_with_advice.modes = ("served",)
 
 
 class Refused(ServedSetUp, CordonTest):
@@ -236,7 +236,7 @@ class KeptOverlay(ServedSetUp, CordonTest):
         for _ in range(2):
             self.assertEqual(box.start().code, 0)
             self.assertEqual(self.root_of(box), "fuse-overlayfs")
-            self.assertEqual(len(self.servers(box)), 1)  # ids can be mapped here
+            self.assertEqual(len(self.servers(box)), 1)  # no second server, because ids can be mapped here
             self.assertEqual(box.out(look), before)
             self.assertEqual(box.stop().code, 0)
 
