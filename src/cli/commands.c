@@ -763,7 +763,7 @@ static const struct command commands[] = {
 		.name = "tool", .group = SANDBOXES, .run = cmd_tool,
 		.summary = "Call a tool of a model in a sandbox",
 		.description =
-			"NAME is the tool: exec, read, write or edit. JSON is its argument, or - to read it from "
+			"NAME is the tool: exec, read, write, edit, glob or grep. JSON is its argument, or - to read it from "
 			"standard input. The result is JSON on standard output. "
 			"The sandbox of a session is made by its first call and ends after five idle minutes.",
 		.usage = "NAME JSON", .sets = tool_sets, .min_args = 2, .max_args = 2,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "files/pattern.h"
 #include "service/boxspec.h"
 #include "service/fault.h"
 
@@ -31,4 +32,8 @@ struct file_tool {
 /* Returns the tool of this name, or NULL. */
 const struct file_tool *file_tool_find(const char *name);
 
-file_tool_fn file_read, file_write, file_edit;
+/* Reads a pattern of file names. It may begin with the workspace, as the results do. */
+MUST_USE int file_pattern(struct file_call *c, struct str text, struct pattern *ret,
+			  struct fault *f);
+
+file_tool_fn file_read, file_write, file_edit, file_glob, file_grep;

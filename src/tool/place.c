@@ -88,6 +88,17 @@ int place_find(struct file_call *c, struct str path, struct place *ret, struct f
 	return 0;
 }
 
+int place_open_tree(struct file_call *c, const struct place *p, mode_t *ret_kind, struct fault *f)
+{
+	int fd = beneath_open_kind(p->top, p->path, ret_kind);
+
+	if (fd == -ENOENT || fd == -ENOTDIR) {
+		c->hint = "Read /workspace to see which directories exist.";
+		return fault_about(f, FAULT_VALIDATION, "Path not found: ", str_of(p->shown), "");
+	}
+	return fd < 0 ? place_error(c, p, fd, f) : fd;
+}
+
 void place_done(struct place *p)
 {
 	fd_closep(&p->top);

@@ -1,6 +1,8 @@
 /* The file or directory that a model names: a path below a directory of this machine that the session has mounted. */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "base/str.h"
 #include "tool/file_tools.h"
 
@@ -20,5 +22,8 @@ void place_done(struct place *p);
 MUST_USE int place_check_writable(struct file_call *c, const struct place *p, struct fault *f);
 /* Turns -ERRNO of a call on the place into a message for a model. */
 int place_error(struct file_call *c, const struct place *p, int error, struct fault *f);
+/* Opens the place, a file or a directory, to search it. Returns a descriptor or -1. */
+MUST_USE int place_open_tree(struct file_call *c, const struct place *p, mode_t *ret_kind,
+			     struct fault *f);
 /* Fails because the path leads out of the workspace. */
 int place_escapes(struct file_call *c, struct str path, struct fault *f);

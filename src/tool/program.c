@@ -356,6 +356,8 @@ static const struct verb {
 	{ "tool", "read", true, false, NEEDS_SKILLS, do_file },
 	{ "tool", "write", true, false, NEEDS_SKILLS, do_file },
 	{ "tool", "edit", true, false, NEEDS_SKILLS, do_file },
+	{ "tool", "glob", true, false, NEEDS_SKILLS, do_file },
+	{ "tool", "grep", true, false, NEEDS_SKILLS, do_file },
 	{ "service", "exec", true, false, NEEDS_RUNTIME, do_exec },
 	{ "service", "resolve", true, false, NEEDS_SKILLS, do_resolve },
 	{ "service", "status", false, true, NEEDS_RUNTIME, do_status },

@@ -1,4 +1,4 @@
-"""`cordon tool read|write|edit`: the files of a workspace, as a model handles them."""
+"""`cordon tool read|write|edit|glob|grep`: the files of a workspace, as a model handles them."""
 
 import base64
 import json
@@ -238,8 +238,156 @@ class Edit(FileTest):
         self.assertEqual(self.edit("a", "b", code=1)["error"], "File not found: /workspace/file")
 
 
+class Glob(FileTest):
+    def glob(self, pattern, **more):
+        return self.use("glob", pattern=pattern, **more)
+
+    def found(self, pattern, **more):
+        return sorted(m.removeprefix("/workspace/") for m in self.glob(pattern, **more)["matches"])
+
+    def test_patterns_match_at_any_depth(self):
+        for name in ("a.py", "src/b.py", "src/deep/c.py", "src/deep/c.txt", ".hidden/d.py"):
+            self.put(name)
+        for pattern, names in (("*.py", [".hidden/d.py", "a.py", "src/b.py", "src/deep/c.py"]),
+                               ("src/*.py", ["src/b.py"]), ("deep/*", ["src/deep/c.py", "src/deep/c.txt"]),
+                               ("src/**/*.py", ["src/b.py", "src/deep/c.py"]), ("**/a.py", ["a.py"]),
+                               ("/workspace/src/?.py", ["src/b.py"]), ("[!a].py", [".hidden/d.py", "src/b.py",
+                                                                              "src/deep/c.py"]),
+                               ("none", [])):
+            with self.subTest(pattern):
+                self.assertEqual(self.found(pattern), names)
+        self.assertEqual(self.found("*", path="/workspace/src/deep"), ["src/deep/c.py", "src/deep/c.txt"])
+
+    def test_the_newest_come_first(self):
+        for i in range(150):
+            self.put(f"f{i:03}")
+            os.utime(self.path(f"f{i:03}"), (i, i))
+        got = self.glob("f*")
+        names = [f"/workspace/f{i:03}" for i in range(149, 49, -1)]
+        self.assertEqual((got["matches"], got["preview"]), (names, "\n".join(names)))
+        self.assertEqual((got["ok"], got["total"], got["truncated"], got["truncated_by"]), (True, 150, True, "matches"))
+
+    def test_a_result_has_a_size(self):
+        deep = "/".join(["d" * 200] * 5)
+        for i in range(60):
+            self.put(f"{deep}/{i}")
+        got = self.glob("*")
+        self.assertEqual((got["total"], got["truncated_by"]), (60, "bytes"))
+        self.assertLessEqual(len(got["preview"]), RESULT_BYTES)
+
+    def test_some_directories_and_links_are_left_out(self):
+        for name in (".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", "dist", "build", "src"):
+            self.put(f"{name}/file")
+        os.symlink("src", self.path("link"))
+        os.symlink("src/file", self.path("file"))
+        self.assertEqual(self.found("file"), ["src/file"])
+
+    def test_a_huge_tree_is_scanned_in_part(self):
+        for i in range(101):
+            os.mkdir(self.path(str(i)))
+            for k in range(1000):
+                os.mknod(self.path(str(i), str(k)))
+        got = self.glob("nothing")
+        self.assertEqual((got["total"], got["truncated_by"]), (0, "scan"))
+        self.assertEqual(self.use("grep", pattern="x")["truncated_by"], "scan")
+
+    def test_failures_are_named(self):
+        self.put("file")
+        self.refused("glob", "Path not found: /workspace/none", pattern="*", path="/workspace/none")
+        self.refused("glob", "Path is not a directory: /workspace/file", pattern="*", path="file")
+        self.refused("glob", "Pattern must be relative, without '..': ../*", pattern="../*")
+        self.refused("glob", "Pattern must be relative, without '..': /etc/*", pattern="/etc/*")
+        self.refused("glob", "pattern is required")
+
+
+class Grep(FileTest):
+    def grep(self, pattern, **more):
+        return self.use("grep", pattern=pattern, **more)
+
+    def test_matching_lines_are_shown_with_their_places(self):
+        self.put("a.txt", "one\nneedle\r\nthree needle")
+        self.put("sub/b.py", "x = 'needle'\n")
+        got = self.grep("needle")
+        got["matches"].sort(key=lambda m: (m["file"], m["line"]))
+        self.assertEqual(got, {"ok": True, "total": 3, "truncated": False, "truncated_by": None, "matches": [
+            {"file": "/workspace/a.txt", "line": 2, "content": "needle"},
+            {"file": "/workspace/a.txt", "line": 3, "content": "three needle"},
+            {"file": "/workspace/sub/b.py", "line": 1, "content": "x = 'needle'"}]})
+        self.assertEqual([m["file"] for m in self.grep("n.*e", include="*.py")["matches"]], ["/workspace/sub/b.py"])
+        self.assertEqual([m["line"] for m in self.grep("^n", path="/workspace/a.txt")["matches"]], [2])
+        self.assertEqual(self.grep("needle", path="/workspace/sub")["total"], 1)
+        self.assertEqual(self.grep("nowhere")["matches"], [])
+
+    def test_expressions_see_one_line_and_any_bytes(self):
+        self.put("file", b"a\nb \xff needle \xc3\xa9\n")
+        self.assertEqual(self.grep("a\\sb")["total"], 0)
+        got = self.grep("needle \u00e9$")
+        self.assertEqual(got["matches"][0]["content"], "b \ufffd needle \u00e9")
+        self.assertEqual(self.grep("(?i)NEEDLE")["total"], 1)
+
+    def test_the_number_of_matches_is_bounded(self):
+        self.put("file", "x\n" * 201)
+        got = self.grep("x")
+        self.assertEqual((got["total"], len(got["matches"]), got["truncated_by"]), (200, 200, "matches"))
+
+    def test_long_lines_are_cut(self):
+        self.put("file", "x" + "y" * 600 + "\n")
+        got = self.grep("x")
+        self.assertEqual(got["matches"][0]["content"], "x" + "y" * 499 + "... [truncated]")
+        self.assertEqual(got["truncated_by"], "line")
+        self.put("file", "y" * 1048576 + "needle\n")
+        self.assertEqual((self.grep("needle")["total"], self.grep("needle")["truncated_by"]), (0, "line"))
+        self.put("file", "y" * 1048570 + "needle\n")
+        self.assertEqual(self.grep("needle")["total"], 1)
+
+    def test_the_size_of_a_result_is_bounded(self):
+        self.put("file", ("x" + "y" * 490 + "\n") * 150)
+        got = self.grep("x")
+        self.assertEqual(got["truncated_by"], "bytes")
+        self.assertLessEqual(sum(len(m["content"]) for m in got["matches"]), RESULT_BYTES)
+
+    def test_a_file_and_all_files_are_read_in_part(self):
+        self.put("big", b"")
+        os.truncate(self.path("big"), 10485760)
+        with open(self.path("big"), "ab") as handle:
+            handle.write(b"\nneedle\n")
+        got = self.grep("needle")
+        self.assertEqual((got["total"], got["truncated_by"]), (0, "scan"))
+        os.remove(self.path("big"))
+        for i in range(5001):
+            os.mknod(self.path(str(i)))
+        self.assertEqual(self.grep("needle")["truncated_by"], "scan")
+        os.remove(self.path("0"))
+        self.assertEqual(self.grep("needle")["truncated_by"], None)
+
+    def test_an_expression_that_explodes_is_stopped(self):
+        self.put("file", "a" * 40 + "!\n")
+        got = self.refused("grep", "Regex search timed out", pattern="^(a+)+$")
+        self.assertIn("simpler", got["hint"])
+        # no line reaches the limit of one match; all together take too long
+        self.put("file", ("a" * 16 + "!\n") * 10000)
+        self.refused("grep", "Regex search timed out", pattern="^(a+)+$")
+
+    def test_bad_expressions_are_named(self):
+        got = self.use("grep", code=1, pattern="(")
+        self.assertTrue(got["error"].startswith("Invalid regex: "), got)
+        got = self.use("grep", code=1, pattern="\\C")
+        self.assertTrue(got["error"].startswith("Invalid regex: "), got)
+        self.assertTrue(self.grep("a" * 1024)["ok"])
+        self.refused("grep", "pattern must have at most 1024 characters", pattern="a" * 1025)
+        self.refused("grep", "Path not found: /workspace/none", pattern="x", path="none")
+        self.refused("grep", "Pattern must be relative, without '..': ../x", pattern="x", include="../x")
+
+    def test_special_files_and_links_are_left_out(self):
+        os.mkfifo(self.path("fifo"))
+        os.symlink("/etc/passwd", self.path("link"))
+        self.put("node_modules/file", "root")
+        self.assertEqual(self.grep("root")["matches"], [])
+
+
 class BadInput(FileTest):
-    CALLS = (("read", {}), ("write", {"content": "x"}), ("edit", {"old_string": "a", "new_string": "b"}))
+    CALLS = (("read", {}), ("write", {"content": "x"}), ("edit", {"old_string": "a", "new_string": "b"}),
+             ("glob", {"pattern": "*"}), ("grep", {"pattern": "a"}))
 
     def test_paths_outside_are_refused(self):
         for tool, more in self.CALLS:
@@ -383,3 +531,16 @@ while not os.path.exists("stop"):
 
     def test_edit_stays_inside(self):
         self.attack("edit", path="/workspace/dir/file", old_string="needle", new_string="needles")
+
+    def test_glob_stays_inside(self):
+        self.attack("glob", pattern="*", path="/workspace/dir")
+
+    def test_grep_stays_inside(self):
+        self.attack("grep", pattern="needle", path="/workspace/dir")
+
+    def test_searches_of_the_whole_tree_stay_inside(self):
+        self.start()
+        for _ in range(self.ROUNDS):
+            self.assertNotIn("secret", json.dumps(self.use("grep", pattern="needle")))
+            self.assertEqual({m.rsplit("/", 1)[1] for m in self.use("glob", pattern="file")["matches"]} - {"file"},
+                             set())

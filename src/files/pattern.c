@@ -1,0 +1,127 @@
+#include "files/pattern.h"
+
+#include <errno.h>
+
+#include "base/unicode.h"
+
+int pattern_read(struct pattern *p, struct str text)
+{
+	*p = (struct pattern){ 0 };
+	if (text.n && text.p[0] == '/')
+		return -EINVAL;
+	while (text.p) {
+		struct str part = str_cut(&text, '/');
+
+		if (part.n == 0 || str_eq(part, "."))
+			continue;
+		if (str_eq(part, ".."))
+			return -EINVAL;
+		if (p->n == PATTERN_PARTS_MAX)
+			return -E2BIG;
+		p->part[p->n++] = part;
+	}
+	return p->n ? 0 : -EINVAL;
+}
+
+/* Takes a set `[…]` off REST, behind its first bracket. Returns 1 if C is in it, 0 if not, or -1 if the set does not end:
+ * then the bracket stands for itself. */
+static int take_set(struct str *rest, uint32_t c)
+{
+	struct str at = *rest;
+	bool inverted = at.n && at.p[0] == '!', found = false, first = true;
+
+	if (inverted)
+		unicode_take(&at);
+	while (at.n) {
+		uint32_t low = unicode_take(&at), high = low;
+
+		if (low == ']' && !first) {
+			*rest = at;
+			return found != inverted;
+		}
+		first = false;
+		if (at.n > 1 && at.p[0] == '-' && at.p[1] != ']') {
+			unicode_take(&at);
+			high = unicode_take(&at);
+		}
+		found |= low <= c && c <= high;
+	}
+	return -1;
+}
+
+/* Takes one element of a pattern off PART. Returns true if it matches C. */
+static bool take_element(struct str *part, uint32_t c)
+{
+	uint32_t x = unicode_take(part);
+	int r;
+
+	if (x == '?')
+		return true;
+	if (x != '[')
+		return x == c;
+	r = take_set(part, c);
+	return r < 0 ? c == '[' : r;
+}
+
+/* Matches one component. Only the last `*` is tried again, so the time is at most the product of both lengths. */
+static bool match_name(struct str part, struct str name)
+{
+	struct str behind = { 0 }, from = name; /* where the last `*` goes on */
+
+	while (name.n) {
+		struct str p = part, s = name;
+
+		if (part.n && part.p[0] == '*') {
+			unicode_take(&part);
+			behind = part;
+			from = name;
+		} else if (part.n && take_element(&p, unicode_take(&s))) {
+			part = p;
+			name = s;
+		} else if (behind.p) {
+			unicode_take(&from);
+			part = behind;
+			name = from;
+		} else {
+			return false;
+		}
+	}
+	while (part.n && part.p[0] == '*')
+		unicode_take(&part);
+	return part.n == 0;
+}
+
+static size_t split(struct str path, struct str *name)
+{
+	size_t n = 0;
+
+	while (path.p && n < PATTERN_DEPTH_MAX)
+		name[n++] = str_cut(&path, '/');
+	return path.p ? 0 : n;
+}
+
+/* The same walk as match_name(), with components for characters and `**` for `*`. The pattern begins with a `**` that is
+ * not written. */
+bool pattern_matches(const struct pattern *p, struct str path)
+{
+	struct str name[PATTERN_DEPTH_MAX];
+	size_t n = split(path, name), i = 0, j = 0, behind = 0, from = 0;
+
+	if (n == 0)
+		return false;
+	while (j < n) {
+		if (i < p->n && str_eq(p->part[i], "**")) {
+			behind = ++i;
+			from = j;
+		} else if (i < p->n && match_name(p->part[i], name[j])) {
+			i++;
+			j++;
+		} else {
+			i = behind;
+			j = ++from;
+		}
+	}
+	while (i < p->n && str_eq(p->part[i], "**"))
+		i++;
+	return i == p->n;
+}

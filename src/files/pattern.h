@@ -1,0 +1,27 @@
+/*
+ * Patterns of names of files, as Python's rglob() understands them. Pure.
+ *
+ * `*`, `?` and `[…]` match within one component, and `**` matches any number of components, also none. A pattern may
+ * begin at any depth: `*.py` matches `a/b/c.py`.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define PATTERN_PARTS_MAX 64u
+#define PATTERN_DEPTH_MAX 512u /* components of a path that can match */
+
+struct pattern {
+	size_t n;
+	struct str part[PATTERN_PARTS_MAX]; /* borrowed from the text */
+};
+
+/* Returns 0, -EINVAL for a pattern that is empty, absolute or has a component `..`, or -E2BIG for one with too many
+ * components. */
+MUST_USE int pattern_read(struct pattern *p, struct str text);
+/* Matches a relative path without empty components. */
+bool pattern_matches(const struct pattern *p, struct str path);

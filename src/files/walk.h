@@ -1,0 +1,33 @@
+/*
+ * Visits the regular files below a directory, in a tree that other processes may change at any moment.
+ *
+ * Every directory is opened by its name below its parent's descriptor, without following a link. Some directories with
+ * generated files are left out (walk_skips()). The number of entries and the depth are bounded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#define WALK_ENTRIES_MAX 100000u
+#define WALK_DEPTH_MAX 128u /* each level holds a descriptor */
+#define WALK_PATH_MAX_BYTES 65536u
+
+struct walk {
+	/* Gets a regular file: the directory that holds it, its name there, and its path below the top. Returns false to
+	 * end the walk. */
+	bool (*file)(void *arg, int dir, const char *name, struct str path);
+	void *arg;
+	size_t entries; /* seen so far */
+	bool cut;       /* a limit ended the walk, or hid a part of the tree */
+	bool stopped;
+	struct buf path;
+};
+
+/* Walks the directory FD, and closes it. */
+void walk_run(struct walk *w, int fd);
+/* Returns true for names of directories that the walk leaves out. */
+bool walk_skips(const char *name);

@@ -1,0 +1,24 @@
+/*
+ * The search of the tool `grep`: the lines of the files below a directory that match an expression, within limits.
+ *
+ * Lines are searched one by one. Bytes that are not UTF-8 match nothing but themselves and are shown as U+FFFD.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+
+#define GREP_MATCHES_MAX 200u
+#define GREP_FILES_MAX 5000u
+#define GREP_RESULT_MAX_BYTES 51200u
+#define GREP_LINE_SHOWN_CHARS 500u
+#define GREP_LINE_MAX_BYTES 1048576u /* of a line that are searched */
+#define GREP_FILE_MAX_BYTES 10485760u
+#define GREP_TOTAL_MAX_BYTES 52428800u
+
+/* Searches FD, a directory or a regular file, and closes it. INCLUDE is a pattern of file names, or "". Writes an object
+ * with `matches`, whose files are paths below FD ("" for FD itself), and `truncated_by`. Fails with ERR_INVALID for a bad
+ * expression and with ERR_TIMEOUT for one that takes too long. */
+MUST_USE int grep_run(int fd, const char *expression, const char *include, struct json_writer *w,
+		      struct err *e);

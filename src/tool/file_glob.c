@@ -1,0 +1,132 @@
+/* The tool `glob`: the newest files whose paths match a pattern. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/beneath.h"
+#include "base/cleanup.h"
+#include "files/pattern.h"
+#include "files/walk.h"
+#include "tool/parameters.h"
+#include "tool/place.h"
+
+#define MATCHES_MAX 100u
+#define KEPT_MAX 1024u /* matches that wait to be sorted */
+
+struct match {
+	struct timespec changed;
+	char *path; /* below the top of the search; owned */
+};
+
+struct search {
+	const struct pattern *pattern;
+	size_t total;
+	size_t n;
+	struct match match[KEPT_MAX];
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct match *x = a, *y = b;
+
+	if (x->changed.tv_sec != y->changed.tv_sec)
+		return x->changed.tv_sec < y->changed.tv_sec ? 1 : -1;
+	if (x->changed.tv_nsec != y->changed.tv_nsec)
+		return x->changed.tv_nsec < y->changed.tv_nsec ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+/* Sorts the matches and keeps the newest. */
+static void keep_newest(struct search *s)
+{
+	qsort(s->match, s->n, sizeof(s->match[0]), newest_first);
+	while (s->n > MATCHES_MAX)
+		free(s->match[--s->n].path);
+}
+
+static bool on_file(void *arg, int dir, const char *name, struct str path)
+{
+	struct search *s = arg;
+	struct stat st;
+
+	if (!pattern_matches(s->pattern, path) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return true;
+	s->total++;
+	if (s->n == KEPT_MAX)
+		keep_newest(s);
+	s->match[s->n++] = (struct match){ st.st_mtim, xstrndup(path.p, path.n) };
+	return true;
+}
+
+/* Writes the matches and the same as a text. Returns false if some did not fit. */
+static bool write_matches(const struct search *s, const char *top, struct json_writer *w)
+{
+	AUTO_BUF preview = BUF_INIT(2 * FILE_RESULT_MAX_BYTES);
+	bool whole = true;
+
+	json_key(w, "matches");
+	json_begin_array(w);
+	for (size_t i = 0; i < s->n && whole; i++) {
+		AUTO_FREE char *path = xasprintf("%s/%s", top, s->match[i].path);
+
+		whole = preview.n + strlen(path) + 1 <= FILE_RESULT_MAX_BYTES;
+		if (!whole)
+			break;
+		json_str(w, path);
+		buf_addf(&preview, "%s%s", i ? "\n" : "", path);
+	}
+	json_end_array(w);
+	json_key(w, "preview");
+	json_strn(w, buf_str(&preview), preview.n);
+	return whole;
+}
+
+static void write_result(const struct search *s, bool cut, const char *top, struct json_writer *w)
+{
+	const char *limit;
+
+	json_begin_object(w);
+	json_key_bool(w, "ok", true);
+	limit = !write_matches(s, top, w) ? "bytes" : cut ? "scan" : NULL;
+	if (!limit && s->total > MATCHES_MAX)
+		limit = "matches";
+	json_key_int(w, "total", (int64_t)s->total);
+	json_key_bool(w, "truncated", limit != NULL);
+	json_key_str(w, "truncated_by", limit);
+	json_end_object(w);
+}
+
+int file_glob(struct file_call *c, struct fault *f)
+{
+	AUTO_PLACE place = { .top = -1 };
+	AUTO_FREE struct search *s = xcalloc(1, sizeof(*s));
+	struct walk walk = { .file = on_file, .arg = s };
+	struct str path, text;
+	struct parameters p;
+	struct pattern pattern;
+	mode_t kind;
+	int fd;
+
+	parameters_init(&p, c->parameters, f);
+	text = parameters_name(&p, "pattern", NULL);
+	path = parameters_name(&p, "path", BOX_DEFAULT_PLACE);
+	if (parameters_end(&p) < 0 || file_pattern(c, text, &pattern, f) < 0 ||
+	    place_find(c, path, &place, f) < 0)
+		return -1;
+	fd = place_open_tree(c, &place, &kind, f);
+	if (fd < 0)
+		return -1;
+	if (kind != S_IFDIR) {
+		close(fd);
+		return fault_about(f, FAULT_VALIDATION,
+				   "Path is not a directory: ", str_of(place.shown), "");
+	}
+	s->pattern = &pattern;
+	walk_run(&walk, fd);
+	keep_newest(s);
+	write_result(s, walk.cut, place.shown, c->w);
+	while (s->n)
+		free(s->match[--s->n].path);
+	return 0;
+}
