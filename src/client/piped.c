@@ -268,7 +268,7 @@ static int start(struct piped *p)
 	fds[0] = made.in[0];
 	fds[1] = made.out[1];
 	fds[2] = made.err[1];
-	k = run_send_exec(r, r->in_open ? 0 : EXEC_PATIENT, fds, joined ? 2 : 3);
+	k = run_send_exec(r, r->in_open ? 0 : EXEC_PATIENT | EXEC_NO_INPUT, fds, joined ? 2 : 3);
 	if (k == 0) {
 		p->in_pipe = r->in_open ? fd_take(&made.in[1]) : -1;
 		p->out.pipe = fd_take(&made.out[0]);

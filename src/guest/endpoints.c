@@ -48,6 +48,17 @@ static int open_pipes(unsigned flags, struct endpoints *f)
 	return r == 0 && f->child[2] < 0 ? -errno : r;
 }
 
+/* Replaces the client's empty pipe by /dev/null. If that cannot be opened, the pipe stays: it is at its end too. */
+static void replace_input(struct endpoints *f)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	fd_closep(&f->child[0]);
+	f->child[0] = null;
+}
+
 int endpoints_open(struct connection *c, const struct exec_message *m, const struct user *u,
 		   struct endpoints *f)
 {
@@ -71,6 +82,8 @@ int endpoints_open(struct connection *c, const struct exec_message *m, const str
 	for (unsigned i = 0; i < want; i++)
 		f->child[i] = c->fds[i];
 	c->n_fds = 0;
+	if (m->flags & EXEC_NO_INPUT)
+		replace_input(f);
 	if (want == 2) {
 		f->child[2] = fcntl(f->child[1], F_DUPFD_CLOEXEC, 3);
 		return f->child[2] < 0 ? -errno : 0;

@@ -42,6 +42,10 @@ enum exec_flag {
 	EXEC_BACKGROUND = 1 << 8,
 	/* the command's own process may send a report before it ends (protocol 2); see FRAME_REPORT */
 	EXEC_REPORTS = 1 << 9,
+	/* there is no input: pid 1 gives the command /dev/null instead of the pipe that the client sent. Programs such
+	 * as ripgrep read a pipe on stdin instead of the current directory. An older pid 1 keeps the pipe, which is
+	 * at its end */
+	EXEC_NO_INPUT = 1 << 10,
 };
 
 struct exec_rlimit {
