@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -44,6 +45,14 @@ static void on_waited(void *arg, const void *handler)
 static void on_looked(void *arg, bool ready, struct str body)
 {
 	/* the backend has written the result to the log */
+}
+
+/* The parent has raised the limit as far as it may. */
+static uint64_t open_files_max(void)
+{
+	struct rlimit l;
+
+	return getrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur : 1024;
 }
 
 static int complain(const char *what, const char *why)
@@ -90,6 +99,7 @@ int serve(struct settings *settings)
 	struct runtime_parts parts = { .ceiling = &ceiling,
 				       .directory = directory ? directory : "/",
 				       .home = getenv("HOME") ? getenv("HOME") : "/",
+				       .descriptors = open_files_max(),
 				       .unsafe_storage = settings->unsafe_storage,
 				       .cut = cut,
 				       .advanced = on_advanced };

@@ -5,6 +5,14 @@
 
 #include "base/cleanup.h"
 
+/* Descriptors of a server. */
+#define OWN_DESCRIPTORS \
+	32u /* the loop, the log, the hands, the pipes of a command that is being sent */
+#define PEERS_MAX 1024u /* connections; they may take a quarter of all descriptors */
+#define SESSION_DESCRIPTORS \
+	4u /* the leash, the connection to pid 1, two pipes of the running exec */
+#define PROCESS_DESCRIPTORS 3u /* its pipes */
+
 // clang-format off
 #define LIMIT(name, fallback, min, max, shown) \
 	{ #name, offsetof(struct box_limits, name), fallback, min, max, shown }
@@ -51,6 +59,24 @@ int box_limits_decode(const struct json_value *v, struct box_limits *ret, struct
 	}
 	*ret = l;
 	return 0;
+}
+
+bool box_limits_fit(struct box_limits *l, uint64_t descriptors)
+{
+	uint64_t peers = descriptors / 4 < PEERS_MAX ? descriptors / 4 : PEERS_MAX;
+	uint64_t used = peers + OWN_DESCRIPTORS;
+	uint64_t room = descriptors > used ? descriptors - used : 0;
+	uint64_t with_process = (uint64_t)l->max_managed_processes;
+	uint64_t fit = room / (SESSION_DESCRIPTORS + PROCESS_DESCRIPTORS);
+
+	if (fit > with_process)
+		fit = (room - with_process * PROCESS_DESCRIPTORS) / SESSION_DESCRIPTORS;
+	if (fit == 0)
+		fit = 1;
+	if ((uint64_t)l->max_sessions <= fit)
+		return false;
+	l->max_sessions = (int64_t)fit;
+	return true;
 }
 
 void box_limits_encode(const struct box_limits *l, struct json_writer *w)

@@ -1,6 +1,7 @@
 /* The section box.limits of a configuration: how much a server holds at once. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/json.h"
@@ -17,5 +18,8 @@ struct box_limits {
 
 /* V is NULL if there is no such section. Missing limits get their defaults. Returns 0, or -1 with a FAULT_VALUE in F. */
 MUST_USE int box_limits_decode(const struct json_value *v, struct box_limits *ret, struct fault *f);
+/* Lowers max_sessions if a server that may open so many DESCRIPTORS cannot serve that many sessions. Returns true if it
+ * was lowered. */
+bool box_limits_fit(struct box_limits *l, uint64_t descriptors);
 /* Writes the object that box_status shows. */
 void box_limits_encode(const struct box_limits *l, struct json_writer *w);

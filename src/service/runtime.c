@@ -1,5 +1,6 @@
 #include "service/runtime.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ struct runtime {
 	struct admission admission;
 	struct examiner *examiner;
 	struct gate *gate;
+	uint64_t descriptors;                  /* how many this process may open */
+	int64_t said_sessions;                 /* the lowered max_sessions that the log has, or 0 */
 	char instance[RUNTIME_INSTANCE_BYTES]; /* a random id of this process */
 };
 
@@ -160,6 +163,23 @@ static void select_backend(struct runtime *r)
 		backend_select(r->backend, name);
 }
 
+/* Lowers max_sessions to what the limit of open files allows. Peers send their configuration at each connection, so
+ * the log gets each value once. */
+static void fit_limits(struct runtime *r)
+{
+	struct box_limits *l = &r->config.limits;
+	int64_t wanted = l->max_sessions;
+
+	if (!box_limits_fit(l, r->descriptors) || l->max_sessions == r->said_sessions)
+		return;
+	r->said_sessions = l->max_sessions;
+	log_line(LOG_WARN,
+		 "max_sessions is %" PRId64 " instead of %" PRId64
+		 ", because this process may open only %" PRIu64
+		 " files (raise the hard limit: ulimit -Hn, LimitNOFILE, or --ulimit nofile)",
+		 l->max_sessions, wanted, r->descriptors);
+}
+
 /* Checks everything before it changes anything. */
 static int configure(struct runtime *r, const struct json_value *config, struct fault *f)
 {
@@ -177,6 +197,7 @@ static int configure(struct runtime *r, const struct json_value *config, struct 
 	}
 	box_config_done(&r->config);
 	r->config = next;
+	fit_limits(r);
 	model_texts_done(&r->roots);
 	r->roots = roots;
 	r->ceiling->max = (size_t)ceiling_mb << 20;
@@ -383,6 +404,7 @@ static void write_resources(const struct runtime *r, struct json_writer *w)
 	json_begin_object(w);
 	json_end_object(w);
 	json_key_int(w, "sessions", have.sessions);
+	json_key_int(w, "max_sessions", r->config.limits.max_sessions);
 	json_key_int(w, "managed_processes", have.running_processes);
 	json_key_int(w, "completed_processes", have.completed_processes);
 	json_key_int(w, "creating_session_tasks", have.creating);
@@ -548,6 +570,9 @@ int runtime_new(const struct runtime_parts *parts, const struct json_value *conf
 	r->home = parts->home;
 	fill_instance(r->instance);
 	box_config_init(&r->config);
+	r->descriptors = parts->descriptors;
+	if (!config)
+		fit_limits(r);
 	r->sessions = sessions_new(r->loop, r->hands, r->ceiling, &r->config.limits, r->instance,
 				   &engine);
 	r->backend = backend_new(r->loop, r->sessions);

@@ -22,6 +22,7 @@ struct runtime_parts {
 		directory; /* the working directory, for relative paths of the configuration; borrowed */
 	const char *home;                    /* replaces "~" in paths; borrowed */
 	const struct namespaces *namespaces; /* the server's own; borrowed */
+	uint64_t descriptors;                /* how many this process may open */
 	bool unsafe_storage; /* the operator has switched off the readiness checks of storage */
 	/* as in struct gate_parts */
 	void (*cut)(void *arg, const struct tenant *t, const struct fault *why);

@@ -98,6 +98,34 @@ static void defaults_and_what_is_shown(void)
 	box_config_done(&c);
 }
 
+static void sessions_fit_into_the_limit_of_open_files(void)
+{
+	static const struct {
+		uint64_t descriptors;
+		int64_t sessions, processes, want;
+	} c[] = {
+		{ 0, 64, 64, 1 },
+		{ 48, 64, 64, 1 },
+		{ 48, 0, 64, 0 },
+		{ 256, 64, 64, 22 }, /* 160 for sessions, with a process each */
+		{ 256, 64, 0, 40 },  /* 160 for sessions without a process */
+		{ 256, 64, 10, 32 }, /* ten of them with a process */
+		{ 1024, 64, 64, 64 },
+		{ 9056, 5000, 1000, 1250 }, /* 1024 for peers */
+		{ 8056, 1000, 1000, 1000 },
+		{ UINT64_MAX, 5000, 1024, 5000 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct box_limits l = { .max_sessions = c[i].sessions,
+					.max_managed_processes = c[i].processes };
+
+		T_INT(box_limits_fit(&l, c[i].descriptors), c[i].want != c[i].sessions);
+		T_INT(l.max_sessions, c[i].want);
+		T_INT(l.max_managed_processes, c[i].processes);
+	}
+}
+
 static void sections_are_replaced(void)
 {
 	struct box_config c;
@@ -194,6 +222,7 @@ int main(void)
 {
 	T_RUN(limits_have_bounds);
 	T_RUN(defaults_and_what_is_shown);
+	T_RUN(sessions_fit_into_the_limit_of_open_files);
 	T_RUN(sections_are_replaced);
 	T_RUN(configurations_have_a_size);
 	T_RUN(values);
