@@ -234,11 +234,12 @@ class BadInput(LoadTest):
             text = start + unit * ((MESSAGE_MAX - len(start)) // len(unit))
             self.send_unmasked(peer, text.encode())
             self.assertEqual(peer.call("__ping"), {}, (start, unit))
-        self.assertLess(self.peak_mib(server) - before, 64, "MiB that bad texts took")
+        sanitized = 4 if "ASAN_OPTIONS" in os.environ else 1  # such a build keeps freed memory for a while
+        self.assertLess(self.peak_mib(server) - before, 64 * sanitized, "MiB that bad texts took")
         wide = head + "[" + "0," * 900_000 + "0]}}"  # the largest number of values
         peer.transport.send(wide)
         self.assertEqual(peer.answer(1)["code"], 0)
-        self.assertLess(self.peak_mib(server) - before, 160)
+        self.assertLess(self.peak_mib(server) - before, 160 * sanitized)
         self.eventually(lambda: self.held(server) < 2 * MIB)
 
     def test_nul_is_refused_where_it_would_cut_a_text(self):

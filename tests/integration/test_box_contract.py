@@ -1,0 +1,121 @@
+"""Single promises of cordon-box that the other files of this kind do not show: input of commands, the limit of open
+files, what a killed creation leaves, the handshake after which LangBot works."""
+
+import json
+import os
+import resource
+import signal
+
+from boxpeer import SECONDS, http_get
+from harness import unique_number
+from test_box import INSTANCE, BoxTest, Server
+
+NULL = r'''
+import os, stat, subprocess
+node = os.stat("/dev/null")
+assert stat.S_ISCHR(node.st_mode) and (os.major(node.st_rdev), os.minor(node.st_rdev)) == (1, 3), node
+assert os.path.samestat(os.fstat(0), node)
+assert open("/dev/null").read() == "" and open("/dev/null", "w").write("x") == 1
+assert open("/dev/stdin").read() == ""
+subprocess.run(["cat"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+print("fine")
+'''
+
+
+class Input(BoxTest):
+    def test_input_is_the_device_null(self):
+        """uvx opens /dev/null itself, and other programs look at what kind of file their input is."""
+        server = self.server()
+        peer = server.legacy()
+        got = peer.exec("a", f"python3 -c '{NULL}'")
+        self.assertEqual((got["stdout"], got["stderr"]), ("fine", ""), got)
+        peer.call("box_start_managed_process", {"session_id": "a", "spec": {
+            "process_id": "p", "command": "sh", "args": ["-c", 'python3 -c "$0" < /dev/null', NULL]}})
+        self.assertEqual(server.relay("a", "p").read_message(), "fine")
+
+
+class OpenFiles(BoxTest):
+    def test_sessions_are_limited_to_what_the_open_files_allow(self):
+        server = self.server(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100)),
+                             config={"limits": {"max_managed_processes": 0}})
+        self.eventually(lambda: b"max_sessions is 10 instead of 64, because this process may open only 100 files"
+                        in server.err.data)
+        peer = server.legacy()
+        for _ in range(2):  # LangBot repeats its configuration
+            peer.call("box_init", {"limits": {"max_sessions": 2000, "max_managed_processes": 0}})
+        self.assertEqual(peer.call("box_status")["limits"]["max_sessions"], 10)
+        self.assertEqual(server.health()["max_sessions"], 10)
+        self.assertEqual(json.loads(http_get(server.port, "/readyz")[1])["resources"]["max_sessions"], 10)
+        slow = unique_number()
+        asked = [peer.post("box_exec", {"session_id": f"s{i}", "cmd": f"sleep {slow}", "timeout_sec": 1000})
+                 for i in range(10)]
+        self.eventually(lambda: len(self.sleepers(slow)) == 10, 30, lambda: str(peer.answers))
+        self.fails("BoxCapacityExceededError: Box session capacity reached (10)", peer.exec, "more", "true")
+        self.assertEqual([n for n in asked if n in peer.answers], [])
+        self.assertEqual(server.err.data.count(b"max_sessions is"), 1)
+        peer.call("box_init", {"limits": {"max_sessions": 5}})
+        self.assertEqual(peer.call("box_status")["limits"]["max_sessions"], 5)
+
+
+class Leftovers(BoxTest):
+    def test_the_next_server_removes_half_made_sandboxes(self):
+        place = os.path.join(self.home, "sandboxes")
+        self.server().stop()  # makes the state directory
+        os.makedirs(place, exist_ok=True)
+        half = os.path.join(place, ".new-12345")
+        os.mkdir(half, 0o700)
+        with open(os.path.join(half, "config.json"), "w", encoding="utf-8") as f:
+            f.write("{")
+        server = self.server()
+        self.eventually(lambda: not os.path.exists(half), 20)
+        self.assertEqual(server.legacy().exec("a", "echo here")["stdout"], "here")
+
+    def all_killed(self):
+        """Kills supervisors and other orphans. Returns true if none is left."""
+        left = self.left_running()
+        for p in left:
+            os.kill(p.pid, signal.SIGKILL)
+        return not left
+
+    def test_a_creation_that_is_killed_leaves_nothing_for_the_next_server(self):
+        """Everything of the server is killed at once while it makes sandboxes, so that no process can clean up."""
+        for round_ in range(3):
+            server = self.server()
+            peer = server.legacy()
+            for i in range(6):
+                peer.post("box_create_session", {"session_id": f"s{i}"})
+            if round_ < 2:  # a half-made or a whole sandbox
+                self.eventually(lambda: len(os.listdir(os.path.join(self.home, "sandboxes"))) > round_)
+            victims = [server.proc.pid, server.reader().pid, *(p.pid for p in server.hands())]
+            for pid in victims:
+                os.kill(pid, signal.SIGSTOP)
+            for pid in victims:
+                os.kill(pid, signal.SIGKILL)
+            server.proc.wait(SECONDS)
+            self.eventually(self.all_killed, 10)
+        again = self.server()
+        self.eventually(lambda: self.sandboxes() == [], 20, lambda: str(self.sandboxes()))
+        self.assertEqual(again.legacy().exec("s0", "echo here")["stdout"], "here")
+
+
+class Cold(Server):
+    """A server that has not yet tried its backend when the test goes on."""
+
+    def looked(self):
+        return True
+
+
+class ColdStart(BoxTest):
+    def test_langbot_s_handshake_is_answered_while_the_server_starts(self):
+        """LangBot gives a new server 30 seconds for the handshake, __ping and box_init. The answers do not wait for the
+        sandbox that the server tries at its start."""
+        server = Cold(self, env={"LANGBOT_BOX_TRUSTED_INSTANCE_UUID": INSTANCE})
+        hands = self.eventually(server.hands)
+        for hand in hands:  # nothing that needs a hand is answered now
+            os.kill(hand.pid, signal.SIGSTOP)
+        peer = server.current()
+        self.assertEqual(peer.call("__ping"), {})
+        self.assertEqual(peer.call("box_init", {"backend": "", "limits": {}}), {"initialized": True})
+        for hand in hands:
+            os.kill(hand.pid, signal.SIGCONT)
+        self.assertEqual(peer.exec("a", "echo here")["stdout"], "here")
