@@ -204,3 +204,23 @@ int resolve_tool(const struct service_config *c, const struct json_value *parame
 	}
 	return 0;
 }
+
+static bool is_allowed(const struct service_config *c, const char *path)
+{
+	AUTO_FREE char *real = host_path_real(NULL, str_of(path));
+
+	for (size_t i = 0; i < c->roots.n; i++)
+		if (box_path_inside(real, c->roots.item[i]))
+			return true;
+	return c->skills_root && box_path_inside(real, c->skills_root);
+}
+
+void resolve_own_files(const struct service_config *c, struct box_spec *s)
+{
+	if (!c->runtime.shares_filesystem)
+		s->host_path_mode = BOX_MODE_NONE;
+	for (size_t i = 0; i < s->extra_mounts.n; i++)
+		if (!c->runtime.shares_filesystem ||
+		    !is_allowed(c, s->extra_mounts.item[i].host_path))
+			s->extra_mounts.item[i].mode = BOX_MODE_NONE;
+}

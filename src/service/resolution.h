@@ -21,3 +21,6 @@ MUST_USE int resolve_session(const struct service_config *c, const struct query 
 /* PAYLOAD is a BoxSpec with its own session_id; the forced template does not apply. */
 MUST_USE int resolve_payload(const struct service_config *c, const struct json_value *payload,
 			     struct box_spec *ret, struct fault *f);
+/* Removes from S, the spec of a call for files, the directories that are not of this machine, and the directories that
+ * a runtime has named outside the allowed roots: a Box server must not lead a tool to other files of ours. */
+void resolve_own_files(const struct service_config *c, struct box_spec *s);

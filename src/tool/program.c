@@ -287,6 +287,7 @@ static int handle_files(struct call *c, struct fault *f)
 
 	if (r == 0) {
 		apply_read_only(c, &s);
+		resolve_own_files(&c->config, &s);
 		call.spec = &s;
 		if (tool->writes)
 			r = quota_check(&s, c->config.max_workspace_entries, QUOTA_BEFORE, f);

@@ -273,6 +273,19 @@ class Skills(EndpointTest):
         self.assertEqual([m["host_path"] for m in json.loads(got.text)["extra_mounts"]], [here])
         self.assertRegex(got.err.decode(), "gone.*package_root missing")
 
+    def test_a_server_cannot_lead_file_tools_to_other_files(self):
+        root, other = self.directory("root"), self.directory("other")
+        listed = {"skills": [{"name": "x", "package_root": other}]}
+        call = json.dumps({"path": "/workspace/.skills/x/file", "content": "y"})
+        for shares in (True, False):
+            with self.subTest(shares=shares):
+                options = self.write(self.stub("socket", box_list_skills=listed),
+                                     service={"shares_filesystem": shares}, local={"host_root": root})
+                self.cordon("tool", *options, "write", call)
+                self.assertEqual(os.listdir(other), [])
+        got = self.call("tool", *options, "read", '{"path": "x"}', code=1)
+        self.assertIn("exists in its sandbox only", got["error"])
+
     def test_no_skills(self):
         self.assertEqual(self.mounts(self.write(self.stub("socket"))), [])
         self.assertEqual(self.mounts(self.write(self.stub("socket", box_list_skills={"fault": "no"}))), [])
